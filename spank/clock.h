@@ -1,0 +1,25 @@
+// The clock seam: everything that stamps or names by time takes one of these, so that tests can turn it back.
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+
+namespace goodput {
+
+struct Clock {
+  int64_t (*real_ns)() noexcept;  // since the epoch
+  int64_t (*mono_ns)() noexcept;  // since some fixed moment, never backwards
+};
+
+inline int64_t ReadClockNs(clockid_t id) noexcept {
+  timespec now{};
+  clock_gettime(id, &now);
+  return static_cast<int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
+
+inline constexpr Clock kSystemClock = {
+    []() noexcept { return ReadClockNs(CLOCK_REALTIME); },
+    []() noexcept { return ReadClockNs(CLOCK_MONOTONIC); },
+};
+
+}  // namespace goodput

@@ -1,0 +1,142 @@
+#include "sql/accounting.h"
+
+#include "sql/text.h"
+
+namespace goodput {
+namespace {
+
+constexpr const char* kColumns =
+    "cluster, job_id, submit_s, eligible_s, start_s, end_s, state, exit_code, exit_signal, user, account, "
+    "partition,"
+    " qos, name, node_list, nodes, gpus, gpu_type, reason, failed_node, admin_comment, suspended_s, restarts,"
+    " job_id_text";
+
+AccountingRow ReadRow(const Statement& row) {
+  AccountingRow result;
+  int column = 0;
+  result.cluster = row.Text(column++);
+  result.job_id = row.Int(column++);
+  result.submit_s = row.Int(column++);
+  result.eligible_s = row.OptionalInt(column++);
+  result.start_s = row.OptionalInt(column++);
+  result.end_s = row.OptionalInt(column++);
+  result.state = row.Text(column++);
+  result.exit_code = row.OptionalInt(column++);
+  result.exit_signal = row.OptionalInt(column++);
+  for (std::string* text :
+       {&result.user, &result.account, &result.partition, &result.qos, &result.name, &result.node_list}) {
+    *text = row.Text(column++);
+  }
+  result.nodes = row.Int(column++);
+  result.gpus = row.Int(column++);
+  for (std::string* text : {&result.gpu_type, &result.reason, &result.failed_node, &result.admin_comment}) {
+    *text = row.Text(column++);
+  }
+  result.suspended_s = row.Int(column++);
+  result.restarts = row.OptionalInt(column++);
+  result.job_id_text = row.Text(column++);
+  return result;
+}
+
+}  // namespace
+
+absl::Status StoreAccounting(Database& db, const std::vector<AccountingRow>& rows, std::int64_t read_s) {
+  if (rows.empty()) return absl::OkStatus();
+  Transaction transaction(db);
+  if (!transaction.status().ok()) return transaction.status();
+  Statement store =
+      db.Prepare(Cat("INSERT OR REPLACE INTO accounting (", kColumns,
+                     ", read_s) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,"
+                     " ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)"));
+  for (const AccountingRow& row : rows) {
+    int at = 0;
+    const auto bind = [&](const auto& value) { store.Bind(++at, value); };
+    bind(row.cluster);
+    bind(row.job_id);
+    bind(row.submit_s);
+    bind(row.eligible_s);
+    bind(row.start_s);
+    bind(row.end_s);
+    bind(row.state);
+    bind(row.exit_code);
+    bind(row.exit_signal);
+    for (const std::string* text :
+         {&row.user, &row.account, &row.partition, &row.qos, &row.name, &row.node_list}) {
+      bind(*text);
+    }
+    bind(row.nodes);
+    bind(row.gpus);
+    for (const std::string* text : {&row.gpu_type, &row.reason, &row.failed_node, &row.admin_comment})
+      bind(*text);
+    bind(row.suspended_s);
+    bind(row.restarts);
+    bind(row.job_id_text);
+    bind(read_s);
+    if (absl::Status status = store.Run(); !status.ok()) return status;
+  }
+  return transaction.Commit();
+}
+
+absl::StatusOr<std::vector<AccountingRow>> LoadAccounting(Database& db,
+                                                          const std::vector<std::int64_t>& job_ids) {
+  std::vector<AccountingRow> rows;
+  const std::string select = Cat("SELECT ", kColumns, " FROM accounting");
+  const std::string order = " ORDER BY cluster, job_id, submit_s";
+  const auto load = [&](Statement& statement) {
+    while (statement.Step()) rows.push_back(ReadRow(statement));
+    return statement.status();
+  };
+  if (job_ids.empty()) {
+    Statement all = db.Prepare(Cat(select, order));
+    if (absl::Status status = load(all); !status.ok()) return status;
+    return rows;
+  }
+  for (const std::int64_t job_id : job_ids) {
+    Statement one = db.Prepare(Cat(select, " WHERE job_id = ?1", order));
+    one.Bind(1, job_id);
+    if (absl::Status status = load(one); !status.ok()) return status;
+  }
+  return rows;
+}
+
+absl::StatusOr<std::vector<AccountingRow>> LoadStartedBetween(Database& db, std::int64_t from_s,
+                                                              std::int64_t to_s) {
+  std::vector<AccountingRow> rows;
+  Statement statement = db.Prepare(
+      Cat("SELECT ", kColumns, " FROM accounting WHERE start_s BETWEEN ?1 AND ?2 ORDER BY start_s, job_id"));
+  statement.Bind(1, from_s).Bind(2, to_s);
+  while (statement.Step()) rows.push_back(ReadRow(statement));
+  if (!statement.status().ok()) return statement.status();
+  return rows;
+}
+
+absl::Status StoreOutages(Database& db, const std::vector<NodeOutage>& outages) {
+  if (outages.empty()) return absl::OkStatus();
+  Transaction transaction(db);
+  if (!transaction.status().ok()) return transaction.status();
+  Statement store = db.Prepare(
+      "INSERT OR REPLACE INTO node_outage (cluster, node, start_s, end_s, state, reason)"
+      " VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
+  for (const NodeOutage& outage : outages) {
+    store.Bind(1, outage.cluster).Bind(2, outage.node).Bind(3, outage.start_s).Bind(4, outage.end_s);
+    store.Bind(5, outage.state).Bind(6, outage.reason);
+    if (absl::Status status = store.Run(); !status.ok()) return status;
+  }
+  return transaction.Commit();
+}
+
+absl::StatusOr<std::vector<NodeOutage>> LoadOutages(Database& db, std::int64_t from_s, std::int64_t to_s) {
+  Statement statement = db.Prepare(
+      "SELECT cluster, node, state, start_s, end_s, reason FROM node_outage WHERE start_s BETWEEN ?1 AND ?2"
+      " ORDER BY start_s, node");
+  statement.Bind(1, from_s).Bind(2, to_s);
+  std::vector<NodeOutage> outages;
+  while (statement.Step()) {
+    outages.push_back({statement.Text(0), statement.Text(1), statement.Text(2), statement.Int(3),
+                       statement.OptionalInt(4), statement.Text(5)});
+  }
+  if (!statement.status().ok()) return statement.status();
+  return outages;
+}
+
+}  // namespace goodput

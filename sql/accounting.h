@@ -1,0 +1,70 @@
+// What slurmdbd says about attempts, one row each: (cluster, job id, submit time).
+#ifndef GOODPUT_SQL_ACCOUNTING_H_
+#define GOODPUT_SQL_ACCOUNTING_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sql/database.h"
+
+namespace goodput {
+
+// Times are whole seconds since the epoch, as Slurm has them; absent is unknown.
+struct AccountingRow {
+  std::string cluster;
+  std::int64_t job_id = 0;
+  std::int64_t submit_s = 0;
+  std::optional<std::int64_t> eligible_s;
+  std::optional<std::int64_t> start_s;
+  std::optional<std::int64_t> end_s;
+  std::string state;  // one word: CANCELLED, not "CANCELLED by 0"
+  std::optional<std::int64_t> exit_code;
+  std::optional<std::int64_t> exit_signal;
+  std::string user;
+  std::string account;
+  std::string partition;
+  std::string qos;
+  std::string name;
+  std::string node_list;
+  std::int64_t nodes = 0;
+  std::int64_t gpus = 0;  // allocated, or asked for while pending
+  std::string gpu_type;
+  std::string reason;
+  std::string failed_node;
+  std::string admin_comment;
+  std::int64_t suspended_s = 0;
+  std::optional<std::int64_t> restarts;
+  std::string job_id_text;  // as people write it: 12, 12_3, 12+1
+};
+
+// Stores rows, replacing what was known of the same attempts. `read_s`: when they were read.
+absl::Status StoreAccounting(Database& db, const std::vector<AccountingRow>& rows, std::int64_t read_s);
+
+// All attempts of the jobs, or of every job when `job_ids` is empty, by cluster, job id and submit time.
+absl::StatusOr<std::vector<AccountingRow>> LoadAccounting(Database& db,
+                                                          const std::vector<std::int64_t>& job_ids);
+
+// Attempts that started in [from_s, to_s], by start.
+absl::StatusOr<std::vector<AccountingRow>> LoadStartedBetween(Database& db, std::int64_t from_s,
+                                                              std::int64_t to_s);
+
+// A node down or drained, as slurmdbd keeps it; `end_s` is absent while it lasts.
+struct NodeOutage {
+  std::string cluster;
+  std::string node;
+  std::string state;
+  std::int64_t start_s = 0;
+  std::optional<std::int64_t> end_s;
+  std::string reason;
+};
+absl::Status StoreOutages(Database& db, const std::vector<NodeOutage>& outages);
+// Those that began in [from_s, to_s], by begin.
+absl::StatusOr<std::vector<NodeOutage>> LoadOutages(Database& db, std::int64_t from_s, std::int64_t to_s);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_SQL_ACCOUNTING_H_

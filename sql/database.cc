@@ -1,0 +1,231 @@
+#include "sql/database.h"
+
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "sql/schema.h"
+#include "sql/text.h"
+
+namespace goodput {
+namespace {
+
+// Another writer holds the lock for one file's transaction at most; longer than this it hangs.
+constexpr int kBusyTimeoutMs = 10'000;
+
+absl::Status Error(sqlite3* db, std::string_view what, int code) {
+  const std::string text = Cat(what, ": ", db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code));
+  switch (code & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return absl::UnavailableError(text);
+    case SQLITE_FULL:
+      return absl::ResourceExhaustedError(text);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return absl::DataLossError(text);
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_CANTOPEN:
+      return absl::PermissionDeniedError(text);
+    default:
+      return absl::InternalError(text);
+  }
+}
+
+}  // namespace
+
+void Statement::Finalize::operator()(sqlite3_stmt* statement) const {
+  sqlite3_finalize(statement);
+}
+
+void Statement::Check(int code) {
+  if (code == SQLITE_OK || !status_.ok()) return;
+  status_ = Error(db_, "database", code);
+}
+
+Statement& Statement::Bind(int index, std::int64_t value) {
+  if (statement_) Check(sqlite3_bind_int64(statement_.get(), index, value));
+  return *this;
+}
+
+Statement& Statement::Bind(int index, std::string_view text) {
+  if (statement_) {
+    Check(sqlite3_bind_text(statement_.get(), index, text.data() == nullptr ? "" : text.data(),
+                            static_cast<int>(text.size()), SQLITE_TRANSIENT));
+  }
+  return *this;
+}
+
+Statement& Statement::BindBlob(int index, std::string_view bytes) {
+  if (statement_) {
+    Check(sqlite3_bind_blob(statement_.get(), index, bytes.data(), static_cast<int>(bytes.size()),
+                            SQLITE_TRANSIENT));
+  }
+  return *this;
+}
+
+Statement& Statement::Bind(int index, const std::optional<std::int64_t>& value) {
+  return value ? Bind(index, *value) : BindNull(index);
+}
+
+Statement& Statement::BindNull(int index) {
+  if (statement_) Check(sqlite3_bind_null(statement_.get(), index));
+  return *this;
+}
+
+bool Statement::Step() {
+  if (!status_.ok() || !statement_) return false;
+  const int code = sqlite3_step(statement_.get());
+  if (code == SQLITE_ROW) return true;
+  if (code != SQLITE_DONE) Check(code);
+  return false;
+}
+
+absl::Status Statement::Run() {
+  while (Step()) {
+  }
+  absl::Status result = status_;
+  Reset();
+  return result;
+}
+
+void Statement::Reset() {
+  if (statement_) sqlite3_reset(statement_.get());
+}
+
+std::int64_t Statement::Int(int column) const {
+  return sqlite3_column_int64(statement_.get(), column);
+}
+
+std::optional<std::int64_t> Statement::OptionalInt(int column) const {
+  if (IsNull(column)) return std::nullopt;
+  return Int(column);
+}
+
+std::string Statement::Text(int column) const {
+  return std::string(Bytes(column));
+}
+
+std::string_view Statement::Bytes(int column) const {
+  const void* data = sqlite3_column_blob(statement_.get(), column);
+  const int size = sqlite3_column_bytes(statement_.get(), column);
+  if (data == nullptr) return {};
+  return {static_cast<const char*>(data), static_cast<std::size_t>(size)};
+}
+
+bool Statement::IsNull(int column) const {
+  return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
+}
+
+void Database::Close::operator()(sqlite3* db) const {
+  sqlite3_close_v2(db);
+}
+
+absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
+  struct stat file {};
+  const bool exists = stat(path.c_str(), &file) == 0;
+  if (mode == Mode::kReadOnly && !exists) {
+    const std::string why = std::strerror(errno);
+    return absl::NotFoundError(
+        Cat("cannot read the database ", path, ": ", why, "; name one with --db FILE or in goodput.conf"));
+  }
+  Database database;
+  database.path_ = path;
+  sqlite3* db = nullptr;
+  // Files SQLite makes beside the database take its mode.
+  const mode_t before = umask(0027);
+  const int flags =
+      mode == Mode::kReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  const int code = sqlite3_open_v2(path.c_str(), &db, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  umask(before);
+  database.db_.reset(db);
+  if (code != SQLITE_OK) return Error(db, Cat("cannot open the database ", path), code);
+  sqlite3_busy_timeout(db, kBusyTimeoutMs);
+  sqlite3_extended_result_codes(db, 1);
+
+  Statement version = database.Prepare("PRAGMA user_version");
+  const std::int64_t found = version.Step() ? version.Int(0) : -1;
+  if (!version.status().ok()) {
+    return Annotate(version.status(), path);
+  }
+  version.Reset();
+  if (found > kSchemaVersion) {
+    return absl::FailedPreconditionError(Cat("the database ", path, " has schema ", found,
+                                             ", newer than this program's ", kSchemaVersion,
+                                             "; upgrade slurm-goodput"));
+  }
+  if (mode == Mode::kReadOnly) {
+    if (found < kSchemaVersion) {
+      return absl::FailedPreconditionError(
+          Cat("the database ", path, " has schema ", found, ", this program needs ", kSchemaVersion,
+              "; run `sgoodput ingest` as its owner to bring it up to date"));
+    }
+    return database;
+  }
+  // WAL lets readers read while the one writer writes; NORMAL cannot corrupt, and what a power cut may lose
+  // is still in the spool... but offsets and rows go together, so it is simply ingested again.
+  for (const char* pragma : {"PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL", "PRAGMA foreign_keys=ON",
+                             "PRAGMA temp_store=MEMORY"}) {
+    if (absl::Status status = database.Execute(pragma); !status.ok()) {
+      return Annotate(status, path);
+    }
+  }
+  if (found < kSchemaVersion) {
+    if (absl::Status status = database.Migrate(); !status.ok()) return Annotate(status, path);
+  }
+  return database;
+}
+
+absl::Status Database::Migrate() {
+  Transaction transaction(*this);
+  if (!transaction.status().ok()) return transaction.status();
+  Statement version = Prepare("PRAGMA user_version");
+  const std::int64_t found = version.Step() ? version.Int(0) : 0;
+  version.Reset();
+  for (std::int64_t next = found + 1; next <= kSchemaVersion; ++next) {
+    if (absl::Status status = Execute(Migration(static_cast<int>(next))); !status.ok()) return status;
+    if (absl::Status status = Execute(Cat("PRAGMA user_version=", next)); !status.ok()) return status;
+  }
+  return transaction.Commit();
+}
+
+absl::Status Database::Execute(const std::string& sql) {
+  const int code = sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr);
+  if (code == SQLITE_OK) return absl::OkStatus();
+  return Error(db_.get(), "database", code);
+}
+
+Statement Database::Prepare(std::string_view sql) {
+  Statement statement;
+  statement.db_ = db_.get();
+  sqlite3_stmt* raw = nullptr;
+  const int code = sqlite3_prepare_v2(db_.get(), sql.data(), static_cast<int>(sql.size()), &raw, nullptr);
+  statement.statement_.reset(raw);
+  statement.Check(code);
+  return statement;
+}
+
+std::int64_t Database::LastInsertId() const {
+  return sqlite3_last_insert_rowid(db_.get());
+}
+
+Transaction::Transaction(Database& db) : db_(db), status_(db.Execute("BEGIN IMMEDIATE")) {
+  open_ = status_.ok();
+}
+
+Transaction::~Transaction() {
+  if (open_) db_.Execute("ROLLBACK").IgnoreError();
+}
+
+absl::Status Transaction::Commit() {
+  if (!open_) return status_;
+  status_ = db_.Execute("COMMIT");
+  open_ = !status_.ok();
+  return status_;
+}
+
+}  // namespace goodput

@@ -1,0 +1,70 @@
+// Reading what nodes and the controller's watch recorded about jobs.
+#ifndef GOODPUT_SQL_EVIDENCE_H_
+#define GOODPUT_SQL_EVIDENCE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sql/database.h"
+
+namespace goodput {
+
+struct SourceRow {
+  std::int64_t id = 0;
+  std::string cluster;
+  std::string node;
+  std::string file;
+  std::int64_t offset = 0;
+  std::int64_t records = 0;
+  std::int64_t bad = 0;
+};
+absl::StatusOr<std::vector<SourceRow>> LoadSources(Database& db);
+
+struct EventRow {
+  std::int64_t source_id = 0;
+  std::int64_t offset = 0;
+  std::int64_t t_ns = 0;
+  std::string kind;
+  std::string record;  // the whole JSON object
+};
+// Events of one job id (on every cluster; the source tells which), by time.
+absl::StatusOr<std::vector<EventRow>> LoadEvents(Database& db, std::int64_t job_id);
+// Events of one kind that belong to no job, by time.
+absl::StatusOr<std::vector<EventRow>> LoadJoblessEvents(Database& db, const std::string& kind,
+                                                        std::int64_t from_ns, std::int64_t to_ns);
+// What the controller's watch saw of all allocated jobs, by time.
+absl::StatusOr<std::vector<EventRow>> LoadWatchedAttempts(Database& db, std::int64_t from_ns,
+                                                          std::int64_t to_ns);
+
+struct StepRow {
+  std::int64_t source_id = 0;
+  std::int64_t offset = 0;
+  std::int64_t t_ns = 0;
+  std::int64_t train_step = 0;
+  std::int64_t task = 0;
+  std::string slurm_step;
+};
+absl::StatusOr<std::vector<StepRow>> LoadSteps(Database& db, std::int64_t job_id);
+
+// Job ids of which the database knows anything, ascending.
+absl::StatusOr<std::vector<std::int64_t>> KnownJobs(Database& db);
+// The jobs whose last word about their run (`--goodput-run`) is `name`.
+absl::StatusOr<std::vector<std::int64_t>> JobsOfRun(Database& db, const std::string& name);
+// The last run name each job gave.
+absl::StatusOr<std::map<std::int64_t, std::string>> RunNames(Database& db);
+
+struct QuarantineRow {
+  std::string node;
+  std::string file;
+  std::int64_t offset = 0;
+  std::string reason;
+};
+absl::StatusOr<std::vector<QuarantineRow>> LoadQuarantine(Database& db, std::int64_t limit);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_SQL_EVIDENCE_H_

@@ -1,0 +1,322 @@
+#include "sql/ingest.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "spank/event.h"
+#include "sql/spool_line.h"
+#include "sql/step_block.h"
+#include "sql/text.h"
+
+namespace goodput {
+namespace {
+
+// Bytes of a file taken in one transaction: long enough to be fast, short enough not to hold the lock for a
+// second.
+constexpr std::size_t kChunkBytes = std::size_t{4} << 20U;
+constexpr std::size_t kExcerptBytes = 200;
+
+// What is wrong with one file, and no reason to stop. No error of the database has this code.
+absl::Status FileProblem(std::string_view what) {
+  return absl::AbortedError(ToAbsl(what));
+}
+bool IsFileProblem(const absl::Status& status) {
+  return absl::IsAborted(status);
+}
+
+class Fd {
+ public:
+  explicit Fd(int fd) : fd_(fd) {}
+  ~Fd() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+struct Listing {
+  std::vector<std::string> names;
+  std::string problem;
+};
+
+Listing List(const std::string& folder) {
+  Listing listing;
+  DIR* dir = opendir(folder.c_str());
+  if (dir == nullptr) {
+    listing.problem = Cat(folder, ": ", std::strerror(errno));
+    return listing;
+  }
+  while (const dirent* entry = readdir(dir)) {
+    if (entry->d_name[0] != '.') listing.names.emplace_back(entry->d_name);
+  }
+  closedir(dir);
+  std::sort(listing.names.begin(), listing.names.end());
+  return listing;
+}
+
+// The steps of one (job, Slurm step) of one file that are being appended to.
+struct OpenBlock {
+  std::int64_t seq = 0;
+  std::int64_t marks = 0;
+  std::int64_t first_t_ns = 0;
+  PackedStep last;
+  std::string data;
+  bool exists = false;  // in the database
+  bool changed = false;
+};
+
+class FileIngest {
+ public:
+  FileIngest(Database& db, const IngestOptions& options, std::string node, std::string file)
+      : db_(db), options_(options), node_(std::move(node)), file_(std::move(file)) {}
+
+  // Takes one chunk. True: there may be more.
+  absl::StatusOr<bool> TakeChunk(int fd, IngestReport& report);
+
+ private:
+  absl::Status FindSource(std::string_view bytes);
+  absl::Status TakeLine(std::string_view line, std::int64_t offset, IngestReport& report);
+  absl::Status AddStep(const SpoolLine& record, std::int64_t offset);
+  absl::StatusOr<OpenBlock*> BlockFor(std::int64_t job, std::string_view slurm_step);
+  absl::Status StoreBlock(const std::pair<std::int64_t, std::string>& key, OpenBlock& block);
+
+  Database& db_;
+  const IngestOptions& options_;
+  std::string node_;
+  std::string file_;
+  SpoolLineParser parser_;
+  std::int64_t source_id_ = 0;
+  std::optional<Statement> insert_event_;
+  std::map<std::pair<std::int64_t, std::string>, OpenBlock> blocks_;
+};
+
+// The file's row; a new one takes its cluster from the first record that names one.
+absl::Status FileIngest::FindSource(std::string_view bytes) {
+  Statement find = db_.Prepare("SELECT id FROM source WHERE node = ?1 AND file = ?2");
+  find.Bind(1, node_).Bind(2, file_);
+  if (find.Step()) {
+    source_id_ = find.Int(0);
+    return absl::OkStatus();
+  }
+  if (!find.status().ok()) return find.status();
+  std::string cluster = options_.cluster;
+  std::size_t at = 0;
+  while (at < bytes.size()) {
+    const std::size_t end = std::min(bytes.find('\n', at), bytes.size());
+    const absl::StatusOr<SpoolLine> record = parser_.Parse(bytes.substr(at, end - at));
+    if (record.ok() && !record->cluster.empty()) {
+      cluster = std::string(record->cluster);
+      break;
+    }
+    at = end + 1;
+  }
+  Statement insert = db_.Prepare("INSERT INTO source (cluster, node, file) VALUES (?1, ?2, ?3)");
+  insert.Bind(1, cluster).Bind(2, node_).Bind(3, file_);
+  absl::Status status = insert.Run();
+  source_id_ = db_.LastInsertId();
+  return status;
+}
+
+absl::StatusOr<OpenBlock*> FileIngest::BlockFor(std::int64_t job, std::string_view slurm_step) {
+  const std::pair key{job, std::string(slurm_step)};
+  const auto found = blocks_.find(key);
+  if (found != blocks_.end()) return &found->second;
+  OpenBlock block;
+  Statement last = db_.Prepare(
+      "SELECT seq, marks, first_t_ns, last_t_ns, last_step, last_task, last_offset, data FROM step_block"
+      " WHERE source_id = ?1 AND job_id = ?2 AND slurm_step = ?3 ORDER BY seq DESC LIMIT 1");
+  last.Bind(1, source_id_).Bind(2, job).Bind(3, slurm_step);
+  if (last.Step()) {
+    block.seq = last.Int(0);
+    block.marks = last.Int(1);
+    block.first_t_ns = last.Int(2);
+    block.last = {last.Int(3), last.Int(4), last.Int(5), last.Int(6)};
+    block.data = last.Text(7);
+    block.exists = true;
+  }
+  if (!last.status().ok()) return last.status();
+  return &blocks_.emplace(key, std::move(block)).first->second;
+}
+
+absl::Status FileIngest::StoreBlock(const std::pair<std::int64_t, std::string>& key, OpenBlock& block) {
+  if (!block.changed) return absl::OkStatus();
+  Statement store = db_.Prepare(
+      "INSERT OR REPLACE INTO step_block (source_id, job_id, slurm_step, seq, marks, first_t_ns, last_t_ns, "
+      "last_step,"
+      " last_task, last_offset, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)");
+  store.Bind(1, source_id_).Bind(2, key.first).Bind(3, key.second).Bind(4, block.seq).Bind(5, block.marks);
+  store.Bind(6, block.first_t_ns).Bind(7, block.last.t_ns).Bind(8, block.last.step).Bind(9, block.last.task);
+  store.Bind(10, block.last.offset).BindBlob(11, block.data);
+  block.changed = false;
+  block.exists = true;
+  return store.Run();
+}
+
+absl::Status FileIngest::AddStep(const SpoolLine& record, std::int64_t offset) {
+  absl::StatusOr<OpenBlock*> found = BlockFor(*record.job, record.slurm_step);
+  if (!found.ok()) return found.status();
+  OpenBlock& block = **found;
+  if (block.marks >= kMarksPerBlock) {
+    if (absl::Status status = StoreBlock({*record.job, std::string(record.slurm_step)}, block);
+        !status.ok()) {
+      return status;
+    }
+    const std::int64_t next = block.seq + 1;
+    block = OpenBlock{};
+    block.seq = next;
+  }
+  const PackedStep step{record.t_ns, record.train_step, record.task.value_or(0), offset};
+  if (block.marks == 0) block.first_t_ns = step.t_ns;
+  PackStep(block.last, step, block.data);
+  block.last = step;
+  ++block.marks;
+  block.changed = true;
+  return absl::OkStatus();
+}
+
+absl::Status FileIngest::TakeLine(std::string_view line, std::int64_t offset, IngestReport& report) {
+  absl::StatusOr<SpoolLine> record = parser_.Parse(line);
+  if (record.ok() && record->node != node_) {
+    record = absl::InvalidArgumentError(Cat("`node` is not the folder's ", node_));
+  }
+  if (!record.ok()) {
+    ++report.bad;
+    Statement set_aside = db_.Prepare(
+        "INSERT OR IGNORE INTO quarantine (source_id, offset, reason, excerpt) VALUES (?1, ?2, ?3, ?4)");
+    set_aside.Bind(1, source_id_).Bind(2, offset).Bind(3, Message(record.status()));
+    set_aside.Bind(4, line.substr(0, kExcerptBytes));
+    return set_aside.Run();
+  }
+  ++report.records;
+  if (record->is_step_mark) return AddStep(*record, offset);
+  insert_event_->Bind(1, source_id_).Bind(2, offset).Bind(3, record->t_ns).Bind(4, record->kind);
+  insert_event_->Bind(5, record->job).Bind(6, line);
+  return insert_event_->Run();
+}
+
+absl::StatusOr<bool> FileIngest::TakeChunk(int fd, IngestReport& report) {
+  Transaction transaction(db_);
+  if (!transaction.status().ok()) return transaction.status();
+  Statement known = db_.Prepare("SELECT offset FROM source WHERE node = ?1 AND file = ?2");
+  known.Bind(1, node_).Bind(2, file_);
+  const std::int64_t begin = known.Step() ? known.Int(0) : 0;
+  if (!known.status().ok()) return known.status();
+  known.Reset();
+
+  std::string buffer(kChunkBytes + SpoolLineParser::kPadding, '\0');
+  std::size_t size = 0;
+  while (size < kChunkBytes) {
+    const ssize_t got = pread(fd, buffer.data() + size, kChunkBytes - size, begin + static_cast<off_t>(size));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return FileProblem(std::strerror(errno));
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  // A NUL is a hole a crash left or data still on its way; what is behind it is not read before it is filled.
+  size = std::min(size, buffer.find('\0'));
+  const bool full = size == kChunkBytes;
+  const std::size_t last_newline = std::string_view(buffer.data(), size).rfind('\n');
+  if (last_newline == std::string_view::npos) {
+    if (!full) return false;
+    // No newline in a whole chunk: whatever this is, it is no spool.
+    return FileProblem("no newline for 4 MiB");
+  }
+  const std::string_view bytes(buffer.data(), last_newline + 1);
+  if (absl::Status status = FindSource(bytes); !status.ok()) return status;
+  insert_event_.emplace(db_.Prepare(
+      "INSERT INTO event (source_id, offset, t_ns, kind, job_id, record) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"));
+  IngestReport taken;
+  std::size_t at = 0;
+  while (at < bytes.size()) {
+    const std::size_t end = bytes.find('\n', at);
+    if (end > at) {
+      absl::Status status =
+          TakeLine(bytes.substr(at, end - at), begin + static_cast<std::int64_t>(at), taken);
+      if (!status.ok()) return status;
+    }
+    at = end + 1;
+  }
+  for (auto& [key, block] : blocks_) {
+    if (absl::Status status = StoreBlock(key, block); !status.ok()) return status;
+  }
+  blocks_.clear();
+  Statement advance =
+      db_.Prepare("UPDATE source SET offset = ?2, records = records + ?3, bad = bad + ?4 WHERE id = ?1");
+  advance.Bind(1, source_id_).Bind(2, begin + static_cast<std::int64_t>(bytes.size()));
+  advance.Bind(3, taken.records).Bind(4, taken.bad);
+  if (absl::Status status = advance.Run(); !status.ok()) return status;
+  insert_event_.reset();
+  if (absl::Status status = transaction.Commit(); !status.ok()) return status;
+  report.records += taken.records;
+  report.bad += taken.bad;
+  report.bytes += static_cast<std::int64_t>(bytes.size());
+  return full;
+}
+
+}  // namespace
+
+absl::StatusOr<IngestReport> IngestSpool(Database& db, const std::string& spool_root,
+                                         const IngestOptions& options) {
+  IngestReport report;
+  Listing nodes = List(spool_root);
+  if (!nodes.problem.empty()) {
+    return absl::NotFoundError(Cat("cannot read the spool ", nodes.problem, "; set `spool` in goodput.conf"));
+  }
+  for (const std::string& node : nodes.names) {
+    const std::string folder = Cat(spool_root, "/", node);
+    struct stat info {};
+    if (stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) continue;
+    Listing files = List(folder);
+    if (!files.problem.empty()) report.problems.push_back(files.problem);
+    for (const std::string& file : files.names) {
+      if (!absl::EndsWith(file, ".jsonl")) continue;
+      const std::string path = Cat(folder, "/", file);
+      const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+      if (fd.get() < 0 || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+        report.problems.push_back(
+            Cat(path, ": ", fd.get() < 0 ? std::strerror(errno) : "not a regular file"));
+        continue;
+      }
+      ++report.files;
+      // Most files did not grow: one look-up without the write lock says so.
+      Statement known = db.Prepare("SELECT offset FROM source WHERE node = ?1 AND file = ?2");
+      known.Bind(1, node).Bind(2, file);
+      const std::int64_t offset = known.Step() ? known.Int(0) : 0;
+      known.Reset();
+      if (offset == info.st_size) continue;
+      if (offset > info.st_size) {
+        report.problems.push_back(Cat(path, ": is shorter (", info.st_size,
+                                      " bytes) than what was ingested (", offset,
+                                      "); spool files only grow: was it replaced?"));
+        continue;
+      }
+      FileIngest ingest(db, options, node, file);
+      while (true) {
+        absl::StatusOr<bool> more = ingest.TakeChunk(fd.get(), report);
+        if (!more.ok()) {
+          if (!IsFileProblem(more.status())) return more.status();
+          report.problems.push_back(Cat(path, ": ", Message(more.status())));
+        }
+        if (!more.ok() || !*more) break;
+      }
+    }
+  }
+  return report;
+}
+
+}  // namespace goodput

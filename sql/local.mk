@@ -1,0 +1,14 @@
+# The store: schema, ingest, and reading back. The only part that includes sqlite3.h.
+noinst_LTLIBRARIES += sql/libstore.la
+sql_libstore_la_SOURCES = \
+  sql/accounting.cc sql/accounting.h \
+  sql/database.cc sql/database.h \
+  sql/evidence.cc sql/evidence.h \
+  sql/ingest.cc sql/ingest.h \
+  sql/schema.cc sql/schema.h \
+  sql/spool_line.cc sql/spool_line.h \
+  sql/step_block.cc sql/step_block.h \
+  sql/text.h
+sql_libstore_la_CXXFLAGS = $(AM_CXXFLAGS) $(SQLITE_CFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
+sql_libstore_la_LIBADD = spank/libevent_vocabulary.la $(SQLITE_LIBS) $(ABSL_LIBS) $(SIMDJSON_LIBS)
+EXTRA_DIST += sql/SCHEMA.md

@@ -1,0 +1,125 @@
+#include "sql/schema.h"
+
+namespace goodput {
+namespace {
+
+// A migration, once released, is never edited: a change is the next version.
+constexpr const char* kVersion1 = R"sql(
+CREATE TABLE source (
+  id      INTEGER PRIMARY KEY,
+  cluster TEXT NOT NULL,
+  node    TEXT NOT NULL,
+  file    TEXT NOT NULL,
+  offset  INTEGER NOT NULL DEFAULT 0,
+  records INTEGER NOT NULL DEFAULT 0,
+  bad     INTEGER NOT NULL DEFAULT 0,
+  UNIQUE (node, file, cluster)
+);
+
+CREATE TABLE event (
+  source_id  INTEGER NOT NULL REFERENCES source (id),
+  offset     INTEGER NOT NULL,
+  t_ns       INTEGER NOT NULL,
+  kind       TEXT NOT NULL,
+  job_id     INTEGER,
+  record     TEXT NOT NULL,
+  PRIMARY KEY (source_id, offset)
+) WITHOUT ROWID;
+CREATE INDEX event_by_job ON event (job_id, t_ns) WHERE job_id IS NOT NULL;
+CREATE INDEX event_by_kind ON event (kind, t_ns) WHERE job_id IS NULL;
+
+CREATE TABLE step_block (
+  source_id   INTEGER NOT NULL REFERENCES source (id),
+  job_id      INTEGER NOT NULL,
+  slurm_step  TEXT NOT NULL,
+  seq         INTEGER NOT NULL,
+  marks       INTEGER NOT NULL,
+  first_t_ns  INTEGER NOT NULL,
+  last_t_ns   INTEGER NOT NULL,
+  last_step   INTEGER NOT NULL,
+  last_task   INTEGER NOT NULL,
+  last_offset INTEGER NOT NULL,
+  data        BLOB NOT NULL,
+  PRIMARY KEY (source_id, job_id, slurm_step, seq)
+) WITHOUT ROWID;
+CREATE INDEX step_block_by_job ON step_block (job_id);
+
+CREATE TABLE quarantine (
+  source_id INTEGER NOT NULL REFERENCES source (id),
+  offset    INTEGER NOT NULL,
+  reason    TEXT NOT NULL,
+  excerpt   TEXT NOT NULL,
+  PRIMARY KEY (source_id, offset)
+) WITHOUT ROWID;
+
+CREATE TABLE accounting (
+  cluster     TEXT NOT NULL,
+  job_id      INTEGER NOT NULL,
+  submit_s    INTEGER NOT NULL,
+  eligible_s  INTEGER,
+  start_s     INTEGER,
+  end_s       INTEGER,
+  state       TEXT NOT NULL,
+  exit_code   INTEGER,
+  exit_signal INTEGER,
+  user        TEXT NOT NULL,
+  account     TEXT NOT NULL,
+  partition   TEXT NOT NULL,
+  qos         TEXT NOT NULL,
+  name        TEXT NOT NULL,
+  node_list   TEXT NOT NULL,
+  nodes       INTEGER NOT NULL,
+  gpus        INTEGER NOT NULL,
+  gpu_type    TEXT NOT NULL,
+  reason      TEXT NOT NULL,
+  failed_node TEXT NOT NULL,
+  admin_comment TEXT NOT NULL,
+  suspended_s INTEGER NOT NULL,
+  restarts    INTEGER,
+  job_id_text TEXT NOT NULL,
+  read_s      INTEGER NOT NULL,
+  PRIMARY KEY (cluster, job_id, submit_s)
+) WITHOUT ROWID;
+CREATE INDEX accounting_by_start ON accounting (start_s);
+CREATE INDEX accounting_by_end ON accounting (end_s);
+
+CREATE TABLE node_outage (
+  cluster TEXT NOT NULL,
+  node    TEXT NOT NULL,
+  start_s INTEGER NOT NULL,
+  end_s   INTEGER,
+  state   TEXT NOT NULL,
+  reason  TEXT NOT NULL,
+  PRIMARY KEY (start_s, node, cluster)
+) WITHOUT ROWID;
+
+CREATE VIEW job_option AS
+  SELECT source.cluster, event.job_id, event.t_ns, event.source_id, event.offset,
+         json_extract(event.record, '$.opt') AS opt,
+         json_extract(event.record, '$.opt.run') AS run
+    FROM event JOIN source ON source.id = event.source_id
+   WHERE event.kind IN ('job_prolog', 'step_start') AND event.job_id IS NOT NULL
+     AND json_type(event.record, '$.opt') = 'object';
+
+CREATE VIEW node_event AS
+  SELECT source.cluster, source.node, source.file, event.offset, event.t_ns, event.kind, event.job_id,
+         json_extract(event.record, '$.slurm_step') AS slurm_step,
+         json_extract(event.record, '$.task') AS task,
+         json_extract(event.record, '$.exit_code') AS exit_code,
+         json_extract(event.record, '$.signal') AS signal
+    FROM event JOIN source ON source.id = event.source_id
+   WHERE event.job_id IS NOT NULL AND source.node <> '@controller';
+)sql";
+
+}  // namespace
+
+std::string Migration(int version) {
+  switch (version) {
+    case 1:
+      return kVersion1;
+    default:
+      return "";
+  }
+}
+
+}  // namespace goodput

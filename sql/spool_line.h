@@ -1,0 +1,44 @@
+// One line of a spool file, checked against SPOOL_FORMAT.md.
+#ifndef GOODPUT_SQL_SPOOL_LINE_H_
+#define GOODPUT_SQL_SPOOL_LINE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace goodput {
+
+// What ingest needs of a record; the rest stays in its text. Views live until the next Parse.
+struct SpoolLine {
+  std::int64_t t_ns = 0;
+  std::string_view kind;
+  std::string_view node;
+  std::string_view cluster;
+  std::optional<std::int64_t> job;
+  std::string_view slurm_step;
+  std::optional<std::int64_t> task;
+  bool is_step_mark = false;  // `mark step N` begins
+  std::int64_t train_step = 0;
+};
+
+class SpoolLineParser {
+ public:
+  // Bytes that must be readable (whatever they are) behind the line.
+  static constexpr std::size_t kPadding = 64;
+
+  SpoolLineParser();
+  ~SpoolLineParser();
+  // `line`: without its newlines. An error says what is wrong with it, in a few words.
+  absl::StatusOr<SpoolLine> Parse(std::string_view line);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace goodput
+
+#endif  // GOODPUT_SQL_SPOOL_LINE_H_

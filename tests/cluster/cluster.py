@@ -1,0 +1,423 @@
+"""A private Slurm cluster on one machine, in one temporary directory.
+
+    with Cluster(mode="cgroup", plugstack=["optional /path/spank_goodput.so"]) as cluster:
+        job = cluster.sbatch("srun hostname", user="nobody", options=["-N4", "--gres=gpu:8"])
+        cluster.wait_state(job, {"COMPLETED"})
+        print(cluster.sacct(job))
+
+Needs root and Debian's Slurm packages. Several clusters may run at once. The cluster ends with the `with` block, or
+when the process dies, however it dies.
+"""
+
+import json
+import os
+import pwd
+import random
+import signal
+import socket
+import string
+import subprocess
+import sys
+import time
+from typing import Callable, Dict, Iterable, List, Optional, Sequence, Set, Union
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import config  # noqa: E402
+import mariadb  # noqa: E402
+import ports as free_ports  # noqa: E402
+import reap  # noqa: E402
+
+# Short: Unix socket paths below it must fit in 108 bytes.
+PARENT, PREFIX = "/tmp", "gp-"
+
+SACCT_FIELDS = ["JobID", "JobIDRaw", "JobName", "User", "Account", "Partition", "QOS", "State", "Reason", "Submit",
+                "Eligible", "Start", "End", "ElapsedRaw", "Suspended", "ExitCode", "DerivedExitCode",
+                "NNodes", "NodeList", "NTasks", "AllocTRES", "ReqTRES", "Flags", "TimelimitRaw", "Priority",
+                "AdminComment", "Comment", "SystemComment"]
+_SACCT_TIMES = ("Submit", "Eligible", "Start", "End", "ElapsedRaw")
+
+
+class ClusterError(RuntimeError):
+    pass
+
+
+def _new_directory() -> str:
+    """/tmp/gp-XXXX. The letters also make the node names and the cluster's name unique on the machine."""
+    while True:
+        tag = "".join(random.SystemRandom().choice(string.ascii_lowercase) for _ in range(4))
+        top = os.path.join(PARENT, PREFIX + tag)
+        try:
+            os.mkdir(top, 0o755)
+        except FileExistsError:
+            continue
+        os.chmod(top, 0o755)
+        return top
+
+
+def directories() -> List[str]:
+    """All clusters of this checkout."""
+    found = []
+    for entry in sorted(os.listdir(PARENT)):
+        top = os.path.join(PARENT, entry)
+        if entry.startswith(PREFIX) and os.path.isdir(top) and os.stat(top).st_uid == 0:
+            if reap.description(top).get("checkout", mariadb.CHECKOUT) == mariadb.CHECKOUT:
+                found.append(top)
+    return found
+
+
+class Cluster:
+    def __init__(self, mode: str = "cgroup", plugstack: Iterable[str] = (), dbd: bool = True, nodes: int = 4,
+                 kill_wait_s: int = 5, grace_s: int = 30, debug: str = "verbose", cred_expire_s: int = 0,
+                 slurm_conf: Iterable[str] = (), daemon_env: Optional[Dict[str, str]] = None,
+                 owned: bool = True) -> None:
+        """mode: "cgroup" or "linuxproc". plugstack: lines of plugstack.conf; {dir} is the cluster's directory.
+        slurm_conf: more lines, which replace ours where they set the same key. cred_expire_s: 0 leaves Slurm's 120 s,
+        which is what a requeued job waits (plus one); Slurm ignores less than 6. daemon_env: for slurmctld, slurmdbd
+        and slurmd. owned: dies with this process."""
+        if mode not in ("cgroup", "linuxproc"):
+            raise ValueError("mode is cgroup or linuxproc, not " + mode)
+        self.mode, self.dbd, self.owned = mode, dbd, owned
+        self.plugstack = list(plugstack)
+        self.count, self.kill_wait_s, self.grace_s, self.debug = nodes, kill_wait_s, grace_s, debug
+        self.cred_expire_s, self.slurm_conf = cred_expire_s, list(slurm_conf)
+        self.daemon_env = dict(daemon_env or {})
+        self.dir = self.name = ""
+        self.nodes: List[str] = []
+        self._children: Dict[str, subprocess.Popen] = {}
+
+    @classmethod
+    def attach(cls, top: str) -> "Cluster":
+        """A cluster that runs already, such as one started by `up`."""
+        about = reap.description(top)
+        if not about:
+            raise ClusterError("%s is no test cluster" % top)
+        self = cls(mode=about["mode"], dbd=about["dbd"], nodes=len(about["nodes"]), owned=False)
+        self.dir, self.name, self.nodes = top, about["name"], about["nodes"]
+        self.daemon_env = about["daemon_env"]
+        return self
+
+    # --- life
+
+    def __enter__(self) -> "Cluster":
+        return self.start()
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+    def start(self) -> "Cluster":
+        if os.geteuid() != 0:
+            raise ClusterError("a test cluster needs root (it starts jobs as other users)")
+        if self.dbd:
+            mariadb.template()
+        self.dir = _new_directory()
+        tag = self.dir[len(PARENT) + 1 + len(PREFIX):]
+        self.name = "gp" + tag
+        self.nodes = ["%s-n%d" % (tag, index + 1) for index in range(self.count)]
+        self._describe()
+        try:
+            if self.owned:
+                self._watch()
+            self._start_all()
+        except BaseException:
+            logs = "" if not os.path.isdir(self.dir) else self._log_tails()
+            self.stop()
+            sys.stderr.write(logs)
+            raise
+        return self
+
+    def stop(self) -> None:
+        if self.dir:
+            reap.destroy(self.dir)
+        for child in self._children.values():
+            child.wait()
+        self._children = {}
+
+    def _describe(self) -> None:
+        pid = os.getpid()
+        about = {"name": self.name, "nodes": self.nodes, "mode": self.mode, "dbd": self.dbd,
+                 "checkout": mariadb.CHECKOUT, "daemon_env": self.daemon_env,
+                 "owner": {"pid": pid, "start_time": reap.start_time(pid)} if self.owned else None}
+        path = os.path.join(self.dir, "cluster.json")
+        with open(path + ".new", "w") as file:
+            json.dump(about, file)
+        os.rename(path + ".new", path)
+
+    def _watch(self) -> None:
+        here = os.path.dirname(os.path.abspath(__file__))
+        pid = os.getpid()
+        # Not a member of the cluster: it must outlive everything it kills.
+        self._children["watchdog"] = subprocess.Popen(
+            [sys.executable, os.path.join(here, "watchdog.py"), self.dir, str(pid), str(reap.start_time(pid))],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+
+    def _start_all(self) -> None:
+        numbers, lock = free_ports.reserve(2 + self.count)
+        with lock:
+            config.write_all(self.dir, self.name, self.nodes, numbers, self.mode, self.dbd,
+                             [line.replace("{dir}", self.dir) for line in self.plugstack],
+                             self.kill_wait_s, self.grace_s, self.debug, self.cred_expire_s, self.slurm_conf)
+            self.start_daemon("munged")
+            if self.dbd:
+                mariadb.make_datadir(self.dir)
+                self.start_daemon("mariadbd")
+            self._until(lambda: os.path.exists(self._munge_socket()), 10, "munged's socket")
+            if self.dbd:
+                self._until(lambda: _connects(os.path.join(self.dir, "run", "mariadb.sock")), 30, "mariadbd's socket")
+                self.start_daemon("slurmdbd")
+                self._until(lambda: _listens(numbers[1]), 30, "slurmdbd's port")
+                # Known before slurmctld asks, so nothing it sends is ever refused.
+                self.run(["sacctmgr", "-i", "add", "cluster", self.name])
+                self.run(["sacctmgr", "-i", "add", "account", "research", "Description=research",
+                          "Organization=test"])
+                self.run(["sacctmgr", "-i", "add", "user", "nobody,games", "account=research"])
+            self.start_daemon("slurmctld")
+            self._until(lambda: _listens(numbers[0]), 30, "slurmctld's port")
+            for node in self.nodes:
+                self.start_daemon("slurmd-" + node)
+            self._until(self._all_idle, 30, "all nodes idle")
+
+    def _all_idle(self) -> bool:
+        states = self.run(["sinfo", "-h", "-N", "-p", "a3mega", "-o", "%N %t"], check=False).stdout.split()
+        return states[1::2] == ["idle"] * self.count
+
+    def _munge_socket(self) -> str:
+        return os.path.join(self.dir, "munge", "socket")
+
+    def _until(self, ready: Callable[[], bool], timeout_s: float, what: str) -> None:
+        deadline = time.monotonic() + timeout_s
+        while not ready():
+            for name, child in self._children.items():
+                if child.poll() is not None:
+                    raise ClusterError("%s exited with %s while waiting for %s" % (name, child.returncode, what))
+            if time.monotonic() > deadline:
+                raise ClusterError("no %s within %g s" % (what, timeout_s))
+            time.sleep(0.05)
+
+    def _log_tails(self) -> str:
+        folder = os.path.join(self.dir, "log")
+        text = ""
+        for entry in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
+            with open(os.path.join(folder, entry), errors="replace") as file:
+                text += "--- %s\n%s" % (entry, "".join(file.readlines()[-15:]))
+        return text
+
+    # --- daemons: munged, mariadbd, slurmdbd, slurmctld, slurmd-NODE
+
+    def _command(self, daemon: str) -> List[str]:
+        if daemon == "munged":
+            base = os.path.join(self.dir, "munge")
+            return ["munged", "--foreground", "--force", "--key-file=" + base + "/key", "--socket=" + base + "/socket",
+                    "--pid-file=" + base + "/pid", "--log-file=" + self.dir + "/log/munged.log",
+                    "--seed-file=" + base + "/seed", "--num-threads=4"]
+        if daemon == "mariadbd":
+            return mariadb.command(self.dir + "/mariadb", self.dir + "/run/mariadb.sock")
+        if daemon.startswith("slurmd-"):
+            return ["slurmd", "-D", "-N", daemon[len("slurmd-"):], "-f", self.conf]
+        if daemon == "slurmctld":
+            return ["slurmctld", "-D", "-f", self.conf]
+        if daemon == "slurmdbd":
+            return ["slurmdbd", "-D"]
+        raise ValueError("no daemon " + daemon)
+
+    def start_daemon(self, daemon: str) -> None:
+        env = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8",
+               "HOME": "/root", "SLURM_CONF": self.conf, reap.MEMBER: self.dir,
+               "MYSQL_UNIX_PORT": self.dir + "/run/mariadb.sock"}
+        if daemon.startswith("slurm"):
+            env.update(self.daemon_env)
+        with open(os.path.join(self.dir, "log", daemon + ".out"), "ab") as out:
+            child = subprocess.Popen(self._command(daemon), env=env, cwd=self.dir, stdin=subprocess.DEVNULL,
+                                     stdout=out, stderr=out, start_new_session=True)
+        self._children[daemon] = child
+        with open(os.path.join(self.dir, "run", daemon + ".pid"), "w") as file:
+            file.write("%d\n" % child.pid)
+
+    def pid(self, daemon: str) -> int:
+        with open(os.path.join(self.dir, "run", daemon + ".pid")) as file:
+            return int(file.read())
+
+    def stop_daemon(self, daemon: str, signo: int = signal.SIGTERM, timeout_s: float = 30) -> None:
+        """Signal a daemon and wait until it is gone; `start_daemon` starts it again."""
+        pid = self.pid(daemon)
+        started = reap.start_time(pid)
+        if started:
+            os.kill(pid, signo)
+            deadline = time.monotonic() + timeout_s
+            while reap.start_time(pid) == started:
+                if time.monotonic() > deadline:
+                    raise ClusterError("%s did not stop within %g s" % (daemon, timeout_s))
+                time.sleep(0.02)
+        child = self._children.pop(daemon, None)
+        if child:
+            child.wait()
+
+    # --- use
+
+    @property
+    def conf(self) -> str:
+        return os.path.join(self.dir, "etc", "slurm.conf")
+
+    def log(self, daemon: str) -> str:
+        """What a daemon logged so far."""
+        with open(os.path.join(self.dir, "log", daemon + ".log"), errors="replace") as file:
+            return file.read()
+
+    def jobdir(self, user: str = "root") -> str:
+        """A directory the user may write, with nothing secret above it."""
+        path = os.path.join(self.dir, "jobs", user)
+        if not os.path.isdir(path):
+            os.mkdir(path, 0o755)
+            entry = pwd.getpwnam(user)
+            os.chown(path, entry.pw_uid, entry.pw_gid)
+        return path
+
+    def env(self, user: str = "root") -> Dict[str, str]:
+        """The environment commands get: small, so that jobs do not depend on who runs the test."""
+        return {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C.UTF-8", "USER": user,
+                "LOGNAME": user, "HOME": self.jobdir(user), "SHELL": "/bin/bash", "SLURM_CONF": self.conf,
+                "GOODPUT_TEST_CLUSTER": self.dir, reap.MEMBER: self.dir}
+
+    def popen(self, cmd: Union[str, Sequence[str]], user: Optional[str] = None, env: Optional[Dict[str, str]] = None,
+              **how: object) -> subprocess.Popen:
+        """Start a command (a string goes to bash) as the user, in the user's jobdir."""
+        argv = ["bash", "-c", cmd] if isinstance(cmd, str) else list(cmd)
+        user = user or "root"
+        if user != "root":
+            entry = pwd.getpwnam(user)
+            argv = ["setpriv", "--reuid=%d" % entry.pw_uid, "--regid=%d" % entry.pw_gid, "--clear-groups", "--"] + argv
+        full = self.env(user)
+        full.update(env or {})
+        how.setdefault("cwd", self.jobdir(user))
+        how.setdefault("stdin", subprocess.DEVNULL)
+        how.setdefault("errors", "replace")  # a job's name may be any bytes
+        return subprocess.Popen(argv, env=full, universal_newlines=True, **how)  # type: ignore
+
+    def run(self, cmd: Union[str, Sequence[str]], user: Optional[str] = None, check: bool = True,
+            env: Optional[Dict[str, str]] = None, timeout: float = 120, **how: object) -> subprocess.CompletedProcess:
+        """Run a command to its end; stdout and stderr are captured as text. check: raise if it fails."""
+        child = self.popen(cmd, user, env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
+        try:
+            out, err = child.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.communicate()
+            raise
+        if check and child.returncode != 0:
+            raise ClusterError("%s exited with %d\n%s%s" % (cmd, child.returncode, out, err))
+        return subprocess.CompletedProcess(cmd, child.returncode, out, err)
+
+    def sbatch(self, script: Union[str, Sequence[str]], user: Optional[str] = None, options: Sequence[str] = (),
+               env: Optional[Dict[str, str]] = None) -> int:
+        """Submit a script's text (a missing #! line is added) or, given a list, sbatch's own arguments: the job id.
+
+        Output goes to slurm-%j.out in the user's jobdir, appended over requeues, unless options say otherwise.
+        """
+        user = user or "root"
+        argv = ["sbatch", "--parsable", "--open-mode=append"] + list(options)
+        if isinstance(script, str):
+            text = script if script.startswith("#!") else "#!/bin/bash\n" + script
+            path = os.path.join(self.jobdir(user), "script-%d.sh" % time.time_ns())
+            with open(path, "w") as file:
+                file.write(text + "\n")
+            os.chmod(path, 0o755)
+            argv.append(path)
+        else:
+            argv += list(script)
+        return int(self.run(argv, user, env=env).stdout.split(";")[0])
+
+    def output(self, job: int, user: str = "root") -> str:
+        """What a job submitted by sbatch printed so far, over all its attempts."""
+        try:
+            with open(os.path.join(self.jobdir(user), "slurm-%d.out" % job), errors="replace") as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
+
+    def sacct(self, job: int, duplicates: bool = True, steps: bool = True) -> List[Dict]:
+        """Rows of accounting, attempts in order. Times are seconds since the epoch, None where sacct knows none."""
+        argv = ["sacct", "-P", "-n", "-j", str(job), "--format=" + ",".join(SACCT_FIELDS), "--delimiter=\x1f"]
+        argv += ["-D"] if duplicates else []
+        argv += [] if steps else ["-X"]
+        rows = []
+        text = ""
+        for line in self.run(argv, env={"SLURM_TIME_FORMAT": "%s", "TZ": "UTC"}).stdout.split("\n"):
+            text += ("\n" if text else "") + line
+            values = text.split("\x1f")
+            if len(values) < len(SACCT_FIELDS):
+                continue  # a newline in the job's name
+            text = ""
+            row: Dict = dict(zip(SACCT_FIELDS, values))
+            for field in _SACCT_TIMES:
+                row[field] = int(row[field]) if row[field].isdigit() else None
+            rows.append(row)
+        return rows
+
+    def job(self, job: int) -> Dict[str, str]:
+        """`scontrol show job` as a dictionary; {} when the controller has forgotten it."""
+        shown = self.run(["scontrol", "-o", "-d", "show", "job", str(job)], check=False)
+        if shown.returncode != 0:
+            return {}
+        fields: Dict[str, str] = {}
+        last = ""
+        for word in shown.stdout.split():
+            name, equals, value = word.partition("=")
+            if equals and name not in fields:
+                fields[name] = value
+                last = name
+            elif not equals and last:
+                fields[last] += " " + word  # a value with a blank, such as AdminComment
+        return fields
+
+    def state(self, job: int) -> str:
+        return self.job(job).get("JobState", "")
+
+    def wait_state(self, job: int, states: Union[str, Iterable[str]], timeout: float = 60) -> Dict[str, str]:
+        """Wait until the job is in one of the states; its `job` fields. Raises with what it is instead."""
+        wanted: Set[str] = {states} if isinstance(states, str) else set(states)
+        deadline = time.monotonic() + timeout
+        while True:
+            fields = self.job(job)
+            if fields.get("JobState") in wanted:
+                return fields
+            if time.monotonic() > deadline:
+                raise ClusterError("job %d is %s (%s), not %s, after %g s" % (
+                    job, fields.get("JobState"), fields.get("Reason"), sorted(wanted), timeout))
+            time.sleep(0.1)
+
+    def wait_sacct(self, job: int, ready: Callable[[List[Dict]], bool], timeout: float = 30) -> List[Dict]:
+        """Wait until accounting, which lags a few seconds, satisfies `ready`.
+
+        A short job's row is at first a stub (no partition, no eligible time, name "allocation"), for up to 5 s.
+        """
+        def complete(rows: List[Dict]) -> bool:
+            return bool(rows) and all(row["Partition"] for row in rows if "." not in row["JobID"])
+
+        deadline = time.monotonic() + timeout
+        while True:
+            rows = self.sacct(job)
+            if complete(rows) and ready(rows):
+                return rows
+            if time.monotonic() > deadline:
+                raise ClusterError("sacct of job %d is not as expected after %g s: %s" % (job, timeout, rows))
+            time.sleep(0.2)
+
+    def node_state(self, node: str) -> str:
+        """Such as "IDLE" or "DOWN+DRAIN"."""
+        for word in self.run(["scontrol", "-o", "show", "node", node]).stdout.split():
+            if word.startswith("State="):
+                return word[len("State="):]
+        return ""
+
+
+def _connects(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(path)
+        except OSError:
+            return False
+    return True
+
+
+def _listens(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0

@@ -1,0 +1,144 @@
+"""The files a private cluster reads: slurm.conf and what stands beside it."""
+
+import os
+import socket
+from typing import Iterable, List, Sequence
+
+GPUS_A_NODE = 8
+
+
+def cgroup_version() -> int:
+    """2 where /sys/fs/cgroup is the unified hierarchy itself, else 1."""
+    return 2 if os.path.exists("/sys/fs/cgroup/cgroup.controllers") else 1
+
+
+def _slurm_conf(top: str, name: str, nodes: Sequence[str], ports: Sequence[int], mode: str, dbd: bool,
+                kill_wait_s: int, grace_s: int, debug: str, cred_expire_s: int, extra: Iterable[str]) -> str:
+    host = socket.gethostname().split(".")[0]
+    auth = "socket=%s/munge/socket" % top
+    if cred_expire_s:
+        auth += ",cred_expire=%d" % cred_expire_s
+    lines = [
+        "ClusterName=" + name,
+        "SlurmctldHost=%s(127.0.0.1)" % host,
+        "SlurmctldPort=%d" % ports[0],
+        "SlurmUser=root",
+        "SlurmdUser=root",
+        "AuthType=auth/munge",
+        "AuthInfo=" + auth,
+        "CredType=cred/munge",
+        "StateSaveLocation=%s/state" % top,
+        "SlurmdSpoolDir=%s/spool/%%n" % top,
+        "SlurmctldPidFile=%s/run/slurmctld.daemon.pid" % top,
+        "SlurmdPidFile=%s/run/slurmd-%%n.daemon.pid" % top,
+        "SlurmctldLogFile=%s/log/slurmctld.log" % top,
+        "SlurmdLogFile=%s/log/slurmd-%%n.log" % top,
+        "SlurmctldDebug=" + debug,
+        "SlurmdDebug=" + debug,
+        "LogTimeFormat=iso8601_ms",
+        "PlugStackConfig=%s/etc/plugstack.conf" % top,
+        "MpiDefault=none",
+        "SwitchType=switch/none",
+        "TaskPlugin=task/none",
+        "ReturnToService=2",
+        "MinJobAge=3600",
+        "KillWait=%d" % kill_wait_s,
+        "CompleteWait=0",
+        "SlurmdTimeout=300",
+        "TreeWidth=100",
+        "SlurmdParameters=config_overrides",
+        "SelectType=select/cons_tres",
+        "SelectTypeParameters=CR_Core",
+        "SchedulerType=sched/backfill",
+        # Look at the queue at once and every second: tests wait for decisions, the machine has nothing else to do.
+        "SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1,bf_continue",
+        "PriorityType=priority/basic",
+        "PreemptType=preempt/partition_prio",
+        "PreemptMode=REQUEUE",
+        "JobRequeue=1",
+        "GresTypes=gpu",
+    ]
+    if mode == "cgroup":
+        lines += ["ProctrackType=proctrack/cgroup", "PrologFlags=Contain"]
+    else:
+        lines += ["ProctrackType=proctrack/linuxproc"]
+    if dbd:
+        lines += ["AccountingStorageType=accounting_storage/slurmdbd", "AccountingStorageHost=127.0.0.1",
+                  "AccountingStoragePort=%d" % ports[1], "AccountingStoragePass=%s/munge/socket" % top,
+                  "AccountingStoreFlags=job_comment", "AccountingStorageTRES=gres/gpu,gres/gpu:h100",
+                  "JobAcctGatherType=jobacct_gather/linux", "JobAcctGatherFrequency=30"]
+    else:
+        # Without slurmdbd slurmctld refuses to account for gres/gpu.
+        lines += ["AccountingStorageType=accounting_storage/none", "JobAcctGatherType=jobacct_gather/none"]
+    # The shape of an a3-megagpu-8g; config_overrides lets it exceed the machine.
+    for node, port in zip(nodes, ports[2:]):
+        lines.append("NodeName=%s NodeHostname=%s NodeAddr=127.0.0.1 Port=%d Sockets=2 CoresPerSocket=52 "
+                     "ThreadsPerCore=2 RealMemory=1800000 Gres=gpu:h100:%d" % (node, host, port, GPUS_A_NODE))
+    where = "Nodes=%s State=UP MaxTime=INFINITE" % ",".join(nodes)
+    lines += [
+        "PartitionName=a3mega %s Default=YES PriorityTier=1" % where,
+        "PartitionName=a3grace %s PriorityTier=1 GraceTime=%d" % (where, grace_s),
+        "PartitionName=high %s PriorityTier=10" % where,
+    ]
+    return "\n".join(merge(lines, extra)) + "\n"
+
+
+def merge(lines: List[str], extra: Iterable[str]) -> List[str]:
+    """`extra` after `lines`, replacing a line that sets the same key (Slurm refuses a key set twice).
+
+    Keys of which there may be several (nodes, partitions, ...) are only added, except that a PartitionName or NodeName
+    of the same name is replaced.
+    """
+    def key(line: str) -> str:
+        first = line.split()[0] if line.split() else ""
+        name, _, value = first.partition("=")
+        if name.lower() in ("partitionname", "nodename", "downnodes", "nodeset", "include"):
+            return first.lower()
+        return name.lower()
+
+    extra = [line for line in extra if line.strip()]
+    replaced = {key(line) for line in extra}
+    return [line for line in lines if key(line) not in replaced] + extra
+
+
+def _cgroup_conf() -> str:
+    if cgroup_version() == 2:
+        return "CgroupPlugin=cgroup/v2\nIgnoreSystemd=yes\n"
+    return "CgroupPlugin=cgroup/v1\nCgroupMountpoint=/sys/fs/cgroup\nCgroupAutomount=no\n"
+
+
+def _write(path: str, text: str, mode: int = 0o644) -> None:
+    with open(path, "w") as file:
+        file.write(text)
+    os.chmod(path, mode)
+
+
+def write_all(top: str, name: str, nodes: Sequence[str], ports: Sequence[int], mode: str, dbd: bool,
+              plugstack: Iterable[str], kill_wait_s: int, grace_s: int, debug: str, cred_expire_s: int,
+              extra: Iterable[str]) -> None:
+    """Everything under `top`/etc, the munge key and the fake GPUs. ports: slurmctld, slurmdbd, one a node."""
+    etc = os.path.join(top, "etc")
+    for folder in ("etc", "log", "run", "state", "spool", "dev", "munge", "jobs"):
+        os.makedirs(os.path.join(top, folder), 0o755, exist_ok=True)
+        os.chmod(os.path.join(top, folder), 0o755)
+    for gpu in range(GPUS_A_NODE):
+        device = os.path.join(top, "dev", "nvidia%d" % gpu)
+        if not os.path.exists(device):
+            os.mknod(device, 0o020666, os.makedev(1, 3))  # another /dev/null
+            os.chmod(device, 0o666)
+    key = os.open(os.path.join(top, "munge", "key"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.write(key, os.urandom(128))
+    os.close(key)
+    _write(os.path.join(etc, "slurm.conf"),
+           _slurm_conf(top, name, nodes, ports, mode, dbd, kill_wait_s, grace_s, debug, cred_expire_s, extra))
+    _write(os.path.join(etc, "gres.conf"),
+           "AutoDetect=off\nName=gpu Type=h100 File=%s/dev/nvidia[0-%d]\n" % (top, GPUS_A_NODE - 1))
+    _write(os.path.join(etc, "cgroup.conf"), _cgroup_conf())
+    _write(os.path.join(etc, "plugstack.conf"), "".join(line.rstrip("\n") + "\n" for line in plugstack))
+    if dbd:
+        _write(os.path.join(etc, "slurmdbd.conf"), "\n".join([
+            "AuthType=auth/munge", "AuthInfo=socket=%s/munge/socket" % top, "DbdHost=localhost", "DbdAddr=127.0.0.1",
+            "DbdPort=%d" % ports[1], "SlurmUser=root", "StorageType=accounting_storage/mysql",
+            "StorageHost=localhost", "StorageUser=root", "StorageLoc=slurm_acct_db",
+            "LogFile=%s/log/slurmdbd.log" % top, "PidFile=%s/run/slurmdbd.daemon.pid" % top, "DebugLevel=" + debug,
+            ""]), 0o600)

@@ -1,0 +1,181 @@
+"""Remove a cluster completely, knowing only its directory: processes, mounts, cgroups, files.
+
+Nothing here trusts a pid file: whatever was killed, restarted or orphaned meanwhile is found by looking at /proc.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from typing import Dict, List, Set
+
+# Set in the environment of everything the harness starts, and of nothing else: the shell of somebody who evaluated
+# `up`'s exports has SLURM_CONF too, and must survive `down`.
+MEMBER = "GOODPUT_CLUSTER_MEMBER"
+
+_PROGRAMS = {"munged", "mariadbd", "slurmdbd", "slurmctld", "slurmd", "slurmstepd",
+             "srun", "sbatch", "salloc", "sattach", "sacct", "sacctmgr", "scontrol", "squeue", "sinfo"}
+
+
+def description(top: str) -> Dict:
+    """What the starter wrote about the cluster; {} if it died before it could."""
+    try:
+        with open(os.path.join(top, "cluster.json")) as file:
+            return json.load(file)
+    except (OSError, ValueError):
+        return {}
+
+
+def start_time(pid: int) -> int:
+    """Start of a live process in clock ticks since boot, 0 if there is none: with the pid, its identity."""
+    try:
+        with open("/proc/%d/stat" % pid) as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+    except (OSError, IndexError):
+        return 0
+    return 0 if fields[0] in "ZX" else int(fields[19])
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _parent(pid: int) -> int:
+    fields = _read("/proc/%d/stat" % pid).rsplit(b")", 1)[-1].split()
+    return int(fields[1]) if len(fields) > 1 else 0
+
+
+def _belongs(pid: int, top: str, name: str, nodes: List[str]) -> bool:
+    environ = _read("/proc/%d/environ" % pid).split(b"\0")
+    inside = os.fsencode(top) + b"/"
+    if os.fsencode(MEMBER + "=" + top) in environ:
+        return True
+    # A job's own processes; its environment came from whoever submitted it.
+    if name and os.fsencode("SLURM_CLUSTER_NAME=" + name) in environ:
+        return True
+    # Daemons and client commands started by hand.
+    argv = _read("/proc/%d/cmdline" % pid).split(b"\0")
+    program = os.path.basename(argv[0].split(b":")[0]).decode(errors="replace")
+    if program in _PROGRAMS:
+        if any(inside in word for word in argv) or any(v.startswith(b"SLURM_CONF=" + inside) for v in environ):
+            return True
+    # cgroup mode: a process that emptied its environment is still in its job's cgroup.
+    groups = _read("/proc/%d/cgroup" % pid).decode(errors="replace")
+    return any("/slurm_%s/" % node in groups or "/%s_slurmstepd" % node in groups for node in nodes)
+
+
+def _spared() -> Set[int]:
+    pids, pid = set(), os.getpid()
+    while pid > 0:
+        pids.add(pid)
+        pid = _parent(pid)
+    return pids
+
+
+def processes(top: str) -> List[int]:
+    """Live processes of the cluster, with their descendants; never ourselves or our ancestors."""
+    about = description(top)
+    name, nodes = about.get("name", ""), about.get("nodes", [])
+    alive = [int(entry) for entry in os.listdir("/proc") if entry.isdigit() and start_time(int(entry))]
+    parents = {pid: _parent(pid) for pid in alive}
+    spared = _spared()
+    found = {pid for pid in alive if pid not in spared and _belongs(pid, top, name, nodes)}
+    grew = True
+    while grew:
+        more = {pid for pid in alive if parents[pid] in found} - found - spared
+        grew = bool(more)
+        found |= more
+    return sorted(found)
+
+
+def mounts(top: str) -> List[str]:
+    """Mount points below the directory, deepest first."""
+    points = []
+    for line in _read("/proc/self/mountinfo").decode(errors="replace").splitlines():
+        point = line.split()[4].encode().decode("unicode_escape")
+        if point == top or point.startswith(top + "/"):
+            points.append(point)
+    return sorted(points, key=len, reverse=True)
+
+
+def cgroups(top: str) -> List[str]:
+    """Cgroup directories of the cluster's nodes, deepest first."""
+    nodes = description(top).get("nodes", [])
+    wanted = {"slurm_" + node for node in nodes} | {node + "_slurmstepd.scope" for node in nodes}
+    found = []
+    for root, folders, _ in os.walk("/sys/fs/cgroup"):
+        for folder in list(folders):
+            if folder in wanted:
+                for inner, _, _ in os.walk(os.path.join(root, folder)):
+                    found.append(inner)
+                folders.remove(folder)
+        if root.count("/") >= 7:
+            folders[:] = []
+    return sorted(found, key=len, reverse=True)
+
+
+def _kill_all(top: str, timeout_s: float) -> None:
+    deadline = time.monotonic() + timeout_s
+    while True:
+        victims = processes(top)
+        if not victims:
+            return
+        for pid in victims:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        if time.monotonic() > deadline:
+            raise RuntimeError("still alive in %s: %s" % (top, victims))
+        time.sleep(0.02)
+
+
+def destroy(top: str, timeout_s: float = 20) -> None:
+    """Leave nothing of the cluster. Idempotent; raises RuntimeError with what could not be removed."""
+    if not os.path.isdir(top):
+        return
+    _kill_all(top, timeout_s)
+    for point in mounts(top):
+        subprocess.run(["umount", "-l", point], check=False)
+    deadline = time.monotonic() + timeout_s
+    while cgroups(top):
+        for folder in cgroups(top):
+            try:
+                os.rmdir(folder)
+            except FileNotFoundError:
+                pass
+            except OSError:
+                time.sleep(0.02)  # the kernel empties a cgroup a moment after its last process died
+        if time.monotonic() > deadline:
+            raise RuntimeError("cgroups remain: %s" % cgroups(top))
+    # cluster.json goes last, by a rename: what is interrupted here can be taken up again.
+    for entry in os.listdir(top):
+        path = os.path.join(top, entry)
+        if entry == "cluster.json":
+            continue
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            os.unlink(path)
+    shutil.rmtree(top, ignore_errors=True)
+    if os.path.exists(top):
+        raise RuntimeError("%s cannot be removed: %s" % (top, os.listdir(top)))
+
+
+def owner_alive(top: str) -> bool:
+    """Whether the process that owns the cluster lives. A cluster started by hand has none, and counts as owned."""
+    about = description(top)
+    if not about:
+        # Being created, or its starter died at once: a minute decides.
+        try:
+            return time.time() - os.stat(top).st_mtime < 60
+        except OSError:
+            return False
+    owner = about.get("owner")
+    return owner is None or start_time(owner["pid"]) == owner["start_time"]

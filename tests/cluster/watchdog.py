@@ -1,0 +1,26 @@
+#!/usr/bin/python3
+"""watchdog.py DIR PID START_TIME: take the cluster in DIR down when its owner is gone, however it went."""
+
+import os
+import signal
+import sys
+import time
+
+import reap
+
+
+def main() -> int:
+    top, pid, started = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    # Ctrl-C and a closed terminal reach the owner; we still have to clean up after it.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    while reap.start_time(pid) == started:
+        if not os.path.isdir(top):
+            return 0  # the owner has cleaned up itself
+        time.sleep(0.25)
+    reap.destroy(top)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""Compare what `sgoodput show JOB --json` says with the truth.
+
+The rule, per bucket:
+
+    |said - true| <= tolerance_s x coarse + FINE_S x fine + FLAT_S
+
+`coarse` counts the ends of the bucket's true intervals that accounting set: accounting has whole seconds, the product's
+node events have nanoseconds, so either side may be right by up to a second. `fine` counts the other ends, which the
+trainer and the product both saw to a few milliseconds. An end where two intervals of the same bucket meet, and the two
+ends of the whole timeline, move nothing between buckets and count nothing.
+
+Besides: the buckets partition the wall time exactly, and at most 1 % of it is unobserved.
+"""
+
+from typing import Dict, Sequence, Tuple
+from unittest import TestCase
+
+try:
+    from .truth import BEFORE_TASKS, QUEUE, S, Truth
+except ImportError:  # run from this directory
+    from truth import BEFORE_TASKS, QUEUE, S, Truth  # type: ignore
+
+FINE_S = 0.02   # a mark is read, a tick of /proc is 10 ms
+FLAT_S = 0.15   # an interpreter starts and ends outside what the trainer can write down
+
+BUCKETS = ("hold", "requeue_backoff", "resubmit_gap") + QUEUE + (
+    "suspended", "provisioning", "launch", "startup", "productive", "at_risk", "checkpoint_save", "overhead", "stall",
+    "lost_work", "drain", "teardown", "unobserved")
+
+
+def said_buckets(show: Dict) -> Dict[str, int]:
+    """Nanoseconds by bucket of jobs[0], summed into `queue` and `launch` where the truth does not tell them apart."""
+    sums: Dict[str, int] = {}
+    for bucket in show["jobs"][0]["buckets"]:
+        name = "queue" if bucket["name"] in QUEUE else "launch" if bucket["name"] in BEFORE_TASKS else bucket["name"]
+        sums[name] = sums.get(name, 0) + bucket["ns"]
+    return sums
+
+
+def assert_partition(testcase: TestCase, show: Dict) -> None:
+    """Every nanosecond in exactly one bucket; each bucket once, known, not negative, with the same seconds."""
+    job = show["jobs"][0]
+    names = [bucket["name"] for bucket in job["buckets"]]
+    testcase.assertEqual(len(names), len(set(names)), "a bucket occurs twice: %s" % names)
+    testcase.assertEqual([], [name for name in names if name not in BUCKETS], "unknown buckets")
+    for bucket in job["buckets"]:
+        testcase.assertIsInstance(bucket["ns"], int, bucket)
+        testcase.assertGreaterEqual(bucket["ns"], 0, bucket)
+        testcase.assertAlmostEqual(bucket["seconds"], bucket["ns"] / S, places=6, msg=str(bucket))
+    testcase.assertEqual(sum(bucket["ns"] for bucket in job["buckets"]), job["wall_ns"], "buckets do not sum to wall_ns")
+
+
+def tolerance_ns(truth: Truth, bucket: str, tolerance_s: float) -> int:
+    coarse, fine = truth.boundaries(bucket)
+    return int((tolerance_s * coarse + FINE_S * fine + FLAT_S) * S)
+
+
+def assert_buckets_close(testcase: TestCase, show: Dict, truth: Truth, tolerance_s: float = 1.1) -> None:
+    """All of the rule above, for every bucket either side names; a failure shows the whole table."""
+    assert_partition(testcase, show)
+    job = show["jobs"][0]
+    said, true = said_buckets(show), truth.sums()
+    testcase.assertLessEqual(abs(job["wall_ns"] - truth.wall_ns), int(tolerance_s * S) if truth.running else 0,
+                             "wall_ns: accounting gives both ends")
+    table, wrong = ["%-16s %12s %12s %9s" % ("bucket", "true s", "said s", "allowed")], []
+    for bucket in sorted(set(said) | set(true)):
+        allowed = tolerance_ns(truth, bucket, tolerance_s)
+        if bucket == "unobserved":
+            allowed = max(allowed, truth.wall_ns // 100)
+        difference = said.get(bucket, 0) - true.get(bucket, 0)
+        bad = abs(difference) > allowed
+        table.append("%-16s %12.3f %12.3f %9.3f%s" % (bucket, true.get(bucket, 0) / S, said.get(bucket, 0) / S,
+                                                       allowed / S, "  <--" if bad else ""))
+        if bad:
+            wrong.append(bucket)
+    testcase.assertEqual([], wrong, "\n" + "\n".join(table) + "\ntrue timeline:\n" + describe(truth))
+    testcase.assertLessEqual(said.get("unobserved", 0), truth.wall_ns // 100, "unobserved is over 1 % of wall")
+    provisioning = sum(bucket["ns"] for bucket in job["buckets"] if bucket["name"] == "provisioning")
+    testcase.assertLessEqual(provisioning, truth.provisioning_limit_ns(tolerance_s),
+                             "provisioning goes on after Slurm's first step started")
+
+
+def assert_attempts(testcase: TestCase, show: Dict, truth: Truth) -> None:
+    """One attempt in the answer for each in accounting that was allocated, with the same times (accounting's seconds)."""
+    said = show["jobs"][0]["attempts"]
+    true = [a for a in truth.attempts if a.start_ns is not None]
+    testcase.assertEqual(len(said), len(true))
+    for one, other in zip(said, true):
+        for name, value in (("start_ns", other.start_ns), ("end_ns", other.end_ns)):
+            if value is not None:
+                testcase.assertLessEqual(abs(one[name] - value), int(1.1 * S), name)
+
+
+def assert_interruptions(testcase: TestCase, show: Dict, causes: Sequence[Tuple[str, bool]]) -> None:
+    """The interruptions are these, in order: (cause, planned). Each names its evidence."""
+    said = show["jobs"][0]["interruptions"]
+    testcase.assertEqual([(one["cause"], one["planned"]) for one in said], list(causes))
+    for one in said:
+        testcase.assertTrue(one["evidence"], "an interruption without evidence: %s" % one)
+
+
+def describe(truth: Truth) -> str:
+    """The timeline in seconds since the submit, one interval a line."""
+    return "\n".join("%10.3f %10.3f %-16s" % ((i.begin_ns - truth.begin_ns) / S, (i.end_ns - truth.begin_ns) / S, i.bucket)
+                     for i in truth.timeline)

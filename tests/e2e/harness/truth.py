@@ -1,0 +1,347 @@
+"""What a job's time really was, from what its trainer wrote down and what Slurm accounted: no part of the product.
+
+Inputs: the trainer's truth logs (tests/trainer) of rank 0 and the rows of `Cluster.sacct(job)` (attempts and steps).
+Output: the timeline, intervals that partition [first submit, end]: (bucket, begin_ns, end_ns).
+
+The rules are those of the design, in the same order, but the trainer *knows* what the product must infer: when a step
+ended, whether it hung, which checkpoint was whole. What neither source tells apart is one bucket here: the pending
+reasons (`queue`), and within the time before the first task `provisioning` and `launch` (`launch`, see
+`provisioning_limit_ns`).
+"""
+
+import json
+import os
+from typing import Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+
+S = 1_000_000_000
+
+QUEUE = ("queue_resources", "queue_priority", "queue_other")
+BEFORE_TASKS = ("provisioning", "launch")
+STOP_SIGNALS = {15, 10, 12}  # the default of --goodput-checkpoint-signal
+
+
+class Interval(NamedTuple):
+    bucket: str
+    begin_ns: int
+    end_ns: int
+
+
+class Attempt(NamedTuple):
+    submit_ns: int
+    eligible_ns: Optional[int]
+    start_ns: Optional[int]
+    end_ns: Optional[int]
+    state: str
+    steps: List[Dict]
+
+
+class Step(NamedTuple):
+    number: int
+    begin_ns: int
+    end_ns: int  # its own end, or where it was cut off
+    whole: bool
+
+
+class Incarnation:
+    """One start of the program: what rank 0 wrote between two `start` records."""
+
+    def __init__(self, records: List[Dict], limit_ns: int) -> None:
+        """limit_ns: the end of its allocation, a whole second in accounting.
+
+        What the program wrote later is still true of it: a checkpoint completed in the rounded second, or while the job
+        was COMPLETING, is a checkpoint. Only its time is not the attempt's; the timeline is clipped there.
+        """
+        self.start = records[0]
+        self.records = records
+        self.begin_ns = self.start["exec_t"]
+        last = records[-1]
+        # Killed, it leaves no record of its end: then it lived to the end of its step, or of the allocation.
+        self.ended = last["event"] in ("exit", "crash")
+        self.exit_code: Optional[int] = last["code"] if self.ended else None
+        self.end_ns = min(last["t"] if self.ended else limit_ns, limit_ns)
+        self.saves = self._spans("save")
+        self.evaluations = self._spans("evaluation")
+        self.hang_ns = next((r["t"] for r in self.records if r["event"] == "hang"), None)
+        self.signals = [r["t"] for r in self.records if r["event"] == "signal" and r["signo"] in STOP_SIGNALS]
+
+    def end_by(self, end_ns: int) -> None:
+        if not self.ended:
+            self.end_ns = min(self.end_ns, max(end_ns, self.records[-1]["t"]))
+
+    def _spans(self, what: str) -> List[Tuple[int, int, int, bool]]:
+        """(train step, begin, end, whole) of every save or evaluation; the last may have been cut off."""
+        spans: List[Tuple[int, int, int, bool]] = []
+        open_at: Dict[int, Dict] = {}
+        for r in self.records:
+            if r["event"] == what + "_begin":
+                open_at[r["step"]] = r
+            elif r["event"] == what + "_end" and r["step"] in open_at:
+                begin = open_at.pop(r["step"])
+                spans.append((r["step"], begin["t"], self._blocked_until(begin, r["t"]), True))
+        for step, begin in open_at.items():
+            spans.append((step, begin["t"], self._blocked_until(begin, self.end_ns), False))
+        return sorted(spans, key=lambda span: span[1])
+
+    def _blocked_until(self, begin: Dict, end_ns: int) -> int:
+        """An asynchronous save blocks the loop only until the next step begins."""
+        if begin.get("mode") != "async":
+            return end_ns
+        return min([end_ns] + [r["t"] for r in self.records if r["event"] == "step_begin" and r["t"] >= begin["t"]][:1])
+
+    def checkpoints(self) -> List[Tuple[int, int, int]]:
+        """(step, begin, complete) of the saves that were completed."""
+        begins = {r["step"]: r["t"] for r in self.records if r["event"] == "save_begin"}
+        return [(r["step"], begins[r["step"]], r["t"]) for r in self.records
+                if r["event"] == "save_end" and r["step"] in begins]
+
+    def steps(self) -> List[Step]:
+        ends = {r["step"]: r["t"] for r in self.records if r["event"] == "step_end"}
+        found = []
+        for r in self.records:
+            if r["event"] == "step_begin":
+                whole = r["step"] in ends
+                found.append(Step(r["step"], r["t"], ends.get(r["step"], self.end_ns), whole))
+        return found
+
+    def typical_step_ns(self) -> int:
+        lengths = sorted(s.end_ns - s.begin_ns for s in self.steps() if s.whole)
+        return lengths[len(lengths) // 2] if lengths else 0
+
+
+def read_log(folder: str, rank: int = 0) -> List[Dict]:
+    """The records of one rank; a last line cut off by a kill is left out."""
+    try:
+        with open(os.path.join(folder, "truth.%d.jsonl" % rank)) as file:
+            lines = file.read().split("\n")[:-1]
+    except FileNotFoundError:
+        return []
+    return [json.loads(line) for line in lines]
+
+
+def attempts(rows: Iterable[Dict]) -> List[Attempt]:
+    """The attempts of one job, in order, each with its steps' rows."""
+    found: List[Attempt] = []
+    for row in rows:
+        if "." not in row["JobID"]:
+            def ns(field: str, row: Dict = row) -> Optional[int]:
+                return None if row[field] is None else row[field] * S
+            found.append(Attempt(ns("Submit") or 0, ns("Eligible"), ns("Start"), ns("End"),
+                                 row["State"].split()[0], []))
+        elif found:
+            found[-1].steps.append(row)
+    return found
+
+
+class Truth:
+    """The expected timeline of one job.
+
+    now_ns: the moment of asking, if the job has not ended.
+    """
+
+    def __init__(self, logs: Iterable[Dict], rows: Iterable[Dict], now_ns: int = 0) -> None:
+        self.attempts = attempts(rows)
+        if not self.attempts:
+            raise ValueError("accounting has no attempt of the job")
+        last = self.attempts[-1]
+        self.running = last.end_ns is None
+        self.begin_ns = self.attempts[0].submit_ns
+        self.end_ns = now_ns if self.running else (last.end_ns or 0)
+        self.accounting_times: Set[int] = {self.begin_ns, self.end_ns}
+        self.incarnations = self._incarnations(list(logs))
+        self.kept: List[Step] = []
+        self.lost: List[Step] = []
+        self.open: List[Step] = []
+        self.timeline = self._merge(self._build())
+
+    @property
+    def wall_ns(self) -> int:
+        return self.end_ns - self.begin_ns
+
+    def sums(self) -> Dict[str, int]:
+        """Nanoseconds of each bucket."""
+        total: Dict[str, int] = {}
+        for bucket, begin, end in self.timeline:
+            total[bucket] = total.get(bucket, 0) + end - begin
+        return total
+
+    def boundaries(self, bucket: str) -> Tuple[int, int]:
+        """How many ends of the bucket's intervals come from accounting (whole seconds), and how many do not.
+
+        The two ends of the whole timeline are given to both sides alike and count as neither.
+        """
+        coarse = fine = 0
+        for interval in self.timeline:
+            if interval.bucket == bucket:
+                for end in (interval.begin_ns, interval.end_ns):
+                    if end in (self.begin_ns, self.end_ns):
+                        continue
+                    if end in self.accounting_times:
+                        coarse += 1
+                    else:
+                        fine += 1
+        return coarse, fine
+
+    # --- building
+
+    def _limits(self, attempt: Attempt) -> Tuple[int, int]:
+        start = attempt.start_ns or 0
+        return start, self.end_ns if attempt.end_ns is None else attempt.end_ns
+
+    def _incarnations(self, logs: List[Dict]) -> List[List[Incarnation]]:
+        """Of each attempt, those of the program's starts that lie in its allocation (+-1 s: accounting rounds)."""
+        runs: List[List[Dict]] = []
+        for record in logs:
+            if self.running and record["t"] > self.end_ns:
+                break
+            if record["event"] == "start":
+                runs.append([])
+            if runs:
+                runs[-1].append(record)
+        placed: List[List[Incarnation]] = [[] for _ in self.attempts]
+        for run in runs:
+            for index, attempt in enumerate(self.attempts):
+                begin, end = self._limits(attempt)
+                if attempt.start_ns is not None and begin - S <= run[0]["t"] <= end + S:
+                    incarnation = Incarnation(run, end)
+                    self._bound_by_step_row(incarnation, attempt)
+                    placed[index].append(incarnation)
+                    break
+        return placed
+
+    def _bound_by_step_row(self, incarnation: Incarnation, attempt: Attempt) -> None:
+        """A program that was killed ended no later than Slurm says its step ended."""
+        for row in attempt.steps:
+            name = row["JobID"].split(".", 1)[1]
+            if name == incarnation.start["slurm_step"] and row["End"] is not None and not incarnation.ended:
+                if row["End"] * S < incarnation.end_ns:
+                    incarnation.end_by(row["End"] * S)
+                    self.accounting_times.add(incarnation.end_ns)
+
+    def _build(self) -> List[Interval]:
+        self._judge_steps()
+        out: List[Interval] = []
+        at = self.begin_ns
+        requeued = False
+        for attempt, incarnations in zip(self.attempts, self.incarnations):
+            # Waiting for a begin time: after a requeue Slurm's own back-off, before the first start the user's wish.
+            eligible = attempt.eligible_ns
+            start = attempt.start_ns if attempt.start_ns is not None else self.end_ns
+            if eligible is None or eligible > start:
+                eligible = start
+            if eligible > at:
+                out.append(Interval("requeue_backoff" if requeued else "hold", at, eligible))
+                at = eligible
+            if start > at:
+                out.append(Interval("queue", at, start))
+                at = start
+            self.accounting_times |= {eligible, start}
+            if attempt.start_ns is None:
+                continue
+            _, end = self._limits(attempt)
+            self.accounting_times.add(end)
+            out += self._allocated(attempt, incarnations, at, end)
+            at = end
+            requeued = True
+        return out
+
+    def _judge_steps(self) -> None:
+        """Kept, lost or open, by the design's order of rules."""
+        every = [i for group in self.incarnations for i in group]
+        checkpoints = [c for i in every for c in i.checkpoints()]
+        first_of_later: Optional[int] = None
+        for incarnation in reversed(every):
+            steps = incarnation.steps()
+            for step in steps:
+                if first_of_later is not None:
+                    (self.kept if step.number < first_of_later else self.lost).append(step)
+                elif incarnation.exit_code == 0 and not incarnation.signals:
+                    self.kept.append(step)
+                elif step.whole and any(number >= step.number and begin >= step.end_ns
+                                        for number, begin, _ in checkpoints):
+                    self.kept.append(step)
+                elif self.running:
+                    self.open.append(step)
+                else:
+                    self.lost.append(step)
+            numbers = [s.number for s in steps]
+            if numbers:
+                first_of_later = min(numbers + ([first_of_later] if first_of_later is not None else []))
+
+    def _bucket_of(self, step: Step) -> str:
+        return "productive" if step in self.kept else "lost_work" if step in self.lost else "at_risk"
+
+    def _allocated(self, attempt: Attempt, incarnations: List[Incarnation], start: int, end: int) -> List[Interval]:
+        out: List[Interval] = []
+        at = start
+
+        def upto(bucket: str, moment: int) -> None:
+            nonlocal at
+            moment = min(max(moment, at), end)
+            if moment > at:
+                out.append(Interval(bucket, at, moment))
+                at = moment
+
+        for incarnation in incarnations:
+            upto("launch", incarnation.begin_ns)
+            steps = incarnation.steps()
+            cuts = ([("checkpoint_save", b, e) for _, b, e, _ in incarnation.saves] +
+                    [("overhead", b, e) for _, b, e, _ in incarnation.evaluations])
+            spans = cuts + [(self._bucket_of(s), s.begin_ns, s.end_ns) for s in steps]
+            if incarnation.hang_ns is not None and steps:
+                hung = steps[-1]
+                spans[-1] = (self._bucket_of(hung), hung.begin_ns, hung.begin_ns + incarnation.typical_step_ns())
+            for bucket, begin, finish in sorted(spans, key=lambda span: span[1]):
+                upto(self._between(incarnation, steps, at), begin)
+                upto(bucket, min(finish, incarnation.end_ns))
+            stop = [t for t in incarnation.signals if steps and t >= steps[-1].begin_ns]
+            if incarnation.hang_ns is not None and stop:
+                upto("stall", stop[0])
+            if incarnation.hang_ns is not None and not stop:
+                upto("stall", incarnation.end_ns)
+            upto("drain" if stop else self._between(incarnation, steps, at), incarnation.end_ns)
+        if incarnations and not (self.running and end == self.end_ns):
+            upto("teardown", end)
+        upto("launch", end)
+        return out
+
+    def _between(self, incarnation: Incarnation, steps: List[Step], at: int) -> str:
+        """What the moments between two things the trainer recorded are."""
+        if not steps or at <= steps[0].begin_ns:
+            return "startup"
+        if any(s.end_ns <= at for s in steps):
+            return self._bucket_of([s for s in steps if s.begin_ns <= at][-1])
+        return "overhead"
+
+    def provisioning_limit_ns(self, tolerance_s: float = 1.1) -> int:
+        """The most that can be `provisioning`: until Slurm's extern step, else its first, started, in all attempts.
+
+        slurmctld writes that start down when it asks for the step; on a busy machine the step itself, and the program
+        after it, come later.
+        """
+        limit = 0
+        for attempt, incarnations in zip(self.attempts, self.incarnations):
+            if attempt.start_ns is None:
+                continue
+            starts = {row["JobID"].split(".", 1)[1]: row["Start"] for row in attempt.steps if row["Start"] is not None}
+            up = starts.get("extern", min(starts.values(), default=None))
+            _, end = self._limits(attempt)
+            ready = (end if up is None else up * S) + int(tolerance_s * S)
+            limit += max([0, ready - attempt.start_ns] + [i.begin_ns - attempt.start_ns for i in incarnations[:1]])
+        return limit
+
+    @staticmethod
+    def _merge(intervals: List[Interval]) -> List[Interval]:
+        merged: List[Interval] = []
+        for interval in intervals:
+            if interval.end_ns <= interval.begin_ns:
+                continue
+            if merged and merged[-1].bucket == interval.bucket and merged[-1].end_ns == interval.begin_ns:
+                merged[-1] = Interval(interval.bucket, merged[-1].begin_ns, interval.end_ns)
+            else:
+                merged.append(interval)
+        return merged
+
+
+def of_job(cluster: object, job: int, folder: str, now_ns: int = 0) -> Truth:
+    """The truth of a job of a test cluster whose trainer logged into `folder`."""
+    return Truth(read_log(folder), cluster.wait_sacct(job, bool), now_ns)  # type: ignore

@@ -1,0 +1,444 @@
+#!/usr/bin/python3
+"""Jobs that train, are interrupted in every way Slurm has, and resume: what sgoodput says of them is what happened.
+
+    GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_first_light
+
+Most of a scenario is waiting, so all of them run at once: setUpModule starts every cluster and every job, each test
+waits for its own job's outcome and judges it. Needs root and Debian's Slurm packages.
+"""
+
+import concurrent.futures
+import json
+import os
+import threading
+import time
+import unittest
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+import jsonschema
+
+from .harness import truth as truths
+from .harness.checks import assert_attempts, assert_buckets_close, assert_interruptions, assert_partition, describe
+from .harness.goodput_site import SCHEMA, TRAINER, Site
+from .harness.truth import S, Truth
+
+BUCKETS_PER_ANSWER = 19
+# Saves, says so with status 85; asked by the script, never by the trainer.
+SAVED = 85
+
+
+class Outcome(NamedTuple):
+    site: Site
+    job: int
+    folder: str
+    show: Dict
+    truth: Truth
+    more: Dict[str, Any] = {}
+
+
+class Rows(threading.Thread):
+    """What accounting would have of a job, seen live in the controller: for a cluster without slurmdbd."""
+
+    def __init__(self, site: Site, job: int) -> None:
+        super().__init__(daemon=True)
+        self.site, self.job, self.over = site, job, threading.Event()
+        self.rows: Dict[str, Dict] = {}
+
+    def run(self) -> None:
+        last: Optional[Dict] = None
+        while not self.over.wait(0.1):
+            fields = self.site.cluster.job(self.job)
+            if not fields or fields["JobState"] == "COMPLETING":
+                continue
+            at = {name: self._seconds(fields.get(name + "Time", "")) for name in ("Submit", "Eligible", "Start", "End")}
+            started = fields["JobState"] != "PENDING"
+            row = {"JobID": str(self.job), "State": fields["JobState"], "Submit": at["Submit"],
+                   "Eligible": at["Eligible"], "Start": at["Start"] if started else None,
+                   "End": at["End"] if started and fields["JobState"] != "RUNNING" else None}
+            if last is not None and last["Submit"] != row["Submit"] and last["End"] is None:
+                last.update(End=row["Submit"], State="REQUEUED")
+            self.rows[str(row["Submit"])] = last = row
+
+    @staticmethod
+    def _seconds(text: str) -> Optional[int]:
+        try:
+            return int(time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S")))
+        except ValueError:
+            return None
+
+
+class Work:
+    """One scenario's place: a site, nodes nobody else uses, a user."""
+
+    def __init__(self, site: Site, name: str, user: str, nodes: List[str]) -> None:
+        self.site, self.name, self.user, self.nodes = site, name, user, nodes
+        self.folder = site.folder(name, user)
+        self.job = 0
+        self.rows: Optional[Rows] = None
+
+    def submit(self, body: str, *options: str, partition: str = "a3mega") -> int:
+        self.job = self.site.cluster.sbatch(body, user=self.user, options=[
+            "-p", partition, "-w", ",".join(self.nodes), "-N%d" % len(self.nodes), "--gres=gpu:8",
+            "--job-name=" + self.name] + list(options))
+        if not self.site.cluster.dbd:
+            self.rows = Rows(self.site, self.job)
+            self.rows.start()
+        return self.job
+
+    def trainer(self, options: str, marks: bool = True) -> str:
+        return "%s --dir %s --steps 1000 --step-seconds 0.3 --save-seconds 0.3 --init-seconds 0.5 %s %s" % (
+            TRAINER, self.folder, "--marks" if marks else "", options)
+
+    def steps(self, incarnation: int, count: int) -> None:
+        self.site.wait_steps(self.folder, incarnation, count)
+
+    def preempt(self, seconds: float = 2) -> int:
+        """A job of the partition `high` takes the nodes."""
+        return self.site.cluster.sbatch("sleep %g" % seconds, user="games", options=[
+            "-p", "high", "-w", ",".join(self.nodes), "-N%d" % len(self.nodes), "--gres=gpu:8"])
+
+    def control(self, *words: str, user: Optional[str] = None) -> None:
+        self.site.cluster.run(["scontrol"] + list(words), user=user or self.user)
+
+    def node_fails(self, node: str) -> None:
+        self.control("update", "nodename=" + node, "state=down", "reason=power supply", user="root")
+        self.site.cluster.wait_state(self.job, "PENDING")
+        time.sleep(2)
+        self.control("update", "nodename=" + node, "state=resume", user="root")
+
+    def outcome(self, **more: Any) -> Outcome:
+        self.site.settle(self.job, timeout=240)
+        show = self.site.show_json(self.job)
+        if self.rows:
+            self.rows.over.set()
+            truth = Truth(truths.read_log(self.folder), list(self.rows.rows.values()))
+        else:
+            truth = self.site.truth(self.job, self.folder)
+        return Outcome(self.site, self.job, self.folder, show, truth, more)
+
+
+# --- the scenarios: each runs in a thread of its own
+
+def checkpoint_signal(work: Work) -> Outcome:
+    # Slurm sends it 20 to 50 s before the limit of one minute: slurmctld looks every 30 s.
+    work.submit("""
+if [ "${SLURM_RESTART_COUNT:-0}" = 0 ]; then do="USR1=save-exit:85"; else do="USR1=ignore"; fi
+srun %s --on-signal=$do; code=$?
+if [ $code = 85 ]; then scontrol requeue $SLURM_JOB_ID; sleep 60; fi
+exit $code""" % work.trainer("--steps-after-restore 10"), "-t1", "--signal=USR1@20", "--goodput-run=signalled")
+    return work.outcome()
+
+
+def preempted(work: Work) -> Outcome:
+    work.submit("srun " + work.trainer("--save-every 10 --steps-after-restore 10"))
+    work.steps(0, 15)
+    return work.outcome(high=work.preempt())
+
+
+def grace_completed(work: Work) -> Outcome:
+    # Slurm's TERM at the begin of the grace time goes to the steps alone; at its end also to the script.
+    work.submit("srun " + work.trainer("--save-every 10 --on-signal=TERM=save-exit"), partition="a3grace")
+    work.steps(0, 14)
+    return work.outcome(high=work.preempt())
+
+
+def grace_requeued(work: Work) -> Outcome:
+    work.submit("""
+srun %s --on-signal=TERM=save-exit:85; code=$?
+if [ $code = 85 ]; then scontrol requeue $SLURM_JOB_ID; sleep 60; fi
+exit $code""" % work.trainer("--save-every 10 --steps-after-restore 10"), partition="a3grace")
+    work.steps(0, 14)
+    return work.outcome(high=work.preempt())
+
+
+def grace_ignored(work: Work) -> Outcome:
+    # It would save after the end too, while the job completes: so it never does.
+    work.submit("[ \"$SLURM_RESTART_COUNT\" ] && few='--steps 20'\nsrun %s $few" % work.trainer("--on-signal=TERM=ignore"),
+                partition="a3grace")
+    work.steps(0, 14)
+    return work.outcome(high=work.preempt())
+
+
+def requeued(work: Work) -> Outcome:
+    work.submit("srun " + work.trainer("--save-every 10 --steps-after-restore 10"))
+    work.steps(0, 15)
+    work.control("requeue", str(work.job))
+    return work.outcome()
+
+
+def node_failed(work: Work) -> Outcome:
+    work.submit("srun " + work.trainer("--save-every 10 --steps-after-restore 10"))
+    work.steps(0, 15)
+    work.node_fails(work.nodes[0])
+    return work.outcome(node=work.nodes[0])
+
+
+def without_marks(work: Work) -> Outcome:
+    work.submit("srun " + work.trainer("--steps 12 --save-every 5", marks=False))
+    return work.outcome()
+
+
+def still_running(work: Work) -> Outcome:
+    work.submit("srun " + work.trainer("--save-every 10"))
+    work.steps(0, 16)
+    show = work.site.show_json(work.job)
+    job = show["jobs"][0]
+    truth = work.site.truth(work.job, work.folder, job["submit_ns"] + job["wall_ns"])
+    state = work.site.cluster.state(work.job)
+    work.control("update", "jobid=%d" % work.job, "timelimit=1")  # it must not outlive a failing test for long
+    work.site.cluster.run(["scancel", str(work.job)], user=work.user)
+    return Outcome(work.site, work.job, work.folder, show, truth, {"state": state})
+
+
+def everything(work: Work) -> Outcome:
+    """One run: checkpoint signal, preemption, requeue, node failure, and it ends well."""
+    work.submit("""
+case ${SLURM_RESTART_COUNT:-0} in
+    0) how="--on-signal=USR1=save-exit:85" ;;
+    4) how="--on-signal=USR1=ignore --steps-after-restore 10" ;;
+    *) how="--on-signal=USR1=ignore" ;;
+esac
+srun %s $how; code=$?
+if [ $code = 85 ]; then scontrol requeue $SLURM_JOB_ID; sleep 60; fi
+exit $code""" % work.trainer("--save-every 10"), "-t1", "--signal=USR1@20", "--goodput-run=everything")
+    work.steps(1, 15)
+    work.preempt()
+    work.steps(2, 15)
+    work.control("requeue", str(work.job))
+    work.steps(3, 15)
+    work.node_fails(work.nodes[1])
+    return work.outcome(node=work.nodes[1])
+
+
+SCENARIOS: List[Tuple[Callable[[Work], Outcome], int]] = [  # with the nodes each needs, the longest first
+    (everything, 2), (checkpoint_signal, 1), (grace_ignored, 1), (grace_requeued, 1), (grace_completed, 1),
+    (preempted, 1), (requeued, 1), (node_failed, 1), (without_marks, 1), (still_running, 1)]
+
+
+# --- the sites and their threads
+
+OUTCOMES: Dict[Tuple[str, str], "concurrent.futures.Future[Outcome]"] = {}
+SITES: List[Site] = []
+
+
+# A node that was set down stays down until it is resumed.
+STAYS_DOWN = ["ReturnToService=0"]
+
+
+def plans() -> Dict[str, Tuple[Site, List[Tuple[Callable[[Work], Outcome], int]]]]:
+    return {
+        # Slurm's own 121 s between a requeue and the next start; everywhere else 7 s.
+        "backoff": (Site("cgroup", nodes=1, cred_expire_s=0), [(checkpoint_signal, 1)]),
+        "cgroup": (Site("cgroup", nodes=11, grace_s=8, slurm_conf=STAYS_DOWN), SCENARIOS),
+        "linuxproc": (Site("linuxproc", nodes=11, grace_s=8, slurm_conf=STAYS_DOWN), SCENARIOS),
+        "no-dbd": (Site("linuxproc", nodes=3, dbd=False, grace_s=8),
+                   [(preempted, 1), (requeued, 1), (grace_completed, 1)]),
+    }
+
+
+def setUpModule() -> None:
+    unittest.addModuleCleanup(stop_all)
+    chosen = plans()
+    users = ("nobody", "root")
+    for offset, (name, (site, scenarios)) in enumerate(chosen.items()):
+        site.start()
+        SITES.append(site)
+        free = list(site.cluster.nodes)
+        pool = concurrent.futures.ThreadPoolExecutor(len(scenarios))
+        for index, (run, nodes) in enumerate(scenarios):
+            # Every scenario runs as root in one mode and as an ordinary user in the other.
+            work = Work(site, run.__name__, users[(index + offset) % 2], free[:nodes])
+            del free[:nodes]
+            OUTCOMES[name, run.__name__] = pool.submit(run, work)
+        pool.shutdown(wait=False)
+
+
+def stop_all() -> None:
+    for site in SITES:
+        site.stop()
+
+
+def seconds(show: Dict, bucket: str) -> float:
+    return sum(b["ns"] for b in show["jobs"][0]["buckets"] if b["name"] == bucket) / S
+
+
+class Judge(unittest.TestCase):
+    SITE = ""
+
+    def outcome(self, scenario: Callable[[Work], Outcome]) -> Outcome:
+        outcome = OUTCOMES[self.SITE, scenario.__name__].result(timeout=400)
+        with open(SCHEMA) as file:
+            jsonschema.validate(outcome.show, json.load(file))
+        return outcome
+
+    def close(self, outcome: Outcome, slack_s: float = 0.0) -> Dict:
+        """What must hold of any job; its element of the answer."""
+        show, truth = outcome.show, outcome.truth
+        assert_buckets_close(self, show, truth, 1.1 + slack_s)
+        job = show["jobs"][0]
+        self.assertEqual(len(job["buckets"]), BUCKETS_PER_ANSWER)
+        if not slack_s:
+            assert_attempts(self, show, truth)
+        # Asked live, a step that began a moment ago may not have been read yet.
+        self.assertAlmostEqual(job["steps"]["count"], len(truth.kept) + len(truth.lost) + len(truth.open),
+                               delta=1 if truth.running else 0, msg=describe(truth))
+        self.assertEqual(job["steps"]["kept"], len(truth.kept), describe(truth))
+        self.assertEqual(job["steps"]["lost"], len(truth.lost), describe(truth))
+        for attempt in job["attempts"]:
+            self.assertEqual(attempt["gpus"], 8 * attempt["nodes"])
+        return job
+
+    def resumes(self, job: Dict) -> None:
+        """Each attempt goes on at the step after the last one kept before it."""
+        kept = None
+        for attempt in job["attempts"]:
+            if kept is not None:
+                self.assertEqual(attempt["first_step"], kept + 1, job["attempts"])
+            kept = attempt["kept_step"]
+
+
+class Common(Judge):
+    """What also holds without slurmdbd."""
+
+    slack_s = 0.0
+
+    def test_preempted_without_grace_loses_what_no_checkpoint_covers(self) -> None:
+        outcome = self.outcome(preempted)
+        job = self.close(outcome, self.slack_s)
+        assert_interruptions(self, outcome.show, [("preempted", False)])
+        self.resumes(job)
+        # Also the step that was under way.
+        self.assertFalse(outcome.truth.lost[-1].whole)
+        self.assertGreater(seconds(outcome.show, "lost_work"), 0.3)
+        if outcome.site.cluster.dbd:
+            evidence = " ".join(job["interruptions"][0]["evidence"])
+            self.assertIn("job %d of partition high" % outcome.more["high"], evidence)
+
+    def test_saved_within_the_grace_time_and_completed_is_still_an_interruption(self) -> None:
+        outcome = self.outcome(grace_completed)
+        job = self.close(outcome, self.slack_s)
+        self.assertEqual(job["state"], "COMPLETED")
+        assert_interruptions(self, outcome.show, [("preempted", True)])
+        self.assertEqual(seconds(outcome.show, "lost_work"), 0)
+        self.assertEqual(job["steps"]["lost"], 0)
+
+    def test_scontrol_requeue_loses_what_no_checkpoint_covers(self) -> None:
+        outcome = self.outcome(requeued)
+        job = self.close(outcome, self.slack_s)
+        assert_interruptions(self, outcome.show, [("user_requeue", False)])
+        self.resumes(job)
+        self.assertGreater(seconds(outcome.show, "lost_work"), 0.3)
+        self.assertGreater(seconds(outcome.show, "requeue_backoff"), 5)
+
+
+class Everywhere(Common):
+    def test_checkpoint_signal_then_requeue_is_one_planned_interruption(self) -> None:
+        outcome = self.outcome(checkpoint_signal)
+        job = self.close(outcome)
+        assert_interruptions(self, outcome.show, [("user_requeue", True)])
+        self.resumes(job)
+        self.assertEqual(seconds(outcome.show, "lost_work"), 0)
+        self.assertGreater(seconds(outcome.show, "requeue_backoff"), 5)
+        self.assertEqual(job["run"], "signalled")
+
+    def test_saved_within_the_grace_time_then_requeued_loses_nothing(self) -> None:
+        outcome = self.outcome(grace_requeued)
+        job = self.close(outcome)
+        assert_interruptions(self, outcome.show, [("preempted", True)])
+        self.resumes(job)
+        self.assertEqual(seconds(outcome.show, "lost_work"), 0)
+
+    def test_ignoring_the_grace_time_loses_what_no_checkpoint_covers(self) -> None:
+        outcome = self.outcome(grace_ignored)
+        job = self.close(outcome)
+        assert_interruptions(self, outcome.show, [("preempted", False)])
+        self.assertEqual([a["first_step"] for a in job["attempts"]], [1, 1])
+        self.assertGreater(seconds(outcome.show, "lost_work"), 8)
+
+    def test_a_node_that_goes_down_is_named(self) -> None:
+        outcome = self.outcome(node_failed)
+        job = self.close(outcome)
+        assert_interruptions(self, outcome.show, [("node_fail", False)])
+        self.resumes(job)
+        self.assertEqual(job["attempts"][0]["state"], "NODE_FAIL")
+        self.assertEqual(job["interruptions"][0]["node"], outcome.more["node"])
+        self.assertIn("power supply", " ".join(job["interruptions"][0]["evidence"]))
+        self.assertGreater(seconds(outcome.show, "lost_work"), 0.3)
+
+    def test_everything_in_one_run(self) -> None:
+        outcome = self.outcome(everything)
+        job = self.close(outcome)
+        assert_interruptions(self, outcome.show, [("user_requeue", True), ("preempted", False),
+                                                  ("user_requeue", False), ("node_fail", False)])
+        self.resumes(job)
+        self.assertEqual(job["state"], "COMPLETED")
+        self.assertEqual([i["node"] for i in job["interruptions"]], [None, None, None, outcome.more["node"]])
+        self.assertEqual([a["restart"] for a in job["attempts"]], [0, 1, 2, 3, 4])
+        by_run = json.loads(outcome.site.sgoodput("show", "--run", "everything", "--json").stdout)
+        self.assertEqual(by_run["jobs"], outcome.show["jobs"])
+
+    def test_without_marks_nothing_is_claimed(self) -> None:
+        outcome = self.outcome(without_marks)
+        assert_partition(self, outcome.show)
+        job = outcome.show["jobs"][0]
+        for name in ("runtime", "mpg", "sg_rg", "program", "runtime_range"):
+            self.assertIsNone(job["goodput"][name], name)
+        self.assertIsNotNone(job["goodput"]["scheduling"])
+        self.assertEqual({name: None for name in job["definitions"]}, job["definitions"])
+        self.assertEqual(job["steps"], {"count": 0, "kept": 0, "lost": 0, "at_risk": 0, "median_s": None})
+        alive, = [i for group in outcome.truth.incarnations for i in group]
+        self.assertAlmostEqual(seconds(outcome.show, "unobserved"), (alive.end_ns - alive.begin_ns) / S, delta=0.3)
+        for bucket in ("productive", "at_risk", "lost_work", "stall", "startup"):
+            self.assertEqual(seconds(outcome.show, bucket), 0, bucket)
+        text = outcome.site.sgoodput("show", str(outcome.job)).stdout
+        self.assertIn("no steps seen", text)
+
+    def test_a_running_job_has_work_at_risk_and_no_end(self) -> None:
+        outcome = self.outcome(still_running)
+        self.assertEqual(outcome.more["state"], "RUNNING")
+        job = self.close(outcome)
+        self.assertEqual(job["state"], "RUNNING")
+        self.assertIsNone(job["end_ns"])
+        self.assertIsNone(job["attempts"][-1]["end_ns"])
+        self.assertEqual(job["interruptions"], [])
+        self.assertGreater(seconds(outcome.show, "at_risk"), 1)
+        self.assertAlmostEqual(job["steps"]["at_risk"], len(outcome.truth.open), delta=1)
+        low, high = job["goodput"]["runtime_range"]
+        self.assertEqual(low, job["goodput"]["runtime"])
+        self.assertGreater(high, low)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class CgroupTest(Everywhere):
+    SITE = "cgroup"
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class LinuxprocTest(Everywhere):
+    SITE = "linuxproc"
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class WithoutSlurmdbdTest(Common):
+    SITE = "no-dbd"
+    slack_s = 0.5  # the daemon's look at the queue
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class BackoffTest(Judge):
+    SITE = "backoff"
+
+    def test_slurm_s_own_backoff_has_its_bucket(self) -> None:
+        outcome = self.outcome(checkpoint_signal)
+        job = self.close(outcome)
+        assert_interruptions(self, outcome.show, [("user_requeue", True)])
+        self.resumes(job)
+        self.assertEqual(seconds(outcome.show, "lost_work"), 0)
+        self.assertAlmostEqual(seconds(outcome.show, "requeue_backoff"), 121, delta=2.2)
+
+
+del Judge, Common, Everywhere  # bases, not tests
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,324 @@
+// The plugin as Slurm loads it, in a host that is not Slurm: this program has SPANK's functions, answers them
+// from a few variables, and calls the hooks of the built .so in Slurm's order. What a real Slurm does is
+// tests/e2e's business; this finds mistakes without one, and measures what a hook costs.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "spank/clock.h"
+#include "spank/slurm_spank.h"
+#include "tests/spank/json_check.h"
+#include "tests/spank/temp_folder.h"
+
+namespace {
+
+struct Host {
+  spank_context_t context = S_CTX_REMOTE;
+  uint32_t job = 77;
+  uint32_t step = 0;
+  int task = -1;
+  int status = 0;
+  std::map<std::string, std::string> job_env;
+  std::map<std::string, std::string> control_env;
+  std::map<std::string, std::string> submitted;  // options, as a prolog finds them
+  std::vector<spank_option> options;
+  std::vector<std::string> log;
+};
+Host host;
+
+// In some releases an int, in others an enumerator.
+constexpr auto kOk = static_cast<spank_err_t>(ESPANK_SUCCESS);
+
+void Log(const char* format, va_list arguments) {
+  char line[1024];
+  std::vsnprintf(line, sizeof(line), format, arguments);  // NOLINT(clang-analyzer-valist.Uninitialized)
+  host.log.emplace_back(line);
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+// The plugin never destroys its state, which a test's dlclose then loses sight of.
+int __lsan_is_turned_off();  // NOLINT(bugprone-reserved-identifier): LeakSanitizer's name for it
+int __lsan_is_turned_off() {
+  return 1;
+}
+
+spank_context_t spank_context() {
+  return host.context;
+}
+spank_err_t spank_option_register(spank_t, spank_option* option) {
+  host.options.push_back(*option);
+  return kOk;
+}
+spank_err_t spank_option_getopt(spank_t, spank_option* option, char** value) {
+  const auto found = host.submitted.find(option->name);
+  if (found == host.submitted.end()) return static_cast<spank_err_t>(ESPANK_ERROR);
+  *value = found->second.data();
+  return kOk;
+}
+spank_err_t spank_get_item(spank_t, spank_item_t item, ...) {
+  va_list arguments;
+  va_start(arguments, item);
+  void* out = va_arg(arguments, void*);
+  va_end(arguments);
+  const auto set = [out](uint32_t value) {
+    *static_cast<uint32_t*>(out) = value;
+    return kOk;
+  };
+  switch (item) {
+    case S_JOB_ID:
+      return set(host.job);
+    case S_JOB_UID:
+    case S_JOB_GID:
+      return set(1000);
+    case S_JOB_STEPID:
+      return set(host.step);
+    case S_JOB_ARRAY_ID:
+      return set(0);
+    case S_TASK_ID:
+      return host.task < 0 ? static_cast<spank_err_t>(ESPANK_NOT_TASK)
+                           : set(static_cast<uint32_t>(host.task));
+    case S_TASK_GLOBAL_ID:
+      return set(static_cast<uint32_t>(host.task) + 8);
+    case S_TASK_PID:
+      return set(4242);
+    case S_TASK_EXIT_STATUS:
+      return set(static_cast<uint32_t>(host.status));
+    default:
+      return set(4);
+  }
+}
+spank_err_t spank_getenv(spank_t, const char* name, char* buffer, int size) {
+  const auto found = host.job_env.find(name);
+  if (found == host.job_env.end()) return static_cast<spank_err_t>(ESPANK_ENV_NOEXIST);
+  std::snprintf(buffer, static_cast<std::size_t>(size), "%s", found->second.c_str());
+  return kOk;
+}
+spank_err_t spank_setenv(spank_t, const char* name, const char* value, int overwrite) {
+  if (overwrite != 0 || host.job_env.count(name) == 0) host.job_env[name] = value;
+  return kOk;
+}
+spank_err_t spank_job_control_setenv(spank_t, const char* name, const char* value, int) {
+  host.control_env[name] = value;
+  return kOk;
+}
+#define LOG_FUNCTION(name)             \
+  void name(const char* format, ...) { \
+    va_list arguments;                 \
+    va_start(arguments, format);       \
+    Log(format, arguments);            \
+    va_end(arguments);                 \
+  }
+LOG_FUNCTION(slurm_info)
+LOG_FUNCTION(slurm_error)
+LOG_FUNCTION(slurm_verbose)
+LOG_FUNCTION(slurm_spank_log)
+}
+#pragma GCC visibility pop
+
+namespace {
+
+class HooksTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (geteuid() != 0) GTEST_SKIP() << "the plugin writes as root alone";
+    host = Host();
+    setenv("SLURMD_NODENAME", "n1", 1);
+    setenv("SLURM_CLUSTER_NAME", "a3", 1);
+    setenv("SLURM_JOB_GPUS", "0-3,6,7", 1);
+    arguments_ = {"spool=" + spool()};
+    Load();
+  }
+  void TearDown() override {
+    if (image_ != nullptr) dlclose(image_);
+  }
+  // A fresh image: what the plugin remembers belongs to one process of Slurm's.
+  void Load() {
+    if (image_ != nullptr) dlclose(image_);
+    const char* path = std::getenv("GOODPUT_PLUGIN");
+    image_ = dlopen(path == nullptr ? "spank/.libs/spank_goodput.so" : path, RTLD_LAZY);
+    ASSERT_NE(image_, nullptr) << dlerror();
+  }
+  std::string spool() const { return folder_.path() + "/spool"; }
+  void Call(const char* hook) {
+    auto* function = reinterpret_cast<spank_f*>(dlsym(image_, hook));
+    ASSERT_NE(function, nullptr) << hook;
+    std::vector<char*> argv;
+    for (std::string& argument : arguments_) argv.push_back(argument.data());
+    const int64_t begin = goodput::kSystemClock.mono_ns();
+    EXPECT_EQ(function(nullptr, static_cast<int>(argv.size()), argv.data()), 0);
+    took_us_[hook].push_back(static_cast<double>(goodput::kSystemClock.mono_ns() - begin) / 1e3);
+  }
+  void Prolog() {
+    host.context = S_CTX_JOB_SCRIPT;
+    Load();
+    Call("slurm_spank_job_prolog");
+  }
+  void Epilog() {
+    host.context = S_CTX_JOB_SCRIPT;
+    Load();
+    Call("slurm_spank_job_epilog");
+  }
+  void Step(uint32_t step, int tasks) {
+    host.context = S_CTX_REMOTE;
+    host.step = step;
+    Load();
+    Call("slurm_spank_init");
+    Call("slurm_spank_init_post_opt");
+    for (const char* hook : {"slurm_spank_task_post_fork", "slurm_spank_task_exit"}) {
+      for (host.task = 0; host.task < tasks; ++host.task) Call(hook);
+    }
+    host.task = -1;
+    Call("slurm_spank_exit");
+  }
+  std::vector<json_check::Value> Records() const {
+    std::vector<json_check::Value> records;
+    if (!std::filesystem::exists(spool() + "/n1")) return records;
+    for (const auto& entry : std::filesystem::directory_iterator(spool() + "/n1")) {
+      if (entry.path().extension() != ".jsonl") continue;
+      std::ifstream in(entry.path());
+      for (std::string line; std::getline(in, line);) {
+        if (line.empty()) continue;
+        const auto record = json_check::Parse(line);
+        EXPECT_TRUE(record) << line;
+        if (record) records.push_back(*record);
+      }
+    }
+    return records;
+  }
+  std::vector<std::string> Kinds() const {
+    std::vector<std::string> kinds;
+    for (const auto& record : Records()) kinds.push_back(record.at("kind").text);
+    return kinds;
+  }
+
+  TempFolder folder_;
+  std::vector<std::string> arguments_;
+  std::map<std::string, std::vector<double>> took_us_;
+  void* image_ = nullptr;
+};
+
+using Strings = std::vector<std::string>;
+
+TEST_F(HooksTest, AJobLeavesItsWholeStory) {
+  host.submitted["goodput-run"] = "llama";
+  Prolog();
+  Step(0, 2);
+  Epilog();
+  EXPECT_EQ(Kinds(), (Strings{"job_prolog", "step_start", "task_start", "task_start", "task_exit",
+                              "task_exit", "step_end", "job_epilog"}));
+  for (const auto& record : Records()) {
+    EXPECT_EQ(record.at("cluster").text, "a3");
+    EXPECT_EQ(record.at("job").text, "77");
+  }
+  EXPECT_EQ(Records()[0].at("opt").at("run").text, "llama");
+  EXPECT_EQ(Records()[1].at("gpus").text, "6") << "0-3,6,7 are six";
+  EXPECT_EQ(Records()[3].at("task").text, "9");
+  EXPECT_EQ(host.job_env["GOODPUT_SOCKET"], "@goodput");
+}
+
+TEST_F(HooksTest, OffAtSubmissionHoldsForEveryStep) {
+  host.submitted["goodput"] = "off";
+  Prolog();
+  Step(0, 1);
+  EXPECT_EQ(host.job_env.count("GOODPUT_SOCKET"), 0U);
+  EXPECT_EQ(host.job_env["GOODPUT"], "off") << "for a node whose first step is the job's own srun";
+  host.job_env["GOODPUT"] = "on";
+  Step(1, 1);
+  Epilog();
+  EXPECT_TRUE(Records().empty());
+}
+
+TEST_F(HooksTest, OffThatOnlyTheBatchStepKnowsHoldsFromThere) {
+  Prolog();
+  host.job_env["GOODPUT"] = "off";
+  Step(0xfffffffb, 1);
+  host.job_env.clear();
+  Step(0, 1);
+  Epilog();
+  EXPECT_EQ(Kinds(), Strings{"job_prolog"});
+}
+
+TEST_F(HooksTest, CalledTwiceInARowAsListedTwiceCountsOnce) {
+  host.context = S_CTX_REMOTE;
+  const auto twice = [this](const char* hook) {
+    Call(hook);
+    Call(hook);
+  };
+  twice("slurm_spank_init");
+  EXPECT_EQ(host.options.size(), 9U);
+  twice("slurm_spank_init_post_opt");
+  for (host.task = 0; host.task < 2; ++host.task) twice("slurm_spank_task_post_fork");
+  for (host.task = 1; host.task >= 0; --host.task) twice("slurm_spank_task_exit");
+  host.task = -1;
+  twice("slurm_spank_exit");
+  EXPECT_EQ(Kinds(),
+            (Strings{"step_start", "task_start", "task_start", "task_exit", "task_exit", "step_end"}));
+}
+
+TEST_F(HooksTest, ASubmissionRegistersRefusesAndPassesTwinsOn) {
+  host.context = S_CTX_ALLOCATOR;
+  setenv("GOODPUT_RUN", "llama", 1);
+  setenv("GOODPUT_PRECISION", "fp9", 1);
+  Call("slurm_spank_init");
+  ASSERT_EQ(host.options.size(), 9U);
+  for (const spank_option& option : host.options) {
+    if (std::string(option.name) == "goodput-precision") {
+      EXPECT_EQ(option.cb(option.val, "fp9", 0), -1);
+      EXPECT_EQ(option.cb(option.val, "fp9", 1), 0) << "on the node it is too late";
+      EXPECT_EQ(option.cb(option.val, "fp8", 0), 0);
+      EXPECT_EQ(option.cb(option.val, nullptr, 0), -1);
+    }
+  }
+  Call("slurm_spank_init_post_opt");
+  Call("slurm_spank_exit");
+  unsetenv("GOODPUT_RUN");
+  unsetenv("GOODPUT_PRECISION");
+  EXPECT_EQ(host.control_env, (std::map<std::string, std::string>{{"GOODPUT_RUN", "llama"}}));
+  EXPECT_EQ(host.log.size(), 3U);
+  EXPECT_FALSE(std::filesystem::exists(spool())) << "a submission writes nothing";
+}
+
+TEST_F(HooksTest, ExternStepHasNoTask) {
+  host.step = 0xfffffffc;
+  Call("slurm_spank_init");
+  Call("slurm_spank_init_post_opt");
+  Call("slurm_spank_task_post_fork");
+  Call("slurm_spank_exit");
+  EXPECT_EQ(Kinds(), (Strings{"step_start", "step_end"}));
+  EXPECT_FALSE(Records()[0].has("ntasks"));
+}
+
+// Prints what each hook costs; a time is never asserted, that every hook ran for every job is.
+TEST_F(HooksTest, RunsForEveryOfThreeHundredJobs) {
+  host.submitted = {{"goodput-run", "llama"}, {"goodput-tags", "a=b,c=d"}, {"goodput-precision", "bf16"}};
+  for (int i = 0; i < 300; ++i) {
+    ++host.job;
+    Prolog();
+    Step(0, 4);
+    Epilog();
+  }
+  EXPECT_FALSE(took_us_.empty());
+  for (auto& [hook, times] : took_us_) {
+    EXPECT_GE(times.size(), 300U) << hook;
+    std::sort(times.begin(), times.end());
+    std::printf("%-28s median %6.1f us, 90 %% below %6.1f us\n", hook.c_str(), times[times.size() / 2],
+                times[times.size() * 9 / 10]);
+  }
+}
+
+}  // namespace

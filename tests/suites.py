@@ -1,0 +1,218 @@
+#!/usr/bin/python3
+"""Every suite of tests/run: what it needs, how it runs, how its tests are counted.
+
+Two lanes run side by side: what keeps the processors busy (builds, linters) at low priority, and what mostly waits for
+Slurm (end to end). A suite's output goes to out/tests/NAME.log and is shown when it fails.
+
+A test against live daemons that fails while two other lanes load the machine is run once more, alone, when everything
+else is done: what fails twice has failed, what passes then is named `unsteady` and is a fault of ours to mend, but not
+one that says the product is wrong. Tests without daemons get no second try.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from typing import Callable, List, NamedTuple, Optional, Tuple
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.path.join(TOP, "build")
+ASAN = os.path.join(TOP, "build-asan")
+LOGS = os.path.join(TOP, "out", "tests")
+PYTHON = "/usr/bin/python3"
+# A suite that takes longer than this hangs.
+LIMIT_S = 20 * 60
+
+
+class Counts(NamedTuple):
+    passed: int
+    failed: int
+    skipped: int = 0
+
+
+class Suite(NamedTuple):
+    name: str
+    command: List[str]
+    count: Callable[[str, int], Counts]
+    lane: str  # "busy" or "waiting"
+    cwd: str = TOP
+
+
+def whole(_output: str, code: int) -> Counts:
+    """The suite is one test."""
+    return Counts(1, 0) if code == 0 else Counts(0, 1)
+
+
+def failing_tests(output: str) -> List[str]:
+    """What of a unittest suite to run again: its failing tests, or the whole classes that could not be set up."""
+    return sorted(set(re.findall(r"^(?:FAIL|ERROR): \S+ \((\w+(?:\.\w+)+)\)", output, re.M)))
+
+
+def unittests(output: str, code: int) -> Counts:
+    ran = sum(int(n) for n in re.findall(r"^Ran (\d+) tests?", output, re.M))
+    bad = sum(int(n) for n in re.findall(r"(?:failures|errors)=(\d+)", output))
+    skipped = sum(int(n) for n in re.findall(r"skipped=(\d+)", output))
+    if code != 0 and bad == 0:
+        bad = 1
+    # A test with failing subtests is one test.
+    bad = min(bad, ran) if ran else max(bad, 1)
+    return Counts(ran - bad - skipped if ran else 0, bad, skipped)
+
+
+def googletests(output: str, code: int) -> Counts:
+    passed = sum(int(n) for n in re.findall(r"^\[  PASSED  \] (\d+) tests?", output, re.M))
+    failed = sum(int(n) for n in re.findall(r"^\[  FAILED  \] (\d+) tests?, listed", output, re.M))
+    skipped = sum(int(n) for n in re.findall(r"^\[  SKIPPED \] (\d+) tests?, listed", output, re.M))
+    shell = re.findall(r"^script (PASS|FAIL) ", output, re.M)
+    passed += shell.count("PASS")
+    failed += shell.count("FAIL")
+    if code != 0 and failed == 0:
+        failed = 1
+    if code == 0 and passed == 0:
+        failed = 1  # a test program that ran nothing tested nothing
+    return Counts(passed, failed, skipped)
+
+
+def python_suite(name: str, *modules: str, lane: str = "waiting") -> Suite:
+    return Suite(name, [PYTHON, "-m", "unittest", "-v"] + list(modules), unittests, lane)
+
+
+def suites() -> List[Suite]:
+    sh = "tests/checks/"
+    return [
+        # Waiting for Slurm, longest first.
+        python_suite("first-light", "tests.e2e.test_first_light"),
+        python_suite("plugin", "tests.e2e.test_plugin"),
+        python_suite("cluster", "tests/cluster/test_cluster.py"),
+        python_suite("truth-live", "tests/e2e/harness/test_live.py"),
+        python_suite("daemon", "tests.e2e.test_daemon"),
+        python_suite("cli", "tests.e2e.test_cli"),
+        # Busy.
+        Suite("unit", [sh + "unit", BUILD], googletests, "busy"),
+        python_suite("trainer", "tests/trainer/test_trainer.py", lane="busy"),
+        python_suite("truth", "tests/e2e/harness/test_truth.py", lane="busy"),
+        Suite("format", [sh + "format"], whole, "busy"),
+        Suite("house", [sh + "house"], whole, "busy"),
+        Suite("unit-sanitized", [sh + "sanitized", ASAN], googletests, "busy"),
+        Suite("tidy", [sh + "tidy", BUILD], whole, "busy"),
+        Suite("distcheck", [sh + "distcheck", BUILD], whole, "busy"),
+    ]
+
+
+def say(line: str) -> None:
+    print(line, flush=True)
+
+
+def log_of(suite: Suite) -> str:
+    return os.path.join(LOGS, suite.name + ".log")
+
+
+def read_log(suite: Suite) -> str:
+    with open(log_of(suite), errors="replace") as text:
+        return text.read()
+
+
+def run(suite: Suite) -> Tuple[Counts, float]:
+    started = time.monotonic()
+    log = log_of(suite)
+    command = (["nice", "-n", "15"] if suite.lane == "busy" else []) + suite.command
+    env = dict(os.environ, GOODPUT_BUILD=BUILD, PYTHONDONTWRITEBYTECODE="1")
+    with open(log, "w") as output:
+        child = subprocess.Popen(command, cwd=suite.cwd, env=env, stdin=subprocess.DEVNULL, stdout=output,
+                                 stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            code = child.wait(LIMIT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, 9)
+            code = child.wait()
+            output.write("\nkilled: it took longer than %d s\n" % LIMIT_S)
+    return suite.count(read_log(suite), code), time.monotonic() - started
+
+
+def build() -> None:
+    """The build all suites share; its failure ends everything."""
+    say("building (log: out/tests/build.log) ...")
+    started = time.monotonic()
+    log = os.path.join(LOGS, "build.log")
+    with open(log, "w") as output:
+        code = subprocess.call(["tools/build", BUILD, "--enable-werror"], cwd=TOP, stdin=subprocess.DEVNULL,
+                               stdout=output, stderr=subprocess.STDOUT)
+        if code == 0:
+            code = subprocess.call(["make", "-C", BUILD, "-s", "-j2", "check", "TESTS="], stdin=subprocess.DEVNULL,
+                                   stdout=output, stderr=subprocess.STDOUT)
+    if code != 0:
+        with open(log, errors="replace") as text:
+            sys.stdout.write(text.read()[-6000:])
+        say("the build failed")
+        say("0 passed, 1 failed")
+        sys.exit(1)
+    say("built in %.0f s" % (time.monotonic() - started))
+
+
+def show(suite: Suite, counts: Counts, seconds: float) -> None:
+    say("%-16s %4d passed %3d failed%s  %5.0f s" % (
+        suite.name, counts.passed, counts.failed, ", %d skipped" % counts.skipped if counts.skipped else "", seconds))
+    if counts.failed:
+        sys.stdout.write("".join("    | " + line + "\n" for line in read_log(suite)[-8000:].splitlines()))
+
+
+def second_try(suite: Suite, first: Counts) -> Counts:
+    """The failed tests of a suite once more, alone: its counts with those that passed now."""
+    names = failing_tests(read_log(suite))
+    if not names or first.failed > 5:
+        return first
+    again = suite._replace(name=suite.name + "-again", command=[PYTHON, "-m", "unittest", "-v"] + names)
+    counts, seconds = run(again)
+    show(again, counts, seconds)
+    if not counts.failed:
+        say("unsteady: %s (failed beside the other suites, passed alone)" % " ".join(names))
+    return Counts(first.passed + counts.passed, counts.failed, first.skipped + counts.skipped)
+
+
+def main(names: List[str]) -> int:
+    every = suites()
+    if names == ["--list"]:
+        print("\n".join(suite.name for suite in every))
+        return 0
+    unknown = [name for name in names if name not in [suite.name for suite in every]]
+    if unknown:
+        print("tests/run: there is no suite %s; tests/run --list names them" % " ".join(unknown), file=sys.stderr)
+        return 2
+    chosen = [suite for suite in every if not names or suite.name in names]
+    os.makedirs(LOGS, exist_ok=True)
+    build()
+    lock = threading.Lock()
+    results = {}
+
+    def lane(which: str) -> None:
+        while True:
+            with lock:
+                suite: Optional[Suite] = next((s for s in chosen if s.lane == which), None)
+                if suite is None:
+                    return
+                chosen.remove(suite)
+            counts, seconds = run(suite)
+            with lock:
+                results[suite.name] = counts
+                show(suite, counts, seconds)
+
+    lanes = [threading.Thread(target=lane, args=(which,)) for which in ("waiting", "waiting", "busy")]
+    for thread in lanes:
+        thread.start()
+    for thread in lanes:
+        thread.join()
+    for suite in every:
+        if suite.lane == "waiting" and suite.name in results and results[suite.name].failed:
+            results[suite.name] = second_try(suite, results[suite.name])
+    skipped = sum(counts.skipped for counts in results.values())
+    if skipped:
+        say("%d skipped" % skipped)
+    failed = sum(counts.failed for counts in results.values())
+    say("%d passed, %d failed" % (sum(counts.passed for counts in results.values()), failed))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,247 @@
+#!/usr/bin/python3
+"""A small program that really trains, for measuring what a training job does under Slurm.
+
+A multi-layer perceptron learns synthetic data that depends only on the step's number: a run that was interrupted and
+resumed has exactly the losses of one that was not. Steps are numbered from 1; the checkpoint of step N holds the state
+after step N; a resumed run begins with step N+1. Every rank trains (from SLURM_PROCID), rank 0 saves.
+
+What it does it writes to DIR/truth.RANK.jsonl, one line an event with time.time_ns(): tests compare with that.
+"""
+
+import argparse
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Callable, Dict, List, Optional, Tuple
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from checkpoint import latest, save  # noqa: E402
+from marks import CommandMarks, NoMarks, SocketMarks  # noqa: E402
+from model import Model  # noqa: E402
+
+
+def exec_time_ns() -> int:
+    """When this process was exec'ed or forked (to 10 ms): the interpreter takes a while to reach our first line."""
+    with open("/proc/self/stat") as file:
+        ticks = int(file.read().rsplit(")", 1)[1].split()[19])
+    since_boot_ns = ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    return time.time_ns() - (time.clock_gettime_ns(time.CLOCK_BOOTTIME) - since_boot_ns)
+
+
+class TruthLog:
+    """Append-only; one write a record, so what a killed process wrote is whole lines."""
+
+    def __init__(self, path: str, rank: int) -> None:
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self._rank = rank
+
+    def __call__(self, event: str, **fields: object) -> None:
+        record = {"t": time.time_ns(), "m": time.monotonic_ns(), "rank": self._rank, "event": event}
+        record.update(fields)
+        os.write(self._fd, (json.dumps(record) + "\n").encode())
+
+
+class SignalPlan:
+    """What to do at a signal: from "USR1=save", "TERM=save-exit", "USR1=save-exit:85", "TERM=exit:3", "TERM=ignore".
+
+    Only the signals named are handled at all; `ignore` handles it too, and does nothing.
+    """
+
+    def __init__(self, texts: List[str]) -> None:
+        self.actions: Dict[int, Tuple[str, int]] = {}
+        for text in [part for value in texts for part in value.split("|")]:
+            name, _, what = text.partition("=")
+            action, _, code = what.partition(":")
+            if action not in ("save", "save-exit", "exit", "ignore"):
+                raise ValueError("--on-signal %s: the action is save, save-exit[:CODE], exit[:CODE] or ignore" % text)
+            self.actions[getattr(signal, "SIG" + name.upper().replace("SIG", "", 1))] = (action, int(code or 0))
+        self._pending: List[int] = []
+
+    def install(self, truth: TruthLog) -> None:
+        def arrived(signo: int, _frame: object) -> None:
+            truth("signal", signo=signo)
+            self._pending.append(signo)
+        for signo in self.actions:
+            signal.signal(signo, arrived)
+
+    def take(self) -> List[Tuple[str, int]]:
+        """The actions due, each once."""
+        taken, self._pending = self._pending, []
+        return [self.actions[signo] for signo in taken]
+
+
+class Trainer:
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args = args
+        self.rank = int(os.environ.get("SLURM_PROCID", "0"))
+        os.makedirs(args.dir, exist_ok=True)
+        self.truth = TruthLog(os.path.join(args.dir, "truth.%d.jsonl" % self.rank), self.rank)
+        wants_marks = self.rank == 0 or args.mark_ranks == "all"
+        if args.mark_command and wants_marks:
+            self.marks = CommandMarks(args.mark_command.split(), self._dropped)
+        elif args.marks and wants_marks:
+            self.marks = SocketMarks(os.environ.get("GOODPUT_SOCKET", ""), self._dropped)
+        else:
+            self.marks = NoMarks()
+        self.signals = SignalPlan(args.on_signal)
+        self.model = Model(seed=args.seed)
+        self.step = 0  # the last one done
+        self.saved_step = 0
+        self.saving: Optional[threading.Thread] = None
+
+    def _dropped(self, why: str) -> None:
+        self.truth("mark_dropped", why=why)
+
+    def run(self) -> int:
+        args = self.args
+        env = os.environ.get
+        self.truth("start", pid=os.getpid(), exec_t=exec_time_ns(), job=int(env("SLURM_JOB_ID", "0")),
+                   slurm_step=slurm_step(), restart=int(env("SLURM_RESTART_COUNT", "0")),
+                   node=env("SLURMD_NODENAME", ""), steps=args.steps)
+        self.signals.install(self.truth)
+        self._phase("init", args.init_seconds)
+        self._restore()
+        code = self._obey()
+        last = args.steps
+        if args.steps_after_restore and self.step:
+            last = min(last, self.step + args.steps_after_restore)
+        while code is None and self.step < last:
+            self._train_one()
+            if args.save_every and self.step % args.save_every == 0:
+                self._save()
+            if args.eval_every and self.step % args.eval_every == 0:
+                self._phase("evaluation", args.eval_seconds)
+            code = self._obey()
+        if self.saving:
+            self.saving.join()
+        return 0 if code is None else code
+
+    def _phase(self, name: str, seconds: float) -> None:
+        self.truth(name + "_begin", step=self.step)
+        self.marks.phase(name, "begin")
+        time.sleep(seconds)
+        self.marks.phase(name, "end")
+        self.truth(name + "_end", step=self.step)
+
+    def _restore(self) -> None:
+        found = latest(self.args.dir)
+        if found is None:
+            return
+        step, state = found
+        self.truth("restore_begin", step=step)
+        self.marks.restore(step, "begin")
+        time.sleep(self.args.restore_seconds)
+        self.model.load(state)
+        self.step = self.saved_step = step
+        self.marks.restore(step, "end")
+        self.truth("restore_end", step=step)
+
+    def _train_one(self) -> None:
+        step = self.step + 1
+        begin = time.monotonic()
+        self.truth("step_begin", step=step)
+        self.marks.step(step, "begin")
+        if self.rank == 0 and self._once("crash", step, self.args.crash_at_step):
+            time.sleep(self.args.step_seconds / 2)
+            code = int((self.args.crash_at_step + ":1").split(":")[1])
+            self.truth("crash", step=step, code=code)
+            os._exit(code)
+        if self._once("hang", step, self.args.hang_at_step):
+            self.truth("hang", step=step)
+            while True:
+                time.sleep(60)
+        loss = self.model.train(step)
+        time.sleep(max(0.0, self.args.step_seconds - (time.monotonic() - begin)))
+        self.step = step
+        if self.args.mark_step_ends:
+            self.marks.step(step, "end")
+        self.truth("step_end", step=step, loss=loss)
+
+    def _once(self, what: str, step: int, wanted: str) -> bool:
+        """True the first time step `wanted` is reached: a resumed run gets past it. Remembered in DIR."""
+        if not wanted or step != int(wanted.split(":")[0]):
+            return False
+        try:
+            os.close(os.open(os.path.join(self.args.dir, "%s.%d.%d" % (what, step, self.rank)),
+                             os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        except FileExistsError:
+            return False
+        return True
+
+    def _save(self) -> None:
+        if self.saving:
+            self.saving.join()  # one at a time
+            self.saving = None
+        step, state = self.step, self.model.state()
+        self.truth("save_begin", step=step, mode="async" if self.args.async_save else "sync")
+        self.marks.checkpoint(step, "begin")
+        if self.args.async_save:
+            self.saving = threading.Thread(target=self._write, args=(step, state))
+            self.saving.start()
+        else:
+            self._write(step, state)
+        self.saved_step = step
+
+    def _write(self, step: int, state: Dict) -> None:
+        if self.rank == 0:
+            save(self.args.dir, step, state, self.args.save_seconds)
+        else:
+            time.sleep(self.args.save_seconds)  # the others wait for it, as at a barrier
+        self.marks.checkpoint(step, "end")
+        self.truth("save_end", step=step)
+
+    def _obey(self) -> Optional[int]:
+        """Do what the signals that came ask for; an exit code if one of them says exit."""
+        code = None
+        for action, wanted in self.signals.take():
+            if action.startswith("save") and self.step != self.saved_step:
+                self._save()
+            if action in ("save-exit", "exit"):
+                code = wanted
+        return code
+
+
+def slurm_step() -> str:
+    """The batch script has no SLURM_STEP_ID of a numbered step."""
+    step = os.environ.get("SLURM_STEP_ID", "batch")
+    return step if step.isdigit() and int(step) < 0xffff0000 else "batch"
+
+
+def parse(argv: List[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add: Callable = parser.add_argument
+    add("--dir", required=True, help="checkpoints and truth logs")
+    add("--steps", type=int, default=20)
+    add("--steps-after-restore", type=int, default=0, metavar="N", help="a resumed run ends after N steps, if earlier")
+    add("--step-seconds", type=float, default=0.5)
+    add("--seed", type=int, default=1)
+    add("--init-seconds", type=float, default=0.0)
+    add("--restore-seconds", type=float, default=0.0)
+    add("--save-every", type=int, default=0, metavar="STEPS")
+    add("--save-seconds", type=float, default=0.0, help="how much longer than the file itself a save takes")
+    add("--async-save", action="store_true", help="save in a thread while training goes on")
+    add("--eval-every", type=int, default=0, metavar="STEPS")
+    add("--eval-seconds", type=float, default=0.0)
+    add("--on-signal", action="append", default=[], metavar="SIG=ACTION[:CODE]",
+        help="ACTION: save, save-exit, exit, ignore; several with | or by repeating")
+    add("--crash-at-step", default="", metavar="N[:CODE]", help="rank 0 dies in the middle of step N, once")
+    add("--hang-at-step", default="", metavar="N", help="step N never ends, once")
+    add("--marks", action="store_true", help="send marks to the socket $GOODPUT_SOCKET names")
+    add("--mark-command", default="", metavar="COMMAND", help='mark by running this, such as "sgoodput mark"')
+    add("--mark-ranks", choices=["0", "all"], default="0")
+    add("--mark-step-ends", action="store_true", help="also say when a step ends")
+    return parser.parse_args(argv)
+
+
+def main(argv: List[str]) -> int:
+    trainer = Trainer(parse(argv))
+    code = trainer.run()
+    trainer.truth("exit", code=code, marks_dropped=trainer.marks.dropped)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

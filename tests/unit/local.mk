@@ -1,0 +1,25 @@
+# Unit and property tests: one program a part of the tree.
+check_PROGRAMS += tests/unit/timeline_test
+TESTS += tests/unit/timeline_test
+
+tests_unit_timeline_test_SOURCES = \
+  tests/unit/run_builder.h \
+  tests/unit/timeline_property_test.cc \
+  tests/unit/timeline_test.cc
+tests_unit_timeline_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
+tests_unit_timeline_test_LDADD = tools/libtimeline.la $(GTEST_LIBS)
+
+check_PROGRAMS += tests/unit/store_test
+TESTS += tests/unit/store_test
+tests_unit_store_test_SOURCES = tests/spank/temp_folder.h tests/unit/store_test.cc
+tests_unit_store_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_store_test_LDADD = sql/libstore.la $(GTEST_LIBS)
+
+check_PROGRAMS += tests/unit/tools_test
+TESTS += tests/unit/tools_test
+tests_unit_tools_test_SOURCES = \
+  tests/spank/temp_folder.h \
+  tests/unit/tools_test.cc \
+  tools/sgoodput/format.cc
+tests_unit_tools_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_tools_test_LDADD = tools/libruns.la $(GTEST_LIBS)

@@ -1,0 +1,216 @@
+// Writes down a training run the way one would tell it, and reads its timeline back the same way.
+//
+//   RunBuilder run;
+//   run.Attempt().Submitted(0).Started(10).Ready(12).Srun(0, 15, 115, 0).Steps(0, 9, 15, 10).Ended(116,
+//   "COMPLETED"); EXPECT_EQ(run.Story(), "queue_other 0-10 | provisioning 10-12 | launch 12-15 | productive
+//   15-115 | teardown 115-116");
+//
+// Times are seconds since the run's first moment.
+#ifndef GOODPUT_TESTS_UNIT_RUN_BUILDER_H_
+#define GOODPUT_TESTS_UNIT_RUN_BUILDER_H_
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "tools/timeline/goodput.h"
+#include "tools/timeline/timeline.h"
+
+namespace goodput {
+
+inline constexpr Ns kRunBegan = 1'700'000'000 * kSecond;
+
+inline Ns At(double seconds) {
+  return kRunBegan + static_cast<Ns>(std::llround(seconds * 1e9));
+}
+inline double InSeconds(Ns ns) {
+  return static_cast<double>(ns) / 1e9;
+}
+
+class AttemptBuilder {
+ public:
+  explicit AttemptBuilder(std::int64_t job_id) {
+    facts.job_id = job_id;
+    facts.state = "RUNNING";
+    facts.nodes = 1;
+  }
+
+  AttemptBuilder& Submitted(double s) { return facts.submit = At(s), *this; }
+  AttemptBuilder& Eligible(double s) { return facts.eligible = At(s), *this; }
+  AttemptBuilder& Started(double s) { return facts.start = At(s), *this; }
+  AttemptBuilder& Ended(double s, std::string state) {
+    facts.end = At(s);
+    facts.state = std::move(state);
+    return *this;
+  }
+  AttemptBuilder& State(std::string state) { return facts.state = std::move(state), *this; }
+  AttemptBuilder& Gpus(int gpus) { return facts.gpus = gpus, *this; }
+  AttemptBuilder& Reason(std::string reason) { return facts.reason = std::move(reason), *this; }
+  AttemptBuilder& Suspended(double from, double to) {
+    return facts.suspended.push_back({At(from), At(to)}), *this;
+  }
+  AttemptBuilder& Preempted(double s) { return facts.preempt_time = At(s), *this; }
+  // What the queue watch saw from that moment on.
+  AttemptBuilder& Waits(double from, std::string reason) {
+    facts.pending.push_back({At(from), std::move(reason), Ref()});
+    return *this;
+  }
+
+  // The extern step started: resources are up on this node.
+  AttemptBuilder& Ready(double s, const std::string& node = "n1") {
+    return Event(s, NodeEvent::Kind::kStepStart, node, kExternStep, -1);
+  }
+  AttemptBuilder& TaskStarts(double s, std::int32_t slurm_step, std::int32_t task = 0,
+                             const std::string& node = "n1") {
+    Event(s, NodeEvent::Kind::kStepStart, node, slurm_step, -1);
+    return Event(s, NodeEvent::Kind::kTaskStart, node, slurm_step, task);
+  }
+  AttemptBuilder& TaskExits(double s, std::int32_t slurm_step, int exit_code, std::int32_t task = 0,
+                            const std::string& node = "n1") {
+    Event(s, NodeEvent::Kind::kTaskExit, node, slurm_step, task);
+    facts.node_events.back().exit_code = exit_code;
+    return *this;
+  }
+  AttemptBuilder& TaskKilled(double s, std::int32_t slurm_step, int signal, std::int32_t task = 0,
+                             const std::string& node = "n1") {
+    Event(s, NodeEvent::Kind::kTaskExit, node, slurm_step, task);
+    facts.node_events.back().signal = signal;
+    return *this;
+  }
+  // One task from begin to exit.
+  AttemptBuilder& Srun(std::int32_t slurm_step, double from, double to, int exit_code) {
+    return TaskStarts(from, slurm_step).TaskExits(to, slurm_step, exit_code);
+  }
+  AttemptBuilder& SrunKilled(std::int32_t slurm_step, double from, double to, int signal = 9) {
+    return TaskStarts(from, slurm_step).TaskKilled(to, slurm_step, signal);
+  }
+  // Marks of the tasks that follow belong to this step (0) and this task (0).
+  AttemptBuilder& In(std::int32_t slurm_step, std::int32_t task = 0) {
+    slurm_step_ = slurm_step;
+    task_ = task;
+    return *this;
+  }
+  AttemptBuilder& Step(std::int64_t number, double s) {
+    facts.step_marks.push_back({At(s), number, slurm_step_, task_, Ref()});
+    return *this;
+  }
+  // Steps first..last, the first begins at `from`, each takes `seconds`.
+  AttemptBuilder& Steps(std::int64_t first, std::int64_t last, double from, double seconds) {
+    for (std::int64_t number = first; number <= last; ++number) {
+      Step(number, from + static_cast<double>(number - first) * seconds);
+    }
+    return *this;
+  }
+  AttemptBuilder& SaveBegins(std::optional<std::int64_t> step, double s) {
+    return Say(Mark::Kind::kCheckpoint, true, s, step, "");
+  }
+  AttemptBuilder& SaveEnds(std::optional<std::int64_t> step, double s) {
+    return Say(Mark::Kind::kCheckpoint, false, s, step, "");
+  }
+  AttemptBuilder& Save(std::optional<std::int64_t> step, double from, double to) {
+    return SaveBegins(step, from).SaveEnds(step, to);
+  }
+  AttemptBuilder& PhaseBegins(const std::string& name, double s) {
+    return Say(Mark::Kind::kPhase, true, s, std::nullopt, name);
+  }
+  AttemptBuilder& Phase(const std::string& name, double from, double to) {
+    return PhaseBegins(name, from).Say(Mark::Kind::kPhase, false, to, std::nullopt, name);
+  }
+  AttemptBuilder& Restore(std::int64_t step, double from, double to) {
+    return Say(Mark::Kind::kRestore, true, from, step, "").Say(Mark::Kind::kRestore, false, to, step, "");
+  }
+
+  AttemptFacts facts;
+
+ private:
+  EvidenceRef Ref() { return {0, next_offset_ += 100}; }
+  AttemptBuilder& Event(double s, NodeEvent::Kind kind, const std::string& node, std::int32_t slurm_step,
+                        std::int32_t task) {
+    NodeEvent event;
+    event.t = At(s);
+    event.kind = kind;
+    event.node = node;
+    event.slurm_step = slurm_step;
+    event.task = task;
+    event.ref = Ref();
+    facts.node_events.push_back(event);
+    return *this;
+  }
+  AttemptBuilder& Say(Mark::Kind kind, bool begin, double s, std::optional<std::int64_t> step,
+                      const std::string& name) {
+    Mark mark;
+    mark.t = At(s);
+    mark.kind = kind;
+    mark.begin = begin;
+    mark.train_step = step;
+    mark.name = name;
+    mark.slurm_step = slurm_step_;
+    mark.task = task_;
+    mark.ref = Ref();
+    facts.marks.push_back(mark);
+    return *this;
+  }
+  std::int32_t slurm_step_ = 0;
+  std::int32_t task_ = 0;
+  std::int64_t next_offset_ = 0;
+};
+
+class RunBuilder {
+ public:
+  AttemptBuilder& Attempt(std::int64_t job_id = 1) { return attempts_.emplace_back(job_id); }
+  RunBuilder& Now(double s) { return now_ = At(s), *this; }
+
+  const RunFacts& Facts() {
+    facts_ = RunFacts{};
+    facts_.now = now_;
+    facts_.sources = {"n1/boot.jsonl"};
+    for (const AttemptBuilder& attempt : attempts_) facts_.attempts.push_back(attempt.facts);
+    return facts_;
+  }
+  Timeline Build(const TimelineOptions& options = {}) { return BuildTimeline(Facts(), options); }
+  Account Count() { return TakeAccount(Build()); }
+
+  // "bucket begin-end | bucket.part begin-end | ...", neighbours of the same kind joined.
+  std::string Story() { return Tell(Build()); }
+  static std::string Tell(const Timeline& timeline) {
+    std::string story;
+    std::string open;
+    Ns begin = timeline.begin;
+    Ns end = timeline.begin;
+    const auto close = [&] {
+      if (open.empty()) return;
+      if (!story.empty()) story += " | ";
+      story += open + " " + Moment(begin) + "-" + Moment(end);
+    };
+    for (const Interval& interval : timeline.intervals) {
+      std::string name(BucketName(interval.bucket));
+      if (!interval.part.empty()) name += "." + interval.part;
+      if (name != open) {
+        close();
+        open = name;
+        begin = interval.begin;
+      }
+      end = interval.end;
+    }
+    close();
+    return story;
+  }
+
+ private:
+  static std::string Moment(Ns t) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.10g", InSeconds(t - kRunBegan));
+    return text;
+  }
+  std::deque<AttemptBuilder> attempts_;
+  RunFacts facts_;
+  Ns now_ = At(1'000'000);
+};
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TESTS_UNIT_RUN_BUILDER_H_

@@ -1,0 +1,909 @@
+// The store: what reached a spool is in the database, once, whatever happens on the way.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <map>
+#include <random>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "spank/event.h"
+#include "spank/spool.h"
+#include "sql/accounting.h"
+#include "sql/database.h"
+#include "sql/evidence.h"
+#include "sql/ingest.h"
+#include "sql/schema.h"
+#include "sql/spool_line.h"
+#include "sql/step_block.h"
+#include "tests/spank/temp_folder.h"
+
+namespace goodput {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kJob = 7;
+std::int64_t fake_now_ns = 0;
+constexpr Clock kFakeClock = {[]() noexcept { return fake_now_ns; },
+                              []() noexcept { return std::int64_t{1}; }};
+
+// Where an event is: its file and the byte of its '{'.
+using Place = std::pair<std::string, std::int64_t>;
+
+class StoreTest : public testing::Test {
+ protected:
+  StoreTest() { fake_now_ns = 1'767'225'600'000'000'000; }
+
+  std::string Root() const { return folder_.path() + "/spool"; }
+  std::string DbPath() const { return folder_.path() + "/goodput.db"; }
+  fs::path File(const std::string& node = "n1") const {
+    return fs::path(Root()) / node / "boot.2026010100Z.jsonl";
+  }
+
+  Database Db(Database::Mode mode = Database::Mode::kReadWrite) {
+    absl::StatusOr<Database> db = Database::Open(DbPath(), mode);
+    EXPECT_TRUE(db.ok()) << db.status();
+    if (!db.ok()) std::abort();
+    return *std::move(db);
+  }
+  IngestReport Ingest(Database& db) {
+    absl::StatusOr<IngestReport> report = IngestSpool(db, Root(), {"default"});
+    EXPECT_TRUE(report.ok()) << report.status();
+    return report.ok() ? *report : IngestReport{};
+  }
+  IngestReport Ingest() {
+    Database db = Db();
+    return Ingest(db);
+  }
+
+  void OpenSpool(Spool& spool, const std::string& node = "n1") const {
+    Spool::Config config;
+    config.root = Root();
+    config.node = node;
+    config.owner = geteuid();
+    config.boot_id = "boot";
+    config.clock = kFakeClock;
+    ASSERT_EQ(spool.Open(config), "");
+  }
+  // Bytes as they stand in a file, past the spool's own writer.
+  void Append(const std::string& bytes, const fs::path& file) const {
+    fs::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary | std::ios::app) << bytes;
+  }
+
+  static std::string Event(std::int64_t number, const std::string& node = "n1") {
+    RecordBuilder builder(kind::kTaskStart, {fake_now_ns + number, number, node, 42});
+    builder.Text(key::kCluster, "c1");
+    builder.Int(key::kJob, kJob);
+    builder.Text(key::kSlurmStep, "0");
+    builder.Int(key::kTask, number);
+    return std::string(builder.Finish());
+  }
+  static std::string StepMarkRecord(std::int64_t step, const std::string& node = "n1",
+                                    const std::string& slurm_step = "0") {
+    RecordBuilder builder(kind::kMark, {fake_now_ns + step * 1'000'003, step, node, 42});
+    builder.Text(key::kCluster, "c1");
+    builder.Int(key::kJob, kJob);
+    builder.Text(key::kSlurmStep, slurm_step);
+    builder.Int(key::kTask, step % 3);
+    builder.Text(key::kMark, "step");
+    builder.Text(key::kEdge, "begin");
+    builder.Int(key::kTrainStep, step);
+    return std::string(builder.Finish());
+  }
+
+  // Every good line of every spool file: the truth.
+  std::map<Place, std::string> InSpool() const {
+    std::map<Place, std::string> events;
+    SpoolLineParser parser;
+    for (const auto& entry : fs::recursive_directory_iterator(Root())) {
+      if (entry.path().extension() != ".jsonl" || entry.is_symlink() || !entry.is_regular_file()) continue;
+      std::ifstream in(entry.path(), std::ios::binary);
+      std::stringstream text;
+      text << in.rdbuf();
+      std::string bytes = text.str();
+      const std::size_t size = bytes.size();
+      bytes.resize(size + SpoolLineParser::kPadding);
+      std::size_t at = 0;
+      while (at < size) {
+        const std::size_t end = bytes.find('\n', at);
+        if (end >= size) break;
+        const std::string_view line(bytes.data() + at, end - at);
+        const std::string file =
+            entry.path().parent_path().filename().string() + "/" + entry.path().filename().string();
+        if (parser.Parse(line).ok()) events[{file, static_cast<std::int64_t>(at)}] = std::string(line);
+        at = end + 1;
+      }
+    }
+    return events;
+  }
+  // What the database has, a step mark as the record's text would have it.
+  static std::map<Place, std::string> InDatabase(Database& db) {
+    std::map<Place, std::string> events;
+    std::map<std::int64_t, std::string> files;
+    const auto sources = LoadSources(db);
+    EXPECT_TRUE(sources.ok());
+    for (const SourceRow& source : *sources) files[source.id] = source.node + "/" + source.file;
+    Statement all = db.Prepare("SELECT source_id, offset, record FROM event");
+    while (all.Step()) events[{files[all.Int(0)], all.Int(1)}] = all.Text(2);
+    EXPECT_TRUE(all.status().ok());
+    const auto steps = LoadSteps(db, kJob);
+    EXPECT_TRUE(steps.ok());
+    for (const StepRow& step : *steps) {
+      std::string& event = events[{files[step.source_id], step.offset}];
+      EXPECT_EQ(event, "") << "a step twice";
+      event = "step " + std::to_string(step.train_step) + " task " + std::to_string(step.task) + " at " +
+              std::to_string(step.t_ns) + " in " + step.slurm_step;
+    }
+    return events;
+  }
+  static void ExpectSame(const std::map<Place, std::string>& spool,
+                         const std::map<Place, std::string>& stored) {
+    ASSERT_EQ(spool.size(), stored.size());
+    SpoolLineParser parser;
+    for (const auto& [place, line] : spool) {
+      const auto found = stored.find(place);
+      ASSERT_NE(found, stored.end()) << place.first << ":" << place.second << " is missing: " << line;
+      std::string padded = line;
+      padded.reserve(line.size() + SpoolLineParser::kPadding);
+      const auto record = parser.Parse(padded);
+      ASSERT_TRUE(record.ok());
+      const std::string expected =
+          record->is_step_mark ? "step " + std::to_string(record->train_step) + " task " +
+                                     std::to_string(record->task.value_or(0)) + " at " +
+                                     std::to_string(record->t_ns) + " in " + std::string(record->slurm_step)
+                               : line;
+      ASSERT_EQ(found->second, expected);
+    }
+  }
+  void ExpectComplete() {
+    Database db = Db();
+    ExpectSame(InSpool(), InDatabase(db));
+    std::int64_t counted = 0;
+    const auto sources = LoadSources(db);
+    for (const SourceRow& source : *sources) counted += source.records;
+    EXPECT_EQ(counted, static_cast<std::int64_t>(InSpool().size())) << "the sources' own counts";
+    Statement check = db.Prepare("PRAGMA integrity_check");
+    ASSERT_TRUE(check.Step());
+    EXPECT_EQ(check.Text(0), "ok");
+  }
+  std::string QuarantineReason() {
+    Database db = Db();
+    const auto rows = LoadQuarantine(db, 10);
+    EXPECT_TRUE(rows.ok());
+    EXPECT_EQ(rows->size(), 1U);
+    return rows->empty() ? "" : rows->front().reason;
+  }
+
+  TempFolder folder_;
+};
+
+// ---- the database itself ----
+
+TEST_F(StoreTest, AMissingDatabaseIsMadeForItsOwnerAndGroupAlone) {
+  { Database db = Db(); }
+  struct stat info {};
+  ASSERT_EQ(stat(DbPath().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0640U);
+  Database again = Db();
+  Statement version = again.Prepare("PRAGMA user_version");
+  ASSERT_TRUE(version.Step());
+  EXPECT_EQ(version.Int(0), kSchemaVersion);
+}
+
+TEST_F(StoreTest, ReadersDoNotMakeDatabasesAndSayWhatToDo) {
+  const auto db = Database::Open(DbPath(), Database::Mode::kReadOnly);
+  ASSERT_TRUE(absl::IsNotFound(db.status()));
+  EXPECT_NE(std::string(db.status().message()).find("--db"), std::string::npos);
+  EXPECT_FALSE(fs::exists(DbPath()));
+}
+
+TEST_F(StoreTest, AnyOlderSchemaIsBroughtUpToDateByWritersAndRefusedByReaders) {
+  for (int older = 0; older < kSchemaVersion; ++older) {
+    {
+      Database db = Db();
+      for (const char* type : {"view", "index", "table"}) {
+        Statement list = db.Prepare("SELECT name FROM sqlite_master WHERE type = ?1 AND sql IS NOT NULL");
+        list.Bind(1, type);
+        std::vector<std::string> names;
+        while (list.Step()) names.push_back(list.Text(0));
+        list.Reset();
+        for (const std::string& name : names) {
+          ASSERT_TRUE(db.Execute(std::string("DROP ") + type + " " + name).ok()) << name;
+        }
+      }
+      for (int version = 1; version <= older; ++version) ASSERT_TRUE(db.Execute(Migration(version)).ok());
+      ASSERT_TRUE(db.Execute("PRAGMA user_version=" + std::to_string(older)).ok());
+    }
+    EXPECT_TRUE(absl::IsFailedPrecondition(Database::Open(DbPath(), Database::Mode::kReadOnly).status()));
+    Db();
+    EXPECT_TRUE(Database::Open(DbPath(), Database::Mode::kReadOnly).ok());
+  }
+}
+
+TEST_F(StoreTest, ANewerSchemaIsRefusedByAll) {
+  { EXPECT_TRUE(Db().Execute("PRAGMA user_version=99").ok()); }
+  for (const auto mode : {Database::Mode::kReadOnly, Database::Mode::kReadWrite}) {
+    const auto db = Database::Open(DbPath(), mode);
+    ASSERT_TRUE(absl::IsFailedPrecondition(db.status()));
+    EXPECT_NE(std::string(db.status().message()).find("upgrade"), std::string::npos);
+  }
+}
+
+TEST_F(StoreTest, AFileThatIsNoDatabaseIsRefusedWithItsName) {
+  std::ofstream(DbPath()) << std::string(5000, 'x');
+  const auto db = Database::Open(DbPath(), Database::Mode::kReadWrite);
+  ASSERT_FALSE(db.ok());
+  EXPECT_NE(std::string(db.status().message()).find(DbPath()), std::string::npos) << db.status();
+}
+
+TEST_F(StoreTest, SeveralProcessesMayMakeTheDatabaseAtOnce) {
+  std::vector<pid_t> children;
+  for (int i = 0; i < 8; ++i) {
+    const pid_t child = fork();
+    if (child == 0) _exit(Database::Open(DbPath(), Database::Mode::kReadWrite).ok() ? 0 : 1);
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+}
+
+TEST_F(StoreTest, AStatementThatCannotWorkSaysSoWhenUsed) {
+  Database db = Db();
+  Statement wrong = db.Prepare("SELECT nothing FROM nowhere");
+  wrong.Bind(1, std::int64_t{1}).Bind(2, "x").BindNull(3).BindBlob(4, "y");
+  EXPECT_FALSE(wrong.Step());
+  EXPECT_FALSE(wrong.Run().ok());
+}
+
+TEST_F(StoreTest, ATransactionThatIsNotCommittedNeverWas) {
+  Database db = Db();
+  {
+    Transaction transaction(db);
+    ASSERT_TRUE(db.Execute("INSERT INTO source (cluster, node, file) VALUES ('c', 'n', 'f')").ok());
+  }
+  EXPECT_TRUE(LoadSources(db)->empty());
+}
+
+// ---- ingest ----
+
+TEST_F(StoreTest, EveryEventOfTheSpoolArrives) {
+  for (const std::string& node : {std::string("n1"), std::string("n2")}) {
+    Spool spool;
+    OpenSpool(spool, node);
+    for (int i = 0; i < 300; ++i) {
+      fake_now_ns += 60'000'000'000;  // five hours: several files
+      ASSERT_EQ(spool.Write(i % 3 == 0 ? Event(i, node) : StepMarkRecord(i, node)), Append::kWritten);
+    }
+  }
+  const IngestReport report = Ingest();
+  EXPECT_EQ(report.records, 600);
+  EXPECT_EQ(report.bad, 0);
+  EXPECT_TRUE(report.problems.empty());
+  ExpectComplete();
+}
+
+TEST_F(StoreTest, IngestingTwiceAddsNothing) {
+  Append(Event(1) + StepMarkRecord(2), File());
+  EXPECT_EQ(Ingest().records, 2);
+  const IngestReport again = Ingest();
+  EXPECT_EQ(again.records, 0);
+  EXPECT_EQ(again.bytes, 0);
+  EXPECT_EQ(again.files, 1);
+  Append(Event(3), File());
+  EXPECT_EQ(Ingest().records, 1);
+  ExpectComplete();
+}
+
+TEST_F(StoreTest, RecordsSeenInManySmallPiecesAreTheSame) {
+  const std::string all = Event(1) + StepMarkRecord(1) + StepMarkRecord(2) + Event(2) + StepMarkRecord(3);
+  Database db = Db();
+  for (std::size_t at = 0; at < all.size(); at += 37) {
+    Append(all.substr(at, 37), File());
+    Ingest(db);
+  }
+  ExpectComplete();
+  EXPECT_EQ(InDatabase(db).size(), 5U);
+}
+
+TEST_F(StoreTest, ATornRecordSpoilsOnlyItself) {
+  const std::string torn = Event(1000);
+  std::string good_lines;
+  std::int64_t good = 0;
+  std::int64_t bad = 0;
+  for (std::size_t cut = 0; cut <= torn.size(); ++cut) {
+    // The next writer begins with a newline of its own.
+    Append(torn.substr(0, cut) + Event(static_cast<std::int64_t>(cut)), File());
+    ++good;
+    if (cut >= torn.size() - 1) {
+      ++good;
+    } else if (cut > 1) {
+      ++bad;
+    }
+  }
+  const IngestReport report = Ingest();
+  EXPECT_EQ(report.records, good);
+  EXPECT_EQ(report.bad, bad);
+  ExpectComplete();
+}
+
+TEST_F(StoreTest, ALineStillBeingWrittenIsWaitedFor) {
+  const std::string record = Event(1);
+  Append(record.substr(0, record.size() - 1), File());
+  EXPECT_EQ(Ingest().records, 0);
+  Append("\n", File());
+  EXPECT_EQ(Ingest().records, 1);
+  ExpectComplete();
+}
+
+TEST_F(StoreTest, AHoleOfNulBytesIsWaitedForAndNothingBehindItIsRead) {
+  Append(Event(1), File());
+  const auto hole = fs::file_size(File());
+  const std::string late = Event(2);
+  Append(std::string(late.size(), '\0') + Event(3), File());
+  const IngestReport report = Ingest();
+  EXPECT_EQ(report.records, 1);
+  EXPECT_EQ(report.bad, 0);
+  EXPECT_EQ(Ingest().records, 0);
+  std::fstream(File(), std::ios::in | std::ios::out | std::ios::binary)
+          .seekp(static_cast<std::streamoff>(hole))
+      << late;
+  EXPECT_EQ(Ingest().records, 2);
+  ExpectComplete();
+}
+
+TEST_F(StoreTest, AHoleInAVeryLongFileIsNoProblemEither) {
+  Append(std::string(1, '\0') + std::string(std::size_t{5} << 20, 'x'), File());
+  EXPECT_TRUE(Ingest().problems.empty());
+}
+
+TEST_F(StoreTest, BadLinesAreSetAsideWithTheReason) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"{\"v\":1,", "not a JSON object"},
+      {"[1,2]", "not a JSON object"},
+      {R"({"t":1,"m":1,"node":"n1","stepd":1,"kind":"mark"})", "no `v`"},
+      {R"({"v":2,"t":1,"m":1,"node":"n1","stepd":1,"kind":"mark"})", "format 2 is newer than this program"},
+      {R"({"v":1,"m":1,"node":"n1","stepd":1,"kind":"mark"})", "no `t`, `m`, `kind` or `node`"},
+      {R"({"v":1,"t":"x","m":1,"node":"n1","stepd":1,"kind":"mark"})", "`t` has the wrong type"},
+      {R"({"v":1,"t":1.5,"m":1,"node":"n1","stepd":1,"kind":"mark"})", "`t` has the wrong type"},
+      {R"({"v":1,"t":1,"m":1,"node":"n1","kind":"mark","job":"7"})", "`job` has the wrong type"},
+      {R"({"v":1,"t":99999999999999999999,"m":1,"node":"n1","kind":"mark"})", "not a JSON object"},
+      {R"({"v":1,"t":1,"m":1,"node":"n2","stepd":1,"kind":"mark"})", "`node` is not the folder's n1"},
+      {std::string(5000, ' ') + "{}", "longer than a record may be"},
+      {"{\"v\":1,\"t\":1,\"m\":1,\"node\":\"n1\",\"kind\":\"\xff\xfe\"}", "not a JSON object"},
+  };
+  int number = 0;
+  for (const auto& [line, reason] : cases) {
+    const fs::path file = fs::path(Root()) / "n1" / ("boot." + std::to_string(++number) + ".jsonl");
+    Append("\n" + line + "\n" + Event(number), file);
+    const IngestReport report = Ingest();
+    EXPECT_EQ(report.bad, 1) << line.substr(0, 100);
+    EXPECT_EQ(report.records, 1) << "the line after it is good";
+    EXPECT_EQ(QuarantineReason(), reason) << line.substr(0, 100);
+    Database db = Db();
+    ASSERT_TRUE(db.Execute("DELETE FROM quarantine").ok());
+    fs::remove(file);
+  }
+}
+
+TEST_F(StoreTest, ABadLineRemembersWhereItWas) {
+  Append(Event(1), File());
+  const auto offset = fs::file_size(File()) + 1;
+  Append("\nnonsense\n", File());
+  Ingest();
+  Database db = Db();
+  const auto rows = LoadQuarantine(db, 10);
+  ASSERT_EQ(rows->size(), 1U);
+  EXPECT_EQ(rows->front().node, "n1");
+  EXPECT_EQ(rows->front().file, File().filename().string());
+  EXPECT_EQ(rows->front().offset, static_cast<std::int64_t>(offset));
+}
+
+TEST_F(StoreTest, AnyBytesAtAllOnlyFillTheQuarantine) {
+  std::mt19937 random(17);
+  for (int round = 0; round < 40; ++round) {
+    std::string bytes = "\n";
+    const std::string record = round % 2 == 0 ? Event(round) : StepMarkRecord(round);
+    for (int i = 0; i < 20; ++i) {
+      std::string line = record;
+      for (int flips = 0; flips < 3; ++flips)
+        line[random() % line.size()] = static_cast<char>(1 + random() % 255);
+      bytes += line;
+    }
+    Append(bytes + Event(1000 + round), File());
+  }
+  const IngestReport report = Ingest();
+  EXPECT_TRUE(report.problems.empty());
+  EXPECT_GE(report.records, 40);
+  Database db = Db();
+  Statement last = db.Prepare("SELECT count(*) FROM event WHERE json_extract(record, '$.task') >= 1000");
+  ASSERT_TRUE(last.Step()) << last.status();
+  EXPECT_GE(last.Int(0), 40);
+}
+
+TEST_F(StoreTest, AFileThatShrankIsAProblemAndKeepsWhatWasRead) {
+  Append(Event(1) + Event(2), File());
+  Append(Event(1, "n2"), File("n2"));
+  EXPECT_EQ(Ingest().records, 3);
+  fs::resize_file(File(), 10);
+  Append(Event(2, "n2"), File("n2"));
+  const IngestReport report = Ingest();
+  ASSERT_EQ(report.problems.size(), 1U);
+  EXPECT_NE(report.problems[0].find("shorter"), std::string::npos) << report.problems[0];
+  EXPECT_EQ(report.records, 1) << "the other file was read";
+  Database db = Db();
+  EXPECT_EQ(InDatabase(db).size(), 4U);
+}
+
+TEST_F(StoreTest, WhatCannotBeReadStopsNothingElse) {
+  Append(Event(1), File());
+  fs::create_directories(fs::path(Root()) / "n1" / "a.jsonl");
+  fs::create_symlink("/etc/passwd", fs::path(Root()) / "n1" / "b.jsonl");
+  ASSERT_EQ(mkfifo((fs::path(Root()) / "n1" / "c.jsonl").c_str(), 0600), 0);
+  std::ofstream(fs::path(Root()) / "n1" / "dropped") << "counters";
+  std::ofstream(fs::path(Root()) / "disabled") << "";
+  const IngestReport report = Ingest();
+  EXPECT_EQ(report.records, 1);
+  EXPECT_EQ(report.problems.size(), 3U);
+  ExpectComplete();
+}
+
+TEST_F(StoreTest, AnUnreadableFileStopsNothingElse) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root to become somebody else";
+  Append(Event(1), File());
+  Append(Event(1, "n2"), File("n2"));
+  ASSERT_EQ(chmod(File().c_str(), 0600), 0);
+  for (const std::string& path : {folder_.path(), Root(), Root() + "/n1", Root() + "/n2"}) {
+    ASSERT_EQ(chmod(path.c_str(), 0777), 0);
+  }
+  ASSERT_EQ(chmod(File("n2").c_str(), 0644), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setuid(65534) != 0) _exit(9);
+    auto db = Database::Open(DbPath(), Database::Mode::kReadWrite);
+    if (!db.ok()) _exit(8);
+    const auto report = IngestSpool(*db, Root(), {});
+    _exit(report.ok() && report->records == 1 && report->problems.size() == 1 ? 0 : 7);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST_F(StoreTest, AMissingSpoolIsAnErrorThatNamesIt) {
+  Database db = Db();
+  const auto report = IngestSpool(db, Root(), {});
+  ASSERT_TRUE(absl::IsNotFound(report.status()));
+  EXPECT_NE(std::string(report.status().message()).find(Root()), std::string::npos);
+}
+
+TEST_F(StoreTest, FourMegabytesWithoutANewlineAreNoSpool) {
+  Append(std::string(std::size_t{5} << 20, 'x') + "\n", File());
+  Append(Event(1, "n2"), File("n2"));
+  const IngestReport report = Ingest();
+  ASSERT_EQ(report.problems.size(), 1U);
+  EXPECT_EQ(report.records, 1);
+}
+
+TEST_F(StoreTest, AFileLargerThanOneTransactionArrivesWhole) {
+  std::string bytes;
+  std::int64_t count = 0;
+  while (bytes.size() < (std::size_t{9} << 20)) {
+    bytes += count % 2 == 0 ? Event(count) : StepMarkRecord(count);
+    ++count;
+  }
+  Append(bytes, File());
+  EXPECT_EQ(Ingest().records, count);
+  ExpectComplete();
+}
+
+TEST_F(StoreTest, TheClusterIsTheRecordsOrTheDefault) {
+  Append(Event(1), File());
+  RecordBuilder builder(kind::kNodeState, {1, 1, "n2", 1});
+  Append(std::string(builder.Finish()), File("n2"));
+  Ingest();
+  Database db = Db();
+  const auto sources = LoadSources(db);
+  ASSERT_EQ(sources->size(), 2U);
+  EXPECT_EQ((*sources)[0].cluster, "c1");
+  EXPECT_EQ((*sources)[1].cluster, "default");
+}
+
+TEST_F(StoreTest, ADatabaseThatCannotBeWrittenIsAnErrorNotAProblemOfAFile) {
+  Append(Event(1), File());
+  Db();
+  Database reader = Db(Database::Mode::kReadOnly);
+  const auto report = IngestSpool(reader, Root(), {});
+  EXPECT_FALSE(report.ok());
+}
+
+// ---- exactly once, whatever happens ----
+
+// Runs `body` in a child of its own.
+pid_t Child(const std::function<void()>& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    body();
+    _exit(0);
+  }
+  return child;
+}
+
+int Wait(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+TEST_F(StoreTest, AnIngestKilledAtAnyMomentNeitherLosesNorRepeats) {
+  { Database db = Db(); }
+  {
+    Spool spool;
+    OpenSpool(spool);
+  }
+  const pid_t writer = Child([&] {
+    Spool spool;
+    Spool::Config config;
+    config.root = Root();
+    config.node = "n1";
+    config.owner = geteuid();
+    config.boot_id = "boot";
+    config.clock = kFakeClock;
+    if (!spool.Open(config).empty()) _exit(1);
+    for (int i = 0; i < 10'000; ++i) {
+      if (i % 1000 == 0) fake_now_ns += 3'600'000'000'000;
+      if (spool.Write(i % 4 == 0 ? Event(i) : StepMarkRecord(i)) != Append::kWritten) _exit(2);
+      if (i % 50 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  });
+  std::mt19937 random(5);
+  int killed = 0;
+  int status = 0;
+  while (waitpid(writer, &status, WNOHANG) == 0) {
+    const pid_t ingester = Child([&] {
+      auto db = Database::Open(DbPath(), Database::Mode::kReadWrite);
+      while (db.ok() && IngestSpool(*db, Root(), {}).ok()) {
+      }
+      _exit(1);
+    });
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 30'000));
+    kill(ingester, SIGKILL);
+    const int end = Wait(ingester);
+    ASSERT_TRUE(WIFSIGNALED(end)) << "the ingest gave up by itself";
+    ++killed;
+  }
+  EXPECT_EQ(status, 0) << "the writer";
+  EXPECT_GT(killed, 10);
+  Ingest();
+  EXPECT_EQ(InSpool().size(), 10'000U);
+  ExpectComplete();
+}
+
+TEST_F(StoreTest, TwoIngestersAtOnceShareTheWork) {
+  std::string bytes;
+  for (int i = 0; i < 12'000; ++i) bytes += i % 4 == 0 ? Event(i) : StepMarkRecord(i);
+  Append(bytes, File());
+  { Database db = Db(); }
+  std::vector<pid_t> children;
+  children.reserve(3);
+  for (int i = 0; i < 3; ++i) {
+    children.push_back(Child([&] {
+      auto db = Database::Open(DbPath(), Database::Mode::kReadWrite);
+      if (!db.ok() || !IngestSpool(*db, Root(), {}).ok()) _exit(1);
+    }));
+  }
+  for (const pid_t child : children) EXPECT_EQ(Wait(child), 0);
+  ExpectComplete();
+}
+
+TEST_F(StoreTest, ReadersReadWhileTheWriterWrites) {
+  std::string bytes;
+  for (int i = 0; i < 5'000; ++i) bytes += Event(i);
+  Append(bytes, File());
+  { Database db = Db(); }
+  const pid_t writer = Child([&] {
+    auto db = Database::Open(DbPath(), Database::Mode::kReadWrite);
+    if (!db.ok() || !IngestSpool(*db, Root(), {}).ok()) _exit(1);
+  });
+  std::size_t seen = 0;
+  while (seen < 5'000) {
+    Database db = Db(Database::Mode::kReadOnly);
+    const auto events = LoadEvents(db, kJob);
+    ASSERT_TRUE(events.ok()) << events.status();
+    ASSERT_GE(events->size(), seen) << "nothing goes away";
+    seen = events->size();
+  }
+  EXPECT_EQ(Wait(writer), 0);
+}
+
+// A database on a small disk of its own, or below a limit on the size of files.
+TEST_F(StoreTest, AFullDiskIsAnErrorAndLosesNothing) {
+  std::string bytes;
+  for (int i = 0; i < 30'000; ++i) bytes += i % 2 == 0 ? Event(i) : StepMarkRecord(i);
+  Append(bytes, File());
+  { Database db = Db(); }
+  const pid_t child = Child([&] {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{std::size_t{1} << 20, std::size_t{1} << 20};
+    setrlimit(RLIMIT_FSIZE, &small);
+    auto db = Database::Open(DbPath(), Database::Mode::kReadWrite);
+    if (!db.ok()) _exit(2);
+    _exit(IngestSpool(*db, Root(), {}).ok() ? 1 : 0);
+  });
+  EXPECT_EQ(Wait(child), 0) << "it must say that it could not";
+  {
+    Database db = Db();
+    Statement check = db.Prepare("PRAGMA integrity_check");
+    ASSERT_TRUE(check.Step());
+    EXPECT_EQ(check.Text(0), "ok");
+    std::int64_t offset = 0;
+    const auto sources = LoadSources(db);
+    for (const SourceRow& source : *sources) offset += source.records;
+    EXPECT_EQ(offset, static_cast<std::int64_t>(InDatabase(db).size())) << "rows and offsets go together";
+  }
+  Ingest();
+  ExpectComplete();
+}
+
+TEST_F(StoreTest, ASmallDiskThatFillsUpAndIsEmptiedAgain) {
+  const std::string disk = folder_.path() + "/disk";
+  fs::create_directory(disk);
+  if (mount("goodput-test", disk.c_str(), "tmpfs", 0, "size=1536k") != 0)
+    GTEST_SKIP() << "may not mount a tmpfs";
+  const auto unmount = [&] { umount2(disk.c_str(), MNT_DETACH); };
+  std::string bytes;
+  for (int i = 0; i < 8'000; ++i) bytes += Event(i);
+  Append(bytes, File());
+  {
+    auto db = Database::Open(disk + "/goodput.db", Database::Mode::kReadWrite);
+    ASSERT_TRUE(db.ok()) << db.status();
+    std::ofstream(disk + "/ballast") << std::string(800'000, 'x');
+    const auto report = IngestSpool(*db, Root(), {});
+    EXPECT_TRUE(absl::IsResourceExhausted(report.status())) << report.status();
+    EXPECT_TRUE(InDatabase(*db).empty());
+    fs::remove(disk + "/ballast");
+    std::error_code ignored;
+    ASSERT_EQ(mount(nullptr, disk.c_str(), nullptr, MS_REMOUNT, "size=64m"), 0);
+    const auto again = IngestSpool(*db, Root(), {});
+    EXPECT_TRUE(again.ok()) << again.status();
+    ExpectSame(InSpool(), InDatabase(*db));
+  }
+  unmount();
+}
+
+// ---- step blocks ----
+
+TEST(StepBlock, AnyMarksComeBackAsTheyWere) {
+  constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  std::mt19937_64 random(3);
+  const auto value = [&]() -> std::int64_t {
+    switch (random() % 6) {
+      case 0:
+        return kMin;
+      case 1:
+        return kMax;
+      case 2:
+        return static_cast<std::int64_t>(random());
+      case 3:
+        return -static_cast<std::int64_t>(random() % 100);
+      default:
+        return static_cast<std::int64_t>(random() % 1000);
+    }
+  };
+  for (int round = 0; round < 500; ++round) {
+    std::vector<PackedStep> steps;
+    std::string data;
+    PackedStep before;
+    for (std::size_t n = random() % 20; n > 0; --n) {
+      const PackedStep step{value(), value(), value(), value()};
+      PackStep(before, step, data);
+      before = step;
+      steps.push_back(step);
+    }
+    std::vector<PackedStep> unpacked;
+    ASSERT_TRUE(UnpackSteps(data, unpacked));
+    ASSERT_EQ(unpacked.size(), steps.size());
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      ASSERT_EQ(unpacked[i].t_ns, steps[i].t_ns);
+      ASSERT_EQ(unpacked[i].step, steps[i].step);
+      ASSERT_EQ(unpacked[i].task, steps[i].task);
+      ASSERT_EQ(unpacked[i].offset, steps[i].offset);
+    }
+    // Any cut gives the marks before it, and says when one was cut.
+    for (std::size_t cut = 0; cut < data.size(); ++cut) {
+      std::vector<PackedStep> part;
+      const bool whole = UnpackSteps(std::string_view(data).substr(0, cut), part);
+      ASSERT_LT(part.size(), steps.size());
+      std::string again;
+      PackedStep last;
+      for (const PackedStep& step : part) {
+        PackStep(last, step, again);
+        last = step;
+      }
+      ASSERT_EQ(whole, again.size() == cut);
+    }
+  }
+}
+
+TEST(StepBlock, ASteadyRunCostsAFewBytesAStep) {
+  std::string data;
+  PackedStep before;
+  for (std::int64_t i = 0; i < kMarksPerBlock; ++i) {
+    const PackedStep step{1'767'225'600'000'000'000 + i * 1'000'000'000 + (i * 7919) % 1'000'000, i, 0,
+                          i * 180};
+    PackStep(before, step, data);
+    before = step;
+  }
+  EXPECT_LE(data.size() / kMarksPerBlock, 9U);
+}
+
+TEST(StepBlock, RandomBytesNeverCrash) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 2000; ++round) {
+    std::string data(random() % 60, '\0');
+    for (char& c : data) c = static_cast<char>(random());
+    std::vector<PackedStep> steps;
+    UnpackSteps(data, steps);
+  }
+}
+
+TEST_F(StoreTest, StepsRollOverIntoNewBlocks) {
+  Database db = Db();
+  std::int64_t next = 0;
+  // In uneven bites, so that blocks are reopened at every fill.
+  for (const std::int64_t bite : {1LL, 1022LL, 1LL, 1LL, 2000LL, 24LL, 3LL}) {
+    std::string bytes;
+    for (std::int64_t i = 0; i < bite; ++i) bytes += StepMarkRecord(next++);
+    Append(bytes, File());
+    Ingest(db);
+  }
+  ExpectComplete();
+  Statement blocks = db.Prepare("SELECT count(*), max(marks), sum(marks) FROM step_block");
+  ASSERT_TRUE(blocks.Step());
+  EXPECT_EQ(blocks.Int(0), 3);
+  EXPECT_EQ(blocks.Int(1), kMarksPerBlock);
+  EXPECT_EQ(blocks.Int(2), next);
+}
+
+TEST_F(StoreTest, StepsOfSeveralSrunsAreKeptApart) {
+  Append(StepMarkRecord(1, "n1", "0") + StepMarkRecord(2, "n1", "1") + StepMarkRecord(3, "n1", "batch"),
+         File());
+  Ingest();
+  ExpectComplete();
+  Database db = Db();
+  EXPECT_EQ(LoadSteps(db, kJob)->size(), 3U);
+  EXPECT_TRUE(LoadSteps(db, kJob + 1)->empty());
+}
+
+TEST_F(StoreTest, ADamagedBlockIsAnErrorThatNamesTheDatabase) {
+  Append(StepMarkRecord(1), File());
+  Ingest();
+  Database db = Db();
+  ASSERT_TRUE(db.Execute("UPDATE step_block SET data = x'80'").ok());
+  const auto steps = LoadSteps(db, kJob);
+  ASSERT_TRUE(absl::IsDataLoss(steps.status()));
+  EXPECT_NE(std::string(steps.status().message()).find(DbPath()), std::string::npos);
+}
+
+// ---- reading back ----
+
+TEST_F(StoreTest, AccountingRowsComeBackAndTheNewestReadingStands) {
+  Database db = Db();
+  AccountingRow row;
+  row.cluster = "c1";
+  row.job_id = 7;
+  row.submit_s = 100;
+  row.eligible_s = 110;
+  row.start_s = 120;
+  row.state = "RUNNING";
+  row.user = "a'b\"c|d\n";
+  row.name = "\xff\x01";
+  row.node_list = "n[1-4]";
+  row.nodes = 4;
+  row.gpus = 32;
+  row.gpu_type = "h100";
+  row.job_id_text = "5_2";
+  AccountingRow other = row;
+  other.submit_s = 500;
+  other.start_s.reset();
+  ASSERT_TRUE(StoreAccounting(db, {row, other}, 1).ok());
+  row.state = "NODE_FAIL";
+  row.end_s = 200;
+  row.exit_code = 0;
+  row.exit_signal = 9;
+  row.restarts = 1;
+  row.failed_node = "n3";
+  ASSERT_TRUE(StoreAccounting(db, {row}, 2).ok());
+  const auto rows = LoadAccounting(db, {7});
+  ASSERT_TRUE(rows.ok());
+  ASSERT_EQ(rows->size(), 2U);
+  const AccountingRow& back = rows->front();
+  EXPECT_EQ(back.state, "NODE_FAIL");
+  EXPECT_EQ(back.end_s, 200);
+  EXPECT_EQ(back.exit_code, 0);
+  EXPECT_EQ(back.exit_signal, 9);
+  EXPECT_EQ(back.restarts, 1);
+  EXPECT_EQ(back.failed_node, "n3");
+  EXPECT_EQ(back.user, row.user);
+  EXPECT_EQ(back.name, row.name);
+  EXPECT_EQ(back.job_id_text, "5_2");
+  EXPECT_FALSE(rows->back().start_s);
+  EXPECT_FALSE(rows->back().exit_code);
+  EXPECT_EQ(LoadAccounting(db, {})->size(), 2U);
+  EXPECT_EQ(LoadAccounting(db, {8})->size(), 0U);
+  EXPECT_EQ(LoadStartedBetween(db, 120, 120)->size(), 1U);
+  EXPECT_EQ(LoadStartedBetween(db, 121, 500)->size(), 0U);
+  EXPECT_EQ(*KnownJobs(db), std::vector<std::int64_t>{7});
+}
+
+TEST_F(StoreTest, ARunIsWhatItsJobsLastCalledIt) {
+  const auto prolog = [](std::int64_t job, std::int64_t t, const std::string& run) {
+    RecordBuilder builder(kind::kJobProlog, {t, 1, "n1", 1});
+    builder.Int(key::kJob, job);
+    builder.OpenObject(key::kOpt);
+    if (!run.empty()) builder.Text(key::kRun, run);
+    builder.CloseObject();
+    return std::string(builder.Finish());
+  };
+  Append(prolog(1, 10, "llama") + prolog(2, 20, "llama") + prolog(3, 30, "") + prolog(2, 40, "other"),
+         File());
+  Ingest();
+  Database db = Db();
+  const auto names = RunNames(db);
+  ASSERT_TRUE(names.ok()) << names.status();
+  EXPECT_EQ(*names, (std::map<std::int64_t, std::string>{{1, "llama"}, {2, "other"}}));
+  EXPECT_EQ(*JobsOfRun(db, "llama"), std::vector<std::int64_t>{1}) << "job 2 is another run's now";
+  EXPECT_EQ(*JobsOfRun(db, "other"), std::vector<std::int64_t>{2});
+  EXPECT_EQ(*KnownJobs(db), (std::vector<std::int64_t>{1, 2, 3}));
+}
+
+TEST_F(StoreTest, ABrokenOptionInOneRecordDoesNotHideTheOthers) {
+  Append(
+      "\n{\"v\":1,\"t\":1,\"m\":1,\"node\":\"n1\",\"kind\":\"job_prolog\",\"job\":1,\"opt\":{\"run\":\"a\"}}"
+      "\n",
+      File());
+  Append("\n{\"v\":1,\"t\":1,\"m\":1,\"node\":\"n1\",\"kind\":\"job_prolog\",\"job\":2,\"opt\":7}\n", File());
+  Append(
+      "\n{\"v\":1,\"t\":1,\"m\":1,\"node\":\"n1\",\"kind\":\"job_prolog\",\"job\":3,\"opt\":{\"run\":{\"x\":["
+      "]}}}\n",
+      File());
+  EXPECT_EQ(Ingest().records, 3);
+  Database db = Db();
+  const auto names = RunNames(db);
+  ASSERT_TRUE(names.ok()) << names.status();
+  EXPECT_EQ(names->at(1), "a");
+}
+
+TEST_F(StoreTest, EventsOfNoJobAreFoundByKindAndTime) {
+  for (const std::int64_t t : {10, 20, 30}) {
+    RecordBuilder builder(kind::kNodeState, {t, 1, "@controller", 1});
+    builder.Text(key::kState, "DOWN");
+    Append(std::string(builder.Finish()), File("@controller"));
+  }
+  Ingest();
+  Database db = Db();
+  EXPECT_EQ(LoadJoblessEvents(db, "node_state", 10, 20)->size(), 2U);
+  EXPECT_EQ(LoadJoblessEvents(db, "host", 0, 100)->size(), 0U);
+}
+
+}  // namespace
+}  // namespace goodput

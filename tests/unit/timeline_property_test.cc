@@ -1,0 +1,452 @@
+// What must hold for any run, however confused its records are: thousands of random ones, each from a seed
+// that a failure prints.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/unit/run_builder.h"
+
+namespace goodput {
+namespace {
+
+// GOODPUT_CASES=20 tries twenty times as many.
+std::uint64_t Cases(std::uint64_t usual) {
+  const char* factor = std::getenv("GOODPUT_CASES");
+  return factor == nullptr ? usual : usual * std::strtoull(factor, nullptr, 10);
+}
+
+constexpr Ns kMin = std::numeric_limits<Ns>::min();
+constexpr Ns kMax = std::numeric_limits<Ns>::max();
+
+class Chance {
+ public:
+  explicit Chance(std::uint64_t seed) : engine_(seed) {}
+  std::int64_t Pick(std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
+  }
+  bool OneIn(int n) { return Pick(1, n) == 1; }
+  template <typename T>
+  const T& Of(const std::vector<T>& values) {
+    return values[static_cast<std::size_t>(Pick(0, static_cast<std::int64_t>(values.size()) - 1))];
+  }
+  template <typename T>
+  void Shuffle(std::vector<T>& values) {
+    std::shuffle(values.begin(), values.end(), engine_);
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+// Runs that no cluster would produce: anything may come at any time, in any order, often at the same moment;
+// with `impossible`, now and then a value no clock would show.
+class AnyRun {
+ public:
+  AnyRun(std::uint64_t seed, bool impossible) : chance_(seed), impossible_(impossible) {
+    coarse_ = chance_.OneIn(2);
+    facts_.sources = {"n1/a.jsonl", "n2/b.jsonl"};
+    facts_.now = Time();
+    const std::int64_t attempts = chance_.Pick(1, 4);
+    for (std::int64_t i = 0; i < attempts; ++i) facts_.attempts.push_back(Attempt(i));
+  }
+  RunFacts Take() { return std::move(facts_); }
+
+ private:
+  Ns Time() {
+    if (impossible_ && chance_.OneIn(25)) {
+      return chance_.Of(std::vector<Ns>{kMin, kMin + 1, -1, 0, 1, kMax / 2, kMax / 2 + 1, kMax - 1, kMax});
+    }
+    // Coarse times collide.
+    return coarse_ ? kRunBegan + chance_.Pick(0, 30) * kSecond : kRunBegan + chance_.Pick(0, 300 * kSecond);
+  }
+  std::optional<Ns> MaybeTime(int one_in) {
+    if (chance_.OneIn(one_in)) return std::nullopt;
+    return Time();
+  }
+  std::int64_t StepNumber() {
+    if (impossible_ && chance_.OneIn(15)) {
+      return chance_.Of(
+          std::vector<std::int64_t>{kMin, -1, std::int64_t{1} << 53, (std::int64_t{1} << 53) + 1, kMax});
+    }
+    return chance_.Pick(0, 12);
+  }
+  std::int32_t SlurmStep() {
+    return chance_.Of(std::vector<std::int32_t>{0, 0, 0, 1, 2, kBatchStep, kNoStep, kInteractiveStep});
+  }
+  std::int32_t Task() { return static_cast<std::int32_t>(chance_.Pick(0, 2)); }
+  EvidenceRef Ref() { return {static_cast<std::int32_t>(chance_.Pick(0, 1)), next_offset_ += 10}; }
+
+  AttemptFacts Attempt(std::int64_t index) {
+    AttemptFacts attempt;
+    attempt.job_id = chance_.Pick(1, 2);
+    attempt.submit = Time();
+    // Job and submit time tell attempts apart.
+    if (attempt.submit > 0 && attempt.submit < kMax - 10) attempt.submit += index;
+    attempt.eligible = MaybeTime(3);
+    attempt.start = MaybeTime(6);
+    attempt.end = MaybeTime(4);
+    attempt.preempt_time = chance_.OneIn(4) ? MaybeTime(2) : std::nullopt;
+    attempt.state = chance_.Of(std::vector<std::string>{"RUNNING", "COMPLETED", "FAILED", "REQUEUED",
+                                                        "NODE_FAIL", "PREEMPTED", "TIMEOUT", "PENDING",
+                                                        "CANCELLED", "COMPLETING", ""});
+    attempt.reason = chance_.Of(
+        std::vector<std::string>{"", "None", "Resources", "BeginTime", "JobHeldAdmin", "Dependency"});
+    attempt.gpus = static_cast<int>(impossible_ && chance_.OneIn(10) ? kMin >> 33 : chance_.Pick(0, 2) * 8);
+    for (std::int64_t n = chance_.Pick(0, 1); n > 0; --n) attempt.suspended.push_back({Time(), Time()});
+    for (std::int64_t n = chance_.Pick(0, 3); n > 0; --n) {
+      const std::vector<std::string> reasons{"Resources",   "Priority",   "BeginTime",
+                                             "JobHeldUser", "Dependency", ""};
+      attempt.pending.push_back({Time(), chance_.Of(reasons), Ref()});
+    }
+    for (std::int64_t n = chance_.Pick(0, 14); n > 0; --n) {
+      NodeEvent event;
+      event.t = Time();
+      event.kind = static_cast<NodeEvent::Kind>(chance_.Pick(0, 5));
+      event.node = chance_.OneIn(2) ? "n1" : "n2";
+      event.slurm_step = chance_.OneIn(3) ? kExternStep : SlurmStep();
+      event.task = Task();
+      if (event.kind == NodeEvent::Kind::kTaskExit) {
+        (chance_.OneIn(3) ? event.signal : event.exit_code) = static_cast<int>(chance_.Pick(0, 2));
+      }
+      event.ref = Ref();
+      attempt.node_events.push_back(event);
+    }
+    for (std::int64_t n = chance_.Pick(0, 14); n > 0; --n) {
+      attempt.step_marks.push_back({Time(), StepNumber(), chance_.OneIn(2) ? 0 : SlurmStep(), Task(), Ref()});
+    }
+    if (chance_.OneIn(2)) {
+      // And a stretch of real training, or this would all be noise.
+      const Ns begin = Time();
+      const Ns each = chance_.Pick(1, 5 * kSecond);
+      const std::int64_t first = chance_.Pick(0, 8);
+      for (std::int64_t n = 0; n < 8 && begin > 0 && begin < kMax / 2; ++n) {
+        attempt.step_marks.push_back({begin + n * each, first + n, 0, 0, Ref()});
+      }
+    }
+    for (std::int64_t n = chance_.Pick(0, 10); n > 0; --n) {
+      Mark mark;
+      mark.t = Time();
+      mark.kind = static_cast<Mark::Kind>(chance_.Pick(0, 2));
+      mark.begin = chance_.OneIn(2);
+      if (chance_.OneIn(2)) mark.train_step = StepNumber();
+      if (mark.kind == Mark::Kind::kPhase)
+        mark.name = chance_.Of(std::vector<std::string>{"init", "evaluation", "data_loading"});
+      mark.slurm_step = chance_.OneIn(2) ? 0 : SlurmStep();
+      mark.task = Task();
+      mark.ref = Ref();
+      attempt.marks.push_back(mark);
+    }
+    return attempt;
+  }
+
+  Chance chance_;
+  bool impossible_;
+  bool coarse_ = false;
+  std::int64_t next_offset_ = 0;
+  RunFacts facts_;
+};
+
+// Everything a timeline says, as text.
+std::string Everything(const Timeline& timeline) {
+  std::ostringstream out;
+  const auto maybe = [&](const auto& value) {
+    if (value) {
+      out << ' ' << *value;
+    } else {
+      out << " -";
+    }
+  };
+  out << timeline.begin << ' ' << timeline.end << ' ' << timeline.running << '\n';
+  for (const Interval& i : timeline.intervals) {
+    out << i.begin << ' ' << i.end << ' ' << BucketName(i.bucket) << ' ' << i.part << ' '
+        << EvidenceName(i.evidence) << ' ' << i.attempt << ' ' << i.from.source << ':' << i.from.offset << ' '
+        << i.to.source << ':' << i.to.offset << ' ' << i.why << '\n';
+  }
+  for (const Incarnation& i : timeline.incarnations) {
+    out << "incarnation " << i.attempt << ' ' << i.slurm_step << ' ' << i.begin << ' ' << i.end << ' '
+        << i.ended;
+    maybe(i.first_step), maybe(i.last_step), maybe(i.kept_step), maybe(i.first_step_begin),
+        maybe(i.last_progress);
+    maybe(i.restored_step), maybe(i.exit_code), maybe(i.exit_signal);
+    out << '\n';
+  }
+  for (const Checkpoint& c : timeline.checkpoints) {
+    out << "checkpoint " << c.incarnation << ' ' << c.begin << ' ' << c.ref.offset;
+    maybe(c.step), maybe(c.complete);
+    out << '\n';
+  }
+  for (const Interruption& i : timeline.interruptions) {
+    out << "interruption " << i.attempt << ' ' << i.time << ' ' << i.cause << ' ' << i.planned;
+    maybe(i.t_ch), maybe(i.t_detect), maybe(i.t_re), maybe(i.t_rm);
+    for (const std::string& evidence : i.evidence) out << ';' << evidence;
+    out << '\n';
+  }
+  const StepCounts& s = timeline.steps;
+  out << "steps " << s.executed << ' ' << s.kept << ' ' << s.lost << ' ' << s.at_risk << ' '
+      << s.first_step_excess;
+  maybe(s.median);
+  return out.str();
+}
+
+void ExpectFraction(const std::optional<double>& x, const char* what) {
+  if (!x) return;
+  EXPECT_GE(*x, 0) << what;
+  EXPECT_LE(*x, 1 + 1e-9) << what;
+}
+
+void ExpectPartition(const Timeline& timeline) {
+  Ns at = timeline.begin;
+  for (const Interval& interval : timeline.intervals) {
+    ASSERT_EQ(interval.begin, at) << "a hole or an overlap";
+    ASSERT_LT(interval.begin, interval.end);
+    at = interval.end;
+    ASSERT_GE(interval.attempt, -1);
+    ASSERT_LT(interval.attempt, static_cast<int>(timeline.attempts.size()));
+    EXPECT_FALSE(interval.bucket == Bucket::kLostWork && interval.why.empty()) << "lost work must say why";
+    const Side side = BucketSide(interval.bucket);
+    const bool allocated = side == Side::kRuntime || side == Side::kProductive || side == Side::kOpen;
+    if (!allocated) continue;
+    ASSERT_GE(interval.attempt, 0);
+    const AttemptFacts& attempt = *timeline.attempts[static_cast<std::size_t>(interval.attempt)].facts;
+    ASSERT_TRUE(attempt.start);
+    EXPECT_GE(interval.begin, *attempt.start);
+    EXPECT_LE(interval.end, attempt.end.value_or(timeline.end));
+  }
+  ASSERT_EQ(at, timeline.end) << "the buckets are the whole time";
+}
+
+void ExpectSteps(const Timeline& timeline) {
+  const StepCounts& steps = timeline.steps;
+  EXPECT_EQ(steps.executed, steps.kept + steps.lost + steps.at_risk);
+  std::vector<std::pair<std::int64_t, std::int64_t>> kept;
+  std::int64_t sum = 0;
+  for (const Incarnation& incarnation : timeline.incarnations) {
+    EXPECT_LE(incarnation.begin, incarnation.end);
+    if (!incarnation.kept_step) continue;
+    ASSERT_TRUE(incarnation.first_step);
+    ASSERT_GE(*incarnation.kept_step, *incarnation.first_step);
+    kept.emplace_back(*incarnation.first_step, *incarnation.kept_step);
+    sum += *incarnation.kept_step - *incarnation.first_step + 1;
+  }
+  EXPECT_EQ(sum, steps.kept) << "kept steps are those from an incarnation's first to its last kept one";
+  std::sort(kept.begin(), kept.end());
+  for (std::size_t i = 1; i < kept.size(); ++i)
+    EXPECT_GT(kept[i].first, kept[i - 1].second) << "a step number kept twice";
+}
+
+void ExpectAccount(const Timeline& timeline) {
+  const Account account = TakeAccount(timeline);
+  Ns sum = 0;
+  for (const BucketTotal& total : account.buckets) {
+    sum += total.ns;
+    Ns parts = 0;
+    for (const BucketTotal& part : total.parts) parts += part.ns;
+    EXPECT_LE(parts, total.ns);
+  }
+  EXPECT_EQ(sum, timeline.end - timeline.begin);
+  const Goodput& goodput = account.goodput;
+  ExpectFraction(goodput.scheduling, "scheduling");
+  ExpectFraction(goodput.runtime, "runtime");
+  ExpectFraction(goodput.sg_rg, "sg_rg");
+  ExpectFraction(goodput.scheduling_after_start, "scheduling_after_start");
+  if (goodput.scheduling && goodput.runtime) {
+    EXPECT_NEAR(*goodput.scheduling * *goodput.runtime, goodput.sg_rg.value_or(-1), 1e-9);
+  }
+  for (const auto& range : {goodput.scheduling_range, goodput.runtime_range}) {
+    if (!range) continue;
+    ExpectFraction(range->first, "range");
+    ExpectFraction(range->second, "range");
+    EXPECT_LE(range->first, range->second);
+  }
+  const Definitions& definitions = account.definitions;
+  for (const auto& x : {definitions.mpg, definitions.google_api, definitions.google_interval,
+                        definitions.nvcre, definitions.ettr, definitions.ettr_1h}) {
+    ExpectFraction(x, "definition");
+  }
+}
+
+void ExpectInterruptions(const Timeline& timeline) {
+  for (const Interruption& interruption : timeline.interruptions) {
+    EXPECT_FALSE(interruption.cause.empty());
+    EXPECT_FALSE(interruption.evidence.empty() && interruption.cause != "unknown");
+    for (const auto& t : {interruption.t_ch, interruption.t_detect, interruption.t_re, interruption.t_rm}) {
+      EXPECT_GE(t.value_or(0), 0);
+    }
+  }
+}
+
+void ExpectSound(const Timeline& timeline) {
+  ExpectPartition(timeline);
+  ExpectSteps(timeline);
+  ExpectAccount(timeline);
+  ExpectInterruptions(timeline);
+}
+
+template <typename T>
+void Disturb(std::vector<T>& facts, Chance& chance) {
+  const std::size_t count = facts.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (chance.OneIn(3)) facts.push_back(T(facts[i]));
+  }
+  chance.Shuffle(facts);
+}
+
+class AnyRunProperty : public testing::TestWithParam<bool> {};
+
+TEST_P(AnyRunProperty, IsAPartitionWhoseCountsAddUp) {
+  for (std::uint64_t seed = 1; seed <= Cases(1000); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const RunFacts facts = AnyRun(seed, GetParam()).Take();
+    ExpectSound(BuildTimeline(facts));
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(AnyRunProperty, DoesNotDependOnTheOrderOfFactsOrOnDuplicates) {
+  for (std::uint64_t seed = 1; seed <= Cases(500); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const RunFacts facts = AnyRun(seed, GetParam()).Take();
+    RunFacts disturbed = facts;
+    Chance chance(seed * 7919);
+    for (AttemptFacts& attempt : disturbed.attempts) {
+      Disturb(attempt.node_events, chance);
+      Disturb(attempt.step_marks, chance);
+      Disturb(attempt.marks, chance);
+      Disturb(attempt.pending, chance);
+      Disturb(attempt.suspended, chance);
+    }
+    Disturb(disturbed.attempts, chance);
+    EXPECT_EQ(Everything(BuildTimeline(facts)), Everything(BuildTimeline(disturbed)));
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(AnyRunProperty, AnotherCompleteCheckpointNeverLosesMore) {
+  for (std::uint64_t seed = 1; seed <= Cases(500); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RunFacts facts = AnyRun(seed, GetParam()).Take();
+    const Timeline before = BuildTimeline(facts);
+    Chance chance(seed * 104729);
+    AttemptFacts& attempt = facts.attempts[static_cast<std::size_t>(
+        chance.Pick(0, static_cast<std::int64_t>(facts.attempts.size()) - 1))];
+    if (attempt.step_marks.empty()) continue;
+    // In a program that marked a step before: alone, it would prove that the program lived, which is another
+    // matter.
+    const StepMark& step = chance.Of(attempt.step_marks);
+    if (step.t <= 0 || step.t > kMax / 4) continue;
+    Mark mark;
+    mark.t = step.t + chance.Pick(0, 5 * kSecond);
+    mark.kind = Mark::Kind::kCheckpoint;
+    mark.slurm_step = step.slurm_step;
+    mark.task = 99;
+    mark.ref = {0, 1'000'000};
+    attempt.marks.push_back(mark);
+    mark.begin = false;
+    mark.ref.offset += 10;
+    attempt.marks.push_back(mark);
+    const Timeline after = BuildTimeline(facts);
+    ExpectSound(after);
+    const auto lost = [](const Timeline& timeline) {
+      return TakeAccount(timeline).buckets[static_cast<std::size_t>(Bucket::kLostWork)].ns;
+    };
+    EXPECT_LE(after.steps.lost, before.steps.lost);
+    EXPECT_LE(lost(after), lost(before));
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(AnyRunProperty, ALaterStepOrAnyOtherMarkLosesNothingWithoutSayingWhy) {
+  for (std::uint64_t seed = 1; seed <= Cases(300); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RunFacts facts = AnyRun(seed, GetParam()).Take();
+    RunFacts other = AnyRun(seed + 1'000'000, GetParam()).Take();
+    AttemptFacts& into = facts.attempts.back();
+    const AttemptFacts& from = other.attempts.front();
+    if (!into.step_marks.empty()) {
+      StepMark later = into.step_marks.back();
+      for (const StepMark& mark : into.step_marks) later.t = std::max(later.t, mark.t);
+      if (later.t < kMax - kSecond) later.t += kSecond;
+      later.train_step = 100;
+      into.step_marks.push_back(later);
+      ExpectSound(BuildTimeline(facts));
+    }
+    into.marks.insert(into.marks.end(), from.marks.begin(), from.marks.end());
+    into.node_events.insert(into.node_events.end(), from.node_events.begin(), from.node_events.end());
+    ExpectSound(BuildTimeline(facts));
+    if (HasFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Runs, AnyRunProperty, testing::Bool(), [](const auto& info) {
+  return std::string(info.param ? "WithImpossibleValues" : "OfPlausibleValues");
+});
+
+// A trainer that really resumes from its last checkpoint: the truth is known, and the timeline must find it.
+TEST(SimulatedTraining, TheTimelineFindsTheTruth) {
+  for (std::uint64_t seed = 1; seed <= Cases(300); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Chance chance(seed);
+    RunBuilder run;
+    const std::int64_t target = chance.Pick(5, 40);
+    const std::int64_t save_every = chance.Pick(1, 9);
+    const double step_s = static_cast<double>(chance.Pick(1, 20));
+    const double save_s = chance.OneIn(2) ? 0.5 : 0;
+    double t = 0;
+    std::int64_t next_step = 0;
+    std::int64_t executed = 0;
+    double saving = 0;
+    int incarnations = 0;
+    bool done = false;
+    while (!done) {
+      AttemptBuilder& attempt =
+          run.Attempt().Submitted(t).Eligible(t).Started(t + 3).Ready(t + 4).TaskStarts(t + 5, 0);
+      ++incarnations;
+      t += 10;
+      std::int64_t restart_from = next_step;
+      // It may be killed in any of its steps; not for ever.
+      const std::int64_t dies_in = incarnations < 5 ? next_step + chance.Pick(0, 15) : target + 1;
+      for (std::int64_t step = next_step; step < target; ++step) {
+        attempt.Step(step, t);
+        ++executed;
+        if (step == dies_in) {
+          t += step_s / 2;
+          attempt.TaskKilled(t, 0, 9).Ended(t, chance.OneIn(2) ? "NODE_FAIL" : "REQUEUED");
+          break;
+        }
+        t += step_s;
+        if ((step + 1) % save_every == 0) {
+          attempt.Save(step, t, t + save_s);
+          saving += save_s;
+          t += save_s;
+          restart_from = step + 1;
+        }
+        done = step + 1 == target;
+      }
+      next_step = restart_from;
+      if (next_step >= target) done = true;
+      if (done) attempt.TaskExits(t, 0, 0).Ended(t, "COMPLETED");
+    }
+    const Timeline timeline = run.Build();
+    ExpectSound(timeline);
+    EXPECT_EQ(timeline.steps.executed, executed);
+    EXPECT_EQ(timeline.steps.kept, target);
+    EXPECT_EQ(timeline.steps.lost, executed - target);
+    EXPECT_EQ(timeline.interruptions.size(), static_cast<std::size_t>(incarnations - 1));
+    const Account account = TakeAccount(timeline);
+    const auto ns = [&](Bucket bucket) { return account.buckets[static_cast<std::size_t>(bucket)].ns; };
+    EXPECT_EQ(InSeconds(ns(Bucket::kProductive)), step_s * static_cast<double>(target)) << run.Story();
+    EXPECT_EQ(InSeconds(ns(Bucket::kCheckpointSave)), saving) << run.Story();
+    EXPECT_EQ(ns(Bucket::kStall) + ns(Bucket::kUnobserved) + ns(Bucket::kAtRisk), 0) << run.Story();
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace goodput

@@ -1,0 +1,1052 @@
+// The timeline, told in examples: what happened to a run, and which bucket each second of it is in.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/unit/run_builder.h"
+#include "tools/timeline/clip.h"
+
+namespace goodput {
+namespace {
+
+Ns Total(const Timeline& timeline, Bucket bucket) {
+  Ns sum = 0;
+  for (const Interval& interval : timeline.intervals) {
+    if (interval.bucket == bucket) sum += interval.end - interval.begin;
+  }
+  return sum;
+}
+double SecondsIn(const Timeline& timeline, Bucket bucket) {
+  return InSeconds(Total(timeline, bucket));
+}
+
+// A wait of ten seconds, then ten steps of ten seconds each from 20 on.
+AttemptBuilder& TrainsTenSteps(RunBuilder& run) {
+  return run.Attempt().Submitted(0).Started(10).Ready(12).TaskStarts(15, 0).Steps(0, 9, 20, 10);
+}
+// The same attempt taken away in the middle of step 9.
+AttemptBuilder& DiesInStepNine(RunBuilder& run, const std::string& state = "REQUEUED") {
+  return TrainsTenSteps(run).TaskKilled(115, 0, 9).Ended(116, state);
+}
+// The same job again, from 130 on; the first step begins at 140.
+AttemptBuilder& ComesBack(RunBuilder& run) {
+  return run.Attempt().Submitted(116).Eligible(116).Started(120).Ready(122).TaskStarts(130, 0);
+}
+
+constexpr const char* kFirstTwenty =
+    "queue_other.reason not recorded 0-10 | provisioning 10-12 | launch 12-15 | startup 15-20";
+
+// ---- the buckets of an attempt ----
+
+TEST(Timeline, ACompletedRunGoesThroughEveryPhaseInOrder) {
+  RunBuilder run;
+  TrainsTenSteps(run).TaskExits(120, 0, 0).Ended(121, "COMPLETED");
+  EXPECT_EQ(run.Story(), std::string(kFirstTwenty) + " | productive 20-120 | teardown 120-121");
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(timeline.steps.executed, 10);
+  EXPECT_EQ(timeline.steps.kept, 10);
+  EXPECT_EQ(timeline.steps.median, At(10) - At(0));
+  EXPECT_TRUE(timeline.interruptions.empty());
+  EXPECT_FALSE(timeline.running);
+}
+
+TEST(Timeline, NoAttemptsNoTimeline) {
+  RunBuilder run;
+  const Timeline timeline = run.Build();
+  EXPECT_TRUE(timeline.intervals.empty());
+  EXPECT_EQ(timeline.begin, timeline.end);
+}
+
+TEST(Timeline, ResourcesAreUpWhenTheLastNodeIs) {
+  RunBuilder run;
+  TrainsTenSteps(run).Ready(14, "n2").TaskExits(120, 0, 0).Ended(120, "COMPLETED");
+  EXPECT_NE(run.Story().find("provisioning 10-14 | launch 14-15"), std::string::npos) << run.Story();
+}
+
+TEST(Timeline, WithoutAnExternStepTheFirstStepTellsThatNodesAreReady) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).TaskStarts(5, kBatchStep).TaskStarts(8, 0).Steps(0, 3, 10, 10);
+  run.Now(45);
+  EXPECT_EQ(run.Story(), "provisioning 0-5 | launch 5-8 | startup 8-10 | at_risk 10-45");
+}
+
+TEST(Timeline, BetweenTwoSrunsNothingIsAlive) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .Ready(1)
+      .TaskStarts(2, kBatchStep)
+      .Srun(0, 5, 40, 0)
+      .Steps(0, 3, 10, 7.5)
+      .Srun(1, 50, 90, 0)
+      .In(1)
+      .Steps(4, 7, 55, 8.75)
+      .TaskExits(91, kBatchStep, 0)
+      .Ended(92, "COMPLETED");
+  EXPECT_EQ(
+      run.Story(),
+      "provisioning 0-1 | launch 1-5 | startup 5-10 | productive 10-40 | launch 40-50 | startup 50-55 | "
+      "productive 55-90 | launch 90-91 | teardown 91-92");
+}
+
+TEST(Timeline, ABatchScriptThatTrainsByItselfIsTheProgram) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .Ready(1)
+      .TaskStarts(2, kBatchStep)
+      .In(kBatchStep)
+      .Steps(0, 3, 10, 10)
+      .TaskExits(50, kBatchStep, 0)
+      .Ended(51, "COMPLETED");
+  EXPECT_EQ(run.Story(), "provisioning 0-1 | launch 1-2 | startup 2-10 | productive 10-50 | teardown 50-51");
+}
+
+TEST(Timeline, StartupHasPartsForWhatTheProgramSaysItDoes) {
+  RunBuilder run;
+  TrainsTenSteps(run).Phase("init", 15, 16).Phase("data_loading", 16, 18).Phase("restore", 18, 19);
+  run.Now(120);
+  EXPECT_NE(run.Story().find(
+                "startup.init 15-16 | startup.data_loading 16-18 | startup.restore 18-19 | startup 19-20"),
+            std::string::npos)
+      << run.Story();
+}
+
+TEST(Timeline, TheFirstStepsExcessIsCompilation) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .Srun(0, 0, 120, 0)
+      .Step(0, 10)
+      .Steps(1, 5, 70, 10)
+      .Ended(120, "COMPLETED");
+  EXPECT_EQ(run.Story(), "startup 0-10 | startup.compile 10-60 | productive 60-120");
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(timeline.steps.first_step_excess, 0);
+}
+
+TEST(Timeline, AFirstStepOfLessThanTwiceTheUsualIsJustSlow) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .Srun(0, 0, 78, 0)
+      .Step(0, 10)
+      .Steps(1, 5, 28, 10)
+      .Ended(78, "COMPLETED");
+  EXPECT_EQ(run.Story(), "startup 0-10 | productive 10-78");
+  EXPECT_EQ(run.Build().steps.first_step_excess, 8 * kSecond);
+}
+
+TEST(Timeline, EvaluationIsOverheadAndLoadingDataInsideAStepIsNot) {
+  RunBuilder run;
+  TrainsTenSteps(run)
+      .Phase("evaluation", 52, 58)
+      .Phase("data_loading", 62, 68)
+      .TaskExits(120, 0, 0)
+      .Ended(120, "COMPLETED");
+  EXPECT_EQ(run.Story(), std::string(kFirstTwenty) +
+                             " | productive 20-52 | overhead.evaluation 52-58 | productive 58-120");
+}
+
+TEST(Timeline, APhaseThatNeverEndsStopsAtTheNextStep) {
+  RunBuilder run;
+  TrainsTenSteps(run).PhaseBegins("evaluation", 52).TaskExits(120, 0, 0).Ended(120, "COMPLETED");
+  EXPECT_EQ(run.Story(), std::string(kFirstTwenty) +
+                             " | productive 20-52 | overhead.evaluation 52-60 | productive 60-120");
+}
+
+TEST(Timeline, ASuspendedJobNeitherTrainsNorLoses) {
+  RunBuilder run;
+  TrainsTenSteps(run).Suspended(55, 58).TaskExits(120, 0, 0).Ended(120, "COMPLETED");
+  EXPECT_EQ(run.Story(),
+            std::string(kFirstTwenty) + " | productive 20-55 | suspended 55-58 | productive 58-120");
+}
+
+TEST(Timeline, WithoutAWordFromTheProgramItsTimeIsUnobserved) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(10).Ready(12).Srun(0, 15, 100, 0).Ended(101, "COMPLETED");
+  EXPECT_EQ(run.Story(),
+            "queue_other.reason not recorded 0-10 | provisioning 10-12 | launch 12-15 | unobserved.allocated "
+            "15-100 | "
+            "teardown 100-101");
+  const Account account = run.Count();
+  EXPECT_FALSE(account.goodput.runtime);
+  EXPECT_FALSE(account.goodput.sg_rg);
+  EXPECT_TRUE(account.goodput.scheduling);
+  EXPECT_FALSE(account.definitions.ettr);
+}
+
+TEST(Timeline, AccountingAloneStillSaysWhatWasAllocated) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(10).Ended(100, "COMPLETED");
+  EXPECT_EQ(run.Story(), "queue_other.reason not recorded 0-10 | unobserved.allocated 10-100");
+}
+
+TEST(Timeline, AProgramThatDiesBeforeItsFirstStepWasStartingUp) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).Srun(0, 5, 25, 1).Ended(26, "FAILED");
+  run.Attempt(2).Submitted(30).Started(30).Srun(0, 35, 75, 0).Steps(0, 3, 40, 8.75).Ended(75, "COMPLETED");
+  EXPECT_EQ(run.Story(),
+            "provisioning 0-5 | startup 5-25 | teardown 25-26 | resubmit_gap 26-30 | provisioning 30-35 | "
+            "startup 35-40 | "
+            "productive 40-75");
+  const Timeline timeline = run.Build();
+  ASSERT_EQ(timeline.interruptions.size(), 1U);
+  EXPECT_EQ(timeline.interruptions[0].cause, "failed");
+  EXPECT_FALSE(timeline.interruptions[0].t_ch);
+  EXPECT_FALSE(timeline.interruptions[0].t_detect);
+}
+
+TEST(Timeline, StartupWithoutAStepEndsAtItsLastEvidence) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).Ready(1).TaskStarts(5, 0).Phase("init", 6, 9);
+  run.Now(60);
+  EXPECT_EQ(run.Story(),
+            "provisioning 0-1 | launch 1-5 | startup 5-6 | startup.init 6-9 | unobserved.allocated 9-60");
+}
+
+// ---- steps, saves, stalls ----
+
+TEST(Timeline, ABlockingSaveIsTimeTheLoopDidNotTrain) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .Srun(0, 0, 65, 0)
+      .Steps(0, 2, 10, 10)
+      .Save(2, 40, 45)
+      .Steps(3, 4, 45, 10)
+      .Ended(65, "COMPLETED");
+  EXPECT_EQ(run.Story(), "startup 0-10 | productive 10-40 | checkpoint_save 40-45 | productive 45-65");
+  EXPECT_EQ(run.Build().steps.median, 10 * kSecond) << "saves are cut out of what a step takes";
+}
+
+TEST(Timeline, AnAsynchronousSaveBlocksOnlyUntilTheNextStepBegins) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .Steps(0, 2, 10, 10)
+      .SaveBegins(2, 40)
+      .Steps(3, 6, 41, 10)
+      .SaveEnds(2, 65)
+      .SrunKilled(0, 0, 75)
+      .Ended(75, "NODE_FAIL");
+  EXPECT_EQ(run.Story(), "startup 0-10 | productive 10-40 | checkpoint_save 40-41 | lost_work 41-75");
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(timeline.steps.kept, 3);
+  EXPECT_EQ(timeline.steps.lost, 4);
+  ASSERT_EQ(timeline.checkpoints.size(), 1U);
+  EXPECT_EQ(timeline.checkpoints[0].complete, At(65));
+}
+
+TEST(Timeline, ASaveThatNeverCompletesCoversNothing) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .Steps(0, 2, 10, 10)
+      .SaveBegins(2, 40)
+      .SrunKilled(0, 0, 44)
+      .Ended(44, "NODE_FAIL");
+  EXPECT_EQ(run.Story(), "startup 0-10 | lost_work 10-40 | checkpoint_save 40-44");
+}
+
+TEST(Timeline, ASaveCompletedAfterTheAttemptsEndCounts) {
+  RunBuilder run;
+  TrainsTenSteps(run).TaskKilled(116, 0, 9).Ended(112, "PREEMPTED").SaveBegins(9, 111).SaveEnds(9, 114);
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(timeline.steps.kept, 9) << "steps 0 to 8 ended before the save began; step 9 had just begun";
+  EXPECT_EQ(timeline.end, At(112));
+}
+
+TEST(Timeline, StepsMarkedAfterTheAttemptsEndCountButTakeNoneOfItsTime) {
+  RunBuilder run;
+  TrainsTenSteps(run).TaskKilled(116, 0, 9).Ended(95, "PREEMPTED");
+  EXPECT_EQ(run.Story(), std::string(kFirstTwenty) + " | lost_work 20-95");
+  EXPECT_EQ(run.Build().steps.executed, 10);
+}
+
+TEST(Timeline, ASaveAtTheEndOfAStepHasItsResultAndOneAtItsTopHasNot) {
+  for (const bool at_top : {false, true}) {
+    RunBuilder run;
+    AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(0).Steps(0, 2, 10, 10);
+    // Step 3 lasts from 40 to 55, five seconds of it a save.
+    attempt.Step(3, 40).Save(std::nullopt, at_top ? 40 : 50, at_top ? 45 : 55).Steps(4, 5, 55, 10);
+    attempt.SrunKilled(0, 0, 75).Ended(75, "NODE_FAIL");
+    EXPECT_EQ(run.Build().steps.kept, at_top ? 3 : 4);
+  }
+}
+
+TEST(Timeline, AStepThatTookTooLongHasStalledOnceALaterStepIsSeen) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .Steps(0, 5, 10, 10)
+      .Steps(6, 8, 160, 10)
+      .Srun(0, 0, 190, 0)
+      .Ended(190, "COMPLETED");
+  EXPECT_EQ(run.Story(), "startup 0-10 | productive 10-70 | stall 70-160 | productive 160-190");
+}
+
+TEST(Timeline, FiveTimesTheUsualIsNotYetAStall) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .Steps(0, 5, 10, 10)
+      .Steps(6, 8, 110, 10)
+      .Srun(0, 0, 140, 0)
+      .Ended(140, "COMPLETED");
+  EXPECT_EQ(run.Story(), "startup 0-10 | productive 10-140");
+}
+
+TEST(Timeline, JitterBelowASecondIsNoStall) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .Steps(0, 5, 10, 0.01)
+      .Steps(6, 8, 10.95, 0.01)
+      .Srun(0, 0, 10.98, 0)
+      .Ended(10.98, "COMPLETED");
+  EXPECT_EQ(SecondsIn(run.Build(), Bucket::kStall), 0);
+}
+
+TEST(Timeline, AHangThatWasKilledIsAStall) {
+  RunBuilder run;
+  TrainsTenSteps(run).TaskKilled(400, 0, 9).Ended(401, "TIMEOUT");
+  EXPECT_EQ(run.Story(),
+            std::string(kFirstTwenty) + " | lost_work 20-120 | stall 120-400 | teardown 400-401");
+}
+
+TEST(Timeline, SilenceOfARunningJobIsUnobservedNotAStall) {
+  RunBuilder run;
+  TrainsTenSteps(run);
+  run.Now(400);
+  EXPECT_EQ(run.Story(), std::string(kFirstTwenty) + " | at_risk 20-120 | unobserved.allocated 120-400");
+}
+
+TEST(Timeline, OneStepAloneDoesNotTellHowLongAStepTakes) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).TaskStarts(0, 0).Step(0, 10);
+  run.Now(100);
+  EXPECT_EQ(run.Story(), "startup 0-10 | at_risk 10-11 | unobserved.allocated 11-100");
+}
+
+TEST(Timeline, RanksAreFoldedToTheFirstWhoBeginsAStep) {
+  RunBuilder run;
+  AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(0);
+  for (int task = 0; task < 4; ++task) {
+    attempt.TaskStarts(0, 0, task).In(0, task).Steps(0, 3, 10 + 0.5 * task, 10).TaskExits(50, 0, 0, task);
+  }
+  attempt.Ended(50, "COMPLETED");
+  EXPECT_EQ(run.Story(), "startup 0-10 | productive 10-50");
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(timeline.incarnations.size(), 1U);
+  EXPECT_EQ(timeline.steps.executed, 4);
+}
+
+TEST(Timeline, ARankThatLagsAStepBehindDoesNotStartTheProgramAgain) {
+  RunBuilder run;
+  AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(0).Srun(0, 0, 50, 0).Steps(0, 3, 10, 10);
+  attempt.In(0, 1).Steps(0, 3, 23, 10).Ended(50, "COMPLETED");
+  EXPECT_EQ(run.Build().incarnations.size(), 1U);
+  EXPECT_EQ(run.Build().steps.executed, 4);
+}
+
+TEST(Timeline, ALaggardThatNamesAStepNobodyElseDidChangesNothing) {
+  RunBuilder run;
+  // Task 0 marks every second step, task 1 every one but late.
+  AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(0).Srun(0, 0, 70, 0);
+  for (int step = 0; step <= 4; step += 2) attempt.In(0, 0).Step(step, 10 + 10 * step);
+  attempt.In(0, 1).Step(0, 11).Step(1, 31).Step(2, 36).Step(3, 51).Ended(70, "COMPLETED");
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(timeline.incarnations.size(), 1U);
+  EXPECT_EQ(RunBuilder::Tell(timeline), "startup 0-10 | productive 10-70");
+  EXPECT_EQ(timeline.steps.executed, 6);
+}
+
+TEST(Timeline, MarksOfEveryTenthStepCoverTheStepsBetween) {
+  RunBuilder run;
+  AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(0).Srun(0, 0, 60, 0);
+  for (std::int64_t i = 0; i < 5; ++i) attempt.Step(10 * i, static_cast<double>(10 + 10 * i));
+  attempt.Ended(60, "COMPLETED");
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(timeline.steps.executed, 50);
+  EXPECT_EQ(timeline.steps.median, kSecond);
+}
+
+// ---- incarnations and what was kept ----
+
+TEST(Kept, ResumingAtAnEarlierStepLosesWhatWasDoneBeyondIt) {
+  RunBuilder run;
+  DiesInStepNine(run);
+  ComesBack(run).Steps(6, 11, 140, 10).TaskExits(200, 0, 0).Ended(200, "COMPLETED");
+  EXPECT_EQ(run.Story(),
+            std::string(kFirstTwenty) +
+                " | productive 20-80 | lost_work 80-115 | teardown 115-116 | queue_other.reason not recorded "
+                "116-120 | provisioning 120-122 | launch 122-130 | startup 130-140 | productive 140-200");
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(timeline.steps.executed, 16);
+  EXPECT_EQ(timeline.steps.kept, 12);
+  EXPECT_EQ(timeline.steps.lost, 4);
+  for (const Interval& interval : timeline.intervals) {
+    if (interval.bucket != Bucket::kLostWork) continue;
+    EXPECT_EQ(interval.why, "attempt 2 resumed at step 6");
+  }
+}
+
+TEST(Kept, WhatWasResumedFromDecidesWhateverWasSaved) {
+  RunBuilder run;
+  // A checkpoint of step 7 was complete, but the run went on from step 3.
+  DiesInStepNine(run).Save(7, 100, 100.5);
+  ComesBack(run).Steps(3, 11, 140, 10).TaskExits(230, 0, 0).Ended(230, "COMPLETED");
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(timeline.steps.kept, 12);
+  EXPECT_EQ(timeline.steps.lost, 7);
+}
+
+TEST(Kept, ARestoredStepBeatsTheFirstNumberLogged) {
+  RunBuilder run;
+  DiesInStepNine(run);
+  // It prints every fourth step; what it restored says where it really went on.
+  ComesBack(run)
+      .Restore(5, 131, 135)
+      .Step(8, 140)
+      .Step(12, 180)
+      .Step(16, 220)
+      .TaskExits(260, 0, 0)
+      .Ended(260, "COMPLETED");
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(timeline.incarnations[0].kept_step, 5);
+  EXPECT_EQ(timeline.steps.lost, 4);
+}
+
+TEST(Kept, AStepThatWasRunAgainIsNotKeptTwiceWhateverTheRestoreLabelSays) {
+  RunBuilder run;
+  DiesInStepNine(run);
+  // The label counts finished steps, so it names the step that is run next.
+  ComesBack(run).Restore(6, 131, 135).Steps(6, 11, 140, 10).TaskExits(200, 0, 0).Ended(200, "COMPLETED");
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(timeline.incarnations[0].kept_step, 5);
+  EXPECT_EQ(timeline.steps.kept, 12);
+}
+
+TEST(Kept, AllLaterAttemptsHaveASayInWhatWasKept) {
+  RunBuilder run;
+  DiesInStepNine(run);
+  ComesBack(run).Steps(8, 9, 140, 10).TaskKilled(160, 0, 9).Ended(160, "NODE_FAIL");
+  run.Attempt()
+      .Submitted(160)
+      .Eligible(160)
+      .Started(170)
+      .Srun(0, 170, 260, 0)
+      .Steps(2, 9, 180, 10)
+      .Ended(260, "COMPLETED");
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(timeline.incarnations[0].kept_step, 1);
+  EXPECT_FALSE(timeline.incarnations[1].kept_step);
+  EXPECT_EQ(timeline.steps.kept, 10);
+}
+
+TEST(Kept, AStepNumberGoingBackIsANewStartOfTheProgram) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .Steps(0, 5, 10, 10)
+      .Phase("init", 72, 74)
+      .Steps(3, 6, 80, 10)
+      .Srun(0, 0, 120, 0)
+      .Ended(120, "COMPLETED");
+  EXPECT_EQ(run.Story(),
+            "startup 0-10 | productive 10-40 | lost_work 40-72 | startup.init 72-74 | startup 74-80 | "
+            "productive 80-120");
+  const Timeline timeline = run.Build();
+  ASSERT_EQ(timeline.incarnations.size(), 2U);
+  EXPECT_EQ(timeline.incarnations[1].begin, At(72)) << "it began with the first thing a program does";
+  ASSERT_EQ(timeline.interruptions.size(), 1U);
+  EXPECT_FALSE(timeline.incarnations[0].exit_code) << "the exit was the second one's";
+}
+
+TEST(Kept, ANewSrunIsANewStartOfTheProgram) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .Srun(0, 0, 65, 1)
+      .Steps(0, 5, 10, 10)
+      .Srun(1, 70, 120, 0)
+      .In(1)
+      .Steps(4, 7, 80, 10)
+      .Ended(120, "COMPLETED");
+  const Timeline timeline = run.Build();
+  ASSERT_EQ(timeline.incarnations.size(), 2U);
+  EXPECT_EQ(timeline.steps.kept, 8);
+  EXPECT_EQ(timeline.steps.lost, 2);
+  ASSERT_EQ(timeline.interruptions.size(), 1U);
+  EXPECT_EQ(timeline.interruptions[0].cause, "failed");
+  EXPECT_EQ(timeline.interruptions[0].time, At(65));
+  EXPECT_EQ(timeline.interruptions[0].t_re, 0);
+  EXPECT_EQ(timeline.interruptions[0].t_rm, 15 * kSecond);
+}
+
+TEST(Kept, AnSrunThatHangsOnGivesWayToTheNextOnesFirstStep) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .SrunKilled(0, 0, 100)
+      .Steps(0, 3, 10, 10)
+      .Srun(1, 45, 100, 0)
+      .In(1)
+      .Steps(4, 7, 60, 10)
+      .Ended(100, "COMPLETED");
+  EXPECT_EQ(run.Story(), "startup 0-10 | productive 10-100") << "step 3 may have taken until then";
+  EXPECT_EQ(run.Build().incarnations.at(0).end, At(60));
+}
+
+TEST(Kept, TwoSrunsSideBySideAreOneProgram) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .Srun(0, 0, 60, 0)
+      .Steps(0, 4, 10, 10)
+      .Srun(1, 0, 60, 0)
+      .In(1)
+      .Steps(0, 4, 10.5, 10)
+      .Ended(60, "COMPLETED");
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(RunBuilder::Tell(timeline), "startup 0-10 | productive 10-60");
+  EXPECT_EQ(timeline.incarnations.size(), 1U);
+  EXPECT_EQ(timeline.steps.executed, 5);
+  EXPECT_TRUE(timeline.interruptions.empty());
+}
+
+TEST(Kept, AFinishedRunKeepsEverythingWithoutAnyCheckpoint) {
+  RunBuilder run;
+  TrainsTenSteps(run).TaskExits(120, 0, 0).Ended(120, "COMPLETED");
+  EXPECT_EQ(run.Build().steps.kept, 10);
+}
+
+TEST(Kept, CheckpointsDecideWhenNoLaterAttemptRanSteps) {
+  RunBuilder run;
+  DiesInStepNine(run, "NODE_FAIL").Save(4, 69, 69.5);
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(timeline.steps.kept, 5);
+  EXPECT_EQ(timeline.steps.lost, 5);
+  EXPECT_EQ(RunBuilder::Tell(timeline),
+            std::string(kFirstTwenty) +
+                " | productive 20-69 | checkpoint_save 69-69.5 | productive 69.5-70 | "
+                "lost_work 70-115 | teardown 115-116");
+}
+
+TEST(Kept, ALabelAloneCoversNothing) {
+  RunBuilder run;
+  // It says step 9, but it began when step 5 had just begun.
+  DiesInStepNine(run, "NODE_FAIL").Save(9, 70, 71);
+  EXPECT_EQ(run.Build().steps.kept, 5);
+}
+
+TEST(Kept, ARunningJobsStepsAreAtRiskUntilACheckpointCoversThem) {
+  RunBuilder run;
+  TrainsTenSteps(run).Save(4, 69, 70);
+  run.Now(118);
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(timeline.steps.kept, 5);
+  EXPECT_EQ(timeline.steps.at_risk, 5);
+  EXPECT_EQ(timeline.steps.lost, 0);
+  EXPECT_TRUE(timeline.running);
+  EXPECT_EQ(SecondsIn(timeline, Bucket::kAtRisk), 48);
+}
+
+TEST(Kept, TheStepUnfinishedAtAKillIsLost) {
+  RunBuilder run;
+  DiesInStepNine(run, "NODE_FAIL").Save(8, 110, 110);
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(timeline.steps.kept, 9);
+  EXPECT_EQ(SecondsIn(timeline, Bucket::kLostWork), 5);
+}
+
+TEST(Kept, ExitZeroAfterAStopSignalIsAnInterruption) {
+  RunBuilder run;
+  // Preempted, it saves and leaves politely.
+  TrainsTenSteps(run).Preempted(112).Save(9, 118, 120).TaskExits(121, 0, 0).Ended(122, "PREEMPTED");
+  EXPECT_EQ(run.Story(),
+            std::string(kFirstTwenty) +
+                " | productive 20-118 | checkpoint_save 118-120 | drain 120-121 | teardown 121-122");
+  const Timeline timeline = run.Build();
+  ASSERT_EQ(timeline.interruptions.size(), 1U);
+  EXPECT_EQ(timeline.interruptions[0].cause, "preempted");
+  EXPECT_EQ(timeline.interruptions[0].t_ch, 0);
+}
+
+TEST(Kept, ToldToStopAndNotSavingLosesTheRest) {
+  RunBuilder run;
+  TrainsTenSteps(run).Preempted(112).TaskExits(140, 0, 0).Ended(140, "PREEMPTED");
+  EXPECT_EQ(run.Story(), std::string(kFirstTwenty) + " | lost_work 20-120 | drain 120-140");
+}
+
+TEST(Kept, RanksSavingOneStepMakeOneCheckpointCompleteWithTheLast) {
+  RunBuilder run;
+  AttemptBuilder& attempt = TrainsTenSteps(run);
+  attempt.SaveBegins(4, 69).SaveEnds(4, 69.5).In(0, 1).SaveBegins(4, 69.2).SaveEnds(4, 75);
+  run.Now(118);
+  Timeline timeline = run.Build();
+  ASSERT_EQ(timeline.checkpoints.size(), 1U);
+  EXPECT_EQ(timeline.checkpoints[0].complete, At(75));
+  attempt.In(0, 2).SaveBegins(4, 69.3);
+  timeline = run.Build();
+  ASSERT_EQ(timeline.checkpoints.size(), 1U);
+  EXPECT_FALSE(timeline.checkpoints[0].complete) << "one rank still writes";
+  EXPECT_EQ(timeline.steps.kept, 0);
+}
+
+TEST(Kept, ASaveTriedAgainCountsWhenItSucceeds) {
+  RunBuilder run;
+  TrainsTenSteps(run).SaveBegins(4, 65).Save(4, 69, 69.5);
+  run.Now(118);
+  EXPECT_EQ(run.Build().steps.kept, 5);
+}
+
+// ---- waiting ----
+
+TEST(Waiting, PendingReasonsNameTheQueue) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Eligible(0)
+      .Waits(1, "Priority")
+      .Waits(20, "Resources")
+      .Waits(50, "QOSMaxJobsPerUser")
+      .Started(60)
+      .Ended(61, "COMPLETED");
+  EXPECT_EQ(run.Story(),
+            "queue_priority.Priority 0-20 | queue_resources.Resources 20-50 | queue_other.QOSMaxJobsPerUser "
+            "50-60 | "
+            "unobserved.allocated 60-61");
+}
+
+TEST(Waiting, TheUsersHoldIsExcludedAndTheAdminsIsNot) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Eligible(0)
+      .Waits(1, "JobHeldUser")
+      .Waits(20, "JobHeldAdmin")
+      .Waits(50, "Resources")
+      .Started(60)
+      .Ended(61, "COMPLETED");
+  EXPECT_EQ(run.Story(),
+            "hold.JobHeldUser 0-20 | queue_other.JobHeldAdmin 20-50 | queue_resources.Resources 50-60 | "
+            "unobserved.allocated 60-61");
+}
+
+TEST(Waiting, BeginTimeAndDependenciesHoldUntilTheJobIsEligible) {
+  for (const std::string& reason : {std::string("BeginTime"), std::string("Dependency")}) {
+    RunBuilder run;
+    run.Attempt()
+        .Submitted(0)
+        .Eligible(30)
+        .Waits(5, reason)
+        .Waits(35, "Resources")
+        .Started(60)
+        .Ended(61, "COMPLETED");
+    EXPECT_EQ(run.Story(),
+              "hold." + reason + " 0-30 | queue_resources.Resources 30-60 | unobserved.allocated 60-61");
+  }
+}
+
+TEST(Waiting, AccountingAloneKnowsWhenAJobBecameEligible) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Eligible(30).Reason("Resources").Started(60).Ended(61, "COMPLETED");
+  EXPECT_EQ(run.Story(),
+            "hold.Resources 0-30 | queue_resources.Resources 30-60 | unobserved.allocated 60-61");
+}
+
+TEST(Waiting, ARequeueBacksOffUntilItIsEligible) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Eligible(0).Started(0).Ended(100, "REQUEUED");
+  run.Attempt()
+      .Submitted(100)
+      .Eligible(221)
+      .Waits(101, "BeginTime")
+      .Waits(225, "Resources")
+      .Started(230)
+      .Ended(240, "COMPLETED");
+  EXPECT_EQ(run.Story(),
+            "unobserved.allocated 0-100 | requeue_backoff 100-221 | queue_resources.Resources 221-230 | "
+            "unobserved.allocated 230-240");
+}
+
+TEST(Waiting, ARequeueHeldByAnAdminIsNoBackOff) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Eligible(0).Started(0).Ended(100, "REQUEUED");
+  run.Attempt().Submitted(100).Waits(101, "JobHeldAdmin").State("PENDING");
+  run.Now(200);
+  EXPECT_EQ(run.Story(), "unobserved.allocated 0-100 | queue_other.JobHeldAdmin 100-200");
+}
+
+TEST(Waiting, WithNoJobOfTheRunSubmittedThereIsAGap) {
+  RunBuilder run;
+  run.Attempt(1).Submitted(0).Started(0).Ended(100, "FAILED");
+  run.Attempt(2).Submitted(160).Started(170).Ended(180, "COMPLETED");
+  EXPECT_EQ(run.Story(),
+            "unobserved.allocated 0-100 | resubmit_gap 100-160 | queue_other.reason not recorded 160-170 | "
+            "unobserved.allocated 170-180");
+}
+
+TEST(Waiting, AnAllocatedAttemptBeatsAPendingOne) {
+  RunBuilder run;
+  // The next link of a chain waits while this one trains.
+  run.Attempt(1).Submitted(0).Started(0).Ended(100, "COMPLETED");
+  run.Attempt(2).Submitted(1).Eligible(100).Waits(2, "Dependency").Started(103).Ended(110, "COMPLETED");
+  EXPECT_EQ(
+      run.Story(),
+      "unobserved.allocated 0-100 | queue_other.reason not recorded 100-103 | unobserved.allocated 103-110");
+}
+
+TEST(Waiting, ARequeuedLinkOfAChainComesBeforeTheNextLinkThoughItWasSubmittedLater) {
+  RunBuilder run;
+  run.Attempt(1).Submitted(0).Started(0).SrunKilled(0, 0, 45).Steps(0, 3, 5, 10).Ended(45, "REQUEUED");
+  run.Attempt(2)
+      .Submitted(1)
+      .Eligible(100)
+      .Started(103)
+      .Srun(0, 103, 150, 0)
+      .Steps(6, 9, 110, 10)
+      .Ended(150, "COMPLETED");
+  run.Attempt(1)
+      .Submitted(45)
+      .Eligible(55)
+      .Started(60)
+      .Srun(0, 60, 100, 0)
+      .Steps(2, 5, 60, 10)
+      .Ended(100, "COMPLETED");
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(timeline.steps.kept, 10);
+  EXPECT_EQ(timeline.steps.lost, 2);
+  EXPECT_NE(RunBuilder::Tell(timeline).find("requeue_backoff 45-55"), std::string::npos)
+      << RunBuilder::Tell(timeline);
+}
+
+TEST(Waiting, ACancelledPendingJobWaitedUntilItsEnd) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Eligible(0).Reason("Priority").Ended(50, "CANCELLED");
+  EXPECT_EQ(run.Story(), "queue_priority.Priority 0-50");
+  const Account account = run.Count();
+  EXPECT_EQ(account.goodput.scheduling, 0);
+  EXPECT_FALSE(account.goodput.runtime);
+}
+
+TEST(Waiting, APendingJobWaitsUntilNow) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Eligible(0).Waits(3, "Resources").State("PENDING");
+  run.Now(30);
+  EXPECT_EQ(run.Story(), "queue_resources.Resources 0-30");
+}
+
+// ---- interruptions ----
+
+TEST(Interruptions, ItsCostIsMeasuredAroundTheEnd) {
+  RunBuilder run;
+  DiesInStepNine(run, "NODE_FAIL").Save(4, 69, 70);
+  ComesBack(run).Steps(5, 11, 140, 10).TaskExits(210, 0, 0).Ended(210, "COMPLETED");
+  const Timeline timeline = run.Build();
+  ASSERT_EQ(timeline.interruptions.size(), 1U);
+  const Interruption& interruption = timeline.interruptions[0];
+  EXPECT_EQ(interruption.cause, "node_fail");
+  EXPECT_FALSE(interruption.planned);
+  EXPECT_EQ(interruption.time, At(116));
+  EXPECT_EQ(interruption.t_ch, 41 * kSecond) << "from the checkpoint at 69 to the end of step 8 at 110";
+  EXPECT_EQ(interruption.t_detect, 6 * kSecond);
+  EXPECT_EQ(interruption.t_re, 6 * kSecond) << "resources were up again at 122";
+  EXPECT_EQ(interruption.t_rm, 18 * kSecond) << "the next step began at 140";
+}
+
+TEST(Interruptions, TheSchedulersStateNamesTheCause) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"PREEMPTED", "preempted"}, {"NODE_FAIL", "node_fail"},   {"TIMEOUT", "timeout"},
+      {"DEADLINE", "timeout"},    {"OUT_OF_MEMORY", "oom"},     {"BOOT_FAIL", "stockout"},
+      {"CANCELLED", "cancelled"}, {"REQUEUED", "user_requeue"}, {"FAILED", "failed"}};
+  for (const auto& [state, cause] : cases) {
+    RunBuilder run;
+    DiesInStepNine(run, state);
+    const Timeline timeline = run.Build();
+    ASSERT_EQ(timeline.interruptions.size(), 1U) << state;
+    EXPECT_EQ(timeline.interruptions[0].cause, cause) << state;
+    EXPECT_EQ(timeline.interruptions[0].planned, std::string(cause) == "timeout") << state;
+    EXPECT_FALSE(timeline.interruptions[0].evidence.empty()) << state;
+    EXPECT_FALSE(timeline.interruptions[0].t_re) << "there is no next";
+  }
+}
+
+TEST(Interruptions, ANodeSeenGoingDownExplainsARequeue) {
+  RunBuilder run;
+  DiesInStepNine(run).facts.down_nodes = "node n1 went down: Not responding";
+  EXPECT_EQ(run.Build().interruptions.at(0).cause, "node_fail");
+}
+
+TEST(Interruptions, AJobThatTookTheNodesExplainsARequeue) {
+  RunBuilder run;
+  DiesInStepNine(run).facts.preempted_by = "job 7 of partition high started on its nodes 0 s later";
+  EXPECT_EQ(run.Build().interruptions.at(0).cause, "preempted");
+}
+
+TEST(Interruptions, ARequeueAfterACompletedSaveOfTheLastStepWasPlanned) {
+  RunBuilder run;
+  TrainsTenSteps(run).Save(9, 119, 120).TaskExits(121, 0, 0).Ended(121, "REQUEUED");
+  const Timeline timeline = run.Build();
+  ASSERT_EQ(timeline.interruptions.size(), 1U);
+  EXPECT_TRUE(timeline.interruptions[0].planned);
+  EXPECT_EQ(timeline.interruptions[0].t_ch, 0);
+}
+
+TEST(Interruptions, APreemptionThatFoundEverythingSavedWasPlanned) {
+  RunBuilder run;
+  TrainsTenSteps(run).Save(9, 119, 120).Preempted(118).TaskExits(121, 0, 0).Ended(121, "COMPLETED");
+  const Timeline timeline = run.Build();
+  ASSERT_EQ(timeline.interruptions.size(), 1U);
+  EXPECT_EQ(timeline.interruptions[0].cause, "preempted");
+  EXPECT_TRUE(timeline.interruptions[0].planned);
+}
+
+TEST(Interruptions, ALastAttemptThatRunsOrCompletedIsNone) {
+  RunBuilder running;
+  TrainsTenSteps(running);
+  running.Now(118);
+  EXPECT_TRUE(running.Build().interruptions.empty());
+  RunBuilder completed;
+  TrainsTenSteps(completed).TaskExits(120, 0, 0).Ended(121, "COMPLETED");
+  EXPECT_TRUE(completed.Build().interruptions.empty());
+}
+
+TEST(Interruptions, AnUninstrumentedRunsRequeuesCountToo) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).Ended(100, "NODE_FAIL");
+  run.Attempt().Submitted(100).Eligible(100).Started(110).Ended(200, "COMPLETED");
+  const Timeline timeline = run.Build();
+  ASSERT_EQ(timeline.interruptions.size(), 1U);
+  EXPECT_FALSE(timeline.interruptions[0].t_ch);
+}
+
+TEST(Interruptions, AttemptsAllocatedAtOnceAreWarnedOf) {
+  RunBuilder run;
+  run.Attempt(1).Submitted(0).Started(0).Ended(100, "COMPLETED");
+  run.Attempt(2).Submitted(10).Started(50).Ended(150, "COMPLETED");
+  const Timeline timeline = run.Build();
+  ASSERT_EQ(timeline.warnings.size(), 1U);
+  EXPECT_NE(timeline.warnings[0].find("at once"), std::string::npos) << timeline.warnings[0];
+  EXPECT_EQ(RunBuilder::Tell(timeline), "unobserved.allocated 0-150");
+}
+
+// ---- the metrics ----
+
+TEST(Metrics, TheFactorsMultiplyToTheWhole) {
+  RunBuilder run;
+  TrainsTenSteps(run).Gpus(8).TaskExits(120, 0, 0).Ended(121, "COMPLETED");
+  const Account account = run.Count();
+  EXPECT_TRUE(account.has_gpus);
+  EXPECT_EQ(account.gpus, 8);
+  EXPECT_DOUBLE_EQ(*account.goodput.scheduling, 109.0 / 121);
+  EXPECT_DOUBLE_EQ(*account.goodput.runtime, 100.0 / 109);
+  EXPECT_DOUBLE_EQ(*account.goodput.sg_rg, 100.0 / 121);
+  EXPECT_DOUBLE_EQ(*account.goodput.scheduling_after_start, 109.0 / 111);
+  EXPECT_FALSE(account.goodput.runtime_range);
+  EXPECT_FALSE(account.goodput.scheduling_range);
+  EXPECT_FALSE(account.goodput.program) << "no FLOPs were declared";
+  EXPECT_DOUBLE_EQ(*account.definitions.ettr, 100.0 / 121);
+  EXPECT_EQ(account.definitions.mpg, account.goodput.runtime);
+}
+
+TEST(Metrics, TimeWeighsTheGpusItsAttemptHad) {
+  RunBuilder run;
+  DiesInStepNine(run).Gpus(8);
+  ComesBack(run).Gpus(16).Steps(6, 11, 140, 10).TaskExits(200, 0, 0).Ended(200, "COMPLETED");
+  const Account account = run.Count();
+  const double productive = 60 * 8 + 60 * 16;
+  const double whole = 116 * 8 + 84 * 16;
+  EXPECT_DOUBLE_EQ(*account.goodput.sg_rg, productive / whole);
+  EXPECT_DOUBLE_EQ(*account.definitions.ettr, 120.0 / 200) << "in seconds";
+}
+
+TEST(Metrics, HoldIsNotWanted) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Eligible(50)
+      .Waits(0, "JobHeldUser")
+      .Waits(50, "Resources")
+      .Started(60)
+      .Srun(0, 60, 100, 0)
+      .Steps(0, 3, 60, 10)
+      .Ended(100, "COMPLETED");
+  const Account account = run.Count();
+  EXPECT_DOUBLE_EQ(*account.goodput.scheduling, 40.0 / 50);
+  EXPECT_DOUBLE_EQ(*account.definitions.ettr, 40.0 / 50);
+}
+
+TEST(Metrics, OnlyHeldNothingIsDefined) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Waits(0, "JobHeldUser").State("PENDING");
+  run.Now(100);
+  const Account account = run.Count();
+  EXPECT_FALSE(account.goodput.scheduling);
+  EXPECT_FALSE(account.goodput.sg_rg);
+}
+
+TEST(Metrics, ARunningJobsRuntimeGoodputIsARange) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).TaskStarts(0, 0).Steps(0, 9, 0, 10).Save(4, 49, 50);
+  run.Now(100);
+  const Account account = run.Count();
+  EXPECT_DOUBLE_EQ(*account.goodput.runtime, 49.0 / 100);
+  ASSERT_TRUE(account.goodput.runtime_range);
+  EXPECT_DOUBLE_EQ(account.goodput.runtime_range->first, 49.0 / 100);
+  EXPECT_DOUBLE_EQ(account.goodput.runtime_range->second, 99.0 / 100);
+}
+
+TEST(Metrics, WhereEvenAllocationIsUnknownSchedulingIsARange) {
+  RunBuilder run;
+  TrainsTenSteps(run).TaskExits(120, 0, 0).Ended(120, "COMPLETED");
+  Timeline timeline = run.Build();
+  // As import of a log with a hole has it.
+  for (Interval& interval : timeline.intervals) {
+    if (interval.bucket == Bucket::kStartup)
+      interval = {
+          interval.begin, interval.end, Bucket::kUnobserved, "gap", Evidence::kInferred, -1, {}, {}, ""};
+  }
+  const Account account = TakeAccount(timeline);
+  EXPECT_FALSE(account.goodput.scheduling);
+  EXPECT_FALSE(account.goodput.runtime);
+  ASSERT_TRUE(account.goodput.scheduling_range);
+  EXPECT_DOUBLE_EQ(account.goodput.scheduling_range->first, 103.0 / 120);
+  EXPECT_DOUBLE_EQ(account.goodput.scheduling_range->second, 108.0 / 120);
+  EXPECT_DOUBLE_EQ(*account.goodput.sg_rg, 100.0 / 120);
+}
+
+TEST(Metrics, BucketsSumToTheWallTimeAndPartsToTheirBucket) {
+  RunBuilder run;
+  DiesInStepNine(run).Phase("init", 16, 18);
+  ComesBack(run).Phase("init", 131, 133).Steps(6, 11, 140, 10).TaskExits(200, 0, 0).Ended(200, "COMPLETED");
+  Ns sum = 0;
+  for (const BucketTotal& total : run.Count().buckets) {
+    sum += total.ns;
+    if (total.bucket == Bucket::kStartup) {
+      ASSERT_EQ(total.parts.size(), 1U);
+      EXPECT_EQ(total.parts[0].ns, 4 * kSecond);
+    }
+  }
+  EXPECT_EQ(sum, 200 * kSecond);
+}
+
+TEST(Metrics, NvidiasPublishedExample) {
+  EXPECT_NEAR(*NvcreGoodput({14400, 900, 150, 70, 45}), 0.928772, 1e-6);
+  EXPECT_FALSE(NvcreGoodput({100, 0, 100, 0, 0}));
+  EXPECT_EQ(NvcreGoodput({100, 200, 0, 0, 0}), 0);
+}
+
+TEST(Metrics, NvidiasDefinitionFromATimeline) {
+  RunBuilder run;
+  DiesInStepNine(run).Save(4, 69, 70);
+  ComesBack(run).Steps(6, 11, 140, 10).TaskExits(200, 0, 0).Ended(200, "COMPLETED");
+  // t_w 10-200; lost 80-115; scheduling within it 10-12 and 116-122; launch and startup again 122-140;
+  // save 1.
+  EXPECT_NEAR(*run.Count().definitions.nvcre, (190.0 - 35 - 18 - 8 - 1) / (190 - 8), 1e-12);
+}
+
+TEST(Metrics, GooglesDefinitions) {
+  RunBuilder run;
+  DiesInStepNine(run, "NODE_FAIL").Save(2, 49, 50).Save(4, 69, 70);
+  ComesBack(run).Steps(5, 11, 140, 10).Save(8, 179, 180).TaskExits(210, 0, 0).Ended(210, "COMPLETED");
+  const Account account = run.Count();
+  // Complete at 50, 70 and 180: I = 65. t_ch = 110-69, t_re = 122-116, t_rm = 140-122.
+  EXPECT_NEAR(*account.definitions.google_interval, (65.0 - 41) / (65 + 6 + 18), 1e-12);
+  // 50 s less two of saves, then 70 less one; 200 since the first start. First steps took no longer than
+  // others.
+  EXPECT_NEAR(*account.definitions.google_api, (50.0 - 2 + 70 - 1) / 200, 1e-12);
+}
+
+TEST(Metrics, GooglesIntervalNeedsTwoCheckpointsAndAnInterruption) {
+  RunBuilder run;
+  TrainsTenSteps(run).Save(2, 49, 50).Save(4, 69, 70).TaskExits(120, 0, 0).Ended(120, "COMPLETED");
+  EXPECT_FALSE(run.Count().definitions.google_interval);
+}
+
+TEST(Metrics, TheLastHourIsJudgedByItself) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(3600)
+      .Srun(0, 3600, 7200, 0)
+      .Steps(0, 17, 5400, 100)
+      .Ended(7200, "COMPLETED");
+  const Account account = run.Count();
+  EXPECT_DOUBLE_EQ(*account.definitions.ettr, 0.25);
+  EXPECT_DOUBLE_EQ(*account.definitions.ettr_1h, 0.5);
+}
+
+TEST(Window, OnlyWhatLiesInItCounts) {
+  RunBuilder run;
+  DiesInStepNine(run).Save(4, 69, 70);
+  ComesBack(run).Steps(6, 11, 140, 10).TaskExits(200, 0, 0).Ended(200, "COMPLETED");
+  Timeline timeline = run.Build();
+  ClipTimeline(timeline, At(150), At(180));
+  EXPECT_EQ(RunBuilder::Tell(timeline), "productive 150-180");
+  EXPECT_TRUE(timeline.interruptions.empty());
+  EXPECT_TRUE(timeline.checkpoints.empty());
+  const Account account = TakeAccount(timeline);
+  EXPECT_EQ(account.goodput.runtime, 1);
+  EXPECT_EQ(account.definitions.google_api, 1);
+  EXPECT_EQ(account.definitions.nvcre, 1);
+  EXPECT_EQ(account.definitions.ettr, 1);
+}
+
+TEST(Window, BesideTheRunThereIsNothing) {
+  RunBuilder run;
+  TrainsTenSteps(run).TaskExits(120, 0, 0).Ended(121, "COMPLETED");
+  for (const double from : {-100.0, 500.0}) {
+    Timeline timeline = run.Build();
+    ClipTimeline(timeline, At(from), At(from + 10));
+    EXPECT_TRUE(timeline.intervals.empty());
+    EXPECT_FALSE(TakeAccount(timeline).goodput.scheduling);
+  }
+}
+
+TEST(Evidence, EveryIntervalSaysHowItIsKnown) {
+  RunBuilder run;
+  TrainsTenSteps(run).TaskExits(120, 0, 0).Ended(121, "COMPLETED");
+  for (const Interval& interval : run.Build().intervals) {
+    switch (interval.bucket) {
+      case Bucket::kQueueOther:
+        EXPECT_EQ(interval.evidence, Evidence::kAccounting);
+        break;
+      case Bucket::kProductive:
+      case Bucket::kStartup:
+        EXPECT_EQ(interval.evidence, Evidence::kMark);
+        EXPECT_TRUE(interval.from.offset >= 0 || interval.to.offset >= 0);
+        break;
+      default:
+        EXPECT_EQ(interval.evidence, Evidence::kScheduler) << BucketName(interval.bucket);
+    }
+  }
+}
+
+TEST(Buckets, HaveNamesSidesAndMeanings) {
+  for (const Bucket bucket : AllBuckets()) {
+    EXPECT_EQ(BucketFromName(BucketName(bucket)), bucket);
+    EXPECT_FALSE(BucketMeaning(bucket).empty());
+    EXPECT_FALSE(SideName(BucketSide(bucket)).empty());
+  }
+  EXPECT_FALSE(BucketFromName("coffee"));
+}
+
+}  // namespace
+}  // namespace goodput

@@ -1,0 +1,700 @@
+// What daemon and command share: other programs' output, configuration, marks, and how numbers look.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "spank/event.h"
+#include "sql/ingest.h"
+#include "tests/spank/temp_folder.h"
+#include "tools/base/subprocess.h"
+#include "tools/config/config.h"
+#include "tools/goodputd/mark_message.h"
+#include "tools/runs/load_run.h"
+#include "tools/runs/record.h"
+#include "tools/sgoodput/format.h"
+#include "tools/slurm/hostlist.h"
+#include "tools/slurm/sacct.h"
+#include "tools/slurm/sacctmgr.h"
+#include "tools/slurm/tres.h"
+
+namespace goodput {
+namespace {
+
+// ---- sacct ----
+
+constexpr const char* kHeader =
+    "Cluster|JobIDRaw|JobID|Submit|Eligible|Start|End|State|ExitCode|User|Account|Partition|QOS|NNodes|"
+    "NodeList|"
+    "AllocTRES|ReqTRES|Reason|AdminComment|Suspended|Restarts|FailedNode|JobName\n";
+
+std::vector<AccountingRow> Rows(const std::string& lines, std::int64_t bad = 0) {
+  const auto text = ParseSacct(kHeader + lines, "|");
+  EXPECT_TRUE(text.ok()) << text.status();
+  if (!text.ok()) return {};
+  EXPECT_EQ(text->bad_lines, bad);
+  return text->rows;
+}
+
+TEST(Sacct, ALineIsAnAttempt) {
+  const auto rows = Rows(
+      "c1|17|15_2|100|101|110|200|NODE_FAIL|1:9|ada|ml|a3|normal|2|n[1-2]|cpu=8,gres/gpu=16,gres/gpu:h100=16|"
+      "cpu=8|Resources|look at n1|00:01:30|2|n1|train\n");
+  ASSERT_EQ(rows.size(), 1U);
+  const AccountingRow& row = rows[0];
+  EXPECT_EQ(row.cluster, "c1");
+  EXPECT_EQ(row.job_id, 17);
+  EXPECT_EQ(row.job_id_text, "15_2");
+  EXPECT_EQ(row.submit_s, 100);
+  EXPECT_EQ(row.eligible_s, 101);
+  EXPECT_EQ(row.start_s, 110);
+  EXPECT_EQ(row.end_s, 200);
+  EXPECT_EQ(row.state, "NODE_FAIL");
+  EXPECT_EQ(row.exit_code, 1);
+  EXPECT_EQ(row.exit_signal, 9);
+  EXPECT_EQ(row.user, "ada");
+  EXPECT_EQ(row.account, "ml");
+  EXPECT_EQ(row.partition, "a3");
+  EXPECT_EQ(row.qos, "normal");
+  EXPECT_EQ(row.nodes, 2);
+  EXPECT_EQ(row.node_list, "n[1-2]");
+  EXPECT_EQ(row.gpus, 16);
+  EXPECT_EQ(row.gpu_type, "h100");
+  EXPECT_EQ(row.reason, "Resources");
+  EXPECT_EQ(row.admin_comment, "look at n1");
+  EXPECT_EQ(row.suspended_s, 90);
+  EXPECT_EQ(row.restarts, 2);
+  EXPECT_EQ(row.failed_node, "n1");
+  EXPECT_EQ(row.name, "train");
+}
+
+TEST(Sacct, TimesMayBeLocalAsSacctPrintsThemByDefault) {
+  setenv("TZ", "UTC", 1);
+  tzset();
+  const auto rows = Rows(
+      "c1|17|17|2026-01-02T03:04:05|Unknown|2026-01-02T03:04:06|Unknown|RUNNING|0:0|ada|ml|a3|normal|1|n1||||"
+      "|||j|job\n");
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(*rows[0].start_s - rows[0].submit_s, 1);
+  EXPECT_FALSE(rows[0].eligible_s);
+  EXPECT_FALSE(rows[0].end_s);
+  EXPECT_FALSE(rows[0].exit_code) << "a running job's 0:0 is no exit";
+}
+
+TEST(Sacct, ARequeuedJobIsARowAnAttempt) {
+  const auto rows = Rows(
+      "c1|17|17|100|101|110|200|REQUEUED|0:0|ada|ml|a3|normal|1|n1|||||||0|job\n"
+      "c1|17|17|200|321|330|400|COMPLETED|0:0|ada|ml|a3|normal|1|n1|||||||1|job\n");
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].state, "REQUEUED");
+  EXPECT_EQ(rows[1].submit_s, 200);
+}
+
+TEST(Sacct, CancelledByIsOneWord) {
+  EXPECT_EQ(
+      Rows("c1|17|17|100|101|110|200|CANCELLED by 1000|0:15|ada|ml|a3|normal|1|n1|||||||0|job\n")[0].state,
+      "CANCELLED");
+}
+
+TEST(Sacct, AJobCancelledBeforeItRanNeverStarted) {
+  const auto rows = Rows(
+      "c1|17|17|100|101|200|200|CANCELLED by 0|0:0|ada|ml|a3|normal|1|None "
+      "assigned||gres/gpu=4|Priority||||0|job\n");
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_FALSE(rows[0].start_s);
+  EXPECT_EQ(rows[0].end_s, 200);
+  EXPECT_EQ(rows[0].node_list, "");
+}
+
+TEST(Sacct, APendingJobHasTheGpusItAskedFor) {
+  const auto rows = Rows(
+      "c1|17|17|100|101|Unknown|Unknown|PENDING|0:0|ada|ml|a3|normal|1|None "
+      "assigned||gres/gpu=4|Priority||||0|job\n");
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].gpus, 4);
+}
+
+TEST(Sacct, StubsAndStepsAreLeftOut) {
+  EXPECT_TRUE(Rows("c1|17|17|100||110|200|COMPLETED|0:0|ada|ml||normal|1|n1|||||||0|job\n"
+                   "c1|17.batch|17.batch|100|100|110|200|COMPLETED|0:0|||||1|n1|||||||0|batch\n")
+                  .empty());
+}
+
+TEST(Sacct, NamesOfUsersCannotShiftOrForgeAnything) {
+  const std::string before = "c1|17|17|100|101|110|200|COMPLETED|0:0|ada|ml|a3|normal|1|n1|||||||0|";
+  auto rows = Rows(before + "evil|COMPLETED|name\n");
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].state, "COMPLETED");
+  // A delimiter nobody can guess, and a name of several lines.
+  std::string header(kHeader);
+  std::string line =
+      before + "first\nc1|18|18|100|101|110|200|COMPLETED|0:0|root|ml|a3|normal|1|n1|||||||0|forged";
+  const std::string delimiter =
+      "\x1f"
+      "12345678\x1f";
+  const auto replace = [&](std::string text, std::size_t limit) {
+    for (std::size_t at = text.find('|'); at != std::string::npos && at < limit; at = text.find('|', at)) {
+      text.replace(at, 1, delimiter);
+    }
+    return text;
+  };
+  header = replace(header, header.size() * 20);
+  const std::size_t name = line.find("first");
+  line = replace(line.substr(0, name), 100'000) + line.substr(name);
+  const auto text = ParseSacct(header + line + "\n", delimiter);
+  ASSERT_TRUE(text.ok());
+  ASSERT_EQ(text->rows.size(), 1U);
+  EXPECT_EQ(text->rows[0].name.substr(0, 6), "first\n");
+}
+
+TEST(Sacct, TheLastLineNeedsNoNewline) {
+  EXPECT_EQ(Rows("c1|17|17|100|101|110|200|COMPLETED|0:0|ada|ml|a3|normal|1|n1|||||||0|job").size(), 1U);
+}
+
+TEST(Sacct, WhatIsNoJobIsCounted) {
+  EXPECT_TRUE(Rows("sacct: error: something\n", 1).empty());
+  EXPECT_TRUE(Rows("c1|x|17|100|101|110|200|COMPLETED|0:0|ada|ml|a3|normal|1|n1|||||||0|job\n", 1).empty());
+  EXPECT_TRUE(Rows("c1|-4|17|100|101|110|200|COMPLETED|0:0|ada|ml|a3|normal|1|n1|||||||0|job\n", 1).empty());
+  EXPECT_TRUE(
+      Rows("c1|17|17|Unknown|101|110|200|COMPLETED|0:0|ada|ml|a3|normal|1|n1|||||||0|job\n", 1).empty());
+}
+
+TEST(Sacct, OlderReleasesLackColumnsAndSomeNothingCanBeDoneWithout) {
+  const auto text = ParseSacct("JobIDRaw|Submit|Start|End|State\n17|100|110|200|COMPLETED\n", "|");
+  ASSERT_TRUE(text.ok()) << text.status();
+  ASSERT_EQ(text->rows.size(), 1U);
+  EXPECT_EQ(text->rows[0].gpus, 0);
+  EXPECT_FALSE(text->rows[0].restarts);
+  const auto without = ParseSacct("JobIDRaw|Submit|Start|End\n17|100|110|200\n", "|");
+  ASSERT_FALSE(without.ok());
+  EXPECT_NE(std::string(without.status().message()).find("State"), std::string::npos);
+  EXPECT_FALSE(ParseSacct("", "|").ok());
+  EXPECT_FALSE(ParseSacct("\n", "|").ok());
+}
+
+TEST(Sacct, RandomTextNeverCrashes) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 300; ++round) {
+    std::string line =
+        "c1|17|17|100|101|110|200|COMPLETED|0:0|ada|ml|a3|normal|1|n1|gres/gpu=1|||||00:00:01|0|job\n";
+    for (int i = 0; i < 5; ++i) line[random() % line.size()] = static_cast<char>(random());
+    ASSERT_TRUE(ParseSacct(kHeader + line, "|").ok());
+  }
+}
+
+TEST(Sacctmgr, NodesThatWereDownAreNamedWithTheReason) {
+  const auto outages = ParseNodeEvents(
+      "c1|n1|DOWN|100|200|Not responding|at all\nc1||DOWN|1|2|cluster\nc1|n2|DRAIN|150|Unknown|x\n\n", '|');
+  ASSERT_EQ(outages.size(), 2U);
+  EXPECT_EQ(outages[0].node, "n1");
+  EXPECT_EQ(outages[0].end_s, 200);
+  EXPECT_EQ(outages[0].reason, "Not responding|at all");
+  EXPECT_FALSE(outages[1].end_s);
+}
+
+// ---- host lists and resources ----
+
+using Names = std::vector<std::string>;
+
+TEST(HostList, CompressedListsExpandInOrder) {
+  EXPECT_EQ(ExpandHostList(""), Names{});
+  EXPECT_EQ(ExpandHostList("n1"), Names{"n1"});
+  EXPECT_EQ(ExpandHostList("n1,n2"), (Names{"n1", "n2"}));
+  EXPECT_EQ(ExpandHostList("n[1-3]"), (Names{"n1", "n2", "n3"}));
+  EXPECT_EQ(ExpandHostList("n[08-11,3],login"), (Names{"n08", "n09", "n10", "n11", "n3", "login"}));
+  EXPECT_EQ(ExpandHostList("r[1-2]n[1-2]-x"), (Names{"r1n1-x", "r1n2-x", "r2n1-x", "r2n2-x"}));
+}
+
+TEST(HostList, WhatCannotBeUnderstoodStaysAsItIs) {
+  EXPECT_EQ(ExpandHostList("n[1-"), Names{"n[1-"});
+  EXPECT_EQ(ExpandHostList("n]1"), Names{"n]1"});
+  EXPECT_EQ(ExpandHostList("n[a-b]"), Names{"na-b"});
+  EXPECT_EQ(ExpandHostList("n[3-1]"), Names{}) << "an empty range";
+}
+
+TEST(HostList, AHugeRangeIsCutAtTheLimit) {
+  EXPECT_EQ(ExpandHostList("n[1-999999999999]", 10).size(), 10U);
+  EXPECT_EQ(ExpandHostList("n[9223372036854775806-9223372036854775807]", 10).size(), 2U);
+  EXPECT_EQ(ExpandHostList("a[1-99999]b[1-99999]c[1-99999]", 5).size(), 5U);
+}
+
+TEST(Tres, GpusAreCountedWithAndWithoutType) {
+  EXPECT_EQ(GpusOfTres("").gpus, 0);
+  EXPECT_EQ(GpusOfTres("cpu=8,mem=4G,node=1").gpus, 0);
+  EXPECT_EQ(GpusOfTres("cpu=8,gres/gpu=16").gpus, 16);
+  EXPECT_EQ(GpusOfTres("gres/gpu=16,gres/gpu:h100=16").type, "h100");
+  EXPECT_EQ(GpusOfTres("gres/gpu:h100=16").gpus, 16);
+  EXPECT_EQ(GpusOfTres("gres/gpu:a=2,gres/gpu:b=3").gpus, 5);
+  EXPECT_EQ(GpusOfTres("gres/gpumem=80G,gres/gpuutil=3,gres/gpu=2").gpus, 2);
+  EXPECT_EQ(GpusOfTres("gres/gpu=x,gres/gpu:=,=,gres/gpu=-4").gpus, 0);
+}
+
+TEST(Gres, GpusAreCountedAsJobsAskForThem) {
+  EXPECT_EQ(GpusOfGres("gpu:h100:16").gpus, 16);
+  EXPECT_EQ(GpusOfGres("gpu:h100:16").type, "h100");
+  EXPECT_EQ(GpusOfGres("gres:gpu:8").gpus, 8);
+  EXPECT_EQ(GpusOfGres("gres/gpu:h100:8").type, "h100");
+  EXPECT_EQ(GpusOfGres("gpu").gpus, 1);
+  EXPECT_EQ(GpusOfGres("gpu:h100").gpus, 1);
+  EXPECT_EQ(GpusOfGres("gpu:2(IDX:0-1),nic:1").gpus, 2);
+  for (const char* text : {"", ",", ":", "gres", "gres:", "(", "nic:4"})
+    EXPECT_EQ(GpusOfGres(text).gpus, 0) << text;
+}
+
+// ---- configuration ----
+
+TEST(Config, EveryKeyCanBeSet) {
+  const auto config = ParseConfig(
+      "# a comment\n"
+      "spool = /a/spool\n"
+      " database=/b/goodput.db   # local disk\n"
+      "cluster = c1\r\n"
+      "\n"
+      "socket = @marks\n"
+      "role = controller\n"
+      "queue_interval = 250ms\n"
+      "spool_max = 2G",
+      "goodput.conf");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->spool, "/a/spool");
+  EXPECT_EQ(config->database, "/b/goodput.db");
+  EXPECT_EQ(config->cluster, "c1");
+  EXPECT_EQ(config->socket, "@marks");
+  EXPECT_FALSE(config->node_role);
+  EXPECT_TRUE(config->controller_role);
+  EXPECT_EQ(config->queue_interval, absl::Milliseconds(250));
+  EXPECT_EQ(config->spool_max, std::int64_t{2} << 30);
+  const auto both = ParseConfig("role = node, controller\n", "x");
+  EXPECT_TRUE(both->node_role && both->controller_role);
+  EXPECT_TRUE(ParseConfig("", "x").ok());
+}
+
+TEST(Config, AMistakeIsNamedWithItsLineAndHowToMendIt) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"spool = relative", "absolute path"},
+      {"database =", "absolute path"},
+      {"socket = marks", "@name"},
+      {"socket = @", "@name"},
+      {"role = boss", "use node, controller or both"},
+      {"role =", "use node, controller or both"},
+      {"queue_interval = 5", "5s"},
+      {"queue_interval = -5s", "5s"},
+      {"queue_interval = 1ms", "5s"},
+      {"queue_interval = 2h", "5s"},
+      {"spool_max = lots", "256M"},
+      {"spool_max = 0", "256M"},
+      {"spool_max = -1M", "256M"},
+      {"spool_max = 99999999999999999999", "256M"},
+      {"spool_max = 1099511627776T", "256M"},
+      {"spool_max = M", "256M"},
+      {"colour = red", "known are"},
+      {"just words", "key = value"},
+  };
+  for (const auto& [line, mend] : cases) {
+    const auto config = ParseConfig(std::string("# first\n\n") + line + "\n", "goodput.conf");
+    ASSERT_FALSE(config.ok()) << line;
+    const std::string message(config.status().message());
+    EXPECT_EQ(message.find("goodput.conf:3: "), 0U) << message;
+    EXPECT_NE(message.find(mend), std::string::npos) << message;
+  }
+}
+
+TEST(Config, TheFileMayBeMissingUnlessItWasNamed) {
+  TempFolder folder;
+  const std::string path = folder.path() + "/goodput.conf";
+  setenv("GOODPUT_CONF", path.c_str(), 1);
+  EXPECT_TRUE(absl::IsNotFound(LoadConfig("").status()));
+  EXPECT_TRUE(absl::IsNotFound(LoadConfig(path).status()));
+  std::ofstream(path) << "cluster = c9\n";
+  EXPECT_EQ(LoadConfig("")->cluster, "c9");
+  EXPECT_EQ(LoadConfig(path)->cluster, "c9");
+  std::ofstream(path) << std::string((1U << 20U) + 1, '#');
+  EXPECT_FALSE(LoadConfig(path).ok());
+  EXPECT_FALSE(LoadConfig(folder.path()).ok()) << "a folder is no configuration";
+  unsetenv("GOODPUT_CONF");
+}
+
+// ---- marks ----
+
+TEST(Mark, WhatAClientSendsIsWhatTheDaemonReads) {
+  std::mt19937_64 random(2);
+  for (int round = 0; round < 500; ++round) {
+    MarkMessage mark;
+    mark.kind = static_cast<MarkMessage::Kind>(random() % 4);
+    mark.begin = random() % 2 == 0;
+    mark.job = 1 + static_cast<std::int64_t>(random() % 100'000);
+    if (mark.kind == MarkMessage::Kind::kStep || random() % 2 == 0) {
+      mark.train_step = static_cast<std::int64_t>(random() % ((std::uint64_t{1} << 53) + 1));
+    }
+    if (mark.kind == MarkMessage::Kind::kPhase) mark.name = "eval \"quick\\slow\" \xc3\xa9";
+    if (random() % 2 == 0) mark.slurm_step = random() % 2 == 0 ? "batch" : "12";
+    if (random() % 2 == 0) mark.task = static_cast<std::int64_t>(random() % 1000);
+    if (random() % 2 == 0) mark.node = "n1";
+    if (random() % 2 == 0) mark.mono_ns = static_cast<std::int64_t>(random());
+    const auto back = ParseMark(FormatMark(mark));
+    ASSERT_TRUE(back.ok()) << FormatMark(mark) << " " << back.status();
+    EXPECT_EQ(back->kind, mark.kind);
+    EXPECT_EQ(back->begin, mark.begin);
+    EXPECT_EQ(back->job, mark.job);
+    EXPECT_EQ(back->train_step, mark.train_step);
+    EXPECT_EQ(back->name, mark.name);
+    EXPECT_EQ(back->slurm_step, mark.slurm_step);
+    EXPECT_EQ(back->task, mark.task);
+    EXPECT_EQ(back->node, mark.node);
+    EXPECT_EQ(back->mono_ns, mark.mono_ns);
+  }
+}
+
+TEST(Mark, WhatIsWrongWithAMessageIsSaidInAFewWords) {
+  const std::pair<std::string, const char*> cases[] = {
+      {"", "not a JSON object"},
+      {"[]", "not a JSON object"},
+      {"{\"v\":1", "not a JSON object"},
+      {std::string(4097, ' '), "longer than 4096 bytes"},
+      {R"({"mark":"step","job":1,"train_step":1})", "`v` is not 1"},
+      {R"({"v":2,"mark":"step","job":1,"train_step":1})", "`v` is not 1"},
+      {R"({"v":1,"job":1})", "no `mark`"},
+      {R"({"v":1,"mark":"lunch","job":1})", "`mark` is not step, checkpoint, phase or restore"},
+      {R"({"v":1,"mark":"step","edge":"middle","job":1,"train_step":1})", "`edge` is not begin or end"},
+      {R"({"v":1,"mark":"step","train_step":1})", "no `job`"},
+      {R"({"v":1,"mark":"step","job":0,"train_step":1})", "no `job`"},
+      {R"({"v":1,"mark":"step","job":-5,"train_step":1})", "no `job`"},
+      {R"({"v":1,"mark":"step","job":1})", "a step mark without `train_step`"},
+      {R"({"v":1,"mark":"step","job":1,"train_step":-1})", "`train_step` is out of range"},
+      {R"({"v":1,"mark":"step","job":1,"train_step":9007199254740993})", "`train_step` is out of range"},
+      {R"({"v":1,"mark":"step","job":1,"train_step":1,"slurm_step":"../x"})",
+       "`slurm_step` is no Slurm step"},
+      {R"({"v":1,"mark":"step","job":1,"train_step":1,"task":-1})", "`task` is out of range"},
+      {R"({"v":1,"mark":"phase","job":1})", "a phase mark without `name`"},
+      {R"({"v":1,"mark":"phase","job":1,"name":")" + std::string(129, 'x') + "\"}",
+       "`name` is longer than 128 bytes"},
+  };
+  for (const auto& [message, words] : cases) {
+    const auto mark = ParseMark(message);
+    ASSERT_FALSE(mark.ok()) << message;
+    EXPECT_EQ(std::string(mark.status().message()), words) << message;
+  }
+}
+
+TEST(Mark, ControlCharactersOfANameDoNotBreakTheMessage) {
+  MarkMessage mark;
+  mark.kind = MarkMessage::Kind::kPhase;
+  mark.job = 1;
+  mark.name = std::string("a\0b\n\x1b[31m", 9);
+  EXPECT_TRUE(ParseMark(FormatMark(mark)).ok()) << FormatMark(mark);
+}
+
+TEST(Mark, RandomBytesNeverCrash) {
+  std::mt19937 random(4);
+  for (int round = 0; round < 3000; ++round) {
+    std::string message =
+        R"({"v":1,"mark":"step","edge":"begin","train_step":7,"m":12,"job":12,"slurm_step":"0"})";
+    for (int flips = 0; flips < 4; ++flips) message[random() % message.size()] = static_cast<char>(random());
+    ParseMark(message).IgnoreError();
+  }
+}
+
+// ---- other programs ----
+
+TEST(Command, ItsOutputAndExitCodeComeBack) {
+  const auto result = RunCommand({"sh", "-c", "echo out; echo err >&2; exit 3"});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->out, "out\n");
+  EXPECT_EQ(result->err, "err\n");
+  EXPECT_EQ(result->exit_code, 3);
+  EXPECT_EQ(RunCommand({"sh", "-c", "kill -9 $$"})->exit_code, 128 + 9);
+}
+
+TEST(Command, ArgumentsAreNotAShells) {
+  EXPECT_EQ(RunCommand({"printf", "%s", "$HOME `id` ; x"})->out, "$HOME `id` ; x");
+}
+
+TEST(Command, ItsEnvironmentIsOursAndWhatIsAdded) {
+  CommandOptions options;
+  options.env = {{"GOODPUT_A", "1"}, {"HOME", "/nowhere"}};
+  EXPECT_EQ(RunCommand({"sh", "-c", "echo $GOODPUT_A $HOME"}, options)->out, "1 /nowhere\n");
+}
+
+TEST(Command, AMissingProgramIsNotFound) {
+  EXPECT_TRUE(absl::IsNotFound(RunCommand({"/nonexistent/program"}).status()));
+  EXPECT_TRUE(absl::IsNotFound(RunCommand({"goodput-no-such-program"}).status()));
+}
+
+TEST(Command, OneThatHangsIsKilledWithWhatItStarted) {
+  CommandOptions options;
+  options.timeout = absl::Milliseconds(200);
+  const absl::Time begin = absl::Now();
+  const auto result = RunCommand({"sh", "-c", "sleep 1234.5 & sleep 1234.5"}, options);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(result.status()));
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(5));
+  EXPECT_NE(RunCommand({"sh", "-c", "ps -eo args | grep -x 'sleep 1234.5'"})->exit_code, 0)
+      << "nothing of it is left";
+}
+
+TEST(Command, OneThatClosesItsOutputAndHangsIsKilledToo) {
+  CommandOptions options;
+  options.timeout = absl::Milliseconds(300);
+  const absl::Time begin = absl::Now();
+  const auto result = RunCommand({"sh", "-c", "exec >&- 2>&-; sleep 30"}, options);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(result.status()));
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(5));
+}
+
+TEST(Command, TooMuchOutputIsAnError) {
+  CommandOptions options;
+  options.max_output = 1000;
+  const auto result = RunCommand({"yes"}, options);
+  ASSERT_FALSE(result.ok());
+  EXPECT_NE(std::string(result.status().message()).find("more than 1000 bytes"), std::string::npos);
+  EXPECT_TRUE(RunCommand({"sh", "-c", "yes | head -c 1000"}, options).ok());
+}
+
+// ---- how it looks ----
+
+TEST(Format, DurationsAreShort) {
+  const std::pair<double, const char*> cases[] = {
+      {0, "0.0s"},      {0.44, "0.4s"},     {12.34, "12.3s"},    {59.94, "59.9s"}, {59.96, "1m00s"},
+      {245, "4m05s"},   {3599.4, "59m59s"}, {3599.6, "1h00m"},   {11520, "3h12m"}, {86399, "23h59m"},
+      {86400, "1d00h"}, {187200, "2d04h"},  {8640000, "100d00h"}};
+  for (const auto& [seconds, text] : cases) EXPECT_EQ(FormatDuration(static_cast<Ns>(seconds * 1e9)), text);
+  EXPECT_EQ(FormatDuration(std::optional<Ns>()), "-");
+  FormatDuration(std::numeric_limits<Ns>::max());
+  FormatDuration(std::numeric_limits<Ns>::min());
+}
+
+TEST(Format, UnknownIsSaidAsSacctDoes) {
+  EXPECT_EQ(FormatTime(std::optional<Ns>()), "Unknown");
+  EXPECT_EQ(FormatPercent(std::nullopt), "-");
+  EXPECT_EQ(FormatPercent(0.7134), "71.3%");
+}
+
+TEST(Format, NothingAJobIsCalledCanSteerATerminal) {
+  EXPECT_EQ(Printable("plain \xc3\xa9\xe2\x82\xac"), "plain \xc3\xa9\xe2\x82\xac");
+  EXPECT_EQ(Printable("a\x1b[31mb\n\x7f"), "a?[31mb??");
+  EXPECT_EQ(Printable("\xc2\x9b"
+                      "31m"),
+            "?31m")
+      << "the C1 form of ESC [";
+  EXPECT_EQ(Printable("\xff\xc3"), "??");
+  EXPECT_EQ(Printable("\xed\xa0\x80"), "???") << "a surrogate";
+}
+
+TEST(Format, ATableFitsItsContent) {
+  Table table(
+      {{"JobID", Table::Align::kLeft, 0}, {"Name", Table::Align::kLeft, 5}, {"SG", Table::Align::kRight, 0}});
+  EXPECT_TRUE(table.empty());
+  table.Add({"1", "abcdefgh", "9.1%"});
+  table.Add({"123456", "\xc3\xa9\xc3\xa9", "100.0%"});
+  EXPECT_EQ(table.Render(true),
+            "JobID   Name       SG\n"
+            "------  -----  ------\n"
+            "1       abcd+    9.1%\n"
+            "123456  \xc3\xa9\xc3\xa9     100.0%\n");
+  EXPECT_EQ(table.Render(false, "  ").find("  1 "), 0U);
+}
+
+// ---- runs out of the database ----
+
+class LoadRunTest : public testing::Test {
+ protected:
+  LoadRunTest() : db_(*Database::Open(folder_.path() + "/goodput.db", Database::Mode::kReadWrite)) {}
+
+  // What the controller's watch wrote about job 7.
+  class Watched {
+   public:
+    Watched(LoadRunTest& test, std::string_view kind, std::int64_t t_s, const char* state)
+        : test_(test), builder_(kind, {t_s * kSecond, 1, "@controller", 1}) {
+      builder_.Text(key::kCluster, "c1");
+      builder_.Int(key::kJob, 7);
+      builder_.Text(key::kState, state);
+    }
+    ~Watched() { test_.Append("@controller", std::string(builder_.Finish())); }
+    Watched(const Watched&) = delete;
+    Watched& operator=(const Watched&) = delete;
+    Watched& Int(std::string_view name, std::int64_t value) { return builder_.Int(name, value), *this; }
+    Watched& Text(std::string_view name, std::string_view value) { return builder_.Text(name, value), *this; }
+    Watched& Flag(const std::string& flag) {
+      return builder_.Texts(key::kFlags, std::vector<std::string>{flag}), *this;
+    }
+
+   private:
+    LoadRunTest& test_;
+    RecordBuilder builder_;
+  };
+  void Marked(std::int64_t t_s, std::int64_t step) {
+    RecordBuilder builder(kind::kMark, {t_s * kSecond, 1, "n1", 1});
+    builder.Int(key::kJob, 7);
+    builder.Text(key::kSlurmStep, "0");
+    builder.Int(key::kTask, 0);
+    builder.Text(key::kMark, "step");
+    builder.Text(key::kEdge, "begin");
+    builder.Int(key::kTrainStep, step);
+    Append("n1", std::string(builder.Finish()));
+  }
+  void Append(const std::string& node, const std::string& record) {
+    const std::string folder = folder_.path() + "/spool/" + node;
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder + "/boot.2026010100Z.jsonl", std::ios::app | std::ios::binary) << record;
+  }
+  static AccountingRow Accounted(std::int64_t submit, std::int64_t start, std::optional<std::int64_t> end,
+                                 const std::string& state) {
+    AccountingRow row;
+    row.cluster = "c1";
+    row.job_id = 7;
+    row.job_id_text = "7";
+    row.submit_s = submit;
+    row.eligible_s = submit;
+    row.start_s = start;
+    row.end_s = end;
+    row.state = state;
+    row.nodes = 1;
+    row.gpus = 8;
+    row.node_list = "n1";
+    row.partition = "a3";
+    return row;
+  }
+  goodput::Run Load(Ns now_s = 10'000) {
+    if (std::filesystem::exists(folder_.path() + "/spool")) {
+      const auto report = IngestSpool(db_, folder_.path() + "/spool", {});
+      EXPECT_TRUE(report.ok() && report->bad == 0);
+    }
+    auto run = LoadRun(db_, {7}, now_s * kSecond);
+    EXPECT_TRUE(run.ok()) << run.status();
+    return run.ok() ? *std::move(run) : goodput::Run{};
+  }
+
+  TempFolder folder_;
+  Database db_;
+};
+
+TEST_F(LoadRunTest, AnUnknownJobIsNotFound) {
+  EXPECT_TRUE(absl::IsNotFound(LoadRun(db_, {7}, 0).status()));
+}
+
+TEST_F(LoadRunTest, AccountingAloneMakesAttempts) {
+  ASSERT_TRUE(
+      StoreAccounting(db_, {Accounted(100, 110, 200, "REQUEUED"), Accounted(200, 330, 400, "COMPLETED")}, 1)
+          .ok());
+  const auto run = Load();
+  ASSERT_EQ(run.facts.attempts.size(), 2U);
+  EXPECT_EQ(run.facts.attempts[0].end, 200 * kSecond);
+  EXPECT_EQ(run.facts.attempts[1].state, "COMPLETED");
+  EXPECT_EQ(run.facts.attempts[1].gpus, 8);
+  EXPECT_EQ(run.info.partition, "a3");
+}
+
+TEST_F(LoadRunTest, TheWatchAloneMakesAttemptsClosedByTheNextSubmit) {
+  Watched(*this, kind::kQueue, 101, "PENDING").Int(key::kSubmitS, 100).Text(key::kReason, "Priority");
+  Watched(*this, kind::kAttempt, 111, "RUNNING")
+      .Int(key::kSubmitS, 100)
+      .Int(key::kStartS, 110)
+      .Int(key::kEligibleS, 100);
+  Watched(*this, kind::kQueue, 206, "PENDING").Int(key::kSubmitS, 200).Text(key::kReason, "BeginTime");
+  Watched(*this, kind::kAttempt, 335, "RUNNING")
+      .Int(key::kSubmitS, 200)
+      .Int(key::kStartS, 330)
+      .Int(key::kEligibleS, 321);
+  const auto run = Load();
+  ASSERT_EQ(run.facts.attempts.size(), 2U);
+  const AttemptFacts& first = run.facts.attempts[0];
+  EXPECT_EQ(first.start, 110 * kSecond);
+  EXPECT_EQ(first.end, 200 * kSecond) << "it was over when the next was submitted";
+  EXPECT_EQ(first.state, "REQUEUED");
+  ASSERT_EQ(first.pending.size(), 1U);
+  EXPECT_EQ(first.pending[0].reason, "Priority");
+  const AttemptFacts& second = run.facts.attempts[1];
+  EXPECT_EQ(second.eligible, 321 * kSecond);
+  EXPECT_FALSE(second.end);
+  EXPECT_EQ(second.evidence, Evidence::kScheduler);
+}
+
+TEST_F(LoadRunTest, WhileAJobCompletesItsTimesAreNotBelieved) {
+  Watched(*this, kind::kAttempt, 111, "RUNNING").Int(key::kSubmitS, 100).Int(key::kStartS, 110);
+  Watched(*this, kind::kAttempt, 150, "COMPLETED")
+      .Int(key::kSubmitS, 100)
+      .Int(key::kStartS, 149)
+      .Int(key::kEndS, 9999)
+      .Flag("COMPLETING");
+  const auto run = Load();
+  ASSERT_EQ(run.facts.attempts.size(), 1U);
+  EXPECT_EQ(run.facts.attempts[0].start, 110 * kSecond);
+  EXPECT_EQ(run.facts.attempts[0].end, 150 * kSecond) << "seen to be over then";
+}
+
+TEST_F(LoadRunTest, AccountingBeatsTheWatchWhoseReasonsStay) {
+  Watched(*this, kind::kQueue, 101, "PENDING").Int(key::kSubmitS, 100).Text(key::kReason, "Resources");
+  Watched(*this, kind::kAttempt, 111, "RUNNING")
+      .Int(key::kSubmitS, 100)
+      .Int(key::kStartS, 112)
+      .Int(key::kGpus, 4);
+  ASSERT_TRUE(StoreAccounting(db_, {Accounted(100, 110, 200, "COMPLETED")}, 1).ok());
+  const auto run = Load();
+  ASSERT_EQ(run.facts.attempts.size(), 1U);
+  const AttemptFacts& attempt = run.facts.attempts[0];
+  EXPECT_EQ(attempt.start, 110 * kSecond);
+  EXPECT_EQ(attempt.end, 200 * kSecond);
+  EXPECT_EQ(attempt.state, "COMPLETED");
+  EXPECT_EQ(attempt.gpus, 8);
+  EXPECT_EQ(attempt.pending.size(), 1U);
+}
+
+TEST_F(LoadRunTest, MarksGoToTheAttemptTheyWereMadeIn) {
+  ASSERT_TRUE(
+      StoreAccounting(db_, {Accounted(100, 110, 200, "REQUEUED"), Accounted(200, 330, 400, "COMPLETED")}, 1)
+          .ok());
+  Marked(120, 0);
+  Marked(130, 1);
+  Marked(205, 2);  // it lived on while it was completing
+  Marked(340, 1);
+  const auto run = Load();
+  ASSERT_EQ(run.facts.attempts.size(), 2U);
+  EXPECT_EQ(run.facts.attempts[0].step_marks.size(), 3U);
+  EXPECT_EQ(run.facts.attempts[1].step_marks.size(), 1U);
+  const StepMark& mark = run.facts.attempts[0].step_marks[0];
+  EXPECT_EQ(mark.slurm_step, 0);
+  ASSERT_GE(mark.ref.source, 0);
+  EXPECT_EQ(run.facts.sources[static_cast<std::size_t>(mark.ref.source)], "n1/boot.2026010100Z.jsonl");
+}
+
+TEST_F(LoadRunTest, ASuspensionIsPlacedAtTheEnd) {
+  AccountingRow row = Accounted(100, 110, 200, "COMPLETED");
+  row.suspended_s = 30;
+  ASSERT_TRUE(StoreAccounting(db_, {row}, 1).ok());
+  const auto run = Load();
+  ASSERT_EQ(run.facts.attempts.at(0).suspended.size(), 1U);
+  EXPECT_EQ(run.facts.attempts[0].suspended[0].begin, 170 * kSecond);
+}
+
+TEST_F(LoadRunTest, APreemptionTimeGoesToTheAttemptItEnded) {
+  ASSERT_TRUE(
+      StoreAccounting(db_, {Accounted(100, 110, 200, "PREEMPTED"), Accounted(200, 330, 400, "COMPLETED")}, 1)
+          .ok());
+  Watched(*this, kind::kAttempt, 196, "RUNNING").Int(key::kSubmitS, 100).Int(key::kPreemptS, 195);
+  const auto run = Load();
+  EXPECT_EQ(run.facts.attempts.at(0).preempt_time, 195 * kSecond);
+  EXPECT_FALSE(run.facts.attempts.at(1).preempt_time);
+}
+
+TEST(Record, MembersOfAnotherTypeAreAbsent) {
+  RecordReader reader;
+  EXPECT_FALSE(reader.Parse("[1]"));
+  EXPECT_FALSE(reader.Int("a"));
+  ASSERT_TRUE(reader.Parse(R"({"a":1,"b":"x","c":["y",2],"opt":{"run":"r"}})"));
+  EXPECT_EQ(reader.Int("a"), 1);
+  EXPECT_FALSE(reader.Int("b"));
+  EXPECT_EQ(reader.Text("a"), "");
+  EXPECT_EQ(reader.Texts("c"), Names{"y"});
+  EXPECT_EQ(reader.OptText("run"), "r");
+  EXPECT_FALSE(reader.Parse("{"));
+  EXPECT_EQ(reader.OptText("run"), "");
+}
+
+}  // namespace
+}  // namespace goodput

@@ -1,0 +1,138 @@
+#include "tools/config/config.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "sql/text.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::size_t kMaxConfigBytes = 1U << 20U;
+
+absl::Status SetRoles(std::string_view value, Config& config) {
+  config.node_role = config.controller_role = false;
+  for (absl::string_view role : absl::StrSplit(ToAbsl(value), ',', absl::SkipWhitespace())) {
+    role = absl::StripAsciiWhitespace(role);
+    if (role == "node") {
+      config.node_role = true;
+    } else if (role == "controller") {
+      config.controller_role = true;
+    } else {
+      return absl::InvalidArgumentError(
+          Cat("`role` cannot be '", std::string(role), "'; use node, controller or both"));
+    }
+  }
+  if (!config.node_role && !config.controller_role) {
+    return absl::InvalidArgumentError("`role` cannot be empty; use node, controller or both");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetPath(std::string_view key, std::string_view value, std::string& into) {
+  if (value.empty() || value.front() != '/') {
+    return absl::InvalidArgumentError(Cat("`", key, "` must be an absolute path, not '", value, "'"));
+  }
+  into = std::string(value);
+  return absl::OkStatus();
+}
+
+absl::Status SetBytes(std::string_view key, std::string_view value, std::int64_t& into) {
+  std::int64_t factor = 1;
+  std::string_view digits = value;
+  if (!value.empty()) {
+    constexpr std::string_view kUnits = "KMGT";
+    const std::size_t unit = kUnits.find(absl::ascii_toupper(static_cast<unsigned char>(value.back())));
+    if (unit != std::string_view::npos) {
+      factor = std::int64_t{1} << (10 * (unit + 1));
+      digits.remove_suffix(1);
+    }
+  }
+  std::int64_t number = 0;
+  if (!absl::SimpleAtoi(ToAbsl(digits), &number) || number <= 0 ||
+      number > (std::int64_t{1} << 53) / factor) {
+    return absl::InvalidArgumentError(Cat("`", key, "` must be a size such as 256M, not '", value, "'"));
+  }
+  into = number * factor;
+  return absl::OkStatus();
+}
+
+absl::Status Set(std::string_view key, std::string_view value, Config& config) {
+  if (key == "spool") return SetPath(key, value, config.spool);
+  if (key == "database") return SetPath(key, value, config.database);
+  if (key == "cluster") {
+    config.cluster = std::string(value);
+    return absl::OkStatus();
+  }
+  if (key == "socket") {
+    if (value.size() < 2 || value.size() > 100 || (value.front() != '@' && value.front() != '/')) {
+      return absl::InvalidArgumentError(
+          Cat("`socket` must be @name or an absolute path of at most 100 bytes, not '", value, "'"));
+    }
+    config.socket = std::string(value);
+    return absl::OkStatus();
+  }
+  if (key == "role") return SetRoles(value, config);
+  if (key == "queue_interval") {
+    absl::Duration interval;
+    if (!absl::ParseDuration(ToAbsl(value), &interval) || interval < absl::Milliseconds(100) ||
+        interval > absl::Hours(1)) {
+      return absl::InvalidArgumentError(Cat("`queue_interval` must be a time such as 5s, not '", value, "'"));
+    }
+    config.queue_interval = interval;
+    return absl::OkStatus();
+  }
+  if (key == "spool_max") return SetBytes(key, value, config.spool_max);
+  return absl::InvalidArgumentError(
+      Cat("unknown key '", key,
+          "'; known are spool, database, cluster, socket, role, queue_interval, spool_max"));
+}
+
+}  // namespace
+
+absl::StatusOr<Config> ParseConfig(std::string_view text, std::string_view file_name) {
+  Config config;
+  int number = 0;
+  for (absl::string_view line : absl::StrSplit(ToAbsl(text), '\n')) {
+    ++number;
+    line = absl::StripAsciiWhitespace(line.substr(0, line.find('#')));
+    if (line.empty()) continue;
+    const std::size_t equals = line.find('=');
+    absl::Status status = absl::InvalidArgumentError("a line is `key = value`");
+    if (equals != absl::string_view::npos) {
+      status = Set(std::string(absl::StripAsciiWhitespace(line.substr(0, equals))),
+                   std::string(absl::StripAsciiWhitespace(line.substr(equals + 1))), config);
+    }
+    if (!status.ok()) return Annotate(status, Cat(file_name, ":", number));
+  }
+  return config;
+}
+
+absl::StatusOr<Config> LoadConfig(const std::string& path) {
+  std::string file = path;
+  bool must_exist = true;
+  if (file.empty()) {
+    const char* named = std::getenv("GOODPUT_CONF");
+    must_exist = named != nullptr;
+    file = named != nullptr ? named : kDefaultConfigPath;
+  }
+  std::ifstream in(file);
+  if (!in) {
+    if (must_exist) return absl::NotFoundError(Cat("cannot read the configuration ", file));
+    return Config{};
+  }
+  std::string text(kMaxConfigBytes + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.bad())
+    return absl::InvalidArgumentError(Cat("cannot read the configuration ", file, ": is it a file?"));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  if (text.size() > kMaxConfigBytes) return absl::InvalidArgumentError(Cat(file, ": is larger than 1 MiB"));
+  return ParseConfig(text, file);
+}
+
+}  // namespace goodput

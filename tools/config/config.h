@@ -1,0 +1,34 @@
+// goodput.conf: what goodputd and sgoodput share. `key = value` lines, `#` comments.
+#ifndef GOODPUT_TOOLS_CONFIG_CONFIG_H_
+#define GOODPUT_TOOLS_CONFIG_CONFIG_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace goodput {
+
+inline constexpr std::string_view kDefaultConfigPath = "/etc/slurm-goodput/goodput.conf";
+
+struct Config {
+  std::string spool = "/var/spool/slurm-goodput";
+  std::string database = "/var/lib/slurm-goodput/goodput.db";
+  std::string cluster;                               // of records that do not name one; empty: Slurm's
+  std::string socket = "@goodput";                   // of marks; "@name" is abstract, else a path
+  bool node_role = true;                             // take marks
+  bool controller_role = true;                       // watch the queue, ingest
+  absl::Duration queue_interval = absl::Seconds(5);  // shortest time between two looks at the queue
+  std::int64_t spool_max = 256LL << 20;
+};
+
+// An error names the line and how to mend it.
+absl::StatusOr<Config> ParseConfig(std::string_view text, std::string_view file_name);
+
+// Reads `path`; where `path` is empty the default file (or $GOODPUT_CONF), which may be missing.
+absl::StatusOr<Config> LoadConfig(const std::string& path);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_CONFIG_CONFIG_H_

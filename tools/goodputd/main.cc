@@ -1,0 +1,145 @@
+// goodputd: the daemon. On a node it takes marks; on the controller it watches the queue and fills the
+// database.
+#include <getopt.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "config.h"
+#include "sql/text.h"
+#include "tools/config/config.h"
+#include "tools/goodputd/controller_loop.h"
+#include "tools/goodputd/log.h"
+#include "tools/goodputd/mark_server.h"
+
+namespace {
+
+constexpr const char* kHelp = R"(Usage: goodputd [--config FILE] [--check]
+
+Takes marks from jobs on this node, and on the controller watches the queue and fills the database.
+Runs in the foreground and logs to stderr; stops on SIGTERM or SIGINT.
+
+  -c, --config FILE   read FILE instead of /etc/slurm-goodput/goodput.conf
+      --check         read the configuration, say what it means, and exit
+  -h, --help          show this
+  -V, --version       show the version
+
+Examples:
+  goodputd --check
+  goodputd --config /etc/slurm-goodput/goodput.conf
+
+Exit status: 0 stopped when told to, 1 could not start, 2 bad usage or configuration.
+)";
+
+void PrintConfig(const goodput::Config& config) {
+  std::printf("spool = %s\n", config.spool.c_str());
+  std::printf("database = %s\n", config.database.c_str());
+  std::printf("cluster = %s\n", config.cluster.empty() ? "(Slurm's)" : config.cluster.c_str());
+  std::printf("socket = %s\n", config.socket.c_str());
+  std::printf("role = %s%s%s\n", config.node_role ? "node" : "",
+              config.node_role && config.controller_role ? "," : "",
+              config.controller_role ? "controller" : "");
+  std::printf("queue_interval = %s\n", absl::FormatDuration(config.queue_interval).c_str());
+  std::printf("spool_max = %lld\n", static_cast<long long>(config.spool_max));
+}
+
+int Run(const goodput::Config& config) {
+  // Blocked before any thread starts, so that only the signalfd sees them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  const int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
+  // Readable for ever once written to: every thread polls it.
+  const int stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (signal_fd < 0 || stop_fd < 0) {
+    goodput::Log("cannot make a signalfd or eventfd");
+    return 1;
+  }
+
+  std::unique_ptr<goodput::MarkServer> marks;
+  if (config.node_role) {
+    goodput::MarkServer::Options options;
+    options.socket = config.socket;
+    options.spool_root = config.spool;
+    options.spool_max = static_cast<std::uint64_t>(config.spool_max);
+    options.spool_owner = geteuid();
+    marks = std::make_unique<goodput::MarkServer>(options);
+    if (absl::Status status = marks->Listen(); !status.ok()) {
+      goodput::Log(goodput::Message(status));
+      return 1;
+    }
+  }
+  std::thread mark_thread;
+  if (marks != nullptr) mark_thread = std::thread([&] { marks->Serve(stop_fd); });
+  std::thread controller_thread;
+  if (config.controller_role)
+    controller_thread = std::thread([&] { goodput::RunControllerLoop(config, stop_fd); });
+  goodput::Log("ready");
+
+  signalfd_siginfo info{};
+  while (read(signal_fd, &info, sizeof(info)) < 0 && errno == EINTR) {
+  }
+  const std::uint64_t one = 1;
+  if (write(stop_fd, &one, sizeof(one)) < 0) goodput::Log("cannot stop the threads");
+  if (mark_thread.joinable()) mark_thread.join();
+  if (controller_thread.joinable()) controller_thread.join();
+  close(signal_fd);
+  close(stop_fd);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string config_path;
+  bool check = false;
+  constexpr int kCheckOption = 256;
+  const option options[] = {{"config", required_argument, nullptr, 'c'},
+                            {"check", no_argument, nullptr, kCheckOption},
+                            {"help", no_argument, nullptr, 'h'},
+                            {"version", no_argument, nullptr, 'V'},
+                            {nullptr, 0, nullptr, 0}};
+  int option_id = 0;
+  while ((option_id = getopt_long(argc, argv, "c:hV", options, nullptr)) != -1) {
+    switch (option_id) {
+      case 'c':
+        config_path = optarg;
+        break;
+      case kCheckOption:
+        check = true;
+        break;
+      case 'h':
+        std::fputs(kHelp, stdout);
+        return 0;
+      case 'V':
+        std::printf("goodputd %s (built for Slurm %s)\n", PACKAGE_VERSION, GOODPUT_SLURM_RELEASE);
+        return 0;
+      default:
+        std::fputs("goodputd: see goodputd --help\n", stderr);
+        return 2;
+    }
+  }
+  if (optind < argc) {
+    std::fprintf(stderr, "goodputd: unexpected argument '%s'; see goodputd --help\n", argv[optind]);
+    return 2;
+  }
+  const absl::StatusOr<goodput::Config> config = goodput::LoadConfig(config_path);
+  if (!config.ok()) {
+    goodput::Log(goodput::Message(config.status()));
+    return 2;
+  }
+  if (check) {
+    PrintConfig(*config);
+    return 0;
+  }
+  return Run(*config);
+}

@@ -1,0 +1,311 @@
+#include "tools/goodputd/mark_server.h"
+
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "spank/event.h"
+#include "sql/text.h"
+
+namespace goodput {
+namespace {
+
+// A node has at most a few hundred tasks; a user cannot take all places. Other files than clients need a few,
+// too.
+constexpr std::size_t kMaxClients = 4096;
+constexpr std::size_t kOtherFiles = 64;
+constexpr std::size_t kUserShare = 4;
+// Messages taken from one client before the next has its turn.
+constexpr int kTurn = 64;
+// A mark may wait in the socket's buffer while the daemon restarts; older than this its time is not believed.
+constexpr std::int64_t kMaxAgeNs = 3600LL * 1'000'000'000;
+constexpr int kFirstPassedFd = 3;  // sd_listen_fds(3)
+constexpr std::int64_t kCountsIntervalNs = 1'000'000'000;
+// A client that never stops sending must not keep the daemon from stopping.
+constexpr std::int64_t kDrainNs = 1'000'000'000;
+constexpr const char* kCountsFile = "/marks";
+
+// The address and its length; a length of 0: the name is too long.
+std::pair<sockaddr_un, socklen_t> AddressOf(const std::string& name) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (name.empty() || name.size() >= sizeof(address.sun_path)) return {address, 0};
+  std::memcpy(address.sun_path, name.data(), name.size());
+  const bool abstract = name.front() == '@';
+  if (abstract) address.sun_path[0] = '\0';
+  return {address,
+          static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size() + (abstract ? 0 : 1))};
+}
+
+int PassedSocket() {
+  const char* pid = std::getenv("LISTEN_PID");
+  const char* count = std::getenv("LISTEN_FDS");
+  if (pid == nullptr || count == nullptr || Cat(getpid()) != pid || std::string_view(count) == "0") return -1;
+  int type = 0;
+  socklen_t size = sizeof(type);
+  if (getsockopt(kFirstPassedFd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_SEQPACKET) return -1;
+  return kFirstPassedFd;
+}
+
+std::array<std::pair<const char*, std::uint64_t*>, 6> NamedCounts(MarkCounts& counts) {
+  return {{{"accepted", &counts.accepted},
+           {"malformed", &counts.malformed},
+           {"unknown_job", &counts.unknown_job},
+           {"not_owner", &counts.not_owner},
+           {"not_stored", &counts.not_stored},
+           {"too_many", &counts.too_many}}};
+}
+
+}  // namespace
+
+MarkServer::MarkServer(Options options) : options_(std::move(options)), owners_(options_.spool_root) {
+  rlimit files{};
+  std::size_t places = kMaxClients;
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {
+    // Out of descriptors, accept() fails and nobody is served: stay below.
+    files.rlim_cur = std::min<rlim_t>(files.rlim_max, kMaxClients + kOtherFiles);
+    setrlimit(RLIMIT_NOFILE, &files);
+    getrlimit(RLIMIT_NOFILE, &files);
+    places = std::min(
+        places, static_cast<std::size_t>(std::max<rlim_t>(files.rlim_cur, 2 * kOtherFiles)) - kOtherFiles);
+  }
+  max_clients_ = places;
+  max_clients_per_user_ = static_cast<int>(places / kUserShare);
+  ReadCounts();
+}
+
+MarkServer::~MarkServer() {
+  for (const auto& [fd, client] : clients_) close(fd);
+  if (listen_fd_ >= 0) close(listen_fd_);
+  if (epoll_fd_ >= 0) close(epoll_fd_);
+}
+
+absl::Status MarkServer::Listen() {
+  listen_fd_ = PassedSocket();
+  if (listen_fd_ < 0) {
+    const auto [address, length] = AddressOf(options_.socket);
+    if (length == 0)
+      return absl::InvalidArgumentError(Cat("socket ", options_.socket, ": the name is too long"));
+    listen_fd_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (listen_fd_ < 0) return absl::InternalError(Cat("socket: ", std::strerror(errno)));
+    const bool path = options_.socket.front() == '/';
+    if (path) {
+      // A socket nobody listens on is left from a daemon that was killed.
+      const int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+      const bool alive = connect(probe, reinterpret_cast<const sockaddr*>(&address), length) == 0;
+      close(probe);
+      struct stat info {};
+      if (!alive && lstat(options_.socket.c_str(), &info) == 0 && S_ISSOCK(info.st_mode)) {
+        unlink(options_.socket.c_str());
+      }
+    }
+    if (bind(listen_fd_, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+      return absl::AlreadyExistsError(Cat("cannot take the mark socket ", options_.socket, ": ",
+                                          std::strerror(errno),
+                                          "; is another goodputd running? set `socket` in goodput.conf"));
+    }
+    if (path) chmod(options_.socket.c_str(), 0666);
+    if (listen(listen_fd_, SOMAXCONN) != 0) return absl::InternalError(Cat("listen: ", std::strerror(errno)));
+  }
+  epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = listen_fd_;
+  if (epoll_fd_ < 0 || epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, listen_fd_, &event) != 0) {
+    return absl::InternalError(Cat("epoll: ", std::strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
+void MarkServer::Accept() {
+  while (true) {
+    const int fd = accept4(listen_fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) return;
+    ucred peer{};
+    socklen_t size = sizeof(peer);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+      close(fd);
+      continue;
+    }
+    if (clients_.size() >= max_clients_ || clients_of_[peer.uid] >= max_clients_per_user_) {
+      ++counts_.too_many;
+      close(fd);
+      continue;
+    }
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = fd;
+    if (epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) != 0) {
+      close(fd);
+      continue;
+    }
+    clients_[fd] = {peer.uid, peer.pid};
+    ++clients_of_[peer.uid];
+  }
+}
+
+void MarkServer::Drop(int fd) {
+  const auto found = clients_.find(fd);
+  if (found == clients_.end()) return;
+  if (--clients_of_[found->second.uid] <= 0) clients_of_.erase(found->second.uid);
+  clients_.erase(found);
+  close(fd);
+}
+
+MarkServer::Received MarkServer::Receive(int fd, const Client& client) {
+  std::array<char, kMaxMarkBytes + 1> buffer{};
+  for (int i = 0; i < kTurn; ++i) {
+    const ssize_t got = recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+      return i == 0 ? Received::kNothing : Received::kAll;
+    if (got <= 0) return Received::kGone;
+    Take({buffer.data(), static_cast<std::size_t>(got)}, client);
+  }
+  return Received::kTurn;
+}
+
+Spool* MarkServer::SpoolOf(const std::string& node) {
+  std::unique_ptr<Spool>& spool = spools_[node];
+  if (spool == nullptr) spool = std::make_unique<Spool>();
+  if (!spool->is_open()) {
+    Spool::Config config;
+    config.root = options_.spool_root;
+    config.node = node;
+    config.max_bytes = options_.spool_max;
+    config.owner = options_.spool_owner;
+    config.clock = options_.clock;
+    if (!spool->Open(config).empty()) return nullptr;
+  }
+  return spool.get();
+}
+
+void MarkServer::Take(std::string_view message, const Client& client) {
+  const absl::StatusOr<MarkMessage> mark = ParseMark(message);
+  if (!mark.ok()) {
+    ++counts_.malformed;
+    return;
+  }
+  const JobOwners::Job* job = owners_.Find(mark->job);
+  if (job == nullptr) {
+    ++counts_.unknown_job;
+    return;
+  }
+  if (job->uid != client.uid) {
+    ++counts_.not_owner;
+    return;
+  }
+  const std::string& node = job->nodes.count(mark->node) != 0 ? mark->node : job->first_node;
+  Spool* spool = SpoolOf(node);
+  if (spool == nullptr) {
+    ++counts_.not_stored;
+    return;
+  }
+  const std::int64_t real_now = options_.clock.real_ns();
+  const std::int64_t mono_now = options_.clock.mono_ns();
+  std::int64_t age = mono_now - mark->mono_ns.value_or(mono_now);
+  if (age < 0 || age > kMaxAgeNs) age = 0;
+  const Stamp stamp{real_now - age, mono_now - age, node, static_cast<int>(getpid())};
+  RecordBuilder record(kind::kMark, stamp);
+  if (!job->cluster.empty()) record.Text(key::kCluster, job->cluster);
+  record.Int(key::kJob, mark->job);
+  record.Int(key::kUid, client.uid);
+  if (!mark->slurm_step.empty()) record.Text(key::kSlurmStep, mark->slurm_step);
+  if (mark->task) record.Int(key::kTask, *mark->task);
+  record.Text(key::kMark, MarkKindName(mark->kind));
+  record.Text(key::kEdge, mark->begin ? "begin" : "end");
+  if (mark->train_step) record.Int(key::kTrainStep, *mark->train_step);
+  if (!mark->name.empty()) record.Text(key::kName, mark->name);
+  record.Int(key::kPid, client.pid);
+  if (spool->Write(record.Finish()) == Append::kWritten) {
+    ++counts_.accepted;
+  } else {
+    ++counts_.not_stored;
+  }
+}
+
+// SPOOL/marks, so that `sgoodput doctor` can show what was refused, over restarts of the daemon.
+void MarkServer::ReadCounts() {
+  std::ifstream in(options_.spool_root + kCountsFile);
+  std::string word;
+  while (in >> word) {
+    const std::size_t equals = word.find('=');
+    std::uint64_t value = 0;
+    if (equals == std::string::npos || !absl::SimpleAtoi(word.substr(equals + 1), &value)) continue;
+    for (const auto& [name, count] : NamedCounts(counts_)) {
+      if (name == word.substr(0, equals)) *count = value;
+    }
+  }
+}
+
+void MarkServer::WriteCounts() {
+  std::string text;
+  for (const auto& [name, count] : NamedCounts(counts_))
+    text += Cat(text.empty() ? "" : " ", name, "=", *count);
+  if (text == counts_written_) return;
+  const std::string path = options_.spool_root + kCountsFile;
+  // The plugin makes the folder at the first job; until then there is nothing worth keeping.
+  std::ofstream out(path + ".new", std::ios::trunc);
+  out << text << "\n";
+  out.close();
+  if (out && std::rename((path + ".new").c_str(), path.c_str()) == 0) counts_written_ = text;
+}
+
+void MarkServer::Serve(int stop_fd) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = stop_fd;
+  epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, stop_fd, &event);
+  std::array<epoll_event, 64> events{};
+  bool stopping = false;
+  std::int64_t next_counts = 0;
+  while (!stopping) {
+    const int ready = epoll_wait(epoll_fd_, events.data(), static_cast<int>(events.size()), 1000);
+    for (int i = 0; i < ready; ++i) {
+      const int fd = events[static_cast<std::size_t>(i)].data.fd;
+      if (fd == stop_fd) {
+        stopping = true;
+      } else if (fd == listen_fd_) {
+        Accept();
+      } else if (const auto client = clients_.find(fd); client != clients_.end()) {
+        if (Receive(fd, client->second) == Received::kGone) Drop(fd);
+      }
+    }
+    const std::int64_t now = options_.clock.mono_ns();
+    if (now >= next_counts) {
+      WriteCounts();
+      next_counts = now + kCountsIntervalNs;
+    }
+  }
+  Drain();
+  WriteCounts();
+}
+
+void MarkServer::Drain() {
+  Accept();
+  const std::int64_t until = options_.clock.mono_ns() + kDrainNs;
+  while (!clients_.empty() && options_.clock.mono_ns() < until) {
+    // Round after round, each client a turn; who has no more to say is let go.
+    std::vector<int> fds;
+    for (const auto& [fd, client] : clients_) fds.push_back(fd);
+    for (const int fd : fds) {
+      if (Receive(fd, clients_[fd]) != Received::kTurn) Drop(fd);
+    }
+  }
+}
+
+}  // namespace goodput

@@ -1,0 +1,83 @@
+// The mark socket: jobs say what step they are at, and only about themselves. The kernel names the sender
+// (SO_PEERCRED); its user must own the job, else the mark is refused and counted.
+#ifndef GOODPUT_TOOLS_GOODPUTD_MARK_SERVER_H_
+#define GOODPUT_TOOLS_GOODPUTD_MARK_SERVER_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "spank/clock.h"
+#include "spank/spool.h"
+#include "tools/goodputd/job_owners.h"
+#include "tools/goodputd/mark_message.h"
+
+namespace goodput {
+
+struct MarkCounts {
+  std::uint64_t accepted = 0;
+  std::uint64_t malformed = 0;
+  std::uint64_t unknown_job = 0;
+  std::uint64_t not_owner = 0;
+  std::uint64_t not_stored = 0;  // the spool refused it
+  std::uint64_t too_many = 0;    // connections turned away
+};
+
+class MarkServer {
+ public:
+  struct Options {
+    std::string socket;  // "@name" or a path
+    std::string spool_root;
+    std::uint64_t spool_max = kDefaultSpoolMax;
+    uid_t spool_owner = 0;
+    Clock clock = kSystemClock;
+  };
+  explicit MarkServer(Options options);
+  ~MarkServer();
+  MarkServer(const MarkServer&) = delete;
+  MarkServer& operator=(const MarkServer&) = delete;
+
+  // Takes the socket systemd hands over, else binds the name. An error where another holds it.
+  absl::Status Listen();
+  // Serves until `stop_fd` becomes readable.
+  void Serve(int stop_fd);
+  const MarkCounts& counts() const { return counts_; }
+
+ private:
+  struct Client {
+    uid_t uid = 0;
+    pid_t pid = 0;
+  };
+  void Accept();
+  enum class Received : std::uint8_t { kNothing, kAll, kTurn, kGone };
+  // Takes what a client sent, at most a turn's worth: the others wait.
+  Received Receive(int fd, const Client& client);
+  // What was sent before the daemon was told to stop.
+  void Drain();
+  void Take(std::string_view message, const Client& client);
+  Spool* SpoolOf(const std::string& node);
+  void Drop(int fd);
+  void ReadCounts();
+  void WriteCounts();
+
+  Options options_;
+  JobOwners owners_;
+  int listen_fd_ = -1;
+  int epoll_fd_ = -1;
+  std::size_t max_clients_;
+  int max_clients_per_user_;
+  std::map<int, Client> clients_;
+  std::map<uid_t, int> clients_of_;
+  std::map<std::string, std::unique_ptr<Spool>> spools_;
+  MarkCounts counts_;
+  std::string counts_written_;
+};
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_GOODPUTD_MARK_SERVER_H_

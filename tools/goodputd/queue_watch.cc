@@ -1,0 +1,109 @@
+#include "tools/goodputd/queue_watch.h"
+
+#include <unistd.h>
+
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "spank/event.h"
+#include "sql/text.h"
+
+namespace goodput {
+namespace {
+
+void AddTime(RecordBuilder& record, std::string_view name, const std::optional<std::int64_t>& value) {
+  if (value) record.Int(name, *value);
+}
+
+void AddText(RecordBuilder& record, std::string_view name, const std::string& value) {
+  if (!value.empty()) record.Text(name, value, Worth::kFreeText);
+}
+
+// Everything but the stamp, so that two looks at an unchanged job give the same bytes.
+void AddJob(RecordBuilder& record, const ControllerJob& job, const std::string& cluster) {
+  if (!cluster.empty()) record.Text(key::kCluster, cluster);
+  record.Int(key::kJob, job.job_id);
+  record.Int(key::kUid, job.uid);
+  AddTime(record, key::kArrayJob, job.array_job);
+  AddTime(record, key::kArrayTask, job.array_task);
+  AddTime(record, key::kHetJob, job.het_job);
+  record.Text(key::kState, job.state);
+  if (!job.flags.empty()) record.Texts(key::kFlags, job.flags);
+  if (!job.reason.empty() && job.reason != "None") record.Text(key::kReason, job.reason);
+  record.Int(key::kRestart, job.restart);
+  AddTime(record, key::kSubmitS, job.submit_s);
+  AddTime(record, key::kEligibleS, job.eligible_s);
+  AddTime(record, key::kStartS, job.start_s);
+  AddTime(record, key::kEndS, job.end_s);
+  AddTime(record, key::kPreemptS, job.preempt_s);
+  AddTime(record, key::kSuspendS, job.suspend_s);
+  if (job.suspended_s > 0) record.Int(key::kSuspendedS, job.suspended_s);
+  AddTime(record, key::kExitCode, job.exit_code);
+  AddTime(record, key::kExitSignal, job.exit_signal);
+  record.Int(key::kNnodes, job.nnodes);
+  record.Int(key::kGpus, job.gpus);
+  AddText(record, key::kGpuType, job.gpu_type);
+  AddText(record, key::kUser, job.user);
+  AddText(record, key::kAccount, job.account);
+  AddText(record, key::kPartition, job.partition);
+  AddText(record, key::kQos, job.qos);
+  AddText(record, key::kNodes, job.nodes);
+  AddText(record, key::kFailedNode, job.failed_node);
+  AddText(record, key::kReservation, job.reservation);
+  AddText(record, key::kDependency, job.dependency);
+  AddText(record, key::kAdminComment, job.admin_comment);
+  AddText(record, key::kName, job.name);
+}
+
+void AddNode(RecordBuilder& record, const ControllerNode& node, const std::string& cluster) {
+  if (!cluster.empty()) record.Text(key::kCluster, cluster);
+  record.Text(key::kNodeName, node.name);
+  record.Text(key::kState, node.state);
+  AddText(record, key::kReason, node.reason);
+  AddTime(record, key::kReasonS, node.reason_s);
+}
+
+}  // namespace
+
+QueueWatch::QueueWatch(Controller& controller, Spool& spool, Clock clock, std::string cluster)
+    : controller_(controller), spool_(spool), clock_(clock), cluster_(std::move(cluster)) {}
+
+absl::StatusOr<int> QueueWatch::Poll() {
+  // The time is taken before asking: what the answer says was true by then at the latest a moment later.
+  const Stamp now{clock_.real_ns(), clock_.mono_ns(), kControllerFolder, static_cast<int>(getpid())};
+  const Stamp unstamped{0, 0, kControllerFolder, 0};
+  absl::StatusOr<std::vector<ControllerJob>> jobs = controller_.Jobs();
+  if (!jobs.ok()) return jobs.status();
+  absl::StatusOr<std::vector<ControllerNode>> nodes = controller_.Nodes();
+  if (!nodes.ok()) return nodes.status();
+
+  int written = 0;
+  const auto record_change = [&](std::string_view kind, const auto& value, auto add, std::string& last) {
+    RecordBuilder plain(kind, unstamped);
+    add(plain, value, cluster_);
+    const std::string_view text = plain.Finish();
+    if (text == last) return;
+    RecordBuilder record(kind, now);
+    add(record, value, cluster_);
+    // What could not be written is tried again at the next look.
+    if (spool_.Write(record.Finish()) != Append::kWritten) return;
+    last = std::string(text);
+    ++written;
+  };
+  std::map<std::int64_t, std::string> still;
+  for (const ControllerJob& job : *jobs) {
+    auto known = jobs_.find(job.job_id);
+    std::string last = known == jobs_.end() ? std::string() : std::move(known->second);
+    record_change(job.state == "PENDING" ? kind::kQueue : kind::kAttempt, job, AddJob, last);
+    still.emplace(job.job_id, std::move(last));
+  }
+  jobs_ = std::move(still);
+  for (const ControllerNode& node : *nodes) {
+    // A node that was never anything but up says nothing.
+    record_change(kind::kNodeState, node, AddNode, nodes_[node.name]);
+  }
+  return written;
+}
+
+}  // namespace goodput

@@ -1,0 +1,83 @@
+# The timeline and its metrics: pure, no I/O.
+noinst_LTLIBRARIES += tools/libtimeline.la
+tools_libtimeline_la_SOURCES = \
+  tools/timeline/allocation.cc tools/timeline/allocation.h \
+  tools/timeline/bucket.cc tools/timeline/bucket.h \
+  tools/timeline/clip.cc tools/timeline/clip.h \
+  tools/timeline/facts.h \
+  tools/timeline/goodput.cc tools/timeline/goodput.h \
+  tools/timeline/interruption.cc tools/timeline/interruption.h \
+  tools/timeline/kept.cc tools/timeline/kept.h \
+  tools/timeline/painter.cc tools/timeline/painter.h \
+  tools/timeline/plausible.cc tools/timeline/plausible.h \
+  tools/timeline/program.cc tools/timeline/program.h \
+  tools/timeline/timeline.cc tools/timeline/timeline.h \
+  tools/timeline/waiting.cc tools/timeline/waiting.h
+
+# What daemon and command share: configuration, accounting, the wire form of a mark.
+noinst_LTLIBRARIES += tools/libcommon.la
+tools_libcommon_la_SOURCES = \
+  tools/base/subprocess.cc tools/base/subprocess.h \
+  tools/config/config.cc tools/config/config.h \
+  tools/goodputd/mark_message.cc tools/goodputd/mark_message.h \
+  tools/slurm/backfill.cc tools/slurm/backfill.h \
+  tools/slurm/hostlist.cc tools/slurm/hostlist.h \
+  tools/slurm/sacct.cc tools/slurm/sacct.h \
+  tools/slurm/sacctmgr.cc tools/slurm/sacctmgr.h \
+  tools/slurm/slurm_time.cc tools/slurm/slurm_time.h \
+  tools/slurm/tres.cc tools/slurm/tres.h
+tools_libcommon_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
+tools_libcommon_la_LIBADD = sql/libstore.la $(ABSL_LIBS) $(SIMDJSON_LIBS)
+
+# The daemon without its main, so that tests can link it.
+noinst_LTLIBRARIES += tools/libgoodputd.la
+tools_libgoodputd_la_SOURCES = \
+  tools/goodputd/job_owners.cc tools/goodputd/job_owners.h \
+  tools/goodputd/mark_server.cc tools/goodputd/mark_server.h \
+  tools/goodputd/queue_watch.cc tools/goodputd/queue_watch.h
+tools_libgoodputd_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
+tools_libgoodputd_la_LIBADD = tools/libcommon.la
+
+sbin_PROGRAMS += tools/goodputd/goodputd
+tools_goodputd_goodputd_SOURCES = \
+  tools/goodputd/controller_loop.cc tools/goodputd/controller_loop.h \
+  tools/goodputd/log.h \
+  tools/goodputd/main.cc \
+  tools/slurm/controller.cc tools/slurm/controller.h
+tools_goodputd_goodputd_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
+tools_goodputd_goodputd_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) -pthread
+tools_goodputd_goodputd_LDFLAGS = $(AM_LDFLAGS) $(SLURM_LDFLAGS) -pthread
+tools_goodputd_goodputd_LDADD = tools/libgoodputd.la $(SLURM_LIBS)
+
+# From the database to a judged run.
+noinst_LTLIBRARIES += tools/libruns.la
+tools_libruns_la_SOURCES = \
+  tools/runs/load_run.cc tools/runs/load_run.h \
+  tools/runs/record.cc tools/runs/record.h
+tools_libruns_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
+tools_libruns_la_LIBADD = tools/libtimeline.la tools/libcommon.la
+
+bin_PROGRAMS += tools/sgoodput/sgoodput
+tools_sgoodput_sgoodput_SOURCES = \
+  tools/sgoodput/attempts.cc \
+  tools/sgoodput/doctor.cc \
+  tools/sgoodput/format.cc tools/sgoodput/format.h \
+  tools/sgoodput/ingest.cc \
+  tools/sgoodput/json_report.cc \
+  tools/sgoodput/list.cc \
+  tools/sgoodput/main.cc \
+  tools/sgoodput/mark.cc \
+  tools/sgoodput/options.h \
+  tools/sgoodput/report.cc tools/sgoodput/report.h \
+  tools/sgoodput/session.cc tools/sgoodput/session.h \
+  tools/sgoodput/show.cc
+tools_sgoodput_sgoodput_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+tools_sgoodput_sgoodput_LDADD = tools/libruns.la
+
+EXTRA_DIST += tools/deps
+
+# The schema of --json, for whoever reads it.
+dist_man_MANS += tools/man/goodputd.8 tools/man/sgoodput.1
+
+dist_pkgdata_DATA = tools/sgoodput/sgoodput.schema.json
+dist_doc_DATA += tools/goodput.conf.example

@@ -1,0 +1,423 @@
+#include "tools/runs/load_run.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "spank/event.h"
+#include "sql/accounting.h"
+#include "sql/evidence.h"
+#include "sql/text.h"
+#include "tools/runs/record.h"
+#include "tools/slurm/hostlist.h"
+
+namespace goodput {
+namespace {
+
+// Accounting has whole seconds, rounded down: what happened in the second of a start belongs to it.
+constexpr Ns kStartSlack = kSecond;
+// A node that went down this long after an attempt's end has nothing to do with it.
+constexpr Ns kDownSlack = 5 * kSecond;
+constexpr Ns kTakeoverSlack = 120 * kSecond;
+
+Ns FromSeconds(std::int64_t seconds) {
+  return seconds * kSecond;
+}
+
+std::optional<Ns> FromSeconds(const std::optional<std::int64_t>& seconds) {
+  if (!seconds) return std::nullopt;
+  return FromSeconds(*seconds);
+}
+
+std::int32_t StepCode(std::string_view slurm_step) {
+  if (slurm_step == "batch") return kBatchStep;
+  if (slurm_step == "extern") return kExternStep;
+  if (slurm_step == "interactive") return kInteractiveStep;
+  std::int32_t number = kNoStep;
+  if (!absl::SimpleAtoi(ToAbsl(slurm_step), &number)) return kNoStep;
+  return number;
+}
+
+std::optional<NodeEvent::Kind> NodeEventKind(std::string_view kind) {
+  if (kind == kind::kJobProlog) return NodeEvent::Kind::kProlog;
+  if (kind == kind::kStepStart) return NodeEvent::Kind::kStepStart;
+  if (kind == kind::kTaskStart) return NodeEvent::Kind::kTaskStart;
+  if (kind == kind::kTaskExit) return NodeEvent::Kind::kTaskExit;
+  if (kind == kind::kStepEnd) return NodeEvent::Kind::kStepEnd;
+  if (kind == kind::kJobEpilog) return NodeEvent::Kind::kEpilog;
+  return std::nullopt;
+}
+
+// One attempt while it is put together.
+struct Draft {
+  AttemptFacts facts;
+  bool in_accounting = false;
+  bool state_final = false;  // the watch saw it over, not merely completing
+  std::int64_t suspended_s = 0;
+};
+
+class RunLoader {
+ public:
+  RunLoader(Database& db, Ns now) : db_(db) { run_.facts.now = now; }
+
+  absl::Status AddJob(std::int64_t job_id);
+  absl::StatusOr<Run> Finish();
+
+ private:
+  absl::Status LoadSourceNames();
+  Draft& DraftOf(std::int64_t submit_s);
+  void AddAccounting(const AccountingRow& row);
+  void AddWatch(const EventRow& event);
+  void AddNodeEvent(const EventRow& event);
+  void AddMark(const EventRow& event);
+  absl::Status AddSteps(std::int64_t job_id);
+  void CloseWatchedAttempts();
+  void PlacePreemptions();
+  absl::StatusOr<std::vector<AccountingRow>> WatchedStarts(Ns from, Ns to);
+  absl::Status ExplainEnds();
+  AttemptFacts* AttemptAt(Ns t);
+  EvidenceRef RefOf(std::int64_t source_id, std::int64_t offset);
+
+  Database& db_;
+  Run run_;
+  std::map<std::int64_t, SourceRow> sources_;
+  std::map<std::int64_t, std::int32_t> source_index_;
+  RecordReader reader_;
+  // Of the job being added: by submit time.
+  std::map<std::int64_t, Draft> drafts_;
+  std::set<Ns> preemptions_;
+  std::vector<EventRow> node_side_;
+};
+
+absl::Status RunLoader::LoadSourceNames() {
+  if (!sources_.empty()) return absl::OkStatus();
+  absl::StatusOr<std::vector<SourceRow>> rows = LoadSources(db_);
+  if (!rows.ok()) return rows.status();
+  for (SourceRow& row : *rows) sources_.emplace(row.id, std::move(row));
+  return absl::OkStatus();
+}
+
+EvidenceRef RunLoader::RefOf(std::int64_t source_id, std::int64_t offset) {
+  auto found = source_index_.find(source_id);
+  if (found == source_index_.end()) {
+    const SourceRow& source = sources_[source_id];
+    found = source_index_.emplace(source_id, static_cast<std::int32_t>(run_.facts.sources.size())).first;
+    run_.facts.sources.push_back(Cat(source.node, "/", source.file));
+  }
+  return {found->second, offset};
+}
+
+Draft& RunLoader::DraftOf(std::int64_t submit_s) {
+  Draft& draft = drafts_[submit_s];
+  draft.facts.submit = FromSeconds(submit_s);
+  return draft;
+}
+
+void RunLoader::AddAccounting(const AccountingRow& row) {
+  Draft& draft = DraftOf(row.submit_s);
+  AttemptFacts& facts = draft.facts;
+  draft.in_accounting = true;
+  draft.suspended_s = row.suspended_s;
+  facts.eligible = FromSeconds(row.eligible_s);
+  facts.start = FromSeconds(row.start_s);
+  facts.end = FromSeconds(row.end_s);
+  facts.state = row.state;
+  if (row.exit_code) facts.exit_code = static_cast<int>(*row.exit_code);
+  if (row.exit_signal) facts.exit_signal = static_cast<int>(*row.exit_signal);
+  if (row.restarts) facts.restart = static_cast<int>(*row.restarts);
+  facts.reason = row.reason;
+  facts.failed_node = row.failed_node;
+  facts.admin_comment = row.admin_comment;
+  facts.node_list = row.node_list;
+  facts.nodes = static_cast<int>(row.nodes);
+  facts.gpus = static_cast<int>(row.gpus);
+  facts.evidence = Evidence::kAccounting;
+  run_.info = {row.cluster, row.job_id,    row.job_id_text, run_.info.run, row.name,    row.user,
+               row.account, row.partition, row.qos,         row.state,     row.gpu_type};
+}
+
+void RunLoader::AddWatch(const EventRow& event) {
+  if (!reader_.Parse(event.record)) return;
+  const std::optional<std::int64_t> submit = reader_.Int(key::kSubmitS);
+  if (!submit) return;
+  // A requeue has a new submit time; while the old allocation completes, the record still tells of the old
+  // one.
+  Draft& draft = DraftOf(*submit);
+  AttemptFacts& facts = draft.facts;
+  const std::string state = reader_.Text(key::kState);
+  if (const auto preempt = reader_.Int(key::kPreemptS)) preemptions_.insert(FromSeconds(*preempt));
+  if (state == "PENDING") {
+    facts.pending.push_back({event.t_ns, reader_.Text(key::kReason), RefOf(event.source_id, event.offset)});
+  }
+  const std::string failed_node = reader_.Text(key::kFailedNode);
+  if (!failed_node.empty()) facts.failed_node = failed_node;
+  const std::string comment = reader_.Text(key::kAdminComment);
+  if (!comment.empty()) facts.admin_comment = comment;
+  // slurmdbd's tables lose quotes and, by their character set, much of what is not Latin.
+  if (const std::string name = reader_.Text(key::kName); !name.empty()) run_.info.name = name;
+  // While a job completes, slurmctld's start time ticks along and its end time is a guess.
+  const std::vector<std::string> flags = reader_.Texts(key::kFlags);
+  const bool completing = std::find(flags.begin(), flags.end(), "COMPLETING") != flags.end();
+  if (!completing) {
+    // While a requeued job completes, its record has the next restart count and still the old submit time.
+    if (const auto restart = reader_.Int(key::kRestart)) facts.restart = static_cast<int>(*restart);
+    draft.state_final = state != "PENDING" && state != "RUNNING" && state != "SUSPENDED";
+    if (!facts.end) facts.end = FromSeconds(reader_.Int(key::kEndS));
+    if (!facts.start) facts.start = FromSeconds(reader_.Int(key::kStartS));
+  } else if (!draft.in_accounting && facts.start && !facts.end) {
+    // Seen completing for the first time: it ended between the last look and this one.
+    facts.end = event.t_ns / kSecond * kSecond;
+  }
+  if (draft.in_accounting && facts.state != "RUNNING" && facts.state != "PENDING") return;
+  facts.state = state;
+  if (const auto code = reader_.Int(key::kExitCode)) facts.exit_code = static_cast<int>(*code);
+  if (const auto signal = reader_.Int(key::kExitSignal)) facts.exit_signal = static_cast<int>(*signal);
+  run_.info.state = state;
+  if (draft.in_accounting) return;
+  facts.evidence = Evidence::kScheduler;
+  if (const auto eligible = FromSeconds(reader_.Int(key::kEligibleS))) facts.eligible = eligible;
+  facts.node_list = reader_.Text(key::kNodes);
+  facts.nodes = static_cast<int>(reader_.Int(key::kNnodes).value_or(0));
+  facts.gpus = static_cast<int>(std::max<std::int64_t>(facts.gpus, reader_.Int(key::kGpus).value_or(0)));
+  draft.suspended_s = reader_.Int(key::kSuspendedS).value_or(0);
+  RunInfo& info = run_.info;
+  info.cluster = reader_.Text(key::kCluster);
+  info.job_id = reader_.Int(key::kJob).value_or(0);
+  info.job_id_text = Cat(info.job_id);
+  if (const auto array_job = reader_.Int(key::kArrayJob)) {
+    if (const auto array_task = reader_.Int(key::kArrayTask))
+      info.job_id_text = Cat(*array_job, "_", *array_task);
+  }
+  info.name = reader_.Text(key::kName);
+  info.user = reader_.Text(key::kUser);
+  info.account = reader_.Text(key::kAccount);
+  info.partition = reader_.Text(key::kPartition);
+  info.qos = reader_.Text(key::kQos);
+  info.gpu_type = reader_.Text(key::kGpuType);
+}
+
+// Without accounting nobody says when a requeued attempt ended: it was when the next one was submitted.
+void RunLoader::CloseWatchedAttempts() {
+  for (auto it = drafts_.begin(); it != drafts_.end(); ++it) {
+    AttemptFacts& facts = it->second.facts;
+    const auto next = std::next(it);
+    if (next == drafts_.end()) break;
+    if (it->second.in_accounting || !facts.start) continue;
+    if (!facts.end) facts.end = next->second.facts.submit;
+    // What its batch script died of while it was requeued is not how the attempt ended.
+    const bool told = facts.state == "PREEMPTED" || facts.state == "NODE_FAIL";
+    if (!told && !it->second.state_final) facts.state = "REQUEUED";
+  }
+}
+
+void RunLoader::PlacePreemptions() {
+  for (const Ns preemption : preemptions_) {
+    for (auto& [submit, draft] : drafts_) {
+      AttemptFacts& facts = draft.facts;
+      if (!facts.start || preemption < *facts.start || (facts.end && preemption > *facts.end + kStartSlack))
+        continue;
+      if (!facts.preempt_time) facts.preempt_time = preemption;
+    }
+  }
+}
+
+// Jobs that started in [from, to], as far as the watch knows them.
+absl::StatusOr<std::vector<AccountingRow>> RunLoader::WatchedStarts(Ns from, Ns to) {
+  absl::StatusOr<std::vector<EventRow>> events = LoadWatchedAttempts(db_, from, to);
+  if (!events.ok()) return events.status();
+  std::vector<AccountingRow> rows;
+  std::set<std::pair<std::int64_t, std::int64_t>> seen;
+  for (const EventRow& event : *events) {
+    if (!reader_.Parse(event.record)) continue;
+    const std::optional<std::int64_t> start = reader_.Int(key::kStartS);
+    const std::int64_t job = reader_.Int(key::kJob).value_or(0);
+    if (!start || FromSeconds(*start) < from / kSecond * kSecond || !seen.emplace(job, *start).second)
+      continue;
+    AccountingRow row;
+    row.job_id = job;
+    row.job_id_text = Cat(job);
+    row.submit_s = reader_.Int(key::kSubmitS).value_or(*start);
+    row.start_s = start;
+    row.partition = reader_.Text(key::kPartition);
+    row.node_list = reader_.Text(key::kNodes);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+AttemptFacts* RunLoader::AttemptAt(Ns t) {
+  AttemptFacts* found = nullptr;
+  for (auto& [submit, draft] : drafts_) {
+    if (!draft.facts.start || *draft.facts.start > t + kStartSlack) continue;
+    if (found == nullptr || *draft.facts.start >= *found->start) found = &draft.facts;
+  }
+  return found;
+}
+
+void RunLoader::AddNodeEvent(const EventRow& event) {
+  const std::optional<NodeEvent::Kind> kind = NodeEventKind(event.kind);
+  if (!kind || !reader_.Parse(event.record)) return;
+  AttemptFacts* attempt = AttemptAt(event.t_ns);
+  if (attempt == nullptr) return;
+  NodeEvent node_event;
+  node_event.t = event.t_ns;
+  node_event.kind = *kind;
+  node_event.node = reader_.Text(key::kNode);
+  node_event.slurm_step = StepCode(reader_.Text(key::kSlurmStep));
+  node_event.task = static_cast<std::int32_t>(reader_.Int(key::kTask).value_or(0));
+  if (const auto code = reader_.Int(key::kExitCode)) node_event.exit_code = static_cast<int>(*code);
+  if (const auto signal = reader_.Int(key::kSignal)) node_event.signal = static_cast<int>(*signal);
+  node_event.ref = RefOf(event.source_id, event.offset);
+  attempt->node_events.push_back(std::move(node_event));
+  const std::string run_name = reader_.OptText(key::kRun);
+  if (!run_name.empty()) run_.info.run = run_name;
+}
+
+void RunLoader::AddMark(const EventRow& event) {
+  if (!reader_.Parse(event.record)) return;
+  AttemptFacts* attempt = AttemptAt(event.t_ns);
+  const std::string what = reader_.Text(key::kMark);
+  if (attempt == nullptr || what == "step") return;
+  Mark mark;
+  mark.t = event.t_ns;
+  mark.kind = what == "checkpoint" ? Mark::Kind::kCheckpoint
+              : what == "restore"  ? Mark::Kind::kRestore
+                                   : Mark::Kind::kPhase;
+  mark.begin = reader_.Text(key::kEdge) == "begin";
+  mark.train_step = reader_.Int(key::kTrainStep);
+  mark.name = reader_.Text(key::kName);
+  mark.slurm_step = StepCode(reader_.Text(key::kSlurmStep));
+  mark.task = static_cast<std::int32_t>(reader_.Int(key::kTask).value_or(0));
+  mark.ref = RefOf(event.source_id, event.offset);
+  attempt->marks.push_back(std::move(mark));
+}
+
+absl::Status RunLoader::AddSteps(std::int64_t job_id) {
+  absl::StatusOr<std::vector<StepRow>> steps = LoadSteps(db_, job_id);
+  if (!steps.ok()) return steps.status();
+  for (const StepRow& step : *steps) {
+    AttemptFacts* attempt = AttemptAt(step.t_ns);
+    if (attempt == nullptr) continue;
+    attempt->step_marks.push_back({step.t_ns, step.train_step, StepCode(step.slurm_step),
+                                   static_cast<std::int32_t>(step.task), RefOf(step.source_id, step.offset)});
+  }
+  return absl::OkStatus();
+}
+
+// What else the records know about why an attempt ended: nodes of it that went down, a job that took its
+// nodes.
+absl::Status RunLoader::ExplainEnds() {
+  for (auto& [submit, draft] : drafts_) {
+    AttemptFacts& facts = draft.facts;
+    if (!facts.start || !facts.end) continue;
+    const std::vector<std::string> names = ExpandHostList(facts.node_list);
+    const std::set<std::string> mine(names.begin(), names.end());
+    absl::StatusOr<std::vector<EventRow>> states =
+        LoadJoblessEvents(db_, std::string(kind::kNodeState), *facts.start, *facts.end + kTakeoverSlack);
+    if (!states.ok()) return states.status();
+    std::set<std::string> down;
+    const auto went_down = [&](const std::string& node, Ns since, const std::string& reason) {
+      if (mine.count(node) == 0 || since < *facts.start || since > *facts.end + kDownSlack) return;
+      if (!down.insert(node).second) return;
+      facts.down_nodes += Cat(facts.down_nodes.empty() ? "" : "; ", "node ", node, " went down: ", reason);
+    };
+    // A node may be up again before the watch looks; slurmdbd still knows.
+    absl::StatusOr<std::vector<NodeOutage>> outages =
+        LoadOutages(db_, *facts.start / kSecond, (*facts.end + kDownSlack) / kSecond);
+    if (!outages.ok()) return outages.status();
+    for (const NodeOutage& outage : *outages) {
+      if (absl::StartsWith(outage.state, "DOWN"))
+        went_down(outage.node, FromSeconds(outage.start_s), outage.reason);
+    }
+    for (const EventRow& event : *states) {
+      if (!reader_.Parse(event.record) || !absl::StartsWith(reader_.Text(key::kState), "DOWN")) continue;
+      went_down(reader_.Text(key::kNodeName), FromSeconds(reader_.Int(key::kReasonS)).value_or(event.t_ns),
+                reader_.Text(key::kReason));
+    }
+    if (facts.state == "NODE_FAIL" && facts.failed_node.empty() && down.size() == 1)
+      facts.failed_node = *down.begin();
+    if (!facts.preempt_time && facts.state != "PREEMPTED" && facts.state != "REQUEUED") continue;
+    absl::StatusOr<std::vector<AccountingRow>> others =
+        draft.in_accounting
+            ? LoadStartedBetween(db_, *facts.end / kSecond, (*facts.end + kTakeoverSlack) / kSecond)
+            : WatchedStarts(*facts.end, *facts.end + kTakeoverSlack);
+    if (!others.ok()) return others.status();
+    for (const AccountingRow& other : *others) {
+      if (other.job_id == facts.job_id) continue;
+      const std::vector<std::string> theirs = ExpandHostList(other.node_list);
+      if (std::none_of(theirs.begin(), theirs.end(),
+                       [&](const std::string& n) { return mine.count(n) != 0; }))
+        continue;
+      // Without the controller's preemption time, only a job that waited for these very nodes proves it.
+      const bool waited =
+          other.submit_s < *other.start_s || (!draft.in_accounting && other.partition != run_.info.partition);
+      const bool at_once = *other.start_s <= *facts.end / kSecond + 1 && waited;
+      if (!facts.preempt_time && facts.state != "PREEMPTED" && !at_once) continue;
+      facts.preempted_by = Cat("job ", other.job_id_text, " of partition ", other.partition,
+                               " started on its nodes ", *other.start_s - *facts.end / kSecond, " s later");
+      break;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunLoader::AddJob(std::int64_t job_id) {
+  if (absl::Status status = LoadSourceNames(); !status.ok()) return status;
+  drafts_.clear();
+  preemptions_.clear();
+  absl::StatusOr<std::vector<AccountingRow>> rows = LoadAccounting(db_, {job_id});
+  if (!rows.ok()) return rows.status();
+  for (const AccountingRow& row : *rows) AddAccounting(row);
+  absl::StatusOr<std::vector<EventRow>> events = LoadEvents(db_, job_id);
+  if (!events.ok()) return events.status();
+  for (const EventRow& event : *events) {
+    if (event.kind == kind::kQueue || event.kind == kind::kAttempt) AddWatch(event);
+  }
+  CloseWatchedAttempts();
+  PlacePreemptions();
+  for (auto& [submit, draft] : drafts_) draft.facts.job_id = job_id;
+  for (const EventRow& event : *events) {
+    if (event.kind == kind::kMark) {
+      AddMark(event);
+    } else {
+      AddNodeEvent(event);
+    }
+  }
+  if (absl::Status status = AddSteps(job_id); !status.ok()) return status;
+  if (absl::Status status = ExplainEnds(); !status.ok()) return status;
+  for (auto& [submit, draft] : drafts_) {
+    AttemptFacts& facts = draft.facts;
+    // Accounting knows how long, not when; nothing says it was not at the end.
+    if (draft.suspended_s > 0 && facts.start) {
+      const Ns end = facts.end.value_or(run_.facts.now);
+      facts.suspended.push_back({std::max(*facts.start, end - FromSeconds(draft.suspended_s)), end});
+    }
+    run_.facts.attempts.push_back(std::move(facts));
+  }
+  drafts_.clear();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Run> RunLoader::Finish() {
+  if (run_.facts.attempts.empty()) return absl::NotFoundError("nothing is known of it");
+  return std::move(run_);
+}
+
+}  // namespace
+
+absl::StatusOr<Run> LoadRun(Database& db, const std::vector<std::int64_t>& job_ids, Ns now) {
+  RunLoader loader(db, now);
+  for (const std::int64_t job_id : job_ids) {
+    if (absl::Status status = loader.AddJob(job_id); !status.ok()) return status;
+  }
+  return loader.Finish();
+}
+
+}  // namespace goodput

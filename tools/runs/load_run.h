@@ -1,0 +1,41 @@
+// From database rows to the facts of one training run: which attempts it has, and which events belong to
+// which.
+#ifndef GOODPUT_TOOLS_RUNS_LOAD_RUN_H_
+#define GOODPUT_TOOLS_RUNS_LOAD_RUN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "sql/database.h"
+#include "tools/timeline/facts.h"
+
+namespace goodput {
+
+// What a report says about the run besides its timeline; of its last attempt where they differ.
+struct RunInfo {
+  std::string cluster;
+  std::int64_t job_id = 0;  // of the last job
+  std::string job_id_text;  // as people write it
+  std::string run;          // --goodput-run, empty where none was given
+  std::string name;         // job name
+  std::string user;
+  std::string account;
+  std::string partition;
+  std::string qos;
+  std::string state;
+  std::string gpu_type;
+};
+
+struct Run {
+  RunInfo info;
+  RunFacts facts;
+};
+
+// The attempts of these jobs as one run. NotFound: the database knows none of them.
+absl::StatusOr<Run> LoadRun(Database& db, const std::vector<std::int64_t>& job_ids, Ns now);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_RUNS_LOAD_RUN_H_

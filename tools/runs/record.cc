@@ -1,0 +1,56 @@
+#include "tools/runs/record.h"
+
+#include <simdjson.h>
+
+#include "spank/event.h"
+
+namespace goodput {
+
+struct RecordReader::Impl {
+  simdjson::dom::parser parser;
+  simdjson::dom::object object;
+  bool valid = false;
+};
+
+RecordReader::RecordReader() : impl_(std::make_unique<Impl>()) {}
+RecordReader::~RecordReader() = default;
+
+bool RecordReader::Parse(std::string_view record) {
+  impl_->valid = impl_->parser.parse(record.data(), record.size()).get(impl_->object) == simdjson::SUCCESS;
+  return impl_->valid;
+}
+
+std::optional<std::int64_t> RecordReader::Int(std::string_view name) const {
+  std::int64_t value = 0;
+  if (!impl_->valid || impl_->object[name].get(value) != simdjson::SUCCESS) return std::nullopt;
+  return value;
+}
+
+std::string RecordReader::Text(std::string_view name) const {
+  std::string_view value;
+  if (!impl_->valid || impl_->object[name].get(value) != simdjson::SUCCESS) return {};
+  return std::string(value);
+}
+
+std::vector<std::string> RecordReader::Texts(std::string_view name) const {
+  std::vector<std::string> values;
+  simdjson::dom::array array;
+  if (!impl_->valid || impl_->object[name].get(array) != simdjson::SUCCESS) return values;
+  for (const auto element : array) {
+    std::string_view value;
+    if (element.get(value) == simdjson::SUCCESS) values.emplace_back(value);
+  }
+  return values;
+}
+
+std::string RecordReader::OptText(std::string_view name) const {
+  simdjson::dom::object opt;
+  std::string_view value;
+  if (!impl_->valid || impl_->object[key::kOpt].get(opt) != simdjson::SUCCESS ||
+      opt[name].get(value) != simdjson::SUCCESS) {
+    return {};
+  }
+  return std::string(value);
+}
+
+}  // namespace goodput

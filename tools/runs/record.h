@@ -1,0 +1,33 @@
+// A spool record's members, by name, as they come back from the database.
+#ifndef GOODPUT_TOOLS_RUNS_RECORD_H_
+#define GOODPUT_TOOLS_RUNS_RECORD_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace goodput {
+
+// Parses one record at a time; a value of another type than asked for is absent.
+class RecordReader {
+ public:
+  RecordReader();
+  ~RecordReader();
+  // False: not a JSON object; then every member is absent.
+  bool Parse(std::string_view record);
+  std::optional<std::int64_t> Int(std::string_view name) const;
+  std::string Text(std::string_view name) const;  // empty when absent
+  std::vector<std::string> Texts(std::string_view name) const;
+  std::string OptText(std::string_view name) const;  // member of `opt`
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_RUNS_RECORD_H_

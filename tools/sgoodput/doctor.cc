@@ -1,0 +1,207 @@
+// `sgoodput doctor`: is everything in place here, and was anything lost? One line a finding, with its mend.
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
+
+#include "absl/strings/str_join.h"
+#include "config.h"
+#include "spank/spool.h"
+#include "sql/evidence.h"
+#include "sql/text.h"
+#include "tools/base/subprocess.h"
+#include "tools/sgoodput/format.h"
+#include "tools/sgoodput/options.h"
+#include "tools/sgoodput/session.h"
+
+namespace goodput {
+namespace {
+
+class Findings {
+ public:
+  void Good(const std::string& line) { Print("ok", line); }
+  void Note(const std::string& line) { Print("--", line); }
+  void Bad(const std::string& line, const std::string& mend) {
+    Print("!!", line);
+    std::printf("      mend: %s\n", mend.c_str());
+    ++bad_;
+  }
+  int bad() const { return bad_; }
+
+ private:
+  static void Print(const char* sign, const std::string& line) {
+    std::printf("%s  %s\n", sign, Printable(line).c_str());
+  }
+  int bad_ = 0;
+};
+
+std::string FirstLine(const std::string& path) {
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+void CheckSpool(const Config& config, Findings& findings) {
+  namespace fs = std::filesystem;
+  struct stat info {};
+  if (stat(config.spool.c_str(), &info) != 0) {
+    findings.Bad(Cat("spool ", config.spool, ": ", std::strerror(errno)),
+                 "the plugin makes it at the first job; is it loaded on this node, and is its parent there?");
+    return;
+  }
+  struct statfs fs_info {};
+  if (statfs(config.spool.c_str(), &fs_info) == 0 &&
+      IsRemoteFileSystem(static_cast<std::int64_t>(fs_info.f_type))) {
+    findings.Bad(Cat("spool ", config.spool, " is not on a local disk"), "set spool= to a local folder");
+  }
+  if ((info.st_mode & 0077U) != 0) {
+    findings.Bad(Cat("spool ", config.spool, " can be read or written by others"),
+                 Cat("chmod 0700 ", config.spool));
+  }
+  if (access(config.spool.c_str(), R_OK | X_OK) != 0) {
+    findings.Note(Cat("spool ", config.spool, " can only be looked into by root"));
+    return;
+  }
+  if (fs::exists(Cat(config.spool, "/", kKillSwitchName))) {
+    findings.Bad("recording is switched off on this node", Cat("rm ", config.spool, "/", kKillSwitchName));
+  }
+  int nodes = 0;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(config.spool, ignored)) {
+    if (!entry.is_directory(ignored)) continue;
+    const std::string node = entry.path().filename();
+    ++nodes;
+    if (fs::exists(entry.path() / kKillSwitchName)) {
+      findings.Bad(Cat("recording is switched off for node ", node),
+                   Cat("rm ", (entry.path() / kKillSwitchName).string()));
+    }
+    Spool spool;
+    Spool::Config spool_config;
+    spool_config.root = config.spool;
+    spool_config.node = node;
+    spool_config.owner = info.st_uid;
+    if (!spool.Open(spool_config).empty() || !spool.is_open()) continue;
+    const DropCounts drops = spool.Drops();
+    std::uint64_t dropped = 0;
+    for (const std::uint64_t count : drops) dropped += count;
+    if (dropped > 0) {
+      findings.Bad(
+          Cat("node ", node, " could not store ", dropped, " records (disk full ",
+              drops[static_cast<std::size_t>(Drop::kNoSpace)], ", spool_max reached ",
+              drops[static_cast<std::size_t>(Drop::kCap)], ", input/output errors ",
+              drops[static_cast<std::size_t>(Drop::kIo)], ", writer's faults ",
+              drops[static_cast<std::size_t>(Drop::kFault)], ")"),
+          "make room on its disk or raise spool_max; then remove the file `dropped` beside the records");
+    }
+  }
+  const std::string marks = FirstLine(Cat(config.spool, "/marks"));
+  if (!marks.empty()) findings.Note(Cat("marks: ", marks));
+  findings.Good(Cat("spool ", config.spool, ": ", nodes, nodes == 1 ? " folder" : " folders"));
+}
+
+void CheckSocket(const Config& config, Findings& findings) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, config.socket.data(),
+              std::min(config.socket.size(), sizeof(address.sun_path) - 1));
+  const bool abstract = config.socket.front() == '@';
+  if (abstract) address.sun_path[0] = '\0';
+  const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const auto length =
+      static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + config.socket.size() + (abstract ? 0 : 1));
+  if (fd >= 0 && connect(fd, reinterpret_cast<const sockaddr*>(&address), length) == 0) {
+    findings.Good(Cat("goodputd takes marks at ", config.socket));
+  } else {
+    findings.Bad(Cat("nobody takes marks at ", config.socket, ": ", std::strerror(errno)),
+                 "start goodputd on this node (role node), or set `socket` in goodput.conf to its name");
+  }
+  if (fd >= 0) close(fd);
+}
+
+void CheckDatabase(const CommonOptions& options, const Config& config, Findings& findings) {
+  const std::string path = options.db.empty() ? config.database : options.db;
+  absl::StatusOr<Database> db = Database::Open(path, Database::Mode::kReadOnly);
+  if (!db.ok()) {
+    findings.Bad(Message(db.status()),
+                 "run `sgoodput ingest` once as the database's owner, or start goodputd");
+    return;
+  }
+  Statement check = db->Prepare("PRAGMA quick_check(1)");
+  const std::string answer = check.Step() ? check.Text(0) : Message(check.status());
+  if (answer != "ok") {
+    findings.Bad(Cat("database ", path, " is damaged: ", answer),
+                 "move it away and run `sgoodput ingest`: what nodes saw is still in the spool");
+    return;
+  }
+  const absl::StatusOr<std::vector<SourceRow>> sources = LoadSources(*db);
+  if (!sources.ok()) {
+    findings.Bad(Message(sources.status()), "see the message");
+    return;
+  }
+  std::int64_t records = 0;
+  std::int64_t bad = 0;
+  for (const SourceRow& source : *sources) {
+    records += source.records;
+    bad += source.bad;
+  }
+  findings.Good(Cat("database ", path, ": ", records, " records of ", sources->size(), " spool files"));
+  if (bad == 0) return;
+  const absl::StatusOr<std::vector<QuarantineRow>> rows = LoadQuarantine(*db, 3);
+  std::vector<std::string> examples;
+  if (rows.ok()) {
+    for (const QuarantineRow& row : *rows)
+      examples.push_back(Cat(row.node, "/", row.file, ":", row.offset, " ", row.reason));
+  }
+  findings.Bad(Cat(bad, " lines were set aside, e.g. ", absl::StrJoin(examples, "; ")),
+               "torn lines come from crashes and cost only themselves; anything else is worth a look: table "
+               "quarantine");
+}
+
+void CheckSlurm(Findings& findings) {
+  const absl::StatusOr<CommandResult> version =
+      RunCommand({"sinfo", "--version"}, {absl::Seconds(10), 4096, {}});
+  if (!version.ok()) {
+    findings.Note("no Slurm commands here (sinfo): accounting cannot be read on this machine");
+    return;
+  }
+  const std::string running = version->out.substr(0, version->out.find('\n'));
+  const std::string release = Cat("slurm ", GOODPUT_SLURM_RELEASE, ".");
+  const bool same =
+      running.rfind(release, 0) == 0 || running.rfind(Cat("slurm-wlm ", GOODPUT_SLURM_RELEASE, "."), 0) == 0;
+  if (same) {
+    findings.Good(Cat("plugin and daemon are built for this Slurm (", running, ")"));
+  } else {
+    findings.Bad(
+        Cat("this is ", running, ", but slurm-goodput was built for ", GOODPUT_SLURM_RELEASE),
+        "Slurm loads a plugin only into the release it was built for: rebuild with --with-slurm=PREFIX");
+  }
+}
+
+}  // namespace
+
+int RunDoctor(const DoctorOptions& options) {
+  const absl::StatusOr<Config> config = LoadConfig(options.common.config);
+  if (!config.ok()) {
+    std::fprintf(stderr, "sgoodput: %s\n", Message(config.status()).c_str());
+    return kBadUsage;
+  }
+  Findings findings;
+  CheckSlurm(findings);
+  CheckSpool(*config, findings);
+  CheckSocket(*config, findings);
+  CheckDatabase(options.common, *config, findings);
+  return findings.bad() == 0 ? kAnswered : kNothingMatched;
+}
+
+}  // namespace goodput

@@ -1,0 +1,48 @@
+// How numbers look to people.
+#ifndef GOODPUT_TOOLS_SGOODPUT_FORMAT_H_
+#define GOODPUT_TOOLS_SGOODPUT_FORMAT_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/timeline/facts.h"
+
+namespace goodput {
+
+std::string FormatDuration(Ns ns);                          // 0.4s  12.3s  4m05s  3h12m  2d04h
+std::string FormatDuration(const std::optional<Ns>& ns);    // "-" when absent
+std::string FormatTime(Ns ns);                              // 2026-01-31T12:34:56, local time
+std::string FormatTime(const std::optional<Ns>& ns);        // "Unknown" when absent, as sacct says
+std::string FormatPercent(const std::optional<double>& x);  // 71.3%  or  -
+
+// A table that fits its content: columns of text, numbers right-aligned.
+class Table {
+ public:
+  enum class Align { kLeft, kRight };
+  struct Column {
+    std::string title;
+    Align align = Align::kLeft;
+    std::size_t max_width = 0;  // 0: as wide as needed; a longer cell ends in '+', as sacct has it
+  };
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  void Add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  bool empty() const { return rows_.empty(); }
+  // With a header and a rule below it, as sacct prints.
+  std::string Render(bool header, std::string_view indent = "") const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// What can be printed on a terminal: control characters and broken UTF-8 become '?'.
+std::string Printable(std::string_view text);
+
+// Whether to colour: `mode` is auto, always or never; auto asks the terminal and NO_COLOR.
+bool UseColor(const std::string& mode);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_SGOODPUT_FORMAT_H_

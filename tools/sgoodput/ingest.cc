@@ -1,0 +1,39 @@
+// `sgoodput ingest`: takes what the spool holds into the database, now.
+#include "sql/ingest.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "sql/text.h"
+#include "tools/sgoodput/options.h"
+#include "tools/sgoodput/session.h"
+
+namespace goodput {
+
+int RunIngest(const IngestOptionsCli& options) {
+  const absl::StatusOr<Config> config = LoadConfig(options.common.config);
+  if (!config.ok()) {
+    std::fprintf(stderr, "sgoodput: %s\n", Message(config.status()).c_str());
+    return kBadUsage;
+  }
+  const std::string path = options.common.db.empty() ? config->database : options.common.db;
+  absl::StatusOr<Database> db = Database::Open(path, Database::Mode::kReadWrite);
+  if (!db.ok()) {
+    std::fprintf(stderr, "sgoodput: %s\n", Message(db.status()).c_str());
+    return kBadUsage;
+  }
+  const std::string spool = options.spool.empty() ? config->spool : options.spool;
+  const absl::StatusOr<IngestReport> report = IngestSpool(*db, spool, {config->cluster});
+  if (!report.ok()) {
+    std::fprintf(stderr, "sgoodput: %s\n", Message(report.status()).c_str());
+    return kBadUsage;
+  }
+  for (const std::string& problem : report->problems) std::fprintf(stderr, "sgoodput: %s\n", problem.c_str());
+  std::printf("%lld new records (%lld bytes) from %lld files, %lld lines set aside\n",
+              static_cast<long long>(report->records), static_cast<long long>(report->bytes),
+              static_cast<long long>(report->files), static_cast<long long>(report->bad));
+  return report->problems.empty() ? kAnswered : kBadUsage;
+}
+
+}  // namespace goodput

@@ -1,0 +1,185 @@
+// The JSON form of reports. nlohmann-json is included here alone: it takes long to compile.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_format.h"
+#include "tools/sgoodput/report.h"
+
+namespace goodput {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kSchema = "slurm-goodput/1";
+
+template <typename T>
+Json OrNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json TextOrNull(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+// Seconds with nine decimals: what a double holds of a nanosecond count, no more.
+double Seconds(Ns ns) {
+  return std::round(static_cast<double>(ns)) / 1e9;
+}
+
+Json SecondsOrNull(const std::optional<Ns>& ns) {
+  return ns ? Json(Seconds(*ns)) : Json(nullptr);
+}
+
+double GpuSeconds(GpuNs gpu_ns) {
+  // Whole seconds apart from the rest: together they may be more than a double holds.
+  const GpuNs whole = gpu_ns / kSecond;
+  return static_cast<double>(whole) + static_cast<double>(gpu_ns % kSecond) / 1e9;
+}
+
+Json RangeOrNull(const std::optional<Range>& range) {
+  return range ? Json::array({range->first, range->second}) : Json(nullptr);
+}
+
+Json BucketJson(const BucketTotal& total) {
+  Json bucket = {{"name", BucketName(total.bucket)},
+                 {"side", SideName(BucketSide(total.bucket))},
+                 {"ns", total.ns},
+                 {"seconds", Seconds(total.ns)},
+                 {"gpu_seconds", GpuSeconds(total.gpu_ns)},
+                 {"evidence", total.ns > 0 ? Json(EvidenceName(total.evidence)) : Json(nullptr)},
+                 {"parts", Json::array()}};
+  for (const BucketTotal& part : total.parts) {
+    bucket["parts"].push_back({{"name", part.part},
+                               {"ns", part.ns},
+                               {"seconds", Seconds(part.ns)},
+                               {"gpu_seconds", GpuSeconds(part.gpu_ns)},
+                               {"evidence", EvidenceName(part.evidence)}});
+  }
+  return bucket;
+}
+
+Json AttemptJson(const AttemptSummary& attempt) {
+  const AttemptFacts& facts = *attempt.facts;
+  return {{"restart", OrNull(facts.restart)},
+          {"job_id", facts.job_id},
+          {"submit_ns", facts.submit},
+          {"eligible_ns", OrNull(facts.eligible)},
+          {"start_ns", OrNull(facts.start)},
+          {"end_ns", OrNull(facts.end)},
+          {"state", facts.state},
+          {"nodes", facts.nodes},
+          {"gpus", facts.gpus},
+          {"first_step", OrNull(attempt.first_step)},
+          {"last_step", OrNull(attempt.last_step)},
+          {"kept_step", OrNull(attempt.kept_step)}};
+}
+
+Json InterruptionJson(const Interruption& interruption) {
+  return {{"attempt", interruption.attempt},
+          {"time_ns", interruption.time},
+          {"cause", interruption.cause},
+          {"planned", interruption.planned},
+          {"node", TextOrNull(interruption.node)},
+          {"t_ch_s", SecondsOrNull(interruption.t_ch)},
+          {"t_detect_s", SecondsOrNull(interruption.t_detect)},
+          {"t_re_s", SecondsOrNull(interruption.t_re)},
+          {"t_rm_s", SecondsOrNull(interruption.t_rm)},
+          {"evidence", interruption.evidence}};
+}
+
+Json JobJson(const Report& report) {
+  const RunInfo& info = report.run.info;
+  const Timeline& timeline = report.timeline;
+  const Account& account = report.account;
+  const Goodput& goodput = account.goodput;
+  const Definitions& definitions = account.definitions;
+  const Ns wall = timeline.end - timeline.begin;
+  Evidence evidence = Evidence::kMark;
+  Json buckets = Json::array();
+  for (const BucketTotal& total : account.buckets) {
+    buckets.push_back(BucketJson(total));
+    if (total.ns > 0) evidence = Weaker(evidence, total.evidence);
+  }
+  Json job = {{"cluster", info.cluster},
+              {"job_id", info.job_id},
+              {"run", TextOrNull(info.run)},
+              {"name", info.name},
+              {"user", info.user},
+              {"account", info.account},
+              {"partition", info.partition},
+              {"state", info.state},
+              {"submit_ns", timeline.begin},
+              {"end_ns", timeline.running ? Json(nullptr) : Json(timeline.end)},
+              {"wall_ns", wall},
+              {"wall_s", Seconds(wall)},
+              {"gpus", account.gpus},
+              {"evidence", EvidenceName(evidence)},
+              {"goodput",
+               {{"scheduling", OrNull(goodput.scheduling)},
+                {"runtime", OrNull(goodput.runtime)},
+                {"program", OrNull(goodput.program)},
+                {"mpg", OrNull(goodput.mpg)},
+                {"sg_rg", OrNull(goodput.sg_rg)},
+                {"scheduling_after_start", OrNull(goodput.scheduling_after_start)},
+                {"scheduling_range", RangeOrNull(goodput.scheduling_range)},
+                {"runtime_range", RangeOrNull(goodput.runtime_range)}}},
+              {"definitions",
+               {{"mpg", OrNull(definitions.mpg)},
+                {"google_api", OrNull(definitions.google_api)},
+                {"google_interval", OrNull(definitions.google_interval)},
+                {"nvcre", OrNull(definitions.nvcre)},
+                {"ettr", OrNull(definitions.ettr)},
+                {"ettr_1h", OrNull(definitions.ettr_1h)}}},
+              {"buckets", std::move(buckets)},
+              {"attempts", Json::array()},
+              {"interruptions", Json::array()},
+              {"signals", Json::array()},
+              {"checkpoints", Json::array()},
+              {"steps",
+               {{"count", timeline.steps.executed},
+                {"kept", timeline.steps.kept},
+                {"lost", timeline.steps.lost},
+                {"at_risk", timeline.steps.at_risk},
+                {"median_s", SecondsOrNull(timeline.steps.median)}}}};
+  for (const AttemptSummary& attempt : timeline.attempts) job["attempts"].push_back(AttemptJson(attempt));
+  for (const Interruption& interruption : timeline.interruptions) {
+    job["interruptions"].push_back(InterruptionJson(interruption));
+  }
+  for (const Checkpoint& checkpoint : timeline.checkpoints) {
+    job["checkpoints"].push_back({{"step", OrNull(checkpoint.step)},
+                                  {"begin_ns", checkpoint.begin},
+                                  {"complete_ns", OrNull(checkpoint.complete)},
+                                  {"evidence", EvidenceName(checkpoint.evidence)}});
+  }
+  return job;
+}
+
+// JSON allows DEL and the C1 controls in strings, terminals obey them: they are written as escapes.
+std::string WithoutControls(const std::string& json) {
+  std::string out;
+  out.reserve(json.size());
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(json[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < json.size() ? json[i + 1] : '\0');
+    if (byte == 0x7f) {
+      out += "\\u007f";
+    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
+      out += absl::StrFormat("\\u%04x", next);
+      ++i;
+    } else {
+      out.push_back(json[i]);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string ReportsAsJson(const std::vector<const Report*>& reports) {
+  Json document = {{"schema", kSchema}, {"jobs", Json::array()}};
+  for (const Report* report : reports) document["jobs"].push_back(JobJson(*report));
+  // Names may hold bytes that are not UTF-8; they are replaced, never thrown at.
+  return WithoutControls(document.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
+}
+
+}  // namespace goodput

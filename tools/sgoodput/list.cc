@@ -1,0 +1,374 @@
+// `sgoodput` without a subcommand: one line a run, filtered and formatted as sacct does.
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "sql/evidence.h"
+#include "sql/text.h"
+#include "tools/sgoodput/format.h"
+#include "tools/sgoodput/options.h"
+#include "tools/sgoodput/report.h"
+#include "tools/sgoodput/session.h"
+#include "tools/slurm/hostlist.h"
+#include "tools/timeline/clip.h"
+
+namespace goodput {
+namespace {
+
+struct Field {
+  const char* name;
+  Table::Align align;
+  std::size_t width;  // in a table; parsable output is never cut
+  std::function<std::string(const Report&)> value;
+};
+
+std::string Raw(const std::optional<double>& x) {
+  return x ? absl::StrFormat("%.4f", *x) : "";
+}
+
+const std::vector<Field>& Fields() {
+  using Align = Table::Align;
+  const auto bucket = [](Bucket which) {
+    return [which](const Report& r) {
+      return FormatDuration(r.account.buckets[static_cast<std::size_t>(which)].ns);
+    };
+  };
+  static const std::vector<Field> fields = [&] {
+    std::vector<Field> all{
+        {"JobID", Align::kRight, 0, [](const Report& r) { return r.run.info.job_id_text; }},
+        {"Cluster", Align::kLeft, 12, [](const Report& r) { return r.run.info.cluster; }},
+        {"Run", Align::kLeft, 20, [](const Report& r) { return r.run.info.run; }},
+        {"JobName", Align::kLeft, 16, [](const Report& r) { return r.run.info.name; }},
+        {"User", Align::kLeft, 10, [](const Report& r) { return r.run.info.user; }},
+        {"Account", Align::kLeft, 12, [](const Report& r) { return r.run.info.account; }},
+        {"Partition", Align::kLeft, 10, [](const Report& r) { return r.run.info.partition; }},
+        {"QOS", Align::kLeft, 10, [](const Report& r) { return r.run.info.qos; }},
+        {"State", Align::kLeft, 12, [](const Report& r) { return r.run.info.state; }},
+        {"Submit", Align::kLeft, 0, [](const Report& r) { return FormatTime(r.timeline.begin); }},
+        {"End", Align::kLeft, 0,
+         [](const Report& r) {
+           return r.timeline.running ? std::string("Unknown") : FormatTime(r.timeline.end);
+         }},
+        {"Wall", Align::kRight, 0,
+         [](const Report& r) { return FormatDuration(r.timeline.end - r.timeline.begin); }},
+        {"WallRaw", Align::kRight, 0,
+         [](const Report& r) { return Cat((r.timeline.end - r.timeline.begin) / kSecond); }},
+        {"Attempts", Align::kRight, 0, [](const Report& r) { return Cat(r.timeline.attempts.size()); }},
+        {"Interrupts", Align::kRight, 0,
+         [](const Report& r) { return Cat(r.timeline.interruptions.size()); }},
+        {"NNodes", Align::kRight, 0,
+         [](const Report& r) {
+           return Cat(r.timeline.attempts.empty() ? 0 : r.timeline.attempts.back().facts->nodes);
+         }},
+        {"GPUs", Align::kRight, 0, [](const Report& r) { return Cat(r.account.gpus); }},
+        {"Scheduling", Align::kRight, 0,
+         [](const Report& r) { return FormatPercent(r.account.goodput.scheduling); }},
+        {"Runtime", Align::kRight, 0,
+         [](const Report& r) { return FormatPercent(r.account.goodput.runtime); }},
+        {"Goodput", Align::kRight, 0, [](const Report& r) { return FormatPercent(r.account.goodput.sg_rg); }},
+        {"SchedulingRaw", Align::kRight, 0,
+         [](const Report& r) { return Raw(r.account.goodput.scheduling); }},
+        {"RuntimeRaw", Align::kRight, 0, [](const Report& r) { return Raw(r.account.goodput.runtime); }},
+        {"GoodputRaw", Align::kRight, 0, [](const Report& r) { return Raw(r.account.goodput.sg_rg); }},
+        {"Steps", Align::kRight, 0, [](const Report& r) { return Cat(r.timeline.steps.executed); }},
+        {"StepsKept", Align::kRight, 0, [](const Report& r) { return Cat(r.timeline.steps.kept); }},
+        {"StepsLost", Align::kRight, 0, [](const Report& r) { return Cat(r.timeline.steps.lost); }},
+    };
+    static std::array<std::string, kBucketCount> names;
+    for (const Bucket which : AllBuckets()) {
+      std::string& name = names[static_cast<std::size_t>(which)];
+      name = std::string(BucketName(which));
+      all.push_back({name.c_str(), Align::kRight, 0, bucket(which)});
+    }
+    return all;
+  }();
+  return fields;
+}
+
+constexpr const char* kDefaultFormat =
+    "JobID,JobName,User,Partition,State,Wall,Attempts,Scheduling,Runtime,Goodput";
+
+// sacct's `-o name%20`: a width; negative is left-aligned.
+absl::StatusOr<std::vector<std::pair<Field, int>>> ChooseFields(const std::vector<std::string>& format) {
+  std::vector<std::pair<Field, int>> chosen;
+  std::vector<std::string> words = format;
+  if (words.empty()) words = {kDefaultFormat};
+  for (const std::string& list : words) {
+    for (absl::string_view word : absl::StrSplit(list, ',', absl::SkipEmpty())) {
+      const std::size_t percent = word.find('%');
+      const absl::string_view name = word.substr(0, percent);
+      int width = 0;
+      if (percent != absl::string_view::npos && !absl::SimpleAtoi(word.substr(percent + 1), &width)) {
+        return absl::InvalidArgumentError(
+            Cat("-o: '", std::string(word), "' has no width after %; write JobName%30"));
+      }
+      const auto found = std::find_if(Fields().begin(), Fields().end(), [&](const Field& field) {
+        return absl::EqualsIgnoreCase(field.name, name);
+      });
+      if (found == Fields().end()) {
+        return absl::InvalidArgumentError(
+            Cat("-o: there is no field '", std::string(name), "'; sgoodput --helpformat lists them"));
+      }
+      chosen.emplace_back(*found, width);
+    }
+  }
+  return chosen;
+}
+
+std::vector<std::string> Words(const std::vector<std::string>& lists) {
+  std::vector<std::string> words;
+  for (const std::string& list : lists) {
+    for (absl::string_view word : absl::StrSplit(list, ',', absl::SkipEmpty())) words.emplace_back(word);
+  }
+  return words;
+}
+
+bool Listed(const std::vector<std::string>& words, const std::string& value) {
+  return words.empty() || std::find(words.begin(), words.end(), value) != words.end();
+}
+
+// Slurm's short and long names of states.
+std::string LongState(std::string state) {
+  static const std::map<std::string, std::string> kShort{
+      {"PD", "PENDING"},   {"R", "RUNNING"},    {"S", "SUSPENDED"}, {"CD", "COMPLETED"},
+      {"CA", "CANCELLED"}, {"F", "FAILED"},     {"TO", "TIMEOUT"},  {"NF", "NODE_FAIL"},
+      {"PR", "PREEMPTED"}, {"BF", "BOOT_FAIL"}, {"DL", "DEADLINE"}, {"OOM", "OUT_OF_MEMORY"},
+      {"RQ", "REQUEUED"}};
+  absl::AsciiStrToUpper(&state);
+  const auto found = kShort.find(state);
+  return found == kShort.end() ? state : found->second;
+}
+
+// sacct's times: YYYY-MM-DD[THH:MM[:SS]], HH:MM[:SS] today, MMDD, now, now-2hours, midnight, noon, today.
+absl::StatusOr<Ns> ParseSacctTime(const std::string& text, absl::Time now) {
+  const absl::TimeZone zone = absl::LocalTimeZone();
+  const absl::CivilDay today = absl::ToCivilDay(now, zone);
+  const auto ns = [](absl::Time time) { return absl::ToUnixNanos(time); };
+  if (text == "now") return ns(now);
+  if (text == "midnight" || text == "today") return ns(absl::FromCivil(today, zone));
+  if (text == "noon") return ns(absl::FromCivil(absl::CivilHour(today) + 12, zone));
+  for (const char* format :
+       {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%m/%d/%y", "%m/%d/%y-%H:%M:%S"}) {
+    absl::Time time;
+    if (absl::ParseTime(format, text, zone, &time, nullptr)) return ns(time);
+  }
+  for (const char* format : {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M"}) {
+    absl::Time time;
+    const std::string on_today = Cat(absl::FormatCivilTime(today), "T", text);
+    if (absl::ParseTime(format, on_today, zone, &time, nullptr)) return ns(time);
+  }
+  if (absl::StartsWith(text, "now-") || absl::StartsWith(text, "now+")) {
+    const std::size_t unit_at = text.find_first_not_of("0123456789", 4);
+    std::int64_t count = 0;
+    if (absl::SimpleAtoi(text.substr(4, unit_at == std::string::npos ? unit_at : unit_at - 4), &count)) {
+      const std::string unit = unit_at == std::string::npos ? "seconds" : text.substr(unit_at);
+      static const std::map<std::string, absl::Duration> kUnits{{"second", absl::Seconds(1)},
+                                                                {"minute", absl::Minutes(1)},
+                                                                {"hour", absl::Hours(1)},
+                                                                {"day", absl::Hours(24)},
+                                                                {"week", absl::Hours(168)}};
+      for (const auto& [name, length] : kUnits) {
+        if (unit == name || unit == name + "s")
+          return ns(text[3] == '-' ? now - count * length : now + count * length);
+      }
+    }
+  }
+  return absl::InvalidArgumentError(
+      Cat("'", text, "' is not a time; write 2026-01-31, 2026-01-31T12:00:00, 12:00, now or now-2hours"));
+}
+
+std::string UserName() {
+  const passwd* entry = getpwuid(geteuid());
+  return entry == nullptr ? Cat(geteuid()) : std::string(entry->pw_name);
+}
+
+struct Filter {
+  std::vector<std::string> users, accounts, partitions, states, nodes, clusters;
+  std::optional<Ns> start, end;
+
+  bool Matches(const Report& report) const {
+    const RunInfo& info = report.run.info;
+    if (!Listed(users, info.user) || !Listed(accounts, info.account) || !Listed(partitions, info.partition) ||
+        !Listed(clusters, info.cluster)) {
+      return false;
+    }
+    if (start && report.timeline.end < *start) return false;
+    if (end && report.timeline.begin > *end) return false;
+    if (!states.empty()) {
+      const bool any = Listed(states, info.state) ||
+                       std::any_of(report.timeline.attempts.begin(), report.timeline.attempts.end(),
+                                   [&](const AttemptSummary& a) { return Listed(states, a.facts->state); });
+      if (!any) return false;
+    }
+    if (nodes.empty()) return true;
+    for (const AttemptSummary& attempt : report.timeline.attempts) {
+      for (const std::string& node : ExpandHostList(attempt.facts->node_list)) {
+        if (Listed(nodes, node)) return true;
+      }
+    }
+    return false;
+  }
+};
+
+absl::StatusOr<Filter> MakeFilter(const ListOptions& options, absl::Time now) {
+  Filter filter;
+  filter.users = Words(options.users);
+  filter.accounts = Words(options.accounts);
+  filter.partitions = Words(options.partitions);
+  for (const std::string& list : options.nodes) {
+    for (std::string& node : ExpandHostList(list)) filter.nodes.push_back(std::move(node));
+  }
+  for (const std::string& state : Words(options.states)) filter.states.push_back(LongState(state));
+  if (!options.all_clusters) filter.clusters = Words(options.clusters);
+  // As sacct: without -u, -a or -j an ordinary user sees their own jobs, and everyone those since midnight.
+  if (filter.users.empty() && !options.all_users && options.jobs.empty() && geteuid() != 0) {
+    filter.users.push_back(UserName());
+  }
+  if (!options.start.empty()) {
+    absl::StatusOr<Ns> start = ParseSacctTime(options.start, now);
+    if (!start.ok()) return Annotate(start.status(), "-S");
+    filter.start = *start;
+  } else if (options.jobs.empty()) {
+    filter.start = absl::ToUnixNanos(
+        absl::FromCivil(absl::ToCivilDay(now, absl::LocalTimeZone()), absl::LocalTimeZone()));
+  }
+  if (!options.end.empty()) {
+    absl::StatusOr<Ns> end = ParseSacctTime(options.end, now);
+    if (!end.ok()) return Annotate(end.status(), "-E");
+    filter.end = *end;
+  }
+  if (filter.start && filter.end && *filter.start > *filter.end) {
+    return absl::InvalidArgumentError("-S is after -E");
+  }
+  return filter;
+}
+
+// Jobs of one run are one line; a job without a run name is a run of its own.
+std::vector<std::vector<std::int64_t>> GroupByRun(const std::vector<std::int64_t>& jobs,
+                                                  const std::map<std::int64_t, std::string>& names) {
+  std::vector<std::vector<std::int64_t>> groups;
+  std::map<std::string, std::size_t> group_of;
+  for (const std::int64_t job : jobs) {
+    const auto name = names.find(job);
+    if (name == names.end()) {
+      groups.push_back({job});
+      continue;
+    }
+    const auto [found, fresh] = group_of.emplace(name->second, groups.size());
+    if (fresh) {
+      groups.push_back({job});
+    } else {
+      groups[found->second].push_back(job);
+    }
+  }
+  return groups;
+}
+
+void PrintFields() {
+  int column = 0;
+  for (const Field& field : Fields()) std::printf("%-18s%s", field.name, ++column % 4 == 0 ? "\n" : "");
+  if (column % 4 != 0) std::printf("\n");
+}
+
+void PrintParsable(const ListOptions& options, const std::vector<std::pair<Field, int>>& fields,
+                   const std::vector<std::unique_ptr<Report>>& reports) {
+  const char* last = options.parsable2 ? "\n" : "|\n";
+  const auto line = [&](auto cell) {
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      std::string text = Printable(cell(fields[i].first));
+      // A delimiter inside a value would shift every column behind it.
+      std::replace(text.begin(), text.end(), '|', '?');
+      std::printf("%s%s", text.c_str(), i + 1 < fields.size() ? "|" : last);
+    }
+  };
+  if (!options.no_header) line([](const Field& field) { return std::string(field.name); });
+  for (const auto& report : reports) line([&](const Field& field) { return field.value(*report); });
+}
+
+}  // namespace
+
+int RunList(const ListOptions& options) {
+  if (options.help_format) {
+    PrintFields();
+    return kAnswered;
+  }
+  const absl::StatusOr<std::vector<std::pair<Field, int>>> fields = ChooseFields(options.format);
+  if (!fields.ok()) return Fail(fields.status());
+  const absl::StatusOr<Filter> filter = MakeFilter(options, absl::Now());
+  if (!filter.ok()) return Fail(filter.status());
+  const absl::StatusOr<std::vector<std::int64_t>> asked = ParseJobIds(options.jobs);
+  if (!asked.ok()) return Fail(asked.status());
+  std::optional<std::int64_t> start_s;
+  if (filter->start) start_s = *filter->start / kSecond;
+  absl::StatusOr<Session> session = OpenSession(options.common, *asked, start_s);
+  if (!session.ok()) return Fail(session.status());
+
+  std::vector<std::int64_t> jobs;
+  if (options.jobs.empty()) {
+    absl::StatusOr<std::vector<std::int64_t>> known = KnownJobs(session->db);
+    if (!known.ok()) return Fail(known.status());
+    jobs = *std::move(known);
+  } else {
+    for (const std::string& text : Words(options.jobs)) {
+      absl::StatusOr<std::vector<std::int64_t>> ids = ResolveJob(session->db, text);
+      if (!ids.ok()) return Fail(ids.status());
+      jobs.insert(jobs.end(), ids->begin(), ids->end());
+    }
+  }
+  const absl::StatusOr<std::map<std::int64_t, std::string>> names = RunNames(session->db);
+  if (!names.ok()) return Fail(names.status());
+  std::vector<std::unique_ptr<Report>> reports;
+  for (const std::vector<std::int64_t>& group : GroupByRun(jobs, *names)) {
+    absl::StatusOr<Report> report = MakeReport(session->db, group, session->now, {});
+    if (absl::IsNotFound(report.status())) continue;
+    if (!report.ok()) return Fail(report.status());
+    if (!filter->Matches(*report)) continue;
+    if (options.truncate) {
+      ClipTimeline(report->timeline, filter->start.value_or(report->timeline.begin),
+                   filter->end.value_or(session->now));
+      report->account = TakeAccount(report->timeline);
+    }
+    reports.push_back(std::make_unique<Report>(*std::move(report)));
+  }
+
+  if (options.common.json) {
+    std::vector<const Report*> all;
+    all.reserve(reports.size());
+    for (const auto& report : reports) all.push_back(report.get());
+    std::fputs(ReportsAsJson(all).c_str(), stdout);
+  } else if (options.parsable || options.parsable2) {
+    PrintParsable(options, *fields, reports);
+  } else {
+    std::vector<Table::Column> columns;
+    for (const auto& [field, width] : *fields) {
+      columns.push_back({field.name, width < 0 ? Table::Align::kLeft : field.align,
+                         width != 0 ? static_cast<std::size_t>(std::abs(width)) : field.width});
+    }
+    Table table(std::move(columns));
+    for (const auto& report : reports) {
+      std::vector<std::string> cells;
+      for (const auto& [field, width] : *fields) cells.push_back(Printable(field.value(*report)));
+      table.Add(std::move(cells));
+    }
+    std::fputs(table.Render(!options.no_header).c_str(), stdout);
+  }
+  return reports.empty() ? kNothingMatched : kAnswered;
+}
+
+}  // namespace goodput

@@ -1,0 +1,142 @@
+// sgoodput: argument parsing for all subcommands. CLI11 is included here alone: it takes long to compile.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include "config.h"
+#include "tools/sgoodput/options.h"
+
+namespace {
+
+using goodput::CommonOptions;
+
+void AddCommon(CLI::App& app, CommonOptions& options, bool json) {
+  app.add_option("--config", options.config, "read FILE instead of /etc/slurm-goodput/goodput.conf")
+      ->type_name("FILE");
+  app.add_option("--db", options.db, "read the database FILE")->type_name("FILE");
+  app.add_flag("--no-refresh", options.no_refresh, "answer from the database as it is");
+  if (json) app.add_flag("--json", options.json, "print JSON (see sgoodput.schema.json)");
+  app.add_option("--color", options.color, "auto, always or never")
+      ->type_name("WHEN")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
+}
+
+constexpr const char* kExamples = R"(
+Examples:
+  sgoodput                             your runs since midnight, one line each
+  sgoodput -S now-7days -a -P          everybody's of the last week, for a script
+  sgoodput show 1234                   where the time of job 1234 went
+  sgoodput show --run pretrain-7b      ... of a run over all its jobs
+  sgoodput show 1234 --explain stall   when, and by which evidence
+  sgoodput mark step 100               in a job: training step 100 begins
+
+Exit status: 0 answered, 1 nothing matched, 2 bad usage or unreadable input.)";
+
+int ParseAndRun(int argc, char** argv) {
+  CLI::App app{
+      "Says how much of the time and of the GPUs a job held became training progress, and where the rest "
+      "went.",
+      "sgoodput"};
+  app.footer(kExamples);
+  app.set_version_flag("-V,--version", std::string("sgoodput ") + PACKAGE_VERSION);
+  app.require_subcommand(0, 1);
+
+  goodput::ListOptions list;
+  AddCommon(app, list.common, true);
+  app.add_option("-j,--jobs", list.jobs, "these jobs: 12, 12_3, 12+1")
+      ->type_name("JOB[,JOB]")
+      ->allow_extra_args(false);
+  app.add_option("-u,--user", list.users, "jobs of these users")
+      ->type_name("USER[,USER]")
+      ->allow_extra_args(false);
+  app.add_option("-A,--accounts", list.accounts, "jobs of these accounts")
+      ->type_name("ACCOUNT[,..]")
+      ->allow_extra_args(false);
+  app.add_option("-r,--partition", list.partitions, "jobs in these partitions")
+      ->type_name("PART[,..]")
+      ->allow_extra_args(false);
+  app.add_option("-s,--state", list.states, "jobs of these states (of any attempt)")
+      ->type_name("STATE[,..]")
+      ->allow_extra_args(false);
+  app.add_option("-N,--nodelist", list.nodes, "jobs that ran on any of these nodes")
+      ->type_name("NODES")
+      ->allow_extra_args(false);
+  app.add_option("-M,--clusters", list.clusters, "jobs of these clusters")
+      ->type_name("CLUSTER[,..]")
+      ->allow_extra_args(false);
+  app.add_flag("-a,--allusers", list.all_users, "jobs of all users");
+  app.add_flag("-L,--allclusters", list.all_clusters, "jobs of all clusters");
+  app.add_option("-S,--starttime", list.start, "jobs that were there after TIME (default: midnight)")
+      ->type_name("TIME");
+  app.add_option("-E,--endtime", list.end, "jobs that were there before TIME")->type_name("TIME");
+  app.add_option("-o,--format", list.format, "these fields (see --helpformat)")
+      ->type_name("FIELD[%W][,..]")
+      ->allow_extra_args(false);
+  app.add_flag("-T,--truncate", list.truncate, "count only the time between -S and -E");
+  app.add_flag("-p,--parsable", list.parsable, "fields separated by |, one at the end too");
+  app.add_flag("-P,--parsable2", list.parsable2, "fields separated by |");
+  app.add_flag("-n,--noheader", list.no_header, "no header line");
+  app.add_flag("--helpformat", list.help_format, "print the names of all fields");
+
+  goodput::ShowOptions show;
+  CLI::App* show_app = app.add_subcommand("show", "where the time of one run went");
+  AddCommon(*show_app, show.common, true);
+  show_app->add_option("JOB", show.job, "job id: 12, 12_3, 12+1");
+  show_app->add_option("--run", show.run, "all jobs of the run NAME (--goodput-run)")->type_name("NAME");
+  show_app->add_option("--explain", show.explain, "print the intervals of one bucket with their evidence")
+      ->type_name("BUCKET");
+  show_app
+      ->add_option("--stall-factor", show.stall_factor,
+                   "a step this many times its usual length has stalled (5)")
+      ->type_name("X")
+      ->check(CLI::Range(1.0, 1e6));
+
+  goodput::AttemptsOptions attempts;
+  CLI::App* attempts_app = app.add_subcommand("attempts", "one line an attempt of one run");
+  AddCommon(*attempts_app, attempts.common, true);
+  attempts_app->add_option("JOB", attempts.job, "job id: 12, 12_3, 12+1");
+  attempts_app->add_option("--run", attempts.run, "all jobs of the run NAME")->type_name("NAME");
+  attempts_app->add_flag("-P,--parsable2", attempts.parsable2, "fields separated by |");
+  attempts_app->add_flag("-n,--noheader", attempts.no_header, "no header line");
+
+  goodput::IngestOptionsCli ingest;
+  CLI::App* ingest_app = app.add_subcommand("ingest", "take what the spool holds into the database, now");
+  AddCommon(*ingest_app, ingest.common, false);
+  ingest_app->add_option("--spool", ingest.spool, "read the spool DIR instead of goodput.conf's")
+      ->type_name("DIR");
+
+  goodput::DoctorOptions doctor;
+  CLI::App* doctor_app = app.add_subcommand("doctor", "is everything in place here, and was anything lost?");
+  AddCommon(*doctor_app, doctor.common, false);
+
+  app.add_subcommand("mark", "in a job: say where training is (sgoodput mark --help)");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    std::fprintf(stderr, "sgoodput: %s; see sgoodput --help\n", error.what());
+    return goodput::kBadUsage;
+  }
+  if (*show_app) return goodput::RunShow(show);
+  if (*attempts_app) return goodput::RunAttempts(attempts);
+  if (*ingest_app) return goodput::RunIngest(ingest);
+  if (*doctor_app) return goodput::RunDoctor(doctor);
+  return goodput::RunList(list);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    // Before anything that costs time: a job may run this every step.
+    if (argc > 1 && std::string_view(argv[1]) == "mark") return goodput::RunMark(argc - 2, argv + 2);
+    return ParseAndRun(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "sgoodput: %s\n", error.what());
+    return goodput::kBadUsage;
+  }
+}

@@ -1,0 +1,168 @@
+// `sgoodput mark`: a job says where its training is. Runs once a step in scripts, so it is quick (no
+// database, no other parser), waits at most 5 ms, and unless told otherwise never fails the script.
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "sql/text.h"
+#include "tools/goodputd/mark_message.h"
+#include "tools/sgoodput/options.h"
+
+namespace goodput {
+namespace {
+
+constexpr const char* kHelp = R"(Usage: sgoodput mark [--strict] WHAT
+
+Tells goodputd on this node where the training of this Slurm job is.
+
+  step N                      training step N begins
+  checkpoint begin|end [N]    a save of step N begins, or is complete
+  restore begin|end [N]       the checkpoint of step N is being loaded, or is loaded
+  phase NAME begin|end        a phase: init, data_loading, compile, evaluation or a name of your own
+
+      --strict                exit 1 when the mark could not be sent, 2 when it makes no sense
+                              (without it the exit status is always 0)
+
+Examples:
+  sgoodput mark step 1200
+  sgoodput mark checkpoint begin 1200; save; sgoodput mark checkpoint end 1200
+  sgoodput mark phase evaluation begin
+
+It takes the job, step and task from Slurm's environment and the socket from GOODPUT_SOCKET.
+)";
+
+constexpr int kWaitMs = 5;
+constexpr const char* kDefaultSocket = "@goodput";
+
+std::optional<std::int64_t> EnvNumber(const char* name) {
+  const char* text = std::getenv(name);
+  std::int64_t value = 0;
+  if (text == nullptr || !absl::SimpleAtoi(text, &value)) return std::nullopt;
+  return value;
+}
+
+std::string EnvText(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? std::string() : std::string(text);
+}
+
+bool ParseEdge(std::string_view word, MarkMessage& mark) {
+  mark.begin = word == "begin";
+  return mark.begin || word == "end";
+}
+
+bool ParseStep(std::string_view word, MarkMessage& mark) {
+  std::int64_t step = 0;
+  if (!absl::SimpleAtoi(ToAbsl(word), &step) || step < 0) return false;
+  mark.train_step = step;
+  return true;
+}
+
+absl::StatusOr<MarkMessage> ParseWords(const std::vector<std::string_view>& words) {
+  MarkMessage mark;
+  const auto bad = [](std::string_view why) { return absl::InvalidArgumentError(ToAbsl(why)); };
+  if (words.empty())
+    return bad("say what to mark: step, checkpoint, restore or phase; see sgoodput mark --help");
+  if (words[0] == "step") {
+    mark.kind = MarkMessage::Kind::kStep;
+    if (words.size() != 2 || !ParseStep(words[1], mark)) return bad("write: sgoodput mark step N");
+  } else if (words[0] == "checkpoint" || words[0] == "restore") {
+    mark.kind = words[0] == "restore" ? MarkMessage::Kind::kRestore : MarkMessage::Kind::kCheckpoint;
+    const bool good =
+        (words.size() == 2 || (words.size() == 3 && ParseStep(words[2], mark))) && ParseEdge(words[1], mark);
+    if (!good) return bad(Cat("write: sgoodput mark ", words[0], " begin|end [N]"));
+  } else if (words[0] == "phase") {
+    mark.kind = MarkMessage::Kind::kPhase;
+    const bool good = words.size() == 3 && !words[1].empty() && words[1].size() <= kMaxPhaseName &&
+                      ParseEdge(words[2], mark);
+    if (!good) return bad("write: sgoodput mark phase NAME begin|end, NAME of at most 128 bytes");
+    mark.name = std::string(words[1]);
+  } else {
+    return bad(Cat("cannot mark '", words[0], "': use step, checkpoint, restore or phase"));
+  }
+  const std::optional<std::int64_t> job = EnvNumber("SLURM_JOB_ID");
+  if (!job) return absl::FailedPreconditionError("not in a Slurm job: SLURM_JOB_ID is not set");
+  mark.job = *job;
+  mark.task = EnvNumber("SLURM_PROCID");
+  mark.node = EnvText("SLURMD_NODENAME");
+  const std::optional<std::int64_t> step = EnvNumber("SLURM_STEP_ID");
+  // Slurm gives the batch script no step id, or the special one, depending on the release.
+  constexpr std::int64_t kFirstSpecialStep = 0xfffffff0;
+  mark.slurm_step = step && *step >= 0 && *step < kFirstSpecialStep ? Cat(*step) : "batch";
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  mark.mono_ns = static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+  return mark;
+}
+
+absl::Status Send(const std::string& message) {
+  std::string name = EnvText("GOODPUT_SOCKET");
+  if (name.empty()) name = kDefaultSocket;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (name.size() >= sizeof(address.sun_path)) {
+    return absl::InvalidArgumentError("GOODPUT_SOCKET is too long for a socket's name");
+  }
+  std::memcpy(address.sun_path, name.data(), name.size());
+  const bool abstract = name.front() == '@';
+  if (abstract) address.sun_path[0] = '\0';
+  const auto length =
+      static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size() + (abstract ? 0 : 1));
+  const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  absl::Status status;
+  if (fd < 0 || connect(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+    status = absl::UnavailableError(Cat("cannot reach goodputd at ", name, ": ", std::strerror(errno)));
+  } else {
+    pollfd writable{fd, POLLOUT, 0};
+    if (poll(&writable, 1, kWaitMs) != 1 ||
+        send(fd, message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL) !=
+            static_cast<ssize_t>(message.size())) {
+      status = absl::UnavailableError(Cat("goodputd at ", name, " does not take marks now"));
+    }
+  }
+  if (fd >= 0) close(fd);
+  return status;
+}
+
+}  // namespace
+
+int RunMark(int argc, char** argv) {
+  bool strict = false;
+  std::vector<std::string_view> words;
+  for (int i = 0; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--help" || word == "-h") {
+      std::fputs(kHelp, stdout);
+      return kAnswered;
+    }
+    if (word == "--strict") {
+      strict = true;
+    } else {
+      words.push_back(word);
+    }
+  }
+  const absl::StatusOr<MarkMessage> mark = ParseWords(words);
+  if (!mark.ok()) {
+    std::fprintf(stderr, "sgoodput mark: %s\n", Message(mark.status()).c_str());
+    return strict ? kBadUsage : kAnswered;
+  }
+  const absl::Status sent = Send(FormatMark(*mark));
+  if (sent.ok() || !strict) return kAnswered;
+  std::fprintf(stderr, "sgoodput mark: %s\n", Message(sent).c_str());
+  return kNothingMatched;
+}
+
+}  // namespace goodput

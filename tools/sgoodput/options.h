@@ -1,0 +1,83 @@
+// What a command line asks for, as plain values: main.cc fills these in, each subcommand is a function of
+// one.
+#ifndef GOODPUT_TOOLS_SGOODPUT_OPTIONS_H_
+#define GOODPUT_TOOLS_SGOODPUT_OPTIONS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace goodput {
+
+// Exit statuses.
+inline constexpr int kAnswered = 0;
+inline constexpr int kNothingMatched = 1;
+inline constexpr int kBadUsage = 2;
+
+struct CommonOptions {
+  std::string config;  // --config FILE
+  std::string db;      // --db FILE, else goodput.conf's
+  bool no_refresh = false;
+  bool json = false;
+  std::string color = "auto";
+};
+
+// The flags mean what they mean in sacct.
+struct ListOptions {
+  CommonOptions common;
+  std::vector<std::string> jobs;  // -j
+  std::vector<std::string> users;
+  std::vector<std::string> accounts;
+  std::vector<std::string> partitions;
+  std::vector<std::string> states;
+  std::vector<std::string> nodes;
+  std::vector<std::string> clusters;
+  bool all_users = false;
+  bool all_clusters = false;
+  std::string start;
+  std::string end;
+  bool truncate = false;  // -T
+  std::vector<std::string> format;
+  bool parsable = false;   // -p: a delimiter at the end of the line too
+  bool parsable2 = false;  // -P
+  bool no_header = false;
+  bool help_format = false;
+};
+
+struct ShowOptions {
+  CommonOptions common;
+  std::string job;
+  std::string run;
+  std::string explain;  // a bucket
+  double stall_factor = 5;
+};
+
+struct AttemptsOptions {
+  CommonOptions common;
+  std::string job;
+  std::string run;
+  bool parsable2 = false;
+  bool no_header = false;
+};
+
+struct IngestOptionsCli {
+  CommonOptions common;
+  std::string spool;  // else goodput.conf's
+};
+
+struct DoctorOptions {
+  CommonOptions common;
+};
+
+int RunList(const ListOptions& options);
+int RunShow(const ShowOptions& options);
+int RunAttempts(const AttemptsOptions& options);
+int RunIngest(const IngestOptionsCli& options);
+int RunDoctor(const DoctorOptions& options);
+// `sgoodput mark ...`: its own parser, because it runs once a training step and must take less than 5 ms.
+int RunMark(int argc, char** argv);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_SGOODPUT_OPTIONS_H_

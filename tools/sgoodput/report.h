@@ -1,0 +1,37 @@
+// One run, judged: what every output form starts from.
+#ifndef GOODPUT_TOOLS_SGOODPUT_REPORT_H_
+#define GOODPUT_TOOLS_SGOODPUT_REPORT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "sql/database.h"
+#include "tools/runs/load_run.h"
+#include "tools/timeline/goodput.h"
+#include "tools/timeline/timeline.h"
+
+namespace goodput {
+
+// Not copyable: the timeline points into the facts.
+struct Report {
+  Run run;
+  Timeline timeline;
+  Account account;
+
+  Report() = default;
+  Report(Report&&) = default;
+  Report& operator=(Report&&) = default;
+  Report(const Report&) = delete;
+  Report& operator=(const Report&) = delete;
+};
+
+absl::StatusOr<Report> MakeReport(Database& db, const std::vector<std::int64_t>& job_ids, Ns now,
+                                  const TimelineOptions& options);
+
+// The document `--json` prints: {"schema":"slurm-goodput/1","jobs":[...]}, see sgoodput.schema.json.
+std::string ReportsAsJson(const std::vector<const Report*>& reports);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_SGOODPUT_REPORT_H_

@@ -1,0 +1,51 @@
+// What every reading subcommand begins with: the configuration, and a database that is up to date.
+#ifndef GOODPUT_TOOLS_SGOODPUT_SESSION_H_
+#define GOODPUT_TOOLS_SGOODPUT_SESSION_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "sql/database.h"
+#include "tools/config/config.h"
+#include "tools/sgoodput/options.h"
+#include "tools/timeline/facts.h"
+
+namespace goodput {
+
+struct Session {
+  Config config;
+  Database db;
+  Ns now = 0;
+  bool refreshed = false;  // this user may write the database, and what is new was taken in
+};
+
+// Opens the database and, where this user may write it, first takes in what is new: spool files, and
+// slurmdbd's rows of `job_ids` (all of them since `start_s` when there are none). What cannot be refreshed is
+// said on stderr and left as it was; only a database that cannot be read is an error.
+absl::StatusOr<Session> OpenSession(const CommonOptions& options, const std::vector<std::int64_t>& job_ids,
+                                    std::optional<std::int64_t> start_s);
+
+// 12, 12_3 or 12+1 -> job ids that the database knows. An error says what is wrong with the text.
+absl::StatusOr<std::vector<std::int64_t>> ResolveJob(Database& db, const std::string& text);
+
+// The ids the text itself names, for asking slurmdbd before the database knows them.
+absl::StatusOr<std::vector<std::int64_t>> ParseJobIds(const std::vector<std::string>& texts);
+
+// The job ids of a subcommand that takes JOB or --run NAME, in a session opened for them. NotFound: nothing
+// matched.
+struct Target {
+  Session session;
+  std::vector<std::int64_t> job_ids;
+};
+absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const std::string& job,
+                                  const std::string& run);
+
+// Prints the error and gives the exit status: nothing matched, or bad usage.
+int Fail(const absl::Status& status);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_SGOODPUT_SESSION_H_

@@ -1,0 +1,257 @@
+// `sgoodput show`: one run on a screen, and `--explain BUCKET`: its intervals with their evidence.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "sql/text.h"
+#include "tools/sgoodput/format.h"
+#include "tools/sgoodput/options.h"
+#include "tools/sgoodput/report.h"
+#include "tools/sgoodput/session.h"
+
+namespace goodput {
+namespace {
+
+constexpr int kBarWidth = 24;
+
+class Style {
+ public:
+  explicit Style(bool color) : color_(color) {}
+  std::string Bold(const std::string& text) const { return Wrap("1", text); }
+  std::string Side(goodput::Side side, const std::string& text) const {
+    switch (side) {
+      case goodput::Side::kProductive:
+        return Wrap("32", text);
+      case goodput::Side::kRuntime:
+        return Wrap("33", text);
+      case goodput::Side::kScheduling:
+        return Wrap("34", text);
+      case goodput::Side::kUnknown:
+        return Wrap("31", text);
+      default:
+        return Wrap("2", text);
+    }
+  }
+
+ private:
+  std::string Wrap(const char* code, const std::string& text) const {
+    if (!color_ || text.empty()) return text;
+    return Cat("\033[", code, "m", text, "\033[0m");
+  }
+  bool color_;
+};
+
+// Eighths of a cell, so that a small bucket still shows.
+std::string Bar(double fraction) {
+  constexpr const char* kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const long full = 8L * kBarWidth;
+  const long eighths =
+      std::clamp(std::lround(fraction * static_cast<double>(full)), fraction > 0 ? 1L : 0L, full);
+  std::string bar;
+  for (long i = 0; i < eighths / 8; ++i) bar += "█";
+  return bar + kEighths[eighths % 8];
+}
+
+// Breaks at blanks so that lines fit a terminal.
+std::string Wrap(const std::string& text, const std::string& indent) {
+  constexpr std::size_t kWidth = 80;
+  std::string out;
+  std::string line = indent;
+  for (const absl::string_view word : absl::StrSplit(text, ' ')) {
+    if (line.size() + word.size() > kWidth && line.size() > indent.size()) {
+      out += line + "\n";
+      line = indent;
+    }
+    if (line.size() > indent.size()) line += " ";
+    line += std::string(word);
+  }
+  return out + line + "\n";
+}
+
+void PrintHead(const Report& report, const Style& style) {
+  const RunInfo& info = report.run.info;
+  const Timeline& timeline = report.timeline;
+  std::string head =
+      info.run.empty() ? Cat("Job ", info.job_id_text) : Cat("Run ", info.run, ", job ", info.job_id_text);
+  std::printf("%s  %s\n", style.Bold(Printable(head)).c_str(), Printable(info.name).c_str());
+  std::printf("user %s  account %s  partition %s  %s%s\n", Printable(info.user).c_str(),
+              info.account.empty() ? "-" : Printable(info.account).c_str(), Printable(info.partition).c_str(),
+              info.state.c_str(),
+              report.account.has_gpus ? Cat("  ", report.account.gpus, " GPUs",
+                                            info.gpu_type.empty() ? "" : Cat(" (", info.gpu_type, ")"))
+                                            .c_str()
+                                      : "");
+  std::printf("%s to %s%s, wall %s, %d attempt%s\n\n", FormatTime(timeline.begin).c_str(),
+              FormatTime(timeline.end).c_str(), timeline.running ? " (now)" : "",
+              FormatDuration(timeline.end - timeline.begin).c_str(),
+              static_cast<int>(timeline.attempts.size()), timeline.attempts.size() == 1 ? "" : "s");
+}
+
+void PrintGoodput(const Report& report, const Style& style) {
+  const Goodput& goodput = report.account.goodput;
+  std::printf("%s  scheduling %s x runtime %s = %s\n", style.Bold("Goodput").c_str(),
+              FormatPercent(goodput.scheduling).c_str(), FormatPercent(goodput.runtime).c_str(),
+              style.Bold(FormatPercent(goodput.sg_rg)).c_str());
+  if (goodput.runtime_range && goodput.runtime_range->second - goodput.runtime_range->first > 0.0005) {
+    std::printf("         runtime is between %s and %s: steps at risk and unobserved time are open\n",
+                FormatPercent(goodput.runtime_range->first).c_str(),
+                FormatPercent(goodput.runtime_range->second).c_str());
+  }
+  if (report.timeline.steps.executed == 0) {
+    std::printf("         no steps seen: the program sends no marks (see sgoodput mark)\n");
+  }
+  std::printf("\n");
+}
+
+void PrintBuckets(const Report& report, const Style& style) {
+  const Ns wall = std::max<Ns>(1, report.timeline.end - report.timeline.begin);
+  std::printf("%s\n", style.Bold("Where the time went").c_str());
+  for (const BucketTotal& total : report.account.buckets) {
+    if (total.ns == 0) continue;
+    const double fraction = static_cast<double>(total.ns) / static_cast<double>(wall);
+    const std::string bar = Bar(fraction);
+    std::printf("  %-16s %8s %6s  %s  %s\n", std::string(BucketName(total.bucket)).c_str(),
+                FormatDuration(total.ns).c_str(), FormatPercent(fraction).c_str(),
+                std::string(EvidenceName(total.evidence))
+                    .append(10 - EvidenceName(total.evidence).size(), ' ')
+                    .c_str(),
+                style.Side(BucketSide(total.bucket), bar).c_str());
+    const bool alone = total.parts.size() == 1 && total.parts.front().ns == total.ns;
+    for (const BucketTotal& part : total.parts) {
+      if (alone && part.bucket == Bucket::kUnobserved) continue;
+      std::printf("    %-14s %8s\n", Printable(part.part).c_str(), FormatDuration(part.ns).c_str());
+    }
+  }
+  std::printf("\n");
+}
+
+void PrintAttempts(const Report& report, const Style& style) {
+  Table table({{"#", Table::Align::kRight},
+               {"JobID", Table::Align::kRight},
+               {"Submit"},
+               {"Start"},
+               {"End"},
+               {"State"},
+               {"Nodes", Table::Align::kRight},
+               {"GPUs", Table::Align::kRight},
+               {"Steps", Table::Align::kRight},
+               {"Kept", Table::Align::kRight}});
+  const auto clock = [](const std::optional<Ns>& t) {
+    return t ? FormatTime(*t).substr(11) : std::string("-");
+  };
+  int number = 0;
+  for (const AttemptSummary& attempt : report.timeline.attempts) {
+    const AttemptFacts& facts = *attempt.facts;
+    std::string steps = "-";
+    if (attempt.first_step && attempt.last_step) steps = Cat(*attempt.first_step, "-", *attempt.last_step);
+    table.Add({Cat(++number), Cat(facts.job_id), FormatTime(facts.submit).substr(5), clock(facts.start),
+               clock(facts.end), facts.state, Cat(facts.nodes), Cat(facts.gpus), steps,
+               attempt.kept_step ? Cat("to ", *attempt.kept_step) : "-"});
+  }
+  std::printf("%s\n%s\n", style.Bold("Attempts").c_str(), table.Render(true, "  ").c_str());
+}
+
+void PrintInterruptions(const Report& report, const Style& style) {
+  if (report.timeline.interruptions.empty()) return;
+  std::printf("%s\n", style.Bold("Interruptions").c_str());
+  for (const Interruption& interruption : report.timeline.interruptions) {
+    std::printf("  %s  %s%s%s, attempt %d\n", FormatTime(interruption.time).substr(11).c_str(),
+                style.Bold(interruption.cause).c_str(), interruption.planned ? ", planned" : "",
+                interruption.node.empty() ? "" : Cat(", node ", Printable(interruption.node)).c_str(),
+                interruption.attempt + 1);
+    std::printf("    since checkpoint %s, noticed after %s, resources after %s, first step after %s\n",
+                FormatDuration(interruption.t_ch).c_str(), FormatDuration(interruption.t_detect).c_str(),
+                FormatDuration(interruption.t_re).c_str(), FormatDuration(interruption.t_rm).c_str());
+    std::fputs(Wrap(Printable(absl::StrJoin(interruption.evidence, "; ")), "    ").c_str(), stdout);
+  }
+  std::printf("\n");
+}
+
+void PrintSteps(const Report& report, const Style& style) {
+  const StepCounts& steps = report.timeline.steps;
+  if (steps.executed == 0) return;
+  const auto complete =
+      std::count_if(report.timeline.checkpoints.begin(), report.timeline.checkpoints.end(),
+                    [](const Checkpoint& checkpoint) { return checkpoint.complete.has_value(); });
+  std::printf(
+      "%s  %lld executed, %lld kept, %lld lost, %lld at risk; median %s; %lld of %zu checkpoints complete\n",
+      style.Bold("Steps").c_str(), static_cast<long long>(steps.executed), static_cast<long long>(steps.kept),
+      static_cast<long long>(steps.lost), static_cast<long long>(steps.at_risk),
+      steps.median ? absl::StrFormat("%.3fs", static_cast<double>(*steps.median) / 1e9).c_str() : "-",
+      static_cast<long long>(complete), report.timeline.checkpoints.size());
+}
+
+std::string RefText(const Report& report, const EvidenceRef& ref) {
+  if (ref.source < 0) return "-";
+  return Cat(report.run.facts.sources[static_cast<std::size_t>(ref.source)], ":", ref.offset);
+}
+
+void Explain(const Report& report, Bucket bucket, const Style& style) {
+  std::printf("%s: %s\n\n", style.Bold(std::string(BucketName(bucket))).c_str(),
+              std::string(BucketMeaning(bucket)).c_str());
+  Table table({{"Begin"},
+               {"Seconds", Table::Align::kRight},
+               {"Attempt", Table::Align::kRight},
+               {"Part"},
+               {"Evidence"},
+               {"From record"},
+               {"To record"},
+               {"Why"}});
+  Ns sum = 0;
+  for (const Interval& interval : report.timeline.intervals) {
+    if (interval.bucket != bucket) continue;
+    const Ns ns = interval.end - interval.begin;
+    sum += ns;
+    table.Add({absl::StrFormat("%s.%03d", FormatTime(interval.begin), interval.begin % kSecond / 1'000'000),
+               absl::StrFormat("%.3f", static_cast<double>(ns) / 1e9),
+               interval.attempt >= 0 ? Cat(interval.attempt + 1) : "-", Printable(interval.part),
+               std::string(EvidenceName(interval.evidence)), RefText(report, interval.from),
+               RefText(report, interval.to), Printable(interval.why)});
+  }
+  std::printf("%s\n", table.Render(true).c_str());
+  std::printf("%s in all. A record is NODE/FILE:OFFSET below the spool; '-' is Slurm's own record.\n",
+              FormatDuration(sum).c_str());
+}
+
+}  // namespace
+
+int RunShow(const ShowOptions& options) {
+  const std::optional<Bucket> bucket = BucketFromName(options.explain);
+  if (!options.explain.empty() && !bucket) {
+    std::vector<std::string> names;
+    for (const Bucket known : AllBuckets()) names.emplace_back(BucketName(known));
+    return Fail(absl::InvalidArgumentError(Cat("--explain: there is no bucket '", options.explain,
+                                               "'; buckets are ", absl::StrJoin(names, " "))));
+  }
+  absl::StatusOr<Target> target = OpenTarget(options.common, options.job, options.run);
+  if (!target.ok()) return Fail(target.status());
+  absl::StatusOr<Report> report =
+      MakeReport(target->session.db, target->job_ids, target->session.now, {options.stall_factor});
+  if (!report.ok()) {
+    return Fail(
+        Annotate(report.status(), options.job.empty() ? Cat("run ", options.run) : Cat("job ", options.job)));
+  }
+  if (options.common.json) {
+    std::fputs(ReportsAsJson({&*report}).c_str(), stdout);
+    return kAnswered;
+  }
+  const Style style(UseColor(options.common.color));
+  if (bucket) {
+    Explain(*report, *bucket, style);
+    return kAnswered;
+  }
+  PrintHead(*report, style);
+  PrintGoodput(*report, style);
+  PrintBuckets(*report, style);
+  PrintAttempts(*report, style);
+  PrintInterruptions(*report, style);
+  PrintSteps(*report, style);
+  for (const std::string& warning : report->timeline.warnings) std::printf("warning: %s\n", warning.c_str());
+  return kAnswered;
+}
+
+}  // namespace goodput

@@ -1,0 +1,193 @@
+#include "tools/slurm/controller.h"
+
+#include <pwd.h>
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <map>
+#include <utility>
+
+#include "sql/text.h"
+#include "tools/slurm/tres.h"
+
+// Exported by every libslurm but declared in no installed header; the first was renamed between releases, so
+// whichever is there is used.
+extern "C" {
+char* slurm_job_reason_string(unsigned reason) __attribute__((weak));
+const char* slurm_job_state_reason_string(unsigned reason) __attribute__((weak));
+char* slurm_node_state_string(std::uint32_t state);
+}
+
+namespace goodput {
+namespace {
+
+std::string Text(const char* text) {
+  return text == nullptr ? std::string() : std::string(text);
+}
+
+std::optional<std::int64_t> Time(time_t time) {
+  if (time <= 0 || static_cast<std::uint32_t>(time) == NO_VAL) return std::nullopt;
+  return static_cast<std::int64_t>(time);
+}
+
+std::string BaseState(std::uint32_t state) {
+  static constexpr std::array<const char*, 12> kNames{"PENDING",   "RUNNING",   "SUSPENDED", "COMPLETED",
+                                                      "CANCELLED", "FAILED",    "TIMEOUT",   "NODE_FAIL",
+                                                      "PREEMPTED", "BOOT_FAIL", "DEADLINE",  "OUT_OF_MEMORY"};
+  const std::uint32_t base = state & JOB_STATE_BASE;
+  return base < kNames.size() ? kNames[base] : Cat("STATE_", base);
+}
+
+std::vector<std::string> Flags(std::uint32_t state) {
+  std::vector<std::string> flags;
+  if ((state & JOB_COMPLETING) != 0) flags.emplace_back("COMPLETING");
+  if ((state & JOB_CONFIGURING) != 0) flags.emplace_back("CONFIGURING");
+  if ((state & JOB_REQUEUE) != 0) flags.emplace_back("REQUEUED");
+  if ((state & JOB_REQUEUE_HOLD) != 0) flags.emplace_back("REQUEUE_HOLD");
+  if ((state & JOB_SPECIAL_EXIT) != 0) flags.emplace_back("SPECIAL_EXIT");
+  return flags;
+}
+
+std::string Reason(std::uint32_t reason) {
+  if (slurm_job_state_reason_string != nullptr) return Text(slurm_job_state_reason_string(reason));
+  if (slurm_job_reason_string != nullptr) return Text(slurm_job_reason_string(reason));
+  return Cat("REASON_", reason);
+}
+
+// Few users have jobs at once, and a name service may be slow.
+std::string UserName(uid_t uid, const char* known) {
+  if (known != nullptr && *known != '\0') return known;
+  static std::map<uid_t, std::string> names;
+  const auto found = names.find(uid);
+  if (found != names.end()) return found->second;
+  passwd entry{};
+  passwd* answer = nullptr;
+  std::array<char, 4096> buffer{};
+  getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &answer);
+  return names.emplace(uid, answer == nullptr ? std::to_string(uid) : std::string(answer->pw_name))
+      .first->second;
+}
+
+GpuCount GpusAskedFor(const slurm_job_info_t& info) {
+  GpuCount gpus = GpusOfGres(Text(info.tres_per_job));
+  if (gpus.gpus > 0) return gpus;
+  gpus = GpusOfGres(Text(info.tres_per_node));
+  gpus.gpus *= info.num_nodes;
+  if (gpus.gpus > 0) return gpus;
+  gpus = GpusOfGres(Text(info.tres_per_task));
+  gpus.gpus *= info.num_tasks;
+  return gpus;
+}
+
+ControllerJob ReadJob(const slurm_job_info_t& info) {
+  ControllerJob job;
+  job.job_id = info.job_id;
+  job.uid = info.user_id;
+  job.state = BaseState(info.job_state);
+  job.flags = Flags(info.job_state);
+  job.reason = Reason(info.state_reason);
+  job.restart = info.restart_cnt;
+  job.user = UserName(info.user_id, info.user_name);
+  job.account = Text(info.account);
+  job.partition = Text(info.partition);
+  job.qos = Text(info.qos);
+  job.name = Text(info.name);
+  job.nodes = Text(info.nodes);
+  job.nnodes = info.num_nodes;
+  const bool allocated = info.tres_alloc_str != nullptr && *info.tres_alloc_str != '\0';
+  GpuCount gpus = GpusOfTres(Text(allocated ? info.tres_alloc_str : info.tres_req_str));
+  // Without slurmdbd there is no TRES gres/gpu.
+  if (gpus.gpus == 0) gpus = allocated ? GpusOfGres(Text(info.gres_total)) : GpusAskedFor(info);
+  job.gpus = gpus.gpus;
+  job.gpu_type = gpus.type;
+  job.dependency = Text(info.dependency);
+  job.admin_comment = Text(info.admin_comment);
+  job.reservation = Text(info.resv_name);
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 2, 0)
+  job.failed_node = Text(info.failed_node);
+#endif
+  if (info.array_job_id != 0) {
+    job.array_job = info.array_job_id;
+    if (info.array_task_id != NO_VAL) job.array_task = info.array_task_id;
+  }
+  if (info.het_job_id != 0) job.het_job = info.het_job_id;
+  const bool over = (info.job_state & JOB_STATE_BASE) > JOB_SUSPENDED;
+  if (over) {
+    const int status = static_cast<int>(info.exit_code);
+    if (WIFSIGNALED(status)) job.exit_signal = WTERMSIG(status);
+    if (WIFEXITED(status)) job.exit_code = WEXITSTATUS(status);
+  }
+  job.submit_s = Time(info.submit_time);
+  job.eligible_s = Time(info.eligible_time);
+  // A pending job's start is the scheduler's guess.
+  const bool started = (info.job_state & JOB_STATE_BASE) != JOB_PENDING;
+  if (started) job.start_s = Time(info.start_time);
+  if (over) job.end_s = Time(info.end_time);
+  job.preempt_s = Time(info.preempt_time);
+  job.suspend_s = Time(info.suspend_time);
+  // pre_sus_time: seconds run before the last suspension.
+  if (job.suspend_s && job.start_s && (info.job_state & JOB_STATE_BASE) == JOB_RUNNING) {
+    job.suspended_s = *job.suspend_s - *job.start_s - static_cast<std::int64_t>(info.pre_sus_time);
+  }
+  return job;
+}
+
+class LibslurmController : public Controller {
+ public:
+  LibslurmController() { slurm_init(nullptr); }
+
+  absl::StatusOr<std::vector<ControllerJob>> Jobs() override {
+    job_info_msg_t* message = nullptr;
+    if (slurm_load_jobs(0, &message, SHOW_ALL | SHOW_DETAIL) != SLURM_SUCCESS)
+      return Failed("slurm_load_jobs");
+    std::vector<ControllerJob> jobs;
+    jobs.reserve(message->record_count);
+    for (std::uint32_t i = 0; i < message->record_count; ++i) jobs.push_back(ReadJob(message->job_array[i]));
+    slurm_free_job_info_msg(message);
+    return jobs;
+  }
+
+  absl::StatusOr<std::vector<ControllerNode>> Nodes() override {
+    node_info_msg_t* message = nullptr;
+    if (slurm_load_node(0, &message, SHOW_ALL) != SLURM_SUCCESS) return Failed("slurm_load_node");
+    std::vector<ControllerNode> nodes;
+    nodes.reserve(message->record_count);
+    for (std::uint32_t i = 0; i < message->record_count; ++i) {
+      const node_info_t& info = message->node_array[i];
+      ControllerNode node;
+      node.name = Text(info.name);
+      if (node.name.empty()) continue;
+      char* state = slurm_node_state_string(info.node_state);
+      node.state = Text(state);
+      node.reason = Text(info.reason);
+      if (!node.reason.empty()) node.reason_s = Time(info.reason_time);
+      nodes.push_back(std::move(node));
+    }
+    slurm_free_node_info_msg(message);
+    return nodes;
+  }
+
+  std::string ClusterName() override {
+    slurm_conf_t* conf = nullptr;
+    if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS || conf == nullptr) return "";
+    std::string name = Text(conf->cluster_name);
+    slurm_free_ctl_conf(conf);
+    return name;
+  }
+
+ private:
+  static absl::Status Failed(const char* call) {
+    return absl::UnavailableError(Cat(call, ": ", slurm_strerror(slurm_get_errno())));
+  }
+};
+
+}  // namespace
+
+Controller& SlurmController() {
+  static LibslurmController controller;
+  return controller;
+}
+
+}  // namespace goodput

@@ -1,0 +1,70 @@
+// The controller's job and node lists, as plain values. libslurm and its drift between releases are in
+// controller.cc alone.
+#ifndef GOODPUT_TOOLS_SLURM_CONTROLLER_H_
+#define GOODPUT_TOOLS_SLURM_CONTROLLER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace goodput {
+
+// One job as slurmctld has it now. Times in whole seconds since the epoch; absent is unknown.
+struct ControllerJob {
+  std::int64_t job_id = 0;
+  std::int64_t uid = 0;
+  std::string state;               // base state: PENDING, RUNNING ...
+  std::vector<std::string> flags;  // COMPLETING, CONFIGURING, REQUEUED ...
+  std::string reason;
+  std::int64_t restart = 0;
+  std::string user;
+  std::string account;
+  std::string partition;
+  std::string qos;
+  std::string name;
+  std::string nodes;  // compressed host list
+  std::int64_t nnodes = 0;
+  std::int64_t gpus = 0;
+  std::string gpu_type;
+  std::string dependency;
+  std::string admin_comment;
+  std::string failed_node;
+  std::string reservation;
+  std::optional<std::int64_t> array_job;
+  std::optional<std::int64_t> array_task;
+  std::optional<std::int64_t> het_job;
+  std::optional<std::int64_t> exit_code;
+  std::optional<std::int64_t> exit_signal;
+  std::optional<std::int64_t> submit_s;
+  std::optional<std::int64_t> eligible_s;
+  std::optional<std::int64_t> start_s;
+  std::optional<std::int64_t> end_s;
+  std::optional<std::int64_t> preempt_s;
+  std::optional<std::int64_t> suspend_s;
+  std::int64_t suspended_s = 0;
+};
+
+struct ControllerNode {
+  std::string name;
+  std::string state;  // DOWN, IDLE, ALLOCATED ... with +DRAIN and the like
+  std::string reason;
+  std::optional<std::int64_t> reason_s;
+};
+
+class Controller {
+ public:
+  virtual ~Controller() = default;
+  virtual absl::StatusOr<std::vector<ControllerJob>> Jobs() = 0;
+  virtual absl::StatusOr<std::vector<ControllerNode>> Nodes() = 0;
+  virtual std::string ClusterName() = 0;
+};
+
+// The one of $SLURM_CONF. The calls wait as long as libslurm does (MessageTimeout).
+Controller& SlurmController();
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_SLURM_CONTROLLER_H_

@@ -1,0 +1,16 @@
+// Slurm's compressed host lists: n[1-4,07],login1.
+#ifndef GOODPUT_TOOLS_SLURM_HOSTLIST_H_
+#define GOODPUT_TOOLS_SLURM_HOSTLIST_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace goodput {
+
+// The names, in order; what cannot be understood is kept as it stands. At most `limit` names.
+std::vector<std::string> ExpandHostList(std::string_view list, std::size_t limit = 65536);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_SLURM_HOSTLIST_H_

@@ -1,0 +1,22 @@
+// Times as Slurm's commands print them.
+#ifndef GOODPUT_TOOLS_SLURM_SLURM_TIME_H_
+#define GOODPUT_TOOLS_SLURM_SLURM_TIME_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace goodput {
+
+// Seconds since the epoch (SLURM_TIME_FORMAT=%s) or YYYY-MM-DDTHH:MM:SS in local time; absent for Unknown,
+// None and 0.
+std::optional<std::int64_t> ParseSlurmTime(absl::string_view text);
+
+// YYYY-MM-DDTHH:MM:SS in local time, which every command takes.
+std::string FormatSlurmTime(std::int64_t seconds);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_SLURM_SLURM_TIME_H_

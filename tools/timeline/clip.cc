@@ -1,0 +1,28 @@
+#include "tools/timeline/clip.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace goodput {
+
+void ClipTimeline(Timeline& timeline, Ns begin, Ns end) {
+  if (timeline.end > end) timeline.running = false;
+  timeline.begin = std::min(std::max(timeline.begin, begin), end);
+  timeline.end = std::max(std::min(timeline.end, end), timeline.begin);
+  std::vector<Interval> inside;
+  for (Interval& interval : timeline.intervals) {
+    interval.begin = std::max(interval.begin, timeline.begin);
+    interval.end = std::min(interval.end, timeline.end);
+    if (interval.begin < interval.end) inside.push_back(std::move(interval));
+  }
+  timeline.intervals = std::move(inside);
+  const auto outside = [&](Ns t) { return t < timeline.begin || t >= timeline.end; };
+  timeline.interruptions.erase(std::remove_if(timeline.interruptions.begin(), timeline.interruptions.end(),
+                                              [&](const Interruption& i) { return outside(i.time); }),
+                               timeline.interruptions.end());
+  timeline.checkpoints.erase(std::remove_if(timeline.checkpoints.begin(), timeline.checkpoints.end(),
+                                            [&](const Checkpoint& c) { return outside(c.begin); }),
+                             timeline.checkpoints.end());
+}
+
+}  // namespace goodput

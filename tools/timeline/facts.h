@@ -1,0 +1,117 @@
+// What is known about a training run, as plain values: the input of the timeline.
+//
+// Times are nanoseconds since the epoch. A fact that is not known is absent, never 0. Whoever fills these in
+// (from the database, from a test) decides nothing: order does not matter, duplicates and impossible values
+// are allowed.
+#ifndef GOODPUT_TOOLS_TIMELINE_FACTS_H_
+#define GOODPUT_TOOLS_TIMELINE_FACTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/timeline/bucket.h"
+
+namespace goodput {
+
+using Ns = std::int64_t;
+inline constexpr Ns kSecond = 1'000'000'000;
+
+// Where a fact was written: `source` indexes RunFacts::sources (-1: the scheduler's own records), `offset` is
+// the byte of the record in that file.
+struct EvidenceRef {
+  std::int32_t source = -1;
+  std::int64_t offset = -1;
+};
+
+// Slurm's step ids as numbers: 0 and up are sruns.
+inline constexpr std::int32_t kBatchStep = -5;
+inline constexpr std::int32_t kExternStep = -4;
+inline constexpr std::int32_t kInteractiveStep = -6;
+inline constexpr std::int32_t kNoStep = -1;
+
+// "training step N begins", said by one task.
+struct StepMark {
+  Ns t = 0;
+  std::int64_t train_step = 0;
+  std::int32_t slurm_step = kNoStep;
+  std::int32_t task = 0;
+  EvidenceRef ref;
+};
+
+// Everything else a job says about itself.
+struct Mark {
+  enum class Kind : std::uint8_t { kCheckpoint, kPhase, kRestore };
+  Ns t = 0;
+  Kind kind = Kind::kPhase;
+  bool begin = true;
+  std::optional<std::int64_t> train_step;
+  std::string name;  // of a phase
+  std::int32_t slurm_step = kNoStep;
+  std::int32_t task = 0;
+  EvidenceRef ref;
+};
+
+// What Slurm's step daemons did on a node, as the plugin saw it.
+struct NodeEvent {
+  enum class Kind : std::uint8_t { kProlog, kStepStart, kTaskStart, kTaskExit, kStepEnd, kEpilog };
+  Ns t = 0;
+  Kind kind = Kind::kProlog;
+  std::string node;
+  std::int32_t slurm_step = kNoStep;
+  std::int32_t task = -1;
+  std::optional<int> exit_code;
+  std::optional<int> signal;
+  EvidenceRef ref;
+};
+
+// The controller's word about a pending job, true from `t` until the next one.
+struct PendingReason {
+  Ns t = 0;
+  std::string reason;  // Slurm's: Resources, Priority, BeginTime, JobHeldUser ...
+  EvidenceRef ref;
+};
+
+struct TimeSpan {
+  Ns begin = 0;
+  Ns end = 0;
+};
+
+// One allocation of one job, or one wait for it.
+struct AttemptFacts {
+  std::int64_t job_id = 0;
+  std::optional<int> restart;
+  Ns submit = 0;
+  std::optional<Ns> eligible;
+  std::optional<Ns> start;  // absent while pending
+  std::optional<Ns> end;    // absent while pending or running
+  std::string state;        // Slurm's: RUNNING, COMPLETED, REQUEUED, NODE_FAIL ...
+  std::optional<int> exit_code;
+  std::optional<int> exit_signal;
+  std::string reason;              // why it last waited, as accounting has it
+  std::optional<Ns> preempt_time;  // when the scheduler began to preempt it
+  std::string preempted_by;        // what took its nodes, in words, where known
+  std::string failed_node;         // named by the scheduler
+  std::string down_nodes;          // nodes of it seen going down at its end, with reasons, in words
+  std::string admin_comment;
+  std::string node_list;
+  int nodes = 0;
+  int gpus = 0;
+  Evidence evidence = Evidence::kAccounting;  // of the bounds
+  std::vector<TimeSpan> suspended;
+  std::vector<PendingReason> pending;
+  std::vector<NodeEvent> node_events;
+  std::vector<StepMark> step_marks;
+  std::vector<Mark> marks;
+};
+
+struct RunFacts {
+  Ns now = 0;
+  std::vector<std::string> sources;  // "node/file" of the events' spool files
+  std::vector<AttemptFacts> attempts;
+};
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_TIMELINE_FACTS_H_

@@ -1,0 +1,125 @@
+#include "tools/timeline/interruption.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace goodput {
+namespace {
+
+bool StartsWith(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
+
+std::string ExitWords(const Incarnation& incarnation) {
+  if (incarnation.exit_signal) return "a task died of signal " + std::to_string(*incarnation.exit_signal);
+  if (incarnation.exit_code) return "its tasks exited with " + std::to_string(*incarnation.exit_code);
+  return "";
+}
+
+// The attempt's own end decides, unless the incarnation ended while the attempt went on.
+std::string Cause(const EndContext& context, std::vector<std::string>& evidence) {
+  const AttemptFacts& attempt = *context.attempt;
+  const Incarnation& incarnation = context.program->summary;
+  const std::string& state = attempt.state;
+  const auto says = [&](std::string text) {
+    if (!text.empty()) evidence.push_back(std::move(text));
+  };
+
+  if (!context.last_of_attempt) {
+    says("the allocation went on");
+    says(ExitWords(incarnation));
+    return incarnation.exit_signal || incarnation.exit_code.value_or(0) != 0 ? "failed" : "unknown";
+  }
+  if (!state.empty()) says("Slurm's state: " + state);
+  const bool preempted = attempt.preempt_time || state == "PREEMPTED";
+  if (attempt.preempt_time) says("the controller gave it a preemption time");
+  if (!attempt.preempted_by.empty()) says(attempt.preempted_by);
+  if (!attempt.failed_node.empty() && attempt.down_nodes.empty())
+    says("the controller names failed node " + attempt.failed_node);
+  if (!attempt.down_nodes.empty()) says(attempt.down_nodes);
+  if (!attempt.admin_comment.empty()) says("admin comment: " + attempt.admin_comment);
+  says(ExitWords(incarnation));
+
+  if (preempted) return "preempted";
+  if (state == "NODE_FAIL") return "node_fail";
+  if (state == "TIMEOUT" || state == "DEADLINE") return "timeout";
+  if (state == "OUT_OF_MEMORY") return "oom";
+  if (StartsWith(attempt.admin_comment, "GCP Error:") || state == "BOOT_FAIL") return "stockout";
+  if (StartsWith(state, "CANCELLED")) return "cancelled";
+  if (StartsWith(state, "REQUEUE")) {
+    if (!attempt.down_nodes.empty()) return "node_fail";
+    if (!attempt.preempted_by.empty()) {
+      says("inferred: another job took its nodes in the same second");
+      return "preempted";
+    }
+    says("no preemption and no failed node seen; Slurm does not record who asked");
+    return "user_requeue";
+  }
+  if (state == "FAILED") return "failed";
+  if (context.stop_signal) return "unknown";
+  return incarnation.exit_signal || incarnation.exit_code.value_or(0) != 0 ? "failed" : "unknown";
+}
+
+// A save that completed after the last step it could have covered: nothing but the wait was lost.
+bool SavedAllSteps(const Program& program) {
+  if (program.steps.empty()) return false;
+  const Ns work_end = program.steps.back().work_end;
+  return std::any_of(
+      program.checkpoints.begin(), program.checkpoints.end(),
+      [&](const Checkpoint& checkpoint) { return checkpoint.complete && checkpoint.begin >= work_end; });
+}
+
+// The checkpoint the next incarnation went on from: the last complete one whose steps were all kept.
+std::optional<Ns> LastKeptCheckpoint(const Program& program, const Fate& fate) {
+  std::optional<Ns> kept;
+  for (const Checkpoint& checkpoint : program.checkpoints) {
+    if (!checkpoint.complete) continue;
+    bool all_kept = true;
+    for (const StepRecord& step : program.steps) {
+      if (step.work_end > checkpoint.begin) break;
+      all_kept = KeptSteps(fate, step) == step.count();
+      if (!all_kept) break;
+    }
+    if (all_kept) kept = std::max(kept.value_or(checkpoint.begin), checkpoint.begin);
+  }
+  return kept;
+}
+
+}  // namespace
+
+Interruption JudgeInterruption(const EndContext& context) {
+  const Program& program = *context.program;
+  const Incarnation& incarnation = program.summary;
+  Interruption interruption;
+  interruption.attempt = incarnation.attempt;
+  interruption.time =
+      context.last_of_attempt ? context.attempt->end.value_or(incarnation.end) : incarnation.end;
+  interruption.cause = Cause(context, interruption.evidence);
+  interruption.node = context.attempt->failed_node;
+  const bool saved = SavedAllSteps(program);
+  if (saved) interruption.evidence.emplace_back("a checkpoint of its last step was complete");
+  // Known beforehand, and left in good order: a time limit, or a requeue or exit 0 once everything was saved.
+  const bool clean_exit = !incarnation.exit_signal && incarnation.exit_code && *incarnation.exit_code == 0;
+  const bool requeued = context.last_of_attempt && StartsWith(context.attempt->state, "REQUEUE") &&
+                        interruption.cause != "node_fail";
+  interruption.planned = interruption.cause == "timeout" || (saved && (requeued || clean_exit));
+  if (incarnation.last_progress) {
+    const Ns from = LastKeptCheckpoint(program, *context.fate).value_or(*incarnation.first_step_begin);
+    const Ns progress = std::min(*incarnation.last_progress, interruption.time);
+    interruption.t_ch = std::max<Ns>(0, progress - from);
+    interruption.t_detect = interruption.time - progress;
+  }
+  if (context.next != nullptr) {
+    const Ns up = context.next_in_same_attempt ? interruption.time : context.next_ready.value_or(-1);
+    if (up >= 0) {
+      interruption.t_re = std::max<Ns>(0, up - interruption.time);
+      if (context.next->summary.first_step_begin) {
+        interruption.t_rm = std::max<Ns>(0, *context.next->summary.first_step_begin - up);
+      }
+    }
+  }
+  return interruption;
+}
+
+}  // namespace goodput

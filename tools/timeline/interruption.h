@@ -1,0 +1,31 @@
+// Why an incarnation ended, with the evidence for it and for its rivals, and what the interruption cost.
+#ifndef GOODPUT_TOOLS_TIMELINE_INTERRUPTION_H_
+#define GOODPUT_TOOLS_TIMELINE_INTERRUPTION_H_
+
+#include <optional>
+#include <vector>
+
+#include "tools/timeline/kept.h"
+#include "tools/timeline/program.h"
+#include "tools/timeline/timeline.h"
+
+namespace goodput {
+
+// What the end of one incarnation is judged by.
+struct EndContext {
+  const AttemptFacts* attempt = nullptr;
+  const Program* program = nullptr;
+  const Fate* fate = nullptr;
+  bool last_of_attempt = true;
+  std::optional<Ns> stop_signal;  // a stop signal that reached it before it ended
+  // The incarnation after it, if there is one, and when its attempt's resources were up.
+  const Program* next = nullptr;
+  bool next_in_same_attempt = false;
+  std::optional<Ns> next_ready;
+};
+
+Interruption JudgeInterruption(const EndContext& context);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_TIMELINE_INTERRUPTION_H_

@@ -1,0 +1,59 @@
+#include "tools/timeline/kept.h"
+
+#include <algorithm>
+#include <string>
+
+namespace goodput {
+
+std::vector<Fate> DecideFates(const std::vector<Program>& programs, const std::vector<bool>& finished) {
+  std::vector<Fate> fates(programs.size());
+  std::optional<std::int64_t> resumed_at;  // the smallest first step of all later incarnations
+  int resumed_by = 0;
+  for (std::size_t i = programs.size(); i-- > 0;) {
+    const Program& program = programs[i];
+    Fate& fate = fates[i];
+    if (resumed_at) {
+      fate.rule = Fate::Rule::kResumedAt;
+      fate.kept_below = *resumed_at;
+      fate.why =
+          "attempt " + std::to_string(resumed_by + 1) + " resumed at step " + std::to_string(*resumed_at);
+    } else if (finished[i]) {
+      fate.rule = Fate::Rule::kFinished;
+    } else {
+      const bool running = !program.summary.ended;
+      fate.uncovered = running ? Bucket::kAtRisk : Bucket::kLostWork;
+      fate.why = running ? "no complete checkpoint covers it yet" : "no complete checkpoint covers it";
+      for (const Checkpoint& checkpoint : program.checkpoints) {
+        // Also one completed after the attempt's end: tasks live on for a while when Slurm ends them.
+        if (checkpoint.complete) {
+          fate.covered_until = std::max(fate.covered_until.value_or(checkpoint.begin), checkpoint.begin);
+        }
+      }
+    }
+    if (!program.steps.empty()) {
+      std::int64_t first = program.steps.front().lo;
+      // A log that prints every tenth step names the first too late. A label beyond the first step that ran
+      // only counts differently: what was run again was not kept.
+      if (program.summary.restored_step) first = std::min(first, *program.summary.restored_step + 1);
+      if (!resumed_at || first < *resumed_at) {
+        resumed_at = first;
+        resumed_by = program.summary.attempt;
+      }
+    }
+  }
+  return fates;
+}
+
+std::int64_t KeptSteps(const Fate& fate, const StepRecord& step) {
+  switch (fate.rule) {
+    case Fate::Rule::kFinished:
+      return step.count();
+    case Fate::Rule::kResumedAt:
+      return std::clamp<std::int64_t>(fate.kept_below - step.lo, 0, step.count());
+    case Fate::Rule::kCheckpoints:
+      return fate.covered_until && step.work_end <= *fate.covered_until ? step.count() : 0;
+  }
+  return 0;
+}
+
+}  // namespace goodput

@@ -1,0 +1,40 @@
+// Which steps' results were kept: the question that separates productive time from lost work.
+#ifndef GOODPUT_TOOLS_TIMELINE_KEPT_H_
+#define GOODPUT_TOOLS_TIMELINE_KEPT_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/timeline/program.h"
+
+namespace goodput {
+
+// How one incarnation's steps fared. In this order:
+//  1. A later incarnation ran steps: those below the smallest first step of all later ones are kept, the rest
+//  lost,
+//     whatever was saved. A logged restore step beats the first logged number.
+//  2. Exit 0 or a job end without a stop signal: kept.
+//  3. Covered by a complete checkpoint: kept.
+//  4. Running, or end unknown: at risk.
+//  5. Lost.
+struct Fate {
+  enum class Rule : std::uint8_t { kResumedAt, kFinished, kCheckpoints };
+  Rule rule = Rule::kCheckpoints;
+  std::int64_t kept_below = 0;  // kResumedAt: steps below this are kept
+  // kCheckpoints: records whose work ended by this moment are kept; absent: none.
+  std::optional<Ns> covered_until;
+  Bucket uncovered = Bucket::kLostWork;  // kCheckpoints: where the rest goes
+  std::string why;                       // of the steps not kept
+};
+
+// One per program, in the order given (by attempt, then begin). `finished[i]`: program i ended with exit 0 or
+// its job's end, without a stop signal.
+std::vector<Fate> DecideFates(const std::vector<Program>& programs, const std::vector<bool>& finished);
+
+// How many steps of the record are kept, from its first.
+std::int64_t KeptSteps(const Fate& fate, const StepRecord& step);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_TIMELINE_KEPT_H_

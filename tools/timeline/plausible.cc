@@ -1,0 +1,103 @@
+#include "tools/timeline/plausible.h"
+
+#include <algorithm>
+
+namespace goodput {
+namespace {
+
+bool IsTime(Ns t) {
+  return t >= 0 && t < kLatest;
+}
+bool IsTime(const std::optional<Ns>& t) {
+  return !t || IsTime(*t);
+}
+bool IsStep(std::int64_t step) {
+  return step >= 0 && step <= kMaxTrainStep;
+}
+
+bool Plausible(const StepMark& mark) {
+  return IsTime(mark.t) && IsStep(mark.train_step);
+}
+bool Plausible(const Mark& mark) {
+  return IsTime(mark.t) && (!mark.train_step || IsStep(*mark.train_step));
+}
+bool Plausible(const NodeEvent& event) {
+  return IsTime(event.t);
+}
+bool Plausible(const PendingReason& reason) {
+  return IsTime(reason.t);
+}
+bool Plausible(const TimeSpan& span) {
+  return IsTime(span.begin) && IsTime(span.end);
+}
+
+template <typename Fact>
+bool AllPlausible(const std::vector<Fact>& facts) {
+  return std::all_of(facts.begin(), facts.end(), [](const Fact& fact) { return Plausible(fact); });
+}
+
+bool Plausible(const AttemptFacts& attempt) {
+  return IsTime(attempt.submit) && IsTime(attempt.eligible) && IsTime(attempt.start) && IsTime(attempt.end) &&
+         IsTime(attempt.preempt_time) && attempt.gpus >= 0 && AllPlausible(attempt.suspended) &&
+         AllPlausible(attempt.pending) && AllPlausible(attempt.node_events) &&
+         AllPlausible(attempt.step_marks) && AllPlausible(attempt.marks);
+}
+
+template <typename Fact>
+void Keep(std::vector<Fact>& facts, std::int64_t& left_out) {
+  const auto end =
+      std::remove_if(facts.begin(), facts.end(), [](const Fact& fact) { return !Plausible(fact); });
+  left_out += facts.end() - end;
+  facts.erase(end, facts.end());
+}
+
+void Keep(std::optional<Ns>& t, std::int64_t& left_out) {
+  if (IsTime(t)) return;
+  t.reset();
+  ++left_out;
+}
+
+}  // namespace
+
+std::shared_ptr<const RunFacts> WithoutTheImpossible(const RunFacts& facts,
+                                                     std::vector<std::string>& warnings) {
+  const bool plausible = IsTime(facts.now) && std::all_of(facts.attempts.begin(), facts.attempts.end(),
+                                                          [](const AttemptFacts& a) { return Plausible(a); });
+  if (plausible) return nullptr;
+  auto mended = std::make_shared<RunFacts>(facts);
+  std::int64_t left_out = 0;
+  if (!IsTime(mended->now)) {
+    mended->now = std::clamp<Ns>(mended->now, 0, kLatest - 1);
+    ++left_out;
+  }
+  for (AttemptFacts& attempt : mended->attempts) {
+    Keep(attempt.eligible, left_out);
+    Keep(attempt.start, left_out);
+    Keep(attempt.end, left_out);
+    Keep(attempt.preempt_time, left_out);
+    if (!IsTime(attempt.submit)) {
+      attempt.submit = attempt.eligible.value_or(attempt.start.value_or(attempt.end.value_or(mended->now)));
+      ++left_out;
+    }
+    if (attempt.gpus < 0) {
+      attempt.gpus = 0;
+      ++left_out;
+    }
+    Keep(attempt.suspended, left_out);
+    Keep(attempt.pending, left_out);
+    Keep(attempt.node_events, left_out);
+    Keep(attempt.step_marks, left_out);
+    Keep(attempt.marks, left_out);
+  }
+  warnings.push_back(std::to_string(left_out) +
+                     " facts left out: their times or step numbers are impossible");
+  return mended;
+}
+
+Ns TimesAtMost(Ns value, std::int64_t factor) {
+  Ns product = 0;
+  if (__builtin_mul_overflow(value, factor, &product)) return kLatest;
+  return std::min(product, kLatest);
+}
+
+}  // namespace goodput

@@ -1,0 +1,103 @@
+// From facts to buckets: every nanosecond between a run's first submit and its end (or now) in exactly one
+// bucket.
+//
+// Pure: no I/O, no clock, no state. The order of the facts and duplicates among them change nothing.
+#ifndef GOODPUT_TOOLS_TIMELINE_TIMELINE_H_
+#define GOODPUT_TOOLS_TIMELINE_TIMELINE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/timeline/facts.h"
+#include "tools/timeline/painter.h"
+
+namespace goodput {
+
+struct TimelineOptions {
+  // A step whose net time exceeds max(stall_factor x expected, 1 s) has stalled.
+  double stall_factor = 5;
+};
+
+// One start of the program: an attempt or, within it, a new srun or a step number going back.
+struct Incarnation {
+  int attempt = 0;  // index into Timeline::attempts
+  std::int32_t slurm_step = kNoStep;
+  Ns begin = 0;
+  Ns end = 0;
+  bool ended = false;  // false: still running
+  std::optional<std::int64_t> first_step;
+  std::optional<std::int64_t> last_step;
+  std::optional<std::int64_t> kept_step;  // the highest step kept
+  std::optional<Ns> first_step_begin;
+  std::optional<Ns> last_progress;  // the end of the last finished step
+  std::optional<std::int64_t> restored_step;
+  std::optional<int> exit_code;  // the worst of its tasks
+  std::optional<int> exit_signal;
+};
+
+struct Checkpoint {
+  int incarnation = 0;
+  std::optional<std::int64_t> step;
+  Ns begin = 0;
+  std::optional<Ns> complete;
+  Evidence evidence = Evidence::kMark;
+  EvidenceRef ref;
+};
+
+// One attempt as reports show it.
+struct AttemptSummary {
+  const AttemptFacts* facts =
+      nullptr;              // borrowed from the RunFacts given to BuildTimeline, or Timeline::mended
+  std::optional<Ns> ready;  // resources up on the last node
+  std::optional<std::int64_t> first_step;
+  std::optional<std::int64_t> last_step;
+  std::optional<std::int64_t> kept_step;
+};
+
+struct Interruption {
+  int attempt = 0;
+  Ns time = 0;
+  std::string cause;
+  bool planned = false;
+  std::string node;
+  std::optional<Ns> t_ch;      // begin of the last kept checkpoint -> last progress
+  std::optional<Ns> t_detect;  // last progress -> end
+  std::optional<Ns> t_re;      // end -> resources up
+  std::optional<Ns> t_rm;      // resources up -> first step
+  std::vector<std::string> evidence;
+};
+
+struct StepCounts {
+  std::int64_t executed = 0;
+  std::int64_t kept = 0;
+  std::int64_t lost = 0;
+  std::int64_t at_risk = 0;
+  std::optional<Ns> median;
+  // What first steps took beyond the usual and is still counted as productive, summed over incarnations.
+  Ns first_step_excess = 0;
+};
+
+struct Timeline {
+  Ns begin = 0;
+  Ns end = 0;
+  bool running = false;             // the last attempt is pending or running
+  std::vector<Interval> intervals;  // partition [begin, end)
+  std::vector<AttemptSummary> attempts;
+  std::vector<Incarnation> incarnations;
+  std::vector<Checkpoint> checkpoints;
+  std::vector<Interruption> interruptions;
+  StepCounts steps;
+  std::vector<std::string> warnings;
+  // Set where facts had to be left out: what `attempts` then borrow from.
+  std::shared_ptr<const RunFacts> mended;
+};
+
+// The facts must outlive the timeline. A run without attempts gives an empty timeline.
+Timeline BuildTimeline(const RunFacts& facts, const TimelineOptions& options = {});
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_TIMELINE_TIMELINE_H_

@@ -1,0 +1,20 @@
+// The time a run waits without an allocation: held, backing off after a requeue, queueing.
+#ifndef GOODPUT_TOOLS_TIMELINE_WAITING_H_
+#define GOODPUT_TOOLS_TIMELINE_WAITING_H_
+
+#include <vector>
+
+#include "tools/timeline/facts.h"
+#include "tools/timeline/painter.h"
+
+namespace goodput {
+
+// Claims of one attempt's wait, in order of precedence. `free_from`: the end of whatever the run did before
+// (its first submit for the first attempt); `same_job`: the attempt before was of the same job, so this one
+// is a requeue.
+std::vector<Interval> WaitingClaims(const AttemptFacts& attempt, int index, Ns free_from, bool same_job,
+                                    Ns now);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_TIMELINE_WAITING_H_
