@@ -26,6 +26,7 @@ import config  # noqa: E402
 import mariadb  # noqa: E402
 import ports as free_ports  # noqa: E402
 import reap  # noqa: E402
+from snapshot import Snapshot  # noqa: E402
 
 # Short: Unix socket paths below it must fit in 108 bytes.
 PARENT, PREFIX = "/tmp", "gp-"
@@ -69,21 +70,23 @@ class Cluster:
     def __init__(self, mode: str = "cgroup", plugstack: Iterable[str] = (), dbd: bool = True, nodes: int = 4,
                  kill_wait_s: int = 5, grace_s: int = 30, debug: str = "verbose", cred_expire_s: int = 0,
                  slurm_conf: Iterable[str] = (), daemon_env: Optional[Dict[str, str]] = None,
-                 owned: bool = True) -> None:
+                 owned: bool = True, cgroup_conf: Iterable[str] = ()) -> None:
         """mode: "cgroup" or "linuxproc". plugstack: lines of plugstack.conf; {dir} is the cluster's directory.
         slurm_conf: more lines, which replace ours where they set the same key. cred_expire_s: 0 leaves Slurm's 120 s,
         which is what a requeued job waits (plus one); Slurm ignores less than 6. daemon_env: for slurmctld, slurmdbd
-        and slurmd. owned: dies with this process."""
+        and slurmd. owned: dies with this process. cgroup_conf: more lines of cgroup.conf."""
         if mode not in ("cgroup", "linuxproc"):
             raise ValueError("mode is cgroup or linuxproc, not " + mode)
         self.mode, self.dbd, self.owned = mode, dbd, owned
         self.plugstack = list(plugstack)
         self.count, self.kill_wait_s, self.grace_s, self.debug = nodes, kill_wait_s, grace_s, debug
         self.cred_expire_s, self.slurm_conf = cred_expire_s, list(slurm_conf)
+        self.cgroup_conf = list(cgroup_conf)
         self.daemon_env = dict(daemon_env or {})
         self.dir = self.name = ""
         self.nodes: List[str] = []
         self._children: Dict[str, subprocess.Popen] = {}
+        self._jobs = Snapshot(lambda: self.run(["scontrol", "-o", "-d", "show", "job"], check=False).stdout)
 
     @classmethod
     def attach(cls, top: str) -> "Cluster":
@@ -155,7 +158,8 @@ class Cluster:
         with lock:
             config.write_all(self.dir, self.name, self.nodes, numbers, self.mode, self.dbd,
                              [line.replace("{dir}", self.dir) for line in self.plugstack],
-                             self.kill_wait_s, self.grace_s, self.debug, self.cred_expire_s, self.slurm_conf)
+                             self.kill_wait_s, self.grace_s, self.debug, self.cred_expire_s, self.slurm_conf,
+                             self.cgroup_conf)
             self.start_daemon("munged")
             if self.dbd:
                 mariadb.make_datadir(self.dir)
@@ -354,12 +358,9 @@ class Cluster:
 
     def job(self, job: int) -> Dict[str, str]:
         """`scontrol show job` as a dictionary; {} when the controller has forgotten it."""
-        shown = self.run(["scontrol", "-o", "-d", "show", "job", str(job)], check=False)
-        if shown.returncode != 0:
-            return {}
         fields: Dict[str, str] = {}
         last = ""
-        for word in shown.stdout.split():
+        for word in self._jobs.record(job).split():
             name, equals, value = word.partition("=")
             if equals and name not in fields:
                 fields[name] = value
@@ -367,6 +368,10 @@ class Cluster:
             elif not equals and last:
                 fields[last] += " " + word  # a value with a blank, such as AdminComment
         return fields
+
+    def time_of(self, job: int, field: str) -> int:
+        """A time `scontrol show job` has, such as SuspendTime, in nanoseconds since the epoch."""
+        return int(time.mktime(time.strptime(self.job(job)[field], "%Y-%m-%dT%H:%M:%S"))) * 1_000_000_000
 
     def state(self, job: int) -> str:
         return self.job(job).get("JobState", "")

@@ -101,10 +101,12 @@ def merge(lines: List[str], extra: Iterable[str]) -> List[str]:
     return [line for line in lines if key(line) not in replaced] + extra
 
 
-def _cgroup_conf() -> str:
+def _cgroup_conf(extra: Iterable[str]) -> str:
     if cgroup_version() == 2:
-        return "CgroupPlugin=cgroup/v2\nIgnoreSystemd=yes\n"
-    return "CgroupPlugin=cgroup/v1\nCgroupMountpoint=/sys/fs/cgroup\nCgroupAutomount=no\n"
+        lines = ["CgroupPlugin=cgroup/v2", "IgnoreSystemd=yes"]
+    else:
+        lines = ["CgroupPlugin=cgroup/v1", "CgroupMountpoint=/sys/fs/cgroup", "CgroupAutomount=no"]
+    return "\n".join(merge(lines, extra)) + "\n"
 
 
 def _write(path: str, text: str, mode: int = 0o644) -> None:
@@ -115,7 +117,7 @@ def _write(path: str, text: str, mode: int = 0o644) -> None:
 
 def write_all(top: str, name: str, nodes: Sequence[str], ports: Sequence[int], mode: str, dbd: bool,
               plugstack: Iterable[str], kill_wait_s: int, grace_s: int, debug: str, cred_expire_s: int,
-              extra: Iterable[str]) -> None:
+              extra: Iterable[str], cgroup_extra: Iterable[str] = ()) -> None:
     """Everything under `top`/etc, the munge key and the fake GPUs. ports: slurmctld, slurmdbd, one a node."""
     etc = os.path.join(top, "etc")
     for folder in ("etc", "log", "run", "state", "spool", "dev", "munge", "jobs"):
@@ -133,7 +135,7 @@ def write_all(top: str, name: str, nodes: Sequence[str], ports: Sequence[int], m
            _slurm_conf(top, name, nodes, ports, mode, dbd, kill_wait_s, grace_s, debug, cred_expire_s, extra))
     _write(os.path.join(etc, "gres.conf"),
            "AutoDetect=off\nName=gpu Type=h100 File=%s/dev/nvidia[0-%d]\n" % (top, GPUS_A_NODE - 1))
-    _write(os.path.join(etc, "cgroup.conf"), _cgroup_conf())
+    _write(os.path.join(etc, "cgroup.conf"), _cgroup_conf(cgroup_extra))
     _write(os.path.join(etc, "plugstack.conf"), "".join(line.rstrip("\n") + "\n" for line in plugstack))
     if dbd:
         _write(os.path.join(etc, "slurmdbd.conf"), "\n".join([

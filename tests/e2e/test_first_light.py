@@ -7,114 +7,19 @@ Most of a scenario is waiting, so all of them run at once: setUpModule starts ev
 waits for its own job's outcome and judges it. Needs root and Debian's Slurm packages.
 """
 
-import concurrent.futures
 import json
 import os
-import threading
-import time
 import unittest
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import List, Tuple
 
-import jsonschema
+from .harness.checks import assert_interruptions, assert_partition
+from .harness.goodput_site import Site
+from .harness.judge import Judge, seconds
+from .harness.stage import Plan, Scenario, Stage
+from .harness.truth import S
+from .harness.work import Outcome, Work
 
-from .harness import truth as truths
-from .harness.checks import assert_attempts, assert_buckets_close, assert_interruptions, assert_partition, describe
-from .harness.goodput_site import SCHEMA, TRAINER, Site
-from .harness.truth import S, Truth
-
-BUCKETS_PER_ANSWER = 19
-# Saves, says so with status 85; asked by the script, never by the trainer.
-SAVED = 85
-
-
-class Outcome(NamedTuple):
-    site: Site
-    job: int
-    folder: str
-    show: Dict
-    truth: Truth
-    more: Dict[str, Any] = {}
-
-
-class Rows(threading.Thread):
-    """What accounting would have of a job, seen live in the controller: for a cluster without slurmdbd."""
-
-    def __init__(self, site: Site, job: int) -> None:
-        super().__init__(daemon=True)
-        self.site, self.job, self.over = site, job, threading.Event()
-        self.rows: Dict[str, Dict] = {}
-
-    def run(self) -> None:
-        last: Optional[Dict] = None
-        while not self.over.wait(0.1):
-            fields = self.site.cluster.job(self.job)
-            if not fields or fields["JobState"] == "COMPLETING":
-                continue
-            at = {name: self._seconds(fields.get(name + "Time", "")) for name in ("Submit", "Eligible", "Start", "End")}
-            started = fields["JobState"] != "PENDING"
-            row = {"JobID": str(self.job), "State": fields["JobState"], "Submit": at["Submit"],
-                   "Eligible": at["Eligible"], "Start": at["Start"] if started else None,
-                   "End": at["End"] if started and fields["JobState"] != "RUNNING" else None}
-            if last is not None and last["Submit"] != row["Submit"] and last["End"] is None:
-                last.update(End=row["Submit"], State="REQUEUED")
-            self.rows[str(row["Submit"])] = last = row
-
-    @staticmethod
-    def _seconds(text: str) -> Optional[int]:
-        try:
-            return int(time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S")))
-        except ValueError:
-            return None
-
-
-class Work:
-    """One scenario's place: a site, nodes nobody else uses, a user."""
-
-    def __init__(self, site: Site, name: str, user: str, nodes: List[str]) -> None:
-        self.site, self.name, self.user, self.nodes = site, name, user, nodes
-        self.folder = site.folder(name, user)
-        self.job = 0
-        self.rows: Optional[Rows] = None
-
-    def submit(self, body: str, *options: str, partition: str = "a3mega") -> int:
-        self.job = self.site.cluster.sbatch(body, user=self.user, options=[
-            "-p", partition, "-w", ",".join(self.nodes), "-N%d" % len(self.nodes), "--gres=gpu:8",
-            "--job-name=" + self.name] + list(options))
-        if not self.site.cluster.dbd:
-            self.rows = Rows(self.site, self.job)
-            self.rows.start()
-        return self.job
-
-    def trainer(self, options: str, marks: bool = True) -> str:
-        return "%s --dir %s --steps 1000 --step-seconds 0.3 --save-seconds 0.3 --init-seconds 0.5 %s %s" % (
-            TRAINER, self.folder, "--marks" if marks else "", options)
-
-    def steps(self, incarnation: int, count: int) -> None:
-        self.site.wait_steps(self.folder, incarnation, count)
-
-    def preempt(self, seconds: float = 2) -> int:
-        """A job of the partition `high` takes the nodes."""
-        return self.site.cluster.sbatch("sleep %g" % seconds, user="games", options=[
-            "-p", "high", "-w", ",".join(self.nodes), "-N%d" % len(self.nodes), "--gres=gpu:8"])
-
-    def control(self, *words: str, user: Optional[str] = None) -> None:
-        self.site.cluster.run(["scontrol"] + list(words), user=user or self.user)
-
-    def node_fails(self, node: str) -> None:
-        self.control("update", "nodename=" + node, "state=down", "reason=power supply", user="root")
-        self.site.cluster.wait_state(self.job, "PENDING")
-        time.sleep(2)
-        self.control("update", "nodename=" + node, "state=resume", user="root")
-
-    def outcome(self, **more: Any) -> Outcome:
-        self.site.settle(self.job, timeout=240)
-        show = self.site.show_json(self.job)
-        if self.rows:
-            self.rows.over.set()
-            truth = Truth(truths.read_log(self.folder), list(self.rows.rows.values()))
-        else:
-            truth = self.site.truth(self.job, self.folder)
-        return Outcome(self.site, self.job, self.folder, show, truth, more)
+STAGE = Stage()
 
 
 # --- the scenarios: each runs in a thread of its own
@@ -210,22 +115,16 @@ exit $code""" % work.trainer("--save-every 10"), "-t1", "--signal=USR1@20", "--g
     return work.outcome(node=work.nodes[1])
 
 
-SCENARIOS: List[Tuple[Callable[[Work], Outcome], int]] = [  # with the nodes each needs, the longest first
+SCENARIOS: List[Tuple[Scenario, int]] = [  # with the nodes each needs, the longest first
     (everything, 2), (checkpoint_signal, 1), (grace_ignored, 1), (grace_requeued, 1), (grace_completed, 1),
     (preempted, 1), (requeued, 1), (node_failed, 1), (without_marks, 1), (still_running, 1)]
-
-
-# --- the sites and their threads
-
-OUTCOMES: Dict[Tuple[str, str], "concurrent.futures.Future[Outcome]"] = {}
-SITES: List[Site] = []
 
 
 # A node that was set down stays down until it is resumed.
 STAYS_DOWN = ["ReturnToService=0"]
 
 
-def plans() -> Dict[str, Tuple[Site, List[Tuple[Callable[[Work], Outcome], int]]]]:
+def plan() -> Plan:
     return {
         # Slurm's own 121 s between a requeue and the next start; everywhere else 7 s.
         "backoff": (Site("cgroup", nodes=1, cred_expire_s=0), [(checkpoint_signal, 1)]),
@@ -237,69 +136,14 @@ def plans() -> Dict[str, Tuple[Site, List[Tuple[Callable[[Work], Outcome], int]]
 
 
 def setUpModule() -> None:
-    unittest.addModuleCleanup(stop_all)
-    chosen = plans()
-    users = ("nobody", "root")
-    for offset, (name, (site, scenarios)) in enumerate(chosen.items()):
-        site.start()
-        SITES.append(site)
-        free = list(site.cluster.nodes)
-        pool = concurrent.futures.ThreadPoolExecutor(len(scenarios))
-        for index, (run, nodes) in enumerate(scenarios):
-            # Every scenario runs as root in one mode and as an ordinary user in the other.
-            work = Work(site, run.__name__, users[(index + offset) % 2], free[:nodes])
-            del free[:nodes]
-            OUTCOMES[name, run.__name__] = pool.submit(run, work)
-        pool.shutdown(wait=False)
-
-
-def stop_all() -> None:
-    for site in SITES:
-        site.stop()
-
-
-def seconds(show: Dict, bucket: str) -> float:
-    return sum(b["ns"] for b in show["jobs"][0]["buckets"] if b["name"] == bucket) / S
-
-
-class Judge(unittest.TestCase):
-    SITE = ""
-
-    def outcome(self, scenario: Callable[[Work], Outcome]) -> Outcome:
-        outcome = OUTCOMES[self.SITE, scenario.__name__].result(timeout=400)
-        with open(SCHEMA) as file:
-            jsonschema.validate(outcome.show, json.load(file))
-        return outcome
-
-    def close(self, outcome: Outcome, slack_s: float = 0.0) -> Dict:
-        """What must hold of any job; its element of the answer."""
-        show, truth = outcome.show, outcome.truth
-        assert_buckets_close(self, show, truth, 1.1 + slack_s)
-        job = show["jobs"][0]
-        self.assertEqual(len(job["buckets"]), BUCKETS_PER_ANSWER)
-        if not slack_s:
-            assert_attempts(self, show, truth)
-        # Asked live, a step that began a moment ago may not have been read yet.
-        self.assertAlmostEqual(job["steps"]["count"], len(truth.kept) + len(truth.lost) + len(truth.open),
-                               delta=1 if truth.running else 0, msg=describe(truth))
-        self.assertEqual(job["steps"]["kept"], len(truth.kept), describe(truth))
-        self.assertEqual(job["steps"]["lost"], len(truth.lost), describe(truth))
-        for attempt in job["attempts"]:
-            self.assertEqual(attempt["gpus"], 8 * attempt["nodes"])
-        return job
-
-    def resumes(self, job: Dict) -> None:
-        """Each attempt goes on at the step after the last one kept before it."""
-        kept = None
-        for attempt in job["attempts"]:
-            if kept is not None:
-                self.assertEqual(attempt["first_step"], kept + 1, job["attempts"])
-            kept = attempt["kept_step"]
+    unittest.addModuleCleanup(STAGE.stop)
+    STAGE.start(plan())
 
 
 class Common(Judge):
     """What also holds without slurmdbd."""
 
+    STAGE = STAGE
     slack_s = 0.0
 
     def test_preempted_without_grace_loses_what_no_checkpoint_covers(self) -> None:
@@ -426,6 +270,7 @@ class WithoutSlurmdbdTest(Common):
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
 class BackoffTest(Judge):
+    STAGE = STAGE
     SITE = "backoff"
 
     def test_slurm_s_own_backoff_has_its_bucket(self) -> None:

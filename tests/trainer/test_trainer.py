@@ -106,6 +106,14 @@ class TrainerTest(unittest.TestCase):
         self.assertEqual(self.start(*options).wait(), 3)
         self.assertEqual(self.start(*options).wait(), 0)
 
+    def test_it_crashes_at_each_of_several_steps(self) -> None:
+        codes = [self.start("--steps", "8", "--save-every", "2", "--crash-at-step", "3,7").wait() for _ in range(3)]
+        self.assertEqual(codes, [1, 1, 0])
+
+    def test_it_fails_before_its_first_step(self) -> None:
+        self.assertEqual(self.start("--steps", "8", "--fail-at-start", "4").wait(), 4)
+        self.assertEqual([r["event"] for r in self.truth()], ["start", "init_begin", "init_end", "crash"])
+
     def test_it_hangs(self) -> None:
         run = self.start("--steps", "8", "--hang-at-step", "3")
         self.wait_for("hang", 3)

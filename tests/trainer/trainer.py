@@ -103,6 +103,9 @@ class Trainer:
                    node=env("SLURMD_NODENAME", ""), steps=args.steps)
         self.signals.install(self.truth)
         self._phase("init", args.init_seconds)
+        if args.fail_at_start:
+            self.truth("crash", step=self.step, code=args.fail_at_start)
+            os._exit(args.fail_at_start)
         self._restore()
         code = self._obey()
         last = args.steps
@@ -144,11 +147,17 @@ class Trainer:
         begin = time.monotonic()
         self.truth("step_begin", step=step)
         self.marks.step(step, "begin")
-        if self.rank == 0 and self._once("crash", step, self.args.crash_at_step):
+        if self.rank == 0 and any(self._once("crash", step, at) for at in self.args.crash_at_step.split(",")):
             time.sleep(self.args.step_seconds / 2)
             code = int((self.args.crash_at_step + ":1").split(":")[1])
             self.truth("crash", step=step, code=code)
             os._exit(code)
+        if self._once("eat", step, self.args.eat_at_step):
+            self.truth("eat", step=step)
+            eaten = []
+            while True:
+                eaten.append(bytearray(10 << 20))
+                time.sleep(0.02)
         if self._once("hang", step, self.args.hang_at_step):
             self.truth("hang", step=step)
             while True:
@@ -227,8 +236,10 @@ def parse(argv: List[str]) -> argparse.Namespace:
     add("--eval-seconds", type=float, default=0.0)
     add("--on-signal", action="append", default=[], metavar="SIG=ACTION[:CODE]",
         help="ACTION: save, save-exit, exit, ignore; several with | or by repeating")
-    add("--crash-at-step", default="", metavar="N[:CODE]", help="rank 0 dies in the middle of step N, once")
+    add("--fail-at-start", type=int, default=0, metavar="CODE", help="die after the initialisation, before any step")
+    add("--crash-at-step", default="", metavar="N[,N...][:CODE]", help="rank 0 dies in the middle of step N, once")
     add("--hang-at-step", default="", metavar="N", help="step N never ends, once")
+    add("--eat-at-step", default="", metavar="N", help="in step N, once, take memory until the kernel objects")
     add("--marks", action="store_true", help="send marks to the socket $GOODPUT_SOCKET names")
     add("--mark-command", default="", metavar="COMMAND", help='mark by running this, such as "sgoodput mark"')
     add("--mark-ranks", choices=["0", "all"], default="0")

@@ -1,6 +1,7 @@
 """What a job's time really was, from what its trainer wrote down and what Slurm accounted: no part of the product.
 
-Inputs: the trainer's truth logs (tests/trainer) of rank 0 and the rows of `Cluster.sacct(job)` (attempts and steps).
+Inputs: the trainer's truth logs (tests/trainer) of rank 0 and the rows of `Cluster.sacct(job)` (attempts and steps), of
+one job or of the jobs of one run in order.
 Output: the timeline, intervals that partition [first submit, end]: (bucket, begin_ns, end_ns).
 
 The rules are those of the design, in the same order, but the trainer *knows* what the product must infer: when a step
@@ -11,7 +12,7 @@ reasons (`queue`), and within the time before the first task `provisioning` and 
 
 import json
 import os
-from typing import Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 S = 1_000_000_000
 
@@ -27,6 +28,7 @@ class Interval(NamedTuple):
 
 
 class Attempt(NamedTuple):
+    job: str
     submit_ns: int
     eligible_ns: Optional[int]
     start_ns: Optional[int]
@@ -119,27 +121,61 @@ def read_log(folder: str, rank: int = 0) -> List[Dict]:
 
 
 def attempts(rows: Iterable[Dict]) -> List[Attempt]:
-    """The attempts of one job, in order, each with its steps' rows."""
+    """The attempts of one run, in order, each with its steps' rows.
+
+    Two kinds of rows are not attempts of their own: a job that gave nodes back has a RESIZING row and a next one, whose
+    submit is the moment of the resize; a heterogeneous job has a row a component, and has started when the last has.
+    """
     found: List[Attempt] = []
     for row in rows:
-        if "." not in row["JobID"]:
-            def ns(field: str, row: Dict = row) -> Optional[int]:
-                return None if row[field] is None else row[field] * S
-            found.append(Attempt(ns("Submit") or 0, ns("Eligible"), ns("Start"), ns("End"),
-                                 row["State"].split()[0], []))
-        elif found:
-            found[-1].steps.append(row)
+        if "." in row["JobID"]:
+            if found:
+                found[-1].steps.append(row)
+            continue
+
+        def ns(field: str, row: Dict = row) -> Optional[int]:
+            return None if row[field] is None else row[field] * S
+        one = Attempt(row["JobID"].split("+")[0], ns("Submit") or 0, ns("Eligible"), ns("Start"), ns("End"),
+                      row["State"].split()[0], [])
+        before = found[-1] if found and found[-1].job == one.job else None
+        if before and before.state == "RESIZING":
+            found[-1] = before._replace(end_ns=one.end_ns, state=one.state)
+        elif before and "+" in row["JobID"] and before.submit_ns == one.submit_ns:
+            found[-1] = before._replace(start_ns=max(before.start_ns or 0, one.start_ns or 0) or None,
+                                        end_ns=max(before.end_ns or 0, one.end_ns or 0) or None)
+        else:
+            found.append(one)
     return found
 
 
-class Truth:
-    """The expected timeline of one job.
+def side_by_side(logs: Iterable[List[Dict]]) -> List[Dict]:
+    """One log of several programs that train the same steps at the same time, as ranks would: a step, or a save, begins
+    with the first of them and ends with the last; the whole is over when all are."""
+    firsts, lasts = {}, {}  # type: Dict[Tuple, Dict], Dict[Tuple, Dict]
+    for records in logs:
+        for r in records:
+            key = (r["event"], r.get("step"))
+            if key not in firsts or r["t"] < firsts[key]["t"]:
+                firsts[key] = r
+            if key not in lasts or r["t"] > lasts[key]["t"]:
+                lasts[key] = r
+    closing = ("_end", "exit", "crash")
+    return sorted((lasts[key] if key[0].endswith(closing) else first for key, first in firsts.items()),
+                  key=lambda r: (r["t"], not r["event"].endswith("_end")))
 
-    now_ns: the moment of asking, if the job has not ended.
+
+class Truth:
+    """The expected timeline of one run.
+
+    now_ns: the moment of asking, if the run has not ended. not_eligible: the bucket of the time before a job becomes
+    eligible, which depends on why; a requeue's own back-off is told from the rows. suspended: from when to when, as the
+    controller had it (accounting knows only how long in all).
     """
 
-    def __init__(self, logs: Iterable[Dict], rows: Iterable[Dict], now_ns: int = 0) -> None:
+    def __init__(self, logs: Iterable[Dict], rows: Iterable[Dict], now_ns: int = 0, not_eligible: str = "",
+                 suspended: Sequence[Tuple[int, int]] = ()) -> None:
         self.attempts = attempts(rows)
+        self._not_eligible, self._suspended = not_eligible, list(suspended)
         if not self.attempts:
             raise ValueError("accounting has no attempt of the job")
         last = self.attempts[-1]
@@ -151,7 +187,7 @@ class Truth:
         self.kept: List[Step] = []
         self.lost: List[Step] = []
         self.open: List[Step] = []
-        self.timeline = self._merge(self._build())
+        self.timeline = self._merge(self._suspend(self._build()))
 
     @property
     def wall_ns(self) -> int:
@@ -221,28 +257,43 @@ class Truth:
         self._judge_steps()
         out: List[Interval] = []
         at = self.begin_ns
-        requeued = False
+        seen: Set[str] = set()
         for attempt, incarnations in zip(self.attempts, self.incarnations):
+            requeued = attempt.job in seen
+            seen.add(attempt.job)
+            if not requeued and attempt.submit_ns > at:
+                out.append(Interval("resubmit_gap", at, attempt.submit_ns))
+                at = attempt.submit_ns
             # Waiting for a begin time: after a requeue Slurm's own back-off, before the first start the user's wish.
             eligible = attempt.eligible_ns
             start = attempt.start_ns if attempt.start_ns is not None else self.end_ns
             if eligible is None or eligible > start:
                 eligible = start
             if eligible > at:
-                out.append(Interval("requeue_backoff" if requeued else "hold", at, eligible))
+                out.append(Interval(self._not_eligible or ("requeue_backoff" if requeued else "hold"), at, eligible))
                 at = eligible
             if start > at:
                 out.append(Interval("queue", at, start))
                 at = start
-            self.accounting_times |= {eligible, start}
+            self.accounting_times |= {eligible, start, attempt.submit_ns}
             if attempt.start_ns is None:
                 continue
             _, end = self._limits(attempt)
             self.accounting_times.add(end)
             out += self._allocated(attempt, incarnations, at, end)
             at = end
-            requeued = True
         return out
+
+    def _suspend(self, intervals: List[Interval]) -> List[Interval]:
+        """What a suspended job does not do, whatever was under way."""
+        for begin, end in self._suspended:
+            self.accounting_times |= {begin, end}
+            kept = []
+            for one in intervals:
+                kept += [one._replace(end_ns=min(one.end_ns, begin)), one._replace(begin_ns=max(one.begin_ns, end))]
+            kept = [one for one in kept if one.end_ns > one.begin_ns] + [Interval("suspended", begin, end)]
+            intervals = sorted(kept, key=lambda one: one.begin_ns)
+        return intervals
 
     def _judge_steps(self) -> None:
         """Kept, lost or open, by the design's order of rules."""
@@ -342,6 +393,6 @@ class Truth:
         return merged
 
 
-def of_job(cluster: object, job: int, folder: str, now_ns: int = 0) -> Truth:
+def of_job(cluster: object, job: int, folder: str, now_ns: int = 0, **more: object) -> Truth:
     """The truth of a job of a test cluster whose trainer logged into `folder`."""
-    return Truth(read_log(folder), cluster.wait_sacct(job, bool), now_ns)  # type: ignore
+    return Truth(read_log(folder), cluster.wait_sacct(job, bool), now_ns, **more)  # type: ignore

@@ -1,0 +1,31 @@
+"""One look at all jobs, shared by everybody who waits for one of them.
+
+Dozens of scenarios wait at the same time; a `scontrol` each, several times a second, would keep the machine busy with
+asking. An answer is never older than the question: who asks while a look is under way gets the next one.
+"""
+
+import re
+import threading
+import time
+from typing import Callable, Dict
+
+_RECORD = re.compile(r"^JobId=(\d+) ", re.M)
+
+
+class Snapshot:
+    def __init__(self, look: Callable[[], str]) -> None:
+        """look: the text of `scontrol -o -d show job`."""
+        self._look, self._lock = look, threading.Lock()
+        self._began, self._records = -1.0, {}  # type: float, Dict[int, str]
+
+    def record(self, job: int) -> str:
+        """The job's line; "" when the controller does not know it."""
+        asked = time.monotonic()
+        with self._lock:
+            if self._began < asked:
+                self._began = time.monotonic()
+                text = self._look()
+                starts = [(match.start(), int(match.group(1))) for match in _RECORD.finditer(text)]
+                ends = [begin for begin, _ in starts[1:]] + [len(text)]
+                self._records = {number: text[begin:end] for (begin, number), end in zip(starts, ends)}
+            return self._records.get(job, "")

@@ -1,0 +1,61 @@
+"""What must hold of every job's answer, whatever happened to it."""
+
+import json
+import unittest
+from typing import Dict
+
+import jsonschema
+
+from .checks import assert_attempts, assert_buckets_close, describe
+from .goodput_site import SCHEMA
+from .stage import Scenario, Stage
+from .truth import S
+from .work import Outcome
+
+BUCKETS_PER_ANSWER = 19
+
+
+def seconds(show: Dict, bucket: str) -> float:
+    return sum(b["ns"] for b in show["jobs"][0]["buckets"] if b["name"] == bucket) / S
+
+
+def assert_valid(show: Dict) -> None:
+    with open(SCHEMA) as file:
+        jsonschema.validate(show, json.load(file))
+
+
+class Judge(unittest.TestCase):
+    STAGE: Stage
+    SITE = ""
+
+    def outcome(self, scenario: Scenario) -> Outcome:
+        outcome = self.STAGE.outcome(self.SITE, scenario)
+        assert_valid(outcome.show)
+        return outcome
+
+    def close(self, outcome: Outcome, slack_s: float = 0.0) -> Dict:
+        """Everything the trainer's log and Slurm's records can say of the one job; its element of the answer."""
+        show, truth = outcome.show, outcome.truth
+        assert_buckets_close(self, show, truth, 1.1 + slack_s)
+        job = show["jobs"][0]
+        self.assertEqual(len(job["buckets"]), BUCKETS_PER_ANSWER)
+        if not slack_s:
+            assert_attempts(self, show, truth)
+        # Asked live, a step that began a moment ago may not have been read yet.
+        self.assertAlmostEqual(job["steps"]["count"], len(truth.kept) + len(truth.lost) + len(truth.open),
+                               delta=1 if truth.running else 0, msg=describe(truth))
+        self.assertEqual(job["steps"]["kept"], len(truth.kept), describe(truth))
+        self.assertEqual(job["steps"]["lost"], len(truth.lost), describe(truth))
+        for attempt in job["attempts"]:
+            self.assertEqual(attempt["gpus"], 8 * attempt["nodes"])
+        return job
+
+    def resumes(self, job: Dict) -> None:
+        """Each attempt goes on at the step after the last one kept before it."""
+        kept = None
+        for attempt in job["attempts"]:
+            if kept is not None:
+                self.assertEqual(attempt["first_step"], kept + 1, job["attempts"])
+            kept = attempt["kept_step"]
+
+

@@ -1,0 +1,74 @@
+"""Most of a scenario is waiting, so all of them run at once: every site starts, every scenario runs in a thread.
+
+    STAGE = Stage()
+    def setUpModule():
+        unittest.addModuleCleanup(STAGE.stop)
+        STAGE.start({"cgroup": (Site("cgroup", nodes=3), [(preempted, 1), (resized, 2)])})
+    ...
+    STAGE.outcome("cgroup", preempted)
+
+While one scenario is worked on, GOODPUT_SCENARIOS=preempted,resized starts only those; the tests of the others skip.
+"""
+
+import concurrent.futures
+import os
+import unittest
+from typing import Callable, Dict, List, Tuple
+
+from .goodput_site import Site
+from .work import Outcome, Work
+
+Scenario = Callable[[Work], Outcome]
+# By the site's name: the site, and its scenarios with the nodes each needs, the longest first.
+Plan = Dict[str, Tuple[Site, List[Tuple[Scenario, int]]]]
+
+# Every scenario is run by the one or the other, in turns, unless its attribute `user` says who.
+USERS = ("nobody", "root")
+# Nothing takes this long; a scenario that does has hung, and says so instead of holding up everything.
+LIMIT_S = 400
+
+
+def _chosen(scenario: Scenario) -> bool:
+    names = os.environ.get("GOODPUT_SCENARIOS", "")
+    return not names or scenario.__name__ in names.split(",")
+
+
+class Stage:
+    def __init__(self) -> None:
+        self._outcomes: Dict[Tuple[str, str], "concurrent.futures.Future[Outcome]"] = {}
+        self._sites: List[Site] = []
+
+    def start(self, plan: Plan) -> None:
+        for offset, (name, (site, scenarios)) in enumerate(plan.items()):
+            self._start_site(offset, name, site, [pair for pair in scenarios if _chosen(pair[0])])
+
+    def _start_site(self, offset: int, name: str, site: Site, scenarios: List[Tuple[Scenario, int]]) -> None:
+        if not scenarios:
+            return
+        site.start()
+        self._sites.append(site)
+        free = list(site.cluster.nodes)
+        pool = concurrent.futures.ThreadPoolExecutor(len(scenarios))
+        for index, (scenario, nodes) in enumerate(scenarios):
+            # Who runs a scenario on several sites is another one on each.
+            user = getattr(scenario, "user", USERS[(index + offset) % len(USERS)])
+            work = Work(site, scenario.__name__, user, free[:nodes])
+            if len(work.nodes) < nodes:
+                raise ValueError("site %s has no nodes left for %s" % (name, scenario.__name__))
+            del free[:nodes]
+            self._outcomes[name, scenario.__name__] = pool.submit(scenario, work)
+        pool.shutdown(wait=False)
+
+    def stop(self) -> None:
+        for site in self._sites:
+            site.stop()
+
+    def outcome(self, site: str, scenario: Scenario) -> Outcome:
+        """site: "" is the one site that runs it."""
+        if not _chosen(scenario):
+            raise unittest.SkipTest("not among $GOODPUT_SCENARIOS")
+        found = [future for (where, name), future in self._outcomes.items()
+                 if name == scenario.__name__ and site in ("", where)]
+        if len(found) != 1:
+            raise ValueError("%d sites run %s" % (len(found), scenario.__name__))
+        return found[0].result(timeout=LIMIT_S)
