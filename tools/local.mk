@@ -43,7 +43,7 @@ tools_goodputd_goodputd_SOURCES = \
   tools/goodputd/controller_loop.cc tools/goodputd/controller_loop.h \
   tools/goodputd/log.h \
   tools/goodputd/main.cc \
-  tools/slurm/controller.cc tools/slurm/controller.h
+  tools/slurm/controller.cc tools/slurm/controller.h tools/slurm/libslurm.h
 tools_goodputd_goodputd_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
 tools_goodputd_goodputd_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) -pthread
 tools_goodputd_goodputd_LDFLAGS = $(AM_LDFLAGS) $(SLURM_LDFLAGS) -pthread

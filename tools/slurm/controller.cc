@@ -6,19 +6,13 @@
 #include <sys/wait.h>
 
 #include <array>
+#include <cerrno>
 #include <map>
 #include <utility>
 
 #include "sql/text.h"
+#include "tools/slurm/libslurm.h"
 #include "tools/slurm/tres.h"
-
-// Exported by every libslurm but declared in no installed header; the first was renamed between releases, so
-// whichever is there is used.
-extern "C" {
-char* slurm_job_reason_string(unsigned reason) __attribute__((weak));
-const char* slurm_job_state_reason_string(unsigned reason) __attribute__((weak));
-char* slurm_node_state_string(std::uint32_t state);
-}
 
 namespace goodput {
 namespace {
@@ -51,9 +45,8 @@ std::vector<std::string> Flags(std::uint32_t state) {
 }
 
 std::string Reason(std::uint32_t reason) {
-  if (slurm_job_state_reason_string != nullptr) return Text(slurm_job_state_reason_string(reason));
-  if (slurm_job_reason_string != nullptr) return Text(slurm_job_reason_string(reason));
-  return Cat("REASON_", reason);
+  const char* name = libslurm::ReasonName(reason);
+  return name == nullptr ? Cat("REASON_", reason) : std::string(name);
 }
 
 // Few users have jobs at once, and a name service may be slow.
@@ -105,9 +98,7 @@ ControllerJob ReadJob(const slurm_job_info_t& info) {
   job.dependency = Text(info.dependency);
   job.admin_comment = Text(info.admin_comment);
   job.reservation = Text(info.resv_name);
-#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 2, 0)
-  job.failed_node = Text(info.failed_node);
-#endif
+  job.failed_node = Text(libslurm::FailedNode(info));
   if (info.array_job_id != 0) {
     job.array_job = info.array_job_id;
     if (info.array_task_id != NO_VAL) job.array_task = info.array_task_id;
@@ -173,13 +164,13 @@ class LibslurmController : public Controller {
     slurm_conf_t* conf = nullptr;
     if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS || conf == nullptr) return "";
     std::string name = Text(conf->cluster_name);
-    slurm_free_ctl_conf(conf);
+    libslurm::FreeConf(conf);
     return name;
   }
 
  private:
   static absl::Status Failed(const char* call) {
-    return absl::UnavailableError(Cat(call, ": ", slurm_strerror(slurm_get_errno())));
+    return absl::UnavailableError(Cat(call, ": ", slurm_strerror(libslurm::LastError())));
   }
 };
 
