@@ -1,4 +1,5 @@
-# What `make check` builds and runs besides the plugin's tests.
+# What `make check` builds and runs besides the plugin's tests, and what `make bench` measures.
 if BUILD_TESTS
 include tests/unit/local.mk
+include tests/bench/local.mk
 endif

@@ -1,14 +1,11 @@
-// The plugin as Slurm loads it, in a host that is not Slurm: this program has SPANK's functions, answers them
-// from a few variables, and calls the hooks of the built .so in Slurm's order. What a real Slurm does is
-// tests/e2e's business; this finds mistakes without one, and measures what a hook costs.
+// The plugin as Slurm loads it, in a host that is not Slurm: calls the hooks of the built .so in Slurm's
+// order. What a real Slurm does is tests/e2e's business; this finds mistakes without one.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -17,118 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "spank/clock.h"
-#include "spank/slurm_spank.h"
 #include "tests/spank/json_check.h"
+#include "tests/spank/spank_host.h"
 #include "tests/spank/temp_folder.h"
-
-namespace {
-
-struct Host {
-  spank_context_t context = S_CTX_REMOTE;
-  uint32_t job = 77;
-  uint32_t step = 0;
-  int task = -1;
-  int status = 0;
-  std::map<std::string, std::string> job_env;
-  std::map<std::string, std::string> control_env;
-  std::map<std::string, std::string> submitted;  // options, as a prolog finds them
-  std::vector<spank_option> options;
-  std::vector<std::string> log;
-};
-Host host;
-
-// In some releases an int, in others an enumerator.
-constexpr auto kOk = static_cast<spank_err_t>(ESPANK_SUCCESS);
-
-void Log(const char* format, va_list arguments) {
-  char line[1024];
-  std::vsnprintf(line, sizeof(line), format, arguments);  // NOLINT(clang-analyzer-valist.Uninitialized)
-  host.log.emplace_back(line);
-}
-
-}  // namespace
-
-#pragma GCC visibility push(default)
-extern "C" {
-// The plugin never destroys its state, which a test's dlclose then loses sight of.
-int __lsan_is_turned_off();  // NOLINT(bugprone-reserved-identifier): LeakSanitizer's name for it
-int __lsan_is_turned_off() {
-  return 1;
-}
-
-spank_context_t spank_context() {
-  return host.context;
-}
-spank_err_t spank_option_register(spank_t, spank_option* option) {
-  host.options.push_back(*option);
-  return kOk;
-}
-spank_err_t spank_option_getopt(spank_t, spank_option* option, char** value) {
-  const auto found = host.submitted.find(option->name);
-  if (found == host.submitted.end()) return static_cast<spank_err_t>(ESPANK_ERROR);
-  *value = found->second.data();
-  return kOk;
-}
-spank_err_t spank_get_item(spank_t, spank_item_t item, ...) {
-  va_list arguments;
-  va_start(arguments, item);
-  void* out = va_arg(arguments, void*);
-  va_end(arguments);
-  const auto set = [out](uint32_t value) {
-    *static_cast<uint32_t*>(out) = value;
-    return kOk;
-  };
-  switch (item) {
-    case S_JOB_ID:
-      return set(host.job);
-    case S_JOB_UID:
-    case S_JOB_GID:
-      return set(1000);
-    case S_JOB_STEPID:
-      return set(host.step);
-    case S_JOB_ARRAY_ID:
-      return set(0);
-    case S_TASK_ID:
-      return host.task < 0 ? static_cast<spank_err_t>(ESPANK_NOT_TASK)
-                           : set(static_cast<uint32_t>(host.task));
-    case S_TASK_GLOBAL_ID:
-      return set(static_cast<uint32_t>(host.task) + 8);
-    case S_TASK_PID:
-      return set(4242);
-    case S_TASK_EXIT_STATUS:
-      return set(static_cast<uint32_t>(host.status));
-    default:
-      return set(4);
-  }
-}
-spank_err_t spank_getenv(spank_t, const char* name, char* buffer, int size) {
-  const auto found = host.job_env.find(name);
-  if (found == host.job_env.end()) return static_cast<spank_err_t>(ESPANK_ENV_NOEXIST);
-  std::snprintf(buffer, static_cast<std::size_t>(size), "%s", found->second.c_str());
-  return kOk;
-}
-spank_err_t spank_setenv(spank_t, const char* name, const char* value, int overwrite) {
-  if (overwrite != 0 || host.job_env.count(name) == 0) host.job_env[name] = value;
-  return kOk;
-}
-spank_err_t spank_job_control_setenv(spank_t, const char* name, const char* value, int) {
-  host.control_env[name] = value;
-  return kOk;
-}
-#define LOG_FUNCTION(name)             \
-  void name(const char* format, ...) { \
-    va_list arguments;                 \
-    va_start(arguments, format);       \
-    Log(format, arguments);            \
-    va_end(arguments);                 \
-  }
-LOG_FUNCTION(slurm_info)
-LOG_FUNCTION(slurm_error)
-LOG_FUNCTION(slurm_verbose)
-LOG_FUNCTION(slurm_spank_log)
-}
-#pragma GCC visibility pop
 
 namespace {
 
@@ -136,7 +24,7 @@ class HooksTest : public testing::Test {
  protected:
   void SetUp() override {
     if (geteuid() != 0) GTEST_SKIP() << "the plugin writes as root alone";
-    host = Host();
+    host = SpankHost();
     setenv("SLURMD_NODENAME", "n1", 1);
     setenv("SLURM_CLUSTER_NAME", "a3", 1);
     setenv("SLURM_JOB_GPUS", "0-3,6,7", 1);
@@ -159,9 +47,7 @@ class HooksTest : public testing::Test {
     ASSERT_NE(function, nullptr) << hook;
     std::vector<char*> argv;
     for (std::string& argument : arguments_) argv.push_back(argument.data());
-    const int64_t begin = goodput::kSystemClock.mono_ns();
     EXPECT_EQ(function(nullptr, static_cast<int>(argv.size()), argv.data()), 0);
-    took_us_[hook].push_back(static_cast<double>(goodput::kSystemClock.mono_ns() - begin) / 1e3);
   }
   void Prolog() {
     host.context = S_CTX_JOB_SCRIPT;
@@ -208,7 +94,6 @@ class HooksTest : public testing::Test {
 
   TempFolder folder_;
   std::vector<std::string> arguments_;
-  std::map<std::string, std::vector<double>> took_us_;
   void* image_ = nullptr;
 };
 
@@ -303,8 +188,7 @@ TEST_F(HooksTest, ExternStepHasNoTask) {
   EXPECT_FALSE(Records()[0].has("ntasks"));
 }
 
-// Prints what each hook costs; a time is never asserted, that every hook ran for every job is.
-TEST_F(HooksTest, RunsForEveryOfThreeHundredJobs) {
+TEST_F(HooksTest, RecordsEveryOfThreeHundredJobs) {
   host.submitted = {{"goodput-run", "llama"}, {"goodput-tags", "a=b,c=d"}, {"goodput-precision", "bf16"}};
   for (int i = 0; i < 300; ++i) {
     ++host.job;
@@ -312,13 +196,7 @@ TEST_F(HooksTest, RunsForEveryOfThreeHundredJobs) {
     Step(0, 4);
     Epilog();
   }
-  EXPECT_FALSE(took_us_.empty());
-  for (auto& [hook, times] : took_us_) {
-    EXPECT_GE(times.size(), 300U) << hook;
-    std::sort(times.begin(), times.end());
-    std::printf("%-28s median %6.1f us, 90 %% below %6.1f us\n", hook.c_str(), times[times.size() / 2],
-                times[times.size() * 9 / 10]);
-  }
+  EXPECT_EQ(Kinds().size(), 300U * 12U);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ tests_spank_spank_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
 tests_spank_spank_test_LDADD = spank/libspank_parts.la spank/libevent_vocabulary.la $(GTEST_LIBS)
 
 # Loads the plugin, which finds SPANK's functions in this program as it does in slurmstepd.
-tests_spank_hooks_test_SOURCES = tests/spank/hooks_test.cc spank/slurm_spank.h
+tests_spank_hooks_test_SOURCES = tests/spank/hooks_test.cc tests/spank/spank_host.cc tests/spank/spank_host.h
 tests_spank_hooks_test_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS) $(GTEST_CFLAGS)
 tests_spank_hooks_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--export-dynamic
 tests_spank_hooks_test_LDADD = spank/libevent_vocabulary.la $(GTEST_LIBS) -ldl

@@ -1,0 +1,48 @@
+#!/usr/bin/python3
+"""Measures what the design sets bars for, as ratios against a peer in the same run, and prints a table.
+
+    make bench                        everything
+    make bench BENCH="hooks launch"   these
+
+A missed bar is marked and is no failure: the exit status is 0 whenever everything could be measured. Needs root; launch
+needs Debian's Slurm packages, instructions needs valgrind.
+"""
+
+import importlib
+import os
+import sys
+from typing import List, NamedTuple
+
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__))]
+
+EVERY = ("hooks", "instructions", "launch")
+
+
+class Line(NamedTuple):
+    what: str
+    value: str
+    bar: str = ""
+    met: bool = True
+
+
+def table(lines: List[Line]) -> str:
+    wide = max(len(line.what) for line in lines)
+    return "\n".join("%-*s  %18s  %s" % (wide, line.what, line.value,
+                                         line.bar + ("" if line.met else "  <-- missed") if line.bar else "")
+                     for line in lines)
+
+
+def main(names: List[str]) -> int:
+    unknown = [name for name in names if name not in EVERY]
+    if unknown:
+        print("bench: there is no bench %s; there are: %s" % (" ".join(unknown), " ".join(EVERY)), file=sys.stderr)
+        return 2
+    for name in names or EVERY:
+        module = importlib.import_module(name)
+        print("\n%s: %s" % (name, (module.__doc__ or "").split("\n")[0]), flush=True)
+        print(table([Line(*line) for line in module.measure()]), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
