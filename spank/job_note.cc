@@ -35,7 +35,7 @@ bool IsOneWord(const char* text) {
 
 bool WriteJobNote(const Spool& spool, uint32_t job, const JobNote& note) noexcept {
   if (!IsOneWord(note.cluster.data()) || !IsOneWord(note.sluid.data())) return false;
-  std::array<char, 512> text;
+  std::array<char, Spool::kMaxNoteBytes + 1> text;
   std::size_t used = 0;
   const auto add = [&](const char* format, auto value) {
     const int n = std::snprintf(text.data() + used, text.size() - used, format, value);
@@ -57,7 +57,7 @@ bool WriteJobNote(const Spool& spool, uint32_t job, const JobNote& note) noexcep
 }
 
 std::optional<JobNote> ReadJobNote(const Spool& spool, uint32_t job) noexcept {
-  std::array<char, 512> buffer;
+  std::array<char, Spool::kMaxNoteBytes + 1> buffer;
   std::string_view text = spool.GetNote(NoteName(job).data(), buffer.data(), buffer.size());
   if (text.substr(0, 8) != "goodput=") return std::nullopt;
   JobNote note;

@@ -3,6 +3,7 @@ noinst_LTLIBRARIES += spank/libevent_vocabulary.la
 spank_libevent_vocabulary_la_SOURCES = \
   spank/clock.h \
   spank/event.cc spank/event.h \
+  spank/files.cc spank/files.h \
   spank/fixed_text.h \
   spank/spool.cc spank/spool.h
 

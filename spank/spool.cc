@@ -1,10 +1,8 @@
 #include "spank/spool.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,25 +18,6 @@ namespace {
 
 constexpr std::size_t kDropsBytes = kDropKinds * sizeof(uint64_t);
 
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  ~Fd() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  int get() const { return fd_; }
-  int release() {
-    const int fd = fd_;
-    fd_ = -1;
-    return fd;
-  }
-
- private:
-  int fd_;
-};
-
 std::string Complaint(const std::string& path, const std::string& what, const char* mend) {
   return "spool " + path + ": " + what + "; nothing is recorded here; " + mend;
 }
@@ -47,16 +26,18 @@ std::string Complaint(const std::string& path, const std::string& what, const ch
 int OpenFolder(int at, const char* name, const std::string& path, const Spool::Config& config,
                std::string* complaint) {
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-  int opened = openat(at, name, kFlags);
+  Files& files = *config.files;
+  const auto open = [&] { return Uninterrupted([&] { return files.OpenAt(at, name, kFlags, 0); }); };
+  int opened = open();
   if (opened < 0 && errno == ENOENT) {
-    if (mkdirat(at, name, 0700) != 0 && errno != EEXIST) {
+    if (files.MkdirAt(at, name, 0700) != 0 && errno != EEXIST) {
       *complaint = Complaint(path, std::string("cannot be made: ") + strerror(errno),
                              "make it on a local disk, owned by root, mode 0700");
       return -1;
     }
-    opened = openat(at, name, kFlags);
+    opened = open();
   }
-  Fd fd(opened);
+  Fd fd(files, opened);
   if (fd.get() < 0) {
     const bool not_a_folder = errno == ELOOP || errno == ENOTDIR;
     *complaint = Complaint(path, not_a_folder ? "is a symbolic link or not a folder" : strerror(errno),
@@ -65,7 +46,7 @@ int OpenFolder(int at, const char* name, const std::string& path, const Spool::C
   }
   struct stat st {};
   struct statfs fs {};
-  if (fstat(fd.get(), &st) != 0 || fstatfs(fd.get(), &fs) != 0) {
+  if (files.FStat(fd.get(), &st) != 0 || files.FStatFs(fd.get(), &fs) != 0) {
     *complaint = Complaint(path, strerror(errno), "it must be a folder on a local disk");
     return -1;
   }
@@ -83,17 +64,21 @@ int OpenFolder(int at, const char* name, const std::string& path, const Spool::C
   return fd.release();
 }
 
-void ReadBootId(std::array<char, 64>* out) {
-  const Fd fd(open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
-  const ssize_t n = fd.get() < 0 ? -1 : read(fd.get(), out->data(), out->size() - 1);
+void ReadBootId(Files& files, std::array<char, 64>* out) {
+  const Fd fd(files, files.OpenAt(AT_FDCWD, "/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC, 0));
+  const ssize_t n = fd.get() < 0 ? -1 : files.Read(fd.get(), out->data(), out->size() - 1);
   const std::size_t length = n > 0 ? static_cast<std::size_t>(n) : 0;
   (*out)[length] = '\0';
   if (char* end = std::strchr(out->data(), '\n')) *end = '\0';
   if ((*out)[0] == '\0') CopyText("unknown-boot", out);
 }
 
-bool Exists(int at, const char* name) {
-  return faccessat(at, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+bool Exists(Files& files, int at, const char* name) {
+  return files.AccessAt(at, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+Drop WhyFailed(int error) {
+  return error == ENOSPC || error == EDQUOT || error == EFBIG ? Drop::kNoSpace : Drop::kIo;
 }
 
 }  // namespace
@@ -138,6 +123,7 @@ bool IsNodeFolderName(std::string_view node) noexcept {
 
 std::string Spool::Open(const Config& config) {
   Close();
+  files_ = config.files;
   max_bytes_ = config.max_bytes;
   clock_ = config.clock;
   if (!IsNodeFolderName(config.node)) {
@@ -145,29 +131,35 @@ std::string Spool::Open(const Config& config) {
            "' cannot be a folder of the spool; nothing is recorded";
   }
   std::string complaint;
-  Fd root(OpenFolder(AT_FDCWD, config.root.c_str(), config.root, config, &complaint));
+  Fd root(*files_, OpenFolder(AT_FDCWD, config.root.c_str(), config.root, config, &complaint));
   if (root.get() < 0) return complaint;
-  if (Exists(root.get(), kKillSwitchName)) return "";
-  Fd node(OpenFolder(root.get(), config.node.c_str(), config.root + "/" + config.node, config, &complaint));
+  if (Exists(*files_, root.get(), kKillSwitchName)) return "";
+  Fd node(*files_,
+          OpenFolder(root.get(), config.node.c_str(), config.root + "/" + config.node, config, &complaint));
   if (node.get() < 0) return complaint;
   if (config.boot_id.empty()) {
-    ReadBootId(&boot_id_);
+    ReadBootId(*files_, &boot_id_);
   } else {
     std::snprintf(boot_id_.data(), boot_id_.size(), "%s", config.boot_id.c_str());
   }
   root_fd_ = root.release();
   node_fd_ = node.release();
+  // While there are room and descriptors: what cannot be written is to be counted in it.
+  drops_fd_ = OpenDrops();
   return "";
 }
 
 void Spool::Close() noexcept {
-  if (node_fd_ >= 0) close(node_fd_);
-  if (root_fd_ >= 0) close(root_fd_);
-  node_fd_ = root_fd_ = -1;
+  CountPending();
+  for (int* fd : {&drops_fd_, &node_fd_, &root_fd_}) {
+    if (*fd >= 0) files_->Close(*fd);
+    *fd = -1;
+  }
 }
 
 bool Spool::enabled() const noexcept {
-  return is_open() && !Exists(root_fd_, kKillSwitchName) && !Exists(node_fd_, kKillSwitchName);
+  return is_open() && !Exists(*files_, root_fd_, kKillSwitchName) &&
+         !Exists(*files_, node_fd_, kKillSwitchName);
 }
 
 void Spool::MakeFileName(NameBuffer* name) const noexcept {
@@ -196,44 +188,42 @@ std::string Spool::FileName() const {
 
 // Sums the folder. Only done when an hour's file is new, or again while the spool is full.
 uint64_t Spool::BytesHeld() const noexcept {
-  const int fd = openat(node_fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR* dir = fd < 0 ? nullptr : fdopendir(fd);
-  if (dir == nullptr) {
-    if (fd >= 0) close(fd);
-    return 0;
-  }
   uint64_t sum = 0;
-  while (const dirent* entry = readdir(dir)) {  // NOLINT(concurrency-mt-unsafe): this DIR is ours alone
+  const int fd = files_->OpenAt(node_fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  // What cannot be looked at does not count: a record is worth more than the exact size of the spool.
+  ForEachEntry(*files_, fd, [&](const char* name) {
     struct stat st {};
-    if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode)) {
+    if (files_->FStatAt(node_fd_, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode)) {
       sum += static_cast<uint64_t>(st.st_size);
     }
-  }
-  closedir(dir);
+  });
   return sum;
 }
 
+// Opens a file of the node's folder.
+int Spool::OpenHere(const char* name, int flags) const noexcept {
+  constexpr int kAlways = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;  // a FIFO must not block us
+  return Uninterrupted([&] { return files_->OpenAt(node_fd_, name, flags | kAlways, 0600); });
+}
+
 int Spool::OpenFile(const char* name, Drop* why) const noexcept {
-  constexpr int kFlags =
-      O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;  // a FIFO must not block us
+  constexpr int kFlags = O_WRONLY | O_APPEND;
   const auto failed = [why] {
-    *why = errno == ENOSPC || errno == EDQUOT ? Drop::kNoSpace : Drop::kIo;
+    *why = WhyFailed(errno);
     return -1;
   };
-  Fd fd(openat(node_fd_, name, kFlags));
+  Fd fd(*files_, OpenHere(name, kFlags));
   if (fd.get() < 0 && errno == ENOENT) {
     if (BytesHeld() >= max_bytes_) {
       *why = Drop::kCap;
       return -1;
     }
-    // While there is still room: on a full disk the counters could not be made.
-    const Fd drops(OpenDrops());
-    const int created = openat(node_fd_, name, kFlags | O_CREAT, 0600);
+    const int created = OpenHere(name, kFlags | O_CREAT);
     return created >= 0 ? created : failed();
   }
   if (fd.get() < 0) return failed();
   struct stat st {};
-  if (fstat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode)) {
+  if (files_->FStat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode)) {
     *why = Drop::kIo;
     return -1;
   }
@@ -250,69 +240,113 @@ Append Spool::Write(std::string_view record) noexcept {
   NameBuffer name;
   MakeFileName(&name);
   Drop why = Drop::kIo;
-  const Fd fd(OpenFile(name.data(), &why));
+  const Fd fd(*files_, OpenFile(name.data(), &why));
   if (fd.get() < 0) {
     CountDrop(why);
     return Append::kDropped;
   }
-  const ssize_t written = write(fd.get(), record.data(), record.size());
-  if (written == static_cast<ssize_t>(record.size())) return Append::kWritten;
-  // A torn record spoils only itself: the next one begins with a newline.
-  const bool no_space = written >= 0 || errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
-  CountDrop(no_space ? Drop::kNoSpace : Drop::kIo);
+  const auto size = static_cast<ssize_t>(record.size());
+  const ssize_t written =
+      Uninterrupted([&] { return files_->Write(fd.get(), record.data(), record.size()); });
+  if (written == size) {
+    CountPending();
+    return Append::kWritten;
+  }
+  if (written < 0) {
+    CountDrop(WhyFailed(errno));
+    return Append::kDropped;
+  }
+  // A torn record spoils only itself: the next one begins with a newline. This newline shows it at once to a
+  // reader, which stops at the last, and makes whole what lacked nothing else.
+  if (written > 0 && files_->Write(fd.get(), "\n", 1) == 1 && written == size - 1) return Append::kWritten;
+  CountDrop(Drop::kNoSpace);
   return Append::kDropped;
 }
 
 int Spool::OpenDrops() const noexcept {
-  Fd fd(openat(node_fd_, kDropsName, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
+  Fd fd(*files_, OpenHere(kDropsName, O_RDWR | O_CREAT));
   struct stat st {};
-  if (fd.get() < 0 || fstat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode)) return -1;
+  if (fd.get() < 0 || files_->FStat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode)) return -1;
   // Allocated before it is mapped: on a full disk that fails here, instead of by SIGBUS when it is counted
   // in.
-  if (st.st_size < static_cast<off_t>(kDropsBytes) && posix_fallocate(fd.get(), 0, kDropsBytes) != 0) {
+  if (st.st_size < static_cast<off_t>(kDropsBytes) && files_->Fallocate(fd.get(), 0, kDropsBytes) != 0) {
     return -1;
   }
   return fd.release();
 }
 
-bool Spool::CountDrop(Drop why) const noexcept {
+bool Spool::CountDrop(Drop why) noexcept {
+  ++pending_[static_cast<std::size_t>(why)];
+  return CountPending();
+}
+
+bool Spool::CountPending() noexcept {
+  if (pending_ == DropCounts{}) return true;
   if (!is_open()) return false;
-  const Fd fd(OpenDrops());
-  if (fd.get() < 0) return false;
-  void* map = mmap(nullptr, kDropsBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  // An administrator may have removed the file to count afresh.
+  struct stat st {};
+  const bool usable = drops_fd_ >= 0 && files_->FStat(drops_fd_, &st) == 0 && st.st_nlink > 0 &&
+                      st.st_size >= static_cast<off_t>(kDropsBytes);
+  if (!usable) {
+    const int opened = OpenDrops();
+    if (opened < 0) return false;
+    if (drops_fd_ >= 0) files_->Close(drops_fd_);
+    drops_fd_ = opened;
+  }
+  void* map = files_->Map(drops_fd_, kDropsBytes);
   if (map == MAP_FAILED) return false;
-  // Many processes count at once; an atomic add on the shared page loses none of them and needs no lock.
-  __atomic_fetch_add(static_cast<uint64_t*>(map) + static_cast<std::size_t>(why), 1, __ATOMIC_RELAXED);
-  munmap(map, kDropsBytes);
+  for (std::size_t i = 0; i < kDropKinds; ++i) {
+    // Many processes count at once; an atomic add on the shared page loses none of them and needs no lock.
+    if (pending_[i] != 0) __atomic_fetch_add(static_cast<uint64_t*>(map) + i, pending_[i], __ATOMIC_RELAXED);
+  }
+  pending_.fill(0);
+  files_->Unmap(map, kDropsBytes);
   return true;
 }
 
 DropCounts Spool::Drops() const noexcept {
   DropCounts counts{};
   if (!is_open()) return counts;
-  const Fd fd(openat(node_fd_, kDropsName, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-  if (fd.get() >= 0 && read(fd.get(), counts.data(), kDropsBytes) != static_cast<ssize_t>(kDropsBytes)) {
+  const Fd fd(*files_, OpenHere(kDropsName, O_RDONLY));
+  if (fd.get() >= 0 &&
+      files_->Read(fd.get(), counts.data(), kDropsBytes) != static_cast<ssize_t>(kDropsBytes)) {
     counts.fill(0);
   }
   return counts;
 }
 
 bool Spool::PutNote(const char* name, std::string_view text) const noexcept {
-  if (!is_open()) return false;
-  const Fd fd(
-      openat(node_fd_, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
-  return fd.get() >= 0 && write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  std::array<char, kMaxNoteBytes + 1> line;
+  if (!is_open() || text.size() > kMaxNoteBytes) return false;
+  std::memcpy(line.data(), text.data(), text.size());
+  line[text.size()] = '\n';
+  // Written beside it and renamed: whoever reads finds the old note or the new one.
+  std::array<char, 80> beside;
+  std::snprintf(beside.data(), beside.size(), "%.40s.new.%d", name, static_cast<int>(getpid()));
+  bool good = false;
+  {
+    const Fd fd(*files_, OpenHere(beside.data(), O_WRONLY | O_CREAT | O_TRUNC));
+    good = fd.get() >= 0 && Uninterrupted([&] {
+                              return files_->Write(fd.get(), line.data(), text.size() + 1);
+                            }) == static_cast<ssize_t>(text.size() + 1);
+  }
+  if (good && files_->RenameAt(node_fd_, beside.data(), node_fd_, name) == 0) return true;
+  // Better no note than one of the attempt before.
+  files_->UnlinkAt(node_fd_, beside.data(), 0);
+  files_->UnlinkAt(node_fd_, name, 0);
+  return false;
 }
 
 std::string_view Spool::GetNote(const char* name, char* buffer, std::size_t size) const noexcept {
   if (!is_open()) return {};
-  const Fd fd(openat(node_fd_, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-  const ssize_t n = fd.get() < 0 ? -1 : read(fd.get(), buffer, size);
-  return n > 0 ? std::string_view(buffer, static_cast<std::size_t>(n)) : std::string_view();
+  const Fd fd(*files_, OpenHere(name, O_RDONLY));
+  const ssize_t n = fd.get() < 0 ? -1 : Uninterrupted([&] { return files_->Read(fd.get(), buffer, size); });
+  if (n <= 0 || buffer[n - 1] != '\n') return {};
+  return {buffer, static_cast<std::size_t>(n - 1)};
 }
 
 void Spool::DropNote(const char* name) const noexcept {
-  if (is_open()) unlinkat(node_fd_, name, 0);
+  if (is_open()) files_->UnlinkAt(node_fd_, name, 0);
 }
 
 }  // namespace goodput

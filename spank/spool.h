@@ -1,6 +1,16 @@
 // The node spool: an append-only folder of JSON lines on the node's own disk. SPOOL_FORMAT.md has the exact
-// bytes. Used by the plugin and by goodputd; standard library and libc only. Nothing here throws, waits or
-// retries.
+// bytes. Used by the plugin and by goodputd; standard library and libc only. Nothing here throws, takes a
+// lock or waits for another process, and every call makes a bounded number of system calls.
+//
+// Not bounded here: a system call that the kernel does not finish, e.g. on a frozen file system or a dead
+// disk. Nothing that is safe inside slurmstepd can bound it. A signal (a timer's, too) does not wake a
+// process that waits uninterruptibly; a thread that does cannot be abandoned, for the process then cannot
+// exit; forking costs more than everything else a hook does, and a child that shares memory instead can take
+// slurmstepd with it when it is killed. What bounds it: appends go to the page cache, so a slow disk is not
+// waited for before the kernel's own limit of unwritten data; network file systems are refused; slurmd ends a
+// prolog or epilog after PrologEpilogTimeout and gives up on a step after UnkillableStepTimeout; and a disk
+// that hangs where Slurm itself writes (SlurmdSpoolDir is mostly on the same one) stops Slurm before us. A
+// process that hangs here stops no other: tests/unit/faults_test.cc.
 #pragma once
 
 #include <sys/types.h>
@@ -11,6 +21,7 @@
 #include <string_view>
 
 #include "spank/clock.h"
+#include "spank/files.h"
 
 namespace goodput {
 
@@ -40,6 +51,7 @@ class Spool {
     uid_t owner = 0;      // who must own the folders
     std::string boot_id;  // empty: the kernel's
     Clock clock = kSystemClock;
+    Files* files = &RealFiles();
     bool (*is_remote)(int64_t fs_type) noexcept = nullptr;  // null: IsRemoteFileSystem
   };
 
@@ -59,18 +71,23 @@ class Spool {
   // False when not open, or a kill switch file lies in ROOT or ROOT/NODE now.
   bool enabled() const noexcept;
 
-  // Appends one finished record (RecordBuilder::Finish) by one write. A failure is counted, never retried.
+  // Appends one finished record (RecordBuilder::Finish) by one write. A failure is counted, never retried;
+  // only a call that a signal interrupted is made again, four times in all.
   Append Write(std::string_view record) noexcept;
 
-  // Counts a record that was lost, in the file ROOT/NODE/dropped. False when even that cannot be done.
-  bool CountDrop(Drop why) const noexcept;
+  // Counts a record that was lost, in the file ROOT/NODE/dropped, which is open already: that needs neither
+  // room nor a descriptor. Where even that cannot be done (false) it is tried again with the next record
+  // counted or written, and by Close.
+  bool CountDrop(Drop why) noexcept;
   // All zero when nothing was ever dropped.
   DropCounts Drops() const noexcept;
 
-  // Small files beside the records, for what one process has to tell a later one, e.g. "job.123". A note is
-  // replaced whole. Its name must not end in .jsonl.
+  // Small files beside the records, for what one process has to tell a later one, e.g. "job.123": one line
+  // of at most kMaxNoteBytes. A note is replaced whole; when it cannot be (false), there is none. Its name
+  // must not end in .jsonl.
+  static constexpr std::size_t kMaxNoteBytes = 511;
   bool PutNote(const char* name, std::string_view text) const noexcept;
-  // The note's text in *buffer, cut at `size`; empty when there is none.
+  // The note's text in *buffer; empty when there is none, or none that is whole and fits with its newline.
   std::string_view GetNote(const char* name, char* buffer, std::size_t size) const noexcept;
   void DropNote(const char* name) const noexcept;
 
@@ -81,12 +98,17 @@ class Spool {
   static constexpr std::size_t kFileNameBytes = 96;
   using NameBuffer = std::array<char, kFileNameBytes>;
   void MakeFileName(NameBuffer* name) const noexcept;
+  int OpenHere(const char* name, int flags) const noexcept;
   int OpenFile(const char* name, Drop* why) const noexcept;
   int OpenDrops() const noexcept;
+  bool CountPending() noexcept;
   uint64_t BytesHeld() const noexcept;
 
+  Files* files_ = &RealFiles();
   int root_fd_ = -1;
   int node_fd_ = -1;
+  int drops_fd_ = -1;
+  DropCounts pending_{};  // lost, and not yet in the file
   uint64_t max_bytes_ = kDefaultSpoolMax;
   std::array<char, 64> boot_id_{};
   Clock clock_ = kSystemClock;

@@ -1,9 +1,7 @@
 #include "sql/ingest.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -35,36 +33,20 @@ bool IsFileProblem(const absl::Status& status) {
   return absl::IsAborted(status);
 }
 
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  ~Fd() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 struct Listing {
   std::vector<std::string> names;
   std::string problem;
 };
 
-Listing List(const std::string& folder) {
+Listing List(Files& files, const std::string& folder) {
   Listing listing;
-  DIR* dir = opendir(folder.c_str());
-  if (dir == nullptr) {
+  const int fd = Uninterrupted(
+      [&] { return files.OpenAt(AT_FDCWD, folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0); });
+  if (!ForEachEntry(files, fd, [&](const char* name) {
+        if (name[0] != '.') listing.names.emplace_back(name);
+      })) {
     listing.problem = Cat(folder, ": ", std::strerror(errno));
-    return listing;
   }
-  while (const dirent* entry = readdir(dir)) {
-    if (entry->d_name[0] != '.') listing.names.emplace_back(entry->d_name);
-  }
-  closedir(dir);
   std::sort(listing.names.begin(), listing.names.end());
   return listing;
 }
@@ -85,10 +67,13 @@ class FileIngest {
   FileIngest(Database& db, const IngestOptions& options, std::string node, std::string file)
       : db_(db), options_(options), node_(std::move(node)), file_(std::move(file)) {}
 
+  // How far the file was taken, by whoever took it.
+  absl::StatusOr<std::int64_t> Offset();
   // Takes one chunk. True: there may be more.
   absl::StatusOr<bool> TakeChunk(int fd, IngestReport& report);
 
  private:
+  absl::StatusOr<std::string> ReadChunk(int fd, std::int64_t begin);
   absl::Status FindSource(std::string_view bytes);
   absl::Status TakeLine(std::string_view line, std::int64_t offset, IngestReport& report);
   absl::Status AddStep(const SpoolLine& record, std::int64_t offset);
@@ -209,33 +194,54 @@ absl::Status FileIngest::TakeLine(std::string_view line, std::int64_t offset, In
   return insert_event_->Run();
 }
 
-absl::StatusOr<bool> FileIngest::TakeChunk(int fd, IngestReport& report) {
-  Transaction transaction(db_);
-  if (!transaction.status().ok()) return transaction.status();
+absl::StatusOr<std::int64_t> FileIngest::Offset() {
   Statement known = db_.Prepare("SELECT offset FROM source WHERE node = ?1 AND file = ?2");
   known.Bind(1, node_).Bind(2, file_);
-  const std::int64_t begin = known.Step() ? known.Int(0) : 0;
+  const std::int64_t offset = known.Step() ? known.Int(0) : 0;
   if (!known.status().ok()) return known.status();
-  known.Reset();
+  return offset;
+}
 
+// At most kChunkBytes, with padding behind them; ends before the first NUL.
+absl::StatusOr<std::string> FileIngest::ReadChunk(int fd, std::int64_t begin) {
   std::string buffer(kChunkBytes + SpoolLineParser::kPadding, '\0');
   std::size_t size = 0;
   while (size < kChunkBytes) {
-    const ssize_t got = pread(fd, buffer.data() + size, kChunkBytes - size, begin + static_cast<off_t>(size));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return FileProblem(std::strerror(errno));
-    if (got == 0) break;
+    const ssize_t got = Uninterrupted([&] {
+      return options_.files->PRead(fd, buffer.data() + size, kChunkBytes - size,
+                                   begin + static_cast<off_t>(size));
+    });
+    // What was read before a bad place is as good as ever; the next chunk begins at it and says what it is.
+    if (got < 0 && size == 0) return FileProblem(std::strerror(errno));
+    if (got <= 0) break;
     size += static_cast<std::size_t>(got);
   }
   // A NUL is a hole a crash left or data still on its way; what is behind it is not read before it is filled.
-  size = std::min(size, buffer.find('\0'));
-  const bool full = size == kChunkBytes;
-  const std::size_t last_newline = std::string_view(buffer.data(), size).rfind('\n');
-  if (last_newline == std::string_view::npos) {
+  buffer.resize(std::min(size, buffer.find('\0')));
+  buffer.reserve(buffer.size() + SpoolLineParser::kPadding);
+  return buffer;
+}
+
+absl::StatusOr<bool> FileIngest::TakeChunk(int fd, IngestReport& report) {
+  // Read first, then lock: a disk that hangs must not keep others from the database.
+  const absl::StatusOr<std::int64_t> from = Offset();
+  if (!from.ok()) return from.status();
+  const std::int64_t begin = *from;
+  const absl::StatusOr<std::string> chunk = ReadChunk(fd, begin);
+  if (!chunk.ok()) return chunk.status();
+  const std::string& buffer = *chunk;
+  const bool full = buffer.size() == kChunkBytes;
+  const std::size_t last_newline = buffer.rfind('\n');
+  if (last_newline == std::string::npos) {
     if (!full) return false;
     // No newline in a whole chunk: whatever this is, it is no spool.
     return FileProblem("no newline for 4 MiB");
   }
+  Transaction transaction(db_);
+  if (!transaction.status().ok()) return transaction.status();
+  const absl::StatusOr<std::int64_t> now = Offset();
+  if (!now.ok()) return now.status();
+  if (*now != begin) return true;  // another took it meanwhile
   const std::string_view bytes(buffer.data(), last_newline + 1);
   if (absl::Status status = FindSource(bytes); !status.ok()) return status;
   insert_event_.emplace(db_.Prepare(
@@ -273,39 +279,43 @@ absl::StatusOr<bool> FileIngest::TakeChunk(int fd, IngestReport& report) {
 absl::StatusOr<IngestReport> IngestSpool(Database& db, const std::string& spool_root,
                                          const IngestOptions& options) {
   IngestReport report;
-  Listing nodes = List(spool_root);
+  Files& system = *options.files;
+  const Listing nodes = List(system, spool_root);
   if (!nodes.problem.empty()) {
     return absl::NotFoundError(Cat("cannot read the spool ", nodes.problem, "; set `spool` in goodput.conf"));
   }
   for (const std::string& node : nodes.names) {
     const std::string folder = Cat(spool_root, "/", node);
     struct stat info {};
-    if (stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) continue;
-    Listing files = List(folder);
+    if (system.FStatAt(AT_FDCWD, folder.c_str(), &info, 0) != 0) {
+      if (errno != ENOENT) report.problems.push_back(Cat(folder, ": ", std::strerror(errno)));
+      continue;
+    }
+    if (!S_ISDIR(info.st_mode)) continue;
+    const Listing files = List(system, folder);
     if (!files.problem.empty()) report.problems.push_back(files.problem);
     for (const std::string& file : files.names) {
       if (!absl::EndsWith(file, ".jsonl")) continue;
       const std::string path = Cat(folder, "/", file);
-      const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-      if (fd.get() < 0 || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-        report.problems.push_back(
-            Cat(path, ": ", fd.get() < 0 ? std::strerror(errno) : "not a regular file"));
+      constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+      const Fd fd(system, Uninterrupted([&] { return system.OpenAt(AT_FDCWD, path.c_str(), kFlags, 0); }));
+      const bool readable = fd.get() >= 0 && system.FStat(fd.get(), &info) == 0;
+      if (!readable || !S_ISREG(info.st_mode)) {
+        report.problems.push_back(Cat(path, ": ", readable ? "not a regular file" : std::strerror(errno)));
         continue;
       }
       ++report.files;
       // Most files did not grow: one look-up without the write lock says so.
-      Statement known = db.Prepare("SELECT offset FROM source WHERE node = ?1 AND file = ?2");
-      known.Bind(1, node).Bind(2, file);
-      const std::int64_t offset = known.Step() ? known.Int(0) : 0;
-      known.Reset();
-      if (offset == info.st_size) continue;
-      if (offset > info.st_size) {
+      FileIngest ingest(db, options, node, file);
+      const absl::StatusOr<std::int64_t> offset = ingest.Offset();
+      if (!offset.ok()) return offset.status();
+      if (*offset == info.st_size) continue;
+      if (*offset > info.st_size) {
         report.problems.push_back(Cat(path, ": is shorter (", info.st_size,
-                                      " bytes) than what was ingested (", offset,
+                                      " bytes) than what was ingested (", *offset,
                                       "); spool files only grow: was it replaced?"));
         continue;
       }
-      FileIngest ingest(db, options, node, file);
       while (true) {
         absl::StatusOr<bool> more = ingest.TakeChunk(fd.get(), report);
         if (!more.ok()) {

@@ -10,12 +10,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "spank/files.h"
 #include "sql/database.h"
 
 namespace goodput {
 
 struct IngestOptions {
   std::string cluster;  // of files whose records do not name one
+  Files* files = &RealFiles();
 };
 
 struct IngestReport {

@@ -60,10 +60,10 @@ TEST_F(JobNoteTest, OfANewAttemptReplacesTheOldOne) {
 }
 
 TEST_F(JobNoteTest, ThatIsGarbageSaysNothing) {
-  std::ofstream(folder_.path() + "/spool/n1/job.12") << "restart=1";
+  std::ofstream(folder_.path() + "/spool/n1/job.12") << "restart=1\n";
   EXPECT_FALSE(ReadJobNote(spool_, 12));
   std::ofstream(folder_.path() + "/spool/n1/job.12")
-      << "goodput=on gpus=many restart= =4 \x01\xff gpus=9999999999999999999999";
+      << "goodput=on gpus=many restart= =4 \x01\xff gpus=9999999999999999999999\n";
   const auto note = ReadJobNote(spool_, 12);
   ASSERT_TRUE(note);
   EXPECT_FALSE(note->gpus || note->restart);

@@ -23,3 +23,12 @@ tests_unit_tools_test_SOURCES = \
   tools/sgoodput/format.cc
 tests_unit_tools_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_tools_test_LDADD = tools/libruns.la $(GTEST_LIBS)
+
+check_PROGRAMS += tests/unit/faults_test
+TESTS += tests/unit/faults_test
+tests_unit_faults_test_SOURCES = \
+  tests/spank/faulty_files.h \
+  tests/spank/temp_folder.h \
+  tests/unit/faults_test.cc
+tests_unit_faults_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_faults_test_LDADD = spank/libspank_parts.la sql/libstore.la $(GTEST_LIBS)
