@@ -13,7 +13,9 @@ import os
 import sys
 from typing import List, NamedTuple
 
-sys.path[:0] = [os.path.dirname(os.path.abspath(__file__))]
+HERE = os.path.dirname(os.path.abspath(__file__))
+TESTS = os.path.dirname(HERE)
+sys.path[:0] = [HERE, os.path.join(TESTS, "cluster"), os.path.join(TESTS, "e2e", "harness")]
 
 EVERY = ("hooks", "instructions", "launch")
 

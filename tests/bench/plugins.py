@@ -2,14 +2,13 @@
 
 import os
 import shutil
-import sys
 import tempfile
 from contextlib import contextmanager
 from typing import Dict, Iterator
 
+from reach import reachable
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(TOP, "tests", "cluster"), os.path.join(TOP, "tests", "e2e", "harness")]
-from reach import reachable  # noqa: E402
 
 BUILD = os.path.join(TOP, os.environ.get("GOODPUT_BUILD", "build"))
 OURS = reachable(os.path.join(BUILD, "spank", ".libs", "spank_goodput.so"))
