@@ -73,6 +73,7 @@ class FileIngest {
   absl::StatusOr<bool> TakeChunk(int fd, IngestReport& report);
 
  private:
+  bool HolesAreSettled(int fd);
   absl::StatusOr<std::string> ReadChunk(int fd, std::int64_t begin);
   absl::Status FindSource(std::string_view bytes);
   absl::Status TakeLine(std::string_view line, std::int64_t offset, IngestReport& report);
@@ -176,6 +177,9 @@ absl::Status FileIngest::AddStep(const SpoolLine& record, std::int64_t offset) {
 
 absl::Status FileIngest::TakeLine(std::string_view line, std::int64_t offset, IngestReport& report) {
   absl::StatusOr<SpoolLine> record = parser_.Parse(line);
+  if (!record.ok() && line.find('\0') != std::string_view::npos) {
+    record = absl::InvalidArgumentError("a hole in the file");
+  }
   if (record.ok() && record->node != node_) {
     record = absl::InvalidArgumentError(Cat("`node` is not the folder's ", node_));
   }
@@ -202,7 +206,13 @@ absl::StatusOr<std::int64_t> FileIngest::Offset() {
   return offset;
 }
 
-// At most kChunkBytes, with padding behind them; ends before the first NUL.
+bool FileIngest::HolesAreSettled(int fd) {
+  struct stat info {};
+  return options_.files->FStat(fd, &info) == 0 &&
+         options_.clock.real_ns() / 1'000'000'000 - info.st_mtime > kHoleSettlesS;
+}
+
+// At most kChunkBytes, with padding behind them; ends before a hole that may still be filled.
 absl::StatusOr<std::string> FileIngest::ReadChunk(int fd, std::int64_t begin) {
   std::string buffer(kChunkBytes + SpoolLineParser::kPadding, '\0');
   std::size_t size = 0;
@@ -216,8 +226,8 @@ absl::StatusOr<std::string> FileIngest::ReadChunk(int fd, std::int64_t begin) {
     if (got <= 0) break;
     size += static_cast<std::size_t>(got);
   }
-  // A NUL is a hole a crash left or data still on its way; what is behind it is not read before it is filled.
-  buffer.resize(std::min(size, buffer.find('\0')));
+  const std::size_t hole = std::min(size, buffer.find('\0'));
+  buffer.resize(hole < size && !HolesAreSettled(fd) ? hole : size);
   buffer.reserve(buffer.size() + SpoolLineParser::kPadding);
   return buffer;
 }

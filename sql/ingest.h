@@ -10,14 +10,20 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "spank/clock.h"
 #include "spank/files.h"
 #include "sql/database.h"
 
 namespace goodput {
 
+// A NUL in a file is data on its way, or a hole a crash left. One that is there when nobody has written to
+// the file for so long is a hole: the line it is in is set aside, and what is behind it taken.
+inline constexpr std::int64_t kHoleSettlesS = 3600;
+
 struct IngestOptions {
   std::string cluster;  // of files whose records do not name one
   Files* files = &RealFiles();
+  Clock clock = kSystemClock;
 };
 
 struct IngestReport {

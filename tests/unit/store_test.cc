@@ -24,6 +24,7 @@
 #include "spank/event.h"
 #include "spank/spool.h"
 #include "sql/accounting.h"
+#include "sql/backlog.h"
 #include "sql/database.h"
 #include "sql/evidence.h"
 #include "sql/ingest.h"
@@ -368,6 +369,53 @@ TEST_F(StoreTest, AHoleOfNulBytesIsWaitedForAndNothingBehindItIsRead) {
       << late;
   EXPECT_EQ(Ingest().records, 2);
   ExpectComplete();
+}
+
+TEST_F(StoreTest, AHoleThatNobodyFillsForAnHourIsSetAsideAndWhatIsBehindItTaken) {
+  Append(Event(1) + std::string(4096, '\0') + Event(3), File());
+  EXPECT_EQ(Ingest().records, 1);
+  const auto age = [this](std::int64_t seconds) {
+    fs::last_write_time(File(), fs::file_time_type::clock::now() - std::chrono::seconds(seconds));
+  };
+  age(kHoleSettlesS - 60);
+  EXPECT_EQ(Ingest().records, 0);
+  age(kHoleSettlesS + 60);
+  const IngestReport report = Ingest();
+  EXPECT_EQ(report.records, 1);
+  EXPECT_EQ(report.bad, 1);
+  Database db = Db();
+  Statement reason = db.Prepare("SELECT reason FROM quarantine");
+  ASSERT_TRUE(reason.Step());
+  EXPECT_EQ(reason.Text(0), "a hole in the file");
+  EXPECT_EQ(Ingest().records, 0);
+}
+
+TEST_F(StoreTest, TheBacklogSaysWhatIsNewAndWhatHoldsAFileBack) {
+  const auto backlog = [this] {
+    Database db = Db();
+    const absl::StatusOr<Backlog> found = FindBacklog(db, Root());
+    EXPECT_TRUE(found.ok()) << found.status();
+    return found.ok() ? *found : Backlog{};
+  };
+  Append(Event(1), File());
+  EXPECT_EQ(backlog().new_bytes, static_cast<std::int64_t>(fs::file_size(File())));
+  EXPECT_TRUE(backlog().held.empty());
+  Ingest();
+  EXPECT_EQ(backlog().new_bytes, 0);
+
+  const auto whole = static_cast<std::int64_t>(fs::file_size(File()));
+  Append("\n{\"v\":1", File());
+  ASSERT_EQ(backlog().held.size(), 1U) << "a torn end";
+  EXPECT_FALSE(backlog().held[0].hole);
+  EXPECT_EQ(backlog().held[0].offset, whole + 1);
+  EXPECT_EQ(backlog().held[0].bytes, 6);
+
+  Append("\n" + Event(2) + std::string(10, '\0') + Event(3), File());
+  Ingest();
+  ASSERT_EQ(backlog().held.size(), 1U) << "a hole";
+  EXPECT_TRUE(backlog().held[0].hole);
+  EXPECT_EQ(backlog().held[0].path, File().string());
+  EXPECT_EQ(backlog().held[0].bytes, 10 + static_cast<std::int64_t>(Event(3).size()));
 }
 
 TEST_F(StoreTest, AHoleInAVeryLongFileIsNoProblemEither) {

@@ -17,7 +17,9 @@
 #include "absl/strings/str_join.h"
 #include "config.h"
 #include "spank/spool.h"
+#include "sql/backlog.h"
 #include "sql/evidence.h"
+#include "sql/ingest.h"
 #include "sql/text.h"
 #include "tools/base/subprocess.h"
 #include "tools/sgoodput/format.h"
@@ -129,6 +131,32 @@ void CheckSocket(const Config& config, Findings& findings) {
   if (fd >= 0) close(fd);
 }
 
+// Lines that are being written have no end for a moment.
+constexpr std::int64_t kTornAfterS = 10;
+
+void CheckBacklog(Database& db, const Config& config, Findings& findings) {
+  const absl::StatusOr<Backlog> backlog = FindBacklog(db, config.spool);
+  if (!backlog.ok()) {
+    findings.Bad(Message(backlog.status()), "see the message");
+    return;
+  }
+  if (backlog->new_bytes > 0) {
+    findings.Note(Cat(backlog->new_bytes, " bytes of the spool are not in the database yet"));
+  }
+  for (const Backlog::Held& held : backlog->held) {
+    if (held.hole) {
+      findings.Bad(
+          Cat(held.path, " has a hole at ", held.offset, ", which holds ", held.bytes,
+              " bytes back; last written to ", held.idle_s, " s ago"),
+          Cat("a crash leaves such holes; ingest passes it when the file is ", kHoleSettlesS, " s old"));
+    } else if (held.idle_s >= kTornAfterS) {
+      findings.Bad(Cat(held.path, " ends in the middle of a record, at ", held.offset, ": ", held.bytes,
+                       " bytes lost"),
+                   "its writer died as it wrote; only this record is lost");
+    }
+  }
+}
+
 void CheckDatabase(const CommonOptions& options, const Config& config, Findings& findings) {
   const std::string path = options.db.empty() ? config.database : options.db;
   absl::StatusOr<Database> db = Database::Open(path, Database::Mode::kReadOnly);
@@ -156,6 +184,7 @@ void CheckDatabase(const CommonOptions& options, const Config& config, Findings&
     bad += source.bad;
   }
   findings.Good(Cat("database ", path, ": ", records, " records of ", sources->size(), " spool files"));
+  CheckBacklog(*db, config, findings);
   if (bad == 0) return;
   const absl::StatusOr<std::vector<QuarantineRow>> rows = LoadQuarantine(*db, 3);
   std::vector<std::string> examples;
