@@ -70,7 +70,8 @@ tools_sgoodput_sgoodput_SOURCES = \
   tools/sgoodput/options.h \
   tools/sgoodput/report.cc tools/sgoodput/report.h \
   tools/sgoodput/session.cc tools/sgoodput/session.h \
-  tools/sgoodput/show.cc
+  tools/sgoodput/show.cc \
+  tools/sgoodput/time_option.cc tools/sgoodput/time_option.h
 tools_sgoodput_sgoodput_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_sgoodput_sgoodput_LDADD = tools/libruns.la
 

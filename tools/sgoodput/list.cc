@@ -25,6 +25,7 @@
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/report.h"
 #include "tools/sgoodput/session.h"
+#include "tools/sgoodput/time_option.h"
 #include "tools/slurm/hostlist.h"
 #include "tools/timeline/clip.h"
 
@@ -155,44 +156,6 @@ std::string LongState(std::string state) {
   return found == kShort.end() ? state : found->second;
 }
 
-// sacct's times: YYYY-MM-DD[THH:MM[:SS]], HH:MM[:SS] today, MMDD, now, now-2hours, midnight, noon, today.
-absl::StatusOr<Ns> ParseSacctTime(const std::string& text, absl::Time now) {
-  const absl::TimeZone zone = absl::LocalTimeZone();
-  const absl::CivilDay today = absl::ToCivilDay(now, zone);
-  const auto ns = [](absl::Time time) { return absl::ToUnixNanos(time); };
-  if (text == "now") return ns(now);
-  if (text == "midnight" || text == "today") return ns(absl::FromCivil(today, zone));
-  if (text == "noon") return ns(absl::FromCivil(absl::CivilHour(today) + 12, zone));
-  for (const char* format :
-       {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%m/%d/%y", "%m/%d/%y-%H:%M:%S"}) {
-    absl::Time time;
-    if (absl::ParseTime(format, text, zone, &time, nullptr)) return ns(time);
-  }
-  for (const char* format : {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M"}) {
-    absl::Time time;
-    const std::string on_today = Cat(absl::FormatCivilTime(today), "T", text);
-    if (absl::ParseTime(format, on_today, zone, &time, nullptr)) return ns(time);
-  }
-  if (absl::StartsWith(text, "now-") || absl::StartsWith(text, "now+")) {
-    const std::size_t unit_at = text.find_first_not_of("0123456789", 4);
-    std::int64_t count = 0;
-    if (absl::SimpleAtoi(text.substr(4, unit_at == std::string::npos ? unit_at : unit_at - 4), &count)) {
-      const std::string unit = unit_at == std::string::npos ? "seconds" : text.substr(unit_at);
-      static const std::map<std::string, absl::Duration> kUnits{{"second", absl::Seconds(1)},
-                                                                {"minute", absl::Minutes(1)},
-                                                                {"hour", absl::Hours(1)},
-                                                                {"day", absl::Hours(24)},
-                                                                {"week", absl::Hours(168)}};
-      for (const auto& [name, length] : kUnits) {
-        if (unit == name || unit == name + "s")
-          return ns(text[3] == '-' ? now - count * length : now + count * length);
-      }
-    }
-  }
-  return absl::InvalidArgumentError(
-      Cat("'", text, "' is not a time; write 2026-01-31, 2026-01-31T12:00:00, 12:00, now or now-2hours"));
-}
-
 std::string UserName() {
   const passwd* entry = getpwuid(geteuid());
   return entry == nullptr ? Cat(geteuid()) : std::string(entry->pw_name);
@@ -241,7 +204,7 @@ absl::StatusOr<Filter> MakeFilter(const ListOptions& options, absl::Time now) {
     filter.users.push_back(UserName());
   }
   if (!options.start.empty()) {
-    absl::StatusOr<Ns> start = ParseSacctTime(options.start, now);
+    absl::StatusOr<Ns> start = ParseTimeOption(options.start, now);
     if (!start.ok()) return Annotate(start.status(), "-S");
     filter.start = *start;
   } else if (options.jobs.empty()) {
@@ -249,7 +212,7 @@ absl::StatusOr<Filter> MakeFilter(const ListOptions& options, absl::Time now) {
         absl::FromCivil(absl::ToCivilDay(now, absl::LocalTimeZone()), absl::LocalTimeZone()));
   }
   if (!options.end.empty()) {
-    absl::StatusOr<Ns> end = ParseSacctTime(options.end, now);
+    absl::StatusOr<Ns> end = ParseTimeOption(options.end, now);
     if (!end.ok()) return Annotate(end.status(), "-E");
     filter.end = *end;
   }

@@ -1,0 +1,19 @@
+// Points in time as people write them: what -S and -E take, as in sacct.
+#ifndef GOODPUT_TOOLS_SGOODPUT_TIME_OPTION_H_
+#define GOODPUT_TOOLS_SGOODPUT_TIME_OPTION_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "tools/timeline/facts.h"
+
+namespace goodput {
+
+// YYYY-MM-DD[THH:MM[:SS]], MM/DD/YY[-HH:MM:SS], HH:MM[:SS] today, now, now-2hours, midnight, today, noon; in
+// local time. An error says what to write.
+absl::StatusOr<Ns> ParseTimeOption(const std::string& text, absl::Time now);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_SGOODPUT_TIME_OPTION_H_
