@@ -9,7 +9,7 @@ constexpr const char* kColumns =
     "cluster, job_id, submit_s, eligible_s, start_s, end_s, state, exit_code, exit_signal, user, account, "
     "partition,"
     " qos, name, node_list, nodes, gpus, gpu_type, reason, failed_node, admin_comment, suspended_s, restarts,"
-    " job_id_text";
+    " job_id_text, derived_signal, cancelled_by";
 
 AccountingRow ReadRow(const Statement& row) {
   AccountingRow result;
@@ -35,6 +35,8 @@ AccountingRow ReadRow(const Statement& row) {
   result.suspended_s = row.Int(column++);
   result.restarts = row.OptionalInt(column++);
   result.job_id_text = row.Text(column++);
+  result.derived_signal = row.OptionalInt(column++);
+  result.cancelled_by = row.Text(column++);
   return result;
 }
 
@@ -47,7 +49,7 @@ absl::Status StoreAccounting(Database& db, const std::vector<AccountingRow>& row
   Statement store =
       db.Prepare(Cat("INSERT OR REPLACE INTO accounting (", kColumns,
                      ", read_s) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,"
-                     " ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)"));
+                     " ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)"));
   for (const AccountingRow& row : rows) {
     int at = 0;
     const auto bind = [&](const auto& value) { store.Bind(++at, value); };
@@ -71,6 +73,8 @@ absl::Status StoreAccounting(Database& db, const std::vector<AccountingRow>& row
     bind(row.suspended_s);
     bind(row.restarts);
     bind(row.job_id_text);
+    bind(row.derived_signal);
+    bind(row.cancelled_by);
     bind(read_s);
     if (absl::Status status = store.Run(); !status.ok()) return status;
   }

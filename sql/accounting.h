@@ -13,6 +13,9 @@
 
 namespace goodput {
 
+// What Slurm says a step died of that ran out of memory.
+inline constexpr std::int64_t kStepRanOutOfMemory = 125;
+
 // Times are whole seconds since the epoch, as Slurm has them; absent is unknown.
 struct AccountingRow {
   std::string cluster;
@@ -39,6 +42,9 @@ struct AccountingRow {
   std::int64_t suspended_s = 0;
   std::optional<std::int64_t> restarts;
   std::string job_id_text;  // as people write it: 12, 12_3, 12+1
+  // The signal of the worst of its steps; Slurm's kStepRanOutOfMemory is none of the kernel's.
+  std::optional<std::int64_t> derived_signal;
+  std::string cancelled_by;  // a user's name, or id where it has none
 };
 
 // Stores rows, replacing what was known of the same attempts. `read_s`: when they were read.

@@ -111,12 +111,19 @@ CREATE VIEW node_event AS
    WHERE event.job_id IS NOT NULL AND source.node <> '@controller';
 )sql";
 
+constexpr const char* kVersion2 = R"sql(
+ALTER TABLE accounting ADD COLUMN derived_signal INTEGER;
+ALTER TABLE accounting ADD COLUMN cancelled_by TEXT NOT NULL DEFAULT '';
+)sql";
+
 }  // namespace
 
 std::string Migration(int version) {
   switch (version) {
     case 1:
       return kVersion1;
+    case 2:
+      return kVersion2;
     default:
       return "";
   }

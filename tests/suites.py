@@ -84,6 +84,7 @@ def suites() -> List[Suite]:
     return [
         # Waiting for Slurm, longest first.
         python_suite("first-light", "tests.e2e.test_first_light"),
+        python_suite("ways", "tests.e2e.test_ways"),
         python_suite("plugin", "tests.e2e.test_plugin"),
         python_suite("cluster", "tests/cluster/test_cluster.py"),
         python_suite("truth-live", "tests/e2e/harness/test_live.py"),

@@ -5,7 +5,8 @@ TESTS += tests/unit/timeline_test
 tests_unit_timeline_test_SOURCES = \
   tests/unit/run_builder.h \
   tests/unit/timeline_property_test.cc \
-  tests/unit/timeline_test.cc
+  tests/unit/timeline_test.cc \
+  tests/unit/timeline_ways_test.cc
 tests_unit_timeline_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
 tests_unit_timeline_test_LDADD = tools/libtimeline.la $(GTEST_LIBS)
 

@@ -43,6 +43,22 @@ std::vector<AccountingRow> Rows(const std::string& lines, std::int64_t bad = 0) 
   return text->rows;
 }
 
+TEST(Sacct, WhoCancelledAndWhatAStepDiedOf) {
+  const auto text = ParseSacct(
+      "JobIDRaw|Submit|Start|End|State|ExitCode|DerivedExitCode\n"
+      "7|100|110|200|CANCELLED by 0|0:15|0:0\n"
+      "8|100|110|200|CANCELLED by 4000000001|0:15|0:0\n"
+      "9|100|110|200|FAILED|1:0|0:125\n",
+      "|");
+  ASSERT_TRUE(text.ok() && text->rows.size() == 3);
+  EXPECT_EQ(text->rows[0].cancelled_by, "root");
+  EXPECT_EQ(text->rows[0].state, "CANCELLED");
+  EXPECT_FALSE(text->rows[0].derived_signal);
+  EXPECT_EQ(text->rows[1].cancelled_by, "user 4000000001");
+  EXPECT_EQ(text->rows[2].cancelled_by, "");
+  EXPECT_EQ(text->rows[2].derived_signal, kStepRanOutOfMemory);
+}
+
 TEST(Sacct, ALineIsAnAttempt) {
   const auto rows = Rows(
       "c1|17|15_2|100|101|110|200|NODE_FAIL|1:9|ada|ml|a3|normal|2|n[1-2]|cpu=8,gres/gpu=16,gres/gpu:h100=16|"
@@ -670,6 +686,47 @@ TEST_F(LoadRunTest, ASuspensionIsPlacedAtTheEnd) {
   const auto run = Load();
   ASSERT_EQ(run.facts.attempts.at(0).suspended.size(), 1U);
   EXPECT_EQ(run.facts.attempts[0].suspended[0].begin, 170 * kSecond);
+}
+
+TEST_F(LoadRunTest, ASuspensionTheWatchSawIsWhereItWas) {
+  AccountingRow row = Accounted(100, 110, 200, "COMPLETED");
+  row.suspended_s = 21;
+  ASSERT_TRUE(StoreAccounting(db_, {row}, 1).ok());
+  Watched(*this, kind::kAttempt, 131, "SUSPENDED").Int(key::kSubmitS, 100).Int(key::kSuspendS, 130);
+  Watched(*this, kind::kAttempt, 152, "RUNNING").Int(key::kSubmitS, 100).Int(key::kSuspendS, 150);
+  const auto run = Load();
+  ASSERT_EQ(run.facts.attempts.at(0).suspended.size(), 1U) << "accounting's second more is rounding";
+  EXPECT_EQ(run.facts.attempts[0].suspended[0].begin, 130 * kSecond);
+  EXPECT_EQ(run.facts.attempts[0].suspended[0].end, 150 * kSecond);
+  EXPECT_TRUE(run.facts.attempts[0].suspended[0].placed);
+}
+
+TEST_F(LoadRunTest, ASuspensionBetweenTwoLooksEndedWhenItWasResumed) {
+  AccountingRow row = Accounted(100, 110, 200, "COMPLETED");
+  row.suspended_s = 3;
+  ASSERT_TRUE(StoreAccounting(db_, {row}, 1).ok());
+  Watched(*this, kind::kAttempt, 152, "RUNNING").Int(key::kSubmitS, 100).Int(key::kSuspendS, 150);
+  const auto run = Load();
+  ASSERT_EQ(run.facts.attempts.at(0).suspended.size(), 1U);
+  EXPECT_EQ(run.facts.attempts[0].suspended[0].begin, 147 * kSecond);
+  EXPECT_EQ(run.facts.attempts[0].suspended[0].end, 150 * kSecond);
+}
+
+TEST_F(LoadRunTest, ADependencyIsTheRunsOwnWhenAllItNamesAre) {
+  const std::pair<const char*, bool> cases[] = {{"afterok:7(unfulfilled)", true},
+                                                {"afterok:7(unfulfilled),afterany:8(unfulfilled)", false},
+                                                {"afterany:7_*(unfulfilled)", true},
+                                                {"afterany:9(unfulfilled)", false},
+                                                {"afterany:7:9(unfulfilled)", false},
+                                                {"singleton(unfulfilled)", false},
+                                                {"", false}};
+  std::int64_t t_s = 101;
+  for (const auto& [dependency, own] : cases)
+    Watched(*this, kind::kQueue, t_s++, "PENDING").Int(key::kSubmitS, 100).Text(key::kDependency, dependency);
+  const auto run = Load();
+  ASSERT_EQ(run.facts.attempts.at(0).pending.size(), std::size(cases));
+  for (std::size_t i = 0; i < std::size(cases); ++i)
+    EXPECT_EQ(run.facts.attempts[0].pending[i].within_run, cases[i].second) << cases[i].first;
 }
 
 TEST_F(LoadRunTest, APreemptionTimeGoesToTheAttemptItEnded) {

@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "spank/event.h"
 #include "sql/accounting.h"
 #include "sql/evidence.h"
@@ -58,6 +59,8 @@ std::optional<NodeEvent::Kind> NodeEventKind(std::string_view kind) {
 // One attempt while it is put together.
 struct Draft {
   AttemptFacts facts;
+  std::optional<Ns> suspended_since;  // the watch saw it suspended
+  std::optional<Ns> resumed;          // and last resumed then
   bool in_accounting = false;
   bool state_final = false;  // the watch saw it over, not merely completing
   std::int64_t suspended_s = 0;
@@ -65,7 +68,10 @@ struct Draft {
 
 class RunLoader {
  public:
-  RunLoader(Database& db, Ns now) : db_(db) { run_.facts.now = now; }
+  RunLoader(Database& db, const std::vector<std::int64_t>& job_ids, Ns now)
+      : db_(db), jobs_of_run_(job_ids.begin(), job_ids.end()) {
+    run_.facts.now = now;
+  }
 
   absl::Status AddJob(std::int64_t job_id);
   absl::StatusOr<Run> Finish();
@@ -78,6 +84,9 @@ class RunLoader {
   void AddNodeEvent(const EventRow& event);
   void AddMark(const EventRow& event);
   absl::Status AddSteps(std::int64_t job_id);
+  bool WaitsForOwnRun(std::string_view dependency) const;
+  void AddSuspension(const std::string& state, Draft& draft);
+  static void PlaceSuspensions(Draft& draft, Ns now);
   void CloseWatchedAttempts();
   void PlacePreemptions();
   absl::StatusOr<std::vector<AccountingRow>> WatchedStarts(Ns from, Ns to);
@@ -86,6 +95,7 @@ class RunLoader {
   EvidenceRef RefOf(std::int64_t source_id, std::int64_t offset);
 
   Database& db_;
+  std::set<std::int64_t> jobs_of_run_;
   Run run_;
   std::map<std::int64_t, SourceRow> sources_;
   std::map<std::int64_t, std::int32_t> source_index_;
@@ -135,6 +145,8 @@ void RunLoader::AddAccounting(const AccountingRow& row) {
   facts.reason = row.reason;
   facts.failed_node = row.failed_node;
   facts.admin_comment = row.admin_comment;
+  facts.cancelled_by = row.cancelled_by;
+  facts.step_out_of_memory = row.derived_signal == kStepRanOutOfMemory;
   facts.node_list = row.node_list;
   facts.nodes = static_cast<int>(row.nodes);
   facts.gpus = static_cast<int>(row.gpus);
@@ -154,8 +166,10 @@ void RunLoader::AddWatch(const EventRow& event) {
   const std::string state = reader_.Text(key::kState);
   if (const auto preempt = reader_.Int(key::kPreemptS)) preemptions_.insert(FromSeconds(*preempt));
   if (state == "PENDING") {
-    facts.pending.push_back({event.t_ns, reader_.Text(key::kReason), RefOf(event.source_id, event.offset)});
+    facts.pending.push_back({event.t_ns, reader_.Text(key::kReason), RefOf(event.source_id, event.offset),
+                             WaitsForOwnRun(reader_.Text(key::kDependency))});
   }
+  AddSuspension(state, draft);
   const std::string failed_node = reader_.Text(key::kFailedNode);
   if (!failed_node.empty()) facts.failed_node = failed_node;
   const std::string comment = reader_.Text(key::kAdminComment);
@@ -201,6 +215,58 @@ void RunLoader::AddWatch(const EventRow& event) {
   info.partition = reader_.Text(key::kPartition);
   info.qos = reader_.Text(key::kQos);
   info.gpu_type = reader_.Text(key::kGpuType);
+}
+
+// afterok:12(unfulfilled),afterany:13_*(unfulfilled): true when all of them are jobs of the run. What a
+// singleton waits for is not said; in a run of several jobs it is them.
+bool RunLoader::WaitsForOwnRun(std::string_view dependency) const {
+  bool any = false;
+  for (absl::string_view one : absl::StrSplit(ToAbsl(dependency), absl::ByAnyChar(",?"), absl::SkipEmpty())) {
+    any = true;
+    if (absl::StartsWith(one, "singleton")) {
+      if (jobs_of_run_.size() < 2) return false;
+      continue;
+    }
+    const std::vector<absl::string_view> words = absl::StrSplit(one.substr(0, one.find('(')), ':');
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      std::int64_t job = 0;
+      if (!absl::SimpleAtoi(words[i].substr(0, words[i].find_first_of("_+")), &job)) return false;
+      if (jobs_of_run_.count(job) == 0) return false;
+    }
+  }
+  return any;
+}
+
+// Slurm sets the suspend time when it suspends and again when it resumes.
+void RunLoader::AddSuspension(const std::string& state, Draft& draft) {
+  const std::optional<Ns> since = FromSeconds(reader_.Int(key::kSuspendS));
+  if (!since) return;
+  if (state != "SUSPENDED") draft.resumed = since;
+  if (state == "SUSPENDED") {
+    if (!draft.suspended_since) draft.suspended_since = since;
+  } else if (draft.suspended_since) {
+    // One that ended while suspended has not been resumed.
+    const Ns resumed = *since > *draft.suspended_since
+                           ? *since
+                           : FromSeconds(reader_.Int(key::kEndS)).value_or(*draft.suspended_since);
+    draft.facts.suspended.push_back({*draft.suspended_since, resumed, true});
+    draft.suspended_since.reset();
+  }
+}
+
+// What accounting knows to have been more than was seen: how long, but not when. Between two looks it was
+// just before it was resumed; when nobody looked, nothing says it was not at the end.
+void RunLoader::PlaceSuspensions(Draft& draft, Ns now) {
+  AttemptFacts& facts = draft.facts;
+  if (!facts.start) return;
+  const Ns end = facts.end.value_or(now);
+  if (draft.suspended_since) facts.suspended.push_back({*draft.suspended_since, end, true});
+  Ns rest = FromSeconds(draft.suspended_s);
+  for (const Suspension& seen : facts.suspended) rest -= std::min(seen.end, end) - seen.begin;
+  // Each end of what was seen is rounded.
+  if (rest <= kSecond * static_cast<Ns>(facts.suspended.size())) return;
+  const Ns until = draft.resumed.value_or(end);
+  facts.suspended.push_back({std::max(*facts.start, until - rest), until, draft.resumed.has_value()});
 }
 
 // Without accounting nobody says when a requeued attempt ended: it was when the next one was submitted.
@@ -344,11 +410,14 @@ absl::Status RunLoader::ExplainEnds() {
     if (facts.state == "NODE_FAIL" && facts.failed_node.empty() && down.size() == 1)
       facts.failed_node = *down.begin();
     if (!facts.preempt_time && facts.state != "PREEMPTED" && facts.state != "REQUEUED") continue;
+    // The watch knows of it before accounting, and accounting may know more.
     absl::StatusOr<std::vector<AccountingRow>> others =
-        draft.in_accounting
-            ? LoadStartedBetween(db_, *facts.end / kSecond, (*facts.end + kTakeoverSlack) / kSecond)
-            : WatchedStarts(*facts.end, *facts.end + kTakeoverSlack);
+        LoadStartedBetween(db_, *facts.end / kSecond, (*facts.end + kTakeoverSlack) / kSecond);
     if (!others.ok()) return others.status();
+    absl::StatusOr<std::vector<AccountingRow>> watched =
+        WatchedStarts(*facts.end, *facts.end + kTakeoverSlack);
+    if (!watched.ok()) return watched.status();
+    others->insert(others->end(), watched->begin(), watched->end());
     for (const AccountingRow& other : *others) {
       if (other.job_id == facts.job_id) continue;
       const std::vector<std::string> theirs = ExpandHostList(other.node_list);
@@ -393,13 +462,8 @@ absl::Status RunLoader::AddJob(std::int64_t job_id) {
   if (absl::Status status = AddSteps(job_id); !status.ok()) return status;
   if (absl::Status status = ExplainEnds(); !status.ok()) return status;
   for (auto& [submit, draft] : drafts_) {
-    AttemptFacts& facts = draft.facts;
-    // Accounting knows how long, not when; nothing says it was not at the end.
-    if (draft.suspended_s > 0 && facts.start) {
-      const Ns end = facts.end.value_or(run_.facts.now);
-      facts.suspended.push_back({std::max(*facts.start, end - FromSeconds(draft.suspended_s)), end});
-    }
-    run_.facts.attempts.push_back(std::move(facts));
+    PlaceSuspensions(draft, run_.facts.now);
+    run_.facts.attempts.push_back(std::move(draft.facts));
   }
   drafts_.clear();
   return absl::OkStatus();
@@ -413,7 +477,7 @@ absl::StatusOr<Run> RunLoader::Finish() {
 }  // namespace
 
 absl::StatusOr<Run> LoadRun(Database& db, const std::vector<std::int64_t>& job_ids, Ns now) {
-  RunLoader loader(db, now);
+  RunLoader loader(db, job_ids, now);
   for (const std::int64_t job_id : job_ids) {
     if (absl::Status status = loader.AddJob(job_id); !status.ok()) return status;
   }

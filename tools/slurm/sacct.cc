@@ -1,5 +1,7 @@
 #include "tools/slurm/sacct.h"
 
+#include <pwd.h>
+
 #include <algorithm>
 #include <array>
 #include <random>
@@ -29,10 +31,11 @@ std::string UnguessableDelimiter() {
 }
 
 // JobName comes last, alone among them a user's own choice: see UnguessableDelimiter.
-constexpr std::array<absl::string_view, 22> kFields{
-    "Cluster",  "JobIDRaw", "JobID",        "Submit",    "Eligible", "Start",     "End",      "State",
-    "ExitCode", "User",     "Account",      "Partition", "QOS",      "NNodes",    "NodeList", "AllocTRES",
-    "ReqTRES",  "Reason",   "AdminComment", "Suspended", "Restarts", "FailedNode"};
+constexpr std::array<absl::string_view, 23> kFields{
+    "Cluster",      "JobIDRaw",  "JobID",    "Submit",     "Eligible",       "Start",
+    "End",          "State",     "ExitCode", "User",       "Account",        "Partition",
+    "QOS",          "NNodes",    "NodeList", "AllocTRES",  "ReqTRES",        "Reason",
+    "AdminComment", "Suspended", "Restarts", "FailedNode", "DerivedExitCode"};
 
 // [DD-[HH:]]MM:SS, with fractions that are dropped.
 std::int64_t ParseElapsed(absl::string_view text) {
@@ -49,6 +52,34 @@ std::int64_t ParseElapsed(absl::string_view text) {
     seconds = seconds * 60 + value;
   }
   return days * 86400 + seconds;
+}
+
+// "CANCELLED by 0" -> root.
+std::string CancelledBy(absl::string_view state) {
+  constexpr absl::string_view kBy = "CANCELLED by ";
+  std::uint32_t uid = 0;
+  if (!absl::StartsWith(state, kBy) || !absl::SimpleAtoi(state.substr(kBy.size()), &uid)) return "";
+  passwd entry{};
+  passwd* answer = nullptr;
+  std::array<char, 4096> buffer{};
+  getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &answer);
+  return answer == nullptr ? absl::StrCat("user ", uid) : std::string(answer->pw_name);
+}
+
+// "1:0" is status 1, "0:15" signal 15.
+struct ExitStatus {
+  std::optional<std::int64_t> code;
+  std::optional<std::int64_t> signal;
+};
+
+ExitStatus ParseExit(absl::string_view text) {
+  ExitStatus status;
+  const std::vector<absl::string_view> numbers = absl::StrSplit(text, ':');
+  std::int64_t value = 0;
+  if (numbers.size() != 2) return status;
+  if (absl::SimpleAtoi(numbers[0], &value)) status.code = value;
+  if (absl::SimpleAtoi(numbers[1], &value) && value != 0) status.signal = value;
+  return status;
 }
 
 class Header {
@@ -116,6 +147,7 @@ absl::StatusOr<SacctText> ParseSacct(std::string_view text, std::string_view del
     row.start_s = ParseSlurmTime(cell("Start"));
     row.end_s = ParseSlurmTime(cell("End"));
     row.state = std::string(cell("State").substr(0, cell("State").find(' ')));
+    row.cancelled_by = CancelledBy(cell("State"));
     row.user = text_of("User");
     row.account = text_of("Account");
     row.partition = text_of("Partition");
@@ -130,11 +162,11 @@ absl::StatusOr<SacctText> ParseSacct(std::string_view text, std::string_view del
     if (!absl::SimpleAtoi(cell("NNodes"), &row.nodes)) row.nodes = 0;
     std::int64_t restarts = 0;
     if (absl::SimpleAtoi(cell("Restarts"), &restarts)) row.restarts = restarts;
-    const std::vector<absl::string_view> exit = absl::StrSplit(cell("ExitCode"), ':');
-    std::int64_t code = 0;
-    if (exit.size() == 2 && row.end_s) {
-      if (absl::SimpleAtoi(exit[0], &code)) row.exit_code = code;
-      if (absl::SimpleAtoi(exit[1], &code) && code != 0) row.exit_signal = code;
+    if (row.end_s) {
+      const ExitStatus status = ParseExit(cell("ExitCode"));
+      row.exit_code = status.code;
+      row.exit_signal = status.signal;
+      row.derived_signal = ParseExit(cell("DerivedExitCode")).signal;
     }
     GpuCount gpus = GpusOfTres(std::string(cell("AllocTRES")));
     if (gpus.gpus == 0 && !row.start_s) gpus = GpusOfTres(std::string(cell("ReqTRES")));

@@ -83,6 +83,12 @@ Allocation ReadAllocation(const AttemptFacts& attempt, Ns now) {
   const std::vector<const NodeEvent*> events = InOrder(attempt.node_events);
   FindReady(events, allocation);
 
+  for (const Suspension& one : attempt.suspended) {
+    allocation.suspended.push_back(
+        {std::max(one.begin, allocation.begin), std::min(one.end, allocation.end)});
+  }
+  allocation.suspended = MergeSpans(std::move(allocation.suspended));
+
   std::map<std::pair<std::int32_t, std::int32_t>, TaskLife> lives;
   std::map<std::pair<std::int32_t, std::string>, const NodeEvent*> step_ends;
   std::map<std::pair<std::int32_t, std::int32_t>, std::string> node_of;
@@ -102,6 +108,8 @@ Allocation ReadAllocation(const AttemptFacts& attempt, Ns now) {
       auto found = lives.find(key);
       if (found == lives.end() || found->second.end) continue;
       found->second.end = clamp(event->t);
+      found->second.exit_time = event->t;
+      if (event->slurm_step == kBatchStep && event->signal) allocation.script_killed = event->t;
       found->second.exit_code = event->exit_code;
       found->second.exit_signal = event->signal;
       found->second.exited = event->ref;

@@ -16,7 +16,8 @@ struct TaskLife {
   std::int32_t slurm_step = kNoStep;
   std::int32_t task = 0;
   Ns begin = 0;
-  std::optional<Ns> end;  // absent: nobody saw it exit
+  std::optional<Ns> end;        // absent: nobody saw it exit
+  std::optional<Ns> exit_time;  // the same, not clamped
   std::optional<int> exit_code;
   std::optional<int> exit_signal;
   EvidenceRef started;
@@ -34,6 +35,9 @@ struct Allocation {
   std::optional<Ns> teardown;
   EvidenceRef teardown_ref;
   std::vector<TaskLife> lives;  // by slurm_step, then task
+  // When the batch script died of a signal, be it after the end: Slurm was ending the job.
+  std::optional<Ns> script_killed;
+  std::vector<TimeSpan> suspended;
 };
 
 // `attempt` must have a start.

@@ -71,11 +71,25 @@ struct PendingReason {
   Ns t = 0;
   std::string reason;  // Slurm's: Resources, Priority, BeginTime, JobHeldUser ...
   EvidenceRef ref;
+  bool within_run = false;  // it waits for jobs of its own run only
 };
 
 struct TimeSpan {
   Ns begin = 0;
   Ns end = 0;
+};
+
+// A stretch in which the scheduler had the job suspended.
+struct Suspension {
+  Ns begin = 0;
+  Ns end = 0;
+  bool placed = true;  // false: for how long is known, not when
+};
+
+// A job that gave nodes back, or was given more.
+struct Resize {
+  Ns t = 0;
+  int gpus_before = 0;  // until then
 };
 
 // One allocation of one job, or one wait for it.
@@ -94,12 +108,15 @@ struct AttemptFacts {
   std::string preempted_by;        // what took its nodes, in words, where known
   std::string failed_node;         // named by the scheduler
   std::string down_nodes;          // nodes of it seen going down at its end, with reasons, in words
+  std::string cancelled_by;        // a user
+  bool step_out_of_memory = false;
   std::string admin_comment;
   std::string node_list;
   int nodes = 0;
-  int gpus = 0;
+  int gpus = 0;                               // at its end, if it was resized
+  std::vector<Resize> resizes;                // in order
   Evidence evidence = Evidence::kAccounting;  // of the bounds
-  std::vector<TimeSpan> suspended;
+  std::vector<Suspension> suspended;
   std::vector<PendingReason> pending;
   std::vector<NodeEvent> node_events;
   std::vector<StepMark> step_marks;

@@ -17,8 +17,18 @@ std::string ExitWords(const Incarnation& incarnation) {
   return "";
 }
 
+// The tasks of a job that is requeued die of Slurm's signals, or leave because of them. One that left with an
+// error while the batch script still ran failed by itself, and the script asked for the requeue.
+bool FailedBeforeRequeue(const EndContext& context) {
+  const Incarnation& incarnation = context.program->summary;
+  if (incarnation.exit_signal || incarnation.exit_code.value_or(0) == 0 || !incarnation.exited) return false;
+  // Accounting's end has whole seconds, the death of the script is known better.
+  const Ns requeue = context.script_killed.value_or(context.attempt->end.value_or(0));
+  return *incarnation.exited < requeue;
+}
+
 // The attempt's own end decides, unless the incarnation ended while the attempt went on.
-std::string Cause(const EndContext& context, std::vector<std::string>& evidence) {
+std::string Cause(const EndContext& context, bool saved, std::vector<std::string>& evidence) {
   const AttemptFacts& attempt = *context.attempt;
   const Incarnation& incarnation = context.program->summary;
   const std::string& state = attempt.state;
@@ -26,9 +36,15 @@ std::string Cause(const EndContext& context, std::vector<std::string>& evidence)
     if (!text.empty()) evidence.push_back(std::move(text));
   };
 
+  // The kernel kills with SIGKILL what takes more memory than it may.
+  const bool out_of_memory = attempt.step_out_of_memory && incarnation.exit_signal.value_or(9) == 9;
   if (!context.last_of_attempt) {
     says("the allocation went on");
     says(ExitWords(incarnation));
+    if (out_of_memory && incarnation.exit_signal) {
+      says("Slurm saw a step of the job run out of memory");
+      return "oom";
+    }
     return incarnation.exit_signal || incarnation.exit_code.value_or(0) != 0 ? "failed" : "unknown";
   }
   if (!state.empty()) says("Slurm's state: " + state);
@@ -38,6 +54,8 @@ std::string Cause(const EndContext& context, std::vector<std::string>& evidence)
   if (!attempt.failed_node.empty() && attempt.down_nodes.empty())
     says("the controller names failed node " + attempt.failed_node);
   if (!attempt.down_nodes.empty()) says(attempt.down_nodes);
+  if (!attempt.cancelled_by.empty()) says("cancelled by " + attempt.cancelled_by);
+  if (attempt.step_out_of_memory) says("Slurm saw a step run out of memory");
   if (!attempt.admin_comment.empty()) says("admin comment: " + attempt.admin_comment);
   says(ExitWords(incarnation));
 
@@ -47,11 +65,16 @@ std::string Cause(const EndContext& context, std::vector<std::string>& evidence)
   if (state == "OUT_OF_MEMORY") return "oom";
   if (StartsWith(attempt.admin_comment, "GCP Error:") || state == "BOOT_FAIL") return "stockout";
   if (StartsWith(state, "CANCELLED")) return "cancelled";
+  if (out_of_memory) return "oom";
   if (StartsWith(state, "REQUEUE")) {
     if (!attempt.down_nodes.empty()) return "node_fail";
     if (!attempt.preempted_by.empty()) {
       says("inferred: another job took its nodes in the same second");
       return "preempted";
+    }
+    if (!saved && FailedBeforeRequeue(context)) {
+      says("they did before the requeue, which only then was asked for");
+      return "failed";
     }
     says("no preemption and no failed node seen; Slurm does not record who asked");
     return "user_requeue";
@@ -95,9 +118,9 @@ Interruption JudgeInterruption(const EndContext& context) {
   interruption.attempt = incarnation.attempt;
   interruption.time =
       context.last_of_attempt ? context.attempt->end.value_or(incarnation.end) : incarnation.end;
-  interruption.cause = Cause(context, interruption.evidence);
-  interruption.node = context.attempt->failed_node;
   const bool saved = SavedAllSteps(program);
+  interruption.cause = Cause(context, saved, interruption.evidence);
+  interruption.node = context.attempt->failed_node;
   if (saved) interruption.evidence.emplace_back("a checkpoint of its last step was complete");
   // Known beforehand, and left in good order: a time limit, or a requeue or exit 0 once everything was saved.
   const bool clean_exit = !incarnation.exit_signal && incarnation.exit_code && *incarnation.exit_code == 0;

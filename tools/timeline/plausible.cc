@@ -27,8 +27,11 @@ bool Plausible(const NodeEvent& event) {
 bool Plausible(const PendingReason& reason) {
   return IsTime(reason.t);
 }
-bool Plausible(const TimeSpan& span) {
-  return IsTime(span.begin) && IsTime(span.end);
+bool Plausible(const Suspension& suspension) {
+  return IsTime(suspension.begin) && IsTime(suspension.end);
+}
+bool Plausible(const Resize& resize) {
+  return IsTime(resize.t) && resize.gpus_before >= 0;
 }
 
 template <typename Fact>
@@ -39,8 +42,8 @@ bool AllPlausible(const std::vector<Fact>& facts) {
 bool Plausible(const AttemptFacts& attempt) {
   return IsTime(attempt.submit) && IsTime(attempt.eligible) && IsTime(attempt.start) && IsTime(attempt.end) &&
          IsTime(attempt.preempt_time) && attempt.gpus >= 0 && AllPlausible(attempt.suspended) &&
-         AllPlausible(attempt.pending) && AllPlausible(attempt.node_events) &&
-         AllPlausible(attempt.step_marks) && AllPlausible(attempt.marks);
+         AllPlausible(attempt.resizes) && AllPlausible(attempt.pending) &&
+         AllPlausible(attempt.node_events) && AllPlausible(attempt.step_marks) && AllPlausible(attempt.marks);
 }
 
 template <typename Fact>
@@ -84,6 +87,7 @@ std::shared_ptr<const RunFacts> WithoutTheImpossible(const RunFacts& facts,
       ++left_out;
     }
     Keep(attempt.suspended, left_out);
+    Keep(attempt.resizes, left_out);
     Keep(attempt.pending, left_out);
     Keep(attempt.node_events, left_out);
     Keep(attempt.step_marks, left_out);

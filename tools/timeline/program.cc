@@ -200,8 +200,8 @@ void ReadSteps(const Folded& folded, Program& program) {
   program.summary.last_step = last.hi;
 }
 
-void MeasureSteps(Program& program) {
-  std::vector<TimeSpan> cuts;
+void MeasureSteps(const Allocation& allocation, Program& program) {
+  std::vector<TimeSpan> cuts = allocation.suspended;
   for (const PhaseSpan& save : program.saves) cuts.push_back({save.begin, save.end});
   for (const PhaseSpan& phase : program.overhead) cuts.push_back({phase.begin, phase.end});
   program.cuts = MergeSpans(std::move(cuts));
@@ -227,6 +227,8 @@ void ReadExit(const Allocation& allocation, const std::set<std::int32_t>& slurm_
     if (slurm_steps.count(life.slurm_step) == 0) continue;
     if (life.exit_signal && !incarnation.exit_signal) incarnation.exit_signal = life.exit_signal;
     if (life.exit_code) incarnation.exit_code = std::max(incarnation.exit_code.value_or(0), *life.exit_code);
+    if (life.exit_time)
+      incarnation.exited = std::max(incarnation.exited.value_or(*life.exit_time), *life.exit_time);
   }
 }
 
@@ -269,7 +271,7 @@ Program ReadProgram(int attempt_index, const std::set<std::int32_t>& slurm_steps
   ReadSteps(folded, program);
   ReadCheckpoints(marks, program);
   ReadPhases(marks, program);
-  MeasureSteps(program);
+  MeasureSteps(allocation, program);
   if (bounds.exits) ReadExit(allocation, slurm_steps, program.summary);
   for (const Mark* mark : marks) {
     program.last_evidence = std::max(program.last_evidence.value_or(mark->t), mark->t);
@@ -450,10 +452,12 @@ std::vector<Program> ReadPrograms(int attempt_index, const AttemptFacts& attempt
   std::set<std::int32_t> others;
   for (const std::int32_t slurm_step : ProgramSteps(attempt, allocation)) others.insert(slurm_step);
   Ns not_before = allocation.begin;
+  std::vector<TimeSpan> training;
   std::vector<Strand> strands = FindStrands(attempt, allocation.begin);
   for (std::size_t i = 0; i < strands.size(); ++i) {
     for (const std::int32_t slurm_step : strands[i].slurm_steps) others.erase(slurm_step);
     const Ns last = strands[i].last;
+    training.push_back({strands[i].first, last});
     const std::optional<Ns> overtaken =
         i + 1 < strands.size() ? std::optional<Ns>(strands[i + 1].first) : std::nullopt;
     ReadStrand(attempt_index, allocation, std::move(strands[i]), not_before, overtaken, programs);
@@ -462,10 +466,15 @@ std::vector<Program> ReadPrograms(int attempt_index, const AttemptFacts& attempt
   if (programs.empty()) {
     programs.push_back(ReadStepless(attempt_index, attempt, allocation, others));
   } else {
-    // Beside those that trained, each srun that failed before its first step.
+    // Beside those that trained, each srun that failed before its first step. One that lived while another
+    // trained is a helper, and however it ended interrupted nothing.
     for (const std::int32_t slurm_step : others) {
       const StepLife life = LifeOf(allocation, {slurm_step});
       if (slurm_step < 0 || !life.begin || !life.end) continue;
+      const bool helper = std::any_of(training.begin(), training.end(), [&](const TimeSpan& span) {
+        return *life.begin<span.end&& * life.end> span.begin;
+      });
+      if (helper) continue;
       Program program = ReadProgram(attempt_index, {slurm_step}, {*life.begin, *life.end, true, true}, {},
                                     MarksOf(attempt, {slurm_step}), allocation);
       if (program.summary.exit_signal || program.summary.exit_code.value_or(0) != 0) {

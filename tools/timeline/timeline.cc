@@ -105,8 +105,10 @@ class AttemptPainter {
 
 void PaintAllocationPhases(const Episode& episode, AttemptPainter& paint) {
   const Allocation& allocation = episode.allocation;
-  for (const TimeSpan& span : episode.facts->suspended) {
-    paint.Paint(span.begin, span.end, Bucket::kSuspended, "", episode.facts->evidence);
+  for (const Suspension& suspension : episode.facts->suspended) {
+    paint.Paint(suspension.begin, suspension.end, Bucket::kSuspended, "",
+                suspension.placed ? episode.facts->evidence : Evidence::kInferred, {}, {},
+                suspension.placed ? "" : "for how long is known, not when");
   }
   if (allocation.ready) {
     paint.Paint(allocation.begin, *allocation.ready, Bucket::kProvisioning, "", Evidence::kScheduler, {},
@@ -407,6 +409,7 @@ Timeline BuildTimeline(const RunFacts& given, const TimelineOptions& options) {
     context.fate = &fates[i];
     context.last_of_attempt = last_of_attempt(i);
     context.stop_signal = StopSignal(*attempts[a], program);
+    context.script_killed = episodes[a].allocation.script_killed;
     if (!last_program) {
       context.next = &programs[i + 1];
       context.next_in_same_attempt = programs[i + 1].summary.attempt == program.summary.attempt;

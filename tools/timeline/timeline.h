@@ -34,6 +34,7 @@ struct Incarnation {
   std::optional<Ns> first_step_begin;
   std::optional<Ns> last_progress;  // the end of the last finished step
   std::optional<std::int64_t> restored_step;
+  std::optional<Ns> exited;      // when the last of its tasks did, be it after the attempt's end
   std::optional<int> exit_code;  // the worst of its tasks
   std::optional<int> exit_signal;
 };

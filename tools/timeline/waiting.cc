@@ -8,23 +8,32 @@
 namespace goodput {
 namespace {
 
+// slurmctld looks at dependencies every second or so.
+constexpr Ns kEvaluation = 2 * kSecond;
+
 bool Known(std::string_view reason) {
   return !reason.empty() && reason != "None";
 }
 
+bool IsHeld(std::string_view reason) {
+  return reason == "JobHeldUser" || reason == "JobHeldAdmin";
+}
+
 // Slurm's pending reason -> bucket, for a job that is eligible unless the reason itself says it is not.
-Bucket BucketOfReason(std::string_view reason, bool requeued) {
-  if (reason == "JobHeldUser" || reason == "Dependency" || reason == "DependencyNeverSatisfied")
-    return Bucket::kHold;
+Bucket BucketOfReason(std::string_view reason, bool requeued, bool within_run) {
+  if (reason == "JobHeldUser") return Bucket::kHold;
+  if (reason == "Dependency" || reason == "DependencyNeverSatisfied" || reason == "JobArrayTaskLimit")
+    return within_run ? Bucket::kQueueOther : Bucket::kHold;
   if (reason == "BeginTime") return requeued ? Bucket::kRequeueBackoff : Bucket::kHold;
   if (reason == "Resources") return Bucket::kQueueResources;
   if (reason == "Priority") return Bucket::kQueuePriority;
   return Bucket::kQueueOther;
 }
 
-// Reasons that end by themselves when the job becomes eligible; the watch may see their end seconds late.
+// Reasons that make a job not eligible: they end when it becomes so, which the watch may see seconds late. (A
+// job that is released gets a new eligible time.)
 bool EndsWhenEligible(std::string_view reason) {
-  return reason == "BeginTime" || reason == "Dependency";
+  return reason == "BeginTime" || reason == "Dependency" || reason == "JobArrayTaskLimit" || IsHeld(reason);
 }
 
 }  // namespace
@@ -56,21 +65,31 @@ std::vector<Interval> WaitingClaims(const AttemptFacts& attempt, int index, Ns f
   // can be in.
   for (const bool held : {true, false}) {
     for (std::size_t i = 0; i < reasons.size(); ++i) {
-      const Bucket bucket = BucketOfReason(reasons[i].reason, same_job);
+      const Bucket bucket = BucketOfReason(reasons[i].reason, same_job, reasons[i].within_run);
       if ((bucket == Bucket::kHold) != held) continue;
       Ns begin = std::max(reasons[i].t, attempt.submit);
       Ns end = i + 1 < reasons.size() ? reasons[i + 1].t : until;
-      // The first thing seen was true since the job could have been seen.
-      if (i == 0)
-        begin =
-            EndsWhenEligible(reasons[i].reason) ? attempt.submit : attempt.eligible.value_or(attempt.submit);
-      if (attempt.eligible && EndsWhenEligible(reasons[i].reason)) end = std::min(end, *attempt.eligible);
+      // The first thing seen was true since the job could have been seen: since it was eligible, but one that
+      // was held later has a later eligible time than it once had.
+      if (i == 0) {
+        begin = attempt.submit;
+        if (IsHeld(reasons[i].reason) && same_job) begin = free_from;
+        if (!EndsWhenEligible(reasons[i].reason) && attempt.eligible && *attempt.eligible <= reasons[i].t)
+          begin = *attempt.eligible;
+      }
+      if (attempt.eligible && EndsWhenEligible(reasons[i].reason) && *attempt.eligible > reasons[i].t)
+        end = std::min(end, *attempt.eligible);
       // What came after such a reason was true from that moment on.
       if (i > 0 && attempt.eligible && EndsWhenEligible(reasons[i - 1].reason) &&
           *attempt.eligible > reasons[i - 1].t) {
         begin = std::min(begin, *attempt.eligible);
       }
       claim(begin, std::min(end, until), bucket, reasons[i].reason, Evidence::kScheduler, reasons[i].ref, "");
+    }
+    // Accounting's eligible time of one that was held is its release.
+    if (held && same_job && reasons.empty() && IsHeld(attempt.reason)) {
+      claim(free_from, attempt.eligible.value_or(until), BucketOfReason(attempt.reason, true, false),
+            attempt.reason, attempt.evidence, {}, "");
     }
     // Slurm sets the eligible time of a requeued job to the end of its back-off.
     const bool told_otherwise = !reasons.empty() || (Known(attempt.reason) && attempt.reason != "BeginTime");
@@ -83,7 +102,10 @@ std::vector<Interval> WaitingClaims(const AttemptFacts& attempt, int index, Ns f
   if (!same_job) {
     const bool never_eligible = !attempt.eligible && !attempt.start;
     const Ns eligible = attempt.eligible.value_or(never_eligible ? until : attempt.submit);
-    const Bucket bucket = attempt.reason == "JobHeldAdmin" ? Bucket::kQueueOther : Bucket::kHold;
+    // Eligible as soon as the run's job before it was over: it waited for that one.
+    const bool for_the_run = free_from > attempt.submit && eligible - free_from <= kEvaluation;
+    const Bucket bucket =
+        attempt.reason == "JobHeldAdmin" || for_the_run ? Bucket::kQueueOther : Bucket::kHold;
     claim(attempt.submit, std::min(eligible, until), bucket, Known(attempt.reason) ? attempt.reason : "",
           attempt.evidence, {}, "submitted, not yet eligible");
     claim(free_from, attempt.submit, Bucket::kResubmitGap, "", attempt.evidence, {}, "");
@@ -91,7 +113,7 @@ std::vector<Interval> WaitingClaims(const AttemptFacts& attempt, int index, Ns f
 
   // Accounting keeps only the last reason, and BeginTime is over once the job is eligible.
   const bool usable = Known(attempt.reason) && !EndsWhenEligible(attempt.reason);
-  const Bucket bucket = usable ? BucketOfReason(attempt.reason, same_job) : Bucket::kQueueOther;
+  const Bucket bucket = usable ? BucketOfReason(attempt.reason, same_job, false) : Bucket::kQueueOther;
   claim(std::min(free_from, attempt.submit), until, bucket == Bucket::kHold ? Bucket::kQueueOther : bucket,
         usable ? attempt.reason : "reason not recorded", attempt.evidence, {}, "");
   return claims;

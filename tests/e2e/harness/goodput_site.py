@@ -178,11 +178,30 @@ class Site:
                     incarnation, folder, count, timeout, records[-3:]))
             time.sleep(0.05)
 
+    def wait_watched(self, job: int, states: Sequence[str], timeout: float = 30) -> None:
+        """Until goodputd has seen the job in one of the states and, if that is its end, not completing any more."""
+        deadline = time.monotonic() + timeout
+        folder = os.path.join(self.spool, "@controller")
+        while True:
+            for name in sorted(os.listdir(folder)):
+                with open(os.path.join(folder, name), errors="replace") as file:
+                    for line in file:
+                        if '"job":%d,' % job in line and line.endswith("\n"):
+                            record = json.loads(line)
+                            if record["state"] in states and "COMPLETING" not in record.get("flags", []):
+                                return
+            if time.monotonic() > deadline:
+                raise ClusterError("goodputd has not seen job %d as any of %s" % (job, list(states)))
+            time.sleep(0.1)
+
     def settle(self, job: int, timeout: float = 60, states: Sequence[str] = ()) -> List[Dict]:
-        """Waits until the job is over for the controller and, with slurmdbd, all its rows in accounting have an end."""
+        """Waits until the job is over for the controller, for goodputd's watch if there is one, and, with slurmdbd, all
+        its rows in accounting have an end."""
         fields = self.cluster.wait_state(job, states or FINAL, timeout)
+        if self.daemon_runs():
+            self.wait_watched(job, list(states or FINAL))
         if not self.cluster.dbd:
-            time.sleep(2 * self.queue_interval_s + 1.2)  # the watch sees it and the ingest takes it
+            time.sleep(1.2)  # the ingest takes it
             return []
         wanted = int(fields.get("Restarts", "0")) + 1
 

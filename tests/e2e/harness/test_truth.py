@@ -9,7 +9,7 @@ from typing import Dict, List, Optional
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from checks import assert_attempts, assert_buckets_close  # noqa: E402
-from truth import S, Truth  # noqa: E402
+from truth import S, Truth, side_by_side  # noqa: E402
 
 T0 = 1_800_000_000
 
@@ -121,6 +121,51 @@ class TruthTest(unittest.TestCase):
         records += log((5, "start", 0), (5.5, "restore_begin", 2), (6, "restore_end", 2), *steps(3, 4, 6), (8, "exit", 0))
         self.assert_seconds(Truth(records, [row("COMPLETED", 0, 0, 0, 8)]),
                             {"productive": 4, "checkpoint_save": 0.5, "launch": 2.5, "startup": 1})
+
+
+    def test_a_chain_of_two_jobs(self) -> None:
+        rows = [row("COMPLETED", 0, 0, 0, 10, job="7"), row("COMPLETED", 1, 11, 11, 20, job="8")]
+        rows[0]["JobIDRaw"], rows[1]["JobIDRaw"] = "7", "8"
+        records = log((0, "start", 0), *steps(1, 9, 1), (10, "exit", 0)) + log(
+            (10.5, "start", 0), *steps(10, 17, 12), (20, "exit", 0))
+        records[0]["job"], [r for r in records if r["event"] == "start"][1]["job"] = 7, 8
+        truth = Truth(records, rows, not_eligible="queue")
+        # The second's program is not the first's, though it began in the second in which the first ended.
+        self.assertEqual([len(group) for group in truth.incarnations], [1, 1])
+        self.assert_seconds(truth, {"startup": 1 + 1, "productive": 9 + 8, "queue": 1})
+        rows[1]["Submit"] += 10 - 1 + 5
+        rows[1]["Eligible"] = rows[1]["Start"] = rows[1]["Submit"]
+        self.assertEqual(seconds(Truth(records[:1], rows))["resubmit_gap"], 5)
+
+    def test_waiting_for_several_reasons(self) -> None:
+        truth = Truth([], [row("COMPLETED", 0, 30, 32, 32)],
+                      not_eligible=[("queue", (T0 + 10) * S), ("hold", (T0 + 40) * S)])
+        self.assert_seconds(truth, {"queue": 10 + 2, "hold": 20})
+
+    def test_nothing_happens_while_a_job_is_suspended(self) -> None:
+        records = log((0, "start", 0), *steps(1, 2, 0), (2, "step_begin", 3), (13, "step_end", 3), (14, "exit", 0))
+        truth = Truth(records, [row("COMPLETED", 0, 0, 0, 14)], suspended=[((T0 + 3) * S, (T0 + 12) * S)])
+        self.assert_seconds(truth, {"productive": 2 + 1 + 2, "suspended": 9})
+
+    def test_a_resized_job_is_one_attempt(self) -> None:
+        rows = [row("RESIZING", 0, 1, 2, 10), row("COMPLETED", 10, 10, 2, 20)]
+        attempt, = Truth([], rows).attempts
+        self.assertEqual([(t - T0 * S) / S for t in attempt[2:6]], [0, 1, 2, 20])
+        self.assertEqual(attempt.state, "COMPLETED")
+
+    def test_components_are_one_attempt_that_starts_with_the_last(self) -> None:
+        rows = [row("COMPLETED", 0, 0, 2, 20, job="7+0"), row("COMPLETED", 0, 0, 2, 20, job="7+0.extern"),
+                row("COMPLETED", 0, 0, 3, 19, job="7+1")]
+        attempt, = Truth([], rows).attempts
+        self.assertEqual([(t - T0 * S) / S for t in attempt[2:6]], [0, 0, 3, 20])
+        self.assertEqual(len(attempt.steps), 1)
+
+    def test_programs_side_by_side_are_read_as_ranks(self) -> None:
+        left = log((0, "start", 0), *steps(1, 2, 1), (3, "save_begin", 2), (4, "save_end", 2), (5, "exit", 0))
+        right = log((0.5, "start", 0), *steps(1, 2, 1.5), (3.5, "save_begin", 2), (4.25, "save_end", 2), (4.5, "exit", 0))
+        truth = Truth(side_by_side([left, right]), [row("COMPLETED", 0, 0, 0, 5)])
+        self.assertEqual([(s.begin_ns - T0 * S) / S for s in truth.kept], [1, 2])
+        self.assert_seconds(truth, {"startup": 1, "productive": 1 + 1 + 0.75, "checkpoint_save": 1.25})
 
 
 class ChecksTest(unittest.TestCase):

@@ -12,7 +12,7 @@ reasons (`queue`), and within the time before the first task `provisioning` and 
 
 import json
 import os
-from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 S = 1_000_000_000
 
@@ -29,6 +29,7 @@ class Interval(NamedTuple):
 
 class Attempt(NamedTuple):
     job: str
+    raw_job: str  # the number its processes know; "" where the rows do not say
     submit_ns: int
     eligible_ns: Optional[int]
     start_ns: Optional[int]
@@ -135,7 +136,7 @@ def attempts(rows: Iterable[Dict]) -> List[Attempt]:
 
         def ns(field: str, row: Dict = row) -> Optional[int]:
             return None if row[field] is None else row[field] * S
-        one = Attempt(row["JobID"].split("+")[0], ns("Submit") or 0, ns("Eligible"), ns("Start"), ns("End"),
+        one = Attempt(row["JobID"].split("+")[0], row.get("JobIDRaw", ""), ns("Submit") or 0, ns("Eligible"), ns("Start"), ns("End"),
                       row["State"].split()[0], [])
         before = found[-1] if found and found[-1].job == one.job else None
         if before and before.state == "RESIZING":
@@ -150,7 +151,8 @@ def attempts(rows: Iterable[Dict]) -> List[Attempt]:
 
 def side_by_side(logs: Iterable[List[Dict]]) -> List[Dict]:
     """One log of several programs that train the same steps at the same time, as ranks would: a step, or a save, begins
-    with the first of them and ends with the last; the whole is over when all are."""
+    with the first of them and ends with the last (a step at the latest where the save after it begins); the whole is over
+    when all are."""
     firsts, lasts = {}, {}  # type: Dict[Tuple, Dict], Dict[Tuple, Dict]
     for records in logs:
         for r in records:
@@ -159,6 +161,10 @@ def side_by_side(logs: Iterable[List[Dict]]) -> List[Dict]:
                 firsts[key] = r
             if key not in lasts or r["t"] > lasts[key]["t"]:
                 lasts[key] = r
+    for (event, step), end in lasts.items():
+        save = firsts.get(("save_begin", step))
+        if event == "step_end" and save and save["t"] < end["t"]:
+            lasts[event, step] = dict(end, t=save["t"])
     closing = ("_end", "exit", "crash")
     return sorted((lasts[key] if key[0].endswith(closing) else first for key, first in firsts.items()),
                   key=lambda r: (r["t"], not r["event"].endswith("_end")))
@@ -167,12 +173,13 @@ def side_by_side(logs: Iterable[List[Dict]]) -> List[Dict]:
 class Truth:
     """The expected timeline of one run.
 
-    now_ns: the moment of asking, if the run has not ended. not_eligible: the bucket of the time before a job becomes
-    eligible, which depends on why; a requeue's own back-off is told from the rows. suspended: from when to when, as the
+    now_ns: the moment of asking, if the run has not ended. not_eligible: what the time before a job became eligible was,
+    which depends on why: a bucket, or several with the moments they end at; a requeue's own back-off is told from rows. suspended: from when to when, as the
     controller had it (accounting knows only how long in all).
     """
 
-    def __init__(self, logs: Iterable[Dict], rows: Iterable[Dict], now_ns: int = 0, not_eligible: str = "",
+    def __init__(self, logs: Iterable[Dict], rows: Iterable[Dict], now_ns: int = 0,
+                 not_eligible: Union[str, Sequence[Tuple[str, int]]] = "",
                  suspended: Sequence[Tuple[int, int]] = ()) -> None:
         self.attempts = attempts(rows)
         self._not_eligible, self._suspended = not_eligible, list(suspended)
@@ -235,14 +242,18 @@ class Truth:
                 runs[-1].append(record)
         placed: List[List[Incarnation]] = [[] for _ in self.attempts]
         for run in runs:
-            for index, attempt in enumerate(self.attempts):
-                begin, end = self._limits(attempt)
-                if attempt.start_ns is not None and begin - S <= run[0]["t"] <= end + S:
-                    incarnation = Incarnation(run, end)
-                    self._bound_by_step_row(incarnation, attempt)
-                    placed[index].append(incarnation)
-                    break
+            # Where one attempt ends in the second in which the next begins, the job tells; else it is the later one.
+            fitting = [index for index, attempt in enumerate(self.attempts) if self._may_be_of(run[0], attempt)]
+            if fitting:
+                incarnation = Incarnation(run, self._limits(self.attempts[fitting[-1]])[1])
+                self._bound_by_step_row(incarnation, self.attempts[fitting[-1]])
+                placed[fitting[-1]].append(incarnation)
         return placed
+
+    def _may_be_of(self, start: Dict, attempt: Attempt) -> bool:
+        begin, end = self._limits(attempt)
+        same_job = attempt.raw_job in ("", str(start.get("job", "")))
+        return attempt.start_ns is not None and same_job and begin - S <= start["t"] <= end + S
 
     def _bound_by_step_row(self, incarnation: Incarnation, attempt: Attempt) -> None:
         """A program that was killed ended no later than Slurm says its step ended."""
@@ -270,7 +281,7 @@ class Truth:
             if eligible is None or eligible > start:
                 eligible = start
             if eligible > at:
-                out.append(Interval(self._not_eligible or ("requeue_backoff" if requeued else "hold"), at, eligible))
+                out += self._before_eligible(at, eligible, "requeue_backoff" if requeued else "hold")
                 at = eligible
             if start > at:
                 out.append(Interval("queue", at, start))
@@ -282,6 +293,16 @@ class Truth:
             self.accounting_times.add(end)
             out += self._allocated(attempt, incarnations, at, end)
             at = end
+        return out
+
+    def _before_eligible(self, at: int, eligible: int, usual: str) -> List[Interval]:
+        if isinstance(self._not_eligible, str):
+            return [Interval(self._not_eligible or usual, at, eligible)]
+        out = []
+        for bucket, until in self._not_eligible:
+            out.append(Interval(bucket, at, min(until, eligible)))
+            at = min(until, eligible)
+            self.accounting_times.add(at)
         return out
 
     def _suspend(self, intervals: List[Interval]) -> List[Interval]:

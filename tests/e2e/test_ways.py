@@ -1,0 +1,59 @@
+#!/usr/bin/python3
+"""Every way a job can go, each on real Slurm: what sgoodput says is what the trainer's log and Slurm's records say.
+
+    GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_ways
+
+The scenarios stand beside their tests in tests/e2e/ways/; here they get their clusters. Needs root and Debian's Slurm
+packages. GOODPUT_SCENARIOS=NAME,NAME runs only those.
+"""
+
+import os
+import unittest
+
+from .harness.goodput_site import Site
+from .harness.stage import Plan
+from .ways import STAGE, ends, shapes, waits
+
+# Memory is a resource, and a job that takes more than its own is killed by the kernel.
+CONSTRAINED = ["TaskPlugin=task/cgroup", "SelectTypeParameters=CR_Core_Memory", "DefMemPerCPU=400"]
+
+
+def plan() -> Plan:
+    # The longest first; the memory of a job is a matter of cgroups.
+    cgroup = [(ends.timed_out, 1), (ends.crash_loop, 1), (ends.grace_dying, 1), (ends.cancelled_by_owner, 1),
+              (ends.out_of_memory, 1), (ends.failed_at_start, 1), (ends.requeue_held, 1), (shapes.salloc_by_hand, 1),
+              (shapes.sruns_in_turn, 1), (shapes.four_nodes, 4), (waits.held_by_user, 1), (waits.begin_time, 1),
+              (waits.chain, 1), (waits.still_pending, 1), (waits.suspended, 1)]
+    linuxproc = [(shapes.restarts_inside, 1), (ends.grace_exit_0, 1), (ends.cancelled_by_root, 1),
+                 (ends.cancelled_saving, 1), (ends.preempted_for_good, 1), (shapes.sruns_side_by_side, 2),
+                 (shapes.srun_alone, 1), (waits.submitted_held, 1), (waits.held_by_admin, 1),
+                 (waits.depends_on_another, 1)]
+    return {
+        "cgroup": (Site("cgroup", nodes=18, grace_s=8, slurm_conf=CONSTRAINED, cgroup_conf=["ConstrainRAMSpace=yes"]),
+                   cgroup),
+        "linuxproc": (Site("linuxproc", nodes=11, grace_s=8), linuxproc),
+    }
+
+
+def setUpModule() -> None:
+    unittest.addModuleCleanup(STAGE.stop)
+    STAGE.start(plan())
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class EndsTest(ends.Ends):
+    pass
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class ShapesTest(shapes.Shapes):
+    pass
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class WaitsTest(waits.Waits):
+    pass
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

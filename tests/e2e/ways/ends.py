@@ -1,0 +1,171 @@
+"""How jobs end: out of time, cancelled, preempted, out of memory, failed, again and again."""
+
+from ..harness.checks import assert_interruptions
+from ..harness.judge import seconds
+from ..harness.work import Outcome, Work
+from . import Way
+
+
+def timed_out(work: Work) -> Outcome:
+    # slurmctld looks at limits every 30 s: the job ends 60 to 90 s after its start.
+    work.submit("srun " + work.trainer("--save-every 50"), "-t1", "--no-requeue")
+    return work.outcome()
+
+
+def _cancelled(work: Work, by: str) -> Outcome:
+    work.submit("srun " + work.trainer("--save-every 10"))
+    work.steps(0, 16)
+    work.site.cluster.run(["scancel", str(work.job)], user=by)
+    return work.outcome()
+
+
+def cancelled_by_owner(work: Work) -> Outcome:
+    return _cancelled(work, work.user)
+
+
+def cancelled_by_root(work: Work) -> Outcome:
+    return _cancelled(work, "root")
+
+
+cancelled_by_owner.user = cancelled_by_root.user = "nobody"  # type: ignore
+
+
+def cancelled_saving(work: Work) -> Outcome:
+    """The program saves at scancel's TERM and leaves with 0."""
+    work.submit("srun " + work.trainer("--save-every 10 --on-signal=TERM=save-exit"))
+    work.steps(0, 16)
+    work.site.cluster.run(["scancel", str(work.job)], user=work.user)
+    return work.outcome()
+
+
+def grace_dying(work: Work) -> Outcome:
+    # The TERM at the begin of the grace time goes to the step; srun and with it the script then leave with 143.
+    work.submit("srun " + work.trainer("--save-every 10"), partition="a3grace")
+    work.steps(0, 16)
+    return work.outcome(high=work.preempt_for_good())
+
+
+def grace_exit_0(work: Work) -> Outcome:
+    work.submit("srun " + work.trainer("--save-every 10 --on-signal=TERM=exit:0"), partition="a3grace")
+    work.steps(0, 16)
+    work.preempt()
+    return work.outcome()
+
+
+def preempted_for_good(work: Work) -> Outcome:
+    work.submit("srun " + work.trainer("--save-every 10"), "--no-requeue")
+    work.steps(0, 16)
+    return work.outcome(high=work.preempt_for_good())
+
+
+def out_of_memory(work: Work) -> Outcome:
+    work.submit("srun " + work.trainer("--save-every 10 --eat-at-step 17"), "--mem=200M")
+    return work.outcome()
+
+
+def failed_at_start(work: Work) -> Outcome:
+    work.submit("srun " + work.trainer("--fail-at-start 1"))
+    return work.outcome()
+
+
+def crash_loop(work: Work) -> Outcome:
+    """Three times the program dies of itself and the script requeues the job."""
+    work.submit("""
+srun %s; code=$?
+if [ $code != 0 ]; then scontrol requeue $SLURM_JOB_ID; sleep 60; fi""" % work.trainer(
+        "--save-every 5 --steps 28 --crash-at-step 8,14,23:3"))
+    return work.outcome()
+
+
+def requeue_held(work: Work) -> Outcome:
+    """`scontrol requeuehold`, and some time later `scontrol release`."""
+    work.submit("srun " + work.trainer("--save-every 10 --steps-after-restore 10"))
+    work.steps(0, 16)
+    work.control("requeuehold", str(work.job))
+    work.site.cluster.wait_state(work.job, "PENDING")
+    work.pause(9)  # longer than the back-off
+    work.control("release", str(work.job))
+    return work.outcome({"not_eligible": "hold"})
+
+
+class Ends(Way):
+    def test_out_of_time_is_planned_and_loses_what_was_not_saved(self) -> None:
+        outcome = self.outcome(timed_out)
+        job = self.close(outcome)
+        self.assertEqual(job["state"], "TIMEOUT")
+        assert_interruptions(self, outcome.show, [("timeout", True)])
+        self.assertGreater(seconds(outcome.show, "lost_work"), 1)
+
+    def test_scancel_names_who_cancelled(self) -> None:
+        for scenario, who in ((cancelled_by_owner, "nobody"), (cancelled_by_root, "root")):
+            with self.subTest(who=who):
+                outcome = self.outcome(scenario)
+                job = self.close(outcome)
+                self.assertEqual(job["state"], "CANCELLED")
+                assert_interruptions(self, outcome.show, [("cancelled", False)])
+                self.assertIn("cancelled by %s" % who, "; ".join(job["interruptions"][0]["evidence"]))
+                self.assertGreater(seconds(outcome.show, "lost_work"), 0.5)
+
+    def test_saving_at_scancel_loses_nothing(self) -> None:
+        outcome = self.outcome(cancelled_saving)
+        job = self.close(outcome)
+        self.assertEqual(job["state"], "CANCELLED")
+        assert_interruptions(self, outcome.show, [("cancelled", True)])
+        self.assertEqual(job["steps"]["lost"], 0)
+
+    def test_dying_of_the_grace_time_s_signal_was_a_preemption(self) -> None:
+        outcome = self.outcome(grace_dying)
+        job = self.close(outcome)
+        # Not requeued, although it was preempted: for Slurm it failed by itself.
+        self.assertEqual(job["state"], "FAILED")
+        assert_interruptions(self, outcome.show, [("preempted", False)])
+        evidence = "; ".join(job["interruptions"][0]["evidence"])
+        self.assertIn("preemption time", evidence)
+        self.assertIn("job %d of partition high" % outcome.more["high"], evidence)
+        self.assertGreater(seconds(outcome.show, "lost_work"), 0.5)
+
+    def test_leaving_with_0_at_the_grace_time_s_signal_is_no_end_in_good_order(self) -> None:
+        outcome = self.outcome(grace_exit_0)
+        job = self.close(outcome)
+        self.assertEqual(job["state"], "COMPLETED")
+        assert_interruptions(self, outcome.show, [("preempted", False)])
+        self.assertGreater(job["steps"]["lost"], 0)
+
+    def test_preempted_with_no_requeue_is_over(self) -> None:
+        outcome = self.outcome(preempted_for_good)
+        job = self.close(outcome)
+        self.assertEqual(job["state"], "PREEMPTED")
+        self.assertEqual(len(job["attempts"]), 1)
+        assert_interruptions(self, outcome.show, [("preempted", False)])
+        self.assertIn("job %d of partition high" % outcome.more["high"], "; ".join(job["interruptions"][0]["evidence"]))
+
+    def test_the_kernel_s_oom_killer(self) -> None:
+        outcome = self.outcome(out_of_memory)
+        job = self.close(outcome)
+        assert_interruptions(self, outcome.show, [("oom", False)])
+        self.assertGreater(seconds(outcome.show, "lost_work"), 0.5)
+
+    def test_failing_before_the_first_step_is_startup(self) -> None:
+        outcome = self.outcome(failed_at_start)
+        job = self.close(outcome)
+        self.assertEqual(job["state"], "FAILED")
+        assert_interruptions(self, outcome.show, [("failed", False)])
+        self.assertEqual(job["steps"]["count"], 0)
+        self.assertGreater(seconds(outcome.show, "startup"), 0.5)
+
+    def test_a_crash_loop_is_failures_not_requeues(self) -> None:
+        outcome = self.outcome(crash_loop)
+        job = self.close(outcome)
+        self.assertEqual(job["state"], "COMPLETED")
+        assert_interruptions(self, outcome.show, [("failed", False)] * 3)
+        self.resumes(job)
+        self.assertEqual([a["restart"] for a in job["attempts"]], [0, 1, 2, 3])
+        self.assertIn("exited with 3", "; ".join(job["interruptions"][0]["evidence"]))
+
+    def test_requeued_in_held_state_is_hold_until_its_release(self) -> None:
+        outcome = self.outcome(requeue_held)
+        job = self.close(outcome)
+        assert_interruptions(self, outcome.show, [("user_requeue", False)])
+        self.resumes(job)
+        self.assertGreater(seconds(outcome.show, "hold"), 8)
+        self.assertEqual(seconds(outcome.show, "requeue_backoff"), 0)

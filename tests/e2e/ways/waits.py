@@ -1,0 +1,139 @@
+"""What jobs wait for: their user, an admin, a time, another job."""
+
+import time
+
+from ..harness.judge import seconds
+from ..harness.work import Outcome, Work
+from . import Way
+
+SHORT = "--save-every 10 --steps 10"
+
+
+def submitted_held(work: Work) -> Outcome:
+    work.submit("srun " + work.trainer(SHORT), "-H")
+    work.pause(4)
+    work.control("release", str(work.job))
+    return work.outcome()
+
+
+def _held(work: Work, by: str, bucket: str) -> Outcome:
+    """Queued behind another job for a while, then held, and released when the other has gone."""
+    blocker = work.occupy()
+    work.submit("srun " + work.trainer(SHORT))
+    work.site.wait_watched(work.job, ["PENDING"])
+    work.pause(4)
+    work.control("hold", str(work.job), user=by)
+    held = time.time_ns()
+    work.pause(3)
+    work.site.cluster.run(["scancel", str(blocker)])
+    work.pause(2)
+    work.control("release", str(work.job), user=by)
+    return work.outcome({"not_eligible": [("queue", held), (bucket, time.time_ns())]})
+
+
+def held_by_user(work: Work) -> Outcome:
+    return _held(work, work.user, "hold")
+
+
+def held_by_admin(work: Work) -> Outcome:
+    return _held(work, "root", "queue")
+
+
+held_by_user.user = held_by_admin.user = "nobody"  # type: ignore
+
+
+def begin_time(work: Work) -> Outcome:
+    work.submit("srun " + work.trainer(SHORT), "--begin=now+6")
+    return work.outcome()
+
+
+def depends_on_another(work: Work) -> Outcome:
+    other = work.site.cluster.sbatch("sleep 5", user=work.user, options=["-w", work.nodes[0]])
+    work.submit("srun " + work.trainer(SHORT), "--dependency=afterany:%d" % other)
+    return work.outcome()
+
+
+def chain(work: Work) -> Outcome:
+    """Two jobs of one run; the second waits for the first."""
+    first = work.submit("srun " + work.trainer(SHORT), "--goodput-run=chain")
+    second = work.submit("srun " + work.trainer("--save-every 10 --steps 20"), "--goodput-run=chain",
+                         "--dependency=afterok:%d" % first)
+    work.site.settle(second)
+    return work.run_outcome("chain", [first, second], {"not_eligible": "queue"})
+
+
+def still_pending(work: Work) -> Outcome:
+    blocker = work.occupy()
+    work.submit("srun " + work.trainer(SHORT))
+    work.site.wait_watched(work.job, ["PENDING"])
+    work.pause(3)
+    show = work.site.show_json(work.job)
+    job = show["jobs"][0]
+    truth = work.site.truth(work.job, work.folder, job["submit_ns"] + job["wall_ns"])
+    work.site.cluster.run(["scancel", str(work.job), str(blocker)])
+    return Outcome(work.site, work.job, work.folder, show, truth)
+
+
+def suspended(work: Work) -> Outcome:
+    work.submit("srun " + work.trainer("--save-every 10 --steps 30"))
+    work.steps(0, 13)
+    moments = []
+    for word in ("suspend", "resume"):
+        work.control(word, str(work.job), user="root")
+        moments.append(work.site.cluster.time_of(work.job, "SuspendTime"))
+        work.pause(5)
+    return work.outcome({"suspended": [tuple(moments)]})
+
+
+class Waits(Way):
+    def test_submitted_held_is_hold(self) -> None:
+        outcome = self.outcome(submitted_held)
+        self.close(outcome)
+        self.assertGreater(seconds(outcome.show, "hold"), 3)
+
+    def test_held_by_its_user_is_hold(self) -> None:
+        outcome = self.outcome(held_by_user)
+        self.close(outcome)
+        self.assertGreater(seconds(outcome.show, "hold"), 4)
+        self.assertGreater(seconds(outcome.show, "queue_resources") + seconds(outcome.show, "queue_priority"), 3)
+
+    def test_held_by_an_admin_is_queue(self) -> None:
+        outcome = self.outcome(held_by_admin)
+        self.close(outcome)
+        self.assertGreater(seconds(outcome.show, "queue_other"), 4)
+        self.assertEqual(seconds(outcome.show, "hold"), 0)
+
+    def test_a_begin_time_is_hold(self) -> None:
+        outcome = self.outcome(begin_time)
+        self.close(outcome)
+        self.assertGreater(seconds(outcome.show, "hold"), 4.5)
+
+    def test_waiting_for_a_job_outside_the_run_is_hold(self) -> None:
+        outcome = self.outcome(depends_on_another)
+        self.close(outcome)
+        self.assertGreater(seconds(outcome.show, "hold"), 3.5)
+
+    def test_waiting_for_a_job_of_the_same_run_is_not(self) -> None:
+        outcome = self.outcome(chain)
+        job = self.close(outcome)
+        self.assertEqual(len(job["attempts"]), 2)
+        self.resumes(job)
+        self.assertEqual(seconds(outcome.show, "hold"), 0)
+        self.assertEqual(seconds(outcome.show, "lost_work"), 0)
+
+    def test_a_pending_job_has_only_waited(self) -> None:
+        outcome = self.outcome(still_pending)
+        job = self.close(outcome)
+        self.assertEqual(job["state"], "PENDING")
+        self.assertIsNone(job["end_ns"])
+        self.assertEqual(job["goodput"]["scheduling"], 0)
+        for name in ("runtime", "mpg"):
+            self.assertIsNone(job["goodput"][name])
+        self.assertGreater(seconds(outcome.show, "queue_resources") + seconds(outcome.show, "queue_priority"), 1)
+
+    def test_suspended_time_is_where_it_was(self) -> None:
+        outcome = self.outcome(suspended)
+        job = self.close(outcome)
+        self.assertGreater(seconds(outcome.show, "suspended"), 3.5)
+        self.assertEqual(seconds(outcome.show, "stall"), 0)
+        self.assertEqual(job["interruptions"], [])
