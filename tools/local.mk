@@ -22,6 +22,7 @@ tools_libcommon_la_SOURCES = \
   tools/goodputd/mark_message.cc tools/goodputd/mark_message.h \
   tools/slurm/backfill.cc tools/slurm/backfill.h \
   tools/slurm/hostlist.cc tools/slurm/hostlist.h \
+  tools/slurm/plugin_file.cc tools/slurm/plugin_file.h \
   tools/slurm/sacct.cc tools/slurm/sacct.h \
   tools/slurm/sacctmgr.cc tools/slurm/sacctmgr.h \
   tools/slurm/slurm_time.cc tools/slurm/slurm_time.h \
@@ -60,7 +61,8 @@ tools_libruns_la_LIBADD = tools/libtimeline.la tools/libcommon.la
 bin_PROGRAMS += tools/sgoodput/sgoodput
 tools_sgoodput_sgoodput_SOURCES = \
   tools/sgoodput/attempts.cc \
-  tools/sgoodput/doctor.cc \
+  tools/sgoodput/doctor.cc tools/sgoodput/findings.h \
+  tools/sgoodput/doctor_slurm.cc \
   tools/sgoodput/format.cc tools/sgoodput/format.h \
   tools/sgoodput/ingest.cc \
   tools/sgoodput/json_report.cc \

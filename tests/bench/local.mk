@@ -5,7 +5,3 @@ tests_bench_hook_cost_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
 tests_bench_hook_cost_LDFLAGS = $(AM_LDFLAGS) -Wl,--export-dynamic
 tests_bench_hook_cost_LDADD = spank/libevent_vocabulary.la -ldl
 CLEANFILES += $(EXTRA_PROGRAMS)
-
-bench: all tests/bench/hook_cost tests/spank/other_plugin.la
-	GOODPUT_BUILD=$(abs_builddir) /usr/bin/python3 $(srcdir)/tests/bench/bench.py $(BENCH)
-.PHONY: bench

@@ -20,6 +20,7 @@ check_PROGRAMS += tests/unit/tools_test
 TESTS += tests/unit/tools_test
 tests_unit_tools_test_SOURCES = \
   tests/spank/temp_folder.h \
+  tests/unit/plugin_file_test.cc \
   tests/unit/tools_test.cc \
   tools/sgoodput/format.cc
 tests_unit_tools_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)

@@ -15,37 +15,17 @@
 #include <system_error>
 
 #include "absl/strings/str_join.h"
-#include "config.h"
 #include "spank/spool.h"
 #include "sql/backlog.h"
 #include "sql/evidence.h"
 #include "sql/ingest.h"
 #include "sql/text.h"
-#include "tools/base/subprocess.h"
-#include "tools/sgoodput/format.h"
+#include "tools/sgoodput/findings.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/session.h"
 
 namespace goodput {
 namespace {
-
-class Findings {
- public:
-  void Good(const std::string& line) { Print("ok", line); }
-  void Note(const std::string& line) { Print("--", line); }
-  void Bad(const std::string& line, const std::string& mend) {
-    Print("!!", line);
-    std::printf("      mend: %s\n", mend.c_str());
-    ++bad_;
-  }
-  int bad() const { return bad_; }
-
- private:
-  static void Print(const char* sign, const std::string& line) {
-    std::printf("%s  %s\n", sign, Printable(line).c_str());
-  }
-  int bad_ = 0;
-};
 
 std::string FirstLine(const std::string& path) {
   std::ifstream in(path);
@@ -195,26 +175,6 @@ void CheckDatabase(const CommonOptions& options, const Config& config, Findings&
   findings.Bad(Cat(bad, " lines were set aside, e.g. ", absl::StrJoin(examples, "; ")),
                "torn lines come from crashes and cost only themselves; anything else is worth a look: table "
                "quarantine");
-}
-
-void CheckSlurm(Findings& findings) {
-  const absl::StatusOr<CommandResult> version =
-      RunCommand({"sinfo", "--version"}, {absl::Seconds(10), 4096, {}});
-  if (!version.ok()) {
-    findings.Note("no Slurm commands here (sinfo): accounting cannot be read on this machine");
-    return;
-  }
-  const std::string running = version->out.substr(0, version->out.find('\n'));
-  const std::string release = Cat("slurm ", GOODPUT_SLURM_RELEASE, ".");
-  const bool same =
-      running.rfind(release, 0) == 0 || running.rfind(Cat("slurm-wlm ", GOODPUT_SLURM_RELEASE, "."), 0) == 0;
-  if (same) {
-    findings.Good(Cat("plugin and daemon are built for this Slurm (", running, ")"));
-  } else {
-    findings.Bad(
-        Cat("this is ", running, ", but slurm-goodput was built for ", GOODPUT_SLURM_RELEASE),
-        "Slurm loads a plugin only into the release it was built for: rebuild with --with-slurm=PREFIX");
-  }
 }
 
 }  // namespace

@@ -1,0 +1,98 @@
+// Finding and reading the plugin without loading it, as doctor does.
+#include "tools/slurm/plugin_file.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "config.h"
+#include "sql/text.h"
+#include "tests/spank/temp_folder.h"
+
+namespace goodput {
+namespace {
+
+class PluginFileTest : public testing::Test {
+ protected:
+  std::string Write(const std::string& name, const std::string& bytes) {
+    const std::string path = Cat(folder_.path(), "/", name);
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+    std::ofstream(path, std::ios::binary) << bytes;
+    return path;
+  }
+  static std::string Built() {
+    std::ifstream in("spank/.libs/spank_goodput.so", std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  TempFolder folder_;
+};
+
+TEST_F(PluginFileTest, TheReleaseOfOurOwnBuildIsTheConfiguredOne) {
+  const absl::StatusOr<std::string> release = ReleaseOfPlugin("spank/.libs/spank_goodput.so");
+  ASSERT_TRUE(release.ok()) << release.status();
+  EXPECT_EQ(*release, GOODPUT_SLURM_RELEASE);
+}
+
+TEST_F(PluginFileTest, CutShortAnywhereItIsSaidAndNothingElse) {
+  const std::string whole = Built();
+  ASSERT_GT(whole.size(), 4096U);
+  // The section headers are at the end: without them no symbol can be found.
+  for (const std::size_t size : {std::size_t{0}, std::size_t{3}, std::size_t{63}, std::size_t{64},
+                                 std::size_t{4096}, whole.size() / 2, whole.size() - 1}) {
+    const absl::StatusOr<std::string> release = ReleaseOfPlugin(Write("cut.so", whole.substr(0, size)));
+    if (size + 1 < whole.size()) {
+      EXPECT_FALSE(release.ok()) << size;
+    }
+  }
+  EXPECT_EQ(ReleaseOfPlugin("/nonexistent.so").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(PluginFileTest, FlippedBytesNeverCrashIt) {
+  std::string bytes = Built();
+  // e_ident, e_shoff and e_shnum: what it goes by.
+  for (const std::size_t at : {4, 40, 41, 43, 47, 60, 61}) {
+    for (const char flip : {'\xff', '\x01'}) {
+      bytes[at] = static_cast<char>(bytes[at] ^ flip);
+      ReleaseOfPlugin(Write("flipped.so", bytes)).status().IgnoreError();
+      bytes[at] = static_cast<char>(bytes[at] ^ flip);
+    }
+  }
+  EXPECT_TRUE(ReleaseOfPlugin(Write("flipped.so", bytes)).ok());
+}
+
+TEST_F(PluginFileTest, LinesAreFoundThroughIncludes) {
+  const std::string main = Write("plugstack.conf",
+                                 "# optional /x/spank_goodput.so\n"
+                                 "required /x/pyxis.so\n"
+                                 "include plugstack.conf.d/*.conf\n"
+                                 "include /nonexistent/*.conf\n"
+                                 "optional spank_goodput.so\n");
+  Write("plugstack.conf.d/goodput.conf", "\trequired  /y/spank_goodput.so spool=/s socket=@g # ours\n");
+  const absl::StatusOr<std::vector<PlugstackLine>> lines = FindGoodputLines(main);
+  ASSERT_TRUE(lines.ok()) << lines.status();
+  ASSERT_EQ(lines->size(), 2U);
+  EXPECT_TRUE((*lines)[0].required);
+  EXPECT_EQ((*lines)[0].plugin, "/y/spank_goodput.so");
+  EXPECT_EQ((*lines)[0].arguments, (std::vector<std::string>{"spool=/s", "socket=@g"}));
+  EXPECT_FALSE((*lines)[1].required);
+  EXPECT_EQ((*lines)[1].where, Cat(main, ":5"));
+}
+
+TEST_F(PluginFileTest, AFileThatIncludesItselfComesToAnEnd) {
+  const std::string main = Write("plugstack.conf", "include plugstack.conf\noptional spank_goodput.so\n");
+  const absl::StatusOr<std::vector<PlugstackLine>> lines = FindGoodputLines(main);
+  ASSERT_TRUE(lines.ok()) << lines.status();
+  EXPECT_LT(lines->size(), 20U);
+}
+
+TEST(ReleaseOfVersion, IsTheFirstTwoNumbers) {
+  EXPECT_EQ(ReleaseOfVersion("slurm-wlm 22.05.8"), "22.05");
+  EXPECT_EQ(ReleaseOfVersion("slurm 25.11.0-rc1\n"), "25.11");
+  EXPECT_EQ(ReleaseOfVersion("slurm"), "");
+  EXPECT_EQ(ReleaseOfVersion(""), "");
+}
+
+}  // namespace
+}  // namespace goodput

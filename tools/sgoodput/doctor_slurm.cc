@@ -1,0 +1,130 @@
+// doctor's look at Slurm: its release against ours, its plugstack.conf, the plugin that lies there.
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+#include "config.h"
+#include "sql/text.h"
+#include "tools/base/subprocess.h"
+#include "tools/sgoodput/findings.h"
+#include "tools/slurm/plugin_file.h"
+
+namespace goodput {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(10);
+
+struct SlurmPaths {
+  std::string plugstack;
+  std::vector<std::string> plugin_dirs;
+};
+
+std::string DefaultPlugstack() {
+  const char* conf = std::getenv("SLURM_CONF");  // NOLINT(concurrency-mt-unsafe): one thread
+  if (conf == nullptr || *conf == '\0') return "/etc/slurm/plugstack.conf";
+  const std::string path = conf;
+  return path.substr(0, path.rfind('/') + 1) + "plugstack.conf";
+}
+
+// As the controller has them; while it is down, where Slurm looks by default.
+SlurmPaths AskPaths() {
+  SlurmPaths paths;
+  const absl::StatusOr<CommandResult> config =
+      RunCommand({"scontrol", "show", "config"}, {kPatience, 1U << 20U, {}});
+  if (config.ok()) {
+    for (const absl::string_view line : absl::StrSplit(config->out, '\n')) {
+      const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+      if (words.size() != 3 || words[1] != "=") continue;
+      if (words[0] == "PlugStackConfig") paths.plugstack = words[2];
+      if (words[0] == "PluginDir") paths.plugin_dirs = absl::StrSplit(words[2], ':', absl::SkipEmpty());
+    }
+  }
+  if (paths.plugstack.empty() || paths.plugstack == "(null)") paths.plugstack = DefaultPlugstack();
+  return paths;
+}
+
+std::string PathOf(const PlugstackLine& line, const SlurmPaths& paths) {
+  if (line.plugin.find('/') != std::string::npos) return line.plugin;
+  struct stat info {};
+  for (const std::string& dir : paths.plugin_dirs) {
+    std::string path = Cat(dir, "/", line.plugin);
+    if (stat(path.c_str(), &info) == 0) return path;
+  }
+  return line.plugin;
+}
+
+void CheckPluginFile(const std::string& path, const std::string& running, Findings& findings) {
+  const absl::StatusOr<std::string> release = ReleaseOfPlugin(path);
+  if (!release.ok()) {
+    findings.Bad(Cat("Slurm cannot load the plugin: ", Message(release.status())),
+                 "install it again with `make install`, which replaces the file in one piece");
+    return;
+  }
+  if (!running.empty() && *release != running) {
+    findings.Bad(
+        Cat("the plugin ", path, " was built for Slurm ", *release, ", this is ", running,
+            ": Slurm skips it, and nothing is recorded on this node"),
+        "build it against this Slurm (--with-slurm=PREFIX) and `make install`; no restart is needed");
+    return;
+  }
+  struct stat info {};
+  if (stat(path.c_str(), &info) == 0 && (info.st_uid != 0 || (info.st_mode & 0022U) != 0)) {
+    findings.Bad(Cat("others than root may write the plugin ", path, ", which Slurm runs as root"),
+                 Cat("chown root ", path, "; chmod go-w ", path));
+    return;
+  }
+  findings.Good(Cat("the plugin ", path, " is built for Slurm ", *release));
+}
+
+void CheckPlugstack(const std::string& running, Findings& findings) {
+  const SlurmPaths paths = AskPaths();
+  const absl::StatusOr<std::vector<PlugstackLine>> lines = FindGoodputLines(paths.plugstack);
+  const std::string mend =
+      Cat("add the line `optional PATH/", kPluginFileName, "` to ", paths.plugstack,
+          " on every node; no restart is needed for steps, one of slurmd for prolog and epilog");
+  if (!lines.ok()) {
+    findings.Bad(Cat("Slurm's plugins: ", Message(lines.status())), mend);
+    return;
+  }
+  if (lines->empty()) findings.Bad(Cat(paths.plugstack, " does not load ", kPluginFileName), mend);
+  for (const PlugstackLine& line : *lines) {
+    if (line.required) {
+      findings.Bad(
+          Cat(line.where, " makes the plugin `required`: should it once not load, jobs fail and nodes drain"),
+          "write `optional`");
+    }
+    CheckPluginFile(PathOf(line, paths), running, findings);
+  }
+  if (lines->size() > 1) {
+    findings.Bad(
+        Cat(paths.plugstack, " loads the plugin ", lines->size(), " times: only the first copy works"),
+        "keep one line");
+  }
+}
+
+}  // namespace
+
+void CheckSlurm(Findings& findings) {
+  const absl::StatusOr<CommandResult> version = RunCommand({"sinfo", "--version"}, {kPatience, 4096, {}});
+  if (!version.ok()) {
+    findings.Note("no Slurm commands here (sinfo): accounting cannot be read on this machine");
+    return;
+  }
+  const std::string running = ReleaseOfVersion(version->out);
+  if (running.empty()) {
+    findings.Note(
+        Cat("Slurm's commands do not work here: ", version->err.substr(0, version->err.find('\n'))));
+  } else if (running == GOODPUT_SLURM_RELEASE) {
+    findings.Good(Cat("built for this Slurm, ", running));
+  } else {
+    findings.Bad(
+        Cat("this is Slurm ", running, ", but sgoodput and goodputd were built for ", GOODPUT_SLURM_RELEASE),
+        "build them against this Slurm: configure --with-slurm=PREFIX");
+  }
+  CheckPlugstack(running, findings);
+}
+
+}  // namespace goodput

@@ -1,0 +1,36 @@
+// What `sgoodput doctor` says: one line a finding, under each that is bad how to mend it.
+#ifndef GOODPUT_TOOLS_SGOODPUT_FINDINGS_H_
+#define GOODPUT_TOOLS_SGOODPUT_FINDINGS_H_
+
+#include <cstdio>
+#include <string>
+
+#include "tools/config/config.h"
+#include "tools/sgoodput/format.h"
+
+namespace goodput {
+
+class Findings {
+ public:
+  void Good(const std::string& line) { Print("ok", line); }
+  void Note(const std::string& line) { Print("--", line); }
+  void Bad(const std::string& line, const std::string& mend) {
+    Print("!!", line);
+    std::printf("      mend: %s\n", mend.c_str());
+    ++bad_;
+  }
+  int bad() const { return bad_; }
+
+ private:
+  static void Print(const char* sign, const std::string& line) {
+    std::printf("%s  %s\n", sign, Printable(line).c_str());
+  }
+  int bad_ = 0;
+};
+
+// Is this Slurm the one everything here was built for, and does it load the plugin?
+void CheckSlurm(Findings& findings);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_SGOODPUT_FINDINGS_H_

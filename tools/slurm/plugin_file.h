@@ -1,0 +1,37 @@
+// The plugin as plugstack.conf names it and as it lies on disk, read without loading it.
+#ifndef GOODPUT_TOOLS_SLURM_PLUGIN_FILE_H_
+#define GOODPUT_TOOLS_SLURM_PLUGIN_FILE_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace goodput {
+
+inline constexpr std::string_view kPluginFileName = "spank_goodput.so";
+
+// A line of plugstack.conf: `required|optional PATH [ARGUMENT ...]`.
+struct PlugstackLine {
+  std::string where;  // "FILE:LINE"
+  bool required = false;
+  std::string plugin;  // as written; without a slash it is looked for in PluginDir
+  std::vector<std::string> arguments;
+};
+
+// Every line of plugstack.conf that loads slurm-goodput's plugin, `include`d files too (wildcards; relative
+// to the folder of the file that includes, as slurmd resolves them). A missing include is no error, as for
+// Slurm.
+absl::StatusOr<std::vector<PlugstackLine>> FindGoodputLines(const std::string& plugstack);
+
+// The Slurm release, such as "22.05", a plugin was built for: its symbol plugin_version, which Slurm compares
+// when it loads it. An error says what is wrong with the file.
+absl::StatusOr<std::string> ReleaseOfPlugin(const std::string& path);
+
+// "22.05" of "slurm-wlm 22.05.8"; empty if there is no release in it.
+std::string ReleaseOfVersion(std::string_view version);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_SLURM_PLUGIN_FILE_H_
