@@ -5,6 +5,7 @@ spank_libevent_vocabulary_la_SOURCES = \
   spank/event.cc spank/event.h \
   spank/files.cc spank/files.h \
   spank/fixed_text.h \
+  spank/json_text.h \
   spank/spool.cc spank/spool.h
 
 # The plugin without its dispatch, so that tests can link the parts.
@@ -37,15 +38,24 @@ else
 spank_plugin_runtime = -Wc,-static-libgcc -Wl,--push-state,-Bstatic,-lstdc++,--pop-state,-lm
 endif
 
-plugin_LTLIBRARIES = spank/spank_goodput.la
+noinst_LTLIBRARIES += spank/spank_goodput.la
 spank_spank_goodput_la_SOURCES = $(spank_plugin_sources)
 spank_spank_goodput_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
 spank_spank_goodput_la_CXXFLAGS = $(AM_CXXFLAGS) -ffunction-sections -fdata-sections
 spank_spank_goodput_la_LIBADD = spank/libspank_parts.la spank/libevent_vocabulary.la
 spank_spank_goodput_la_DEPENDENCIES = spank/libspank_parts.la spank/libevent_vocabulary.la spank/exports.map
-spank_spank_goodput_la_LDFLAGS = -module -avoid-version -shared $(spank_plugin_ldflags)
+spank_spank_goodput_la_LDFLAGS = -module -avoid-version -shared -rpath $(plugindir) $(spank_plugin_ldflags)
 spank_spank_goodput_la_LINK = $(spank_plugin_link) $(spank_spank_goodput_la_LDFLAGS) \
   $(spank_plugin_runtime) -o $@
+
+# By rename: whoever loads a plugin that is half there, sbatch or slurmstepd, dies of SIGBUS in the dynamic loader, and
+# libtool would write the file where it is loaded from.
+install-exec-local: spank/spank_goodput.la
+	$(MKDIR_P) $(DESTDIR)$(plugindir)
+	$(INSTALL) spank/.libs/spank_goodput.so $(DESTDIR)$(plugindir)/.spank_goodput.so.new
+	mv -f $(DESTDIR)$(plugindir)/.spank_goodput.so.new $(DESTDIR)$(plugindir)/spank_goodput.so
+uninstall-local:
+	rm -f $(DESTDIR)$(plugindir)/spank_goodput.so
 
 dist_doc_DATA += spank/plugstack.conf.example
 EXTRA_DIST += spank/SPOOL_FORMAT.md spank/exports.map

@@ -90,6 +90,7 @@ def suites() -> List[Suite]:
         python_suite("truth-live", "tests/e2e/harness/test_live.py"),
         python_suite("daemon", "tests.e2e.test_daemon"),
         python_suite("cli", "tests.e2e.test_cli"),
+        python_suite("upgrade", "tests.e2e.test_upgrade"),
         python_suite("kill", "tests.e2e.test_kill"),
         # Busy.
         Suite("unit", [sh + "unit", BUILD], googletests, "busy"),
