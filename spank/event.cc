@@ -78,28 +78,10 @@ void RecordBuilder::Put(std::string_view text) noexcept {
 }
 
 void RecordBuilder::PutQuoted(std::string_view value) noexcept {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  const auto escape = [&](unsigned char byte) {
-    const std::array<char, 6> text = {'\\', 'u', '0', '0', kHex[byte >> 4U], kHex[byte & 15U]};
-    Put(std::string_view(text.data(), text.size()));
-  };
-  Put('"');
-  while (!value.empty() && !overflow_) {
-    const char c = value.front();
-    const auto byte = static_cast<unsigned char>(c);
-    std::size_t length = Utf8SequenceLength(value);
-    if (c == '"' || c == '\\') {
-      Put('\\');
-      Put(c);
-    } else if (byte < 0x20 || byte == 0x7F || length == 0) {
-      escape(byte);
-      length = 1;
-    } else {
-      Put(value.substr(0, length));
-    }
-    value.remove_prefix(length);
-  }
-  Put('"');
+  QuoteJson(value, [this](std::string_view piece) {
+    Put(piece);
+    return !overflow_;
+  });
 }
 
 void RecordBuilder::Begin(std::string_view key, Worth worth) noexcept {

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "spank/json_text.h"
+
 namespace goodput {
 
 inline constexpr int kFormatVersion = 1;
@@ -186,9 +188,5 @@ class RecordBuilder {
   std::array<Span, kMaxSpans> spans_{};
   std::size_t span_count_ = 0;
 };
-
-// The length of the valid UTF-8 sequence `text` begins with (1 to 4), or 0 when it begins with none. Overlong
-// forms, surrogates and values beyond U+10FFFF are not valid.
-std::size_t Utf8SequenceLength(std::string_view text) noexcept;
 
 }  // namespace goodput

@@ -235,6 +235,26 @@ std::string ParseTags(std::string_view value, std::optional<Tags>* out) {
   return "";
 }
 
+// Fit for one line: characters that are not printable become '?', and what is long is cut.
+std::string Shown(std::string_view text) {
+  constexpr std::size_t kCharacters = 80;
+  std::string line;
+  std::size_t shown = 0;
+  while (!text.empty() && shown < kCharacters) {
+    const std::size_t length = Utf8SequenceLength(text);
+    if (length == 0 || IsControl(text.front())) {
+      line += '?';
+      text.remove_prefix(1);
+    } else {
+      line += text.substr(0, length);
+      text.remove_prefix(length);
+    }
+    ++shown;
+  }
+  if (!text.empty()) line += "...";
+  return line;
+}
+
 std::string CheckSocket(std::string_view value) {
   if (value.size() < 2 || value.size() > kMaxSocketPathBytes || HasControl(value) ||
       (value.front() != '@' && value.front() != '/')) {
@@ -299,25 +319,7 @@ std::string ParseOption(OptionId id, std::string_view value, JobOptions* out) {
 }
 
 std::string ComplaintLine(std::string_view where, std::string_view value, std::string_view complaint) {
-  constexpr std::size_t kShown = 80;
-  std::string line(where);
-  line += '=';
-  std::size_t shown = 0;
-  while (!value.empty() && shown < kShown) {
-    const std::size_t length = Utf8SequenceLength(value);
-    if (length == 0 || IsControl(value.front())) {
-      line += '?';
-      value.remove_prefix(1);
-    } else {
-      line += value.substr(0, length);
-      value.remove_prefix(length);
-    }
-    ++shown;
-  }
-  if (!value.empty()) line += "...";
-  line += ' ';
-  line += complaint;
-  return line;
+  return Shown(where) + "=" + Shown(value) + " " + std::string(complaint);
 }
 
 JobOptions Merge(const JobOptions& first, const JobOptions& second) {

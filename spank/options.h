@@ -59,7 +59,7 @@ struct JobOptions {
 // begins with "NAME=VALUE": "is not a precision; use one of ...".
 std::string ParseOption(OptionId id, std::string_view value, JobOptions* out);
 
-// "WHERE=VALUE COMPLAINT", with the value made fit for one line of a terminal or a log.
+// "WHERE=VALUE COMPLAINT", with place and value made fit for one line of a terminal or a log.
 std::string ComplaintLine(std::string_view where, std::string_view value, std::string_view complaint);
 
 // What `first` does not say is taken from `second`.

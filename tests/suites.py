@@ -20,6 +20,7 @@ from typing import Callable, List, NamedTuple, Optional, Tuple
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.join(TOP, "build")
 ASAN = os.path.join(TOP, "build-asan")
+FUZZ = os.path.join(TOP, "build-fuzz")
 LOGS = os.path.join(TOP, "out", "tests")
 PYTHON = "/usr/bin/python3"
 # A suite that takes longer than this hangs.
@@ -99,6 +100,7 @@ def suites() -> List[Suite]:
         Suite("format", [sh + "format"], whole, "busy"),
         Suite("house", [sh + "house"], whole, "busy"),
         Suite("unit-sanitized", [sh + "sanitized", ASAN], googletests, "busy"),
+        Suite("fuzz", ["tests/fuzz/run", FUZZ, "6"], googletests, "busy"),
         Suite("tidy", [sh + "tidy", BUILD], whole, "busy"),
         Suite("distcheck", [sh + "distcheck", BUILD], whole, "busy"),
     ]

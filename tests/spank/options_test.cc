@@ -112,6 +112,7 @@ TEST(Options, AComplaintIsOneClearLine) {
                           "b",
                           "is bad"),
             "GOODPUT_RUN=a???b is bad");
+  EXPECT_EQ(ComplaintLine("sp\rool\x1b", "x", "is bad"), "sp?ool?=x is bad") << "what it is about, too";
   EXPECT_EQ(ComplaintLine("--goodput-run", std::string(500, 'r'), "is bad"),
             "--goodput-run=" + std::string(80, 'r') + "... is bad");
 }

@@ -21,8 +21,10 @@ TESTS += tests/unit/tools_test
 tests_unit_tools_test_SOURCES = \
   tests/spank/temp_folder.h \
   tests/unit/plugin_file_test.cc \
+  tests/unit/times_test.cc \
   tests/unit/tools_test.cc \
-  tools/sgoodput/format.cc
+  tools/sgoodput/format.cc \
+  tools/sgoodput/time_option.cc
 tests_unit_tools_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_tools_test_LDADD = tools/libruns.la $(GTEST_LIBS)
 

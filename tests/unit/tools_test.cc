@@ -170,6 +170,19 @@ TEST(Sacct, NamesOfUsersCannotShiftOrForgeAnything) {
   EXPECT_EQ(text->rows[0].name.substr(0, 6), "first\n");
 }
 
+TEST(Sacct, ASuspensionThatCannotBeIsNone) {
+  const auto suspended = [](const std::string& text) {
+    const auto read =
+        ParseSacct("JobIDRaw|Submit|Start|End|State|Suspended\n17|100|110|200|COMPLETED|" + text + "\n", "|");
+    return read.ok() && read->rows.size() == 1 ? read->rows[0].suspended_s : -1;
+  };
+  EXPECT_EQ(suspended("1-02:03:04.5"), 93784);
+  for (const char* text : {"9223372036854775807-00:00:00", "1-9223372036854775807:00:00", "-1-00:00:00",
+                           "00:-5:00", "9999999:9999999:9999999:9999999:9999999"}) {
+    EXPECT_EQ(suspended(text), 0) << text;
+  }
+}
+
 TEST(Sacct, TheLastLineNeedsNoNewline) {
   EXPECT_EQ(Rows("c1|17|17|100|101|110|200|COMPLETED|0:0|ada|ml|a3|normal|1|n1|||||||0|job").size(), 1U);
 }
@@ -239,6 +252,12 @@ TEST(HostList, AHugeRangeIsCutAtTheLimit) {
   EXPECT_EQ(ExpandHostList("n[1-999999999999]", 10).size(), 10U);
   EXPECT_EQ(ExpandHostList("n[9223372036854775806-9223372036854775807]", 10).size(), 2U);
   EXPECT_EQ(ExpandHostList("a[1-99999]b[1-99999]c[1-99999]", 5).size(), 5U);
+}
+
+TEST(HostList, BracketsOverBracketsEndAtTheLimitToo) {
+  std::string list;
+  for (int i = 0; i < 64; ++i) list += "[a,b]";
+  EXPECT_EQ(ExpandHostList(list, 10).size(), 10U) << "and not after 2^64 attempts";
 }
 
 TEST(Tres, GpusAreCountedWithAndWithoutType) {
@@ -404,7 +423,30 @@ TEST(Mark, ControlCharactersOfANameDoNotBreakTheMessage) {
   mark.kind = MarkMessage::Kind::kPhase;
   mark.job = 1;
   mark.name = std::string("a\0b\n\x1b[31m", 9);
-  EXPECT_TRUE(ParseMark(FormatMark(mark)).ok()) << FormatMark(mark);
+  const auto read = ParseMark(FormatMark(mark));
+  ASSERT_TRUE(read.ok()) << FormatMark(mark);
+  EXPECT_EQ(read->name, mark.name);
+}
+
+TEST(Mark, BytesThatAreNoUtf8StillMakeAMark) {
+  MarkMessage mark;
+  mark.kind = MarkMessage::Kind::kPhase;
+  mark.job = 1;
+  mark.name = "caf\xe9";
+  const auto read = ParseMark(FormatMark(mark));
+  ASSERT_TRUE(read.ok()) << FormatMark(mark);
+  EXPECT_EQ(read->name, "caf\xc3\xa9") << "the character of that number";
+}
+
+TEST(Mark, ALongNodeNameIsCutBetweenCharacters) {
+  MarkMessage mark;
+  mark.job = 1;
+  mark.train_step = 1;
+  mark.node = std::string(255, 'n') + "\xc3\xa9";
+  const auto read = ParseMark(FormatMark(mark));
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->node, std::string(255, 'n'));
+  EXPECT_TRUE(ParseMark(FormatMark(*read)).ok());
 }
 
 TEST(Mark, RandomBytesNeverCrash) {

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <array>
 
+#include "spank/json_text.h"
 #include "sql/text.h"
 
 namespace goodput {
 namespace {
 
 constexpr std::array<std::string_view, 4> kKinds{"step", "checkpoint", "phase", "restore"};
+constexpr std::size_t kMaxNodeName = 256;
 constexpr std::int64_t kMaxTrainStep = std::int64_t{1} << 53;  // what every JSON reader can hold
 
 bool IsSlurmStep(std::string_view text) {
@@ -19,13 +21,15 @@ bool IsSlurmStep(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-void AppendQuoted(std::string_view text, std::string& json) {
-  json.push_back('"');
-  for (const char c : text) {
-    if (c == '"' || c == '\\') json.push_back('\\');
-    json.push_back(static_cast<unsigned char>(c) < 0x20 ? ' ' : c);
+// Cut between characters, so that the cut makes no invalid UTF-8.
+std::string_view CutText(std::string_view text, std::size_t length) {
+  std::size_t kept = 0;
+  while (kept < text.size()) {
+    const std::size_t next = std::max<std::size_t>(1, Utf8SequenceLength(text.substr(kept)));
+    if (kept + next > length) break;
+    kept += next;
   }
-  json.push_back('"');
+  return text.substr(0, kept);
 }
 
 }  // namespace
@@ -69,7 +73,7 @@ absl::StatusOr<MarkMessage> ParseMark(std::string_view message) {
     if (number < 0 || number > (1 << 30)) return bad("`task` is out of range");
     mark.task = number;
   }
-  if (object["node"].get(text) == simdjson::SUCCESS) mark.node = std::string(text.substr(0, 256));
+  if (object["node"].get(text) == simdjson::SUCCESS) mark.node = std::string(CutText(text, kMaxNodeName));
   if (object["name"].get(text) == simdjson::SUCCESS) mark.name = std::string(text);
   if (mark.name.size() > kMaxPhaseName) return bad("`name` is longer than 128 bytes");
   if (object["m"].get(number) == simdjson::SUCCESS) mark.mono_ns = number;
@@ -88,7 +92,10 @@ std::string FormatMark(const MarkMessage& mark) {
   const auto text = [&](std::string_view name, std::string_view value) {
     if (value.empty()) return;
     json += Cat(",\"", name, "\":");
-    AppendQuoted(value, json);
+    QuoteJson(value, [&json](std::string_view piece) {
+      json += piece;
+      return true;
+    });
   };
   text("name", mark.name);
   text("slurm_step", mark.slurm_step);

@@ -1,5 +1,6 @@
 #include "tools/sgoodput/time_option.h"
 
+#include <cstdint>
 #include <map>
 
 #include "absl/strings/match.h"
@@ -8,22 +9,24 @@
 
 namespace goodput {
 
-absl::StatusOr<Ns> ParseTimeOption(const std::string& text, absl::Time now) {
+namespace {
+
+// InfiniteFuture for what is no time.
+absl::Time Parse(const std::string& text, absl::Time now) {
   const absl::TimeZone zone = absl::LocalTimeZone();
   const absl::CivilDay today = absl::ToCivilDay(now, zone);
-  const auto ns = [](absl::Time time) { return absl::ToUnixNanos(time); };
-  if (text == "now") return ns(now);
-  if (text == "midnight" || text == "today") return ns(absl::FromCivil(today, zone));
-  if (text == "noon") return ns(absl::FromCivil(absl::CivilHour(today) + 12, zone));
+  if (text == "now") return now;
+  if (text == "midnight" || text == "today") return absl::FromCivil(today, zone);
+  if (text == "noon") return absl::FromCivil(absl::CivilHour(today) + 12, zone);
   for (const char* format :
        {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%m/%d/%y", "%m/%d/%y-%H:%M:%S"}) {
     absl::Time time;
-    if (absl::ParseTime(format, text, zone, &time, nullptr)) return ns(time);
+    if (absl::ParseTime(format, text, zone, &time, nullptr)) return time;
   }
   for (const char* format : {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M"}) {
     absl::Time time;
     const std::string on_today = Cat(absl::FormatCivilTime(today), "T", text);
-    if (absl::ParseTime(format, on_today, zone, &time, nullptr)) return ns(time);
+    if (absl::ParseTime(format, on_today, zone, &time, nullptr)) return time;
   }
   if (absl::StartsWith(text, "now-") || absl::StartsWith(text, "now+")) {
     const std::size_t unit_at = text.find_first_not_of("0123456789", 4);
@@ -37,9 +40,20 @@ absl::StatusOr<Ns> ParseTimeOption(const std::string& text, absl::Time now) {
                                                                 {"week", absl::Hours(168)}};
       for (const auto& [name, length] : kUnits) {
         if (unit == name || unit == name + "s")
-          return ns(text[3] == '-' ? now - count * length : now + count * length);
+          return text[3] == '-' ? now - count * length : now + count * length;
       }
     }
+  }
+  return absl::InfiniteFuture();
+}
+
+}  // namespace
+
+absl::StatusOr<Ns> ParseTimeOption(const std::string& text, absl::Time now) {
+  const absl::Time time = Parse(text, now);
+  // What nanoseconds in 64 bits cannot hold, such as infinite-future, is no time of a job.
+  if (time > absl::FromUnixNanos(INT64_MIN) && time < absl::FromUnixNanos(INT64_MAX)) {
+    return absl::ToUnixNanos(time);
   }
   return absl::InvalidArgumentError(
       Cat("'", text, "' is not a time; write 2026-01-31, 2026-01-31T12:00:00, 12:00, now or now-2hours"));

@@ -29,10 +29,11 @@ std::vector<std::string_view> SplitTop(std::string_view list) {
 
 void Expand(const std::string& prefix, std::string_view rest, std::size_t limit,
             std::vector<std::string>& names) {
+  if (names.size() >= limit) return;
   const std::size_t open = rest.find('[');
   const std::size_t close = open == std::string_view::npos ? open : rest.find(']', open);
   if (close == std::string_view::npos) {
-    if (names.size() < limit) names.push_back(Cat(prefix, rest));
+    names.push_back(Cat(prefix, rest));
     return;
   }
   const std::string head = Cat(prefix, rest.substr(0, open));

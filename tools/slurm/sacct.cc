@@ -37,18 +37,20 @@ constexpr std::array<absl::string_view, 23> kFields{
     "QOS",          "NNodes",    "NodeList", "AllocTRES",  "ReqTRES",        "Reason",
     "AdminComment", "Suspended", "Restarts", "FailedNode", "DerivedExitCode"};
 
-// [DD-[HH:]]MM:SS, with fractions that are dropped.
+// [DD-[HH:]]MM:SS, with fractions that are dropped; 0 for what is none.
 std::int64_t ParseElapsed(absl::string_view text) {
+  constexpr std::int64_t kMaxDays = 1'000'000;
   std::int64_t days = 0;
   const std::size_t dash = text.find('-');
   if (dash != absl::string_view::npos) {
-    if (!absl::SimpleAtoi(text.substr(0, dash), &days)) return 0;
+    if (!absl::SimpleAtoi(text.substr(0, dash), &days) || days < 0 || days > kMaxDays) return 0;
     text = text.substr(dash + 1);
   }
   std::int64_t seconds = 0;
   for (absl::string_view part : absl::StrSplit(text.substr(0, text.find('.')), ':')) {
     std::int64_t value = 0;
-    if (!absl::SimpleAtoi(part, &value)) return 0;
+    if (!absl::SimpleAtoi(part, &value) || value < 0) return 0;
+    if (seconds > kMaxDays || value > kMaxDays * 86400) return 0;
     seconds = seconds * 60 + value;
   }
   return days * 86400 + seconds;

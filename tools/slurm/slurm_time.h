@@ -11,7 +11,7 @@
 namespace goodput {
 
 // Seconds since the epoch (SLURM_TIME_FORMAT=%s) or YYYY-MM-DDTHH:MM:SS in local time; absent for Unknown,
-// None and 0.
+// None, 0, and what is before 1970 or after 2262.
 std::optional<std::int64_t> ParseSlurmTime(absl::string_view text);
 
 // YYYY-MM-DDTHH:MM:SS in local time, which every command takes.

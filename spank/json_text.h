@@ -1,0 +1,37 @@
+// Text as a JSON string: for whoever writes JSON that others must be able to read, whatever the text holds.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace goodput {
+
+// The length of the valid UTF-8 sequence `text` begins with (1 to 4), or 0 when it begins with none. Overlong
+// forms, surrogates and values beyond U+10FFFF are not valid.
+std::size_t Utf8SequenceLength(std::string_view text) noexcept;
+
+// Calls `put` with one piece after the other of `value` in quotes, until it returns false. Control characters
+// and bytes that are not valid UTF-8 become \u00XX.
+template <typename Put>
+void QuoteJson(std::string_view value, Put put) noexcept {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  bool good = put("\"");
+  while (good && !value.empty()) {
+    const auto byte = static_cast<unsigned char>(value.front());
+    std::size_t length = Utf8SequenceLength(value);
+    if (byte == '"' || byte == '\\') {
+      good = put("\\") && put(value.substr(0, 1));
+    } else if (byte < 0x20 || byte == 0x7F || length == 0) {
+      const std::array<char, 6> text = {'\\', 'u', '0', '0', kHex[byte >> 4U], kHex[byte & 15U]};
+      good = put(std::string_view(text.data(), text.size()));
+      length = 1;
+    } else {
+      good = put(value.substr(0, length));
+    }
+    value.remove_prefix(length);
+  }
+  if (good) put("\"");
+}
+
+}  // namespace goodput

@@ -1,0 +1,30 @@
+# The fuzz targets, with the few sources each needs, built by clang in the folder this is run in:
+#   make -f TOP/tests/fuzz/fuzz.mk TOP=TOP
+# One file a target. Apart from the other builds: other compiler, other flags, everything instrumented.
+CLANGXX ?= clang++
+TOP ?= ../..
+packages = absl_status absl_statusor absl_time absl_strings absl_str_format simdjson
+CXXFLAGS = -std=c++17 -O1 -g1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
+  -fno-sanitize-recover=all -I$(TOP) $(shell pkg-config --cflags $(packages))
+LDLIBS := $(shell pkg-config --libs $(packages))
+
+targets = spool_line record mark_message option_value config times sacct_text hostlist step_block
+product = spank/event spank/options sql/spool_line sql/step_block tools/base/subprocess tools/config/config \
+  tools/goodputd/mark_message tools/sgoodput/time_option tools/slurm/hostlist tools/slurm/sacct tools/slurm/slurm_time \
+  tools/slurm/tres
+
+all: $(targets:%=fuzz_%)
+
+# Targets take from the archive what they use.
+product.a: $(product:%=%.o)
+	@rm -f $@ && $(AR) rc $@ $^
+$(targets:%=fuzz_%): fuzz_%: tests/fuzz/%.o product.a
+	$(CLANGXX) -fsanitize=fuzzer,address,undefined -o $@ $< product.a $(LDLIBS)
+$(targets:%=tests/fuzz/%.o) $(product:%=%.o): %.o: $(TOP)/%.cc
+	@mkdir -p $(@D)
+	$(CLANGXX) $(CXXFLAGS) -MMD -c -o $@ $<
+print-targets:
+	@echo $(targets)
+-include $(targets:%=tests/fuzz/%.d) $(product:%=%.d)
+.PHONY: all print-targets
+.SECONDARY:

@@ -1,0 +1,28 @@
+// Any bytes as a mark: what is accepted is within its bounds, and says the same when a client sends it again.
+#include "tools/goodputd/mark_message.h"
+
+#include <cstdint>
+
+#include "tests/fuzz/require.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace goodput;
+  const auto mark = ParseMark({reinterpret_cast<const char*>(data), size});
+  if (!mark.ok()) {
+    REQUIRE(!mark.status().message().empty());
+    return 0;
+  }
+  REQUIRE(size <= kMaxMarkBytes);
+  REQUIRE(mark->job > 0);
+  REQUIRE(mark->kind != MarkMessage::Kind::kStep || mark->train_step);
+  REQUIRE(!mark->train_step || *mark->train_step >= 0);
+  REQUIRE(!mark->task || *mark->task >= 0);
+  REQUIRE(mark->name.size() <= kMaxPhaseName && mark->node.size() <= 256);
+  const auto again = ParseMark(FormatMark(*mark));
+  REQUIRE(again.ok());
+  REQUIRE(again->kind == mark->kind && again->begin == mark->begin && again->job == mark->job);
+  REQUIRE(again->train_step == mark->train_step && again->task == mark->task);
+  REQUIRE(again->mono_ns == mark->mono_ns && again->slurm_step == mark->slurm_step);
+  REQUIRE(again->name == mark->name && again->node == mark->node);
+  return 0;
+}

@@ -1,0 +1,76 @@
+// Any values in a record: it is one whole line within its size, and ingest reads back what was put in.
+#include <fuzzer/FuzzedDataProvider.h>
+
+#include <optional>
+#include <string>
+
+#include "spank/event.h"
+#include "sql/spool_line.h"
+#include "tests/fuzz/require.h"
+
+namespace goodput {
+namespace {
+
+// Texts of any length, and sometimes far too long ones.
+std::string AnyText(FuzzedDataProvider& in) {
+  std::string text = in.ConsumeRandomLengthString(300);
+  if (in.ConsumeIntegralInRange(0, 15) == 0 && !text.empty()) {
+    while (text.size() < 3000) text += text;
+  }
+  return text;
+}
+
+void AddMember(FuzzedDataProvider& in, int number, int depth, RecordBuilder& record) {
+  const std::string key = "k" + std::to_string(number);
+  const auto worth = static_cast<Worth>(in.ConsumeIntegralInRange(0, 2));
+  switch (in.ConsumeIntegralInRange(0, 5)) {
+    case 0:
+      return record.Int(key, in.ConsumeIntegral<std::int64_t>());
+    case 1:
+      // Within what JSON readers take for a number.
+      return record.Uint(key, in.ConsumeIntegral<std::uint64_t>());
+    case 2:
+      return record.Number(key, in.ConsumeFloatingPoint<double>());
+    case 3:
+      return record.Text(key, AnyText(in), worth);
+    case 4:
+      return record.Texts(key, std::array<std::string, 2>{AnyText(in), AnyText(in)}, worth);
+    default:
+      record.OpenObject(key, worth);
+      for (int i = in.ConsumeIntegralInRange(0, 4); i > 0 && depth < 5; --i) {
+        AddMember(in, i, depth + 1, record);
+      }
+      record.CloseObject();
+  }
+}
+
+}  // namespace
+}  // namespace goodput
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace goodput;
+  FuzzedDataProvider in(data, size);
+  const std::string node = "n" + in.ConsumeRandomLengthString(40);
+  const std::string kind = "k" + in.ConsumeRandomLengthString(20);
+  const auto real_ns = in.ConsumeIntegral<std::int64_t>();
+  RecordBuilder record(kind, {real_ns, in.ConsumeIntegral<std::int64_t>(), node, in.ConsumeIntegral<int>()});
+  std::optional<std::int64_t> job;
+  if (in.ConsumeBool()) record.Int(key::kJob, *(job = in.ConsumeIntegral<std::int64_t>()));
+  // Identity has room for so much; a record of ours has far less of it.
+  for (int i = in.ConsumeIntegralInRange(0, 12); i > 0; --i) AddMember(in, i, 0, record);
+  const std::string_view whole = record.Finish();
+
+  REQUIRE(whole.size() >= 4 && whole.front() == '\n' && whole.back() == '\n');
+  const std::string_view inside = whole.substr(1, whole.size() - 2);
+  REQUIRE(inside.find('\n') == std::string_view::npos && inside.find('\0') == std::string_view::npos);
+  if (whole.size() > kMaxRecordBytes) return 0;  // identity alone that is too long: unlimited here only
+  std::string padded(inside);
+  padded.append(SpoolLineParser::kPadding, '\0');
+  SpoolLineParser parser;
+  const auto read = parser.Parse(std::string_view(padded).substr(0, inside.size()));
+  REQUIRE(read.ok());
+  REQUIRE(read->t_ns == real_ns && read->job == job);
+  // Bytes that are no UTF-8 come back as the characters of their numbers: longer, never fewer.
+  REQUIRE(read->node.size() >= node.size() && read->kind.size() >= kind.size());
+  return 0;
+}

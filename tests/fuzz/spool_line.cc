@@ -1,0 +1,28 @@
+// Any bytes as a line of a spool file: what is accepted has what every record has.
+#include "sql/spool_line.h"
+
+#include <cstdint>
+#include <string>
+
+#include "spank/event.h"
+#include "tests/fuzz/require.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace goodput;
+  // As ingest hands it over: with bytes behind it that are not the line's.
+  std::string padded(reinterpret_cast<const char*>(data), size);
+  padded.append(SpoolLineParser::kPadding, '}');
+  SpoolLineParser parser;
+  const auto record = parser.Parse(std::string_view(padded).substr(0, size));
+  if (!record.ok()) {
+    REQUIRE(!record.status().message().empty());
+    return 0;
+  }
+  REQUIRE(size <= kMaxRecordBytes);
+  REQUIRE(!record->kind.empty() && !record->node.empty());
+  REQUIRE(!record->is_step_mark || (record->job && record->kind == kind::kMark));
+  const bool step_mark = record->is_step_mark;
+  const auto again = parser.Parse(std::string_view(padded).substr(0, size));
+  REQUIRE(again.ok() && again->is_step_mark == step_mark);
+  return 0;
+}

@@ -1,0 +1,60 @@
+// Any bytes as a block of steps, and any steps as a block.
+#include "sql/step_block.h"
+
+#include <fuzzer/FuzzedDataProvider.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/fuzz/require.h"
+
+namespace goodput {
+namespace {
+
+bool Same(const PackedStep& a, const PackedStep& b) {
+  return a.t_ns == b.t_ns && a.step == b.step && a.task == b.task && a.offset == b.offset;
+}
+
+std::string Pack(const std::vector<PackedStep>& steps) {
+  std::string data;
+  PackedStep before;
+  for (const PackedStep& step : steps) {
+    PackStep(before, step, data);
+    before = step;
+  }
+  return data;
+}
+
+void RequireRoundTrip(const std::vector<PackedStep>& steps) {
+  const std::string data = Pack(steps);
+  REQUIRE(data.size() <= steps.size() * 40);
+  std::vector<PackedStep> again;
+  REQUIRE(UnpackSteps(data, again));
+  REQUIRE(again.size() == steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) REQUIRE(Same(again[i], steps[i]));
+  if (data.empty()) return;
+  std::vector<PackedStep> cut;
+  REQUIRE(!UnpackSteps(std::string_view(data).substr(0, data.size() - 1), cut));
+  REQUIRE(cut.size() == steps.size() - 1);
+}
+
+}  // namespace
+}  // namespace goodput
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace goodput;
+  std::vector<PackedStep> steps;
+  UnpackSteps({reinterpret_cast<const char*>(data), size}, steps);
+  REQUIRE(steps.size() <= size / 4);
+  RequireRoundTrip(steps);
+
+  FuzzedDataProvider in(data, size);
+  std::vector<PackedStep> any;
+  while (in.remaining_bytes() > 0) {
+    any.push_back({in.ConsumeIntegral<std::int64_t>(), in.ConsumeIntegral<std::int64_t>(),
+                   in.ConsumeIntegral<std::int64_t>(), in.ConsumeIntegral<std::int64_t>()});
+  }
+  RequireRoundTrip(any);
+  return 0;
+}

@@ -1,0 +1,47 @@
+// Any text as a time of Slurm's or of an option, and any second as text and back.
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <string>
+
+#include "tests/fuzz/require.h"
+#include "tools/sgoodput/time_option.h"
+#include "tools/slurm/slurm_time.h"
+
+extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
+  // Without summer time, in which an hour has two meanings.
+  setenv("TZ", "UTC", 1);
+  tzset();
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace goodput;
+  constexpr std::int64_t kYear9999 = 253402300799;
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  const auto seconds = ParseSlurmTime(text);
+  if (seconds) {
+    REQUIRE(*seconds > 0);
+    // What nanoseconds in 64 bits cannot hold would be a wrong time later.
+    REQUIRE(*seconds <= INT64_MAX / 1'000'000'000);
+    REQUIRE(ParseSlurmTime(FormatSlurmTime(*seconds)) == seconds);
+  }
+  const absl::Time now = absl::FromUnixSeconds(1'767'225'600);
+  const auto option = ParseTimeOption(text, now);
+  if (option.ok()) {
+    REQUIRE(*option > INT64_MIN && *option < INT64_MAX);
+  } else {
+    REQUIRE(!option.status().message().empty());
+  }
+
+  std::int64_t any = 0;
+  std::memcpy(&any, data, size < sizeof(any) ? size : sizeof(any));
+  any = static_cast<std::int64_t>(static_cast<std::uint64_t>(any) % kYear9999);
+  if (any > 0 && any <= INT64_MAX / 1'000'000'000) {
+    REQUIRE(ParseSlurmTime(FormatSlurmTime(any)) == any);
+    const auto written = ParseTimeOption(FormatSlurmTime(any), now);
+    REQUIRE(written.ok() && *written == any * 1'000'000'000);
+  }
+  return 0;
+}
