@@ -245,7 +245,7 @@ TEST(HostList, WhatCannotBeUnderstoodStaysAsItIs) {
   EXPECT_EQ(ExpandHostList("n[1-"), Names{"n[1-"});
   EXPECT_EQ(ExpandHostList("n]1"), Names{"n]1"});
   EXPECT_EQ(ExpandHostList("n[a-b]"), Names{"na-b"});
-  EXPECT_EQ(ExpandHostList("n[3-1]"), Names{}) << "an empty range";
+  EXPECT_EQ(ExpandHostList("n[3-1]"), Names{"n3-1"});
 }
 
 TEST(HostList, AHugeRangeIsCutAtTheLimit) {
@@ -258,6 +258,17 @@ TEST(HostList, BracketsOverBracketsEndAtTheLimitToo) {
   std::string list;
   for (int i = 0; i < 64; ++i) list += "[a,b]";
   EXPECT_EQ(ExpandHostList(list, 10).size(), 10U) << "and not after 2^64 attempts";
+  EXPECT_EQ(ExpandHostList("n[1-999999999999][3-1]", 10).size(), 10U);
+  for (int i = 0; i < 100'000; ++i) list += "[a]";
+  EXPECT_EQ(ExpandHostList(list, 10).size(), 10U) << "and not so deep that the stack ends";
+}
+
+TEST(Sacct, ANumberOfNodesBelowNoneIsNone) {
+  const auto read =
+      ParseSacct("JobIDRaw|Submit|Start|End|State|NNodes|Restarts\n17|100|110|200|COMPLETED|-5|-1\n", "|");
+  ASSERT_TRUE(read.ok() && read->rows.size() == 1);
+  EXPECT_EQ(read->rows[0].nodes, 0);
+  EXPECT_FALSE(read->rows[0].restarts);
 }
 
 TEST(Tres, GpusAreCountedWithAndWithoutType) {
@@ -269,6 +280,12 @@ TEST(Tres, GpusAreCountedWithAndWithoutType) {
   EXPECT_EQ(GpusOfTres("gres/gpu:a=2,gres/gpu:b=3").gpus, 5);
   EXPECT_EQ(GpusOfTres("gres/gpumem=80G,gres/gpuutil=3,gres/gpu=2").gpus, 2);
   EXPECT_EQ(GpusOfTres("gres/gpu=x,gres/gpu:=,=,gres/gpu=-4").gpus, 0);
+}
+
+TEST(Tres, ANumberThatCannotBeDoesNotOverflow) {
+  const std::string most = "gres/gpu:a=9223372036854775807,gres/gpu:b=9223372036854775807";
+  EXPECT_EQ(GpusOfTres(most).gpus, 0);
+  EXPECT_GE(GpusOfGres("gpu:a:9223372036854775807,gpu:b:9223372036854775807").gpus, 0);
 }
 
 TEST(Gres, GpusAreCountedAsJobsAskForThem) {
@@ -769,6 +786,81 @@ TEST_F(LoadRunTest, ADependencyIsTheRunsOwnWhenAllItNamesAre) {
   ASSERT_EQ(run.facts.attempts.at(0).pending.size(), std::size(cases));
   for (std::size_t i = 0; i < std::size(cases); ++i)
     EXPECT_EQ(run.facts.attempts[0].pending[i].within_run, cases[i].second) << cases[i].first;
+}
+
+TEST_F(LoadRunTest, AJobThatGaveNodesBackIsOneAttempt) {
+  AccountingRow before = Accounted(100, 110, 150, "RESIZING");
+  before.gpus = 16;
+  // Its submit and eligible times are the moment of the resize, its start is the first one.
+  AccountingRow after = Accounted(150, 110, 200, "COMPLETED");
+  ASSERT_TRUE(StoreAccounting(db_, {before, after}, 1).ok());
+  Watched(*this, kind::kAttempt, 111, "RUNNING").Int(key::kSubmitS, 100).Int(key::kStartS, 110);
+  const auto run = Load();
+  ASSERT_EQ(run.facts.attempts.size(), 1U);
+  const AttemptFacts& attempt = run.facts.attempts[0];
+  EXPECT_EQ(attempt.submit, 100 * kSecond);
+  EXPECT_EQ(attempt.eligible, 100 * kSecond);
+  EXPECT_EQ(attempt.end, 200 * kSecond);
+  EXPECT_EQ(attempt.state, "COMPLETED");
+  EXPECT_EQ(attempt.gpus, 8);
+  ASSERT_EQ(attempt.resizes.size(), 1U);
+  EXPECT_EQ(attempt.resizes[0].t, 150 * kSecond);
+  EXPECT_EQ(attempt.resizes[0].gpus_before, 16);
+}
+
+TEST_F(LoadRunTest, WithoutAccountingTheWatchSeesAResize) {
+  for (const auto& [t_s, gpus] : {std::pair{111, 16}, std::pair{140, 16}, std::pair{151, 8}}) {
+    Watched(*this, kind::kAttempt, t_s, "RUNNING")
+        .Int(key::kSubmitS, 100)
+        .Int(key::kStartS, 110)
+        .Int(key::kGpus, gpus)
+        .Int(key::kNnodes, gpus / 8);
+  }
+  const auto run = Load();
+  ASSERT_EQ(run.facts.attempts.at(0).resizes.size(), 1U);
+  EXPECT_EQ(run.facts.attempts[0].resizes[0].t, 151 * kSecond);
+  EXPECT_EQ(run.facts.attempts[0].resizes[0].gpus_before, 16);
+  EXPECT_EQ(run.facts.attempts[0].gpus, 8);
+}
+
+TEST_F(LoadRunTest, TheTimeNodesBootedBeforeTheStartIsAllocated) {
+  ASSERT_TRUE(StoreAccounting(db_, {Accounted(100, 150, 200, "COMPLETED")}, 1).ok());
+  Watched(*this, kind::kAttempt, 112, "RUNNING")
+      .Int(key::kSubmitS, 100)
+      .Int(key::kStartS, 110)
+      .Flag("CONFIGURING");
+  Watched(*this, kind::kAttempt, 151, "RUNNING").Int(key::kSubmitS, 100).Int(key::kStartS, 150);
+  const auto run = Load();
+  EXPECT_EQ(run.facts.attempts.at(0).start, 150 * kSecond);
+  EXPECT_EQ(run.facts.attempts[0].allocated, 110 * kSecond);
+}
+
+TEST_F(LoadRunTest, ComponentsOfAHeterogeneousJobAreOneAttemptWhicheverIsAskedFor) {
+  AccountingRow first = Accounted(100, 110, 200, "COMPLETED");
+  first.job_id_text = "7+0";
+  AccountingRow second = Accounted(100, 112, 199, "COMPLETED");
+  second.job_id = 8;
+  second.job_id_text = "7+1";
+  second.gpus = 4;
+  second.node_list = "n2";
+  AccountingRow stranger = Accounted(100, 110, 200, "COMPLETED");
+  stranger.job_id = 9;
+  stranger.job_id_text = "9";
+  ASSERT_TRUE(StoreAccounting(db_, {first, second, stranger}, 1).ok());
+  for (const std::int64_t asked : {7, 8}) {
+    const auto run = LoadRun(db_, {asked}, 10'000 * kSecond);
+    ASSERT_TRUE(run.ok());
+    EXPECT_EQ(run->info.job_id, 7);
+    EXPECT_EQ(run->info.job_id_text, "7");
+    ASSERT_EQ(run->facts.attempts.size(), 1U);
+    const AttemptFacts& attempt = run->facts.attempts[0];
+    EXPECT_EQ(attempt.job_id, 7);
+    EXPECT_EQ(attempt.start, 112 * kSecond) << "up when the last is";
+    EXPECT_EQ(attempt.end, 200 * kSecond);
+    EXPECT_EQ(attempt.gpus, 12);
+    EXPECT_EQ(attempt.nodes, 2);
+    EXPECT_EQ(attempt.node_list, "n1,n2");
+  }
 }
 
 TEST_F(LoadRunTest, APreemptionTimeGoesToTheAttemptItEnded) {

@@ -161,9 +161,9 @@ absl::StatusOr<SacctText> ParseSacct(std::string_view text, std::string_view del
     row.admin_comment = text_of("AdminComment");
     row.suspended_s = ParseElapsed(cell("Suspended"));
     if (row.node_list == "None assigned") row.node_list.clear();
-    if (!absl::SimpleAtoi(cell("NNodes"), &row.nodes)) row.nodes = 0;
+    if (!absl::SimpleAtoi(cell("NNodes"), &row.nodes) || row.nodes < 0) row.nodes = 0;
     std::int64_t restarts = 0;
-    if (absl::SimpleAtoi(cell("Restarts"), &restarts)) row.restarts = restarts;
+    if (absl::SimpleAtoi(cell("Restarts"), &restarts) && restarts >= 0) row.restarts = restarts;
     if (row.end_s) {
       const ExitStatus status = ParseExit(cell("ExitCode"));
       row.exit_code = status.code;

@@ -8,6 +8,12 @@
 #include "sql/text.h"
 
 namespace goodput {
+namespace {
+
+// More is no count, and sums of this many fit.
+constexpr std::int64_t kMaxGpus = std::int64_t{1} << 30U;
+
+}  // namespace
 
 GpuCount GpusOfTres(std::string_view tres) {
   GpuCount count;
@@ -17,7 +23,7 @@ GpuCount GpusOfTres(std::string_view tres) {
     if (equals == absl::string_view::npos) continue;
     const absl::string_view name = item.substr(0, equals);
     std::int64_t value = 0;
-    if (!absl::SimpleAtoi(item.substr(equals + 1), &value) || value < 0) continue;
+    if (!absl::SimpleAtoi(item.substr(equals + 1), &value) || value < 0 || value > kMaxGpus) continue;
     constexpr absl::string_view kTyped = "gres/gpu:";
     if (name == "gres/gpu") {
       count.gpus = value;
@@ -39,7 +45,8 @@ GpuCount GpusOfGres(std::string_view gres) {
     if (words.front() == "gres") words.erase(words.begin());
     if (words.empty() || words.front() != "gpu") continue;
     std::int64_t number = 0;
-    const bool counted = words.size() > 1 && absl::SimpleAtoi(words.back(), &number) && number >= 0;
+    const bool counted =
+        words.size() > 1 && absl::SimpleAtoi(words.back(), &number) && number >= 0 && number <= kMaxGpus;
     count.gpus += counted ? number : 1;  // gpu and gpu:h100 mean one
     if (words.size() > (counted ? 2U : 1U)) count.type = std::string(words[1]);
   }
