@@ -22,6 +22,7 @@ import time
 from typing import Callable, Dict, Iterable, List, Optional, Sequence, Set, Union
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import cloud  # noqa: E402
 import config  # noqa: E402
 import mariadb  # noqa: E402
 import ports as free_ports  # noqa: E402
@@ -70,18 +71,20 @@ class Cluster:
     def __init__(self, mode: str = "cgroup", plugstack: Iterable[str] = (), dbd: bool = True, nodes: int = 4,
                  kill_wait_s: int = 5, grace_s: int = 30, debug: str = "verbose", cred_expire_s: int = 0,
                  slurm_conf: Iterable[str] = (), daemon_env: Optional[Dict[str, str]] = None,
-                 owned: bool = True, cgroup_conf: Iterable[str] = ()) -> None:
+                 owned: bool = True, cgroup_conf: Iterable[str] = (), cloud: int = 0, boot_s: float = 4) -> None:
         """mode: "cgroup" or "linuxproc". plugstack: lines of plugstack.conf; {dir} is the cluster's directory.
         slurm_conf: more lines, which replace ours where they set the same key. cred_expire_s: 0 leaves Slurm's 120 s,
         which is what a requeued job waits (plus one); Slurm ignores less than 6. daemon_env: for slurmctld, slurmdbd
-        and slurmd. owned: dies with this process. cgroup_conf: more lines of cgroup.conf."""
+        and slurmd. owned: dies with this process. cgroup_conf: more lines of cgroup.conf. cloud: so many nodes
+        besides, in the partition `cloud`, that Slurm boots when a job needs them; booting takes boot_s."""
         if mode not in ("cgroup", "linuxproc"):
             raise ValueError("mode is cgroup or linuxproc, not " + mode)
         self.mode, self.dbd, self.owned = mode, dbd, owned
         self.plugstack = list(plugstack)
         self.count, self.kill_wait_s, self.grace_s, self.debug = nodes, kill_wait_s, grace_s, debug
         self.cred_expire_s, self.slurm_conf = cred_expire_s, list(slurm_conf)
-        self.cgroup_conf = list(cgroup_conf)
+        self.cgroup_conf, self.boot_s = list(cgroup_conf), boot_s
+        self.cloud_nodes = [""] * cloud
         self.daemon_env = dict(daemon_env or {})
         self.dir = self.name = ""
         self.nodes: List[str] = []
@@ -116,6 +119,7 @@ class Cluster:
         tag = self.dir[len(PARENT) + 1 + len(PREFIX):]
         self.name = "gp" + tag
         self.nodes = ["%s-n%d" % (tag, index + 1) for index in range(self.count)]
+        self.cloud_nodes = ["%s-c%d" % (tag, index + 1) for index in range(len(self.cloud_nodes))]
         self._describe()
         try:
             if self.owned:
@@ -137,7 +141,7 @@ class Cluster:
 
     def _describe(self) -> None:
         pid = os.getpid()
-        about = {"name": self.name, "nodes": self.nodes, "mode": self.mode, "dbd": self.dbd,
+        about = {"name": self.name, "nodes": self.nodes, "cloud_nodes": self.cloud_nodes, "mode": self.mode, "dbd": self.dbd,
                  "checkout": mariadb.CHECKOUT, "daemon_env": self.daemon_env,
                  "owner": {"pid": pid, "start_time": reap.start_time(pid)} if self.owned else None}
         path = os.path.join(self.dir, "cluster.json")
@@ -154,12 +158,12 @@ class Cluster:
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
 
     def _start_all(self) -> None:
-        numbers, lock = free_ports.reserve(2 + self.count)
+        numbers, lock = free_ports.reserve(2 + self.count + len(self.cloud_nodes))
         with lock:
             config.write_all(self.dir, self.name, self.nodes, numbers, self.mode, self.dbd,
                              [line.replace("{dir}", self.dir) for line in self.plugstack],
                              self.kill_wait_s, self.grace_s, self.debug, self.cred_expire_s, self.slurm_conf,
-                             self.cgroup_conf)
+                             self.cgroup_conf, cloud.Cloud(self.cloud_nodes, self.boot_s))
             self.start_daemon("munged")
             if self.dbd:
                 mariadb.make_datadir(self.dir)
@@ -388,6 +392,17 @@ class Cluster:
                 raise ClusterError("job %d is %s (%s), not %s, after %g s" % (
                     job, fields.get("JobState"), fields.get("Reason"), sorted(wanted), timeout))
             time.sleep(0.1)
+
+    def wait_no_jobs_of(self, array: int, timeout: float = 60) -> None:
+        """Until every task of an array is over."""
+        deadline = time.monotonic() + timeout
+        while True:
+            left = self.run(["squeue", "-h", "-j", str(array), "-o", "%i %T"], check=False).stdout
+            if not left.strip():
+                return
+            if time.monotonic() > deadline:
+                raise ClusterError("array %d is not over after %g s: %s" % (array, timeout, left))
+            time.sleep(0.2)
 
     def wait_sacct(self, job: int, ready: Callable[[List[Dict]], bool], timeout: float = 30) -> List[Dict]:
         """Wait until accounting, which lags a few seconds, satisfies `ready`.

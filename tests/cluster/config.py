@@ -4,6 +4,8 @@ import os
 import socket
 from typing import Iterable, List, Sequence
 
+from cloud import Cloud
+
 GPUS_A_NODE = 8
 
 
@@ -13,7 +15,8 @@ def cgroup_version() -> int:
 
 
 def _slurm_conf(top: str, name: str, nodes: Sequence[str], ports: Sequence[int], mode: str, dbd: bool,
-                kill_wait_s: int, grace_s: int, debug: str, cred_expire_s: int, extra: Iterable[str]) -> str:
+                kill_wait_s: int, grace_s: int, debug: str, cred_expire_s: int, extra: Iterable[str],
+                cloud: Cloud) -> str:
     host = socket.gethostname().split(".")[0]
     auth = "socket=%s/munge/socket" % top
     if cred_expire_s:
@@ -71,9 +74,11 @@ def _slurm_conf(top: str, name: str, nodes: Sequence[str], ports: Sequence[int],
         # Without slurmdbd slurmctld refuses to account for gres/gpu.
         lines += ["AccountingStorageType=accounting_storage/none", "JobAcctGatherType=jobacct_gather/none"]
     # The shape of an a3-megagpu-8g; config_overrides lets it exceed the machine.
-    for node, port in zip(nodes, ports[2:]):
+    for node, port in zip(list(nodes) + cloud.nodes, ports[2:]):
         lines.append("NodeName=%s NodeHostname=%s NodeAddr=127.0.0.1 Port=%d Sockets=2 CoresPerSocket=52 "
-                     "ThreadsPerCore=2 RealMemory=1800000 Gres=gpu:h100:%d" % (node, host, port, GPUS_A_NODE))
+                     "ThreadsPerCore=2 RealMemory=1800000 Gres=gpu:h100:%d%s" % (
+                         node, host, port, GPUS_A_NODE, " State=CLOUD" if node in cloud.nodes else ""))
+    lines += cloud.conf(top, nodes)
     where = "Nodes=%s State=UP MaxTime=INFINITE" % ",".join(nodes)
     lines += [
         "PartitionName=a3mega %s Default=YES PriorityTier=1" % where,
@@ -117,8 +122,8 @@ def _write(path: str, text: str, mode: int = 0o644) -> None:
 
 def write_all(top: str, name: str, nodes: Sequence[str], ports: Sequence[int], mode: str, dbd: bool,
               plugstack: Iterable[str], kill_wait_s: int, grace_s: int, debug: str, cred_expire_s: int,
-              extra: Iterable[str], cgroup_extra: Iterable[str] = ()) -> None:
-    """Everything under `top`/etc, the munge key and the fake GPUs. ports: slurmctld, slurmdbd, one a node."""
+              extra: Iterable[str], cgroup_extra: Iterable[str] = (), cloud: Cloud = Cloud()) -> None:
+    """Everything under `top`/etc, the munge key and the fake GPUs. ports: slurmctld, slurmdbd, one a node, cloud last."""
     etc = os.path.join(top, "etc")
     for folder in ("etc", "log", "run", "state", "spool", "dev", "munge", "jobs"):
         os.makedirs(os.path.join(top, folder), 0o755, exist_ok=True)
@@ -132,7 +137,8 @@ def write_all(top: str, name: str, nodes: Sequence[str], ports: Sequence[int], m
     os.write(key, os.urandom(128))
     os.close(key)
     _write(os.path.join(etc, "slurm.conf"),
-           _slurm_conf(top, name, nodes, ports, mode, dbd, kill_wait_s, grace_s, debug, cred_expire_s, extra))
+           _slurm_conf(top, name, nodes, ports, mode, dbd, kill_wait_s, grace_s, debug, cred_expire_s, extra, cloud))
+    cloud.write_programs(top)
     _write(os.path.join(etc, "gres.conf"),
            "AutoDetect=off\nName=gpu Type=h100 File=%s/dev/nvidia[0-%d]\n" % (top, GPUS_A_NODE - 1))
     _write(os.path.join(etc, "cgroup.conf"), _cgroup_conf(cgroup_extra))

@@ -28,6 +28,10 @@ def description(top: str) -> Dict:
         return {}
 
 
+def _nodes(about: Dict) -> List[str]:
+    return about.get("nodes", []) + about.get("cloud_nodes", [])
+
+
 def start_time(pid: int) -> int:
     """Start of a live process in clock ticks since boot, 0 if there is none: with the pid, its identity."""
     try:
@@ -81,7 +85,7 @@ def _spared() -> Set[int]:
 def processes(top: str) -> List[int]:
     """Live processes of the cluster, with their descendants; never ourselves or our ancestors."""
     about = description(top)
-    name, nodes = about.get("name", ""), about.get("nodes", [])
+    name, nodes = about.get("name", ""), _nodes(about)
     alive = [int(entry) for entry in os.listdir("/proc") if entry.isdigit() and start_time(int(entry))]
     parents = {pid: _parent(pid) for pid in alive}
     spared = _spared()
@@ -106,7 +110,7 @@ def mounts(top: str) -> List[str]:
 
 def cgroups(top: str) -> List[str]:
     """Cgroup directories of the cluster's nodes, deepest first."""
-    nodes = description(top).get("nodes", [])
+    nodes = _nodes(description(top))
     wanted = {"slurm_" + node for node in nodes} | {node + "_slurmstepd.scope" for node in nodes}
     found = []
     for root, folders, _ in os.walk("/sys/fs/cgroup"):

@@ -23,15 +23,17 @@ def plan() -> Plan:
     cgroup = [(ends.timed_out, 1), (ends.crash_loop, 1), (ends.grace_dying, 1), (ends.cancelled_by_owner, 1),
               (ends.out_of_memory, 1), (ends.failed_at_start, 1), (ends.requeue_held, 1), (shapes.salloc_by_hand, 1),
               (shapes.sruns_in_turn, 1), (shapes.four_nodes, 4), (waits.held_by_user, 1), (waits.begin_time, 1),
-              (waits.chain, 1), (waits.still_pending, 1), (waits.suspended, 1)]
+              (waits.chain, 1), (waits.still_pending, 1), (waits.suspended, 1), (shapes.array_without_name, 4),
+              (waits.nodes_boot, 0)]
     linuxproc = [(shapes.restarts_inside, 1), (ends.grace_exit_0, 1), (ends.cancelled_by_root, 1),
                  (ends.cancelled_saving, 1), (ends.preempted_for_good, 1), (shapes.sruns_side_by_side, 2),
                  (shapes.srun_alone, 1), (waits.submitted_held, 1), (waits.held_by_admin, 1),
-                 (waits.depends_on_another, 1)]
+                 (waits.depends_on_another, 1), (shapes.array_of_one_run, 1), (shapes.resized, 2),
+                 (shapes.heterogeneous, 2)]
     return {
-        "cgroup": (Site("cgroup", nodes=18, grace_s=8, slurm_conf=CONSTRAINED, cgroup_conf=["ConstrainRAMSpace=yes"]),
+        "cgroup": (Site("cgroup", nodes=22, cloud=2, grace_s=8, slurm_conf=CONSTRAINED, cgroup_conf=["ConstrainRAMSpace=yes"]),
                    cgroup),
-        "linuxproc": (Site("linuxproc", nodes=11, grace_s=8), linuxproc),
+        "linuxproc": (Site("linuxproc", nodes=16, grace_s=8), linuxproc),
     }
 
 

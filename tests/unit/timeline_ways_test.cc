@@ -45,6 +45,33 @@ TEST(Suspension, WhereOnlyItsLengthIsKnownThatIsSaid) {
   EXPECT_EQ(run.Build().intervals.back().evidence, Evidence::kInferred);
 }
 
+TEST(Cloud, WhileItsNodesBootAJobHasThem) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Eligible(0)
+      .Waits(1, "Resources")
+      .Started(60)
+      .Ready(61)
+      .Srun(0, 62, 70, 0)
+      .Ended(70, "COMPLETED")
+      .facts.allocated = At(20);
+  EXPECT_EQ(
+      run.Story(),
+      "queue_resources.Resources 0-20 | provisioning 20-61 | launch 61-62 | unobserved.allocated 62-70");
+}
+
+TEST(Resize, TimeWeighsTheGpusHeldThen) {
+  RunBuilder run;
+  AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(10).Ended(30, "COMPLETED").Gpus(8);
+  attempt.facts.resizes = {{At(15), 32}, {At(20), 16}};
+  const Account account = run.Count();
+  EXPECT_EQ(account.gpus, 8);
+  GpuNs sum = 0;
+  for (const BucketTotal& total : account.buckets) sum += total.gpu_ns;
+  EXPECT_EQ(sum / kSecond, 15 * 32 + 5 * 16 + 10 * 8) << "the wait weighs what was asked for";
+}
+
 TEST(Helpers, AnSrunBesideTheTrainingInterruptsNothing) {
   RunBuilder run;
   Trains(run)

@@ -16,6 +16,7 @@
 #include "sql/accounting.h"
 #include "sql/evidence.h"
 #include "sql/text.h"
+#include "tools/runs/components.h"
 #include "tools/runs/record.h"
 #include "tools/slurm/hostlist.h"
 
@@ -59,8 +60,10 @@ std::optional<NodeEvent::Kind> NodeEventKind(std::string_view kind) {
 // One attempt while it is put together.
 struct Draft {
   AttemptFacts facts;
-  std::optional<Ns> suspended_since;  // the watch saw it suspended
-  std::optional<Ns> resumed;          // and last resumed then
+  std::optional<Ns> configuring_since;  // the watch saw its nodes boot; accounting's start is when they had
+  int running_gpus = 0;                 // that the watch last saw it run with
+  std::optional<Ns> suspended_since;    // the watch saw it suspended
+  std::optional<Ns> resumed;            // and last resumed then
   bool in_accounting = false;
   bool state_final = false;  // the watch saw it over, not merely completing
   std::int64_t suspended_s = 0;
@@ -73,13 +76,16 @@ class RunLoader {
     run_.facts.now = now;
   }
 
+  // Also the other components, if it is one of a heterogeneous job.
   absl::Status AddJob(std::int64_t job_id);
   absl::StatusOr<Run> Finish();
 
  private:
   absl::Status LoadSourceNames();
   Draft& DraftOf(std::int64_t submit_s);
+  absl::StatusOr<bool> AddComponent(std::int64_t job_id, std::optional<std::int64_t> of);
   void AddAccounting(const AccountingRow& row);
+  void JoinResized();
   void AddWatch(const EventRow& event);
   void AddNodeEvent(const EventRow& event);
   void AddMark(const EventRow& event);
@@ -96,6 +102,8 @@ class RunLoader {
 
   Database& db_;
   std::set<std::int64_t> jobs_of_run_;
+  std::set<std::int64_t> added_;
+  std::optional<std::int64_t> het_job_;  // of the job being added
   Run run_;
   std::map<std::int64_t, SourceRow> sources_;
   std::map<std::int64_t, std::int32_t> source_index_;
@@ -134,6 +142,10 @@ void RunLoader::AddAccounting(const AccountingRow& row) {
   Draft& draft = DraftOf(row.submit_s);
   AttemptFacts& facts = draft.facts;
   draft.in_accounting = true;
+  if (const auto plus = row.job_id_text.find('+'); plus != std::string::npos) {
+    std::int64_t leader = 0;
+    if (absl::SimpleAtoi(ToAbsl(row.job_id_text).substr(0, plus), &leader)) het_job_ = leader;
+  }
   draft.suspended_s = row.suspended_s;
   facts.eligible = FromSeconds(row.eligible_s);
   facts.start = FromSeconds(row.start_s);
@@ -179,6 +191,12 @@ void RunLoader::AddWatch(const EventRow& event) {
   // While a job completes, slurmctld's start time ticks along and its end time is a guess.
   const std::vector<std::string> flags = reader_.Texts(key::kFlags);
   const bool completing = std::find(flags.begin(), flags.end(), "COMPLETING") != flags.end();
+  if (std::find(flags.begin(), flags.end(), "CONFIGURING") != flags.end()) {
+    const std::optional<Ns> since = FromSeconds(reader_.Int(key::kStartS));
+    if (since && (!draft.configuring_since || *since < *draft.configuring_since))
+      draft.configuring_since = since;
+  }
+  if (const auto leader = reader_.Int(key::kHetJob)) het_job_ = leader;
   if (!completing) {
     // While a requeued job completes, its record has the next restart count and still the old submit time.
     if (const auto restart = reader_.Int(key::kRestart)) facts.restart = static_cast<int>(*restart);
@@ -199,7 +217,14 @@ void RunLoader::AddWatch(const EventRow& event) {
   if (const auto eligible = FromSeconds(reader_.Int(key::kEligibleS))) facts.eligible = eligible;
   facts.node_list = reader_.Text(key::kNodes);
   facts.nodes = static_cast<int>(reader_.Int(key::kNnodes).value_or(0));
-  facts.gpus = static_cast<int>(std::max<std::int64_t>(facts.gpus, reader_.Int(key::kGpus).value_or(0)));
+  const int gpus = static_cast<int>(reader_.Int(key::kGpus).value_or(0));
+  if (state == "RUNNING" && !completing && gpus > 0) {
+    if (draft.running_gpus > 0 && gpus != draft.running_gpus)
+      facts.resizes.push_back({event.t_ns, draft.running_gpus});
+    facts.gpus = draft.running_gpus = gpus;
+  } else if (draft.running_gpus == 0) {
+    facts.gpus = std::max(facts.gpus, gpus);
+  }
   draft.suspended_s = reader_.Int(key::kSuspendedS).value_or(0);
   RunInfo& info = run_.info;
   info.cluster = reader_.Text(key::kCluster);
@@ -377,6 +402,30 @@ absl::Status RunLoader::AddSteps(std::int64_t job_id) {
   return absl::OkStatus();
 }
 
+// A job that gave nodes back has a row RESIZING, and a next one with the moment of that as its submit time.
+void RunLoader::JoinResized() {
+  for (auto it = drafts_.begin(); it != drafts_.end();) {
+    AttemptFacts& before = it->second.facts;
+    const auto next = std::next(it);
+    if (before.state != "RESIZING") {
+      ++it;
+    } else if (next == drafts_.end()) {
+      // The next row is about to come.
+      before.end.reset();
+      before.state = "RUNNING";
+    } else {
+      Draft joined = std::move(next->second);
+      joined.facts.resizes = std::move(before.resizes);
+      joined.facts.resizes.push_back({before.end.value_or(joined.facts.submit), before.gpus});
+      joined.facts.submit = before.submit;
+      joined.facts.eligible = before.eligible;
+      joined.facts.start = before.start;
+      drafts_.erase(next);
+      it->second = std::move(joined);
+    }
+  }
+}
+
 // What else the records know about why an attempt ended: nodes of it that went down, a job that took its
 // nodes.
 absl::Status RunLoader::ExplainEnds() {
@@ -437,21 +486,35 @@ absl::Status RunLoader::ExplainEnds() {
   return absl::OkStatus();
 }
 
-absl::Status RunLoader::AddJob(std::int64_t job_id) {
-  if (absl::Status status = LoadSourceNames(); !status.ok()) return status;
+// False: `of` is given, and it is no component of that job.
+absl::StatusOr<bool> RunLoader::AddComponent(std::int64_t job_id, std::optional<std::int64_t> of) {
+  if (added_.count(job_id) != 0) return true;
   drafts_.clear();
   preemptions_.clear();
+  het_job_.reset();
+  const RunInfo info = run_.info;
   absl::StatusOr<std::vector<AccountingRow>> rows = LoadAccounting(db_, {job_id});
   if (!rows.ok()) return rows.status();
   for (const AccountingRow& row : *rows) AddAccounting(row);
+  JoinResized();
   absl::StatusOr<std::vector<EventRow>> events = LoadEvents(db_, job_id);
   if (!events.ok()) return events.status();
   for (const EventRow& event : *events) {
     if (event.kind == kind::kQueue || event.kind == kind::kAttempt) AddWatch(event);
   }
+  if (of && het_job_ != of) {
+    run_.info = info;
+    return false;
+  }
+  added_.insert(job_id);
+  // The first component speaks for the job.
+  if (het_job_ && *het_job_ != job_id && added_.count(*het_job_) != 0) run_.info = info;
   CloseWatchedAttempts();
   PlacePreemptions();
-  for (auto& [submit, draft] : drafts_) draft.facts.job_id = job_id;
+  for (auto& [submit, draft] : drafts_) {
+    draft.facts.job_id = job_id;
+    draft.facts.het_job = het_job_;
+  }
   for (const EventRow& event : *events) {
     if (event.kind == kind::kMark) {
       AddMark(event);
@@ -462,15 +525,35 @@ absl::Status RunLoader::AddJob(std::int64_t job_id) {
   if (absl::Status status = AddSteps(job_id); !status.ok()) return status;
   if (absl::Status status = ExplainEnds(); !status.ok()) return status;
   for (auto& [submit, draft] : drafts_) {
+    AttemptFacts& facts = draft.facts;
     PlaceSuspensions(draft, run_.facts.now);
-    run_.facts.attempts.push_back(std::move(draft.facts));
+    if (facts.start && draft.configuring_since && *draft.configuring_since < *facts.start)
+      facts.allocated = draft.configuring_since;
+    run_.facts.attempts.push_back(std::move(facts));
   }
   drafts_.clear();
+  return true;
+}
+
+absl::Status RunLoader::AddJob(std::int64_t job_id) {
+  if (absl::Status status = LoadSourceNames(); !status.ok()) return status;
+  if (absl::StatusOr<bool> added = AddComponent(job_id, std::nullopt); !added.ok()) return added.status();
+  if (!het_job_) return absl::OkStatus();
+  // The ids of components follow each other.
+  const std::int64_t leader = *het_job_;
+  for (std::int64_t component = leader;; ++component) {
+    const absl::StatusOr<bool> added = AddComponent(component, leader);
+    if (!added.ok()) return added.status();
+    if (!*added) break;
+  }
+  run_.info.job_id = leader;
+  run_.info.job_id_text = Cat(leader);
   return absl::OkStatus();
 }
 
 absl::StatusOr<Run> RunLoader::Finish() {
   if (run_.facts.attempts.empty()) return absl::NotFoundError("nothing is known of it");
+  JoinComponents(run_.facts.attempts);
   return std::move(run_);
 }
 

@@ -77,6 +77,7 @@ std::vector<TimeSpan> MergeSpans(std::vector<TimeSpan> spans) {
 Allocation ReadAllocation(const AttemptFacts& attempt, Ns now) {
   Allocation allocation;
   allocation.begin = attempt.start.value_or(attempt.submit);
+  if (attempt.allocated) allocation.begin = std::clamp(*attempt.allocated, attempt.submit, allocation.begin);
   allocation.ended = attempt.end.has_value();
   allocation.end = std::max(allocation.begin, attempt.end.value_or(now));
 

@@ -95,12 +95,15 @@ struct Resize {
 // One allocation of one job, or one wait for it.
 struct AttemptFacts {
   std::int64_t job_id = 0;
+  std::optional<std::int64_t>
+      het_job;  // the heterogeneous job it is a component of: its first component's id
   std::optional<int> restart;
   Ns submit = 0;
   std::optional<Ns> eligible;
-  std::optional<Ns> start;  // absent while pending
-  std::optional<Ns> end;    // absent while pending or running
-  std::string state;        // Slurm's: RUNNING, COMPLETED, REQUEUED, NODE_FAIL ...
+  std::optional<Ns> start;      // absent while pending
+  std::optional<Ns> allocated;  // before the start, where Slurm set that anew once the nodes had booted
+  std::optional<Ns> end;        // absent while pending or running
+  std::string state;            // Slurm's: RUNNING, COMPLETED, REQUEUED, NODE_FAIL ...
   std::optional<int> exit_code;
   std::optional<int> exit_signal;
   std::string reason;              // why it last waited, as accounting has it

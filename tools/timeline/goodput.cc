@@ -12,29 +12,40 @@ double Ratio(GpuNs part, GpuNs whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// The GPUs an interval weighs: its attempt's, or where no attempt is named those of the nearest one.
+// What an interval weighs: the GPUs its attempt had at the time, or where no attempt is named those of the
+// nearest.
 class Weights {
  public:
   explicit Weights(const Timeline& timeline) {
-    for (const AttemptSummary& attempt : timeline.attempts) gpus_.push_back(attempt.facts->gpus);
-    has_gpus_ = std::any_of(gpus_.begin(), gpus_.end(), [](int n) { return n > 0; });
+    for (const AttemptSummary& attempt : timeline.attempts) facts_.push_back(attempt.facts);
+    has_gpus_ = std::any_of(facts_.begin(), facts_.end(), [](const AttemptFacts* facts) {
+      return facts->gpus > 0 || !facts->resizes.empty();
+    });
   }
   bool has_gpus() const { return has_gpus_; }
-  int operator()(int attempt) const {
-    if (!has_gpus_) return 1;
-    return gpus_[static_cast<std::size_t>(std::max(attempt, 0))];
+  GpuNs operator()(int attempt, Ns begin, Ns end) const {
+    if (begin >= end) return 0;
+    if (!has_gpus_) return end - begin;
+    const AttemptFacts& facts = *facts_[static_cast<std::size_t>(std::max(attempt, 0))];
+    GpuNs sum = 0;
+    for (const Resize& resize : facts.resizes) {
+      const Ns until = std::clamp(resize.t, begin, end);
+      sum += static_cast<GpuNs>(resize.gpus_before) * (until - begin);
+      begin = until;
+    }
+    return sum + static_cast<GpuNs>(facts.gpus) * (end - begin);
   }
 
  private:
-  std::vector<int> gpus_;
+  std::vector<const AttemptFacts*> facts_;
   bool has_gpus_ = false;
 };
 
-void Add(BucketTotal& total, const Interval& interval, GpuNs weight) {
+void Add(BucketTotal& total, const Interval& interval, GpuNs gpu_ns) {
   const Ns ns = interval.end - interval.begin;
   total.evidence = total.ns == 0 ? interval.evidence : Weaker(total.evidence, interval.evidence);
   total.ns += ns;
-  total.gpu_ns += weight * ns;
+  total.gpu_ns += gpu_ns;
 }
 
 std::vector<BucketTotal> SumBuckets(const Timeline& timeline, const Weights& weights) {
@@ -42,15 +53,15 @@ std::vector<BucketTotal> SumBuckets(const Timeline& timeline, const Weights& wei
   for (const Bucket bucket : AllBuckets()) totals[static_cast<std::size_t>(bucket)].bucket = bucket;
   for (const Interval& interval : timeline.intervals) {
     BucketTotal& total = totals[static_cast<std::size_t>(interval.bucket)];
-    const GpuNs weight = weights(interval.attempt);
-    Add(total, interval, weight);
+    const GpuNs gpu_ns = weights(interval.attempt, interval.begin, interval.end);
+    Add(total, interval, gpu_ns);
     if (interval.part.empty()) continue;
     auto part = std::find_if(total.parts.begin(), total.parts.end(),
                              [&](const BucketTotal& candidate) { return candidate.part == interval.part; });
     if (part == total.parts.end()) {
       part = total.parts.insert(part, BucketTotal{interval.bucket, interval.part, 0, 0, Evidence::kMark, {}});
     }
-    Add(*part, interval, weight);
+    Add(*part, interval, gpu_ns);
   }
   return totals;
 }
@@ -94,8 +105,8 @@ Goodput Fractions(const Timeline& timeline, const std::vector<BucketTotal>& tota
     for (const Interval& interval : timeline.intervals) {
       if (interval.begin >= *started->facts->start) break;
       if (BucketSide(interval.bucket) == Side::kExcluded) continue;
-      before_start += static_cast<GpuNs>(weights(interval.attempt)) *
-                      (std::min(interval.end, *started->facts->start) - interval.begin);
+      before_start +=
+          weights(interval.attempt, interval.begin, std::min(interval.end, *started->facts->start));
     }
     if (wanted > before_start) goodput.scheduling_after_start = Ratio(up, wanted - before_start);
   }

@@ -41,8 +41,8 @@ bool AllPlausible(const std::vector<Fact>& facts) {
 
 bool Plausible(const AttemptFacts& attempt) {
   return IsTime(attempt.submit) && IsTime(attempt.eligible) && IsTime(attempt.start) && IsTime(attempt.end) &&
-         IsTime(attempt.preempt_time) && attempt.gpus >= 0 && AllPlausible(attempt.suspended) &&
-         AllPlausible(attempt.resizes) && AllPlausible(attempt.pending) &&
+         IsTime(attempt.allocated) && IsTime(attempt.preempt_time) && attempt.gpus >= 0 &&
+         AllPlausible(attempt.suspended) && AllPlausible(attempt.resizes) && AllPlausible(attempt.pending) &&
          AllPlausible(attempt.node_events) && AllPlausible(attempt.step_marks) && AllPlausible(attempt.marks);
 }
 
@@ -77,6 +77,7 @@ std::shared_ptr<const RunFacts> WithoutTheImpossible(const RunFacts& facts,
     Keep(attempt.eligible, left_out);
     Keep(attempt.start, left_out);
     Keep(attempt.end, left_out);
+    Keep(attempt.allocated, left_out);
     Keep(attempt.preempt_time, left_out);
     if (!IsTime(attempt.submit)) {
       attempt.submit = attempt.eligible.value_or(attempt.start.value_or(attempt.end.value_or(mended->now)));

@@ -41,7 +41,8 @@ bool EndsWhenEligible(std::string_view reason) {
 std::vector<Interval> WaitingClaims(const AttemptFacts& attempt, int index, Ns free_from, bool same_job,
                                     Ns now) {
   std::vector<Interval> claims;
-  const Ns until = attempt.start.value_or(attempt.end.value_or(now));
+  Ns until = attempt.start.value_or(attempt.end.value_or(now));
+  if (attempt.allocated) until = std::min(until, *attempt.allocated);
   const auto claim = [&](Ns begin, Ns end, Bucket bucket, std::string part, Evidence evidence,
                          EvidenceRef ref, std::string why) {
     claims.push_back({begin, end, bucket, std::move(part), evidence, index, ref, {}, std::move(why)});

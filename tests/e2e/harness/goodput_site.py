@@ -37,7 +37,7 @@ FINAL = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED"
 class Site:
     def __init__(self, mode: str = "cgroup", nodes: int = 4, dbd: bool = True, cred_expire_s: int = 6,
                  queue_interval_s: float = 0.5, daemon: bool = True, conf: Iterable[str] = (), kill_wait_s: int = 5,
-                 grace_s: int = 30, slurm_conf: Iterable[str] = (), cgroup_conf: Iterable[str] = ()) -> None:
+                 grace_s: int = 30, slurm_conf: Iterable[str] = (), cgroup_conf: Iterable[str] = (), cloud: int = 0) -> None:
         """cred_expire_s: 6 makes a requeued job wait 7 s, 0 Slurm's own 121 s. conf: more lines of goodput.conf."""
         for path in (PLUGIN, GOODPUTD, SGOODPUT):
             if not os.path.exists(path):
@@ -47,7 +47,7 @@ class Site:
         self._daemon: Optional[subprocess.Popen] = None
         self.socket = "@gp-%d-%x" % (os.getpid(), time.monotonic_ns())
         self.cluster = Cluster(mode=mode, nodes=nodes, dbd=dbd, cred_expire_s=cred_expire_s, kill_wait_s=kill_wait_s,
-                               grace_s=grace_s, debug="info", slurm_conf=slurm_conf, cgroup_conf=cgroup_conf, plugstack=[
+                               grace_s=grace_s, debug="info", slurm_conf=slurm_conf, cgroup_conf=cgroup_conf, cloud=cloud, plugstack=[
                                    "optional %s spool={dir}/goodput/spool socket=%s" % (PLUGIN, self.socket)])
 
     def __enter__(self) -> "Site":
@@ -209,6 +209,19 @@ class Site:
             attempts = [row for row in rows if "." not in row["JobID"]]
             return len(attempts) >= wanted and all(row["End"] is not None for row in rows)
         return self.cluster.wait_sacct(job, final, timeout=30)
+
+    def settle_array(self, job: int, timeout: float = 120) -> List[Dict]:
+        """The rows of an array's tasks, when all of them are over."""
+        self.cluster.wait_no_jobs_of(job, timeout)
+        rows = self.cluster.wait_sacct(job, lambda rows: all(row["End"] is not None for row in rows))
+        tasks = [row for row in rows if "." not in row["JobID"]]
+        for row in tasks:
+            self.settle(int(row["JobIDRaw"]))
+        return tasks
+
+    def array_of(self, job: int) -> int:
+        """The array a task's job id belongs to."""
+        return int(self.cluster.job(job)["ArrayJobId"])
 
     def truth(self, job: int, folder: str, now_ns: int = 0, **more: Any) -> "truths.Truth":
         """more: see Truth."""

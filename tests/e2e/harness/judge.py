@@ -2,7 +2,7 @@
 
 import json
 import unittest
-from typing import Dict
+from typing import Any, Dict
 
 import jsonschema
 
@@ -28,9 +28,11 @@ class Judge(unittest.TestCase):
     STAGE: Stage
     SITE = ""
 
-    def outcome(self, scenario: Scenario) -> Outcome:
+    def outcome(self, scenario: Scenario) -> Any:
+        """What the scenario returned: an Outcome, or several."""
         outcome = self.STAGE.outcome(self.SITE, scenario)
-        assert_valid(outcome.show)
+        for one in outcome if isinstance(outcome, list) else [outcome]:
+            assert_valid(one.show)
         return outcome
 
     def close(self, outcome: Outcome, slack_s: float = 0.0) -> Dict:

@@ -13,12 +13,12 @@ While one scenario is worked on, GOODPUT_SCENARIOS=preempted,resized starts only
 import concurrent.futures
 import os
 import unittest
-from typing import Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple, Union
 
 from .goodput_site import Site
 from .work import Outcome, Work
 
-Scenario = Callable[[Work], Outcome]
+Scenario = Callable[[Work], Union[Outcome, List[Outcome]]]
 # By the site's name: the site, and its scenarios with the nodes each needs, the longest first.
 Plan = Dict[str, Tuple[Site, List[Tuple[Scenario, int]]]]
 
@@ -35,7 +35,7 @@ def _chosen(scenario: Scenario) -> bool:
 
 class Stage:
     def __init__(self) -> None:
-        self._outcomes: Dict[Tuple[str, str], "concurrent.futures.Future[Outcome]"] = {}
+        self._outcomes: Dict[Tuple[str, str], "concurrent.futures.Future[Any]"] = {}
         self._sites: List[Site] = []
 
     def start(self, plan: Plan) -> None:
@@ -63,7 +63,7 @@ class Stage:
         for site in self._sites:
             site.stop()
 
-    def outcome(self, site: str, scenario: Scenario) -> Outcome:
+    def outcome(self, site: str, scenario: Scenario) -> Any:
         """site: "" is the one site that runs it."""
         if not _chosen(scenario):
             raise unittest.SkipTest("not among $GOODPUT_SCENARIOS")

@@ -129,7 +129,7 @@ class TruthTest(unittest.TestCase):
         records = log((0, "start", 0), *steps(1, 9, 1), (10, "exit", 0)) + log(
             (10.5, "start", 0), *steps(10, 17, 12), (20, "exit", 0))
         records[0]["job"], [r for r in records if r["event"] == "start"][1]["job"] = 7, 8
-        truth = Truth(records, rows, not_eligible="queue")
+        truth = Truth(records, rows, chained=True)
         # The second's program is not the first's, though it began in the second in which the first ended.
         self.assertEqual([len(group) for group in truth.incarnations], [1, 1])
         self.assert_seconds(truth, {"startup": 1 + 1, "productive": 9 + 8, "queue": 1})
@@ -146,6 +146,11 @@ class TruthTest(unittest.TestCase):
         records = log((0, "start", 0), *steps(1, 2, 0), (2, "step_begin", 3), (13, "step_end", 3), (14, "exit", 0))
         truth = Truth(records, [row("COMPLETED", 0, 0, 0, 14)], suspended=[((T0 + 3) * S, (T0 + 12) * S)])
         self.assert_seconds(truth, {"productive": 2 + 1 + 2, "suspended": 9})
+
+    def test_while_nodes_boot_the_job_has_them(self) -> None:
+        records = log((41, "start", 0), *steps(1, 9, 41), (50, "exit", 0))
+        truth = Truth(records, [row("COMPLETED", 0, 0, 40, 50)], allocated_ns=(T0 + 2) * S)
+        self.assert_seconds(truth, {"queue": 2, "launch": 38 + 1, "productive": 9})
 
     def test_a_resized_job_is_one_attempt(self) -> None:
         rows = [row("RESIZING", 0, 1, 2, 10), row("COMPLETED", 10, 10, 2, 20)]

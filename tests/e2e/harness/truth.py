@@ -175,14 +175,17 @@ class Truth:
 
     now_ns: the moment of asking, if the run has not ended. not_eligible: what the time before a job became eligible was,
     which depends on why: a bucket, or several with the moments they end at; a requeue's own back-off is told from rows. suspended: from when to when, as the
-    controller had it (accounting knows only how long in all).
+    controller had it (accounting knows only how long in all). allocated_ns: when the first attempt got its nodes, if they
+    had to boot: accounting's start is when they had. chained: every job but the first waits for those before it.
     """
 
     def __init__(self, logs: Iterable[Dict], rows: Iterable[Dict], now_ns: int = 0,
                  not_eligible: Union[str, Sequence[Tuple[str, int]]] = "",
-                 suspended: Sequence[Tuple[int, int]] = ()) -> None:
+                 suspended: Sequence[Tuple[int, int]] = (), allocated_ns: Optional[int] = None,
+                 chained: bool = False) -> None:
         self.attempts = attempts(rows)
-        self._not_eligible, self._suspended = not_eligible, list(suspended)
+        self._not_eligible, self._suspended, self._allocated_ns = not_eligible, list(suspended), allocated_ns
+        self._chained = chained
         if not self.attempts:
             raise ValueError("accounting has no attempt of the job")
         last = self.attempts[-1]
@@ -278,10 +281,13 @@ class Truth:
             # Waiting for a begin time: after a requeue Slurm's own back-off, before the first start the user's wish.
             eligible = attempt.eligible_ns
             start = attempt.start_ns if attempt.start_ns is not None else self.end_ns
+            if self._allocated_ns is not None and attempt is self.attempts[0]:
+                start = self._allocated_ns
             if eligible is None or eligible > start:
                 eligible = start
             if eligible > at:
-                out += self._before_eligible(at, eligible, "requeue_backoff" if requeued else "hold")
+                usual = "requeue_backoff" if requeued else "queue" if self._chained and len(seen) > 1 else "hold"
+                out += self._before_eligible(at, eligible, usual)
                 at = eligible
             if start > at:
                 out.append(Interval("queue", at, start))
@@ -396,9 +402,11 @@ class Truth:
                 continue
             starts = {row["JobID"].split(".", 1)[1]: row["Start"] for row in attempt.steps if row["Start"] is not None}
             up = starts.get("extern", min(starts.values(), default=None))
-            _, end = self._limits(attempt)
+            start, end = self._limits(attempt)
+            if self._allocated_ns is not None and attempt is self.attempts[0]:
+                start = self._allocated_ns
             ready = (end if up is None else up * S) + int(tolerance_s * S)
-            limit += max([0, ready - attempt.start_ns] + [i.begin_ns - attempt.start_ns for i in incarnations[:1]])
+            limit += max([0, ready - start] + [i.begin_ns - start for i in incarnations[:1]])
         return limit
 
     @staticmethod

@@ -104,7 +104,9 @@ class Work:
 
     def run_outcome(self, run: str, jobs: List[int], known: Dict[str, Any] = {}, **more: Any) -> Outcome:
         """Of jobs, in order, that are one run and trained in the scenario's folder."""
-        rows = [row for job in jobs for row in self.site.settle(job, timeout=240)]
+        # Asked for an array, sacct answers with all its tasks, and one task has the array's number.
+        rows = [row for job in jobs for row in self.site.settle(job, timeout=240)
+                if row["JobIDRaw"].split(".")[0] == str(job)]
         answer = self.site.sgoodput("show", "--run", run, "--json")
         if answer.returncode != 0:
             raise RuntimeError("sgoodput show --run %s exited with %d: %s" % (run, answer.returncode, answer.stderr))

@@ -64,7 +64,7 @@ def out_of_memory(work: Work) -> Outcome:
 
 
 def failed_at_start(work: Work) -> Outcome:
-    work.submit("srun " + work.trainer("--fail-at-start 1"))
+    work.submit("srun " + work.trainer("--fail-at-start 1 --init-seconds 2"))
     return work.outcome()
 
 
@@ -151,7 +151,7 @@ class Ends(Way):
         self.assertEqual(job["state"], "FAILED")
         assert_interruptions(self, outcome.show, [("failed", False)])
         self.assertEqual(job["steps"]["count"], 0)
-        self.assertGreater(seconds(outcome.show, "startup"), 0.5)
+        self.assertGreater(seconds(outcome.show, "startup"), 1)
 
     def test_a_crash_loop_is_failures_not_requeues(self) -> None:
         outcome = self.outcome(crash_loop)

@@ -1,7 +1,10 @@
 """What jobs are made of: sruns after and beside each other, restarts inside, shells, one node and several."""
 
+import json
+from typing import List
+
 from ..harness import truth as truths
-from ..harness.checks import assert_interruptions
+from ..harness.checks import assert_buckets_close, assert_interruptions
 from ..harness.judge import seconds
 from ..harness.truth import Truth
 from ..harness.work import Outcome, Work
@@ -51,6 +54,46 @@ def four_nodes(work: Work) -> Outcome:
     return work.outcome()
 
 
+def _array(work: Work, spec: str, *options: str) -> List[int]:
+    """The job ids of its tasks, by task; each trains in a folder of its own unless it is a chain of one run."""
+    folder = work.folder if "%1" in spec else work.folder + "/$SLURM_ARRAY_TASK_ID"
+    work.submit("srun " + work.trainer("--save-every 5 --steps $((5 + $SLURM_ARRAY_TASK_ID * 5))", folder=folder),
+                "--array=" + spec, *options)
+    rows = work.site.settle_array(work.job)
+    return [int(row["JobIDRaw"]) for row in sorted(rows, key=lambda row: int(row["JobID"].split("_")[1]))]
+
+
+def array_without_name(work: Work) -> List[Outcome]:
+    outcomes = []
+    for task, job in enumerate(_array(work, "1-4")):
+        folder = "%s/%d" % (work.folder, task + 1)
+        rows = [row for row in work.site.cluster.sacct(job) if row["JobIDRaw"].split(".")[0] == str(job)]
+        outcomes.append(Outcome(work.site, job, folder, work.site.show_json(job), Truth(truths.read_log(folder), rows)))
+    return outcomes
+
+
+def array_of_one_run(work: Work) -> Outcome:
+    """One task after the other, each goes on where the one before stopped."""
+    jobs = _array(work, "1-4%1", "--goodput-run=in-turn")
+    return work.run_outcome("in-turn", jobs, {"chained": True})
+
+
+def heterogeneous(work: Work) -> Outcome:
+    """Two components of different size; the program runs in both."""
+    one, other = (["-p", "a3mega", "-w", node, "-N1", "--gres=gpu:%d" % gpus] for node, gpus in zip(work.nodes, (8, 4)))
+    script = "srun --het-group=0,1 " + work.trainer("--save-every 10 --steps 20")
+    work.job = work.site.cluster.sbatch(one + ["--job-name=" + work.name, ":"] + other + ["--wrap", script],
+                                        user=work.user)
+    return work.outcome()
+
+
+def resized(work: Work) -> Outcome:
+    work.submit("srun -N1 -n1 -w %s %s" % (work.nodes[0], work.trainer("--save-every 10 --steps 30")))
+    work.steps(0, 12)
+    work.control("update", "jobid=%d" % work.job, "numnodes=1")
+    return work.outcome()
+
+
 class Shapes(Way):
     def test_each_restart_inside_the_allocation_is_an_interruption(self) -> None:
         outcome = self.outcome(restarts_inside)
@@ -89,6 +132,51 @@ class Shapes(Way):
         self.assertEqual(job["state"], "COMPLETED")
         self.assertEqual(job["steps"]["kept"], 20)
         self.assertEqual(job["interruptions"], [])
+
+    def test_array_tasks_without_a_run_name_are_runs_of_their_own(self) -> None:
+        outcomes = self.outcome(array_without_name)
+        self.assertEqual(len(outcomes), 4)
+        for task, outcome in enumerate(outcomes, 1):
+            with self.subTest(task=task):
+                job = self.close(outcome)
+                self.assertEqual(len(job["attempts"]), 1)
+                self.assertEqual(job["steps"]["kept"], 5 + 5 * task)
+        shown = outcomes[1].site.sgoodput("show", "%d_2" % outcomes[3].site.array_of(outcomes[1].job), "--json")
+        self.assertEqual(json.loads(shown.stdout)["jobs"], outcomes[1].show["jobs"])
+
+    def test_array_tasks_one_after_another_are_one_run(self) -> None:
+        outcome = self.outcome(array_of_one_run)
+        job = self.close(outcome)
+        self.assertEqual(len(job["attempts"]), 4)
+        self.resumes(job)
+        self.assertEqual((job["steps"]["kept"], job["steps"]["lost"]), (25, 0))
+        self.assertEqual(job["run"], "in-turn")
+        # Slurm makes the first task eligible when it starts it, up to a second after its submission.
+        self.assertLessEqual(seconds(outcome.show, "hold"), 1)
+
+    def test_components_of_a_heterogeneous_job_are_one_attempt(self) -> None:
+        outcome = self.outcome(heterogeneous)
+        assert_buckets_close(self, outcome.show, outcome.truth)
+        job, = outcome.show["jobs"]
+        self.assertEqual(len(job["attempts"]), 1)
+        self.assertEqual((job["gpus"], job["attempts"][0]["nodes"]), (12, 2))
+        self.assertEqual(job["job_id"], outcome.job)
+        self.assertEqual(job["steps"]["kept"], 20)
+        self.assertEqual(job["interruptions"], [])
+        listed = outcome.site.sgoodput("-P", "-n", "-o", "JobID,GPUs", "-j", str(outcome.job)).stdout
+        self.assertEqual(listed, "%d|12\n" % outcome.job)
+
+    def test_giving_a_node_back_splits_the_weight_only(self) -> None:
+        outcome = self.outcome(resized)
+        job = self.close(outcome)
+        self.assertEqual(job["interruptions"], [])
+        rows = [row for row in outcome.site.cluster.sacct(outcome.job, steps=False)]
+        self.assertEqual([row["State"] for row in rows], ["RESIZING", "COMPLETED"])
+        begin, change, end = rows[0]["Start"], rows[0]["End"], rows[1]["End"]
+        waited = begin - rows[0]["Submit"]
+        # Accounting's seconds; the time before the start weighs what was asked for.
+        expected = 16 * (change - begin + waited) + 8 * (end - change)
+        self.assertAlmostEqual(sum(bucket["gpu_seconds"] for bucket in job["buckets"]), expected, places=3)
 
     def test_four_nodes(self) -> None:
         outcome = self.outcome(four_nodes)

@@ -3,6 +3,7 @@
 import time
 
 from ..harness.judge import seconds
+from ..harness.truth import S
 from ..harness.work import Outcome, Work
 from . import Way
 
@@ -59,7 +60,7 @@ def chain(work: Work) -> Outcome:
     second = work.submit("srun " + work.trainer("--save-every 10 --steps 20"), "--goodput-run=chain",
                          "--dependency=afterok:%d" % first)
     work.site.settle(second)
-    return work.run_outcome("chain", [first, second], {"not_eligible": "queue"})
+    return work.run_outcome("chain", [first, second], {"chained": True})
 
 
 def still_pending(work: Work) -> Outcome:
@@ -83,6 +84,16 @@ def suspended(work: Work) -> Outcome:
         moments.append(work.site.cluster.time_of(work.job, "SuspendTime"))
         work.pause(5)
     return work.outcome({"suspended": [tuple(moments)]})
+
+
+def nodes_boot(work: Work) -> Outcome:
+    """On nodes that do not exist yet. Slurm sets the start time anew when they have booted, 30 s later at worst."""
+    nodes = work.site.cluster.cloud_nodes
+    work.job = work.site.cluster.sbatch("srun " + work.trainer(SHORT), user=work.user, options=[
+        "-p", "cloud", "-N%d" % len(nodes), "--gres=gpu:8", "--job-name=" + work.name])
+    work.site.cluster.wait_state(work.job, "CONFIGURING")
+    allocated = work.site.cluster.time_of(work.job, "StartTime")
+    return work.outcome({"allocated_ns": allocated}, allocated=allocated)
 
 
 class Waits(Way):
@@ -130,6 +141,14 @@ class Waits(Way):
         for name in ("runtime", "mpg"):
             self.assertIsNone(job["goodput"][name])
         self.assertGreater(seconds(outcome.show, "queue_resources") + seconds(outcome.show, "queue_priority"), 1)
+
+    def test_while_its_nodes_boot_a_job_is_provisioning(self) -> None:
+        outcome = self.outcome(nodes_boot)
+        job = self.close(outcome)
+        booting = (job["attempts"][0]["start_ns"] - outcome.more["allocated"]) / S
+        self.assertGreater(booting, 4)
+        self.assertGreater(seconds(outcome.show, "provisioning"), booting)
+        self.assertEqual(job["gpus"], 16)
 
     def test_suspended_time_is_where_it_was(self) -> None:
         outcome = self.outcome(suspended)
