@@ -147,6 +147,11 @@ class TruthTest(unittest.TestCase):
         truth = Truth(records, [row("COMPLETED", 0, 0, 0, 14)], suspended=[((T0 + 3) * S, (T0 + 12) * S)])
         self.assert_seconds(truth, {"productive": 2 + 1 + 2, "suspended": 9})
 
+    def test_without_marks_only_the_program_s_life_is_known(self) -> None:
+        rows, records = REQUEUED
+        self.assert_seconds(Truth(records, rows).without_marks(), {
+            "queue": 2 + 7, "launch": 1 + 1, "unobserved": 9 + 7.5, "requeue_backoff": 121, "teardown": 1.5})
+
     def test_while_nodes_boot_the_job_has_them(self) -> None:
         records = log((41, "start", 0), *steps(1, 9, 41), (50, "exit", 0))
         truth = Truth(records, [row("COMPLETED", 0, 0, 40, 50)], allocated_ns=(T0 + 2) * S)

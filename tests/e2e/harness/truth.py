@@ -10,6 +10,7 @@ reasons (`queue`), and within the time before the first task `provisioning` and 
 `provisioning_limit_ns`).
 """
 
+import copy
 import json
 import os
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
@@ -202,6 +203,14 @@ class Truth:
     @property
     def wall_ns(self) -> int:
         return self.end_ns - self.begin_ns
+
+    def without_marks(self) -> "Truth":
+        """What can be known when nobody hears the program: from its start to its end it is unobserved."""
+        hidden = copy.copy(self)
+        said = ("hold", "requeue_backoff", "resubmit_gap", "queue", "suspended", "launch", "teardown")
+        hidden.timeline = self._merge([one if one.bucket in said else one._replace(bucket="unobserved")
+                                       for one in self.timeline])
+        return hidden
 
     def sums(self) -> Dict[str, int]:
         """Nanoseconds of each bucket."""
