@@ -18,6 +18,7 @@ tools_libtimeline_la_SOURCES = \
 noinst_LTLIBRARIES += tools/libcommon.la
 tools_libcommon_la_SOURCES = \
   tools/base/subprocess.cc tools/base/subprocess.h \
+  tools/base/unix_socket.cc tools/base/unix_socket.h \
   tools/config/config.cc tools/config/config.h \
   tools/goodputd/mark_message.cc tools/goodputd/mark_message.h \
   tools/slurm/backfill.cc tools/slurm/backfill.h \
@@ -35,6 +36,7 @@ noinst_LTLIBRARIES += tools/libgoodputd.la
 tools_libgoodputd_la_SOURCES = \
   tools/goodputd/job_owners.cc tools/goodputd/job_owners.h \
   tools/goodputd/mark_server.cc tools/goodputd/mark_server.h \
+  tools/goodputd/note_sweep.cc tools/goodputd/note_sweep.h \
   tools/goodputd/queue_watch.cc tools/goodputd/queue_watch.h
 tools_libgoodputd_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 tools_libgoodputd_la_LIBADD = tools/libcommon.la

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <system_error>
 
 #include "spank/event.h"
@@ -16,13 +17,26 @@ constexpr std::size_t kMaxJobs = 100'000;
 
 }  // namespace
 
-const JobOwners::Job* JobOwners::Find(std::int64_t job) {
+const JobOwners::Job* JobOwners::Find(std::int64_t job, uid_t asking) {
   auto found = jobs_.find(job);
-  if (found == jobs_.end()) {
+  if (found == jobs_.end() && MayLook(job, asking)) {
     Refresh();
     found = jobs_.find(job);
+    if (found == jobs_.end()) unknown_[asking][job] = clock_.mono_ns() + kUnknownForNs;
   }
   return found == jobs_.end() ? nullptr : &found->second;
+}
+
+bool JobOwners::MayLook(std::int64_t job, uid_t asking) {
+  const auto user = unknown_.find(asking);
+  if (user == unknown_.end()) return true;
+  const std::int64_t now = clock_.mono_ns();
+  for (auto entry = user->second.begin(); entry != user->second.end();) {
+    entry = entry->second <= now ? user->second.erase(entry) : std::next(entry);
+  }
+  const bool may = user->second.count(job) == 0 && user->second.size() < kMaxUnknown;
+  if (user->second.empty()) unknown_.erase(user);
+  return may;
 }
 
 void JobOwners::Refresh() {

@@ -7,15 +7,17 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
+
+#include "spank/clock.h"
 
 namespace goodput {
 
 class JobOwners {
  public:
-  explicit JobOwners(std::string spool_root) : spool_root_(std::move(spool_root)) {}
+  explicit JobOwners(std::string spool_root, Clock clock = kSystemClock)
+      : spool_root_(std::move(spool_root)), clock_(clock) {}
 
   struct Job {
     uid_t uid = 0;
@@ -23,17 +25,27 @@ class JobOwners {
     std::string first_node;  // where a mark goes that names no node
     std::map<std::string, bool> nodes;
   };
-  // Looks at what the spool gained when the job is not known yet. Valid until the next call.
-  const Job* Find(std::int64_t job);
+  // Looks at what the spool gained when the job is not known yet; for a user who asks for jobs that are not
+  // there only so often, as the look costs much more than the question. What one user asks does not change
+  // what another hears. Valid until the next call.
+  const Job* Find(std::int64_t job, uid_t asking);
+
+  // For so long a job that was not there is not looked for again, and of so many.
+  static constexpr std::int64_t kUnknownForNs = 1'000'000'000;
+  static constexpr std::size_t kMaxUnknown = 64;
 
  private:
+  bool MayLook(std::int64_t job, uid_t asking);
   void Refresh();
   void ReadFile(const std::string& node, const std::string& path, std::int64_t& offset);
   void TakeLine(const std::string& node, std::string_view line);
 
   std::string spool_root_;
+  Clock clock_;
   std::map<std::string, std::int64_t> offsets_;  // by path
   std::map<std::int64_t, Job> jobs_;
+  // By who asked for it: until when.
+  std::map<uid_t, std::map<std::int64_t, std::int64_t>> unknown_;
 };
 
 }  // namespace goodput

@@ -17,6 +17,7 @@
 #include "tools/goodputd/controller_loop.h"
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/mark_server.h"
+#include "tools/goodputd/note_sweep.h"
 
 namespace {
 
@@ -67,6 +68,7 @@ int Run(const goodput::Config& config) {
 
   std::unique_ptr<goodput::MarkServer> marks;
   if (config.node_role) {
+    goodput::SweepNotes(config.spool, goodput::BootTime());
     goodput::MarkServer::Options options;
     options.socket = config.socket;
     options.spool_root = config.spool;

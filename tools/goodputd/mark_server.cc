@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +19,7 @@
 #include "absl/strings/numbers.h"
 #include "spank/event.h"
 #include "sql/text.h"
+#include "tools/base/unix_socket.h"
 
 namespace goodput {
 namespace {
@@ -38,18 +38,6 @@ constexpr std::int64_t kCountsIntervalNs = 1'000'000'000;
 // A client that never stops sending must not keep the daemon from stopping.
 constexpr std::int64_t kDrainNs = 1'000'000'000;
 constexpr const char* kCountsFile = "/marks";
-
-// The address and its length; a length of 0: the name is too long.
-std::pair<sockaddr_un, socklen_t> AddressOf(const std::string& name) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (name.empty() || name.size() >= sizeof(address.sun_path)) return {address, 0};
-  std::memcpy(address.sun_path, name.data(), name.size());
-  const bool abstract = name.front() == '@';
-  if (abstract) address.sun_path[0] = '\0';
-  return {address,
-          static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size() + (abstract ? 0 : 1))};
-}
 
 int PassedSocket() {
   const char* pid = std::getenv("LISTEN_PID");
@@ -72,7 +60,8 @@ std::array<std::pair<const char*, std::uint64_t*>, 6> NamedCounts(MarkCounts& co
 
 }  // namespace
 
-MarkServer::MarkServer(Options options) : options_(std::move(options)), owners_(options_.spool_root) {
+MarkServer::MarkServer(Options options)
+    : options_(std::move(options)), owners_(options_.spool_root, options_.clock) {
   rlimit files{};
   std::size_t places = kMaxClients;
   if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {
@@ -97,23 +86,23 @@ MarkServer::~MarkServer() {
 absl::Status MarkServer::Listen() {
   listen_fd_ = PassedSocket();
   if (listen_fd_ < 0) {
-    const auto [address, length] = AddressOf(options_.socket);
-    if (length == 0)
+    const UnixAddress address = UnixAddressOf(options_.socket);
+    if (address.length == 0)
       return absl::InvalidArgumentError(Cat("socket ", options_.socket, ": the name is too long"));
     listen_fd_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (listen_fd_ < 0) return absl::InternalError(Cat("socket: ", std::strerror(errno)));
     const bool path = options_.socket.front() == '/';
     if (path) {
       // A socket nobody listens on is left from a daemon that was killed.
-      const int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-      const bool alive = connect(probe, reinterpret_cast<const sockaddr*>(&address), length) == 0;
-      close(probe);
+      const int probe = ConnectUnixSocket(options_.socket);
+      const bool alive = probe >= 0;
+      if (alive) close(probe);
       struct stat info {};
       if (!alive && lstat(options_.socket.c_str(), &info) == 0 && S_ISSOCK(info.st_mode)) {
         unlink(options_.socket.c_str());
       }
     }
-    if (bind(listen_fd_, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+    if (bind(listen_fd_, address.get(), address.length) != 0) {
       return absl::AlreadyExistsError(Cat("cannot take the mark socket ", options_.socket, ": ",
                                           std::strerror(errno),
                                           "; is another goodputd running? set `socket` in goodput.conf"));
@@ -200,7 +189,7 @@ void MarkServer::Take(std::string_view message, const Client& client) {
     ++counts_.malformed;
     return;
   }
-  const JobOwners::Job* job = owners_.Find(mark->job);
+  const JobOwners::Job* job = owners_.Find(mark->job, client.uid);
   if (job == nullptr) {
     ++counts_.unknown_job;
     return;

@@ -1,12 +1,9 @@
 // `sgoodput doctor`: is everything in place here, and was anything lost? One line a finding, with its mend.
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -20,6 +17,7 @@
 #include "sql/evidence.h"
 #include "sql/ingest.h"
 #include "sql/text.h"
+#include "tools/base/unix_socket.h"
 #include "tools/sgoodput/findings.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/session.h"
@@ -93,16 +91,8 @@ void CheckSpool(const Config& config, Findings& findings) {
 }
 
 void CheckSocket(const Config& config, Findings& findings) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, config.socket.data(),
-              std::min(config.socket.size(), sizeof(address.sun_path) - 1));
-  const bool abstract = config.socket.front() == '@';
-  if (abstract) address.sun_path[0] = '\0';
-  const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  const auto length =
-      static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + config.socket.size() + (abstract ? 0 : 1));
-  if (fd >= 0 && connect(fd, reinterpret_cast<const sockaddr*>(&address), length) == 0) {
+  const int fd = ConnectUnixSocket(config.socket);
+  if (fd >= 0) {
     findings.Good(Cat("goodputd takes marks at ", config.socket));
   } else {
     findings.Bad(Cat("nobody takes marks at ", config.socket, ": ", std::strerror(errno)),

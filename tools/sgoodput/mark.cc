@@ -2,11 +2,9 @@
 // database, no other parser), waits at most 5 ms, and unless told otherwise never fails the script.
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +16,7 @@
 
 #include "absl/strings/numbers.h"
 #include "sql/text.h"
+#include "tools/base/unix_socket.h"
 #include "tools/goodputd/mark_message.h"
 #include "tools/sgoodput/options.h"
 
@@ -111,19 +110,9 @@ absl::StatusOr<MarkMessage> ParseWords(const std::vector<std::string_view>& word
 absl::Status Send(const std::string& message) {
   std::string name = EnvText("GOODPUT_SOCKET");
   if (name.empty()) name = kDefaultSocket;
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (name.size() >= sizeof(address.sun_path)) {
-    return absl::InvalidArgumentError("GOODPUT_SOCKET is too long for a socket's name");
-  }
-  std::memcpy(address.sun_path, name.data(), name.size());
-  const bool abstract = name.front() == '@';
-  if (abstract) address.sun_path[0] = '\0';
-  const auto length =
-      static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size() + (abstract ? 0 : 1));
-  const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int fd = ConnectUnixSocket(name);
   absl::Status status;
-  if (fd < 0 || connect(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+  if (fd < 0) {
     status = absl::UnavailableError(Cat("cannot reach goodputd at ", name, ": ", std::strerror(errno)));
   } else {
     pollfd writable{fd, POLLOUT, 0};

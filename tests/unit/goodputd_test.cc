@@ -1,0 +1,130 @@
+// Parts of the daemon that need no Slurm.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "spank/event.h"
+#include "tests/spank/temp_folder.h"
+#include "tools/base/unix_socket.h"
+#include "tools/goodputd/job_owners.h"
+#include "tools/goodputd/note_sweep.h"
+
+namespace goodput {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::int64_t fake_mono_ns = 0;
+constexpr Clock kFakeClock = {[]() noexcept { return std::int64_t{1}; },
+                              []() noexcept { return fake_mono_ns; }};
+
+class JobOwnersTest : public testing::Test {
+ protected:
+  JobOwnersTest() { fs::create_directories(folder_.path() + "/n1"); }
+  void Start(std::int64_t job, uid_t uid) const {
+    RecordBuilder record(kind::kJobProlog, {1, 1, "n1", 1});
+    record.Int(key::kJob, job);
+    record.Int(key::kUid, uid);
+    std::ofstream(folder_.path() + "/n1/boot.2026010100Z.jsonl", std::ios::app) << record.Finish();
+  }
+  TempFolder folder_;
+  JobOwners owners_{folder_.path(), kFakeClock};
+};
+
+TEST_F(JobOwnersTest, AJobIsKnownAsSoonAsItsRecordIsThere) {
+  EXPECT_EQ(owners_.Find(7, 1000), nullptr);
+  fake_mono_ns += JobOwners::kUnknownForNs;
+  Start(7, 1000);
+  ASSERT_NE(owners_.Find(7, 1000), nullptr);
+  EXPECT_EQ(owners_.Find(7, 1000)->uid, 1000U);
+  EXPECT_EQ(owners_.Find(7, 1000)->first_node, "n1");
+}
+
+TEST_F(JobOwnersTest, AJobThatIsNotThereIsNotLookedForAgainAtOnce) {
+  EXPECT_EQ(owners_.Find(7, 1000), nullptr);
+  Start(7, 1000);
+  EXPECT_EQ(owners_.Find(7, 1000), nullptr) << "no look within the second";
+  fake_mono_ns += JobOwners::kUnknownForNs;
+  EXPECT_NE(owners_.Find(7, 1000), nullptr);
+}
+
+TEST_F(JobOwnersTest, WhoAsksForManyJobsThatAreNotThereIsNotLookedForUntilLater) {
+  for (std::int64_t job = 1; job <= static_cast<std::int64_t>(JobOwners::kMaxUnknown); ++job) {
+    EXPECT_EQ(owners_.Find(job, 1000), nullptr);
+  }
+  Start(500, 1000);
+  EXPECT_EQ(owners_.Find(500, 1000), nullptr);
+  fake_mono_ns += JobOwners::kUnknownForNs;
+  EXPECT_NE(owners_.Find(500, 1000), nullptr);
+}
+
+TEST_F(JobOwnersTest, NobodyCanHideAnothersJobByAskingForItFirst) {
+  for (std::int64_t job = 1; job <= 200; ++job) EXPECT_EQ(owners_.Find(job, 666), nullptr);
+  Start(7, 1000);
+  EXPECT_NE(owners_.Find(7, 1000), nullptr);
+}
+
+TEST(NoteSweep, RemovesNotesFromBeforeTheBootAndNothingElse) {
+  TempFolder folder;
+  const std::string node = folder.path() + "/n1";
+  fs::create_directories(node);
+  constexpr std::int64_t kBoot = 1'767'225'600;
+  const auto make = [&](const std::string& name, std::int64_t age_s) {
+    std::ofstream(node + "/" + name) << "x";
+    const timespec times[2] = {{kBoot - age_s, 0}, {kBoot - age_s, 0}};
+    ASSERT_EQ(utimensat(AT_FDCWD, (node + "/" + name).c_str(), times, 0), 0);
+  };
+  for (const char* stale : {"job.12", "job.12.new.77", "job.4294967295"}) make(stale, 7200);
+  for (const char* other : {"cluster", "dropped", "boot.2026010100Z.jsonl", "job.x", "job.", "job.1.old",
+                            "job.1.new.", "disabled"}) {
+    make(other, 7200);
+  }
+  make("job.13", 60);     // the clock may have been set after the boot
+  make("job.14", -7200);  // of this boot, however long it runs
+  fs::create_symlink("cluster", node + "/job.15");
+  EXPECT_EQ(SweepNotes(folder.path(), kBoot), 3);
+  EXPECT_FALSE(fs::exists(node + "/job.12"));
+  for (const char* kept : {"cluster", "dropped", "boot.2026010100Z.jsonl", "job.x", "job.", "job.1.old",
+                           "job.1.new.", "disabled", "job.13", "job.14", "job.15"}) {
+    EXPECT_TRUE(fs::exists(node + "/" + kept)) << kept;
+  }
+  EXPECT_EQ(SweepNotes(folder.path() + "/nowhere", kBoot), 0);
+}
+
+TEST(NoteSweep, TheBootWasBeforeNow) {
+  EXPECT_GT(BootTime(), 0);
+  EXPECT_LE(BootTime(), time(nullptr));
+}
+
+TEST(UnixSocket, AnAbstractNameHasNoPathAndAPathItsNul) {
+  const UnixAddress abstract = UnixAddressOf("@goodput");
+  EXPECT_EQ(abstract.length, offsetof(sockaddr_un, sun_path) + 8);
+  EXPECT_EQ(abstract.address.sun_path[0], '\0');
+  EXPECT_EQ(UnixAddressOf("/run/x").length, offsetof(sockaddr_un, sun_path) + 7);
+  EXPECT_EQ(UnixAddressOf("").length, 0U);
+  EXPECT_EQ(UnixAddressOf("/" + std::string(106, 'x')).length, offsetof(sockaddr_un, sun_path) + 108);
+  EXPECT_EQ(UnixAddressOf("/" + std::string(107, 'x')).length, 0U);
+}
+
+TEST(UnixSocket, ConnectsToWhoeverListensThere) {
+  TempFolder folder;
+  for (const std::string& name : {"@goodput-test-" + std::to_string(getpid()), folder.path() + "/socket"}) {
+    EXPECT_EQ(ConnectUnixSocket(name), -1);
+    const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    const UnixAddress address = UnixAddressOf(name);
+    ASSERT_EQ(bind(listener, address.get(), address.length), 0);
+    ASSERT_EQ(listen(listener, 1), 0);
+    const int client = ConnectUnixSocket(name);
+    EXPECT_GE(client, 0) << name;
+    close(client);
+    close(listener);
+  }
+}
+
+}  // namespace
+}  // namespace goodput

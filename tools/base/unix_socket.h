@@ -1,0 +1,25 @@
+// The name of a Unix socket as its address: "@name" is abstract, anything else a path.
+#ifndef GOODPUT_TOOLS_BASE_UNIX_SOCKET_H_
+#define GOODPUT_TOOLS_BASE_UNIX_SOCKET_H_
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <string>
+
+namespace goodput {
+
+struct UnixAddress {
+  sockaddr_un address{};
+  socklen_t length = 0;  // 0: the name is empty or too long to be one
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
+};
+
+UnixAddress UnixAddressOf(const std::string& name);
+
+// A seqpacket socket connected to `name`, non-blocking; -1 with errno set when nobody listens there.
+int ConnectUnixSocket(const std::string& name);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_BASE_UNIX_SOCKET_H_
