@@ -66,7 +66,8 @@ absl::StatusOr<std::vector<EventRow>> LoadWatchedAttempts(Database& db, std::int
 
 absl::StatusOr<std::vector<StepRow>> LoadSteps(Database& db, std::int64_t job_id) {
   Statement statement = db.Prepare(
-      "SELECT source_id, slurm_step, data FROM step_block WHERE job_id = ?1 ORDER BY source_id, slurm_step, "
+      "SELECT source_id, slurm_step, data, clock_ns FROM step_block WHERE job_id = ?1 ORDER BY source_id, "
+      "slurm_step, "
       "seq");
   statement.Bind(1, job_id);
   std::vector<StepRow> rows;
@@ -75,11 +76,12 @@ absl::StatusOr<std::vector<StepRow>> LoadSteps(Database& db, std::int64_t job_id
     packed.clear();
     const std::int64_t source_id = statement.Int(0);
     const std::string slurm_step = statement.Text(1);
+    const std::optional<std::int64_t> clock_ns = statement.OptionalInt(3);
     if (!UnpackSteps(statement.Bytes(2), packed)) {
       return absl::DataLossError(Cat(db.path(), ": a step block of job ", job_id, " is damaged"));
     }
     for (const PackedStep& step : packed) {
-      rows.push_back({source_id, step.offset, step.t_ns, step.step, step.task, slurm_step});
+      rows.push_back({source_id, step.offset, step.t_ns, clock_ns, step.step, step.task, slurm_step});
     }
   }
   if (!statement.status().ok()) return statement.status();

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,7 @@ struct StepRow {
   std::int64_t source_id = 0;
   std::int64_t offset = 0;
   std::int64_t t_ns = 0;
+  std::optional<std::int64_t> clock_ns;  // the writer's real less monotonic time, within kClockStepNs
   std::int64_t train_step = 0;
   std::int64_t task = 0;
   std::string slurm_step;

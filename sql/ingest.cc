@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -56,6 +57,7 @@ struct OpenBlock {
   std::int64_t seq = 0;
   std::int64_t marks = 0;
   std::int64_t first_t_ns = 0;
+  std::optional<std::int64_t> clock_ns;  // real less monotonic time
   PackedStep last;
   std::string data;
   bool exists = false;  // in the database
@@ -124,7 +126,8 @@ absl::StatusOr<OpenBlock*> FileIngest::BlockFor(std::int64_t job, std::string_vi
   if (found != blocks_.end()) return &found->second;
   OpenBlock block;
   Statement last = db_.Prepare(
-      "SELECT seq, marks, first_t_ns, last_t_ns, last_step, last_task, last_offset, data FROM step_block"
+      "SELECT seq, marks, first_t_ns, last_t_ns, last_step, last_task, last_offset, data, clock_ns"
+      " FROM step_block"
       " WHERE source_id = ?1 AND job_id = ?2 AND slurm_step = ?3 ORDER BY seq DESC LIMIT 1");
   last.Bind(1, source_id_).Bind(2, job).Bind(3, slurm_step);
   if (last.Step()) {
@@ -133,6 +136,7 @@ absl::StatusOr<OpenBlock*> FileIngest::BlockFor(std::int64_t job, std::string_vi
     block.first_t_ns = last.Int(2);
     block.last = {last.Int(3), last.Int(4), last.Int(5), last.Int(6)};
     block.data = last.Text(7);
+    block.clock_ns = last.OptionalInt(8);
     block.exists = true;
   }
   if (!last.status().ok()) return last.status();
@@ -144,10 +148,10 @@ absl::Status FileIngest::StoreBlock(const std::pair<std::int64_t, std::string>& 
   Statement store = db_.Prepare(
       "INSERT OR REPLACE INTO step_block (source_id, job_id, slurm_step, seq, marks, first_t_ns, last_t_ns, "
       "last_step,"
-      " last_task, last_offset, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)");
+      " last_task, last_offset, data, clock_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)");
   store.Bind(1, source_id_).Bind(2, key.first).Bind(3, key.second).Bind(4, block.seq).Bind(5, block.marks);
   store.Bind(6, block.first_t_ns).Bind(7, block.last.t_ns).Bind(8, block.last.step).Bind(9, block.last.task);
-  store.Bind(10, block.last.offset).BindBlob(11, block.data);
+  store.Bind(10, block.last.offset).BindBlob(11, block.data).Bind(12, block.clock_ns);
   block.changed = false;
   block.exists = true;
   return store.Run();
@@ -157,7 +161,10 @@ absl::Status FileIngest::AddStep(const SpoolLine& record, std::int64_t offset) {
   absl::StatusOr<OpenBlock*> found = BlockFor(*record.job, record.slurm_step);
   if (!found.ok()) return found.status();
   OpenBlock& block = **found;
-  if (block.marks >= kMarksPerBlock) {
+  const std::int64_t clock_ns = record.t_ns - record.m_ns;
+  const bool clock_was_set =
+      block.marks > 0 && block.clock_ns && std::abs(clock_ns - *block.clock_ns) > kClockStepNs;
+  if (block.marks >= kMarksPerBlock || clock_was_set) {
     if (absl::Status status = StoreBlock({*record.job, std::string(record.slurm_step)}, block);
         !status.ok()) {
       return status;
@@ -167,7 +174,10 @@ absl::Status FileIngest::AddStep(const SpoolLine& record, std::int64_t offset) {
     block.seq = next;
   }
   const PackedStep step{record.t_ns, record.train_step, record.task.value_or(0), offset};
-  if (block.marks == 0) block.first_t_ns = step.t_ns;
+  if (block.marks == 0) {
+    block.first_t_ns = step.t_ns;
+    block.clock_ns = clock_ns;
+  }
   PackStep(block.last, step, block.data);
   block.last = step;
   ++block.marks;

@@ -116,6 +116,11 @@ ALTER TABLE accounting ADD COLUMN derived_signal INTEGER;
 ALTER TABLE accounting ADD COLUMN cancelled_by TEXT NOT NULL DEFAULT '';
 )sql";
 
+// The writer's clock, real less monotonic time, of a block's marks; unknown in blocks from before.
+constexpr const char* kVersion3 = R"sql(
+ALTER TABLE step_block ADD COLUMN clock_ns INTEGER;
+)sql";
+
 }  // namespace
 
 std::string Migration(int version) {
@@ -124,6 +129,8 @@ std::string Migration(int version) {
       return kVersion1;
     case 2:
       return kVersion2;
+    case 3:
+      return kVersion3;
     default:
       return "";
   }

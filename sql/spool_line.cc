@@ -46,8 +46,7 @@ absl::StatusOr<SpoolLine> SpoolLineParser::Parse(std::string_view line) {
       number(record.t_ns);
       has_t = true;
     } else if (name == key::kMonotonic) {
-      std::int64_t unused = 0;
-      number(unused);
+      number(record.m_ns);
       has_m = true;
     } else if (name == key::kKind) {
       text(record.kind);

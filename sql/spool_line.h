@@ -14,6 +14,7 @@ namespace goodput {
 // What ingest needs of a record; the rest stays in its text. Views live until the next Parse.
 struct SpoolLine {
   std::int64_t t_ns = 0;
+  std::int64_t m_ns = 0;
   std::string_view kind;
   std::string_view node;
   std::string_view cluster;

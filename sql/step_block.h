@@ -22,6 +22,9 @@ struct PackedStep {
 // Blocks are closed at this many marks, so that appending stays cheap and a reader can skip.
 inline constexpr std::int64_t kMarksPerBlock = 1024;
 
+// And when the writer's clock was set by more than this: a block has one clock.
+inline constexpr std::int64_t kClockStepNs = 50'000'000;
+
 // Appends `step` to `data`, packed against `before` (default-constructed for the first of a block).
 void PackStep(const PackedStep& before, const PackedStep& step, std::string& data);
 

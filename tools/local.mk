@@ -55,8 +55,10 @@ tools_goodputd_goodputd_LDADD = tools/libgoodputd.la $(SLURM_LIBS)
 # From the database to a judged run.
 noinst_LTLIBRARIES += tools/libruns.la
 tools_libruns_la_SOURCES = \
+  tools/runs/clocks.cc tools/runs/clocks.h \
   tools/runs/components.cc tools/runs/components.h \
   tools/runs/load_run.cc tools/runs/load_run.h \
+  tools/runs/node_clock.cc tools/runs/node_clock.h \
   tools/runs/record.cc tools/runs/record.h
 tools_libruns_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 tools_libruns_la_LIBADD = tools/libtimeline.la tools/libcommon.la

@@ -97,7 +97,7 @@ class StoreTest : public testing::Test {
   }
   static std::string StepMarkRecord(std::int64_t step, const std::string& node = "n1",
                                     const std::string& slurm_step = "0") {
-    RecordBuilder builder(kind::kMark, {fake_now_ns + step * 1'000'003, step, node, 42});
+    RecordBuilder builder(kind::kMark, {fake_now_ns + step * 1'000'003, step * 1'000'003, node, 42});
     builder.Text(key::kCluster, "c1");
     builder.Int(key::kJob, kJob);
     builder.Text(key::kSlurmStep, slurm_step);
@@ -830,6 +830,31 @@ TEST_F(StoreTest, StepsRollOverIntoNewBlocks) {
   EXPECT_EQ(blocks.Int(0), 3);
   EXPECT_EQ(blocks.Int(1), kMarksPerBlock);
   EXPECT_EQ(blocks.Int(2), next);
+}
+
+TEST_F(StoreTest, AClockThatIsSetBeginsANewBlock) {
+  const auto mark = [](std::int64_t step, std::int64_t ahead_ns) {
+    RecordBuilder builder(kind::kMark, {fake_now_ns + step + ahead_ns, step, "n1", 42});
+    builder.Int(key::kJob, kJob);
+    builder.Text(key::kSlurmStep, "0");
+    builder.Text(key::kMark, "step");
+    builder.Text(key::kEdge, "begin");
+    builder.Int(key::kTrainStep, step);
+    return std::string(builder.Finish());
+  };
+  Append(mark(1, 0) + mark(2, 1000) + mark(3, 3'600'000'000'000), File());
+  Ingest();
+  Append(mark(4, 3'600'000'000'000) + mark(5, 0), File());
+  Database db = Db();
+  Ingest(db);
+  const auto steps = LoadSteps(db, kJob);
+  ASSERT_TRUE(steps.ok()) << steps.status();
+  std::vector<std::int64_t> ahead;
+  for (const StepRow& step : *steps) ahead.push_back(step.clock_ns.value_or(-1) - fake_now_ns);
+  EXPECT_EQ(ahead, (std::vector<std::int64_t>{0, 0, 3'600'000'000'000, 3'600'000'000'000, 0}));
+  Statement blocks = db.Prepare("SELECT count(*) FROM step_block");
+  ASSERT_TRUE(blocks.Step());
+  EXPECT_EQ(blocks.Int(0), 3);
 }
 
 TEST_F(StoreTest, StepsOfSeveralSrunsAreKeptApart) {

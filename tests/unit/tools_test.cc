@@ -585,7 +585,7 @@ class LoadRunTest : public testing::Test {
   class Watched {
    public:
     Watched(LoadRunTest& test, std::string_view kind, std::int64_t t_s, const char* state)
-        : test_(test), builder_(kind, {t_s * kSecond, 1, "@controller", 1}) {
+        : test_(test), builder_(kind, {t_s * kSecond, t_s * kSecond, "@controller", 1}) {
       builder_.Text(key::kCluster, "c1");
       builder_.Int(key::kJob, 7);
       builder_.Text(key::kState, state);
@@ -603,8 +603,8 @@ class LoadRunTest : public testing::Test {
     LoadRunTest& test_;
     RecordBuilder builder_;
   };
-  void Marked(std::int64_t t_s, std::int64_t step) {
-    RecordBuilder builder(kind::kMark, {t_s * kSecond, 1, "n1", 1});
+  void Marked(std::int64_t t_s, std::int64_t step, std::int64_t ahead_s = 0) {
+    RecordBuilder builder(kind::kMark, {(t_s + ahead_s) * kSecond, t_s * kSecond, "n1", 1});
     builder.Int(key::kJob, 7);
     builder.Text(key::kSlurmStep, "0");
     builder.Int(key::kTask, 0);
@@ -736,6 +736,22 @@ TEST_F(LoadRunTest, MarksGoToTheAttemptTheyWereMadeIn) {
   EXPECT_EQ(mark.slurm_step, 0);
   ASSERT_GE(mark.ref.source, 0);
   EXPECT_EQ(run.facts.sources[static_cast<std::size_t>(mark.ref.source)], "n1/boot.2026010100Z.jsonl");
+}
+
+TEST_F(LoadRunTest, ANodesClockThatWasSetMovesNoStep) {
+  ASSERT_TRUE(StoreAccounting(db_, {Accounted(100, 110, 200, "COMPLETED")}, 1).ok());
+  Marked(120, 0);
+  Marked(130, 1);
+  Marked(140, 2, 3600);
+  Marked(150, 3, -3600);
+  Marked(160, 4);
+  const auto run = Load();
+  std::vector<Ns> times;
+  for (const StepMark& mark : run.facts.attempts.at(0).step_marks) times.push_back(mark.t / kSecond);
+  EXPECT_EQ(times, (std::vector<Ns>{120, 130, 140, 150, 160}));
+  ASSERT_EQ(run.facts.warnings.size(), 3U);
+  EXPECT_NE(run.facts.warnings[1].find("the clock of node n1 was set by -7200.0 s"), std::string::npos)
+      << run.facts.warnings[1];
 }
 
 TEST_F(LoadRunTest, ASuspensionIsPlacedAtTheEnd) {

@@ -16,6 +16,7 @@
 #include "sql/accounting.h"
 #include "sql/evidence.h"
 #include "sql/text.h"
+#include "tools/runs/clocks.h"
 #include "tools/runs/components.h"
 #include "tools/runs/record.h"
 #include "tools/slurm/hostlist.h"
@@ -89,7 +90,8 @@ class RunLoader {
   void AddWatch(const EventRow& event);
   void AddNodeEvent(const EventRow& event);
   void AddMark(const EventRow& event);
-  absl::Status AddSteps(std::int64_t job_id);
+  void AddSteps(const std::vector<StepRow>& steps);
+  std::vector<AllocatedSpan> Spans() const;
   bool WaitsForOwnRun(std::string_view dependency) const;
   void AddSuspension(const std::string& state, Draft& draft);
   static void PlaceSuspensions(Draft& draft, Ns now);
@@ -390,16 +392,23 @@ void RunLoader::AddMark(const EventRow& event) {
   attempt->marks.push_back(std::move(mark));
 }
 
-absl::Status RunLoader::AddSteps(std::int64_t job_id) {
-  absl::StatusOr<std::vector<StepRow>> steps = LoadSteps(db_, job_id);
-  if (!steps.ok()) return steps.status();
-  for (const StepRow& step : *steps) {
+void RunLoader::AddSteps(const std::vector<StepRow>& steps) {
+  for (const StepRow& step : steps) {
     AttemptFacts* attempt = AttemptAt(step.t_ns);
     if (attempt == nullptr) continue;
     attempt->step_marks.push_back({step.t_ns, step.train_step, StepCode(step.slurm_step),
                                    static_cast<std::int32_t>(step.task), RefOf(step.source_id, step.offset)});
   }
-  return absl::OkStatus();
+}
+
+std::vector<AllocatedSpan> RunLoader::Spans() const {
+  std::vector<AllocatedSpan> spans;
+  for (const auto& [submit, draft] : drafts_) {
+    const AttemptFacts& facts = draft.facts;
+    const bool ended_by_itself = facts.state == "COMPLETED" || facts.state == "FAILED";
+    if (facts.start) spans.push_back({*facts.start, facts.end, ended_by_itself});
+  }
+  return spans;
 }
 
 // A job that gave nodes back has a row RESIZING, and a next one with the moment of that as its submit time.
@@ -515,6 +524,10 @@ absl::StatusOr<bool> RunLoader::AddComponent(std::int64_t job_id, std::optional<
     draft.facts.job_id = job_id;
     draft.facts.het_job = het_job_;
   }
+  absl::StatusOr<std::vector<StepRow>> steps = LoadSteps(db_, job_id);
+  if (!steps.ok()) return steps.status();
+  for (std::string& warning : CorrectClocks(sources_, Spans(), *events, *steps))
+    run_.facts.warnings.push_back(std::move(warning));
   for (const EventRow& event : *events) {
     if (event.kind == kind::kMark) {
       AddMark(event);
@@ -522,7 +535,7 @@ absl::StatusOr<bool> RunLoader::AddComponent(std::int64_t job_id, std::optional<
       AddNodeEvent(event);
     }
   }
-  if (absl::Status status = AddSteps(job_id); !status.ok()) return status;
+  AddSteps(*steps);
   if (absl::Status status = ExplainEnds(); !status.ok()) return status;
   for (auto& [submit, draft] : drafts_) {
     AttemptFacts& facts = draft.facts;

@@ -130,6 +130,7 @@ struct RunFacts {
   Ns now = 0;
   std::vector<std::string> sources;  // "node/file" of the events' spool files
   std::vector<AttemptFacts> attempts;
+  std::vector<std::string> warnings;  // of whoever put the facts together
 };
 
 }  // namespace goodput

@@ -266,6 +266,7 @@ void PaintStartup(const Program& program, bool instrumented, AttemptPainter& pai
 
 Timeline BuildTimeline(const RunFacts& given, const TimelineOptions& options) {
   Timeline timeline;
+  timeline.warnings = given.warnings;
   timeline.mended = WithoutTheImpossible(given, timeline.warnings);
   const RunFacts& facts = timeline.mended ? *timeline.mended : given;
   const std::vector<const AttemptFacts*> attempts = InOrder(facts);

@@ -1,0 +1,23 @@
+// Brings what nodes wrote about one job onto the controller's time: see node_clock.h for one node.
+#ifndef GOODPUT_TOOLS_RUNS_CLOCKS_H_
+#define GOODPUT_TOOLS_RUNS_CLOCKS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sql/evidence.h"
+#include "tools/runs/node_clock.h"
+
+namespace goodput {
+
+// Corrects the times of a job's events and step marks in place; the controller's own records are left alone.
+// Returns a warning for each clock that was set or is apart.
+std::vector<std::string> CorrectClocks(const std::map<std::int64_t, SourceRow>& sources,
+                                       const std::vector<AllocatedSpan>& spans, std::vector<EventRow>& events,
+                                       std::vector<StepRow>& steps);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_RUNS_CLOCKS_H_

@@ -1,0 +1,73 @@
+// One machine's clock, judged by what it wrote: set forwards or backwards while a job ran, or apart from the
+// controller's.
+//
+// Every record has the real time and the monotonic time of its writing. Their difference, the clock, stays
+// the same until somebody sets it; so durations are always known, and only the place of all of them in time
+// must be chosen: the clock by which most of a job's records lie within its allocations, as the controller
+// has them. If some still lie outside where they cannot (a prolog before the start, the last exit of a job
+// that ended by itself after its end), the whole is moved by as little as brings them in.
+#ifndef GOODPUT_TOOLS_RUNS_NODE_CLOCK_H_
+#define GOODPUT_TOOLS_RUNS_NODE_CLOCK_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/timeline/facts.h"
+
+namespace goodput {
+
+// An allocation by the controller's clock, in whole seconds rounded down.
+struct AllocatedSpan {
+  Ns start = 0;
+  std::optional<Ns> end;
+  bool ended_by_itself =
+      false;  // then nothing of it comes after its end; else tasks may live on for KillWait
+};
+
+class NodeClock {
+ public:
+  enum class Bound { kNone, kAfterStart, kBeforeEnd };
+
+  // A record's real time and clock (real less monotonic time), and where it must lie.
+  void Add(Ns t, Ns clock, Bound bound);
+  void Settle(const std::vector<AllocatedSpan>& spans);
+
+  // The real time of a record had the clock never been set and been the controller's. Before Settle, and for
+  // a clock that nothing is wrong with, it is the record's own.
+  Ns Correct(Ns t, Ns clock) const;
+  // One sentence each, such as "was set by +3600.0 s at ..."; `when` is by the corrected clock.
+  struct Finding {
+    Ns when = 0;
+    std::string text;
+  };
+  const std::vector<Finding>& findings() const { return findings_; }
+
+ private:
+  struct Reading {
+    Ns t = 0;
+    Ns clock = 0;
+    Bound bound = Bound::kNone;
+  };
+  // Clocks that differ by so little that nobody set them: kept on time by NTP.
+  struct Setting {
+    Ns lowest = 0;
+    Ns highest = 0;
+    Ns reference() const { return lowest + (highest - lowest) / 2; }
+  };
+
+  const Setting* SettingOf(Ns clock) const;
+  void FindSettings();
+  Ns BestReference(const std::vector<AllocatedSpan>& spans) const;
+  Ns Shift(const std::vector<AllocatedSpan>& spans) const;
+  void Report(Ns shift);
+
+  std::vector<Reading> readings_;
+  std::vector<Setting> settings_;  // ascending
+  std::optional<Ns> reference_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_RUNS_NODE_CLOCK_H_
