@@ -86,6 +86,7 @@ class Cluster:
         self.cgroup_conf, self.boot_s = list(cgroup_conf), boot_s
         self.cloud_nodes = [""] * cloud
         self.daemon_env = dict(daemon_env or {})
+        self.slurmd_prefix: List[str] = []  # a command that ends in executing its arguments
         self.dir = self.name = ""
         self.nodes: List[str] = []
         self._children: Dict[str, subprocess.Popen] = {}
@@ -220,7 +221,7 @@ class Cluster:
         if daemon == "mariadbd":
             return mariadb.command(self.dir + "/mariadb", self.dir + "/run/mariadb.sock")
         if daemon.startswith("slurmd-"):
-            return ["slurmd", "-D", "-N", daemon[len("slurmd-"):], "-f", self.conf]
+            return self.slurmd_prefix + ["slurmd", "-D", "-N", daemon[len("slurmd-"):], "-f", self.conf]
         if daemon == "slurmctld":
             return ["slurmctld", "-D", "-f", self.conf]
         if daemon == "slurmdbd":
@@ -343,14 +344,15 @@ class Cluster:
 
     def sacct(self, job: int, duplicates: bool = True, steps: bool = True) -> List[Dict]:
         """Rows of accounting, attempts in order. Times are seconds since the epoch, None where sacct knows none."""
-        argv = ["sacct", "-P", "-n", "-j", str(job), "--format=" + ",".join(SACCT_FIELDS), "--delimiter=\x1f"]
+        delimiter = "\x1f%x\x1f" % random.SystemRandom().getrandbits(64)  # a job's name may hold any one we agreed on
+        argv = ["sacct", "-P", "-n", "-j", str(job), "--format=" + ",".join(SACCT_FIELDS), "--delimiter=" + delimiter]
         argv += ["-D"] if duplicates else []
         argv += [] if steps else ["-X"]
         rows = []
         text = ""
         for line in self.run(argv, env={"SLURM_TIME_FORMAT": "%s", "TZ": "UTC"}).stdout.split("\n"):
             text += ("\n" if text else "") + line
-            values = text.split("\x1f")
+            values = text.split(delimiter)
             if len(values) < len(SACCT_FIELDS):
                 continue  # a newline in the job's name
             text = ""

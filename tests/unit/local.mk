@@ -29,6 +29,12 @@ tests_unit_tools_test_SOURCES = \
 tests_unit_tools_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_tools_test_LDADD = tools/libruns.la $(GTEST_LIBS)
 
+check_PROGRAMS += tests/unit/queue_watch_test
+TESTS += tests/unit/queue_watch_test
+tests_unit_queue_watch_test_SOURCES = tests/spank/temp_folder.h tests/unit/queue_watch_test.cc
+tests_unit_queue_watch_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_queue_watch_test_LDADD = tools/libgoodputd.la tools/libruns.la $(GTEST_LIBS)
+
 check_PROGRAMS += tests/unit/faults_test
 TESTS += tests/unit/faults_test
 tests_unit_faults_test_SOURCES = \

@@ -2,11 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "spank/event.h"
+#include "spank/json_text.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -14,6 +16,34 @@ namespace {
 
 void AddTime(RecordBuilder& record, std::string_view name, const std::optional<std::int64_t>& value) {
   if (value) record.Int(name, *value);
+}
+
+// What users and admins may make as long as they like must not push the rest out of a record.
+constexpr std::size_t kMaxNameBytes = 2100;
+constexpr std::size_t kMaxCommentBytes = 512;
+constexpr std::size_t kMaxDependencyBytes = 512;
+
+// As much of the text as takes at most so many bytes in a record: a control character takes six there.
+std::string_view Fitting(std::string_view text, std::size_t max_bytes) {
+  std::size_t bytes = 0;
+  std::size_t end = 0;
+  while (end < text.size()) {
+    const std::size_t length = Utf8SequenceLength(text.substr(end));
+    QuoteJson(text.substr(end, std::max<std::size_t>(length, 1)), [&](std::string_view piece) {
+      bytes += piece.size();
+      return true;
+    });
+    bytes -= 2;  // its quotes
+    if (bytes > max_bytes) break;
+    end += std::max<std::size_t>(length, 1);
+  }
+  return text.substr(0, end);
+}
+
+// What is worth least goes first, should a record be too long even so.
+void AddLongText(RecordBuilder& record, std::string_view name, std::string_view value,
+                 std::size_t max_bytes) {
+  if (!value.empty()) record.Text(name, Fitting(value, max_bytes), Worth::kTags);
 }
 
 void AddText(RecordBuilder& record, std::string_view name, const std::string& value) {
@@ -51,9 +81,11 @@ void AddJob(RecordBuilder& record, const ControllerJob& job, const std::string& 
   AddText(record, key::kNodes, job.nodes);
   AddText(record, key::kFailedNode, job.failed_node);
   AddText(record, key::kReservation, job.reservation);
-  AddText(record, key::kDependency, job.dependency);
-  AddText(record, key::kAdminComment, job.admin_comment);
-  AddText(record, key::kName, job.name);
+  // Half a list of jobs would name others.
+  if (job.dependency.size() <= kMaxDependencyBytes)
+    AddLongText(record, key::kDependency, job.dependency, kMaxDependencyBytes);
+  AddLongText(record, key::kAdminComment, job.admin_comment, kMaxCommentBytes);
+  AddLongText(record, key::kName, job.name, kMaxNameBytes);
 }
 
 void AddNode(RecordBuilder& record, const ControllerNode& node, const std::string& cluster) {
