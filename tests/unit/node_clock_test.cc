@@ -18,7 +18,7 @@ struct Story {
   std::vector<Ns> truth, written, clock;
   NodeClock node;
 
-  void Write(Ns at, Ns ahead, Bound bound = Bound::kNone) {
+  void Write(Ns at, Ns ahead, Bound bound = Bound::kWithin) {
     truth.push_back(at);
     written.push_back(at + ahead);
     clock.push_back(kClock + ahead);
@@ -83,7 +83,7 @@ TEST(NodeClock, AwayAndBackAreTwoFindingsAndManyAreSummed) {
 }
 
 TEST(NodeClock, AClockApartIsBroughtWithinASecond) {
-  for (const int ahead : {4, -3, 30, -30}) {
+  for (const int ahead : {4, -3, 30, -30, 3600, -3600}) {
     Story story;
     story.Job([ahead](int) { return ahead * kSecond; });
     EXPECT_LE(story.Error(), kSecond + kSecond / 2) << ahead;
@@ -101,12 +101,23 @@ TEST(NodeClock, TasksThatOutliveAKilledAttemptDoNotMoveIt) {
   EXPECT_EQ(node.Correct(kEpoch, kClock), kEpoch);
 }
 
+TEST(NodeClock, ASlowPrologAndTasksThatLingerAreNoClock) {
+  NodeClock node;
+  node.Add(kEpoch + 40 * kSecond, kClock, Bound::kAfterStart);
+  node.Add(kEpoch + 85 * kSecond, kClock, Bound::kWithin);
+  node.Add(kEpoch + 85 * kSecond, kClock, Bound::kBeforeEnd);
+  node.Add(kEpoch + 500 * kSecond, kClock, Bound::kFree);
+  node.Settle({{kEpoch, kEpoch + 60 * kSecond, false}});
+  EXPECT_TRUE(node.findings().empty());
+  EXPECT_EQ(node.Correct(kEpoch, kClock), kEpoch);
+}
+
 TEST(NodeClock, WithoutAllocationsOrRecordsNothingIsClaimed) {
   NodeClock node;
   node.Settle({});
   EXPECT_EQ(node.Correct(1, 2), 1);
-  node.Add(kEpoch, kClock, Bound::kNone);
-  node.Add(kEpoch, kClock + 9 * kSecond, Bound::kNone);
+  node.Add(kEpoch, kClock, Bound::kWithin);
+  node.Add(kEpoch, kClock + 9 * kSecond, Bound::kWithin);
   node.Settle({});
   EXPECT_EQ(node.Correct(kEpoch, kClock), kEpoch);
 }

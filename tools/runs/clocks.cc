@@ -16,7 +16,7 @@ NodeClock::Bound BoundOf(std::string_view kind, std::string_view slurm_step) {
     return NodeClock::Bound::kAfterStart;
   // The job ends when its batch script has; what else runs may live on for a while.
   if (kind == kind::kTaskExit && slurm_step == "batch") return NodeClock::Bound::kBeforeEnd;
-  return NodeClock::Bound::kNone;
+  return kind == kind::kMark || kind == kind::kTaskExit ? NodeClock::Bound::kWithin : NodeClock::Bound::kFree;
 }
 
 // A node between two boots; the monotonic clock begins anew with each. A spool file is BOOT.HOUR.jsonl.
@@ -68,7 +68,7 @@ std::vector<std::string> CorrectClocks(const std::map<std::int64_t, SourceRow>& 
       return other.source_id == step.source_id && other.clock_ns == step.clock_ns;
     };
     const bool inside = i > 0 && i + 1 < steps.size() && same(steps[i - 1]) && same(steps[i + 1]);
-    if (!inside) clock->Add(step.t_ns, *step.clock_ns, NodeClock::Bound::kNone);
+    if (!inside) clock->Add(step.t_ns, *step.clock_ns, NodeClock::Bound::kWithin);
   }
   std::vector<std::string> warnings;
   for (auto& [boot, clock] : clocks) {

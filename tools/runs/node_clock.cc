@@ -15,6 +15,8 @@ namespace {
 constexpr Ns kSet = kSecond / 2;
 // Accounting rounds down to seconds, and processes take their time.
 constexpr Ns kSlack = kSecond / 2;
+// Tasks that are killed, and saves they still complete, may come so long after the end.
+constexpr Ns kOutlives = 120 * kSecond;
 // A prolog that comes much later than the allocation says nothing about clocks; one that lies long before it
 // is not of it.
 constexpr Ns kFarthest = 90 * kSecond;
@@ -27,8 +29,9 @@ Ns LastMoment(const AllocatedSpan& span) {
   return span.end ? *span.end + kSecond : std::numeric_limits<Ns>::max() / 2;
 }
 
-bool Within(const AllocatedSpan& span, Ns t) {
-  return t >= span.start - kSlack && t <= LastMoment(span) + kSlack;
+bool Within(const AllocatedSpan& span, Ns t, NodeClock::Bound bound) {
+  const bool strict = span.ended_by_itself && bound == NodeClock::Bound::kBeforeEnd;
+  return t >= span.start - kSlack && t <= LastMoment(span) + (strict ? kSlack : kOutlives);
 }
 
 // The allocation a record is of: the one it lies in, else the nearest that is not far.
@@ -75,23 +78,44 @@ Ns NodeClock::Correct(Ns t, Ns clock) const {
   return t + (*reference_ - (setting == nullptr ? clock : setting->reference()));
 }
 
-// The setting by which most records lie within the allocations; of equals the one with most records.
+// What the clock could have been all the time: as it was at some time, or such that the job's first record of
+// an allocation came with one of them.
+std::vector<Ns> NodeClock::Candidates(const std::vector<AllocatedSpan>& spans) const {
+  std::vector<Ns> candidates;
+  for (const Setting& setting : settings_) candidates.push_back(setting.reference());
+  const Reading* first = nullptr;
+  for (const Reading& reading : readings_) {
+    if (reading.bound != Bound::kAfterStart) continue;
+    if (first == nullptr || reading.t - reading.clock < first->t - first->clock) first = &reading;
+  }
+  if (first == nullptr) return candidates;
+  for (const AllocatedSpan& span : spans) candidates.push_back(span.start - (first->t - first->clock));
+  return candidates;
+}
+
+// How many records lie within the allocations by this clock; how many were written by it.
+std::pair<int, int> NodeClock::Score(Ns reference, const std::vector<AllocatedSpan>& spans) const {
+  std::pair<int, int> score{0, 0};
+  for (const Reading& reading : readings_) {
+    const Ns setting = SettingOf(reading.clock)->reference();
+    const Ns t = reading.t + reference - setting;
+    if (setting == reference) ++score.second;
+    if (reading.bound != Bound::kFree && std::any_of(spans.begin(), spans.end(), [&](const AllocatedSpan& s) {
+          return Within(s, t, reading.bound);
+        }))
+      ++score.first;
+  }
+  return score;
+}
+
 Ns NodeClock::BestReference(const std::vector<AllocatedSpan>& spans) const {
   std::pair<int, int> best{-1, -1};
   Ns reference = 0;
-  for (const Setting& candidate : settings_) {
-    std::pair<int, int> score{0, 0};
-    for (const Reading& reading : readings_) {
-      const Setting* setting = SettingOf(reading.clock);
-      if (setting == &candidate) ++score.second;
-      const Ns t = reading.t + candidate.reference() - setting->reference();
-      if (std::any_of(spans.begin(), spans.end(), [t](const AllocatedSpan& s) { return Within(s, t); }))
-        ++score.first;
-    }
-    if (score > best) {
-      best = score;
-      reference = candidate.reference();
-    }
+  for (const Ns candidate : Candidates(spans)) {
+    const std::pair<int, int> score = Score(candidate, spans);
+    if (score <= best) continue;
+    best = score;
+    reference = candidate;
   }
   return reference;
 }
@@ -101,7 +125,6 @@ Ns NodeClock::Shift(const std::vector<AllocatedSpan>& spans) const {
   Ns least = std::numeric_limits<Ns>::min() / 2;
   Ns most = std::numeric_limits<Ns>::max() / 2;
   for (const Reading& reading : readings_) {
-    if (reading.bound == Bound::kNone) continue;
     const Ns t = Correct(reading.t, reading.clock);
     const AllocatedSpan* span = SpanOf(spans, t);
     if (span == nullptr) continue;
@@ -146,14 +169,18 @@ void NodeClock::Settle(const std::vector<AllocatedSpan>& spans) {
   findings_.clear();
   FindSettings();
   if (settings_.empty() || spans.empty()) return;
-  reference_ = settings_.size() == 1 ? settings_[0].reference() : BestReference(spans);
-  const Ns shift = Shift(spans);
-  *reference_ += shift;
-  if (settings_.size() == 1 && shift == 0) {
+  reference_ = BestReference(spans);
+  *reference_ += Shift(spans);
+  Ns apart = *reference_ - settings_.back().reference();
+  for (const Setting& setting : settings_) {
+    if (std::abs(*reference_ - setting.reference()) < std::abs(apart))
+      apart = *reference_ - setting.reference();
+  }
+  if (settings_.size() == 1 && std::abs(apart) <= kSlack) {
     reference_.reset();
     return;
   }
-  Report(shift);
+  Report(std::abs(apart) <= kSlack ? 0 : apart);
 }
 
 }  // namespace goodput

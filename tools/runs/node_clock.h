@@ -3,14 +3,16 @@
 //
 // Every record has the real time and the monotonic time of its writing. Their difference, the clock, stays
 // the same until somebody sets it; so durations are always known, and only the place of all of them in time
-// must be chosen: the clock by which most of a job's records lie within its allocations, as the controller
-// has them. If some still lie outside where they cannot (a prolog before the start, the last exit of a job
-// that ended by itself after its end), the whole is moved by as little as brings them in.
+// must be chosen: a clock the node had, or one by which the job's first record comes with an allocation,
+// whichever puts most records within the job's allocations as the controller has them. If some still lie
+// where they cannot (a prolog before the start, the exit of a batch script after the end), the whole is moved
+// by as little as brings them in.
 #ifndef GOODPUT_TOOLS_RUNS_NODE_CLOCK_H_
 #define GOODPUT_TOOLS_RUNS_NODE_CLOCK_H_
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/timeline/facts.h"
@@ -27,7 +29,8 @@ struct AllocatedSpan {
 
 class NodeClock {
  public:
-  enum class Bound { kNone, kAfterStart, kBeforeEnd };
+  // kWithin: while the job ran, or tasks outlived its end for a while; kFree: any time, such as an epilog's.
+  enum class Bound { kFree, kWithin, kAfterStart, kBeforeEnd };
 
   // A record's real time and clock (real less monotonic time), and where it must lie.
   void Add(Ns t, Ns clock, Bound bound);
@@ -47,7 +50,7 @@ class NodeClock {
   struct Reading {
     Ns t = 0;
     Ns clock = 0;
-    Bound bound = Bound::kNone;
+    Bound bound = Bound::kFree;
   };
   // Clocks that differ by so little that nobody set them: kept on time by NTP.
   struct Setting {
@@ -58,6 +61,8 @@ class NodeClock {
 
   const Setting* SettingOf(Ns clock) const;
   void FindSettings();
+  std::vector<Ns> Candidates(const std::vector<AllocatedSpan>& spans) const;
+  std::pair<int, int> Score(Ns reference, const std::vector<AllocatedSpan>& spans) const;
   Ns BestReference(const std::vector<AllocatedSpan>& spans) const;
   Ns Shift(const std::vector<AllocatedSpan>& spans) const;
   void Report(Ns shift);
