@@ -59,7 +59,8 @@ tools_libruns_la_SOURCES = \
   tools/runs/components.cc tools/runs/components.h \
   tools/runs/load_run.cc tools/runs/load_run.h \
   tools/runs/node_clock.cc tools/runs/node_clock.h \
-  tools/runs/record.cc tools/runs/record.h
+  tools/runs/record.cc tools/runs/record.h \
+  tools/runs/strands.cc tools/runs/strands.h
 tools_libruns_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 tools_libruns_la_LIBADD = tools/libtimeline.la tools/libcommon.la
 

@@ -19,6 +19,7 @@
 #include "tools/goodputd/mark_message.h"
 #include "tools/runs/load_run.h"
 #include "tools/runs/record.h"
+#include "tools/runs/strands.h"
 #include "tools/sgoodput/format.h"
 #include "tools/slurm/hostlist.h"
 #include "tools/slurm/sacct.h"
@@ -877,6 +878,32 @@ TEST_F(LoadRunTest, ComponentsOfAHeterogeneousJobAreOneAttemptWhicheverIsAskedFo
     EXPECT_EQ(attempt.nodes, 2);
     EXPECT_EQ(attempt.node_list, "n1,n2");
   }
+}
+
+TEST_F(LoadRunTest, JobsThatHadResourcesAtOnceAreSeveralRuns) {
+  const auto job = [](std::int64_t id, std::int64_t start, std::int64_t end) {
+    AccountingRow row = Accounted(100, start, end, "COMPLETED");
+    row.job_id = id;
+    row.job_id_text = std::to_string(id);
+    return row;
+  };
+  // 8 follows 7 within the second, 9 runs beside both, 10 after 9.
+  ASSERT_TRUE(
+      StoreAccounting(db_, {job(7, 110, 200), job(8, 199, 300), job(9, 150, 250), job(10, 260, 280)}, 1)
+          .ok());
+  const auto runs = LoadStrands(db_, {7, 8, 9, 10}, 10'000 * kSecond);
+  ASSERT_TRUE(runs.ok() && runs->size() == 2);
+  const auto jobs = [](const goodput::Run& run) {
+    std::vector<std::int64_t> ids;
+    for (const AttemptFacts& attempt : run.facts.attempts) ids.push_back(attempt.job_id);
+    return ids;
+  };
+  EXPECT_EQ(jobs((*runs)[0]), (std::vector<std::int64_t>{7, 8}));
+  EXPECT_EQ(jobs((*runs)[1]), (std::vector<std::int64_t>{9, 10}));
+  EXPECT_EQ((*runs)[1].info.run, "#2") << "of a run that has no name here";
+  EXPECT_EQ(StrandOfName("a#b#2"), (std::pair<std::string, std::size_t>("a#b", 1)));
+  for (const char* name : {"a", "a#", "a#1", "a#x", "#2", "a#-2"})
+    EXPECT_EQ(StrandOfName(name), (std::pair<std::string, std::size_t>(name, 0))) << name;
 }
 
 TEST_F(LoadRunTest, APreemptionTimeGoesToTheAttemptItEnded) {

@@ -13,7 +13,7 @@ namespace goodput {
 int RunAttempts(const AttemptsOptions& options) {
   absl::StatusOr<Target> target = OpenTarget(options.common, options.job, options.run);
   if (!target.ok()) return Fail(target.status());
-  absl::StatusOr<Report> report = MakeReport(target->session.db, target->job_ids, target->session.now, {});
+  absl::StatusOr<Report> report = MakeReport(*target, {});
   if (!report.ok()) {
     return Fail(
         Annotate(report.status(), options.job.empty() ? Cat("run ", options.run) : Cat("job ", options.job)));

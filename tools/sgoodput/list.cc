@@ -297,17 +297,21 @@ int RunList(const ListOptions& options) {
   const absl::StatusOr<std::map<std::int64_t, std::string>> names = RunNames(session->db);
   if (!names.ok()) return Fail(names.status());
   std::vector<std::unique_ptr<Report>> reports;
+  std::set<std::int64_t> listed;
   for (const std::vector<std::int64_t>& group : GroupByRun(jobs, *names)) {
-    absl::StatusOr<Report> report = MakeReport(session->db, group, session->now, {});
-    if (absl::IsNotFound(report.status())) continue;
-    if (!report.ok()) return Fail(report.status());
-    if (!filter->Matches(*report)) continue;
-    if (options.truncate) {
-      ClipTimeline(report->timeline, filter->start.value_or(report->timeline.begin),
-                   filter->end.value_or(session->now));
-      report->account = TakeAccount(report->timeline);
+    absl::StatusOr<std::vector<Report>> made = MakeReports(session->db, group, session->now, {});
+    if (absl::IsNotFound(made.status())) continue;
+    if (!made.ok()) return Fail(made.status());
+    for (Report& report : *made) {
+      // Every component of a heterogeneous job leads to the whole of it.
+      if (!listed.insert(report.run.info.job_id).second || !filter->Matches(report)) continue;
+      if (options.truncate) {
+        ClipTimeline(report.timeline, filter->start.value_or(report.timeline.begin),
+                     filter->end.value_or(session->now));
+        report.account = TakeAccount(report.timeline);
+      }
+      reports.push_back(std::make_unique<Report>(std::move(report)));
     }
-    reports.push_back(std::make_unique<Report>(*std::move(report)));
   }
 
   if (options.common.json) {

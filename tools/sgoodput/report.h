@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "sql/database.h"
 #include "tools/runs/load_run.h"
+#include "tools/sgoodput/session.h"
 #include "tools/timeline/goodput.h"
 #include "tools/timeline/timeline.h"
 
@@ -26,8 +27,13 @@ struct Report {
   Report& operator=(const Report&) = delete;
 };
 
-absl::StatusOr<Report> MakeReport(Database& db, const std::vector<std::int64_t>& job_ids, Ns now,
-                                  const TimelineOptions& options);
+// The jobs as one run, or as several where two of them had resources at once (see tools/runs/strands.h).
+// Never none.
+absl::StatusOr<std::vector<Report>> MakeReports(Database& db, const std::vector<std::int64_t>& job_ids,
+                                                Ns now, const TimelineOptions& options);
+
+// Of what was asked for.
+absl::StatusOr<Report> MakeReport(Target& target, const TimelineOptions& options);
 
 // The document `--json` prints: {"schema":"slurm-goodput/1","jobs":[...]}, see sgoodput.schema.json.
 std::string ReportsAsJson(const std::vector<const Report*>& reports);

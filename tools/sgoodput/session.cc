@@ -13,6 +13,7 @@
 #include "sql/evidence.h"
 #include "sql/ingest.h"
 #include "sql/text.h"
+#include "tools/runs/strands.h"
 #include "tools/slurm/backfill.h"
 
 namespace goodput {
@@ -108,10 +109,16 @@ absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const std::strin
   if (!asked.ok()) return asked.status();
   absl::StatusOr<Session> session = OpenSession(options, *asked, std::nullopt);
   if (!session.ok()) return session.status();
-  Target target{*std::move(session), {}};
+  Target target{*std::move(session), {}, 0};
   absl::StatusOr<std::vector<std::int64_t>> found =
       job.empty() ? JobsOfRun(target.session.db, run) : ResolveJob(target.session.db, job);
   if (!found.ok()) return found.status();
+  if (found->empty() && job.empty()) {
+    const auto [name, strand] = StrandOfName(run);
+    target.strand = strand;
+    if (strand > 0) found = JobsOfRun(target.session.db, name);
+    if (!found.ok()) return found.status();
+  }
   if (found->empty()) {
     return absl::NotFoundError(job.empty() ? Cat("no job of run '", run, "' is known")
                                            : Cat("job ", job, " is not known"));

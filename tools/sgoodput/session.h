@@ -39,6 +39,7 @@ absl::StatusOr<std::vector<std::int64_t>> ParseJobIds(const std::vector<std::str
 struct Target {
   Session session;
   std::vector<std::int64_t> job_ids;
+  std::size_t strand = 0;  // of the run, where its jobs are several (NAME#2 is 1)
 };
 absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const std::string& job,
                                   const std::string& run);

@@ -229,8 +229,7 @@ int RunShow(const ShowOptions& options) {
   }
   absl::StatusOr<Target> target = OpenTarget(options.common, options.job, options.run);
   if (!target.ok()) return Fail(target.status());
-  absl::StatusOr<Report> report =
-      MakeReport(target->session.db, target->job_ids, target->session.now, {options.stall_factor});
+  absl::StatusOr<Report> report = MakeReport(*target, {options.stall_factor});
   if (!report.ok()) {
     return Fail(
         Annotate(report.status(), options.job.empty() ? Cat("run ", options.run) : Cat("job ", options.job)));

@@ -57,19 +57,32 @@ def four_nodes(work: Work) -> Outcome:
 def _array(work: Work, spec: str, *options: str) -> List[int]:
     """The job ids of its tasks, by task; each trains in a folder of its own unless it is a chain of one run."""
     folder = work.folder if "%1" in spec else work.folder + "/$SLURM_ARRAY_TASK_ID"
-    work.submit("srun " + work.trainer("--save-every 5 --steps $((5 + $SLURM_ARRAY_TASK_ID * 5))", folder=folder),
-                "--array=" + spec, *options)
+    body = "srun " + work.trainer("--save-every 5 --steps $((5 + $SLURM_ARRAY_TASK_ID * 5))", folder=folder)
+    # Each task takes one of the scenario's nodes.
+    others = [node for node in work.site.cluster.nodes if node not in work.nodes]
+    work.job = work.site.cluster.sbatch(body, user=work.user, options=[
+        "--exclude=" + ",".join(others), "-N1", "--gres=gpu:8", "--job-name=" + work.name, "--array=" + spec] + list(options))
     rows = work.site.settle_array(work.job)
     return [int(row["JobIDRaw"]) for row in sorted(rows, key=lambda row: int(row["JobID"].split("_")[1]))]
 
 
-def array_without_name(work: Work) -> List[Outcome]:
+def _apart(work: Work, jobs: List[int]) -> List[Outcome]:
+    """Of array tasks that trained each for itself."""
     outcomes = []
-    for task, job in enumerate(_array(work, "1-4")):
-        folder = "%s/%d" % (work.folder, task + 1)
+    for task, job in enumerate(jobs, 1):
+        folder = "%s/%d" % (work.folder, task)
         rows = [row for row in work.site.cluster.sacct(job) if row["JobIDRaw"].split(".")[0] == str(job)]
         outcomes.append(Outcome(work.site, job, folder, work.site.show_json(job), Truth(truths.read_log(folder), rows)))
     return outcomes
+
+
+def array_without_name(work: Work) -> List[Outcome]:
+    return _apart(work, _array(work, "1-4"))
+
+
+def array_at_once(work: Work) -> List[Outcome]:
+    """Tasks that claim to be one run, and are not."""
+    return _apart(work, _array(work, "1-3", "--goodput-run=at once"))
 
 
 def array_of_one_run(work: Work) -> Outcome:
@@ -153,6 +166,24 @@ class Shapes(Way):
         self.assertEqual(job["run"], "in-turn")
         # Slurm makes the first task eligible when it starts it, up to a second after its submission.
         self.assertLessEqual(seconds(outcome.show, "hold"), 1)
+
+    def test_array_tasks_at_once_are_several_runs_whatever_they_are_called(self) -> None:
+        outcomes = self.outcome(array_at_once)
+        site = outcomes[0].site
+        for outcome in outcomes:
+            self.close(outcome)
+        by_job = {outcome.job: outcome.show["jobs"][0] for outcome in outcomes}
+        names = ["at once", "at once#2", "at once#3"]
+        shown = [json.loads(site.sgoodput("show", "--run", name, "--json").stdout)["jobs"] for name in names]
+        self.assertEqual([job["run"] for job, in shown], names)
+        self.assertEqual({job["job_id"] for job, in shown}, set(by_job))
+        for job, in shown:
+            self.assertEqual(dict(job, run="at once"), by_job[job["job_id"]])
+        text = site.sgoodput("show", "--run", "at once#3").stdout
+        self.assertIn("they are 3 runs, at once to at once#3", text)
+        self.assertEqual(site.sgoodput("show", "--run", "at once#4").returncode, 1)
+        listed = site.sgoodput("-P", "-n", "-o", "Run", "-j", ",".join(str(job) for job in by_job)).stdout
+        self.assertEqual(sorted(listed.splitlines()), names)
 
     def test_components_of_a_heterogeneous_job_are_one_attempt(self) -> None:
         outcome = self.outcome(heterogeneous)
