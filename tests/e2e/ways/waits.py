@@ -105,13 +105,13 @@ class Waits(Way):
     def test_held_by_its_user_is_hold(self) -> None:
         outcome = self.outcome(held_by_user)
         self.close(outcome)
-        self.assertGreater(seconds(outcome.show, "hold"), 4)
-        self.assertGreater(seconds(outcome.show, "queue_resources") + seconds(outcome.show, "queue_priority"), 3)
+        self.assertGreater(seconds(outcome.show, "hold"), 3)
+        self.assertGreater(seconds(outcome.show, "queue_resources") + seconds(outcome.show, "queue_priority"), 2)
 
     def test_held_by_an_admin_is_queue(self) -> None:
         outcome = self.outcome(held_by_admin)
         self.close(outcome)
-        self.assertGreater(seconds(outcome.show, "queue_other"), 4)
+        self.assertGreater(seconds(outcome.show, "queue_other"), 3)
         self.assertEqual(seconds(outcome.show, "hold"), 0)
 
     def test_a_begin_time_is_hold(self) -> None:
