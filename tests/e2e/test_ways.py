@@ -23,7 +23,7 @@ def plan() -> Plan:
     cgroup = [(ends.timed_out, 1), (ends.crash_loop, 1), (ends.grace_dying, 1), (ends.cancelled_by_owner, 1),
               (ends.out_of_memory, 1), (ends.failed_at_start, 1), (ends.requeue_held, 1), (shapes.salloc_by_hand, 1),
               (shapes.sruns_in_turn, 1), (shapes.four_nodes, 4), (waits.held_by_user, 1), (waits.begin_time, 1),
-              (waits.chain, 1), (waits.still_pending, 1), (waits.suspended, 1), (shapes.array_without_name, 4),
+              (waits.chain, 1), (waits.still_pending, 1), (waits.suspended, 1), (waits.still_suspended, 1), (shapes.array_without_name, 4),
               (waits.nodes_boot, 0)]
     linuxproc = [(shapes.restarts_inside, 1), (ends.grace_exit_0, 1), (ends.cancelled_by_root, 1),
                  (ends.cancelled_saving, 1), (ends.preempted_for_good, 1), (shapes.sruns_side_by_side, 2),
@@ -34,7 +34,7 @@ def plan() -> Plan:
              (unwatched.suspended_unwatched, 1), (unwatched.preempted_unwatched, 1)]
     return {
         "unwatched": (Site("cgroup", nodes=4, cloud=1, daemon=False), alone),
-        "cgroup": (Site("cgroup", nodes=22, cloud=2, grace_s=8, slurm_conf=CONSTRAINED, cgroup_conf=["ConstrainRAMSpace=yes"]),
+        "cgroup": (Site("cgroup", nodes=23, cloud=2, grace_s=8, slurm_conf=CONSTRAINED, cgroup_conf=["ConstrainRAMSpace=yes"]),
                    cgroup),
         "linuxproc": (Site("linuxproc", nodes=20, grace_s=8), linuxproc),
     }

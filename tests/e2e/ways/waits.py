@@ -2,6 +2,7 @@
 
 import time
 
+from ..harness.checks import assert_buckets_close
 from ..harness.judge import seconds
 from ..harness.truth import S
 from ..harness.work import Outcome, Work
@@ -86,6 +87,21 @@ def suspended(work: Work) -> Outcome:
     return work.outcome({"suspended": [tuple(moments)]})
 
 
+def still_suspended(work: Work) -> Outcome:
+    work.submit("srun " + work.trainer("--save-every 10 --steps 40"))
+    work.steps(0, 13)
+    work.control("suspend", str(work.job), user="root")
+    since = work.site.cluster.time_of(work.job, "SuspendTime")
+    work.site.wait_watched(work.job, ["SUSPENDED"])
+    work.pause(3)
+    show = work.site.show_json(work.job)
+    now = show["jobs"][0]["submit_ns"] + show["jobs"][0]["wall_ns"]
+    truth = work.site.truth(work.job, work.folder, now, suspended=[(since, now)])
+    work.control("resume", str(work.job), user="root")
+    work.site.cluster.run(["scancel", str(work.job)])
+    return Outcome(work.site, work.job, work.folder, show, truth)
+
+
 def nodes_boot(work: Work) -> Outcome:
     """On nodes that do not exist yet. Slurm sets the start time anew when they have booted, 30 s later at worst."""
     nodes = work.site.cluster.cloud_nodes
@@ -156,3 +172,13 @@ class Waits(Way):
         self.assertGreater(seconds(outcome.show, "suspended"), 3.5)
         self.assertEqual(seconds(outcome.show, "stall"), 0)
         self.assertEqual(job["interruptions"], [])
+
+    def test_a_job_that_is_suspended_now(self) -> None:
+        outcome = self.outcome(still_suspended)
+        assert_buckets_close(self, outcome.show, outcome.truth)
+        job, = outcome.show["jobs"]
+        self.assertEqual(job["state"], "SUSPENDED")
+        self.assertIsNone(job["end_ns"])
+        self.assertEqual(job["interruptions"], [])
+        self.assertGreater(seconds(outcome.show, "suspended"), 2)
+        self.assertEqual(seconds(outcome.show, "stall") + seconds(outcome.show, "unobserved"), 0)
