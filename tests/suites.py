@@ -20,6 +20,7 @@ from typing import Callable, List, NamedTuple, Optional, Tuple
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.join(TOP, "build")
 ASAN = os.path.join(TOP, "build-asan")
+TSAN = os.path.join(TOP, "build-tsan")
 FUZZ = os.path.join(TOP, "build-fuzz")
 LOGS = os.path.join(TOP, "out", "tests")
 PYTHON = "/usr/bin/python3"
@@ -39,6 +40,7 @@ class Suite(NamedTuple):
     count: Callable[[str, int], Counts]
     lane: str  # "busy" or "waiting"
     cwd: str = TOP
+    again: Tuple[str, ...] = (PYTHON, "-m", "unittest", "-v")  # what runs some of its tests once more
 
 
 def whole(_output: str, code: int) -> Counts:
@@ -80,6 +82,11 @@ def python_suite(name: str, *modules: str, lane: str = "waiting") -> Suite:
     return Suite(name, [PYTHON, "-m", "unittest", "-v"] + list(modules), unittests, lane)
 
 
+def sanitized_suite(name: str, kind: str, folder: str) -> Suite:
+    command = ["tests/sanitize/run", kind, folder]
+    return Suite(name, command, unittests, "waiting", again=tuple(command))
+
+
 def suites() -> List[Suite]:
     sh = "tests/checks/"
     return [
@@ -94,6 +101,8 @@ def suites() -> List[Suite]:
         python_suite("upgrade", "tests.e2e.test_upgrade"),
         python_suite("clocks", "tests.e2e.test_clocks"),
         python_suite("kill", "tests.e2e.test_kill"),
+        sanitized_suite("sanitized", "asan", ASAN),
+        sanitized_suite("daemon-tsan", "tsan", TSAN),
         # Busy.
         Suite("unit", [sh + "unit", BUILD], googletests, "busy"),
         python_suite("trainer", "tests/trainer/test_trainer.py", lane="busy"),
@@ -167,9 +176,10 @@ def show(suite: Suite, counts: Counts, seconds: float) -> None:
 def second_try(suite: Suite, first: Counts) -> Counts:
     """The failed tests of a suite once more, alone: its counts with those that passed now."""
     names = failing_tests(read_log(suite))
-    if not names or first.failed > 5:
+    # What a sanitizer had to say once is true.
+    if not names or first.failed > 5 or re.search(r"^[1-9]\d* reports$", read_log(suite), re.M):
         return first
-    again = suite._replace(name=suite.name + "-again", command=[PYTHON, "-m", "unittest", "-v"] + names)
+    again = suite._replace(name=suite.name + "-again", command=list(suite.again) + names)
     counts, seconds = run(again)
     show(again, counts, seconds)
     if not counts.failed:
