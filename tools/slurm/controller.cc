@@ -1,8 +1,6 @@
 #include "tools/slurm/controller.h"
 
 #include <pwd.h>
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
 #include <sys/wait.h>
 
 #include <array>
