@@ -81,34 +81,25 @@ absl::Status StoreAccounting(Database& db, const std::vector<AccountingRow>& row
   return transaction.Commit();
 }
 
-absl::StatusOr<std::vector<AccountingRow>> LoadAccounting(Database& db,
-                                                          const std::vector<std::int64_t>& job_ids) {
+absl::StatusOr<std::vector<AccountingRow>> LoadAccounting(Database& db, const JobKey& job) {
   std::vector<AccountingRow> rows;
-  const std::string select = Cat("SELECT ", kColumns, " FROM accounting");
-  const std::string order = " ORDER BY cluster, job_id, submit_s";
-  const auto load = [&](Statement& statement) {
-    while (statement.Step()) rows.push_back(ReadRow(statement));
-    return statement.status();
-  };
-  if (job_ids.empty()) {
-    Statement all = db.Prepare(Cat(select, order));
-    if (absl::Status status = load(all); !status.ok()) return status;
-    return rows;
-  }
-  for (const std::int64_t job_id : job_ids) {
-    Statement one = db.Prepare(Cat(select, " WHERE job_id = ?1", order));
-    one.Bind(1, job_id);
-    if (absl::Status status = load(one); !status.ok()) return status;
-  }
+  Statement statement =
+      db.Prepare(Cat("SELECT ", kColumns,
+                     " FROM accounting WHERE cluster = ?1 AND job_id = ?2 AND submit_s >= ?3"
+                     " AND submit_s < ?4 ORDER BY submit_s"));
+  statement.Bind(1, job.cluster).Bind(2, job.job_id).Bind(3, job.from_s).Bind(4, job.until_s);
+  while (statement.Step()) rows.push_back(ReadRow(statement));
+  if (!statement.status().ok()) return statement.status();
   return rows;
 }
 
-absl::StatusOr<std::vector<AccountingRow>> LoadStartedBetween(Database& db, std::int64_t from_s,
-                                                              std::int64_t to_s) {
+absl::StatusOr<std::vector<AccountingRow>> LoadStartedBetween(Database& db, const std::string& cluster,
+                                                              std::int64_t from_s, std::int64_t to_s) {
   std::vector<AccountingRow> rows;
-  Statement statement = db.Prepare(
-      Cat("SELECT ", kColumns, " FROM accounting WHERE start_s BETWEEN ?1 AND ?2 ORDER BY start_s, job_id"));
-  statement.Bind(1, from_s).Bind(2, to_s);
+  Statement statement = db.Prepare(Cat("SELECT ", kColumns,
+                                       " FROM accounting WHERE cluster = ?1 AND start_s BETWEEN ?2 AND ?3"
+                                       " ORDER BY start_s, job_id"));
+  statement.Bind(1, cluster).Bind(2, from_s).Bind(3, to_s);
   while (statement.Step()) rows.push_back(ReadRow(statement));
   if (!statement.status().ok()) return statement.status();
   return rows;
@@ -129,11 +120,12 @@ absl::Status StoreOutages(Database& db, const std::vector<NodeOutage>& outages) 
   return transaction.Commit();
 }
 
-absl::StatusOr<std::vector<NodeOutage>> LoadOutages(Database& db, std::int64_t from_s, std::int64_t to_s) {
+absl::StatusOr<std::vector<NodeOutage>> LoadOutages(Database& db, const std::string& cluster,
+                                                    std::int64_t from_s, std::int64_t to_s) {
   Statement statement = db.Prepare(
-      "SELECT cluster, node, state, start_s, end_s, reason FROM node_outage WHERE start_s BETWEEN ?1 AND ?2"
-      " ORDER BY start_s, node");
-  statement.Bind(1, from_s).Bind(2, to_s);
+      "SELECT cluster, node, state, start_s, end_s, reason FROM node_outage"
+      " WHERE cluster = ?1 AND start_s BETWEEN ?2 AND ?3 ORDER BY start_s, node");
+  statement.Bind(1, cluster).Bind(2, from_s).Bind(3, to_s);
   std::vector<NodeOutage> outages;
   while (statement.Step()) {
     outages.push_back({statement.Text(0), statement.Text(1), statement.Text(2), statement.Int(3),

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sql/database.h"
+#include "sql/jobs.h"
 
 namespace goodput {
 
@@ -50,13 +51,12 @@ struct AccountingRow {
 // Stores rows, replacing what was known of the same attempts. `read_s`: when they were read.
 absl::Status StoreAccounting(Database& db, const std::vector<AccountingRow>& rows, std::int64_t read_s);
 
-// All attempts of the jobs, or of every job when `job_ids` is empty, by cluster, job id and submit time.
-absl::StatusOr<std::vector<AccountingRow>> LoadAccounting(Database& db,
-                                                          const std::vector<std::int64_t>& job_ids);
+// The attempts of a job by submit time.
+absl::StatusOr<std::vector<AccountingRow>> LoadAccounting(Database& db, const JobKey& job);
 
-// Attempts that started in [from_s, to_s], by start.
-absl::StatusOr<std::vector<AccountingRow>> LoadStartedBetween(Database& db, std::int64_t from_s,
-                                                              std::int64_t to_s);
+// Attempts of a cluster that started in [from_s, to_s], by start.
+absl::StatusOr<std::vector<AccountingRow>> LoadStartedBetween(Database& db, const std::string& cluster,
+                                                              std::int64_t from_s, std::int64_t to_s);
 
 // A node down or drained, as slurmdbd keeps it; `end_s` is absent while it lasts.
 struct NodeOutage {
@@ -68,8 +68,9 @@ struct NodeOutage {
   std::string reason;
 };
 absl::Status StoreOutages(Database& db, const std::vector<NodeOutage>& outages);
-// Those that began in [from_s, to_s], by begin.
-absl::StatusOr<std::vector<NodeOutage>> LoadOutages(Database& db, std::int64_t from_s, std::int64_t to_s);
+// Those of a cluster that began in [from_s, to_s], by begin.
+absl::StatusOr<std::vector<NodeOutage>> LoadOutages(Database& db, const std::string& cluster,
+                                                    std::int64_t from_s, std::int64_t to_s);
 
 }  // namespace goodput
 

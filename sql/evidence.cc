@@ -16,11 +16,17 @@ absl::StatusOr<std::vector<EventRow>> ReadEvents(Statement statement) {
   return rows;
 }
 
-absl::StatusOr<std::vector<std::int64_t>> ReadIds(Statement statement) {
-  std::vector<std::int64_t> ids;
-  while (statement.Step()) ids.push_back(statement.Int(0));
-  if (!statement.status().ok()) return statement.status();
-  return ids;
+// The spool files of a cluster, and those of which no record names one. The + keeps SQLite to the index by
+// job or kind: a cluster has thousands of files.
+constexpr const char* kOfCluster = "+source_id IN (SELECT id FROM source WHERE cluster IN (?1, ''))";
+
+// Rounded down to seconds, a submit is up to one earlier than what the job did at once.
+constexpr std::int64_t kSecondNs = 1'000'000'000;
+std::int64_t FirstNs(const JobKey& job) {
+  return job.from_s < INT64_MIN / kSecondNs ? INT64_MIN : job.from_s * kSecondNs;
+}
+std::int64_t EndNs(const JobKey& job) {
+  return job.until_s > INT64_MAX / kSecondNs ? INT64_MAX : job.until_s * kSecondNs;
 }
 
 }  // namespace
@@ -37,39 +43,42 @@ absl::StatusOr<std::vector<SourceRow>> LoadSources(Database& db) {
   return rows;
 }
 
-absl::StatusOr<std::vector<EventRow>> LoadEvents(Database& db, std::int64_t job_id) {
-  Statement statement = db.Prepare(
-      "SELECT source_id, offset, t_ns, kind, record FROM event WHERE job_id = ?1 ORDER BY t_ns, source_id, "
-      "offset");
-  statement.Bind(1, job_id);
+absl::StatusOr<std::vector<EventRow>> LoadEvents(Database& db, const JobKey& job) {
+  Statement statement =
+      db.Prepare(Cat("SELECT source_id, offset, t_ns, kind, record FROM event WHERE ", kOfCluster,
+                     " AND job_id = ?2 AND t_ns >= ?3 AND t_ns < ?4"
+                     " ORDER BY t_ns, source_id, offset"));
+  statement.Bind(1, job.cluster).Bind(2, job.job_id).Bind(3, FirstNs(job)).Bind(4, EndNs(job));
   return ReadEvents(std::move(statement));
 }
 
-absl::StatusOr<std::vector<EventRow>> LoadJoblessEvents(Database& db, const std::string& kind,
-                                                        std::int64_t from_ns, std::int64_t to_ns) {
-  Statement statement = db.Prepare(
-      "SELECT source_id, offset, t_ns, kind, record FROM event WHERE job_id IS NULL AND kind = ?1"
-      " AND t_ns BETWEEN ?2 AND ?3 ORDER BY t_ns, source_id, offset");
-  statement.Bind(1, kind).Bind(2, from_ns).Bind(3, to_ns);
+absl::StatusOr<std::vector<EventRow>> LoadJoblessEvents(Database& db, const std::string& cluster,
+                                                        const std::string& kind, std::int64_t from_ns,
+                                                        std::int64_t to_ns) {
+  Statement statement =
+      db.Prepare(Cat("SELECT source_id, offset, t_ns, kind, record FROM event WHERE ", kOfCluster,
+                     " AND job_id IS NULL AND kind = ?2 AND t_ns BETWEEN ?3 AND ?4"
+                     " ORDER BY t_ns, source_id, offset"));
+  statement.Bind(1, cluster).Bind(2, kind).Bind(3, from_ns).Bind(4, to_ns);
   return ReadEvents(std::move(statement));
 }
 
-absl::StatusOr<std::vector<EventRow>> LoadWatchedAttempts(Database& db, std::int64_t from_ns,
-                                                          std::int64_t to_ns) {
+absl::StatusOr<std::vector<EventRow>> LoadWatchedAttempts(Database& db, const std::string& cluster,
+                                                          std::int64_t from_ns, std::int64_t to_ns) {
   Statement statement = db.Prepare(
       "SELECT source_id, offset, t_ns, kind, record FROM event"
-      " WHERE source_id IN (SELECT id FROM source WHERE node = '@controller')"
-      " AND kind = 'attempt' AND t_ns BETWEEN ?1 AND ?2 ORDER BY t_ns, source_id, offset");
-  statement.Bind(1, from_ns).Bind(2, to_ns);
+      " WHERE source_id IN (SELECT id FROM source WHERE node = '@controller' AND cluster IN (?1, ''))"
+      " AND kind = 'attempt' AND t_ns BETWEEN ?2 AND ?3 ORDER BY t_ns, source_id, offset");
+  statement.Bind(1, cluster).Bind(2, from_ns).Bind(3, to_ns);
   return ReadEvents(std::move(statement));
 }
 
-absl::StatusOr<std::vector<StepRow>> LoadSteps(Database& db, std::int64_t job_id) {
-  Statement statement = db.Prepare(
-      "SELECT source_id, slurm_step, data, clock_ns FROM step_block WHERE job_id = ?1 ORDER BY source_id, "
-      "slurm_step, "
-      "seq");
-  statement.Bind(1, job_id);
+absl::StatusOr<std::vector<StepRow>> LoadSteps(Database& db, const JobKey& job) {
+  Statement statement = db.Prepare(Cat("SELECT source_id, slurm_step, data, clock_ns FROM step_block WHERE ",
+                                       kOfCluster, " AND job_id = ?2 ORDER BY source_id, slurm_step, seq"));
+  statement.Bind(1, job.cluster).Bind(2, job.job_id);
+  const std::int64_t first_ns = FirstNs(job);
+  const std::int64_t end_ns = EndNs(job);
   std::vector<StepRow> rows;
   std::vector<PackedStep> packed;
   while (statement.Step()) {
@@ -78,39 +87,15 @@ absl::StatusOr<std::vector<StepRow>> LoadSteps(Database& db, std::int64_t job_id
     const std::string slurm_step = statement.Text(1);
     const std::optional<std::int64_t> clock_ns = statement.OptionalInt(3);
     if (!UnpackSteps(statement.Bytes(2), packed)) {
-      return absl::DataLossError(Cat(db.path(), ": a step block of job ", job_id, " is damaged"));
+      return absl::DataLossError(Cat(db.path(), ": a step block of job ", job.job_id, " is damaged"));
     }
     for (const PackedStep& step : packed) {
+      if (step.t_ns < first_ns || step.t_ns >= end_ns) continue;
       rows.push_back({source_id, step.offset, step.t_ns, clock_ns, step.step, step.task, slurm_step});
     }
   }
   if (!statement.status().ok()) return statement.status();
   return rows;
-}
-
-absl::StatusOr<std::vector<std::int64_t>> KnownJobs(Database& db) {
-  return ReadIds(
-      db.Prepare("SELECT job_id FROM accounting UNION SELECT job_id FROM event WHERE job_id IS NOT NULL"
-                 " ORDER BY 1"));
-}
-
-absl::StatusOr<std::vector<std::int64_t>> JobsOfRun(Database& db, const std::string& name) {
-  // Of a group, SQLite takes the other columns from the row that has the maximum.
-  Statement statement = db.Prepare(
-      "SELECT job_id FROM (SELECT job_id, run, max(t_ns) FROM job_option WHERE run IS NOT NULL GROUP BY "
-      "job_id)"
-      " WHERE run = ?1 ORDER BY 1");
-  statement.Bind(1, name);
-  return ReadIds(std::move(statement));
-}
-
-absl::StatusOr<std::map<std::int64_t, std::string>> RunNames(Database& db) {
-  Statement statement =
-      db.Prepare("SELECT job_id, run FROM job_option WHERE run IS NOT NULL ORDER BY job_id, t_ns");
-  std::map<std::int64_t, std::string> names;
-  while (statement.Step()) names[statement.Int(0)] = statement.Text(1);
-  if (!statement.status().ok()) return statement.status();
-  return names;
 }
 
 absl::StatusOr<std::vector<QuarantineRow>> LoadQuarantine(Database& db, std::int64_t limit) {

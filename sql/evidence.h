@@ -3,7 +3,6 @@
 #define GOODPUT_SQL_EVIDENCE_H_
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sql/database.h"
+#include "sql/jobs.h"
 
 namespace goodput {
 
@@ -32,14 +32,15 @@ struct EventRow {
   std::string kind;
   std::string record;  // the whole JSON object
 };
-// Events of one job id (on every cluster; the source tells which), by time.
-absl::StatusOr<std::vector<EventRow>> LoadEvents(Database& db, std::int64_t job_id);
-// Events of one kind that belong to no job, by time.
-absl::StatusOr<std::vector<EventRow>> LoadJoblessEvents(Database& db, const std::string& kind,
-                                                        std::int64_t from_ns, std::int64_t to_ns);
-// What the controller's watch saw of all allocated jobs, by time.
-absl::StatusOr<std::vector<EventRow>> LoadWatchedAttempts(Database& db, std::int64_t from_ns,
-                                                          std::int64_t to_ns);
+// Events of one job, by time.
+absl::StatusOr<std::vector<EventRow>> LoadEvents(Database& db, const JobKey& job);
+// Events of one kind that belong to no job of a cluster, by time.
+absl::StatusOr<std::vector<EventRow>> LoadJoblessEvents(Database& db, const std::string& cluster,
+                                                        const std::string& kind, std::int64_t from_ns,
+                                                        std::int64_t to_ns);
+// What a cluster's watch saw of all allocated jobs, by time.
+absl::StatusOr<std::vector<EventRow>> LoadWatchedAttempts(Database& db, const std::string& cluster,
+                                                          std::int64_t from_ns, std::int64_t to_ns);
 
 struct StepRow {
   std::int64_t source_id = 0;
@@ -50,14 +51,7 @@ struct StepRow {
   std::int64_t task = 0;
   std::string slurm_step;
 };
-absl::StatusOr<std::vector<StepRow>> LoadSteps(Database& db, std::int64_t job_id);
-
-// Job ids of which the database knows anything, ascending.
-absl::StatusOr<std::vector<std::int64_t>> KnownJobs(Database& db);
-// The jobs whose last word about their run (`--goodput-run`) is `name`.
-absl::StatusOr<std::vector<std::int64_t>> JobsOfRun(Database& db, const std::string& name);
-// The last run name each job gave.
-absl::StatusOr<std::map<std::int64_t, std::string>> RunNames(Database& db);
+absl::StatusOr<std::vector<StepRow>> LoadSteps(Database& db, const JobKey& job);
 
 struct QuarantineRow {
   std::string node;

@@ -77,7 +77,8 @@ class FileIngest {
  private:
   bool HolesAreSettled(int fd);
   absl::StatusOr<std::string> ReadChunk(int fd, std::int64_t begin);
-  absl::Status FindSource(std::string_view bytes);
+  absl::Status FindSource();
+  absl::Status NameCluster(std::string_view cluster);
   absl::Status TakeLine(std::string_view line, std::int64_t offset, IngestReport& report);
   absl::Status AddStep(const SpoolLine& record, std::int64_t offset);
   absl::StatusOr<OpenBlock*> BlockFor(std::int64_t job, std::string_view slurm_step);
@@ -89,35 +90,35 @@ class FileIngest {
   std::string file_;
   SpoolLineParser parser_;
   std::int64_t source_id_ = 0;
+  std::string cluster_;
   std::optional<Statement> insert_event_;
   std::map<std::pair<std::int64_t, std::string>, OpenBlock> blocks_;
 };
 
-// The file's row; a new one takes its cluster from the first record that names one.
-absl::Status FileIngest::FindSource(std::string_view bytes) {
-  Statement find = db_.Prepare("SELECT id FROM source WHERE node = ?1 AND file = ?2");
+// The file's row; a new one is of the configured cluster until a record names one.
+absl::Status FileIngest::FindSource() {
+  Statement find = db_.Prepare("SELECT id, cluster FROM source WHERE node = ?1 AND file = ?2");
   find.Bind(1, node_).Bind(2, file_);
   if (find.Step()) {
     source_id_ = find.Int(0);
+    cluster_ = find.Text(1);
     return absl::OkStatus();
   }
   if (!find.status().ok()) return find.status();
-  std::string cluster = options_.cluster;
-  std::size_t at = 0;
-  while (at < bytes.size()) {
-    const std::size_t end = std::min(bytes.find('\n', at), bytes.size());
-    const absl::StatusOr<SpoolLine> record = parser_.Parse(bytes.substr(at, end - at));
-    if (record.ok() && !record->cluster.empty()) {
-      cluster = std::string(record->cluster);
-      break;
-    }
-    at = end + 1;
-  }
   Statement insert = db_.Prepare("INSERT INTO source (cluster, node, file) VALUES (?1, ?2, ?3)");
-  insert.Bind(1, cluster).Bind(2, node_).Bind(3, file_);
+  insert.Bind(1, options_.cluster).Bind(2, node_).Bind(3, file_);
   absl::Status status = insert.Run();
   source_id_ = db_.LastInsertId();
+  cluster_ = options_.cluster;
   return status;
+}
+
+// One node's records are one cluster's: what a record names holds for those that name none.
+absl::Status FileIngest::NameCluster(std::string_view cluster) {
+  Statement update = db_.Prepare("UPDATE source SET cluster = ?2 WHERE id = ?1");
+  update.Bind(1, source_id_).Bind(2, cluster);
+  cluster_ = std::string(cluster);
+  return update.Run();
 }
 
 absl::StatusOr<OpenBlock*> FileIngest::BlockFor(std::int64_t job, std::string_view slurm_step) {
@@ -202,6 +203,9 @@ absl::Status FileIngest::TakeLine(std::string_view line, std::int64_t offset, In
     return set_aside.Run();
   }
   ++report.records;
+  if (!record->cluster.empty() && record->cluster != cluster_) {
+    if (absl::Status status = NameCluster(record->cluster); !status.ok()) return status;
+  }
   if (record->is_step_mark) return AddStep(*record, offset);
   insert_event_->Bind(1, source_id_).Bind(2, offset).Bind(3, record->t_ns).Bind(4, record->kind);
   insert_event_->Bind(5, record->job).Bind(6, line);
@@ -263,7 +267,7 @@ absl::StatusOr<bool> FileIngest::TakeChunk(int fd, IngestReport& report) {
   if (!now.ok()) return now.status();
   if (*now != begin) return true;  // another took it meanwhile
   const std::string_view bytes(buffer.data(), last_newline + 1);
-  if (absl::Status status = FindSource(bytes); !status.ok()) return status;
+  if (absl::Status status = FindSource(); !status.ok()) return status;
   insert_event_.emplace(db_.Prepare(
       "INSERT INTO event (source_id, offset, t_ns, kind, job_id, record) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"));
   IngestReport taken;

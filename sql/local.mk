@@ -5,6 +5,7 @@ sql_libstore_la_SOURCES = \
   sql/backlog.cc sql/backlog.h \
   sql/database.cc sql/database.h \
   sql/evidence.cc sql/evidence.h \
+  sql/jobs.cc sql/jobs.h \
   sql/ingest.cc sql/ingest.h \
   sql/schema.cc sql/schema.h \
   sql/spool_line.cc sql/spool_line.h \

@@ -143,7 +143,7 @@ class StoreTest : public testing::Test {
     Statement all = db.Prepare("SELECT source_id, offset, record FROM event");
     while (all.Step()) events[{files[all.Int(0)], all.Int(1)}] = all.Text(2);
     EXPECT_TRUE(all.status().ok());
-    const auto steps = LoadSteps(db, kJob);
+    const auto steps = LoadSteps(db, {"c1", kJob});
     EXPECT_TRUE(steps.ok());
     for (const StepRow& step : *steps) {
       std::string& event = events[{files[step.source_id], step.offset}];
@@ -674,7 +674,7 @@ TEST_F(StoreTest, ReadersReadWhileTheWriterWrites) {
   std::size_t seen = 0;
   while (seen < 5'000) {
     Database db = Db(Database::Mode::kReadOnly);
-    const auto events = LoadEvents(db, kJob);
+    const auto events = LoadEvents(db, {"c1", kJob});
     ASSERT_TRUE(events.ok()) << events.status();
     ASSERT_GE(events->size(), seen) << "nothing goes away";
     seen = events->size();
@@ -835,6 +835,7 @@ TEST_F(StoreTest, StepsRollOverIntoNewBlocks) {
 TEST_F(StoreTest, AClockThatIsSetBeginsANewBlock) {
   const auto mark = [](std::int64_t step, std::int64_t ahead_ns) {
     RecordBuilder builder(kind::kMark, {fake_now_ns + step + ahead_ns, step, "n1", 42});
+    builder.Text(key::kCluster, "c1");
     builder.Int(key::kJob, kJob);
     builder.Text(key::kSlurmStep, "0");
     builder.Text(key::kMark, "step");
@@ -847,7 +848,7 @@ TEST_F(StoreTest, AClockThatIsSetBeginsANewBlock) {
   Append(mark(4, 3'600'000'000'000) + mark(5, 0), File());
   Database db = Db();
   Ingest(db);
-  const auto steps = LoadSteps(db, kJob);
+  const auto steps = LoadSteps(db, {"c1", kJob});
   ASSERT_TRUE(steps.ok()) << steps.status();
   std::vector<std::int64_t> ahead;
   for (const StepRow& step : *steps) ahead.push_back(step.clock_ns.value_or(-1) - fake_now_ns);
@@ -863,8 +864,8 @@ TEST_F(StoreTest, StepsOfSeveralSrunsAreKeptApart) {
   Ingest();
   ExpectComplete();
   Database db = Db();
-  EXPECT_EQ(LoadSteps(db, kJob)->size(), 3U);
-  EXPECT_TRUE(LoadSteps(db, kJob + 1)->empty());
+  EXPECT_EQ(LoadSteps(db, {"c1", kJob})->size(), 3U);
+  EXPECT_TRUE(LoadSteps(db, {"c1", kJob + 1})->empty());
 }
 
 TEST_F(StoreTest, ADamagedBlockIsAnErrorThatNamesTheDatabase) {
@@ -872,7 +873,7 @@ TEST_F(StoreTest, ADamagedBlockIsAnErrorThatNamesTheDatabase) {
   Ingest();
   Database db = Db();
   ASSERT_TRUE(db.Execute("UPDATE step_block SET data = x'80'").ok());
-  const auto steps = LoadSteps(db, kJob);
+  const auto steps = LoadSteps(db, {"c1", kJob});
   ASSERT_TRUE(absl::IsDataLoss(steps.status()));
   EXPECT_NE(std::string(steps.status().message()).find(DbPath()), std::string::npos);
 }
@@ -906,7 +907,7 @@ TEST_F(StoreTest, AccountingRowsComeBackAndTheNewestReadingStands) {
   row.restarts = 1;
   row.failed_node = "n3";
   ASSERT_TRUE(StoreAccounting(db, {row}, 2).ok());
-  const auto rows = LoadAccounting(db, {7});
+  const auto rows = LoadAccounting(db, {"c1", 7});
   ASSERT_TRUE(rows.ok());
   ASSERT_EQ(rows->size(), 2U);
   const AccountingRow& back = rows->front();
@@ -921,11 +922,10 @@ TEST_F(StoreTest, AccountingRowsComeBackAndTheNewestReadingStands) {
   EXPECT_EQ(back.job_id_text, "5_2");
   EXPECT_FALSE(rows->back().start_s);
   EXPECT_FALSE(rows->back().exit_code);
-  EXPECT_EQ(LoadAccounting(db, {})->size(), 2U);
-  EXPECT_EQ(LoadAccounting(db, {8})->size(), 0U);
-  EXPECT_EQ(LoadStartedBetween(db, 120, 120)->size(), 1U);
-  EXPECT_EQ(LoadStartedBetween(db, 121, 500)->size(), 0U);
-  EXPECT_EQ(*KnownJobs(db), std::vector<std::int64_t>{7});
+  EXPECT_EQ(LoadAccounting(db, {"c1", 8})->size(), 0U);
+  EXPECT_EQ(LoadStartedBetween(db, "c1", 120, 120)->size(), 1U);
+  EXPECT_EQ(LoadStartedBetween(db, "c1", 121, 500)->size(), 0U);
+  EXPECT_EQ(*KnownJobs(db), (std::vector<JobKey>{{"c1", 7}}));
 }
 
 TEST_F(StoreTest, ARunIsWhatItsJobsLastCalledIt) {
@@ -941,12 +941,12 @@ TEST_F(StoreTest, ARunIsWhatItsJobsLastCalledIt) {
          File());
   Ingest();
   Database db = Db();
-  const auto names = RunNames(db);
+  const auto jobs = KnownJobs(db);
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  EXPECT_EQ(*jobs, (std::vector<JobKey>{{"default", 1}, {"default", 2}, {"default", 3}}));
+  const auto names = RunNames(db, *jobs);
   ASSERT_TRUE(names.ok()) << names.status();
-  EXPECT_EQ(*names, (std::map<std::int64_t, std::string>{{1, "llama"}, {2, "other"}}));
-  EXPECT_EQ(*JobsOfRun(db, "llama"), std::vector<std::int64_t>{1}) << "job 2 is another run's now";
-  EXPECT_EQ(*JobsOfRun(db, "other"), std::vector<std::int64_t>{2});
-  EXPECT_EQ(*KnownJobs(db), (std::vector<std::int64_t>{1, 2, 3}));
+  EXPECT_EQ(*names, (std::map<JobKey, std::string>{{{"default", 1}, "llama"}, {{"default", 2}, "other"}}));
 }
 
 TEST_F(StoreTest, ABrokenOptionInOneRecordDoesNotHideTheOthers) {
@@ -961,9 +961,9 @@ TEST_F(StoreTest, ABrokenOptionInOneRecordDoesNotHideTheOthers) {
       File());
   EXPECT_EQ(Ingest().records, 3);
   Database db = Db();
-  const auto names = RunNames(db);
+  const auto names = RunNames(db, *KnownJobs(db));
   ASSERT_TRUE(names.ok()) << names.status();
-  EXPECT_EQ(names->at(1), "a");
+  EXPECT_EQ(names->at({"default", 1}), "a");
 }
 
 TEST_F(StoreTest, EventsOfNoJobAreFoundByKindAndTime) {
@@ -974,8 +974,8 @@ TEST_F(StoreTest, EventsOfNoJobAreFoundByKindAndTime) {
   }
   Ingest();
   Database db = Db();
-  EXPECT_EQ(LoadJoblessEvents(db, "node_state", 10, 20)->size(), 2U);
-  EXPECT_EQ(LoadJoblessEvents(db, "host", 0, 100)->size(), 0U);
+  EXPECT_EQ(LoadJoblessEvents(db, "default", "node_state", 10, 20)->size(), 2U);
+  EXPECT_EQ(LoadJoblessEvents(db, "default", "host", 0, 100)->size(), 0U);
 }
 
 }  // namespace

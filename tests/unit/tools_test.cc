@@ -641,7 +641,7 @@ class LoadRunTest : public testing::Test {
       const auto report = IngestSpool(db_, folder_.path() + "/spool", {});
       EXPECT_TRUE(report.ok() && report->bad == 0);
     }
-    auto run = LoadRun(db_, {7}, now_s * kSecond);
+    auto run = LoadRun(db_, {{"c1", 7}}, now_s * kSecond);
     EXPECT_TRUE(run.ok()) << run.status();
     return run.ok() ? *std::move(run) : goodput::Run{};
   }
@@ -651,7 +651,7 @@ class LoadRunTest : public testing::Test {
 };
 
 TEST_F(LoadRunTest, AnUnknownJobIsNotFound) {
-  EXPECT_TRUE(absl::IsNotFound(LoadRun(db_, {7}, 0).status()));
+  EXPECT_TRUE(absl::IsNotFound(LoadRun(db_, {{"c1", 7}}, 0).status()));
 }
 
 TEST_F(LoadRunTest, AccountingAloneMakesAttempts) {
@@ -689,6 +689,18 @@ TEST_F(LoadRunTest, TheWatchAloneMakesAttemptsClosedByTheNextSubmit) {
   EXPECT_EQ(second.eligible, 321 * kSecond);
   EXPECT_FALSE(second.end);
   EXPECT_EQ(second.evidence, Evidence::kScheduler);
+}
+
+TEST_F(LoadRunTest, AJobCancelledBeforeItStartedHasNoStart) {
+  Watched(*this, kind::kQueue, 101, "PENDING").Int(key::kSubmitS, 100).Text(key::kReason, "Priority");
+  Watched(*this, kind::kAttempt, 151, "CANCELLED")
+      .Int(key::kSubmitS, 100)
+      .Int(key::kStartS, 150)
+      .Int(key::kEndS, 150);
+  const auto run = Load();
+  ASSERT_EQ(run.facts.attempts.size(), 1U);
+  EXPECT_FALSE(run.facts.attempts[0].start);
+  EXPECT_EQ(run.facts.attempts[0].end, 150 * kSecond);
 }
 
 TEST_F(LoadRunTest, WhileAJobCompletesItsTimesAreNotBelieved) {
@@ -865,7 +877,7 @@ TEST_F(LoadRunTest, ComponentsOfAHeterogeneousJobAreOneAttemptWhicheverIsAskedFo
   stranger.job_id_text = "9";
   ASSERT_TRUE(StoreAccounting(db_, {first, second, stranger}, 1).ok());
   for (const std::int64_t asked : {7, 8}) {
-    const auto run = LoadRun(db_, {asked}, 10'000 * kSecond);
+    const auto run = LoadRun(db_, {{"c1", asked}}, 10'000 * kSecond);
     ASSERT_TRUE(run.ok());
     EXPECT_EQ(run->info.job_id, 7);
     EXPECT_EQ(run->info.job_id_text, "7");
@@ -891,7 +903,7 @@ TEST_F(LoadRunTest, JobsThatHadResourcesAtOnceAreSeveralRuns) {
   ASSERT_TRUE(
       StoreAccounting(db_, {job(7, 110, 200), job(8, 199, 300), job(9, 150, 250), job(10, 260, 280)}, 1)
           .ok());
-  const auto runs = LoadStrands(db_, {7, 8, 9, 10}, 10'000 * kSecond);
+  const auto runs = LoadStrands(db_, {{"c1", 7}, {"c1", 8}, {"c1", 9}, {"c1", 10}}, 10'000 * kSecond);
   ASSERT_TRUE(runs.ok() && runs->size() == 2);
   const auto jobs = [](const goodput::Run& run) {
     std::vector<std::int64_t> ids;

@@ -72,19 +72,19 @@ struct Draft {
 
 class RunLoader {
  public:
-  RunLoader(Database& db, const std::vector<std::int64_t>& job_ids, Ns now)
-      : db_(db), jobs_of_run_(job_ids.begin(), job_ids.end()) {
+  RunLoader(Database& db, const std::vector<JobKey>& jobs, Ns now) : db_(db) {
+    for (const JobKey& job : jobs) jobs_of_run_.insert(job.job_id);
     run_.facts.now = now;
   }
 
   // Also the other components, if it is one of a heterogeneous job.
-  absl::Status AddJob(std::int64_t job_id);
+  absl::Status AddJob(const JobKey& job);
   absl::StatusOr<Run> Finish();
 
  private:
   absl::Status LoadSourceNames();
   Draft& DraftOf(std::int64_t submit_s);
-  absl::StatusOr<bool> AddComponent(std::int64_t job_id, std::optional<std::int64_t> of);
+  absl::StatusOr<bool> AddComponent(const JobKey& job, std::optional<std::int64_t> of);
   void AddAccounting(const AccountingRow& row);
   void JoinResized();
   void AddWatch(const EventRow& event);
@@ -104,7 +104,8 @@ class RunLoader {
 
   Database& db_;
   std::set<std::int64_t> jobs_of_run_;
-  std::set<std::int64_t> added_;
+  std::set<JobKey> added_;
+  std::string cluster_;                  // of the job being added
   std::optional<std::int64_t> het_job_;  // of the job being added
   Run run_;
   std::map<std::int64_t, SourceRow> sources_;
@@ -204,7 +205,9 @@ void RunLoader::AddWatch(const EventRow& event) {
     if (const auto restart = reader_.Int(key::kRestart)) facts.restart = static_cast<int>(*restart);
     draft.state_final = state != "PENDING" && state != "RUNNING" && state != "SUSPENDED";
     if (!facts.end) facts.end = FromSeconds(reader_.Int(key::kEndS));
-    if (!facts.start) facts.start = FromSeconds(reader_.Int(key::kStartS));
+    // Of a job cancelled before it started, slurmctld calls the end its start.
+    if (!facts.start && !(draft.state_final && reader_.Text(key::kNodes).empty()))
+      facts.start = FromSeconds(reader_.Int(key::kStartS));
   } else if (!draft.in_accounting && facts.start && !facts.end) {
     // Seen completing for the first time: it ended between the last look and this one.
     facts.end = event.t_ns / kSecond * kSecond;
@@ -323,7 +326,7 @@ void RunLoader::PlacePreemptions() {
 
 // Jobs that started in [from, to], as far as the watch knows them.
 absl::StatusOr<std::vector<AccountingRow>> RunLoader::WatchedStarts(Ns from, Ns to) {
-  absl::StatusOr<std::vector<EventRow>> events = LoadWatchedAttempts(db_, from, to);
+  absl::StatusOr<std::vector<EventRow>> events = LoadWatchedAttempts(db_, cluster_, from, to);
   if (!events.ok()) return events.status();
   std::vector<AccountingRow> rows;
   std::set<std::pair<std::int64_t, std::int64_t>> seen;
@@ -443,8 +446,8 @@ absl::Status RunLoader::ExplainEnds() {
     if (!facts.start || !facts.end) continue;
     const std::vector<std::string> names = ExpandHostList(facts.node_list);
     const std::set<std::string> mine(names.begin(), names.end());
-    absl::StatusOr<std::vector<EventRow>> states =
-        LoadJoblessEvents(db_, std::string(kind::kNodeState), *facts.start, *facts.end + kTakeoverSlack);
+    absl::StatusOr<std::vector<EventRow>> states = LoadJoblessEvents(
+        db_, cluster_, std::string(kind::kNodeState), *facts.start, *facts.end + kTakeoverSlack);
     if (!states.ok()) return states.status();
     std::set<std::string> down;
     const auto went_down = [&](const std::string& node, Ns since, const std::string& reason) {
@@ -454,7 +457,7 @@ absl::Status RunLoader::ExplainEnds() {
     };
     // A node may be up again before the watch looks; slurmdbd still knows.
     absl::StatusOr<std::vector<NodeOutage>> outages =
-        LoadOutages(db_, *facts.start / kSecond, (*facts.end + kDownSlack) / kSecond);
+        LoadOutages(db_, cluster_, *facts.start / kSecond, (*facts.end + kDownSlack) / kSecond);
     if (!outages.ok()) return outages.status();
     for (const NodeOutage& outage : *outages) {
       if (absl::StartsWith(outage.state, "DOWN"))
@@ -470,7 +473,7 @@ absl::Status RunLoader::ExplainEnds() {
     if (!facts.preempt_time && facts.state != "PREEMPTED" && facts.state != "REQUEUED") continue;
     // The watch knows of it before accounting, and accounting may know more.
     absl::StatusOr<std::vector<AccountingRow>> others =
-        LoadStartedBetween(db_, *facts.end / kSecond, (*facts.end + kTakeoverSlack) / kSecond);
+        LoadStartedBetween(db_, cluster_, *facts.end / kSecond, (*facts.end + kTakeoverSlack) / kSecond);
     if (!others.ok()) return others.status();
     absl::StatusOr<std::vector<AccountingRow>> watched =
         WatchedStarts(*facts.end, *facts.end + kTakeoverSlack);
@@ -496,17 +499,18 @@ absl::Status RunLoader::ExplainEnds() {
 }
 
 // False: `of` is given, and it is no component of that job.
-absl::StatusOr<bool> RunLoader::AddComponent(std::int64_t job_id, std::optional<std::int64_t> of) {
-  if (added_.count(job_id) != 0) return true;
+absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<std::int64_t> of) {
+  if (added_.count(job) != 0) return true;
+  cluster_ = job.cluster;
   drafts_.clear();
   preemptions_.clear();
   het_job_.reset();
   const RunInfo info = run_.info;
-  absl::StatusOr<std::vector<AccountingRow>> rows = LoadAccounting(db_, {job_id});
+  absl::StatusOr<std::vector<AccountingRow>> rows = LoadAccounting(db_, job);
   if (!rows.ok()) return rows.status();
   for (const AccountingRow& row : *rows) AddAccounting(row);
   JoinResized();
-  absl::StatusOr<std::vector<EventRow>> events = LoadEvents(db_, job_id);
+  absl::StatusOr<std::vector<EventRow>> events = LoadEvents(db_, job);
   if (!events.ok()) return events.status();
   for (const EventRow& event : *events) {
     if (event.kind == kind::kQueue || event.kind == kind::kAttempt) AddWatch(event);
@@ -515,16 +519,17 @@ absl::StatusOr<bool> RunLoader::AddComponent(std::int64_t job_id, std::optional<
     run_.info = info;
     return false;
   }
-  added_.insert(job_id);
+  added_.insert(job);
   // The first component speaks for the job.
-  if (het_job_ && *het_job_ != job_id && added_.count(*het_job_) != 0) run_.info = info;
+  const bool leader_spoke = het_job_ && added_.count({job.cluster, *het_job_, job.from_s, job.until_s}) != 0;
+  if (leader_spoke && *het_job_ != job.job_id) run_.info = info;
   CloseWatchedAttempts();
   PlacePreemptions();
   for (auto& [submit, draft] : drafts_) {
-    draft.facts.job_id = job_id;
+    draft.facts.job_id = job.job_id;
     draft.facts.het_job = het_job_;
   }
-  absl::StatusOr<std::vector<StepRow>> steps = LoadSteps(db_, job_id);
+  absl::StatusOr<std::vector<StepRow>> steps = LoadSteps(db_, job);
   if (!steps.ok()) return steps.status();
   for (std::string& warning : CorrectClocks(sources_, Spans(), *events, *steps))
     run_.facts.warnings.push_back(std::move(warning));
@@ -548,13 +553,13 @@ absl::StatusOr<bool> RunLoader::AddComponent(std::int64_t job_id, std::optional<
   return true;
 }
 
-absl::Status RunLoader::AddJob(std::int64_t job_id) {
+absl::Status RunLoader::AddJob(const JobKey& job) {
   if (absl::Status status = LoadSourceNames(); !status.ok()) return status;
-  if (absl::StatusOr<bool> added = AddComponent(job_id, std::nullopt); !added.ok()) return added.status();
+  if (absl::StatusOr<bool> added = AddComponent(job, std::nullopt); !added.ok()) return added.status();
   if (!het_job_) return absl::OkStatus();
-  // The ids of components follow each other.
+  // The ids of components follow each other, and they are submitted as one.
   const std::int64_t leader = *het_job_;
-  for (std::int64_t component = leader;; ++component) {
+  for (JobKey component{job.cluster, leader, job.from_s, job.until_s};; ++component.job_id) {
     const absl::StatusOr<bool> added = AddComponent(component, leader);
     if (!added.ok()) return added.status();
     if (!*added) break;
@@ -572,10 +577,10 @@ absl::StatusOr<Run> RunLoader::Finish() {
 
 }  // namespace
 
-absl::StatusOr<Run> LoadRun(Database& db, const std::vector<std::int64_t>& job_ids, Ns now) {
-  RunLoader loader(db, job_ids, now);
-  for (const std::int64_t job_id : job_ids) {
-    if (absl::Status status = loader.AddJob(job_id); !status.ok()) return status;
+absl::StatusOr<Run> LoadRun(Database& db, const std::vector<JobKey>& jobs, Ns now) {
+  RunLoader loader(db, jobs, now);
+  for (const JobKey& job : jobs) {
+    if (absl::Status status = loader.AddJob(job); !status.ok()) return status;
   }
   return loader.Finish();
 }

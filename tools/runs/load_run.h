@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "sql/database.h"
+#include "sql/jobs.h"
 #include "tools/timeline/facts.h"
 
 namespace goodput {
@@ -33,8 +34,8 @@ struct Run {
   RunFacts facts;
 };
 
-// The attempts of these jobs as one run. NotFound: the database knows none of them.
-absl::StatusOr<Run> LoadRun(Database& db, const std::vector<std::int64_t>& job_ids, Ns now);
+// The attempts of these jobs of one cluster as one run. NotFound: the database knows none of them.
+absl::StatusOr<Run> LoadRun(Database& db, const std::vector<JobKey>& jobs, Ns now);
 
 }  // namespace goodput
 

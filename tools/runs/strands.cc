@@ -56,8 +56,8 @@ std::vector<std::vector<std::int64_t>> SplitIntoStrands(const RunFacts& facts) {
   return strands;
 }
 
-absl::StatusOr<std::vector<Run>> LoadStrands(Database& db, const std::vector<std::int64_t>& job_ids, Ns now) {
-  absl::StatusOr<Run> whole = LoadRun(db, job_ids, now);
+absl::StatusOr<std::vector<Run>> LoadStrands(Database& db, const std::vector<JobKey>& jobs, Ns now) {
+  absl::StatusOr<Run> whole = LoadRun(db, jobs, now);
   if (!whole.ok()) return whole.status();
   std::vector<Run> runs;
   const std::vector<std::vector<std::int64_t>> strands = SplitIntoStrands(whole->facts);
@@ -66,7 +66,11 @@ absl::StatusOr<std::vector<Run>> LoadStrands(Database& db, const std::vector<std
     return runs;
   }
   for (const std::vector<std::int64_t>& strand : strands) {
-    absl::StatusOr<Run> run = LoadRun(db, strand, now);
+    std::vector<JobKey> keys;
+    for (const JobKey& job : jobs) {
+      if (std::find(strand.begin(), strand.end(), job.job_id) != strand.end()) keys.push_back(job);
+    }
+    absl::StatusOr<Run> run = LoadRun(db, keys, now);
     if (!run.ok()) return run.status();
     if (!runs.empty()) run->info.run = Cat(run->info.run, "#", runs.size() + 1);
     runs.push_back(*std::move(run));

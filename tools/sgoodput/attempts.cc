@@ -11,12 +11,12 @@
 namespace goodput {
 
 int RunAttempts(const AttemptsOptions& options) {
-  absl::StatusOr<Target> target = OpenTarget(options.common, options.job, options.run);
+  absl::StatusOr<Target> target = OpenTarget(options.common, options.target);
   if (!target.ok()) return Fail(target.status());
   absl::StatusOr<Report> report = MakeReport(*target, {});
   if (!report.ok()) {
-    return Fail(
-        Annotate(report.status(), options.job.empty() ? Cat("run ", options.run) : Cat("job ", options.job)));
+    return Fail(Annotate(report.status(), options.target.job.empty() ? Cat("run ", options.target.run)
+                                                                     : Cat("job ", options.target.job)));
   }
   if (options.common.json) {
     std::fputs(ReportsAsJson({&*report}).c_str(), stdout);

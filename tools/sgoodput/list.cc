@@ -10,6 +10,8 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -223,17 +225,17 @@ absl::StatusOr<Filter> MakeFilter(const ListOptions& options, absl::Time now) {
 }
 
 // Jobs of one run are one line; a job without a run name is a run of its own.
-std::vector<std::vector<std::int64_t>> GroupByRun(const std::vector<std::int64_t>& jobs,
-                                                  const std::map<std::int64_t, std::string>& names) {
-  std::vector<std::vector<std::int64_t>> groups;
-  std::map<std::string, std::size_t> group_of;
-  for (const std::int64_t job : jobs) {
+std::vector<std::vector<JobKey>> GroupByRun(const std::vector<JobKey>& jobs,
+                                            const std::map<JobKey, std::string>& names) {
+  std::vector<std::vector<JobKey>> groups;
+  std::map<std::pair<std::string, std::string>, std::size_t> group_of;
+  for (const JobKey& job : jobs) {
     const auto name = names.find(job);
     if (name == names.end()) {
       groups.push_back({job});
       continue;
     }
-    const auto [found, fresh] = group_of.emplace(name->second, groups.size());
+    const auto [found, fresh] = group_of.try_emplace({job.cluster, name->second}, groups.size());
     if (fresh) {
       groups.push_back({job});
     } else {
@@ -282,29 +284,32 @@ int RunList(const ListOptions& options) {
   absl::StatusOr<Session> session = OpenSession(options.common, *asked, start_s);
   if (!session.ok()) return Fail(session.status());
 
-  std::vector<std::int64_t> jobs;
+  std::vector<JobKey> jobs;
   if (options.jobs.empty()) {
-    absl::StatusOr<std::vector<std::int64_t>> known = KnownJobs(session->db);
+    absl::StatusOr<std::vector<JobKey>> known = KnownJobs(session->db);
     if (!known.ok()) return Fail(known.status());
     jobs = *std::move(known);
   } else {
     for (const std::string& text : Words(options.jobs)) {
-      absl::StatusOr<std::vector<std::int64_t>> ids = ResolveJob(session->db, text);
-      if (!ids.ok()) return Fail(ids.status());
-      jobs.insert(jobs.end(), ids->begin(), ids->end());
+      absl::StatusOr<std::vector<JobKey>> named = ResolveJob(session->db, text);
+      if (!named.ok()) return Fail(named.status());
+      jobs.insert(jobs.end(), named->begin(), named->end());
     }
   }
-  const absl::StatusOr<std::map<std::int64_t, std::string>> names = RunNames(session->db);
+  const absl::StatusOr<std::map<JobKey, std::string>> names = RunNames(session->db, jobs);
   if (!names.ok()) return Fail(names.status());
   std::vector<std::unique_ptr<Report>> reports;
-  std::set<std::int64_t> listed;
-  for (const std::vector<std::int64_t>& group : GroupByRun(jobs, *names)) {
+  std::set<std::tuple<std::string, std::int64_t, Ns>> listed;
+  for (const std::vector<JobKey>& group : GroupByRun(jobs, *names)) {
     absl::StatusOr<std::vector<Report>> made = MakeReports(session->db, group, session->now, {});
     if (absl::IsNotFound(made.status())) continue;
     if (!made.ok()) return Fail(made.status());
     for (Report& report : *made) {
       // Every component of a heterogeneous job leads to the whole of it.
-      if (!listed.insert(report.run.info.job_id).second || !filter->Matches(report)) continue;
+      const RunInfo& info = report.run.info;
+      if (!listed.emplace(info.cluster, info.job_id, report.timeline.begin).second ||
+          !filter->Matches(report))
+        continue;
       if (options.truncate) {
         ClipTimeline(report.timeline, filter->start.value_or(report.timeline.begin),
                      filter->end.value_or(session->now));

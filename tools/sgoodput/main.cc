@@ -12,6 +12,15 @@ namespace {
 
 using goodput::CommonOptions;
 
+void AddTarget(CLI::App& app, goodput::TargetOptions& target) {
+  app.add_option("JOB", target.job, "job id: 12, 12_3, 12+1");
+  app.add_option("--run", target.run, "all jobs of the run NAME (--goodput-run)")->type_name("NAME");
+  app.add_option("-M,--cluster", target.cluster, "the one of this cluster")->type_name("CLUSTER");
+  app.add_option("--submitted", target.submitted,
+                 "where job ids were used again: the job that had JOB at TIME")
+      ->type_name("TIME");
+}
+
 void AddCommon(CLI::App& app, CommonOptions& options, bool json) {
   app.add_option("--config", options.config, "read FILE instead of /etc/slurm-goodput/goodput.conf")
       ->type_name("FILE");
@@ -83,8 +92,7 @@ int ParseAndRun(int argc, char** argv) {
   goodput::ShowOptions show;
   CLI::App* show_app = app.add_subcommand("show", "where the time of one run went");
   AddCommon(*show_app, show.common, true);
-  show_app->add_option("JOB", show.job, "job id: 12, 12_3, 12+1");
-  show_app->add_option("--run", show.run, "all jobs of the run NAME (--goodput-run)")->type_name("NAME");
+  AddTarget(*show_app, show.target);
   show_app->add_option("--explain", show.explain, "print the intervals of one bucket with their evidence")
       ->type_name("BUCKET");
   show_app
@@ -96,8 +104,7 @@ int ParseAndRun(int argc, char** argv) {
   goodput::AttemptsOptions attempts;
   CLI::App* attempts_app = app.add_subcommand("attempts", "one line an attempt of one run");
   AddCommon(*attempts_app, attempts.common, true);
-  attempts_app->add_option("JOB", attempts.job, "job id: 12, 12_3, 12+1");
-  attempts_app->add_option("--run", attempts.run, "all jobs of the run NAME")->type_name("NAME");
+  AddTarget(*attempts_app, attempts.target);
   attempts_app->add_flag("-P,--parsable2", attempts.parsable2, "fields separated by |");
   attempts_app->add_flag("-n,--noheader", attempts.no_header, "no header line");
 

@@ -45,18 +45,24 @@ struct ListOptions {
   bool help_format = false;
 };
 
-struct ShowOptions {
-  CommonOptions common;
+// One run: a job, or all jobs that were given the same --goodput-run.
+struct TargetOptions {
   std::string job;
   std::string run;
+  std::string cluster;    // -M, where several clusters have it
+  std::string submitted;  // --submitted TIME, where the id was used again: the job that had it then
+};
+
+struct ShowOptions {
+  CommonOptions common;
+  TargetOptions target;
   std::string explain;  // a bucket
   double stall_factor = 5;
 };
 
 struct AttemptsOptions {
   CommonOptions common;
-  std::string job;
-  std::string run;
+  TargetOptions target;
   bool parsable2 = false;
   bool no_header = false;
 };

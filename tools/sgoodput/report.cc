@@ -7,9 +7,9 @@
 
 namespace goodput {
 
-absl::StatusOr<std::vector<Report>> MakeReports(Database& db, const std::vector<std::int64_t>& job_ids,
-                                                Ns now, const TimelineOptions& options) {
-  absl::StatusOr<std::vector<Run>> runs = LoadStrands(db, job_ids, now);
+absl::StatusOr<std::vector<Report>> MakeReports(Database& db, const std::vector<JobKey>& jobs, Ns now,
+                                                const TimelineOptions& options) {
+  absl::StatusOr<std::vector<Run>> runs = LoadStrands(db, jobs, now);
   if (!runs.ok()) return runs.status();
   std::vector<Report> reports;
   for (Run& run : *runs) {
@@ -31,7 +31,7 @@ absl::StatusOr<std::vector<Report>> MakeReports(Database& db, const std::vector<
 
 absl::StatusOr<Report> MakeReport(Target& target, const TimelineOptions& options) {
   absl::StatusOr<std::vector<Report>> reports =
-      MakeReports(target.session.db, target.job_ids, target.session.now, options);
+      MakeReports(target.session.db, target.jobs, target.session.now, options);
   if (!reports.ok()) return reports.status();
   if (target.strand >= reports->size()) return absl::NotFoundError(Cat("it has no part ", target.strand + 1));
   return std::move((*reports)[target.strand]);

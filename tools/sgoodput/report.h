@@ -29,8 +29,8 @@ struct Report {
 
 // The jobs as one run, or as several where two of them had resources at once (see tools/runs/strands.h).
 // Never none.
-absl::StatusOr<std::vector<Report>> MakeReports(Database& db, const std::vector<std::int64_t>& job_ids,
-                                                Ns now, const TimelineOptions& options);
+absl::StatusOr<std::vector<Report>> MakeReports(Database& db, const std::vector<JobKey>& jobs, Ns now,
+                                                const TimelineOptions& options);
 
 // Of what was asked for.
 absl::StatusOr<Report> MakeReport(Target& target, const TimelineOptions& options);

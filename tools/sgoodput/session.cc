@@ -6,14 +6,21 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "sql/evidence.h"
 #include "sql/ingest.h"
 #include "sql/text.h"
 #include "tools/runs/strands.h"
+#include "tools/sgoodput/format.h"
+#include "tools/sgoodput/time_option.h"
 #include "tools/slurm/backfill.h"
 
 namespace goodput {
@@ -87,30 +94,95 @@ absl::StatusOr<std::vector<std::int64_t>> ParseJobIds(const std::vector<std::str
   return ids;
 }
 
-absl::StatusOr<std::vector<std::int64_t>> ResolveJob(Database& db, const std::string& text) {
-  Statement statement =
-      db.Prepare("SELECT DISTINCT job_id FROM accounting WHERE job_id_text = ?1 ORDER BY job_id");
+absl::StatusOr<std::vector<JobKey>> ResolveJob(Database& db, const std::string& text) {
+  Statement statement = db.Prepare("SELECT DISTINCT cluster, job_id FROM accounting WHERE job_id_text = ?1");
   statement.Bind(1, text);
-  std::vector<std::int64_t> ids;
-  while (statement.Step()) ids.push_back(statement.Int(0));
+  std::vector<std::pair<std::string, std::int64_t>> written;
+  while (statement.Step()) written.emplace_back(statement.Text(0), statement.Int(1));
   if (!statement.status().ok()) return statement.status();
-  if (!ids.empty()) return ids;
   std::int64_t id = 0;
-  if (absl::SimpleAtoi(text, &id)) ids.push_back(id);
+  if (written.empty() && absl::SimpleAtoi(text, &id)) return KnownJobs(db, id);
+  std::vector<JobKey> jobs;
+  for (const auto& [cluster, job_id] : written) {
+    const absl::StatusOr<std::vector<JobKey>> known = KnownJobs(db, job_id);
+    if (!known.ok()) return known.status();
+    std::copy_if(known->begin(), known->end(), std::back_inserter(jobs),
+                 [&, of = cluster](const JobKey& job) { return job.cluster == of; });
+  }
+  return jobs;
+}
+
+namespace {
+
+absl::StatusOr<std::vector<JobKey>> JobsOfRun(Database& db, const std::string& name) {
+  const absl::StatusOr<std::vector<JobKey>> all = KnownJobs(db);
+  if (!all.ok()) return all.status();
+  const absl::StatusOr<std::map<JobKey, std::string>> names = RunNames(db, *all);
+  if (!names.ok()) return names.status();
+  std::vector<JobKey> jobs;
+  for (const auto& [job, run] : *names) {
+    if (run == name) jobs.push_back(job);
+  }
+  return jobs;
+}
+
+// Those of one cluster: the one asked for, else goodput.conf's, else the only one.
+absl::Status KeepOneCluster(const TargetOptions& asked, const Config& config, std::vector<JobKey>& jobs) {
+  std::set<std::string> clusters;
+  for (const JobKey& job : jobs) clusters.insert(job.cluster);
+  std::string cluster = asked.cluster;
+  if (cluster.empty() && clusters.size() > 1) {
+    if (clusters.count(config.cluster) == 0) {
+      return absl::InvalidArgumentError(
+          Cat("clusters ", absl::StrJoin(clusters, " and "), " each have it; say which with -M CLUSTER"));
+    }
+    cluster = config.cluster;
+  }
+  if (cluster.empty()) return absl::OkStatus();
+  jobs.erase(
+      std::remove_if(jobs.begin(), jobs.end(), [&](const JobKey& job) { return job.cluster != cluster; }),
+      jobs.end());
+  return absl::OkStatus();
+}
+
+// Of jobs that had the same id one after the other: the one that had it at the time asked for, else the last.
+absl::Status KeepOneUse(const TargetOptions& asked, std::vector<JobKey>& jobs) {
+  if (!asked.submitted.empty()) {
+    const absl::StatusOr<Ns> at = ParseTimeOption(asked.submitted, absl::Now());
+    if (!at.ok()) return at.status();
+    const std::int64_t at_s = *at / kSecond;
+    jobs.erase(std::remove_if(jobs.begin(), jobs.end(),
+                              [&](const JobKey& job) { return at_s < job.from_s || at_s >= job.until_s; }),
+               jobs.end());
+  }
+  if (jobs.size() < 2) return absl::OkStatus();
+  Warn(Cat("job id ", jobs.back().job_id, " was used ", jobs.size(), " times; this is the job submitted at ",
+           FormatTime(jobs.back().from_s * kSecond), ", others with --submitted TIME"));
+  jobs.erase(jobs.begin(), jobs.end() - 1);
+  return absl::OkStatus();
+}
+
+std::vector<std::int64_t> IdsOf(const std::vector<JobKey>& jobs) {
+  std::vector<std::int64_t> ids;
+  ids.reserve(jobs.size());
+  for (const JobKey& job : jobs) ids.push_back(job.job_id);
   return ids;
 }
 
-absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const std::string& job,
-                                  const std::string& run) {
+}  // namespace
+
+absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const TargetOptions& asked) {
+  const std::string& job = asked.job;
+  const std::string& run = asked.run;
   if (job.empty() == run.empty())
     return absl::InvalidArgumentError("name a job id, or a run with --run NAME");
-  absl::StatusOr<std::vector<std::int64_t>> asked = std::vector<std::int64_t>{};
-  if (!job.empty()) asked = ParseJobIds({job});
-  if (!asked.ok()) return asked.status();
-  absl::StatusOr<Session> session = OpenSession(options, *asked, std::nullopt);
+  absl::StatusOr<std::vector<std::int64_t>> ids = std::vector<std::int64_t>{};
+  if (!job.empty()) ids = ParseJobIds({job});
+  if (!ids.ok()) return ids.status();
+  absl::StatusOr<Session> session = OpenSession(options, *ids, std::nullopt);
   if (!session.ok()) return session.status();
   Target target{*std::move(session), {}, 0};
-  absl::StatusOr<std::vector<std::int64_t>> found =
+  absl::StatusOr<std::vector<JobKey>> found =
       job.empty() ? JobsOfRun(target.session.db, run) : ResolveJob(target.session.db, job);
   if (!found.ok()) return found.status();
   if (found->empty() && job.empty()) {
@@ -119,14 +191,20 @@ absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const std::strin
     if (strand > 0) found = JobsOfRun(target.session.db, name);
     if (!found.ok()) return found.status();
   }
-  if (found->empty()) {
-    return absl::NotFoundError(job.empty() ? Cat("no job of run '", run, "' is known")
-                                           : Cat("job ", job, " is not known"));
+  const std::string what = job.empty() ? Cat("run '", run, "'") : Cat("job ", job);
+  if (absl::Status status = KeepOneCluster(asked, target.session.config, *found); !status.ok())
+    return Annotate(status, what);
+  if (!job.empty()) {
+    if (absl::Status status = KeepOneUse(asked, *found); !status.ok()) return status;
   }
-  target.job_ids = *std::move(found);
+  if (found->empty()) {
+    return absl::NotFoundError(job.empty() ? Cat("no job of ", what, " is known")
+                                           : Cat(what, " is not known"));
+  }
+  target.jobs = *std::move(found);
   // Which jobs a run has is known only now; the older of them may have ended since they were last looked at.
   if (job.empty() && target.session.refreshed)
-    RefreshAccounting(target.session, {target.job_ids, std::nullopt});
+    RefreshAccounting(target.session, {IdsOf(target.jobs), std::nullopt});
   return target;
 }
 

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "sql/database.h"
+#include "sql/jobs.h"
 #include "tools/config/config.h"
 #include "tools/sgoodput/options.h"
 #include "tools/timeline/facts.h"
@@ -28,21 +29,22 @@ struct Session {
 absl::StatusOr<Session> OpenSession(const CommonOptions& options, const std::vector<std::int64_t>& job_ids,
                                     std::optional<std::int64_t> start_s);
 
-// 12, 12_3 or 12+1 -> job ids that the database knows. An error says what is wrong with the text.
-absl::StatusOr<std::vector<std::int64_t>> ResolveJob(Database& db, const std::string& text);
+// 12, 12_3 or 12+1 -> the jobs the database knows by that id: of each cluster, and every time it was used
+// again.
+absl::StatusOr<std::vector<JobKey>> ResolveJob(Database& db, const std::string& text);
 
 // The ids the text itself names, for asking slurmdbd before the database knows them.
 absl::StatusOr<std::vector<std::int64_t>> ParseJobIds(const std::vector<std::string>& texts);
 
-// The job ids of a subcommand that takes JOB or --run NAME, in a session opened for them. NotFound: nothing
-// matched.
+// The jobs of a subcommand that takes JOB or --run NAME, in a session opened for them. NotFound: nothing
+// matched. Where several clusters have it and neither the options nor goodput.conf say which, that is an
+// error; of an id that was used again the last job is taken, with a line on stderr.
 struct Target {
   Session session;
-  std::vector<std::int64_t> job_ids;
+  std::vector<JobKey> jobs;
   std::size_t strand = 0;  // of the run, where its jobs are several (NAME#2 is 1)
 };
-absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const std::string& job,
-                                  const std::string& run);
+absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const TargetOptions& asked);
 
 // Prints the error and gives the exit status: nothing matched, or bad usage.
 int Fail(const absl::Status& status);

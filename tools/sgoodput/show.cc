@@ -227,12 +227,12 @@ int RunShow(const ShowOptions& options) {
     return Fail(absl::InvalidArgumentError(Cat("--explain: there is no bucket '", options.explain,
                                                "'; buckets are ", absl::StrJoin(names, " "))));
   }
-  absl::StatusOr<Target> target = OpenTarget(options.common, options.job, options.run);
+  absl::StatusOr<Target> target = OpenTarget(options.common, options.target);
   if (!target.ok()) return Fail(target.status());
   absl::StatusOr<Report> report = MakeReport(*target, {options.stall_factor});
   if (!report.ok()) {
-    return Fail(
-        Annotate(report.status(), options.job.empty() ? Cat("run ", options.run) : Cat("job ", options.job)));
+    return Fail(Annotate(report.status(), options.target.job.empty() ? Cat("run ", options.target.run)
+                                                                     : Cat("job ", options.target.job)));
   }
   if (options.common.json) {
     std::fputs(ReportsAsJson({&*report}).c_str(), stdout);

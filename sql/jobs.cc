@@ -1,0 +1,128 @@
+#include "sql/jobs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sql/text.h"
+
+namespace goodput {
+namespace {
+
+// A spool file of which no record names its cluster: whichever has the job.
+constexpr const char* kAnyCluster = "";
+
+using Id = std::pair<std::int64_t, std::string>;  // job id, cluster
+using Submits = std::map<std::int64_t, SubmitFacts>;
+
+// " WHERE x = ?1" for one job id, nothing for all.
+std::string Only(std::optional<std::int64_t> job_id, const char* column, const char* word) {
+  return job_id ? Cat(" ", word, " ", column, " = ?1") : std::string();
+}
+
+absl::Status AddAccounted(Database& db, std::optional<std::int64_t> job_id, std::map<Id, Submits>& jobs) {
+  Statement rows =
+      db.Prepare(Cat("SELECT job_id, cluster, submit_s, restarts, state, user, name FROM accounting",
+                     Only(job_id, "job_id", "WHERE")));
+  if (job_id) rows.Bind(1, *job_id);
+  while (rows.Step()) {
+    jobs[{rows.Int(0), rows.Text(1)}][rows.Int(2)] = {rows.Int(2), rows.OptionalInt(3), rows.Text(4),
+                                                      rows.Text(5), rows.Text(6)};
+  }
+  return rows.status();
+}
+
+// Jobs of which only events are known.
+absl::Status AddSeen(Database& db, std::optional<std::int64_t> job_id, std::map<Id, Submits>& jobs) {
+  Statement rows =
+      db.Prepare(Cat("SELECT DISTINCT event.job_id, source.cluster FROM event JOIN source"
+                     " ON source.id = event.source_id WHERE event.job_id IS NOT NULL",
+                     Only(job_id, "event.job_id", "AND")));
+  if (job_id) rows.Bind(1, *job_id);
+  std::vector<Id> anywhere;
+  while (rows.Step()) {
+    Id id{rows.Int(0), rows.Text(1)};
+    if (id.second == kAnyCluster) {
+      anywhere.push_back(std::move(id));
+    } else {
+      jobs[id];
+    }
+  }
+  for (const Id& id : anywhere) {
+    const auto known = jobs.lower_bound({id.first, ""});
+    if (known == jobs.end() || known->first.first != id.first) jobs[id];
+  }
+  return rows.status();
+}
+
+// What the watch saw of the attempts of one id. While a requeued attempt completes its record has the next
+// restart count already, so the lowest seen is its own.
+absl::Status AddWatched(Database& db, const Id& id, Submits& submits) {
+  Statement rows = db.Prepare(
+      "SELECT json_extract(record, '$.submit_s'), min(json_extract(record, '$.restart')),"
+      " json_extract(record, '$.state'), json_extract(record, '$.user'), json_extract(record, '$.name'), "
+      "max(t_ns)"
+      " FROM event WHERE job_id = ?1 AND kind IN ('queue', 'attempt')"
+      " AND source_id IN (SELECT id FROM source WHERE cluster = ?2)"
+      " AND json_extract(record, '$.submit_s') IS NOT NULL GROUP BY 1");
+  rows.Bind(1, id.first).Bind(2, id.second);
+  while (rows.Step()) {
+    const auto [at, fresh] = submits.try_emplace(rows.Int(0));
+    SubmitFacts& facts = at->second;
+    if (fresh) facts = {rows.Int(0), std::nullopt, rows.Text(2), rows.Text(3), rows.Text(4)};
+    if (!facts.restarts) facts.restarts = rows.OptionalInt(1);
+  }
+  return rows.status();
+}
+
+}  // namespace
+
+bool IsAnotherJob(const SubmitFacts& before, const SubmitFacts& next) {
+  // One that gave nodes back goes on in a row of its own, with the same count.
+  if (before.state == "RESIZING") return false;
+  if (next.restarts) return *next.restarts == 0;
+  return before.user != next.user || before.name != next.name;
+}
+
+absl::StatusOr<std::vector<JobKey>> KnownJobs(Database& db, std::optional<std::int64_t> job_id) {
+  std::map<Id, Submits> jobs;
+  if (absl::Status status = AddAccounted(db, job_id, jobs); !status.ok()) return status;
+  if (absl::Status status = AddSeen(db, job_id, jobs); !status.ok()) return status;
+  std::vector<JobKey> keys;
+  for (auto& [id, submits] : jobs) {
+    if (submits.size() != 1) {
+      if (absl::Status status = AddWatched(db, id, submits); !status.ok()) return status;
+    }
+    keys.push_back({id.second, id.first});
+    const SubmitFacts* before = nullptr;
+    for (const auto& [submit_s, facts] : submits) {
+      if (before != nullptr && IsAnotherJob(*before, facts)) {
+        keys.back().until_s = submit_s;
+        keys.push_back({id.second, id.first, submit_s});
+      }
+      before = &facts;
+    }
+  }
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
+
+absl::StatusOr<std::map<JobKey, std::string>> RunNames(Database& db, const std::vector<JobKey>& jobs) {
+  std::map<std::int64_t, std::vector<const JobKey*>> by_id;
+  for (const JobKey& job : jobs) by_id[job.job_id].push_back(&job);
+  Statement rows = db.Prepare(
+      "SELECT job_id, cluster, t_ns / 1000000000, run FROM job_option WHERE run IS NOT NULL ORDER BY t_ns");
+  std::map<JobKey, std::string> names;
+  while (rows.Step()) {
+    const auto found = by_id.find(rows.Int(0));
+    if (found == by_id.end()) continue;
+    const std::string cluster = rows.Text(1);
+    for (const JobKey* job : found->second) {
+      const bool here = cluster == job->cluster || cluster == kAnyCluster;
+      if (here && rows.Int(2) >= job->from_s && rows.Int(2) < job->until_s) names[*job] = rows.Text(3);
+    }
+  }
+  if (!rows.status().ok()) return rows.status();
+  return names;
+}
+
+}  // namespace goodput

@@ -1,0 +1,63 @@
+// Which jobs the database knows. A job id alone says little: clusters have the same ones, and a controller
+// that lost its state, or came to the last, begins again with the first.
+#ifndef GOODPUT_SQL_JOBS_H_
+#define GOODPUT_SQL_JOBS_H_
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "sql/database.h"
+
+namespace goodput {
+
+// A job: its id on its cluster, and since when the id has been its own. All it left lies in [from_s,
+// until_s).
+struct JobKey {
+  std::string cluster;
+  std::int64_t job_id = 0;
+  std::int64_t from_s =
+      std::numeric_limits<std::int64_t>::min();  // first submit of all but the first with this id
+  std::int64_t until_s = std::numeric_limits<std::int64_t>::max();  // first submit of the next with this id
+
+  friend bool operator==(const JobKey& a, const JobKey& b) {
+    return std::tie(a.cluster, a.job_id, a.from_s) == std::tie(b.cluster, b.job_id, b.from_s);
+  }
+  // For people and for failing tests.
+  friend std::ostream& operator<<(std::ostream& out, const JobKey& job) {
+    return out << job.cluster << "/" << job.job_id << " since " << job.from_s;
+  }
+  friend bool operator<(const JobKey& a, const JobKey& b) {
+    return std::tie(a.job_id, a.cluster, a.from_s) < std::tie(b.job_id, b.cluster, b.from_s);
+  }
+};
+
+// What tells a requeue, which keeps the id and gets a new submit time, from another job with an old id.
+struct SubmitFacts {
+  std::int64_t submit_s = 0;
+  std::optional<std::int64_t> restarts;  // of this attempt
+  std::string state;
+  std::string user;
+  std::string name;
+};
+// Of attempts with one id by submit time: is `next` another job than `before`? A restart count decides; where
+// there is none, only an attempt that Slurm would requeue is followed by its own, and only of the same user
+// and name.
+bool IsAnotherJob(const SubmitFacts& before, const SubmitFacts& next);
+
+// Every job of which anything is known (with this id, where one is given), ordered by id, cluster and time.
+absl::StatusOr<std::vector<JobKey>> KnownJobs(Database& db,
+                                              std::optional<std::int64_t> job_id = std::nullopt);
+
+// The last run name (`--goodput-run`) each of the jobs gave.
+absl::StatusOr<std::map<JobKey, std::string>> RunNames(Database& db, const std::vector<JobKey>& jobs);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_SQL_JOBS_H_

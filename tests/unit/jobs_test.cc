@@ -1,0 +1,175 @@
+// Jobs are told apart by cluster and by when their id was their own.
+#include "sql/jobs.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "spank/event.h"
+#include "sql/accounting.h"
+#include "sql/evidence.h"
+#include "sql/ingest.h"
+#include "sql/text.h"
+#include "tests/spank/temp_folder.h"
+#include "tools/runs/load_run.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::int64_t kNs = 1'000'000'000;
+
+class JobsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto db = Database::Open(folder_.path() + "/goodput.db", Database::Mode::kReadWrite);
+    ASSERT_TRUE(db.ok()) << db.status();
+    db_.emplace(*std::move(db));
+  }
+  void Accounted(const std::string& cluster, std::int64_t submit_s, const std::string& state,
+                 const std::string& user = "ada", std::optional<std::int64_t> restarts = std::nullopt) {
+    AccountingRow row;
+    row.cluster = cluster;
+    row.job_id = 7;
+    row.job_id_text = "7";
+    row.submit_s = submit_s;
+    row.eligible_s = submit_s;
+    row.start_s = submit_s + 1;
+    row.end_s = submit_s + 50;
+    row.state = state;
+    row.user = user;
+    row.name = "train";
+    row.restarts = restarts;
+    ASSERT_TRUE(StoreAccounting(*db_, {row}, 1).ok());
+  }
+  // The boot id is the machine's: two clusters' controllers have two.
+  void Append(const std::string& node, const std::string& boot, const std::string& record) {
+    const std::string folder = Cat(folder_.path(), "/spool/", node);
+    std::filesystem::create_directories(folder);
+    std::ofstream(Cat(folder, "/", boot, ".2026010100Z.jsonl"), std::ios::app) << record;
+  }
+  void Watched(const std::string& cluster, std::int64_t submit_s, std::int64_t restart) {
+    RecordBuilder builder(kind::kQueue, {(submit_s + 1) * kNs, submit_s * kNs, "@controller", 1});
+    builder.Text(key::kCluster, cluster);
+    builder.Int(key::kJob, 7);
+    builder.Text(key::kState, "RUNNING");
+    builder.Text(key::kUser, "ada");
+    builder.Text(key::kName, "train");
+    builder.Int(key::kSubmitS, submit_s);
+    builder.Int(key::kRestart, restart);
+    Append("@controller", "boot" + cluster, std::string(builder.Finish()));
+  }
+  void Marked(const std::string& node, const std::string& cluster, std::int64_t t_s, std::int64_t step,
+              const std::string& run = "") {
+    RecordBuilder prolog(kind::kJobProlog, {t_s * kNs, t_s * kNs, node, 1});
+    prolog.Text(key::kCluster, cluster);
+    prolog.Int(key::kJob, 7);
+    if (!run.empty()) {
+      prolog.OpenObject(key::kOpt);
+      prolog.Text(key::kRun, run);
+      prolog.CloseObject();
+    }
+    Append(node, "boot", std::string(prolog.Finish()));
+    RecordBuilder mark(kind::kMark, {t_s * kNs, t_s * kNs, node, 1});
+    mark.Int(key::kJob, 7);
+    mark.Text(key::kSlurmStep, "0");
+    mark.Text(key::kMark, "step");
+    mark.Text(key::kEdge, "begin");
+    mark.Int(key::kTrainStep, step);
+    Append(node, "boot", std::string(mark.Finish()));
+  }
+  std::vector<JobKey> Known() {
+    if (std::filesystem::exists(folder_.path() + "/spool")) {
+      EXPECT_TRUE(IngestSpool(*db_, folder_.path() + "/spool", {}).ok());
+    }
+    auto jobs = KnownJobs(*db_);
+    EXPECT_TRUE(jobs.ok()) << jobs.status();
+    return *jobs;
+  }
+  std::vector<std::int64_t> StepsOf(const JobKey& job) {
+    const auto run = LoadRun(*db_, {job}, 10'000 * kNs);
+    EXPECT_TRUE(run.ok()) << run.status();
+    std::vector<std::int64_t> steps;
+    for (const AttemptFacts& attempt : run->facts.attempts) {
+      for (const StepMark& mark : attempt.step_marks) steps.push_back(mark.train_step);
+    }
+    return steps;
+  }
+
+  TempFolder folder_;
+  std::optional<Database> db_;
+};
+
+TEST_F(JobsTest, ARequeuedJobIsOne) {
+  Accounted("a", 100, "REQUEUED");
+  Accounted("a", 200, "PREEMPTED");
+  Accounted("a", 300, "COMPLETED");
+  EXPECT_EQ(Known(), (std::vector<JobKey>{{"a", 7}}));
+}
+
+TEST_F(JobsTest, TheSameIdOfAnotherUserIsAnotherJob) {
+  Accounted("a", 100, "COMPLETED");
+  Accounted("a", 300, "REQUEUED", "bob");
+  Accounted("a", 400, "COMPLETED", "bob");
+  EXPECT_EQ(Known(), (std::vector<JobKey>{{"a", 7}, {"a", 7, 300}}));
+  EXPECT_EQ(Known()[0].until_s, 300);
+}
+
+TEST_F(JobsTest, ARestartCountDecidesWhereNamesDoNot) {
+  Accounted("a", 100, "REQUEUED", "ada", 0);
+  Accounted("a", 200, "COMPLETED", "ada", 1);
+  Accounted("a", 300, "COMPLETED", "ada", 0);
+  EXPECT_EQ(Known(), (std::vector<JobKey>{{"a", 7}, {"a", 7, 300}}));
+}
+
+TEST_F(JobsTest, TheWatchsRestartCountDoesAsWell) {
+  Accounted("a", 100, "RUNNING");  // the controller that ran it lost its state
+  Accounted("a", 300, "COMPLETED");
+  Watched("a", 300, 0);
+  Watched("a", 300, 1);  // requeued, while it completes
+  Watched("b", 300, 5);
+  EXPECT_EQ(Known(), (std::vector<JobKey>{{"a", 7}, {"a", 7, 300}, {"b", 7}}));
+}
+
+TEST_F(JobsTest, AResizedJobIsOne) {
+  Accounted("a", 100, "RESIZING", "ada", 0);
+  Accounted("a", 200, "COMPLETED", "ada", 0);
+  EXPECT_EQ(Known().size(), 1U);
+}
+
+TEST_F(JobsTest, WithoutAccountingTheWatchTellsThemApart) {
+  Watched("a", 100, 0);
+  Watched("a", 200, 1);
+  Watched("a", 900, 0);
+  EXPECT_EQ(Known(), (std::vector<JobKey>{{"a", 7}, {"a", 7, 900}}));
+}
+
+TEST_F(JobsTest, EachHasItsOwnStepsAndRun) {
+  Accounted("a", 100, "COMPLETED");
+  Accounted("a", 300, "COMPLETED", "bob");
+  Accounted("b", 100, "COMPLETED");
+  Marked("n1", "a", 110, 1, "first");
+  Marked("n1", "a", 310, 2, "second");
+  Marked("m1", "b", 120, 3, "other");
+  const std::vector<JobKey> jobs = Known();
+  ASSERT_EQ(jobs.size(), 3U);
+  EXPECT_EQ(StepsOf(jobs[0]), (std::vector<std::int64_t>{1}));
+  EXPECT_EQ(StepsOf(jobs[1]), (std::vector<std::int64_t>{2}));
+  EXPECT_EQ(StepsOf(jobs[2]), (std::vector<std::int64_t>{3}));
+  const auto names = RunNames(*db_, jobs);
+  ASSERT_TRUE(names.ok()) << names.status();
+  EXPECT_EQ(names->at(jobs[0]), "first");
+  EXPECT_EQ(names->at(jobs[1]), "second");
+  EXPECT_EQ(names->at(jobs[2]), "other");
+}
+
+TEST_F(JobsTest, ASpoolFileThatNamesNoClusterIsOfWhicheverHasTheJob) {
+  Accounted("a", 100, "COMPLETED");
+  Marked("n1", "", 110, 1);
+  const std::vector<JobKey> jobs = Known();
+  ASSERT_EQ(jobs, (std::vector<JobKey>{{"a", 7}}));
+  EXPECT_EQ(StepsOf(jobs[0]), (std::vector<std::int64_t>{1}));
+}
+
+}  // namespace
+}  // namespace goodput
