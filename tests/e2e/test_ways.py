@@ -28,7 +28,7 @@ def plan() -> Plan:
     linuxproc = [(shapes.restarts_inside, 1), (ends.grace_exit_0, 1), (ends.cancelled_by_root, 1),
                  (ends.cancelled_saving, 1), (ends.preempted_for_good, 1), (shapes.sruns_side_by_side, 2),
                  (shapes.srun_alone, 1), (waits.submitted_held, 1), (waits.held_by_admin, 1),
-                 (waits.depends_on_another, 1), (shapes.array_of_one_run, 1), (shapes.resized, 2),
+                 (waits.depends_on_another, 1), (waits.cancelled_pending, 1), (shapes.array_of_one_run, 1), (shapes.resized, 2),
                  (shapes.heterogeneous, 2), (strings.hostile, 1), (shapes.array_at_once, 3)]
     alone = [(unwatched.nodes_boot_unwatched, 0), (unwatched.requeued_unwatched, 1), (unwatched.held_unwatched, 1),
              (unwatched.suspended_unwatched, 1), (unwatched.preempted_unwatched, 1)]
@@ -36,7 +36,7 @@ def plan() -> Plan:
         "unwatched": (Site("cgroup", nodes=4, cloud=1, daemon=False), alone),
         "cgroup": (Site("cgroup", nodes=23, cloud=2, grace_s=8, slurm_conf=CONSTRAINED, cgroup_conf=["ConstrainRAMSpace=yes"]),
                    cgroup),
-        "linuxproc": (Site("linuxproc", nodes=20, grace_s=8), linuxproc),
+        "linuxproc": (Site("linuxproc", nodes=21, grace_s=8), linuxproc),
     }
 
 

@@ -128,6 +128,7 @@ TEST(Sacct, AJobCancelledBeforeItRanNeverStarted) {
   EXPECT_FALSE(rows[0].start_s);
   EXPECT_EQ(rows[0].end_s, 200);
   EXPECT_EQ(rows[0].node_list, "");
+  EXPECT_EQ(rows[0].gpus, 4) << "it asked for them";
 }
 
 TEST(Sacct, APendingJobHasTheGpusItAskedFor) {

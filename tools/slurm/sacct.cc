@@ -170,12 +170,12 @@ absl::StatusOr<SacctText> ParseSacct(std::string_view text, std::string_view del
       row.exit_signal = status.signal;
       row.derived_signal = ParseExit(cell("DerivedExitCode")).signal;
     }
+    // A job cancelled before it ran has an end; sacct then prints the end as its start, or none.
+    if (row.start_s && row.node_list.empty() && row.end_s) row.start_s.reset();
     GpuCount gpus = GpusOfTres(std::string(cell("AllocTRES")));
     if (gpus.gpus == 0 && !row.start_s) gpus = GpusOfTres(std::string(cell("ReqTRES")));
     row.gpus = gpus.gpus;
     row.gpu_type = gpus.type;
-    // A job cancelled before it ran has an end; sacct then prints the end as its start, or none.
-    if (row.start_s && row.node_list.empty() && row.end_s) row.start_s.reset();
     // For seconds after a short job slurmdbd has a stub, with neither partition nor eligible time.
     if (header.Find("Partition") >= 0 && row.partition.empty() && !row.eligible_s) continue;
     result.rows.push_back(std::move(row));

@@ -137,7 +137,9 @@ def attempts(rows: Iterable[Dict]) -> List[Attempt]:
 
         def ns(field: str, row: Dict = row) -> Optional[int]:
             return None if row[field] is None else row[field] * S
-        one = Attempt(row["JobID"].split("+")[0], row.get("JobIDRaw", ""), ns("Submit") or 0, ns("Eligible"), ns("Start"), ns("End"),
+        # Of a job cancelled before it started, sacct calls the end its start.
+        start = None if row.get("NodeList") == "None assigned" else ns("Start")
+        one = Attempt(row["JobID"].split("+")[0], row.get("JobIDRaw", ""), ns("Submit") or 0, ns("Eligible"), start, ns("End"),
                       row["State"].split()[0], [])
         before = found[-1] if found and found[-1].job == one.job else None
         if before and before.state == "RESIZING":

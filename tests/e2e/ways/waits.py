@@ -76,6 +76,15 @@ def still_pending(work: Work) -> Outcome:
     return Outcome(work.site, work.job, work.folder, show, truth)
 
 
+def cancelled_pending(work: Work) -> Outcome:
+    blocker = work.occupy()
+    work.submit("srun " + work.trainer(SHORT))
+    work.site.wait_watched(work.job, ["PENDING"])
+    work.pause(3)
+    work.site.cluster.run(["scancel", str(work.job), str(blocker)])
+    return work.outcome()
+
+
 def suspended(work: Work) -> Outcome:
     work.submit("srun " + work.trainer("--save-every 10 --steps 30"))
     work.steps(0, 13)
@@ -156,6 +165,16 @@ class Waits(Way):
         self.assertEqual(job["goodput"]["scheduling"], 0)
         for name in ("runtime", "mpg"):
             self.assertIsNone(job["goodput"][name])
+        self.assertGreater(seconds(outcome.show, "queue_resources") + seconds(outcome.show, "queue_priority"), 1)
+
+    def test_a_job_cancelled_before_it_started_has_only_waited(self) -> None:
+        outcome = self.outcome(cancelled_pending)
+        job = self.close(outcome)
+        self.assertEqual(job["state"], "CANCELLED")
+        self.assertIsNotNone(job["end_ns"])
+        self.assertIsNone(job["attempts"][0]["start_ns"])
+        self.assertEqual(job["interruptions"], [])
+        self.assertEqual(job["goodput"]["scheduling"], 0)
         self.assertGreater(seconds(outcome.show, "queue_resources") + seconds(outcome.show, "queue_priority"), 1)
 
     def test_while_its_nodes_boot_a_job_is_provisioning(self) -> None:
