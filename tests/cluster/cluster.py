@@ -86,7 +86,6 @@ class Cluster:
         self.cgroup_conf, self.boot_s = list(cgroup_conf), boot_s
         self.cloud_nodes = [""] * cloud
         self.daemon_env = dict(daemon_env or {})
-        self.slurmd_prefix: List[str] = []  # a command that ends in executing its arguments
         self.dir = self.name = ""
         self.nodes: List[str] = []
         self._children: Dict[str, subprocess.Popen] = {}
@@ -221,7 +220,7 @@ class Cluster:
         if daemon == "mariadbd":
             return mariadb.command(self.dir + "/mariadb", self.dir + "/run/mariadb.sock")
         if daemon.startswith("slurmd-"):
-            return self.slurmd_prefix + ["slurmd", "-D", "-N", daemon[len("slurmd-"):], "-f", self.conf]
+            return ["slurmd", "-D", "-N", daemon[len("slurmd-"):], "-f", self.conf]
         if daemon == "slurmctld":
             return ["slurmctld", "-D", "-f", self.conf]
         if daemon == "slurmdbd":
