@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -25,6 +24,12 @@ namespace {
 // second.
 constexpr std::size_t kChunkBytes = std::size_t{4} << 20U;
 constexpr std::size_t kExcerptBytes = 200;
+
+// Any two numbers, of which the difference may not fit their type.
+std::uint64_t Apart(std::int64_t a, std::int64_t b) {
+  const auto difference = static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b);
+  return a < b ? ~difference + 1 : difference;
+}
 
 // What is wrong with one file, and no reason to stop. No error of the database has this code.
 absl::Status FileProblem(std::string_view what) {
@@ -164,7 +169,7 @@ absl::Status FileIngest::AddStep(const SpoolLine& record, std::int64_t offset) {
   OpenBlock& block = **found;
   const std::int64_t clock_ns = record.t_ns - record.m_ns;
   const bool clock_was_set =
-      block.marks > 0 && block.clock_ns && std::abs(clock_ns - *block.clock_ns) > kClockStepNs;
+      block.marks > 0 && block.clock_ns && Apart(clock_ns, *block.clock_ns) > kClockStepNs;
   if (block.marks >= kMarksPerBlock || clock_was_set) {
     if (absl::Status status = StoreBlock({*record.job, std::string(record.slurm_step)}, block);
         !status.ok()) {

@@ -52,8 +52,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   FuzzedDataProvider in(data, size);
   const std::string node = "n" + in.ConsumeRandomLengthString(40);
   const std::string kind = "k" + in.ConsumeRandomLengthString(20);
-  const auto real_ns = in.ConsumeIntegral<std::int64_t>();
-  RecordBuilder record(kind, {real_ns, in.ConsumeIntegral<std::int64_t>(), node, in.ConsumeIntegral<int>()});
+  const auto time = [&] { return in.ConsumeIntegralInRange<std::int64_t>(0, (std::int64_t{1} << 62U) - 1); };
+  const std::int64_t real_ns = time();
+  RecordBuilder record(kind, {real_ns, time(), node, in.ConsumeIntegral<int>()});
   std::optional<std::int64_t> job;
   if (in.ConsumeBool()) record.Int(key::kJob, *(job = in.ConsumeIntegral<std::int64_t>()));
   // Identity has room for so much; a record of ours has far less of it.

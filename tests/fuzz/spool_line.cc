@@ -19,6 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   REQUIRE(size <= kMaxRecordBytes);
+  std::int64_t apart = 0;
+  REQUIRE(!__builtin_sub_overflow(record->t_ns, record->m_ns, &apart));
   REQUIRE(!record->kind.empty() && !record->node.empty());
   REQUIRE(!record->is_step_mark || (record->job && record->kind == kind::kMark));
   const bool step_mark = record->is_step_mark;

@@ -431,6 +431,8 @@ TEST_F(StoreTest, BadLinesAreSetAsideWithTheReason) {
       {R"({"v":2,"t":1,"m":1,"node":"n1","stepd":1,"kind":"mark"})", "format 2 is newer than this program"},
       {R"({"v":1,"m":1,"node":"n1","stepd":1,"kind":"mark"})", "no `t`, `m`, `kind` or `node`"},
       {R"({"v":1,"t":"x","m":1,"node":"n1","stepd":1,"kind":"mark"})", "`t` has the wrong type"},
+      {R"({"v":1,"t":9223372036854775807,"m":-9223372036854775807,"node":"n1","stepd":1,"kind":"mark"})",
+       "`t` or `m` is no time"},
       {R"({"v":1,"t":1.5,"m":1,"node":"n1","stepd":1,"kind":"mark"})", "`t` has the wrong type"},
       {R"({"v":1,"t":1,"m":1,"node":"n1","kind":"mark","job":"7"})", "`job` has the wrong type"},
       {R"({"v":1,"t":99999999999999999999,"m":1,"node":"n1","kind":"mark"})", "not a JSON object"},
