@@ -692,6 +692,24 @@ TEST_F(LoadRunTest, TheWatchAloneMakesAttemptsClosedByTheNextSubmit) {
   EXPECT_EQ(second.evidence, Evidence::kScheduler);
 }
 
+TEST_F(LoadRunTest, ThePrologKnowsTheRestartOfAnAttemptTheWatchMissed) {
+  ASSERT_TRUE(
+      StoreAccounting(db_, {Accounted(100, 110, 200, "REQUEUED"), Accounted(200, 330, 400, "COMPLETED")}, 1)
+          .ok());
+  Watched(*this, kind::kAttempt, 335, "RUNNING")
+      .Int(key::kSubmitS, 200)
+      .Int(key::kStartS, 330)
+      .Int(key::kRestart, 1);
+  RecordBuilder prolog(kind::kJobProlog, {111 * kSecond, 1, "n1", 1});
+  prolog.Int(key::kJob, 7);
+  prolog.Int(key::kRestart, 0);
+  Append("n1", std::string(prolog.Finish()));
+  const auto run = Load();
+  ASSERT_EQ(run.facts.attempts.size(), 2U);
+  EXPECT_EQ(run.facts.attempts[0].restart, 0);
+  EXPECT_EQ(run.facts.attempts[1].restart, 1);
+}
+
 TEST_F(LoadRunTest, AJobCancelledBeforeItStartedHasNoStart) {
   Watched(*this, kind::kQueue, 101, "PENDING").Int(key::kSubmitS, 100).Text(key::kReason, "Priority");
   Watched(*this, kind::kAttempt, 151, "CANCELLED")

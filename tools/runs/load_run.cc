@@ -371,6 +371,11 @@ void RunLoader::AddNodeEvent(const EventRow& event) {
   if (const auto code = reader_.Int(key::kExitCode)) node_event.exit_code = static_cast<int>(*code);
   if (const auto signal = reader_.Int(key::kSignal)) node_event.signal = static_cast<int>(*signal);
   node_event.ref = RefOf(event.source_id, event.offset);
+  // The watch may have looked neither while it waited nor while it ran.
+  if (const auto restart = reader_.Int(key::kRestart);
+      restart && !attempt->restart && *kind == NodeEvent::Kind::kProlog) {
+    attempt->restart = static_cast<int>(*restart);
+  }
   attempt->node_events.push_back(std::move(node_event));
   const std::string run_name = reader_.OptText(key::kRun);
   if (!run_name.empty()) run_.info.run = run_name;

@@ -68,6 +68,7 @@ class Unwatched(Way):
         job = self.close_unheard(outcome)
         assert_interruptions(self, outcome.show, [("user_requeue", False)])
         self.assertEqual(self.evidence(job, "requeue_backoff"), "accounting")
+        self.assertEqual([attempt["restart"] for attempt in job["attempts"]], [0, 1])
 
     def test_a_hold(self) -> None:
         outcome = self.outcome(held_unwatched)
