@@ -18,6 +18,7 @@ import socket
 import string
 import subprocess
 import sys
+import threading
 import time
 from typing import Callable, Dict, Iterable, List, Optional, Sequence, Set, Union
 
@@ -37,6 +38,10 @@ SACCT_FIELDS = ["JobID", "JobIDRaw", "JobName", "User", "Account", "Partition", 
                 "NNodes", "NodeList", "NTasks", "AllocTRES", "ReqTRES", "Flags", "TimelimitRaw", "Priority",
                 "AdminComment", "Comment", "SystemComment"]
 _SACCT_TIMES = ("Submit", "Eligible", "Start", "End", "ElapsedRaw")
+
+
+# Scenarios in threads ask for the same directory at the same time.
+_JOBDIRS = threading.Lock()
 
 
 class ClusterError(RuntimeError):
@@ -273,10 +278,11 @@ class Cluster:
     def jobdir(self, user: str = "root") -> str:
         """A directory the user may write, with nothing secret above it."""
         path = os.path.join(self.dir, "jobs", user)
-        if not os.path.isdir(path):
-            os.mkdir(path, 0o755)
-            entry = pwd.getpwnam(user)
-            os.chown(path, entry.pw_uid, entry.pw_gid)
+        with _JOBDIRS:
+            if not os.path.isdir(path):
+                os.mkdir(path, 0o755)
+                entry = pwd.getpwnam(user)
+                os.chown(path, entry.pw_uid, entry.pw_gid)
         return path
 
     def env(self, user: str = "root") -> Dict[str, str]:

@@ -142,7 +142,10 @@ class Ends(Way):
     def test_the_kernel_s_oom_killer(self) -> None:
         outcome = self.outcome(out_of_memory)
         job = self.close(outcome)
-        assert_interruptions(self, outcome.show, [("oom", False)])
+        # On a busy machine Slurm may miss the kernel's notice; then its records say only that the step was killed.
+        seen = any(row["State"] == "OUT_OF_MEMORY" for attempt in outcome.truth.attempts for row in attempt.steps)
+        assert_interruptions(self, outcome.show, [("oom" if seen else "failed", False)])
+        self.assertIn("a task died of signal 9", job["interruptions"][0]["evidence"])
         self.assertGreater(seconds(outcome.show, "lost_work"), 0.5)
 
     def test_failing_before_the_first_step_is_startup(self) -> None:

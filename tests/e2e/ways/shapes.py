@@ -28,7 +28,7 @@ def sruns_side_by_side(work: Work) -> Outcome:
     folders = [work.folder + name for name in ("/left", "/right")]
     lines = ["srun --overlap -N2 -n2 sleep 1000 &"]
     lines += ["srun -N1 -n1 -w %s --gres=gpu:8 %s &\ntraining=\"$training $!\"" % (
-        node, work.trainer("--save-every 10 --steps 20", folder=folder)) for node, folder in zip(work.nodes, folders)]
+        node, work.trainer("--save-every 10 --steps 40", folder=folder)) for node, folder in zip(work.nodes, folders)]
     work.submit("\n".join(lines + ["wait $training", "kill %1", "wait"]))
     work.site.settle(work.job)
     log = truths.side_by_side([truths.read_log(folder) for folder in folders])
@@ -128,7 +128,7 @@ class Shapes(Way):
     def test_sruns_side_by_side_are_one_program(self) -> None:
         outcome = self.outcome(sruns_side_by_side)
         job = self.close(outcome)
-        self.assertEqual(job["steps"]["count"], 20)
+        self.assertEqual(job["steps"]["count"], 40)
         self.assertEqual(job["interruptions"], [])
         self.assertEqual(job["gpus"], 16)
 
