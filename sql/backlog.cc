@@ -1,11 +1,15 @@
 #include "sql/backlog.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+
+#include "spank/files.h"
+#include "sql/source.h"
 
 namespace goodput {
 namespace {
@@ -49,7 +53,8 @@ void Look(const std::string& path, std::int64_t offset, const struct stat& info,
 
 }  // namespace
 
-absl::StatusOr<Backlog> FindBacklog(Database& db, const std::string& spool_root, Clock clock) {
+absl::StatusOr<Backlog> FindBacklog(Database& db, const std::string& spool_root, const std::string& cluster,
+                                    Clock clock) {
   namespace fs = std::filesystem;
   Backlog backlog;
   std::error_code ignored;
@@ -61,11 +66,14 @@ absl::StatusOr<Backlog> FindBacklog(Database& db, const std::string& spool_root,
           !S_ISREG(info.st_mode)) {
         continue;
       }
-      Statement known = db.Prepare("SELECT offset FROM source WHERE node = ?1 AND file = ?2");
-      known.Bind(1, node.path().filename().string()).Bind(2, file.path().filename().string());
-      const std::int64_t offset = known.Step() ? known.Int(0) : 0;
-      if (!known.status().ok()) return known.status();
-      Look(file.path(), offset, info, clock, backlog);
+      const int fd = open(file.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+      const Fd owned(RealFiles(), fd);
+      const absl::StatusOr<std::string> named = ClusterOfFile(RealFiles(), fd, info.st_size);
+      if (!named.ok()) continue;
+      const absl::StatusOr<std::optional<Source>> known =
+          FindSource(db, *named, cluster, node.path().filename(), file.path().filename());
+      if (!known.ok()) return known.status();
+      Look(file.path(), *known ? (*known)->offset : 0, info, clock, backlog);
     }
   }
   return backlog;

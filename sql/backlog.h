@@ -24,8 +24,9 @@ struct Backlog {
   std::vector<Held> held;
 };
 
-// Only reads. A file that cannot be read is left out: ingest says so.
-absl::StatusOr<Backlog> FindBacklog(Database& db, const std::string& spool_root, Clock clock = kSystemClock);
+// Only reads. `cluster`: as in IngestOptions. A file that cannot be read is left out: ingest says so.
+absl::StatusOr<Backlog> FindBacklog(Database& db, const std::string& spool_root, const std::string& cluster,
+                                    Clock clock = kSystemClock);
 
 }  // namespace goodput
 

@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "spank/event.h"
+#include "sql/source.h"
 #include "sql/spool_line.h"
 #include "sql/step_block.h"
 #include "sql/text.h"
@@ -71,8 +72,13 @@ struct OpenBlock {
 
 class FileIngest {
  public:
-  FileIngest(Database& db, const IngestOptions& options, std::string node, std::string file)
-      : db_(db), options_(options), node_(std::move(node)), file_(std::move(file)) {}
+  FileIngest(Database& db, const IngestOptions& options, std::string cluster, std::string node,
+             std::string file)
+      : db_(db),
+        options_(options),
+        cluster_(std::move(cluster)),
+        node_(std::move(node)),
+        file_(std::move(file)) {}
 
   // How far the file was taken, by whoever took it.
   absl::StatusOr<std::int64_t> Offset();
@@ -82,8 +88,7 @@ class FileIngest {
  private:
   bool HolesAreSettled(int fd);
   absl::StatusOr<std::string> ReadChunk(int fd, std::int64_t begin);
-  absl::Status FindSource();
-  absl::Status NameCluster(std::string_view cluster);
+  absl::Status FindOrMakeSource();
   absl::Status TakeLine(std::string_view line, std::int64_t offset, IngestReport& report);
   absl::Status AddStep(const SpoolLine& record, std::int64_t offset);
   absl::StatusOr<OpenBlock*> BlockFor(std::int64_t job, std::string_view slurm_step);
@@ -91,38 +96,31 @@ class FileIngest {
 
   Database& db_;
   const IngestOptions& options_;
+  std::string cluster_;  // that the file names, or empty
   std::string node_;
   std::string file_;
   SpoolLineParser parser_;
   std::int64_t source_id_ = 0;
-  std::string cluster_;
   std::optional<Statement> insert_event_;
   std::map<std::pair<std::int64_t, std::string>, OpenBlock> blocks_;
 };
 
-// The file's row; a new one is of the configured cluster until a record names one.
-absl::Status FileIngest::FindSource() {
-  Statement find = db_.Prepare("SELECT id, cluster FROM source WHERE node = ?1 AND file = ?2");
-  find.Bind(1, node_).Bind(2, file_);
-  if (find.Step()) {
-    source_id_ = find.Int(0);
-    cluster_ = find.Text(1);
-    return absl::OkStatus();
+// The file's row; one from before its cluster was named is given it.
+absl::Status FileIngest::FindOrMakeSource() {
+  const absl::StatusOr<std::optional<Source>> known =
+      FindSource(db_, cluster_, options_.cluster, node_, file_);
+  if (!known.ok()) return known.status();
+  if (!*known) {
+    Statement insert = db_.Prepare("INSERT INTO source (cluster, node, file) VALUES (?1, ?2, ?3)");
+    insert.Bind(1, cluster_.empty() ? options_.cluster : cluster_).Bind(2, node_).Bind(3, file_);
+    absl::Status status = insert.Run();
+    source_id_ = db_.LastInsertId();
+    return status;
   }
-  if (!find.status().ok()) return find.status();
-  Statement insert = db_.Prepare("INSERT INTO source (cluster, node, file) VALUES (?1, ?2, ?3)");
-  insert.Bind(1, options_.cluster).Bind(2, node_).Bind(3, file_);
-  absl::Status status = insert.Run();
-  source_id_ = db_.LastInsertId();
-  cluster_ = options_.cluster;
-  return status;
-}
-
-// One node's records are one cluster's: what a record names holds for those that name none.
-absl::Status FileIngest::NameCluster(std::string_view cluster) {
+  source_id_ = (*known)->id;
+  if (cluster_.empty() || (*known)->cluster == cluster_) return absl::OkStatus();
   Statement update = db_.Prepare("UPDATE source SET cluster = ?2 WHERE id = ?1");
-  update.Bind(1, source_id_).Bind(2, cluster);
-  cluster_ = std::string(cluster);
+  update.Bind(1, source_id_).Bind(2, cluster_);
   return update.Run();
 }
 
@@ -208,9 +206,6 @@ absl::Status FileIngest::TakeLine(std::string_view line, std::int64_t offset, In
     return set_aside.Run();
   }
   ++report.records;
-  if (!record->cluster.empty() && record->cluster != cluster_) {
-    if (absl::Status status = NameCluster(record->cluster); !status.ok()) return status;
-  }
   if (record->is_step_mark) return AddStep(*record, offset);
   insert_event_->Bind(1, source_id_).Bind(2, offset).Bind(3, record->t_ns).Bind(4, record->kind);
   insert_event_->Bind(5, record->job).Bind(6, line);
@@ -218,11 +213,10 @@ absl::Status FileIngest::TakeLine(std::string_view line, std::int64_t offset, In
 }
 
 absl::StatusOr<std::int64_t> FileIngest::Offset() {
-  Statement known = db_.Prepare("SELECT offset FROM source WHERE node = ?1 AND file = ?2");
-  known.Bind(1, node_).Bind(2, file_);
-  const std::int64_t offset = known.Step() ? known.Int(0) : 0;
-  if (!known.status().ok()) return known.status();
-  return offset;
+  const absl::StatusOr<std::optional<Source>> known =
+      FindSource(db_, cluster_, options_.cluster, node_, file_);
+  if (!known.ok()) return known.status();
+  return *known ? (*known)->offset : 0;
 }
 
 bool FileIngest::HolesAreSettled(int fd) {
@@ -272,7 +266,7 @@ absl::StatusOr<bool> FileIngest::TakeChunk(int fd, IngestReport& report) {
   if (!now.ok()) return now.status();
   if (*now != begin) return true;  // another took it meanwhile
   const std::string_view bytes(buffer.data(), last_newline + 1);
-  if (absl::Status status = FindSource(); !status.ok()) return status;
+  if (absl::Status status = FindOrMakeSource(); !status.ok()) return status;
   insert_event_.emplace(db_.Prepare(
       "INSERT INTO event (source_id, offset, t_ns, kind, job_id, record) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"));
   IngestReport taken;
@@ -313,6 +307,7 @@ absl::StatusOr<IngestReport> IngestSpool(Database& db, const std::string& spool_
   if (!nodes.problem.empty()) {
     return absl::NotFoundError(Cat("cannot read the spool ", nodes.problem, "; set `spool` in goodput.conf"));
   }
+  std::string cluster_of_spool;  // as the first file to name one names it
   for (const std::string& node : nodes.names) {
     const std::string folder = Cat(spool_root, "/", node);
     struct stat info {};
@@ -335,10 +330,18 @@ absl::StatusOr<IngestReport> IngestSpool(Database& db, const std::string& spool_
       }
       ++report.files;
       // Most files did not grow: one look-up without the write lock says so.
-      FileIngest ingest(db, options, node, file);
+      const absl::StatusOr<bool> wholly = IsWhollyIngested(db, cluster_of_spool, node, file, info.st_size);
+      if (!wholly.ok()) return wholly.status();
+      if (*wholly && !cluster_of_spool.empty()) continue;
+      const absl::StatusOr<std::string> cluster = ClusterOfFile(system, fd.get(), info.st_size);
+      if (!cluster.ok()) {
+        report.problems.push_back(Cat(path, ": ", Message(cluster.status())));
+        continue;
+      }
+      if (cluster_of_spool.empty()) cluster_of_spool = *cluster;
+      FileIngest ingest(db, options, *cluster, node, file);
       const absl::StatusOr<std::int64_t> offset = ingest.Offset();
       if (!offset.ok()) return offset.status();
-      if (*offset == info.st_size) continue;
       if (*offset > info.st_size) {
         report.problems.push_back(Cat(path, ": is shorter (", info.st_size,
                                       " bytes) than what was ingested (", *offset,

@@ -21,7 +21,7 @@ namespace goodput {
 inline constexpr std::int64_t kHoleSettlesS = 3600;
 
 struct IngestOptions {
-  std::string cluster;  // of files whose records do not name one
+  std::string cluster;  // of a spool whose records do not name one
   Files* files = &RealFiles();
   Clock clock = kSystemClock;
 };

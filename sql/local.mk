@@ -7,6 +7,7 @@ sql_libstore_la_SOURCES = \
   sql/evidence.cc sql/evidence.h \
   sql/jobs.cc sql/jobs.h \
   sql/ingest.cc sql/ingest.h \
+  sql/source.cc sql/source.h \
   sql/schema.cc sql/schema.h \
   sql/spool_line.cc sql/spool_line.h \
   sql/step_block.cc sql/step_block.h \

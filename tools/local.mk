@@ -44,6 +44,7 @@ tools_libgoodputd_la_LIBADD = tools/libcommon.la
 sbin_PROGRAMS += tools/goodputd/goodputd
 tools_goodputd_goodputd_SOURCES = \
   tools/goodputd/controller_loop.cc tools/goodputd/controller_loop.h \
+  tools/goodputd/watch_loop.cc tools/goodputd/watch_loop.h \
   tools/goodputd/log.h \
   tools/goodputd/main.cc \
   tools/slurm/controller.cc tools/slurm/controller.h tools/slurm/libslurm.h

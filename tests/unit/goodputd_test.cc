@@ -69,6 +69,15 @@ TEST_F(JobOwnersTest, NobodyCanHideAnothersJobByAskingForItFirst) {
   EXPECT_NE(owners_.Find(7, 1000), nullptr);
 }
 
+TEST_F(JobOwnersTest, AnIdThatWasUsedAgainIsItsNewOwners) {
+  Start(7, 1000);
+  ASSERT_NE(owners_.Find(7, 1000), nullptr);
+  Start(7, 2000);
+  ASSERT_NE(owners_.Find(7, 2000), nullptr);
+  EXPECT_EQ(owners_.Find(7, 2000)->uid, 2000U);
+  EXPECT_EQ(owners_.Find(7, 1000)->uid, 2000U) << "and no longer the old one's";
+}
+
 TEST(NoteSweep, RemovesNotesFromBeforeTheBootAndNothingElse) {
   TempFolder folder;
   const std::string node = folder.path() + "/n1";

@@ -393,7 +393,7 @@ TEST_F(StoreTest, AHoleThatNobodyFillsForAnHourIsSetAsideAndWhatIsBehindItTaken)
 TEST_F(StoreTest, TheBacklogSaysWhatIsNewAndWhatHoldsAFileBack) {
   const auto backlog = [this] {
     Database db = Db();
-    const absl::StatusOr<Backlog> found = FindBacklog(db, Root());
+    const absl::StatusOr<Backlog> found = FindBacklog(db, Root(), "default");
     EXPECT_TRUE(found.ok()) << found.status();
     return found.ok() ? *found : Backlog{};
   };

@@ -1,13 +1,16 @@
-// The controller's part of goodputd: watch the queue, read accounting, ingest, one after the other, for ever.
+// The controller's part of goodputd: take what the spool gained, read accounting, for ever.
 #ifndef GOODPUT_TOOLS_GOODPUTD_CONTROLLER_LOOP_H_
 #define GOODPUT_TOOLS_GOODPUTD_CONTROLLER_LOOP_H_
+
+#include <atomic>
 
 #include "tools/config/config.h"
 
 namespace goodput {
 
-// Runs until `stop_fd` becomes readable. Trouble is logged once a change and never ends the loop.
-void RunControllerLoop(const Config& config, int stop_fd);
+// Runs until `stop_fd` becomes readable. `changed`, set by whoever saw the queue change, brings the next look
+// at accounting forward. Trouble is logged once a change and never ends the loop.
+void RunControllerLoop(const Config& config, int stop_fd, std::atomic<bool>& changed);
 
 }  // namespace goodput
 

@@ -18,11 +18,13 @@ constexpr std::size_t kMaxJobs = 100'000;
 }  // namespace
 
 const JobOwners::Job* JobOwners::Find(std::int64_t job, uid_t asking) {
+  const auto theirs = [&](auto at) { return at != jobs_.end() && at->second.uid == asking; };
   auto found = jobs_.find(job);
-  if (found == jobs_.end() && MayLook(job, asking)) {
+  // Of another user by what was read so far: perhaps the id was used again.
+  if (!theirs(found) && MayLook(job, asking)) {
     Refresh();
     found = jobs_.find(job);
-    if (found == jobs_.end()) unknown_[asking][job] = clock_.mono_ns() + kUnknownForNs;
+    if (!theirs(found)) unknown_[asking][job] = clock_.mono_ns() + kUnknownForNs;
   }
   return found == jobs_.end() ? nullptr : &found->second;
 }

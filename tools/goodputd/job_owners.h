@@ -25,9 +25,9 @@ class JobOwners {
     std::string first_node;  // where a mark goes that names no node
     std::map<std::string, bool> nodes;
   };
-  // Looks at what the spool gained when the job is not known yet; for a user who asks for jobs that are not
-  // there only so often, as the look costs much more than the question. What one user asks does not change
-  // what another hears. Valid until the next call.
+  // Looks at what the spool gained when the job is not known yet, or not as the asking user's; for a user who
+  // asks for jobs that are not there or not theirs only so often, as the look costs much more than the
+  // question. What one user asks does not change what another hears. Valid until the next call.
   const Job* Find(std::int64_t job, uid_t asking);
 
   // For so long a job that was not there is not looked for again, and of so many.

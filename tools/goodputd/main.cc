@@ -5,8 +5,11 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -18,6 +21,7 @@
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/mark_server.h"
 #include "tools/goodputd/note_sweep.h"
+#include "tools/goodputd/watch_loop.h"
 
 namespace {
 
@@ -82,9 +86,14 @@ int Run(const goodput::Config& config) {
   }
   std::thread mark_thread;
   if (marks != nullptr) mark_thread = std::thread([&] { marks->Serve(stop_fd); });
+  std::atomic<bool> queue_changed{false};
   std::thread controller_thread;
-  if (config.controller_role)
-    controller_thread = std::thread([&] { goodput::RunControllerLoop(config, stop_fd); });
+  std::future<void> watch;
+  if (config.controller_role) {
+    controller_thread = std::thread([&] { goodput::RunControllerLoop(config, stop_fd, queue_changed); });
+    watch = std::async(std::launch::async,
+                       [&] { goodput::RunWatchLoop(config, stop_fd, [&] { queue_changed = true; }); });
+  }
   goodput::Log("ready");
 
   signalfd_siginfo info{};
@@ -94,6 +103,9 @@ int Run(const goodput::Config& config) {
   if (write(stop_fd, &one, sizeof(one)) < 0) goodput::Log("cannot stop the threads");
   if (mark_thread.joinable()) mark_thread.join();
   if (controller_thread.joinable()) controller_thread.join();
+  // libslurm may be waiting for a controller that is down. All that is written is whole, so it needs no
+  // farewell.
+  if (watch.valid() && watch.wait_for(std::chrono::seconds(2)) != std::future_status::ready) _exit(0);
   close(signal_fd);
   close(stop_fd);
   return 0;

@@ -105,7 +105,7 @@ void CheckSocket(const Config& config, Findings& findings) {
 constexpr std::int64_t kTornAfterS = 10;
 
 void CheckBacklog(Database& db, const Config& config, Findings& findings) {
-  const absl::StatusOr<Backlog> backlog = FindBacklog(db, config.spool);
+  const absl::StatusOr<Backlog> backlog = FindBacklog(db, config.spool, config.cluster);
   if (!backlog.ok()) {
     findings.Bad(Message(backlog.status()), "see the message");
     return;

@@ -1,0 +1,69 @@
+#include "sql/source.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+
+#include "sql/spool_line.h"
+#include "sql/text.h"
+
+namespace goodput {
+namespace {
+
+// A prolog comes first, and names it.
+constexpr std::size_t kBeginning = std::size_t{16} << 10U;
+
+}  // namespace
+
+absl::StatusOr<std::string> ClusterOfFile(Files& files, int fd, std::int64_t file_size) {
+  std::string bytes(kBeginning + SpoolLineParser::kPadding, '\0');
+  std::size_t size = 0;
+  while (size < kBeginning) {
+    const ssize_t got = Uninterrupted(
+        [&] { return files.PRead(fd, bytes.data() + size, kBeginning - size, static_cast<off_t>(size)); });
+    if (got < 0) return absl::UnavailableError(std::strerror(errno));
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  // What it named would be missed for good.
+  if (static_cast<std::int64_t>(size) < std::min<std::int64_t>(file_size, kBeginning))
+    return absl::UnavailableError("its beginning cannot be read whole");
+  const std::string_view text(bytes.data(), size);
+  SpoolLineParser parser;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    if (end == std::string_view::npos) break;
+    const absl::StatusOr<SpoolLine> record = parser.Parse(text.substr(at, end - at));
+    if (record.ok() && !record->cluster.empty()) return std::string(record->cluster);
+    at = end + 1;
+  }
+  return std::string();
+}
+
+absl::StatusOr<std::optional<Source>> FindSource(Database& db, const std::string& cluster,
+                                                 const std::string& fallback, const std::string& node,
+                                                 const std::string& file) {
+  Statement known = db.Prepare(
+      "SELECT id, offset, cluster FROM source WHERE node = ?1 AND file = ?2"
+      " AND (?3 = '' OR cluster IN (?3, ?4, '')) ORDER BY cluster = ?3 DESC, cluster = ?4 DESC, id LIMIT 1");
+  known.Bind(1, node).Bind(2, file).Bind(3, cluster).Bind(4, fallback);
+  std::optional<Source> source;
+  if (known.Step()) source = Source{known.Int(0), known.Int(1), known.Text(2)};
+  if (!known.status().ok()) return known.status();
+  return source;
+}
+
+absl::StatusOr<bool> IsWhollyIngested(Database& db, const std::string& cluster, const std::string& node,
+                                      const std::string& file, std::int64_t size) {
+  Statement known = db.Prepare(
+      "SELECT 1 FROM source WHERE node = ?1 AND file = ?2 AND offset = ?3 AND (?4 = '' OR cluster IN (?4, "
+      "''))");
+  known.Bind(1, node).Bind(2, file).Bind(3, size).Bind(4, cluster);
+  const bool wholly = known.Step();
+  if (!known.status().ok()) return known.status();
+  return wholly;
+}
+
+}  // namespace goodput

@@ -1,0 +1,38 @@
+// A spool file as the database remembers it. Two clusters whose controllers share a host may have files of
+// the same node, boot and hour; then what the files' records name tells them apart.
+#ifndef GOODPUT_SQL_SOURCE_H_
+#define GOODPUT_SQL_SOURCE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "spank/files.h"
+#include "sql/database.h"
+
+namespace goodput {
+
+// The cluster that the beginning of a file of this size names, which stays the same however it grows; empty
+// when it names none (yet).
+absl::StatusOr<std::string> ClusterOfFile(Files& files, int fd, std::int64_t file_size);
+
+struct Source {
+  std::int64_t id = 0;
+  std::int64_t offset = 0;  // all bytes before it are ingested
+  std::string cluster;
+};
+// The row of a file whose beginning names `cluster`, or of one that was seen before it did, under `fallback`.
+// A file that names none is whichever has its name.
+absl::StatusOr<std::optional<Source>> FindSource(Database& db, const std::string& cluster,
+                                                 const std::string& fallback, const std::string& node,
+                                                 const std::string& file);
+
+// Whether all bytes of a file of that name and size are ingested: one look-up, for the many files that do not
+// grow. `cluster`: that of the spool, empty when it is not known.
+absl::StatusOr<bool> IsWhollyIngested(Database& db, const std::string& cluster, const std::string& node,
+                                      const std::string& file, std::int64_t size);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_SQL_SOURCE_H_

@@ -1,0 +1,18 @@
+// goodputd's look at the queue, in a thread of its own: libslurm waits long for a controller that is down.
+#ifndef GOODPUT_TOOLS_GOODPUTD_WATCH_LOOP_H_
+#define GOODPUT_TOOLS_GOODPUTD_WATCH_LOOP_H_
+
+#include <functional>
+
+#include "tools/config/config.h"
+
+namespace goodput {
+
+// Runs until `stop_fd` becomes readable; calls `on_change` after every look that saw something new. Trouble
+// is logged once a change and never ends the loop. Returns up to a minute late while libslurm waits for the
+// controller.
+void RunWatchLoop(const Config& config, int stop_fd, const std::function<void()>& on_change);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_GOODPUTD_WATCH_LOOP_H_
