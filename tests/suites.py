@@ -90,11 +90,11 @@ def sanitized_suite(name: str, kind: str, folder: str) -> Suite:
 def suites() -> List[Suite]:
     sh = "tests/checks/"
     return [
-        # Waiting for Slurm, longest first.
+        # Waiting for Slurm, longest first; the two with the most nodes not at the same time.
         python_suite("first-light", "tests.e2e.test_first_light"),
-        python_suite("ways", "tests.e2e.test_ways"),
         python_suite("plugin", "tests.e2e.test_plugin"),
         python_suite("cluster", "tests/cluster/test_cluster.py"),
+        python_suite("ways", "tests.e2e.test_ways"),
         python_suite("truth-live", "tests/e2e/harness/test_live.py"),
         python_suite("daemon", "tests.e2e.test_daemon"),
         python_suite("cli", "tests.e2e.test_cli"),

@@ -58,6 +58,8 @@ noinst_LTLIBRARIES += tools/libruns.la
 tools_libruns_la_SOURCES = \
   tools/runs/clocks.cc tools/runs/clocks.h \
   tools/runs/components.cc tools/runs/components.h \
+  tools/runs/controller_clock.cc tools/runs/controller_clock.h \
+  tools/runs/explain_end.cc tools/runs/explain_end.h \
   tools/runs/load_run.cc tools/runs/load_run.h \
   tools/runs/node_clock.cc tools/runs/node_clock.h \
   tools/runs/record.cc tools/runs/record.h \

@@ -11,10 +11,12 @@ import glob
 import os
 import subprocess
 import unittest
-from typing import Dict
+from typing import Dict, List
 
 from .harness.checks import assert_buckets_close
+from .harness import truth as truths
 from .harness.goodput_site import GOODPUTD, TRAINER, Site
+from .harness.truth import Truth
 
 LIBRARY = (glob.glob("/usr/lib/*/faketime/libfaketime.so.1") or [""])[0]
 
@@ -112,6 +114,69 @@ class NodeClocksTest(unittest.TestCase):
             self.job(jump)
             self.assert_said(jump, -jump)
             self.clock.set(0)
+
+
+class ControllerClockTest(unittest.TestCase):
+    """slurmctld, slurmdbd and the goodputd beside them; the nodes keep the machine's clock."""
+
+    site: Site
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        # No answer for an hour would be a node that is down.
+        cls.site = Site("linuxproc", nodes=1, conf=["role = controller"], slurm_conf=["SlurmdTimeout=0"], daemon=False)
+        cls.addClassCleanup(forget_shared_memory)
+        cls.addClassCleanup(cls.site.stop)
+        cls.site.start()
+        cls.clock = Clock(cls.site.path("clock"))
+        cluster = cls.site.cluster
+        cluster.daemon_env = cls.clock.env()
+        for daemon in ("slurmctld", "slurmdbd"):
+            cluster.stop_daemon(daemon)
+        for daemon in ("slurmdbd", "slurmctld"):
+            cluster.start_daemon(daemon)
+        cluster.daemon_env = {}
+        cls.start_goodputd("node", {})
+        cls.start_goodputd("controller", cls.clock.env())
+
+    @classmethod
+    def start_goodputd(cls, role: str, env: Dict[str, str]) -> None:
+        conf = cls.site.conf + "." + role
+        with open(cls.site.conf) as shared, open(conf, "w") as file:
+            file.write(shared.read().replace("role = controller", "role = " + role))
+        with open(cls.site.path("log", role + ".out"), "ab") as log:
+            daemon = subprocess.Popen([GOODPUTD, "--config", conf], env=dict(cls.site.cluster.env(), **env),
+                                      stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        cls.addClassCleanup(daemon.wait)
+        cls.addClassCleanup(daemon.terminate)
+
+    def job(self, name: str, jump_s: int) -> None:
+        """The clock is moved from 0 to jump_s while a job trains; its buckets are those of the machine's clock."""
+        folder = self.site.folder(name, "nobody")
+        job = self.site.cluster.sbatch("srun %s --dir %s --steps 24 --step-seconds 0.3 --save-every 8 --save-seconds 0.3 "
+                                       "--init-seconds 0.5 --marks" % (TRAINER, folder), user="nobody", options=["-N1"])
+        self.site.wait_steps(folder, 0, 11)
+        self.clock.set(jump_s)
+        self.site.cluster.wait_state(job, "COMPLETED")
+
+        def ended(rows: List[Dict]) -> bool:
+            return all(row["End"] is not None for row in rows)
+        rows = self.site.cluster.wait_sacct(job, ended)
+        watched = ["COMPLETED"]
+        self.site.wait_watched(job, watched)
+        # As the clock of the start would have told.
+        for row in rows:
+            for field in ("Submit", "Eligible", "Start", "End"):
+                if row[field] is not None and abs(row[field] - rows[0]["Submit"]) > abs(jump_s) // 2:
+                    row[field] -= jump_s
+        answer = self.site.show_json(job)
+        assert_buckets_close(self, answer, Truth(truths.read_log(folder), rows))
+        self.assertEqual(answer["jobs"][0]["steps"]["kept"], 24)
+        said = self.site.sgoodput("show", str(job)).stdout
+        self.assertIn("the controller's clock was set by %+d" % jump_s, said)
+
+    def test_an_hour_forwards_while_a_job_runs(self) -> None:
+        self.job("forwards", 3600)
 
 
 if __name__ == "__main__":

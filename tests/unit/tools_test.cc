@@ -586,8 +586,9 @@ class LoadRunTest : public testing::Test {
   // What the controller's watch wrote about job 7.
   class Watched {
    public:
-    Watched(LoadRunTest& test, std::string_view kind, std::int64_t t_s, const char* state)
-        : test_(test), builder_(kind, {t_s * kSecond, t_s * kSecond, "@controller", 1}) {
+    Watched(LoadRunTest& test, std::string_view kind, std::int64_t t_s, const char* state,
+            std::int64_t ahead_s = 0)
+        : test_(test), builder_(kind, {(t_s + ahead_s) * kSecond, t_s * kSecond, "@controller", 1}) {
       builder_.Text(key::kCluster, "c1");
       builder_.Int(key::kJob, 7);
       builder_.Text(key::kState, state);
@@ -784,6 +785,24 @@ TEST_F(LoadRunTest, ANodesClockThatWasSetMovesNoStep) {
   ASSERT_EQ(run.facts.warnings.size(), 3U);
   EXPECT_NE(run.facts.warnings[1].find("the clock of node n1 was set by -7200.0 s"), std::string::npos)
       << run.facts.warnings[1];
+}
+
+TEST_F(LoadRunTest, AControllersClockThatWasSetMakesNoJobLonger) {
+  // 90 s by the monotonic clock; for accounting an hour and 90 s.
+  ASSERT_TRUE(StoreAccounting(db_, {Accounted(100, 110, 3800, "COMPLETED")}, 1).ok());
+  Watched(*this, kind::kAttempt, 111, "RUNNING").Int(key::kSubmitS, 100).Int(key::kStartS, 110);
+  Watched(*this, kind::kAttempt, 201, "COMPLETED", 3600).Int(key::kSubmitS, 100).Int(key::kStartS, 110);
+  Marked(120, 0);
+  Marked(130, 1);
+  const auto run = Load();
+  const AttemptFacts& attempt = run.facts.attempts.at(0);
+  EXPECT_EQ(attempt.start, 3710 * kSecond);
+  EXPECT_EQ(attempt.end, 3800 * kSecond);
+  ASSERT_EQ(attempt.step_marks.size(), 2U) << "the nodes, which nobody set, are brought after it";
+  EXPECT_EQ(attempt.step_marks[1].t - attempt.step_marks[0].t, 10 * kSecond);
+  EXPECT_GE(attempt.step_marks[0].t, *attempt.start);
+  EXPECT_FALSE(run.facts.warnings.empty());
+  EXPECT_NE(run.facts.warnings[0].find("the controller's clock was set by +3600.0 s"), std::string::npos);
 }
 
 TEST_F(LoadRunTest, ASuspensionIsPlacedAtTheEnd) {

@@ -22,6 +22,7 @@
 #include "tools/goodputd/mark_server.h"
 #include "tools/goodputd/note_sweep.h"
 #include "tools/goodputd/watch_loop.h"
+#include "tools/slurm/controller.h"
 
 namespace {
 
@@ -90,6 +91,8 @@ int Run(const goodput::Config& config) {
   std::thread controller_thread;
   std::future<void> watch;
   if (config.controller_role) {
+    // libslurm sets a variable of the environment as it starts, which the thread that runs sacct reads.
+    goodput::SlurmController();
     controller_thread = std::thread([&] { goodput::RunControllerLoop(config, stop_fd, queue_changed); });
     watch = std::async(std::launch::async,
                        [&] { goodput::RunWatchLoop(config, stop_fd, [&] { queue_changed = true; }); });

@@ -36,8 +36,8 @@ std::string TimeOfDay(Ns t) {
 }  // namespace
 
 std::vector<std::string> CorrectClocks(const std::map<std::int64_t, SourceRow>& sources,
-                                       const std::vector<AllocatedSpan>& spans, std::vector<EventRow>& events,
-                                       std::vector<StepRow>& steps) {
+                                       const std::vector<AllocatedSpan>& spans, const std::vector<Ns>& shifts,
+                                       std::vector<EventRow>& events, std::vector<StepRow>& steps) {
   std::map<std::int64_t, NodeClock*> of_source;
   std::map<BootKey, NodeClock> clocks;
   const auto clock_of = [&](std::int64_t source_id) -> NodeClock* {
@@ -72,7 +72,7 @@ std::vector<std::string> CorrectClocks(const std::map<std::int64_t, SourceRow>& 
   }
   std::vector<std::string> warnings;
   for (auto& [boot, clock] : clocks) {
-    clock.Settle(spans);
+    clock.Settle(spans, shifts);
     for (const NodeClock::Finding& finding : clock.findings()) {
       warnings.push_back(Cat("the clock of node ", boot.first, " ", finding.text, " at ",
                              TimeOfDay(finding.when), "; times of what it wrote are corrected"));

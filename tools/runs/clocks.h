@@ -13,10 +13,11 @@
 namespace goodput {
 
 // Corrects the times of a job's events and step marks in place; the controller's own records are left alone.
-// Returns a warning for each clock that was set or is apart.
+// `shifts`: what the controller's clock was set by while the job was known. Returns a warning for each clock
+// that was set or is apart.
 std::vector<std::string> CorrectClocks(const std::map<std::int64_t, SourceRow>& sources,
-                                       const std::vector<AllocatedSpan>& spans, std::vector<EventRow>& events,
-                                       std::vector<StepRow>& steps);
+                                       const std::vector<AllocatedSpan>& spans, const std::vector<Ns>& shifts,
+                                       std::vector<EventRow>& events, std::vector<StepRow>& steps);
 
 }  // namespace goodput
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,17 +19,15 @@
 #include "sql/text.h"
 #include "tools/runs/clocks.h"
 #include "tools/runs/components.h"
+#include "tools/runs/controller_clock.h"
+#include "tools/runs/explain_end.h"
 #include "tools/runs/record.h"
-#include "tools/slurm/hostlist.h"
 
 namespace goodput {
 namespace {
 
 // Accounting has whole seconds, rounded down: what happened in the second of a start belongs to it.
 constexpr Ns kStartSlack = kSecond;
-// A node that went down this long after an attempt's end has nothing to do with it.
-constexpr Ns kDownSlack = 5 * kSecond;
-constexpr Ns kTakeoverSlack = 120 * kSecond;
 
 Ns FromSeconds(std::int64_t seconds) {
   return seconds * kSecond;
@@ -56,6 +55,10 @@ std::optional<NodeEvent::Kind> NodeEventKind(std::string_view kind) {
   if (kind == kind::kStepEnd) return NodeEvent::Kind::kStepEnd;
   if (kind == kind::kJobEpilog) return NodeEvent::Kind::kEpilog;
   return std::nullopt;
+}
+
+bool OfWatch(const EventRow& event) {
+  return event.kind == kind::kQueue || event.kind == kind::kAttempt;
 }
 
 // One attempt while it is put together.
@@ -92,20 +95,19 @@ class RunLoader {
   void AddMark(const EventRow& event);
   void AddSteps(const std::vector<StepRow>& steps);
   std::vector<AllocatedSpan> Spans() const;
+  ControllerClock ReadControllerClock(std::vector<EventRow>& events);
+  void MoveOntoLastClock(const ControllerClock& clock);
   bool WaitsForOwnRun(std::string_view dependency) const;
   void AddSuspension(const std::string& state, Draft& draft);
   static void PlaceSuspensions(Draft& draft, Ns now);
   void CloseWatchedAttempts();
   void PlacePreemptions();
-  absl::StatusOr<std::vector<AccountingRow>> WatchedStarts(Ns from, Ns to);
-  absl::Status ExplainEnds();
   AttemptFacts* AttemptAt(Ns t);
   EvidenceRef RefOf(std::int64_t source_id, std::int64_t offset);
 
   Database& db_;
   std::set<std::int64_t> jobs_of_run_;
   std::set<JobKey> added_;
-  std::string cluster_;                  // of the job being added
   std::optional<std::int64_t> het_job_;  // of the job being added
   Run run_;
   std::map<std::int64_t, SourceRow> sources_;
@@ -324,30 +326,6 @@ void RunLoader::PlacePreemptions() {
   }
 }
 
-// Jobs that started in [from, to], as far as the watch knows them.
-absl::StatusOr<std::vector<AccountingRow>> RunLoader::WatchedStarts(Ns from, Ns to) {
-  absl::StatusOr<std::vector<EventRow>> events = LoadWatchedAttempts(db_, cluster_, from, to);
-  if (!events.ok()) return events.status();
-  std::vector<AccountingRow> rows;
-  std::set<std::pair<std::int64_t, std::int64_t>> seen;
-  for (const EventRow& event : *events) {
-    if (!reader_.Parse(event.record)) continue;
-    const std::optional<std::int64_t> start = reader_.Int(key::kStartS);
-    const std::int64_t job = reader_.Int(key::kJob).value_or(0);
-    if (!start || FromSeconds(*start) < from / kSecond * kSecond || !seen.emplace(job, *start).second)
-      continue;
-    AccountingRow row;
-    row.job_id = job;
-    row.job_id_text = Cat(job);
-    row.submit_s = reader_.Int(key::kSubmitS).value_or(*start);
-    row.start_s = start;
-    row.partition = reader_.Text(key::kPartition);
-    row.node_list = reader_.Text(key::kNodes);
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
 AttemptFacts* RunLoader::AttemptAt(Ns t) {
   AttemptFacts* found = nullptr;
   for (auto& [submit, draft] : drafts_) {
@@ -443,70 +421,55 @@ void RunLoader::JoinResized() {
   }
 }
 
-// What else the records know about why an attempt ended: nodes of it that went down, a job that took its
-// nodes.
-absl::Status RunLoader::ExplainEnds() {
+// Also brings the times of the watch's records, which say by which clock they are, onto the last one.
+ControllerClock RunLoader::ReadControllerClock(std::vector<EventRow>& events) {
+  ControllerClock clock;
+  const auto clock_of = [&](const EventRow& event) -> std::optional<Ns> {
+    if (!OfWatch(event) || !reader_.Parse(event.record)) return std::nullopt;
+    const auto mono = reader_.Int(key::kMonotonic);
+    return mono ? std::optional(event.t_ns - *mono) : std::nullopt;
+  };
+  for (const EventRow& event : events) {
+    if (const auto of = clock_of(event)) clock.Add(event.t_ns, *of);
+  }
+  clock.Settle();
+  if (!clock.was_set()) return clock;
+  for (EventRow& event : events) {
+    if (const auto of = clock_of(event)) event.t_ns = clock.OfRecord(event.t_ns, *of);
+  }
+  return clock;
+}
+
+// What Slurm itself told does not say by which clock; what is before what does.
+void RunLoader::MoveOntoLastClock(const ControllerClock& clock) {
+  if (!clock.was_set()) return;
+  for (std::string& finding : clock.Findings()) run_.facts.warnings.push_back(std::move(finding));
+  Ns before = std::numeric_limits<Ns>::min() / 2;
+  const auto move = [&](std::optional<Ns>& t) {
+    if (t) t = clock.OfAccounting(*t, before);
+  };
   for (auto& [submit, draft] : drafts_) {
     AttemptFacts& facts = draft.facts;
-    if (!facts.start || !facts.end) continue;
-    const std::vector<std::string> names = ExpandHostList(facts.node_list);
-    const std::set<std::string> mine(names.begin(), names.end());
-    absl::StatusOr<std::vector<EventRow>> states = LoadJoblessEvents(
-        db_, cluster_, std::string(kind::kNodeState), *facts.start, *facts.end + kTakeoverSlack);
-    if (!states.ok()) return states.status();
-    std::set<std::string> down;
-    const auto went_down = [&](const std::string& node, Ns since, const std::string& reason) {
-      if (mine.count(node) == 0 || since < *facts.start || since > *facts.end + kDownSlack) return;
-      if (!down.insert(node).second) return;
-      facts.down_nodes += Cat(facts.down_nodes.empty() ? "" : "; ", "node ", node, " went down: ", reason);
-    };
-    // A node may be up again before the watch looks; slurmdbd still knows.
-    absl::StatusOr<std::vector<NodeOutage>> outages =
-        LoadOutages(db_, cluster_, *facts.start / kSecond, (*facts.end + kDownSlack) / kSecond);
-    if (!outages.ok()) return outages.status();
-    for (const NodeOutage& outage : *outages) {
-      if (absl::StartsWith(outage.state, "DOWN"))
-        went_down(outage.node, FromSeconds(outage.start_s), outage.reason);
+    before = facts.submit = clock.OfAccounting(facts.submit, before);
+    move(facts.eligible);
+    move(draft.configuring_since);
+    move(facts.start);
+    before = facts.start.value_or(before);
+    move(facts.preempt_time);
+    move(draft.suspended_since);
+    move(draft.resumed);
+    for (Suspension& suspension : facts.suspended) {
+      suspension.begin = clock.OfAccounting(suspension.begin, before);
+      suspension.end = clock.OfAccounting(suspension.end, suspension.begin);
     }
-    for (const EventRow& event : *states) {
-      if (!reader_.Parse(event.record) || !absl::StartsWith(reader_.Text(key::kState), "DOWN")) continue;
-      went_down(reader_.Text(key::kNodeName), FromSeconds(reader_.Int(key::kReasonS)).value_or(event.t_ns),
-                reader_.Text(key::kReason));
-    }
-    if (facts.state == "NODE_FAIL" && facts.failed_node.empty() && down.size() == 1)
-      facts.failed_node = *down.begin();
-    if (!facts.preempt_time && facts.state != "PREEMPTED" && facts.state != "REQUEUED") continue;
-    // The watch knows of it before accounting, and accounting may know more.
-    absl::StatusOr<std::vector<AccountingRow>> others =
-        LoadStartedBetween(db_, cluster_, *facts.end / kSecond, (*facts.end + kTakeoverSlack) / kSecond);
-    if (!others.ok()) return others.status();
-    absl::StatusOr<std::vector<AccountingRow>> watched =
-        WatchedStarts(*facts.end, *facts.end + kTakeoverSlack);
-    if (!watched.ok()) return watched.status();
-    others->insert(others->end(), watched->begin(), watched->end());
-    for (const AccountingRow& other : *others) {
-      if (other.job_id == facts.job_id) continue;
-      const std::vector<std::string> theirs = ExpandHostList(other.node_list);
-      if (std::none_of(theirs.begin(), theirs.end(),
-                       [&](const std::string& n) { return mine.count(n) != 0; }))
-        continue;
-      // Without the controller's preemption time, only a job that waited for these very nodes proves it.
-      const bool waited =
-          other.submit_s < *other.start_s || (!draft.in_accounting && other.partition != run_.info.partition);
-      const bool at_once = *other.start_s <= *facts.end / kSecond + 1 && waited;
-      if (!facts.preempt_time && facts.state != "PREEMPTED" && !at_once) continue;
-      facts.preempted_by = Cat("job ", other.job_id_text, " of partition ", other.partition,
-                               " started on its nodes ", *other.start_s - *facts.end / kSecond, " s later");
-      break;
-    }
+    move(facts.end);
+    before = facts.end.value_or(before);
   }
-  return absl::OkStatus();
 }
 
 // False: `of` is given, and it is no component of that job.
 absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<std::int64_t> of) {
   if (added_.count(job) != 0) return true;
-  cluster_ = job.cluster;
   drafts_.clear();
   preemptions_.clear();
   het_job_.reset();
@@ -517,8 +480,9 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
   JoinResized();
   absl::StatusOr<std::vector<EventRow>> events = LoadEvents(db_, job);
   if (!events.ok()) return events.status();
+  const ControllerClock clock = ReadControllerClock(*events);
   for (const EventRow& event : *events) {
-    if (event.kind == kind::kQueue || event.kind == kind::kAttempt) AddWatch(event);
+    if (OfWatch(event)) AddWatch(event);
   }
   if (of && het_job_ != of) {
     run_.info = info;
@@ -530,13 +494,14 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
   if (leader_spoke && *het_job_ != job.job_id) run_.info = info;
   CloseWatchedAttempts();
   PlacePreemptions();
+  MoveOntoLastClock(clock);
   for (auto& [submit, draft] : drafts_) {
     draft.facts.job_id = job.job_id;
     draft.facts.het_job = het_job_;
   }
   absl::StatusOr<std::vector<StepRow>> steps = LoadSteps(db_, job);
   if (!steps.ok()) return steps.status();
-  for (std::string& warning : CorrectClocks(sources_, Spans(), *events, *steps))
+  for (std::string& warning : CorrectClocks(sources_, Spans(), clock.Shifts(), *events, *steps))
     run_.facts.warnings.push_back(std::move(warning));
   for (const EventRow& event : *events) {
     if (event.kind == kind::kMark) {
@@ -546,7 +511,11 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
     }
   }
   AddSteps(*steps);
-  if (absl::Status status = ExplainEnds(); !status.ok()) return status;
+  for (auto& [submit, draft] : drafts_) {
+    absl::Status status =
+        ExplainEnd(db_, job.cluster, draft.in_accounting ? "" : run_.info.partition, draft.facts);
+    if (!status.ok()) return status;
+  }
   for (auto& [submit, draft] : drafts_) {
     AttemptFacts& facts = draft.facts;
     PlaceSuspensions(draft, run_.facts.now);

@@ -80,9 +80,13 @@ Ns NodeClock::Correct(Ns t, Ns clock) const {
 
 // What the clock could have been all the time: as it was at some time, or such that the job's first record of
 // an allocation came with one of them.
-std::vector<Ns> NodeClock::Candidates(const std::vector<AllocatedSpan>& spans) const {
+std::vector<Ns> NodeClock::Candidates(const std::vector<AllocatedSpan>& spans,
+                                      const std::vector<Ns>& shifts) const {
   std::vector<Ns> candidates;
   for (const Setting& setting : settings_) candidates.push_back(setting.reference());
+  for (const Setting& setting : settings_) {
+    for (const Ns shift : shifts) candidates.push_back(setting.reference() + shift);
+  }
   const Reading* first = nullptr;
   for (const Reading& reading : readings_) {
     if (reading.bound != Bound::kAfterStart) continue;
@@ -108,10 +112,10 @@ std::pair<int, int> NodeClock::Score(Ns reference, const std::vector<AllocatedSp
   return score;
 }
 
-Ns NodeClock::BestReference(const std::vector<AllocatedSpan>& spans) const {
+Ns NodeClock::BestReference(const std::vector<AllocatedSpan>& spans, const std::vector<Ns>& shifts) const {
   std::pair<int, int> best{-1, -1};
   Ns reference = 0;
-  for (const Ns candidate : Candidates(spans)) {
+  for (const Ns candidate : Candidates(spans, shifts)) {
     const std::pair<int, int> score = Score(candidate, spans);
     if (score <= best) continue;
     best = score;
@@ -164,12 +168,12 @@ void NodeClock::Report(Ns shift) {
   }
 }
 
-void NodeClock::Settle(const std::vector<AllocatedSpan>& spans) {
+void NodeClock::Settle(const std::vector<AllocatedSpan>& spans, const std::vector<Ns>& shifts) {
   reference_.reset();
   findings_.clear();
   FindSettings();
   if (settings_.empty() || spans.empty()) return;
-  reference_ = BestReference(spans);
+  reference_ = BestReference(spans, shifts);
   *reference_ += Shift(spans);
   Ns apart = *reference_ - settings_.back().reference();
   for (const Setting& setting : settings_) {

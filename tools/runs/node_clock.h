@@ -34,7 +34,8 @@ class NodeClock {
 
   // A record's real time and clock (real less monotonic time), and where it must lie.
   void Add(Ns t, Ns clock, Bound bound);
-  void Settle(const std::vector<AllocatedSpan>& spans);
+  // `shifts`: what the controller's own clock was set by meanwhile.
+  void Settle(const std::vector<AllocatedSpan>& spans, const std::vector<Ns>& shifts = {});
 
   // The real time of a record had the clock never been set and been the controller's. Before Settle, and for
   // a clock that nothing is wrong with, it is the record's own.
@@ -61,9 +62,9 @@ class NodeClock {
 
   const Setting* SettingOf(Ns clock) const;
   void FindSettings();
-  std::vector<Ns> Candidates(const std::vector<AllocatedSpan>& spans) const;
+  std::vector<Ns> Candidates(const std::vector<AllocatedSpan>& spans, const std::vector<Ns>& shifts) const;
   std::pair<int, int> Score(Ns reference, const std::vector<AllocatedSpan>& spans) const;
-  Ns BestReference(const std::vector<AllocatedSpan>& spans) const;
+  Ns BestReference(const std::vector<AllocatedSpan>& spans, const std::vector<Ns>& shifts) const;
   Ns Shift(const std::vector<AllocatedSpan>& spans) const;
   void Report(Ns shift);
 

@@ -154,8 +154,8 @@ def attempts(rows: Iterable[Dict]) -> List[Attempt]:
 
 def side_by_side(logs: Iterable[List[Dict]]) -> List[Dict]:
     """One log of several programs that train the same steps at the same time, as ranks would: a step, or a save, begins
-    with the first of them and ends with the last (a step at the latest where the save after it begins); the whole is over
-    when all are."""
+    with the first of them and ends with the last, at the latest where the first of them begins what comes next; the whole
+    is over when all are."""
     firsts, lasts = {}, {}  # type: Dict[Tuple, Dict], Dict[Tuple, Dict]
     for records in logs:
         for r in records:
@@ -165,9 +165,10 @@ def side_by_side(logs: Iterable[List[Dict]]) -> List[Dict]:
             if key not in lasts or r["t"] > lasts[key]["t"]:
                 lasts[key] = r
     for (event, step), end in lasts.items():
-        save = firsts.get(("save_begin", step))
-        if event == "step_end" and save and save["t"] < end["t"]:
-            lasts[event, step] = dict(end, t=save["t"])
+        if event not in ("step_end", "save_end"):
+            continue
+        following = [firsts.get(("step_begin", step + 1))] + ([firsts.get(("save_begin", step))] if event == "step_end" else [])
+        lasts[event, step] = dict(end, t=min([end["t"]] + [r["t"] for r in following if r]))
     closing = ("_end", "exit", "crash")
     return sorted((lasts[key] if key[0].endswith(closing) else first for key, first in firsts.items()),
                   key=lambda r: (r["t"], not r["event"].endswith("_end")))
@@ -220,6 +221,10 @@ class Truth:
         for bucket, begin, end in self.timeline:
             total[bucket] = total.get(bucket, 0) + end - begin
         return total
+
+    def start_doubt_ns(self) -> int:
+        """From fork to the first line, of all starts of the program."""
+        return sum(i.start["t"] - i.begin_ns for group in self.incarnations for i in group)
 
     def boundaries(self, bucket: str) -> Tuple[int, int]:
         """How many ends of the bucket's intervals come from accounting (whole seconds), and how many do not.

@@ -1,0 +1,144 @@
+#include "tools/runs/explain_end.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "spank/event.h"
+#include "sql/accounting.h"
+#include "sql/evidence.h"
+#include "sql/text.h"
+#include "tools/runs/record.h"
+#include "tools/slurm/hostlist.h"
+
+namespace goodput {
+namespace {
+
+// A node that went down this long after an attempt's end has nothing to do with it.
+constexpr Ns kDownSlack = 5 * kSecond;
+constexpr Ns kTakeoverSlack = 120 * kSecond;
+
+class EndExplainer {
+ public:
+  EndExplainer(Database& db, const std::string& cluster, AttemptFacts& attempt)
+      : db_(db), cluster_(cluster), attempt_(attempt), start_(*attempt.start), end_(*attempt.end) {
+    const std::vector<std::string> names = ExpandHostList(attempt.node_list);
+    nodes_.insert(names.begin(), names.end());
+  }
+
+  absl::Status FindDownNodes();
+  absl::Status FindPreemptor(const std::string& partition);
+
+ private:
+  void WentDown(const std::string& node, Ns since, const std::string& reason);
+  absl::StatusOr<std::vector<AccountingRow>> WatchedStarts(Ns from, Ns to);
+  bool OnOurNodes(const std::string& node_list) const;
+
+  Database& db_;
+  const std::string& cluster_;
+  AttemptFacts& attempt_;
+  Ns start_;
+  Ns end_;
+  std::set<std::string> nodes_;
+  std::set<std::string> down_;
+  RecordReader reader_;
+};
+
+void EndExplainer::WentDown(const std::string& node, Ns since, const std::string& reason) {
+  if (nodes_.count(node) == 0 || since < start_ || since > end_ + kDownSlack) return;
+  if (!down_.insert(node).second) return;
+  std::string& said = attempt_.down_nodes;
+  said += Cat(said.empty() ? "" : "; ", "node ", node, " went down: ", reason);
+}
+
+absl::Status EndExplainer::FindDownNodes() {
+  // A node may be up again before the watch looks; slurmdbd still knows.
+  absl::StatusOr<std::vector<NodeOutage>> outages =
+      LoadOutages(db_, cluster_, start_ / kSecond, (end_ + kDownSlack) / kSecond);
+  if (!outages.ok()) return outages.status();
+  for (const NodeOutage& outage : *outages) {
+    if (absl::StartsWith(outage.state, "DOWN"))
+      WentDown(outage.node, outage.start_s * kSecond, outage.reason);
+  }
+  absl::StatusOr<std::vector<EventRow>> states =
+      LoadJoblessEvents(db_, cluster_, std::string(kind::kNodeState), start_, end_ + kTakeoverSlack);
+  if (!states.ok()) return states.status();
+  for (const EventRow& event : *states) {
+    if (!reader_.Parse(event.record) || !absl::StartsWith(reader_.Text(key::kState), "DOWN")) continue;
+    const std::optional<std::int64_t> since_s = reader_.Int(key::kReasonS);
+    WentDown(reader_.Text(key::kNodeName), since_s ? *since_s * kSecond : event.t_ns,
+             reader_.Text(key::kReason));
+  }
+  if (attempt_.state == "NODE_FAIL" && attempt_.failed_node.empty() && down_.size() == 1)
+    attempt_.failed_node = *down_.begin();
+  return absl::OkStatus();
+}
+
+// Jobs that started in [from, to], as far as the watch knows them.
+absl::StatusOr<std::vector<AccountingRow>> EndExplainer::WatchedStarts(Ns from, Ns to) {
+  absl::StatusOr<std::vector<EventRow>> events = LoadWatchedAttempts(db_, cluster_, from, to);
+  if (!events.ok()) return events.status();
+  std::vector<AccountingRow> rows;
+  std::set<std::pair<std::int64_t, std::int64_t>> seen;
+  for (const EventRow& event : *events) {
+    if (!reader_.Parse(event.record)) continue;
+    const std::optional<std::int64_t> start_s = reader_.Int(key::kStartS);
+    const std::int64_t job = reader_.Int(key::kJob).value_or(0);
+    if (!start_s || *start_s < from / kSecond || !seen.emplace(job, *start_s).second) continue;
+    AccountingRow row;
+    row.job_id = job;
+    row.job_id_text = Cat(job);
+    row.submit_s = reader_.Int(key::kSubmitS).value_or(*start_s);
+    row.start_s = start_s;
+    row.partition = reader_.Text(key::kPartition);
+    row.node_list = reader_.Text(key::kNodes);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+bool EndExplainer::OnOurNodes(const std::string& node_list) const {
+  const std::vector<std::string> theirs = ExpandHostList(node_list);
+  return std::any_of(theirs.begin(), theirs.end(),
+                     [&](const std::string& n) { return nodes_.count(n) != 0; });
+}
+
+absl::Status EndExplainer::FindPreemptor(const std::string& partition) {
+  // The watch knows of it before accounting, and accounting may know more.
+  absl::StatusOr<std::vector<AccountingRow>> others =
+      LoadStartedBetween(db_, cluster_, end_ / kSecond, (end_ + kTakeoverSlack) / kSecond);
+  if (!others.ok()) return others.status();
+  absl::StatusOr<std::vector<AccountingRow>> watched = WatchedStarts(end_, end_ + kTakeoverSlack);
+  if (!watched.ok()) return watched.status();
+  others->insert(others->end(), watched->begin(), watched->end());
+  for (const AccountingRow& other : *others) {
+    if (other.job_id == attempt_.job_id || !OnOurNodes(other.node_list)) continue;
+    // Without the controller's preemption time, only a job that waited for these very nodes proves it.
+    const bool waited =
+        other.submit_s < *other.start_s || (!partition.empty() && other.partition != partition);
+    const bool at_once = *other.start_s <= end_ / kSecond + 1 && waited;
+    if (!attempt_.preempt_time && attempt_.state != "PREEMPTED" && !at_once) continue;
+    attempt_.preempted_by = Cat("job ", other.job_id_text, " of partition ", other.partition,
+                                " started on its nodes ", *other.start_s - end_ / kSecond, " s later");
+    break;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ExplainEnd(Database& db, const std::string& cluster, const std::string& partition,
+                        AttemptFacts& attempt) {
+  if (!attempt.start || !attempt.end) return absl::OkStatus();
+  EndExplainer explainer(db, cluster, attempt);
+  if (absl::Status status = explainer.FindDownNodes(); !status.ok()) return status;
+  if (!attempt.preempt_time && attempt.state != "PREEMPTED" && attempt.state != "REQUEUED")
+    return absl::OkStatus();
+  return explainer.FindPreemptor(partition);
+}
+
+}  // namespace goodput
