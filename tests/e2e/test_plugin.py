@@ -281,7 +281,8 @@ class PluginTests:
         self.finish(job, "nobody")
         exits = [r for r in records(spool) if r["kind"] == "task_exit"]
         # TERM goes to the script's shell and to its sleep: the shell dies of it, or of its child's death with 128 + 15.
-        self.assertIn([r.get("exit_code") for r in exits], ([None, 0], [143, 0]))
+        self.assertIn([r.get("exit_code") for r in exits], ([None, 0], [143, 0]),
+                      "%s\n%s\n%s" % (self.cluster.job(job), records(spool), self.logs()[-3000:]))
         self.assertEqual({r["cluster"] for r in exits}, {self.cluster.name})
 
     # --- options

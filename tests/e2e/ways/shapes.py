@@ -26,10 +26,11 @@ def sruns_in_turn(work: Work) -> Outcome:
 def sruns_side_by_side(work: Work) -> Outcome:
     """Two sruns of one training, a node each, and a third that only watches."""
     folders = [work.folder + name for name in ("/left", "/right")]
-    lines = ["srun --overlap -N2 -n2 sleep 1000 &"]
-    lines += ["srun -N1 -n1 -w %s --gres=gpu:8 %s &\ntraining=\"$training $!\"" % (
+    lines = ["srun -N1 -n1 -w %s --gres=gpu:8 %s &\ntraining=\"$training $!\"" % (
         node, work.trainer("--save-every 10 --steps 40", folder=folder)) for node, folder in zip(work.nodes, folders)]
-    work.submit("\n".join(lines + ["wait $training", "kill %1", "wait"]))
+    # Later: of a step alone that says nothing, nothing is known.
+    lines += ["sleep 2; srun --overlap -N2 -n2 sleep 1000 & helper=$!"]
+    work.submit("\n".join(lines + ["wait $training", "kill $helper", "wait"]))
     work.site.settle(work.job)
     log = truths.side_by_side([truths.read_log(folder) for folder in folders])
     truth = Truth(log, work.site.cluster.wait_sacct(work.job, bool))
