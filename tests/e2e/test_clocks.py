@@ -11,7 +11,7 @@ import glob
 import os
 import subprocess
 import unittest
-from typing import Dict, List
+from typing import Dict, List, Sequence, Tuple
 
 from .harness.checks import assert_buckets_close
 from .harness import truth as truths
@@ -46,51 +46,79 @@ def forget_shared_memory() -> None:
             os.unlink(path)
 
 
-class NodeClocksTest(unittest.TestCase):
+class ClockCase(unittest.TestCase):
+    """A site of which some daemons go by `clock`: Slurm's named in DAEMONS, and the goodputd of the role FAKED."""
+
+    DAEMONS: Sequence[str] = ()
+    FAKED = ""
+    SLURM_CONF: Sequence[str] = ()
     site: Site
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.site = Site("linuxproc", nodes=1, conf=["role = controller"])
+        cls.site = Site("linuxproc", nodes=1, slurm_conf=cls.SLURM_CONF, daemon=False)
         cls.addClassCleanup(forget_shared_memory)
         cls.addClassCleanup(cls.site.stop)
         cls.site.start()
         cls.clock = Clock(cls.site.path("clock"))
         cluster = cls.site.cluster
+        daemons = [daemon.format(node=cluster.nodes[0]) for daemon in cls.DAEMONS]
         cluster.daemon_env = cls.clock.env()
-        for node in cluster.nodes:
-            cluster.stop_daemon("slurmd-" + node)
-            cluster.start_daemon("slurmd-" + node)
+        for daemon in reversed(daemons):
+            cluster.stop_daemon(daemon)
+        for daemon in daemons:
+            cluster.start_daemon(daemon)
         cluster.daemon_env = {}
-        conf = cls.site.conf + ".node"
+        for role in ("node", "controller"):
+            cls.start_goodputd(role, cls.clock.env() if role == cls.FAKED else {})
+        cls.serial = 0
+
+    @classmethod
+    def start_goodputd(cls, role: str, env: Dict[str, str]) -> None:
+        conf = cls.site.conf + "." + role
         with open(cls.site.conf) as shared, open(conf, "w") as file:
-            file.write(shared.read().replace("role = controller", "role = node"))
-        with open(cls.site.path("log", "node.out"), "ab") as log:
-            daemon = subprocess.Popen([GOODPUTD, "--config", conf], env=dict(cluster.env(), **cls.clock.env()),
+            file.write(shared.read() + "role = %s\n" % role)
+        with open(cls.site.path("log", role + ".out"), "ab") as log:
+            daemon = subprocess.Popen([GOODPUTD, "--config", conf], env=dict(cls.site.cluster.env(), **env),
                                       stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         cls.addClassCleanup(daemon.wait)
         cls.addClassCleanup(daemon.terminate)
-        cls.serial = 0
-
-    def job(self, jump_s: int = 0, user: str = "nobody") -> Dict:
-        """A job of some 12 s; the node's clock is moved by jump_s while it trains. The answer about it, checked."""
-        type(self).serial += 1
-        name = "clock-%d" % self.serial
-        folder = self.site.folder(name, user)
-        job = self.site.cluster.sbatch("srun %s --dir %s --steps 24 --step-seconds 0.3 --save-every 8 --save-seconds 0.3 "
-                                       "--init-seconds 0.5 --marks" % (TRAINER, folder), user=user, options=["-N1"])
-        if jump_s:
-            self.site.wait_steps(folder, 0, 11)
-            self.clock.set(jump_s)
-        self.site.settle(job)
-        answer = self.site.show_json(job)
-        assert_buckets_close(self, answer, self.site.truth(job, folder))
-        self.assertEqual(answer["jobs"][0]["steps"]["kept"], 24)
-        self.said = [line for line in self.site.sgoodput("show", str(job)).stdout.splitlines() if "clock" in line]
-        return answer["jobs"][0]
 
     def tearDown(self) -> None:
         self.clock.set(0)
+
+    def train(self, jump_s: int) -> Tuple[int, str]:
+        """A job of some 12 s, at its end; the clock is set to jump_s, if that is not 0, while it trains."""
+        type(self).serial += 1
+        folder = self.site.folder("clock-%d" % self.serial, "nobody")
+        job = self.site.cluster.sbatch("srun %s --dir %s --steps 24 --step-seconds 0.3 --save-every 8 --save-seconds 0.3 "
+                                       "--init-seconds 0.5 --marks" % (TRAINER, folder), user="nobody", options=["-N1"])
+        if jump_s:
+            self.site.wait_steps(folder, 0, 11)
+            self.clock.set(jump_s)
+        self.site.cluster.wait_state(job, "COMPLETED")
+        self.site.wait_watched(job, ["COMPLETED"])
+        return job, folder
+
+    def judge(self, job: int, truth: Truth) -> None:
+        answer = self.site.show_json(job)
+        assert_buckets_close(self, answer, truth)
+        self.assertEqual(answer["jobs"][0]["steps"]["kept"], 24)
+        self.said = [line for line in self.site.sgoodput("show", str(job)).stdout.splitlines() if "clock" in line]
+
+    def rows(self, job: int) -> List[Dict]:
+        return self.site.cluster.wait_sacct(job, lambda rows: all(row["End"] is not None for row in rows))
+
+
+class NodeClockTest(ClockCase):
+    """slurmd with its slurmstepds, and the goodputd of the node."""
+
+    DAEMONS = ("slurmd-{node}",)
+    FAKED = "node"
+
+    def job(self, jump_s: int = 0) -> None:
+        job, folder = self.train(jump_s)
+        self.judge(job, Truth(truths.read_log(folder), self.rows(job)))
 
     def test_a_good_clock_is_not_mentioned(self) -> None:
         self.job()
@@ -116,67 +144,27 @@ class NodeClocksTest(unittest.TestCase):
             self.clock.set(0)
 
 
-class ControllerClockTest(unittest.TestCase):
+class ControllerClockTest(ClockCase):
     """slurmctld, slurmdbd and the goodputd beside them; the nodes keep the machine's clock."""
 
-    site: Site
+    DAEMONS = ("slurmdbd", "slurmctld")
+    FAKED = "controller"
+    SLURM_CONF = ("SlurmdTimeout=0",)  # no answer for an hour would be a node that is down
 
-    @classmethod
-    def setUpClass(cls) -> None:
-        # No answer for an hour would be a node that is down.
-        cls.site = Site("linuxproc", nodes=1, conf=["role = controller"], slurm_conf=["SlurmdTimeout=0"], daemon=False)
-        cls.addClassCleanup(forget_shared_memory)
-        cls.addClassCleanup(cls.site.stop)
-        cls.site.start()
-        cls.clock = Clock(cls.site.path("clock"))
-        cluster = cls.site.cluster
-        cluster.daemon_env = cls.clock.env()
-        for daemon in ("slurmctld", "slurmdbd"):
-            cluster.stop_daemon(daemon)
-        for daemon in ("slurmdbd", "slurmctld"):
-            cluster.start_daemon(daemon)
-        cluster.daemon_env = {}
-        cls.start_goodputd("node", {})
-        cls.start_goodputd("controller", cls.clock.env())
-
-    @classmethod
-    def start_goodputd(cls, role: str, env: Dict[str, str]) -> None:
-        conf = cls.site.conf + "." + role
-        with open(cls.site.conf) as shared, open(conf, "w") as file:
-            file.write(shared.read().replace("role = controller", "role = " + role))
-        with open(cls.site.path("log", role + ".out"), "ab") as log:
-            daemon = subprocess.Popen([GOODPUTD, "--config", conf], env=dict(cls.site.cluster.env(), **env),
-                                      stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-        cls.addClassCleanup(daemon.wait)
-        cls.addClassCleanup(daemon.terminate)
-
-    def job(self, name: str, jump_s: int) -> None:
-        """The clock is moved from 0 to jump_s while a job trains; its buckets are those of the machine's clock."""
-        folder = self.site.folder(name, "nobody")
-        job = self.site.cluster.sbatch("srun %s --dir %s --steps 24 --step-seconds 0.3 --save-every 8 --save-seconds 0.3 "
-                                       "--init-seconds 0.5 --marks" % (TRAINER, folder), user="nobody", options=["-N1"])
-        self.site.wait_steps(folder, 0, 11)
-        self.clock.set(jump_s)
-        self.site.cluster.wait_state(job, "COMPLETED")
-
-        def ended(rows: List[Dict]) -> bool:
-            return all(row["End"] is not None for row in rows)
-        rows = self.site.cluster.wait_sacct(job, ended)
-        watched = ["COMPLETED"]
-        self.site.wait_watched(job, watched)
+    def test_an_hour_forwards_while_a_job_runs(self) -> None:
+        jump_s = 3600
+        job, folder = self.train(jump_s)
+        rows = self.rows(job)
         # As the clock of the start would have told.
         for row in rows:
             for field in ("Submit", "Eligible", "Start", "End"):
-                if row[field] is not None and abs(row[field] - rows[0]["Submit"]) > abs(jump_s) // 2:
+                if row[field] is not None and row[field] - rows[0]["Submit"] > jump_s // 2:
                     row[field] -= jump_s
-        answer = self.site.show_json(job)
-        assert_buckets_close(self, answer, Truth(truths.read_log(folder), rows))
-        self.assertEqual(answer["jobs"][0]["steps"]["kept"], 24)
-        said = self.site.sgoodput("show", str(job)).stdout
-        self.assertIn("the controller's clock was set by %+d" % jump_s, said)
+        self.judge(job, Truth(truths.read_log(folder), rows))
+        self.assertIn("the controller's clock was set by %+d" % jump_s, "".join(self.said))
 
-    def test_an_hour_forwards_while_a_job_runs(self) -> None:
-        self.job("forwards", 3600)
+
+del ClockCase  # a base, not a test
 
 
 if __name__ == "__main__":
