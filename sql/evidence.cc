@@ -74,8 +74,9 @@ absl::StatusOr<std::vector<EventRow>> LoadWatchedAttempts(Database& db, const st
 }
 
 absl::StatusOr<std::vector<StepRow>> LoadSteps(Database& db, const JobKey& job) {
-  Statement statement = db.Prepare(Cat("SELECT source_id, slurm_step, data, clock_ns FROM step_block WHERE ",
-                                       kOfCluster, " AND job_id = ?2 ORDER BY source_id, slurm_step, seq"));
+  Statement statement =
+      db.Prepare(Cat("SELECT source_id, slurm_step, data, clock_ns, framed FROM step_block WHERE ",
+                     kOfCluster, " AND job_id = ?2 ORDER BY source_id, slurm_step, seq"));
   statement.Bind(1, job.cluster).Bind(2, job.job_id);
   const std::int64_t first_ns = FirstNs(job);
   const std::int64_t end_ns = EndNs(job);
@@ -86,7 +87,7 @@ absl::StatusOr<std::vector<StepRow>> LoadSteps(Database& db, const JobKey& job) 
     const std::int64_t source_id = statement.Int(0);
     const std::string slurm_step = statement.Text(1);
     const std::optional<std::int64_t> clock_ns = statement.OptionalInt(3);
-    if (!UnpackSteps(statement.Bytes(2), packed)) {
+    if (!UnpackSteps(statement.Bytes(2), static_cast<std::size_t>(statement.Int(4)), packed)) {
       return absl::DataLossError(Cat(db.path(), ": a step block of job ", job.job_id, " is damaged"));
     }
     for (const PackedStep& step : packed) {

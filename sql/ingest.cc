@@ -15,7 +15,7 @@
 #include "spank/event.h"
 #include "sql/source.h"
 #include "sql/spool_line.h"
-#include "sql/step_block.h"
+#include "sql/step_store.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -25,12 +25,6 @@ namespace {
 // second.
 constexpr std::size_t kChunkBytes = std::size_t{4} << 20U;
 constexpr std::size_t kExcerptBytes = 200;
-
-// Any two numbers, of which the difference may not fit their type.
-std::uint64_t Apart(std::int64_t a, std::int64_t b) {
-  const auto difference = static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b);
-  return a < b ? ~difference + 1 : difference;
-}
 
 // What is wrong with one file, and no reason to stop. No error of the database has this code.
 absl::Status FileProblem(std::string_view what) {
@@ -58,18 +52,6 @@ Listing List(Files& files, const std::string& folder) {
   return listing;
 }
 
-// The steps of one (job, Slurm step) of one file that are being appended to.
-struct OpenBlock {
-  std::int64_t seq = 0;
-  std::int64_t marks = 0;
-  std::int64_t first_t_ns = 0;
-  std::optional<std::int64_t> clock_ns;  // real less monotonic time
-  PackedStep last;
-  std::string data;
-  bool exists = false;  // in the database
-  bool changed = false;
-};
-
 class FileIngest {
  public:
   FileIngest(Database& db, const IngestOptions& options, std::string cluster, std::string node,
@@ -90,9 +72,6 @@ class FileIngest {
   absl::StatusOr<std::string> ReadChunk(int fd, std::int64_t begin);
   absl::Status FindOrMakeSource();
   absl::Status TakeLine(std::string_view line, std::int64_t offset, IngestReport& report);
-  absl::Status AddStep(const SpoolLine& record, std::int64_t offset);
-  absl::StatusOr<OpenBlock*> BlockFor(std::int64_t job, std::string_view slurm_step);
-  absl::Status StoreBlock(const std::pair<std::int64_t, std::string>& key, OpenBlock& block);
 
   Database& db_;
   const IngestOptions& options_;
@@ -102,7 +81,7 @@ class FileIngest {
   SpoolLineParser parser_;
   std::int64_t source_id_ = 0;
   std::optional<Statement> insert_event_;
-  std::map<std::pair<std::int64_t, std::string>, OpenBlock> blocks_;
+  std::optional<StepStore> steps_;
 };
 
 // The file's row; one from before its cluster was named is given it.
@@ -124,71 +103,6 @@ absl::Status FileIngest::FindOrMakeSource() {
   return update.Run();
 }
 
-absl::StatusOr<OpenBlock*> FileIngest::BlockFor(std::int64_t job, std::string_view slurm_step) {
-  const std::pair key{job, std::string(slurm_step)};
-  const auto found = blocks_.find(key);
-  if (found != blocks_.end()) return &found->second;
-  OpenBlock block;
-  Statement last = db_.Prepare(
-      "SELECT seq, marks, first_t_ns, last_t_ns, last_step, last_task, last_offset, data, clock_ns"
-      " FROM step_block"
-      " WHERE source_id = ?1 AND job_id = ?2 AND slurm_step = ?3 ORDER BY seq DESC LIMIT 1");
-  last.Bind(1, source_id_).Bind(2, job).Bind(3, slurm_step);
-  if (last.Step()) {
-    block.seq = last.Int(0);
-    block.marks = last.Int(1);
-    block.first_t_ns = last.Int(2);
-    block.last = {last.Int(3), last.Int(4), last.Int(5), last.Int(6)};
-    block.data = last.Text(7);
-    block.clock_ns = last.OptionalInt(8);
-    block.exists = true;
-  }
-  if (!last.status().ok()) return last.status();
-  return &blocks_.emplace(key, std::move(block)).first->second;
-}
-
-absl::Status FileIngest::StoreBlock(const std::pair<std::int64_t, std::string>& key, OpenBlock& block) {
-  if (!block.changed) return absl::OkStatus();
-  Statement store = db_.Prepare(
-      "INSERT OR REPLACE INTO step_block (source_id, job_id, slurm_step, seq, marks, first_t_ns, last_t_ns, "
-      "last_step,"
-      " last_task, last_offset, data, clock_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)");
-  store.Bind(1, source_id_).Bind(2, key.first).Bind(3, key.second).Bind(4, block.seq).Bind(5, block.marks);
-  store.Bind(6, block.first_t_ns).Bind(7, block.last.t_ns).Bind(8, block.last.step).Bind(9, block.last.task);
-  store.Bind(10, block.last.offset).BindBlob(11, block.data).Bind(12, block.clock_ns);
-  block.changed = false;
-  block.exists = true;
-  return store.Run();
-}
-
-absl::Status FileIngest::AddStep(const SpoolLine& record, std::int64_t offset) {
-  absl::StatusOr<OpenBlock*> found = BlockFor(*record.job, record.slurm_step);
-  if (!found.ok()) return found.status();
-  OpenBlock& block = **found;
-  const std::int64_t clock_ns = record.t_ns - record.m_ns;
-  const bool clock_was_set =
-      block.marks > 0 && block.clock_ns && Apart(clock_ns, *block.clock_ns) > kClockStepNs;
-  if (block.marks >= kMarksPerBlock || clock_was_set) {
-    if (absl::Status status = StoreBlock({*record.job, std::string(record.slurm_step)}, block);
-        !status.ok()) {
-      return status;
-    }
-    const std::int64_t next = block.seq + 1;
-    block = OpenBlock{};
-    block.seq = next;
-  }
-  const PackedStep step{record.t_ns, record.train_step, record.task.value_or(0), offset};
-  if (block.marks == 0) {
-    block.first_t_ns = step.t_ns;
-    block.clock_ns = clock_ns;
-  }
-  PackStep(block.last, step, block.data);
-  block.last = step;
-  ++block.marks;
-  block.changed = true;
-  return absl::OkStatus();
-}
-
 absl::Status FileIngest::TakeLine(std::string_view line, std::int64_t offset, IngestReport& report) {
   absl::StatusOr<SpoolLine> record = parser_.Parse(line);
   if (!record.ok() && line.find('\0') != std::string_view::npos) {
@@ -206,7 +120,11 @@ absl::Status FileIngest::TakeLine(std::string_view line, std::int64_t offset, In
     return set_aside.Run();
   }
   ++report.records;
-  if (record->is_step_mark) return AddStep(*record, offset);
+  if (record->is_step_mark) {
+    return steps_->Append(*record->job, record->slurm_step,
+                          {record->t_ns, record->train_step, record->task.value_or(0), offset},
+                          record->t_ns - record->m_ns);
+  }
   insert_event_->Bind(1, source_id_).Bind(2, offset).Bind(3, record->t_ns).Bind(4, record->kind);
   insert_event_->Bind(5, record->job).Bind(6, line);
   return insert_event_->Run();
@@ -269,6 +187,7 @@ absl::StatusOr<bool> FileIngest::TakeChunk(int fd, IngestReport& report) {
   if (absl::Status status = FindOrMakeSource(); !status.ok()) return status;
   insert_event_.emplace(db_.Prepare(
       "INSERT INTO event (source_id, offset, t_ns, kind, job_id, record) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"));
+  steps_.emplace(db_, source_id_);
   IngestReport taken;
   std::size_t at = 0;
   while (at < bytes.size()) {
@@ -280,16 +199,14 @@ absl::StatusOr<bool> FileIngest::TakeChunk(int fd, IngestReport& report) {
     }
     at = end + 1;
   }
-  for (auto& [key, block] : blocks_) {
-    if (absl::Status status = StoreBlock(key, block); !status.ok()) return status;
-  }
-  blocks_.clear();
+  if (absl::Status status = steps_->Flush(); !status.ok()) return status;
   Statement advance =
       db_.Prepare("UPDATE source SET offset = ?2, records = records + ?3, bad = bad + ?4 WHERE id = ?1");
   advance.Bind(1, source_id_).Bind(2, begin + static_cast<std::int64_t>(bytes.size()));
   advance.Bind(3, taken.records).Bind(4, taken.bad);
   if (absl::Status status = advance.Run(); !status.ok()) return status;
   insert_event_.reset();
+  steps_.reset();
   if (absl::Status status = transaction.Commit(); !status.ok()) return status;
   report.records += taken.records;
   report.bad += taken.bad;

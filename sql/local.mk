@@ -1,3 +1,10 @@
+# Steps in few bytes, for the store and for the timeline.
+noinst_LTLIBRARIES += sql/libsteps.la
+sql_libsteps_la_SOURCES = \
+  sql/duration_histogram.cc sql/duration_histogram.h \
+  sql/step_block.cc sql/step_block.h \
+  sql/varint.h
+
 # The store: schema, ingest, and reading back. The only part that includes sqlite3.h.
 noinst_LTLIBRARIES += sql/libstore.la
 sql_libstore_la_SOURCES = \
@@ -10,8 +17,8 @@ sql_libstore_la_SOURCES = \
   sql/source.cc sql/source.h \
   sql/schema.cc sql/schema.h \
   sql/spool_line.cc sql/spool_line.h \
-  sql/step_block.cc sql/step_block.h \
+  sql/step_store.cc sql/step_store.h \
   sql/text.h
 sql_libstore_la_CXXFLAGS = $(AM_CXXFLAGS) $(SQLITE_CFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
-sql_libstore_la_LIBADD = spank/libevent_vocabulary.la $(SQLITE_LIBS) $(ABSL_LIBS) $(SIMDJSON_LIBS)
+sql_libstore_la_LIBADD = sql/libsteps.la spank/libevent_vocabulary.la $(SQLITE_LIBS) $(ABSL_LIBS) $(SIMDJSON_LIBS)
 EXTRA_DIST += sql/SCHEMA.md

@@ -121,6 +121,36 @@ constexpr const char* kVersion3 = R"sql(
 ALTER TABLE step_block ADD COLUMN clock_ns INTEGER;
 )sql";
 
+// What a report needs to know of a block comes before its marks, so that it is read without them; of blocks
+// from before only what was known.
+constexpr const char* kVersion4 = R"sql(
+CREATE TABLE step_block_4 (
+  source_id    INTEGER NOT NULL REFERENCES source (id),
+  job_id       INTEGER NOT NULL,
+  slurm_step   TEXT NOT NULL,
+  seq          INTEGER NOT NULL,
+  marks        INTEGER NOT NULL,
+  first_t_ns   INTEGER NOT NULL,
+  last_t_ns    INTEGER NOT NULL,
+  first_step   INTEGER,
+  last_step    INTEGER NOT NULL,
+  task         INTEGER,
+  first_offset INTEGER,
+  last_offset  INTEGER NOT NULL,
+  clock_ns     INTEGER,
+  stride       INTEGER,
+  durations    BLOB,
+  framed       INTEGER NOT NULL DEFAULT 0,
+  data         BLOB NOT NULL,
+  PRIMARY KEY (source_id, job_id, slurm_step, seq)
+) WITHOUT ROWID;
+INSERT INTO step_block_4 (source_id, job_id, slurm_step, seq, marks, first_t_ns, last_t_ns, last_step, last_offset, clock_ns, data)
+  SELECT source_id, job_id, slurm_step, seq, marks, first_t_ns, last_t_ns, last_step, last_offset, clock_ns, data FROM step_block;
+DROP TABLE step_block;
+ALTER TABLE step_block_4 RENAME TO step_block;
+CREATE INDEX step_block_by_job ON step_block (job_id);
+)sql";
+
 }  // namespace
 
 std::string Migration(int version) {
@@ -131,6 +161,8 @@ std::string Migration(int version) {
       return kVersion2;
     case 3:
       return kVersion3;
+    case 4:
+      return kVersion4;
     default:
       return "";
   }

@@ -13,6 +13,7 @@ tools_libtimeline_la_SOURCES = \
   tools/timeline/program.cc tools/timeline/program.h \
   tools/timeline/timeline.cc tools/timeline/timeline.h \
   tools/timeline/waiting.cc tools/timeline/waiting.h
+tools_libtimeline_la_LIBADD = sql/libsteps.la
 
 # What daemon and command share: configuration, accounting, the wire form of a mark.
 noinst_LTLIBRARIES += tools/libcommon.la

@@ -10,6 +10,12 @@ tests_unit_timeline_test_SOURCES = \
 tests_unit_timeline_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
 tests_unit_timeline_test_LDADD = tools/libtimeline.la $(GTEST_LIBS)
 
+check_PROGRAMS += tests/unit/steps_test
+TESTS += tests/unit/steps_test
+tests_unit_steps_test_SOURCES = tests/unit/steps_test.cc
+tests_unit_steps_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
+tests_unit_steps_test_LDADD = sql/libsteps.la $(GTEST_LIBS)
+
 check_PROGRAMS += tests/unit/store_test
 TESTS += tests/unit/store_test
 tests_unit_store_test_SOURCES = tests/spank/temp_folder.h tests/unit/store_test.cc

@@ -770,7 +770,7 @@ TEST(StepBlock, AnyMarksComeBackAsTheyWere) {
       steps.push_back(step);
     }
     std::vector<PackedStep> unpacked;
-    ASSERT_TRUE(UnpackSteps(data, unpacked));
+    ASSERT_TRUE(UnpackSteps(data, 0, unpacked));
     ASSERT_EQ(unpacked.size(), steps.size());
     for (std::size_t i = 0; i < steps.size(); ++i) {
       ASSERT_EQ(unpacked[i].t_ns, steps[i].t_ns);
@@ -781,7 +781,7 @@ TEST(StepBlock, AnyMarksComeBackAsTheyWere) {
     // Any cut gives the marks before it, and says when one was cut.
     for (std::size_t cut = 0; cut < data.size(); ++cut) {
       std::vector<PackedStep> part;
-      const bool whole = UnpackSteps(std::string_view(data).substr(0, cut), part);
+      const bool whole = UnpackSteps(std::string_view(data).substr(0, cut), 0, part);
       ASSERT_LT(part.size(), steps.size());
       std::string again;
       PackedStep last;
@@ -812,7 +812,7 @@ TEST(StepBlock, RandomBytesNeverCrash) {
     std::string data(random() % 60, '\0');
     for (char& c : data) c = static_cast<char>(random());
     std::vector<PackedStep> steps;
-    UnpackSteps(data, steps);
+    UnpackSteps(data, 0, steps);
   }
 }
 
@@ -820,7 +820,7 @@ TEST_F(StoreTest, StepsRollOverIntoNewBlocks) {
   Database db = Db();
   std::int64_t next = 0;
   // In uneven bites, so that blocks are reopened at every fill.
-  for (const std::int64_t bite : {1LL, 1022LL, 1LL, 1LL, 2000LL, 24LL, 3LL}) {
+  for (const std::int64_t bite : {1LL, 254LL, 1LL, 1LL, 3838LL, 1LL, 1LL, 4000LL, 600LL, 3LL}) {
     std::string bytes;
     for (std::int64_t i = 0; i < bite; ++i) bytes += StepMarkRecord(next++);
     Append(bytes, File());
