@@ -68,6 +68,17 @@ tools_libruns_la_SOURCES = \
 tools_libruns_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 tools_libruns_la_LIBADD = tools/libtimeline.la tools/libcommon.la
 
+# What to change about a run: pure, no I/O.
+noinst_LTLIBRARIES += tools/libadvise.la
+tools_libadvise_la_SOURCES = \
+  tools/advise/advice.cc tools/advise/advice.h \
+  tools/advise/checkpoint_interval.cc tools/advise/checkpoint_interval.h \
+  tools/advise/measure.cc tools/advise/measure.h \
+  tools/advise/mttf.cc tools/advise/mttf.h \
+  tools/advise/plan.cc tools/advise/plan.h
+tools_libadvise_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+tools_libadvise_la_LIBADD = tools/libtimeline.la $(ABSL_LIBS)
+
 bin_PROGRAMS += tools/sgoodput/sgoodput
 tools_sgoodput_sgoodput_SOURCES = \
   tools/sgoodput/attempts.cc \

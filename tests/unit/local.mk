@@ -57,3 +57,14 @@ TESTS += tests/unit/goodputd_test
 tests_unit_goodputd_test_SOURCES = tests/spank/temp_folder.h tests/unit/goodputd_test.cc
 tests_unit_goodputd_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_goodputd_test_LDADD = tools/libgoodputd.la $(GTEST_LIBS)
+
+check_PROGRAMS += tests/unit/advise_test
+TESTS += tests/unit/advise_test
+tests_unit_advise_test_SOURCES = \
+  tests/unit/advise_test.cc \
+  tests/unit/run_builder.h \
+  tools/sgoodput/duration_option.cc \
+  tools/sgoodput/format.cc
+tests_unit_advise_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS) \
+  -DGOLDEN_FORMULAS='"$(abs_srcdir)/tests/golden/formulas.json"'
+tests_unit_advise_test_LDADD = tools/libadvise.la tools/libruns.la $(GTEST_LIBS)

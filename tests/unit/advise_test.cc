@@ -1,0 +1,507 @@
+// Advice: the published formulas against published numbers, what a timeline measures, and what is said of it.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/unit/run_builder.h"
+#include "tools/advise/advice.h"
+#include "tools/advise/checkpoint_interval.h"
+#include "tools/advise/measure.h"
+#include "tools/advise/mttf.h"
+#include "tools/advise/plan.h"
+#include "tools/sgoodput/duration_option.h"
+
+namespace goodput {
+namespace {
+
+// ---- tests/golden/formulas.json: each case's outputs, from its inputs
+
+using Inputs = std::map<std::string, double>;
+using Formula = std::function<double(const Inputs&)>;
+
+// The unit is in the name: minutes where it ends so.
+double SecondsOf(const Inputs& in, const std::string& what) {
+  return in.at(what + "_min") * 60;
+}
+
+double MttfSeconds(const Inputs& in) {
+  if (in.count("mttf_min") != 0) return SecondsOf(in, "mttf");
+  return MttfOfNodes(in.at("nodes"), in.at("failures_per_node_day"));
+}
+
+const std::map<std::string, Formula>& Formulas() {
+  static const std::map<std::string, Formula> formulas = {
+      {"mttf_hours", [](const Inputs& in) { return MttfSeconds(in) / 3600; }},
+      {"mtbf_hours",
+       [](const Inputs& in) {
+         return *EstimateMttf(in.at("days") * 86400, static_cast<std::int64_t>(in.at("unexpected"))).mttf_s /
+                3600;
+       }},
+      {"failures_per_1000_node_days",
+       [](const Inputs& in) {
+         const double mttf_s =
+             *EstimateMttf(in.at("days") * 86400, static_cast<std::int64_t>(in.at("unexpected"))).mttf_s;
+         return 1000 * FailuresPerNodeDay(in.at("gpus") / 8, mttf_s);
+       }},
+      {"ettr",
+       [](const Inputs& in) {
+         return Ettr(MttfSeconds(in), SecondsOf(in, "save"), SecondsOf(in, "restart"),
+                     SecondsOf(in, "interval"));
+       }},
+      {"young_min",
+       [](const Inputs& in) { return *YoungInterval(MttfSeconds(in), SecondsOf(in, "save")) / 60; }},
+      {"daly_min",
+       [](const Inputs& in) { return *DalyInterval(MttfSeconds(in), SecondsOf(in, "save")) / 60; }},
+      {"poisson_min",
+       [](const Inputs& in) { return *PoissonInterval(MttfSeconds(in), SecondsOf(in, "save")) / 60; }},
+      {"poisson_goodput_at_young",
+       [](const Inputs& in) {
+         const double mttf = MttfSeconds(in);
+         const double save = SecondsOf(in, "save");
+         return PoissonGoodput(mttf, save, SecondsOf(in, "restart"), *YoungInterval(mttf, save));
+       }},
+      {"nvcre",
+       [](const Inputs& in) {
+         return *NvcreGoodput({in.at("t_w"), in.at("t_ch"), in.at("t_re"), in.at("t_rm"), in.at("t_save")});
+       }},
+  };
+  return formulas;
+}
+
+TEST(Golden, EveryPublishedAndDerivedNumberIsReproduced) {
+  std::ifstream file(GOLDEN_FORMULAS);
+  const nlohmann::json golden = nlohmann::json::parse(file);
+  int checked = 0;
+  for (const auto& one : golden["cases"]) {
+    Inputs in;
+    for (const auto& [name, value] : one["in"].items()) {
+      if (value.is_number()) in[name] = value;
+    }
+    for (const auto& [name, expected] : one["out"].items()) {
+      if (name == "mfu") continue;  // see flops_test.cc
+      const auto formula = Formulas().find(name);
+      ASSERT_NE(formula, Formulas().end()) << one["id"] << ": nothing computes " << name;
+      EXPECT_NEAR(formula->second(in), expected.get<double>(), one["tolerance"].get<double>())
+          << one["id"] << " " << name;
+      ++checked;
+    }
+  }
+  EXPECT_GE(checked, 10);
+}
+
+// ---- the formulas among each other
+
+TEST(Intervals, TheBestOneIsBestAmongItsNeighbours) {
+  for (const double mttf : {60.0, 3600.0, 11135.0, 1e6, 1e9}) {
+    for (const double save : {0.001, 1.0, 60.0, 3600.0, 1e5}) {
+      const double best = *PoissonInterval(mttf, save);
+      const double at_best = PoissonGoodput(mttf, save, 300, best);
+      for (const double factor : {0.5, 0.9, 0.99, 1.01, 1.1, 2.0}) {
+        EXPECT_LE(PoissonGoodput(mttf, save, 300, best * factor), at_best * (1 + 1e-12))
+            << mttf << " " << save;
+      }
+      EXPECT_GT(best, 0);
+      EXPECT_LE(best, mttf) << mttf << " " << save;
+    }
+  }
+}
+
+TEST(Intervals, ApproximationsMeetTheExactOneWhereSavesAreShort) {
+  const double mttf = 1e6;
+  const double save = 1;
+  const double best = *PoissonInterval(mttf, save);
+  EXPECT_NEAR(*DalyInterval(mttf, save) / best, 1, 1e-5);
+  EXPECT_NEAR(*YoungInterval(mttf, save) / best, 1, 1e-3);
+  EXPECT_EQ(EttrInterval(mttf, save), YoungInterval(mttf, save));
+  // Saxena's period has the save in it, and grows with the restart.
+  EXPECT_NEAR((*SaxenaInterval(mttf, save, 0) - save) / best, 1, 1e-3);
+  EXPECT_GT(*SaxenaInterval(mttf, save, 1000), *SaxenaInterval(mttf, save, 0));
+  EXPECT_DOUBLE_EQ(*SaxenaInterval(100, 2, 10), 2 + std::sqrt(2 * 110 * 2 + 4));
+}
+
+TEST(Intervals, DalyGivesTheMttfWhereSavesTakeTwiceAsLong) {
+  EXPECT_EQ(DalyInterval(60, 120), 60);
+  EXPECT_EQ(DalyInterval(60, 1000), 60);
+  EXPECT_NE(DalyInterval(60, 119), 60);
+}
+
+TEST(Intervals, SavesThatCostNothingHaveNone) {
+  EXPECT_FALSE(YoungInterval(3600, 0));
+  EXPECT_FALSE(DalyInterval(3600, 0));
+  EXPECT_FALSE(PoissonInterval(3600, 0));
+  EXPECT_FALSE(SaxenaInterval(3600, 0, 60));
+  EXPECT_FALSE(EttrInterval(3600, 0));
+  EXPECT_GT(PoissonGoodput(3600, 0, 60, 600), 0.8);
+}
+
+TEST(Intervals, SharesStayBetweenNothingAndEverything) {
+  EXPECT_EQ(Ettr(600, 60, 3600, 600), 0);  // the first-order estimate would be below 0
+  EXPECT_EQ(PoissonGoodput(1, 1, 1e6, 1), 0);
+  EXPECT_EQ(PoissonGoodput(1, 1e6, 1, 1), 0);
+  const double good = PoissonGoodput(1e9, 0.001, 0, *PoissonInterval(1e9, 0.001));
+  EXPECT_GT(good, 0.999);
+  EXPECT_LE(good, 1);
+}
+
+// ---- counting failures
+
+TEST(Mttf, TheIntervalIsGarwoods) {
+  // Limits of a Poisson mean: for 10 events 5.425 to 16.962, for 1 event 0.05129 to 4.7439 (90 %).
+  const MttfEstimate ten = EstimateMttf(1000, 10);
+  EXPECT_DOUBLE_EQ(*ten.mttf_s, 100);
+  EXPECT_NEAR(ten.low_s, 1000 / 16.962, 0.01);
+  EXPECT_NEAR(*ten.high_s, 1000 / 5.4254, 0.01);
+  const MttfEstimate one = EstimateMttf(1000, 1);
+  EXPECT_NEAR(one.low_s, 1000 / 4.74386, 0.01);
+  EXPECT_NEAR(*one.high_s, 1000 / 0.051293, 0.5);
+}
+
+TEST(Mttf, WithoutAFailureThereIsOnlyABound) {
+  const MttfEstimate none = EstimateMttf(2303, 0);
+  EXPECT_FALSE(none.mttf_s);
+  EXPECT_FALSE(none.high_s);
+  EXPECT_NEAR(none.low_s, 1000, 1);
+}
+
+TEST(Mttf, ManyFailuresLeaveLittleOpen) {
+  const MttfEstimate many = EstimateMttf(1e9, 100000);
+  EXPECT_NEAR(many.low_s / *many.mttf_s, 1, 0.01);
+  EXPECT_NEAR(*many.high_s / *many.mttf_s, 1, 0.01);
+}
+
+// ---- plans
+
+TEST(Plan, GainIsWhatTheBestIntervalAddsADay) {
+  Situation situation;
+  situation.mttf_s = 3 * 3600;
+  situation.save_s = 60;
+  situation.restart_s = 600;
+  situation.interval_s = 3600;
+  situation.gpus = 1024;
+  situation.gpu_hour = 2;
+  const Plan plan = MakePlan(situation);
+  const double gain = *plan.goodput_best - *plan.goodput_now;
+  EXPECT_GT(gain, 0.01);
+  EXPECT_NEAR(*plan.gpu_hours_gained, gain * 1024 * 24, 1e-6);
+  EXPECT_NEAR(*plan.money_gained, *plan.gpu_hours_gained * 2, 1e-6);
+  ASSERT_EQ(plan.alternatives.size(), 3U);
+  EXPECT_DOUBLE_EQ(plan.alternatives[1][1].goodput, *plan.goodput_best);
+  EXPECT_GT(plan.alternatives[0][0].goodput, plan.alternatives[2][2].goodput);
+}
+
+TEST(Plan, WhatIsNotKnownStaysOpen) {
+  Situation situation;
+  situation.mttf_s = 3600;
+  EXPECT_FALSE(MakePlan(situation).young_s);
+  situation.save_s = 10;
+  EXPECT_TRUE(MakePlan(situation).young_s);
+  EXPECT_FALSE(MakePlan(situation).saxena_s);
+  EXPECT_FALSE(MakePlan(situation).goodput_best);
+  situation.restart_s = 60;
+  EXPECT_TRUE(MakePlan(situation).goodput_best);
+  EXPECT_FALSE(MakePlan(situation).ettr);
+  EXPECT_FALSE(MakePlan(situation).gpu_hours_gained);
+  situation.interval_s = 600;
+  EXPECT_TRUE(MakePlan(situation).ettr);
+  EXPECT_FALSE(MakePlan(situation).gpu_hours_gained);
+}
+
+// ---- measuring a run
+
+// `failures` starts that train for 1,000 s each, saving for 2 s every 100 s, and die; the next one has its
+// resources 60 s later and is at its first step 20 s after that.
+RunBuilder FailsOften(int failures, const std::string& state = "NODE_FAIL") {
+  RunBuilder run;
+  double t = 0;
+  std::int64_t step = 0;
+  for (int i = 0; i <= failures; ++i) {
+    AttemptBuilder& attempt = run.Attempt();
+    attempt.Gpus(16).Submitted(t).Eligible(t).Started(t + 58).Ready(t + 60).TaskStarts(t + 65, 0);
+    const double begin = t + 80;
+    std::int64_t saved = step;
+    for (int k = 0; k < 100; ++k) {
+      const double at = begin + k * 10 + (k / 10) * 2;
+      if (k > 0 && k % 10 == 0) {
+        attempt.Save(step - 1, at - 2, at);
+        saved = step;
+      }
+      attempt.Step(step++, at);
+    }
+    const double end = begin + 1018;
+    attempt.facts.nodes = 8;
+    if (i < failures) {
+      attempt.TaskKilled(end, 0, 9).Ended(end, state);
+      attempt.facts.failed_node = "n3";
+      step = saved;
+    } else {
+      attempt.TaskExits(end, 0, 0).Ended(end, "COMPLETED");
+    }
+    t = end;
+  }
+  return run;
+}
+
+Measured MeasureRun(RunBuilder& run) {
+  const Timeline timeline = run.Build();
+  return Measure(timeline, TakeAccount(timeline));
+}
+
+std::vector<Advice> AdviceOn(RunBuilder& run) {
+  const Timeline timeline = run.Build();
+  const Account account = TakeAccount(timeline);
+  std::vector<Advice> advice = AdviseFromTimeline(timeline, account, Measure(timeline, account));
+  Rank(advice);
+  return advice;
+}
+
+std::optional<Advice> Find(const std::vector<Advice>& advice, const std::string& words) {
+  for (const Advice& one : advice) {
+    if (one.action.find(words) != std::string::npos) return one;
+  }
+  return std::nullopt;
+}
+
+TEST(Measure, AFailingRunsTimes) {
+  RunBuilder run = FailsOften(4);
+  const Measured measured = MeasureRun(run);
+  EXPECT_EQ(measured.failures, 4);
+  EXPECT_EQ(measured.causes.at("node_fail"), 4);
+  EXPECT_NEAR(measured.up_s, 5 * (5 + 15 + 1018), 0.01);
+  EXPECT_NEAR(measured.wall_s, 5 * 1098, 0.01);
+  EXPECT_NEAR(*measured.save_s, 2, 1e-6);
+  EXPECT_EQ(measured.saves, 45);
+  EXPECT_NEAR(*measured.interval_s, 100, 1e-6);
+  EXPECT_EQ(measured.intervals, 40);
+  EXPECT_NEAR(*measured.resources_s, 60, 0.01);
+  EXPECT_NEAR(*measured.first_step_s, 20, 0.01);
+  EXPECT_NEAR(*measured.restart_s, 80, 0.01);
+  EXPECT_EQ(measured.restarts, 4);
+}
+
+TEST(Measure, WhatPeopleAskedForIsNoFailure) {
+  RunBuilder requeued = FailsOften(3, "REQUEUED");
+  EXPECT_EQ(MeasureRun(requeued).failures, 0);
+  RunBuilder cancelled = FailsOften(3, "CANCELLED");
+  EXPECT_EQ(MeasureRun(cancelled).failures, 0);
+  RunBuilder timed_out = FailsOften(3, "TIMEOUT");
+  EXPECT_EQ(MeasureRun(timed_out).failures, 0);
+  RunBuilder preempted = FailsOften(3, "PREEMPTED");
+  EXPECT_EQ(MeasureRun(preempted).failures, 3);
+}
+
+TEST(Measure, ARunWithoutEvidenceHasNumbersForNothing) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(10).Ended(100, "COMPLETED");
+  const Measured measured = MeasureRun(run);
+  EXPECT_EQ(measured.failures, 0);
+  EXPECT_FALSE(measured.save_s);
+  EXPECT_FALSE(measured.interval_s);
+  EXPECT_FALSE(measured.restart_s);
+  EXPECT_NEAR(measured.up_s, 90, 0.01);
+}
+
+// ---- sentences
+
+TEST(Advice, ACompletedRunWithNothingAmissGetsNone) {
+  RunBuilder run;
+  run.Attempt()
+      .Gpus(8)
+      .Submitted(0)
+      .Started(0)
+      .Ready(0)
+      .TaskStarts(1, 0)
+      .Steps(0, 99, 2, 10)
+      .TaskExits(1002, 0, 0)
+      .Ended(1002, "COMPLETED");
+  EXPECT_TRUE(AdviceOn(run).empty());
+}
+
+TEST(Advice, EachLossHasItsSentence) {
+  RunBuilder run = FailsOften(4);
+  const std::vector<Advice> advice = AdviceOn(run);
+  const std::optional<Advice> save = Find(advice, "save asynchronously");
+  ASSERT_TRUE(save);
+  EXPECT_NEAR(*save->gain, 90.0 / 5490, 1e-6);
+  EXPECT_NE(save->evidence.find("2.0s a save, mean of 45 saves"), std::string::npos) << save->evidence;
+  const std::optional<Advice> node = Find(advice, "n3");
+  ASSERT_TRUE(node);
+  EXPECT_EQ(node->evidence, "it failed the run 4 times");
+  EXPECT_FALSE(Find(advice, "expedited requeue"));
+  for (std::size_t i = 1; i < advice.size(); ++i)
+    EXPECT_GE(advice[i - 1].gain.value_or(-1), advice[i].gain.value_or(-1));
+}
+
+TEST(Advice, ASpareNodeIsAdvisedOnlyWhereItsPriceIsLess) {
+  RunBuilder run = FailsOften(4);  // 4 waits of 60 s in 5,490 s: 4 %, and one of 8 nodes costs 12.5 %
+  EXPECT_FALSE(Find(AdviceOn(run), "spare"));
+  RunBuilder long_wait;
+  AttemptBuilder& first = long_wait.Attempt();
+  first.Gpus(64)
+      .Submitted(0)
+      .Started(0)
+      .Ready(1)
+      .TaskStarts(2, 0)
+      .Steps(0, 99, 3, 10)
+      .TaskKilled(1003, 0, 9)
+      .Ended(1003, "NODE_FAIL");
+  first.facts.nodes = 100;
+  AttemptBuilder& second = long_wait.Attempt();
+  second.Gpus(64).Submitted(1003).Eligible(1003).Started(2003).Ready(2004).TaskStarts(2005, 0).Steps(
+      100, 199, 2006, 10);
+  second.TaskExits(3006, 0, 0).Ended(3006, "COMPLETED").facts.nodes = 100;
+  const std::optional<Advice> spare = Find(AdviceOn(long_wait), "spare");
+  ASSERT_TRUE(spare);
+  EXPECT_NEAR(*spare->gain, 1000.0 / 3006 - 0.01, 0.001);
+}
+
+TEST(Advice, BackOffAfterARequeueIsNamedWithItsShareOfWaiting) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .Ready(0)
+      .TaskStarts(0, 0)
+      .Steps(0, 9, 1, 10)
+      .TaskKilled(100, 0, 9)
+      .Ended(100, "NODE_FAIL");
+  run.Attempt()
+      .Submitted(100)
+      .Eligible(221)
+      .Started(300)
+      .Ready(300)
+      .TaskStarts(300, 0)
+      .Steps(10, 19, 301, 10)
+      .TaskExits(401, 0, 0)
+      .Ended(401, "COMPLETED");
+  const std::optional<Advice> back_off = Find(AdviceOn(run), "expedited requeue");
+  ASSERT_TRUE(back_off);
+  EXPECT_EQ(back_off->evidence, "60.5% of waiting is Slurm's back-off after a requeue, 2m01s in all");
+  EXPECT_NEAR(*back_off->gain, 121.0 / 401, 1e-6);
+}
+
+TEST(Advice, SavingOnTheSignalIsAdvisedWhereThereWasTimeToDoSo) {
+  const auto preempted = [](double told, bool saves) {
+    RunBuilder run;
+    AttemptBuilder& attempt = run.Attempt();
+    attempt.Submitted(0).Started(0).Ready(0).TaskStarts(0, 0).Steps(0, 9, 1, 10).Save(9, 99, 101);
+    attempt.Steps(10, 29, 101, 10).Preempted(told);
+    if (saves) attempt.Save(29, 301, 303);
+    attempt.TaskKilled(360, 0, 9).Ended(360, "PREEMPTED");
+    run.Attempt()
+        .Submitted(360)
+        .Started(360)
+        .Ready(360)
+        .TaskStarts(360, 0)
+        .Steps(saves ? 30 : 10, 39, 361, 10)
+        .TaskExits(661, 0, 0)
+        .Ended(661, "COMPLETED");
+    return Find(AdviceOn(run), "save on SIGTERM").has_value();
+  };
+  EXPECT_TRUE(preempted(300, false));
+  EXPECT_FALSE(preempted(359, false));  // one second is not enough
+  EXPECT_FALSE(preempted(300, true));
+}
+
+TEST(Advice, UnobservedTimeGainsKnowledgeOnly) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(10).Ended(100, "COMPLETED");
+  const std::vector<Advice> advice = AdviceOn(run);
+  const std::optional<Advice> marks = Find(advice, "send marks");
+  ASSERT_TRUE(marks);
+  EXPECT_FALSE(marks->gain);
+  EXPECT_EQ(marks->action, advice.back().action);
+}
+
+Situation SituationOf(const Measured& measured, double interval_s) {
+  const MttfEstimate mttf = EstimateMttf(measured.up_s, measured.failures);
+  Situation situation;
+  situation.mttf_s = mttf.mttf_s;
+  situation.mttf_low_s = mttf.low_s;
+  situation.mttf_high_s = mttf.high_s;
+  situation.save_s = 10;
+  situation.restart_s = 60;
+  situation.interval_s = interval_s;
+  return situation;
+}
+
+TEST(Advice, AnIntervalIsNamedOnlyIfItPaysWhateverTheCountLeavesOpen) {
+  Measured measured;
+  measured.up_s = 100 * 3600;
+  measured.failures = 100;
+  const auto says = [&](double interval_s) {
+    const Situation situation = SituationOf(measured, interval_s);
+    return AdviseInterval(situation, MakePlan(situation), &measured);
+  };
+  const std::vector<Advice> far = says(3600);
+  ASSERT_EQ(far.size(), 1U);
+  EXPECT_EQ(far[0].action.rfind("checkpoint every 4m", 0), 0U) << far[0].action;
+  EXPECT_FALSE(far[0].at_most);
+  EXPECT_TRUE(says(270).empty());  // as good as the best
+  // One failure: the MTTF may be a fifth or twenty times the estimate, and so the best interval may be on
+  // either side of a neighbouring one.
+  measured.up_s = 3600;
+  measured.failures = 1;
+  EXPECT_TRUE(says(600).empty());
+  const Situation situation = SituationOf(measured, 600);
+  const std::vector<std::string> caveats = Caveats(situation, MakePlan(situation), &measured);
+  ASSERT_EQ(caveats.size(), 2U);
+  EXPECT_EQ(caveats[0].rfind("1 interruption is few", 0), 0U) << caveats[0];
+}
+
+TEST(Advice, WithoutAFailureItSaysThatThereAreTooFew) {
+  Measured measured;
+  measured.up_s = 2303;
+  const Situation situation = SituationOf(measured, 600);
+  const Plan plan = MakePlan(situation);
+  EXPECT_TRUE(AdviseInterval(situation, plan, &measured).empty());
+  const std::vector<std::string> caveats = Caveats(situation, plan, &measured);
+  ASSERT_EQ(caveats.size(), 1U);
+  EXPECT_NE(caveats[0].find("at least 16m40s"), std::string::npos) << caveats[0];
+}
+
+TEST(Advice, WhereNothingHelpsItSaysSo) {
+  Situation situation;
+  situation.mttf_s = 60;
+  situation.save_s = 90;
+  situation.restart_s = 300;
+  situation.interval_s = 60;
+  const std::vector<std::string> caveats = Caveats(situation, MakePlan(situation), nullptr);
+  ASSERT_EQ(caveats.size(), 2U);
+  EXPECT_NE(caveats[0].find("a restart takes 5m00s"), std::string::npos);
+  EXPECT_NE(caveats[1].find("a save takes 1m30s"), std::string::npos);
+}
+
+// ---- lengths of time as people write them
+
+TEST(DurationOption, IsNumbersWithUnits) {
+  for (const auto& [text, seconds] : std::vector<std::pair<const char*, double>>{{"90s", 90},
+                                                                                 {"10m", 600},
+                                                                                 {"1h30m", 5400},
+                                                                                 {"2d", 172800},
+                                                                                 {"0s", 0},
+                                                                                 {"1.5h", 5400},
+                                                                                 {"250ms", 0.25},
+                                                                                 {"1d2h3m4s", 93784}}) {
+    const absl::StatusOr<double> read = ParseDurationOption(text);
+    ASSERT_TRUE(read.ok()) << text;
+    EXPECT_DOUBLE_EQ(*read, seconds) << text;
+  }
+}
+
+TEST(DurationOption, AnythingElseIsRefusedAndSaysWhatToWrite) {
+  for (const char* text : {"", "90", "s", "-5s", "1h-5m", "10 m", "1e3s", "nan", "inf", "infs", "1.2.3s",
+                           "5min", "5M", "101000d", "99999999999999999999999h", "1m30"}) {
+    const absl::StatusOr<double> read = ParseDurationOption(text);
+    ASSERT_FALSE(read.ok()) << text;
+    EXPECT_NE(read.status().message().find(text), absl::string_view::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace goodput

@@ -1,0 +1,44 @@
+// What to change about a run, in plain sentences: each names what it rests on and what it would gain at most.
+//
+// Nothing is advised without evidence in the run's own timeline, and nothing that might cost more than it
+// gains: with so few failures that the best interval may as well be longer as shorter, none is named.
+#ifndef GOODPUT_TOOLS_ADVISE_ADVICE_H_
+#define GOODPUT_TOOLS_ADVISE_ADVICE_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/advise/measure.h"
+#include "tools/advise/plan.h"
+#include "tools/timeline/goodput.h"
+#include "tools/timeline/timeline.h"
+
+namespace goodput {
+
+struct Advice {
+  std::string action;
+  std::string evidence;
+  std::optional<double> gain;  // share of the time the run wanted; absent: only knowledge is gained
+  bool at_most = true;         // the gain is a bound: what is lost to it today
+};
+
+// About the interval between checkpoints. `measured` is null where everything was given.
+std::vector<Advice> AdviseInterval(const Situation& situation, const Plan& plan, const Measured* measured);
+
+// About everything else the timeline shows.
+std::vector<Advice> AdviseFromTimeline(const Timeline& timeline, const Account& account,
+                                       const Measured& measured);
+
+// Most gain first; knowledge last.
+void Rank(std::vector<Advice>& advice);
+
+// What keeps the numbers from being better, or how far to trust them: one sentence each.
+std::vector<std::string> Caveats(const Situation& situation, const Plan& plan, const Measured* measured);
+
+// As FormatDuration has it; longer than two centuries ">200 years".
+std::string SecondsInWords(double seconds);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_ADVISE_ADVICE_H_
