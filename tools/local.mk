@@ -81,9 +81,11 @@ tools_libadvise_la_LIBADD = tools/libtimeline.la $(ABSL_LIBS)
 
 bin_PROGRAMS += tools/sgoodput/sgoodput
 tools_sgoodput_sgoodput_SOURCES = \
+  tools/sgoodput/advise.cc tools/sgoodput/advise.h \
   tools/sgoodput/attempts.cc \
   tools/sgoodput/doctor.cc tools/sgoodput/findings.h \
   tools/sgoodput/doctor_slurm.cc \
+  tools/sgoodput/duration_option.cc tools/sgoodput/duration_option.h \
   tools/sgoodput/format.cc tools/sgoodput/format.h \
   tools/sgoodput/ingest.cc \
   tools/sgoodput/json_report.cc \
@@ -96,12 +98,12 @@ tools_sgoodput_sgoodput_SOURCES = \
   tools/sgoodput/show.cc \
   tools/sgoodput/time_option.cc tools/sgoodput/time_option.h
 tools_sgoodput_sgoodput_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_sgoodput_sgoodput_LDADD = tools/libruns.la
+tools_sgoodput_sgoodput_LDADD = tools/libadvise.la tools/libruns.la
 
 EXTRA_DIST += tools/deps
 
 # The schema of --json, for whoever reads it.
 dist_man_MANS += tools/man/goodputd.8 tools/man/sgoodput.1
 
-dist_pkgdata_DATA = tools/sgoodput/sgoodput.schema.json
+dist_pkgdata_DATA = tools/sgoodput/advise.schema.json tools/sgoodput/sgoodput.schema.json
 dist_doc_DATA += tools/goodput.conf.example

@@ -6,8 +6,10 @@
 #include <cstdlib>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "spank/event.h"
+#include "sql/text.h"
 
 namespace goodput {
 namespace {
@@ -100,6 +102,21 @@ std::string Printable(std::string_view text) {
     text.remove_prefix(std::max<std::size_t>(length, 1));
   }
   return out;
+}
+
+std::string Wrap(std::string_view text, const std::string& indent) {
+  constexpr std::size_t kWidth = 80;
+  std::string out;
+  std::string line = indent;
+  for (const absl::string_view word : absl::StrSplit(ToAbsl(text), ' ')) {
+    if (line.size() + 1 + word.size() > kWidth && line.size() > indent.size()) {
+      out += line + "\n";
+      line = indent;
+    }
+    if (line.size() > indent.size()) line += " ";
+    line += std::string(word);
+  }
+  return out + line + "\n";
 }
 
 bool UseColor(const std::string& mode) {

@@ -40,6 +40,9 @@ class Table {
 // What can be printed on a terminal: control characters and broken UTF-8 become '?'.
 std::string Printable(std::string_view text);
 
+// Broken at blanks into lines of at most 80 bytes, each behind the indent.
+std::string Wrap(std::string_view text, const std::string& indent);
+
 // Whether to colour: `mode` is auto, always or never; auto asks the terminal and NO_COLOR.
 bool UseColor(const std::string& mode);
 

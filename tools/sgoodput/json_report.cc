@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_format.h"
+#include "tools/sgoodput/advise.h"
 #include "tools/sgoodput/report.h"
 
 namespace goodput {
@@ -11,6 +12,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kSchema = "slurm-goodput/1";
+constexpr const char* kAdviseSchema = "slurm-goodput-advise/1";
 
 template <typename T>
 Json OrNull(const std::optional<T>& value) {
@@ -173,13 +175,60 @@ std::string WithoutControls(const std::string& json) {
   return out;
 }
 
+// Names may hold bytes that are not UTF-8; they are replaced, never thrown at.
+std::string Print(const Json& document) {
+  return WithoutControls(document.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
+}
+
 }  // namespace
 
 std::string ReportsAsJson(const std::vector<const Report*>& reports) {
   Json document = {{"schema", kSchema}, {"jobs", Json::array()}};
   for (const Report* report : reports) document["jobs"].push_back(JobJson(*report));
-  // Names may hold bytes that are not UTF-8; they are replaced, never thrown at.
-  return WithoutControls(document.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
+  return Print(document);
+}
+
+std::string AdviseAsJson(const AdviseReport& report) {
+  const Situation& situation = report.situation;
+  const Plan& plan = report.plan;
+  const auto hours = [](const std::optional<double>& seconds) {
+    return seconds ? Json(*seconds / 3600) : Json(nullptr);
+  };
+  const auto whole = [](const std::optional<double>& count) {
+    return count ? Json(std::llround(*count)) : Json(nullptr);
+  };
+  Json document = {{"schema", kAdviseSchema},
+                   {"mttf_hours", hours(situation.mttf_s)},
+                   {"mttf_ci_hours", situation.mttf_low_s ? Json::array({hours(situation.mttf_low_s),
+                                                                         hours(situation.mttf_high_s)})
+                                                          : Json(nullptr)},
+                   {"young_s", OrNull(plan.young_s)},
+                   {"daly_s", OrNull(plan.daly_s)},
+                   {"poisson_s", OrNull(plan.poisson_s)},
+                   {"saxena_s", OrNull(plan.saxena_s)},
+                   {"ettr", OrNull(plan.ettr)},
+                   {"ettr_interval_s", OrNull(plan.ettr_interval_s)},
+                   {"goodput_now", OrNull(plan.goodput_now)},
+                   {"goodput_best", OrNull(plan.goodput_best)},
+                   {"gpu_hours_gained", OrNull(plan.gpu_hours_gained)},
+                   {"money_gained", OrNull(plan.money_gained)},
+                   {"failures", report.measured ? Json(report.measured->failures) : Json(nullptr)},
+                   {"up_hours", report.measured ? Json(report.measured->up_s / 3600) : Json(nullptr)},
+                   {"save_s", OrNull(situation.save_s)},
+                   {"restart_s", OrNull(situation.restart_s)},
+                   {"interval_s", OrNull(situation.interval_s)},
+                   {"nodes", whole(report.nodes)},
+                   {"gpus", whole(situation.gpus)},
+                   {"gpu_hour", OrNull(situation.gpu_hour)},
+                   {"advice", Json::array()},
+                   {"notes", report.caveats}};
+  for (const Advice& advice : report.advice) {
+    document["advice"].push_back({{"action", advice.action},
+                                  {"evidence", advice.evidence},
+                                  {"gain", OrNull(advice.gain)},
+                                  {"at_most", advice.at_most}});
+  }
+  return Print(document);
 }
 
 }  // namespace goodput

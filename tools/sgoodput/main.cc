@@ -32,6 +32,21 @@ void AddCommon(CLI::App& app, CommonOptions& options, bool json) {
       ->check(CLI::IsMember({"auto", "always", "never"}));
 }
 
+constexpr const char* kAdviseExamples = R"(
+How often to checkpoint, and what else to change: what the run's own timeline shows, put into the published
+formulas. Without JOB and --run only what is given counts, and no database is needed.
+
+Goodput is the share of time that becomes progress if failures are a Poisson process of the given MTTF and
+each costs a restart and what was trained since the last save. A restart is the wait for resources and from
+there to the first step. GPU-hours and money are those of one day.
+
+Examples:
+  sgoodput advise 1234
+  sgoodput advise --run pretrain-7b --gpu-hour 2.10
+  sgoodput advise 1234 --save 5s                what if a save took 5 seconds
+  sgoodput advise --nodes 2048 --failures-per-node-day 0.0065 --save 1m --restart 10m --interval 1h
+  sgoodput advise --mttf 3h5m --save 1m --restart 10m --gpus 16384 --json)";
+
 constexpr const char* kExamples = R"(
 Examples:
   sgoodput                             your runs since midnight, one line each
@@ -39,6 +54,7 @@ Examples:
   sgoodput show 1234                   where the time of job 1234 went
   sgoodput show --run pretrain-7b      ... of a run over all its jobs
   sgoodput show 1234 --explain stall   when, and by which evidence
+  sgoodput advise 1234                 how often to save, and what else to change
   sgoodput mark step 100               in a job: training step 100 begins
 
 Exit status: 0 answered, 1 nothing matched, 2 bad usage or unreadable input.)";
@@ -108,6 +124,24 @@ int ParseAndRun(int argc, char** argv) {
   attempts_app->add_flag("-P,--parsable2", attempts.parsable2, "fields separated by |");
   attempts_app->add_flag("-n,--noheader", attempts.no_header, "no header line");
 
+  goodput::AdviseOptions advise;
+  CLI::App* advise_app = app.add_subcommand("advise", "how often to checkpoint, and what else to change");
+  AddCommon(*advise_app, advise.common, false);
+  advise_app->add_flag("--json", advise.common.json, "print JSON (see advise.schema.json)");
+  AddTarget(*advise_app, advise.target);
+  const auto what_if = [&](const char* name, std::string& into, const char* type, const char* help) {
+    advise_app->add_option(name, into, help)->type_name(type)->group("What if");
+  };
+  what_if("--mttf", advise.mttf, "DURATION", "mean time to failure of the job: 90s, 10m, 1h30m, 2d");
+  what_if("--nodes", advise.nodes, "N", "of the job, with --failures-per-node-day");
+  what_if("--failures-per-node-day", advise.failures_per_node_day, "R", "from which the MTTF follows");
+  what_if("--save", advise.save, "DURATION", "how long training waits for a checkpoint");
+  what_if("--restart", advise.restart, "DURATION", "from a failure to the next step");
+  what_if("--interval", advise.interval, "DURATION", "training between two saves, now");
+  what_if("--gpus", advise.gpus, "N", "of the job");
+  what_if("--gpu-hour", advise.gpu_hour, "PRICE", "of one GPU for one hour");
+  advise_app->footer(kAdviseExamples);
+
   goodput::IngestOptionsCli ingest;
   CLI::App* ingest_app = app.add_subcommand("ingest", "take what the spool holds into the database, now");
   AddCommon(*ingest_app, ingest.common, false);
@@ -130,6 +164,7 @@ int ParseAndRun(int argc, char** argv) {
   }
   if (*show_app) return goodput::RunShow(show);
   if (*attempts_app) return goodput::RunAttempts(attempts);
+  if (*advise_app) return goodput::RunAdvise(advise);
   if (*ingest_app) return goodput::RunIngest(ingest);
   if (*doctor_app) return goodput::RunDoctor(doctor);
   return goodput::RunList(list);

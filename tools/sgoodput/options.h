@@ -67,6 +67,20 @@ struct AttemptsOptions {
   bool no_header = false;
 };
 
+// Numbers and lengths of time as they were written; empty: not given.
+struct AdviseOptions {
+  CommonOptions common;
+  TargetOptions target;  // neither JOB nor --run: only what is given counts, and no database is opened
+  std::string mttf;
+  std::string nodes;
+  std::string failures_per_node_day;
+  std::string save;
+  std::string restart;
+  std::string interval;
+  std::string gpus;
+  std::string gpu_hour;
+};
+
 struct IngestOptionsCli {
   CommonOptions common;
   std::string spool;  // else goodput.conf's
@@ -79,6 +93,7 @@ struct DoctorOptions {
 int RunList(const ListOptions& options);
 int RunShow(const ShowOptions& options);
 int RunAttempts(const AttemptsOptions& options);
+int RunAdvise(const AdviseOptions& options);
 int RunIngest(const IngestOptionsCli& options);
 int RunDoctor(const DoctorOptions& options);
 // `sgoodput mark ...`: its own parser, because it runs once a training step and must take less than 5 ms.

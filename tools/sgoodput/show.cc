@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "sql/text.h"
 #include "tools/sgoodput/format.h"
 #include "tools/sgoodput/options.h"
@@ -54,22 +53,6 @@ std::string Bar(double fraction) {
   std::string bar;
   for (long i = 0; i < eighths / 8; ++i) bar += "█";
   return bar + kEighths[eighths % 8];
-}
-
-// Breaks at blanks so that lines fit a terminal.
-std::string Wrap(const std::string& text, const std::string& indent) {
-  constexpr std::size_t kWidth = 80;
-  std::string out;
-  std::string line = indent;
-  for (const absl::string_view word : absl::StrSplit(text, ' ')) {
-    if (line.size() + word.size() > kWidth && line.size() > indent.size()) {
-      out += line + "\n";
-      line = indent;
-    }
-    if (line.size() > indent.size()) line += " ";
-    line += std::string(word);
-  }
-  return out + line + "\n";
 }
 
 void PrintHead(const Report& report, const Style& style) {

@@ -1,0 +1,320 @@
+// `sgoodput advise`: how often to checkpoint and what else to change, with what it would gain; or, without a
+// job, what the numbers on the command line make of each other.
+#include "tools/sgoodput/advise.h"
+
+#include <cmath>
+#include <cstdio>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "sql/text.h"
+#include "tools/advise/checkpoint_interval.h"
+#include "tools/advise/mttf.h"
+#include "tools/sgoodput/duration_option.h"
+#include "tools/sgoodput/format.h"
+#include "tools/sgoodput/options.h"
+#include "tools/sgoodput/report.h"
+#include "tools/sgoodput/session.h"
+
+namespace goodput {
+namespace {
+
+constexpr double kHour = 3600;
+constexpr double kMostOfAnything = 1e9;
+
+// ---- the command line
+
+// What was given, in seconds and plain numbers.
+struct Given {
+  std::optional<double> mttf_s;
+  std::optional<double> nodes;
+  std::optional<double> failures_per_node_day;
+  std::optional<double> save_s;
+  std::optional<double> restart_s;
+  std::optional<double> interval_s;
+  std::optional<double> gpus;
+  std::optional<double> gpu_hour;
+};
+
+absl::Status ReadDuration(const char* name, const std::string& text, bool may_be_zero,
+                          std::optional<double>& into) {
+  if (text.empty()) return absl::OkStatus();
+  const absl::StatusOr<double> seconds = ParseDurationOption(text);
+  if (!seconds.ok()) return Annotate(seconds.status(), name);
+  if (*seconds <= 0 && !may_be_zero)
+    return absl::InvalidArgumentError(Cat(name, ": it must be longer than 0s"));
+  into = *seconds;
+  return absl::OkStatus();
+}
+
+absl::Status ReadNumber(const char* name, const std::string& text, bool whole, bool may_be_zero,
+                        std::optional<double>& into) {
+  if (text.empty()) return absl::OkStatus();
+  double value = 0;
+  const bool number = absl::SimpleAtod(text, &value) && std::isfinite(value);
+  if (!number || value < 0 || (value == 0 && !may_be_zero) || value > kMostOfAnything ||
+      (value > 0 && value < 1 / kMostOfAnything) || (whole && value != std::floor(value))) {
+    return absl::InvalidArgumentError(Cat(name, ": '", text, "' is not ",
+                                          whole ? "a whole number" : "a number",
+                                          may_be_zero ? "" : " above 0", " (at most 1e9)"));
+  }
+  into = value;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Given> ReadGiven(const AdviseOptions& options) {
+  Given given;
+  for (const absl::Status& status :
+       {ReadDuration("--mttf", options.mttf, false, given.mttf_s),
+        ReadDuration("--save", options.save, true, given.save_s),
+        ReadDuration("--restart", options.restart, true, given.restart_s),
+        ReadDuration("--interval", options.interval, false, given.interval_s),
+        ReadNumber("--nodes", options.nodes, true, false, given.nodes),
+        ReadNumber("--failures-per-node-day", options.failures_per_node_day, false, false,
+                   given.failures_per_node_day),
+        ReadNumber("--gpus", options.gpus, true, false, given.gpus),
+        ReadNumber("--gpu-hour", options.gpu_hour, false, true, given.gpu_hour)}) {
+    if (!status.ok()) return status;
+  }
+  if (given.mttf_s && given.failures_per_node_day) {
+    return absl::InvalidArgumentError(
+        "--mttf and --failures-per-node-day say the same twice; give one of them");
+  }
+  if (given.nodes && !given.failures_per_node_day)
+    return absl::InvalidArgumentError("--nodes says something only with --failures-per-node-day");
+  const bool of_job = !options.target.job.empty() || !options.target.run.empty();
+  if (!of_job && given.failures_per_node_day && !given.nodes)
+    return absl::InvalidArgumentError("--failures-per-node-day needs --nodes N");
+  if (!of_job && !given.mttf_s && !given.failures_per_node_day) {
+    return absl::InvalidArgumentError(
+        "name a job id or a run with --run NAME, or say how often things fail: --mttf 3h, or --nodes N "
+        "--failures-per-node-day R");
+  }
+  return given;
+}
+
+// ---- the answer
+
+// What was given wins over what was measured.
+void Settle(const Given& given, AdviseReport& report) {
+  Situation& situation = report.situation;
+  if (report.measured) {
+    const Measured& measured = *report.measured;
+    situation.save_s = measured.save_s;
+    situation.restart_s = measured.restart_s;
+    situation.interval_s = measured.interval_s;
+    if (measured.gpus > 0) situation.gpus = measured.gpus;
+    if (measured.nodes > 0) report.nodes = measured.nodes;
+    if (measured.up_s > 0) {
+      const MttfEstimate mttf = EstimateMttf(measured.up_s, measured.failures);
+      situation.mttf_s = mttf.mttf_s;
+      situation.mttf_low_s = mttf.low_s;
+      situation.mttf_high_s = mttf.high_s;
+    }
+  }
+  if (given.nodes) report.nodes = given.nodes;
+  std::optional<double> mttf_s = given.mttf_s;
+  if (given.failures_per_node_day && report.nodes)
+    mttf_s = MttfOfNodes(*report.nodes, *given.failures_per_node_day);
+  if (mttf_s) {
+    situation.mttf_s = mttf_s;
+    situation.mttf_low_s.reset();
+    situation.mttf_high_s.reset();
+    report.mttf_given = "given";
+    if (given.failures_per_node_day) {
+      report.mttf_given =
+          Cat(*report.nodes, " nodes, ", *given.failures_per_node_day, " failures a node and day");
+    }
+  }
+  const auto take = [](const std::optional<double>& from, std::optional<double>& into) {
+    if (from) into = from;
+    return from.has_value();
+  };
+  report.save_given = take(given.save_s, situation.save_s);
+  report.restart_given = take(given.restart_s, situation.restart_s);
+  report.interval_given = take(given.interval_s, situation.interval_s);
+  take(given.gpus, situation.gpus);
+  take(given.gpu_hour, situation.gpu_hour);
+}
+
+std::string Title(const RunInfo& info) {
+  const std::string what =
+      info.run.empty() ? Cat("Job ", info.job_id_text) : Cat("Run ", info.run, ", job ", info.job_id_text);
+  return Printable(Cat(what, "  ", info.name));
+}
+
+absl::StatusOr<AdviseReport> MakeAdvice(const AdviseOptions& options, const Given& given) {
+  AdviseReport report;
+  report.title = "What if";
+  if (!options.target.job.empty() || !options.target.run.empty()) {
+    absl::StatusOr<Target> target = OpenTarget(options.common, options.target);
+    if (!target.ok()) return target.status();
+    const absl::StatusOr<Report> run = MakeReport(*target, {});
+    if (!run.ok()) {
+      return Annotate(run.status(), options.target.job.empty() ? Cat("run ", options.target.run)
+                                                               : Cat("job ", options.target.job));
+    }
+    report.title = Title(run->run.info);
+    report.measured = Measure(run->timeline, run->account);
+    report.advice = AdviseFromTimeline(run->timeline, run->account, *report.measured);
+  }
+  Settle(given, report);
+  report.plan = MakePlan(report.situation);
+  const Measured* measured = report.measured ? &*report.measured : nullptr;
+  for (Advice& advice : AdviseInterval(report.situation, report.plan, measured))
+    report.advice.push_back(std::move(advice));
+  Rank(report.advice);
+  report.caveats = Caveats(report.situation, report.plan, measured);
+  return report;
+}
+
+// ---- on a screen
+
+std::string Words(const std::optional<double>& seconds) {
+  return seconds ? SecondsInWords(*seconds) : "-";
+}
+
+std::string Amount(double value) {
+  return absl::StrFormat("%.*f", value < 100 ? 2 : 0, value);
+}
+
+// What a share of the time is a day: GPU-hours, and money where there is a price.
+std::string ADay(const Situation& situation, double share) {
+  if (!situation.gpus) return "";
+  const double gpu_hours = share * *situation.gpus * 24;
+  std::string text = Cat(Amount(gpu_hours), " GPU-hours a day");
+  if (situation.gpu_hour) text += Cat(" (", Amount(gpu_hours * *situation.gpu_hour), ")");
+  return text;
+}
+
+void PrintBasis(const AdviseReport& report) {
+  const Situation& situation = report.situation;
+  const Measured* measured = report.measured ? &*report.measured : nullptr;
+  Table table({{""}, {"", Table::Align::kRight}, {""}});
+  const auto source = [](bool given, const std::optional<double>& value, const std::string& how) {
+    return given ? std::string("given") : value ? how : std::string();
+  };
+  std::string mttf = report.mttf_given;
+  if (measured != nullptr && report.mttf_given.empty()) {
+    mttf = Cat(measured->failures, measured->failures == 1 ? " failure in " : " failures in ",
+               SecondsInWords(measured->up_s), " up");
+    if (situation.mttf_high_s) {
+      mttf += Cat("; 90%: ", Words(situation.mttf_low_s), " to ", Words(situation.mttf_high_s));
+    }
+  }
+  table.Add({"time to failure (MTTF)", Words(situation.mttf_s), mttf});
+  table.Add({"save, training waits", Words(situation.save_s),
+             source(report.save_given, situation.save_s,
+                    measured == nullptr ? "" : Cat("mean of ", measured->saves, " saves"))});
+  table.Add({"restart to first step", Words(situation.restart_s),
+             source(report.restart_given, situation.restart_s,
+                    measured == nullptr
+                        ? ""
+                        : Cat("mean of ", measured->restarts, ": resources ", Words(measured->resources_s),
+                              " + ", Words(measured->first_step_s)))});
+  table.Add({"interval in use", Words(situation.interval_s),
+             source(report.interval_given, situation.interval_s,
+                    measured == nullptr ? "" : Cat("mean of ", measured->intervals, ", without the save"))});
+  std::printf("What it rests on\n%s", table.Render(false, "  ").c_str());
+  if (measured != nullptr && !measured->causes.empty() && report.mttf_given.empty()) {
+    std::string causes;
+    for (const auto& [cause, count] : measured->causes)
+      causes += Cat(causes.empty() ? "" : ", ", count, " ", cause);
+    std::fputs(Wrap(Cat("failures by cause: ", causes), "  ").c_str(), stdout);
+  }
+  std::printf("\n");
+}
+
+void PrintIntervals(const AdviseReport& report) {
+  const Situation& situation = report.situation;
+  const Plan& plan = report.plan;
+  if (!plan.young_s && !plan.goodput_now) return;
+  Table table({{"Save every"}, {"Interval", Table::Align::kRight}, {"Goodput", Table::Align::kRight}, {""}});
+  const auto add = [&](const char* name, const std::optional<double>& interval_s, const char* remark) {
+    std::optional<double> goodput;
+    if (interval_s && situation.restart_s)
+      goodput = PoissonGoodput(*situation.mttf_s, *situation.save_s, *situation.restart_s, *interval_s);
+    table.Add({name, Words(interval_s), FormatPercent(goodput), remark});
+  };
+  add("in use", situation.interval_s, "");
+  add("best", plan.poisson_s, "exact for Poisson failures");
+  add("Young", plan.young_s, "and ETTR's");
+  add("Daly", plan.daly_s, "");
+  std::optional<double> saxena_s = plan.saxena_s;
+  if (saxena_s) *saxena_s -= *situation.save_s;
+  add("Saxena", saxena_s, "");
+  std::fputs(table.Render(true).c_str(), stdout);
+  if (plan.ettr) {
+    std::printf("ETTR at the interval in use: %s (first order, arXiv 2410.21680)\n",
+                FormatPercent(plan.ettr).c_str());
+  }
+  if (plan.goodput_now && plan.goodput_best) {
+    const double gain = *plan.goodput_best - *plan.goodput_now;
+    const std::string a_day = ADay(situation, gain);
+    std::fputs(Wrap(Cat("best instead of in use: ", FormatPercent(gain), " of the time",
+                        a_day.empty() ? "" : Cat(", ", a_day)),
+                    "")
+                   .c_str(),
+               stdout);
+  }
+  std::printf("\n");
+}
+
+void PrintAlternatives(const Plan& plan) {
+  if (plan.alternatives.empty()) return;
+  const auto restart = [&](std::size_t i) { return Words(plan.alternatives[0][i].restart_s); };
+  Table table({{"Best goodput, if"},
+               {Cat("restart ", restart(0)), Table::Align::kRight},
+               {restart(1), Table::Align::kRight},
+               {restart(2), Table::Align::kRight},
+               {"every", Table::Align::kRight}});
+  for (const auto& row : plan.alternatives) {
+    table.Add({Cat("save ", Words(row[0].save_s)), FormatPercent(row[0].goodput),
+               FormatPercent(row[1].goodput), FormatPercent(row[2].goodput), Words(row[0].interval_s)});
+  }
+  std::printf("%s\n", table.Render(true).c_str());
+}
+
+void PrintAdvice(const AdviseReport& report) {
+  constexpr const char* kIndent = "     ";
+  int number = 0;
+  for (const Advice& advice : report.advice) {
+    if (number == 0) std::printf("Advice, most gain first\n");
+    std::string text = advice.action;
+    if (advice.gain) {
+      const std::string a_day = ADay(report.situation, *advice.gain);
+      text += Cat(": saves ", advice.at_most ? "at most " : "", a_day.empty() ? "" : Cat(a_day, ", "),
+                  FormatPercent(advice.gain), " of its time");
+    }
+    std::string lines = Wrap(Printable(text), kIndent);
+    lines.replace(0, 5, absl::StrFormat("%3d. ", ++number));
+    std::fputs(lines.c_str(), stdout);
+    std::fputs(Wrap(Cat("because ", Printable(advice.evidence)), kIndent).c_str(), stdout);
+  }
+  if (number == 0) std::printf("No advice: nothing here is known to gain anything.\n");
+  for (const std::string& caveat : report.caveats) {
+    std::string lines = Wrap(Cat("note: ", caveat), "      ");
+    std::fputs(lines.substr(6).c_str(), stdout);
+  }
+}
+
+}  // namespace
+
+int RunAdvise(const AdviseOptions& options) {
+  const absl::StatusOr<Given> given = ReadGiven(options);
+  if (!given.ok()) return Fail(given.status());
+  const absl::StatusOr<AdviseReport> report = MakeAdvice(options, *given);
+  if (!report.ok()) return Fail(report.status());
+  if (options.common.json) {
+    std::fputs(AdviseAsJson(*report).c_str(), stdout);
+    return kAnswered;
+  }
+  std::printf("%s\n\n", report->title.c_str());
+  PrintBasis(*report);
+  PrintIntervals(*report);
+  PrintAlternatives(report->plan);
+  PrintAdvice(*report);
+  return kAnswered;
+}
+
+}  // namespace goodput
