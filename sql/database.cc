@@ -14,6 +14,7 @@ namespace goodput {
 namespace {
 
 // Another writer holds the lock for one file's transaction at most; longer than this it hangs.
+constexpr int kBusyPauseMs = 20;
 constexpr int kBusyTimeoutMs = 10'000;
 
 absl::Status Error(sqlite3* db, std::string_view what, int code) {
@@ -170,9 +171,15 @@ absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
   // is still in the spool... but offsets and rows go together, so it is simply ingested again.
   for (const char* pragma : {"PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL", "PRAGMA foreign_keys=ON",
                              "PRAGMA temp_store=MEMORY"}) {
-    if (absl::Status status = database.Execute(pragma); !status.ok()) {
-      return Annotate(status, path);
+    absl::Status status = database.Execute(pragma);
+    // A new database is made WAL under a lock for which SQLite does not wait: of several that make it, it
+    // refuses all but one at once.
+    for (int tries = 0; (sqlite3_errcode(db) & 0xff) == SQLITE_BUSY && tries < kBusyTimeoutMs / kBusyPauseMs;
+         ++tries) {
+      sqlite3_sleep(kBusyPauseMs);
+      status = database.Execute(pragma);
     }
+    if (!status.ok()) return Annotate(status, path);
   }
   if (found < kSchemaVersion) {
     if (absl::Status status = database.Migrate(); !status.ok()) return Annotate(status, path);

@@ -10,7 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sql/database.h"
+#include "sql/duration_histogram.h"
 #include "sql/jobs.h"
+#include "sql/step_block.h"
 
 namespace goodput {
 
@@ -24,6 +26,8 @@ struct SourceRow {
   std::int64_t bad = 0;
 };
 absl::StatusOr<std::vector<SourceRow>> LoadSources(Database& db);
+// NotFound: there is none of this id.
+absl::StatusOr<SourceRow> LoadSource(Database& db, std::int64_t id);
 
 struct EventRow {
   std::int64_t source_id = 0;
@@ -51,7 +55,29 @@ struct StepRow {
   std::int64_t task = 0;
   std::string slurm_step;
 };
+// Every step mark of a job.
 absl::StatusOr<std::vector<StepRow>> LoadSteps(Database& db, const JobKey& job);
+
+// A block of even step marks (see StepSummary), known without reading them.
+struct StepBlockRow {
+  std::int64_t source_id = 0;
+  std::int64_t job_id = 0;
+  std::string slurm_step;
+  std::int64_t seq = 0;
+  std::int64_t marks = 0;
+  PackedStep first;
+  PackedStep last;
+  std::optional<std::int64_t> clock_ns;
+  std::int64_t stride = 0;
+  DurationHistogram durations;
+};
+struct JobSteps {
+  std::vector<StepRow> marks;  // of blocks that are not even, or too small to be worth the name
+  std::vector<StepBlockRow> blocks;
+};
+absl::StatusOr<JobSteps> LoadJobSteps(Database& db, const JobKey& job);
+// The marks of a block, as many as it had when it was loaded.
+absl::StatusOr<std::vector<StepRow>> LoadStepsOfBlock(Database& db, const StepBlockRow& block);
 
 struct QuarantineRow {
   std::string node;

@@ -16,24 +16,23 @@ std::uint64_t Apart(std::int64_t a, std::int64_t b) {
 
 void StepSummary::Add(const PackedStep& step) {
   if (marks_++ == 0) {
-    first_ = last_ = last_step_ = step;
+    first_ = last_ = step;
     return;
   }
+  const PackedStep before = last_;
+  if (even_ && step.task == first_.task && step.step == before.step && step.t_ns >= before.t_ns) return;
   last_ = step;
   if (!even_) return;
-  const bool again = step.task == first_.task && step.step == last_step_.step && step.t_ns >= last_step_.t_ns;
-  if (again) return;
-  const std::int64_t stride = Minus(step.step, last_step_.step);
-  const std::int64_t ns = Minus(step.t_ns, last_step_.t_ns);
-  even_ = step.task == first_.task && step.step > last_step_.step && stride > 0 &&
-          step.t_ns > last_step_.t_ns && ns > 0 && (stride_ == 0 || stride == stride_);
+  const std::int64_t stride = Minus(step.step, before.step);
+  const std::int64_t ns = Minus(step.t_ns, before.t_ns);
+  even_ = step.task == first_.task && step.step > before.step && stride > 0 && step.t_ns > before.t_ns &&
+          ns > 0 && (stride_ == 0 || stride == stride_);
   if (!even_) {
     durations_ = DurationHistogram();
     return;
   }
   stride_ = stride;
   durations_.Add(ns / stride);
-  last_step_ = step;
 }
 
 std::optional<std::int64_t> StepSummary::stride() const {

@@ -27,6 +27,7 @@ class StepSummary {
   void Add(const PackedStep& step);
   std::int64_t marks() const { return marks_; }
   const PackedStep& first() const { return first_; }
+  // The first mark of the last step.
   const PackedStep& last() const { return last_; }
   // Absent: the marks are not even, or there are not two steps.
   std::optional<std::int64_t> stride() const;
@@ -36,8 +37,7 @@ class StepSummary {
  private:
   std::int64_t marks_ = 0;
   PackedStep first_;
-  PackedStep last_;          // mark
-  PackedStep last_step_;     // the first mark of the last step
+  PackedStep last_;
   std::int64_t stride_ = 0;  // 0: not known yet
   bool even_ = true;
   DurationHistogram durations_;

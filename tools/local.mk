@@ -11,6 +11,7 @@ tools_libtimeline_la_SOURCES = \
   tools/timeline/painter.cc tools/timeline/painter.h \
   tools/timeline/plausible.cc tools/timeline/plausible.h \
   tools/timeline/program.cc tools/timeline/program.h \
+  tools/timeline/steps.cc tools/timeline/steps.h \
   tools/timeline/timeline.cc tools/timeline/timeline.h \
   tools/timeline/waiting.cc tools/timeline/waiting.h
 tools_libtimeline_la_LIBADD = sql/libsteps.la
@@ -64,6 +65,7 @@ tools_libruns_la_SOURCES = \
   tools/runs/load_run.cc tools/runs/load_run.h \
   tools/runs/node_clock.cc tools/runs/node_clock.h \
   tools/runs/record.cc tools/runs/record.h \
+  tools/runs/stored_steps.cc tools/runs/stored_steps.h \
   tools/runs/strands.cc tools/runs/strands.h
 tools_libruns_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 tools_libruns_la_LIBADD = tools/libtimeline.la tools/libcommon.la

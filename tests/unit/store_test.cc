@@ -96,12 +96,13 @@ class StoreTest : public testing::Test {
     return std::string(builder.Finish());
   }
   static std::string StepMarkRecord(std::int64_t step, const std::string& node = "n1",
-                                    const std::string& slurm_step = "0") {
+                                    const std::string& slurm_step = "0",
+                                    std::optional<std::int64_t> task = std::nullopt) {
     RecordBuilder builder(kind::kMark, {fake_now_ns + step * 1'000'003, step * 1'000'003, node, 42});
     builder.Text(key::kCluster, "c1");
     builder.Int(key::kJob, kJob);
     builder.Text(key::kSlurmStep, slurm_step);
-    builder.Int(key::kTask, step % 3);
+    builder.Int(key::kTask, task.value_or(step % 3));
     builder.Text(key::kMark, "step");
     builder.Text(key::kEdge, "begin");
     builder.Int(key::kTrainStep, step);
@@ -257,7 +258,11 @@ TEST_F(StoreTest, SeveralProcessesMayMakeTheDatabaseAtOnce) {
   std::vector<pid_t> children;
   for (int i = 0; i < 8; ++i) {
     const pid_t child = fork();
-    if (child == 0) _exit(Database::Open(DbPath(), Database::Mode::kReadWrite).ok() ? 0 : 1);
+    if (child == 0) {
+      const auto db = Database::Open(DbPath(), Database::Mode::kReadWrite);
+      if (!db.ok()) std::fprintf(stderr, "%s\n", std::string(db.status().message()).c_str());
+      _exit(db.ok() ? 0 : 1);
+    }
     children.push_back(child);
   }
   for (const pid_t child : children) {
@@ -858,6 +863,82 @@ TEST_F(StoreTest, AClockThatIsSetBeginsANewBlock) {
   Statement blocks = db.Prepare("SELECT count(*) FROM step_block");
   ASSERT_TRUE(blocks.Step());
   EXPECT_EQ(blocks.Int(0), 3);
+}
+
+TEST_F(StoreTest, EvenStepsAreKnownWithoutReadingThem) {
+  std::string bytes;
+  for (std::int64_t i = 0; i < kMarksPerBlock + 100; ++i) bytes += StepMarkRecord(i, "n1", "0", 0);
+  Append(bytes, File());
+  Database db = Db();
+  Ingest(db);
+  const auto steps = LoadJobSteps(db, {"c1", kJob});
+  ASSERT_TRUE(steps.ok()) << steps.status();
+  EXPECT_TRUE(steps->marks.empty());
+  ASSERT_EQ(steps->blocks.size(), 2U);
+  const StepBlockRow& second = steps->blocks[1];
+  EXPECT_EQ(second.marks, 100);
+  EXPECT_EQ(second.stride, 1);
+  EXPECT_EQ(second.first.step, kMarksPerBlock);
+  EXPECT_EQ(second.last.step, kMarksPerBlock + 99);
+  EXPECT_EQ(second.durations.count(), 99);
+  EXPECT_EQ(second.durations.UpperBound(), 1'000'191) << "the top of the bin of 1,000,003 ns";
+  // What is read later is what was known, though more came meanwhile.
+  Append(StepMarkRecord(kMarksPerBlock + 100, "n1", "0", 0), File());
+  Ingest(db);
+  const auto marks = LoadStepsOfBlock(db, second);
+  ASSERT_TRUE(marks.ok()) << marks.status();
+  ASSERT_EQ(marks->size(), 100U);
+  EXPECT_EQ(marks->back().train_step, second.last.step);
+  EXPECT_EQ(marks->back().t_ns, second.last.t_ns);
+  EXPECT_EQ(marks->back().offset, second.last.offset);
+}
+
+TEST_F(StoreTest, UnevenStepsAreReadAtOnce) {
+  std::string even;
+  for (std::int64_t i = 0; i < 200; ++i) even += StepMarkRecord(i, "n1", "0", 0);
+  std::string back;
+  for (std::int64_t i = 0; i < 200; ++i) back += StepMarkRecord(i == 150 ? 10 : i, "n1", "1", 0);
+  std::string few;
+  for (std::int64_t i = 0; i < 10; ++i) few += StepMarkRecord(i, "n1", "2", 0);
+  Append(even + back + few, File());
+  Database db = Db();
+  Ingest(db);
+  const auto steps = LoadJobSteps(db, {"c1", kJob});
+  ASSERT_TRUE(steps.ok()) << steps.status();
+  ASSERT_EQ(steps->blocks.size(), 1U);
+  EXPECT_EQ(steps->blocks[0].slurm_step, "0");
+  EXPECT_EQ(steps->marks.size(), 210U);
+}
+
+TEST_F(StoreTest, BlocksFromBeforeTheSchemaKnewWhatTheyHoldGoOn) {
+  Database db = Db();
+  std::string bytes;
+  for (std::int64_t i = 0; i < 700; ++i) bytes += StepMarkRecord(i, "n1", "0", 0);
+  Append(bytes, File());
+  Ingest(db);
+  // What migration 4 makes of a block of schema 3.
+  const auto before = LoadSteps(db, {"c1", kJob});
+  ASSERT_TRUE(before.ok());
+  std::string data;
+  PackedStep last;
+  for (const StepRow& step : *before) {
+    const PackedStep packed{step.t_ns, step.train_step, step.task, step.offset};
+    PackStep(last, packed, data);
+    last = packed;
+  }
+  Statement old = db.Prepare(
+      "UPDATE step_block SET framed = 0, data = ?1, stride = NULL, durations = NULL, task = NULL,"
+      " first_step = NULL, first_offset = NULL");
+  old.BindBlob(1, data);
+  ASSERT_TRUE(old.Run().ok());
+  EXPECT_EQ(LoadJobSteps(db, {"c1", kJob})->marks.size(), 700U);
+  Append(StepMarkRecord(700, "n1", "0", 0), File());
+  Ingest(db);
+  ExpectComplete();
+  const auto after = LoadJobSteps(db, {"c1", kJob});
+  ASSERT_TRUE(after.ok());
+  ASSERT_EQ(after->blocks.size(), 1U);
+  EXPECT_EQ(after->blocks[0].marks, 701);
 }
 
 TEST_F(StoreTest, StepsOfSeveralSrunsAreKeptApart) {

@@ -14,6 +14,7 @@
 #include "spank/event.h"
 #include "sql/ingest.h"
 #include "tests/spank/temp_folder.h"
+#include "tests/unit/run_builder.h"
 #include "tools/base/subprocess.h"
 #include "tools/config/config.h"
 #include "tools/goodputd/mark_message.h"
@@ -768,7 +769,7 @@ TEST_F(LoadRunTest, MarksGoToTheAttemptTheyWereMadeIn) {
   const StepMark& mark = run.facts.attempts[0].step_marks[0];
   EXPECT_EQ(mark.slurm_step, 0);
   ASSERT_GE(mark.ref.source, 0);
-  EXPECT_EQ(run.facts.sources[static_cast<std::size_t>(mark.ref.source)], "n1/boot.2026010100Z.jsonl");
+  EXPECT_EQ(run.facts.sources[static_cast<std::size_t>(mark.ref.source)].name, "n1/boot.2026010100Z.jsonl");
 }
 
 TEST_F(LoadRunTest, ANodesClockThatWasSetMovesNoStep) {
@@ -785,6 +786,26 @@ TEST_F(LoadRunTest, ANodesClockThatWasSetMovesNoStep) {
   ASSERT_EQ(run.facts.warnings.size(), 3U);
   EXPECT_NE(run.facts.warnings[1].find("the clock of node n1 was set by -7200.0 s"), std::string::npos)
       << run.facts.warnings[1];
+}
+
+TEST_F(LoadRunTest, BlocksOfStepsAreMovedWithTheClockAndSplitBetweenAttempts) {
+  ASSERT_TRUE(StoreAccounting(
+                  db_, {Accounted(100, 110, 1000, "REQUEUED"), Accounted(1000, 1330, 3000, "COMPLETED")}, 1)
+                  .ok());
+  for (int i = 0; i < 200; ++i) Marked(120 + i, i);
+  for (int i = 200; i < 400; ++i) Marked(120 + i, i, 3600);
+  // In one block, for the clock is the same and the numbers go on.
+  for (int i = 400; i < 800; ++i) Marked(120 + i, i);
+  for (int i = 800; i < 1000; ++i) Marked(600 + i, i);
+  const auto run = Load();
+  EXPECT_FALSE(run.facts.attempts.at(0).step_blocks.empty());
+  const std::string by_blocks = RunBuilder::Tell(BuildTimeline(run.facts));
+  ASSERT_TRUE(db_.Execute("UPDATE step_block SET stride = NULL").ok());
+  const auto marks = Load();
+  EXPECT_TRUE(marks.facts.attempts.at(0).step_blocks.empty());
+  EXPECT_EQ(by_blocks, RunBuilder::Tell(BuildTimeline(marks.facts)));
+  EXPECT_NE(by_blocks.find("productive"), std::string::npos);
+  EXPECT_EQ(run.facts.warnings, marks.facts.warnings);
 }
 
 TEST_F(LoadRunTest, AControllersClockThatWasSetMakesNoJobLonger) {

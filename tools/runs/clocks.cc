@@ -37,7 +37,10 @@ std::string TimeOfDay(Ns t) {
 
 std::vector<std::string> CorrectClocks(const std::map<std::int64_t, SourceRow>& sources,
                                        const std::vector<AllocatedSpan>& spans, const std::vector<Ns>& shifts,
-                                       std::vector<EventRow>& events, std::vector<StepRow>& steps) {
+                                       std::vector<EventRow>& events, JobSteps& job_steps,
+                                       std::vector<Ns>& block_shifts) {
+  std::vector<StepRow>& steps = job_steps.marks;
+  block_shifts.assign(job_steps.blocks.size(), 0);
   std::map<std::int64_t, NodeClock*> of_source;
   std::map<BootKey, NodeClock> clocks;
   const auto clock_of = [&](std::int64_t source_id) -> NodeClock* {
@@ -70,6 +73,12 @@ std::vector<std::string> CorrectClocks(const std::map<std::int64_t, SourceRow>& 
     const bool inside = i > 0 && i + 1 < steps.size() && same(steps[i - 1]) && same(steps[i + 1]);
     if (!inside) clock->Add(step.t_ns, *step.clock_ns, NodeClock::Bound::kWithin);
   }
+  for (const StepBlockRow& block : job_steps.blocks) {
+    NodeClock* clock = block.clock_ns ? clock_of(block.source_id) : nullptr;
+    if (clock == nullptr) continue;
+    clock->Add(block.first.t_ns, *block.clock_ns, NodeClock::Bound::kWithin);
+    clock->Add(block.last.t_ns, *block.clock_ns, NodeClock::Bound::kWithin);
+  }
   std::vector<std::string> warnings;
   for (auto& [boot, clock] : clocks) {
     clock.Settle(spans, shifts);
@@ -86,6 +95,12 @@ std::vector<std::string> CorrectClocks(const std::map<std::int64_t, SourceRow>& 
   for (StepRow& step : steps) {
     NodeClock* clock = step.clock_ns ? of_source[step.source_id] : nullptr;
     if (clock != nullptr) step.t_ns = clock->Correct(step.t_ns, *step.clock_ns);
+  }
+  for (std::size_t i = 0; i < job_steps.blocks.size(); ++i) {
+    const StepBlockRow& block = job_steps.blocks[i];
+    NodeClock* clock = block.clock_ns ? of_source[block.source_id] : nullptr;
+    if (clock != nullptr)
+      block_shifts[i] = clock->Correct(block.first.t_ns, *block.clock_ns) - block.first.t_ns;
   }
   return warnings;
 }

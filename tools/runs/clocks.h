@@ -13,11 +13,12 @@
 namespace goodput {
 
 // Corrects the times of a job's events and step marks in place; the controller's own records are left alone.
-// `shifts`: what the controller's clock was set by while the job was known. Returns a warning for each clock
-// that was set or is apart.
+// Blocks stay as they are: `block_shifts` is how far to move each. `shifts`: what the controller's clock was
+// set by while the job was known. Returns a warning for each clock that was set or is apart.
 std::vector<std::string> CorrectClocks(const std::map<std::int64_t, SourceRow>& sources,
                                        const std::vector<AllocatedSpan>& spans, const std::vector<Ns>& shifts,
-                                       std::vector<EventRow>& events, std::vector<StepRow>& steps);
+                                       std::vector<EventRow>& events, JobSteps& steps,
+                                       std::vector<Ns>& block_shifts);
 
 }  // namespace goodput
 

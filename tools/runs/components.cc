@@ -52,6 +52,11 @@ void AddComponent(AttemptFacts& whole, AttemptFacts component, std::int32_t numb
   const std::int32_t first_task = number * kTasksOfAComponent;
   Take(whole.node_events, component.node_events, first_task);
   Take(whole.step_marks, component.step_marks, first_task);
+  for (StepBlock& block : component.step_blocks) {
+    block.first.task += first_task;
+    block.last.task += first_task;
+    whole.step_blocks.push_back(std::move(block));
+  }
   Take(whole.marks, component.marks, first_task);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -16,12 +17,15 @@
 #include "spank/event.h"
 #include "sql/accounting.h"
 #include "sql/evidence.h"
+#include "sql/imports.h"
 #include "sql/text.h"
 #include "tools/runs/clocks.h"
 #include "tools/runs/components.h"
 #include "tools/runs/controller_clock.h"
 #include "tools/runs/explain_end.h"
+#include "tools/runs/imported.h"
 #include "tools/runs/record.h"
+#include "tools/runs/stored_steps.h"
 
 namespace goodput {
 namespace {
@@ -36,15 +40,6 @@ Ns FromSeconds(std::int64_t seconds) {
 std::optional<Ns> FromSeconds(const std::optional<std::int64_t>& seconds) {
   if (!seconds) return std::nullopt;
   return FromSeconds(*seconds);
-}
-
-std::int32_t StepCode(std::string_view slurm_step) {
-  if (slurm_step == "batch") return kBatchStep;
-  if (slurm_step == "extern") return kExternStep;
-  if (slurm_step == "interactive") return kInteractiveStep;
-  std::int32_t number = kNoStep;
-  if (!absl::SimpleAtoi(ToAbsl(slurm_step), &number)) return kNoStep;
-  return number;
 }
 
 std::optional<NodeEvent::Kind> NodeEventKind(std::string_view kind) {
@@ -75,9 +70,11 @@ struct Draft {
 
 class RunLoader {
  public:
-  RunLoader(Database& db, const std::vector<JobKey>& jobs, Ns now) : db_(db) {
+  RunLoader(Database& db, const std::vector<JobKey>& jobs, Ns now)
+      : db_(db), step_reader_(std::make_shared<StoredSteps>(db)) {
     for (const JobKey& job : jobs) jobs_of_run_.insert(job.job_id);
     run_.facts.now = now;
+    run_.facts.step_reader = step_reader_;
   }
 
   // Also the other components, if it is one of a heterogeneous job.
@@ -85,7 +82,8 @@ class RunLoader {
   absl::StatusOr<Run> Finish();
 
  private:
-  absl::Status LoadSourceNames();
+  absl::Status LoadSourceOf(std::int64_t source_id);
+  absl::Status LoadSourcesOf(const std::vector<EventRow>& events, const JobSteps& steps);
   Draft& DraftOf(std::int64_t submit_s);
   absl::StatusOr<bool> AddComponent(const JobKey& job, std::optional<std::int64_t> of);
   void AddAccounting(const AccountingRow& row);
@@ -94,6 +92,8 @@ class RunLoader {
   void AddNodeEvent(const EventRow& event);
   void AddMark(const EventRow& event);
   void AddSteps(const std::vector<StepRow>& steps);
+  absl::Status AddImport(const JobKey& job);
+  absl::Status AddBlocks(std::vector<StepBlockRow> blocks, const std::vector<Ns>& shifts);
   std::vector<AllocatedSpan> Spans() const;
   ControllerClock ReadControllerClock(std::vector<EventRow>& events);
   void MoveOntoLastClock(const ControllerClock& clock);
@@ -106,6 +106,7 @@ class RunLoader {
   EvidenceRef RefOf(std::int64_t source_id, std::int64_t offset);
 
   Database& db_;
+  std::shared_ptr<StoredSteps> step_reader_;
   std::set<std::int64_t> jobs_of_run_;
   std::set<JobKey> added_;
   std::optional<std::int64_t> het_job_;  // of the job being added
@@ -119,11 +120,23 @@ class RunLoader {
   std::vector<EventRow> node_side_;
 };
 
-absl::Status RunLoader::LoadSourceNames() {
-  if (!sources_.empty()) return absl::OkStatus();
-  absl::StatusOr<std::vector<SourceRow>> rows = LoadSources(db_);
-  if (!rows.ok()) return rows.status();
-  for (SourceRow& row : *rows) sources_.emplace(row.id, std::move(row));
+absl::Status RunLoader::LoadSourceOf(std::int64_t source_id) {
+  if (sources_.count(source_id) != 0) return absl::OkStatus();
+  absl::StatusOr<SourceRow> row = LoadSource(db_, source_id);
+  if (!row.ok()) return row.status();
+  sources_.emplace(source_id, *std::move(row));
+  return absl::OkStatus();
+}
+
+// Of thousands of files a cluster has, one job is in a few.
+absl::Status RunLoader::LoadSourcesOf(const std::vector<EventRow>& events, const JobSteps& steps) {
+  std::set<std::int64_t> ids;
+  for (const EventRow& event : events) ids.insert(event.source_id);
+  for (const StepRow& step : steps.marks) ids.insert(step.source_id);
+  for (const StepBlockRow& block : steps.blocks) ids.insert(block.source_id);
+  for (const std::int64_t id : ids) {
+    if (absl::Status status = LoadSourceOf(id); !status.ok()) return status;
+  }
   return absl::OkStatus();
 }
 
@@ -132,7 +145,8 @@ EvidenceRef RunLoader::RefOf(std::int64_t source_id, std::int64_t offset) {
   if (found == source_index_.end()) {
     const SourceRow& source = sources_[source_id];
     found = source_index_.emplace(source_id, static_cast<std::int32_t>(run_.facts.sources.size())).first;
-    run_.facts.sources.push_back(Cat(source.node, "/", source.file));
+    run_.facts.sources.emplace_back(Cat(source.node, "/", source.file),
+                                    source.node == kImportNode ? Evidence::kLog : Evidence::kMark);
   }
   return {found->second, offset};
 }
@@ -329,7 +343,9 @@ void RunLoader::PlacePreemptions() {
 AttemptFacts* RunLoader::AttemptAt(Ns t) {
   AttemptFacts* found = nullptr;
   for (auto& [submit, draft] : drafts_) {
-    if (!draft.facts.start || *draft.facts.start > t + kStartSlack) continue;
+    // An import's attempts begin when it says.
+    const Ns slack = draft.facts.heard_until ? 0 : kStartSlack;
+    if (!draft.facts.start || *draft.facts.start > t + slack) continue;
     if (found == nullptr || *draft.facts.start >= *found->start) found = &draft.facts;
   }
   return found;
@@ -385,6 +401,38 @@ void RunLoader::AddSteps(const std::vector<StepRow>& steps) {
     attempt->step_marks.push_back({step.t_ns, step.train_step, StepCode(step.slurm_step),
                                    static_cast<std::int32_t>(step.task), RefOf(step.source_id, step.offset)});
   }
+}
+
+absl::Status RunLoader::AddBlocks(std::vector<StepBlockRow> blocks, const std::vector<Ns>& shifts) {
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    StepBlockRow& row = blocks[i];
+    AttemptFacts* attempt = AttemptAt(row.first.t_ns + shifts[i]);
+    if (attempt == AttemptAt(row.last.t_ns + shifts[i])) {
+      if (attempt == nullptr) continue;
+      const std::int32_t source = RefOf(row.source_id, row.first.offset).source;
+      attempt->step_blocks.push_back(step_reader_->Add(std::move(row), source, shifts[i]));
+      continue;
+    }
+    // A file may hold the end of one attempt and the begin of the next.
+    absl::StatusOr<std::vector<StepRow>> marks = LoadStepsOfBlock(db_, row);
+    if (!marks.ok()) return marks.status();
+    for (StepRow& mark : *marks) mark.t_ns += shifts[i];
+    AddSteps(*marks);
+  }
+  return absl::OkStatus();
+}
+
+// Its attempts, by number: two of them may begin in one second.
+absl::Status RunLoader::AddImport(const JobKey& job) {
+  absl::StatusOr<Run> run = LoadImportedRun(db_, job);
+  if (!run.ok()) return run.status();
+  run_.info = std::move(run->info);
+  for (AttemptFacts& facts : run->facts.attempts) {
+    Draft& draft = drafts_[static_cast<std::int64_t>(drafts_.size())];
+    draft.facts = std::move(facts);
+    draft.in_accounting = true;
+  }
+  return absl::OkStatus();
 }
 
 std::vector<AllocatedSpan> RunLoader::Spans() const {
@@ -477,6 +525,9 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
   absl::StatusOr<std::vector<AccountingRow>> rows = LoadAccounting(db_, job);
   if (!rows.ok()) return rows.status();
   for (const AccountingRow& row : *rows) AddAccounting(row);
+  if (IsImport(job)) {
+    if (absl::Status status = AddImport(job); !status.ok()) return status;
+  }
   JoinResized();
   absl::StatusOr<std::vector<EventRow>> events = LoadEvents(db_, job);
   if (!events.ok()) return events.status();
@@ -499,9 +550,11 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
     draft.facts.job_id = job.job_id;
     draft.facts.het_job = het_job_;
   }
-  absl::StatusOr<std::vector<StepRow>> steps = LoadSteps(db_, job);
+  absl::StatusOr<JobSteps> steps = LoadJobSteps(db_, job);
   if (!steps.ok()) return steps.status();
-  for (std::string& warning : CorrectClocks(sources_, Spans(), clock.Shifts(), *events, *steps))
+  if (absl::Status status = LoadSourcesOf(*events, *steps); !status.ok()) return status;
+  std::vector<Ns> block_shifts;
+  for (std::string& warning : CorrectClocks(sources_, Spans(), clock.Shifts(), *events, *steps, block_shifts))
     run_.facts.warnings.push_back(std::move(warning));
   for (const EventRow& event : *events) {
     if (event.kind == kind::kMark) {
@@ -510,8 +563,14 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
       AddNodeEvent(event);
     }
   }
-  AddSteps(*steps);
+  AddSteps(steps->marks);
+  if (absl::Status status = AddBlocks(std::move(steps->blocks), block_shifts); !status.ok()) return status;
+  const auto imported = [&](const Mark& mark) {
+    return run_.facts.sources[static_cast<std::size_t>(mark.ref.source)].evidence == Evidence::kLog;
+  };
   for (auto& [submit, draft] : drafts_) {
+    ReadSchedulingPhases(draft.facts, imported);
+    if (IsImport(job)) continue;
     absl::Status status =
         ExplainEnd(db_, job.cluster, draft.in_accounting ? "" : run_.info.partition, draft.facts);
     if (!status.ok()) return status;
@@ -528,7 +587,6 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
 }
 
 absl::Status RunLoader::AddJob(const JobKey& job) {
-  if (absl::Status status = LoadSourceNames(); !status.ok()) return status;
   if (absl::StatusOr<bool> added = AddComponent(job, std::nullopt); !added.ok()) return added.status();
   if (!het_job_) return absl::OkStatus();
   // The ids of components follow each other, and they are submitted as one.
@@ -546,6 +604,7 @@ absl::Status RunLoader::AddJob(const JobKey& job) {
 absl::StatusOr<Run> RunLoader::Finish() {
   if (run_.facts.attempts.empty()) return absl::NotFoundError("nothing is known of it");
   JoinComponents(run_.facts.attempts);
+  SettleOpenEnds(run_.facts);
   return std::move(run_);
 }
 

@@ -146,6 +146,7 @@ std::vector<std::int32_t> ProgramSteps(const AttemptFacts& attempt, const Alloca
     (IsNumbered(life.slurm_step) ? steps : shells).insert(life.slurm_step);
   }
   for (const StepMark& mark : attempt.step_marks) steps.insert(mark.slurm_step);
+  for (const StepBlock& block : attempt.step_blocks) steps.insert(block.first.slurm_step);
   for (const Mark& mark : attempt.marks) steps.insert(mark.slurm_step);
   if (steps.empty()) steps = shells;
   return {steps.begin(), steps.end()};
@@ -167,6 +168,7 @@ std::vector<TimeSpan> AliveSpans(const AttemptFacts& attempt, const Allocation& 
       if (step == slurm_step && (!first || t < *first)) first = t;
     };
     for (const StepMark& mark : attempt.step_marks) see(mark.slurm_step, mark.t);
+    for (const StepBlock& block : attempt.step_blocks) see(block.first.slurm_step, block.first.t);
     for (const Mark& mark : attempt.marks) see(mark.slurm_step, mark.t);
     if (first) spans.push_back({std::max(*first, allocation.begin), allocation.end});
   }

@@ -7,10 +7,13 @@
 #define GOODPUT_TOOLS_TIMELINE_FACTS_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "sql/duration_histogram.h"
 #include "tools/timeline/bucket.h"
 
 namespace goodput {
@@ -38,6 +41,25 @@ struct StepMark {
   std::int32_t slurm_step = kNoStep;
   std::int32_t task = 0;
   EvidenceRef ref;
+};
+
+// Many step marks of one task, each later than the one before and `stride` steps further: what is known of
+// them without having them. Marks that repeat the step of the one before may be among them.
+struct StepBlock {
+  StepMark first;
+  StepMark last;
+  std::int64_t stride = 1;
+  // Of a step each, the time from one mark to the next over the stride; of all but the last mark.
+  DurationHistogram durations;
+  std::int64_t key = 0;  // for the reader
+};
+
+// Has the marks of blocks.
+class StepReader {
+ public:
+  virtual ~StepReader() = default;
+  // In order; empty when they cannot be had any more.
+  virtual std::vector<StepMark> Read(const StepBlock& block) const = 0;
 };
 
 // Everything else a job says about itself.
@@ -103,6 +125,8 @@ struct AttemptFacts {
   std::optional<Ns> start;      // absent while pending
   std::optional<Ns> allocated;  // before the start, where Slurm set that anew once the nodes had booted
   std::optional<Ns> end;        // absent while pending or running
+  // Only an imported log tells of the attempt, and no longer than until then: what was before it is unknown.
+  std::optional<Ns> heard_until;
   std::string state;            // Slurm's: RUNNING, COMPLETED, REQUEUED, NODE_FAIL ...
   std::optional<int> exit_code;
   std::optional<int> exit_signal;
@@ -123,12 +147,24 @@ struct AttemptFacts {
   std::vector<PendingReason> pending;
   std::vector<NodeEvent> node_events;
   std::vector<StepMark> step_marks;
+  std::vector<StepBlock> step_blocks;  // more of the same
   std::vector<Mark> marks;
+};
+
+// A file of records.
+struct EvidenceSource {
+  EvidenceSource(std::string name_, Evidence evidence_ = Evidence::kMark)  // NOLINT: a name is a source
+      : name(std::move(name_)), evidence(evidence_) {}
+  EvidenceSource(const char* name_) : name(name_) {}  // NOLINT
+
+  std::string name;                     // "node/file"
+  Evidence evidence = Evidence::kMark;  // how what it says of the program is known
 };
 
 struct RunFacts {
   Ns now = 0;
-  std::vector<std::string> sources;  // "node/file" of the events' spool files
+  std::vector<EvidenceSource> sources;
+  std::shared_ptr<const StepReader> step_reader;  // of the attempts' blocks
   std::vector<AttemptFacts> attempts;
   std::vector<std::string> warnings;  // of whoever put the facts together
 };

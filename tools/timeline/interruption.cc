@@ -95,16 +95,13 @@ bool SavedAllSteps(const Program& program) {
 
 // The checkpoint the next incarnation went on from: the last complete one whose steps were all kept.
 std::optional<Ns> LastKeptCheckpoint(const Program& program, const Fate& fate) {
+  const auto first_lost =
+      std::find_if(program.steps.begin(), program.steps.end(),
+                   [&](const StepRecord& step) { return KeptSteps(fate, step) != step.count(); });
   std::optional<Ns> kept;
   for (const Checkpoint& checkpoint : program.checkpoints) {
-    if (!checkpoint.complete) continue;
-    bool all_kept = true;
-    for (const StepRecord& step : program.steps) {
-      if (step.work_end > checkpoint.begin) break;
-      all_kept = KeptSteps(fate, step) == step.count();
-      if (!all_kept) break;
-    }
-    if (all_kept) kept = std::max(kept.value_or(checkpoint.begin), checkpoint.begin);
+    const bool has_lost = first_lost != program.steps.end() && first_lost->work_end <= checkpoint.begin;
+    if (checkpoint.complete && !has_lost) kept = std::max(kept.value_or(checkpoint.begin), checkpoint.begin);
   }
   return kept;
 }

@@ -18,6 +18,11 @@ bool IsStep(std::int64_t step) {
 bool Plausible(const StepMark& mark) {
   return IsTime(mark.t) && IsStep(mark.train_step);
 }
+bool Plausible(const StepBlock& block) {
+  return Plausible(block.first) && Plausible(block.last) && block.first.t < block.last.t &&
+         block.stride > 0 && block.last.train_step > block.first.train_step &&
+         (block.last.train_step - block.first.train_step) % block.stride == 0;
+}
 bool Plausible(const Mark& mark) {
   return IsTime(mark.t) && (!mark.train_step || IsStep(*mark.train_step));
 }
@@ -43,7 +48,8 @@ bool Plausible(const AttemptFacts& attempt) {
   return IsTime(attempt.submit) && IsTime(attempt.eligible) && IsTime(attempt.start) && IsTime(attempt.end) &&
          IsTime(attempt.allocated) && IsTime(attempt.preempt_time) && attempt.gpus >= 0 &&
          AllPlausible(attempt.suspended) && AllPlausible(attempt.resizes) && AllPlausible(attempt.pending) &&
-         AllPlausible(attempt.node_events) && AllPlausible(attempt.step_marks) && AllPlausible(attempt.marks);
+         AllPlausible(attempt.node_events) && AllPlausible(attempt.step_marks) &&
+         AllPlausible(attempt.step_blocks) && AllPlausible(attempt.marks);
 }
 
 template <typename Fact>
@@ -92,6 +98,7 @@ std::shared_ptr<const RunFacts> WithoutTheImpossible(const RunFacts& facts,
     Keep(attempt.pending, left_out);
     Keep(attempt.node_events, left_out);
     Keep(attempt.step_marks, left_out);
+    Keep(attempt.step_blocks, left_out);
     Keep(attempt.marks, left_out);
   }
   warnings.push_back(std::to_string(left_out) +

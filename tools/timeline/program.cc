@@ -15,42 +15,6 @@ bool IsStartupPhase(const std::string& name) {
   return name == "init" || name == "data_loading" || name == "compile" || name == "restore";
 }
 
-// Who says it: the same rank of two sruns side by side is two tasks.
-using Teller = std::pair<std::int32_t, std::int32_t>;  // Slurm step, task
-
-// Step marks of one program, folded over its tasks: a step begins when its first task says so.
-struct Folded {
-  std::map<std::int64_t, StepMark> steps;  // numbers and times both ascend
-  std::map<Teller, std::int64_t> last_of;
-};
-
-// A number that goes back in the same task means the program started again. A task not heard before that
-// names an earlier step than any known means so too; one that names another is merely slow.
-bool StartsAgain(const Folded& folded, const StepMark& mark) {
-  if (folded.steps.empty()) return false;
-  const auto last = folded.last_of.find({mark.slurm_step, mark.task});
-  if (last != folded.last_of.end()) return mark.train_step < last->second;
-  return mark.train_step < folded.steps.begin()->first;
-}
-
-std::vector<Folded> FoldStepMarks(std::vector<StepMark> marks) {
-  std::sort(marks.begin(), marks.end(), [](const StepMark& a, const StepMark& b) {
-    return std::tie(a.t, a.train_step, a.slurm_step, a.task, a.ref.source, a.ref.offset) <
-           std::tie(b.t, b.train_step, b.slurm_step, b.task, b.ref.source, b.ref.offset);
-  });
-  std::vector<Folded> incarnations;
-  for (const StepMark& mark : marks) {
-    if (incarnations.empty() || StartsAgain(incarnations.back(), mark)) incarnations.emplace_back();
-    Folded& folded = incarnations.back();
-    // A task that lags behind the first one says nothing new.
-    if (folded.steps.empty() || mark.train_step > folded.steps.rbegin()->first) {
-      folded.steps.emplace(mark.train_step, mark);
-    }
-    folded.last_of[{mark.slurm_step, mark.task}] = mark.train_step;
-  }
-  return incarnations;
-}
-
 std::vector<const Mark*> InOrder(std::vector<const Mark*> marks) {
   std::sort(marks.begin(), marks.end(), [](const Mark* a, const Mark* b) {
     // At the same time, the order in the file; without a file, begins before ends.
@@ -71,7 +35,8 @@ std::pair<Ns, EvidenceRef> NextStepAfter(const Program& program, Ns t) {
 
 void ReadCheckpoints(const std::vector<const Mark*>& marks, Program& program) {
   std::map<Teller, const Mark*> open;
-  std::vector<std::set<Teller>> writers;  // of program.checkpoints
+  std::vector<std::set<Teller>> writers;                     // of program.checkpoints
+  std::map<std::int64_t, std::vector<std::size_t>> of_step;  // which of them
   const auto add = [&](const Teller& teller, const Mark* begin, const Mark* end) {
     Checkpoint checkpoint;
     checkpoint.step = begin->train_step ? begin->train_step : end != nullptr ? end->train_step : std::nullopt;
@@ -85,9 +50,11 @@ void ReadCheckpoints(const std::vector<const Mark*>& marks, Program& program) {
     program.saves.push_back({begin->t, blocked_until, "", begin->ref, closing});
     // Ranks that save the same step write one checkpoint: it begins with the first and is complete with the
     // last. The same rank saving it once more is another try.
-    for (std::size_t i = program.checkpoints.size(); checkpoint.step && i-- > 0;) {
-      Checkpoint& same = program.checkpoints[i];
-      if (same.step != checkpoint.step || writers[i].count(teller) != 0) continue;
+    std::vector<std::size_t> none;
+    std::vector<std::size_t>& tries = checkpoint.step ? of_step[*checkpoint.step] : none;
+    for (auto i = tries.rbegin(); i != tries.rend(); ++i) {
+      Checkpoint& same = program.checkpoints[*i];
+      if (writers[*i].count(teller) != 0) continue;
       if (checkpoint.begin < same.begin) {
         same.begin = checkpoint.begin;
         same.ref = checkpoint.ref;
@@ -95,9 +62,10 @@ void ReadCheckpoints(const std::vector<const Mark*>& marks, Program& program) {
       same.complete = same.complete && checkpoint.complete
                           ? std::optional<Ns>(std::max(*same.complete, *checkpoint.complete))
                           : std::nullopt;
-      writers[i].insert(teller);
+      writers[*i].insert(teller);
       return;
     }
+    tries.push_back(program.checkpoints.size());
     program.checkpoints.push_back(checkpoint);
     writers.push_back({teller});
   };
@@ -159,45 +127,40 @@ void ReadPhases(const std::vector<const Mark*>& marks, Program& program) {
 //
 // `expected_ns`: what the step usually takes, 0 where that is not known.
 Ns WorkEnd(const Program& program, const StepRecord& step, bool last, Ns expected_ns) {
-  for (const PhaseSpan& save : program.saves) {
-    if (save.begin < step.begin) continue;
-    if (save.begin >= step.end) break;
-    const Ns before = NetTime(program.cuts, step.begin, save.begin);
-    const Ns after = NetTime(program.cuts, save.end, step.end);
+  auto save = std::lower_bound(program.saves.begin(), program.saves.end(), step.begin,
+                               [](const PhaseSpan& span, Ns t) { return span.begin < t; });
+  for (; save != program.saves.end() && save->begin < step.end; ++save) {
+    const Ns before = NetTime(program.cuts, step.begin, save->begin);
+    const Ns after = NetTime(program.cuts, save->end, step.end);
     const bool done = last ? before >= expected_ns / 2 : before >= after;
-    if (done) return save.begin;
+    if (done) return save->begin;
   }
   return step.end;
 }
 
-void ReadSteps(const Folded& folded, Program& program) {
-  for (const auto& [number, mark] : folded.steps) {
-    // Marks of one moment: the steps between took no time of their own.
-    if (!program.steps.empty() && mark.t == program.steps.back().begin) {
-      program.steps.back().hi = number;
-      continue;
-    }
-    StepRecord step;
-    step.lo = step.hi = number;
-    step.begin = mark.t;
-    step.ref = mark.ref;
-    if (!program.steps.empty()) {
-      StepRecord& before = program.steps.back();
-      before.hi = number - 1;
-      before.end = mark.t;
-      before.next_ref = mark.ref;
-    }
-    program.steps.push_back(step);
-  }
+// Blocks of steps that nothing happened in stay as they are. The first step of a start is like no other, the
+// last one is a record of its own already.
+void ReadSteps(const Folded& folded, const Allocation& allocation, const std::vector<const Mark*>& marks,
+               const StepReader* reader, Program& program) {
+  program.steps = RecordsOf(folded);
   if (program.steps.empty()) return;
   StepRecord& last = program.steps.back();
-  std::vector<Ns> counts;
-  for (std::size_t i = 0; i + 1 < program.steps.size(); ++i) counts.push_back(program.steps[i].count());
-  last.hi = std::max(last.hi, last.lo + Median(counts).value_or(1) - 1);
+  last.hi = std::max(last.hi, last.lo + UsualCount(program.steps) - 1);
   last.end = std::max(last.begin, program.summary.end);
   program.summary.first_step = program.steps.front().lo;
   program.summary.first_step_begin = program.steps.front().begin;
   program.summary.last_step = last.hi;
+  // Few enough for their median to be exact.
+  const bool few = CountRecords(program.steps) <= static_cast<std::int64_t>(kExactDurations) + 2;
+  const Ns first_begin = program.steps.front().begin;
+  ExpandBlocks(program.steps, reader, [&](const StepRecord& step) {
+    if (few || step.begin == first_begin) return true;
+    const auto mark = std::lower_bound(marks.begin(), marks.end(), step.begin,
+                                       [](const Mark* m, Ns t) { return m->t < t; });
+    if (mark != marks.end() && (*mark)->t < step.end) return true;
+    return std::any_of(allocation.suspended.begin(), allocation.suspended.end(),
+                       [&](const TimeSpan& s) { return s.begin < step.end && s.end > step.begin; });
+  });
 }
 
 void MeasureSteps(const Allocation& allocation, Program& program) {
@@ -207,13 +170,17 @@ void MeasureSteps(const Allocation& allocation, Program& program) {
   program.cuts = MergeSpans(std::move(cuts));
   std::sort(program.saves.begin(), program.saves.end(),
             [](const PhaseSpan& a, const PhaseSpan& b) { return a.begin < b.begin; });
-  std::vector<Ns> per_step;
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     StepRecord& step = program.steps[i];
     step.net = NetTime(program.cuts, step.begin, step.end);
-    if (i > 0 && i + 1 < program.steps.size()) per_step.push_back(step.net / step.count());
+    if (i == 0 || i + 1 == program.steps.size()) continue;
+    if (step.block != nullptr) {
+      program.step_times.Merge(step.block->durations);
+    } else {
+      program.step_times.Add(step.net / step.count());
+    }
   }
-  program.median_step = Median(per_step);
+  program.median_step = program.step_times.Median();
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     StepRecord& step = program.steps[i];
     const bool last = i + 1 == program.steps.size();
@@ -260,15 +227,15 @@ struct Bounds {
 
 // `marks`: the incarnation's own, in order.
 Program ReadProgram(int attempt_index, const std::set<std::int32_t>& slurm_steps, const Bounds& bounds,
-                    const Folded& folded, const std::vector<const Mark*>& marks,
-                    const Allocation& allocation) {
+                    const Folded& folded, const std::vector<const Mark*>& marks, const Allocation& allocation,
+                    const StepReader* reader) {
   Program program;
   program.summary.attempt = attempt_index;
   program.summary.slurm_step = slurm_steps.empty() ? kNoStep : *slurm_steps.begin();
   program.summary.begin = bounds.begin;
   program.summary.end = bounds.end;
   program.summary.ended = bounds.ended;
-  ReadSteps(folded, program);
+  ReadSteps(folded, allocation, marks, reader, program);
   ReadCheckpoints(marks, program);
   ReadPhases(marks, program);
   MeasureSteps(allocation, program);
@@ -291,23 +258,34 @@ Program ReadProgram(int attempt_index, const std::set<std::int32_t>& slurm_steps
 struct Strand {
   std::set<std::int32_t> slurm_steps;
   std::vector<StepMark> step_marks;
+  std::vector<const StepBlock*> blocks;
   std::vector<const Mark*> marks;
-  Ns first = 0;  // step marks
+  Ns first = INT64_MAX;  // step marks
   Ns last = 0;
 };
 
-std::vector<Strand> FindStrands(const AttemptFacts& attempt, Ns attempt_begin) {
+std::vector<Strand> FindStrands(const AttemptFacts& attempt, Ns attempt_begin, const StepReader* reader) {
   std::map<std::int32_t, Strand> of_step;
-  for (StepMark mark : attempt.step_marks) {
+  const auto strand_of = [&](std::int32_t slurm_step, Ns first, Ns last) -> Strand& {
+    Strand& strand = of_step[slurm_step];
+    strand.slurm_steps.insert(slurm_step);
+    strand.first = std::min(strand.first, first);
+    strand.last = std::max(strand.last, last);
+    return strand;
+  };
+  const auto add = [&](StepMark mark) {
     // Steps marked while the job is completing are after the attempt's end: they take no time of it, but they
     // count.
     mark.t = std::max(mark.t, attempt_begin);
-    Strand& strand = of_step[mark.slurm_step];
-    if (strand.step_marks.empty()) strand.first = strand.last = mark.t;
-    strand.slurm_steps.insert(mark.slurm_step);
-    strand.first = std::min(strand.first, mark.t);
-    strand.last = std::max(strand.last, mark.t);
-    strand.step_marks.push_back(mark);
+    strand_of(mark.slurm_step, mark.t, mark.t).step_marks.push_back(mark);
+  };
+  for (const StepMark& mark : attempt.step_marks) add(mark);
+  for (const StepBlock& block : attempt.step_blocks) {
+    if (block.first.t >= attempt_begin) {
+      strand_of(block.first.slurm_step, block.first.t, block.last.t).blocks.push_back(&block);
+    } else {
+      for (const StepMark& mark : MarksOf(block, reader)) add(mark);
+    }
   }
   std::vector<Strand> sorted;
   sorted.reserve(of_step.size());
@@ -325,6 +303,7 @@ std::vector<Strand> FindStrands(const AttemptFacts& attempt, Ns attempt_begin) {
     Strand& into = strands.back();
     into.slurm_steps.insert(strand.slurm_steps.begin(), strand.slurm_steps.end());
     into.step_marks.insert(into.step_marks.end(), strand.step_marks.begin(), strand.step_marks.end());
+    into.blocks.insert(into.blocks.end(), strand.blocks.begin(), strand.blocks.end());
     into.last = std::max(into.last, strand.last);
   }
   // What a batch script says is about the program it runs at the time.
@@ -357,9 +336,10 @@ Ns GivesWay(const std::vector<const Mark*>& marks, Ns last_step, Ns next_step) {
 // `not_before`: the last step of the strand before; `overtaken`: the first step of the strand after, if there
 // is one.
 void ReadStrand(int attempt_index, const Allocation& allocation, Strand strand, Ns not_before,
-                std::optional<Ns> overtaken, std::vector<Program>& programs) {
+                std::optional<Ns> overtaken, const StepReader* reader, std::vector<Program>& programs) {
   const StepLife life = LifeOf(allocation, strand.slurm_steps);
-  const std::vector<Folded> folded = FoldStepMarks(std::move(strand.step_marks));
+  const std::vector<Folded> folded =
+      FoldStepMarks(std::move(strand.step_marks), std::move(strand.blocks), reader);
   // Steps beyond what is known of its life prove that it lived.
   Ns begin = std::min(life.begin.value_or(INT64_MAX), strand.first);
   if (!life.begin && !strand.marks.empty()) begin = std::min(begin, strand.marks.front()->t);
@@ -372,7 +352,7 @@ void ReadStrand(int attempt_index, const Allocation& allocation, Strand strand, 
     const bool last = i + 1 == folded.size();
     auto until = strand.marks.end();
     if (!last) {
-      end = GivesWay(strand.marks, folded[i].steps.rbegin()->second.t, folded[i + 1].steps.begin()->second.t);
+      end = GivesWay(strand.marks, folded[i].steps.back().mark.t, folded[i + 1].steps.front().mark.t);
       until = std::find_if(mark, strand.marks.end(), [&](const Mark* m) { return m->t >= end; });
     }
     // Programs live on while a job completes, but its time is the allocation's.
@@ -380,13 +360,13 @@ void ReadStrand(int attempt_index, const Allocation& allocation, Strand strand, 
                   !last || allocation.ended || life.end || overtaken, last};
     bounds.end = std::max(bounds.begin, bounds.end);
     programs.push_back(
-        ReadProgram(attempt_index, strand.slurm_steps, bounds, folded[i], {mark, until}, allocation));
+        ReadProgram(attempt_index, strand.slurm_steps, bounds, folded[i], {mark, until}, allocation, reader));
     mark = until;
     begin = end;
   }
 }
 
-std::vector<const Mark*> MarksOf(const AttemptFacts& attempt, const std::set<std::int32_t>& slurm_steps) {
+std::vector<const Mark*> MarksIn(const AttemptFacts& attempt, const std::set<std::int32_t>& slurm_steps) {
   std::vector<const Mark*> marks;
   for (const Mark& mark : attempt.marks) {
     if (slurm_steps.count(mark.slurm_step) != 0) marks.push_back(&mark);
@@ -411,17 +391,10 @@ Program ReadStepless(int attempt_index, const AttemptFacts& attempt, const Alloc
   bounds.end = std::max(bounds.begin, bounds.end);
   // How it ended is how its last srun did.
   const std::set<std::int32_t> last = slurm_steps.empty() ? slurm_steps : std::set{*slurm_steps.rbegin()};
-  return ReadProgram(attempt_index, last, bounds, {}, MarksOf(attempt, slurm_steps), allocation);
+  return ReadProgram(attempt_index, last, bounds, {}, MarksIn(attempt, slurm_steps), allocation, nullptr);
 }
 
 }  // namespace
-
-std::optional<Ns> Median(std::vector<Ns>& values) {
-  if (values.empty()) return std::nullopt;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 Ns NetTime(const std::vector<TimeSpan>& cuts, Ns begin, Ns end) {
   if (begin >= end) return 0;
@@ -447,20 +420,20 @@ Ns AfterNetTime(const std::vector<TimeSpan>& cuts, Ns begin, Ns end, Ns net) {
 }
 
 std::vector<Program> ReadPrograms(int attempt_index, const AttemptFacts& attempt,
-                                  const Allocation& allocation) {
+                                  const Allocation& allocation, const StepReader* reader) {
   std::vector<Program> programs;
   std::set<std::int32_t> others;
   for (const std::int32_t slurm_step : ProgramSteps(attempt, allocation)) others.insert(slurm_step);
   Ns not_before = allocation.begin;
   std::vector<TimeSpan> training;
-  std::vector<Strand> strands = FindStrands(attempt, allocation.begin);
+  std::vector<Strand> strands = FindStrands(attempt, allocation.begin, reader);
   for (std::size_t i = 0; i < strands.size(); ++i) {
     for (const std::int32_t slurm_step : strands[i].slurm_steps) others.erase(slurm_step);
     const Ns last = strands[i].last;
     training.push_back({strands[i].first, last});
     const std::optional<Ns> overtaken =
         i + 1 < strands.size() ? std::optional<Ns>(strands[i + 1].first) : std::nullopt;
-    ReadStrand(attempt_index, allocation, std::move(strands[i]), not_before, overtaken, programs);
+    ReadStrand(attempt_index, allocation, std::move(strands[i]), not_before, overtaken, reader, programs);
     not_before = last;
   }
   if (programs.empty()) {
@@ -476,7 +449,7 @@ std::vector<Program> ReadPrograms(int attempt_index, const AttemptFacts& attempt
       });
       if (helper) continue;
       Program program = ReadProgram(attempt_index, {slurm_step}, {*life.begin, *life.end, true, true}, {},
-                                    MarksOf(attempt, {slurm_step}), allocation);
+                                    MarksIn(attempt, {slurm_step}), allocation, nullptr);
       if (program.summary.exit_signal || program.summary.exit_code.value_or(0) != 0) {
         programs.push_back(std::move(program));
       }

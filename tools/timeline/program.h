@@ -7,23 +7,10 @@
 #include <vector>
 
 #include "tools/timeline/allocation.h"
+#include "tools/timeline/steps.h"
 #include "tools/timeline/timeline.h"
 
 namespace goodput {
-
-// Steps [lo, hi], from the start mark of `lo` to the next start mark.
-struct StepRecord {
-  std::int64_t lo = 0;
-  std::int64_t hi = 0;
-  Ns begin = 0;
-  Ns end = 0;
-  Ns net = 0;       // without saves and overhead
-  Ns work_end = 0;  // a save that begins at or after this has the steps' result
-  EvidenceRef ref;
-  EvidenceRef next_ref;
-
-  std::int64_t count() const { return hi - lo + 1; }
-};
 
 // A stretch the loop did not train: a save, an evaluation, a custom phase.
 struct PhaseSpan {
@@ -43,19 +30,19 @@ struct Program {
   std::vector<Checkpoint> checkpoints;
   std::vector<TimeSpan> cuts;  // saves and overhead, merged
   std::optional<Ns> last_evidence;
-  std::optional<Ns> median_step;  // net time per step, first and last record left out
+  DurationHistogram step_times;   // net, of a step each; first and last record left out
+  std::optional<Ns> median_step;  // of these
 };
 
-// Splits what one allocated attempt marked into incarnations, by begin. Always at least one.
+// Splits what one allocated attempt marked into incarnations, by begin. Always at least one. `reader` may be
+// null where the attempt has no blocks of steps.
 std::vector<Program> ReadPrograms(int attempt_index, const AttemptFacts& attempt,
-                                  const Allocation& allocation);
+                                  const Allocation& allocation, const StepReader* reader);
 
 // Net time of [begin, end) after `cuts`.
 Ns NetTime(const std::vector<TimeSpan>& cuts, Ns begin, Ns end);
 // The moment at which `net` of net time has passed since `begin`, at most `end`.
 Ns AfterNetTime(const std::vector<TimeSpan>& cuts, Ns begin, Ns end, Ns net);
-// Lower median; `values` is reordered. Absent when empty.
-std::optional<Ns> Median(std::vector<Ns>& values);
 
 }  // namespace goodput
 

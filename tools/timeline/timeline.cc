@@ -20,11 +20,15 @@ constexpr Ns kShortestStall = kSecond;
 // The first step may take this often its usual time before the excess counts as compilation.
 constexpr Ns kFirstStepFactor = 2;
 
+Evidence EvidenceOf(const RunFacts& facts, const EvidenceRef& ref) {
+  const auto source = static_cast<std::size_t>(ref.source);
+  return ref.source >= 0 && source < facts.sources.size() ? facts.sources[source].evidence : Evidence::kMark;
+}
+
 // One attempt with everything derived from it.
 struct Episode {
   const AttemptFacts* facts = nullptr;
   Allocation allocation;
-  std::vector<Program> programs;
 };
 
 bool InitialState(const AttemptFacts& attempt) {
@@ -129,9 +133,11 @@ void PaintAllocationPhases(const Episode& episode, AttemptPainter& paint) {
   paint.Paint(from, until, Bucket::kLaunch, "", Evidence::kScheduler);
 }
 
-void PaintPhases(const std::vector<PhaseSpan>& phases, Bucket bucket, AttemptPainter& paint) {
+void PaintPhases(const std::vector<PhaseSpan>& phases, Bucket bucket, const RunFacts& facts,
+                 AttemptPainter& paint) {
   for (const PhaseSpan& phase : phases) {
-    paint.Paint(phase.begin, phase.end, bucket, phase.name, Evidence::kMark, phase.from, phase.to);
+    paint.Paint(phase.begin, phase.end, bucket, phase.name, EvidenceOf(facts, phase.from), phase.from,
+                phase.to);
   }
 }
 
@@ -142,6 +148,31 @@ struct StepExtent {
   Bucket rest = Bucket::kStall;
   std::string_view rest_why;
 };
+
+// Net time beyond this is a stall.
+Ns StallLimit(Ns expected, const TimelineOptions& options) {
+  const double patience = options.stall_factor * static_cast<double>(expected);
+  return patience < static_cast<double>(kLatest) ? std::max(static_cast<Ns>(patience), kShortestStall)
+                                                 : kLatest;
+}
+
+// Leaves only blocks of which all steps go the same way: kept or not, and none stalled.
+void ExpandWhereStepsDiffer(Program& program, const Fate& fate, std::optional<Ns> run_median,
+                            const TimelineOptions& options, const StepReader* reader) {
+  const std::optional<Ns> median = program.median_step ? program.median_step : run_median;
+  ExpandBlocks(program.steps, reader, [&](const StepRecord& step) {
+    if (fate.rule == Fate::Rule::kCheckpoints) {
+      if (fate.covered_until && *fate.covered_until > step.begin && *fate.covered_until < step.end)
+        return true;
+    } else if (const std::int64_t kept = KeptSteps(fate, step); kept > 0 && kept < step.count()) {
+      return true;
+    }
+    if (!median) return false;
+    const std::int64_t stride = step.block->stride;
+    const Ns longest = TimesAtMost(std::min(step.block->durations.UpperBound(), kLatest) + 1, stride);
+    return longest > StallLimit(TimesAtMost(*median, stride), options);
+  });
+}
 
 StepExtent ExtentOf(const Program& program, std::size_t i, std::optional<Ns> run_median,
                     const TimelineOptions& options, std::optional<Ns> stop_signal, bool finished) {
@@ -172,10 +203,7 @@ StepExtent ExtentOf(const Program& program, std::size_t i, std::optional<Ns> run
     }
     return extent;
   }
-  const double patience = options.stall_factor * static_cast<double>(*expected);
-  const Ns limit =
-      patience < static_cast<double>(kLatest) ? std::max(static_cast<Ns>(patience), kShortestStall) : kLatest;
-  if (step.net <= limit) return extent;
+  if (step.net <= StallLimit(*expected, options)) return extent;
   extent.step_end = AfterNetTime(program.cuts, step.begin, step.end, *expected);
   const bool closed = !last || program.summary.ended;
   if (!closed || (last && finished)) {
@@ -201,11 +229,54 @@ void Add(std::int64_t& sum, std::int64_t count) {
   if (__builtin_add_overflow(sum, count, &sum)) sum = INT64_MAX;
 }
 
+// Steps that fared alike and follow each other are one interval: a run of a million has a few.
+class StepPainter {
+ public:
+  StepPainter(AttemptPainter& paint, const RunFacts& facts) : paint_(paint), facts_(facts) {}
+  StepPainter(const StepPainter&) = delete;
+  StepPainter& operator=(const StepPainter&) = delete;
+  ~StepPainter() { Flush(); }
+
+  void Paint(Ns begin, Ns end, Bucket bucket, const StepRecord& step, const std::string& why = {}) {
+    if (begin >= end) return;
+    const Evidence evidence = EvidenceOf(facts_, step.ref);
+    if (!open_ || begin != end_ || bucket != bucket_ || evidence != evidence_ || why != why_) {
+      Flush();
+      begin_ = begin;
+      bucket_ = bucket;
+      evidence_ = evidence;
+      from_ = step.ref;
+      why_ = why;
+      open_ = true;
+    }
+    end_ = end;
+    to_ = step.next_ref;
+  }
+  void Flush() {
+    if (open_) paint_.Paint(begin_, end_, bucket_, "", evidence_, from_, to_, why_);
+    open_ = false;
+  }
+
+ private:
+  AttemptPainter& paint_;
+  const RunFacts& facts_;
+  bool open_ = false;
+  Ns begin_ = 0;
+  Ns end_ = 0;
+  Bucket bucket_ = Bucket::kProductive;
+  Evidence evidence_ = Evidence::kMark;
+  EvidenceRef from_;
+  EvidenceRef to_;
+  std::string why_;
+};
+
 // Paints one incarnation's steps and returns what of them was no step, to be painted after `startup`.
 std::vector<Remainder> PaintSteps(Program& program, const Fate& fate, std::optional<Ns> run_median,
                                   const TimelineOptions& options, std::optional<Ns> stop_signal,
-                                  bool finished, AttemptPainter& paint, StepCounts& counts) {
+                                  bool finished, const RunFacts& facts, AttemptPainter& paint,
+                                  StepCounts& counts) {
   std::vector<Remainder> remainders;
+  StepPainter paint_step(paint, facts);
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const StepRecord& step = program.steps[i];
     const StepExtent extent = ExtentOf(program, i, run_median, options, stop_signal, finished);
@@ -215,17 +286,16 @@ std::vector<Remainder> PaintSteps(Program& program, const Fate& fate, std::optio
     }
     const std::int64_t kept = KeptSteps(fate, step);
     const Ns work_begin = std::max(step.begin, extent.compile_end);
-    const Ns net = NetTime(program.cuts, work_begin, extent.step_end);
     // Between two marks of several steps each took its share.
-    const Ns kept_until =
-        kept == step.count() ? extent.step_end
-        : kept == 0          ? work_begin
-                             : AfterNetTime(program.cuts, work_begin, extent.step_end,
-                                            static_cast<Ns>(static_cast<__int128>(net) * kept / step.count()));
-    paint.Paint(work_begin, kept_until, Bucket::kProductive, "", Evidence::kMark, step.ref, step.next_ref);
+    Ns kept_until = kept == 0 ? work_begin : extent.step_end;
+    if (kept > 0 && kept < step.count()) {
+      const Ns net = NetTime(program.cuts, work_begin, extent.step_end);
+      kept_until = AfterNetTime(program.cuts, work_begin, extent.step_end,
+                                static_cast<Ns>(static_cast<__int128>(net) * kept / step.count()));
+    }
+    paint_step.Paint(work_begin, kept_until, Bucket::kProductive, step);
     const Bucket not_kept = fate.rule == Fate::Rule::kCheckpoints ? fate.uncovered : Bucket::kLostWork;
-    paint.Paint(kept_until, extent.step_end, not_kept, "", Evidence::kMark, step.ref, step.next_ref,
-                fate.why);
+    paint_step.Paint(kept_until, extent.step_end, not_kept, step, fate.why);
     if (extent.step_end < step.end) {
       remainders.push_back(
           {extent.step_end, step.end, extent.rest, extent.rest_why, step.ref, step.next_ref});
@@ -245,12 +315,12 @@ std::vector<Remainder> PaintSteps(Program& program, const Fate& fate, std::optio
 }
 
 // A program that never reached a step: starting up until the last thing it said, or until it died of it.
-void PaintStartup(const Program& program, bool instrumented, AttemptPainter& paint) {
-  PaintPhases(program.startup_parts, Bucket::kStartup, paint);
+void PaintStartup(const Program& program, bool instrumented, const RunFacts& facts, AttemptPainter& paint) {
+  PaintPhases(program.startup_parts, Bucket::kStartup, facts, paint);
   const Incarnation& summary = program.summary;
   if (summary.first_step_begin) {
-    paint.Paint(summary.begin, *summary.first_step_begin, Bucket::kStartup, "", Evidence::kMark, {},
-                program.steps.front().ref);
+    paint.Paint(summary.begin, *summary.first_step_begin, Bucket::kStartup, "",
+                EvidenceOf(facts, program.steps.front().ref), {}, program.steps.front().ref);
     return;
   }
   const bool exit_seen = summary.exit_code || summary.exit_signal;
@@ -288,9 +358,10 @@ Timeline BuildTimeline(const RunFacts& given, const TimelineOptions& options) {
     summary.facts = &attempt;
     if (attempt.start) {
       episode.allocation = ReadAllocation(attempt, facts.now);
-      episode.programs = ReadPrograms(static_cast<int>(i), attempt, episode.allocation);
+      for (Program& program :
+           ReadPrograms(static_cast<int>(i), attempt, episode.allocation, facts.step_reader.get()))
+        programs.push_back(std::move(program));
       summary.ready = episode.allocation.ready;
-      for (const Program& program : episode.programs) programs.push_back(program);
     }
     timeline.attempts.push_back(summary);
     episodes.push_back(std::move(episode));
@@ -300,18 +371,19 @@ Timeline BuildTimeline(const RunFacts& given, const TimelineOptions& options) {
     return i + 1 == programs.size() || programs[i + 1].summary.attempt != programs[i].summary.attempt;
   };
   std::vector<bool> finished;
-  std::vector<Ns> medians;
+  DurationHistogram step_times;
   bool instrumented = false;
   for (std::size_t i = 0; i < programs.size(); ++i) {
     finished.push_back(Finished(*attempts[static_cast<std::size_t>(programs[i].summary.attempt)], programs[i],
                                 last_of_attempt(i)));
-    for (std::size_t k = 1; k + 1 < programs[i].steps.size(); ++k) {
-      medians.push_back(programs[i].steps[k].net / programs[i].steps[k].count());
-    }
+    step_times.Merge(programs[i].step_times);
     if (!programs[i].steps.empty() || programs[i].last_evidence) instrumented = true;
   }
-  timeline.steps.median = Median(medians);
+  timeline.steps.median = step_times.Median();
   const std::vector<Fate> fates = DecideFates(programs, finished);
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    ExpandWhereStepsDiffer(programs[i], fates[i], timeline.steps.median, options, facts.step_reader.get());
+  }
 
   Painter painter(timeline.begin, timeline.end);
   std::size_t next_program = 0;
@@ -325,18 +397,18 @@ Timeline BuildTimeline(const RunFacts& given, const TimelineOptions& options) {
     }
     PaintAllocationPhases(episode, paint);
     for (std::size_t i = first; i < next_program; ++i)
-      PaintPhases(programs[i].saves, Bucket::kCheckpointSave, paint);
+      PaintPhases(programs[i].saves, Bucket::kCheckpointSave, facts, paint);
     for (std::size_t i = first; i < next_program; ++i)
-      PaintPhases(programs[i].overhead, Bucket::kOverhead, paint);
+      PaintPhases(programs[i].overhead, Bucket::kOverhead, facts, paint);
     std::vector<Remainder> remainders;
     for (std::size_t i = first; i < next_program; ++i) {
       for (const Remainder& remainder :
            PaintSteps(programs[i], fates[i], timeline.steps.median, options,
-                      StopSignal(*episode.facts, programs[i]), finished[i], paint, timeline.steps)) {
+                      StopSignal(*episode.facts, programs[i]), finished[i], facts, paint, timeline.steps)) {
         remainders.push_back(remainder);
       }
     }
-    for (std::size_t i = first; i < next_program; ++i) PaintStartup(programs[i], instrumented, paint);
+    for (std::size_t i = first; i < next_program; ++i) PaintStartup(programs[i], instrumented, facts, paint);
     for (const Bucket bucket : {Bucket::kDrain, Bucket::kStall}) {
       for (const Remainder& remainder : remainders) {
         if (remainder.bucket != bucket) continue;
@@ -357,6 +429,7 @@ Timeline BuildTimeline(const RunFacts& given, const TimelineOptions& options) {
   Ns free_from = timeline.begin;
   for (std::size_t a = 0; a < episodes.size(); ++a) {
     const AttemptFacts& attempt = *episodes[a].facts;
+    if (attempt.heard_until) continue;
     const bool same_job = std::any_of(attempts.begin(), attempts.begin() + static_cast<std::ptrdiff_t>(a),
                                       [&](const AttemptFacts* b) { return b->job_id == attempt.job_id; });
     for (const Interval& claim :

@@ -1,0 +1,250 @@
+// A block of steps says the same as the marks it stands for, whatever happens in it: long random runs are
+// told both ways.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tests/unit/run_builder.h"
+#include "tools/timeline/clip.h"
+
+namespace goodput {
+namespace {
+
+class TestReader : public StepReader {
+ public:
+  std::vector<StepMark> Read(const StepBlock& block) const override {
+    ++reads;
+    const auto found = marks.find(block.key);
+    return found == marks.end() ? std::vector<StepMark>{} : found->second;
+  }
+  std::map<std::int64_t, std::vector<StepMark>> marks;
+  mutable int reads = 0;
+};
+
+class LongRun {
+ public:
+  explicit LongRun(std::uint64_t seed) : random_(seed) {
+    facts.sources = {"n1/a.jsonl", {"log", Evidence::kLog}};
+    facts.now = kRunBegan + Ns{10'000'000} * kSecond;
+    Ns t = kRunBegan;
+    std::int64_t step = Pick(0, 5);
+    const std::int64_t attempts = Pick(1, 3);
+    for (std::int64_t i = 0; i < attempts; ++i) Attempt(i + 1 == attempts, t, step);
+  }
+
+  // The same run with its even stretches in blocks.
+  RunFacts InBlocks() {
+    RunFacts blocked = facts;
+    reader = std::make_shared<TestReader>();
+    blocked.step_reader = reader;
+    for (AttemptFacts& attempt : blocked.attempts) {
+      std::vector<StepMark> marks;
+      std::swap(marks, attempt.step_marks);
+      std::vector<StepMark> open;
+      for (const StepMark& mark : marks) {
+        const bool even =
+            open.empty() || (mark.t > open.back().t && mark.train_step > open.back().train_step &&
+                             mark.task == open.back().task &&
+                             (open.size() < 2 || mark.train_step - open.back().train_step ==
+                                                     open[1].train_step - open[0].train_step));
+        if (!even || OneIn(700)) Close(open, attempt);
+        open.push_back(mark);
+      }
+      Close(open, attempt);
+    }
+    return blocked;
+  }
+
+  RunFacts facts;
+  std::shared_ptr<TestReader> reader;
+
+ private:
+  std::int64_t Pick(std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random_);
+  }
+  bool OneIn(int n) { return Pick(1, n) == 1; }
+
+  void Close(std::vector<StepMark>& open, AttemptFacts& attempt) {
+    if (open.size() < 3 || OneIn(10)) {
+      attempt.step_marks.insert(attempt.step_marks.end(), open.begin(), open.end());
+    } else {
+      StepBlock block;
+      block.first = open.front();
+      block.last = open.back();
+      block.stride = open[1].train_step - open[0].train_step;
+      block.key = ++keys_;
+      DurationHistogram durations;
+      for (std::size_t i = 1; i < open.size(); ++i) durations.Add((open[i].t - open[i - 1].t) / block.stride);
+      EXPECT_TRUE(block.durations.AddEncoded(durations.Encode())) << "as the database has it";
+      reader->marks[block.key] = open;
+      attempt.step_blocks.push_back(block);
+    }
+    open.clear();
+  }
+
+  void Say(AttemptFacts& attempt, Mark::Kind kind, bool begin, Ns t, std::optional<std::int64_t> step) {
+    attempt.marks.push_back({t, kind, begin, step, "evaluation", 0, 0, {0, next_offset_ += 100}});
+  }
+
+  void Attempt(bool last, Ns& t, std::int64_t& step) {
+    AttemptFacts attempt;
+    attempt.job_id = 7;
+    attempt.submit = t;
+    attempt.start = t += Pick(0, 100) * kSecond;
+    attempt.gpus = 8;
+    const std::int64_t stride = OneIn(3) ? 10 : 1;
+    const std::int64_t starts = OneIn(3) ? 2 : 1;
+    const int saves_every = static_cast<int>(Pick(1, 4000));
+    const bool two_ranks = OneIn(4);
+    const Ns usual = Pick(1, 3) == 1 ? Pick(1'000, 900'000) : Pick(50'000'000, 3'000'000'000);
+    for (std::int64_t start = 0; start < starts; ++start) {
+      t += Pick(1, 20) * kSecond;
+      if (start > 0) step = std::max<std::int64_t>(0, step - Pick(0, 3000));
+      const std::int64_t records = Pick(1, 9000);
+      for (std::int64_t i = 0; i < records; ++i, step += stride) {
+        attempt.step_marks.push_back({t, step, 0, 0, {static_cast<int>(start), next_offset_ += 100}});
+        if (two_ranks && i % 5000 < 40) {
+          attempt.step_marks.push_back({t + usual / 3, step, 0, 1, {0, next_offset_ += 100}});
+        }
+        if (i == 0) t += usual * 3;
+        t += (usual + Pick(0, usual / 20 + 1)) * stride;
+        if (OneIn(saves_every)) {
+          Say(attempt, Mark::Kind::kCheckpoint, true, t, step);
+          t += Pick(0, 5) * kSecond;
+          if (!OneIn(5)) Say(attempt, Mark::Kind::kCheckpoint, false, t, step);
+        }
+        if (OneIn(3000)) {
+          Say(attempt, Mark::Kind::kPhase, true, t, {});
+          t += Pick(0, 50) * kSecond;
+          Say(attempt, Mark::Kind::kPhase, false, t, {});
+        }
+        if (OneIn(4000)) t += usual * 30 * stride + Pick(0, 40) * kSecond;
+      }
+    }
+    if (OneIn(3)) attempt.suspended.push_back({t - 100 * kSecond, t - 50 * kSecond, true});
+    if (!last || !OneIn(3)) attempt.end = t;
+    attempt.state = !attempt.end ? "RUNNING" : !last ? "NODE_FAIL" : OneIn(2) ? "COMPLETED" : "FAILED";
+    if (!attempt.end) facts.now = t + Pick(0, 1000) * kSecond;
+    if (!last) step = std::max<std::int64_t>(0, step - Pick(-5, 6000));
+    facts.attempts.push_back(std::move(attempt));
+  }
+
+  std::mt19937_64 random_;
+  std::int64_t next_offset_ = 0;
+  std::int64_t keys_ = 0;
+};
+
+std::string Told(const Timeline& timeline) {
+  std::ostringstream out;
+  for (const Interval& i : timeline.intervals) {
+    out << BucketName(i.bucket) << "." << i.part << " " << i.begin << "-" << i.end << " "
+        << EvidenceName(i.evidence) << " " << i.from.source << ":" << i.from.offset << " " << i.to.source
+        << ":" << i.to.offset << " " << i.why << "\n";
+  }
+  const StepCounts& steps = timeline.steps;
+  out << "steps " << steps.executed << " " << steps.kept << " " << steps.lost << " " << steps.at_risk << " "
+      << steps.median.value_or(-1) << " " << steps.first_step_excess << "\n";
+  for (const Incarnation& i : timeline.incarnations) {
+    out << "incarnation " << i.first_step.value_or(-1) << "-" << i.last_step.value_or(-1) << " "
+        << i.kept_step.value_or(-1) << " " << i.begin << " " << i.end << " " << i.last_progress.value_or(-1)
+        << "\n";
+  }
+  for (const Checkpoint& c : timeline.checkpoints)
+    out << "checkpoint " << c.step.value_or(-1) << " " << c.begin << " " << c.complete.value_or(-1) << "\n";
+  for (const Interruption& i : timeline.interruptions) {
+    out << "interruption " << i.time << " " << i.cause << " " << i.t_ch.value_or(-1) << " "
+        << i.t_detect.value_or(-1) << " " << i.t_re.value_or(-1) << " " << i.t_rm.value_or(-1) << "\n";
+  }
+  return out.str();
+}
+
+std::string FirstDifference(const std::string& a, const std::string& b) {
+  std::istringstream lines_a(a);
+  std::istringstream lines_b(b);
+  std::string line_a;
+  std::string line_b;
+  while (std::getline(lines_a, line_a) && std::getline(lines_b, line_b)) {
+    if (line_a != line_b) return "marks:  " + line_a + "\nblocks: " + line_b;
+  }
+  return "one is longer";
+}
+
+TEST(Blocks, SayTheSameAsTheirMarks) {
+  int expanded = 0;
+  int blocks = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    LongRun run(seed);
+    const RunFacts blocked = run.InBlocks();
+    for (const AttemptFacts& attempt : blocked.attempts)
+      blocks += static_cast<int>(attempt.step_blocks.size());
+    for (const double stall_factor : {5.0, 2.0}) {
+      const std::string by_marks = Told(BuildTimeline(run.facts, {stall_factor}));
+      const std::string by_blocks = Told(BuildTimeline(blocked, {stall_factor}));
+      ASSERT_EQ(by_marks == by_blocks, true) << "seed " << seed << "\n"
+                                             << FirstDifference(by_marks, by_blocks);
+    }
+    expanded += run.reader->reads;
+  }
+  EXPECT_GT(blocks, 300);
+  // Twice each timeline at the most; a good part must never have been looked into.
+  EXPECT_LT(expanded, blocks * 3 / 2) << "blocks are of no use";
+}
+
+TEST(Blocks, OfAnEvenRunOnlyTheFirstIsRead) {
+  RunFacts facts;
+  facts.now = kRunBegan + Ns{10'000'000} * kSecond;
+  auto reader = std::make_shared<TestReader>();
+  facts.step_reader = reader;
+  AttemptFacts attempt;
+  attempt.job_id = 1;
+  attempt.submit = kRunBegan;
+  attempt.start = kRunBegan;
+  attempt.state = "RUNNING";
+  std::int64_t step = 0;
+  for (int b = 0; b < 20; ++b) {
+    std::vector<StepMark> marks;
+    for (int i = 0; i < 4096; ++i, ++step)
+      marks.push_back({At(static_cast<double>(10 + step)), step, 0, 0, {0, step}});
+    StepBlock block;
+    block.first = marks.front();
+    block.last = marks.back();
+    block.key = b;
+    for (int i = 1; i < 4096; ++i) block.durations.Add(kSecond);
+    reader->marks[b] = std::move(marks);
+    attempt.step_blocks.push_back(block);
+  }
+  facts.now = At(static_cast<double>(10 + step));
+  facts.attempts.push_back(attempt);
+  const Timeline timeline = BuildTimeline(facts);
+  EXPECT_EQ(timeline.steps.executed, 20 * 4096);
+  EXPECT_EQ(timeline.steps.at_risk, 20 * 4096);
+  EXPECT_EQ(RunBuilder::Tell(timeline), "unobserved.allocated 0-10 | at_risk 10-81930");
+  EXPECT_LE(reader->reads, 2) << "the first is read for the first step, the others are never";
+}
+
+// A damaged database must not take the report with it.
+TEST(Blocks, ThatCannotBeReadAnyMoreAreTakenByTheirEnds) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    LongRun run(seed);
+    const RunFacts blocked = run.InBlocks();
+    run.reader->marks.clear();
+    const Timeline timeline = BuildTimeline(blocked);
+    Ns at = timeline.begin;
+    for (const Interval& interval : timeline.intervals) {
+      EXPECT_EQ(interval.begin, at);
+      at = interval.end;
+    }
+    EXPECT_EQ(at, timeline.end);
+  }
+}
+
+}  // namespace
+}  // namespace goodput

@@ -1,0 +1,54 @@
+#include "tools/runs/stored_steps.h"
+
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "sql/text.h"
+
+namespace goodput {
+
+std::int32_t StepCode(std::string_view slurm_step) {
+  if (slurm_step == "batch") return kBatchStep;
+  if (slurm_step == "extern") return kExternStep;
+  if (slurm_step == "interactive") return kInteractiveStep;
+  std::int32_t number = kNoStep;
+  if (!absl::SimpleAtoi(ToAbsl(slurm_step), &number)) return kNoStep;
+  return number;
+}
+
+StepBlock StoredSteps::Add(StepBlockRow row, std::int32_t source, Ns shift) {
+  StepBlock block;
+  const auto mark = [&](const PackedStep& step) {
+    return StepMark{step.t_ns + shift,
+                    step.step,
+                    StepCode(row.slurm_step),
+                    static_cast<std::int32_t>(step.task),
+                    {source, step.offset}};
+  };
+  block.first = mark(row.first);
+  block.last = mark(row.last);
+  block.stride = row.stride;
+  block.durations = std::move(row.durations);
+  block.key = static_cast<std::int64_t>(blocks_.size());
+  row.durations = DurationHistogram();
+  blocks_.push_back({std::move(row), source, shift});
+  return block;
+}
+
+std::vector<StepMark> StoredSteps::Read(const StepBlock& block) const {
+  std::vector<StepMark> marks;
+  const Stored& stored = blocks_[static_cast<std::size_t>(block.key)];
+  const absl::StatusOr<std::vector<StepRow>> rows = LoadStepsOfBlock(db_, stored.row);
+  if (!rows.ok()) return marks;
+  marks.reserve(rows->size());
+  for (const StepRow& row : *rows) {
+    marks.push_back({row.t_ns + stored.shift,
+                     row.train_step,
+                     block.first.slurm_step,
+                     block.first.task,
+                     {stored.source, row.offset}});
+  }
+  return marks;
+}
+
+}  // namespace goodput
