@@ -40,12 +40,10 @@ AccountingRow ReadRow(const Statement& row) {
   return result;
 }
 
-}  // namespace
+// When a row was read that came in a file: nobody knows.
+constexpr std::int64_t kOfFile = 0;
 
-absl::Status StoreAccounting(Database& db, const std::vector<AccountingRow>& rows, std::int64_t read_s) {
-  if (rows.empty()) return absl::OkStatus();
-  Transaction transaction(db);
-  if (!transaction.status().ok()) return transaction.status();
+absl::Status StoreRows(Database& db, const std::vector<AccountingRow>& rows, std::int64_t read_s) {
   Statement store =
       db.Prepare(Cat("INSERT OR REPLACE INTO accounting (", kColumns,
                      ", read_s) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,"
@@ -78,7 +76,34 @@ absl::Status StoreAccounting(Database& db, const std::vector<AccountingRow>& row
     bind(read_s);
     if (absl::Status status = store.Run(); !status.ok()) return status;
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status StoreAccounting(Database& db, const std::vector<AccountingRow>& rows, std::int64_t read_s) {
+  if (rows.empty()) return absl::OkStatus();
+  Transaction transaction(db);
+  if (!transaction.status().ok()) return transaction.status();
+  if (absl::Status status = StoreRows(db, rows, read_s); !status.ok()) return status;
   return transaction.Commit();
+}
+
+absl::StatusOr<std::int64_t> StoreAccountingOfFile(Database& db, const std::vector<AccountingRow>& rows) {
+  Transaction transaction(db);
+  if (!transaction.status().ok()) return transaction.status();
+  std::vector<AccountingRow> news;
+  Statement better = db.Prepare(
+      "SELECT 1 FROM accounting WHERE cluster = ?1 AND job_id = ?2 AND submit_s = ?3 AND read_s <> ?4");
+  for (const AccountingRow& row : rows) {
+    better.Bind(1, row.cluster).Bind(2, row.job_id).Bind(3, row.submit_s).Bind(4, kOfFile);
+    if (!better.Step()) news.push_back(row);
+    if (!better.status().ok()) return better.status();
+    better.Reset();
+  }
+  if (absl::Status status = StoreRows(db, news, kOfFile); !status.ok()) return status;
+  if (absl::Status status = transaction.Commit(); !status.ok()) return status;
+  return static_cast<std::int64_t>(news.size());
 }
 
 absl::StatusOr<std::vector<AccountingRow>> LoadAccounting(Database& db, const JobKey& job) {

@@ -51,6 +51,10 @@ struct AccountingRow {
 // Stores rows, replacing what was known of the same attempts. `read_s`: when they were read.
 absl::Status StoreAccounting(Database& db, const std::vector<AccountingRow>& rows, std::int64_t read_s);
 
+// Stores rows that somebody brought in a file; what was read from slurmdbd itself stays as it is. Returns how
+// many were stored.
+absl::StatusOr<std::int64_t> StoreAccountingOfFile(Database& db, const std::vector<AccountingRow>& rows);
+
 // The attempts of a job by submit time.
 absl::StatusOr<std::vector<AccountingRow>> LoadAccounting(Database& db, const JobKey& job);
 

@@ -54,6 +54,15 @@ absl::Status AddSeen(Database& db, std::optional<std::int64_t> job_id, std::map<
   return rows.status();
 }
 
+// Runs that are imports have ids of their own, which are negative, and are of no cluster.
+absl::Status AddImported(Database& db, std::optional<std::int64_t> job_id, std::map<Id, Submits>& jobs) {
+  Statement rows =
+      db.Prepare(Cat("SELECT job_id FROM imported WHERE job_id IS NOT NULL", Only(job_id, "job_id", "AND")));
+  if (job_id) rows.Bind(1, *job_id);
+  while (rows.Step()) jobs[{rows.Int(0), kAnyCluster}];
+  return rows.status();
+}
+
 // What the watch saw of the attempts of one id. While a requeued attempt completes its record has the next
 // restart count already, so the lowest seen is its own.
 absl::Status AddWatched(Database& db, const Id& id, Submits& submits) {
@@ -87,6 +96,7 @@ absl::StatusOr<std::vector<JobKey>> KnownJobs(Database& db, std::optional<std::i
   std::map<Id, Submits> jobs;
   if (absl::Status status = AddAccounted(db, job_id, jobs); !status.ok()) return status;
   if (absl::Status status = AddSeen(db, job_id, jobs); !status.ok()) return status;
+  if (absl::Status status = AddImported(db, job_id, jobs); !status.ok()) return status;
   std::vector<JobKey> keys;
   for (auto& [id, submits] : jobs) {
     if (submits.size() != 1) {
@@ -122,6 +132,12 @@ absl::StatusOr<std::map<JobKey, std::string>> RunNames(Database& db, const std::
     }
   }
   if (!rows.status().ok()) return rows.status();
+  Statement imports = db.Prepare("SELECT job_id, run FROM imported WHERE job_id IS NOT NULL");
+  while (imports.Step()) {
+    const auto found = by_id.find(imports.Int(0));
+    if (found != by_id.end()) names[*found->second.front()] = imports.Text(1);
+  }
+  if (!imports.status().ok()) return imports.status();
   return names;
 }
 

@@ -151,6 +151,31 @@ ALTER TABLE step_block_4 RENAME TO step_block;
 CREATE INDEX step_block_by_job ON step_block (job_id);
 )sql";
 
+// Files of other programs. Of a run that no Slurm job of the database is, the attempts are the import's own.
+constexpr const char* kVersion5 = R"sql(
+CREATE TABLE imported (
+  source_id   INTEGER PRIMARY KEY REFERENCES source (id),
+  job_id      INTEGER,
+  run         TEXT NOT NULL,
+  name        TEXT NOT NULL,
+  user        TEXT NOT NULL,
+  joined      TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  read_s      INTEGER NOT NULL
+);
+CREATE TABLE imported_attempt (
+  source_id INTEGER NOT NULL REFERENCES source (id),
+  number    INTEGER NOT NULL,
+  begin_ns  INTEGER NOT NULL,
+  end_ns    INTEGER NOT NULL,
+  ended     INTEGER NOT NULL,
+  state     TEXT NOT NULL,
+  stop_ns   INTEGER,
+  offset    INTEGER NOT NULL,
+  PRIMARY KEY (source_id, number)
+) WITHOUT ROWID;
+)sql";
+
 }  // namespace
 
 std::string Migration(int version) {
@@ -163,6 +188,8 @@ std::string Migration(int version) {
       return kVersion3;
     case 4:
       return kVersion4;
+    case 5:
+      return kVersion5;
     default:
       return "";
   }

@@ -62,6 +62,7 @@ tools_libruns_la_SOURCES = \
   tools/runs/components.cc tools/runs/components.h \
   tools/runs/controller_clock.cc tools/runs/controller_clock.h \
   tools/runs/explain_end.cc tools/runs/explain_end.h \
+  tools/runs/imported.cc tools/runs/imported.h \
   tools/runs/load_run.cc tools/runs/load_run.h \
   tools/runs/node_clock.cc tools/runs/node_clock.h \
   tools/runs/record.cc tools/runs/record.h \
@@ -81,6 +82,20 @@ tools_libadvise_la_SOURCES = \
 tools_libadvise_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_libadvise_la_LIBADD = tools/libtimeline.la $(ABSL_LIBS)
 
+# From other programs' files and to them.
+noinst_LTLIBRARIES += tools/libexchange.la
+tools_libexchange_la_SOURCES = \
+  tools/exchange/decimal.cc tools/exchange/decimal.h \
+  tools/exchange/entry_stream.cc tools/exchange/entry_stream.h \
+  tools/exchange/google_entry.cc tools/exchange/google_entry.h \
+  tools/exchange/google_export.cc tools/exchange/google_export.h \
+  tools/exchange/google_fold.cc tools/exchange/google_fold.h \
+  tools/exchange/google_import.cc tools/exchange/google_import.h \
+  tools/exchange/input.cc tools/exchange/input.h \
+  tools/exchange/time_order.cc tools/exchange/time_order.h
+tools_libexchange_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
+tools_libexchange_la_LIBADD = tools/libruns.la
+
 bin_PROGRAMS += tools/sgoodput/sgoodput
 tools_sgoodput_sgoodput_SOURCES = \
   tools/sgoodput/advise.cc tools/sgoodput/advise.h \
@@ -88,7 +103,9 @@ tools_sgoodput_sgoodput_SOURCES = \
   tools/sgoodput/doctor.cc tools/sgoodput/findings.h \
   tools/sgoodput/doctor_slurm.cc \
   tools/sgoodput/duration_option.cc tools/sgoodput/duration_option.h \
+  tools/sgoodput/export.cc \
   tools/sgoodput/format.cc tools/sgoodput/format.h \
+  tools/sgoodput/import.cc \
   tools/sgoodput/ingest.cc \
   tools/sgoodput/json_report.cc \
   tools/sgoodput/list.cc \
@@ -100,7 +117,7 @@ tools_sgoodput_sgoodput_SOURCES = \
   tools/sgoodput/show.cc \
   tools/sgoodput/time_option.cc tools/sgoodput/time_option.h
 tools_sgoodput_sgoodput_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_sgoodput_sgoodput_LDADD = tools/libadvise.la tools/libruns.la
+tools_sgoodput_sgoodput_LDADD = tools/libadvise.la tools/libexchange.la tools/libruns.la
 
 EXTRA_DIST += tools/deps
 

@@ -1,5 +1,4 @@
 // `sgoodput` without a subcommand: one line a run, filtered and formatted as sacct does.
-#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -156,11 +155,6 @@ std::string LongState(std::string state) {
   absl::AsciiStrToUpper(&state);
   const auto found = kShort.find(state);
   return found == kShort.end() ? state : found->second;
-}
-
-std::string UserName() {
-  const passwd* entry = getpwuid(geteuid());
-  return entry == nullptr ? Cat(geteuid()) : std::string(entry->pw_name);
 }
 
 struct Filter {

@@ -47,6 +47,25 @@ Examples:
   sgoodput advise --nodes 2048 --failures-per-node-day 0.0065 --save 1m --restart 10m --interval 1h
   sgoodput advise --mttf 3h5m --save 1m --restart 10m --gpus 16384 --json)";
 
+constexpr const char* kImportExamples = R"(
+Reads the log of Google's goodput library and Orbax (JSON lines, or what gcloud logging read --format=json
+prints), and what sacct -P -D printed. A file that was imported before is taken anew if it changed.
+
+Examples:
+  sgoodput import goodput.jsonl                 a run of its own, named as in the log
+  sgoodput import --run pretrain-7b goodput.jsonl
+  sgoodput import -j 1234 goodput.jsonl         what job 1234 itself said
+  gcloud logging read 'logName:goodput' --format=json | sgoodput import -
+  sacct -a -P -D -X -S 2026-01-01 -o Cluster,JobIDRaw,JobID,Submit,Eligible,Start,End,State,ExitCode,User,\
+Account,Partition,QOS,NNodes,NodeList,AllocTRES,ReqTRES,Reason,JobName > jobs.txt; sgoodput import jobs.txt)";
+
+constexpr const char* kExportExamples = R"(
+Writes the log that Google's goodput library and Orbax write, one entry a line.
+
+Examples:
+  sgoodput export 1234 > goodput.jsonl
+  sgoodput export --run pretrain-7b -o goodput.jsonl)";
+
 constexpr const char* kExamples = R"(
 Examples:
   sgoodput                             your runs since midnight, one line each
@@ -55,6 +74,7 @@ Examples:
   sgoodput show --run pretrain-7b      ... of a run over all its jobs
   sgoodput show 1234 --explain stall   when, and by which evidence
   sgoodput advise 1234                 how often to save, and what else to change
+  sgoodput import goodput.jsonl        what another program wrote about a run
   sgoodput mark step 100               in a job: training step 100 begins
 
 Exit status: 0 answered, 1 nothing matched, 2 bad usage or unreadable input.)";
@@ -148,6 +168,35 @@ int ParseAndRun(int argc, char** argv) {
   ingest_app->add_option("--spool", ingest.spool, "read the spool DIR instead of goodput.conf's")
       ->type_name("DIR");
 
+  goodput::ImportOptions import;
+  CLI::App* import_app = app.add_subcommand("import", "take what another program wrote about a run");
+  AddCommon(*import_app, import.common, false);
+  import_app->add_option("FILE", import.file, "what to read; - is stdin")->required();
+  import_app->add_option("--format", import.format, "what it is: auto, google-goodput, sacct")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"auto", "google-goodput", "sacct"}));
+  import_app->add_option("-j,--job", import.job, "it is what job JOB said")->type_name("JOB");
+  import_app
+      ->add_option("--run", import.run,
+                   "it is what the jobs of run NAME said; without such jobs, it is a run of that name")
+      ->type_name("NAME");
+  import_app->add_option("-M,--cluster", import.cluster, "the job is of this cluster")->type_name("CLUSTER");
+  import_app
+      ->add_option("--submitted", import.submitted,
+                   "where job ids were used again: the job that had JOB at TIME")
+      ->type_name("TIME");
+  import_app->footer(kImportExamples);
+
+  goodput::ExportOptions out;
+  CLI::App* export_app = app.add_subcommand("export", "write a run for another program to read");
+  AddCommon(*export_app, out.common, false);
+  AddTarget(*export_app, out.target);
+  export_app->add_option("--format", out.format, "google-goodput")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"google-goodput"}));
+  export_app->add_option("-o,--output", out.output, "write to FILE instead of stdout")->type_name("FILE");
+  export_app->footer(kExportExamples);
+
   goodput::DoctorOptions doctor;
   CLI::App* doctor_app = app.add_subcommand("doctor", "is everything in place here, and was anything lost?");
   AddCommon(*doctor_app, doctor.common, false);
@@ -166,6 +215,8 @@ int ParseAndRun(int argc, char** argv) {
   if (*attempts_app) return goodput::RunAttempts(attempts);
   if (*advise_app) return goodput::RunAdvise(advise);
   if (*ingest_app) return goodput::RunIngest(ingest);
+  if (*import_app) return goodput::RunImport(import);
+  if (*export_app) return goodput::RunExport(out);
   if (*doctor_app) return goodput::RunDoctor(doctor);
   return goodput::RunList(list);
 }

@@ -86,6 +86,23 @@ struct IngestOptionsCli {
   std::string spool;  // else goodput.conf's
 };
 
+struct ImportOptions {
+  CommonOptions common;
+  std::string file;             // "-" is stdin
+  std::string format = "auto";  // google-goodput, sacct
+  std::string job;              // -j: what the log says is of this job
+  std::string run;              // or of this run's jobs, else it is a run of that name
+  std::string cluster;          // -M
+  std::string submitted;
+};
+
+struct ExportOptions {
+  CommonOptions common;
+  TargetOptions target;
+  std::string format = "google-goodput";
+  std::string output;  // empty: stdout
+};
+
 struct DoctorOptions {
   CommonOptions common;
 };
@@ -95,6 +112,8 @@ int RunShow(const ShowOptions& options);
 int RunAttempts(const AttemptsOptions& options);
 int RunAdvise(const AdviseOptions& options);
 int RunIngest(const IngestOptionsCli& options);
+int RunImport(const ImportOptions& options);
+int RunExport(const ExportOptions& options);
 int RunDoctor(const DoctorOptions& options);
 // `sgoodput mark ...`: its own parser, because it runs once a training step and must take less than 5 ms.
 int RunMark(int argc, char** argv);

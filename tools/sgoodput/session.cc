@@ -1,5 +1,6 @@
 #include "tools/sgoodput/session.h"
 
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -61,6 +62,11 @@ absl::Status Unreadable(const absl::Status& status) {
 }
 
 }  // namespace
+
+std::string UserName() {
+  const passwd* entry = getpwuid(geteuid());
+  return entry == nullptr ? Cat(geteuid()) : std::string(entry->pw_name);
+}
 
 absl::StatusOr<Session> OpenSession(const CommonOptions& options, const std::vector<std::int64_t>& job_ids,
                                     std::optional<std::int64_t> start_s) {

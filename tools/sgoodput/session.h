@@ -23,6 +23,9 @@ struct Session {
   bool refreshed = false;  // this user may write the database, and what is new was taken in
 };
 
+// Of whoever runs this; the id where it has no name.
+std::string UserName();
+
 // Opens the database and, where this user may write it, first takes in what is new: spool files, and
 // slurmdbd's rows of `job_ids` (all of them since `start_s` when there are none). What cannot be refreshed is
 // said on stderr and left as it was; only a database that cannot be read is an error.

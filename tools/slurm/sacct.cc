@@ -110,8 +110,10 @@ absl::StatusOr<SacctText> ParseSacct(std::string_view text, std::string_view del
   const std::size_t header_end = std::min(text.find('\n'), text.size());
   if (header_end == 0) return absl::InvalidArgumentError("sacct printed no header line; do not use -n");
   const Header header(ToAbsl(text.substr(0, header_end)), ToAbsl(delimiter));
-  for (const absl::string_view needed : {"JobIDRaw", "Submit", "Start", "End", "State"}) {
-    if (header.Find(needed) < 0) {
+  // Without the raw id, the ids of jobs that are neither array tasks nor components say as much.
+  const bool raw_ids = header.Find("JobIDRaw") >= 0;
+  for (const absl::string_view needed : {"JobID", "Submit", "Start", "End", "State"}) {
+    if (header.Find(needed) < 0 && !(raw_ids && needed == "JobID")) {
       return absl::InvalidArgumentError(Cat("the sacct text has no field ", std::string(needed),
                                             "; print it with sacct -P -D -X -o ", absl::StrJoin(kFields, ","),
                                             ",JobName"));
@@ -135,7 +137,7 @@ absl::StatusOr<SacctText> ParseSacct(std::string_view text, std::string_view del
     };
     const auto text_of = [&](absl::string_view name) { return std::string(cell(name)); };
     AccountingRow row;
-    const absl::string_view id = cell("JobIDRaw");
+    const absl::string_view id = cell(raw_ids ? "JobIDRaw" : "JobID");
     const std::optional<std::int64_t> submit = ParseSlurmTime(cell("Submit"));
     if (absl::StrContains(id, '.')) continue;
     if (cells.size() < header.size() || !submit || !absl::SimpleAtoi(id, &row.job_id) || row.job_id <= 0) {

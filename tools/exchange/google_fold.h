@@ -1,0 +1,147 @@
+// From the entries of a log, by time, to what a run said: its attempts, steps, saves and phases. The log
+// names neither rank nor process, several write into it at once, and what dies writes no end; what follows
+// from that is decided here.
+//
+// - `job_start_time` begins an attempt, unless the current one began less than ten seconds before and has no
+//   step: then it is another process of the same start. Without one, the first entry begins it.
+// - The last `job_end_time` ends it. Without one it was over, at the latest, one usual step after the last
+//   thing it said; that it ended is not known then.
+// - A step number repeated, or one that lags by hardly more than a step, is another writer's and says nothing
+//   new. Any other lower number is the program started again.
+// - Of a phase several processes tell of, the first begin and the last end count.
+// - A save or a restore is one entry with both its ends; overlapping ones are different writers'.
+//
+// Entries that sgoodput exported say which task they are of, and nothing needs guessing.
+#ifndef GOODPUT_TOOLS_EXCHANGE_GOOGLE_FOLD_H_
+#define GOODPUT_TOOLS_EXCHANGE_GOOGLE_FOLD_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "sql/duration_histogram.h"
+#include "tools/exchange/google_entry.h"
+
+namespace goodput {
+
+// Which process said something.
+struct Speaker {
+  std::string_view slurm_step;  // as the log has it; empty: not told
+  std::int64_t task = 0;
+  int attempt = 0;  // in the order of their begins, from 0
+};
+
+struct ToldMark {
+  Ns t = 0;
+  std::string_view mark;  // checkpoint, restore, phase
+  bool begin = true;
+  std::optional<std::int64_t> step;
+  std::string_view name;  // of a phase
+};
+
+// That the tasks of a Slurm step were there.
+struct ToldSrun {
+  std::optional<Ns> begin;
+  std::optional<Ns> end;
+  std::optional<std::int64_t> exit_code;
+  std::optional<std::int64_t> exit_signal;
+};
+
+struct ToldAttempt {
+  int number = 0;
+  Ns begin = 0;
+  Ns end = 0;          // known, or the latest it can have been
+  bool ended = false;  // a job_end said so
+  std::string state;   // Slurm's word, where the log has it; COMPLETED for a job_end that says no more
+  std::optional<Ns> stop;
+  std::int64_t offset = 0;  // of the entry that began it
+};
+
+// Takes what the log says, in the order of time. `offset` is where in the file, and different in each call of
+// Mark and Srun.
+class ToldSink {
+ public:
+  virtual ~ToldSink() = default;
+  virtual absl::Status Step(Ns t, std::int64_t step, const Speaker& speaker, std::int64_t offset) = 0;
+  virtual absl::Status Mark(const ToldMark& mark, const Speaker& speaker, std::int64_t offset) = 0;
+  virtual absl::Status Srun(const ToldSrun& srun, const Speaker& speaker, std::int64_t offset) = 0;
+  virtual absl::Status Attempt(const ToldAttempt& attempt) = 0;
+};
+
+class GoogleFold {
+ public:
+  explicit GoogleFold(ToldSink& sink) : sink_(sink) {}
+  // `entry.time()` must not be before that of the entry before. Entries do not overlap.
+  absl::Status Take(const GoogleEntry& entry, std::int64_t offset);
+  absl::Status Finish();
+  std::int64_t repeated_steps() const { return repeated_; }
+
+ private:
+  // A phase of which a begin was seen.
+  struct OpenPhase {
+    int writers = 0;
+    std::optional<Ns> last_end;
+    std::int64_t end_offset = 0;
+  };
+  // Writers of saves or of restores; each has one at a time.
+  struct Lane {
+    Ns busy_until = 0;
+  };
+  struct Save {
+    ToldMark end;
+    std::int64_t task = 0;
+    std::string slurm_step;
+    std::int64_t offset = 0;
+  };
+  struct Attempt {
+    ToldAttempt told;
+    Ns last_told = 0;
+    bool has_step = false;
+    bool running = false;  // when it was last told of
+    std::int64_t last_step = 0;
+    Ns last_step_t = 0;
+    DurationHistogram records;  // time from one step entry to the next
+    Ns usual = 0;               // their median, when there were usual_of
+    std::int64_t usual_of = 0;
+    std::map<std::string, OpenPhase, std::less<>> phases;
+    std::vector<Lane> saves;
+    std::vector<Lane> restores;
+    std::vector<Lane> spans;         // phases told of in one entry
+    std::optional<Save> unfinished;  // asynchronous: known to be complete once the next save begins
+  };
+
+  absl::Status TakeStep(const GoogleEntry& entry, std::int64_t offset);
+  absl::Status TakePhase(const GoogleEntry& entry, const GoogleEntry::Phase& phase);
+  absl::Status TakeCheckpoint(const GoogleEntry& entry);
+  absl::Status TakeSrun(const GoogleEntry& entry);
+  void TakeEnd(const GoogleEntry& entry);
+  absl::Status Begin(Ns t, std::int64_t offset, std::optional<Ns> job_start);
+  absl::Status End(std::optional<Ns> next);
+  absl::Status EndPhases();
+  bool IsAnotherWriters(std::int64_t step, Ns t);
+  Ns UsualRecord();
+  Speaker SpeakerOf(const GoogleEntry& entry) const;
+  static std::int64_t TakeLane(std::vector<Lane>& lanes, Ns begin, Ns end);
+
+  ToldSink& sink_;
+  std::optional<Attempt> attempt_;
+  int next_attempt_ = 0;
+  bool names_tasks_ = false;  // the log is one sgoodput exported
+  std::int64_t repeated_ = 0;
+  std::int64_t next_offset_ = 0;  // of what the entry says: entries are longer than what they say is many
+  std::optional<std::int64_t> usual_record_;  // of the attempts before
+  // The last steps, to judge what comes late.
+  static constexpr std::size_t kRemembered = 64;
+  std::array<std::pair<std::int64_t, Ns>, kRemembered> recent_{};  // step, begin
+  std::size_t recent_count_ = 0;
+};
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_EXCHANGE_GOOGLE_FOLD_H_

@@ -1,0 +1,48 @@
+// `sgoodput export`: writes a run in another program's format.
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "sql/text.h"
+#include "tools/exchange/google_export.h"
+#include "tools/sgoodput/options.h"
+#include "tools/sgoodput/report.h"
+#include "tools/sgoodput/session.h"
+
+namespace goodput {
+namespace {
+
+std::string JobName(const RunInfo& info) {
+  if (!info.run.empty()) return info.run;
+  return info.name.empty() ? Cat("job-", info.job_id_text) : info.name;
+}
+
+absl::Status CannotWrite(const std::string& what) {
+  return absl::FailedPreconditionError(Cat(what, ": cannot write it: ", std::strerror(errno)));
+}
+
+}  // namespace
+
+int RunExport(const ExportOptions& options) {
+  absl::StatusOr<Target> target = OpenTarget(options.common, options.target);
+  if (!target.ok()) return Fail(target.status());
+  const absl::StatusOr<Report> report = MakeReport(*target, {});
+  if (!report.ok()) return Fail(report.status());
+  const bool to_stdout = options.output.empty() || options.output == "-";
+  const std::string name = to_stdout ? "stdout" : options.output;
+  std::FILE* const file = to_stdout ? stdout : std::fopen(options.output.c_str(), "we");
+  if (file == nullptr) return Fail(CannotWrite(name));
+  absl::Status status = ExportGoogleLog(
+      report->run.facts, report->timeline, JobName(report->run.info), [&](std::string_view piece) {
+        const bool whole = std::fwrite(piece.data(), 1, piece.size(), file) == piece.size();
+        return whole ? absl::OkStatus() : CannotWrite(name);
+      });
+  const bool closed = (to_stdout ? std::fflush(file) : std::fclose(file)) == 0;
+  if (status.ok() && !closed) status = CannotWrite(name);
+  return status.ok() ? kAnswered : Fail(status);
+}
+
+}  // namespace goodput

@@ -1,0 +1,219 @@
+// `sgoodput import`: takes what another program wrote about a run: a goodput log, or what sacct printed.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "sql/accounting.h"
+#include "sql/text.h"
+#include "tools/exchange/google_import.h"
+#include "tools/exchange/input.h"
+#include "tools/runs/imported.h"
+#include "tools/runs/load_run.h"
+#include "tools/sgoodput/format.h"
+#include "tools/sgoodput/options.h"
+#include "tools/sgoodput/session.h"
+#include "tools/slurm/sacct.h"
+#include "tools/timeline/allocation.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::string_view kGoogle = "google-goodput";
+constexpr std::string_view kSacct = "sacct";
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+// sacct's text is read whole; two million attempts are less.
+constexpr std::int64_t kMaxSacctBytes = std::int64_t{1} << 30U;
+constexpr std::size_t kLookedAt = 4096;
+const absl::Duration kQuietFor = absl::Seconds(2);
+
+std::string Lines(std::int64_t count, std::string_view what) {
+  return Cat(count, " ", what, count == 1 ? "" : "s");
+}
+
+// By how it begins: JSON, or the header line of sacct.
+absl::StatusOr<std::string_view> GuessFormat(const Input& input) {
+  std::string beginning(kLookedAt, '\0');
+  const absl::StatusOr<std::size_t> got = input.Read(0, beginning.data(), beginning.size());
+  if (!got.ok()) return got.status();
+  std::string_view text = std::string_view(beginning).substr(0, *got);
+  if (text.substr(0, kByteOrderMark.size()) == kByteOrderMark) text.remove_prefix(kByteOrderMark.size());
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  const std::string_view header = text.substr(0, text.find('\n'));
+  const bool of_sacct =
+      header.find("JobID") != std::string_view::npos && header.find('|') != std::string_view::npos;
+  return !text.empty() && text.front() != '{' && text.front() != '[' && of_sacct ? kSacct : kGoogle;
+}
+
+// What an import says of itself on a terminal when it takes long.
+class Progress {
+ public:
+  explicit Progress(std::string name) : name_(std::move(name)), shown_(isatty(STDERR_FILENO) == 1) {}
+  ~Progress() {
+    if (printed_) std::fprintf(stderr, "\r\033[K");
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  void operator()(std::int64_t bytes, std::int64_t of) {
+    const absl::Time now = absl::Now();
+    if (!shown_ || of <= 0 || now - begun_ < kQuietFor || now - last_ < absl::Milliseconds(200)) return;
+    last_ = now;
+    printed_ = true;
+    std::fprintf(stderr, "\rsgoodput: %s: %d %%", name_.c_str(), static_cast<int>(bytes * 100 / of));
+  }
+
+ private:
+  std::string name_;
+  bool shown_;
+  bool printed_ = false;
+  absl::Time begun_ = absl::Now();
+  absl::Time last_ = absl::InfinitePast();
+};
+
+std::vector<JoinSpan::Srun> SrunsOf(const AttemptFacts& attempt, Ns now) {
+  std::map<std::int32_t, JoinSpan::Srun> sruns;
+  const Allocation allocation = ReadAllocation(attempt, now);
+  for (const TaskLife& life : allocation.lives) {
+    if (life.slurm_step < 0) continue;
+    JoinSpan::Srun& srun = sruns[life.slurm_step];
+    const Ns end = life.end.value_or(allocation.end);
+    srun.begin = srun.tasks == 0 ? life.begin : std::min(srun.begin, life.begin);
+    srun.end = std::max(srun.end, end);
+    ++srun.tasks;
+    srun.slurm_step = Cat(life.slurm_step);
+  }
+  std::vector<JoinSpan::Srun> all;
+  for (auto& [step, srun] : sruns) all.push_back(std::move(srun));
+  return all;
+}
+
+// The allocations an import is to join; none where it is a run of its own.
+absl::Status FindJobs(const ImportOptions& options, GoogleImportOptions& import) {
+  if (options.job.empty() && options.run.empty()) return absl::OkStatus();
+  const bool by_run = options.job.empty();
+  absl::StatusOr<Target> target = OpenTarget(
+      options.common, {options.job, by_run ? options.run : "", options.cluster, options.submitted});
+  if (!target.ok()) {
+    return by_run && absl::IsNotFound(target.status()) ? absl::OkStatus() : target.status();
+  }
+  std::vector<JobKey>& jobs = target->jobs;
+  jobs.erase(std::remove_if(jobs.begin(), jobs.end(), IsImport), jobs.end());
+  if (jobs.empty()) return absl::OkStatus();
+  const absl::StatusOr<Run> run = LoadRun(target->session.db, jobs, target->session.now);
+  if (!run.ok()) return run.status();
+  for (const AttemptFacts& attempt : run->facts.attempts) {
+    if (!attempt.start) continue;
+    import.join.push_back({attempt.job_id, *attempt.start, SrunsOf(attempt, run->facts.now)});
+  }
+  if (import.join.empty()) {
+    return absl::InvalidArgumentError(Cat(by_run ? Cat("run ", options.run) : Cat("job ", options.job),
+                                          " has not started: nothing can join it"));
+  }
+  import.cluster = jobs.front().cluster;
+  import.joined = by_run ? Cat("run ", options.run) : Cat("job ", options.job);
+  return absl::OkStatus();
+}
+
+int Print(const Input& input, const GoogleImportOptions& options, const GoogleImportReport& report) {
+  const std::string where = options.join.empty()
+                                ? Cat(Lines(report.attempts, "attempt"), " of run ", report.run)
+                                : Cat("joined to ", options.joined);
+  std::string line =
+      Cat(Lines(report.entries, "entry"), ", ", where, ", ", Lines(report.bad, "line"), " set aside");
+  if (report.entries != 1) line = absl::StrReplaceAll(line, {{"entrys", "entries"}});
+  if (report.unchanged) line += "; nothing new";
+  std::printf("%s\n", Printable(line).c_str());
+  const auto also = [&](std::int64_t count, const char* what) {
+    if (count > 0)
+      std::fprintf(stderr, "sgoodput: %s: %lld %s\n", input.name().c_str(), static_cast<long long>(count),
+                   what);
+  };
+  also(report.other_job, "entries of other jobs left out");
+  also(report.other, "JSON objects that are no entries left out");
+  also(report.outside, "steps and marks come before the job had resources; they are of no attempt");
+  return kAnswered;
+}
+
+int ImportGoogle(Database& db, const Input& input, const ImportOptions& options) {
+  GoogleImportOptions import;
+  import.run = options.run;
+  import.user = UserName();
+  import.now_s = absl::ToUnixSeconds(absl::Now());
+  if (absl::Status status = FindJobs(options, import); !status.ok()) return Fail(status);
+  absl::StatusOr<GoogleImportReport> report = absl::InternalError("");
+  {
+    Progress progress(Printable(input.name()));
+    import.progress = [&](std::int64_t bytes, std::int64_t of) { progress(bytes, of);
+  };
+  report = ImportGoogleLog(db, input, import);
+}
+if (!report.ok()) {
+  const absl::Status& status = report.status();
+  return Fail(absl::IsNotFound(status) ? absl::FailedPreconditionError(status.message()) : status);
+}
+return Print(input, import, *report);
+}  // namespace
+
+int ImportSacct(Database& db, const Input& input, const ImportOptions& options, const Config& config) {
+  if (!options.job.empty() || !options.run.empty())
+    return Fail(absl::InvalidArgumentError("-j and --run are for logs; what sacct printed names its jobs"));
+  if (input.size() > kMaxSacctBytes)
+    return Fail(absl::InvalidArgumentError(Cat(input.name(), ": longer than 1 GiB; import it in parts")));
+  std::string text(static_cast<std::size_t>(input.size()), '\0');
+  const absl::StatusOr<std::size_t> got = input.Read(0, text.data(), text.size());
+  if (!got.ok()) return Fail(got.status());
+  text.resize(*got);
+  if (text.substr(0, kByteOrderMark.size()) == kByteOrderMark) text.erase(0, kByteOrderMark.size());
+  absl::StrReplaceAll({{"\r\n", "\n"}}, &text);
+  absl::StatusOr<SacctText> read = ParseSacct(text, "|");
+  if (!read.ok()) return Fail(Annotate(read.status(), input.name()));
+  if (read->rows.empty()) {
+    return Fail(absl::InvalidArgumentError(
+        Cat(input.name(), ": no line of it is a job (", Lines(read->bad_lines, "line"), " looked at)")));
+  }
+  const std::string& cluster = options.cluster.empty() ? config.cluster : options.cluster;
+  for (AccountingRow& row : read->rows) {
+    if (row.cluster.empty()) row.cluster = cluster;
+    if (row.cluster.empty()) {
+      return Fail(absl::InvalidArgumentError(Cat(
+          input.name(), ": it has no field Cluster; say which with -M, or set `cluster` in goodput.conf")));
+    }
+    if (row.job_id_text.empty()) row.job_id_text = Cat(row.job_id);
+  }
+  const absl::StatusOr<std::int64_t> stored = StoreAccountingOfFile(db, read->rows);
+  if (!stored.ok()) return Fail(stored.status());
+  const auto known = static_cast<std::int64_t>(read->rows.size()) - *stored;
+  std::printf("%s taken, %lld known from slurmdbd left as they are, %s set aside\n",
+              Lines(*stored, "attempt").c_str(), static_cast<long long>(known),
+              Lines(read->bad_lines, "line").c_str());
+  return kAnswered;
+}
+
+}  // namespace goodput
+
+int RunImport(const ImportOptions& options) {
+  const absl::StatusOr<Config> config = LoadConfig(options.common.config);
+  if (!config.ok()) return Fail(absl::FailedPreconditionError(config.status().message()));
+  const absl::StatusOr<Input> input = Input::Open(options.file);
+  if (!input.ok()) return Fail(absl::FailedPreconditionError(input.status().message()));
+  std::string_view format = options.format;
+  if (format == "auto") {
+    const absl::StatusOr<std::string_view> guess = GuessFormat(*input);
+    if (!guess.ok()) return Fail(absl::FailedPreconditionError(guess.status().message()));
+    format = *guess;
+  }
+  const std::string path = options.common.db.empty() ? config->database : options.common.db;
+  absl::StatusOr<Database> db = Database::Open(path, Database::Mode::kReadWrite);
+  if (!db.ok()) return Fail(absl::FailedPreconditionError(db.status().message()));
+  return format == kSacct ? ImportSacct(*db, *input, options, *config) : ImportGoogle(*db, *input, options);
+}
+
+}  // namespace goodput
