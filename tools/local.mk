@@ -16,6 +16,15 @@ tools_libtimeline_la_SOURCES = \
   tools/timeline/waiting.cc tools/timeline/waiting.h
 tools_libtimeline_la_LIBADD = sql/libsteps.la
 
+# Model FLOPs and what GPUs can do at best: pure.
+noinst_LTLIBRARIES += tools/libflops.la
+tools_libflops_la_SOURCES = \
+  tools/flops/peaks.cc tools/flops/peaks.h \
+  tools/flops/program_flops.cc tools/flops/program_flops.h \
+  tools/flops/step_flops.cc tools/flops/step_flops.h
+tools_libflops_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+tools_libflops_la_LIBADD = $(ABSL_LIBS)
+
 # What daemon and command share: configuration, accounting, the wire form of a mark.
 noinst_LTLIBRARIES += tools/libcommon.la
 tools_libcommon_la_SOURCES = \

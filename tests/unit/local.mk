@@ -69,3 +69,10 @@ tests_unit_advise_test_SOURCES = \
 tests_unit_advise_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS) \
   -DGOLDEN_FORMULAS='"$(abs_srcdir)/tests/golden/formulas.json"'
 tests_unit_advise_test_LDADD = tools/libadvise.la tools/libruns.la $(GTEST_LIBS)
+
+check_PROGRAMS += tests/unit/flops_test
+TESTS += tests/unit/flops_test
+tests_unit_flops_test_SOURCES = tests/unit/flops_test.cc tests/unit/run_builder.h
+tests_unit_flops_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS) \
+  -DGOLDEN_FORMULAS='"$(abs_srcdir)/tests/golden/formulas.json"'
+tests_unit_flops_test_LDADD = tools/libflops.la tools/libtimeline.la $(GTEST_LIBS)

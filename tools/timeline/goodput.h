@@ -38,7 +38,7 @@ using Range = std::pair<double, double>;
 struct Goodput {
   std::optional<double> scheduling;
   std::optional<double> runtime;
-  std::optional<double> program;
+  std::optional<double> program;  // TakeProgramGoodput fills in these two
   std::optional<double> mpg;
   std::optional<double> sg_rg;
   std::optional<double> scheduling_after_start;  // leaving out the wait before the first start
@@ -81,6 +81,13 @@ struct Account {
 };
 
 Account TakeAccount(const Timeline& timeline);
+
+// Program Goodput, which is model FLOP utilisation: what the kept steps took over what the productive GPUs
+// could have done in that time; and mpg, what they took over all that was wanted. `flops_per_step` is of the
+// whole job, `peak_flops` FLOP/s of one GPU. Returns why not, in words, where it cannot be; else an empty
+// string.
+std::string TakeProgramGoodput(const StepCounts& steps, double flops_per_step, double peak_flops,
+                               Account& account);
 
 }  // namespace goodput
 
