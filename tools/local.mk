@@ -40,7 +40,7 @@ tools_libcommon_la_SOURCES = \
   tools/slurm/slurm_time.cc tools/slurm/slurm_time.h \
   tools/slurm/tres.cc tools/slurm/tres.h
 tools_libcommon_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
-tools_libcommon_la_LIBADD = sql/libstore.la $(ABSL_LIBS) $(SIMDJSON_LIBS)
+tools_libcommon_la_LIBADD = tools/libflops.la sql/libstore.la $(ABSL_LIBS) $(SIMDJSON_LIBS)
 
 # The daemon without its main, so that tests can link it.
 noinst_LTLIBRARIES += tools/libgoodputd.la

@@ -7,54 +7,17 @@
 import json
 import os
 import shutil
-import subprocess
 import tempfile
 import unittest
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 import jsonschema
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-SGOODPUT = os.path.join(TOP, os.environ.get("GOODPUT_BUILD", "build"), "tools", "sgoodput", "sgoodput")
+from .harness.hand_written import TOP, Spool, run_it
+
 SCHEMA = os.path.join(TOP, "tools", "sgoodput", "advise.schema.json")
-BEGAN = 1_790_000_000
 NUMBERS = ["young_s", "daly_s", "poisson_s", "saxena_s", "ettr", "ettr_interval_s", "goodput_now", "goodput_best",
            "gpu_hours_gained", "money_gained"]
-
-
-class Spool:
-    """What a controller's watch and one node would have written of a job, in seconds since BEGAN."""
-
-    def __init__(self, folder: str) -> None:
-        self.lines: Dict[str, List[Dict[str, Any]]] = {"@controller": [], "n1": []}
-        self.folder = folder
-
-    def controller(self, t: float, **more: Any) -> None:
-        record = {"kind": "attempt", "state": "RUNNING", "user": "nobody", "partition": "a3", "name": "train",
-                  "nnodes": 2, "gpus": 16, "gpu_type": "h100", "nodes": "n[1-2]"}
-        record.update(more)
-        for key in ("submit_s", "eligible_s", "start_s", "end_s"):
-            if key in record:
-                record[key] += BEGAN
-        self.say("@controller", t, record)
-
-    def node(self, t: float, kind: str, **more: Any) -> None:
-        self.say("n1", t, dict(kind=kind, **more))
-
-    def mark(self, t: float, mark: str, step: int, edge: str = "begin") -> None:
-        self.node(t, "mark", mark=mark, edge=edge, train_step=step, slurm_step="0", task=0)
-
-    def say(self, node: str, t: float, record: Dict[str, Any]) -> None:
-        ns = int((BEGAN + t) * 1e9)
-        self.lines[node].append({"v": 1, "t": ns, "m": ns - BEGAN * 10**9 + 10**12, "node": node, "stepd": 1, "cluster": "c",
-                                 "job": 7, **record})
-
-    def write(self) -> None:
-        for node, records in self.lines.items():
-            os.makedirs(os.path.join(self.folder, node), mode=0o700)
-            with open(os.path.join(self.folder, node, "boot.2026092100Z.jsonl"), "w") as file:
-                for record in sorted(records, key=lambda r: r["t"]):
-                    file.write("\n" + json.dumps(record) + "\n")
 
 
 def failing_run(spool: Spool, failures: int) -> None:
@@ -104,16 +67,11 @@ class AdviseTest(unittest.TestCase):
             cls.config = os.path.join(cls.dir, "goodput.conf")
             with open(cls.config, "w") as file:
                 file.write("cluster = c\n")
-            done = cls.run_it("ingest", "--config", cls.config, "--db", cls.db[failures], "--spool", spool.folder)
+            done = run_it("ingest", "--config", cls.config, "--db", cls.db[failures], "--spool", spool.folder)
             assert done.returncode == 0 and " 0 lines set aside" in done.stdout, done
 
-    @staticmethod
-    def run_it(*args: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run([SGOODPUT, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
-                              env={"PATH": os.environ["PATH"], "GOODPUT_CONF": "/nonexistent"}, timeout=60)
-
     def ask(self, *args: str) -> str:
-        done = self.run_it("advise", *args)
+        done = run_it("advise", *args)
         self.assertEqual((done.returncode, done.stderr), (0, ""), args)
         return done.stdout
 
@@ -190,12 +148,12 @@ class AdviseTest(unittest.TestCase):
                       ["--mttf", "3h", "--gpu-hour", "cheap"], ["7", "--run", "r"], ["x"], ["7", "--db", "/nonexistent/x.db"],
                       ["--mttf", "3h", "--frobnicate"]):
             with self.subTest(words=words):
-                done = self.run_it("advise", *words) if "7" not in words else self.run_it("advise", "--config", self.config, *words)
+                done = run_it("advise", *words) if "7" not in words else run_it("advise", "--config", self.config, *words)
                 self.assertEqual((done.returncode, done.stdout), (2, ""))
                 self.assertRegex(done.stderr, r"\Asgoodput: [^\n]+\n\Z")
 
     def test_a_job_that_is_not_there_is_1(self) -> None:
-        done = self.run_it("advise", "8", "--config", self.config, "--no-refresh", "--db", self.db[0])
+        done = run_it("advise", "8", "--config", self.config, "--no-refresh", "--db", self.db[0])
         self.assertEqual((done.returncode, done.stdout), (1, ""))
 
     # --- of a run

@@ -88,9 +88,15 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
     return absl::OkStatus();
   }
   if (key == "spool_max") return SetBytes(key, value, config.spool_max);
+  if (key == "peak") {
+    absl::StatusOr<GpuPeak> peak = ParsePeak(value);
+    if (!peak.ok()) return Annotate(peak.status(), "`peak`");
+    config.peaks.push_back(*std::move(peak));
+    return absl::OkStatus();
+  }
   return absl::InvalidArgumentError(
       Cat("unknown key '", key,
-          "'; known are spool, database, cluster, socket, role, queue_interval, spool_max"));
+          "'; known are spool, database, cluster, socket, role, queue_interval, spool_max, peak"));
 }
 
 }  // namespace

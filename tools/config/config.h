@@ -4,9 +4,11 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "tools/flops/peaks.h"
 
 namespace goodput {
 
@@ -21,6 +23,7 @@ struct Config {
   bool controller_role = true;                       // watch the queue, ingest
   absl::Duration queue_interval = absl::Seconds(5);  // shortest time between two looks at the queue
   std::int64_t spool_max = 256LL << 20;
+  std::vector<GpuPeak> peaks;  // besides the published ones
 };
 
 // An error names the line and how to mend it.

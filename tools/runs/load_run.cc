@@ -110,6 +110,7 @@ class RunLoader {
   std::set<std::int64_t> jobs_of_run_;
   std::set<JobKey> added_;
   std::optional<std::int64_t> het_job_;  // of the job being added
+  bool flops_declared_ = false;          // by it
   Run run_;
   std::map<std::int64_t, SourceRow> sources_;
   std::map<std::int64_t, std::int32_t> source_index_;
@@ -182,6 +183,7 @@ void RunLoader::AddAccounting(const AccountingRow& row) {
   facts.nodes = static_cast<int>(row.nodes);
   facts.gpus = static_cast<int>(row.gpus);
   facts.evidence = Evidence::kAccounting;
+  if (!row.gpu_type.empty()) run_.gpu_types.insert(row.gpu_type);
   run_.info = {row.cluster, row.job_id,    row.job_id_text, run_.info.run, row.name,    row.user,
                row.account, row.partition, row.qos,         row.state,     row.gpu_type};
 }
@@ -261,6 +263,7 @@ void RunLoader::AddWatch(const EventRow& event) {
   info.partition = reader_.Text(key::kPartition);
   info.qos = reader_.Text(key::kQos);
   info.gpu_type = reader_.Text(key::kGpuType);
+  if (!info.gpu_type.empty()) run_.gpu_types.insert(info.gpu_type);
 }
 
 // afterok:12(unfulfilled),afterany:13_*(unfulfilled): true when all of them are jobs of the run. What a
@@ -373,6 +376,13 @@ void RunLoader::AddNodeEvent(const EventRow& event) {
   attempt->node_events.push_back(std::move(node_event));
   const std::string run_name = reader_.OptText(key::kRun);
   if (!run_name.empty()) run_.info.run = run_name;
+  // What the first record of a job says is its prolog's, which no program can forge.
+  DeclaredFlops flops{reader_.OptNumber(key::kFlopsPerStep), reader_.OptText(key::kModel),
+                      reader_.OptText(key::kPrecision)};
+  if (flops.any() && !flops_declared_) {
+    run_.flops.push_back(std::move(flops));
+    flops_declared_ = true;
+  }
 }
 
 void RunLoader::AddMark(const EventRow& event) {
@@ -521,7 +531,9 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
   drafts_.clear();
   preemptions_.clear();
   het_job_.reset();
+  flops_declared_ = false;
   const RunInfo info = run_.info;
+  const std::set<std::string> gpu_types = run_.gpu_types;
   absl::StatusOr<std::vector<AccountingRow>> rows = LoadAccounting(db_, job);
   if (!rows.ok()) return rows.status();
   for (const AccountingRow& row : *rows) AddAccounting(row);
@@ -537,6 +549,7 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
   }
   if (of && het_job_ != of) {
     run_.info = info;
+    run_.gpu_types = gpu_types;
     return false;
   }
   added_.insert(job);

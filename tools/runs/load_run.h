@@ -4,12 +4,14 @@
 #define GOODPUT_TOOLS_RUNS_LOAD_RUN_H_
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "sql/database.h"
 #include "sql/jobs.h"
+#include "tools/flops/program_flops.h"
 #include "tools/timeline/facts.h"
 
 namespace goodput {
@@ -32,6 +34,8 @@ struct RunInfo {
 struct Run {
   RunInfo info;
   RunFacts facts;
+  std::vector<DeclaredFlops> flops;  // one a job that said anything of them
+  std::set<std::string> gpu_types;   // of all its attempts, where Slurm says
 };
 
 // The attempts of these jobs of one cluster as one run. NotFound: the database knows none of them.

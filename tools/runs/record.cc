@@ -53,4 +53,14 @@ std::string RecordReader::OptText(std::string_view name) const {
   return std::string(value);
 }
 
+std::optional<double> RecordReader::OptNumber(std::string_view name) const {
+  simdjson::dom::object opt;
+  double value = 0;
+  if (!impl_->valid || impl_->object[key::kOpt].get(opt) != simdjson::SUCCESS ||
+      opt[name].get(value) != simdjson::SUCCESS) {
+    return std::nullopt;
+  }
+  return value;
+}
+
 }  // namespace goodput

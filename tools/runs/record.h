@@ -22,6 +22,7 @@ class RecordReader {
   std::string Text(std::string_view name) const;  // empty when absent
   std::vector<std::string> Texts(std::string_view name) const;
   std::string OptText(std::string_view name) const;  // member of `opt`
+  std::optional<double> OptNumber(std::string_view name) const;
 
  private:
   struct Impl;

@@ -120,6 +120,8 @@ Json JobJson(const Report& report) {
                {{"scheduling", OrNull(goodput.scheduling)},
                 {"runtime", OrNull(goodput.runtime)},
                 {"program", OrNull(goodput.program)},
+                {"program_evidence", TextOrNull(report.program_evidence)},
+                {"program_reason", TextOrNull(report.program_reason)},
                 {"mpg", OrNull(goodput.mpg)},
                 {"sg_rg", OrNull(goodput.sg_rg)},
                 {"scheduling_after_start", OrNull(goodput.scheduling_after_start)},

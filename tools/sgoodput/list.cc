@@ -84,10 +84,15 @@ const std::vector<Field>& Fields() {
         {"Runtime", Align::kRight, 0,
          [](const Report& r) { return FormatPercent(r.account.goodput.runtime); }},
         {"Goodput", Align::kRight, 0, [](const Report& r) { return FormatPercent(r.account.goodput.sg_rg); }},
+        {"Program", Align::kRight, 0,
+         [](const Report& r) { return FormatPercent(r.account.goodput.program); }},
+        {"MPG", Align::kRight, 0, [](const Report& r) { return FormatPercent(r.account.goodput.mpg); }},
         {"SchedulingRaw", Align::kRight, 0,
          [](const Report& r) { return Raw(r.account.goodput.scheduling); }},
         {"RuntimeRaw", Align::kRight, 0, [](const Report& r) { return Raw(r.account.goodput.runtime); }},
         {"GoodputRaw", Align::kRight, 0, [](const Report& r) { return Raw(r.account.goodput.sg_rg); }},
+        {"ProgramRaw", Align::kRight, 0, [](const Report& r) { return Raw(r.account.goodput.program); }},
+        {"MPGRaw", Align::kRight, 0, [](const Report& r) { return Raw(r.account.goodput.mpg); }},
         {"Steps", Align::kRight, 0, [](const Report& r) { return Cat(r.timeline.steps.executed); }},
         {"StepsKept", Align::kRight, 0, [](const Report& r) { return Cat(r.timeline.steps.kept); }},
         {"StepsLost", Align::kRight, 0, [](const Report& r) { return Cat(r.timeline.steps.lost); }},
@@ -295,7 +300,7 @@ int RunList(const ListOptions& options) {
   std::vector<std::unique_ptr<Report>> reports;
   std::set<std::tuple<std::string, std::int64_t, Ns>> listed;
   for (const std::vector<JobKey>& group : GroupByRun(jobs, *names)) {
-    absl::StatusOr<std::vector<Report>> made = MakeReports(session->db, group, session->now, {});
+    absl::StatusOr<std::vector<Report>> made = MakeReports(*session, group, {});
     if (absl::IsNotFound(made.status())) continue;
     if (!made.ok()) return Fail(made.status());
     for (Report& report : *made) {
@@ -305,9 +310,8 @@ int RunList(const ListOptions& options) {
           !filter->Matches(report))
         continue;
       if (options.truncate) {
-        ClipTimeline(report.timeline, filter->start.value_or(report.timeline.begin),
-                     filter->end.value_or(session->now));
-        report.account = TakeAccount(report.timeline);
+        ClipReport(report, filter->start.value_or(report.timeline.begin),
+                   filter->end.value_or(session->now));
       }
       reports.push_back(std::make_unique<Report>(std::move(report)));
     }

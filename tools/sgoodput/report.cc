@@ -3,13 +3,30 @@
 #include <utility>
 
 #include "sql/text.h"
+#include "tools/flops/program_flops.h"
 #include "tools/runs/strands.h"
+#include "tools/timeline/clip.h"
 
 namespace goodput {
 
-absl::StatusOr<std::vector<Report>> MakeReports(Database& db, const std::vector<JobKey>& jobs, Ns now,
+namespace {
+
+void AddProgramGoodput(const std::vector<GpuPeak>& peaks, Report& report) {
+  const absl::StatusOr<ProgramFlops> program = FlopsOfProgram(report.run.flops, report.run.gpu_types, peaks);
+  if (!program.ok()) {
+    report.program_reason = Message(program.status());
+    return;
+  }
+  report.program_reason = TakeProgramGoodput(report.timeline.steps, program->flops_per_step,
+                                             program->peak_flops, report.account);
+  if (report.program_reason.empty()) report.program_evidence = program->evidence;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Report>> MakeReports(Session& session, const std::vector<JobKey>& jobs,
                                                 const TimelineOptions& options) {
-  absl::StatusOr<std::vector<Run>> runs = LoadStrands(db, jobs, now);
+  absl::StatusOr<std::vector<Run>> runs = LoadStrands(session.db, jobs, session.now);
   if (!runs.ok()) return runs.status();
   std::vector<Report> reports;
   for (Run& run : *runs) {
@@ -18,6 +35,7 @@ absl::StatusOr<std::vector<Report>> MakeReports(Database& db, const std::vector<
     // The attempts stay where they are when a report is moved: a vector's elements do not move with it.
     report.timeline = BuildTimeline(report.run.facts, options);
     report.account = TakeAccount(report.timeline);
+    AddProgramGoodput(session.config.peaks, report);
     if (runs->size() > 1) {
       const std::string& name = reports.empty() ? report.run.info.run : reports.front().run.info.run;
       report.timeline.warnings.push_back(Cat("jobs of run ", name, " had resources at once: they are ",
@@ -31,10 +49,17 @@ absl::StatusOr<std::vector<Report>> MakeReports(Database& db, const std::vector<
 
 absl::StatusOr<Report> MakeReport(Target& target, const TimelineOptions& options) {
   absl::StatusOr<std::vector<Report>> reports =
-      MakeReports(target.session.db, target.jobs, target.session.now, options);
+      MakeReports(target.session, target.jobs, options);
   if (!reports.ok()) return reports.status();
   if (target.strand >= reports->size()) return absl::NotFoundError(Cat("it has no part ", target.strand + 1));
   return std::move((*reports)[target.strand]);
+}
+
+void ClipReport(Report& report, Ns begin, Ns end) {
+  ClipTimeline(report.timeline, begin, end);
+  report.account = TakeAccount(report.timeline);
+  report.program_evidence.clear();
+  report.program_reason = "how many steps were kept within a window is not counted";
 }
 
 }  // namespace goodput

@@ -19,6 +19,8 @@ struct Report {
   Run run;
   Timeline timeline;
   Account account;
+  std::string program_evidence;  // of account.goodput.program; empty without
+  std::string program_reason;    // why there is none; empty with
 
   Report() = default;
   Report(Report&&) = default;
@@ -29,11 +31,14 @@ struct Report {
 
 // The jobs as one run, or as several where two of them had resources at once (see tools/runs/strands.h).
 // Never none.
-absl::StatusOr<std::vector<Report>> MakeReports(Database& db, const std::vector<JobKey>& jobs, Ns now,
+absl::StatusOr<std::vector<Report>> MakeReports(Session& session, const std::vector<JobKey>& jobs,
                                                 const TimelineOptions& options);
 
 // Of what was asked for.
 absl::StatusOr<Report> MakeReport(Target& target, const TimelineOptions& options);
+
+// Counts the report again as seen through a window, [begin, end).
+void ClipReport(Report& report, Ns begin, Ns end);
 
 // The document `--json` prints: {"schema":"slurm-goodput/1","jobs":[...]}, see sgoodput.schema.json.
 std::string ReportsAsJson(const std::vector<const Report*>& reports);

@@ -79,6 +79,14 @@ void PrintGoodput(const Report& report, const Style& style) {
   std::printf("%s  scheduling %s x runtime %s = %s\n", style.Bold("Goodput").c_str(),
               FormatPercent(goodput.scheduling).c_str(), FormatPercent(goodput.runtime).c_str(),
               style.Bold(FormatPercent(goodput.sg_rg)).c_str());
+  if (goodput.program) {
+    std::printf("         x program %s = %s (MPG)\n", FormatPercent(goodput.program).c_str(),
+                style.Bold(FormatPercent(goodput.mpg)).c_str());
+    std::fputs(Wrap(Cat("program: ", Printable(report.program_evidence)), "         ").c_str(), stdout);
+  } else if (!report.run.flops.empty()) {
+    std::fputs(Wrap(Cat("program is not known: ", Printable(report.program_reason)), "         ").c_str(),
+               stdout);
+  }
   if (goodput.runtime_range && goodput.runtime_range->second - goodput.runtime_range->first > 0.0005) {
     std::printf("         runtime is between %s and %s: steps at risk and unobserved time are open\n",
                 FormatPercent(goodput.runtime_range->first).c_str(),
