@@ -222,6 +222,15 @@ void PrintBasis(const AdviseReport& report) {
       causes += Cat(causes.empty() ? "" : ", ", count, " ", cause);
     std::fputs(Wrap(Cat("failures by cause: ", causes), "  ").c_str(), stdout);
   }
+  if (measured != nullptr && measured->node_failures > 0 && measured->nodes > 0 && measured->wall_s > 0) {
+    std::fputs(
+        Wrap(Cat("a spare node: would have saved ", FormatPercent(measured->spare_saves_s / measured->wall_s),
+                 " of the time (waits for resources after node failures, beyond a launch), costs ",
+                 FormatPercent(1.0 / measured->nodes), " (one node more)"),
+             "  ")
+            .c_str(),
+        stdout);
+  }
   std::printf("\n");
 }
 
