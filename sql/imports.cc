@@ -49,13 +49,13 @@ absl::StatusOr<ImportRow> LoadImport(Database& db, const JobKey& job) {
 
 absl::StatusOr<std::vector<ImportedAttempt>> LoadImportedAttempts(Database& db, std::int64_t source_id) {
   Statement rows = db.Prepare(
-      "SELECT number, begin_ns, end_ns, ended, state, stop_ns, offset FROM imported_attempt"
+      "SELECT number, begin_ns, end_ns, ended, state, stop_ns, is_life, offset FROM imported_attempt"
       " WHERE source_id = ?1 ORDER BY number");
   rows.Bind(1, source_id);
   std::vector<ImportedAttempt> attempts;
   while (rows.Step()) {
     attempts.push_back({rows.Int(0), rows.Int(1), rows.Int(2), rows.Int(3) != 0, rows.Text(4),
-                        rows.OptionalInt(5), rows.Int(6)});
+                        rows.OptionalInt(5), rows.Int(6) != 0, rows.Int(7)});
   }
   if (!rows.status().ok()) return rows.status();
   return attempts;
@@ -102,11 +102,12 @@ absl::Status ImportWriter::Event(std::int64_t job_id, std::string_view kind, std
 absl::Status ImportWriter::Attempt(const ImportedAttempt& attempt) {
   ++attempts_;
   Statement insert = db_.Prepare(
-      "INSERT INTO imported_attempt (source_id, number, begin_ns, end_ns, ended, state, stop_ns, offset)"
-      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
+      "INSERT INTO imported_attempt (source_id, number, begin_ns, end_ns, ended, state, stop_ns, is_life, "
+      "offset)"
+      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
   insert.Bind(1, source_id_).Bind(2, attempt.number).Bind(3, attempt.begin_ns).Bind(4, attempt.end_ns);
   insert.Bind(5, std::int64_t{attempt.ended}).Bind(6, attempt.state).Bind(7, attempt.stop_ns);
-  insert.Bind(8, attempt.offset);
+  insert.Bind(8, std::int64_t{attempt.is_life}).Bind(9, attempt.offset);
   return insert.Run();
 }
 

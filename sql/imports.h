@@ -46,6 +46,7 @@ struct ImportedAttempt {
   bool ended = false;  // false: nothing says so, end_ns is the latest it can have been
   std::string state;
   std::optional<std::int64_t> stop_ns;  // when it was asked to stop
+  bool is_life = false;                 // begin and end are those of the program
   std::int64_t offset = 0;              // of the entry that began it
 };
 absl::StatusOr<std::vector<ImportedAttempt>> LoadImportedAttempts(Database& db, std::int64_t source_id);

@@ -171,6 +171,7 @@ CREATE TABLE imported_attempt (
   ended     INTEGER NOT NULL,
   state     TEXT NOT NULL,
   stop_ns   INTEGER,
+  is_life   INTEGER NOT NULL,
   offset    INTEGER NOT NULL,
   PRIMARY KEY (source_id, number)
 ) WITHOUT ROWID;

@@ -70,6 +70,12 @@ tests_unit_advise_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS) 
   -DGOLDEN_FORMULAS='"$(abs_srcdir)/tests/golden/formulas.json"'
 tests_unit_advise_test_LDADD = tools/libadvise.la tools/libruns.la $(GTEST_LIBS)
 
+check_PROGRAMS += tests/unit/import_test
+TESTS += tests/unit/import_test
+tests_unit_import_test_SOURCES = tests/spank/temp_folder.h tests/unit/import_test.cc tests/unit/run_builder.h
+tests_unit_import_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_import_test_LDADD = tools/libexchange.la $(GTEST_LIBS)
+
 check_PROGRAMS += tests/unit/flops_test
 TESTS += tests/unit/flops_test
 tests_unit_flops_test_SOURCES = tests/unit/flops_test.cc tests/unit/run_builder.h

@@ -260,9 +260,8 @@ Ns BlockedUntil(const AttemptFacts& attempt, Ns begin, Ns complete) {
 }
 
 void Exporter::AddCheckpoint(bool save, const Mark& begin, const Mark* end, const AttemptFacts& attempt) {
-  const std::optional<std::int64_t> step = begin.train_step ? begin.train_step
-                                           : end != nullptr ? end->train_step
-                                                            : std::nullopt;
+  std::optional<std::int64_t> step = begin.train_step;
+  if (!step && end != nullptr) step = end->train_step;
   Add(begin.t, kOtherOrder, [&](Object& object) {
     object.Text("event_type", save ? "save" : "restore");
     if (step) object.Int("step", *step);

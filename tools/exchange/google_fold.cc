@@ -53,6 +53,7 @@ absl::Status GoogleFold::End(std::optional<Ns> next) {
     if (next) attempt.told.end = std::min(attempt.told.end, *next);
   }
   if (usual) usual_record_ = usual;
+  attempt.told.is_life = !names_tasks_;
   absl::Status status = sink_.Attempt(attempt.told);
   attempt_.reset();
   return status;

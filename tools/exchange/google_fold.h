@@ -60,6 +60,7 @@ struct ToldAttempt {
   bool ended = false;  // a job_end said so
   std::string state;   // Slurm's word, where the log has it; COMPLETED for a job_end that says no more
   std::optional<Ns> stop;
+  bool is_life = true;      // the program itself said so; not what sgoodput exported of an allocation
   std::int64_t offset = 0;  // of the entry that began it
 };
 

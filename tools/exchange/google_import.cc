@@ -98,9 +98,29 @@ class StoreSink final : public ToldSink {
 
   absl::Status Attempt(const ToldAttempt& attempt) override {
     ++attempts_;
-    if (!join_.empty()) return absl::OkStatus();
+    if (!join_.empty()) return attempt.is_life ? Life(attempt) : absl::OkStatus();
     return writer_.Attempt({attempt.number, attempt.begin, attempt.end, attempt.ended, attempt.state,
-                            attempt.stop, attempt.offset});
+                            attempt.stop, attempt.is_life, attempt.offset});
+  }
+
+  // Where Slurm's records do not show when the program lived, the log does.
+  absl::Status Life(const ToldAttempt& attempt) {
+    Speaker speaker;
+    speaker.attempt = attempt.number;
+    const JoinSpan& span = SpanAt(attempt.begin);
+    if (!span.sruns.empty() || attempt.begin + kSecond < span.start) return absl::OkStatus();
+    const auto record = [&](std::string_view kind) {
+      return std::move(
+                 Record(kind).Text(key::kSlurmStep, StepName(attempt.begin, speaker)).Int(key::kTask, 0))
+          .Finish();
+    };
+    // Within the entry that began it, and behind what else it may have said.
+    constexpr std::int64_t kBehindMarks = 16;
+    const std::int64_t offset = attempt.offset + kBehindMarks;
+    const absl::Status status =
+        writer_.Event(span.job_id, kind::kTaskStart, attempt.begin, offset, record(kind::kTaskStart));
+    if (!status.ok() || !attempt.ended || &SpanAt(attempt.end) != &span) return status;
+    return writer_.Event(span.job_id, kind::kTaskExit, attempt.end, offset + 1, record(kind::kTaskExit));
   }
 
   std::int64_t attempts() const { return attempts_; }

@@ -86,12 +86,13 @@ void AddLives(const std::vector<TimeSpan>& away, Ns begin, Ns end, AttemptFacts&
 
 }  // namespace
 
-absl::StatusOr<Run> LoadImportedRun(Database& db, const JobKey& job) {
+absl::StatusOr<ImportedRun> LoadImportedRun(Database& db, const JobKey& job) {
   const absl::StatusOr<ImportRow> row = LoadImport(db, job);
   if (!row.ok()) return row.status();
   const absl::StatusOr<std::vector<ImportedAttempt>> attempts = LoadImportedAttempts(db, row->source_id);
   if (!attempts.ok()) return attempts.status();
-  Run run;
+  ImportedRun imported;
+  Run& run = imported.run;
   run.info.job_id = job.job_id;
   run.info.job_id_text = "-";
   run.info.run = row->run;
@@ -108,15 +109,17 @@ absl::StatusOr<Run> LoadImportedRun(Database& db, const JobKey& job) {
     facts.evidence = Evidence::kLog;
     run.info.state = attempt.ended ? attempt.state : "UNKNOWN";
     run.facts.attempts.push_back(std::move(facts));
+    imported.is_life.push_back(attempt.is_life);
   }
-  return run;
+  return imported;
 }
 
-void ReadSchedulingPhases(AttemptFacts& attempt, const std::function<bool(const Mark&)>& imported) {
+void ReadSchedulingPhases(AttemptFacts& attempt, bool is_life,
+                          const std::function<bool(const Mark&)>& imported) {
   const auto phases =
       std::stable_partition(attempt.marks.begin(), attempt.marks.end(),
                             [&](const Mark& mark) { return !IsOfScheduling(mark) || !imported(mark); });
-  if (phases == attempt.marks.end() || !attempt.start) return;
+  if ((phases == attempt.marks.end() && !is_life) || !attempt.start) return;
   const Ns begin = *attempt.start;
   const Ns end = std::max(begin, attempt.end.value_or(attempt.heard_until.value_or(begin)));
   const SpansByName spans =
@@ -134,7 +137,7 @@ void ReadSchedulingPhases(AttemptFacts& attempt, const std::function<bool(const 
     attempt.node_events.push_back(Event(ready, NodeEvent::Kind::kStepStart, kExternStep, -1));
   }
   const std::vector<TimeSpan> away = Merged(spans, {kLaunch, kTeardown});
-  if (!away.empty() && !has(NodeEvent::Kind::kTaskStart)) AddLives(away, ready, end, attempt);
+  if ((is_life || !away.empty()) && !has(NodeEvent::Kind::kTaskStart)) AddLives(away, ready, end, attempt);
   if (attempt.suspended.empty()) {
     for (const TimeSpan& span : Merged(spans, {kSuspended}))
       attempt.suspended.push_back({span.begin, span.end, true});

@@ -20,12 +20,18 @@ inline bool IsImport(const JobKey& job) {
 }
 
 // The run with its attempts, which have no events or marks yet, by begin.
-absl::StatusOr<Run> LoadImportedRun(Database& db, const JobKey& job);
+struct ImportedRun {
+  Run run;
+  std::vector<bool> is_life;  // of each attempt: it is the life of its program
+};
+absl::StatusOr<ImportedRun> LoadImportedRun(Database& db, const JobKey& job);
 
 // What a log says of an attempt in words of the vocabulary of buckets. Phases named provisioning, launch,
 // teardown, drain and suspended are no phases of the program: they become what Slurm would have told of the
-// attempt, unless it did. `imported`: whether a log said it.
-void ReadSchedulingPhases(AttemptFacts& attempt, const std::function<bool(const Mark&)>& imported);
+// attempt, unless it did. `imported`: whether a log said it. `is_life`: the attempt is the life of its
+// program, but for them.
+void ReadSchedulingPhases(AttemptFacts& attempt, bool is_life,
+                          const std::function<bool(const Mark&)>& imported);
 
 // Attempts of which nothing says that they ended: of a run that is nothing but imports the last one is open,
 // and now is when it was last heard of; any other was over by then.

@@ -65,6 +65,7 @@ struct Draft {
   std::optional<Ns> resumed;            // and last resumed then
   bool in_accounting = false;
   bool state_final = false;  // the watch saw it over, not merely completing
+  bool is_life = false;      // an import: it is the life of its program
   std::int64_t suspended_s = 0;
 };
 
@@ -434,12 +435,13 @@ absl::Status RunLoader::AddBlocks(std::vector<StepBlockRow> blocks, const std::v
 
 // Its attempts, by number: two of them may begin in one second.
 absl::Status RunLoader::AddImport(const JobKey& job) {
-  absl::StatusOr<Run> run = LoadImportedRun(db_, job);
-  if (!run.ok()) return run.status();
-  run_.info = std::move(run->info);
-  for (AttemptFacts& facts : run->facts.attempts) {
-    Draft& draft = drafts_[static_cast<std::int64_t>(drafts_.size())];
-    draft.facts = std::move(facts);
+  absl::StatusOr<ImportedRun> imported = LoadImportedRun(db_, job);
+  if (!imported.ok()) return imported.status();
+  run_.info = std::move(imported->run.info);
+  for (std::size_t i = 0; i < imported->is_life.size(); ++i) {
+    Draft& draft = drafts_[static_cast<std::int64_t>(i)];
+    draft.facts = std::move(imported->run.facts.attempts[i]);
+    draft.is_life = imported->is_life[i];
     draft.in_accounting = true;
   }
   return absl::OkStatus();
@@ -582,7 +584,7 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
     return run_.facts.sources[static_cast<std::size_t>(mark.ref.source)].evidence == Evidence::kLog;
   };
   for (auto& [submit, draft] : drafts_) {
-    ReadSchedulingPhases(draft.facts, imported);
+    ReadSchedulingPhases(draft.facts, draft.is_life, imported);
     if (IsImport(job)) continue;
     absl::Status status =
         ExplainEnd(db_, job.cluster, draft.in_accounting ? "" : run_.info.partition, draft.facts);

@@ -6,11 +6,25 @@
 #include "sql/text.h"
 
 namespace goodput {
+namespace {
+
+// The starts of a program that only a log tells of ("@1", "@2") are Slurm steps of their own, numbered where
+// Slurm numbers none.
+constexpr char kStartOfLog = '@';
+constexpr std::int32_t kFirstStartOfLog = 1 << 30;
+constexpr std::int32_t kMostStarts = 1 << 20;
+
+}  // namespace
 
 std::int32_t StepCode(std::string_view slurm_step) {
   if (slurm_step == "batch") return kBatchStep;
   if (slurm_step == "extern") return kExternStep;
   if (slurm_step == "interactive") return kInteractiveStep;
+  if (!slurm_step.empty() && slurm_step.front() == kStartOfLog) {
+    std::int32_t start = 0;
+    const bool valid = absl::SimpleAtoi(ToAbsl(slurm_step.substr(1)), &start) && start > 0;
+    return valid && start < kMostStarts ? kFirstStartOfLog + start : kNoStep;
+  }
   std::int32_t number = kNoStep;
   if (!absl::SimpleAtoi(ToAbsl(slurm_step), &number)) return kNoStep;
   return number;
