@@ -52,7 +52,7 @@ int RunAttempts(const AttemptsOptions& options) {
       if (interval.bucket == Bucket::kLostWork) lost += ns;
     }
     const std::vector<std::string> cells{Cat(i + 1),
-                                         Cat(facts.job_id),
+                                         FormatJobId(facts.job_id),
                                          FormatTime(facts.submit),
                                          FormatTime(facts.eligible),
                                          FormatTime(facts.start),

@@ -53,6 +53,10 @@ std::string FormatTime(const std::optional<Ns>& ns) {
   return ns ? FormatTime(*ns) : "Unknown";
 }
 
+std::string FormatJobId(std::int64_t job_id) {
+  return job_id < 0 ? "-" : std::to_string(job_id);
+}
+
 std::string FormatPercent(const std::optional<double>& x) {
   return x ? absl::StrFormat("%.1f%%", *x * 100) : "-";
 }

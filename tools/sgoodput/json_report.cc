@@ -32,6 +32,11 @@ Json SecondsOrNull(const std::optional<Ns>& ns) {
   return ns ? Json(Seconds(*ns)) : Json(nullptr);
 }
 
+// An import has an id, but none of Slurm's.
+Json JobIdOrNull(std::int64_t job_id) {
+  return job_id < 0 ? Json(nullptr) : Json(job_id);
+}
+
 double GpuSeconds(GpuNs gpu_ns) {
   // Whole seconds apart from the rest: together they may be more than a double holds.
   const GpuNs whole = gpu_ns / kSecond;
@@ -63,7 +68,7 @@ Json BucketJson(const BucketTotal& total) {
 Json AttemptJson(const AttemptSummary& attempt) {
   const AttemptFacts& facts = *attempt.facts;
   return {{"restart", OrNull(facts.restart)},
-          {"job_id", facts.job_id},
+          {"job_id", JobIdOrNull(facts.job_id)},
           {"submit_ns", facts.submit},
           {"eligible_ns", OrNull(facts.eligible)},
           {"start_ns", OrNull(facts.start)},
@@ -103,7 +108,7 @@ Json JobJson(const Report& report) {
     if (total.ns > 0) evidence = Weaker(evidence, total.evidence);
   }
   Json job = {{"cluster", info.cluster},
-              {"job_id", info.job_id},
+              {"job_id", JobIdOrNull(info.job_id)},
               {"run", TextOrNull(info.run)},
               {"name", info.name},
               {"user", info.user},

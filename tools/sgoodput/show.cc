@@ -59,7 +59,7 @@ void PrintHead(const Report& report, const Style& style) {
   const RunInfo& info = report.run.info;
   const Timeline& timeline = report.timeline;
   std::string head =
-      info.run.empty() ? Cat("Job ", info.job_id_text) : Cat("Run ", info.run, ", job ", info.job_id_text);
+      info.run.empty() ? Cat("Job ", info.job_id_text) : Cat("Run ", info.run, info.job_id < 0 ? ", imported" : Cat(", job ", info.job_id_text));
   std::printf("%s  %s\n", style.Bold(Printable(head)).c_str(), Printable(info.name).c_str());
   std::printf("user %s  account %s  partition %s  %s%s\n", Printable(info.user).c_str(),
               info.account.empty() ? "-" : Printable(info.account).c_str(), Printable(info.partition).c_str(),
@@ -139,7 +139,7 @@ void PrintAttempts(const Report& report, const Style& style) {
     const AttemptFacts& facts = *attempt.facts;
     std::string steps = "-";
     if (attempt.first_step && attempt.last_step) steps = Cat(*attempt.first_step, "-", *attempt.last_step);
-    table.Add({Cat(++number), Cat(facts.job_id), FormatTime(facts.submit).substr(5), clock(facts.start),
+    table.Add({Cat(++number), FormatJobId(facts.job_id), FormatTime(facts.submit).substr(5), clock(facts.start),
                clock(facts.end), facts.state, Cat(facts.nodes), Cat(facts.gpus), steps,
                attempt.kept_step ? Cat("to ", *attempt.kept_step) : "-"});
   }
