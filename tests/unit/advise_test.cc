@@ -442,7 +442,10 @@ TEST(Advice, AnIntervalIsNamedOnlyIfItPaysWhateverTheCountLeavesOpen) {
   ASSERT_EQ(far.size(), 1U);
   EXPECT_EQ(far[0].action.rfind("checkpoint every 4m", 0), 0U) << far[0].action;
   EXPECT_FALSE(far[0].at_most);
-  EXPECT_TRUE(says(270).empty());  // as good as the best
+  EXPECT_TRUE(says(270).empty());
+  const Situation same = SituationOf(measured, 270);
+  EXPECT_EQ(Caveats(same, MakePlan(same), &measured),
+            std::vector<std::string>{"how often it saves now is as good as the best interval"});
   // One failure: the MTTF may be a fifth or twenty times the estimate, and so the best interval may be on
   // either side of a neighbouring one.
   measured.up_s = 3600;

@@ -33,6 +33,11 @@ double Seconds(Ns ns) {
   return static_cast<double>(ns) / static_cast<double>(kSecond);
 }
 
+// Sums over interruptions may have what `hold` has too, which nobody wanted.
+double ShareOfTime(double seconds, const Measured& measured) {
+  return measured.wall_s > 0 ? std::min(1.0, seconds / measured.wall_s) : 0;
+}
+
 // The shares of the wanted GPU-time that buckets and their parts took.
 class Shares {
  public:
@@ -48,7 +53,6 @@ class Shares {
     }
     return 0;
   }
-  double OfTime(double seconds, double wall_s) const { return wall_s > 0 ? seconds / wall_s : 0; }
   double SecondsOf(Bucket bucket) const { return Seconds(Total(bucket).ns); }
   double SecondsOfPart(Bucket bucket, const std::string& name) const {
     for (const BucketTotal& part : Total(bucket).parts) {
@@ -146,7 +150,7 @@ void AdviseRuntime(const Shares& shares, const Timeline& timeline, const Measure
   }
   int again = 0;
   const double compiled_again_s = CompiledAgainSeconds(timeline, again);
-  if (const double share = shares.OfTime(compiled_again_s, measured.wall_s); share >= kWorthSaying) {
+  if (const double share = ShareOfTime(compiled_again_s, measured); share >= kWorthSaying) {
     advice.push_back(
         {"keep compiled code between starts: a persistent compilation cache on a shared file system",
          Cat("it compiled again for ", SecondsInWords(compiled_again_s), " in ",
@@ -205,8 +209,7 @@ bool SavedBetween(const Timeline& timeline, Ns begin, Ns end) {
                      });
 }
 
-void AdviseInterruptions(const Shares& shares, const Timeline& timeline, const Measured& measured,
-                         std::vector<Advice>& advice) {
+void AdviseInterruptions(const Timeline& timeline, const Measured& measured, std::vector<Advice>& advice) {
   double unsaved_timeout_s = 0;
   int timeouts = 0;
   double unsaved_preempted_s = 0;
@@ -238,7 +241,7 @@ void AdviseInterruptions(const Shares& shares, const Timeline& timeline, const M
     }
     if (interruption.cause == "oom" && ++out_of_memory > 1) out_of_memory_s += CostSeconds(interruption);
   }
-  const auto share = [&](double seconds) { return shares.OfTime(seconds, measured.wall_s); };
+  const auto share = [&](double seconds) { return ShareOfTime(seconds, measured); };
   if (share(unsaved_timeout_s) >= kWorthSaying) {
     advice.push_back(
         {"have Slurm send a signal before the time limit and save on it: sbatch --signal=USR1@SECONDS, "
@@ -315,7 +318,7 @@ std::vector<Advice> AdviseFromTimeline(const Timeline& timeline, const Account& 
   const Shares shares(account);
   AdviseWaiting(shares, timeline, advice);
   AdviseRuntime(shares, timeline, measured, advice);
-  AdviseInterruptions(shares, timeline, measured, advice);
+  AdviseInterruptions(timeline, measured, advice);
   const bool any_complete =
       std::any_of(timeline.checkpoints.begin(), timeline.checkpoints.end(),
                   [](const Checkpoint& checkpoint) { return checkpoint.complete.has_value(); });
@@ -345,12 +348,12 @@ std::vector<std::string> Caveats(const Situation& situation, const Plan& plan, c
               " up: too few to say how often to checkpoint; the MTTF is at least ",
               SecondsInWords(situation.mttf_low_s.value_or(0)), " (90%); --mttf tries one"));
     }
-  } else if (measured != nullptr && situation.mttf_low_s && measured->failures < kFew) {
+    return caveats;  // the rest is of no use without it
+  }
+  if (measured != nullptr && situation.mttf_low_s && measured->failures < kFew) {
     say(Cat(Times(measured->failures, "interruption is", "interruptions are"),
-            " few: the MTTF may be anything "
-            "from ",
-            SecondsInWords(*situation.mttf_low_s), " to ", SecondsInWords(situation.mttf_high_s.value_or(0)),
-            " (90%)"));
+            " few: the MTTF may be anything from ", SecondsInWords(*situation.mttf_low_s), " to ",
+            SecondsInWords(situation.mttf_high_s.value_or(0)), " (90%)"));
   }
   if (!situation.save_s) {
     say(measured == nullptr
@@ -369,17 +372,22 @@ std::vector<std::string> Caveats(const Situation& situation, const Plan& plan, c
     say("no two complete checkpoints of one start were seen, so how often it saves is not known; --interval "
         "DURATION gives it");
   }
-  if (situation.mttf_s && situation.restart_s && *situation.restart_s >= *situation.mttf_s) {
+  const std::size_t before = caveats.size();
+  if (situation.restart_s && *situation.restart_s >= *situation.mttf_s) {
     say(Cat("a restart takes ", SecondsInWords(*situation.restart_s), ", no less than it usually runs (",
             SecondsInWords(*situation.mttf_s), "): no interval mends that"));
   }
-  if (situation.mttf_s && situation.save_s && *situation.save_s >= *situation.mttf_s) {
+  if (situation.save_s && *situation.save_s >= *situation.mttf_s) {
     say(Cat("a save takes ", SecondsInWords(*situation.save_s), ", no less than it usually runs (",
             SecondsInWords(*situation.mttf_s), "): save faster or fail less, no interval mends that"));
   }
-  if (plan.goodput_best && plan.gain_range && plan.gain_range->front() <= 0 && plan.goodput_now &&
-      *plan.goodput_best - *plan.goodput_now >= kSameInterval) {
-    say("whether another interval is better cannot be told from so few interruptions");
+  const bool hopeless = caveats.size() > before;
+  if (!hopeless && plan.goodput_best && plan.goodput_now) {
+    if (*plan.goodput_best - *plan.goodput_now < kSameInterval) {
+      say("how often it saves now is as good as the best interval");
+    } else if (plan.gain_range && plan.gain_range->front() <= 0) {
+      say("whether another interval is better cannot be told from so few interruptions");
+    }
   }
   return caveats;
 }

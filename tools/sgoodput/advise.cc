@@ -2,8 +2,10 @@
 // job, what the numbers on the command line make of each other.
 #include "tools/sgoodput/advise.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
@@ -157,6 +159,7 @@ absl::StatusOr<AdviseReport> MakeAdvice(const AdviseOptions& options, const Give
     report.title = Title(run->run.info);
     report.measured = Measure(run->timeline, run->account);
     report.advice = AdviseFromTimeline(run->timeline, run->account, *report.measured);
+    report.caveats = run->timeline.warnings;
   }
   Settle(given, report);
   report.plan = MakePlan(report.situation);
@@ -164,7 +167,8 @@ absl::StatusOr<AdviseReport> MakeAdvice(const AdviseOptions& options, const Give
   for (Advice& advice : AdviseInterval(report.situation, report.plan, measured))
     report.advice.push_back(std::move(advice));
   Rank(report.advice);
-  report.caveats = Caveats(report.situation, report.plan, measured);
+  for (std::string& caveat : Caveats(report.situation, report.plan, measured))
+    report.caveats.push_back(std::move(caveat));
   return report;
 }
 
@@ -258,7 +262,7 @@ void PrintIntervals(const AdviseReport& report) {
                 FormatPercent(plan.ettr).c_str());
   }
   if (plan.goodput_now && plan.goodput_best) {
-    const double gain = *plan.goodput_best - *plan.goodput_now;
+    const double gain = std::max(0.0, *plan.goodput_best - *plan.goodput_now);
     const std::string a_day = ADay(situation, gain);
     std::fputs(Wrap(Cat("best instead of in use: ", FormatPercent(gain), " of the time",
                         a_day.empty() ? "" : Cat(", ", a_day)),
@@ -302,7 +306,7 @@ void PrintAdvice(const AdviseReport& report) {
   }
   if (number == 0) std::printf("No advice: nothing here is known to gain anything.\n");
   for (const std::string& caveat : report.caveats) {
-    std::string lines = Wrap(Cat("note: ", caveat), "      ");
+    std::string lines = Wrap(Cat("note: ", Printable(caveat)), "      ");
     std::fputs(lines.substr(6).c_str(), stdout);
   }
 }
