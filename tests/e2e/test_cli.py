@@ -19,6 +19,9 @@ HOSTILE = ["a|b|c", "it's \"quoted\" `id` $(id)", "größe 模型 \U0001f680", "
            "%s%n%99999d", "{\"json\":[1,", "'; DROP TABLE event; --", "c1 \u009b31m control", "back\\slash\\n", "x" * 300, "del \x7f",
            "\udcff\udcfe not UTF-8", "rtl \u202e override", "--db=/etc/passwd"]
 
+FLOPS = 1e14  # of a step of 0.2 s on two GPUs of 989 TFLOP/s
+PEAK = 989e12
+
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
 class CliTest(unittest.TestCase):
@@ -33,7 +36,8 @@ class CliTest(unittest.TestCase):
         folder = site.folder("trained", "nobody")
         cls.begin = int(time.time())
         cls.trained = sbatch("srun %s --dir %s --steps 12 --step-seconds 0.2 --save-every 5 --marks" % (TRAINER, folder),
-                             user="nobody", options=["-w", nodes[0], "--gres=gpu:2", "--goodput-run=alpha", "-J", "trained"])
+                             user="nobody", options=["-w", nodes[0], "--gres=gpu:2", "--goodput-run=alpha", "-J", "trained",
+                                                    "--goodput-flops-per-step=%r" % FLOPS, "--goodput-precision=bf16"])
         cls.failed = sbatch("exit 3", user="games", options=["-w", nodes[1], "-p", "a3grace", "-J", "failed"])
         cls.plain = sbatch("true", options=["-w", nodes[1], "-J", "plain"])
         cls.pending = sbatch("true", user="nobody", options=["--hold", "-J", "pending"])
@@ -171,6 +175,26 @@ class CliTest(unittest.TestCase):
                          ("1", job, "COMPLETED", self.site.cluster.nodes[0]))
         self.assertEqual(self.ask("attempts", job, "-P", "-n").count("\n"), 1)
         self.assertIn("COMPLETED", self.ask("attempts", job))
+
+    def test_declared_flops_become_program_goodput(self) -> None:
+        job = json.loads(self.ask("show", str(self.trained), "--json"))["jobs"][0]
+        productive = next(bucket for bucket in job["buckets"] if bucket["name"] == "productive")
+        goodput = job["goodput"]
+        self.assertAlmostEqual(goodput["program"], job["steps"]["kept"] * FLOPS / (productive["gpu_seconds"] * PEAK), places=9)
+        self.assertAlmostEqual(goodput["mpg"], goodput["sg_rg"] * goodput["program"], places=9)
+        self.assertIn("(h100, bf16)", goodput["program_evidence"])
+        plain = json.loads(self.ask("show", str(self.plain), "--json"))["jobs"][0]["goodput"]
+        self.assertIsNone(plain["program"])
+        self.assertIn("FLOPs", plain["program_reason"])
+
+    def test_advice_on_a_run_that_never_failed(self) -> None:
+        answer = json.loads(self.ask("advise", str(self.trained), "--json"))
+        self.assertEqual((answer["failures"], answer["gpus"], answer["mttf_hours"]), (0, 2, None))
+        self.assertGreater(answer["save_s"], 0)
+        self.assertEqual(answer, json.loads(self.ask("advise", "--run", "alpha", "--json")))
+        self.assertIn("too few to say how often to checkpoint", " ".join(self.ask("advise", str(self.trained)).split()))
+        self.one_line("advise", "99999", status=1)
+        self.one_line("advise", str(self.trained), "--save", "soon")
 
     def test_evidence_names_the_very_bytes(self) -> None:
         explained = self.ask("show", str(self.trained), "--explain", "checkpoint_save")
