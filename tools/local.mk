@@ -105,6 +105,12 @@ tools_libexchange_la_SOURCES = \
 tools_libexchange_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 tools_libexchange_la_LIBADD = tools/libruns.la
 
+# Sums over runs.
+noinst_LTLIBRARIES += tools/librollup.la
+tools_librollup_la_SOURCES = tools/rollup/rollup.cc tools/rollup/rollup.h
+tools_librollup_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+tools_librollup_la_LIBADD = tools/libtimeline.la tools/libcommon.la
+
 bin_PROGRAMS += tools/sgoodput/sgoodput
 tools_sgoodput_sgoodput_SOURCES = \
   tools/sgoodput/advise.cc tools/sgoodput/advise.h \
@@ -122,16 +128,18 @@ tools_sgoodput_sgoodput_SOURCES = \
   tools/sgoodput/mark.cc \
   tools/sgoodput/options.h \
   tools/sgoodput/report.cc tools/sgoodput/report.h \
+  tools/sgoodput/rollup.cc tools/sgoodput/rollup.h \
+  tools/sgoodput/selection.cc tools/sgoodput/selection.h \
   tools/sgoodput/session.cc tools/sgoodput/session.h \
   tools/sgoodput/show.cc \
   tools/sgoodput/time_option.cc tools/sgoodput/time_option.h
 tools_sgoodput_sgoodput_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_sgoodput_sgoodput_LDADD = tools/libadvise.la tools/libexchange.la tools/libruns.la
+tools_sgoodput_sgoodput_LDADD = tools/librollup.la tools/libadvise.la tools/libexchange.la tools/libruns.la
 
 EXTRA_DIST += tools/deps
 
 # The schema of --json, for whoever reads it.
 dist_man_MANS += tools/man/goodputd.8 tools/man/sgoodput.1
 
-dist_pkgdata_DATA = tools/sgoodput/advise.schema.json tools/sgoodput/sgoodput.schema.json
+dist_pkgdata_DATA = tools/sgoodput/advise.schema.json tools/sgoodput/report.schema.json tools/sgoodput/sgoodput.schema.json
 dist_doc_DATA += tools/goodput.conf.example

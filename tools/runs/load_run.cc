@@ -185,8 +185,9 @@ void RunLoader::AddAccounting(const AccountingRow& row) {
   facts.gpus = static_cast<int>(row.gpus);
   facts.evidence = Evidence::kAccounting;
   if (!row.gpu_type.empty()) run_.gpu_types.insert(row.gpu_type);
-  run_.info = {row.cluster, row.job_id,    row.job_id_text, run_.info.run, row.name,    row.user,
-               row.account, row.partition, row.qos,         row.state,     row.gpu_type};
+  run_.info = {row.cluster, row.job_id, row.job_id_text, run_.info.run,
+               row.name,    row.user,   row.account,     row.partition,
+               row.qos,     row.state,  row.gpu_type,    std::move(run_.info.tags)};
 }
 
 void RunLoader::AddWatch(const EventRow& event) {
@@ -377,6 +378,7 @@ void RunLoader::AddNodeEvent(const EventRow& event) {
   attempt->node_events.push_back(std::move(node_event));
   const std::string run_name = reader_.OptText(key::kRun);
   if (!run_name.empty()) run_.info.run = run_name;
+  if (auto tags = reader_.OptTexts(key::kTags); !tags.empty()) run_.info.tags = std::move(tags);
   // What the first record of a job says is its prolog's, which no program can forge.
   DeclaredFlops flops{reader_.OptNumber(key::kFlopsPerStep), reader_.OptText(key::kModel),
                       reader_.OptText(key::kPrecision)};

@@ -4,6 +4,7 @@
 #define GOODPUT_TOOLS_RUNS_LOAD_RUN_H_
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -29,6 +30,7 @@ struct RunInfo {
   std::string qos;
   std::string state;
   std::string gpu_type;
+  std::map<std::string, std::string> tags;  // --goodput-tags
 };
 
 struct Run {

@@ -63,4 +63,19 @@ std::optional<double> RecordReader::OptNumber(std::string_view name) const {
   return value;
 }
 
+std::map<std::string, std::string> RecordReader::OptTexts(std::string_view name) const {
+  std::map<std::string, std::string> texts;
+  simdjson::dom::object opt;
+  simdjson::dom::object members;
+  if (!impl_->valid || impl_->object[key::kOpt].get(opt) != simdjson::SUCCESS ||
+      opt[name].get(members) != simdjson::SUCCESS) {
+    return texts;
+  }
+  for (const auto member : members) {
+    std::string_view value;
+    if (member.value.get(value) == simdjson::SUCCESS) texts.emplace(member.key, value);
+  }
+  return texts;
+}
+
 }  // namespace goodput

@@ -3,6 +3,7 @@
 #define GOODPUT_TOOLS_RUNS_RECORD_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,7 @@ class RecordReader {
   std::vector<std::string> Texts(std::string_view name) const;
   std::string OptText(std::string_view name) const;  // member of `opt`
   std::optional<double> OptNumber(std::string_view name) const;
+  std::map<std::string, std::string> OptTexts(std::string_view name) const;  // members of that object
 
  private:
   struct Impl;

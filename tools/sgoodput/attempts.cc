@@ -19,7 +19,7 @@ int RunAttempts(const AttemptsOptions& options) {
                                                                      : Cat("job ", options.target.job)));
   }
   if (options.common.json) {
-    std::fputs(ReportsAsJson({&*report}).c_str(), stdout);
+    PrintReportAsJson(*report);
     return kAnswered;
   }
   using Align = Table::Align;

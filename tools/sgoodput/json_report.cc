@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "tools/sgoodput/advise.h"
 #include "tools/sgoodput/report.h"
+#include "tools/sgoodput/rollup.h"
 
 namespace goodput {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kSchema = "slurm-goodput/1";
+constexpr const char* kReportSchema = "slurm-goodput-report/1";
 constexpr const char* kAdviseSchema = "slurm-goodput-advise/1";
 
 template <typename T>
@@ -189,10 +191,26 @@ std::string Print(const Json& document) {
 
 }  // namespace
 
-std::string ReportsAsJson(const std::vector<const Report*>& reports) {
-  Json document = {{"schema", kSchema}, {"jobs", Json::array()}};
-  for (const Report* report : reports) document["jobs"].push_back(JobJson(*report));
-  return Print(document);
+void JsonReports::Begin() {
+  if (!begun_) std::fprintf(out_, "{\n  \"schema\": \"%s\",\n  \"jobs\": [", kSchema);
+  begun_ = true;
+}
+
+void JsonReports::Add(const Report& report) {
+  Begin();
+  std::fprintf(out_, "%s\n%s", any_ ? "," : "", Print(JobJson(report)).c_str());
+  any_ = true;
+}
+
+void PrintReportAsJson(const Report& report) {
+  JsonReports json(stdout);
+  json.Add(report);
+  json.Finish();
+}
+
+void JsonReports::Finish() {
+  Begin();
+  std::fputs("]\n}\n", out_);
 }
 
 std::string AdviseAsJson(const AdviseReport& report) {
@@ -235,6 +253,49 @@ std::string AdviseAsJson(const AdviseReport& report) {
                                   {"gain", OrNull(advice.gain)},
                                   {"at_most", advice.at_most}});
   }
+  return Print(document);
+}
+
+namespace {
+
+Json RollupRowJson(const RollupReport& report, const RollupRow& row) {
+  Json buckets = Json::array();
+  for (const Bucket bucket : AllBuckets()) {
+    const auto i = static_cast<std::size_t>(bucket);
+    buckets.push_back({{"name", BucketName(bucket)},
+                       {"side", SideName(BucketSide(bucket))},
+                       {"ns", row.ns[i]},
+                       {"seconds", Seconds(row.ns[i])},
+                       {"gpu_seconds", GpuSeconds(row.gpu_ns[i])}});
+  }
+  const GpuNs wasted = row.allocated() - row.gpu_ns[static_cast<std::size_t>(Bucket::kProductive)];
+  const auto money = [&](GpuNs gpu_ns) {
+    return report.gpu_hour ? Json(GpuHours(gpu_ns) * *report.gpu_hour) : Json(nullptr);
+  };
+  return {{"group", row.group},
+          {"begin_ns", report.windows ? Json(row.begin) : Json(nullptr)},
+          {"end_ns", report.windows ? Json(row.end) : Json(nullptr)},
+          {"runs", row.runs},
+          {"interruptions", row.interruptions},
+          {"scheduling", OrNull(row.scheduling())},
+          {"runtime", OrNull(row.runtime())},
+          {"sg_rg", OrNull(row.sg_rg())},
+          {"wanted_gpu_hours", GpuHours(row.wanted())},
+          {"allocated_gpu_hours", GpuHours(row.allocated())},
+          {"cost", money(row.allocated())},
+          {"wasted", money(wasted)},
+          {"buckets", std::move(buckets)}};
+}
+
+}  // namespace
+
+std::string RollupAsJson(const RollupReport& report) {
+  Json document = {{"schema", kReportSchema},
+                   {"by", report.by},
+                   {"gpu_hour", OrNull(report.gpu_hour)},
+                   {"rows", Json::array()},
+                   {"total", RollupRowJson(report, report.total)}};
+  for (const RollupRow& row : report.rows) document["rows"].push_back(RollupRowJson(report, row));
   return Print(document);
 }
 

@@ -66,6 +66,47 @@ Examples:
   sgoodput export 1234 > goodput.jsonl
   sgoodput export --run pretrain-7b -o goodput.jsonl)";
 
+constexpr const char* kReportExamples = R"(
+Columns: GPUh what was wanted, in GPU-hours; Alloc what was allocated; Progress what became kept steps; Lost what
+was lost with steps that were not kept. Rows add up to the total exactly.
+
+Examples:
+  sgoodput report -a -S now-7days --by account --gpu-hour=2.50
+  sgoodput report -a -S now-7days --by cause     what interruptions cost, by cause
+  sgoodput report -a -S 2026-11-01 --window=1d   day by day
+  sgoodput report -j 1234 --by node)";
+
+// As sacct has them.
+void AddSelection(CLI::App& app, goodput::SelectionOptions& select) {
+  app.add_option("-j,--jobs", select.jobs, "these jobs: 12, 12_3, 12+1")
+      ->type_name("JOB[,JOB]")
+      ->allow_extra_args(false);
+  app.add_option("-u,--user", select.users, "jobs of these users")
+      ->type_name("USER[,USER]")
+      ->allow_extra_args(false);
+  app.add_option("-A,--accounts", select.accounts, "jobs of these accounts")
+      ->type_name("ACCOUNT[,..]")
+      ->allow_extra_args(false);
+  app.add_option("-r,--partition", select.partitions, "jobs in these partitions")
+      ->type_name("PART[,..]")
+      ->allow_extra_args(false);
+  app.add_option("-s,--state", select.states, "jobs of these states (of any attempt)")
+      ->type_name("STATE[,..]")
+      ->allow_extra_args(false);
+  app.add_option("-N,--nodelist", select.nodes, "jobs that ran on any of these nodes")
+      ->type_name("NODES")
+      ->allow_extra_args(false);
+  app.add_option("-M,--clusters", select.clusters, "jobs of these clusters")
+      ->type_name("CLUSTER[,..]")
+      ->allow_extra_args(false);
+  app.add_flag("-a,--allusers", select.all_users, "jobs of all users");
+  app.add_flag("-L,--allclusters", select.all_clusters, "jobs of all clusters");
+  app.add_option("-S,--starttime", select.start, "jobs that were there after TIME (default: midnight)")
+      ->type_name("TIME");
+  app.add_option("-E,--endtime", select.end, "jobs that were there before TIME")->type_name("TIME");
+  app.add_flag("-T,--truncate", select.truncate, "count only the time between -S and -E");
+}
+
 constexpr const char* kExamples = R"(
 Examples:
   sgoodput                             your runs since midnight, one line each
@@ -90,36 +131,10 @@ int ParseAndRun(int argc, char** argv) {
 
   goodput::ListOptions list;
   AddCommon(app, list.common, true);
-  app.add_option("-j,--jobs", list.jobs, "these jobs: 12, 12_3, 12+1")
-      ->type_name("JOB[,JOB]")
-      ->allow_extra_args(false);
-  app.add_option("-u,--user", list.users, "jobs of these users")
-      ->type_name("USER[,USER]")
-      ->allow_extra_args(false);
-  app.add_option("-A,--accounts", list.accounts, "jobs of these accounts")
-      ->type_name("ACCOUNT[,..]")
-      ->allow_extra_args(false);
-  app.add_option("-r,--partition", list.partitions, "jobs in these partitions")
-      ->type_name("PART[,..]")
-      ->allow_extra_args(false);
-  app.add_option("-s,--state", list.states, "jobs of these states (of any attempt)")
-      ->type_name("STATE[,..]")
-      ->allow_extra_args(false);
-  app.add_option("-N,--nodelist", list.nodes, "jobs that ran on any of these nodes")
-      ->type_name("NODES")
-      ->allow_extra_args(false);
-  app.add_option("-M,--clusters", list.clusters, "jobs of these clusters")
-      ->type_name("CLUSTER[,..]")
-      ->allow_extra_args(false);
-  app.add_flag("-a,--allusers", list.all_users, "jobs of all users");
-  app.add_flag("-L,--allclusters", list.all_clusters, "jobs of all clusters");
-  app.add_option("-S,--starttime", list.start, "jobs that were there after TIME (default: midnight)")
-      ->type_name("TIME");
-  app.add_option("-E,--endtime", list.end, "jobs that were there before TIME")->type_name("TIME");
+  AddSelection(app, list.select);
   app.add_option("-o,--format", list.format, "these fields (see --helpformat)")
       ->type_name("FIELD[%W][,..]")
       ->allow_extra_args(false);
-  app.add_flag("-T,--truncate", list.truncate, "count only the time between -S and -E");
   app.add_flag("-p,--parsable", list.parsable, "fields separated by |, one at the end too");
   app.add_flag("-P,--parsable2", list.parsable2, "fields separated by |");
   app.add_flag("-n,--noheader", list.no_header, "no header line");
@@ -136,6 +151,23 @@ int ParseAndRun(int argc, char** argv) {
                    "a step this many times its usual length has stalled (5)")
       ->type_name("X")
       ->check(CLI::Range(1.0, 1e6));
+
+  goodput::RollupOptions rollup;
+  CLI::App* rollup_app =
+      app.add_subcommand("report", "sums over runs: by user, node, cause ..., and by windows");
+  rollup_app->footer(kReportExamples);
+  AddCommon(*rollup_app, rollup.common, true);
+  AddSelection(*rollup_app, rollup.select);
+  rollup_app
+      ->add_option(
+          "--by", rollup.by,
+          "user, account, partition, run, node, day, cause, tag:KEY, all (default user; with --window all)")
+      ->type_name("WHAT");
+  rollup_app->add_option("--window", rollup.window, "a row for each LENGTH from -S to -E: 1h, 1d, 7d")
+      ->type_name("LENGTH");
+  rollup_app->add_option("--gpu-hour", rollup.price, "what an hour of a GPU costs")->type_name("PRICE");
+  rollup_app->add_flag("-P,--parsable2", rollup.parsable2, "fields separated by |, and no total");
+  rollup_app->add_flag("-n,--noheader", rollup.no_header, "no header line");
 
   goodput::AttemptsOptions attempts;
   CLI::App* attempts_app = app.add_subcommand("attempts", "one line an attempt of one run");
@@ -212,6 +244,7 @@ int ParseAndRun(int argc, char** argv) {
     return goodput::kBadUsage;
   }
   if (*show_app) return goodput::RunShow(show);
+  if (*rollup_app) return goodput::RunRollup(rollup);
   if (*attempts_app) return goodput::RunAttempts(attempts);
   if (*advise_app) return goodput::RunAdvise(advise);
   if (*ingest_app) return goodput::RunIngest(ingest);

@@ -23,9 +23,8 @@ struct CommonOptions {
   std::string color = "auto";
 };
 
-// The flags mean what they mean in sacct.
-struct ListOptions {
-  CommonOptions common;
+// Which runs. The flags mean what they mean in sacct.
+struct SelectionOptions {
   std::vector<std::string> jobs;  // -j
   std::vector<std::string> users;
   std::vector<std::string> accounts;
@@ -38,11 +37,27 @@ struct ListOptions {
   std::string start;
   std::string end;
   bool truncate = false;  // -T
+};
+
+struct ListOptions {
+  CommonOptions common;
+  SelectionOptions select;
   std::vector<std::string> format;
   bool parsable = false;   // -p: a delimiter at the end of the line too
   bool parsable2 = false;  // -P
   bool no_header = false;
   bool help_format = false;
+};
+
+// Sums over runs.
+struct RollupOptions {
+  CommonOptions common;
+  SelectionOptions select;
+  std::string by;               // empty: user, or all where there are windows
+  std::string window;           // --window DURATION: a row a window
+  std::optional<double> price;  // of a GPU-hour
+  bool parsable2 = false;
+  bool no_header = false;
 };
 
 // One run: a job, or all jobs that were given the same --goodput-run.
@@ -108,6 +123,7 @@ struct DoctorOptions {
 };
 
 int RunList(const ListOptions& options);
+int RunRollup(const RollupOptions& options);
 int RunShow(const ShowOptions& options);
 int RunAttempts(const AttemptsOptions& options);
 int RunAdvise(const AdviseOptions& options);

@@ -17,8 +17,8 @@ void AddProgramGoodput(const std::vector<GpuPeak>& peaks, Report& report) {
     report.program_reason = Message(program.status());
     return;
   }
-  report.program_reason = TakeProgramGoodput(report.timeline.steps, program->flops_per_step,
-                                             program->peak_flops, report.account);
+  report.program_reason =
+      TakeProgramGoodput(report.timeline.steps, program->flops_per_step, program->peak_flops, report.account);
   if (report.program_reason.empty()) report.program_evidence = program->evidence;
 }
 
@@ -48,8 +48,7 @@ absl::StatusOr<std::vector<Report>> MakeReports(Session& session, const std::vec
 }
 
 absl::StatusOr<Report> MakeReport(Target& target, const TimelineOptions& options) {
-  absl::StatusOr<std::vector<Report>> reports =
-      MakeReports(target.session, target.jobs, options);
+  absl::StatusOr<std::vector<Report>> reports = MakeReports(target.session, target.jobs, options);
   if (!reports.ok()) return reports.status();
   if (target.strand >= reports->size()) return absl::NotFoundError(Cat("it has no part ", target.strand + 1));
   return std::move((*reports)[target.strand]);

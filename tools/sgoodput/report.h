@@ -2,6 +2,7 @@
 #ifndef GOODPUT_TOOLS_SGOODPUT_REPORT_H_
 #define GOODPUT_TOOLS_SGOODPUT_REPORT_H_
 
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -40,8 +41,22 @@ absl::StatusOr<Report> MakeReport(Target& target, const TimelineOptions& options
 // Counts the report again as seen through a window, [begin, end).
 void ClipReport(Report& report, Ns begin, Ns end);
 
-// The document `--json` prints: {"schema":"slurm-goodput/1","jobs":[...]}, see sgoodput.schema.json.
-std::string ReportsAsJson(const std::vector<const Report*>& reports);
+// Writes the document `--json` prints: {"schema":"slurm-goodput/1","jobs":[...]}, see sgoodput.schema.json;
+// a job at a time, so that a million need no more memory than one.
+class JsonReports {
+ public:
+  explicit JsonReports(std::FILE* out) : out_(out) {}
+  void Add(const Report& report);
+  void Finish();
+
+ private:
+  void Begin();
+  std::FILE* out_;
+  bool begun_ = false;
+  bool any_ = false;
+};
+// The same of one run, on stdout.
+void PrintReportAsJson(const Report& report);
 
 }  // namespace goodput
 

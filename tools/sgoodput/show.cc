@@ -226,7 +226,7 @@ int RunShow(const ShowOptions& options) {
                                                                      : Cat("job ", options.target.job)));
   }
   if (options.common.json) {
-    std::fputs(ReportsAsJson({&*report}).c_str(), stdout);
+    PrintReportAsJson(*report);
     return kAnswered;
   }
   const Style style(UseColor(options.common.color));

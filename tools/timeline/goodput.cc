@@ -12,35 +12,6 @@ double Ratio(GpuNs part, GpuNs whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// What an interval weighs: the GPUs its attempt had at the time, or where no attempt is named those of the
-// nearest.
-class Weights {
- public:
-  explicit Weights(const Timeline& timeline) {
-    for (const AttemptSummary& attempt : timeline.attempts) facts_.push_back(attempt.facts);
-    has_gpus_ = std::any_of(facts_.begin(), facts_.end(), [](const AttemptFacts* facts) {
-      return facts->gpus > 0 || !facts->resizes.empty();
-    });
-  }
-  bool has_gpus() const { return has_gpus_; }
-  GpuNs operator()(int attempt, Ns begin, Ns end) const {
-    if (begin >= end) return 0;
-    if (!has_gpus_) return end - begin;
-    const AttemptFacts& facts = *facts_[static_cast<std::size_t>(std::max(attempt, 0))];
-    GpuNs sum = 0;
-    for (const Resize& resize : facts.resizes) {
-      const Ns until = std::clamp(resize.t, begin, end);
-      sum += static_cast<GpuNs>(resize.gpus_before) * (until - begin);
-      begin = until;
-    }
-    return sum + static_cast<GpuNs>(facts.gpus) * (end - begin);
-  }
-
- private:
-  std::vector<const AttemptFacts*> facts_;
-  bool has_gpus_ = false;
-};
-
 void Add(BucketTotal& total, const Interval& interval, GpuNs gpu_ns) {
   const Ns ns = interval.end - interval.begin;
   total.evidence = total.ns == 0 ? interval.evidence : Weaker(total.evidence, interval.evidence);
@@ -48,7 +19,7 @@ void Add(BucketTotal& total, const Interval& interval, GpuNs gpu_ns) {
   total.gpu_ns += gpu_ns;
 }
 
-std::vector<BucketTotal> SumBuckets(const Timeline& timeline, const Weights& weights) {
+std::vector<BucketTotal> SumBuckets(const Timeline& timeline, const GpuWeights& weights) {
   std::vector<BucketTotal> totals(kBucketCount);
   for (const Bucket bucket : AllBuckets()) totals[static_cast<std::size_t>(bucket)].bucket = bucket;
   for (const Interval& interval : timeline.intervals) {
@@ -66,7 +37,8 @@ std::vector<BucketTotal> SumBuckets(const Timeline& timeline, const Weights& wei
   return totals;
 }
 
-Goodput Fractions(const Timeline& timeline, const std::vector<BucketTotal>& totals, const Weights& weights) {
+Goodput Fractions(const Timeline& timeline, const std::vector<BucketTotal>& totals,
+                  const GpuWeights& weights) {
   Goodput goodput;
   GpuNs wanted = 0;
   GpuNs up = 0;
@@ -192,6 +164,26 @@ Definitions Define(const Timeline& timeline, const Goodput& goodput, const std::
 
 }  // namespace
 
+GpuWeights::GpuWeights(const Timeline& timeline) {
+  for (const AttemptSummary& attempt : timeline.attempts) facts_.push_back(attempt.facts);
+  has_gpus_ = std::any_of(facts_.begin(), facts_.end(), [](const AttemptFacts* facts) {
+    return facts->gpus > 0 || !facts->resizes.empty();
+  });
+}
+
+GpuNs GpuWeights::operator()(int attempt, Ns begin, Ns end) const {
+  if (begin >= end) return 0;
+  if (!has_gpus_) return end - begin;
+  const AttemptFacts& facts = *facts_[static_cast<std::size_t>(std::max(attempt, 0))];
+  GpuNs sum = 0;
+  for (const Resize& resize : facts.resizes) {
+    const Ns until = std::clamp(resize.t, begin, end);
+    sum += static_cast<GpuNs>(resize.gpus_before) * (until - begin);
+    begin = until;
+  }
+  return sum + static_cast<GpuNs>(facts.gpus) * (end - begin);
+}
+
 std::optional<double> NvcreGoodput(const NvcreTimes& times) {
   const double whole = times.t_w - times.t_re;
   if (whole <= 0) return std::nullopt;
@@ -200,7 +192,7 @@ std::optional<double> NvcreGoodput(const NvcreTimes& times) {
 
 Account TakeAccount(const Timeline& timeline) {
   Account account;
-  const Weights weights(timeline);
+  const GpuWeights weights(timeline);
   account.has_gpus = weights.has_gpus();
   if (!timeline.attempts.empty()) account.gpus = timeline.attempts.back().facts->gpus;
   account.buckets = SumBuckets(timeline, weights);

@@ -23,6 +23,20 @@ namespace goodput {
 // GPU-nanoseconds: 16,384 GPUs for 54 days are more than 64 bits hold.
 __extension__ using GpuNs = __int128;
 
+// What a stretch of a timeline weighs: the GPUs its attempt had at the time, or where no attempt is named
+// those of the nearest.
+class GpuWeights {
+ public:
+  explicit GpuWeights(const Timeline& timeline);
+  // False: the run has none, and its weights are 1.
+  bool has_gpus() const { return has_gpus_; }
+  GpuNs operator()(int attempt, Ns begin, Ns end) const;
+
+ private:
+  std::vector<const AttemptFacts*> facts_;
+  bool has_gpus_ = false;
+};
+
 struct BucketTotal {
   Bucket bucket = Bucket::kUnobserved;
   std::string part;  // set in `parts` only

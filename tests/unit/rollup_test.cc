@@ -1,0 +1,254 @@
+// Rows of a roll-up add up to the runs, exactly; and each stretch is in the row it belongs to.
+#include "tools/rollup/rollup.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "tests/unit/run_builder.h"
+#include "tools/timeline/clip.h"
+
+namespace goodput {
+namespace {
+
+// Killed at 1000 with 100 s of work lost, back after 50 s of waiting and 20 s of starting.
+RunBuilder Interrupted(int gpus) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(10)
+      .Ready(12)
+      .Gpus(gpus)
+      .Srun(0, 15, 1000, 1)
+      .Steps(0, 98, 15, 10)
+      .Save(89, 915, 915)
+      .Ended(1000, "NODE_FAIL");
+  run.Attempt()
+      .Submitted(1000)
+      .Eligible(1000)
+      .Started(1050)
+      .Ready(1052)
+      .Gpus(gpus)
+      .Srun(0, 1055, 2070, 0)
+      .Steps(90, 189, 1070, 10)
+      .Ended(2071, "COMPLETED");
+  return run;
+}
+
+RollupSubject Subject(const std::string& user) {
+  return {user, "acc-" + user, "a3", "run-" + user, {{"team", user}}};
+}
+
+struct Sums {
+  std::array<Ns, kBucketCount> ns{};
+  std::array<GpuNs, kBucketCount> gpu_ns{};
+  bool operator==(const Sums& other) const { return ns == other.ns && gpu_ns == other.gpu_ns; }
+};
+
+Sums Of(const std::vector<RollupRow>& rows) {
+  Sums sums;
+  for (const RollupRow& row : rows) {
+    for (std::size_t i = 0; i < kBucketCount; ++i) {
+      sums.ns[i] += row.ns[i];
+      sums.gpu_ns[i] += row.gpu_ns[i];
+    }
+  }
+  return sums;
+}
+
+Sums Of(const std::vector<Timeline>& timelines) {
+  Sums sums;
+  for (const Timeline& timeline : timelines) {
+    const Account account = TakeAccount(timeline);
+    for (std::size_t i = 0; i < kBucketCount; ++i) {
+      sums.ns[i] += account.buckets[i].ns;
+      if (account.has_gpus) sums.gpu_ns[i] += account.buckets[i].gpu_ns;
+    }
+  }
+  return sums;
+}
+
+// Runs of odd lengths on odd numbers of nodes and GPUs.
+class ManyRuns {
+ public:
+  explicit ManyRuns(std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    for (int i = 0; i < 12; ++i) {
+      runs_.emplace_back();
+      RunBuilder& run = runs_.back();
+      double t = static_cast<double>(random() % 200'000) + 0.123456789;
+      const int gpus = static_cast<int>(random() % 4) * 7;
+      const std::uint64_t attempts = 1 + random() % 4;
+      for (std::uint64_t a = 0; a < attempts; ++a) {
+        AttemptBuilder& attempt = run.Attempt(i + 1).Submitted(t);
+        attempt.Gpus(gpus).Started(t += static_cast<double>(random() % 9000));
+        attempt.facts.node_list = random() % 3 == 0 ? "n[1-3]" : random() % 2 == 0 ? "n[2-8]" : "";
+        t += 3.3;
+        attempt.Ready(t)
+            .Srun(0, t + 1, t + 90'001, 1)
+            .Steps(static_cast<std::int64_t>(a) * 50, 99 + static_cast<std::int64_t>(a) * 50, t + 20, 900);
+        attempt.Ended(t += 90'002.7, a + 1 == attempts ? "COMPLETED"
+                                     : a % 2 == 0      ? "NODE_FAIL"
+                                                       : "PREEMPTED");
+      }
+    }
+  }
+  std::vector<Timeline> Timelines() {
+    std::vector<Timeline> timelines;
+    for (RunBuilder& run : runs_) timelines.push_back(run.Build());
+    return timelines;
+  }
+
+ private:
+  std::deque<RunBuilder> runs_;
+};
+
+TEST(Rollup, AddsUpToTheRunsByWhateverItIsGrouped) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    ManyRuns runs(seed);
+    const std::vector<Timeline> timelines = runs.Timelines();
+    const Sums expected = Of(timelines);
+    for (const char* by : {"all", "user", "account", "partition", "run", "tag", "node", "day", "cause"}) {
+      Rollup rollup(*RollupByName(by), "team", {});
+      for (std::size_t i = 0; i < timelines.size(); ++i)
+        rollup.Add(Subject(i % 3 == 0 ? "eve" : "adam"), timelines[i]);
+      EXPECT_TRUE(Of(rollup.Rows()) == expected) << by << ", seed " << seed;
+      EXPECT_TRUE(Of(std::vector<RollupRow>{rollup.Total()}) == expected) << by;
+      EXPECT_EQ(rollup.Total().runs, 12) << by;
+    }
+  }
+}
+
+TEST(Rollup, WindowsAddUpToWhatTheClippedRunsHave) {
+  for (const double hours : {1.0, 7.3, 24.0}) {
+    ManyRuns runs(5);
+    std::vector<Timeline> timelines = runs.Timelines();
+    const Ns begin = At(30'000);
+    const Ns end = At(310'000);
+    std::vector<Ns> edges = WindowEdges(begin, end, static_cast<Ns>(hours * 3600) * kSecond);
+    edges.back() = end;
+    for (const char* by : {"all", "user", "node", "day", "cause"}) {
+      Rollup rollup(*RollupByName(by), "", edges);
+      for (const Timeline& timeline : timelines) rollup.Add(Subject("eve"), timeline);
+      ManyRuns again(5);
+      std::vector<Timeline> clipped = again.Timelines();
+      for (Timeline& timeline : clipped) ClipTimeline(timeline, begin, end);
+      EXPECT_TRUE(Of(rollup.Rows()) == Of(clipped)) << by << " " << hours;
+    }
+  }
+}
+
+std::map<std::string, RollupRow> ByGroup(const Rollup& rollup) {
+  std::map<std::string, RollupRow> rows;
+  for (const RollupRow& row : rollup.Rows()) rows[row.group] = row;
+  return rows;
+}
+
+Ns In(const RollupRow& row, Bucket bucket) {
+  return row.ns[static_cast<std::size_t>(bucket)];
+}
+
+TEST(Rollup, ACauseHasWhatWasLostToIt) {
+  RunBuilder run = Interrupted(8);
+  Rollup rollup(RollupBy::kCause, "", {});
+  rollup.Add(Subject("eve"), run.Build());
+  auto rows = ByGroup(rollup);
+  ASSERT_EQ(rows.size(), 2U);
+  const RollupRow& failed = rows["node_fail"];
+  EXPECT_EQ(failed.interruptions, 1);
+  EXPECT_EQ(In(failed, Bucket::kLostWork), 85 * kSecond) << "steps 90 to 98, from 915 to the end";
+  EXPECT_EQ(In(failed, Bucket::kQueueOther), 50 * kSecond);
+  EXPECT_EQ(In(failed, Bucket::kProvisioning), 2 * kSecond);
+  EXPECT_EQ(In(failed, Bucket::kLaunch), 3 * kSecond);
+  EXPECT_EQ(In(failed, Bucket::kStartup), 15 * kSecond);
+  EXPECT_EQ(In(failed, Bucket::kProductive), 0);
+  // The first start was nobody's fault.
+  EXPECT_EQ(In(rows["-"], Bucket::kLaunch), 3 * kSecond);
+  EXPECT_EQ(In(rows["-"], Bucket::kQueueOther), 10 * kSecond);
+  EXPECT_EQ(rows["-"].interruptions, 0);
+}
+
+TEST(Rollup, ANodeHasItsShareAndWaitingHasNoNode) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(10)
+      .Ready(10)
+      .Gpus(24)
+      .Srun(0, 10, 110, 0)
+      .Steps(0, 9, 10, 10)
+      .Ended(110, "COMPLETED");
+  RunFacts facts = run.Facts();
+  facts.attempts[0].node_list = "n[1-3]";
+  Rollup rollup(RollupBy::kNode, "", {});
+  rollup.Add(Subject("eve"), BuildTimeline(facts));
+  auto rows = ByGroup(rollup);
+  ASSERT_EQ(rows.size(), 4U);
+  EXPECT_EQ(In(rows["-"], Bucket::kQueueOther), 10 * kSecond);
+  for (const char* node : {"n1", "n2", "n3"})
+    EXPECT_EQ(rows[node].allocated(), static_cast<GpuNs>(800) * kSecond) << node;
+}
+
+TEST(Rollup, AWindowInAnOutageIsZeroAndOneWithoutRunsIsUnknown) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .Ready(0)
+      .Gpus(8)
+      .Srun(0, 0, 1000, 1)
+      .Steps(0, 99, 0, 10)
+      .Ended(1000, "NODE_FAIL");
+  run.Attempt()
+      .Submitted(1000)
+      .Started(9000)
+      .Ready(9000)
+      .Gpus(8)
+      .Srun(0, 9000, 9500, 0)
+      .Steps(100, 149, 9000, 10)
+      .Ended(9500, "COMPLETED");
+  Rollup rollup(RollupBy::kAll, "", WindowEdges(At(0), At(12'000), 2000 * kSecond));
+  rollup.Add(Subject("eve"), run.Build());
+  const std::vector<RollupRow> rows = rollup.Rows();
+  ASSERT_EQ(rows.size(), 6U);
+  EXPECT_DOUBLE_EQ(*rows[0].sg_rg(), 0.5);
+  EXPECT_EQ(rows[0].interruptions, 1);
+  EXPECT_DOUBLE_EQ(*rows[1].scheduling(), 0);
+  EXPECT_DOUBLE_EQ(*rows[1].sg_rg(), 0);
+  EXPECT_FALSE(rows[1].runtime()) << "nothing was up that could have trained";
+  EXPECT_FALSE(rows[5].sg_rg());
+  EXPECT_EQ(rows[5].runs, 0);
+}
+
+TEST(Rollup, RunsWithoutGpusCountNoGpuHours) {
+  Rollup rollup(RollupBy::kUser, "", {});
+  rollup.Add(Subject("eve"), Interrupted(8).Build());
+  rollup.Add(Subject("adam"), Interrupted(0).Build());
+  auto rows = ByGroup(rollup);
+  EXPECT_EQ(rows["adam"].wanted(), 0);
+  EXPECT_EQ(rows["adam"].sg_rg(), rows["eve"].sg_rg()) << "by time";
+  EXPECT_EQ(rollup.Total().wanted(), rows["eve"].wanted());
+}
+
+TEST(WindowEdges, OfDaysAreMidnightsAlsoWhereClocksChange) {
+  setenv("TZ", "Europe/Berlin", 1);
+  tzset();
+  const absl::TimeZone zone = absl::LocalTimeZone();
+  const Ns begin = absl::ToUnixNanos(absl::FromCivil(absl::CivilDay(2026, 3, 28), zone));
+  const std::vector<Ns> edges = WindowEdges(begin, begin + 60 * 3600 * kSecond, 86'400 * kSecond);
+  ASSERT_EQ(edges.size(), 4U);
+  if (zone.name() == "localtime" || zone.name() == "Europe/Berlin") {
+    EXPECT_EQ(edges[2] - edges[1], 23 * 3600 * kSecond) << "the night clocks go forward";
+  }
+  for (const Ns edge : edges) EXPECT_EQ(absl::ToCivilSecond(absl::FromUnixNanos(edge), zone).hour(), 0);
+  EXPECT_EQ(WindowEdges(5, 20, 10), (std::vector<Ns>{5, 15, 25}));
+}
+
+}  // namespace
+}  // namespace goodput

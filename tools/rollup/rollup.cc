@@ -1,0 +1,340 @@
+#include "tools/rollup/rollup.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "absl/time/time.h"
+#include "tools/slurm/hostlist.h"
+
+namespace goodput {
+namespace {
+
+constexpr Ns kDay = 86'400 * kSecond;
+constexpr const char* kNone = "-";
+
+constexpr std::array<std::pair<std::string_view, RollupBy>, 9> kNames{{{"all", RollupBy::kAll},
+                                                                       {"user", RollupBy::kUser},
+                                                                       {"account", RollupBy::kAccount},
+                                                                       {"partition", RollupBy::kPartition},
+                                                                       {"run", RollupBy::kRun},
+                                                                       {"tag", RollupBy::kTag},
+                                                                       {"node", RollupBy::kNode},
+                                                                       {"day", RollupBy::kDay},
+                                                                       {"cause", RollupBy::kCause}}};
+
+// Nodes are held from the moment they are allocated, and until the job is over.
+bool IsAllocated(Bucket bucket) {
+  const Side side = BucketSide(bucket);
+  return bucket == Bucket::kProvisioning || bucket == Bucket::kSuspended ||
+         (side != Side::kExcluded && side != Side::kScheduling);
+}
+
+bool IsUp(Bucket bucket) {
+  const Side side = BucketSide(bucket);
+  return side != Side::kExcluded && side != Side::kScheduling;
+}
+
+std::string OrNone(const std::string& text) {
+  return text.empty() ? kNone : text;
+}
+
+std::string DayOf(Ns t) {
+  return absl::FormatTime("%Y-%m-%d", absl::FromUnixNanos(t), absl::LocalTimeZone());
+}
+
+Ns NextMidnight(Ns t) {
+  const absl::TimeZone zone = absl::LocalTimeZone();
+  const absl::CivilDay day = absl::ToCivilDay(absl::FromUnixNanos(t), zone);
+  return absl::ToUnixNanos(absl::FromCivil(day + 1, zone));
+}
+
+double Ratio(GpuNs part, GpuNs whole) {
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace
+
+std::optional<RollupBy> RollupByName(std::string_view name) {
+  for (const auto& [known, by] : kNames) {
+    if (known == name) return by;
+  }
+  return std::nullopt;
+}
+
+GpuNs RollupRow::allocated() const {
+  GpuNs sum = 0;
+  for (const Bucket bucket : AllBuckets()) {
+    if (IsAllocated(bucket)) sum += gpu_ns[static_cast<std::size_t>(bucket)];
+  }
+  return sum;
+}
+
+GpuNs RollupRow::wanted() const {
+  GpuNs sum = 0;
+  for (const Bucket bucket : AllBuckets()) {
+    if (BucketSide(bucket) != Side::kExcluded) sum += gpu_ns[static_cast<std::size_t>(bucket)];
+  }
+  return sum;
+}
+
+GpuNs RollupRow::Of(Bucket bucket) const {
+  const auto i = static_cast<std::size_t>(bucket);
+  const bool any_gpus = std::any_of(gpu_ns.begin(), gpu_ns.end(), [](GpuNs sum) { return sum > 0; });
+  return any_gpus ? gpu_ns[i] : static_cast<GpuNs>(cpu_ns[i]);
+}
+
+GpuNs RollupRow::Up() const {
+  GpuNs up = 0;
+  for (const Bucket bucket : AllBuckets()) {
+    if (IsUp(bucket)) up += Of(bucket);
+  }
+  return up;
+}
+
+std::optional<double> RollupRow::scheduling() const {
+  GpuNs all = 0;
+  for (const Bucket bucket : AllBuckets()) {
+    if (BucketSide(bucket) != Side::kExcluded) all += Of(bucket);
+  }
+  if (all == 0) return std::nullopt;
+  return Ratio(Up(), all);
+}
+
+std::optional<double> RollupRow::runtime() const {
+  const GpuNs up = Up();
+  if (up == 0) return std::nullopt;
+  return Ratio(Of(Bucket::kProductive), up);
+}
+
+std::optional<double> RollupRow::sg_rg() const {
+  GpuNs all = 0;
+  for (const Bucket bucket : AllBuckets()) {
+    if (BucketSide(bucket) != Side::kExcluded) all += Of(bucket);
+  }
+  if (all == 0) return std::nullopt;
+  return Ratio(Of(Bucket::kProductive), all);
+}
+
+void RollupRow::Add(const RollupRow& other) {
+  runs += other.runs;
+  interruptions += other.interruptions;
+  for (std::size_t i = 0; i < kBucketCount; ++i) {
+    ns[i] += other.ns[i];
+    gpu_ns[i] += other.gpu_ns[i];
+    cpu_ns[i] += other.cpu_ns[i];
+  }
+}
+
+Rollup::Rollup(RollupBy by, std::string tag, std::vector<Ns> edges)
+    : by_(by), tag_(std::move(tag)), edges_(std::move(edges)) {}
+
+const Interruption* InterruptionOf(const Timeline& timeline, const Interval& interval) {
+  // Lost before an interruption: the work it undid, and the way out.
+  const bool before = interval.bucket == Bucket::kLostWork || interval.bucket == Bucket::kDrain ||
+                      interval.bucket == Bucket::kTeardown || interval.bucket == Bucket::kStall;
+  const auto& all = timeline.interruptions;
+  const auto next = std::lower_bound(all.begin(), all.end(), before ? interval.end : interval.begin + 1,
+                                     [](const Interruption& i, Ns t) { return i.time < t; });
+  if (before) {
+    // A stall the program got over was nobody's interruption.
+    const bool got_over =
+        interval.bucket == Bucket::kStall && (next == all.end() || next->time > interval.end + kSecond);
+    return next == all.end() || got_over ? nullptr : &*next;
+  }
+  if (next == all.begin()) return nullptr;
+  const Interruption& last = *std::prev(next);
+  const bool waits = BucketSide(interval.bucket) == Side::kScheduling;
+  const bool starts = interval.bucket == Bucket::kLaunch || interval.bucket == Bucket::kStartup;
+  if (!waits && !starts) return nullptr;
+  // Until it trained again; a launch later on is of another start.
+  if (starts && last.t_re && last.t_rm && interval.begin > last.time + *last.t_re + *last.t_rm)
+    return nullptr;
+  return &last;
+}
+
+std::string Rollup::GroupOf(const RollupSubject& subject, const Timeline& timeline,
+                            const Interval& interval) const {
+  switch (by_) {
+    case RollupBy::kUser:
+      return OrNone(subject.user);
+    case RollupBy::kAccount:
+      return OrNone(subject.account);
+    case RollupBy::kPartition:
+      return OrNone(subject.partition);
+    case RollupBy::kRun:
+      return OrNone(subject.run);
+    case RollupBy::kTag: {
+      const auto found = subject.tags.find(tag_);
+      return found == subject.tags.end() ? kNone : OrNone(found->second);
+    }
+    case RollupBy::kDay:
+      return DayOf(interval.begin);
+    case RollupBy::kCause: {
+      const Interruption* interruption = InterruptionOf(timeline, interval);
+      return interruption == nullptr ? kNone : interruption->cause;
+    }
+    case RollupBy::kAll:
+    case RollupBy::kNode:
+      break;
+  }
+  return "all";
+}
+
+void Rollup::AddTo(const Key& key, const Stretch& stretch) {
+  const auto [row, fresh] = rows_.try_emplace(key);
+  if (fresh) row->second.group = key.second;
+  const auto i = static_cast<std::size_t>(stretch.bucket);
+  const Ns ns = stretch.end - stretch.begin;
+  for (RollupRow* into : {&row->second, &total_}) {
+    into->ns[i] += ns;
+    if (stretch.has_gpus) {
+      into->gpu_ns[i] += stretch.gpu_ns;
+    } else {
+      into->cpu_ns[i] += ns;
+    }
+  }
+  if (of_this_run_.insert(key).second) ++row->second.runs;
+}
+
+// Each node has its share of an allocation; waiting has no node.
+void Rollup::AddByNode(std::size_t window, const Timeline& timeline, const Interval& interval,
+                       Stretch stretch) {
+  const bool held = IsAllocated(interval.bucket) && interval.attempt >= 0;
+  if (held && nodes_.count(interval.attempt) == 0) {
+    const AttemptFacts& facts = *timeline.attempts[static_cast<std::size_t>(interval.attempt)].facts;
+    nodes_[interval.attempt] = ExpandHostList(facts.node_list);
+  }
+  const std::vector<std::string> nobody{kNone};
+  const std::vector<std::string>& nodes =
+      held && !nodes_[interval.attempt].empty() ? nodes_[interval.attempt] : nobody;
+  const auto count = static_cast<std::int64_t>(nodes.size());
+  Ns ns_left = stretch.end - stretch.begin;
+  GpuNs gpu_ns_left = stretch.gpu_ns;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t rest = count - i;
+    const Ns ns = (ns_left + rest - 1) / rest;
+    const GpuNs gpu_ns = (gpu_ns_left + rest - 1) / rest;
+    AddTo({window, nodes[static_cast<std::size_t>(i)]}, {0, ns, stretch.bucket, gpu_ns, stretch.has_gpus});
+    ns_left -= ns;
+    gpu_ns_left -= gpu_ns;
+  }
+}
+
+void Rollup::AddWithin(std::size_t window, const RollupSubject& subject, const Timeline& timeline,
+                       const GpuWeights& weights, const Interval& interval) {
+  Interval rest = interval;
+  while (rest.begin < rest.end) {
+    Interval part = rest;
+    if (by_ == RollupBy::kDay) part.end = std::min(rest.end, NextMidnight(rest.begin));
+    const Stretch stretch{part.begin, part.end, part.bucket, weights(part.attempt, part.begin, part.end),
+                          weights.has_gpus()};
+    if (by_ == RollupBy::kNode) {
+      AddByNode(window, timeline, part, stretch);
+    } else {
+      // The whole stretch says what it was lost to, also where a window cuts it.
+      AddTo({window, GroupOf(subject, timeline, by_ == RollupBy::kCause ? interval : part)}, stretch);
+    }
+    rest.begin = part.end;
+  }
+}
+
+void Rollup::AddInterval(const RollupSubject& subject, const Timeline& timeline, const GpuWeights& weights,
+                         const Interval& interval) {
+  if (edges_.empty()) {
+    AddWithin(0, subject, timeline, weights, interval);
+    return;
+  }
+  auto edge = std::upper_bound(edges_.begin(), edges_.end(), interval.begin);
+  if (edge == edges_.begin()) edge = std::next(edge);
+  for (; edge != edges_.end() && *std::prev(edge) < interval.end; ++edge) {
+    Interval part = interval;
+    part.begin = std::max(part.begin, *std::prev(edge));
+    part.end = std::min(part.end, *edge);
+    AddWithin(static_cast<std::size_t>(edge - edges_.begin()) - 1, subject, timeline, weights, part);
+  }
+}
+
+void Rollup::Add(const RollupSubject& subject, const Timeline& timeline) {
+  of_this_run_.clear();
+  nodes_.clear();
+  const GpuWeights weights(timeline);
+  for (const Interval& interval : timeline.intervals) AddInterval(subject, timeline, weights, interval);
+  if (!of_this_run_.empty()) ++total_.runs;
+  for (const Interruption& interruption : timeline.interruptions) {
+    std::size_t window = 0;
+    if (!edges_.empty()) {
+      const auto edge = std::upper_bound(edges_.begin(), edges_.end(), interruption.time);
+      if (edge == edges_.begin() || edge == edges_.end()) continue;
+      window = static_cast<std::size_t>(edge - edges_.begin()) - 1;
+    }
+    std::string group;
+    if (by_ == RollupBy::kCause) {
+      group = interruption.cause;
+    } else if (by_ == RollupBy::kNode) {
+      group = OrNone(interruption.node);
+    } else {
+      Interval at;
+      at.begin = interruption.time;
+      group = GroupOf(subject, timeline, at);
+    }
+    const auto [row, fresh] = rows_.try_emplace({window, group});
+    if (fresh) row->second.group = group;
+    ++row->second.interruptions;
+    ++total_.interruptions;
+  }
+}
+
+std::vector<RollupRow> Rollup::Rows() const {
+  std::vector<RollupRow> rows;
+  auto next = rows_.begin();
+  const std::size_t windows = edges_.empty() ? 1 : edges_.size() - 1;
+  for (std::size_t window = 0; window < windows; ++window) {
+    const Ns begin = edges_.empty() ? 0 : edges_[window];
+    const Ns end = edges_.empty() ? 0 : edges_[window + 1];
+    const bool any = next != rows_.end() && next->first.first == window;
+    if (!any && !edges_.empty()) {
+      RollupRow nothing;
+      nothing.group = by_ == RollupBy::kAll ? "all" : kNone;
+      nothing.begin = begin;
+      nothing.end = end;
+      rows.push_back(nothing);
+    }
+    for (; next != rows_.end() && next->first.first == window; ++next) {
+      rows.push_back(next->second);
+      rows.back().begin = begin;
+      rows.back().end = end;
+    }
+  }
+  return rows;
+}
+
+RollupRow Rollup::Total() const {
+  RollupRow total = total_;
+  total.group = "total";
+  if (!edges_.empty()) {
+    total.begin = edges_.front();
+    total.end = edges_.back();
+  }
+  return total;
+}
+
+std::vector<Ns> WindowEdges(Ns begin, Ns end, Ns step) {
+  std::vector<Ns> edges{begin};
+  if (step <= 0) return edges;
+  const absl::TimeZone zone = absl::LocalTimeZone();
+  const absl::Time first = absl::FromUnixNanos(begin);
+  const absl::CivilSecond civil = absl::ToCivilSecond(first, zone);
+  for (std::int64_t i = 1; edges.back() < end; ++i) {
+    Ns next = begin + i * step;
+    // A day is not always 24 hours.
+    if (step % kDay == 0) {
+      const absl::CivilSecond then(civil.year(), civil.month(), civil.day() + i * (step / kDay), civil.hour(),
+                                   civil.minute(), civil.second());
+      next = absl::ToUnixNanos(absl::FromCivil(then, zone)) + begin % kSecond;
+    }
+    edges.push_back(std::max(next, edges.back() + 1));
+  }
+  return edges;
+}
+
+}  // namespace goodput

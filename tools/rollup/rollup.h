@@ -1,0 +1,117 @@
+// Sums over runs: by user, account, partition, run, tag, node, day, cause or window, such that the rows add
+// up to the runs exactly.
+//
+// Pure: no I/O. Sums are integers (nanoseconds, GPU-nanoseconds), and every stretch of every run goes into
+// exactly one row; only a node's share of a stretch is divided, and what the division leaves goes to the
+// first nodes.
+#ifndef GOODPUT_TOOLS_ROLLUP_ROLLUP_H_
+#define GOODPUT_TOOLS_ROLLUP_ROLLUP_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tools/timeline/goodput.h"
+#include "tools/timeline/timeline.h"
+
+namespace goodput {
+
+enum class RollupBy : std::uint8_t { kAll, kUser, kAccount, kPartition, kRun, kTag, kNode, kDay, kCause };
+// "user", "account", ...; absent: there is no such.
+std::optional<RollupBy> RollupByName(std::string_view name);
+
+// What a run is grouped by, besides its timeline.
+struct RollupSubject {
+  std::string user;
+  std::string account;
+  std::string partition;
+  std::string run;  // its name, else its job id
+  std::map<std::string, std::string> tags;
+};
+
+struct RollupRow {
+  std::string group;
+  Ns begin = 0;  // of its window; 0 without windows
+  Ns end = 0;
+  std::int64_t runs = 0;
+  std::int64_t interruptions = 0;
+  std::array<Ns, kBucketCount> ns{};
+  std::array<GpuNs, kBucketCount> gpu_ns{};  // of runs with GPUs
+  std::array<Ns, kBucketCount> cpu_ns{};     // of runs without
+
+  // Allocated, whatever came of it: what somebody pays for. GPU-nanoseconds.
+  GpuNs allocated() const;
+  GpuNs wanted() const;
+  // As in goodput.h, of runs with GPUs; of rows without any, by time. Absent where nothing was wanted, or up.
+  // Time of which even the allocation is unknown counts as not up: both are then the least they can be.
+  std::optional<double> scheduling() const;
+  std::optional<double> runtime() const;
+  std::optional<double> sg_rg() const;
+
+  void Add(const RollupRow& other);
+
+ private:
+  // Weights of buckets, in GPU-time or time.
+  GpuNs Of(Bucket bucket) const;
+  GpuNs Up() const;
+};
+
+class Rollup {
+ public:
+  // `tag`: for kTag, the key whose values are the groups. `edges`: the borders of the windows, ascending;
+  // what lies outside is left out. None: no windows.
+  Rollup(RollupBy by, std::string tag, std::vector<Ns> edges);
+
+  void Add(const RollupSubject& subject, const Timeline& timeline);
+
+  // By window, then by group; groups by name, for kDay by time. Every window is there, also one in which
+  // nothing was.
+  std::vector<RollupRow> Rows() const;
+  RollupRow Total() const;
+
+ private:
+  using Key = std::pair<std::size_t, std::string>;  // window, group
+  struct Stretch {
+    Ns begin;
+    Ns end;
+    Bucket bucket;
+    GpuNs gpu_ns;
+    bool has_gpus;
+  };
+
+  void AddInterval(const RollupSubject& subject, const Timeline& timeline, const GpuWeights& weights,
+                   const Interval& interval);
+  void AddWithin(std::size_t window, const RollupSubject& subject, const Timeline& timeline,
+                 const GpuWeights& weights, const Interval& interval);
+  void AddByNode(std::size_t window, const Timeline& timeline, const Interval& interval, Stretch stretch);
+  void AddTo(const Key& key, const Stretch& stretch);
+  std::string GroupOf(const RollupSubject& subject, const Timeline& timeline, const Interval& interval) const;
+
+  RollupBy by_;
+  std::string tag_;
+  std::vector<Ns> edges_;
+  std::map<Key, RollupRow> rows_;
+  std::set<Key> of_this_run_;  // rows the run being added is in
+  RollupRow total_;
+  // Of the run being added: node lists of its attempts, expanded.
+  std::map<int, std::vector<std::string>> nodes_;
+};
+
+// Which interruption a stretch was lost to: the one that ended its work, or after which it waited and started
+// anew; absent where none did.
+const Interruption* InterruptionOf(const Timeline& timeline, const Interval& interval);
+
+// The borders of local days, or of windows of `step`, that cover [begin, end): ascending, the first at or
+// before `begin`, the last at or after `end`. Windows of whole days begin at local midnights when `begin` is
+// one, also where clocks change.
+std::vector<Ns> WindowEdges(Ns begin, Ns end, Ns step);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_ROLLUP_ROLLUP_H_

@@ -1,0 +1,200 @@
+// `sgoodput report`: sums over the selected runs, by what one asks for, and by windows of time.
+#include "tools/sgoodput/rollup.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "sql/text.h"
+#include "tools/sgoodput/duration_option.h"
+#include "tools/sgoodput/format.h"
+#include "tools/sgoodput/options.h"
+#include "tools/sgoodput/selection.h"
+
+namespace goodput {
+namespace {
+
+// More rows than anybody reads, and a guard against --window=1s over a year.
+constexpr std::int64_t kMostWindows = 100'000;
+
+struct Question {
+  RollupBy by = RollupBy::kUser;
+  std::string tag;
+  std::vector<Ns> edges;
+};
+
+std::string ByOf(const RollupOptions& options) {
+  if (!options.by.empty()) return options.by;
+  return options.window.empty() ? "user" : "all";
+}
+
+absl::StatusOr<Question> Read(const RollupOptions& options, absl::Time now) {
+  Question question;
+  const std::pair<std::string, std::string> by = absl::StrSplit(ByOf(options), absl::MaxSplits(':', 1));
+  const std::optional<RollupBy> known = RollupByName(by.first);
+  if (!known || (*known == RollupBy::kTag) == by.second.empty()) {
+    return absl::InvalidArgumentError(
+        Cat("--by: there is no '", options.by,
+            "'; write user, account, partition, run, node, day, cause, all, or tag:KEY"));
+  }
+  question.by = *known;
+  question.tag = by.second;
+  if (options.price && (!std::isfinite(*options.price) || *options.price < 0))
+    return absl::InvalidArgumentError("--gpu-hour: a price is a number of at least 0");
+  if (options.window.empty()) return question;
+  const absl::StatusOr<double> seconds = ParseDurationOption(options.window);
+  if (!seconds.ok()) return Annotate(seconds.status(), "--window");
+  const absl::StatusOr<SelectedTime> time = TimeOfSelection(options.select, now);
+  if (!time.ok()) return time.status();
+  if (!time->start) return absl::InvalidArgumentError("--window: say with -S where the first one begins");
+  const Ns end = time->end.value_or(absl::ToUnixNanos(now));
+  const auto step = static_cast<Ns>(std::llround(*seconds * 1e9));
+  if (step <= 0 || (end - *time->start) / step >= kMostWindows) {
+    return absl::InvalidArgumentError(Cat("--window: ", options.window, " makes more than ", kMostWindows,
+                                          " windows of the time from -S to -E; write a longer one"));
+  }
+  question.edges = WindowEdges(*time->start, end, step);
+  // The last window is as long as the time that was asked for.
+  question.edges.back() = end;
+  if (question.edges.size() < 2)
+    return absl::InvalidArgumentError("--window: from -S to -E there is no time");
+  return question;
+}
+
+RollupSubject SubjectOf(const Report& report) {
+  const RunInfo& info = report.run.info;
+  return {info.user, info.account, info.partition, info.run.empty() ? info.job_id_text : info.run, info.tags};
+}
+
+std::string Hours(GpuNs gpu_ns) {
+  const double hours = GpuHours(gpu_ns);
+  return absl::StrFormat(hours < 99.95 ? "%.2f" : "%.0f", hours);
+}
+
+// Windows that begin at midnight are days.
+std::string From(const RollupReport& report, const RollupRow& row) {
+  const auto at_midnight = [](const RollupRow& r) { return FormatTime(r.begin).substr(11) == "00:00:00"; };
+  const bool days = std::all_of(report.rows.begin(), report.rows.end(), at_midnight);
+  return FormatTime(row.begin).substr(0, days ? 10 : 16);
+}
+
+// What a table or a line of fields has. Of hours or their price a terminal is wide enough for one.
+struct RollupColumn {
+  Table::Column column;
+  std::function<std::string(const RollupRow&)> cell;
+};
+
+std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
+  constexpr auto kRight = Table::Align::kRight;
+  const auto of = [](const RollupRow& row, Bucket bucket) {
+    return row.gpu_ns[static_cast<std::size_t>(bucket)];
+  };
+  std::vector<RollupColumn> columns;
+  const auto add = [&](const std::string& title, std::function<std::string(const RollupRow&)> cell) {
+    columns.push_back({{title, kRight}, std::move(cell)});
+  };
+  if (report.windows)
+    columns.push_back({{"From"}, [&report](const RollupRow& row) { return From(report, row); }});
+  if (report.by != "all") {
+    std::string title = report.by;
+    title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(title.front())));
+    columns.push_back({{Printable(title), Table::Align::kLeft, 24},
+                       [](const RollupRow& row) { return Printable(row.group); }});
+  }
+  const bool hours = !report.gpu_hour || all;
+  add("Runs", [](const RollupRow& row) { return Cat(row.runs); });
+  add("Intr", [](const RollupRow& row) { return Cat(row.interruptions); });
+  if (hours) add("GPUh", [](const RollupRow& row) { return Hours(row.wanted()); });
+  add("Alloc", [](const RollupRow& row) { return Hours(row.allocated()); });
+  if (hours) add("Progress", [=](const RollupRow& row) { return Hours(of(row, Bucket::kProductive)); });
+  if (hours) add("Lost", [=](const RollupRow& row) { return Hours(of(row, Bucket::kLostWork)); });
+  add("Sched", [](const RollupRow& row) { return FormatPercent(row.scheduling()); });
+  add("Runtime", [](const RollupRow& row) { return FormatPercent(row.runtime()); });
+  add("Goodput", [](const RollupRow& row) { return FormatPercent(row.sg_rg()); });
+  if (!report.gpu_hour) return columns;
+  const double price = *report.gpu_hour;
+  const auto money = [price](GpuNs gpu_ns) { return absl::StrFormat("%.2f", GpuHours(gpu_ns) * price); };
+  add("Cost", [=](const RollupRow& row) { return money(row.allocated()); });
+  add("Wasted", [=](const RollupRow& row) { return money(row.allocated() - of(row, Bucket::kProductive)); });
+  return columns;
+}
+
+std::vector<std::string> Cells(const std::vector<RollupColumn>& columns, const RollupRow& row) {
+  std::vector<std::string> cells;
+  cells.reserve(columns.size());
+  for (const RollupColumn& column : columns) cells.push_back(column.cell(row));
+  return cells;
+}
+
+void PrintTable(const RollupReport& report, bool header) {
+  const std::vector<RollupColumn> columns = Columns(report, false);
+  std::vector<Table::Column> titles;
+  for (const RollupColumn& column : columns) titles.push_back(column.column);
+  Table table(std::move(titles));
+  for (const RollupRow& row : report.rows) table.Add(Cells(columns, row));
+  std::vector<std::string> total = Cells(columns, report.total);
+  if (report.windows || report.by != "all") total.front() = "total";
+  if (report.rows.size() > 1) table.Add(std::move(total));
+  std::fputs(table.Render(header).c_str(), stdout);
+}
+
+void PrintParsable(const RollupReport& report, bool header) {
+  const std::vector<RollupColumn> columns = Columns(report, true);
+  const auto line = [](std::vector<std::string> cells) {
+    for (std::string& cell : cells) std::replace(cell.begin(), cell.end(), '|', '?');
+    std::printf("%s\n", absl::StrJoin(cells, "|").c_str());
+  };
+  if (header) {
+    std::vector<std::string> titles;
+    for (const RollupColumn& column : columns) titles.push_back(column.column.title);
+    line(std::move(titles));
+  }
+  for (const RollupRow& row : report.rows) line(Cells(columns, row));
+}
+
+}  // namespace
+
+double GpuHours(GpuNs gpu_ns) {
+  // Whole seconds apart from the rest: together they may be more than a double holds.
+  const GpuNs whole = gpu_ns / kSecond;
+  return (static_cast<double>(whole) + static_cast<double>(gpu_ns % kSecond) / 1e9) / 3600;
+}
+
+int RunRollup(const RollupOptions& options) {
+  const absl::StatusOr<Question> question = Read(options, absl::Now());
+  if (!question.ok()) return Fail(question.status());
+  Rollup rollup(question->by, question->tag, question->edges);
+  std::int64_t runs = 0;
+  const absl::Status status =
+      ForEachSelected(options.common, options.select, {}, [&](Session& /*session*/, const Report& report) {
+        ++runs;
+        rollup.Add(SubjectOf(report), report.timeline);
+        return absl::OkStatus();
+      });
+  if (!status.ok()) return Fail(status);
+  RollupReport report;
+  report.by = question->by == RollupBy::kTag ? question->tag : ByOf(options);
+  report.windows = !question->edges.empty();
+  report.gpu_hour = options.price;
+  report.rows = rollup.Rows();
+  report.total = rollup.Total();
+  if (options.common.json) {
+    std::fputs(RollupAsJson(report).c_str(), stdout);
+  } else if (options.parsable2) {
+    PrintParsable(report, !options.no_header);
+  } else {
+    PrintTable(report, !options.no_header);
+  }
+  return runs == 0 ? kNothingMatched : kAnswered;
+}
+
+}  // namespace goodput

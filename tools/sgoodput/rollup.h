@@ -1,0 +1,29 @@
+// What `sgoodput report` answers, before it is put into a table or JSON.
+#ifndef GOODPUT_TOOLS_SGOODPUT_ROLLUP_H_
+#define GOODPUT_TOOLS_SGOODPUT_ROLLUP_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/rollup/rollup.h"
+
+namespace goodput {
+
+struct RollupReport {
+  std::string by;
+  bool windows = false;
+  std::optional<double> gpu_hour;  // its price
+  std::vector<RollupRow> rows;
+  RollupRow total;
+};
+
+// Hours of GPUs, and what they cost.
+double GpuHours(GpuNs gpu_ns);
+
+// The object `--json` prints, see report.schema.json.
+std::string RollupAsJson(const RollupReport& report);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_SGOODPUT_ROLLUP_H_

@@ -1,0 +1,184 @@
+#include "tools/sgoodput/selection.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "sql/jobs.h"
+#include "sql/text.h"
+#include "tools/sgoodput/time_option.h"
+#include "tools/slurm/hostlist.h"
+
+namespace goodput {
+namespace {
+
+std::vector<std::string> Words(const std::vector<std::string>& lists) {
+  std::vector<std::string> words;
+  for (const std::string& list : lists) {
+    for (absl::string_view word : absl::StrSplit(list, ',', absl::SkipEmpty())) words.emplace_back(word);
+  }
+  return words;
+}
+
+bool Listed(const std::vector<std::string>& words, const std::string& value) {
+  return words.empty() || std::find(words.begin(), words.end(), value) != words.end();
+}
+
+// Slurm's short and long names of states.
+std::string LongState(std::string state) {
+  static const std::map<std::string, std::string> kShort{
+      {"PD", "PENDING"},   {"R", "RUNNING"},    {"S", "SUSPENDED"}, {"CD", "COMPLETED"},
+      {"CA", "CANCELLED"}, {"F", "FAILED"},     {"TO", "TIMEOUT"},  {"NF", "NODE_FAIL"},
+      {"PR", "PREEMPTED"}, {"BF", "BOOT_FAIL"}, {"DL", "DEADLINE"}, {"OOM", "OUT_OF_MEMORY"},
+      {"RQ", "REQUEUED"}};
+  absl::AsciiStrToUpper(&state);
+  const auto found = kShort.find(state);
+  return found == kShort.end() ? state : found->second;
+}
+
+struct Filter {
+  std::vector<std::string> users, accounts, partitions, states, nodes, clusters;
+  SelectedTime time;
+
+  bool Matches(const Report& report) const {
+    const RunInfo& info = report.run.info;
+    if (!Listed(users, info.user) || !Listed(accounts, info.account) || !Listed(partitions, info.partition) ||
+        !Listed(clusters, info.cluster)) {
+      return false;
+    }
+    if (time.start && report.timeline.end < *time.start) return false;
+    if (time.end && report.timeline.begin > *time.end) return false;
+    if (!states.empty()) {
+      const bool any = Listed(states, info.state) ||
+                       std::any_of(report.timeline.attempts.begin(), report.timeline.attempts.end(),
+                                   [&](const AttemptSummary& a) { return Listed(states, a.facts->state); });
+      if (!any) return false;
+    }
+    if (nodes.empty()) return true;
+    for (const AttemptSummary& attempt : report.timeline.attempts) {
+      for (const std::string& node : ExpandHostList(attempt.facts->node_list)) {
+        if (Listed(nodes, node)) return true;
+      }
+    }
+    return false;
+  }
+};
+
+absl::StatusOr<Filter> MakeFilter(const SelectionOptions& options, absl::Time now) {
+  Filter filter;
+  filter.users = Words(options.users);
+  filter.accounts = Words(options.accounts);
+  filter.partitions = Words(options.partitions);
+  for (const std::string& list : options.nodes) {
+    for (std::string& node : ExpandHostList(list)) filter.nodes.push_back(std::move(node));
+  }
+  for (const std::string& state : Words(options.states)) filter.states.push_back(LongState(state));
+  if (!options.all_clusters) filter.clusters = Words(options.clusters);
+  // As sacct: without -u, -a or -j an ordinary user sees their own jobs, and everyone those since midnight.
+  if (filter.users.empty() && !options.all_users && options.jobs.empty() && geteuid() != 0) {
+    filter.users.push_back(UserName());
+  }
+  absl::StatusOr<SelectedTime> time = TimeOfSelection(options, now);
+  if (!time.ok()) return time.status();
+  filter.time = *time;
+  return filter;
+}
+
+// Jobs of one run are one line; a job without a run name is a run of its own.
+std::vector<std::vector<JobKey>> GroupByRun(const std::vector<JobKey>& jobs,
+                                            const std::map<JobKey, std::string>& names) {
+  std::vector<std::vector<JobKey>> groups;
+  std::map<std::pair<std::string, std::string>, std::size_t> group_of;
+  for (const JobKey& job : jobs) {
+    const auto name = names.find(job);
+    if (name == names.end()) {
+      groups.push_back({job});
+      continue;
+    }
+    const auto [found, fresh] = group_of.try_emplace({job.cluster, name->second}, groups.size());
+    if (fresh) {
+      groups.push_back({job});
+    } else {
+      groups[found->second].push_back(job);
+    }
+  }
+  return groups;
+}
+
+absl::StatusOr<std::vector<JobKey>> SelectedJobs(Database& db, const SelectionOptions& options) {
+  if (options.jobs.empty()) return KnownJobs(db);
+  std::vector<JobKey> jobs;
+  for (const std::string& text : Words(options.jobs)) {
+    absl::StatusOr<std::vector<JobKey>> named = ResolveJob(db, text);
+    if (!named.ok()) return named.status();
+    jobs.insert(jobs.end(), named->begin(), named->end());
+  }
+  return jobs;
+}
+
+}  // namespace
+
+absl::StatusOr<SelectedTime> TimeOfSelection(const SelectionOptions& options, absl::Time now) {
+  SelectedTime time;
+  if (!options.start.empty()) {
+    absl::StatusOr<Ns> start = ParseTimeOption(options.start, now);
+    if (!start.ok()) return Annotate(start.status(), "-S");
+    time.start = *start;
+  } else if (options.jobs.empty()) {
+    time.start = absl::ToUnixNanos(
+        absl::FromCivil(absl::ToCivilDay(now, absl::LocalTimeZone()), absl::LocalTimeZone()));
+  }
+  if (!options.end.empty()) {
+    absl::StatusOr<Ns> end = ParseTimeOption(options.end, now);
+    if (!end.ok()) return Annotate(end.status(), "-E");
+    time.end = *end;
+  }
+  if (time.start && time.end && *time.start > *time.end) return absl::InvalidArgumentError("-S is after -E");
+  return time;
+}
+
+absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions& options,
+                             const TimelineOptions& timeline_options,
+                             const std::function<absl::Status(Session&, Report)>& take) {
+  const absl::StatusOr<Filter> filter = MakeFilter(options, absl::Now());
+  if (!filter.ok()) return filter.status();
+  const absl::StatusOr<std::vector<std::int64_t>> asked = ParseJobIds(options.jobs);
+  if (!asked.ok()) return asked.status();
+  std::optional<std::int64_t> start_s;
+  if (filter->time.start) start_s = *filter->time.start / kSecond;
+  absl::StatusOr<Session> session = OpenSession(common, *asked, start_s);
+  if (!session.ok()) return session.status();
+  const absl::StatusOr<std::vector<JobKey>> jobs = SelectedJobs(session->db, options);
+  if (!jobs.ok()) return jobs.status();
+  const absl::StatusOr<std::map<JobKey, std::string>> names = RunNames(session->db, *jobs);
+  if (!names.ok()) return names.status();
+  std::set<std::tuple<std::string, std::int64_t, Ns>> taken;
+  for (const std::vector<JobKey>& group : GroupByRun(*jobs, *names)) {
+    absl::StatusOr<std::vector<Report>> made = MakeReports(*session, group, timeline_options);
+    if (absl::IsNotFound(made.status())) continue;
+    if (!made.ok()) return made.status();
+    for (Report& report : *made) {
+      // Every component of a heterogeneous job leads to the whole of it.
+      const RunInfo& info = report.run.info;
+      if (!taken.emplace(info.cluster, info.job_id, report.timeline.begin).second || !filter->Matches(report))
+        continue;
+      if (options.truncate) {
+        ClipReport(report, filter->time.start.value_or(report.timeline.begin),
+                   filter->time.end.value_or(session->now));
+      }
+      if (absl::Status status = take(*session, std::move(report)); !status.ok()) return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace goodput

@@ -1,0 +1,33 @@
+// Which runs a command line means, by sacct's flags: what listing and roll-ups begin with.
+#ifndef GOODPUT_TOOLS_SGOODPUT_SELECTION_H_
+#define GOODPUT_TOOLS_SGOODPUT_SELECTION_H_
+
+#include <functional>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "tools/sgoodput/options.h"
+#include "tools/sgoodput/report.h"
+#include "tools/sgoodput/session.h"
+#include "tools/timeline/facts.h"
+
+namespace goodput {
+
+// Between -S (midnight, unless -j names jobs) and -E; absent is open.
+struct SelectedTime {
+  std::optional<Ns> start;
+  std::optional<Ns> end;
+};
+absl::StatusOr<SelectedTime> TimeOfSelection(const SelectionOptions& options, absl::Time now);
+
+// Opens a session and calls `take` for each selected run, by job id, clipped to the selected time with -T.
+// Only one report exists at a time, so a million jobs need no more memory than one.
+absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions& options,
+                             const TimelineOptions& timeline_options,
+                             const std::function<absl::Status(Session&, Report)>& take);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_SGOODPUT_SELECTION_H_
