@@ -84,7 +84,7 @@ std::string Hours(GpuNs gpu_ns) {
 std::string From(const RollupReport& report, const RollupRow& row) {
   const auto at_midnight = [](const RollupRow& r) { return FormatTime(r.begin).substr(11) == "00:00:00"; };
   const bool days = std::all_of(report.rows.begin(), report.rows.end(), at_midnight);
-  return FormatTime(row.begin).substr(0, days ? 10 : 16);
+  return days ? FormatTime(row.begin).substr(0, 10) : FormatTime(row.begin).substr(5, 11);
 }
 
 // What a table or a line of fields has. Of hours or their price a terminal is wide enough for one.

@@ -1,0 +1,151 @@
+#!/usr/bin/python3
+"""`sgoodput report`: rows that add up to what the list has, over runs whose spool is written here by hand.
+
+    GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_report
+"""
+
+import datetime
+import json
+import os
+import shutil
+import tempfile
+import unittest
+from typing import Any, Dict, List
+
+import jsonschema
+
+from .harness.hand_written import BEGAN, TOP, Spool, run_it
+
+SCHEMA = os.path.join(TOP, "tools", "sgoodput", "report.schema.json")
+# job -> user, GPUs, team
+JOBS = {11: ("adam", 16, "vision"), 12: ("eve", 8, "text"), 13: ("eve", 0, ""), 14: ("noah", 24, "text")}
+
+
+def at(seconds: float) -> str:
+    return datetime.datetime.fromtimestamp(BEGAN + seconds).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+class ReportTest(unittest.TestCase):
+    dir: str
+    db: str
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.dir = tempfile.mkdtemp(prefix="goodput-report-")
+        cls.addClassCleanup(shutil.rmtree, cls.dir)
+        spool = Spool(os.path.join(cls.dir, "spool"))
+        for job, (user, gpus, team) in JOBS.items():
+            cls.write_job(spool, job, user, gpus, team)
+        spool.write()
+        cls.db = os.path.join(cls.dir, "db")
+        with open(os.path.join(cls.dir, "conf"), "w") as file:
+            file.write("cluster = c\n")
+        done = run_it("ingest", "--config", os.path.join(cls.dir, "conf"), "--db", cls.db, "--spool", spool.folder)
+        assert (done.returncode, done.stderr) == (0, ""), done
+
+    @staticmethod
+    def write_job(spool: Spool, job: int, user: str, gpus: int, team: str) -> None:
+        """Two attempts, the first killed by its node after 20 steps of 100.5 s; half a day in all."""
+        opt: Dict[str, Any] = {"run": "run%d" % job}
+        if team:
+            opt["tags"] = {"team": team}
+        more = {"job": job, "user": user, "account": "acc-" + user, "gpus": gpus, "nnodes": 3, "nodes": "n[1-3]"}
+        begin = job * 3600
+        for attempt in range(2):
+            t = begin + attempt * 20000
+            times = {"submit_s": t, "eligible_s": t, "start_s": t + 137}
+            spool.controller(t + 140, **times, **more)
+            spool.node(t + 137, "job_prolog", job=job, opt=opt)
+            spool.node(t + 138, "step_start", slurm_step="extern", job=job)
+            spool.node(t + 140, "task_start", slurm_step="0", task=0, local_task=0, pid=5, job=job)
+            for k in range(20):
+                spool.node(t + 160 + k * 100.5, "mark", mark="step", edge="begin", train_step=attempt * 10 + k, slurm_step="0",
+                           task=0, job=job)
+            end = {"signal": 9} if attempt == 0 else {"exit_code": 0}
+            spool.node(t + 2170, "task_exit", slurm_step="0", task=0, local_task=0, pid=5, job=job, **end)
+            state = "NODE_FAIL" if attempt == 0 else "COMPLETED"
+            spool.controller(t + 2172, **times, end_s=t + 2172, state=state, failed_node="n2" if attempt == 0 else "", **more)
+
+    def ask(self, *args: str, status: int = 0) -> str:
+        done = run_it(*args, "--no-refresh", "--config", os.path.join(self.dir, "conf"), "--db", self.db)
+        self.assertEqual((done.returncode, done.stderr), (status, ""), args)
+        return done.stdout
+
+    def report(self, *args: str) -> Dict[str, Any]:
+        answer: Dict[str, Any] = json.loads(self.ask("report", "-a", "-S", at(0), *args, "--json"))
+        with open(SCHEMA) as file:
+            jsonschema.validate(answer, json.load(file))
+        return answer
+
+    @staticmethod
+    def ns(rows: List[Dict[str, Any]]) -> Dict[str, int]:
+        sums: Dict[str, int] = {}
+        for row in rows:
+            for bucket in row["buckets"]:
+                sums[bucket["name"]] = sums.get(bucket["name"], 0) + bucket["ns"]
+        return sums
+
+    def test_rows_add_up_to_the_list(self) -> None:
+        listed = json.loads(self.ask("-a", "-S", at(0), "--json"))["jobs"]
+        self.assertEqual(len(listed), len(JOBS))
+        expected = self.ns(listed)
+        for by in ("user", "account", "partition", "run", "node", "day", "cause", "all", "tag:team"):
+            with self.subTest(by=by):
+                answer = self.report("--by", by)
+                self.assertEqual(self.ns(answer["rows"]), expected)
+                self.assertEqual(self.ns([answer["total"]]), expected)
+                self.assertEqual(answer["total"]["runs"], len(JOBS))
+                self.assertEqual(answer["total"]["interruptions"], len(JOBS))
+
+    def test_windows_add_up_to_the_clipped_list(self) -> None:
+        start, end = at(50000), at(71234)
+        listed = json.loads(self.ask("-a", "-T", "-S", start, "-E", end, "--json"))["jobs"]
+        for more in ([], ["--by", "user"]):
+            answer = json.loads(self.ask("report", "-a", "-S", start, "-E", end, "--window=1h", *more, "--json"))
+            self.assertEqual(self.ns(answer["rows"]), self.ns(listed))
+            self.assertEqual(answer["rows"][0]["begin_ns"], (BEGAN + 50000) * 10**9)
+            self.assertEqual(answer["rows"][-1]["end_ns"], (BEGAN + 71234) * 10**9)
+
+    def test_groups_are_what_they_say(self) -> None:
+        def groups(by: str) -> Dict[str, Any]:
+            return {row["group"]: row for row in self.report("--by", by)["rows"]}
+        self.assertEqual(set(groups("user")), {"adam", "eve", "noah"})
+        self.assertEqual(groups("user")["eve"]["runs"], 2)
+        self.assertEqual(set(groups("tag:team")), {"vision", "text", "-"})
+        self.assertEqual(set(groups("node")), {"n1", "n2", "n3", "-"})
+        self.assertEqual(groups("node")["n2"]["interruptions"], len(JOBS))
+        causes = groups("cause")
+        self.assertEqual(set(causes), {"node_fail", "-"})
+        lost = {bucket["name"]: bucket["seconds"] for bucket in causes["node_fail"]["buckets"]}
+        self.assertAlmostEqual(lost["lost_work"], len(JOBS) * 10 * 100.5, delta=0.01)
+        self.assertEqual(set(groups("run")), {"run%d" % job for job in JOBS})
+
+    def test_gpu_hours_and_money(self) -> None:
+        answer = self.report("--by", "user", "--gpu-hour", "2")
+        rows = {row["group"]: row for row in answer["rows"]}
+        # Two attempts of 2035 s, on 16 GPUs.
+        self.assertAlmostEqual(rows["adam"]["allocated_gpu_hours"], 2 * 2035 * 16 / 3600)
+        self.assertAlmostEqual(rows["adam"]["cost"], 2 * rows["adam"]["allocated_gpu_hours"])
+        productive = (10 + 20) * 100.5 * 16 / 3600
+        self.assertAlmostEqual(rows["adam"]["wasted"], rows["adam"]["cost"] - 2 * productive, places=1)
+        for priced in ([], ["--gpu-hour", "2"]):
+            for by in (["--by", "account"], ["--window=1h", "-E", at(60000)]):
+                for line in self.ask("report", "-a", "-S", at(0), *priced, *by).splitlines():
+                    self.assertLessEqual(len(line), 80, line)
+        parsable = self.ask("report", "-a", "-S", at(0), "--by", "user", "-P").splitlines()
+        self.assertEqual(parsable[0], "User|Runs|Intr|GPUh|Alloc|Progress|Lost|Sched|Runtime|Goodput")
+        self.assertEqual(len(parsable), 4)
+
+    def test_nonsense_is_2_and_nothing_is_1(self) -> None:
+        for words in (["--by", "shoe"], ["--by", "tag"], ["--by", "tag:"], ["--by", "user:x"], ["--window", "0s"], ["--window", "soon"],
+                      ["--window", "1s", "-S", "2001-01-01"], ["--gpu-hour", "-1"], ["--gpu-hour", "nan"], ["--gpu-hour", "x"],
+                      ["--window=1h", "-j", "11"], ["-S", "never"]):
+            with self.subTest(words=words):
+                done = run_it("report", *words, "--no-refresh", "--db", self.db)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.ask("report", "-u", "nobody-of-that-name", "-S", at(0), status=1)
+
+
+if __name__ == "__main__":
+    unittest.main()
