@@ -107,6 +107,7 @@ def suites() -> List[Suite]:
         # Busy.
         Suite("unit", [sh + "unit", BUILD], googletests, "busy"),
         python_suite("trainer", "tests/trainer/test_trainer.py", lane="busy"),
+        python_suite("import", "tests.e2e.test_import", lane="busy"),
         python_suite("advise", "tests.e2e.test_advise", "tests.e2e.test_program", "tests.e2e.test_report", lane="busy"),
         python_suite("truth", "tests/e2e/harness/test_truth.py", lane="busy"),
         Suite("format", [sh + "format"], whole, "busy"),

@@ -101,7 +101,9 @@ tools_libexchange_la_SOURCES = \
   tools/exchange/google_fold.cc tools/exchange/google_fold.h \
   tools/exchange/google_import.cc tools/exchange/google_import.h \
   tools/exchange/input.cc tools/exchange/input.h \
-  tools/exchange/time_order.cc tools/exchange/time_order.h
+  tools/exchange/plain_step.cc tools/exchange/plain_step.h \
+  tools/exchange/time_order.cc tools/exchange/time_order.h \
+  tools/exchange/usual_time.h
 tools_libexchange_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 tools_libexchange_la_LIBADD = tools/libruns.la
 

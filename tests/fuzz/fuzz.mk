@@ -8,9 +8,11 @@ CXXFLAGS = -std=c++17 -O1 -g1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,
   -fno-sanitize-recover=all -I$(TOP) $(shell pkg-config --cflags $(packages))
 LDLIBS := $(shell pkg-config --libs $(packages))
 
-targets = spool_line record mark_message option_value config times sacct_text hostlist step_block
-product = spank/event spank/options sql/spool_line sql/step_block tools/base/subprocess tools/config/config \
-  tools/goodputd/mark_message tools/sgoodput/time_option tools/slurm/hostlist tools/slurm/sacct tools/slurm/slurm_time \
+targets = spool_line record mark_message option_value config times sacct_text hostlist step_block google_entry \
+  entry_stream
+product = spank/event spank/files spank/options sql/spool_line sql/step_block tools/base/subprocess tools/config/config \
+  tools/exchange/decimal tools/exchange/entry_stream tools/exchange/google_entry tools/exchange/input \
+  tools/exchange/plain_step tools/flops/peaks tools/goodputd/mark_message tools/sgoodput/time_option tools/slurm/hostlist tools/slurm/sacct tools/slurm/slurm_time \
   tools/slurm/tres
 
 all: $(targets:%=fuzz_%)

@@ -24,6 +24,7 @@
 #include "tools/exchange/google_fold.h"
 #include "tools/exchange/google_import.h"
 #include "tools/exchange/input.h"
+#include "tools/exchange/plain_step.h"
 #include "tools/exchange/time_order.h"
 #include "tools/runs/load_run.h"
 
@@ -169,6 +170,36 @@ TEST_F(Entry, AStep) {
   EXPECT_EQ(entry_.job_name, "mé");
   EXPECT_EQ(entry_.step, 12);
   EXPECT_EQ(entry_.time(), 1'735'000'000'123'456'000);
+}
+
+TEST_F(Entry, TheShortWayTakesNothingElse) {
+  for (const char* text : {R"({"job_name": "a", "step_count": 12, "step_start_time": 1735000000.123456})",
+                           R"( { "step_start_time" : 1735000000 , "step_count" : 0 } )",
+                           R"({"step_count":1,"step_start_time":0.000000001})",
+                           R"({"step_count":999999999999999,"step_start_time":4611686017})"}) {
+    GoogleEntry plain;
+    EXPECT_TRUE(ReadPlainStep(text, plain)) << text;
+    padded_ = std::string(text) + std::string(GoogleEntryParser::kPadding, '9');
+    const auto taken =
+        parser_.ParseJson(std::string_view(padded_).substr(0, std::string_view(text).size()), entry_);
+    ASSERT_TRUE(taken.ok() && *taken) << text << taken.status();
+    EXPECT_EQ(plain.step, entry_.step) << text;
+    EXPECT_EQ(plain.step_start, entry_.step_start) << text;
+    EXPECT_EQ(plain.job_name, entry_.job_name) << text;
+  }
+  for (const char* text :
+       {R"({"step_count":01,"step_start_time":1})", R"({"step_count":1.5,"step_start_time":1})",
+        R"({"step_count":1,"step_start_time":1.})", R"({"step_count":1,"step_start_time":1.0123456789})",
+        R"({"step_count":1,"step_start_time":1e9})", R"({"step_count":1,"step_start_time":1,})",
+        R"({"step_count":1,"step_start_time":1}})", R"({"step_count":1,"step_count":2,"step_start_time":1})",
+        R"({"step_count":1,"step_start_time":1,"x":1})", R"({"step_count":1})",
+        R"({"job_name":"a\"","step_count":1,"step_start_time":1})",
+        R"({"step_count":1 2,"step_start_time":1})", R"({"step_count":-1,"step_start_time":1})", R"({)",
+        ""}) {
+    GoogleEntry plain;
+    EXPECT_FALSE(ReadPlainStep(text, plain)) << text;
+    EXPECT_FALSE(plain.step) << text;
+  }
 }
 
 TEST_F(Entry, NumbersAsOtherProgramsWriteThem) {

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "sql/text.h"
 #include "tools/exchange/decimal.h"
+#include "tools/exchange/plain_step.h"
 #include "tools/timeline/plausible.h"
 
 namespace goodput {
@@ -75,7 +76,7 @@ absl::Status ReadTime(ondemand::value& value, std::string_view key, std::optiona
 absl::Status ReadStep(ondemand::value& value, std::string_view key, std::optional<std::int64_t>& into) {
   constexpr std::int64_t kMilli = 1000;
   std::optional<std::int64_t> thousandths;
-  if (absl::Status status = ReadNumber(value, key, 3, kMaxTrainStep, thousandths); !status.ok())
+  if (absl::Status status = ReadNumber(value, key, 3, kMaxTrainStep * kMilli, thousandths); !status.ok())
     return Bad(Cat("`", key, "` is no step"));
   if (!thousandths) return absl::OkStatus();
   if (*thousandths % kMilli != 0) return Bad(Cat("`", key, "` is no step"));
@@ -292,6 +293,12 @@ GoogleEntryParser::GoogleEntryParser() : impl_(std::make_unique<Impl>()) {}
 GoogleEntryParser::~GoogleEntryParser() = default;
 
 absl::StatusOr<bool> GoogleEntryParser::Parse(std::string_view text, GoogleEntry& entry) {
+  entry = GoogleEntry();
+  if (text.size() <= kMaxEntryBytes && ReadPlainStep(text, entry)) return true;
+  return ParseJson(text, entry);
+}
+
+absl::StatusOr<bool> GoogleEntryParser::ParseJson(std::string_view text, GoogleEntry& entry) {
   entry = GoogleEntry();
   if (text.size() > kMaxEntryBytes) return Bad("longer than an entry may be");
   ondemand::document document;

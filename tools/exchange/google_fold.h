@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "sql/duration_histogram.h"
 #include "tools/exchange/google_entry.h"
+#include "tools/exchange/usual_time.h"
 
 namespace goodput {
 
@@ -107,8 +107,8 @@ class GoogleFold {
     bool running = false;  // when it was last told of
     std::int64_t last_step = 0;
     Ns last_step_t = 0;
-    DurationHistogram records;  // time from one step entry to the next
-    Ns usual = 0;               // their median, when there were usual_of
+    UsualTime records;  // time from one step entry to the next
+    Ns usual = 0;       // their median, when there were usual_of
     std::int64_t usual_of = 0;
     std::map<std::string, OpenPhase, std::less<>> phases;
     std::vector<Lane> saves;

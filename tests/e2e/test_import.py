@@ -1,0 +1,237 @@
+#!/usr/bin/python3
+"""sgoodput import and export: logs of other programs as people have them, in files and pipes, whole and broken.
+
+    GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_import
+"""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+import unittest
+from typing import Any, Dict, List
+
+import jsonschema
+
+from .harness.hand_written import BEGAN, SGOODPUT, TOP, Spool, run_it
+
+SCHEMA = os.path.join(TOP, "tools", "sgoodput", "sgoodput.schema.json")
+SCHEDULING = {"hold", "requeue_backoff", "resubmit_gap", "queue_resources", "queue_priority", "queue_other", "suspended",
+              "provisioning"}
+SACCT = ("Cluster|JobIDRaw|JobID|Submit|Eligible|Start|End|State|ExitCode|User|Account|Partition|QOS|NNodes|NodeList|"
+         "AllocTRES|ReqTRES|Reason|JobName\n")
+
+
+def entry(**members: Any) -> Dict[str, Any]:
+    return dict({"job_name": "llm"}, **members)
+
+
+def steps(first: int, last: int, t: float, seconds: float) -> List[Dict[str, Any]]:
+    return [entry(step_count=n, step_start_time=BEGAN + t + (n - first) * seconds) for n in range(first, last + 1)]
+
+
+def a_run() -> List[Dict[str, Any]]:
+    """Dies after step 4, goes on with step 3: 40 s lost or recomputed."""
+    return ([entry(job_start_time=float(BEGAN)), entry(tpu_init_start_time=BEGAN + 1.0), entry(tpu_init_end_time=BEGAN + 4.5)] +
+            steps(0, 4, 10, 10) + [entry(job_start_time=BEGAN + 100.0)] + steps(3, 7, 110, 10) + [entry(job_end_time=BEGAN + 160.0)])
+
+
+def lines(entries: List[Dict[str, Any]]) -> str:
+    return "".join(json.dumps(one) + "\n" for one in entries)
+
+
+class ImportTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.dir = tempfile.mkdtemp(prefix="goodput-import-")
+        self.addCleanup(shutil.rmtree, self.dir)
+        self.db = os.path.join(self.dir, "goodput.db")
+        self.config = self.path("goodput.conf", "")
+
+    def path(self, name: str, content: str, encoding: str = "utf-8") -> str:
+        path = os.path.join(self.dir, name)
+        with open(path, "w", encoding=encoding, newline="") as file:
+            file.write(content)
+        return path
+
+    def command(self, *args: str) -> List[str]:
+        """Options of the list come first, those of a subcommand behind it."""
+        at = 0 if args[0].startswith("-") else 1
+        return [*args[:at], "--config", self.config, "--db", self.db, *args[at:]]
+
+    def ok(self, *args: str) -> str:
+        done = run_it(*self.command(*args))
+        self.assertEqual((done.returncode, done.stderr), (0, ""), args)
+        return done.stdout
+
+    def one_line(self, *args: str, status: int = 2) -> str:
+        done = run_it(*self.command(*args))
+        self.assertEqual(done.returncode, status, done)
+        self.assertEqual(done.stdout, "", args)
+        self.assertRegex(done.stderr, r"\Asgoodput: [^\n]+\n\Z", args)
+        return done.stderr
+
+    def show(self, *target: str) -> Dict[str, Any]:
+        report = json.loads(self.ok("show", "--no-refresh", "--json", *target))
+        with open(SCHEMA) as schema:
+            jsonschema.validate(report, json.load(schema))
+        job, = report["jobs"]
+        self.assertEqual(sum(bucket["ns"] for bucket in job["buckets"]), job["wall_ns"])
+        return job
+
+    def seconds(self, job: Dict[str, Any]) -> Dict[str, float]:
+        return {bucket["name"]: bucket["seconds"] for bucket in job["buckets"] if bucket["ns"]}
+
+    # --- a run of its own
+
+    def test_a_log_is_a_run(self) -> None:
+        said = self.ok("import", self.path("log.jsonl", lines(a_run())))
+        self.assertEqual(said, "15 entries, 2 attempts of run llm, 0 lines set aside\n")
+        job = self.show("--run", "llm")
+        self.assertEqual(self.seconds(job), {"startup": 20, "productive": 80, "lost_work": 20, "unobserved": 40})
+        self.assertIsNone(job["job_id"])
+        self.assertEqual([a["job_id"] for a in job["attempts"]], [None, None])
+        self.assertIsNone(job["goodput"]["scheduling"])
+        self.assertIsNone(job["goodput"]["runtime"])
+        self.assertEqual(job["goodput"]["sg_rg"], 0.5)
+        self.assertEqual(len(job["interruptions"]), 1)
+        evidence = {bucket["name"]: bucket["evidence"] for bucket in job["buckets"] if bucket["ns"]}
+        self.assertEqual(evidence["productive"], "log")
+        listed = self.ok("--no-refresh", "-a", "-S", "2020-01-01", "-P", "-n", "-o", "JobID,Run,Attempts")
+        self.assertEqual(listed, "-|llm|2\n")
+        self.assertIn("Run llm, imported", self.ok("show", "--no-refresh", "--run", "llm"))
+        where = self.ok("show", "--no-refresh", "--run", "llm", "--explain", "lost_work")
+        self.assertIn("@import/%s/log.jsonl:" % self.dir, where)
+
+    def test_as_gcloud_prints_it(self) -> None:
+        newest_first = [{"insertId": "x%d" % n, "jsonPayload": one, "logName": "projects/p/logs/goodput",
+                         "timestamp": "2026-09-21T00:00:00Z"} for n, one in enumerate(a_run())][::-1]
+        self.ok("import", self.path("log.json", json.dumps(newest_first, indent=2)))
+        self.assertEqual(self.seconds(self.show("--run", "llm")),
+                         {"startup": 20, "productive": 80, "lost_work": 20, "unobserved": 40})
+
+    def test_from_a_pipe_and_again(self) -> None:
+        for said in ("15 entries, 2 attempts of run llm, 0 lines set aside\n",
+                     "15 entries, 2 attempts of run llm, 0 lines set aside; nothing new\n"):
+            done = subprocess.run([SGOODPUT, *self.command("import", "-")], input=lines(a_run()), stdout=subprocess.PIPE,
+                                  universal_newlines=True, check=True, timeout=60)
+            self.assertEqual(done.stdout, said)
+
+    def test_a_file_that_grew_is_taken_anew(self) -> None:
+        log = self.path("log.jsonl", lines(a_run()[:-1]))
+        self.ok("import", log)
+        with open(log, "a") as file:
+            file.write(lines(steps(8, 9, 160, 10)))
+        self.assertEqual(self.ok("import", log), "16 entries, 2 attempts of run llm, 0 lines set aside\n")
+        self.assertEqual(self.show("--run", "llm")["attempts"][1]["last_step"], 9)
+        self.assertIsNone(self.show("--run", "llm")["end_ns"], "it never logged its end")
+
+    def test_noise_is_set_aside(self) -> None:
+        noisy = "\ufeff\r\n\n" + lines(a_run()).replace("\n", "\r\n") + "oops\r\n[1]\r\n" + json.dumps(entry(step_count="x")) + "\n{\"job_na"
+        said = self.ok("import", self.path("log.jsonl", noisy))
+        self.assertEqual(said, "15 entries, 2 attempts of run llm, 4 lines set aside\n")
+        self.assertEqual(self.seconds(self.show("--run", "llm"))["productive"], 80)
+
+    def test_what_cannot_be_imported_is_one_line(self) -> None:
+        self.assertIn("/nowhere", self.one_line("import", "/nowhere"))
+        self.assertIn("directory", self.one_line("import", self.dir))
+        self.assertIn("nothing in it", self.one_line("import", self.path("text", "hello\nworld\n")))
+        self.assertIn("empty", self.one_line("import", self.path("empty", "")))
+        self.assertIn("--run", self.one_line("import", self.path("two", lines(a_run() + [dict(one, job_name="b") for one in a_run()]))))
+        self.one_line("import", "--format", "parquet", self.path("log", lines(a_run())))
+        self.one_line("import", "-j", "77", self.path("log", lines(a_run())), status=1)
+        self.one_line("export", "--run", "nobody", status=1)
+        self.one_line("export", "--no-refresh", "--run", "llm", "-o", "/nowhere/out", status=1)
+        self.ok("import", self.path("log", lines(a_run())))
+        self.assertIn("/nowhere/out", self.one_line("export", "--no-refresh", "--run", "llm", "-o", "/nowhere/out"))
+
+    # --- joined to what Slurm knows
+
+    def test_joins_a_job_known_from_sacct(self) -> None:
+        sacct = self.path("jobs.txt", SACCT + "c1|12|12|%d|%d|%d|%d|NODE_FAIL|0:0|ada|ml|a3|normal|2|n[1-2]|gres/gpu=16|||train\n" % (
+            BEGAN - 50, BEGAN - 50, BEGAN - 5, BEGAN + 70) + "c1|12|12|%d|%d|%d|%d|COMPLETED|0:0|ada|ml|a3|normal|2|n[1-2]|gres/gpu=16|||train\n" % (
+                BEGAN + 71, BEGAN + 72, BEGAN + 95, BEGAN + 165) + "c1|12.batch|12.batch|1|1|1|1|COMPLETED|0:0||||||||||\nnonsense\n")
+        self.assertEqual(self.ok("import", sacct), "2 attempts taken, 0 known from slurmdbd left as they are, 1 line set aside\n")
+        log = self.path("log.jsonl", lines(a_run()))
+        for target in (["-j", "12"], ["-j", "12", "-M", "c1"]):
+            self.assertRegex(self.ok("import", *target, log), r"\A15 entries, joined to job 12, 0 lines set aside(; nothing new)?\n\Z")
+        job = self.show("12")
+        found = self.seconds(job)
+        self.assertEqual(found["productive"], 30 + 50)
+        self.assertEqual(found["lost_work"], 30, "until Slurm saw the node fail")
+        self.assertNotIn("unobserved", found)
+        self.assertEqual(job["gpus"], 16)
+        self.assertIsNotNone(job["goodput"]["scheduling"])
+        self.one_line("show", "--no-refresh", "--run", "llm", status=1)
+        self.assertEqual(self.ok("import", sacct), "2 attempts taken, 0 known from slurmdbd left as they are, 1 line set aside\n")
+
+    def test_joins_the_jobs_of_a_run(self) -> None:
+        spool = Spool(os.path.join(self.dir, "spool"))
+        times = {"submit_s": -20, "eligible_s": -20, "start_s": -5}
+        spool.controller(0, **times)
+        spool.node(-5, "job_prolog", opt={"run": "big"})
+        spool.node(-4, "step_start", slurm_step="extern")
+        spool.node(-3, "task_start", slurm_step="0", task=0, local_task=0, pid=5)
+        spool.node(161, "task_exit", slurm_step="0", task=0, local_task=0, pid=5, exit_code=0)
+        spool.controller(163, **times, end_s=163, state="COMPLETED", exit_code=0)
+        spool.write()
+        self.ok("ingest", "--spool", spool.folder)
+        self.assertEqual(self.show("--run", "big")["steps"]["count"], 0)
+        self.assertEqual(self.ok("import", "--run", "big", "--no-refresh", self.path("log.jsonl", lines(a_run()))),
+                         "15 entries, joined to run big, 0 lines set aside\n")
+        job = self.show("--run", "big")
+        self.assertEqual(job["job_id"], 7)
+        self.assertEqual(job["steps"]["count"], 10)
+        self.assertEqual(self.seconds(job)["productive"], 30 + 51, "the srun's end is the last step's")
+        self.assertEqual([b["name"] for b in job["buckets"] if b["ns"] and b["name"] == "launch"], ["launch"])
+
+    def test_sacct_text_of_a_cluster_it_does_not_name(self) -> None:
+        text = "JobID|Submit|Start|End|State|Partition\n5|2026-01-01T10:00:00|2026-01-01T10:01:00|2026-01-01T11:00:00|COMPLETED|a3\n"
+        path = self.path("jobs.txt", text)
+        self.assertIn("-M", self.one_line("import", path))
+        self.assertEqual(self.ok("import", "-M", "c9", path), "1 attempt taken, 0 known from slurmdbd left as they are, 0 lines set aside\n")
+        self.assertEqual(self.show("5")["cluster"], "c9")
+        self.assertIn("Submit", self.one_line("import", self.path("short", "JobID|State\n5|COMPLETED\n")))
+
+    # --- there and back
+
+    def test_what_is_exported_says_the_same(self) -> None:
+        rng = random.Random(4)
+        entries = [entry(job_start_time=float(BEGAN))]
+        t, step = 12.0, 0
+        for _ in range(5):
+            for _ in range(rng.randrange(300, 900)):
+                entries.append(entry(step_count=step, step_start_time=BEGAN + t))
+                t += 1 + rng.random() / 10
+                step += 1
+                if step % 50 == 0:
+                    entries.append(entry(event_type="save", step=step, checkpoint_manager_blocking_start_time=BEGAN + t,
+                                         checkpoint_manager_blocking_duration_secs=0.75))
+                    t += 0.75
+                if rng.randrange(100) == 0:
+                    t += 20
+            t += 60
+            step -= rng.randrange(40)
+            entries.append(entry(job_start_time=BEGAN + t))
+            t += 9
+        entries.append(entry(job_end_time=BEGAN + t))
+        self.ok("import", self.path("log.jsonl", lines(entries)))
+        exported = self.ok("export", "--no-refresh", "--run", "llm")
+        for line in exported.splitlines():
+            self.assertEqual(json.loads(line)["job_name"], "llm")
+        out = os.path.join(self.dir, "out.jsonl")
+        self.assertEqual(self.ok("export", "--no-refresh", "--run", "llm", "-o", out), "")
+        with open(out) as file:
+            self.assertEqual(file.read(), exported)
+        there = self.show("--run", "llm")
+        self.ok("import", "--run", "back", out)
+        back = self.show("--run", "back")
+        pick = [[(b["name"], b["ns"], [(p["name"], p["ns"]) for p in b["parts"]]) for b in job["buckets"]
+                 if b["name"] not in SCHEDULING] for job in (there, back)]
+        self.assertEqual(pick[0], pick[1])
+        self.assertEqual(there["steps"], back["steps"])
+
+
+if __name__ == "__main__":
+    unittest.main()

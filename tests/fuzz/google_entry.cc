@@ -1,0 +1,41 @@
+// Any bytes as an entry of a goodput log: what is taken has a time, and the short way of reading steps takes
+// nothing that JSON would not, nor anything else from it.
+#include "tools/exchange/google_entry.h"
+
+#include <cstdint>
+#include <string>
+
+#include "tests/fuzz/require.h"
+#include "tools/exchange/decimal.h"
+#include "tools/exchange/plain_step.h"
+#include "tools/timeline/plausible.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace goodput;
+  // As the stream hands it over: with bytes behind it that are not the entry's.
+  std::string padded(reinterpret_cast<const char*>(data), size);
+  padded.append(GoogleEntryParser::kPadding, '}');
+  const std::string_view text = std::string_view(padded).substr(0, size);
+  GoogleEntryParser parser;
+  GoogleEntry entry;
+  const auto taken = parser.ParseJson(text, entry);
+  if (taken.ok() && *taken) {
+    REQUIRE(entry.time() >= 0 && entry.time() < kLatest);
+    REQUIRE(!entry.step || (*entry.step >= 0 && *entry.step < kMaxTrainStep));
+    REQUIRE(!entry.checkpoint_end || *entry.checkpoint_end >= entry.checkpoint_start);
+  }
+  if (!taken.ok()) REQUIRE(!taken.status().message().empty());
+  GoogleEntry plain;
+  if (ReadPlainStep(text, plain)) {
+    REQUIRE(taken.ok() && *taken);
+    REQUIRE(plain.step == entry.step && plain.step_start == entry.step_start &&
+            plain.job_name == entry.job_name);
+    REQUIRE(plain.time() == entry.time());
+  }
+  if (const auto ns = ParseDecimal(text, 9); ns && *ns >= 0) {
+    std::string printed;
+    AppendSeconds(*ns, printed);
+    REQUIRE(ParseDecimal(printed, 9) == ns);
+  }
+  return 0;
+}
