@@ -15,7 +15,7 @@ std::string FormatDuration(Ns ns);                          // 0.4s  12.3s  4m05
 std::string FormatDuration(const std::optional<Ns>& ns);    // "-" when absent
 std::string FormatTime(Ns ns);                              // 2026-01-31T12:34:56, local time
 std::string FormatTime(const std::optional<Ns>& ns);        // "Unknown" when absent, as sacct says
-std::string FormatJobId(std::int64_t job_id);                // "-" of what was imported: it has none
+std::string FormatJobId(std::int64_t job_id);               // "-" of what was imported: it has none
 std::string FormatPercent(const std::optional<double>& x);  // 71.3%  or  -
 
 // A table that fits its content: columns of text, numbers right-aligned.
