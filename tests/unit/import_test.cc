@@ -252,7 +252,8 @@ TEST_F(Entry, SavesAndRestoresOfOrbax) {
 
 TEST_F(Entry, WhatIsNoEntry) {
   for (const char* text :
-       {"", "1", "\"x\"", "[]", "null", "{", "{\"a\":", "{\"job_start_time\":1", "{]", "\xff\xfe",
+       {"{\"step_count\":nt}", "{\"step_count\":nullx}", "{\"job_name\":nul,\"job_start_time\":1}", "", "1",
+        "\"x\"", "[]", "null", "{", "{\"a\":", "{\"job_start_time\":1", "{]", "\xff\xfe",
         "{\"job_start_time\":1}{}", "{\"job_start_time\":1} x", "{\"a\":\"\xff\"}"}) {
     EXPECT_NE(Parse(text), "") << text;
     EXPECT_NE(Parse(text), "none") << text;

@@ -38,12 +38,17 @@ struct Draft {
   Span manager_save, checkpointer_save, manager_restore, checkpointer_restore, wait;
 };
 
+std::string_view RawToken(ondemand::value& value) {
+  const std::string_view token = value.raw_json_token();
+  return token.substr(0, token.find_last_not_of(" \t\r\n") + 1);
+}
+
 // Text and number tokens as they stand, without quotes; absent for null, an error for anything else.
 absl::StatusOr<std::optional<std::string_view>> Token(ondemand::value& value) {
   ondemand::json_type type{};
   if (value.type().get(type) != simdjson::SUCCESS) return Bad("not JSON");
   if (type == ondemand::json_type::null) {
-    if (!value.is_null()) return Bad("not JSON");
+    if (RawToken(value) != "null") return Bad("not JSON");
     return std::optional<std::string_view>();
   }
   std::string_view token;
@@ -52,8 +57,7 @@ absl::StatusOr<std::optional<std::string_view>> Token(ondemand::value& value) {
     return std::optional(token);
   }
   if (type != ondemand::json_type::number) return Bad("neither text nor a number");
-  token = value.raw_json_token();
-  return std::optional(token.substr(0, token.find_last_not_of(" \t\r\n") + 1));
+  return std::optional(RawToken(value));
 }
 
 absl::Status ReadNumber(ondemand::value& value, std::string_view key, int scale, std::int64_t limit,
@@ -87,7 +91,7 @@ absl::Status ReadStep(ondemand::value& value, std::string_view key, std::optiona
 absl::Status ReadText(ondemand::value& value, std::string_view key, std::string_view& into) {
   ondemand::json_type type{};
   if (value.type().get(type) != simdjson::SUCCESS) return Bad("not JSON");
-  if (type == ondemand::json_type::null) return absl::OkStatus();
+  if (type == ondemand::json_type::null && RawToken(value) == "null") return absl::OkStatus();
   if (type != ondemand::json_type::string || value.get_string().get(into) != simdjson::SUCCESS)
     return Bad(Cat("`", key, "` is no text"));
   return absl::OkStatus();
