@@ -24,14 +24,16 @@ unsigned BestWidth(const std::vector<std::uint64_t>& values) {
   for (const std::uint64_t value : values) ++of_length[BitLength(value)];
   unsigned best = 64;
   std::size_t least = SIZE_MAX;
-  for (unsigned width = 0; width <= 64; ++width) {
-    std::size_t bits = values.size() * width;
-    for (unsigned length = width + 1; length <= 64; ++length)
-      bits += of_length[length] * (kExceptionBits + length - width);
-    if (bits < least) {
+  std::size_t longer = 0;   // values that need more bits
+  std::size_t lacking = 0;  // bits they lack, all together
+  for (unsigned width = 65; width-- > 0;) {
+    const std::size_t bits = values.size() * width + longer * kExceptionBits + lacking;
+    if (bits <= least) {
       least = bits;
       best = width;
     }
+    longer += of_length[width];
+    lacking += longer;
   }
   return best;
 }
@@ -74,7 +76,9 @@ void PackColumn(std::int64_t before, const std::vector<PackedStep>& steps, std::
   const std::int64_t unit = PowerOfTen(power);
   std::vector<std::uint64_t> values;
   values.reserve(differences.size());
-  for (const std::int64_t difference : differences) values.push_back(Zigzag(difference / unit));
+  // Divisions are what packing would take most of its time for.
+  for (const std::int64_t difference : differences)
+    values.push_back(Zigzag(power == 0 ? difference : difference / unit));
   const unsigned width = BestWidth(values);
 
   data.push_back(static_cast<char>(width));

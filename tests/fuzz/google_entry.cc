@@ -25,12 +25,21 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     REQUIRE(!entry.checkpoint_end || *entry.checkpoint_end >= entry.checkpoint_start);
   }
   if (!taken.ok()) REQUIRE(!taken.status().message().empty());
-  GoogleEntry plain;
+  PlainStep plain;
   if (ReadPlainStep(text, plain)) {
     REQUIRE(taken.ok() && *taken);
-    REQUIRE(plain.step == entry.step && plain.step_start == entry.step_start &&
-            plain.job_name == entry.job_name);
-    REQUIRE(plain.time() == entry.time());
+    REQUIRE(plain.step == entry.step && plain.start == entry.step_start && plain.job_name == entry.job_name);
+    REQUIRE(entry.time() == plain.start);
+  }
+  // After an entry of another kind, and after itself, it is the same.
+  PlainStepReader reader;
+  PlainStep before;
+  reader.Read(R"({"job_name": "llm", "step_count": 12, "step_start_time": 1735000000.123456})", before);
+  for (int i = 0; i < 2; ++i) {
+    PlainStep again;
+    REQUIRE(reader.Read(text, again) == ReadPlainStep(text, plain));
+    if (ReadPlainStep(text, plain))
+      REQUIRE(again.step == plain.step && again.start == plain.start && again.job_name == plain.job_name);
   }
   if (const auto ns = ParseDecimal(text, 9); ns && *ns >= 0) {
     std::string printed;

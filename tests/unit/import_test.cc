@@ -177,14 +177,14 @@ TEST_F(Entry, TheShortWayTakesNothingElse) {
                            R"( { "step_start_time" : 1735000000 , "step_count" : 0 } )",
                            R"({"step_count":1,"step_start_time":0.000000001})",
                            R"({"step_count":999999999999999,"step_start_time":4611686017})"}) {
-    GoogleEntry plain;
+    PlainStep plain;
     EXPECT_TRUE(ReadPlainStep(text, plain)) << text;
     padded_ = std::string(text) + std::string(GoogleEntryParser::kPadding, '9');
     const auto taken =
         parser_.ParseJson(std::string_view(padded_).substr(0, std::string_view(text).size()), entry_);
     ASSERT_TRUE(taken.ok() && *taken) << text << taken.status();
     EXPECT_EQ(plain.step, entry_.step) << text;
-    EXPECT_EQ(plain.step_start, entry_.step_start) << text;
+    EXPECT_EQ(plain.start, entry_.step_start) << text;
     EXPECT_EQ(plain.job_name, entry_.job_name) << text;
   }
   for (const char* text :
@@ -196,9 +196,34 @@ TEST_F(Entry, TheShortWayTakesNothingElse) {
         R"({"job_name":"a\"","step_count":1,"step_start_time":1})",
         R"({"step_count":1 2,"step_start_time":1})", R"({"step_count":-1,"step_start_time":1})", R"({)",
         ""}) {
-    GoogleEntry plain;
+    PlainStep plain;
     EXPECT_FALSE(ReadPlainStep(text, plain)) << text;
-    EXPECT_FALSE(plain.step) << text;
+  }
+}
+
+TEST_F(Entry, OneAfterTheOtherAreReadAsEachAlone) {
+  for (const char* json :
+       {R"({"job_name":"a","step_count":1,"step_start_time":5.5})",
+        R"({"job_name":"a","step_count":20,"step_start_time":6})",
+        R"({"job_name":"b","step_count":20,"step_start_time":7.25})",
+        R"({"step_start_time":8,"step_count":3})", R"({"step_start_time":9,"step_count":4} )",
+        R"({"job_end_time":10})", R"({"step_start_time":11,"step_count":5})",
+        R"({"step_start_time":12,"step_count":5.0})", R"({"step_start_time":13,"step_count":05})",
+        R"({"step_start_time":14,"step_count":6}x)", R"({"step_start_time":15.,"step_count":6})",
+        R"({"step_start_time":16,"step_count":7})"}) {
+    const std::string problem = Parse(json);
+    const GoogleEntry entry = entry_;
+    const std::string job(entry.job_name);
+    GoogleEntry alone;
+    const std::string padded = json + std::string(GoogleEntryParser::kPadding, ' ');
+    const auto taken = GoogleEntryParser().ParseJson(
+        std::string_view(padded).substr(0, std::string_view(json).size()), alone);
+    EXPECT_EQ(problem.empty(), taken.ok()) << json;
+    if (!taken.ok()) continue;
+    EXPECT_EQ(entry.step, alone.step) << json;
+    EXPECT_EQ(entry.time(), alone.time()) << json;
+    EXPECT_EQ(entry.job_end, alone.job_end) << json;
+    EXPECT_EQ(job.empty(), std::string_view(json).find("job_name") == std::string_view::npos) << json;
   }
 }
 

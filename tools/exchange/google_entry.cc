@@ -291,15 +291,26 @@ static_assert(GoogleEntryParser::kPadding >= simdjson::SIMDJSON_PADDING);
 
 struct GoogleEntryParser::Impl {
   ondemand::parser parser{kMaxEntryBytes};
+  PlainStepReader plain;
+  const GoogleEntry* step = nullptr;  // what was parsed last, where it was a plain step
 };
 
 GoogleEntryParser::GoogleEntryParser() : impl_(std::make_unique<Impl>()) {}
 GoogleEntryParser::~GoogleEntryParser() = default;
 
 absl::StatusOr<bool> GoogleEntryParser::Parse(std::string_view text, GoogleEntry& entry) {
-  entry = GoogleEntry();
-  if (text.size() <= kMaxEntryBytes && ReadPlainStep(text, entry)) return true;
-  return ParseJson(text, entry);
+  PlainStep step;
+  if (text.size() > kMaxEntryBytes || !impl_->plain.Read(text, step)) {
+    impl_->step = nullptr;
+    return ParseJson(text, entry);
+  }
+  // An entry that held a step before need not be cleared of anything else.
+  if (impl_->step != &entry) entry = GoogleEntry();
+  impl_->step = &entry;
+  entry.job_name = step.job_name;
+  entry.step = step.step;
+  entry.step_start = step.start;
+  return true;
 }
 
 absl::StatusOr<bool> GoogleEntryParser::ParseJson(std::string_view text, GoogleEntry& entry) {

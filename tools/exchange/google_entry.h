@@ -82,7 +82,8 @@ class GoogleEntryParser {
 
   GoogleEntryParser();
   ~GoogleEntryParser();
-  // False: a JSON object that says none of this. An error says what is wrong, in a few words.
+  // False: a JSON object that says none of this. An error says what is wrong, in a few words. Between calls
+  // with the same `entry`, leave it alone.
   absl::StatusOr<bool> Parse(std::string_view text, GoogleEntry& entry);
   // The same, but never by the short way of plain_step.h.
   absl::StatusOr<bool> ParseJson(std::string_view text, GoogleEntry& entry);

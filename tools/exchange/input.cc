@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -19,7 +20,7 @@ namespace goodput {
 namespace {
 
 constexpr std::size_t kCopyBytes = std::size_t{256} << 10U;
-constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
+constexpr std::size_t kBlockBytes = 16;
 
 absl::Status Errno(std::string_view path, int error) {
   return absl::ErrnoToStatus(error, Cat(path, ": cannot read it"));
@@ -27,40 +28,43 @@ absl::Status Errno(std::string_view path, int error) {
 
 }  // namespace
 
-void Fingerprint::AddWord(std::uint64_t word) {
+// A wide product has bits of both words everywhere; adding them once more keeps a factor that happens to be 0
+// from hiding the other.
+void Fingerprint::AddBlock(const char* bytes) {
   __extension__ using Wide = unsigned __int128;
-  const Wide product = static_cast<Wide>(state_ ^ word) * 0xd6e8feb86659fd93U;
-  state_ = static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64U) ^
-           (word << 32U | word >> 32U);
+  std::array<std::uint64_t, 2> words{};
+  std::memcpy(words.data(), bytes, kBlockBytes);
+  const Wide product = static_cast<Wide>(state_ ^ words[0]) * (words[1] ^ 0xd6e8feb86659fd93U);
+  state_ = (static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64U)) + words[0] +
+           (words[1] << 32U | words[1] >> 32U);
 }
 
 void Fingerprint::Add(std::string_view bytes) {
   length_ += static_cast<std::int64_t>(bytes.size());
   if (!rest_.empty()) {
-    const std::size_t wanted = std::min(bytes.size(), kWordBytes - rest_.size());
+    const std::size_t wanted = std::min(bytes.size(), kBlockBytes - rest_.size());
     rest_.append(bytes.substr(0, wanted));
     bytes.remove_prefix(wanted);
-    if (rest_.size() < kWordBytes) return;
-    std::uint64_t word = 0;
-    std::memcpy(&word, rest_.data(), kWordBytes);
-    AddWord(word);
+    if (rest_.size() < kBlockBytes) return;
+    AddBlock(rest_.data());
     rest_.clear();
   }
-  while (bytes.size() >= kWordBytes) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes.data(), kWordBytes);
-    AddWord(word);
-    bytes.remove_prefix(kWordBytes);
+  while (bytes.size() >= kBlockBytes) {
+    AddBlock(bytes.data());
+    bytes.remove_prefix(kBlockBytes);
   }
   rest_ = bytes;
 }
 
 std::string Fingerprint::Text() const {
   Fingerprint whole = *this;
-  std::uint64_t word = 0;
-  if (!rest_.empty()) std::memcpy(&word, rest_.data(), rest_.size());
-  whole.AddWord(word);
-  whole.AddWord(static_cast<std::uint64_t>(length_));
+  // The length tells zeros at the end from the padding.
+  std::array<char, kBlockBytes> last{};
+  std::copy(rest_.begin(), rest_.end(), last.begin());
+  whole.AddBlock(last.data());
+  last.fill(0);
+  std::memcpy(last.data(), &length_, sizeof length_);
+  whole.AddBlock(last.data());
   return absl::StrFormat("%016x-%d", whole.state_, length_);
 }
 

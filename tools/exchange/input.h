@@ -21,10 +21,10 @@ class Fingerprint {
   std::string Text() const;  // sixteen hexadecimal digits and the length
 
  private:
-  void AddWord(std::uint64_t word);
+  void AddBlock(const char* bytes);
   std::uint64_t state_ = 0x9e3779b97f4a7c15U;
   std::int64_t length_ = 0;
-  std::string rest_;  // less than a word
+  std::string rest_;  // less than a block
 };
 
 class Input {

@@ -3,16 +3,38 @@
 #ifndef GOODPUT_TOOLS_EXCHANGE_PLAIN_STEP_H_
 #define GOODPUT_TOOLS_EXCHANGE_PLAIN_STEP_H_
 
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "tools/exchange/google_entry.h"
 
 namespace goodput {
 
+struct PlainStep {
+  std::string_view job_name;  // in the text
+  std::int64_t step = 0;
+  Ns start = 0;
+};
+
 // True: the text is {"job_name": "...", "step_count": N, "step_start_time": S}, in any order and with any
-// blanks, and `entry`, which must be as it was constructed, says so. False: whatever else, and `entry` is as
-// it was. What is taken here, GoogleEntryParser::ParseJson takes the same.
-bool ReadPlainStep(std::string_view text, GoogleEntry& entry);
+// blanks, and `into` says so. False: whatever else. What is taken here, GoogleEntryParser::ParseJson takes
+// the same.
+bool ReadPlainStep(std::string_view text, PlainStep& into);
+
+// Entries one after the other: one program writes them, so most are the one before but for two numbers.
+class PlainStepReader {
+ public:
+  bool Read(std::string_view text, PlainStep& into);
+
+ private:
+  // What is around the numbers of the entry before, of which `first_` says which comes first.
+  std::string head_;
+  std::string between_;
+  std::string tail_;
+  std::string job_name_;
+  bool step_first_ = true;
+};
 
 }  // namespace goodput
 
