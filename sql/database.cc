@@ -5,7 +5,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <functional>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "sql/schema.h"
 #include "sql/text.h"
@@ -39,8 +42,65 @@ absl::Status Error(sqlite3* db, std::string_view what, int code) {
 
 }  // namespace
 
-void Statement::Finalize::operator()(sqlite3_stmt* statement) const {
-  sqlite3_finalize(statement);
+// Keyed by the SQL as SQLite has it.
+class StatementCache {
+ public:
+  StatementCache() = default;
+  StatementCache(const StatementCache&) = delete;
+  StatementCache& operator=(const StatementCache&) = delete;
+  ~StatementCache() {
+    for (auto& [sql, statements] : idle_) {
+      for (sqlite3_stmt* statement : statements) sqlite3_finalize(statement);
+    }
+  }
+
+  sqlite3_stmt* Take(std::string_view sql) {
+    const auto found = idle_.find(sql);
+    if (found == idle_.end() || found->second.empty()) return nullptr;
+    sqlite3_stmt* statement = found->second.back();
+    found->second.pop_back();
+    return statement;
+  }
+  void Keep(sqlite3_stmt* statement) {
+    sqlite3_reset(statement);
+    sqlite3_clear_bindings(statement);
+    const char* sql = sqlite3_sql(statement);
+    auto found = idle_.find(std::string_view(sql));
+    if (found == idle_.end() && idle_.size() < kMostStatements) found = idle_.try_emplace(sql).first;
+    if (found != idle_.end()) {
+      found->second.push_back(statement);
+    } else {
+      sqlite3_finalize(statement);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kMostStatements = 64;
+  std::map<std::string, std::vector<sqlite3_stmt*>, std::less<>> idle_;
+};
+
+void Statement::GiveBack() {
+  if (statement_ != nullptr) cache_->Keep(statement_);
+  statement_ = nullptr;
+}
+
+Statement::Statement(Statement&& other) noexcept
+    : db_(other.db_),
+      cache_(other.cache_),
+      statement_(std::exchange(other.statement_, nullptr)),
+      status_(std::move(other.status_)) {}
+
+Statement& Statement::operator=(Statement&& other) noexcept {
+  GiveBack();
+  db_ = other.db_;
+  cache_ = other.cache_;
+  statement_ = std::exchange(other.statement_, nullptr);
+  status_ = std::move(other.status_);
+  return *this;
+}
+
+Statement::~Statement() {
+  GiveBack();
 }
 
 void Statement::Check(int code) {
@@ -49,13 +109,13 @@ void Statement::Check(int code) {
 }
 
 Statement& Statement::Bind(int index, std::int64_t value) {
-  if (statement_) Check(sqlite3_bind_int64(statement_.get(), index, value));
+  if (statement_) Check(sqlite3_bind_int64(statement_, index, value));
   return *this;
 }
 
 Statement& Statement::Bind(int index, std::string_view text) {
   if (statement_) {
-    Check(sqlite3_bind_text(statement_.get(), index, text.data() == nullptr ? "" : text.data(),
+    Check(sqlite3_bind_text(statement_, index, text.data() == nullptr ? "" : text.data(),
                             static_cast<int>(text.size()), SQLITE_TRANSIENT));
   }
   return *this;
@@ -63,8 +123,8 @@ Statement& Statement::Bind(int index, std::string_view text) {
 
 Statement& Statement::BindBlob(int index, std::string_view bytes) {
   if (statement_) {
-    Check(sqlite3_bind_blob(statement_.get(), index, bytes.data(), static_cast<int>(bytes.size()),
-                            SQLITE_TRANSIENT));
+    Check(
+        sqlite3_bind_blob(statement_, index, bytes.data(), static_cast<int>(bytes.size()), SQLITE_TRANSIENT));
   }
   return *this;
 }
@@ -74,13 +134,13 @@ Statement& Statement::Bind(int index, const std::optional<std::int64_t>& value) 
 }
 
 Statement& Statement::BindNull(int index) {
-  if (statement_) Check(sqlite3_bind_null(statement_.get(), index));
+  if (statement_) Check(sqlite3_bind_null(statement_, index));
   return *this;
 }
 
 bool Statement::Step() {
   if (!status_.ok() || !statement_) return false;
-  const int code = sqlite3_step(statement_.get());
+  const int code = sqlite3_step(statement_);
   if (code == SQLITE_ROW) return true;
   if (code != SQLITE_DONE) Check(code);
   return false;
@@ -95,11 +155,11 @@ absl::Status Statement::Run() {
 }
 
 void Statement::Reset() {
-  if (statement_) sqlite3_reset(statement_.get());
+  if (statement_) sqlite3_reset(statement_);
 }
 
 std::int64_t Statement::Int(int column) const {
-  return sqlite3_column_int64(statement_.get(), column);
+  return sqlite3_column_int64(statement_, column);
 }
 
 std::optional<std::int64_t> Statement::OptionalInt(int column) const {
@@ -112,14 +172,14 @@ std::string Statement::Text(int column) const {
 }
 
 std::string_view Statement::Bytes(int column) const {
-  const void* data = sqlite3_column_blob(statement_.get(), column);
-  const int size = sqlite3_column_bytes(statement_.get(), column);
+  const void* data = sqlite3_column_blob(statement_, column);
+  const int size = sqlite3_column_bytes(statement_, column);
   if (data == nullptr) return {};
   return {static_cast<const char*>(data), static_cast<std::size_t>(size)};
 }
 
 bool Statement::IsNull(int column) const {
-  return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
+  return sqlite3_column_type(statement_, column) == SQLITE_NULL;
 }
 
 void Database::Close::operator()(sqlite3* db) const {
@@ -209,11 +269,27 @@ absl::Status Database::Execute(const std::string& sql) {
 Statement Database::Prepare(std::string_view sql) {
   Statement statement;
   statement.db_ = db_.get();
-  sqlite3_stmt* raw = nullptr;
-  const int code = sqlite3_prepare_v2(db_.get(), sql.data(), static_cast<int>(sql.size()), &raw, nullptr);
-  statement.statement_.reset(raw);
-  statement.Check(code);
+  statement.cache_ = statements_.get();
+  statement.statement_ = statements_->Take(sql);
+  if (statement.statement_ != nullptr) return statement;
+  statement.Check(sqlite3_prepare_v2(db_.get(), sql.data(), static_cast<int>(sql.size()),
+                                     &statement.statement_, nullptr));
   return statement;
+}
+
+Database::Database() : statements_(std::make_unique<StatementCache>()) {}
+Database::Database(Database&&) noexcept = default;
+Database& Database::operator=(Database&& other) noexcept {
+  statements_ = nullptr;
+  db_ = std::move(other.db_);
+  statements_ = std::move(other.statements_);
+  path_ = std::move(other.path_);
+  return *this;
+}
+Database::~Database() = default;
+
+bool Database::InTransaction() const {
+  return sqlite3_get_autocommit(db_.get()) == 0;
 }
 
 std::int64_t Database::LastInsertId() const {
@@ -233,6 +309,16 @@ absl::Status Transaction::Commit() {
   status_ = db_.Execute("COMMIT");
   open_ = !status_.ok();
   return status_;
+}
+
+Snapshot::Snapshot(Database& db) : db_(db) {
+  if (db.InTransaction()) return;
+  status_ = db.Execute("BEGIN");
+  open_ = status_.ok();
+}
+
+Snapshot::~Snapshot() {
+  if (open_) db_.Execute("COMMIT").IgnoreError();
 }
 
 }  // namespace goodput

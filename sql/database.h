@@ -18,10 +18,19 @@ namespace goodput {
 
 class Database;
 
+// Compiled statements nobody uses at the moment, by their SQL: a listing asks the same of each of a million
+// jobs.
+class StatementCache;
+
 // A prepared statement. Bind by position (from 1), step, read columns (from 0). An error is remembered and
-// returned by Step, Run or status(), so that binds need no check of their own.
+// returned by Step, Run or status(), so that binds need no check of their own. The database must outlive it.
 class Statement {
  public:
+  Statement() = default;
+  Statement(Statement&& other) noexcept;
+  Statement& operator=(Statement&& other) noexcept;
+  ~Statement();
+
   Statement& Bind(int index, std::int64_t value);
   Statement& Bind(int index, std::string_view text);
   Statement& BindBlob(int index, std::string_view bytes);
@@ -44,12 +53,11 @@ class Statement {
 
  private:
   friend class Database;
-  struct Finalize {
-    void operator()(sqlite3_stmt* statement) const;
-  };
   void Check(int code);
+  void GiveBack();
   sqlite3* db_ = nullptr;
-  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+  StatementCache* cache_ = nullptr;
+  sqlite3_stmt* statement_ = nullptr;
   absl::Status status_;
 };
 
@@ -61,19 +69,25 @@ class Database {
   // missing file and one whose schema is not this program's.
   static absl::StatusOr<Database> Open(const std::string& path, Mode mode);
 
+  Database(Database&&) noexcept;
+  Database& operator=(Database&&) noexcept;
+  ~Database();
+
   absl::Status Execute(const std::string& sql);
-  // A statement that does not compile reports it when first used.
+  // A statement that does not compile reports it when first used. The same SQL is compiled once.
   Statement Prepare(std::string_view sql);
   std::int64_t LastInsertId() const;
+  bool InTransaction() const;
   const std::string& path() const { return path_; }
 
  private:
   struct Close {
     void operator()(sqlite3* db) const;
   };
-  Database() = default;
+  Database();
   absl::Status Migrate();
   std::unique_ptr<sqlite3, Close> db_;
+  std::unique_ptr<StatementCache> statements_;  // gone before db_ is
   std::string path_;
 };
 
@@ -86,6 +100,22 @@ class Transaction {
   Transaction& operator=(const Transaction&) = delete;
   const absl::Status& status() const { return status_; }
   absl::Status Commit();
+
+ private:
+  Database& db_;
+  absl::Status status_;
+  bool open_ = false;
+};
+
+// While it lives, everything is read as it was at its begin, and reading needs no lock of its own each time.
+// Nothing may be written meanwhile. One within another is part of it.
+class Snapshot {
+ public:
+  explicit Snapshot(Database& db);
+  ~Snapshot();
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+  const absl::Status& status() const { return status_; }
 
  private:
   Database& db_;

@@ -177,6 +177,12 @@ CREATE TABLE imported_attempt (
 ) WITHOUT ROWID;
 )sql";
 
+// One job out of a million is found by its id, or by its id as people write it.
+constexpr const char* kVersion6 = R"sql(
+CREATE INDEX accounting_by_job ON accounting (job_id);
+CREATE INDEX accounting_by_text ON accounting (job_id_text);
+)sql";
+
 }  // namespace
 
 std::string Migration(int version) {
@@ -191,6 +197,8 @@ std::string Migration(int version) {
       return kVersion4;
     case 5:
       return kVersion5;
+    case 6:
+      return kVersion6;
     default:
       return "";
   }

@@ -133,7 +133,8 @@ absl::Status EndExplainer::FindPreemptor(const std::string& partition) {
 
 absl::Status ExplainEnd(Database& db, const std::string& cluster, const std::string& partition,
                         AttemptFacts& attempt) {
-  if (!attempt.start || !attempt.end) return absl::OkStatus();
+  // What was done when it ended ended of nothing else.
+  if (!attempt.start || !attempt.end || attempt.state == "COMPLETED") return absl::OkStatus();
   EndExplainer explainer(db, cluster, attempt);
   if (absl::Status status = explainer.FindDownNodes(); !status.ok()) return status;
   if (!attempt.preempt_time && attempt.state != "PREEMPTED" && attempt.state != "REQUEUED")

@@ -48,6 +48,8 @@ absl::StatusOr<std::vector<Report>> MakeReports(Session& session, const std::vec
 }
 
 absl::StatusOr<Report> MakeReport(Target& target, const TimelineOptions& options) {
+  const Snapshot snapshot(target.session.db);
+  if (!snapshot.status().ok()) return snapshot.status();
   absl::StatusOr<std::vector<Report>> reports = MakeReports(target.session, target.jobs, options);
   if (!reports.ok()) return reports.status();
   if (target.strand >= reports->size()) return absl::NotFoundError(Cat("it has no part ", target.strand + 1));

@@ -157,6 +157,8 @@ absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions
   if (filter->time.start) start_s = *filter->time.start / kSecond;
   absl::StatusOr<Session> session = OpenSession(common, *asked, start_s);
   if (!session.ok()) return session.status();
+  const Snapshot snapshot(session->db);
+  if (!snapshot.status().ok()) return snapshot.status();
   const absl::StatusOr<std::vector<JobKey>> jobs = SelectedJobs(session->db, options);
   if (!jobs.ok()) return jobs.status();
   const absl::StatusOr<std::map<JobKey, std::string>> names = RunNames(session->db, *jobs);
