@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::int64_t kMaxSetAside = 10'000;
 constexpr std::size_t kExcerptBytes = 200;
+constexpr std::int64_t kSecondNs = 1'000'000'000;
 
 constexpr const char* kSelect =
     "SELECT imported.source_id, source.file, fingerprint, run, name, user, job_id, joined, source.records,"
@@ -61,14 +62,34 @@ absl::StatusOr<std::vector<ImportedAttempt>> LoadImportedAttempts(Database& db, 
   return attempts;
 }
 
+absl::Status ReadImportedMarks(Database& db, const JobKey& job,
+                               const std::function<void(std::int64_t, const PackedMark&)>& take) {
+  Statement rows = db.Prepare(
+      "SELECT source_id, data FROM mark_block WHERE job_id = ?1 AND source_id IN"
+      " (SELECT id FROM source WHERE cluster IN (?2, '')) ORDER BY source_id, seq");
+  rows.Bind(1, job.job_id).Bind(2, job.cluster);
+  while (rows.Step()) {
+    const std::int64_t source_id = rows.Int(0);
+    const bool whole = UnpackMarks(rows.Bytes(1), [&](const PackedMark& mark) {
+      const std::int64_t t_s = mark.t_ns / kSecondNs;
+      if (t_s >= job.from_s && t_s < job.until_s) take(source_id, mark);
+    });
+    if (!whole)
+      return absl::DataLossError(Cat(db.path(), ": a mark block of job ", job.job_id, " is damaged"));
+  }
+  return rows.status();
+}
+
 absl::Status ImportWriter::Begin(const std::string& file, const std::string& cluster) {
   set_aside_ = 0;
+  marks_.clear();
   attempts_ = 0;
   Statement known = db_.Prepare("SELECT id FROM source WHERE node = ?1 AND file = ?2");
   known.Bind(1, kImportNode).Bind(2, file);
   if (known.Step()) {
     source_id_ = known.Int(0);
-    for (const char* table : {"event", "step_block", "quarantine", "imported_attempt", "imported"}) {
+    for (const char* table :
+         {"event", "step_block", "mark_block", "quarantine", "imported_attempt", "imported"}) {
       Statement remove = db_.Prepare(Cat("DELETE FROM ", table, " WHERE source_id = ?1"));
       remove.Bind(1, source_id_);
       if (absl::Status status = remove.Run(); !status.ok()) return status;
@@ -91,6 +112,23 @@ absl::Status ImportWriter::Begin(const std::string& file, const std::string& clu
 
 absl::Status ImportWriter::Step(std::int64_t job_id, std::string_view slurm_step, const PackedStep& step) {
   return steps_->Append(job_id, slurm_step, step, std::nullopt);
+}
+
+absl::Status ImportWriter::Mark(std::int64_t job_id, const PackedMark& mark) {
+  OpenMarks& open = marks_[job_id];
+  open.packer.Add(mark);
+  return open.packer.marks() < kMarksPerMarkBlock ? absl::OkStatus() : StoreMarks(job_id);
+}
+
+absl::Status ImportWriter::StoreMarks(std::int64_t job_id) {
+  OpenMarks& open = marks_[job_id];
+  if (open.packer.marks() == 0) return absl::OkStatus();
+  Statement insert =
+      db_.Prepare("INSERT INTO mark_block (source_id, job_id, seq, marks, data) VALUES (?1, ?2, ?3, ?4, ?5)");
+  insert.Bind(1, source_id_).Bind(2, job_id).Bind(3, open.seq++).Bind(4, open.packer.marks());
+  insert.BindBlob(5, open.packer.Finish());
+  open.packer = MarkPacker();
+  return insert.Run();
 }
 
 absl::Status ImportWriter::Event(std::int64_t job_id, std::string_view kind, std::int64_t t_ns,
@@ -121,6 +159,9 @@ absl::Status ImportWriter::SetAside(std::int64_t offset, std::string_view reason
 
 absl::Status ImportWriter::Finish(const ImportRow& row, std::int64_t bytes, std::int64_t now_s) {
   if (absl::Status status = steps_->Flush(); !status.ok()) return status;
+  for (const auto& [job_id, open] : marks_) {
+    if (absl::Status status = StoreMarks(job_id); !status.ok()) return status;
+  }
   Statement source = db_.Prepare("UPDATE source SET offset = ?2, records = ?3, bad = ?4 WHERE id = ?1");
   source.Bind(1, source_id_).Bind(2, bytes).Bind(3, row.entries).Bind(4, set_aside_);
   if (absl::Status status = source.Run(); !status.ok()) return status;

@@ -5,6 +5,8 @@
 #define GOODPUT_SQL_IMPORTS_H_
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "sql/database.h"
 #include "sql/jobs.h"
+#include "sql/mark_block.h"
 #include "sql/step_store.h"
 
 namespace goodput {
@@ -51,6 +54,11 @@ struct ImportedAttempt {
 };
 absl::StatusOr<std::vector<ImportedAttempt>> LoadImportedAttempts(Database& db, std::int64_t source_id);
 
+// Calls `take` with each mark of a job that a file brought, and the source it is of. An error: a block is
+// damaged.
+absl::Status ReadImportedMarks(Database& db, const JobKey& job,
+                               const std::function<void(std::int64_t source_id, const PackedMark&)>& take);
+
 // Stores one file anew: what was imported of it before goes with Begin. All calls belong into one
 // transaction.
 class ImportWriter {
@@ -63,6 +71,7 @@ class ImportWriter {
   std::int64_t own_job_id() const { return -source_id_; }
 
   absl::Status Step(std::int64_t job_id, std::string_view slurm_step, const PackedStep& step);
+  absl::Status Mark(std::int64_t job_id, const PackedMark& mark);
   absl::Status Event(std::int64_t job_id, std::string_view kind, std::int64_t t_ns, std::int64_t offset,
                      std::string_view record);
   absl::Status Attempt(const ImportedAttempt& attempt);
@@ -77,7 +86,15 @@ class ImportWriter {
   std::int64_t source_id_ = 0;
   std::int64_t set_aside_ = 0;
   std::int64_t attempts_ = 0;
+  absl::Status StoreMarks(std::int64_t job_id);
+
   std::optional<StepStore> steps_;
+  // Of each job, the block that is being filled.
+  struct OpenMarks {
+    std::int64_t seq = 0;
+    MarkPacker packer;
+  };
+  std::map<std::int64_t, OpenMarks> marks_;
   std::optional<Statement> event_;
 };
 

@@ -15,6 +15,7 @@ sql_libstore_la_SOURCES = \
   sql/jobs.cc sql/jobs.h \
   sql/imports.cc sql/imports.h \
   sql/ingest.cc sql/ingest.h \
+  sql/mark_block.cc sql/mark_block.h \
   sql/source.cc sql/source.h \
   sql/schema.cc sql/schema.h \
   sql/spool_line.cc sql/spool_line.h \

@@ -183,6 +183,19 @@ CREATE INDEX accounting_by_job ON accounting (job_id);
 CREATE INDEX accounting_by_text ON accounting (job_id_text);
 )sql";
 
+// Marks of imported files, of which there may be as many as steps.
+constexpr const char* kVersion7 = R"sql(
+CREATE TABLE mark_block (
+  source_id INTEGER NOT NULL REFERENCES source (id),
+  job_id    INTEGER NOT NULL,
+  seq       INTEGER NOT NULL,
+  marks     INTEGER NOT NULL,
+  data      BLOB NOT NULL,
+  PRIMARY KEY (source_id, job_id, seq)
+) WITHOUT ROWID;
+CREATE INDEX mark_block_by_job ON mark_block (job_id);
+)sql";
+
 }  // namespace
 
 std::string Migration(int version) {
@@ -199,6 +212,8 @@ std::string Migration(int version) {
       return kVersion5;
     case 6:
       return kVersion6;
+    case 7:
+      return kVersion7;
     default:
       return "";
   }

@@ -347,6 +347,7 @@ absl::Status Exporter::WriteAttempt(const AttemptFacts& attempt) {
     return std::tie(a.t, a.order) < std::tie(b.t, b.order);
   });
   std::vector<const StepBlock*> blocks;
+  blocks.reserve(attempt.step_blocks.size());
   for (const StepBlock& block : attempt.step_blocks) blocks.push_back(&block);
   std::sort(blocks.begin(), blocks.end(),
             [](const StepBlock* a, const StepBlock* b) { return a->first.t < b->first.t; });

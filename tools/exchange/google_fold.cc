@@ -16,6 +16,9 @@ constexpr Ns kLagTime = kSecond;
 
 }  // namespace
 
+// Here, because within its class an optional cannot see that it needs no arguments.
+GoogleFold::Attempt::Attempt() = default;
+
 Speaker GoogleFold::SpeakerOf(const GoogleEntry& entry) const {
   Speaker speaker;
   speaker.slurm_step = entry.ours.slurm_step;
@@ -146,8 +149,8 @@ absl::Status GoogleFold::EndPhases() {
     if (!phase.last_end) continue;
     Speaker speaker;
     speaker.attempt = attempt_->told.number;
-    const absl::Status status =
-        sink_.Mark({*phase.last_end, "phase", false, std::nullopt, name}, speaker, phase.end_offset);
+    absl::Status status = sink_.Mark({*phase.last_end, PackedMark::Kind::kPhase, false, std::nullopt, name},
+                                     speaker, phase.end_offset);
     if (!status.ok()) return status;
   }
   attempt_->phases.clear();
@@ -160,7 +163,8 @@ absl::Status GoogleFold::TakePhase(const GoogleEntry& entry, const GoogleEntry::
   for (const std::optional<Ns>& t : {phase.start, phase.end})
     attempt.last_told = std::max(attempt.last_told, t.value_or(0));
   const auto say = [&](Ns t, bool begin) {
-    return sink_.Mark({t, "phase", begin, std::nullopt, phase.name}, speaker, next_offset_++);
+    return sink_.Mark({t, PackedMark::Kind::kPhase, begin, std::nullopt, phase.name}, speaker,
+                      next_offset_++);
   };
   const bool whole = phase.start && phase.end;
   if (!entry.ours.task && whole) speaker.task = TakeLane(attempt.spans, *phase.start, *phase.end);
@@ -207,18 +211,17 @@ absl::Status GoogleFold::TakeCheckpoint(const GoogleEntry& entry) {
   Speaker speaker = SpeakerOf(entry);
   if (!entry.ours.task)
     speaker.task = TakeLane(save ? attempt.saves : attempt.restores, begin, end.value_or(begin));
-  const std::string_view what = save ? "checkpoint" : "restore";
+  const auto what = save ? PackedMark::Kind::kCheckpoint : PackedMark::Kind::kRestore;
   // A save begins when the one before is complete; by how much earlier that was, only a wait tells.
   if (save && attempt.unfinished && begin >= attempt.unfinished->end.t) {
     Save& before = *attempt.unfinished;
     if (entry.waited_until) before.end.t = std::clamp(*entry.waited_until, before.end.t, begin);
-    const absl::Status status =
+    absl::Status status =
         sink_.Mark(before.end, {before.slurm_step, before.task, speaker.attempt}, before.offset);
     if (!status.ok()) return status;
     attempt.unfinished.reset();
   }
-  const absl::Status status =
-      sink_.Mark({begin, what, true, entry.checkpoint_step, {}}, speaker, next_offset_++);
+  absl::Status status = sink_.Mark({begin, what, true, entry.checkpoint_step, {}}, speaker, next_offset_++);
   if (!status.ok() || !end) return status;
   const ToldMark ending{*end, what, false, entry.checkpoint_step, {}};
   if (save && entry.asynchronous && !entry.ours.complete && !attempt.unfinished) {

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "sql/mark_block.h"
 #include "tools/exchange/google_entry.h"
 #include "tools/exchange/usual_time.h"
 
@@ -39,7 +40,7 @@ struct Speaker {
 
 struct ToldMark {
   Ns t = 0;
-  std::string_view mark;  // checkpoint, restore, phase
+  PackedMark::Kind kind = PackedMark::Kind::kPhase;
   bool begin = true;
   std::optional<std::int64_t> step;
   std::string_view name;  // of a phase
@@ -101,6 +102,8 @@ class GoogleFold {
     std::int64_t offset = 0;
   };
   struct Attempt {
+    Attempt();
+
     ToldAttempt told;
     Ns last_told = 0;
     bool has_step = false;

@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kMaxNames = 6;
 constexpr std::int64_t kProgressEvery = 4096;
 
-// The canonical record of a mark or of a task, as far as a log tells it (SPOOL_FORMAT.md).
+// The canonical record of a task's begin or end, as far as a log tells it (SPOOL_FORMAT.md).
 class Record {
  public:
   explicit Record(std::string_view kind) : text_("{") { Text(key::kKind, kind); }
@@ -69,12 +69,17 @@ class StoreSink final : public ToldSink {
   }
 
   absl::Status Mark(const ToldMark& mark, const Speaker& speaker, std::int64_t offset) override {
-    Record record(kind::kMark);
-    record.Text(key::kMark, mark.mark).Text(key::kEdge, mark.begin ? "begin" : "end");
-    if (mark.step) record.Int(key::kTrainStep, *mark.step);
-    if (!mark.name.empty()) record.Text(key::kName, LowerCase(mark.name));
-    record.Text(key::kSlurmStep, StepName(mark.t, speaker)).Int(key::kTask, speaker.task);
-    return writer_.Event(JobAt(mark.t), kind::kMark, mark.t, offset, std::move(record).Finish());
+    PackedMark packed;
+    packed.t_ns = mark.t;
+    packed.kind = mark.kind;
+    packed.begin = mark.begin;
+    packed.step = mark.step;
+    const std::string name = LowerCase(mark.name);
+    packed.name = name;
+    packed.slurm_step = StepName(mark.t, speaker);
+    packed.task = speaker.task;
+    packed.offset = offset;
+    return writer_.Mark(JobAt(mark.t), packed);
   }
 
   // Of the life of a job of Slurm's others know more.
@@ -83,8 +88,8 @@ class StoreSink final : public ToldSink {
     if (srun.begin) {
       Record record(kind::kTaskStart);
       record.Text(key::kSlurmStep, StepName(srun.begin.value_or(0), speaker)).Int(key::kTask, speaker.task);
-      const absl::Status status = writer_.Event(writer_.own_job_id(), kind::kTaskStart, *srun.begin, offset,
-                                                std::move(record).Finish());
+      absl::Status status = writer_.Event(writer_.own_job_id(), kind::kTaskStart, *srun.begin, offset,
+                                          std::move(record).Finish());
       if (!status.ok()) return status;
     }
     if (!srun.end) return absl::OkStatus();
@@ -117,7 +122,7 @@ class StoreSink final : public ToldSink {
     // Within the entry that began it, and behind what else it may have said.
     constexpr std::int64_t kBehindMarks = 16;
     const std::int64_t offset = attempt.offset + kBehindMarks;
-    const absl::Status status =
+    absl::Status status =
         writer_.Event(span.job_id, kind::kTaskStart, attempt.begin, offset, record(kind::kTaskStart));
     if (!status.ok() || !attempt.ended || &SpanAt(attempt.end) != &span) return status;
     return writer_.Event(span.job_id, kind::kTaskExit, attempt.end, offset + 1, record(kind::kTaskExit));

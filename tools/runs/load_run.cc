@@ -94,6 +94,7 @@ class RunLoader {
   void AddMark(const EventRow& event);
   void AddSteps(const std::vector<StepRow>& steps);
   absl::Status AddImport(const JobKey& job);
+  absl::Status AddImportedMarks(const JobKey& job);
   absl::Status AddBlocks(std::vector<StepBlockRow> blocks, const std::vector<Ns>& shifts);
   std::vector<AllocatedSpan> Spans() const;
   ControllerClock ReadControllerClock(std::vector<EventRow>& events);
@@ -449,6 +450,28 @@ absl::Status RunLoader::AddImport(const JobKey& job) {
   return absl::OkStatus();
 }
 
+absl::Status RunLoader::AddImportedMarks(const JobKey& job) {
+  absl::Status sources = absl::OkStatus();
+  absl::Status status = ReadImportedMarks(db_, job, [&](std::int64_t source_id, const PackedMark& packed) {
+    AttemptFacts* attempt = AttemptAt(packed.t_ns);
+    if (sources.ok()) sources = LoadSourceOf(source_id);
+    if (attempt == nullptr || !sources.ok()) return;
+    Mark mark;
+    mark.t = packed.t_ns;
+    mark.kind = packed.kind == PackedMark::Kind::kCheckpoint ? Mark::Kind::kCheckpoint
+                : packed.kind == PackedMark::Kind::kRestore  ? Mark::Kind::kRestore
+                                                             : Mark::Kind::kPhase;
+    mark.begin = packed.begin;
+    mark.train_step = packed.step;
+    mark.name = packed.name;
+    mark.slurm_step = StepCode(packed.slurm_step);
+    mark.task = static_cast<std::int32_t>(packed.task);
+    mark.ref = RefOf(source_id, packed.offset);
+    attempt->marks.push_back(std::move(mark));
+  });
+  return status.ok() ? sources : status;
+}
+
 std::vector<AllocatedSpan> RunLoader::Spans() const {
   std::vector<AllocatedSpan> spans;
   for (const auto& [submit, draft] : drafts_) {
@@ -580,6 +603,7 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
       AddNodeEvent(event);
     }
   }
+  if (absl::Status status = AddImportedMarks(job); !status.ok()) return status;
   AddSteps(steps->marks);
   if (absl::Status status = AddBlocks(std::move(steps->blocks), block_shifts); !status.ok()) return status;
   const auto imported = [&](const Mark& mark) {

@@ -91,6 +91,7 @@ std::vector<JoinSpan::Srun> SrunsOf(const AttemptFacts& attempt, Ns now) {
     srun.slurm_step = Cat(life.slurm_step);
   }
   std::vector<JoinSpan::Srun> all;
+  all.reserve(sruns.size());
   for (auto& [step, srun] : sruns) all.push_back(std::move(srun));
   return all;
 }

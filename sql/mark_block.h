@@ -1,0 +1,61 @@
+// Marks other than steps in compact blocks: a log may tell of a save after every few steps.
+//
+// A block is a list of words (how many, then length and bytes of each) and its marks. A mark is a byte of
+// flags, and LEB128 numbers that are zigzag differences to the mark before (the first to 0): time in ns, byte
+// offset of the entry in its file, step where there is one; and unless they are those of the mark before, the
+// indices of its phase's name and its Slurm step among the words (0 is no word), and the task.
+#ifndef GOODPUT_SQL_MARK_BLOCK_H_
+#define GOODPUT_SQL_MARK_BLOCK_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace goodput {
+
+struct PackedMark {
+  enum class Kind : std::uint8_t { kCheckpoint, kRestore, kPhase };
+  std::int64_t t_ns = 0;
+  Kind kind = Kind::kPhase;
+  bool begin = true;
+  std::optional<std::int64_t> step;
+  std::string_view name;  // of a phase
+  std::string_view slurm_step;
+  std::int64_t task = 0;
+  std::int64_t offset = 0;
+};
+
+inline constexpr std::int64_t kMarksPerMarkBlock = 4096;
+
+class MarkPacker {
+ public:
+  void Add(const PackedMark& mark);
+  std::int64_t marks() const { return marks_; }
+  std::string Finish() const;
+
+ private:
+  std::uint64_t WordOf(std::string_view word);
+
+  std::map<std::string, std::uint64_t, std::less<>> index_;
+  std::vector<std::string> words_;
+  std::string bytes_;
+  std::int64_t marks_ = 0;
+  std::int64_t t_ns_ = 0;
+  std::int64_t offset_ = 0;
+  std::int64_t step_ = 0;
+  std::uint64_t name_ = 0;
+  std::uint64_t slurm_step_ = 0;
+  std::int64_t task_ = 0;
+};
+
+// Calls `take` with each mark; its views live as long as `data`. False: the bytes are not whole marks, or not
+// what MarkPacker writes.
+bool UnpackMarks(std::string_view data, const std::function<void(const PackedMark&)>& take);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_SQL_MARK_BLOCK_H_
