@@ -1,6 +1,7 @@
 # The timeline and its metrics: pure, no I/O.
 noinst_LTLIBRARIES += tools/libtimeline.la
 tools_libtimeline_la_SOURCES = \
+  tools/timeline/allocated.cc tools/timeline/allocated.h \
   tools/timeline/allocation.cc tools/timeline/allocation.h \
   tools/timeline/bucket.cc tools/timeline/bucket.h \
   tools/timeline/clip.cc tools/timeline/clip.h \
@@ -8,12 +9,16 @@ tools_libtimeline_la_SOURCES = \
   tools/timeline/goodput.cc tools/timeline/goodput.h \
   tools/timeline/interruption.cc tools/timeline/interruption.h \
   tools/timeline/kept.cc tools/timeline/kept.h \
+  tools/timeline/ledger.cc tools/timeline/ledger.h \
   tools/timeline/painter.cc tools/timeline/painter.h \
   tools/timeline/plausible.cc tools/timeline/plausible.h \
   tools/timeline/program.cc tools/timeline/program.h \
+  tools/timeline/sensitivity.cc tools/timeline/sensitivity.h \
+  tools/timeline/stalls.cc tools/timeline/stalls.h \
   tools/timeline/steps.cc tools/timeline/steps.h \
   tools/timeline/timeline.cc tools/timeline/timeline.h \
-  tools/timeline/waiting.cc tools/timeline/waiting.h
+  tools/timeline/waiting.cc tools/timeline/waiting.h \
+  tools/timeline/why_google.cc tools/timeline/why_google.h
 tools_libtimeline_la_LIBADD = sql/libsteps.la
 
 # Model FLOPs and what GPUs can do at best: pure.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tools/timeline/stalls.h"
+
 namespace goodput {
 
 void ClipTimeline(Timeline& timeline, Ns begin, Ns end) {
@@ -23,6 +25,12 @@ void ClipTimeline(Timeline& timeline, Ns begin, Ns end) {
   timeline.checkpoints.erase(std::remove_if(timeline.checkpoints.begin(), timeline.checkpoints.end(),
                                             [&](const Checkpoint& c) { return outside(c.begin); }),
                              timeline.checkpoints.end());
+  MeasureStalls(timeline);
+  timeline.steps.first_step_excess = 0;
+  for (const Incarnation& incarnation : timeline.incarnations) {
+    if (incarnation.first_step_begin && !outside(*incarnation.first_step_begin))
+      timeline.steps.first_step_excess += incarnation.first_step_excess;
+  }
 }
 
 }  // namespace goodput

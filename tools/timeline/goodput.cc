@@ -148,9 +148,9 @@ Definitions Define(const Timeline& timeline, const Goodput& goodput, const std::
     if (interval.bucket == Bucket::kProductive && interval.end > hour_begin) {
       last_hour_productive += interval.end - std::max(interval.begin, hour_begin);
     }
-    if (interval.begin < first_start) continue;
+    if (interval.end <= first_start) continue;
     if (BucketSide(interval.bucket) == Side::kScheduling)
-      times.t_re += Seconds(interval.end - interval.begin);
+      times.t_re += Seconds(interval.end - std::max(interval.begin, first_start));
     const bool restarting = interval.bucket == Bucket::kLaunch || interval.bucket == Bucket::kStartup;
     const bool first_incarnation =
         !timeline.incarnations.empty() && interval.begin < timeline.incarnations.front().end;

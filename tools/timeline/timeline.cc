@@ -1,6 +1,7 @@
 #include "tools/timeline/timeline.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "tools/timeline/kept.h"
 #include "tools/timeline/plausible.h"
 #include "tools/timeline/program.h"
+#include "tools/timeline/stalls.h"
 #include "tools/timeline/waiting.h"
 
 namespace goodput {
@@ -221,6 +223,9 @@ struct Remainder {
   std::string_view why;
   EvidenceRef from;
   EvidenceRef to;
+  std::int64_t step;
+  Ns last_progress;
+  bool later_step;  // one was begun
 };
 
 // Step numbers are a job's own word: thousands of incarnations that claim 2^53 steps each must not wrap
@@ -270,6 +275,13 @@ class StepPainter {
   std::string why_;
 };
 
+// Before a step stalls: its begin, or the end of a save or phase within it.
+Ns LastSignOfLife(const Program& program, const StepRecord& step, Ns stalls_at) {
+  const auto after = std::upper_bound(program.cuts.begin(), program.cuts.end(), stalls_at,
+                                      [](Ns t, const TimeSpan& cut) { return t < cut.end; });
+  return after == program.cuts.begin() ? step.begin : std::max(step.begin, std::prev(after)->end);
+}
+
 // Paints one incarnation's steps and returns what of them was no step, to be painted after `startup`.
 std::vector<Remainder> PaintSteps(Program& program, const Fate& fate, std::optional<Ns> run_median,
                                   const TimelineOptions& options, std::optional<Ns> stop_signal,
@@ -297,8 +309,9 @@ std::vector<Remainder> PaintSteps(Program& program, const Fate& fate, std::optio
     const Bucket not_kept = fate.rule == Fate::Rule::kCheckpoints ? fate.uncovered : Bucket::kLostWork;
     paint_step.Paint(kept_until, extent.step_end, not_kept, step, fate.why);
     if (extent.step_end < step.end) {
-      remainders.push_back(
-          {extent.step_end, step.end, extent.rest, extent.rest_why, step.ref, step.next_ref});
+      remainders.push_back({extent.step_end, step.end, extent.rest, extent.rest_why, step.ref, step.next_ref,
+                            step.lo, LastSignOfLife(program, step, extent.step_end),
+                            i + 1 < program.steps.size()});
     }
 
     Add(counts.executed, step.count());
@@ -308,10 +321,32 @@ std::vector<Remainder> PaintSteps(Program& program, const Fate& fate, std::optio
       program.summary.kept_step = std::max(program.summary.kept_step.value_or(step.lo), step.lo + kept - 1);
     }
     const bool last = i + 1 == program.steps.size();
+    if (last) program.summary.last_step_begin = step.begin;
     const bool unfinished = last && step.work_end == step.end && !finished;
     program.summary.last_progress = unfinished ? step.begin : std::min(step.work_end, extent.step_end);
   }
   return remainders;
+}
+
+// What the first step took beyond the mean of the others, where that is counted as productive. The last
+// record is not like the others; of one that stalled only the step counts.
+Ns FirstStepExcess(const Program& program, const Fate& fate, const TimelineOptions& options) {
+  if (program.steps.size() < 3 || !program.median_step) return 0;
+  const StepRecord& first = program.steps.front();
+  // Beyond the factor the excess is startup already; a first step that was not kept is not productive at all.
+  if (KeptSteps(fate, first) != first.count()) return 0;
+  if (first.net > TimesAtMost(TimesAtMost(*program.median_step, first.count()), kFirstStepFactor)) return 0;
+  __int128 net = 0;
+  std::int64_t count = 0;
+  for (std::size_t i = 1; i + 1 < program.steps.size(); ++i) {
+    const StepRecord& step = program.steps[i];
+    const Ns expected = TimesAtMost(*program.median_step, step.count());
+    const bool stalled = step.block == nullptr && step.net > StallLimit(expected, options);
+    net += stalled ? expected : step.net;
+    Add(count, step.count());
+  }
+  const __int128 mean = net / count * first.count() + net % count * first.count() / count;
+  return mean < first.net ? first.net - static_cast<Ns>(mean) : 0;
 }
 
 // A program that never reached a step: starting up until the last thing it said, or until it died of it.
@@ -337,6 +372,7 @@ void PaintStartup(const Program& program, bool instrumented, const RunFacts& fac
 Timeline BuildTimeline(const RunFacts& given, const TimelineOptions& options) {
   Timeline timeline;
   timeline.warnings = given.warnings;
+  timeline.now = given.now;
   timeline.mended = WithoutTheImpossible(given, timeline.warnings);
   const RunFacts& facts = timeline.mended ? *timeline.mended : given;
   const std::vector<const AttemptFacts*> attempts = InOrder(facts);
@@ -412,6 +448,11 @@ Timeline BuildTimeline(const RunFacts& given, const TimelineOptions& options) {
     for (const Bucket bucket : {Bucket::kDrain, Bucket::kStall}) {
       for (const Remainder& remainder : remainders) {
         if (remainder.bucket != bucket) continue;
+        if (bucket == Bucket::kStall) {
+          timeline.stalls.push_back({static_cast<int>(a), remainder.step, remainder.last_progress,
+                                     remainder.begin, remainder.end, 0, remainder.later_step,
+                                     remainder.from});
+        }
         const Evidence evidence = bucket == Bucket::kDrain ? Evidence::kScheduler : Evidence::kInferred;
         paint.Paint(remainder.begin, remainder.end, bucket, "", evidence, remainder.from, remainder.to,
                     std::string(remainder.why));
@@ -441,9 +482,10 @@ Timeline BuildTimeline(const RunFacts& given, const TimelineOptions& options) {
   painter.Paint(
       {timeline.begin, timeline.end, Bucket::kUnobserved, "gap", Evidence::kInferred, -1, {}, {}, ""});
   timeline.intervals = std::move(painter).Finish();
+  MeasureStalls(timeline);
 
   for (std::size_t i = 0; i < programs.size(); ++i) {
-    const Program& program = programs[i];
+    Program& program = programs[i];
     const auto a = static_cast<std::size_t>(program.summary.attempt);
     AttemptSummary& summary = timeline.attempts[a];
     const auto widen = [](std::optional<std::int64_t>& into, const std::optional<std::int64_t>& value,
@@ -453,15 +495,8 @@ Timeline BuildTimeline(const RunFacts& given, const TimelineOptions& options) {
     widen(summary.first_step, program.summary.first_step, true);
     widen(summary.last_step, program.summary.last_step, false);
     widen(summary.kept_step, program.summary.kept_step, false);
-    if (program.steps.size() > 1 && program.median_step) {
-      const StepRecord& first = program.steps.front();
-      const Ns usual = TimesAtMost(*program.median_step, first.count());
-      // Beyond the factor the excess is startup already; a first step that was not kept is not productive at
-      // all.
-      const bool productive =
-          KeptSteps(fates[i], first) == first.count() && first.net <= TimesAtMost(usual, kFirstStepFactor);
-      if (productive) timeline.steps.first_step_excess += std::max<Ns>(0, first.net - usual);
-    }
+    program.summary.first_step_excess = FirstStepExcess(program, fates[i], options);
+    Add(timeline.steps.first_step_excess, program.summary.first_step_excess);
     for (Checkpoint checkpoint : program.checkpoints) {
       checkpoint.incarnation = static_cast<int>(i);
       timeline.checkpoints.push_back(checkpoint);

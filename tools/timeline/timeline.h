@@ -32,6 +32,9 @@ struct Incarnation {
   std::optional<std::int64_t> last_step;
   std::optional<std::int64_t> kept_step;  // the highest step kept
   std::optional<Ns> first_step_begin;
+  // What the first step took beyond the mean of the others and is still counted as productive.
+  Ns first_step_excess = 0;
+  std::optional<Ns> last_step_begin;
   std::optional<Ns> last_progress;  // the end of the last finished step
   std::optional<std::int64_t> restored_step;
   std::optional<Ns> exited;      // when the last of its tasks did, be it after the attempt's end
@@ -71,25 +74,39 @@ struct Interruption {
   std::vector<std::string> evidence;
 };
 
+// A step that took far longer than a step needs.
+struct Stall {
+  int attempt = 0;
+  std::int64_t step = 0;  // the number last heard of
+  Ns last_progress = 0;   // when that step began, or the last save or phase in it ended
+  Ns begin = 0;           // what is in the bucket `stall` lies within [begin, end): one usual step later
+  Ns end = 0;
+  Ns ns = 0;               // of it in the bucket
+  bool recovered = false;  // a later step began; false: the program ended in it
+  EvidenceRef ref;         // of the step
+};
+
 struct StepCounts {
   std::int64_t executed = 0;
   std::int64_t kept = 0;
   std::int64_t lost = 0;
   std::int64_t at_risk = 0;
   std::optional<Ns> median;
-  // What first steps took beyond the usual and is still counted as productive, summed over incarnations.
+  // Of all incarnations whose first step began within the timeline.
   Ns first_step_excess = 0;
 };
 
 struct Timeline {
   Ns begin = 0;
   Ns end = 0;
+  Ns now = 0;                       // of the facts: what is open ends here
   bool running = false;             // the last attempt is pending or running
   std::vector<Interval> intervals;  // partition [begin, end)
   std::vector<AttemptSummary> attempts;
   std::vector<Incarnation> incarnations;
   std::vector<Checkpoint> checkpoints;
   std::vector<Interruption> interruptions;
+  std::vector<Stall> stalls;  // by begin
   StepCounts steps;
   std::vector<std::string> warnings;
   // Set where facts had to be left out: what `attempts` then borrow from.

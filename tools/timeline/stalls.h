@@ -1,0 +1,15 @@
+// How long each stall of a timeline lasted, by what of it was left for the bucket.
+#ifndef GOODPUT_TOOLS_TIMELINE_STALLS_H_
+#define GOODPUT_TOOLS_TIMELINE_STALLS_H_
+
+#include "tools/timeline/timeline.h"
+
+namespace goodput {
+
+// Fills in Stall::ns from the intervals and drops the stalls of which nothing is left: a save may have taken
+// all of it, or the window lies elsewhere. Afterwards they are by begin, and add up to the bucket.
+void MeasureStalls(Timeline& timeline);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_TIMELINE_STALLS_H_

@@ -1,0 +1,45 @@
+// Why the number Google's goodput library would give (Definitions::google_api) is not the runtime goodput of
+// ML Productivity Goodput (Definitions::mpg): the difference in parts that add up to it.
+//
+// With P what was productive, A what was allocated and up, W what passed since the first start (all in
+// seconds), x what first steps took beyond the mean of the others, and P', A' in GPU-seconds:
+//   google_api - mpg = (P - x)/W - P'/A' = [P/A - P'/A'] - (W - A) P/(W A) - x/W
+// and W - A is a sum over buckets.
+#ifndef GOODPUT_TOOLS_TIMELINE_WHY_GOOGLE_H_
+#define GOODPUT_TOOLS_TIMELINE_WHY_GOOGLE_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/timeline/goodput.h"
+#include "tools/timeline/timeline.h"
+
+namespace goodput {
+
+struct GoogleDifference {
+  enum class Kind {
+    kWaiting,     // it counts what passed since the first start without resources being up
+    kEarly,       // it does not count what was up before that start
+    kFirstSteps,  // it takes a first step's excess for compilation
+    kGpuWeights,  // it counts seconds, where attempts had different numbers of GPUs
+  };
+  struct Part {
+    Kind kind = Kind::kWaiting;
+    Bucket bucket = Bucket::kHold;  // kWaiting: which
+    Ns ns = 0;                      // 0 of kGpuWeights
+    double fraction = 0;            // of the difference
+  };
+  double fraction = 0;  // google_api - mpg, the sum of its parts
+  std::vector<Part> parts;
+};
+
+// Absent where either number is.
+std::optional<GoogleDifference> WhyGoogleDiffers(const Timeline& timeline, const Account& account);
+
+// One sentence; empty where the difference has no part.
+std::string InWords(const GoogleDifference& difference);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_TIMELINE_WHY_GOOGLE_H_
