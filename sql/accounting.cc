@@ -1,5 +1,7 @@
 #include "sql/accounting.h"
 
+#include <utility>
+
 #include "sql/text.h"
 
 namespace goodput {
@@ -115,6 +117,43 @@ absl::StatusOr<std::vector<AccountingRow>> LoadAccounting(Database& db, const Jo
   statement.Bind(1, job.cluster).Bind(2, job.job_id).Bind(3, job.from_s).Bind(4, job.until_s);
   while (statement.Step()) rows.push_back(ReadRow(statement));
   if (!statement.status().ok()) return statement.status();
+  return rows;
+}
+
+absl::Status AccountingReader::Advance(Cursor& cursor) {
+  cursor.next.reset();
+  if (cursor.rows.Step()) cursor.next = ReadRow(cursor.rows);
+  return cursor.rows.status();
+}
+
+absl::StatusOr<std::vector<AccountingRow>> AccountingReader::RowsOf(const JobKey& job) {
+  // Rows read in vain before a query of its own would have been cheaper.
+  constexpr int kWorthSkipping = 32;
+  auto found = cursors_.find(job.cluster);
+  if (found == cursors_.end()) {
+    found = cursors_.try_emplace(job.cluster).first;
+    Cursor& fresh = found->second;
+    fresh.rows = db_.Prepare(Cat("SELECT ", kColumns,
+                                 " FROM accounting WHERE cluster = ?1 AND (job_id, submit_s) >= (?2, ?3)"
+                                 " ORDER BY job_id, submit_s"));
+    fresh.rows.Bind(1, job.cluster).Bind(2, job.job_id).Bind(3, job.from_s);
+    if (absl::Status status = Advance(fresh); !status.ok()) return status;
+  }
+  Cursor& cursor = found->second;
+  const auto before = [&](const AccountingRow& row) {
+    return row.job_id < job.job_id || (row.job_id == job.job_id && row.submit_s < job.from_s);
+  };
+  for (int skipped = 0; cursor.next && before(*cursor.next); ++skipped) {
+    if (skipped == kWorthSkipping) return LoadAccounting(db_, job);
+    if (absl::Status status = Advance(cursor); !status.ok()) return status;
+  }
+  std::vector<AccountingRow> rows;
+  // The cursor is beyond it already, or it has none.
+  if (!cursor.next || cursor.next->job_id != job.job_id) return LoadAccounting(db_, job);
+  while (cursor.next && cursor.next->job_id == job.job_id && cursor.next->submit_s < job.until_s) {
+    rows.push_back(*std::move(cursor.next));
+    if (absl::Status status = Advance(cursor); !status.ok()) return status;
+  }
   return rows;
 }
 

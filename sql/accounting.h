@@ -3,6 +3,7 @@
 #define GOODPUT_SQL_ACCOUNTING_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,6 +58,24 @@ absl::StatusOr<std::int64_t> StoreAccountingOfFile(Database& db, const std::vect
 
 // The attempts of a job by submit time.
 absl::StatusOr<std::vector<AccountingRow>> LoadAccounting(Database& db, const JobKey& job);
+
+// LoadAccounting of one job after the other: where they come by cluster, id and time it reads the table once,
+// and any other order costs a query a job. Within one Snapshot.
+class AccountingReader {
+ public:
+  explicit AccountingReader(Database& db) : db_(db) {}
+  absl::StatusOr<std::vector<AccountingRow>> RowsOf(const JobKey& job);
+
+ private:
+  struct Cursor {
+    Statement rows;
+    std::optional<AccountingRow> next;  // absent: at the end
+  };
+  static absl::Status Advance(Cursor& cursor);
+
+  Database& db_;
+  std::map<std::string, Cursor> cursors_;  // of clusters
+};
 
 // Attempts of a cluster that started in [from_s, to_s], by start.
 absl::StatusOr<std::vector<AccountingRow>> LoadStartedBetween(Database& db, const std::string& cluster,

@@ -12,7 +12,10 @@ namespace {
 constexpr const char* kAnyCluster = "";
 
 using Id = std::pair<std::int64_t, std::string>;  // job id, cluster
-using Submits = std::map<std::int64_t, SubmitFacts>;
+struct Submits {
+  std::map<std::int64_t, SubmitFacts> by_time;
+  bool heard = false;  // of events or steps
+};
 
 // " WHERE x = ?1" for one job id, nothing for all.
 std::string Only(std::optional<std::int64_t> job_id, const char* column, const char* word) {
@@ -25,18 +28,21 @@ absl::Status AddAccounted(Database& db, std::optional<std::int64_t> job_id, std:
                      Only(job_id, "job_id", "WHERE")));
   if (job_id) rows.Bind(1, *job_id);
   while (rows.Step()) {
-    jobs[{rows.Int(0), rows.Text(1)}][rows.Int(2)] = {rows.Int(2), rows.OptionalInt(3), rows.Text(4),
-                                                      rows.Text(5), rows.Text(6)};
+    jobs[{rows.Int(0), rows.Text(1)}].by_time[rows.Int(2)] = {rows.Int(2), rows.OptionalInt(3), rows.Text(4),
+                                                              rows.Text(5), rows.Text(6)};
   }
   return rows.status();
 }
 
-// Jobs of which only events are known.
+// Jobs of which events are known, or steps.
 absl::Status AddSeen(Database& db, std::optional<std::int64_t> job_id, std::map<Id, Submits>& jobs) {
   Statement rows =
-      db.Prepare(Cat("SELECT DISTINCT event.job_id, source.cluster FROM event JOIN source"
+      db.Prepare(Cat("SELECT DISTINCT event.job_id, source.cluster FROM event CROSS JOIN source"
                      " ON source.id = event.source_id WHERE event.job_id IS NOT NULL",
-                     Only(job_id, "event.job_id", "AND")));
+                     Only(job_id, "event.job_id", "AND"),
+                     " UNION SELECT step_block.job_id, source.cluster FROM step_block CROSS JOIN source"
+                     " ON source.id = step_block.source_id",
+                     Only(job_id, "step_block.job_id", "WHERE")));
   if (job_id) rows.Bind(1, *job_id);
   std::vector<Id> anywhere;
   while (rows.Step()) {
@@ -44,12 +50,13 @@ absl::Status AddSeen(Database& db, std::optional<std::int64_t> job_id, std::map<
     if (id.second == kAnyCluster) {
       anywhere.push_back(std::move(id));
     } else {
-      jobs[id];
+      jobs[id].heard = true;
     }
   }
   for (const Id& id : anywhere) {
-    const auto known = jobs.lower_bound({id.first, ""});
-    if (known == jobs.end() || known->first.first != id.first) jobs[id];
+    auto known = jobs.lower_bound({id.first, ""});
+    if (known == jobs.end() || known->first.first != id.first) jobs[id].heard = true;
+    for (; known != jobs.end() && known->first.first == id.first; ++known) known->second.heard = true;
   }
   return rows.status();
 }
@@ -59,7 +66,7 @@ absl::Status AddImported(Database& db, std::optional<std::int64_t> job_id, std::
   Statement rows =
       db.Prepare(Cat("SELECT job_id FROM imported WHERE job_id IS NOT NULL", Only(job_id, "job_id", "AND")));
   if (job_id) rows.Bind(1, *job_id);
-  while (rows.Step()) jobs[{rows.Int(0), kAnyCluster}];
+  while (rows.Step()) jobs[{rows.Int(0), kAnyCluster}].heard = true;
   return rows.status();
 }
 
@@ -75,7 +82,7 @@ absl::Status AddWatched(Database& db, const Id& id, Submits& submits) {
       " AND json_extract(record, '$.submit_s') IS NOT NULL GROUP BY 1");
   rows.Bind(1, id.first).Bind(2, id.second);
   while (rows.Step()) {
-    const auto [at, fresh] = submits.try_emplace(rows.Int(0));
+    const auto [at, fresh] = submits.by_time.try_emplace(rows.Int(0));
     SubmitFacts& facts = at->second;
     if (fresh) facts = {rows.Int(0), std::nullopt, rows.Text(2), rows.Text(3), rows.Text(4)};
     if (!facts.restarts) facts.restarts = rows.OptionalInt(1);
@@ -99,15 +106,17 @@ absl::StatusOr<std::vector<JobKey>> KnownJobs(Database& db, std::optional<std::i
   if (absl::Status status = AddImported(db, job_id, jobs); !status.ok()) return status;
   std::vector<JobKey> keys;
   for (auto& [id, submits] : jobs) {
-    if (submits.size() != 1) {
+    if (submits.heard && submits.by_time.size() != 1) {
       if (absl::Status status = AddWatched(db, id, submits); !status.ok()) return status;
     }
     keys.push_back({id.second, id.first});
+    keys.back().heard = submits.heard;
     const SubmitFacts* before = nullptr;
-    for (const auto& [submit_s, facts] : submits) {
+    for (const auto& [submit_s, facts] : submits.by_time) {
       if (before != nullptr && IsAnotherJob(*before, facts)) {
         keys.back().until_s = submit_s;
         keys.push_back({id.second, id.first, submit_s});
+        keys.back().heard = submits.heard;
       }
       before = &facts;
     }

@@ -25,6 +25,7 @@ struct JobKey {
   std::int64_t from_s =
       std::numeric_limits<std::int64_t>::min();  // first submit of all but the first with this id
   std::int64_t until_s = std::numeric_limits<std::int64_t>::max();  // first submit of the next with this id
+  bool heard = true;  // false: accounting alone knows of it, no event or step is worth looking for
 
   friend bool operator==(const JobKey& a, const JobKey& b) {
     return std::tie(a.cluster, a.job_id, a.from_s) == std::tie(b.cluster, b.job_id, b.from_s);

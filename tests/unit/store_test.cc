@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -962,6 +963,42 @@ TEST_F(StoreTest, ADamagedBlockIsAnErrorThatNamesTheDatabase) {
 }
 
 // ---- reading back ----
+
+TEST_F(StoreTest, JobsReadOneAfterTheOtherAreTheSameAsEachAlone) {
+  Database db = Db();
+  std::vector<AccountingRow> rows;
+  for (std::int64_t i = 0; i < 400; ++i) {
+    AccountingRow row;
+    row.cluster = i % 5 == 0 ? "c2" : "c1";
+    row.job_id = 10 + i / 3 * 2;
+    row.submit_s = 1000 - i % 3 * 100;
+    row.name = "row " + std::to_string(i);
+    rows.push_back(row);
+  }
+  ASSERT_TRUE(StoreAccounting(db, rows, 1).ok());
+  std::vector<JobKey> jobs;
+  for (const std::string cluster : {"c1", "c2", "c3"}) {
+    for (std::int64_t id = 5; id < 290; ++id) {
+      jobs.push_back({cluster, id, std::numeric_limits<std::int64_t>::min(), 850});
+      jobs.push_back({cluster, id, 850});
+    }
+  }
+  for (const int order : {0, 1, 2}) {
+    if (order == 1) std::reverse(jobs.begin(), jobs.end());
+    if (order == 2) std::shuffle(jobs.begin(), jobs.end(), std::mt19937(4));
+    AccountingReader reader(db);
+    std::size_t found = 0;
+    for (const JobKey& job : jobs) {
+      const auto in_turn = reader.RowsOf(job);
+      const auto alone = LoadAccounting(db, job);
+      ASSERT_TRUE(in_turn.ok() && alone.ok());
+      ASSERT_EQ(in_turn->size(), alone->size()) << job;
+      for (std::size_t i = 0; i < alone->size(); ++i) EXPECT_EQ((*in_turn)[i].name, (*alone)[i].name) << job;
+      found += alone->size();
+    }
+    EXPECT_EQ(found, 400U);
+  }
+}
 
 TEST_F(StoreTest, AccountingRowsComeBackAndTheNewestReadingStands) {
   Database db = Db();

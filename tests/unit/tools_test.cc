@@ -962,7 +962,9 @@ TEST_F(LoadRunTest, JobsThatHadResourcesAtOnceAreSeveralRuns) {
   ASSERT_TRUE(
       StoreAccounting(db_, {job(7, 110, 200), job(8, 199, 300), job(9, 150, 250), job(10, 260, 280)}, 1)
           .ok());
-  const auto runs = LoadStrands(db_, {{"c1", 7}, {"c1", 8}, {"c1", 9}, {"c1", 10}}, 10'000 * kSecond);
+  AccountingReader accounting(db_);
+  const auto runs =
+      LoadStrands(db_, {{"c1", 7}, {"c1", 8}, {"c1", 9}, {"c1", 10}}, 10'000 * kSecond, accounting);
   ASSERT_TRUE(runs.ok() && runs->size() == 2);
   const auto jobs = [](const goodput::Run& run) {
     std::vector<std::int64_t> ids;

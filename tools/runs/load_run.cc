@@ -71,8 +71,8 @@ struct Draft {
 
 class RunLoader {
  public:
-  RunLoader(Database& db, const std::vector<JobKey>& jobs, Ns now)
-      : db_(db), step_reader_(std::make_shared<StoredSteps>(db)) {
+  RunLoader(Database& db, const std::vector<JobKey>& jobs, Ns now, AccountingReader& accounting)
+      : db_(db), accounting_(accounting), step_reader_(std::make_shared<StoredSteps>(db)) {
     for (const JobKey& job : jobs) jobs_of_run_.insert(job.job_id);
     run_.facts.now = now;
     run_.facts.step_reader = step_reader_;
@@ -108,6 +108,7 @@ class RunLoader {
   EvidenceRef RefOf(std::int64_t source_id, std::int64_t offset);
 
   Database& db_;
+  AccountingReader& accounting_;
   std::shared_ptr<StoredSteps> step_reader_;
   std::set<std::int64_t> jobs_of_run_;
   std::set<JobKey> added_;
@@ -561,14 +562,15 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
   flops_declared_ = false;
   const RunInfo info = run_.info;
   const std::set<std::string> gpu_types = run_.gpu_types;
-  absl::StatusOr<std::vector<AccountingRow>> rows = LoadAccounting(db_, job);
+  absl::StatusOr<std::vector<AccountingRow>> rows = accounting_.RowsOf(job);
   if (!rows.ok()) return rows.status();
   for (const AccountingRow& row : *rows) AddAccounting(row);
   if (IsImport(job)) {
     if (absl::Status status = AddImport(job); !status.ok()) return status;
   }
   JoinResized();
-  absl::StatusOr<std::vector<EventRow>> events = LoadEvents(db_, job);
+  absl::StatusOr<std::vector<EventRow>> events = std::vector<EventRow>{};
+  if (job.heard) events = LoadEvents(db_, job);
   if (!events.ok()) return events.status();
   const ControllerClock clock = ReadControllerClock(*events);
   for (const EventRow& event : *events) {
@@ -590,7 +592,8 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
     draft.facts.job_id = job.job_id;
     draft.facts.het_job = het_job_;
   }
-  absl::StatusOr<JobSteps> steps = LoadJobSteps(db_, job);
+  absl::StatusOr<JobSteps> steps = JobSteps{};
+  if (job.heard) steps = LoadJobSteps(db_, job);
   if (!steps.ok()) return steps.status();
   if (absl::Status status = LoadSourcesOf(*events, *steps); !status.ok()) return status;
   std::vector<Ns> block_shifts;
@@ -652,7 +655,13 @@ absl::StatusOr<Run> RunLoader::Finish() {
 }  // namespace
 
 absl::StatusOr<Run> LoadRun(Database& db, const std::vector<JobKey>& jobs, Ns now) {
-  RunLoader loader(db, jobs, now);
+  AccountingReader accounting(db);
+  return LoadRun(db, jobs, now, accounting);
+}
+
+absl::StatusOr<Run> LoadRun(Database& db, const std::vector<JobKey>& jobs, Ns now,
+                            AccountingReader& accounting) {
+  RunLoader loader(db, jobs, now, accounting);
   for (const JobKey& job : jobs) {
     if (absl::Status status = loader.AddJob(job); !status.ok()) return status;
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "sql/accounting.h"
 #include "sql/database.h"
 #include "sql/jobs.h"
 #include "tools/flops/program_flops.h"
@@ -41,6 +42,9 @@ struct Run {
 };
 
 // The attempts of these jobs of one cluster as one run. NotFound: the database knows none of them.
+// `accounting`: of the same database; who loads many runs keeps one.
+absl::StatusOr<Run> LoadRun(Database& db, const std::vector<JobKey>& jobs, Ns now,
+                            AccountingReader& accounting);
 absl::StatusOr<Run> LoadRun(Database& db, const std::vector<JobKey>& jobs, Ns now);
 
 }  // namespace goodput

@@ -56,8 +56,9 @@ std::vector<std::vector<std::int64_t>> SplitIntoStrands(const RunFacts& facts) {
   return strands;
 }
 
-absl::StatusOr<std::vector<Run>> LoadStrands(Database& db, const std::vector<JobKey>& jobs, Ns now) {
-  absl::StatusOr<Run> whole = LoadRun(db, jobs, now);
+absl::StatusOr<std::vector<Run>> LoadStrands(Database& db, const std::vector<JobKey>& jobs, Ns now,
+                                             AccountingReader& accounting) {
+  absl::StatusOr<Run> whole = LoadRun(db, jobs, now, accounting);
   if (!whole.ok()) return whole.status();
   std::vector<Run> runs;
   const std::vector<std::vector<std::int64_t>> strands = SplitIntoStrands(whole->facts);
@@ -70,7 +71,7 @@ absl::StatusOr<std::vector<Run>> LoadStrands(Database& db, const std::vector<Job
     for (const JobKey& job : jobs) {
       if (std::find(strand.begin(), strand.end(), job.job_id) != strand.end()) keys.push_back(job);
     }
-    absl::StatusOr<Run> run = LoadRun(db, keys, now);
+    absl::StatusOr<Run> run = LoadRun(db, keys, now, accounting);
     if (!run.ok()) return run.status();
     if (!runs.empty()) run->info.run = Cat(run->info.run, "#", runs.size() + 1);
     runs.push_back(*std::move(run));

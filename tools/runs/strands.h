@@ -18,7 +18,8 @@ namespace goodput {
 std::vector<std::vector<std::int64_t>> SplitIntoStrands(const RunFacts& facts);
 
 // LoadRun, and where the jobs are several strands each as a run: NAME, NAME#2, NAME#3 ... in this order.
-absl::StatusOr<std::vector<Run>> LoadStrands(Database& db, const std::vector<JobKey>& jobs, Ns now);
+absl::StatusOr<std::vector<Run>> LoadStrands(Database& db, const std::vector<JobKey>& jobs, Ns now,
+                                             AccountingReader& accounting);
 
 // "NAME#2" -> NAME and 1; a text that does not end so is a name, and the strand is 0.
 std::pair<std::string, std::size_t> StrandOfName(const std::string& text);

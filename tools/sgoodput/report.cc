@@ -25,8 +25,9 @@ void AddProgramGoodput(const std::vector<GpuPeak>& peaks, Report& report) {
 }  // namespace
 
 absl::StatusOr<std::vector<Report>> MakeReports(Session& session, const std::vector<JobKey>& jobs,
-                                                const TimelineOptions& options) {
-  absl::StatusOr<std::vector<Run>> runs = LoadStrands(session.db, jobs, session.now);
+                                                const TimelineOptions& options,
+                                                AccountingReader& accounting) {
+  absl::StatusOr<std::vector<Run>> runs = LoadStrands(session.db, jobs, session.now, accounting);
   if (!runs.ok()) return runs.status();
   std::vector<Report> reports;
   for (Run& run : *runs) {
@@ -50,7 +51,8 @@ absl::StatusOr<std::vector<Report>> MakeReports(Session& session, const std::vec
 absl::StatusOr<Report> MakeReport(Target& target, const TimelineOptions& options) {
   const Snapshot snapshot(target.session.db);
   if (!snapshot.status().ok()) return snapshot.status();
-  absl::StatusOr<std::vector<Report>> reports = MakeReports(target.session, target.jobs, options);
+  AccountingReader accounting(target.session.db);
+  absl::StatusOr<std::vector<Report>> reports = MakeReports(target.session, target.jobs, options, accounting);
   if (!reports.ok()) return reports.status();
   if (target.strand >= reports->size()) return absl::NotFoundError(Cat("it has no part ", target.strand + 1));
   return std::move((*reports)[target.strand]);

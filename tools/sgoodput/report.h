@@ -33,7 +33,7 @@ struct Report {
 // The jobs as one run, or as several where two of them had resources at once (see tools/runs/strands.h).
 // Never none.
 absl::StatusOr<std::vector<Report>> MakeReports(Session& session, const std::vector<JobKey>& jobs,
-                                                const TimelineOptions& options);
+                                                const TimelineOptions& options, AccountingReader& accounting);
 
 // Of what was asked for.
 absl::StatusOr<Report> MakeReport(Target& target, const TimelineOptions& options);

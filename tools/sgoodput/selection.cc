@@ -163,9 +163,10 @@ absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions
   if (!jobs.ok()) return jobs.status();
   const absl::StatusOr<std::map<JobKey, std::string>> names = RunNames(session->db, *jobs);
   if (!names.ok()) return names.status();
+  AccountingReader accounting(session->db);
   std::set<std::tuple<std::string, std::int64_t, Ns>> taken;
   for (const std::vector<JobKey>& group : GroupByRun(*jobs, *names)) {
-    absl::StatusOr<std::vector<Report>> made = MakeReports(*session, group, timeline_options);
+    absl::StatusOr<std::vector<Report>> made = MakeReports(*session, group, timeline_options, accounting);
     if (absl::IsNotFound(made.status())) continue;
     if (!made.ok()) return made.status();
     for (Report& report : *made) {
