@@ -11,7 +11,8 @@ constexpr unsigned kKindBits = 3U;
 constexpr unsigned kBegin = 4U;
 constexpr unsigned kHasStep = 8U;
 constexpr unsigned kOthers = 16U;  // not of the name, Slurm step and task of the mark before
-constexpr unsigned kAllFlags = 31U;
+constexpr unsigned kEnded = 32U;   // its end, one byte on in the file, is the mark after it
+constexpr unsigned kAllFlags = 63U;
 
 bool GetSigned(std::string_view data, std::size_t& at, std::int64_t before, std::int64_t& value) {
   std::uint64_t packed = 0;
@@ -39,14 +40,32 @@ std::uint64_t MarkPacker::WordOf(std::string_view word) {
   return words_.size();
 }
 
+bool MarkPacker::IsEndOfLast(const PackedMark& mark, std::uint64_t name, std::uint64_t slurm_step) const {
+  return open_ && !mark.begin && mark.kind == last_kind_ && mark.step == last_step_ && name == name_ &&
+         slurm_step == slurm_step_ && mark.task == task_ && mark.offset == Plus(offset_, 1);
+}
+
 void MarkPacker::Add(const PackedMark& mark) {
   const std::uint64_t name = WordOf(mark.name);
   const std::uint64_t slurm_step = WordOf(mark.slurm_step);
+  if (IsEndOfLast(mark, name, slurm_step)) {
+    bytes_[last_at_] = static_cast<char>(static_cast<unsigned char>(bytes_[last_at_]) | kEnded);
+    PutVarint(Zigzag(Minus(mark.t_ns, t_ns_)), bytes_);
+    t_ns_ = mark.t_ns;
+    offset_ = mark.offset;
+    open_ = false;
+    ++marks_;
+    return;
+  }
   const bool others = name != name_ || slurm_step != slurm_step_ || mark.task != task_;
   unsigned flags = static_cast<unsigned>(mark.kind);
   if (mark.begin) flags |= kBegin;
   if (mark.step) flags |= kHasStep;
   if (others) flags |= kOthers;
+  open_ = mark.begin;
+  last_kind_ = mark.kind;
+  last_step_ = mark.step;
+  last_at_ = bytes_.size();
   bytes_.push_back(static_cast<char>(flags));
   PutVarint(Zigzag(Minus(mark.t_ns, t_ns_)), bytes_);
   PutVarint(Zigzag(Minus(mark.offset, offset_)), bytes_);
@@ -106,6 +125,11 @@ bool UnpackMarks(std::string_view data, const std::function<void(const PackedMar
          !GetSigned(data, at, mark.task, mark.task))) {
       return false;
     }
+    take(mark);
+    if ((flags & kEnded) == 0) continue;
+    mark.begin = false;
+    mark.offset = Plus(mark.offset, 1);
+    if (!GetSigned(data, at, mark.t_ns, mark.t_ns)) return false;
     take(mark);
   }
   return true;

@@ -3,10 +3,12 @@
 // A block is a list of words (how many, then length and bytes of each) and its marks. A mark is a byte of
 // flags, and LEB128 numbers that are zigzag differences to the mark before (the first to 0): time in ns, byte
 // offset of the entry in its file, step where there is one; and unless they are those of the mark before, the
-// indices of its phase's name and its Slurm step among the words (0 is no word), and the task.
+// indices of its phase's name and its Slurm step among the words (0 is no word), and the task. Where the end
+// of what a mark begins comes next, one byte on in the file, only its time is there.
 #ifndef GOODPUT_SQL_MARK_BLOCK_H_
 #define GOODPUT_SQL_MARK_BLOCK_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -39,6 +41,7 @@ class MarkPacker {
 
  private:
   std::uint64_t WordOf(std::string_view word);
+  bool IsEndOfLast(const PackedMark& mark, std::uint64_t name, std::uint64_t slurm_step) const;
 
   std::map<std::string, std::uint64_t, std::less<>> index_;
   std::vector<std::string> words_;
@@ -50,6 +53,11 @@ class MarkPacker {
   std::uint64_t name_ = 0;
   std::uint64_t slurm_step_ = 0;
   std::int64_t task_ = 0;
+  // The mark before, where it is a begin whose end has not come.
+  bool open_ = false;
+  PackedMark::Kind last_kind_ = PackedMark::Kind::kPhase;
+  std::optional<std::int64_t> last_step_;
+  std::size_t last_at_ = 0;  // of its flags
 };
 
 // Calls `take` with each mark; its views live as long as `data`. False: the bytes are not whole marks, or not
