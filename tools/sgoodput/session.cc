@@ -19,6 +19,7 @@
 #include "sql/evidence.h"
 #include "sql/ingest.h"
 #include "sql/text.h"
+#include "tools/runs/imported.h"
 #include "tools/runs/strands.h"
 #include "tools/sgoodput/format.h"
 #include "tools/sgoodput/time_option.h"
@@ -168,10 +169,12 @@ absl::Status KeepOneUse(const TargetOptions& asked, std::vector<JobKey>& jobs) {
   return absl::OkStatus();
 }
 
+// Those that slurmdbd may know: an import is no job of its.
 std::vector<std::int64_t> IdsOf(const std::vector<JobKey>& jobs) {
   std::vector<std::int64_t> ids;
-  ids.reserve(jobs.size());
-  for (const JobKey& job : jobs) ids.push_back(job.job_id);
+  for (const JobKey& job : jobs) {
+    if (!IsImport(job)) ids.push_back(job.job_id);
+  }
   return ids;
 }
 
@@ -209,8 +212,9 @@ absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const TargetOpti
   }
   target.jobs = *std::move(found);
   // Which jobs a run has is known only now; the older of them may have ended since they were last looked at.
-  if (job.empty() && target.session.refreshed)
-    RefreshAccounting(target.session, {IdsOf(target.jobs), std::nullopt});
+  const std::vector<std::int64_t> of_run = IdsOf(target.jobs);
+  if (job.empty() && target.session.refreshed && !of_run.empty())
+    RefreshAccounting(target.session, {of_run, std::nullopt});
   return target;
 }
 
