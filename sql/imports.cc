@@ -65,8 +65,9 @@ absl::StatusOr<std::vector<ImportedAttempt>> LoadImportedAttempts(Database& db, 
 absl::Status ReadImportedMarks(Database& db, const JobKey& job,
                                const std::function<void(std::int64_t, const PackedMark&)>& take) {
   Statement rows = db.Prepare(
-      "SELECT source_id, data FROM mark_block WHERE job_id = ?1 AND source_id IN"
-      " (SELECT id FROM source WHERE cluster IN (?2, '')) ORDER BY source_id, seq");
+      "SELECT source_id, data FROM mark_block CROSS JOIN source"
+      " ON source.id = mark_block.source_id AND source.cluster IN (?2, '')"
+      " WHERE mark_block.job_id = ?1 ORDER BY source_id, seq");
   rows.Bind(1, job.job_id).Bind(2, job.cluster);
   while (rows.Step()) {
     const std::int64_t source_id = rows.Int(0);

@@ -24,17 +24,17 @@ std::string Only(std::optional<std::int64_t> job_id, const char* column, const c
 
 absl::Status AddAccounted(Database& db, std::optional<std::int64_t> job_id, std::map<Id, Submits>& jobs) {
   Statement rows =
-      db.Prepare(Cat("SELECT job_id, cluster, submit_s, restarts, state, user, name FROM accounting",
+      db.Prepare(Cat("SELECT job_id, cluster, submit_s, restarts, state, user, name, end_s FROM accounting",
                      Only(job_id, "job_id", "WHERE")));
   if (job_id) rows.Bind(1, *job_id);
   while (rows.Step()) {
-    jobs[{rows.Int(0), rows.Text(1)}].by_time[rows.Int(2)] = {rows.Int(2), rows.OptionalInt(3), rows.Text(4),
-                                                              rows.Text(5), rows.Text(6)};
+    jobs[{rows.Int(0), rows.Text(1)}].by_time[rows.Int(2)] = {
+        rows.Int(2), rows.OptionalInt(3), rows.Text(4), rows.Text(5), rows.Text(6), rows.OptionalInt(7)};
   }
   return rows.status();
 }
 
-// Jobs of which events are known, or steps.
+// Jobs of which events are known, or steps, or marks that were imported.
 absl::Status AddSeen(Database& db, std::optional<std::int64_t> job_id, std::map<Id, Submits>& jobs) {
   Statement rows =
       db.Prepare(Cat("SELECT DISTINCT event.job_id, source.cluster FROM event CROSS JOIN source"
@@ -42,7 +42,10 @@ absl::Status AddSeen(Database& db, std::optional<std::int64_t> job_id, std::map<
                      Only(job_id, "event.job_id", "AND"),
                      " UNION SELECT step_block.job_id, source.cluster FROM step_block CROSS JOIN source"
                      " ON source.id = step_block.source_id",
-                     Only(job_id, "step_block.job_id", "WHERE")));
+                     Only(job_id, "step_block.job_id", "WHERE"),
+                     " UNION SELECT mark_block.job_id, source.cluster FROM mark_block CROSS JOIN source"
+                     " ON source.id = mark_block.source_id",
+                     Only(job_id, "mark_block.job_id", "WHERE")));
   if (job_id) rows.Bind(1, *job_id);
   std::vector<Id> anywhere;
   while (rows.Step()) {
@@ -84,10 +87,17 @@ absl::Status AddWatched(Database& db, const Id& id, Submits& submits) {
   while (rows.Step()) {
     const auto [at, fresh] = submits.by_time.try_emplace(rows.Int(0));
     SubmitFacts& facts = at->second;
-    if (fresh) facts = {rows.Int(0), std::nullopt, rows.Text(2), rows.Text(3), rows.Text(4)};
+    if (fresh) facts = {rows.Int(0), std::nullopt, rows.Text(2), rows.Text(3), rows.Text(4), std::nullopt};
     if (!facts.restarts) facts.restarts = rows.OptionalInt(1);
   }
   return rows.status();
+}
+
+// Slurm does not start one again that ended so; one that was requeued has a next attempt, or will have.
+std::int64_t OverAt(const SubmitFacts& last) {
+  const bool for_good = last.state == "COMPLETED" || last.state == "FAILED" || last.state == "CANCELLED" ||
+                        last.state == "TIMEOUT" || last.state == "OUT_OF_MEMORY" || last.state == "DEADLINE";
+  return for_good && last.end_s ? *last.end_s : std::numeric_limits<std::int64_t>::max();
 }
 
 }  // namespace
@@ -115,11 +125,13 @@ absl::StatusOr<std::vector<JobKey>> KnownJobs(Database& db, std::optional<std::i
     for (const auto& [submit_s, facts] : submits.by_time) {
       if (before != nullptr && IsAnotherJob(*before, facts)) {
         keys.back().until_s = submit_s;
+        keys.back().over_s = OverAt(*before);
         keys.push_back({id.second, id.first, submit_s});
         keys.back().heard = submits.heard;
       }
       before = &facts;
     }
+    if (before != nullptr) keys.back().over_s = OverAt(*before);
   }
   std::sort(keys.begin(), keys.end());
   return keys;

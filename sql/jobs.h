@@ -26,6 +26,8 @@ struct JobKey {
       std::numeric_limits<std::int64_t>::min();  // first submit of all but the first with this id
   std::int64_t until_s = std::numeric_limits<std::int64_t>::max();  // first submit of the next with this id
   bool heard = true;  // false: accounting alone knows of it, no event or step is worth looking for
+  // When it was over for good, as accounting has it; max: not, or not known to be.
+  std::int64_t over_s = std::numeric_limits<std::int64_t>::max();
 
   friend bool operator==(const JobKey& a, const JobKey& b) {
     return std::tie(a.cluster, a.job_id, a.from_s) == std::tie(b.cluster, b.job_id, b.from_s);
@@ -46,6 +48,7 @@ struct SubmitFacts {
   std::string state;
   std::string user;
   std::string name;
+  std::optional<std::int64_t> end_s;
 };
 // Of attempts with one id by submit time: is `next` another job than `before`? A restart count decides; where
 // there is none, only an attempt that Slurm would requeue is followed by its own, and only of the same user

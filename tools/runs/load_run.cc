@@ -606,7 +606,9 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
       AddNodeEvent(event);
     }
   }
-  if (absl::Status status = AddImportedMarks(job); !status.ok()) return status;
+  if (job.heard) {
+    if (absl::Status status = AddImportedMarks(job); !status.ok()) return status;
+  }
   AddSteps(steps->marks);
   if (absl::Status status = AddBlocks(std::move(steps->blocks), block_shifts); !status.ok()) return status;
   const auto imported = [&](const Mark& mark) {

@@ -114,6 +114,13 @@ std::vector<std::vector<JobKey>> GroupByRun(const std::vector<JobKey>& jobs,
   return groups;
 }
 
+// Long enough before `start` that no clock set right later brings it back: not worth a look.
+bool WasOver(const std::vector<JobKey>& run, Ns start) {
+  constexpr std::int64_t kClocksAgreeS = 86'400;
+  return std::all_of(run.begin(), run.end(),
+                     [&](const JobKey& job) { return job.over_s < start / kSecond - kClocksAgreeS; });
+}
+
 absl::StatusOr<std::vector<JobKey>> SelectedJobs(Database& db, const SelectionOptions& options) {
   if (options.jobs.empty()) return KnownJobs(db);
   std::vector<JobKey> jobs;
@@ -166,6 +173,7 @@ absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions
   AccountingReader accounting(session->db);
   std::set<std::tuple<std::string, std::int64_t, Ns>> taken;
   for (const std::vector<JobKey>& group : GroupByRun(*jobs, *names)) {
+    if (filter->time.start && WasOver(group, *filter->time.start)) continue;
     absl::StatusOr<std::vector<Report>> made = MakeReports(*session, group, timeline_options, accounting);
     if (absl::IsNotFound(made.status())) continue;
     if (!made.ok()) return made.status();
