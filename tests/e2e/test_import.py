@@ -132,6 +132,9 @@ class ImportTest(unittest.TestCase):
         said = self.ok("import", self.path("log.jsonl", noisy))
         self.assertEqual(said, "15 entries, 2 attempts of run llm, 4 lines set aside\n")
         self.assertEqual(self.seconds(self.show("--run", "llm"))["productive"], 80)
+        doctor = run_it(*self.command("doctor")).stdout
+        self.assertIn("0 records of 0 spool files, 1 imported", doctor)
+        self.assertNotIn("set aside", doctor, "a log's noise is nothing this machine lost")
 
     def test_what_cannot_be_imported_is_one_line(self) -> None:
         self.assertIn("/nowhere", self.one_line("import", "/nowhere"))

@@ -13,6 +13,7 @@
 #include "spank/json_text.h"
 #include "tools/exchange/decimal.h"
 #include "tools/timeline/allocation.h"
+#include "tools/timeline/plausible.h"
 
 namespace goodput {
 namespace {
@@ -253,8 +254,10 @@ Ns BlockedUntil(const AttemptFacts& attempt, Ns begin, Ns complete) {
   for (const StepBlock& block : attempt.step_blocks) {
     if (block.first.t > begin) until = std::min(until, block.first.t);
     // Inside a block the next step is about one away.
-    if (block.first.t <= begin && begin < block.last.t)
-      until = std::min(until, begin + block.durations.Median().value_or(complete - begin) * block.stride);
+    if (block.first.t <= begin && begin < block.last.t) {
+      const Ns step = block.durations.Median().value_or(complete - begin);
+      until = std::min(until, begin + TimesAtMost(step, block.stride));
+    }
   }
   return until;
 }
@@ -394,7 +397,8 @@ absl::Status Exporter::Export() {
 
 absl::Status ExportGoogleLog(const RunFacts& facts, const Timeline& timeline, const std::string& job_name,
                              const std::function<absl::Status(std::string_view)>& write) {
-  return Exporter(facts, timeline, job_name, write).Export();
+  // The timeline may have had to leave some of the facts out.
+  return Exporter(timeline.mended ? *timeline.mended : facts, timeline, job_name, write).Export();
 }
 
 }  // namespace goodput
