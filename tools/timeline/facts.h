@@ -127,7 +127,7 @@ struct AttemptFacts {
   std::optional<Ns> end;        // absent while pending or running
   // Only an imported log tells of the attempt, and no longer than until then: what was before it is unknown.
   std::optional<Ns> heard_until;
-  std::string state;            // Slurm's: RUNNING, COMPLETED, REQUEUED, NODE_FAIL ...
+  std::string state;  // Slurm's: RUNNING, COMPLETED, REQUEUED, NODE_FAIL ...
   std::optional<int> exit_code;
   std::optional<int> exit_signal;
   std::string reason;              // why it last waited, as accounting has it
