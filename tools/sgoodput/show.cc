@@ -55,6 +55,12 @@ std::string Bar(double fraction) {
   return bar + kEighths[eighths % 8];
 }
 
+// Of an import nobody knows more than what it said last.
+const char* EndNote(const Report& report) {
+  if (!report.timeline.running) return "";
+  return report.run.info.job_id < 0 ? " (last heard of)" : " (now)";
+}
+
 void PrintHead(const Report& report, const Style& style) {
   const RunInfo& info = report.run.info;
   const Timeline& timeline = report.timeline;
@@ -69,7 +75,7 @@ void PrintHead(const Report& report, const Style& style) {
                                             .c_str()
                                       : "");
   std::printf("%s to %s%s, wall %s, %d attempt%s\n\n", FormatTime(timeline.begin).c_str(),
-              FormatTime(timeline.end).c_str(), timeline.running ? " (now)" : "",
+              FormatTime(timeline.end).c_str(), EndNote(report),
               FormatDuration(timeline.end - timeline.begin).c_str(),
               static_cast<int>(timeline.attempts.size()), timeline.attempts.size() == 1 ? "" : "s");
 }
