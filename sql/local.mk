@@ -10,6 +10,7 @@ noinst_LTLIBRARIES += sql/libstore.la
 sql_libstore_la_SOURCES = \
   sql/accounting.cc sql/accounting.h \
   sql/backlog.cc sql/backlog.h \
+  sql/chains.cc sql/chains.h \
   sql/database.cc sql/database.h \
   sql/evidence.cc sql/evidence.h \
   sql/jobs.cc sql/jobs.h \

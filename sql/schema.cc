@@ -196,6 +196,18 @@ CREATE TABLE mark_block (
 CREATE INDEX mark_block_by_job ON mark_block (job_id);
 )sql";
 
+// Jobs that may be one run are found by their owner and name, and by who waits for whom. A record that is no
+// JSON must not stop the ingest.
+constexpr const char* kVersion8 = R"sql(
+CREATE INDEX accounting_by_name ON accounting (user, name);
+CREATE INDEX event_by_name ON event (
+  CASE WHEN json_valid(record) THEN json_extract(record, '$.user') END,
+  CASE WHEN json_valid(record) THEN json_extract(record, '$.name') END
+) WHERE job_id IS NOT NULL AND kind IN ('queue', 'attempt');
+CREATE INDEX event_by_dependency ON event (job_id)
+  WHERE job_id IS NOT NULL AND kind IN ('queue', 'attempt') AND instr(record, '"dependency":') > 0;
+)sql";
+
 }  // namespace
 
 std::string Migration(int version) {
@@ -214,6 +226,8 @@ std::string Migration(int version) {
       return kVersion6;
     case 7:
       return kVersion7;
+    case 8:
+      return kVersion8;
     default:
       return "";
   }

@@ -72,6 +72,7 @@ tools_goodputd_goodputd_LDADD = tools/libgoodputd.la $(SLURM_LIBS)
 # From the database to a judged run.
 noinst_LTLIBRARIES += tools/libruns.la
 tools_libruns_la_SOURCES = \
+  tools/runs/chain.cc tools/runs/chain.h \
   tools/runs/clocks.cc tools/runs/clocks.h \
   tools/runs/components.cc tools/runs/components.h \
   tools/runs/controller_clock.cc tools/runs/controller_clock.h \

@@ -34,6 +34,7 @@ check_PROGRAMS += tests/unit/tools_test
 TESTS += tests/unit/tools_test
 tests_unit_tools_test_SOURCES = \
   tests/spank/temp_folder.h \
+  tests/unit/chain_test.cc \
   tests/unit/controller_clock_test.cc \
   tests/unit/jobs_test.cc \
   tests/unit/node_clock_test.cc \
