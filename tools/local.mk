@@ -140,6 +140,8 @@ tools_sgoodput_sgoodput_SOURCES = \
   tools/sgoodput/selection.cc tools/sgoodput/selection.h \
   tools/sgoodput/session.cc tools/sgoodput/session.h \
   tools/sgoodput/show.cc \
+  tools/sgoodput/show_sections.cc tools/sgoodput/show_sections.h \
+  tools/sgoodput/style.h \
   tools/sgoodput/time_option.cc tools/sgoodput/time_option.h
 tools_sgoodput_sgoodput_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_sgoodput_sgoodput_LDADD = tools/librollup.la tools/libadvise.la tools/libexchange.la tools/libruns.la

@@ -100,21 +100,20 @@ TEST(Allocated, IsWhatTheBucketsHaveToTheNanosecond) {
   const AllocatedTime allocated = ReadAllocatedTime(run.Build());
   EXPECT_TRUE(allocated.agrees());
   EXPECT_TRUE(allocated.told == GpuNs{106 * 16 + 90 * 8} * kSecond);
-  EXPECT_EQ(InWords(allocated), "2416 GPU-seconds by sacct = 48 provisioning + 40 suspended + 2328 up");
+  EXPECT_EQ(InWords(allocated), "2416 GPU-s by sacct = 48 provisioning + 40 suspended + 2328 up");
 }
 
 TEST(Allocated, WithoutGpusItIsSeconds) {
   RunBuilder run;
   DiesInStepNine(run);
-  EXPECT_EQ(InWords(ReadAllocatedTime(run.Build())), "106 seconds by sacct = 2 provisioning + 104 up");
+  EXPECT_EQ(InWords(ReadAllocatedTime(run.Build())), "106 s by sacct = 2 provisioning + 104 up");
 }
 
 TEST(Allocated, ARunningAttemptIsAllocatedUntilNow) {
   RunBuilder run;
   run.Now(50.25).Attempt().Submitted(0).Started(10).Gpus(8).Steps(0, 3, 20, 10).facts.evidence =
       Evidence::kScheduler;
-  EXPECT_EQ(InWords(ReadAllocatedTime(run.Build())),
-            "322 GPU-seconds by the controller's watch = 0 provisioning + 322 up");
+  EXPECT_EQ(InWords(ReadAllocatedTime(run.Build())), "322 GPU-s by the watch = 0 provisioning + 322 up");
 }
 
 TEST(Allocated, AResizedAttemptHasTheGpusItHeldThen) {
@@ -130,10 +129,9 @@ TEST(Allocated, WhatAWindowLeavesOutIsNamed) {
   DiesInStepNine(run).Gpus(8);
   Timeline timeline = run.Build();
   ClipTimeline(timeline, At(50), At(100));
-  EXPECT_EQ(
-      InWords(ReadAllocatedTime(timeline)),
-      "848 GPU-seconds by sacct; the buckets have 400 = 0 provisioning + 400 up; -448: outside the time "
-      "asked for");
+  EXPECT_EQ(InWords(ReadAllocatedTime(timeline)),
+            "848 GPU-s by sacct; the buckets have 400 = 0 provisioning + 400 up; -448: outside the time "
+            "asked for");
 }
 
 TEST(Allocated, TwoAttemptsAtOnceAreCountedOnce) {
@@ -171,11 +169,10 @@ TEST(WhyGoogle, WaitingAndFirstStepsAreTheDifference) {
   // P = 119 of A = 192; W = 200: 2 + 2 of provisioning and 4 of the queue between. First steps took 10, the
   // others of the first start (79 / 8) 9.875.
   EXPECT_NEAR(why->fraction, (119 - 0.125) / 200 - 119.0 / 192, 1e-12);
-  EXPECT_EQ(
-      InWords(*why),
-      "google_api is 2.54 points lower than mpg: it counts the 8.0 s since the first start without "
-      "resources up (queue_other 4.0 s, provisioning 4.0 s: -2.48) and takes the 0.1 s that first steps "
-      "were above the mean for compilation (-0.06)");
+  EXPECT_EQ(InWords(*why),
+            "google_api is 2.54 points lower than mpg: it counts 8.0 s since the first start without "
+            "resources up (queue_other 4.0 s, provisioning 4.0 s: -2.48) and takes 0.1 s that first steps "
+            "were above the mean for compilation (-0.06)");
 }
 
 TEST(WhyGoogle, SecondsAreNotGpuSeconds) {

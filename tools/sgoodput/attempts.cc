@@ -13,7 +13,7 @@ namespace goodput {
 int RunAttempts(const AttemptsOptions& options) {
   absl::StatusOr<Target> target = OpenTarget(options.common, options.target);
   if (!target.ok()) return Fail(target.status());
-  absl::StatusOr<Report> report = MakeReport(*target, {});
+  absl::StatusOr<Report> report = MakeReport(*target, {options.stall_factor});
   if (!report.ok()) {
     return Fail(Annotate(report.status(), options.target.job.empty() ? Cat("run ", options.target.run)
                                                                      : Cat("job ", options.target.job)));

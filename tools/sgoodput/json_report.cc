@@ -6,6 +6,9 @@
 #include "tools/sgoodput/advise.h"
 #include "tools/sgoodput/report.h"
 #include "tools/sgoodput/rollup.h"
+#include "tools/timeline/allocated.h"
+#include "tools/timeline/ledger.h"
+#include "tools/timeline/why_google.h"
 
 namespace goodput {
 namespace {
@@ -96,6 +99,73 @@ Json InterruptionJson(const Interruption& interruption) {
           {"evidence", interruption.evidence}};
 }
 
+Json RangesJson(const std::vector<StepRange>& ranges) {
+  Json array = Json::array();
+  for (const StepRange& range : ranges) array.push_back({range.first, range.last});
+  return array;
+}
+
+Json LedgerJson(const Timeline& timeline) {
+  const Ledger ledger = ReadLedger(timeline);
+  return {{"holds", ledger.kept_in ? Json(ledger.holds()) : Json(nullptr)},
+          {"kept", ledger.kept},
+          {"first", ledger.kept_in ? Json(ledger.kept_in->first) : Json(nullptr)},
+          {"last", ledger.kept_in ? Json(ledger.kept_in->last) : Json(nullptr)},
+          {"missing", RangesJson(ledger.missing)},
+          {"twice", RangesJson(ledger.twice)}};
+}
+
+Json AccountingJson(const Timeline& timeline) {
+  const AllocatedTime allocated = ReadAllocatedTime(timeline);
+  Json differences = Json::array();
+  for (const AllocatedTime::Difference& difference : allocated.differences)
+    differences.push_back({{"gpu_seconds", GpuSeconds(difference.gpu_ns)}, {"why", difference.why}});
+  return {{"allocated_gpu_seconds", GpuSeconds(allocated.told)},
+          {"buckets_gpu_seconds", GpuSeconds(allocated.counted())},
+          {"provisioning_gpu_seconds", GpuSeconds(allocated.provisioning)},
+          {"suspended_gpu_seconds", GpuSeconds(allocated.suspended)},
+          {"up_gpu_seconds", GpuSeconds(allocated.up)},
+          {"agrees", allocated.agrees()},
+          {"differences", std::move(differences)},
+          {"evidence", EvidenceName(allocated.evidence)}};
+}
+
+Json StallJson(const Report& report, const Stall& stall) {
+  const auto source = static_cast<std::size_t>(stall.ref.source);
+  const std::vector<EvidenceSource>& sources = report.run.facts.sources;
+  const bool known = stall.ref.source >= 0 && source < sources.size();
+  return {{"attempt", stall.attempt},
+          {"last_progress_ns", stall.last_progress},
+          {"seconds", Seconds(stall.ns)},
+          {"step", stall.step},
+          {"recovered", stall.recovered},
+          {"evidence",
+           known ? Json(sources[source].name + ":" + std::to_string(stall.ref.offset)) : Json(nullptr)}};
+}
+
+Json SensitivityJson(const std::vector<SensitivityRow>& rows) {
+  Json array = Json::array();
+  for (const SensitivityRow& row : rows) {
+    array.push_back({{"name", row.name},
+                     {"scheduling", OrNull(row.goodput.scheduling)},
+                     {"runtime", OrNull(row.goodput.runtime)},
+                     {"sg_rg", OrNull(row.goodput.sg_rg)},
+                     {"kept", row.kept},
+                     {"stall_s", Seconds(row.stall)},
+                     {"lost_s", Seconds(row.lost)}});
+  }
+  return array;
+}
+
+// When the last step of all began.
+std::optional<Ns> LastStepBegin(const Timeline& timeline) {
+  std::optional<Ns> begin;
+  for (const Incarnation& incarnation : timeline.incarnations) {
+    if (incarnation.last_step_begin) begin = incarnation.last_step_begin;
+  }
+  return begin;
+}
+
 Json JobJson(const Report& report) {
   const RunInfo& info = report.run.info;
   const Timeline& timeline = report.timeline;
@@ -103,6 +173,7 @@ Json JobJson(const Report& report) {
   const Goodput& goodput = account.goodput;
   const Definitions& definitions = account.definitions;
   const Ns wall = timeline.end - timeline.begin;
+  const std::optional<GoogleDifference> why_google = WhyGoogleDiffers(timeline, account);
   Evidence evidence = Evidence::kMark;
   Json buckets = Json::array();
   for (const BucketTotal& total : account.buckets) {
@@ -112,6 +183,7 @@ Json JobJson(const Report& report) {
   Json job = {{"cluster", info.cluster},
               {"job_id", JobIdOrNull(info.job_id)},
               {"run", TextOrNull(info.run)},
+              {"run_inferred", TextOrNull(report.run_inferred)},
               {"name", info.name},
               {"user", info.user},
               {"account", info.account},
@@ -141,9 +213,11 @@ Json JobJson(const Report& report) {
                 {"nvcre", OrNull(definitions.nvcre)},
                 {"ettr", OrNull(definitions.ettr)},
                 {"ettr_1h", OrNull(definitions.ettr_1h)}}},
+              {"google_api_why", TextOrNull(why_google ? InWords(*why_google) : std::string())},
               {"buckets", std::move(buckets)},
               {"attempts", Json::array()},
               {"interruptions", Json::array()},
+              {"stalls", Json::array()},
               {"signals", Json::array()},
               {"checkpoints", Json::array()},
               {"steps",
@@ -151,7 +225,12 @@ Json JobJson(const Report& report) {
                 {"kept", timeline.steps.kept},
                 {"lost", timeline.steps.lost},
                 {"at_risk", timeline.steps.at_risk},
-                {"median_s", SecondsOrNull(timeline.steps.median)}}}};
+                {"median_s", SecondsOrNull(timeline.steps.median)},
+                {"last_begin_ns", OrNull(LastStepBegin(timeline))}}},
+              {"ledger", LedgerJson(timeline)},
+              {"accounting", AccountingJson(timeline)}};
+  for (const Stall& stall : timeline.stalls) job["stalls"].push_back(StallJson(report, stall));
+  if (!report.sensitivity.empty()) job["sensitivity"] = SensitivityJson(report.sensitivity);
   for (const AttemptSummary& attempt : timeline.attempts) job["attempts"].push_back(AttemptJson(attempt));
   for (const Interruption& interruption : timeline.interruptions) {
     job["interruptions"].push_back(InterruptionJson(interruption));

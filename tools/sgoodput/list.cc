@@ -167,8 +167,9 @@ int RunList(const ListOptions& options) {
   const bool parsable = options.parsable || options.parsable2;
   if (parsable && !options.common.json && !options.no_header)
     PrintLine(options, *fields, [](const Field& field) { return std::string(field.name); });
-  const absl::Status status =
-      ForEachSelected(options.common, options.select, {}, [&](Session& /*session*/, const Report& report) {
+  const absl::Status status = ForEachSelected(
+      options.common, options.select, {options.stall_factor},
+      [&](Session& /*session*/, const Report& report) {
         ++count;
         if (options.common.json) {
           json.Add(report);

@@ -32,6 +32,12 @@ void AddCommon(CLI::App& app, CommonOptions& options, bool json) {
       ->check(CLI::IsMember({"auto", "always", "never"}));
 }
 
+void AddStallFactor(CLI::App& app, double& factor) {
+  app.add_option("--stall-factor", factor, "a step this many times its usual length has stalled (5)")
+      ->type_name("X")
+      ->check(CLI::Range(1.0, 1e6));
+}
+
 constexpr const char* kAdviseExamples = R"(
 How often to checkpoint, and what else to change: what the run's own timeline shows, put into the published
 formulas. Without JOB and --run only what is given counts, and no database is needed.
@@ -138,6 +144,7 @@ int ParseAndRun(int argc, char** argv) {
   app.add_flag("-p,--parsable", list.parsable, "fields separated by |, one at the end too");
   app.add_flag("-P,--parsable2", list.parsable2, "fields separated by |");
   app.add_flag("-n,--noheader", list.no_header, "no header line");
+  AddStallFactor(app, list.stall_factor);
   app.add_flag("--helpformat", list.help_format, "print the names of all fields");
 
   goodput::ShowOptions show;
@@ -146,11 +153,11 @@ int ParseAndRun(int argc, char** argv) {
   AddTarget(*show_app, show.target);
   show_app->add_option("--explain", show.explain, "print the intervals of one bucket with their evidence")
       ->type_name("BUCKET");
-  show_app
-      ->add_option("--stall-factor", show.stall_factor,
-                   "a step this many times its usual length has stalled (5)")
-      ->type_name("X")
-      ->check(CLI::Range(1.0, 1e6));
+  show_app->add_flag("--sensitivity", show.sensitivity,
+                     "print what the numbers would be had open questions been answered otherwise");
+  show_app->add_flag("--chain", show.target.chain,
+                     "JOB together with the jobs it seems to be one run with: by dependencies, and by name");
+  AddStallFactor(*show_app, show.stall_factor);
 
   goodput::RollupOptions rollup;
   CLI::App* rollup_app =
@@ -165,6 +172,7 @@ int ParseAndRun(int argc, char** argv) {
       ->type_name("WHAT");
   rollup_app->add_option("--window", rollup.window, "a row for each LENGTH from -S to -E: 1h, 1d, 7d")
       ->type_name("LENGTH");
+  AddStallFactor(*rollup_app, rollup.stall_factor);
   rollup_app->add_option("--gpu-hour", rollup.price, "what an hour of a GPU costs")->type_name("PRICE");
   rollup_app->add_flag("-P,--parsable2", rollup.parsable2, "fields separated by |, and no total");
   rollup_app->add_flag("-n,--noheader", rollup.no_header, "no header line");
@@ -173,6 +181,7 @@ int ParseAndRun(int argc, char** argv) {
   CLI::App* attempts_app = app.add_subcommand("attempts", "one line an attempt of one run");
   AddCommon(*attempts_app, attempts.common, true);
   AddTarget(*attempts_app, attempts.target);
+  AddStallFactor(*attempts_app, attempts.stall_factor);
   attempts_app->add_flag("-P,--parsable2", attempts.parsable2, "fields separated by |");
   attempts_app->add_flag("-n,--noheader", attempts.no_header, "no header line");
 

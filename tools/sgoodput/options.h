@@ -47,6 +47,7 @@ struct ListOptions {
   bool parsable2 = false;  // -P
   bool no_header = false;
   bool help_format = false;
+  double stall_factor = 5;
 };
 
 // Sums over runs.
@@ -56,6 +57,7 @@ struct RollupOptions {
   std::string by;               // empty: user, or all where there are windows
   std::string window;           // --window DURATION: a row a window
   std::optional<double> price;  // of a GPU-hour
+  double stall_factor = 5;
   bool parsable2 = false;
   bool no_header = false;
 };
@@ -66,6 +68,7 @@ struct TargetOptions {
   std::string run;
   std::string cluster;    // -M, where several clusters have it
   std::string submitted;  // --submitted TIME, where the id was used again: the job that had it then
+  bool chain = false;     // --chain: with the jobs that JOB seems to be one run with
 };
 
 struct ShowOptions {
@@ -73,11 +76,13 @@ struct ShowOptions {
   TargetOptions target;
   std::string explain;  // a bucket
   double stall_factor = 5;
+  bool sensitivity = false;
 };
 
 struct AttemptsOptions {
   CommonOptions common;
   TargetOptions target;
+  double stall_factor = 5;
   bool parsable2 = false;
   bool no_header = false;
 };

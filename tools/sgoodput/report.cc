@@ -1,5 +1,6 @@
 #include "tools/sgoodput/report.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "sql/text.h"
@@ -29,6 +30,7 @@ absl::StatusOr<std::vector<Report>> MakeReports(Session& session, const std::vec
                                                 AccountingReader& accounting) {
   absl::StatusOr<std::vector<Run>> runs = LoadStrands(session.db, jobs, session.now, accounting);
   if (!runs.ok()) return runs.status();
+  const bool nameless = runs->front().info.run.empty();
   std::vector<Report> reports;
   for (Run& run : *runs) {
     Report report;
@@ -37,7 +39,11 @@ absl::StatusOr<std::vector<Report>> MakeReports(Session& session, const std::vec
     report.timeline = BuildTimeline(report.run.facts, options);
     report.account = TakeAccount(report.timeline);
     AddProgramGoodput(session.config.peaks, report);
-    if (runs->size() > 1) {
+    if (runs->size() > 1 && nameless) {
+      report.run.info.run.clear();
+      report.timeline.warnings.push_back(
+          Cat("jobs of the chain had resources at once: they are ", runs->size(), " runs, and this is one"));
+    } else if (runs->size() > 1) {
       const std::string& name = reports.empty() ? report.run.info.run : reports.front().run.info.run;
       report.timeline.warnings.push_back(Cat("jobs of run ", name, " had resources at once: they are ",
                                              runs->size(), " runs, ", name, " to ", name, "#", runs->size(),
@@ -54,6 +60,14 @@ absl::StatusOr<Report> MakeReport(Target& target, const TimelineOptions& options
   AccountingReader accounting(target.session.db);
   absl::StatusOr<std::vector<Report>> reports = MakeReports(target.session, target.jobs, options, accounting);
   if (!reports.ok()) return reports.status();
+  if (target.chained_job) {
+    const auto has_it = [&](const Report& report) {
+      return std::any_of(report.run.facts.attempts.begin(), report.run.facts.attempts.end(),
+                         [&](const AttemptFacts& attempt) { return attempt.job_id == *target.chained_job; });
+    };
+    const auto its = std::find_if(reports->begin(), reports->end(), has_it);
+    return std::move(its == reports->end() ? reports->front() : *its);
+  }
   if (target.strand >= reports->size()) return absl::NotFoundError(Cat("it has no part ", target.strand + 1));
   return std::move((*reports)[target.strand]);
 }

@@ -11,6 +11,7 @@
 #include "tools/runs/load_run.h"
 #include "tools/sgoodput/session.h"
 #include "tools/timeline/goodput.h"
+#include "tools/timeline/sensitivity.h"
 #include "tools/timeline/timeline.h"
 
 namespace goodput {
@@ -22,6 +23,8 @@ struct Report {
   Account account;
   std::string program_evidence;  // of account.goodput.program; empty without
   std::string program_reason;    // why there is none; empty with
+  std::string run_inferred;      // by what its jobs were taken for one run; empty: that was not asked for
+  std::vector<SensitivityRow> sensitivity;  // where asked for
 
   Report() = default;
   Report(Report&&) = default;

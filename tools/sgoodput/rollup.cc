@@ -174,12 +174,12 @@ int RunRollup(const RollupOptions& options) {
   if (!question.ok()) return Fail(question.status());
   Rollup rollup(question->by, question->tag, question->edges);
   std::int64_t runs = 0;
-  const absl::Status status =
-      ForEachSelected(options.common, options.select, {}, [&](Session& /*session*/, const Report& report) {
-        ++runs;
-        rollup.Add(SubjectOf(report), report.timeline);
-        return absl::OkStatus();
-      });
+  const absl::Status status = ForEachSelected(options.common, options.select, {options.stall_factor},
+                                              [&](Session& /*session*/, const Report& report) {
+                                                ++runs;
+                                                rollup.Add(SubjectOf(report), report.timeline);
+                                                return absl::OkStatus();
+                                              });
   if (!status.ok()) return Fail(status);
   RollupReport report;
   report.by = question->by == RollupBy::kTag ? question->tag : ByOf(options);

@@ -19,6 +19,7 @@
 #include "sql/evidence.h"
 #include "sql/ingest.h"
 #include "sql/text.h"
+#include "tools/runs/chain.h"
 #include "tools/runs/imported.h"
 #include "tools/runs/strands.h"
 #include "tools/sgoodput/format.h"
@@ -185,12 +186,14 @@ absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const TargetOpti
   const std::string& run = asked.run;
   if (job.empty() == run.empty())
     return absl::InvalidArgumentError("name a job id, or a run with --run NAME");
+  if (asked.chain && job.empty())
+    return absl::InvalidArgumentError("--chain is of a JOB; what the jobs of --run NAME are was said");
   absl::StatusOr<std::vector<std::int64_t>> ids = std::vector<std::int64_t>{};
   if (!job.empty()) ids = ParseJobIds({job});
   if (!ids.ok()) return ids.status();
   absl::StatusOr<Session> session = OpenSession(options, *ids, std::nullopt);
   if (!session.ok()) return session.status();
-  Target target{*std::move(session), {}, 0};
+  Target target{*std::move(session), {}, 0, "", std::nullopt};
   absl::StatusOr<std::vector<JobKey>> found =
       job.empty() ? JobsOfRun(target.session.db, run) : ResolveJob(target.session.db, job);
   if (!found.ok()) return found.status();
@@ -211,9 +214,17 @@ absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const TargetOpti
                                            : Cat(what, " is not known"));
   }
   target.jobs = *std::move(found);
+  if (asked.chain) {
+    const JobKey of = target.jobs.back();
+    absl::StatusOr<Chain> chain = FindChain(target.session.db, of);
+    if (!chain.ok()) return Annotate(chain.status(), what);
+    target.jobs = std::move(chain->jobs);
+    target.inferred = std::move(chain->inferred);
+    target.chained_job = of.job_id;
+  }
   // Which jobs a run has is known only now; the older of them may have ended since they were last looked at.
   const std::vector<std::int64_t> of_run = IdsOf(target.jobs);
-  if (job.empty() && target.session.refreshed && !of_run.empty())
+  if ((job.empty() || asked.chain) && target.session.refreshed && !of_run.empty())
     RefreshAccounting(target.session, {of_run, std::nullopt});
   return target;
 }

@@ -46,6 +46,10 @@ struct Target {
   Session session;
   std::vector<JobKey> jobs;
   std::size_t strand = 0;  // of the run, where its jobs are several (NAME#2 is 1)
+  // With --chain: by what the jobs were taken for one run, and which was asked for. Of several strands its
+  // own is meant.
+  std::string inferred;
+  std::optional<std::int64_t> chained_job;
 };
 absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const TargetOptions& asked);
 

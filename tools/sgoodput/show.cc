@@ -11,38 +11,14 @@
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/report.h"
 #include "tools/sgoodput/session.h"
+#include "tools/sgoodput/show_sections.h"
+#include "tools/sgoodput/style.h"
+#include "tools/timeline/sensitivity.h"
 
 namespace goodput {
 namespace {
 
 constexpr int kBarWidth = 24;
-
-class Style {
- public:
-  explicit Style(bool color) : color_(color) {}
-  std::string Bold(const std::string& text) const { return Wrap("1", text); }
-  std::string Side(goodput::Side side, const std::string& text) const {
-    switch (side) {
-      case goodput::Side::kProductive:
-        return Wrap("32", text);
-      case goodput::Side::kRuntime:
-        return Wrap("33", text);
-      case goodput::Side::kScheduling:
-        return Wrap("34", text);
-      case goodput::Side::kUnknown:
-        return Wrap("31", text);
-      default:
-        return Wrap("2", text);
-    }
-  }
-
- private:
-  std::string Wrap(const char* code, const std::string& text) const {
-    if (!color_ || text.empty()) return text;
-    return Cat("\033[", code, "m", text, "\033[0m");
-  }
-  bool color_;
-};
 
 // Eighths of a cell, so that a small bucket still shows.
 std::string Bar(double fraction) {
@@ -64,8 +40,9 @@ const char* EndNote(const Report& report) {
 void PrintHead(const Report& report, const Style& style) {
   const RunInfo& info = report.run.info;
   const Timeline& timeline = report.timeline;
-  std::string head =
-      info.run.empty() ? Cat("Job ", info.job_id_text) : Cat("Run ", info.run, info.job_id < 0 ? ", imported" : Cat(", job ", info.job_id_text));
+  std::string head = info.run.empty() ? Cat("Job ", info.job_id_text)
+                                      : Cat("Run ", info.run,
+                                            info.job_id < 0 ? ", imported" : Cat(", job ", info.job_id_text));
   std::printf("%s  %s\n", style.Bold(Printable(head)).c_str(), Printable(info.name).c_str());
   std::printf("user %s  account %s  partition %s  %s%s\n", Printable(info.user).c_str(),
               info.account.empty() ? "-" : Printable(info.account).c_str(), Printable(info.partition).c_str(),
@@ -74,10 +51,13 @@ void PrintHead(const Report& report, const Style& style) {
                                             info.gpu_type.empty() ? "" : Cat(" (", info.gpu_type, ")"))
                                             .c_str()
                                       : "");
-  std::printf("%s to %s%s, wall %s, %d attempt%s\n\n", FormatTime(timeline.begin).c_str(),
+  std::printf("%s to %s%s, wall %s, %d attempt%s\n", FormatTime(timeline.begin).c_str(),
               FormatTime(timeline.end).c_str(), EndNote(report),
               FormatDuration(timeline.end - timeline.begin).c_str(),
               static_cast<int>(timeline.attempts.size()), timeline.attempts.size() == 1 ? "" : "s");
+  if (!report.run_inferred.empty())
+    std::fputs(Wrap(Cat("inferred: ", Printable(report.run_inferred)), "").c_str(), stdout);
+  std::printf("\n");
 }
 
 void PrintGoodput(const Report& report, const Style& style) {
@@ -94,9 +74,12 @@ void PrintGoodput(const Report& report, const Style& style) {
                stdout);
   }
   if (goodput.runtime_range && goodput.runtime_range->second - goodput.runtime_range->first > 0.0005) {
-    std::printf("         runtime is between %s and %s: steps at risk and unobserved time are open\n",
-                FormatPercent(goodput.runtime_range->first).c_str(),
-                FormatPercent(goodput.runtime_range->second).c_str());
+    std::fputs(Wrap(Cat("runtime is between ", FormatPercent(goodput.runtime_range->first), " and ",
+                        FormatPercent(goodput.runtime_range->second),
+                        ": steps at risk and unobserved time are open"),
+                    "         ")
+                   .c_str(),
+               stdout);
   }
   if (report.timeline.steps.executed == 0) {
     std::printf("         no steps seen: the program sends no marks (see sgoodput mark)\n");
@@ -127,27 +110,40 @@ void PrintBuckets(const Report& report, const Style& style) {
 }
 
 void PrintAttempts(const Report& report, const Style& style) {
-  Table table({{"#", Table::Align::kRight},
-               {"JobID", Table::Align::kRight},
-               {"Submit"},
-               {"Start"},
-               {"End"},
-               {"State"},
-               {"Nodes", Table::Align::kRight},
-               {"GPUs", Table::Align::kRight},
-               {"Steps", Table::Align::kRight},
-               {"Kept", Table::Align::kRight}});
+  const std::vector<AttemptSummary>& attempts = report.timeline.attempts;
+  // Where they are all of one job its id is in the head, and a line has 80 columns.
+  const bool several = std::any_of(attempts.begin(), attempts.end(), [&](const AttemptSummary& attempt) {
+    return attempt.facts->job_id != attempts.front().facts->job_id;
+  });
+  std::vector<Table::Column> columns = {{"#", Table::Align::kRight}};
+  if (several) columns.push_back({"JobID", Table::Align::kRight});
+  for (const Table::Column& column : std::vector<Table::Column>{{"Submit"},
+                                                                {"Start"},
+                                                                {"End"},
+                                                                {"State"},
+                                                                {"Nodes", Table::Align::kRight},
+                                                                {"GPUs", Table::Align::kRight},
+                                                                {"Steps", Table::Align::kRight},
+                                                                {"Kept", Table::Align::kRight}}) {
+    columns.push_back(column);
+  }
+  Table table(std::move(columns));
   const auto clock = [](const std::optional<Ns>& t) {
     return t ? FormatTime(*t).substr(11) : std::string("-");
   };
   int number = 0;
-  for (const AttemptSummary& attempt : report.timeline.attempts) {
+  for (const AttemptSummary& attempt : attempts) {
     const AttemptFacts& facts = *attempt.facts;
     std::string steps = "-";
     if (attempt.first_step && attempt.last_step) steps = Cat(*attempt.first_step, "-", *attempt.last_step);
-    table.Add({Cat(++number), FormatJobId(facts.job_id), FormatTime(facts.submit).substr(5), clock(facts.start),
-               clock(facts.end), facts.state, Cat(facts.nodes), Cat(facts.gpus), steps,
-               attempt.kept_step ? Cat("to ", *attempt.kept_step) : "-"});
+    std::vector<std::string> cells = {Cat(++number)};
+    if (several) cells.push_back(FormatJobId(facts.job_id));
+    for (const std::string& cell :
+         {FormatTime(facts.submit).substr(5, 11), clock(facts.start), clock(facts.end), facts.state,
+          Cat(facts.nodes), Cat(facts.gpus), steps, attempt.kept_step ? Cat(*attempt.kept_step) : "-"}) {
+      cells.push_back(cell);
+    }
+    table.Add(std::move(cells));
   }
   std::printf("%s\n%s\n", style.Bold("Attempts").c_str(), table.Render(true, "  ").c_str());
 }
@@ -160,9 +156,13 @@ void PrintInterruptions(const Report& report, const Style& style) {
                 style.Bold(interruption.cause).c_str(), interruption.planned ? ", planned" : "",
                 interruption.node.empty() ? "" : Cat(", node ", Printable(interruption.node)).c_str(),
                 interruption.attempt + 1);
-    std::printf("    since checkpoint %s, noticed after %s, resources after %s, first step after %s\n",
-                FormatDuration(interruption.t_ch).c_str(), FormatDuration(interruption.t_detect).c_str(),
-                FormatDuration(interruption.t_re).c_str(), FormatDuration(interruption.t_rm).c_str());
+    std::fputs(
+        Wrap(Cat("since checkpoint ", FormatDuration(interruption.t_ch), "; noticed +",
+                 FormatDuration(interruption.t_detect), ", resources +", FormatDuration(interruption.t_re),
+                 ", first step +", FormatDuration(interruption.t_rm)),
+             "    ")
+            .c_str(),
+        stdout);
     std::fputs(Wrap(Printable(absl::StrJoin(interruption.evidence, "; ")), "    ").c_str(), stdout);
   }
   std::printf("\n");
@@ -175,11 +175,14 @@ void PrintSteps(const Report& report, const Style& style) {
       std::count_if(report.timeline.checkpoints.begin(), report.timeline.checkpoints.end(),
                     [](const Checkpoint& checkpoint) { return checkpoint.complete.has_value(); });
   std::printf(
-      "%s  %lld executed, %lld kept, %lld lost, %lld at risk; median %s; %lld of %zu checkpoints complete\n",
-      style.Bold("Steps").c_str(), static_cast<long long>(steps.executed), static_cast<long long>(steps.kept),
+      "%s  %lld executed, %lld kept, %lld lost, %lld at risk; median %s\n", style.Bold("Steps").c_str(),
+      static_cast<long long>(steps.executed), static_cast<long long>(steps.kept),
       static_cast<long long>(steps.lost), static_cast<long long>(steps.at_risk),
-      steps.median ? absl::StrFormat("%.3fs", static_cast<double>(*steps.median) / 1e9).c_str() : "-",
-      static_cast<long long>(complete), report.timeline.checkpoints.size());
+      steps.median ? absl::StrFormat("%.3fs", static_cast<double>(*steps.median) / 1e9).c_str() : "-");
+  std::printf("       %lld of %zu checkpoints complete\n", static_cast<long long>(complete),
+              report.timeline.checkpoints.size());
+  PrintLastStep(report);
+  std::printf("\n");
 }
 
 std::string RefText(const Report& report, const EvidenceRef& ref) {
@@ -231,6 +234,8 @@ int RunShow(const ShowOptions& options) {
     return Fail(Annotate(report.status(), options.target.job.empty() ? Cat("run ", options.target.run)
                                                                      : Cat("job ", options.target.job)));
   }
+  report->run_inferred = target->inferred;
+  if (options.sensitivity) report->sensitivity = FindSensitivity(report->run.facts, {options.stall_factor});
   if (options.common.json) {
     PrintReportAsJson(*report);
     return kAnswered;
@@ -245,8 +250,13 @@ int RunShow(const ShowOptions& options) {
   PrintBuckets(*report, style);
   PrintAttempts(*report, style);
   PrintInterruptions(*report, style);
+  PrintStalls(*report, style);
   PrintSteps(*report, style);
-  for (const std::string& warning : report->timeline.warnings) std::printf("warning: %s\n", warning.c_str());
+  PrintDefinitions(*report, style);
+  if (!report->sensitivity.empty()) PrintSensitivity(report->sensitivity, style);
+  PrintProof(*report, style);
+  for (const std::string& warning : report->timeline.warnings)
+    std::fputs(Wrap(Cat("warning: ", warning), "").c_str(), stdout);
   return kAnswered;
 }
 

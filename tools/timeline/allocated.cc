@@ -84,10 +84,10 @@ AllocatedTime ReadAllocatedTime(const Timeline& timeline) {
 
 std::string InWords(const AllocatedTime& allocated) {
   std::string text = GpuSecondsText(allocated.told);
-  text += allocated.has_gpus ? " GPU-seconds" : " seconds";
+  text += allocated.has_gpus ? " GPU-s" : " s";
   text += allocated.evidence == Evidence::kAccounting ? " by sacct"
           : allocated.evidence == Evidence::kScheduler
-              ? " by the controller's watch"
+              ? " by the watch"
               : " by " + std::string(EvidenceName(allocated.evidence));
   text += allocated.agrees() ? " = " : "; the buckets have " + GpuSecondsText(allocated.counted()) + " = ";
   text += GpuSecondsText(allocated.provisioning) + " provisioning";

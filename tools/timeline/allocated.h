@@ -36,7 +36,7 @@ struct AllocatedTime {
 
 AllocatedTime ReadAllocatedTime(const Timeline& timeline);
 
-// "3840 GPU-seconds by accounting = 120 provisioning + 3720 up", or by how much the sides differ and why.
+// "3840 GPU-s by sacct = 120 provisioning + 3720 up", or by how much the sides differ and why.
 std::string InWords(const AllocatedTime& allocated);
 
 }  // namespace goodput

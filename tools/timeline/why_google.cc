@@ -12,6 +12,9 @@ namespace {
 // What rounding leaves of two equal quotients.
 constexpr double kRounding = 1e-13;
 
+// Percentage points; less is 0.00.
+constexpr double kSmallestNamed = 0.005;
+
 // Buckets whose GPU-seconds are the denominator of runtime goodput.
 bool IsUp(Bucket bucket) {
   const Side side = BucketSide(bucket);
@@ -32,7 +35,7 @@ std::string Seconds(Ns ns) {
   return Text("%.1f s", static_cast<double>(ns) / static_cast<double>(kSecond));
 }
 
-// ", +1.2" as it stands in brackets behind what it is of.
+// Percentage points, as they stand in brackets behind what they are of.
 std::string Effect(double fraction) {
   return Text("%+.2f", Points(fraction));
 }
@@ -94,7 +97,7 @@ std::optional<GoogleDifference> WhyGoogleDiffers(const Timeline& timeline, const
 }
 
 std::string InWords(const GoogleDifference& difference) {
-  if (difference.parts.empty()) return "";
+  if (difference.parts.empty() || std::abs(Points(difference.fraction)) < kSmallestNamed) return "";
   using Kind = GoogleDifference::Kind;
   const auto all_of = [&](Kind kind, const auto& visit) {
     for (const GoogleDifference::Part& part : difference.parts) {
@@ -111,11 +114,11 @@ std::string InWords(const GoogleDifference& difference) {
     buckets += (buckets.empty() ? "" : ", ") + std::string(BucketName(part.bucket)) + " " + Seconds(part.ns);
   });
   if (waited > 0) {
-    reasons.push_back("counts the " + Seconds(waited) + " since the first start without resources up (" +
+    reasons.push_back("counts " + Seconds(waited) + " since the first start without resources up (" +
                       buckets + ": " + Effect(waiting) + ")");
   }
   all_of(Kind::kFirstSteps, [&](const GoogleDifference::Part& part) {
-    reasons.push_back("takes the " + Seconds(part.ns) +
+    reasons.push_back("takes " + Seconds(part.ns) +
                       " that first steps were above the mean for compilation (" + Effect(part.fraction) +
                       ")");
   });

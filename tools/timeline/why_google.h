@@ -37,7 +37,7 @@ struct GoogleDifference {
 // Absent where either number is.
 std::optional<GoogleDifference> WhyGoogleDiffers(const Timeline& timeline, const Account& account);
 
-// One sentence; empty where the difference has no part.
+// One sentence; empty where there is no difference worth it.
 std::string InWords(const GoogleDifference& difference);
 
 }  // namespace goodput

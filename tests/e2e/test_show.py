@@ -1,0 +1,227 @@
+#!/usr/bin/python3
+"""`sgoodput show`: stalls, the proof, definitions side by side, sensitivity and chains, of runs whose spool is written here.
+
+    GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_show
+"""
+
+import json
+import os
+import re
+import shutil
+import tempfile
+import time
+import unittest
+from typing import Any, Dict, List, Optional
+
+import jsonschema
+
+from .harness.hand_written import BEGAN, TOP, Spool, run_it
+
+SCHEMA = os.path.join(TOP, "tools", "sgoodput", "sgoodput.schema.json")
+
+
+class ShowTest(unittest.TestCase):
+    dir: str
+    db: str
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.dir = tempfile.mkdtemp(prefix="goodput-show-")
+        cls.addClassCleanup(shutil.rmtree, cls.dir)
+        spool = Spool(os.path.join(cls.dir, "spool"))
+        # Killed in step 59, after a hang of 90 s in step 30; resumed from the save after step 39.
+        cls.attempt(spool, 7, 0, 37, 60, first=0, slow={30: 100.0}, saves=[40], state="NODE_FAIL")
+        cls.attempt(spool, 7, 800, 830, 60, first=40, slow={50: 40.0}, evaluation=70, state="COMPLETED")
+        # 22 waits for 21; 23 is submitted 100 s after 22 ended; 24 while 23 runs, and both have nodes at once.
+        cls.attempt(spool, 21, 5000, 5010, 20, state="COMPLETED", name="chain")
+        spool.controller(5001, kind="queue", state="PENDING", submit_s=5000, job=22, name="chain", user="eve",
+                         dependency="afterok:21(unfulfilled)", reason="Dependency")
+        cls.attempt(spool, 22, 5000, 5300, 20, first=20, state="FAILED", name="chain")
+        cls.attempt(spool, 23, 5700, 5710, 20, first=30, state="COMPLETED", name="chain")
+        cls.attempt(spool, 24, 5720, 5730, 20, first=0, state="COMPLETED", name="chain")
+        # A sweep: submitted before any of them started. Another user's of the same name.
+        cls.attempt(spool, 41, 9000, 9010, 5, name="sweep", state="COMPLETED")
+        cls.attempt(spool, 42, 9001, 9200, 5, name="sweep", state="COMPLETED")
+        cls.attempt(spool, 43, 9500, 9510, 5, name="sweep", state="COMPLETED", user="mallory")
+        # Steps 10 to 14 are missing.
+        cls.attempt(spool, 51, 12000, 12010, 10, state="FAILED")
+        cls.attempt(spool, 51, 12300, 12310, 10, first=15, state="COMPLETED")
+        # Still running: its last step began 20 s ago.
+        cls.now = time.time() - BEGAN
+        cls.attempt(spool, 61, cls.now - 1000, cls.now - 990, 10, begin=cls.now - 110)
+        spool.write()
+        cls.db = os.path.join(cls.dir, "db")
+        with open(os.path.join(cls.dir, "conf"), "w") as file:
+            file.write("cluster = c\n")
+        done = run_it("ingest", "--config", os.path.join(cls.dir, "conf"), "--db", cls.db, "--spool", spool.folder)
+        assert (done.returncode, done.stderr) == (0, ""), done
+
+    now: float
+
+    @staticmethod
+    def attempt(spool: Spool, job: int, submit: float, start: float, steps: int, first: int = 0, slow: Optional[Dict[int, float]] = None,
+                saves: Optional[List[int]] = None, evaluation: int = -1, state: str = "", begin: float = 0, **more: Any) -> None:
+        """One attempt on 16 GPUs whose steps take 10 s; without a state it runs on."""
+        more = {"job": job, "user": "eve", "account": "acc", **more}
+        times = {"submit_s": int(submit), "eligible_s": int(submit), "start_s": int(start)}
+        start = int(start)
+        spool.controller(start + 1, **times, **more)
+        spool.node(start + 0.5, "job_prolog", job=job, opt={})
+        spool.node(start + 2, "step_start", slurm_step="extern", job=job)
+        spool.node(start + 4, "task_start", slurm_step="0", task=0, local_task=0, pid=5, job=job)
+        t = begin or start + 20
+        for step in range(first, first + steps):
+            if step in (saves or []):
+                spool.node(t, "mark", mark="checkpoint", edge="begin", train_step=step, slurm_step="0", task=0, job=job)
+                t += 2
+                spool.node(t, "mark", mark="checkpoint", edge="end", train_step=step, slurm_step="0", task=0, job=job)
+            spool.node(t, "mark", mark="step", edge="begin", train_step=step, slurm_step="0", task=0, job=job)
+            if step == evaluation:
+                spool.node(t + 10, "mark", mark="phase", edge="begin", name="evaluation", slurm_step="0", task=0, job=job)
+                t += 15
+                spool.node(t + 10, "mark", mark="phase", edge="end", name="evaluation", slurm_step="0", task=0, job=job)
+            t += (slow or {}).get(step, 10)
+        if not state:
+            return
+        end = {"exit_code": 0} if state == "COMPLETED" else {"signal": 9}
+        spool.node(t, "task_exit", slurm_step="0", task=0, local_task=0, pid=5, job=job, **end)
+        spool.controller(t + 3, **times, end_s=int(t + 2), state=state, **more)
+
+    def ask(self, *args: str, status: int = 0) -> str:
+        done = run_it(*args, "--no-refresh", "--config", os.path.join(self.dir, "conf"), "--db", self.db)
+        self.assertEqual((done.returncode, done.stderr if status < 2 else ""), (status, ""), args)
+        return done.stdout if status < 2 else done.stderr
+
+    def show(self, *args: str) -> Dict[str, Any]:
+        answer: Dict[str, Any] = json.loads(self.ask("show", *args, "--json"))
+        with open(SCHEMA) as file:
+            jsonschema.validate(answer, json.load(file))
+        job: Dict[str, Any] = answer["jobs"][0]
+        return job
+
+    @staticmethod
+    def buckets(job: Dict[str, Any], what: str = "seconds") -> Dict[str, float]:
+        return {bucket["name"]: bucket[what] for bucket in job["buckets"]}
+
+    def test_stalls_begin_with_the_last_progress(self) -> None:
+        job = self.show("7")
+        self.assertEqual(len(job["stalls"]), 1)
+        stall = job["stalls"][0]
+        self.assertEqual((stall["attempt"], stall["step"], stall["recovered"]), (0, 30, True))
+        self.assertEqual(stall["last_progress_ns"], (BEGAN + 37 + 20 + 300) * 10**9)
+        self.assertAlmostEqual(stall["seconds"], 90, places=3)
+        self.assertRegex(stall["evidence"], r"^n1/boot\.\w+Z\.jsonl:\d+$")
+        self.assertAlmostEqual(sum(one["seconds"] for one in job["stalls"]), self.buckets(job)["stall"])
+        self.assertIn("last progress in step 30 of attempt 1; 1m30s, then it went on", self.ask("show", "7"))
+        self.assertEqual(len(self.show("7", "--stall-factor", "3")["stalls"]), 2)
+        self.assertEqual(self.show("7", "--stall-factor", "11")["stalls"], [])
+
+    def test_a_stall_factor_is_the_same_everywhere(self) -> None:
+        listed = {job["job_id"]: job for job in json.loads(self.ask("-a", "-S", "2001-01-01", "--stall-factor", "11", "--json"))["jobs"]}
+        self.assertEqual(listed[7]["stalls"], [])
+        self.assertEqual(self.buckets(listed[7]), self.buckets(self.show("7", "--stall-factor", "11")))
+        report = json.loads(self.ask("report", "-j", "7", "--by", "all", "--stall-factor", "11", "--json"))
+        self.assertEqual(self.buckets(report["total"])["stall"], 0)
+        self.ask("attempts", "7", "--stall-factor", "11")
+        for command in (["show", "7"], ["attempts", "7"], ["report"], []):
+            self.assertIn("--stall-factor", self.ask(*command, "--stall-factor", "0.5", status=2))
+
+    def test_the_proof_is_on_the_page(self) -> None:
+        job = self.show("7")
+        self.assertEqual(job["ledger"], {"holds": True, "kept": 100, "first": 0, "last": 99, "missing": [], "twice": []})
+        accounting = job["accounting"]
+        # Whole seconds times 16 GPUs: integers, exactly.
+        held = sum(attempt["end_ns"] - attempt["start_ns"] for attempt in job["attempts"]) // 10**9 * 16
+        self.assertEqual(accounting["allocated_gpu_seconds"], held)
+        self.assertEqual(accounting["buckets_gpu_seconds"], held)
+        self.assertTrue(accounting["agrees"])
+        self.assertEqual(accounting["provisioning_gpu_seconds"] + accounting["up_gpu_seconds"], held)
+        self.assertEqual(accounting["provisioning_gpu_seconds"], self.buckets(job, "gpu_seconds")["provisioning"])
+        text = self.ask("show", "7")
+        self.assertIn("ledger      100 kept = steps 0 to 99, each once\n", text)
+        self.assertIn("accounting  %d GPU-s by the watch = " % held, text)
+        gap = self.show("51")
+        self.assertEqual((gap["ledger"]["holds"], gap["ledger"]["missing"]), (False, [[10, 14]]))
+        text = self.ask("show", "51")
+        self.assertIn("20 kept of steps 0 to 24; nobody said that 10 to 14 began", text)
+        self.assertIn("Proof  does not hold everywhere", text)
+
+    def test_definitions_stand_side_by_side_and_google_is_explained(self) -> None:
+        job = self.show("7")
+        names = job["definitions"]
+        self.assertTrue(all(value is not None for name, value in names.items() if name != "google_interval"), names)
+        seconds = self.buckets(job)
+        wall = (job["end_ns"] - job["attempts"][0]["start_ns"]) / 1e9
+        self.assertAlmostEqual(names["google_api"], seconds["productive"] / wall, places=3)
+        text = self.ask("show", "7")
+        self.assertRegex(text, r"mpg [\d.]+%  google_api [\d.]+%  google_interval -  nvcre [\d.]+%\n  ettr [\d.]+%  ettr_1h [\d.]+%")
+        self.assertIn(" ".join(job["google_api_why"].split()[:7]), text)
+        points, sides = re.match(r"google_api is ([\d.]+) points (\w+) than mpg", job["google_api_why"]).groups()  # type: ignore
+        self.assertEqual(sides, "lower")
+        self.assertAlmostEqual(float(points), 100 * (names["mpg"] - names["google_api"]), places=2)
+
+    def test_sensitivity_only_when_asked(self) -> None:
+        self.assertNotIn("sensitivity", self.show("7"))
+        job = self.show("7", "--sensitivity")
+        rows = {row["name"]: row for row in job["sensitivity"]}
+        self.assertEqual(rows["as_is"]["runtime"], job["goodput"]["runtime"])
+        self.assertAlmostEqual(rows["as_is"]["stall_s"], self.buckets(job)["stall"])
+        self.assertGreater(rows["stall_factor_3"]["stall_s"], rows["as_is"]["stall_s"])
+        self.assertEqual(rows["stall_factor_10"]["stall_s"], self.buckets(self.show("7", "--stall-factor", "10"))["stall"])
+        seconds = self.buckets(job)
+        up = accounting_up(job)
+        self.assertAlmostEqual(rows["overhead_productive"]["runtime"], (seconds["productive"] + seconds["overhead"]) * 16 / up)
+        self.assertRegex(self.ask("show", "7", "--sensitivity"), r"Sensitivity\n  Counted +Scheduling  Runtime  Goodput  Stall\n")
+        running = {row["name"]: row for row in self.show("61", "--sensitivity")["sensitivity"]}
+        self.assertGreater(running["at_risk_lost"]["lost_s"], running["as_is"]["lost_s"])
+
+    def test_a_running_job_says_how_long_ago_its_last_step_began(self) -> None:
+        job = self.show("61")
+        self.assertEqual(job["steps"]["last_begin_ns"], int((BEGAN + self.now - 20) * 1e9))
+        self.assertRegex(self.ask("show", "61"), r"the last, 9, began (2|3|4|5)\d\.\ds ago")
+        self.assertNotIn("ago", self.ask("show", "7"))
+
+    def test_jobs_are_chained_only_when_asked(self) -> None:
+        alone = self.show("22")
+        self.assertEqual(([a["job_id"] for a in alone["attempts"]], alone["run_inferred"]), ([22], None))
+        self.assertGreater(self.buckets(alone)["hold"], 0)
+        chain = self.show("22", "--chain")
+        self.assertEqual([a["job_id"] for a in chain["attempts"]], [21, 22, 23])
+        self.assertIsNone(chain["run"])
+        self.assertIn("1 by dependency", chain["run_inferred"])
+        self.assertIn("by name 'chain'", chain["run_inferred"])
+        # 22 ended at 5522; 23 was submitted at 5700. Waiting for a job of the run is no hold.
+        seconds = self.buckets(chain)
+        self.assertEqual((seconds["resubmit_gap"], seconds["hold"]), (178, 0))
+        self.assertEqual(chain["ledger"]["holds"], True)
+        self.assertEqual(chain["ledger"]["kept"], 50)
+        text = self.ask("show", "22", "--chain")
+        self.assertIn("inferred: 4 jobs as one run (21, 22, 23, 24)", text)
+        self.assertIn("warning: jobs of the chain had resources at once", text)
+        # 24 had nodes while 23 did.
+        self.assertEqual([a["job_id"] for a in self.show("24", "--chain")["attempts"]], [24])
+
+    def test_what_is_no_chain(self) -> None:
+        for job in ("41", "42", "43"):
+            with self.subTest(job=job):
+                shown = self.show(job, "--chain")
+                self.assertEqual([a["job_id"] for a in shown["attempts"]], [int(job)])
+                self.assertIn("no other job", shown["run_inferred"])
+        self.assertIn("--chain", self.ask("show", "--run", "x", "--chain", status=2))
+
+    def test_it_fits_on_80_columns(self) -> None:
+        for args in (["7"], ["7", "--sensitivity"], ["22", "--chain"], ["51"], ["61"]):
+            for line in self.ask("show", *args).splitlines():
+                self.assertLessEqual(len(line), 80, line)
+        self.assertIn("\033[", self.ask("show", "7", "--color=always"))
+        plain = re.sub("\033\\[[0-9;]*m", "", self.ask("show", "7", "--color=always"))
+        self.assertEqual(plain, self.ask("show", "7"))
+
+
+def accounting_up(job: Dict[str, Any]) -> float:
+    up: float = job["accounting"]["up_gpu_seconds"]
+    return up
+
+
+if __name__ == "__main__":
+    unittest.main()

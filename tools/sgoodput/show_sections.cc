@@ -1,0 +1,119 @@
+#include "tools/sgoodput/show_sections.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "sql/text.h"
+#include "tools/sgoodput/format.h"
+#include "tools/timeline/allocated.h"
+#include "tools/timeline/ledger.h"
+#include "tools/timeline/why_google.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::size_t kMostStalls = 3;
+
+// Wrapped behind a word that stands in the margin of the first line only.
+std::string Labelled(const std::string& label, const std::string& text) {
+  const std::string indent(14, ' ');
+  std::string wrapped = Wrap(text, indent);
+  return Cat("  ", label, wrapped.substr(2 + label.size()));
+}
+
+}  // namespace
+
+void PrintStalls(const Report& report, const Style& style) {
+  std::vector<Stall> stalls = report.timeline.stalls;
+  if (stalls.empty()) return;
+  Ns sum = 0;
+  for (const Stall& stall : stalls) sum += stall.ns;
+  std::stable_sort(stalls.begin(), stalls.end(), [](const Stall& a, const Stall& b) { return a.ns > b.ns; });
+  const bool some = stalls.size() > kMostStalls;
+  std::printf("%s  %zu, %s in all%s\n", style.Bold("Stalls").c_str(), stalls.size(),
+              FormatDuration(sum).c_str(), some ? "; the longest:" : "");
+  if (some) stalls.resize(kMostStalls);
+  for (const Stall& stall : stalls) {
+    std::printf("  %s  last progress in step %lld of attempt %d; %s, %s\n",
+                FormatTime(stall.last_progress).substr(11).c_str(), static_cast<long long>(stall.step),
+                stall.attempt + 1, FormatDuration(stall.ns).c_str(),
+                stall.recovered ? "then it went on" : "until it ended");
+  }
+  std::printf("\n");
+}
+
+void PrintLastStep(const Report& report) {
+  const Timeline& timeline = report.timeline;
+  if (!timeline.running) return;
+  std::optional<Ns> begun;
+  std::optional<std::int64_t> step;
+  for (const Incarnation& incarnation : timeline.incarnations) {
+    if (incarnation.last_step_begin) {
+      begun = incarnation.last_step_begin;
+      step = incarnation.last_step;
+    }
+  }
+  if (!begun) return;
+  std::printf("       the last, %lld, began %s ago\n", static_cast<long long>(*step),
+              FormatDuration(std::max<Ns>(0, timeline.now - *begun)).c_str());
+}
+
+void PrintProof(const Report& report, const Style& style) {
+  const Ledger ledger = ReadLedger(report.timeline);
+  const AllocatedTime allocated = ReadAllocatedTime(report.timeline);
+  const bool sound = ledger.holds() && allocated.agrees();
+  std::printf("%s%s\n", style.Bold("Proof").c_str(),
+              sound ? "" : style.Bad("  does not hold everywhere").c_str());
+  if (report.timeline.steps.executed > 0) std::fputs(Labelled("ledger", InWords(ledger)).c_str(), stdout);
+  std::fputs(Labelled("accounting", InWords(allocated)).c_str(), stdout);
+  std::printf("\n");
+}
+
+void PrintDefinitions(const Report& report, const Style& style) {
+  const Definitions& definitions = report.account.definitions;
+  if (!definitions.mpg && !definitions.google_api && !definitions.nvcre && !definitions.ettr) return;
+  std::printf("%s\n", style.Bold("As others define goodput").c_str());
+  std::printf("  mpg %s  google_api %s  google_interval %s  nvcre %s\n  ettr %s  ettr_1h %s\n",
+              FormatPercent(definitions.mpg).c_str(), FormatPercent(definitions.google_api).c_str(),
+              FormatPercent(definitions.google_interval).c_str(), FormatPercent(definitions.nvcre).c_str(),
+              FormatPercent(definitions.ettr).c_str(), FormatPercent(definitions.ettr_1h).c_str());
+  if (const auto why = WhyGoogleDiffers(report.timeline, report.account)) {
+    const std::string text = InWords(*why);
+    if (!text.empty()) std::fputs(Wrap(text, "  ").c_str(), stdout);
+  }
+  std::printf("\n");
+}
+
+void PrintSensitivity(const std::vector<SensitivityRow>& rows, const Style& style) {
+  const SensitivityRow& as_is = rows.front();
+  const auto differs = [&](const auto& value) {
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const SensitivityRow& row) { return value(row) != value(as_is); });
+  };
+  // Columns that are the same everywhere say nothing.
+  const bool kept = differs([](const SensitivityRow& row) { return row.kept; });
+  const bool stall = differs([](const SensitivityRow& row) { return row.stall; });
+  const bool lost = differs([](const SensitivityRow& row) { return row.lost; });
+  std::vector<Table::Column> columns = {{"Counted"},
+                                        {"Scheduling", Table::Align::kRight},
+                                        {"Runtime", Table::Align::kRight},
+                                        {"Goodput", Table::Align::kRight}};
+  if (kept) columns.push_back({"Kept", Table::Align::kRight});
+  if (stall) columns.push_back({"Stall", Table::Align::kRight});
+  if (lost) columns.push_back({"Lost", Table::Align::kRight});
+  Table table(std::move(columns));
+  for (const SensitivityRow& row : rows) {
+    std::vector<std::string> cells = {row.label, FormatPercent(row.goodput.scheduling),
+                                      FormatPercent(row.goodput.runtime), FormatPercent(row.goodput.sg_rg)};
+    if (kept) cells.push_back(Cat(row.kept));
+    if (stall) cells.push_back(FormatDuration(row.stall));
+    if (lost) cells.push_back(FormatDuration(row.lost));
+    table.Add(std::move(cells));
+  }
+  std::printf("%s\n%s\n", style.Bold("Sensitivity").c_str(), table.Render(true, "  ").c_str());
+}
+
+}  // namespace goodput
