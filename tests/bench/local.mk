@@ -4,4 +4,9 @@ tests_bench_hook_cost_SOURCES = tests/bench/hook_cost.cc tests/spank/spank_host.
 tests_bench_hook_cost_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
 tests_bench_hook_cost_LDFLAGS = $(AM_LDFLAGS) -Wl,--export-dynamic
 tests_bench_hook_cost_LDADD = spank/libevent_vocabulary.la -ldl
+
+EXTRA_PROGRAMS += tests/bench/one_more_step
+tests_bench_one_more_step_SOURCES = tests/bench/one_more_step.cc
+tests_bench_one_more_step_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS)
+tests_bench_one_more_step_LDADD = tools/libruns.la
 CLEANFILES += $(EXTRA_PROGRAMS)
