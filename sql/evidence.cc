@@ -143,7 +143,7 @@ absl::StatusOr<std::vector<StepRow>> LoadSteps(Database& db, const JobKey& job) 
 absl::StatusOr<JobSteps> LoadJobSteps(Database& db, const JobKey& job) {
   Statement statement = db.Prepare(Cat(
       "SELECT step_block.source_id, slurm_step, clock_ns, seq, marks, stride, task, first_t_ns, last_t_ns,"
-      " first_step, last_step, first_offset, last_offset, durations, framed, data",
+      " first_step, last_step, first_offset, last_offset, durations",
       kFromBlocks));
   statement.Bind(1, job.cluster).Bind(2, job.job_id);
   JobSteps loaded;
@@ -166,17 +166,17 @@ absl::StatusOr<JobSteps> LoadJobSteps(Database& db, const JobKey& job) {
       loaded.blocks.push_back(std::move(block));
       continue;
     }
-    std::vector<PackedStep> steps;
-    if (!UnpackSteps(statement.Bytes(15), static_cast<std::size_t>(statement.Int(14)), steps))
-      return Damaged(db, job.job_id);
-    KeepTimes(job, steps);
-    AddRows({block.source_id, block.clock_ns, block.slurm_step}, steps, loaded.marks);
+    // Only now: a row that is asked for its marks is read whole.
+    absl::StatusOr<std::vector<PackedStep>> steps = LoadStepsOfBlock(db, block);
+    if (!steps.ok()) return steps.status();
+    KeepTimes(job, *steps);
+    AddRows({block.source_id, block.clock_ns, block.slurm_step}, *steps, loaded.marks);
   }
   if (!statement.status().ok()) return statement.status();
   return loaded;
 }
 
-absl::StatusOr<std::vector<StepRow>> LoadStepsOfBlock(Database& db, const StepBlockRow& block) {
+absl::StatusOr<std::vector<PackedStep>> LoadStepsOfBlock(Database& db, const StepBlockRow& block) {
   Statement statement = db.Prepare(
       "SELECT framed, data FROM step_block"
       " WHERE source_id = ?1 AND job_id = ?2 AND slurm_step = ?3 AND seq = ?4");
@@ -189,9 +189,7 @@ absl::StatusOr<std::vector<StepRow>> LoadStepsOfBlock(Database& db, const StepBl
   if (!statement.status().ok()) return statement.status();
   if (static_cast<std::int64_t>(steps.size()) < block.marks) return Damaged(db, block.job_id);
   steps.resize(static_cast<std::size_t>(block.marks));  // it may have grown since
-  std::vector<StepRow> rows;
-  AddRows({block.source_id, block.clock_ns, block.slurm_step}, steps, rows);
-  return rows;
+  return steps;
 }
 
 absl::StatusOr<std::vector<QuarantineRow>> LoadQuarantine(Database& db, std::int64_t limit) {

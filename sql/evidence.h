@@ -77,7 +77,7 @@ struct JobSteps {
 };
 absl::StatusOr<JobSteps> LoadJobSteps(Database& db, const JobKey& job);
 // The marks of a block, as many as it had when it was loaded.
-absl::StatusOr<std::vector<StepRow>> LoadStepsOfBlock(Database& db, const StepBlockRow& block);
+absl::StatusOr<std::vector<PackedStep>> LoadStepsOfBlock(Database& db, const StepBlockRow& block);
 
 struct QuarantineRow {
   std::string node;

@@ -235,9 +235,18 @@ absl::StatusOr<IngestReport> IngestSpool(Database& db, const std::string& spool_
     if (!S_ISDIR(info.st_mode)) continue;
     const Listing files = List(system, folder);
     if (!files.problem.empty()) report.problems.push_back(files.problem);
+    const absl::StatusOr<IngestedFiles> ingested = IngestedFiles::OfNode(db, node);
+    if (!ingested.ok()) return ingested.status();
     for (const std::string& file : files.names) {
       if (!absl::EndsWith(file, ".jsonl")) continue;
       const std::string path = Cat(folder, "/", file);
+      // Most files did not grow, and need not be opened to see that.
+      if (!cluster_of_spool.empty() &&
+          system.FStatAt(AT_FDCWD, path.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode) &&
+          ingested->Wholly(cluster_of_spool, file, info.st_size)) {
+        ++report.files;
+        continue;
+      }
       constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
       const Fd fd(system, Uninterrupted([&] { return system.OpenAt(AT_FDCWD, path.c_str(), kFlags, 0); }));
       const bool readable = fd.get() >= 0 && system.FStat(fd.get(), &info) == 0;
@@ -246,10 +255,6 @@ absl::StatusOr<IngestReport> IngestSpool(Database& db, const std::string& spool_
         continue;
       }
       ++report.files;
-      // Most files did not grow: one look-up without the write lock says so.
-      const absl::StatusOr<bool> wholly = IsWhollyIngested(db, cluster_of_spool, node, file, info.st_size);
-      if (!wholly.ok()) return wholly.status();
-      if (*wholly && !cluster_of_spool.empty()) continue;
       const absl::StatusOr<std::string> cluster = ClusterOfFile(system, fd.get(), info.st_size);
       if (!cluster.ok()) {
         report.problems.push_back(Cat(path, ": ", Message(cluster.status())));

@@ -55,15 +55,21 @@ absl::StatusOr<std::optional<Source>> FindSource(Database& db, const std::string
   return source;
 }
 
-absl::StatusOr<bool> IsWhollyIngested(Database& db, const std::string& cluster, const std::string& node,
-                                      const std::string& file, std::int64_t size) {
-  Statement known = db.Prepare(
-      "SELECT 1 FROM source WHERE node = ?1 AND file = ?2 AND offset = ?3 AND (?4 = '' OR cluster IN (?4, "
-      "''))");
-  known.Bind(1, node).Bind(2, file).Bind(3, size).Bind(4, cluster);
-  const bool wholly = known.Step();
+absl::StatusOr<IngestedFiles> IngestedFiles::OfNode(Database& db, const std::string& node) {
+  Statement known = db.Prepare("SELECT file, cluster, offset FROM source WHERE node = ?1");
+  known.Bind(1, node);
+  IngestedFiles ingested;
+  while (known.Step()) ingested.files_.emplace(known.Text(0), Taken{known.Text(1), known.Int(2)});
   if (!known.status().ok()) return known.status();
-  return wholly;
+  return ingested;
+}
+
+bool IngestedFiles::Wholly(const std::string& cluster, const std::string& file, std::int64_t size) const {
+  const auto [begin, end] = files_.equal_range(file);
+  return std::any_of(begin, end, [&](const auto& entry) {
+    const Taken& taken = entry.second;
+    return taken.offset == size && (taken.cluster == cluster || taken.cluster.empty());
+  });
 }
 
 }  // namespace goodput

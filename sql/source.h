@@ -4,6 +4,7 @@
 #define GOODPUT_SQL_SOURCE_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -28,10 +29,20 @@ absl::StatusOr<std::optional<Source>> FindSource(Database& db, const std::string
                                                  const std::string& fallback, const std::string& node,
                                                  const std::string& file);
 
-// Whether all bytes of a file of that name and size are ingested: one look-up, for the many files that do not
-// grow. `cluster`: that of the spool, empty when it is not known.
-absl::StatusOr<bool> IsWhollyIngested(Database& db, const std::string& cluster, const std::string& node,
-                                      const std::string& file, std::int64_t size);
+// How far the files of one node are ingested: one query for the many that do not grow.
+class IngestedFiles {
+ public:
+  static absl::StatusOr<IngestedFiles> OfNode(Database& db, const std::string& node);
+  // All bytes of a file of that name and size, of a spool of `cluster`.
+  bool Wholly(const std::string& cluster, const std::string& file, std::int64_t size) const;
+
+ private:
+  struct Taken {
+    std::string cluster;
+    std::int64_t offset;
+  };
+  std::multimap<std::string, Taken> files_;
+};
 
 }  // namespace goodput
 

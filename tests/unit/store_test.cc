@@ -889,7 +889,7 @@ TEST_F(StoreTest, EvenStepsAreKnownWithoutReadingThem) {
   const auto marks = LoadStepsOfBlock(db, second);
   ASSERT_TRUE(marks.ok()) << marks.status();
   ASSERT_EQ(marks->size(), 100U);
-  EXPECT_EQ(marks->back().train_step, second.last.step);
+  EXPECT_EQ(marks->back().step, second.last.step);
   EXPECT_EQ(marks->back().t_ns, second.last.t_ns);
   EXPECT_EQ(marks->back().offset, second.last.offset);
 }

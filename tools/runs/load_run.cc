@@ -429,10 +429,14 @@ absl::Status RunLoader::AddBlocks(std::vector<StepBlockRow> blocks, const std::v
       continue;
     }
     // A file may hold the end of one attempt and the begin of the next.
-    absl::StatusOr<std::vector<StepRow>> marks = LoadStepsOfBlock(db_, row);
-    if (!marks.ok()) return marks.status();
-    for (StepRow& mark : *marks) mark.t_ns += shifts[i];
-    AddSteps(*marks);
+    const absl::StatusOr<std::vector<PackedStep>> packed = LoadStepsOfBlock(db_, row);
+    if (!packed.ok()) return packed.status();
+    std::vector<StepRow> marks;
+    for (const PackedStep& step : *packed) {
+      marks.push_back({row.source_id, step.offset, step.t_ns + shifts[i], row.clock_ns, step.step, step.task,
+                       row.slurm_step});
+    }
+    AddSteps(marks);
   }
   return absl::OkStatus();
 }

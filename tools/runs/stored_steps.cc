@@ -52,15 +52,15 @@ StepBlock StoredSteps::Add(StepBlockRow row, std::int32_t source, Ns shift) {
 std::vector<StepMark> StoredSteps::Read(const StepBlock& block) const {
   std::vector<StepMark> marks;
   const Stored& stored = blocks_[static_cast<std::size_t>(block.key)];
-  const absl::StatusOr<std::vector<StepRow>> rows = LoadStepsOfBlock(db_, stored.row);
-  if (!rows.ok()) return marks;
-  marks.reserve(rows->size());
-  for (const StepRow& row : *rows) {
-    marks.push_back({row.t_ns + stored.shift,
-                     row.train_step,
+  const absl::StatusOr<std::vector<PackedStep>> steps = LoadStepsOfBlock(db_, stored.row);
+  if (!steps.ok()) return marks;
+  marks.reserve(steps->size());
+  for (const PackedStep& step : *steps) {
+    marks.push_back({step.t_ns + stored.shift,
+                     step.step,
                      block.first.slurm_step,
                      block.first.task,
-                     {stored.source, row.offset}});
+                     {stored.source, step.offset}});
   }
   return marks;
 }
