@@ -36,7 +36,7 @@ std::string TimeOfDay(Ns t) {
 }  // namespace
 
 std::vector<std::string> CorrectClocks(const std::map<std::int64_t, SourceRow>& sources,
-                                       const std::vector<AllocatedSpan>& spans, const std::vector<Ns>& shifts,
+                                       const AllocatedSpans& spans, const std::vector<Ns>& shifts,
                                        std::vector<EventRow>& events, JobSteps& job_steps,
                                        std::vector<Ns>& block_shifts) {
   std::vector<StepRow>& steps = job_steps.marks;

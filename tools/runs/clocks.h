@@ -16,7 +16,7 @@ namespace goodput {
 // Blocks stay as they are: `block_shifts` is how far to move each. `shifts`: what the controller's clock was
 // set by while the job was known. Returns a warning for each clock that was set or is apart.
 std::vector<std::string> CorrectClocks(const std::map<std::int64_t, SourceRow>& sources,
-                                       const std::vector<AllocatedSpan>& spans, const std::vector<Ns>& shifts,
+                                       const AllocatedSpans& spans, const std::vector<Ns>& shifts,
                                        std::vector<EventRow>& events, JobSteps& steps,
                                        std::vector<Ns>& block_shifts);
 

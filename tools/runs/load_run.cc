@@ -104,6 +104,7 @@ class RunLoader {
   static void PlaceSuspensions(Draft& draft, Ns now);
   void CloseWatchedAttempts();
   void PlacePreemptions();
+  void IndexAttempts();
   AttemptFacts* AttemptAt(Ns t);
   EvidenceRef RefOf(std::int64_t source_id, std::int64_t offset);
 
@@ -120,6 +121,7 @@ class RunLoader {
   RecordReader reader_;
   // Of the job being added: by submit time.
   std::map<std::int64_t, Draft> drafts_;
+  std::vector<AttemptFacts*> started_;  // of drafts_, by start
   std::set<Ns> preemptions_;
   std::vector<EventRow> node_side_;
 };
@@ -347,15 +349,26 @@ void RunLoader::PlacePreemptions() {
   }
 }
 
-AttemptFacts* RunLoader::AttemptAt(Ns t) {
-  AttemptFacts* found = nullptr;
+// Millions of records ask AttemptAt, of up to hundreds of attempts.
+void RunLoader::IndexAttempts() {
+  started_.clear();
   for (auto& [submit, draft] : drafts_) {
-    // An import's attempts begin when it says.
-    const Ns slack = draft.facts.heard_until ? 0 : kStartSlack;
-    if (!draft.facts.start || *draft.facts.start > t + slack) continue;
-    if (found == nullptr || *draft.facts.start >= *found->start) found = &draft.facts;
+    if (draft.facts.start) started_.push_back(&draft.facts);
   }
-  return found;
+  std::stable_sort(started_.begin(), started_.end(),
+                   [](const AttemptFacts* a, const AttemptFacts* b) { return *a->start < *b->start; });
+}
+
+// Of those that had started by then the last.
+AttemptFacts* RunLoader::AttemptAt(Ns t) {
+  auto after = std::upper_bound(started_.begin(), started_.end(), t + kStartSlack,
+                                [](Ns at, const AttemptFacts* attempt) { return at < *attempt->start; });
+  while (after != started_.begin()) {
+    AttemptFacts* attempt = *--after;
+    // An import's attempts begin when it says.
+    if (*attempt->start <= t + (attempt->heard_until ? 0 : kStartSlack)) return attempt;
+  }
+  return nullptr;
 }
 
 void RunLoader::AddNodeEvent(const EventRow& event) {
@@ -592,6 +605,7 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
   CloseWatchedAttempts();
   PlacePreemptions();
   MoveOntoLastClock(clock);
+  IndexAttempts();
   for (auto& [submit, draft] : drafts_) {
     draft.facts.job_id = job.job_id;
     draft.facts.het_job = het_job_;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "sql/text.h"
@@ -29,25 +30,48 @@ Ns LastMoment(const AllocatedSpan& span) {
   return span.end ? *span.end + kSecond : std::numeric_limits<Ns>::max() / 2;
 }
 
-bool Within(const AllocatedSpan& span, Ns t, NodeClock::Bound bound) {
-  const bool strict = span.ended_by_itself && bound == NodeClock::Bound::kBeforeEnd;
-  return t >= span.start - kSlack && t <= LastMoment(span) + (strict ? kSlack : kOutlives);
+}  // namespace
+
+AllocatedSpans::AllocatedSpans(std::vector<AllocatedSpan> spans) : spans_(std::move(spans)) {
+  std::stable_sort(spans_.begin(), spans_.end(),
+                   [](const AllocatedSpan& a, const AllocatedSpan& b) { return a.start < b.start; });
+  Latest latest{std::numeric_limits<Ns>::min(), std::numeric_limits<Ns>::min(),
+                std::numeric_limits<Ns>::min()};
+  latest_.reserve(spans_.size());
+  for (const AllocatedSpan& span : spans_) {
+    const Ns last = LastMoment(span);
+    latest.moment = std::max(latest.moment, last);
+    latest.outlived = std::max(latest.outlived, last + kOutlives);
+    latest.strict = std::max(latest.strict, last + (span.ended_by_itself ? kSlack : kOutlives));
+    latest_.push_back(latest);
+  }
 }
 
-// The allocation a record is of: the one it lies in, else the nearest that is not far.
-const AllocatedSpan* SpanOf(const std::vector<AllocatedSpan>& spans, Ns t) {
+std::size_t AllocatedSpans::StartedBy(Ns t) const {
+  const auto after = std::upper_bound(spans_.begin(), spans_.end(), t,
+                                      [](Ns at, const AllocatedSpan& span) { return at < span.start; });
+  return static_cast<std::size_t>(after - spans_.begin());
+}
+
+bool AllocatedSpans::Contain(Ns t, bool before_end) const {
+  const std::size_t started = StartedBy(t + kSlack);
+  if (started == 0) return false;
+  const Latest& latest = latest_[started - 1];
+  return t <= (before_end ? latest.strict : latest.outlived);
+}
+
+const AllocatedSpan* AllocatedSpans::Nearest(Ns t) const {
   const AllocatedSpan* nearest = nullptr;
   Ns distance = kFarthest;
-  for (const AllocatedSpan& span : spans) {
+  for (std::size_t i = StartedBy(t + kFarthest); i > 0 && latest_[i - 1].moment >= t - kFarthest; --i) {
+    const AllocatedSpan& span = spans_[i - 1];
     const Ns away = std::max<Ns>({span.start - t, t - LastMoment(span), 0});
-    if (away > distance) continue;
+    if (nearest == nullptr ? away > distance : away >= distance) continue;
     nearest = &span;
     distance = away;
   }
   return nearest;
 }
-
-}  // namespace
 
 void NodeClock::Add(Ns t, Ns clock, Bound bound) {
   readings_.push_back({t, clock, bound});
@@ -80,8 +104,7 @@ Ns NodeClock::Correct(Ns t, Ns clock) const {
 
 // What the clock could have been all the time: as it was at some time, or such that the job's first record of
 // an allocation came with one of them.
-std::vector<Ns> NodeClock::Candidates(const std::vector<AllocatedSpan>& spans,
-                                      const std::vector<Ns>& shifts) const {
+std::vector<Ns> NodeClock::Candidates(const AllocatedSpans& spans, const std::vector<Ns>& shifts) const {
   std::vector<Ns> candidates;
   for (const Setting& setting : settings_) candidates.push_back(setting.reference());
   for (const Setting& setting : settings_) {
@@ -93,44 +116,47 @@ std::vector<Ns> NodeClock::Candidates(const std::vector<AllocatedSpan>& spans,
     if (first == nullptr || reading.t - reading.clock < first->t - first->clock) first = &reading;
   }
   if (first == nullptr) return candidates;
-  for (const AllocatedSpan& span : spans) candidates.push_back(span.start - (first->t - first->clock));
+  for (const AllocatedSpan& span : spans.by_start())
+    candidates.push_back(span.start - (first->t - first->clock));
   return candidates;
 }
 
 // How many records lie within the allocations by this clock; how many were written by it.
-std::pair<int, int> NodeClock::Score(Ns reference, const std::vector<AllocatedSpan>& spans) const {
+std::pair<int, int> NodeClock::Score(Ns reference, const AllocatedSpans& spans) const {
   std::pair<int, int> score{0, 0};
   for (const Reading& reading : readings_) {
     const Ns setting = SettingOf(reading.clock)->reference();
     const Ns t = reading.t + reference - setting;
     if (setting == reference) ++score.second;
-    if (reading.bound != Bound::kFree && std::any_of(spans.begin(), spans.end(), [&](const AllocatedSpan& s) {
-          return Within(s, t, reading.bound);
-        }))
-      ++score.first;
+    if (reading.bound != Bound::kFree && spans.Contain(t, reading.bound == Bound::kBeforeEnd)) ++score.first;
   }
   return score;
 }
 
-Ns NodeClock::BestReference(const std::vector<AllocatedSpan>& spans, const std::vector<Ns>& shifts) const {
+Ns NodeClock::BestReference(const AllocatedSpans& spans, const std::vector<Ns>& shifts) const {
+  const auto bounded = std::count_if(readings_.begin(), readings_.end(),
+                                     [](const Reading& reading) { return reading.bound != Bound::kFree; });
   std::pair<int, int> best{-1, -1};
   Ns reference = 0;
-  for (const Ns candidate : Candidates(spans, shifts)) {
-    const std::pair<int, int> score = Score(candidate, spans);
+  const std::vector<Ns> candidates = Candidates(spans, shifts);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    // The clocks it had come first: where one of them explains everything, no other can be better.
+    if (i >= settings_.size() && best.first == bounded) break;
+    const std::pair<int, int> score = Score(candidates[i], spans);
     if (score <= best) continue;
     best = score;
-    reference = candidate;
+    reference = candidates[i];
   }
   return reference;
 }
 
 // How far all records must move to lie where they must; 0 where they do, or where no one shift brings all in.
-Ns NodeClock::Shift(const std::vector<AllocatedSpan>& spans) const {
+Ns NodeClock::Shift(const AllocatedSpans& spans) const {
   Ns least = std::numeric_limits<Ns>::min() / 2;
   Ns most = std::numeric_limits<Ns>::max() / 2;
   for (const Reading& reading : readings_) {
     const Ns t = Correct(reading.t, reading.clock);
-    const AllocatedSpan* span = SpanOf(spans, t);
+    const AllocatedSpan* span = spans.Nearest(t);
     if (span == nullptr) continue;
     if (reading.bound == Bound::kAfterStart) least = std::max(least, span->start - t);
     if (reading.bound == Bound::kBeforeEnd && span->ended_by_itself)
@@ -168,7 +194,7 @@ void NodeClock::Report(Ns shift) {
   }
 }
 
-void NodeClock::Settle(const std::vector<AllocatedSpan>& spans, const std::vector<Ns>& shifts) {
+void NodeClock::Settle(const AllocatedSpans& spans, const std::vector<Ns>& shifts) {
   reference_.reset();
   findings_.clear();
   FindSettings();

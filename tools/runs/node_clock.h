@@ -10,6 +10,7 @@
 #ifndef GOODPUT_TOOLS_RUNS_NODE_CLOCK_H_
 #define GOODPUT_TOOLS_RUNS_NODE_CLOCK_H_
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,6 +28,33 @@ struct AllocatedSpan {
       false;  // then nothing of it comes after its end; else tasks may live on for KillWait
 };
 
+// Those of a job, to be asked about each of millions of records.
+class AllocatedSpans {
+ public:
+  AllocatedSpans(std::vector<AllocatedSpan> spans);  // NOLINT(google-explicit-constructor): they are the same
+  AllocatedSpans(std::initializer_list<AllocatedSpan> spans)
+      : AllocatedSpans(std::vector<AllocatedSpan>(spans)) {}
+
+  const std::vector<AllocatedSpan>& by_start() const { return spans_; }
+  bool empty() const { return spans_.empty(); }
+  // True if a record of this time may be of one of them; `before_end`: what cannot outlive one that ended by
+  // itself.
+  bool Contain(Ns t, bool before_end) const;
+  // The allocation a record is of: the one it lies in, else the nearest; null where that is far.
+  const AllocatedSpan* Nearest(Ns t) const;
+
+ private:
+  // Of a span and all that started before it.
+  struct Latest {
+    Ns moment = 0;
+    Ns outlived = 0;
+    Ns strict = 0;
+  };
+  std::size_t StartedBy(Ns t) const;
+  std::vector<AllocatedSpan> spans_;
+  std::vector<Latest> latest_;
+};
+
 class NodeClock {
  public:
   // kWithin: while the job ran, or tasks outlived its end for a while; kFree: any time, such as an epilog's.
@@ -35,7 +63,7 @@ class NodeClock {
   // A record's real time and clock (real less monotonic time), and where it must lie.
   void Add(Ns t, Ns clock, Bound bound);
   // `shifts`: what the controller's own clock was set by meanwhile.
-  void Settle(const std::vector<AllocatedSpan>& spans, const std::vector<Ns>& shifts = {});
+  void Settle(const AllocatedSpans& spans, const std::vector<Ns>& shifts = {});
 
   // The real time of a record had the clock never been set and been the controller's. Before Settle, and for
   // a clock that nothing is wrong with, it is the record's own.
@@ -62,10 +90,10 @@ class NodeClock {
 
   const Setting* SettingOf(Ns clock) const;
   void FindSettings();
-  std::vector<Ns> Candidates(const std::vector<AllocatedSpan>& spans, const std::vector<Ns>& shifts) const;
-  std::pair<int, int> Score(Ns reference, const std::vector<AllocatedSpan>& spans) const;
-  Ns BestReference(const std::vector<AllocatedSpan>& spans, const std::vector<Ns>& shifts) const;
-  Ns Shift(const std::vector<AllocatedSpan>& spans) const;
+  std::vector<Ns> Candidates(const AllocatedSpans& spans, const std::vector<Ns>& shifts) const;
+  std::pair<int, int> Score(Ns reference, const AllocatedSpans& spans) const;
+  Ns BestReference(const AllocatedSpans& spans, const std::vector<Ns>& shifts) const;
+  Ns Shift(const AllocatedSpans& spans) const;
   void Report(Ns shift);
 
   std::vector<Reading> readings_;
