@@ -108,16 +108,17 @@ absl::StatusOr<std::vector<std::int64_t>> JobsNamed(Database& db, const std::str
   return Ids(rows);
 }
 
-absl::StatusOr<std::vector<std::int64_t>> JobsThatMayDependOn(Database& db, const std::string& cluster,
-                                                              std::int64_t job_id) {
-  Statement rows =
-      db.Prepare(Cat("SELECT DISTINCT event.job_id FROM event CROSS JOIN source"
-                     " ON source.id = event.source_id WHERE ",
-                     kWatched, " AND ", kHasDependency,
-                     " AND event.job_id > ?1 AND instr(record, ?2) > 0 AND source.cluster = ?3"
-                     " ORDER BY 1"));
-  rows.Bind(1, job_id).Bind(2, Cat(":", job_id)).Bind(3, cluster);
-  return Ids(rows);
+absl::StatusOr<std::vector<WaitingJob>> JobsThatWaited(Database& db, const std::string& cluster,
+                                                       const std::string& user) {
+  Statement rows = db.Prepare(
+      Cat("SELECT DISTINCT event.job_id, json_extract(record, '$.dependency')"
+          " FROM event CROSS JOIN source ON source.id = event.source_id WHERE ",
+          kWatched, " AND ", kHasDependency, " AND ", kUser, " = ?1 AND source.cluster = ?2 ORDER BY 1"));
+  rows.Bind(1, user).Bind(2, cluster);
+  std::vector<WaitingJob> jobs;
+  while (rows.Step()) jobs.push_back({rows.Int(0), rows.Text(1)});
+  if (!rows.status().ok()) return rows.status();
+  return jobs;
 }
 
 }  // namespace goodput

@@ -34,10 +34,13 @@ absl::StatusOr<JobOutline> LoadOutline(Database& db, const JobKey& job);
 absl::StatusOr<std::vector<std::int64_t>> JobsNamed(Database& db, const std::string& cluster,
                                                     const std::string& user, const std::string& name);
 
-// Ids of a cluster's jobs whose dependencies, as the queue watch saw them, may name this one, ascending. They
-// are looked for among later ids only.
-absl::StatusOr<std::vector<std::int64_t>> JobsThatMayDependOn(Database& db, const std::string& cluster,
-                                                              std::int64_t job_id);
+struct WaitingJob {
+  std::int64_t job_id = 0;
+  std::string dependency;
+};
+// What a cluster's jobs of this user waited for, as the queue watch saw it, by id.
+absl::StatusOr<std::vector<WaitingJob>> JobsThatWaited(Database& db, const std::string& cluster,
+                                                       const std::string& user);
 
 }  // namespace goodput
 

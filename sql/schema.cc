@@ -203,7 +203,7 @@ CREATE INDEX event_by_name ON event (
   CASE WHEN json_valid(record) THEN json_extract(record, '$.user') END,
   CASE WHEN json_valid(record) THEN json_extract(record, '$.name') END
 ) WHERE job_id IS NOT NULL AND kind IN ('queue', 'attempt');
-CREATE INDEX event_by_dependency ON event (job_id)
+CREATE INDEX event_by_dependency ON event (CASE WHEN json_valid(record) THEN json_extract(record, '$.user') END)
   WHERE job_id IS NOT NULL AND kind IN ('queue', 'attempt') AND instr(record, '"dependency":') > 0;
 )sql";
 

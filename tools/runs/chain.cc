@@ -15,7 +15,7 @@
 namespace goodput {
 namespace {
 
-// A name like "bash" is no run's.
+// Somebody who names every job "train" has no runs that could be told apart.
 constexpr std::size_t kMostJobs = 2000;
 // More ids would not be read.
 constexpr std::size_t kMostNamed = 8;
@@ -40,9 +40,10 @@ bool SameLook(const JobOutline& a, const JobOutline& b) {
 
 // `before` was submitted first.
 Link LinkOf(const JobOutline& before, const JobOutline& after) {
-  if (before.job.cluster != after.job.cluster || before.run != after.run) return Link::kNone;
+  if (before.job.cluster != after.job.cluster || before.user != after.user || before.run != after.run)
+    return Link::kNone;
   if (Waits(after, before)) return Link::kDependency;
-  if (before.user != after.user || before.name != after.name) return Link::kNone;
+  if (before.name != after.name) return Link::kNone;
   if (IsSingleton(after)) return Link::kSingleton;
   const bool had_started = before.start_s && after.submit_s >= *before.start_s;
   const bool was_over = before.end_s && after.submit_s >= *before.end_s;
@@ -138,44 +139,56 @@ Chain InferChain(const std::vector<JobOutline>& jobs, const JobKey& of) {
 }
 
 absl::StatusOr<Chain> FindChain(Database& db, const JobKey& of) {
+  absl::StatusOr<JobOutline> first = LoadOutline(db, of);
+  if (!first.ok()) return first.status();
+  const absl::StatusOr<std::vector<WaitingJob>> waited = JobsThatWaited(db, of.cluster, first->user);
+  if (!waited.ok()) return waited.status();
+  std::multimap<std::int64_t, std::int64_t> waited_for;  // job -> who waited for it
+  for (const WaitingJob& job : *waited) {
+    for (const std::int64_t id : ReadDependency(job.dependency).after) waited_for.emplace(id, job.job_id);
+  }
+
   std::vector<JobOutline> found;
   std::set<JobKey> seen{of};
-  std::set<std::pair<std::string, std::string>> names;
-  std::deque<JobKey> open{of};
-  const auto add = [&](const std::vector<std::int64_t>& ids) -> absl::Status {
-    for (const std::int64_t id : ids) {
-      const absl::StatusOr<std::vector<JobKey>> keys = KeysOf(db, of.cluster, id);
-      if (!keys.ok()) return keys.status();
-      for (const JobKey& key : *keys) {
-        if (seen.insert(key).second) open.push_back(key);
+  const auto load = [&](std::int64_t id) -> absl::Status {
+    const absl::StatusOr<std::vector<JobKey>> keys = KeysOf(db, of.cluster, id);
+    if (!keys.ok()) return keys.status();
+    for (const JobKey& key : *keys) {
+      if (!seen.insert(key).second) continue;
+      absl::StatusOr<JobOutline> outline = LoadOutline(db, key);
+      if (outline.ok()) {
+        found.push_back(*std::move(outline));
+      } else if (!absl::IsNotFound(outline.status())) {
+        return outline.status();
       }
     }
     return absl::OkStatus();
   };
-  for (; !open.empty(); open.pop_front()) {
-    absl::StatusOr<JobOutline> outline = LoadOutline(db, open.front());
-    if (absl::IsNotFound(outline.status()) && !(open.front() == of)) continue;
-    if (!outline.ok()) return outline.status();
-    if (names.emplace(outline->user, outline->name).second) {
-      const absl::StatusOr<std::vector<std::int64_t>> named =
-          JobsNamed(db, of.cluster, outline->user, outline->name);
+  found.push_back(*std::move(first));
+  std::set<std::string> names;
+  // `found` grows meanwhile.
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    std::vector<std::int64_t> ids;
+    if (names.insert(found[i].name).second) {
+      absl::StatusOr<std::vector<std::int64_t>> named =
+          JobsNamed(db, of.cluster, found[i].user, found[i].name);
       if (!named.ok()) return named.status();
-      if (named->size() > kMostJobs) {
-        return absl::InvalidArgumentError(Cat("user ", outline->user, " has ", named->size(), " jobs named '",
-                                              outline->name,
-                                              "', too many to guess which are one run; use "
-                                              "--goodput-run"));
-      }
-      if (absl::Status status = add(*named); !status.ok()) return status;
+      ids = *std::move(named);
     }
-    for (const std::string& text : outline->dependencies) {
-      if (absl::Status status = add(ReadDependency(text).after); !status.ok()) return status;
+    for (const std::string& text : found[i].dependencies) {
+      const std::vector<std::int64_t> after = ReadDependency(text).after;
+      ids.insert(ids.end(), after.begin(), after.end());
     }
-    const absl::StatusOr<std::vector<std::int64_t>> dependents =
-        JobsThatMayDependOn(db, of.cluster, outline->job.job_id);
-    if (!dependents.ok()) return dependents.status();
-    if (absl::Status status = add(*dependents); !status.ok()) return status;
-    found.push_back(*std::move(outline));
+    const auto [from, to] = waited_for.equal_range(found[i].job.job_id);
+    for (auto waiting = from; waiting != to; ++waiting) ids.push_back(waiting->second);
+    if (found.size() + ids.size() > kMostJobs) {
+      return absl::InvalidArgumentError(
+          Cat("more than ", kMostJobs, " jobs may be one run with it, by name '", found[i].name,
+              "' or by dependency, too many to guess from; give the run a name with --goodput-run"));
+    }
+    for (const std::int64_t id : ids) {
+      if (absl::Status status = load(id); !status.ok()) return status;
+    }
   }
   return InferChain(found, of);
 }

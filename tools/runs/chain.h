@@ -26,10 +26,10 @@ struct Chain {
   std::string inferred;      // by what, in words
 };
 
-// Of `jobs`, those connected with `of`, on its cluster:
+// Of `jobs`, those connected with `of`, on its cluster and of its user:
 //  - one waits for the other to end;
-//  - one is a singleton, and the other the one before of the same user and name;
-//  - same user, account, name and partition, and submitted once the other had started or was over.
+//  - one is a singleton, and the other is earlier and has the same name;
+//  - same account, name and partition, and submitted once the other had started or was over.
 // Jobs that were given different run names, or one only of them a name, are not connected.
 Chain InferChain(const std::vector<JobOutline>& jobs, const JobKey& of);
 
