@@ -209,6 +209,16 @@ class ShowTest(unittest.TestCase):
                 self.assertIn("no other job", shown["run_inferred"])
         self.assertIn("--chain", self.ask("show", "--run", "x", "--chain", status=2))
 
+    def test_a_window_in_an_outage_is_zero(self) -> None:
+        def at(seconds: float) -> str:
+            return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(BEGAN + seconds))
+        listed = json.loads(self.ask("-a", "-j", "7", "-T", "-S", at(770), "-E", at(810), "--json"))["jobs"]
+        self.assertEqual(len(listed), 1)
+        self.assertEqual((listed[0]["goodput"]["sg_rg"], listed[0]["definitions"]["ettr_1h"]), (0, 0))
+        self.assertIsNone(listed[0]["goodput"]["runtime"])
+        self.assertEqual([d["why"] for d in listed[0]["accounting"]["differences"]], ["outside the time asked for"])
+        self.assertEqual(listed[0]["stalls"], [])
+
     def test_it_fits_on_80_columns(self) -> None:
         for args in (["7"], ["7", "--sensitivity"], ["22", "--chain"], ["51"], ["61"]):
             for line in self.ask("show", *args).splitlines():

@@ -5,6 +5,7 @@ TESTS += tests/unit/timeline_test
 tests_unit_timeline_test_SOURCES = \
   tests/unit/run_builder.h \
   tests/unit/timeline_blocks_test.cc \
+  tests/unit/timeline_input_test.cc \
   tests/unit/timeline_proof_test.cc \
   tests/unit/timeline_property_test.cc \
   tests/unit/timeline_test.cc \

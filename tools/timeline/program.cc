@@ -132,7 +132,9 @@ Ns WorkEnd(const Program& program, const StepRecord& step, bool last, Ns expecte
   for (; save != program.saves.end() && save->begin < step.end; ++save) {
     const Ns before = NetTime(program.cuts, step.begin, save->begin);
     const Ns after = NetTime(program.cuts, save->end, step.end);
-    const bool done = last ? before >= expected_ns / 2 : before >= after;
+    // Of a save that took the rest of the step, or was still being written when the next began, only what
+    // came before can be judged.
+    const bool done = last || after == 0 ? before >= expected_ns / 2 : before >= after;
     if (done) return save->begin;
   }
   return step.end;
