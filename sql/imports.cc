@@ -85,6 +85,7 @@ absl::Status ImportWriter::Begin(const std::string& file, const std::string& clu
   set_aside_ = 0;
   marks_.clear();
   attempts_ = 0;
+  cluster_ = cluster;
   Statement known = db_.Prepare("SELECT id FROM source WHERE node = ?1 AND file = ?2");
   known.Bind(1, kImportNode).Bind(2, file);
   if (known.Step()) {
@@ -112,10 +113,12 @@ absl::Status ImportWriter::Begin(const std::string& file, const std::string& clu
 }
 
 absl::Status ImportWriter::Step(std::int64_t job_id, std::string_view slurm_step, const PackedStep& step) {
+  if (job_id > 0) seen_.Add(job_id, cluster_, "", step.t_ns);
   return steps_->Append(job_id, slurm_step, step, std::nullopt);
 }
 
 absl::Status ImportWriter::Mark(std::int64_t job_id, const PackedMark& mark) {
+  if (job_id > 0) seen_.Add(job_id, cluster_, "", mark.t_ns);
   OpenMarks& open = marks_[job_id];
   open.packer.Add(mark);
   return open.packer.marks() < kMarksPerMarkBlock ? absl::OkStatus() : StoreMarks(job_id);
@@ -134,6 +137,7 @@ absl::Status ImportWriter::StoreMarks(std::int64_t job_id) {
 
 absl::Status ImportWriter::Event(std::int64_t job_id, std::string_view kind, std::int64_t t_ns,
                                  std::int64_t offset, std::string_view record) {
+  if (job_id > 0) seen_.Add(job_id, cluster_, "", t_ns);
   event_->Bind(1, source_id_).Bind(2, offset).Bind(3, t_ns).Bind(4, kind).Bind(5, job_id).Bind(6, record);
   return event_->Run();
 }
@@ -163,6 +167,7 @@ absl::Status ImportWriter::Finish(const ImportRow& row, std::int64_t bytes, std:
   for (const auto& [job_id, open] : marks_) {
     if (absl::Status status = StoreMarks(job_id); !status.ok()) return status;
   }
+  if (absl::Status status = seen_.Flush(db_); !status.ok()) return status;
   Statement source = db_.Prepare("UPDATE source SET offset = ?2, records = ?3, bad = ?4 WHERE id = ?1");
   source.Bind(1, source_id_).Bind(2, bytes).Bind(3, row.entries).Bind(4, set_aside_);
   if (absl::Status status = source.Run(); !status.ok()) return status;

@@ -17,6 +17,7 @@
 #include "sql/database.h"
 #include "sql/jobs.h"
 #include "sql/mark_block.h"
+#include "sql/seen.h"
 #include "sql/step_store.h"
 
 namespace goodput {
@@ -96,6 +97,8 @@ class ImportWriter {
   };
   std::map<std::int64_t, OpenMarks> marks_;
   std::optional<Statement> event_;
+  std::string cluster_;
+  SeenJobs seen_;
 };
 
 }  // namespace goodput

@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "spank/event.h"
+#include "sql/seen.h"
 #include "sql/source.h"
 #include "sql/spool_line.h"
 #include "sql/step_store.h"
@@ -21,9 +22,8 @@
 namespace goodput {
 namespace {
 
-// Bytes of a file taken in one transaction: long enough to be fast, short enough not to hold the lock for a
-// second.
-constexpr std::size_t kChunkBytes = std::size_t{4} << 20U;
+// Bytes taken in one transaction: enough to be fast, few enough not to hold the lock for a second.
+constexpr std::size_t kBatchBytes = std::size_t{4} << 20U;
 constexpr std::size_t kExcerptBytes = 200;
 
 // What is wrong with one file, and no reason to stop. No error of the database has this code.
@@ -52,59 +52,68 @@ Listing List(Files& files, const std::string& folder) {
   return listing;
 }
 
+// What lines become, of whatever files.
+struct Rows {
+  explicit Rows(Database& db)
+      : insert_event(db.Prepare("INSERT INTO event (source_id, offset, t_ns, kind, job_id, record)"
+                                " VALUES (?1, ?2, ?3, ?4, ?5, ?6)")) {}
+  Statement insert_event;
+  SeenJobs seen;
+  IngestReport report;
+};
+
 class FileIngest {
  public:
   FileIngest(Database& db, const IngestOptions& options, std::string cluster, std::string node,
              std::string file)
-      : db_(db),
-        options_(options),
+      : db_(&db),
+        options_(&options),
         cluster_(std::move(cluster)),
         node_(std::move(node)),
         file_(std::move(file)) {}
 
   // How far the file was taken, by whoever took it.
-  absl::StatusOr<std::int64_t> Offset();
-  // Takes one chunk. True: there may be more.
-  absl::StatusOr<bool> TakeChunk(int fd, IngestReport& report);
+  absl::StatusOr<std::int64_t> Offset() const;
+  // Stores the lines of `bytes`, which are at `begin`, behind what was taken of them meanwhile by another.
+  absl::Status Take(std::string_view bytes, std::int64_t begin, SpoolLineParser& parser, Rows& rows) const;
 
  private:
-  bool HolesAreSettled(int fd);
-  absl::StatusOr<std::string> ReadChunk(int fd, std::int64_t begin);
-  absl::Status FindOrMakeSource();
-  absl::Status TakeLine(std::string_view line, std::int64_t offset, IngestReport& report);
+  absl::StatusOr<Source> FindOrMakeSource() const;
+  absl::Status TakeLine(std::string_view line, const Source& source, std::int64_t offset,
+                        SpoolLineParser& parser, StepStore& steps, Rows& rows) const;
 
-  Database& db_;
-  const IngestOptions& options_;
+  Database* db_;
+  const IngestOptions* options_;
   std::string cluster_;  // that the file names, or empty
   std::string node_;
   std::string file_;
-  SpoolLineParser parser_;
-  std::int64_t source_id_ = 0;
-  std::optional<Statement> insert_event_;
-  std::optional<StepStore> steps_;
 };
 
 // The file's row; one from before its cluster was named is given it.
-absl::Status FileIngest::FindOrMakeSource() {
-  const absl::StatusOr<std::optional<Source>> known =
-      FindSource(db_, cluster_, options_.cluster, node_, file_);
+absl::StatusOr<Source> FileIngest::FindOrMakeSource() const {
+  absl::StatusOr<std::optional<Source>> known = FindSource(*db_, cluster_, options_->cluster, node_, file_);
   if (!known.ok()) return known.status();
   if (!*known) {
-    Statement insert = db_.Prepare("INSERT INTO source (cluster, node, file) VALUES (?1, ?2, ?3)");
-    insert.Bind(1, cluster_.empty() ? options_.cluster : cluster_).Bind(2, node_).Bind(3, file_);
-    absl::Status status = insert.Run();
-    source_id_ = db_.LastInsertId();
-    return status;
+    Source made{0, 0, cluster_.empty() ? options_->cluster : cluster_};
+    Statement insert = db_->Prepare("INSERT INTO source (cluster, node, file) VALUES (?1, ?2, ?3)");
+    insert.Bind(1, made.cluster).Bind(2, node_).Bind(3, file_);
+    if (absl::Status status = insert.Run(); !status.ok()) return status;
+    made.id = db_->LastInsertId();
+    return made;
   }
-  source_id_ = (*known)->id;
-  if (cluster_.empty() || (*known)->cluster == cluster_) return absl::OkStatus();
-  Statement update = db_.Prepare("UPDATE source SET cluster = ?2 WHERE id = ?1");
-  update.Bind(1, source_id_).Bind(2, cluster_);
-  return update.Run();
+  if (cluster_.empty() || (*known)->cluster == cluster_) return **std::move(known);
+  if (absl::Status status = MoveSeenJobs(*db_, (*known)->id, (*known)->cluster, cluster_); !status.ok())
+    return status;
+  (*known)->cluster = cluster_;
+  Statement update = db_->Prepare("UPDATE source SET cluster = ?2 WHERE id = ?1");
+  update.Bind(1, (*known)->id).Bind(2, cluster_);
+  if (absl::Status status = update.Run(); !status.ok()) return status;
+  return **std::move(known);
 }
 
-absl::Status FileIngest::TakeLine(std::string_view line, std::int64_t offset, IngestReport& report) {
-  absl::StatusOr<SpoolLine> record = parser_.Parse(line);
+absl::Status FileIngest::TakeLine(std::string_view line, const Source& source, std::int64_t offset,
+                                  SpoolLineParser& parser, StepStore& steps, Rows& rows) const {
+  absl::StatusOr<SpoolLine> record = parser.Parse(line);
   if (!record.ok() && line.find('\0') != std::string_view::npos) {
     record = absl::InvalidArgumentError("a hole in the file");
   }
@@ -112,106 +121,162 @@ absl::Status FileIngest::TakeLine(std::string_view line, std::int64_t offset, In
     record = absl::InvalidArgumentError(Cat("`node` is not the folder's ", node_));
   }
   if (!record.ok()) {
-    ++report.bad;
-    Statement set_aside = db_.Prepare(
+    ++rows.report.bad;
+    Statement set_aside = db_->Prepare(
         "INSERT OR IGNORE INTO quarantine (source_id, offset, reason, excerpt) VALUES (?1, ?2, ?3, ?4)");
-    set_aside.Bind(1, source_id_).Bind(2, offset).Bind(3, Message(record.status()));
+    set_aside.Bind(1, source.id).Bind(2, offset).Bind(3, Message(record.status()));
     set_aside.Bind(4, line.substr(0, kExcerptBytes));
     return set_aside.Run();
   }
-  ++report.records;
+  ++rows.report.records;
+  if (record->job) rows.seen.Add(*record->job, source.cluster, record->run, record->t_ns);
   if (record->is_step_mark) {
-    return steps_->Append(*record->job, record->slurm_step,
-                          {record->t_ns, record->train_step, record->task.value_or(0), offset},
-                          record->t_ns - record->m_ns);
+    return steps.Append(*record->job, record->slurm_step,
+                        {record->t_ns, record->train_step, record->task.value_or(0), offset},
+                        record->t_ns - record->m_ns);
   }
-  insert_event_->Bind(1, source_id_).Bind(2, offset).Bind(3, record->t_ns).Bind(4, record->kind);
-  insert_event_->Bind(5, record->job).Bind(6, line);
-  return insert_event_->Run();
+  rows.insert_event.Bind(1, source.id).Bind(2, offset).Bind(3, record->t_ns).Bind(4, record->kind);
+  rows.insert_event.Bind(5, record->job).Bind(6, line);
+  return rows.insert_event.Run();
 }
 
-absl::StatusOr<std::int64_t> FileIngest::Offset() {
+absl::StatusOr<std::int64_t> FileIngest::Offset() const {
   const absl::StatusOr<std::optional<Source>> known =
-      FindSource(db_, cluster_, options_.cluster, node_, file_);
+      FindSource(*db_, cluster_, options_->cluster, node_, file_);
   if (!known.ok()) return known.status();
   return *known ? (*known)->offset : 0;
 }
 
-bool FileIngest::HolesAreSettled(int fd) {
+absl::Status FileIngest::Take(std::string_view bytes, std::int64_t begin, SpoolLineParser& parser,
+                              Rows& rows) const {
+  const absl::StatusOr<Source> source = FindOrMakeSource();
+  if (!source.ok()) return source.status();
+  const std::int64_t end = begin + static_cast<std::int64_t>(bytes.size());
+  if (source->offset < begin || source->offset >= end) return absl::OkStatus();
+  // Where another stopped is the end of a line, too.
+  bytes.remove_prefix(static_cast<std::size_t>(source->offset - begin));
+  StepStore steps(*db_, source->id);
+  const IngestReport before = rows.report;
+  std::size_t at = 0;
+  while (at < bytes.size()) {
+    const std::size_t newline = bytes.find('\n', at);
+    if (newline > at) {
+      absl::Status status = TakeLine(bytes.substr(at, newline - at), *source,
+                                     source->offset + static_cast<std::int64_t>(at), parser, steps, rows);
+      if (!status.ok()) return status;
+    }
+    at = newline + 1;
+  }
+  if (absl::Status status = steps.Flush(); !status.ok()) return status;
+  Statement advance =
+      db_->Prepare("UPDATE source SET offset = ?2, records = records + ?3, bad = bad + ?4 WHERE id = ?1");
+  advance.Bind(1, source->id).Bind(2, end);
+  advance.Bind(3, rows.report.records - before.records).Bind(4, rows.report.bad - before.bad);
+  rows.report.bytes += static_cast<std::int64_t>(bytes.size());
+  return advance.Run();
+}
+
+// What was read and is not stored yet, of one file or of thousands: a cluster has a file a node and hour, and
+// a transaction for each would cost more than its rows.
+class Batch {
+ public:
+  Batch(Database& db, const IngestOptions& options, IngestReport& report)
+      : db_(db), options_(options), report_(report), buffer_(kBatchBytes + SpoolLineParser::kPadding, '\0') {}
+
+  // Reads all that is new of a file that had so many bytes when it was looked at. Some of it may stay
+  // unstored.
+  absl::Status Read(const FileIngest& file, int fd, std::int64_t offset, std::int64_t file_size);
+  absl::Status Store();
+
+ private:
+  struct Piece {
+    FileIngest file;
+    std::int64_t begin = 0;  // in the file
+    std::string_view bytes;  // whole lines
+  };
+  bool HolesAreSettled(int fd) const;
+  absl::StatusOr<std::string_view> ReadPiece(int fd, std::int64_t begin);
+
+  Database& db_;
+  const IngestOptions& options_;
+  IngestReport& report_;
+  SpoolLineParser parser_;
+  std::string buffer_;
+  std::size_t used_ = 0;
+  std::vector<Piece> pieces_;
+};
+
+bool Batch::HolesAreSettled(int fd) const {
   struct stat info {};
   return options_.files->FStat(fd, &info) == 0 &&
          options_.clock.real_ns() / 1'000'000'000 - info.st_mtime > kHoleSettlesS;
 }
 
-// At most kChunkBytes, with padding behind them; ends before a hole that may still be filled.
-absl::StatusOr<std::string> FileIngest::ReadChunk(int fd, std::int64_t begin) {
-  std::string buffer(kChunkBytes + SpoolLineParser::kPadding, '\0');
+// As much as there is room for; ends before a hole that may still be filled.
+absl::StatusOr<std::string_view> Batch::ReadPiece(int fd, std::int64_t begin) {
+  char* const room = buffer_.data() + used_;
+  const std::size_t most = kBatchBytes - used_;
   std::size_t size = 0;
-  while (size < kChunkBytes) {
+  while (size < most) {
     const ssize_t got = Uninterrupted([&] {
-      return options_.files->PRead(fd, buffer.data() + size, kChunkBytes - size,
-                                   begin + static_cast<off_t>(size));
+      return options_.files->PRead(fd, room + size, most - size, begin + static_cast<off_t>(size));
     });
-    // What was read before a bad place is as good as ever; the next chunk begins at it and says what it is.
+    // What was read before a bad place is as good as ever; the next piece begins at it and says what it is.
     if (got < 0 && size == 0) return FileProblem(std::strerror(errno));
     if (got <= 0) break;
     size += static_cast<std::size_t>(got);
   }
-  const std::size_t hole = std::min(size, buffer.find('\0'));
-  buffer.resize(hole < size && !HolesAreSettled(fd) ? hole : size);
-  buffer.reserve(buffer.size() + SpoolLineParser::kPadding);
-  return buffer;
+  const std::string_view piece(room, size);
+  const std::size_t hole = piece.find('\0');
+  return piece.substr(0, hole != std::string_view::npos && !HolesAreSettled(fd) ? hole : size);
 }
 
-absl::StatusOr<bool> FileIngest::TakeChunk(int fd, IngestReport& report) {
-  // Read first, then lock: a disk that hangs must not keep others from the database.
-  const absl::StatusOr<std::int64_t> from = Offset();
-  if (!from.ok()) return from.status();
-  const std::int64_t begin = *from;
-  const absl::StatusOr<std::string> chunk = ReadChunk(fd, begin);
-  if (!chunk.ok()) return chunk.status();
-  const std::string& buffer = *chunk;
-  const bool full = buffer.size() == kChunkBytes;
-  const std::size_t last_newline = buffer.rfind('\n');
-  if (last_newline == std::string::npos) {
-    if (!full) return false;
-    // No newline in a whole chunk: whatever this is, it is no spool.
-    return FileProblem("no newline for 4 MiB");
+absl::Status Batch::Read(const FileIngest& file, int fd, std::int64_t offset, std::int64_t file_size) {
+  while (true) {
+    const auto fits = static_cast<std::int64_t>(kBatchBytes - used_);
+    if (used_ > 0 && file_size - offset > fits) {
+      if (absl::Status status = Store(); !status.ok()) return status;
+    }
+    const std::size_t most = kBatchBytes - used_;
+    const absl::StatusOr<std::string_view> piece = ReadPiece(fd, offset);
+    if (!piece.ok()) return piece.status();
+    const std::string_view lines = piece->substr(0, piece->rfind('\n') + 1);
+    const bool full = piece->size() == most;
+    // No newline in a whole batch: whatever this is, it is no spool.
+    if (lines.empty() && full && used_ == 0) return FileProblem("no newline for 4 MiB");
+    if (!lines.empty()) pieces_.push_back({file, offset, lines});
+    used_ += lines.size();
+    offset += static_cast<std::int64_t>(lines.size());
+    if (!full) return absl::OkStatus();
+    if (absl::Status status = Store(); !status.ok()) return status;
+  }
+}
+
+// Everything was read before: a disk that hangs must not keep others from the database.
+absl::Status Batch::Store() {
+  if (pieces_.empty()) {
+    used_ = 0;
+    return absl::OkStatus();
   }
   Transaction transaction(db_);
   if (!transaction.status().ok()) return transaction.status();
-  const absl::StatusOr<std::int64_t> now = Offset();
-  if (!now.ok()) return now.status();
-  if (*now != begin) return true;  // another took it meanwhile
-  const std::string_view bytes(buffer.data(), last_newline + 1);
-  if (absl::Status status = FindOrMakeSource(); !status.ok()) return status;
-  insert_event_.emplace(db_.Prepare(
-      "INSERT INTO event (source_id, offset, t_ns, kind, job_id, record) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"));
-  steps_.emplace(db_, source_id_);
   IngestReport taken;
-  std::size_t at = 0;
-  while (at < bytes.size()) {
-    const std::size_t end = bytes.find('\n', at);
-    if (end > at) {
-      absl::Status status =
-          TakeLine(bytes.substr(at, end - at), begin + static_cast<std::int64_t>(at), taken);
+  {
+    Rows rows(db_);
+    for (const Piece& piece : pieces_) {
+      absl::Status status = piece.file.Take(piece.bytes, piece.begin, parser_, rows);
       if (!status.ok()) return status;
     }
-    at = end + 1;
+    if (absl::Status status = rows.seen.Flush(db_); !status.ok()) return status;
+    taken = rows.report;
   }
-  if (absl::Status status = steps_->Flush(); !status.ok()) return status;
-  Statement advance =
-      db_.Prepare("UPDATE source SET offset = ?2, records = records + ?3, bad = bad + ?4 WHERE id = ?1");
-  advance.Bind(1, source_id_).Bind(2, begin + static_cast<std::int64_t>(bytes.size()));
-  advance.Bind(3, taken.records).Bind(4, taken.bad);
-  if (absl::Status status = advance.Run(); !status.ok()) return status;
-  insert_event_.reset();
-  steps_.reset();
   if (absl::Status status = transaction.Commit(); !status.ok()) return status;
-  report.records += taken.records;
-  report.bad += taken.bad;
-  report.bytes += static_cast<std::int64_t>(bytes.size());
-  return full;
+  report_.records += taken.records;
+  report_.bad += taken.bad;
+  report_.bytes += taken.bytes;
+  pieces_.clear();
+  used_ = 0;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -224,6 +289,7 @@ absl::StatusOr<IngestReport> IngestSpool(Database& db, const std::string& spool_
   if (!nodes.problem.empty()) {
     return absl::NotFoundError(Cat("cannot read the spool ", nodes.problem, "; set `spool` in goodput.conf"));
   }
+  Batch batch(db, options, report);
   std::string cluster_of_spool;  // as the first file to name one names it
   for (const std::string& node : nodes.names) {
     const std::string folder = Cat(spool_root, "/", node);
@@ -261,7 +327,7 @@ absl::StatusOr<IngestReport> IngestSpool(Database& db, const std::string& spool_
         continue;
       }
       if (cluster_of_spool.empty()) cluster_of_spool = *cluster;
-      FileIngest ingest(db, options, *cluster, node, file);
+      const FileIngest ingest(db, options, *cluster, node, file);
       const absl::StatusOr<std::int64_t> offset = ingest.Offset();
       if (!offset.ok()) return offset.status();
       if (*offset > info.st_size) {
@@ -270,16 +336,13 @@ absl::StatusOr<IngestReport> IngestSpool(Database& db, const std::string& spool_
                                       "); spool files only grow: was it replaced?"));
         continue;
       }
-      while (true) {
-        absl::StatusOr<bool> more = ingest.TakeChunk(fd.get(), report);
-        if (!more.ok()) {
-          if (!IsFileProblem(more.status())) return more.status();
-          report.problems.push_back(Cat(path, ": ", Message(more.status())));
-        }
-        if (!more.ok() || !*more) break;
+      if (absl::Status status = batch.Read(ingest, fd.get(), *offset, info.st_size); !status.ok()) {
+        if (!IsFileProblem(status)) return status;
+        report.problems.push_back(Cat(path, ": ", Message(status)));
       }
     }
   }
+  if (absl::Status status = batch.Store(); !status.ok()) return status;
   return report;
 }
 

@@ -37,15 +37,7 @@ absl::Status AddAccounted(Database& db, std::optional<std::int64_t> job_id, std:
 // Jobs of which events are known, or steps, or marks that were imported.
 absl::Status AddSeen(Database& db, std::optional<std::int64_t> job_id, std::map<Id, Submits>& jobs) {
   Statement rows =
-      db.Prepare(Cat("SELECT DISTINCT event.job_id, source.cluster FROM event CROSS JOIN source"
-                     " ON source.id = event.source_id WHERE event.job_id IS NOT NULL",
-                     Only(job_id, "event.job_id", "AND"),
-                     " UNION SELECT step_block.job_id, source.cluster FROM step_block CROSS JOIN source"
-                     " ON source.id = step_block.source_id",
-                     Only(job_id, "step_block.job_id", "WHERE"),
-                     " UNION SELECT mark_block.job_id, source.cluster FROM mark_block CROSS JOIN source"
-                     " ON source.id = mark_block.source_id",
-                     Only(job_id, "mark_block.job_id", "WHERE")));
+      db.Prepare(Cat("SELECT job_id, cluster FROM job_seen WHERE run = ''", Only(job_id, "job_id", "AND")));
   if (job_id) rows.Bind(1, *job_id);
   std::vector<Id> anywhere;
   while (rows.Step()) {
@@ -140,19 +132,32 @@ absl::StatusOr<std::vector<JobKey>> KnownJobs(Database& db, std::optional<std::i
 absl::StatusOr<std::map<JobKey, std::string>> RunNames(Database& db, const std::vector<JobKey>& jobs) {
   std::map<std::int64_t, std::vector<const JobKey*>> by_id;
   for (const JobKey& job : jobs) by_id[job.job_id].push_back(&job);
-  Statement rows = db.Prepare(
-      "SELECT job_id, cluster, t_ns / 1000000000, run FROM job_option WHERE run IS NOT NULL ORDER BY t_ns");
   std::map<JobKey, std::string> names;
-  while (rows.Step()) {
-    const auto found = by_id.find(rows.Int(0));
-    if (found == by_id.end()) continue;
-    const std::string cluster = rows.Text(1);
-    for (const JobKey* job : found->second) {
-      const bool here = cluster == job->cluster || cluster == kAnyCluster;
-      if (here && rows.Int(2) >= job->from_s && rows.Int(2) < job->until_s) names[*job] = rows.Text(3);
+  const auto take = [&](Statement rows) {
+    while (rows.Step()) {
+      const auto found = by_id.find(rows.Int(0));
+      if (found == by_id.end()) continue;
+      const std::string cluster = rows.Text(1);
+      for (const JobKey* job : found->second) {
+        const bool here = cluster == job->cluster || cluster == kAnyCluster;
+        if (here && rows.Int(4) >= job->from_s && rows.Int(3) < job->until_s) names[*job] = rows.Text(2);
+      }
+    }
+    return rows.status();
+  };
+  // Of a few jobs each is looked up, of many all names are read.
+  constexpr std::size_t kFew = 64;
+  const std::string select = "SELECT job_id, cluster, run, first_t_s, last_t_s FROM job_seen WHERE run <> ''";
+  if (by_id.size() > kFew) {
+    if (absl::Status status = take(db.Prepare(Cat(select, " ORDER BY last_t_s"))); !status.ok())
+      return status;
+  } else {
+    for (const auto& [id, of_id] : by_id) {
+      Statement rows = db.Prepare(Cat(select, " AND job_id = ?1 ORDER BY last_t_s"));
+      rows.Bind(1, id);
+      if (absl::Status status = take(std::move(rows)); !status.ok()) return status;
     }
   }
-  if (!rows.status().ok()) return rows.status();
   Statement imports = db.Prepare("SELECT job_id, run FROM imported WHERE job_id IS NOT NULL");
   while (imports.Step()) {
     const auto found = by_id.find(imports.Int(0));
@@ -160,6 +165,27 @@ absl::StatusOr<std::map<JobKey, std::string>> RunNames(Database& db, const std::
   }
   if (!imports.status().ok()) return imports.status();
   return names;
+}
+
+absl::StatusOr<std::vector<JobKey>> JobsOfRun(Database& db, const std::string& run) {
+  Statement rows = db.Prepare(
+      "SELECT job_id FROM job_seen WHERE run = ?1 AND run <> '' UNION"
+      " SELECT job_id FROM imported WHERE run = ?1 AND job_id IS NOT NULL");
+  rows.Bind(1, run);
+  std::vector<JobKey> known;
+  while (rows.Step()) {
+    absl::StatusOr<std::vector<JobKey>> of_id = KnownJobs(db, rows.Int(0));
+    if (!of_id.ok()) return of_id.status();
+    known.insert(known.end(), of_id->begin(), of_id->end());
+  }
+  if (!rows.status().ok()) return rows.status();
+  const absl::StatusOr<std::map<JobKey, std::string>> names = RunNames(db, known);
+  if (!names.ok()) return names.status();
+  std::vector<JobKey> jobs;
+  for (const auto& [job, name] : *names) {
+    if (name == run) jobs.push_back(job);
+  }
+  return jobs;
 }
 
 }  // namespace goodput

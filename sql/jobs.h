@@ -62,6 +62,9 @@ absl::StatusOr<std::vector<JobKey>> KnownJobs(Database& db,
 // The last run name (`--goodput-run`) each of the jobs gave.
 absl::StatusOr<std::map<JobKey, std::string>> RunNames(Database& db, const std::vector<JobKey>& jobs);
 
+// The jobs whose last run name is this.
+absl::StatusOr<std::vector<JobKey>> JobsOfRun(Database& db, const std::string& run);
+
 }  // namespace goodput
 
 #endif  // GOODPUT_SQL_JOBS_H_

@@ -19,6 +19,7 @@ sql_libstore_la_SOURCES = \
   sql/mark_block.cc sql/mark_block.h \
   sql/source.cc sql/source.h \
   sql/schema.cc sql/schema.h \
+  sql/seen.cc sql/seen.h \
   sql/spool_line.cc sql/spool_line.h \
   sql/step_store.cc sql/step_store.h \
   sql/text.h

@@ -148,6 +148,7 @@ INSERT INTO step_block_4 (source_id, job_id, slurm_step, seq, marks, first_t_ns,
 DROP TABLE step_block;
 ALTER TABLE step_block_4 RENAME TO step_block;
 CREATE UNIQUE INDEX step_block_by_job ON step_block (job_id, source_id, slurm_step, seq);
+CREATE INDEX step_block_by_source ON step_block (source_id);
 )sql";
 
 // Files of other programs. Of a run that no Slurm job of the database is, the attempts are the import's own.
@@ -207,6 +208,31 @@ CREATE INDEX event_by_dependency ON event (CASE WHEN json_valid(record) THEN jso
   WHERE job_id IS NOT NULL AND kind IN ('queue', 'attempt') AND instr(record, '"dependency":') > 0;
 )sql";
 
+// Which jobs there are, and by which runs' names, without a look at millions of events.
+constexpr const char* kVersion9 = R"sql(
+CREATE TABLE job_seen (
+  job_id    INTEGER NOT NULL,
+  cluster   TEXT NOT NULL,
+  run       TEXT NOT NULL,
+  first_t_s INTEGER NOT NULL,
+  last_t_s  INTEGER NOT NULL,
+  PRIMARY KEY (job_id, cluster, run)
+) WITHOUT ROWID;
+CREATE INDEX job_seen_by_run ON job_seen (run) WHERE run <> '';
+INSERT INTO job_seen
+  SELECT event.job_id, source.cluster, '', min(t_ns) / 1000000000, max(t_ns) / 1000000000
+    FROM event JOIN source ON source.id = event.source_id WHERE event.job_id > 0 GROUP BY 1, 2;
+INSERT OR IGNORE INTO job_seen
+  SELECT job_id, source.cluster, '', min(first_t_ns) / 1000000000, max(last_t_ns) / 1000000000
+    FROM step_block JOIN source ON source.id = step_block.source_id WHERE job_id > 0 GROUP BY 1, 2;
+INSERT OR IGNORE INTO job_seen
+  SELECT job_id, source.cluster, '', 0, 0
+    FROM mark_block JOIN source ON source.id = mark_block.source_id WHERE job_id > 0 GROUP BY 1, 2;
+INSERT INTO job_seen
+  SELECT job_id, cluster, run, min(t_ns) / 1000000000, max(t_ns) / 1000000000
+    FROM job_option WHERE run <> '' AND job_id > 0 GROUP BY 1, 2, 3;
+)sql";
+
 }  // namespace
 
 std::string Migration(int version) {
@@ -227,6 +253,8 @@ std::string Migration(int version) {
       return kVersion7;
     case 8:
       return kVersion8;
+    case 9:
+      return kVersion9;
     default:
       return "";
   }

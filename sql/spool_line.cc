@@ -68,6 +68,11 @@ absl::StatusOr<SpoolLine> SpoolLineParser::Parse(std::string_view line) {
       std::string_view edge;
       text(edge);
       begins = edge == "begin";
+    } else if (name == key::kOpt) {
+      // Not a reason to refuse a record: another kind may mean something else by it.
+      simdjson::dom::object opt;
+      if (field.value.get(opt) == simdjson::SUCCESS && opt[key::kRun].get(record.run) != simdjson::SUCCESS)
+        record.run = {};
     } else if (name == key::kTrainStep) {
       number(record.train_step);
       has_train_step = true;

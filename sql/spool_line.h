@@ -23,6 +23,7 @@ struct SpoolLine {
   std::optional<std::int64_t> task;
   bool is_step_mark = false;  // `mark step N` begins
   std::int64_t train_step = 0;
+  std::string_view run;  // --goodput-run, where the record says it
 };
 
 class SpoolLineParser {

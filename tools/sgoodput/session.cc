@@ -122,18 +122,6 @@ absl::StatusOr<std::vector<JobKey>> ResolveJob(Database& db, const std::string& 
 
 namespace {
 
-absl::StatusOr<std::vector<JobKey>> JobsOfRun(Database& db, const std::string& name) {
-  const absl::StatusOr<std::vector<JobKey>> all = KnownJobs(db);
-  if (!all.ok()) return all.status();
-  const absl::StatusOr<std::map<JobKey, std::string>> names = RunNames(db, *all);
-  if (!names.ok()) return names.status();
-  std::vector<JobKey> jobs;
-  for (const auto& [job, run] : *names) {
-    if (run == name) jobs.push_back(job);
-  }
-  return jobs;
-}
-
 // Those of one cluster: the one asked for, else goodput.conf's, else the only one.
 absl::Status KeepOneCluster(const TargetOptions& asked, const Config& config, std::vector<JobKey>& jobs) {
   std::set<std::string> clusters;
