@@ -105,6 +105,7 @@ Dependency ReadDependency(std::string_view text) {
 
 Chain InferChain(const std::vector<JobOutline>& jobs, const JobKey& of) {
   std::vector<const JobOutline*> by_submit;
+  by_submit.reserve(jobs.size());
   for (const JobOutline& job : jobs) by_submit.push_back(&job);
   std::sort(by_submit.begin(), by_submit.end(), [](const JobOutline* a, const JobOutline* b) {
     return std::tie(a->submit_s, a->job.job_id) < std::tie(b->submit_s, b->job.job_id);

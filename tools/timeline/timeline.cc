@@ -345,6 +345,7 @@ Ns FirstStepExcess(const Program& program, const Fate& fate, const TimelineOptio
     net += stalled ? expected : step.net;
     Add(count, step.count());
   }
+  if (count == 0) return 0;
   const __int128 mean = net / count * first.count() + net % count * first.count() / count;
   return mean < first.net ? first.net - static_cast<Ns>(mean) : 0;
 }
