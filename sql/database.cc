@@ -208,6 +208,11 @@ absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
   sqlite3_busy_timeout(db, kBusyTimeoutMs);
   sqlite3_extended_result_codes(db, 1);
 
+  // Events of a job lie all over a large database; SQLite's own 2 MB would read each page again and again. A
+  // small one takes no more than it has.
+  if (absl::Status status = database.Execute("PRAGMA cache_size=-65536"); !status.ok()) {
+    return Annotate(status, path);
+  }
   Statement version = database.Prepare("PRAGMA user_version");
   const std::int64_t found = version.Step() ? version.Int(0) : -1;
   if (!version.status().ok()) {
