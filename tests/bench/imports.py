@@ -35,11 +35,12 @@ def write_log(path: str, steps: int, saves: bool) -> int:
     return entries
 
 
-def run(args: List[str]) -> Tuple[float, int]:
+def run(args: List[str], out: str = os.devnull) -> Tuple[float, int]:
     """Seconds, and KiB of memory at the most."""
-    began = time.monotonic()
-    child = subprocess.Popen(args, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(child.pid, 0)
+    with open(out, "w") as file:
+        began = time.monotonic()
+        child = subprocess.Popen(args, stdout=file)
+        _, status, usage = os.wait4(child.pid, 0)
     took = time.monotonic() - began
     child.returncode = status
     if status != 0:

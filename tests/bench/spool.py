@@ -104,8 +104,9 @@ def one_attempt(job: int, seconds: int) -> Iterator[Tuple[int, str]]:
 
 
 class Bench:
-    def __init__(self, folder: str) -> None:
-        self.root, self.db, config = (os.path.join(folder, name) for name in ("spool", "goodput.db", "goodput.conf"))
+    def __init__(self, folder: str, spool: str = "") -> None:
+        self.root = spool or os.path.join(folder, "spool")
+        self.db, config = (os.path.join(folder, name) for name in ("goodput.db", "goodput.conf"))
         with open(config, "w") as file:
             file.write("spool = %s\ncluster = c1\n" % self.root)
         self.common = ["--config", config, "--db", self.db]
