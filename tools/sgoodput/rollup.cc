@@ -77,7 +77,7 @@ RollupSubject SubjectOf(const Report& report) {
 
 std::string Hours(GpuNs gpu_ns) {
   const double hours = GpuHours(gpu_ns);
-  return absl::StrFormat(hours < 99.95 ? "%.2f" : "%.0f", hours);
+  return absl::StrFormat("%.*f", hours < 99.95 ? 2 : 0, hours);
 }
 
 // Windows that begin at midnight are days.
