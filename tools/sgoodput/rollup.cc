@@ -138,6 +138,7 @@ std::vector<std::string> Cells(const std::vector<RollupColumn>& columns, const R
 void PrintTable(const RollupReport& report, bool header) {
   const std::vector<RollupColumn> columns = Columns(report, false);
   std::vector<Table::Column> titles;
+  titles.reserve(columns.size());
   for (const RollupColumn& column : columns) titles.push_back(column.column);
   Table table(std::move(titles));
   for (const RollupRow& row : report.rows) table.Add(Cells(columns, row));
@@ -155,6 +156,7 @@ void PrintParsable(const RollupReport& report, bool header) {
   };
   if (header) {
     std::vector<std::string> titles;
+    titles.reserve(columns.size());
     for (const RollupColumn& column : columns) titles.push_back(column.column.title);
     line(std::move(titles));
   }
