@@ -181,7 +181,7 @@ class Shapes(Way):
         for job, in shown:
             self.assertEqual(dict(job, run="at once"), by_job[job["job_id"]])
         text = site.sgoodput("show", "--run", "at once#3").stdout
-        self.assertIn("they are 3 runs, at once to at once#3", text)
+        self.assertIn("they are 3 runs, at once to at once#3", " ".join(text.split()))
         self.assertEqual(site.sgoodput("show", "--run", "at once#4").returncode, 1)
         listed = site.sgoodput("-P", "-n", "-o", "Run", "-j", ",".join(str(job) for job in by_job)).stdout
         self.assertEqual(sorted(listed.splitlines()), names)
