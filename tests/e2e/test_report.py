@@ -106,6 +106,14 @@ class ReportTest(unittest.TestCase):
             self.assertEqual(answer["rows"][0]["begin_ns"], (BEGAN + 50000) * 10**9)
             self.assertEqual(answer["rows"][-1]["end_ns"], (BEGAN + 71234) * 10**9)
 
+    def test_no_two_windows_are_called_the_same(self) -> None:
+        for length, first in (("1d", at(0)[:10]), ("1h", at(0)[:10] + "T10:00:00"), ("7s", at(40000))):
+            lines = self.ask("report", "-a", "-S", first, "-E", at(40100 if length == "7s" else 100000), "-P", "-n", "--window",
+                             length).splitlines()
+            names = [line.split("|")[0] for line in lines]
+            self.assertGreater(len(names), 1)
+            self.assertEqual(len(set(names)), len(names), names)
+
     def test_groups_are_what_they_say(self) -> None:
         def groups(by: str) -> Dict[str, Any]:
             return {row["group"]: row for row in self.report("--by", by)["rows"]}

@@ -80,11 +80,17 @@ std::string Hours(GpuNs gpu_ns) {
   return absl::StrFormat("%.*f", hours < 99.95 ? 2 : 0, hours);
 }
 
-// Windows that begin at midnight are days.
+// Windows that begin at midnight are days; seconds are shown where minutes do not tell two apart.
 std::string From(const RollupReport& report, const RollupRow& row) {
+  const auto minute = [](const RollupRow& r) { return FormatTime(r.begin).substr(0, 16); };
+  const auto in_one_minute = [&](const RollupRow& a, const RollupRow& b) {
+    return a.begin != b.begin && minute(a) == minute(b);
+  };
   const auto at_midnight = [](const RollupRow& r) { return FormatTime(r.begin).substr(11) == "00:00:00"; };
-  const bool days = std::all_of(report.rows.begin(), report.rows.end(), at_midnight);
-  return days ? FormatTime(row.begin).substr(0, 10) : FormatTime(row.begin).substr(5, 11);
+  const std::vector<RollupRow>& rows = report.rows;
+  if (std::all_of(rows.begin(), rows.end(), at_midnight)) return FormatTime(row.begin).substr(0, 10);
+  const bool seconds = std::adjacent_find(rows.begin(), rows.end(), in_one_minute) != rows.end();
+  return FormatTime(row.begin).substr(5, seconds ? 14 : 11);
 }
 
 // What a table or a line of fields has. Of hours or their price a terminal is wide enough for one.
