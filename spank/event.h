@@ -80,6 +80,17 @@ inline constexpr std::string_view kMark = "mark";
 inline constexpr std::string_view kEdge = "edge";
 inline constexpr std::string_view kTrainStep = "train_step";
 inline constexpr std::string_view kName = "name";
+// Of signals. The signal's number is under kSignal, its target under kPid (of the process) and kTask.
+inline constexpr std::string_view kTarget = "target";  // "task": the process Slurm started; "child": another
+inline constexpr std::string_view kComm = "comm";      // of the target: the kernel's name of the program
+inline constexpr std::string_view kSender = "sender";  // "slurmstepd", "self", "job", "outside", "kernel"
+inline constexpr std::string_view kSenderPid = "sender_pid";
+inline constexpr std::string_view kHandled = "handled";  // 1: caught or blocked, 0: neither
+inline constexpr std::string_view kIgnored = "ignored";  // 1: the target ignores it, nothing was delivered
+inline constexpr std::string_view kCount = "count";      // of equal signals that this record stands for
+inline constexpr std::string_view kLastMonotonic = "last_m";  // the `m` of the last of them
+// Of checkpoints seen on disk, with kEdge, kTrainStep and kName.
+inline constexpr std::string_view kLayout = "layout";
 // Of what the controller said.
 inline constexpr std::string_view kState = "state";
 inline constexpr std::string_view kFlags = "flags";

@@ -62,6 +62,31 @@ absl::Status SetBytes(std::string_view key, std::string_view value, std::int64_t
   return absl::OkStatus();
 }
 
+absl::Status SetInterval(std::string_view key, std::string_view value, absl::Duration& into) {
+  absl::Duration interval;
+  if (!absl::ParseDuration(ToAbsl(value), &interval) || interval < absl::Milliseconds(100) ||
+      interval > absl::Hours(1)) {
+    return absl::InvalidArgumentError(Cat("`", key, "` must be a time such as 5s, not '", value, "'"));
+  }
+  into = interval;
+  return absl::OkStatus();
+}
+
+// Days, or anything shorter as absl spells it.
+absl::Status SetDays(std::string_view key, std::string_view value, absl::Duration& into) {
+  std::int64_t days = 0;
+  absl::Duration duration;
+  if (!value.empty() && value.back() == 'd' &&
+      absl::SimpleAtoi(ToAbsl(value.substr(0, value.size() - 1)), &days) && days > 0 && days <= 36500) {
+    duration = absl::Hours(24 * days);
+  } else if (!absl::ParseDuration(ToAbsl(value), &duration) || duration < absl::Seconds(1)) {
+    return absl::InvalidArgumentError(
+        Cat("`", key, "` must be a time such as 30d or 12h, not '", value, "'"));
+  }
+  into = duration;
+  return absl::OkStatus();
+}
+
 absl::Status Set(std::string_view key, std::string_view value, Config& config) {
   if (key == "spool") return SetPath(key, value, config.spool);
   if (key == "database") return SetPath(key, value, config.database);
@@ -78,16 +103,21 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
     return absl::OkStatus();
   }
   if (key == "role") return SetRoles(value, config);
-  if (key == "queue_interval") {
-    absl::Duration interval;
-    if (!absl::ParseDuration(ToAbsl(value), &interval) || interval < absl::Milliseconds(100) ||
-        interval > absl::Hours(1)) {
-      return absl::InvalidArgumentError(Cat("`queue_interval` must be a time such as 5s, not '", value, "'"));
-    }
-    config.queue_interval = interval;
+  if (key == "queue_interval") return SetInterval(key, value, config.queue_interval);
+  if (key == "spool_max") return SetBytes(key, value, config.spool_max);
+  if (key == "shared_spool") return SetPath(key, value, config.shared_spool);
+  if (key == "shared_spool_user") {
+    config.shared_spool_user = std::string(value);
     return absl::OkStatus();
   }
-  if (key == "spool_max") return SetBytes(key, value, config.spool_max);
+  if (key == "keep_spool") return SetDays(key, value, config.keep_spool);
+  if (key == "heartbeat") return SetInterval(key, value, config.heartbeat);
+  if (key == "signals") {
+    if (value != "on" && value != "off")
+      return absl::InvalidArgumentError(Cat("`signals` is on or off, not '", value, "'"));
+    config.signals = value == "on";
+    return absl::OkStatus();
+  }
   if (key == "peak") {
     absl::StatusOr<GpuPeak> peak = ParsePeak(value);
     if (!peak.ok()) return Annotate(peak.status(), "`peak`");
@@ -96,7 +126,8 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
   }
   return absl::InvalidArgumentError(
       Cat("unknown key '", key,
-          "'; known are spool, database, cluster, socket, role, queue_interval, spool_max, peak"));
+          "'; known are spool, database, cluster, socket, role, queue_interval, spool_max, shared_spool, "
+          "shared_spool_user, keep_spool, heartbeat, signals, peak"));
 }
 
 }  // namespace

@@ -23,7 +23,12 @@ struct Config {
   bool controller_role = true;                       // watch the queue, ingest
   absl::Duration queue_interval = absl::Seconds(5);  // shortest time between two looks at the queue
   std::int64_t spool_max = 256LL << 20;
-  std::vector<GpuPeak> peaks;  // besides the published ones
+  std::string shared_spool;                          // where node folders are copied to; empty: nowhere
+  std::string shared_spool_user;                     // who writes there; empty: root
+  absl::Duration keep_spool = absl::Hours(24 * 30);  // files whose records are all ingested
+  absl::Duration heartbeat = absl::Seconds(10);      // between two looks at which jobs live
+  bool signals = true;                               // trace them
+  std::vector<GpuPeak> peaks;                        // besides the published ones
 };
 
 // An error names the line and how to mend it.

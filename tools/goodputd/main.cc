@@ -52,6 +52,12 @@ void PrintConfig(const goodput::Config& config) {
               config.node_role && config.controller_role ? "," : "",
               config.controller_role ? "controller" : "");
   std::printf("queue_interval = %s\n", absl::FormatDuration(config.queue_interval).c_str());
+  std::printf("shared_spool = %s\n", config.shared_spool.empty() ? "(none)" : config.shared_spool.c_str());
+  std::printf("shared_spool_user = %s\n",
+              config.shared_spool_user.empty() ? "(root)" : config.shared_spool_user.c_str());
+  std::printf("keep_spool = %s\n", absl::FormatDuration(config.keep_spool).c_str());
+  std::printf("heartbeat = %s\n", absl::FormatDuration(config.heartbeat).c_str());
+  std::printf("signals = %s\n", config.signals ? "on" : "off");
   std::printf("spool_max = %lld\n", static_cast<long long>(config.spool_max));
 }
 
