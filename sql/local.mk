@@ -13,6 +13,7 @@ sql_libstore_la_SOURCES = \
   sql/chains.cc sql/chains.h \
   sql/database.cc sql/database.h \
   sql/evidence.cc sql/evidence.h \
+  sql/heartbeats.cc sql/heartbeats.h \
   sql/jobs.cc sql/jobs.h \
   sql/imports.cc sql/imports.h \
   sql/ingest.cc sql/ingest.h \

@@ -233,6 +233,27 @@ INSERT INTO job_seen
     FROM job_option WHERE run <> '' AND job_id > 0 GROUP BY 1, 2, 3;
 )sql";
 
+// What nodes say of themselves beside their records: which jobs live there, and what they lost.
+constexpr const char* kVersion10 = R"sql(
+CREATE TABLE heartbeat (
+  job_id       INTEGER NOT NULL,
+  cluster      TEXT NOT NULL,
+  node         TEXT NOT NULL,
+  since_ns     INTEGER NOT NULL,
+  last_seen_ns INTEGER NOT NULL,
+  clock_ns     INTEGER NOT NULL,
+  boot         TEXT NOT NULL,
+  PRIMARY KEY (job_id, cluster, node, since_ns)
+) WITHOUT ROWID;
+CREATE INDEX heartbeat_by_node ON heartbeat (node, boot);
+CREATE TABLE node_loss (
+  node  TEXT NOT NULL,
+  what  TEXT NOT NULL,
+  count INTEGER NOT NULL,
+  PRIMARY KEY (node, what)
+) WITHOUT ROWID;
+)sql";
+
 }  // namespace
 
 std::string Migration(int version) {
@@ -255,6 +276,8 @@ std::string Migration(int version) {
       return kVersion8;
     case 9:
       return kVersion9;
+    case 10:
+      return kVersion10;
     default:
       return "";
   }
