@@ -33,6 +33,7 @@ tools_libflops_la_LIBADD = $(ABSL_LIBS)
 # What daemon and command share: configuration, accounting, the wire form of a mark.
 noinst_LTLIBRARIES += tools/libcommon.la
 tools_libcommon_la_SOURCES = \
+  tools/base/helper_process.cc tools/base/helper_process.h \
   tools/base/subprocess.cc tools/base/subprocess.h \
   tools/base/unix_socket.cc tools/base/unix_socket.h \
   tools/config/config.cc tools/config/config.h \

@@ -91,3 +91,12 @@ tests_unit_flops_test_SOURCES = tests/unit/flops_test.cc tests/unit/run_builder.
 tests_unit_flops_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS) \
   -DGOLDEN_FORMULAS='"$(abs_srcdir)/tests/golden/formulas.json"'
 tests_unit_flops_test_LDADD = tools/libflops.la tools/libtimeline.la $(GTEST_LIBS)
+
+check_PROGRAMS += tests/unit/ship_test
+TESTS += tests/unit/ship_test
+tests_unit_ship_test_SOURCES = \
+  tests/spank/faulty_files.h \
+  tests/spank/temp_folder.h \
+  tests/unit/ship_test.cc
+tests_unit_ship_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_ship_test_LDADD = tools/libcommon.la $(GTEST_LIBS)

@@ -1,0 +1,243 @@
+#include "tools/base/helper_process.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <pwd.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "absl/strings/numbers.h"
+#include "spank/clock.h"
+#include "sql/text.h"
+
+extern char** environ;
+
+namespace goodput {
+namespace {
+
+constexpr std::string_view kHelperOption = "--helper";
+constexpr int kHelperSocket = 0;  // in place of stdin
+constexpr absl::Duration kFirstPause = absl::Seconds(1);
+constexpr std::size_t kMaxWhere = 1024;
+// What a message of the child is, by its first byte.
+constexpr char kAnswer = 'A';
+constexpr char kProgress = 'P';
+// A child that is killed ends at once, or waits in the kernel for who knows how long.
+constexpr int kDyingMs = 200;
+
+std::int64_t Now() {
+  return kSystemClock.mono_ns();
+}
+
+// Null at the end, or where this is no message of ours.
+std::optional<std::string> Receive(int socket) {
+  std::string message(kMaxHelperMessage + 1, '\0');
+  ssize_t got = -1;
+  do {
+    got = recv(socket, message.data(), message.size(), MSG_TRUNC);
+  } while (got < 0 && errno == EINTR);
+  if (got <= 0 || static_cast<std::size_t>(got) > message.size()) return std::nullopt;
+  message.resize(static_cast<std::size_t>(got));
+  return message;
+}
+
+bool Send(int socket, char kind, std::string_view text) {
+  std::string message;
+  message.reserve(text.size() + 1);
+  message.push_back(kind);
+  message.append(text);
+  ssize_t sent = -1;
+  do {
+    sent = send(socket, message.data(), message.size(), MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  return sent == static_cast<ssize_t>(message.size());
+}
+
+// For good, and with no way back: the saved ids change, too.
+bool BecomeUser(uid_t uid, gid_t gid) {
+  if (uid == geteuid() && gid == getegid()) return true;
+  return setgroups(0, nullptr) == 0 && setgid(gid) == 0 && setuid(uid) == 0 && geteuid() == uid;
+}
+
+int Serve(const HelperAnswers& answers) {
+  const HelperProgress progress = [](std::string_view where) {
+    Send(kHelperSocket, kProgress, where.substr(0, kMaxWhere));
+  };
+  while (const std::optional<std::string> request = Receive(kHelperSocket)) {
+    // The first byte is there so that an empty request is not the end.
+    const std::string answer = answers(std::string_view(*request).substr(1), progress);
+    if (!Send(kHelperSocket, kAnswer, answer)) return 1;
+  }
+  return 0;
+}
+
+bool Ended(pid_t child) {
+  int status = 0;
+  const pid_t gone = waitpid(child, &status, WNOHANG);
+  return gone == child || (gone < 0 && errno == ECHILD);
+}
+
+}  // namespace
+
+std::optional<int> RunHelper(int argc, char** argv, std::initializer_list<NamedHelper> helpers) {
+  if (argc < 5 || argv[1] != kHelperOption) return std::nullopt;
+  for (const int signal_number : {SIGTERM, SIGINT, SIGHUP, SIGPIPE}) signal(signal_number, SIG_IGN);
+  uid_t uid = 0;
+  gid_t gid = 0;
+  if (!absl::SimpleAtoi(argv[3], &uid) || !absl::SimpleAtoi(argv[4], &gid)) return 2;
+  if (!BecomeUser(uid, gid)) {
+    std::fprintf(stderr, "goodputd: helper %s cannot become uid %s: %s\n", argv[2], argv[3],
+                 std::strerror(errno));
+    return 1;
+  }
+  umask(077);
+  const auto* const found = std::find_if(helpers.begin(), helpers.end(),
+                                         [&](const NamedHelper& named) { return named.name == argv[2]; });
+  if (found == helpers.end()) return 2;
+  prctl(PR_SET_NAME, Cat("goodput-", argv[2]).c_str());
+  return Serve(found->helper({argv + 5, argv + argc}));
+}
+
+bool AbandonedHelpers::MayStart() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  children_.erase(std::remove_if(children_.begin(), children_.end(), Ended), children_.end());
+  return children_.size() < most_;
+}
+
+void AbandonedHelpers::Take(pid_t child) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  children_.push_back(child);
+}
+
+bool HelperProcess::Hurry() const {
+  pollfd hurry{options_.hurry_fd, POLLIN, 0};
+  return options_.hurry_fd >= 0 && poll(&hurry, 1, 0) > 0;
+}
+
+absl::Status HelperProcess::Start() {
+  const std::int64_t now = Now();
+  if (now < not_before_ns_ && !Hurry()) return trouble_;
+  if (options_.abandoned != nullptr && !options_.abandoned->MayStart()) {
+    return trouble_.ok() ? absl::UnavailableError("too many children hang") : trouble_;
+  }
+  std::array<int, 2> ends{-1, -1};
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return Failed(absl::UnavailableError(Cat("socketpair: ", std::strerror(errno))));
+  }
+  const HelperUser user = options_.user.value_or(HelperUser{geteuid(), getegid()});
+  std::vector<std::string> words = {"goodputd", std::string(kHelperOption), options_.name, Cat(user.uid),
+                                    Cat(user.gid)};
+  words.insert(words.end(), options_.arguments.begin(), options_.arguments.end());
+  std::vector<char*> word_pointers;
+  word_pointers.reserve(words.size() + 1);
+  for (std::string& word : words) word_pointers.push_back(word.data());
+  word_pointers.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], kHelperSocket);
+  // A helper that hangs must hold nothing of its parent's: no lock, and no socket that jobs speak to.
+  posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+  // From the first moment on: systemd signals every process of the service.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  for (const int signal_number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&blocked, signal_number);
+  posix_spawnattr_setsigmask(&attributes, &blocked);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  const int failed =
+      posix_spawn(&pid_, "/proc/self/exe", &actions, &attributes, word_pointers.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  close(ends[1]);
+  socket_ = ends[0];
+  if (failed == 0) return absl::OkStatus();
+  pid_ = 0;
+  return Failed(absl::UnavailableError(Cat("cannot start a helper: ", std::strerror(failed))));
+}
+
+absl::Status HelperProcess::Failed(absl::Status why) {
+  Stop();
+  pause_ = std::min(options_.longest_pause, std::max(kFirstPause, 2 * pause_));
+  not_before_ns_ = Now() + absl::ToInt64Nanoseconds(pause_);
+  trouble_ = std::move(why);
+  return trouble_;
+}
+
+void HelperProcess::Stop() {
+  if (socket_ >= 0) close(socket_);
+  socket_ = -1;
+  if (pid_ == 0) return;
+  // Between two calls it does nothing that could be lost.
+  kill(pid_, SIGKILL);
+  bool ended = Ended(pid_);
+  for (int ms = 0; !ended && ms < kDyingMs; ms += 5) {
+    poll(nullptr, 0, 5);
+    ended = Ended(pid_);
+  }
+  if (!ended && options_.abandoned != nullptr) options_.abandoned->Take(pid_);
+  pid_ = 0;
+}
+
+absl::StatusOr<std::string> HelperProcess::Call(std::string_view request) {
+  if (request.size() + 1 > kMaxHelperMessage) return absl::InvalidArgumentError("a request too long");
+  if (socket_ < 0) {
+    if (absl::Status status = Start(); !status.ok()) return status;
+  }
+  where_.clear();
+  const auto died = [&] { return Failed(absl::UnavailableError(Cat("helper ", options_.name, " died"))); };
+  // It waits for a request: there is room for one.
+  if (!Send(socket_, kAnswer, request)) return died();
+  std::int64_t began = Now();
+  while (true) {
+    const bool hurry = Hurry();
+    const absl::Duration allowed =
+        hurry ? std::min(options_.timeout, options_.last_timeout) : options_.timeout;
+    const std::int64_t left = began + absl::ToInt64Nanoseconds(allowed) - Now();
+    if (left <= 0) {
+      return Failed(absl::DeadlineExceededError(Cat("no answer for ", absl::FormatDuration(allowed))));
+    }
+    std::array<pollfd, 2> polls{{{socket_, POLLIN, 0}, {hurry ? -1 : options_.hurry_fd, POLLIN, 0}}};
+    if (poll(polls.data(), polls.size(), static_cast<int>(left / 1'000'000) + 1) < 0 && errno != EINTR) {
+      return died();
+    }
+    if (polls[1].revents != 0) began = Now();
+    if (polls[0].revents == 0) continue;
+    std::optional<std::string> message = Receive(socket_);
+    if (!message || (message->front() != kAnswer && message->front() != kProgress)) return died();
+    const char kind = message->front();
+    message->erase(0, 1);
+    if (kind == kAnswer) {
+      pause_ = absl::ZeroDuration();
+      trouble_ = absl::OkStatus();
+      return *std::move(message);
+    }
+    where_ = *std::move(message);
+    if (!hurry) began = Now();
+  }
+}
+
+absl::StatusOr<HelperUser> FindHelperUser(const std::string& name) {
+  std::array<char, 16384> buffer{};
+  passwd entry{};
+  passwd* found = nullptr;
+  const int error = getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
+  if (found != nullptr) return HelperUser{found->pw_uid, found->pw_gid};
+  return absl::NotFoundError(
+      Cat("there is no user '", name, "'", error != 0 ? ": " : "", error != 0 ? std::strerror(error) : ""));
+}
+
+}  // namespace goodput

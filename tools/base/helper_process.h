@@ -1,0 +1,122 @@
+// A child for what may hang: it touches the file system that is mounted from elsewhere or a user's own
+// folders, its parent only waits for its answers, and never for longer than it said it would. A child that
+// stays away is killed; one that even that does not end (it waits in the kernel for a server that is gone) is
+// left alone and reaped when it is done for, and only a few of those are allowed at a time.
+//
+// The child is this program again (/proc/self/exe, so an upgrade in between changes nothing), started by
+// posix_spawn: a fork of a process with threads may not run C++. It becomes the given user before it touches
+// any path, ignores SIGTERM and SIGINT (its parent decides; systemd signals both) and ends with its socket.
+// Request and answer are bytes, one message each.
+//
+// In a program that has helpers, before it does anything else:
+//   if (const std::optional<int> code = RunHelper(argc, argv, {{"ship", ShipHelper}})) return *code;
+#ifndef GOODPUT_TOOLS_BASE_HELPER_PROCESS_H_
+#define GOODPUT_TOOLS_BASE_HELPER_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace goodput {
+
+// A message has at most so many bytes.
+inline constexpr std::size_t kMaxHelperMessage = (std::size_t{64} << 10U) + 4096;
+
+// ---- in the child
+
+// Called in a helper while it works on one request, for whoever has to say where it hangs: `where` is in the
+// error its parent returns, and the time its parent waits begins anew. At most 1 KiB of it is told.
+using HelperProgress = std::function<void(std::string_view where)>;
+// Answers one request; what it keeps between them is its own.
+using HelperAnswers = std::function<std::string(std::string_view request, const HelperProgress& at)>;
+// Makes what answers, of the helper's arguments.
+using Helper = HelperAnswers (*)(const std::vector<std::string>& arguments);
+struct NamedHelper {
+  std::string_view name;
+  Helper helper;
+};
+// Where the command line is that of a helper (`PROGRAM --helper NAME UID GID [ARGUMENT ...]`): serves until
+// its parent is gone, and returns the exit code. Null: it is not.
+std::optional<int> RunHelper(int argc, char** argv, std::initializer_list<NamedHelper> helpers);
+
+// ---- in the parent
+
+// Children that were killed and did not end. Shared by those whose children hang together, e.g. all of one
+// mount. Threads may share it.
+class AbandonedHelpers {
+ public:
+  explicit AbandonedHelpers(int most) : most_(most) {}
+  // Whether another may be started: reaps those that ended meanwhile.
+  bool MayStart();
+  void Take(pid_t child);
+
+ private:
+  const std::size_t most_;
+  std::mutex mutex_;
+  std::vector<pid_t> children_;
+};
+
+struct HelperUser {
+  uid_t uid = 0;
+  gid_t gid = 0;  // and no other group
+};
+
+class HelperProcess {
+ public:
+  struct Options {
+    std::string name;
+    std::vector<std::string> arguments;
+    std::optional<HelperUser> user;  // none: this process's
+    AbandonedHelpers* abandoned = nullptr;
+    absl::Duration timeout = absl::Seconds(5);         // of one call, or between two signs of progress
+    absl::Duration longest_pause = absl::Seconds(30);  // before another is started; from 1 s on, doubling
+    // Once this becomes readable nobody waits longer than `last_timeout` any more, and no pause is made.
+    int hurry_fd = -1;
+    absl::Duration last_timeout = absl::Seconds(1);
+  };
+  explicit HelperProcess(Options options) : options_(std::move(options)) {}
+  ~HelperProcess() { Stop(); }
+  HelperProcess(const HelperProcess&) = delete;
+  HelperProcess& operator=(const HelperProcess&) = delete;
+
+  // What the helper answers; started when there is none. DeadlineExceeded: it did not answer in time and was
+  // killed. Unavailable: it died, could not be started, or the pause after such a thing is not over; the text
+  // stays the same for as long as the trouble does.
+  absl::StatusOr<std::string> Call(std::string_view request);
+  // Where the last call that was not answered was, as the helper said it.
+  const std::string& where() const { return where_; }
+  // 0: none is running.
+  pid_t pid() const { return pid_; }
+  void Stop();
+
+ private:
+  absl::Status Start();
+  absl::Status Failed(absl::Status why);
+  bool Hurry() const;
+
+  Options options_;
+  pid_t pid_ = 0;
+  int socket_ = -1;
+  std::string where_;
+  absl::Duration pause_ = absl::ZeroDuration();
+  std::int64_t not_before_ns_ = 0;  // CLOCK_MONOTONIC
+  absl::Status trouble_;
+};
+
+// The user of that name, by the system's databases. NotFound: there is none.
+absl::StatusOr<HelperUser> FindHelperUser(const std::string& name);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_BASE_HELPER_PROCESS_H_
