@@ -33,6 +33,7 @@ tools_libflops_la_LIBADD = $(ABSL_LIBS)
 # What daemon and command share: configuration, accounting, the wire form of a mark.
 noinst_LTLIBRARIES += tools/libcommon.la
 tools_libcommon_la_SOURCES = \
+  tools/base/signal_name.cc tools/base/signal_name.h \
   tools/base/helper_process.cc tools/base/helper_process.h \
   tools/base/subprocess.cc tools/base/subprocess.h \
   tools/base/unix_socket.cc tools/base/unix_socket.h \
@@ -51,10 +52,23 @@ tools_libcommon_la_LIBADD = tools/libflops.la sql/libstore.la $(ABSL_LIBS) $(SIM
 # The daemon without its main, so that tests can link it.
 noinst_LTLIBRARIES += tools/libgoodputd.la
 tools_libgoodputd_la_SOURCES = \
+  tools/goodputd/counts_file.cc tools/goodputd/counts_file.h \
+  tools/goodputd/heartbeat.cc tools/goodputd/heartbeat.h \
   tools/goodputd/job_owners.cc tools/goodputd/job_owners.h \
+  tools/goodputd/log.h \
   tools/goodputd/mark_server.cc tools/goodputd/mark_server.h \
+  tools/goodputd/node_jobs.cc tools/goodputd/node_jobs.h \
+  tools/goodputd/node_spools.cc tools/goodputd/node_spools.h \
   tools/goodputd/note_sweep.cc tools/goodputd/note_sweep.h \
-  tools/goodputd/queue_watch.cc tools/goodputd/queue_watch.h
+  tools/goodputd/processes.cc tools/goodputd/processes.h \
+  tools/goodputd/queue_watch.cc tools/goodputd/queue_watch.h \
+  tools/goodputd/signals/perf_ring.cc \
+  tools/goodputd/signals/signal_finder.cc tools/goodputd/signals/signal_finder.h \
+  tools/goodputd/signals/signal_loop.cc tools/goodputd/signals/signal_loop.h \
+  tools/goodputd/signals/signal_recorder.cc tools/goodputd/signals/signal_recorder.h \
+  tools/goodputd/signals/signal_trace.cc tools/goodputd/signals/signal_trace.h \
+  tools/goodputd/signals/tracepoint.cc tools/goodputd/signals/tracepoint.h \
+  tools/goodputd/spool_tail.cc tools/goodputd/spool_tail.h
 tools_libgoodputd_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 tools_libgoodputd_la_LIBADD = tools/libcommon.la
 
@@ -62,7 +76,6 @@ sbin_PROGRAMS += tools/goodputd/goodputd
 tools_goodputd_goodputd_SOURCES = \
   tools/goodputd/controller_loop.cc tools/goodputd/controller_loop.h \
   tools/goodputd/watch_loop.cc tools/goodputd/watch_loop.h \
-  tools/goodputd/log.h \
   tools/goodputd/main.cc \
   tools/slurm/controller.cc tools/slurm/controller.h tools/slurm/libslurm.h
 tools_goodputd_goodputd_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)

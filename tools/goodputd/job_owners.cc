@@ -2,10 +2,7 @@
 
 #include <simdjson.h>
 
-#include <filesystem>
-#include <fstream>
 #include <iterator>
-#include <system_error>
 
 #include "spank/event.h"
 
@@ -42,44 +39,11 @@ bool JobOwners::MayLook(std::int64_t job, uid_t asking) {
 }
 
 void JobOwners::Refresh() {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  for (const fs::directory_entry& node : fs::directory_iterator(spool_root_, ignored)) {
-    const std::string name = node.path().filename();
-    if (name.empty() || name.front() == '@' || !node.is_directory(ignored)) continue;
-    for (const fs::directory_entry& file : fs::directory_iterator(node.path(), ignored)) {
-      if (file.path().extension() != ".jsonl" || !file.is_regular_file(ignored)) continue;
-      ReadFile(name, file.path(), offsets_[file.path()]);
-    }
-  }
+  tail_.Read([this](const std::string& node, std::string_view line) { TakeLine(node, line); });
   while (jobs_.size() > kMaxJobs) jobs_.erase(jobs_.begin());
 }
 
-void JobOwners::ReadFile(const std::string& node, const std::string& path, std::int64_t& offset) {
-  std::error_code ignored;
-  const auto size = static_cast<std::int64_t>(std::filesystem::file_size(path, ignored));
-  if (ignored || size <= offset) return;
-  std::ifstream in(path, std::ios::binary);
-  in.seekg(offset);
-  std::string text(static_cast<std::size_t>(size - offset), '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  const std::size_t last = text.rfind('\n');
-  if (last == std::string::npos) return;
-  std::string_view rest(text.data(), last + 1);
-  while (!rest.empty()) {
-    const std::size_t end = rest.find('\n');
-    TakeLine(node, rest.substr(0, end));
-    rest.remove_prefix(end + 1);
-  }
-  offset += static_cast<std::int64_t>(last) + 1;
-}
-
 void JobOwners::TakeLine(const std::string& node, std::string_view line) {
-  // Most lines of a training job are marks, which own nothing.
-  if (line.empty() || line.size() > kMaxRecordBytes ||
-      line.find("\"kind\":\"mark\"") != std::string_view::npos)
-    return;
   simdjson::dom::parser parser;
   const simdjson::padded_string padded(line.data(), line.size());
   simdjson::dom::object object;

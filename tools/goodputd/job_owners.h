@@ -11,13 +11,14 @@
 #include <string_view>
 
 #include "spank/clock.h"
+#include "tools/goodputd/spool_tail.h"
 
 namespace goodput {
 
 class JobOwners {
  public:
   explicit JobOwners(std::string spool_root, Clock clock = kSystemClock)
-      : spool_root_(std::move(spool_root)), clock_(clock) {}
+      : tail_(std::move(spool_root)), clock_(clock) {}
 
   struct Job {
     uid_t uid = 0;
@@ -37,12 +38,10 @@ class JobOwners {
  private:
   bool MayLook(std::int64_t job, uid_t asking);
   void Refresh();
-  void ReadFile(const std::string& node, const std::string& path, std::int64_t& offset);
   void TakeLine(const std::string& node, std::string_view line);
 
-  std::string spool_root_;
+  SpoolTail tail_;
   Clock clock_;
-  std::map<std::string, std::int64_t> offsets_;  // by path
   std::map<std::int64_t, Job> jobs_;
   // By who asked for it: until when.
   std::map<uid_t, std::map<std::int64_t, std::int64_t>> unknown_;

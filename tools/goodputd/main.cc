@@ -13,14 +13,17 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "config.h"
 #include "sql/text.h"
 #include "tools/config/config.h"
 #include "tools/goodputd/controller_loop.h"
+#include "tools/goodputd/heartbeat.h"
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/mark_server.h"
 #include "tools/goodputd/note_sweep.h"
+#include "tools/goodputd/signals/signal_loop.h"
 #include "tools/goodputd/watch_loop.h"
 #include "tools/slurm/controller.h"
 
@@ -91,15 +94,18 @@ int Run(const goodput::Config& config) {
       return 1;
     }
   }
-  std::thread mark_thread;
-  if (marks != nullptr) mark_thread = std::thread([&] { marks->Serve(stop_fd); });
+  std::vector<std::thread> threads;
+  if (config.node_role) {
+    threads.emplace_back([&] { marks->Serve(stop_fd); });
+    threads.emplace_back([&] { goodput::RunHeartbeatLoop(config, stop_fd); });
+    if (config.signals) threads.emplace_back([&] { goodput::RunSignalLoop(config, stop_fd); });
+  }
   std::atomic<bool> queue_changed{false};
-  std::thread controller_thread;
   std::future<void> watch;
   if (config.controller_role) {
     // libslurm sets a variable of the environment as it starts, which the thread that runs sacct reads.
     goodput::SlurmController();
-    controller_thread = std::thread([&] { goodput::RunControllerLoop(config, stop_fd, queue_changed); });
+    threads.emplace_back([&] { goodput::RunControllerLoop(config, stop_fd, queue_changed); });
     watch = std::async(std::launch::async,
                        [&] { goodput::RunWatchLoop(config, stop_fd, [&] { queue_changed = true; }); });
   }
@@ -110,8 +116,7 @@ int Run(const goodput::Config& config) {
   }
   const std::uint64_t one = 1;
   if (write(stop_fd, &one, sizeof(one)) < 0) goodput::Log("cannot stop the threads");
-  if (mark_thread.joinable()) mark_thread.join();
-  if (controller_thread.joinable()) controller_thread.join();
+  for (std::thread& thread : threads) thread.join();
   // libslurm may be waiting for a controller that is down. All that is written is whole, so it needs no
   // farewell.
   if (watch.valid() && watch.wait_for(std::chrono::seconds(2)) != std::future_status::ready) _exit(0);

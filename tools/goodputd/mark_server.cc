@@ -9,14 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "spank/event.h"
 #include "sql/text.h"
 #include "tools/base/unix_socket.h"
@@ -49,19 +45,19 @@ int PassedSocket() {
   return kFirstPassedFd;
 }
 
-std::array<std::pair<const char*, std::uint64_t*>, 6> NamedCounts(MarkCounts& counts) {
-  return {{{"accepted", &counts.accepted},
-           {"malformed", &counts.malformed},
-           {"unknown_job", &counts.unknown_job},
-           {"not_owner", &counts.not_owner},
-           {"not_stored", &counts.not_stored},
-           {"too_many", &counts.too_many}}};
+CountsFile::Names NamedCounts(MarkCounts& counts) {
+  return {{"accepted", &counts.accepted},       {"malformed", &counts.malformed},
+          {"unknown_job", &counts.unknown_job}, {"not_owner", &counts.not_owner},
+          {"not_stored", &counts.not_stored},   {"too_many", &counts.too_many}};
 }
 
 }  // namespace
 
 MarkServer::MarkServer(Options options)
-    : options_(std::move(options)), owners_(options_.spool_root, options_.clock) {
+    : options_(std::move(options)),
+      owners_(options_.spool_root, options_.clock),
+      spools_(options_.spool_root, options_.spool_max, options_.spool_owner, options_.clock),
+      counts_file_(options_.spool_root + kCountsFile) {
   rlimit files{};
   std::size_t places = kMaxClients;
   if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {
@@ -74,7 +70,7 @@ MarkServer::MarkServer(Options options)
   }
   max_clients_ = places;
   max_clients_per_user_ = static_cast<int>(places / kUserShare);
-  ReadCounts();
+  counts_file_.Read(NamedCounts(counts_));
 }
 
 MarkServer::~MarkServer() {
@@ -168,21 +164,6 @@ MarkServer::Received MarkServer::Receive(int fd, const Client& client) {
   return Received::kTurn;
 }
 
-Spool* MarkServer::SpoolOf(const std::string& node) {
-  std::unique_ptr<Spool>& spool = spools_[node];
-  if (spool == nullptr) spool = std::make_unique<Spool>();
-  if (!spool->is_open()) {
-    Spool::Config config;
-    config.root = options_.spool_root;
-    config.node = node;
-    config.max_bytes = options_.spool_max;
-    config.owner = options_.spool_owner;
-    config.clock = options_.clock;
-    if (!spool->Open(config).empty()) return nullptr;
-  }
-  return spool.get();
-}
-
 void MarkServer::Take(std::string_view message, const Client& client) {
   const absl::StatusOr<MarkMessage> mark = ParseMark(message);
   if (!mark.ok()) {
@@ -199,11 +180,6 @@ void MarkServer::Take(std::string_view message, const Client& client) {
     return;
   }
   const std::string& node = job->nodes.count(mark->node) != 0 ? mark->node : job->first_node;
-  Spool* spool = SpoolOf(node);
-  if (spool == nullptr) {
-    ++counts_.not_stored;
-    return;
-  }
   const std::int64_t real_now = options_.clock.real_ns();
   const std::int64_t mono_now = options_.clock.mono_ns();
   std::int64_t age = mono_now - mark->mono_ns.value_or(mono_now);
@@ -220,38 +196,11 @@ void MarkServer::Take(std::string_view message, const Client& client) {
   if (mark->train_step) record.Int(key::kTrainStep, *mark->train_step);
   if (!mark->name.empty()) record.Text(key::kName, mark->name);
   record.Int(key::kPid, client.pid);
-  if (spool->Write(record.Finish()) == Append::kWritten) {
+  if (spools_.Write(node, record.Finish())) {
     ++counts_.accepted;
   } else {
     ++counts_.not_stored;
   }
-}
-
-// SPOOL/marks, so that `sgoodput doctor` can show what was refused, over restarts of the daemon.
-void MarkServer::ReadCounts() {
-  std::ifstream in(options_.spool_root + kCountsFile);
-  std::string word;
-  while (in >> word) {
-    const std::size_t equals = word.find('=');
-    std::uint64_t value = 0;
-    if (equals == std::string::npos || !absl::SimpleAtoi(word.substr(equals + 1), &value)) continue;
-    for (const auto& [name, count] : NamedCounts(counts_)) {
-      if (name == word.substr(0, equals)) *count = value;
-    }
-  }
-}
-
-void MarkServer::WriteCounts() {
-  std::string text;
-  for (const auto& [name, count] : NamedCounts(counts_))
-    text += Cat(text.empty() ? "" : " ", name, "=", *count);
-  if (text == counts_written_) return;
-  const std::string path = options_.spool_root + kCountsFile;
-  // The plugin makes the folder at the first job; until then there is nothing worth keeping.
-  std::ofstream out(path + ".new", std::ios::trunc);
-  out << text << "\n";
-  out.close();
-  if (out && std::rename((path + ".new").c_str(), path.c_str()) == 0) counts_written_ = text;
 }
 
 void MarkServer::Serve(int stop_fd) {
@@ -276,12 +225,12 @@ void MarkServer::Serve(int stop_fd) {
     }
     const std::int64_t now = options_.clock.mono_ns();
     if (now >= next_counts) {
-      WriteCounts();
+      counts_file_.Write(NamedCounts(counts_));
       next_counts = now + kCountsIntervalNs;
     }
   }
   Drain();
-  WriteCounts();
+  counts_file_.Write(NamedCounts(counts_));
 }
 
 void MarkServer::Drain() {

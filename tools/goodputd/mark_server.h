@@ -7,15 +7,16 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "spank/clock.h"
 #include "spank/spool.h"
+#include "tools/goodputd/counts_file.h"
 #include "tools/goodputd/job_owners.h"
 #include "tools/goodputd/mark_message.h"
+#include "tools/goodputd/node_spools.h"
 
 namespace goodput {
 
@@ -60,10 +61,7 @@ class MarkServer {
   // What was sent before the daemon was told to stop.
   void Drain();
   void Take(std::string_view message, const Client& client);
-  Spool* SpoolOf(const std::string& node);
   void Drop(int fd);
-  void ReadCounts();
-  void WriteCounts();
 
   Options options_;
   JobOwners owners_;
@@ -73,9 +71,9 @@ class MarkServer {
   int max_clients_per_user_;
   std::map<int, Client> clients_;
   std::map<uid_t, int> clients_of_;
-  std::map<std::string, std::unique_ptr<Spool>> spools_;
+  NodeSpools spools_;
   MarkCounts counts_;
-  std::string counts_written_;
+  CountsFile counts_file_;
 };
 
 }  // namespace goodput

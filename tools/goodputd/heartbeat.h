@@ -1,0 +1,34 @@
+// Which jobs the node last saw alive: one value a node, replaced every few seconds. When a node dies, nothing
+// else says how far its work went.
+#ifndef GOODPUT_TOOLS_GOODPUTD_HEARTBEAT_H_
+#define GOODPUT_TOOLS_GOODPUTD_HEARTBEAT_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "spank/clock.h"
+#include "tools/config/config.h"
+#include "tools/goodputd/node_jobs.h"
+#include "tools/goodputd/processes.h"
+
+namespace goodput {
+
+inline constexpr const char* kHeartbeatName = "heartbeat";
+
+// By node, the jobs a task's process of which lives now. A process that has a task's id but began after it
+// is another one.
+std::map<std::string, std::vector<NodeJob>> LiveJobs(const NodeJobs& jobs, const Processes& processes,
+                                                     std::int64_t boottime_less_mono_ns);
+
+// The text of SPOOL/NODE/heartbeat (SPOOL_FORMAT.md), with its newline.
+std::string HeartbeatText(const std::string& node, const std::vector<NodeJob>& live,
+                          const std::string& boot_id, std::int64_t real_ns, std::int64_t mono_ns);
+
+// Writes that of every node of the spool each `config.heartbeat` until `stop_fd` becomes readable.
+void RunHeartbeatLoop(const Config& config, int stop_fd);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_GOODPUTD_HEARTBEAT_H_

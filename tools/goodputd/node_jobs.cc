@@ -1,0 +1,172 @@
+#include "tools/goodputd/node_jobs.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_split.h"
+#include "spank/event.h"
+#include "sql/text.h"
+#include "tools/base/signal_name.h"
+
+namespace goodput {
+namespace {
+
+// slurmstepd writes a record just after it did what the record tells: the kernel's time of the same moment is
+// a little earlier. A loaded machine may hold it for seconds, and who waits to run signals nobody meanwhile.
+constexpr std::int64_t kRecordDelayNs = 5'000'000'000;
+constexpr std::size_t kMaxNamedSignals = 16;
+
+struct Record {
+  simdjson::dom::object object;
+  std::optional<std::int64_t> Int(std::string_view key) const {
+    std::int64_t value = 0;
+    if (object[key].get(value) != simdjson::SUCCESS) return std::nullopt;
+    return value;
+  }
+  std::string Text(std::string_view key) const {
+    std::string_view value;
+    if (object[key].get(value) != simdjson::SUCCESS) return {};
+    return std::string(value);
+  }
+};
+
+template <typename Spells>
+auto FindSpell(const Spells& spells, pid_t pid, std::int64_t mono_ns)
+    -> decltype(&spells.begin()->second.what) {
+  const auto found = spells.find(pid);
+  if (found == spells.end()) return nullptr;
+  const auto& spell = found->second;
+  if (mono_ns < spell.begin_mono_ns - kRecordDelayNs) return nullptr;
+  if (spell.end_mono_ns && mono_ns > *spell.end_mono_ns) return nullptr;
+  return &spell.what;
+}
+
+template <typename Spells>
+void ForgetSpells(Spells& spells, std::int64_t before) {
+  for (auto at = spells.begin(); at != spells.end();) {
+    at = at->second.end_mono_ns && *at->second.end_mono_ns < before ? spells.erase(at) : std::next(at);
+  }
+}
+
+}  // namespace
+
+void NodeJobs::Refresh() {
+  tail_.Read([this](const std::string& node, std::string_view line) { TakeLine(node, line); });
+  const std::int64_t now = clock_.mono_ns();
+  if (now >= next_forget_) Forget();
+}
+
+void NodeJobs::Forget() {
+  const std::int64_t now = clock_.mono_ns();
+  ForgetSpells(stepds_, now - kKeepNs);
+  ForgetSpells(tasks_, now - kKeepNs);
+  next_forget_ = now + kKeepNs;
+}
+
+void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
+  simdjson::dom::parser parser;
+  const simdjson::padded_string padded(line.data(), line.size());
+  Record record;
+  if (parser.parse(padded).get(record.object) != simdjson::SUCCESS) return;
+  const std::optional<std::int64_t> job_id = record.Int(key::kJob);
+  const std::string kind = record.Text(key::kKind);
+  const std::int64_t mono = record.Int(key::kMonotonic).value_or(0);
+  if (!job_id) return;
+  const std::pair<std::string, std::int64_t> job_key{node, *job_id};
+
+  if (kind == kind::kJobEpilog) {
+    jobs_.erase(job_key);
+    // slurmstepd may have been killed before it told of an end.
+    for (auto* spell : {&stepds_}) {
+      for (auto& [pid, step] : *spell) {
+        if (!step.end_mono_ns && step.what.job->job == *job_id && step.what.job->node == node)
+          step.end_mono_ns = mono;
+      }
+    }
+    for (auto& [pid, task] : tasks_) {
+      if (!task.end_mono_ns && task.what.step.job->job == *job_id && task.what.step.job->node == node)
+        task.end_mono_ns = mono;
+    }
+    return;
+  }
+  const bool begins = kind == kind::kJobProlog || kind == kind::kStepStart;
+  const bool of_task = kind == kind::kTaskStart || kind == kind::kTaskExit;
+  if (!begins && !of_task && kind != kind::kStepEnd) return;
+
+  std::shared_ptr<const NodeJob>& job = jobs_[job_key];
+  const std::optional<std::int64_t> uid = record.Int(key::kUid);
+  // A prolog begins an attempt; where there was none, its first step does.
+  if (kind == kind::kJobProlog || job == nullptr || (uid && static_cast<uid_t>(*uid) != job->uid)) {
+    auto fresh = std::make_shared<NodeJob>();
+    fresh->cluster = record.Text(key::kCluster);
+    fresh->node = node;
+    fresh->job = *job_id;
+    fresh->uid = static_cast<uid_t>(uid.value_or(0));
+    fresh->restart = record.Int(key::kRestart);
+    fresh->job_start_s = record.Int(key::kJobStart);
+    fresh->sluid = record.Text(key::kSluid);
+    fresh->since_ns = record.Int(key::kTime).value_or(0);
+    job = std::move(fresh);
+  }
+  if (begins) {
+    simdjson::dom::object options;
+    std::string_view named;
+    if (record.object[key::kOpt].get(options) == simdjson::SUCCESS &&
+        options[key::kCheckpointSignal].get(named) == simdjson::SUCCESS) {
+      for (absl::string_view number : absl::StrSplit(ToAbsl(named), ',')) {
+        const std::optional<int> signo = ParseSignal(std::string(number));
+        if (signo && named_signals_.size() < kMaxNamedSignals &&
+            std::find(named_signals_.begin(), named_signals_.end(), *signo) == named_signals_.end())
+          named_signals_.push_back(*signo);
+      }
+    }
+  }
+  if (kind == kind::kJobProlog) return;
+
+  const NodeStep step{job, record.Text(key::kSlurmStep)};
+  const auto stepd = static_cast<pid_t>(record.Int(key::kStepd).value_or(0));
+  if (kind == kind::kStepStart) {
+    stepds_[stepd] = {step, mono, std::nullopt};
+  } else if (kind == kind::kStepEnd) {
+    const auto found = stepds_.find(stepd);
+    if (found != stepds_.end()) found->second.end_mono_ns = mono;
+  } else {
+    const auto pid = static_cast<pid_t>(record.Int(key::kPid).value_or(0));
+    if (pid <= 0) return;
+    if (kind == kind::kTaskStart) {
+      tasks_[pid] = {{step, static_cast<int>(record.Int(key::kTask).value_or(0))}, mono, std::nullopt};
+    } else if (const auto found = tasks_.find(pid); found != tasks_.end()) {
+      found->second.end_mono_ns = mono;
+    }
+  }
+}
+
+const NodeStep* NodeJobs::StepOfStepd(pid_t stepd, std::int64_t mono_ns) const {
+  return FindSpell(stepds_, stepd, mono_ns);
+}
+
+const NodeTask* NodeJobs::TaskOf(pid_t pid, std::int64_t mono_ns) const {
+  return FindSpell(tasks_, pid, mono_ns);
+}
+
+const NodeStep* NodeJobs::FindStep(std::string_view node, std::int64_t job,
+                                   std::string_view slurm_step) const {
+  for (const auto& [pid, spell] : stepds_) {
+    const NodeStep& step = spell.what;
+    if (!spell.end_mono_ns && step.job->job == job && step.slurm_step == slurm_step &&
+        (node.empty() || step.job->node == node))
+      return &step;
+  }
+  return nullptr;
+}
+
+std::vector<NodeJobs::LiveTask> NodeJobs::TasksNotExited() const {
+  std::vector<LiveTask> live;
+  for (const auto& [pid, spell] : tasks_) {
+    if (!spell.end_mono_ns) live.push_back({spell.what.step.job, pid, spell.begin_mono_ns});
+  }
+  return live;
+}
+
+}  // namespace goodput

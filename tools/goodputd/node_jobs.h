@@ -1,0 +1,96 @@
+// What runs on this node, from what the plugin wrote to the spool since the boot: which process is whose
+// slurmstepd, which one a task. Kept a while after its end, as the kernel's word about a process may be read
+// after the plugin's about its exit.
+#ifndef GOODPUT_TOOLS_GOODPUTD_NODE_JOBS_H_
+#define GOODPUT_TOOLS_GOODPUTD_NODE_JOBS_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "spank/clock.h"
+#include "tools/goodputd/spool_tail.h"
+
+namespace goodput {
+
+// One attempt of a job on one node.
+struct NodeJob {
+  std::string cluster;
+  std::string node;
+  std::int64_t job = 0;
+  uid_t uid = 0;
+  std::optional<std::int64_t> restart;
+  std::optional<std::int64_t> job_start_s;
+  std::string sluid;
+  std::int64_t since_ns = 0;  // `t` of its first record here
+};
+
+struct NodeStep {
+  std::shared_ptr<const NodeJob> job;
+  std::string slurm_step;
+};
+
+struct NodeTask {
+  NodeStep step;
+  int task = 0;  // global rank
+};
+
+class NodeJobs {
+ public:
+  explicit NodeJobs(std::string spool_root, Clock clock = kSystemClock, std::string boot_id = BootId())
+      : tail_(std::move(spool_root), std::move(boot_id)), clock_(clock) {}
+
+  // Takes what the spool gained.
+  void Refresh();
+
+  // The step whose slurmstepd the process was at that time (CLOCK_MONOTONIC); null: none of ours.
+  const NodeStep* StepOfStepd(pid_t stepd, std::int64_t mono_ns) const;
+  // The task whose process it was: the one Slurm started.
+  const NodeTask* TaskOf(pid_t pid, std::int64_t mono_ns) const;
+  // A step that runs; null: not on this node. `node` empty: on whichever.
+  const NodeStep* FindStep(std::string_view node, std::int64_t job, std::string_view slurm_step) const;
+
+  struct LiveTask {
+    std::shared_ptr<const NodeJob> job;
+    pid_t pid = 0;
+    std::int64_t began_mono_ns = 0;
+  };
+  // Tasks whose exit the plugin has not told of.
+  std::vector<LiveTask> TasksNotExited() const;
+
+  // Signals that jobs on this node named as theirs, by number, besides the default ones.
+  const std::vector<int>& named_signals() const { return named_signals_; }
+
+  // So long after its end a process is still known.
+  static constexpr std::int64_t kKeepNs = 60'000'000'000;
+
+ private:
+  // A pid from its record's time until its end.
+  template <typename What>
+  struct Spell {
+    What what;
+    std::int64_t begin_mono_ns = 0;
+    std::optional<std::int64_t> end_mono_ns;
+  };
+  void TakeLine(const std::string& node, std::string_view line);
+  void Forget();
+
+  SpoolTail tail_;
+  Clock clock_;
+  std::map<std::pair<std::string, std::int64_t>, std::shared_ptr<const NodeJob>> jobs_;  // by node, job
+  std::map<pid_t, Spell<NodeStep>> stepds_;
+  std::map<pid_t, Spell<NodeTask>> tasks_;
+  std::vector<int> named_signals_;
+  std::int64_t next_forget_ = 0;
+};
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_GOODPUTD_NODE_JOBS_H_

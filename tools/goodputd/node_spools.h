@@ -1,0 +1,38 @@
+// The spools of the nodes this host serves, for the daemon's own records: opened when first needed.
+#ifndef GOODPUT_TOOLS_GOODPUTD_NODE_SPOOLS_H_
+#define GOODPUT_TOOLS_GOODPUTD_NODE_SPOOLS_H_
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "spank/clock.h"
+#include "spank/spool.h"
+
+namespace goodput {
+
+class NodeSpools {
+ public:
+  NodeSpools(std::string root, std::uint64_t max_bytes, uid_t owner, Clock clock)
+      : root_(std::move(root)), max_bytes_(max_bytes), owner_(owner), clock_(clock) {}
+
+  // False: not stored, which the spool has counted where it could be opened.
+  bool Write(const std::string& node, std::string_view record);
+
+ private:
+  std::string root_;
+  std::uint64_t max_bytes_;
+  uid_t owner_;
+  Clock clock_;
+  std::map<std::string, std::unique_ptr<Spool>> spools_;
+};
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_GOODPUTD_NODE_SPOOLS_H_

@@ -1,0 +1,80 @@
+// Whose signal it was: from the kernel's sample to job, step and task.
+#ifndef GOODPUT_TOOLS_GOODPUTD_SIGNALS_SIGNAL_FINDER_H_
+#define GOODPUT_TOOLS_GOODPUTD_SIGNALS_SIGNAL_FINDER_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "spank/clock.h"
+#include "tools/goodputd/node_jobs.h"
+#include "tools/goodputd/processes.h"
+#include "tools/goodputd/signals/signal_trace.h"
+
+namespace goodput {
+
+enum class SignalSender : std::uint8_t { kUnknown, kSlurmstepd, kSelf, kJob, kOutside, kKernel };
+std::string_view SignalSenderName(SignalSender sender);  // empty for kUnknown
+
+// A signal that a process of a job was to get.
+struct JobSignal {
+  std::int64_t mono_ns = 0;
+  int signo = 0;
+  NodeStep step;
+  std::optional<int> task;  // the target's, or the one it descends from
+  bool is_task = false;     // the target is the process Slurm started
+  pid_t target = 0;
+  std::string comm;
+  SignalSender sender = SignalSender::kUnknown;
+  pid_t sender_pid = 0;         // 0: none truly sent it
+  std::optional<bool> handled;  // caught or blocked
+  bool ignored = false;
+};
+
+class SignalFinder {
+ public:
+  SignalFinder(const NodeJobs& jobs, const Processes& processes) : jobs_(jobs), processes_(processes) {}
+
+  // Processes are looked at once until this is called again: signals of a storm come in batches.
+  void BeginBatch() { looked_at_.clear(); }
+
+  // Nothing: neither to a process of a job on this node, nor from its slurmstepd.
+  std::optional<JobSignal> Find(const SignalSample& sample);
+
+ private:
+  struct Home {
+    NodeStep step;
+    std::optional<int> task;
+    bool is_task = false;
+  };
+  std::optional<Home> HomeOf(pid_t process, std::int64_t mono_ns, const std::optional<ProcessStatus>& status);
+  const std::optional<ProcessStatus>& StatusOf(pid_t thread);
+  std::optional<Home> HomeByCgroup(pid_t process) const;
+  // For a process that is gone when its next signal is read.
+  void Remember(pid_t process, const Home& home, std::int64_t mono_ns);
+
+  struct Remembered {
+    Home home;
+    std::int64_t mono_ns = 0;
+  };
+  const NodeJobs& jobs_;
+  const Processes& processes_;
+  std::map<pid_t, Remembered> remembered_;
+  std::map<pid_t, std::optional<ProcessStatus>> looked_at_;
+};
+
+// The job and step a cgroup path of Slurm's names: ".../job_8/step_0/...", in both versions of cgroups.
+struct CgroupStep {
+  std::int64_t job = 0;
+  std::string slurm_step;
+  std::string node;  // where slurmd puts it into the path: several on one host
+};
+std::optional<CgroupStep> ParseCgroupStep(std::string_view paths);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_GOODPUTD_SIGNALS_SIGNAL_FINDER_H_

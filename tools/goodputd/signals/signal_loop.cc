@@ -1,0 +1,196 @@
+#include "tools/goodputd/signals/signal_loop.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include "spank/clock.h"
+#include "sql/text.h"
+#include "tools/goodputd/counts_file.h"
+#include "tools/goodputd/log.h"
+#include "tools/goodputd/node_jobs.h"
+#include "tools/goodputd/node_spools.h"
+#include "tools/goodputd/processes.h"
+#include "tools/goodputd/signals/signal_finder.h"
+#include "tools/goodputd/signals/signal_recorder.h"
+#include "tools/goodputd/signals/signal_trace.h"
+
+namespace goodput {
+namespace {
+
+// What asks for a checkpoint or a stop, or ends a process at once; jobs may name more.
+const std::vector<int>& DefaultSignals() {
+  static const std::vector<int> signals{SIGTERM, SIGKILL, SIGUSR1, SIGUSR2, SIGINT, SIGHUP, SIGQUIT, SIGXCPU};
+  return signals;
+}
+
+constexpr int kIdleMs = 1000;
+constexpr std::int64_t kCpusNs = 5'000'000'000;
+// After a busy turn the rings fill for so long before the next: a storm wakes the daemon a hundred times a
+// second instead of for each signal.
+constexpr std::size_t kBusySamples = 64;
+constexpr std::int64_t kPauseNs = 10'000'000;
+// The kernel's word may come before the plugin's, which is written after the fork: ask again once after this.
+constexpr std::int64_t kSecondLookNs = 50'000'000;
+constexpr std::size_t kMaxWaiting = 4096;
+
+class SignalLoop {
+ public:
+  explicit SignalLoop(const Config& config)
+      : jobs_(config.spool),
+        finder_(jobs_, RealProcesses()),
+        spools_(config.spool, static_cast<std::uint64_t>(config.spool_max), geteuid(), kSystemClock),
+        recorder_(
+            [this](const std::string& node, std::string_view record) { return spools_.Write(node, record); }),
+        trace_({DefaultSignals(), std::size_t{16} << 20U, {}}),
+        counts_(config.spool + "/signals") {
+    counts_.Read(Counts());
+    before_ = totals_;
+  }
+
+  absl::Status Open() {
+    const absl::Status status = trace_.Open();
+    totals_.watching = status.ok() ? 1 : 0;
+    WriteCounts();
+    return status;
+  }
+
+  void Run(int stop_fd) {
+    std::array<pollfd, 2> polled{{{stop_fd, POLLIN, 0}, {trace_.poll_fd(), POLLIN, 0}}};
+    while (true) {
+      const int ready = poll(polled.data(), polled.size(), waiting_.empty() ? kIdleMs : kSecondLookMs);
+      const bool stop = ready > 0 && polled[0].revents != 0;
+      const std::size_t taken = Turn(stop);
+      if (stop) break;
+      // A CPU that went away leaves its ring readable for ever.
+      if (ready > 0 && polled[1].revents != 0 && taken == 0) RefreshCpus();
+      if (taken >= kBusySamples) {
+        const timespec pause{0, kPauseNs};
+        nanosleep(&pause, nullptr);
+      }
+    }
+  }
+
+ private:
+  static constexpr int kSecondLookMs = kSecondLookNs / 1'000'000;
+
+  std::size_t Turn(bool last) {
+    samples_.clear();
+    trace_.Drain(samples_);
+    const std::int64_t now = kSystemClock.mono_ns();
+    if (!samples_.empty() || !waiting_.empty() || now >= next_refresh_) {
+      jobs_.Refresh();
+      next_refresh_ = now + 1'000'000'000;
+    }
+    finder_.BeginBatch();
+    TakeWaiting(now, last);
+    for (const SignalSample& sample : samples_) {
+      if (const auto signal = finder_.Find(sample)) {
+        recorder_.Take(*signal);
+      } else if (!last && waiting_.size() < kMaxWaiting) {
+        waiting_.push_back(sample);
+      }
+    }
+    recorder_.Flush(last);
+    if (now >= next_cpus_) {
+      RefreshCpus();
+      next_cpus_ = now + kCpusNs;
+    }
+    WatchNamedSignals();
+    WriteCounts();
+    return samples_.size();
+  }
+
+  void TakeWaiting(std::int64_t now, bool last) {
+    const auto due = std::find_if(waiting_.begin(), waiting_.end(), [&](const SignalSample& sample) {
+      return !last && now - sample.mono_ns < kSecondLookNs;
+    });
+    for (auto sample = waiting_.begin(); sample != due; ++sample) {
+      if (const auto signal = finder_.Find(*sample)) recorder_.Take(*signal);
+    }
+    waiting_.erase(waiting_.begin(), due);
+  }
+
+  void RefreshCpus() {
+    const absl::Status status = trace_.RefreshCpus();
+    cpu_trouble_.Say(status.ok() ? "" : Message(status));
+  }
+
+  void WatchNamedSignals() {
+    if (jobs_.named_signals().size() == named_) return;
+    named_ = jobs_.named_signals().size();
+    std::vector<int> signals = DefaultSignals();
+    for (const int signo : jobs_.named_signals()) {
+      if (std::find(signals.begin(), signals.end(), signo) == signals.end()) signals.push_back(signo);
+    }
+    const absl::Status status = trace_.SetSignals(signals);
+    if (!status.ok()) Log(Message(status));
+  }
+
+  CountsFile::Names Counts() {
+    return {{"watching", &totals_.watching},
+            {"recorded", &totals_.recorded},
+            {"not_stored", &totals_.not_stored},
+            {"lost", &totals_.lost}};
+  }
+
+  void WriteCounts() {
+    totals_.recorded = before_.recorded + recorder_.stored();
+    totals_.not_stored = before_.not_stored + recorder_.dropped();
+    totals_.lost = before_.lost + trace_.lost();
+    if (trace_.lost() != lost_said_ && kSystemClock.mono_ns() >= next_lost_) {
+      Log(Cat("the kernel dropped ", trace_.lost() - lost_said_,
+              " signal samples: they came faster than they could be read"));
+      lost_said_ = trace_.lost();
+      next_lost_ = kSystemClock.mono_ns() + 60'000'000'000;
+    }
+    const std::int64_t now = kSystemClock.mono_ns();
+    if (now < next_counts_) return;
+    counts_.Write(Counts());
+    next_counts_ = now + 1'000'000'000;
+  }
+
+  struct Totals {
+    std::uint64_t watching = 0;
+    std::uint64_t recorded = 0;
+    std::uint64_t not_stored = 0;
+    std::uint64_t lost = 0;
+  };
+
+  NodeJobs jobs_;
+  SignalFinder finder_;
+  NodeSpools spools_;
+  SignalRecorder recorder_;
+  SignalTrace trace_;
+  CountsFile counts_;
+  Complaint cpu_trouble_;
+  Totals totals_;
+  Totals before_;  // in the file when the daemon started
+  std::vector<SignalSample> samples_;
+  std::vector<SignalSample> waiting_;  // whose jobs are not known yet
+  std::size_t named_ = 0;
+  std::uint64_t lost_said_ = 0;
+  std::int64_t next_refresh_ = 0;
+  std::int64_t next_cpus_ = 0;
+  std::int64_t next_counts_ = 0;
+  std::int64_t next_lost_ = 0;
+};
+
+}  // namespace
+
+void RunSignalLoop(const Config& config, int stop_fd) {
+  SignalLoop loop(config);
+  if (const absl::Status status = loop.Open(); !status.ok()) {
+    Log(Cat(Message(status), "; checkpoint signals are known from exit statuses and the scheduler alone"));
+    return;
+  }
+  loop.Run(stop_fd);
+}
+
+}  // namespace goodput

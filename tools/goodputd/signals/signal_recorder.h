@@ -1,0 +1,57 @@
+// From signals to records of the spool. Each of a process's signals is a record of its own; of a storm the
+// first ones are, and the rest of every second is one record that says how many.
+#ifndef GOODPUT_TOOLS_GOODPUTD_SIGNALS_SIGNAL_RECORDER_H_
+#define GOODPUT_TOOLS_GOODPUTD_SIGNALS_SIGNAL_RECORDER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "spank/clock.h"
+#include "tools/goodputd/signals/signal_finder.h"
+
+namespace goodput {
+
+class SignalRecorder {
+ public:
+  // Of equal signals (target, number, sender) within a second.
+  static constexpr int kOwnRecords = 10;
+  static constexpr std::int64_t kWindowNs = 1'000'000'000;
+
+  // Stores a finished record of that node; false when it could not be.
+  using Store = std::function<bool(const std::string& node, std::string_view record)>;
+  SignalRecorder(Store store, Clock clock = kSystemClock) : store_(std::move(store)), clock_(clock) {}
+
+  void Take(const JobSignal& signal);
+  // Writes what storms left that are over for a second, or all.
+  void Flush(bool all);
+
+  std::uint64_t seen() const { return seen_; }      // signals
+  std::uint64_t stored() const { return stored_; }  // of them, in records that were written
+  std::uint64_t dropped() const { return seen_ - stored_ - held_; }
+
+ private:
+  using Key = std::tuple<pid_t, int, SignalSender, pid_t>;
+  struct Burst {
+    std::int64_t begin_mono_ns = 0;  // of the second
+    int records = 0;
+    JobSignal first;  // of those without a record of their own
+    std::int64_t last_mono_ns = 0;
+    std::uint64_t count = 0;
+  };
+  void Write(const JobSignal& signal, std::uint64_t count, std::int64_t last_mono_ns);
+  void WriteBurst(Burst& burst);
+
+  Store store_;
+  Clock clock_;
+  std::map<Key, Burst> bursts_;
+  std::uint64_t seen_ = 0;
+  std::uint64_t stored_ = 0;
+  std::uint64_t held_ = 0;
+};
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_GOODPUTD_SIGNALS_SIGNAL_RECORDER_H_

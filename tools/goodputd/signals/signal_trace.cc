@@ -1,0 +1,191 @@
+#include "tools/goodputd/signals/signal_trace.h"
+
+#include <linux/perf_event.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "sql/text.h"
+
+namespace goodput {
+namespace {
+
+constexpr int kMaxCpus = 16384;
+constexpr std::size_t kMinPages = 8;
+constexpr std::size_t kMaxPages = 64;
+
+std::vector<int> KernelsCpus() {
+  std::ifstream in("/sys/devices/system/cpu/online");
+  std::string list;
+  std::getline(in, list);
+  return ParseCpuList(list);
+}
+
+std::string WhyNot(int error) {
+  switch (error) {
+    case EACCES:
+    case EPERM:
+      return "it is not permitted; goodputd needs CAP_PERFMON (or CAP_SYS_ADMIN), and a container must allow "
+             "perf_event_open";
+    case ENOSYS:
+    case EOPNOTSUPP:
+      return "this kernel cannot trace (CONFIG_PERF_EVENTS, CONFIG_FTRACE)";
+    case EMFILE:
+      return "too many open files; raise LimitNOFILE to two a CPU and a thousand more";
+    default:
+      return std::strerror(error);
+  }
+}
+
+}  // namespace
+
+std::vector<int> ParseCpuList(std::string_view text) {
+  std::vector<int> cpus;
+  for (absl::string_view range : absl::StrSplit(ToAbsl(text), ',', absl::SkipWhitespace())) {
+    range = absl::StripAsciiWhitespace(range);
+    const std::size_t dash = range.find('-');
+    int first = 0;
+    int last = 0;
+    if (!absl::SimpleAtoi(range.substr(0, dash), &first)) continue;
+    last = first;
+    if (dash != absl::string_view::npos && !absl::SimpleAtoi(range.substr(dash + 1), &last)) continue;
+    for (int cpu = std::max(0, first); cpu <= std::min(last, kMaxCpus); ++cpu) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+struct SignalTrace::Ring {
+  int fd = -1;
+  void* map = MAP_FAILED;
+  std::size_t map_size = 0;
+  PerfRing ring;
+
+  Ring() = default;
+  Ring(const Ring&) = delete;
+  Ring& operator=(const Ring&) = delete;
+  ~Ring() {
+    if (map != MAP_FAILED) munmap(map, map_size);
+    if (fd >= 0) close(fd);
+  }
+};
+
+SignalTrace::SignalTrace(Options options) : options_(std::move(options)) {
+  if (!options_.online_cpus) options_.online_cpus = KernelsCpus;
+}
+
+SignalTrace::~SignalTrace() {
+  rings_.clear();
+  if (epoll_fd_ >= 0) close(epoll_fd_);
+}
+
+std::string SignalTrace::Filter() const {
+  std::string filter;
+  for (const int signo : options_.signals) filter += Cat(filter.empty() ? "" : "||", "sig==", signo);
+  return filter;
+}
+
+absl::StatusOr<std::unique_ptr<SignalTrace::Ring>> SignalTrace::OpenCpu(int cpu) const {
+  perf_event_attr attr{};
+  attr.type = PERF_TYPE_TRACEPOINT;
+  attr.size = sizeof(attr);
+  attr.config = tracepoint_.id;
+  attr.sample_period = 1;
+  attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
+  attr.disabled = 1;
+  attr.use_clockid = 1;
+  attr.clockid = CLOCK_MONOTONIC;
+  attr.wakeup_events = 1;
+  auto ring = std::make_unique<Ring>();
+  ring->fd = static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+  const auto failed = [&](const char* what) {
+    return absl::UnavailableError(
+        Cat("signals cannot be watched on CPU ", cpu, ": ", what, ": ", WhyNot(errno)));
+  };
+  if (ring->fd < 0) return failed("perf_event_open");
+  const std::string filter = Filter();
+  if (ioctl(ring->fd, PERF_EVENT_IOC_SET_FILTER, filter.c_str()) != 0) return failed("its filter");
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t share =
+      options_.ring_bytes / page / std::max<std::size_t>(1, options_.online_cpus().size());
+  std::size_t pages = kMinPages;
+  while (pages * 2 <= std::min(share, kMaxPages)) pages *= 2;
+  ring->map_size = (pages + 1) * page;
+  ring->map = mmap(nullptr, ring->map_size, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
+  if (ring->map == MAP_FAILED) return failed("its ring buffer");
+  ring->ring = PerfRing(ring->map, page, pages * page);
+  if (ioctl(ring->fd, PERF_EVENT_IOC_ENABLE, 0) != 0) return failed("enabling it");
+  return ring;
+}
+
+absl::Status SignalTrace::Open() {
+  absl::StatusOr<SignalTracepoint> tracepoint = ReadSignalTracepoint();
+  if (!tracepoint.ok()) return tracepoint.status();
+  tracepoint_ = *tracepoint;
+  epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
+  if (epoll_fd_ < 0) return absl::UnavailableError(Cat("epoll: ", std::strerror(errno)));
+  absl::Status status = RefreshCpus();
+  return rings_.empty() && status.ok() ? absl::UnavailableError("no CPU to watch signals on") : status;
+}
+
+absl::Status SignalTrace::RefreshCpus() {
+  const std::vector<int> online = options_.online_cpus();
+  for (auto at = rings_.begin(); at != rings_.end();) {
+    if (std::find(online.begin(), online.end(), at->first) != online.end()) {
+      ++at;
+      continue;
+    }
+    lost_ += at->second->ring.Drain(tracepoint_, left_);
+    at = rings_.erase(at);
+  }
+  absl::Status first = absl::OkStatus();
+  for (const int cpu : online) {
+    if (rings_.count(cpu) != 0) continue;
+    absl::StatusOr<std::unique_ptr<Ring>> ring = OpenCpu(cpu);
+    if (!ring.ok()) {
+      first.Update(ring.status());
+      continue;
+    }
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = (*ring)->fd;
+    if (epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, (*ring)->fd, &event) != 0) {
+      first.Update(absl::UnavailableError(Cat("epoll: ", std::strerror(errno))));
+      continue;
+    }
+    rings_[cpu] = *std::move(ring);
+  }
+  return first;
+}
+
+absl::Status SignalTrace::SetSignals(const std::vector<int>& signals) {
+  options_.signals = signals;
+  const std::string filter = Filter();
+  for (const auto& [cpu, ring] : rings_) {
+    if (ioctl(ring->fd, PERF_EVENT_IOC_SET_FILTER, filter.c_str()) != 0)
+      return absl::UnavailableError(Cat("the filter of CPU ", cpu, ": ", std::strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
+void SignalTrace::Drain(std::vector<SignalSample>& into) {
+  const std::size_t before = into.size();
+  into.insert(into.end(), left_.begin(), left_.end());
+  left_.clear();
+  for (const auto& [cpu, ring] : rings_) lost_ += ring->ring.Drain(tracepoint_, into);
+  std::sort(into.begin() + static_cast<std::ptrdiff_t>(before), into.end(),
+            [](const SignalSample& a, const SignalSample& b) { return a.mono_ns < b.mono_ns; });
+}
+
+}  // namespace goodput

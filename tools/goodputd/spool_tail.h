@@ -1,0 +1,40 @@
+// Follows what is appended to the spool's node folders: what the plugin tells the daemon of jobs, steps and
+// tasks, which only root can write.
+#ifndef GOODPUT_TOOLS_GOODPUTD_SPOOL_TAIL_H_
+#define GOODPUT_TOOLS_GOODPUTD_SPOOL_TAIL_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace goodput {
+
+class SpoolTail {
+ public:
+  // A line as it stands in the file, without its newline; never empty, at most kMaxRecordBytes.
+  using Take = std::function<void(const std::string& node, std::string_view line)>;
+  // `boot_id`: of the files to look at; empty: all.
+  explicit SpoolTail(std::string spool_root, std::string boot_id = {})
+      : spool_root_(std::move(spool_root)), boot_id_(std::move(boot_id)) {}
+
+  // Hands over the whole lines that came since the last call, but for marks. A file that cannot be read is
+  // left for the next time.
+  void Read(const Take& take);
+
+ private:
+  void ReadFile(const std::string& node, const std::string& path, std::int64_t& offset, const Take& take);
+
+  std::string spool_root_;
+  std::string boot_id_;
+  std::map<std::string, std::int64_t> offsets_;  // by path
+};
+
+// The kernel's id of this boot, as file names of the spool begin; empty when it cannot be read.
+std::string BootId();
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_GOODPUTD_SPOOL_TAIL_H_
