@@ -11,12 +11,14 @@
 #include <cstdio>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "config.h"
 #include "sql/text.h"
+#include "tools/base/helper_process.h"
 #include "tools/config/config.h"
 #include "tools/goodputd/controller_loop.h"
 #include "tools/goodputd/heartbeat.h"
@@ -128,6 +130,8 @@ int Run(const goodput::Config& config) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Before there is any thread: this may be a child that touches what may hang.
+  if (const std::optional<int> code = goodput::RunHelper(argc, argv, {})) return *code;
   std::string config_path;
   bool check = false;
   constexpr int kCheckOption = 256;
