@@ -62,6 +62,12 @@ tests_unit_faults_test_SOURCES = \
 tests_unit_faults_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_faults_test_LDADD = spank/libspank_parts.la sql/libstore.la $(GTEST_LIBS)
 
+check_PROGRAMS += tests/unit/signals_seen_test
+TESTS += tests/unit/signals_seen_test
+tests_unit_signals_seen_test_SOURCES = tests/spank/temp_folder.h tests/unit/signals_seen_test.cc
+tests_unit_signals_seen_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_signals_seen_test_LDADD = tools/libgoodputd.la $(GTEST_LIBS)
+
 check_PROGRAMS += tests/unit/goodputd_test
 TESTS += tests/unit/goodputd_test
 tests_unit_goodputd_test_SOURCES = tests/spank/temp_folder.h tests/unit/goodputd_test.cc
@@ -97,6 +103,7 @@ TESTS += tests/unit/ship_test
 tests_unit_ship_test_SOURCES = \
   tests/spank/faulty_files.h \
   tests/spank/temp_folder.h \
+  tests/unit/helper_process_test.cc \
   tests/unit/ship_test.cc
 tests_unit_ship_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
-tests_unit_ship_test_LDADD = tools/libcommon.la $(GTEST_LIBS)
+tests_unit_ship_test_LDADD = spank/libspank_parts.la tools/libship.la $(GTEST_LIBS)

@@ -123,13 +123,13 @@ class SignalLoop {
   }
 
   void WatchNamedSignals() {
-    if (jobs_.named_signals().size() == named_) return;
-    named_ = jobs_.named_signals().size();
-    std::vector<int> signals = DefaultSignals();
-    for (const int signo : jobs_.named_signals()) {
-      if (std::find(signals.begin(), signals.end(), signo) == signals.end()) signals.push_back(signo);
+    std::vector<int> more;
+    for (; named_ < jobs_.named_signals().size(); ++named_) {
+      const int signo = jobs_.named_signals()[named_];
+      const std::vector<int>& watched = DefaultSignals();
+      if (std::find(watched.begin(), watched.end(), signo) == watched.end()) more.push_back(signo);
     }
-    const absl::Status status = trace_.SetSignals(signals);
+    const absl::Status status = trace_.AddSignals(more);
     if (!status.ok()) Log(Message(status));
   }
 

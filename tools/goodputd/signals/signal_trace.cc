@@ -49,6 +49,19 @@ std::string WhyNot(int error) {
   }
 }
 
+absl::Status NotWatched(int cpu, const char* what) {
+  return absl::UnavailableError(
+      Cat("signals cannot be watched on CPU ", cpu, ": ", what, ": ", WhyNot(errno)));
+}
+
+// Into the ring of `into`.
+absl::Status Enable(int cpu, int fd, int into) {
+  if (fd != into && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, into) != 0)
+    return NotWatched(cpu, "its ring buffer");
+  if (ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) != 0) return NotWatched(cpu, "enabling it");
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::vector<int> ParseCpuList(std::string_view text) {
@@ -67,7 +80,7 @@ std::vector<int> ParseCpuList(std::string_view text) {
 }
 
 struct SignalTrace::Ring {
-  int fd = -1;
+  std::vector<int> fds;  // the first has the buffer
   void* map = MAP_FAILED;
   std::size_t map_size = 0;
   PerfRing ring;
@@ -77,11 +90,12 @@ struct SignalTrace::Ring {
   Ring& operator=(const Ring&) = delete;
   ~Ring() {
     if (map != MAP_FAILED) munmap(map, map_size);
-    if (fd >= 0) close(fd);
+    for (const int fd : fds) close(fd);
   }
 };
 
 SignalTrace::SignalTrace(Options options) : options_(std::move(options)) {
+  signals_.push_back(options_.signals);
   if (!options_.online_cpus) options_.online_cpus = KernelsCpus;
 }
 
@@ -90,13 +104,7 @@ SignalTrace::~SignalTrace() {
   if (epoll_fd_ >= 0) close(epoll_fd_);
 }
 
-std::string SignalTrace::Filter() const {
-  std::string filter;
-  for (const int signo : options_.signals) filter += Cat(filter.empty() ? "" : "||", "sig==", signo);
-  return filter;
-}
-
-absl::StatusOr<std::unique_ptr<SignalTrace::Ring>> SignalTrace::OpenCpu(int cpu) const {
+absl::StatusOr<int> SignalTrace::OpenEvent(int cpu, const std::vector<int>& signals) const {
   perf_event_attr attr{};
   attr.type = PERF_TYPE_TRACEPOINT;
   attr.size = sizeof(attr);
@@ -107,25 +115,35 @@ absl::StatusOr<std::unique_ptr<SignalTrace::Ring>> SignalTrace::OpenCpu(int cpu)
   attr.use_clockid = 1;
   attr.clockid = CLOCK_MONOTONIC;
   attr.wakeup_events = 1;
+  const int fd = static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+  if (fd < 0) return NotWatched(cpu, "perf_event_open");
+  std::string filter;
+  for (const int signo : signals) filter += Cat(filter.empty() ? "" : "||", "sig==", signo);
+  if (ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter.c_str()) == 0) return fd;
+  const absl::Status status = NotWatched(cpu, "its filter");
+  close(fd);
+  return status;
+}
+
+absl::StatusOr<std::unique_ptr<SignalTrace::Ring>> SignalTrace::OpenCpu(int cpu) const {
   auto ring = std::make_unique<Ring>();
-  ring->fd = static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC));
-  const auto failed = [&](const char* what) {
-    return absl::UnavailableError(
-        Cat("signals cannot be watched on CPU ", cpu, ": ", what, ": ", WhyNot(errno)));
-  };
-  if (ring->fd < 0) return failed("perf_event_open");
-  const std::string filter = Filter();
-  if (ioctl(ring->fd, PERF_EVENT_IOC_SET_FILTER, filter.c_str()) != 0) return failed("its filter");
+  for (const std::vector<int>& signals : signals_) {
+    const absl::StatusOr<int> fd = OpenEvent(cpu, signals);
+    if (!fd.ok()) return fd.status();
+    ring->fds.push_back(*fd);
+  }
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t share =
       options_.ring_bytes / page / std::max<std::size_t>(1, options_.online_cpus().size());
   std::size_t pages = kMinPages;
   while (pages * 2 <= std::min(share, kMaxPages)) pages *= 2;
   ring->map_size = (pages + 1) * page;
-  ring->map = mmap(nullptr, ring->map_size, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
-  if (ring->map == MAP_FAILED) return failed("its ring buffer");
+  ring->map = mmap(nullptr, ring->map_size, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fds.front(), 0);
+  if (ring->map == MAP_FAILED) return NotWatched(cpu, "its ring buffer");
   ring->ring = PerfRing(ring->map, page, pages * page);
-  if (ioctl(ring->fd, PERF_EVENT_IOC_ENABLE, 0) != 0) return failed("enabling it");
+  for (const int fd : ring->fds) {
+    if (absl::Status status = Enable(cpu, fd, ring->fds.front()); !status.ok()) return status;
+  }
   return ring;
 }
 
@@ -159,8 +177,8 @@ absl::Status SignalTrace::RefreshCpus() {
     }
     epoll_event event{};
     event.events = EPOLLIN;
-    event.data.fd = (*ring)->fd;
-    if (epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, (*ring)->fd, &event) != 0) {
+    event.data.fd = (*ring)->fds.front();
+    if (epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, (*ring)->fds.front(), &event) != 0) {
       first.Update(absl::UnavailableError(Cat("epoll: ", std::strerror(errno))));
       continue;
     }
@@ -169,13 +187,15 @@ absl::Status SignalTrace::RefreshCpus() {
   return first;
 }
 
-absl::Status SignalTrace::SetSignals(const std::vector<int>& signals) {
-  options_.signals = signals;
-  const std::string filter = Filter();
+absl::Status SignalTrace::AddSignals(const std::vector<int>& signals) {
+  if (signals.empty()) return absl::OkStatus();
   for (const auto& [cpu, ring] : rings_) {
-    if (ioctl(ring->fd, PERF_EVENT_IOC_SET_FILTER, filter.c_str()) != 0)
-      return absl::UnavailableError(Cat("the filter of CPU ", cpu, ": ", std::strerror(errno)));
+    const absl::StatusOr<int> fd = OpenEvent(cpu, signals);
+    if (!fd.ok()) return fd.status();
+    ring->fds.push_back(*fd);
+    if (absl::Status status = Enable(cpu, *fd, ring->fds.front()); !status.ok()) return status;
   }
+  signals_.push_back(signals);
   return absl::OkStatus();
 }
 

@@ -63,8 +63,8 @@ class SignalTrace {
   // CPUs that came get a ring, those that went lose theirs. An error names the first that could not be
   // watched; the others are.
   absl::Status RefreshCpus();
-  // Watches these instead.
-  absl::Status SetSignals(const std::vector<int>& signals);
+  // Watches these, too. They must not be among those watched already.
+  absl::Status AddSignals(const std::vector<int>& signals);
 
   // Readable when a signal came.
   int poll_fd() const { return epoll_fd_; }
@@ -76,10 +76,12 @@ class SignalTrace {
 
  private:
   struct Ring;
+  absl::StatusOr<int> OpenEvent(int cpu, const std::vector<int>& signals) const;
   absl::StatusOr<std::unique_ptr<Ring>> OpenCpu(int cpu) const;
-  std::string Filter() const;
 
   Options options_;
+  // An event's filter cannot be changed: what is added later is one more event into the same ring.
+  std::vector<std::vector<int>> signals_;
   SignalTracepoint tracepoint_;
   std::map<int, std::unique_ptr<Ring>> rings_;
   int epoll_fd_ = -1;
