@@ -1,6 +1,7 @@
 #include "spank/files.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -45,6 +46,11 @@ class SystemFiles final : public Files {
     return readdir(dir);  // NOLINT(concurrency-mt-unsafe): a DIR is its opener's alone
   }
   int CloseDir(DIR* dir) noexcept override { return closedir(dir); }
+  ssize_t PWrite(int fd, const void* data, std::size_t size, off_t at) noexcept override {
+    return pwrite(fd, data, size, at);
+  }
+  int FSync(int fd) noexcept override { return fsync(fd); }
+  int Lock(int fd) noexcept override { return flock(fd, LOCK_EX | LOCK_NB); }
 };
 
 SystemFiles system_files;

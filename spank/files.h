@@ -35,6 +35,9 @@ class Files {
   virtual DIR* OpenDir(int fd) noexcept = 0;  // fdopendir
   virtual const dirent* ReadDir(DIR* dir) noexcept = 0;
   virtual int CloseDir(DIR* dir) noexcept = 0;
+  virtual ssize_t PWrite(int fd, const void* data, std::size_t size, off_t at) noexcept = 0;
+  virtual int FSync(int fd) noexcept = 0;
+  virtual int Lock(int fd) noexcept = 0;  // flock, exclusive, without waiting
 
  protected:
   ~Files() = default;  // never destroyed by this name

@@ -49,6 +49,15 @@ tools_libcommon_la_SOURCES = \
 tools_libcommon_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 tools_libcommon_la_LIBADD = tools/libflops.la sql/libstore.la $(ABSL_LIBS) $(SIMDJSON_LIBS)
 
+# From a node's spool to the shared one.
+noinst_LTLIBRARIES += tools/libship.la
+tools_libship_la_SOURCES = \
+  tools/ship/ship_helper.cc tools/ship/ship_helper.h \
+  tools/ship/shared_folder.cc tools/ship/shared_folder.h \
+  tools/ship/shipper.cc tools/ship/shipper.h
+tools_libship_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+tools_libship_la_LIBADD = tools/libcommon.la
+
 # The daemon without its main, so that tests can link it.
 noinst_LTLIBRARIES += tools/libgoodputd.la
 tools_libgoodputd_la_SOURCES = \
@@ -75,13 +84,14 @@ tools_libgoodputd_la_LIBADD = tools/libcommon.la
 sbin_PROGRAMS += tools/goodputd/goodputd
 tools_goodputd_goodputd_SOURCES = \
   tools/goodputd/controller_loop.cc tools/goodputd/controller_loop.h \
+  tools/goodputd/ship_loop.cc tools/goodputd/ship_loop.h \
   tools/goodputd/watch_loop.cc tools/goodputd/watch_loop.h \
   tools/goodputd/main.cc \
   tools/slurm/controller.cc tools/slurm/controller.h tools/slurm/libslurm.h
 tools_goodputd_goodputd_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
 tools_goodputd_goodputd_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) -pthread
 tools_goodputd_goodputd_LDFLAGS = $(AM_LDFLAGS) $(SLURM_LDFLAGS) -pthread
-tools_goodputd_goodputd_LDADD = tools/libgoodputd.la $(SLURM_LIBS)
+tools_goodputd_goodputd_LDADD = tools/libgoodputd.la tools/libship.la $(SLURM_LIBS)
 
 # From the database to a judged run.
 noinst_LTLIBRARIES += tools/libruns.la

@@ -93,6 +93,11 @@ class FaultyFiles final : public goodput::Files {
     Fails("closedir");
     return real_.CloseDir(dir);
   }
+  ssize_t PWrite(int fd, const void* data, std::size_t size, off_t at) noexcept override {
+    return Fails("pwrite") ? -1 : real_.PWrite(fd, data, Size(size), at);
+  }
+  int FSync(int fd) noexcept override { return Fails("fsync") ? -1 : real_.FSync(fd); }
+  int Lock(int fd) noexcept override { return Fails("flock") ? -1 : real_.Lock(fd); }
 
  private:
   static int Failed(int error) {

@@ -1,172 +1,404 @@
-// The way from a node to the shared folder: a helper that may hang, and what is copied through it.
+// What a node's records are in the shared folder, whatever goes wrong on the way: byte for byte themselves.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <random>
 #include <string>
-#include <thread>
+#include <utility>
 #include <vector>
 
-#include "tools/base/helper_process.h"
+#include "spank/spool.h"
+#include "tests/spank/faulty_files.h"
+#include "tests/spank/temp_folder.h"
+#include "tools/ship/ship_helper.h"
+#include "tools/ship/shipper.h"
 
 namespace goodput {
 namespace {
 
-// What the tests' helper does by request: "echo TEXT", "hang", "die", "slow N" (so many signs of progress),
-// "uid".
-HelperAnswers TestHelper(const std::vector<std::string>& arguments) {
-  return [arguments](std::string_view request, const HelperProgress& at) -> std::string {
-    if (request == "hang") {
-      at("a bad place");
-      while (true) pause();
+namespace fs = std::filesystem;
+using Fault = FaultyFiles::Fault;
+
+const int in_memory = access("/dev/shm", W_OK) == 0 ? setenv("TMPDIR", "/dev/shm", 0) : 0;
+
+constexpr const char* kOld = "boot.2026010100Z.jsonl";
+constexpr const char* kNew = "boot.2026010101Z.jsonl";
+constexpr std::int64_t kNowS = 1'767'229'200;  // 2026-01-01 01:00 UTC
+std::int64_t mono_ns = 0;
+constexpr Clock kStill = {[]() noexcept { return kNowS * 1'000'000'000; }, []() noexcept { return mono_ns; }};
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+class ShipTest : public testing::Test {
+ protected:
+  ShipTest() {
+    mono_ns = 0;
+    fs::create_directories(Local(""));
+    fs::create_directories(folder_.path() + "/shared");
+    chmod((folder_.path() + "/shared").c_str(), 0700);
+  }
+  std::string Local(const std::string& file) const { return folder_.path() + "/spool/n1/" + file; }
+  std::string Shared(const std::string& file) const { return folder_.path() + "/shared/n1/" + file; }
+  void Append(const std::string& file, const std::string& text) const {
+    std::ofstream(Local(file), std::ios::app | std::ios::binary) << text;
+  }
+  Shipper::Options Options(Files& files = RealFiles()) const {
+    Shipper::Options options;
+    options.spool_root = folder_.path() + "/spool";
+    options.owner = geteuid();
+    options.boot_id = "boot";
+    options.clock = kStill;
+    options.files = &files;
+    return options;
+  }
+  // One pass by a process of its own.
+  ShipReport Pass(Files& local = RealFiles(), Files& remote = RealFiles()) const {
+    DirectSharedFolder shared(folder_.path() + "/shared", geteuid(), remote);
+    Shipper shipper(Options(local), shared);
+    return shipper.Pass([] { return false; });
+  }
+  void ExpectCopied() const {
+    for (const auto& entry : fs::directory_iterator(Local(""))) {
+      const std::string name = entry.path().filename();
+      if (entry.path().extension() != ".jsonl") continue;
+      EXPECT_EQ(ReadFile(Shared(name)), ReadFile(Local(name))) << name;
     }
-    if (request == "die") _exit(3);
-    if (request == "uid") return std::to_string(getuid()) + ":" + std::to_string(getgroups(0, nullptr));
-    if (request == "arguments") {
-      std::string all;
-      for (const std::string& argument : arguments) all += argument + ";";
-      return all;
+  }
+
+  TempFolder folder_;
+};
+
+const std::string kLarge(3 * kMaxPieceBytes + 100, 'x');
+
+TEST_F(ShipTest, ACopyIsTheSameBytesAndOnlyForItsOwner) {
+  Append(kOld, "\n{1}\n");
+  Append(kNew, kLarge);
+  const ShipReport report = Pass();
+  EXPECT_TRUE(report.whole);
+  EXPECT_EQ(report.bytes, static_cast<std::int64_t>(kLarge.size()) + 5);
+  ExpectCopied();
+  struct stat info {};
+  ASSERT_EQ(stat(Shared(kOld).c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0600U);
+  ASSERT_EQ(stat(Shared("").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0700U);
+}
+
+TEST_F(ShipTest, CopyingGoesOnWhereTheCopyEndsWhoeverWroteIt) {
+  Append(kOld, "\n{1}\n");
+  {
+    DirectSharedFolder shared(folder_.path() + "/shared", geteuid(), RealFiles());
+    Shipper shipper(Options(), shared);
+    EXPECT_EQ(shipper.Pass([] { return false; }).bytes, 5);
+    Append(kOld, "\n{22}\n");
+    EXPECT_EQ(shipper.Pass([] { return false; }).bytes, 6);
+    EXPECT_EQ(shipper.Pass([] { return false; }).bytes, 0);
+  }
+  // Cut by a server that lost what it had not written, and seen by the next process.
+  fs::resize_file(Shared(kOld), 7);
+  EXPECT_EQ(Pass().bytes, 4);
+  ExpectCopied();
+}
+
+TEST_F(ShipTest, ACopyThatShrankUnderARunningDaemonIsMadeWholeWhenItsFileGrows) {
+  Append(kOld, "\n{1}\n");
+  DirectSharedFolder shared(folder_.path() + "/shared", geteuid(), RealFiles());
+  Shipper shipper(Options(), shared);
+  shipper.Pass([] { return false; });
+  fs::resize_file(Shared(kOld), 2);
+  Append(kOld, "\n{22}\n");
+  EXPECT_FALSE(shipper.Pass([] { return false; }).whole);
+  EXPECT_TRUE(shipper.Pass([] { return false; }).whole);
+  ExpectCopied();
+}
+
+TEST_F(ShipTest, ACopyThatDiffersIsLeftAndSaidOnceAndTheOthersGoOn) {
+  Append(kOld, "\n{1}\n\n{2}\n");
+  Append(kNew, "\n{3}\n");
+  fs::create_directories(Shared(""));
+  chmod(Shared("").c_str(), 0700);
+  std::ofstream(Shared(kOld)) << "\n{7}\n";
+  DirectSharedFolder shared(folder_.path() + "/shared", geteuid(), RealFiles());
+  Shipper shipper(Options(), shared);
+  const ShipReport first = shipper.Pass([] { return false; });
+  ASSERT_EQ(first.problems.size(), 1U);
+  EXPECT_NE(first.problems[0].find("differs"), std::string::npos) << first.problems[0];
+  EXPECT_NE(first.problems[0].find(kOld), std::string::npos) << first.problems[0];
+  EXPECT_TRUE(shipper.Pass([] { return false; }).problems.empty());
+  EXPECT_EQ(ReadFile(Shared(kOld)), "\n{7}\n");
+  EXPECT_EQ(ReadFile(Shared(kNew)), ReadFile(Local(kNew)));
+  EXPECT_EQ(ReadFile(Shared(kCountsName)), "not_copied_files=1\n");
+  // Moved away, it is copied within the hour, and no longer counted.
+  fs::remove(Shared(kOld));
+  mono_ns += (kLookAgainS + 1) * 1'000'000'000;
+  shipper.Pass([] { return false; });
+  ExpectCopied();
+  EXPECT_EQ(ReadFile(Shared(kCountsName)), "\n");
+}
+
+TEST_F(ShipTest, ACopyLongerThanItsOriginalIsLeftAsItIs) {
+  Append(kOld, "\n{1}\n");
+  Pass();
+  std::ofstream(Shared(kOld), std::ios::app) << "\n{2}\n";
+  const ShipReport report = Pass();
+  ASSERT_EQ(report.problems.size(), 1U);
+  EXPECT_NE(report.problems[0].find("longer"), std::string::npos) << report.problems[0];
+  EXPECT_EQ(ReadFile(Shared(kOld)), "\n{1}\n\n{2}\n");
+}
+
+TEST_F(ShipTest, OnlyOneDaemonOfANodeCopies) {
+  Append(kOld, "\n{1}\n");
+  DirectSharedFolder shared(folder_.path() + "/shared", geteuid(), RealFiles());
+  {
+    Shipper first(Options(), shared);
+    first.Pass([] { return false; });
+    Append(kOld, "\n{2}\n");
+    const ShipReport report = Pass();
+    EXPECT_EQ(report.bytes, 0);
+    ASSERT_EQ(report.problems.size(), 1U);
+    EXPECT_NE(report.problems[0].find("another goodputd"), std::string::npos);
+  }
+  EXPECT_EQ(Pass().bytes, 5);
+  ExpectCopied();
+}
+
+TEST_F(ShipTest, ALinkOrAFolderOfAnotherIsNoPlaceToWrite) {
+  Append(kOld, "\n{1}\n");
+  fs::create_directory(folder_.path() + "/elsewhere");
+  fs::create_directory_symlink(folder_.path() + "/elsewhere", folder_.path() + "/shared/n1");
+  EXPECT_FALSE(Pass().shared.ok());
+  EXPECT_TRUE(fs::is_empty(folder_.path() + "/elsewhere"));
+  fs::remove(folder_.path() + "/shared/n1");
+  fs::create_directory(folder_.path() + "/shared/n1");
+  chmod((folder_.path() + "/shared/n1").c_str(), 0777);
+  EXPECT_TRUE(absl::IsPermissionDenied(Pass().shared));
+  chmod((folder_.path() + "/shared/n1").c_str(), 0700);
+  fs::create_symlink(folder_.path() + "/elsewhere/file", Shared(kOld));
+  EXPECT_FALSE(Pass().shared.ok());
+  EXPECT_TRUE(fs::is_empty(folder_.path() + "/elsewhere"));
+}
+
+TEST_F(ShipTest, ASharedFolderThatIsNotThereIsNeverMade) {
+  Append(kOld, "\n{1}\n");
+  fs::remove(folder_.path() + "/shared");
+  const ShipReport report = Pass();
+  EXPECT_FALSE(report.whole);
+  EXPECT_NE(std::string(report.shared.message()).find("mount it"), std::string::npos) << report.shared;
+  EXPECT_FALSE(fs::exists(folder_.path() + "/shared"));
+}
+
+TEST_F(ShipTest, WhenAnotherFolderIsMountedThereEverythingIsLookedAtAgain) {
+  Append(kOld, "\n{1}\n");
+  Append(kNew, "\n{1}\n");
+  DirectSharedFolder shared(folder_.path() + "/shared", geteuid(), RealFiles());
+  Shipper shipper(Options(), shared);
+  shipper.Pass([] { return false; });
+  fs::rename(folder_.path() + "/shared", folder_.path() + "/unmounted");
+  fs::create_directory(folder_.path() + "/shared");
+  chmod((folder_.path() + "/shared").c_str(), 0700);
+  Append(kNew, "\n{2}\n");
+  for (int pass = 0; pass < 3; ++pass) shipper.Pass([] { return false; });
+  ExpectCopied();
+}
+
+TEST_F(ShipTest, TheHeartbeatIsCopiedWholeAndSoIsWhatWasLost) {
+  std::ofstream(Local("heartbeat")) << "{\"v\":1}\n";
+  DropCounts drops{3, 2, 0, 0, 0, 0, 0, 0};
+  std::ofstream(Local("dropped"), std::ios::binary)
+      .write(reinterpret_cast<const char*>(&drops), sizeof(drops));
+  std::ofstream(folder_.path() + "/spool/marks") << "accepted=7 malformed=0 not_owner=5\n";
+  Pass();
+  EXPECT_EQ(ReadFile(folder_.path() + "/shared/@heartbeat/n1"), "{\"v\":1}\n");
+  EXPECT_EQ(ReadFile(Shared(kCountsName)), "no_space=3 spool_max=2 marks.not_owner=5\n");
+}
+
+TEST_F(ShipTest, WhatWasCopiedLongAgoIsRemovedHereButNeverTheFileInUse) {
+  Append(kOld, "\n{1}\n");
+  Append(kNew, "\n{2}\n");
+  Shipper::Options options = Options();
+  options.keep_s = kLeastKeptS;
+  for (const char* file : {kOld, kNew}) {
+    const std::array<timespec, 2> times{{{kNowS - kLeastKeptS - 10, 0}, {kNowS - kLeastKeptS - 10, 0}}};
+    ASSERT_EQ(utimensat(AT_FDCWD, Local(file).c_str(), times.data(), 0), 0);
+  }
+  DirectSharedFolder shared(folder_.path() + "/shared", geteuid(), RealFiles());
+  Shipper shipper(options, shared);
+  EXPECT_EQ(shipper.Pass([] { return false; }).removed, 0) << "it has only just been copied";
+  // Not without its copy.
+  fs::remove(Shared(kOld));
+  EXPECT_EQ(shipper.Pass([] { return false; }).removed, 0);
+  EXPECT_EQ(shipper.Pass([] { return false; }).bytes, 5);
+  EXPECT_EQ(shipper.Pass([] { return false; }).removed, 1);
+  EXPECT_FALSE(fs::exists(Local(kOld)));
+  EXPECT_EQ(ReadFile(Shared(kOld)), "\n{1}\n");
+  EXPECT_TRUE(fs::exists(Local(kNew)));
+}
+
+TEST_F(ShipTest, ThroughAHelperItIsTheSame) {
+  Append(kOld, std::string("\n{\0}\n", 6));
+  Append(kNew, kLarge);
+  std::ofstream(Local("heartbeat")) << "{}\n";
+  AbandonedHelpers abandoned(1);
+  HelperProcess::Options helper;
+  helper.name = kShipHelper;
+  helper.arguments = {folder_.path() + "/shared"};
+  helper.abandoned = &abandoned;
+  helper.timeout = absl::Seconds(20);
+  helper.longest_pause = absl::ZeroDuration();
+  HelperProcess process(helper);
+  RemoteSharedFolder shared(process, folder_.path() + "/shared");
+  Shipper shipper(Options(), shared);
+  EXPECT_TRUE(shipper.Pass([] { return false; }).whole);
+  ExpectCopied();
+  EXPECT_EQ(ReadFile(folder_.path() + "/shared/@heartbeat/n1"), "{}\n");
+  // Killed in between, it is another that goes on.
+  kill(process.pid(), SIGKILL);
+  Append(kOld, "\n{2}\n");
+  for (int pass = 0; pass < 4; ++pass) shipper.Pass([] { return false; });
+  ExpectCopied();
+  // Errors come through as they are.
+  chmod((folder_.path() + "/shared").c_str(), 0777);
+  Append(kOld, "\n{3}\n");
+  const absl::Status trouble = shipper.Pass([] { return false; }).shared;
+  EXPECT_TRUE(absl::IsPermissionDenied(trouble)) << trouble;
+}
+
+// ---- at any call
+
+std::vector<std::pair<std::string, Fault>> EveryFault() {
+  std::vector<std::pair<std::string, Fault>> faults;
+  for (const int error : {ENOSPC, EIO, EINTR, EROFS, ESTALE, EACCES, EDQUOT, EMFILE}) {
+    Fault once;
+    once.error = error;
+    Fault lasting = once;
+    lasting.lasting = true;
+    faults.emplace_back(strerror(error), once);
+    faults.emplace_back(std::string(strerror(error)) + " from then on", lasting);
+  }
+  for (const int64_t moved : {0, 1, 7, 4000}) {
+    Fault cut;
+    cut.moved = moved;
+    faults.emplace_back(std::to_string(moved) + " bytes moved", cut);
+    cut.lasting = true;
+    faults.emplace_back(std::to_string(moved) + " bytes moved from then on", cut);
+  }
+  return faults;
+}
+
+class ShipFaults : public ShipTest, public testing::WithParamInterface<bool> {
+ protected:
+  void Write() {
+    Append(kOld, "\n{1}\n");
+    Append(kNew, std::string(9000, 'y'));
+    std::ofstream(Local("heartbeat")) << "{\"v\":1}\n";
+  }
+  // What was there may be there in part, and what is there is right.
+  void ExpectBeginnings() {
+    for (const char* file : {kOld, kNew}) {
+      const std::string whole = ReadFile(Local(file));
+      const std::string copy = ReadFile(Shared(file));
+      ASSERT_EQ(copy, whole.substr(0, copy.size())) << file;
     }
-    if (request == "slow") {
-      for (int i = 0; i < 4; ++i) {
-        usleep(400'000);
-        at("step " + std::to_string(i));
+    const std::string heartbeat = ReadFile(folder_.path() + "/shared/@heartbeat/n1");
+    EXPECT_TRUE(heartbeat.empty() || heartbeat == "{\"v\":1}\n") << heartbeat;
+  }
+};
+
+TEST_P(ShipFaults, AtAnyCallNothingIsLostDoubledOrOverwritten) {
+  const bool far_side = GetParam();
+  Write();
+  FaultyFiles none;
+  far_side ? Pass(RealFiles(), none) : Pass(none, RealFiles());
+  const int calls = none.calls();
+  ASSERT_GT(calls, 15);
+  int struck = 0;
+  for (const auto& [name, fault] : EveryFault()) {
+    for (int at = 1; at <= calls; ++at) {
+      SCOPED_TRACE(name + " at call " + std::to_string(at));
+      fs::remove_all(folder_.path() + "/shared/n1");
+      fs::remove_all(folder_.path() + "/shared/@heartbeat");
+      FaultyFiles files(at, fault);
+      Files& local = far_side ? RealFiles() : files;
+      Files& remote = far_side ? files : RealFiles();
+      DirectSharedFolder shared(folder_.path() + "/shared", geteuid(), remote);
+      Shipper shipper(Options(local), shared);
+      // Byte by byte it takes as many calls; what fails must not be tried without end.
+      int asked = 0;
+      shipper.Pass([&] { return ++asked > 200; });
+      EXPECT_TRUE(fault.error == 0 || asked < 50) << asked;
+      struck += files.struck() ? 1 : 0;
+      ExpectBeginnings();
+      // Whoever goes on, after the trouble or after a restart, brings the rest.
+      files.Mend();
+      if (at % 2 == 0) {
+        for (int pass = 0; pass < 3; ++pass) shipper.Pass([] { return false; });
+        ExpectCopied();
+        EXPECT_EQ(ReadFile(folder_.path() + "/shared/@heartbeat/n1"), "{\"v\":1}\n");
       }
     }
-    return std::string(request);
-  };
-}
-
-HelperProcess::Options OptionsOf(AbandonedHelpers& abandoned) {
-  HelperProcess::Options options;
-  options.name = "test";
-  options.abandoned = &abandoned;
-  options.timeout = absl::Milliseconds(300);
-  options.longest_pause = absl::ZeroDuration();
-  return options;
-}
-
-TEST(HelperProcess, AnswersOneRequestAfterTheOtherFromOneProcess) {
-  AbandonedHelpers abandoned(1);
-  HelperProcess::Options options = OptionsOf(abandoned);
-  options.timeout = absl::Seconds(20);
-  options.arguments = {"a", "b c"};
-  HelperProcess helper(options);
-  EXPECT_EQ(*helper.Call("arguments"), "a;b c;");
-  const pid_t pid = helper.pid();
-  EXPECT_EQ(*helper.Call(""), "");
-  const std::string large(kMaxHelperMessage - 1, 'x');
-  EXPECT_EQ(*helper.Call(large), large);
-  EXPECT_FALSE(helper.Call(large + "x").ok());
-  EXPECT_EQ(helper.pid(), pid);
-}
-
-TEST(HelperProcess, OneThatHangsIsKilledAndTheNextAnswers) {
-  AbandonedHelpers abandoned(1);
-  HelperProcess helper(OptionsOf(abandoned));
-  const auto hung = helper.Call("hang");
-  EXPECT_TRUE(absl::IsDeadlineExceeded(hung.status())) << hung.status();
-  EXPECT_EQ(helper.where(), "a bad place");
-  EXPECT_EQ(*helper.Call("x"), "x");
-}
-
-TEST(HelperProcess, OneThatWasStoppedIsKilledAndTheNextAnswers) {
-  AbandonedHelpers abandoned(1);
-  HelperProcess helper(OptionsOf(abandoned));
-  ASSERT_TRUE(helper.Call("x").ok());
-  kill(helper.pid(), SIGSTOP);
-  EXPECT_TRUE(absl::IsDeadlineExceeded(helper.Call("x").status()));
-  EXPECT_EQ(*helper.Call("x"), "x");
-}
-
-TEST(HelperProcess, OneThatDiesIsReportedAndTheNextAnswers) {
-  AbandonedHelpers abandoned(1);
-  HelperProcess helper(OptionsOf(abandoned));
-  EXPECT_TRUE(absl::IsUnavailable(helper.Call("die").status()));
-  EXPECT_EQ(*helper.Call("x"), "x");
-}
-
-TEST(HelperProcess, ProgressGivesItMoreTime) {
-  AbandonedHelpers abandoned(1);
-  HelperProcess::Options options = OptionsOf(abandoned);
-  options.timeout = absl::Seconds(1);
-  HelperProcess helper(options);
-  EXPECT_EQ(*helper.Call("slow"), "slow");
-}
-
-TEST(HelperProcess, AfterTroubleThereIsAPauseThatSaysTheSame) {
-  AbandonedHelpers abandoned(1);
-  HelperProcess::Options options = OptionsOf(abandoned);
-  options.longest_pause = absl::Seconds(1000);
-  HelperProcess helper(options);
-  const absl::Status trouble = helper.Call("die").status();
-  EXPECT_EQ(helper.Call("x").status(), trouble);
-  EXPECT_EQ(helper.pid(), 0) << "none was started";
-}
-
-TEST(HelperProcess, InAHurryNobodyWaitsLong) {
-  AbandonedHelpers abandoned(1);
-  int ends[2];
-  ASSERT_EQ(pipe(ends), 0);
-  HelperProcess::Options options = OptionsOf(abandoned);
-  options.timeout = absl::Seconds(1000);
-  options.longest_pause = absl::Seconds(1000);
-  options.last_timeout = absl::Milliseconds(10);
-  options.hurry_fd = ends[0];
-  HelperProcess helper(options);
-  std::thread later([&] {
-    usleep(100'000);
-    EXPECT_EQ(write(ends[1], "x", 1), 1);
-  });
-  EXPECT_TRUE(absl::IsDeadlineExceeded(helper.Call("hang").status()));
-  later.join();
-  // No pause either: whoever stops has one chance more.
-  EXPECT_TRUE(absl::IsDeadlineExceeded(helper.Call("hang").status()));
-  for (const int end : ends) close(end);
-}
-
-TEST(HelperProcess, NoMoreThanSoManyAreLeftBehind) {
-  AbandonedHelpers abandoned(1);
-  // One that does not end when it is killed, as far as anybody here can see.
-  const pid_t stays = fork();
-  if (stays == 0) {
-    while (true) pause();
+    // The next daemon, which finds whatever the last left.
+    if (fs::exists(Shared(kNew))) fs::resize_file(Shared(kNew), 1);
+    Pass();
+    ExpectCopied();
+    if (HasFailure()) return;
   }
-  abandoned.Take(stays);
-  HelperProcess helper(OptionsOf(abandoned));
-  EXPECT_TRUE(absl::IsUnavailable(helper.Call("x").status()));
-  kill(stays, SIGKILL);
-  // Reaped by whoever asks next.
-  for (int tries = 0; tries < 1000 && !abandoned.MayStart(); ++tries) usleep(10'000);
-  EXPECT_EQ(*helper.Call("x"), "x");
+  EXPECT_GT(struck, 200);
+}
+INSTANTIATE_TEST_SUITE_P(Sides, ShipFaults, testing::Bool(),
+                         [](const auto& side) { return side.param ? "Shared" : "Local"; });
+
+TEST_F(ShipTest, KilledAtAnyCallTheNextProcessBringsTheRest) {
+  Append(kOld, "\n{1}\n");
+  Append(kNew, std::string(kMaxPieceBytes + 5000, 'y'));
+  FaultyFiles none;
+  Pass(RealFiles(), none);
+  for (int at = 1; at <= none.calls(); ++at) {
+    fs::remove_all(Shared(""));
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      Fault death;
+      death.before = [] { kill(getpid(), SIGKILL); };
+      FaultyFiles files(at, death);
+      Pass(RealFiles(), files);
+      _exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status)) << at;
+    Pass();
+    ExpectCopied();
+  }
 }
 
-TEST(HelperProcess, IsAnotherUserBeforeItDoesAnything) {
-  if (geteuid() != 0) GTEST_SKIP() << "needs root";
-  AbandonedHelpers abandoned(1);
-  HelperProcess::Options options = OptionsOf(abandoned);
-  options.user = HelperUser{65534, 65534};
-  HelperProcess helper(options);
-  EXPECT_EQ(*helper.Call("uid"), "65534:0");
-}
-
-TEST(HelperProcess, IsNotEndedBySigterm) {
-  AbandonedHelpers abandoned(1);
-  HelperProcess helper(OptionsOf(abandoned));
-  ASSERT_TRUE(helper.Call("x").ok());
-  const pid_t pid = helper.pid();
-  kill(pid, SIGTERM);
-  kill(pid, SIGINT);
-  EXPECT_EQ(*helper.Call("x"), "x");
-  EXPECT_EQ(helper.pid(), pid);
+TEST_F(ShipTest, ManyProcessesOneAfterAnotherAndAGrowingFileEndInTheSameBytes) {
+  std::mt19937 random(1);  // NOLINT(cert-msc51-cpp): the same each time
+  for (int round = 0; round < 300; ++round) {
+    Append(round % 3 == 0 ? kOld : kNew, "\n{" + std::string(random() % 300, 'z') + "}\n");
+    Fault fault;
+    fault.error = random() % 2 == 0 ? EIO : 0;
+    fault.moved = static_cast<int64_t>(random() % 200);
+    fault.lasting = random() % 3 == 0;
+    FaultyFiles files(static_cast<int>(random() % 40) + 1, fault);
+    random() % 2 == 0 ? Pass(RealFiles(), files) : Pass(files, RealFiles());
+  }
+  Pass();
+  ExpectCopied();
 }
 
 }  // namespace
 }  // namespace goodput
-
-int main(int argc, char** argv) {
-  if (const auto code = goodput::RunHelper(argc, argv, {{"test", goodput::TestHelper}})) return *code;
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

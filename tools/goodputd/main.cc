@@ -25,8 +25,10 @@
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/mark_server.h"
 #include "tools/goodputd/note_sweep.h"
+#include "tools/goodputd/ship_loop.h"
 #include "tools/goodputd/signals/signal_loop.h"
 #include "tools/goodputd/watch_loop.h"
+#include "tools/ship/ship_helper.h"
 #include "tools/slurm/controller.h"
 
 namespace {
@@ -77,7 +79,8 @@ int Run(const goodput::Config& config) {
   const int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
   // Readable for ever once written to: every thread polls it.
   const int stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (signal_fd < 0 || stop_fd < 0) {
+  const int last_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);  // likewise, when all has been recorded
+  if (signal_fd < 0 || stop_fd < 0 || last_fd < 0) {
     goodput::Log("cannot make a signalfd or eventfd");
     return 1;
   }
@@ -102,6 +105,10 @@ int Run(const goodput::Config& config) {
     threads.emplace_back([&] { goodput::RunHeartbeatLoop(config, stop_fd); });
     if (config.signals) threads.emplace_back([&] { goodput::RunSignalLoop(config, stop_fd); });
   }
+  std::thread ship;
+  if (config.node_role && !config.shared_spool.empty()) {
+    ship = std::thread([&] { goodput::RunShipLoop(config, last_fd); });
+  }
   std::atomic<bool> queue_changed{false};
   std::future<void> watch;
   if (config.controller_role) {
@@ -119,11 +126,14 @@ int Run(const goodput::Config& config) {
   const std::uint64_t one = 1;
   if (write(stop_fd, &one, sizeof(one)) < 0) goodput::Log("cannot stop the threads");
   for (std::thread& thread : threads) thread.join();
+  if (write(last_fd, &one, sizeof(one)) < 0) goodput::Log("cannot stop the copying");
+  if (ship.joinable()) ship.join();
   // libslurm may be waiting for a controller that is down. All that is written is whole, so it needs no
   // farewell.
   if (watch.valid() && watch.wait_for(std::chrono::seconds(2)) != std::future_status::ready) _exit(0);
   close(signal_fd);
   close(stop_fd);
+  close(last_fd);
   return 0;
 }
 
@@ -131,7 +141,9 @@ int Run(const goodput::Config& config) {
 
 int main(int argc, char** argv) {
   // Before there is any thread: this may be a child that touches what may hang.
-  if (const std::optional<int> code = goodput::RunHelper(argc, argv, {})) return *code;
+  const std::optional<int> code =
+      goodput::RunHelper(argc, argv, {{goodput::kShipHelper, goodput::ShipHelper}});
+  if (code) return *code;
   std::string config_path;
   bool check = false;
   constexpr int kCheckOption = 256;

@@ -1,0 +1,177 @@
+// A child that may hang, die or be stopped, and a parent that goes on.
+#include "tools/base/helper_process.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tools/ship/ship_helper.h"
+
+namespace goodput {
+namespace {
+
+// What the tests' helper does by request: "echo TEXT", "hang", "die", "slow N" (so many signs of progress),
+// "uid".
+HelperAnswers TestHelper(const std::vector<std::string>& arguments) {
+  return [arguments](std::string_view request, const HelperProgress& at) -> std::string {
+    if (request == "hang") {
+      at("a bad place");
+      while (true) pause();
+    }
+    if (request == "die") _exit(3);
+    if (request == "uid") return std::to_string(getuid()) + ":" + std::to_string(getgroups(0, nullptr));
+    if (request == "arguments") {
+      std::string all;
+      for (const std::string& argument : arguments) all += argument + ";";
+      return all;
+    }
+    if (request == "slow") {
+      for (int i = 0; i < 4; ++i) {
+        usleep(400'000);
+        at("step " + std::to_string(i));
+      }
+    }
+    return std::string(request);
+  };
+}
+
+HelperProcess::Options OptionsOf(AbandonedHelpers& abandoned) {
+  HelperProcess::Options options;
+  options.name = "test";
+  options.abandoned = &abandoned;
+  options.timeout = absl::Milliseconds(300);
+  options.longest_pause = absl::ZeroDuration();
+  return options;
+}
+
+TEST(HelperProcess, AnswersOneRequestAfterTheOtherFromOneProcess) {
+  AbandonedHelpers abandoned(1);
+  HelperProcess::Options options = OptionsOf(abandoned);
+  options.timeout = absl::Seconds(20);
+  options.arguments = {"a", "b c"};
+  HelperProcess helper(options);
+  EXPECT_EQ(*helper.Call("arguments"), "a;b c;");
+  const pid_t pid = helper.pid();
+  EXPECT_EQ(*helper.Call(""), "");
+  const std::string large(kMaxHelperMessage - 1, 'x');
+  EXPECT_EQ(*helper.Call(large), large);
+  EXPECT_FALSE(helper.Call(large + "x").ok());
+  EXPECT_EQ(helper.pid(), pid);
+}
+
+TEST(HelperProcess, OneThatHangsIsKilledAndTheNextAnswers) {
+  AbandonedHelpers abandoned(1);
+  HelperProcess helper(OptionsOf(abandoned));
+  const auto hung = helper.Call("hang");
+  EXPECT_TRUE(absl::IsDeadlineExceeded(hung.status())) << hung.status();
+  EXPECT_EQ(helper.where(), "a bad place");
+  EXPECT_EQ(*helper.Call("x"), "x");
+}
+
+TEST(HelperProcess, OneThatWasStoppedIsKilledAndTheNextAnswers) {
+  AbandonedHelpers abandoned(1);
+  HelperProcess helper(OptionsOf(abandoned));
+  ASSERT_TRUE(helper.Call("x").ok());
+  kill(helper.pid(), SIGSTOP);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(helper.Call("x").status()));
+  EXPECT_EQ(*helper.Call("x"), "x");
+}
+
+TEST(HelperProcess, OneThatDiesIsReportedAndTheNextAnswers) {
+  AbandonedHelpers abandoned(1);
+  HelperProcess helper(OptionsOf(abandoned));
+  EXPECT_TRUE(absl::IsUnavailable(helper.Call("die").status()));
+  EXPECT_EQ(*helper.Call("x"), "x");
+}
+
+TEST(HelperProcess, ProgressGivesItMoreTime) {
+  AbandonedHelpers abandoned(1);
+  HelperProcess::Options options = OptionsOf(abandoned);
+  options.timeout = absl::Seconds(1);
+  HelperProcess helper(options);
+  EXPECT_EQ(*helper.Call("slow"), "slow");
+}
+
+TEST(HelperProcess, AfterTroubleThereIsAPauseThatSaysTheSame) {
+  AbandonedHelpers abandoned(1);
+  HelperProcess::Options options = OptionsOf(abandoned);
+  options.longest_pause = absl::Seconds(1000);
+  HelperProcess helper(options);
+  const absl::Status trouble = helper.Call("die").status();
+  EXPECT_EQ(helper.Call("x").status(), trouble);
+  EXPECT_EQ(helper.pid(), 0) << "none was started";
+}
+
+TEST(HelperProcess, InAHurryNobodyWaitsLong) {
+  AbandonedHelpers abandoned(1);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  HelperProcess::Options options = OptionsOf(abandoned);
+  options.timeout = absl::Seconds(1000);
+  options.longest_pause = absl::Seconds(1000);
+  options.last_timeout = absl::Milliseconds(10);
+  options.hurry_fd = ends[0];
+  HelperProcess helper(options);
+  std::thread later([&] {
+    usleep(100'000);
+    EXPECT_EQ(write(ends[1], "x", 1), 1);
+  });
+  EXPECT_TRUE(absl::IsDeadlineExceeded(helper.Call("hang").status()));
+  later.join();
+  // No pause either: whoever stops has one chance more.
+  EXPECT_TRUE(absl::IsDeadlineExceeded(helper.Call("hang").status()));
+  for (const int end : ends) close(end);
+}
+
+TEST(HelperProcess, NoMoreThanSoManyAreLeftBehind) {
+  AbandonedHelpers abandoned(1);
+  // One that does not end when it is killed, as far as anybody here can see.
+  const pid_t stays = fork();
+  if (stays == 0) {
+    while (true) pause();
+  }
+  abandoned.Take(stays);
+  HelperProcess helper(OptionsOf(abandoned));
+  EXPECT_TRUE(absl::IsUnavailable(helper.Call("x").status()));
+  kill(stays, SIGKILL);
+  // Reaped by whoever asks next.
+  for (int tries = 0; tries < 1000 && !abandoned.MayStart(); ++tries) usleep(10'000);
+  EXPECT_EQ(*helper.Call("x"), "x");
+}
+
+TEST(HelperProcess, IsAnotherUserBeforeItDoesAnything) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  AbandonedHelpers abandoned(1);
+  HelperProcess::Options options = OptionsOf(abandoned);
+  options.user = HelperUser{65534, 65534};
+  HelperProcess helper(options);
+  EXPECT_EQ(*helper.Call("uid"), "65534:0");
+}
+
+TEST(HelperProcess, IsNotEndedBySigterm) {
+  AbandonedHelpers abandoned(1);
+  HelperProcess helper(OptionsOf(abandoned));
+  ASSERT_TRUE(helper.Call("x").ok());
+  const pid_t pid = helper.pid();
+  kill(pid, SIGTERM);
+  kill(pid, SIGINT);
+  EXPECT_EQ(*helper.Call("x"), "x");
+  EXPECT_EQ(helper.pid(), pid);
+}
+
+}  // namespace
+}  // namespace goodput
+
+int main(int argc, char** argv) {
+  if (const auto code = goodput::RunHelper(
+          argc, argv, {{"test", goodput::TestHelper}, {goodput::kShipHelper, goodput::ShipHelper}})) {
+    return *code;
+  }
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,109 @@
+#include "tools/goodputd/ship_loop.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "spank/clock.h"
+#include "sql/text.h"
+#include "tools/base/helper_process.h"
+#include "tools/goodputd/log.h"
+#include "tools/ship/ship_helper.h"
+#include "tools/ship/shipper.h"
+
+namespace goodput {
+namespace {
+
+constexpr int kIntervalMs = 1000;
+constexpr int kLongestPauseMs = 30'000;
+constexpr std::int64_t kLastNs = 5'000'000'000;
+// Enough for a server that is restarted twice while the first of them still hangs.
+constexpr int kMostAbandoned = 4;
+
+std::string BootId() {
+  std::ifstream in("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  in >> id;
+  return id;
+}
+
+// Says what is new since the last time, each once.
+class Problems {
+ public:
+  void Say(const std::vector<std::string>& problems) {
+    std::map<std::string, bool> now;
+    for (const std::string& problem : problems) {
+      if (known_.count(problem) == 0) Log(Cat("shipping: ", problem));
+      now[problem] = true;
+    }
+    known_ = std::move(now);
+  }
+
+ private:
+  std::map<std::string, bool> known_;
+};
+
+}  // namespace
+
+void RunShipLoop(const Config& config, int stop_fd) {
+  Complaint trouble;
+  Problems problems;
+  AbandonedHelpers abandoned(kMostAbandoned);
+  HelperProcess::Options helper;
+  helper.name = kShipHelper;
+  helper.arguments = {config.shared_spool};
+  helper.abandoned = &abandoned;
+  helper.hurry_fd = stop_fd;
+  Shipper::Options options;
+  options.spool_root = config.spool;
+  options.keep_s = absl::ToInt64Seconds(config.keep_spool);
+  options.owner = geteuid();
+  options.boot_id = BootId();
+  pollfd stop{stop_fd, POLLIN, 0};
+  // Whose name this is may be in a directory that is not there yet.
+  while (!config.shared_spool_user.empty() && !helper.user) {
+    const absl::StatusOr<HelperUser> user = FindHelperUser(config.shared_spool_user);
+    trouble.Say(user.ok() ? ""
+                          : Cat("shared_spool_user: ", Message(user.status()), "; records wait on the node"));
+    if (user.ok()) helper.user = *user;
+    if (!user.ok() && poll(&stop, 1, kLongestPauseMs) != 0) return;
+  }
+  HelperProcess process(helper);
+  RemoteSharedFolder shared(process, config.shared_spool);
+  Shipper shipper(options, shared);
+  int pause_ms = kIntervalMs;
+  bool stopping = false;
+  std::int64_t until_ns = 0;
+  const auto stopped = [&] {
+    if (!stopping && poll(&stop, 1, 0) != 0) {
+      stopping = true;
+      until_ns = kSystemClock.mono_ns() + kLastNs;
+    }
+    return stopping;
+  };
+  while (true) {
+    const bool last = stopped();
+    const ShipReport report = shipper.Pass([&] { return stopped() && kSystemClock.mono_ns() >= until_ns; });
+    trouble.Say(report.shared.ok() ? "" : Message(report.shared));
+    problems.Say(report.problems);
+    if (last && report.whole) return;
+    if (stopping && kSystemClock.mono_ns() >= until_ns) {
+      Log("stopped before all records were copied; they wait on this node");
+      return;
+    }
+    pause_ms = report.shared.ok() ? kIntervalMs : std::min(2 * pause_ms, kLongestPauseMs);
+    if (stopping) {
+      if (!report.whole) poll(nullptr, 0, 100);
+    } else {
+      poll(&stop, 1, pause_ms);
+    }
+  }
+}
+
+}  // namespace goodput

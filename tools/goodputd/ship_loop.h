@@ -1,0 +1,17 @@
+// The node's part of goodputd that brings records to the shared folder, in a thread of its own.
+#ifndef GOODPUT_TOOLS_GOODPUTD_SHIP_LOOP_H_
+#define GOODPUT_TOOLS_GOODPUTD_SHIP_LOOP_H_
+
+#include "tools/config/config.h"
+
+namespace goodput {
+
+// Copies what every node of the spool gained to `config.shared_spool`, each second, until `stop_fd` becomes
+// readable; then copies what is left, for at most five seconds: write to it when everybody else has written
+// what they had. What the shared folder does to whoever touches it (hang, fill up, go away) holds up this
+// thread for seconds, is logged once and tried again within 30 s.
+void RunShipLoop(const Config& config, int stop_fd);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_GOODPUTD_SHIP_LOOP_H_
