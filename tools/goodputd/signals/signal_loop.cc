@@ -1,6 +1,8 @@
 #include "tools/goodputd/signals/signal_loop.h"
 
 #include <poll.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,6 +32,9 @@ const std::vector<int>& DefaultSignals() {
   return signals;
 }
 
+// Of all CPUs: on one with 208, 128 KiB each.
+constexpr std::size_t kRingBytes = std::size_t{32} << 20U;
+constexpr int kNice = -15;
 constexpr int kIdleMs = 1000;
 constexpr std::int64_t kCpusNs = 5'000'000'000;
 // After a busy turn the rings fill for so long before the next: a storm wakes the daemon a hundred times a
@@ -48,7 +53,7 @@ class SignalLoop {
         spools_(config.spool, static_cast<std::uint64_t>(config.spool_max), geteuid(), kSystemClock),
         recorder_(
             [this](const std::string& node, std::string_view record) { return spools_.Write(node, record); }),
-        trace_({DefaultSignals(), std::size_t{16} << 20U, {}}),
+        trace_({DefaultSignals(), kRingBytes, {}}),
         counts_(config.spool + "/signals") {
     counts_.Read(Counts());
     before_ = totals_;
@@ -190,6 +195,9 @@ void RunSignalLoop(const Config& config, int stop_fd) {
     Log(Cat(Message(status), "; checkpoint signals are known from exit statuses and the scheduler alone"));
     return;
   }
+  // The rings hold a second of a storm: on a busy node the thread must have its turn within that. It may do
+  // without (a container without CAP_SYS_NICE): then samples may be lost, and counted.
+  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
   loop.Run(stop_fd);
 }
 

@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kMaxCpus = 16384;
 constexpr std::size_t kMinPages = 8;
-constexpr std::size_t kMaxPages = 64;
+constexpr std::size_t kMaxPages = 512;
 
 std::vector<int> KernelsCpus() {
   std::ifstream in("/sys/devices/system/cpu/online");
@@ -137,8 +137,12 @@ absl::StatusOr<std::unique_ptr<SignalTrace::Ring>> SignalTrace::OpenCpu(int cpu)
       options_.ring_bytes / page / std::max<std::size_t>(1, options_.online_cpus().size());
   std::size_t pages = kMinPages;
   while (pages * 2 <= std::min(share, kMaxPages)) pages *= 2;
-  ring->map_size = (pages + 1) * page;
-  ring->map = mmap(nullptr, ring->map_size, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fds.front(), 0);
+  // Beyond perf_event_mlock_kb (516 KiB a CPU) the kernel wants CAP_IPC_LOCK.
+  for (pages *= 2; ring->map == MAP_FAILED && pages > kMinPages;) {
+    pages /= 2;
+    ring->map_size = (pages + 1) * page;
+    ring->map = mmap(nullptr, ring->map_size, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fds.front(), 0);
+  }
   if (ring->map == MAP_FAILED) return NotWatched(cpu, "its ring buffer");
   ring->ring = PerfRing(ring->map, page, pages * page);
   for (const int fd : ring->fds) {

@@ -50,7 +50,7 @@ class SignalTrace {
   struct Options {
     std::vector<int> signals;  // of interest
     // Memory of all rings together, of which the kernel keeps every page.
-    std::size_t ring_bytes = std::size_t{16} << 20U;
+    std::size_t ring_bytes = std::size_t{32} << 20U;
     std::function<std::vector<int>()> online_cpus;  // empty: the kernel's word
   };
   explicit SignalTrace(Options options);

@@ -1,0 +1,65 @@
+"""What goodputd recorded of a job's signals, and what the processes that got them wrote down themselves."""
+
+import glob
+import json
+import os
+from typing import Any, Dict, List, NamedTuple
+
+from ..harness import truth as truths
+from ..harness.work import Work
+
+# A handler runs when its process gets a processor; the kernel's time is when the signal was generated.
+TOLERANCE_NS = 10_000_000
+
+
+class Seen(NamedTuple):
+    work: Work
+    records: List[Dict[str, Any]]  # of kind `signal`, by time
+    truth: List[Dict[str, Any]]  # `rank`, `signo`, `t`: the handlers' own words, by time
+
+
+def records(work: Work) -> List[Dict[str, Any]]:
+    found = []
+    for path in glob.glob(os.path.join(work.site.spool, "*", "*.jsonl")):
+        with open(path) as file:
+            for line in file:
+                if '"kind":"signal"' in line and '"job":%d,' % work.job in line and line.endswith("\n"):
+                    found.append(json.loads(line))
+    return sorted(found, key=lambda record: record["t"])
+
+
+def seen(work: Work, ranks: int = 1) -> Seen:
+    """When the job is over."""
+    truth = [dict(record, rank=rank) for rank in range(ranks) for record in truths.read_log(work.folder, rank)
+             if record["event"] == "signal"]
+    return Seen(work, records(work), sorted(truth, key=lambda record: record["t"]))
+
+
+def pairs_missing(found: Seen) -> List[str]:
+    """Every signal a handler told of has a record of its task within the tolerance, and the other way round.
+
+    Slurm may send one twice within a millisecond; what comes before the handler ran is one signal for it.
+    """
+    of_tasks = [record for record in found.records
+                if record["target"] == "task" and record["slurm_step"] != "batch" and record["signal"] != 9]
+
+    def late_by(told: Dict, record: Dict) -> int:
+        return told["t"] - record["t"]
+
+    def same(told: Dict, record: Dict) -> bool:
+        return record["task"] == told["rank"] and record["signal"] == told["signo"]
+
+    def paired(told: Dict, record: Dict) -> bool:
+        return same(told, record) and 0 <= late_by(told, record) <= TOLERANCE_NS
+    trouble = ["no record of signal %d of rank %d; others off by ns: %s" % (
+        told["signo"], told["rank"], [late_by(told, record) for record in of_tasks if same(told, record)])
+        for told in found.truth if not any(paired(told, record) for record in of_tasks)]
+    trouble += ["the handler of rank %d did not tell of %s" % (record["task"], record) for record in of_tasks
+                if record.get("handled") == 1 and not any(paired(told, record) for told in found.truth)]
+    # Not more handlers' words than signals.
+    for task in {record["task"] for record in of_tasks}:
+        told = len([t for t in found.truth if t["rank"] == task])
+        seen_of = len([r for r in of_tasks if r["task"] == task])
+        if told > seen_of:
+            trouble.append("rank %d was told of %d signals, and %d were recorded" % (task, told, seen_of))
+    return trouble
