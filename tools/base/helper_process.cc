@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <pwd.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -26,15 +28,21 @@
 extern char** environ;
 
 namespace goodput {
+
+// Memory that child and parent share: where the child is. A child that hangs changes it no more.
+struct HelperBoard {
+  std::atomic<std::uint64_t> changes{0};
+  std::array<char, 1024> where{};
+};
+
 namespace {
 
 constexpr std::string_view kHelperOption = "--helper";
 constexpr int kHelperSocket = 0;  // in place of stdin
+constexpr int kHelperBoard = 1;   // in place of stdout
 constexpr absl::Duration kFirstPause = absl::Seconds(1);
-constexpr std::size_t kMaxWhere = 1024;
-// What a message of the child is, by its first byte.
-constexpr char kAnswer = 'A';
-constexpr char kProgress = 'P';
+// The first byte of a message, so that an empty one is not the end.
+constexpr char kMessage = 'M';
 // A child that is killed ends at once, or waits in the kernel for who knows how long.
 constexpr int kDyingMs = 200;
 
@@ -49,15 +57,23 @@ std::optional<std::string> Receive(int socket) {
   do {
     got = recv(socket, message.data(), message.size(), MSG_TRUNC);
   } while (got < 0 && errno == EINTR);
-  if (got <= 0 || static_cast<std::size_t>(got) > message.size()) return std::nullopt;
+  if (got <= 0 || static_cast<std::size_t>(got) > message.size() || message.front() != kMessage) {
+    return std::nullopt;
+  }
   message.resize(static_cast<std::size_t>(got));
+  message.erase(0, 1);
   return message;
 }
 
-bool Send(int socket, char kind, std::string_view text) {
+HelperBoard* MapBoard(int fd) {
+  void* map = mmap(nullptr, sizeof(HelperBoard), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  return map == MAP_FAILED ? nullptr : static_cast<HelperBoard*>(map);
+}
+
+bool Send(int socket, std::string_view text) {
   std::string message;
   message.reserve(text.size() + 1);
-  message.push_back(kind);
+  message.push_back(kMessage);
   message.append(text);
   ssize_t sent = -1;
   do {
@@ -73,13 +89,17 @@ bool BecomeUser(uid_t uid, gid_t gid) {
 }
 
 int Serve(const HelperAnswers& answers) {
-  const HelperProgress progress = [](std::string_view where) {
-    Send(kHelperSocket, kProgress, where.substr(0, kMaxWhere));
+  HelperBoard* const board = MapBoard(kHelperBoard);
+  const HelperProgress progress = [board](std::string_view where) {
+    if (board == nullptr) return;
+    const std::size_t size = std::min(where.size(), board->where.size() - 1);
+    where.copy(board->where.data(), size);
+    board->where[size] = '\0';
+    ++board->changes;
   };
   while (const std::optional<std::string> request = Receive(kHelperSocket)) {
-    // The first byte is there so that an empty request is not the end.
-    const std::string answer = answers(std::string_view(*request).substr(1), progress);
-    if (!Send(kHelperSocket, kAnswer, answer)) return 1;
+    const std::string answer = answers(*request, progress);
+    if (!Send(kHelperSocket, answer)) return 1;
   }
   return 0;
 }
@@ -137,6 +157,13 @@ absl::Status HelperProcess::Start() {
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return Failed(absl::UnavailableError(Cat("socketpair: ", std::strerror(errno))));
   }
+  // Without it a helper works as well; only where it hangs is not known.
+  const int board = memfd_create("goodput-helper", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  // Sealed: reading a map that another has cut short would be this process's end.
+  if (board >= 0 && ftruncate(board, sizeof(HelperBoard)) == 0 &&
+      fcntl(board, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) == 0) {
+    board_ = MapBoard(board);
+  }
   const HelperUser user = options_.user.value_or(HelperUser{geteuid(), getegid()});
   std::vector<std::string> words = {"goodputd", std::string(kHelperOption), options_.name, Cat(user.uid),
                                     Cat(user.gid)};
@@ -148,6 +175,7 @@ absl::Status HelperProcess::Start() {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], kHelperSocket);
+  if (board_ != nullptr) posix_spawn_file_actions_adddup2(&actions, board, kHelperBoard);
   // A helper that hangs must hold nothing of its parent's: no lock, and no socket that jobs speak to.
   posix_spawn_file_actions_addclosefrom_np(&actions, 3);
   // From the first moment on: systemd signals every process of the service.
@@ -163,6 +191,7 @@ absl::Status HelperProcess::Start() {
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   close(ends[1]);
+  if (board >= 0) close(board);
   socket_ = ends[0];
   if (failed == 0) return absl::OkStatus();
   pid_ = 0;
@@ -180,6 +209,8 @@ absl::Status HelperProcess::Failed(absl::Status why) {
 void HelperProcess::Stop() {
   if (socket_ >= 0) close(socket_);
   socket_ = -1;
+  if (board_ != nullptr) munmap(board_, sizeof(HelperBoard));
+  board_ = nullptr;
   if (pid_ == 0) return;
   // Between two calls it does nothing that could be lost.
   kill(pid_, SIGKILL);
@@ -200,33 +231,39 @@ absl::StatusOr<std::string> HelperProcess::Call(std::string_view request) {
   where_.clear();
   const auto died = [&] { return Failed(absl::UnavailableError(Cat("helper ", options_.name, " died"))); };
   // It waits for a request: there is room for one.
-  if (!Send(socket_, kAnswer, request)) return died();
+  if (!Send(socket_, request)) return died();
+  const auto changes = [&] { return board_ == nullptr ? 0 : board_->changes.load(); };
+  std::uint64_t seen = changes();
   std::int64_t began = Now();
+  bool hurry = Hurry();
   while (true) {
-    const bool hurry = Hurry();
     const absl::Duration allowed =
         hurry ? std::min(options_.timeout, options_.last_timeout) : options_.timeout;
     const std::int64_t left = began + absl::ToInt64Nanoseconds(allowed) - Now();
     if (left <= 0) {
+      const std::uint64_t now = changes();
+      if (now != seen && !hurry) {
+        seen = now;
+        began = Now();
+        continue;
+      }
+      if (board_ != nullptr) where_.assign(board_->where.data(), strnlen(board_->where.data(), 1023));
       return Failed(absl::DeadlineExceededError(Cat("no answer for ", absl::FormatDuration(allowed))));
     }
     std::array<pollfd, 2> polls{{{socket_, POLLIN, 0}, {hurry ? -1 : options_.hurry_fd, POLLIN, 0}}};
     if (poll(polls.data(), polls.size(), static_cast<int>(left / 1'000'000) + 1) < 0 && errno != EINTR) {
       return died();
     }
-    if (polls[1].revents != 0) began = Now();
-    if (polls[0].revents == 0) continue;
-    std::optional<std::string> message = Receive(socket_);
-    if (!message || (message->front() != kAnswer && message->front() != kProgress)) return died();
-    const char kind = message->front();
-    message->erase(0, 1);
-    if (kind == kAnswer) {
-      pause_ = absl::ZeroDuration();
-      trouble_ = absl::OkStatus();
-      return *std::move(message);
+    if (polls[1].revents != 0) {
+      hurry = true;
+      began = Now();
     }
-    where_ = *std::move(message);
-    if (!hurry) began = Now();
+    if (polls[0].revents == 0) continue;
+    std::optional<std::string> answer = Receive(socket_);
+    if (!answer) return died();
+    pause_ = absl::ZeroDuration();
+    trouble_ = absl::OkStatus();
+    return *std::move(answer);
   }
 }
 

@@ -35,8 +35,8 @@ inline constexpr std::size_t kMaxHelperMessage = (std::size_t{64} << 10U) + 4096
 
 // ---- in the child
 
-// Called in a helper while it works on one request, for whoever has to say where it hangs: `where` is in the
-// error its parent returns, and the time its parent waits begins anew. At most 1 KiB of it is told.
+// Called in a helper while it works on one request: the time its parent waits begins anew, and where it hangs
+// is known by the last `where` (of at most 1 KiB). Costs no system call.
 using HelperProgress = std::function<void(std::string_view where)>;
 // Answers one request; what it keeps between them is its own.
 using HelperAnswers = std::function<std::string(std::string_view request, const HelperProgress& at)>;
@@ -72,6 +72,8 @@ struct HelperUser {
   gid_t gid = 0;  // and no other group
 };
 
+struct HelperBoard;
+
 class HelperProcess {
  public:
   struct Options {
@@ -94,7 +96,7 @@ class HelperProcess {
   // killed. Unavailable: it died, could not be started, or the pause after such a thing is not over; the text
   // stays the same for as long as the trouble does.
   absl::StatusOr<std::string> Call(std::string_view request);
-  // Where the last call that was not answered was, as the helper said it.
+  // Where the last call that was not answered in time was, as the helper said it.
   const std::string& where() const { return where_; }
   // 0: none is running.
   pid_t pid() const { return pid_; }
@@ -108,6 +110,7 @@ class HelperProcess {
   Options options_;
   pid_t pid_ = 0;
   int socket_ = -1;
+  HelperBoard* board_ = nullptr;
   std::string where_;
   absl::Duration pause_ = absl::ZeroDuration();
   std::int64_t not_before_ns_ = 0;  // CLOCK_MONOTONIC

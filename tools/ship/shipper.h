@@ -28,7 +28,7 @@
 namespace goodput {
 
 // A writer may have opened a file before its hour ended and still write to it.
-inline constexpr std::int64_t kLeastKeptS = 2 * 3600;
+inline constexpr std::int64_t kLeastKeptS = 7200;
 // After so long every copy is looked at again, as after a start: a restored or another file system has less.
 inline constexpr std::int64_t kLookAgainS = 3600;
 
