@@ -3,6 +3,8 @@ noinst_LTLIBRARIES += tools/libtimeline.la
 tools_libtimeline_la_SOURCES = \
   tools/timeline/allocated.cc tools/timeline/allocated.h \
   tools/timeline/allocation.cc tools/timeline/allocation.h \
+  tools/timeline/attempt_order.cc tools/timeline/attempt_order.h \
+  tools/timeline/attempt_painter.cc tools/timeline/attempt_painter.h \
   tools/timeline/bucket.cc tools/timeline/bucket.h \
   tools/timeline/clip.cc tools/timeline/clip.h \
   tools/timeline/facts.h \
@@ -15,7 +17,9 @@ tools_libtimeline_la_SOURCES = \
   tools/timeline/program.cc tools/timeline/program.h \
   tools/timeline/sensitivity.cc tools/timeline/sensitivity.h \
   tools/timeline/stalls.cc tools/timeline/stalls.h \
+  tools/timeline/step_painter.cc tools/timeline/step_painter.h \
   tools/timeline/steps.cc tools/timeline/steps.h \
+  tools/timeline/stop_signal.cc tools/timeline/stop_signal.h \
   tools/timeline/timeline.cc tools/timeline/timeline.h \
   tools/timeline/waiting.cc tools/timeline/waiting.h \
   tools/timeline/why_google.cc tools/timeline/why_google.h
@@ -100,11 +104,15 @@ tools_libruns_la_SOURCES = \
   tools/runs/clocks.cc tools/runs/clocks.h \
   tools/runs/components.cc tools/runs/components.h \
   tools/runs/controller_clock.cc tools/runs/controller_clock.h \
+  tools/runs/drafts.cc tools/runs/drafts.h \
   tools/runs/explain_end.cc tools/runs/explain_end.h \
+  tools/runs/fact_sources.cc tools/runs/fact_sources.h \
   tools/runs/imported.cc tools/runs/imported.h \
   tools/runs/load_run.cc tools/runs/load_run.h \
   tools/runs/node_clock.cc tools/runs/node_clock.h \
+  tools/runs/node_word.cc tools/runs/node_word.h \
   tools/runs/record.cc tools/runs/record.h \
+  tools/runs/scheduler_word.cc tools/runs/scheduler_word.h \
   tools/runs/stored_steps.cc tools/runs/stored_steps.h \
   tools/runs/strands.cc tools/runs/strands.h
 tools_libruns_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)

@@ -1,5 +1,6 @@
 #include "tools/runs/clocks.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -16,7 +17,8 @@ NodeClock::Bound BoundOf(std::string_view kind, std::string_view slurm_step) {
     return NodeClock::Bound::kAfterStart;
   // The job ends when its batch script has; what else runs may live on for a while.
   if (kind == kind::kTaskExit && slurm_step == "batch") return NodeClock::Bound::kBeforeEnd;
-  return kind == kind::kMark || kind == kind::kTaskExit ? NodeClock::Bound::kWithin : NodeClock::Bound::kFree;
+  const bool lives = kind == kind::kMark || kind == kind::kTaskExit || kind == kind::kSignal;
+  return lives ? NodeClock::Bound::kWithin : NodeClock::Bound::kFree;
 }
 
 // A node between two boots; the monotonic clock begins anew with each. A spool file is BOOT.HOUR.jsonl.
@@ -38,7 +40,7 @@ std::string TimeOfDay(Ns t) {
 std::vector<std::string> CorrectClocks(const std::map<std::int64_t, SourceRow>& sources,
                                        const AllocatedSpans& spans, const std::vector<Ns>& shifts,
                                        std::vector<EventRow>& events, JobSteps& job_steps,
-                                       std::vector<Ns>& block_shifts) {
+                                       std::vector<Ns>& block_shifts, std::vector<Heartbeat>& heartbeats) {
   std::vector<StepRow>& steps = job_steps.marks;
   block_shifts.assign(job_steps.blocks.size(), 0);
   std::map<std::int64_t, NodeClock*> of_source;
@@ -88,6 +90,20 @@ std::vector<std::string> CorrectClocks(const std::map<std::int64_t, SourceRow>& 
     }
   }
   if (warnings.empty()) return warnings;
+  // A heartbeat does not say which boot it is of, but names the first record of its attempt by its time.
+  for (Heartbeat& heartbeat : heartbeats) {
+    const auto first = std::find_if(events.begin(), events.end(), [&](const EventRow& event) {
+      const auto source = sources.find(event.source_id);
+      return event.t_ns == heartbeat.since_ns && source != sources.end() &&
+             source->second.node == heartbeat.node;
+    });
+    if (first == events.end()) continue;
+    const std::optional<Ns> clock = clock_of_event[static_cast<std::size_t>(first - events.begin())];
+    if (!clock) continue;
+    const NodeClock& node_clock = *of_source[first->source_id];
+    heartbeat.since_ns = node_clock.Correct(heartbeat.since_ns, *clock);
+    heartbeat.last_seen_ns = node_clock.Correct(heartbeat.last_seen_ns, heartbeat.clock_ns);
+  }
   for (std::size_t i = 0; i < events.size(); ++i) {
     if (clock_of_event[i])
       events[i].t_ns = of_source[events[i].source_id]->Correct(events[i].t_ns, *clock_of_event[i]);

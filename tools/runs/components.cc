@@ -58,6 +58,14 @@ void AddComponent(AttemptFacts& whole, AttemptFacts component, std::int32_t numb
     whole.step_blocks.push_back(std::move(block));
   }
   Take(whole.marks, component.marks, first_task);
+  for (SignalFact& signal : component.signals) {
+    if (signal.task >= 0) signal.task += first_task;
+    whole.signals.push_back(std::move(signal));
+  }
+  const auto append = [](auto& into, auto& from) { into.insert(into.end(), from.begin(), from.end()); };
+  if (whole.checkpoint_signals.empty()) whole.checkpoint_signals = component.checkpoint_signals;
+  append(whole.checkpoint_files, component.checkpoint_files);
+  append(whole.last_seen, component.last_seen);
 }
 
 }  // namespace

@@ -88,6 +88,41 @@ struct NodeEvent {
   EvidenceRef ref;
 };
 
+// Signals of one number that one process of the job was sent, as the kernel generated them.
+struct SignalFact {
+  enum class Target : std::uint8_t { kTask, kChild };  // the process Slurm started, or another of its job's
+  Ns t = 0;
+  Ns last_t = 0;  // of the last of `count`
+  int signo = 0;
+  std::int64_t count = 1;
+  std::string node;
+  std::int32_t slurm_step = kNoStep;
+  std::int32_t task = -1;  // -1: of no task that is known
+  Target target = Target::kTask;
+  std::int64_t pid = 0;         // 0: not known
+  std::string comm;             // the target's program, as the kernel names it
+  std::string sender;           // slurmstepd, self, job, outside, kernel; empty: not known
+  std::optional<bool> handled;  // caught or blocked; absent: it was gone before that could be read
+  bool ignored = false;
+  EvidenceRef ref;
+};
+
+// A checkpoint appeared in the job's directory (begin), or became complete by the rules of its layout.
+struct CheckpointFile {
+  Ns t = 0;
+  bool begin = true;
+  std::string name;
+  std::string layout;
+  std::optional<std::int64_t> train_step;  // the last step it holds
+  EvidenceRef ref;
+};
+
+// The last moment at which a node is known to have had a living task of the attempt.
+struct LastSeen {
+  std::string node;
+  Ns t = 0;
+};
+
 // The controller's word about a pending job, true from `t` until the next one.
 struct PendingReason {
   Ns t = 0;
@@ -149,6 +184,10 @@ struct AttemptFacts {
   std::vector<StepMark> step_marks;
   std::vector<StepBlock> step_blocks;  // more of the same
   std::vector<Mark> marks;
+  std::vector<SignalFact> signals;
+  std::vector<int> checkpoint_signals;  // that the job says ask it for one; empty: it does not say
+  std::vector<CheckpointFile> checkpoint_files;
+  std::vector<LastSeen> last_seen;  // of nodes that did not see the attempt end
 };
 
 // A file of records.

@@ -5,12 +5,13 @@
 
 namespace goodput {
 
-std::vector<Fate> DecideFates(const std::vector<Program>& programs, const std::vector<bool>& finished) {
+std::vector<Fate> DecideFates(const std::vector<const Program*>& programs,
+                              const std::vector<bool>& finished) {
   std::vector<Fate> fates(programs.size());
   std::optional<std::int64_t> resumed_at;  // the smallest first step of all later incarnations
   int resumed_by = 0;
   for (std::size_t i = programs.size(); i-- > 0;) {
-    const Program& program = programs[i];
+    const Program& program = *programs[i];
     Fate& fate = fates[i];
     if (resumed_at) {
       fate.rule = Fate::Rule::kResumedAt;

@@ -30,7 +30,7 @@ struct Fate {
 
 // One per program, in the order given (by attempt, then begin). `finished[i]`: program i ended with exit 0 or
 // its job's end, without a stop signal.
-std::vector<Fate> DecideFates(const std::vector<Program>& programs, const std::vector<bool>& finished);
+std::vector<Fate> DecideFates(const std::vector<const Program*>& programs, const std::vector<bool>& finished);
 
 // How many steps of the record are kept, from its first.
 std::int64_t KeptSteps(const Fate& fate, const StepRecord& step);

@@ -29,6 +29,15 @@ bool Plausible(const Mark& mark) {
 bool Plausible(const NodeEvent& event) {
   return IsTime(event.t);
 }
+bool Plausible(const SignalFact& signal) {
+  return IsTime(signal.t) && IsTime(signal.last_t) && signal.signo > 0 && signal.count > 0;
+}
+bool Plausible(const CheckpointFile& file) {
+  return IsTime(file.t) && (!file.train_step || IsStep(*file.train_step));
+}
+bool Plausible(const LastSeen& seen) {
+  return IsTime(seen.t);
+}
 bool Plausible(const PendingReason& reason) {
   return IsTime(reason.t);
 }
@@ -49,7 +58,8 @@ bool Plausible(const AttemptFacts& attempt) {
          IsTime(attempt.allocated) && IsTime(attempt.preempt_time) && attempt.gpus >= 0 &&
          AllPlausible(attempt.suspended) && AllPlausible(attempt.resizes) && AllPlausible(attempt.pending) &&
          AllPlausible(attempt.node_events) && AllPlausible(attempt.step_marks) &&
-         AllPlausible(attempt.step_blocks) && AllPlausible(attempt.marks);
+         AllPlausible(attempt.step_blocks) && AllPlausible(attempt.marks) && AllPlausible(attempt.signals) &&
+         AllPlausible(attempt.checkpoint_files) && AllPlausible(attempt.last_seen);
 }
 
 template <typename Fact>
@@ -100,6 +110,9 @@ std::shared_ptr<const RunFacts> WithoutTheImpossible(const RunFacts& facts,
     Keep(attempt.step_marks, left_out);
     Keep(attempt.step_blocks, left_out);
     Keep(attempt.marks, left_out);
+    Keep(attempt.signals, left_out);
+    Keep(attempt.checkpoint_files, left_out);
+    Keep(attempt.last_seen, left_out);
   }
   warnings.push_back(std::to_string(left_out) +
                      " facts left out: their times or step numbers are impossible");

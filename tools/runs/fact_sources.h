@@ -1,0 +1,35 @@
+// The spool files that the facts of one run are from.
+#ifndef GOODPUT_TOOLS_RUNS_FACT_SOURCES_H_
+#define GOODPUT_TOOLS_RUNS_FACT_SOURCES_H_
+
+#include <cstdint>
+#include <map>
+
+#include "absl/status/status.h"
+#include "sql/database.h"
+#include "sql/evidence.h"
+#include "tools/timeline/facts.h"
+
+namespace goodput {
+
+class FactSources {
+ public:
+  // Both must outlive it.
+  FactSources(Database& db, RunFacts& facts) : db_(db), facts_(facts) {}
+
+  absl::Status Load(std::int64_t source_id);
+  // By id, those loaded.
+  const std::map<std::int64_t, SourceRow>& rows() const { return rows_; }
+  // A record of a source that was loaded, which is named in the facts from then on.
+  EvidenceRef Ref(std::int64_t source_id, std::int64_t offset);
+
+ private:
+  Database& db_;
+  RunFacts& facts_;
+  std::map<std::int64_t, SourceRow> rows_;
+  std::map<std::int64_t, std::int32_t> index_;  // in the facts
+};
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_RUNS_FACT_SOURCES_H_

@@ -1,0 +1,203 @@
+#include "tools/runs/node_word.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_split.h"
+#include "spank/event.h"
+#include "sql/imports.h"
+#include "sql/text.h"
+#include "tools/base/signal_name.h"
+
+namespace goodput {
+namespace {
+
+std::optional<NodeEvent::Kind> NodeEventKind(std::string_view kind) {
+  if (kind == kind::kJobProlog) return NodeEvent::Kind::kProlog;
+  if (kind == kind::kStepStart) return NodeEvent::Kind::kStepStart;
+  if (kind == kind::kTaskStart) return NodeEvent::Kind::kTaskStart;
+  if (kind == kind::kTaskExit) return NodeEvent::Kind::kTaskExit;
+  if (kind == kind::kStepEnd) return NodeEvent::Kind::kStepEnd;
+  if (kind == kind::kJobEpilog) return NodeEvent::Kind::kEpilog;
+  return std::nullopt;
+}
+
+}  // namespace
+
+void NodeWord::AddEvent(const EventRow& event) {
+  const std::optional<NodeEvent::Kind> of_slurmd = NodeEventKind(event.kind);
+  const bool known = of_slurmd || event.kind == kind::kMark || event.kind == kind::kSignal ||
+                     event.kind == kind::kCheckpoint;
+  if (!known || !reader_.Parse(event.record)) return;
+  if (of_slurmd) {
+    AddNodeEvent(event, *of_slurmd);
+  } else if (event.kind == kind::kMark) {
+    AddMark(event);
+  } else if (event.kind == kind::kSignal) {
+    AddSignal(event);
+  } else {
+    AddCheckpointFile(event);
+  }
+}
+
+void NodeWord::AddNodeEvent(const EventRow& event, NodeEvent::Kind kind) {
+  AttemptFacts* attempt = drafts_.At(event.t_ns);
+  if (attempt == nullptr) return;
+  NodeEvent node_event;
+  node_event.t = event.t_ns;
+  node_event.kind = kind;
+  node_event.node = reader_.Text(key::kNode);
+  node_event.slurm_step = StepCode(reader_.Text(key::kSlurmStep));
+  node_event.task = static_cast<std::int32_t>(reader_.Int(key::kTask).value_or(0));
+  if (const auto code = reader_.Int(key::kExitCode)) node_event.exit_code = static_cast<int>(*code);
+  if (const auto signal = reader_.Int(key::kSignal)) node_event.signal = static_cast<int>(*signal);
+  node_event.ref = sources_.Ref(event.source_id, event.offset);
+  // The watch may have looked neither while it waited nor while it ran.
+  if (const auto restart = reader_.Int(key::kRestart);
+      restart && !attempt->restart && kind == NodeEvent::Kind::kProlog) {
+    attempt->restart = static_cast<int>(*restart);
+  }
+  attempt->node_events.push_back(std::move(node_event));
+  AddDeclared(*attempt);
+}
+
+// What the job said of itself when it was submitted, and the site by default.
+void NodeWord::AddDeclared(AttemptFacts& attempt) {
+  const std::string run_name = reader_.OptText(key::kRun);
+  if (!run_name.empty()) run_.info.run = run_name;
+  if (auto tags = reader_.OptTexts(key::kTags); !tags.empty()) run_.info.tags = std::move(tags);
+  // What the first record of a job says is its prolog's, which no program can forge.
+  DeclaredFlops flops{reader_.OptNumber(key::kFlopsPerStep), reader_.OptText(key::kModel),
+                      reader_.OptText(key::kPrecision)};
+  if (flops.any() && !flops_declared_) {
+    run_.flops.push_back(std::move(flops));
+    flops_declared_ = true;
+  }
+  for (const absl::string_view name :
+       absl::StrSplit(reader_.OptText(key::kCheckpointSignal), ',', absl::SkipEmpty())) {
+    const std::optional<int> signo = ParseSignal({name.data(), name.size()});
+    std::vector<int>& known = attempt.checkpoint_signals;
+    if (signo && std::find(known.begin(), known.end(), *signo) == known.end()) known.push_back(*signo);
+  }
+}
+
+void NodeWord::AddMark(const EventRow& event) {
+  AttemptFacts* attempt = drafts_.At(event.t_ns);
+  const std::string what = reader_.Text(key::kMark);
+  if (attempt == nullptr || what == "step") return;
+  Mark mark;
+  mark.t = event.t_ns;
+  mark.kind = what == "checkpoint" ? Mark::Kind::kCheckpoint
+              : what == "restore"  ? Mark::Kind::kRestore
+                                   : Mark::Kind::kPhase;
+  mark.begin = reader_.Text(key::kEdge) == "begin";
+  mark.train_step = reader_.Int(key::kTrainStep);
+  mark.name = reader_.Text(key::kName);
+  mark.slurm_step = StepCode(reader_.Text(key::kSlurmStep));
+  mark.task = static_cast<std::int32_t>(reader_.Int(key::kTask).value_or(0));
+  mark.ref = sources_.Ref(event.source_id, event.offset);
+  attempt->marks.push_back(std::move(mark));
+}
+
+void NodeWord::AddSignal(const EventRow& event) {
+  AttemptFacts* attempt = drafts_.At(event.t_ns);
+  const std::optional<std::int64_t> signo = reader_.Int(key::kSignal);
+  if (attempt == nullptr || !signo) return;
+  SignalFact signal;
+  signal.t = signal.last_t = event.t_ns;
+  signal.signo = static_cast<int>(*signo);
+  signal.count = reader_.Int(key::kCount).value_or(1);
+  const auto first_m = reader_.Int(key::kMonotonic);
+  const auto last_m = reader_.Int(key::kLastMonotonic);
+  if (first_m && last_m && *last_m > *first_m) signal.last_t += *last_m - *first_m;
+  signal.node = reader_.Text(key::kNode);
+  signal.slurm_step = StepCode(reader_.Text(key::kSlurmStep));
+  signal.task = static_cast<std::int32_t>(reader_.Int(key::kTask).value_or(-1));
+  signal.target =
+      reader_.Text(key::kTarget) == "task" ? SignalFact::Target::kTask : SignalFact::Target::kChild;
+  signal.pid = reader_.Int(key::kPid).value_or(0);
+  signal.comm = reader_.Text(key::kComm);
+  signal.sender = reader_.Text(key::kSender);
+  if (const auto handled = reader_.Int(key::kHandled)) signal.handled = *handled != 0;
+  signal.ignored = reader_.Int(key::kIgnored).value_or(0) != 0;
+  signal.ref = sources_.Ref(event.source_id, event.offset);
+  attempt->signals.push_back(std::move(signal));
+}
+
+void NodeWord::AddCheckpointFile(const EventRow& event) {
+  AttemptFacts* attempt = drafts_.At(event.t_ns);
+  if (attempt == nullptr) return;
+  attempt->checkpoint_files.push_back(
+      {event.t_ns, reader_.Text(key::kEdge) == "begin", reader_.Text(key::kName), reader_.Text(key::kLayout),
+       reader_.Int(key::kTrainStep), sources_.Ref(event.source_id, event.offset)});
+}
+
+void NodeWord::AddStepMarks(const std::vector<StepRow>& steps) {
+  for (const StepRow& step : steps) {
+    AttemptFacts* attempt = drafts_.At(step.t_ns);
+    if (attempt == nullptr) continue;
+    attempt->step_marks.push_back({step.t_ns, step.train_step, StepCode(step.slurm_step),
+                                   static_cast<std::int32_t>(step.task),
+                                   sources_.Ref(step.source_id, step.offset)});
+  }
+}
+
+absl::Status NodeWord::AddSteps(JobSteps steps, const std::vector<Ns>& block_shifts) {
+  AddStepMarks(steps.marks);
+  std::vector<StepBlockRow>& blocks = steps.blocks;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    StepBlockRow& row = blocks[i];
+    AttemptFacts* attempt = drafts_.At(row.first.t_ns + block_shifts[i]);
+    if (attempt == drafts_.At(row.last.t_ns + block_shifts[i])) {
+      if (attempt == nullptr) continue;
+      const std::int32_t source = sources_.Ref(row.source_id, row.first.offset).source;
+      attempt->step_blocks.push_back(step_reader_.Add(std::move(row), source, block_shifts[i]));
+      continue;
+    }
+    // A file may hold the end of one attempt and the begin of the next.
+    const absl::StatusOr<std::vector<PackedStep>> packed = LoadStepsOfBlock(db_, row);
+    if (!packed.ok()) return packed.status();
+    std::vector<StepRow> marks;
+    for (const PackedStep& step : *packed) {
+      marks.push_back({row.source_id, step.offset, step.t_ns + block_shifts[i], row.clock_ns, step.step,
+                       step.task, row.slurm_step});
+    }
+    AddStepMarks(marks);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NodeWord::AddImportedMarks(const JobKey& job) {
+  absl::Status loaded = absl::OkStatus();
+  absl::Status status = ReadImportedMarks(db_, job, [&](std::int64_t source_id, const PackedMark& packed) {
+    AttemptFacts* attempt = drafts_.At(packed.t_ns);
+    if (loaded.ok()) loaded = sources_.Load(source_id);
+    if (attempt == nullptr || !loaded.ok()) return;
+    Mark mark;
+    mark.t = packed.t_ns;
+    mark.kind = packed.kind == PackedMark::Kind::kCheckpoint ? Mark::Kind::kCheckpoint
+                : packed.kind == PackedMark::Kind::kRestore  ? Mark::Kind::kRestore
+                                                             : Mark::Kind::kPhase;
+    mark.begin = packed.begin;
+    mark.train_step = packed.step;
+    mark.name = packed.name;
+    mark.slurm_step = StepCode(packed.slurm_step);
+    mark.task = static_cast<std::int32_t>(packed.task);
+    mark.ref = sources_.Ref(source_id, packed.offset);
+    attempt->marks.push_back(std::move(mark));
+  });
+  return status.ok() ? loaded : status;
+}
+
+void NodeWord::AddHeartbeats(const std::vector<Heartbeat>& heartbeats) {
+  for (const Heartbeat& heartbeat : heartbeats) {
+    AttemptFacts* attempt = drafts_.At(heartbeat.since_ns);
+    if (attempt != nullptr) attempt->last_seen.push_back({heartbeat.node, heartbeat.last_seen_ns});
+  }
+}
+
+}  // namespace goodput

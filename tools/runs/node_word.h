@@ -1,0 +1,54 @@
+// What nodes, programs and logs say of a job, put into the attempts it is of. Times must be by the
+// controller's clock.
+#ifndef GOODPUT_TOOLS_RUNS_NODE_WORD_H_
+#define GOODPUT_TOOLS_RUNS_NODE_WORD_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "sql/database.h"
+#include "sql/evidence.h"
+#include "sql/heartbeats.h"
+#include "sql/jobs.h"
+#include "tools/runs/drafts.h"
+#include "tools/runs/fact_sources.h"
+#include "tools/runs/load_run.h"
+#include "tools/runs/record.h"
+#include "tools/runs/stored_steps.h"
+
+namespace goodput {
+
+class NodeWord {
+ public:
+  // Of one job, whose drafts are indexed. What it is given must outlive it.
+  NodeWord(Database& db, FactSources& sources, const Drafts& drafts, StoredSteps& step_reader, Run& run)
+      : db_(db), sources_(sources), drafts_(drafts), step_reader_(step_reader), run_(run) {}
+
+  // A record of any kind; those of the controller are none of a node's and change nothing. By time.
+  void AddEvent(const EventRow& event);
+  // Also those of which blocks are in two attempts.
+  absl::Status AddSteps(JobSteps steps, const std::vector<Ns>& block_shifts);
+  absl::Status AddImportedMarks(const JobKey& job);
+  void AddHeartbeats(const std::vector<Heartbeat>& heartbeats);
+
+ private:
+  void AddNodeEvent(const EventRow& event, NodeEvent::Kind kind);
+  void AddDeclared(AttemptFacts& attempt);
+  void AddMark(const EventRow& event);
+  void AddSignal(const EventRow& event);
+  void AddCheckpointFile(const EventRow& event);
+  void AddStepMarks(const std::vector<StepRow>& steps);
+
+  Database& db_;
+  FactSources& sources_;
+  const Drafts& drafts_;
+  StoredSteps& step_reader_;
+  Run& run_;
+  RecordReader reader_;
+  bool flops_declared_ = false;
+};
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_RUNS_NODE_WORD_H_

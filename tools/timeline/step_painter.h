@@ -1,0 +1,58 @@
+// What the steps of one program claim of the timeline: kept, lost or at risk, and what of their time was no
+// step.
+#ifndef GOODPUT_TOOLS_TIMELINE_STEP_PAINTER_H_
+#define GOODPUT_TOOLS_TIMELINE_STEP_PAINTER_H_
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "tools/timeline/attempt_painter.h"
+#include "tools/timeline/kept.h"
+#include "tools/timeline/program.h"
+#include "tools/timeline/timeline.h"
+
+namespace goodput {
+
+// Time of a step record in which it was not working, to be painted after `startup`.
+struct Remainder {
+  Ns begin;
+  Ns end;
+  Bucket bucket;
+  std::string_view why;
+  EvidenceRef from;
+  EvidenceRef to;
+  std::int64_t step;
+  Ns last_progress;
+  bool later_step;  // one was begun
+};
+
+// What the steps of a program are judged by. `run_median`: where its own is not known.
+struct StepContext {
+  const RunFacts* facts = nullptr;
+  const Fate* fate = nullptr;
+  std::optional<Ns> run_median;
+  TimelineOptions options;
+  std::optional<Ns> stop_signal;
+  bool finished = false;
+};
+
+// Leaves only blocks of which all steps go the same way: kept or not, and none stalled.
+void ExpandWhereStepsDiffer(Program& program, const Fate& fate, std::optional<Ns> run_median,
+                            const TimelineOptions& options, const StepReader* reader);
+
+// Paints one incarnation's steps, counts them and notes its last ones; returns what of them was no step.
+std::vector<Remainder> PaintSteps(Program& program, const StepContext& context, AttemptPainter& paint,
+                                  StepCounts& counts);
+
+// What the first step took beyond the mean of the others, where that is counted as productive. The last
+// record is not like the others; of one that stalled only the step counts.
+Ns FirstStepExcess(const Program& program, const Fate& fate, const TimelineOptions& options);
+
+// At most INT64_MAX: step numbers are a job's own word, and thousands of incarnations that claim 2^53 steps
+// each must not wrap around.
+void AddSteps(std::int64_t& sum, std::int64_t count);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_TIMELINE_STEP_PAINTER_H_
