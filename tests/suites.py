@@ -108,6 +108,7 @@ def suites() -> List[Suite]:
         # Busy.
         Suite("unit", [sh + "unit", BUILD], googletests, "busy"),
         python_suite("trainer", "tests/trainer/test_trainer.py", lane="busy"),
+        python_suite("units", "tests.e2e.test_units", lane="busy"),
         python_suite("import", "tests.e2e.test_import", lane="busy"),
         python_suite("advise", "tests.e2e.test_advise", "tests.e2e.test_program", "tests.e2e.test_report", "tests.e2e.test_show",
                      lane="busy"),

@@ -16,6 +16,8 @@ tools_libtimeline_la_SOURCES = \
   tools/timeline/plausible.cc tools/timeline/plausible.h \
   tools/timeline/program.cc tools/timeline/program.h \
   tools/timeline/sensitivity.cc tools/timeline/sensitivity.h \
+  tools/timeline/signal_ledger.cc tools/timeline/signal_ledger.h \
+  tools/timeline/signal_words.cc tools/timeline/signal_words.h \
   tools/timeline/stalls.cc tools/timeline/stalls.h \
   tools/timeline/step_painter.cc tools/timeline/step_painter.h \
   tools/timeline/steps.cc tools/timeline/steps.h \
@@ -23,7 +25,13 @@ tools_libtimeline_la_SOURCES = \
   tools/timeline/timeline.cc tools/timeline/timeline.h \
   tools/timeline/waiting.cc tools/timeline/waiting.h \
   tools/timeline/why_google.cc tools/timeline/why_google.h
-tools_libtimeline_la_LIBADD = sql/libsteps.la
+tools_libtimeline_la_LIBADD = tools/libsignalname.la sql/libsteps.la
+
+# Signals by name.
+noinst_LTLIBRARIES += tools/libsignalname.la
+tools_libsignalname_la_SOURCES = tools/base/signal_name.cc tools/base/signal_name.h
+tools_libsignalname_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+tools_libsignalname_la_LIBADD = $(ABSL_LIBS)
 
 # Model FLOPs and what GPUs can do at best: pure.
 noinst_LTLIBRARIES += tools/libflops.la
@@ -37,7 +45,7 @@ tools_libflops_la_LIBADD = $(ABSL_LIBS)
 # What daemon and command share: configuration, accounting, the wire form of a mark.
 noinst_LTLIBRARIES += tools/libcommon.la
 tools_libcommon_la_SOURCES = \
-  tools/base/signal_name.cc tools/base/signal_name.h \
+  tools/base/service_manager.cc tools/base/service_manager.h \
   tools/base/helper_process.cc tools/base/helper_process.h \
   tools/base/subprocess.cc tools/base/subprocess.h \
   tools/base/unix_socket.cc tools/base/unix_socket.h \
@@ -51,11 +59,13 @@ tools_libcommon_la_SOURCES = \
   tools/slurm/slurm_time.cc tools/slurm/slurm_time.h \
   tools/slurm/tres.cc tools/slurm/tres.h
 tools_libcommon_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
-tools_libcommon_la_LIBADD = tools/libflops.la sql/libstore.la $(ABSL_LIBS) $(SIMDJSON_LIBS)
+tools_libcommon_la_LIBADD = tools/libsignalname.la tools/libflops.la sql/libstore.la $(ABSL_LIBS) $(SIMDJSON_LIBS)
 
 # From a node's spool to the shared one.
 noinst_LTLIBRARIES += tools/libship.la
 tools_libship_la_SOURCES = \
+  tools/ship/files_as.cc tools/ship/files_as.h \
+  tools/ship/ingest_helper.cc tools/ship/ingest_helper.h \
   tools/ship/ship_helper.cc tools/ship/ship_helper.h \
   tools/ship/shared_folder.cc tools/ship/shared_folder.h \
   tools/ship/shipper.cc tools/ship/shipper.h
@@ -65,6 +75,9 @@ tools_libship_la_LIBADD = tools/libcommon.la
 # The daemon without its main, so that tests can link it.
 noinst_LTLIBRARIES += tools/libgoodputd.la
 tools_libgoodputd_la_SOURCES = \
+  tools/goodputd/checkpoints/checkpoint_watch.cc tools/goodputd/checkpoints/checkpoint_watch.h \
+  tools/goodputd/checkpoints/layout.cc tools/goodputd/checkpoints/layout.h \
+  tools/goodputd/checkpoints/scan_helper.cc tools/goodputd/checkpoints/scan_helper.h \
   tools/goodputd/counts_file.cc tools/goodputd/counts_file.h \
   tools/goodputd/heartbeat.cc tools/goodputd/heartbeat.h \
   tools/goodputd/job_owners.cc tools/goodputd/job_owners.h \
@@ -88,6 +101,8 @@ tools_libgoodputd_la_LIBADD = tools/libcommon.la
 sbin_PROGRAMS += tools/goodputd/goodputd
 tools_goodputd_goodputd_SOURCES = \
   tools/goodputd/controller_loop.cc tools/goodputd/controller_loop.h \
+  tools/goodputd/problems.h \
+  tools/goodputd/shared_ingest_loop.cc tools/goodputd/shared_ingest_loop.h \
   tools/goodputd/ship_loop.cc tools/goodputd/ship_loop.h \
   tools/goodputd/watch_loop.cc tools/goodputd/watch_loop.h \
   tools/goodputd/main.cc \
@@ -176,7 +191,7 @@ tools_sgoodput_sgoodput_SOURCES = \
   tools/sgoodput/style.h \
   tools/sgoodput/time_option.cc tools/sgoodput/time_option.h
 tools_sgoodput_sgoodput_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_sgoodput_sgoodput_LDADD = tools/librollup.la tools/libadvise.la tools/libexchange.la tools/libruns.la
+tools_sgoodput_sgoodput_LDADD = tools/libship.la tools/librollup.la tools/libadvise.la tools/libexchange.la tools/libruns.la
 
 EXTRA_DIST += tools/deps
 
@@ -185,3 +200,14 @@ dist_man_MANS += tools/man/goodputd.8 tools/man/sgoodput.1
 
 dist_pkgdata_DATA = tools/sgoodput/advise.schema.json tools/sgoodput/report.schema.json tools/sgoodput/sgoodput.schema.json
 dist_doc_DATA += tools/goodput.conf.example
+
+# systemd units: who starts the daemon, with which powers.
+units = tools/units/goodputd.service tools/units/goodputd-controller.service
+EXTRA_DIST += tools/units/goodputd.service.in tools/units/goodputd-controller.service.in tools/units/goodputd.socket
+if SYSTEMD_UNITS
+dist_systemdsystemunit_DATA = tools/units/goodputd.socket
+nodist_systemdsystemunit_DATA = $(units)
+endif
+CLEANFILES += $(units)
+%.service: %.service.in
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed 's|@sbindir[@]|$(sbindir)|g' $< > $@.new && mv $@.new $@

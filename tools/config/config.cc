@@ -15,25 +15,6 @@ namespace {
 
 constexpr std::size_t kMaxConfigBytes = 1U << 20U;
 
-absl::Status SetRoles(std::string_view value, Config& config) {
-  config.node_role = config.controller_role = false;
-  for (absl::string_view role : absl::StrSplit(ToAbsl(value), ',', absl::SkipWhitespace())) {
-    role = absl::StripAsciiWhitespace(role);
-    if (role == "node") {
-      config.node_role = true;
-    } else if (role == "controller") {
-      config.controller_role = true;
-    } else {
-      return absl::InvalidArgumentError(
-          Cat("`role` cannot be '", std::string(role), "'; use node, controller or both"));
-    }
-  }
-  if (!config.node_role && !config.controller_role) {
-    return absl::InvalidArgumentError("`role` cannot be empty; use node, controller or both");
-  }
-  return absl::OkStatus();
-}
-
 absl::Status SetPath(std::string_view key, std::string_view value, std::string& into) {
   if (value.empty() || value.front() != '/') {
     return absl::InvalidArgumentError(Cat("`", key, "` must be an absolute path, not '", value, "'"));
@@ -102,6 +83,7 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
     config.socket = std::string(value);
     return absl::OkStatus();
   }
+  if (key == "socket_path") return SetPath(key, value, config.socket_path);
   if (key == "role") return SetRoles(value, config);
   if (key == "queue_interval") return SetInterval(key, value, config.queue_interval);
   if (key == "spool_max") return SetBytes(key, value, config.spool_max);
@@ -112,6 +94,7 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
   }
   if (key == "keep_spool") return SetDays(key, value, config.keep_spool);
   if (key == "heartbeat") return SetInterval(key, value, config.heartbeat);
+  if (key == "checkpoint_scan") return SetInterval(key, value, config.checkpoint_scan);
   if (key == "signals") {
     if (value != "on" && value != "off")
       return absl::InvalidArgumentError(Cat("`signals` is on or off, not '", value, "'"));
@@ -126,11 +109,31 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
   }
   return absl::InvalidArgumentError(
       Cat("unknown key '", key,
-          "'; known are spool, database, cluster, socket, role, queue_interval, spool_max, shared_spool, "
-          "shared_spool_user, keep_spool, heartbeat, signals, peak"));
+          "'; known are spool, database, cluster, socket, socket_path, role, queue_interval, spool_max, "
+          "shared_spool, "
+          "shared_spool_user, keep_spool, heartbeat, checkpoint_scan, signals, peak"));
 }
 
 }  // namespace
+
+absl::Status SetRoles(std::string_view value, Config& config) {
+  config.node_role = config.controller_role = false;
+  for (absl::string_view role : absl::StrSplit(ToAbsl(value), ',', absl::SkipWhitespace())) {
+    role = absl::StripAsciiWhitespace(role);
+    if (role == "node") {
+      config.node_role = true;
+    } else if (role == "controller") {
+      config.controller_role = true;
+    } else {
+      return absl::InvalidArgumentError(
+          Cat("`role` cannot be '", std::string(role), "'; use node, controller or both"));
+    }
+  }
+  if (!config.node_role && !config.controller_role) {
+    return absl::InvalidArgumentError("`role` cannot be empty; use node, controller or both");
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<Config> ParseConfig(std::string_view text, std::string_view file_name) {
   Config config;

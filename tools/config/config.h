@@ -17,19 +17,24 @@ inline constexpr std::string_view kDefaultConfigPath = "/etc/slurm-goodput/goodp
 struct Config {
   std::string spool = "/var/spool/slurm-goodput";
   std::string database = "/var/lib/slurm-goodput/goodput.db";
-  std::string cluster;                               // of records that do not name one; empty: Slurm's
-  std::string socket = "@goodput";                   // of marks; "@name" is abstract, else a path
-  bool node_role = true;                             // take marks
-  bool controller_role = true;                       // watch the queue, ingest
+  std::string cluster;              // of records that do not name one; empty: Slurm's
+  std::string socket = "@goodput";  // of marks; "@name" is abstract, else a path
+  std::string socket_path;          // a second one, for other network namespaces; empty: none
+  bool node_role = true;            // take marks
+  bool controller_role = true;      // watch the queue, ingest
   absl::Duration queue_interval = absl::Seconds(5);  // shortest time between two looks at the queue
   std::int64_t spool_max = 256LL << 20;
-  std::string shared_spool;                          // where node folders are copied to; empty: nowhere
-  std::string shared_spool_user;                     // who writes there; empty: root
-  absl::Duration keep_spool = absl::Hours(24 * 30);  // files whose records are all ingested
-  absl::Duration heartbeat = absl::Seconds(10);      // between two looks at which jobs live
-  bool signals = true;                               // trace them
-  std::vector<GpuPeak> peaks;                        // besides the published ones
+  std::string shared_spool;                            // where node folders are copied to; empty: nowhere
+  std::string shared_spool_user;                       // who writes there; empty: root
+  absl::Duration keep_spool = absl::Hours(24 * 30);    // files whose records are all ingested
+  absl::Duration heartbeat = absl::Seconds(10);        // between two looks at which jobs live
+  absl::Duration checkpoint_scan = absl::Seconds(30);  // shortest time between two looks at a directory
+  bool signals = true;                                 // trace them
+  std::vector<GpuPeak> peaks;                          // besides the published ones
 };
+
+// From "node", "controller" or both with a comma.
+absl::Status SetRoles(std::string_view value, Config& config);
 
 // An error names the line and how to mend it.
 absl::StatusOr<Config> ParseConfig(std::string_view text, std::string_view file_name);

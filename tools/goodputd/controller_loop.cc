@@ -13,6 +13,7 @@
 #include "sql/ingest.h"
 #include "sql/text.h"
 #include "tools/goodputd/log.h"
+#include "tools/goodputd/queue_watch.h"
 #include "tools/slurm/backfill.h"
 
 namespace goodput {
@@ -36,6 +37,7 @@ void RunControllerLoop(const Config& config, int stop_fd, std::atomic<bool>& cha
   absl::Time accounted = absl::Now() - kFirstBackfill;
   bool has_sacct = true;
   std::int64_t next_accounting_ns = 0;
+  SpoolMemory memory;
   pollfd stop{stop_fd, POLLIN, 0};
   do {
     const std::int64_t now_ns = kSystemClock.mono_ns();
@@ -47,7 +49,13 @@ void RunControllerLoop(const Config& config, int stop_fd, std::atomic<bool>& cha
       if (opened.ok()) database.emplace(*std::move(opened));
     }
     if (!database) continue;
-    absl::StatusOr<IngestReport> report = IngestSpool(*database, config.spool, {config.cluster});
+    IngestOptions options;
+    options.cluster = config.cluster;
+    options.remove_after_s = absl::ToInt64Seconds(config.keep_spool);
+    options.memory = &memory;
+    // What nodes of this host saw is copied to the shared spool like any other's, and taken from there.
+    if (!config.shared_spool.empty()) options.only_folder = kControllerFolder;
+    absl::StatusOr<IngestReport> report = IngestSpool(*database, config.spool, options);
     std::string trouble = report.ok() ? "" : Message(report.status());
     if (report.ok() && !report->problems.empty()) trouble = report->problems.front();
     database_trouble.Say(trouble);

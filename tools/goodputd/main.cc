@@ -19,26 +19,33 @@
 #include "config.h"
 #include "sql/text.h"
 #include "tools/base/helper_process.h"
+#include "tools/base/service_manager.h"
 #include "tools/config/config.h"
+#include "tools/goodputd/checkpoints/checkpoint_watch.h"
+#include "tools/goodputd/checkpoints/scan_helper.h"
 #include "tools/goodputd/controller_loop.h"
 #include "tools/goodputd/heartbeat.h"
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/mark_server.h"
 #include "tools/goodputd/note_sweep.h"
+#include "tools/goodputd/shared_ingest_loop.h"
 #include "tools/goodputd/ship_loop.h"
 #include "tools/goodputd/signals/signal_loop.h"
 #include "tools/goodputd/watch_loop.h"
+#include "tools/ship/ingest_helper.h"
 #include "tools/ship/ship_helper.h"
 #include "tools/slurm/controller.h"
 
 namespace {
 
-constexpr const char* kHelp = R"(Usage: goodputd [--config FILE] [--check]
+constexpr const char* kHelp = R"(Usage: goodputd [--config FILE] [--role ROLE] [--check]
 
-Takes marks from jobs on this node, and on the controller watches the queue and fills the database.
+On a node it takes marks from jobs, sees their signals in the kernel, says which jobs live and copies
+all of it to the shared spool; on the controller it watches the queue and fills the database.
 Runs in the foreground and logs to stderr; stops on SIGTERM or SIGINT.
 
   -c, --config FILE   read FILE instead of /etc/slurm-goodput/goodput.conf
+      --role ROLE     be node, controller or node,controller, whatever the configuration says
       --check         read the configuration, say what it means, and exit
   -h, --help          show this
   -V, --version       show the version
@@ -55,6 +62,7 @@ void PrintConfig(const goodput::Config& config) {
   std::printf("database = %s\n", config.database.c_str());
   std::printf("cluster = %s\n", config.cluster.empty() ? "(Slurm's)" : config.cluster.c_str());
   std::printf("socket = %s\n", config.socket.c_str());
+  std::printf("socket_path = %s\n", config.socket_path.empty() ? "(none)" : config.socket_path.c_str());
   std::printf("role = %s%s%s\n", config.node_role ? "node" : "",
               config.node_role && config.controller_role ? "," : "",
               config.controller_role ? "controller" : "");
@@ -64,6 +72,7 @@ void PrintConfig(const goodput::Config& config) {
               config.shared_spool_user.empty() ? "(root)" : config.shared_spool_user.c_str());
   std::printf("keep_spool = %s\n", absl::FormatDuration(config.keep_spool).c_str());
   std::printf("heartbeat = %s\n", absl::FormatDuration(config.heartbeat).c_str());
+  std::printf("checkpoint_scan = %s\n", absl::FormatDuration(config.checkpoint_scan).c_str());
   std::printf("signals = %s\n", config.signals ? "on" : "off");
   std::printf("spool_max = %lld\n", static_cast<long long>(config.spool_max));
 }
@@ -90,6 +99,7 @@ int Run(const goodput::Config& config) {
     goodput::SweepNotes(config.spool, goodput::BootTime());
     goodput::MarkServer::Options options;
     options.socket = config.socket;
+    options.socket_path = config.socket_path;
     options.spool_root = config.spool;
     options.spool_max = static_cast<std::uint64_t>(config.spool_max);
     options.spool_owner = geteuid();
@@ -103,6 +113,7 @@ int Run(const goodput::Config& config) {
   if (config.node_role) {
     threads.emplace_back([&] { marks->Serve(stop_fd); });
     threads.emplace_back([&] { goodput::RunHeartbeatLoop(config, stop_fd); });
+    threads.emplace_back([&] { goodput::RunCheckpointWatch(config, stop_fd); });
     if (config.signals) threads.emplace_back([&] { goodput::RunSignalLoop(config, stop_fd); });
   }
   std::thread ship;
@@ -115,14 +126,19 @@ int Run(const goodput::Config& config) {
     // libslurm sets a variable of the environment as it starts, which the thread that runs sacct reads.
     goodput::SlurmController();
     threads.emplace_back([&] { goodput::RunControllerLoop(config, stop_fd, queue_changed); });
+    if (!config.shared_spool.empty()) {
+      threads.emplace_back([&] { goodput::RunSharedIngestLoop(config, stop_fd); });
+    }
     watch = std::async(std::launch::async,
                        [&] { goodput::RunWatchLoop(config, stop_fd, [&] { queue_changed = true; }); });
   }
   goodput::Log("ready");
+  goodput::NotifyManager("READY=1");
 
   signalfd_siginfo info{};
   while (read(signal_fd, &info, sizeof(info)) < 0 && errno == EINTR) {
   }
+  goodput::NotifyManager("STOPPING=1");
   const std::uint64_t one = 1;
   if (write(stop_fd, &one, sizeof(one)) < 0) goodput::Log("cannot stop the threads");
   for (std::thread& thread : threads) thread.join();
@@ -141,14 +157,18 @@ int Run(const goodput::Config& config) {
 
 int main(int argc, char** argv) {
   // Before there is any thread: this may be a child that touches what may hang.
-  const std::optional<int> code =
-      goodput::RunHelper(argc, argv, {{goodput::kShipHelper, goodput::ShipHelper}});
+  const std::optional<int> code = goodput::RunHelper(
+      argc, argv,
+      {{goodput::kIngestHelper, goodput::IngestHelper}, {goodput::kShipHelper, goodput::ShipHelper}});
   if (code) return *code;
   std::string config_path;
   bool check = false;
+  std::string role;
   constexpr int kCheckOption = 256;
+  constexpr int kRoleOption = 257;
   const option options[] = {{"config", required_argument, nullptr, 'c'},
                             {"check", no_argument, nullptr, kCheckOption},
+                            {"role", required_argument, nullptr, kRoleOption},
                             {"help", no_argument, nullptr, 'h'},
                             {"version", no_argument, nullptr, 'V'},
                             {nullptr, 0, nullptr, 0}};
@@ -157,6 +177,9 @@ int main(int argc, char** argv) {
     switch (option_id) {
       case 'c':
         config_path = optarg;
+        break;
+      case kRoleOption:
+        role = optarg;
         break;
       case kCheckOption:
         check = true;
@@ -176,7 +199,11 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "goodputd: unexpected argument '%s'; see goodputd --help\n", argv[optind]);
     return 2;
   }
-  const absl::StatusOr<goodput::Config> config = goodput::LoadConfig(config_path);
+  absl::StatusOr<goodput::Config> config = goodput::LoadConfig(config_path);
+  if (config.ok() && !role.empty()) {
+    if (const absl::Status set = goodput::SetRoles(role, *config); !set.ok())
+      config = goodput::Annotate(set, "--role");
+  }
   if (!config.ok()) {
     goodput::Log(goodput::Message(config.status()));
     return 2;

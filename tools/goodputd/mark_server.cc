@@ -1,5 +1,6 @@
 #include "tools/goodputd/mark_server.h"
 
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -15,6 +16,7 @@
 
 #include "spank/event.h"
 #include "sql/text.h"
+#include "tools/base/service_manager.h"
 #include "tools/base/unix_socket.h"
 
 namespace goodput {
@@ -29,20 +31,44 @@ constexpr std::size_t kUserShare = 4;
 constexpr int kTurn = 64;
 // A mark may wait in the socket's buffer while the daemon restarts; older than this its time is not believed.
 constexpr std::int64_t kMaxAgeNs = 3600LL * 1'000'000'000;
-constexpr int kFirstPassedFd = 3;  // sd_listen_fds(3)
+constexpr std::int64_t kStaysNs = 1'000'000'000;
 constexpr std::int64_t kCountsIntervalNs = 1'000'000'000;
 // A client that never stops sending must not keep the daemon from stopping.
 constexpr std::int64_t kDrainNs = 1'000'000'000;
 constexpr const char* kCountsFile = "/marks";
 
-int PassedSocket() {
-  const char* pid = std::getenv("LISTEN_PID");
-  const char* count = std::getenv("LISTEN_FDS");
-  if (pid == nullptr || count == nullptr || Cat(getpid()) != pid || std::string_view(count) == "0") return -1;
+bool IsSeqpacket(int fd) {
   int type = 0;
   socklen_t size = sizeof(type);
-  if (getsockopt(kFirstPassedFd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_SEQPACKET) return -1;
-  return kFirstPassedFd;
+  return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET;
+}
+
+absl::StatusOr<int> Bind(const std::string& name) {
+  const UnixAddress address = UnixAddressOf(name);
+  if (address.length == 0) return absl::InvalidArgumentError(Cat("socket ", name, ": the name is too long"));
+  const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return absl::InternalError(Cat("socket: ", std::strerror(errno)));
+  const bool path = name.front() == '/';
+  if (path) {
+    // A socket nobody listens on is left from a daemon that was killed.
+    const int probe = ConnectUnixSocket(name);
+    const bool alive = probe >= 0;
+    if (alive) close(probe);
+    struct stat info {};
+    if (!alive && lstat(name.c_str(), &info) == 0 && S_ISSOCK(info.st_mode)) unlink(name.c_str());
+  }
+  absl::Status status = absl::OkStatus();
+  if (bind(fd, address.get(), address.length) != 0) {
+    status = absl::AlreadyExistsError(Cat("cannot take the mark socket ", name, ": ", std::strerror(errno),
+                                          "; is another goodputd running? set `socket` in goodput.conf"));
+  } else if (path && chmod(name.c_str(), 0666) != 0) {
+    status = absl::InternalError(Cat(name, ": ", std::strerror(errno)));
+  } else if (listen(fd, SOMAXCONN) != 0) {
+    status = absl::InternalError(Cat("listen: ", std::strerror(errno)));
+  }
+  if (status.ok()) return fd;
+  close(fd);
+  return status;
 }
 
 CountsFile::Names NamedCounts(MarkCounts& counts) {
@@ -75,71 +101,87 @@ MarkServer::MarkServer(Options options)
 
 MarkServer::~MarkServer() {
   for (const auto& [fd, client] : clients_) close(fd);
-  if (listen_fd_ >= 0) close(listen_fd_);
+  for (const int fd : listen_fds_) close(fd);
   if (epoll_fd_ >= 0) close(epoll_fd_);
 }
 
 absl::Status MarkServer::Listen() {
-  listen_fd_ = PassedSocket();
-  if (listen_fd_ < 0) {
-    const UnixAddress address = UnixAddressOf(options_.socket);
-    if (address.length == 0)
-      return absl::InvalidArgumentError(Cat("socket ", options_.socket, ": the name is too long"));
-    listen_fd_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (listen_fd_ < 0) return absl::InternalError(Cat("socket: ", std::strerror(errno)));
-    const bool path = options_.socket.front() == '/';
-    if (path) {
-      // A socket nobody listens on is left from a daemon that was killed.
-      const int probe = ConnectUnixSocket(options_.socket);
-      const bool alive = probe >= 0;
-      if (alive) close(probe);
-      struct stat info {};
-      if (!alive && lstat(options_.socket.c_str(), &info) == 0 && S_ISSOCK(info.st_mode)) {
-        unlink(options_.socket.c_str());
-      }
-    }
-    if (bind(listen_fd_, address.get(), address.length) != 0) {
-      return absl::AlreadyExistsError(Cat("cannot take the mark socket ", options_.socket, ": ",
-                                          std::strerror(errno),
-                                          "; is another goodputd running? set `socket` in goodput.conf"));
-    }
-    if (path) chmod(options_.socket.c_str(), 0666);
-    if (listen(listen_fd_, SOMAXCONN) != 0) return absl::InternalError(Cat("listen: ", std::strerror(errno)));
-  }
   epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.fd = listen_fd_;
-  if (epoll_fd_ < 0 || epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, listen_fd_, &event) != 0) {
-    return absl::InternalError(Cat("epoll: ", std::strerror(errno)));
+  if (epoll_fd_ < 0) return absl::InternalError(Cat("epoll: ", std::strerror(errno)));
+  std::vector<int> kept;
+  for (const int fd : PassedDescriptors()) {
+    if (!IsSeqpacket(fd)) {
+      close(fd);
+    } else if (IsListening(fd)) {
+      fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+      listen_fds_.push_back(fd);
+    } else {
+      kept.push_back(fd);
+    }
   }
-  return absl::OkStatus();
-}
-
-void MarkServer::Accept() {
-  while (true) {
-    const int fd = accept4(listen_fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) return;
-    ucred peer{};
-    socklen_t size = sizeof(peer);
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
-      close(fd);
-      continue;
+  if (listen_fds_.empty()) {
+    for (const std::string& name : {options_.socket, options_.socket_path}) {
+      if (name.empty()) continue;
+      const absl::StatusOr<int> fd = Bind(name);
+      if (!fd.ok()) return fd.status();
+      listen_fds_.push_back(*fd);
     }
-    if (clients_.size() >= max_clients_ || clients_of_[peer.uid] >= max_clients_per_user_) {
-      ++counts_.too_many;
-      close(fd);
-      continue;
-    }
+  }
+  for (const int fd : listen_fds_) {
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.fd = fd;
-    if (epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) != 0) {
-      close(fd);
-      continue;
+    if (epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) != 0)
+      return absl::InternalError(Cat("epoll: ", std::strerror(errno)));
+  }
+  // Connections that the process before this one left, with what was sent since.
+  for (const int fd : kept) Admit(fd, true);
+  return absl::OkStatus();
+}
+
+bool MarkServer::IsListener(int fd) const {
+  return std::find(listen_fds_.begin(), listen_fds_.end(), fd) != listen_fds_.end();
+}
+
+void MarkServer::Accept() {
+  for (const int listener : listen_fds_) {
+    while (true) {
+      const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+      if (fd < 0) break;
+      Admit(fd, false);
     }
-    clients_[fd] = {peer.uid, peer.pid};
-    ++clients_of_[peer.uid];
+  }
+}
+
+void MarkServer::Admit(int fd, bool stored) {
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+    close(fd);
+    return;
+  }
+  if (clients_.size() >= max_clients_ || clients_of_[peer.uid] >= max_clients_per_user_) {
+    ++counts_.too_many;
+    close(fd);
+    return;
+  }
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = fd;
+  if (epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) != 0) {
+    close(fd);
+    return;
+  }
+  clients_[fd] = {peer.uid, peer.pid, options_.clock.mono_ns(), stored};
+  ++clients_of_[peer.uid];
+}
+
+// A connection that stays is worth its place with the service manager; one that brings a single mark is not.
+void MarkServer::StoreConnections() {
+  if (!stores_) return;
+  const std::int64_t now = options_.clock.mono_ns();
+  for (auto& [fd, client] : clients_) {
+    if (!client.stored && now - client.since_mono_ns >= kStaysNs) client.stored = StoreDescriptor(fd);
   }
 }
 
@@ -217,7 +259,7 @@ void MarkServer::Serve(int stop_fd) {
       const int fd = events[static_cast<std::size_t>(i)].data.fd;
       if (fd == stop_fd) {
         stopping = true;
-      } else if (fd == listen_fd_) {
+      } else if (IsListener(fd)) {
         Accept();
       } else if (const auto client = clients_.find(fd); client != clients_.end()) {
         if (Receive(fd, client->second) == Received::kGone) Drop(fd);
@@ -225,6 +267,7 @@ void MarkServer::Serve(int stop_fd) {
     }
     const std::int64_t now = options_.clock.mono_ns();
     if (now >= next_counts) {
+      StoreConnections();
       counts_file_.Write(NamedCounts(counts_));
       next_counts = now + kCountsIntervalNs;
     }

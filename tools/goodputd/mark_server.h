@@ -6,9 +6,11 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "spank/clock.h"
@@ -32,7 +34,8 @@ struct MarkCounts {
 class MarkServer {
  public:
   struct Options {
-    std::string socket;  // "@name" or a path
+    std::string socket;       // "@name" or a path
+    std::string socket_path;  // a second one; empty: none
     std::string spool_root;
     std::uint64_t spool_max = kDefaultSpoolMax;
     uid_t spool_owner = 0;
@@ -43,7 +46,8 @@ class MarkServer {
   MarkServer(const MarkServer&) = delete;
   MarkServer& operator=(const MarkServer&) = delete;
 
-  // Takes the socket systemd hands over, else binds the name. An error where another holds it.
+  // Takes the sockets and connections systemd hands over, else binds the names. An error where another holds
+  // one.
   absl::Status Listen();
   // Serves until `stop_fd` becomes readable.
   void Serve(int stop_fd);
@@ -53,8 +57,13 @@ class MarkServer {
   struct Client {
     uid_t uid = 0;
     pid_t pid = 0;
+    std::int64_t since_mono_ns = 0;
+    bool stored = false;  // with the service manager, for the next process
   };
+  bool IsListener(int fd) const;
   void Accept();
+  void Admit(int fd, bool stored);
+  void StoreConnections();
   enum class Received : std::uint8_t { kNothing, kAll, kTurn, kGone };
   // Takes what a client sent, at most a turn's worth: the others wait.
   Received Receive(int fd, const Client& client);
@@ -65,7 +74,8 @@ class MarkServer {
 
   Options options_;
   JobOwners owners_;
-  int listen_fd_ = -1;
+  std::vector<int> listen_fds_;
+  bool stores_ = std::getenv("NOTIFY_SOCKET") != nullptr;
   int epoll_fd_ = -1;
   std::size_t max_clients_;
   int max_clients_per_user_;

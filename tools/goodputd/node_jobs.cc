@@ -77,6 +77,7 @@ void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
 
   if (kind == kind::kJobEpilog) {
     jobs_.erase(job_key);
+    checkpoint_dirs_.erase(job_key);
     // slurmstepd may have been killed before it told of an end.
     for (auto* spell : {&stepds_}) {
       for (auto& [pid, step] : *spell) {
@@ -103,17 +104,19 @@ void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
     fresh->node = node;
     fresh->job = *job_id;
     fresh->uid = static_cast<uid_t>(uid.value_or(0));
+    fresh->gid = static_cast<gid_t>(record.Int(key::kGid).value_or(0));
     fresh->restart = record.Int(key::kRestart);
     fresh->job_start_s = record.Int(key::kJobStart);
     fresh->sluid = record.Text(key::kSluid);
     fresh->since_ns = record.Int(key::kTime).value_or(0);
     job = std::move(fresh);
   }
-  if (begins) {
-    simdjson::dom::object options;
+  simdjson::dom::object options;
+  if (begins && record.object[key::kOpt].get(options) == simdjson::SUCCESS) {
     std::string_view named;
-    if (record.object[key::kOpt].get(options) == simdjson::SUCCESS &&
-        options[key::kCheckpointSignal].get(named) == simdjson::SUCCESS) {
+    if (options[key::kCheckpointDir].get(named) == simdjson::SUCCESS)
+      checkpoint_dirs_[job_key] = std::string(named);
+    if (options[key::kCheckpointSignal].get(named) == simdjson::SUCCESS) {
       for (absl::string_view number : absl::StrSplit(ToAbsl(named), ',')) {
         const std::optional<int> signo = ParseSignal(std::string(number));
         if (signo && named_signals_.size() < kMaxNamedSignals &&
@@ -159,6 +162,22 @@ const NodeStep* NodeJobs::FindStep(std::string_view node, std::int64_t job,
       return &step;
   }
   return nullptr;
+}
+
+std::vector<NodeJobs::WatchedJob> NodeJobs::CheckpointJobs() const {
+  std::vector<WatchedJob> watched;
+  for (const auto& [key, dir] : checkpoint_dirs_) {
+    const auto job = jobs_.find(key);
+    if (job == jobs_.end()) continue;
+    WatchedJob found{job->second, dir, 0};
+    for (const auto& [pid, spell] : tasks_) {
+      const NodeTask& task = spell.what;
+      if (spell.end_mono_ns || task.task != 0 || task.step.job != job->second) continue;
+      if (found.pid == 0 || task.step.slurm_step == "batch") found.pid = pid;
+    }
+    if (found.pid != 0) watched.push_back(std::move(found));
+  }
+  return watched;
 }
 
 std::vector<NodeJobs::LiveTask> NodeJobs::TasksNotExited() const {

@@ -26,6 +26,7 @@ struct NodeJob {
   std::string node;
   std::int64_t job = 0;
   uid_t uid = 0;
+  gid_t gid = 0;
   std::optional<std::int64_t> restart;
   std::optional<std::int64_t> job_start_s;
   std::string sluid;
@@ -65,6 +66,14 @@ class NodeJobs {
   // Tasks whose exit the plugin has not told of.
   std::vector<LiveTask> TasksNotExited() const;
 
+  struct WatchedJob {
+    std::shared_ptr<const NodeJob> job;
+    std::string checkpoint_dir;
+    pid_t pid = 0;  // of the batch script, else of task 0
+  };
+  // Jobs that named a checkpoint directory and whose first task, the batch script's or task 0's, runs here.
+  std::vector<WatchedJob> CheckpointJobs() const;
+
   // Signals that jobs on this node named as theirs, by number, besides the default ones.
   const std::vector<int>& named_signals() const { return named_signals_; }
 
@@ -85,6 +94,7 @@ class NodeJobs {
   SpoolTail tail_;
   Clock clock_;
   std::map<std::pair<std::string, std::int64_t>, std::shared_ptr<const NodeJob>> jobs_;  // by node, job
+  std::map<std::pair<std::string, std::int64_t>, std::string> checkpoint_dirs_;          // alike
   std::map<pid_t, Spell<NodeStep>> stepds_;
   std::map<pid_t, Spell<NodeTask>> tasks_;
   std::vector<int> named_signals_;

@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
-#include <map>
-#include <optional>
 #include <string>
 
 #include "spank/clock.h"
 #include "sql/text.h"
 #include "tools/base/helper_process.h"
 #include "tools/goodputd/log.h"
+#include "tools/goodputd/problems.h"
 #include "tools/ship/ship_helper.h"
 #include "tools/ship/shipper.h"
 
@@ -33,27 +32,11 @@ std::string BootId() {
   return id;
 }
 
-// Says what is new since the last time, each once.
-class Problems {
- public:
-  void Say(const std::vector<std::string>& problems) {
-    std::map<std::string, bool> now;
-    for (const std::string& problem : problems) {
-      if (known_.count(problem) == 0) Log(Cat("shipping: ", problem));
-      now[problem] = true;
-    }
-    known_ = std::move(now);
-  }
-
- private:
-  std::map<std::string, bool> known_;
-};
-
 }  // namespace
 
 void RunShipLoop(const Config& config, int stop_fd) {
   Complaint trouble;
-  Problems problems;
+  Problems problems("shipping");
   AbandonedHelpers abandoned(kMostAbandoned);
   HelperProcess::Options helper;
   helper.name = kShipHelper;

@@ -45,6 +45,9 @@ It takes the job, step and task from Slurm's environment and the socket from GOO
 
 constexpr int kWaitMs = 5;
 constexpr const char* kDefaultSocket = "@goodput";
+// Abstract names are of a network namespace: from within another one only a path reaches the daemon, if the
+// container has it.
+constexpr const char* kPathSocket = "/run/slurm-goodput/mark.sock";
 
 std::optional<std::int64_t> EnvNumber(const char* name) {
   const char* text = std::getenv(name);
@@ -110,10 +113,12 @@ absl::StatusOr<MarkMessage> ParseWords(const std::vector<std::string_view>& word
 absl::Status Send(const std::string& message) {
   std::string name = EnvText("GOODPUT_SOCKET");
   if (name.empty()) name = kDefaultSocket;
-  const int fd = ConnectUnixSocket(name);
+  int fd = ConnectUnixSocket(name);
+  const int why = errno;
+  if (fd < 0 && name.front() == '@') fd = ConnectUnixSocket(kPathSocket);
   absl::Status status;
   if (fd < 0) {
-    status = absl::UnavailableError(Cat("cannot reach goodputd at ", name, ": ", std::strerror(errno)));
+    status = absl::UnavailableError(Cat("cannot reach goodputd at ", name, ": ", std::strerror(why)));
   } else {
     pollfd writable{fd, POLLOUT, 0};
     if (poll(&writable, 1, kWaitMs) != 1 ||

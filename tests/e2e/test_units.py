@@ -1,0 +1,231 @@
+#!/usr/bin/python3
+"""The systemd units: they are well formed, leave the daemon little power, and that is enough for what it does.
+
+    GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_units
+
+systemd itself does not run here: a stand-in speaks its protocols for handing over and keeping sockets.
+"""
+
+import array
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+from typing import Dict, List, Optional
+
+from .harness.goodput_site import BUILD, GOODPUTD
+
+UNITS = ("goodputd.socket", "goodputd.service", "goodputd-controller.service")
+# systemd-analyze's exposure of a service, in tenths; systemd calls up to 5.0 medium, and a plain service has 96.
+EXPOSURE = "30"
+
+
+class UnitFilesTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = tempfile.mkdtemp(prefix="units.")
+        self.addCleanup(shutil.rmtree, self.folder)
+        subprocess.run(["make", "-s", "-C", BUILD, "install-nodist_systemdsystemunitDATA", "install-dist_systemdsystemunitDATA",
+                        "DESTDIR=" + self.folder, "systemdsystemunitdir=/units"], check=True, stdout=subprocess.DEVNULL)
+        self.folder = os.path.join(self.folder, "units")
+        self.assertEqual(sorted(os.listdir(self.folder)), sorted(UNITS))
+        for name in UNITS:
+            text = self.read(name)
+            self.assertNotIn("@sbindir@", text)
+            # What is not installed cannot be verified.
+            with open(os.path.join(self.folder, name), "w") as file:
+                file.write(re.sub(r"ExecStart=\S+", "ExecStart=" + GOODPUTD, text))
+
+    def read(self, name: str) -> str:
+        with open(os.path.join(self.folder, name)) as file:
+            return file.read()
+
+    def analyze(self, *args: str) -> subprocess.CompletedProcess:
+        return subprocess.run(["systemd-analyze"] + list(args), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              env=dict(os.environ, SYSTEMD_COLORS="0"))
+
+    def verify(self) -> subprocess.CompletedProcess:
+        return self.analyze("--man=no", "verify", *[os.path.join(self.folder, name) for name in UNITS])
+
+    def test_units_are_well_formed(self) -> None:
+        answer = self.verify()
+        self.assertEqual((answer.returncode, answer.stdout), (0, ""))
+
+    def test_a_misspelt_setting_would_be_noticed(self) -> None:
+        path = os.path.join(self.folder, "goodputd.service")
+        text = self.read("goodputd.service").replace("ProtectSystem=", "ProtectSytem=")
+        with open(path, "w") as file:
+            file.write(text)
+        self.assertIn("ProtectSytem", self.verify().stdout)
+
+    def test_services_are_little_exposed(self) -> None:
+        for name in UNITS[1:]:
+            with self.subTest(unit=name):
+                path = os.path.join(self.folder, name)
+                answer = self.analyze("--no-pager", "security", "--offline=yes", "--threshold=" + EXPOSURE, path)
+                self.assertEqual(answer.returncode, 0, answer.stdout[-400:])
+
+    def test_a_service_without_its_sandbox_would_be_noticed(self) -> None:
+        path = os.path.join(self.folder, "goodputd.service")
+        text = re.sub(r"(?m)^(Protect|Private|Restrict|SystemCall|Capability|IPAddress)\S+=.*$", "", self.read("goodputd.service"))
+        with open(path, "w") as file:
+            file.write(text)
+        self.assertNotEqual(self.analyze("--no-pager", "security", "--offline=yes", "--threshold=" + EXPOSURE, path).returncode, 0)
+
+
+class Manager:
+    """systemd's part: holds the listening sockets, keeps what the daemon stores, starts it with all of that."""
+
+    def __init__(self, folder: str, conf: str, powers: List[str]) -> None:
+        self.folder, self.conf, self.powers = folder, conf, powers
+        self.name = "@gp-units-%d-%x" % (os.getpid(), time.monotonic_ns())
+        self.path = os.path.join(folder, "mark.sock")
+        self.listening = []
+        for address in ("\0" + self.name[1:], self.path):
+            listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            listener.bind(address)
+            listener.listen(64)
+            self.listening.append(listener)
+        self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.notify.bind(os.path.join(folder, "notify"))
+        self.states: List[str] = []
+        self.stored: List[int] = []
+        self.daemon: Optional[subprocess.Popen] = None
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        while True:
+            data, control, _flags, _address = self.notify.recvmsg(4096, socket.CMSG_SPACE(4))
+            self.states.append(data.decode())
+            for level, kind, payload in control:
+                if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                    fds = array.array("i")
+                    fds.frombytes(payload[:4])
+                    self.stored.append(fds[0])
+
+    def start(self) -> None:
+        self.states.clear()
+        fds = [listener.fileno() for listener in self.listening] + self.stored
+        # Beyond where they go, so that none is overwritten before it is moved.
+        high = [os.dup2(fd, 200 + i, inheritable=True) for i, fd in enumerate(fds)]
+        moves = " ".join("%d<&%d %d<&-" % (3 + i, fd, fd) for i, fd in enumerate(high))
+        # systemd mounts tracefs at boot, where it runs.
+        command = "exec %s; export LISTEN_PID=$$; mount -t tracefs nodev /sys/kernel/tracing 2> /dev/null; exec setpriv --bounding-set=-all%s --inh-caps=-all --no-new-privs -- %s --config %s --role node" % (
+            moves, "".join(",+" + power for power in self.powers), GOODPUTD, self.conf)
+        env = dict(os.environ, LISTEN_FDS=str(len(fds)), NOTIFY_SOCKET=os.path.join(self.folder, "notify"))
+        with open(os.path.join(self.folder, "log"), "ab") as log:
+            # Each executes the next, so the pid stays the same.
+            self.daemon = subprocess.Popen(["unshare", "--mount", "--propagation", "private", "bash", "-c", command], env=env, stdout=log, stderr=log, pass_fds=high)
+        for fd in high:
+            os.close(fd)
+        self.wait(lambda: "READY=1" in self.states)
+
+    def wait(self, what: "object", timeout: float = 20) -> None:
+        deadline = time.monotonic() + timeout
+        while not what():  # type: ignore
+            assert self.daemon is not None
+            if self.daemon.poll() is not None or time.monotonic() > deadline:
+                with open(os.path.join(self.folder, "log")) as log:
+                    raise AssertionError("goodputd: status %s, said %s\n%s" % (self.daemon.poll(), self.states, log.read()))
+            time.sleep(0.02)
+
+    def stop(self, signo: int = signal.SIGTERM) -> int:
+        assert self.daemon is not None
+        self.daemon.send_signal(signo)
+        return self.daemon.wait(15)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class UnderTheUnitTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = tempfile.mkdtemp(prefix="units.")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.spool = os.path.join(self.folder, "spool")
+        os.makedirs(os.path.join(self.spool, "n1"), 0o700)
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            boot = file.read().strip()
+        # A job whose task is this process.
+        self.records = os.path.join(self.spool, "n1", boot + ".2026010100Z.jsonl")
+        mono = time.monotonic_ns()
+        with open(self.records, "w") as file:
+            for kind, more in (("job_prolog", {}), ("step_start", {"slurm_step": "0"}),
+                               ("task_start", {"slurm_step": "0", "task": 0, "pid": os.getpid()})):
+                file.write(json.dumps(dict({"v": 1, "t": time.time_ns(), "m": mono, "node": "n1", "stepd": 1, "kind": kind,
+                                            "job": 7, "uid": 0}, **more), separators=(",", ":")) + "\n")
+        with open(os.path.join(os.path.dirname(GOODPUTD), "..", "units", "goodputd.service")) as unit:
+            powers = re.findall(r"CAP_(\w+)", re.findall(r"(?m)^CapabilityBoundingSet=(.*)$", unit.read())[0])
+        conf = os.path.join(self.folder, "goodput.conf")
+        with open(conf, "w") as file:
+            file.write("spool = %s\nheartbeat = 200ms\n" % self.spool)
+        self.manager = Manager(self.folder, conf, [power.lower() for power in powers])
+        self.manager.start()
+        self.addCleanup(self.manager.stop, signal.SIGKILL)
+
+    def of_kind(self, kind: str) -> List[Dict]:
+        found = []
+        for name in os.listdir(os.path.dirname(self.records)):
+            if name.endswith(".jsonl"):
+                with open(os.path.join(os.path.dirname(self.records), name)) as file:
+                    found += [json.loads(line) for line in file if '"kind":"%s"' % kind in line]
+        return found
+
+    def mark(self, connection: socket.socket, step: int) -> None:
+        connection.send(json.dumps({"v": 1, "mark": "step", "edge": "begin", "train_step": step, "job": 7}).encode())
+
+    def connect(self, address: str) -> socket.socket:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        connection.connect(address)
+        self.addCleanup(connection.close)
+        return connection
+
+    def test_the_unit_s_powers_are_enough(self) -> None:
+        handled = []
+        before = signal.signal(signal.SIGUSR1, lambda *_: handled.append(1))
+        self.addCleanup(signal.signal, signal.SIGUSR1, before)
+        os.kill(os.getpid(), signal.SIGUSR1)
+        self.manager.wait(lambda: self.of_kind("signal"))
+        record = self.of_kind("signal")[0]
+        self.assertEqual((record["pid"], record["sender"], record["handled"], record["target"]), (os.getpid(), "self", 1, "task"))
+        heartbeat = os.path.join(self.spool, "n1", "heartbeat")
+        self.manager.wait(lambda: os.path.exists(heartbeat))
+        with open(heartbeat) as file:
+            self.assertEqual([job["job"] for job in json.load(file)["jobs"]], [7])
+        with open("/proc/%d/status" % self.manager.daemon.pid) as status:  # type: ignore
+            powers = int(re.findall(r"CapEff:\s*(\w+)", status.read())[0], 16)
+        self.assertEqual(powers >> 21 & 1, 0, "CAP_SYS_ADMIN")
+        self.assertEqual(self.manager.stop(), 0)
+        self.assertIn("STOPPING=1", self.manager.states)
+
+    def test_both_sockets_take_marks(self) -> None:
+        for step, address in enumerate(("\0" + self.manager.name[1:], self.manager.path)):
+            self.mark(self.connect(address), step)
+        self.manager.wait(lambda: len(self.of_kind("mark")) == 2)
+
+    def test_a_killed_daemon_loses_no_mark_that_waits(self) -> None:
+        kept = self.connect("\0" + self.manager.name[1:])
+        self.mark(kept, 1)
+        self.manager.wait(lambda: len(self.manager.stored) == 1)
+        self.manager.daemon.send_signal(signal.SIGSTOP)  # type: ignore
+        # Into a connection it has, and into one it has not seen.
+        for step in range(2, 6):
+            self.mark(kept, step)
+        fresh = self.connect("\0" + self.manager.name[1:])
+        for step in range(6, 9):
+            self.mark(fresh, step)
+        self.manager.stop(signal.SIGKILL)
+        self.manager.start()
+        self.manager.wait(lambda: len(self.of_kind("mark")) >= 8)
+        for step in range(9, 11):
+            self.mark(kept, step)
+        self.manager.wait(lambda: len(self.of_kind("mark")) >= 10)
+        self.assertEqual(sorted(record["train_step"] for record in self.of_kind("mark")), list(range(1, 11)))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,45 @@
+// The child that looks into a job's checkpoint directory, as the job's user. Everything that touches a user's
+// path is in here (tools/base/helper_process.h).
+#ifndef GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_SCAN_HELPER_H_
+#define GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_SCAN_HELPER_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tools/base/helper_process.h"
+#include "tools/goodputd/checkpoints/layout.h"
+
+namespace goodput {
+
+inline constexpr std::string_view kScanHelper = "scan-checkpoints";
+
+// Its arguments: the directory as the job named it, the job's id, and a process of the job, whose working
+// directory and Slurm variables say what a relative path and %A %a %j %u %x mean. A request (any) is answered
+// with the checkpoints there, as EncodeScan writes them.
+HelperAnswers ScanHelper(const std::vector<std::string>& arguments);
+
+// %A the array's id (or the job's), %a its task, %j the job, %u the user, %x the job's name,
+// %% a percent sign; of `environment` ("NAME=value" ended by NULs). Others stay as they are.
+std::string ExpandPath(std::string_view path, std::int64_t job, std::string_view environment,
+                       std::string_view user);
+
+// At most so many names of a directory are looked at.
+inline constexpr std::size_t kMaxEntries = 20'000;
+
+struct ScanResult {
+  std::string problem;  // why there is nothing to see; empty: none
+  std::vector<CheckpointSeen> found;
+  std::int64_t took_ns = 0;
+};
+std::string EncodeScan(const ScanResult& result);
+absl::StatusOr<ScanResult> DecodeScan(std::string_view text);
+
+// Looks at a directory. Only what lies in it, and no link's target.
+ScanResult ScanCheckpoints(const std::string& path);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_SCAN_HELPER_H_
