@@ -74,6 +74,16 @@ absl::StatusOr<NodeHeartbeat> ParseHeartbeat(std::string_view text) {
   return heartbeat;
 }
 
+bool IsStored(Database& db, const NodeHeartbeat& heartbeat) {
+  Statement same = db.Prepare(
+      "SELECT count(*), coalesce(sum(last_seen_ns = ?3 AND clock_ns = ?4), 0) FROM heartbeat"
+      " WHERE node = ?1 AND boot = ?2");
+  same.Bind(1, heartbeat.node).Bind(2, heartbeat.boot).Bind(3, heartbeat.t_ns);
+  same.Bind(4, heartbeat.t_ns - heartbeat.m_ns);
+  const auto jobs = static_cast<std::int64_t>(heartbeat.jobs.size());
+  return same.Step() && same.Int(0) == jobs && same.Int(1) == jobs;
+}
+
 absl::Status StoreHeartbeat(Database& db, const NodeHeartbeat& heartbeat,
                             const std::string& fallback_cluster) {
   Statement later = db.Prepare(

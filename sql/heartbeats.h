@@ -42,6 +42,9 @@ struct NodeHeartbeat {
 // An error says what is wrong with the text, in a few words.
 absl::StatusOr<NodeHeartbeat> ParseHeartbeat(std::string_view text);
 
+// Whether storing it would change nothing.
+bool IsStored(Database& db, const NodeHeartbeat& heartbeat);
+
 // Makes it what is known of that node since that boot: of jobs it no longer names the end is in the records.
 // What earlier boots last said stays. One that is older than what is stored changes nothing. Within the
 // caller's transaction.

@@ -6,343 +6,374 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <map>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "spank/event.h"
-#include "sql/seen.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "spank/spool.h"
+#include "sql/heartbeats.h"
+#include "sql/ingest_batch.h"
+#include "sql/losses.h"
 #include "sql/source.h"
-#include "sql/spool_line.h"
-#include "sql/step_store.h"
 #include "sql/text.h"
 
 namespace goodput {
 namespace {
 
-// Bytes taken in one transaction: enough to be fast, few enough not to hold the lock for a second.
-constexpr std::size_t kBatchBytes = std::size_t{4} << 20U;
-constexpr std::size_t kExcerptBytes = 200;
-
-// What is wrong with one file, and no reason to stop. No error of the database has this code.
-absl::Status FileProblem(std::string_view what) {
-  return absl::AbortedError(ToAbsl(what));
-}
-bool IsFileProblem(const absl::Status& status) {
-  return absl::IsAborted(status);
-}
+constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+constexpr int kFileFlags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+constexpr std::int64_t kSecondNs = 1'000'000'000;
+// A folder whose time has stood still for so long has had its last change seen, however coarse its clock.
+constexpr std::int64_t kFolderSettlesNs = 3 * kSecondNs;
+// A file that was written to so lately may be written to again without its folder showing it. Any other is
+// looked at when its folder changes, and after this time.
+constexpr std::int64_t kFileRestsS = 7200;
+constexpr std::int64_t kLookAgainNs = 3600 * kSecondNs;
+// A writer may have opened a file before its hour ended and still write to it.
+constexpr std::int64_t kLeastKeptS = 7200;
+constexpr off_t kMaxSmallFile = off_t{1} << 20U;
 
 struct Listing {
   std::vector<std::string> names;
   std::string problem;
 };
 
-Listing List(Files& files, const std::string& folder) {
+Listing List(Files& files, int at, const std::string& folder) {
   Listing listing;
-  const int fd = Uninterrupted(
-      [&] { return files.OpenAt(AT_FDCWD, folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0); });
+  const int fd =
+      Uninterrupted([&] { return files.OpenAt(at, folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0); });
   if (!ForEachEntry(files, fd, [&](const char* name) {
         if (name[0] != '.') listing.names.emplace_back(name);
       })) {
-    listing.problem = Cat(folder, ": ", std::strerror(errno));
+    listing.problem = std::strerror(errno);
   }
   std::sort(listing.names.begin(), listing.names.end());
   return listing;
 }
 
-// What lines become, of whatever files.
-struct Rows {
-  explicit Rows(Database& db)
-      : insert_event(db.Prepare("INSERT INTO event (source_id, offset, t_ns, kind, job_id, record)"
-                                " VALUES (?1, ?2, ?3, ?4, ?5, ?6)")) {}
-  Statement insert_event;
-  SeenJobs seen;
-  IngestReport report;
-};
-
-class FileIngest {
+// One look at a spool.
+class Pass {
  public:
-  FileIngest(Database& db, const IngestOptions& options, std::string cluster, std::string node,
-             std::string file)
-      : db_(&db),
-        options_(&options),
-        cluster_(std::move(cluster)),
-        node_(std::move(node)),
-        file_(std::move(file)) {}
+  Pass(Database& db, const std::string& root, const IngestOptions& options, SpoolMemory& memory)
+      : db_(db), root_(root), options_(options), memory_(memory), batch_(db, options, report_) {}
 
-  // How far the file was taken, by whoever took it.
-  absl::StatusOr<std::int64_t> Offset() const;
-  // Stores the lines of `bytes`, which are at `begin`, behind what was taken of them meanwhile by another.
-  absl::Status Take(std::string_view bytes, std::int64_t begin, SpoolLineParser& parser, Rows& rows) const;
+  absl::StatusOr<IngestReport> Run();
 
  private:
-  absl::StatusOr<Source> FindOrMakeSource() const;
-  absl::Status TakeLine(std::string_view line, const Source& source, std::int64_t offset,
-                        SpoolLineParser& parser, StepStore& steps, Rows& rows) const;
-
-  Database* db_;
-  const IngestOptions* options_;
-  std::string cluster_;  // that the file names, or empty
-  std::string node_;
-  std::string file_;
-};
-
-// The file's row; one from before its cluster was named is given it.
-absl::StatusOr<Source> FileIngest::FindOrMakeSource() const {
-  absl::StatusOr<std::optional<Source>> known = FindSource(*db_, cluster_, options_->cluster, node_, file_);
-  if (!known.ok()) return known.status();
-  if (!*known) {
-    Source made{0, 0, cluster_.empty() ? options_->cluster : cluster_};
-    Statement insert = db_->Prepare("INSERT INTO source (cluster, node, file) VALUES (?1, ?2, ?3)");
-    insert.Bind(1, made.cluster).Bind(2, node_).Bind(3, file_);
-    if (absl::Status status = insert.Run(); !status.ok()) return status;
-    made.id = db_->LastInsertId();
-    return made;
-  }
-  if (cluster_.empty() || (*known)->cluster == cluster_) return **std::move(known);
-  if (absl::Status status = MoveSeenJobs(*db_, (*known)->id, (*known)->cluster, cluster_); !status.ok())
-    return status;
-  (*known)->cluster = cluster_;
-  Statement update = db_->Prepare("UPDATE source SET cluster = ?2 WHERE id = ?1");
-  update.Bind(1, (*known)->id).Bind(2, cluster_);
-  if (absl::Status status = update.Run(); !status.ok()) return status;
-  return **std::move(known);
-}
-
-absl::Status FileIngest::TakeLine(std::string_view line, const Source& source, std::int64_t offset,
-                                  SpoolLineParser& parser, StepStore& steps, Rows& rows) const {
-  absl::StatusOr<SpoolLine> record = parser.Parse(line);
-  if (!record.ok() && line.find('\0') != std::string_view::npos) {
-    record = absl::InvalidArgumentError("a hole in the file");
-  }
-  if (record.ok() && record->node != node_) {
-    record = absl::InvalidArgumentError(Cat("`node` is not the folder's ", node_));
-  }
-  if (!record.ok()) {
-    ++rows.report.bad;
-    Statement set_aside = db_->Prepare(
-        "INSERT OR IGNORE INTO quarantine (source_id, offset, reason, excerpt) VALUES (?1, ?2, ?3, ?4)");
-    set_aside.Bind(1, source.id).Bind(2, offset).Bind(3, Message(record.status()));
-    set_aside.Bind(4, line.substr(0, kExcerptBytes));
-    return set_aside.Run();
-  }
-  ++rows.report.records;
-  if (record->job) rows.seen.Add(*record->job, source.cluster, record->run, record->t_ns);
-  if (record->is_step_mark) {
-    return steps.Append(*record->job, record->slurm_step,
-                        {record->t_ns, record->train_step, record->task.value_or(0), offset},
-                        record->t_ns - record->m_ns);
-  }
-  rows.insert_event.Bind(1, source.id).Bind(2, offset).Bind(3, record->t_ns).Bind(4, record->kind);
-  rows.insert_event.Bind(5, record->job).Bind(6, line);
-  return rows.insert_event.Run();
-}
-
-absl::StatusOr<std::int64_t> FileIngest::Offset() const {
-  const absl::StatusOr<std::optional<Source>> known =
-      FindSource(*db_, cluster_, options_->cluster, node_, file_);
-  if (!known.ok()) return known.status();
-  return *known ? (*known)->offset : 0;
-}
-
-absl::Status FileIngest::Take(std::string_view bytes, std::int64_t begin, SpoolLineParser& parser,
-                              Rows& rows) const {
-  const absl::StatusOr<Source> source = FindOrMakeSource();
-  if (!source.ok()) return source.status();
-  const std::int64_t end = begin + static_cast<std::int64_t>(bytes.size());
-  if (source->offset < begin || source->offset >= end) return absl::OkStatus();
-  // Where another stopped is the end of a line, too.
-  bytes.remove_prefix(static_cast<std::size_t>(source->offset - begin));
-  StepStore steps(*db_, source->id);
-  const IngestReport before = rows.report;
-  std::size_t at = 0;
-  while (at < bytes.size()) {
-    const std::size_t newline = bytes.find('\n', at);
-    if (newline > at) {
-      absl::Status status = TakeLine(bytes.substr(at, newline - at), *source,
-                                     source->offset + static_cast<std::int64_t>(at), parser, steps, rows);
-      if (!status.ok()) return status;
-    }
-    at = newline + 1;
-  }
-  if (absl::Status status = steps.Flush(); !status.ok()) return status;
-  Statement advance =
-      db_->Prepare("UPDATE source SET offset = ?2, records = records + ?3, bad = bad + ?4 WHERE id = ?1");
-  advance.Bind(1, source->id).Bind(2, end);
-  advance.Bind(3, rows.report.records - before.records).Bind(4, rows.report.bad - before.bad);
-  rows.report.bytes += static_cast<std::int64_t>(bytes.size());
-  return advance.Run();
-}
-
-// What was read and is not stored yet, of one file or of thousands: a cluster has a file a node and hour, and
-// a transaction for each would cost more than its rows.
-class Batch {
- public:
-  Batch(Database& db, const IngestOptions& options, IngestReport& report)
-      : db_(db), options_(options), report_(report), buffer_(kBatchBytes + SpoolLineParser::kPadding, '\0') {}
-
-  // Reads all that is new of a file that had so many bytes when it was looked at. Some of it may stay
-  // unstored.
-  absl::Status Read(const FileIngest& file, int fd, std::int64_t offset, std::int64_t file_size);
-  absl::Status Store();
-
- private:
-  struct Piece {
-    FileIngest file;
-    std::int64_t begin = 0;  // in the file
-    std::string_view bytes;  // whole lines
-  };
-  bool HolesAreSettled(int fd) const;
-  absl::StatusOr<std::string_view> ReadPiece(int fd, std::int64_t begin);
+  absl::Status TakeFolder(const std::string& node);
+  absl::Status TakeFiles(const std::string& node, int folder, SpoolMemory::Folder& known);
+  absl::Status TakeFile(const std::string& node, const std::string& file, int folder, const struct stat& info,
+                        SpoolMemory::File& known);
+  absl::Status ReadFile(const std::string& node, const std::string& file, int fd, const struct stat& info,
+                        SpoolMemory::File& known);
+  absl::Status RemoveFile(const std::string& node, const std::string& file, int folder);
+  bool IsOurs(const std::string& node, int folder);
+  bool IsDue(const SpoolMemory::File& known) const;
+  std::vector<std::string> Looked(const std::string& node, int folder, SpoolMemory::Folder& known);
+  std::optional<std::string> ReadIfChanged(int at, const std::string& name, FileStamp& known);
+  void ReadHeartbeat(const std::string& node, int folder, SpoolMemory::Folder& known);
+  absl::Status StoreWords();
+  bool OutOfTime() const { return options_.out_of_time && options_.out_of_time(); }
+  void Problem(const std::string& what) { report_.problems.push_back(Cat(root_, "/", what)); }
+  std::int64_t NowS() const { return options_.clock.real_ns() / kSecondNs; }
 
   Database& db_;
+  const std::string& root_;
   const IngestOptions& options_;
-  IngestReport& report_;
-  SpoolLineParser parser_;
-  std::string buffer_;
-  std::size_t used_ = 0;
-  std::vector<Piece> pieces_;
+  SpoolMemory& memory_;
+  IngestReport report_;
+  IngestBatch batch_;
+  int root_fd_ = -1;
+  std::optional<IngestedFiles> ingested_;  // of the node at hand
+  std::vector<NodeHeartbeat> heartbeats_;
+  std::vector<NodeLosses> losses_;
 };
 
-bool Batch::HolesAreSettled(int fd) const {
+// Whether the folder is one to take records from; says why not.
+bool Pass::IsOurs(const std::string& node, int folder) {
+  Files& files = *options_.files;
   struct stat info {};
-  return options_.files->FStat(fd, &info) == 0 &&
-         options_.clock.real_ns() / 1'000'000'000 - info.st_mtime > kHoleSettlesS;
-}
-
-// As much as there is room for; ends before a hole that may still be filled.
-absl::StatusOr<std::string_view> Batch::ReadPiece(int fd, std::int64_t begin) {
-  char* const room = buffer_.data() + used_;
-  const std::size_t most = kBatchBytes - used_;
-  std::size_t size = 0;
-  while (size < most) {
-    const ssize_t got = Uninterrupted([&] {
-      return options_.files->PRead(fd, room + size, most - size, begin + static_cast<off_t>(size));
-    });
-    // What was read before a bad place is as good as ever; the next piece begins at it and says what it is.
-    if (got < 0 && size == 0) return FileProblem(std::strerror(errno));
-    if (got <= 0) break;
-    size += static_cast<std::size_t>(got);
-  }
-  const std::string_view piece(room, size);
-  const std::size_t hole = piece.find('\0');
-  return piece.substr(0, hole != std::string_view::npos && !HolesAreSettled(fd) ? hole : size);
-}
-
-absl::Status Batch::Read(const FileIngest& file, int fd, std::int64_t offset, std::int64_t file_size) {
-  while (true) {
-    const auto fits = static_cast<std::int64_t>(kBatchBytes - used_);
-    if (used_ > 0 && file_size - offset > fits) {
-      if (absl::Status status = Store(); !status.ok()) return status;
+  if (folder < 0) {
+    const int error = errno;
+    // Beside the folders are files, and one may be gone by now.
+    if (error == ENOENT) return false;
+    if (error == ENOTDIR || error == ELOOP) {
+      if (files.FStatAt(root_fd_, node.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(info.st_mode)) {
+        Problem(Cat(node, ": is a link; a node's folder must be one itself"));
+      }
+      return false;
     }
-    const std::size_t most = kBatchBytes - used_;
-    const absl::StatusOr<std::string_view> piece = ReadPiece(fd, offset);
-    if (!piece.ok()) return piece.status();
-    const std::string_view lines = piece->substr(0, piece->rfind('\n') + 1);
-    const bool full = piece->size() == most;
-    // No newline in a whole batch: whatever this is, it is no spool.
-    if (lines.empty() && full && used_ == 0) return FileProblem("no newline for 4 MiB");
-    if (!lines.empty()) pieces_.push_back({file, offset, lines});
-    used_ += lines.size();
-    offset += static_cast<std::int64_t>(lines.size());
-    if (!full) return absl::OkStatus();
-    if (absl::Status status = Store(); !status.ok()) return status;
+    Problem(Cat(node, ": ", std::strerror(error)));
+    return false;
+  }
+  if (!options_.shared) return true;
+  if (files.FStat(folder, &info) != 0) {
+    Problem(Cat(node, ": ", std::strerror(errno)));
+    return false;
+  }
+  if (info.st_uid == options_.owner && (info.st_mode & 022U) == 0) return true;
+  Problem(Cat(node, ": is uid ", info.st_uid,
+              "'s or others may write to it; nothing is taken from it: chown it to uid ", options_.owner,
+              " and chmod it to 0700 if what it holds is right"));
+  return false;
+}
+
+// The whole of a small file that is not what it was; its absence is no change.
+std::optional<std::string> Pass::ReadIfChanged(int at, const std::string& name, FileStamp& known) {
+  Files& files = *options_.files;
+  struct stat info {};
+  if (files.FStatAt(at, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode) ||
+      info.st_size > kMaxSmallFile || FileStamp::Of(info) == known) {
+    return std::nullopt;
+  }
+  const Fd fd(files, files.OpenAt(at, name.c_str(), kFileFlags, 0));
+  if (fd.get() < 0 || files.FStat(fd.get(), &info) != 0 || info.st_size > kMaxSmallFile) return std::nullopt;
+  std::string text(static_cast<std::size_t>(info.st_size), '\0');
+  const ssize_t got = Uninterrupted([&] { return files.PRead(fd.get(), text.data(), text.size(), 0); });
+  if (got != static_cast<ssize_t>(text.size())) return std::nullopt;
+  known = FileStamp::Of(info);
+  return text;
+}
+
+void Pass::ReadHeartbeat(const std::string& node, int folder, SpoolMemory::Folder& known) {
+  const std::optional<std::string> text =
+      options_.shared ? ReadIfChanged(root_fd_, Cat("@heartbeat/", node), known.heartbeat)
+                      : ReadIfChanged(folder, "heartbeat", known.heartbeat);
+  if (!text) return;
+  absl::StatusOr<NodeHeartbeat> heartbeat = ParseHeartbeat(*text);
+  if (heartbeat.ok() && heartbeat->node != node) {
+    heartbeat = absl::InvalidArgumentError(Cat("it is node ", heartbeat->node, "'s"));
+  }
+  if (heartbeat.ok()) {
+    heartbeats_.push_back(*std::move(heartbeat));
+  } else {
+    Problem(Cat(node, ": heartbeat: ", Message(heartbeat.status())));
   }
 }
 
-// Everything was read before: a disk that hangs must not keep others from the database.
-absl::Status Batch::Store() {
-  if (pieces_.empty()) {
-    used_ = 0;
-    return absl::OkStatus();
+// The files to look at now: all, when the folder may have others than it had.
+std::vector<std::string> Pass::Looked(const std::string& node, int folder, SpoolMemory::Folder& known) {
+  struct stat info {};
+  const std::int64_t now_ns = options_.clock.mono_ns();
+  const bool stamped = options_.files->FStat(folder, &info) == 0;
+  const FileStamp stamp = FileStamp::Of(info);
+  if (known.listed_ns < 0 || !stamped || !(stamp == known.stamp)) {
+    known.changed_ns = now_ns;
+    known.stamp = stamp;
+    known.listed_ns = -1;
   }
+  const bool settled = known.listed_ns - known.changed_ns >= kFolderSettlesNs;
+  std::vector<std::string> names;
+  if (known.listed_ns >= 0 && settled && now_ns - known.listed_ns < kLookAgainNs) {
+    for (const auto& [name, file] : known.files) {
+      if (file.taken != file.size || NowS() - file.mtime_s < kFileRestsS || IsDue(file))
+        names.push_back(name);
+    }
+    return names;
+  }
+  Listing listing = List(*options_.files, folder, ".");
+  std::map<std::string, SpoolMemory::File> files;
+  for (std::string& name : listing.names) {
+    if (!absl::EndsWith(name, ".jsonl")) continue;
+    const auto before = known.files.find(name);
+    files[name] = before == known.files.end() ? SpoolMemory::File{} : before->second;
+    names.push_back(std::move(name));
+  }
+  known.files = std::move(files);
+  if (listing.problem.empty()) {
+    known.listed_ns = now_ns;
+  } else {
+    Problem(Cat(node, ": ", listing.problem));
+  }
+  return names;
+}
+
+bool Pass::IsDue(const SpoolMemory::File& known) const {
+  return options_.remove_after_s > 0 && known.size >= 0 && known.taken == known.size &&
+         NowS() - known.mtime_s > std::max(options_.remove_after_s, kLeastKeptS);
+}
+
+// Once more by what is there and in the database now: what is removed is gone.
+absl::Status Pass::RemoveFile(const std::string& node, const std::string& file, int folder) {
+  Files& files = *options_.files;
+  const Fd fd(files, Uninterrupted([&] { return files.OpenAt(folder, file.c_str(), kFileFlags, 0); }));
+  struct stat info {};
+  if (fd.get() < 0 || files.FStat(fd.get(), &info) != 0) return absl::OkStatus();
+  const absl::StatusOr<std::string> cluster = ClusterOfFile(files, fd.get(), info.st_size);
+  if (!cluster.ok()) return absl::OkStatus();
+  const absl::StatusOr<std::optional<Source>> source =
+      FindSource(db_, *cluster, options_.cluster, node, file);
+  if (!source.ok()) return source.status();
+  if (*source && (*source)->offset == info.st_size &&
+      NowS() - info.st_mtim.tv_sec > std::max(options_.remove_after_s, kLeastKeptS) &&
+      files.UnlinkAt(folder, file.c_str(), 0) == 0) {
+    ++report_.removed;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Pass::ReadFile(const std::string& node, const std::string& file, int fd, const struct stat& info,
+                            SpoolMemory::File& known) {
+  if (known.cluster.empty()) {
+    absl::StatusOr<std::string> cluster = ClusterOfFile(*options_.files, fd, info.st_size);
+    if (!cluster.ok()) return FileProblem(Message(cluster.status()));
+    known.cluster = *std::move(cluster);
+  }
+  if (memory_.cluster.empty()) memory_.cluster = known.cluster;
+  const FileIngest ingest(db_, options_, known.cluster, node, file);
+  const absl::StatusOr<std::int64_t> offset = ingest.Offset();
+  if (!offset.ok()) return offset.status();
+  if (*offset > info.st_size) {
+    return FileProblem(Cat("is shorter (", info.st_size, " bytes) than what was ingested (", *offset,
+                           "); spool files only grow: was it replaced?"));
+  }
+  known.taken = *offset;
+  return batch_.Read(ingest, fd, *offset, info.st_size, known);
+}
+
+absl::Status Pass::TakeFile(const std::string& node, const std::string& file, int folder,
+                            const struct stat& info, SpoolMemory::File& known) {
+  Files& files = *options_.files;
+  known.size = info.st_size;
+  known.mtime_s = info.st_mtim.tv_sec;
+  // Most files did not grow, and need not be opened to see that.
+  if (known.taken < 0 && !memory_.cluster.empty()) {
+    if (!ingested_) {
+      absl::StatusOr<IngestedFiles> ingested = IngestedFiles::OfNode(db_, node);
+      if (!ingested.ok()) return ingested.status();
+      ingested_ = *std::move(ingested);
+    }
+    if (ingested_->Wholly(memory_.cluster, file, info.st_size)) known.taken = info.st_size;
+  }
+  if (known.taken == known.size) {
+    ++report_.files;
+    return IsDue(known) ? RemoveFile(node, file, folder) : absl::OkStatus();
+  }
+  const Fd fd(files, Uninterrupted([&] { return files.OpenAt(folder, file.c_str(), kFileFlags, 0); }));
+  struct stat opened {};
+  if (fd.get() < 0 || files.FStat(fd.get(), &opened) != 0) return FileProblem(std::strerror(errno));
+  if (!S_ISREG(opened.st_mode)) return FileProblem("not a regular file");
+  known.size = opened.st_size;
+  ++report_.files;
+  return ReadFile(node, file, fd.get(), opened, known);
+}
+
+absl::Status Pass::TakeFiles(const std::string& node, int folder, SpoolMemory::Folder& known) {
+  Files& files = *options_.files;
+  ingested_.reset();
+  for (const std::string& file : Looked(node, folder, known)) {
+    if (OutOfTime()) {
+      report_.whole = false;
+      return absl::OkStatus();
+    }
+    struct stat info {};
+    absl::Status status;
+    if (files.FStatAt(folder, file.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+      if (errno == ENOENT) {
+        known.files.erase(file);  // removed, by whoever keeps the place clean
+        continue;
+      }
+      status = FileProblem(std::strerror(errno));
+    } else if (!S_ISREG(info.st_mode)) {
+      status = FileProblem("not a regular file");
+    } else {
+      status = TakeFile(node, file, folder, info, known.files[file]);
+    }
+    if (IsFileProblem(status)) {
+      Problem(Cat(node, "/", file, ": ", Message(status)));
+    } else if (!status.ok()) {
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Pass::TakeFolder(const std::string& node) {
+  Files& files = *options_.files;
+  if (options_.at) options_.at(node);
+  const int flags = options_.shared ? kFolderFlags : kFolderFlags & ~O_NOFOLLOW;
+  const Fd folder(files, Uninterrupted([&] { return files.OpenAt(root_fd_, node.c_str(), flags, 0); }));
+  if (!IsOurs(node, folder.get())) return absl::OkStatus();
+  SpoolMemory::Folder& known = memory_.folders[node];
+  // Before the records: what it no longer names has its end in records that are taken before it is stored.
+  ReadHeartbeat(node, folder.get(), known);
+  if (options_.shared) {
+    if (const std::optional<std::string> words = ReadIfChanged(folder.get(), "counts", known.counts)) {
+      losses_.push_back(ParseLosses(node, *words));
+    }
+  }
+  return TakeFiles(node, folder.get(), known);
+}
+
+// What nodes say beside their records. Nothing is written where nothing is new.
+absl::Status Pass::StoreWords() {
+  heartbeats_.erase(std::remove_if(heartbeats_.begin(), heartbeats_.end(),
+                                   [&](const NodeHeartbeat& word) { return IsStored(db_, word); }),
+                    heartbeats_.end());
+  losses_.erase(std::remove_if(losses_.begin(), losses_.end(),
+                               [&](const NodeLosses& word) { return IsStored(db_, word); }),
+                losses_.end());
+  if (heartbeats_.empty() && losses_.empty()) return absl::OkStatus();
   Transaction transaction(db_);
   if (!transaction.status().ok()) return transaction.status();
-  IngestReport taken;
-  {
-    Rows rows(db_);
-    for (const Piece& piece : pieces_) {
-      absl::Status status = piece.file.Take(piece.bytes, piece.begin, parser_, rows);
-      if (!status.ok()) return status;
-    }
-    if (absl::Status status = rows.seen.Flush(db_); !status.ok()) return status;
-    taken = rows.report;
+  for (const NodeHeartbeat& heartbeat : heartbeats_) {
+    if (absl::Status status = StoreHeartbeat(db_, heartbeat, options_.cluster); !status.ok()) return status;
   }
-  if (absl::Status status = transaction.Commit(); !status.ok()) return status;
-  report_.records += taken.records;
-  report_.bad += taken.bad;
-  report_.bytes += taken.bytes;
-  pieces_.clear();
-  used_ = 0;
-  return absl::OkStatus();
+  for (const NodeLosses& losses : losses_) {
+    if (absl::Status status = StoreLosses(db_, losses); !status.ok()) return status;
+  }
+  return transaction.Commit();
+}
+
+absl::StatusOr<IngestReport> Pass::Run() {
+  Files& files = *options_.files;
+  const int flags = options_.shared ? kFolderFlags : kFolderFlags & ~O_NOFOLLOW;
+  const Fd root(files, Uninterrupted([&] { return files.OpenAt(AT_FDCWD, root_.c_str(), flags, 0); }));
+  root_fd_ = root.get();
+  Listing nodes;
+  if (root_fd_ < 0) {
+    nodes.problem = std::strerror(errno);
+  } else {
+    nodes = List(files, root_fd_, ".");
+  }
+  if (!nodes.problem.empty()) {
+    return absl::NotFoundError(Cat("cannot read the ", options_.shared ? "shared spool " : "spool ", root_,
+                                   ": ", nodes.problem, "; set `", options_.shared ? "shared_spool" : "spool",
+                                   "` in goodput.conf"));
+  }
+  const auto is_left_out = [&](const std::string& node) {
+    return (!options_.only_folder.empty() && node != options_.only_folder) ||
+           options_.avoid.count(node) > 0 || (options_.shared && (node[0] == '@' || !IsNodeFolderName(node)));
+  };
+  const std::string from = std::exchange(memory_.resume, "");
+  for (auto node = std::lower_bound(nodes.names.begin(), nodes.names.end(), from); node != nodes.names.end();
+       ++node) {
+    if (is_left_out(*node)) continue;
+    if (absl::Status status = TakeFolder(*node); !status.ok()) return status;
+    if (!report_.whole || OutOfTime()) {
+      report_.whole = false;
+      memory_.resume = *node;
+      break;
+    }
+  }
+  // Those before the one at which the last pass ended are the next one's.
+  if (!from.empty()) report_.whole = false;
+  if (absl::Status status = batch_.Store(); !status.ok()) return status;
+  if (absl::Status status = StoreWords(); !status.ok()) return status;
+  return report_;
 }
 
 }  // namespace
 
 absl::StatusOr<IngestReport> IngestSpool(Database& db, const std::string& spool_root,
                                          const IngestOptions& options) {
-  IngestReport report;
-  Files& system = *options.files;
-  const Listing nodes = List(system, spool_root);
-  if (!nodes.problem.empty()) {
-    return absl::NotFoundError(Cat("cannot read the spool ", nodes.problem, "; set `spool` in goodput.conf"));
-  }
-  Batch batch(db, options, report);
-  std::string cluster_of_spool;  // as the first file to name one names it
-  for (const std::string& node : nodes.names) {
-    const std::string folder = Cat(spool_root, "/", node);
-    struct stat info {};
-    if (system.FStatAt(AT_FDCWD, folder.c_str(), &info, 0) != 0) {
-      if (errno != ENOENT) report.problems.push_back(Cat(folder, ": ", std::strerror(errno)));
-      continue;
-    }
-    if (!S_ISDIR(info.st_mode)) continue;
-    const Listing files = List(system, folder);
-    if (!files.problem.empty()) report.problems.push_back(files.problem);
-    const absl::StatusOr<IngestedFiles> ingested = IngestedFiles::OfNode(db, node);
-    if (!ingested.ok()) return ingested.status();
-    for (const std::string& file : files.names) {
-      if (!absl::EndsWith(file, ".jsonl")) continue;
-      const std::string path = Cat(folder, "/", file);
-      // Most files did not grow, and need not be opened to see that.
-      if (!cluster_of_spool.empty() &&
-          system.FStatAt(AT_FDCWD, path.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode) &&
-          ingested->Wholly(cluster_of_spool, file, info.st_size)) {
-        ++report.files;
-        continue;
-      }
-      constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-      const Fd fd(system, Uninterrupted([&] { return system.OpenAt(AT_FDCWD, path.c_str(), kFlags, 0); }));
-      const bool readable = fd.get() >= 0 && system.FStat(fd.get(), &info) == 0;
-      if (!readable || !S_ISREG(info.st_mode)) {
-        report.problems.push_back(Cat(path, ": ", readable ? "not a regular file" : std::strerror(errno)));
-        continue;
-      }
-      ++report.files;
-      const absl::StatusOr<std::string> cluster = ClusterOfFile(system, fd.get(), info.st_size);
-      if (!cluster.ok()) {
-        report.problems.push_back(Cat(path, ": ", Message(cluster.status())));
-        continue;
-      }
-      if (cluster_of_spool.empty()) cluster_of_spool = *cluster;
-      const FileIngest ingest(db, options, *cluster, node, file);
-      const absl::StatusOr<std::int64_t> offset = ingest.Offset();
-      if (!offset.ok()) return offset.status();
-      if (*offset > info.st_size) {
-        report.problems.push_back(Cat(path, ": is shorter (", info.st_size,
-                                      " bytes) than what was ingested (", *offset,
-                                      "); spool files only grow: was it replaced?"));
-        continue;
-      }
-      if (absl::Status status = batch.Read(ingest, fd.get(), *offset, info.st_size); !status.ok()) {
-        if (!IsFileProblem(status)) return status;
-        report.problems.push_back(Cat(path, ": ", Message(status)));
-      }
-    }
-  }
-  if (absl::Status status = batch.Store(); !status.ok()) return status;
+  SpoolMemory none;
+  SpoolMemory& memory = options.memory != nullptr ? *options.memory : none;
+  absl::StatusOr<IngestReport> report = Pass(db, spool_root, options, memory).Run();
+  // What was read may not have been stored.
+  if (!report.ok()) memory = {};
   return report;
 }
 

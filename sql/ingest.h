@@ -4,8 +4,14 @@
 #ifndef GOODPUT_SQL_INGEST_H_
 #define GOODPUT_SQL_INGEST_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -13,6 +19,7 @@
 #include "spank/clock.h"
 #include "spank/files.h"
 #include "sql/database.h"
+#include "sql/spool_memory.h"
 
 namespace goodput {
 
@@ -24,6 +31,16 @@ struct IngestOptions {
   std::string cluster;  // of a spool whose records do not name one
   Files* files = &RealFiles();
   Clock clock = kSystemClock;
+  // Of the shared spool (spank/SPOOL_FORMAT.md): names with @ are no nodes', and every folder is this user's.
+  bool shared = false;
+  uid_t owner = 0;
+  std::string only_folder = {};      // no other; empty: all
+  std::set<std::string> avoid = {};  // folders that are left alone
+  std::int64_t remove_after_s =
+      0;  // files that are in the database and were not written to for so long; 0: none
+  SpoolMemory* memory = nullptr;  // of the passes before; none: everything is looked at
+  std::function<void(std::string_view folder)> at = {};  // before it is touched
+  std::function<bool()> out_of_time = {};                // then the pass ends between two files
 };
 
 struct IngestReport {
@@ -31,6 +48,8 @@ struct IngestReport {
   std::int64_t records = 0;           // new
   std::int64_t bytes = 0;             // new, bad lines included
   std::int64_t bad = 0;               // lines set aside in `quarantine`
+  std::int64_t removed = 0;           // files
+  bool whole = true;                  // false: out of time before all was looked at
   std::vector<std::string> problems;  // files or folders that could not be read; the others were
 };
 

@@ -17,11 +17,14 @@ sql_libstore_la_SOURCES = \
   sql/jobs.cc sql/jobs.h \
   sql/imports.cc sql/imports.h \
   sql/ingest.cc sql/ingest.h \
+  sql/ingest_batch.cc sql/ingest_batch.h \
+  sql/losses.cc sql/losses.h \
   sql/mark_block.cc sql/mark_block.h \
   sql/source.cc sql/source.h \
   sql/schema.cc sql/schema.h \
   sql/seen.cc sql/seen.h \
   sql/spool_line.cc sql/spool_line.h \
+  sql/spool_memory.h \
   sql/step_store.cc sql/step_store.h \
   sql/text.h
 sql_libstore_la_CXXFLAGS = $(AM_CXXFLAGS) $(SQLITE_CFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)

@@ -17,6 +17,7 @@
 #include "sql/evidence.h"
 #include "sql/imports.h"
 #include "sql/ingest.h"
+#include "sql/losses.h"
 #include "sql/text.h"
 #include "tools/base/unix_socket.h"
 #include "tools/sgoodput/findings.h"
@@ -128,6 +129,29 @@ void CheckBacklog(Database& db, const Config& config, Findings& findings) {
   }
 }
 
+// What the nodes of a cluster say they lost; of this machine's own the spool has said it.
+void CheckLosses(Database& db, Findings& findings) {
+  const absl::StatusOr<std::vector<NodeLosses>> losses = LoadLosses(db);
+  if (!losses.ok()) {
+    findings.Bad(Message(losses.status()), "see the message");
+    return;
+  }
+  constexpr std::size_t kMost = 20;
+  for (std::size_t i = 0; i < losses->size() && i < kMost; ++i) {
+    const NodeLosses& of = (*losses)[i];
+    findings.Bad(Cat("node ", of.node, " lost or refused: ",
+                     absl::StrJoin(of.counts, ", ",
+                                   [](std::string* out, const auto& count) {
+                                     out->append(Cat(count.first, " ", count.second));
+                                   })),
+                 "sgoodput doctor on that node says more");
+  }
+  if (losses->size() > kMost) {
+    findings.Bad(Cat("and ", losses->size() - kMost, " nodes more lost or refused something"),
+                 "table node_loss");
+  }
+}
+
 void CheckDatabase(const CommonOptions& options, const Config& config, Findings& findings) {
   const std::string path = options.db.empty() ? config.database : options.db;
   absl::StatusOr<Database> db = Database::Open(path, Database::Mode::kReadOnly);
@@ -164,6 +188,7 @@ void CheckDatabase(const CommonOptions& options, const Config& config, Findings&
   findings.Good(Cat("database ", path, ": ", records, " records of ", files, " spool files",
                     imports == 0 ? "" : Cat(", ", imports, " imported")));
   CheckBacklog(*db, config, findings);
+  CheckLosses(*db, findings);
   if (bad == 0) return;
   constexpr std::int64_t kLookedAt = 1000;
   constexpr std::size_t kExamples = 3;

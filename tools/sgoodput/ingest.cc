@@ -8,6 +8,7 @@
 #include "sql/text.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/session.h"
+#include "tools/ship/ingest_helper.h"
 
 namespace goodput {
 
@@ -24,7 +25,22 @@ int RunIngest(const IngestOptionsCli& options) {
     return kBadUsage;
   }
   const std::string spool = options.spool.empty() ? config->spool : options.spool;
-  const absl::StatusOr<IngestReport> report = IngestSpool(*db, spool, {config->cluster});
+  IngestOptions of_spool;
+  of_spool.cluster = config->cluster;
+  absl::StatusOr<IngestReport> report = IngestSpool(*db, spool, of_spool);
+  // Named on the command line, it is this one that is meant.
+  if (report.ok() && options.spool.empty() && !config->shared_spool.empty()) {
+    const absl::StatusOr<IngestReport> shared = IngestShared(*db, *config);
+    if (!shared.ok()) {
+      report->problems.push_back(Message(shared.status()));
+    } else {
+      report->records += shared->records;
+      report->bytes += shared->bytes;
+      report->files += shared->files;
+      report->bad += shared->bad;
+      report->problems.insert(report->problems.end(), shared->problems.begin(), shared->problems.end());
+    }
+  }
   if (!report.ok()) {
     std::fprintf(stderr, "sgoodput: %s\n", Message(report.status()).c_str());
     return kBadUsage;

@@ -1,0 +1,81 @@
+// New lines of spool files, read first and then stored in one transaction: of one file or of thousands, for a
+// cluster has a file a node and hour, and a transaction for each would cost more than its rows.
+#ifndef GOODPUT_SQL_INGEST_BATCH_H_
+#define GOODPUT_SQL_INGEST_BATCH_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sql/database.h"
+#include "sql/ingest.h"
+#include "sql/source.h"
+#include "sql/spool_line.h"
+#include "sql/step_store.h"
+
+namespace goodput {
+
+// What is wrong with one file, and no reason to stop. No error of the database has this code.
+absl::Status FileProblem(std::string_view what);
+bool IsFileProblem(const absl::Status& status);
+
+// A file, and what becomes of its lines.
+class FileIngest {
+ public:
+  // `cluster`: that the file names, or empty.
+  FileIngest(Database& db, const IngestOptions& options, std::string cluster, std::string node,
+             std::string file);
+
+  // How far the file was taken, by whoever took it.
+  absl::StatusOr<std::int64_t> Offset() const;
+  struct Rows;
+  // Stores the lines of `bytes`, which are at `begin`, behind what was taken of them meanwhile by another.
+  absl::Status Take(std::string_view bytes, std::int64_t begin, SpoolLineParser& parser, Rows& rows) const;
+
+ private:
+  absl::StatusOr<Source> FindOrMakeSource() const;
+  absl::Status TakeLine(std::string_view line, const Source& source, std::int64_t offset,
+                        SpoolLineParser& parser, StepStore& steps, Rows& rows) const;
+
+  Database* db_;
+  const IngestOptions* options_;
+  std::string cluster_;
+  std::string node_;
+  std::string file_;
+};
+
+class IngestBatch {
+ public:
+  IngestBatch(Database& db, const IngestOptions& options, IngestReport& report);
+
+  // Reads all that is new of a file that had so many bytes when it was looked at. Some of it may stay
+  // unstored. `memory`, which outlives the batch, learns how far the file is stored.
+  absl::Status Read(const FileIngest& file, int fd, std::int64_t offset, std::int64_t file_size,
+                    SpoolMemory::File& memory);
+  absl::Status Store();
+
+ private:
+  struct Piece {
+    FileIngest file;
+    std::int64_t begin = 0;  // in the file
+    std::string_view bytes;  // whole lines
+    SpoolMemory::File* memory;
+  };
+  bool HolesAreSettled(int fd) const;
+  absl::StatusOr<std::string_view> ReadPiece(int fd, std::int64_t begin);
+
+  Database& db_;
+  const IngestOptions& options_;
+  IngestReport& report_;
+  SpoolLineParser parser_;
+  std::string buffer_;
+  std::size_t used_ = 0;
+  std::vector<Piece> pieces_;
+};
+
+}  // namespace goodput
+
+#endif  // GOODPUT_SQL_INGEST_BATCH_H_
