@@ -157,9 +157,10 @@ int Run(const goodput::Config& config) {
 
 int main(int argc, char** argv) {
   // Before there is any thread: this may be a child that touches what may hang.
-  const std::optional<int> code = goodput::RunHelper(
-      argc, argv,
-      {{goodput::kIngestHelper, goodput::IngestHelper}, {goodput::kShipHelper, goodput::ShipHelper}});
+  const std::optional<int> code = goodput::RunHelper(argc, argv,
+                                                     {{goodput::kIngestHelper, goodput::IngestHelper},
+                                                      {goodput::kScanHelper, goodput::ScanHelper},
+                                                      {goodput::kShipHelper, goodput::ShipHelper}});
   if (code) return *code;
   std::string config_path;
   bool check = false;
