@@ -18,7 +18,7 @@ import time
 from typing import Callable, Dict, List, Optional, Tuple
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from checkpoint import latest, save  # noqa: E402
+from checkpoint import LAYOUTS, latest, save  # noqa: E402
 from marks import CommandMarks, NoMarks, SocketMarks  # noqa: E402
 from model import Model  # noqa: E402
 
@@ -130,7 +130,7 @@ class Trainer:
         self.truth(name + "_end", step=self.step)
 
     def _restore(self) -> None:
-        found = latest(self.args.dir)
+        found = latest(self.args.dir, self.args.layout)
         if found is None:
             return
         step, state = found
@@ -196,7 +196,7 @@ class Trainer:
 
     def _write(self, step: int, state: Dict) -> None:
         if self.rank == 0:
-            save(self.args.dir, step, state, self.args.save_seconds)
+            save(self.args.dir, step, state, self.args.save_seconds, self.args.layout)
         else:
             time.sleep(self.args.save_seconds)  # the others wait for it, as at a barrier
         self.marks.checkpoint(step, "end")
@@ -231,6 +231,7 @@ def parse(argv: List[str]) -> argparse.Namespace:
     add("--restore-seconds", type=float, default=0.0)
     add("--save-every", type=int, default=0, metavar="STEPS")
     add("--save-seconds", type=float, default=0.0, help="how much longer than the file itself a save takes")
+    add("--layout", choices=LAYOUTS, default="plain", help="how checkpoints lie in DIR")
     add("--async-save", action="store_true", help="save in a thread while training goes on")
     add("--eval-every", type=int, default=0, metavar="STEPS")
     add("--eval-seconds", type=float, default=0.0)

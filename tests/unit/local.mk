@@ -4,6 +4,7 @@ TESTS += tests/unit/timeline_test
 
 tests_unit_timeline_test_SOURCES = \
   tests/unit/run_builder.h \
+  tests/unit/signals_test.cc \
   tests/unit/timeline_blocks_test.cc \
   tests/unit/timeline_input_test.cc \
   tests/unit/timeline_proof_test.cc \
@@ -68,6 +69,12 @@ tests_unit_signals_seen_test_SOURCES = tests/spank/temp_folder.h tests/unit/sign
 tests_unit_signals_seen_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_signals_seen_test_LDADD = tools/libgoodputd.la $(GTEST_LIBS)
 
+check_PROGRAMS += tests/unit/checkpoints_test
+TESTS += tests/unit/checkpoints_test
+tests_unit_checkpoints_test_SOURCES = tests/spank/temp_folder.h tests/unit/checkpoints_test.cc
+tests_unit_checkpoints_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_checkpoints_test_LDADD = tools/libgoodputd.la $(GTEST_LIBS)
+
 check_PROGRAMS += tests/unit/goodputd_test
 TESTS += tests/unit/goodputd_test
 tests_unit_goodputd_test_SOURCES = tests/spank/temp_folder.h tests/unit/goodputd_test.cc
@@ -104,6 +111,7 @@ tests_unit_ship_test_SOURCES = \
   tests/spank/faulty_files.h \
   tests/spank/temp_folder.h \
   tests/unit/helper_process_test.cc \
+  tests/unit/shared_ingest_test.cc \
   tests/unit/ship_test.cc
 tests_unit_ship_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_ship_test_LDADD = spank/libspank_parts.la tools/libship.la $(GTEST_LIBS)

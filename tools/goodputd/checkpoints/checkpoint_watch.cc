@@ -86,8 +86,7 @@ class Watch {
       trouble_.Say(Cat(name_, ": ", Message(result.status())));
       return 0;
     }
-    // A directory that is not there yet is made by the first save.
-    trouble_.Say("");
+    trouble_.Say(result->problem.empty() ? "" : Cat(name_, ": ", result->problem, ", as the job's user"));
     news_.Take(result->found);
     return result->took_ns;
   }

@@ -178,7 +178,8 @@ ScanResult ScanCheckpoints(const std::string& path) {
   const std::int64_t begin = kSystemClock.mono_ns();
   const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) {
-    result.problem = std::strerror(errno);
+    // One that is not there yet is made by the first save.
+    if (errno != ENOENT) result.problem = std::strerror(errno);
     return result;
   }
   const OpenFolder folder(fd);

@@ -1,0 +1,164 @@
+#!/usr/bin/python3
+"""Checkpoint directories watched as the job's user, on a real cluster: what is recorded is what the trainer did, a
+directory that hangs holds up nothing else, and nobody else's files are looked at.
+
+    GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_checkpoints
+"""
+
+import glob
+import json
+import os
+import signal
+import time
+import unittest
+from typing import Dict, List
+
+from .harness.goodput_site import TRAINER, Site
+
+# The kernel stamps files by its tick; a save's first file is made a moment after the trainer says it begins.
+TOLERANCE_NS = 100_000_000
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class CheckpointTest(unittest.TestCase):
+    site: Site
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.site = Site("cgroup", nodes=3, dbd=False, conf=["checkpoint_scan = 500ms", "heartbeat = 500ms"])
+        cls.addClassCleanup(cls.site.stop)
+        cls.site.start()
+
+    def train(self, name: str, user: str, more: str = "", *options: str, directory: str = "") -> int:
+        self.folder = self.site.folder(name, user)
+        return self.site.cluster.sbatch(
+            "srun -n2 %s --dir %s --layout megatron --step-seconds 0.1 --save-every 5 --save-seconds 0.4 %s" % (TRAINER, self.folder, more),
+            user=user, options=["-N1", "--gres=gpu:8", "--goodput-checkpoint-dir=" + (directory or self.folder)] + list(options))
+
+    def records(self, job: int, kind: str = "checkpoint") -> List[Dict]:
+        found = []
+        for path in glob.glob(os.path.join(self.site.spool, "*", "*.jsonl")):
+            with open(path) as file:
+                found += [json.loads(line) for line in file if '"kind":"%s"' % kind in line and '"job":%d,' % job in line]
+        return sorted(found, key=lambda record: record["t"])
+
+    def check(self, job: int, folder: str) -> None:
+        told = {(event["step"], edge): event["t"] for edge, name in (("begin", "save_begin"), ("end", "save_end"))
+                for event in self.site.events(folder, name)}
+        seen = {(record["train_step"], record["edge"]): record["t"] for record in self.records(job)}
+        self.assertEqual(sorted(seen), sorted(told))
+        for key, t in told.items():
+            self.assertLess(abs(seen[key] - t), TOLERANCE_NS, key)
+        self.assertEqual(len(self.records(job)), len(seen), "each once")
+        self.assertEqual({record["layout"] for record in self.records(job)}, {"megatron"})
+
+    def test_every_save_is_seen_where_a_path_expands(self) -> None:
+        name = os.path.join(os.path.dirname(self.site.folder("x", "nobody")), "%u-%x-%%")
+        folder = name.replace("%u", "nobody").replace("%x", "mega tron").replace("%%", "%")
+        job = self.site.cluster.sbatch(
+            "srun %s --dir '%s' --layout megatron --step-seconds 0.1 --save-every 5 --save-seconds 0.3 --steps 22" % (TRAINER, folder),
+            user="nobody", options=["-N1", "--gres=gpu:8", "--job-name=mega tron", "--goodput-checkpoint-dir=" + name,
+                                    "--export=ALL,USER=nobody"])
+        self.site.settle(job)
+        time.sleep(1)
+        self.check(job, folder)
+
+    def test_a_save_that_was_cut_off_is_begun_and_never_complete(self) -> None:
+        job = self.train("cut", "nobody", "--steps 100 --save-every 3 --save-seconds 30")
+        self.site.wait_event(self.folder, "save_begin")
+        time.sleep(1.5)
+        self.site.cluster.run(["scancel", str(job)], user="nobody")
+        self.site.settle(job)
+        time.sleep(1.5)
+        self.assertEqual([(record["train_step"], record["edge"]) for record in self.records(job)], [(3, "begin")])
+
+    def test_a_directory_of_somebody_else_is_not_read(self) -> None:
+        secret = self.site.folder("secret", "root")
+        os.makedirs(os.path.join(secret, "iter_0000009"))
+        os.chmod(secret, 0o700)
+        job = self.train("mine", "nobody", "--steps 8", directory=secret)
+        self.site.settle(job)
+        time.sleep(1)
+        self.assertEqual(self.records(job), [])
+        self.assertIn("job %d: checkpoint directory %s: Permission denied, as the job's user" % (job, secret), self.site.daemon_log())
+        link = self.site.folder("linked", "nobody")
+        os.makedirs(link)
+        os.symlink(secret, os.path.join(link, "iter_0000007"))
+        os.chmod(link, 0o755)
+        job = self.train("other", "nobody", "--steps 8", directory=link)
+        self.site.settle(job)
+        time.sleep(1)
+        self.assertEqual(self.records(job), [])
+
+    def test_a_directory_that_hangs_holds_up_nothing_else(self) -> None:
+        stuck = self.train("stuck", "nobody", "--marks --steps 600 --on-signal USR1=ignore")
+        stuck_folder = self.folder
+        self.site.wait_event(stuck_folder, "save_end")
+        deadline = time.monotonic() + 20
+        while not self.records(stuck) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        helpers = self.helpers(stuck)
+        self.assertEqual(len(helpers), 1)
+        os.kill(helpers[0], signal.SIGSTOP)
+        # Meanwhile: its own marks and signals, and another job's everything.
+        begin = time.time_ns()
+        other = self.train("other", "root", "--marks --steps 22 --on-signal USR1=ignore")
+        other_folder = self.folder
+        self.site.wait_event(other_folder, "save_end")
+        for job in (stuck, other):
+            self.site.cluster.run(["scancel", "-s", "USR1", str(job)])
+        self.site.settle(other)
+        time.sleep(1)
+        self.check(other, other_folder)
+        for job, folder in ((stuck, stuck_folder), (other, other_folder)):
+            told = self.site.events(folder, "signal")
+            seen = [r for r in self.records(job, "signal") if r["signal"] == signal.SIGUSR1 and r.get("task") == 0]
+            self.assertEqual((len(told), len(seen)), (1, 1))
+            self.assertLess(abs(told[0]["t"] - seen[0]["t"]), 10_000_000)
+        steps = [event["step"] for event in self.site.events(stuck_folder, "step_begin") if event["t"] > begin]
+        marked = {record.get("train_step") for record in self.records(stuck, "mark")}
+        self.assertGreater(len(steps), 10)
+        self.assertLessEqual(set(steps[:-3]), marked)
+        # The helper was given up, and another told what had been missed.
+        deadline = time.monotonic() + 40
+        while len(self.records(stuck)) < 8 and time.monotonic() < deadline:
+            time.sleep(0.5)
+        self.assertNotIn(helpers[0], self.helpers(stuck))
+        self.site.cluster.run(["scancel", str(stuck)])
+        self.site.settle(stuck)
+        self.assertGreaterEqual(len(self.records(stuck)), 8)
+
+    def helpers(self, job: int) -> List[int]:
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open("/proc/%s/cmdline" % pid) as file:
+                    words = file.read().split("\0")
+            except OSError:
+                continue
+            if "scan-checkpoints" in words and str(job) in words:
+                self.assertEqual(os.stat("/proc/" + pid).st_uid, 65534, "runs as the job's user")
+                found.append(int(pid))
+        return found
+
+    def test_a_heartbeat_has_the_job_while_it_lives(self) -> None:
+        job = self.train("beat", "nobody", "--steps 600")
+        self.site.wait_event(self.folder, "step_begin", 3)
+        path = os.path.join(self.site.spool, self.site.cluster.job(job)["NodeList"], "heartbeat")
+        deadline = time.monotonic() + 10
+        while (not os.path.exists(path) or job not in self.jobs_in(path)) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.assertIn(job, self.jobs_in(path))
+        self.site.cluster.run(["scancel", str(job)], user="nobody")
+        self.site.settle(job)
+        time.sleep(1.5)
+        self.assertNotIn(job, self.jobs_in(path))
+
+    @staticmethod
+    def jobs_in(path: str) -> List[int]:
+        with open(path) as file:
+            return [job["job"] for job in json.load(file)["jobs"]]
+
+
+if __name__ == "__main__":
+    unittest.main()
