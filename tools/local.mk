@@ -188,6 +188,7 @@ tools_sgoodput_sgoodput_SOURCES = \
   tools/sgoodput/session.cc tools/sgoodput/session.h \
   tools/sgoodput/show.cc \
   tools/sgoodput/show_sections.cc tools/sgoodput/show_sections.h \
+  tools/sgoodput/show_signals.cc \
   tools/sgoodput/style.h \
   tools/sgoodput/time_option.cc tools/sgoodput/time_option.h
 tools_sgoodput_sgoodput_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)

@@ -124,6 +124,50 @@ class AttemptBuilder {
     return Say(Mark::Kind::kRestore, true, from, step, "").Say(Mark::Kind::kRestore, false, to, step, "");
   }
 
+  // A task's own process is sent a signal; without `handled` it was gone before that could be read.
+  AttemptBuilder& Signal(double s, int signo, std::optional<bool> handled, std::int32_t task = 0,
+                         const std::string& sender = "slurmstepd") {
+    SignalFact signal;
+    signal.t = signal.last_t = At(s);
+    signal.signo = signo;
+    signal.node = "n1";
+    signal.slurm_step = slurm_step_;
+    signal.task = task;
+    signal.pid = 1000 + 100 * (slurm_step_ + 10) + task;
+    signal.comm = "python3";
+    signal.sender = sender;
+    signal.handled = handled;
+    signal.ref = Ref();
+    facts.signals.push_back(signal);
+    return *this;
+  }
+  // And a process it had started.
+  AttemptBuilder& HelperSignal(double s, int signo, const std::string& comm, std::optional<bool> handled,
+                               std::int32_t task = 0, const std::string& sender = "slurmstepd") {
+    Signal(s, signo, handled, task, sender);
+    facts.signals.back().target = SignalFact::Target::kChild;
+    facts.signals.back().comm = comm;
+    facts.signals.back().pid = next_helper_++;
+    return *this;
+  }
+  AttemptBuilder& FileBegins(double s, const std::string& name, std::optional<std::int64_t> step) {
+    facts.checkpoint_files.push_back({At(s), true, name, "megatron", step, Ref()});
+    return *this;
+  }
+  AttemptBuilder& FileCompletes(double s, const std::string& name, std::optional<std::int64_t> step) {
+    facts.checkpoint_files.push_back({At(s), false, name, "megatron", step, Ref()});
+    return *this;
+  }
+  // A checkpoint of steps up to `step` that was written in that time.
+  AttemptBuilder& File(std::int64_t step, double from, double to) {
+    const std::string name = "iter_" + std::to_string(step);
+    return FileBegins(from, name, step).FileCompletes(to, name, step);
+  }
+  AttemptBuilder& LastSeenAlive(double s, const std::string& node = "n1") {
+    facts.last_seen.push_back({node, At(s)});
+    return *this;
+  }
+
   AttemptFacts facts;
 
  private:
@@ -157,11 +201,14 @@ class AttemptBuilder {
   std::int32_t slurm_step_ = 0;
   std::int32_t task_ = 0;
   std::int64_t next_offset_ = 0;
+  std::int64_t next_helper_ = 100'000;
 };
 
 class RunBuilder {
  public:
   AttemptBuilder& Attempt(std::int64_t job_id = 1) { return attempts_.emplace_back(job_id); }
+  // The attempt told of last.
+  AttemptBuilder& Last() { return attempts_.back(); }
   RunBuilder& Now(double s) { return now_ = At(s), *this; }
 
   const RunFacts& Facts() {

@@ -30,6 +30,13 @@ std::int32_t StepCode(std::string_view slurm_step) {
   return number;
 }
 
+std::string StepText(std::int32_t slurm_step) {
+  if (slurm_step == kBatchStep) return "batch";
+  if (slurm_step == kExternStep) return "extern";
+  if (slurm_step == kInteractiveStep) return "interactive";
+  return slurm_step < 0 ? "" : std::to_string(slurm_step);
+}
+
 StepBlock StoredSteps::Add(StepBlockRow row, std::int32_t source, Ns shift) {
   StepBlock block;
   const auto mark = [&](const PackedStep& step) {

@@ -3,6 +3,7 @@
 #define GOODPUT_TOOLS_RUNS_STORED_STEPS_H_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +15,8 @@ namespace goodput {
 
 // Slurm's name of a step as a number; kNoStep for what is none.
 std::int32_t StepCode(std::string_view slurm_step);
+// And back; empty for kNoStep.
+std::string StepText(std::int32_t slurm_step);
 
 // Reads blocks out of the database when they are asked for, by the clock they were corrected to. The database
 // must outlive it. What cannot be read any more is no marks: the timeline goes on with the blocks' ends.

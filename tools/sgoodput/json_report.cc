@@ -1,8 +1,13 @@
 // The JSON form of reports. nlohmann-json is included here alone: it takes long to compile.
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/str_format.h"
+#include "tools/base/signal_name.h"
+#include "tools/runs/stored_steps.h"
 #include "tools/sgoodput/advise.h"
 #include "tools/sgoodput/report.h"
 #include "tools/sgoodput/rollup.h"
@@ -143,6 +148,71 @@ Json StallJson(const Report& report, const Stall& stall) {
            known ? Json(sources[source].name + ":" + std::to_string(stall.ref.offset)) : Json(nullptr)}};
 }
 
+// A delivery to more tasks than this has one element for all further ones that fared alike.
+constexpr std::size_t kMostTasks = 64;
+
+std::string_view OutcomeName(SignalDelivery::Outcome outcome) {
+  switch (outcome) {
+    case SignalDelivery::Outcome::kNotAsked:
+      return "not_asked";
+    case SignalDelivery::Outcome::kInTime:
+      return "in_time";
+    case SignalDelivery::Outcome::kCutShort:
+      return "cut_short";
+    case SignalDelivery::Outcome::kNothing:
+      return "nothing";
+    case SignalDelivery::Outcome::kOpen:
+      return "open";
+  }
+  return "not_asked";
+}
+
+Json SignalJson(const SignalDelivery& delivery, const SignalReceiver& receiver, std::int64_t tasks) {
+  const auto since = [&](const std::optional<Ns>& t) {
+    return t ? Json(Seconds(*t - delivery.t)) : Json(nullptr);
+  };
+  const bool one = tasks == 1;
+  // Of a program that trained on after the signal, its exit is not the answer to it.
+  const std::optional<Ns> exit = one && delivery.exit ? receiver.exit : delivery.exit;
+  return {{"time_ns", delivery.t},
+          {"signal", SignalName(delivery.signo)},
+          {"sender", TextOrNull(delivery.sender)},
+          {"node", one ? Json(receiver.node) : Json(nullptr)},
+          {"slurm_step", TextOrNull(StepText(receiver.slurm_step))},
+          {"task", one && receiver.task >= 0 ? Json(receiver.task) : Json(nullptr)},
+          {"tasks", tasks},
+          {"handled", OrNull(receiver.handled)},
+          {"ignored", receiver.ignored},
+          {"died", receiver.died_of_it},
+          {"helpers", receiver.helpers},
+          {"helpers_unprepared", receiver.helpers_unprepared},
+          {"attempt", delivery.attempt},
+          {"outcome", OutcomeName(delivery.outcome)},
+          {"checkpoint_begin_s", since(delivery.checkpoint_begin)},
+          {"checkpoint_complete_s", since(delivery.checkpoint_complete)},
+          {"exit_s", since(exit)},
+          {"grace_s", SecondsOrNull(delivery.grace)}};
+}
+
+void AddSignals(const SignalDelivery& delivery, Json& signals) {
+  // What tells those that fared alike from the others: step, handled, ignored, died.
+  using Fared = std::tuple<std::int32_t, std::optional<bool>, bool, bool>;
+  std::map<Fared, std::pair<SignalReceiver, std::int64_t>> folded;
+  for (std::size_t i = 0; i < delivery.receivers.size(); ++i) {
+    const SignalReceiver& receiver = delivery.receivers[i];
+    if (i < kMostTasks) {
+      signals.push_back(SignalJson(delivery, receiver, 1));
+      continue;
+    }
+    const Fared fared{receiver.slurm_step, receiver.handled, receiver.ignored, receiver.died_of_it};
+    auto& [sum, tasks] = folded.emplace(fared, std::pair{receiver, 0}).first->second;
+    if (tasks++ == 0) continue;
+    sum.helpers += receiver.helpers;
+    sum.helpers_unprepared += receiver.helpers_unprepared;
+  }
+  for (const auto& [fared, sum] : folded) signals.push_back(SignalJson(delivery, sum.first, sum.second));
+}
+
 Json SensitivityJson(const std::vector<SensitivityRow>& rows) {
   Json array = Json::array();
   for (const SensitivityRow& row : rows) {
@@ -230,6 +300,11 @@ Json JobJson(const Report& report) {
               {"ledger", LedgerJson(timeline)},
               {"accounting", AccountingJson(timeline)}};
   for (const Stall& stall : timeline.stalls) job["stalls"].push_back(StallJson(report, stall));
+  for (const SignalDelivery& delivery : timeline.signals.deliveries) AddSignals(delivery, job["signals"]);
+  if (!timeline.signals.empty()) {
+    job["signals_summary"] = TextOrNull(timeline.signals.summary);
+    job["signals_warnings"] = timeline.signals.warnings;
+  }
   if (!report.sensitivity.empty()) job["sensitivity"] = SensitivityJson(report.sensitivity);
   for (const AttemptSummary& attempt : timeline.attempts) job["attempts"].push_back(AttemptJson(attempt));
   for (const Interruption& interruption : timeline.interruptions) {

@@ -251,6 +251,7 @@ int RunShow(const ShowOptions& options) {
   PrintAttempts(*report, style);
   PrintInterruptions(*report, style);
   PrintStalls(*report, style);
+  PrintSignals(*report, style);
   PrintSteps(*report, style);
   PrintDefinitions(*report, style);
   if (!report->sensitivity.empty()) PrintSensitivity(report->sensitivity, style);

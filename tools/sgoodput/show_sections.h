@@ -1,4 +1,4 @@
-// What `sgoodput show` says besides where the time went: stalls, the proof, other definitions, sensitivity.
+// What `sgoodput show` says besides where the time went: stalls, signals, the proof, other definitions, sensitivity.
 #ifndef GOODPUT_TOOLS_SGOODPUT_SHOW_SECTIONS_H_
 #define GOODPUT_TOOLS_SGOODPUT_SHOW_SECTIONS_H_
 
@@ -12,6 +12,8 @@ namespace goodput {
 
 // The longest stalls; nothing where there were none.
 void PrintStalls(const Report& report, const Style& style);
+// What the job was sent and what became of it; nothing where it was sent nothing.
+void PrintSignals(const Report& report, const Style& style);
 // How long ago the last step of a running job began; nothing where none did.
 void PrintLastStep(const Report& report);
 // Kept steps by number, and allocated time by the scheduler and by buckets.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tools/timeline/signal_words.h"
 #include "tools/timeline/stalls.h"
 
 namespace goodput {
@@ -22,6 +23,13 @@ void ClipTimeline(Timeline& timeline, Ns begin, Ns end) {
   timeline.interruptions.erase(std::remove_if(timeline.interruptions.begin(), timeline.interruptions.end(),
                                               [&](const Interruption& i) { return outside(i.time); }),
                                timeline.interruptions.end());
+  std::vector<SignalDelivery>& signals = timeline.signals.deliveries;
+  signals.erase(std::remove_if(signals.begin(), signals.end(),
+                               [&](const SignalDelivery& delivery) { return outside(delivery.t); }),
+                signals.end());
+  // Judged by the whole run: how long a save takes is known from all of them.
+  timeline.signals.summary = SummaryOf(timeline, signals);
+  timeline.signals.warnings = WarningsOf(timeline, signals);
   timeline.checkpoints.erase(std::remove_if(timeline.checkpoints.begin(), timeline.checkpoints.end(),
                                             [&](const Checkpoint& c) { return outside(c.begin); }),
                              timeline.checkpoints.end());

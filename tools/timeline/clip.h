@@ -6,7 +6,8 @@
 
 namespace goodput {
 
-// Leaves only what lies in [begin, end): intervals are cut, interruptions and checkpoints outside dropped.
+// Leaves only what lies in [begin, end): intervals are cut, interruptions, signals and
+// checkpoints outside dropped.
 // Step counts stay those of the whole run: a step has no half.
 void ClipTimeline(Timeline& timeline, Ns begin, Ns end);
 

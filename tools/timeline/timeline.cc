@@ -49,6 +49,7 @@ class TimelineBuilder {
       Summarise(i);
       FindInterruption(i);
     }
+    timeline_.signals = ReadSignalLedger(timeline_);
   }
 
  private:

@@ -13,6 +13,7 @@
 
 #include "tools/timeline/facts.h"
 #include "tools/timeline/painter.h"
+#include "tools/timeline/signal_ledger.h"
 
 namespace goodput {
 
@@ -107,6 +108,7 @@ struct Timeline {
   std::vector<Checkpoint> checkpoints;
   std::vector<Interruption> interruptions;
   std::vector<Stall> stalls;  // by begin
+  SignalLedger signals;
   StepCounts steps;
   std::vector<std::string> warnings;
   // Set where facts had to be left out: what `attempts` then borrow from.

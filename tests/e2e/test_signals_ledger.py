@@ -1,0 +1,188 @@
+#!/usr/bin/python3
+"""`sgoodput show` of jobs that were sent signals: who handled them, what was saved, what to do. Their spools are written here.
+
+    GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_signals_ledger
+"""
+
+import json
+import os
+import shutil
+import tempfile
+import unittest
+from typing import Any, Dict, List, Optional
+
+import jsonschema
+
+from .harness.hand_written import BEGAN, TOP, Spool, run_it
+
+SCHEMA = os.path.join(TOP, "tools", "sgoodput", "sgoodput.schema.json")
+USR1, KILL, TERM = 10, 9, 15
+
+
+class Job:
+    """One attempt on a node, told in seconds: steps of 10 s from 20 s after its start, saves of 30 s."""
+
+    def __init__(self, spool: Spool, job: int, start: int, tasks: int = 1, **opt: Any) -> None:
+        self.spool, self.job, self.start, self.tasks = spool, job, start, tasks
+        self.times = {"submit_s": start, "eligible_s": start, "start_s": start}
+        spool.controller(start + 1, job=job, **self.times)
+        self.say(0.5, "job_prolog", opt=opt)
+        self.say(2, "step_start", slurm_step="extern")
+        for task in range(tasks):
+            self.say(4, "task_start", slurm_step="0", task=task, local_task=task, pid=500 + task)
+
+    def say(self, t: float, kind: str, **more: Any) -> None:
+        self.spool.node(self.start + t, kind, job=self.job, **more)
+
+    def steps(self, first: int, last: int, t: float) -> None:
+        for step in range(first, last + 1):
+            self.say(t + 10 * (step - first), "mark", mark="step", edge="begin", train_step=step, slurm_step="0", task=0)
+
+    def save(self, step: int, begin: float, end: Optional[float]) -> None:
+        self.say(begin, "mark", mark="checkpoint", edge="begin", train_step=step, slurm_step="0", task=0)
+        if end is not None:
+            self.say(end, "mark", mark="checkpoint", edge="end", train_step=step, slurm_step="0", task=0)
+
+    def signal(self, t: float, signo: int, handled: Optional[int] = 1, helpers: int = 0, **more: Any) -> None:
+        known = {} if handled is None else {"handled": handled}
+        record = {"signal": signo, "slurm_step": "0", "sender": "slurmstepd", "sender_pid": 77, **more}
+        for task in range(self.tasks):
+            self.say(t + 0.001 * task, "signal", task=task, pid=500 + task, target="task", comm="python3", **known, **record)
+            for helper in range(helpers):
+                self.say(t + 0.002, "signal", task=task, pid=600 + 10 * task + helper, target="child", comm="pt_data_worker",
+                         handled=0, **record)
+
+    def file(self, step: int, begin: float, end: Optional[float]) -> None:
+        more = {"name": "iter_%07d" % step, "layout": "megatron", "train_step": step}
+        self.say(begin, "checkpoint", edge="begin", **more)
+        if end is not None:
+            self.say(end, "checkpoint", edge="end", **more)
+
+    def ends(self, t: float, state: str, **how: int) -> None:
+        for task in range(self.tasks):
+            self.say(t, "task_exit", slurm_step="0", task=task, local_task=task, pid=500 + task, **how)
+        self.over(t + 2, state)
+
+    def over(self, t: float, state: str) -> None:
+        self.spool.controller(self.start + t + 1, job=self.job, end_s=int(self.start + t), state=state, **self.times)
+
+
+class SignalsLedgerTest(unittest.TestCase):
+    dir: str
+    db: str
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.dir = tempfile.mkdtemp(prefix="goodput-signals-")
+        cls.addClassCleanup(shutil.rmtree, cls.dir)
+        spool = Spool(os.path.join(cls.dir, "spool"))
+        cls.told_to_save(spool)
+        cls.without_a_handler(spool)
+        cls.large(spool)
+        cls.without_signals(spool)
+        spool.write()
+        cls.db = os.path.join(cls.dir, "db")
+        with open(os.path.join(cls.dir, "conf"), "w") as file:
+            file.write("cluster = c\n")
+        done = run_it("ingest", "--config", os.path.join(cls.dir, "conf"), "--db", cls.db, "--spool", spool.folder)
+        assert (done.returncode, done.stderr) == (0, ""), done
+
+    @staticmethod
+    def told_to_save(spool: Spool) -> None:
+        """Job 11: six attempts, each told to save 33 or more seconds before the end of its time; the last was short of 4 s."""
+        for i in range(6):
+            job = Job(spool, 11, 1000 * i, tasks=2)
+            first = 11 * i
+            job.steps(first, first + 4, 20)
+            job.save(first + 4, 70, 100)
+            job.steps(first + 5, first + 10, 100)
+            job.signal(153, USR1, helpers=3 if i == 5 else 0)
+            if i < 5:
+                job.save(first + 10, 160, 190)
+                job.ends(192, "REQUEUED", exit_code=0)
+            else:
+                job.save(first + 10, 160, None)
+                job.signal(186, KILL, None)
+                job.ends(186.1, "TIMEOUT", signal=KILL)
+
+    @staticmethod
+    def without_a_handler(spool: Spool) -> None:
+        job = Job(spool, 12, 10000, checkpoint_signal="USR1")
+        job.steps(0, 5, 20)
+        job.signal(75, USR1, 0)
+        job.ends(75.1, "FAILED", signal=USR1)
+
+    @staticmethod
+    def large(spool: Spool) -> None:
+        job = Job(spool, 13, 12000, tasks=100)
+        job.steps(0, 9, 20)
+        job.signal(115, TERM)
+        job.save(9, 120, 125)
+        job.ends(126, "COMPLETED", exit_code=0)
+
+    @staticmethod
+    def without_signals(spool: Spool) -> None:
+        job = Job(spool, 14, 14000)
+        job.steps(0, 9, 20)
+        job.ends(120, "COMPLETED", exit_code=0)
+
+    def ask(self, *args: str) -> str:
+        done = run_it(*args, "--no-refresh", "--config", os.path.join(self.dir, "conf"), "--db", self.db)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), args)
+        return done.stdout
+
+    def show(self, *args: str) -> Dict[str, Any]:
+        answer: Dict[str, Any] = json.loads(self.ask("show", *args, "--json"))
+        with open(SCHEMA) as file:
+            jsonschema.validate(answer, json.load(file))
+        job: Dict[str, Any] = answer["jobs"][0]
+        self.assertEqual(sum(bucket["ns"] for bucket in job["buckets"]), job["wall_ns"])
+        return job
+
+    def test_every_delivery_has_what_became_of_it(self) -> None:
+        job = self.show("11")
+        asked = [s for s in job["signals"] if s["signal"] == "USR1"]
+        self.assertEqual(len(asked), 12, "six deliveries to two tasks each")
+        first = asked[0]
+        self.assertEqual((first["time_ns"], first["sender"], first["node"], first["slurm_step"], first["task"], first["handled"]),
+                         ((BEGAN + 153) * 10**9, "slurmstepd", "n1", "0", 0, True))
+        self.assertEqual((first["checkpoint_begin_s"], first["checkpoint_complete_s"], first["exit_s"], first["grace_s"]), (7, 37, 39, None))
+        last = asked[-1]
+        self.assertEqual((last["outcome"], last["checkpoint_complete_s"], last["grace_s"]), ("cut_short", None, 33))
+        self.assertEqual((last["helpers"], last["helpers_unprepared"]), (3, 3))
+        self.assertEqual([s["handled"] for s in job["signals"] if s["signal"] == "KILL"], [False, False])
+        self.assertEqual(job["signals_summary"],
+                         "6 signals, 5 checkpoints in time, 1 killed 4 s before it finished: raise --signal to @60")
+
+    def test_the_page_says_it_in_a_line_and_what_to_do(self) -> None:
+        text = self.ask("show", "11")
+        flat = " ".join(text.split())
+        self.assertIn("Signals 6 signals, 5 checkpoints in time, 1 killed 4 s before it finished: raise --signal to @60", flat)
+        self.assertIn("warning: 6 processes without a handler died of USR1 beside the trainer (pt_data_worker 6)", flat)
+        self.assertIn("--signal=B:USR1", flat)
+        self.assertRegex(text, r"USR1 +slurmstepd +2 tasks\+6 +2/2 +cut short +\+33\.1s +33\.0s\n")
+        self.assertRegex(text, r"USR1 +slurmstepd +2 tasks +2/2 +\+37\.0s +\+39\.0s +-\n")
+        for line in text.splitlines():
+            self.assertLessEqual(len(line), 80, line)
+
+    def test_a_job_without_a_handler_is_told_so(self) -> None:
+        job = self.show("12")
+        self.assertEqual((job["signals"][0]["handled"], job["signals"][0]["died"], job["signals"][0]["outcome"]), (False, True, "nothing"))
+        self.assertEqual(len(job["signals_warnings"]), 1)
+        self.assertTrue(job["signals_warnings"][0].startswith("no task has a handler for USR1"))
+
+    def test_a_delivery_to_many_tasks_stays_small(self) -> None:
+        signals = self.show("13")["signals"]
+        self.assertEqual(len(signals), 65)
+        self.assertEqual(sum(s["tasks"] for s in signals), 100)
+        self.assertEqual((signals[-1]["task"], signals[-1]["node"], signals[-1]["tasks"]), (None, None, 36))
+
+    def test_a_job_without_signals_has_none(self) -> None:
+        job = self.show("14")
+        self.assertEqual(job["signals"], [])
+        self.assertNotIn("signals_summary", job)
+        self.assertNotIn("Signals", self.ask("show", "14"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,305 @@
+// The signal ledger: what reached a job, and what came of it.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "tests/unit/run_builder.h"
+#include "tools/timeline/clip.h"
+#include "tools/timeline/signal_ledger.h"
+
+namespace goodput {
+namespace {
+
+using Outcome = SignalDelivery::Outcome;
+
+// Steps of ten seconds from 20 on; saves of 30 s after steps 4 and 9.
+AttemptBuilder& Trains(RunBuilder& run, std::int64_t first = 0, double at = 0) {
+  AttemptBuilder& attempt = run.Attempt();
+  attempt.Submitted(at).Started(at + 5).Ready(at + 10).TaskStarts(at + 12, 0);
+  attempt.Steps(first, first + 4, at + 20, 10).Save(first + 4, at + 70, at + 100);
+  attempt.Steps(first + 5, first + 9, at + 100, 10).Save(first + 9, at + 150, at + 180);
+  return attempt.Step(first + 10, at + 180);
+}
+
+std::string WhatItSays(const SignalLedger& ledger) {
+  std::string text = ledger.summary;
+  for (const std::string& warning : ledger.warnings) text += "\n" + warning;
+  return text;
+}
+
+const SignalDelivery& Only(const SignalLedger& ledger) {
+  EXPECT_EQ(ledger.deliveries.size(), 1U);
+  return ledger.deliveries.front();
+}
+
+TEST(SignalLedger, OfAJobWithoutSignalsIsEmpty) {
+  RunBuilder run;
+  Trains(run).TaskExits(200, 0, 0).Ended(201, "COMPLETED");
+  EXPECT_TRUE(run.Build().signals.empty());
+  EXPECT_EQ(run.Build().signals.summary, "");
+}
+
+TEST(SignalLedger, FollowsASignalToItsCheckpointAndTheExit) {
+  RunBuilder run;
+  Trains(run).Signal(183, SIGUSR1, true).Save(10, 190, 220).TaskExits(222, 0, 0).Ended(223, "COMPLETED");
+  const SignalLedger ledger = run.Build().signals;
+  const SignalDelivery& delivery = Only(ledger);
+  EXPECT_EQ(delivery.outcome, Outcome::kInTime);
+  EXPECT_EQ(delivery.checkpoint_begin, At(190));
+  EXPECT_EQ(delivery.checkpoint_complete, At(220));
+  EXPECT_EQ(delivery.exit, At(222));
+  EXPECT_EQ(delivery.grace, std::nullopt) << "nobody made it end";
+  EXPECT_EQ(WhatItSays(ledger), "1 signal, 1 checkpoint in time");
+}
+
+// USR1 at 183, the step ends at 190, a save takes 30 s, the job has until 183 + `grace`.
+AttemptBuilder& HasUntil(RunBuilder& run, double grace, const std::string& state) {
+  const double end = 183 + grace;
+  return Trains(run)
+      .Signal(183, SIGUSR1, true)
+      .SaveBegins(10, 190)
+      .Signal(end, SIGKILL, std::nullopt)
+      .TaskKilled(end + 0.1, 0, SIGKILL)
+      .Ended(end + 1, state);
+}
+
+TEST(SignalLedger, SaysByHowMuchASaveWasCutShortAndHowLongTheGraceShouldBe) {
+  RunBuilder run;
+  HasUntil(run, 33, "TIMEOUT");
+  const SignalLedger ledger = run.Build().signals;
+  ASSERT_EQ(ledger.deliveries.size(), 2U);
+  EXPECT_EQ(ledger.deliveries[0].outcome, Outcome::kCutShort);
+  EXPECT_EQ(ledger.deliveries[0].grace, 33 * kSecond);
+  EXPECT_EQ(ledger.deliveries[1].outcome, Outcome::kNotAsked) << "KILL asks for nothing";
+  // 7 s until the save began and 30 s for it: 37 s, and a quarter more.
+  EXPECT_EQ(WhatItSays(ledger),
+            "1 signal, 0 checkpoints in time, 1 killed 4 s before it finished: raise --signal to @60");
+}
+
+TEST(SignalLedger, AdvisesByWhoeverEndedTheJob) {
+  const auto advice = [](const std::string& state) {
+    RunBuilder run;
+    HasUntil(run, 33, state);
+    const std::string summary = run.Build().signals.summary;
+    return summary.substr(summary.find(": "));
+  };
+  EXPECT_EQ(advice("PREEMPTED"), ": a preemption grace (GraceTime) of 60 s would do");
+  EXPECT_EQ(advice("REQUEUED"), ": save more often, or have KillWait raised to 60");
+  RunBuilder run;
+  HasUntil(run, 33, "TIMEOUT").facts.signals.front().signo = SIGTERM;
+  EXPECT_NE(run.Build().signals.summary.find(": ask earlier, with --signal=TERM@60"), std::string::npos);
+}
+
+TEST(SignalLedger, KnowsNoNeededTimeOfASaveThatNeverCompletedBefore) {
+  RunBuilder run;
+  AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(5).Ready(10).TaskStarts(12, 0);
+  attempt.Steps(0, 10, 20, 10).Signal(123, SIGUSR1, true).SaveBegins(10, 130);
+  attempt.Signal(150, SIGKILL, std::nullopt).TaskKilled(150, 0, SIGKILL).Ended(151, "TIMEOUT");
+  EXPECT_EQ(WhatItSays(run.Build().signals), "1 signal, 0 checkpoints in time, 1 killed while it saved");
+}
+
+TEST(SignalLedger, CountsAllAsksOfARun) {
+  RunBuilder run;
+  for (int i = 0; i < 5; ++i) {
+    const double at = 300.0 * i;
+    Trains(run, 10L * i, at)
+        .Signal(at + 183, SIGUSR1, true)
+        .Save(10 * i + 10, at + 190, at + 220)
+        .TaskExits(at + 222, 0, 0)
+        .Ended(at + 223, "REQUEUED");
+  }
+  HasUntil(run, 33, "TIMEOUT");
+  AttemptFacts& last = run.Last().facts;
+  const auto later = [](Ns& t) { t += 1500 * kSecond; };
+  later(last.submit), later(*last.start), later(*last.end);
+  for (NodeEvent& event : last.node_events) later(event.t);
+  for (StepMark& mark : last.step_marks) later(mark.t), mark.train_step += 50;
+  for (Mark& mark : last.marks) later(mark.t), *mark.train_step += 50;
+  for (SignalFact& signal : last.signals) later(signal.t), later(signal.last_t);
+  EXPECT_EQ(run.Build().signals.summary,
+            "6 signals, 5 checkpoints in time, 1 killed 4 s before it finished: raise --signal to @60");
+}
+
+TEST(SignalLedger, TakesAllProcessesOfAMomentForOneDelivery) {
+  RunBuilder run;
+  AttemptBuilder& attempt = Trains(run).TaskStarts(12, 0, 1);
+  attempt.Signal(183, SIGUSR1, true, 0).Signal(183.004, SIGUSR1, true, 1);
+  attempt.HelperSignal(183.002, SIGUSR1, "pt_data_worker", false, 0)
+      .HelperSignal(183.003, SIGUSR1, "pt_data_worker", false, 0)
+      .HelperSignal(183.005, SIGUSR1, "sleep", false, 1);
+  attempt.Signal(190, SIGUSR1, true, 0);
+  attempt.TaskExits(222, 0, 0).TaskExits(223, 0, 0, 1).Ended(223, "COMPLETED");
+  const SignalLedger ledger = run.Build().signals;
+  ASSERT_EQ(ledger.deliveries.size(), 2U);
+  const SignalDelivery& delivery = ledger.deliveries.front();
+  EXPECT_EQ(delivery.processes, 5);
+  EXPECT_EQ(delivery.tasks, 2);
+  EXPECT_EQ(delivery.tasks_handled, 2);
+  ASSERT_EQ(delivery.receivers.size(), 2U);
+  EXPECT_EQ(delivery.receivers[0].helpers_unprepared, 2);
+  EXPECT_EQ(delivery.receivers[1].exit, At(223));
+  ASSERT_FALSE(ledger.warnings.empty());
+  EXPECT_EQ(
+      ledger.warnings.front(),
+      "3 processes without a handler died of USR1 beside the trainer (pt_data_worker 2, sleep 1): ask "
+      "only the script with --signal=B:USR1 and forward it to the trainer, or ignore it in the helpers");
+}
+
+TEST(SignalLedger, ASignalThatRepeatsAnAskIsNotAnotherOne) {
+  RunBuilder run;
+  // USR1, and the limit while the answer is being written; then TERM once more after it.
+  Trains(run)
+      .Signal(183, SIGUSR1, true)
+      .Save(10, 190, 220)
+      .Signal(200, SIGTERM, true)
+      .Signal(221, SIGTERM, true)
+      .TaskExits(222, 0, 0)
+      .Ended(223, "TIMEOUT");
+  const SignalLedger ledger = run.Build().signals;
+  ASSERT_EQ(ledger.deliveries.size(), 3U);
+  EXPECT_TRUE(ledger.deliveries[1].repeats);
+  EXPECT_TRUE(ledger.deliveries[2].repeats);
+  EXPECT_EQ(ledger.summary, "1 signal, 1 checkpoint in time");
+}
+
+TEST(SignalLedger, TrainingOnMakesTheNextSignalAnAskOfItsOwn) {
+  RunBuilder run;
+  Trains(run)
+      .Signal(183, SIGUSR1, true)
+      .Save(10, 190, 220)
+      .Steps(11, 14, 220, 10)
+      .Signal(263, SIGUSR1, true)
+      .Save(14, 265, 295)
+      .Steps(15, 30, 295, 10)
+      .TaskExits(455, 0, 0)
+      .Ended(456, "COMPLETED");
+  const SignalLedger ledger = run.Build().signals;
+  EXPECT_EQ(ledger.summary, "2 signals, 2 checkpoints in time");
+  EXPECT_EQ(ledger.deliveries[1].exit, std::nullopt) << "it trained on: that exit is no answer";
+}
+
+TEST(SignalLedger, ARoutineSaveIsNoAnswer) {
+  RunBuilder run;
+  AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(5).Ready(10).TaskStarts(12, 0);
+  attempt.Steps(0, 9, 20, 10).Signal(63, SIGUSR1, true).Save(9, 120, 150);
+  attempt.Steps(10, 20, 150, 10).TaskExits(260, 0, 0).Ended(261, "COMPLETED");
+  const SignalLedger ledger = run.Build().signals;
+  EXPECT_EQ(Only(ledger).outcome, Outcome::kNothing);
+  EXPECT_EQ(WhatItSays(ledger),
+            "1 signal, 0 checkpoints in time, 1 without a checkpoint\n"
+            "USR1 was handled, but no checkpoint followed within 2 steps: let the handler save at the end of "
+            "the step");
+}
+
+TEST(SignalLedger, NamesAJobWithoutAHandler) {
+  RunBuilder run;
+  Trains(run).Signal(183, SIGUSR1, false).TaskKilled(183.1, 0, SIGUSR1).Ended(184, "FAILED");
+  const SignalLedger ledger = run.Build().signals;
+  EXPECT_EQ(Only(ledger).tasks_died, 1);
+  EXPECT_EQ(
+      WhatItSays(ledger),
+      "1 signal, 0 checkpoints in time, 1 without a checkpoint\n"
+      "no task has a handler for USR1, a checkpoint signal of this job: install one that saves, or name "
+      "another with --goodput-checkpoint-signal");
+}
+
+TEST(SignalLedger, ATaskThatDiesOfASignalDidNotHandleIt) {
+  RunBuilder run;
+  Trains(run).Signal(183, SIGUSR1, std::nullopt).TaskKilled(183.1, 0, SIGUSR1).Ended(184, "FAILED");
+  EXPECT_EQ(Only(run.Build().signals).receivers.front().handled, false);
+  RunBuilder other;
+  Trains(other).Signal(183, SIGUSR1, std::nullopt).TaskKilled(183.1, 0, SIGKILL).Ended(184, "FAILED");
+  const SignalLedger ledger = other.Build().signals;
+  EXPECT_EQ(Only(ledger).receivers.front().handled, std::nullopt);
+  EXPECT_EQ(ledger.warnings, std::vector<std::string>{}) << "not known is no reason to warn";
+}
+
+TEST(SignalLedger, SaysWhatIsIgnored) {
+  RunBuilder run;
+  Trains(run).Signal(183, SIGUSR1, std::nullopt).TaskExits(200, 0, 0).Ended(201, "COMPLETED");
+  run.Last().facts.signals.back().ignored = true;
+  ASSERT_EQ(run.Build().signals.warnings.size(), 1U);
+  EXPECT_EQ(run.Build().signals.warnings[0].find("all tasks ignore USR1"), 0U);
+}
+
+TEST(SignalLedger, AsksOnlyWithTheSignalsTheJobNames) {
+  RunBuilder run;
+  Trains(run).Signal(183, SIGUSR1, true).Signal(190, SIGINT, true).TaskExits(200, 0, 0).Ended(201, "FAILED");
+  run.Last().facts.checkpoint_signals = {SIGINT};
+  const SignalLedger ledger = run.Build().signals;
+  EXPECT_FALSE(ledger.deliveries[0].asks());
+  EXPECT_TRUE(ledger.deliveries[1].asks());
+}
+
+TEST(SignalLedger, ASleepingJobThatIsCancelledHasNothingToSave) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(5)
+      .TaskStarts(12, 0)
+      .Signal(50, SIGTERM, false)
+      .TaskKilled(50, 0, SIGTERM)
+      .Ended(51, "CANCELLED");
+  EXPECT_EQ(run.Build().signals.warnings, std::vector<std::string>{});
+}
+
+TEST(SignalLedger, WhatAJobSendsItsOwnHelpersIsInNoLedger) {
+  RunBuilder run;
+  Trains(run)
+      .HelperSignal(100, SIGTERM, "pt_data_worker", false, 0, "job")
+      .TaskExits(200, 0, 0)
+      .Ended(201, "COMPLETED");
+  EXPECT_TRUE(run.Build().signals.empty());
+}
+
+TEST(SignalLedger, SaysWhenWhatWasSavedWasNotUsed) {
+  RunBuilder run;
+  Trains(run).Signal(183, SIGUSR1, true).Save(10, 190, 220).TaskExits(222, 0, 0).Ended(223, "REQUEUED");
+  Trains(run, 5, 300).TaskExits(500, 0, 0).Ended(501, "COMPLETED");
+  const SignalLedger ledger = run.Build().signals;
+  ASSERT_EQ(ledger.warnings.size(), 1U);
+  EXPECT_EQ(ledger.warnings[0],
+            "the checkpoint that USR1 asked for in attempt 1 was complete, but attempt 2 went on at step 5 "
+            "though step 9 was done: look at what the program restores");
+  RunBuilder good;
+  Trains(good).Signal(183, SIGUSR1, true).Save(10, 190, 220).TaskExits(222, 0, 0).Ended(223, "REQUEUED");
+  Trains(good, 11, 300).TaskExits(500, 0, 0).Ended(501, "COMPLETED");
+  EXPECT_EQ(good.Build().signals.warnings, std::vector<std::string>{});
+}
+
+TEST(SignalLedger, TheKernelsKillIsNoGrace) {
+  RunBuilder run;
+  Trains(run).Signal(183, SIGUSR1, true).SaveBegins(10, 190).Signal(200, SIGKILL, std::nullopt, 0, "kernel");
+  run.Last().TaskKilled(200.1, 0, SIGKILL).Ended(201, "OUT_OF_MEMORY");
+  const SignalLedger ledger = run.Build().signals;
+  EXPECT_EQ(ledger.deliveries[0].grace, std::nullopt);
+  EXPECT_EQ(ledger.summary, "1 signal, 0 checkpoints in time, 1 ended 20 s before it finished");
+}
+
+TEST(SignalLedger, OfARunningJobIsOpen) {
+  RunBuilder run;
+  Trains(run).Signal(183, SIGUSR1, true);
+  run.Now(185);
+  EXPECT_EQ(run.Build().signals.summary, "1 signal, 0 checkpoints in time, 1 still open");
+}
+
+TEST(SignalLedger, ThroughAWindowHasTheSignalsWithinIt) {
+  RunBuilder run;
+  Trains(run)
+      .Signal(183, SIGUSR1, true)
+      .Save(10, 190, 220)
+      .Steps(11, 14, 220, 10)
+      .Signal(263, SIGUSR1, true)
+      .Save(14, 265, 295)
+      .TaskExits(300, 0, 0)
+      .Ended(301, "COMPLETED");
+  Timeline timeline = run.Build();
+  ClipTimeline(timeline, At(200), At(301));
+  EXPECT_EQ(timeline.signals.deliveries.size(), 1U);
+  EXPECT_EQ(timeline.signals.summary, "1 signal, 1 checkpoint in time");
+}
+
+}  // namespace
+}  // namespace goodput
