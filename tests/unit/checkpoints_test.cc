@@ -72,8 +72,9 @@ TEST(Megatron, WhatIsNotOneIsLeftOut) {
 }
 
 TEST(ExpandPath, KnowsWhatTheOptionPromises) {
-  const std::string environment(
-      std::string("SLURM_JOB_NAME=pre train\0SLURM_ARRAY_JOB_ID=70\0SLURM_ARRAY_TASK_ID=3\0", 67));
+  const std::string nul(1, '\0');
+  const std::string environment =
+      "SLURM_JOB_NAME=pre train" + nul + "SLURM_ARRAY_JOB_ID=70" + nul + "SLURM_ARRAY_TASK_ID=3" + nul;
   EXPECT_EQ(ExpandPath("/ckpt/%u/%x/%A_%a/%j", 72, environment, "ann"), "/ckpt/ann/pre train/70_3/72");
   EXPECT_EQ(ExpandPath("/c/%A", 72, "", "ann"), "/c/72");
   EXPECT_EQ(ExpandPath("100%%/%q/%", 1, "", ""), "100%/%q/%");
