@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "tools/ship/ingest_helper.h"
 #include "tools/ship/ship_helper.h"
 
 namespace goodput {
@@ -168,10 +169,11 @@ TEST(HelperProcess, IsNotEndedBySigterm) {
 }  // namespace goodput
 
 int main(int argc, char** argv) {
-  if (const auto code = goodput::RunHelper(
-          argc, argv, {{"test", goodput::TestHelper}, {goodput::kShipHelper, goodput::ShipHelper}})) {
-    return *code;
-  }
+  const auto code = goodput::RunHelper(argc, argv,
+                                       {{"test", goodput::TestHelper},
+                                        {goodput::kIngestHelper, goodput::IngestHelper},
+                                        {goodput::kShipHelper, goodput::ShipHelper}});
+  if (code) return *code;
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }
