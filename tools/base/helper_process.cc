@@ -124,6 +124,9 @@ std::optional<int> RunHelper(int argc, char** argv, std::initializer_list<NamedH
     return 1;
   }
   umask(077);
+  // Stopped or busy, it goes with the thread that started it: it may hold a lock that others wait for. After
+  // the change of user, which forgets this.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   const auto* const found = std::find_if(helpers.begin(), helpers.end(),
                                          [&](const NamedHelper& named) { return named.name == argv[2]; });
   if (found == helpers.end()) return 2;
