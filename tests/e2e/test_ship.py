@@ -6,7 +6,6 @@
 GOODPUT_SEED repeats a run's choices. Needs root, for mounts of its own; no Slurm. `make soak` does the same for an hour.
 """
 
-import ctypes
 import multiprocessing
 import os
 import random
@@ -29,7 +28,6 @@ def in_own_mounts(seed: int, answer: "multiprocessing.Queue[str]") -> None:
 class ShipTest(unittest.TestCase):
     def test_every_event_of_four_nodes_arrives_once_whatever_is_done_to_them(self) -> None:
         print("seed %d" % SEED, flush=True)
-        ctypes.CDLL(None)
         answer: "multiprocessing.Queue[str]" = multiprocessing.Queue()
         child = multiprocessing.Process(target=in_own_mounts, args=(SEED, answer))
         child.start()
