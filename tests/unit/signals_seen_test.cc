@@ -90,7 +90,8 @@ class Ring {
   perf_event_mmap_page* Control() { return reinterpret_cast<perf_event_mmap_page*>(memory_.data()); }
   void Put(const void* bytes, std::size_t size) {
     for (std::size_t i = 0; i < size; ++i) {
-      memory_[kPage + (Control()->data_head & (data_size_ - 1))] =
+      memory_[kPage + (Control()->data_head &
+                       (data_size_ - 1))] =  // NOLINT(clang-analyzer-core.uninitialized.Assign)
           static_cast<const unsigned char*>(bytes)[i];
       ++Control()->data_head;
     }
@@ -493,7 +494,7 @@ class Storm : public Whose {
 };
 
 TEST_F(Storm, EachSignalIsARecordWhileTheyAreFew) {
-  for (int i = 0; i < 5; ++i) Send(20 * kS + i * 10'000'000);
+  for (int i = 0; i < 5; ++i) Send(20 * kS + i * INT64_C(10'000'000));
   recorder_.Flush(true);
   EXPECT_EQ(stored_.size(), 5U);
   EXPECT_NE(stored_[3].find("\"m\":20030000000,"), std::string::npos) << stored_[3];

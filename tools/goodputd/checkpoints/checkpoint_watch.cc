@@ -29,7 +29,7 @@ constexpr std::size_t kMaxWatched = 64;
 // One directory of one job.
 class Watch {
  public:
-  Watch(const Config& config, NodeJobs::WatchedJob watched, AbandonedHelpers& abandoned, int stop_fd)
+  Watch(const Config& config, const NodeJobs::WatchedJob& watched, AbandonedHelpers& abandoned, int stop_fd)
       : config_(config),
         name_(Cat("job ", watched.job->job, ": checkpoint directory ", watched.checkpoint_dir)),
         spools_(config.spool, static_cast<std::uint64_t>(config.spool_max), geteuid(), kSystemClock),
@@ -146,11 +146,11 @@ void RunCheckpointWatch(const Config& config, int stop_fd) {
   do {
     jobs.Refresh();
     std::set<Key> live;
-    for (NodeJobs::WatchedJob& watched : jobs.CheckpointJobs()) {
+    for (const NodeJobs::WatchedJob& watched : jobs.CheckpointJobs()) {
       const Key key{watched.job->node, {watched.job->job, watched.job->since_ns}};
       live.insert(key);
       if (watches.count(key) == 0 && watches.size() < kMaxWatched)
-        watches[key] = std::make_unique<Watch>(config, std::move(watched), abandoned, stop_fd);
+        watches[key] = std::make_unique<Watch>(config, watched, abandoned, stop_fd);
     }
     for (auto at = watches.begin(); at != watches.end();) {
       if (live.count(at->first) == 0) at->second->End();

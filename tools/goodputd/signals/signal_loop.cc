@@ -60,7 +60,7 @@ class SignalLoop {
   }
 
   absl::Status Open() {
-    const absl::Status status = trace_.Open();
+    absl::Status status = trace_.Open();
     totals_.watching = status.ok() ? 1 : 0;
     WriteCounts();
     return status;

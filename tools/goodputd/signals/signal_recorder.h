@@ -22,7 +22,8 @@ class SignalRecorder {
 
   // Stores a finished record of that node; false when it could not be.
   using Store = std::function<bool(const std::string& node, std::string_view record)>;
-  SignalRecorder(Store store, Clock clock = kSystemClock) : store_(std::move(store)), clock_(clock) {}
+  explicit SignalRecorder(Store store, Clock clock = kSystemClock)
+      : store_(std::move(store)), clock_(clock) {}
 
   void Take(const JobSignal& signal);
   // Writes what storms left that are over for a second, or all.

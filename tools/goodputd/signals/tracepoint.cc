@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::string_view kField = "field:";
 constexpr int kChildMs = 5000;
-constexpr std::size_t kMaxBytes = 16 * 1024;
+constexpr std::size_t kMaxBytes = std::size_t{16} << 10U;
 // Where tracefs is on every distribution since 2015; the second is debugfs's old place of it.
 constexpr std::array<const char*, 2> kTracefs{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
 
