@@ -12,6 +12,7 @@ tools_libtimeline_la_SOURCES = \
   tools/timeline/interruption.cc tools/timeline/interruption.h \
   tools/timeline/kept.cc tools/timeline/kept.h \
   tools/timeline/ledger.cc tools/timeline/ledger.h \
+  tools/timeline/node_loss.cc tools/timeline/node_loss.h \
   tools/timeline/painter.cc tools/timeline/painter.h \
   tools/timeline/plausible.cc tools/timeline/plausible.h \
   tools/timeline/program.cc tools/timeline/program.h \

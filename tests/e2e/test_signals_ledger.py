@@ -80,7 +80,11 @@ class SignalsLedgerTest(unittest.TestCase):
         cls.without_a_handler(spool)
         cls.large(spool)
         cls.without_signals(spool)
+        cls.told_to_stop(spool)
+        node_lost = cls.lost_with_its_node(spool)
         spool.write()
+        with open(os.path.join(spool.folder, "n1", "heartbeat"), "w") as file:
+            json.dump(node_lost, file)
         cls.db = os.path.join(cls.dir, "db")
         with open(os.path.join(cls.dir, "conf"), "w") as file:
             file.write("cluster = c\n")
@@ -125,6 +129,25 @@ class SignalsLedgerTest(unittest.TestCase):
         job = Job(spool, 14, 14000)
         job.steps(0, 9, 20)
         job.ends(120, "COMPLETED", exit_code=0)
+
+    @staticmethod
+    def told_to_stop(spool: Spool) -> None:
+        """Job 15: TERM in step 9, which is finished and saved; it leaves with 0."""
+        job = Job(spool, 15, 16000)
+        job.steps(0, 9, 20)
+        job.signal(115, TERM)
+        job.save(9, 120, 125)
+        job.ends(127, "COMPLETED", exit_code=0)
+
+    @staticmethod
+    def lost_with_its_node(spool: Spool) -> Dict[str, Any]:
+        """Job 16: its node was last seen 6 s into step 9, and is given up five minutes later."""
+        job = Job(spool, 16, 18000)
+        job.steps(0, 9, 20)
+        job.over(420, "NODE_FAIL")
+        ns = (BEGAN + 18000 + 116) * 10**9
+        return {"v": 1, "t": ns, "m": ns - BEGAN * 10**9 + 10**12, "node": "n1", "boot": "boot",
+                "jobs": [{"cluster": "c", "job": 16, "since": int((BEGAN + 18000 + 0.5) * 1e9)}]}
 
     def ask(self, *args: str) -> str:
         done = run_it(*args, "--no-refresh", "--config", os.path.join(self.dir, "conf"), "--db", self.db)
@@ -176,6 +199,22 @@ class SignalsLedgerTest(unittest.TestCase):
         self.assertEqual(len(signals), 65)
         self.assertEqual(sum(s["tasks"] for s in signals), 100)
         self.assertEqual((signals[-1]["task"], signals[-1]["node"], signals[-1]["tasks"]), (None, None, 36))
+
+    def test_leaving_with_0_after_term_is_an_interruption(self) -> None:
+        job = self.show("15")
+        self.assertEqual([(i["cause"], i["planned"]) for i in job["interruptions"]], [("cancelled", True)])
+        buckets = {bucket["name"]: bucket for bucket in job["buckets"]}
+        self.assertEqual((buckets["drain"]["seconds"], buckets["drain"]["evidence"]), (2, "signal"))
+        self.assertEqual(buckets["lost_work"]["seconds"], 0)
+        self.assertIn("told to stop: TERM from slurmstepd", self.ask("show", "15", "--explain", "drain"))
+
+    def test_work_ends_when_the_node_was_last_seen(self) -> None:
+        job = self.show("16")
+        buckets = {bucket["name"]: bucket["seconds"] for bucket in job["buckets"]}
+        self.assertEqual((buckets["lost_work"], buckets["stall"]), (96, 304))
+        interruption = job["interruptions"][0]
+        self.assertEqual((interruption["cause"], interruption["t_detect_s"]), ("node_fail", 304))
+        self.assertIn("node n1 was last seen alive 304 s before the end", interruption["evidence"])
 
     def test_a_job_without_signals_has_none(self) -> None:
         job = self.show("14")

@@ -1,7 +1,9 @@
 // The signal ledger: what reached a job, and what came of it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -299,6 +301,138 @@ TEST(SignalLedger, ThroughAWindowHasTheSignalsWithinIt) {
   ClipTimeline(timeline, At(200), At(301));
   EXPECT_EQ(timeline.signals.deliveries.size(), 1U);
   EXPECT_EQ(timeline.signals.summary, "1 signal, 1 checkpoint in time");
+}
+
+std::string EvidenceOfBucket(const Timeline& timeline, Bucket bucket) {
+  for (const Interval& interval : timeline.intervals) {
+    if (interval.bucket == bucket) return std::string(EvidenceName(interval.evidence)) + ": " + interval.why;
+  }
+  return "";
+}
+
+TEST(StopSignal, ExitZeroAfterTermIsAnInterruptionAndTheWayOutIsDrain) {
+  RunBuilder run;
+  // Step 10 is done at 190; saved until 220; gone at 222.
+  Trains(run).Signal(183, SIGTERM, true).Save(10, 190, 220).TaskExits(222, 0, 0).Ended(223, "COMPLETED");
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(
+      RunBuilder::Tell(timeline),
+      "queue_other.reason not recorded 0-5 | provisioning 5-10 | launch 10-12 | startup 12-20 | productive "
+      "20-70 | "
+      "checkpoint_save 70-100 | productive 100-150 | checkpoint_save 150-180 | productive 180-190 | "
+      "checkpoint_save 190-220 | drain 220-222 | teardown 222-223");
+  EXPECT_EQ(EvidenceOfBucket(timeline, Bucket::kDrain), "signal: told to stop: TERM from slurmstepd");
+  ASSERT_EQ(timeline.interruptions.size(), 1U);
+  EXPECT_EQ(timeline.interruptions[0].cause, "cancelled");
+  EXPECT_TRUE(timeline.interruptions[0].planned) << "everything was saved";
+}
+
+TEST(StopSignal, WhatWasNotSavedByThenIsLostThoughItExitedWithZero) {
+  RunBuilder run;
+  Trains(run).Signal(183, SIGTERM, true).TaskExits(195, 0, 0).Ended(196, "COMPLETED");
+  const Timeline timeline = run.Build();
+  EXPECT_NE(RunBuilder::Tell(timeline).find("lost_work 180-190 | drain 190-195 | teardown 195-196"),
+            std::string::npos)
+      << RunBuilder::Tell(timeline);
+  ASSERT_EQ(timeline.interruptions.size(), 1U);
+  EXPECT_FALSE(timeline.interruptions[0].planned);
+}
+
+TEST(StopSignal, ACheckpointSignalIsOneWhenTheProgramLeavesBecauseOfIt) {
+  const auto interruptions = [](int steps_after) {
+    RunBuilder run;
+    AttemptBuilder& attempt = Trains(run).Signal(183, SIGUSR1, true).Save(10, 190, 220);
+    if (steps_after > 0) attempt.Steps(11, 10 + steps_after, 220, 10);
+    attempt.TaskExits(221 + 10 * steps_after, 0, 0).Ended(230 + 10 * steps_after, "COMPLETED");
+    return run.Build().interruptions.size();
+  };
+  EXPECT_EQ(interruptions(0), 1U);
+  EXPECT_EQ(interruptions(10), 0U) << "it saved because it was asked to, and trained on";
+}
+
+TEST(StopSignal, IsNoneWhereNobodyAskedTheProgram) {
+  const auto finished = [](const std::function<void(AttemptBuilder&)>& sent) {
+    RunBuilder run;
+    sent(Trains(run));
+    run.Last().TaskExits(190, 0, 0).Ended(191, "COMPLETED");
+    return run.Build().interruptions.empty();
+  };
+  EXPECT_TRUE(finished([](AttemptBuilder& a) { a.HelperSignal(185, SIGTERM, "worker", false, 0, "job"); }));
+  EXPECT_TRUE(finished([](AttemptBuilder& a) { a.In(3).Signal(185, SIGTERM, true); })) << "another srun's";
+  EXPECT_TRUE(finished([](AttemptBuilder& a) { a.Signal(195, SIGTERM, true); })) << "it was gone by then";
+  EXPECT_TRUE(finished([](AttemptBuilder& a) {
+    a.Signal(185, SIGTERM, std::nullopt);
+    a.facts.signals.back().ignored = true;
+  }));
+  EXPECT_FALSE(finished([](AttemptBuilder& a) { a.Signal(185, SIGTERM, true); }));
+}
+
+TEST(StopSignal, WhatSlurmSendsTheOthersOfAFailedTaskIsNoOrder) {
+  RunBuilder run;
+  Trains(run).TaskStarts(12, 0, 1).TaskExits(185, 0, 1, 1).Signal(185.2, SIGTERM, false);
+  run.Last().TaskKilled(185.3, 0, SIGTERM).Ended(186, "FAILED");
+  const Timeline timeline = run.Build();
+  ASSERT_EQ(timeline.interruptions.size(), 1U);
+  EXPECT_EQ(timeline.interruptions[0].cause, "failed");
+  EXPECT_EQ(EvidenceOfBucket(timeline, Bucket::kDrain), "");
+}
+
+TEST(Cause, TheKernelsKillIsMemoryRunningOut) {
+  RunBuilder run;
+  Trains(run)
+      .Signal(185, SIGKILL, std::nullopt, 0, "kernel")
+      .TaskKilled(185.1, 0, SIGKILL)
+      .Ended(186, "FAILED");
+  ASSERT_EQ(run.Build().interruptions.size(), 1U);
+  EXPECT_EQ(run.Build().interruptions[0].cause, "oom");
+}
+
+TEST(Cause, AProgramThatLeftBecauseOfTermDidNotFail) {
+  RunBuilder run;
+  Trains(run).Signal(183, SIGTERM, true).TaskExits(185, 0, 143).Ended(186, "FAILED");
+  ASSERT_EQ(run.Build().interruptions.size(), 1U);
+  EXPECT_EQ(run.Build().interruptions[0].cause, "cancelled");
+}
+
+TEST(NodeLoss, WorkEndsWhenTheNodeWasLastSeenAlive) {
+  RunBuilder run;
+  Trains(run).LastSeenAlive(186).Ended(500, "NODE_FAIL").facts.failed_node = "n1";
+  const Timeline timeline = run.Build();
+  const std::string story = RunBuilder::Tell(timeline);
+  EXPECT_NE(story.find("checkpoint_save 150-180 | lost_work 180-186 | stall 186-500"), std::string::npos)
+      << story;
+  ASSERT_EQ(timeline.interruptions.size(), 1U);
+  const Interruption& interruption = timeline.interruptions[0];
+  EXPECT_EQ(interruption.cause, "node_fail");
+  EXPECT_EQ(interruption.t_ch, 36 * kSecond) << "since the save that began at 150";
+  EXPECT_EQ(interruption.t_detect, 314 * kSecond);
+  EXPECT_EQ(EvidenceOfBucket(timeline, Bucket::kStall),
+            "inferred: node n1 was last seen alive at the begin of this");
+  ASSERT_EQ(timeline.stalls.size(), 1U);
+  EXPECT_EQ(timeline.stalls[0].ns, 314 * kSecond);
+  const std::vector<std::string>& evidence = interruption.evidence;
+  EXPECT_NE(std::find(evidence.begin(), evidence.end(), "node n1 was last seen alive 314 s before the end"),
+            evidence.end());
+}
+
+TEST(NodeLoss, WhatTheProgramSaidLaterProvesThatItLived) {
+  RunBuilder run;
+  Trains(run).Step(11, 190).LastSeenAlive(184).Ended(500, "NODE_FAIL");
+  EXPECT_NE(run.Story().find("lost_work 180-190 | stall 190-500"), std::string::npos) << run.Story();
+}
+
+TEST(NodeLoss, AnyOfSeveralNodesThatFellSilentEndsIt) {
+  RunBuilder run;
+  Trains(run).LastSeenAlive(190, "n1").LastSeenAlive(185, "n2").Ended(500, "NODE_FAIL");
+  EXPECT_NE(run.Story().find("lost_work 180-185 | stall 185-500"), std::string::npos) << run.Story();
+  run.Last().facts.failed_node = "n1";
+  EXPECT_NE(run.Story().find("lost_work 180-190 | stall 190-500"), std::string::npos) << run.Story();
+}
+
+TEST(NodeLoss, IsNoneWhereNoNodeFailed) {
+  RunBuilder run;
+  Trains(run).LastSeenAlive(185).TaskExits(190, 0, 0).Ended(191, "COMPLETED");
+  EXPECT_EQ(run.Story().find("stall"), std::string::npos) << run.Story();
 }
 
 }  // namespace

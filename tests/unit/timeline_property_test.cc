@@ -143,7 +143,44 @@ class AnyRun {
       mark.ref = Ref();
       attempt.marks.push_back(mark);
     }
+    AddSeenByDaemon(attempt);
     return attempt;
+  }
+
+  // What the node's daemon sees: signals, checkpoints on disk, jobs that live.
+  void AddSeenByDaemon(AttemptFacts& attempt) {
+    for (std::int64_t n = chance_.OneIn(2) ? chance_.Pick(0, 8) : 0; n > 0; --n) {
+      SignalFact signal;
+      signal.t = Time();
+      signal.last_t = chance_.OneIn(3) ? Time() : signal.t;
+      signal.signo = static_cast<int>(chance_.Of(std::vector<std::int64_t>{15, 15, 10, 12, 9, 2, 64}));
+      if (impossible_ && chance_.OneIn(20)) signal.signo = 0;
+      signal.count = impossible_ && chance_.OneIn(20) ? kMin : chance_.Pick(1, 3);
+      signal.node = chance_.OneIn(2) ? "n1" : "n2";
+      signal.slurm_step = SlurmStep();
+      signal.task = chance_.OneIn(5) ? -1 : Task();
+      signal.target = chance_.OneIn(3) ? SignalFact::Target::kChild : SignalFact::Target::kTask;
+      signal.pid = chance_.Pick(0, 5);
+      signal.sender = chance_.Of(
+          std::vector<std::string>{"slurmstepd", "slurmstepd", "self", "job", "outside", "kernel", ""});
+      if (!chance_.OneIn(3)) signal.handled = chance_.OneIn(2);
+      signal.ignored = chance_.OneIn(6);
+      signal.ref = Ref();
+      attempt.signals.push_back(signal);
+    }
+    if (chance_.OneIn(4)) attempt.checkpoint_signals = {10};
+    for (std::int64_t n = chance_.OneIn(2) ? chance_.Pick(0, 8) : 0; n > 0; --n) {
+      CheckpointFile file;
+      file.t = Time();
+      file.begin = chance_.OneIn(2);
+      file.name = chance_.OneIn(2) ? "iter_1" : "iter_2";
+      if (!chance_.OneIn(4)) file.train_step = StepNumber();
+      file.ref = Ref();
+      attempt.checkpoint_files.push_back(file);
+    }
+    for (std::int64_t n = chance_.OneIn(3) ? chance_.Pick(0, 2) : 0; n > 0; --n)
+      attempt.last_seen.push_back({chance_.OneIn(2) ? "n1" : "n2", Time()});
+    if (chance_.OneIn(6)) attempt.failed_node = "n2";
   }
 
   Chance chance_;
@@ -188,6 +225,13 @@ std::string Everything(const Timeline& timeline) {
     for (const std::string& evidence : i.evidence) out << ';' << evidence;
     out << '\n';
   }
+  for (const SignalDelivery& d : timeline.signals.deliveries) {
+    out << "signal " << d.attempt << ' ' << d.t << ' ' << d.signo << ' ' << d.sender << ' ' << d.processes
+        << ' ' << static_cast<int>(d.outcome) << ' ' << d.repeats << ' ' << d.tasks_handled;
+    maybe(d.checkpoint_begin), maybe(d.checkpoint_complete), maybe(d.exit), maybe(d.grace);
+    out << '\n';
+  }
+  out << timeline.signals.summary << '\n';
   const StepCounts& s = timeline.steps;
   out << "steps " << s.executed << ' ' << s.kept << ' ' << s.lost << ' ' << s.at_risk << ' '
       << s.first_step_excess;
@@ -321,6 +365,9 @@ TEST_P(AnyRunProperty, DoesNotDependOnTheOrderOfFactsOrOnDuplicates) {
       Disturb(attempt.marks, chance);
       Disturb(attempt.pending, chance);
       Disturb(attempt.suspended, chance);
+      Disturb(attempt.signals, chance);
+      Disturb(attempt.checkpoint_files, chance);
+      Disturb(attempt.last_seen, chance);
     }
     Disturb(disturbed.attempts, chance);
     EXPECT_EQ(Everything(BuildTimeline(facts)), Everything(BuildTimeline(disturbed)));

@@ -1,6 +1,8 @@
 #include "tools/timeline/interruption.h"
 
 #include <algorithm>
+#include <csignal>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -27,6 +29,28 @@ bool FailedBeforeRequeue(const EndContext& context) {
   return *incarnation.exited < requeue;
 }
 
+// Only the kernel itself kills without a sender: what took more memory than it may.
+bool KernelKilled(const EndContext& context) {
+  const std::vector<SignalFact>& signals = context.attempt->signals;
+  return context.program->summary.exit_signal == SIGKILL &&
+         std::any_of(signals.begin(), signals.end(), [&](const SignalFact& signal) {
+           return signal.signo == SIGKILL && signal.sender == "kernel" &&
+                  signal.target == SignalFact::Target::kTask &&
+                  context.program->slurm_steps.count(signal.slurm_step) != 0;
+         });
+}
+
+// It left because of TERM, and neither a preemption, a time limit nor a requeue goes with it.
+bool Left(const EndContext& context, const std::function<void(std::string)>& says) {
+  if (!context.stop || context.stop->signo != SIGTERM) return false;
+  says("inferred: no preemption, time limit or requeue goes with TERM, so somebody sent it");
+  return true;
+}
+
+std::string SecondsBefore(Ns t, Ns end) {
+  return std::to_string(std::max<Ns>(0, end - t) / kSecond) + " s before the end";
+}
+
 // The attempt's own end decides, unless the incarnation ended while the attempt went on.
 std::string Cause(const EndContext& context, bool saved, std::vector<std::string>& evidence) {
   const AttemptFacts& attempt = *context.attempt;
@@ -36,6 +60,12 @@ std::string Cause(const EndContext& context, bool saved, std::vector<std::string
     if (!text.empty()) evidence.push_back(std::move(text));
   };
 
+  if (context.stop && context.stop->signo != 0) {
+    says("told to stop by " + InWords(*context.stop) + ", " +
+         SecondsBefore(context.stop->t, incarnation.exited.value_or(incarnation.end)));
+  }
+  const bool kernel_killed = KernelKilled(context);
+  if (kernel_killed) says("the kernel itself killed a task, as it does when memory runs out");
   // The kernel kills with SIGKILL what takes more memory than it may.
   const bool out_of_memory = attempt.step_out_of_memory && incarnation.exit_signal.value_or(9) == 9;
   if (!context.last_of_attempt) {
@@ -45,6 +75,9 @@ std::string Cause(const EndContext& context, bool saved, std::vector<std::string
       says("Slurm saw a step of the job run out of memory");
       return "oom";
     }
+    if (kernel_killed) return "oom";
+    if (Left(context, says)) return "cancelled";
+    if (context.stop) return "unknown";
     return incarnation.exit_signal || incarnation.exit_code.value_or(0) != 0 ? "failed" : "unknown";
   }
   if (!state.empty()) says("Slurm's state: " + state);
@@ -54,6 +87,10 @@ std::string Cause(const EndContext& context, bool saved, std::vector<std::string
   if (!attempt.failed_node.empty() && attempt.down_nodes.empty())
     says("the controller names failed node " + attempt.failed_node);
   if (!attempt.down_nodes.empty()) says(attempt.down_nodes);
+  if (context.node_loss) {
+    says("node " + context.node_loss->node + " was last seen alive " +
+         SecondsBefore(context.node_loss->t, context.attempt->end.value_or(context.node_loss->t)));
+  }
   if (!attempt.cancelled_by.empty()) says("cancelled by " + attempt.cancelled_by);
   if (attempt.step_out_of_memory) says("Slurm saw a step run out of memory");
   if (!attempt.admin_comment.empty()) says("admin comment: " + attempt.admin_comment);
@@ -65,7 +102,7 @@ std::string Cause(const EndContext& context, bool saved, std::vector<std::string
   if (state == "OUT_OF_MEMORY") return "oom";
   if (StartsWith(attempt.admin_comment, "GCP Error:") || state == "BOOT_FAIL") return "stockout";
   if (StartsWith(state, "CANCELLED")) return "cancelled";
-  if (out_of_memory) return "oom";
+  if (out_of_memory || kernel_killed) return "oom";
   if (StartsWith(state, "REQUEUE")) {
     if (!attempt.down_nodes.empty()) return "node_fail";
     if (!attempt.preempted_by.empty()) {
@@ -79,8 +116,12 @@ std::string Cause(const EndContext& context, bool saved, std::vector<std::string
     says("no preemption and no failed node seen; Slurm does not record who asked");
     return "user_requeue";
   }
-  if (state == "FAILED") return "failed";
-  if (context.stop_signal) return "unknown";
+  if (Left(context, says)) return "cancelled";
+  if (state == "FAILED" && !context.stop) return "failed";
+  if (context.stop) {
+    says("which Slurm sends before a time limit (--signal), and scancel --signal at any time");
+    return "unknown";
+  }
   return incarnation.exit_signal || incarnation.exit_code.value_or(0) != 0 ? "failed" : "unknown";
 }
 

@@ -7,6 +7,7 @@
 
 #include "tools/timeline/kept.h"
 #include "tools/timeline/program.h"
+#include "tools/timeline/stop_signal.h"
 #include "tools/timeline/timeline.h"
 
 namespace goodput {
@@ -17,8 +18,9 @@ struct EndContext {
   const Program* program = nullptr;
   const Fate* fate = nullptr;
   bool last_of_attempt = true;
-  std::optional<Ns> stop_signal;    // a stop signal that reached it before it ended
-  std::optional<Ns> script_killed;  // when Slurm ended the batch script
+  std::optional<StopOrder> stop;      // that reached it before it ended
+  std::optional<LastSeen> node_loss;  // that ended it
+  std::optional<Ns> script_killed;    // when Slurm ended the batch script
   // The incarnation after it, if there is one, and when its attempt's resources were up.
   const Program* next = nullptr;
   bool next_in_same_attempt = false;

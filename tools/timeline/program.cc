@@ -190,10 +190,13 @@ void MeasureSteps(const Allocation& allocation, Program& program) {
   }
 }
 
-void ReadExit(const Allocation& allocation, const std::set<std::int32_t>& slurm_steps,
-              Incarnation& incarnation) {
+void ReadExit(const Allocation& allocation, Program& program) {
+  Incarnation& incarnation = program.summary;
   for (const TaskLife& life : allocation.lives) {
-    if (slurm_steps.count(life.slurm_step) == 0) continue;
+    if (program.slurm_steps.count(life.slurm_step) == 0) continue;
+    const bool failed = life.exit_signal || life.exit_code.value_or(0) != 0;
+    if (failed && life.exit_time && (!program.failed_at || *life.exit_time < *program.failed_at))
+      program.failed_at = life.exit_time;
     if (life.exit_signal && !incarnation.exit_signal) incarnation.exit_signal = life.exit_signal;
     if (life.exit_code) incarnation.exit_code = std::max(incarnation.exit_code.value_or(0), *life.exit_code);
     if (life.exit_time)
@@ -234,6 +237,7 @@ Program ReadProgram(int attempt_index, const std::set<std::int32_t>& slurm_steps
   Program program;
   program.summary.attempt = attempt_index;
   program.summary.slurm_step = slurm_steps.empty() ? kNoStep : *slurm_steps.begin();
+  program.slurm_steps = slurm_steps;
   program.summary.begin = bounds.begin;
   program.summary.end = bounds.end;
   program.summary.ended = bounds.ended;
@@ -241,7 +245,7 @@ Program ReadProgram(int attempt_index, const std::set<std::int32_t>& slurm_steps
   ReadCheckpoints(marks, program);
   ReadPhases(marks, program);
   MeasureSteps(allocation, program);
-  if (bounds.exits) ReadExit(allocation, slurm_steps, program.summary);
+  if (bounds.exits) ReadExit(allocation, program);
   for (const Mark* mark : marks) {
     program.last_evidence = std::max(program.last_evidence.value_or(mark->t), mark->t);
     const bool before_steps =

@@ -3,6 +3,7 @@
 #define GOODPUT_TOOLS_TIMELINE_PROGRAM_H_
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,9 @@ struct PhaseSpan {
 
 struct Program {
   Incarnation summary;
-  std::vector<StepRecord> steps;  // by begin
+  std::set<std::int32_t> slurm_steps;  // its tasks are of
+  std::optional<Ns> failed_at;         // when the first of them ended other than with exit 0
+  std::vector<StepRecord> steps;       // by begin
   std::vector<PhaseSpan> saves;
   std::vector<PhaseSpan> overhead;       // after the first step
   std::vector<PhaseSpan> startup_parts;  // before it

@@ -37,6 +37,11 @@ std::vector<std::vector<const SignalFact*>> GroupDeliveries(const AttemptFacts& 
                     a->ref.offset) < std::tie(b->signo, b->t, b->slurm_step, b->task, b->target, b->pid,
                                               b->node, b->ref.source, b->ref.offset);
   });
+  const auto same = [](const SignalFact* a, const SignalFact* b) {
+    return a->t == b->t && a->signo == b->signo && a->pid == b->pid && a->ref.source == b->ref.source &&
+           a->ref.offset == b->ref.offset;
+  };
+  signals.erase(std::unique(signals.begin(), signals.end(), same), signals.end());
   std::vector<std::vector<const SignalFact*>> groups;
   for (const SignalFact* signal : signals) {
     const bool joins = !groups.empty() && groups.back().front()->signo == signal->signo &&

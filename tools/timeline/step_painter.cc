@@ -40,10 +40,10 @@ StepExtent ExtentOf(const Program& program, std::size_t i, const StepContext& co
     extent.compile_end = AfterNetTime(program.cuts, step.begin, step.end, step.net - *expected);
     return extent;
   }
-  if (last && context.stop_signal) {
+  if (last && context.stop) {
     // The loop was told to stop: beyond the step's usual time it is on its way out.
     const Ns usual = expected ? AfterNetTime(program.cuts, step.begin, step.end, *expected) : step.end;
-    extent.step_end = std::min({usual, std::max(step.work_end, *context.stop_signal), step.end});
+    extent.step_end = std::min({usual, std::max(step.work_end, context.stop->t), step.end});
     if (step.work_end < step.end) extent.step_end = std::min(extent.step_end, step.work_end);
     extent.rest = Bucket::kDrain;
     extent.rest_why = "told to stop";
@@ -164,9 +164,22 @@ std::vector<Remainder> PaintSteps(Program& program, const StepContext& context, 
     const Bucket not_kept = fate.rule == Fate::Rule::kCheckpoints ? fate.uncovered : Bucket::kLostWork;
     paint_step.Paint(kept_until, extent.step_end, not_kept, step, fate.why);
     if (extent.step_end < step.end) {
-      remainders.push_back({extent.step_end, step.end, extent.rest, extent.rest_why, step.ref, step.next_ref,
-                            step.lo, LastSignOfLife(program, step, extent.step_end),
-                            i + 1 < program.steps.size()});
+      Remainder rest{extent.step_end,
+                     step.end,
+                     extent.rest,
+                     std::string(extent.rest_why),
+                     Evidence::kInferred,
+                     step.ref,
+                     step.next_ref,
+                     step.lo,
+                     LastSignOfLife(program, step, extent.step_end),
+                     i + 1 < program.steps.size()};
+      if (extent.rest == Bucket::kDrain) {
+        rest.why += ": " + InWords(*context.stop);
+        rest.evidence = context.stop->evidence;
+        if (context.stop->evidence == Evidence::kSignal) rest.from = context.stop->ref;
+      }
+      remainders.push_back(std::move(rest));
     }
 
     AddSteps(counts.executed, step.count());

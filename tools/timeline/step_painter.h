@@ -4,12 +4,13 @@
 #define GOODPUT_TOOLS_TIMELINE_STEP_PAINTER_H_
 
 #include <optional>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "tools/timeline/attempt_painter.h"
 #include "tools/timeline/kept.h"
 #include "tools/timeline/program.h"
+#include "tools/timeline/stop_signal.h"
 #include "tools/timeline/timeline.h"
 
 namespace goodput {
@@ -19,7 +20,8 @@ struct Remainder {
   Ns begin;
   Ns end;
   Bucket bucket;
-  std::string_view why;
+  std::string why;
+  Evidence evidence;
   EvidenceRef from;
   EvidenceRef to;
   std::int64_t step;
@@ -33,7 +35,7 @@ struct StepContext {
   const Fate* fate = nullptr;
   std::optional<Ns> run_median;
   TimelineOptions options;
-  std::optional<Ns> stop_signal;
+  std::optional<StopOrder> stop;
   bool finished = false;
 };
 

@@ -3,18 +3,33 @@
 #define GOODPUT_TOOLS_TIMELINE_STOP_SIGNAL_H_
 
 #include <optional>
+#include <string>
 
 #include "tools/timeline/facts.h"
 #include "tools/timeline/program.h"
 
 namespace goodput {
 
-// A signal that asked the program to stop, before it ended: what the scheduler says (the kernel's word comes
-// with signal events).
-std::optional<Ns> StopSignal(const AttemptFacts& attempt, const Program& program);
+// Something that asked a program to stop, before it ended.
+struct StopOrder {
+  Ns t = 0;
+  int signo = 0;       // 0: no signal was seen, the scheduler says so
+  std::string sender;  // as SignalFact has it
+  Evidence evidence = Evidence::kScheduler;
+  EvidenceRef ref;
+};
 
-// It ended with exit 0 or its job's end, and nobody had told it to stop.
-bool Finished(const AttemptFacts& attempt, const Program& program, bool last_of_attempt);
+// The first of: the scheduler's preemption, and a signal TERM, or one that asks for a checkpoint, after which
+// the program ended without training on. KILL asks nothing. What the job's processes send each other, and
+// what Slurm sends those that outlive a failed one, is no such order.
+std::optional<StopOrder> FindStopOrder(const AttemptFacts& attempt, const Program& program);
+
+// "TERM from slurmstepd", or that the scheduler preempted it.
+std::string InWords(const StopOrder& order);
+
+// It ended with exit 0 or its job's end, and nobody had told it to stop. `stop`: what FindStopOrder says.
+bool Finished(const AttemptFacts& attempt, const Program& program, const std::optional<StopOrder>& stop,
+              bool last_of_attempt);
 
 }  // namespace goodput
 

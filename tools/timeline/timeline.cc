@@ -8,6 +8,7 @@
 #include "tools/timeline/attempt_painter.h"
 #include "tools/timeline/interruption.h"
 #include "tools/timeline/kept.h"
+#include "tools/timeline/node_loss.h"
 #include "tools/timeline/plausible.h"
 #include "tools/timeline/program.h"
 #include "tools/timeline/stalls.h"
@@ -30,7 +31,8 @@ struct Episode {
 struct Judged {
   Program program;
   bool last_of_attempt = false;
-  std::optional<Ns> stop_signal;
+  std::optional<StopOrder> stop;
+  std::optional<LastSeen> node_loss;  // that ended it
   bool finished = false;
 };
 
@@ -117,8 +119,10 @@ void TimelineBuilder::JudgePrograms() {
   DurationHistogram step_times;
   for (std::size_t i = 0; i < programs_.size(); ++i) {
     Judged& judged = programs_[i];
-    judged.stop_signal = StopSignal(AttemptOf(i), judged.program);
-    judged.finished = Finished(AttemptOf(i), judged.program, judged.last_of_attempt);
+    judged.stop = FindStopOrder(AttemptOf(i), judged.program);
+    judged.finished = Finished(AttemptOf(i), judged.program, judged.stop, judged.last_of_attempt);
+    if (judged.last_of_attempt) judged.node_loss = FindNodeLoss(AttemptOf(i), judged.program);
+    if (judged.node_loss) EndWithNode(*judged.node_loss, judged.program);
     programs.push_back(&judged.program);
     finished.push_back(judged.finished);
     step_times.Merge(judged.program.step_times);
@@ -160,10 +164,25 @@ void TimelineBuilder::PaintEpisode(std::size_t index, Painter& painter) {
   std::vector<Remainder> remainders;
   each([&](std::size_t i) {
     Judged& judged = programs_[i];
-    const StepContext context{&facts_,  &fates_[i],         timeline_.steps.median,
-                              options_, judged.stop_signal, judged.finished};
+    const StepContext context{&facts_,  &fates_[i],  timeline_.steps.median,
+                              options_, judged.stop, judged.finished};
     for (const Remainder& remainder : PaintSteps(judged.program, context, paint, timeline_.steps))
       remainders.push_back(remainder);
+    if (judged.node_loss && !judged.program.steps.empty()) {
+      const LastSeen& lost = *judged.node_loss;
+      const StepRecord& last = judged.program.steps.back();
+      judged.program.summary.last_progress = lost.t;
+      remainders.push_back({lost.t,
+                            judged.program.summary.end,
+                            Bucket::kStall,
+                            "node " + lost.node + " was last seen alive at the begin of this",
+                            Evidence::kInferred,
+                            last.ref,
+                            {},
+                            last.lo,
+                            lost.t,
+                            false});
+    }
   });
   each([&](std::size_t i) { PaintStartup(programs_[i].program, instrumented_, facts_, paint); });
   PaintRemainders(static_cast<int>(index), remainders, paint);
@@ -180,14 +199,13 @@ void TimelineBuilder::PaintRemainders(int attempt, const std::vector<Remainder>&
         timeline_.stalls.push_back({attempt, remainder.step, remainder.last_progress, remainder.begin,
                                     remainder.end, 0, remainder.later_step, remainder.from});
       }
-      const Evidence evidence = bucket == Bucket::kDrain ? Evidence::kScheduler : Evidence::kInferred;
-      paint.Paint(remainder.begin, remainder.end, bucket, "", evidence, remainder.from, remainder.to,
-                  std::string(remainder.why));
+      paint.Paint(remainder.begin, remainder.end, bucket, "", remainder.evidence, remainder.from,
+                  remainder.to, remainder.why);
     }
   }
   for (const Remainder& remainder : remainders) {
     paint.Paint(remainder.begin, remainder.end, Bucket::kUnobserved, "allocated", Evidence::kInferred,
-                remainder.from, remainder.to, std::string(remainder.why));
+                remainder.from, remainder.to, remainder.why);
   }
 }
 
@@ -232,7 +250,7 @@ void TimelineBuilder::FindInterruption(std::size_t i) {
   const bool last_program = i + 1 == programs_.size();
   const bool last_attempt = a + 1 == episodes_.size();
   if (!summary.ended) return;
-  const bool done = judged.finished || (!judged.stop_signal && attempts_[a]->state == "COMPLETED");
+  const bool done = judged.finished || (!judged.stop && attempts_[a]->state == "COMPLETED");
   if (last_program && last_attempt && done) return;
   if (!judged.last_of_attempt && judged.finished && programs_[i + 1].program.steps.empty()) return;
   // The program is over but the allocation goes on: whether that was an interruption shows when it ends.
@@ -242,7 +260,8 @@ void TimelineBuilder::FindInterruption(std::size_t i) {
   context.program = &judged.program;
   context.fate = &fates_[i];
   context.last_of_attempt = judged.last_of_attempt;
-  context.stop_signal = judged.stop_signal;
+  context.stop = judged.stop;
+  context.node_loss = judged.node_loss;
   context.script_killed = episodes_[a].allocation.script_killed;
   if (!last_program) {
     context.next = &programs_[i + 1].program;
