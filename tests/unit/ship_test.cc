@@ -215,6 +215,20 @@ TEST_F(ShipTest, WhenAnotherFolderIsMountedThereEverythingIsLookedAtAgain) {
   ExpectCopied();
 }
 
+TEST_F(ShipTest, ThatAnotherFolderIsMountedThereIsNoticedByTheHeartbeatAlone) {
+  Append(kOld, "\n{1}\n");
+  std::ofstream(Local("heartbeat")) << "{1}\n";
+  DirectSharedFolder shared(folder_.path() + "/shared", geteuid(), RealFiles());
+  Shipper shipper(Options(), shared);
+  shipper.Pass([] { return false; });
+  fs::rename(folder_.path() + "/shared", folder_.path() + "/unmounted");
+  fs::create_directory(folder_.path() + "/shared");
+  chmod((folder_.path() + "/shared").c_str(), 0700);
+  std::ofstream(Local("heartbeat")) << "{2}\n";
+  for (int pass = 0; pass < 2; ++pass) shipper.Pass([] { return false; });
+  ExpectCopied();
+}
+
 TEST_F(ShipTest, TheHeartbeatIsCopiedWholeAndSoIsWhatWasLost) {
   std::ofstream(Local("heartbeat")) << "{\"v\":1}\n";
   DropCounts drops{3, 2, 0, 0, 0, 0, 0, 0};

@@ -133,10 +133,10 @@ absl::StatusOr<SharedFile> DirectSharedFolder::Append(const std::string& folder,
   return found;
 }
 
-absl::Status DirectSharedFolder::Replace(const std::string& folder, const std::string& file,
-                                         std::string_view bytes) {
-  std::string place;
-  const absl::StatusOr<int> opened = OpenFolder(folder, true, place);
+absl::StatusOr<SharedFile> DirectSharedFolder::Replace(const std::string& folder, const std::string& file,
+                                                       std::string_view bytes) {
+  SharedFile made;
+  const absl::StatusOr<int> opened = OpenFolder(folder, true, made.place);
   if (!opened.ok()) return opened.status();
   const Fd at(files_, *opened);
   // One name for all: what a writer that died left is the next one's.
@@ -150,7 +150,8 @@ absl::Status DirectSharedFolder::Replace(const std::string& folder, const std::s
   if (written != static_cast<ssize_t>(bytes.size())) error = written < 0 ? errno : ENOSPC;
   if (files_.Close(fd.release()) != 0 && error == 0) error = errno;
   if (error == 0 && files_.RenameAt(at.get(), beside.c_str(), at.get(), file.c_str()) == 0) {
-    return absl::OkStatus();
+    made.size = static_cast<std::int64_t>(bytes.size());
+    return made;
   }
   if (error == 0) error = errno;
   files_.UnlinkAt(at.get(), beside.c_str(), 0);

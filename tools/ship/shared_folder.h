@@ -43,9 +43,9 @@ class SharedFolder {
   // found room.
   virtual absl::StatusOr<SharedFile> Append(const std::string& folder, const std::string& file,
                                             std::int64_t offset, std::string_view bytes) = 0;
-  // The file is this, or what it was.
-  virtual absl::Status Replace(const std::string& folder, const std::string& file,
-                               std::string_view bytes) = 0;
+  // The file is this, or what it was. Returns its place.
+  virtual absl::StatusOr<SharedFile> Replace(const std::string& folder, const std::string& file,
+                                             std::string_view bytes) = 0;
 
  protected:
   ~SharedFolder() = default;  // never destroyed by this name
@@ -61,7 +61,8 @@ class DirectSharedFolder final : public SharedFolder {
   absl::StatusOr<SharedFile> Look(const std::string& folder, const std::string& file, bool settled) override;
   absl::StatusOr<SharedFile> Append(const std::string& folder, const std::string& file, std::int64_t offset,
                                     std::string_view bytes) override;
-  absl::Status Replace(const std::string& folder, const std::string& file, std::string_view bytes) override;
+  absl::StatusOr<SharedFile> Replace(const std::string& folder, const std::string& file,
+                                     std::string_view bytes) override;
 
  private:
   absl::StatusOr<int> OpenRoot(std::string& place) const;

@@ -59,8 +59,7 @@ std::string AnswerShipRequest(SharedFolder& folder, std::string_view request) {
         found = folder.Append(node, file, number, request);
         break;
       case kReplace:
-        found = SharedFile{};
-        if (absl::Status status = folder.Replace(node, file, request); !status.ok()) found = status;
+        found = folder.Replace(node, file, request);
         break;
       default:
         break;
@@ -108,9 +107,9 @@ absl::StatusOr<SharedFile> RemoteSharedFolder::Append(const std::string& folder,
   return Ask(kAppend, folder, file, offset, bytes);
 }
 
-absl::Status RemoteSharedFolder::Replace(const std::string& folder, const std::string& file,
-                                         std::string_view bytes) {
-  return Ask(kReplace, folder, file, 0, bytes).status();
+absl::StatusOr<SharedFile> RemoteSharedFolder::Replace(const std::string& folder, const std::string& file,
+                                                       std::string_view bytes) {
+  return Ask(kReplace, folder, file, 0, bytes);
 }
 
 }  // namespace goodput

@@ -27,7 +27,8 @@ class RemoteSharedFolder final : public SharedFolder {
   absl::StatusOr<SharedFile> Look(const std::string& folder, const std::string& file, bool settled) override;
   absl::StatusOr<SharedFile> Append(const std::string& folder, const std::string& file, std::int64_t offset,
                                     std::string_view bytes) override;
-  absl::Status Replace(const std::string& folder, const std::string& file, std::string_view bytes) override;
+  absl::StatusOr<SharedFile> Replace(const std::string& folder, const std::string& file,
+                                     std::string_view bytes) override;
 
  private:
   absl::StatusOr<SharedFile> Ask(char what, const std::string& folder, const std::string& file,

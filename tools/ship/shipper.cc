@@ -302,8 +302,11 @@ void Shipper::PassNode(const std::string& name, Round& round) {
   const auto replace = [&](const char* where, const std::string& file, const std::string& text,
                            std::string& known) {
     if (text.empty() || text == known || !round.report.shared.ok()) return;
-    round.report.shared = shared_.Replace(where, file, text);
-    if (round.report.shared.ok()) known = text;
+    // The heartbeat comes every few seconds: by it a folder that was changed for another is noticed even
+    // while nothing is recorded.
+    const absl::StatusOr<SharedFile> made = shared_.Replace(where, file, text);
+    round.report.shared = made.status();
+    if (made.ok() && Seen(*made, round)) known = text;
   };
   replace(kHeartbeatsFolder, name, heartbeat, node.heartbeat);
   replace(name.c_str(), kCountsName, Counts(round.root, folder.get(), node, round.first), node.counts);
