@@ -15,7 +15,7 @@ import time
 import unittest
 from typing import Dict, List
 
-from .harness.goodput_site import FINAL, Site
+from .harness.goodput_site import FINAL, GOODPUTD, Site
 from .harness.stage import Plan, Stage
 from .harness.work import Work
 from .signals.seen import Seen, pairs_missing, seen
@@ -252,6 +252,30 @@ class SignalsTest(unittest.TestCase):
             with open(os.path.join(site.spool, "signals")) as file:
                 counts = dict(word.split("=") for word in file.read().split())
             self.assertEqual((counts["watching"], counts["lost"], counts["not_stored"]), ("1", "0", "0"))
+            self.assertIn("signals are watched: %s of jobs recorded" % counts["recorded"], site.sgoodput("doctor").stdout)
+
+    def test_where_tracing_is_not_permitted_one_line_says_so(self) -> None:
+        site = STAGE.outcome(MODES[0], scancel_batch).work.site
+        folder = os.path.join(site.path("goodput"), "untraced")
+        os.makedirs(os.path.join(folder, "n1"), 0o700)
+        conf = os.path.join(folder, "goodput.conf")
+        with open(conf, "w") as file:
+            file.write("spool = %s\nsocket = %s-untraced\nrole = node\ndatabase = %s/db\n" % (folder, site.socket, folder))
+        # Without the power to trace, but with tracefs.
+        command = "mount -t tracefs nodev /sys/kernel/tracing 2> /dev/null; exec setpriv --bounding-set=-perfmon,-sys_admin -- %s --config %s" % (
+            GOODPUTD, conf)
+        daemon = subprocess.Popen(["unshare", "--mount", "bash", "-c", command], stderr=subprocess.PIPE, text=True)
+        try:
+            time.sleep(2)
+            doctor = site.sgoodput("doctor", env={"GOODPUT_CONF": conf})
+        finally:
+            daemon.terminate()
+        said = daemon.communicate()[1].splitlines()
+        about = [line for line in said if "signals" in line]
+        self.assertEqual(len(about), 1, said)
+        self.assertRegex(about[0], "signals cannot be watched on CPU 0: perf_event_open: it is not permitted; goodputd needs CAP_PERFMON")
+        self.assertIn("signals are not watched on this node", doctor.stdout)
+        self.assertEqual(daemon.returncode, 0)
 
 
 if __name__ == "__main__":

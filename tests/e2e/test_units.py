@@ -225,6 +225,11 @@ class UnderTheUnitTest(unittest.TestCase):
             self.mark(kept, step)
         self.manager.wait(lambda: len(self.of_kind("mark")) >= 10)
         self.assertEqual(sorted(record["train_step"] for record in self.of_kind("mark")), list(range(1, 11)))
+        # And it knows whose processes are whose, as before.
+        self.addCleanup(signal.signal, signal.SIGUSR2, signal.signal(signal.SIGUSR2, lambda *_: None))
+        os.kill(os.getpid(), signal.SIGUSR2)
+        self.manager.wait(lambda: self.of_kind("signal"))
+        self.assertEqual([(r["job"], r["slurm_step"], r["task"]) for r in self.of_kind("signal")], [(7, "0", 0)])
 
 
 if __name__ == "__main__":

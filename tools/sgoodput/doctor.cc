@@ -8,10 +8,14 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <system_error>
+#include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "spank/spool.h"
 #include "sql/backlog.h"
 #include "sql/evidence.h"
@@ -90,6 +94,37 @@ void CheckSpool(const Config& config, Findings& findings) {
   const std::string marks = FirstLine(Cat(config.spool, "/marks"));
   if (!marks.empty()) findings.Note(Cat("marks: ", marks));
   findings.Good(Cat("spool ", config.spool, ": ", nodes, nodes == 1 ? " folder" : " folders"));
+}
+
+// What the node daemon's watch says of itself.
+void CheckSignals(const Config& config, Findings& findings) {
+  const std::string line = FirstLine(Cat(config.spool, "/signals"));
+  if (line.empty()) return;
+  std::map<std::string, std::uint64_t> counts;
+  for (absl::string_view word : absl::StrSplit(line, ' ')) {
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(word, absl::MaxSplits('=', 1));
+    std::uint64_t value = 0;
+    if (absl::SimpleAtoi(parts.second, &value)) counts[std::string(parts.first)] = value;
+  }
+  if (counts["watching"] == 0) {
+    findings.Bad(
+        "signals are not watched on this node: checkpoint signals are known from exit statuses and the "
+        "scheduler alone",
+        "goodputd's log says why; it needs root or CAP_PERFMON, and tracefs at /sys/kernel/tracing");
+  } else {
+    findings.Good(Cat("signals are watched: ", counts["recorded"], " of jobs recorded"));
+  }
+  if (counts["lost"] > 0) {
+    findings.Bad(
+        Cat("the kernel dropped ", counts["lost"], " signal samples"),
+        "they came faster than goodputd could read them; remove the file `signals` in the spool to count "
+        "afresh");
+  }
+  if (counts["not_stored"] > 0) {
+    findings.Bad(Cat(counts["not_stored"], " signals found no room in the spool"),
+                 "make room on its disk or raise spool_max");
+  }
 }
 
 void CheckSocket(const Config& config, Findings& findings) {
@@ -217,6 +252,7 @@ int RunDoctor(const DoctorOptions& options) {
   CheckSlurm(findings);
   CheckSpool(*config, findings);
   CheckSocket(*config, findings);
+  CheckSignals(*config, findings);
   CheckDatabase(options.common, *config, findings);
   return findings.bad() == 0 ? kAnswered : kNothingMatched;
 }
