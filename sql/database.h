@@ -33,6 +33,8 @@ class Statement {
 
   Statement& Bind(int index, std::int64_t value);
   Statement& Bind(int index, std::string_view text);
+  // Not copied: the text must stay as it is until the statement has run.
+  Statement& BindView(int index, std::string_view text);
   Statement& BindBlob(int index, std::string_view bytes);
   Statement& Bind(int index, const std::optional<std::int64_t>& value);
   Statement& BindNull(int index);
@@ -89,6 +91,19 @@ class Database {
   std::unique_ptr<sqlite3, Close> db_;
   std::unique_ptr<StatementCache> statements_;  // gone before db_ is
   std::string path_;
+};
+
+// While it lives, rows may name others that are not there: for one who makes those himself, and does not want
+// them looked up again for each of a million rows. Begins and ends outside of transactions.
+class UncheckedReferences {
+ public:
+  explicit UncheckedReferences(Database& db);
+  ~UncheckedReferences();
+  UncheckedReferences(const UncheckedReferences&) = delete;
+  UncheckedReferences& operator=(const UncheckedReferences&) = delete;
+
+ private:
+  Database& db_;
 };
 
 // Takes the write lock at once (waiting up to the busy timeout) and rolls back unless committed.

@@ -4,7 +4,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "sql/seen.h"
@@ -15,6 +18,7 @@ namespace {
 
 // Bytes taken in one transaction: enough to be fast, few enough not to hold the lock for a second.
 constexpr std::size_t kBatchBytes = std::size_t{4} << 20U;
+constexpr std::size_t kManyBytes = std::size_t{256} << 10U;
 constexpr std::size_t kExcerptBytes = 200;
 
 }  // namespace
@@ -27,12 +31,66 @@ bool IsFileProblem(const absl::Status& status) {
   return absl::IsAborted(status);
 }
 
+// Rows that wait to be inserted together: to start a statement, with all its indexes, costs as much as a row.
+// Records stay where they are until then; a kind, which its parser forgets, is kept here.
+class EventRows {
+ public:
+  explicit EventRows(Database& db) : db_(db) { waiting_.reserve(kMany); }
+
+  struct Row {
+    std::int64_t source_id;
+    std::int64_t offset;
+    std::int64_t t_ns;
+    std::string_view kind;
+    std::optional<std::int64_t> job_id;
+    std::string_view record;
+  };
+  absl::Status Add(const Row& row) {
+    waiting_.push_back(row);
+    auto kind = kinds_.find(row.kind);
+    if (kind == kinds_.end()) kind = kinds_.emplace(row.kind).first;
+    waiting_.back().kind = *kind;
+    if (waiting_.size() < kMany) return absl::OkStatus();
+    if (!many_) many_ = db_.Prepare(Sql(kMany));
+    return Insert(*many_);
+  }
+  absl::Status Flush() {
+    if (waiting_.empty()) return absl::OkStatus();
+    Statement statement = db_.Prepare(Sql(waiting_.size()));
+    return Insert(statement);
+  }
+
+ private:
+  static constexpr std::size_t kMany = 16;
+
+  // FAIL, for the whole transaction is undone anyway: to undo one statement SQLite would copy every page
+  // first.
+  static std::string Sql(std::size_t rows) {
+    std::string sql = "INSERT OR FAIL INTO event (source_id, offset, t_ns, kind, job_id, record) VALUES ";
+    for (std::size_t row = 0; row < rows; ++row) sql += row == 0 ? "(?,?,?,?,?,?)" : ",(?,?,?,?,?,?)";
+    return sql;
+  }
+  absl::Status Insert(Statement& statement) {
+    int at = 0;
+    for (const Row& row : waiting_) {
+      statement.Bind(at + 1, row.source_id).Bind(at + 2, row.offset).Bind(at + 3, row.t_ns);
+      statement.BindView(at + 4, row.kind).Bind(at + 5, row.job_id).BindView(at + 6, row.record);
+      at += 6;
+    }
+    waiting_.clear();
+    return statement.Run();
+  }
+
+  Database& db_;
+  std::optional<Statement> many_;
+  std::vector<Row> waiting_;
+  std::set<std::string, std::less<>> kinds_;
+};
+
 // What lines become, of whatever files.
 struct FileIngest::Rows {
-  explicit Rows(Database& db)
-      : insert_event(db.Prepare("INSERT INTO event (source_id, offset, t_ns, kind, job_id, record)"
-                                " VALUES (?1, ?2, ?3, ?4, ?5, ?6)")) {}
-  Statement insert_event;
+  explicit Rows(Database& db) : events(db) {}
+  EventRows events;
   SeenJobs seen;
   IngestReport report;
 };
@@ -91,9 +149,7 @@ absl::Status FileIngest::TakeLine(std::string_view line, const Source& source, s
                         {record->t_ns, record->train_step, record->task.value_or(0), offset},
                         record->t_ns - record->m_ns);
   }
-  rows.insert_event.Bind(1, source.id).Bind(2, offset).Bind(3, record->t_ns).Bind(4, record->kind);
-  rows.insert_event.Bind(5, record->job).Bind(6, line);
-  return rows.insert_event.Run();
+  return rows.events.Add({source.id, offset, record->t_ns, record->kind, record->job, line});
 }
 
 absl::StatusOr<std::int64_t> FileIngest::Offset() const {
@@ -188,6 +244,9 @@ absl::Status IngestBatch::Store() {
     used_ = 0;
     return absl::OkStatus();
   }
+  // Each event's source is found or made just before it. To say so compiles every statement anew.
+  std::optional<UncheckedReferences> unchecked;
+  if (used_ > kManyBytes) unchecked.emplace(db_);
   Transaction transaction(db_);
   if (!transaction.status().ok()) return transaction.status();
   IngestReport taken;
@@ -197,6 +256,7 @@ absl::Status IngestBatch::Store() {
       absl::Status status = piece.file.Take(piece.bytes, piece.begin, parser_, rows);
       if (!status.ok()) return status;
     }
+    if (absl::Status status = rows.events.Flush(); !status.ok()) return status;
     if (absl::Status status = rows.seen.Flush(db_); !status.ok()) return status;
     taken = rows.report;
   }
