@@ -6,6 +6,7 @@ tools_libtimeline_la_SOURCES = \
   tools/timeline/attempt_order.cc tools/timeline/attempt_order.h \
   tools/timeline/attempt_painter.cc tools/timeline/attempt_painter.h \
   tools/timeline/bucket.cc tools/timeline/bucket.h \
+  tools/timeline/checkpoint_files.cc tools/timeline/checkpoint_files.h \
   tools/timeline/clip.cc tools/timeline/clip.h \
   tools/timeline/facts.h \
   tools/timeline/goodput.cc tools/timeline/goodput.h \
@@ -14,6 +15,7 @@ tools_libtimeline_la_SOURCES = \
   tools/timeline/ledger.cc tools/timeline/ledger.h \
   tools/timeline/node_loss.cc tools/timeline/node_loss.h \
   tools/timeline/painter.cc tools/timeline/painter.h \
+  tools/timeline/placed_steps.cc tools/timeline/placed_steps.h \
   tools/timeline/plausible.cc tools/timeline/plausible.h \
   tools/timeline/program.cc tools/timeline/program.h \
   tools/timeline/sensitivity.cc tools/timeline/sensitivity.h \
@@ -21,6 +23,7 @@ tools_libtimeline_la_SOURCES = \
   tools/timeline/signal_words.cc tools/timeline/signal_words.h \
   tools/timeline/stalls.cc tools/timeline/stalls.h \
   tools/timeline/step_painter.cc tools/timeline/step_painter.h \
+  tools/timeline/step_rate.cc tools/timeline/step_rate.h \
   tools/timeline/steps.cc tools/timeline/steps.h \
   tools/timeline/stop_signal.cc tools/timeline/stop_signal.h \
   tools/timeline/timeline.cc tools/timeline/timeline.h \

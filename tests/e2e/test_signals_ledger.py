@@ -81,6 +81,7 @@ class SignalsLedgerTest(unittest.TestCase):
         cls.large(spool)
         cls.without_signals(spool)
         cls.told_to_stop(spool)
+        cls.silent(spool)
         node_lost = cls.lost_with_its_node(spool)
         spool.write()
         with open(os.path.join(spool.folder, "n1", "heartbeat"), "w") as file:
@@ -138,6 +139,14 @@ class SignalsLedgerTest(unittest.TestCase):
         job.signal(115, TERM)
         job.save(9, 120, 125)
         job.ends(127, "COMPLETED", exit_code=0)
+
+    @staticmethod
+    def silent(spool: Spool) -> None:
+        """Job 17 marks nothing: steps of 2 s, saves of 3, 7 and 1 s that block the loop, killed 19 s after the last."""
+        job = Job(spool, 17, 20000)
+        for step, begin, end in ((20, 70, 73), (50, 133, 140), (60, 160, 161)):
+            job.file(step, begin, end)
+        job.ends(180, "FAILED", signal=KILL)
 
     @staticmethod
     def lost_with_its_node(spool: Spool) -> Dict[str, Any]:
@@ -215,6 +224,18 @@ class SignalsLedgerTest(unittest.TestCase):
         interruption = job["interruptions"][0]
         self.assertEqual((interruption["cause"], interruption["t_detect_s"]), ("node_fail", 304))
         self.assertIn("node n1 was last seen alive 304 s before the end", interruption["evidence"])
+
+    def test_a_job_that_says_nothing_is_told_by_its_checkpoints(self) -> None:
+        job = self.show("17")
+        buckets = {bucket["name"]: (bucket["seconds"], bucket["evidence"]) for bucket in job["buckets"]}
+        self.assertEqual(buckets["startup"], (26, "inferred"))
+        self.assertEqual(buckets["productive"][0], 120)
+        self.assertEqual(buckets["checkpoint_save"], (11, "file"))
+        self.assertEqual(buckets["lost_work"], (19, "inferred"))
+        self.assertEqual(buckets["unobserved"][0], 0)
+        self.assertEqual((job["steps"]["kept"], job["steps"]["median_s"]), (60, 2))
+        self.assertEqual([(c["step"], c["evidence"]) for c in job["checkpoints"]], [(20, "file"), (50, "file"), (60, "file")])
+        self.assertRegex(self.ask("show", "17", "--explain", "checkpoint_save"), r"file +n1/boot\.\w+Z\.jsonl:\d+")
 
     def test_a_job_without_signals_has_none(self) -> None:
         job = self.show("14")

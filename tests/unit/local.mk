@@ -4,6 +4,7 @@ TESTS += tests/unit/timeline_test
 
 tests_unit_timeline_test_SOURCES = \
   tests/unit/run_builder.h \
+  tests/unit/placed_steps_test.cc \
   tests/unit/signals_test.cc \
   tests/unit/timeline_blocks_test.cc \
   tests/unit/timeline_input_test.cc \

@@ -16,6 +16,10 @@ Evidence EvidenceOf(const RunFacts& facts, const EvidenceRef& ref) {
   return ref.source >= 0 && source < facts.sources.size() ? facts.sources[source].evidence : Evidence::kMark;
 }
 
+Evidence EvidenceOf(const RunFacts& facts, const StepRecord& step) {
+  return step.evidence ? *step.evidence : EvidenceOf(facts, step.ref);
+}
+
 void PaintAllocationPhases(const AttemptFacts& attempt, const Allocation& allocation, AttemptPainter& paint) {
   for (const Suspension& suspension : attempt.suspended) {
     paint.Paint(suspension.begin, suspension.end, Bucket::kSuspended, "",
@@ -43,8 +47,8 @@ void PaintAllocationPhases(const AttemptFacts& attempt, const Allocation& alloca
 void PaintPhases(const std::vector<PhaseSpan>& phases, Bucket bucket, const RunFacts& facts,
                  AttemptPainter& paint) {
   for (const PhaseSpan& phase : phases) {
-    paint.Paint(phase.begin, phase.end, bucket, phase.name, EvidenceOf(facts, phase.from), phase.from,
-                phase.to);
+    paint.Paint(phase.begin, phase.end, bucket, phase.name,
+                phase.evidence ? *phase.evidence : EvidenceOf(facts, phase.from), phase.from, phase.to);
   }
 }
 
@@ -53,7 +57,7 @@ void PaintStartup(const Program& program, bool instrumented, const RunFacts& fac
   const Incarnation& summary = program.summary;
   if (summary.first_step_begin) {
     paint.Paint(summary.begin, *summary.first_step_begin, Bucket::kStartup, "",
-                EvidenceOf(facts, program.steps.front().ref), {}, program.steps.front().ref);
+                EvidenceOf(facts, program.steps.front()), {}, program.steps.front().ref);
     return;
   }
   const bool exit_seen = summary.exit_code || summary.exit_signal;

@@ -32,6 +32,7 @@ class AttemptPainter {
 
 // How what a record says of the program is known.
 Evidence EvidenceOf(const RunFacts& facts, const EvidenceRef& ref);
+Evidence EvidenceOf(const RunFacts& facts, const StepRecord& step);
 
 // Suspension, provisioning, launch and teardown.
 void PaintAllocationPhases(const AttemptFacts& attempt, const Allocation& allocation, AttemptPainter& paint);

@@ -30,6 +30,8 @@ std::optional<LastSeen> FindNodeLoss(const AttemptFacts& attempt, const Program&
   }
   if (!lost) return std::nullopt;
   // What the program said afterwards proves that it still lived.
+  for (const Checkpoint& checkpoint : program.checkpoints)
+    lost->t = std::max(lost->t, checkpoint.complete.value_or(checkpoint.begin));
   lost->t = std::max({lost->t, program.last_evidence.value_or(lost->t), program.summary.begin});
   if (lost->t >= program.summary.end) return std::nullopt;
   return lost;

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "tools/timeline/checkpoint_files.h"
 #include "tools/timeline/plausible.h"
 
 namespace goodput {
@@ -166,6 +167,7 @@ void ReadSteps(const Folded& folded, const Allocation& allocation, const std::ve
 }
 
 void MeasureSteps(const Allocation& allocation, Program& program) {
+  program.step_times = DurationHistogram();
   std::vector<TimeSpan> cuts = allocation.suspended;
   for (const PhaseSpan& save : program.saves) cuts.push_back({save.begin, save.end});
   for (const PhaseSpan& phase : program.overhead) cuts.push_back({phase.begin, phase.end});
@@ -380,6 +382,64 @@ std::vector<const Mark*> MarksIn(const AttemptFacts& attempt, const std::set<std
   return InOrder(std::move(marks));
 }
 
+// What its node saw of its checkpoints: each is of the program that was running when it began.
+void AttachFiles(const AttemptFacts& attempt, const Allocation& allocation, const StepReader* reader,
+                 std::vector<Program>& programs) {
+  if (attempt.checkpoint_files.empty()) return;
+  const std::vector<SavedFile> files = PairFiles(attempt);
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    Program& program = programs[i];
+    const Ns begin = i == 0 ? INT64_MIN : program.summary.begin;
+    const Ns end = i + 1 == programs.size() ? INT64_MAX : programs[i + 1].summary.begin;
+    if (program.checkpoints.empty()) {
+      ExpandBlocks(program.steps, reader, [&](const StepRecord& step) {
+        return std::any_of(files.begin(), files.end(), [&](const SavedFile& file) {
+          return file.begin >= step.begin && file.begin < step.end;
+        });
+      });
+    }
+    if (TakeFiles(files, begin, end, program)) MeasureSteps(allocation, program);
+  }
+}
+
+// Sruns one after the other that left checkpoints, each with those that ran beside it: of a program that
+// tells no steps these are its starts.
+std::vector<std::set<std::int32_t>> StartsByFiles(const AttemptFacts& attempt, const Allocation& allocation,
+                                                  const std::set<std::int32_t>& slurm_steps) {
+  struct Start {
+    std::set<std::int32_t> slurm_steps;
+    Ns begin = 0;
+    Ns end = 0;
+  };
+  std::vector<Start> starts;
+  for (const std::int32_t slurm_step : slurm_steps) {
+    const StepLife life = LifeOf(allocation, {slurm_step});
+    if (slurm_step >= 0 && life.begin)
+      starts.push_back({{slurm_step}, *life.begin, life.end.value_or(allocation.end)});
+  }
+  std::sort(starts.begin(), starts.end(), [](const Start& a, const Start& b) {
+    return std::tie(a.begin, a.end, a.slurm_steps) < std::tie(b.begin, b.end, b.slurm_steps);
+  });
+  std::vector<Start> merged;
+  for (Start& start : starts) {
+    if (merged.empty() || start.begin >= merged.back().end) {
+      merged.push_back(std::move(start));
+      continue;
+    }
+    merged.back().slurm_steps.insert(start.slurm_steps.begin(), start.slurm_steps.end());
+    merged.back().end = std::max(merged.back().end, start.end);
+  }
+  std::vector<std::set<std::int32_t>> with_files;
+  for (const Start& start : merged) {
+    const bool saved = std::any_of(attempt.checkpoint_files.begin(), attempt.checkpoint_files.end(),
+                                   [&](const CheckpointFile& file) {
+                                     return file.begin && file.t >= start.begin && file.t < start.end;
+                                   });
+    if (saved) with_files.push_back(start.slurm_steps);
+  }
+  return with_files;
+}
+
 // No step in the whole attempt: the attempt itself is the one start of the program.
 Program ReadStepless(int attempt_index, const AttemptFacts& attempt, const Allocation& allocation,
                      const std::set<std::int32_t>& slurm_steps) {
@@ -443,7 +503,11 @@ std::vector<Program> ReadPrograms(int attempt_index, const AttemptFacts& attempt
     not_before = last;
   }
   if (programs.empty()) {
-    programs.push_back(ReadStepless(attempt_index, attempt, allocation, others));
+    const std::vector<std::set<std::int32_t>> starts = StartsByFiles(attempt, allocation, others);
+    for (const std::set<std::int32_t>& start : starts) {
+      if (starts.size() > 1) programs.push_back(ReadStepless(attempt_index, attempt, allocation, start));
+    }
+    if (starts.size() < 2) programs.push_back(ReadStepless(attempt_index, attempt, allocation, others));
   } else {
     // Beside those that trained, each srun that failed before its first step. One that lived while another
     // trained is a helper, and however it ended interrupted nothing.
@@ -464,6 +528,7 @@ std::vector<Program> ReadPrograms(int attempt_index, const AttemptFacts& attempt
   std::stable_sort(programs.begin(), programs.end(), [](const Program& a, const Program& b) {
     return std::tie(a.summary.begin, a.summary.end) < std::tie(b.summary.begin, b.summary.end);
   });
+  AttachFiles(attempt, allocation, reader, programs);
   return programs;
 }
 

@@ -20,6 +20,7 @@ struct PhaseSpan {
   std::string name;  // empty for a save
   EvidenceRef from;
   EvidenceRef to;
+  std::optional<Evidence> evidence = std::nullopt;  // absent: as the record it is from
 };
 
 struct Program {
@@ -31,10 +32,12 @@ struct Program {
   std::vector<PhaseSpan> overhead;       // after the first step
   std::vector<PhaseSpan> startup_parts;  // before it
   std::vector<Checkpoint> checkpoints;
-  std::vector<TimeSpan> cuts;  // saves and overhead, merged
+  std::vector<PhaseSpan> unknown;  // named by why
+  std::vector<TimeSpan> cuts;      // saves, overhead and what is unknown, merged
   std::optional<Ns> last_evidence;
   DurationHistogram step_times;   // net, of a step each; first and last record left out
   std::optional<Ns> median_step;  // of these
+  bool placed = false;            // its steps were not told, but placed between checkpoints
 };
 
 // Splits what one allocated attempt marked into incarnations, by begin. Always at least one. `reader` may be

@@ -78,7 +78,7 @@ class StepPainter {
 
   void Paint(Ns begin, Ns end, Bucket bucket, const StepRecord& step, const std::string& why = {}) {
     if (begin >= end) return;
-    const Evidence evidence = EvidenceOf(facts_, step.ref);
+    const Evidence evidence = EvidenceOf(facts_, step);
     if (!open_ || begin != end_ || bucket != bucket_ || evidence != evidence_ || why != why_) {
       Flush();
       begin_ = begin;
@@ -192,12 +192,20 @@ std::vector<Remainder> PaintSteps(Program& program, const StepContext& context, 
     if (last) program.summary.last_step_begin = step.begin;
     const bool unfinished = last && step.work_end == step.end && !context.finished;
     program.summary.last_progress = unfinished ? step.begin : std::min(step.work_end, extent.step_end);
+    if (last && program.placed) {
+      // When the last one began is not known; of many in one record all but one are done.
+      program.summary.last_step_begin.reset();
+      if (unfinished) {
+        program.summary.last_progress = AfterNetTime(program.cuts, step.begin, extent.step_end,
+                                                     TimesAtMost(*program.median_step, step.count() - 1));
+      }
+    }
   }
   return remainders;
 }
 
 Ns FirstStepExcess(const Program& program, const Fate& fate, const TimelineOptions& options) {
-  if (program.steps.size() < 3 || !program.median_step) return 0;
+  if (program.steps.size() < 3 || !program.median_step || program.placed) return 0;
   const StepRecord& first = program.steps.front();
   // Beyond the factor the excess is startup already; a first step that was not kept is not productive at all.
   if (KeptSteps(fate, first) != first.count()) return 0;

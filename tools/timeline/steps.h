@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct StepRecord {
   EvidenceRef next_ref;
   // Set: many records in one, all marks of the block but the last. Nothing cuts into it.
   const StepBlock* block = nullptr;
+  std::optional<Evidence> evidence = std::nullopt;  // absent: as the record it is from
 
   std::int64_t count() const { return hi - lo + 1; }
 };

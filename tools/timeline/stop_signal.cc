@@ -22,7 +22,9 @@ bool ObeyedBy(const AttemptFacts& attempt, const Program& program, Ns signal, Ns
   Ns from = signal;
   for (const Checkpoint& checkpoint : program.checkpoints) {
     if (checkpoint.begin < signal || checkpoint.begin - signal > kTimeToObey) continue;
-    from = std::max(from, checkpoint.complete.value_or(checkpoint.begin));
+    // One that was never complete kept it busy until the end, if none came after it.
+    const bool last = &checkpoint == &program.checkpoints.back();
+    from = std::max(from, checkpoint.complete.value_or(last ? end : checkpoint.begin));
     break;
   }
   return end - from <= kTimeToObey;

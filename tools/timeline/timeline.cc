@@ -9,6 +9,7 @@
 #include "tools/timeline/interruption.h"
 #include "tools/timeline/kept.h"
 #include "tools/timeline/node_loss.h"
+#include "tools/timeline/placed_steps.h"
 #include "tools/timeline/plausible.h"
 #include "tools/timeline/program.h"
 #include "tools/timeline/stalls.h"
@@ -114,6 +115,7 @@ void TimelineBuilder::ReadEpisodes() {
 
 // Was it told to stop, did it finish, and what of it was kept?
 void TimelineBuilder::JudgePrograms() {
+  std::vector<Placeable> placeable;
   std::vector<const Program*> programs;
   std::vector<bool> finished;
   DurationHistogram step_times;
@@ -122,11 +124,17 @@ void TimelineBuilder::JudgePrograms() {
     judged.stop = FindStopOrder(AttemptOf(i), judged.program);
     judged.finished = Finished(AttemptOf(i), judged.program, judged.stop, judged.last_of_attempt);
     if (judged.last_of_attempt) judged.node_loss = FindNodeLoss(AttemptOf(i), judged.program);
+    if (!judged.program.steps.empty() || judged.program.last_evidence) instrumented_ = true;
+    const Ns end = judged.node_loss ? judged.node_loss->t : judged.program.summary.end;
+    placeable.push_back(
+        {&judged.program, judged.stop ? std::optional(judged.stop->t) : std::nullopt, end, judged.finished});
+  }
+  PlaceSteps(placeable);
+  for (Judged& judged : programs_) {
     if (judged.node_loss) EndWithNode(*judged.node_loss, judged.program);
     programs.push_back(&judged.program);
     finished.push_back(judged.finished);
     step_times.Merge(judged.program.step_times);
-    if (!judged.program.steps.empty() || judged.program.last_evidence) instrumented_ = true;
   }
   timeline_.steps.median = step_times.Median();
   fates_ = DecideFates(programs, finished);
@@ -161,6 +169,12 @@ void TimelineBuilder::PaintEpisode(std::size_t index, Painter& painter) {
     PaintPhases(programs_[i].program.saves, Bucket::kCheckpointSave, facts_, paint);
   });
   each([&](std::size_t i) { PaintPhases(programs_[i].program.overhead, Bucket::kOverhead, facts_, paint); });
+  each([&](std::size_t i) {
+    for (const PhaseSpan& span : programs_[i].program.unknown) {
+      paint.Paint(span.begin, span.end, Bucket::kUnobserved, "allocated", Evidence::kInferred, span.from,
+                  span.to, span.name);
+    }
+  });
   std::vector<Remainder> remainders;
   each([&](std::size_t i) {
     Judged& judged = programs_[i];
