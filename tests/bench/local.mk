@@ -9,4 +9,9 @@ EXTRA_PROGRAMS += tests/bench/one_more_step
 tests_bench_one_more_step_SOURCES = tests/bench/one_more_step.cc
 tests_bench_one_more_step_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS)
 tests_bench_one_more_step_LDADD = tools/libruns.la
+
+EXTRA_PROGRAMS += tests/bench/many_folders
+tests_bench_many_folders_SOURCES = tests/bench/many_folders.cc
+tests_bench_many_folders_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS)
+tests_bench_many_folders_LDADD = sql/libstore.la
 CLEANFILES += $(EXTRA_PROGRAMS)
