@@ -21,7 +21,7 @@ constexpr const char* kUnknownExcess = "more time than the steps in it took else
 constexpr const char* kUnknownOrigin =
     "too short for all steps up to the first checkpoint: where it went on is not known";
 constexpr const char* kUnknownStep = "the step in which it was told to stop, or on its way out";
-constexpr const char* kOverdueTail = "a checkpoint was overdue, whether steps were done is not known";
+constexpr const char* kOverdueTail = "a checkpoint was overdue: when it stopped training is not known";
 
 // One checkpoint as a milestone of the loop.
 struct Milestone {
@@ -203,6 +203,14 @@ class Placer {
     const Ns from = trains_meanwhile ? last.begin : CompleteBy(last, end);
     const Ns until = of_.stop ? std::clamp(*of_.stop, from, end) : end;
     const Ns net = answered ? 0 : NetTime(program_.cuts, from, until);
+    if (net > overdue_) {
+      // It stopped training somewhere in between.
+      Resume(i, during, end);
+      AddUnknown(from, until, kOverdueTail, last.ref);
+      if (of_.stop) AddUnknown(until, std::min(end, until + rate_.slowest), kUnknownStep, last.ref);
+      if (of_.stop && !program_.steps.empty()) program_.steps.back().end = end;
+      return;
+    }
     // What is less than half a step is the way out; but the one in flight at a kill was begun.
     std::int64_t steps = net / rate_.fastest;
     const Ns rest = net % rate_.fastest;
@@ -214,18 +222,11 @@ class Placer {
       return;
     }
     Resume(i, during, end);
-    Ns worked = until;
-    if (net > overdue_) {
-      worked = AfterNetTime(program_.cuts, from, until, overdue_);
-      steps = (overdue_ + rate_.fastest - 1) / rate_.fastest;
-      AddUnknown(worked, until, kOverdueTail, last.ref);
-    }
-    AddRecord(last.step + 1, last.step + steps, from, of_.stop ? end : worked, Evidence::kInferred, last.ref,
-              {});
-    if (of_.stop && (worked < until || rate_.fastest != rate_.slowest)) {
+    AddRecord(last.step + 1, last.step + steps, from, end, Evidence::kInferred, last.ref, {});
+    if (of_.stop && rate_.fastest != rate_.slowest) {
       // Where in a step it was told to stop is not known either.
       AddUnknown(until, std::min(end, until + rate_.slowest), kUnknownStep, last.ref);
-      program_.steps.back().work_end = worked;
+      program_.steps.back().work_end = until;
     }
   }
 
