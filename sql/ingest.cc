@@ -27,8 +27,9 @@ constexpr int kFileFlags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 // A folder whose time has stood still for so long has had its last change seen, however coarse its clock.
 constexpr std::int64_t kFolderSettlesNs = 3 * kSecondNs;
-// A file that was written to so lately may be written to again without its folder showing it. Any other is
-// looked at when its folder changes, and after this time.
+// A file that was written to at most so long before the folder's last may be written to again without its
+// folder showing it: by the file system's own clock, whatever this machine's says. Any other is looked at
+// when its folder changes, and after the time below.
 constexpr std::int64_t kFileRestsS = 7200;
 constexpr std::int64_t kLookAgainNs = 3600 * kSecondNs;
 // A writer may have opened a file before its hour ended and still write to it.
@@ -167,9 +168,11 @@ std::vector<std::string> Pass::Looked(const std::string& node, int folder, Spool
   const bool settled = known.listed_ns - known.changed_ns >= kFolderSettlesNs;
   std::vector<std::string> names;
   if (known.listed_ns >= 0 && settled && now_ns - known.listed_ns < kLookAgainNs) {
+    std::int64_t last_s = 0;
+    for (const auto& [name, file] : known.files) last_s = std::max(last_s, file.mtime_s);
     for (const auto& [name, file] : known.files) {
-      if (file.taken != file.size || NowS() - file.mtime_s < kFileRestsS || IsDue(file))
-        names.push_back(name);
+      const bool rests = file.taken == file.size && last_s - file.mtime_s >= kFileRestsS && !IsDue(file);
+      if (!rests) names.push_back(name);
     }
     return names;
   }

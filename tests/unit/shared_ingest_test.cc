@@ -109,7 +109,7 @@ TEST_F(SharedIngestTest, WhereNothingChangedHardlyAnythingIsLookedAt) {
   constexpr int kFiles = 50;
   for (int file = 0; file < kFiles; ++file) {
     Append("n1", "b." + std::to_string(file) + ".jsonl");
-    SetAge("n1", "b." + std::to_string(file) + ".jsonl", kDay);
+    SetAge("n1", "b." + std::to_string(file) + ".jsonl", kDay * (kFiles - file));
   }
   Pass();
   now_s += 10;
@@ -117,10 +117,11 @@ TEST_F(SharedIngestTest, WhereNothingChangedHardlyAnythingIsLookedAt) {
   FaultyFiles files;
   Pass(files);
   EXPECT_LT(files.calls(), 20);
-  // The file in use is looked at each time, and a new one seen by its folder.
+  // The last file is looked at each time, however old it is, and a new one seen by its folder.
   Append("n1", "b.49.jsonl");
-  SetAge("n1", "b.49.jsonl", 5);
-  EXPECT_EQ(Pass().records, 0) << "nothing says that a file of yesterday grew";
+  EXPECT_EQ(Pass().records, 1);
+  Append("n1", "b.1.jsonl");
+  EXPECT_EQ(Pass().records, 0) << "nothing says that a file of last month grew";
   Append("n1", "b.50.jsonl");
   EXPECT_EQ(Pass().records, 2) << "the folder has changed: all of it is looked at";
   Append("n1", "b.50.jsonl");
@@ -129,15 +130,27 @@ TEST_F(SharedIngestTest, WhereNothingChangedHardlyAnythingIsLookedAt) {
 
 TEST_F(SharedIngestTest, AFileOfYesterdayThatGrewIsSeenWithinTheHour) {
   Append("n1", "b.1.jsonl");
+  Append("n1", "b.2.jsonl");
   SetAge("n1", "b.1.jsonl", kDay);
   Pass();
   now_s += 10;
   Pass();
   Append("n1", "b.1.jsonl");
-  SetAge("n1", "b.1.jsonl", kDay);
   EXPECT_EQ(Pass().records, 0);
   now_s += 3601;
   EXPECT_EQ(Pass().records, 1);
+}
+
+TEST_F(SharedIngestTest, AClockThatIsHoursAheadHidesNothing) {
+  Append("n1", "b.1.jsonl");
+  Append("n1", "b.2.jsonl");
+  now_s += 10 * 3600;
+  Pass();
+  now_s += 10;
+  Pass();
+  Append("n1", "b.1.jsonl");
+  Append("n1", "b.2.jsonl");
+  EXPECT_EQ(Pass().records, 2);
 }
 
 TEST_F(SharedIngestTest, WithMemoryAndWithoutItTheSameIsTaken) {

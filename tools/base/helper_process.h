@@ -5,9 +5,8 @@
 //
 // The child is this program again (/proc/self/exe, so an upgrade in between changes nothing), started by
 // posix_spawn: a fork of a process with threads may not run C++. It becomes the given user before it touches
-// any path, ignores SIGTERM and SIGINT (its parent decides; systemd signals both) and ends with its socket, or
-// with the thread that started it.
-// Request and answer are bytes, one message each.
+// any path, ignores SIGTERM and SIGINT (its parent decides; systemd signals both) and ends with its socket,
+// or with the thread that started it. Request and answer are bytes, one message each.
 //
 // In a program that has helpers, before it does anything else:
 //   if (const std::optional<int> code = RunHelper(argc, argv, {{"ship", ShipHelper}})) return *code;
