@@ -256,6 +256,47 @@ TEST(SignalLedger, WhatAJobSendsItsOwnHelpersIsInNoLedger) {
   EXPECT_TRUE(run.Build().signals.empty());
 }
 
+TEST(SignalLedger, TheScriptAndTheExternStepAreNotTheProgram) {
+  RunBuilder run;
+  AttemptBuilder& attempt = Trains(run).TaskStarts(11, kBatchStep);
+  attempt.Signal(183, SIGUSR1, true).In(kBatchStep).Signal(183.001, SIGUSR1, false);
+  attempt.In(kExternStep).Signal(183.002, SIGUSR1, false).In(0).Save(10, 190, 220);
+  attempt.TaskExits(222, 0, 0).TaskExits(222.5, kBatchStep, 0).Ended(223, "COMPLETED");
+  const SignalLedger ledger = run.Build().signals;
+  const SignalDelivery& delivery = Only(ledger);
+  EXPECT_EQ(delivery.processes, 2) << "not the extern step's";
+  EXPECT_EQ(delivery.receivers.size(), 2U);
+  EXPECT_EQ(delivery.tasks, 1);
+  EXPECT_EQ(delivery.tasks_handled, 1);
+  EXPECT_EQ(ledger.warnings, std::vector<std::string>{});
+}
+
+TEST(SignalLedger, WhereOnlyTheScriptIsAskedItIsItsHandlerThatCounts) {
+  RunBuilder run;
+  AttemptBuilder& attempt = Trains(run).TaskStarts(11, kBatchStep);
+  attempt.In(kBatchStep).Signal(183, SIGUSR1, false).TaskKilled(183.1, kBatchStep, SIGUSR1).In(0);
+  attempt.TaskKilled(183.5, 0, SIGTERM).Ended(184, "FAILED");
+  const SignalLedger ledger = run.Build().signals;
+  EXPECT_EQ(Only(ledger).tasks_unprepared, 1);
+  ASSERT_EQ(ledger.warnings.size(), 1U);
+  EXPECT_EQ(ledger.warnings[0].find("no task has a handler for USR1"), 0U);
+}
+
+TEST(SignalLedger, AProcessThatIsAskedAgainBeginsAnotherDelivery) {
+  RunBuilder run;
+  AttemptBuilder& attempt = Trains(run).TaskStarts(12, 0, 1);
+  for (const double t : {183.0, 183.7, 184.4})
+    attempt.Signal(t, SIGUSR1, true, 0).Signal(t + 0.2, SIGUSR1, true, 1);
+  // At a time limit TERM may come twice at once.
+  attempt.Signal(185, SIGTERM, true, 0).Signal(185.001, SIGTERM, true, 0);
+  attempt.TaskExits(200, 0, 0).TaskExits(200, 0, 0, 1).Ended(201, "TIMEOUT");
+  const SignalLedger ledger = run.Build().signals;
+  ASSERT_EQ(ledger.deliveries.size(), 4U);
+  EXPECT_EQ(ledger.deliveries[1].tasks, 2);
+  EXPECT_TRUE(ledger.deliveries[1].repeats);
+  EXPECT_EQ(ledger.deliveries[3].processes, 1);
+}
+
 TEST(SignalLedger, SaysWhenWhatWasSavedWasNotUsed) {
   RunBuilder run;
   Trains(run).Signal(183, SIGUSR1, true).Save(10, 190, 220).TaskExits(222, 0, 0).Ended(223, "REQUEUED");

@@ -18,6 +18,8 @@ namespace {
 // of a large job are told one after the other.
 constexpr Ns kMoment = kSecond;
 constexpr Ns kDelivery = 5 * kSecond;
+// A process that gets the signal once more within this got the same one twice, as at a time limit.
+constexpr Ns kTwice = kSecond / 10;
 // A task that dies of a signal is reaped within this.
 constexpr Ns kDeathTime = 5 * kSecond;
 
@@ -30,7 +32,8 @@ bool SentByJob(const SignalFact& signal) {
 std::vector<std::vector<const SignalFact*>> GroupDeliveries(const AttemptFacts& attempt) {
   std::vector<const SignalFact*> signals;
   for (const SignalFact& signal : attempt.signals) {
-    if (!IsOwnAffair(signal)) signals.push_back(&signal);
+    // The extern step's own sleep gets all of a job's signals, too.
+    if (!IsOwnAffair(signal) && signal.slurm_step != kExternStep) signals.push_back(&signal);
   }
   std::sort(signals.begin(), signals.end(), [](const SignalFact* a, const SignalFact* b) {
     return std::tie(a->signo, a->t, a->slurm_step, a->task, a->target, a->pid, a->node, a->ref.source,
@@ -43,12 +46,20 @@ std::vector<std::vector<const SignalFact*>> GroupDeliveries(const AttemptFacts& 
   };
   signals.erase(std::unique(signals.begin(), signals.end(), same), signals.end());
   std::vector<std::vector<const SignalFact*>> groups;
+  std::map<std::pair<std::string, std::int64_t>, Ns> reached;  // by process, in the last group
   for (const SignalFact* signal : signals) {
-    const bool joins = !groups.empty() && groups.back().front()->signo == signal->signo &&
+    const std::pair process{signal->node, signal->pid};
+    const auto before = reached.find(process);
+    const bool again = signal->pid > 0 && before != reached.end() && signal->t - before->second > kTwice;
+    const bool joins = !groups.empty() && groups.back().front()->signo == signal->signo && !again &&
                        signal->t - groups.back().back()->t <= kMoment &&
                        signal->t - groups.back().front()->t <= kDelivery;
-    if (!joins) groups.emplace_back();
+    if (!joins) {
+      groups.emplace_back();
+      reached.clear();
+    }
     groups.back().push_back(signal);
+    reached.emplace(process, signal->t);
   }
   std::sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
     return std::tie(a.front()->t, a.front()->signo) < std::tie(b.front()->t, b.front()->signo);
@@ -194,8 +205,13 @@ SignalDelivery Gather(const AttemptView& view, int attempt, const std::vector<co
     } else if (!gathered.any_unknown || receiver.died_of_it) {
       receiver.handled = false;
     }
-    Count(gathered, delivery);
     delivery.receivers.push_back(receiver);
+  }
+  // What reached the program is judged by it; the script that started it need not handle anything.
+  const bool reached = std::any_of(delivery.receivers.begin(), delivery.receivers.end(),
+                                   [&](const SignalReceiver& r) { return view.IsProgram(r.slurm_step); });
+  for (const auto& [key, gathered] : tasks) {
+    if (!reached || view.IsProgram(gathered.receiver.slurm_step)) Count(gathered, delivery);
   }
   return delivery;
 }
