@@ -49,6 +49,10 @@ def own_mounts() -> None:
     subprocess.check_call(["mount", "--make-rprivate", "/"])
 
 
+def end_with_parent() -> None:
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
 def children_of(pid: int) -> List[int]:
     try:
         with open("/proc/%d/task/%d/children" % (pid, pid)) as file:
@@ -85,7 +89,7 @@ class Daemon:
         with open(self.log, "ab") as output:
             return subprocess.Popen([GOODPUTD, "--config", conf], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                                     cwd="/", env=dict(os.environ, SLURM_CONF=self.site.path("slurm.conf")),
-                                    start_new_session=True)
+                                    start_new_session=True, preexec_fn=end_with_parent)
 
     def start(self) -> None:
         if self.child is None or self.child.poll() is not None:
@@ -144,7 +148,8 @@ class Site:
             return
         self.written[node] += 10_000_000
         self.writers[node] = subprocess.Popen([WRITER, self.path("spool-" + node), node, "boot%d" % self.boots[node],
-                                               str(self.written[node]), str(self.rate)], stdin=subprocess.DEVNULL)
+                                               str(self.written[node]), str(self.rate)], stdin=subprocess.DEVNULL,
+                                              preexec_fn=end_with_parent)
 
     def run_all(self) -> None:
         for daemon in [*self.daemons.values(), self.controller]:

@@ -176,6 +176,22 @@ TEST_F(ShipTest, OnlyOneDaemonOfANodeCopies) {
   ExpectCopied();
 }
 
+TEST_F(ShipTest, TheSpoolItselfIsNoSharedFolder) {
+  Append(kOld, "\n{1}\n");
+  const std::array<timespec, 2> long_ago{{{0, 0}, {0, 0}}};
+  ASSERT_EQ(utimensat(AT_FDCWD, Local(kOld).c_str(), long_ago.data(), 0), 0);
+  chmod((folder_.path() + "/spool").c_str(), 0700);
+  chmod(Local("").c_str(), 0700);
+  Shipper::Options options = Options();
+  options.keep_s = kLeastKeptS;
+  DirectSharedFolder shared(folder_.path() + "/spool", geteuid(), RealFiles());
+  Shipper shipper(options, shared);
+  for (int pass = 0; pass < 3; ++pass) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(shipper.Pass([] { return false; }).shared));
+  }
+  EXPECT_EQ(ReadFile(Local(kOld)), "\n{1}\n");
+}
+
 TEST_F(ShipTest, ALinkOrAFolderOfAnotherIsNoPlaceToWrite) {
   Append(kOld, "\n{1}\n");
   fs::create_directory(folder_.path() + "/elsewhere");

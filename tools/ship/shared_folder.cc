@@ -36,6 +36,10 @@ std::string Mend(int error) {
 
 }  // namespace
 
+std::string PlaceOf(const struct stat& folder) {
+  return Cat(folder.st_dev, ":", folder.st_ino);
+}
+
 absl::Status DirectSharedFolder::Trouble(int error) const {
   return absl::UnavailableError(Cat("shared_spool ", root_, ": ", std::strerror(error), "; ", Mend(error),
                                     "; records wait on the node"));
@@ -54,7 +58,7 @@ absl::StatusOr<int> DirectSharedFolder::OpenRoot(std::string& place) const {
   if (root.get() < 0) return Trouble(errno);
   struct stat info {};
   if (absl::Status status = CheckOwner(root.get(), info, "the folder"); !status.ok()) return status;
-  place = Cat(info.st_dev, ":", info.st_ino);
+  place = PlaceOf(info);
   return root.release();
 }
 

@@ -2,6 +2,7 @@
 #ifndef GOODPUT_TOOLS_SHIP_SHARED_FOLDER_H_
 #define GOODPUT_TOOLS_SHIP_SHARED_FOLDER_H_
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <cstddef>
@@ -30,6 +31,8 @@ struct SharedFile {
   std::string tail;       // its last bytes, where they were asked for
   std::string place;      // names the shared folder itself: another is mounted there when it changes
 };
+
+std::string PlaceOf(const struct stat& folder);
 
 // Errors are of the shared folder as a whole, in one line that says what, where and how to mend it, and is
 // the same for every file. `folder` and `file` are names without a slash.

@@ -23,7 +23,6 @@ namespace {
 
 constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr int kFileFlags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
-constexpr const char* kLockName = "ship.lock";
 constexpr const char* kHeartbeatName = "heartbeat";
 
 // What of the daemon's own counts is a loss. They are of the host, in SPOOL itself.
@@ -69,6 +68,7 @@ struct Shipper::Round {
   ShipReport& report;
   std::int64_t now_s;
   std::string current_file;
+  std::string own_place;  // as SharedFile has it
   int root;
   bool first = true;    // of the host's nodes: it carries the host's counts
   bool forget = false;  // another folder is mounted there
@@ -87,7 +87,14 @@ void Shipper::Forget() {
 }
 
 bool Shipper::Seen(const SharedFile& found, Round& round) {
-  if (found.place.empty() || found.place == place_) return true;
+  if (found.place.empty()) return true;
+  // What is its own copy must never be taken for safe.
+  if (found.place == round.own_place) {
+    round.report.shared = absl::FailedPreconditionError(Cat(
+        "shared_spool is the spool itself, ", options_.spool_root, "; name another folder in goodput.conf"));
+    return false;
+  }
+  if (found.place == place_) return true;
   const bool other = !place_.empty();
   place_ = found.place;
   if (other) round.forget = true;
@@ -232,12 +239,11 @@ std::string Shipper::Counts(int root, int folder, const Node& node, bool first) 
   return text + "\n";
 }
 
-// Kept for as long as this process lives.
+// The folder itself is locked, for as long as this process lives: that needs no room on a disk that is full.
 bool Shipper::LockNode(Node& node, int folder) const {
   if (node.lock != nullptr) return true;
   Files& files = *options_.files;
-  auto lock =
-      std::make_unique<Fd>(files, files.OpenAt(folder, kLockName, kFileFlags | O_RDWR | O_CREAT, 0600));
+  auto lock = std::make_unique<Fd>(files, files.OpenAt(folder, ".", kFolderFlags, 0));
   if (lock->get() < 0 || files.Lock(lock->get()) != 0) return false;
   node.lock = std::move(lock);
   return true;
@@ -263,7 +269,7 @@ void Shipper::PassNode(const std::string& name, Round& round) {
   if (!LockNode(node, folder.get())) {
     round.report.problems.push_back(errno == EWOULDBLOCK
                                         ? Cat(name, ": another goodputd copies its records")
-                                        : Cat(name, "/", kLockName, ": ", std::strerror(errno)));
+                                        : Cat(name, ": cannot be locked: ", std::strerror(errno)));
     return;
   }
   // Before the records: what it no longer names has its end in records that are copied first.
@@ -336,7 +342,12 @@ ShipReport Shipper::Pass(const std::function<bool()>& out_of_time) {
     report.problems.push_back(Cat(options_.spool_root, ": ", std::strerror(errno)));
   }
   std::sort(names.begin(), names.end());
-  Round round{out_of_time, report, now_s, CurrentFile(options_.boot_id, now_s), root.get()};
+  struct stat info {};
+  if (files.FStat(root.get(), &info) != 0) {
+    report.problems.push_back(Cat(options_.spool_root, ": ", std::strerror(errno)));
+    return report;
+  }
+  Round round{out_of_time, report, now_s, CurrentFile(options_.boot_id, now_s), PlaceOf(info), root.get()};
   for (const std::string& name : names) {
     PassNode(name, round);
     if (!report.shared.ok() || round.forget || out_of_time()) break;
