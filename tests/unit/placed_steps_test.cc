@@ -126,6 +126,23 @@ TEST(PlacedSteps, OfAnEarlierCheckpointAgainWereLostTheFirstTime) {
   EXPECT_EQ(timeline.steps.kept, 80) << "50 of the first attempt, 30 of the second";
 }
 
+TEST(PlacedSteps, ThatWereSavedWhileTheJobCompletedCountAsWell) {
+  RunBuilder run;
+  // Saved at a signal, trained on; told to stop when the attempt was over for Slurm, and saved once more.
+  Silent(run).Signal(172, SIGUSR1, true).File(66, 173, 174).Signal(181, SIGTERM, true).File(70, 182, 184);
+  run.Last().TaskExits(185, 0, 0).Ended(181, "REQUEUED");
+  AttemptBuilder& next =
+      run.Attempt().Submitted(181).Eligible(181).Started(200).Ready(201).TaskStarts(202, 0);
+  next.File(80, 230, 231).TaskExits(231, 0, 0).Ended(232, "COMPLETED");
+  const Timeline timeline = run.Build();
+  const std::string story = RunBuilder::Tell(timeline);
+  EXPECT_NE(story.find("productive 161-173 | checkpoint_save 173-174 | productive 174-181 | queue"),
+            std::string::npos)
+      << story;
+  EXPECT_NE(story.find("startup 202-210 | productive 210-230"), std::string::npos) << story;
+  EXPECT_EQ(timeline.steps.kept, 80);
+}
+
 TEST(PlacedSteps, AreARangeWhereNothingSaysWhetherTheLoopWaited) {
   RunBuilder run;
   AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(5).Ready(10).TaskStarts(12, 0);

@@ -29,6 +29,7 @@ struct Milestone {
   Ns begin = 0;
   std::optional<Ns> complete;
   EvidenceRef ref;
+  Ns begun = 0;  // really: a program may live on while its job completes, but its time is the allocation's
 };
 
 struct Journey {
@@ -41,12 +42,11 @@ struct Journey {
 std::vector<Milestone> MilestonesOf(const Program& program) {
   std::vector<Milestone> milestones;
   for (const Checkpoint& checkpoint : program.checkpoints) {
-    if (checkpoint.evidence != Evidence::kFile || !checkpoint.step || checkpoint.begin > program.summary.end)
-      continue;
+    if (checkpoint.evidence != Evidence::kFile || !checkpoint.step) continue;
     if (!milestones.empty() && *checkpoint.step == milestones.back().step) continue;
     if (!milestones.empty() && *checkpoint.step < milestones.back().step) return {};
-    milestones.push_back({*checkpoint.step, std::max(checkpoint.begin, program.summary.begin),
-                          checkpoint.complete, checkpoint.ref});
+    const Ns begin = std::clamp(checkpoint.begin, program.summary.begin, program.summary.end);
+    milestones.push_back({*checkpoint.step, begin, checkpoint.complete, checkpoint.ref, checkpoint.begin});
   }
   return milestones;
 }
@@ -86,7 +86,7 @@ std::vector<SaveInterval> IntervalsOf(const std::vector<Journey>& journeys) {
       const Milestone& from = journey.milestones[i - 1];
       const Milestone& to = journey.milestones[i];
       // How long the save took is not known of one that was never complete.
-      if (!from.complete) continue;
+      if (!from.complete || to.begun != to.begin) continue;
       intervals.push_back({NetTime(cuts, from.begin, to.begin),
                            NetTime(cuts, from.begin, CompleteBy(from, to.begin)), to.step - from.step});
     }
@@ -193,7 +193,7 @@ class Placer {
     const Milestone& last = milestones_.back();
     const std::size_t i = milestones_.size() - 1;
     const Ns end = std::max(of_.end, last.begin);
-    const bool answered = of_.stop && last.begin >= *of_.stop;
+    const bool answered = of_.stop && last.begun >= *of_.stop;
     // No step came after a save that was asked for. A program that left as soon as another was complete may
     // have waited for it, also where it did not usually.
     During during = answered ? During::kWaited : During::kAsUsual;

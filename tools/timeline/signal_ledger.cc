@@ -315,8 +315,8 @@ std::int64_t StepsBegun(const AttemptFacts& attempt, Ns from, Ns to) {
     const Ns end = std::min(to, block.last.t);
     if (begin >= end) continue;
     const double share = static_cast<double>(end - begin) / static_cast<double>(block.last.t - block.first.t);
-    const double marks = static_cast<double>((block.last.train_step - block.first.train_step) / block.stride);
-    count += static_cast<std::int64_t>(share * marks);
+    const std::int64_t marks = (block.last.train_step - block.first.train_step) / block.stride;
+    count += static_cast<std::int64_t>(share * static_cast<double>(marks));
   }
   return count;
 }

@@ -19,12 +19,15 @@ bool InitialState(const AttemptFacts& attempt) {
 bool ObeyedBy(const AttemptFacts& attempt, const Program& program, Ns signal, Ns end) {
   if (!attempt.step_marks.empty() || !attempt.step_blocks.empty())
     return StepsBegun(attempt, signal, end) <= kStepsToObey;
+  // More than one checkpoint is training that went on.
+  const auto later = std::count_if(program.checkpoints.begin(), program.checkpoints.end(),
+                                   [&](const Checkpoint& checkpoint) { return checkpoint.begin >= signal; });
+  if (later > 1) return false;
   Ns from = signal;
   for (const Checkpoint& checkpoint : program.checkpoints) {
     if (checkpoint.begin < signal || checkpoint.begin - signal > kTimeToObey) continue;
-    // One that was never complete kept it busy until the end, if none came after it.
-    const bool last = &checkpoint == &program.checkpoints.back();
-    from = std::max(from, checkpoint.complete.value_or(last ? end : checkpoint.begin));
+    // One that was never complete kept it busy until the end.
+    from = std::max(from, checkpoint.complete.value_or(end));
     break;
   }
   return end - from <= kTimeToObey;
