@@ -361,6 +361,7 @@ absl::StatusOr<IngestReport> Pass::Run() {
       break;
     }
   }
+  if (options_.at) options_.at("");
   // Those before the one at which the last pass ended are the next one's.
   if (!from.empty()) report_.whole = false;
   if (absl::Status status = batch_.Store(); !status.ok()) return status;

@@ -39,7 +39,7 @@ struct IngestOptions {
   std::int64_t remove_after_s =
       0;  // files that are in the database and were not written to for so long; 0: none
   SpoolMemory* memory = nullptr;  // of the passes before; none: everything is looked at
-  std::function<void(std::string_view folder)> at = {};  // before it is touched
+  std::function<void(std::string_view folder)> at = {};  // before it is touched; "": after the last
   std::function<bool()> out_of_time = {};                // then the pass ends between two files
 };
 

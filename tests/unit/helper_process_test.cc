@@ -76,10 +76,14 @@ TEST(HelperProcess, OneThatHangsIsKilledAndTheNextAnswers) {
 
 TEST(HelperProcess, OneThatWasStoppedIsKilledAndTheNextAnswers) {
   AbandonedHelpers abandoned(1);
-  HelperProcess helper(OptionsOf(abandoned));
+  HelperProcess::Options options = OptionsOf(abandoned);
+  options.timeout = absl::Seconds(1);
+  HelperProcess helper(options);
   ASSERT_TRUE(helper.Call("x").ok());
+  ASSERT_TRUE(helper.Call("slow").ok());
   kill(helper.pid(), SIGSTOP);
   EXPECT_TRUE(absl::IsDeadlineExceeded(helper.Call("x").status()));
+  EXPECT_EQ(helper.where(), "") << "it had nothing to do";
   EXPECT_EQ(*helper.Call("x"), "x");
 }
 

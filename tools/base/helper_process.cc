@@ -98,7 +98,9 @@ int Serve(const HelperAnswers& answers) {
     ++board->changes;
   };
   while (const std::optional<std::string> request = Receive(kHelperSocket)) {
+    progress("");
     const std::string answer = answers(*request, progress);
+    progress("");  // stopped while it has nothing to do, it is nowhere
     if (!Send(kHelperSocket, answer)) return 1;
   }
   return 0;

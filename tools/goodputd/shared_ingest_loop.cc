@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -21,28 +22,37 @@ namespace {
 constexpr int kIntervalMs = 1000;
 constexpr int kLongestPauseMs = 30'000;
 constexpr int kMostAbandoned = 4;
-constexpr std::int64_t kAvoidedNs = 600'000'000'000;
+constexpr std::int64_t kFirstAvoidedNs = 30'000'000'000;
+constexpr std::int64_t kLongestAvoidedNs = 600'000'000'000;
 // Longer than the wait for another who writes to the database.
 constexpr absl::Duration kTimeout = absl::Seconds(25);
 
-// Folders that hung, each until when.
+// Folders that hung. One that does not hang again for as long as it was left alone is as good as any.
 class Avoided {
  public:
-  void Add(const std::string& folder, std::int64_t now_ns) { until_ns_[folder] = now_ns + kAvoidedNs; }
+  // Returns for how many seconds.
+  std::int64_t Add(const std::string& folder, std::int64_t now_ns) {
+    Span& span = spans_[folder];
+    span.for_ns = std::min(kLongestAvoidedNs, std::max(kFirstAvoidedNs, 2 * span.for_ns));
+    span.until_ns = now_ns + span.for_ns;
+    return span.for_ns / 1'000'000'000;
+  }
   std::set<std::string> Now(std::int64_t now_ns) {
     std::set<std::string> names;
-    for (auto folder = until_ns_.begin(); folder != until_ns_.end();) {
-      if (folder->second <= now_ns) {
-        folder = until_ns_.erase(folder);
-      } else {
-        names.insert((folder++)->first);
-      }
+    for (auto at = spans_.begin(); at != spans_.end();) {
+      const Span& span = at->second;
+      if (now_ns < span.until_ns) names.insert(at->first);
+      at = now_ns > span.until_ns + span.for_ns ? spans_.erase(at) : std::next(at);
     }
     return names;
   }
 
  private:
-  std::map<std::string, std::int64_t> until_ns_;
+  struct Span {
+    std::int64_t for_ns = 0;
+    std::int64_t until_ns = 0;
+  };
+  std::map<std::string, Span> spans_;
 };
 
 }  // namespace
@@ -69,9 +79,9 @@ void RunSharedIngestLoop(const Config& config, int stop_fd) {
       std::string what =
           Cat("shared_spool ", config.shared_spool, ": its ingest helper: ", Message(answer.status()));
       if (absl::IsDeadlineExceeded(answer.status()) && !helper.where().empty()) {
-        avoided.Add(helper.where(), kSystemClock.mono_ns());
+        const std::int64_t for_s = avoided.Add(helper.where(), kSystemClock.mono_ns());
         Log(Cat("shared_spool ", config.shared_spool, ": the folder ", helper.where(),
-                " hangs; it is left alone for ten minutes"));
+                " hangs; it is left alone for ", for_s, " s"));
       }
       trouble.Say(what);
       pause_ms = kIntervalMs;
