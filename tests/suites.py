@@ -100,7 +100,7 @@ def suites() -> List[Suite]:
         python_suite("cli", "tests.e2e.test_cli"),
         python_suite("upgrade", "tests.e2e.test_upgrade"),
         python_suite("signals", "tests.e2e.test_signals"),
-        python_suite("checkpoints", "tests.e2e.test_checkpoints"),
+        python_suite("checkpoints", "tests.e2e.test_checkpoints", "tests.e2e.test_uninstrumented"),
         python_suite("clocks", "tests.e2e.test_clocks"),
         python_suite("identity", "tests.e2e.test_identity"),
         python_suite("kill", "tests.e2e.test_kill"),

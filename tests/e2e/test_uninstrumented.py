@@ -1,0 +1,122 @@
+#!/usr/bin/python3
+"""Jobs that nobody instrumented: signals, exits and checkpoints on disk alone, against what the trainer's own log says.
+
+    GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_uninstrumented
+
+A bucket is within 1 % of the job's time (or 1.1 s, what Slurm's whole seconds leave open) of the truth, and runtime
+goodput is right or a range that holds it.
+"""
+
+import os
+import unittest
+from typing import Dict
+
+from .harness.checks import describe
+from .harness.goodput_site import Site
+from .harness.judge import assert_valid
+from .harness.stage import Plan, Stage
+from .harness.truth import S
+from .harness.work import Outcome, Work
+
+STAGE = Stage()
+
+
+def options(work: Work) -> str:
+    return "--goodput-checkpoint-dir=" + work.folder
+
+
+def program(work: Work, more: str) -> str:
+    return "srun " + work.trainer("--layout megatron --step-seconds 0.2 " + more, marks=False)
+
+
+def undisturbed(work: Work) -> Outcome:
+    work.submit(program(work, "--save-every 20 --steps 100"), options(work))
+    return work.outcome()
+
+
+def requeued(work: Work) -> Outcome:
+    """Dies of TERM between two saves and resumes from the last one."""
+    work.submit(program(work, "--save-every 20 --steps 130"), options(work))
+    work.steps(0, 52)
+    work.control("requeue", str(work.job))
+    return work.outcome()
+
+
+def saved_at_a_signal(work: Work) -> Outcome:
+    """USR1 asks for a save, TERM for one more and the end; then it goes on."""
+    work.submit(program(work, "--save-every 20 --steps 110 --on-signal 'USR1=save|TERM=save-exit'"), options(work))
+    work.steps(0, 30)
+    work.site.cluster.run(["scancel", "-s", "USR1", str(work.job)], user=work.user)
+    work.steps(0, 50)
+    work.control("requeue", str(work.job))
+    return work.outcome()
+
+
+def hung(work: Work) -> Outcome:
+    """A step that never ends, until somebody cancels the job."""
+    work.submit(program(work, "--save-every 20 --steps 200 --hang-at-step 45"), options(work))
+    work.site.wait_event(work.folder, "hang")
+    work.pause(12)
+    work.site.cluster.run(["scancel", str(work.job)], user=work.user)
+    return work.outcome()
+
+
+SCENARIOS = [(requeued, 1), (saved_at_a_signal, 1), (hung, 1), (undisturbed, 1)]
+
+
+def setUpModule() -> None:
+    unittest.addModuleCleanup(STAGE.stop)
+    plan: Plan = {"": (Site("cgroup", nodes=4, conf=["checkpoint_scan = 1s", "heartbeat = 1s"]), SCENARIOS)}
+    STAGE.start(plan)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class UninstrumentedTest(unittest.TestCase):
+    def outcome(self, scenario: object) -> Outcome:
+        outcome = STAGE.outcome("", scenario)
+        assert_valid(outcome.show)
+        return outcome
+
+    def truth(self, outcome: Outcome) -> Dict[str, float]:
+        buckets: Dict[str, float] = {}
+        for interval in outcome.truth.timeline:
+            buckets[interval.bucket] = buckets.get(interval.bucket, 0) + (interval.end_ns - interval.begin_ns) / S
+        return buckets
+
+    def close(self, outcome: Outcome, *unknown: str) -> None:
+        """Every bucket is the truth's, but for those that evidence cannot tell apart: `unknown` and unobserved, together."""
+        truth = self.truth(outcome)
+        shown = {b["name"]: b["seconds"] for b in outcome.show["jobs"][0]["buckets"]}
+        tolerance = max(1.1, 0.01 * sum(truth.values()))
+        message = "%s\n%s\n%s" % (shown, truth, describe(outcome.truth))
+        pooled = set(unknown) | {"unobserved", "queue", "launch", "provisioning"}
+        for bucket in set(truth) | set(shown):
+            if bucket not in pooled and not bucket.startswith("queue"):
+                self.assertAlmostEqual(shown.get(bucket, 0), truth.get(bucket, 0), delta=tolerance, msg=bucket + ": " + message)
+        pool = list(unknown) + ["unobserved"]
+        self.assertAlmostEqual(sum(shown.get(b, 0) for b in pool), sum(truth.get(b, 0) for b in pool), delta=tolerance, msg=message)
+        # Runtime goodput is a range that holds the true one, and no wider than what is not known.
+        up = sum(shown.values()) - sum(v for name, v in shown.items() if name.startswith("queue") or name in (
+            "requeue_backoff", "provisioning", "resubmit_gap", "hold"))
+        true = truth["productive"] / up
+        goodput = outcome.show["jobs"][0]["goodput"]
+        low, high = goodput["runtime_range"] or [goodput["runtime"]] * 2
+        self.assertLessEqual(low - tolerance / up, true, message)
+        self.assertGreaterEqual(high + tolerance / up, true, message)
+        self.assertLessEqual(high - low, (sum(truth.get(b, 0) for b in pool) + tolerance) / up, message)
+
+    def test_undisturbed(self) -> None:
+        self.close(self.outcome(undisturbed), "checkpoint_save")
+
+    def test_requeued_between_two_saves(self) -> None:
+        self.close(self.outcome(requeued), "checkpoint_save")
+
+    def test_saved_at_signals(self) -> None:
+        self.close(self.outcome(saved_at_a_signal), "checkpoint_save", "drain")
+
+    def test_a_hang_is_not_taken_for_work(self) -> None:
+        self.close(self.outcome(hung), "checkpoint_save", "lost_work", "stall")
+
+
+if __name__ == "__main__":
+    unittest.main()
