@@ -130,7 +130,7 @@ TEST(SignalLedger, TakesAllProcessesOfAMomentForOneDelivery) {
   attempt.Signal(183, SIGUSR1, true, 0).Signal(183.004, SIGUSR1, true, 1);
   attempt.HelperSignal(183.002, SIGUSR1, "pt_data_worker", false, 0)
       .HelperSignal(183.003, SIGUSR1, "pt_data_worker", false, 0)
-      .HelperSignal(183.005, SIGUSR1, "sleep", false, 1);
+      .HelperSignal(183.005, SIGUSR1, "sleep", std::nullopt, 1);
   attempt.Signal(190, SIGUSR1, true, 0);
   attempt.TaskExits(222, 0, 0).TaskExits(223, 0, 0, 1).Ended(223, "COMPLETED");
   const SignalLedger ledger = run.Build().signals;
@@ -145,7 +145,7 @@ TEST(SignalLedger, TakesAllProcessesOfAMomentForOneDelivery) {
   ASSERT_FALSE(ledger.warnings.empty());
   EXPECT_EQ(
       ledger.warnings.front(),
-      "3 processes without a handler died of USR1 beside the trainer (pt_data_worker 2, sleep 1): ask "
+      "3 processes beside the trainer died of USR1 (pt_data_worker 2, sleep 1): ask "
       "only the script with --signal=B:USR1 and forward it to the trainer, or ignore it in the helpers");
 }
 
@@ -295,6 +295,17 @@ TEST(SignalLedger, AProcessThatIsAskedAgainBeginsAnotherDelivery) {
   EXPECT_EQ(ledger.deliveries[1].tasks, 2);
   EXPECT_TRUE(ledger.deliveries[1].repeats);
   EXPECT_EQ(ledger.deliveries[3].processes, 1);
+}
+
+TEST(SignalLedger, TheTermOfALimitIsNoAskOfAJobThatIsAskedByAnotherSignal) {
+  RunBuilder run;
+  AttemptBuilder& attempt = Trains(run).Signal(183, SIGUSR1, true).Save(10, 190, 220).Steps(11, 15, 220, 10);
+  attempt.Signal(267, SIGTERM, std::nullopt).TaskKilled(267.1, 0, SIGTERM).Ended(268, "TIMEOUT");
+  EXPECT_EQ(WhatItSays(run.Build().signals), "1 signal, 1 checkpoint in time");
+  EXPECT_EQ(run.Build().signals.deliveries.front().grace, 84 * kSecond);
+  attempt.facts.checkpoint_signals = {SIGUSR1, SIGTERM};
+  EXPECT_EQ(run.Build().signals.summary, "2 signals, 1 checkpoint in time, 1 without a checkpoint")
+      << "a job that says it is asked by TERM is";
 }
 
 TEST(SignalLedger, SaysWhenWhatWasSavedWasNotUsed) {

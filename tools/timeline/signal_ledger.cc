@@ -181,15 +181,17 @@ SignalDelivery Gather(const AttemptView& view, int attempt, const std::vector<co
     receiver.node = signal->node;
     receiver.slurm_step = signal->slurm_step;
     receiver.task = signal->task;
-    const bool unprepared = !signal->ignored && signal->handled == false;
-    if (signal->target == SignalFact::Target::kChild) {
+    const bool child = signal->target == SignalFact::Target::kChild;
+    // A process that dies of a signal is mostly gone before anybody can read whether it had a handler.
+    const bool unprepared = !signal->ignored && (child ? signal->handled != true : signal->handled == false);
+    if (child) {
       ++receiver.helpers;
       if (unprepared) ++receiver.helpers_unprepared;
     }
     if (unprepared) ++gathered.unprepared[signal->comm];
     if (!signal->ignored) gathered.all_ignored = false;
     if (!signal->ignored && signal->handled == true) gathered.any_handled = true;
-    if (!signal->ignored && !signal->handled) gathered.any_unknown = true;
+    if (!signal->ignored && !signal->handled && !child) gathered.any_unknown = true;
   }
   for (auto& [key, gathered] : tasks) {
     SignalReceiver& receiver = gathered.receiver;
@@ -272,6 +274,18 @@ SignalDelivery::Outcome OutcomeOf(const AttemptView& view, const SignalDelivery&
                                                                                  : Outcome::kOpen;
 }
 
+// A job that names no signals and handled one of the usual is asked by that one; another that no task handles
+// is how it was ended.
+bool EndsWhatAnotherAsked(const AttemptView& view, const std::vector<SignalDelivery>& deliveries,
+                          std::size_t i) {
+  if (!view.facts().checkpoint_signals.empty() || deliveries[i].tasks_handled > 0) return false;
+  return std::any_of(deliveries.begin(), deliveries.begin() + static_cast<std::ptrdiff_t>(i),
+                     [&](const SignalDelivery& before) {
+                       return before.asks() && before.signo != deliveries[i].signo &&
+                              before.tasks_handled > 0;
+                     });
+}
+
 void ReadAttempt(const Timeline& timeline, int index, std::vector<SignalDelivery>& all) {
   const AttemptView view(timeline, index);
   std::vector<SignalDelivery> deliveries;
@@ -283,7 +297,7 @@ void ReadAttempt(const Timeline& timeline, int index, std::vector<SignalDelivery
     FindAnswer(view, delivery);
     const bool asks = std::find(asking.begin(), asking.end(), delivery.signo) != asking.end() &&
                       ReachesProgram(view, delivery);
-    if (!asks) continue;
+    if (!asks || EndsWhatAnotherAsked(view, deliveries, i)) continue;
     delivery.grace = GraceOf(view, delivery, deliveries);
     delivery.repeats = asked && Repeats(view, deliveries[*asked], delivery.t);
     if (delivery.repeats) continue;

@@ -23,12 +23,13 @@ struct Timeline;
 struct SignalReceiver {
   std::string node;
   std::int32_t slurm_step = kNoStep;
-  std::int32_t task = -1;               // -1: not known which
-  std::optional<bool> handled;          // a process of it caught or blocked the signal; absent: not known
-  bool ignored = false;                 // all of them ignore it
-  std::int64_t helpers = 0;             // processes besides the one Slurm started
-  std::int64_t helpers_unprepared = 0;  // of these, that neither handled nor ignored it
-  std::optional<Ns> exit;               // when the task was reaped
+  std::int32_t task = -1;       // -1: not known which
+  std::optional<bool> handled;  // a process of it caught or blocked the signal; absent: not known
+  bool ignored = false;         // all of them ignore it
+  std::int64_t helpers = 0;     // processes besides the one Slurm started
+  // Of these, that neither handled nor ignored it; also those that were gone before that could be read.
+  std::int64_t helpers_unprepared = 0;
+  std::optional<Ns> exit;  // when the task was reaped
   bool died_of_it = false;
 };
 

@@ -150,7 +150,7 @@ void WarnOf(int signo, const Tally& tally, std::vector<std::string>& warnings) {
     std::int64_t count = 0;
     for (const auto& [program, its] : tally.helpers) count += its;
     warnings.push_back(std::to_string(count) + (count == 1 ? " process" : " processes") +
-                       " without a handler died of " + name + " beside the trainer (" + Named(tally.helpers) +
+                       " beside the trainer died of " + name + " (" + Named(tally.helpers) +
                        "): ask only the script with --signal=B:" + name +
                        " and forward it to the trainer, or ignore it in the helpers");
   }
@@ -240,8 +240,12 @@ std::vector<std::string> WarningsOf(const Timeline& timeline, const std::vector<
         !timeline.checkpoints.empty()) {
       ++tally.no_effect;
     }
-    if (!delivery.helpers_died.empty()) ++tally.helpers_in;
-    for (const auto& [program, count] : delivery.helpers_died) tally.helpers[program] += count;
+    // A program that saved and left has no more need of them.
+    const bool left = delivery.outcome == Outcome::kInTime && delivery.exit;
+    if (!delivery.helpers_died.empty() && !left) {
+      ++tally.helpers_in;
+      for (const auto& [program, count] : delivery.helpers_died) tally.helpers[program] += count;
+    }
     if (std::string text = NotResumedFrom(timeline, delivery); !text.empty()) warnings.push_back(text);
   }
   for (const auto& [signo, tally] : tallies) WarnOf(signo, tally, warnings);
