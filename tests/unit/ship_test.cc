@@ -278,6 +278,24 @@ TEST_F(ShipTest, WhatWasCopiedLongAgoIsRemovedHereButNeverTheFileInUse) {
   EXPECT_TRUE(fs::exists(Local(kNew)));
 }
 
+TEST_F(ShipTest, NothingIsRemovedThatAJobWhichStillRunsBeganIn) {
+  Append(kOld, "\n{1}\n");
+  std::ofstream(Local("job.7")) << "goodput=on\n";
+  const auto write_long_ago = [&](const char* name, std::int64_t s) {
+    const std::array<timespec, 2> times{{{s, 0}, {s, 0}}};
+    ASSERT_EQ(utimensat(AT_FDCWD, Local(name).c_str(), times.data(), 0), 0);
+  };
+  write_long_ago("job.7", kNowS - kLeastKeptS - 20);
+  write_long_ago(kOld, kNowS - kLeastKeptS - 10);
+  Shipper::Options options = Options();
+  options.keep_s = kLeastKeptS;
+  DirectSharedFolder shared(folder_.path() + "/shared", geteuid(), RealFiles());
+  Shipper shipper(options, shared);
+  for (int pass = 0; pass < 3; ++pass) EXPECT_EQ(shipper.Pass([] { return false; }).removed, 0);
+  fs::remove(Local("job.7"));
+  EXPECT_EQ(shipper.Pass([] { return false; }).removed, 1);
+}
+
 TEST_F(ShipTest, ThroughAHelperItIsTheSame) {
   Append(kOld, std::string("\n{\0}\n", 6));
   Append(kNew, kLarge);

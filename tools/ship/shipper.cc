@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <limits>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -275,11 +276,19 @@ void Shipper::PassNode(const std::string& name, Round& round) {
   // Before the records: what it no longer names has its end in records that are copied first.
   const std::string heartbeat = ReadSmall(folder.get(), kHeartbeatName);
   std::vector<Original> originals;
+  // A job that runs for months began in a file of that age, and a daemon that starts anew knows it from
+  // there.
+  std::int64_t oldest_job_s = std::numeric_limits<std::int64_t>::max();
   const int listed = files.OpenAt(folder.get(), ".", kFolderFlags, 0);
   if (!ForEachEntry(files, listed, [&](const char* entry) {
         struct stat of {};
-        if (entry[0] == '.' || !absl::EndsWith(entry, ".jsonl") ||
+        const bool note = absl::StartsWith(entry, "job.");
+        if (entry[0] == '.' || (!note && !absl::EndsWith(entry, ".jsonl")) ||
             files.FStatAt(folder.get(), entry, &of, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(of.st_mode)) {
+          return;
+        }
+        if (note) {
+          oldest_job_s = std::min<std::int64_t>(oldest_job_s, of.st_mtim.tv_sec);
           return;
         }
         originals.push_back({entry, of.st_size, of.st_mtim.tv_sec, of.st_mtim.tv_nsec});
@@ -298,7 +307,7 @@ void Shipper::PassNode(const std::string& name, Round& round) {
     if (copy.looked && copy.size == original.size) {
       const bool due = options_.keep_s > 0 &&
                        round.now_s - original.mtime_s > std::max(options_.keep_s, kLeastKeptS) &&
-                       original.name != round.current_file;
+                       original.name != round.current_file && original.mtime_s < oldest_job_s;
       if (due && !copy.refused && !Remove(name, folder.get(), original, copy, round)) return;
       continue;
     }
