@@ -7,7 +7,11 @@ A bucket is within 1 % of the job's time (or 1.1 s, what Slurm's whole seconds l
 goodput is right or a range that holds it.
 """
 
+import glob
+import json
 import os
+import signal
+import time
 import unittest
 from typing import Dict
 
@@ -116,6 +120,44 @@ class UninstrumentedTest(unittest.TestCase):
 
     def test_a_hang_is_not_taken_for_work(self) -> None:
         self.close(self.outcome(hung), "checkpoint_save", "lost_work", "stall")
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class DeadNodeTest(unittest.TestCase):
+    def test_work_ends_where_a_dead_node_was_last_seen(self) -> None:
+        """Everything on a node dies at once, goodputd too; the controller is told much later."""
+        with Site("cgroup", nodes=2, conf=["checkpoint_scan = 500ms", "heartbeat = 500ms"]) as site:
+            work = Work(site, "dead", "nobody", site.cluster.nodes)
+            work.submit(program(work, "--save-every 10 --steps 1000"), options(work), "--no-requeue")
+            work.steps(0, 33)
+            site.stop_daemon(signal.SIGKILL)
+            died = time.time()
+            node = work.nodes[1]
+            with open(site.path("run", "slurmd-%s.pid" % node)) as file:
+                victims = {int(file.read())}
+            for path in glob.glob(os.path.join(site.spool, node, "*.jsonl")):
+                with open(path) as lines:
+                    for record in (json.loads(line) for line in lines if line.strip()):
+                        if record["kind"] in ("step_start", "task_start"):
+                            victims |= {record["stepd"], record.get("pid", record["stepd"])}
+            for victim in victims:
+                os.kill(victim, signal.SIGKILL)
+            work.pause(10)  # nobody has noticed
+            work.control("update", "nodename=" + node, "state=down", "reason=no answer", user="root")
+            rows = site.settle(work.job)
+            told = [row for row in rows if "." not in row["JobID"]][0]
+            self.assertEqual(told["State"], "NODE_FAIL")
+            job = site.show_json(work.job)["jobs"][0]
+            end = told["End"].timestamp() if hasattr(told["End"], "timestamp") else told["End"] / (1e9 if told["End"] > 1e12 else 1)
+            interruption = job["interruptions"][0]
+            self.assertEqual((interruption["cause"], interruption["node"]), ("node_fail", node))
+            # The beat is half a second old at most; accounting counts whole seconds.
+            self.assertAlmostEqual(interruption["t_detect_s"], end - died, delta=1.6, msg=json.dumps(interruption))
+            self.assertGreater(interruption["t_detect_s"], 8)
+            self.assertTrue([line for line in interruption["evidence"] if "last seen" in line], interruption["evidence"])
+            shown = {b["name"]: b["seconds"] for b in job["buckets"]}
+            self.assertAlmostEqual(shown["productive"], 30 * 0.2, delta=1.1)
+            self.assertLess(shown["lost_work"], 3, shown)
 
 
 if __name__ == "__main__":
