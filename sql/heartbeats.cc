@@ -2,8 +2,6 @@
 
 #include <simdjson.h>
 
-#include <cstdlib>
-
 #include "spank/event.h"
 #include "sql/text.h"
 
@@ -26,7 +24,7 @@ bool Text(simdjson::dom::object object, const char* key, std::string& into) {
 }
 
 bool Time(simdjson::dom::object object, const char* key, std::int64_t& into) {
-  return object[key].get(into) == simdjson::SUCCESS && std::abs(into) < kMaxTime;
+  return object[key].get(into) == simdjson::SUCCESS && into > -kMaxTime && into < kMaxTime;
 }
 
 }  // namespace

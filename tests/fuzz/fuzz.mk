@@ -3,14 +3,14 @@
 # One file a target. Apart from the other builds: other compiler, other flags, everything instrumented.
 CLANGXX ?= clang++
 TOP ?= ../..
-packages = absl_status absl_statusor absl_time absl_strings absl_str_format simdjson
+packages = absl_status absl_statusor absl_time absl_strings absl_str_format simdjson sqlite3
 CXXFLAGS = -std=c++17 -O1 -g1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
   -fno-sanitize-recover=all -I$(TOP) $(shell pkg-config --cflags $(packages))
 LDLIBS := $(shell pkg-config --libs $(packages))
 
 targets = spool_line record mark_message option_value config times sacct_text hostlist step_block google_entry \
-  entry_stream mark_block
-product = spank/event spank/files spank/options sql/mark_block sql/spool_line sql/step_block tools/base/subprocess tools/config/config \
+  entry_stream mark_block node_words
+product = spank/event spank/files spank/options sql/database sql/heartbeats sql/losses sql/mark_block sql/schema sql/spool_line sql/step_block tools/base/subprocess tools/config/config \
   tools/exchange/decimal tools/exchange/entry_stream tools/exchange/google_entry tools/exchange/input \
   tools/exchange/plain_step tools/flops/peaks tools/goodputd/mark_message tools/sgoodput/time_option tools/slurm/hostlist tools/slurm/sacct tools/slurm/slurm_time \
   tools/slurm/tres
