@@ -308,6 +308,16 @@ TEST(SignalLedger, TheTermOfALimitIsNoAskOfAJobThatIsAskedByAnotherSignal) {
       << "a job that says it is asked by TERM is";
 }
 
+TEST(SignalLedger, GraceIsThatOfTheLastAsk) {
+  RunBuilder run;
+  AttemptBuilder& attempt = Trains(run).Signal(183, SIGUSR1, true).Save(10, 190, 220).Steps(11, 15, 220, 10);
+  attempt.Signal(267, SIGTERM, true).SaveBegins(15, 268).Signal(272, SIGKILL, std::nullopt);
+  attempt.TaskKilled(272.1, 0, SIGKILL).Ended(273, "REQUEUED");
+  const SignalLedger ledger = run.Build().signals;
+  EXPECT_EQ(ledger.deliveries[0].grace, std::nullopt) << "nobody ended it for that one";
+  EXPECT_EQ(ledger.deliveries[1].grace, 5 * kSecond);
+}
+
 TEST(SignalLedger, SaysWhenWhatWasSavedWasNotUsed) {
   RunBuilder run;
   Trains(run).Signal(183, SIGUSR1, true).Save(10, 190, 220).TaskExits(222, 0, 0).Ended(223, "REQUEUED");

@@ -89,10 +89,12 @@ class AttemptView {
   const AttemptFacts& facts() const { return facts_; }
   const std::vector<const Checkpoint*>& checkpoints() const { return checkpoints_; }
   const TaskLife* LifeOf(const TaskKey& key) const {
-    for (const TaskLife& life : allocation_.lives) {
-      if (TaskKey(life.slurm_step, life.task) == key) return &life;
-    }
-    return nullptr;
+    // They are by step, then task.
+    const auto found = std::lower_bound(
+        allocation_.lives.begin(), allocation_.lives.end(), key,
+        [](const TaskLife& life, const TaskKey& k) { return TaskKey(life.slurm_step, life.task) < k; });
+    const bool known = found != allocation_.lives.end() && TaskKey(found->slurm_step, found->task) == key;
+    return known ? &*found : nullptr;
   }
   bool IsProgram(std::int32_t slurm_step) const { return program_steps_.count(slurm_step) != 0; }
   // When the last of the program's tasks that lived at `t` had ended; absent while one lives, or if an exit
@@ -233,6 +235,8 @@ std::optional<Ns> GraceOf(const AttemptView& view, const SignalDelivery& asked,
   for (const SignalDelivery& later : all) {
     if (later.t <= asked.t || later.sender == "kernel") continue;
     if (exit && later.t > *exit) break;
+    // What was asked for next had a time of its own.
+    if (later.asks()) return std::nullopt;
     const bool forces = later.signo == SIGKILL || later.tasks_died > 0;
     if (forces && ReachesProgram(view, later)) return later.t - asked.t;
   }
@@ -298,11 +302,13 @@ void ReadAttempt(const Timeline& timeline, int index, std::vector<SignalDelivery
     const bool asks = std::find(asking.begin(), asking.end(), delivery.signo) != asking.end() &&
                       ReachesProgram(view, delivery);
     if (!asks || EndsWhatAnotherAsked(view, deliveries, i)) continue;
-    delivery.grace = GraceOf(view, delivery, deliveries);
     delivery.repeats = asked && Repeats(view, deliveries[*asked], delivery.t);
     if (delivery.repeats) continue;
     delivery.outcome = OutcomeOf(view, delivery);
     asked = i;
+  }
+  for (SignalDelivery& delivery : deliveries) {
+    if (delivery.asks() || delivery.repeats) delivery.grace = GraceOf(view, delivery, deliveries);
   }
   all.insert(all.end(), deliveries.begin(), deliveries.end());
 }

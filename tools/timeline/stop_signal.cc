@@ -33,8 +33,8 @@ bool ObeyedBy(const AttemptFacts& attempt, const Program& program, Ns signal, Ns
   return end - from <= kTimeToObey;
 }
 
-bool Orders(const AttemptFacts& attempt, const Program& program, const std::vector<int>& asking,
-            const SignalFact& signal) {
+// It asked this program, while it lived; whether it was obeyed is another question.
+bool Asks(const Program& program, const std::vector<int>& asking, const SignalFact& signal) {
   const Incarnation& summary = program.summary;
   const bool asks =
       signal.signo == SIGTERM || std::find(asking.begin(), asking.end(), signal.signo) != asking.end();
@@ -44,8 +44,7 @@ bool Orders(const AttemptFacts& attempt, const Program& program, const std::vect
   const Ns end = summary.exited.value_or(summary.end);
   if (signal.t < summary.begin || signal.t > end) return false;
   if (program.failed_at && *program.failed_at < signal.t) return false;
-  if (!summary.ended) return signal.signo == SIGTERM;
-  return ObeyedBy(attempt, program, signal.t, end);
+  return summary.ended || signal.signo == SIGTERM;
 }
 
 }  // namespace
@@ -57,15 +56,23 @@ std::optional<StopOrder> FindStopOrder(const AttemptFacts& attempt, const Progra
     order = StopOrder{*attempt.preempt_time, 0, "", Evidence::kScheduler, {}};
   }
   const std::vector<int> asking = CheckpointSignals(attempt);
-  const auto key = [](const StopOrder& one) {
-    return std::tie(one.t, one.signo, one.sender, one.ref.source, one.ref.offset);
-  };
+  std::vector<const SignalFact*> asked;
   for (const SignalFact& signal : attempt.signals) {
-    if (!Orders(attempt, program, asking, signal)) continue;
-    const StopOrder its{signal.t, signal.signo, signal.sender, Evidence::kSignal, signal.ref};
-    if (!order || key(its) < key(*order)) order = its;
+    if (Asks(program, asking, signal)) asked.push_back(&signal);
   }
-  return order;
+  const auto before = [](const SignalFact* a, const SignalFact* b) {
+    return std::tie(a->t, a->signo, a->sender, a->ref.source, a->ref.offset) <
+           std::tie(b->t, b->signo, b->sender, b->ref.source, b->ref.offset);
+  };
+  std::sort(asked.begin(), asked.end(), before);
+  // The later one comes, the less was done after it.
+  const Ns end = program.summary.exited.value_or(program.summary.end);
+  const auto obeyed = std::partition_point(asked.begin(), asked.end(), [&](const SignalFact* signal) {
+    return program.summary.ended && !ObeyedBy(attempt, program, signal->t, end);
+  });
+  if (obeyed == asked.end() || (order && order->t <= (*obeyed)->t)) return order;
+  const SignalFact& first = **obeyed;
+  return StopOrder{first.t, first.signo, first.sender, Evidence::kSignal, first.ref};
 }
 
 std::string InWords(const StopOrder& order) {
