@@ -113,7 +113,7 @@ def suites() -> List[Suite]:
         python_suite("units", "tests.e2e.test_units", lane="busy"),
         python_suite("import", "tests.e2e.test_import", lane="busy"),
         python_suite("advise", "tests.e2e.test_advise", "tests.e2e.test_program", "tests.e2e.test_report", "tests.e2e.test_show",
-                     lane="busy"),
+                     "tests.e2e.test_signals_ledger", lane="busy"),
         python_suite("truth", "tests/e2e/harness/test_truth.py", lane="busy"),
         Suite("format", [sh + "format"], whole, "busy"),
         Suite("house", [sh + "house"], whole, "busy"),
