@@ -109,6 +109,8 @@ int Run(const goodput::Config& config) {
       return 1;
     }
   }
+  // libslurm sets a variable of the environment as it starts, which threads that start programs read.
+  if (config.controller_role) goodput::SlurmController();
   std::vector<std::thread> threads;
   if (config.node_role) {
     threads.emplace_back([&] { marks->Serve(stop_fd); });
@@ -116,6 +118,7 @@ int Run(const goodput::Config& config) {
     threads.emplace_back([&] { goodput::RunCheckpointWatch(config, stop_fd); });
     if (config.signals) threads.emplace_back([&] { goodput::RunSignalLoop(config, stop_fd); });
   }
+  const std::size_t recorders = threads.size();
   std::thread ship;
   if (config.node_role && !config.shared_spool.empty()) {
     ship = std::thread([&] { goodput::RunShipLoop(config, last_fd); });
@@ -123,8 +126,6 @@ int Run(const goodput::Config& config) {
   std::atomic<bool> queue_changed{false};
   std::future<void> watch;
   if (config.controller_role) {
-    // libslurm sets a variable of the environment as it starts, which the thread that runs sacct reads.
-    goodput::SlurmController();
     threads.emplace_back([&] { goodput::RunControllerLoop(config, stop_fd, queue_changed); });
     if (!config.shared_spool.empty()) {
       threads.emplace_back([&] { goodput::RunSharedIngestLoop(config, stop_fd); });
@@ -141,9 +142,11 @@ int Run(const goodput::Config& config) {
   goodput::NotifyManager("STOPPING=1");
   const std::uint64_t one = 1;
   if (write(stop_fd, &one, sizeof(one)) < 0) goodput::Log("cannot stop the threads");
-  for (std::thread& thread : threads) thread.join();
+  for (std::size_t i = 0; i < recorders; ++i) threads[i].join();
+  // All is recorded: the copying brings it away, whatever the controller's part still waits for.
   if (write(last_fd, &one, sizeof(one)) < 0) goodput::Log("cannot stop the copying");
   if (ship.joinable()) ship.join();
+  for (std::size_t i = recorders; i < threads.size(); ++i) threads[i].join();
   // libslurm may be waiting for a controller that is down. All that is written is whole, so it needs no
   // farewell.
   if (watch.valid() && watch.wait_for(std::chrono::seconds(2)) != std::future_status::ready) _exit(0);
