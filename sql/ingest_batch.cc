@@ -235,6 +235,7 @@ absl::Status IngestBatch::Read(const FileIngest& file, int fd, std::int64_t offs
     offset += static_cast<std::int64_t>(lines.size());
     if (!full) return absl::OkStatus();
     if (absl::Status status = Store(); !status.ok()) return status;
+    if (options_.at) options_.at(file.node());
   }
 }
 

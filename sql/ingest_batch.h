@@ -29,6 +29,7 @@ class FileIngest {
   FileIngest(Database& db, const IngestOptions& options, std::string cluster, std::string node,
              std::string file);
 
+  const std::string& node() const { return node_; }
   // How far the file was taken, by whoever took it.
   absl::StatusOr<std::int64_t> Offset() const;
   struct Rows;
