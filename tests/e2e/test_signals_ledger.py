@@ -22,8 +22,9 @@ USR1, KILL, TERM = 10, 9, 15
 class Job:
     """One attempt on a node, told in seconds: steps of 10 s from 20 s after its start, saves of 30 s."""
 
-    def __init__(self, spool: Spool, job: int, start: int, tasks: int = 1, **opt: Any) -> None:
-        self.spool, self.job, self.start, self.tasks = spool, job, start, tasks
+    def __init__(self, spool: Spool, job: int, start: int, tasks: int = 1, node: str = "n1", ahead: int = 0, **opt: Any) -> None:
+        """ahead: seconds by which the node's clock is before the controller's."""
+        self.spool, self.job, self.start, self.tasks, self.node, self.ahead = spool, job, start, tasks, node, ahead
         self.times = {"submit_s": start, "eligible_s": start, "start_s": start}
         spool.controller(start + 1, job=job, **self.times)
         self.say(0.5, "job_prolog", opt=opt)
@@ -32,7 +33,14 @@ class Job:
             self.say(4, "task_start", slurm_step="0", task=task, local_task=task, pid=500 + task)
 
     def say(self, t: float, kind: str, **more: Any) -> None:
-        self.spool.node(self.start + t, kind, job=self.job, **more)
+        ns = int((BEGAN + self.start + t + self.ahead) * 1e9)
+        self.spool.say(self.node, self.start + t, dict(kind=kind, job=self.job, **{**more, "t": ns}))
+
+    def heartbeat(self, t: float, since: float) -> Dict[str, Any]:
+        """Of its node, which has no other job."""
+        ns = int((BEGAN + self.start + t) * 1e9)
+        return {"v": 1, "t": ns + self.ahead * 10**9, "m": ns - BEGAN * 10**9 + 10**12, "node": self.node, "boot": "boot",
+                "jobs": [{"cluster": "c", "job": self.job, "since": int((BEGAN + self.start + since + self.ahead) * 1e9)}]}
 
     def steps(self, first: int, last: int, t: float) -> None:
         for step in range(first, last + 1):
@@ -82,10 +90,12 @@ class SignalsLedgerTest(unittest.TestCase):
         cls.without_signals(spool)
         cls.told_to_stop(spool)
         cls.silent(spool)
-        node_lost = cls.lost_with_its_node(spool)
+        spool.lines["n2"] = []
+        heartbeats = [cls.lost_with_its_node(spool, 16, "n1", 0), cls.lost_with_its_node(spool, 18, "n2", 3600)]
         spool.write()
-        with open(os.path.join(spool.folder, "n1", "heartbeat"), "w") as file:
-            json.dump(node_lost, file)
+        for heartbeat in heartbeats:
+            with open(os.path.join(spool.folder, heartbeat["node"], "heartbeat"), "w") as file:
+                json.dump(heartbeat, file)
         cls.db = os.path.join(cls.dir, "db")
         with open(os.path.join(cls.dir, "conf"), "w") as file:
             file.write("cluster = c\n")
@@ -149,14 +159,13 @@ class SignalsLedgerTest(unittest.TestCase):
         job.ends(180, "FAILED", signal=KILL)
 
     @staticmethod
-    def lost_with_its_node(spool: Spool) -> Dict[str, Any]:
-        """Job 16: its node was last seen 6 s into step 9, and is given up five minutes later."""
-        job = Job(spool, 16, 18000)
+    def lost_with_its_node(spool: Spool, number: int, node: str, ahead: int) -> Dict[str, Any]:
+        """Its node was last seen 6 s into step 9, after it was asked to save, and is given up five minutes later."""
+        job = Job(spool, number, 1000 * number, node=node, ahead=ahead)
         job.steps(0, 9, 20)
+        job.signal(115, USR1)
         job.over(420, "NODE_FAIL")
-        ns = (BEGAN + 18000 + 116) * 10**9
-        return {"v": 1, "t": ns, "m": ns - BEGAN * 10**9 + 10**12, "node": "n1", "boot": "boot",
-                "jobs": [{"cluster": "c", "job": 16, "since": int((BEGAN + 18000 + 0.5) * 1e9)}]}
+        return job.heartbeat(116, since=0.5)
 
     def ask(self, *args: str) -> str:
         done = run_it(*args, "--no-refresh", "--config", os.path.join(self.dir, "conf"), "--db", self.db)
@@ -218,12 +227,18 @@ class SignalsLedgerTest(unittest.TestCase):
         self.assertIn("told to stop: TERM from slurmstepd", self.ask("show", "15", "--explain", "drain"))
 
     def test_work_ends_when_the_node_was_last_seen(self) -> None:
-        job = self.show("16")
-        buckets = {bucket["name"]: bucket["seconds"] for bucket in job["buckets"]}
-        self.assertEqual((buckets["lost_work"], buckets["stall"]), (96, 304))
-        interruption = job["interruptions"][0]
-        self.assertEqual((interruption["cause"], interruption["t_detect_s"]), ("node_fail", 304))
-        self.assertIn("node n1 was last seen alive 304 s before the end", interruption["evidence"])
+        for number, ahead in (("16", 0), ("18", 3600)):
+            with self.subTest(ahead=ahead):
+                job = self.show(number)
+                buckets = {bucket["name"]: bucket["seconds"] for bucket in job["buckets"]}
+                # How far a clock is apart is known to the second.
+                self.assertAlmostEqual(buckets["lost_work"], 96, delta=0.001)
+                self.assertAlmostEqual(buckets["stall"], 304, delta=2 if ahead else 0.001)
+                interruption = job["interruptions"][0]
+                self.assertEqual(interruption["cause"], "node_fail")
+                self.assertAlmostEqual(interruption["t_detect_s"], 304, delta=2 if ahead else 0.001)
+                self.assertAlmostEqual((job["signals"][0]["time_ns"] - job["submit_ns"]) / 1e9, 115, delta=2 if ahead else 0.001)
+        self.assertIn("node n1 was last seen alive 304 s before the end", self.show("16")["interruptions"][0]["evidence"])
 
     def test_a_job_that_says_nothing_is_told_by_its_checkpoints(self) -> None:
         job = self.show("17")
@@ -235,7 +250,7 @@ class SignalsLedgerTest(unittest.TestCase):
         self.assertEqual(buckets["unobserved"][0], 0)
         self.assertEqual((job["steps"]["kept"], job["steps"]["median_s"]), (60, 2))
         self.assertEqual([(c["step"], c["evidence"]) for c in job["checkpoints"]], [(20, "file"), (50, "file"), (60, "file")])
-        self.assertRegex(self.ask("show", "17", "--explain", "checkpoint_save"), r"file +n1/boot\.\w+Z\.jsonl:\d+")
+        self.assertRegex(self.ask("show", "17", "--explain", "checkpoint_save"), r"file( +n1/boot\.\w+Z\.jsonl:\d+){2}")
 
     def test_a_job_without_signals_has_none(self) -> None:
         job = self.show("14")

@@ -1,4 +1,5 @@
-// What `sgoodput show` says besides where the time went: stalls, signals, the proof, other definitions, sensitivity.
+// What `sgoodput show` says besides where the time went: stalls, signals, the proof, other definitions,
+// sensitivity.
 #ifndef GOODPUT_TOOLS_SGOODPUT_SHOW_SECTIONS_H_
 #define GOODPUT_TOOLS_SGOODPUT_SHOW_SECTIONS_H_
 

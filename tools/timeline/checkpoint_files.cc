@@ -64,7 +64,8 @@ std::vector<SavedFile> PairFiles(const AttemptFacts& attempt) {
     }
     last_of[event->name] = files.size();
     files.push_back({event->name, event->train_step, event->t,
-                     event->begin ? std::nullopt : std::optional<Ns>(event->t), event->ref, event->ref});
+                     event->begin ? std::nullopt : std::optional<Ns>(event->t), event->ref,
+                     event->begin ? EvidenceRef{} : event->ref});
   }
   return files;
 }
@@ -87,6 +88,7 @@ bool TakeFiles(const std::vector<SavedFile>& files, Ns begin, Ns end, Program& p
     checkpoint.complete = file.complete;
     checkpoint.evidence = Evidence::kFile;
     checkpoint.ref = file.ref;
+    checkpoint.complete_ref = file.complete_ref;
     program.checkpoints.push_back(checkpoint);
     if (AddSave(file, program)) saves_added = true;
   }

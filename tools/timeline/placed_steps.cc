@@ -29,6 +29,7 @@ struct Milestone {
   Ns begin = 0;
   std::optional<Ns> complete;
   EvidenceRef ref;
+  EvidenceRef complete_ref;
   Ns begun = 0;  // really: a program may live on while its job completes, but its time is the allocation's
 };
 
@@ -46,7 +47,8 @@ std::vector<Milestone> MilestonesOf(const Program& program) {
     if (!milestones.empty() && *checkpoint.step == milestones.back().step) continue;
     if (!milestones.empty() && *checkpoint.step < milestones.back().step) return {};
     const Ns begin = std::clamp(checkpoint.begin, program.summary.begin, program.summary.end);
-    milestones.push_back({*checkpoint.step, begin, checkpoint.complete, checkpoint.ref, checkpoint.begin});
+    milestones.push_back({*checkpoint.step, begin, checkpoint.complete, checkpoint.ref,
+                          checkpoint.complete_ref, checkpoint.begin});
   }
   return milestones;
 }
@@ -165,7 +167,8 @@ class Placer {
       during = *rate_.saves_block ? During::kWaited : During::kAsUsual;
     if (during == During::kAsUsual && rate_.saves_block) return milestone.begin;
     if (during == During::kWaited) {
-      program_.saves.push_back({milestone.begin, complete, "", milestone.ref, {}, Evidence::kFile});
+      program_.saves.push_back(
+          {milestone.begin, complete, "", milestone.ref, milestone.complete_ref, Evidence::kFile});
     } else {
       AddUnknown(milestone.begin, complete, kUnknownSave, milestone.ref);
     }

@@ -50,6 +50,7 @@ struct Checkpoint {
   std::optional<Ns> complete;
   Evidence evidence = Evidence::kMark;
   EvidenceRef ref;
+  EvidenceRef complete_ref;  // of a file
 };
 
 // One attempt as reports show it.
