@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <random>
@@ -158,6 +159,44 @@ TEST_F(ShipTest, ACopyLongerThanItsOriginalIsLeftAsItIs) {
   ASSERT_EQ(report.problems.size(), 1U);
   EXPECT_NE(report.problems[0].find("longer"), std::string::npos) << report.problems[0];
   EXPECT_EQ(ReadFile(Shared(kOld)), "\n{1}\n\n{2}\n");
+}
+
+// A daemon that was given up wrote one piece more, of what came after the next one's pass had begun.
+class LateWriter final : public SharedFolder {
+ public:
+  LateWriter(SharedFolder& folder, std::function<void()> late) : folder_(folder), late_(std::move(late)) {}
+  absl::StatusOr<SharedFile> Look(const std::string& folder, const std::string& file, bool settled) override {
+    if (late_) late_();
+    late_ = nullptr;
+    return folder_.Look(folder, file, settled);
+  }
+  absl::StatusOr<SharedFile> Append(const std::string& folder, const std::string& file, std::int64_t offset,
+                                    std::string_view bytes) override {
+    return folder_.Append(folder, file, offset, bytes);
+  }
+  absl::StatusOr<SharedFile> Replace(const std::string& folder, const std::string& file,
+                                     std::string_view bytes) override {
+    return folder_.Replace(folder, file, bytes);
+  }
+
+ private:
+  SharedFolder& folder_;
+  std::function<void()> late_;
+};
+
+TEST_F(ShipTest, WhatALateWriterCopiedMeanwhileIsNoCopyTooLong) {
+  Append(kOld, "\n{1}\n");
+  Pass();
+  DirectSharedFolder shared(folder_.path() + "/shared", geteuid(), RealFiles());
+  LateWriter late(shared, [&] {
+    Append(kOld, "\n{2}\n");
+    std::ofstream(Shared(kOld), std::ios::app) << "\n{2}\n";
+  });
+  Shipper shipper(Options(), late);
+  EXPECT_TRUE(shipper.Pass([] { return false; }).problems.empty());
+  Append(kOld, "\n{3}\n");
+  shipper.Pass([] { return false; });
+  ExpectCopied();
 }
 
 TEST_F(ShipTest, OnlyOneDaemonOfANodeCopies) {

@@ -114,8 +114,12 @@ bool Shipper::LookAt(const std::string& node, int fd, const Original& original, 
   copy.size = found->size;
   std::string mine;
   const auto tail = static_cast<std::int64_t>(found->tail.size());
-  const bool longer = found->size > original.size;
-  if (!longer && !ReadAt(*options_.files, fd, found->size - tail, found->tail.size(), mine)) {
+  // As long as it is now: whoever copied until just now may have copied more than was here when this pass
+  // began.
+  struct stat now {};
+  const bool looked = options_.files->FStat(fd, &now) == 0;
+  const bool longer = looked && found->size > now.st_size;
+  if (!looked || (!longer && !ReadAt(*options_.files, fd, found->size - tail, found->tail.size(), mine))) {
     round.report.problems.push_back(Cat(node, "/", original.name, ": ", std::strerror(errno)));
     copy.looked = false;
     return true;
