@@ -243,8 +243,12 @@ TEST_F(ShipTest, ALinkOrAFolderOfAnotherIsNoPlaceToWrite) {
   EXPECT_TRUE(absl::IsPermissionDenied(Pass().shared));
   chmod((folder_.path() + "/shared/n1").c_str(), 0700);
   fs::create_symlink(folder_.path() + "/elsewhere/file", Shared(kOld));
-  EXPECT_FALSE(Pass().shared.ok());
+  Append(kNew, "\n{2}\n");
+  const ShipReport report = Pass();
+  ASSERT_EQ(report.problems.size(), 1U);
+  EXPECT_NE(report.problems[0].find("n1/" + std::string(kOld)), std::string::npos) << report.problems[0];
   EXPECT_TRUE(fs::is_empty(folder_.path() + "/elsewhere"));
+  EXPECT_EQ(ReadFile(Shared(kNew)), "\n{2}\n") << "one bad file stops no other";
 }
 
 TEST_F(ShipTest, ASharedFolderThatIsNotThereIsNeverMade) {

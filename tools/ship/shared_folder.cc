@@ -45,6 +45,15 @@ absl::Status DirectSharedFolder::Trouble(int error) const {
                                     "; records wait on the node"));
 }
 
+// What one file says; a disk that is full or read-only is no single file's.
+absl::Status DirectSharedFolder::FileTrouble(int error, const std::string& folder,
+                                             const std::string& file) const {
+  if (error == ENOSPC || error == EDQUOT || error == EROFS) return Trouble(error);
+  return absl::AbortedError(Cat("shared_spool ", root_, ": ", folder, "/", file, ": ",
+                                error == ELOOP ? "is no regular file" : std::strerror(error),
+                                "; this file waits on the node: look what is wrong with its copy"));
+}
+
 absl::Status DirectSharedFolder::CheckOwner(int fd, struct stat& info, std::string_view what) const {
   if (files_.FStat(fd, &info) != 0) return Trouble(errno);
   if (info.st_uid == owner_ && (info.st_mode & 022U) == 0) return absl::OkStatus();
@@ -90,14 +99,15 @@ absl::StatusOr<SharedFile> DirectSharedFolder::Look(const std::string& folder, c
   if (!opened.ok()) return opened.status();
   if (*opened < 0) return found;
   const Fd at(files_, *opened);
+  const auto trouble = [&](int error) { return FileTrouble(error, folder, file); };
   // A file that is open to be read alone cannot be made to settle everywhere.
   const int flags = kFileFlags | (settled ? O_RDWR : O_RDONLY);
   const Fd fd(files_, Uninterrupted([&] { return files_.OpenAt(at.get(), file.c_str(), flags, 0); }));
-  if (fd.get() < 0) return errno == ENOENT ? absl::StatusOr<SharedFile>(found) : Trouble(errno);
+  if (fd.get() < 0) return errno == ENOENT ? absl::StatusOr<SharedFile>(found) : trouble(errno);
   struct stat info {};
-  if (settled && files_.FSync(fd.get()) != 0) return Trouble(errno);
-  if (files_.FStat(fd.get(), &info) != 0) return Trouble(errno);
-  if (!S_ISREG(info.st_mode)) return Trouble(ELOOP);
+  if (settled && files_.FSync(fd.get()) != 0) return trouble(errno);
+  if (files_.FStat(fd.get(), &info) != 0) return trouble(errno);
+  if (!S_ISREG(info.st_mode)) return trouble(ELOOP);
   found.size = info.st_size;
   found.tail.resize(std::min<std::size_t>(kTailBytes, static_cast<std::size_t>(info.st_size)));
   const std::int64_t begin = found.size - static_cast<std::int64_t>(found.tail.size());
@@ -106,7 +116,7 @@ absl::StatusOr<SharedFile> DirectSharedFolder::Look(const std::string& folder, c
       return files_.PRead(fd.get(), found.tail.data() + have, found.tail.size() - have,
                           begin + static_cast<off_t>(have));
     });
-    if (got <= 0) return Trouble(got < 0 ? errno : EIO);
+    if (got <= 0) return trouble(got < 0 ? errno : EIO);
     have += static_cast<std::size_t>(got);
   }
   return found;
@@ -118,22 +128,23 @@ absl::StatusOr<SharedFile> DirectSharedFolder::Append(const std::string& folder,
   const absl::StatusOr<int> opened = OpenFolder(folder, true, found.place);
   if (!opened.ok()) return opened.status();
   const Fd at(files_, *opened);
+  const auto trouble = [&](int error) { return FileTrouble(error, folder, file); };
   constexpr int kFlags = kFileFlags | O_WRONLY | O_CREAT;
   Fd fd(files_, Uninterrupted([&] { return files_.OpenAt(at.get(), file.c_str(), kFlags, 0600); }));
-  if (fd.get() < 0) return Trouble(errno);
+  if (fd.get() < 0) return trouble(errno);
   struct stat info {};
-  if (files_.FStat(fd.get(), &info) != 0) return Trouble(errno);
-  if (!S_ISREG(info.st_mode)) return Trouble(ELOOP);
+  if (files_.FStat(fd.get(), &info) != 0) return trouble(errno);
+  if (!S_ISREG(info.st_mode)) return trouble(ELOOP);
   found.size = info.st_size;
   if (found.size != offset) return found;
   // At an offset of its own, not at the end: a write of somebody who was given up and comes back late puts
   // the same bytes into the same place.
   const ssize_t written = Uninterrupted(
       [&] { return files_.PWrite(fd.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset)); });
-  if (written <= 0 && !bytes.empty()) return Trouble(written < 0 ? errno : ENOSPC);
+  if (written <= 0 && !bytes.empty()) return trouble(written < 0 ? errno : ENOSPC);
   found.size = offset + written;
   // NFS says here what it could not write after all.
-  if (files_.Close(fd.release()) != 0) return Trouble(errno);
+  if (files_.Close(fd.release()) != 0) return trouble(errno);
   return found;
 }
 

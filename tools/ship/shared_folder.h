@@ -72,6 +72,7 @@ class DirectSharedFolder final : public SharedFolder {
   absl::StatusOr<int> OpenFolder(const std::string& folder, bool make, std::string& place) const;
   absl::Status CheckOwner(int fd, struct stat& info, std::string_view what) const;
   absl::Status Trouble(int error) const;
+  absl::Status FileTrouble(int error, const std::string& folder, const std::string& file) const;
 
   std::string root_;
   uid_t owner_;

@@ -73,7 +73,7 @@ struct Shipper::Round {
   int root;
   bool first = true;    // of the host's nodes: it carries the host's counts
   bool forget = false;  // another folder is mounted there
-  bool again = false;   // a copy was not what it was
+  bool again = false;   // a copy was not what it was, or cannot be made now
 };
 
 Shipper::Shipper(Options options, SharedFolder& shared) : options_(std::move(options)), shared_(shared) {}
@@ -102,13 +102,21 @@ bool Shipper::Seen(const SharedFile& found, Round& round) {
   return !other;
 }
 
+// Whether the others can be copied.
+bool Shipper::GoesOn(const absl::Status& trouble, Round& round) {
+  if (!absl::IsAborted(trouble)) {
+    round.report.shared = trouble;
+    return false;
+  }
+  round.report.problems.push_back(Message(trouble));
+  round.again = true;
+  return true;
+}
+
 // Compares the end of the copy with the original. False: the pass is over.
 bool Shipper::LookAt(const std::string& node, int fd, const Original& original, Copy& copy, Round& round) {
   const absl::StatusOr<SharedFile> found = shared_.Look(node, original.name, false);
-  if (!found.ok()) {
-    round.report.shared = found.status();
-    return false;
-  }
+  if (!found.ok()) return GoesOn(found.status(), round);
   if (!Seen(*found, round)) return false;
   copy.looked = true;
   copy.size = found->size;
@@ -160,8 +168,7 @@ bool Shipper::CopyFile(const std::string& node, int folder, const Original& orig
     if (!found.ok()) {
       // How much of it arrived is for the copy to say.
       copy.looked = false;
-      round.report.shared = found.status();
-      return false;
+      return GoesOn(found.status(), round);
     }
     if (!Seen(*found, round)) return false;
     const std::int64_t added = found->size - copy.size;
@@ -181,10 +188,7 @@ bool Shipper::Remove(const std::string& node, int folder, const Original& origin
                      Round& round) {
   Files& files = *options_.files;
   const absl::StatusOr<SharedFile> found = shared_.Look(node, original.name, true);
-  if (!found.ok()) {
-    round.report.shared = found.status();
-    return false;
-  }
+  if (!found.ok()) return GoesOn(found.status(), round);
   if (!Seen(*found, round)) return false;
   const Fd fd(files, Uninterrupted([&] {
                 return files.OpenAt(folder, original.name.c_str(), kFileFlags | O_RDONLY, 0);

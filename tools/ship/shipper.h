@@ -88,6 +88,7 @@ class Shipper {
   std::string ReadSmall(int folder, const char* name) const;
   std::string Counts(int root, int folder, const Node& node, bool first) const;
   bool Seen(const SharedFile& found, Round& round);
+  static bool GoesOn(const absl::Status& trouble, Round& round);
   void Forget();
 
   Options options_;
