@@ -318,6 +318,31 @@ TEST(SignalLedger, GraceIsThatOfTheLastAsk) {
   EXPECT_EQ(ledger.deliveries[1].grace, 5 * kSecond);
 }
 
+TEST(SignalLedger, ASaveThatWasUnderWayIsTheAnswerOfAProgramThatLeavesWithIt) {
+  RunBuilder run;
+  AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(5).Ready(10).TaskStarts(12, 0);
+  attempt.Steps(0, 4, 20, 10).SaveBegins(4, 70).Signal(80, SIGUSR1, true).SaveEnds(4, 100);
+  AttemptBuilder told = attempt;
+  attempt.TaskExits(101, 0, 0).Ended(102, "COMPLETED");
+  const SignalLedger ledger = run.Build().signals;
+  EXPECT_EQ(WhatItSays(ledger), "1 signal, 1 checkpoint in time");
+  EXPECT_EQ(Only(ledger).checkpoint_begin, At(70));
+  // Of one that trains on, it is not.
+  RunBuilder on;
+  on.Attempt() = told;
+  on.Last().Steps(5, 9, 100, 10).TaskExits(150, 0, 0).Ended(151, "COMPLETED");
+  EXPECT_EQ(on.Build().signals.summary, "1 signal, 0 checkpoints in time, 1 without a checkpoint");
+}
+
+TEST(SignalLedger, WhatAScriptLeftBehindIsNotTheProgram) {
+  RunBuilder run;
+  AttemptBuilder& attempt = Trains(run).TaskStarts(11, kBatchStep);
+  attempt.Signal(183, SIGTERM, true).SaveBegins(10, 190).In(kBatchStep);
+  attempt.HelperSignal(183.2, SIGKILL, "srun", std::nullopt, -1).In(0).Signal(200, SIGKILL, std::nullopt);
+  attempt.TaskKilled(200.1, 0, SIGKILL).Ended(201, "TIMEOUT");
+  EXPECT_EQ(run.Build().signals.deliveries.front().grace, 17 * kSecond);
+}
+
 TEST(SignalLedger, SaysWhenWhatWasSavedWasNotUsed) {
   RunBuilder run;
   Trains(run).Signal(183, SIGUSR1, true).Save(10, 190, 220).TaskExits(222, 0, 0).Ended(223, "REQUEUED");

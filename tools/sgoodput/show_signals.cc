@@ -14,6 +14,8 @@ namespace {
 
 // The last ones; --json has all.
 constexpr std::size_t kMostDeliveries = 12;
+// A line has 80 columns: so many tasks are written shorter.
+constexpr std::int64_t kMany = 1000;
 
 std::string After(const SignalDelivery& delivery, const std::optional<Ns>& t) {
   return t ? Cat("+", FormatDuration(*t - delivery.t)) : "-";
@@ -23,7 +25,8 @@ std::string Reached(const SignalDelivery& delivery) {
   if (delivery.tasks == 0)
     return Cat(delivery.processes, delivery.processes == 1 ? " process" : " processes");
   const std::int64_t others = delivery.processes - delivery.tasks;
-  return Cat(delivery.tasks, delivery.tasks == 1 ? " task" : " tasks", others > 0 ? Cat("+", others) : "");
+  const char* noun = delivery.tasks == 1 ? " task" : " tasks";
+  return Cat(delivery.tasks, delivery.tasks < kMany ? noun : "", others > 0 ? Cat("+", others) : "");
 }
 
 std::string Handled(const SignalDelivery& delivery) {
@@ -32,6 +35,7 @@ std::string Handled(const SignalDelivery& delivery) {
   const bool known =
       delivery.tasks_handled + delivery.tasks_unprepared + delivery.tasks_ignoring == delivery.tasks;
   if (!known && delivery.tasks_handled == 0) return "?";
+  if (delivery.tasks >= kMany && delivery.tasks_handled == delivery.tasks) return "all";
   return Cat(delivery.tasks_handled, "/", delivery.tasks, known ? "" : "?");
 }
 
@@ -55,8 +59,13 @@ std::string Saved(const SignalDelivery& delivery) {
 
 void PrintSignals(const Report& report, const Style& style) {
   const SignalLedger& ledger = report.timeline.signals;
-  if (ledger.empty()) return;
-  const std::size_t count = ledger.deliveries.size();
+  std::vector<const SignalDelivery*> shown;
+  for (const SignalDelivery& delivery : ledger.deliveries) {
+    // What only reached processes of no task, such as those a script leaves behind, matters to nobody.
+    if (delivery.tasks > 0 || delivery.asks()) shown.push_back(&delivery);
+  }
+  if (shown.empty()) return;
+  const std::size_t count = shown.size();
   const std::string head = ledger.summary.empty() ? Cat(count, count == 1 ? " signal" : " signals",
                                                         ", none that asks for a checkpoint")
                                                   : ledger.summary;
@@ -74,7 +83,7 @@ void PrintSignals(const Report& report, const Style& style) {
   const std::size_t first = count > kMostDeliveries ? count - kMostDeliveries : 0;
   if (first > 0) std::printf("  (%zu earlier ones are in --json)\n", first);
   for (std::size_t i = first; i < count; ++i) {
-    const SignalDelivery& delivery = ledger.deliveries[i];
+    const SignalDelivery& delivery = *shown[i];
     table.Add({FormatTime(delivery.t).substr(11), SignalName(delivery.signo),
                delivery.sender.empty() ? "?" : Printable(delivery.sender), Reached(delivery),
                Handled(delivery), Saved(delivery), After(delivery, delivery.exit),

@@ -120,6 +120,18 @@ class AttemptView {
     return steps_known_ ? StepsBegun(facts_, signal, done) <= kStepsToObey
                         : done - signal <= kTimeToObey || CheckpointsBegun(signal, done) == 1;
   }
+  // The checkpoint that was being written at `t`, or just had been, if the program left with it: there was
+  // nothing else to save.
+  const Checkpoint* SavedAllAt(Ns t, const std::optional<Ns>& exit) const {
+    const auto after = std::upper_bound(checkpoints_.begin(), checkpoints_.end(), t,
+                                        [](Ns at, const Checkpoint* c) { return at < c->begin; });
+    if (!exit || after == checkpoints_.begin()) return nullptr;
+    const Checkpoint* last = *std::prev(after);
+    if (steps_known_) return StepsBegun(facts_, last->begin, *exit) == 0 ? last : nullptr;
+    const bool under_way = !last->complete || *last->complete >= t;
+    const bool left = *exit - last->complete.value_or(*exit) <= kTimeToObey;
+    return under_way && left && after == checkpoints_.end() ? last : nullptr;
+  }
   // It went on to train.
   bool TrainedIn(Ns from, Ns to) const {
     return steps_known_ ? StepsBegun(facts_, from, to) > 0 : to - from > kTimeToObey;
@@ -227,6 +239,14 @@ bool ReachesProgram(const AttemptView& view, const SignalDelivery& delivery) {
                      });
 }
 
+// Not merely what the script left behind.
+bool ReachesTasks(const AttemptView& view, const SignalDelivery& delivery) {
+  return std::any_of(delivery.receivers.begin(), delivery.receivers.end(),
+                     [&](const SignalReceiver& receiver) {
+                       return receiver.task >= 0 && view.IsProgram(receiver.slurm_step);
+                     });
+}
+
 // Until somebody other than the job itself or the kernel (which kills what takes too much memory) made the
 // program end: with KILL, or with a later signal its tasks died of.
 std::optional<Ns> GraceOf(const AttemptView& view, const SignalDelivery& asked,
@@ -238,7 +258,7 @@ std::optional<Ns> GraceOf(const AttemptView& view, const SignalDelivery& asked,
     // What was asked for next had a time of its own.
     if (later.asks()) return std::nullopt;
     const bool forces = later.signo == SIGKILL || later.tasks_died > 0;
-    if (forces && ReachesProgram(view, later)) return later.t - asked.t;
+    if (forces && ReachesTasks(view, later)) return later.t - asked.t;
   }
   const bool by_kernel = std::any_of(all.begin(), all.end(), [&](const SignalDelivery& d) {
     return d.signo == SIGKILL && d.sender == "kernel" && d.t > asked.t;
@@ -257,6 +277,11 @@ void FindAnswer(const AttemptView& view, SignalDelivery& delivery) {
     delivery.checkpoint_begin = checkpoint->begin;
     delivery.checkpoint_complete = checkpoint->complete;
     break;
+  }
+  if (const Checkpoint* saved = view.SavedAllAt(delivery.t, exit);
+      saved != nullptr && !delivery.checkpoint_begin) {
+    delivery.checkpoint_begin = saved->begin;
+    delivery.checkpoint_complete = saved->complete;
   }
   const Ns acted = delivery.checkpoint_complete.value_or(delivery.t);
   if (exit && (*exit <= acted || view.Obeyed(acted, *exit))) delivery.exit = exit;

@@ -37,7 +37,7 @@ struct SignalDelivery {
   // What it came to, of one that asked for a checkpoint.
   enum class Outcome : std::uint8_t {
     kNotAsked,  // the signal asks for none, or repeats what was asked just before
-    kInTime,    // a checkpoint begun after it is complete
+    kInTime,    // a checkpoint begun after it, or under way then and all there was to save, is complete
     kCutShort,  // one was begun, and the program ended before it was complete
     kNothing,   // the program ended, or trained on, without one
     kOpen,      // the program lives
