@@ -18,6 +18,7 @@
 #include "sql/losses.h"
 #include "tests/spank/faulty_files.h"
 #include "tests/spank/temp_folder.h"
+#include "tools/ship/files_as.h"
 #include "tools/ship/ingest_helper.h"
 
 namespace goodput {
@@ -306,6 +307,7 @@ TEST_F(SharedIngestTest, ItIsReadAsTheUserThatMay) {
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->records, 1);
   EXPECT_EQ(geteuid(), 0U);
+  EXPECT_TRUE(FilesAs(65534, 65534).Works());
   // That user's rights, not root's.
   ASSERT_EQ(chown(Path("n1", "b.1.jsonl").c_str(), 0, 0), 0);
   Append("n1", "b.1.jsonl");

@@ -19,6 +19,13 @@ auto FilesAs::As(Call call) noexcept {
   return result;
 }
 
+bool FilesAs::Works() noexcept {
+  // What is no id changes nothing, and the present one is told.
+  constexpr auto kNone = static_cast<uid_t>(-1);
+  return As(
+      [&] { return setfsuid(kNone) == static_cast<int>(uid_) && setfsgid(kNone) == static_cast<int>(gid_); });
+}
+
 int FilesAs::OpenAt(int at, const char* path, int flags, mode_t mode) noexcept {
   return As([&] { return RealFiles().OpenAt(at, path, flags, mode); });
 }

@@ -13,6 +13,8 @@ namespace goodput {
 class FilesAs final : public Files {
  public:
   FilesAs(uid_t uid, gid_t gid) : uid_(uid), gid_(gid) {}
+  // Whether this process may be that user at all: the calls themselves would not say so.
+  bool Works() noexcept;
 
   int OpenAt(int at, const char* path, int flags, mode_t mode) noexcept override;
   int Close(int fd) noexcept override;

@@ -37,6 +37,11 @@ class Reader {
     reader.uid_ = found->uid;
     // Who is no root is that user or cannot read; either way there is nothing to change.
     if (geteuid() == 0) reader.as_ = std::make_unique<FilesAs>(found->uid, found->gid);
+    if (reader.as_ != nullptr && !reader.as_->Works()) {
+      return absl::PermissionDeniedError(Cat(
+          "shared_spool_user: goodputd may not read as ", user,
+          "; where it is confined, let it call setfsuid and setfsgid and have CAP_SETUID and CAP_SETGID"));
+    }
     return reader;
   }
   Files& files() const { return as_ != nullptr ? *as_ : RealFiles(); }
