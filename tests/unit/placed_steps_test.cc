@@ -194,6 +194,16 @@ TEST(PlacedSteps, EndWhenTheNodeWasLastSeen) {
   EXPECT_EQ(run.Build().interruptions.at(0).t_detect, 229 * kSecond);
 }
 
+TEST(PlacedSteps, OfARunningJobAreAtRiskSinceItsLastCheckpoint) {
+  RunBuilder run;
+  Silent(run);
+  EXPECT_NE(run.Now(180).Story().find("checkpoint_save 160-161 | at_risk 161-180"), std::string::npos)
+      << run.Story();
+  EXPECT_NE(run.Now(600).Story().find("checkpoint_save 160-161 | unobserved.allocated 161-600"),
+            std::string::npos)
+      << run.Story();
+}
+
 TEST(PlacedSteps, AreNoneWhereOneCheckpointAloneTellsNoRate) {
   RunBuilder run;
   run.Attempt()
