@@ -355,6 +355,8 @@ absl::StatusOr<IngestReport> Pass::Run() {
        ++node) {
     if (is_left_out(*node)) continue;
     if (absl::Status status = TakeFolder(*node); !status.ok()) return status;
+    // Nobody asks for it later, and a large cluster's is hundreds of megabytes.
+    if (options_.memory == nullptr) memory_.folders.clear();
     if (!report_.whole || OutOfTime()) {
       report_.whole = false;
       memory_.resume = *node;

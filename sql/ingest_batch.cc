@@ -230,7 +230,8 @@ absl::Status IngestBatch::Read(const FileIngest& file, int fd, std::int64_t offs
     const bool full = piece->size() == most;
     // No newline in a whole batch: whatever this is, it is no spool.
     if (lines.empty() && full && used_ == 0) return FileProblem("no newline for 4 MiB");
-    if (!lines.empty()) pieces_.push_back({file, offset, lines, &memory});
+    if (!lines.empty())
+      pieces_.push_back({file, offset, lines, options_.memory != nullptr ? &memory : nullptr});
     used_ += lines.size();
     offset += static_cast<std::int64_t>(lines.size());
     if (!full) return absl::OkStatus();
@@ -266,6 +267,7 @@ absl::Status IngestBatch::Store() {
   report_.bad += taken.bad;
   report_.bytes += taken.bytes;
   for (const Piece& piece : pieces_) {
+    if (piece.memory == nullptr) continue;
     piece.memory->taken = piece.begin + static_cast<std::int64_t>(piece.bytes.size());
   }
   pieces_.clear();

@@ -53,7 +53,7 @@ class IngestBatch {
   IngestBatch(Database& db, const IngestOptions& options, IngestReport& report);
 
   // Reads all that is new of a file that had so many bytes when it was looked at. Some of it may stay
-  // unstored. `memory`, which outlives the batch, learns how far the file is stored.
+  // unstored. `memory` learns how far the file is stored, where the passes' memory is kept at all.
   absl::Status Read(const FileIngest& file, int fd, std::int64_t offset, std::int64_t file_size,
                     SpoolMemory::File& memory);
   absl::Status Store();
@@ -61,9 +61,9 @@ class IngestBatch {
  private:
   struct Piece {
     FileIngest file;
-    std::int64_t begin = 0;  // in the file
-    std::string_view bytes;  // whole lines
-    SpoolMemory::File* memory;
+    std::int64_t begin = 0;     // in the file
+    std::string_view bytes;     // whole lines
+    SpoolMemory::File* memory;  // null: nobody asks later
   };
   bool HolesAreSettled(int fd) const;
   absl::StatusOr<std::string_view> ReadPiece(int fd, std::int64_t begin);
