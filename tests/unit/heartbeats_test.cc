@@ -105,7 +105,7 @@ TEST(Heartbeat, WhatIsNoneIsRefused) {
                            R"({"v":2,"t":12,"m":3,"node":"n1","boot":"b","jobs":[]})",
                            R"({"v":1,"t":12,"m":3,"node":"n1","boot":"b","jobs":[{"job":1}]})",
                            R"({"v":1,"t":-9223372036854775808,"m":9,"node":"n1","boot":"b","jobs":[]})",
-        R"({"v":1,"t":9223372036854775807,"m":-9,"node":"n1","boot":"b","jobs":[]})",
+                           R"({"v":1,"t":9223372036854775807,"m":-9,"node":"n1","boot":"b","jobs":[]})",
                            R"({"v":1,"t":12,"m":3,"node":"n1","boot":"b","jobs":[)"}) {
     EXPECT_FALSE(ParseHeartbeat(text).ok()) << text;
   }
