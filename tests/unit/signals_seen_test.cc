@@ -1,9 +1,11 @@
 // Signals from the kernel's bytes to a record: tracepoint, ring, whose it was, storms.
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <fstream>
@@ -186,10 +188,14 @@ TEST(CpuList, IsWhatTheKernelWrites) {
 
 // --- the kernel itself
 
-// A child that signals itself as often as told, on any CPU.
-void SignalMyself(int signo, int times) {
+// A child that signals itself as often as told, on that CPU or any.
+void SignalMyself(int signo, int times, int cpu = -1) {
   const pid_t child = fork();
   if (child == 0) {
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    CPU_SET(static_cast<unsigned>(std::max(0, cpu)), &cpus);
+    if (cpu >= 0) sched_setaffinity(0, sizeof(cpus), &cpus);
     struct sigaction action {};
     action.sa_handler = [](int) {};
     sigaction(signo, &action, nullptr);
@@ -239,13 +245,15 @@ TEST_F(SignalTraceTest, AFullRingCountsWhatItLost) {
   SignalTrace trace({{40}, 0, {}});  // the smallest rings
   ASSERT_TRUE(trace.Open().ok());
   constexpr int kTimes = 20000;
-  SignalMyself(40, kTimes);
+  // Which CPU does it matters: a ring tells of its losses when it is written to again.
+  const int cpu = sched_getcpu();
+  SignalMyself(40, kTimes, cpu);
   std::vector<SignalSample> samples;
   trace.Drain(samples);
   // The kernel tells of what it lost when there is room again.
-  SignalMyself(40, 50);
+  SignalMyself(40, 50, cpu);
   for (int i = 0; i < 20; ++i) {
-    SignalMyself(40, 1);
+    SignalMyself(40, 1, cpu);
     trace.Drain(samples);
   }
   EXPECT_GT(trace.lost(), 0U);
