@@ -188,6 +188,10 @@ TEST(CpuList, IsWhatTheKernelWrites) {
 
 // --- the kernel itself
 
+// The trace sees the whole machine: signals nobody else sends, and another copy of this test others.
+const int kMine = SIGRTMIN + 1 + 2 * (getpid() % 14);
+const int kAlso = kMine + 1;
+
 // A child that signals itself as often as told, on that CPU or any.
 void SignalMyself(int signo, int times, int cpu = -1) {
   const pid_t child = fork();
@@ -222,42 +226,42 @@ class SignalTraceTest : public testing::Test {
 };
 
 TEST_F(SignalTraceTest, SeesEverySignalOfThoseItWatchesAndNoOther) {
-  SignalTrace trace({{40}, std::size_t{1} << 20U, {}});
+  SignalTrace trace({{kMine}, std::size_t{1} << 20U, {}});
   ASSERT_TRUE(trace.Open().ok());
-  SignalMyself(40, 100);
-  SignalMyself(41, 100);
+  SignalMyself(kMine, 100);
+  SignalMyself(kAlso, 100);
   std::vector<SignalSample> samples;
   trace.Drain(samples);
-  EXPECT_EQ(CountOf(samples, 40), 100U);
-  EXPECT_EQ(CountOf(samples, 41), 0U);
-  ASSERT_TRUE(trace.AddSignals({41}).ok());
-  SignalMyself(41, 10);
+  EXPECT_EQ(CountOf(samples, kMine), 100U);
+  EXPECT_EQ(CountOf(samples, kAlso), 0U);
+  ASSERT_TRUE(trace.AddSignals({kAlso}).ok());
+  SignalMyself(kAlso, 10);
   samples.clear();
   trace.Drain(samples);
-  EXPECT_EQ(CountOf(samples, 41), 10U);
-  SignalMyself(40, 10);
+  EXPECT_EQ(CountOf(samples, kAlso), 10U);
+  SignalMyself(kMine, 10);
   trace.Drain(samples);
-  EXPECT_EQ(CountOf(samples, 40), 10U) << "once each";
+  EXPECT_EQ(CountOf(samples, kMine), 10U) << "once each";
   EXPECT_EQ(trace.lost(), 0U);
 }
 
 TEST_F(SignalTraceTest, AFullRingCountsWhatItLost) {
-  SignalTrace trace({{40}, 0, {}});  // the smallest rings
+  SignalTrace trace({{kMine}, 0, {}});  // the smallest rings
   ASSERT_TRUE(trace.Open().ok());
   constexpr int kTimes = 20000;
   // Which CPU does it matters: a ring tells of its losses when it is written to again.
   const int cpu = sched_getcpu();
-  SignalMyself(40, kTimes, cpu);
+  SignalMyself(kMine, kTimes, cpu);
   std::vector<SignalSample> samples;
   trace.Drain(samples);
   // The kernel tells of what it lost when there is room again.
-  SignalMyself(40, 50, cpu);
+  SignalMyself(kMine, 50, cpu);
   for (int i = 0; i < 20; ++i) {
-    SignalMyself(40, 1, cpu);
+    SignalMyself(kMine, 1, cpu);
     trace.Drain(samples);
   }
   EXPECT_GT(trace.lost(), 0U);
-  EXPECT_EQ(CountOf(samples, 40) + trace.lost(), static_cast<std::size_t>(kTimes + 70));
+  EXPECT_EQ(CountOf(samples, kMine) + trace.lost(), static_cast<std::size_t>(kTimes + 70));
 }
 
 TEST_F(SignalTraceTest, CpusComeAndGo) {
@@ -268,20 +272,20 @@ TEST_F(SignalTraceTest, CpusComeAndGo) {
     return text;
   }());
   std::vector<int> online{all.front()};
-  SignalTrace trace({{40}, std::size_t{1} << 20U, [&] { return online; }});
+  SignalTrace trace({{kMine}, std::size_t{1} << 20U, [&] { return online; }});
   ASSERT_TRUE(trace.Open().ok());
   EXPECT_EQ(trace.cpus(), 1);
   online = all;
   ASSERT_TRUE(trace.RefreshCpus().ok());
   EXPECT_EQ(trace.cpus(), static_cast<int>(all.size()));
-  SignalMyself(40, 100);
+  SignalMyself(kMine, 100);
   // The CPU goes before its ring was read.
   online = {all.back()};
   ASSERT_TRUE(trace.RefreshCpus().ok());
   EXPECT_EQ(trace.cpus(), 1);
   std::vector<SignalSample> samples;
   trace.Drain(samples);
-  EXPECT_EQ(CountOf(samples, 40), 100U);
+  EXPECT_EQ(CountOf(samples, kMine), 100U);
   // A CPU that is not there is an error that names it, and the others are watched.
   online = {all.back(), 9999};
   const absl::Status status = trace.RefreshCpus();
