@@ -79,15 +79,14 @@ void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
     jobs_.erase(job_key);
     checkpoint_dirs_.erase(job_key);
     // slurmstepd may have been killed before it told of an end.
-    for (auto* spell : {&stepds_}) {
-      for (auto& [pid, step] : *spell) {
-        if (!step.end_mono_ns && step.what.job->job == *job_id && step.what.job->node == node)
-          step.end_mono_ns = mono;
-      }
+    const auto is_its = [&](const NodeStep& step) {
+      return step.job->job == *job_id && step.job->node == node;
+    };
+    for (auto& [pid, stepd] : stepds_) {
+      if (!stepd.end_mono_ns && is_its(stepd.what)) stepd.end_mono_ns = mono;
     }
     for (auto& [pid, task] : tasks_) {
-      if (!task.end_mono_ns && task.what.step.job->job == *job_id && task.what.step.job->node == node)
-        task.end_mono_ns = mono;
+      if (!task.end_mono_ns && is_its(task.what.step)) task.end_mono_ns = mono;
     }
     return;
   }
