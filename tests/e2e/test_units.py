@@ -7,6 +7,7 @@ systemd itself does not run here: a stand-in speaks its protocols for handing ov
 """
 
 import array
+import glob
 import json
 import os
 import re
@@ -178,6 +179,14 @@ class UnderTheUnitTest(unittest.TestCase):
     def mark(self, connection: socket.socket, step: int) -> None:
         connection.send(json.dumps({"v": 1, "mark": "step", "edge": "begin", "train_step": step, "job": 7}).encode())
 
+    def all_stopped(self) -> bool:
+        threads = glob.glob("/proc/%d/task/*/stat" % self.manager.daemon.pid)  # type: ignore
+        states = []
+        for path in threads:
+            with open(path) as file:
+                states.append(file.read().rsplit(")", 1)[1].split()[0])
+        return bool(states) and set(states) == {"T"}
+
     def connect(self, address: str) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         connection.connect(address)
@@ -212,6 +221,8 @@ class UnderTheUnitTest(unittest.TestCase):
         self.mark(kept, 1)
         self.manager.wait(lambda: len(self.manager.stored) == 1)
         self.manager.daemon.send_signal(signal.SIGSTOP)  # type: ignore
+        # A mark it has in hand when it is killed is not one that waits.
+        self.manager.wait(self.all_stopped)
         # Into a connection it has, and into one it has not seen.
         for step in range(2, 6):
             self.mark(kept, step)
