@@ -16,6 +16,10 @@ inline constexpr int kFormatVersion = 1;
 // Longest record, its two newlines included. One page: a write of it is one copy into the page cache.
 inline constexpr std::size_t kMaxRecordBytes = 4096;
 
+// Files of records that were read out of a job's own output: "<boot id>.2026010203Z.log.jsonl".
+inline constexpr std::string_view kLogLabel = "log";
+inline constexpr std::string_view kLogFileEnding = ".log.jsonl";
+
 namespace kind {
 inline constexpr std::string_view kJobProlog = "job_prolog";
 inline constexpr std::string_view kJobEpilog = "job_epilog";
@@ -91,6 +95,12 @@ inline constexpr std::string_view kCount = "count";      // of equal signals tha
 inline constexpr std::string_view kLastMonotonic = "last_m";  // the `m` of the last of them
 // Of checkpoints seen on disk, with kEdge, kTrainStep and kName.
 inline constexpr std::string_view kLayout = "layout";
+// Of marks that were read out of the job's output: the profile that understood the line.
+inline constexpr std::string_view kProfile = "profile";
+// Of host notices.
+inline constexpr std::string_view kNotice = "notice";  // "maintenance", "preempted", "upcoming_maintenance"
+inline constexpr std::string_view kValue = "value";    // as the host said it
+inline constexpr std::string_view kWindowS = "window_s";  // when it begins, seconds since the epoch
 // Of what the controller said.
 inline constexpr std::string_view kState = "state";
 inline constexpr std::string_view kFlags = "flags";

@@ -142,6 +142,8 @@ std::string Spool::Open(const Config& config) {
   } else {
     std::snprintf(boot_id_.data(), boot_id_.size(), "%s", config.boot_id.c_str());
   }
+  label_ = {};
+  if (!config.label.empty()) std::snprintf(label_.data(), label_.size(), ".%s", config.label.c_str());
   root_fd_ = root.release();
   node_fd_ = node.release();
   // While there are room and descriptors: what cannot be written is to be counted in it.
@@ -176,8 +178,8 @@ void Spool::MakeFileName(NameBuffer* name) const noexcept {
   const auto dd = static_cast<int>(doy - (153 * mp + 2) / 5 + 1);
   const auto mm = static_cast<int>(mp < 10 ? mp + 3 : mp - 9);
   const auto yyyy = static_cast<int>(yoe + era * 400 + (mm <= 2 ? 1 : 0));
-  std::snprintf(name->data(), name->size(), "%.40s.%04d%02d%02d%02dZ.jsonl", boot_id_.data(), yyyy % 10000,
-                mm, dd, hour);
+  std::snprintf(name->data(), name->size(), "%.40s.%04d%02d%02d%02dZ%s.jsonl", boot_id_.data(), yyyy % 10000,
+                mm, dd, hour, label_.data());
 }
 
 std::string Spool::FileName() const {

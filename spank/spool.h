@@ -50,6 +50,7 @@ class Spool {
     uint64_t max_bytes = kDefaultSpoolMax;
     uid_t owner = 0;      // who must own the folders
     std::string boot_id;  // empty: the kernel's
+    std::string label;    // of files that are apart from the others, e.g. "log"; empty: none
     Clock clock = kSystemClock;
     Files* files = &RealFiles();
     bool (*is_remote)(int64_t fs_type) noexcept = nullptr;  // null: IsRemoteFileSystem
@@ -91,7 +92,7 @@ class Spool {
   std::string_view GetNote(const char* name, char* buffer, std::size_t size) const noexcept;
   void DropNote(const char* name) const noexcept;
 
-  // The file a record written now goes to, e.g. "<boot id>.2026010203Z.jsonl".
+  // The file a record written now goes to, e.g. "<boot id>.2026010203Z.jsonl", or "...Z.LABEL.jsonl".
   std::string FileName() const;
 
  private:
@@ -111,6 +112,7 @@ class Spool {
   DropCounts pending_{};  // lost, and not yet in the file
   uint64_t max_bytes_ = kDefaultSpoolMax;
   std::array<char, 64> boot_id_{};
+  std::array<char, 8> label_{};  // with its dot
   Clock clock_ = kSystemClock;
 };
 

@@ -87,6 +87,14 @@ TEST_F(SpoolTest, NamesFilesByBootAndHour) {
   EXPECT_EQ(spool_.FileName(), "boot.2024030100Z.jsonl");
 }
 
+TEST_F(SpoolTest, FilesWithALabelAreApart) {
+  config_.label = "log";
+  ASSERT_EQ(spool_.Open(config_), "");
+  EXPECT_EQ(spool_.FileName(), "boot.2026010100Z.log.jsonl");
+  EXPECT_EQ(spool_.Write(Record(1)), Append::kWritten);
+  EXPECT_TRUE(fs::exists(Node() / "boot.2026010100Z.log.jsonl"));
+}
+
 TEST_F(SpoolTest, TakesTheKernelsBootIdWhenNoneIsGiven) {
   config_.boot_id.clear();
   ASSERT_EQ(spool_.Open(config_), "");

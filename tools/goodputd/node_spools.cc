@@ -12,6 +12,7 @@ bool NodeSpools::Write(const std::string& node, std::string_view record) {
     config.max_bytes = max_bytes_;
     config.owner = owner_;
     config.clock = clock_;
+    config.label = label_;
     if (!spool->Open(config).empty()) return false;
   }
   return spool->Write(record) == Append::kWritten;

@@ -19,8 +19,13 @@ namespace goodput {
 
 class NodeSpools {
  public:
-  NodeSpools(std::string root, std::uint64_t max_bytes, uid_t owner, Clock clock)
-      : root_(std::move(root)), max_bytes_(max_bytes), owner_(owner), clock_(clock) {}
+  // `label`: of files apart from the others (spank/spool.h).
+  NodeSpools(std::string root, std::uint64_t max_bytes, uid_t owner, Clock clock, std::string label = "")
+      : root_(std::move(root)),
+        max_bytes_(max_bytes),
+        owner_(owner),
+        clock_(clock),
+        label_(std::move(label)) {}
 
   // False: not stored, which the spool has counted where it could be opened.
   bool Write(const std::string& node, std::string_view record);
@@ -30,6 +35,7 @@ class NodeSpools {
   std::uint64_t max_bytes_;
   uid_t owner_;
   Clock clock_;
+  std::string label_;
   std::map<std::string, std::unique_ptr<Spool>> spools_;
 };
 

@@ -6,7 +6,9 @@
 #include <system_error>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "spank/event.h"
+#include "sql/text.h"
 
 namespace goodput {
 namespace {
@@ -33,7 +35,10 @@ void SpoolTail::Read(const Take& take) {
     std::vector<std::string> paths;
     for (const fs::directory_entry& file : fs::directory_iterator(node.path(), ignored)) {
       if (file.path().extension() != ".jsonl" || !file.is_regular_file(ignored)) continue;
-      if (file.path().filename().string().compare(0, boot_id_.size(), boot_id_) != 0) continue;
+      const std::string name_of_file = file.path().filename();
+      if (name_of_file.compare(0, boot_id_.size(), boot_id_) != 0) continue;
+      // All of it is marks.
+      if (absl::EndsWith(name_of_file, ToAbsl(kLogFileEnding))) continue;
       paths.push_back(file.path());
     }
     std::sort(paths.begin(), paths.end());

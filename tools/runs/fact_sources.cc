@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "spank/event.h"
 #include "sql/imports.h"
 #include "sql/text.h"
 
@@ -21,8 +23,9 @@ EvidenceRef FactSources::Ref(std::int64_t source_id, std::int64_t offset) {
   if (found == index_.end()) {
     const SourceRow& source = rows_[source_id];
     found = index_.emplace(source_id, static_cast<std::int32_t>(facts_.sources.size())).first;
+    const bool of_log = source.node == kImportNode || absl::EndsWith(source.file, ToAbsl(kLogFileEnding));
     facts_.sources.emplace_back(Cat(source.node, "/", source.file),
-                                source.node == kImportNode ? Evidence::kLog : Evidence::kMark);
+                                of_log ? Evidence::kLog : Evidence::kMark);
   }
   return {found->second, offset};
 }
