@@ -206,6 +206,11 @@ dist_man_MANS += tools/man/goodputd.8 tools/man/sgoodput.1
 dist_pkgdata_DATA = tools/sgoodput/advise.schema.json tools/sgoodput/report.schema.json tools/sgoodput/sgoodput.schema.json
 dist_doc_DATA += tools/goodput.conf.example
 
+# What programs say marks with: #include <slurm-goodput/goodput.h>, and one Python file to copy or to put in PYTHONPATH.
+pkginclude_HEADERS = tools/clients/goodput.h
+clientsdir = $(pkgdatadir)/clients
+dist_clients_DATA = tools/clients/goodput.py
+
 # systemd units: who starts the daemon, with which powers.
 units = tools/units/goodputd.service tools/units/goodputd-controller.service
 EXTRA_DIST += tools/units/goodputd.service.in tools/units/goodputd-controller.service.in tools/units/goodputd.socket

@@ -1,0 +1,417 @@
+/* goodput.h: a training program says where it is, and slurm-goodput knows what became of the time.
+ *
+ *   #include <slurm-goodput/goodput.h>
+ *
+ *   goodput_restore_begin(-1);
+ *   step = load();
+ *   goodput_restore_end(step);
+ *   while (++step <= steps) {
+ *     goodput_step(step);
+ *     train(step);
+ *     if (step % 100 == 0) {
+ *       goodput_checkpoint_begin(step);
+ *       save(step);
+ *       goodput_checkpoint_end(step);
+ *     }
+ *   }
+ *
+ * C99 and C++, this one file, nothing to link. Linux, GCC or Clang.
+ *
+ * A mark costs a few microseconds and never fails the program: outside a Slurm job, where the job says
+ * GOODPUT=off and on ranks other than 0 (SLURM_PROCID, RANK; GOODPUT_RANKS=all: on every rank) it does
+ * nothing; where no goodputd listens it is dropped and counted, and so is what goodputd does not take within
+ * 5 ms. It may be called from any thread, after a fork and from a signal handler, and leaves errno alone.
+ */
+#ifndef SLURM_GOODPUT_GOODPUT_H_
+#define SLURM_GOODPUT_GOODPUT_H_
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#ifdef __cplusplus
+extern "C" {
+#elif defined(__STRICT_ANSI__)
+/* Strict C99 hides it. System calls are made by it alone: unlike libc's functions it is no place where a
+ * thread is cancelled, which would leave the lock taken for ever. */
+extern long syscall(long number, ...);
+#endif
+
+/* How long a mark may take, and how long nobody asks again for a daemon that was not there or did not read.
+ */
+#define GOODPUT_WAIT_NS_ 5000000LL
+#define GOODPUT_BACKOFF_NS_ 1000000000LL
+#define GOODPUT_NAME_BYTES_ 128
+#define GOODPUT_MAX_STEP_ (1LL << 53)
+/* Abstract names are of a network namespace: from within another only a path reaches the daemon. */
+#define GOODPUT_SOCKET_ "@goodput"
+#define GOODPUT_SOCKET_PATH_ "/run/slurm-goodput/mark.sock"
+
+/* One for the process, whichever of its files include this. Everything but the atomics belongs to who has the
+ * lock. */
+struct goodput_client_ {
+  unsigned long long lock;    /* process << 32 | thread that holds it; 0: nobody. Atomic. */
+  unsigned long long dropped; /* Atomic. */
+  int silent;                 /* The process that has nothing to say. Atomic. */
+  int process;                /* whose connection and identity the rest is */
+  int connected;
+  int fd;
+  dev_t device; /* of the socket: others may close our descriptor, and use its number */
+  ino_t inode;
+  long long retry_ns; /* do not connect before */
+  long long wait_ns;  /* do not wait for room before */
+  size_t identity_size;
+  char identity[1280]; /* the end of every message: whose mark it is */
+};
+__attribute__((weak)) struct goodput_client_ goodput_client_;
+
+static inline long long goodput_now_(void) {
+  struct {
+    long seconds, nanoseconds;
+  } now = {0, 0};
+  syscall(SYS_clock_gettime, 1 /* CLOCK_MONOTONIC */, &now);
+  return now.seconds * 1000000000LL + now.nanoseconds;
+}
+
+/* --- text */
+
+struct goodput_text_ {
+  char* bytes;
+  size_t size, capacity;
+};
+
+static inline void goodput_put_(struct goodput_text_* text, const char* what, size_t size) {
+  if (size > text->capacity - text->size) return;
+  memcpy(text->bytes + text->size, what, size);
+  text->size += size;
+}
+
+static inline void goodput_puts_(struct goodput_text_* text, const char* what) {
+  goodput_put_(text, what, strlen(what));
+}
+
+static inline void goodput_put_number_(struct goodput_text_* text, long long number) {
+  char digits[24];
+  size_t at = sizeof(digits);
+  const int negative = number < 0;
+  unsigned long long rest = negative ? 0ULL - (unsigned long long)number : (unsigned long long)number;
+  do {
+    digits[--at] = (char)('0' + (int)(rest % 10));
+    rest /= 10;
+  } while (rest != 0);
+  if (negative) digits[--at] = '-';
+  goodput_put_(text, digits + at, sizeof(digits) - at);
+}
+
+/* Bytes of the valid UTF-8 sequence that begins here; 0: none does. */
+static inline size_t goodput_utf8_(const unsigned char* at) {
+  static const unsigned long least[5] = {0, 0, 0x80, 0x800, 0x10000};
+  const size_t size = at[0] < 0x80   ? 1
+                      : at[0] < 0xC0 ? 0
+                      : at[0] < 0xE0 ? 2
+                      : at[0] < 0xF0 ? 3
+                      : at[0] < 0xF8 ? 4
+                                     : 0;
+  unsigned long code = size < 2 ? at[0] : at[0] & (0xFFU >> (size + 1));
+  size_t i;
+  for (i = 1; i < size; ++i) {
+    if ((at[i] & 0xC0) != 0x80) return 0;
+    code = code << 6 | (at[i] & 0x3FU);
+  }
+  return size > 1 && (code < least[size] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) ? 0 : size;
+}
+
+/* A JSON string, cut between characters so that whoever reads it has at most GOODPUT_NAME_BYTES_ bytes of it.
+ */
+static inline void goodput_put_quoted_(struct goodput_text_* text, const char* what) {
+  static const char hex[] = "0123456789abcdef";
+  const unsigned char* at = (const unsigned char*)what;
+  size_t kept = 0;
+  goodput_put_(text, "\"", 1);
+  while (*at != 0) {
+    const size_t valid = goodput_utf8_(at);
+    const size_t size = valid == 0 ? 1 : valid;
+    kept += valid == 0 ? 2 : valid; /* a byte that is no UTF-8 is read as the character of its number */
+    if (kept > GOODPUT_NAME_BYTES_) break;
+    if (valid == 0 || *at < 0x20 || *at == 0x7F) {
+      char escaped[6] = {'\\', 'u', '0', '0', '0', '0'};
+      escaped[4] = hex[*at >> 4];
+      escaped[5] = hex[*at & 15];
+      goodput_put_(text, escaped, sizeof(escaped));
+    } else {
+      if (*at == '"' || *at == '\\') goodput_put_(text, "\\", 1);
+      goodput_put_(text, (const char*)at, size);
+    }
+    at += size;
+  }
+  goodput_put_(text, "\"", 1);
+}
+
+/* --- who we are */
+
+/* -1: the environment has no such number. */
+static inline long long goodput_env_number_(const char* name) {
+  const char* text = getenv(name);
+  char* end = NULL;
+  long long number;
+  if (text == NULL || *text < '0' || *text > '9') return -1;
+  number = strtoll(text, &end, 10);
+  return *end == 0 ? number : -1;
+}
+
+/* Rank 0 speaks for the job. Launchers number their processes in addition to Slurm's, several to a task. */
+static inline int goodput_speaks_(void) {
+  const char* on = getenv("GOODPUT");
+  const char* ranks = getenv("GOODPUT_RANKS");
+  if (goodput_env_number_("SLURM_JOB_ID") <= 0 || (on != NULL && strcmp(on, "off") == 0)) return 0;
+  if (ranks != NULL && strcmp(ranks, "all") == 0) return 1;
+  return goodput_env_number_("SLURM_PROCID") <= 0 && goodput_env_number_("RANK") <= 0 &&
+         goodput_env_number_("OMPI_COMM_WORLD_RANK") <= 0;
+}
+
+static inline void goodput_read_identity_(struct goodput_client_* client) {
+  struct goodput_text_ text;
+  const long long step = goodput_env_number_("SLURM_STEP_ID");
+  const long long task = goodput_env_number_("SLURM_PROCID");
+  const char* node = getenv("SLURMD_NODENAME");
+  text.bytes = client->identity;
+  text.size = 0;
+  text.capacity = sizeof(client->identity);
+  goodput_puts_(&text, ",\"job\":");
+  goodput_put_number_(&text, goodput_env_number_("SLURM_JOB_ID"));
+  goodput_puts_(&text, ",\"slurm_step\":\"");
+  /* A batch script has no step id, or a special one, depending on the release. */
+  if (step >= 0 && step < 0xFFFFFFF0LL) {
+    goodput_put_number_(&text, step);
+  } else {
+    goodput_puts_(&text, "batch");
+  }
+  goodput_puts_(&text, "\"");
+  if (task >= 0) {
+    goodput_puts_(&text, ",\"task\":");
+    goodput_put_number_(&text, task);
+  }
+  if (node != NULL && *node != 0) {
+    goodput_puts_(&text, ",\"node\":");
+    goodput_put_quoted_(&text, node);
+  }
+  goodput_puts_(&text, "}");
+  client->identity_size = text.size;
+}
+
+/* --- the connection */
+
+/* Programs that become daemons close every descriptor; the number may be another file's now. */
+static inline int goodput_is_ours_(const struct goodput_client_* client) {
+  struct stat info;
+  return fstat(client->fd, &info) == 0 && info.st_dev == client->device && info.st_ino == client->inode;
+}
+
+static inline void goodput_disconnect_(struct goodput_client_* client) {
+  if (client->connected && goodput_is_ours_(client)) syscall(SYS_close, client->fd);
+  client->connected = 0;
+}
+
+static inline int goodput_connect_to_(struct goodput_client_* client, const char* name) {
+  struct sockaddr_un address;
+  struct stat info;
+  const size_t size = strlen(name);
+  const int abstract = name[0] == '@';
+  int fd;
+  if (size == 0 || size >= sizeof(address.sun_path)) return 0;
+  memset(&address, 0, sizeof(address));
+  address.sun_family = AF_UNIX;
+  memcpy(address.sun_path, name, size);
+  if (abstract) address.sun_path[0] = 0;
+  fd = (int)syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return 0;
+  /* An abstract name is all its bytes, a path ends with a NUL. */
+  if (syscall(SYS_connect, fd, &address,
+              offsetof(struct sockaddr_un, sun_path) + size + (abstract ? 0 : 1)) != 0 ||
+      fstat(fd, &info) != 0) {
+    syscall(SYS_close, fd);
+    return 0;
+  }
+  client->fd = fd;
+  client->device = info.st_dev;
+  client->inode = info.st_ino;
+  client->connected = 1;
+  return 1;
+}
+
+static inline int goodput_connect_(struct goodput_client_* client, long long now) {
+  const char* name = getenv("GOODPUT_SOCKET");
+  if (now < client->retry_ns) return 0;
+  if (name == NULL || *name == 0) name = GOODPUT_SOCKET_;
+  client->retry_ns = now + GOODPUT_BACKOFF_NS_;
+  return goodput_connect_to_(client, name) ||
+         (name[0] == '@' && goodput_connect_to_(client, GOODPUT_SOCKET_PATH_));
+}
+
+static inline int goodput_try_(const struct goodput_client_* client, const struct goodput_text_* message) {
+  return syscall(SYS_sendto, client->fd, message->bytes, message->size, MSG_DONTWAIT | MSG_NOSIGNAL, NULL,
+                 0) >= 0;
+}
+
+/* Waits for room until `deadline`, but not again for a while where there was none. */
+static inline int goodput_try_patiently_(struct goodput_client_* client, const struct goodput_text_* message,
+                                         long long now, long long deadline) {
+  struct pollfd writable;
+  struct {
+    long seconds, nanoseconds;
+  } left = {0, 0};
+  if (goodput_try_(client, message)) return 1;
+  if ((errno != EAGAIN && errno != ENOBUFS && errno != EINTR) || now < client->wait_ns) return 0;
+  left.nanoseconds = deadline > now ? (long)(deadline - now) : 0;
+  writable.fd = client->fd;
+  writable.events = POLLOUT;
+  writable.revents = 0;
+  syscall(SYS_ppoll, &writable, 1, &left, NULL, (size_t)8);
+  if (goodput_try_(client, message)) return 1;
+  client->wait_ns = now + GOODPUT_BACKOFF_NS_;
+  return 0;
+}
+
+static inline int goodput_deliver_(struct goodput_client_* client, const struct goodput_text_* message,
+                                   long long now, long long deadline) {
+  int fresh = 0;
+  if (client->connected && !goodput_is_ours_(client)) client->connected = 0;
+  if (!client->connected) {
+    fresh = 1;
+    if (!goodput_connect_(client, now)) return 0;
+  }
+  if (goodput_try_patiently_(client, message, now, deadline)) return 1;
+  if (errno == EAGAIN || errno == ENOBUFS || errno == EINTR) return 0;
+  /* The daemon is gone, or another one is there. */
+  goodput_disconnect_(client);
+  return !fresh && goodput_connect_(client, now) && goodput_try_patiently_(client, message, now, deadline);
+}
+
+/* --- one mark */
+
+/* The lock of a process that forked while another thread held it is nobody's in the child. A signal handler
+ * does not wait for the thread it interrupted. */
+static inline int goodput_lock_(struct goodput_client_* client, unsigned long long own, long long deadline) {
+  while (1) {
+    unsigned long long holder = __atomic_load_n(&client->lock, __ATOMIC_RELAXED);
+    if (holder == 0 || holder >> 32 != own >> 32) {
+      if (__atomic_compare_exchange_n(&client->lock, &holder, own, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return 1;
+      continue;
+    }
+    if (holder == own || goodput_now_() > deadline) return 0;
+    syscall(SYS_sched_yield);
+  }
+}
+
+static inline void goodput_drop_(void) {
+  __atomic_add_fetch(&goodput_client_.dropped, 1, __ATOMIC_RELAXED);
+}
+
+/* `step` < 0: not known. `name`: of a phase, else null. `valid`: what goodputd would take. */
+static inline void goodput_mark_(const char* mark, const char* edge, long long step, const char* name,
+                                 int valid) {
+  struct goodput_client_* client = &goodput_client_;
+  const int saved_errno = errno;
+  const int process = (int)getpid();
+  char bytes[2560];
+  struct goodput_text_ message;
+  long long now;
+  unsigned long long own;
+  int sent = 1;
+  if (__atomic_load_n(&client->silent, __ATOMIC_RELAXED) == process) return;
+  now = goodput_now_();
+  own = (unsigned long long)process << 32 | (unsigned long long)(unsigned)syscall(SYS_gettid);
+  if (!goodput_lock_(client, own, now + GOODPUT_WAIT_NS_)) {
+    goodput_drop_();
+    errno = saved_errno;
+    return;
+  }
+  if (client->process != process) {
+    if (client->process != 0) goodput_disconnect_(client);
+    client->process = process;
+    client->retry_ns = client->wait_ns = 0;
+    goodput_read_identity_(client);
+    if (!goodput_speaks_()) __atomic_store_n(&client->silent, process, __ATOMIC_RELAXED);
+  }
+  if (__atomic_load_n(&client->silent, __ATOMIC_RELAXED) != process) {
+    message.bytes = bytes;
+    message.size = 0;
+    message.capacity = sizeof(bytes);
+    goodput_puts_(&message, "{\"v\":1,\"mark\":\"");
+    goodput_puts_(&message, mark);
+    goodput_puts_(&message, "\",\"edge\":\"");
+    goodput_puts_(&message, edge);
+    goodput_puts_(&message, "\"");
+    if (step >= 0) {
+      goodput_puts_(&message, ",\"train_step\":");
+      goodput_put_number_(&message, step);
+    }
+    if (name != NULL) {
+      goodput_puts_(&message, ",\"name\":");
+      goodput_put_quoted_(&message, name);
+    }
+    goodput_puts_(&message, ",\"m\":");
+    goodput_put_number_(&message, now);
+    goodput_put_(&message, client->identity, client->identity_size);
+    sent =
+        valid && step <= GOODPUT_MAX_STEP_ && goodput_deliver_(client, &message, now, now + GOODPUT_WAIT_NS_);
+  }
+  __atomic_store_n(&client->lock, 0ULL, __ATOMIC_RELEASE);
+  if (!sent) goodput_drop_();
+  errno = saved_errno;
+}
+
+/* --- what programs call */
+
+/* Training step `step` begins, and with it the one before has ended. Not negative; numbers as they are in
+ * checkpoints. */
+static inline void goodput_step(long long step) {
+  goodput_mark_("step", "begin", step, NULL, step >= 0);
+}
+
+/* A save of what the steps up to `step` made begins, or is complete: on disk, not only handed over. Negative:
+ * of which step is not known. */
+static inline void goodput_checkpoint_begin(long long step) {
+  goodput_mark_("checkpoint", "begin", step, NULL, 1);
+}
+static inline void goodput_checkpoint_end(long long step) {
+  goodput_mark_("checkpoint", "end", step, NULL, 1);
+}
+
+/* A checkpoint is being loaded, or is loaded. Negative: of which step is not known. */
+static inline void goodput_restore_begin(long long step) {
+  goodput_mark_("restore", "begin", step, NULL, 1);
+}
+static inline void goodput_restore_end(long long step) {
+  goodput_mark_("restore", "end", step, NULL, 1);
+}
+
+/* Anything else: "init", "data_loading", "compile", "evaluation" or a name of your own, of at most 128 bytes.
+ */
+static inline void goodput_phase_begin(const char* name) {
+  goodput_mark_("phase", "begin", -1, name, name != NULL && *name != 0);
+}
+static inline void goodput_phase_end(const char* name) {
+  goodput_mark_("phase", "end", -1, name, name != NULL && *name != 0);
+}
+
+/* Marks of this process and of those it was forked from that reached nobody. */
+static inline unsigned long long goodput_dropped(void) {
+  return __atomic_load_n(&goodput_client_.dropped, __ATOMIC_RELAXED);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SLURM_GOODPUT_GOODPUT_H_ */
