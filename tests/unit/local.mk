@@ -116,3 +116,14 @@ tests_unit_ship_test_SOURCES = \
   tests/unit/ship_test.cc
 tests_unit_ship_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_ship_test_LDADD = spank/libspank_parts.la tools/libship.la $(GTEST_LIBS)
+
+# The C client, as strict C99, as C++11 and as the test's own C++17, in one program.
+check_LTLIBRARIES += tests/clients/libmarks_cxx11.la
+tests_clients_libmarks_cxx11_la_SOURCES = tests/clients/marks_cxx11.cc
+tests_clients_libmarks_cxx11_la_CXXFLAGS = $(AM_CXXFLAGS) -std=c++11 -pedantic
+check_PROGRAMS += tests/unit/clients_test
+TESTS += tests/unit/clients_test
+tests_unit_clients_test_SOURCES = tests/clients/marks_c99.c tests/unit/clients_test.cc
+tests_unit_clients_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_clients_test_CFLAGS = $(AM_CFLAGS) -std=c99 -pedantic
+tests_unit_clients_test_LDADD = tests/clients/libmarks_cxx11.la tools/libcommon.la $(GTEST_LIBS)
