@@ -342,11 +342,15 @@ class GoodputRecorder:
 
     def record_custom_badput_event_start_time(self, start_time: Optional[datetime.datetime] = None,
                                               custom_badput_event_type: str = "unknown") -> None:
-        self._send("phase", "begin", None, custom_badput_event_type or "unknown", start_time)
+        self._send("phase", "begin", None, _custom_type(custom_badput_event_type), start_time)
 
     def record_custom_badput_event_end_time(self, end_time: Optional[datetime.datetime] = None,
                                             custom_badput_event_type: str = "unknown") -> None:
-        self._send("phase", "end", None, custom_badput_event_type or "unknown", end_time)
+        self._send("phase", "end", None, _custom_type(custom_badput_event_type), end_time)
+
+
+def _custom_type(named: Any) -> Any:
+    return "unknown" if named is None else named
 
 
 def _nothing(*_args: Any) -> None:
