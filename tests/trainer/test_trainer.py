@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """The trainer: resuming changes nothing it learns, and what it says it did is what it did."""
 
+import base64
 import json
 import os
 import signal
@@ -10,11 +11,13 @@ import sys
 import tempfile
 import time
 import unittest
-from typing import Dict, List
+from typing import Any, Dict, List
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 from checkpoint import latest  # noqa: E402
+from frameworks import FRAMEWORKS  # noqa: E402
+from transcript import play  # noqa: E402
 
 
 class TrainerTest(unittest.TestCase):
@@ -23,11 +26,12 @@ class TrainerTest(unittest.TestCase):
         self.addCleanup(temporary.cleanup)
         self.dir = temporary.name
 
-    def start(self, *options: str, folder: str = "run", env: Dict[str, str] = {}) -> subprocess.Popen:
+    def start(self, *options: str, folder: str = "run", env: Dict[str, str] = {}, output: Any = None) -> subprocess.Popen:
         clean = {key: value for key, value in os.environ.items() if not key.startswith(("SLURM", "GOODPUT"))}
         clean.update(env)
         return subprocess.Popen([sys.executable, os.path.join(HERE, "trainer.py"), "--dir",
-                                 os.path.join(self.dir, folder), "--step-seconds", "0.02"] + list(options), env=clean)
+                                 os.path.join(self.dir, folder), "--step-seconds", "0.02"] + list(options), env=clean, stdout=output,
+                                stderr=output)
 
     def truth(self, folder: str = "run", rank: int = 0) -> List[Dict]:
         try:
@@ -196,6 +200,61 @@ class TrainerTest(unittest.TestCase):
             said = file.read().splitlines()
         self.assertEqual(said, ["mark phase init begin", "mark phase init end", "mark step 1", "mark step 2",
                                 "mark checkpoint begin 2", "mark checkpoint end 2"])
+
+    def test_as_each_framework_it_saves_and_goes_on_from_the_last_whole_checkpoint(self) -> None:
+        self.assertEqual(self.start("--steps", "14", folder="whole").wait(), 0)
+        options = ("--steps", "14", "--save-every", "5", "--noise", "--eval-every", "4", "--log-every", "1")
+        with open(os.path.join(self.dir, "output"), "wb") as output:
+            killed = {name: self.start("--framework", name, "--save-seconds", "2", *options, folder=name, output=output)
+                      for name in FRAMEWORKS}
+            for name, run in killed.items():
+                # MaxText's are the first step's, the sixth's and so on.
+                first, second = (1, 6) if name == "maxtext" else (5, 10)
+                self.wait_for("save_end", first, name)
+                self.wait_for("save_begin", second, name)
+                time.sleep(0.1)
+                run.kill()
+                run.wait()
+                self.assertEqual(latest(os.path.join(self.dir, name), FRAMEWORKS[name].layout)[0], first, name)
+            again = {name: self.start("--framework", name, *options, folder=name, output=output) for name in FRAMEWORKS}
+            for name, run in again.items():
+                self.assertEqual(run.wait(), 0, name)
+                self.assertEqual(self.losses(name), self.losses("whole"), name)
+
+    def test_a_signal_ends_it_as_its_framework(self) -> None:
+        """Composer at once and with nothing saved, NeMo with a save and code 0, torchtitan by the signal itself."""
+        with open(os.path.join(self.dir, "output"), "wb") as output:
+            runs = {name: self.start("--framework", name, "--steps", "1000", folder=name, output=output)
+                    for name in ("composer", "nemo", "torchtitan")}
+            for name, run in runs.items():
+                self.wait_for("step_begin", 5, name)
+                run.send_signal(signal.SIGTERM)
+            self.assertEqual({name: run.wait() for name, run in runs.items()}, {"composer": 143, "nemo": 0, "torchtitan": -15})
+        self.assertEqual([r["event"] for r in self.truth("composer")][-2:], ["signal", "exit"])
+        self.assertIsNone(latest(os.path.join(self.dir, "composer"), "composer"))
+        self.assertGreaterEqual(latest(os.path.join(self.dir, "nemo"), "nemo")[0], 5)
+
+    def test_transcripts_tell_their_facts_in_order_and_noise_only_adds(self) -> None:
+        for name in FRAMEWORKS:
+            with self.subTest(name):
+                noisy, quiet = play(name), play(name, noise=False)
+                self.assertEqual(noisy, play(name), "each time the same")
+                self.assertNotEqual(noisy["text"], play(name, seed=2)["text"])
+                self.assertEqual(noisy["facts"], quiet["facts"])
+                times = [chunk["t_ns"] for chunk in noisy["chunks"]]
+                self.assertEqual(times, sorted(times))
+                self.assertEqual(b"".join(base64.b64decode(chunk["base64"]) for chunk in noisy["chunks"]),
+                                 base64.b64decode(noisy["text"]))
+                rest = iter(noisy["chunks"])
+                for chunk in quiet["chunks"]:
+                    self.assertIn(chunk, rest)
+                facts = noisy["facts"]
+                self.assertTrue(any(step["told"] for step in facts["steps"]))
+                self.assertEqual([one["how"] for one in facts["incarnations"]][1:], ["killed", "completed"])
+                self.assertEqual(sum(save["complete_ns"] is None for save in facts["saves"]), 1)
+                for restore in facts["restores"]:
+                    self.assertEqual(restore["step"], max(save["step"] for save in facts["saves"] if save["complete_ns"] is not None
+                                                          and save["complete_ns"] < restore["begin_ns"]))
 
 
 if __name__ == "__main__":

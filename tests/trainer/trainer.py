@@ -6,6 +6,9 @@ resumed has exactly the losses of one that was not. Steps are numbered from 1; t
 after step N; a resumed run begins with step N+1. Every rank trains (from SLURM_PROCID), rank 0 saves.
 
 What it does it writes to DIR/truth.RANK.jsonl, one line an event with time.time_ns(): tests compare with that.
+
+With --framework it is what one of them would be: prints what that prints, lays its checkpoints out alike, and does at signals
+what that does. The truth is the same.
 """
 
 import argparse
@@ -19,6 +22,7 @@ from typing import Callable, Dict, List, Optional, Tuple
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from checkpoint import LAYOUTS, latest, save  # noqa: E402
+from frameworks import FRAMEWORKS, Framework, Run, Stream  # noqa: E402
 from marks import CommandMarks, NoMarks, SocketMarks  # noqa: E402
 from model import Model  # noqa: E402
 
@@ -45,9 +49,9 @@ class TruthLog:
 
 
 class SignalPlan:
-    """What to do at a signal: from "USR1=save", "TERM=save-exit", "USR1=save-exit:85", "TERM=exit:3", "TERM=ignore".
+    """What to do at a signal: from "USR1=save", "TERM=save-exit", "USR1=save-exit:85", "TERM=exit:3", "TERM=quit:143", "TERM=ignore".
 
-    Only the signals named are handled at all; `ignore` handles it too, and does nothing.
+    exit waits for the end of the step, quit for nothing. Only the signals named are handled at all; `ignore` handles it too, and does nothing.
     """
 
     def __init__(self, texts: List[str]) -> None:
@@ -55,22 +59,26 @@ class SignalPlan:
         for text in [part for value in texts for part in value.split("|")]:
             name, _, what = text.partition("=")
             action, _, code = what.partition(":")
-            if action not in ("save", "save-exit", "exit", "ignore"):
-                raise ValueError("--on-signal %s: the action is save, save-exit[:CODE], exit[:CODE] or ignore" % text)
+            if action not in ("save", "save-exit", "exit", "quit", "ignore"):
+                raise ValueError("--on-signal %s: the action is save, save-exit[:CODE], exit[:CODE], quit[:CODE] or ignore" % text)
             self.actions[getattr(signal, "SIG" + name.upper().replace("SIG", "", 1))] = (action, int(code or 0))
         self._pending: List[int] = []
 
-    def install(self, truth: TruthLog) -> None:
+    def install(self, truth: TruthLog, told: Callable[[int], None]) -> None:
         def arrived(signo: int, _frame: object) -> None:
             truth("signal", signo=signo)
+            told(signo)
+            action, code = self.actions[signo]
+            if action == "quit":
+                sys.exit(code)
             self._pending.append(signo)
         for signo in self.actions:
             signal.signal(signo, arrived)
 
-    def take(self) -> List[Tuple[str, int]]:
-        """The actions due, each once."""
+    def take(self) -> List[Tuple[int, str, int]]:
+        """The signals with the actions due, each once."""
         taken, self._pending = self._pending, []
-        return [self.actions[signo] for signo in taken]
+        return [(signo,) + self.actions[signo] for signo in taken]
 
 
 class Trainer:
@@ -86,9 +94,15 @@ class Trainer:
             self.marks = SocketMarks(os.environ.get("GOODPUT_SOCKET", ""), self._dropped)
         else:
             self.marks = NoMarks()
-        self.signals = SignalPlan(args.on_signal)
+        run = Run(args.dir, args.steps, self.rank, int(os.environ.get("SLURM_NTASKS", "1")), int(os.environ.get("SLURM_JOB_ID", "0")),
+                  int(os.environ.get("SLURM_RESTART_COUNT", "0")), args.log_every, args.save_every, args.noise, args.seed)
+        kind = FRAMEWORKS[args.framework] if args.framework else Framework
+        self.framework = kind(Stream(not args.buffered), run)
+        self.layout = args.layout or self.framework.layout
+        self.signals = SignalPlan(args.on_signal or self.framework.on_signal)
         self.model = Model(seed=args.seed)
         self.step = 0  # the last one done
+        self.loss = 0.0
         self.saved_step = 0
         self.saving: Optional[threading.Thread] = None
 
@@ -101,7 +115,8 @@ class Trainer:
         self.truth("start", pid=os.getpid(), exec_t=exec_time_ns(), job=int(env("SLURM_JOB_ID", "0")),
                    slurm_step=slurm_step(), restart=int(env("SLURM_RESTART_COUNT", "0")),
                    node=env("SLURMD_NODENAME", ""), steps=args.steps)
-        self.signals.install(self.truth)
+        self.signals.install(self.truth, self.framework.signalled)
+        self.framework.starts()
         self._phase("init", args.init_seconds)
         if args.fail_at_start:
             self.truth("crash", step=self.step, code=args.fail_at_start)
@@ -111,15 +126,21 @@ class Trainer:
         last = args.steps
         if args.steps_after_restore and self.step:
             last = min(last, self.step + args.steps_after_restore)
+        self.framework.trains(self.step + 1)
         while code is None and self.step < last:
             self._train_one()
-            if args.save_every and self.step % args.save_every == 0:
+            if args.save_every and self.framework.saves_after(self.step, args.save_every):
                 self._save()
             if args.eval_every and self.step % args.eval_every == 0:
+                begin = time.monotonic()
+                self.framework.evaluating(self.step)
                 self._phase("evaluation", args.eval_seconds)
+                self.framework.evaluated(self.step, time.monotonic() - begin, self.loss)
             code = self._obey()
         if self.saving:
             self.saving.join()
+        if code is None:
+            self.framework.completes()
         return 0 if code is None else code
 
     def _phase(self, name: str, seconds: float) -> None:
@@ -130,15 +151,20 @@ class Trainer:
         self.truth(name + "_end", step=self.step)
 
     def _restore(self) -> None:
-        found = latest(self.args.dir, self.args.layout)
+        found = latest(self.args.dir, self.layout)
         if found is None:
+            self.framework.finds_none()
             return
+        begin = time.monotonic()
         step, state = found
+        self.framework.loads(step)
         self.truth("restore_begin", step=step)
         self.marks.restore(step, "begin")
         time.sleep(self.args.restore_seconds)
         self.model.load(state)
         self.step = self.saved_step = step
+        self.framework.resumed_from = step
+        self.framework.loaded(step, time.monotonic() - begin)
         self.marks.restore(step, "end")
         self.truth("restore_end", step=step)
 
@@ -168,6 +194,8 @@ class Trainer:
         if self.args.mark_step_ends:
             self.marks.step(step, "end")
         self.truth("step_end", step=step, loss=loss)
+        self.loss = loss
+        self.framework.step_done(step, time.monotonic() - begin, loss)
 
     def _once(self, what: str, step: int, wanted: str) -> bool:
         """True the first time step `wanted` is reached: a resumed run gets past it. Remembered in DIR."""
@@ -186,29 +214,39 @@ class Trainer:
             self.saving = None
         step, state = self.step, self.model.state()
         self.truth("save_begin", step=step, mode="async" if self.args.async_save else "sync")
+        self.framework.saving(step, self.args.async_save)
         self.marks.checkpoint(step, "begin")
         if self.args.async_save:
             self.saving = threading.Thread(target=self._write, args=(step, state))
             self.saving.start()
+            self.framework.scheduled(step, 0.0)
         else:
             self._write(step, state)
         self.saved_step = step
 
     def _write(self, step: int, state: Dict) -> None:
+        begin = time.monotonic()
         if self.rank == 0:
-            save(self.args.dir, step, state, self.args.save_seconds, self.args.layout)
+            save(self.args.dir, step, state, self.args.save_seconds, self.layout)
         else:
             time.sleep(self.args.save_seconds)  # the others wait for it, as at a barrier
         self.marks.checkpoint(step, "end")
         self.truth("save_end", step=step)
+        self.framework.saved(step, time.monotonic() - begin, self.args.async_save)
 
     def _obey(self) -> Optional[int]:
         """Do what the signals that came ask for; an exit code if one of them says exit."""
         code = None
-        for action, wanted in self.signals.take():
-            if action.startswith("save") and self.step != self.saved_step:
-                self._save()
+        for signo, action, wanted in self.signals.take():
+            if action.startswith("save"):
+                self.framework.obeys(signo)
+                if self.step != self.saved_step:
+                    self._save()
             if action in ("save-exit", "exit"):
+                if self.saving:
+                    self.saving.join()
+                    self.saving = None
+                self.framework.stops(signo)
                 code = wanted
         return code
 
@@ -231,12 +269,16 @@ def parse(argv: List[str]) -> argparse.Namespace:
     add("--restore-seconds", type=float, default=0.0)
     add("--save-every", type=int, default=0, metavar="STEPS")
     add("--save-seconds", type=float, default=0.0, help="how much longer than the file itself a save takes")
-    add("--layout", choices=LAYOUTS, default="plain", help="how checkpoints lie in DIR")
+    add("--framework", choices=sorted(FRAMEWORKS), default="", help="print and save as this one does")
+    add("--layout", choices=sorted(LAYOUTS), default="", help="how checkpoints lie in DIR; the framework's, else plain")
+    add("--log-every", type=int, default=0, metavar="STEPS", help="not as often as the framework is used to")
+    add("--noise", action="store_true", help="print what else such jobs print, too")
+    add("--buffered", action="store_true", help="let Python keep what was printed without a flush")
     add("--async-save", action="store_true", help="save in a thread while training goes on")
     add("--eval-every", type=int, default=0, metavar="STEPS")
     add("--eval-seconds", type=float, default=0.0)
     add("--on-signal", action="append", default=[], metavar="SIG=ACTION[:CODE]",
-        help="ACTION: save, save-exit, exit, ignore; several with | or by repeating")
+        help="ACTION: save, save-exit, exit, quit, ignore; several with | or by repeating")
     add("--fail-at-start", type=int, default=0, metavar="CODE", help="die after the initialisation, before any step")
     add("--crash-at-step", default="", metavar="N[,N...][:CODE]", help="rank 0 dies in the middle of step N, once")
     add("--hang-at-step", default="", metavar="N", help="step N never ends, once")
@@ -250,7 +292,10 @@ def parse(argv: List[str]) -> argparse.Namespace:
 
 def main(argv: List[str]) -> int:
     trainer = Trainer(parse(argv))
-    code = trainer.run()
+    try:
+        code = trainer.run()
+    except SystemExit as quits:
+        code = int(quits.code or 0)
     trainer.truth("exit", code=code, marks_dropped=trainer.marks.dropped)
     return code
 

@@ -1,0 +1,57 @@
+"""The files checkpoints are made of."""
+
+import io
+import json
+import os
+import time
+import zipfile
+from typing import Dict, Iterable, List, Optional, Tuple
+
+
+def write(path: str, data: bytes, extra_seconds: float = 0.0) -> None:
+    """Half the file, the extra time, the other half, fsync."""
+    with open(path, "wb") as file:
+        file.write(data[:len(data) // 2])
+        file.flush()
+        time.sleep(extra_seconds)
+        file.write(data[len(data) // 2:])
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_text(path: str, text: str) -> None:
+    with open(path, "w") as file:
+        file.write(text)
+
+
+def torch_file(step: int, state: Dict) -> bytes:
+    """A zip archive, as torch.save makes one (its pickle is JSON here)."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr("archive/data.pkl", json.dumps({"step": step, "state": state}))
+        archive.writestr("archive/version", "3\n")
+    return buffer.getvalue()
+
+
+def read_torch_file(path: str) -> Tuple[int, Dict]:
+    with zipfile.ZipFile(path) as archive:
+        data = json.loads(archive.read("archive/data.pkl").decode())
+    return data["step"], data["state"]
+
+
+def newest(found: Iterable[Tuple[int, str]]) -> Optional[str]:
+    """The path with the largest number."""
+    pairs: List[Tuple[int, str]] = sorted(found)
+    return pairs[-1][1] if pairs else None
+
+
+def names(folder: str) -> List[str]:
+    try:
+        return os.listdir(folder)
+    except FileNotFoundError:
+        return []
+
+
+def cleans_up() -> bool:
+    """One of the ranks removes what was left unfinished."""
+    return os.environ.get("SLURM_PROCID", "0") == "0"
