@@ -57,6 +57,8 @@ _NAME_BYTES = 128
 class _Socket(socket.socket):
     """Closes without a word when the last who uses it lets go of it."""
 
+    inode: Tuple[int, int] = (0, 0)
+
     def __del__(self) -> None:
         try:
             self.close()
@@ -75,7 +77,6 @@ class _Marks:
         self._process = 0
         self._identity = ""  # the end of every message; empty: this process has nothing to say
         self._socket: Optional[_Socket] = None
-        self._inode: Tuple[int, int] = (0, 0)
         self._retry_ns = 0
         self._wait_ns = 0
         self._drops = itertools.count()  # next() is atomic, += is not
@@ -118,13 +119,14 @@ class _Marks:
         self._identity = _identity()
         self._process = process
 
-    def _is_ours(self, sock: _Socket) -> bool:
+    @staticmethod
+    def _is_ours(sock: _Socket) -> bool:
         """Programs that become daemons close every descriptor; the number may be another file's now."""
         try:
             info = os.fstat(sock.fileno())
         except OSError:
             return False
-        return (info.st_dev, info.st_ino) == self._inode
+        return (info.st_dev, info.st_ino) == sock.inode
 
     def _deliver(self, message: bytes, now: int) -> bool:
         sock = self._socket
@@ -134,7 +136,7 @@ class _Marks:
         fresh = sock is None
         for _ in range(2):
             if sock is None:
-                sock = self._socket = self._connect(now)
+                sock = self._connect(now)
                 if sock is None:
                     return False
             try:
@@ -165,9 +167,9 @@ class _Marks:
             return False
 
     def _connect(self, now: int) -> Optional[_Socket]:
+        """Threads that find none at the same time each make one, of which the last stays: none of them waits."""
         if now < self._retry_ns:
             return None
-        self._retry_ns = now + _BACKOFF_NS
         name = os.environ.get("GOODPUT_SOCKET") or _SOCKET
         for address in [name, _SOCKET_PATH] if name.startswith("@") else [name]:
             sock = _Socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
@@ -177,8 +179,11 @@ class _Marks:
                 sock.close()
                 continue
             info = os.fstat(sock.fileno())
-            self._inode = (info.st_dev, info.st_ino)
+            sock.inode = (info.st_dev, info.st_ino)
+            self._socket = sock
+            self._retry_ns = now + _BACKOFF_NS
             return sock
+        self._retry_ns = now + _BACKOFF_NS
         return None
 
 
