@@ -76,6 +76,46 @@ tools_libship_la_SOURCES = \
 tools_libship_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_libship_la_LIBADD = tools/libcommon.la
 
+# What frameworks print about their training.
+noinst_LTLIBRARIES += tools/liblogs.la
+tools_liblogs_la_SOURCES = \
+  tools/exchange/decimal.cc tools/exchange/decimal.h \
+  tools/exchange/google_entry.cc tools/exchange/google_entry.h \
+  tools/exchange/plain_step.cc tools/exchange/plain_step.h \
+  tools/exchange/told.h tools/exchange/usual_time.h \
+  tools/logs/built_in.h \
+  tools/logs/google_events.cc tools/logs/google_events.h \
+  tools/logs/line_time.cc tools/logs/line_time.h \
+  tools/logs/lines.cc tools/logs/lines.h \
+  tools/logs/log_event.h \
+  tools/logs/log_fold.cc tools/logs/log_fold.h \
+  tools/logs/log_reader.cc tools/logs/log_reader.h \
+  tools/logs/profile.cc tools/logs/profile.h
+nodist_tools_liblogs_la_SOURCES = tools/logs/built_in.cc
+tools_liblogs_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS) $(RE2_CFLAGS)
+tools_liblogs_la_LIBADD = $(ABSL_LIBS) $(SIMDJSON_LIBS) $(RE2_LIBS)
+
+# In the order in which `auto` prefers them.
+log_profiles = \
+  tools/logs/profiles/megatron.profile \
+  tools/logs/profiles/nemo.profile \
+  tools/logs/profiles/torchtitan.profile \
+  tools/logs/profiles/maxtext.profile \
+  tools/logs/profiles/deepspeed.profile \
+  tools/logs/profiles/composer.profile \
+  tools/logs/profiles/lightning.profile \
+  tools/logs/profiles/hf.profile \
+  tools/logs/profiles/megatron-progress.profile \
+  tools/logs/profiles/submitit.profile \
+  tools/logs/profiles/slurm.profile
+EXTRA_DIST += tools/logs/embed $(log_profiles)
+BUILT_SOURCES += tools/logs/built_in.cc
+CLEANFILES += tools/logs/built_in.cc
+tools/logs/built_in.cc: tools/logs/embed $(log_profiles)
+	@mkdir -p tools/logs
+	$(AM_V_GEN)cd $(srcdir) && sh tools/logs/embed $(log_profiles) >$(abs_builddir)/$@.new
+	@mv $@.new $@
+
 # The daemon without its main, so that tests can link it.
 noinst_LTLIBRARIES += tools/libgoodputd.la
 tools_libgoodputd_la_SOURCES = \
@@ -151,18 +191,14 @@ tools_libadvise_la_LIBADD = tools/libtimeline.la $(ABSL_LIBS)
 # From other programs' files and to them.
 noinst_LTLIBRARIES += tools/libexchange.la
 tools_libexchange_la_SOURCES = \
-  tools/exchange/decimal.cc tools/exchange/decimal.h \
   tools/exchange/entry_stream.cc tools/exchange/entry_stream.h \
-  tools/exchange/google_entry.cc tools/exchange/google_entry.h \
   tools/exchange/google_export.cc tools/exchange/google_export.h \
   tools/exchange/google_fold.cc tools/exchange/google_fold.h \
   tools/exchange/google_import.cc tools/exchange/google_import.h \
   tools/exchange/input.cc tools/exchange/input.h \
-  tools/exchange/plain_step.cc tools/exchange/plain_step.h \
-  tools/exchange/time_order.cc tools/exchange/time_order.h \
-  tools/exchange/usual_time.h
+  tools/exchange/time_order.cc tools/exchange/time_order.h
 tools_libexchange_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
-tools_libexchange_la_LIBADD = tools/libruns.la
+tools_libexchange_la_LIBADD = tools/liblogs.la tools/libruns.la
 
 # Sums over runs.
 noinst_LTLIBRARIES += tools/librollup.la
@@ -186,6 +222,7 @@ tools_sgoodput_sgoodput_SOURCES = \
   tools/sgoodput/main.cc \
   tools/sgoodput/mark.cc \
   tools/sgoodput/options.h \
+  tools/sgoodput/profile.cc \
   tools/sgoodput/report.cc tools/sgoodput/report.h \
   tools/sgoodput/rollup.cc tools/sgoodput/rollup.h \
   tools/sgoodput/selection.cc tools/sgoodput/selection.h \

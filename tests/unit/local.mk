@@ -99,6 +99,12 @@ tests_unit_import_test_SOURCES = tests/spank/temp_folder.h tests/unit/import_tes
 tests_unit_import_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_import_test_LDADD = tools/libexchange.la $(GTEST_LIBS)
 
+check_PROGRAMS += tests/unit/logs_test
+TESTS += tests/unit/logs_test
+tests_unit_logs_test_SOURCES = tests/unit/logs_test.cc
+tests_unit_logs_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_logs_test_LDADD = tools/liblogs.la $(GTEST_LIBS)
+
 check_PROGRAMS += tests/unit/flops_test
 TESTS += tests/unit/flops_test
 tests_unit_flops_test_SOURCES = tests/unit/flops_test.cc tests/unit/run_builder.h

@@ -94,6 +94,7 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
   }
   if (key == "keep_spool") return SetDays(key, value, config.keep_spool);
   if (key == "heartbeat") return SetInterval(key, value, config.heartbeat);
+  if (key == "log_profiles") return SetPath(key, value, config.log_profiles);
   if (key == "checkpoint_scan") return SetInterval(key, value, config.checkpoint_scan);
   if (key == "signals") {
     if (value != "on" && value != "off")
@@ -111,7 +112,7 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
       Cat("unknown key '", key,
           "'; known are spool, database, cluster, socket, socket_path, role, queue_interval, spool_max, "
           "shared_spool, "
-          "shared_spool_user, keep_spool, heartbeat, checkpoint_scan, signals, peak"));
+          "shared_spool_user, keep_spool, heartbeat, checkpoint_scan, log_profiles, signals, peak"));
 }
 
 }  // namespace

@@ -29,8 +29,9 @@ struct Config {
   absl::Duration keep_spool = absl::Hours(24 * 30);    // files whose records are all ingested
   absl::Duration heartbeat = absl::Seconds(10);        // between two looks at which jobs live
   absl::Duration checkpoint_scan = absl::Seconds(30);  // shortest time between two looks at a directory
-  bool signals = true;                                 // trace them
-  std::vector<GpuPeak> peaks;                          // besides the published ones
+  std::string log_profiles = "/etc/slurm-goodput/profiles";  // the site's own
+  bool signals = true;                                       // trace them
+  std::vector<GpuPeak> peaks;                                // besides the published ones
 };
 
 // From "node", "controller" or both with a comma.

@@ -61,9 +61,21 @@ Examples:
   sgoodput import goodput.jsonl                 a run of its own, named as in the log
   sgoodput import --run pretrain-7b goodput.jsonl
   sgoodput import -j 1234 goodput.jsonl         what job 1234 itself said
+  sgoodput import -j 1234 --log-profile=megatron slurm-1234.out
   gcloud logging read 'logName:goodput' --format=json | sgoodput import -
   sacct -a -P -D -X -S 2026-01-01 -o Cluster,JobIDRaw,JobID,Submit,Eligible,Start,End,State,ExitCode,User,\
 Account,Partition,QOS,NNodes,NodeList,AllocTRES,ReqTRES,Reason,JobName > jobs.txt; sgoodput import jobs.txt)";
+
+constexpr const char* kProfileExamples = R"(
+A log profile says how a framework prints its steps, saves and phases. Jobs name one with --goodput-log-profile;
+a site's own are files NAME.profile in the folder `log_profiles` of goodput.conf.
+
+Examples:
+  sgoodput profile list
+  sgoodput profile test megatron slurm-1234.out
+  sgoodput profile show megatron > ours.profile; sgoodput profile test ./ours.profile slurm-1234.out
+
+Exit status: 0 found something, 1 found nothing, 2 no such profile, or one that must not be used.)";
 
 constexpr const char* kExportExamples = R"(
 Writes the log that Google's goodput library and Orbax write, one entry a line.
@@ -216,6 +228,10 @@ int ParseAndRun(int argc, char** argv) {
   import_app->add_option("--format", import.format, "what it is: auto, google-goodput, sacct")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"auto", "google-goodput", "sacct"}));
+  import_app
+      ->add_option("--log-profile", import.log_profile,
+                   "it is what a framework printed: a profile's name (see sgoodput profile), or auto")
+      ->type_name("PROFILE");
   import_app->add_option("-j,--job", import.job, "it is what job JOB said")->type_name("JOB");
   import_app
       ->add_option("--run", import.run,
@@ -227,6 +243,22 @@ int ParseAndRun(int argc, char** argv) {
                    "where job ids were used again: the job that had JOB at TIME")
       ->type_name("TIME");
   import_app->footer(kImportExamples);
+
+  goodput::ProfileOptions profile;
+  CLI::App* profile_app =
+      app.add_subcommand("profile", "log profiles: which there are, what one finds in a log");
+  profile_app->add_option("--config", profile.config, "read FILE instead of /etc/slurm-goodput/goodput.conf")
+      ->type_name("FILE");
+  profile_app->require_subcommand(1);
+  profile_app->add_subcommand("list", "those built in, and the site's");
+  CLI::App* profile_show =
+      profile_app->add_subcommand("show", "the text of one, e.g. to begin one's own with");
+  profile_show->add_option("NAME", profile.profile, "of a profile")->required();
+  CLI::App* profile_test = profile_app->add_subcommand("test", "what a profile finds in a log");
+  profile_test->add_option("PROFILE", profile.profile, "a name, or a file NAME.profile")->required();
+  profile_test->add_option("LOG", profile.log, "what the program printed; - is stdin")->required();
+  profile_test->add_flag("-q,--quiet", profile.quiet, "the sums only");
+  profile_app->footer(kProfileExamples);
 
   goodput::ExportOptions out;
   CLI::App* export_app = app.add_subcommand("export", "write a run for another program to read");
@@ -259,6 +291,11 @@ int ParseAndRun(int argc, char** argv) {
   if (*ingest_app) return goodput::RunIngest(ingest);
   if (*import_app) return goodput::RunImport(import);
   if (*export_app) return goodput::RunExport(out);
+  if (*profile_app) {
+    using What = goodput::ProfileOptions::What;
+    profile.what = *profile_test ? What::kTest : *profile_show ? What::kShow : What::kList;
+    return goodput::RunProfile(profile);
+  }
   if (*doctor_app) return goodput::RunDoctor(doctor);
   return goodput::RunList(list);
 }

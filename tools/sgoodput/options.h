@@ -110,10 +110,20 @@ struct ImportOptions {
   CommonOptions common;
   std::string file;             // "-" is stdin
   std::string format = "auto";  // google-goodput, sacct
+  std::string log_profile;      // it is what a framework printed, by this profile
   std::string job;              // -j: what the log says is of this job
   std::string run;              // or of this run's jobs, else it is a run of that name
   std::string cluster;          // -M
   std::string submitted;
+};
+
+struct ProfileOptions {
+  enum class What { kList, kShow, kTest };
+  What what = What::kList;
+  std::string config;
+  std::string profile;  // a name or a file
+  std::string log;
+  bool quiet = false;  // the sums only
 };
 
 struct ExportOptions {
@@ -135,6 +145,7 @@ int RunAdvise(const AdviseOptions& options);
 int RunIngest(const IngestOptionsCli& options);
 int RunImport(const ImportOptions& options);
 int RunExport(const ExportOptions& options);
+int RunProfile(const ProfileOptions& options);
 int RunDoctor(const DoctorOptions& options);
 // `sgoodput mark ...`: its own parser, because it runs once a training step and must take less than 5 ms.
 int RunMark(int argc, char** argv);

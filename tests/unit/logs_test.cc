@@ -1,0 +1,428 @@
+// What frameworks print: profiles, lines, times, and what follows from them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "sql/text.h"
+#include "tools/logs/built_in.h"
+#include "tools/logs/line_time.h"
+#include "tools/logs/lines.h"
+#include "tools/logs/log_fold.h"
+#include "tools/logs/log_reader.h"
+#include "tools/logs/profile.h"
+
+namespace goodput {
+namespace {
+
+constexpr const char* kNoFolder = "/nonexistent";
+
+// ---- profiles
+
+TEST(Profiles, AllThatAreBuiltInMayBeUsed) {
+  std::vector<std::string> names;
+  for (const KnownProfile& known : LoadProfiles(kNoFolder)) {
+    EXPECT_TRUE(known.profile.ok()) << Message(known.profile.status());
+    EXPECT_EQ(known.where, "built in");
+    names.push_back(known.name);
+  }
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"megatron", "nemo", "torchtitan", "maxtext", "deepspeed", "composer",
+                                      "lightning", "hf", "megatron-progress", "submitit", "slurm"}));
+}
+
+TEST(Profiles, NoExampleOfOneFrameworkIsAStepOfAnother) {
+  const std::vector<KnownProfile> profiles = LoadProfiles(kNoFolder);
+  for (const BuiltInProfile& built_in : BuiltInProfiles()) {
+    std::size_t at = 0;
+    while (at < built_in.text.size()) {
+      const std::size_t end = built_in.text.find('\n', at);
+      std::string_view line = built_in.text.substr(at, end - at);
+      at = end + 1;
+      constexpr std::string_view kExample = "example ";
+      if (line.substr(0, kExample.size()) != kExample) continue;
+      line.remove_prefix(kExample.size());
+      for (const KnownProfile& other : profiles) {
+        if (other.name == built_in.name) continue;
+        const std::optional<LogEvent> event = other.profile->Match(line);
+        const bool step =
+            event && (event->kind == LogEvent::Kind::kStepEnd || event->kind == LogEvent::Kind::kStepBegin);
+        EXPECT_FALSE(step) << other.name << " takes a line of " << built_in.name << ": " << line;
+      }
+    }
+  }
+}
+
+std::string Problem(std::string_view text) {
+  const absl::StatusOr<LogProfile> profile = LogProfile::Parse(text, "x.profile");
+  return profile.ok() ? "" : Message(profile.status());
+}
+
+constexpr std::string_view kGood =
+    "profile x\nrule step_end\nmatch   did (?P<step>\\d+)$\nexample did 7\ngives step=7\n";
+
+TEST(Profiles, AreRefusedWithTheLineAndTheReason) {
+  EXPECT_EQ(Problem(kGood), "");
+  const std::string good(kGood);
+  const auto with = [&](std::string_view more) { return Problem(absl::StrCat(good, std::string(more))); };
+  EXPECT_EQ(with("example did 8\ngives step=9\n"), "x.profile:6: the example gives `step=8`, not `step=9`");
+  EXPECT_EQ(with("example done 8\ngives step=8\n"), "x.profile:6: the example matches no rule");
+  EXPECT_EQ(with("example did 8\n"), "x.profile:6: the example has no `gives`");
+  EXPECT_EQ(with("unlike you did 9\n"), "x.profile:6: the rule of line 2 matches it");
+  EXPECT_EQ(with("rule save_end\nmatch saved\n"), "x.profile:6: the rule has no `example`");
+  EXPECT_EQ(with("rule save_end\nmatch (saved\n"), "x.profile:7: the expression is none: missing ): (saved");
+  EXPECT_EQ(with("rule save_end\nmatch saved (?P<stepp>1)\n"), "x.profile:7: unknown group stepp");
+  EXPECT_EQ(with("rule save_end\nmatch did 3\nexample did 3\ngives nothing\n"),
+            "x.profile:8: the example matches the rule of line 2 first");
+  EXPECT_EQ(with("rule saved\n"), "x.profile:6: no rule is a `saved`");
+  EXPECT_EQ(with("speed 3\n"), "x.profile:6: unknown word `speed`");
+  EXPECT_EQ(with("rule phase_begin\nmatch eval\nexample eval\ngives nothing\n"),
+            "x.profile:6: it needs a `name`");
+  EXPECT_EQ(with("rule step_begin\nmatch eval\nexample eval\ngives nothing\n"),
+            "x.profile:6: a step needs a group `step`");
+  EXPECT_EQ(Problem(""), "x.profile:1: no `profile NAME`");
+  EXPECT_EQ(Problem("profile ../x\n"), "x.profile:1: `profile` takes a name of letters, digits and -_.");
+  EXPECT_EQ(Problem("profile x\nmatch y\n"), "x.profile:2: `match` before any rule");
+  EXPECT_EQ(Problem(std::string(kMaxProfileBytes + 1, '#')), "x.profile:1: longer than 256 KiB");
+}
+
+TEST(Profiles, NumbersThatAreNoneMakeALineSayNothing) {
+  const absl::StatusOr<LogProfile> profile = LogProfile::Parse(kGood, "x.profile");
+  ASSERT_TRUE(profile.ok());
+  EXPECT_TRUE(profile->Match("did 9007199254740992"));
+  EXPECT_FALSE(profile->Match("did 99999999999999999999999"));
+  EXPECT_FALSE(profile->Match("did "));
+  EXPECT_TRUE(profile->Match("\xff\xfe did 5")) << "a log is bytes";
+}
+
+TEST(Reader, AutoFindsOutWhichItIsAndLosesNothing) {
+  absl::StatusOr<LogReader> reader = LogReader::Open("auto", kNoFolder);
+  ASSERT_TRUE(reader.ok());
+  std::vector<std::string> said;
+  const auto take = [&](const LogReader::Said& one) {
+    said.push_back(absl::StrCat(one.offset, " ", std::string(LogEventKindName(one.event.kind)), " ",
+                                EventInWords(one.event)));
+  };
+  reader->Line("  0%|          | 0/690 [00:00<?, ?it/s]", 1, 0, take);
+  reader->Line("[titan] 2026-08-21 10:00:00,000 - root - INFO - Training starts at step 1", 2, 0, take);
+  reader->Line("[titan] 2026-08-21 10:00:09,000 - root - INFO - step:  1  loss:  8.1", 3, 0, take);
+  EXPECT_TRUE(said.empty());
+  reader->Line("[titan] 2026-08-21 10:00:19,000 - root - INFO - step: 10  loss:  7.1", 4, 0, take);
+  EXPECT_EQ(reader->profile(), "torchtitan");
+  EXPECT_EQ(said, (std::vector<std::string>{"2 training_begin step=1 time=2026-08-21T10:00:00",
+                                            "3 step_end step=1 time=2026-08-21T10:00:09",
+                                            "4 step_end step=10 time=2026-08-21T10:00:19"}));
+  reader->Line("100%|##########| 690/690 [31:31<00:00,  2.74s/it]", 5, 0, take);
+  EXPECT_EQ(said.size(), 3U);
+  reader->Line("slurmstepd: error: *** JOB 4 ON n1 CANCELLED AT 2026-08-21T10:00:20 DUE TO PREEMPTION ***", 6,
+               0, take);
+  EXPECT_EQ(said.size(), 4U) << "Slurm's own words are read beside any profile";
+}
+
+TEST(Reader, UnknownNamesAreAnsweredWithThoseThereAre) {
+  const absl::StatusOr<LogReader> reader = LogReader::Open("megatorn", kNoFolder);
+  ASSERT_FALSE(reader.ok());
+  EXPECT_TRUE(absl::StrContains(Message(reader.status()),
+                                "no log profile is named megatorn; there are megatron, nemo"));
+}
+
+TEST(Reader, LabelsOfLaunchersAreLeftOut) {
+  EXPECT_EQ(WithoutLabel("12: did 3"), "did 3");
+  EXPECT_EQ(WithoutLabel("  3: did 3"), "did 3");
+  EXPECT_EQ(WithoutLabel("[default0]:did 3"), "did 3");
+  EXPECT_EQ(WithoutLabel("[default]:did 3"), "[default]:did 3");
+  EXPECT_EQ(WithoutLabel("3 of 4: did 3"), "3 of 4: did 3");
+}
+
+// ---- lines
+
+std::vector<std::string> LinesOf(const std::vector<std::string>& pieces, bool finish = true) {
+  LogLines lines;
+  std::vector<std::string> found;
+  const auto take = [&](std::string_view line, std::int64_t offset) {
+    found.push_back(absl::StrCat(offset, ":", std::string(line)));
+  };
+  for (const std::string& piece : pieces) lines.Add(piece, take);
+  if (finish) lines.Finish(take);
+  return found;
+}
+
+TEST(Lines, AreTheSameHoweverTheyCome) {
+  const std::string text = "one\r\ntwo\n\n 1%|#\r 2%|##\r\x1b[31mred\x1b[0m \x1b]0;title\x07x\tend\nlast";
+  const std::vector<std::string> whole = LinesOf({text});
+  EXPECT_EQ(whole, (std::vector<std::string>{"0:one", "5:two", "10: 1%|#", "16: 2%|##", "23:red x\tend",
+                                             "52:last"}));
+  for (std::size_t first = 0; first <= text.size(); ++first) {
+    for (std::size_t second = first; second <= text.size(); ++second) {
+      EXPECT_EQ(LinesOf({text.substr(0, first), text.substr(first, second - first), text.substr(second)}),
+                whole);
+    }
+  }
+  EXPECT_EQ(LinesOf({text}, false).size(), whole.size() - 1) << "the last has not ended";
+}
+
+TEST(Lines, OfALongOneTheBeginningIsKept) {
+  const std::string text = "a" + std::string(std::size_t{1} << 20U, 'b') + "\nnext\n";
+  const std::vector<std::string> found = LinesOf({text});
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].size(), 2 + LogLines::kMaxLine);
+  EXPECT_EQ(found[1], absl::StrCat(text.size() - 5, ":next"));
+}
+
+TEST(Lines, SequencesThatNeverEndTakeNothingElse) {
+  for (const std::string& text :
+       {std::string("x\x1b["), std::string("x\x1b"), std::string("x\x1b]0;y"), std::string("x\x1b[12;")}) {
+    EXPECT_EQ(LinesOf({text + "\nnext\n"}).back().substr(LinesOf({text + "\nnext\n"}).back().find(':')),
+              ":next");
+  }
+}
+
+// ---- times
+
+std::int64_t At(const char* text) {
+  absl::Time time;
+  std::string error;
+  EXPECT_TRUE(absl::ParseTime(absl::RFC3339_full, text, &time, &error)) << error;
+  return absl::ToUnixNanos(time);
+}
+
+TEST(Times, AreReadOrRefused) {
+  EXPECT_EQ(ParseDate("2026-02-05 17:07:36.379347")->ns, At("2026-02-05T17:07:36.379347Z"));
+  EXPECT_EQ(ParseDate("2026-02-05 17:07:36.379347")->kind, LineTime::Kind::kWall);
+  EXPECT_EQ(ParseDate("2026-02-05T17:07:36,5+01:00")->ns, At("2026-02-05T16:07:36.5Z"));
+  EXPECT_EQ(ParseDate("2026-02-05T17:07:36Z")->kind, LineTime::Kind::kAbsolute);
+  EXPECT_EQ(ParseGlog("0229 16:50:26.25")->ns, At("1972-02-29T16:50:26.25Z"));
+  for (const char* bad : {"2026-02-30 17:07:36", "2026-13-01 00:00:00", "2026-02-05 25:00:00", "2026-02-05",
+                          "", "2026-02-05 17:07:36 CET", "0000-02-05 17:07:36", "2026-02-05 17:60:36"})
+    EXPECT_FALSE(ParseDate(bad)) << bad;
+}
+
+TEST(Times, LiveAWallIsOfTheZoneThatIsNearest) {
+  const std::int64_t read = At("2026-02-05T16:07:40Z");
+  EXPECT_EQ(LiveTime(*ParseDate("2026-02-05 17:07:36.5"), read), At("2026-02-05T16:07:36.5Z")) << "Paris";
+  EXPECT_EQ(LiveTime(*ParseDate("2026-02-05 21:52:36.5"), read), At("2026-02-05T16:07:36.5Z")) << "Kathmandu";
+  EXPECT_EQ(LiveTime(*ParseDate("2026-02-05 16:07:41"), read), At("2026-02-05T16:07:41Z"))
+      << "a clock that is ahead";
+  EXPECT_EQ(LiveTime(*ParseDate("2026-02-05 15:58:00"), read), At("2026-02-05T15:58:00Z"))
+      << "kept back by the program";
+  EXPECT_EQ(LiveTime(*ParseGlog("0205 16:07:36.5"), read), At("2026-02-05T16:07:36.5Z"));
+  EXPECT_EQ(LiveTime(*ParseUnix("9000000000.0"), read), read) << "no time of this world";
+}
+
+TEST(Times, AfterwardsAWallIsOfTheZoneThatIsSaid) {
+  absl::TimeZone berlin;
+  ASSERT_TRUE(absl::LoadTimeZone("Europe/Berlin", &berlin));
+  const std::int64_t written = At("2026-02-05T16:07:40Z");
+  EXPECT_EQ(PastTime(*ParseDate("2026-02-05 17:07:36.5"), berlin, written), At("2026-02-05T16:07:36.5Z"));
+  EXPECT_EQ(PastTime(*ParseGlog("0205 17:07:36.5"), berlin, written), At("2026-02-05T16:07:36.5Z"));
+  EXPECT_EQ(PastTime(*ParseGlog("1231 23:59:59"), berlin, written), At("2025-12-31T22:59:59Z"))
+      << "the year before";
+  EXPECT_EQ(PastTime(*ParseGlog("0229 12:00:00"), berlin, written), At("2024-02-29T11:00:00Z"));
+}
+
+// ---- what follows
+
+class Told : public ToldSink {
+ public:
+  absl::Status Step(Ns t, std::int64_t step, const Speaker& /*speaker*/, std::int64_t offset) override {
+    Say(offset, absl::StrCat("step ", step, " at ", Seconds(t)));
+    return absl::OkStatus();
+  }
+  absl::Status Mark(const ToldMark& mark, const Speaker& /*speaker*/, std::int64_t offset) override {
+    std::string what = mark.kind == PackedMark::Kind::kCheckpoint ? "save"
+                       : mark.kind == PackedMark::Kind::kRestore  ? "restore"
+                                                                  : std::string(mark.name);
+    if (mark.step) absl::StrAppend(&what, " ", *mark.step);
+    Say(offset, absl::StrCat(what, mark.begin ? " begins at " : " ends at ", Seconds(mark.t)));
+    return absl::OkStatus();
+  }
+  absl::Status Srun(const ToldSrun& /*srun*/, const Speaker& /*speaker*/, std::int64_t /*offset*/) override {
+    return absl::OkStatus();
+  }
+  absl::Status Attempt(const ToldAttempt& attempt) override {
+    said.push_back(absl::StrCat("attempt from ", Seconds(attempt.begin), " to ", Seconds(attempt.end),
+                                attempt.ended ? absl::StrCat(" ", attempt.state) : std::string(" open")));
+    return absl::OkStatus();
+  }
+  absl::Status Stop(Ns t, const Speaker& /*speaker*/, std::int64_t offset) override {
+    Say(offset, absl::StrCat("stop at ", Seconds(t)));
+    return absl::OkStatus();
+  }
+  std::vector<std::string> said;
+
+ private:
+  static std::string Seconds(Ns t) { return absl::StrCat(std::round(static_cast<double>(t) / 1e6) / 1e3); }
+  void Say(std::int64_t offset, std::string text) {
+    EXPECT_TRUE(offsets_.insert(offset).second) << "one place for two: " << text;
+    said.push_back(std::move(text));
+  }
+  std::set<std::int64_t> offsets_;
+};
+
+// Lines at seconds, to what they say.
+class Fold {
+ public:
+  Fold& Say(double t, LogEvent event) {
+    const Ns ns = std::llround(t * 1e9);
+    EXPECT_TRUE(fold_.Take(event, ns, std::nullopt, offset_).ok());
+    offset_ += 100;
+    return *this;
+  }
+  static LogEvent Event(LogEvent::Kind kind, std::optional<std::int64_t> step = {}) {
+    LogEvent event;
+    event.kind = kind;
+    event.step = step;
+    return event;
+  }
+  Fold& Done(double t, std::int64_t step, double each = 0) {
+    LogEvent event = Event(LogEvent::Kind::kStepEnd, step);
+    if (each > 0) event.step_ns = std::llround(each * 1e9);
+    return Say(t, event);
+  }
+  std::vector<std::string> End(double t) {
+    EXPECT_TRUE(fold_.End(std::llround(t * 1e9)).ok());
+    return std::exchange(told_.said, {});
+  }
+  LogFold& fold() { return fold_; }
+
+ private:
+  Told told_;
+  LogFold fold_{told_};
+  std::int64_t offset_ = 0;
+};
+
+using Kind = LogEvent::Kind;
+
+TEST(LogFold, AStepBeganWhenTheOneBeforeWasDone) {
+  EXPECT_EQ(Fold().Done(10, 1).Done(12, 2).Done(14, 3).End(17),
+            (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "step 3 at 12", "step 4 at 14",
+                                      "attempt from 8 to 14 open"}));
+}
+
+TEST(LogFold, ALineOfManyStepsBeganWithTheFirst) {
+  EXPECT_EQ(Fold().Done(30, 10).Done(50, 20).Done(70, 30).End(71),
+            (std::vector<std::string>{"step 1 at 10", "step 11 at 30", "step 21 at 50",
+                                      "attempt from 10 to 70 open"}))
+      << "the first ten took as long as the ten behind them; 1 s is no step";
+}
+
+TEST(LogFold, TheTrainingsBeginIsTheFirstSteps) {
+  EXPECT_EQ(Fold().Say(3, Fold::Event(Kind::kTrainingBegin, 501)).Done(23, 510).Done(43, 520).End(43),
+            (std::vector<std::string>{"step 501 at 3", "step 511 at 23", "attempt from 3 to 43 open"}));
+}
+
+TEST(LogFold, WhereStepsSayWhatTheyTookTheRestIsOverhead) {
+  EXPECT_EQ(
+      Fold().Done(10, 10, 0.5).Done(15, 20, 0.5).Done(25, 30, 0.5).End(25),
+      (std::vector<std::string>{"step 1 at 5", "step 11 at 10", "between_steps begins at 15",
+                                "between_steps ends at 20", "step 21 at 20", "attempt from 5 to 25 open"}))
+      << "the first line waits for the second to say how many it was about";
+}
+
+TEST(LogFold, RanksThatRepeatSayNothingNew) {
+  EXPECT_EQ(
+      Fold().Done(10, 1).Done(10.1, 1).Done(12, 2).Done(12.2, 2).Done(14, 3).Done(14.1, 2).Done(14.2, 3).End(
+          14.5),
+      (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "step 3 at 12",
+                                "attempt from 8 to 14.2 open"}));
+}
+
+TEST(LogFold, ALowerNumberIsANewStart) {
+  EXPECT_EQ(
+      Fold().Done(10, 1).Done(12, 2).Done(14, 3).Done(40, 2).Done(42, 3).End(42),
+      (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "step 3 at 12", "attempt from 8 to 14 open",
+                                "step 2 at 38", "step 3 at 40", "attempt from 38 to 42 open"}));
+}
+
+TEST(LogFold, ALineThatBeginsTheProgramDoesEvenIfItGoesOnAtTheNextStep) {
+  Fold fold;
+  fold.Say(0, Fold::Event(Kind::kProgramBegin)).Done(10, 1).Done(12, 2);
+  fold.Say(20, Fold::Event(Kind::kProgramBegin)).Done(30, 3).Done(32, 4);
+  EXPECT_EQ(fold.End(32), (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "step 3 at 12",
+                                                    "attempt from 0 to 12 open", "step 3 at 28",
+                                                    "step 4 at 30", "attempt from 20 to 32 open"}));
+}
+
+TEST(LogFold, SavesOfRanksAreOne) {
+  Fold fold;
+  fold.Done(1, 1).Done(2, 2);
+  for (const double t : {2.0, 2.1, 2.2}) fold.Say(t, Fold::Event(Kind::kSaveBegin, 2));
+  for (const double t : {4.0, 4.1, 4.2}) fold.Say(t, Fold::Event(Kind::kSaveEnd, 2));
+  EXPECT_EQ(fold.End(4.2),
+            (std::vector<std::string>{"step 1 at 0", "step 2 at 1", "save 2 begins at 2",
+                                      "save 2 ends at 4.2", "step 3 at 2", "attempt from 0 to 4.2 open"}));
+}
+
+TEST(LogFold, ASaveWhoseEndIsNotToldIsOverWhenTheNextStepBegan) {
+  LogEvent save = Fold::Event(Kind::kSaveBegin, 2);
+  save.over_at_next_step = true;
+  EXPECT_EQ(
+      Fold().Done(10, 1).Done(11, 2).Say(11, save).Done(15, 3).Done(16, 4).End(16),
+      (std::vector<std::string>{"step 1 at 9", "step 2 at 10", "save 2 begins at 11", "save 2 ends at 14",
+                                "step 3 at 11", "step 4 at 15", "attempt from 9 to 16 open"}));
+}
+
+TEST(LogFold, ASaveBehindTheLoopIsNeverSaidToBeComplete) {
+  LogEvent save = Fold::Event(Kind::kSaveBegin, 2);
+  save.complete_is_untold = true;
+  LogEvent staged = Fold::Event(Kind::kSaveEnd);
+  staged.took_ns = kSecond;
+  const std::vector<std::string> said =
+      Fold().Done(10, 1).Done(11, 2).Say(11, save).Say(12, staged).Done(13, 3).End(13);
+  for (const std::string& text : said) EXPECT_FALSE(absl::StartsWith(text, "save 2 ends")) << text;
+}
+
+TEST(LogFold, AnotherBarIsNotTheTrainings) {
+  const auto bar = [](std::int64_t step, std::int64_t of) {
+    LogEvent event = Fold::Event(Kind::kStepEnd, step);
+    event.of = of;
+    return event;
+  };
+  EXPECT_EQ(
+      Fold()
+          .Say(0, bar(0, 690))
+          .Say(1, bar(1, 690))
+          .Say(2, bar(2, 690))
+          .Say(3, bar(1, 8))
+          .Say(4, bar(2, 8))
+          .Say(5, bar(3, 690))
+          .End(5),
+      (std::vector<std::string>{"step 1 at 0", "step 2 at 1", "step 3 at 2", "attempt from 0 to 5 open"}));
+}
+
+TEST(LogFold, WhatWasDoneIsNotFollowedByAnotherStep) {
+  Fold fold;
+  fold.Done(10, 1).Done(12, 2).Say(12.5, Fold::Event(Kind::kProgramEnd));
+  EXPECT_EQ(fold.End(20),
+            (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "attempt from 8 to 12.5 COMPLETED"}));
+}
+
+TEST(LogFold, SlurmsWordEndsAnAttempt) {
+  Fold fold;
+  LogEvent end = Fold::Event(Kind::kJobEnd);
+  end.name = "PREEMPTED";
+  fold.Done(10, 1).Done(12, 2).Say(12.2, Fold::Event(Kind::kStop)).Say(14, end).Done(60, 2).Done(62, 3);
+  EXPECT_EQ(fold.End(62),
+            (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "stop at 12.2", "step 3 at 12",
+                                      "attempt from 8 to 14 PREEMPTED", "step 2 at 58", "step 3 at 60",
+                                      "attempt from 58 to 62 open"}));
+}
+
+TEST(LogFold, GoesOnWhereAFollowerStopped) {
+  Fold before;
+  before.Done(10, 1).Done(12, 2);
+  const std::optional<LogFold::Memory> memory = before.fold().memory();
+  ASSERT_TRUE(memory);
+  Fold after;
+  after.fold().Remember(*memory);
+  EXPECT_EQ(after.Done(14, 3).Done(16, 4).End(16),
+            (std::vector<std::string>{"step 3 at 12", "step 4 at 14", "attempt from 12 to 16 open"}));
+}
+
+}  // namespace
+}  // namespace goodput

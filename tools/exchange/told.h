@@ -1,0 +1,67 @@
+// What logs tell of a run, whoever wrote them: the words between a log's reader and whoever stores it.
+#ifndef GOODPUT_TOOLS_EXCHANGE_TOLD_H_
+#define GOODPUT_TOOLS_EXCHANGE_TOLD_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "sql/mark_block.h"
+#include "tools/timeline/facts.h"
+
+namespace goodput {
+
+// Which process said something.
+struct Speaker {
+  std::string_view slurm_step;  // as the log has it; empty: not told
+  std::int64_t task = 0;
+  int attempt = 0;  // in the order of their begins, from 0
+};
+
+struct ToldMark {
+  Ns t = 0;
+  PackedMark::Kind kind = PackedMark::Kind::kPhase;
+  bool begin = true;
+  std::optional<std::int64_t> step;
+  std::string_view name;  // of a phase
+};
+
+// That the tasks of a Slurm step were there.
+struct ToldSrun {
+  std::optional<Ns> begin;
+  std::optional<Ns> end;
+  std::optional<std::int64_t> exit_code;
+  std::optional<std::int64_t> exit_signal;
+};
+
+struct ToldAttempt {
+  int number = 0;
+  Ns begin = 0;
+  Ns end = 0;          // known, or the latest it can have been
+  bool ended = false;  // a job_end said so
+  std::string state;   // Slurm's word, where the log has it; COMPLETED for a job_end that says no more
+  std::optional<Ns> stop;
+  bool is_life = true;      // the program itself said so; not what sgoodput exported of an allocation
+  std::int64_t offset = 0;  // of the entry that began it
+};
+
+// Takes what the log says, in the order of time. `offset` is where in the file, and different in each call of
+// Mark and Srun.
+class ToldSink {
+ public:
+  virtual ~ToldSink() = default;
+  virtual absl::Status Step(Ns t, std::int64_t step, const Speaker& speaker, std::int64_t offset) = 0;
+  virtual absl::Status Mark(const ToldMark& mark, const Speaker& speaker, std::int64_t offset) = 0;
+  virtual absl::Status Srun(const ToldSrun& srun, const Speaker& speaker, std::int64_t offset) = 0;
+  virtual absl::Status Attempt(const ToldAttempt& attempt) = 0;
+  // The program says that it was told to stop.
+  virtual absl::Status Stop(Ns /*t*/, const Speaker& /*speaker*/, std::int64_t /*offset*/) {
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_EXCHANGE_TOLD_H_

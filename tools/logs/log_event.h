@@ -1,0 +1,54 @@
+// What a line of a training program's output says, in words that all frameworks share.
+#ifndef GOODPUT_TOOLS_LOGS_LOG_EVENT_H_
+#define GOODPUT_TOOLS_LOGS_LOG_EVENT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace goodput {
+
+// A time that a line carries. Most frameworks print none of a zone: then it is that of some clock on a wall.
+struct LineTime {
+  enum class Kind : std::uint8_t {
+    kAbsolute,  // nanoseconds since the epoch
+    kWall,      // the same, had the clock on the wall been one of UTC
+    kYearless,  // likewise, of the year 1972: glog prints none
+  };
+  Kind kind = Kind::kAbsolute;
+  std::int64_t ns = 0;
+};
+
+struct LogEvent {
+  enum class Kind : std::uint8_t {
+    kStepEnd,        // `step` steps are done
+    kStepBegin,      // step number `step` begins
+    kTrainingBegin,  // the first step begins now, number `step` where told
+    kSaveBegin,      // of a checkpoint of `step` steps
+    kSaveEnd,        // it is complete
+    kSave,           // both, in one line: `began` and `took_ns`
+    kRestoreBegin,
+    kRestoreEnd,
+    kPhaseBegin,  // `name`
+    kPhaseEnd,
+    kStop,          // the program says that it was told to stop
+    kProgramBegin,  // a new start of it
+    kProgramEnd,    // it has done what it was to do
+    kJobEnd,        // Slurm ends the job; `name` says why
+  };
+  Kind kind = Kind::kStepEnd;
+  // Counted from 1: number of steps done, whatever the framework counts from.
+  std::optional<std::int64_t> step;
+  std::optional<std::int64_t> of;       // steps this program will do
+  std::optional<std::int64_t> step_ns;  // what each step took that the line is about
+  std::optional<std::int64_t> took_ns;  // what ended took
+  std::optional<LineTime> began;        // when it began
+  std::optional<LineTime> time;         // of the line
+  std::string name;
+  bool over_at_next_step = false;   // of what the loop waits for, and whose end is not told
+  bool complete_is_untold = false;  // of a save that goes on behind the loop: it is not known to be complete
+};
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_LOGS_LOG_EVENT_H_

@@ -1,0 +1,402 @@
+#include "tools/logs/log_fold.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace goodput {
+namespace {
+
+// Processes of one start say that they begin within this time.
+constexpr Ns kOneStart = 10 * kSecond;
+// A rank lags by so many lines of steps at most, or by so much time where these are short.
+constexpr Ns kLagLines = 2;
+constexpr Ns kLagTime = 2 * kSecond;
+// Time between steps that is worth telling: of what the line's steps took, a fiftieth.
+constexpr Ns kGap = kSecond / 20;
+constexpr Ns kGapShare = 50;
+constexpr std::int64_t kStepUntold = -1;
+constexpr std::string_view kBetween = "between_steps";
+
+}  // namespace
+
+absl::Status LogFold::Mark(Ns t, PackedMark::Kind kind, bool begin, std::optional<std::int64_t> step,
+                           std::string_view name, std::int64_t offset) {
+  ToldMark mark;
+  mark.t = t;
+  mark.kind = kind;
+  mark.begin = begin;
+  mark.step = step;
+  mark.name = name;
+  Speaker speaker;
+  speaker.attempt = start_->told.number;
+  return sink_.Mark(mark, speaker, offset + used_++);
+}
+
+absl::Status LogFold::Step(Ns t, std::int64_t step, std::int64_t offset) {
+  Speaker speaker;
+  speaker.attempt = start_->told.number;
+  return sink_.Step(t, step, speaker, offset + used_++);
+}
+
+void LogFold::Heard(Ns t) {
+  if (start_ && !start_->over) start_->last_heard = std::max(start_->last_heard, t);
+}
+
+// `said`: a line says that the program begins.
+absl::Status LogFold::Begin(Ns t, std::int64_t offset, bool said) {
+  if (start_) {
+    const bool one_start = !start_->has_step && !start_->waiting && t - start_->told.begin < kOneStart;
+    if (!said || one_start) {
+      start_->explicit_begin |= said;
+      return absl::OkStatus();
+    }
+    if (absl::Status status = End(t); !status.ok()) return status;
+  }
+  start_.emplace();
+  start_->told.number = next_attempt_++;
+  start_->told.begin = t;
+  start_->told.offset = offset;
+  start_->last_heard = t;
+  start_->explicit_begin = said;
+  recent_count_ = 0;
+  return absl::OkStatus();
+}
+
+absl::Status LogFold::End(Ns t) {
+  if (!start_) return absl::OkStatus();
+  const std::int64_t offset = offset_;
+  if (absl::Status status = ReleaseWaiting(nullptr, t); !status.ok()) return status;
+  Start& start = *start_;
+  if (absl::Status status = CloseSaves(t, offset); !status.ok()) return status;
+  const bool did_all = start.over || (start.of && start.done >= *start.of);
+  if (start.has_step && !did_all && !start.begin_marked && t - start.done_at > start.line_ns / 2) {
+    if (absl::Status status = Step(start.done_at, start.done + 1, offset); !status.ok()) return status;
+  }
+  start.told.ended = start.over || start.over_by_slurm;
+  start.told.end =
+      std::max(start.told.begin, start.told.ended ? start.told.end : std::min(start.last_heard, t));
+  if (start.told.ended && start.told.state.empty()) start.told.state = "COMPLETED";
+  start.told.stop = start.stop;
+  absl::Status status = sink_.Attempt(start.told);
+  start_.reset();
+  return status;
+}
+
+std::optional<LogFold::Memory> LogFold::memory() const {
+  if (!start_ || !start_->has_step) return std::nullopt;
+  return Memory{start_->done, start_->done_at, start_->stride};
+}
+
+void LogFold::Remember(const Memory& memory) {
+  start_.emplace();
+  start_->told.number = next_attempt_++;
+  start_->told.begin = start_->last_heard = start_->done_at = memory.done_at;
+  start_->has_step = true;
+  start_->done = memory.steps_done;
+  start_->stride = memory.stride;
+}
+
+bool LogFold::IsAnotherRanks(std::int64_t step, Ns t) const {
+  if (step == start_->done) return true;
+  const Ns lag = std::max(kLagTime, kLagLines * start_->line_ns);
+  const std::size_t known = std::min(recent_count_, kRemembered);
+  return std::any_of(recent_.begin(), recent_.begin() + static_cast<std::ptrdiff_t>(known),
+                     [&](const auto& told) { return told.first == step && t - told.second <= lag; });
+}
+
+// The steps from `first` to the event's.
+absl::Status LogFold::Record(const LogEvent& event, Ns t, std::int64_t first, std::optional<Ns> begin,
+                             std::int64_t offset) {
+  Start& start = *start_;
+  const std::int64_t count = *event.step - first + 1;
+  std::optional<Ns> told;
+  if (event.step_ns && *event.step_ns <= (INT64_MAX >> 2) / count) told = t - count * *event.step_ns;
+  Ns from = told.value_or(begin.value_or(t));
+  if (start.has_step) from = std::max(from, start.done_at);
+  from = std::min(from, t);
+  start.told.begin = std::min(start.told.begin, from);
+  if (start.has_step && told && !start.begin_marked) {
+    const Ns gap = from - start.done_at;
+    if (gap > kGap && gap > (t - from) / kGapShare) {
+      for (const bool begins : {true, false}) {
+        absl::Status status = Mark(begins ? start.done_at : from, PackedMark::Kind::kPhase, begins,
+                                   std::nullopt, kBetween, offset);
+        if (!status.ok()) return status;
+      }
+    }
+  }
+  if (!start.begin_marked) {
+    if (absl::Status status = Step(from, first, offset); !status.ok()) return status;
+  }
+  start.begin_marked = false;
+  start.line_ns = t - (start.has_step ? start.done_at : from);
+  start.steps.Add((t - from) / count);
+  start.stride = count;
+  start.has_step = true;
+  start.done = *event.step;
+  start.done_at = t;
+  recent_[recent_count_++ % kRemembered] = {*event.step, t};
+  return absl::OkStatus();
+}
+
+// `next`: the line that says how many steps the one that waits was about; null: there is none.
+absl::Status LogFold::ReleaseWaiting(const LogEvent* next, Ns t) {
+  if (!start_ || !start_->waiting) return absl::OkStatus();
+  const Waiting waiting = *std::move(start_->waiting);
+  start_->waiting.reset();
+  const std::int64_t step = *waiting.event.step;
+  std::int64_t first = step;
+  std::optional<Ns> begin;
+  if (next != nullptr && *next->step > step) {
+    const std::int64_t stride = *next->step - step;
+    first = std::max<std::int64_t>(1, step - stride + 1);
+    begin = waiting.t - (t - waiting.t) / stride * (step - first + 1);
+  }
+  // Before something else that it said there was no step.
+  if (begin && waiting.offset != start_->told.offset) begin = std::max(*begin, start_->told.begin);
+  if (start_->training_begin) begin = *start_->training_begin;
+  const std::int64_t used = std::exchange(used_, waiting.used);
+  absl::Status status = Record(waiting.event, waiting.t, first, begin, waiting.offset);
+  used_ = waiting.offset == offset_ ? used_ : used;
+  return status;
+}
+
+absl::Status LogFold::StepEnd(const LogEvent& event, Ns t, std::int64_t offset) {
+  Start* start = &*start_;
+  const std::int64_t step = *event.step;
+  if (step < 1) {
+    // A bar that stands at 0.
+    if (!start->has_step && !start->training_begin) start->training_begin = t;
+    if (!start->of) start->of = event.of;
+    return absl::OkStatus();
+  }
+  if (event.of) {
+    // Another bar than that of the training, such as an evaluation's.
+    if (start->of && *start->of != *event.of) return absl::OkStatus();
+    start->of = event.of;
+  }
+  const std::int64_t last = start->waiting ? *start->waiting->event.step : start->done;
+  if (start->waiting && step == last) {
+    ++repeated_;
+    return absl::OkStatus();
+  }
+  if ((start->has_step || start->waiting) && step <= last) {
+    if (start->has_step && IsAnotherRanks(step, t)) {
+      ++repeated_;
+      return absl::OkStatus();
+    }
+    // The program was started anew, and said nothing of it.
+    const std::optional<Ns> training_begin = start->training_begin;
+    if (absl::Status status = End(heard_before_); !status.ok()) return status;
+    if (absl::Status status = Begin(training_begin.value_or(t), offset, false); !status.ok()) return status;
+    start = &*start_;
+    start->of = event.of;
+  }
+  if (start->waiting) {
+    if (absl::Status status = ReleaseWaiting(&event, t); !status.ok()) return status;
+  }
+  const Ns each = event.step_ns.value_or(start->steps.Median().value_or(0));
+  const std::int64_t count = start->has_step ? step - start->done : 1;
+  const Ns next_step = t - std::min(t - start->done_at, each > (INT64_MAX >> 2) / count ? 0 : each * count);
+  if (absl::Status status = CloseSaves(next_step, offset); !status.ok()) return status;
+  if (start->has_step) return Record(event, t, start->done + 1, start->done_at, offset);
+  std::optional<std::int64_t> first = start->first_step;
+  if (!first && start->restore_step && *start->restore_step < step) first = *start->restore_step + 1;
+  if (!first && step == 1) first = 1;
+  if (first && *first <= step && (event.step_ns || start->training_begin))
+    return Record(event, t, *first, start->training_begin, offset);
+  start->waiting = Waiting{event, t, offset, used_};
+  return absl::OkStatus();
+}
+
+absl::Status LogFold::StepBegin(const LogEvent& event, Ns t, std::int64_t offset) {
+  Start* start = &*start_;
+  const std::int64_t step = *event.step;
+  if (start->has_step && step <= start->done + (start->begin_marked ? 1 : 0)) {
+    if (IsAnotherRanks(step - 1, t) || (start->begin_marked && step == start->done + 1)) {
+      ++repeated_;
+      return absl::OkStatus();
+    }
+    if (absl::Status status = End(heard_before_); !status.ok()) return status;
+    if (absl::Status status = Begin(t, offset, false); !status.ok()) return status;
+    start = &*start_;
+  }
+  if (absl::Status status = CloseSaves(t, offset); !status.ok()) return status;
+  if (absl::Status status = Step(t, step, offset); !status.ok()) return status;
+  if (start->has_step) start->line_ns = t - start->done_at;
+  start->has_step = true;
+  start->begin_marked = true;
+  start->done = step - 1;
+  start->done_at = t;
+  recent_[recent_count_++ % kRemembered] = {step - 1, t};
+  return absl::OkStatus();
+}
+
+absl::Status LogFold::SaveBegin(const LogEvent& event, Ns t, std::int64_t offset) {
+  Start& start = *start_;
+  const std::int64_t step = event.step.value_or(kStepUntold);
+  start.saved.erase(step);
+  const auto found = start.saves.find(step);
+  if (found != start.saves.end()) {
+    ++found->second.writers;
+    return absl::OkStatus();
+  }
+  start.saves[step] = {t, event.over_at_next_step, event.complete_is_untold, 1, std::nullopt, 0};
+  return Mark(t, PackedMark::Kind::kCheckpoint, true, event.step, "", offset);
+}
+
+absl::Status LogFold::SaveEnd(const LogEvent& event, Ns t, std::optional<Ns> began, std::int64_t offset) {
+  Start& start = *start_;
+  auto found = start.saves.find(event.step.value_or(kStepUntold));
+  // Of a begin or an end that names no step there is but one other it can belong to.
+  if (found == start.saves.end() && start.saves.size() == 1 &&
+      (!event.step || start.saves.begin()->first == kStepUntold))
+    found = start.saves.begin();
+  if (found == start.saves.end() && event.step && !start.saved.insert(*event.step).second)
+    return absl::OkStatus();  // told once more
+  if (found == start.saves.end()) {
+    // Nobody told of its begin: it covers what was done before, and no more.
+    const Ns known = event.took_ns ? t - *event.took_ns : start.has_step ? start.done_at : start.told.begin;
+    const Ns begin = std::min(began.value_or(known), t);
+    if (absl::Status status = Mark(begin, PackedMark::Kind::kCheckpoint, true, event.step, "", offset);
+        !status.ok())
+      return status;
+    const Ns end = began && event.took_ns ? *began + *event.took_ns : t;
+    return Mark(std::max(begin, end), PackedMark::Kind::kCheckpoint, false, event.step, "", offset);
+  }
+  OpenSave& save = found->second;
+  if (save.complete_is_untold) {
+    start.saves.erase(found);
+    return absl::OkStatus();
+  }
+  save.last_end = t;
+  save.end_offset = offset;
+  if (--save.writers > 0) return absl::OkStatus();
+  const std::optional<std::int64_t> step =
+      found->first == kStepUntold ? event.step : std::optional<std::int64_t>(found->first);
+  start.saves.erase(found);
+  if (step) start.saved.insert(*step);
+  return Mark(t, PackedMark::Kind::kCheckpoint, false, step, "", offset);
+}
+
+// What is known to be over when a line of steps comes.
+absl::Status LogFold::CloseSaves(Ns next_step, std::int64_t offset) {
+  for (const std::string& phase : start_->open_until_step) {
+    start_->phases[phase] = 0;
+    absl::Status status = Mark(next_step, PackedMark::Kind::kPhase, false, std::nullopt, phase, offset);
+    if (!status.ok()) return status;
+  }
+  start_->open_until_step.clear();
+  for (auto at = start_->saves.begin(); at != start_->saves.end();) {
+    const OpenSave& save = at->second;
+    std::optional<Ns> end = save.last_end;
+    // The loop waited for it, so it was over when the step that followed began.
+    if (!end && save.over_at_next_step) end = std::max(save.begin, next_step);
+    if (!end) {
+      ++at;
+      continue;
+    }
+    const std::optional<std::int64_t> step =
+        at->first == kStepUntold ? std::nullopt : std::optional<std::int64_t>(at->first);
+    at = start_->saves.erase(at);
+    absl::Status status = Mark(*end, PackedMark::Kind::kCheckpoint, false, step, "", offset);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LogFold::Restore(const LogEvent& event, Ns t, std::int64_t offset) {
+  Start& start = *start_;
+  const bool begins = event.kind == LogEvent::Kind::kRestoreBegin;
+  if (event.step) start.restore_step = event.step;
+  if (begins) {
+    if (start.restoring) return absl::OkStatus();
+    start.restoring = t;
+    return Mark(t, PackedMark::Kind::kRestore, true, event.step, "", offset);
+  }
+  if (!start.restoring) {
+    if (!event.took_ns) return absl::OkStatus();
+    absl::Status status = Mark(t - *event.took_ns, PackedMark::Kind::kRestore, true, event.step, "", offset);
+    if (!status.ok()) return status;
+  }
+  start.restoring.reset();
+  return Mark(t, PackedMark::Kind::kRestore, false, event.step ? event.step : start.restore_step, "", offset);
+}
+
+absl::Status LogFold::Phase(const LogEvent& event, Ns t, std::int64_t offset) {
+  int& ranks = start_->phases[event.name];
+  const bool begins = event.kind == LogEvent::Kind::kPhaseBegin;
+  if (begins && event.over_at_next_step) start_->open_until_step.insert(event.name);
+  if (!begins) start_->open_until_step.erase(event.name);
+  if (begins ? ranks++ > 0 : ranks == 0 || --ranks > 0) return absl::OkStatus();
+  return Mark(t, PackedMark::Kind::kPhase, begins, std::nullopt, event.name, offset);
+}
+
+absl::Status LogFold::Take(const LogEvent& event, Ns t, std::optional<Ns> began, std::int64_t offset) {
+  using Kind = LogEvent::Kind;
+  used_ = 0;
+  offset_ = offset;
+  heard_before_ = start_ ? start_->last_heard : t;
+  if (start_ && start_->over && event.kind != Kind::kProgramEnd) {
+    // It had done all it was to do: this is another start.
+    const bool late = t - start_->told.end < kLagTime && event.kind != Kind::kProgramBegin;
+    if (late && event.kind != Kind::kSaveEnd) return absl::OkStatus();
+    if (!late) {
+      if (absl::Status status = End(t); !status.ok()) return status;
+    }
+  }
+  // What ends, begins nothing.
+  const bool ends =
+      event.kind == Kind::kProgramEnd || event.kind == Kind::kJobEnd || event.kind == Kind::kStop;
+  if (!start_ && ends) return absl::OkStatus();
+  if (absl::Status status = Begin(t, offset, event.kind == Kind::kProgramBegin); !status.ok()) return status;
+  // Lines of several ranks are not in order; what is told now is not before what was.
+  if (start_->has_step) t = std::max(t, start_->done_at);
+  if (!start_->over) start_->last_heard = std::max(start_->last_heard, t);
+  switch (event.kind) {
+    case Kind::kStepEnd:
+      return event.step ? StepEnd(event, t, offset) : absl::OkStatus();
+    case Kind::kStepBegin:
+      return event.step ? StepBegin(event, t, offset) : absl::OkStatus();
+    case Kind::kTrainingBegin:
+      if (start_->has_step || start_->waiting) return absl::OkStatus();
+      if (!start_->training_begin) start_->training_begin = t;
+      if (event.step) start_->first_step = event.step;
+      if (event.of) start_->of = event.of;
+      return absl::OkStatus();
+    case Kind::kSaveBegin:
+      return SaveBegin(event, std::min(t, began.value_or(t)), offset);
+    case Kind::kSaveEnd:
+    case Kind::kSave:
+      return SaveEnd(event, t, began, offset);
+    case Kind::kRestoreBegin:
+    case Kind::kRestoreEnd:
+      return Restore(event, t, offset);
+    case Kind::kPhaseBegin:
+    case Kind::kPhaseEnd:
+      return Phase(event, t, offset);
+    case Kind::kStop: {
+      if (start_->stop) return absl::OkStatus();
+      start_->stop = t;
+      Speaker speaker;
+      speaker.attempt = start_->told.number;
+      return sink_.Stop(t, speaker, offset + used_++);
+    }
+    case Kind::kProgramBegin:
+      return absl::OkStatus();
+    case Kind::kProgramEnd:
+      start_->over = true;
+      start_->told.end = t;
+      return absl::OkStatus();
+    case Kind::kJobEnd: {
+      start_->told.state = event.name;
+      if (absl::Status status = ReleaseWaiting(nullptr, t); !status.ok()) return status;
+      start_->over_by_slurm = true;
+      start_->told.end = t;
+      return End(t);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace goodput

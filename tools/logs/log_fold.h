@@ -1,0 +1,131 @@
+// From what the lines of a program's output say, by time, to the marks it would have sent: which step began
+// when, which saves and phases there were, and where the program was started anew. The same for a log that is
+// followed while it grows and for one that is read afterwards.
+//
+// - A line that says that step N is done tells of all steps since the line before. They began when the steps
+//   before were done, or, where the line says what each took, so long before it was printed: the time between
+//   is then overhead (`between_steps`).
+// - The first such line of a start tells of the steps since the one it was resumed from, or since the
+//   training's begin, where a line said so; else of as many as the next line does, and each took as long.
+// - A number that was told already, a moment ago, is another rank's and says nothing new. Any other lower
+//   number, and any at all behind a line that says the program begins, is the program started again.
+// - Of saves and phases that several ranks tell of, the first begin counts and the last end.
+// - What was going on when the program ended is told by no line. Where it lived on for more than half of what
+//   a line's steps take, it was in the next step.
+#ifndef GOODPUT_TOOLS_LOGS_LOG_FOLD_H_
+#define GOODPUT_TOOLS_LOGS_LOG_FOLD_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "tools/exchange/told.h"
+#include "tools/exchange/usual_time.h"
+#include "tools/logs/log_event.h"
+
+namespace goodput {
+
+class LogFold {
+ public:
+  explicit LogFold(ToldSink& sink) : sink_(sink) {}
+
+  // `began`: of the event's own word for it, by the same clock as `t`. `offset`: of the line; a line has more
+  // bytes than it makes marks.
+  absl::Status Take(const LogEvent& event, Ns t, std::optional<Ns> began, std::int64_t offset);
+  // A line that says nothing but that the program lived.
+  void Heard(Ns t);
+  // The program is over, at the latest then.
+  absl::Status End(Ns t);
+
+  // Where a follower goes on that was stopped: what it must know of the lines before.
+  struct Memory {
+    std::int64_t steps_done = 0;
+    Ns done_at = 0;
+    std::int64_t stride = 0;
+  };
+  std::optional<Memory> memory() const;
+  void Remember(const Memory& memory);
+
+  std::int64_t repeated() const { return repeated_; }
+  std::int64_t attempts() const { return next_attempt_; }
+
+ private:
+  // A line of steps that waits for the next one to say how many it was about.
+  struct Waiting {
+    LogEvent event;
+    Ns t = 0;
+    std::int64_t offset = 0;
+    std::int64_t used = 0;
+  };
+  struct OpenSave {
+    Ns begin = 0;
+    bool over_at_next_step = false;
+    bool complete_is_untold = false;
+    int writers = 1;
+    std::optional<Ns> last_end;
+    std::int64_t end_offset = 0;
+  };
+  struct Start {
+    ToldAttempt told;
+    Ns last_heard = 0;
+    bool explicit_begin = false;  // a line said that it begins
+    std::optional<Waiting> waiting;
+    bool has_step = false;
+    std::int64_t done = 0;  // steps
+    Ns done_at = 0;
+    std::int64_t stride = 0;
+    Ns line_ns = 0;   // from one line of steps to the next
+    UsualTime steps;  // what one took
+    std::optional<Ns> training_begin;
+    std::optional<std::int64_t> first_step;  // that will be run, where told
+    std::optional<std::int64_t> of;          // steps it will do
+    bool begin_marked = false;               // step done + 1 was marked by its begin
+    bool over = false;                       // it said that it has done all
+    bool over_by_slurm = false;              // Slurm said that the job ends
+    std::map<std::int64_t, OpenSave> saves;  // by step; -1: not told
+    std::optional<Ns> restoring;
+    std::optional<std::int64_t> restore_step;
+    std::set<std::int64_t> saved;           // steps of saves that ended
+    std::map<std::string, int> phases;      // by name: how many ranks are in it
+    std::set<std::string> open_until_step;  // of these, what the next step ends
+    std::optional<Ns> stop;
+  };
+  // Lines of steps of the last moments, to tell what comes late.
+  static constexpr std::size_t kRemembered = 64;
+
+  absl::Status Begin(Ns t, std::int64_t offset, bool said);
+  absl::Status StepEnd(const LogEvent& event, Ns t, std::int64_t offset);
+  absl::Status StepBegin(const LogEvent& event, Ns t, std::int64_t offset);
+  absl::Status Record(const LogEvent& event, Ns t, std::int64_t first, std::optional<Ns> begin,
+                      std::int64_t offset);
+  absl::Status ReleaseWaiting(const LogEvent* next, Ns t);
+  absl::Status SaveBegin(const LogEvent& event, Ns t, std::int64_t offset);
+  absl::Status SaveEnd(const LogEvent& event, Ns t, std::optional<Ns> began, std::int64_t offset);
+  absl::Status CloseSaves(Ns next_step, std::int64_t offset);
+  absl::Status Restore(const LogEvent& event, Ns t, std::int64_t offset);
+  absl::Status Phase(const LogEvent& event, Ns t, std::int64_t offset);
+  bool IsAnotherRanks(std::int64_t step, Ns t) const;
+  absl::Status Mark(Ns t, PackedMark::Kind kind, bool begin, std::optional<std::int64_t> step,
+                    std::string_view name, std::int64_t offset);
+  absl::Status Step(Ns t, std::int64_t step, std::int64_t offset);
+
+  ToldSink& sink_;
+  std::optional<Start> start_;
+  int next_attempt_ = 0;
+  std::int64_t repeated_ = 0;
+  std::array<std::pair<std::int64_t, Ns>, kRemembered> recent_{};  // steps done, when
+  std::size_t recent_count_ = 0;
+  Ns heard_before_ = 0;      // the line that is being taken
+  std::int64_t offset_ = 0;  // of it
+  std::int64_t used_ = 0;    // offsets within it
+};
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_LOGS_LOG_FOLD_H_

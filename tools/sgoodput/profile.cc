@@ -1,0 +1,124 @@
+// `sgoodput profile`: which log profiles there are, what one is, and what one finds in a log.
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "sql/text.h"
+#include "tools/config/config.h"
+#include "tools/exchange/input.h"
+#include "tools/logs/lines.h"
+#include "tools/logs/log_reader.h"
+#include "tools/sgoodput/format.h"
+#include "tools/sgoodput/options.h"
+#include "tools/sgoodput/session.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::size_t kPieceBytes = std::size_t{1} << 16U;
+constexpr std::size_t kShownBytes = 100;
+
+int List(const std::vector<KnownProfile>& profiles) {
+  Table table({{"Profile"}, {"Where", Table::Align::kLeft, 40}, {"Rules", Table::Align::kRight}, {"About"}});
+  int bad = 0;
+  for (const KnownProfile& known : profiles) {
+    if (known.profile.ok()) {
+      table.Add({Printable(known.name), Printable(known.where), Cat(known.profile->rules()),
+                 Printable(known.profile->about())});
+    } else {
+      ++bad;
+      std::fprintf(stderr, "sgoodput: %s; the profile is not used\n",
+                   Printable(Message(known.profile.status())).c_str());
+    }
+  }
+  table.Add(
+      {std::string(kGoogleProfile), "built in", "", "JSON entries of Google's goodput library and Orbax"});
+  table.Add({std::string(kAutoProfile), "built in", "", "whichever of these it turns out to be"});
+  std::printf("%s\n", table.Render(true).c_str());
+  return bad == 0 ? kAnswered : kBadUsage;
+}
+
+int Show(const std::vector<KnownProfile>& profiles, const std::string& name) {
+  for (const KnownProfile& known : profiles) {
+    if (known.name != name) continue;
+    std::fputs(known.text.c_str(), stdout);
+    return kAnswered;
+  }
+  return Fail(
+      absl::InvalidArgumentError(Cat("no log profile is named ", name, "; see sgoodput profile list")));
+}
+
+// A profile by its name, or a file of one, which is then all there is.
+absl::StatusOr<LogReader> Open(const std::string& profile, const Config& config) {
+  if (!absl::StrContains(profile, '/') && !absl::EndsWith(profile, ".profile"))
+    return LogReader::Open(profile, config.log_profiles);
+  const absl::StatusOr<Input> input = Input::Open(profile);
+  if (!input.ok()) return input.status();
+  if (input->size() > static_cast<std::int64_t>(kMaxProfileBytes))
+    return absl::InvalidArgumentError(Cat(profile, ": longer than 256 KiB"));
+  std::string text(static_cast<std::size_t>(input->size()), '\0');
+  const absl::StatusOr<std::size_t> got = input->Read(0, text.data(), text.size());
+  if (!got.ok()) return got.status();
+  return LogReader::Of(text, profile);
+}
+
+int Test(const Config& config, const ProfileOptions& options) {
+  absl::StatusOr<LogReader> reader = Open(options.profile, config);
+  if (!reader.ok()) return Fail(absl::InvalidArgumentError(reader.status().message()));
+  const absl::StatusOr<Input> input = Input::Open(options.log);
+  if (!input.ok()) return Fail(absl::InvalidArgumentError(input.status().message()));
+  std::map<std::string_view, std::int64_t> counts;
+  // Held while it is found out which profile it is, the event comes without its line.
+  std::map<std::int64_t, std::string> lines;
+  const auto take = [&](const LogReader::Said& said) {
+    const std::string_view kind = LogEventKindName(said.event.kind);
+    ++counts[kind];
+    if (options.quiet) return;
+    const auto line = lines.find(said.offset);
+    std::printf("%10lld  %-14s  %s\n", static_cast<long long>(said.offset), std::string(kind).c_str(),
+                Printable(EventInWords(said.event)).c_str());
+    if (line != lines.end()) std::printf("            | %s\n", Printable(line->second).c_str());
+  };
+  LogLines splitter;
+  std::int64_t total = 0;
+  const auto read_line = [&](std::string_view line, std::int64_t offset) {
+    ++total;
+    if (!options.quiet) {
+      if (reader->profile().empty() ? lines.size() > 4096 : true) lines.clear();
+      lines[offset] = std::string(line.substr(0, kShownBytes));
+    }
+    reader->Line(line, offset, 0, take);
+  };
+  std::string piece(kPieceBytes, '\0');
+  for (std::int64_t at = 0; at < input->size();) {
+    const absl::StatusOr<std::size_t> got = input->Read(at, piece.data(), piece.size());
+    if (!got.ok()) return Fail(absl::InvalidArgumentError(got.status().message()));
+    if (*got == 0) break;
+    splitter.Add(std::string_view(piece).substr(0, *got), read_line);
+    at += static_cast<std::int64_t>(*got);
+  }
+  splitter.Finish(read_line);
+  reader->Finish(take);
+  std::string sums;
+  for (const auto& [kind, count] : counts) sums += Cat(sums.empty() ? "" : ", ", count, " ", kind);
+  std::printf("%lld lines, by profile %s: %s\n", static_cast<long long>(total),
+              reader->profile().empty() ? "none" : Printable(reader->profile()).c_str(),
+              sums.empty() ? "nothing of it is known" : sums.c_str());
+  return counts.empty() ? kNothingMatched : kAnswered;
+}
+
+}  // namespace
+
+int RunProfile(const ProfileOptions& options) {
+  const absl::StatusOr<Config> config = LoadConfig(options.config);
+  if (!config.ok()) return Fail(absl::FailedPreconditionError(config.status().message()));
+  if (options.what == ProfileOptions::What::kTest) return Test(*config, options);
+  const std::vector<KnownProfile> profiles = LoadProfiles(config->log_profiles);
+  return options.what == ProfileOptions::What::kList ? List(profiles) : Show(profiles, options.profile);
+}
+
+}  // namespace goodput
