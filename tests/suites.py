@@ -101,6 +101,7 @@ def suites() -> List[Suite]:
         python_suite("upgrade", "tests.e2e.test_upgrade"),
         python_suite("signals", "tests.e2e.test_signals"),
         python_suite("checkpoints", "tests.e2e.test_checkpoints", "tests.e2e.test_uninstrumented"),
+        python_suite("clients", "tests.e2e.test_clients"),
         python_suite("clocks", "tests.e2e.test_clocks"),
         python_suite("identity", "tests.e2e.test_identity"),
         python_suite("kill", "tests.e2e.test_kill"),
@@ -110,6 +111,7 @@ def suites() -> List[Suite]:
         # Busy.
         Suite("unit", [sh + "unit", BUILD], googletests, "busy"),
         python_suite("trainer", "tests/trainer/test_trainer.py", lane="busy"),
+        python_suite("python-client", "tests/clients/test_python.py", lane="busy"),
         python_suite("units", "tests.e2e.test_units", lane="busy"),
         python_suite("import", "tests.e2e.test_import", lane="busy"),
         python_suite("advise", "tests.e2e.test_advise", "tests.e2e.test_program", "tests.e2e.test_report", "tests.e2e.test_show",

@@ -1,0 +1,169 @@
+#!/usr/bin/python3
+"""Programs that mark with goodput.h (as C99 and as C++) and goodput.py, of root and of an ordinary user, on a real
+cluster: from a plain srun, from a mount and PID namespace of their own, and from a network namespace of their own.
+
+    GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_clients
+
+The truth is the program's own log, which has the time before and after each call.
+"""
+
+import glob
+import json
+import os
+import subprocess
+import unittest
+from typing import Dict, List, NamedTuple, Tuple
+
+from .harness.goodput_site import TESTS, Site
+from .harness.judge import assert_valid
+from .harness.reach import reachable
+
+SOURCES = os.path.join(TESTS, "clients")
+CLIENTS = reachable(os.path.join(os.path.dirname(TESTS), "tools", "clients"))
+# A record's time is told in the daemon's clocks, which it reads a moment apart.
+TOLERANCE_NS = 1_000_000
+
+# The socket's path where a container would have it mounted; all that is behind /run is of the namespace alone.
+MOUNTED = "mount -t tmpfs none /run && mkdir /run/slurm-goodput && mount --bind %s /run/slurm-goodput && exec %s"
+
+
+class Span(NamedTuple):
+    before: int
+    after: int
+
+
+def inside(user: str, options: str, command: str) -> str:
+    """The command in namespaces of its own; who is not root makes a user namespace to do so."""
+    return "unshare %s --fork %s sh -c '%s'" % ("" if user == "root" else "--user --map-root-user", options, command)
+
+
+def namespaces_of(user: str, socket_folder: str, command: str) -> Dict[str, str]:
+    """The command as a job would run it: plainly, and in namespaces of its own."""
+    return {
+        "srun": command,
+        "unshare --mount --pid": inside(user, "--mount --pid", command),
+        "unshare --net": inside(user, "--net --mount", MOUNTED % (socket_folder, command)),
+    }
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class ClientsTest(unittest.TestCase):
+    site: Site
+    jobs: Dict[Tuple[str, str, str], int] = {}  # by language, user, namespaces
+    alone: Dict[str, int] = {}
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.site = Site("cgroup", nodes=3, dbd=False, daemon=False)
+        cls.addClassCleanup(cls.site.stop)
+        cls.site.start()
+        cls.programs = cls.build()
+        folder = cls.site.path("goodput", "run")
+        os.mkdir(folder, 0o755)
+        with open(cls.site.conf, "a") as conf:
+            conf.write("socket_path = %s/mark.sock\n" % folder)
+        cls.site.start_daemon()
+        for user in ("root", "nobody"):
+            for language, program in cls.programs.items():
+                for where, command in namespaces_of(user, folder, program + " " + cls.log_name(user)).items():
+                    cls.jobs[language, user, where] = cls.submit(user, command)
+            for language in ("c99", "python"):
+                cls.alone[language + user] = cls.submit(user, inside(user, "--net", "%s %s" % (cls.programs[language], cls.log_name(user))))
+            # Two tasks, of which the first speaks for the job.
+            cls.jobs["python", user, "two tasks"] = cls.submit(user, "bash -c '%s %s$SLURM_PROCID'" % (
+                cls.programs["python"], cls.log_name(user)), tasks=2)
+
+    @classmethod
+    def build(cls) -> Dict[str, str]:
+        """The commands that run the program, by language."""
+        programs = {"python": "env PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=%s /usr/bin/python3 %s" % (
+            CLIENTS, os.path.join(reachable(SOURCES), "program.py"))}
+        for language, compiler in (("c99", ["cc", "-std=c99"]), ("c++", ["c++", "-std=c++11", "-x", "c++"])):
+            programs[language] = os.path.join(cls.site.cluster.jobdir(), "program-" + language)
+            subprocess.run(compiler + ["-O2", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I", CLIENTS, "-o", programs[language],
+                                       os.path.join(SOURCES, "program.c")], check=True)
+        return programs
+
+    @classmethod
+    def log_name(cls, user: str) -> str:
+        return cls.site.cluster.jobdir(user) + "/log.$SLURM_JOB_ID"
+
+    @classmethod
+    def submit(cls, user: str, command: str, tasks: int = 1) -> int:
+        # Slurm's end of a job has whole seconds, and none of the program's time is behind it.
+        return cls.site.cluster.sbatch("srun -n%d %s && sleep 1.1" % (tasks, command), user=user, options=["-N1", "-n%d" % tasks])
+
+    def log(self, user: str, job: int, suffix: str = "") -> Tuple[Dict[str, Span], int]:
+        """What the program did and when, and how many of its marks it says were dropped."""
+        self.site.cluster.wait_state(job, "COMPLETED")
+        told: Dict[str, Span] = {}
+        with open(os.path.join(self.site.cluster.jobdir(user), "log.%d%s" % (job, suffix))) as file:
+            for line in file:
+                what, before, after = line.split()
+                told[what] = Span(int(before), int(after))
+        return told, told.pop("dropped").before
+
+    def marks(self, job: int) -> List[Dict]:
+        found = []
+        for path in glob.glob(os.path.join(self.site.spool, "*", "*.jsonl")):
+            with open(path) as file:
+                found += [json.loads(line) for line in file if '"kind":"mark"' in line and '"job":%d,' % job in line]
+        return sorted(found, key=lambda mark: mark["t"])
+
+    def check(self, user: str, job: int, suffix: str = "") -> Dict[str, Span]:
+        told, dropped = self.log(user, job, suffix)
+        seen = self.marks(job)
+        words = ["-".join(str(mark[key]) for key in ("mark", "edge", "name", "train_step") if key in mark) for mark in seen]
+        self.assertEqual((words, dropped), (list(told), 0))
+        for word, mark in zip(words, seen):
+            self.assertGreater(mark["t"], told[word].before - TOLERANCE_NS, word)
+            self.assertLess(mark["t"], told[word].after + TOLERANCE_NS, word)
+            self.assertEqual((mark["slurm_step"], mark["task"]), ("0", 0))
+            self.assertEqual(mark["uid"], 0 if user == "root" else 65534)
+        return told
+
+    def test_every_mark_arrives_wherever_the_program_is(self) -> None:
+        for (language, user, where), job in self.jobs.items():
+            with self.subTest(language=language, user=user, where=where):
+                self.check(user, job, "0" if where == "two tasks" else "")
+
+    def test_buckets_are_what_the_program_did(self) -> None:
+        for (language, user, where), job in self.jobs.items():
+            if where == "two tasks":
+                continue
+            with self.subTest(language=language, user=user, where=where):
+                told = self.check(user, job)
+                self.site.settle(job)
+                show = self.site.show_json(job)
+                assert_valid(show)
+                answer = show["jobs"][0]
+                self.assertEqual((answer["steps"]["count"], answer["steps"]["kept"]), (20, 20))
+                attempt = answer["attempts"][0]
+                self.assertEqual((attempt["first_step"], attempt["last_step"]), (6, 25))
+                self.assertEqual([(save["step"], save["evidence"]) for save in answer["checkpoints"]], [(15, "mark"), (25, "mark")])
+                buckets = {bucket["name"]: bucket for bucket in answer["buckets"]}
+                parts = {part["name"]: part for part in buckets["startup"]["parts"]}
+                self.holds(parts["init"], told, ("phase-begin-init", "phase-end-init"))
+                self.holds(parts["restore"], told, ("restore-begin", "restore-end-5"))
+                self.holds(buckets["checkpoint_save"], told, ("checkpoint-begin-15", "checkpoint-end-15"),
+                           ("checkpoint-begin-25", "checkpoint-end-25"))
+                evaluation = {part["name"]: part for part in buckets["overhead"]["parts"]}["evaluation"]
+                self.holds(evaluation, told, ("phase-begin-evaluation", "phase-end-evaluation"))
+
+    def holds(self, bucket: Dict, told: Dict[str, Span], *edges: Tuple[str, str]) -> None:
+        """Its time is between the shortest and the longest that the log allows."""
+        shortest = sum(told[end].before - told[begin].after for begin, end in edges)
+        longest = sum(told[end].after - told[begin].before for begin, end in edges)
+        slack = 2 * TOLERANCE_NS * len(edges)
+        self.assertTrue(shortest - slack <= bucket["ns"] <= longest + slack, (bucket, shortest, longest))
+
+    def test_where_the_daemon_cannot_be_reached_the_job_goes_on(self) -> None:
+        for name, job in self.alone.items():
+            user = "nobody" if name.endswith("nobody") else "root"
+            told, dropped = self.log(user, job)
+            self.assertEqual(dropped, len(told))
+            self.assertEqual(self.marks(job), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
