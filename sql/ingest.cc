@@ -228,6 +228,10 @@ absl::Status Pass::ReadFile(const std::string& node, const std::string& file, in
   const FileIngest ingest(db_, options_, known.cluster, node, file);
   const absl::StatusOr<std::int64_t> offset = ingest.Offset();
   if (!offset.ok()) return offset.status();
+  // Another may have taken more of it since it was looked at.
+  struct stat later {};
+  if (*offset > info.st_size && options_.files->FStat(fd, &later) == 0 && later.st_size >= *offset)
+    return absl::OkStatus();
   if (*offset > info.st_size) {
     return FileProblem(Cat("is shorter (", info.st_size, " bytes) than what was ingested (", *offset,
                            "); spool files only grow: was it replaced?"));

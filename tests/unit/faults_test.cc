@@ -604,5 +604,29 @@ TEST_F(IngestFaults, WhileOneReadsANodeMayWrite) {
   }
 }
 
+// What was looked at grew meanwhile, and is in the database already: no reason to say that it shrank.
+TEST_F(IngestFaults, WhileOneReadsANodeMayWriteAndAnotherTakeIt) {
+  const int calls = Calls();
+  for (int at = 1; at <= calls; ++at) {
+    TempFolder folder;
+    Fill(folder);
+    Fault fault;
+    fault.before = [&] {
+      story_hour = at % 3;
+      Spool spool;
+      ASSERT_EQ(spool.Open(ConfigOf(folder, RealFiles())), "");
+      ASSERT_EQ(WriteRecord(spool, kBeside), Append::kWritten);
+      ASSERT_TRUE(Ingest(folder).ok());
+    };
+    FaultyFiles files(at, fault);
+    const auto report = Ingest(folder, files);
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_TRUE(report->problems.empty())
+        << "call " << at << ", " << files.where() << ": " << report->problems[0];
+    ASSERT_TRUE(Ingest(folder).ok());
+    ASSERT_EQ(Dumped(folder), Reference(folder)) << "call " << at << ", " << files.where();
+  }
+}
+
 }  // namespace
 }  // namespace goodput
