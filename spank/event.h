@@ -101,6 +101,7 @@ inline constexpr std::string_view kProfile = "profile";
 inline constexpr std::string_view kNotice = "notice";  // "maintenance", "preempted", "upcoming_maintenance"
 inline constexpr std::string_view kValue = "value";    // as the host said it
 inline constexpr std::string_view kWindowS = "window_s";  // when it begins, seconds since the epoch
+inline constexpr std::string_view kWindowEndS = "window_end_s";
 // Of what the controller said.
 inline constexpr std::string_view kState = "state";
 inline constexpr std::string_view kFlags = "flags";

@@ -116,6 +116,12 @@ tools/logs/built_in.cc: tools/logs/embed $(log_profiles)
 	$(AM_V_GEN)cd $(srcdir) && sh tools/logs/embed $(log_profiles) >$(abs_builddir)/$@.new
 	@mv $@.new $@
 
+# HTTP for the daemon alone: the command does not carry libcurl.
+noinst_LTLIBRARIES += tools/libhttp.la
+tools_libhttp_la_SOURCES = tools/base/http_client.cc tools/base/http_client.h
+tools_libhttp_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(CURL_CFLAGS)
+tools_libhttp_la_LIBADD = tools/libcommon.la $(CURL_LIBS)
+
 # The daemon without its main, so that tests can link it.
 noinst_LTLIBRARIES += tools/libgoodputd.la
 tools_libgoodputd_la_SOURCES = \
@@ -135,6 +141,10 @@ tools_libgoodputd_la_SOURCES = \
   tools/goodputd/signals/perf_ring.cc \
   tools/goodputd/signals/signal_finder.cc tools/goodputd/signals/signal_finder.h \
   tools/goodputd/signals/signal_loop.cc tools/goodputd/signals/signal_loop.h \
+  tools/goodputd/host/host_loop.cc tools/goodputd/host/host_loop.h \
+  tools/goodputd/host/metadata_watch.cc tools/goodputd/host/metadata_watch.h \
+  tools/goodputd/host/notice_recorder.cc tools/goodputd/host/notice_recorder.h \
+  tools/goodputd/host/notice_word.h \
   tools/goodputd/signals/signal_recorder.cc tools/goodputd/signals/signal_recorder.h \
   tools/goodputd/signals/signal_trace.cc tools/goodputd/signals/signal_trace.h \
   tools/goodputd/signals/tracepoint.cc tools/goodputd/signals/tracepoint.h \
@@ -158,6 +168,7 @@ tools_goodputd_goodputd_LDADD = tools/libgoodputd.la tools/libship.la $(SLURM_LI
 
 # From the database to a judged run.
 noinst_LTLIBRARIES += tools/libruns.la
+tools_libgoodputd_la_LIBADD += tools/libhttp.la
 tools_libruns_la_SOURCES = \
   tools/runs/chain.cc tools/runs/chain.h \
   tools/runs/clocks.cc tools/runs/clocks.h \

@@ -102,6 +102,14 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
     config.signals = value == "on";
     return absl::OkStatus();
   }
+  if (key == "host_notices") {
+    for (const HostNotices when : {HostNotices::kAuto, HostNotices::kOn, HostNotices::kOff}) {
+      if (value != HostNoticesName(when)) continue;
+      config.host_notices = when;
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(Cat("`host_notices` is auto, on or off, not '", value, "'"));
+  }
   if (key == "peak") {
     absl::StatusOr<GpuPeak> peak = ParsePeak(value);
     if (!peak.ok()) return Annotate(peak.status(), "`peak`");
@@ -112,10 +120,14 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
       Cat("unknown key '", key,
           "'; known are spool, database, cluster, socket, socket_path, role, queue_interval, spool_max, "
           "shared_spool, "
-          "shared_spool_user, keep_spool, heartbeat, checkpoint_scan, log_profiles, signals, peak"));
+          "shared_spool_user, keep_spool, heartbeat, checkpoint_scan, log_profiles, signals, host_notices, peak"));
 }
 
 }  // namespace
+
+std::string_view HostNoticesName(HostNotices when) {
+  return when == HostNotices::kAuto ? "auto" : when == HostNotices::kOn ? "on" : "off";
+}
 
 absl::Status SetRoles(std::string_view value, Config& config) {
   config.node_role = config.controller_role = false;

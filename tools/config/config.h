@@ -2,6 +2,7 @@
 #ifndef GOODPUT_TOOLS_CONFIG_CONFIG_H_
 #define GOODPUT_TOOLS_CONFIG_CONFIG_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,10 @@
 namespace goodput {
 
 inline constexpr std::string_view kDefaultConfigPath = "/etc/slurm-goodput/goodput.conf";
+
+// Whether the cloud is asked what will become of this host: kAuto where there is a metadata server.
+enum class HostNotices : std::uint8_t { kAuto, kOn, kOff };
+std::string_view HostNoticesName(HostNotices when);
 
 struct Config {
   std::string spool = "/var/spool/slurm-goodput";
@@ -31,6 +36,7 @@ struct Config {
   absl::Duration checkpoint_scan = absl::Seconds(30);  // shortest time between two looks at a directory
   std::string log_profiles = "/etc/slurm-goodput/profiles";  // the site's own
   bool signals = true;                                       // trace them
+  HostNotices host_notices = HostNotices::kAuto;
   std::vector<GpuPeak> peaks;                                // besides the published ones
 };
 

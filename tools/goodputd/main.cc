@@ -25,6 +25,7 @@
 #include "tools/goodputd/checkpoints/scan_helper.h"
 #include "tools/goodputd/controller_loop.h"
 #include "tools/goodputd/heartbeat.h"
+#include "tools/goodputd/host/host_loop.h"
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/mark_server.h"
 #include "tools/goodputd/note_sweep.h"
@@ -77,6 +78,7 @@ void PrintConfig(const goodput::Config& config) {
   std::printf("spool_max = %lld\n", static_cast<long long>(config.spool_max));
 }
 
+  std::printf("host_notices = %s\n", std::string(goodput::HostNoticesName(config.host_notices)).c_str());
 int Run(const goodput::Config& config) {
   // Blocked before any thread starts, so that only the signalfd sees them.
   sigset_t signals;
@@ -118,6 +120,7 @@ int Run(const goodput::Config& config) {
     threads.emplace_back([&] { goodput::RunCheckpointWatch(config, stop_fd); });
     if (config.signals) threads.emplace_back([&] { goodput::RunSignalLoop(config, stop_fd); });
   }
+    threads.emplace_back([&] { goodput::RunHostLoop(config, stop_fd); });
   const std::size_t recorders = threads.size();
   std::thread ship;
   if (config.node_role && !config.shared_spool.empty()) {

@@ -1,0 +1,164 @@
+#include "tools/goodputd/host/host_loop.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "sql/text.h"
+#include "tools/goodputd/host/notice_recorder.h"
+#include "tools/goodputd/log.h"
+#include "tools/goodputd/node_jobs.h"
+#include "tools/goodputd/node_spools.h"
+
+namespace goodput {
+namespace {
+
+constexpr const char* kHostVariable = "GCE_METADATA_HOST";
+// By number: neither is there a name server to wait for, nor one to lie.
+constexpr const char* kDefaultHost = "169.254.169.254";
+constexpr const char* kProductName = "/sys/class/dmi/id/product_name";
+// Jobs that come while a notice is in force are told within this.
+constexpr absl::Duration kTick = absl::Seconds(1);
+constexpr absl::Duration kIdle = absl::Minutes(1);
+
+std::int64_t Ns(absl::Duration time) {
+  return absl::ToInt64Nanoseconds(time);
+}
+
+// The firmware says so before there is a network.
+bool IsOnComputeEngine() {
+  std::ifstream in(kProductName);
+  std::string name;
+  return std::getline(in, name) && name.rfind("Google", 0) == 0;
+}
+
+class HostLoop {
+ public:
+  HostLoop(const Config& config, std::string host)
+      : host_(std::move(host)),
+        watch_(host_, config.host_notices == HostNotices::kOn || IsOnComputeEngine()),
+        jobs_(config.spool),
+        spools_(config.spool, static_cast<std::uint64_t>(config.spool_max), geteuid(), kSystemClock),
+        recorder_([this](const std::string& node, std::string_view record) {
+          return spools_.Write(node, record);
+        }) {}
+
+  void Run(int stop_fd) {
+    while (true) {
+      for (const HostWatch::Due& due : watch_.TakeDue()) asked_[http_.Start(due.request)] = due.key;
+      const absl::Duration longest = recorder_.HasNotice() ? kTick : kIdle;
+      bool news = false;
+      for (const HttpAnswer& answer : http_.Wait(stop_fd, watch_.UntilDue(longest))) {
+        const HostKey key = asked_[answer.id];
+        asked_.erase(answer.id);
+        if (std::optional<NoticeWord> word = watch_.Take(key, answer)) {
+          recorder_.Set(key, *std::move(word));
+          news = true;
+        }
+        Report();
+      }
+      if (IsReadable(stop_fd)) return;
+      if (news || recorder_.HasNotice()) {
+        jobs_.Refresh();
+        recorder_.Tell(jobs_);
+      }
+    }
+  }
+
+ private:
+  static bool IsReadable(int fd) {
+    pollfd polled{fd, POLLIN, 0};
+    return poll(&polled, 1, 0) != 0;
+  }
+
+  void Report() {
+    if (watch_.found() && !said_found_)
+      Log(Cat("the metadata server at ", host_, " is asked for notices about this host"));
+    said_found_ = said_found_ || watch_.found();
+    const std::string why = watch_.trouble();
+    if (said_found_) {
+      trouble_.Say(why.empty() ? "" : Cat("no notices about this host from ", host_, ": ", why));
+    } else if (!said_none_ && !why.empty()) {
+      Log(Cat("no metadata server at ", host_, " (", why, "): there are no notices about this host"));
+      said_none_ = true;
+    }
+  }
+
+  std::string host_;
+  HostWatch watch_;
+  HttpClient http_;
+  NodeJobs jobs_;
+  NodeSpools spools_;
+  NoticeRecorder recorder_;
+  std::map<int, HostKey> asked_;
+  Complaint trouble_;
+  bool said_found_ = false;
+  bool said_none_ = false;
+};
+
+}  // namespace
+
+HostWatch::HostWatch(const std::string& host, bool patient, Clock clock) : patient_(patient), clock_(clock) {
+  for (const HostKey key : {HostKey::kMaintenance, HostKey::kPreempted, HostKey::kUpcomingMaintenance})
+    watched_.push_back({MetadataWatch(key, host), 0, false, ""});
+}
+
+std::vector<HostWatch::Due> HostWatch::TakeDue() {
+  std::vector<Due> due;
+  const std::int64_t now = clock_.mono_ns();
+  for (Watched& watched : watched_) {
+    // One probe is enough to know that there is no server.
+    if (!found_ && &watched != &watched_.front()) break;
+    if (watched.under_way || now < watched.due_ns) continue;
+    watched.under_way = true;
+    due.push_back({watched.watch.key(), watched.watch.NextRequest()});
+  }
+  return due;
+}
+
+std::optional<NoticeWord> HostWatch::Take(HostKey key, const HttpAnswer& answer) {
+  const auto watched = std::find_if(watched_.begin(), watched_.end(),
+                                    [&](const Watched& one) { return one.watch.key() == key; });
+  MetadataWatch::Outcome outcome = watched->watch.Take(answer);
+  found_ = found_ || outcome.of_server;
+  watched->under_way = false;
+  watched->trouble = std::move(outcome.trouble);
+  watched->due_ns = clock_.mono_ns() + Ns(found_ || patient_ ? outcome.wait : kLookAgain);
+  return outcome.change;
+}
+
+absl::Duration HostWatch::UntilDue(absl::Duration longest) const {
+  const std::int64_t now = clock_.mono_ns();
+  absl::Duration until = longest;
+  for (const Watched& watched : watched_) {
+    if (!found_ && &watched != &watched_.front()) break;
+    if (!watched.under_way) until = std::min(until, absl::Nanoseconds(watched.due_ns - now));
+  }
+  return std::max(until, absl::ZeroDuration());
+}
+
+std::string HostWatch::trouble() const {
+  for (const Watched& watched : watched_) {
+    if (!watched.trouble.empty()) return watched.trouble;
+  }
+  return "";
+}
+
+void RunHostLoop(const Config& config, int stop_fd) {
+  if (config.host_notices == HostNotices::kOff) return;
+  const char* named = std::getenv(kHostVariable);
+  const std::string host = named == nullptr || *named == '\0' ? kDefaultHost : named;
+  if (!IsMetadataHost(host)) {
+    Log(Cat(kHostVariable, " is no host name or address: there are no notices about this host"));
+    return;
+  }
+  HostLoop(config, host).Run(stop_fd);
+}
+
+}  // namespace goodput

@@ -1,0 +1,184 @@
+#include "tools/goodputd/host/metadata_watch.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "sql/text.h"
+
+namespace goodput {
+namespace {
+
+struct KeyFacts {
+  std::string_view path;
+  std::string_view notice;
+  std::string_view nothing;
+};
+constexpr std::array<KeyFacts, 3> kKeys{{{"maintenance-event", "maintenance", "NONE"},
+                                         {"preempted", "preempted", "FALSE"},
+                                         {"upcoming-maintenance", "upcoming_maintenance", "NONE"}}};
+
+constexpr absl::Duration kServerWaits = absl::Seconds(60);
+constexpr absl::Duration kSlack = absl::Seconds(10);
+// An answer that came sooner was not waited for.
+constexpr absl::Duration kAtOnce = absl::Seconds(1);
+constexpr std::size_t kMaxWord = 64;
+constexpr std::size_t kMaxEtag = 128;
+constexpr int kOk = 200;
+constexpr int kNotFound = 404;
+constexpr int kUnavailable = 503;
+
+const KeyFacts& Facts(HostKey key) {
+  return kKeys[static_cast<std::size_t>(key)];
+}
+
+bool IsAlnum(char c) {
+  return absl::ascii_isalnum(static_cast<unsigned char>(c));
+}
+
+// One that can stand in a URL as it is.
+std::string UsableEtag(const HttpAnswer& answer) {
+  const auto found = answer.headers.find("etag");
+  if (found == answer.headers.end() || found->second.size() > kMaxEtag) return "";
+  const bool plain = std::all_of(found->second.begin(), found->second.end(),
+                                 [](char c) { return IsAlnum(c) || c == '-' || c == '_' || c == '.'; });
+  return plain ? found->second : "";
+}
+
+std::optional<std::int64_t> Seconds(const simdjson::dom::object& object, std::string_view name) {
+  std::string_view text;
+  absl::Time time;
+  std::string error;
+  if (object[name].get(text) != simdjson::SUCCESS ||
+      !absl::ParseTime(absl::RFC3339_full, ToAbsl(text), &time, &error))
+    return std::nullopt;
+  return absl::ToUnixSeconds(time);
+}
+
+// Capital letters, as all words of the server are.
+bool IsWord(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxWord && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+absl::StatusOr<NoticeWord> ParseUpcoming(std::string_view body) {
+  const absl::Status strange = absl::InvalidArgumentError("no description of a maintenance");
+  simdjson::dom::parser parser;
+  const simdjson::padded_string padded(body.data(), body.size());
+  simdjson::dom::object object;
+  if (parser.parse(padded).get(object) != simdjson::SUCCESS) return strange;
+  NoticeWord word;
+  if (object.size() == 0) {
+    word.value = NothingToExpect(HostKey::kUpcomingMaintenance);
+    return word;
+  }
+  word.window_s = Seconds(object, "window_start_time");
+  word.window_end_s = Seconds(object, "window_end_time");
+  std::string_view type;
+  std::string_view state;
+  if (object["type"].get(type) == simdjson::SUCCESS && IsWord(type)) word.value = std::string(type);
+  if (object["maintenance_status"].get(state) == simdjson::SUCCESS && IsWord(state))
+    word.value += Cat(word.value.empty() ? "" : "/", state);
+  if (word.value.empty() || !word.window_s) return strange;
+  if (word.window_end_s && *word.window_end_s < *word.window_s) word.window_end_s.reset();
+  return word;
+}
+
+}  // namespace
+
+std::string_view NoticeName(HostKey key) {
+  return Facts(key).notice;
+}
+
+std::string_view NothingToExpect(HostKey key) {
+  return Facts(key).nothing;
+}
+
+absl::StatusOr<NoticeWord> ParseNotice(HostKey key, std::string_view body) {
+  if (key == HostKey::kUpcomingMaintenance) return ParseUpcoming(body);
+  const absl::string_view stripped = absl::StripAsciiWhitespace(ToAbsl(body));
+  const std::string_view word(stripped.data(), stripped.size());
+  const bool known = key == HostKey::kPreempted ? word == "TRUE" || word == "FALSE" : IsWord(word);
+  if (!known) return absl::InvalidArgumentError("a word the server does not have");
+  return NoticeWord{std::string(word), std::nullopt, std::nullopt};
+}
+
+bool IsMetadataHost(std::string_view host) {
+  constexpr std::size_t kMaxHost = 255;
+  return !host.empty() && host.size() <= kMaxHost && std::all_of(host.begin(), host.end(), [](char c) {
+    return IsAlnum(c) || c == '.' || c == '-' || c == ':' || c == '[' || c == ']';
+  });
+}
+
+MetadataWatch::MetadataWatch(HostKey key, std::string host)
+    : key_(key),
+      host_(std::move(host)),
+      backoff_(key == HostKey::kUpcomingMaintenance ? kLongestWaitForUpcoming : kLongestWait) {}
+
+HttpRequest MetadataWatch::NextRequest() const {
+  HttpRequest request;
+  std::string query;
+  if (key_ == HostKey::kUpcomingMaintenance) query = "alt=json&recursive=true";
+  if (!etag_.empty()) {
+    query +=
+        Cat(query.empty() ? "" : "&", "wait_for_change=true&timeout_sec=", absl::ToInt64Seconds(kServerWaits),
+            "&last_etag=", etag_);
+    request.timeout = kServerWaits + kSlack;
+  }
+  request.url = Cat("http://", host_, "/computeMetadata/v1/instance/", Facts(key_).path,
+                    query.empty() ? "" : "?", query);
+  request.headers = {"Metadata-Flavor: Google"};
+  return request;
+}
+
+MetadataWatch::Outcome MetadataWatch::Take(const HttpAnswer& answer) {
+  Outcome outcome;
+  const auto trouble = [&](std::string why) {
+    outcome.trouble = std::move(why);
+    outcome.wait = backoff_.Next();
+    return outcome;
+  };
+  if (!answer.status.ok()) return trouble(Message(answer.status));
+  const auto flavor = answer.headers.find("metadata-flavor");
+  if (flavor == answer.headers.end() || flavor->second != "Google")
+    return trouble("what answers there is no metadata server");
+  outcome.of_server = true;
+  const bool none =
+      key_ == HostKey::kUpcomingMaintenance && (answer.code == kNotFound || answer.code == kUnavailable);
+  if (none) {
+    // No machine of this kind has it, or nothing was ever planned: there is nothing to wait for.
+    etag_.clear();
+    outcome = Say({std::string(NothingToExpect(key_)), std::nullopt, std::nullopt}, answer);
+    outcome.wait = backoff_.Next();
+    return outcome;
+  }
+  if (answer.code != kOk) return trouble(Cat("it answers with status ", answer.code));
+  absl::StatusOr<NoticeWord> word = ParseNotice(key_, answer.body);
+  if (!word.ok()) return trouble(Cat("it says of ", Facts(key_).path, " ", Message(word.status())));
+  etag_ = UsableEtag(answer);
+  return Say(*std::move(word), answer);
+}
+
+MetadataWatch::Outcome MetadataWatch::Say(NoticeWord word, const HttpAnswer& answer) {
+  Outcome outcome;
+  outcome.of_server = true;
+  const bool first = !said_;
+  if (first || *said_ != word) outcome.change = word;
+  said_ = std::move(word);
+  if (answer.took >= kAtOnce || (first && !etag_.empty())) {
+    backoff_.Reset();
+  } else if (outcome.change) {
+    backoff_.Reset();
+    outcome.wait = Backoff::kFirst;
+  } else {
+    // It does not wait, or has no ETag to wait with.
+    outcome.wait = backoff_.Next();
+  }
+  return outcome;
+}
+
+}  // namespace goodput

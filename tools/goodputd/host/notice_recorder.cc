@@ -1,0 +1,62 @@
+#include "tools/goodputd/host/notice_recorder.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "spank/event.h"
+
+namespace goodput {
+namespace {
+
+bool ExpectsNothing(HostKey key, const NoticeWord& word) {
+  return word.value == NothingToExpect(key);
+}
+
+}  // namespace
+
+void NoticeRecorder::Set(HostKey key, NoticeWord word) {
+  said_[key] = std::move(word);
+}
+
+bool NoticeRecorder::HasNotice() const {
+  return std::any_of(said_.begin(), said_.end(),
+                     [](const auto& said) { return !ExpectsNothing(said.first, said.second); });
+}
+
+void NoticeRecorder::Tell(const NodeJobs& jobs) {
+  std::map<Key, NoticeWord> tried;
+  for (const NodeJobs::NoticedJob& noticed : jobs.NoticedJobs()) {
+    const NodeJob& job = *noticed.job;
+    for (const auto& [key, word] : said_) {
+      const auto told = noticed.told.find(std::string(NoticeName(key)));
+      const bool never = told == noticed.told.end();
+      // A job that was told nothing need not be told that there is nothing.
+      if (never ? ExpectsNothing(key, word) : told->second == word) continue;
+      const Key of_job{job.node, job.job, job.since_ns, key};
+      const auto before = tried_.find(of_job);
+      if (before == tried_.end() || before->second != word) Write(job, key, word);
+      tried[of_job] = word;
+    }
+  }
+  tried_ = std::move(tried);
+}
+
+bool NoticeRecorder::Write(const NodeJob& job, HostKey key, const NoticeWord& word) {
+  const Stamp stamp{clock_.real_ns(), clock_.mono_ns(), job.node, static_cast<int>(getpid())};
+  RecordBuilder record(kind::kHost, stamp);
+  if (!job.cluster.empty()) record.Text(key::kCluster, job.cluster);
+  record.Int(key::kJob, job.job);
+  record.Uint(key::kUid, job.uid);
+  if (job.restart) record.Int(key::kRestart, *job.restart);
+  if (job.job_start_s) record.Int(key::kJobStart, *job.job_start_s);
+  if (!job.sluid.empty()) record.Text(key::kSluid, job.sluid);
+  record.Text(key::kNotice, NoticeName(key));
+  record.Text(key::kValue, word.value);
+  if (word.window_s) record.Int(key::kWindowS, *word.window_s);
+  if (word.window_end_s) record.Int(key::kWindowEndS, *word.window_end_s);
+  return store_(job.node, record.Finish());
+}
+
+}  // namespace goodput
