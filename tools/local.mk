@@ -130,6 +130,10 @@ tools_libgoodputd_la_SOURCES = \
   tools/goodputd/checkpoints/scan_helper.cc tools/goodputd/checkpoints/scan_helper.h \
   tools/goodputd/counts_file.cc tools/goodputd/counts_file.h \
   tools/goodputd/heartbeat.cc tools/goodputd/heartbeat.h \
+  tools/goodputd/host/host_loop.cc tools/goodputd/host/host_loop.h \
+  tools/goodputd/host/metadata_watch.cc tools/goodputd/host/metadata_watch.h \
+  tools/goodputd/host/notice_recorder.cc tools/goodputd/host/notice_recorder.h \
+  tools/goodputd/host/notice_word.h \
   tools/goodputd/job_owners.cc tools/goodputd/job_owners.h \
   tools/goodputd/log.h \
   tools/goodputd/mark_server.cc tools/goodputd/mark_server.h \
@@ -141,10 +145,6 @@ tools_libgoodputd_la_SOURCES = \
   tools/goodputd/signals/perf_ring.cc \
   tools/goodputd/signals/signal_finder.cc tools/goodputd/signals/signal_finder.h \
   tools/goodputd/signals/signal_loop.cc tools/goodputd/signals/signal_loop.h \
-  tools/goodputd/host/host_loop.cc tools/goodputd/host/host_loop.h \
-  tools/goodputd/host/metadata_watch.cc tools/goodputd/host/metadata_watch.h \
-  tools/goodputd/host/notice_recorder.cc tools/goodputd/host/notice_recorder.h \
-  tools/goodputd/host/notice_word.h \
   tools/goodputd/signals/signal_recorder.cc tools/goodputd/signals/signal_recorder.h \
   tools/goodputd/signals/signal_trace.cc tools/goodputd/signals/signal_trace.h \
   tools/goodputd/signals/tracepoint.cc tools/goodputd/signals/tracepoint.h \
@@ -153,6 +153,7 @@ tools_libgoodputd_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 tools_libgoodputd_la_LIBADD = tools/libcommon.la
 
 sbin_PROGRAMS += tools/goodputd/goodputd
+tools_libgoodputd_la_LIBADD += tools/libhttp.la
 tools_goodputd_goodputd_SOURCES = \
   tools/goodputd/controller_loop.cc tools/goodputd/controller_loop.h \
   tools/goodputd/problems.h \
@@ -168,7 +169,6 @@ tools_goodputd_goodputd_LDADD = tools/libgoodputd.la tools/libship.la $(SLURM_LI
 
 # From the database to a judged run.
 noinst_LTLIBRARIES += tools/libruns.la
-tools_libgoodputd_la_LIBADD += tools/libhttp.la
 tools_libruns_la_SOURCES = \
   tools/runs/chain.cc tools/runs/chain.h \
   tools/runs/clocks.cc tools/runs/clocks.h \

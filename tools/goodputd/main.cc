@@ -75,10 +75,10 @@ void PrintConfig(const goodput::Config& config) {
   std::printf("heartbeat = %s\n", absl::FormatDuration(config.heartbeat).c_str());
   std::printf("checkpoint_scan = %s\n", absl::FormatDuration(config.checkpoint_scan).c_str());
   std::printf("signals = %s\n", config.signals ? "on" : "off");
+  std::printf("host_notices = %s\n", std::string(goodput::HostNoticesName(config.host_notices)).c_str());
   std::printf("spool_max = %lld\n", static_cast<long long>(config.spool_max));
 }
 
-  std::printf("host_notices = %s\n", std::string(goodput::HostNoticesName(config.host_notices)).c_str());
 int Run(const goodput::Config& config) {
   // Blocked before any thread starts, so that only the signalfd sees them.
   sigset_t signals;
@@ -117,10 +117,10 @@ int Run(const goodput::Config& config) {
   if (config.node_role) {
     threads.emplace_back([&] { marks->Serve(stop_fd); });
     threads.emplace_back([&] { goodput::RunHeartbeatLoop(config, stop_fd); });
+    threads.emplace_back([&] { goodput::RunHostLoop(config, stop_fd); });
     threads.emplace_back([&] { goodput::RunCheckpointWatch(config, stop_fd); });
     if (config.signals) threads.emplace_back([&] { goodput::RunSignalLoop(config, stop_fd); });
   }
-    threads.emplace_back([&] { goodput::RunHostLoop(config, stop_fd); });
   const std::size_t recorders = threads.size();
   std::thread ship;
   if (config.node_role && !config.shared_spool.empty()) {
