@@ -133,3 +133,10 @@ tests_unit_clients_test_SOURCES = tests/clients/marks_c99.c tests/unit/clients_t
 tests_unit_clients_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_clients_test_CFLAGS = $(AM_CFLAGS) -std=c99 -pedantic
 tests_unit_clients_test_LDADD = tests/clients/libmarks_cxx11.la tools/libcommon.la $(GTEST_LIBS)
+
+check_PROGRAMS += tests/unit/host_test
+TESTS += tests/unit/host_test
+tests_unit_host_test_SOURCES = tests/spank/temp_folder.h tests/unit/host_test.cc
+tests_unit_host_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_host_test_LDFLAGS = $(AM_LDFLAGS) -pthread
+tests_unit_host_test_LDADD = tools/libgoodputd.la $(GTEST_LIBS)

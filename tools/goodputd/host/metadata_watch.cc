@@ -152,7 +152,7 @@ MetadataWatch::Outcome MetadataWatch::Take(const HttpAnswer& answer) {
   if (none) {
     // No machine of this kind has it, or nothing was ever planned: there is nothing to wait for.
     etag_.clear();
-    outcome = Say({std::string(NothingToExpect(key_)), std::nullopt, std::nullopt}, answer);
+    outcome.change = Hear({std::string(NothingToExpect(key_)), std::nullopt, std::nullopt});
     outcome.wait = backoff_.Next();
     return outcome;
   }
@@ -160,15 +160,8 @@ MetadataWatch::Outcome MetadataWatch::Take(const HttpAnswer& answer) {
   absl::StatusOr<NoticeWord> word = ParseNotice(key_, answer.body);
   if (!word.ok()) return trouble(Cat("it says of ", Facts(key_).path, " ", Message(word.status())));
   etag_ = UsableEtag(answer);
-  return Say(*std::move(word), answer);
-}
-
-MetadataWatch::Outcome MetadataWatch::Say(NoticeWord word, const HttpAnswer& answer) {
-  Outcome outcome;
-  outcome.of_server = true;
   const bool first = !said_;
-  if (first || *said_ != word) outcome.change = word;
-  said_ = std::move(word);
+  outcome.change = Hear(*std::move(word));
   if (answer.took >= kAtOnce || (first && !etag_.empty())) {
     backoff_.Reset();
   } else if (outcome.change) {
@@ -179,6 +172,12 @@ MetadataWatch::Outcome MetadataWatch::Say(NoticeWord word, const HttpAnswer& ans
     outcome.wait = backoff_.Next();
   }
   return outcome;
+}
+
+std::optional<NoticeWord> MetadataWatch::Hear(NoticeWord word) {
+  if (said_ && *said_ == word) return std::nullopt;
+  said_ = std::move(word);
+  return said_;
 }
 
 }  // namespace goodput

@@ -71,7 +71,7 @@ class MetadataWatch {
   static constexpr absl::Duration kLongestWaitForUpcoming = absl::Seconds(60);
 
  private:
-  Outcome Say(NoticeWord word, const HttpAnswer& answer);
+  std::optional<NoticeWord> Hear(NoticeWord word);
 
   HostKey key_;
   std::string host_;
