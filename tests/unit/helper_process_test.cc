@@ -1,10 +1,13 @@
 // A child that may hang, die or be stopped, and a parent that goes on.
 #include "tools/base/helper_process.h"
 
+#include <grp.h>
 #include <gtest/gtest.h>
+#include <pwd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <string>
 #include <thread>
@@ -16,8 +19,15 @@
 namespace goodput {
 namespace {
 
+std::string Listed(std::vector<gid_t> groups) {
+  std::sort(groups.begin(), groups.end());
+  std::string text;
+  for (const gid_t group : groups) text += std::to_string(group) + " ";
+  return text;
+}
+
 // What the tests' helper does by request: "echo TEXT", "hang", "die", "slow N" (so many signs of progress),
-// "uid".
+// "uid", "groups".
 HelperAnswers TestHelper(const std::vector<std::string>& arguments) {
   return [arguments](std::string_view request, const HelperProgress& at) -> std::string {
     if (request == "hang") {
@@ -25,6 +35,11 @@ HelperAnswers TestHelper(const std::vector<std::string>& arguments) {
       while (true) pause();
     }
     if (request == "die") _exit(3);
+    if (request == "groups") {
+      std::vector<gid_t> groups(static_cast<std::size_t>(getgroups(0, nullptr)));
+      if (getgroups(static_cast<int>(groups.size()), groups.data()) < 0) return "?";
+      return Listed(groups);
+    }
     if (request == "uid") return std::to_string(getuid()) + ":" + std::to_string(getgroups(0, nullptr));
     if (request == "arguments") {
       std::string all;
@@ -156,6 +171,42 @@ TEST(HelperProcess, IsAnotherUserBeforeItDoesAnything) {
   options.user = HelperUser{65534, 65534};
   HelperProcess helper(options);
   EXPECT_EQ(*helper.Call("uid"), "65534:0");
+}
+
+TEST(HelperProcess, HasAllGroupsOfItsUserWhereThatIsAskedFor) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  // One who has several, if there is one here.
+  passwd nobody = *getpwuid(65534);
+  std::string name = nobody.pw_name;
+  HelperUser user{nobody.pw_uid, nobody.pw_gid, true};
+  std::vector<gid_t> groups;
+  const auto look = [&](const std::string& of, gid_t gid) {
+    int count = 64;
+    groups.resize(64);
+    getgrouplist(of.c_str(), gid, groups.data(), &count);
+    groups.resize(static_cast<std::size_t>(count));
+  };
+  setgrent();
+  while (const group* const entry = getgrent()) {
+    if (entry->gr_mem[0] == nullptr) continue;
+    const passwd* const member = getpwnam(entry->gr_mem[0]);
+    if (member == nullptr || member->pw_uid == 0) continue;
+    name = member->pw_name;
+    user = {member->pw_uid, member->pw_gid, true};
+    break;
+  }
+  endgrent();
+  look(name, user.gid);
+  AbandonedHelpers abandoned(1);
+  HelperProcess::Options options = OptionsOf(abandoned);
+  options.timeout = absl::Seconds(20);
+  options.user = user;
+  HelperProcess helper(options);
+  EXPECT_EQ(*helper.Call("groups"), Listed(groups)) << name;
+  // Of a user nobody knows there are none.
+  options.user = HelperUser{4'000'000'000, 4'000'000'000, true};
+  HelperProcess unknown(options);
+  EXPECT_EQ(*unknown.Call("uid"), "4000000000:0");
 }
 
 TEST(HelperProcess, IsNotEndedBySigterm) {

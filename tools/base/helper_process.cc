@@ -82,10 +82,30 @@ bool Send(int socket, std::string_view text) {
   return sent == static_cast<ssize_t>(message.size());
 }
 
+// The groups of a user who has a name; else none.
+bool SetGroups(const HelperUser& user) {
+  if (user.all_groups && user.uid != 0) {
+    std::array<char, 16384> buffer{};
+    passwd entry{};
+    passwd* found = nullptr;
+    getpwuid_r(user.uid, &entry, buffer.data(), buffer.size(), &found);
+    if (found != nullptr && initgroups(found->pw_name, user.gid) == 0) return true;
+  }
+  return setgroups(0, nullptr) == 0;
+}
+
 // For good, and with no way back: the saved ids change, too.
-bool BecomeUser(uid_t uid, gid_t gid) {
-  if (uid == geteuid() && gid == getegid()) return true;
-  return setgroups(0, nullptr) == 0 && setgid(gid) == 0 && setuid(uid) == 0 && geteuid() == uid;
+bool BecomeUser(const HelperUser& user) {
+  if (user.uid == geteuid() && user.gid == getegid()) return true;
+  return SetGroups(user) && setgid(user.gid) == 0 && setuid(user.uid) == 0 && geteuid() == user.uid;
+}
+
+bool ReadUser(std::string_view uid, std::string_view gid, HelperUser& user) {
+  if (!gid.empty() && gid.back() == '+') {
+    user.all_groups = true;
+    gid.remove_suffix(1);
+  }
+  return absl::SimpleAtoi(ToAbsl(uid), &user.uid) && absl::SimpleAtoi(ToAbsl(gid), &user.gid);
 }
 
 int Serve(const HelperAnswers& answers) {
@@ -117,10 +137,9 @@ bool Ended(pid_t child) {
 std::optional<int> RunHelper(int argc, char** argv, std::initializer_list<NamedHelper> helpers) {
   if (argc < 5 || argv[1] != kHelperOption) return std::nullopt;
   for (const int signal_number : {SIGTERM, SIGINT, SIGHUP, SIGPIPE}) signal(signal_number, SIG_IGN);
-  uid_t uid = 0;
-  gid_t gid = 0;
-  if (!absl::SimpleAtoi(argv[3], &uid) || !absl::SimpleAtoi(argv[4], &gid)) return 2;
-  if (!BecomeUser(uid, gid)) {
+  HelperUser user;
+  if (!ReadUser(argv[3], argv[4], user)) return 2;
+  if (!BecomeUser(user)) {
     std::fprintf(stderr, "goodputd: helper %s cannot become uid %s: %s\n", argv[2], argv[3],
                  std::strerror(errno));
     return 1;
@@ -171,7 +190,7 @@ absl::Status HelperProcess::Start() {
   }
   const HelperUser user = options_.user.value_or(HelperUser{geteuid(), getegid()});
   std::vector<std::string> words = {"goodputd", std::string(kHelperOption), options_.name, Cat(user.uid),
-                                    Cat(user.gid)};
+                                    Cat(user.gid, user.all_groups ? "+" : "")};
   words.insert(words.end(), options_.arguments.begin(), options_.arguments.end());
   std::vector<char*> word_pointers;
   word_pointers.reserve(words.size() + 1);

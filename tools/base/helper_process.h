@@ -46,8 +46,8 @@ struct NamedHelper {
   std::string_view name;
   Helper helper;
 };
-// Where the command line is that of a helper (`PROGRAM --helper NAME UID GID [ARGUMENT ...]`): serves until
-// its parent is gone, and returns the exit code. Null: it is not.
+// Where the command line is that of a helper (`PROGRAM --helper NAME UID GID[+] [ARGUMENT ...]`): serves
+// until its parent is gone, and returns the exit code. Null: it is not.
 std::optional<int> RunHelper(int argc, char** argv, std::initializer_list<NamedHelper> helpers);
 
 // ---- in the parent
@@ -69,7 +69,10 @@ class AbandonedHelpers {
 
 struct HelperUser {
   uid_t uid = 0;
-  gid_t gid = 0;  // and no other group
+  gid_t gid = 0;
+  // Also the groups that the system's databases name for this user; else no other group. Looked up in the
+  // child: a directory service may take its time.
+  bool all_groups = false;
 };
 
 struct HelperBoard;
