@@ -126,7 +126,18 @@ tools_libhttp_la_LIBADD = tools/libcommon.la $(CURL_LIBS)
 noinst_LTLIBRARIES += tools/libgoodputd.la
 tools_libgoodputd_la_SOURCES = \
   tools/goodputd/checkpoints/checkpoint_watch.cc tools/goodputd/checkpoints/checkpoint_watch.h \
+  tools/goodputd/checkpoints/folder_watch.cc tools/goodputd/checkpoints/folder_watch.h \
   tools/goodputd/checkpoints/layout.cc tools/goodputd/checkpoints/layout.h \
+  tools/goodputd/checkpoints/layouts/layouts.h \
+  tools/goodputd/checkpoints/layouts/composer.cc \
+  tools/goodputd/checkpoints/layouts/deepspeed.cc \
+  tools/goodputd/checkpoints/layouts/huggingface.cc \
+  tools/goodputd/checkpoints/layouts/lightning.cc \
+  tools/goodputd/checkpoints/layouts/megatron.cc \
+  tools/goodputd/checkpoints/layouts/nemo.cc \
+  tools/goodputd/checkpoints/layouts/orbax.cc \
+  tools/goodputd/checkpoints/layouts/torch_dcp.cc \
+  tools/goodputd/checkpoints/open_folder.cc tools/goodputd/checkpoints/open_folder.h \
   tools/goodputd/checkpoints/scan_helper.cc tools/goodputd/checkpoints/scan_helper.h \
   tools/goodputd/counts_file.cc tools/goodputd/counts_file.h \
   tools/goodputd/heartbeat.cc tools/goodputd/heartbeat.h \

@@ -5,10 +5,10 @@
 
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "sql/text.h"
 #include "tests/spank/temp_folder.h"
 #include "tools/goodputd/checkpoints/checkpoint_watch.h"
 #include "tools/goodputd/checkpoints/layout.h"
@@ -20,56 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kTracker = "latest_checkpointed_iteration.txt";
-
-class FakeFolder : public FolderView {
- public:
-  std::vector<FolderEntry> Entries() const override { return entries; }
-  std::optional<std::string> Read(const std::string& name) const override {
-    const auto found = texts.find(name);
-    return found == texts.end() ? std::nullopt : std::optional(found->second);
-  }
-  void Folder(const std::string& name, std::int64_t born) { entries.push_back({name, true, born, born}); }
-  void Tracker(const std::string& text, std::int64_t written) {
-    entries.push_back({kTracker, false, 1, written});
-    texts[kTracker] = text;
-  }
-  std::vector<FolderEntry> entries;
-  std::map<std::string, std::string> texts;
-};
-
-TEST(Megatron, OnlyTheOneItsFileNamesIsComplete) {
-  FakeFolder folder;
-  folder.Folder("iter_0000030", 300);
-  folder.Folder("iter_0000010", 100);
-  folder.Folder("iter_0000020", 200);
-  folder.Folder("release", 5);
-  folder.Tracker("20\n", 250);
-  const auto found = FindCheckpoints(folder);
-  ASSERT_EQ(found.size(), 3U);
-  EXPECT_EQ(found[0].train_step, 10);
-  EXPECT_EQ(found[0].complete_ns, std::nullopt) << "perhaps it was interrupted, and 20 written later";
-  EXPECT_EQ(found[1].complete_ns, 250);
-  EXPECT_EQ(found[1].begin_ns, 200);
-  EXPECT_EQ(found[2].complete_ns, std::nullopt);
-}
-
-TEST(Megatron, ASaveOverAnOldOneIsNotCompleteYet) {
-  FakeFolder folder;
-  folder.Folder("iter_0000010", 500);  // removed and made anew, after a run that had got further was set back
-  folder.Tracker("10", 250);
-  EXPECT_EQ(FindCheckpoints(folder).at(0).complete_ns, std::nullopt);
-}
-
-TEST(Megatron, WhatIsNotOneIsLeftOut) {
-  FakeFolder folder;
-  for (const char* name : {"iter_", "iter_12x", "iter_-5", "iter_99999999999999999999", "xiter_5"})
-    folder.Folder(name, 1);
-  folder.entries.push_back({"iter_0000005", false, 1, 1});
-  for (const char* text : {"", "release", "5 6", "-5", "99999999999999999999"}) {
-    folder.texts[kTracker] = text;
-    EXPECT_TRUE(FindCheckpoints(folder).empty()) << text;
-  }
-}
 
 TEST(ExpandPath, KnowsWhatTheOptionPromises) {
   const std::string nul(1, '\0');
@@ -84,8 +34,9 @@ TEST(ScanAnswer, ReadsWhatItWrites) {
   ScanResult result;
   result.took_ns = 17;
   result.problem = "a line\nand \"more\"";
-  result.found.push_back({"megatron", "iter 5\n\xff", 5, 6, 7});
-  result.found.push_back({"megatron", "iter_6", 6, 8, std::nullopt});
+  result.watched = true;
+  result.found.push_back({"megatron", "iter 5\n\xff", 5, 6, 7, 8, 9});
+  result.found.push_back({"lightning", "last.ckpt", std::nullopt, 8, std::nullopt, 0, 0});
   const auto read = DecodeScan(EncodeScan(result));
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->took_ns, 17);
@@ -93,9 +44,14 @@ TEST(ScanAnswer, ReadsWhatItWrites) {
   ASSERT_EQ(read->found.size(), 2U);
   EXPECT_EQ(read->found[0].name, result.found[0].name);
   EXPECT_EQ(read->found[0].complete_ns, 7);
+  EXPECT_EQ(read->found[0].id, 8U);
+  EXPECT_EQ(read->found[0].written_ns, 9);
+  EXPECT_EQ(read->found[1].train_step, std::nullopt);
   EXPECT_EQ(read->found[1].complete_ns, std::nullopt);
-  for (const char* bad :
-       {"x", "took", "took x", "checkpoint a 1 2 3", "checkpoint a 1 2 3 !", "checkpoint a b 2 3 aa"})
+  EXPECT_TRUE(read->watched);
+  EXPECT_FALSE(read->whole);
+  for (const char* bad : {"x", "took", "took x", "whole", "whole 2", "checkpoint a 1 2 3 4 5",
+                          "checkpoint a 1 2 3 4 5 !", "checkpoint a b 2 3 4 5 aa"})
     EXPECT_FALSE(DecodeScan(bad).ok()) << bad;
 }
 
@@ -124,8 +80,10 @@ TEST_F(RealFolder, LinksAndDevicesAreNotFollowed) {
   std::ofstream(folder_.path() + "/secret") << "2";
   fs::create_symlink(folder_.path() + "/secret", folder_.path() + "/" + kTracker);
   Make("iter_0000002");
+  fs::remove_all(folder_.path() + "/elsewhere");
   ScanResult result = ScanCheckpoints(folder_.path());
   ASSERT_EQ(result.found.size(), 1U);
+  EXPECT_EQ(result.found[0].name, "iter_0000002");
   EXPECT_EQ(result.found[0].complete_ns, std::nullopt);
   fs::remove(folder_.path() + "/" + kTracker);
   ASSERT_EQ(mkfifo((folder_.path() + "/" + kTracker).c_str(), 0600), 0);
@@ -160,9 +118,9 @@ TEST(CheckpointNews, EachBeginAndEndIsToldOnce) {
     stored.emplace_back(record);
     return true;
   });
-  news.Take({{"megatron", "iter_1", 1, 500, 600}});
+  news.Take({{"megatron", "iter_1", 1, 500, 600, 1, 600}});
   EXPECT_TRUE(stored.empty()) << "another attempt's";
-  const CheckpointSeen begun{"megatron", "iter_2", 2, 2000, std::nullopt};
+  const CheckpointSeen begun{"megatron", "iter_2", 2, 2000, std::nullopt, 2, 2000};
   news.Take({begun});
   news.Take({begun});
   ASSERT_EQ(stored.size(), 1U);
@@ -171,13 +129,48 @@ TEST(CheckpointNews, EachBeginAndEndIsToldOnce) {
             std::string::npos)
       << stored[0];
   CheckpointSeen complete = begun;
-  complete.complete_ns = 3000;
+  complete.complete_ns = complete.written_ns = 3000;
   news.Take({complete});
   news.Take({complete});
   news.Take({begun});
+  news.Take({complete});
   EXPECT_EQ(stored.size(), 2U);
-  news.Take({{"megatron", "iter_2", 2, 5000, 6000}});
+  news.Take({{"megatron", "iter_2", 2, 5000, 6000, 3, 6000}});
   EXPECT_EQ(stored.size(), 4U) << "saved again";
+  news.Take({{"megatron", "iter_2", 2, 5000, std::nullopt, 3, 7000}});
+  news.Take({{"megatron", "iter_2", 2, 5000, 8000, 3, 8000}});
+  ASSERT_EQ(stored.size(), 6U) << "and in place";
+  EXPECT_NE(stored[4].find("\"t\":7000,"), std::string::npos) << stored[4];
+  EXPECT_NE(stored[5].find("\"t\":8000,"), std::string::npos) << stored[5];
+}
+
+TEST(CheckpointNews, WhatVanishedUnfinishedIsBegunAnewUnlessTheLookWasNotAll) {
+  NodeJob job;
+  job.node = "n1";
+  std::size_t stored = 0;
+  CheckpointNews news(job, [&](const std::string&, std::string_view) { return ++stored > 0; });
+  const CheckpointSeen begun{"nemo", "x", 2, 2000, std::nullopt, 0, 2000};
+  news.Take({begun});
+  news.Take({}, false);
+  news.Take({begun});
+  EXPECT_EQ(stored, 1U);
+  news.Take({});
+  news.Take({begun});
+  EXPECT_EQ(stored, 2U);
+}
+
+TEST(CheckpointNews, SoManyNamesAndNoMore) {
+  NodeJob job;
+  job.node = "n1";
+  std::size_t stored = 0;
+  CheckpointNews news(job, [&](const std::string&, std::string_view) { return ++stored > 0; });
+  for (int look = 0; look < 60; ++look) {
+    std::vector<CheckpointSeen> found;
+    for (int i = 0; i < 1000; ++i)
+      found.push_back({"megatron", Cat("iter_", look * 1000 + i), i, 5, 6, 1, 6});
+    news.Take(found);
+  }
+  EXPECT_EQ(stored, 100'000U);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@ tests_unit_timeline_test_SOURCES = \
   tests/unit/placed_steps_test.cc \
   tests/unit/signals_test.cc \
   tests/unit/timeline_blocks_test.cc \
+  tests/unit/timeline_host_test.cc \
   tests/unit/timeline_input_test.cc \
   tests/unit/timeline_proof_test.cc \
   tests/unit/timeline_property_test.cc \
@@ -75,6 +76,12 @@ TESTS += tests/unit/checkpoints_test
 tests_unit_checkpoints_test_SOURCES = tests/spank/temp_folder.h tests/unit/checkpoints_test.cc
 tests_unit_checkpoints_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_checkpoints_test_LDADD = tools/libgoodputd.la $(GTEST_LIBS)
+
+check_PROGRAMS += tests/unit/checkpoint_layouts_test
+TESTS += tests/unit/checkpoint_layouts_test
+tests_unit_checkpoint_layouts_test_SOURCES = tests/spank/temp_folder.h tests/unit/checkpoint_layouts_test.cc
+tests_unit_checkpoint_layouts_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_checkpoint_layouts_test_LDADD = tools/libgoodputd.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/goodputd_test
 TESTS += tests/unit/goodputd_test

@@ -22,6 +22,10 @@ namespace goodput {
 namespace {
 
 constexpr std::int64_t kCostFactor = 100;
+// Two looks at changes are at least so far apart, unless the user wants them more often anyway.
+constexpr std::int64_t kMinLookNs = 1'000'000'000;
+// A job that makes names without end is told of so many.
+constexpr std::size_t kMaxTold = 50'000;
 constexpr std::int64_t kLookForJobsMs = 1000;
 constexpr int kMaxAbandoned = 16;
 constexpr std::size_t kMaxWatched = 64;
@@ -39,8 +43,9 @@ class Watch {
         stop_fd_(stop_fd) {
     HelperProcess::Options options;
     options.name = std::string(kScanHelper);
-    options.arguments = {watched.checkpoint_dir, Cat(watched.job->job), Cat(watched.pid)};
-    options.user = HelperUser{watched.job->uid, watched.job->gid};
+    options.arguments = {watched.checkpoint_dir, Cat(watched.job->job), Cat(watched.pid),
+                         Cat(watched.job->since_ns)};
+    options.user = HelperUser{watched.job->uid, watched.job->gid, true};
     options.abandoned = &abandoned;
     options.hurry_fd = stop_fd;
     helper_ = std::make_unique<HelperProcess>(std::move(options));
@@ -64,31 +69,53 @@ class Watch {
  private:
   void Run() {
     const std::int64_t interval = absl::ToInt64Nanoseconds(config_.checkpoint_scan);
-    std::array<pollfd, 2> ends{{{stop_fd_, POLLIN, 0}, {over_fd_, POLLIN, 0}}};
-    bool last = false;
     while (true) {
-      const std::int64_t took = Look();
-      if (last) break;
-      const std::int64_t wait = std::max(interval, kCostFactor * took);
-      last = poll(ends.data(), ends.size(), static_cast<int>(wait / 1'000'000)) != 0;
+      const std::int64_t began = kSystemClock.mono_ns();
+      Look();
+      if (last_) break;
+      const std::int64_t rest = kCostFactor * took_ns_;
+      WaitUntil(began + std::max(interval, rest), began + std::max(std::min(interval, kMinLookNs), rest));
     }
     done_ = true;
   }
 
-  std::int64_t Look() {
-    const absl::StatusOr<std::string> answer = helper_->Call("look");
-    if (!answer.ok()) {
-      trouble_.Say(Cat(name_, ": ", Message(answer.status())));
-      return 0;
+  // Until it is time for the next look: when something changes, from `changes_count` on, else at `due`.
+  void WaitUntil(std::int64_t due, std::int64_t changes_count) {
+    bool changed = false;
+    while (!last_) {
+      const std::int64_t now = kSystemClock.mono_ns();
+      if (now >= due || (changed && now >= changes_count)) return;
+      if (!watched_) {
+        Pause(due - now);
+      } else if (now < changes_count) {
+        // What happens meanwhile is waiting for us then.
+        Pause(changes_count - now);
+      } else {
+        const absl::StatusOr<std::string> answer = helper_->Call(kWaitRequest);
+        watched_ = answer.ok();
+        changed = answer.ok() && *answer == "changed";
+        Pause(0);
+      }
     }
+  }
+
+  void Pause(std::int64_t ns) {
+    std::array<pollfd, 2> ends{{{stop_fd_, POLLIN, 0}, {over_fd_, POLLIN, 0}}};
+    constexpr std::int64_t kMs = 1'000'000;
+    if (poll(ends.data(), ends.size(), static_cast<int>((ns + kMs - 1) / kMs)) > 0) last_ = true;
+  }
+
+  void Look() {
+    took_ns_ = 0;
+    watched_ = false;
+    const absl::StatusOr<std::string> answer = helper_->Call(kLookRequest);
+    if (!answer.ok()) return trouble_.Say(Cat(name_, ": ", Message(answer.status())));
     const absl::StatusOr<ScanResult> result = DecodeScan(*answer);
-    if (!result.ok()) {
-      trouble_.Say(Cat(name_, ": ", Message(result.status())));
-      return 0;
-    }
+    if (!result.ok()) return trouble_.Say(Cat(name_, ": ", Message(result.status())));
     trouble_.Say(result->problem.empty() ? "" : Cat(name_, ": ", result->problem, ", as the job's user"));
-    news_.Take(result->found);
-    return result->took_ns;
+    news_.Take(result->found, result->whole);
+    took_ns_ = result->took_ns;
+    watched_ = result->watched;
   }
 
   const Config& config_;
@@ -99,25 +126,61 @@ class Watch {
   Complaint trouble_;
   int over_fd_;
   int stop_fd_;
+  bool last_ = false;  // the job's tasks are gone, or the daemon stops: one look more
+  bool watched_ = false;
+  std::int64_t took_ns_ = 0;
   std::atomic<bool> done_{false};
   std::thread thread_;
 };
 
 }  // namespace
 
-void CheckpointNews::Take(const std::vector<CheckpointSeen>& found) {
+void CheckpointNews::Take(const std::vector<CheckpointSeen>& found, bool whole) {
+  ++looks_;
   for (const CheckpointSeen& seen : found) {
-    if (seen.begin_ns < job_.since_ns) continue;
-    Told& told = told_[seen.name];
-    if (told.begin_ns != seen.begin_ns) {
-      Write(seen, true, seen.begin_ns);
-      told = {seen.begin_ns, false};
-    }
-    if (seen.complete_ns && !told.complete) {
-      Write(seen, false, *seen.complete_ns);
-      told.complete = true;
+    const auto known = told_.find(seen.name);
+    if (known == told_.end() && told_.size() >= kMaxTold) continue;
+    Told& told = known == told_.end() ? told_[seen.name] : known->second;
+    // Another thing of the same name: saved anew.
+    if (told.id != 0 && seen.id != 0 && told.id != seen.id) told = Told{};
+    if (seen.id != 0) told.id = seen.id;
+    told.look = looks_;
+    if (seen.complete_ns) {
+      TakeComplete(seen, told);
+    } else if (told.complete) {
+      // Being removed, or written over: only its completion will tell.
+      if (told.reopened_ns == 0) told.reopened_ns = std::max(seen.written_ns, told.complete_ns);
+    } else if (told.begin_ns == 0 && seen.begin_ns >= job_.since_ns) {
+      Write(seen, true, told.begin_ns = seen.begin_ns);
     }
   }
+  if (!whole) return;
+  // What vanished incomplete and comes back is begun again. The complete are known for good: they may only be
+  // away for a moment.
+  for (auto at = told_.begin(); at != told_.end();) {
+    at = at->second.look != looks_ && !at->second.complete ? told_.erase(at) : std::next(at);
+  }
+}
+
+void CheckpointNews::TakeComplete(const CheckpointSeen& seen, Told& told) {
+  std::int64_t begin_ns = seen.begin_ns;
+  if (told.complete) {
+    const bool again = seen.written_ns > told.written_ns;
+    if (again) begin_ns = told.reopened_ns != 0 ? told.reopened_ns : *seen.complete_ns;
+    told.reopened_ns = 0;
+    if (!again) return;
+    told.begin_ns = 0;
+  }
+  told.complete = true;
+  told.complete_ns = *seen.complete_ns;
+  told.written_ns = seen.written_ns;
+  if (*seen.complete_ns < job_.since_ns) return;
+  if (told.begin_ns == 0) {
+    // Of an older thing nothing tells when it was written again but that it was.
+    if (begin_ns < job_.since_ns) begin_ns = *seen.complete_ns;
+    Write(seen, true, told.begin_ns = begin_ns);
+  }
+  Write(seen, false, *seen.complete_ns);
 }
 
 void CheckpointNews::Write(const CheckpointSeen& seen, bool begin, std::int64_t t_ns) {
@@ -131,7 +194,7 @@ void CheckpointNews::Write(const CheckpointSeen& seen, bool begin, std::int64_t 
   if (job_.job_start_s) record.Int(key::kJobStart, *job_.job_start_s);
   if (!job_.sluid.empty()) record.Text(key::kSluid, job_.sluid);
   record.Text(key::kEdge, begin ? "begin" : "end");
-  record.Int(key::kTrainStep, seen.train_step);
+  if (seen.train_step) record.Int(key::kTrainStep, *seen.train_step);
   record.Text(key::kName, seen.name);
   record.Text(key::kLayout, seen.layout);
   store_(job_.node, record.Finish());

@@ -18,31 +18,41 @@
 
 namespace goodput {
 
-// What of a directory's checkpoints is new: a record for each one's begin and for its completion, once.
-// What was complete before the job began on this node is another attempt's.
+// What of a directory's checkpoints is new: a record for each one's begin and for its completion, once, and
+// again when the same name is written again. What was complete before the job began on this node is another
+// attempt's.
 class CheckpointNews {
  public:
   using Store = std::function<bool(const std::string& node, std::string_view record)>;
   CheckpointNews(NodeJob job, Store store, Clock clock = kSystemClock)
       : job_(std::move(job)), store_(std::move(store)), clock_(clock) {}
 
-  void Take(const std::vector<CheckpointSeen>& found);
+  // What was found in one look; `whole`: that was all.
+  void Take(const std::vector<CheckpointSeen>& found, bool whole = true);
 
  private:
+  struct Told {
+    std::uint64_t id = 0;       // of the folder or file; 0: not known yet
+    std::int64_t begin_ns = 0;  // 0: not told
+    bool complete = false;
+    std::int64_t complete_ns = 0;
+    std::int64_t written_ns = 0;   // what completed it
+    std::int64_t reopened_ns = 0;  // it was complete, and then not any more
+    std::uint64_t look = 0;        // it was last found in that one
+  };
+  void TakeComplete(const CheckpointSeen& seen, Told& told);
   void Write(const CheckpointSeen& seen, bool begin, std::int64_t t_ns);
 
   NodeJob job_;
   Store store_;
   Clock clock_;
-  struct Told {
-    std::int64_t begin_ns = 0;
-    bool complete = false;
-  };
+  std::uint64_t looks_ = 0;
   std::map<std::string, Told> told_;  // by name
 };
 
 // Looks every max(`config.checkpoint_scan`, 100 times as long as a look took), and once more when the job's
-// tasks here are gone, until `stop_fd` becomes readable. Each directory has a thread and a child of its own:
+// tasks here are gone, until `stop_fd` becomes readable; on a file system of this machine also when something
+// changes, every max(1 s, 100 times as long) at most. Each directory has a thread and a child of its own:
 // one that hangs holds up nobody.
 void RunCheckpointWatch(const Config& config, int stop_fd);
 

@@ -4,46 +4,56 @@
 #define GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_LAYOUT_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace goodput {
 
-// Times are nanoseconds since the epoch, by the file system's clock.
 struct FolderEntry {
   std::string name;
-  bool is_folder = false;
-  std::int64_t born_ns = 0;  // when it was made; the file system's oldest time of it where that is not known
-  std::int64_t written_ns = 0;
+  bool is_folder = false;  // else a file; nothing else is seen
 };
 
-// One directory as it is now, links not followed.
+// Nanoseconds since the epoch, by the file system's clock.
+struct FileTimes {
+  std::int64_t born_ns = 0;  // when it was made; the file system's oldest time of it where that is not known
+  std::int64_t written_ns = 0;
+  std::int64_t changed_ns = 0;  // written, renamed, linked or given other rights: the last of these
+  std::uint64_t id = 0;         // another thing of the same name has another one
+  std::int64_t size = 0;
+};
+
+// One directory as it is now. Links are not there, and neither is what was removed since.
 class FolderView {
  public:
   virtual ~FolderView() = default;
-  // What is in the directory itself.
-  virtual std::vector<FolderEntry> Entries() const = 0;
-  // The text of a small file in it; nothing when it cannot be read or has more than 4 KiB.
+  // What is in the directory itself, by name.
+  virtual const std::vector<FolderEntry>& Entries() const = 0;
+  virtual std::optional<FileTimes> Times(const std::string& name) const = 0;
+  // The text of a small file in it; nothing when it cannot be read or has more than 64 KiB.
   virtual std::optional<std::string> Read(const std::string& name) const = 0;
+  // The last bytes of a file in it, at most so many; nothing when it cannot be read.
+  virtual std::optional<std::string> Tail(const std::string& name, std::size_t bytes) const = 0;
+  // A directory in it; null when it cannot be read.
+  virtual std::unique_ptr<FolderView> Open(const std::string& name) const = 0;
 };
 
 struct CheckpointSeen {
   std::string layout;
-  std::string name;             // within the directory
-  std::int64_t train_step = 0;  // the last step it holds
+  std::string name;  // path within the directory; the same while it is written and after
+  std::optional<std::int64_t> train_step;  // so many steps it holds; absent: its name does not say
   std::int64_t begin_ns = 0;
   std::optional<std::int64_t> complete_ns;  // absent: not complete, or not to be told any more
+  std::uint64_t id = 0;                     // of its folder or file; 0 while there is none
+  std::int64_t written_ns = 0;  // what makes it complete, else anything of it, was last written then
 };
 
-// Megatron-LM (megatron/training/checkpointing.py): folder iter_0000123 (or release, which is no step), and
-// when all ranks are done, the file latest_checkpointed_iteration.txt with "123". Iteration N has done N
-// steps. An older folder may be one that was interrupted: only the one the file names is known to be
-// complete.
-std::vector<CheckpointSeen> MegatronCheckpoints(const FolderView& folder);
-
-// By every layout.
-std::vector<CheckpointSeen> FindCheckpoints(const FolderView& folder);
+// Whatever is in a directory and at most so many levels of folders below, by every layout. Written since
+// `since_ns`: the others are left out.
+inline constexpr int kMaxDepth = 4;
+std::vector<CheckpointSeen> FindCheckpoints(const FolderView& folder, std::int64_t since_ns);
 
 }  // namespace goodput
 

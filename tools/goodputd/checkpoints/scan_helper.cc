@@ -1,8 +1,9 @@
 #include "tools/goodputd/checkpoints/scan_helper.h"
 
-#include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,72 +20,19 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "spank/clock.h"
+#include "spank/spool.h"
 #include "sql/text.h"
+#include "tools/goodputd/checkpoints/open_folder.h"
 
 namespace goodput {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = 4096;
 constexpr std::size_t kMaxEnvironment = std::size_t{1} << 20U;
 // An answer is one message; the newest are what matters.
 constexpr std::size_t kMaxFound = 500;
-
-std::int64_t Ns(const statx_timestamp& t) {
-  return t.tv_sec * 1'000'000'000 + t.tv_nsec;
-}
-
-class OpenFolder : public FolderView {
- public:
-  explicit OpenFolder(int fd) : fd_(fd) {}
-  ~OpenFolder() override { close(fd_); }
-  OpenFolder(const OpenFolder&) = delete;
-  OpenFolder& operator=(const OpenFolder&) = delete;
-
-  std::vector<FolderEntry> Entries() const override {
-    std::vector<FolderEntry> entries;
-    const int fd = openat(fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR* dir = fd < 0 ? nullptr : fdopendir(fd);
-    if (dir == nullptr) {
-      if (fd >= 0) close(fd);
-      return entries;
-    }
-    while (const dirent* entry = readdir(dir)) {  // NOLINT(concurrency-mt-unsafe): one thread
-      if (entries.size() >= kMaxEntries) break;
-      const std::string name = entry->d_name;
-      if (name == "." || name == "..") continue;
-      struct statx info {};
-      if (statx(fd_, name.c_str(), AT_SYMLINK_NOFOLLOW, STATX_TYPE | STATX_MTIME | STATX_CTIME | STATX_BTIME,
-                &info) != 0)
-        continue;
-      if (!S_ISDIR(info.stx_mode) && !S_ISREG(info.stx_mode)) continue;
-      FolderEntry made;
-      made.name = name;
-      made.is_folder = S_ISDIR(info.stx_mode);
-      made.written_ns = Ns(info.stx_mtime);
-      made.born_ns = (info.stx_mask & STATX_BTIME) != 0 ? Ns(info.stx_btime)
-                                                        : std::min(Ns(info.stx_mtime), Ns(info.stx_ctime));
-      entries.push_back(std::move(made));
-    }
-    closedir(dir);
-    return entries;
-  }
-
-  std::optional<std::string> Read(const std::string& name) const override {
-    // A FIFO must not hold us.
-    const int fd = openat(fd_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0) return std::nullopt;
-    std::array<char, kMaxFileBytes + 1> buffer{};
-    struct stat info {};
-    ssize_t got = -1;
-    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) got = read(fd, buffer.data(), buffer.size());
-    close(fd);
-    if (got < 0 || static_cast<std::size_t>(got) > kMaxFileBytes) return std::nullopt;
-    return std::string(buffer.data(), static_cast<std::size_t>(got));
-  }
-
- private:
-  int fd_;
-};
+constexpr std::size_t kMaxAnswer = kMaxHelperMessage - 1024;
+// So long a wait for a change lasts, where nothing can be waited for.
+constexpr int kBlinkMs = 800;
 
 std::string ReadEnvironment(const std::string& pid) {
   const int fd = open(Cat("/proc/", pid, "/environ").c_str(), O_RDONLY | O_CLOEXEC);
@@ -132,6 +80,16 @@ class Directory {
   std::string path_;
 };
 
+// Whether what will be made there is on a file system of this machine.
+bool IsLocalPlace(std::string path) {
+  while (path.size() > 1) {
+    path.erase(std::max<std::size_t>(1, path.rfind('/')));
+    struct statfs info {};
+    if (statfs(path.c_str(), &info) == 0) return !IsRemoteFileSystem(static_cast<std::int64_t>(info.f_type));
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string ExpandPath(std::string_view path, std::int64_t job, std::string_view environment,
@@ -173,17 +131,24 @@ std::string ExpandPath(std::string_view path, std::int64_t job, std::string_view
   return out;
 }
 
-ScanResult ScanCheckpoints(const std::string& path) {
+ScanResult ScanCheckpoints(const std::string& path, std::int64_t since_ns, FolderWatch* watch,
+                           const std::function<void()>& working) {
   ScanResult result;
   const std::int64_t begin = kSystemClock.mono_ns();
   const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) {
     // One that is not there yet is made by the first save.
     if (errno != ENOENT) result.problem = std::strerror(errno);
+    result.watched = errno == ENOENT && watch != nullptr && IsLocalPlace(path);
     return result;
   }
-  const OpenFolder folder(fd);
-  result.found = FindCheckpoints(folder);
+  ScanBudget budget;
+  budget.watch = watch;
+  budget.working = working;
+  const OpenFolder folder(fd, budget);
+  result.found = FindCheckpoints(folder, since_ns);
+  result.whole = !budget.spent && result.found.size() <= kMaxFound;
+  result.watched = watch != nullptr && budget.watched;
   if (result.found.size() > kMaxFound)
     result.found.erase(result.found.begin(), result.found.end() - static_cast<std::ptrdiff_t>(kMaxFound));
   result.took_ns = kSystemClock.mono_ns() - begin;
@@ -192,51 +157,90 @@ ScanResult ScanCheckpoints(const std::string& path) {
 
 // A line of words each: what a user's directory holds is not to be parsed by a parser of more.
 std::string EncodeScan(const ScanResult& result) {
-  std::string text = absl::StrCat("took ", result.took_ns, "\n");
-  if (!result.problem.empty()) absl::StrAppend(&text, "problem ", absl::CHexEscape(result.problem), "\n");
-  for (const CheckpointSeen& seen : result.found) {
-    absl::StrAppend(&text, "checkpoint ", seen.layout, " ", seen.train_step, " ", seen.begin_ns, " ",
-                    seen.complete_ns.value_or(0), " ", absl::WebSafeBase64Escape(seen.name), "\n");
+  std::string lines;
+  bool whole = result.whole;
+  for (auto seen = result.found.rbegin(); seen != result.found.rend(); ++seen) {
+    const std::string line = absl::StrCat(
+        "checkpoint ", seen->layout, " ", seen->train_step ? absl::StrCat(*seen->train_step) : "-", " ",
+        seen->begin_ns, " ", seen->complete_ns.value_or(0), " ", seen->id, " ", seen->written_ns, " ",
+        absl::WebSafeBase64Escape(seen->name), "\n");
+    if (lines.size() + line.size() > kMaxAnswer) {
+      whole = false;
+      break;
+    }
+    lines += line;
   }
-  return text;
+  std::string text = absl::StrCat("took ", result.took_ns, "\nwhole ", whole ? 1 : 0, "\nwatched ",
+                                  result.watched ? 1 : 0, "\n");
+  if (!result.problem.empty()) absl::StrAppend(&text, "problem ", absl::CHexEscape(result.problem), "\n");
+  return text + lines;
 }
 
 absl::StatusOr<ScanResult> DecodeScan(std::string_view text) {
   ScanResult result;
   const auto bad = [] { return absl::InvalidArgumentError("the helper's answer is not one"); };
+  const auto flag = [](const std::vector<absl::string_view>& words, bool& value) {
+    if (words.size() != 2 || (words[1] != "0" && words[1] != "1")) return false;
+    value = words[1] == "1";
+    return true;
+  };
   for (absl::string_view line : absl::StrSplit(ToAbsl(text), '\n', absl::SkipEmpty())) {
     const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
     if (words[0] == "took") {
       if (words.size() != 2 || !absl::SimpleAtoi(words[1], &result.took_ns)) return bad();
+    } else if (words[0] == "whole") {
+      if (!flag(words, result.whole)) return bad();
+    } else if (words[0] == "watched") {
+      if (!flag(words, result.watched)) return bad();
     } else if (words[0] == "problem") {
       if (!absl::CUnescape(line.substr(words[0].size() + 1), &result.problem)) return bad();
     } else {
       CheckpointSeen seen;
+      std::int64_t step = 0;
       std::int64_t complete = 0;
-      if (words.size() != 6 || words[0] != "checkpoint" || !absl::SimpleAtoi(words[2], &seen.train_step) ||
-          !absl::SimpleAtoi(words[3], &seen.begin_ns) || !absl::SimpleAtoi(words[4], &complete) ||
-          !absl::WebSafeBase64Unescape(words[5], &seen.name))
+      if (words.size() != 8 || words[0] != "checkpoint" || !absl::SimpleAtoi(words[3], &seen.begin_ns) ||
+          !absl::SimpleAtoi(words[4], &complete) || !absl::SimpleAtoi(words[5], &seen.id) ||
+          !absl::SimpleAtoi(words[6], &seen.written_ns) || !absl::WebSafeBase64Unescape(words[7], &seen.name))
         return bad();
+      if (words[2] != "-") {
+        if (!absl::SimpleAtoi(words[2], &step)) return bad();
+        seen.train_step = step;
+      }
       seen.layout = std::string(words[1]);
       if (complete != 0) seen.complete_ns = complete;
       result.found.push_back(std::move(seen));
     }
   }
+  std::reverse(result.found.begin(), result.found.end());
   return result;
 }
 
 HelperAnswers ScanHelper(const std::vector<std::string>& arguments) {
   std::int64_t job = 0;
-  if (arguments.size() != 3 || !absl::SimpleAtoi(arguments[1], &job)) {
+  std::int64_t since_ns = 0;
+  if (arguments.size() != 4 || !absl::SimpleAtoi(arguments[1], &job) ||
+      !absl::SimpleAtoi(arguments[3], &since_ns)) {
     return [](std::string_view, const HelperProgress&) -> std::string { return ""; };
   }
   auto directory = std::make_shared<Directory>(arguments[0], job, arguments[2]);
-  return [directory](std::string_view, const HelperProgress& at) {
+  auto watch = std::make_shared<FolderWatch>();
+  return [directory, watch, since_ns](std::string_view request, const HelperProgress& at) -> std::string {
     at("the job's working directory");
     const std::string& path = directory->Path();
-    if (path.empty()) return EncodeScan({"the job's working directory is not known", {}, 0});
+    if (request == kWaitRequest) {
+      struct stat before {};
+      struct stat after {};
+      const bool was = stat(path.c_str(), &before) == 0;
+      const bool changed = watch->Wait(kBlinkMs);
+      // Made, or another one in its place.
+      const bool is = stat(path.c_str(), &after) == 0;
+      return changed || was != is || (is && before.st_ino != after.st_ino) ? "changed" : "quiet";
+    }
+    ScanResult unknown;
+    unknown.problem = "the job's working directory is not known";
+    if (path.empty()) return EncodeScan(unknown);
     at(path);
-    return EncodeScan(ScanCheckpoints(path));
+    return EncodeScan(ScanCheckpoints(path, since_ns, watch.get(), [&] { at(path); }));
   };
 }
 

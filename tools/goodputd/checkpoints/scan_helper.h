@@ -4,41 +4,48 @@
 #define GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_SCAN_HELPER_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "tools/base/helper_process.h"
+#include "tools/goodputd/checkpoints/folder_watch.h"
 #include "tools/goodputd/checkpoints/layout.h"
 
 namespace goodput {
 
 inline constexpr std::string_view kScanHelper = "scan-checkpoints";
 
-// Its arguments: the directory as the job named it, the job's id, and a process of the job, whose working
-// directory and Slurm variables say what a relative path and %A %a %j %u %x mean. A request (any) is answered
-// with the checkpoints there, as EncodeScan writes them.
+// Its arguments: the directory as the job named it, the job's id, a process of the job, whose working
+// directory and Slurm variables say what a relative path and %A %a %j %u %x mean, and when the job began
+// here, in nanoseconds. "look" is answered with the checkpoints there, as EncodeScan writes them; "wait" with
+// "changed" once something happens where it looked, or "quiet" when nothing did for less than a second.
 HelperAnswers ScanHelper(const std::vector<std::string>& arguments);
+inline constexpr std::string_view kLookRequest = "look";
+inline constexpr std::string_view kWaitRequest = "wait";
 
 // %A the array's id (or the job's), %a its task, %j the job, %u the user, %x the job's name,
 // %% a percent sign; of `environment` ("NAME=value" ended by NULs). Others stay as they are.
 std::string ExpandPath(std::string_view path, std::int64_t job, std::string_view environment,
                        std::string_view user);
 
-// At most so many names of a directory are looked at.
-inline constexpr std::size_t kMaxEntries = 20'000;
-
 struct ScanResult {
   std::string problem;  // why there is nothing to see; empty: none
   std::vector<CheckpointSeen> found;
   std::int64_t took_ns = 0;
+  bool whole = false;    // nothing was left out
+  bool watched = false;  // "wait" tells of every change
 };
+// The newest, where there are too many for a message.
 std::string EncodeScan(const ScanResult& result);
 absl::StatusOr<ScanResult> DecodeScan(std::string_view text);
 
-// Looks at a directory. Only what lies in it, and no link's target.
-ScanResult ScanCheckpoints(const std::string& path);
+// Looks at a directory: what lies in it, and no link's target. `watch` (may be null) watches what was looked
+// at; `working` is called now and then.
+ScanResult ScanCheckpoints(const std::string& path, std::int64_t since_ns = 0, FolderWatch* watch = nullptr,
+                           const std::function<void()>& working = nullptr);
 
 }  // namespace goodput
 

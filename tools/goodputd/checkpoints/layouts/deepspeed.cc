@@ -1,0 +1,32 @@
+// DeepSpeed (deepspeed/runtime/engine.py, save_checkpoint): folder TAG, by default global_stepN, filled by
+// all ranks, and then the file `latest` with the tag. N steps are done; a tag of the user's own says its
+// number if it ends in one after "step". Known by the name global_stepN, or by being what `latest` names;
+// only that one is known to be complete.
+#include "absl/strings/ascii.h"
+#include "tools/goodputd/checkpoints/layouts/layouts.h"
+
+namespace goodput {
+
+void FindDeepSpeed(Place& place) {
+  std::string tag;
+  std::optional<FileTimes> latest;
+  if (place.Has("latest")) {
+    latest = place.folder().Times("latest");
+    if (const auto text = place.folder().Read("latest")) tag = std::string(absl::StripAsciiWhitespace(*text));
+  }
+  for (const FolderEntry& entry : place.Free()) {
+    auto step = NumberAfter(entry.name, "global_step");
+    const bool named = latest && entry.name == tag;
+    if (!entry.is_folder || (!step && !named)) continue;
+    if (!step) step = NumberOf(entry.name, "step");
+    const auto times = place.folder().Times(entry.name);
+    if (!times) continue;
+    place.Take(entry.name);
+    CheckpointSeen seen{"deepspeed", entry.name,       step, place.BeginOf(entry.name, *times), std::nullopt,
+                        times->id,   times->written_ns};
+    if (named && latest->written_ns >= seen.begin_ns) seen.complete_ns = seen.written_ns = latest->written_ns;
+    place.Found(std::move(seen));
+  }
+}
+
+}  // namespace goodput

@@ -1,0 +1,54 @@
+// Hugging Face transformers (trainer.py, _save_checkpoint): folder checkpoint-N, filled in the order of
+// model, optimizer, random states, and trainer_state.json last (trainer_callback.py, save_to_json: indented,
+// one write at its end). Releases around 4.37 filled tmp-checkpoint-N and renamed it. A just-in-time
+// checkpoint (trainer_jit_checkpoint.py) is incomplete while it has checkpoint-is-incomplete.txt. N steps are
+// done. What a backend puts inside (DeepSpeed's global_stepN with its own `latest`) is part of it.
+#include <algorithm>
+
+#include "tools/goodputd/checkpoints/layouts/layouts.h"
+
+namespace goodput {
+namespace {
+
+constexpr const char* kState = "trainer_state.json";
+constexpr const char* kIncomplete = "checkpoint-is-incomplete.txt";
+
+}  // namespace
+
+void FindHuggingFace(Place& place) {
+  for (const FolderEntry& entry : place.Free()) {
+    if (!entry.is_folder) continue;
+    auto step = NumberAfter(entry.name, "checkpoint-");
+    const bool temporary = !step;
+    if (temporary) step = NumberAfter(entry.name, "tmp-checkpoint-");
+    if (!step) continue;
+    const std::string name = temporary ? entry.name.substr(4) : entry.name;
+    // Both: the one in the way of the rename is old.
+    if (!temporary && place.Has("tmp-" + name)) {
+      place.Take(entry.name);
+      continue;
+    }
+    const auto times = place.folder().Times(entry.name);
+    const auto inside = place.Inside(entry.name);
+    if (!times || !inside) continue;
+    place.Take(entry.name);
+    CheckpointSeen seen{
+        "huggingface",    name, *step, place.BeginOf(entry.name, *times), std::nullopt, times->id,
+        times->written_ns};
+    if (!temporary && HasEntry(*inside, kState) && !HasEntry(*inside, kIncomplete)) {
+      const auto state = inside->Times(kState);
+      const auto tail = inside->Tail(kState, 3);
+      // The outermost brace alone stands at the beginning of a line.
+      if (state && state->written_ns >= seen.begin_ns && tail && *tail == "\n}\n") {
+        seen.written_ns = state->written_ns;
+        // A rename and the removal of the sentinel change the folder; so does the removal of an earlier
+        // attempt's.
+        const bool fresh = times->born_ns >= place.since_ns();
+        seen.complete_ns = fresh ? std::max(state->written_ns, times->changed_ns) : state->written_ns;
+      }
+    }
+    place.Found(std::move(seen));
+  }
+}
+
+}  // namespace goodput

@@ -1,0 +1,114 @@
+// Orbax and what is built on it, such as MaxText (orbax/checkpoint/_src/path/atomicity.py, path/step.py,
+// metadata/checkpoint.py): folder STEP or PREFIX_STEP, with items of TensorStore's inside.
+//
+// Where a rename is atomic, it is filled as STEP.orbax-checkpoint-tmp (older releases: ...-tmp-NUMBER) and
+// renamed. Where it is not (and in newer releases besides the rename), commit_success.txt is written last.
+// _CHECKPOINT_METADATA gets its commit_timestamp_nsecs just before either. So under its final name a folder
+// with commit_success.txt is complete; one without is if its metadata has the time of its commit; one of old
+// releases that has neither is if it was renamed, which changes a folder later than what is put into it.
+//
+// A plain number is MaxText's and that of most loops: the number, counted from 0, of the last step done, so
+// N + 1 steps. With a prefix (checkpoint_N of T5X, Flax and Pax) N is the number of steps done.
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_replace.h"
+#include "tools/goodputd/checkpoints/layouts/layouts.h"
+
+namespace goodput {
+namespace {
+
+constexpr const char* kTemporary = ".orbax-checkpoint-tmp";
+constexpr const char* kMetadata = "_CHECKPOINT_METADATA";
+constexpr const char* kCommit = "commit_success.txt";
+// A number may be the name of anything: one of these says that it is a checkpoint's.
+constexpr std::array<const char*, 5> kOwn{kMetadata, kCommit, "_METADATA", "manifest.ocdbt", "_sharding"};
+constexpr std::size_t kMaxItems = 16;
+
+struct StepName {
+  std::int64_t steps = 0;
+  bool temporary = false;
+  std::string final_name;
+};
+
+std::optional<StepName> ReadName(const std::string& name) {
+  StepName read;
+  const std::size_t at = name.find(kTemporary);
+  read.temporary = at != std::string::npos;
+  read.final_name = name.substr(0, at);
+  const std::size_t prefix = read.final_name.rfind('_');
+  const auto number =
+      WholeNumber(prefix == std::string::npos ? read.final_name : read.final_name.substr(prefix + 1));
+  if (!number || prefix == 0) return std::nullopt;
+  read.steps = *number + (prefix == std::string::npos ? 1 : 0);
+  return read;
+}
+
+bool HasOwn(const FolderView& folder) {
+  return std::any_of(kOwn.begin(), kOwn.end(), [&](const char* own) { return HasEntry(folder, own); });
+}
+
+bool IsOrbax(const FolderView& folder) {
+  if (HasOwn(folder)) return true;
+  std::size_t items = 0;
+  for (const FolderEntry& entry : folder.Entries()) {
+    if (!entry.is_folder) continue;
+    if (entry.name.find(kTemporary) != std::string::npos) return true;
+    if (++items > kMaxItems) return false;
+    const auto item = folder.Open(entry.name);
+    if (item && HasOwn(*item)) return true;
+  }
+  return false;
+}
+
+// Of JSON on one or on several lines: "commit_timestamp_nsecs": 1755...
+bool HasCommitTime(const std::optional<std::string>& text) {
+  if (!text) return false;
+  const std::string tight = absl::StrReplaceAll(*text, {{" ", ""}, {"\n", ""}, {"\t", ""}, {"\r", ""}});
+  constexpr std::string_view kKey = "\"commit_timestamp_nsecs\":";
+  const std::size_t at = tight.find(kKey);
+  // Cut off in the middle of the number it would not have ended.
+  return at != std::string::npos && at + kKey.size() < tight.size() && tight[at + kKey.size()] >= '1' &&
+         tight[at + kKey.size()] <= '9' && tight.back() == '}';
+}
+
+// When a folder under its final name was committed. It was renamed, or the commit file was made in it, when
+// it was changed last; but an earlier attempt's is changed when it is removed.
+std::optional<std::int64_t> CommitTime(const FolderView& folder, const FileTimes& times, bool fresh) {
+  const char* evidence = HasEntry(folder, kCommit)     ? kCommit
+                         : HasEntry(folder, kMetadata) ? kMetadata
+                                                       : nullptr;
+  if (evidence == nullptr) {
+    return times.changed_ns > times.written_ns ? std::optional(times.changed_ns) : std::nullopt;
+  }
+  if (evidence == kMetadata && !HasCommitTime(folder.Read(kMetadata))) return std::nullopt;
+  if (fresh) return times.changed_ns;
+  const auto file = folder.Times(evidence);
+  return file ? std::optional(file->written_ns) : std::nullopt;
+}
+
+}  // namespace
+
+void FindOrbax(Place& place) {
+  for (const FolderEntry& entry : place.Free()) {
+    if (!entry.is_folder) continue;
+    const auto name = ReadName(entry.name);
+    if (!name) continue;
+    const auto times = place.folder().Times(entry.name);
+    const auto inside = place.Inside(entry.name);
+    if (!times || !inside || (!name->temporary && !IsOrbax(*inside))) continue;
+    place.Take(entry.name);
+    CheckpointSeen seen{"orbax",      name->final_name, name->steps,      place.BeginOf(entry.name, *times),
+                        std::nullopt, times->id,        times->written_ns};
+    if (!name->temporary) {
+      if (const auto t_ns = CommitTime(*inside, *times, times->born_ns >= place.since_ns())) {
+        seen.complete_ns = std::max(*t_ns, seen.begin_ns);
+        // What is taken from it when it is removed is not written; saved anew it is another folder.
+        seen.written_ns = 0;
+      }
+    }
+    place.Found(std::move(seen));
+  }
+}
+
+}  // namespace goodput

@@ -1,0 +1,98 @@
+// PyTorch's distributed checkpoints, as torchtitan and others write them (torch/distributed/checkpoint/
+// filesystem.py, FileSystemWriter): any folder with files __RANK_N.distcp; .metadata comes last, when every
+// rank has said that it is done: renamed from .metadata.tmp, in releases before 2.3 written in place (a
+// pickle, which ends in a full stop). Saved over an older one, the old .metadata stays until the rename: then
+// it is older than the data. Its name says the number of steps done: step-N (torchtitan), step_N, ep0-baN and
+// the like.
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "tools/goodputd/checkpoints/layouts/layouts.h"
+
+namespace goodput {
+namespace {
+
+constexpr const char* kMetadata = ".metadata";
+constexpr std::size_t kMaxShards = 512;
+// Some file systems take the times of those who write, and their clocks differ.
+constexpr std::int64_t kClockSlackNs = 1'000'000'000;
+
+bool IsShard(const FolderEntry& entry) {
+  return !entry.is_folder && absl::StartsWith(entry.name, "__") && absl::EndsWith(entry.name, ".distcp");
+}
+
+bool IsDcp(const FolderView& folder) {
+  const auto& entries = folder.Entries();
+  return HasEntry(folder, kMetadata) || HasEntry(folder, ".metadata.tmp") ||
+         std::any_of(entries.begin(), entries.end(), IsShard);
+}
+
+std::optional<std::int64_t> StepOf(const std::string& name) {
+  for (const char* key : {"step-", "step_", "step=", "step", "-ba", "iter_", "iter-"}) {
+    if (const auto step = NumberOf(name, key)) return step;
+  }
+  return WholeNumber(name);
+}
+
+// When its last shard was last written.
+std::int64_t DataWritten(const FolderView& folder) {
+  std::int64_t last = 0;
+  std::size_t left = kMaxShards;
+  for (const FolderEntry& entry : folder.Entries()) {
+    if (!IsShard(entry) || left-- == 0) continue;
+    if (const auto times = folder.Times(entry.name)) last = std::max(last, times->written_ns);
+  }
+  return last;
+}
+
+void Complete(const FolderView& folder, CheckpointSeen& seen) {
+  const auto metadata = folder.Times(kMetadata);
+  if (!metadata || HasEntry(folder, ".metadata.tmp") || !IsWholePickle(folder, kMetadata, metadata->size))
+    return;
+  if (metadata->changed_ns < seen.begin_ns || metadata->written_ns + kClockSlackNs < DataWritten(folder))
+    return;
+  // Changed: by the rename, which is what completes it.
+  seen.complete_ns = metadata->changed_ns;
+  seen.written_ns = metadata->written_ns;
+}
+
+}  // namespace
+
+void FindTorchDcp(Place& place) {
+  for (const FolderEntry& entry : place.Free()) {
+    if (!entry.is_folder) continue;
+    const auto inside = place.Inside(entry.name);
+    if (!inside || !IsDcp(*inside)) continue;
+    const auto times = place.folder().Times(entry.name);
+    if (!times) continue;
+    place.Take(entry.name);
+    CheckpointSeen seen{"torch-dcp",  entry.name, StepOf(entry.name), place.BeginOf(entry.name, *times),
+                        std::nullopt, times->id,  times->written_ns};
+    Complete(*inside, seen);
+    place.Found(std::move(seen));
+  }
+}
+
+bool FindTorchDcpItself(Place& place) {
+  const FolderView& folder = place.folder();
+  if (!IsDcp(folder)) return false;
+  std::optional<std::int64_t> begin;
+  CheckpointSeen seen{"torch-dcp", ".", std::nullopt, 0, std::nullopt, 0, 0};
+  std::size_t left = kMaxShards;
+  for (const FolderEntry& entry : folder.Entries()) {
+    if (!IsShard(entry) || left-- == 0) continue;
+    const auto times = folder.Times(entry.name);
+    if (!times) continue;
+    // Written in place: when the first shard of this save was begun is not kept, only when it was last
+    // written.
+    const std::int64_t t_ns = times->born_ns >= place.since_ns() ? times->born_ns : times->written_ns;
+    if (t_ns >= place.since_ns() && (!begin || t_ns < *begin)) begin = t_ns;
+    seen.written_ns = std::max(seen.written_ns, times->written_ns);
+  }
+  seen.begin_ns = begin.value_or(0);
+  Complete(folder, seen);
+  place.Found(std::move(seen));
+  return true;
+}
+
+}  // namespace goodput

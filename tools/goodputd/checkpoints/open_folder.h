@@ -1,0 +1,53 @@
+// A real directory, as FolderView: never out of it through a link, and never more than a scan may cost.
+#ifndef GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_OPEN_FOLDER_H_
+#define GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_OPEN_FOLDER_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/goodputd/checkpoints/folder_watch.h"
+#include "tools/goodputd/checkpoints/layout.h"
+
+namespace goodput {
+
+// What one scan may still look at. Beyond it, nothing is there.
+struct ScanBudget {
+  std::size_t names = 200'000;
+  std::size_t files = 20'000;  // asked for their times or read
+  std::size_t folders = 2'000;
+  bool spent = false;
+  bool watched = true;            // every folder that was opened
+  FolderWatch* watch = nullptr;   // none: nothing is watched
+  std::function<void()> working;  // called now and then
+};
+
+class OpenFolder : public FolderView {
+ public:
+  // Takes over `fd`.
+  OpenFolder(int fd, ScanBudget& budget);
+  ~OpenFolder() override;
+  OpenFolder(const OpenFolder&) = delete;
+  OpenFolder& operator=(const OpenFolder&) = delete;
+
+  const std::vector<FolderEntry>& Entries() const override;
+  std::optional<FileTimes> Times(const std::string& name) const override;
+  std::optional<std::string> Read(const std::string& name) const override;
+  std::optional<std::string> Tail(const std::string& name, std::size_t bytes) const override;
+  std::unique_ptr<FolderView> Open(const std::string& name) const override;
+
+ private:
+  std::vector<FolderEntry> List() const;
+  std::optional<std::string> Read(const std::string& name, std::size_t most, bool whole) const;
+  bool Spend(std::size_t& left) const;
+
+  int fd_;
+  ScanBudget& budget_;
+  mutable std::optional<std::vector<FolderEntry>> entries_;
+};
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_OPEN_FOLDER_H_
