@@ -10,6 +10,7 @@ tools_libtimeline_la_SOURCES = \
   tools/timeline/clip.cc tools/timeline/clip.h \
   tools/timeline/facts.h \
   tools/timeline/goodput.cc tools/timeline/goodput.h \
+  tools/timeline/host_word.cc tools/timeline/host_word.h \
   tools/timeline/interruption.cc tools/timeline/interruption.h \
   tools/timeline/kept.cc tools/timeline/kept.h \
   tools/timeline/ledger.cc tools/timeline/ledger.h \

@@ -66,6 +66,7 @@ void AddComponent(AttemptFacts& whole, AttemptFacts component, std::int32_t numb
   if (whole.checkpoint_signals.empty()) whole.checkpoint_signals = component.checkpoint_signals;
   append(whole.checkpoint_files, component.checkpoint_files);
   append(whole.last_seen, component.last_seen);
+  append(whole.host_notices, component.host_notices);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ std::optional<NodeEvent::Kind> NodeEventKind(std::string_view kind) {
 void NodeWord::AddEvent(const EventRow& event) {
   const std::optional<NodeEvent::Kind> of_slurmd = NodeEventKind(event.kind);
   const bool known = of_slurmd || event.kind == kind::kMark || event.kind == kind::kSignal ||
-                     event.kind == kind::kCheckpoint;
+                     event.kind == kind::kCheckpoint || event.kind == kind::kHost;
   if (!known || !reader_.Parse(event.record)) return;
   if (of_slurmd) {
     AddNodeEvent(event, *of_slurmd);
@@ -39,6 +39,8 @@ void NodeWord::AddEvent(const EventRow& event) {
     AddMark(event);
   } else if (event.kind == kind::kSignal) {
     AddSignal(event);
+  } else if (event.kind == kind::kHost) {
+    AddHostNotice(event);
   } else {
     AddCheckpointFile(event);
   }
@@ -134,6 +136,30 @@ void NodeWord::AddCheckpointFile(const EventRow& event) {
   attempt->checkpoint_files.push_back(
       {event.t_ns, reader_.Text(key::kEdge) == "begin", reader_.Text(key::kName), reader_.Text(key::kLayout),
        reader_.Int(key::kTrainStep), sources_.Ref(event.source_id, event.offset)});
+}
+
+void NodeWord::AddHostNotice(const EventRow& event) {
+  AttemptFacts* attempt = drafts_.At(event.t_ns);
+  const std::string what = reader_.Text(key::kNotice);
+  const bool known = what == "maintenance" || what == "preempted" || what == "upcoming_maintenance";
+  if (attempt == nullptr || !known) return;
+  HostNotice notice;
+  notice.t = event.t_ns;
+  notice.kind = what == "maintenance" ? HostNotice::Kind::kMaintenance
+                : what == "preempted" ? HostNotice::Kind::kPreempted
+                                      : HostNotice::Kind::kUpcomingMaintenance;
+  notice.value = reader_.Text(key::kValue);
+  notice.node = reader_.Text(key::kNode);
+  const auto time = [&](std::string_view name) -> std::optional<Ns> {
+    constexpr std::int64_t kYears = 100LL * 366 * 24 * 3600;  // what nanoseconds can hold
+    const std::optional<std::int64_t> seconds = reader_.Int(name);
+    if (!seconds || *seconds < 0 || *seconds > kYears) return std::nullopt;
+    return *seconds * kSecond;
+  };
+  notice.window = time(key::kWindowS);
+  notice.window_end = time(key::kWindowEndS);
+  notice.ref = sources_.Ref(event.source_id, event.offset);
+  attempt->host_notices.push_back(std::move(notice));
 }
 
 void NodeWord::AddStepMarks(const std::vector<StepRow>& steps) {

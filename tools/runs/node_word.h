@@ -38,6 +38,7 @@ class NodeWord {
   void AddMark(const EventRow& event);
   void AddSignal(const EventRow& event);
   void AddCheckpointFile(const EventRow& event);
+  void AddHostNotice(const EventRow& event);
   void AddStepMarks(const std::vector<StepRow>& steps);
 
   Database& db_;

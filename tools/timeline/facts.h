@@ -117,6 +117,18 @@ struct CheckpointFile {
   EvidenceRef ref;
 };
 
+// What the cloud told the machine below a node of its own future; true until its next word of that kind.
+struct HostNotice {
+  enum class Kind : std::uint8_t { kMaintenance, kPreempted, kUpcomingMaintenance };
+  Ns t = 0;
+  Kind kind = Kind::kMaintenance;
+  std::string value;  // as it was said; NONE or FALSE: it was taken back
+  std::string node;
+  std::optional<Ns> window;  // of an announced maintenance
+  std::optional<Ns> window_end;
+  EvidenceRef ref;
+};
+
 // The last moment at which a node is known to have had a living task of the attempt.
 struct LastSeen {
   std::string node;
@@ -188,6 +200,7 @@ struct AttemptFacts {
   std::vector<int> checkpoint_signals;  // that the job says ask it for one; empty: it does not say
   std::vector<CheckpointFile> checkpoint_files;
   std::vector<LastSeen> last_seen;  // of nodes that did not see the attempt end
+  std::vector<HostNotice> host_notices;
 };
 
 // A file of records.

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "tools/timeline/host_word.h"
+
 namespace goodput {
 namespace {
 
@@ -51,8 +53,10 @@ std::string SecondsBefore(Ns t, Ns end) {
   return std::to_string(std::max<Ns>(0, end - t) / kSecond) + " s before the end";
 }
 
-// The attempt's own end decides, unless the incarnation ended while the attempt went on.
-std::string Cause(const EndContext& context, bool saved, std::vector<std::string>& evidence) {
+// The attempt's own end decides, unless the incarnation ended while the attempt went on. `hosts`: what its
+// hosts said.
+std::string Cause(const EndContext& context, bool saved, const std::vector<HostWord>& hosts,
+                  std::vector<std::string>& evidence) {
   const AttemptFacts& attempt = *context.attempt;
   const Incarnation& incarnation = context.program->summary;
   const std::string& state = attempt.state;
@@ -91,20 +95,22 @@ std::string Cause(const EndContext& context, bool saved, std::vector<std::string
     says("node " + context.node_loss->node + " was last seen alive " +
          SecondsBefore(context.node_loss->t, context.attempt->end.value_or(context.node_loss->t)));
   }
+  for (const HostWord& host : hosts) says(host.words);
+  const std::string by_host = hosts.empty() ? "" : hosts.front().cause;
   if (!attempt.cancelled_by.empty()) says("cancelled by " + attempt.cancelled_by);
   if (attempt.step_out_of_memory) says("Slurm saw a step run out of memory");
   if (!attempt.admin_comment.empty()) says("admin comment: " + attempt.admin_comment);
   says(ExitWords(incarnation));
 
   if (preempted) return "preempted";
-  if (state == "NODE_FAIL") return "node_fail";
+  if (state == "NODE_FAIL") return by_host.empty() ? "node_fail" : by_host;
   if (state == "TIMEOUT" || state == "DEADLINE") return "timeout";
   if (state == "OUT_OF_MEMORY") return "oom";
   if (StartsWith(attempt.admin_comment, "GCP Error:") || state == "BOOT_FAIL") return "stockout";
   if (StartsWith(state, "CANCELLED")) return "cancelled";
   if (out_of_memory || kernel_killed) return "oom";
   if (StartsWith(state, "REQUEUE")) {
-    if (!attempt.down_nodes.empty()) return "node_fail";
+    if (!attempt.down_nodes.empty()) return by_host.empty() ? "node_fail" : by_host;
     if (!attempt.preempted_by.empty()) {
       says("inferred: another job took its nodes in the same second");
       return "preempted";
@@ -112,6 +118,10 @@ std::string Cause(const EndContext& context, bool saved, std::vector<std::string
     if (!saved && FailedBeforeRequeue(context)) {
       says("they did before the requeue, which only then was asked for");
       return "failed";
+    }
+    if (!by_host.empty()) {
+      says("inferred: no node was lost, and Slurm does not record who asked for the requeue");
+      return by_host;
     }
     says("no preemption and no failed node seen; Slurm does not record who asked");
     return "user_requeue";
@@ -157,8 +167,11 @@ Interruption JudgeInterruption(const EndContext& context) {
   interruption.time =
       context.last_of_attempt ? context.attempt->end.value_or(incarnation.end) : incarnation.end;
   const bool saved = SavedAllSteps(program);
-  interruption.cause = Cause(context, saved, interruption.evidence);
+  const std::vector<HostWord> hosts = JudgeHosts(*context.attempt, context.node_loss);
+  interruption.cause = Cause(context, saved, hosts, interruption.evidence);
   interruption.node = context.attempt->failed_node;
+  if (interruption.node.empty() && !hosts.empty() && interruption.cause == hosts.front().cause)
+    interruption.node = hosts.front().node;
   if (saved) interruption.evidence.emplace_back("a checkpoint of its last step was complete");
   // Known beforehand, and left in good order: a time limit, or a requeue or exit 0 once everything was saved.
   const bool clean_exit = !incarnation.exit_signal && incarnation.exit_code && *incarnation.exit_code == 0;

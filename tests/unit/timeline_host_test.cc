@@ -1,0 +1,171 @@
+// Did the host end it? What the cloud had said before a node was lost or a job requeued.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "tests/unit/run_builder.h"
+
+namespace goodput {
+namespace {
+
+using Kind = HostNotice::Kind;
+
+void Say(AttemptBuilder& attempt, double s, Kind kind, const std::string& value,
+         const std::string& node = "n1", std::optional<double> window = std::nullopt,
+         std::optional<double> window_end = std::nullopt) {
+  HostNotice notice;
+  notice.t = At(s);
+  notice.kind = kind;
+  notice.value = value;
+  notice.node = node;
+  if (window) notice.window = At(*window);
+  if (window_end) notice.window_end = At(*window_end);
+  attempt.facts.host_notices.push_back(notice);
+}
+
+// Trains from 10 on and is killed at 100, which Slurm gives as that state.
+AttemptBuilder& Lost(RunBuilder& run, const std::string& state) {
+  return run.Attempt()
+      .Submitted(0)
+      .Started(5)
+      .Ready(6)
+      .SrunKilled(0, 10, 100)
+      .In(0)
+      .Steps(0, 8, 10, 10)
+      .Ended(100, state);
+}
+
+Interruption Only(RunBuilder& run) {
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(timeline.interruptions.size(), 1U);
+  return timeline.interruptions.empty() ? Interruption() : timeline.interruptions[0];
+}
+
+bool Says(const Interruption& interruption, const std::string& words) {
+  return std::find(interruption.evidence.begin(), interruption.evidence.end(), words) !=
+         interruption.evidence.end();
+}
+
+TEST(Host, ASpotMachineThatWasToldIsPreempted) {
+  RunBuilder run;
+  Say(Lost(run, "NODE_FAIL"), 72, Kind::kPreempted, "TRUE");
+  const Interruption end = Only(run);
+  EXPECT_EQ(end.cause, "preempted");
+  EXPECT_EQ(end.node, "n1");
+  EXPECT_TRUE(Says(end, "the host of node n1 was told 28 s before the end that it is preempted"));
+  EXPECT_TRUE(Says(end, "Slurm's state: NODE_FAIL"));
+}
+
+TEST(Host, ARequeueRightAfterThatNoticeIsAPreemptionAndMuchLaterIsNot) {
+  RunBuilder soon;
+  Say(Lost(soon, "REQUEUED"), 70, Kind::kPreempted, "TRUE");
+  EXPECT_EQ(Only(soon).cause, "preempted");
+  RunBuilder late;
+  auto& attempt =
+      late.Attempt().Submitted(0).Started(5).Ready(6).SrunKilled(0, 10, 300).In(0).Steps(0, 28, 10, 10);
+  Say(attempt.Ended(300, "REQUEUED"), 100, Kind::kPreempted, "TRUE");
+  const Interruption end = Only(late);
+  EXPECT_EQ(end.cause, "user_requeue");
+  EXPECT_TRUE(Says(end, "the host of node n1 was told 200 s before the end that it is preempted"))
+      << "a rival";
+}
+
+TEST(Host, SlurmMayTakeMinutesToFindANodeGone) {
+  RunBuilder run;
+  auto& attempt =
+      run.Attempt().Submitted(0).Started(5).Ready(6).SrunKilled(0, 10, 500).In(0).Steps(0, 8, 10, 10);
+  Say(attempt.Ended(500, "NODE_FAIL").LastSeenAlive(99), 72, Kind::kPreempted, "TRUE");
+  EXPECT_EQ(Only(run).cause, "preempted");
+}
+
+TEST(Host, MaintenanceThatEndsTheMachineIsTheCause) {
+  for (const std::string state : {"NODE_FAIL", "REQUEUED"}) {
+    RunBuilder run;
+    Say(Lost(run, state), 20, Kind::kMaintenance, "TERMINATE_ON_HOST_MAINTENANCE");
+    const Interruption end = Only(run);
+    EXPECT_EQ(end.cause, "maintenance");
+    EXPECT_TRUE(Says(end, "the host of node n1 said TERMINATE_ON_HOST_MAINTENANCE 80 s before the end"));
+  }
+}
+
+TEST(Host, MaintenanceThatIsMigratedTakenBackOrOfAnotherNodeIsNot) {
+  RunBuilder migrated;
+  Say(Lost(migrated, "NODE_FAIL"), 20, Kind::kMaintenance, "MIGRATE_ON_HOST_MAINTENANCE");
+  EXPECT_EQ(Only(migrated).cause, "node_fail");
+  EXPECT_TRUE(
+      Says(Only(migrated), "the host of node n1 said MIGRATE_ON_HOST_MAINTENANCE 80 s before the end"));
+
+  RunBuilder taken_back;
+  auto& attempt = Lost(taken_back, "NODE_FAIL");
+  Say(attempt, 50, Kind::kMaintenance, "NONE");
+  Say(attempt, 20, Kind::kMaintenance, "TERMINATE_ON_HOST_MAINTENANCE");
+  EXPECT_EQ(Only(taken_back).cause, "node_fail");
+
+  RunBuilder after;
+  Say(Lost(after, "NODE_FAIL"), 150, Kind::kMaintenance, "TERMINATE_ON_HOST_MAINTENANCE");
+  EXPECT_EQ(Only(after).cause, "node_fail");
+
+  RunBuilder other;
+  auto& lost = Lost(other, "NODE_FAIL");
+  lost.facts.down_nodes = "node n12 went down: Xid 79";
+  Say(lost, 20, Kind::kMaintenance, "TERMINATE_ON_HOST_MAINTENANCE", "n1");
+  EXPECT_EQ(Only(other).cause, "node_fail");
+  lost.facts.failed_node = "n1";
+  EXPECT_EQ(Only(other).cause, "maintenance");
+}
+
+TEST(Host, AnAnnouncedWindowIsTheCauseOnlyWhileItIsOpen) {
+  const auto cause = [](std::optional<double> begin, std::optional<double> end) {
+    RunBuilder run;
+    Say(Lost(run, "NODE_FAIL"), 20, Kind::kUpcomingMaintenance, "SCHEDULED/PENDING", "n1", begin, end);
+    return Only(run).cause;
+  };
+  EXPECT_EQ(cause(90, 500), "maintenance");
+  EXPECT_EQ(cause(90, std::nullopt), "maintenance");
+  EXPECT_EQ(cause(3700, 9000), "node_fail");
+  EXPECT_EQ(cause(30, 60), "node_fail");
+  EXPECT_EQ(cause(std::nullopt, std::nullopt), "node_fail");
+  RunBuilder ahead;
+  Say(Lost(ahead, "NODE_FAIL"), 20, Kind::kUpcomingMaintenance, "SCHEDULED/PENDING", "n1", 3700, 9000);
+  EXPECT_TRUE(Says(
+      Only(ahead),
+      "the host of node n1 had maintenance announced (SCHEDULED/PENDING), beginning 3600 s after the end"));
+}
+
+TEST(Host, WhatSlurmKnowsBetterStands) {
+  RunBuilder preempted;
+  auto& attempt = Lost(preempted, "PREEMPTED");
+  Say(attempt.Preempted(95), 20, Kind::kMaintenance, "TERMINATE_ON_HOST_MAINTENANCE");
+  EXPECT_EQ(Only(preempted).cause, "preempted");
+  for (const auto& [state, cause] :
+       {std::pair{"TIMEOUT", "timeout"}, std::pair{"CANCELLED by 0", "cancelled"},
+        std::pair{"FAILED", "failed"}, std::pair{"OUT_OF_MEMORY", "oom"}}) {
+    RunBuilder run;
+    Say(Lost(run, state), 80, Kind::kPreempted, "TRUE");
+    EXPECT_EQ(Only(run).cause, cause) << state;
+    EXPECT_TRUE(Says(Only(run), "the host of node n1 was told 20 s before the end that it is preempted"));
+  }
+  // A program that failed by itself, and whose script then asked for the requeue.
+  RunBuilder failed;
+  auto& script =
+      failed.Attempt().Submitted(0).Started(5).Ready(6).Srun(0, 10, 90, 1).In(0).Steps(0, 7, 10, 10);
+  Say(script.Ended(100, "REQUEUED"), 20, Kind::kMaintenance, "TERMINATE_ON_HOST_MAINTENANCE");
+  EXPECT_EQ(Only(failed).cause, "failed");
+}
+
+TEST(Host, ManyNodesThatSayTheSameAreOneWord) {
+  RunBuilder run;
+  auto& attempt = Lost(run, "NODE_FAIL");
+  for (const char* node : {"n3", "n1", "n2"})
+    Say(attempt, 20, Kind::kMaintenance, "TERMINATE_ON_HOST_MAINTENANCE", node);
+  Say(attempt, 75, Kind::kPreempted, "TRUE", "n2");
+  const Interruption end = Only(run);
+  EXPECT_EQ(end.cause, "preempted") << "the nearer one";
+  EXPECT_EQ(end.node, "n2");
+  EXPECT_TRUE(
+      Says(end, "the host of node n1 and 2 more said TERMINATE_ON_HOST_MAINTENANCE 80 s before the end"));
+}
+
+}  // namespace
+}  // namespace goodput

@@ -1,0 +1,28 @@
+// What the hosts below an attempt's nodes had said when it ended: did they end it?
+#ifndef GOODPUT_TOOLS_TIMELINE_HOST_WORD_H_
+#define GOODPUT_TOOLS_TIMELINE_HOST_WORD_H_
+
+#include <string>
+#include <vector>
+
+#include "tools/timeline/facts.h"
+
+namespace goodput {
+
+struct HostWord {
+  std::string cause;  // "preempted" or "maintenance" where it ended the attempt, else empty
+  std::string node;
+  std::string words;  // what was said, and when
+};
+
+// Those in force at the attempt's end, the cause first; several nodes' equal word is one. A word is a cause
+// where Slurm lost a node or requeued the job, and
+//   preempted             it was said at most 2 min before (10 min where Slurm had to find out that the node
+//   was gone) maintenance           it says that the machine is ended, and was not taken back
+//   upcoming_maintenance  its window had begun and was not over
+// and the word is of a node that was lost, where Slurm says which. `lost`: when a node was last seen alive.
+std::vector<HostWord> JudgeHosts(const AttemptFacts& attempt, const std::optional<LastSeen>& lost);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_TIMELINE_HOST_WORD_H_
