@@ -8,7 +8,6 @@ tests_unit_timeline_test_SOURCES = \
   tests/unit/signals_test.cc \
   tests/unit/timeline_blocks_test.cc \
   tests/unit/timeline_host_test.cc \
-  tests/unit/timeline_host_test.cc \
   tests/unit/timeline_input_test.cc \
   tests/unit/timeline_proof_test.cc \
   tests/unit/timeline_property_test.cc \
