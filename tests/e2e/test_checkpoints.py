@@ -18,6 +18,18 @@ from .harness.goodput_site import TRAINER, Site
 # The kernel stamps files by its tick; a save's first file is made a moment after the trainer says it begins.
 TOLERANCE_NS = 100_000_000
 
+# Frameworks of tests/trainer, and the layouts they write.
+LAYOUTS = {"megatron": "megatron", "nemo": "nemo", "lightning": "lightning", "torchtitan": "torch-dcp", "maxtext": "orbax",
+           "deepspeed": "deepspeed", "hf": "huggingface", "composer": "composer"}
+
+
+def records(site: Site, job: int, kind: str = "checkpoint") -> List[Dict]:
+    found = []
+    for path in glob.glob(os.path.join(site.spool, "*", "*.jsonl")):
+        with open(path) as file:
+            found += [json.loads(line) for line in file if '"kind":"%s"' % kind in line and '"job":%d,' % job in line]
+    return sorted(found, key=lambda record: record["t"])
+
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
 class CheckpointTest(unittest.TestCase):
@@ -36,11 +48,7 @@ class CheckpointTest(unittest.TestCase):
             user=user, options=["-N1", "--gres=gpu:8", "--goodput-checkpoint-dir=" + (directory or self.folder)] + list(options))
 
     def records(self, job: int, kind: str = "checkpoint") -> List[Dict]:
-        found = []
-        for path in glob.glob(os.path.join(self.site.spool, "*", "*.jsonl")):
-            with open(path) as file:
-                found += [json.loads(line) for line in file if '"kind":"%s"' % kind in line and '"job":%d,' % job in line]
-        return sorted(found, key=lambda record: record["t"])
+        return records(self.site, job, kind)
 
     def check(self, job: int, folder: str) -> None:
         told = {(event["step"], edge): event["t"] for edge, name in (("begin", "save_begin"), ("end", "save_end"))
@@ -158,6 +166,47 @@ class CheckpointTest(unittest.TestCase):
     def jobs_in(path: str) -> List[int]:
         with open(path) as file:
             return [job["job"] for job in json.load(file)["jobs"]]
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class LayoutsTest(unittest.TestCase):
+    def test_every_frameworks_saves_are_seen_at_once(self) -> None:
+        """As changes, that is: the directories are looked at again an hour later."""
+        with Site("cgroup", nodes=2, dbd=False, conf=["checkpoint_scan = 1h"]) as site:
+            jobs = {}
+            for framework in LAYOUTS:
+                folder = site.folder(framework, "nobody")
+                jobs[framework] = site.cluster.sbatch(
+                    "srun %s --dir %s --framework %s --noise --steps 36 --step-seconds 0.25 --save-every 15 --save-seconds 0.8" % (
+                        TRAINER, folder, framework),
+                    user="nobody", options=["-N1", "--mem=64", "--gres=gpu:2", "--goodput-checkpoint-dir=" + folder])
+            for framework, job in jobs.items():
+                with self.subTest(framework):
+                    folder = site.folder(framework, "nobody")
+                    first = site.wait_event(folder, "save_end")["step"]
+                    deadline = time.monotonic() + 10
+                    while not self.seen(site, job).get((first, "end")) and time.monotonic() < deadline:
+                        time.sleep(0.2)
+                    self.assertIn((first, "end"), self.seen(site, job))
+                    self.assertEqual(site.events(folder, "exit"), [], "while it runs")
+            for framework, job in jobs.items():
+                with self.subTest(framework):
+                    folder = site.folder(framework, "nobody")
+                    site.settle(job)
+                    time.sleep(1.5)
+                    told = {(event["step"], edge): event["t"] for edge, name in (("begin", "save_begin"), ("end", "save_end"))
+                            for event in site.events(folder, name)}
+                    seen = self.seen(site, job)
+                    self.assertEqual(sorted(seen), sorted(told))
+                    for key, t in told.items():
+                        # Eight programs on whatever processors there are.
+                        self.assertLess(abs(seen[key] - t), 5 * TOLERANCE_NS, key)
+                    self.assertEqual({record["layout"] for record in records(site, job)}, {LAYOUTS[framework]})
+
+    @staticmethod
+    def seen(site: Site, job: int) -> Dict:
+        """Lightning's last.ckpt is one save more, and its name has no number."""
+        return {(record["train_step"], record["edge"]): record["t"] for record in records(site, job) if "train_step" in record}
 
 
 if __name__ == "__main__":

@@ -90,6 +90,12 @@ bool IsLocalPlace(std::string path) {
   return false;
 }
 
+// 0: it is not there.
+std::uint64_t FileNumber(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 ? info.st_ino : 0;
+}
+
 }  // namespace
 
 std::string ExpandPath(std::string_view path, std::int64_t job, std::string_view environment,
@@ -224,22 +230,21 @@ HelperAnswers ScanHelper(const std::vector<std::string>& arguments) {
   }
   auto directory = std::make_shared<Directory>(arguments[0], job, arguments[2]);
   auto watch = std::make_shared<FolderWatch>();
-  return [directory, watch, since_ns](std::string_view request, const HelperProgress& at) -> std::string {
+  auto looked_at = std::make_shared<std::uint64_t>(0);
+  return [directory, watch, looked_at, since_ns](std::string_view request,
+                                                 const HelperProgress& at) -> std::string {
     at("the job's working directory");
     const std::string& path = directory->Path();
     if (request == kWaitRequest) {
-      struct stat before {};
-      struct stat after {};
-      const bool was = stat(path.c_str(), &before) == 0;
       const bool changed = watch->Wait(kBlinkMs);
-      // Made, or another one in its place.
-      const bool is = stat(path.c_str(), &after) == 0;
-      return changed || was != is || (is && before.st_ino != after.st_ino) ? "changed" : "quiet";
+      // Made since, or another one in its place.
+      return changed || FileNumber(path) != *looked_at ? "changed" : "quiet";
     }
     ScanResult unknown;
     unknown.problem = "the job's working directory is not known";
     if (path.empty()) return EncodeScan(unknown);
     at(path);
+    *looked_at = FileNumber(path);
     return EncodeScan(ScanCheckpoints(path, since_ns, watch.get(), [&] { at(path); }));
   };
 }
