@@ -103,6 +103,7 @@ def suites() -> List[Suite]:
         python_suite("checkpoints", "tests.e2e.test_checkpoints", "tests.e2e.test_uninstrumented"),
         python_suite("clients", "tests.e2e.test_clients"),
         python_suite("clocks", "tests.e2e.test_clocks"),
+        python_suite("host", "tests.e2e.test_host"),
         python_suite("identity", "tests.e2e.test_identity"),
         python_suite("kill", "tests.e2e.test_kill"),
         python_suite("ship", "tests.e2e.test_ship"),

@@ -44,6 +44,7 @@ class Site:
                 raise RuntimeError("%s is not built" % path)
         self.queue_interval_s = queue_interval_s
         self._wants_daemon, self._conf = daemon, list(conf)
+        self.daemon_env: Dict[str, str] = {}  # more of goodputd's
         self._daemon: Optional[subprocess.Popen] = None
         self.socket = "@gp-%d-%x" % (os.getpid(), time.monotonic_ns())
         self.cluster = Cluster(mode=mode, nodes=nodes, dbd=dbd, cred_expire_s=cred_expire_s, kill_wait_s=kill_wait_s,
@@ -99,7 +100,7 @@ class Site:
         log = open(self.path("log", "goodputd.out"), "ab")
         with log:
             begin = log.tell()
-            self._daemon = subprocess.Popen([GOODPUTD, "--config", self.conf], env=self.cluster.env(), cwd="/",
+            self._daemon = subprocess.Popen([GOODPUTD, "--config", self.conf], env=dict(self.cluster.env(), **self.daemon_env), cwd="/",
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         deadline = time.monotonic() + 10
         while "ready" not in self.daemon_log(begin):

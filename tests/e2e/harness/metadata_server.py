@@ -26,6 +26,7 @@ class MetadataServer:
         self._change = threading.Condition()
         self._values: Dict[str, Tuple[int, Optional[str]]] = {
             "maintenance-event": (1, "NONE"), "preempted": (1, "FALSE"), "upcoming-maintenance": (1, None)}
+        self.flavor = "Google"
         self.requests: List[Tuple[float, str]] = []
         self._server: Optional[_Server] = None
         self._port = 0
@@ -49,7 +50,10 @@ class MetadataServer:
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
-                outer._answer(self)
+                try:
+                    outer._answer(self)
+                except OSError:  # who asked has gone
+                    self.close_connection = True
 
             def log_message(self, *_args: Any) -> None:
                 pass
@@ -102,11 +106,10 @@ class MetadataServer:
         else:
             self._send(handler, 200, value, str(etag))
 
-    @staticmethod
-    def _send(handler: http.server.BaseHTTPRequestHandler, code: int, body: str, etag: str) -> None:
+    def _send(self, handler: http.server.BaseHTTPRequestHandler, code: int, body: str, etag: str) -> None:
         data = body.encode()
         handler.send_response(code)
-        handler.send_header("Metadata-Flavor", "Google")
+        handler.send_header("Metadata-Flavor", self.flavor)
         handler.send_header("ETag", etag)
         handler.send_header("Content-Type", "application/text")
         handler.send_header("Content-Length", str(len(data)))
