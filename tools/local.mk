@@ -147,11 +147,15 @@ tools_libgoodputd_la_SOURCES = \
   tools/goodputd/host/notice_recorder.cc tools/goodputd/host/notice_recorder.h \
   tools/goodputd/host/notice_word.h \
   tools/goodputd/job_owners.cc tools/goodputd/job_owners.h \
+  tools/goodputd/job_paths.cc tools/goodputd/job_paths.h \
   tools/goodputd/log.h \
   tools/goodputd/mark_server.cc tools/goodputd/mark_server.h \
   tools/goodputd/node_jobs.cc tools/goodputd/node_jobs.h \
   tools/goodputd/node_spools.cc tools/goodputd/node_spools.h \
   tools/goodputd/note_sweep.cc tools/goodputd/note_sweep.h \
+  tools/goodputd/output/follow_helper.cc tools/goodputd/output/follow_helper.h \
+  tools/goodputd/output/follower.cc tools/goodputd/output/follower.h \
+  tools/goodputd/output/output_watch.cc tools/goodputd/output/output_watch.h \
   tools/goodputd/processes.cc tools/goodputd/processes.h \
   tools/goodputd/queue_watch.cc tools/goodputd/queue_watch.h \
   tools/goodputd/signals/perf_ring.cc \
@@ -162,7 +166,7 @@ tools_libgoodputd_la_SOURCES = \
   tools/goodputd/signals/tracepoint.cc tools/goodputd/signals/tracepoint.h \
   tools/goodputd/spool_tail.cc tools/goodputd/spool_tail.h
 tools_libgoodputd_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
-tools_libgoodputd_la_LIBADD = tools/libcommon.la
+tools_libgoodputd_la_LIBADD = tools/liblogs.la tools/libcommon.la
 
 sbin_PROGRAMS += tools/goodputd/goodputd
 tools_libgoodputd_la_LIBADD += tools/libhttp.la
@@ -182,6 +186,7 @@ tools_goodputd_goodputd_LDADD = tools/libgoodputd.la tools/libship.la $(SLURM_LI
 # From the database to a judged run.
 noinst_LTLIBRARIES += tools/libruns.la
 tools_libruns_la_SOURCES = \
+  tools/runs/best_word.cc tools/runs/best_word.h \
   tools/runs/chain.cc tools/runs/chain.h \
   tools/runs/clocks.cc tools/runs/clocks.h \
   tools/runs/components.cc tools/runs/components.h \

@@ -106,6 +106,12 @@ tests_unit_import_test_SOURCES = tests/spank/temp_folder.h tests/unit/import_tes
 tests_unit_import_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_import_test_LDADD = tools/libexchange.la $(GTEST_LIBS)
 
+check_PROGRAMS += tests/unit/follower_test
+TESTS += tests/unit/follower_test
+tests_unit_follower_test_SOURCES = tests/spank/temp_folder.h tests/unit/follower_test.cc
+tests_unit_follower_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_follower_test_LDADD = tools/libgoodputd.la $(GTEST_LIBS)
+
 check_PROGRAMS += tests/unit/logs_test
 TESTS += tests/unit/logs_test
 tests_unit_logs_test_SOURCES = tests/unit/logs_test.cc

@@ -120,7 +120,8 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
       Cat("unknown key '", key,
           "'; known are spool, database, cluster, socket, socket_path, role, queue_interval, spool_max, "
           "shared_spool, "
-          "shared_spool_user, keep_spool, heartbeat, checkpoint_scan, log_profiles, signals, host_notices, peak"));
+          "shared_spool_user, keep_spool, heartbeat, checkpoint_scan, log_profiles, signals, host_notices, "
+          "peak"));
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ struct Config {
   std::string log_profiles = "/etc/slurm-goodput/profiles";  // the site's own
   bool signals = true;                                       // trace them
   HostNotices host_notices = HostNotices::kAuto;
-  std::vector<GpuPeak> peaks;                                // besides the published ones
+  std::vector<GpuPeak> peaks;  // besides the published ones
 };
 
 // From "node", "controller" or both with a comma.

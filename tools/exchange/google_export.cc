@@ -295,6 +295,7 @@ void Exporter::AddMarks(const AttemptFacts& attempt) {
   });
   std::map<std::pair<bool, Teller>, const Mark*> open;
   for (const Mark* mark : marks) {
+    if (mark->kind == Mark::Kind::kStop) continue;
     if (mark->kind == Mark::Kind::kPhase) {
       AddPhaseMark(*mark);
       continue;

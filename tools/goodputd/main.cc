@@ -29,6 +29,8 @@
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/mark_server.h"
 #include "tools/goodputd/note_sweep.h"
+#include "tools/goodputd/output/follow_helper.h"
+#include "tools/goodputd/output/output_watch.h"
 #include "tools/goodputd/shared_ingest_loop.h"
 #include "tools/goodputd/ship_loop.h"
 #include "tools/goodputd/signals/signal_loop.h"
@@ -74,6 +76,7 @@ void PrintConfig(const goodput::Config& config) {
   std::printf("keep_spool = %s\n", absl::FormatDuration(config.keep_spool).c_str());
   std::printf("heartbeat = %s\n", absl::FormatDuration(config.heartbeat).c_str());
   std::printf("checkpoint_scan = %s\n", absl::FormatDuration(config.checkpoint_scan).c_str());
+  std::printf("log_profiles = %s\n", config.log_profiles.c_str());
   std::printf("signals = %s\n", config.signals ? "on" : "off");
   std::printf("host_notices = %s\n", std::string(goodput::HostNoticesName(config.host_notices)).c_str());
   std::printf("spool_max = %lld\n", static_cast<long long>(config.spool_max));
@@ -119,6 +122,7 @@ int Run(const goodput::Config& config) {
     threads.emplace_back([&] { goodput::RunHeartbeatLoop(config, stop_fd); });
     threads.emplace_back([&] { goodput::RunHostLoop(config, stop_fd); });
     threads.emplace_back([&] { goodput::RunCheckpointWatch(config, stop_fd); });
+    threads.emplace_back([&] { goodput::RunOutputWatch(config, stop_fd); });
     if (config.signals) threads.emplace_back([&] { goodput::RunSignalLoop(config, stop_fd); });
   }
   const std::size_t recorders = threads.size();
@@ -164,7 +168,8 @@ int Run(const goodput::Config& config) {
 int main(int argc, char** argv) {
   // Before there is any thread: this may be a child that touches what may hang.
   const std::optional<int> code = goodput::RunHelper(argc, argv,
-                                                     {{goodput::kIngestHelper, goodput::IngestHelper},
+                                                     {{goodput::kFollowHelper, goodput::FollowHelper},
+                                                      {goodput::kIngestHelper, goodput::IngestHelper},
                                                       {goodput::kScanHelper, goodput::ScanHelper},
                                                       {goodput::kShipHelper, goodput::ShipHelper}});
   if (code) return *code;

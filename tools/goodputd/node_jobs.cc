@@ -3,6 +3,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "absl/strings/str_split.h"
 #include "spank/event.h"
@@ -78,6 +79,7 @@ void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
   if (kind == kind::kJobEpilog) {
     jobs_.erase(job_key);
     checkpoint_dirs_.erase(job_key);
+    log_profiles_.erase(job_key);
     // slurmstepd may have been killed before it told of an end.
     const auto is_its = [&](const NodeStep& step) {
       return step.job->job == *job_id && step.job->node == node;
@@ -122,6 +124,8 @@ void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
     std::string_view named;
     if (options[key::kCheckpointDir].get(named) == simdjson::SUCCESS)
       checkpoint_dirs_[job_key] = std::string(named);
+    if (options[key::kLogProfile].get(named) == simdjson::SUCCESS)
+      log_profiles_[job_key] = std::string(named);
     if (options[key::kCheckpointSignal].get(named) == simdjson::SUCCESS) {
       for (absl::string_view number : absl::StrSplit(ToAbsl(named), ',')) {
         const std::optional<int> signo = ParseSignal(std::string(number));
@@ -184,6 +188,65 @@ std::vector<NodeJobs::WatchedJob> NodeJobs::CheckpointJobs() const {
     if (found.pid != 0) watched.push_back(std::move(found));
   }
   return watched;
+}
+
+NodeJobs::TrainingStep NodeJobs::TrainingStepOf(const NodeJob& job) const {
+  struct Life {
+    int alive = 0;
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+  };
+  std::map<std::string, Life> steps;
+  for (const auto& [pid, spell] : tasks_) {
+    const NodeStep& step = spell.what.step;
+    if (step.job->job != job.job || step.job->node != job.node || step.job->since_ns != job.since_ns)
+      continue;
+    Life& life = steps[step.slurm_step];
+    life.alive += spell.end_mono_ns ? 0 : 1;
+    life.begin = std::max(life.begin, spell.begin_mono_ns);
+    life.end = std::max(life.end, spell.end_mono_ns.value_or(0));
+  }
+  const auto numbered = [](const std::string& step) {
+    return !step.empty() && step.find_first_not_of("0123456789") == std::string::npos;
+  };
+  const auto* best = static_cast<const std::pair<const std::string, Life>*>(nullptr);
+  for (const auto& step : steps) {
+    if (!numbered(step.first)) continue;
+    const Life& life = step.second;
+    if (best == nullptr || std::tie(life.alive, life.end, life.begin) >
+                               std::tie(best->second.alive, best->second.end, best->second.begin))
+      best = &step;
+  }
+  if (best == nullptr) {
+    const auto batch = steps.find("batch");
+    if (batch == steps.end()) return {"batch", std::nullopt};
+    best = &*batch;
+  }
+  TrainingStep found{best->first, std::nullopt};
+  if (best->second.alive == 0) found.end_mono_ns = best->second.end;
+  return found;
+}
+
+std::vector<NodeJobs::OutputJob> NodeJobs::OutputJobs() const {
+  std::vector<OutputJob> found;
+  for (const auto& [key, profile] : log_profiles_) {
+    const auto job = jobs_.find(key);
+    if (job == jobs_.end()) continue;
+    const auto dir = checkpoint_dirs_.find(key);
+    OutputJob output{job->second, profile, dir == checkpoint_dirs_.end() ? "" : dir->second, 0, 0};
+    const std::string training = TrainingStepOf(*job->second).slurm_step;
+    for (const auto& [pid, spell] : tasks_) {
+      const NodeTask& task = spell.what;
+      if (spell.end_mono_ns || task.task != 0 || task.step.job != job->second) continue;
+      if (task.step.slurm_step == "batch") {
+        output.batch_pid = pid;
+      } else if (task.step.slurm_step == training) {
+        output.task_pid = pid;
+      }
+    }
+    if (output.batch_pid != 0 || output.task_pid != 0) found.push_back(std::move(output));
+  }
+  return found;
 }
 
 std::vector<NodeJobs::NoticedJob> NodeJobs::NoticedJobs() const {

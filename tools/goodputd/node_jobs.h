@@ -75,6 +75,23 @@ class NodeJobs {
   // Jobs that named a checkpoint directory and whose first task, the batch script's or task 0's, runs here.
   std::vector<WatchedJob> CheckpointJobs() const;
 
+  struct OutputJob {
+    std::shared_ptr<const NodeJob> job;
+    std::string log_profile;
+    std::string checkpoint_dir;  // where one was named
+    pid_t batch_pid = 0;         // of the batch script; 0: it has none here
+    pid_t task_pid = 0;          // of task 0 of the step that trains; 0: it does not run here
+  };
+  // Jobs that named a log profile and of which the batch script or task 0 runs here.
+  std::vector<OutputJob> OutputJobs() const;
+  // The step that a job's output is about: of the numbered ones that run here the one with most tasks, else
+  // the last one, else the batch script.
+  struct TrainingStep {
+    std::string slurm_step;
+    std::optional<std::int64_t> end_mono_ns;  // of its last task here; absent: it runs
+  };
+  TrainingStep TrainingStepOf(const NodeJob& job) const;
+
   struct NoticedJob {
     std::shared_ptr<const NodeJob> job;
     std::map<std::string, NoticeWord> told;  // by notice: what its records say it was told last
@@ -101,8 +118,9 @@ class NodeJobs {
 
   SpoolTail tail_;
   Clock clock_;
-  std::map<std::pair<std::string, std::int64_t>, std::shared_ptr<const NodeJob>> jobs_;  // by node, job
-  std::map<std::pair<std::string, std::int64_t>, std::string> checkpoint_dirs_;          // alike
+  std::map<std::pair<std::string, std::int64_t>, std::shared_ptr<const NodeJob>> jobs_;     // by node, job
+  std::map<std::pair<std::string, std::int64_t>, std::string> checkpoint_dirs_;             // alike
+  std::map<std::pair<std::string, std::int64_t>, std::string> log_profiles_;                // alike
   std::map<std::pair<std::string, std::int64_t>, std::map<std::string, NoticeWord>> told_;  // alike
   std::map<pid_t, Spell<NodeStep>> stepds_;
   std::map<pid_t, Spell<NodeTask>> tasks_;

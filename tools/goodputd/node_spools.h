@@ -29,8 +29,14 @@ class NodeSpools {
 
   // False: not stored, which the spool has counted where it could be opened.
   bool Write(const std::string& node, std::string_view record);
+  // Notes of a node's spool (spank/spool.h); one that cannot be had is empty.
+  bool PutNote(const std::string& node, const std::string& name, std::string_view text);
+  std::string GetNote(const std::string& node, const std::string& name);
+  void DropNote(const std::string& node, const std::string& name);
 
  private:
+  Spool* Of(const std::string& node);
+
   std::string root_;
   std::uint64_t max_bytes_;
   uid_t owner_;

@@ -21,12 +21,12 @@ bool IsNumber(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// job.ID or job.ID.new.PID
+// job.ID or follow.ID, or one of them with .new.PID
 bool IsNoteOfAJob(std::string_view name) {
-  constexpr std::string_view kJob = "job.";
   constexpr std::string_view kNew = ".new.";
-  if (name.substr(0, kJob.size()) != kJob) return false;
-  name.remove_prefix(kJob.size());
+  const std::string_view kind = name.substr(0, name.find('.'));
+  if (kind != "job" && kind != "follow") return false;
+  name.remove_prefix(std::min(kind.size() + 1, name.size()));
   const std::size_t half = name.find(kNew);
   if (half == std::string_view::npos) return IsNumber(name);
   return IsNumber(name.substr(0, half)) && IsNumber(name.substr(half + kNew.size()));

@@ -25,6 +25,8 @@ class LogLines {
   // Goes on at another place of the file: what was there of a line is forgotten.
   void Seek(std::int64_t offset);
   std::int64_t offset() const { return offset_; }
+  // The end of the last line that ended: where to go on with another LogLines.
+  std::int64_t whole() const { return line_.empty() ? offset_ : begin_; }
 
  private:
   void End(const Take& take);

@@ -39,11 +39,12 @@ struct LogEvent {
   Kind kind = Kind::kStepEnd;
   // Counted from 1: number of steps done, whatever the framework counts from.
   std::optional<std::int64_t> step;
-  std::optional<std::int64_t> of;       // steps this program will do
-  std::optional<std::int64_t> step_ns;  // what each step took that the line is about
-  std::optional<std::int64_t> took_ns;  // what ended took
-  std::optional<LineTime> began;        // when it began
-  std::optional<LineTime> time;         // of the line
+  std::optional<std::int64_t> of;         // steps this program will do
+  std::optional<std::int64_t> step_ns;    // what each step took that the line is about
+  std::optional<std::int64_t> took_ns;    // what ended took
+  std::optional<std::int64_t> elapsed_s;  // on a progress bar's own clock, in whole seconds
+  std::optional<LineTime> began;          // when it began
+  std::optional<LineTime> time;           // of the line
   std::string name;
   bool over_at_next_step = false;   // of what the loop waits for, and whose end is not told
   bool complete_is_untold = false;  // of a save that goes on behind the loop: it is not known to be complete

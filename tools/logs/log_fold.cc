@@ -15,7 +15,6 @@ constexpr Ns kLagTime = 2 * kSecond;
 constexpr Ns kGap = kSecond / 20;
 constexpr Ns kGapShare = 50;
 constexpr std::int64_t kStepUntold = -1;
-constexpr std::string_view kBetween = "between_steps";
 
 }  // namespace
 
@@ -120,7 +119,7 @@ absl::Status LogFold::Record(const LogEvent& event, Ns t, std::int64_t first, st
     if (gap > kGap && gap > (t - from) / kGapShare) {
       for (const bool begins : {true, false}) {
         absl::Status status = Mark(begins ? start.done_at : from, PackedMark::Kind::kPhase, begins,
-                                   std::nullopt, kBetween, offset);
+                                   std::nullopt, kBetweenSteps, offset);
         if (!status.ok()) return status;
       }
     }

@@ -23,9 +23,9 @@ constexpr std::array<std::string_view, 14> kKindNames{
     "save",     "restore_begin", "restore_end",    "phase_begin", "phase_end",
     "stop",     "program_begin", "program_end",    "job_end"};
 // Groups of a rule's expression, and those that are times.
-constexpr std::array<std::string_view, 14> kGroups{"step",    "of",     "epoch",   "name",       "step_s",
+constexpr std::array<std::string_view, 13> kGroups{"step",    "of",     "epoch",   "name",       "step_s",
                                                    "step_ms", "took_s", "took_ms", "began_unix", "date",
-                                                   "unix",    "glog",   "rank",    "job"};
+                                                   "unix",    "glog",   "elapsed"};
 constexpr std::array<std::string_view, 3> kStampGroups{"date", "unix", "glog"};
 constexpr std::size_t kMaxGroups = 12;
 constexpr std::int64_t kMaxStep = std::int64_t{1} << 53;
@@ -104,6 +104,17 @@ std::optional<std::int64_t> WholeNumber(std::string_view text) {
   std::int64_t value = 0;
   if (!absl::SimpleAtoi(digits, &value) || value < 0 || value > kMaxStep) return std::nullopt;
   return value;
+}
+
+// "31:31" or "1:02:03", as tqdm has it.
+std::optional<std::int64_t> Elapsed(std::string_view text) {
+  std::int64_t seconds = 0;
+  for (const absl::string_view part : absl::StrSplit(ToAbsl(text), ':')) {
+    std::int64_t value = 0;
+    if (!absl::SimpleAtoi(part, &value) || value < 0 || value > 100'000) return std::nullopt;
+    seconds = seconds * 60 + value;
+  }
+  return seconds;
 }
 
 std::optional<std::int64_t> Duration(std::string_view text, int scale) {
@@ -209,6 +220,8 @@ std::optional<LogEvent> LogProfile::Impl::Event(const Rule& rule, std::string_vi
       event.step_ns = need(Duration(text, group == "step_s" ? 9 : 6));
     } else if (group == "took_s" || group == "took_ms") {
       event.took_ns = need(Duration(text, group == "took_s" ? 9 : 6));
+    } else if (group == "elapsed") {
+      event.elapsed_s = need(Elapsed(text));
     } else if (group == "began_unix") {
       event.began = TimeOfGroup(group, text);
     } else if (group == "name") {
@@ -415,6 +428,7 @@ std::string EventInWords(const LogEvent& event) {
   if (event.of) words.push_back(Cat("of=", *event.of));
   if (event.step_ns) words.push_back(Cat("step_s=", Nanoseconds(*event.step_ns)));
   if (event.took_ns) words.push_back(Cat("took_s=", Nanoseconds(*event.took_ns)));
+  if (event.elapsed_s) words.push_back(Cat("elapsed=", *event.elapsed_s));
   if (event.began) words.push_back(Cat("began=", TimeInWords(*event.began)));
   if (!event.name.empty()) words.push_back(Cat("name=", event.name));
   if (event.time) words.push_back(Cat("time=", TimeInWords(*event.time)));

@@ -20,7 +20,8 @@
 //   unlike  step 7 of validation     a line no rule may match; anywhere in the file
 //
 // Groups: step, of (steps of the program, or of an epoch where there is `epoch`), epoch (from 0), name,
-// step_s, step_ms (a step took), took_s, took_ms (what ended took), began_unix, and of stamps date
+// elapsed (on a bar's own clock, "31:31"), step_s, step_ms (a step took), took_s, took_ms (what ended took),
+// began_unix, and of stamps date
 // ("2026-02-05 17:07:36.379", also with T, a comma, Z or +01:00), unix (seconds) and glog ("0706
 // 16:50:26.257925").
 //

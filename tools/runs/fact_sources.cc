@@ -23,9 +23,11 @@ EvidenceRef FactSources::Ref(std::int64_t source_id, std::int64_t offset) {
   if (found == index_.end()) {
     const SourceRow& source = rows_[source_id];
     found = index_.emplace(source_id, static_cast<std::int32_t>(facts_.sources.size())).first;
-    const bool of_log = source.node == kImportNode || absl::EndsWith(source.file, ToAbsl(kLogFileEnding));
+    const bool imported = source.node == kImportNode;
+    const bool of_log = imported || absl::EndsWith(source.file, ToAbsl(kLogFileEnding));
     facts_.sources.emplace_back(Cat(source.node, "/", source.file),
                                 of_log ? Evidence::kLog : Evidence::kMark);
+    facts_.sources.back().imported = imported;
   }
   return {found->second, offset};
 }

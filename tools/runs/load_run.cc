@@ -12,6 +12,7 @@
 #include "sql/evidence.h"
 #include "sql/heartbeats.h"
 #include "sql/text.h"
+#include "tools/runs/best_word.h"
 #include "tools/runs/clocks.h"
 #include "tools/runs/components.h"
 #include "tools/runs/controller_clock.h"
@@ -159,7 +160,7 @@ absl::Status RunLoader::AddNodeSide(const JobKey& job, std::vector<EventRow> eve
 // What takes all facts of an attempt together; then they are the run's.
 absl::Status RunLoader::FinishDrafts(const JobKey& job) {
   const auto imported = [&](const Mark& mark) {
-    return run_.facts.sources[static_cast<std::size_t>(mark.ref.source)].evidence == Evidence::kLog;
+    return run_.facts.sources[static_cast<std::size_t>(mark.ref.source)].imported;
   };
   for (auto& [submit, draft] : drafts_) {
     ReadSchedulingPhases(draft.facts, draft.is_life, imported);
@@ -171,6 +172,7 @@ absl::Status RunLoader::FinishDrafts(const JobKey& job) {
   drafts_.PlaceSuspensions(run_.facts.now);
   for (auto& [submit, draft] : drafts_) {
     AttemptFacts& facts = draft.facts;
+    TakeBestWord(run_.facts.sources, facts);
     if (facts.start && draft.configuring_since && *draft.configuring_since < *facts.start)
       facts.allocated = draft.configuring_since;
     run_.facts.attempts.push_back(std::move(facts));

@@ -95,6 +95,7 @@ void NodeWord::AddMark(const EventRow& event) {
   mark.t = event.t_ns;
   mark.kind = what == "checkpoint" ? Mark::Kind::kCheckpoint
               : what == "restore"  ? Mark::Kind::kRestore
+              : what == "stop"     ? Mark::Kind::kStop
                                    : Mark::Kind::kPhase;
   mark.begin = reader_.Text(key::kEdge) == "begin";
   mark.train_step = reader_.Int(key::kTrainStep);

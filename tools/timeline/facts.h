@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,9 @@ struct StepMark {
   EvidenceRef ref;
 };
 
+// A phase: the time a log leaves between the end of a step and the begin of the next.
+inline constexpr std::string_view kBetweenSteps = "between_steps";
+
 // Many step marks of one task, each later than the one before and `stride` steps further: what is known of
 // them without having them. Marks that repeat the step of the one before may be among them.
 struct StepBlock {
@@ -64,7 +68,8 @@ class StepReader {
 
 // Everything else a job says about itself.
 struct Mark {
-  enum class Kind : std::uint8_t { kCheckpoint, kPhase, kRestore };
+  // kStop: the program says that it was told to stop.
+  enum class Kind : std::uint8_t { kCheckpoint, kPhase, kRestore, kStop };
   Ns t = 0;
   Kind kind = Kind::kPhase;
   bool begin = true;
@@ -211,6 +216,7 @@ struct EvidenceSource {
 
   std::string name;                     // "node/file"
   Evidence evidence = Evidence::kMark;  // how what it says of the program is known
+  bool imported = false;                // somebody gave us the file
 };
 
 struct RunFacts {

@@ -64,7 +64,7 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostW
     if (!text.empty()) evidence.push_back(std::move(text));
   };
 
-  if (context.stop && context.stop->signo != 0) {
+  if (context.stop && (context.stop->signo != 0 || context.stop->evidence == Evidence::kLog)) {
     says("told to stop by " + InWords(*context.stop) + ", " +
          SecondsBefore(context.stop->t, incarnation.exited.value_or(incarnation.end)));
   }
@@ -129,7 +129,8 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostW
   if (Left(context, says)) return "cancelled";
   if (state == "FAILED" && !context.stop) return "failed";
   if (context.stop) {
-    says("which Slurm sends before a time limit (--signal), and scancel --signal at any time");
+    if (context.stop->signo != 0)
+      says("which Slurm sends before a time limit (--signal), and scancel --signal at any time");
     return "unknown";
   }
   return incarnation.exit_signal || incarnation.exit_code.value_or(0) != 0 ? "failed" : "unknown";

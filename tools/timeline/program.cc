@@ -105,7 +105,7 @@ void ReadPhases(const std::vector<const Mark*>& marks, Program& program) {
         .push_back({begin->t, until, name, begin->ref, closing});
   };
   for (const Mark* mark : marks) {
-    if (mark->kind == Mark::Kind::kCheckpoint) continue;
+    if (mark->kind == Mark::Kind::kCheckpoint || mark->kind == Mark::Kind::kStop) continue;
     const std::pair key{mark->kind == Mark::Kind::kRestore ? std::string("restore") : mark->name,
                         Teller{mark->slurm_step, mark->task}};
     auto found = open.find(key);

@@ -47,6 +47,20 @@ bool Asks(const Program& program, const std::vector<int>& asking, const SignalFa
   return summary.ended || signal.signo == SIGTERM;
 }
 
+// What the program says itself, where nobody saw the signal.
+std::optional<StopOrder> OwnWord(const AttemptFacts& attempt, const Program& program) {
+  const Incarnation& summary = program.summary;
+  const Mark* first = nullptr;
+  for (const Mark& mark : attempt.marks) {
+    const bool its = mark.kind == Mark::Kind::kStop && mark.t >= summary.begin &&
+                     mark.t <= summary.exited.value_or(summary.end) &&
+                     (mark.slurm_step == kBatchStep || program.slurm_steps.count(mark.slurm_step) != 0);
+    if (its && (first == nullptr || mark.t < first->t)) first = &mark;
+  }
+  if (first == nullptr) return std::nullopt;
+  return StopOrder{first->t, 0, "", Evidence::kLog, first->ref};
+}
+
 }  // namespace
 
 std::optional<StopOrder> FindStopOrder(const AttemptFacts& attempt, const Program& program) {
@@ -70,13 +84,15 @@ std::optional<StopOrder> FindStopOrder(const AttemptFacts& attempt, const Progra
   const auto obeyed = std::partition_point(asked.begin(), asked.end(), [&](const SignalFact* signal) {
     return program.summary.ended && !ObeyedBy(attempt, program, signal->t, end);
   });
+  if (obeyed == asked.end() && !order) return OwnWord(attempt, program);
   if (obeyed == asked.end() || (order && order->t <= (*obeyed)->t)) return order;
   const SignalFact& first = **obeyed;
   return StopOrder{first.t, first.signo, first.sender, Evidence::kSignal, first.ref};
 }
 
 std::string InWords(const StopOrder& order) {
-  if (order.signo == 0) return "the scheduler preempted it";
+  if (order.signo == 0)
+    return order.evidence == Evidence::kLog ? "what its output says" : "the scheduler preempted it";
   return SignalName(order.signo) + (order.sender.empty() ? "" : " from " + order.sender);
 }
 

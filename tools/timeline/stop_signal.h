@@ -13,7 +13,7 @@ namespace goodput {
 // Something that asked a program to stop, before it ended.
 struct StopOrder {
   Ns t = 0;
-  int signo = 0;       // 0: no signal was seen, the scheduler says so
+  int signo = 0;       // 0: no signal was seen, the scheduler or the program says so
   std::string sender;  // as SignalFact has it
   Evidence evidence = Evidence::kScheduler;
   EvidenceRef ref;

@@ -10,13 +10,13 @@ example   Total optimization steps = 1,690
 gives   of=1690
 
 rule    step_end
-match   ^ *\d+%\|[^|]*\| (?P<step>\d+)/(?P<of>\d+) \[
+match   ^ *\d+%\|[^|]*\| (?P<step>\d+)/(?P<of>\d+) \[(?P<elapsed>[\d:]+)<
 example 100%|##########| 690/690 [31:31<00:00,  2.74s/it]
-gives   step=690 of=690
+gives   step=690 of=690 elapsed=1891
 example   0%|          | 0/690 [00:00<?, ?it/s]
-gives   step=0 of=690
+gives   step=0 of=690 elapsed=0
 example  43%|####3     | 300/690 [13:42<17:49,  2.74s/it]{'loss': 0.0024, 'grad_norm': 0.1177, 'learning_rate': 1.77e-06, 'epoch': 18.1}
-gives   step=300 of=690
+gives   step=300 of=690 elapsed=822
 
 rule    save_begin
 match   Saving model checkpoint to \S*checkpoint-(?P<step>\d+)

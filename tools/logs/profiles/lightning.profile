@@ -5,16 +5,16 @@ profile lightning
 about   PyTorch Lightning
 
 rule    step_end
-match   ^Epoch (?P<epoch>\d+): +\d+%\|[^|]*\| (?P<step>\d+)/(?P<of>\d+) \[
+match   ^Epoch (?P<epoch>\d+): +\d+%\|[^|]*\| (?P<step>\d+)/(?P<of>\d+) \[(?P<elapsed>[\d:]+)<
 example Epoch 0:  43%|####3     | 300/690 [13:42<17:49,  2.74s/it, v_num=0]
-gives   step=300
+gives   step=300 elapsed=822
 example Epoch 2: 100%|##########| 690/690 [31:31<00:00,  2.74s/it, v_num=0, train_loss=0.12]
-gives   step=2070
+gives   step=2070 elapsed=1891
 
 rule    step_end
-match   ^Epoch 0: +\|[^|]*\| (?P<step>\d+)/\? \[
+match   ^Epoch 0: +\|[^|]*\| (?P<step>\d+)/\? \[(?P<elapsed>[\d:]+)<
 example Epoch 0: |          | 12/? [00:12<00:00,  1.01it/s, v_num=0]
-gives   step=12
+gives   step=12 elapsed=12
 
 rule    restore_begin
 match   Restoring states from the checkpoint path at (?:.*\bstep=(?P<step>\d+))?

@@ -1,0 +1,68 @@
+#!/usr/bin/python3
+"""A job that prints its steps and says nothing else to anybody: what it did it writes to its own log.
+
+    printer.py TRUTH STYLE STEPS [--first N] [--seconds S] [--noise]
+
+STYLE: megatron (dated, with what a step took, on stdout), hf (a bar, undated, on stderr), titan (coloured, to stderr).
+"""
+
+import argparse
+import datetime
+import json
+import os
+import sys
+import time
+
+
+BEGAN = time.monotonic()
+
+
+def say(truth: str, event: str, step: int = 0) -> None:
+    with open(truth, "a") as file:
+        file.write(json.dumps({"event": event, "step": step, "t": time.time_ns()}) + "\n")
+
+
+def line(style: str, step: int, steps: int, seconds: float) -> None:
+    now = datetime.datetime.now()
+    if style == "megatron":
+        print(" [%s] iteration %8d/%8d | consumed samples: %12d | elapsed time per iteration (ms): %.1f | learning rate: 1.0E-04 |"
+              % (now.strftime("%Y-%m-%d %H:%M:%S.%f"), step, steps, 256 * step, 1000 * seconds), flush=True)
+    elif style == "hf":
+        elapsed = int(time.monotonic() - BEGAN)
+        sys.stderr.write("\r%3d%%|%-10s| %d/%d [%02d:%02d<00:20,  1.00s/it]" % (
+            100 * step // steps, "#" * (10 * step // steps), step, steps, elapsed // 60, elapsed % 60))
+        sys.stderr.flush()
+    else:
+        sys.stderr.write("[titan] %s,%03d - root - INFO - \x1b[31mstep: %2d  \x1b[32mloss:  7.1\x1b[39m  \x1b[33mgrad_norm:  1.2\x1b[0m\n"
+                         % (now.strftime("%Y-%m-%d %H:%M:%S"), now.microsecond // 1000, step))
+        sys.stderr.flush()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("truth")
+    parser.add_argument("style")
+    parser.add_argument("steps", type=int)
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=0.4)
+    parser.add_argument("--noise", action="store_true")
+    args = parser.parse_args()
+    main_rank = os.environ.get("SLURM_PROCID", "0") == "0"
+    truth = args.truth if main_rank else os.devnull
+    say(truth, "start")
+    if args.noise and main_rank:
+        sys.stdout.buffer.write(b"\xff\x00junk" * 4_000_000 + b"\n\x1b[31m\x1b]0;title\n")
+        sys.stdout.flush()
+    time.sleep(0.6)
+    if args.style == "hf":
+        line("hf", 0, args.steps, 0)  # as transformers does, also where it goes on later
+    for step in range(args.first, args.steps + 1):
+        say(truth, "step_begin", step)
+        began = time.monotonic()
+        time.sleep(args.seconds)
+        line(args.style, step, args.steps, time.monotonic() - began)
+        say(truth, "step_end", step)
+    say(truth, "exit")
+
+
+main()

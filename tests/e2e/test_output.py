@@ -1,0 +1,166 @@
+#!/usr/bin/python3
+"""Jobs that only print, on a real cluster: what goodputd reads out of their output, against their own log.
+
+    GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_output
+"""
+
+import json
+import os
+import signal
+import time
+import unittest
+from typing import Dict, List
+
+from .harness.goodput_site import Site
+from .harness.judge import assert_valid
+from .harness.reach import reachable
+from .harness.stage import Plan, Stage
+from .harness.work import Outcome, Work
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PRINTER = "/usr/bin/python3 " + os.path.join(reachable(os.path.join(HERE, "printing")), "printer.py")
+STAGE = Stage()
+S = 1_000_000_000
+
+
+def truth_of(work: Work) -> str:
+    return work.folder + ".truth"
+
+
+def said(work: Work) -> List[Dict]:
+    try:
+        with open(truth_of(work)) as file:
+            return [json.loads(line) for line in file]
+    except FileNotFoundError:
+        return []
+
+
+def wait_steps(work: Work, start: int, count: int) -> None:
+    deadline = time.monotonic() + 90
+    while True:
+        records = said(work)
+        starts = [i for i, record in enumerate(records) if record["event"] == "start"]
+        if len(starts) > start and sum(r["event"] == "step_end" for r in records[starts[start]:]) >= count:
+            return
+        if time.monotonic() > deadline:
+            raise RuntimeError("start %d has not done %d steps: %s" % (start, count, records[-3:]))
+        time.sleep(0.05)
+
+
+def outcome(work: Work) -> Outcome:
+    work.site.settle(work.job, timeout=240)
+    return Outcome(work.site, work.job, work.folder, work.site.show_json(work.job), None, {"said": said(work)})  # type: ignore
+
+
+def restarted(work: Work, style: str, profile: str, *options: str, srun: str = "srun") -> Outcome:
+    """Ten steps and more of 24, then requeued; goes on at step 6."""
+    again = "--first $((SLURM_RESTART_COUNT > 0 ? 6 : 1))"
+    work.submit("%s %s %s %s 24 %s" % (srun, PRINTER, truth_of(work), style, again), "--goodput-log-profile=" + profile, *options)
+    wait_steps(work, 0, 11)
+    work.control("requeue", str(work.job))
+    return outcome(work)
+
+
+def truncated(work: Work) -> Outcome:
+    return restarted(work, "megatron", "megatron")
+
+
+def appended(work: Work) -> Outcome:
+    return restarted(work, "hf", "auto", "--open-mode=append")
+
+
+def labelled(work: Work) -> Outcome:
+    """Two ranks that print the same, in colour, with labels, to a file of errors of its own."""
+    return restarted(work, "titan", "torchtitan", "-n2", "--error=" + work.folder + ".err", srun="srun --label")
+
+
+def noisy(work: Work) -> Outcome:
+    """Megabytes without a newline before the first step."""
+    work.submit("srun %s %s megatron 12 --noise" % (PRINTER, truth_of(work)), "--goodput-log-profile=megatron")
+    return outcome(work)
+
+
+def unknown_profile(work: Work) -> Outcome:
+    work.submit("srun %s %s megatron 4" % (PRINTER, truth_of(work)), "--goodput-log-profile=megatorn")
+    return outcome(work)
+
+
+SCENARIOS = [(truncated, 1), (appended, 1), (labelled, 1), (noisy, 1), (unknown_profile, 1)]
+
+
+def setUpModule() -> None:
+    unittest.addModuleCleanup(STAGE.stop)
+    plan: Plan = {"": (Site("linuxproc", nodes=6), SCENARIOS)}
+    STAGE.start(plan)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class OutputTest(unittest.TestCase):
+    def judge(self, came: Outcome) -> Dict:
+        """Every step of every start is there, once, and takes the time that the program says it took."""
+        assert_valid(came.show)
+        job = came.show["jobs"][0]
+        starts: List[List[Dict]] = []
+        for record in came.more["said"]:
+            if record["event"] == "start":
+                starts.append([])
+            starts[-1].append(record)
+        message = "%s\n%s" % (json.dumps(job["attempts"], indent=1), json.dumps(job["buckets"], indent=1))
+        self.assertEqual(len(job["attempts"]), len(starts), message)
+        for number, (attempt, start) in enumerate(zip(job["attempts"], starts)):
+            begun = [r["step"] for r in start if r["event"] == "step_begin"]
+            done = [r["step"] for r in start if r["event"] == "step_end"]
+            self.assertEqual(attempt["first_step"], begun[0], message)
+            # The step in which the program was killed is seen where it lived on for half of it.
+            self.assertIn(attempt["last_step"], {done[-1], begun[-1]}, message)
+            self.assertEqual(attempt["last_step"] == done[-1] or number + 1 < len(starts), True, message)
+        # What was done, but for what the next start did anew.
+        kept = [r["t"] for i, start in enumerate(starts) for r in start if r["event"] == "step_end"
+                and not (i + 1 < len(starts) and r["step"] >= 6)]
+        begins = [r["t"] for i, start in enumerate(starts) for r in start if r["event"] == "step_begin"
+                  and not (i + 1 < len(starts) and r["step"] >= 6)]
+        true = (sum(kept) - sum(begins)) / S
+        shown = {b["name"]: b["seconds"] for b in job["buckets"]}
+        self.assertAlmostEqual(shown["productive"], true, delta=1.1, msg=message)
+        evidence = {b["name"]: b["evidence"] for b in job["buckets"]}
+        self.assertEqual(evidence["productive"], "log", message)
+        return job
+
+    def test_a_requeue_that_truncates_the_output(self) -> None:
+        job = self.judge(STAGE.outcome("", truncated))
+        self.assertEqual(job["attempts"][0]["kept_step"], 5)
+
+    def test_a_requeue_that_appends_to_it_with_a_bar_that_has_no_time(self) -> None:
+        job = self.judge(STAGE.outcome("", appended))
+        self.assertEqual(job["attempts"][0]["kept_step"], 5)
+
+    def test_several_ranks_with_labels_and_colours_in_a_file_of_errors(self) -> None:
+        job = self.judge(STAGE.outcome("", labelled))
+        self.assertEqual(job["attempts"][0]["kept_step"], 5)
+
+    def test_noise_changes_nothing(self) -> None:
+        self.judge(STAGE.outcome("", noisy))
+
+    def test_a_profile_that_is_none_is_said_and_hurts_nobody(self) -> None:
+        came = STAGE.outcome("", unknown_profile)
+        self.assertEqual(came.show["jobs"][0]["state"], "COMPLETED")
+        self.assertIn("job %d: its output: no log profile is named megatorn; there are megatron, nemo" % came.job,
+                      came.site.daemon_log())
+        self.assertIsNone(came.show["jobs"][0]["attempts"][0]["first_step"])
+
+    def test_zz_a_daemon_that_is_killed_goes_on_where_it_was(self) -> None:
+        for scenario, _ in SCENARIOS:
+            STAGE.outcome("", scenario)  # nobody else needs the daemon
+        site = STAGE.outcome("", truncated).site
+        work = Work(site, "survivor", "nobody", site.cluster.nodes[-1:])
+        work.submit("srun %s %s megatron 26" % (PRINTER, truth_of(work)), "--goodput-log-profile=megatron")
+        for steps in (6, 13):
+            wait_steps(work, 0, steps)
+            site.stop_daemon(signal.SIGKILL)
+            time.sleep(1)
+            site.start_daemon()
+        self.judge(outcome(work))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,286 @@
+// Reading what a job prints while it prints it.
+#include "tools/goodputd/output/follower.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "spank/event.h"
+#include "spank/spool.h"
+#include "sql/text.h"
+#include "tests/spank/temp_folder.h"
+#include "tools/goodputd/node_jobs.h"
+#include "tools/goodputd/output/follow_helper.h"
+#include "tools/goodputd/output/output_watch.h"
+
+namespace goodput {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kNow = 1'800'000'000'000'000'000;
+constexpr std::int64_t kS = 1'000'000'000;
+
+std::string Line(int step) {
+  return absl::StrCat(" iteration ", step,
+                      "/ 100 | consumed samples: 7 | elapsed time per iteration (ms): 500.0 |\n");
+}
+
+class FollowerTest : public testing::Test {
+ protected:
+  std::string File() const { return folder_.path() + "/out"; }
+  void Append(std::string_view text) const { std::ofstream(File(), std::ios::app) << text; }
+  std::unique_ptr<OutputFollower> Follow(OutputFollower::Options options = {},
+                                         const char* profile = "megatron") const {
+    options.links.push_back(folder_.path() + "/link");
+    absl::StatusOr<LogReader> reader = LogReader::Open(profile, "/nonexistent");
+    EXPECT_TRUE(reader.ok());
+    return std::make_unique<OutputFollower>(*std::move(reader), std::move(options));
+  }
+  void SetUp() override { fs::create_symlink(File(), folder_.path() + "/link"); }
+  static std::vector<std::int64_t> Steps(const OutputFollower::Found& found) {
+    std::vector<std::int64_t> steps;
+    for (const OutputFollower::Event& event : found.events) steps.push_back(event.event.step.value_or(-1));
+    return steps;
+  }
+  using Numbers = std::vector<std::int64_t>;
+  TempFolder folder_;
+};
+
+TEST_F(FollowerTest, TakesEachLineOnceWhenItHasEnded) {
+  auto follower = Follow();
+  EXPECT_TRUE(follower->Look(kNow, false).events.empty()) << "there is no file yet";
+  Append(Line(1) + Line(2).substr(0, 20));
+  EXPECT_EQ(Steps(follower->Look(kNow, false)), (Numbers{1}));
+  EXPECT_TRUE(follower->Look(kNow, false).events.empty());
+  Append(Line(2).substr(20) + Line(3));
+  EXPECT_EQ(Steps(follower->Look(kNow, false)), (Numbers{2, 3}));
+  Append(Line(4).substr(0, Line(4).size() - 1));
+  EXPECT_TRUE(follower->Look(kNow, false).events.empty());
+  EXPECT_EQ(Steps(follower->Look(kNow, true)), (Numbers{4})) << "no newline comes any more";
+}
+
+TEST_F(FollowerTest, AFileThatWasTruncatedIsReadFromItsBeginning) {
+  auto follower = Follow();
+  Append(Line(1) + Line(2));
+  EXPECT_EQ(Steps(follower->Look(kNow, false)), (Numbers{1, 2}));
+  fs::resize_file(File(), 0);
+  Append(Line(7));
+  EXPECT_EQ(Steps(follower->Look(kNow, false)), (Numbers{7}));
+}
+
+TEST_F(FollowerTest, OutputThatIsSentElsewhereIsFollowedThere) {
+  auto follower = Follow();
+  Append(Line(1));
+  EXPECT_EQ(Steps(follower->Look(kNow, false)), (Numbers{1}));
+  std::ofstream(folder_.path() + "/other") << Line(3);
+  fs::remove(folder_.path() + "/link");
+  fs::create_symlink(folder_.path() + "/other", folder_.path() + "/link");
+  Append(Line(2));
+  EXPECT_EQ(Steps(follower->Look(kNow, false)), (Numbers{2, 3})) << "what the first file still got, too";
+}
+
+TEST_F(FollowerTest, OnlyRegularFilesAreTouched) {
+  fs::remove(folder_.path() + "/link");
+  ASSERT_EQ(mkfifo((folder_.path() + "/link").c_str(), 0600), 0);
+  auto follower = Follow();
+  EXPECT_TRUE(follower->Look(kNow, false).files.empty()) << "and it does not wait for a writer";
+}
+
+TEST_F(FollowerTest, WhatWasThereBeforeAnAttemptThatAppendsIsAnothers) {
+  Append(Line(1) + Line(2));
+  OutputFollower::Options options;
+  options.append = true;
+  options.since_ns = kNow;
+  auto follower = Follow(options);
+  EXPECT_TRUE(follower->Look(kNow + kS, false).events.empty());
+  Append(Line(3));
+  EXPECT_EQ(Steps(follower->Look(kNow + kS, false)), (Numbers{3}));
+}
+
+TEST_F(FollowerTest, OfAFileThatIsAppendedToLinesDatedSinceCount) {
+  const auto dated = [](std::int64_t ns, int step) {
+    return absl::StrCat(
+        "[", absl::FormatTime("%Y-%m-%d %H:%M:%E6S", absl::FromUnixNanos(ns), absl::LocalTimeZone()), "]",
+        Line(step));
+  };
+  Append(dated(kNow - 500 * kS, 1) + dated(kNow - 400 * kS, 2) + "noise\n" + dated(kNow + kS, 3));
+  OutputFollower::Options options;
+  options.append = true;
+  options.since_ns = kNow;
+  auto follower = Follow(options);
+  const OutputFollower::Found found = follower->Look(kNow + 3 * kS, false);
+  EXPECT_EQ(Steps(found), (Numbers{3}));
+  EXPECT_EQ(found.events[0].t_ns, kNow + kS) << "its own time, not when it was read";
+}
+
+TEST_F(FollowerTest, GoesOnWhereAnotherStopped) {
+  auto before = Follow();
+  Append(Line(1) + Line(2).substr(0, 9));
+  const OutputFollower::Found found = before->Look(kNow, false);
+  ASSERT_EQ(found.files.size(), 1U);
+  before.reset();
+  Append(Line(2).substr(9) + Line(3));
+  OutputFollower::Options options;
+  options.resume = found.files;
+  EXPECT_EQ(Steps(Follow(options)->Look(kNow, false)), (Numbers{2, 3}));
+}
+
+TEST_F(FollowerTest, MuchIsReadInPiecesAndTooMuchIsSkippedAndCounted) {
+  auto follower = Follow();
+  std::string many;
+  for (int step = 1; step <= 100; ++step) many += Line(step) + std::string(4000, 'x') + "\n";
+  Append(many);
+  Numbers steps;
+  int looks = 0;
+  while (true) {
+    const OutputFollower::Found found = follower->Look(kNow, false);
+    EXPECT_LE(EncodeFound(found, "").size(), kMaxHelperMessage);
+    for (const std::int64_t step : Steps(found)) steps.push_back(step);
+    ++looks;
+    if (!found.more) break;
+  }
+  EXPECT_GT(looks, 1);
+  ASSERT_EQ(steps.size(), 100U);
+  EXPECT_EQ(steps.back(), 100);
+  fs::resize_file(File(), fs::file_size(File()) + OutputFollower::kMaxBehind + 10);
+  Append("\n" + Line(50));
+  OutputFollower::Found found;
+  do {
+    found = follower->Look(kNow, false);
+    for (const std::int64_t step : Steps(found)) steps.push_back(step);
+  } while (found.more);
+  EXPECT_EQ(steps.back(), 50);
+  EXPECT_GT(found.skipped_bytes, OutputFollower::kMaxBehind - (2 << 20));
+}
+
+TEST_F(FollowerTest, StatesOfABarThatComeLateAreDatedByItsOwnClock) {
+  auto follower = Follow({}, "hf");
+  std::string bar;
+  for (int step = 0; step <= 20; ++step) {
+    absl::StrAppend(&bar, "\r  1%|x| ", step, "/100 [00:", step / 2 < 10 ? "0" : "", step / 2,
+                    "<00:99,  2.0it/s]");
+  }
+  Append(bar + "\n");
+  const OutputFollower::Found found = follower->Look(kNow, false);
+  ASSERT_EQ(found.events.size(), 21U);
+  for (const OutputFollower::Event& event : found.events) {
+    const std::int64_t true_ns = kNow - (20 - *event.event.step) * kS / 2;
+    EXPECT_LE(std::abs(event.t_ns - true_ns), kS) << *event.event.step;
+  }
+}
+
+TEST_F(FollowerTest, AnAnswerSurvivesTheWayBack) {
+  OutputFollower::Found found;
+  OutputFollower::Event event;
+  event.event.kind = LogEvent::Kind::kSave;
+  event.event.step = 7;
+  event.event.took_ns = 12;
+  event.event.name = "a b\nc \xff";
+  event.event.over_at_next_step = true;
+  event.t_ns = 5;
+  event.began_ns = -3;
+  event.offset = 77;
+  found.events.push_back(event);
+  found.files.push_back({1, 2, 3});
+  found.more = true;
+  found.profile = "megatron";
+  const absl::StatusOr<FollowAnswer> back = DecodeFound(EncodeFound(found, "no\nway"));
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(back->problem, "no\nway");
+  EXPECT_EQ(EncodeFound(back->found, back->problem), EncodeFound(found, "no\nway"));
+  EXPECT_EQ(back->found.events[0].event.name, event.event.name);
+  for (const char* bad : {"event", "event 99 1 - 0 - - - - 0 0 n", "file 1 2", "what",
+                          "event 1 x - 0 - - - - 0 0 n", "event 1 1 - 0 - - - - 0 0 "})
+    EXPECT_FALSE(DecodeFound(bad).ok()) << bad;
+}
+
+TEST(OpenMode, IsWhatSbatchWasTold) {
+  using namespace std::string_view_literals;
+  EXPECT_TRUE(OpenedToAppend("A=1\0SLURM_OPEN_MODE=a\0B=2\0"sv));
+  EXPECT_FALSE(OpenedToAppend("A=1\0SLURM_OPEN_MODE=t\0"sv));
+  EXPECT_FALSE(OpenedToAppend("XSLURM_OPEN_MODE=a\0"sv));
+  EXPECT_FALSE(OpenedToAppend(""));
+}
+
+// ---- what becomes of it
+
+std::int64_t FixedReal() noexcept {
+  return kNow;
+}
+std::int64_t FixedMono() noexcept {
+  return 1000 * kS;
+}
+
+OutputFollower::Found Done(std::int64_t t, std::int64_t step) {
+  OutputFollower::Found found;
+  found.profile = "megatron";
+  found.files.push_back({8, 9, step * 100});
+  OutputFollower::Event event;
+  event.event.kind = LogEvent::Kind::kStepEnd;
+  event.event.step = step;
+  event.event.step_ns = kS / 2;
+  event.t_ns = t;
+  event.offset = step * 100;
+  found.events.push_back(event);
+  return found;
+}
+
+NodeJob AJob() {
+  NodeJob job;
+  job.node = "n1";
+  job.job = 12;
+  job.since_ns = 5;
+  return job;
+}
+
+TEST(OutputNews, AreMarksOfTheStepThatRan) {
+  OutputNews news(AJob(), {FixedReal, FixedMono});
+  news.Take(Done(kNow - 2 * kS, 1), {"3", std::nullopt});
+  const std::vector<std::string> records = news.Records();
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_NE(
+      records[0].find("\"slurm_step\":\"3\",\"task\":0,\"mark\":\"step\",\"edge\":\"begin\",\"train_step\":1,"
+                      "\"profile\":\"megatron\"}"),
+      std::string::npos)
+      << records[0];
+  EXPECT_NE(records[0].find(absl::StrCat("\"t\":", kNow - 5 * kS / 2, ",\"m\":", 1000 * kS - 5 * kS / 2)),
+            std::string::npos)
+      << records[0];
+  EXPECT_TRUE(news.Records().empty());
+}
+
+TEST(OutputNews, ADaemonThatDiedLeavesNoGapAndNothingTwice) {
+  OutputNews before(AJob(), {FixedReal, FixedMono});
+  before.Take(Done(kNow - 4 * kS, 1), {"0", std::nullopt});
+  before.Take(Done(kNow - 3 * kS, 2), {"0", std::nullopt});
+  const std::string memory = before.Memory();
+  EXPECT_LE(memory.size(), Spool::kMaxNoteBytes);
+  OutputNews after(AJob(), {FixedReal, FixedMono});
+  const std::vector<FileMark> files = after.Remember(memory);
+  ASSERT_EQ(files.size(), 1U);
+  EXPECT_EQ(files[0].offset, 200);
+  after.Take(Done(kNow - 2 * kS, 3), {"0", std::nullopt});
+  const std::vector<std::string> records = after.Records();
+  ASSERT_EQ(records.size(), 3U) << "half a second between steps, and the third";
+  EXPECT_NE(records[2].find("\"train_step\":3"), std::string::npos);
+  NodeJob another = AJob();
+  another.since_ns = 6;
+  OutputNews other(another, {FixedReal, FixedMono});
+  EXPECT_TRUE(other.Remember(memory).empty()) << "another attempt's";
+  for (const char* bad : {"", "5", "5 0 - 1:2", "x y z", "5 0 1:2:3:4 a:b:c"})
+    EXPECT_TRUE(other.Remember(bad).empty());
+}
+
+}  // namespace
+}  // namespace goodput

@@ -1,0 +1,20 @@
+// What a process of a job says about the paths the job named. Call with the rights of the job's user.
+#ifndef GOODPUT_TOOLS_GOODPUTD_JOB_PATHS_H_
+#define GOODPUT_TOOLS_GOODPUTD_JOB_PATHS_H_
+
+#include <cstdint>
+#include <string>
+
+namespace goodput {
+
+// Its environment as the kernel has it, "NAME=value" ended by NULs, at most 1 MiB of it; empty where it may
+// not be read or the process is gone.
+std::string ProcessEnvironment(std::int64_t pid);
+
+// A path as the job named it, with %j %A %a %x %u expanded and made absolute by the process's working
+// directory. Empty: not known.
+std::string ResolveJobPath(const std::string& named, std::int64_t job, std::int64_t pid);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_GOODPUTD_JOB_PATHS_H_

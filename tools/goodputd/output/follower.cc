@@ -1,0 +1,211 @@
+#include "tools/goodputd/output/follower.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "sql/text.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::size_t kPieceBytes = std::size_t{16} << 10U;
+constexpr std::size_t kMaxFiles = 8;
+// An answer is one message; a line of steps takes about a hundred bytes of it.
+constexpr std::size_t kMaxEvents = 100;
+// Of a file that was there before, what is looked at for lines of this attempt.
+constexpr std::int64_t kLookBack = std::int64_t{1} << 20U;
+constexpr std::int64_t kSlackNs = 2'000'000'000;
+constexpr std::int64_t kSecondNs = 1'000'000'000;
+// States of a bar that span so many of its seconds came late.
+constexpr std::int64_t kLateS = 2;
+
+std::size_t PRead(int fd, std::int64_t at, std::string& into) {
+  into.resize(kPieceBytes);
+  ssize_t got = 0;
+  do {
+    got = pread(fd, into.data(), into.size(), at);
+  } while (got < 0 && errno == EINTR);
+  into.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return into.size();
+}
+
+// A regular file, opened without touching anything else: to open a pipe would wake its writer.
+int OpenRegular(const std::string& path, struct stat& info) {
+  const int there = open(path.c_str(), O_PATH | O_CLOEXEC);
+  if (there < 0) return -1;
+  int fd = -1;
+  if (fstat(there, &info) == 0 && S_ISREG(info.st_mode))
+    fd = open(Cat("/proc/self/fd/", there).c_str(), O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+  close(there);
+  return fd;
+}
+
+}  // namespace
+
+bool OpenedToAppend(std::string_view environment) {
+  constexpr std::string_view kMode = "SLURM_OPEN_MODE=a";
+  std::size_t at = 0;
+  while (at < environment.size()) {
+    const std::size_t end = std::min(environment.find('\0', at), environment.size());
+    if (environment.substr(at, std::min(end - at, kMode.size())) == kMode) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+OutputFollower::OutputFollower(LogReader reader, Options options)
+    : reader_(std::move(reader)), options_(std::move(options)) {}
+
+OutputFollower::~OutputFollower() {
+  for (const std::unique_ptr<File>& file : files_) close(file->fd);
+}
+
+// Where the lines of this attempt begin in a file that others wrote into before.
+std::int64_t OutputFollower::FirstOffset(int fd, std::int64_t size, std::int64_t now_ns) const {
+  LogLines lines;
+  lines.Seek(std::max<std::int64_t>(0, size - kLookBack));
+  std::int64_t first = size;
+  std::string piece;
+  const auto take = [&](std::string_view line, std::int64_t offset) {
+    const std::optional<LineTime> time = first == size ? reader_.TimeOf(line) : std::nullopt;
+    if (!time) return;
+    const std::int64_t t = PastTime(*time, absl::LocalTimeZone(), now_ns);
+    if (t >= options_.since_ns - kSlackNs && t <= now_ns + kSlackNs) first = offset;
+  };
+  while (lines.offset() < size && first == size && PRead(fd, lines.offset(), piece) > 0)
+    lines.Add(piece, take);
+  return first;
+}
+
+void OutputFollower::Find(const std::string& path, bool append, std::int64_t now_ns) {
+  struct stat info {};
+  const int fd = OpenRegular(path, info);
+  if (fd < 0) return;
+  const bool known = std::any_of(files_.begin(), files_.end(), [&](const std::unique_ptr<File>& file) {
+    return file->mark.device == info.st_dev && file->mark.inode == info.st_ino;
+  });
+  if (known || files_.size() >= kMaxFiles) {
+    close(fd);
+    return;
+  }
+  auto file = std::make_unique<File>();
+  file->fd = fd;
+  file->mark = {info.st_dev, info.st_ino, 0};
+  const auto before = std::find_if(options_.resume.begin(), options_.resume.end(), [&](const FileMark& mark) {
+    return mark.device == file->mark.device && mark.inode == file->mark.inode;
+  });
+  if (before != options_.resume.end()) {
+    file->mark.offset = before->offset;
+  } else if (append) {
+    file->mark.offset = FirstOffset(fd, info.st_size, now_ns);
+  }
+  file->lines.Seek(file->mark.offset);
+  files_.push_back(std::move(file));
+}
+
+void OutputFollower::Take(const LogReader::Said& said, Found& found) const {
+  // Slurm itself says better how a job ended.
+  if (said.event.kind == LogEvent::Kind::kJobEnd) return;
+  Event event;
+  event.event = said.event;
+  event.t_ns = said.event.time ? LiveTime(*said.event.time, said.read_ns) : said.read_ns;
+  if (said.event.began) event.began_ns = LiveTime(*said.event.began, said.read_ns);
+  event.offset = said.offset;
+  found.events.push_back(std::move(event));
+}
+
+void OutputFollower::Read(File& file, std::int64_t now_ns, std::int64_t& budget, Found& found) {
+  struct stat info {};
+  if (fstat(file.fd, &info) != 0) return;
+  std::int64_t at = file.lines.offset();
+  if (info.st_size < at) {
+    // Truncated: what is there now is new.
+    file.lines.Seek(0);
+    at = 0;
+  }
+  if (info.st_size - at > kMaxBehind) {
+    const std::int64_t ahead = info.st_size - kLookBack;
+    skipped_ += ahead - at;
+    file.lines.Seek(ahead);
+  }
+  const auto take = [&](std::string_view line, std::int64_t offset) {
+    reader_.Line(line, offset, now_ns, [&](const LogReader::Said& said) { Take(said, found); });
+  };
+  std::string piece;
+  while (file.lines.offset() < info.st_size) {
+    if (budget <= 0 || found.events.size() >= kMaxEvents) {
+      found.more = true;
+      break;
+    }
+    if (PRead(file.fd, file.lines.offset(), piece) == 0) break;
+    budget -= static_cast<std::int64_t>(piece.size());
+    file.lines.Add(piece, take);
+  }
+  file.mark.offset = file.lines.whole();
+}
+
+void OutputFollower::PlaceBar(std::int64_t now_ns, Found& found) {
+  std::vector<Event*> states;
+  for (Event& event : found.events) {
+    if (event.event.elapsed_s && !event.event.time) states.push_back(&event);
+  }
+  if (states.empty()) return;
+  // Another bar, or the same begun anew.
+  if (*states.front()->event.elapsed_s < bar_elapsed_s_) bar_began_ns_.reset();
+  const std::int64_t first = *states.front()->event.elapsed_s;
+  const std::int64_t last = *states.back()->event.elapsed_s;
+  bar_elapsed_s_ = last;
+  // How far the last second had gone, by how many states of it there are: a whole one has as many as the one
+  // before it.
+  const auto in_second = [&](std::int64_t second) {
+    return std::count_if(states.begin(), states.end(),
+                         [&](const Event* state) { return state->event.elapsed_s == second; });
+  };
+  const std::int64_t of_last = in_second(last);
+  const std::int64_t before =
+      last > first ? *states[states.size() - static_cast<std::size_t>(of_last) - 1]->event.elapsed_s : last;
+  const std::int64_t whole = std::max<std::int64_t>(in_second(before), 1);
+  const std::int64_t part = before == last - 1 ? std::min(of_last, whole) * kSecondNs / whole : 0;
+  // A state may be late, never early: the earliest begin that one makes of it is the best.
+  const std::int64_t began = now_ns - last * kSecondNs - part;
+  bar_began_ns_ = std::min(bar_began_ns_.value_or(began), began);
+  if (last - first < kLateS) return;
+  for (std::size_t i = 0; i < states.size();) {
+    const std::int64_t second = *states[i]->event.elapsed_s;
+    std::size_t end = i;
+    while (end < states.size() && *states[end]->event.elapsed_s == second) ++end;
+    // Those of one second share it.
+    const auto count = static_cast<std::int64_t>(end - i);
+    for (std::int64_t k = 0; i < end; ++i, ++k)
+      states[i]->t_ns = std::min(now_ns, *bar_began_ns_ + second * kSecondNs + k * kSecondNs / count);
+  }
+}
+
+OutputFollower::Found OutputFollower::Look(std::int64_t now_ns, bool last) {
+  Found found;
+  for (const std::string& link : options_.links) Find(link, options_.append, now_ns);
+  if (!options_.beside.empty()) Find(options_.beside, true, now_ns);
+  std::int64_t budget = kMaxBytes;
+  for (const std::unique_ptr<File>& file : files_) Read(*file, now_ns, budget, found);
+  if (last && !found.more) {
+    for (const std::unique_ptr<File>& file : files_) {
+      file->lines.Finish([&](std::string_view line, std::int64_t offset) {
+        reader_.Line(line, offset, now_ns, [&](const LogReader::Said& said) { Take(said, found); });
+      });
+    }
+    reader_.Finish([&](const LogReader::Said& said) { Take(said, found); });
+  }
+  PlaceBar(now_ns, found);
+  for (const std::unique_ptr<File>& file : files_) found.files.push_back(file->mark);
+  found.skipped_bytes = skipped_;
+  found.profile = reader_.profile();
+  return found;
+}
+
+}  // namespace goodput

@@ -1,0 +1,281 @@
+#include "tools/goodputd/output/output_watch.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "spank/event.h"
+#include "sql/text.h"
+#include "tools/base/helper_process.h"
+#include "tools/goodputd/log.h"
+#include "tools/goodputd/node_spools.h"
+#include "tools/goodputd/output/follow_helper.h"
+
+namespace goodput {
+namespace {
+
+// A line without a time has that of the look which found it.
+constexpr std::int64_t kIntervalMs = 200;
+// A look that took long is followed by a pause so many times as long: a job that prints without end costs a
+// twentieth of a processor.
+constexpr std::int64_t kCostFactor = 20;
+constexpr std::int64_t kLookForJobsMs = 1000;
+constexpr int kMaxAbandoned = 16;
+constexpr std::size_t kMaxFollowed = 64;
+constexpr int kMaxLastLooks = 64;
+
+std::string NoteName(const NodeJob& job) {
+  return Cat("follow.", job.job);
+}
+
+// Knows of the node's jobs for all that follow.
+class SharedJobs {
+ public:
+  explicit SharedJobs(const std::string& spool) : jobs_(spool) {}
+  std::vector<NodeJobs::OutputJob> Outputs() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    jobs_.Refresh();
+    return jobs_.OutputJobs();
+  }
+  // As of now: a step's record is written before its tasks can print.
+  NodeJobs::TrainingStep TrainingStepOf(const NodeJob& job) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    jobs_.Refresh();
+    return jobs_.TrainingStepOf(job);
+  }
+
+ private:
+  std::mutex mutex_;
+  NodeJobs jobs_;
+};
+
+// One job.
+class Watch {
+ public:
+  Watch(const Config& config, const NodeJobs::OutputJob& output, SharedJobs& jobs,
+        AbandonedHelpers& abandoned, int stop_fd)
+      : job_(*output.job),
+        name_(Cat("job ", output.job->job, ": its output")),
+        jobs_(jobs),
+        spools_(config.spool, static_cast<std::uint64_t>(config.spool_max), geteuid(), kSystemClock,
+                std::string(kLogLabel)),
+        news_(*output.job),
+        over_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        stop_fd_(stop_fd) {
+    FollowOrder order;
+    order.log_profile = output.log_profile;
+    order.site_profiles = config.log_profiles;
+    order.checkpoint_dir = output.checkpoint_dir;
+    order.job = output.job->job;
+    for (const pid_t pid : {output.batch_pid, output.task_pid}) {
+      if (pid != 0) order.pids.push_back(pid);
+    }
+    order.since_ns = output.job->since_ns;
+    order.resume = news_.Remember(spools_.GetNote(job_.node, NoteName(job_)));
+    HelperProcess::Options options;
+    options.name = std::string(kFollowHelper);
+    options.arguments = ToArguments(order);
+    options.user = HelperUser{output.job->uid, output.job->gid};
+    options.abandoned = &abandoned;
+    options.hurry_fd = stop_fd;
+    helper_ = std::make_unique<HelperProcess>(std::move(options));
+    thread_ = std::thread([this] { Run(); });
+  }
+  ~Watch() {
+    End();
+    thread_.join();
+    close(over_fd_);
+  }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  // The job's tasks are gone: what they left is read, and that is all.
+  void End() const {
+    const std::uint64_t one = 1;
+    if (write(over_fd_, &one, sizeof(one)) < 0) return;
+  }
+  bool done() const { return done_; }
+
+ private:
+  void Run() {
+    std::array<pollfd, 2> ends{{{stop_fd_, POLLIN, 0}, {over_fd_, POLLIN, 0}}};
+    while (true) {
+      const std::int64_t begin = kSystemClock.mono_ns();
+      Look("more");
+      const std::int64_t took_ms = (kSystemClock.mono_ns() - begin) / 1'000'000;
+      if (poll(ends.data(), ends.size(), static_cast<int>(std::max(kIntervalMs, kCostFactor * took_ms))) != 0)
+        break;
+    }
+    // A daemon that stops leaves the job to the next one.
+    if ((ends[0].revents & POLLIN) == 0) {
+      for (int looks = 0; looks < kMaxLastLooks && Look("last"); ++looks) {
+      }
+      news_.End(jobs_.TrainingStepOf(job_));
+      Write();
+      spools_.DropNote(job_.node, NoteName(job_));
+    }
+    done_ = true;
+  }
+
+  // True: there is more.
+  bool Look(std::string_view what) {
+    const absl::StatusOr<std::string> answer = helper_->Call(what);
+    const absl::StatusOr<FollowAnswer> decoded =
+        answer.ok() ? DecodeFound(*answer) : absl::StatusOr<FollowAnswer>(answer.status());
+    if (!decoded.ok()) {
+      trouble_.Say(Cat(name_, ": ", Message(decoded.status())));
+      return false;
+    }
+    const OutputFollower::Found& found = decoded->found;
+    std::string problem = decoded->problem;
+    if (problem.empty() && found.skipped_bytes > 0)
+      problem = Cat("grows faster than it may be read: ", found.skipped_bytes, " bytes were not looked at");
+    trouble_.Say(problem.empty() ? "" : Cat(name_, ": ", problem));
+    const bool news = !found.events.empty();
+    if (news) news_.Take(found, jobs_.TrainingStepOf(job_));
+    if (news) Write();
+    return found.more;
+  }
+
+  // First what was read, then what follows from it: a daemon that dies between the two leaves a gap of one
+  // look, which the next step's number closes; the other way round lines would count twice.
+  void Write() {
+    if (!spools_.PutNote(job_.node, NoteName(job_), news_.Memory()))
+      spools_.DropNote(job_.node, NoteName(job_));
+    for (const std::string& record : news_.Records()) spools_.Write(job_.node, record);
+  }
+
+  const NodeJob job_;
+  std::string name_;
+  SharedJobs& jobs_;
+  NodeSpools spools_;
+  OutputNews news_;
+  std::unique_ptr<HelperProcess> helper_;
+  Complaint trouble_;
+  int over_fd_;
+  int stop_fd_;
+  std::atomic<bool> done_{false};
+  std::thread thread_;
+};
+
+}  // namespace
+
+absl::Status OutputNews::RecordSink::Step(Ns t, std::int64_t step, const Speaker& /*speaker*/,
+                                          std::int64_t /*offset*/) {
+  news_.Write(t, "step", true, step, "");
+  return absl::OkStatus();
+}
+
+absl::Status OutputNews::RecordSink::Mark(const ToldMark& mark, const Speaker& /*speaker*/,
+                                          std::int64_t /*offset*/) {
+  const std::string_view what = mark.kind == PackedMark::Kind::kCheckpoint ? "checkpoint"
+                                : mark.kind == PackedMark::Kind::kRestore  ? "restore"
+                                                                           : "phase";
+  news_.Write(mark.t, what, mark.begin, mark.step, mark.name);
+  return absl::OkStatus();
+}
+
+absl::Status OutputNews::RecordSink::Stop(Ns t, const Speaker& /*speaker*/, std::int64_t /*offset*/) {
+  news_.Write(t, "stop", true, std::nullopt, "");
+  return absl::OkStatus();
+}
+
+void OutputNews::Write(std::int64_t t_ns, std::string_view mark, bool begin, std::optional<std::int64_t> step,
+                       std::string_view name) {
+  const std::int64_t ago = clock_.real_ns() - t_ns;
+  RecordBuilder record(kind::kMark, {t_ns, clock_.mono_ns() - ago, job_.node, static_cast<int>(getpid())});
+  if (!job_.cluster.empty()) record.Text(key::kCluster, job_.cluster);
+  record.Int(key::kJob, job_.job);
+  record.Uint(key::kUid, job_.uid);
+  record.Text(key::kSlurmStep, slurm_step_);
+  record.Int(key::kTask, 0);
+  record.Text(key::kMark, mark);
+  record.Text(key::kEdge, begin ? "begin" : "end");
+  if (step) record.Int(key::kTrainStep, *step);
+  if (!name.empty()) record.Text(key::kName, name);
+  record.Text(key::kProfile, profile_);
+  records_.emplace_back(record.Finish());
+}
+
+void OutputNews::Take(const OutputFollower::Found& found, const NodeJobs::TrainingStep& training) {
+  files_ = found.files;
+  profile_ = found.profile;
+  // Another srun: the program was started anew.
+  if (!slurm_step_.empty() && slurm_step_ != training.slurm_step && !found.events.empty())
+    static_cast<void>(fold_.End(found.events.front().t_ns));
+  slurm_step_ = training.slurm_step;
+  for (const OutputFollower::Event& said : found.events)
+    static_cast<void>(fold_.Take(said.event, said.t_ns, said.began_ns, said.offset));
+}
+
+void OutputNews::End(const NodeJobs::TrainingStep& training) {
+  const std::int64_t now = clock_.real_ns();
+  const std::int64_t ago = training.end_mono_ns ? clock_.mono_ns() - *training.end_mono_ns : 0;
+  static_cast<void>(fold_.End(now - ago));
+}
+
+std::string OutputNews::Memory() const {
+  std::string text = Cat(job_.since_ns, " ", slurm_step_.empty() ? "-" : slurm_step_, " ");
+  const std::optional<LogFold::Memory> memory = fold_.memory();
+  text += memory ? Cat(memory->steps_done, ":", memory->done_at, ":", memory->stride) : "-";
+  for (const FileMark& mark : files_) text += Cat(" ", mark.device, ":", mark.inode, ":", mark.offset);
+  return text;
+}
+
+std::vector<FileMark> OutputNews::Remember(std::string_view memory) {
+  const std::vector<absl::string_view> words =
+      absl::StrSplit(ToAbsl(memory), absl::ByAnyChar(" \n"), absl::SkipEmpty());
+  std::int64_t since = 0;
+  if (words.size() < 3 || !absl::SimpleAtoi(words[0], &since) || since != job_.since_ns) return {};
+  std::vector<FileMark> files;
+  for (std::size_t i = 3; i < words.size(); ++i) {
+    const std::vector<absl::string_view> numbers = absl::StrSplit(words[i], ':');
+    FileMark mark;
+    if (numbers.size() == 3 && absl::SimpleAtoi(numbers[0], &mark.device) &&
+        absl::SimpleAtoi(numbers[1], &mark.inode) && absl::SimpleAtoi(numbers[2], &mark.offset))
+      files.push_back(mark);
+  }
+  LogFold::Memory steps;
+  const std::vector<absl::string_view> numbers = absl::StrSplit(words[2], ':');
+  if (numbers.size() == 3 && absl::SimpleAtoi(numbers[0], &steps.steps_done) &&
+      absl::SimpleAtoi(numbers[1], &steps.done_at) && absl::SimpleAtoi(numbers[2], &steps.stride))
+    fold_.Remember(steps);
+  if (words[1] != "-") slurm_step_ = std::string(words[1]);
+  files_ = files;
+  return files;
+}
+
+void RunOutputWatch(const Config& config, int stop_fd) {
+  SharedJobs jobs(config.spool);
+  AbandonedHelpers abandoned(kMaxAbandoned);
+  using Key = std::pair<std::string, std::pair<std::int64_t, std::int64_t>>;  // node, job, since
+  std::map<Key, std::unique_ptr<Watch>> watches;
+  pollfd stop{stop_fd, POLLIN, 0};
+  do {
+    std::set<Key> live;
+    for (const NodeJobs::OutputJob& output : jobs.Outputs()) {
+      const Key key{output.job->node, {output.job->job, output.job->since_ns}};
+      live.insert(key);
+      if (watches.count(key) == 0 && watches.size() < kMaxFollowed)
+        watches[key] = std::make_unique<Watch>(config, output, jobs, abandoned, stop_fd);
+    }
+    for (auto at = watches.begin(); at != watches.end();) {
+      if (live.count(at->first) == 0) at->second->End();
+      at = at->second->done() ? watches.erase(at) : std::next(at);
+    }
+  } while (poll(&stop, 1, kLookForJobsMs) == 0);
+}
+
+}  // namespace goodput

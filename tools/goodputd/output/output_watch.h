@@ -1,0 +1,70 @@
+// Follows the output of jobs that named a log profile, where their batch script or first task runs, and
+// records what it says as marks of the step that ran at the time.
+#ifndef GOODPUT_TOOLS_GOODPUTD_OUTPUT_OUTPUT_WATCH_H_
+#define GOODPUT_TOOLS_GOODPUTD_OUTPUT_OUTPUT_WATCH_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "spank/clock.h"
+#include "tools/config/config.h"
+#include "tools/goodputd/node_jobs.h"
+#include "tools/goodputd/output/follower.h"
+#include "tools/logs/log_fold.h"
+
+namespace goodput {
+
+// What a job's lines come to: records, and what to remember for a goodputd that goes on with the job.
+class OutputNews {
+ public:
+  explicit OutputNews(NodeJob job, Clock clock = kSystemClock) : job_(std::move(job)), clock_(clock) {}
+
+  // `training`: the step that the events are about.
+  void Take(const OutputFollower::Found& found, const NodeJobs::TrainingStep& training);
+  // The job's tasks are gone.
+  void End(const NodeJobs::TrainingStep& training);
+  // The records since the last call, in order.
+  std::vector<std::string> Records() { return std::exchange(records_, {}); }
+
+  // One line, to be given to Remember by the next daemon; nothing of it is another job's or attempt's.
+  std::string Memory() const;
+  // Empty: there is nothing to go on with.
+  std::vector<FileMark> Remember(std::string_view memory);
+
+ private:
+  void Write(std::int64_t t_ns, std::string_view mark, bool begin, std::optional<std::int64_t> step,
+             std::string_view name);
+
+  NodeJob job_;
+  Clock clock_;
+  class RecordSink : public ToldSink {
+   public:
+    explicit RecordSink(OutputNews& news) : news_(news) {}
+    absl::Status Step(Ns t, std::int64_t step, const Speaker& speaker, std::int64_t offset) override;
+    absl::Status Mark(const ToldMark& mark, const Speaker& speaker, std::int64_t offset) override;
+    absl::Status Stop(Ns t, const Speaker& speaker, std::int64_t offset) override;
+    // Of these the plugin knows.
+    absl::Status Srun(const ToldSrun&, const Speaker&, std::int64_t) override { return absl::OkStatus(); }
+    absl::Status Attempt(const ToldAttempt&) override { return absl::OkStatus(); }
+
+   private:
+    OutputNews& news_;
+  } sink_{*this};
+  LogFold fold_{sink_};
+  std::string slurm_step_;
+  std::string profile_;
+  std::vector<FileMark> files_;
+  std::vector<std::string> records_;
+};
+
+// Until `stop_fd` becomes readable. Each job has a thread and a child of its own: one that hangs holds up
+// nobody.
+void RunOutputWatch(const Config& config, int stop_fd);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_GOODPUTD_OUTPUT_OUTPUT_WATCH_H_

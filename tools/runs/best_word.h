@@ -1,0 +1,18 @@
+// A job may tell of the same thing several times: by marks, by a log that was imported, and by its output,
+// which was followed. Of each the best is taken, never a mixture.
+#ifndef GOODPUT_TOOLS_RUNS_BEST_WORD_H_
+#define GOODPUT_TOOLS_RUNS_BEST_WORD_H_
+
+#include <vector>
+
+#include "tools/timeline/facts.h"
+
+namespace goodput {
+
+// Leaves of an attempt's steps those of the best kind of source that has any (a mark, then an import, then
+// its output), and so of its saves, its restores, and its phases of each name.
+void TakeBestWord(const std::vector<EvidenceSource>& sources, AttemptFacts& attempt);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_RUNS_BEST_WORD_H_
