@@ -17,7 +17,7 @@ constexpr Ns kFoundOut = 600 * kSecond;
 // Accounting's ends have whole seconds.
 constexpr Ns kRounding = kSecond;
 // A window that does not say when it is over.
-constexpr Ns kLongestWindow = 24 * 3600 * kSecond;
+constexpr Ns kLongestWindow = 24LL * 3600 * kSecond;
 
 bool StartsWith(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;

@@ -96,7 +96,7 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostW
          SecondsBefore(context.node_loss->t, context.attempt->end.value_or(context.node_loss->t)));
   }
   for (const HostWord& host : hosts) says(host.words);
-  const std::string by_host = hosts.empty() ? "" : hosts.front().cause;
+  std::string by_host = hosts.empty() ? "" : hosts.front().cause;
   if (!attempt.cancelled_by.empty()) says("cancelled by " + attempt.cancelled_by);
   if (attempt.step_out_of_memory) says("Slurm saw a step run out of memory");
   if (!attempt.admin_comment.empty()) says("admin comment: " + attempt.admin_comment);
