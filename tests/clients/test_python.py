@@ -247,7 +247,7 @@ print(goodput.dropped() > 100)
             "    while connection.recv(9000): got += 1\n"
             "except BlockingIOError: pass\n"
             "goodput.step(1); got += bool(connection.recv(9000))\n"
-            "print(got + dropped, dropped > 1000, waits * 20 < dropped)\n"
+            "print(got + dropped, dropped > 1000, 0 < waits * 20 < dropped)\n"
             "connection.close(); listener.close()", daemon=False)[0], "3001 True True\n")
 
     def test_a_daemon_that_came_back_is_found(self) -> None:

@@ -415,7 +415,7 @@ TEST(ClientC, ADaemonThatNeverReadsLosesWhatItsBufferCannotHold) {
                     if (goodput_client_.wait_ns != before) ++waited;
                   }
                   const auto dropped = static_cast<long long>(goodput_dropped());
-                  return dropped > 0 && dropped < kMarks && waited * 20 < dropped ? 0 : 1;
+                  return dropped > 0 && dropped < kMarks && waited > 0 && waited * 20 < dropped ? 0 : 1;
                 },
                 [] {}),
             0)
