@@ -13,13 +13,11 @@ import os
 import signal
 import time
 import unittest
-from typing import Dict
 
-from .harness.checks import describe
 from .harness.goodput_site import Site
 from .harness.judge import assert_valid
 from .harness.stage import Plan, Stage
-from .harness.truth import S
+from .harness.uninstrumented import assert_close
 from .harness.work import Outcome, Work
 
 STAGE = Stage()
@@ -81,45 +79,17 @@ class UninstrumentedTest(unittest.TestCase):
         assert_valid(outcome.show)
         return outcome
 
-    def truth(self, outcome: Outcome) -> Dict[str, float]:
-        buckets: Dict[str, float] = {}
-        for interval in outcome.truth.timeline:
-            buckets[interval.bucket] = buckets.get(interval.bucket, 0) + (interval.end_ns - interval.begin_ns) / S
-        return buckets
-
-    def close(self, outcome: Outcome, *unknown: str) -> None:
-        """Every bucket is the truth's, but for those that evidence cannot tell apart: `unknown` and unobserved, together."""
-        truth = self.truth(outcome)
-        shown = {b["name"]: b["seconds"] for b in outcome.show["jobs"][0]["buckets"]}
-        tolerance = max(1.1, 0.01 * sum(truth.values()))
-        message = "%s\n%s\n%s" % (shown, truth, describe(outcome.truth))
-        pooled = set(unknown) | {"unobserved", "queue", "launch", "provisioning"}
-        for bucket in set(truth) | set(shown):
-            if bucket not in pooled and not bucket.startswith("queue"):
-                self.assertAlmostEqual(shown.get(bucket, 0), truth.get(bucket, 0), delta=tolerance, msg=bucket + ": " + message)
-        pool = list(unknown) + ["unobserved"]
-        self.assertAlmostEqual(sum(shown.get(b, 0) for b in pool), sum(truth.get(b, 0) for b in pool), delta=tolerance, msg=message)
-        # Runtime goodput is a range that holds the true one, and no wider than what is not known.
-        up = sum(shown.values()) - sum(v for name, v in shown.items() if name.startswith("queue") or name in (
-            "requeue_backoff", "provisioning", "resubmit_gap", "hold"))
-        true = truth["productive"] / up
-        goodput = outcome.show["jobs"][0]["goodput"]
-        low, high = goodput["runtime_range"] or [goodput["runtime"]] * 2
-        self.assertLessEqual(low - tolerance / up, true, message)
-        self.assertGreaterEqual(high + tolerance / up, true, message)
-        self.assertLessEqual(high - low, (sum(truth.get(b, 0) for b in pool) + tolerance) / up, message)
-
     def test_undisturbed(self) -> None:
-        self.close(self.outcome(undisturbed), "checkpoint_save")
+        assert_close(self, self.outcome(undisturbed), "checkpoint_save")
 
     def test_requeued_between_two_saves(self) -> None:
-        self.close(self.outcome(requeued), "checkpoint_save")
+        assert_close(self, self.outcome(requeued), "checkpoint_save")
 
     def test_saved_at_signals(self) -> None:
-        self.close(self.outcome(saved_at_a_signal), "checkpoint_save", "drain")
+        assert_close(self, self.outcome(saved_at_a_signal), "checkpoint_save", "drain")
 
     def test_a_hang_is_not_taken_for_work(self) -> None:
-        self.close(self.outcome(hung), "checkpoint_save", "lost_work", "stall")
+        assert_close(self, self.outcome(hung), "checkpoint_save", "lost_work", "stall")
 
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root")

@@ -1,0 +1,39 @@
+"""Comparing what `show` says of a job that marks nothing with the trainer's own truth."""
+
+import unittest
+from typing import Dict
+
+from .checks import describe
+from .truth import S, Truth
+from .work import Outcome
+
+
+def buckets(truth: Truth) -> Dict[str, float]:
+    found: Dict[str, float] = {}
+    for interval in truth.timeline:
+        found[interval.bucket] = found.get(interval.bucket, 0) + (interval.end_ns - interval.begin_ns) / S
+    return found
+
+
+def assert_close(test: unittest.TestCase, outcome: Outcome, *unknown: str, boundaries: int = 1) -> None:
+    """Every bucket is the truth's within 1 % of the job's time, or 1.1 s a boundary (what Slurm's whole seconds leave open),
+    but for those that evidence cannot tell apart: `unknown` and unobserved, together. Runtime goodput is right, or a range
+    that holds it and is no wider than what is not known."""
+    truth = buckets(outcome.truth)
+    shown = {b["name"]: b["seconds"] for b in outcome.show["jobs"][0]["buckets"]}
+    tolerance = max(1.1 * boundaries, 0.01 * sum(truth.values()))
+    message = "%s\n%s\n%s" % (shown, truth, describe(outcome.truth))
+    pooled = set(unknown) | {"unobserved", "queue", "launch", "provisioning"}
+    for bucket in set(truth) | set(shown):
+        if bucket not in pooled and not bucket.startswith("queue"):
+            test.assertAlmostEqual(shown.get(bucket, 0), truth.get(bucket, 0), delta=tolerance, msg=bucket + ": " + message)
+    pool = list(unknown) + ["unobserved"]
+    test.assertAlmostEqual(sum(shown.get(b, 0) for b in pool), sum(truth.get(b, 0) for b in pool), delta=tolerance, msg=message)
+    up = sum(shown.values()) - sum(v for name, v in shown.items() if name.startswith("queue") or name in (
+        "requeue_backoff", "provisioning", "resubmit_gap", "hold"))
+    true = truth["productive"] / up
+    goodput = outcome.show["jobs"][0]["goodput"]
+    low, high = goodput["runtime_range"] or [goodput["runtime"]] * 2
+    test.assertLessEqual(low - tolerance / up, true, message)
+    test.assertGreaterEqual(high + tolerance / up, true, message)
+    test.assertLessEqual(high - low, (sum(truth.get(b, 0) for b in pool) + tolerance) / up, message)
