@@ -393,7 +393,7 @@ class LightningTest(Programs):
             printed, said = self.fit("checkpoint_io=%s, validate_every=2, save_every=2" % plugin)
             self.assertEqual(printed, "0 [2, 4]\n")
             self.assertEqual(said, [
-                "phase begin init", "phase begin sanity_check", "phase end sanity_check", "phase end init", "step begin 1", "step begin 2",
+                "phase begin init", "phase end init", "phase begin sanity_check", "phase end sanity_check", "step begin 1", "step begin 2",
                 "phase begin evaluation", "phase end evaluation", "checkpoint begin 2", "checkpoint end 2", "step begin 3", "step begin 4",
                 "phase begin evaluation", "phase end evaluation", "checkpoint begin 4", "checkpoint end 4"])
 
@@ -405,8 +405,9 @@ class LightningTest(Programs):
             "phase begin init", "phase end init", "restore begin", "restore end 40", "step begin 41", "step begin 42"])
 
     def test_a_save_that_goes_on_or_fails_is_not_complete(self) -> None:
-        printed, said = self.fit("checkpoint_io=AsyncCheckpointIO(), save_every=2", fit="3")
-        self.assertEqual(said[2:], ["step begin 1", "step begin 2", "checkpoint begin 2", "step begin 3"])
+        for plugin in ("checkpoint_io=AsyncCheckpointIO()", "async_save=True"):
+            said = self.fit(plugin + ", save_every=2", fit="3")[1]
+            self.assertEqual(said[2:], ["step begin 1", "step begin 2", "checkpoint begin 2", "step begin 3"])
         printed, said = self.fit("save_every=2, fails_to_save=True")
         self.assertEqual(printed, "no space left on device: step=2.ckpt\n0 []\n")
         self.assertEqual(said[-1], "checkpoint begin 2")

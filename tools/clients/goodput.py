@@ -404,8 +404,9 @@ def _quiet(hook: Callable[..., None]) -> Callable[..., None]:
 
 def _saves_later(trainer: Any) -> bool:
     """Whether save_checkpoint() comes back before the files are complete."""
-    plugin = getattr(getattr(trainer, "strategy", None), "checkpoint_io", None)
-    return getattr(plugin, "async_save", False) is True or any(
+    strategy = getattr(trainer, "strategy", None)
+    plugin = getattr(strategy, "checkpoint_io", None)
+    return any(getattr(of, "async_save", False) is True for of in (strategy, plugin)) or any(
         kind.__name__ in ("AsyncCheckpointIO", "AsyncFinalizableCheckpointIO") for kind in type(plugin).__mro__)
 
 
@@ -455,8 +456,8 @@ def _make_callback() -> type:
 
         Lightning's global_step counts the optimizer steps done: the step that begins is global_step + 1, marked once
         where several batches make one step, and a checkpoint of `step=1200` has what step 1200 made.
-        `init` runs from the callback's making to the begin of the training, or of the restore where fit() is given a
-        checkpoint. A save is marked complete when Trainer.save_checkpoint() returns; one that goes on in the background
+        `init` runs from the callback's making to the begin of the sanity check or the training, or of the restore where
+        fit() is given a checkpoint. A save is marked complete when Trainer.save_checkpoint() returns; one that goes on in the background
         (AsyncCheckpointIO, NeMo's async_save) is only marked as begun.
         """
 
@@ -500,7 +501,10 @@ def _make_callback() -> type:
 
         @_quiet
         def on_validation_start(self, trainer: Any, *_more: Any, **_named: Any) -> None:
-            phase_begin("sanity_check" if getattr(trainer, "sanity_checking", False) else "evaluation")
+            checking = getattr(trainer, "sanity_checking", False)
+            if checking:
+                self._close(_global_step(trainer))
+            phase_begin("sanity_check" if checking else "evaluation")
 
         @_quiet
         def on_validation_end(self, trainer: Any, *_more: Any, **_named: Any) -> None:

@@ -12,20 +12,20 @@ class TrainerFn(str, enum.Enum):
 
 
 class Strategy:
-    def __init__(self, checkpoint_io: Any) -> None:
-        self.checkpoint_io = checkpoint_io
+    def __init__(self, checkpoint_io: Any, async_save: bool) -> None:
+        self.checkpoint_io, self.async_save = checkpoint_io, async_save
 
 
 class Trainer:
     def __init__(self, callbacks: List[Callback], checkpoint_io: Any = None, accumulate: int = 1, validate_every: int = 0,
-                 save_every: int = 0, fails_to_save: bool = False) -> None:
-        self.callbacks, self.strategy = callbacks, Strategy(checkpoint_io)
+                 save_every: int = 0, fails_to_save: bool = False, async_save: bool = False) -> None:
+        self.callbacks, self.strategy = callbacks, Strategy(checkpoint_io, async_save)
         self.accumulate, self.validate_every, self.save_every = accumulate, validate_every, save_every
         self.fails_to_save = fails_to_save
         self.global_step, self.ckpt_path, self.sanity_checking = 0, None, False  # type: int, Optional[str], bool
         self.saved: List[int] = []
 
-    def save_checkpoint(self, filepath: str, weights_only: bool = False, storage_options: Any = None) -> None:
+    def save_checkpoint(self, filepath: str, weights_only: Optional[bool] = None, storage_options: Any = None) -> None:
         self._call("on_save_checkpoint", {"global_step": self.global_step})
         if self.fails_to_save:
             raise OSError("no space left on device: " + filepath)
