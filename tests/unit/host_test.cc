@@ -26,6 +26,7 @@
 #include "sql/text.h"
 #include "tests/spank/temp_folder.h"
 #include "tools/base/http_client.h"
+#include "tools/config/config.h"
 #include "tools/goodputd/host/host_loop.h"
 #include "tools/goodputd/host/metadata_watch.h"
 #include "tools/goodputd/host/notice_recorder.h"
@@ -431,6 +432,14 @@ TEST(HostWatch, OnTheCloudItAsksForAllThreeAndKeepsAsking) {
   EXPECT_TRUE(watch.found());
   EXPECT_EQ(watch.TakeDue().size(), 3U);
   EXPECT_EQ(watch.trouble(), "");
+}
+
+TEST(HostNotices, AreAskedForAsTheSiteSays) {
+  EXPECT_EQ(ParseConfig("", "c")->host_notices, HostNotices::kAuto);
+  for (const HostNotices when : {HostNotices::kAuto, HostNotices::kOn, HostNotices::kOff})
+    EXPECT_EQ(ParseConfig(Cat("host_notices = ", HostNoticesName(when)), "c")->host_notices, when);
+  for (const char* value : {"", "yes", "AUTO", "on off"})
+    EXPECT_FALSE(ParseConfig(Cat("host_notices = ", value), "c").ok()) << value;
 }
 
 // --- who is told
