@@ -14,8 +14,10 @@
 namespace goodput {
 namespace {
 
-// libcurl looks at its own timeouts only when it is called.
+// How often it is seen whether an answer that has begun comes too slowly; libcurl minds the other timeouts
+// itself.
 constexpr absl::Duration kTick = absl::Milliseconds(500);
+constexpr absl::Duration kLongestPoll = absl::Hours(1);
 constexpr std::size_t kMaxHeaders = 64;
 
 std::string_view Trimmed(std::string_view text) {
@@ -190,7 +192,9 @@ std::vector<HttpAnswer> HttpClient::Wait(int stop_fd, absl::Duration timeout) {
     Collect(answers);
     const absl::Duration left = absl::Nanoseconds(until - kSystemClock.mono_ns());
     if (!answers.empty() || stop.revents != 0 || left <= absl::ZeroDuration()) return answers;
-    const auto wait_ms = absl::ToInt64Milliseconds(std::min(left, kTick)) + 1;
+    const bool answering = std::any_of(transfers_.begin(), transfers_.end(),
+                                       [](const auto& one) { return one.second->first_byte_ns != 0; });
+    const auto wait_ms = absl::ToInt64Milliseconds(std::min(left, answering ? kTick : kLongestPoll)) + 1;
     curl_multi_poll(multi_->handle, stop_fd < 0 ? nullptr : &stop, stop_fd < 0 ? 0 : 1,
                     static_cast<int>(wait_ms), nullptr);
   }
