@@ -109,7 +109,7 @@ bool UnpackMarks(std::string_view data, const std::function<void(const PackedMar
   std::int64_t step = 0;
   while (at < data.size()) {
     const unsigned flags = static_cast<unsigned char>(data[at++]);
-    if (flags > kAllFlags || (flags & kKindBits) > static_cast<unsigned>(PackedMark::Kind::kPhase))
+    if (flags > kAllFlags || (flags & kKindBits) > static_cast<unsigned>(PackedMark::Kind::kStepEnd))
       return false;
     mark.kind = static_cast<PackedMark::Kind>(flags & kKindBits);
     mark.begin = (flags & kBegin) != 0;

@@ -20,7 +20,8 @@
 namespace goodput {
 
 struct PackedMark {
-  enum class Kind : std::uint8_t { kCheckpoint, kRestore, kPhase };
+  // kStepEnd: `step` steps are done, which is said of the last one only.
+  enum class Kind : std::uint8_t { kCheckpoint, kRestore, kPhase, kStepEnd };
   std::int64_t t_ns = 0;
   Kind kind = Kind::kPhase;
   bool begin = true;

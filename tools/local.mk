@@ -220,10 +220,12 @@ tools_libadvise_la_LIBADD = tools/libtimeline.la $(ABSL_LIBS)
 noinst_LTLIBRARIES += tools/libexchange.la
 tools_libexchange_la_SOURCES = \
   tools/exchange/entry_stream.cc tools/exchange/entry_stream.h \
+  tools/exchange/file_import.cc tools/exchange/file_import.h \
   tools/exchange/google_export.cc tools/exchange/google_export.h \
   tools/exchange/google_fold.cc tools/exchange/google_fold.h \
   tools/exchange/google_import.cc tools/exchange/google_import.h \
   tools/exchange/input.cc tools/exchange/input.h \
+  tools/exchange/log_import.cc tools/exchange/log_import.h \
   tools/exchange/time_order.cc tools/exchange/time_order.h
 tools_libexchange_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 tools_libexchange_la_LIBADD = tools/liblogs.la tools/libruns.la

@@ -396,8 +396,8 @@ class WholeLog : public ImportTest {
  protected:
   WholeLog() : db_(*Database::Open(folder_.path() + "/goodput.db", Database::Mode::kReadWrite)) {}
 
-  absl::StatusOr<GoogleImportReport> Import(const std::string& text, const GoogleImportOptions& options = {},
-                                            const std::string& name = "log") {
+  absl::StatusOr<FileImportReport> Import(const std::string& text, const FileImportOptions& options = {},
+                                          const std::string& name = "log") {
     return ImportGoogleLog(db_, Opened(Write(text, name)), options);
   }
   // The run of that name, whatever it was put together from.
@@ -614,7 +614,7 @@ TEST_F(WholeLog, AgainChangesNothingAndAChangedFileReplacesIt) {
       << "it was edited";
   EXPECT_EQ(Rows("source"), 1);
   EXPECT_EQ(Rows("imported_attempt"), 1);
-  GoogleImportOptions renamed;
+  FileImportOptions renamed;
   renamed.run = "seven";
   EXPECT_FALSE(Import(Log().Start(0).Steps(0, 2, 10, 10).End(40).Text(), renamed)->unchanged);
   EXPECT_EQ(Load("seven").info.name, "llm");
@@ -628,13 +628,13 @@ TEST_F(WholeLog, OfSeveralJobsOneIsChosen) {
   EXPECT_FALSE(refused.ok());
   EXPECT_NE(std::string(refused.status().message()).find("--run"), std::string::npos) << refused.status();
   for (const char* name : {"a", "b"}) {
-    GoogleImportOptions options;
+    FileImportOptions options;
     options.run = name;
     ASSERT_TRUE(Import(both, options).ok());
   }
   EXPECT_EQ(RunBuilder::Tell(BuildTimeline(Load("a").facts)), "startup 0-10 | productive 10-40");
   EXPECT_EQ(RunBuilder::Tell(BuildTimeline(Load("b").facts)), "startup 5-15 | productive 15-65");
-  GoogleImportOptions options;
+  FileImportOptions options;
   options.run = "c";
   EXPECT_FALSE(Import(both, options).ok());
 }
@@ -657,7 +657,7 @@ TEST_F(WholeLog, JoinsTheAllocationsOfAJob) {
   second.state = "COMPLETED";
   second.restarts = 1;
   ASSERT_TRUE(StoreAccounting(db_, {first, second}, 1).ok());
-  GoogleImportOptions options;
+  FileImportOptions options;
   options.cluster = "c1";
   options.joined = "job 12";
   options.join = {{12, At(5), {}}, {12, At(100), {}}};
@@ -687,7 +687,7 @@ TEST_F(WholeLog, StartsOfTheProgramInOneAllocationAreToldApart) {
   row.end_s = At(300) / kSecond;
   row.state = "COMPLETED";
   ASSERT_TRUE(StoreAccounting(db_, {row}, 1).ok());
-  GoogleImportOptions options;
+  FileImportOptions options;
   options.cluster = "c1";
   options.joined = "job 12";
   options.join = {{12, At(0), {}}};

@@ -249,6 +249,10 @@ class Told : public ToldSink {
                                 attempt.ended ? absl::StrCat(" ", attempt.state) : std::string(" open")));
     return absl::OkStatus();
   }
+  absl::Status StepEnd(Ns t, std::int64_t step, const Speaker& /*speaker*/, std::int64_t offset) override {
+    Say(offset, absl::StrCat("step ", step, " done at ", Seconds(t)));
+    return absl::OkStatus();
+  }
   absl::Status Stop(Ns t, const Speaker& /*speaker*/, std::int64_t offset) override {
     Say(offset, absl::StrCat("stop at ", Seconds(t)));
     return absl::OkStatus();
@@ -300,27 +304,28 @@ using Kind = LogEvent::Kind;
 
 TEST(LogFold, AStepBeganWhenTheOneBeforeWasDone) {
   EXPECT_EQ(Fold().Done(10, 1).Done(12, 2).Done(14, 3).End(17),
-            (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "step 3 at 12", "step 4 at 14",
+            (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "step 3 at 12", "step 3 done at 14",
                                       "attempt from 8 to 14 open"}));
 }
 
 TEST(LogFold, ALineOfManyStepsBeganWithTheFirst) {
   EXPECT_EQ(Fold().Done(30, 10).Done(50, 20).Done(70, 30).End(71),
-            (std::vector<std::string>{"step 1 at 10", "step 11 at 30", "step 21 at 50",
+            (std::vector<std::string>{"step 1 at 10", "step 11 at 30", "step 21 at 50", "step 30 done at 70",
                                       "attempt from 10 to 70 open"}))
       << "the first ten took as long as the ten behind them; 1 s is no step";
 }
 
 TEST(LogFold, TheTrainingsBeginIsTheFirstSteps) {
   EXPECT_EQ(Fold().Say(3, Fold::Event(Kind::kTrainingBegin, 501)).Done(23, 510).Done(43, 520).End(43),
-            (std::vector<std::string>{"step 501 at 3", "step 511 at 23", "attempt from 3 to 43 open"}));
+            (std::vector<std::string>{"step 501 at 3", "step 511 at 23", "step 520 done at 43",
+                                      "attempt from 3 to 43 open"}));
 }
 
 TEST(LogFold, WhereStepsSayWhatTheyTookTheRestIsOverhead) {
-  EXPECT_EQ(
-      Fold().Done(10, 10, 0.5).Done(15, 20, 0.5).Done(25, 30, 0.5).End(25),
-      (std::vector<std::string>{"step 1 at 5", "step 11 at 10", "between_steps begins at 15",
-                                "between_steps ends at 20", "step 21 at 20", "attempt from 5 to 25 open"}))
+  EXPECT_EQ(Fold().Done(10, 10, 0.5).Done(15, 20, 0.5).Done(25, 30, 0.5).End(25),
+            (std::vector<std::string>{"step 1 at 5", "step 11 at 10", "between_steps begins at 15",
+                                      "between_steps ends at 20", "step 21 at 20", "step 30 done at 25",
+                                      "attempt from 5 to 25 open"}))
       << "the first line waits for the second to say how many it was about";
 }
 
@@ -328,24 +333,25 @@ TEST(LogFold, RanksThatRepeatSayNothingNew) {
   EXPECT_EQ(
       Fold().Done(10, 1).Done(10.1, 1).Done(12, 2).Done(12.2, 2).Done(14, 3).Done(14.1, 2).Done(14.2, 3).End(
           14.5),
-      (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "step 3 at 12",
+      (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "step 3 at 12", "step 3 done at 14",
                                 "attempt from 8 to 14.2 open"}));
 }
 
 TEST(LogFold, ALowerNumberIsANewStart) {
-  EXPECT_EQ(
-      Fold().Done(10, 1).Done(12, 2).Done(14, 3).Done(40, 2).Done(42, 3).End(42),
-      (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "step 3 at 12", "attempt from 8 to 14 open",
-                                "step 2 at 38", "step 3 at 40", "attempt from 38 to 42 open"}));
+  EXPECT_EQ(Fold().Done(10, 1).Done(12, 2).Done(14, 3).Done(40, 2).Done(42, 3).End(42),
+            (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "step 3 at 12", "step 3 done at 14",
+                                      "attempt from 8 to 14 open", "step 2 at 38", "step 3 at 40",
+                                      "step 3 done at 42", "attempt from 38 to 42 open"}));
 }
 
 TEST(LogFold, ALineThatBeginsTheProgramDoesEvenIfItGoesOnAtTheNextStep) {
   Fold fold;
   fold.Say(0, Fold::Event(Kind::kProgramBegin)).Done(10, 1).Done(12, 2);
   fold.Say(20, Fold::Event(Kind::kProgramBegin)).Done(30, 3).Done(32, 4);
-  EXPECT_EQ(fold.End(32), (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "step 3 at 12",
-                                                    "attempt from 0 to 12 open", "step 3 at 28",
-                                                    "step 4 at 30", "attempt from 20 to 32 open"}));
+  EXPECT_EQ(fold.End(32),
+            (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "step 2 done at 12",
+                                      "attempt from 0 to 12 open", "step 3 at 28", "step 4 at 30",
+                                      "step 4 done at 32", "attempt from 20 to 32 open"}));
 }
 
 TEST(LogFold, SavesOfRanksAreOne) {
@@ -353,18 +359,18 @@ TEST(LogFold, SavesOfRanksAreOne) {
   fold.Done(1, 1).Done(2, 2);
   for (const double t : {2.0, 2.1, 2.2}) fold.Say(t, Fold::Event(Kind::kSaveBegin, 2));
   for (const double t : {4.0, 4.1, 4.2}) fold.Say(t, Fold::Event(Kind::kSaveEnd, 2));
-  EXPECT_EQ(fold.End(4.2),
-            (std::vector<std::string>{"step 1 at 0", "step 2 at 1", "save 2 begins at 2",
-                                      "save 2 ends at 4.2", "step 3 at 2", "attempt from 0 to 4.2 open"}));
+  EXPECT_EQ(fold.End(4.2), (std::vector<std::string>{"step 1 at 0", "step 2 at 1", "save 2 begins at 2",
+                                                     "save 2 ends at 4.2", "step 2 done at 2",
+                                                     "attempt from 0 to 4.2 open"}));
 }
 
 TEST(LogFold, ASaveWhoseEndIsNotToldIsOverWhenTheNextStepBegan) {
   LogEvent save = Fold::Event(Kind::kSaveBegin, 2);
   save.over_at_next_step = true;
-  EXPECT_EQ(
-      Fold().Done(10, 1).Done(11, 2).Say(11, save).Done(15, 3).Done(16, 4).End(16),
-      (std::vector<std::string>{"step 1 at 9", "step 2 at 10", "save 2 begins at 11", "save 2 ends at 14",
-                                "step 3 at 11", "step 4 at 15", "attempt from 9 to 16 open"}));
+  EXPECT_EQ(Fold().Done(10, 1).Done(11, 2).Say(11, save).Done(15, 3).Done(16, 4).End(16),
+            (std::vector<std::string>{"step 1 at 9", "step 2 at 10", "save 2 begins at 11",
+                                      "save 2 ends at 14", "step 3 at 11", "step 4 at 15",
+                                      "step 4 done at 16", "attempt from 9 to 16 open"}));
 }
 
 TEST(LogFold, ASaveBehindTheLoopIsNeverSaidToBeComplete) {
@@ -383,23 +389,23 @@ TEST(LogFold, AnotherBarIsNotTheTrainings) {
     event.of = of;
     return event;
   };
-  EXPECT_EQ(
-      Fold()
-          .Say(0, bar(0, 690))
-          .Say(1, bar(1, 690))
-          .Say(2, bar(2, 690))
-          .Say(3, bar(1, 8))
-          .Say(4, bar(2, 8))
-          .Say(5, bar(3, 690))
-          .End(5),
-      (std::vector<std::string>{"step 1 at 0", "step 2 at 1", "step 3 at 2", "attempt from 0 to 5 open"}));
+  EXPECT_EQ(Fold()
+                .Say(0, bar(0, 690))
+                .Say(1, bar(1, 690))
+                .Say(2, bar(2, 690))
+                .Say(3, bar(1, 8))
+                .Say(4, bar(2, 8))
+                .Say(5, bar(3, 690))
+                .End(5),
+            (std::vector<std::string>{"step 1 at 0", "step 2 at 1", "step 3 at 2", "step 3 done at 5",
+                                      "attempt from 0 to 5 open"}));
 }
 
 TEST(LogFold, WhatWasDoneIsNotFollowedByAnotherStep) {
   Fold fold;
   fold.Done(10, 1).Done(12, 2).Say(12.5, Fold::Event(Kind::kProgramEnd));
-  EXPECT_EQ(fold.End(20),
-            (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "attempt from 8 to 12.5 COMPLETED"}));
+  EXPECT_EQ(fold.End(20), (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "step 2 done at 12",
+                                                    "attempt from 8 to 12.5 COMPLETED"}));
 }
 
 TEST(LogFold, SlurmsWordEndsAnAttempt) {
@@ -408,9 +414,9 @@ TEST(LogFold, SlurmsWordEndsAnAttempt) {
   end.name = "PREEMPTED";
   fold.Done(10, 1).Done(12, 2).Say(12.2, Fold::Event(Kind::kStop)).Say(14, end).Done(60, 2).Done(62, 3);
   EXPECT_EQ(fold.End(62),
-            (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "stop at 12.2", "step 3 at 12",
+            (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "stop at 12.2", "step 2 done at 12",
                                       "attempt from 8 to 14 PREEMPTED", "step 2 at 58", "step 3 at 60",
-                                      "attempt from 58 to 62 open"}));
+                                      "step 3 done at 62", "attempt from 58 to 62 open"}));
 }
 
 TEST(LogFold, GoesOnWhereAFollowerStopped) {
@@ -421,7 +427,8 @@ TEST(LogFold, GoesOnWhereAFollowerStopped) {
   Fold after;
   after.fold().Remember(*memory);
   EXPECT_EQ(after.Done(14, 3).Done(16, 4).End(16),
-            (std::vector<std::string>{"step 3 at 12", "step 4 at 14", "attempt from 12 to 16 open"}));
+            (std::vector<std::string>{"step 3 at 12", "step 4 at 14", "step 4 done at 16",
+                                      "attempt from 12 to 16 open"}));
 }
 
 }  // namespace

@@ -21,162 +21,12 @@ namespace {
 constexpr std::size_t kMaxNames = 6;
 constexpr std::int64_t kProgressEvery = 4096;
 
-// The canonical record of a task's begin or end, as far as a log tells it (SPOOL_FORMAT.md).
-class Record {
- public:
-  explicit Record(std::string_view kind) : text_("{") { Text(key::kKind, kind); }
-  Record& Text(std::string_view name, std::string_view value) {
-    Name(name);
-    QuoteJson(value, [this](std::string_view piece) {
-      text_.append(piece);
-      return true;
-    });
-    return *this;
-  }
-  Record& Int(std::string_view name, std::int64_t value) {
-    Name(name);
-    text_ += std::to_string(value);
-    return *this;
-  }
-  std::string Finish() && { return std::move(text_) + "}"; }
-
- private:
-  void Name(std::string_view name) {
-    if (text_.size() > 1) text_ += ',';
-    text_.append("\"").append(name).append("\":");
-  }
-  std::string text_;
-};
-
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
-
-// Where what a log says goes: to a run of its own, or to the jobs whose allocations it falls into.
-class StoreSink final : public ToldSink {
- public:
-  StoreSink(ImportWriter& writer, const std::vector<JoinSpan>& join) : writer_(writer), join_(join) {
-    std::sort(join_.begin(), join_.end(),
-              [](const JoinSpan& a, const JoinSpan& b) { return a.start < b.start; });
-  }
-
-  absl::Status Step(Ns t, std::int64_t step, const Speaker& speaker, std::int64_t offset) override {
-    return writer_.Step(JobAt(t), StepName(t, speaker), {t, step, speaker.task, offset});
-  }
-
-  absl::Status Mark(const ToldMark& mark, const Speaker& speaker, std::int64_t offset) override {
-    PackedMark packed;
-    packed.t_ns = mark.t;
-    packed.kind = mark.kind;
-    packed.begin = mark.begin;
-    packed.step = mark.step;
-    const std::string name = LowerCase(mark.name);
-    packed.name = name;
-    packed.slurm_step = StepName(mark.t, speaker);
-    packed.task = speaker.task;
-    packed.offset = offset;
-    return writer_.Mark(JobAt(mark.t), packed);
-  }
-
-  // Of the life of a job of Slurm's others know more.
-  absl::Status Srun(const ToldSrun& srun, const Speaker& speaker, std::int64_t offset) override {
-    if (!join_.empty()) return absl::OkStatus();
-    if (srun.begin) {
-      Record record(kind::kTaskStart);
-      record.Text(key::kSlurmStep, StepName(srun.begin.value_or(0), speaker)).Int(key::kTask, speaker.task);
-      absl::Status status = writer_.Event(writer_.own_job_id(), kind::kTaskStart, *srun.begin, offset,
-                                          std::move(record).Finish());
-      if (!status.ok()) return status;
-    }
-    if (!srun.end) return absl::OkStatus();
-    Record record(kind::kTaskExit);
-    record.Text(key::kSlurmStep, StepName(srun.begin.value_or(0), speaker)).Int(key::kTask, speaker.task);
-    if (srun.exit_code) record.Int(key::kExitCode, *srun.exit_code);
-    if (srun.exit_signal) record.Int(key::kSignal, *srun.exit_signal);
-    return writer_.Event(writer_.own_job_id(), kind::kTaskExit, *srun.end, offset + 1,
-                         std::move(record).Finish());
-  }
-
-  absl::Status Attempt(const ToldAttempt& attempt) override {
-    ++attempts_;
-    if (!join_.empty()) return attempt.is_life ? Life(attempt) : absl::OkStatus();
-    return writer_.Attempt({attempt.number, attempt.begin, attempt.end, attempt.ended, attempt.state,
-                            attempt.stop, attempt.is_life, attempt.offset});
-  }
-
-  // Where Slurm's records do not show when the program lived, the log does.
-  absl::Status Life(const ToldAttempt& attempt) {
-    Speaker speaker;
-    speaker.attempt = attempt.number;
-    const JoinSpan& span = SpanAt(attempt.begin);
-    if (!span.sruns.empty() || attempt.begin + kSecond < span.start) return absl::OkStatus();
-    const auto record = [&](std::string_view kind) {
-      return std::move(
-                 Record(kind).Text(key::kSlurmStep, StepName(attempt.begin, speaker)).Int(key::kTask, 0))
-          .Finish();
-    };
-    // Within the entry that began it, and behind what else it may have said.
-    constexpr std::int64_t kBehindMarks = 16;
-    const std::int64_t offset = attempt.offset + kBehindMarks;
-    absl::Status status =
-        writer_.Event(span.job_id, kind::kTaskStart, attempt.begin, offset, record(kind::kTaskStart));
-    if (!status.ok() || !attempt.ended || &SpanAt(attempt.end) != &span) return status;
-    return writer_.Event(span.job_id, kind::kTaskExit, attempt.end, offset + 1, record(kind::kTaskExit));
-  }
-
-  std::int64_t attempts() const { return attempts_; }
-  std::int64_t outside() const { return outside_; }
-
- private:
-  // As LoadRun finds a mark's attempt: the one that began last before it.
-  const JoinSpan& SpanAt(Ns t) const {
-    // Accounting has whole seconds, rounded down.
-    const auto after = std::upper_bound(join_.begin(), join_.end(), t + kSecond,
-                                        [](Ns value, const JoinSpan& span) { return value < span.start; });
-    return after == join_.begin() ? join_.front() : after[-1];
-  }
-
-  std::int64_t JobAt(Ns t) {
-    if (join_.empty()) return writer_.own_job_id();
-    if (t + kSecond < join_.front().start) ++outside_;
-    return SpanAt(t).job_id;
-  }
-
-  // A log's own starts of the program are told apart by names no Slurm step has (see tools/runs/imported.h).
-  std::string_view StepName(Ns t, const Speaker& speaker) {
-    if (!speaker.slurm_step.empty()) return speaker.slurm_step;
-    if (join_.empty()) return "0";
-    const JoinSpan::Srun* best = nullptr;
-    for (const JoinSpan::Srun& srun : SpanAt(t).sruns) {
-      if (t < srun.begin || t > srun.end) continue;
-      if (best == nullptr || srun.tasks > best->tasks) best = &srun;
-    }
-    if (best != nullptr) return best->slurm_step;
-    if (speaker.attempt != named_attempt_) {
-      named_attempt_ = speaker.attempt;
-      start_name_ = Cat("@", speaker.attempt + 1);
-    }
-    return start_name_;
-  }
-
-  ImportWriter& writer_;
-  std::vector<JoinSpan> join_;
-  std::int64_t attempts_ = 0;
-  std::int64_t outside_ = 0;
-  int named_attempt_ = -1;
-  std::string start_name_;
-};
-
 // One go at a file. What it finds out may call for another.
 class Pass {
  public:
   enum class Result : std::uint8_t { kDone, kNotInOrder, kSeveralJobs };
 
-  Pass(const Input& input, const GoogleImportOptions& options, ImportWriter& writer)
+  Pass(const Input& input, const FileImportOptions& options, ImportWriter& writer)
       : input_(input),
         options_(options),
         writer_(writer),
@@ -189,7 +39,7 @@ class Pass {
   const std::set<std::string>& names() const { return names_; }
   std::string first_problem() const { return first_problem_; }
   const std::string& name() const { return name_; }
-  GoogleImportReport Report() const;
+  FileImportReport Report() const;
   std::string fingerprint() const { return stream_.fingerprint().Text(); }
 
  private:
@@ -199,7 +49,7 @@ class Pass {
   void TellProgress(std::int64_t done);
 
   const Input& input_;
-  const GoogleImportOptions& options_;
+  const FileImportOptions& options_;
   ImportWriter& writer_;
   StoreSink sink_;
   GoogleFold fold_;
@@ -209,12 +59,12 @@ class Pass {
   std::set<std::string> names_;
   std::string name_;
   std::string first_problem_;
-  GoogleImportReport report_;
+  FileImportReport report_;
   std::int64_t calls_ = 0;
 };
 
-GoogleImportReport Pass::Report() const {
-  GoogleImportReport report = report_;
+FileImportReport Pass::Report() const {
+  FileImportReport report = report_;
   report.bad = writer_.set_aside();
   report.attempts = sink_.attempts();
   report.outside = sink_.outside();
@@ -303,7 +153,7 @@ absl::Status Pass::TakePlaces() {
 }
 
 absl::Status NoEntries(const Input& input, const Pass& pass, const std::string& only) {
-  const GoogleImportReport report = pass.Report();
+  const FileImportReport report = pass.Report();
   const std::string file = input.name() == "-" ? "stdin" : input.name();
   if (input.size() == 0) return absl::InvalidArgumentError(Cat(file, ": it is empty"));
   if (report.other_job > 0) {
@@ -330,8 +180,8 @@ std::string Identity(const std::string& file, const std::string& only) {
 
 }  // namespace
 
-absl::StatusOr<GoogleImportReport> ImportGoogleLog(Database& db, const Input& input,
-                                                   const GoogleImportOptions& options) {
+absl::StatusOr<FileImportReport> ImportGoogleLog(Database& db, const Input& input,
+                                                 const FileImportOptions& options) {
   std::string file = input.name();
   std::string fingerprint;
   if (!input.is_file()) {
@@ -340,27 +190,10 @@ absl::StatusOr<GoogleImportReport> ImportGoogleLog(Database& db, const Input& in
     fingerprint = *content;
     file = Cat("-", fingerprint);
   }
-  for (const std::string& identity : {file, Identity(file, options.run)}) {
-    const absl::StatusOr<std::optional<ImportRow>> before = FindImport(db, identity);
-    if (!before.ok()) return before.status();
-    if (!*before) continue;
-    const ImportRow& row = **before;
-    if (fingerprint.empty()) {
-      const absl::StatusOr<std::string> content = input.FingerprintOfAll();
-      if (!content.ok()) return content.status();
-      fingerprint = *content;
-    }
-    const bool same_run =
-        options.run.empty() ? row.run == row.name || !row.joined.empty() : row.run == options.run;
-    if (row.fingerprint != fingerprint || row.joined != options.joined || !same_run) continue;
-    GoogleImportReport report;
-    report.run = row.run;
-    report.entries = row.entries;
-    report.bad = row.bad;
-    report.attempts = row.attempts;
-    report.unchanged = true;
-    return report;
-  }
+  const absl::StatusOr<std::optional<FileImportReport>> unchanged =
+      Unchanged(db, input, {file, Identity(file, options.run)}, options, fingerprint);
+  if (!unchanged.ok()) return unchanged.status();
+  if (*unchanged) return **unchanged;
 
   std::string only;
   bool sorted = true;
@@ -382,7 +215,7 @@ absl::StatusOr<GoogleImportReport> ImportGoogleLog(Database& db, const Input& in
       only = options.run;
       continue;
     }
-    GoogleImportReport report = pass.Report();
+    FileImportReport report = pass.Report();
     if (report.entries == 0) return NoEntries(input, pass, only);
     ImportRow row;
     row.fingerprint = pass.fingerprint();

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "absl/strings/str_format.h"
+#include "spank/clock.h"
 #include "spank/files.h"
 #include "sql/text.h"
 
@@ -85,6 +86,8 @@ absl::StatusOr<Input> Input::Open(const std::string& path) {
   if (fstat(fd, &info) != 0) return Errno(path, errno);
   if (S_ISDIR(info.st_mode)) return Errno(path, EISDIR);
   input.is_file_ = S_ISREG(info.st_mode) && !standard_input;
+  input.written_ns_ = S_ISREG(info.st_mode) ? info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec
+                                            : kSystemClock.real_ns();
   if (input.is_file_) {
     input.size_ = info.st_size;
     return input;

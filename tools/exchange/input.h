@@ -37,6 +37,8 @@ class Input {
   std::int64_t size() const { return size_; }
   // What people call it: the path made absolute, or "-".
   const std::string& name() const { return name_; }
+  // When it was last written to, nanoseconds since the epoch; of what is no file, now.
+  std::int64_t written_ns() const { return written_ns_; }
   bool is_file() const { return is_file_; }  // false: only its content tells it from others
   absl::StatusOr<std::string> FingerprintOfAll() const;
 
@@ -49,6 +51,7 @@ class Input {
 
   std::unique_ptr<int, CloseFile> fd_;
   std::int64_t size_ = 0;
+  std::int64_t written_ns_ = 0;
   std::string name_;
   bool is_file_ = true;
 };

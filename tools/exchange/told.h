@@ -56,6 +56,11 @@ class ToldSink {
   virtual absl::Status Mark(const ToldMark& mark, const Speaker& speaker, std::int64_t offset) = 0;
   virtual absl::Status Srun(const ToldSrun& srun, const Speaker& speaker, std::int64_t offset) = 0;
   virtual absl::Status Attempt(const ToldAttempt& attempt) = 0;
+  // `step` steps were done then, and no more were told of in this start of the program.
+  virtual absl::Status StepEnd(Ns /*t*/, std::int64_t /*step*/, const Speaker& /*speaker*/,
+                               std::int64_t /*offset*/) {
+    return absl::OkStatus();
+  }
   // The program says that it was told to stop.
   virtual absl::Status Stop(Ns /*t*/, const Speaker& /*speaker*/, std::int64_t /*offset*/) {
     return absl::OkStatus();

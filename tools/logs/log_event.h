@@ -27,6 +27,7 @@ struct LogEvent {
     kSaveBegin,      // of a checkpoint of `step` steps
     kSaveEnd,        // it is complete
     kSave,           // both, in one line: `began` and `took_ns`
+    kSaveGoesOn,     // the save that seemed to be over goes on behind the loop
     kRestoreBegin,
     kRestoreEnd,
     kPhaseBegin,  // `name`
@@ -41,12 +42,14 @@ struct LogEvent {
   std::optional<std::int64_t> step;
   std::optional<std::int64_t> of;         // steps this program will do
   std::optional<std::int64_t> step_ns;    // what each step took that the line is about
+  std::optional<std::int64_t> about_ns;   // what a step took, more or less
   std::optional<std::int64_t> took_ns;    // what ended took
   std::optional<std::int64_t> elapsed_s;  // on a progress bar's own clock, in whole seconds
   std::optional<LineTime> began;          // when it began
   std::optional<LineTime> time;           // of the line
   std::string name;
   bool over_at_next_step = false;   // of what the loop waits for, and whose end is not told
+  bool told_at_next_step = false;   // of a line of steps: it comes when the next step is done
   bool complete_is_untold = false;  // of a save that goes on behind the loop: it is not known to be complete
 };
 

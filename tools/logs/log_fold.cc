@@ -11,6 +11,8 @@ constexpr Ns kOneStart = 10 * kSecond;
 // A rank lags by so many lines of steps at most, or by so much time where these are short.
 constexpr Ns kLagLines = 2;
 constexpr Ns kLagTime = 2 * kSecond;
+// Ranks of one start are at most so far apart.
+constexpr Ns kRanksTime = 2 * kSecond;
 // Time between steps that is worth telling: of what the line's steps took, a fiftieth.
 constexpr Ns kGap = kSecond / 20;
 constexpr Ns kGapShare = 50;
@@ -38,7 +40,15 @@ absl::Status LogFold::Step(Ns t, std::int64_t step, std::int64_t offset) {
 }
 
 void LogFold::Heard(Ns t) {
-  if (start_ && !start_->over) start_->last_heard = std::max(start_->last_heard, t);
+  if (!start_) {
+    if (!heard_ || t - heard_->end > kOneStart) heard_ = TimeSpan{t, t};
+    heard_->end = std::max(heard_->end, t);
+    return;
+  }
+  if (start_->over) return;
+  TimeSpan& silence = start_->silence;
+  if (t - start_->last_heard > silence.end - silence.begin) silence = {start_->last_heard, t};
+  start_->last_heard = std::max(start_->last_heard, t);
 }
 
 // `said`: a line says that the program begins.
@@ -53,7 +63,10 @@ absl::Status LogFold::Begin(Ns t, std::int64_t offset, bool said) {
   }
   start_.emplace();
   start_->told.number = next_attempt_++;
-  start_->told.begin = t;
+  // It was there with the first line that it printed.
+  const bool heard = heard_ && t - heard_->end <= kOneStart;
+  start_->told.begin = heard ? std::min(t, heard_->begin) : t;
+  heard_.reset();
   start_->told.offset = offset;
   start_->last_heard = t;
   start_->explicit_begin = said;
@@ -64,12 +77,30 @@ absl::Status LogFold::Begin(Ns t, std::int64_t offset, bool said) {
 absl::Status LogFold::End(Ns t) {
   if (!start_) return absl::OkStatus();
   const std::int64_t offset = offset_;
+  if (start_->late) {
+    const Waiting late = *std::exchange(start_->late, std::nullopt);
+    // The step after the last one that was told of was done when that was told.
+    LogEvent event = late.event;
+    const bool one_more = start_->has_step && late.t - start_->done_at > start_->line_ns / 2;
+    if (one_more) ++*event.step;
+    if (one_more || start_->late_is_first) {
+      if (absl::Status status = StepEnd(event, late.t, late.offset); !status.ok()) return status;
+      if (!start_) return absl::OkStatus();
+    }
+  }
   if (absl::Status status = ReleaseWaiting(nullptr, t); !status.ok()) return status;
   Start& start = *start_;
-  if (absl::Status status = CloseSaves(t, offset); !status.ok()) return status;
-  const bool did_all = start.over || (start.of && start.done >= *start.of);
-  if (start.has_step && !did_all && !start.begin_marked && t - start.done_at > start.line_ns / 2) {
-    if (absl::Status status = Step(start.done_at, start.done + 1, offset); !status.ok()) return status;
+  if (absl::Status status = CloseSaves(std::nullopt, offset); !status.ok()) return status;
+  if (start.has_step && !start.begin_marked) {
+    Speaker speaker;
+    speaker.attempt = start.told.number;
+    if (absl::Status status = sink_.StepEnd(start.done_at, start.done, speaker, offset + used_++);
+        !status.ok())
+      return status;
+  }
+  if (start.of && start.done >= *start.of && !start.over) {
+    start.over = true;
+    start.told.end = start.last_heard;
   }
   start.told.ended = start.over || start.over_by_slurm;
   start.told.end =
@@ -208,6 +239,29 @@ absl::Status LogFold::StepEnd(const LogEvent& event, Ns t, std::int64_t offset) 
   return absl::OkStatus();
 }
 
+absl::Status LogFold::LateStepEnd(const LogEvent& event, Ns t, std::int64_t offset) {
+  LogEvent plain = event;
+  plain.told_at_next_step = false;
+  Start& start = *start_;
+  if (start.late && *event.step <= *start.late->event.step) {
+    // Another rank's, or a new start: of that it is the first line.
+    if (IsAnotherRanks(*event.step, t) || *event.step == *start.late->event.step) return absl::OkStatus();
+    if (absl::Status status = End(heard_before_); !status.ok()) return status;
+    if (absl::Status status = Begin(t, offset, false); !status.ok()) return status;
+  }
+  const std::optional<Waiting> before = std::exchange(start_->late, Waiting{plain, t, offset, used_});
+  if (!before) {
+    start_->late_is_first = true;
+    return absl::OkStatus();
+  }
+  if (std::exchange(start_->late_is_first, false)) {
+    // When the first one was done, the second says.
+    const Ns done = before->t - std::max<Ns>(0, event.about_ns.value_or(0));
+    if (absl::Status status = StepEnd(before->event, done, before->offset); !status.ok()) return status;
+  }
+  return StepEnd(plain, before->t, offset);
+}
+
 absl::Status LogFold::StepBegin(const LogEvent& event, Ns t, std::int64_t offset) {
   Start* start = &*start_;
   const std::int64_t step = *event.step;
@@ -237,10 +291,21 @@ absl::Status LogFold::SaveBegin(const LogEvent& event, Ns t, std::int64_t offset
   start.saved.erase(step);
   const auto found = start.saves.find(step);
   if (found != start.saves.end()) {
-    ++found->second.writers;
+    // What tells of no end is no writer whose end could be waited for.
+    if (!event.complete_is_untold) ++found->second.writers;
     return absl::OkStatus();
   }
-  start.saves[step] = {t, event.over_at_next_step, event.complete_is_untold, 1, std::nullopt, 0};
+  OpenSave save{t, event.over_at_next_step, event.complete_is_untold, 1, std::nullopt, 0};
+  // A line that comes when the loop goes on, and says how long it waited.
+  if (event.over_at_next_step && event.took_ns) save.last_end = t + *event.took_ns;
+  const auto untold = start.saves.find(kStepUntold);
+  if (event.step && untold != start.saves.end() && t - untold->second.begin < kLagTime) {
+    // The same, told once more and better.
+    start.saves[step] = untold->second;
+    start.saves.erase(untold);
+    return absl::OkStatus();
+  }
+  start.saves[step] = save;
   return Mark(t, PackedMark::Kind::kCheckpoint, true, event.step, "", offset);
 }
 
@@ -278,25 +343,28 @@ absl::Status LogFold::SaveEnd(const LogEvent& event, Ns t, std::optional<Ns> beg
   return Mark(t, PackedMark::Kind::kCheckpoint, false, step, "", offset);
 }
 
-// What is known to be over when a line of steps comes.
-absl::Status LogFold::CloseSaves(Ns next_step, std::int64_t offset) {
-  for (const std::string& phase : start_->open_until_step) {
-    start_->phases[phase] = 0;
-    absl::Status status = Mark(next_step, PackedMark::Kind::kPhase, false, std::nullopt, phase, offset);
-    if (!status.ok()) return status;
+// What is known to be over when the next step has begun; absent: there is no next step.
+absl::Status LogFold::CloseSaves(std::optional<Ns> next_step, std::int64_t offset) {
+  if (next_step) {
+    for (const std::string& phase : start_->open_until_step) {
+      start_->phases[phase] = 0;
+      absl::Status status = Mark(*next_step, PackedMark::Kind::kPhase, false, std::nullopt, phase, offset);
+      if (!status.ok()) return status;
+    }
+    start_->open_until_step.clear();
   }
-  start_->open_until_step.clear();
   for (auto at = start_->saves.begin(); at != start_->saves.end();) {
     const OpenSave& save = at->second;
     std::optional<Ns> end = save.last_end;
     // The loop waited for it, so it was over when the step that followed began.
-    if (!end && save.over_at_next_step) end = std::max(save.begin, next_step);
+    if (!end && save.over_at_next_step && next_step) end = std::max(save.begin, *next_step);
     if (!end) {
       ++at;
       continue;
     }
     const std::optional<std::int64_t> step =
         at->first == kStepUntold ? std::nullopt : std::optional<std::int64_t>(at->first);
+    if (step) start_->saved.insert(*step);
     at = start_->saves.erase(at);
     absl::Status status = Mark(*end, PackedMark::Kind::kCheckpoint, false, step, "", offset);
     if (!status.ok()) return status;
@@ -344,6 +412,18 @@ absl::Status LogFold::Take(const LogEvent& event, Ns t, std::optional<Ns> began,
       if (absl::Status status = End(t); !status.ok()) return status;
     }
   }
+  // No program loads a checkpoint or begins to train behind its steps: it was started anew.
+  const bool anew = event.kind == Kind::kRestoreBegin || event.kind == Kind::kRestoreEnd ||
+                    event.kind == Kind::kTrainingBegin || event.kind == Kind::kProgramBegin;
+  if (start_ && anew && (start_->has_step || start_->waiting || start_->late) &&
+      t - start_->last_event > kRanksTime) {
+    // What it printed of itself before comes behind the longest silence.
+    Heard(t);
+    const TimeSpan silence = start_->silence;
+    if (absl::Status status = End(silence.begin); !status.ok()) return status;
+    if (absl::Status status = Begin(silence.end, offset, false); !status.ok()) return status;
+    heard_before_ = t;
+  }
   // What ends, begins nothing.
   const bool ends =
       event.kind == Kind::kProgramEnd || event.kind == Kind::kJobEnd || event.kind == Kind::kStop;
@@ -352,9 +432,12 @@ absl::Status LogFold::Take(const LogEvent& event, Ns t, std::optional<Ns> began,
   // Lines of several ranks are not in order; what is told now is not before what was.
   if (start_->has_step) t = std::max(t, start_->done_at);
   if (!start_->over) start_->last_heard = std::max(start_->last_heard, t);
+  start_->last_event = std::max(start_->last_event, t);
+  start_->silence = {start_->last_heard, start_->last_heard};
   switch (event.kind) {
     case Kind::kStepEnd:
-      return event.step ? StepEnd(event, t, offset) : absl::OkStatus();
+      if (!event.step) return absl::OkStatus();
+      return event.told_at_next_step ? LateStepEnd(event, t, offset) : StepEnd(event, t, offset);
     case Kind::kStepBegin:
       return event.step ? StepBegin(event, t, offset) : absl::OkStatus();
     case Kind::kTrainingBegin:
@@ -368,6 +451,13 @@ absl::Status LogFold::Take(const LogEvent& event, Ns t, std::optional<Ns> began,
     case Kind::kSaveEnd:
     case Kind::kSave:
       return SaveEnd(event, t, began, offset);
+    case Kind::kSaveGoesOn:
+      for (auto& [step, save] : start_->saves) {
+        if (!save.over_at_next_step) continue;
+        save.over_at_next_step = false;
+        save.last_end.reset();
+      }
+      return absl::OkStatus();
     case Kind::kRestoreBegin:
     case Kind::kRestoreEnd:
       return Restore(event, t, offset);

@@ -10,6 +10,8 @@
 // - A number that was told already, a moment ago, is another rank's and says nothing new. Any other lower
 //   number, and any at all behind a line that says the program begins, is the program started again.
 // - Of saves and phases that several ranks tell of, the first begin counts and the last end.
+// - A framework that prints a step's line when the next is done tells with each line when the step of the one
+//   before was: so the lines are read.
 // - What was going on when the program ended is told by no line. Where it lived on for more than half of what
 //   a line's steps take, it was in the next step.
 #ifndef GOODPUT_TOOLS_LOGS_LOG_FOLD_H_
@@ -68,14 +70,18 @@ class LogFold {
     bool over_at_next_step = false;
     bool complete_is_untold = false;
     int writers = 1;
-    std::optional<Ns> last_end;
+    std::optional<Ns> last_end;  // by as many as have told
     std::int64_t end_offset = 0;
   };
   struct Start {
     ToldAttempt told;
     Ns last_heard = 0;
+    Ns last_event = 0;  // of a line that said something
+    TimeSpan silence;   // the longest since
     bool explicit_begin = false;  // a line said that it begins
     std::optional<Waiting> waiting;
+    std::optional<Waiting> late;  // the last line of those that come when the next step is done
+    bool late_is_first = false;   // of which nothing was taken yet
     bool has_step = false;
     std::int64_t done = 0;  // steps
     Ns done_at = 0;
@@ -101,13 +107,14 @@ class LogFold {
 
   absl::Status Begin(Ns t, std::int64_t offset, bool said);
   absl::Status StepEnd(const LogEvent& event, Ns t, std::int64_t offset);
+  absl::Status LateStepEnd(const LogEvent& event, Ns t, std::int64_t offset);
   absl::Status StepBegin(const LogEvent& event, Ns t, std::int64_t offset);
   absl::Status Record(const LogEvent& event, Ns t, std::int64_t first, std::optional<Ns> begin,
                       std::int64_t offset);
   absl::Status ReleaseWaiting(const LogEvent* next, Ns t);
   absl::Status SaveBegin(const LogEvent& event, Ns t, std::int64_t offset);
   absl::Status SaveEnd(const LogEvent& event, Ns t, std::optional<Ns> began, std::int64_t offset);
-  absl::Status CloseSaves(Ns next_step, std::int64_t offset);
+  absl::Status CloseSaves(std::optional<Ns> next_step, std::int64_t offset);
   absl::Status Restore(const LogEvent& event, Ns t, std::int64_t offset);
   absl::Status Phase(const LogEvent& event, Ns t, std::int64_t offset);
   bool IsAnotherRanks(std::int64_t step, Ns t) const;
@@ -117,6 +124,7 @@ class LogFold {
 
   ToldSink& sink_;
   std::optional<Start> start_;
+  std::optional<TimeSpan> heard_;  // of no start: first and last
   int next_attempt_ = 0;
   std::int64_t repeated_ = 0;
   std::array<std::pair<std::int64_t, Ns>, kRemembered> recent_{};  // steps done, when

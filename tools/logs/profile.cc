@@ -18,14 +18,14 @@
 namespace goodput {
 namespace {
 
-constexpr std::array<std::string_view, 14> kKindNames{
-    "step_end", "step_begin",    "training_begin", "save_begin",  "save_end",
-    "save",     "restore_begin", "restore_end",    "phase_begin", "phase_end",
-    "stop",     "program_begin", "program_end",    "job_end"};
+constexpr std::array<std::string_view, 15> kKindNames{
+    "step_end",  "step_begin",   "training_begin", "save_begin",  "save_end",
+    "save",      "save_goes_on", "restore_begin",  "restore_end", "phase_begin",
+    "phase_end", "stop",         "program_begin",  "program_end", "job_end"};
 // Groups of a rule's expression, and those that are times.
-constexpr std::array<std::string_view, 13> kGroups{"step",    "of",     "epoch",   "name",       "step_s",
-                                                   "step_ms", "took_s", "took_ms", "began_unix", "date",
-                                                   "unix",    "glog",   "elapsed"};
+constexpr std::array<std::string_view, 14> kGroups{"about_s", "step",    "of",     "epoch",   "name",
+                                                   "step_s",  "step_ms", "took_s", "took_ms", "began_unix",
+                                                   "date",    "unix",    "glog",   "elapsed"};
 constexpr std::array<std::string_view, 3> kStampGroups{"date", "unix", "glog"};
 constexpr std::size_t kMaxGroups = 12;
 constexpr std::int64_t kMaxStep = std::int64_t{1} << 53;
@@ -137,6 +137,7 @@ struct Rule {
   std::string name;
   bool over_at_next_step = false;
   bool complete_is_untold = false;
+  bool told_at_next_step = false;
   std::vector<Example> examples;
   int at = 0;
 };
@@ -203,6 +204,7 @@ std::optional<LogEvent> LogProfile::Impl::Event(const Rule& rule, std::string_vi
   event.name = rule.name;
   event.over_at_next_step = rule.over_at_next_step;
   event.complete_is_untold = rule.complete_is_untold;
+  event.told_at_next_step = rule.told_at_next_step;
   std::optional<std::int64_t> epoch;
   bool good = true;
   const auto need = [&good](auto value) {
@@ -218,6 +220,8 @@ std::optional<LogEvent> LogProfile::Impl::Event(const Rule& rule, std::string_vi
       epoch = need(WholeNumber(text));
     } else if (group == "step_s" || group == "step_ms") {
       event.step_ns = need(Duration(text, group == "step_s" ? 9 : 6));
+    } else if (group == "about_s") {
+      event.about_ns = need(Duration(text, 9));
     } else if (group == "took_s" || group == "took_ms") {
       event.took_ns = need(Duration(text, group == "took_s" ? 9 : 6));
     } else if (group == "elapsed") {
@@ -304,6 +308,11 @@ absl::Status Reader::TakeOfRule(std::string_view word, std::string_view rest, in
   if (word == "over_at") {
     if (value != "next_step") return Bad(at, "`over_at` takes next_step");
     rule.over_at_next_step = true;
+    return absl::OkStatus();
+  }
+  if (word == "told_at") {
+    if (value != "next_step") return Bad(at, "`told_at` takes next_step");
+    rule.told_at_next_step = true;
     return absl::OkStatus();
   }
   if (word == "complete") {
@@ -427,6 +436,7 @@ std::string EventInWords(const LogEvent& event) {
   if (event.step) words.push_back(Cat("step=", *event.step));
   if (event.of) words.push_back(Cat("of=", *event.of));
   if (event.step_ns) words.push_back(Cat("step_s=", Nanoseconds(*event.step_ns)));
+  if (event.about_ns) words.push_back(Cat("about_s=", Nanoseconds(*event.about_ns)));
   if (event.took_ns) words.push_back(Cat("took_s=", Nanoseconds(*event.took_ns)));
   if (event.elapsed_s) words.push_back(Cat("elapsed=", *event.elapsed_s));
   if (event.began) words.push_back(Cat("began=", TimeInWords(*event.began)));

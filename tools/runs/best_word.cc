@@ -40,6 +40,7 @@ void TakeBestWord(const std::vector<EvidenceSource>& sources, AttemptFacts& atte
 
   std::map<std::pair<Mark::Kind, std::string>, Rank> best;
   for (const Mark& mark : attempt.marks) {
+    if (mark.kind == Mark::Kind::kStepEnd) continue;
     const Rank rank = RankOf(sources, mark.ref);
     const auto known = best.emplace(std::pair(mark.kind, mark.name), rank).first;
     known->second = std::min(known->second, rank);
@@ -48,7 +49,8 @@ void TakeBestWord(const std::vector<EvidenceSource>& sources, AttemptFacts& atte
   const auto between = best.find({Mark::Kind::kPhase, std::string(kBetweenSteps)});
   if (between != best.end() && between->second > steps) between->second = Rank::kNone;
   Drop(attempt.marks, [&](const Mark& mark) {
-    return RankOf(sources, mark.ref) != best.at({mark.kind, mark.name});
+    const Rank rank = RankOf(sources, mark.ref);
+    return rank != (mark.kind == Mark::Kind::kStepEnd ? steps : best.at({mark.kind, mark.name}));
   });
 }
 

@@ -87,23 +87,42 @@ void NodeWord::AddDeclared(AttemptFacts& attempt) {
   }
 }
 
+namespace {
+
+Mark::Kind MarkKind(std::string_view what) {
+  if (what == "checkpoint") return Mark::Kind::kCheckpoint;
+  if (what == "restore") return Mark::Kind::kRestore;
+  if (what == "stop") return Mark::Kind::kStop;
+  return what == "step" ? Mark::Kind::kStepEnd : Mark::Kind::kPhase;
+}
+
+// A program may mark the end of each of a million steps.
+void AddOrReplace(Mark mark, std::vector<Mark>& marks) {
+  const bool replaces = !marks.empty() && mark.kind == Mark::Kind::kStepEnd &&
+                        marks.back().kind == Mark::Kind::kStepEnd &&
+                        marks.back().slurm_step == mark.slurm_step && marks.back().task == mark.task &&
+                        marks.back().train_step < mark.train_step;
+  if (replaces) marks.pop_back();
+  marks.push_back(std::move(mark));
+}
+
+}  // namespace
+
 void NodeWord::AddMark(const EventRow& event) {
   AttemptFacts* attempt = drafts_.At(event.t_ns);
-  const std::string what = reader_.Text(key::kMark);
-  if (attempt == nullptr || what == "step") return;
+  if (attempt == nullptr) return;
   Mark mark;
   mark.t = event.t_ns;
-  mark.kind = what == "checkpoint" ? Mark::Kind::kCheckpoint
-              : what == "restore"  ? Mark::Kind::kRestore
-              : what == "stop"     ? Mark::Kind::kStop
-                                   : Mark::Kind::kPhase;
+  mark.kind = MarkKind(reader_.Text(key::kMark));
   mark.begin = reader_.Text(key::kEdge) == "begin";
   mark.train_step = reader_.Int(key::kTrainStep);
+  // Begins of steps are kept apart (sql/step_store.h).
+  if (mark.kind == Mark::Kind::kStepEnd && (mark.begin || !mark.train_step)) return;
   mark.name = reader_.Text(key::kName);
   mark.slurm_step = StepCode(reader_.Text(key::kSlurmStep));
   mark.task = static_cast<std::int32_t>(reader_.Int(key::kTask).value_or(0));
   mark.ref = sources_.Ref(event.source_id, event.offset);
-  attempt->marks.push_back(std::move(mark));
+  AddOrReplace(std::move(mark), attempt->marks);
 }
 
 void NodeWord::AddSignal(const EventRow& event) {
@@ -208,6 +227,7 @@ absl::Status NodeWord::AddImportedMarks(const JobKey& job) {
     mark.t = packed.t_ns;
     mark.kind = packed.kind == PackedMark::Kind::kCheckpoint ? Mark::Kind::kCheckpoint
                 : packed.kind == PackedMark::Kind::kRestore  ? Mark::Kind::kRestore
+                : packed.kind == PackedMark::Kind::kStepEnd  ? Mark::Kind::kStepEnd
                                                              : Mark::Kind::kPhase;
     mark.begin = packed.begin;
     mark.train_step = packed.step;

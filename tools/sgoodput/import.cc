@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "sql/text.h"
 #include "tools/exchange/google_import.h"
 #include "tools/exchange/input.h"
+#include "tools/exchange/log_import.h"
 #include "tools/runs/imported.h"
 #include "tools/runs/load_run.h"
 #include "tools/sgoodput/format.h"
@@ -97,7 +99,7 @@ std::vector<JoinSpan::Srun> SrunsOf(const AttemptFacts& attempt, Ns now) {
 }
 
 // The allocations an import is to join; none where it is a run of its own.
-absl::Status FindJobs(const ImportOptions& options, GoogleImportOptions& import) {
+absl::Status FindJobs(const ImportOptions& options, FileImportOptions& import) {
   if (options.job.empty() && options.run.empty()) return absl::OkStatus();
   const bool by_run = options.job.empty();
   absl::StatusOr<Target> target = OpenTarget(
@@ -123,12 +125,13 @@ absl::Status FindJobs(const ImportOptions& options, GoogleImportOptions& import)
   return absl::OkStatus();
 }
 
-int Print(const Input& input, const GoogleImportOptions& options, const GoogleImportReport& report) {
+int Print(const Input& input, const FileImportOptions& options, const FileImportReport& report) {
   const std::string where = options.join.empty()
                                 ? Cat(Lines(report.attempts, "attempt"), " of run ", report.run)
                                 : Cat("joined to ", options.joined);
-  std::string line =
-      Cat(Lines(report.entries, "entry"), ", ", where, ", ", Lines(report.bad, "line"), " set aside");
+  std::string line = Cat(Lines(report.entries, report.of_lines ? "line" : "entry"),
+                         report.of_lines ? " of steps, saves and the like, " : ", ", where);
+  if (!report.of_lines) line += Cat(", ", Lines(report.bad, "line"), " set aside");
   if (report.entries != 1) line = absl::StrReplaceAll(line, {{"entrys", "entries"}});
   if (report.unchanged) line += "; nothing new";
   std::printf("%s\n", Printable(line).c_str());
@@ -138,23 +141,26 @@ int Print(const Input& input, const GoogleImportOptions& options, const GoogleIm
                    what);
   };
   also(report.other_job, "entries of other jobs left out");
-  also(report.other, "JSON objects that are no entries left out");
+  also(report.of_lines ? 0 : report.other, "JSON objects that are no entries left out");
   also(report.outside, "steps and marks come before the job had resources; they are of no attempt");
   return kAnswered;
 }
 
-int ImportGoogle(Database& db, const Input& input, const ImportOptions& options) {
-  GoogleImportOptions import;
+// Of both kinds of logs: `run` takes it in.
+int ImportLogFile(
+    const Input& input, const ImportOptions& options,
+    const std::function<absl::StatusOr<FileImportReport>(const FileImportOptions& import)>& run) {
+  FileImportOptions import;
   import.run = options.run;
   import.user = UserName();
   import.now_s = absl::ToUnixSeconds(absl::Now());
   if (absl::Status status = FindJobs(options, import); !status.ok()) return Fail(status);
-  absl::StatusOr<GoogleImportReport> report = absl::InternalError("");
+  absl::StatusOr<FileImportReport> report = absl::InternalError("");
   {
     Progress progress(Printable(input.name()));
     import.progress = [&](std::int64_t bytes, std::int64_t of) { progress(bytes, of);
   };
-  report = ImportGoogleLog(db, input, import);
+  report = run(import);
 }
 if (!report.ok()) {
   const absl::Status& status = report.status();
@@ -205,8 +211,11 @@ int RunImport(const ImportOptions& options) {
   if (!config.ok()) return Fail(absl::FailedPreconditionError(config.status().message()));
   const absl::StatusOr<Input> input = Input::Open(options.file);
   if (!input.ok()) return Fail(absl::FailedPreconditionError(input.status().message()));
+  if (!options.log_profile.empty() && options.format != "auto")
+    return Fail(
+        absl::InvalidArgumentError("--format and --log-profile are two ways to say what it is; give one"));
   std::string_view format = options.format;
-  if (format == "auto") {
+  if (format == "auto" && options.log_profile.empty()) {
     const absl::StatusOr<std::string_view> guess = GuessFormat(*input);
     if (!guess.ok()) return Fail(absl::FailedPreconditionError(guess.status().message()));
     format = *guess;
@@ -214,7 +223,14 @@ int RunImport(const ImportOptions& options) {
   const std::string path = options.common.db.empty() ? config->database : options.common.db;
   absl::StatusOr<Database> db = Database::Open(path, Database::Mode::kReadWrite);
   if (!db.ok()) return Fail(absl::FailedPreconditionError(db.status().message()));
-  return format == kSacct ? ImportSacct(*db, *input, options, *config) : ImportGoogle(*db, *input, options);
+  if (!options.log_profile.empty()) {
+    return ImportLogFile(*input, options, [&](const FileImportOptions& import) {
+      return ImportLog(*db, *input, import, {options.log_profile, config->log_profiles});
+    });
+  }
+  if (format == kSacct) return ImportSacct(*db, *input, options, *config);
+  return ImportLogFile(*input, options,
+                       [&](const FileImportOptions& import) { return ImportGoogleLog(*db, *input, import); });
 }
 
 }  // namespace goodput

@@ -105,7 +105,7 @@ void ReadPhases(const std::vector<const Mark*>& marks, Program& program) {
         .push_back({begin->t, until, name, begin->ref, closing});
   };
   for (const Mark* mark : marks) {
-    if (mark->kind == Mark::Kind::kCheckpoint || mark->kind == Mark::Kind::kStop) continue;
+    if (mark->kind != Mark::Kind::kPhase && mark->kind != Mark::Kind::kRestore) continue;
     const std::pair key{mark->kind == Mark::Kind::kRestore ? std::string("restore") : mark->name,
                         Teller{mark->slurm_step, mark->task}};
     auto found = open.find(key);
@@ -141,18 +141,44 @@ Ns WorkEnd(const Program& program, const StepRecord& step, bool last, Ns expecte
   return step.end;
 }
 
+// The last record where the program says when its last step was done: then the next was begun, unless the
+// program had done what it was to do.
+void CloseLastStep(const std::vector<const Mark*>& marks, bool finished, Program& program) {
+  const StepRecord& last = program.steps.back();
+  const Mark* end = nullptr;
+  for (const Mark* mark : marks) {
+    const bool its = mark->kind == Mark::Kind::kStepEnd && mark->train_step.value_or(-1) >= last.lo &&
+                     mark->t >= last.begin && mark->t <= program.summary.end;
+    if (its && (end == nullptr || std::tie(*mark->train_step, mark->t) > std::tie(*end->train_step, end->t)))
+      end = mark;
+  }
+  if (end == nullptr) return;
+  StepRecord next = last;
+  program.steps.back().hi = *end->train_step;
+  program.steps.back().end = end->t;
+  program.steps.back().next_ref = end->ref;
+  if (finished || end->t >= program.summary.end) return;
+  next.lo = next.hi = *end->train_step + 1;
+  next.begin = end->t;
+  next.end = std::max(next.begin, program.summary.end);
+  next.ref = end->ref;
+  next.next_ref = {};
+  program.steps.push_back(next);
+}
+
 // Blocks of steps that nothing happened in stay as they are. The first step of a start is like no other, the
 // last one is a record of its own already.
 void ReadSteps(const Folded& folded, const Allocation& allocation, const std::vector<const Mark*>& marks,
-               const StepReader* reader, Program& program) {
+               const StepReader* reader, bool finished, Program& program) {
   program.steps = RecordsOf(folded);
   if (program.steps.empty()) return;
   StepRecord& last = program.steps.back();
   last.hi = std::max(last.hi, last.lo + UsualCount(program.steps) - 1);
   last.end = std::max(last.begin, program.summary.end);
+  CloseLastStep(marks, finished, program);
   program.summary.first_step = program.steps.front().lo;
   program.summary.first_step_begin = program.steps.front().begin;
-  program.summary.last_step = last.hi;
+  program.summary.last_step = program.steps.back().hi;
   // Few enough for their median to be exact.
   const bool few = CountRecords(program.steps) <= static_cast<std::int64_t>(kExactDurations) + 2;
   const Ns first_begin = program.steps.front().begin;
@@ -229,7 +255,8 @@ struct Bounds {
   Ns begin;
   Ns end;
   bool ended;
-  bool exits;  // the end is the exit of its tasks, not the begin of the next incarnation in them
+  bool exits;              // the end is the exit of its tasks, not the begin of the next incarnation in them
+  bool completed = false;  // the attempt was
 };
 
 // `marks`: the incarnation's own, in order.
@@ -243,11 +270,14 @@ Program ReadProgram(int attempt_index, const std::set<std::int32_t>& slurm_steps
   program.summary.begin = bounds.begin;
   program.summary.end = bounds.end;
   program.summary.ended = bounds.ended;
-  ReadSteps(folded, allocation, marks, reader, program);
+  if (bounds.exits) ReadExit(allocation, program);
+  const Incarnation& summary = program.summary;
+  const bool finished = bounds.exits && !summary.exit_signal &&
+                        (summary.exit_code ? *summary.exit_code == 0 : bounds.completed);
+  ReadSteps(folded, allocation, marks, reader, finished, program);
   ReadCheckpoints(marks, program);
   ReadPhases(marks, program);
   MeasureSteps(allocation, program);
-  if (bounds.exits) ReadExit(allocation, program);
   for (const Mark* mark : marks) {
     program.last_evidence = std::max(program.last_evidence.value_or(mark->t), mark->t);
     const bool before_steps =
@@ -343,7 +373,7 @@ Ns GivesWay(const std::vector<const Mark*>& marks, Ns last_step, Ns next_step) {
 
 // `not_before`: the last step of the strand before; `overtaken`: the first step of the strand after, if there
 // is one.
-void ReadStrand(int attempt_index, const Allocation& allocation, Strand strand, Ns not_before,
+void ReadStrand(int attempt_index, bool completed, const Allocation& allocation, Strand strand, Ns not_before,
                 std::optional<Ns> overtaken, const StepReader* reader, std::vector<Program>& programs) {
   const StepLife life = LifeOf(allocation, strand.slurm_steps);
   const std::vector<Folded> folded =
@@ -365,7 +395,7 @@ void ReadStrand(int attempt_index, const Allocation& allocation, Strand strand, 
     }
     // Programs live on while a job completes, but its time is the allocation's.
     Bounds bounds{std::clamp(begin, allocation.begin, allocation.end), std::min(end, allocation.end),
-                  !last || allocation.ended || life.end || overtaken, last};
+                  !last || allocation.ended || life.end || overtaken, last, completed};
     bounds.end = std::max(bounds.begin, bounds.end);
     programs.push_back(
         ReadProgram(attempt_index, strand.slurm_steps, bounds, folded[i], {mark, until}, allocation, reader));
@@ -499,7 +529,8 @@ std::vector<Program> ReadPrograms(int attempt_index, const AttemptFacts& attempt
     training.push_back({strands[i].first, last});
     const std::optional<Ns> overtaken =
         i + 1 < strands.size() ? std::optional<Ns>(strands[i + 1].first) : std::nullopt;
-    ReadStrand(attempt_index, allocation, std::move(strands[i]), not_before, overtaken, reader, programs);
+    ReadStrand(attempt_index, attempt.state == "COMPLETED", allocation, std::move(strands[i]), not_before,
+               overtaken, reader, programs);
     not_before = last;
   }
   if (programs.empty()) {

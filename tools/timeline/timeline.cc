@@ -252,6 +252,8 @@ void TimelineBuilder::Summarise(std::size_t i) {
   AddSteps(timeline_.steps.first_step_excess, program.summary.first_step_excess);
   for (Checkpoint checkpoint : program.checkpoints) {
     checkpoint.incarnation = static_cast<int>(i);
+    // Files say so themselves.
+    if (checkpoint.evidence == Evidence::kMark) checkpoint.evidence = EvidenceOf(facts_, checkpoint.ref);
     timeline_.checkpoints.push_back(checkpoint);
   }
   timeline_.incarnations.push_back(program.summary);

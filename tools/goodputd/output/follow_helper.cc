@@ -19,7 +19,7 @@ constexpr std::size_t kFixedArguments = 7;
 constexpr std::size_t kEventWords = 12;
 constexpr const char* kProgress = "progress.txt";
 constexpr std::string_view kMegatron = "megatron";
-constexpr int kKinds = 14;
+constexpr int kKinds = 15;
 
 std::string OptionalNumber(const std::optional<std::int64_t>& value) {
   return value ? Cat(*value) : "-";

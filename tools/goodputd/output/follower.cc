@@ -153,7 +153,10 @@ void OutputFollower::Read(File& file, std::int64_t now_ns, std::int64_t& budget,
 void OutputFollower::PlaceBar(std::int64_t now_ns, Found& found) {
   std::vector<Event*> states;
   for (Event& event : found.events) {
-    if (event.event.elapsed_s && !event.event.time) states.push_back(&event);
+    if (!event.event.elapsed_s || event.event.time) continue;
+    // An evaluation's bar may be shown within it.
+    if (!bar_of_) bar_of_ = event.event.of;
+    if (event.event.of == bar_of_) states.push_back(&event);
   }
   if (states.empty()) return;
   // Another bar, or the same begun anew.

@@ -82,6 +82,8 @@ class OutputFollower {
   Options options_;
   std::vector<std::unique_ptr<File>> files_;
   std::int64_t skipped_ = 0;
+  // The progress bar of the training, known by how many steps it goes to.
+  std::optional<std::int64_t> bar_of_;
   std::optional<std::int64_t> bar_began_ns_;
   std::int64_t bar_elapsed_s_ = 0;
 };

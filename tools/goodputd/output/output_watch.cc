@@ -187,6 +187,12 @@ absl::Status OutputNews::RecordSink::Mark(const ToldMark& mark, const Speaker& /
   return absl::OkStatus();
 }
 
+absl::Status OutputNews::RecordSink::StepEnd(Ns t, std::int64_t step, const Speaker& /*speaker*/,
+                                             std::int64_t /*offset*/) {
+  news_.Write(t, "step", false, step, "");
+  return absl::OkStatus();
+}
+
 absl::Status OutputNews::RecordSink::Stop(Ns t, const Speaker& /*speaker*/, std::int64_t /*offset*/) {
   news_.Write(t, "stop", true, std::nullopt, "");
   return absl::OkStatus();

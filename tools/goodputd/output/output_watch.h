@@ -46,6 +46,7 @@ class OutputNews {
     explicit RecordSink(OutputNews& news) : news_(news) {}
     absl::Status Step(Ns t, std::int64_t step, const Speaker& speaker, std::int64_t offset) override;
     absl::Status Mark(const ToldMark& mark, const Speaker& speaker, std::int64_t offset) override;
+    absl::Status StepEnd(Ns t, std::int64_t step, const Speaker& speaker, std::int64_t offset) override;
     absl::Status Stop(Ns t, const Speaker& speaker, std::int64_t offset) override;
     // Of these the plugin knows.
     absl::Status Srun(const ToldSrun&, const Speaker&, std::int64_t) override { return absl::OkStatus(); }

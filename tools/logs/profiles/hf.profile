@@ -19,7 +19,7 @@ example  43%|####3     | 300/690 [13:42<17:49,  2.74s/it]{'loss': 0.0024, 'grad_
 gives   step=300 of=690 elapsed=822
 
 rule    save_begin
-match   Saving model checkpoint to \S*checkpoint-(?P<step>\d+)
+match   Saving model checkpoint to .*checkpoint-(?P<step>\d+)
 over_at next_step
 example Saving model checkpoint to ./outputs/checkpoint-500
 gives   step=500
@@ -32,6 +32,11 @@ name    evaluation
 over_at next_step
 example ***** Running Evaluation *****
 gives   name=evaluation
+
+rule    restore_begin
+match   Loading model from .*checkpoint-(?P<step>\d+)\.
+example [INFO|trainer.py:2836] 2026-08-22 10:01:13,036 >> Loading model from /ckpt/run 7/checkpoint-20.
+gives   step=20 time=2026-08-22T10:01:13.036
 
 rule    restore_end
 match   Continuing training from global step (?P<step>\d+)

@@ -25,11 +25,23 @@ example [titan] 2026-08-21 10:00:00,123 - root - INFO - Staging the checkpoint.
 gives   time=2026-08-21T10:00:00.123
 
 rule    save_end
-match   Finished saving the checkpoint (?:\(or staging if async is enabled\) ?)?in (?P<took_s>[\d.]+) seconds
+match   Finished (?:saving|staging) the checkpoint (?:\(or staging if async is enabled\) ?)?in (?P<took_s>[\d.]+) seconds
 example [titan] 2026-08-21 10:00:09,243 - root - INFO - Finished saving the checkpoint in 9.12 seconds.
 gives   took_s=9.12 time=2026-08-21T10:00:09.243
+example [titan] 2026-08-22 10:01:26,927 - root - INFO - Finished staging the checkpoint in 0.20 seconds.
+gives   took_s=0.2 time=2026-08-22T10:01:26.927
 example [rank0]:2025-04-01 00:25:59,616 - root - INFO - Finished saving the checkpoint (or staging if async is enabled)in 5.53 seconds.
 gives   took_s=5.53 time=2025-04-01T00:25:59.616
+
+rule    save_end
+match   Last step checkpoint completed in (?P<took_s>[\d.]+)s
+example [titan] 2026-08-22 10:02:32,479 - root - INFO - Last step checkpoint completed in 1.50s
+gives   took_s=1.5 time=2026-08-22T10:02:32.479
+
+rule    restore_begin
+match   Loading the checkpoint from (?:.*step-(?P<step>\d+))?
+example [titan] 2026-08-22 10:01:13,036 - root - INFO - Loading the checkpoint from /ckpt/run 7/checkpoint/step-20.
+gives   step=20 time=2026-08-22T10:01:13.036
 
 rule    restore_end
 match   Finished loading the checkpoint in (?P<took_s>[\d.]+) seconds

@@ -1,0 +1,190 @@
+#!/usr/bin/python3
+"""Log profiles against what the frameworks print: transcripts made from their own format strings, with hostile noise.
+
+    GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_profiles
+
+The truth is the transcript's own list of what happened. No cluster.
+"""
+
+import base64
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from typing import Dict, List
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TESTS = os.path.dirname(HERE)
+SGOODPUT = os.path.join(os.path.dirname(TESTS), os.environ.get("GOODPUT_BUILD", "build"), "tools", "sgoodput", "sgoodput")
+S = 1_000_000_000
+
+
+def transcript(name: str, *options: str) -> Dict:
+    made = subprocess.run([sys.executable, os.path.join(TESTS, "trainer", "transcript.py"), name, "--json"] + list(options),
+                          stdout=subprocess.PIPE, check=True)
+    return json.loads(made.stdout)
+
+
+class ProfilesTest(unittest.TestCase):
+    def setUp(self) -> None:
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.dir = temporary.name
+
+    def path(self, name: str) -> str:
+        return os.path.join(self.dir, name)
+
+    def run_it(self, *args: str, status: int = 0) -> str:
+        env = dict(os.environ, GOODPUT_CONF=self.path("goodput.conf"))
+        done = subprocess.run([SGOODPUT] + list(args), env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              universal_newlines=True)
+        self.assertEqual(done.returncode, status, "%s\n%s\n%s" % (args, done.stdout, done.stderr))
+        return done.stderr if status == 2 else done.stdout
+
+    def write(self, name: str, made: Dict) -> str:
+        path = self.path(name)
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(made["text"]))
+        last = max(chunk["t_ns"] for chunk in made["chunks"])
+        os.utime(path, ns=(last, last))
+        return path
+
+    def imported(self, log: str, profile: str) -> Dict:
+        with open(self.path("goodput.conf"), "w") as file:
+            file.write("database = %s\nspool = %s\n" % (self.path("db"), self.path("spool")))
+        self.run_it("import", "--run", "x", "--log-profile=" + profile, log)
+        return json.loads(self.run_it("show", "--run", "x", "--json", "--no-refresh"))["jobs"][0]
+
+    def judge(self, name: str, profile: str, made: Dict, within_s: float, save_within_s: float) -> None:
+        job = self.imported(self.write(name + ".log", made), profile)
+        facts = made["facts"]
+        starts: List[List[Dict]] = [[step for step in facts["steps"] if step["incarnation"] == i] for i in range(3)]
+        message = json.dumps([job["attempts"], job["checkpoints"], facts["saves"], facts["incarnations"]], indent=1)
+        self.assertEqual(len(job["attempts"]), 3, message)
+        for attempt, start in zip(job["attempts"], starts):
+            # The last step that was told, or the one after it, which was begun.
+            told = max(step["step"] for step in start if step["told"])
+            self.assertEqual(attempt["first_step"], start[0]["step"], message)
+            self.assertIn(attempt["last_step"], (told, told + 1, start[-1]["step"]), message)
+        self.assertEqual(job["steps"]["kept"], 50, message)
+        # Each save is there, and complete where it was.
+        self.assertEqual([s["complete_ns"] is not None for s in job["checkpoints"]],
+                         [s["complete_ns"] is not None for s in facts["saves"][:len(job["checkpoints"])]], message)
+        for shown, true in zip(job["checkpoints"], facts["saves"]):
+            self.assertIn(shown["step"], (None, true["step"]), message)
+            self.assertEqual(shown["evidence"], "log", message)
+            self.assertAlmostEqual(shown["begin_ns"] / S, true["begin_ns"] / S, delta=within_s, msg=message)
+            if true["complete_ns"]:
+                self.assertAlmostEqual(shown["complete_ns"] / S, true["complete_ns"] / S, delta=save_within_s, msg=message)
+        for attempt, start in zip(job["attempts"], starts):
+            self.assertLessEqual(attempt["start_ns"] / S, start[0]["begin_ns"] / S + within_s, message)
+
+    def test_megatron(self) -> None:
+        self.judge("megatron", "megatron", transcript("megatron"), 0.1, 0.1)
+
+    def test_megatron_with_labels_by_itself(self) -> None:
+        self.judge("megatron", "auto", transcript("megatron", "--label", "--seed", "5"), 0.1, 0.1)
+
+    def test_torchtitan(self) -> None:
+        made = transcript("torchtitan", "--seed", "3")
+        # It prints nothing when an asynchronous save is complete.
+        for save in made["facts"]["saves"]:
+            if save["async"]:
+                save["complete_ns"] = None
+        self.judge("torchtitan", "torchtitan", made, 0.1, 0.1)
+
+    def test_maxtext(self) -> None:
+        made = transcript("maxtext")
+        # What follows the last save is at risk for whoever reads only this.
+        job = self.imported(self.write("maxtext.log", made), "maxtext")
+        self.assertEqual([(a["first_step"], a["last_step"]) for a in job["attempts"]], [(1, 24), (24, 42), (32, 51)])
+        self.assertEqual([(s["step"], s["complete_ns"] is not None) for s in job["checkpoints"]],
+                         [(s["step"], s["complete_ns"] is not None) for s in made["facts"]["saves"]])
+        for shown, true in zip(job["checkpoints"], made["facts"]["saves"]):
+            self.assertAlmostEqual(shown["begin_ns"] / S, true["begin_ns"] / S, delta=0.1)
+        stalls = [b["seconds"] for b in job["buckets"] if b["name"] == "stall"]
+        self.assertAlmostEqual(stalls[0], 12, delta=1)
+
+    def test_deepspeed(self) -> None:
+        self.judge("deepspeed", "deepspeed", transcript("deepspeed"), 0.1, 0.1)
+
+    def test_nemo(self) -> None:
+        made = transcript("nemo")
+        # The save that was cut off was not told of: its line comes at its end.
+        made["facts"]["saves"] = [s for s in made["facts"]["saves"] if s["complete_ns"] is not None]
+        self.judge("nemo", "nemo", made, 1, 1.1)
+
+    def test_hf(self) -> None:
+        made = transcript("hf")
+        made["facts"]["saves"] = made["facts"]["saves"][:5]
+        made["facts"]["saves"][2]["complete_ns"] = made["facts"]["saves"][2]["blocked_until_ns"]
+        job = self.imported(self.write("hf.log", made), "hf")
+        self.assertEqual([(a["first_step"], a["last_step"]) for a in job["attempts"]], [(1, 23), (21, 41), (31, 50)])
+        for shown, true in zip(job["checkpoints"], made["facts"]["saves"]):
+            self.assertEqual(shown["step"], true["step"])
+            self.assertAlmostEqual(shown["begin_ns"] / S, true["begin_ns"] / S, delta=0.1)
+            self.assertEqual(shown["complete_ns"] is None, true["complete_ns"] is None, shown)
+
+    def test_lightning_and_composer_without_a_time(self) -> None:
+        for name in ("lightning", "composer"):
+            made = transcript(name)
+            job = self.imported(self.write(name + ".log", made), name)
+            self.assertEqual(job["steps"]["kept"], 50, name)
+            os.remove(self.path("db"))
+
+    def test_noise_is_nobodys_step(self) -> None:
+        """Other profiles make nothing of a framework's output."""
+        with open(self.path("goodput.conf"), "w"):
+            pass
+        for name in ("megatron", "torchtitan", "maxtext", "deepspeed", "hf", "lightning", "composer", "nemo"):
+            log = self.write(name + ".log", transcript(name, "--seed", "9"))
+            for profile in ("megatron", "torchtitan", "maxtext", "deepspeed", "hf", "lightning", "composer", "nemo", "submitit"):
+                if profile == name:
+                    continue
+                said = subprocess.run([SGOODPUT, "profile", "test", "-q", profile, log], stdout=subprocess.PIPE,
+                                      env=dict(os.environ, GOODPUT_CONF=self.path("goodput.conf")),
+                                      universal_newlines=True, check=False).stdout
+                self.assertNotIn("step_end", said, "%s by %s" % (name, profile))
+            said = self.run_it("profile", "test", "-q", "auto", log)
+            self.assertIn("by profile %s:" % name, said)
+
+    def test_a_sites_own_profile_and_one_that_is_wrong(self) -> None:
+        os.mkdir(self.path("profiles"))
+        with open(self.path("goodput.conf"), "w") as file:
+            file.write("database = %s\nlog_profiles = %s\n" % (self.path("db"), self.path("profiles")))
+        with open(self.path("profiles/ours.profile"), "w") as file:
+            file.write("profile ours\nabout what we wrote\nrule step_end\nmatch did (?P<step>\\d+)\nexample did 7\ngives step=7\n")
+        with open(self.path("log"), "w") as file:
+            file.write("did 1\ndid 2\nnothing\n")
+        self.assertIn("ours               %s" % self.path("profiles")[:10], self.run_it("profile", "list"))
+        self.assertIn("3 lines, by profile ours: 2 step_end", self.run_it("profile", "test", "ours", self.path("log")))
+        self.assertIn("match did", self.run_it("profile", "show", "ours"))
+        self.assertIn("nothing of it is known", self.run_it("profile", "test", "megatron", self.path("log"), status=1))
+        with open(self.path("profiles/ours.profile"), "a") as file:
+            file.write("example did eight\ngives step=8\n")
+        error = self.run_it("profile", "test", "ours", self.path("log"), status=2)
+        self.assertEqual(error, "sgoodput: %s:7: the example matches no rule\n" % self.path("profiles/ours.profile"))
+        self.assertIn("ours.profile:7: the example matches no rule; the profile is not used", self.run_it("profile", "list", status=2))
+        self.assertIn("no log profile is named their", self.run_it("profile", "test", "their", self.path("log"), status=2))
+        self.assertIn("cannot be", self.run_it("profile", "test", "megatron", self.path("none"), status=2).replace("No such", "cannot be"))
+
+    def test_import_says_what_is_missing(self) -> None:
+        with open(self.path("goodput.conf"), "w") as file:
+            file.write("database = %s\n" % self.path("db"))
+        with open(self.path("log"), "w") as file:
+            file.write("hello\n")
+        self.assertIn("profile megatron knows no line of it", self.run_it("import", "--run", "x", "--log-profile=megatron", self.path("log"), status=2))
+        log = self.write("m.log", transcript("megatron"))
+        self.assertIn("say -j JOB or --run NAME", self.run_it("import", "--log-profile=megatron", log, status=2))
+        self.assertIn("two ways", self.run_it("import", "--run", "x", "--format=sacct", "--log-profile=megatron", log, status=2))
+        self.run_it("import", "--run", "x", "--log-profile=megatron", log)
+        self.assertIn("nothing new", self.run_it("import", "--run", "x", "--log-profile=megatron", log))
+        with open(self.path("undated"), "w") as file:
+            file.write(" iteration 1/ 9 | elapsed time per iteration (ms): 3.0 |\n")
+        self.assertIn("no line of it has a time", self.run_it("import", "--run", "y", "--log-profile=megatron", self.path("undated"), status=2))
+
+
+if __name__ == "__main__":
+    unittest.main()

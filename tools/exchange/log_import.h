@@ -1,0 +1,34 @@
+// Imports what a framework printed, by a log profile: what it says joins jobs of Slurm's, or becomes a run of
+// its own.
+//
+// A line's time is its own, a wall clock's in the zone given; a year it lacks is that of the file. A line
+// without one has that of the last line before it that has one, or comes as long after the line before as it
+// says a step took; the states of a progress bar are as far apart as the bar says. Where no line has a time,
+// the last one was printed when the file was last written to.
+#ifndef GOODPUT_TOOLS_EXCHANGE_LOG_IMPORT_H_
+#define GOODPUT_TOOLS_EXCHANGE_LOG_IMPORT_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "sql/database.h"
+#include "tools/exchange/file_import.h"
+#include "tools/exchange/input.h"
+
+namespace goodput {
+
+struct LogImportOptions {
+  std::string profile;        // a name, or auto
+  std::string site_profiles;  // the folder
+  absl::TimeZone zone = absl::LocalTimeZone();
+};
+
+// All of it in one transaction; `entries` of the report are lines that say something, `other` the rest.
+// InvalidArgument, with what to do: no such profile, no line it knows, or none that can be placed in time.
+absl::StatusOr<FileImportReport> ImportLog(Database& db, const Input& input, const FileImportOptions& options,
+                                           const LogImportOptions& log);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_EXCHANGE_LOG_IMPORT_H_
