@@ -663,8 +663,7 @@ TEST_F(RealFiles, AmongAHundredThousandFilesItIsFoundAndThatTheLookWasNotAllIsSa
   const int many = open(files_.At("many").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const auto make = [&](int from, int to, const char* suffix) {
     for (int i = from; i < to; ++i) {
-      const int fd =
-          openat(many, (std::to_string(i) + suffix).c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+      const int fd = openat(many, (std::to_string(i) + suffix).c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
       ASSERT_GE(fd, 0);
       close(fd);
     }

@@ -101,6 +101,35 @@ TEST_F(RealFolder, OneThatIsNotThereIsNoTrouble) {
   EXPECT_EQ(ScanCheckpoints(folder_.path() + "/" + kTracker).problem, "Not a directory");
 }
 
+// As the parent asks it; one that is not there yet is waited for.
+TEST_F(RealFolder, TheHelperLooksAndWaits) {
+  const std::string path = folder_.path() + "/%j/later";
+  const HelperAnswers ask = ScanHelper({path, "7", std::to_string(getpid()), "0"});
+  std::size_t signs = 0;
+  const HelperProgress at = [&](std::string_view) { ++signs; };
+  auto look = DecodeScan(ask(kLookRequest, at));
+  ASSERT_TRUE(look.ok());
+  EXPECT_EQ(look->problem, "");
+  EXPECT_TRUE(look->found.empty());
+  if (!look->watched) GTEST_SKIP() << "not a local file system";
+  EXPECT_EQ(ask(kWaitRequest, at), "quiet");
+  Make("7/later/iter_0000001");
+  EXPECT_EQ(ask(kWaitRequest, at), "changed") << "it is there now";
+  look = DecodeScan(ask(kLookRequest, at));
+  ASSERT_TRUE(look.ok());
+  EXPECT_EQ(look->found.size(), 1U);
+  EXPECT_EQ(ask(kWaitRequest, at), "quiet");
+  Make("7/later/iter_0000002");
+  EXPECT_EQ(ask(kWaitRequest, at), "changed");
+  // Another one in its place.
+  look = DecodeScan(ask(kLookRequest, at));
+  fs::rename(folder_.path() + "/7", folder_.path() + "/8");
+  Make("7/later");
+  EXPECT_EQ(ask(kWaitRequest, at), "changed");
+  EXPECT_GT(signs, 8U);
+  EXPECT_EQ(ScanHelper({path})(kLookRequest, at), "") << "too few arguments";
+}
+
 TEST_F(RealFolder, AnAnswerStaysAMessage) {
   for (int i = 1; i <= 1500; ++i) Make("iter_" + std::to_string(i));
   const ScanResult result = ScanCheckpoints(folder_.path());
