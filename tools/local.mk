@@ -240,6 +240,7 @@ bin_PROGRAMS += tools/sgoodput/sgoodput
 tools_sgoodput_sgoodput_SOURCES = \
   tools/sgoodput/advise.cc tools/sgoodput/advise.h \
   tools/sgoodput/attempts.cc \
+  tools/sgoodput/diff.cc \
   tools/sgoodput/doctor.cc tools/sgoodput/findings.h \
   tools/sgoodput/doctor_slurm.cc \
   tools/sgoodput/duration_option.cc tools/sgoodput/duration_option.h \
@@ -270,7 +271,7 @@ EXTRA_DIST += tools/deps
 # The schema of --json, for whoever reads it.
 dist_man_MANS += tools/man/goodputd.8 tools/man/sgoodput.1
 
-dist_pkgdata_DATA = tools/sgoodput/advise.schema.json tools/sgoodput/report.schema.json tools/sgoodput/sgoodput.schema.json
+dist_pkgdata_DATA = tools/sgoodput/advise.schema.json tools/sgoodput/diff.schema.json tools/sgoodput/report.schema.json tools/sgoodput/sgoodput.schema.json
 dist_doc_DATA += tools/goodput.conf.example
 
 # What programs say marks with: #include <slurm-goodput/goodput.h>, and one Python file to copy or to put in PYTHONPATH.

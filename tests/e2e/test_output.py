@@ -11,7 +11,9 @@ import time
 import unittest
 from typing import Dict, List
 
-from .harness.goodput_site import Site
+import jsonschema
+
+from .harness.goodput_site import BUILD, SCHEMA, Site
 from .harness.judge import assert_valid
 from .harness.reach import reachable
 from .harness.stage import Plan, Stage
@@ -19,6 +21,7 @@ from .harness.work import Outcome, Work
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PRINTER = "/usr/bin/python3 " + os.path.join(reachable(os.path.join(HERE, "printing")), "printer.py")
+IMPORTER = reachable(os.path.join(BUILD, "tests", "spank", ".libs", "import_plugin.so"))
 STAGE = Stage()
 S = 1_000_000_000
 
@@ -85,18 +88,31 @@ def unknown_profile(work: Work) -> Outcome:
     return outcome(work)
 
 
-SCENARIOS = [(truncated, 1), (appended, 1), (labelled, 1), (noisy, 1), (unknown_profile, 1)]
+def started_slowly(work: Work) -> Outcome:
+    """Its image is imported for 3 s, and its first step compiles for 4."""
+    work.submit("IMPORT_SECONDS=3 srun %s %s megatron 10 --compile-seconds 4" % (PRINTER, truth_of(work)), "--goodput-log-profile=megatron")
+    return outcome(work)
+
+
+def started_quickly(work: Work) -> Outcome:
+    work.submit("srun %s %s megatron 10" % (PRINTER, truth_of(work)), "--goodput-log-profile=megatron", "--goodput-run=quick")
+    return outcome(work)
+
+
+SCENARIOS = [(started_slowly, 1), (started_quickly, 1), (truncated, 1), (appended, 1), (labelled, 1), (noisy, 1), (unknown_profile, 1)]
 
 
 def setUpModule() -> None:
     unittest.addModuleCleanup(STAGE.stop)
-    plan: Plan = {"": (Site("linuxproc", nodes=6), SCENARIOS)}
+    site = Site("linuxproc", nodes=8)
+    site.cluster.plugstack.append("optional " + IMPORTER)
+    plan: Plan = {"": (site, SCENARIOS)}
     STAGE.start(plan)
 
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
 class OutputTest(unittest.TestCase):
-    def judge(self, came: Outcome) -> Dict:
+    def judge(self, came: Outcome, within_s: float = 1.1) -> Dict:
         """Every step of every start is there, once, and takes the time that the program says it took."""
         assert_valid(came.show)
         job = came.show["jobs"][0]
@@ -121,7 +137,7 @@ class OutputTest(unittest.TestCase):
                   and not (i + 1 < len(starts) and r["step"] >= 6)]
         true = (sum(kept) - sum(begins)) / S
         shown = {b["name"]: b["seconds"] for b in job["buckets"]}
-        self.assertAlmostEqual(shown["productive"], true, delta=1.1, msg=message)
+        self.assertAlmostEqual(shown["productive"], true, delta=within_s, msg=message)
         evidence = {b["name"]: b["evidence"] for b in job["buckets"]}
         self.assertEqual(evidence["productive"], "log", message)
         return job
@@ -131,7 +147,8 @@ class OutputTest(unittest.TestCase):
         self.assertEqual(job["attempts"][0]["kept_step"], 5)
 
     def test_a_requeue_that_appends_to_it_with_a_bar_that_has_no_time(self) -> None:
-        job = self.judge(STAGE.outcome("", appended))
+        # Each start of a bar is known to a second.
+        job = self.judge(STAGE.outcome("", appended), within_s=2.2)
         self.assertEqual(job["attempts"][0]["kept_step"], 5)
 
     def test_several_ranks_with_labels_and_colours_in_a_file_of_errors(self) -> None:
@@ -147,6 +164,31 @@ class OutputTest(unittest.TestCase):
         self.assertIn("job %d: its output: no log profile is named megatorn; there are megatron, nemo" % came.job,
                       came.site.daemon_log())
         self.assertIsNone(came.show["jobs"][0]["attempts"][0]["first_step"])
+
+    def test_an_image_and_a_compile_cache_show_in_a_difference(self) -> None:
+        slow, quick = STAGE.outcome("", started_slowly), STAGE.outcome("", started_quickly)
+        site = slow.site
+        answer = site.sgoodput("diff", str(slow.job), "quick", "--json")
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        difference = json.loads(answer.stdout)
+        with open(os.path.join(os.path.dirname(SCHEMA), "diff.schema.json")) as schema:
+            jsonschema.validate(difference, json.load(schema))
+        parts = {(bucket["name"], part["name"]): part for bucket in difference["buckets"] for part in bucket["parts"]}
+        setup, compiling = parts["launch", "step_setup"], parts["startup", "compile"]
+        self.assertAlmostEqual(setup["a_s"], 3, delta=0.6)
+        self.assertLess(setup["b_s"], 1)
+        begun, done = [next(r["t"] for r in slow.more["said"] if r["event"] == event) for event in ("step_begin", "step_end")]
+        self.assertAlmostEqual(compiling["a_s"], (done - begun) / S - 0.4, delta=0.6)
+        self.assertAlmostEqual(compiling["change_s"], -4, delta=0.8)
+        self.assertAlmostEqual(sum(b["a_s"] for b in difference["buckets"]), slow.show["jobs"][0]["wall_s"], delta=1e-6)
+        self.assertEqual((difference["a"]["starts"], difference["b"]["run"]), (1, "quick"))
+        said = site.sgoodput("diff", "job:%d" % slow.job, "run:quick").stdout
+        self.assertRegex(said, r"\n  step_setup +[34]\.\d+s +0\.\d+s +-[23]\.\d+s ")
+        self.assertRegex(said, r"Each start of the program took\n  launch  [34]")
+        for args, status, error in ((("1", "nobody-knows"), 1, "nobody-knows"), (("1",), 2, "B is required")):
+            answer = site.sgoodput("diff", *args)
+            self.assertEqual(answer.returncode, status, answer.stderr)
+            self.assertIn(error, answer.stderr)
 
     def test_zz_a_daemon_that_is_killed_goes_on_where_it_was(self) -> None:
         for scenario, _ in SCENARIOS:

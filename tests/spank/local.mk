@@ -20,7 +20,7 @@ tests_spank_hooks_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--export-dynamic
 tests_spank_hooks_test_LDADD = spank/libevent_vocabulary.la $(GTEST_LIBS) -ldl
 
 # -rpath makes libtool build a loadable module of what is never installed.
-check_LTLIBRARIES += spank/spank_goodput_faults.la tests/spank/other_plugin.la
+check_LTLIBRARIES += spank/spank_goodput_faults.la tests/spank/import_plugin.la tests/spank/other_plugin.la
 spank_spank_goodput_faults_la_SOURCES = $(spank_plugin_sources)
 spank_spank_goodput_faults_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS) -DGOODPUT_TEST_FAULTS
 spank_spank_goodput_faults_la_CXXFLAGS = $(AM_CXXFLAGS) -ffunction-sections -fdata-sections
@@ -29,6 +29,10 @@ spank_spank_goodput_faults_la_DEPENDENCIES = $(spank_spank_goodput_la_DEPENDENCI
 spank_spank_goodput_faults_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere $(spank_plugin_ldflags)
 spank_spank_goodput_faults_la_LINK = $(spank_plugin_link) $(spank_spank_goodput_faults_la_LDFLAGS) \
   $(spank_plugin_runtime) -o $@
+tests_spank_import_plugin_la_SOURCES = tests/spank/import_plugin.c
+tests_spank_import_plugin_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
+tests_spank_import_plugin_la_CFLAGS = $(AM_CFLAGS) -fvisibility=default
+tests_spank_import_plugin_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 tests_spank_other_plugin_la_SOURCES = tests/spank/other_plugin.c
 tests_spank_other_plugin_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
 tests_spank_other_plugin_la_CFLAGS = $(AM_CFLAGS) -fvisibility=default

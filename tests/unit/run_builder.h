@@ -64,6 +64,9 @@ class AttemptBuilder {
   AttemptBuilder& Ready(double s, const std::string& node = "n1") {
     return Event(s, NodeEvent::Kind::kStepStart, node, kExternStep, -1);
   }
+  AttemptBuilder& StepStarts(double s, std::int32_t slurm_step, const std::string& node = "n1") {
+    return Event(s, NodeEvent::Kind::kStepStart, node, slurm_step, -1);
+  }
   AttemptBuilder& TaskStarts(double s, std::int32_t slurm_step, std::int32_t task = 0,
                              const std::string& node = "n1") {
     Event(s, NodeEvent::Kind::kStepStart, node, slurm_step, -1);

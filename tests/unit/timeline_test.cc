@@ -67,7 +67,7 @@ TEST(Timeline, WithoutAnExternStepTheFirstStepTellsThatNodesAreReady) {
   RunBuilder run;
   run.Attempt().Submitted(0).Started(0).TaskStarts(5, kBatchStep).TaskStarts(8, 0).Steps(0, 3, 10, 10);
   run.Now(45);
-  EXPECT_EQ(run.Story(), "provisioning 0-5 | launch 5-8 | startup 8-10 | at_risk 10-45");
+  EXPECT_EQ(run.Story(), "provisioning 0-5 | launch.script 5-8 | startup 8-10 | at_risk 10-45");
 }
 
 TEST(Timeline, BetweenTwoSrunsNothingIsAlive) {
@@ -86,8 +86,25 @@ TEST(Timeline, BetweenTwoSrunsNothingIsAlive) {
       .Ended(92, "COMPLETED");
   EXPECT_EQ(
       run.Story(),
-      "provisioning 0-1 | launch 1-5 | startup 5-10 | productive 10-40 | launch 40-50 | startup 50-55 | "
-      "productive 55-90 | launch 90-91 | teardown 91-92");
+      "provisioning 0-1 | launch 1-2 | launch.script 2-5 | startup 5-10 | productive 10-40 | "
+      "launch.script 40-50 | startup 50-55 | productive 55-90 | launch.script 90-91 | teardown 91-92");
+}
+
+TEST(Timeline, WhileAStepIsSetUpImagesAreImported) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .Ready(1)
+      .TaskStarts(2, kBatchStep)
+      .StepStarts(4, 0)
+      .Srun(0, 30, 90, 0)
+      .Steps(0, 3, 40, 12.5)
+      .TaskExits(90, kBatchStep, 0)
+      .Ended(90, "COMPLETED");
+  EXPECT_EQ(run.Story(),
+            "provisioning 0-1 | launch 1-2 | launch.script 2-4 | launch.step_setup 4-30 | startup 30-40 | "
+            "productive 40-90");
 }
 
 TEST(Timeline, ABatchScriptThatTrainsByItselfIsTheProgram) {

@@ -66,6 +66,11 @@ Examples:
   sacct -a -P -D -X -S 2026-01-01 -o Cluster,JobIDRaw,JobID,Submit,Eligible,Start,End,State,ExitCode,User,\
 Account,Partition,QOS,NNodes,NodeList,AllocTRES,ReqTRES,Reason,JobName > jobs.txt; sgoodput import jobs.txt)";
 
+constexpr const char* kDiffExamples = R"(
+Examples:
+  sgoodput diff 1234 1240                  did preloading the image or keeping the compile cache pay?
+  sgoodput diff pretrain-7b pretrain-7b-v2 --json)";
+
 constexpr const char* kProfileExamples = R"(
 A log profile says how a framework prints its steps, saves and phases. Jobs name one with --goodput-log-profile;
 a site's own are files NAME.profile in the folder `log_profiles` of goodput.conf.
@@ -244,6 +249,15 @@ int ParseAndRun(int argc, char** argv) {
       ->type_name("TIME");
   import_app->footer(kImportExamples);
 
+  goodput::DiffOptions diff;
+  CLI::App* diff_app = app.add_subcommand("diff", "what changed between two runs, bucket by bucket");
+  AddCommon(*diff_app, diff.common, true);
+  diff_app->add_option("A", diff.a, "a job id, or the name of a run (or job:ID, run:NAME)")->required();
+  diff_app->add_option("B", diff.b, "another")->required();
+  diff_app->add_option("-M,--cluster", diff.cluster, "both are of this cluster")->type_name("CLUSTER");
+  AddStallFactor(*diff_app, diff.stall_factor);
+  diff_app->footer(kDiffExamples);
+
   goodput::ProfileOptions profile;
   CLI::App* profile_app =
       app.add_subcommand("profile", "log profiles: which there are, what one finds in a log");
@@ -291,6 +305,7 @@ int ParseAndRun(int argc, char** argv) {
   if (*ingest_app) return goodput::RunIngest(ingest);
   if (*import_app) return goodput::RunImport(import);
   if (*export_app) return goodput::RunExport(out);
+  if (*diff_app) return goodput::RunDiff(diff);
   if (*profile_app) {
     using What = goodput::ProfileOptions::What;
     profile.what = *profile_test ? What::kTest : *profile_show ? What::kShow : What::kList;

@@ -117,6 +117,15 @@ struct ImportOptions {
   std::string submitted;
 };
 
+// Two runs: a job id or a run's name each.
+struct DiffOptions {
+  CommonOptions common;
+  std::string a;
+  std::string b;
+  std::string cluster;
+  double stall_factor = 5;
+};
+
 struct ProfileOptions {
   enum class What { kList, kShow, kTest };
   What what = What::kList;
@@ -145,6 +154,7 @@ int RunAdvise(const AdviseOptions& options);
 int RunIngest(const IngestOptionsCli& options);
 int RunImport(const ImportOptions& options);
 int RunExport(const ExportOptions& options);
+int RunDiff(const DiffOptions& options);
 int RunProfile(const ProfileOptions& options);
 int RunDoctor(const DoctorOptions& options);
 // `sgoodput mark ...`: its own parser, because it runs once a training step and must take less than 5 ms.

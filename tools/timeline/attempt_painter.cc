@@ -20,6 +20,52 @@ Evidence EvidenceOf(const RunFacts& facts, const StepRecord& step) {
   return step.evidence ? *step.evidence : EvidenceOf(facts, step.ref);
 }
 
+namespace {
+
+// A stretch in which it is known what a program that does not live yet was waiting for.
+struct LaunchPart {
+  TimeSpan span;
+  const char* name = "";
+  EvidenceRef from;
+  EvidenceRef to;
+};
+
+// `step_setup`: Slurm has begun a step of the program and not yet released a task of it, which is when a
+// container's image is imported and unpacked (pyxis, enroot), a step prolog runs, files are broadcast.
+// `script`: the batch script runs before, between or behind its sruns.
+std::vector<LaunchPart> LaunchParts(const AttemptFacts& attempt, const Allocation& allocation,
+                                    const std::vector<std::int32_t>& program_steps) {
+  std::vector<LaunchPart> parts;
+  for (const std::int32_t step : program_steps) {
+    if (step < 0) continue;
+    const NodeEvent* begin = nullptr;
+    for (const NodeEvent& event : attempt.node_events) {
+      const bool its = event.kind == NodeEvent::Kind::kStepStart && event.slurm_step == step;
+      if (its && (begin == nullptr || event.t < begin->t)) begin = &event;
+    }
+    const TaskLife* first = nullptr;
+    for (const TaskLife& life : allocation.lives) {
+      if (life.slurm_step == step && (first == nullptr || life.begin < first->begin)) first = &life;
+    }
+    // A step of which no task was ever released was being set up until it was over.
+    if (begin != nullptr)
+      parts.push_back({{begin->t, first != nullptr ? first->begin : allocation.end},
+                       "step_setup",
+                       begin->ref,
+                       first != nullptr ? first->started : EvidenceRef{}});
+  }
+  if (std::find(program_steps.begin(), program_steps.end(), kBatchStep) == program_steps.end()) {
+    for (const TaskLife& life : allocation.lives) {
+      if (life.slurm_step == kBatchStep)
+        parts.push_back(
+            {{life.begin, life.end.value_or(allocation.end)}, "script", life.started, life.exited});
+    }
+  }
+  return parts;
+}
+
+}  // namespace
+
 void PaintAllocationPhases(const AttemptFacts& attempt, const Allocation& allocation, AttemptPainter& paint) {
   for (const Suspension& suspension : attempt.suspended) {
     paint.Paint(suspension.begin, suspension.end, Bucket::kSuspended, "",
@@ -35,13 +81,22 @@ void PaintAllocationPhases(const AttemptFacts& attempt, const Allocation& alloca
                 allocation.teardown_ref);
   }
   if (allocation.lives.empty()) return;
+  const std::vector<std::int32_t> program_steps = ProgramSteps(attempt, allocation);
+  const std::vector<LaunchPart> parts = LaunchParts(attempt, allocation, program_steps);
+  const auto launch = [&](Ns from, Ns to) {
+    if (from >= to) return;
+    for (const LaunchPart& part : parts) {
+      paint.Paint(std::max(from, part.span.begin), std::min(to, part.span.end), Bucket::kLaunch, part.name,
+                  Evidence::kScheduler, part.from, part.to);
+    }
+    paint.Paint(from, to, Bucket::kLaunch, "", Evidence::kScheduler);
+  };
   Ns from = allocation.ready.value_or(allocation.begin);
-  const Ns until = allocation.teardown.value_or(allocation.end);
-  for (const TimeSpan& alive : AliveSpans(attempt, allocation, ProgramSteps(attempt, allocation))) {
-    paint.Paint(from, alive.begin, Bucket::kLaunch, "", Evidence::kScheduler);
+  for (const TimeSpan& alive : AliveSpans(attempt, allocation, program_steps)) {
+    launch(from, alive.begin);
     from = std::max(from, alive.end);
   }
-  paint.Paint(from, until, Bucket::kLaunch, "", Evidence::kScheduler);
+  launch(from, allocation.teardown.value_or(allocation.end));
 }
 
 void PaintPhases(const std::vector<PhaseSpan>& phases, Bucket bucket, const RunFacts& facts,

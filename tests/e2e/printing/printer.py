@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """A job that prints its steps and says nothing else to anybody: what it did it writes to its own log.
 
-    printer.py TRUTH STYLE STEPS [--first N] [--seconds S] [--noise]
+    printer.py TRUTH STYLE STEPS [--first N] [--seconds S] [--compile-seconds S] [--noise]
 
 STYLE: megatron (dated, with what a step took, on stdout), hf (a bar, undated, on stderr), titan (coloured, to stderr).
 """
@@ -45,6 +45,7 @@ def main() -> None:
     parser.add_argument("steps", type=int)
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=0.4)
+    parser.add_argument("--compile-seconds", type=float, default=0, help="how much longer the first step takes")
     parser.add_argument("--noise", action="store_true")
     args = parser.parse_args()
     main_rank = os.environ.get("SLURM_PROCID", "0") == "0"
@@ -59,7 +60,7 @@ def main() -> None:
     for step in range(args.first, args.steps + 1):
         say(truth, "step_begin", step)
         began = time.monotonic()
-        time.sleep(args.seconds)
+        time.sleep(args.seconds + (args.compile_seconds if step == args.first else 0))
         line(args.style, step, args.steps, time.monotonic() - began)
         say(truth, "step_end", step)
     say(truth, "exit")

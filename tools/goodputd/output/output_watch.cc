@@ -34,7 +34,9 @@ constexpr std::int64_t kCostFactor = 20;
 constexpr std::int64_t kLookForJobsMs = 1000;
 constexpr int kMaxAbandoned = 16;
 constexpr std::size_t kMaxFollowed = 64;
-constexpr int kMaxLastLooks = 64;
+constexpr int kMaxLastLooks = static_cast<int>(OutputFollower::kMaxBehind / OutputFollower::kMaxBytes);
+// Between two looks where there is more to read.
+constexpr std::int64_t kBreathMs = 5;
 
 std::string NoteName(const NodeJob& job) {
   return Cat("follow.", job.job);
@@ -113,9 +115,10 @@ class Watch {
     std::array<pollfd, 2> ends{{{stop_fd_, POLLIN, 0}, {over_fd_, POLLIN, 0}}};
     while (true) {
       const std::int64_t begin = kSystemClock.mono_ns();
-      Look("more");
+      const bool more = Look("more");
       const std::int64_t took_ms = (kSystemClock.mono_ns() - begin) / 1'000'000;
-      if (poll(ends.data(), ends.size(), static_cast<int>(std::max(kIntervalMs, kCostFactor * took_ms))) != 0)
+      if (poll(ends.data(), ends.size(),
+               static_cast<int>(std::max(more ? kBreathMs : kIntervalMs, kCostFactor * took_ms))) != 0)
         break;
     }
     // A daemon that stops leaves the job to the next one.
