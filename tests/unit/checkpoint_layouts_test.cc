@@ -50,7 +50,7 @@ class Files {
   explicit Files(std::string root) : root_(std::move(root)) {}
   std::string At(const std::string& name) const { return root_ + "/" + name; }
   void Dir(const std::string& name) const { fs::create_directories(At(name)); }
-  void Write(const std::string& name, std::string_view text) const {
+  void Write(const std::string& name, std::string_view text = "data") const {
     std::ofstream(At(name), std::ios::binary | std::ios::trunc) << text;
   }
   void Append(const std::string& name, std::string_view text) const {
@@ -508,6 +508,11 @@ INSTANTIATE_TEST_SUITE_P(All, LayoutTest, testing::ValuesIn(Cases()), [](const a
 
 class RealFiles : public testing::Test {
  protected:
+  static ScanBudget Watching(FolderWatch& watch) {
+    ScanBudget budget;
+    budget.watch = &watch;
+    return budget;
+  }
   TempFolder folder_;
   Files files_{folder_.path()};
   std::int64_t since_ = NextTick();
@@ -701,16 +706,47 @@ TEST_F(RealFiles, TooManyToTellInOneMessageAreToldNewestFirst) {
   EXPECT_GE(read->found.back().train_step.value_or(0), 300);
 }
 
+// Kept ones of earlier attempts may be many, of many files each: to look at those would leave no time for the
+// new.
+TEST_F(RealFiles, OfEarlierOnesOnlyWhatChangedIsLookedInto) {
+  constexpr int kOld = 40;
+  for (int i = 0; i < kOld; ++i) {
+    const std::string number = std::to_string(100 + i);
+    for (const std::string& name :
+         {"a/iter_" + number, "b/checkpoint-" + number, "c/step-" + number, "d/" + number,
+          "e/global_step" + number, "f/x-step=" + number + "/weights"}) {
+      files_.Dir(name);
+      for (int file = 0; file < 16; ++file) files_.Write(name + "/__" + std::to_string(file) + "_0.distcp");
+      for (const char* file : {".metadata", "_CHECKPOINT_METADATA", "trainer_state.json"})
+        files_.Write(name + "/" + file, file == std::string(".metadata") ? kPickle : kState);
+    }
+    files_.Write("g-step=" + number + ".ckpt", kTorch);
+  }
+  files_.Write("a/latest_checkpointed_iteration.txt", "139");
+  files_.Write("e/latest", "global_step139");
+  const std::int64_t since = NextTick();
+  FolderWatch watch;
+  ScanBudget budget = Watching(watch);
+  budget.files = 12 * kOld * 7;
+  files_.Dir("a/iter_200");
+  files_.Write("b/checkpoint-139/new");
+  const ScanResult result = ScanCheckpoints(folder_.path(), since, budget);
+  EXPECT_TRUE(result.whole);
+  ASSERT_EQ(result.found.size(), 2U);
+  EXPECT_EQ(result.found[0].name, "a/iter_200");
+  EXPECT_EQ(result.found[1].name, "b/checkpoint-139");
+}
+
 TEST_F(RealFiles, WaitingEndsWithAChange) {
   FolderWatch watch;
   files_.Dir("a/b");
-  const ScanResult result = ScanCheckpoints(folder_.path(), since_, &watch);
+  const ScanResult result = ScanCheckpoints(folder_.path(), since_, Watching(watch));
   if (!result.watched) GTEST_SKIP() << "no inotify on this file system, or for this user";
   EXPECT_FALSE(watch.Wait(0));
   files_.Dir("a/b/iter_0000001");
   EXPECT_TRUE(watch.Wait(10'000)) << "in a folder below";
   EXPECT_FALSE(watch.Wait(0)) << "told once";
-  ScanCheckpoints(folder_.path(), since_, &watch);
+  ScanCheckpoints(folder_.path(), since_, Watching(watch));
   EXPECT_FALSE(watch.Wait(0)) << "looking changes nothing";
   files_.Write("x", "1");
   EXPECT_TRUE(watch.Wait(10'000));
@@ -723,10 +759,11 @@ TEST_F(RealFiles, WaitingEndsWithAChange) {
 TEST_F(RealFiles, OnlySoManyAreWatched) {
   for (int i = 0; i < 300; ++i) files_.Dir("d" + std::to_string(i));
   FolderWatch watch;
-  EXPECT_FALSE(ScanCheckpoints(folder_.path(), since_, &watch).watched);
+  EXPECT_FALSE(ScanCheckpoints(folder_.path(), since_, Watching(watch)).watched);
   for (int i = 0; i < 200; ++i) files_.Remove("d" + std::to_string(i));
   EXPECT_TRUE(watch.Wait(10'000));
-  EXPECT_TRUE(ScanCheckpoints(folder_.path(), since_, &watch).watched) << "those that went make room";
+  EXPECT_TRUE(ScanCheckpoints(folder_.path(), since_, Watching(watch)).watched)
+      << "those that went make room";
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ constexpr std::array<Layout, 8> kLayouts{FindMegatron, FindHuggingFace, FindDeep
 
 void Look(const FolderView& folder, const std::string& path, std::int64_t since_ns, int depth,
           std::vector<CheckpointSeen>& found) {
+  folder.Watch();
   Place place(folder, path, since_ns);
   if (!path.empty() || !FindTorchDcpItself(place)) {
     for (const Layout layout : kLayouts) layout(place);
@@ -101,7 +102,8 @@ bool Place::Has(std::string_view name) const {
   return HasEntry(folder_, name);
 }
 
-void Place::Found(CheckpointSeen seen) {
+void Place::Found(CheckpointSeen seen, const FolderView* inside) {
+  if (inside != nullptr && !seen.complete_ns && seen.begin_ns >= since_ns_) inside->Watch();
   seen.name = Cat(path_, seen.name);
   found_.push_back(std::move(seen));
 }
@@ -114,8 +116,18 @@ std::shared_ptr<const FolderView> Place::Inside(const std::string& name) {
   return opened;
 }
 
-std::int64_t Place::BeginOf(const std::string& name, const FileTimes& times) {
-  if (times.born_ns >= since_ns_) return times.born_ns;
+CheckpointSeen Place::Begun(const char* layout, const std::string& name,
+                            std::optional<std::int64_t> train_step, const FileTimes& times,
+                            std::int64_t last_ns) {
+  return {layout, name, train_step, BeginOf(name, times, last_ns), std::nullopt, times.id, times.written_ns};
+}
+
+bool Place::IsOld(const FileTimes& times, std::int64_t last_ns) const {
+  return std::max({times.born_ns, times.written_ns, last_ns}) < since_ns_;
+}
+
+std::int64_t Place::BeginOf(const std::string& name, const FileTimes& times, std::int64_t last_ns) {
+  if (times.born_ns >= since_ns_ || IsOld(times, last_ns)) return times.born_ns;
   std::optional<std::int64_t> first;
   std::size_t left = kMaxSigns;
   if (const auto inside = Inside(name)) {

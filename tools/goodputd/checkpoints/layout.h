@@ -38,6 +38,8 @@ class FolderView {
   virtual std::optional<std::string> Tail(const std::string& name, std::size_t bytes) const = 0;
   // A directory in it; null when it cannot be read.
   virtual std::unique_ptr<FolderView> Open(const std::string& name) const = 0;
+  // What happens in it from now on is of interest.
+  virtual void Watch() const {}
 };
 
 struct CheckpointSeen {

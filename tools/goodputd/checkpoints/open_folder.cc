@@ -42,8 +42,11 @@ std::optional<struct statx> Stat(int folder, const std::string& name) {
 }  // namespace
 
 OpenFolder::OpenFolder(int fd, ScanBudget& budget) : fd_(fd), budget_(budget) {
-  if (budget_.watch != nullptr && !budget_.watch->Add(fd_)) budget_.watched = false;
   if (budget_.working) budget_.working();
+}
+
+void OpenFolder::Watch() const {
+  if (budget_.watch != nullptr && !budget_.watch->Add(fd_)) budget_.watched = false;
 }
 
 OpenFolder::~OpenFolder() {

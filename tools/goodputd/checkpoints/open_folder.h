@@ -19,7 +19,7 @@ struct ScanBudget {
   std::size_t files = 20'000;  // asked for their times or read
   std::size_t folders = 2'000;
   bool spent = false;
-  bool watched = true;            // every folder that was opened
+  bool watched = true;            // every folder that was to be
   FolderWatch* watch = nullptr;   // none: nothing is watched
   std::function<void()> working;  // called now and then
 };
@@ -37,6 +37,7 @@ class OpenFolder : public FolderView {
   std::optional<std::string> Read(const std::string& name) const override;
   std::optional<std::string> Tail(const std::string& name, std::size_t bytes) const override;
   std::unique_ptr<FolderView> Open(const std::string& name) const override;
+  void Watch() const override;
 
  private:
   std::vector<FolderEntry> List() const;

@@ -137,24 +137,20 @@ std::string ExpandPath(std::string_view path, std::int64_t job, std::string_view
   return out;
 }
 
-ScanResult ScanCheckpoints(const std::string& path, std::int64_t since_ns, FolderWatch* watch,
-                           const std::function<void()>& working) {
+ScanResult ScanCheckpoints(const std::string& path, std::int64_t since_ns, ScanBudget budget) {
   ScanResult result;
   const std::int64_t begin = kSystemClock.mono_ns();
   const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) {
     // One that is not there yet is made by the first save.
     if (errno != ENOENT) result.problem = std::strerror(errno);
-    result.watched = errno == ENOENT && watch != nullptr && IsLocalPlace(path);
+    result.watched = errno == ENOENT && budget.watch != nullptr && IsLocalPlace(path);
     return result;
   }
-  ScanBudget budget;
-  budget.watch = watch;
-  budget.working = working;
   const OpenFolder folder(fd, budget);
   result.found = FindCheckpoints(folder, since_ns);
   result.whole = !budget.spent && result.found.size() <= kMaxFound;
-  result.watched = watch != nullptr && budget.watched;
+  result.watched = budget.watch != nullptr && budget.watched;
   if (result.found.size() > kMaxFound)
     result.found.erase(result.found.begin(), result.found.end() - static_cast<std::ptrdiff_t>(kMaxFound));
   result.took_ns = kSystemClock.mono_ns() - begin;
@@ -245,7 +241,10 @@ HelperAnswers ScanHelper(const std::vector<std::string>& arguments) {
     if (path.empty()) return EncodeScan(unknown);
     at(path);
     *looked_at = FileNumber(path);
-    return EncodeScan(ScanCheckpoints(path, since_ns, watch.get(), [&] { at(path); }));
+    ScanBudget budget;
+    budget.watch = watch.get();
+    budget.working = [&] { at(path); };
+    return EncodeScan(ScanCheckpoints(path, since_ns, budget));
   };
 }
 

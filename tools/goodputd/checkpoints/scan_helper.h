@@ -4,15 +4,14 @@
 #define GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_SCAN_HELPER_H_
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "tools/base/helper_process.h"
-#include "tools/goodputd/checkpoints/folder_watch.h"
 #include "tools/goodputd/checkpoints/layout.h"
+#include "tools/goodputd/checkpoints/open_folder.h"
 
 namespace goodput {
 
@@ -42,10 +41,8 @@ struct ScanResult {
 std::string EncodeScan(const ScanResult& result);
 absl::StatusOr<ScanResult> DecodeScan(std::string_view text);
 
-// Looks at a directory: what lies in it, and no link's target. `watch` (may be null) watches what was looked
-// at; `working` is called now and then.
-ScanResult ScanCheckpoints(const std::string& path, std::int64_t since_ns = 0, FolderWatch* watch = nullptr,
-                           const std::function<void()>& working = nullptr);
+// Looks at a directory: what lies in it, and no link's target.
+ScanResult ScanCheckpoints(const std::string& path, std::int64_t since_ns = 0, ScanBudget budget = {});
 
 }  // namespace goodput
 

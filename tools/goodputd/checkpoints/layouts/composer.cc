@@ -19,8 +19,8 @@ void FindComposer(Place& place) {
     if (!times) continue;
     place.Take(name);
     if (NumberOf(name, "-rank").value_or(0) != 0) continue;  // a part of rank 0's
-    CheckpointSeen seen{"composer",       name, *step, place.BeginOf(name, *times), std::nullopt, times->id,
-                        times->written_ns};
+    if (place.IsOld(*times)) continue;
+    CheckpointSeen seen = place.Begun("composer", name, *step, *times);
     if (IsWholeZip(place.folder(), name, times->size))
       seen.complete_ns = std::max(times->written_ns, seen.begin_ns);
     place.Found(std::move(seen));

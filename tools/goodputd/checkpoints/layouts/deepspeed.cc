@@ -22,9 +22,9 @@ void FindDeepSpeed(Place& place) {
     const auto times = place.folder().Times(entry.name);
     if (!times) continue;
     place.Take(entry.name);
-    CheckpointSeen seen{"deepspeed", entry.name,       step, place.BeginOf(entry.name, *times), std::nullopt,
-                        times->id,   times->written_ns};
-    if (named && latest->written_ns >= seen.begin_ns) seen.complete_ns = seen.written_ns = latest->written_ns;
+    const std::int64_t named_ns = named ? latest->written_ns : 0;
+    CheckpointSeen seen = place.Begun("deepspeed", entry.name, step, *times, named_ns);
+    if (named && named_ns >= seen.begin_ns) seen.complete_ns = seen.written_ns = named_ns;
     place.Found(std::move(seen));
   }
 }

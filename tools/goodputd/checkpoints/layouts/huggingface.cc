@@ -32,22 +32,23 @@ void FindHuggingFace(Place& place) {
     const auto inside = place.Inside(entry.name);
     if (!times || !inside) continue;
     place.Take(entry.name);
-    CheckpointSeen seen{
-        "huggingface",    name, *step, place.BeginOf(entry.name, *times), std::nullopt, times->id,
-        times->written_ns};
-    if (!temporary && HasEntry(*inside, kState) && !HasEntry(*inside, kIncomplete)) {
-      const auto state = inside->Times(kState);
-      const auto tail = inside->Tail(kState, 3);
+    const auto state = inside->Times(kState);
+    const std::int64_t state_ns = state ? state->written_ns : 0;
+    if (place.IsOld(*times, state_ns)) continue;
+    CheckpointSeen seen = place.Begun("huggingface", entry.name, *step, *times, state_ns);
+    seen.name = name;
+    if (!temporary && state && state_ns >= seen.begin_ns && !inside->Times(kIncomplete)) {
       // The outermost brace alone stands at the beginning of a line.
-      if (state && state->written_ns >= seen.begin_ns && tail && *tail == "\n}\n") {
-        seen.written_ns = state->written_ns;
+      const auto tail = inside->Tail(kState, 3);
+      if (tail && *tail == "\n}\n") {
+        seen.written_ns = state_ns;
         // A rename and the removal of the sentinel change the folder; so does the removal of an earlier
         // attempt's.
         const bool fresh = times->born_ns >= place.since_ns();
-        seen.complete_ns = fresh ? std::max(state->written_ns, times->changed_ns) : state->written_ns;
+        seen.complete_ns = fresh ? std::max(state_ns, times->changed_ns) : state_ns;
       }
     }
-    place.Found(std::move(seen));
+    place.Found(std::move(seen), inside.get());
   }
 }
 

@@ -30,12 +30,18 @@ class Place {
   std::shared_ptr<const FolderView> Inside(const std::string& name);
 
   void Take(const std::string& name) { taken_.insert(name); }
-  // Reports one; its name is that within the folder.
-  void Found(CheckpointSeen seen);
+  // Reports one; its name is that within the folder. While it is not complete, `inside` is watched.
+  void Found(CheckpointSeen seen, const FolderView* inside = nullptr);
 
+  // One that is begun, as far as is known, of a file or folder here. `last_ns` as below.
+  CheckpointSeen Begun(const char* layout, const std::string& name, std::optional<std::int64_t> train_step,
+                       const FileTimes& times, std::int64_t last_ns = 0);
   // When the writing of a thing of the folder began: it was made then; where an older one of that name is
-  // written again, when the first file in it was.
-  std::int64_t BeginOf(const std::string& name, const FileTimes& times);
+  // written again, when the first file in it was. `last_ns`: of its files, as far as is known, the last was
+  // written then. Nothing is looked into that seems not to have changed since the job began.
+  std::int64_t BeginOf(const std::string& name, const FileTimes& times, std::int64_t last_ns = 0);
+  // It is an earlier attempt's, and nobody has touched it since.
+  bool IsOld(const FileTimes& times, std::int64_t last_ns = 0) const;
   std::int64_t since_ns() const { return since_ns_; }
   const std::string& path() const { return path_; }
   std::vector<CheckpointSeen>& found() { return found_; }

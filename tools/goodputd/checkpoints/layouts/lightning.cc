@@ -20,8 +20,8 @@ void AddFile(Place& place, const std::string& name) {
   const auto times = place.folder().Times(name);
   if (!times) return;
   place.Take(name);
-  CheckpointSeen seen{"lightning",  name,      NumberOf(name, "step="), place.BeginOf(name, *times),
-                      std::nullopt, times->id, times->written_ns};
+  if (place.IsOld(*times, times->changed_ns)) return;
+  CheckpointSeen seen = place.Begun("lightning", name, NumberOf(name, "step="), *times, times->changed_ns);
   if (IsWholeZip(place.folder(), name, times->size))
     seen.complete_ns = std::max(times->changed_ns, seen.begin_ns);
   place.Found(std::move(seen));
@@ -32,23 +32,23 @@ void AddFolder(Place& place, const std::string& name) {
   const auto inside = place.Inside(name);
   if (!times || !inside) return;
   place.Take(name);
-  CheckpointSeen seen{"lightning",  name,      NumberOf(name, "step="), place.BeginOf(name, *times),
-                      std::nullopt, times->id, times->written_ns};
-  const auto completes = [&](const std::string& last) {
-    const auto done = inside->Times(last);
-    if (!done || done->changed_ns < seen.begin_ns) return;
-    seen.complete_ns = done->changed_ns;
-    seen.written_ns = done->written_ns;
-  };
-  if (HasEntry(*inside, "meta.pt")) {
-    const auto meta = inside->Times("meta.pt");
-    if (meta && HasEntry(*inside, ".metadata") && IsWholeZip(*inside, "meta.pt", meta->size))
-      completes("meta.pt");
-  } else if (HasEntry(*inside, "latest") && HasEntry(*inside, "checkpoint")) {
+  const auto meta = inside->Times("meta.pt");
+  const auto latest = meta ? std::nullopt : inside->Times("latest");
+  const std::int64_t last_ns = meta ? meta->changed_ns : latest ? latest->changed_ns : 0;
+  if (place.IsOld(*times, last_ns)) return;
+  CheckpointSeen seen = place.Begun("lightning", name, NumberOf(name, "step="), *times, last_ns);
+  bool whole = false;
+  if (meta) {
+    whole = inside->Times(".metadata") && IsWholeZip(*inside, "meta.pt", meta->size);
+  } else if (latest && inside->Times("checkpoint")) {
     const auto tag = inside->Read("latest");
-    if (tag && absl::StripAsciiWhitespace(*tag) == "checkpoint") completes("latest");
+    whole = tag && absl::StripAsciiWhitespace(*tag) == "checkpoint";
   }
-  place.Found(std::move(seen));
+  if (whole && last_ns >= seen.begin_ns) {
+    seen.complete_ns = last_ns;
+    seen.written_ns = meta ? meta->written_ns : latest->written_ns;
+  }
+  place.Found(std::move(seen), inside.get());
 }
 
 }  // namespace

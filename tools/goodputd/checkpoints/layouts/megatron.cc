@@ -30,12 +30,10 @@ void FindMegatron(Place& place) {
     const auto times = place.folder().Times(entry.name);
     if (!times) continue;
     place.Take(entry.name);
-    CheckpointSeen seen{"megatron",   entry.name, *iteration,       place.BeginOf(entry.name, *times),
-                        std::nullopt, times->id,  times->written_ns};
+    const std::int64_t named_ns = tracker && latest == iteration ? tracker->written_ns : 0;
+    CheckpointSeen seen = place.Begun("megatron", entry.name, *iteration, *times, named_ns);
     // A folder that is younger than the file is a save over an old one of the same number.
-    if (tracker && latest == iteration && tracker->written_ns >= seen.begin_ns) {
-      seen.complete_ns = seen.written_ns = tracker->written_ns;
-    }
+    if (named_ns != 0 && named_ns >= seen.begin_ns) seen.complete_ns = seen.written_ns = named_ns;
     place.Found(std::move(seen));
   }
 }

@@ -18,75 +18,89 @@ namespace goodput {
 namespace {
 
 constexpr const char* kMarker = "-unfinished";
-constexpr int kMaxLevels = 2;
+constexpr std::size_t kMaxContext = 16;
 
-void LastWritten(const FolderView& folder, int levels, std::int64_t& last) {
-  for (const FolderEntry& entry : folder.Entries()) {
-    if (entry.is_folder && levels > 0) {
-      if (const auto inside = folder.Open(entry.name)) LastWritten(*inside, levels - 1, last);
-    } else if (const auto times = folder.Times(entry.name); times && !entry.is_folder) {
-      last = std::max({last, times->written_ns, times->born_ns});
+// When those of its files that are written late were: of a thousand shards no single one tells more.
+std::int64_t LastWritten(const FolderView& folder, bool second) {
+  std::int64_t last = 0;
+  const auto see = [&last](const FolderView& place, const std::string& name) {
+    const auto times = place.Times(name);
+    if (times) last = std::max({last, times->written_ns, times->born_ns});
+  };
+  const auto data = second ? folder.Open("weights") : nullptr;
+  for (const char* name : {"common.pt", ".metadata", "metadata.json"}) see(data ? *data : folder, name);
+  if (const auto context = second ? folder.Open("context") : nullptr) {
+    std::size_t left = kMaxContext;
+    for (const FolderEntry& entry : context->Entries()) {
+      if (left-- == 0) break;
+      see(*context, entry.name);
     }
   }
+  return last;
 }
 
-// A folder of its files, whole or not.
-bool IsNemo(const FolderView& folder, bool& second) {
-  second = HasEntry(folder, "weights") || HasEntry(folder, "context");
-  return second || (HasEntry(folder, "common.pt") && HasEntry(folder, "metadata.json"));
+bool IsSecond(const FolderView& folder) {
+  return folder.Times("weights") || folder.Times("context");
+}
+
+// All of its data.
+bool IsWhole(const FolderView& folder, bool second) {
+  const auto data = second ? folder.Open("weights") : nullptr;
+  const FolderView* const place = second ? data.get() : &folder;
+  return place != nullptr && (place->Times("metadata.json") || (second && place->Times(".metadata")));
+}
+
+void AddFolder(Place& place, const std::string& name) {
+  const auto inside = place.Inside(name);
+  if (!inside) return;
+  const bool second = IsSecond(*inside);
+  if (!second && !(inside->Times("common.pt") && inside->Times("metadata.json"))) return;
+  const auto times = place.folder().Times(name);
+  if (!times) return;
+  place.Take(name);
+  const std::int64_t last_ns = LastWritten(*inside, second);
+  if (place.IsOld(*times, last_ns)) return;
+  auto step = NumberOf(name, "step=");
+  if (step && second) ++*step;
+  CheckpointSeen seen = place.Begun("nemo", name, step, *times, last_ns);
+  // Complete without a marker: one was there from before the folder was. The listing may be older than it.
+  if (IsWhole(*inside, second) && !place.folder().Times(name + kMarker))
+    seen.complete_ns = seen.written_ns = std::max(last_ns, seen.begin_ns);
+  place.Found(std::move(seen), inside.get());
+}
+
+// Of a marker: what is under way.
+void AddUnfinished(Place& place, const std::string& marker_name, const std::string& folder) {
+  const auto marker = place.folder().Times(marker_name);
+  if (!marker) return;
+  place.Take(marker_name);
+  const std::string file = folder + ".ckpt";
+  for (const std::string& taken : {folder, file, folder + "-EMA.ckpt"}) place.Take(taken);
+  const auto inside = place.Inside(folder);
+  const auto times = place.folder().Times(inside ? folder : file);
+  // A marker alone is the first thing of a save, and the last of a removal: what comes next tells.
+  if (!times) return;
+  const bool second = inside && IsSecond(*inside);
+  const std::int64_t last_ns = inside ? LastWritten(*inside, second) : times->written_ns;
+  // What is older than its marker, and has nothing newer, is being removed.
+  if (times->born_ns < marker->born_ns && last_ns < marker->born_ns) return;
+  auto step = NumberOf(folder, "step=");
+  // A folder that is still empty is NeMo 2's.
+  if (step && inside && (second || !inside->Times("common.pt"))) ++*step;
+  place.Found({"nemo", inside ? folder : file, step, marker->born_ns, std::nullopt, times->id,
+               std::max(last_ns, marker->born_ns)});
 }
 
 }  // namespace
 
 void FindNemo(Place& place) {
   for (const FolderEntry& entry : place.Free()) {
-    if (entry.is_folder) {
-      if (place.Has(entry.name + kMarker)) continue;  // its marker's turn
-      const auto inside = place.Inside(entry.name);
-      bool second = false;
-      if (!inside || !IsNemo(*inside, second)) continue;
-      const auto times = place.folder().Times(entry.name);
-      if (!times) continue;
-      place.Take(entry.name);
-      auto step = NumberOf(entry.name, "step=");
-      if (step && second) ++*step;
-      CheckpointSeen seen{"nemo",    entry.name,       step, place.BeginOf(entry.name, *times), std::nullopt,
-                          times->id, times->written_ns};
-      std::int64_t last = 0;
-      LastWritten(*inside, kMaxLevels, last);
-      // Complete without a marker: one was there from before the folder was.
-      const auto& data = second ? inside->Open("weights") : nullptr;
-      const bool whole =
-          !second || (data && (HasEntry(*data, ".metadata") || HasEntry(*data, "metadata.json")));
-      // The listing may be older than the marker.
-      if (whole && !place.folder().Times(entry.name + kMarker))
-        seen.complete_ns = seen.written_ns = std::max(last, seen.begin_ns);
-      place.Found(std::move(seen));
-      continue;
-    }
     absl::string_view name = entry.name;
-    if (!absl::ConsumeSuffix(&name, kMarker) || name.empty()) continue;
-    const auto marker = place.folder().Times(entry.name);
-    if (!marker) continue;
-    place.Take(entry.name);
-    const std::string folder(name);
-    const std::string file = folder + ".ckpt";
-    for (const std::string& taken : {folder, file, folder + "-EMA.ckpt"}) place.Take(taken);
-    const auto times = place.folder().Times(folder);
-    const auto inside = place.Inside(folder);
-    std::int64_t last = 0;
-    if (inside) LastWritten(*inside, kMaxLevels, last);
-    if (const auto one = place.folder().Times(file)) last = std::max(last, one->written_ns);
-    // What is older than its marker, and has nothing newer, is being removed.
-    const bool old = times && times->born_ns < marker->born_ns && last < marker->born_ns;
-    if (old) continue;
-    const bool is_file = place.Has(file);
-    // A marker alone is the first thing of a save, and the last of a removal: what comes next tells.
-    if (!times && !is_file) continue;
-    auto step = NumberOf(folder, "step=");
-    if (step && !is_file) ++*step;
-    place.Found({"nemo", is_file ? file : folder, step, marker->born_ns, std::nullopt,
-                 times ? times->id : std::uint64_t{0}, std::max(last, marker->born_ns)});
+    if (entry.is_folder) {
+      if (!place.Has(entry.name + kMarker)) AddFolder(place, entry.name);
+    } else if (absl::ConsumeSuffix(&name, kMarker) && !name.empty()) {
+      AddUnfinished(place, entry.name, std::string(name));
+    }
   }
 }
 

@@ -49,7 +49,7 @@ bool HasOwn(const FolderView& folder) {
 }
 
 bool IsOrbax(const FolderView& folder) {
-  if (HasOwn(folder)) return true;
+  if (folder.Times(kMetadata) || folder.Times(kCommit) || HasOwn(folder)) return true;
   std::size_t items = 0;
   for (const FolderEntry& entry : folder.Entries()) {
     if (!entry.is_folder) continue;
@@ -98,8 +98,9 @@ void FindOrbax(Place& place) {
     const auto inside = place.Inside(entry.name);
     if (!times || !inside || (!name->temporary && !IsOrbax(*inside))) continue;
     place.Take(entry.name);
-    CheckpointSeen seen{"orbax",      name->final_name, name->steps,      place.BeginOf(entry.name, *times),
-                        std::nullopt, times->id,        times->written_ns};
+    if (place.IsOld(*times, times->changed_ns)) continue;
+    CheckpointSeen seen = place.Begun("orbax", entry.name, name->steps, *times);
+    seen.name = name->final_name;
     if (!name->temporary) {
       if (const auto t_ns = CommitTime(*inside, *times, times->born_ns >= place.since_ns())) {
         seen.complete_ns = std::max(*t_ns, seen.begin_ns);
@@ -107,7 +108,7 @@ void FindOrbax(Place& place) {
         seen.written_ns = 0;
       }
     }
-    place.Found(std::move(seen));
+    place.Found(std::move(seen), inside.get());
   }
 }
 

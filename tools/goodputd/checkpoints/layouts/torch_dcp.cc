@@ -7,12 +7,15 @@
 #include <algorithm>
 
 #include "absl/strings/match.h"
+#include "sql/text.h"
 #include "tools/goodputd/checkpoints/layouts/layouts.h"
 
 namespace goodput {
 namespace {
 
 constexpr const char* kMetadata = ".metadata";
+constexpr const char* kTemporary = ".metadata.tmp";
+constexpr int kSomeShards = 8;
 constexpr std::size_t kMaxShards = 512;
 // Some file systems take the times of those who write, and their clocks differ.
 constexpr std::int64_t kClockSlackNs = 1'000'000'000;
@@ -23,7 +26,7 @@ bool IsShard(const FolderEntry& entry) {
 
 bool IsDcp(const FolderView& folder) {
   const auto& entries = folder.Entries();
-  return HasEntry(folder, kMetadata) || HasEntry(folder, ".metadata.tmp") ||
+  return HasEntry(folder, kMetadata) || HasEntry(folder, kTemporary) ||
          std::any_of(entries.begin(), entries.end(), IsShard);
 }
 
@@ -34,26 +37,24 @@ std::optional<std::int64_t> StepOf(const std::string& name) {
   return WholeNumber(name);
 }
 
-// When its last shard was last written.
+// When its data was written: of some shards, as ranks write theirs at the same time and may be thousands.
 std::int64_t DataWritten(const FolderView& folder) {
   std::int64_t last = 0;
-  std::size_t left = kMaxShards;
-  for (const FolderEntry& entry : folder.Entries()) {
-    if (!IsShard(entry) || left-- == 0) continue;
-    if (const auto times = folder.Times(entry.name)) last = std::max(last, times->written_ns);
+  for (int rank = 0; rank < kSomeShards; ++rank) {
+    const auto times = folder.Times(Cat("__", rank, "_0.distcp"));
+    if (times) last = std::max(last, times->written_ns);
   }
   return last;
 }
 
-void Complete(const FolderView& folder, CheckpointSeen& seen) {
-  const auto metadata = folder.Times(kMetadata);
-  if (!metadata || HasEntry(folder, ".metadata.tmp") || !IsWholePickle(folder, kMetadata, metadata->size))
-    return;
-  if (metadata->changed_ns < seen.begin_ns || metadata->written_ns + kClockSlackNs < DataWritten(folder))
+void Complete(const FolderView& folder, const FileTimes& metadata, CheckpointSeen& seen) {
+  if (metadata.changed_ns < seen.begin_ns || folder.Times(kTemporary) ||
+      !IsWholePickle(folder, kMetadata, metadata.size) ||
+      metadata.written_ns + kClockSlackNs < DataWritten(folder))
     return;
   // Changed: by the rename, which is what completes it.
-  seen.complete_ns = metadata->changed_ns;
-  seen.written_ns = metadata->written_ns;
+  seen.complete_ns = metadata.changed_ns;
+  seen.written_ns = metadata.written_ns;
 }
 
 }  // namespace
@@ -62,14 +63,17 @@ void FindTorchDcp(Place& place) {
   for (const FolderEntry& entry : place.Free()) {
     if (!entry.is_folder) continue;
     const auto inside = place.Inside(entry.name);
-    if (!inside || !IsDcp(*inside)) continue;
+    if (!inside) continue;
+    const auto metadata = inside->Times(kMetadata);
+    if (!metadata && !IsDcp(*inside)) continue;
     const auto times = place.folder().Times(entry.name);
     if (!times) continue;
     place.Take(entry.name);
-    CheckpointSeen seen{"torch-dcp",  entry.name, StepOf(entry.name), place.BeginOf(entry.name, *times),
-                        std::nullopt, times->id,  times->written_ns};
-    Complete(*inside, seen);
-    place.Found(std::move(seen));
+    const std::int64_t last_ns = metadata ? metadata->changed_ns : 0;
+    if (place.IsOld(*times, last_ns)) continue;
+    CheckpointSeen seen = place.Begun("torch-dcp", entry.name, StepOf(entry.name), *times, last_ns);
+    if (metadata) Complete(*inside, *metadata, seen);
+    place.Found(std::move(seen), inside.get());
   }
 }
 
@@ -90,7 +94,7 @@ bool FindTorchDcpItself(Place& place) {
     seen.written_ns = std::max(seen.written_ns, times->written_ns);
   }
   seen.begin_ns = begin.value_or(0);
-  Complete(folder, seen);
+  if (const auto metadata = folder.Times(kMetadata)) Complete(folder, *metadata, seen);
   place.Found(std::move(seen));
   return true;
 }
