@@ -1,13 +1,14 @@
 #!/usr/bin/python3
-"""Jobs as each framework runs them, requeued once and struck by a dead node once, told by their checkpoints alone: buckets are
-the trainer's own truth within 1 % of the job's time or 1.1 s a boundary, and runtime goodput is right or a range that holds it.
+"""Jobs as each framework runs them, requeued once and struck by a dead node once, told by their checkpoints alone or by what
+they print alone: buckets are the trainer's own truth within 1 % of the job's time or 1.1 s a boundary, and runtime goodput is
+right or a range that holds it.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_frameworks
 """
 
 import os
 import unittest
-from typing import Callable, Dict
+from typing import Callable, Dict, Tuple
 
 from .harness.goodput_site import Site
 from .harness.judge import assert_valid
@@ -17,6 +18,8 @@ from .harness.work import Outcome, Work
 
 STAGE = Stage()
 FRAMEWORKS = ("megatron", "nemo", "lightning", "torchtitan", "maxtext", "deepspeed", "hf", "composer")
+# Those whose lines of steps say when they were written.
+STAMPED = ("megatron", "torchtitan", "maxtext", "deepspeed")
 # Allocation, launch and the program's own start, three times.
 BOUNDARIES = 3
 
@@ -29,10 +32,11 @@ def node_fails(work: Work) -> None:
     work.site.cluster.run(["scontrol", "update", "nodename=" + work.nodes[0], "state=resume"], check=False)
 
 
-def told_by(framework: str, *options: str) -> Callable[[Work], Outcome]:
+def told_by(framework: str, way: str) -> Callable[[Work], Outcome]:
     def scenario(work: Work) -> Outcome:
+        option = "--goodput-checkpoint-dir=" + work.folder if way == "files" else "--goodput-log-profile=" + framework
         program = work.trainer("--framework %s --noise --step-seconds 0.2 --save-every 20 --steps 130" % framework, marks=False)
-        work.submit("srun " + program, "--open-mode=append", "--goodput-checkpoint-dir=" + work.folder, *options)
+        work.submit("srun " + program, "--open-mode=append", option)
         work.steps(0, 52)
         work.control("requeue", str(work.job))
         work.steps(1, 30)
@@ -41,29 +45,39 @@ def told_by(framework: str, *options: str) -> Callable[[Work], Outcome]:
             work.control("requeue", str(work.job))
         else:
             node_fails(work)
+        work.site.settle(work.job, timeout=240)
+        work.pause(3)  # the last looks at its files and its output
         return work.outcome()
-    scenario.__name__ = framework
+    scenario.__name__ = framework + "_by_" + way
     return scenario
 
 
-BY_FILES: Dict[str, Callable[[Work], Outcome]] = {framework: told_by(framework) for framework in FRAMEWORKS}
+SCENARIOS: Dict[Tuple[str, str], Callable[[Work], Outcome]] = {
+    (way, framework): told_by(framework, way) for way, frameworks in (("files", FRAMEWORKS), ("output", STAMPED))
+    for framework in frameworks}
 
 
 def setUpModule() -> None:
     unittest.addModuleCleanup(STAGE.stop)
-    plan: Plan = {"": (Site("cgroup", nodes=8, kill_wait_s=2, conf=["checkpoint_scan = 1s", "heartbeat = 1s"]),
-                       [(scenario, 1) for scenario in BY_FILES.values()])}
+    plan: Plan = {"": (Site("cgroup", nodes=len(SCENARIOS), kill_wait_s=2, conf=["checkpoint_scan = 1s", "heartbeat = 1s"]),
+                       [(scenario, 1) for scenario in SCENARIOS.values()])}
     STAGE.start(plan)
 
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
 class FrameworksTest(unittest.TestCase):
-    def test_by_its_checkpoints_alone(self) -> None:
-        for framework, scenario in BY_FILES.items():
+    def close(self, way: str, *unknown: str) -> None:
+        for framework in [one for where, one in SCENARIOS if where == way]:
             with self.subTest(framework):
-                outcome = STAGE.outcome("", scenario)
+                outcome = STAGE.outcome("", SCENARIOS[way, framework])
                 assert_valid(outcome.show)
-                assert_close(self, outcome, "checkpoint_save", "drain", boundaries=BOUNDARIES)
+                assert_close(self, outcome, *unknown, boundaries=BOUNDARIES)
+
+    def test_by_its_checkpoints_alone(self) -> None:
+        self.close("files", "checkpoint_save", "drain")
+
+    def test_by_its_output_alone(self) -> None:
+        self.close("output")
 
 
 if __name__ == "__main__":
