@@ -594,6 +594,30 @@ TEST_F(RealFiles, ADirectoryThatIsItselfADistributedCheckpoint) {
   EXPECT_EQ(told.records()[0].find("train_step"), std::string::npos) << "it has no number";
 }
 
+TEST_F(RealFiles, AFolderOfOrbaxsStepsIsNoStepThoughItHasANumber) {
+  for (const char* run : {"4711", "run_2"}) {
+    for (const char* step : {"/100", "/300.orbax-checkpoint-tmp-1/items"})
+      files_.Dir(run + std::string(step));
+    files_.Write(run + std::string("/100/_CHECKPOINT_METADATA"), "{}");
+    files_.Dir(run + std::string("/200"));
+    files_.Write(run + std::string("/200/_METADATA"), "{}");
+  }
+  std::vector<std::string> names;
+  for (const CheckpointSeen& seen : ScanCheckpoints(folder_.path(), since_).found) names.push_back(seen.name);
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(names, (std::vector<std::string>{"4711/100", "4711/200", "4711/300", "run_2/100", "run_2/200",
+                                             "run_2/300"}));
+}
+
+TEST_F(RealFiles, AFolderCalledWeightsIsNotNemosAlone) {
+  files_.Dir("run/weights/iter_0000005");
+  files_.Dir("other/context/checkpoint-6");
+  std::vector<std::string> names;
+  for (const CheckpointSeen& seen : ScanCheckpoints(folder_.path(), since_).found) names.push_back(seen.name);
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(names, (std::vector<std::string>{"other/context/checkpoint-6", "run/weights/iter_0000005"}));
+}
+
 TEST_F(RealFiles, OnlySoDeep) {
   files_.Dir("1/2/3/4/iter_0000001");
   files_.Dir("1/2/3/4/5/iter_0000002");
@@ -729,6 +753,7 @@ TEST_F(RealFiles, OfEarlierOnesOnlyWhatChangedIsLookedInto) {
   ScanBudget budget = Watching(watch);
   budget.files = 12 * kOld * 7;
   files_.Dir("a/iter_200");
+  NextTick();
   files_.Write("b/checkpoint-139/new");
   const ScanResult result = ScanCheckpoints(folder_.path(), since, budget);
   EXPECT_TRUE(result.whole);

@@ -45,16 +45,18 @@ bool IsSecond(const FolderView& folder) {
 
 // All of its data.
 bool IsWhole(const FolderView& folder, bool second) {
-  const auto data = second ? folder.Open("weights") : nullptr;
-  const FolderView* const place = second ? data.get() : &folder;
-  return place != nullptr && (place->Times("metadata.json") || (second && place->Times(".metadata")));
+  if (!second) return folder.Times("common.pt") && folder.Times("metadata.json");
+  const auto data = folder.Open("weights");
+  return data != nullptr && (data->Times("metadata.json") || data->Times(".metadata"));
 }
 
 void AddFolder(Place& place, const std::string& name) {
   const auto inside = place.Inside(name);
   if (!inside) return;
   const bool second = IsSecond(*inside);
-  if (!second && !(inside->Times("common.pt") && inside->Times("metadata.json"))) return;
+  // Without a marker it is whole, or something else: others have folders of these names, too.
+  if (!IsWhole(*inside, second)) return;
+  if (second && !inside->Times("context") && !absl::StrContains(name, '=')) return;
   const auto times = place.folder().Times(name);
   if (!times) return;
   place.Take(name);
@@ -63,8 +65,8 @@ void AddFolder(Place& place, const std::string& name) {
   auto step = NumberOf(name, "step=");
   if (step && second) ++*step;
   CheckpointSeen seen = place.Begun("nemo", name, step, *times, last_ns);
-  // Complete without a marker: one was there from before the folder was. The listing may be older than it.
-  if (IsWhole(*inside, second) && !place.folder().Times(name + kMarker))
+  // The listing may be older than its marker.
+  if (!place.folder().Times(name + kMarker))
     seen.complete_ns = seen.written_ns = std::max(last_ns, seen.begin_ns);
   place.Found(std::move(seen), inside.get());
 }

@@ -48,11 +48,12 @@ bool HasOwn(const FolderView& folder) {
   return std::any_of(kOwn.begin(), kOwn.end(), [&](const char* own) { return HasEntry(folder, own); });
 }
 
+// A folder of steps, with a number in its own name, is none: its steps are.
 bool IsOrbax(const FolderView& folder) {
   if (folder.Times(kMetadata) || folder.Times(kCommit) || HasOwn(folder)) return true;
   std::size_t items = 0;
   for (const FolderEntry& entry : folder.Entries()) {
-    if (!entry.is_folder) continue;
+    if (!entry.is_folder || ReadName(entry.name)) continue;
     if (entry.name.find(kTemporary) != std::string::npos) return true;
     if (++items > kMaxItems) return false;
     const auto item = folder.Open(entry.name);
