@@ -49,7 +49,8 @@ class TruthLog:
 
 
 class SignalPlan:
-    """What to do at a signal: from "USR1=save", "TERM=save-exit", "USR1=save-exit:85", "TERM=exit:3", "TERM=quit:143", "TERM=ignore".
+    """What to do at a signal: from "USR1=save", "TERM=save-exit", "USR1=save-exit:85", "TERM=exit:3", "TERM=quit:143",
+    "TERM=ignore".
 
     exit waits for the end of the step, quit for nothing. Only the signals named are handled at all; `ignore` handles it too, and does nothing.
     """
@@ -60,7 +61,8 @@ class SignalPlan:
             name, _, what = text.partition("=")
             action, _, code = what.partition(":")
             if action not in ("save", "save-exit", "exit", "quit", "ignore"):
-                raise ValueError("--on-signal %s: the action is save, save-exit[:CODE], exit[:CODE], quit[:CODE] or ignore" % text)
+                raise ValueError(
+                    "--on-signal %s: the action is save, save-exit[:CODE], exit[:CODE], quit[:CODE] or ignore" % text)
             self.actions[getattr(signal, "SIG" + name.upper().replace("SIG", "", 1))] = (action, int(code or 0))
         self._pending: List[int] = []
 

@@ -181,8 +181,10 @@ class Play:
         if self.label:
             # srun --label marks the beginning of every line.
             lines = data.split(b"\n")
-            marked = [(b"" if self._open_lines.get(rank) and index == 0 else b"%d: " % rank) + line if line or index < len(lines) - 1 else b""
-                      for index, line in enumerate(lines)]
+            marked = []
+            for index, line in enumerate(lines):
+                begins = index > 0 or not self._open_lines.get(rank)
+                marked.append(b"%d: " % rank + line if begins and (line or index < len(lines) - 1) else line)
             self._open_lines[rank] = bool(lines[-1]) or (self._open_lines.get(rank, False) and len(lines) == 1)
             data = b"\n".join(marked)
         self.chunks.append({"t_ns": self.ns(), "rank": rank, "stream": stream, "base64": base64.b64encode(data).decode()})

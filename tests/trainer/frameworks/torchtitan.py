@@ -51,7 +51,8 @@ class Printer(Framework):
         self.disturb()
         if self.run.rank == 0 and (step == 1 or self.logs(step)):
             self.told.append(step)
-            self._info("%sstep: %2d  %sloss: %8.5f  %sgrad_norm: %7.4f  %smemory: %5.2fGiB(%.2f%%)  %stps: %s  %stflops: %s  %smfu: %s%s" % (
+            self._info("%sstep: %2d  %sloss: %8.5f  %sgrad_norm: %7.4f  %smemory: %5.2fGiB(%.2f%%)  %stps: %s  %stflops: %s"
+                       "  %smfu: %s%s" % (
                 RED, step, GREEN, loss, ORANGE, 1.2345, TURQUOISE, 30.0, 38.0, BLUE, format(round(7123 / max(seconds, 0.01)), ","),
                 CYAN, format(412.52, ",.2f"), MAGENTA, "41.71%" if self.random.random() < 0.8 else "N/A", RESET))
 
