@@ -127,6 +127,17 @@ class ProfilesTest(unittest.TestCase):
             self.assertAlmostEqual(shown["begin_ns"] / S, true["begin_ns"] / S, delta=0.1)
             self.assertEqual(shown["complete_ns"] is None, true["complete_ns"] is None, shown)
 
+    def test_megatrons_progress_file(self) -> None:
+        with open(self.path("progress.txt"), "w") as file:
+            for second, what in ((0, "Starting job"), (100, "Saved checkpoint\tIteration: 10\tJob throughput: 1.0 TFLOP/s/GPU"),
+                                 (200, "Saving async checkpoint\tIteration: 20"), (260, "Saved async checkpoint\tIteration: 20"),
+                                 (400, "Starting job"), (500, "Saving async checkpoint\tIteration: 30")):
+                file.write("2026-08-22 10:%02d:%02d\tJob ID: 7\t# GPUs: 16\t%s\n" % (second // 60, second % 60, what))
+        job = self.imported(self.path("progress.txt"), "megatron-progress")
+        self.assertEqual([(s["step"], s["complete_ns"] is not None) for s in job["checkpoints"]], [(10, True), (20, True), (30, False)])
+        self.assertEqual(len(job["attempts"]), 2)
+        self.assertEqual(job["attempts"][1]["start_ns"] - job["attempts"][0]["start_ns"], 400 * S)
+
     def test_lightning_and_composer_without_a_time(self) -> None:
         for name in ("lightning", "composer"):
             made = transcript(name)

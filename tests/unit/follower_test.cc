@@ -180,6 +180,30 @@ TEST_F(FollowerTest, StatesOfABarThatComeLateAreDatedByItsOwnClock) {
   }
 }
 
+TEST_F(FollowerTest, AFileBesideIsReadByItsOwnProfile) {
+  OutputFollower::Options options;
+  options.links.push_back(folder_.path() + "/link");
+  options.beside = folder_.path() + "/progress.txt";
+  options.since_ns = kNow;
+  absl::StatusOr<LogReader> reader = LogReader::Open("megatron", "/nonexistent");
+  absl::StatusOr<LogReader> beside = LogReader::Open("megatron-progress", "/nonexistent");
+  ASSERT_TRUE(reader.ok() && beside.ok());
+  const auto progress = [&](std::int64_t ns, const char* text) {
+    std::ofstream(options.beside, std::ios::app)
+        << absl::FormatTime("%Y-%m-%d %H:%M:%S", absl::FromUnixNanos(ns), absl::LocalTimeZone())
+        << "\tJob ID: 7\t# GPUs: 8\t" << text << "\n";
+  };
+  progress(kNow - 100 * kS, "Saved checkpoint\tIteration: 10");
+  progress(kNow + 20 * kS, "Saving async checkpoint\tIteration: 20");
+  Append(Line(20));
+  OutputFollower follower(*std::move(reader), options, *std::move(beside));
+  const OutputFollower::Found found = follower.Look(kNow + 21 * kS, false);
+  ASSERT_EQ(found.events.size(), 2U);
+  EXPECT_EQ(found.events[0].event.kind, LogEvent::Kind::kStepEnd);
+  EXPECT_EQ(found.events[1].event.kind, LogEvent::Kind::kSaveBegin);
+  EXPECT_EQ(found.events[1].t_ns, kNow + 20 * kS);
+}
+
 TEST_F(FollowerTest, AnAnswerSurvivesTheWayBack) {
   OutputFollower::Found found;
   OutputFollower::Event event;

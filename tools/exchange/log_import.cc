@@ -107,7 +107,7 @@ class Pass {
       : input_(input),
         options_(options),
         reader_(std::move(reader)),
-        clock_(clock),
+        clock_(std::move(clock)),
         sink_(writer, options.join),
         fold_(sink_) {}
 
@@ -210,7 +210,7 @@ absl::StatusOr<FileImportReport> ImportLog(Database& db, const Input& input, con
   if (!transaction.status().ok()) return transaction.status();
   ImportWriter writer(db);
   if (status = writer.Begin(file, options.cluster); !status.ok()) return status;
-  Pass pass(input, options, *std::move(reader), clock, writer);
+  Pass pass(input, options, *std::move(reader), std::move(clock), writer);
   if (status = pass.Run(); !status.ok()) return status;
   FileImportReport report = pass.Report();
   ImportRow row;

@@ -20,6 +20,9 @@ constexpr std::int64_t kStepUntold = -1;
 
 }  // namespace
 
+// Here, because within its class an optional cannot see that it needs no arguments.
+LogFold::Start::Start() = default;
+
 absl::Status LogFold::Mark(Ns t, PackedMark::Kind kind, bool begin, std::optional<std::int64_t> step,
                            std::string_view name, std::int64_t offset) {
   ToldMark mark;
@@ -329,6 +332,8 @@ absl::Status LogFold::SaveEnd(const LogEvent& event, Ns t, std::optional<Ns> beg
     return Mark(std::max(begin, end), PackedMark::Kind::kCheckpoint, false, event.step, "", offset);
   }
   OpenSave& save = found->second;
+  // Of two files that tell of it one may have whole seconds only.
+  t = std::max(t, save.begin);
   if (save.complete_is_untold) {
     start.saves.erase(found);
     return absl::OkStatus();

@@ -74,10 +74,12 @@ class LogFold {
     std::int64_t end_offset = 0;
   };
   struct Start {
+    Start();
+
     ToldAttempt told;
     Ns last_heard = 0;
-    Ns last_event = 0;  // of a line that said something
-    TimeSpan silence;   // the longest since
+    Ns last_event = 0;            // of a line that said something
+    TimeSpan silence;             // the longest since
     bool explicit_begin = false;  // a line said that it begins
     std::optional<Waiting> waiting;
     std::optional<Waiting> late;  // the last line of those that come when the next step is done

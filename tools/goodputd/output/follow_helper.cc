@@ -19,6 +19,7 @@ constexpr std::size_t kFixedArguments = 7;
 constexpr std::size_t kEventWords = 12;
 constexpr const char* kProgress = "progress.txt";
 constexpr std::string_view kMegatron = "megatron";
+constexpr std::string_view kProgressProfile = "megatron-progress";
 constexpr int kKinds = 15;
 
 std::string OptionalNumber(const std::optional<std::int64_t>& value) {
@@ -51,6 +52,7 @@ class Following {
     absl::StatusOr<LogReader> reader = LogReader::Open(order_.log_profile, order_.site_profiles);
     if (!reader.ok()) return Message(reader.status());
     OutputFollower::Options options;
+    std::optional<LogReader> beside;
     std::string environment;
     for (const std::int64_t pid : order_.pids) {
       if (environment.empty()) environment = ProcessEnvironment(pid);
@@ -63,9 +65,13 @@ class Following {
     const bool megatron = order_.log_profile == kMegatron || order_.log_profile == kAutoProfile;
     if (megatron && !order_.checkpoint_dir.empty() && !order_.pids.empty()) {
       const std::string path = ResolveJobPath(order_.checkpoint_dir, order_.job, order_.pids.front());
-      if (!path.empty()) options.beside = Cat(path, "/", kProgress);
+      absl::StatusOr<LogReader> progress = LogReader::Open(kProgressProfile, order_.site_profiles);
+      if (!path.empty() && progress.ok()) {
+        options.beside = Cat(path, "/", kProgress);
+        beside = *std::move(progress);
+      }
     }
-    follower_ = std::make_unique<OutputFollower>(*std::move(reader), std::move(options));
+    follower_ = std::make_unique<OutputFollower>(*std::move(reader), std::move(options), std::move(beside));
     return "";
   }
 

@@ -59,31 +59,32 @@ bool OpenedToAppend(std::string_view environment) {
   return false;
 }
 
-OutputFollower::OutputFollower(LogReader reader, Options options)
-    : reader_(std::move(reader)), options_(std::move(options)) {}
+OutputFollower::OutputFollower(LogReader reader, Options options, std::optional<LogReader> beside)
+    : reader_(std::move(reader)), beside_(std::move(beside)), options_(std::move(options)) {}
 
 OutputFollower::~OutputFollower() {
   for (const std::unique_ptr<File>& file : files_) close(file->fd);
 }
 
 // Where the lines of this attempt begin in a file that others wrote into before.
-std::int64_t OutputFollower::FirstOffset(int fd, std::int64_t size, std::int64_t now_ns) const {
+std::int64_t OutputFollower::FirstOffset(int fd, std::int64_t size, std::int64_t since_ns,
+                                         const LogReader& reader, std::int64_t now_ns) {
   LogLines lines;
   lines.Seek(std::max<std::int64_t>(0, size - kLookBack));
   std::int64_t first = size;
   std::string piece;
   const auto take = [&](std::string_view line, std::int64_t offset) {
-    const std::optional<LineTime> time = first == size ? reader_.TimeOf(line) : std::nullopt;
+    const std::optional<LineTime> time = first == size ? reader.TimeOf(line) : std::nullopt;
     if (!time) return;
     const std::int64_t t = PastTime(*time, absl::LocalTimeZone(), now_ns);
-    if (t >= options_.since_ns - kSlackNs && t <= now_ns + kSlackNs) first = offset;
+    if (t >= since_ns - kSlackNs && t <= now_ns + kSlackNs) first = offset;
   };
   while (lines.offset() < size && first == size && PRead(fd, lines.offset(), piece) > 0)
     lines.Add(piece, take);
   return first;
 }
 
-void OutputFollower::Find(const std::string& path, bool append, std::int64_t now_ns) {
+void OutputFollower::Find(const std::string& path, bool append, LogReader& reader, std::int64_t now_ns) {
   struct stat info {};
   const int fd = OpenRegular(path, info);
   if (fd < 0) return;
@@ -96,6 +97,7 @@ void OutputFollower::Find(const std::string& path, bool append, std::int64_t now
   }
   auto file = std::make_unique<File>();
   file->fd = fd;
+  file->reader = &reader;
   file->mark = {info.st_dev, info.st_ino, 0};
   const auto before = std::find_if(options_.resume.begin(), options_.resume.end(), [&](const FileMark& mark) {
     return mark.device == file->mark.device && mark.inode == file->mark.inode;
@@ -103,7 +105,7 @@ void OutputFollower::Find(const std::string& path, bool append, std::int64_t now
   if (before != options_.resume.end()) {
     file->mark.offset = before->offset;
   } else if (append) {
-    file->mark.offset = FirstOffset(fd, info.st_size, now_ns);
+    file->mark.offset = FirstOffset(fd, info.st_size, options_.since_ns, reader, now_ns);
   }
   file->lines.Seek(file->mark.offset);
   files_.push_back(std::move(file));
@@ -135,7 +137,7 @@ void OutputFollower::Read(File& file, std::int64_t now_ns, std::int64_t& budget,
     file.lines.Seek(ahead);
   }
   const auto take = [&](std::string_view line, std::int64_t offset) {
-    reader_.Line(line, offset, now_ns, [&](const LogReader::Said& said) { Take(said, found); });
+    file.reader->Line(line, offset, now_ns, [&](const LogReader::Said& said) { Take(said, found); });
   };
   std::string piece;
   while (file.lines.offset() < info.st_size) {
@@ -192,14 +194,14 @@ void OutputFollower::PlaceBar(std::int64_t now_ns, Found& found) {
 
 OutputFollower::Found OutputFollower::Look(std::int64_t now_ns, bool last) {
   Found found;
-  for (const std::string& link : options_.links) Find(link, options_.append, now_ns);
-  if (!options_.beside.empty()) Find(options_.beside, true, now_ns);
+  for (const std::string& link : options_.links) Find(link, options_.append, reader_, now_ns);
+  if (beside_) Find(options_.beside, true, *beside_, now_ns);
   std::int64_t budget = kMaxBytes;
   for (const std::unique_ptr<File>& file : files_) Read(*file, now_ns, budget, found);
   if (last && !found.more) {
     for (const std::unique_ptr<File>& file : files_) {
       file->lines.Finish([&](std::string_view line, std::int64_t offset) {
-        reader_.Line(line, offset, now_ns, [&](const LogReader::Said& said) { Take(said, found); });
+        file->reader->Line(line, offset, now_ns, [&](const LogReader::Said& said) { Take(said, found); });
       });
     }
     reader_.Finish([&](const LogReader::Said& said) { Take(said, found); });

@@ -40,7 +40,8 @@ class OutputFollower {
     std::int64_t since_ns = 0;  // the attempt began
     std::vector<FileMark> resume;  // files that were read before
   };
-  OutputFollower(LogReader reader, Options options);
+  // `beside`: the reader of that file, where there is one.
+  OutputFollower(LogReader reader, Options options, std::optional<LogReader> beside = std::nullopt);
   ~OutputFollower();
   OutputFollower(const OutputFollower&) = delete;
   OutputFollower& operator=(const OutputFollower&) = delete;
@@ -71,14 +72,17 @@ class OutputFollower {
     int fd = -1;
     FileMark mark;
     LogLines lines;
+    LogReader* reader = nullptr;
   };
-  void Find(const std::string& path, bool append, std::int64_t now_ns);
-  std::int64_t FirstOffset(int fd, std::int64_t size, std::int64_t now_ns) const;
+  void Find(const std::string& path, bool append, LogReader& reader, std::int64_t now_ns);
+  static std::int64_t FirstOffset(int fd, std::int64_t size, std::int64_t since_ns, const LogReader& reader,
+                                  std::int64_t now_ns);
   void Read(File& file, std::int64_t now_ns, std::int64_t& budget, Found& found);
   void Take(const LogReader::Said& said, Found& found) const;
   void PlaceBar(std::int64_t now_ns, Found& found);
 
   LogReader reader_;
+  std::optional<LogReader> beside_;
   Options options_;
   std::vector<std::unique_ptr<File>> files_;
   std::int64_t skipped_ = 0;
