@@ -1,4 +1,5 @@
-/* Takes as long as $IMPORT_SECONDS says where pyxis imports a container's image: in user_init, before there is a task. */
+/* Takes as long as $IMPORT_SECONDS says where pyxis imports a container's image: in user_init, before there
+ * is a task. */
 #include <slurm/spank.h>
 #include <stdlib.h>
 #include <time.h>

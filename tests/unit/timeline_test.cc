@@ -84,10 +84,9 @@ TEST(Timeline, BetweenTwoSrunsNothingIsAlive) {
       .Steps(4, 7, 55, 8.75)
       .TaskExits(91, kBatchStep, 0)
       .Ended(92, "COMPLETED");
-  EXPECT_EQ(
-      run.Story(),
-      "provisioning 0-1 | launch 1-2 | launch.script 2-5 | startup 5-10 | productive 10-40 | "
-      "launch.script 40-50 | startup 50-55 | productive 55-90 | launch.script 90-91 | teardown 91-92");
+  EXPECT_EQ(run.Story(),
+            "provisioning 0-1 | launch 1-2 | launch.script 2-5 | startup 5-10 | productive 10-40 | "
+            "launch.script 40-50 | startup 50-55 | productive 55-90 | launch.script 90-91 | teardown 91-92");
 }
 
 TEST(Timeline, WhileAStepIsSetUpImagesAreImported) {

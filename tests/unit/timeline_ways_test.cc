@@ -35,7 +35,8 @@ TEST(Suspension, AStepThatWasSuspendedHasNotStalled) {
       .TaskExits(41, kBatchStep, 0)
       .Ended(41, "COMPLETED");
   EXPECT_EQ(run.Story(),
-            "launch 0-1 | launch.script 1-2 | startup 2-10 | productive 10-19.5 | suspended 19.5-39.5 | productive 39.5-41");
+            "launch 0-1 | launch.script 1-2 | startup 2-10 | productive 10-19.5 | suspended 19.5-39.5 | "
+            "productive 39.5-41");
 }
 
 TEST(Suspension, WhereOnlyItsLengthIsKnownThatIsSaid) {
