@@ -3,16 +3,17 @@
 # One file a target. Apart from the other builds: other compiler, other flags, everything instrumented.
 CLANGXX ?= clang++
 TOP ?= ../..
-packages = absl_status absl_statusor absl_time absl_strings absl_str_format simdjson sqlite3
+packages = absl_status absl_statusor absl_time absl_strings absl_str_format re2 simdjson sqlite3
 CXXFLAGS = -std=c++17 -O1 -g1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
   -fno-sanitize-recover=all -I$(TOP) $(shell pkg-config --cflags $(packages))
 LDLIBS := $(shell pkg-config --libs $(packages))
 
-targets = spool_line record mark_message option_value config times sacct_text hostlist step_block google_entry \
+targets = spool_line record mark_message option_value config times sacct_text hostlist log_lines step_block google_entry \
   entry_stream mark_block node_words
 product = spank/event spank/files spank/options sql/database sql/heartbeats sql/losses sql/mark_block sql/schema sql/spool_line sql/step_block tools/base/subprocess tools/config/config \
   tools/exchange/decimal tools/exchange/entry_stream tools/exchange/google_entry tools/exchange/input \
-  tools/exchange/plain_step tools/flops/peaks tools/goodputd/mark_message tools/sgoodput/time_option tools/slurm/hostlist tools/slurm/sacct tools/slurm/slurm_time \
+  tools/exchange/plain_step tools/flops/peaks tools/goodputd/mark_message tools/logs/built_in tools/logs/google_events tools/logs/line_time tools/logs/lines tools/logs/log_fold \
+  tools/logs/log_reader tools/logs/profile tools/sgoodput/time_option tools/slurm/hostlist tools/slurm/sacct tools/slurm/slurm_time \
   tools/slurm/tres
 
 all: $(targets:%=fuzz_%)
@@ -22,7 +23,12 @@ product.a: $(product:%=%.o)
 	@rm -f $@ && $(AR) rc $@ $^
 $(targets:%=fuzz_%): fuzz_%: tests/fuzz/%.o product.a
 	$(CLANGXX) -fsanitize=fuzzer,address,undefined -o $@ $< product.a $(LDLIBS)
-$(targets:%=tests/fuzz/%.o) $(product:%=%.o): %.o: $(TOP)/%.cc
+# Made, not found.
+tools/logs/built_in.o: $(wildcard $(TOP)/tools/logs/profiles/*.profile)
+	@mkdir -p $(@D)
+	cd $(TOP) && sh tools/logs/embed tools/logs/profiles/*.profile >$(CURDIR)/tools/logs/built_in.cc
+	$(CLANGXX) $(CXXFLAGS) -c -o $@ tools/logs/built_in.cc
+$(targets:%=tests/fuzz/%.o) $(filter-out tools/logs/built_in.o,$(product:%=%.o)): %.o: $(TOP)/%.cc
 	@mkdir -p $(@D)
 	$(CLANGXX) $(CXXFLAGS) -MMD -c -o $@ $<
 print-targets:
