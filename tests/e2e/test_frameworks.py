@@ -19,7 +19,7 @@ from .harness.work import Outcome, Work
 STAGE = Stage()
 FRAMEWORKS = ("megatron", "nemo", "lightning", "torchtitan", "maxtext", "deepspeed", "hf", "composer")
 # Those whose lines of steps say when they were written.
-STAMPED = ("megatron", "torchtitan", "maxtext", "deepspeed")
+STAMPED = FRAMEWORKS
 # Allocation, launch and the program's own start, three times.
 BOUNDARIES = 3
 

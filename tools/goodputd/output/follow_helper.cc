@@ -125,6 +125,7 @@ std::string EncodeFound(const OutputFollower::Found& found, std::string_view pro
   if (!problem.empty()) absl::StrAppend(&text, "problem ", absl::CHexEscape(ToAbsl(problem)), "\n");
   if (!found.profile.empty()) absl::StrAppend(&text, "profile ", found.profile, "\n");
   if (found.more) text += "more\n";
+  absl::StrAppend(&text, "cpu ", found.cpu_ns, "\n");
   if (found.skipped_bytes > 0) absl::StrAppend(&text, "skipped ", found.skipped_bytes, "\n");
   for (const FileMark& mark : found.files)
     absl::StrAppend(&text, "file ", mark.device, " ", mark.inode, " ", mark.offset, "\n");
@@ -150,6 +151,8 @@ absl::StatusOr<FollowAnswer> DecodeFound(std::string_view text) {
       if (!absl::CUnescape(line.substr(words[0].size() + 1), &answer.problem)) return bad();
     } else if (words[0] == "profile" && words.size() == 2) {
       found.profile = std::string(words[1]);
+    } else if (words[0] == "cpu" && words.size() == 2) {
+      if (!absl::SimpleAtoi(words[1], &found.cpu_ns)) return bad();
     } else if (words[0] == "more" && words.size() == 1) {
       found.more = true;
     } else if (words[0] == "skipped" && words.size() == 2) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "spank/clock.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -162,7 +163,10 @@ void OutputFollower::PlaceBar(std::int64_t now_ns, Found& found) {
   }
   if (states.empty()) return;
   // Another bar, or the same begun anew.
-  if (*states.front()->event.elapsed_s < bar_elapsed_s_) bar_began_ns_.reset();
+  if (*states.front()->event.elapsed_s < bar_elapsed_s_) {
+    bar_began_ns_.reset();
+    bar_last_ns_.reset();
+  }
   const std::int64_t first = *states.front()->event.elapsed_s;
   const std::int64_t last = *states.back()->event.elapsed_s;
   bar_elapsed_s_ = last;
@@ -180,20 +184,34 @@ void OutputFollower::PlaceBar(std::int64_t now_ns, Found& found) {
   // A state may be late, never early: the earliest begin that one makes of it is the best.
   const std::int64_t began = now_ns - last * kSecondNs - part;
   bar_began_ns_ = std::min(bar_began_ns_.value_or(began), began);
-  if (last - first < kLateS) return;
+  if (last - first < kLateS) {
+    // A few that came together: they were shown one after the other since the last time, as far as the bar's
+    // own seconds allow.
+    const std::int64_t since = now_ns - (last - first + 1) * kSecondNs;
+    const std::int64_t from = std::max(since, bar_last_ns_.value_or(since));
+    const auto count = static_cast<std::int64_t>(states.size());
+    for (std::int64_t i = 0; count > 1 && i < count; ++i)
+      states[static_cast<std::size_t>(i)]->t_ns = from + (now_ns - from) * (i + 1) / count;
+    bar_last_ns_ = now_ns;
+    return;
+  }
   for (std::size_t i = 0; i < states.size();) {
     const std::int64_t second = *states[i]->event.elapsed_s;
     std::size_t end = i;
     while (end < states.size() && *states[end]->event.elapsed_s == second) ++end;
     // Those of one second share it.
     const auto count = static_cast<std::int64_t>(end - i);
-    for (std::int64_t k = 0; i < end; ++i, ++k)
-      states[i]->t_ns = std::min(now_ns, *bar_began_ns_ + second * kSecondNs + k * kSecondNs / count);
+    for (std::int64_t k = 0; i < end; ++i, ++k) {
+      const std::int64_t t = *bar_began_ns_ + second * kSecondNs + k * kSecondNs / count;
+      states[i]->t_ns = std::min(now_ns, std::max(t, bar_last_ns_.value_or(t)));
+    }
   }
+  bar_last_ns_ = states.back()->t_ns;
 }
 
 OutputFollower::Found OutputFollower::Look(std::int64_t now_ns, bool last) {
   Found found;
+  const std::int64_t cpu = ReadClockNs(CLOCK_THREAD_CPUTIME_ID);
   for (const std::string& link : options_.links) Find(link, options_.append, reader_, now_ns);
   if (beside_) Find(options_.beside, true, *beside_, now_ns);
   std::int64_t budget = kMaxBytes;
@@ -209,6 +227,7 @@ OutputFollower::Found OutputFollower::Look(std::int64_t now_ns, bool last) {
   PlaceBar(now_ns, found);
   for (const std::unique_ptr<File>& file : files_) found.files.push_back(file->mark);
   found.skipped_bytes = skipped_;
+  found.cpu_ns = ReadClockNs(CLOCK_THREAD_CPUTIME_ID) - cpu;
   found.profile = reader_.profile();
   return found;
 }

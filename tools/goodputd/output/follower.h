@@ -56,6 +56,7 @@ class OutputFollower {
     std::vector<Event> events;
     std::vector<FileMark> files;
     std::int64_t skipped_bytes = 0;  // so far, of files that grew faster than they may be read
+    std::int64_t cpu_ns = 0;         // what the look took of a processor
     bool more = false;               // there is more to read than was read now
     std::string profile;             // empty: not known yet
   };
@@ -90,6 +91,7 @@ class OutputFollower {
   std::optional<std::int64_t> bar_of_;
   std::optional<std::int64_t> bar_began_ns_;
   std::int64_t bar_elapsed_s_ = 0;
+  std::optional<std::int64_t> bar_last_ns_;  // its last state was shown
 };
 
 // Of `environment` ("NAME=value" ended by NULs): whether sbatch was told to append to the output.

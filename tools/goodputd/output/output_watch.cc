@@ -28,7 +28,7 @@ namespace {
 
 // A line without a time has that of the look which found it.
 constexpr std::int64_t kIntervalMs = 200;
-// A look that took long is followed by a pause so many times as long: a job that prints without end costs a
+// A look is followed by a pause so many times as long as it worked: a job that prints without end costs a
 // twentieth of a processor.
 constexpr std::int64_t kCostFactor = 20;
 constexpr std::int64_t kLookForJobsMs = 1000;
@@ -89,7 +89,7 @@ class Watch {
     HelperProcess::Options options;
     options.name = std::string(kFollowHelper);
     options.arguments = ToArguments(order);
-    options.user = HelperUser{output.job->uid, output.job->gid};
+    options.user = HelperUser{output.job->uid, output.job->gid, true};
     options.abandoned = &abandoned;
     options.hurry_fd = stop_fd;
     helper_ = std::make_unique<HelperProcess>(std::move(options));
@@ -114,9 +114,8 @@ class Watch {
   void Run() {
     std::array<pollfd, 2> ends{{{stop_fd_, POLLIN, 0}, {over_fd_, POLLIN, 0}}};
     while (true) {
-      const std::int64_t begin = kSystemClock.mono_ns();
       const bool more = Look("more");
-      const std::int64_t took_ms = (kSystemClock.mono_ns() - begin) / 1'000'000;
+      const std::int64_t took_ms = cpu_ns_ / 1'000'000;
       if (poll(ends.data(), ends.size(),
                static_cast<int>(std::max(more ? kBreathMs : kIntervalMs, kCostFactor * took_ms))) != 0)
         break;
@@ -142,6 +141,7 @@ class Watch {
       return false;
     }
     const OutputFollower::Found& found = decoded->found;
+    cpu_ns_ = found.cpu_ns;
     std::string problem = decoded->problem;
     if (problem.empty() && found.skipped_bytes > 0)
       problem = Cat("grows faster than it may be read: ", found.skipped_bytes, " bytes were not looked at");
@@ -167,6 +167,7 @@ class Watch {
   OutputNews news_;
   std::unique_ptr<HelperProcess> helper_;
   Complaint trouble_;
+  std::int64_t cpu_ns_ = 0;  // of the last look, in the child
   int over_fd_;
   int stop_fd_;
   std::atomic<bool> done_{false};
