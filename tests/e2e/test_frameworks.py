@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Jobs as each framework runs them, requeued once and struck by a dead node once, told by their checkpoints alone or by what
+"""Jobs as each framework runs them, preempted once and struck by a dead node once, told by their checkpoints alone or by what
 they print alone: buckets are the trainer's own truth within 1 % of the job's time or 1.1 s a boundary, and runtime goodput is
 right or a range that holds it.
 
@@ -38,7 +38,7 @@ def told_by(framework: str, way: str) -> Callable[[Work], Outcome]:
         program = work.trainer("--framework %s --noise --step-seconds 0.2 --save-every 20 --steps 130" % framework, marks=False)
         work.submit("srun " + program, "--open-mode=append", option)
         work.steps(0, 52)
-        work.control("requeue", str(work.job))
+        work.preempt()
         work.steps(1, 30)
         if framework == "lightning":
             # It bypasses TERM: it would still be there when its node is back, and Slurm hold the job.
