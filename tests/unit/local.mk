@@ -38,6 +38,7 @@ check_PROGRAMS += tests/unit/tools_test
 TESTS += tests/unit/tools_test
 tests_unit_tools_test_SOURCES = \
   tests/spank/temp_folder.h \
+  tests/unit/best_word_test.cc \
   tests/unit/chain_test.cc \
   tests/unit/controller_clock_test.cc \
   tests/unit/jobs_test.cc \

@@ -124,6 +124,28 @@ TEST(Reader, AutoFindsOutWhichItIsAndLosesNothing) {
   EXPECT_EQ(said.size(), 4U) << "Slurm's own words are read beside any profile";
 }
 
+TEST(Reader, GooglesEntriesAreReadOutOfALinesEnd) {
+  absl::StatusOr<LogReader> reader = LogReader::Open("google-goodput", kNoFolder);
+  ASSERT_TRUE(reader.ok());
+  std::vector<std::string> said;
+  const auto take = [&](const LogReader::Said& one) {
+    said.push_back(absl::StrCat(std::string(LogEventKindName(one.event.kind)), " ", EventInWords(one.event)));
+  };
+  for (
+      const char* line :
+      {R"(INFO:root:{"job_name": "j", "job_start_time": 1800000000.5})",
+       R"({"job_name": "j", "tpu_init_start_time": 1800000001.0})",
+       R"({"job_name": "j", "step_count": 3, "step_start_time": 1800000002.0})",
+       R"({"step": 7, "event_type": "save", "directory": "d", "checkpoint_manager_blocking_start_time": 1800000003.0, "checkpoint_manager_blocking_duration_secs": 2.0})",
+       R"({"job_name": "j", "step_count": "three"})", "{\"job_name\": ", "no entry", "}"})
+    reader->Line(line, 0, 0, take);
+  EXPECT_EQ(said, (std::vector<std::string>{
+                      "program_begin time=2027-01-15T08:00:00.5Z",
+                      "phase_begin name=init time=2027-01-15T08:00:01Z",
+                      "step_begin step=3 time=2027-01-15T08:00:02Z",
+                      "save step=7 took_s=2 began=2027-01-15T08:00:03Z time=2027-01-15T08:00:05Z"}));
+}
+
 TEST(Reader, UnknownNamesAreAnsweredWithThoseThereAre) {
   const absl::StatusOr<LogReader> reader = LogReader::Open("megatorn", kNoFolder);
   ASSERT_FALSE(reader.ok());

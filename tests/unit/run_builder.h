@@ -108,6 +108,11 @@ class AttemptBuilder {
     }
     return *this;
   }
+  // It says that `step` is done, and that it was told to stop.
+  AttemptBuilder& StepDone(std::int64_t step, double s) {
+    return Say(Mark::Kind::kStepEnd, false, s, step, "");
+  }
+  AttemptBuilder& SaysStop(double s) { return Say(Mark::Kind::kStop, true, s, std::nullopt, ""); }
   AttemptBuilder& SaveBegins(std::optional<std::int64_t> step, double s) {
     return Say(Mark::Kind::kCheckpoint, true, s, step, "");
   }

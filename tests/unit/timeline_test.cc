@@ -50,6 +50,58 @@ TEST(Timeline, ACompletedRunGoesThroughEveryPhaseInOrder) {
   EXPECT_FALSE(timeline.running);
 }
 
+// A log of every fifth step tells when the last ones of it were done, and not what came then.
+TEST(Timeline, AfterTheLastStepThatWasToldTheNextHadBegun) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .Ready(0)
+      .TaskStarts(0, 0)
+      .Steps(1, 2, 10, 0)
+      .TaskKilled(70, 0, 9)
+      .Ended(70, "REQUEUED");
+  run.Last().facts.step_marks.clear();
+  run.Last().Step(1, 10).Step(6, 35).StepDone(10, 60);
+  ComesBack(run).Step(11, 140).TaskExits(150, 0, 0).Ended(150, "COMPLETED");
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(timeline.steps.executed, 12) << "ten told, the one it died in, and the same once more";
+  EXPECT_EQ(timeline.attempts[0].last_step, 11);
+  EXPECT_EQ(timeline.attempts[0].kept_step, 10);
+  EXPECT_NE(run.Story().find("productive 10-60 | lost_work 60-70"), std::string::npos) << run.Story();
+}
+
+TEST(Timeline, AProgramThatExitsWellBeginsNoStepItDidNotTell) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .Ready(0)
+      .TaskStarts(0, 0)
+      .Step(1, 10)
+      .Step(6, 35)
+      .StepDone(10, 60)
+      .TaskExits(61, 0, 0)
+      .Ended(61, "COMPLETED");
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(timeline.steps.executed, 10);
+  EXPECT_EQ(timeline.attempts[0].last_step, 10);
+  EXPECT_NE(run.Story().find("productive 10-60"), std::string::npos) << run.Story();
+}
+
+TEST(Timeline, WhatAProgramSaysOfAStopCountsWhereNobodySawTheSignal) {
+  RunBuilder run;
+  TrainsTenSteps(run).SaysStop(112).TaskExits(115, 0, 0).Ended(116, "COMPLETED");
+  const Timeline timeline = run.Build();
+  ASSERT_EQ(timeline.interruptions.size(), 1U) << "exit 0 after it was told to stop is an interruption";
+  EXPECT_EQ(timeline.interruptions[0].evidence[0],
+            "told to stop by what its output says, 3 s before the end");
+  RunBuilder seen;
+  TrainsTenSteps(seen).Signal(111, 15, true).SaysStop(112).TaskExits(115, 0, 0).Ended(116, "COMPLETED");
+  EXPECT_EQ(seen.Build().interruptions[0].evidence[0],
+            "told to stop by TERM from slurmstepd, 4 s before the end");
+}
+
 TEST(Timeline, NoAttemptsNoTimeline) {
   RunBuilder run;
   const Timeline timeline = run.Build();

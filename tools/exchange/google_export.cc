@@ -295,7 +295,8 @@ void Exporter::AddMarks(const AttemptFacts& attempt) {
   });
   std::map<std::pair<bool, Teller>, const Mark*> open;
   for (const Mark* mark : marks) {
-    if (mark->kind == Mark::Kind::kStop) continue;
+    // The format has no word for these.
+    if (mark->kind == Mark::Kind::kStop || mark->kind == Mark::Kind::kStepEnd) continue;
     if (mark->kind == Mark::Kind::kPhase) {
       AddPhaseMark(*mark);
       continue;

@@ -24,6 +24,7 @@
 #include "sql/losses.h"
 #include "sql/text.h"
 #include "tools/base/unix_socket.h"
+#include "tools/logs/log_reader.h"
 #include "tools/sgoodput/findings.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/session.h"
@@ -125,6 +126,19 @@ void CheckSignals(const Config& config, Findings& findings) {
     findings.Bad(Cat(counts["not_stored"], " signals found no room in the spool"),
                  "make room on its disk or raise spool_max");
   }
+}
+
+void CheckProfiles(const Config& config, Findings& findings) {
+  int good = 0;
+  for (const KnownProfile& known : LoadProfiles(config.log_profiles)) {
+    if (known.profile.ok()) {
+      ++good;
+    } else {
+      findings.Bad(Cat("log profile ", Message(known.profile.status())),
+                   Cat("correct it and try sgoodput profile test ", known.where, " LOG"));
+    }
+  }
+  findings.Good(Cat("log profiles: ", good));
 }
 
 void CheckSocket(const Config& config, Findings& findings) {
@@ -253,6 +267,7 @@ int RunDoctor(const DoctorOptions& options) {
   CheckSpool(*config, findings);
   CheckSocket(*config, findings);
   CheckSignals(*config, findings);
+  CheckProfiles(*config, findings);
   CheckDatabase(options.common, *config, findings);
   return findings.bad() == 0 ? kAnswered : kNothingMatched;
 }
