@@ -137,8 +137,9 @@ struct OwnDaemon : Daemon {
   OwnDaemon() { setenv("GOODPUT_SOCKET", name().c_str(), 1); }
 };
 
+constexpr int kMostTold = 200;
 int Dropped() {
-  return static_cast<int>(std::min(goodput_dropped(), 200ULL));
+  return static_cast<int>(std::min<unsigned long long>(goodput_dropped(), kMostTold));
 }
 
 TEST(ClientC, EveryMarkIsOneTheDaemonTakes) {
@@ -302,7 +303,14 @@ TEST(ClientC, ThreadsSayEachThingOnce) {
     EXPECT_EQ(one.connection, 1);
     steps.insert(one.mark.train_step.value_or(-1));
   }
-  EXPECT_EQ(daemon.said.size() + static_cast<std::size_t>(dropped), std::size_t{kThreads * kEach});
+  // An exit status holds no more than that; on a loaded machine the daemon may read too seldom for them.
+  const std::size_t told = daemon.said.size() + static_cast<std::size_t>(dropped);
+  if (dropped < kMostTold) {
+    EXPECT_EQ(told, std::size_t{kThreads * kEach});
+  } else {
+    EXPECT_LE(told, std::size_t{kThreads * kEach});
+    EXPECT_GT(daemon.said.size(), 0U);
+  }
   EXPECT_EQ(steps.size(), daemon.said.size());
 }
 

@@ -585,6 +585,7 @@ TEST_F(IngestFaults, WhileOneReadsAnotherMayTakeEverything) {
   }
 }
 
+// And another may have taken it before the first goes on: that is no reason to say that the file shrank.
 TEST_F(IngestFaults, WhileOneReadsANodeMayWrite) {
   const int calls = Calls();
   for (int at = 1; at <= calls; ++at) {
@@ -596,27 +597,9 @@ TEST_F(IngestFaults, WhileOneReadsANodeMayWrite) {
       Spool spool;
       ASSERT_EQ(spool.Open(ConfigOf(folder, RealFiles())), "");
       ASSERT_EQ(WriteRecord(spool, kBeside), Append::kWritten);
-    };
-    FaultyFiles files(at, fault);
-    ASSERT_TRUE(Ingest(folder, files).ok());
-    ASSERT_TRUE(Ingest(folder).ok());
-    ASSERT_EQ(Dumped(folder), Reference(folder)) << "call " << at << ", " << files.where();
-  }
-}
-
-// What was looked at grew meanwhile, and is in the database already: no reason to say that it shrank.
-TEST_F(IngestFaults, WhileOneReadsANodeMayWriteAndAnotherTakeIt) {
-  const int calls = Calls();
-  for (int at = 1; at <= calls; ++at) {
-    TempFolder folder;
-    Fill(folder);
-    Fault fault;
-    fault.before = [&] {
-      story_hour = at % 3;
-      Spool spool;
-      ASSERT_EQ(spool.Open(ConfigOf(folder, RealFiles())), "");
-      ASSERT_EQ(WriteRecord(spool, kBeside), Append::kWritten);
-      ASSERT_TRUE(Ingest(folder).ok());
+      if (at % 2 == 0) {
+        ASSERT_TRUE(Ingest(folder).ok());
+      }
     };
     FaultyFiles files(at, fault);
     const auto report = Ingest(folder, files);
