@@ -11,7 +11,7 @@ constexpr const char* kColumns =
     "cluster, job_id, submit_s, eligible_s, start_s, end_s, state, exit_code, exit_signal, user, account, "
     "partition,"
     " qos, name, node_list, nodes, gpus, gpu_type, reason, failed_node, admin_comment, suspended_s, restarts,"
-    " job_id_text, derived_signal, cancelled_by";
+    " job_id_text, derived_signal, cancelled_by, reservation, time_limit_s";
 
 AccountingRow ReadRow(const Statement& row) {
   AccountingRow result;
@@ -39,6 +39,8 @@ AccountingRow ReadRow(const Statement& row) {
   result.job_id_text = row.Text(column++);
   result.derived_signal = row.OptionalInt(column++);
   result.cancelled_by = row.Text(column++);
+  result.reservation = row.Text(column++);
+  result.time_limit_s = row.OptionalInt(column++);
   return result;
 }
 
@@ -46,11 +48,20 @@ AccountingRow ReadRow(const Statement& row) {
 constexpr std::int64_t kOfFile = 0;
 
 absl::Status StoreRows(Database& db, const std::vector<AccountingRow>& rows, std::int64_t read_s) {
+  Statement ended = db.Prepare(
+      "SELECT 1 FROM accounting WHERE cluster = ?1 AND job_id = ?2 AND submit_s = ?3 AND end_s IS NOT NULL");
   Statement store =
       db.Prepare(Cat("INSERT OR REPLACE INTO accounting (", kColumns,
                      ", read_s) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,"
-                     " ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)"));
+                     " ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29)"));
   for (const AccountingRow& row : rows) {
+    if (!row.end_s) {
+      ended.Reset();
+      ended.Bind(1, row.cluster).Bind(2, row.job_id).Bind(3, row.submit_s);
+      const bool over = ended.Step();
+      if (!ended.status().ok()) return ended.status();
+      if (over) continue;
+    }
     int at = 0;
     const auto bind = [&](const auto& value) { store.Bind(++at, value); };
     bind(row.cluster);
@@ -75,6 +86,8 @@ absl::Status StoreRows(Database& db, const std::vector<AccountingRow>& rows, std
     bind(row.job_id_text);
     bind(row.derived_signal);
     bind(row.cancelled_by);
+    bind(row.reservation);
+    bind(row.time_limit_s);
     bind(read_s);
     if (absl::Status status = store.Run(); !status.ok()) return status;
   }

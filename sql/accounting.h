@@ -47,9 +47,12 @@ struct AccountingRow {
   // The signal of the worst of its steps; Slurm's kStepRanOutOfMemory is none of the kernel's.
   std::optional<std::int64_t> derived_signal;
   std::string cancelled_by;  // a user's name, or id where it has none
+  std::string reservation;   // Slurm's
+  std::optional<std::int64_t> time_limit_s;
 };
 
-// Stores rows, replacing what was known of the same attempts. `read_s`: when they were read.
+// Stores rows, replacing what was known of the same attempts, except that one which was over is not opened
+// again: slurmdbd lost its end. `read_s`: when they were read.
 absl::Status StoreAccounting(Database& db, const std::vector<AccountingRow>& rows, std::int64_t read_s);
 
 // Stores rows that somebody brought in a file; what was read from slurmdbd itself stays as it is. Returns how

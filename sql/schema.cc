@@ -254,6 +254,19 @@ CREATE TABLE node_loss (
 ) WITHOUT ROWID;
 )sql";
 
+// How far back slurmdbd was asked, so that years need be read once; and what of an attempt accounting had all
+// along. What is in the table already is read again as far as slurmdbd is asked again.
+constexpr const char* kVersion11 = R"sql(
+ALTER TABLE accounting ADD COLUMN reservation TEXT NOT NULL DEFAULT '';
+ALTER TABLE accounting ADD COLUMN time_limit_s INTEGER;
+CREATE TABLE backfilled (
+  cluster TEXT NOT NULL,
+  from_s  INTEGER NOT NULL,
+  to_s    INTEGER NOT NULL,
+  PRIMARY KEY (cluster, from_s)
+) WITHOUT ROWID;
+)sql";
+
 }  // namespace
 
 std::string Migration(int version) {
@@ -278,6 +291,8 @@ std::string Migration(int version) {
       return kVersion9;
     case 10:
       return kVersion10;
+    case 11:
+      return kVersion11;
     default:
       return "";
   }

@@ -31,11 +31,14 @@ std::string UnguessableDelimiter() {
 }
 
 // JobName comes last, alone among them a user's own choice: see UnguessableDelimiter.
-constexpr std::array<absl::string_view, 23> kFields{
-    "Cluster",      "JobIDRaw",  "JobID",    "Submit",     "Eligible",       "Start",
-    "End",          "State",     "ExitCode", "User",       "Account",        "Partition",
-    "QOS",          "NNodes",    "NodeList", "AllocTRES",  "ReqTRES",        "Reason",
-    "AdminComment", "Suspended", "Restarts", "FailedNode", "DerivedExitCode"};
+constexpr std::array<absl::string_view, 25> kFields{
+    "Cluster",    "JobIDRaw",        "JobID",       "Submit",      "Eligible",     "Start",     "End",
+    "State",      "ExitCode",        "User",        "Account",     "Partition",    "QOS",       "NNodes",
+    "NodeList",   "AllocTRES",       "ReqTRES",     "Reason",      "AdminComment", "Suspended", "Restarts",
+    "FailedNode", "DerivedExitCode", "Reservation", "TimelimitRaw"};
+
+// Slurm has 32 bits for them.
+constexpr std::int64_t kMaxLimitMin = std::int64_t{1} << 32U;
 
 // [DD-[HH:]]MM:SS, with fractions that are dropped; 0 for what is none.
 std::int64_t ParseElapsed(absl::string_view text) {
@@ -162,6 +165,11 @@ absl::StatusOr<SacctText> ParseSacct(std::string_view text, std::string_view del
     row.failed_node = text_of("FailedNode");
     row.admin_comment = text_of("AdminComment");
     row.suspended_s = ParseElapsed(cell("Suspended"));
+    row.reservation = text_of("Reservation");
+    // In minutes; UNLIMITED and Partition_Limit are none.
+    std::int64_t limit_min = 0;
+    if (absl::SimpleAtoi(cell("TimelimitRaw"), &limit_min) && limit_min > 0 && limit_min <= kMaxLimitMin)
+      row.time_limit_s = limit_min * 60;
     if (row.node_list == "None assigned") row.node_list.clear();
     if (!absl::SimpleAtoi(cell("NNodes"), &row.nodes) || row.nodes < 0) row.nodes = 0;
     std::int64_t restarts = 0;
