@@ -35,6 +35,8 @@ inline constexpr std::string_view kPhase = "phase";
 inline constexpr std::string_view kQueue = "queue";
 inline constexpr std::string_view kAttempt = "attempt";
 inline constexpr std::string_view kNodeState = "node_state";
+inline constexpr std::string_view kGone = "gone";
+inline constexpr std::string_view kWatch = "watch";
 }  // namespace kind
 
 namespace key {
@@ -107,6 +109,10 @@ inline constexpr std::string_view kState = "state";
 inline constexpr std::string_view kFlags = "flags";
 inline constexpr std::string_view kReason = "reason";
 inline constexpr std::string_view kReasonS = "reason_s";
+inline constexpr std::string_view kReasonBy = "reason_by";     // who gave it
+inline constexpr std::string_view kPartitions = "partitions";  // a node is in, in order, with commas
+inline constexpr std::string_view kFeatures = "features";      // a node has
+inline constexpr std::string_view kTimeLimitS = "time_limit_s";
 inline constexpr std::string_view kUser = "user";
 inline constexpr std::string_view kAccount = "account";
 inline constexpr std::string_view kPartition = "partition";

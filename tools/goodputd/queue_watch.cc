@@ -6,8 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "absl/status/statusor.h"
-#include "spank/event.h"
 #include "spank/json_text.h"
 #include "sql/text.h"
 
@@ -22,6 +20,7 @@ void AddTime(RecordBuilder& record, std::string_view name, const std::optional<s
 constexpr std::size_t kMaxNameBytes = 2100;
 constexpr std::size_t kMaxCommentBytes = 512;
 constexpr std::size_t kMaxDependencyBytes = 512;
+constexpr std::size_t kMaxTresBytes = 160;
 
 // As much of the text as takes at most so many bytes in a record: a control character takes six there.
 std::string_view Fitting(std::string_view text, std::size_t max_bytes) {
@@ -84,7 +83,9 @@ void AddJob(RecordBuilder& record, const ControllerJob& job, const std::string& 
   // Half a list of jobs would name others.
   if (job.dependency.size() <= kMaxDependencyBytes)
     AddLongText(record, key::kDependency, job.dependency, kMaxDependencyBytes);
+  AddTime(record, key::kTimeLimitS, job.time_limit_s);
   AddLongText(record, key::kAdminComment, job.admin_comment, kMaxCommentBytes);
+  if (job.tres.size() <= kMaxTresBytes) AddLongText(record, key::kTres, job.tres, kMaxTresBytes);
   AddLongText(record, key::kName, job.name, kMaxNameBytes);
 }
 
@@ -92,8 +93,19 @@ void AddNode(RecordBuilder& record, const ControllerNode& node, const std::strin
   if (!cluster.empty()) record.Text(key::kCluster, cluster);
   record.Text(key::kNodeName, node.name);
   record.Text(key::kState, node.state);
-  AddText(record, key::kReason, node.reason);
+  if (!node.flags.empty()) record.Texts(key::kFlags, node.flags);
+  if (node.gpus > 0) record.Int(key::kGpus, node.gpus);
+  AddText(record, key::kGpuType, node.gpu_type);
   AddTime(record, key::kReasonS, node.reason_s);
+  AddText(record, key::kReasonBy, node.reason_by);
+  AddLongText(record, key::kReason, node.reason, kMaxCommentBytes);
+  AddLongText(record, key::kPartitions, node.partitions, kMaxDependencyBytes);
+  AddLongText(record, key::kFeatures, node.features, kMaxDependencyBytes);
+}
+
+bool IsOver(const ControllerJob& job) {
+  const bool completing = std::find(job.flags.begin(), job.flags.end(), "COMPLETING") != job.flags.end();
+  return job.state != "PENDING" && job.state != "RUNNING" && job.state != "SUSPENDED" && !completing;
 }
 
 }  // namespace
@@ -101,14 +113,68 @@ void AddNode(RecordBuilder& record, const ControllerNode& node, const std::strin
 QueueWatch::QueueWatch(Controller& controller, Spool& spool, Clock clock, std::string cluster)
     : controller_(controller), spool_(spool), clock_(clock), cluster_(std::move(cluster)) {}
 
+void QueueWatch::RecordWatch(const char* edge) {
+  RecordBuilder record(kind::kWatch, last_look_);
+  if (!cluster_.empty()) record.Text(key::kCluster, cluster_);
+  record.Text(key::kEdge, edge);
+  if (spool_.Write(record.Finish()) != Append::kWritten) return;
+  looks_ = 0;
+  watching_ = std::string_view(edge) != "end";
+}
+
+void QueueWatch::End() {
+  if (watching_) RecordWatch("end");
+  watching_ = false;
+}
+
+// What could not be written stays known, so that the next look says it.
+int QueueWatch::RecordGone(std::map<std::int64_t, KnownJob>& still_jobs,
+                           std::map<std::string, std::string>& still_nodes) {
+  int written = 0;
+  for (auto& [id, job] : jobs_) {
+    if (job.over || still_jobs.count(id) != 0) continue;
+    RecordBuilder record(kind::kGone, last_look_);
+    if (!cluster_.empty()) record.Text(key::kCluster, cluster_);
+    record.Int(key::kJob, id);
+    record.Text(key::kState, kGone);
+    AddTime(record, key::kSubmitS, job.submit_s);
+    if (spool_.Write(record.Finish()) == Append::kWritten) {
+      ++written;
+    } else {
+      still_jobs.emplace(id, std::move(job));
+    }
+  }
+  for (auto& [name, text] : nodes_) {
+    if (still_nodes.count(name) != 0) continue;
+    ControllerNode node;
+    node.name = name;
+    node.state = kGone;
+    RecordBuilder record(kind::kNodeState, last_look_);
+    AddNode(record, node, cluster_);
+    if (spool_.Write(record.Finish()) == Append::kWritten) {
+      ++written;
+    } else {
+      still_nodes.emplace(name, std::move(text));
+    }
+  }
+  return written;
+}
+
 absl::StatusOr<int> QueueWatch::Poll() {
   // The time is taken before asking: what the answer says was true by then at the latest a moment later.
   const Stamp now{clock_.real_ns(), clock_.mono_ns(), kControllerFolder, static_cast<int>(getpid())};
   const Stamp unstamped{0, 0, kControllerFolder, 0};
   absl::StatusOr<std::vector<ControllerJob>> jobs = controller_.Jobs();
-  if (!jobs.ok()) return jobs.status();
+  if (!jobs.ok()) {
+    End();
+    return jobs.status();
+  }
   absl::StatusOr<std::vector<ControllerNode>> nodes = controller_.Nodes();
-  if (!nodes.ok()) return nodes.status();
+  if (!nodes.ok()) {
+    End();
+    return nodes.status();
+  }
+  last_look_ = now;
 
   int written = 0;
   const auto record_change = [&](std::string_view kind, const auto& value, auto add, std::string& last) {
@@ -123,17 +189,30 @@ absl::StatusOr<int> QueueWatch::Poll() {
     last = std::string(text);
     ++written;
   };
-  std::map<std::int64_t, std::string> still;
+  std::map<std::int64_t, KnownJob> still_jobs;
   for (const ControllerJob& job : *jobs) {
-    auto known = jobs_.find(job.job_id);
-    std::string last = known == jobs_.end() ? std::string() : std::move(known->second);
-    record_change(job.state == "PENDING" ? kind::kQueue : kind::kAttempt, job, AddJob, last);
-    still.emplace(job.job_id, std::move(last));
+    const auto before = jobs_.find(job.job_id);
+    KnownJob known = before == jobs_.end() ? KnownJob{} : std::move(before->second);
+    known.submit_s = job.submit_s;
+    known.over = IsOver(job);
+    record_change(job.state == "PENDING" ? kind::kQueue : kind::kAttempt, job, AddJob, known.text);
+    still_jobs.insert_or_assign(job.job_id, std::move(known));
   }
-  jobs_ = std::move(still);
+  std::map<std::string, std::string> still_nodes;
   for (const ControllerNode& node : *nodes) {
-    // A node that was never anything but up says nothing.
-    record_change(kind::kNodeState, node, AddNode, nodes_[node.name]);
+    const auto before = nodes_.find(node.name);
+    std::string last = before == nodes_.end() ? std::string() : std::move(before->second);
+    record_change(kind::kNodeState, node, AddNode, last);
+    still_nodes.insert_or_assign(node.name, std::move(last));
+  }
+  written += RecordGone(still_jobs, still_nodes);
+  jobs_ = std::move(still_jobs);
+  nodes_ = std::move(still_nodes);
+  ++looks_;
+  if (!watching_) {
+    RecordWatch("begin");
+  } else if (looks_ >= kLooksBetweenRecords) {
+    RecordWatch("still");
   }
   return written;
 }

@@ -42,6 +42,9 @@ class WatchLoop {
       watch_ = std::make_unique<QueueWatch>(SlurmController(), spool_, kSystemClock, cluster_);
     return watch_->Poll();
   }
+  void End() {
+    if (watch_ != nullptr) watch_->End();
+  }
 
  private:
   const Config& config_;
@@ -72,6 +75,7 @@ void RunWatchLoop(const Config& config, int stop_fd, const std::function<void()>
     took_before = took;
     wait_ns = std::max(interval_ns, std::min(kCostFactor * cost, kLongestWaitNs));
   }
+  loop.End();
 }
 
 }  // namespace goodput

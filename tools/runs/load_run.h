@@ -32,6 +32,7 @@ struct RunInfo {
   std::string state;
   std::string gpu_type;
   std::map<std::string, std::string> tags;  // --goodput-tags
+  std::string reservation;                  // Slurm's
 };
 
 struct Run {

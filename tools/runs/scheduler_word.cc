@@ -25,7 +25,7 @@ std::optional<Ns> FromSeconds(const std::optional<std::int64_t>& seconds) {
 }  // namespace
 
 bool OfWatch(const EventRow& event) {
-  return event.kind == kind::kQueue || event.kind == kind::kAttempt;
+  return event.kind == kind::kQueue || event.kind == kind::kAttempt || event.kind == kind::kGone;
 }
 
 void SchedulerWord::AddAccounting(const AccountingRow& row) {
@@ -53,10 +53,13 @@ void SchedulerWord::AddAccounting(const AccountingRow& row) {
   facts.nodes = static_cast<int>(row.nodes);
   facts.gpus = static_cast<int>(row.gpus);
   facts.evidence = Evidence::kAccounting;
+  facts.reservation = row.reservation;
+  facts.time_limit = FromSeconds(row.time_limit_s);
   if (!row.gpu_type.empty()) run_.gpu_types.insert(row.gpu_type);
-  run_.info = {row.cluster, row.job_id, row.job_id_text, run_.info.run,
-               row.name,    row.user,   row.account,     row.partition,
-               row.qos,     row.state,  row.gpu_type,    std::move(run_.info.tags)};
+  run_.info = {row.cluster,    row.job_id, row.job_id_text, run_.info.run,
+               row.name,       row.user,   row.account,     row.partition,
+               row.qos,        row.state,  row.gpu_type,    std::move(run_.info.tags),
+               row.reservation};
 }
 
 void SchedulerWord::AddWatch(const EventRow& event) {
@@ -68,6 +71,13 @@ void SchedulerWord::AddWatch(const EventRow& event) {
   Draft& draft = drafts_.Of(*submit);
   AttemptFacts& facts = draft.facts;
   const std::string state = reader_.Text(key::kState);
+  if (event.kind == kind::kGone) {
+    // The controller forgot it, be it that it lost its state, before the watch had seen its end.
+    if (draft.in_accounting || facts.end || draft.state_final) return;
+    facts.end = event.t_ns / kSecond * kSecond;
+    facts.state = run_.info.state = state;
+    return;
+  }
   if (const auto preempt = reader_.Int(key::kPreemptS)) preemptions_.insert(FromSeconds(*preempt));
   if (state == "PENDING") {
     facts.pending.push_back({event.t_ns, reader_.Text(key::kReason),
@@ -75,6 +85,9 @@ void SchedulerWord::AddWatch(const EventRow& event) {
                              WaitsForOwnRun(reader_.Text(key::kDependency))});
   }
   AddSuspension(state, draft);
+  if (const std::string reservation = reader_.Text(key::kReservation); !reservation.empty())
+    facts.reservation = run_.info.reservation = reservation;
+  if (const auto limit = reader_.Int(key::kTimeLimitS)) facts.time_limit = FromSeconds(*limit);
   const std::string failed_node = reader_.Text(key::kFailedNode);
   if (!failed_node.empty()) facts.failed_node = failed_node;
   const std::string comment = reader_.Text(key::kAdminComment);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "sql/text.h"
@@ -93,6 +94,7 @@ ControllerJob ReadJob(const slurm_job_info_t& info) {
   if (gpus.gpus == 0) gpus = allocated ? GpusOfGres(Text(info.gres_total)) : GpusAskedFor(info);
   job.gpus = gpus.gpus;
   job.gpu_type = gpus.type;
+  job.tres = Text(allocated ? info.tres_alloc_str : info.tres_req_str);
   job.dependency = Text(info.dependency);
   job.admin_comment = Text(info.admin_comment);
   job.reservation = Text(info.resv_name);
@@ -120,7 +122,30 @@ ControllerJob ReadJob(const slurm_job_info_t& info) {
   if (job.suspend_s && job.start_s && (info.job_state & JOB_STATE_BASE) == JOB_RUNNING) {
     job.suspended_s = *job.suspend_s - *job.start_s - static_cast<std::int64_t>(info.pre_sus_time);
   }
+  // In minutes.
+  if (info.time_limit != NO_VAL && info.time_limit != INFINITE)
+    job.time_limit_s = std::int64_t{info.time_limit} * 60;
   return job;
+}
+
+std::vector<std::string> NodeFlags(std::uint32_t state) {
+  std::vector<std::string> flags;
+  // The base state first: where a node drains, its state in one word no longer says that it is down.
+  if ((state & NODE_STATE_BASE) == NODE_STATE_DOWN) flags.emplace_back("DOWN");
+  static constexpr std::array<std::pair<std::uint32_t, const char*>, 9> kFlags{
+      {{NODE_STATE_DRAIN, "DRAIN"},
+       {NODE_STATE_COMPLETING, "COMPLETING"},
+       {NODE_STATE_NO_RESPOND, "NOT_RESPONDING"},
+       {NODE_STATE_FAIL, "FAIL"},
+       {NODE_STATE_MAINT, "MAINT"},
+       {NODE_STATE_POWERED_DOWN, "POWERED_DOWN"},
+       {NODE_STATE_POWERING_DOWN, "POWERING_DOWN"},
+       {NODE_STATE_POWERING_UP, "POWERING_UP"},
+       {NODE_STATE_INVALID_REG, "INVALID_REG"}}};
+  for (const auto& [bit, name] : kFlags) {
+    if ((state & bit) != 0) flags.emplace_back(name);
+  }
+  return flags;
 }
 
 class LibslurmController : public Controller {
@@ -143,6 +168,11 @@ class LibslurmController : public Controller {
     if (slurm_load_node(0, &message, SHOW_ALL) != SLURM_SUCCESS) return Failed("slurm_load_node");
     std::vector<ControllerNode> nodes;
     nodes.reserve(message->record_count);
+    if (absl::Status status = LoadPartitions(); !status.ok()) {
+      slurm_free_node_info_msg(message);
+      return status;
+    }
+    slurm_populate_node_partitions(message, partitions_.get());
     for (std::uint32_t i = 0; i < message->record_count; ++i) {
       const node_info_t& info = message->node_array[i];
       ControllerNode node;
@@ -150,8 +180,17 @@ class LibslurmController : public Controller {
       if (node.name.empty()) continue;
       char* state = slurm_node_state_string(info.node_state);
       node.state = Text(state);
+      node.flags = NodeFlags(info.node_state);
       node.reason = Text(info.reason);
-      if (!node.reason.empty()) node.reason_s = Time(info.reason_time);
+      if (!node.reason.empty()) {
+        node.reason_s = Time(info.reason_time);
+        if (info.reason_uid != NO_VAL) node.reason_by = UserName(info.reason_uid, nullptr);
+      }
+      const GpuCount gpus = GpusOfGres(Text(info.gres));
+      node.gpus = gpus.gpus;
+      node.gpu_type = gpus.type;
+      node.partitions = Text(info.partitions);
+      node.features = Text(info.features_act != nullptr ? info.features_act : info.features);
       nodes.push_back(std::move(node));
     }
     slurm_free_node_info_msg(message);
@@ -167,9 +206,26 @@ class LibslurmController : public Controller {
   }
 
  private:
+  // Which nodes are in which partition changes about never, and then the controller says so.
+  absl::Status LoadPartitions() {
+    partition_info_msg_t* message = nullptr;
+    const time_t known = partitions_ == nullptr ? 0 : partitions_->last_update;
+    if (slurm_load_partitions(known, &message, SHOW_ALL) == SLURM_SUCCESS) {
+      partitions_.reset(message);
+      return absl::OkStatus();
+    }
+    if (partitions_ != nullptr && libslurm::LastError() == SLURM_NO_CHANGE_IN_DATA) return absl::OkStatus();
+    return Failed("slurm_load_partitions");
+  }
+
   static absl::Status Failed(const char* call) {
     return absl::UnavailableError(Cat(call, ": ", slurm_strerror(libslurm::LastError())));
   }
+
+  struct FreePartitions {
+    void operator()(partition_info_msg_t* message) const { slurm_free_partition_info_msg(message); }
+  };
+  std::unique_ptr<partition_info_msg_t, FreePartitions> partitions_;
 };
 
 }  // namespace

@@ -29,6 +29,7 @@ struct ControllerJob {
   std::int64_t nnodes = 0;
   std::int64_t gpus = 0;
   std::string gpu_type;
+  std::string tres;  // allocated, or asked for
   std::string dependency;
   std::string admin_comment;
   std::string failed_node;
@@ -45,14 +46,24 @@ struct ControllerJob {
   std::optional<std::int64_t> preempt_s;
   std::optional<std::int64_t> suspend_s;
   std::int64_t suspended_s = 0;
+  std::optional<std::int64_t> time_limit_s;
 };
 
 struct ControllerNode {
   std::string name;
-  std::string state;  // DOWN, IDLE, ALLOCATED ... with +DRAIN and the like
+  std::string state;               // as Slurm says it in one word: IDLE, ALLOCATED, DRAINING, DOWN* ...
+  std::vector<std::string> flags;  // what that word hides: DOWN, DRAIN, COMPLETING, POWERED_DOWN ...
   std::string reason;
   std::optional<std::int64_t> reason_s;
+  std::string reason_by;  // a user; empty where the reason is
+  std::int64_t gpus = 0;
+  std::string gpu_type;
+  std::string partitions;  // with commas
+  std::string features;    // likewise
 };
+
+// The state of jobs and nodes the controller no longer has: none of Slurm's.
+inline constexpr const char* kGone = "GONE";
 
 class Controller {
  public:

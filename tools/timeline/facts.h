@@ -191,6 +191,8 @@ struct AttemptFacts {
   std::string cancelled_by;        // a user
   bool step_out_of_memory = false;
   std::string admin_comment;
+  std::string reservation;       // Slurm's
+  std::optional<Ns> time_limit;  // from its start
   std::string node_list;
   int nodes = 0;
   int gpus = 0;                               // at its end, if it was resized
