@@ -2,14 +2,14 @@
 
 The rule, per bucket:
 
-    |said - true| <= tolerance_s x coarse + FINE_S x fine + FLAT_S
+    |said - true| <= tolerance_s x coarse + (FINE_S x fine + FLAT_S) x lateness
 
 `coarse` counts the ends of the bucket's true intervals that accounting set: accounting has whole seconds, the product's
 node events have nanoseconds, so either side may be right by up to a second. `fine` counts the other ends, which the
 trainer and the product both saw to a few milliseconds. An end where two intervals of the same bucket meet, and the two
 ends of the whole timeline, move nothing between buckets and count nothing. A program knows when it was forked and when
 it came to its first line, not when in between slurmstepd let it go, which is when it starts: so far launch and startup may
-be apart from the truth.
+be apart from the truth. lateness is 1 on an idle machine.
 
 Besides: the buckets partition the wall time exactly, and at most 1 % of it is unobserved.
 """
@@ -18,8 +18,10 @@ from typing import Dict, Sequence, Tuple
 from unittest import TestCase
 
 try:
+    from .lateness import lateness
     from .truth import BEFORE_TASKS, QUEUE, S, Truth
 except ImportError:  # run from this directory
+    from lateness import lateness  # type: ignore
     from truth import BEFORE_TASKS, QUEUE, S, Truth  # type: ignore
 
 FINE_S = 0.02   # a mark is read, a tick of /proc is 10 ms
@@ -55,7 +57,7 @@ def assert_partition(testcase: TestCase, show: Dict) -> None:
 def tolerance_ns(truth: Truth, bucket: str, tolerance_s: float) -> int:
     coarse, fine = truth.boundaries(bucket)
     doubt = truth.start_doubt_ns() if bucket in ("startup", "launch") else 0
-    return int((tolerance_s * coarse + FINE_S * fine + FLAT_S) * S) + doubt
+    return int((tolerance_s * coarse + (FINE_S * fine + FLAT_S) * lateness()) * S) + doubt
 
 
 def assert_buckets_close(testcase: TestCase, show: Dict, truth: Truth, tolerance_s: float = 1.1,

@@ -6,6 +6,7 @@ import os
 from typing import Any, Dict, List, NamedTuple
 
 from ..harness import truth as truths
+from ..harness.lateness import lateness
 from ..harness.work import Work
 
 # A handler runs when its process gets a processor; the kernel's time is when the signal was generated.
@@ -36,12 +37,14 @@ def seen(work: Work, ranks: int = 1) -> Seen:
 
 
 def pairs_missing(found: Seen) -> List[str]:
-    """Every signal a handler told of has a record of its task within the tolerance, and the other way round.
+    """Every signal a handler told of has a record of its task within the tolerance (TOLERANCE_NS on an idle machine), and the other way round.
 
     Slurm may send one twice within a millisecond; what comes before the handler ran is one signal for it.
     """
     of_tasks = [record for record in found.records
                 if record["target"] == "task" and record["slurm_step"] != "batch" and record["signal"] != 9]
+
+    tolerance_ns = int(TOLERANCE_NS * lateness())
 
     def late_by(told: Dict, record: Dict) -> int:
         return told["t"] - record["t"]
@@ -50,7 +53,7 @@ def pairs_missing(found: Seen) -> List[str]:
         return record["task"] == told["rank"] and record["signal"] == told["signo"]
 
     def paired(told: Dict, record: Dict) -> bool:
-        return same(told, record) and 0 <= late_by(told, record) <= TOLERANCE_NS
+        return same(told, record) and 0 <= late_by(told, record) <= tolerance_ns
     trouble = ["no record of signal %d of rank %d; others off by ns: %s" % (
         told["signo"], told["rank"], [late_by(told, record) for record in of_tasks if same(told, record)])
         for told in found.truth if not any(paired(told, record) for record in of_tasks)]
