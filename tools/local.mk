@@ -8,6 +8,7 @@ tools_libtimeline_la_SOURCES = \
   tools/timeline/bucket.cc tools/timeline/bucket.h \
   tools/timeline/checkpoint_files.cc tools/timeline/checkpoint_files.h \
   tools/timeline/clip.cc tools/timeline/clip.h \
+  tools/timeline/coarse.cc tools/timeline/coarse.h \
   tools/timeline/facts.h \
   tools/timeline/goodput.cc tools/timeline/goodput.h \
   tools/timeline/host_word.cc tools/timeline/host_word.h \
@@ -231,6 +232,32 @@ tools_libexchange_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 tools_libexchange_la_LIBADD = tools/liblogs.la tools/libruns.la
 
 # Sums over runs.
+# The web page, built in.
+noinst_LTLIBRARIES += tools/libweb.la
+tools_libweb_la_SOURCES = tools/web/assets.h tools/web/single_page.cc tools/web/single_page.h
+nodist_tools_libweb_la_SOURCES = tools/web/assets.cc
+tools_libweb_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+tools_libweb_la_LIBADD = $(ABSL_LIBS)
+
+# In the order in which the page loads them.
+web_files = \
+  tools/web/index.html \
+  tools/web/style.css \
+  tools/web/format.js \
+  tools/web/data.js \
+  tools/web/draw.js \
+  tools/web/list.js \
+  tools/web/run.js \
+  tools/web/fleet.js \
+  tools/web/main.js
+EXTRA_DIST += tools/web/embed $(web_files)
+BUILT_SOURCES += tools/web/assets.cc
+CLEANFILES += tools/web/assets.cc
+tools/web/assets.cc: tools/web/embed $(web_files)
+	@mkdir -p tools/web
+	$(AM_V_GEN)cd $(srcdir) && sh tools/web/embed $(web_files) >$(abs_builddir)/$@.new
+	@mv $@.new $@
+
 noinst_LTLIBRARIES += tools/librollup.la
 tools_librollup_la_SOURCES = tools/rollup/rollup.cc tools/rollup/rollup.h
 tools_librollup_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
@@ -262,9 +289,10 @@ tools_sgoodput_sgoodput_SOURCES = \
   tools/sgoodput/show_sections.cc tools/sgoodput/show_sections.h \
   tools/sgoodput/show_signals.cc \
   tools/sgoodput/style.h \
-  tools/sgoodput/time_option.cc tools/sgoodput/time_option.h
+  tools/sgoodput/time_option.cc tools/sgoodput/time_option.h \
+  tools/sgoodput/watch.cc
 tools_sgoodput_sgoodput_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_sgoodput_sgoodput_LDADD = tools/libship.la tools/librollup.la tools/libadvise.la tools/libexchange.la tools/libruns.la
+tools_sgoodput_sgoodput_LDADD = tools/libweb.la tools/libship.la tools/libfleet.la tools/librollup.la tools/libadvise.la tools/libexchange.la tools/libruns.la
 
 EXTRA_DIST += tools/deps
 
@@ -273,6 +301,8 @@ dist_man_MANS += tools/man/goodputd.8 tools/man/sgoodput.1
 
 dist_pkgdata_DATA = tools/sgoodput/advise.schema.json tools/sgoodput/diff.schema.json tools/sgoodput/report.schema.json tools/sgoodput/sgoodput.schema.json
 dist_doc_DATA += tools/goodput.conf.example
+  tools/sgoodput/show_head.cc \
+  tools/sgoodput/show_page.cc \
 
 # What programs say marks with: #include <slurm-goodput/goodput.h>, and one Python file to copy or to put in PYTHONPATH.
 pkginclude_HEADERS = tools/clients/goodput.h

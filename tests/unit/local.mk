@@ -23,6 +23,12 @@ tests_unit_steps_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
 tests_unit_steps_test_LDADD = sql/libsteps.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/rollup_test
+check_PROGRAMS += tests/unit/page_test
+TESTS += tests/unit/page_test
+tests_unit_page_test_SOURCES = tests/unit/page_test.cc
+tests_unit_page_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_page_test_LDADD = tools/libweb.la tools/libtimeline.la $(GTEST_LIBS)
+
 TESTS += tests/unit/rollup_test
 tests_unit_rollup_test_SOURCES = tests/unit/rollup_test.cc tests/unit/run_builder.h
 tests_unit_rollup_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)

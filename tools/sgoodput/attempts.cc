@@ -19,7 +19,7 @@ int RunAttempts(const AttemptsOptions& options) {
                                                                      : Cat("job ", options.target.job)));
   }
   if (options.common.json) {
-    PrintReportAsJson(*report);
+    std::fputs(ReportAsJson(*report).c_str(), stdout);
     return kAnswered;
   }
   using Align = Table::Align;

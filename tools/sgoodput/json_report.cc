@@ -227,6 +227,15 @@ Json SensitivityJson(const std::vector<SensitivityRow>& rows) {
   return array;
 }
 
+Json CellJson(const Cell& cell) {
+  Json buckets = Json::object();
+  for (const Bucket bucket : AllBuckets()) {
+    const Ns ns = cell.ns[static_cast<std::size_t>(bucket)];
+    if (ns > 0) buckets[std::string(BucketName(bucket))] = ns;
+  }
+  return {{"begin_ns", cell.begin}, {"end_ns", cell.end}, {"buckets", std::move(buckets)}};
+}
+
 // When the last step of all began.
 std::optional<Ns> LastStepBegin(const Timeline& timeline) {
   std::optional<Ns> begin;
@@ -305,6 +314,7 @@ Json JobJson(const Report& report) {
     job["signals_summary"] = TextOrNull(timeline.signals.summary);
     job["signals_warnings"] = timeline.signals.warnings;
   }
+  for (const Cell& cell : report.cells) job["timeline"].push_back(CellJson(cell));
   if (!report.sensitivity.empty()) job["sensitivity"] = SensitivityJson(report.sensitivity);
   for (const AttemptSummary& attempt : timeline.attempts) job["attempts"].push_back(AttemptJson(attempt));
   for (const Interruption& interruption : timeline.interruptions) {
@@ -356,10 +366,9 @@ void JsonReports::Add(const Report& report) {
   any_ = true;
 }
 
-void PrintReportAsJson(const Report& report) {
-  JsonReports json(stdout);
-  json.Add(report);
-  json.Finish();
+std::string ReportAsJson(const Report& report) {
+  return absl::StrFormat("{\n  \"schema\": \"%s\",\n  \"jobs\": [\n%s]\n}\n", kSchema,
+                         Print(JobJson(report)));
 }
 
 void JsonReports::Finish() {

@@ -109,6 +109,15 @@ void AddSelection(CLI::App& app, goodput::SelectionOptions& select) {
       ->allow_extra_args(false);
   app.add_option("-A,--accounts", select.accounts, "jobs of these accounts")
       ->type_name("ACCOUNT[,..]")
+constexpr const char* kWatchExamples = R"(
+Shows what would be lost if the run died now (the steps no checkpoint covers), how old its last step is, the
+buckets so far and the last signals. Ends when the run does; q or Ctrl-C before.
+
+Examples:
+  sgoodput watch 1234
+  sgoodput watch --run pretrain-7b -i 30
+  sgoodput watch 1234 --once             one look, for a script or a prompt)";
+
       ->allow_extra_args(false);
   app.add_option("-r,--partition", select.partitions, "jobs in these partitions")
       ->type_name("PART[,..]")
@@ -157,6 +166,7 @@ int ParseAndRun(int argc, char** argv) {
   AddSelection(app, list.select);
   app.add_option("-o,--format", list.format, "these fields (see --helpformat)")
       ->type_name("FIELD[%W][,..]")
+  sgoodput watch 1234                  the same while it runs, redrawn
       ->allow_extra_args(false);
   app.add_flag("-p,--parsable", list.parsable, "fields separated by |, one at the end too");
   app.add_flag("-P,--parsable2", list.parsable2, "fields separated by |");
@@ -192,10 +202,24 @@ int ParseAndRun(int argc, char** argv) {
   AddStallFactor(*rollup_app, rollup.stall_factor);
   rollup_app->add_option("--gpu-hour", rollup.price, "what an hour of a GPU costs")->type_name("PRICE");
   rollup_app->add_flag("-P,--parsable2", rollup.parsable2, "fields separated by |, and no total");
+  show_app->add_option("--html", show.html, "write the run as a page for a browser to FILE (- is stdout)")
+      ->type_name("FILE");
+  show_app->add_flag("--timeline", show.timeline, "with --json: what it was in, stretch by stretch");
   rollup_app->add_flag("-n,--noheader", rollup.no_header, "no header line");
 
   goodput::AttemptsOptions attempts;
   CLI::App* attempts_app = app.add_subcommand("attempts", "one line an attempt of one run");
+  goodput::WatchOptions watch;
+  CLI::App* watch_app = app.add_subcommand("watch", "one run while it runs, redrawn until it ends");
+  AddCommon(*watch_app, watch.common, false);
+  AddTarget(*watch_app, watch.target);
+  watch_app->add_option("-i,--interval", watch.interval_s, "seconds between two looks (5)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.2, 3600.0));
+  watch_app->add_flag("--once", watch.once, "look once");
+  AddStallFactor(*watch_app, watch.stall_factor);
+  watch_app->footer(kWatchExamples);
+
   AddCommon(*attempts_app, attempts.common, true);
   AddTarget(*attempts_app, attempts.target);
   AddStallFactor(*attempts_app, attempts.stall_factor);
@@ -318,7 +342,28 @@ int ParseAndRun(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const CLI::App* chosen = app.get_subcommands().empty() ? nullptr : app.get_subcommands().front();
+  goodput::RemoteQuestion question =
+      chosen == nullptr ? QuestionOf("list", app) : QuestionOf(chosen->get_name(), *chosen);
+  if (chosen == nullptr) question.needs_run = !list.help_format;
+  if (*advise_app) question.needs_run = !advise.target.job.empty() || !advise.target.run.empty();
+  const CommonOptions* common = *show_app       ? &show.common
+                                : *watch_app    ? &watch.common
+                                : *rollup_app   ? &rollup.common
+                                : *attempts_app ? &attempts.common
+                                : *advise_app   ? &advise.common
+                                : *ingest_app   ? &ingest.common
+                                : *import_app   ? &import.common
+                                : *export_app   ? &out.common
+                                : *diff_app     ? &diff.common
+                                : *doctor_app   ? &doctor.common
+                                : *profile_app  ? nullptr
+                                                : &list.common;
+  if (common != nullptr) {
+    if (const std::optional<int> code = goodput::AskRemotely(*common, question)) return *code;
+  }
   try {
+  if (*watch_app) return goodput::RunWatch(watch);
     // Before anything that costs time: a job may run this every step.
     if (argc > 1 && std::string_view(argv[1]) == "mark") return goodput::RunMark(argc - 2, argv + 2);
     return ParseAndRun(argc, argv);

@@ -77,8 +77,10 @@ struct ShowOptions {
   std::string explain;  // a bucket
   double stall_factor = 5;
   bool sensitivity = false;
+  std::string html;     // write the page with this run to this file; "-" is stdout
 };
 
+  bool timeline = false;  // with --json: when it was in which bucket
 struct AttemptsOptions {
   CommonOptions common;
   TargetOptions target;
@@ -89,6 +91,14 @@ struct AttemptsOptions {
 
 // Numbers and lengths of time as they were written; empty: not given.
 struct AdviseOptions {
+struct WatchOptions {
+  CommonOptions common;
+  TargetOptions target;
+  double interval_s = 5;
+  double stall_factor = 5;
+  bool once = false;
+};
+
   CommonOptions common;
   TargetOptions target;  // neither JOB nor --run: only what is given counts, and no database is opened
   std::string mttf;
@@ -151,6 +161,7 @@ int RunRollup(const RollupOptions& options);
 int RunShow(const ShowOptions& options);
 int RunAttempts(const AttemptsOptions& options);
 int RunAdvise(const AdviseOptions& options);
+int RunWatch(const WatchOptions& options);
 int RunIngest(const IngestOptionsCli& options);
 int RunImport(const ImportOptions& options);
 int RunExport(const ExportOptions& options);

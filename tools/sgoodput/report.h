@@ -10,6 +10,7 @@
 #include "sql/database.h"
 #include "tools/runs/load_run.h"
 #include "tools/sgoodput/session.h"
+#include "tools/timeline/coarse.h"
 #include "tools/timeline/goodput.h"
 #include "tools/timeline/sensitivity.h"
 #include "tools/timeline/timeline.h"
@@ -25,6 +26,7 @@ struct Report {
   std::string program_reason;    // why there is none; empty with
   std::string run_inferred;      // by what its jobs were taken for one run; empty: that was not asked for
   std::vector<SensitivityRow> sensitivity;  // where asked for
+  std::vector<Cell> cells;                  // of the timeline, where asked for
 
   Report() = default;
   Report(Report&&) = default;
@@ -58,8 +60,8 @@ class JsonReports {
   bool begun_ = false;
   bool any_ = false;
 };
-// The same of one run, on stdout.
-void PrintReportAsJson(const Report& report);
+// The same document of one run.
+std::string ReportAsJson(const Report& report);
 
 }  // namespace goodput
 

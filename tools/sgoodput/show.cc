@@ -18,96 +18,8 @@
 namespace goodput {
 namespace {
 
-constexpr int kBarWidth = 24;
-
-// Eighths of a cell, so that a small bucket still shows.
-std::string Bar(double fraction) {
-  constexpr const char* kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  const long full = 8L * kBarWidth;
-  const long eighths =
-      std::clamp(std::lround(fraction * static_cast<double>(full)), fraction > 0 ? 1L : 0L, full);
-  std::string bar;
-  for (long i = 0; i < eighths / 8; ++i) bar += "█";
-  return bar + kEighths[eighths % 8];
-}
-
-// Of an import nobody knows more than what it said last.
-const char* EndNote(const Report& report) {
-  if (!report.timeline.running) return "";
-  return report.run.info.job_id < 0 ? " (last heard of)" : " (now)";
-}
-
-void PrintHead(const Report& report, const Style& style) {
-  const RunInfo& info = report.run.info;
-  const Timeline& timeline = report.timeline;
-  std::string head = info.run.empty() ? Cat("Job ", info.job_id_text)
-                                      : Cat("Run ", info.run,
-                                            info.job_id < 0 ? ", imported" : Cat(", job ", info.job_id_text));
-  std::printf("%s  %s\n", style.Bold(Printable(head)).c_str(), Printable(info.name).c_str());
-  std::printf("user %s  account %s  partition %s  %s%s\n", Printable(info.user).c_str(),
-              info.account.empty() ? "-" : Printable(info.account).c_str(), Printable(info.partition).c_str(),
-              info.state.c_str(),
-              report.account.has_gpus ? Cat("  ", report.account.gpus, " GPUs",
-                                            info.gpu_type.empty() ? "" : Cat(" (", info.gpu_type, ")"))
-                                            .c_str()
-                                      : "");
-  std::printf("%s to %s%s, wall %s, %d attempt%s\n", FormatTime(timeline.begin).c_str(),
-              FormatTime(timeline.end).c_str(), EndNote(report),
-              FormatDuration(timeline.end - timeline.begin).c_str(),
-              static_cast<int>(timeline.attempts.size()), timeline.attempts.size() == 1 ? "" : "s");
-  if (!report.run_inferred.empty())
-    std::fputs(Wrap(Cat("inferred: ", Printable(report.run_inferred)), "").c_str(), stdout);
-  std::printf("\n");
-}
-
-void PrintGoodput(const Report& report, const Style& style) {
-  const Goodput& goodput = report.account.goodput;
-  std::printf("%s  scheduling %s x runtime %s = %s\n", style.Bold("Goodput").c_str(),
-              FormatPercent(goodput.scheduling).c_str(), FormatPercent(goodput.runtime).c_str(),
-              style.Bold(FormatPercent(goodput.sg_rg)).c_str());
-  if (goodput.program) {
-    std::printf("         x program %s = %s (MPG)\n", FormatPercent(goodput.program).c_str(),
-                style.Bold(FormatPercent(goodput.mpg)).c_str());
-    std::fputs(Wrap(Cat("program: ", Printable(report.program_evidence)), "         ").c_str(), stdout);
-  } else if (!report.run.flops.empty()) {
-    std::fputs(Wrap(Cat("program is not known: ", Printable(report.program_reason)), "         ").c_str(),
-               stdout);
-  }
-  if (goodput.runtime_range && goodput.runtime_range->second - goodput.runtime_range->first > 0.0005) {
-    std::fputs(Wrap(Cat("runtime is between ", FormatPercent(goodput.runtime_range->first), " and ",
-                        FormatPercent(goodput.runtime_range->second),
-                        ": steps at risk and unobserved time are open"),
-                    "         ")
-                   .c_str(),
-               stdout);
-  }
-  if (report.timeline.steps.executed == 0) {
-    std::printf("         no steps seen: the program sends no marks (see sgoodput mark)\n");
-  }
-  std::printf("\n");
-}
-
-void PrintBuckets(const Report& report, const Style& style) {
-  const Ns wall = std::max<Ns>(1, report.timeline.end - report.timeline.begin);
-  std::printf("%s\n", style.Bold("Where the time went").c_str());
-  for (const BucketTotal& total : report.account.buckets) {
-    if (total.ns == 0) continue;
-    const double fraction = static_cast<double>(total.ns) / static_cast<double>(wall);
-    const std::string bar = Bar(fraction);
-    std::printf("  %-16s %8s %6s  %s  %s\n", std::string(BucketName(total.bucket)).c_str(),
-                FormatDuration(total.ns).c_str(), FormatPercent(fraction).c_str(),
-                std::string(EvidenceName(total.evidence))
-                    .append(10 - EvidenceName(total.evidence).size(), ' ')
-                    .c_str(),
-                style.Side(BucketSide(total.bucket), bar).c_str());
-    const bool alone = total.parts.size() == 1 && total.parts.front().ns == total.ns;
-    for (const BucketTotal& part : total.parts) {
-      if (alone && part.bucket == Bucket::kUnobserved) continue;
-      std::printf("    %-14s %8s\n", Printable(part.part).c_str(), FormatDuration(part.ns).c_str());
-    }
-  }
-  std::printf("\n");
-}
+// Of a timeline: twice what a screen has columns, so that it can be looked at more closely.
+constexpr std::size_t kMostCells = 4000;
 
 void PrintAttempts(const Report& report, const Style& style) {
   const std::vector<AttemptSummary>& attempts = report.timeline.attempts;
@@ -236,8 +148,11 @@ int RunShow(const ShowOptions& options) {
   }
   report->run_inferred = target->inferred;
   if (options.sensitivity) report->sensitivity = FindSensitivity(report->run.facts, {options.stall_factor});
+  if (options.timeline || !options.html.empty())
+    report->cells = CoarseTimeline(report->timeline.intervals, kMostCells);
+  if (!options.html.empty()) return WritePage(*report, options.html);
   if (options.common.json) {
-    PrintReportAsJson(*report);
+    std::fputs(ReportAsJson(*report).c_str(), stdout);
     return kAnswered;
   }
   const Style style(UseColor(options.common.color));

@@ -1,8 +1,9 @@
-// What `sgoodput show` says besides where the time went: stalls, signals, the proof, other definitions,
-// sensitivity.
+// The parts of what `sgoodput show` says, in its order.
 #ifndef GOODPUT_TOOLS_SGOODPUT_SHOW_SECTIONS_H_
 #define GOODPUT_TOOLS_SGOODPUT_SHOW_SECTIONS_H_
 
+#include <cstddef>
+#include <string>
 #include <vector>
 
 #include "tools/sgoodput/report.h"
@@ -11,10 +12,18 @@
 
 namespace goodput {
 
+// Which run it is, of whom, from when to when.
+void PrintHead(const Report& report, const Style& style);
+void PrintGoodput(const Report& report, const Style& style);
+// A line a bucket, its parts below it.
+void PrintBuckets(const Report& report, const Style& style);
 // The longest stalls; nothing where there were none.
 void PrintStalls(const Report& report, const Style& style);
-// What the job was sent and what became of it; nothing where it was sent nothing.
-void PrintSignals(const Report& report, const Style& style);
+// What the job was sent and what became of it, the last `most` times; nothing where it was sent nothing.
+inline constexpr std::size_t kMostDeliveries = 12;
+void PrintSignals(const Report& report, const Style& style, std::size_t most = kMostDeliveries);
+// The page with this run, into the file `name`; "-" is stdout. Returns the exit status.
+int WritePage(const Report& report, const std::string& name);
 // How long ago the last step of a running job began; nothing where none did.
 void PrintLastStep(const Report& report);
 // Kept steps by number, and allocated time by the scheduler and by buckets.

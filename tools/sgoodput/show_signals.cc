@@ -12,8 +12,6 @@
 namespace goodput {
 namespace {
 
-// The last ones; --json has all.
-constexpr std::size_t kMostDeliveries = 12;
 // A line has 80 columns: so many tasks are written shorter.
 constexpr std::int64_t kMany = 1000;
 
@@ -57,7 +55,7 @@ std::string Saved(const SignalDelivery& delivery) {
 
 }  // namespace
 
-void PrintSignals(const Report& report, const Style& style) {
+void PrintSignals(const Report& report, const Style& style, std::size_t most) {
   const SignalLedger& ledger = report.timeline.signals;
   std::vector<const SignalDelivery*> shown;
   for (const SignalDelivery& delivery : ledger.deliveries) {
@@ -80,7 +78,7 @@ void PrintSignals(const Report& report, const Style& style) {
                {"Saved", Table::Align::kRight},
                {"Exit", Table::Align::kRight},
                {"Grace", Table::Align::kRight}});
-  const std::size_t first = count > kMostDeliveries ? count - kMostDeliveries : 0;
+  const std::size_t first = count > most ? count - most : 0;
   if (first > 0) std::printf("  (%zu earlier ones are in --json)\n", first);
   for (std::size_t i = first; i < count; ++i) {
     const SignalDelivery& delivery = *shown[i];

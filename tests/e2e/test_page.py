@@ -1,0 +1,166 @@
+#!/usr/bin/python3
+"""`sgoodput show --html`: one run as a page, looked at in a headless Chromium. Pictures go to out/tests/page-*.png.
+
+    GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_page
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import jsonschema
+
+from .harness.browser import Browser
+from .harness.hand_written import TOP, Spool, run_it
+
+SCHEMA = os.path.join(TOP, "tools", "sgoodput", "sgoodput.schema.json")
+PICTURES = os.path.join(TOP, "out", "tests")
+# What a user may call a job, a run and a user: none of it may become part of the page.
+HOSTILE = "</script><img src=x onerror=document.title='owned'><!-- \u2028 & \" '"
+
+
+class PageTest(unittest.TestCase):
+    dir: str
+    db: str
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.dir = tempfile.mkdtemp(prefix="goodput-page-")
+        cls.addClassCleanup(shutil.rmtree, cls.dir)
+        os.chmod(cls.dir, 0o755)
+        spool = Spool(os.path.join(cls.dir, "spool"))
+        cls.attempt(spool, 7, 0, 40, range(0, 50), "NODE_FAIL", failed_node="n2")
+        cls.attempt(spool, 7, 640, 700, range(40, 90), "PREEMPTED")
+        cls.attempt(spool, 7, 1300, 1420, range(80, 140), "COMPLETED")
+        cls.attempt(spool, 8, 3000, 3100, range(0, 20), "COMPLETED", name=HOSTILE, account=HOSTILE, run=HOSTILE)
+        spool.write()
+        cls.db = os.path.join(cls.dir, "db")
+        conf = os.path.join(cls.dir, "conf")
+        with open(conf, "w") as file:
+            file.write("cluster = c\n")
+        done = run_it("ingest", "--config", conf, "--db", cls.db, "--spool", spool.folder)
+        assert (done.returncode, done.stderr) == (0, ""), done
+
+    @staticmethod
+    def attempt(spool: Spool, job: int, submit: int, start: int, steps: range, state: str, run: str = "", failed_node: str = "",
+                name: str = "train", account: str = "acc") -> None:
+        """16 GPUs, steps of 10 s, a save of 4 s before every tenth; told to stop before its end unless it completes."""
+        more = {"job": job, "user": "eve", "account": account, "name": name}
+        times = {"submit_s": submit, "eligible_s": submit, "start_s": start}
+        spool.controller(submit + 1, kind="queue", state="PENDING", submit_s=submit, eligible_s=submit, reason="Resources", **more)
+        spool.controller(start + 1, **times, **more)
+        spool.node(start + 0.5, "job_prolog", job=job, opt={"run": run} if run else {})
+        spool.node(start + 2, "step_start", slurm_step="extern", job=job)
+        spool.node(start + 5, "task_start", slurm_step="0", task=0, local_task=0, pid=5, job=job)
+        t = start + 25.0
+        mark = {"kind": "mark", "slurm_step": "0", "task": 0, "job": job}
+        for step in steps:
+            if step % 10 == 0 and step != steps.start:
+                spool.node(t, mark="checkpoint", edge="begin", train_step=step, **mark)
+                t += 4
+                spool.node(t, mark="checkpoint", edge="end", train_step=step, **mark)
+            spool.node(t, mark="step", edge="begin", train_step=step, **mark)
+            t += 10
+        if state != "COMPLETED":
+            spool.node(t - 5, "signal", signal=15, slurm_step="0", task=0, pid=5, target="task", comm="python3",
+                       sender="slurmstepd", sender_pid=4, handled=1, job=job)
+        spool.node(t, "task_exit", slurm_step="0", task=0, local_task=0, pid=5, exit_code=0 if state == "COMPLETED" else 1, job=job)
+        more.update({"failed_node": failed_node} if failed_node else {})
+        spool.controller(t + 1, state=state, end_s=int(t + 1), exit_code=0, **times, **more)
+
+    def say(self, *args: str) -> "subprocess.CompletedProcess[str]":
+        return run_it("show", *args, "--config", os.path.join(self.dir, "conf"), "--db", self.db)
+
+    def page(self, *args: str) -> str:
+        path = os.path.join(self.dir, "run.html")
+        done = self.say(*args, "--html", path)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        return "file://" + path
+
+    def browser(self, width: int, dark: bool = False) -> Browser:
+        browser = Browser(width, 900, dark)
+        self.addCleanup(browser.close)
+        return browser
+
+    def test_the_timeline_in_json_holds_every_nanosecond_of_every_bucket(self) -> None:
+        done = self.say("7", "--json", "--timeline")
+        answer = json.loads(done.stdout)
+        with open(SCHEMA) as file:
+            jsonschema.validate(answer, json.load(file))
+        job = answer["jobs"][0]
+        sums: dict = {}
+        at = job["submit_ns"]
+        for cell in job["timeline"]:
+            self.assertEqual(cell["begin_ns"], at)
+            at = cell["end_ns"]
+            self.assertEqual(sum(cell["buckets"].values()), cell["end_ns"] - cell["begin_ns"])
+            for name, ns in cell["buckets"].items():
+                sums[name] = sums.get(name, 0) + ns
+        self.assertEqual(at, job["end_ns"])
+        self.assertEqual(sums, {bucket["name"]: bucket["ns"] for bucket in job["buckets"] if bucket["ns"]})
+        self.assertNotIn("timeline", json.loads(self.say("7", "--json").stdout)["jobs"][0])
+
+    def test_a_page_that_cannot_be_written_is_one_line(self) -> None:
+        done = self.say("7", "--html", "/nonexistent/page.html")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertRegex(done.stderr, r"^sgoodput: /nonexistent/page.html: cannot write the page: No such file or directory\n$")
+
+    def test_a_run_on_a_wide_light_screen(self) -> None:
+        browser = self.browser(1200)
+        browser.open(self.page("7"))
+        browser.wait("return document.querySelectorAll('svg rect.cell').length > 20", "the timeline")
+        self.assertEqual(browser.run("return document.querySelectorAll('svg rect.attempt').length"), 3)
+        self.assertEqual(browser.run("return document.querySelectorAll('svg .stop, svg .planned').length"), 2)
+        self.assertEqual(browser.run("return document.querySelectorAll('svg line.signal').length"), 2)
+        self.assertEqual(browser.run("return document.querySelectorAll('svg circle.saved').length"), 4 + 4 + 5)
+        text = browser.text()
+        job = json.loads(self.say("7", "--json").stdout)["jobs"][0]
+        for fraction in (job["goodput"]["scheduling"], job["goodput"]["runtime"], job["goodput"]["sg_rg"]):
+            self.assertIn("%.1f %%" % (100 * fraction), text)
+        for words in ("node_fail", "preempted", "lost_work", "queue_resources", "Accounting: "):
+            self.assertIn(words, text)
+        self.assertNotIn("[object", text)
+        self.wide_enough(browser)
+        # Closer by keys, and all of it again.
+        browser.run("document.querySelector('svg').focus()")
+        whole = browser.run("return document.querySelector('svg').nextSibling.textContent")
+        self.assertIn("all of it", whole)
+        browser.keys("+", "+")
+        closer = browser.run("return document.querySelector('svg').nextSibling.textContent")
+        self.assertNotIn("all of it", closer)
+        browser.keys("\ue014")
+        self.assertNotEqual(browser.run("return document.querySelector('svg').nextSibling.textContent"), closer)
+        browser.keys("0")
+        self.assertEqual(browser.run("return document.querySelector('svg').nextSibling.textContent"), whole)
+        browser.picture(os.path.join(PICTURES, "page-light.png"))
+        self.assertEqual(browser.errors(), [])
+
+    def test_a_run_on_a_narrow_dark_screen(self) -> None:
+        browser = self.browser(400, dark=True)
+        browser.open(self.page("7"))
+        browser.wait("return document.querySelectorAll('svg rect.cell').length > 20", "the timeline")
+        self.wide_enough(browser)
+        light = browser.run("return getComputedStyle(document.body).backgroundColor")
+        self.assertEqual(light, "rgb(18, 22, 29)")
+        browser.picture(os.path.join(PICTURES, "page-dark-400.png"))
+        self.assertEqual(browser.errors(), [])
+
+    def wide_enough(self, browser: Browser) -> None:
+        """Nothing sticks out on the right of the page itself."""
+        self.assertLessEqual(browser.run("return document.documentElement.scrollWidth"), browser.run("return innerWidth"))
+
+    def test_a_hostile_name_is_text(self) -> None:
+        browser = self.browser(800)
+        browser.open(self.page("8"))
+        browser.wait("return document.querySelectorAll('svg rect.cell').length > 2", "the timeline")
+        self.assertEqual(browser.run("return document.querySelectorAll('img').length"), 0)
+        self.assertNotEqual(browser.run("return document.title"), "owned")
+        self.assertIn("onerror=document.title", browser.text())
+        self.assertEqual(browser.errors(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,141 @@
+// `sgoodput watch`: one run while it runs, redrawn until it ends.
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include "sql/text.h"
+#include "tools/sgoodput/format.h"
+#include "tools/sgoodput/options.h"
+#include "tools/sgoodput/report.h"
+#include "tools/sgoodput/session.h"
+#include "tools/sgoodput/show_sections.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::size_t kSignalsShown = 3;
+
+// The terminal gives single keys, unechoed, until this goes.
+class SingleKeys {
+ public:
+  SingleKeys() {
+    if (isatty(STDIN_FILENO) == 0 || tcgetattr(STDIN_FILENO, &before_) != 0) return;
+    termios keys = before_;
+    keys.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    on_ = tcsetattr(STDIN_FILENO, TCSANOW, &keys) == 0;
+  }
+  ~SingleKeys() {
+    if (on_) tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+  }
+  SingleKeys(const SingleKeys&) = delete;
+  SingleKeys& operator=(const SingleKeys&) = delete;
+  bool on() const { return on_; }
+
+ private:
+  termios before_{};
+  bool on_ = false;
+};
+
+// What the run would lose if it died now, and how long nothing was heard of it.
+void PrintNow(const Report& report, const Style& style) {
+  const Timeline& timeline = report.timeline;
+  if (!timeline.running) return;
+  const Checkpoint* last = nullptr;
+  for (const Checkpoint& checkpoint : timeline.checkpoints) {
+    if (checkpoint.complete && (last == nullptr || checkpoint.begin > last->begin)) last = &checkpoint;
+  }
+  const Ns at_risk = report.account.buckets[static_cast<std::size_t>(Bucket::kAtRisk)].ns;
+  std::string risk = Cat(FormatDuration(at_risk), ", ", timeline.steps.at_risk,
+                         timeline.steps.at_risk == 1 ? " step" : " steps", " that no checkpoint covers");
+  if (last == nullptr) {
+    risk += "; no checkpoint yet";
+  } else {
+    risk += Cat("; last checkpoint ", last->step ? Cat("of step ", *last->step, " ") : std::string(),
+                "begun ", FormatDuration(timeline.now - last->begin), " ago");
+  }
+  if (timeline.steps.executed > 0)
+    std::printf("%s", Wrap(Cat(style.Bold("At risk now"), "  ", risk), "").c_str());
+  PrintLastStep(report);
+  std::printf("\n");
+}
+
+void PrintFrame(const Report& report, const Style& style) {
+  PrintHead(report, style);
+  PrintGoodput(report, style);
+  PrintNow(report, style);
+  PrintBuckets(report, style);
+  PrintSignals(report, style, kSignalsShown);
+  if (!report.timeline.interruptions.empty()) {
+    const Interruption& last = report.timeline.interruptions.back();
+    std::printf("%zu interruption%s, the last %s: %s%s\n", report.timeline.interruptions.size(),
+                report.timeline.interruptions.size() == 1 ? "" : "s", FormatTime(last.time).c_str(),
+                last.cause.c_str(), last.node.empty() ? "" : Cat(", node ", Printable(last.node)).c_str());
+  }
+}
+
+// One look. Running, ended, or why there is nothing to see.
+absl::StatusOr<bool> Look(const WatchOptions& options, const Style& style, bool clear) {
+  absl::StatusOr<Target> target = OpenTarget(options.common, options.target);
+  if (!target.ok()) return target.status();
+  const absl::StatusOr<Report> report = MakeReport(*target, {options.stall_factor});
+  if (!report.ok()) return report.status();
+  // A frame is one write, so that nothing flickers.
+  if (clear) std::fputs("\033[H\033[2J\033[3J", stdout);
+  PrintFrame(*report, style);
+  return report->timeline.running;
+}
+
+}  // namespace
+
+int RunWatch(const WatchOptions& options) {
+  const bool to_screen = isatty(STDOUT_FILENO) != 0 && !options.once;
+  const Style style(UseColor(options.common.color));
+  std::string frame_buffer(std::size_t{1} << 16U, '\0');
+  std::setvbuf(stdout, frame_buffer.data(), _IOFBF, frame_buffer.size());
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signo : {SIGINT, SIGTERM, SIGHUP, SIGWINCH}) sigaddset(&signals, signo);
+  std::optional<SingleKeys> keys;
+  int signal_fd = -1;
+  if (!options.once) {
+    sigprocmask(SIG_BLOCK, &signals, nullptr);
+    signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
+    if (to_screen) keys.emplace();
+  }
+  int exit_status = kAnswered;
+  bool seen = false;
+  while (true) {
+    const absl::StatusOr<bool> running = Look(options, style, to_screen);
+    // Once it has been seen, a database that is busy for a moment is no reason to go away.
+    if (!running.ok()) exit_status = Fail(running.status());
+    std::fflush(stdout);
+    if (options.once || (running.ok() && !*running) || (!running.ok() && !seen)) break;
+    if (running.ok()) exit_status = kAnswered;
+    seen = true;
+    pollfd events[] = {{signal_fd, POLLIN, 0}, {keys && keys->on() ? STDIN_FILENO : -1, POLLIN, 0}};
+    if (poll(events, 2, static_cast<int>(options.interval_s * 1000)) > 0) {
+      signalfd_siginfo info{};
+      if ((events[0].revents & POLLIN) != 0 && read(signal_fd, &info, sizeof(info)) == sizeof(info) &&
+          info.ssi_signo != SIGWINCH)
+        break;
+      char key = '\0';
+      if (events[1].revents != 0 && (read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q')) break;
+    } else if (!to_screen) {
+      std::printf("\n");
+    }
+  }
+  // The buffer goes with this function, and whoever exits flushes what is left.
+  std::fflush(stdout);
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  if (signal_fd >= 0) close(signal_fd);
+  return exit_status;
+}
+
+}  // namespace goodput

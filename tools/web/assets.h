@@ -1,0 +1,21 @@
+// The web page's files, built into the program.
+#ifndef GOODPUT_TOOLS_WEB_ASSETS_H_
+#define GOODPUT_TOOLS_WEB_ASSETS_H_
+
+#include <string_view>
+#include <vector>
+
+namespace goodput {
+
+struct WebAsset {
+  std::string_view name;  // "index.html", "style.css", "main.js": what the page asks for, relative to itself
+  std::string_view type;  // for Content-Type
+  std::string_view body;
+};
+
+// index.html first; it refers to all others.
+const std::vector<WebAsset>& WebAssets();
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_WEB_ASSETS_H_

@@ -1,0 +1,220 @@
+"use strict";
+// The pictures: one axis of time with all that happened on it, and a waterfall from what was wanted to what was progress.
+
+const draw = {
+  WIDTH: 1120,
+  LEFT: 92,
+  zoomed: false,
+
+  legend(names) {
+    return el("div", {class: "legend"}, names.map((name) => el("span", {}, el("i", {color: name}), name)));
+  },
+
+  bar(buckets, weight) {
+    const total = buckets.reduce((sum, bucket) => sum + weight(bucket), 0);
+    return el("div", {class: "bar", role: "img", "aria-label": buckets.filter((b) => weight(b) > 0).map((b) => `${b.name} ${percent(weight(b) / total)}`).join(", ")},
+      buckets.filter((bucket) => weight(bucket) > 0).map((bucket) =>
+        el("i", {color: bucket.name, width_percent: 100 * weight(bucket) / total, ...tip.on(`${bucket.name} ${percent(weight(bucket) / total)}`)})));
+  },
+
+  // Round moments between `from` and `to`, about eight of them, in the reader's time zone.
+  ticks(from, to) {
+    const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 2592000];
+    const span = (to - from) / 1e9;
+    const step = steps.find((s) => span / s <= 8) || 7776000;
+    const zone = -new Date(from / 1e6).getTimezoneOffset() * 60;
+    const ticks = [];
+    for (let t = Math.ceil((from / 1e9 + zone) / step) * step - zone; t * 1e9 <= to; t += step) ticks.push({at: t * 1e9, step});
+    return ticks;
+  },
+
+  tickText(tick) {
+    const at = new Date(tick.at / 1e6);
+    const day = `${pad(at.getMonth() + 1)}-${pad(at.getDate())}`;
+    if (tick.step >= 86400) return day;
+    const clock = `${pad(at.getHours())}:${pad(at.getMinutes())}` + (tick.step < 60 ? ":" + pad(at.getSeconds()) : "");
+    return at.getHours() === 0 && at.getMinutes() === 0 && at.getSeconds() === 0 ? day : clock;
+  },
+
+  // `job` as /v1/show gives it, with its timeline. Returns an element that zooms by drag and by keys.
+  timeline(job) {
+    const begin = job.timeline.length ? job.timeline[0].begin_ns : job.submit_ns;
+    const end = job.timeline.length ? job.timeline[job.timeline.length - 1].end_ns : job.submit_ns + job.wall_ns;
+    let from = begin, to = Math.max(end, begin + 1);
+    const height = 178;
+    const picture = svg("svg", {tabindex: 0, role: "img", "aria-label": "timeline of the run; plus and minus zoom, arrows move, 0 shows all of it"});
+    const range = el("p", {class: "soft"});
+
+    // On a narrow screen the drawing is narrower, not smaller: its letters stay readable.
+    const width = () => Math.max(340, Math.min(draw.WIDTH, picture.clientWidth || draw.WIDTH));
+    const x = (ns) => draw.LEFT + (width() - draw.LEFT - 8) * (ns - from) / (to - from);
+    const visible = (a, b) => b > from && a < to;
+
+    function rows() {
+      const parts = [];
+      const label = (text, y) => parts.push(svg("text", {class: "ink", x: 0, y}, text));
+      for (const tick of draw.ticks(from, to)) {
+        parts.push(svg("line", {class: "axis", x1: x(tick.at), x2: x(tick.at), y1: 6, y2: 156}));
+        parts.push(svg("text", {x: x(tick.at), y: 172, "text-anchor": "middle"}, draw.tickText(tick)));
+      }
+      label("where it went", 36);
+      for (const cell of job.timeline) {
+        if (!visible(cell.begin_ns, cell.end_ns)) continue;
+        const left = Math.max(x(cell.begin_ns), draw.LEFT), right = Math.min(x(cell.end_ns), width() - 8);
+        const shares = BUCKETS.filter((name) => cell.buckets[name]).map((name) => ({name, ns: cell.buckets[name]}));
+        const text = shares.map((share) => `${share.name} ${duration(share.ns / 1e9)}`).join("\n") + `\n${time(cell.begin_ns)} to ${time(cell.end_ns, false)}`;
+        // A cell of several buckets is a small stack: what it holds, in proportion.
+        let y = 14;
+        for (const share of shares) {
+          const part = 34 * share.ns / (cell.end_ns - cell.begin_ns);
+          parts.push(svg("rect", {class: "cell", x: left, y, width: Math.max(right - left, 0.3), height: part, paint: share.name, ...tip.on(text)}));
+          y += part;
+        }
+      }
+      label("attempts", 74);
+      job.attempts.forEach((attempt, i) => {
+        if (attempt.start_ns === null) return;
+        const stop = attempt.end_ns === null ? end : attempt.end_ns;
+        if (!visible(attempt.start_ns, stop)) return;
+        const left = Math.max(x(attempt.start_ns), draw.LEFT), right = Math.min(x(stop), width() - 8);
+        const steps = attempt.first_step === null ? "no steps seen" : `steps ${attempt.first_step} to ${attempt.last_step}, kept to ${attempt.kept_step === null ? "none" : attempt.kept_step}`;
+        parts.push(svg("rect", {class: "attempt", x: left, y: 60, width: Math.max(right - left, 1), height: 18,
+          ...tip.on(`attempt ${i + 1}, ${attempt.state}\n${attempt.nodes} nodes, ${attempt.gpus} GPUs\n${steps}\n${time(attempt.start_ns)} to ${attempt.end_ns === null ? "now" : time(attempt.end_ns, false)}`)}));
+        if (right - left > 16) parts.push(svg("text", {class: "ink", x: left + 4, y: 73, "pointer-events": "none"}, i + 1));
+      });
+      label("interrupted", 102);
+      job.interruptions.forEach((stop) => {
+        if (!visible(stop.time_ns, stop.time_ns + 1)) return;
+        const at = x(stop.time_ns);
+        parts.push(svg("path", {class: stop.planned ? "planned" : "stop", d: `M${at} 106 l-6 -12 h12 z`,
+          ...tip.on(`${stop.cause}${stop.planned ? ", planned" : ""}${stop.node ? ", " + stop.node : ""}\n${time(stop.time_ns)}\n${stop.evidence.join("; ")}`)}));
+      });
+      label("signals", 126);
+      for (const signal of draw.deliveries(job.signals)) {
+        if (!visible(signal.time_ns, signal.time_ns + 1)) continue;
+        const at = x(signal.time_ns);
+        parts.push(svg("line", {class: "signal", x1: at, x2: at, y1: 116, y2: 130, ...tip.on(`${signal.signal} from ${signal.sender || "somebody"} to ${signal.tasks} tasks\n${time(signal.time_ns)}\n${draw.outcome(signal)}`)}));
+        parts.push(svg("rect", {x: at - 4, y: 114, width: 8, height: 18, fill: "transparent", ...tip.on(`${signal.signal} from ${signal.sender || "somebody"} to ${signal.tasks} tasks\n${time(signal.time_ns)}\n${draw.outcome(signal)}`)}));
+      }
+      label("checkpoints", 150);
+      for (const save of job.checkpoints) {
+        if (!visible(save.begin_ns, save.begin_ns + 1)) continue;
+        const done = save.complete_ns !== null;
+        parts.push(svg("circle", {class: done ? "saved" : "unsaved", cx: x(save.begin_ns), cy: 146, r: 4,
+          ...tip.on(`checkpoint${save.step === null ? "" : " of step " + save.step}, ${done ? "complete after " + duration((save.complete_ns - save.begin_ns) / 1e9) : "never complete"}\n${time(save.begin_ns)}\nevidence: ${save.evidence}`)}));
+      }
+      return parts;
+    }
+
+    function paint() {
+      picture.setAttribute("viewBox", `0 0 ${width()} ${height}`);
+      picture.replaceChildren(...rows());
+      range.textContent = from === begin && to >= end ? `${time(begin)} to ${time(end)}, all of it` : `${time(from)} to ${time(to)}, ${duration((to - from) / 1e9)} of ${duration((end - begin) / 1e9)}`;
+    }
+
+    function look(a, b) {
+      const span = Math.min(Math.max(b - a, 1e6), Math.max(end - begin, 1));
+      from = Math.min(Math.max(a, begin), Math.max(end, begin + 1) - span);
+      to = from + span;
+      draw.zoomed = span < end - begin;
+      paint();
+    }
+
+    const zoom = (factor) => { const middle = (from + to) / 2, half = (to - from) / 2 * factor; look(middle - half, middle + half); };
+    const move = (share) => look(from + share * (to - from), to + share * (to - from));
+    const keys = {"+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), ArrowLeft: () => move(-0.3), ArrowRight: () => move(0.3), 0: () => look(begin, end)};
+    picture.addEventListener("keydown", (event) => {
+      if (!keys[event.key] || event.ctrlKey || event.metaKey) return;
+      event.preventDefault();
+      event.stopPropagation();
+      keys[event.key]();
+    });
+    const at = (event) => {
+      const box = picture.getBoundingClientRect();
+      const scale = width() / box.width;
+      return from + (to - from) * Math.min(1, Math.max(0, ((event.clientX - box.left) * scale - draw.LEFT) / (width() - draw.LEFT - 8)));
+    };
+    let dragged = null;
+    picture.addEventListener("pointerdown", (event) => { dragged = at(event); });
+    picture.addEventListener("pointermove", (event) => {
+      if (dragged === null) return;
+      picture.querySelector(".drag")?.remove();
+      const a = x(dragged), b = x(at(event));
+      picture.append(svg("rect", {class: "drag", x: Math.min(a, b), y: 6, width: Math.abs(b - a), height: 150}));
+    });
+    addEventListener("pointerup", (event) => {
+      if (dragged === null) return;
+      const a = Math.min(dragged, at(event)), b = Math.max(dragged, at(event));
+      dragged = null;
+      picture.querySelector(".drag")?.remove();
+      if (b - a > (to - from) / 100) look(a, b);
+    });
+    new ResizeObserver(() => paint()).observe(picture);
+    paint();
+    const used = BUCKETS.filter((name) => job.timeline.some((cell) => cell.buckets[name]));
+    const buttons = el("div", {class: "tools"},
+      [["closer", "+"], ["wider", "-"], ["earlier", "ArrowLeft"], ["later", "ArrowRight"], ["all", "0"]].map(([text, key]) => el("button", {type: "button", onclick: () => keys[key]()}, text)));
+    return el("div", {}, picture, range, buttons, draw.legend(used));
+  },
+
+  // One element a delivery, where the JSON has one a task.
+  deliveries(signals) {
+    const found = new Map();
+    for (const signal of signals) {
+      const key = `${signal.time_ns} ${signal.signal} ${signal.sender}`;
+      const known = found.get(key);
+      if (known) {
+        known.tasks += signal.tasks;
+        known.handled = known.handled === null || signal.handled === null ? null : known.handled && signal.handled;
+      } else {
+        found.set(key, {...signal});
+      }
+    }
+    return [...found.values()];
+  },
+
+  outcome(signal) {
+    const words = {in_time: "checkpoint in time", cut_short: "the save was cut short", nothing: "no checkpoint", open: "not decided yet", not_asked: "no checkpoint asked for"};
+    return words[signal.outcome] || signal.outcome;
+  },
+
+  // From what was wanted down to what was progress: a bar a bucket, each beginning where the one before ended.
+  waterfall(job) {
+    const weight = (bucket) => job.gpus > 0 ? bucket.gpu_seconds : bucket.seconds;
+    const counted = job.buckets.filter((bucket) => weight(bucket) > 0 && bucket.side !== "excluded");
+    const total = counted.reduce((sum, bucket) => sum + weight(bucket), 0);
+    const productive = counted.filter((bucket) => bucket.side === "productive");
+    const rest = counted.filter((bucket) => bucket.side !== "productive");
+    const unit = job.gpus > 0 ? "GPU-h" : "h";
+    const line = 24;
+    const holder = el("div", {});
+    if (total === 0) return el("p", {class: "soft"}, "nothing was wanted yet");
+    const picture = svg("svg", {role: "img", "aria-label": "waterfall: " + counted.map((b) => `${b.name} ${percent(weight(b) / total)}`).join(", ")});
+    function paint() {
+      const width = Math.max(340, Math.min(draw.WIDTH, holder.clientWidth || draw.WIDTH));
+      const left = 136, right = width < 520 ? 62 : 170;
+      const scale = (width - left - right) / total;
+      let at = total, y = 4;
+      const parts = [];
+      const row = (name, a, b, paint, value, more) => {
+        parts.push(svg("text", {class: "ink", x: 0, y: y + 15}, name));
+        parts.push(svg("rect", {x: left + a * scale, y: y + 3, width: Math.max((b - a) * scale, 0.6), height: line - 7, rx: 2, paint, ...tip.on(more)}));
+        parts.push(svg("text", {class: "ink", x: width - right + 6, y: y + 15}, width < 520 ? percent(value / total) : `${percent(value / total)}  ${hours(value)} ${unit}`));
+        y += line;
+      };
+      row("wanted", 0, total, "idle", total, `wanted: ${hours(total)} ${unit}`);
+      for (const bucket of rest) {
+        const value = weight(bucket);
+        row(bucket.name, at - value, at, bucket.name, value, `${bucket.name}: ${duration(bucket.seconds)}, ${hours(value)} ${unit}\nevidence: ${bucket.evidence}` + bucket.parts.map((part) => `\n  ${part.name} ${duration(part.seconds)}`).join(""));
+        at -= value;
+      }
+      for (const bucket of productive) row(bucket.name, 0, weight(bucket), bucket.name, weight(bucket), `${bucket.name}: ${duration(bucket.seconds)}, ${hours(weight(bucket))} ${unit}\nevidence: ${bucket.evidence}`);
+      picture.setAttribute("viewBox", `0 0 ${width} ${y + 4}`);
+      picture.replaceChildren(...parts);
+    }
+    holder.append(picture);
+    new ResizeObserver(() => paint()).observe(holder);
+    paint();
+    return holder;
+  },
+};

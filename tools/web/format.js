@@ -1,0 +1,89 @@
+"use strict";
+// How numbers are written, as `sgoodput` writes them, and how elements are made: only ever as text, for names
+// of jobs and runs are whatever a user chose.
+
+const BUCKETS = ["hold", "requeue_backoff", "resubmit_gap", "queue_resources", "queue_priority", "queue_other", "suspended",
+  "provisioning", "launch", "startup", "productive", "at_risk", "checkpoint_save", "overhead", "stall", "lost_work", "drain",
+  "teardown", "unobserved"];
+
+function el(name, attributes = {}, ...children) {
+  const node = document.createElement(name);
+  return fill(node, attributes, children);
+}
+
+function svg(name, attributes = {}, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+  return fill(node, attributes, children);
+}
+
+function fill(node, attributes, children) {
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (key === "color") node.style.background = `var(--${value})`;
+    else if (key === "paint") node.style.fill = `var(--${value})`;
+    else if (key === "width_percent") node.style.width = value + "%";
+    else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else node.setAttribute(key, value);
+  }
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined) continue;
+    node.append(typeof child === "object" ? child : String(child));
+  }
+  return node;
+}
+
+function percent(fraction) {
+  return fraction === null || fraction === undefined ? "–" : (100 * fraction).toFixed(1) + " %";
+}
+
+function duration(seconds) {
+  if (seconds === null || seconds === undefined) return "–";
+  if (seconds < 60) return seconds.toFixed(1) + " s";
+  const whole = Math.round(seconds);
+  const d = Math.floor(whole / 86400), h = Math.floor(whole / 3600) % 24, m = Math.floor(whole / 60) % 60, s = whole % 60;
+  if (d) return `${d} d ${h} h`;
+  if (h) return `${h} h ${m} m`;
+  return `${m} m ${s} s`;
+}
+
+function hours(gpu_seconds) {
+  const h = gpu_seconds / 3600;
+  if (h >= 100) return Math.round(h).toLocaleString("en-US");
+  return h >= 1 ? h.toFixed(1) : h.toPrecision(2);
+}
+
+function pad(number) {
+  return String(number).padStart(2, "0");
+}
+
+// Nanoseconds since the epoch, in the reader's time zone. What a double holds of them is good to a microsecond.
+function time(ns, with_day = true) {
+  if (ns === null || ns === undefined) return "–";
+  const at = new Date(ns / 1e6);
+  const clock = `${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}`;
+  return with_day ? `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())} ${clock}` : clock;
+}
+
+function table(columns, rows, attributes = {}) {
+  const cell = (name, column, content) => el(name, {class: [column.n ? "n" : "", column.wide ? "wide" : "", column.long ? "long" : ""].join(" ").trim() || null}, content);
+  return el("div", {class: "scroll"}, el("table", attributes,
+    el("thead", {}, el("tr", {}, columns.map((column) => cell("th", column, column.name)))),
+    el("tbody", {}, rows.map((row) => el("tr", {}, columns.map((column, i) => cell("td", column, row[i])))))));
+}
+
+function card(title, ...content) {
+  return el("section", {class: "card"}, title ? el("h2", {}, title) : null, content);
+}
+
+const tip = {
+  show(text, event) {
+    const box = document.getElementById("tip");
+    box.textContent = text;
+    box.hidden = false;
+    const width = box.offsetWidth, height = box.offsetHeight;
+    box.style.left = Math.max(4, Math.min(event.clientX + 12, innerWidth - width - 4)) + "px";
+    box.style.top = Math.max(4, event.clientY + 16 + height > innerHeight ? event.clientY - height - 8 : event.clientY + 16) + "px";
+  },
+  hide() { document.getElementById("tip").hidden = true; },
+  on(text) { return {onmousemove: (event) => tip.show(text, event), onmouseleave: tip.hide}; },
+};
