@@ -19,6 +19,7 @@ sql_libstore_la_SOURCES = \
   sql/ingest.cc sql/ingest.h \
   sql/ingest_batch.cc sql/ingest_batch.h \
   sql/losses.cc sql/losses.h \
+  sql/owners.cc sql/owners.h \
   sql/mark_block.cc sql/mark_block.h \
   sql/source.cc sql/source.h \
   sql/schema.cc sql/schema.h \

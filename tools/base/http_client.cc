@@ -122,6 +122,7 @@ int HttpClient::Start(const HttpRequest& request) {
     if (more != nullptr) transfer->headers = more;
   }
   set(CURLOPT_URL, request.url.c_str());
+  if (!request.unix_socket.empty()) set(CURLOPT_UNIX_SOCKET_PATH, request.unix_socket.c_str());
   set(CURLOPT_PROTOCOLS_STR, "http");
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   set(CURLOPT_FOLLOWLOCATION, 0L);

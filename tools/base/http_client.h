@@ -16,6 +16,7 @@ namespace goodput {
 
 struct HttpRequest {
   std::string url;                   // http://
+  std::string unix_socket;           // the path of one to connect to, whatever host the URL names
   std::vector<std::string> headers;  // "Name: value"
   absl::Duration connect_timeout = absl::Seconds(3);
   absl::Duration timeout = absl::Seconds(10);        // of all of it; a server may be asked to wait

@@ -89,6 +89,7 @@ absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
     const std::string text = Cat("cannot run ", argv[0], ": ", std::strerror(failed));
     return failed == ENOENT ? absl::NotFoundError(text) : absl::InternalError(text);
   }
+  if (options.started) options.started(pid);
   out.CloseWrite();
   err.CloseWrite();
 

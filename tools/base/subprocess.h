@@ -2,7 +2,10 @@
 #ifndef GOODPUT_TOOLS_BASE_SUBPROCESS_H_
 #define GOODPUT_TOOLS_BASE_SUBPROCESS_H_
 
+#include <sys/types.h>
+
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +25,7 @@ struct CommandOptions {
   absl::Duration timeout = absl::Seconds(60);
   std::size_t max_output = std::size_t{512} << 20U;
   std::vector<std::pair<std::string, std::string>> env;  // added to this process's
+  std::function<void(pid_t)> started = {};               // called with the child, e.g. to limit it
 };
 
 // `argv[0]` is looked for in PATH. An error: it could not be started (NotFound where there is no such

@@ -110,6 +110,30 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
     }
     return absl::InvalidArgumentError(Cat("`host_notices` is auto, on or off, not '", value, "'"));
   }
+  if (key == "listen" || key == "query_socket") {
+    std::string& into = key == "listen" ? config.listen : config.query_socket;
+    if (value == "off") {
+      into.clear();
+      return absl::OkStatus();
+    }
+    if (key == "query_socket") return SetPath(key, value, into);
+    if (value.find(':') == std::string_view::npos)
+      return absl::InvalidArgumentError(
+          Cat("`listen` must be ADDRESS:PORT such as 127.0.0.1:9645, or off, not '", value, "'"));
+    into = std::string(value);
+    return absl::OkStatus();
+  }
+  if (key == "reader_user") {
+    config.reader_user = std::string(value);
+    return absl::OkStatus();
+  }
+  if (key == "url") {
+    if (value.substr(0, 7) != "http://" && value.substr(0, 6) != "unix:/")
+      return absl::InvalidArgumentError(
+          Cat("`url` must be http://HOST:PORT or unix:/PATH, not '", value, "'"));
+    config.url = std::string(value);
+    return absl::OkStatus();
+  }
   if (key == "peak") {
     absl::StatusOr<GpuPeak> peak = ParsePeak(value);
     if (!peak.ok()) return Annotate(peak.status(), "`peak`");
@@ -121,7 +145,7 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
           "'; known are spool, database, cluster, socket, socket_path, role, queue_interval, spool_max, "
           "shared_spool, "
           "shared_spool_user, keep_spool, heartbeat, checkpoint_scan, log_profiles, signals, host_notices, "
-          "peak"));
+          "listen, query_socket, reader_user, url, peak"));
 }
 
 }  // namespace

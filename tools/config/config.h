@@ -37,6 +37,10 @@ struct Config {
   std::string log_profiles = "/etc/slurm-goodput/profiles";  // the site's own
   bool signals = true;                                       // trace them
   HostNotices host_notices = HostNotices::kAuto;
+  std::string listen = "127.0.0.1:9645";                       // questions by TCP; empty: none
+  std::string query_socket = "/run/slurm-goodput/query.sock";  // and of every user here; empty: none
+  std::string reader_user;     // who answers them; empty: the owner of the database's folder
+  std::string url;             // whom sgoodput asks instead of a database; empty: nobody
   std::vector<GpuPeak> peaks;  // besides the published ones
 };
 

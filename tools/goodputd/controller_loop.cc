@@ -30,7 +30,7 @@ constexpr absl::Duration kLookBack = absl::Hours(1);
 
 }  // namespace
 
-void RunControllerLoop(const Config& config, int stop_fd, std::atomic<bool>& changed) {
+void RunControllerLoop(const Config& config, int stop_fd, std::atomic<bool>& changed, Liveness& alive) {
   Complaint database_trouble;
   Complaint accounting_trouble;
   std::optional<Database> database;
@@ -56,6 +56,7 @@ void RunControllerLoop(const Config& config, int stop_fd, std::atomic<bool>& cha
     // What nodes of this host saw is copied to the shared spool like any other's, and taken from there.
     if (!config.shared_spool.empty()) options.only_folder = kControllerFolder;
     absl::StatusOr<IngestReport> report = IngestSpool(*database, config.spool, options);
+    if (report.ok() && config.shared_spool.empty()) alive.ingested_ns = kSystemClock.mono_ns();
     std::string trouble = report.ok() ? "" : Message(report.status());
     if (report.ok() && !report->problems.empty()) trouble = report->problems.front();
     database_trouble.Say(trouble);

@@ -26,11 +26,13 @@
 #include "tools/goodputd/controller_loop.h"
 #include "tools/goodputd/heartbeat.h"
 #include "tools/goodputd/host/host_loop.h"
+#include "tools/goodputd/liveness.h"
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/mark_server.h"
 #include "tools/goodputd/note_sweep.h"
 #include "tools/goodputd/output/follow_helper.h"
 #include "tools/goodputd/output/output_watch.h"
+#include "tools/goodputd/reader_loop.h"
 #include "tools/goodputd/shared_ingest_loop.h"
 #include "tools/goodputd/ship_loop.h"
 #include "tools/goodputd/signals/signal_loop.h"
@@ -79,10 +81,15 @@ void PrintConfig(const goodput::Config& config) {
   std::printf("log_profiles = %s\n", config.log_profiles.c_str());
   std::printf("signals = %s\n", config.signals ? "on" : "off");
   std::printf("host_notices = %s\n", std::string(goodput::HostNoticesName(config.host_notices)).c_str());
+  std::printf("listen = %s\n", config.listen.empty() ? "off" : config.listen.c_str());
+  std::printf("query_socket = %s\n", config.query_socket.empty() ? "off" : config.query_socket.c_str());
+  std::printf("reader_user = %s\n",
+              config.reader_user.empty() ? "(owner of the database's folder)" : config.reader_user.c_str());
+  std::printf("url = %s\n", config.url.empty() ? "(none)" : config.url.c_str());
   std::printf("spool_max = %lld\n", static_cast<long long>(config.spool_max));
 }
 
-int Run(const goodput::Config& config) {
+int Run(const goodput::Config& config, const std::string& config_path) {
   // Blocked before any thread starts, so that only the signalfd sees them.
   sigset_t signals;
   sigemptyset(&signals);
@@ -131,14 +138,18 @@ int Run(const goodput::Config& config) {
     ship = std::thread([&] { goodput::RunShipLoop(config, last_fd); });
   }
   std::atomic<bool> queue_changed{false};
+  goodput::Liveness alive;
   std::future<void> watch;
   if (config.controller_role) {
-    threads.emplace_back([&] { goodput::RunControllerLoop(config, stop_fd, queue_changed); });
+    threads.emplace_back([&] { goodput::RunControllerLoop(config, stop_fd, queue_changed, alive); });
+    if (!config.listen.empty() || !config.query_socket.empty()) {
+      threads.emplace_back([&] { goodput::RunReaderLoop(config, config_path, stop_fd, alive); });
+    }
     if (!config.shared_spool.empty()) {
-      threads.emplace_back([&] { goodput::RunSharedIngestLoop(config, stop_fd); });
+      threads.emplace_back([&] { goodput::RunSharedIngestLoop(config, stop_fd, alive); });
     }
     watch = std::async(std::launch::async,
-                       [&] { goodput::RunWatchLoop(config, stop_fd, [&] { queue_changed = true; }); });
+                       [&] { goodput::RunWatchLoop(config, stop_fd, alive, [&] { queue_changed = true; }); });
   }
   goodput::Log("ready");
   goodput::NotifyManager("READY=1");
@@ -224,5 +235,5 @@ int main(int argc, char** argv) {
     PrintConfig(*config);
     return 0;
   }
-  return Run(*config);
+  return Run(*config, config_path);
 }

@@ -57,7 +57,7 @@ class Avoided {
 
 }  // namespace
 
-void RunSharedIngestLoop(const Config& config, int stop_fd) {
+void RunSharedIngestLoop(const Config& config, int stop_fd, Liveness& alive) {
   Complaint trouble;
   Problems problems("ingest");
   Avoided avoided;
@@ -89,6 +89,7 @@ void RunSharedIngestLoop(const Config& config, int stop_fd) {
     }
     const absl::StatusOr<IngestReport> report = ParseIngestAnswer(*answer);
     trouble.Say(report.ok() ? "" : Message(report.status()));
+    if (report.ok()) alive.ingested_ns = kSystemClock.mono_ns();
     if (report.ok()) problems.Say(report->problems);
     const auto took_ms = static_cast<int>((kSystemClock.mono_ns() - began_ns) / 1'000'000);
     if (!report.ok()) {

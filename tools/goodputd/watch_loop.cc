@@ -55,7 +55,8 @@ class WatchLoop {
 
 }  // namespace
 
-void RunWatchLoop(const Config& config, int stop_fd, const std::function<void()>& on_change) {
+void RunWatchLoop(const Config& config, int stop_fd, Liveness& alive,
+                  const std::function<void()>& on_change) {
   Complaint trouble;
   WatchLoop loop(config);
   const std::int64_t interval_ns = absl::ToInt64Nanoseconds(config.queue_interval);
@@ -68,6 +69,7 @@ void RunWatchLoop(const Config& config, int stop_fd, const std::function<void()>
     const absl::StatusOr<int> changes = loop.Look();
     const std::int64_t took = kSystemClock.mono_ns() - begin;
     trouble.Say(changes.ok() ? "" : Message(changes.status()));
+    if (changes.ok()) alive.looked_ns = kSystemClock.mono_ns();
     if (changes.ok() && *changes > 0) on_change();
     // One slow look, or one that failed, was mostly waiting for a controller that was away, which costs it
     // nothing.

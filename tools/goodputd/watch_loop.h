@@ -5,13 +5,14 @@
 #include <functional>
 
 #include "tools/config/config.h"
+#include "tools/goodputd/liveness.h"
 
 namespace goodput {
 
 // Runs until `stop_fd` becomes readable; calls `on_change` after every look that saw something new. Trouble
 // is logged once a change and never ends the loop. Returns up to a minute late while libslurm waits for the
 // controller.
-void RunWatchLoop(const Config& config, int stop_fd, const std::function<void()>& on_change);
+void RunWatchLoop(const Config& config, int stop_fd, Liveness& alive, const std::function<void()>& on_change);
 
 }  // namespace goodput
 

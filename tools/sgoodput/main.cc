@@ -2,11 +2,13 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "config.h"
 #include "tools/sgoodput/options.h"
+#include "tools/sgoodput/remote.h"
 
 namespace {
 
@@ -16,6 +18,8 @@ void AddTarget(CLI::App& app, goodput::TargetOptions& target) {
   app.add_option("JOB", target.job, "job id: 12, 12_3, 12+1");
   app.add_option("--run", target.run, "all jobs of the run NAME (--goodput-run)")->type_name("NAME");
   app.add_option("-M,--cluster", target.cluster, "the one of this cluster")->type_name("CLUSTER");
+  app.add_option("-u,--user", target.user, "with --run: of this user, where several have a run of that name")
+      ->type_name("USER");
   app.add_option("--submitted", target.submitted,
                  "where job ids were used again: the job that had JOB at TIME")
       ->type_name("TIME");
@@ -25,11 +29,28 @@ void AddCommon(CLI::App& app, CommonOptions& options, bool json) {
   app.add_option("--config", options.config, "read FILE instead of /etc/slurm-goodput/goodput.conf")
       ->type_name("FILE");
   app.add_option("--db", options.db, "read the database FILE")->type_name("FILE");
+  app.add_option("--url", options.url, "ask goodputd at URL instead: http://HOST:PORT or unix:/PATH")
+      ->type_name("URL");
   app.add_flag("--no-refresh", options.no_refresh, "answer from the database as it is");
   if (json) app.add_flag("--json", options.json, "print JSON (see sgoodput.schema.json)");
   app.add_option("--color", options.color, "auto, always or never")
       ->type_name("WHEN")
       ->check(CLI::IsMember({"auto", "always", "never"}));
+}
+
+// What was given of a subcommand's options, for asking somebody else.
+goodput::RemoteQuestion QuestionOf(const std::string& subcommand, const CLI::App& app) {
+  goodput::RemoteQuestion question;
+  question.subcommand = subcommand;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0) continue;
+    const bool flag = option->get_items_expected_max() == 0;
+    std::string name = option->get_lnames().empty() ? option->get_name(true) : option->get_lnames().front();
+    for (char& letter : name) letter = CLI::detail::to_lower(std::string(1, letter)).front();
+    for (const std::string& value : option->results())
+      question.parameters.emplace_back(name, flag ? "1" : value);
+  }
+  return question;
 }
 
 void AddStallFactor(CLI::App& app, double& factor) {
@@ -321,6 +342,26 @@ int ParseAndRun(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     std::fprintf(stderr, "sgoodput: %s; see sgoodput --help\n", error.what());
     return goodput::kBadUsage;
+  }
+  const CLI::App* chosen = app.get_subcommands().empty() ? nullptr : app.get_subcommands().front();
+  goodput::RemoteQuestion question =
+      chosen == nullptr ? QuestionOf("list", app) : QuestionOf(chosen->get_name(), *chosen);
+  if (chosen == nullptr) question.needs_run = !list.help_format;
+  if (*advise_app) question.needs_run = !advise.target.job.empty() || !advise.target.run.empty();
+  const CommonOptions* common = *show_app       ? &show.common
+                                : *watch_app    ? &watch.common
+                                : *rollup_app   ? &rollup.common
+                                : *attempts_app ? &attempts.common
+                                : *advise_app   ? &advise.common
+                                : *ingest_app   ? &ingest.common
+                                : *import_app   ? &import.common
+                                : *export_app   ? &out.common
+                                : *diff_app     ? &diff.common
+                                : *doctor_app   ? &doctor.common
+                                : *profile_app  ? nullptr
+                                                : &list.common;
+  if (common != nullptr) {
+    if (const std::optional<int> code = goodput::AskRemotely(*common, question)) return *code;
   }
   if (*show_app) return goodput::RunShow(show);
   if (*rollup_app) return goodput::RunRollup(rollup);

@@ -18,6 +18,7 @@ inline constexpr int kBadUsage = 2;
 struct CommonOptions {
   std::string config;  // --config FILE
   std::string db;      // --db FILE, else goodput.conf's
+  std::string url;     // --url URL, else goodput.conf's: whom to ask instead
   bool no_refresh = false;
   bool json = false;
   std::string color = "auto";
@@ -68,6 +69,7 @@ struct TargetOptions {
   std::string run;
   std::string cluster;    // -M, where several clusters have it
   std::string submitted;  // --submitted TIME, where the id was used again: the job that had it then
+  std::string user = {};  // -u, with --run: whose, where several users have a run of that name
   bool chain = false;     // --chain: with the jobs that JOB seems to be one run with
 };
 

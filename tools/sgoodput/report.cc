@@ -35,6 +35,11 @@ absl::StatusOr<std::vector<Report>> MakeReports(Session& session, const std::vec
   for (Run& run : *runs) {
     Report report;
     report.run = std::move(run);
+    // Whose job that was is not for everybody to know.
+    for (AttemptFacts& attempt : report.run.facts.attempts) {
+      if (!session.viewer.all && !attempt.preempted_by.empty())
+        attempt.preempted_by = "another job started on its nodes";
+    }
     // The attempts stay where they are when a report is moved: a vector's elements do not move with it.
     report.timeline = BuildTimeline(report.run.facts, options);
     report.account = TakeAccount(report.timeline);

@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "sql/jobs.h"
+#include "sql/owners.h"
 #include "sql/text.h"
 #include "tools/sgoodput/time_option.h"
 #include "tools/slurm/hostlist.h"
@@ -93,18 +94,20 @@ absl::StatusOr<Filter> MakeFilter(const SelectionOptions& options, absl::Time no
   return filter;
 }
 
-// Jobs of one run are one line; a job without a run name is a run of its own.
+// Jobs of one user's run are one line; a job without a run name is a run of its own.
 std::vector<std::vector<JobKey>> GroupByRun(const std::vector<JobKey>& jobs,
-                                            const std::map<JobKey, std::string>& names) {
+                                            const std::map<JobKey, std::string>& names,
+                                            const std::map<JobKey, Owner>& owners) {
   std::vector<std::vector<JobKey>> groups;
-  std::map<std::pair<std::string, std::string>, std::size_t> group_of;
+  std::map<std::tuple<std::string, std::string, std::string>, std::size_t> group_of;
   for (const JobKey& job : jobs) {
     const auto name = names.find(job);
     if (name == names.end()) {
       groups.push_back({job});
       continue;
     }
-    const auto [found, fresh] = group_of.try_emplace({job.cluster, name->second}, groups.size());
+    const auto [found, fresh] =
+        group_of.try_emplace({job.cluster, owners.at(job).user, name->second}, groups.size());
     if (fresh) {
       groups.push_back({job});
     } else {
@@ -119,6 +122,32 @@ bool WasOver(const std::vector<JobKey>& run, Ns start) {
   constexpr std::int64_t kClocksAgreeS = 86'400;
   return std::all_of(run.begin(), run.end(),
                      [&](const JobKey& job) { return job.over_s < start / kSecond - kClocksAgreeS; });
+}
+
+// Those that who asks may see, with their runs' names, as one list a run.
+absl::StatusOr<std::vector<std::vector<JobKey>>> VisibleRuns(Session& session, std::vector<JobKey> jobs) {
+  std::map<JobKey, Owner> owners;
+  if (!session.viewer.all) {
+    absl::StatusOr<std::map<JobKey, Owner>> of_all = OwnersOf(session.db, jobs);
+    if (!of_all.ok()) return of_all.status();
+    owners = *std::move(of_all);
+    jobs.erase(std::remove_if(jobs.begin(), jobs.end(),
+                              [&](const JobKey& job) {
+                                const Owner& owner = owners.at(job);
+                                return !session.viewer.Sees(owner.user, owner.account);
+                              }),
+               jobs.end());
+  }
+  const absl::StatusOr<std::map<JobKey, std::string>> names = RunNames(session.db, jobs);
+  if (!names.ok()) return names.status();
+  if (session.viewer.all) {
+    std::vector<JobKey> named;
+    for (const auto& [job, name] : *names) named.push_back(job);
+    absl::StatusOr<std::map<JobKey, Owner>> of_named = OwnersOf(session.db, named);
+    if (!of_named.ok()) return of_named.status();
+    owners = *std::move(of_named);
+  }
+  return GroupByRun(jobs, *names, owners);
 }
 
 absl::StatusOr<std::vector<JobKey>> SelectedJobs(Database& db, const SelectionOptions& options) {
@@ -166,13 +195,13 @@ absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions
   if (!session.ok()) return session.status();
   const Snapshot snapshot(session->db);
   if (!snapshot.status().ok()) return snapshot.status();
-  const absl::StatusOr<std::vector<JobKey>> jobs = SelectedJobs(session->db, options);
+  absl::StatusOr<std::vector<JobKey>> jobs = SelectedJobs(session->db, options);
   if (!jobs.ok()) return jobs.status();
-  const absl::StatusOr<std::map<JobKey, std::string>> names = RunNames(session->db, *jobs);
-  if (!names.ok()) return names.status();
+  const absl::StatusOr<std::vector<std::vector<JobKey>>> runs = VisibleRuns(*session, *std::move(jobs));
+  if (!runs.ok()) return runs.status();
   AccountingReader accounting(session->db);
   std::set<std::tuple<std::string, std::int64_t, Ns>> taken;
-  for (const std::vector<JobKey>& group : GroupByRun(*jobs, *names)) {
+  for (const std::vector<JobKey>& group : *runs) {
     if (filter->time.start && WasOver(group, *filter->time.start)) continue;
     absl::StatusOr<std::vector<Report>> made = MakeReports(*session, group, timeline_options, accounting);
     if (absl::IsNotFound(made.status())) continue;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -18,6 +19,7 @@
 #include "absl/time/clock.h"
 #include "sql/evidence.h"
 #include "sql/ingest.h"
+#include "sql/owners.h"
 #include "sql/text.h"
 #include "tools/runs/chain.h"
 #include "tools/runs/imported.h"
@@ -58,6 +60,15 @@ void Refresh(Session& session, const SacctQuery& query) {
   }
 }
 
+// Without a word from goodput-reader, whoever may read the database sees all of it.
+Viewer WhoAsks() {
+  const char* said = std::getenv(kViewerVariable);
+  if (said != nullptr) return ParseViewer(said);
+  Viewer viewer;
+  if (geteuid() != 0) viewer.user = UserName();
+  return viewer;
+}
+
 // A file that is not there is bad usage; NotFound is for jobs.
 absl::Status Unreadable(const absl::Status& status) {
   return absl::IsNotFound(status) ? absl::FailedPreconditionError(status.message()) : status;
@@ -79,7 +90,7 @@ absl::StatusOr<Session> OpenSession(const CommonOptions& options, const std::vec
   absl::StatusOr<Database> db =
       Database::Open(path, write ? Database::Mode::kReadWrite : Database::Mode::kReadOnly);
   if (!db.ok()) return Unreadable(db.status());
-  Session session{*std::move(config), *std::move(db), 0, write};
+  Session session{*std::move(config), *std::move(db), 0, write, WhoAsks()};
   if (write) Refresh(session, {job_ids, start_s});
   session.now = absl::GetCurrentTimeNanos();
   return session;
@@ -141,6 +152,43 @@ absl::Status KeepOneCluster(const TargetOptions& asked, const Config& config, st
   return absl::OkStatus();
 }
 
+// What is hidden from who asks is as if it were not there.
+absl::Status KeepVisible(Session& session, std::vector<JobKey>& jobs) {
+  if (session.viewer.all) return absl::OkStatus();
+  const absl::StatusOr<std::map<JobKey, Owner>> owners = OwnersOf(session.db, jobs);
+  if (!owners.ok()) return owners.status();
+  jobs.erase(std::remove_if(jobs.begin(), jobs.end(),
+                            [&](const JobKey& job) {
+                              const Owner& owner = owners->at(job);
+                              return !session.viewer.Sees(owner.user, owner.account);
+                            }),
+             jobs.end());
+  return absl::OkStatus();
+}
+
+// Of several users' jobs with one run name: those of the user asked for, else of whoever asks.
+absl::Status KeepOneOwner(const TargetOptions& asked, Session& session, std::vector<JobKey>& jobs) {
+  const absl::StatusOr<std::map<JobKey, Owner>> owners = OwnersOf(session.db, jobs);
+  if (!owners.ok()) return owners.status();
+  std::set<std::string> users;
+  for (const auto& [job, owner] : *owners) users.insert(owner.user);
+  std::string user = asked.user;
+  if (user.empty()) {
+    if (users.size() < 2) return absl::OkStatus();
+    const std::string names = absl::StrJoin(users, " and ");
+    user = session.viewer.user;
+    if (user.empty() || users.count(user) == 0) {
+      return absl::InvalidArgumentError(
+          Cat("users ", names, " each have one of that name; say whose with -u USER"));
+    }
+    Warn(Cat("users ", names, " each have a run of that name; this is yours, others with -u USER"));
+  }
+  jobs.erase(std::remove_if(jobs.begin(), jobs.end(),
+                            [&](const JobKey& job) { return owners->at(job).user != user; }),
+             jobs.end());
+  return absl::OkStatus();
+}
+
 // Of jobs that had the same id one after the other: the one that had it at the time asked for, else the last.
 absl::Status KeepOneUse(const TargetOptions& asked, std::vector<JobKey>& jobs) {
   if (!asked.submitted.empty()) {
@@ -176,6 +224,8 @@ absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const TargetOpti
     return absl::InvalidArgumentError("name a job id, or a run with --run NAME");
   if (asked.chain && job.empty())
     return absl::InvalidArgumentError("--chain is of a JOB; what the jobs of --run NAME are was said");
+  if (!asked.user.empty() && run.empty())
+    return absl::InvalidArgumentError("-u is whose run of that name is meant: it goes with --run");
   absl::StatusOr<std::vector<std::int64_t>> ids = std::vector<std::int64_t>{};
   if (!job.empty()) ids = ParseJobIds({job});
   if (!ids.ok()) return ids.status();
@@ -192,8 +242,13 @@ absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const TargetOpti
     if (!found.ok()) return found.status();
   }
   const std::string what = job.empty() ? Cat("run '", run, "'") : Cat("job ", job);
+  if (absl::Status status = KeepVisible(target.session, *found); !status.ok()) return status;
   if (absl::Status status = KeepOneCluster(asked, target.session.config, *found); !status.ok())
     return Annotate(status, what);
+  if (job.empty()) {
+    if (absl::Status status = KeepOneOwner(asked, target.session, *found); !status.ok())
+      return Annotate(status, what);
+  }
   if (!job.empty()) {
     if (absl::Status status = KeepOneUse(asked, *found); !status.ok()) return status;
   }

@@ -11,6 +11,7 @@
 #include "sql/database.h"
 #include "sql/jobs.h"
 #include "tools/config/config.h"
+#include "tools/reader/viewer.h"
 #include "tools/sgoodput/options.h"
 #include "tools/timeline/facts.h"
 
@@ -21,6 +22,7 @@ struct Session {
   Database db;
   Ns now = 0;
   bool refreshed = false;  // this user may write the database, and what is new was taken in
+  Viewer viewer;           // who asks: all of it, unless goodput-reader says less
 };
 
 // Of whoever runs this; the id where it has no name.

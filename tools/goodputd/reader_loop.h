@@ -1,0 +1,20 @@
+// The part of goodputd that has questions answered: it opens the sockets, keeps goodput-reader running behind
+// them, and tells it what only root is told (tools/reader/control.h).
+#ifndef GOODPUT_TOOLS_GOODPUTD_READER_LOOP_H_
+#define GOODPUT_TOOLS_GOODPUTD_READER_LOOP_H_
+
+#include <string>
+
+#include "tools/config/config.h"
+#include "tools/goodputd/liveness.h"
+
+namespace goodput {
+
+// Runs until `stop_fd` becomes readable. `config_path`: as given to goodputd, may be empty. A reader that
+// ends is started again; meanwhile connections wait in the sockets, which are this process's. Trouble is
+// logged once a change.
+void RunReaderLoop(const Config& config, const std::string& config_path, int stop_fd, const Liveness& alive);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_GOODPUTD_READER_LOOP_H_

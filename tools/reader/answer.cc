@@ -1,0 +1,71 @@
+#include "tools/reader/answer.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "sql/text.h"
+
+namespace goodput {
+namespace {
+
+// A header must stay one a client takes.
+constexpr std::size_t kLongestMessages = 4000;
+
+void Limit(pid_t child, __rlimit_resource what, std::int64_t most) {
+  const rlimit limit{static_cast<rlim_t>(most), static_cast<rlim_t>(most)};
+  prlimit(child, what, &limit, nullptr);
+}
+
+// sgoodput's line without its name.
+std::string FirstMessage(std::string_view messages) {
+  constexpr std::string_view kName = "sgoodput: ";
+  std::string_view line = messages.substr(0, messages.find('\n'));
+  if (line.substr(0, kName.size()) == kName) line.remove_prefix(kName.size());
+  return line.empty() ? "nothing matched" : std::string(line);
+}
+
+}  // namespace
+
+absl::StatusOr<CommandResult> RunBounded(const std::string& program,
+                                         const std::vector<std::string>& arguments,
+                                         const std::vector<std::pair<std::string, std::string>>& environment,
+                                         const AnswerLimits& limits) {
+  std::vector<std::string> command = {program};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  CommandOptions options;
+  options.timeout = limits.time;
+  options.max_output = limits.output_bytes;
+  options.env = environment;
+  options.started = [&limits](pid_t child) {
+    Limit(child, RLIMIT_CPU, limits.cpu_s);
+#ifndef __SANITIZE_ADDRESS__  // which takes terabytes of addresses
+    Limit(child, RLIMIT_AS, limits.memory_bytes);
+#endif
+    Limit(child, RLIMIT_CORE, 0);
+  };
+  return RunCommand(command, options);
+}
+
+HttpReply ReplyOf(const absl::StatusOr<CommandResult>& result, bool text) {
+  if (!result.ok()) return ErrorReply(503, "the answer takes too long or is too large: ask for less");
+  constexpr int kNothingMatched = 1;
+  constexpr int kBadUsage = 2;
+  if (result->exit_code > kBadUsage) return ErrorReply(503, "the answer could not be made");
+  const int code = result->exit_code == 0 ? 200 : result->exit_code == kNothingMatched ? 404 : 400;
+  HttpReply reply;
+  if (result->out.empty() && code != 200) {
+    reply = ErrorReply(code, FirstMessage(result->err));
+    reply.headers.emplace_back("Goodput-Body", "error");
+  } else {
+    // An empty list is an answer, too.
+    reply.body = result->out;
+    if (text) reply.type = "text/plain; charset=utf-8";
+  }
+  reply.headers.emplace_back("Goodput-Exit", Cat(result->exit_code));
+  if (!result->err.empty())
+    reply.headers.emplace_back("Goodput-Messages", PercentEncoded(result->err.substr(0, kLongestMessages)));
+  return reply;
+}
+
+}  // namespace goodput

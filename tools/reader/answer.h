@@ -1,0 +1,37 @@
+// One answer: sgoodput, run to its end in a bounded child.
+#ifndef GOODPUT_TOOLS_READER_ANSWER_H_
+#define GOODPUT_TOOLS_READER_ANSWER_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "tools/base/subprocess.h"
+#include "tools/reader/http_reply.h"
+
+namespace goodput {
+
+struct AnswerLimits {
+  absl::Duration time = absl::Seconds(60);
+  std::int64_t cpu_s = 60;
+  std::int64_t memory_bytes = std::int64_t{4} << 30;  // of address space
+  std::size_t output_bytes = std::size_t{256} << 20;
+};
+
+// Runs `program` with these arguments and more environment.
+absl::StatusOr<CommandResult> RunBounded(const std::string& program,
+                                         const std::vector<std::string>& arguments,
+                                         const std::vector<std::pair<std::string, std::string>>& environment,
+                                         const AnswerLimits& limits);
+
+// What it printed as an answer: 200, 404 (nothing matched) or 400 with the error in JSON where it printed
+// nothing else, 503 where it ran out of time or room. The exit status and stderr's text go along in the
+// headers Goodput-Exit and Goodput-Messages (percent-encoded), for `sgoodput --url` to do as sgoodput did.
+HttpReply ReplyOf(const absl::StatusOr<CommandResult>& result, bool text);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_READER_ANSWER_H_

@@ -1,0 +1,229 @@
+#include "tools/reader/http_server.h"
+
+#include <microhttpd.h>
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string_view>
+
+#include "spank/clock.h"
+#include "sql/text.h"
+
+namespace goodput {
+namespace {
+
+// One connection, from the accept to the close.
+struct Connection {
+  enum class State { kReading, kAnswering, kSending };
+  int fd = -1;
+  std::optional<uid_t> peer;
+  State state = State::kReading;
+  std::int64_t since_ns = 0;
+  bool refused = false;  // one too many of its peer
+};
+
+std::optional<uid_t> PeerOf(int fd) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof(address);
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0 || address.ss_family != AF_UNIX)
+    return std::nullopt;
+  ucred peer{};
+  length = sizeof(peer);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return std::nullopt;
+  return peer.uid;
+}
+
+// One request, from its first line to the end of its answer.
+struct Request {
+  std::string target;
+  bool begun = false;
+  bool answered = false;
+  HttpReply reply;
+};
+
+std::string HeaderOf(MHD_Connection* connection, const char* name) {
+  const char* value = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+struct Parameters {
+  std::vector<std::pair<std::string, std::string>> all;
+  std::size_t most = 0;
+  bool too_many = false;
+};
+
+MHD_Result TakeParameter(void* into, MHD_ValueKind /*kind*/, const char* key, std::size_t key_size,
+                         const char* value, std::size_t value_size) {
+  auto* parameters = static_cast<Parameters*>(into);
+  if (parameters->all.size() >= parameters->most) {
+    parameters->too_many = true;
+    return MHD_NO;
+  }
+  parameters->all.emplace_back(std::string(key, key_size),
+                               value == nullptr ? std::string() : std::string(value, value_size));
+  return MHD_YES;
+}
+
+MHD_Result Send(MHD_Connection* connection, const HttpReply& reply) {
+  MHD_Response* response = MHD_create_response_from_buffer(
+      reply.body.size(), const_cast<char*>(reply.body.data()), MHD_RESPMEM_MUST_COPY);
+  if (response == nullptr) return MHD_NO;
+  MHD_add_response_header(response, "Content-Type", reply.type.c_str());
+  MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+  MHD_add_response_header(response, "Cache-Control", "no-store");
+  for (const auto& [name, value] : reply.headers)
+    MHD_add_response_header(response, name.c_str(), value.c_str());
+  const MHD_Result result = MHD_queue_response(connection, static_cast<unsigned>(reply.code), response);
+  MHD_destroy_response(response);
+  return result;
+}
+
+}  // namespace
+
+struct HttpServer::Impl {
+  Limits limits;
+  Answers answers;
+  MHD_Daemon* daemon = nullptr;
+  std::mutex mutex;
+  std::map<const MHD_Connection*, Connection> connections;  // guarded by mutex
+
+  void Enter(MHD_Connection* connection, Connection::State state) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    const auto found = connections.find(connection);
+    if (found == connections.end()) return;
+    found->second.state = state;
+    found->second.since_ns = kSystemClock.mono_ns();
+  }
+
+  MHD_Result Handle(MHD_Connection* connection, const char* url, const char* method, Request& request,
+                    const std::size_t* upload_size);
+  MHD_Result Refuse(MHD_Connection* connection, const HttpReply& reply) {
+    Enter(connection, Connection::State::kSending);
+    HttpReply last = reply;
+    last.headers.emplace_back("Connection", "close");
+    return Send(connection, last);
+  }
+
+  static void* OnTarget(void* /*self*/, const char* uri, MHD_Connection* /*connection*/) {
+    auto* request = new Request;
+    request->target = uri;
+    return request;
+  }
+  static MHD_Result OnRequest(void* self, MHD_Connection* connection, const char* url, const char* method,
+                              const char* /*version*/, const char* /*upload*/, std::size_t* upload_size,
+                              void** context) {
+    return static_cast<Impl*>(self)->Handle(connection, url, method, *static_cast<Request*>(*context),
+                                            upload_size);
+  }
+  static void OnCompleted(void* self, MHD_Connection* connection, void** context,
+                          MHD_RequestTerminationCode /*why*/) {
+    delete static_cast<Request*>(*context);
+    *context = nullptr;
+    static_cast<Impl*>(self)->Enter(connection, Connection::State::kReading);
+  }
+  static void OnConnection(void* self, MHD_Connection* connection, void** /*context*/,
+                           MHD_ConnectionNotificationCode what) {
+    auto* impl = static_cast<Impl*>(self);
+    const std::lock_guard<std::mutex> lock(impl->mutex);
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+      impl->connections.erase(connection);
+      return;
+    }
+    Connection entry;
+    entry.fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    entry.peer = PeerOf(entry.fd);
+    entry.since_ns = kSystemClock.mono_ns();
+    unsigned of_peer = 0;
+    for (const auto& [other, known] : impl->connections) {
+      if (entry.peer && known.peer == entry.peer && !known.refused) ++of_peer;
+    }
+    entry.refused = of_peer >= impl->limits.connections_of_peer;
+    if (entry.refused) shutdown(entry.fd, SHUT_RDWR);
+    impl->connections[connection] = entry;
+  }
+};
+
+MHD_Result HttpServer::Impl::Handle(MHD_Connection* connection, const char* url, const char* method,
+                                    Request& request, const std::size_t* upload_size) {
+  if (request.answered) {
+    Enter(connection, Connection::State::kSending);
+    return Send(connection, request.reply);
+  }
+  if (!request.begun) {
+    request.begun = true;
+    const std::string_view verb = method;
+    if (verb != "GET" && verb != "HEAD") {
+      HttpReply reply = ErrorReply(405, "only GET and HEAD: nothing can be changed here");
+      reply.headers.emplace_back("Allow", "GET, HEAD");
+      return Refuse(connection, reply);
+    }
+    const std::string length = HeaderOf(connection, "Content-Length");
+    if ((!length.empty() && length != "0") || !HeaderOf(connection, "Transfer-Encoding").empty())
+      return Refuse(connection, ErrorReply(413, "a question has no body"));
+    return MHD_YES;
+  }
+  if (*upload_size != 0) return MHD_NO;
+  Parameters parameters;
+  parameters.most = limits.parameters;
+  MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, &TakeParameter, &parameters);
+  if (parameters.too_many)
+    return Refuse(connection, ErrorReply(400, Cat("more than ", limits.parameters, " parameters")));
+  HttpQuestion question;
+  question.path = url;
+  question.target = request.target;
+  question.parameters = std::move(parameters.all);
+  question.authorization = HeaderOf(connection, "Authorization");
+  question.accept = HeaderOf(connection, "Accept");
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    const auto found = connections.find(connection);
+    if (found != connections.end()) question.peer = found->second.peer;
+  }
+  Enter(connection, Connection::State::kAnswering);
+  MHD_suspend_connection(connection);
+  answers(std::move(question), [connection, &request](HttpReply reply) {
+    request.reply = std::move(reply);
+    request.answered = true;
+    MHD_resume_connection(connection);
+  });
+  return MHD_YES;
+}
+
+HttpServer::HttpServer() : impl_(std::make_unique<Impl>()) {}
+
+HttpServer::~HttpServer() {
+  if (impl_->daemon != nullptr) MHD_stop_daemon(impl_->daemon);
+}
+
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(int listener, const Limits& limits,
+                                                              Answers answers) {
+  std::unique_ptr<HttpServer> server(new HttpServer);
+  Impl* impl = server->impl_.get();
+  impl->limits = limits;
+  impl->answers = std::move(answers);
+  impl->daemon = MHD_start_daemon(
+      MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr, &Impl::OnRequest, impl,
+      MHD_OPTION_LISTEN_SOCKET, static_cast<MHD_socket>(listener), MHD_OPTION_CONNECTION_LIMIT,
+      limits.connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT, limits.connections_of_peer,
+      MHD_OPTION_CONNECTION_TIMEOUT, static_cast<unsigned>(absl::ToInt64Seconds(limits.idle)),
+      MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits.request_bytes, MHD_OPTION_URI_LOG_CALLBACK, &Impl::OnTarget,
+      impl, MHD_OPTION_NOTIFY_COMPLETED, &Impl::OnCompleted, impl, MHD_OPTION_NOTIFY_CONNECTION,
+      &Impl::OnConnection, impl, MHD_OPTION_END);
+  if (impl->daemon == nullptr) return absl::InternalError("libmicrohttpd does not start");
+  return server;
+}
+
+void HttpServer::CutSlowOnes() {
+  const std::int64_t now = kSystemClock.mono_ns();
+  const std::lock_guard<std::mutex> lock(impl_->mutex);
+  for (const auto& [handle, connection] : impl_->connections) {
+    const absl::Duration taken = absl::Nanoseconds(now - connection.since_ns);
+    const bool slow = (connection.state == Connection::State::kReading && taken > impl_->limits.request) ||
+                      (connection.state == Connection::State::kSending && taken > impl_->limits.answer);
+    if (slow) shutdown(connection.fd, SHUT_RDWR);
+  }
+}
+
+}  // namespace goodput

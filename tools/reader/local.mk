@@ -1,0 +1,46 @@
+# Questions from elsewhere: what goodputd, goodput-reader, goodput-ask and sgoodput share of them.
+noinst_LTLIBRARIES += tools/libreader.la
+tools_libreader_la_SOURCES = \
+  tools/reader/answer.cc tools/reader/answer.h \
+  tools/reader/confine.cc tools/reader/confine.h \
+  tools/reader/control.cc tools/reader/control.h \
+  tools/reader/http_reply.cc tools/reader/http_reply.h \
+  tools/reader/metrics_cache.cc tools/reader/metrics_cache.h \
+  tools/reader/munge.cc tools/reader/munge.h \
+  tools/reader/question.cc tools/reader/question.h \
+  tools/reader/reader_process.h \
+  tools/reader/rights.cc tools/reader/rights.h \
+  tools/reader/viewer.cc tools/reader/viewer.h \
+  tools/reader/work_queue.cc tools/reader/work_queue.h
+tools_libreader_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
+tools_libreader_la_LIBADD = tools/libcommon.la
+
+# The one user of libmicrohttpd.
+noinst_LTLIBRARIES += tools/libhttpserver.la
+tools_libhttpserver_la_SOURCES = \
+  tools/reader/http_server.cc tools/reader/http_server.h \
+  tools/reader/reader.cc tools/reader/reader.h
+tools_libhttpserver_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(MICROHTTPD_CFLAGS) -pthread
+tools_libhttpserver_la_LIBADD = tools/libreader.la $(MICROHTTPD_LIBS)
+
+pkglibexec_PROGRAMS = tools/reader/goodput-reader tools/ask/goodput-ask
+tools_reader_goodput_reader_SOURCES = tools/reader/main.cc
+tools_reader_goodput_reader_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) -pthread
+tools_reader_goodput_reader_LDFLAGS = $(AM_LDFLAGS) -pthread
+tools_reader_goodput_reader_LDADD = tools/libhttpserver.la
+
+# What sgoodput --url becomes.
+tools_ask_goodput_ask_SOURCES = tools/ask/main.cc
+tools_ask_goodput_ask_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
+tools_ask_goodput_ask_LDADD = tools/libreader.la tools/libhttp.la
+
+tools_goodputd_goodputd_SOURCES += \
+  tools/goodputd/liveness.h \
+  tools/goodputd/reader_loop.cc tools/goodputd/reader_loop.h \
+  tools/goodputd/reader_sockets.cc tools/goodputd/reader_sockets.h
+tools_goodputd_goodputd_CPPFLAGS += -DBINDIR='"$(bindir)"' -DPKGLIBEXECDIR='"$(pkglibexecdir)"'
+tools_goodputd_goodputd_LDADD += tools/libreader.la
+
+tools_sgoodput_sgoodput_SOURCES += tools/sgoodput/remote.cc tools/sgoodput/remote.h
+tools_sgoodput_sgoodput_CPPFLAGS = $(AM_CPPFLAGS) -DPKGLIBEXECDIR='"$(pkglibexecdir)"'
+tools_sgoodput_sgoodput_LDADD += tools/libreader.la

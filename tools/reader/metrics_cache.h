@@ -1,0 +1,40 @@
+// /metrics costs a look at every run: what was computed last is given for a while, and longer while it is
+// computed anew.
+#ifndef GOODPUT_TOOLS_READER_METRICS_CACHE_H_
+#define GOODPUT_TOOLS_READER_METRICS_CACHE_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "spank/clock.h"
+
+namespace goodput {
+
+class MetricsCache {
+ public:
+  using Compute = std::function<absl::StatusOr<std::string>()>;
+  explicit MetricsCache(Clock clock = kSystemClock) : clock_(clock) {}
+
+  // The text for this viewer, at most as old as kFresh or kShare times what it took to compute, or older
+  // where another thread computes it at the moment.
+  absl::StatusOr<std::string> Get(const std::string& viewer, const Compute& compute);
+
+ private:
+  struct Entry {
+    std::string text;
+    bool have = false;
+    bool computing = false;
+    std::int64_t good_until_ns = 0;
+  };
+  Clock clock_;
+  std::mutex mutex_;
+  std::map<std::string, Entry> entries_;  // guarded by mutex_
+};
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_READER_METRICS_CACHE_H_

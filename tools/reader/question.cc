@@ -1,0 +1,195 @@
+#include "tools/reader/question.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "sql/text.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::size_t kLongestValue = 4096;
+constexpr std::size_t kLongestZone = 64;
+
+enum class Kind { kValue, kFlag, kWord };  // --name=VALUE, --name, or a word by its place
+
+struct Subcommand {
+  const char* name;  // of sgoodput; empty: the list
+  bool selects;      // -u, -S and so on: without any of them everybody's is meant
+  bool has_json;
+  std::map<std::string_view, Kind> parameters;
+};
+
+std::map<std::string_view, Kind> Joined(std::initializer_list<std::map<std::string_view, Kind>> parts) {
+  std::map<std::string_view, Kind> all;
+  for (const auto& part : parts) all.insert(part.begin(), part.end());
+  return all;
+}
+
+const std::map<std::string_view, Subcommand>& Subcommands() {
+  using Map = std::map<std::string_view, Kind>;
+  static const Map select = {
+      {"jobs", Kind::kValue},      {"user", Kind::kValue},       {"accounts", Kind::kValue},
+      {"partition", Kind::kValue}, {"state", Kind::kValue},      {"nodelist", Kind::kValue},
+      {"clusters", Kind::kValue},  {"starttime", Kind::kValue},  {"endtime", Kind::kValue},
+      {"allusers", Kind::kFlag},   {"allclusters", Kind::kFlag}, {"truncate", Kind::kFlag}};
+  static const Map target = {{"job", Kind::kWord},
+                             {"run", Kind::kValue},
+                             {"user", Kind::kValue},
+                             {"cluster", Kind::kValue},
+                             {"submitted", Kind::kValue}};
+  static const Map stalls = {{"stall-factor", Kind::kValue}};
+  static const Map table = {{"parsable2", Kind::kFlag}, {"noheader", Kind::kFlag}};
+  static const std::map<std::string_view, Subcommand> all = {
+      {"list",
+       {"", true, true,
+        Joined({select,
+                stalls,
+                table,
+                {{"format", Kind::kValue},
+                 {"parsable", Kind::kFlag},
+                 {"limit", Kind::kValue},
+                 {"after", Kind::kValue},
+                 {"reverse", Kind::kFlag}}})}},
+      {"show",
+       {"show", false, true,
+        Joined({target,
+                stalls,
+                {{"explain", Kind::kValue},
+                 {"sensitivity", Kind::kFlag},
+                 {"timeline", Kind::kFlag},
+                 {"chain", Kind::kFlag}}})}},
+      {"attempts", {"attempts", false, true, Joined({target, stalls, table})}},
+      {"report",
+       {"report", true, true,
+        Joined({select,
+                stalls,
+                table,
+                {{"by", Kind::kValue},
+                 {"window", Kind::kValue},
+                 {"gpu-hour", Kind::kValue},
+                 {"fleet", Kind::kFlag}}})}},
+      {"advise",
+       {"advise", false, true,
+        Joined({target,
+                {{"mttf", Kind::kValue},
+                 {"nodes", Kind::kValue},
+                 {"failures-per-node-day", Kind::kValue},
+                 {"save", Kind::kValue},
+                 {"restart", Kind::kValue},
+                 {"interval", Kind::kValue},
+                 {"gpus", Kind::kValue},
+                 {"gpu-hour", Kind::kValue}}})}},
+      {"diff",
+       {"diff", false, true,
+        Joined({stalls, {{"a", Kind::kWord}, {"b", Kind::kWord}, {"cluster", Kind::kValue}}})}},
+      {"export", {"export", false, false, Joined({target, {{"format", Kind::kValue}}})}},
+  };
+  return all;
+}
+
+absl::Status CheckValue(std::string_view name, std::string_view value) {
+  if (value.size() > kLongestValue)
+    return absl::InvalidArgumentError(Cat(name, ": longer than ", kLongestValue, " bytes"));
+  const bool clean = std::all_of(value.begin(), value.end(),
+                                 [](char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7F; });
+  return clean ? absl::OkStatus()
+               : absl::InvalidArgumentError(Cat(name, ": there are control characters in it"));
+}
+
+// A name such as Europe/Berlin or EST5EDT: nothing that names a file elsewhere.
+absl::Status CheckZone(std::string_view zone) {
+  constexpr std::string_view kAllowed =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+-/,.<>";
+  const bool good = !zone.empty() && zone.size() <= kLongestZone && zone.front() != '/' &&
+                    zone.find("..") == std::string_view::npos &&
+                    zone.find_first_not_of(kAllowed) == std::string_view::npos;
+  return good ? absl::OkStatus() : absl::InvalidArgumentError("tz: write a zone such as Europe/Berlin");
+}
+
+absl::StatusOr<bool> ReadFlag(std::string_view name, std::string_view value) {
+  if (value.empty() || value == "1" || value == "true") return true;
+  if (value == "0" || value == "false") return false;
+  return absl::InvalidArgumentError(Cat(name, ": is 1 or 0"));
+}
+
+// What every question may say of its answer. True: it was one of these.
+absl::StatusOr<bool> TakeForm(std::string_view name, std::string_view value, CommandQuestion& question,
+                              std::string& color) {
+  if (name == "as") {
+    if (value != "text" && value != "json") return absl::InvalidArgumentError("as: is text or json");
+    question.text = value == "text";
+    return true;
+  }
+  if (name == "tz") {
+    if (absl::Status status = CheckZone(value); !status.ok()) return status;
+    question.time_zone = std::string(value);
+    return true;
+  }
+  if (name == "color") {
+    if (value != "always" && value != "never") return absl::InvalidArgumentError("color: is always or never");
+    color = std::string(value);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<CommandQuestion> ReadQuestion(std::string_view path, const UrlParameters& parameters) {
+  constexpr std::string_view kPrefix = "/v1/";
+  const bool prefixed = path.substr(0, kPrefix.size()) == kPrefix;
+  const auto found = prefixed ? Subcommands().find(path.substr(kPrefix.size())) : Subcommands().end();
+  if (found == Subcommands().end()) {
+    return absl::NotFoundError(
+        "there is nothing here; ask /v1/list, show, attempts, report, advise, diff or export, /metrics or "
+        "/healthz");
+  }
+  const Subcommand& subcommand = found->second;
+  CommandQuestion question;
+  std::string color = "never";
+  std::vector<std::string> options;
+  std::map<std::string_view, std::string> words;
+  std::set<std::string_view> given;
+  for (const auto& [name, value] : parameters) {
+    if (absl::Status status = CheckValue(name, value); !status.ok()) return status;
+    const absl::StatusOr<bool> form = TakeForm(name, value, question, color);
+    if (!form.ok()) return form.status();
+    if (*form) continue;
+    const auto known = subcommand.parameters.find(name);
+    if (known == subcommand.parameters.end())
+      return absl::InvalidArgumentError(Cat("'", name, "' cannot be asked of ", found->first, " here"));
+    const bool again = !given.insert(known->first).second;
+    switch (known->second) {
+      case Kind::kValue:
+        options.push_back(Cat("--", name, "=", value));
+        break;
+      case Kind::kFlag: {
+        const absl::StatusOr<bool> on = ReadFlag(name, value);
+        if (!on.ok()) return on.status();
+        if (*on && !again) options.push_back(Cat("--", name));
+        if (*on && name == "fleet") question.of_everybody = true;
+        break;
+      }
+      case Kind::kWord:
+        if (value.empty() || again) return absl::InvalidArgumentError(Cat(name, ": is one, and not empty"));
+        words[known->first] = value;
+        break;
+    }
+  }
+  if (*subcommand.name != '\0') question.arguments.emplace_back(subcommand.name);
+  question.arguments.insert(question.arguments.end(), options.begin(), options.end());
+  // sgoodput's own default is whoever runs it.
+  if (subcommand.selects && given.count("user") + given.count("jobs") + given.count("allusers") == 0)
+    question.arguments.emplace_back("--allusers");
+  if (!question.text && subcommand.has_json) question.arguments.emplace_back("--json");
+  question.arguments.push_back(Cat("--color=", color));
+  question.arguments.emplace_back("--no-refresh");
+  if (!words.empty()) question.arguments.emplace_back("--");
+  for (const auto& [name, word] : words) question.arguments.push_back(word);
+  return question;
+}
+
+}  // namespace goodput

@@ -1,0 +1,153 @@
+#include "tools/reader/reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "sql/text.h"
+#include "tools/reader/munge.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::string_view kMunge = "MUNGE ";
+constexpr std::string_view kBearer = "Bearer ";
+constexpr const char* kOpenMetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+constexpr const char* kPrometheusText = "text/plain; version=0.0.4; charset=utf-8";
+
+bool TakeScheme(const std::string& header, std::string_view scheme, std::string& rest) {
+  if (header.size() <= scheme.size() ||
+      !absl::EqualsIgnoreCase(ToAbsl(std::string_view(header).substr(0, scheme.size())), ToAbsl(scheme)))
+    return false;
+  rest = header.substr(scheme.size());
+  return true;
+}
+
+HttpReply Refusal(const absl::Status& why) {
+  HttpReply reply = ErrorReply(absl::IsPermissionDenied(why) ? 401 : 503, Message(why));
+  if (reply.code == 401) {
+    reply.headers.emplace_back("WWW-Authenticate", "MUNGE");
+    reply.headers.emplace_back("WWW-Authenticate", "Bearer");
+  } else {
+    reply.headers.emplace_back("Retry-After", "5");
+  }
+  return reply;
+}
+
+HttpReply Busy() {
+  HttpReply reply = ErrorReply(503, "busy: too many questions at once; ask again");
+  reply.headers.emplace_back("Retry-After", "2");
+  return reply;
+}
+
+// For readers of Prometheus' older text, of which "# EOF" is only a comment; there a counter's family has the
+// name of its sample.
+std::string AsPrometheusText(const std::string& open_metrics) {
+  std::string text;
+  std::string_view rest = open_metrics;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size() - 1) + 1;
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(end);
+    if (line == "# EOF\n" || line.substr(0, 7) == "# UNIT ") continue;
+    text += line;
+  }
+  return text;
+}
+
+}  // namespace
+
+Reader::Reader(Options options, Control& control)
+    : options_(std::move(options)),
+      control_(control),
+      queue_(options_.at_once, options_.most_waiting, options_.patience) {}
+
+void Reader::Answer(HttpQuestion question, std::function<void(HttpReply)> done) {
+  queue_.Add([this, question = std::move(question), done = std::move(done)](bool in_time) {
+    done(in_time ? AnswerNow(question) : Busy());
+  });
+}
+
+HttpReply Reader::AnswerNow(const HttpQuestion& question) {
+  if (question.path == "/healthz") return Health();
+  absl::StatusOr<CommandQuestion> asked = CommandQuestion{};
+  if (question.path != "/metrics") {
+    asked = ReadQuestion(question.path, question.parameters);
+    if (!asked.ok()) return ErrorReply(absl::IsNotFound(asked.status()) ? 404 : 400, Message(asked.status()));
+  }
+  const absl::StatusOr<Viewer> viewer = ViewerOf(question);
+  if (!viewer.ok()) return Refusal(viewer.status());
+  if (question.path == "/metrics") return Metrics(question, *viewer);
+  if (asked->of_everybody && !viewer->all)
+    return ErrorReply(403, "sums over the cluster show what PrivateData hides: only operators may ask");
+  return Ask(*asked, *viewer);
+}
+
+absl::StatusOr<Viewer> Reader::ViewerOf(const HttpQuestion& question) {
+  std::string proof;
+  // Whoever says who they are is held to it, on whichever socket.
+  if (TakeScheme(question.authorization, kMunge, proof)) {
+    const absl::StatusOr<std::string> socket = control_.MungeSocket();
+    if (!socket.ok()) return socket.status();
+    const absl::StatusOr<Credential> credential = ReadCredential(proof, *socket);
+    if (!credential.ok()) return credential.status();
+    if (credential->payload != CredentialPayload(question.target))
+      return absl::PermissionDeniedError("the credential is of another question");
+    return control_.ViewerOf(credential->uid);
+  }
+  if (TakeScheme(question.authorization, kBearer, proof)) {
+    const absl::StatusOr<uid_t> uid = control_.UserOfToken(proof);
+    if (!uid.ok()) return uid.status();
+    return control_.ViewerOf(*uid);
+  }
+  if (!question.authorization.empty())
+    return absl::PermissionDeniedError("Authorization is MUNGE CREDENTIAL or Bearer TOKEN");
+  return control_.ViewerOf(question.peer);
+}
+
+HttpReply Reader::Ask(const CommandQuestion& asked, const Viewer& viewer) {
+  std::vector<std::string> arguments = asked.arguments;
+  // Options of the subcommand, so behind its name, which is first where there is one.
+  const bool named = !arguments.empty() && !absl::StartsWith(arguments.front(), "-");
+  arguments.insert(arguments.begin() + (named ? 1 : 0), options_.arguments.begin(), options_.arguments.end());
+  std::vector<std::pair<std::string, std::string>> environment = {{kViewerVariable, ViewerText(viewer)}};
+  if (!asked.time_zone.empty()) environment.emplace_back("TZ", asked.time_zone);
+  return ReplyOf(RunBounded(options_.sgoodput, arguments, environment, options_.limits), asked.text);
+}
+
+HttpReply Reader::Metrics(const HttpQuestion& question, const Viewer& viewer) {
+  const std::string who = ViewerText(viewer);
+  const absl::StatusOr<std::string> text = metrics_.Get(viewer.all ? "all" : who, [&] {
+    std::vector<std::string> arguments = {"metrics", "--no-refresh"};
+    arguments.insert(arguments.end(), options_.arguments.begin(), options_.arguments.end());
+    const absl::StatusOr<CommandResult> result =
+        RunBounded(options_.sgoodput, arguments, {{kViewerVariable, who}}, options_.limits);
+    if (!result.ok()) return absl::StatusOr<std::string>(result.status());
+    if (result->exit_code != 0)
+      return absl::StatusOr<std::string>(absl::UnavailableError(Cat("no metrics: ", result->err)));
+    return absl::StatusOr<std::string>(result->out);
+  });
+  if (!text.ok()) return ErrorReply(503, Message(text.status()));
+  const bool open = absl::StrContains(question.accept, "application/openmetrics-text");
+  HttpReply reply;
+  reply.type = open ? kOpenMetrics : kPrometheusText;
+  reply.body = open ? *text : AsPrometheusText(*text);
+  return reply;
+}
+
+HttpReply Reader::Health() {
+  const absl::StatusOr<std::string> health = control_.Health();
+  HttpReply reply;
+  if (!health.ok()) {
+    // goodputd says what is wrong as JSON; where it says nothing, that is what is wrong.
+    const std::string words = Message(health.status());
+    if (words.empty() || words.front() != '{') return ErrorReply(503, words);
+    reply.code = 503;
+    reply.body = words + "\n";
+    return reply;
+  }
+  reply.body = *health + "\n";
+  return reply;
+}
+
+}  // namespace goodput

@@ -1,0 +1,50 @@
+// What goodput-reader does with a question: who asks, what they may see, and sgoodput's answer.
+#ifndef GOODPUT_TOOLS_READER_READER_H_
+#define GOODPUT_TOOLS_READER_READER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tools/reader/answer.h"
+#include "tools/reader/control.h"
+#include "tools/reader/http_server.h"
+#include "tools/reader/metrics_cache.h"
+#include "tools/reader/question.h"
+#include "tools/reader/work_queue.h"
+
+namespace goodput {
+
+class Reader {
+ public:
+  struct Options {
+    std::string sgoodput;                // the program, as a path that can be run
+    std::vector<std::string> arguments;  // of every answer: which database, which configuration
+    AnswerLimits limits;
+    std::size_t at_once = 3;
+    std::size_t most_waiting = 64;
+    absl::Duration patience = absl::Seconds(10);
+  };
+  Reader(Options options, Control& control);
+
+  // As HttpServer::Answers.
+  void Answer(HttpQuestion question, std::function<void(HttpReply)> done);
+
+ private:
+  HttpReply AnswerNow(const HttpQuestion& question);
+  HttpReply Ask(const CommandQuestion& asked, const Viewer& viewer);
+  HttpReply Metrics(const HttpQuestion& question, const Viewer& viewer);
+  HttpReply Health();
+  absl::StatusOr<Viewer> ViewerOf(const HttpQuestion& question);
+
+  const Options options_;
+  Control& control_;
+  MetricsCache metrics_;
+  WorkQueue queue_;  // last: its threads use the others
+};
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_READER_READER_H_

@@ -1,0 +1,111 @@
+#include "tools/sgoodput/remote.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <set>
+#include <string_view>
+
+#include "sql/text.h"
+#include "tools/config/config.h"
+#include "tools/reader/http_reply.h"
+#include "tools/sgoodput/format.h"
+#include "tools/sgoodput/session.h"
+
+namespace goodput {
+namespace {
+
+const std::set<std::string>& Askable() {
+  static const std::set<std::string> names = {"list",   "show", "attempts", "report",
+                                              "advise", "diff", "export"};
+  return names;
+}
+
+// Beside this program where it was built, else where it was installed.
+std::string AskProgram() {
+  if (const char* named = std::getenv("GOODPUT_ASK"); named != nullptr) return named;
+  std::array<char, 4096> self{};
+  const ssize_t length = readlink("/proc/self/exe", self.data(), self.size() - 1);
+  if (length > 0) {
+    const std::filesystem::path folder = std::filesystem::path(self.data()).parent_path();
+    const std::filesystem::path built = folder.parent_path() / "ask" / "goodput-ask";
+    if (access(built.c_str(), X_OK) == 0) return built;
+  }
+  return PKGLIBEXECDIR "/goodput-ask";
+}
+
+// Times without a zone are meant, and shown, in this machine's; empty: it cannot be named.
+std::string TimeZone() {
+  if (const char* zone = std::getenv("TZ"); zone != nullptr) {
+    return *zone == ':' ? zone + 1 : zone;
+  }
+  std::error_code error;
+  const std::string link = std::filesystem::read_symlink("/etc/localtime", error).string();
+  constexpr std::string_view kFolder = "zoneinfo/";
+  const std::size_t at = link.find(kFolder);
+  return at == std::string::npos ? "" : link.substr(at + kFolder.size());
+}
+
+bool Has(const RemoteQuestion& question, std::string_view name) {
+  return std::any_of(question.parameters.begin(), question.parameters.end(),
+                     [&](const auto& parameter) { return parameter.first == name; });
+}
+
+std::string TargetOf(const CommonOptions& common, const RemoteQuestion& question) {
+  std::string target = Cat("/v1/", question.subcommand);
+  char separator = '?';
+  const auto add = [&](std::string_view name, std::string_view value) {
+    target += Cat(std::string(1, separator), name, "=", PercentEncoded(value));
+    separator = '&';
+  };
+  add("as", common.json ? "json" : "text");
+  if (UseColor(common.color)) add("color", "always");
+  if (const std::string zone = TimeZone(); !zone.empty()) add("tz", zone);
+  // What is said once for all ways to ask, and what is of this machine alone.
+  static const std::set<std::string> ours = {"json", "color", "url", "config", "db", "no-refresh"};
+  for (const auto& [name, value] : question.parameters) {
+    if (ours.count(name) == 0) add(name, value);
+  }
+  // As without --url: whoever runs this means their own.
+  const bool selects = question.subcommand == "list" || question.subcommand == "report";
+  if (selects && geteuid() != 0 && !Has(question, "user") && !Has(question, "allusers") &&
+      !Has(question, "jobs"))
+    add("user", UserName());
+  return target;
+}
+
+}  // namespace
+
+std::optional<int> AskRemotely(const CommonOptions& common, const RemoteQuestion& question) {
+  std::string url = common.url;
+  if (!url.empty() && !common.db.empty())
+    return Fail(absl::InvalidArgumentError("--url and --db: ask the one or read the other"));
+  const bool asked_for = !url.empty();
+  if (!common.db.empty() || !question.needs_run) {
+    if (!asked_for) return std::nullopt;
+  } else if (!asked_for) {
+    const absl::StatusOr<Config> config = LoadConfig(common.config);
+    // What is wrong with it is said by who needs it.
+    if (!config.ok() || config->url.empty()) return std::nullopt;
+    url = config->url;
+  }
+  if (Askable().count(question.subcommand) == 0) {
+    if (!asked_for && question.subcommand != "ingest" && question.subcommand != "import") return std::nullopt;
+    return Fail(absl::InvalidArgumentError(
+        Cat(question.subcommand, " cannot be asked of ", url, ": run it where the database is")));
+  }
+  if (question.subcommand == "export" && Has(question, "output"))
+    return Fail(absl::InvalidArgumentError("-o is of no use with --url: write to a file with > FILE"));
+  const std::string program = AskProgram();
+  const std::string target = TargetOf(common, question);
+  execl(program.c_str(), "goodput-ask", url.c_str(), target.c_str(), nullptr);
+  return Fail(absl::InternalError(Cat("cannot run ", program, ": ", std::strerror(errno))));
+}
+
+}  // namespace goodput
