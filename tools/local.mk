@@ -11,6 +11,7 @@ tools_libtimeline_la_SOURCES = \
   tools/timeline/coarse.cc tools/timeline/coarse.h \
   tools/timeline/facts.h \
   tools/timeline/goodput.cc tools/timeline/goodput.h \
+  tools/timeline/hang.cc tools/timeline/hang.h \
   tools/timeline/host_word.cc tools/timeline/host_word.h \
   tools/timeline/interruption.cc tools/timeline/interruption.h \
   tools/timeline/kept.cc tools/timeline/kept.h \

@@ -7,6 +7,7 @@ tests_unit_timeline_test_SOURCES = \
   tests/unit/placed_steps_test.cc \
   tests/unit/signals_test.cc \
   tests/unit/timeline_blocks_test.cc \
+  tests/unit/timeline_causes_test.cc \
   tests/unit/timeline_host_test.cc \
   tests/unit/timeline_input_test.cc \
   tests/unit/timeline_proof_test.cc \

@@ -42,6 +42,8 @@ void AddComponent(AttemptFacts& whole, AttemptFacts component, std::int32_t numb
     whole.allocated = component.allocated;
   if (!whole.preempt_time) whole.preempt_time = component.preempt_time;
   if (whole.preempted_by.empty()) whole.preempted_by = component.preempted_by;
+  if (whole.taken_node.empty()) whole.taken_node = component.taken_node;
+  if (whole.operator_acted.empty()) whole.operator_acted = component.operator_acted;
   if (whole.failed_node.empty()) whole.failed_node = component.failed_node;
   if (whole.cancelled_by.empty()) whole.cancelled_by = component.cancelled_by;
   whole.down_nodes = Join(whole.down_nodes, component.down_nodes, "; ");

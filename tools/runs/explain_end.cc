@@ -1,6 +1,7 @@
 #include "tools/runs/explain_end.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <set>
 #include <utility>
@@ -21,17 +22,39 @@ namespace {
 // A node that went down this long after an attempt's end has nothing to do with it.
 constexpr Ns kDownSlack = 5 * kSecond;
 constexpr Ns kTakeoverSlack = 120 * kSecond;
+// Who drains a node to mend it has its jobs requeued soon, or lets them run.
+constexpr Ns kDrainedBefore = 600 * kSecond;
+constexpr Ns kHeldAfter = 60 * kSecond;
+
+// The reason slurm-gcp gives a node whose machine was preempted; of others it is "Instance terminated" or
+// "Unbacked instance", which are failures.
+constexpr absl::string_view kMachinePreempted = "Preempted instance";
+
+// Slurm drains nodes by itself, too, and then says one of these.
+bool IsSlurmsOwnReason(absl::string_view reason) {
+  constexpr std::array<absl::string_view, 10> kSlurms{
+      "Kill task failed", "Not responding", "Prolog error",      "Epilog error",    "Low ",
+      "gres/gpu count",   "batch job",      "Node unexpectedly", "Duplicate jobid", "NHC"};
+  return std::any_of(kSlurms.begin(), kSlurms.end(),
+                     [&](absl::string_view own) { return absl::StartsWith(reason, own); });
+}
 
 class EndExplainer {
  public:
-  EndExplainer(Database& db, const std::string& cluster, AttemptFacts& attempt)
-      : db_(db), cluster_(cluster), attempt_(attempt), start_(*attempt.start), end_(*attempt.end) {
+  EndExplainer(Database& db, const EndOwner& owner, AttemptFacts& attempt)
+      : db_(db),
+        owner_(owner),
+        cluster_(owner.cluster),
+        attempt_(attempt),
+        start_(*attempt.start),
+        end_(*attempt.end) {
     const std::vector<std::string> names = ExpandHostList(attempt.node_list);
     nodes_.insert(names.begin(), names.end());
   }
 
   absl::Status FindDownNodes();
-  absl::Status FindPreemptor(const std::string& partition);
+  absl::Status FindPreemptor();
+  absl::Status FindOperator(const AttemptFacts* next);
 
  private:
   void WentDown(const std::string& node, Ns since, const std::string& reason);
@@ -39,6 +62,7 @@ class EndExplainer {
   bool OnOurNodes(const std::string& node_list) const;
 
   Database& db_;
+  const EndOwner& owner_;
   const std::string& cluster_;
   AttemptFacts& attempt_;
   Ns start_;
@@ -51,6 +75,7 @@ class EndExplainer {
 void EndExplainer::WentDown(const std::string& node, Ns since, const std::string& reason) {
   if (nodes_.count(node) == 0 || since < start_ || since > end_ + kDownSlack) return;
   if (!down_.insert(node).second) return;
+  if (absl::StrContains(reason, kMachinePreempted)) attempt_.taken_node = node;
   std::string& said = attempt_.down_nodes;
   said += Cat(said.empty() ? "" : "; ", "node ", node, " went down: ", reason);
 }
@@ -107,7 +132,34 @@ bool EndExplainer::OnOurNodes(const std::string& node_list) const {
                      [&](const std::string& n) { return nodes_.count(n) != 0; });
 }
 
-absl::Status EndExplainer::FindPreemptor(const std::string& partition) {
+// Slurm does not record who asks for a requeue, but who drains a node of it, or holds the job then.
+absl::Status EndExplainer::FindOperator(const AttemptFacts* next) {
+  absl::StatusOr<std::vector<EventRow>> states = LoadJoblessEvents(
+      db_, cluster_, std::string(kind::kNodeState), end_ - kDrainedBefore, end_ + kDownSlack);
+  if (!states.ok()) return states.status();
+  for (const EventRow& event : *states) {
+    if (!reader_.Parse(event.record) || nodes_.count(reader_.Text(key::kNodeName)) == 0) continue;
+    const std::vector<std::string> flags = reader_.Texts(key::kFlags);
+    if (std::find(flags.begin(), flags.end(), "DRAIN") == flags.end()) continue;
+    const Ns since = reader_.Int(key::kReasonS).value_or(0) * kSecond;
+    const std::string by = reader_.Text(key::kReasonBy);
+    const std::string reason = reader_.Text(key::kReason);
+    if (by.empty() || by == owner_.user || IsSlurmsOwnReason(ToAbsl(reason))) continue;
+    if (since < std::max(start_, end_ - kDrainedBefore) || since > end_ + kSecond) continue;
+    attempt_.operator_acted = Cat("node ", reader_.Text(key::kNodeName), " was drained by ", by, " ",
+                                  std::max<Ns>(0, end_ - since) / kSecond, " s before: ", reason);
+    return absl::OkStatus();
+  }
+  if (next == nullptr) return absl::OkStatus();
+  const bool held =
+      std::any_of(next->pending.begin(), next->pending.end(), [&](const PendingReason& pending) {
+        return pending.reason == "JobHeldAdmin" && pending.t <= end_ + kHeldAfter;
+      });
+  if (held) attempt_.operator_acted = "an administrator held the job right after it";
+  return absl::OkStatus();
+}
+
+absl::Status EndExplainer::FindPreemptor() {
   // The watch knows of it before accounting, and accounting may know more.
   absl::StatusOr<std::vector<AccountingRow>> others =
       LoadStartedBetween(db_, cluster_, end_ / kSecond, (end_ + kTakeoverSlack) / kSecond);
@@ -119,7 +171,7 @@ absl::Status EndExplainer::FindPreemptor(const std::string& partition) {
     if (other.job_id == attempt_.job_id || !OnOurNodes(other.node_list)) continue;
     // Without the controller's preemption time, only a job that waited for these very nodes proves it.
     const bool waited =
-        other.submit_s < *other.start_s || (!partition.empty() && other.partition != partition);
+        other.submit_s < *other.start_s || (!owner_.partition.empty() && other.partition != owner_.partition);
     const bool at_once = *other.start_s <= end_ / kSecond + 1 && waited;
     if (!attempt_.preempt_time && attempt_.state != "PREEMPTED" && !at_once) continue;
     attempt_.preempted_by = Cat("job ", other.job_id_text, " of partition ", other.partition,
@@ -131,15 +183,16 @@ absl::Status EndExplainer::FindPreemptor(const std::string& partition) {
 
 }  // namespace
 
-absl::Status ExplainEnd(Database& db, const std::string& cluster, const std::string& partition,
+absl::Status ExplainEnd(Database& db, const EndOwner& owner, const AttemptFacts* next,
                         AttemptFacts& attempt) {
   // What was done when it ended ended of nothing else.
   if (!attempt.start || !attempt.end || attempt.state == "COMPLETED") return absl::OkStatus();
-  EndExplainer explainer(db, cluster, attempt);
+  EndExplainer explainer(db, owner, attempt);
   if (absl::Status status = explainer.FindDownNodes(); !status.ok()) return status;
   if (!attempt.preempt_time && attempt.state != "PREEMPTED" && attempt.state != "REQUEUED")
     return absl::OkStatus();
-  return explainer.FindPreemptor(partition);
+  if (absl::Status status = explainer.FindPreemptor(); !status.ok()) return status;
+  return attempt.state == "REQUEUED" ? explainer.FindOperator(next) : absl::OkStatus();
 }
 
 }  // namespace goodput

@@ -1,5 +1,5 @@
 // Why an attempt ended, as other records than its own know: nodes of it that went down, a job that took its
-// nodes.
+// nodes, an operator who drained them.
 #ifndef GOODPUT_TOOLS_RUNS_EXPLAIN_END_H_
 #define GOODPUT_TOOLS_RUNS_EXPLAIN_END_H_
 
@@ -11,10 +11,17 @@
 
 namespace goodput {
 
-// Fills in down_nodes, failed_node and preempted_by of an attempt that is over. `partition`: its own, where
-// accounting is not there to say how long another job had waited; empty otherwise.
-absl::Status ExplainEnd(Database& db, const std::string& cluster, const std::string& partition,
-                        AttemptFacts& attempt);
+// Whose attempt it is.
+struct EndOwner {
+  const std::string& cluster;
+  const std::string& user;
+  // Its own, where accounting is not there to say how long another job had waited; empty otherwise.
+  const std::string& partition;
+};
+
+// Fills in down_nodes, failed_node, taken_node, preempted_by and operator_acted of an attempt that is over.
+// `next`: the job's next attempt, if there is one.
+absl::Status ExplainEnd(Database& db, const EndOwner& owner, const AttemptFacts* next, AttemptFacts& attempt);
 
 }  // namespace goodput
 

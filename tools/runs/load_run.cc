@@ -1,6 +1,7 @@
 #include "tools/runs/load_run.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -162,11 +163,15 @@ absl::Status RunLoader::FinishDrafts(const JobKey& job) {
   const auto imported = [&](const Mark& mark) {
     return run_.facts.sources[static_cast<std::size_t>(mark.ref.source)].imported;
   };
-  for (auto& [submit, draft] : drafts_) {
+  const std::string unknown;
+  for (auto it = drafts_.begin(); it != drafts_.end(); ++it) {
+    Draft& draft = it->second;
     ReadSchedulingPhases(draft.facts, draft.is_life, imported);
     if (IsImport(job)) continue;
+    const auto next = std::next(it);
+    const EndOwner owner{job.cluster, run_.info.user, draft.in_accounting ? unknown : run_.info.partition};
     absl::Status status =
-        ExplainEnd(db_, job.cluster, draft.in_accounting ? "" : run_.info.partition, draft.facts);
+        ExplainEnd(db_, owner, next == drafts_.end() ? nullptr : &next->second.facts, draft.facts);
     if (!status.ok()) return status;
   }
   drafts_.PlaceSuspensions(run_.facts.now);

@@ -188,6 +188,8 @@ struct AttemptFacts {
   std::string preempted_by;        // what took its nodes, in words, where known
   std::string failed_node;         // named by the scheduler
   std::string down_nodes;          // nodes of it seen going down at its end, with reasons, in words
+  std::string taken_node;          // whose machine the cloud took back, by the reason it went down for
+  std::string operator_acted;      // what shows that an operator had it requeued, in words
   std::string cancelled_by;        // a user
   bool step_out_of_memory = false;
   std::string admin_comment;

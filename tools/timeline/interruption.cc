@@ -49,8 +49,33 @@ bool Left(const EndContext& context, const std::function<void(std::string)>& say
   return true;
 }
 
+// By convention a program that has saved and wants to go on in another allocation exits with it: Slurm
+// requeues its job where RequeueExit says so, or whoever submitted it submits it again.
+constexpr int kExitAsksForRequeue = 93;
+
+bool AskedForRequeue(const EndContext& context) {
+  const Incarnation& incarnation = context.program->summary;
+  if (incarnation.exit_signal) return false;
+  return incarnation.exit_code.value_or(context.attempt->exit_code.value_or(0)) == kExitAsksForRequeue;
+}
+
+// A comment stays with the job: it explains an allocation that never came to work, not the end of one that
+// did.
+bool LackedMachines(const EndContext& context) {
+  const Incarnation& incarnation = context.program->summary;
+  return StartsWith(context.attempt->admin_comment, "GCP Error:") && !incarnation.first_step_begin &&
+         !incarnation.exited;
+}
+
 std::string SecondsBefore(Ns t, Ns end) {
   return std::to_string(std::max<Ns>(0, end - t) / kSecond) + " s before the end";
+}
+
+std::string UntilLimit(const EndContext& context) {
+  const AttemptFacts& attempt = *context.attempt;
+  if (!attempt.time_limit || !attempt.start) return "";
+  const Ns left = *attempt.start + *attempt.time_limit - context.stop->t;
+  return "; its time limit was " + std::to_string(std::max<Ns>(0, left) / kSecond) + " s away then";
 }
 
 // The attempt's own end decides, unless the incarnation ended while the attempt went on. `hosts`: what its
@@ -100,13 +125,25 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostW
   if (!attempt.cancelled_by.empty()) says("cancelled by " + attempt.cancelled_by);
   if (attempt.step_out_of_memory) says("Slurm saw a step run out of memory");
   if (!attempt.admin_comment.empty()) says("admin comment: " + attempt.admin_comment);
+  if (!attempt.operator_acted.empty()) says(attempt.operator_acted);
   says(ExitWords(incarnation));
+  if (state == "FAILED" && ExitWords(incarnation).empty()) {
+    if (attempt.exit_signal) says("the job died of signal " + std::to_string(*attempt.exit_signal));
+    if (!attempt.exit_signal && attempt.exit_code)
+      says("the job exited with " + std::to_string(*attempt.exit_code));
+  }
 
   if (preempted) return "preempted";
+  const bool node_lost =
+      state == "NODE_FAIL" || (StartsWith(state, "REQUEUE") && !attempt.down_nodes.empty());
+  if (node_lost && !attempt.taken_node.empty()) {
+    says("by the reason of its node, the cloud took the machine of " + attempt.taken_node + " back");
+    return "preempted";
+  }
   if (state == "NODE_FAIL") return by_host.empty() ? "node_fail" : by_host;
   if (state == "TIMEOUT" || state == "DEADLINE") return "timeout";
   if (state == "OUT_OF_MEMORY") return "oom";
-  if (StartsWith(attempt.admin_comment, "GCP Error:") || state == "BOOT_FAIL") return "stockout";
+  if (LackedMachines(context) || state == "BOOT_FAIL") return "stockout";
   if (StartsWith(state, "CANCELLED")) return "cancelled";
   if (out_of_memory || kernel_killed) return "oom";
   if (StartsWith(state, "REQUEUE")) {
@@ -114,6 +151,10 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostW
     if (!attempt.preempted_by.empty()) {
       says("inferred: another job took its nodes in the same second");
       return "preempted";
+    }
+    if (AskedForRequeue(context)) {
+      says("which is how programs ask to be requeued");
+      return "user_requeue";
     }
     if (!saved && FailedBeforeRequeue(context)) {
       says("they did before the requeue, which only then was asked for");
@@ -123,14 +164,23 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostW
       says("inferred: no node was lost, and Slurm does not record who asked for the requeue");
       return by_host;
     }
+    if (!attempt.operator_acted.empty()) {
+      says("inferred: no preemption and no failed node seen, and Slurm does not record who asked");
+      return "admin_requeue";
+    }
     says("no preemption and no failed node seen; Slurm does not record who asked");
+    return "user_requeue";
+  }
+  if (state == "FAILED" && context.next != nullptr && AskedForRequeue(context)) {
+    says("which is how programs ask to be requeued, and the run went on");
     return "user_requeue";
   }
   if (Left(context, says)) return "cancelled";
   if (state == "FAILED" && !context.stop) return "failed";
   if (context.stop) {
     if (context.stop->signo != 0)
-      says("which Slurm sends before a time limit (--signal), and scancel --signal at any time");
+      says("which Slurm sends before a time limit (--signal), and scancel --signal at any time" +
+           UntilLimit(context));
     return "unknown";
   }
   return incarnation.exit_signal || incarnation.exit_code.value_or(0) != 0 ? "failed" : "unknown";
@@ -171,6 +221,7 @@ Interruption JudgeInterruption(const EndContext& context) {
   const std::vector<HostWord> hosts = JudgeHosts(*context.attempt, context.node_loss);
   interruption.cause = Cause(context, saved, hosts, interruption.evidence);
   interruption.node = context.attempt->failed_node;
+  if (interruption.node.empty()) interruption.node = context.attempt->taken_node;
   if (interruption.node.empty() && !hosts.empty() && interruption.cause == hosts.front().cause)
     interruption.node = hosts.front().node;
   if (saved) interruption.evidence.emplace_back("a checkpoint of its last step was complete");

@@ -6,6 +6,7 @@
 #include "tools/timeline/allocation.h"
 #include "tools/timeline/attempt_order.h"
 #include "tools/timeline/attempt_painter.h"
+#include "tools/timeline/hang.h"
 #include "tools/timeline/interruption.h"
 #include "tools/timeline/kept.h"
 #include "tools/timeline/node_loss.h"
@@ -52,6 +53,7 @@ class TimelineBuilder {
       Summarise(i);
       FindInterruption(i);
     }
+    NameHangs(timeline_);
     timeline_.signals = ReadSignalLedger(timeline_);
   }
 

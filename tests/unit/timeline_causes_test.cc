@@ -1,0 +1,158 @@
+// Why an incarnation ended, where Slurm's state alone does not say.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <string>
+
+#include "tests/unit/run_builder.h"
+#include "tools/timeline/hang.h"
+
+namespace goodput {
+namespace {
+
+// Ten steps of ten seconds from 20 on.
+AttemptBuilder& Trains(RunBuilder& run) {
+  return run.Attempt().Submitted(0).Eligible(0).Started(10).Ready(11).TaskStarts(12, 0).Steps(0, 9, 20, 10);
+}
+
+AttemptBuilder& DiesOf(RunBuilder& run, const std::string& state) {
+  return Trains(run).TaskKilled(118, 0, SIGKILL).Ended(119, state);
+}
+
+Interruption Only(RunBuilder& run) {
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(timeline.interruptions.size(), 1U);
+  return timeline.interruptions.empty() ? Interruption{} : timeline.interruptions[0];
+}
+
+bool Says(const Interruption& interruption, const std::string& words) {
+  return std::any_of(interruption.evidence.begin(), interruption.evidence.end(),
+                     [&](const std::string& line) { return line.find(words) != std::string::npos; });
+}
+
+TEST(Cause, AMachineTheCloudTookBackIsAPreemption) {
+  for (const char* state : {"NODE_FAIL", "REQUEUED"}) {
+    RunBuilder run;
+    AttemptFacts& facts = DiesOf(run, state).facts;
+    facts.down_nodes = "node n1 went down: Preempted instance";
+    facts.taken_node = "n1";
+    const Interruption interruption = Only(run);
+    EXPECT_EQ(interruption.cause, "preempted") << state;
+    EXPECT_EQ(interruption.node, "n1");
+    EXPECT_TRUE(Says(interruption, "Preempted instance"));
+  }
+}
+
+TEST(Cause, AMachineThatIsGoneOtherwiseIsANodeFailure) {
+  RunBuilder run;
+  DiesOf(run, "NODE_FAIL").facts.down_nodes = "node n1 went down: Unbacked instance";
+  const Interruption interruption = Only(run);
+  EXPECT_EQ(interruption.cause, "node_fail");
+  EXPECT_TRUE(Says(interruption, "Unbacked instance"));
+}
+
+TEST(Cause, ARequeueAfterAnOperatorDrainedTheNodeIsTheirs) {
+  RunBuilder run;
+  DiesOf(run, "REQUEUED").facts.operator_acted = "node n1 was drained by root 20 s before: swap the NIC";
+  const Interruption interruption = Only(run);
+  EXPECT_EQ(interruption.cause, "admin_requeue");
+  EXPECT_TRUE(Says(interruption, "swap the NIC"));
+  EXPECT_TRUE(Says(interruption, "inferred"));
+}
+
+TEST(Cause, AnOperatorNearbyExplainsNoFailureAndNoPreemption) {
+  for (const char* state : {"FAILED", "TIMEOUT", "PREEMPTED", "NODE_FAIL"}) {
+    RunBuilder run;
+    DiesOf(run, state).facts.operator_acted = "node n1 was drained by root 20 s before: swap the NIC";
+    EXPECT_NE(Only(run).cause, "admin_requeue") << state;
+  }
+}
+
+TEST(Cause, Exit93AsksForARequeueWhereThereIsOne) {
+  RunBuilder requeued;
+  Trains(requeued).TaskExits(120, 0, 93).Ended(121, "REQUEUED");
+  EXPECT_EQ(Only(requeued).cause, "user_requeue");
+
+  RunBuilder resubmitted;
+  Trains(resubmitted).TaskExits(120, 0, 93).Ended(121, "FAILED");
+  resubmitted.Attempt(2).Submitted(121).Eligible(121).Started(130).Ready(131).TaskStarts(132, 0).Steps(
+      10, 12, 140, 10);
+  EXPECT_EQ(Only(resubmitted).cause, "user_requeue");
+
+  RunBuilder nobody;
+  Trains(nobody).TaskExits(120, 0, 93).Ended(121, "FAILED");
+  EXPECT_EQ(Only(nobody).cause, "failed");
+  RunBuilder other;
+  Trains(other).TaskExits(120, 0, 92).Ended(121, "REQUEUED");
+  EXPECT_EQ(Only(other).cause, "failed") << "it did before the requeue";
+}
+
+TEST(Cause, AFailureHasItsExitStatus) {
+  RunBuilder run;
+  AttemptBuilder& attempt = Trains(run).Ended(119, "FAILED");
+  attempt.facts.exit_code = 7;
+  const Interruption interruption = Only(run);
+  EXPECT_EQ(interruption.cause, "failed");
+  EXPECT_TRUE(Says(interruption, "the job exited with 7"));
+}
+
+TEST(Cause, AnOldWordOfMissingMachinesExplainsNoLaterFailure) {
+  RunBuilder failed;
+  Trains(failed).TaskExits(118, 0, 1).Ended(119, "FAILED").facts.admin_comment = "GCP Error: stockout";
+  EXPECT_EQ(Only(failed).cause, "failed");
+
+  RunBuilder never_up;
+  never_up.Attempt().Submitted(0).Eligible(0).Started(10).Ended(400, "REQUEUED").facts.admin_comment =
+      "GCP Error: stockout";
+  never_up.Attempt().Submitted(401).Eligible(401).Started(410).Ready(411).TaskStarts(412, 0);
+  EXPECT_EQ(Only(never_up).cause, "stockout");
+}
+
+// Step 9 never ends.
+AttemptBuilder& Hangs(RunBuilder& run, double until, const std::string& state) {
+  return Trains(run).TaskKilled(until - 1, 0, SIGKILL).Ended(until, state);
+}
+
+TEST(Cause, WhateverEndedAProgramThatHadStalledItHung) {
+  for (const char* state : {"TIMEOUT", "CANCELLED", "FAILED", "REQUEUED"}) {
+    RunBuilder run;
+    Hangs(run, 400, state);
+    const Interruption interruption = Only(run);
+    EXPECT_EQ(interruption.cause, "hang") << state;
+    EXPECT_TRUE(Says(interruption, "no progress for"));
+    EXPECT_TRUE(Says(interruption, std::string("Slurm's state: ") + state)) << "the rival";
+  }
+}
+
+TEST(Cause, AShortStallBeforeTheEndIsNoHang) {
+  RunBuilder run;
+  Hangs(run, 170, "CANCELLED");  // 120 to 169
+  EXPECT_EQ(Only(run).cause, "cancelled");
+}
+
+TEST(Cause, ALostNodeIsNoHang) {
+  RunBuilder run;
+  Hangs(run, 400, "NODE_FAIL");
+  EXPECT_EQ(Only(run).cause, "node_fail");
+}
+
+TEST(Cause, AStallItGotOverIsNoHang) {
+  RunBuilder run;
+  Trains(run).Step(10, 400).Steps(11, 13, 410, 10).TaskKilled(441, 0, SIGKILL).Ended(442, "CANCELLED");
+  EXPECT_EQ(Only(run).cause, "cancelled");
+}
+
+TEST(Cause, HowFarTheTimeLimitWasIsSaidOfASignalThatMayBeItsWarning) {
+  RunBuilder run;
+  AttemptBuilder& attempt =
+      Trains(run).In(0).Signal(118, SIGUSR1, true).TaskExits(119, 0, 0).Ended(120, "COMPLETED");
+  attempt.facts.checkpoint_signals = {SIGUSR1};
+  attempt.facts.time_limit = 3600 * kSecond;
+  run.Attempt(2).Submitted(121).Eligible(121).Started(130).Ready(131).TaskStarts(132, 0).Steps(10, 12, 140,
+                                                                                               10);
+  EXPECT_TRUE(Says(Only(run), "its time limit was 3492 s away then"));
+}
+
+}  // namespace
+}  // namespace goodput
