@@ -27,7 +27,8 @@ sql_libstore_la_SOURCES = \
   sql/spool_line.cc sql/spool_line.h \
   sql/spool_memory.h \
   sql/step_store.cc sql/step_store.h \
-  sql/text.h
+  sql/text.h \
+  sql/watches.cc sql/watches.h
 sql_libstore_la_CXXFLAGS = $(AM_CXXFLAGS) $(SQLITE_CFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 sql_libstore_la_LIBADD = sql/libsteps.la spank/libevent_vocabulary.la $(SQLITE_LIBS) $(ABSL_LIBS) $(SIMDJSON_LIBS)
 EXTRA_DIST += sql/SCHEMA.md

@@ -232,7 +232,6 @@ tools_libexchange_la_SOURCES = \
 tools_libexchange_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 tools_libexchange_la_LIBADD = tools/liblogs.la tools/libruns.la
 
-# Sums over runs.
 # The web page, built in.
 noinst_LTLIBRARIES += tools/libweb.la
 tools_libweb_la_SOURCES = tools/web/assets.h tools/web/single_page.cc tools/web/single_page.h
@@ -259,10 +258,23 @@ tools/web/assets.cc: tools/web/embed $(web_files)
 	$(AM_V_GEN)cd $(srcdir) && sh tools/web/embed $(web_files) >$(abs_builddir)/$@.new
 	@mv $@.new $@
 
+# Sums over runs.
 noinst_LTLIBRARIES += tools/librollup.la
-tools_librollup_la_SOURCES = tools/rollup/rollup.cc tools/rollup/rollup.h
+tools_librollup_la_SOURCES = \
+  tools/rollup/node_chance.cc tools/rollup/node_chance.h \
+  tools/rollup/provision.cc tools/rollup/provision.h \
+  tools/rollup/rollup.cc tools/rollup/rollup.h
 tools_librollup_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_librollup_la_LIBADD = tools/libtimeline.la tools/libcommon.la
+
+# All GPUs of a cluster.
+noinst_LTLIBRARIES += tools/libfleet.la
+tools_libfleet_la_SOURCES = \
+  tools/fleet/fleet.cc tools/fleet/fleet.h \
+  tools/fleet/load_fleet.cc tools/fleet/load_fleet.h \
+  tools/fleet/node_history.cc tools/fleet/node_history.h
+tools_libfleet_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+tools_libfleet_la_LIBADD = tools/libruns.la
 
 bin_PROGRAMS += tools/sgoodput/sgoodput
 tools_sgoodput_sgoodput_SOURCES = \
@@ -273,6 +285,7 @@ tools_sgoodput_sgoodput_SOURCES = \
   tools/sgoodput/doctor_slurm.cc \
   tools/sgoodput/duration_option.cc tools/sgoodput/duration_option.h \
   tools/sgoodput/export.cc \
+  tools/sgoodput/fleet.cc tools/sgoodput/fleet.h \
   tools/sgoodput/format.cc tools/sgoodput/format.h \
   tools/sgoodput/import.cc \
   tools/sgoodput/ingest.cc \
@@ -287,6 +300,8 @@ tools_sgoodput_sgoodput_SOURCES = \
   tools/sgoodput/selection.cc tools/sgoodput/selection.h \
   tools/sgoodput/session.cc tools/sgoodput/session.h \
   tools/sgoodput/show.cc \
+  tools/sgoodput/show_head.cc \
+  tools/sgoodput/show_page.cc \
   tools/sgoodput/show_sections.cc tools/sgoodput/show_sections.h \
   tools/sgoodput/show_signals.cc \
   tools/sgoodput/style.h \
@@ -302,8 +317,6 @@ dist_man_MANS += tools/man/goodputd.8 tools/man/sgoodput.1
 
 dist_pkgdata_DATA = tools/sgoodput/advise.schema.json tools/sgoodput/diff.schema.json tools/sgoodput/report.schema.json tools/sgoodput/sgoodput.schema.json
 dist_doc_DATA += tools/goodput.conf.example
-  tools/sgoodput/show_head.cc \
-  tools/sgoodput/show_page.cc \
 
 # What programs say marks with: #include <slurm-goodput/goodput.h>, and one Python file to copy or to put in PYTHONPATH.
 pkginclude_HEADERS = tools/clients/goodput.h

@@ -23,17 +23,23 @@ tests_unit_steps_test_SOURCES = tests/unit/steps_test.cc
 tests_unit_steps_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
 tests_unit_steps_test_LDADD = sql/libsteps.la $(GTEST_LIBS)
 
-check_PROGRAMS += tests/unit/rollup_test
 check_PROGRAMS += tests/unit/page_test
 TESTS += tests/unit/page_test
 tests_unit_page_test_SOURCES = tests/unit/page_test.cc
 tests_unit_page_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_page_test_LDADD = tools/libweb.la tools/libtimeline.la $(GTEST_LIBS)
 
+check_PROGRAMS += tests/unit/rollup_test
 TESTS += tests/unit/rollup_test
 tests_unit_rollup_test_SOURCES = tests/unit/rollup_test.cc tests/unit/run_builder.h
 tests_unit_rollup_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_rollup_test_LDADD = tools/librollup.la $(GTEST_LIBS)
+
+check_PROGRAMS += tests/unit/fleet_test
+TESTS += tests/unit/fleet_test
+tests_unit_fleet_test_SOURCES = tests/spank/temp_folder.h tests/unit/fleet_test.cc tests/unit/run_builder.h
+tests_unit_fleet_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_fleet_test_LDADD = tools/libfleet.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/store_test
 TESTS += tests/unit/store_test

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <random>
@@ -12,6 +13,8 @@
 
 #include "absl/time/time.h"
 #include "tests/unit/run_builder.h"
+#include "tools/rollup/node_chance.h"
+#include "tools/rollup/provision.h"
 #include "tools/timeline/clip.h"
 
 namespace goodput {
@@ -114,7 +117,8 @@ TEST(Rollup, AddsUpToTheRunsByWhateverItIsGrouped) {
     ManyRuns runs(seed);
     const std::vector<Timeline> timelines = runs.Timelines();
     const Sums expected = Of(timelines);
-    for (const char* by : {"all", "user", "account", "partition", "run", "tag", "node", "day", "cause"}) {
+    for (const char* by :
+         {"all", "user", "account", "partition", "run", "tag", "node", "day", "cause", "reservation"}) {
       Rollup rollup(*RollupByName(by), "team", {});
       for (std::size_t i = 0; i < timelines.size(); ++i)
         rollup.Add(Subject(i % 3 == 0 ? "eve" : "adam"), timelines[i]);
@@ -193,6 +197,68 @@ TEST(Rollup, ANodeHasItsShareAndWaitingHasNoNode) {
   EXPECT_EQ(In(rows["-"], Bucket::kQueueOther), 10 * kSecond);
   for (const char* node : {"n1", "n2", "n3"})
     EXPECT_EQ(rows[node].allocated(), static_cast<GpuNs>(800) * kSecond) << node;
+}
+
+TEST(Rollup, ANodesFailuresAreWeighedByItsTime) {
+  // Four failures, three of them of n1, which had a quarter of the time.
+  Rollup rollup(RollupBy::kNode, "", {});
+  std::deque<RunFacts> facts;
+  for (int i = 0; i < 4; ++i) {
+    RunBuilder run = Interrupted(32);
+    facts.push_back(run.Facts());
+    for (AttemptFacts& attempt : facts.back().attempts) attempt.node_list = "n[1-4]";
+    facts.back().attempts[0].failed_node = i < 3 ? "n1" : "n2";
+    rollup.Add(Subject("eve"), BuildTimeline(facts.back()));
+  }
+  auto rows = ByGroup(rollup);
+  EXPECT_EQ(rows["n1"].node_failures, 3);
+  EXPECT_EQ(rows["n1"].node_ns, 4 * (2071 - 60) * kSecond);
+  ASSERT_TRUE(rows["n1"].chance);
+  EXPECT_NEAR(*rows["n1"].chance, 4 * (4 * std::pow(0.25, 3) * 0.75 + std::pow(0.25, 4)), 1e-12);
+  EXPECT_DOUBLE_EQ(*rows["n2"].chance, 1);
+  EXPECT_FALSE(rows["n3"].chance);
+}
+
+TEST(NodeChance, IsTheTailOfABinomialDistribution) {
+  EXPECT_DOUBLE_EQ(ChanceOfFailures(0, 10, 0.1, 5), 1);
+  EXPECT_NEAR(ChanceOfFailures(1, 1, 0.25, 1), 0.25, 1e-12);
+  EXPECT_NEAR(ChanceOfFailures(2, 2, 0.5, 1), 0.25, 1e-12);
+  EXPECT_NEAR(ChanceOfFailures(2, 2, 0.01, 100), 0.01, 1e-12) << "any of a hundred nodes";
+  EXPECT_DOUBLE_EQ(ChanceOfFailures(1, 2, 0.01, 1000), 1) << "no more than certain";
+  EXPECT_DOUBLE_EQ(ChanceOfFailures(3, 3, 1, 1), 1) << "the only node has all failures";
+}
+
+TEST(Provision, IsToldByNamesThatSaySoAndNotGuessed) {
+  EXPECT_EQ(ProvisionOf("llm", "spot", {"spot"}), "reserved:llm");
+  EXPECT_EQ(ProvisionOf("", "a3", {"a3,spot", "spot"}), "spot");
+  EXPECT_EQ(ProvisionOf("", "a3", {"spot", "reserved"}), "-") << "its nodes differ";
+  EXPECT_EQ(ProvisionOf("", "a3", {"spot", ""}), "-") << "of one it is not known";
+  EXPECT_EQ(ProvisionOf("", "a3-flex-start", {}), "flex-start");
+  EXPECT_EQ(ProvisionOf("", "a3_dws_flex", {"a3"}), "flex-start");
+  EXPECT_EQ(ProvisionOf("", "OnDemand", {}), "on-demand");
+  EXPECT_EQ(ProvisionOf("", "on-demand", {}), "on-demand");
+  EXPECT_EQ(ProvisionOf("", "reserved", {}), "reserved");
+  EXPECT_EQ(ProvisionOf("", "spotlight", {}), "-");
+  EXPECT_EQ(ProvisionOf("", "spot-or-on-demand", {}), "-") << "it says both";
+  EXPECT_EQ(ProvisionOf("", "", {}), "-");
+}
+
+TEST(Rollup, AnAttemptIsOfItsOwnReservation) {
+  RunBuilder run = Interrupted(8);
+  RunFacts facts = run.Facts();
+  facts.attempts[0].reservation = "llm";
+  for (AttemptFacts& attempt : facts.attempts) attempt.node_list = "n1";
+  Rollup rollup(RollupBy::kReservation, "", {});
+  const std::map<std::string, std::string> features{{"n1", "h100,spot"}};
+  RollupSubject subject = Subject("eve");
+  subject.node_features = &features;
+  rollup.Add(subject, BuildTimeline(facts));
+  auto rows = ByGroup(rollup);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows["reserved:llm"].interruptions, 1);
+  EXPECT_EQ(In(rows["reserved:llm"], Bucket::kQueueOther), 10 * kSecond);
+  EXPECT_EQ(In(rows["spot"], Bucket::kQueueOther), 50 * kSecond);
+  EXPECT_EQ(In(rows["reserved:llm"], Bucket::kProductive), 900 * kSecond);
 }
 
 TEST(Rollup, AWindowInAnOutageIsZeroAndOneWithoutRunsIsUnknown) {

@@ -4,6 +4,8 @@
 #include <iterator>
 
 #include "absl/time/time.h"
+#include "tools/rollup/node_chance.h"
+#include "tools/rollup/provision.h"
 #include "tools/slurm/hostlist.h"
 
 namespace goodput {
@@ -12,15 +14,17 @@ namespace {
 constexpr Ns kDay = 86'400 * kSecond;
 constexpr const char* kNone = "-";
 
-constexpr std::array<std::pair<std::string_view, RollupBy>, 9> kNames{{{"all", RollupBy::kAll},
-                                                                       {"user", RollupBy::kUser},
-                                                                       {"account", RollupBy::kAccount},
-                                                                       {"partition", RollupBy::kPartition},
-                                                                       {"run", RollupBy::kRun},
-                                                                       {"tag", RollupBy::kTag},
-                                                                       {"node", RollupBy::kNode},
-                                                                       {"day", RollupBy::kDay},
-                                                                       {"cause", RollupBy::kCause}}};
+constexpr std::array<std::pair<std::string_view, RollupBy>, 10> kNames{
+    {{"all", RollupBy::kAll},
+     {"user", RollupBy::kUser},
+     {"account", RollupBy::kAccount},
+     {"partition", RollupBy::kPartition},
+     {"run", RollupBy::kRun},
+     {"tag", RollupBy::kTag},
+     {"node", RollupBy::kNode},
+     {"day", RollupBy::kDay},
+     {"cause", RollupBy::kCause},
+     {"reservation", RollupBy::kReservation}}};
 
 // Nodes are held from the moment they are allocated, and until the job is over.
 bool IsAllocated(Bucket bucket) {
@@ -123,6 +127,8 @@ void RollupRow::Add(const RollupRow& other) {
     gpu_ns[i] += other.gpu_ns[i];
     cpu_ns[i] += other.cpu_ns[i];
   }
+  node_ns += other.node_ns;
+  node_failures += other.node_failures;
 }
 
 Rollup::Rollup(RollupBy by, std::string tag, std::vector<Ns> edges)
@@ -153,7 +159,7 @@ const Interruption* InterruptionOf(const Timeline& timeline, const Interval& int
 }
 
 std::string Rollup::GroupOf(const RollupSubject& subject, const Timeline& timeline,
-                            const Interval& interval) const {
+                            const Interval& interval) {
   switch (by_) {
     case RollupBy::kUser:
       return OrNone(subject.user);
@@ -173,11 +179,40 @@ std::string Rollup::GroupOf(const RollupSubject& subject, const Timeline& timeli
       const Interruption* interruption = InterruptionOf(timeline, interval);
       return interruption == nullptr ? kNone : interruption->cause;
     }
+    case RollupBy::kReservation:
+      return ProvisionOfAttempt(subject, timeline, interval.attempt);
     case RollupBy::kAll:
     case RollupBy::kNode:
       break;
   }
   return "all";
+}
+
+const std::vector<std::string>& Rollup::NodesOf(const Timeline& timeline, int attempt) {
+  const auto [found, fresh] = nodes_.try_emplace(attempt);
+  if (fresh)
+    found->second = ExpandHostList(timeline.attempts[static_cast<std::size_t>(attempt)].facts->node_list);
+  return found->second;
+}
+
+// A wait between jobs is the next attempt's, which is what it waited for.
+const std::string& Rollup::ProvisionOfAttempt(const RollupSubject& subject, const Timeline& timeline,
+                                              int attempt) {
+  static const std::string kUnknown = kNone;
+  if (attempt < 0) return kUnknown;
+  const auto [found, fresh] = provisions_.try_emplace(attempt);
+  if (!fresh) return found->second;
+  std::vector<std::string_view> features;
+  if (subject.node_features != nullptr) {
+    for (const std::string& node : NodesOf(timeline, attempt)) {
+      const auto known = subject.node_features->find(node);
+      features.push_back(known == subject.node_features->end() ? std::string_view()
+                                                               : std::string_view(known->second));
+    }
+  }
+  found->second = ProvisionOf(timeline.attempts[static_cast<std::size_t>(attempt)].facts->reservation,
+                              subject.partition, features);
+  return found->second;
 }
 
 void Rollup::AddTo(const Key& key, const Stretch& stretch) {
@@ -200,13 +235,9 @@ void Rollup::AddTo(const Key& key, const Stretch& stretch) {
 void Rollup::AddByNode(std::size_t window, const Timeline& timeline, const Interval& interval,
                        Stretch stretch) {
   const bool held = IsAllocated(interval.bucket) && interval.attempt >= 0;
-  if (held && nodes_.count(interval.attempt) == 0) {
-    const AttemptFacts& facts = *timeline.attempts[static_cast<std::size_t>(interval.attempt)].facts;
-    nodes_[interval.attempt] = ExpandHostList(facts.node_list);
-  }
   const std::vector<std::string> nobody{kNone};
-  const std::vector<std::string>& nodes =
-      held && !nodes_[interval.attempt].empty() ? nodes_[interval.attempt] : nobody;
+  const bool known = held && !NodesOf(timeline, interval.attempt).empty();
+  const std::vector<std::string>& nodes = known ? NodesOf(timeline, interval.attempt) : nobody;
   const auto count = static_cast<std::int64_t>(nodes.size());
   Ns ns_left = stretch.end - stretch.begin;
   GpuNs gpu_ns_left = stretch.gpu_ns;
@@ -215,6 +246,7 @@ void Rollup::AddByNode(std::size_t window, const Timeline& timeline, const Inter
     const Ns ns = (ns_left + rest - 1) / rest;
     const GpuNs gpu_ns = (gpu_ns_left + rest - 1) / rest;
     AddTo({window, nodes[static_cast<std::size_t>(i)]}, {0, ns, stretch.bucket, gpu_ns, stretch.has_gpus});
+    if (known) rows_[{window, nodes[static_cast<std::size_t>(i)]}].node_ns += stretch.end - stretch.begin;
     ns_left -= ns;
     gpu_ns_left -= gpu_ns;
   }
@@ -257,6 +289,7 @@ void Rollup::AddInterval(const RollupSubject& subject, const Timeline& timeline,
 void Rollup::Add(const RollupSubject& subject, const Timeline& timeline) {
   of_this_run_.clear();
   nodes_.clear();
+  provisions_.clear();
   const GpuWeights weights(timeline);
   for (const Interval& interval : timeline.intervals) AddInterval(subject, timeline, weights, interval);
   if (!of_this_run_.empty()) ++total_.runs;
@@ -275,14 +308,40 @@ void Rollup::Add(const RollupSubject& subject, const Timeline& timeline) {
     } else {
       Interval at;
       at.begin = interruption.time;
+      at.attempt = interruption.attempt;
       group = GroupOf(subject, timeline, at);
     }
     const auto [row, fresh] = rows_.try_emplace({window, group});
     if (fresh) row->second.group = group;
     ++row->second.interruptions;
+    const bool by_node = by_ == RollupBy::kNode && !interruption.node.empty();
+    if (by_node && interruption.cause == "node_fail") ++row->second.node_failures;
     ++total_.interruptions;
   }
 }
+
+namespace {
+
+// Fills in the chance of the nodes' rows of the window that begins at `begin`, which are the last.
+void JudgeNodes(Ns begin, std::vector<RollupRow>& rows) {
+  const auto first =
+      std::find_if(rows.begin(), rows.end(), [&](const RollupRow& row) { return row.begin == begin; });
+  Ns node_ns = 0;
+  std::int64_t failures = 0;
+  std::int64_t nodes = 0;
+  for (auto row = first; row != rows.end(); ++row) {
+    node_ns += row->node_ns;
+    failures += row->node_failures;
+    if (row->node_ns > 0) ++nodes;
+  }
+  for (auto row = first; row != rows.end(); ++row) {
+    if (row->node_failures == 0 || node_ns == 0) continue;
+    const double share = static_cast<double>(row->node_ns) / static_cast<double>(node_ns);
+    row->chance = ChanceOfFailures(row->node_failures, failures, share, std::max<std::int64_t>(nodes, 1));
+  }
+}
+
+}  // namespace
 
 std::vector<RollupRow> Rollup::Rows() const {
   std::vector<RollupRow> rows;
@@ -304,6 +363,7 @@ std::vector<RollupRow> Rollup::Rows() const {
       rows.back().begin = begin;
       rows.back().end = end;
     }
+    if (by_ == RollupBy::kNode) JudgeNodes(begin, rows);
   }
   return rows;
 }

@@ -1,5 +1,5 @@
-// Sums over runs: by user, account, partition, run, tag, node, day, cause or window, such that the rows add
-// up to the runs exactly.
+// Sums over runs: by user, account, partition, reservation, run, tag, node, day, cause or window, such that
+// the rows add up to the runs exactly.
 //
 // Pure: no I/O. Sums are integers (nanoseconds, GPU-nanoseconds), and every stretch of every run goes into
 // exactly one row; only a node's share of a stretch is divided, and what the division leaves goes to the
@@ -22,7 +22,18 @@
 
 namespace goodput {
 
-enum class RollupBy : std::uint8_t { kAll, kUser, kAccount, kPartition, kRun, kTag, kNode, kDay, kCause };
+enum class RollupBy : std::uint8_t {
+  kAll,
+  kUser,
+  kAccount,
+  kPartition,
+  kRun,
+  kTag,
+  kNode,
+  kDay,
+  kCause,
+  kReservation
+};
 // "user", "account", ...; absent: there is no such.
 std::optional<RollupBy> RollupByName(std::string_view name);
 
@@ -33,6 +44,7 @@ struct RollupSubject {
   std::string partition;
   std::string run;  // its name, else its job id
   std::map<std::string, std::string> tags;
+  const std::map<std::string, std::string>* node_features = nullptr;  // for kReservation; borrowed
 };
 
 struct RollupRow {
@@ -44,6 +56,12 @@ struct RollupRow {
   std::array<Ns, kBucketCount> ns{};
   std::array<GpuNs, kBucketCount> gpu_ns{};  // of runs with GPUs
   std::array<Ns, kBucketCount> cpu_ns{};     // of runs without
+
+  // Of a node, for kNode: how long it was held, how often it failed, and how likely it is that some node
+  // fails as often by chance (see node_chance.h); absent where it did not fail.
+  Ns node_ns = 0;
+  std::int64_t node_failures = 0;
+  std::optional<double> chance;
 
   // Allocated, whatever came of it: what somebody pays for. GPU-nanoseconds.
   GpuNs allocated() const;
@@ -91,7 +109,9 @@ class Rollup {
                  const GpuWeights& weights, const Interval& interval);
   void AddByNode(std::size_t window, const Timeline& timeline, const Interval& interval, Stretch stretch);
   void AddTo(const Key& key, const Stretch& stretch);
-  std::string GroupOf(const RollupSubject& subject, const Timeline& timeline, const Interval& interval) const;
+  std::string GroupOf(const RollupSubject& subject, const Timeline& timeline, const Interval& interval);
+  const std::string& ProvisionOfAttempt(const RollupSubject& subject, const Timeline& timeline, int attempt);
+  const std::vector<std::string>& NodesOf(const Timeline& timeline, int attempt);
 
   RollupBy by_;
   std::string tag_;
@@ -101,6 +121,7 @@ class Rollup {
   RollupRow total_;
   // Of the run being added: node lists of its attempts, expanded.
   std::map<int, std::vector<std::string>> nodes_;
+  std::map<int, std::string> provisions_;  // and how they were paid for
 };
 
 // Which interruption a stretch was lost to: the one that ended its work, or after which it waited and started

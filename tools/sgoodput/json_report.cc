@@ -9,6 +9,7 @@
 #include "tools/base/signal_name.h"
 #include "tools/runs/stored_steps.h"
 #include "tools/sgoodput/advise.h"
+#include "tools/sgoodput/fleet.h"
 #include "tools/sgoodput/report.h"
 #include "tools/sgoodput/rollup.h"
 #include "tools/timeline/allocated.h"
@@ -22,6 +23,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kSchema = "slurm-goodput/1";
 constexpr const char* kReportSchema = "slurm-goodput-report/1";
+constexpr const char* kFleetSchema = "slurm-goodput-fleet/1";
 constexpr const char* kAdviseSchema = "slurm-goodput-advise/1";
 
 template <typename T>
@@ -447,10 +449,54 @@ Json RollupRowJson(const RollupReport& report, const RollupRow& row) {
           {"allocated_gpu_hours", GpuHours(row.allocated())},
           {"cost", money(row.allocated())},
           {"wasted", money(wasted)},
+          {"node_failures", report.by == "node" ? Json(row.node_failures) : Json(nullptr)},
+          {"chance", OrNull(row.chance)},
           {"buckets", std::move(buckets)}};
 }
 
+Json FleetRowJson(const FleetRow& row) {
+  Json held = Json::array();
+  for (const Bucket bucket : AllBuckets()) {
+    const GpuNs gpu_ns = row.held[static_cast<std::size_t>(bucket)];
+    held.push_back({{"name", BucketName(bucket)},
+                    {"side", SideName(BucketSide(bucket))},
+                    {"gpu_seconds", GpuSeconds(gpu_ns)}});
+  }
+  Json unheld = Json::array();
+  for (int i = 0; i < kConditionCount; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    unheld.push_back(
+        {{"name", ConditionName(static_cast<NodeCondition>(i))}, {"gpu_seconds", GpuSeconds(row.unheld[at])}});
+  }
+  return {{"group", row.group},
+          {"nodes", row.nodes},
+          {"capacity_gpu_seconds", GpuSeconds(row.capacity())},
+          {"held_gpu_seconds", GpuSeconds(row.held_sum())},
+          {"scheduling", OrNull(row.scheduling())},
+          {"scheduling_range", RangeOrNull(row.scheduling_range())},
+          {"runtime", OrNull(row.runtime())},
+          {"program", OrNull(row.program())},
+          {"program_share", row.rated_share()},
+          {"mpg", OrNull(row.mpg())},
+          {"held", std::move(held)},
+          {"unheld", std::move(unheld)}};
+}
+
 }  // namespace
+
+std::string FleetAsJson(const FleetReport& report) {
+  Json document = {{"schema", kFleetSchema},
+                   {"cluster", report.cluster},
+                   {"by", report.by},
+                   {"begin_ns", report.begin},
+                   {"end_ns", report.end},
+                   {"watched_ns", report.watched},
+                   {"unplaced_gpu_seconds", GpuSeconds(report.count.unplaced)},
+                   {"rows", Json::array()},
+                   {"total", FleetRowJson(report.count.total)}};
+  for (const FleetRow& row : report.count.rows) document["rows"].push_back(FleetRowJson(row));
+  return Print(document);
+}
 
 std::string RollupAsJson(const RollupReport& report) {
   Json document = {{"schema", kReportSchema},

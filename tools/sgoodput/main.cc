@@ -110,6 +110,15 @@ Examples:
   sgoodput export 1234 > goodput.jsonl
   sgoodput export --run pretrain-7b -o goodput.jsonl)";
 
+constexpr const char* kWatchExamples = R"(
+Shows what would be lost if the run died now (the steps no checkpoint covers), how old its last step is, the
+buckets so far and the last signals. Ends when the run does; q or Ctrl-C before.
+
+Examples:
+  sgoodput watch 1234
+  sgoodput watch --run pretrain-7b -i 30
+  sgoodput watch 1234 --once             one look, for a script or a prompt)";
+
 constexpr const char* kReportExamples = R"(
 Columns: GPUh what was wanted, in GPU-hours; Alloc what was allocated; Progress what became kept steps; Lost what
 was lost with steps that were not kept. Rows add up to the total exactly.
@@ -118,7 +127,9 @@ Examples:
   sgoodput report -a -S now-7days --by account --gpu-hour=2.50
   sgoodput report -a -S now-7days --by cause     what interruptions cost, by cause
   sgoodput report -a -S 2026-11-01 --window=1d   day by day
-  sgoodput report -j 1234 --by node)";
+  sgoodput report -j 1234 --by node
+  sgoodput report -a -S now-30days --by reservation   reserved, spot, flex-start, on demand
+  sgoodput report --fleet -S now-7days --by partition)";
 
 // As sacct has them.
 void AddSelection(CLI::App& app, goodput::SelectionOptions& select) {
@@ -130,15 +141,6 @@ void AddSelection(CLI::App& app, goodput::SelectionOptions& select) {
       ->allow_extra_args(false);
   app.add_option("-A,--accounts", select.accounts, "jobs of these accounts")
       ->type_name("ACCOUNT[,..]")
-constexpr const char* kWatchExamples = R"(
-Shows what would be lost if the run died now (the steps no checkpoint covers), how old its last step is, the
-buckets so far and the last signals. Ends when the run does; q or Ctrl-C before.
-
-Examples:
-  sgoodput watch 1234
-  sgoodput watch --run pretrain-7b -i 30
-  sgoodput watch 1234 --once             one look, for a script or a prompt)";
-
       ->allow_extra_args(false);
   app.add_option("-r,--partition", select.partitions, "jobs in these partitions")
       ->type_name("PART[,..]")
@@ -167,6 +169,7 @@ Examples:
   sgoodput show 1234                   where the time of job 1234 went
   sgoodput show --run pretrain-7b      ... of a run over all its jobs
   sgoodput show 1234 --explain stall   when, and by which evidence
+  sgoodput watch 1234                  the same while it runs, redrawn
   sgoodput advise 1234                 how often to save, and what else to change
   sgoodput import goodput.jsonl        what another program wrote about a run
   sgoodput mark step 100               in a job: training step 100 begins
@@ -187,7 +190,6 @@ int ParseAndRun(int argc, char** argv) {
   AddSelection(app, list.select);
   app.add_option("-o,--format", list.format, "these fields (see --helpformat)")
       ->type_name("FIELD[%W][,..]")
-  sgoodput watch 1234                  the same while it runs, redrawn
       ->allow_extra_args(false);
   app.add_flag("-p,--parsable", list.parsable, "fields separated by |, one at the end too");
   app.add_flag("-P,--parsable2", list.parsable2, "fields separated by |");
@@ -203,33 +205,13 @@ int ParseAndRun(int argc, char** argv) {
       ->type_name("BUCKET");
   show_app->add_flag("--sensitivity", show.sensitivity,
                      "print what the numbers would be had open questions been answered otherwise");
+  show_app->add_option("--html", show.html, "write the run as a page for a browser to FILE (- is stdout)")
+      ->type_name("FILE");
+  show_app->add_flag("--timeline", show.timeline, "with --json: what it was in, stretch by stretch");
   show_app->add_flag("--chain", show.target.chain,
                      "JOB together with the jobs it seems to be one run with: by dependencies, and by name");
   AddStallFactor(*show_app, show.stall_factor);
 
-  goodput::RollupOptions rollup;
-  CLI::App* rollup_app =
-      app.add_subcommand("report", "sums over runs: by user, node, cause ..., and by windows");
-  rollup_app->footer(kReportExamples);
-  AddCommon(*rollup_app, rollup.common, true);
-  AddSelection(*rollup_app, rollup.select);
-  rollup_app
-      ->add_option(
-          "--by", rollup.by,
-          "user, account, partition, run, node, day, cause, tag:KEY, all (default user; with --window all)")
-      ->type_name("WHAT");
-  rollup_app->add_option("--window", rollup.window, "a row for each LENGTH from -S to -E: 1h, 1d, 7d")
-      ->type_name("LENGTH");
-  AddStallFactor(*rollup_app, rollup.stall_factor);
-  rollup_app->add_option("--gpu-hour", rollup.price, "what an hour of a GPU costs")->type_name("PRICE");
-  rollup_app->add_flag("-P,--parsable2", rollup.parsable2, "fields separated by |, and no total");
-  show_app->add_option("--html", show.html, "write the run as a page for a browser to FILE (- is stdout)")
-      ->type_name("FILE");
-  show_app->add_flag("--timeline", show.timeline, "with --json: what it was in, stretch by stretch");
-  rollup_app->add_flag("-n,--noheader", rollup.no_header, "no header line");
-
-  goodput::AttemptsOptions attempts;
-  CLI::App* attempts_app = app.add_subcommand("attempts", "one line an attempt of one run");
   goodput::WatchOptions watch;
   CLI::App* watch_app = app.add_subcommand("watch", "one run while it runs, redrawn until it ends");
   AddCommon(*watch_app, watch.common, false);
@@ -241,6 +223,29 @@ int ParseAndRun(int argc, char** argv) {
   AddStallFactor(*watch_app, watch.stall_factor);
   watch_app->footer(kWatchExamples);
 
+  goodput::RollupOptions rollup;
+  CLI::App* rollup_app =
+      app.add_subcommand("report", "sums over runs: by user, node, cause ..., and by windows");
+  rollup_app->footer(kReportExamples);
+  AddCommon(*rollup_app, rollup.common, true);
+  AddSelection(*rollup_app, rollup.select);
+  rollup_app
+      ->add_option(
+          "--by", rollup.by,
+          "user, account, partition, reservation, run, node, day, cause, tag:KEY, all (default user; with "
+          "--window all)")
+      ->type_name("WHAT");
+  rollup_app->add_flag("--fleet", rollup.fleet,
+                       "of all GPUs of the cluster: held, idle, down, drained; --by partition");
+  rollup_app->add_option("--window", rollup.window, "a row for each LENGTH from -S to -E: 1h, 1d, 7d")
+      ->type_name("LENGTH");
+  AddStallFactor(*rollup_app, rollup.stall_factor);
+  rollup_app->add_option("--gpu-hour", rollup.price, "what an hour of a GPU costs")->type_name("PRICE");
+  rollup_app->add_flag("-P,--parsable2", rollup.parsable2, "fields separated by |, and no total");
+  rollup_app->add_flag("-n,--noheader", rollup.no_header, "no header line");
+
+  goodput::AttemptsOptions attempts;
+  CLI::App* attempts_app = app.add_subcommand("attempts", "one line an attempt of one run");
   AddCommon(*attempts_app, attempts.common, true);
   AddTarget(*attempts_app, attempts.target);
   AddStallFactor(*attempts_app, attempts.stall_factor);
@@ -364,6 +369,7 @@ int ParseAndRun(int argc, char** argv) {
     if (const std::optional<int> code = goodput::AskRemotely(*common, question)) return *code;
   }
   if (*show_app) return goodput::RunShow(show);
+  if (*watch_app) return goodput::RunWatch(watch);
   if (*rollup_app) return goodput::RunRollup(rollup);
   if (*attempts_app) return goodput::RunAttempts(attempts);
   if (*advise_app) return goodput::RunAdvise(advise);
@@ -383,28 +389,7 @@ int ParseAndRun(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const CLI::App* chosen = app.get_subcommands().empty() ? nullptr : app.get_subcommands().front();
-  goodput::RemoteQuestion question =
-      chosen == nullptr ? QuestionOf("list", app) : QuestionOf(chosen->get_name(), *chosen);
-  if (chosen == nullptr) question.needs_run = !list.help_format;
-  if (*advise_app) question.needs_run = !advise.target.job.empty() || !advise.target.run.empty();
-  const CommonOptions* common = *show_app       ? &show.common
-                                : *watch_app    ? &watch.common
-                                : *rollup_app   ? &rollup.common
-                                : *attempts_app ? &attempts.common
-                                : *advise_app   ? &advise.common
-                                : *ingest_app   ? &ingest.common
-                                : *import_app   ? &import.common
-                                : *export_app   ? &out.common
-                                : *diff_app     ? &diff.common
-                                : *doctor_app   ? &doctor.common
-                                : *profile_app  ? nullptr
-                                                : &list.common;
-  if (common != nullptr) {
-    if (const std::optional<int> code = goodput::AskRemotely(*common, question)) return *code;
-  }
   try {
-  if (*watch_app) return goodput::RunWatch(watch);
     // Before anything that costs time: a job may run this every step.
     if (argc > 1 && std::string_view(argv[1]) == "mark") return goodput::RunMark(argc - 2, argv + 2);
     return ParseAndRun(argc, argv);

@@ -55,6 +55,7 @@ struct ListOptions {
 struct RollupOptions {
   CommonOptions common;
   SelectionOptions select;
+  bool fleet = false;           // of all GPUs of the cluster instead
   std::string by;               // empty: user, or all where there are windows
   std::string window;           // --window DURATION: a row a window
   std::optional<double> price;  // of a GPU-hour
@@ -77,12 +78,12 @@ struct ShowOptions {
   CommonOptions common;
   TargetOptions target;
   std::string explain;  // a bucket
+  std::string html;     // write the page with this run to this file; "-" is stdout
   double stall_factor = 5;
   bool sensitivity = false;
-  std::string html;     // write the page with this run to this file; "-" is stdout
+  bool timeline = false;  // with --json: when it was in which bucket
 };
 
-  bool timeline = false;  // with --json: when it was in which bucket
 struct AttemptsOptions {
   CommonOptions common;
   TargetOptions target;
@@ -91,8 +92,6 @@ struct AttemptsOptions {
   bool no_header = false;
 };
 
-// Numbers and lengths of time as they were written; empty: not given.
-struct AdviseOptions {
 struct WatchOptions {
   CommonOptions common;
   TargetOptions target;
@@ -101,6 +100,8 @@ struct WatchOptions {
   bool once = false;
 };
 
+// Numbers and lengths of time as they were written; empty: not given.
+struct AdviseOptions {
   CommonOptions common;
   TargetOptions target;  // neither JOB nor --run: only what is given counts, and no database is opened
   std::string mttf;
@@ -161,9 +162,9 @@ struct DoctorOptions {
 int RunList(const ListOptions& options);
 int RunRollup(const RollupOptions& options);
 int RunShow(const ShowOptions& options);
+int RunWatch(const WatchOptions& options);
 int RunAttempts(const AttemptsOptions& options);
 int RunAdvise(const AdviseOptions& options);
-int RunWatch(const WatchOptions& options);
 int RunIngest(const IngestOptionsCli& options);
 int RunImport(const ImportOptions& options);
 int RunExport(const ExportOptions& options);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,7 +16,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "sql/text.h"
+#include "tools/fleet/load_fleet.h"
 #include "tools/sgoodput/duration_option.h"
+#include "tools/sgoodput/fleet.h"
 #include "tools/sgoodput/format.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/selection.h"
@@ -44,7 +47,7 @@ absl::StatusOr<Question> Read(const RollupOptions& options, absl::Time now) {
   if (!known || (*known == RollupBy::kTag) == by.second.empty()) {
     return absl::InvalidArgumentError(
         Cat("--by: there is no '", options.by,
-            "'; write user, account, partition, run, node, day, cause, all, or tag:KEY"));
+            "'; write user, account, partition, reservation, run, node, day, cause, all, or tag:KEY"));
   }
   question.by = *known;
   question.tag = by.second;
@@ -70,9 +73,23 @@ absl::StatusOr<Question> Read(const RollupOptions& options, absl::Time now) {
   return question;
 }
 
-RollupSubject SubjectOf(const Report& report) {
+// Features of nodes, by cluster, as far as they were asked for.
+using Features = std::map<std::string, std::map<std::string, std::string>>;
+
+absl::StatusOr<RollupSubject> SubjectOf(const Report& report, bool with_features, Database& db,
+                                        Features& known) {
   const RunInfo& info = report.run.info;
-  return {info.user, info.account, info.partition, info.run.empty() ? info.job_id_text : info.run, info.tags};
+  RollupSubject subject{info.user, info.account, info.partition,
+                        info.run.empty() ? info.job_id_text : info.run, info.tags};
+  if (!with_features) return subject;
+  const auto [found, fresh] = known.try_emplace(info.cluster);
+  if (fresh) {
+    absl::StatusOr<std::map<std::string, std::string>> loaded = LoadNodeFeatures(db, info.cluster);
+    if (!loaded.ok()) return loaded.status();
+    found->second = *std::move(loaded);
+  }
+  subject.node_features = &found->second;
+  return subject;
 }
 
 std::string Hours(GpuNs gpu_ns) {
@@ -98,6 +115,12 @@ struct RollupColumn {
   Table::Column column;
   std::function<std::string(const RollupRow&)> cell;
 };
+
+// Below a thousandth it is the power of ten that counts.
+std::string Chance(const std::optional<double>& chance) {
+  if (!chance || *chance >= 0.001) return FormatPercent(chance);
+  return absl::StrFormat("%.0e", *chance);
+}
 
 std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
   constexpr auto kRight = Table::Align::kRight;
@@ -126,6 +149,7 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
   add("Sched", [](const RollupRow& row) { return FormatPercent(row.scheduling()); });
   add("Runtime", [](const RollupRow& row) { return FormatPercent(row.runtime()); });
   add("Goodput", [](const RollupRow& row) { return FormatPercent(row.sg_rg()); });
+  if (report.by == "node") add("Chance", [](const RollupRow& row) { return Chance(row.chance); });
   if (!report.gpu_hour) return columns;
   const double price = *report.gpu_hour;
   const auto money = [price](GpuNs gpu_ns) { return absl::StrFormat("%.2f", GpuHours(gpu_ns) * price); };
@@ -178,16 +202,21 @@ double GpuHours(GpuNs gpu_ns) {
 }
 
 int RunRollup(const RollupOptions& options) {
+  if (options.fleet) return RunFleet(options);
   const absl::StatusOr<Question> question = Read(options, absl::Now());
   if (!question.ok()) return Fail(question.status());
   Rollup rollup(question->by, question->tag, question->edges);
   std::int64_t runs = 0;
-  const absl::Status status = ForEachSelected(options.common, options.select, {options.stall_factor},
-                                              [&](Session& /*session*/, const Report& report) {
-                                                ++runs;
-                                                rollup.Add(SubjectOf(report), report.timeline);
-                                                return absl::OkStatus();
-                                              });
+  Features features;
+  const absl::Status status = ForEachSelected(
+      options.common, options.select, {options.stall_factor}, [&](Session& session, const Report& report) {
+        ++runs;
+        const absl::StatusOr<RollupSubject> subject =
+            SubjectOf(report, question->by == RollupBy::kReservation, session.db, features);
+        if (!subject.ok()) return subject.status();
+        rollup.Add(*subject, report.timeline);
+        return absl::OkStatus();
+      });
   if (!status.ok()) return Fail(status);
   RollupReport report;
   report.by = question->by == RollupBy::kTag ? question->tag : ByOf(options);
