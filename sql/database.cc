@@ -216,6 +216,10 @@ absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
   const int code = sqlite3_open_v2(path.c_str(), &db, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   umask(before);
   database.db_.reset(db);
+  if (stat(path.c_str(), &file) == 0) {
+    database.device_ = file.st_dev;
+    database.inode_ = file.st_ino;
+  }
   if (code != SQLITE_OK) return Error(db, Cat("cannot open the database ", path), code);
   sqlite3_busy_timeout(db, kBusyTimeoutMs);
   sqlite3_extended_result_codes(db, 1);
@@ -303,9 +307,16 @@ Database& Database::operator=(Database&& other) noexcept {
   db_ = std::move(other.db_);
   statements_ = std::move(other.statements_);
   path_ = std::move(other.path_);
+  device_ = other.device_;
+  inode_ = other.inode_;
   return *this;
 }
 Database::~Database() = default;
+
+bool Database::StillThere() const {
+  struct stat file {};
+  return stat(path_.c_str(), &file) == 0 && file.st_dev == device_ && file.st_ino == inode_;
+}
 
 bool Database::InTransaction() const {
   return sqlite3_get_autocommit(db_.get()) == 0;

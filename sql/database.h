@@ -81,6 +81,8 @@ class Database {
   std::int64_t LastInsertId() const;
   bool InTransaction() const;
   const std::string& path() const { return path_; }
+  // False: the file was moved away or replaced since it was opened, and whoever comes now finds another.
+  bool StillThere() const;
 
  private:
   struct Close {
@@ -91,6 +93,8 @@ class Database {
   std::unique_ptr<sqlite3, Close> db_;
   std::unique_ptr<StatementCache> statements_;  // gone before db_ is
   std::string path_;
+  std::uint64_t device_ = 0;
+  std::uint64_t inode_ = 0;
 };
 
 // While it lives, rows may name others that are not there: for one who makes those himself, and does not want

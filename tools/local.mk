@@ -53,6 +53,7 @@ tools_libflops_la_LIBADD = $(ABSL_LIBS)
 noinst_LTLIBRARIES += tools/libcommon.la
 tools_libcommon_la_SOURCES = \
   tools/base/service_manager.cc tools/base/service_manager.h \
+  tools/base/database_lock.cc tools/base/database_lock.h \
   tools/base/helper_process.cc tools/base/helper_process.h \
   tools/base/subprocess.cc tools/base/subprocess.h \
   tools/base/unix_socket.cc tools/base/unix_socket.h \
@@ -146,6 +147,9 @@ tools_libgoodputd_la_SOURCES = \
   tools/goodputd/heartbeat.cc tools/goodputd/heartbeat.h \
   tools/goodputd/host/host_loop.cc tools/goodputd/host/host_loop.h \
   tools/goodputd/host/metadata_watch.cc tools/goodputd/host/metadata_watch.h \
+  tools/goodputd/housekeeping/damaged_database.cc tools/goodputd/housekeeping/damaged_database.h \
+  tools/goodputd/housekeeping/database_copy.cc tools/goodputd/housekeeping/database_copy.h \
+  tools/goodputd/housekeeping/housekeeper.cc tools/goodputd/housekeeping/housekeeper.h \
   tools/goodputd/host/notice_recorder.cc tools/goodputd/host/notice_recorder.h \
   tools/goodputd/host/notice_word.h \
   tools/goodputd/job_owners.cc tools/goodputd/job_owners.h \
@@ -161,6 +165,7 @@ tools_libgoodputd_la_SOURCES = \
   tools/goodputd/processes.cc tools/goodputd/processes.h \
   tools/goodputd/queue_watch.cc tools/goodputd/queue_watch.h \
   tools/goodputd/signals/perf_ring.cc \
+  tools/goodputd/reload.cc tools/goodputd/reload.h \
   tools/goodputd/signals/signal_finder.cc tools/goodputd/signals/signal_finder.h \
   tools/goodputd/signals/signal_loop.cc tools/goodputd/signals/signal_loop.h \
   tools/goodputd/signals/signal_recorder.cc tools/goodputd/signals/signal_recorder.h \

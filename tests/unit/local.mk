@@ -23,6 +23,12 @@ tests_unit_steps_test_SOURCES = tests/unit/steps_test.cc
 tests_unit_steps_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
 tests_unit_steps_test_LDADD = sql/libsteps.la $(GTEST_LIBS)
 
+check_PROGRAMS += tests/unit/housekeeping_test
+TESTS += tests/unit/housekeeping_test
+tests_unit_housekeeping_test_SOURCES = tests/spank/temp_folder.h tests/unit/housekeeping_test.cc
+tests_unit_housekeeping_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_housekeeping_test_LDADD = tools/libgoodputd.la $(GTEST_LIBS)
+
 check_PROGRAMS += tests/unit/page_test
 TESTS += tests/unit/page_test
 tests_unit_page_test_SOURCES = tests/unit/page_test.cc

@@ -71,6 +71,7 @@ absl::Status SetDays(std::string_view key, std::string_view value, absl::Duratio
 absl::Status Set(std::string_view key, std::string_view value, Config& config) {
   if (key == "spool") return SetPath(key, value, config.spool);
   if (key == "database") return SetPath(key, value, config.database);
+  if (key == "database_copy") return SetPath(key, value, config.database_copy);
   if (key == "cluster") {
     config.cluster = std::string(value);
     return absl::OkStatus();
@@ -142,7 +143,7 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
   }
   return absl::InvalidArgumentError(
       Cat("unknown key '", key,
-          "'; known are spool, database, cluster, socket, socket_path, role, queue_interval, spool_max, "
+          "'; known are spool, database, database_copy, cluster, socket, socket_path, role, queue_interval, spool_max, "
           "shared_spool, "
           "shared_spool_user, keep_spool, heartbeat, checkpoint_scan, log_profiles, signals, host_notices, "
           "listen, query_socket, reader_user, url, peak"));

@@ -41,6 +41,7 @@ struct Config {
   std::string query_socket = "/run/slurm-goodput/query.sock";  // and of every user here; empty: none
   std::string reader_user;     // who answers them; empty: the owner of the database's folder
   std::string url;             // whom sgoodput asks instead of a database; empty: nobody
+  std::string database_copy;   // the folder of daily copies of the database; empty: none
   std::vector<GpuPeak> peaks;  // besides the published ones
 };
 

@@ -12,6 +12,8 @@
 #include "sql/database.h"
 #include "sql/ingest.h"
 #include "sql/text.h"
+#include "tools/base/database_lock.h"
+#include "tools/goodputd/housekeeping/damaged_database.h"
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/queue_watch.h"
 #include "tools/slurm/backfill.h"
@@ -28,11 +30,45 @@ constexpr absl::Duration kFirstBackfill = absl::Hours(24 * 7);
 // What ran at the last look may have ended since, and clocks may have been set.
 constexpr absl::Duration kLookBack = absl::Hours(1);
 
+// Whether this daemon is the one that fills the database. It is, too, where the lock itself cannot be had (a
+// full disk, a folder that is missing): then nobody else could do better.
+class ActiveRole {
+ public:
+  ActiveRole(const Config& config, Liveness& alive) : config_(config), alive_(alive) {}
+  bool Held() {
+    if (lock_) return true;
+    absl::StatusOr<DatabaseLock> taken = DatabaseLock::Take(config_.database);
+    alive_.standby = absl::IsUnavailable(taken.status());
+    waiting_.Say(alive_.standby ? Message(taken.status()) : "");
+    if (taken.ok()) lock_.emplace(*std::move(taken));
+    return !alive_.standby;
+  }
+
+ private:
+  const Config& config_;
+  Liveness& alive_;
+  Complaint waiting_;
+  std::optional<DatabaseLock> lock_;
+};
+
+// True: the database was damaged, and another has taken its place.
+bool MendDatabase(const Config& config, Complaint& trouble) {
+  const absl::StatusOr<std::string> damage = DamageOf(config.database);
+  if (!damage.ok() || damage->empty()) return false;
+  Log(Cat("database ", config.database, " is damaged: ", *damage));
+  const absl::StatusOr<std::string> done = ReplaceDamaged(config.database, config.database_copy, absl::Now());
+  trouble.Say(done.ok() ? "" : Message(done.status()));
+  if (done.ok()) Log(*done);
+  return done.ok();
+}
+
 }  // namespace
 
 void RunControllerLoop(const Config& config, int stop_fd, std::atomic<bool>& changed, Liveness& alive) {
   Complaint database_trouble;
   Complaint accounting_trouble;
+  Complaint damage_trouble;
+  ActiveRole active(config, alive);
   std::optional<Database> database;
   absl::Time accounted = absl::Now() - kFirstBackfill;
   bool has_sacct = true;
@@ -43,9 +79,21 @@ void RunControllerLoop(const Config& config, int stop_fd, std::atomic<bool>& cha
     const std::int64_t now_ns = kSystemClock.mono_ns();
     if (changed.exchange(false))
       next_accounting_ns = std::min(next_accounting_ns, now_ns + kAccountingDelayNs);
+    if (!active.Held()) continue;
+    if (database && !database->StillThere()) database.reset();
+    if (alive.damaged.exchange(false)) {
+      database.reset();
+      if (MendDatabase(config, damage_trouble)) {
+        // All of it is to be read again, or what came after the copy.
+        memory = SpoolMemory();
+        accounted = absl::Now() - kFirstBackfill;
+        next_accounting_ns = now_ns;
+      }
+    }
     if (!database) {
       absl::StatusOr<Database> opened = Database::Open(config.database, Database::Mode::kReadWrite);
       database_trouble.Say(opened.ok() ? "" : Message(opened.status()));
+      if (absl::IsDataLoss(opened.status())) alive.damaged = true;
       if (opened.ok()) database.emplace(*std::move(opened));
     }
     if (!database) continue;
@@ -57,6 +105,7 @@ void RunControllerLoop(const Config& config, int stop_fd, std::atomic<bool>& cha
     if (!config.shared_spool.empty()) options.only_folder = kControllerFolder;
     absl::StatusOr<IngestReport> report = IngestSpool(*database, config.spool, options);
     if (report.ok() && config.shared_spool.empty()) alive.ingested_ns = kSystemClock.mono_ns();
+    if (absl::IsDataLoss(report.status())) alive.damaged = true;
     std::string trouble = report.ok() ? "" : Message(report.status());
     if (report.ok() && !report->problems.empty()) trouble = report->problems.front();
     database_trouble.Say(trouble);

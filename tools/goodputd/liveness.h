@@ -1,4 +1,4 @@
-// When the controller's loops last did what they are there for, for /healthz.
+// What the controller's loops tell each other, and /healthz.
 #ifndef GOODPUT_TOOLS_GOODPUTD_LIVENESS_H_
 #define GOODPUT_TOOLS_GOODPUTD_LIVENESS_H_
 
@@ -7,10 +7,12 @@
 
 namespace goodput {
 
-// Nanoseconds of CLOCK_MONOTONIC; 0: never.
 struct Liveness {
+  // When they last did what they are there for, in nanoseconds of CLOCK_MONOTONIC; 0: never.
   std::atomic<std::int64_t> looked_ns{0};    // at the queue
   std::atomic<std::int64_t> ingested_ns{0};  // all that the spool held
+  std::atomic<bool> standby{false};          // another daemon fills this database
+  std::atomic<bool> damaged{false};          // somebody found the database damaged
 };
 
 }  // namespace goodput

@@ -26,6 +26,7 @@
 #include "tools/goodputd/controller_loop.h"
 #include "tools/goodputd/heartbeat.h"
 #include "tools/goodputd/host/host_loop.h"
+#include "tools/goodputd/housekeeping/housekeeper.h"
 #include "tools/goodputd/liveness.h"
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/mark_server.h"
@@ -33,6 +34,7 @@
 #include "tools/goodputd/output/follow_helper.h"
 #include "tools/goodputd/output/output_watch.h"
 #include "tools/goodputd/reader_loop.h"
+#include "tools/goodputd/reload.h"
 #include "tools/goodputd/shared_ingest_loop.h"
 #include "tools/goodputd/ship_loop.h"
 #include "tools/goodputd/signals/signal_loop.h"
@@ -47,7 +49,8 @@ constexpr const char* kHelp = R"(Usage: goodputd [--config FILE] [--role ROLE] [
 
 On a node it takes marks from jobs, sees their signals in the kernel, says which jobs live and copies
 all of it to the shared spool; on the controller it watches the queue and fills the database.
-Runs in the foreground and logs to stderr; stops on SIGTERM or SIGINT.
+Runs in the foreground and logs to stderr; stops on SIGTERM or SIGINT, reads its configuration anew on
+SIGHUP.
 
   -c, --config FILE   read FILE instead of /etc/slurm-goodput/goodput.conf
       --role ROLE     be node, controller or node,controller, whatever the configuration says
@@ -65,6 +68,7 @@ Exit status: 0 stopped when told to, 1 could not start, 2 bad usage or configura
 void PrintConfig(const goodput::Config& config) {
   std::printf("spool = %s\n", config.spool.c_str());
   std::printf("database = %s\n", config.database.c_str());
+  std::printf("database_copy = %s\n", config.database_copy.empty() ? "(none)" : config.database_copy.c_str());
   std::printf("cluster = %s\n", config.cluster.empty() ? "(Slurm's)" : config.cluster.c_str());
   std::printf("socket = %s\n", config.socket.c_str());
   std::printf("socket_path = %s\n", config.socket_path.empty() ? "(none)" : config.socket_path.c_str());
@@ -89,12 +93,45 @@ void PrintConfig(const goodput::Config& config) {
   std::printf("spool_max = %lld\n", static_cast<long long>(config.spool_max));
 }
 
-int Run(const goodput::Config& config, const std::string& config_path) {
+struct CommandLine {
+  std::string config;
+  std::string role;
+  char** argv = nullptr;
+};
+
+absl::StatusOr<goodput::Config> ReadConfig(const CommandLine& line) {
+  absl::StatusOr<goodput::Config> config = goodput::LoadConfig(line.config);
+  if (config.ok() && !line.role.empty()) {
+    if (const absl::Status set = goodput::SetRoles(line.role, *config); !set.ok())
+      return goodput::Annotate(set, "--role");
+  }
+  return config;
+}
+
+// Returns when the daemon is to stop, or to start anew with what the configuration says now.
+enum class Told : std::uint8_t { kStop, kStartAnew };
+Told WaitForSignal(int signal_fd, const CommandLine& line) {
+  signalfd_siginfo info{};
+  while (true) {
+    if (read(signal_fd, &info, sizeof(info)) != sizeof(info)) {
+      if (errno == EINTR) continue;
+      return Told::kStop;
+    }
+    if (info.ssi_signo != SIGHUP) return Told::kStop;
+    const absl::StatusOr<goodput::Config> config = ReadConfig(line);
+    if (config.ok()) return Told::kStartAnew;
+    goodput::Log(
+        goodput::Cat("SIGHUP: ", goodput::Message(config.status()), "; going on with what it said before"));
+  }
+}
+
+int Run(const goodput::Config& config, const CommandLine& line) {
   // Blocked before any thread starts, so that only the signalfd sees them.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   const int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
@@ -143,21 +180,28 @@ int Run(const goodput::Config& config, const std::string& config_path) {
   if (config.controller_role) {
     threads.emplace_back([&] { goodput::RunControllerLoop(config, stop_fd, queue_changed, alive); });
     if (!config.listen.empty() || !config.query_socket.empty()) {
-      threads.emplace_back([&] { goodput::RunReaderLoop(config, config_path, stop_fd, alive); });
+      threads.emplace_back([&] { goodput::RunReaderLoop(config, line.config, stop_fd, alive); });
     }
     if (!config.shared_spool.empty()) {
       threads.emplace_back([&] { goodput::RunSharedIngestLoop(config, stop_fd, alive); });
     }
+    threads.emplace_back([&] { goodput::RunHousekeeping(config, stop_fd, alive.standby); });
     watch = std::async(std::launch::async,
                        [&] { goodput::RunWatchLoop(config, stop_fd, alive, [&] { queue_changed = true; }); });
   }
   goodput::Log("ready");
   goodput::NotifyManager("READY=1");
 
-  signalfd_siginfo info{};
-  while (read(signal_fd, &info, sizeof(info)) < 0 && errno == EINTR) {
+  const Told told = WaitForSignal(signal_fd, line);
+  goodput::NotifyManager(told == Told::kStop ? "STOPPING=1" : "RELOADING=1");
+  // Sockets by other names are not wanted any more.
+  bool keeps_sockets = false;
+  if (told == Told::kStartAnew && marks != nullptr) {
+    const absl::StatusOr<goodput::Config> next = ReadConfig(line);
+    keeps_sockets = next.ok() && next->node_role && next->socket == config.socket &&
+                    next->socket_path == config.socket_path;
+    if (keeps_sockets) marks->LeaveUnread();
   }
-  goodput::NotifyManager("STOPPING=1");
   const std::uint64_t one = 1;
   if (write(stop_fd, &one, sizeof(one)) < 0) goodput::Log("cannot stop the threads");
   for (std::size_t i = 0; i < recorders; ++i) threads[i].join();
@@ -165,6 +209,14 @@ int Run(const goodput::Config& config, const std::string& config_path) {
   if (write(last_fd, &one, sizeof(one)) < 0) goodput::Log("cannot stop the copying");
   if (ship.joinable()) ship.join();
   for (std::size_t i = recorders; i < threads.size(); ++i) threads[i].join();
+  if (told == Told::kStartAnew) {
+    goodput::Log("SIGHUP: reading the configuration anew");
+    std::vector<int> fds;
+    if (keeps_sockets) fds = marks->Release();
+    marks = nullptr;
+    goodput::Log(goodput::Message(goodput::StartAnew(line.argv, fds)));
+    _exit(1);
+  }
   // libslurm may be waiting for a controller that is down. All that is written is whole, so it needs no
   // farewell.
   if (watch.valid() && watch.wait_for(std::chrono::seconds(2)) != std::future_status::ready) _exit(0);
@@ -178,15 +230,17 @@ int Run(const goodput::Config& config, const std::string& config_path) {
 
 int main(int argc, char** argv) {
   // Before there is any thread: this may be a child that touches what may hang.
-  const std::optional<int> code = goodput::RunHelper(argc, argv,
-                                                     {{goodput::kFollowHelper, goodput::FollowHelper},
-                                                      {goodput::kIngestHelper, goodput::IngestHelper},
-                                                      {goodput::kScanHelper, goodput::ScanHelper},
-                                                      {goodput::kShipHelper, goodput::ShipHelper}});
+  const std::optional<int> code =
+      goodput::RunHelper(argc, argv,
+                         {{goodput::kFollowHelper, goodput::FollowHelper},
+                          {goodput::kHousekeepingHelper, goodput::HousekeepingHelper},
+                          {goodput::kIngestHelper, goodput::IngestHelper},
+                          {goodput::kScanHelper, goodput::ScanHelper},
+                          {goodput::kShipHelper, goodput::ShipHelper}});
   if (code) return *code;
-  std::string config_path;
+  CommandLine line;
+  line.argv = argv;
   bool check = false;
-  std::string role;
   constexpr int kCheckOption = 256;
   constexpr int kRoleOption = 257;
   const option options[] = {{"config", required_argument, nullptr, 'c'},
@@ -199,10 +253,10 @@ int main(int argc, char** argv) {
   while ((option_id = getopt_long(argc, argv, "c:hV", options, nullptr)) != -1) {
     switch (option_id) {
       case 'c':
-        config_path = optarg;
+        line.config = optarg;
         break;
       case kRoleOption:
-        role = optarg;
+        line.role = optarg;
         break;
       case kCheckOption:
         check = true;
@@ -222,11 +276,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "goodputd: unexpected argument '%s'; see goodputd --help\n", argv[optind]);
     return 2;
   }
-  absl::StatusOr<goodput::Config> config = goodput::LoadConfig(config_path);
-  if (config.ok() && !role.empty()) {
-    if (const absl::Status set = goodput::SetRoles(role, *config); !set.ok())
-      config = goodput::Annotate(set, "--role");
-  }
+  const absl::StatusOr<goodput::Config> config = ReadConfig(line);
   if (!config.ok()) {
     goodput::Log(goodput::Message(config.status()));
     return 2;
@@ -235,5 +285,5 @@ int main(int argc, char** argv) {
     PrintConfig(*config);
     return 0;
   }
-  return Run(*config, config_path);
+  return Run(*config, line);
 }

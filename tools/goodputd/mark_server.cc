@@ -105,6 +105,13 @@ MarkServer::~MarkServer() {
   if (epoll_fd_ >= 0) close(epoll_fd_);
 }
 
+std::vector<int> MarkServer::Release() {
+  std::vector<int> fds = std::exchange(listen_fds_, {});
+  for (const auto& [fd, client] : clients_) fds.push_back(fd);
+  clients_.clear();
+  return fds;
+}
+
 absl::Status MarkServer::Listen() {
   epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
   if (epoll_fd_ < 0) return absl::InternalError(Cat("epoll: ", std::strerror(errno)));
@@ -272,7 +279,7 @@ void MarkServer::Serve(int stop_fd) {
       next_counts = now + kCountsIntervalNs;
     }
   }
-  Drain();
+  if (!leave_unread_) Drain();
   counts_file_.Write(NamedCounts(counts_));
 }
 

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
@@ -52,6 +53,10 @@ class MarkServer {
   // Serves until `stop_fd` becomes readable.
   void Serve(int stop_fd);
   const MarkCounts& counts() const { return counts_; }
+  // Before it is told to stop: what clients have sent is left in their connections, for whoever gets them.
+  void LeaveUnread() { leave_unread_ = true; }
+  // When it serves no more: its sockets and connections, now the caller's, for the next process.
+  std::vector<int> Release();
 
  private:
   struct Client {
@@ -76,6 +81,7 @@ class MarkServer {
   JobOwners owners_;
   std::vector<int> listen_fds_;
   bool stores_ = std::getenv("NOTIFY_SOCKET") != nullptr;
+  std::atomic<bool> leave_unread_{false};
   int epoll_fd_ = -1;
   std::size_t max_clients_;
   int max_clients_per_user_;

@@ -72,6 +72,8 @@ void RunSharedIngestLoop(const Config& config, int stop_fd, Liveness& alive) {
   pollfd stop{stop_fd, POLLIN, 0};
   int pause_ms = kIntervalMs;
   do {
+    pause_ms = std::max(pause_ms, alive.standby ? kIntervalMs : 0);
+    if (alive.standby) continue;
     const std::int64_t began_ns = kSystemClock.mono_ns();
     const absl::StatusOr<std::string> answer = helper.Call(IngestRequest(avoided.Now(began_ns)));
     if (!answer.ok()) {
@@ -89,6 +91,7 @@ void RunSharedIngestLoop(const Config& config, int stop_fd, Liveness& alive) {
     }
     const absl::StatusOr<IngestReport> report = ParseIngestAnswer(*answer);
     trouble.Say(report.ok() ? "" : Message(report.status()));
+    if (absl::IsDataLoss(report.status())) alive.damaged = true;
     if (report.ok()) alive.ingested_ns = kSystemClock.mono_ns();
     if (report.ok()) problems.Say(report->problems);
     const auto took_ms = static_cast<int>((kSystemClock.mono_ns() - began_ns) / 1'000'000);

@@ -64,6 +64,10 @@ void RunWatchLoop(const Config& config, int stop_fd, Liveness& alive,
   std::int64_t took_before = 0;
   pollfd stop{stop_fd, POLLIN, 0};
   while (poll(&stop, 1, static_cast<int>(wait_ns / 1'000'000)) == 0) {
+    if (alive.standby) {
+      wait_ns = interval_ns;
+      continue;
+    }
     // By the monotonic clock: nobody may set it.
     const std::int64_t begin = kSystemClock.mono_ns();
     const absl::StatusOr<int> changes = loop.Look();

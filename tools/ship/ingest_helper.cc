@@ -92,6 +92,10 @@ class IngestWorker {
       if (!reader.ok()) return reader.status();
       reader_.emplace(*std::move(reader));
     }
+    if (database_ && !database_->StillThere()) {
+      database_.reset();
+      memory_ = SpoolMemory();
+    }
     if (!database_) {
       absl::StatusOr<Database> opened = Database::Open(shared_.database, Database::Mode::kReadWrite);
       if (!opened.ok()) return opened.status();

@@ -1,0 +1,258 @@
+#!/usr/bin/python3
+"""goodputd in operation: read its configuration anew, two for one database, a copy a day, a damaged database. Needs no Slurm.
+
+    GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_operating
+"""
+
+import glob
+import json
+import os
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import tempfile
+import time
+import unittest
+from typing import Callable, List
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.path.join(TOP, os.environ.get("GOODPUT_BUILD", "build"))
+GOODPUTD = os.path.join(BUILD, "tools", "goodputd", "goodputd")
+SGOODPUT = os.path.join(BUILD, "tools", "sgoodput", "sgoodput")
+WAIT_S = 60
+# Its file says so, but nobody is at home: what a controller daemon meets while slurmctld is down.
+NO_SLURM = "ClusterName=c\nSlurmctldHost=localhost\nSlurmctldPort=1\nAuthType=auth/none\nMessageTimeout=2\nNodeName=n1\nPartitionName=p Nodes=n1\n"
+
+
+def record(node: str, number: int, **keys: object) -> bytes:
+    whole = {"v": 1, "t": 1767225600000000000 + number * 10**9, "m": number * 10**9 + 1, "node": node, "stepd": 1, "cluster": "c"}
+    whole.update(keys)
+    return b"\n" + json.dumps(whole).encode() + b"\n"
+
+
+class OperatingTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.dir = tempfile.mkdtemp(prefix="goodput-operating-")
+        self.addCleanup(shutil.rmtree, self.dir)
+        self.children: List[subprocess.Popen] = []
+        self.addCleanup(self.end)
+        with open(self.path("slurm.conf"), "w") as file:
+            file.write(NO_SLURM)
+
+    def end(self) -> None:
+        for child in self.children:
+            if child.poll() is None:
+                child.kill()
+            child.wait()
+
+    def path(self, *names: str) -> str:
+        return os.path.join(self.dir, *names)
+
+    def conf(self, name: str = "a", role: str = "controller", more: str = "") -> str:
+        path = self.path(name + ".conf")
+        with open(path, "w") as file:
+            file.write("spool = %s\ndatabase = %s\nsocket = @gp-op-%s-%d\nrole = %s\nlisten = off\nquery_socket = off\nsignals = off\n"
+                       "host_notices = off\ncluster = c\n%s" % (self.path("spool-" + name), self.path("db"), name, os.getpid(), role, more))
+        return path
+
+    def start(self, conf: str) -> subprocess.Popen:
+        with open(self.log_of(conf), "ab") as log:
+            child = subprocess.Popen([GOODPUTD, "--config", conf], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                     env=dict(os.environ, SLURM_CONF=self.path("slurm.conf")))
+        self.children.append(child)
+        ready = self.log(conf).count("ready")
+        self.wait_until(lambda: self.log(conf).count("ready") > ready or child.poll() is not None, conf)
+        self.assertIsNone(child.poll(), self.log(conf))
+        return child
+
+    def log_of(self, conf: str) -> str:
+        return conf[:-len(".conf")] + ".log"
+
+    def log(self, conf: str) -> str:
+        with open(self.log_of(conf), errors="replace") as file:
+            return file.read()
+
+    def wait_until(self, what: Callable[[], bool], conf: str) -> None:
+        deadline = time.monotonic() + WAIT_S
+        while not what():
+            self.assertLess(time.monotonic(), deadline, self.log(conf))
+            time.sleep(0.05)
+
+    def append(self, name: str, *records: bytes) -> None:
+        folder = self.path("spool-" + name, "n-" + name)
+        os.makedirs(folder, 0o700, exist_ok=True)
+        with open(os.path.join(folder, "boot.2026010100Z.jsonl"), "ab", buffering=0) as file:
+            for one in records:
+                file.write(one)
+
+    def events(self, path: str = "") -> int:
+        """How many records are in the database; -1 where there is none yet."""
+        try:
+            with sqlite3.connect("file:%s?mode=ro" % (path or self.path("db")), uri=True, timeout=10) as db:
+                return int(db.execute("SELECT count(*) FROM event").fetchone()[0])
+        except sqlite3.Error:
+            return -1
+
+    def show(self, conf: str) -> str:
+        done = subprocess.run([SGOODPUT, "show", "7", "--config", conf, "--no-refresh", "--json"], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, universal_newlines=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        return done.stdout
+
+    def job(self, name: str) -> None:
+        """A finished job of one task, and enough beside it to fill some pages."""
+        times = {"submit_s": 1767225600, "eligible_s": 1767225600, "start_s": 1767225610}
+        spool = self.path("spool-" + name, "@controller")
+        os.makedirs(spool, 0o700)
+        with open(os.path.join(spool, "boot.2026010100Z.jsonl"), "wb") as file:
+            for t, state, more in ((10, "RUNNING", {}), (100, "COMPLETED", {"end_s": 1767225700, "exit_code": 0})):
+                file.write(record("@controller", t, kind="attempt", job=7, uid=0, state=state, user="eve", partition="p", name="train",
+                                  nnodes=1, gpus=8, nodes="n-" + name, restart=0, **times, **more))
+        node = "n-" + name
+        self.append(name, record(node, 11, kind="job_prolog", job=7, uid=0, gid=0),
+                    record(node, 12, kind="task_start", job=7, slurm_step="0", task=0, pid=5),
+                    *[record(node, 20 + i, kind="mark", mark="step", edge="begin", train_step=i, job=7, slurm_step="0", task=0)
+                      for i in range(60)],
+                    record(node, 90, kind="task_exit", job=7, slurm_step="0", task=0, pid=5, exit_code=0),
+                    *[record(node, 200 + i, kind="task_start", job=1000 + i, slurm_step="0", task=0, pid=i) for i in range(2000)])
+
+    def spoil(self) -> None:
+        """Writes over every page but the first, which says that it is a database."""
+        for beside in glob.glob(self.path("db-*")):
+            os.unlink(beside)
+        size = os.path.getsize(self.path("db"))
+        self.assertGreater(size, 100000)
+        with open(self.path("db"), "r+b") as file:
+            file.seek(4096)
+            file.write(b"Z" * (size - 4096))
+
+    # --- SIGHUP
+
+    def test_on_sighup_it_reads_its_configuration_anew_and_no_mark_is_lost(self) -> None:
+        conf = self.conf(role="node")
+        self.append("a", record("n-a", 1, kind="job_prolog", job=7, uid=os.getuid(), gid=0))
+        os.environ["SLURMD_NODENAME"] = "n-a"
+        self.addCleanup(os.environ.pop, "SLURMD_NODENAME")
+        child = self.start(conf)
+        client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(client.close)
+        client.connect("\0gp-op-a-%d" % os.getpid())
+
+        def mark(step: int) -> None:
+            client.send(json.dumps({"v": 1, "mark": "step", "edge": "begin", "train_step": step, "job": 7, "slurm_step": "0",
+                                    "task": 0}).encode())
+
+        def steps() -> List[int]:
+            found = []
+            for path in glob.glob(self.path("spool-a", "n-a", "*.jsonl")):
+                with open(path) as file:
+                    found += [json.loads(line)["train_step"] for line in file if '"mark"' in line]
+            return sorted(found)
+        mark(1)
+        self.wait_until(lambda: steps() == [1], conf)
+        self.conf(role="node", more="spool_max = no\n")
+        child.send_signal(signal.SIGHUP)
+        self.wait_until(lambda: "going on with what it said before" in self.log(conf), conf)
+        self.assertIn("a.conf:10: `spool_max` must be a size", self.log(conf))
+        mark(2)
+        self.wait_until(lambda: steps() == [1, 2], conf)
+        self.conf(role="node", more="spool_max = 1M\n")
+        child.send_signal(signal.SIGHUP)
+        mark(3)  # whoever reads it: it is in the connection
+        self.wait_until(lambda: self.log(conf).count("ready") == 2, conf)
+        mark(4)
+        self.wait_until(lambda: steps() == [1, 2, 3, 4], conf)
+        self.assertIsNone(child.poll())
+        # Another name for the socket is taken, too.
+        with open(conf) as file:
+            text = file.read()
+        with open(conf, "w") as file:
+            file.write(text.replace("socket = @gp-op-a", "socket = @gp-op-b"))
+        child.send_signal(signal.SIGHUP)
+        self.wait_until(lambda: self.log(conf).count("ready") == 3, conf)
+        other = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(other.close)
+        other.connect("\0gp-op-b-%d" % os.getpid())
+        child.terminate()
+        self.assertEqual(child.wait(WAIT_S), 0)
+
+    # --- two daemons
+
+    def test_of_two_daemons_with_one_database_one_fills_it_and_the_other_goes_on_when_it_dies(self) -> None:
+        first, second = self.conf("a"), self.conf("b")
+        active = self.start(first)
+        self.append("a", record("n-a", 1, kind="task_start", job=7, pid=1))
+        self.wait_until(lambda: self.events() == 1, first)
+        self.start(second)
+        self.wait_until(lambda: "waiting for its end" in self.log(second), second)
+        self.assertIn("goodputd %d on " % active.pid, self.log(second))
+        self.append("b", record("n-b", 1, kind="task_start", job=8, pid=1))
+        self.append("a", record("n-a", 2, kind="task_start", job=7, pid=2))
+        self.wait_until(lambda: self.events() == 2, first)
+        active.kill()
+        active.wait()
+        self.wait_until(lambda: self.events() == 3, second)
+        self.assertIn("over: goodputd %d" % active.pid, self.log(second))
+
+    # --- copies and damage
+
+    def test_a_copy_is_made_and_not_a_second_one_the_same_day(self) -> None:
+        conf = self.conf(more="database_copy = %s\n" % self.path("copies"))
+        self.job("a")
+        child = self.start(conf)
+        self.wait_until(lambda: "the database was copied to" in self.log(conf), conf)
+        copies = glob.glob(self.path("copies", "*"))
+        self.assertEqual(len(copies), 1)
+        with sqlite3.connect(copies[0]) as db:
+            self.assertEqual(db.execute("PRAGMA integrity_check").fetchone(), ("ok",))
+        child.terminate()
+        self.assertEqual(child.wait(WAIT_S), 0)
+        self.start(conf)
+        self.wait_until(lambda: self.events() == 2005, conf)
+        self.assertEqual(glob.glob(self.path("copies", "*")), copies)
+
+    def test_a_damaged_database_is_set_aside_and_filled_again_from_the_spool(self) -> None:
+        conf = self.conf()
+        self.job("a")
+        child = self.start(conf)
+        self.wait_until(lambda: self.events() == 2005, conf)
+        before = self.show(conf)
+        child.kill()
+        child.wait()
+        self.spoil()
+        self.start(conf)
+        self.wait_until(lambda: "takes its place" in self.log(conf), conf)
+        self.wait_until(lambda: self.events() == 2005, conf)
+        self.assertRegex(self.log(conf), r"database .*/db is damaged: ")
+        self.assertEqual(len(glob.glob(self.path("db.damaged-*Z"))), 1)
+        self.assertEqual(self.show(conf), before)
+
+    def test_what_the_spool_has_no_more_comes_from_the_copy(self) -> None:
+        conf = self.conf(more="database_copy = %s\n" % self.path("copies"))
+        self.job("a")
+        child = self.start(conf)
+        self.wait_until(lambda: self.events() == 2005, conf)
+        child.terminate()
+        child.wait()
+        shutil.rmtree(self.path("copies"), ignore_errors=True)
+        child = self.start(conf)
+        self.wait_until(lambda: "the database was copied to" in self.log(conf), conf)
+        before = self.show(conf)
+        child.kill()
+        child.wait()
+        # As after keep_spool; only the newest record is still there to be taken.
+        shutil.rmtree(self.path("spool-a"))
+        self.spoil()
+        os.makedirs(self.path("spool-a"), 0o700)
+        self.append("a", record("n-a", 9000, kind="task_start", job=9, pid=1))
+        os.rename(self.path("spool-a", "n-a", "boot.2026010100Z.jsonl"), self.path("spool-a", "n-a", "boot.2026010102Z.jsonl"))
+        self.start(conf)
+        self.wait_until(lambda: self.events() == 2006, conf)
+        self.assertRegex(self.log(conf), r"the copy .*/copies/goodput-\d+T\d+Z.db takes its place")
+        self.assertEqual(self.show(conf), before)
+
+
+if __name__ == "__main__":
+    unittest.main()
