@@ -12,6 +12,7 @@ sql_libstore_la_SOURCES = \
   sql/backlog.cc sql/backlog.h \
   sql/chains.cc sql/chains.h \
   sql/database.cc sql/database.h \
+  sql/coverage.cc sql/coverage.h \
   sql/evidence.cc sql/evidence.h \
   sql/heartbeats.cc sql/heartbeats.h \
   sql/jobs.cc sql/jobs.h \

@@ -58,6 +58,7 @@ tools_libcommon_la_SOURCES = \
   tools/base/subprocess.cc tools/base/subprocess.h \
   tools/base/unix_socket.cc tools/base/unix_socket.h \
   tools/config/config.cc tools/config/config.h \
+  tools/goodputd/housekeeping/database_copy.cc tools/goodputd/housekeeping/database_copy.h \
   tools/goodputd/mark_message.cc tools/goodputd/mark_message.h \
   tools/slurm/backfill.cc tools/slurm/backfill.h \
   tools/slurm/hostlist.cc tools/slurm/hostlist.h \
@@ -148,7 +149,6 @@ tools_libgoodputd_la_SOURCES = \
   tools/goodputd/host/host_loop.cc tools/goodputd/host/host_loop.h \
   tools/goodputd/host/metadata_watch.cc tools/goodputd/host/metadata_watch.h \
   tools/goodputd/housekeeping/damaged_database.cc tools/goodputd/housekeeping/damaged_database.h \
-  tools/goodputd/housekeeping/database_copy.cc tools/goodputd/housekeeping/database_copy.h \
   tools/goodputd/housekeeping/housekeeper.cc tools/goodputd/housekeeping/housekeeper.h \
   tools/goodputd/host/notice_recorder.cc tools/goodputd/host/notice_recorder.h \
   tools/goodputd/host/notice_word.h \
@@ -290,6 +290,7 @@ tools_sgoodput_sgoodput_SOURCES = \
   tools/sgoodput/doctor_slurm.cc \
   tools/sgoodput/duration_option.cc tools/sgoodput/duration_option.h \
   tools/sgoodput/export.cc \
+  tools/sgoodput/doctor_controller.cc \
   tools/sgoodput/fleet.cc tools/sgoodput/fleet.h \
   tools/sgoodput/format.cc tools/sgoodput/format.h \
   tools/sgoodput/import.cc \

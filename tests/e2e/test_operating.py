@@ -32,6 +32,13 @@ def record(node: str, number: int, **keys: object) -> bytes:
     return b"\n" + json.dumps(whole).encode() + b"\n"
 
 
+def json_at(t_s: int, line: bytes) -> bytes:
+    """The record as if it had been written then."""
+    whole = json.loads(line)
+    whole["t"] = t_s * 10**9
+    return b"\n" + json.dumps(whole).encode() + b"\n"
+
+
 class OperatingTest(unittest.TestCase):
     def setUp(self) -> None:
         self.dir = tempfile.mkdtemp(prefix="goodput-operating-")
@@ -120,8 +127,9 @@ class OperatingTest(unittest.TestCase):
 
     def spoil(self) -> None:
         """Writes over every page but the first, which says that it is a database."""
-        for beside in glob.glob(self.path("db-*")):
-            os.unlink(beside)
+        with sqlite3.connect(self.path("db"), timeout=10) as db:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        db.close()
         size = os.path.getsize(self.path("db"))
         self.assertGreater(size, 100000)
         with open(self.path("db"), "r+b") as file:
@@ -195,6 +203,40 @@ class OperatingTest(unittest.TestCase):
         active.wait()
         self.wait_until(lambda: self.events() == 3, second)
         self.assertIn("over: goodputd %d" % active.pid, self.log(second))
+
+    # --- doctor
+
+    def doctor(self, conf: str) -> str:
+        return subprocess.run([SGOODPUT, "doctor", "--config", conf], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              universal_newlines=True, timeout=60).stdout
+
+    def test_doctor_says_who_fills_the_database_which_nodes_are_silent_and_what_is_kept(self) -> None:
+        conf = self.conf(more="database_copy = %s\n" % self.path("copies"))
+        started = int(time.time()) - 1000
+        os.makedirs(self.path("spool-a", "@controller"), 0o700)
+        with open(self.path("spool-a", "@controller", "boot.2026010100Z.jsonl"), "wb") as file:
+            for job, nodes in ((7, "n-a,x[1-9]"), (8, "n-a")):
+                file.write(record("@controller", 1, kind="attempt", job=job, uid=0, state="RUNNING", user="eve", partition="p", name="t",
+                                  nnodes=10, gpus=8, nodes=nodes, restart=0, submit_s=started, eligible_s=started, start_s=started))
+        for job in (7, 8):
+            self.append("a", json_at(started + 1, record("n-a", 0, kind="job_prolog", job=job, uid=0, gid=0)))
+        child = self.start(conf)
+        self.wait_until(lambda: self.events() == 4 and "copied" in self.log(conf), conf)
+        said = self.doctor(conf)
+        self.assertRegex(said, r"(?m)^ok  goodputd %d on \S+ fills the database$" % child.pid)
+        self.assertRegex(said, r"(?m)^ok  the newest copy of the database is \S+ old$")
+        self.assertRegex(said, r"(?m)^ok  heard of 1 node: last of n-a 16m\d\ds ago$")
+        self.assertRegex(said, r"(?m)^!!  job 7 runs, and 9 of its 10 nodes recorded nothing of it: x1 x2 x3 x4 x5 x6 x7 x8 and 1 more$")
+        self.assertNotIn("job 8", said)
+        child.kill()
+        child.wait()
+        shutil.rmtree(self.path("copies"))
+        os.rename(self.path("db"), self.path("db.damaged-20260101T000000Z"))
+        shutil.copy(self.path("db.damaged-20260101T000000Z"), self.path("db"))
+        said = self.doctor(conf)
+        self.assertIn("no daemon fills the database", said)
+        self.assertIn("!!  no copy of the database is in %s" % self.path("copies"), said)
+        self.assertIn("a database that was damaged is kept: %s" % self.path("db.damaged-20260101T000000Z"), said)
 
     # --- copies and damage
 

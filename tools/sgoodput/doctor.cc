@@ -236,6 +236,7 @@ void CheckDatabase(const CommonOptions& options, const Config& config, Findings&
   const auto files = static_cast<std::int64_t>(sources->size()) - imports;
   findings.Good(Cat("database ", path, ": ", records, " records of ", files, " spool files",
                     imports == 0 ? "" : Cat(", ", imports, " imported")));
+  CheckController(*db, config, findings);
   CheckBacklog(*db, config, findings);
   CheckLosses(*db, findings);
   if (bad == 0) return;

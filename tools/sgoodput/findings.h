@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "sql/database.h"
 #include "tools/config/config.h"
 #include "tools/sgoodput/format.h"
 
@@ -30,6 +31,9 @@ class Findings {
 
 // Is this Slurm the one everything here was built for, and does it load the plugin?
 void CheckSlurm(Findings& findings);
+
+// Who fills the database and answers questions, copies of it, and which nodes record nothing.
+void CheckController(Database& db, const Config& config, Findings& findings);
 
 }  // namespace goodput
 

@@ -1,11 +1,65 @@
 "use strict";
-// All GPUs of the cluster times the time asked for: what jobs had, and what was idle, down or drained.
+// All GPUs of the cluster times the time asked for: what jobs made of those they held, and what the others were in.
 
 const fleet = {
   since: "now-7days",
 
+  parts(row) {
+    return row.held.concat(row.unheld).filter((part) => part.gpu_seconds > 0);
+  },
+
+  between(value, range) {
+    if (range && range[1] - range[0] > 0.0005) return `${percent(range[0])} to ${percent(range[1])}`;
+    return percent(value);
+  },
+
+  goodput(row) {
+    const parts = [run.number("scheduling", fleet.between(row.scheduling, row.scheduling_range)), el("em", {}, "×"), run.number("runtime", percent(row.runtime))];
+    if (row.program !== null) {
+      parts.push(el("em", {}, "×"), run.number("program", percent(row.program), `of ${percent(row.program_share)} of productive time`));
+      if (row.mpg !== null) parts.push(el("em", {}, "="), run.number("ML productivity goodput", percent(row.mpg)));
+    }
+    return el("div", {class: "numbers"}, parts);
+  },
+
+  row(row) {
+    const share = (seconds) => percent(row.capacity_gpu_seconds > 0 ? seconds / row.capacity_gpu_seconds : null);
+    const unheld = Object.fromEntries(row.unheld.map((part) => [part.name, part.gpu_seconds]));
+    return [row.group || "all", row.nodes, hours(row.capacity_gpu_seconds), share(row.held_gpu_seconds), share(unheld.idle || 0), share((unheld.down || 0) + (unheld.drained || 0)),
+      fleet.between(row.scheduling, row.scheduling_range), percent(row.runtime), percent(row.mpg), draw.bar(fleet.parts(row), (part) => part.gpu_seconds)];
+  },
+
+  paint(place, answer) {
+    const total = answer.total;
+    if (total.capacity_gpu_seconds === 0) {
+      place.replaceChildren(card("", el("p", {}, "No GPUs were seen in this time. goodputd's controller role writes down which nodes there are.")));
+      return;
+    }
+    const parts = fleet.parts(total);
+    const watched = answer.watched_ns / Math.max(answer.end_ns - answer.begin_ns, 1);
+    place.replaceChildren(
+      card(`Cluster ${answer.cluster}`,
+        el("p", {class: "soft"}, `${time(answer.begin_ns)} to ${time(answer.end_ns)}, ${total.nodes} nodes, ${hours(total.capacity_gpu_seconds)} GPU-h; the controller was watched ${percent(watched)} of the time`),
+        fleet.goodput(total)),
+      card("All GPUs", draw.bar(parts, (part) => part.gpu_seconds), draw.legend(parts.map((part) => part.name)),
+        table([{name: "What"}, {name: "GPU-h", n: 1}, {name: "Share", n: 1}], parts.map((part) => [part.name, hours(part.gpu_seconds), percent(part.gpu_seconds / total.capacity_gpu_seconds)]))),
+      card("By partition", table([{name: "Partition"}, {name: "Nodes", n: 1}, {name: "GPU-h", n: 1}, {name: "Held", n: 1}, {name: "Idle", n: 1}, {name: "Down", n: 1}, {name: "Scheduling", n: 1}, {name: "Runtime", n: 1}, {name: "MPG", n: 1}, {name: "All of it"}],
+        answer.rows.map(fleet.row))),
+      answer.unplaced_gpu_seconds > 0 ? el("p", {class: "soft"}, `${hours(answer.unplaced_gpu_seconds)} GPU-h more were held on nodes nobody has described.`) : null);
+  },
+
   async view(main) {
-    main.replaceChildren(card("Fleet", el("p", {class: "soft"}, "loading")));
-    return {keys: {}};
+    const since = el("select", {"aria-label": "since"},
+      [["now-1days", "a day"], ["now-7days", "7 days"], ["now-30days", "30 days"]].map(([value, text]) => el("option", {value, selected: value === fleet.since ? "" : null}, text)));
+    const place = el("div", {});
+    main.replaceChildren(el("div", {class: "tools"}, since), place);
+    since.addEventListener("change", () => { fleet.since = since.value; page.show(); });
+    async function load() {
+      const answer = await data.ask("/v1/report", {fleet: 1, by: "partition", starttime: fleet.since});
+      if (answer === null) place.replaceChildren(card("", el("p", {}, "Nothing is known of the cluster yet.")));
+      else fleet.paint(place, answer);
+    }
+    await load();
+    return {again: load, keys: {}};
   },
 };

@@ -60,7 +60,7 @@ const list = {
     }
 
     async function load(after) {
-      const answer = await data.ask("/v1/list", {start: list.since, allusers: 1, reverse: 1, limit: list.PAGE, after});
+      const answer = await data.ask("/v1/list", {starttime: list.since, allusers: 1, reverse: 1, limit: list.PAGE, after});
       const got = answer ? answer.jobs : [];
       jobs = after ? jobs.concat(got) : got;
       next = answer && answer.next ? answer.next : null;

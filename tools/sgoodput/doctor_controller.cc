@@ -1,0 +1,143 @@
+// doctor's look at what keeps the database: who fills it, copies, who answers, and which nodes are silent.
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/timex.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "sql/coverage.h"
+#include "sql/text.h"
+#include "tools/base/database_lock.h"
+#include "tools/base/unix_socket.h"
+#include "tools/goodputd/housekeeping/database_copy.h"
+#include "tools/sgoodput/findings.h"
+#include "tools/sgoodput/format.h"
+#include "tools/slurm/hostlist.h"
+
+namespace goodput {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostNamed = 8;
+// A prolog may take its time.
+constexpr absl::Duration kStartsWithin = absl::Minutes(5);
+constexpr absl::Duration kCopyTooOld = absl::Hours(54);
+
+std::string Some(const std::vector<std::string>& names) {
+  const std::vector<std::string> first(
+      names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(kMostNamed, names.size())));
+  const std::size_t more = names.size() - first.size();
+  return Cat(absl::StrJoin(first, " "), more == 0 ? std::string() : Cat(" and ", more, " more"));
+}
+
+std::string Ago(absl::Duration span) {
+  return FormatDuration(absl::ToInt64Nanoseconds(std::max(span, absl::ZeroDuration())));
+}
+
+void CheckCopies(const Config& config, Findings& findings) {
+  const fs::path database = config.database;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(database.parent_path(), error)) {
+    const std::string name = entry.path().filename();
+    if (absl::StartsWith(name, Cat(database.filename().string(), ".damaged-")) && absl::EndsWith(name, "Z"))
+      findings.Note(Cat("a database that was damaged is kept: ", entry.path().string()));
+  }
+  if (config.database_copy.empty()) return;
+  const std::vector<DatabaseCopy> copies = CopiesIn(config.database_copy);
+  const absl::Time newest = copies.empty() ? absl::InfinitePast() : copies.back().made;
+  if (absl::Now() - newest > kCopyTooOld) {
+    findings.Bad(copies.empty()
+                     ? Cat("no copy of the database is in ", config.database_copy)
+                     : Cat("the newest copy of the database is ", Ago(absl::Now() - newest), " old"),
+                 "goodputd's log says why; it needs the folder's parent, room, and may write there");
+  } else {
+    findings.Good(Cat("the newest copy of the database is ", Ago(absl::Now() - newest), " old"));
+  }
+}
+
+void CheckReader(const Config& config, Findings& findings) {
+  if (config.query_socket.empty()) return;
+  const UnixAddress address = UnixAddressOf(config.query_socket);
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool answers = fd >= 0 && address.length > 0 && connect(fd, address.get(), address.length) == 0;
+  if (fd >= 0) close(fd);
+  if (answers) {
+    findings.Good(Cat("questions are answered at ", config.query_socket));
+    return;
+  }
+  struct stat folder {};
+  const std::string parent = fs::path(config.database).parent_path();
+  const bool of_root = config.reader_user.empty() && stat(parent.c_str(), &folder) == 0 && folder.st_uid == 0;
+  findings.Bad(Cat("nobody answers questions at ", config.query_socket),
+               of_root
+                   ? Cat("root does not answer strangers: chown ", parent,
+                         " to a user of its own, such as goodput, or set reader_user, and reload goodputd")
+                   : std::string("goodputd's log says why"));
+}
+
+void CheckClock(Findings& findings) {
+  timex state{};
+  if (adjtimex(&state) == TIME_ERROR) {
+    findings.Note(
+        "the kernel calls this clock not synchronized: clocks of nodes are brought onto the controller's, "
+        "but only "
+        "as well as records allow");
+  }
+}
+
+void CheckNodes(Database& db, Findings& findings) {
+  const absl::StatusOr<std::vector<LastRecord>> nodes = LastRecords(db);
+  if (!nodes.ok()) {
+    findings.Bad(Message(nodes.status()), "see the message");
+    return;
+  }
+  const absl::Time now = absl::Now();
+  if (!nodes->empty()) {
+    const auto ago = [&](const LastRecord& last) {
+      return Cat(last.node, " ", Ago(now - absl::FromUnixNanos(last.t_ns)), " ago");
+    };
+    findings.Good(Cat("heard of ", nodes->size(), nodes->size() == 1 ? " node: " : " nodes: last of ",
+                      ago(nodes->back()),
+                      nodes->size() == 1 ? std::string() : Cat(", silent longest ", ago(nodes->front()))));
+  }
+  const absl::StatusOr<std::vector<SilentNodes>> silent = JobsOnSilentNodes(
+      db, absl::ToUnixSeconds(now - kStartsWithin),
+      +[](const std::string& list) { return ExpandHostList(list); });
+  if (!silent.ok()) {
+    findings.Bad(Message(silent.status()), "see the message");
+    return;
+  }
+  for (std::size_t i = 0; i < silent->size() && i < kMostNamed; ++i) {
+    const SilentNodes& job = (*silent)[i];
+    findings.Bad(Cat("job ", job.job_id, " runs, and ", job.silent.size(), " of its ", job.nodes,
+                     job.nodes == 1 ? " node" : " nodes", " recorded nothing of it: ", Some(job.silent)),
+                 "run sgoodput doctor there: is the plugin loaded, and does goodputd copy the spool?");
+  }
+}
+
+}  // namespace
+
+void CheckController(Database& db, const Config& config, Findings& findings) {
+  const std::string holder = DatabaseLock::Holder(config.database);
+  if (holder.empty()) {
+    findings.Note(
+        "no daemon fills the database: sgoodput takes in what is new when whoever runs it may write there");
+  } else {
+    findings.Good(Cat(holder, " fills the database"));
+    CheckReader(config, findings);
+  }
+  CheckCopies(config, findings);
+  CheckClock(findings);
+  CheckNodes(db, findings);
+}
+
+}  // namespace goodput
