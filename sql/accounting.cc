@@ -187,8 +187,9 @@ absl::Status StoreOutages(Database& db, const std::vector<NodeOutage>& outages) 
   Transaction transaction(db);
   if (!transaction.status().ok()) return transaction.status();
   Statement store = db.Prepare(
-      "INSERT OR REPLACE INTO node_outage (cluster, node, start_s, end_s, state, reason)"
-      " VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
+      "INSERT INTO node_outage (cluster, node, start_s, end_s, state, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+      " ON CONFLICT DO UPDATE SET end_s = coalesce(excluded.end_s, end_s), state = excluded.state,"
+      " reason = excluded.reason");
   for (const NodeOutage& outage : outages) {
     store.Bind(1, outage.cluster).Bind(2, outage.node).Bind(3, outage.start_s).Bind(4, outage.end_s);
     store.Bind(5, outage.state).Bind(6, outage.reason);

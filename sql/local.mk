@@ -9,10 +9,11 @@ sql_libsteps_la_SOURCES = \
 noinst_LTLIBRARIES += sql/libstore.la
 sql_libstore_la_SOURCES = \
   sql/accounting.cc sql/accounting.h \
+  sql/backfilled.cc sql/backfilled.h \
   sql/backlog.cc sql/backlog.h \
   sql/chains.cc sql/chains.h \
-  sql/database.cc sql/database.h \
   sql/coverage.cc sql/coverage.h \
+  sql/database.cc sql/database.h \
   sql/evidence.cc sql/evidence.h \
   sql/heartbeats.cc sql/heartbeats.h \
   sql/jobs.cc sql/jobs.h \

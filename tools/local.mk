@@ -61,6 +61,7 @@ tools_libcommon_la_SOURCES = \
   tools/goodputd/housekeeping/database_copy.cc tools/goodputd/housekeeping/database_copy.h \
   tools/goodputd/mark_message.cc tools/goodputd/mark_message.h \
   tools/slurm/backfill.cc tools/slurm/backfill.h \
+  tools/slurm/backfiller.cc tools/slurm/backfiller.h \
   tools/slurm/hostlist.cc tools/slurm/hostlist.h \
   tools/slurm/plugin_file.cc tools/slurm/plugin_file.h \
   tools/slurm/sacct.cc tools/slurm/sacct.h \
@@ -130,6 +131,7 @@ tools_libhttp_la_LIBADD = tools/libcommon.la $(CURL_LIBS)
 # The daemon without its main, so that tests can link it.
 noinst_LTLIBRARIES += tools/libgoodputd.la
 tools_libgoodputd_la_SOURCES = \
+  tools/goodputd/accounting_follower.cc tools/goodputd/accounting_follower.h \
   tools/goodputd/checkpoints/checkpoint_watch.cc tools/goodputd/checkpoints/checkpoint_watch.h \
   tools/goodputd/checkpoints/folder_watch.cc tools/goodputd/checkpoints/folder_watch.h \
   tools/goodputd/checkpoints/layout.cc tools/goodputd/checkpoints/layout.h \
@@ -285,6 +287,7 @@ bin_PROGRAMS += tools/sgoodput/sgoodput
 tools_sgoodput_sgoodput_SOURCES = \
   tools/sgoodput/advise.cc tools/sgoodput/advise.h \
   tools/sgoodput/attempts.cc \
+  tools/sgoodput/backfill.cc \
   tools/sgoodput/diff.cc \
   tools/sgoodput/doctor.cc tools/sgoodput/findings.h \
   tools/sgoodput/doctor_slurm.cc \

@@ -41,6 +41,12 @@ tests_unit_rollup_test_SOURCES = tests/unit/rollup_test.cc tests/unit/run_builde
 tests_unit_rollup_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_rollup_test_LDADD = tools/librollup.la $(GTEST_LIBS)
 
+check_PROGRAMS += tests/unit/backfill_test
+TESTS += tests/unit/backfill_test
+tests_unit_backfill_test_SOURCES = tests/spank/temp_folder.h tests/unit/backfill_test.cc
+tests_unit_backfill_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_backfill_test_LDADD = tools/libgoodputd.la $(GTEST_LIBS)
+
 check_PROGRAMS += tests/unit/fleet_test
 TESTS += tests/unit/fleet_test
 tests_unit_fleet_test_SOURCES = tests/spank/temp_folder.h tests/unit/fleet_test.cc tests/unit/run_builder.h

@@ -86,6 +86,7 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
   }
   if (key == "socket_path") return SetPath(key, value, config.socket_path);
   if (key == "role") return SetRoles(value, config);
+  if (key == "backfill") return SetDays(key, value, config.backfill);
   if (key == "queue_interval") return SetInterval(key, value, config.queue_interval);
   if (key == "spool_max") return SetBytes(key, value, config.spool_max);
   if (key == "shared_spool") return SetPath(key, value, config.shared_spool);
@@ -143,7 +144,8 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
   }
   return absl::InvalidArgumentError(
       Cat("unknown key '", key,
-          "'; known are spool, database, database_copy, cluster, socket, socket_path, role, queue_interval, spool_max, "
+          "'; known are spool, database, database_copy, cluster, socket, socket_path, role, backfill, "
+          "queue_interval, spool_max, "
           "shared_spool, "
           "shared_spool_user, keep_spool, heartbeat, checkpoint_scan, log_profiles, signals, host_notices, "
           "listen, query_socket, reader_user, url, peak"));

@@ -13,22 +13,16 @@
 #include "sql/ingest.h"
 #include "sql/text.h"
 #include "tools/base/database_lock.h"
+#include "tools/goodputd/accounting_follower.h"
 #include "tools/goodputd/housekeeping/damaged_database.h"
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/queue_watch.h"
-#include "tools/slurm/backfill.h"
+#include "tools/slurm/backfiller.h"
 
 namespace goodput {
 namespace {
 
-constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr int kIngestIntervalMs = 1000;
-constexpr std::int64_t kAccountingIntervalNs = 60 * kSecondNs;
-// slurmctld tells slurmdbd about a change within seconds.
-constexpr std::int64_t kAccountingDelayNs = 5 * kSecondNs;
-constexpr absl::Duration kFirstBackfill = absl::Hours(24 * 7);
-// What ran at the last look may have ended since, and clocks may have been set.
-constexpr absl::Duration kLookBack = absl::Hours(1);
 
 // Whether this daemon is the one that fills the database. It is, too, where the lock itself cannot be had (a
 // full disk, a folder that is missing): then nobody else could do better.
@@ -70,15 +64,12 @@ void RunControllerLoop(const Config& config, int stop_fd, std::atomic<bool>& cha
   Complaint damage_trouble;
   ActiveRole active(config, alive);
   std::optional<Database> database;
-  absl::Time accounted = absl::Now() - kFirstBackfill;
-  bool has_sacct = true;
-  std::int64_t next_accounting_ns = 0;
+  AccountingFollower accounting(SlurmAccounting(), config.cluster, absl::ToInt64Seconds(config.backfill));
   SpoolMemory memory;
   pollfd stop{stop_fd, POLLIN, 0};
   do {
     const std::int64_t now_ns = kSystemClock.mono_ns();
-    if (changed.exchange(false))
-      next_accounting_ns = std::min(next_accounting_ns, now_ns + kAccountingDelayNs);
+    if (changed.exchange(false)) accounting.Expect(now_ns);
     if (!active.Held()) continue;
     if (database && !database->StillThere()) database.reset();
     if (alive.damaged.exchange(false)) {
@@ -86,8 +77,7 @@ void RunControllerLoop(const Config& config, int stop_fd, std::atomic<bool>& cha
       if (MendDatabase(config, damage_trouble)) {
         // All of it is to be read again, or what came after the copy.
         memory = SpoolMemory();
-        accounted = absl::Now() - kFirstBackfill;
-        next_accounting_ns = now_ns;
+        accounting.StartOver();
       }
     }
     if (!database) {
@@ -109,15 +99,8 @@ void RunControllerLoop(const Config& config, int stop_fd, std::atomic<bool>& cha
     std::string trouble = report.ok() ? "" : Message(report.status());
     if (report.ok() && !report->problems.empty()) trouble = report->problems.front();
     database_trouble.Say(trouble);
-    if (has_sacct && now_ns >= next_accounting_ns) {
-      const absl::Time now = absl::Now();
-      const absl::Status stored =
-          Backfill(*database, {{}, absl::ToUnixSeconds(accounted)}, absl::ToUnixSeconds(now));
-      accounting_trouble.Say(stored.ok() ? "" : Message(stored));
-      if (stored.ok()) accounted = now - kLookBack;
-      if (absl::IsNotFound(stored)) has_sacct = false;
-      next_accounting_ns = now_ns + kAccountingIntervalNs;
-    }
+    const absl::Status accounted = accounting.Turn(*database, now_ns, absl::ToUnixSeconds(absl::Now()));
+    accounting_trouble.Say(accounted.ok() ? "" : Message(accounted));
   } while (poll(&stop, 1, kIngestIntervalMs) == 0);
 }
 

@@ -75,6 +75,7 @@ void PrintConfig(const goodput::Config& config) {
   std::printf("role = %s%s%s\n", config.node_role ? "node" : "",
               config.node_role && config.controller_role ? "," : "",
               config.controller_role ? "controller" : "");
+  std::printf("backfill = %s\n", absl::FormatDuration(config.backfill).c_str());
   std::printf("queue_interval = %s\n", absl::FormatDuration(config.queue_interval).c_str());
   std::printf("shared_spool = %s\n", config.shared_spool.empty() ? "(none)" : config.shared_spool.c_str());
   std::printf("shared_spool_user = %s\n",

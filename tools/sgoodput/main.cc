@@ -74,6 +74,14 @@ Examples:
   sgoodput advise --nodes 2048 --failures-per-node-day 0.0065 --save 1m --restart 10m --interval 1h
   sgoodput advise --mttf 3h5m --save 1m --restart 10m --gpus 16384 --json)";
 
+constexpr const char* kBackfillExamples = R"(
+Asks slurmdbd for a day at a time, the latest first, and for less where that is too much. What was read is remembered:
+it may be interrupted, and run again goes on. goodputd does it for the last week (`backfill` of goodput.conf).
+
+Examples:
+  sgoodput backfill -S now-90days
+  sgoodput backfill -S 2024-01-01 -E 2025-01-01)";
+
 constexpr const char* kImportExamples = R"(
 Reads the log of Google's goodput library and Orbax (JSON lines, or what gcloud logging read --format=json
 prints), and what sacct -P -D printed. A file that was imported before is taken anew if it changed.
@@ -276,6 +284,14 @@ int ParseAndRun(int argc, char** argv) {
   ingest_app->add_option("--spool", ingest.spool, "read the spool DIR instead of goodput.conf's")
       ->type_name("DIR");
 
+  goodput::BackfillOptions backfill;
+  CLI::App* backfill_app =
+      app.add_subcommand("backfill", "take what slurmdbd knows of a long time into the database");
+  AddCommon(*backfill_app, backfill.common, false);
+  backfill_app->add_option("-S,--starttime", backfill.start, "since TIME")->type_name("TIME");
+  backfill_app->add_option("-E,--endtime", backfill.end, "until TIME (now)")->type_name("TIME");
+  backfill_app->footer(kBackfillExamples);
+
   goodput::ImportOptions import;
   CLI::App* import_app = app.add_subcommand("import", "take what another program wrote about a run");
   AddCommon(*import_app, import.common, false);
@@ -359,6 +375,7 @@ int ParseAndRun(int argc, char** argv) {
                                 : *attempts_app ? &attempts.common
                                 : *advise_app   ? &advise.common
                                 : *ingest_app   ? &ingest.common
+                                : *backfill_app ? &backfill.common
                                 : *import_app   ? &import.common
                                 : *export_app   ? &out.common
                                 : *diff_app     ? &diff.common
@@ -374,6 +391,7 @@ int ParseAndRun(int argc, char** argv) {
   if (*attempts_app) return goodput::RunAttempts(attempts);
   if (*advise_app) return goodput::RunAdvise(advise);
   if (*ingest_app) return goodput::RunIngest(ingest);
+  if (*backfill_app) return goodput::RunBackfill(backfill);
   if (*import_app) return goodput::RunImport(import);
   if (*export_app) return goodput::RunExport(out);
   if (*diff_app) return goodput::RunDiff(diff);

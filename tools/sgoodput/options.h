@@ -51,6 +51,12 @@ struct ListOptions {
   double stall_factor = 5;
 };
 
+struct BackfillOptions {
+  CommonOptions common;
+  std::string start;
+  std::string end;
+};
+
 // Sums over runs.
 struct RollupOptions {
   CommonOptions common;
@@ -171,6 +177,7 @@ int RunExport(const ExportOptions& options);
 int RunDiff(const DiffOptions& options);
 int RunProfile(const ProfileOptions& options);
 int RunDoctor(const DoctorOptions& options);
+int RunBackfill(const BackfillOptions& options);
 // `sgoodput mark ...`: its own parser, because it runs once a training step and must take less than 5 ms.
 int RunMark(int argc, char** argv);
 

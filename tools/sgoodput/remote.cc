@@ -96,7 +96,9 @@ std::optional<int> AskRemotely(const CommonOptions& common, const RemoteQuestion
     url = config->url;
   }
   if (Askable().count(question.subcommand) == 0) {
-    if (!asked_for && question.subcommand != "ingest" && question.subcommand != "import") return std::nullopt;
+    if (!asked_for && question.subcommand != "ingest" && question.subcommand != "import" &&
+        question.subcommand != "backfill")
+      return std::nullopt;
     return Fail(absl::InvalidArgumentError(
         Cat(question.subcommand, " cannot be asked of ", url, ": run it where the database is")));
   }

@@ -218,9 +218,14 @@ absl::StatusOr<SacctText> RunSacct(const SacctQuery& query) {
     const absl::Time start =
         query.start_s ? absl::FromUnixSeconds(*query.start_s) : absl::Now() - absl::Hours(24);
     argv.emplace_back("-S");
-    argv.push_back(absl::FormatTime("%Y-%m-%dT%H:%M:%S", start, absl::LocalTimeZone()));
+    // Where clocks are set back an hour of the year is there twice, but not in UTC.
+    options.env.emplace_back("TZ", "UTC");
+    const auto in_utc = [](absl::Time t) {
+      return absl::FormatTime("%Y-%m-%dT%H:%M:%S", t, absl::UTCTimeZone());
+    };
+    argv.push_back(in_utc(start));
     argv.emplace_back("-E");
-    argv.emplace_back("now");
+    argv.push_back(query.end_s ? in_utc(absl::FromUnixSeconds(*query.end_s)) : "now");
   }
   absl::StatusOr<CommandResult> result = RunCommand(argv, options);
   if (!result.ok()) return result.status();

@@ -15,8 +15,9 @@
 namespace goodput {
 
 struct SacctQuery {
-  std::vector<std::int64_t> job_ids;    // empty: all
-  std::optional<std::int64_t> start_s;  // sacct -S; without job ids the last day if absent
+  std::vector<std::int64_t> job_ids;                 // empty: all
+  std::optional<std::int64_t> start_s;               // sacct -S; without job ids the last day if absent
+  std::optional<std::int64_t> end_s = std::nullopt;  // sacct -E; now if absent
 };
 
 struct SacctText {

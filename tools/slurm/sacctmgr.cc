@@ -38,13 +38,15 @@ std::vector<NodeOutage> ParseNodeEvents(std::string_view text, char delimiter) {
   return outages;
 }
 
-absl::StatusOr<std::vector<NodeOutage>> RunNodeEvents(std::int64_t start_s) {
+absl::StatusOr<std::vector<NodeOutage>> RunNodeEvents(std::int64_t start_s,
+                                                      std::optional<std::int64_t> end_s) {
   CommandOptions options;
   options.env.emplace_back("SLURM_TIME_FORMAT", "%s");
-  absl::StatusOr<CommandResult> result =
-      RunCommand({"sacctmgr", "-n", "-P", "show", "event", Cat("start=", FormatSlurmTime(start_s)),
-                  "format=Cluster,NodeName,State,TimeStart,TimeEnd,Reason"},
-                 options);
+  std::vector<std::string> argv{"sacctmgr", "-n",    "-P",
+                                "show",     "event", Cat("start=", FormatSlurmTime(start_s))};
+  if (end_s) argv.push_back(Cat("end=", FormatSlurmTime(*end_s)));
+  argv.emplace_back("format=Cluster,NodeName,State,TimeStart,TimeEnd,Reason");
+  const absl::StatusOr<CommandResult> result = RunCommand(argv, options);
   if (!result.ok()) return result.status();
   if (result->exit_code != 0) {
     const std::string words(absl::StripAsciiWhitespace(result->err.substr(0, result->err.find('\n'))));

@@ -4,6 +4,7 @@
 #define GOODPUT_TOOLS_SLURM_SACCTMGR_H_
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -16,9 +17,10 @@ namespace goodput {
 // are left out.
 std::vector<NodeOutage> ParseNodeEvents(std::string_view text, char delimiter);
 
-// Node events since `start_s`. NotFound: there is no sacctmgr. Unavailable: it failed (no slurmdbd), with its
-// words.
-absl::StatusOr<std::vector<NodeOutage>> RunNodeEvents(std::int64_t start_s);
+// Node events since `start_s`, and before `end_s` if it is given. NotFound: there is no sacctmgr.
+// Unavailable: it failed (no slurmdbd), with its words.
+absl::StatusOr<std::vector<NodeOutage>> RunNodeEvents(std::int64_t start_s,
+                                                      std::optional<std::int64_t> end_s = std::nullopt);
 
 }  // namespace goodput
 

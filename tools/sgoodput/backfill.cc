@@ -1,0 +1,115 @@
+// `sgoodput backfill`: what slurmdbd knows of a long time, into the database.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "sql/text.h"
+#include "tools/sgoodput/format.h"
+#include "tools/sgoodput/options.h"
+#include "tools/sgoodput/session.h"
+#include "tools/sgoodput/time_option.h"
+#include "tools/slurm/backfiller.h"
+
+namespace goodput {
+namespace {
+
+constexpr absl::Duration kWorthALine = absl::Seconds(2);
+
+// On a terminal, once it takes long enough to wonder.
+class Progress {
+ public:
+  explicit Progress(Stretch wanted) : wanted_(wanted), shown_(isatty(STDERR_FILENO) != 0) {}
+  ~Progress() {
+    if (said_) std::fprintf(stderr, "\r\033[K");
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void Say(std::int64_t missing_s, std::int64_t attempts) {
+    if (!shown_ || absl::Now() - began_ < kWorthALine) return;
+    const auto all = static_cast<double>(std::max<std::int64_t>(1, wanted_.to_s - wanted_.from_s));
+    std::fprintf(stderr, "\r\033[Ksgoodput: %2.0f%%, %s attempts read",
+                 100 * (1 - static_cast<double>(missing_s) / all), std::to_string(attempts).c_str());
+    said_ = true;
+  }
+
+ private:
+  Stretch wanted_;
+  bool shown_;
+  bool said_ = false;
+  absl::Time began_ = absl::Now();
+};
+
+std::int64_t LengthOf(const std::vector<Stretch>& stretches) {
+  std::int64_t sum = 0;
+  for (const Stretch& one : stretches) sum += one.to_s - one.from_s;
+  return sum;
+}
+
+absl::StatusOr<Stretch> Wanted(const BackfillOptions& options, absl::Time now) {
+  if (options.start.empty())
+    return absl::InvalidArgumentError("say with -S since when: -S 2024-01-01, -S now-90days");
+  const absl::StatusOr<Ns> start = ParseTimeOption(options.start, now);
+  if (!start.ok()) return Annotate(start.status(), "-S");
+  Stretch wanted{*start / kSecond, absl::ToUnixSeconds(now)};
+  if (!options.end.empty()) {
+    const absl::StatusOr<Ns> end = ParseTimeOption(options.end, now);
+    if (!end.ok()) return Annotate(end.status(), "-E");
+    wanted.to_s = std::min(wanted.to_s, *end / kSecond);
+  }
+  if (wanted.from_s >= wanted.to_s)
+    return absl::InvalidArgumentError("from -S to -E there is no time that is past");
+  return wanted;
+}
+
+absl::Status Read(Backfiller& backfiller, Database& db, const std::string& cluster, Stretch wanted) {
+  Progress progress(wanted);
+  const std::int64_t now_s = absl::ToUnixSeconds(absl::Now());
+  const std::int64_t recent_s = std::max(wanted.from_s, now_s - Backfiller::kSettleS);
+  if (recent_s < wanted.to_s) {
+    if (absl::Status status = backfiller.Take({recent_s, wanted.to_s}, now_s); !status.ok()) return status;
+  }
+  for (bool more = true; more;) {
+    const bool can_ask_for_less = backfiller.can_ask_for_less();
+    const absl::StatusOr<bool> step = backfiller.Step(wanted, now_s);
+    if (absl::IsNotFound(step.status()) || (!step.ok() && !can_ask_for_less)) return step.status();
+    if (step.ok()) more = *step;
+    const absl::StatusOr<std::vector<Stretch>> done = LoadBackfilled(db, cluster);
+    if (!done.ok()) return done.status();
+    progress.Say(LengthOf(MissingOf(wanted, *done)), backfiller.attempts());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int RunBackfill(const BackfillOptions& options) {
+  const absl::StatusOr<Stretch> wanted = Wanted(options, absl::Now());
+  if (!wanted.ok()) return Fail(wanted.status());
+  const absl::StatusOr<Config> config = LoadConfig(options.common.config);
+  if (!config.ok()) return Fail(absl::FailedPreconditionError(config.status().message()));
+  absl::StatusOr<Database> db = Database::Open(
+      options.common.db.empty() ? config->database : options.common.db, Database::Mode::kReadWrite);
+  if (!db.ok()) return Fail(absl::FailedPreconditionError(db.status().message()));
+  const absl::StatusOr<std::vector<Stretch>> before = LoadBackfilled(*db, config->cluster);
+  if (!before.ok()) return Fail(before.status());
+  const std::int64_t there_s = wanted->to_s - wanted->from_s - LengthOf(MissingOf(*wanted, *before));
+  Backfiller backfiller(*db, SlurmAccounting(), config->cluster);
+  const absl::Status status = Read(backfiller, *db, config->cluster, *wanted);
+  if (!status.ok()) {
+    return Fail(absl::FailedPreconditionError(Cat("slurmdbd was not read to the end: ", Message(status),
+                                                  "; what was read is kept, run it again to go on")));
+  }
+  std::printf("%lld attempts and %lld outages of nodes read, %s to %s",
+              static_cast<long long>(backfiller.attempts()), static_cast<long long>(backfiller.outages()),
+              FormatTime(wanted->from_s * kSecond).c_str(), FormatTime(wanted->to_s * kSecond).c_str());
+  if (there_s > 0) std::printf("; %s of that were there", FormatDuration(there_s * kSecond).c_str());
+  std::printf("\n");
+  return kAnswered;
+}
+
+}  // namespace goodput
