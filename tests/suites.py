@@ -114,6 +114,7 @@ def suites() -> List[Suite]:
         python_suite("kill", "tests.e2e.test_kill"),
         python_suite("output", "tests.e2e.test_output"),
         python_suite("ship", "tests.e2e.test_ship"),
+        python_suite("reader", "tests.e2e.test_reader"),
         sanitized_suite("sanitized", "asan", ASAN),
         sanitized_suite("daemon-tsan", "tsan", TSAN),
         # Busy.

@@ -254,6 +254,7 @@ class ReaderLoop {
 
   absl::StatusOr<std::string> Answer(std::string_view word, const std::string& argument) {
     if (word == "health") return Health();
+    if (word == "metrics") return Metrics();
     if (word == "munge") return rights_.MungeSocket();
     if (word == "token") {
       const absl::StatusOr<uid_t> uid = rights_.OfToken(argument);
@@ -269,6 +270,19 @@ class ReaderLoop {
     const absl::StatusOr<Viewer> viewer = rights_.Of(uid);
     if (!viewer.ok()) return viewer.status();
     return ViewerText(*viewer);
+  }
+
+  std::string Metrics() const {
+    const std::int64_t now = kSystemClock.mono_ns();
+    std::string text;
+    const auto age = [&](const char* name, const char* help, std::int64_t at_ns) {
+      text += Cat("# HELP ", name, " ", help, "\n# TYPE ", name, " gauge\n");
+      if (at_ns != 0) text += Cat(name, " ", AgeText(at_ns, now), "\n");
+    };
+    age("slurm_goodput_look_age_seconds", "Since goodputd last saw the queue.", alive_.looked_ns);
+    age("slurm_goodput_ingest_age_seconds", "Since goodputd last had taken in what nodes saw.",
+        alive_.ingested_ns);
+    return text;
   }
 
   absl::StatusOr<std::string> Health() const {

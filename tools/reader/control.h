@@ -26,6 +26,8 @@ class Control {
   absl::StatusOr<Viewer> ViewerOf(std::optional<uid_t> uid);
   absl::StatusOr<uid_t> UserOfToken(const std::string& token);
   absl::StatusOr<std::string> MungeSocket() { return Ask("munge"); }
+  // Samples of goodputd's own for /metrics, families with their heads.
+  absl::StatusOr<std::string> Metrics() { return Ask("metrics"); }
   // What /healthz says; an error's text is its body, too.
   absl::StatusOr<std::string> Health() { return Ask("health"); }
 

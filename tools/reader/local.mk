@@ -41,6 +41,21 @@ tools_goodputd_goodputd_SOURCES += \
 tools_goodputd_goodputd_CPPFLAGS += -DBINDIR='"$(bindir)"' -DPKGLIBEXECDIR='"$(pkglibexecdir)"'
 tools_goodputd_goodputd_LDADD += tools/libreader.la
 
-tools_sgoodput_sgoodput_SOURCES += tools/sgoodput/remote.cc tools/sgoodput/remote.h
+# What Prometheus is told of runs: pure.
+noinst_LTLIBRARIES += tools/libmetrics.la
+tools_libmetrics_la_SOURCES = \
+  tools/metrics/exposition.cc tools/metrics/exposition.h \
+  tools/metrics/run_metrics.cc tools/metrics/run_metrics.h
+tools_libmetrics_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+tools_libmetrics_la_LIBADD = tools/libtimeline.la $(ABSL_LIBS)
+tools_libreader_la_LIBADD += tools/libmetrics.la
+
+tools_sgoodput_sgoodput_SOURCES += \
+  tools/sgoodput/metrics.cc \
+  tools/sgoodput/remote.cc tools/sgoodput/remote.h
 tools_sgoodput_sgoodput_CPPFLAGS = $(AM_CPPFLAGS) -DPKGLIBEXECDIR='"$(pkglibexecdir)"'
 tools_sgoodput_sgoodput_LDADD += tools/libreader.la
+
+# A dashboard of what /metrics has.
+grafanadir = $(pkgdatadir)/grafana
+dist_grafana_DATA = tools/grafana/slurm-goodput.json

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tools/metrics/exposition.h"
+
 namespace goodput {
 namespace {
 
@@ -32,10 +34,10 @@ absl::StatusOr<std::string> MetricsCache::Get(const std::string& viewer, const C
   Entry& entry = entries_[viewer];
   entry.computing = false;
   if (!text.ok()) return text;
-  entry.text = *text;
+  entry.text = entry.have ? NeverLower(entry.text, *text) : *text;
   entry.have = true;
   entry.good_until_ns = ended + std::max(kFreshNs, kShare * (ended - began));
-  return text;
+  return entry.text;
 }
 
 }  // namespace goodput

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "sql/text.h"
+#include "tools/metrics/exposition.h"
 #include "tools/reader/munge.h"
 
 namespace goodput {
@@ -26,8 +27,7 @@ bool TakeScheme(const std::string& header, std::string_view scheme, std::string&
 HttpReply Refusal(const absl::Status& why) {
   HttpReply reply = ErrorReply(absl::IsPermissionDenied(why) ? 401 : 503, Message(why));
   if (reply.code == 401) {
-    reply.headers.emplace_back("WWW-Authenticate", "MUNGE");
-    reply.headers.emplace_back("WWW-Authenticate", "Bearer");
+    reply.headers.emplace_back("WWW-Authenticate", "MUNGE, Bearer");
   } else {
     reply.headers.emplace_back("Retry-After", "5");
   }
@@ -38,21 +38,6 @@ HttpReply Busy() {
   HttpReply reply = ErrorReply(503, "busy: too many questions at once; ask again");
   reply.headers.emplace_back("Retry-After", "2");
   return reply;
-}
-
-// For readers of Prometheus' older text, of which "# EOF" is only a comment; there a counter's family has the
-// name of its sample.
-std::string AsPrometheusText(const std::string& open_metrics) {
-  std::string text;
-  std::string_view rest = open_metrics;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size() - 1) + 1;
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(end);
-    if (line == "# EOF\n" || line.substr(0, 7) == "# UNIT ") continue;
-    text += line;
-  }
-  return text;
 }
 
 }  // namespace
@@ -128,10 +113,14 @@ HttpReply Reader::Metrics(const HttpQuestion& question, const Viewer& viewer) {
     return absl::StatusOr<std::string>(result->out);
   });
   if (!text.ok()) return ErrorReply(503, Message(text.status()));
+  std::string all = *text;
+  constexpr std::string_view kEnd = "# EOF\n";
+  const absl::StatusOr<std::string> own = control_.Metrics();
+  if (own.ok() && all.size() >= kEnd.size()) all.insert(all.size() - kEnd.size(), *own);
   const bool open = absl::StrContains(question.accept, "application/openmetrics-text");
   HttpReply reply;
   reply.type = open ? kOpenMetrics : kPrometheusText;
-  reply.body = open ? *text : AsPrometheusText(*text);
+  reply.body = open ? std::move(all) : AsPrometheusText(all);
   return reply;
 }
 

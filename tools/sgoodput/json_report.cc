@@ -373,9 +373,10 @@ std::string ReportAsJson(const Report& report) {
                          Print(JobJson(report)));
 }
 
-void JsonReports::Finish() {
+void JsonReports::Finish(const std::string& next) {
   Begin();
-  std::fputs("]\n}\n", out_);
+  const std::string more = next.empty() ? "" : ",\n  \"next\": " + Json(next).dump();
+  std::fprintf(out_, "]%s\n}\n", more.c_str());
 }
 
 std::string AdviseAsJson(const AdviseReport& report) {

@@ -167,6 +167,7 @@ int RunList(const ListOptions& options) {
   const bool parsable = options.parsable || options.parsable2;
   if (parsable && !options.common.json && !options.no_header)
     PrintLine(options, *fields, [](const Field& field) { return std::string(field.name); });
+  Page page{options.limit, options.after, options.reverse, ""};
   const absl::Status status = ForEachSelected(
       options.common, options.select, {options.stall_factor},
       [&](Session& /*session*/, const Report& report) {
@@ -181,10 +182,13 @@ int RunList(const ListOptions& options) {
           table.Add(std::move(cells));
         }
         return absl::OkStatus();
-      });
+      },
+      &page);
   if (!status.ok()) return Fail(status);
+  if (!page.next.empty() && !options.common.json)
+    std::fprintf(stderr, "sgoodput: there are more: --after %s\n", page.next.c_str());
   if (options.common.json) {
-    json.Finish();
+    json.Finish(page.next);
   } else if (!parsable) {
     std::fputs(table.Render(!options.no_header).c_str(), stdout);
   }

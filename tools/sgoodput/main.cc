@@ -203,6 +203,9 @@ int ParseAndRun(int argc, char** argv) {
   app.add_flag("-P,--parsable2", list.parsable2, "fields separated by |");
   app.add_flag("-n,--noheader", list.no_header, "no header line");
   AddStallFactor(app, list.stall_factor);
+  app.add_option("--limit", list.limit, "at most so many runs")->type_name("N")->check(CLI::Range(1, 1'000'000));
+  app.add_option("--after", list.after, "with --limit: go on where the page before ended")->type_name("CURSOR");
+  app.add_flag("--reverse", list.reverse, "the newest first");
   app.add_flag("--helpformat", list.help_format, "print the names of all fields");
 
   goodput::ShowOptions show;
@@ -251,6 +254,11 @@ int ParseAndRun(int argc, char** argv) {
   rollup_app->add_option("--gpu-hour", rollup.price, "what an hour of a GPU costs")->type_name("PRICE");
   rollup_app->add_flag("-P,--parsable2", rollup.parsable2, "fields separated by |, and no total");
   rollup_app->add_flag("-n,--noheader", rollup.no_header, "no header line");
+
+  goodput::MetricsOptions metrics;
+  CLI::App* metrics_app =
+      app.add_subcommand("metrics", "what goodputd gives Prometheus as /metrics, in OpenMetrics");
+  AddCommon(*metrics_app, metrics.common, false);
 
   goodput::AttemptsOptions attempts;
   CLI::App* attempts_app = app.add_subcommand("attempts", "one line an attempt of one run");
@@ -379,6 +387,7 @@ int ParseAndRun(int argc, char** argv) {
                                 : *import_app   ? &import.common
                                 : *export_app   ? &out.common
                                 : *diff_app     ? &diff.common
+                                : *metrics_app  ? &metrics.common
                                 : *doctor_app   ? &doctor.common
                                 : *profile_app  ? nullptr
                                                 : &list.common;
@@ -390,6 +399,7 @@ int ParseAndRun(int argc, char** argv) {
   if (*rollup_app) return goodput::RunRollup(rollup);
   if (*attempts_app) return goodput::RunAttempts(attempts);
   if (*advise_app) return goodput::RunAdvise(advise);
+  if (*metrics_app) return goodput::RunMetricsCommand(metrics);
   if (*ingest_app) return goodput::RunIngest(ingest);
   if (*backfill_app) return goodput::RunBackfill(backfill);
   if (*import_app) return goodput::RunImport(import);

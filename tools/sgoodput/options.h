@@ -48,6 +48,9 @@ struct ListOptions {
   bool parsable2 = false;  // -P
   bool no_header = false;
   bool help_format = false;
+  std::int64_t limit = 0;  // runs; 0: all
+  std::string after;       // where the page before ended
+  bool reverse = false;
   double stall_factor = 5;
 };
 
@@ -68,6 +71,10 @@ struct RollupOptions {
   double stall_factor = 5;
   bool parsable2 = false;
   bool no_header = false;
+};
+
+struct MetricsOptions {
+  CommonOptions common;
 };
 
 // One run: a job, or all jobs that were given the same --goodput-run.
@@ -168,6 +175,7 @@ struct DoctorOptions {
 int RunList(const ListOptions& options);
 int RunRollup(const RollupOptions& options);
 int RunShow(const ShowOptions& options);
+int RunMetricsCommand(const MetricsOptions& options);
 int RunWatch(const WatchOptions& options);
 int RunAttempts(const AttemptsOptions& options);
 int RunAdvise(const AdviseOptions& options);

@@ -52,7 +52,8 @@ class JsonReports {
  public:
   explicit JsonReports(std::FILE* out) : out_(out) {}
   void Add(const Report& report);
-  void Finish();
+  // `next`: where the next page goes on; empty: this was the last.
+  void Finish(const std::string& next = "");
 
  private:
   void Begin();

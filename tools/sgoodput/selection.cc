@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "sql/jobs.h"
@@ -150,6 +151,38 @@ absl::StatusOr<std::vector<std::vector<JobKey>>> VisibleRuns(Session& session, s
   return GroupByRun(jobs, *names, owners);
 }
 
+// "JOB:CLUSTER:SINCE" of a run's first job.
+std::string CursorOf(const std::vector<JobKey>& run) {
+  const JobKey& first = run.front();
+  return Cat(first.job_id, ":", first.cluster, ":", first.from_s);
+}
+
+absl::StatusOr<JobKey> ParseCursor(const std::string& text) {
+  const std::vector<std::string> words = absl::StrSplit(text, ':');
+  JobKey key;
+  if (words.size() != 3 || !absl::SimpleAtoi(words[0], &key.job_id) ||
+      !absl::SimpleAtoi(words[2], &key.from_s)) {
+    return absl::InvalidArgumentError(
+        Cat("--after: '", text, "' is no place in a list; take what the page before it gave as next"));
+  }
+  key.cluster = words[1];
+  return key;
+}
+
+// The runs of a page and all after it, in its order.
+absl::Status TurnTo(const Page& page, std::vector<std::vector<JobKey>>& runs) {
+  // By a run's first job: what is added later has a higher number, or lies elsewhere for good.
+  std::sort(runs.begin(), runs.end(), [](const auto& a, const auto& b) { return a.front() < b.front(); });
+  if (page.reverse) std::reverse(runs.begin(), runs.end());
+  if (page.after.empty()) return absl::OkStatus();
+  const absl::StatusOr<JobKey> after = ParseCursor(page.after);
+  if (!after.ok()) return after.status();
+  runs.erase(runs.begin(), std::find_if(runs.begin(), runs.end(), [&](const std::vector<JobKey>& run) {
+               return page.reverse ? run.front() < *after : *after < run.front();
+             }));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<JobKey>> SelectedJobs(Database& db, const SelectionOptions& options) {
   if (options.jobs.empty()) return KnownJobs(db);
   std::vector<JobKey> jobs;
@@ -184,7 +217,7 @@ absl::StatusOr<SelectedTime> TimeOfSelection(const SelectionOptions& options, ab
 
 absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions& options,
                              const TimelineOptions& timeline_options,
-                             const std::function<absl::Status(Session&, Report)>& take) {
+                             const std::function<absl::Status(Session&, Report)>& take, Page* page) {
   const absl::StatusOr<Filter> filter = MakeFilter(options, absl::Now());
   if (!filter.ok()) return filter.status();
   const absl::StatusOr<std::vector<std::int64_t>> asked = ParseJobIds(options.jobs);
@@ -197,8 +230,13 @@ absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions
   if (!snapshot.status().ok()) return snapshot.status();
   absl::StatusOr<std::vector<JobKey>> jobs = SelectedJobs(session->db, options);
   if (!jobs.ok()) return jobs.status();
-  const absl::StatusOr<std::vector<std::vector<JobKey>>> runs = VisibleRuns(*session, *std::move(jobs));
+  absl::StatusOr<std::vector<std::vector<JobKey>>> runs = VisibleRuns(*session, *std::move(jobs));
   if (!runs.ok()) return runs.status();
+  if (page != nullptr) {
+    if (absl::Status status = TurnTo(*page, *runs); !status.ok()) return status;
+  }
+  std::int64_t count = 0;
+  std::string last;
   AccountingReader accounting(session->db);
   std::set<std::tuple<std::string, std::int64_t, Ns>> taken;
   for (const std::vector<JobKey>& group : *runs) {
@@ -211,6 +249,14 @@ absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions
       const RunInfo& info = report.run.info;
       if (!taken.emplace(info.cluster, info.job_id, report.timeline.begin).second || !filter->Matches(report))
         continue;
+      const std::string cursor = CursorOf(group);
+      // What is one run with one that was shown is shown, too.
+      if (page != nullptr && page->limit > 0 && count >= page->limit && cursor != last) {
+        page->next = last;
+        return absl::OkStatus();
+      }
+      ++count;
+      last = cursor;
       if (options.truncate) {
         ClipReport(report, filter->time.start.value_or(report.timeline.begin),
                    filter->time.end.value_or(session->now));

@@ -2,8 +2,10 @@
 #ifndef GOODPUT_TOOLS_SGOODPUT_SELECTION_H_
 #define GOODPUT_TOOLS_SGOODPUT_SELECTION_H_
 
+#include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -22,11 +24,19 @@ struct SelectedTime {
 };
 absl::StatusOr<SelectedTime> TimeOfSelection(const SelectionOptions& options, absl::Time now);
 
-// Opens a session and calls `take` for each selected run, by job id, clipped to the selected time with -T.
-// Only one report exists at a time, so a million jobs need no more memory than one.
+// A part of a long list. A cursor is a run's place in it, and stays so when others are added.
+struct Page {
+  std::int64_t limit = 0;  // 0: no end
+  std::string after;       // the cursor of the last run before it; empty: from the begin
+  bool reverse = false;    // the newest first
+  std::string next;        // set where there are more: the cursor to go on after
+};
+
+// Opens a session and calls `take` for each selected run, by job id or in a page's order, clipped to the
+// selected time with -T. Only one report exists at a time, so a million jobs need no more memory than one.
 absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions& options,
                              const TimelineOptions& timeline_options,
-                             const std::function<absl::Status(Session&, Report)>& take);
+                             const std::function<absl::Status(Session&, Report)>& take, Page* page = nullptr);
 
 }  // namespace goodput
 

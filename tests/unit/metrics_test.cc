@@ -1,0 +1,134 @@
+// What Prometheus is told: the format, the sums, and that their number is bounded.
+#include <gtest/gtest.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "sql/text.h"
+#include "tests/unit/run_builder.h"
+#include "tools/metrics/exposition.h"
+#include "tools/metrics/run_metrics.h"
+
+namespace goodput {
+namespace {
+
+bool Has(const std::string& text, const std::string& line) {
+  return absl::StrContains(Cat("\n", text), Cat("\n", line, "\n"));
+}
+
+TEST(Exposition, IsWrittenAsTheFormatWants) {
+  MetricText text;
+  text.Family("a", "counter", "Of things.");
+  text.Counter({{"name", "quo\"te\\ and\nline"}}, 2);
+  text.Family("b", "gauge", "Now.");
+  text.Gauge({}, 0.25);
+  EXPECT_EQ(std::move(text).Finish(),
+            "# HELP a Of things.\n# TYPE a counter\na_total{name=\"quo\\\"te\\\\ and\\nline\"} 2\n"
+            "# HELP b Now.\n# TYPE b gauge\nb 0.25\n# EOF\n");
+}
+
+TEST(Exposition, AHistogramAddsUp) {
+  MetricHistogram histogram({1, 10});
+  for (const double value : {0.5, 1.0, 5.0, 50.0}) histogram.Observe(value);
+  MetricText text;
+  text.Family("h", "histogram", "H.");
+  text.Histogram({}, histogram);
+  const std::string written = std::move(text).Finish();
+  for (const char* line : {"h_bucket{le=\"1.0\"} 2", "h_bucket{le=\"10.0\"} 3", "h_bucket{le=\"+Inf\"} 4",
+                           "h_count 4", "h_sum 56.5"})
+    EXPECT_TRUE(Has(written, line)) << line << "\n" << written;
+}
+
+TEST(Exposition, TheOlderTextNamesCountersByTheirSamples) {
+  EXPECT_EQ(AsPrometheusText(
+                "# HELP a Of a.\n# TYPE a counter\na_total 1\n# HELP b Of b.\n# TYPE b gauge\nb 2\n# EOF\n"),
+            "# HELP a_total Of a.\n# TYPE a_total counter\na_total 1\n# HELP b Of b.\n# TYPE b gauge\nb 2\n");
+}
+
+TEST(Exposition, CountersDoNotFallAndGaugesMay) {
+  const std::string before = "a_total{x=\"1\"} 10\nb 10\nh_bucket{le=\"1.0\"} 5\n# EOF\n";
+  const std::string now = "a_total{x=\"1\"} 9\na_total{x=\"2\"} 1\nb 3\nh_bucket{le=\"1.0\"} 6\n# EOF\n";
+  EXPECT_EQ(NeverLower(before, now),
+            "a_total{x=\"1\"} 10\na_total{x=\"2\"} 1\nb 3\nh_bucket{le=\"1.0\"} 6\n# EOF\n");
+  EXPECT_EQ(NeverLower("", now), now);
+}
+
+// 2 GPUs: 10 s in the queue, 5 s of provisioning, and of 100 s until the end all but 5 s productive.
+RunBuilder Trained() {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Eligible(0)
+      .Started(10)
+      .Gpus(2)
+      .Ready(15)
+      .Srun(0, 15, 115, 0)
+      .Steps(0, 9, 20, 9.5)
+      .Ended(115, "COMPLETED");
+  return run;
+}
+
+TEST(RunMetrics, AreTheTimelinesSums) {
+  RunBuilder run = Trained();
+  const Timeline timeline = run.Build();
+  RunMetrics metrics(At(200));
+  metrics.Add({"a3", "research", "normal"}, timeline);
+  const std::string text = metrics.Text({{"records", 3}});
+  for (const char* line :
+       {"slurm_goodput_runs_total{partition=\"a3\"} 1",
+        "slurm_goodput_bucket_gpu_seconds_total{partition=\"a3\",bucket=\"provisioning\"} 10",
+        "slurm_goodput_bucket_seconds_total{partition=\"a3\",bucket=\"provisioning\"} 5",
+        "slurm_goodput_queue_wait_seconds_count 1", "slurm_goodput_queue_wait_seconds_sum 10",
+        "slurm_goodput_provisioning_seconds_sum 5", "slurm_goodput_running_runs{partition=\"a3\"} 0",
+        "slurm_goodput_lost_total{what=\"records\"} 3"})
+    EXPECT_TRUE(Has(text, line)) << line << "\n" << text;
+  Ns sum = 0;
+  for (const Interval& interval : timeline.intervals) sum += interval.end - interval.begin;
+  EXPECT_EQ(sum, 115 * kSecond);
+  // 100 of 115 seconds were up.
+  EXPECT_TRUE(absl::StrContains(
+      text, "slurm_goodput_partition_ratio{partition=\"a3\",part=\"scheduling\"} 0.869565217\n"))
+      << text;
+}
+
+TEST(RunMetrics, WhatIsOpenIsNotCounted) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(10).Gpus(2).Ready(15);
+  RunMetrics metrics(At(100));
+  metrics.Add({"a3", "", ""}, run.Build());
+  const std::string text = metrics.Text({});
+  EXPECT_TRUE(Has(text, "slurm_goodput_runs_total{partition=\"a3\"} 0"));
+  EXPECT_TRUE(Has(text, "slurm_goodput_running_runs{partition=\"a3\"} 1"));
+  EXPECT_TRUE(Has(text, "slurm_goodput_queue_wait_seconds_count 0"));
+}
+
+TEST(RunMetrics, RatiosAreOfTheLastDay) {
+  RunBuilder run = Trained();
+  RunMetrics metrics(At(2 * 86400));
+  metrics.Add({"a3", "research", "normal"}, run.Build());
+  const std::string text = metrics.Text({});
+  EXPECT_FALSE(absl::StrContains(text, "slurm_goodput_partition_ratio{"));
+  EXPECT_TRUE(Has(text, "slurm_goodput_runs_total{partition=\"a3\"} 1"));
+}
+
+TEST(RunMetrics, AThousandPartitionsAreFiftyOneSeries) {
+  RunBuilder run = Trained();
+  const Timeline timeline = run.Build();
+  RunMetrics metrics(At(200));
+  for (int i = 0; i < 1000; ++i) metrics.Add({Cat("p", i), Cat("a", i), Cat("q", i)}, timeline);
+  const std::string text = metrics.Text({});
+  std::int64_t sum = 0;
+  int series = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (!absl::StartsWith(line, "slurm_goodput_runs_total{")) continue;
+    ++series;
+    std::int64_t value = 0;
+    ASSERT_TRUE(absl::SimpleAtoi(line.substr(line.rfind(' ') + 1), &value));
+    sum += value;
+  }
+  EXPECT_EQ(series, 51);
+  EXPECT_EQ(sum, 1000);
+}
+
+}  // namespace
+}  // namespace goodput

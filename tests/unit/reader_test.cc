@@ -1,0 +1,377 @@
+// Questions from elsewhere: which get through, who may see what, and what is kept between two.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <thread>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_join.h"
+#include "sql/text.h"
+#include "tools/reader/answer.h"
+#include "tools/reader/control.h"
+#include "tools/reader/metrics_cache.h"
+#include "tools/reader/munge.h"
+#include "tools/reader/question.h"
+#include "tools/reader/rights.h"
+#include "tools/reader/viewer.h"
+#include "tools/reader/work_queue.h"
+
+namespace goodput {
+namespace {
+
+std::string Command(std::string_view path, const UrlParameters& parameters) {
+  const absl::StatusOr<CommandQuestion> question = ReadQuestion(path, parameters);
+  return question.ok() ? absl::StrJoin(question->arguments, " ") : Message(question.status());
+}
+
+TEST(Question, IsACommandLine) {
+  EXPECT_EQ(Command("/v1/list", {}), "--allusers --json --color=never --no-refresh");
+  EXPECT_EQ(Command("/v1/list", {{"user", "ada"}, {"state", "CD,F"}, {"as", "text"}}),
+            "--user=ada --state=CD,F --color=never --no-refresh");
+  EXPECT_EQ(Command("/v1/show", {{"sensitivity", "1"}, {"chain", "0"}, {"job", "12_3"}}),
+            "show --sensitivity --json --color=never --no-refresh -- 12_3");
+  EXPECT_EQ(Command("/v1/diff", {{"b", "2"}, {"a", "1"}, {"color", "always"}}),
+            "diff --json --color=always --no-refresh -- 1 2");
+  EXPECT_EQ(Command("/v1/export", {{"run", "r"}}), "export --run=r --color=never --no-refresh");
+}
+
+TEST(Question, ValuesThatLookLikeOptionsStayValues) {
+  EXPECT_EQ(Command("/v1/show", {{"job", "--db=/etc/passwd"}}),
+            "show --json --color=never --no-refresh -- --db=/etc/passwd");
+  EXPECT_EQ(Command("/v1/show", {{"run", "--db=/etc/passwd"}}),
+            "show --run=--db=/etc/passwd --json --color=never --no-refresh");
+}
+
+TEST(Question, WhatIsNotListedDoesNotGetThrough) {
+  for (const char* path :
+       {"/", "/v1", "/v1/", "/v1/import", "/v1/ingest", "/v1/mark", "/v2/list", "/v1/list/"}) {
+    EXPECT_TRUE(absl::IsNotFound(ReadQuestion(path, {}).status())) << path;
+  }
+  for (const char* name :
+       {"db", "config", "url", "spool", "output", "html", "no-refresh", "json", "", "--user"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ReadQuestion("/v1/list", {{name, "x"}}).status())) << name;
+    EXPECT_TRUE(absl::IsInvalidArgument(ReadQuestion("/v1/show", {{name, "x"}}).status())) << name;
+  }
+}
+
+TEST(Question, ValuesAreBounded) {
+  const auto refused = [](const std::string& name, const std::string& value) {
+    return absl::IsInvalidArgument(ReadQuestion("/v1/list", {{name, value}}).status());
+  };
+  EXPECT_FALSE(refused("user", std::string(4096, 'x')));
+  EXPECT_TRUE(refused("user", std::string(4097, 'x')));
+  EXPECT_TRUE(refused("user", std::string("a\0b", 3)));
+  EXPECT_TRUE(refused("user", "a\nb"));
+  EXPECT_TRUE(refused("allusers", "yes please"));
+  EXPECT_TRUE(refused("color", "auto"));
+  EXPECT_TRUE(refused("as", "html"));
+  EXPECT_TRUE(absl::IsInvalidArgument(ReadQuestion("/v1/show", {{"job", "1"}, {"job", "2"}}).status()));
+  for (const char* zone : {"Europe/Berlin", "EST5EDT,M3.2.0,M11.1.0", "<+03>-3", "UTC"})
+    EXPECT_FALSE(refused("tz", zone)) << zone;
+  for (const char* zone : {"/etc/passwd", ":/etc/passwd", "../../etc/passwd", "", "a b"})
+    EXPECT_TRUE(refused("tz", zone)) << zone;
+}
+
+TEST(Question, SumsOverTheClusterAreToldApart) {
+  EXPECT_TRUE(ReadQuestion("/v1/report", {{"fleet", "1"}})->of_everybody);
+  EXPECT_FALSE(ReadQuestion("/v1/report", {{"fleet", "0"}})->of_everybody);
+}
+
+TEST(Viewer, SeesTheirOwnAndTheirAccounts) {
+  const Viewer all = ParseViewer("all:root");
+  EXPECT_TRUE(all.Sees("ada", "a") && all.Sees("", ""));
+  const Viewer ada = ParseViewer("own:ada:physics,math");
+  EXPECT_TRUE(ada.Sees("ada", ""));
+  EXPECT_TRUE(ada.Sees("eve", "math"));
+  EXPECT_FALSE(ada.Sees("eve", "text"));
+  EXPECT_FALSE(ada.Sees("", ""));
+  EXPECT_EQ(ViewerText(ada), "own:ada:math,physics");
+  EXPECT_EQ(ViewerText(all), "all:root");
+}
+
+TEST(Viewer, NonsenseSeesNothing) {
+  for (const char* text :
+       {"", "all", "own", "own:", "own:ada", "everything:root", "own:ada:x:y", "ALL:root", "all:a:b"}) {
+    const Viewer viewer = ParseViewer(text);
+    EXPECT_FALSE(viewer.Sees("", "")) << text;
+    EXPECT_FALSE(viewer.Sees("eve", "x")) << text;
+  }
+}
+
+constexpr const char* kConfig =
+    "Configuration data as of 2026-11-22T06:41:00\n"
+    "AuthAltTypes            = auth/jwt\n"
+    "AuthInfo                = socket=/run/m/socket,cred_expire=6\n"
+    "PrivateData             = %s\n"
+    "SlurmUser               = slurm(64030)\n";
+
+std::string ConfigText(const std::string& private_data) {
+  std::string text = kConfig;
+  return text.replace(text.find("%s"), 2, private_data);
+}
+
+TEST(Rights, PrivateDataIsReadAsSlurmPrintsIt) {
+  const absl::StatusOr<PrivacyPolicy> open = ParsePrivacyPolicy(ConfigText("none"));
+  ASSERT_TRUE(open.ok());
+  EXPECT_FALSE(open->is_private);
+  EXPECT_EQ(open->slurm_user, uid_t{64030});
+  EXPECT_EQ(open->munge_socket, "/run/m/socket");
+  EXPECT_TRUE(open->takes_tokens);
+  for (const char* data : {"jobs", "nodes,usage", "accounts", "reservations,users"})
+    EXPECT_TRUE(ParsePrivacyPolicy(ConfigText(data))->is_private) << data;
+  EXPECT_FALSE(ParsePrivacyPolicy(ConfigText("nodes,partitions"))->is_private);
+  EXPECT_FALSE(ParsePrivacyPolicy("slurm_load_ctl_conf error").ok());
+}
+
+TEST(Rights, RolesAreThoseOfThatUserAlone) {
+  const std::string text = "adam|None|\nada|None|math,physics\nman|Operator|\nroot|Administrator|\n";
+  EXPECT_EQ(ParseAccountingRole(text, "ada").accounts, (std::set<std::string>{"math", "physics"}));
+  EXPECT_FALSE(ParseAccountingRole(text, "ada").sees_all);
+  EXPECT_TRUE(ParseAccountingRole(text, "man").sees_all);
+  EXPECT_TRUE(ParseAccountingRole(text, "root").sees_all);
+  EXPECT_FALSE(ParseAccountingRole(text, "ad").sees_all || !ParseAccountingRole(text, "ad").accounts.empty());
+}
+
+std::string Token(const std::string& payload) {
+  return Cat("h.", absl::WebSafeBase64Escape(payload), ".s");
+}
+
+TEST(Rights, ATokenNamesOneUser) {
+  EXPECT_EQ(*UserOfToken(Token(R"({"exp":1,"sun":"ada"})"), "sun"), "ada");
+  for (const char* payload :
+       {R"({"exp":1})", R"({"sun":1})", R"({"sun":""})", R"({"sun":"ada","sun":"root"})", "{", ""})
+    EXPECT_FALSE(UserOfToken(Token(payload), "sun").ok()) << payload;
+  for (const char* token : {"", "a", "a.b", "a.b.c.d", "a.!!.c"})
+    EXPECT_FALSE(UserOfToken(token, "sun").ok()) << token;
+}
+
+// A Slurm that says what it is told to, and counts how often it is asked.
+struct FakeSlurm {
+  std::string private_data = "jobs";
+  bool answers = true;
+  std::string roles;
+  int configs = 0;
+  int users = 0;
+  std::vector<std::string> tokens;  // that it accepts
+
+  Rights::Run Run() {
+    return [this](const std::vector<std::string>& command,
+                  const std::vector<std::pair<std::string, std::string>>& environment)
+               -> absl::StatusOr<CommandResult> {
+      CommandResult result;
+      if (!answers) {
+        result.exit_code = 1;
+        return result;
+      }
+      if (command[0] == "sacctmgr") {
+        ++users;
+        result.out = roles;
+        return result;
+      }
+      ++configs;
+      result.out = ConfigText(private_data);
+      for (const auto& [name, value] : environment)
+        result.exit_code = std::find(tokens.begin(), tokens.end(), value) == tokens.end() ? 1 : 0;
+      return result;
+    };
+  }
+};
+
+std::int64_t fake_now = 0;
+Clock FakeClock() {
+  return {[]() noexcept { return fake_now; }, []() noexcept { return fake_now; }};
+}
+
+TEST(Rights, OnlyAPrivateClusterWantsProof) {
+  FakeSlurm slurm;
+  Rights rights(slurm.Run(), FakeClock());
+  EXPECT_TRUE(absl::IsPermissionDenied(rights.Of(std::nullopt).status()));
+  slurm.private_data = "none";
+  Rights open(slurm.Run(), FakeClock());
+  EXPECT_TRUE(open.Of(std::nullopt)->all);
+  EXPECT_TRUE(open.Of(uid_t{65534})->all);
+}
+
+TEST(Rights, RootAndSlurmsUserSeeAllOthersTheirOwn) {
+  FakeSlurm slurm;
+  Rights rights(slurm.Run(), FakeClock());
+  EXPECT_TRUE(rights.Of(uid_t{0})->all);
+  EXPECT_TRUE(rights.Of(uid_t{64030})->all);
+  const absl::StatusOr<Viewer> nobody = rights.Of(uid_t{65534});
+  ASSERT_TRUE(nobody.ok());
+  EXPECT_FALSE(nobody->all);
+  EXPECT_TRUE(nobody->Sees("nobody", "x"));
+  EXPECT_FALSE(nobody->Sees("games", "x"));
+}
+
+TEST(Rights, AreRememberedForSecondsAndThroughAnOutage) {
+  fake_now = 1;
+  FakeSlurm slurm;
+  slurm.roles = "nobody|Operator|\n";
+  Rights rights(slurm.Run(), FakeClock());
+  EXPECT_TRUE(rights.Of(uid_t{65534})->all);
+  EXPECT_TRUE(rights.Of(uid_t{65534})->all);
+  EXPECT_EQ(slurm.configs, 1);
+  EXPECT_EQ(slurm.users, 1);
+  fake_now += 11'000'000'000;
+  slurm.answers = false;
+  // That it is private is still known; that they are an operator is not.
+  EXPECT_FALSE(rights.Of(uid_t{65534})->all);
+  EXPECT_TRUE(absl::IsPermissionDenied(rights.Of(std::nullopt).status()));
+}
+
+TEST(Rights, WhatWasNeverSaidIsNotGuessed) {
+  FakeSlurm slurm;
+  slurm.answers = false;
+  Rights rights(slurm.Run(), FakeClock());
+  EXPECT_TRUE(absl::IsUnavailable(rights.Of(std::nullopt).status()));
+  EXPECT_TRUE(absl::IsUnavailable(rights.Of(uid_t{65534}).status()));
+}
+
+TEST(Rights, ATokenIsWorthWhatSlurmctldSays) {
+  FakeSlurm slurm;
+  const std::string good = Token(R"({"sun":"nobody"})");
+  const std::string bad = Token(R"({"sun":"root"})");
+  slurm.tokens = {good};
+  Rights rights(slurm.Run(), FakeClock());
+  EXPECT_EQ(*rights.OfToken(good), uid_t{65534});
+  EXPECT_TRUE(absl::IsPermissionDenied(rights.OfToken(bad).status()));
+  EXPECT_TRUE(absl::IsPermissionDenied(rights.OfToken("; rm -rf /").status()));
+  EXPECT_TRUE(absl::IsPermissionDenied(rights.OfToken(std::string(9000, 'a')).status()));
+}
+
+TEST(Control, AnswersComeBackToWhoAsked) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends.data()), 0);
+  std::thread goodputd([&] {
+    const auto answers = [](std::string_view word,
+                            const std::string& argument) -> absl::StatusOr<std::string> {
+      if (word == "viewer" && argument.empty()) return absl::PermissionDeniedError("who?");
+      if (word == "viewer") return Cat("own:u", argument, ":");
+      if (word == "token")
+        return argument == "good" ? absl::StatusOr<std::string>("7") : absl::StatusOr<std::string>("seven");
+      return std::string(word);
+    };
+    while (AnswerControl(ends[1], answers)) std::this_thread::yield();
+  });
+  {
+    Control control(ends[0]);
+    std::vector<std::thread> askers;
+    for (uid_t uid = 1; uid <= 8; ++uid) {
+      askers.emplace_back([&control, uid] { EXPECT_EQ(control.ViewerOf(uid)->user, Cat("u", uid)); });
+    }
+    for (std::thread& asker : askers) asker.join();
+    EXPECT_TRUE(absl::IsPermissionDenied(control.ViewerOf(std::nullopt).status()));
+    EXPECT_EQ(*control.UserOfToken("good"), uid_t{7});
+    EXPECT_FALSE(control.UserOfToken("bad").ok());
+    EXPECT_FALSE(control.UserOfToken(std::string(20000, 'x')).ok());
+    EXPECT_EQ(*control.Health(), "health");
+    close(ends[0]);
+  }
+  goodputd.join();
+  close(ends[1]);
+}
+
+TEST(WorkQueue, TellsThoseItHasNoRoomFor) {
+  std::atomic<int> done{0};
+  std::atomic<int> refused{0};
+  std::atomic<bool> go{false};
+  std::atomic<bool> begun{false};
+  {
+    WorkQueue queue(1, 2, absl::Hours(1));
+    queue.Add([&](bool /*in_time*/) {
+      begun = true;
+      while (!go) std::this_thread::yield();
+    });
+    while (!begun) std::this_thread::yield();
+    for (int i = 0; i < 5; ++i) queue.Add([&](bool in_time) { ++(in_time ? done : refused); });
+    EXPECT_EQ(refused, 3);
+    go = true;
+    while (done < 2) std::this_thread::yield();
+  }
+  EXPECT_EQ(done, 2);
+}
+
+TEST(WorkQueue, NobodyWaitsForEver) {
+  std::atomic<int> refused{0};
+  {
+    WorkQueue queue(1, 10, absl::ZeroDuration());
+    std::atomic<int> seen{0};
+    for (int i = 0; i < 3; ++i) {
+      queue.Add([&](bool in_time) {
+        refused += in_time ? 0 : 1;
+        ++seen;
+      });
+    }
+    while (seen < 3) std::this_thread::yield();
+  }
+  EXPECT_EQ(refused, 3);
+}
+
+TEST(MetricsCache, IsComputedAgainAfterAWhileAndNeverFalls) {
+  fake_now = 1;
+  MetricsCache cache(FakeClock());
+  int computed = 0;
+  const auto compute = [&] {
+    return absl::StatusOr<std::string>(Cat("a_total ", 10 - 5 * computed++, "\n"));
+  };
+  EXPECT_EQ(*cache.Get("all", compute), "a_total 10\n");
+  EXPECT_EQ(*cache.Get("all", compute), "a_total 10\n");
+  EXPECT_EQ(computed, 1);
+  fake_now += 11'000'000'000;
+  EXPECT_EQ(*cache.Get("all", compute), "a_total 10\n");
+  EXPECT_EQ(computed, 2);
+  // Another viewer's are others.
+  EXPECT_EQ(*cache.Get("own:ada:", compute), "a_total 0\n");
+}
+
+TEST(MetricsCache, OneThatFailsIsAskedAgain) {
+  fake_now = 1;
+  MetricsCache cache(FakeClock());
+  EXPECT_FALSE(cache.Get("all", [] { return absl::UnavailableError("x"); }).ok());
+  EXPECT_EQ(*cache.Get("all", [] { return std::string("now\n"); }), "now\n");
+}
+
+TEST(Answer, StatusesAreThoseOfHttp) {
+  const auto code = [](int exit_code, const std::string& out, const std::string& err) {
+    CommandResult result;
+    result.exit_code = exit_code;
+    result.out = out;
+    result.err = err;
+    return ReplyOf(result, false);
+  };
+  EXPECT_EQ(code(0, "{}", "").code, 200);
+  EXPECT_EQ(code(1, "", "sgoodput: job 9 is not known\n").code, 404);
+  EXPECT_EQ(code(1, "", "sgoodput: job 9 is not known\n").body, "{\"error\":\"job 9 is not known\"}\n");
+  EXPECT_EQ(code(1, "{}", "").body, "{}");
+  EXPECT_EQ(code(2, "", "sgoodput: -S: bad\n").code, 400);
+  EXPECT_EQ(code(128 + 9, "half", "").code, 503);
+  EXPECT_EQ(ReplyOf(absl::DeadlineExceededError("late"), false).code, 503);
+}
+
+TEST(Answer, AChildIsBounded) {
+  AnswerLimits limits;
+  limits.time = absl::Seconds(2);
+  limits.output_bytes = 100'000;
+  EXPECT_FALSE(RunBounded("/bin/sh", {"-c", "sleep 100"}, {}, limits).ok());
+  EXPECT_FALSE(RunBounded("/bin/sh", {"-c", "yes"}, {}, limits).ok());
+  limits.time = absl::Seconds(100);
+  limits.cpu_s = 1;
+  const absl::StatusOr<CommandResult> busy = RunBounded("/bin/sh", {"-c", "while :; do :; done"}, {}, limits);
+  ASSERT_TRUE(busy.ok()) << busy.status();
+  EXPECT_GT(busy->exit_code, 128);
+}
+
+TEST(Munge, ACredentialIsOfOneQuestion) {
+  EXPECT_EQ(CredentialPayload("/v1/list?a=1"), "slurm-goodput GET /v1/list?a=1");
+  // Without a munged there, nobody is believed.
+  EXPECT_FALSE(ReadCredential("MUNGE:AAAA:", "/nonexistent/socket").ok());
+  EXPECT_FALSE(MakeCredential("x", "/nonexistent/socket").ok());
+}
+
+}  // namespace
+}  // namespace goodput

@@ -1,0 +1,54 @@
+// `sgoodput metrics`: what goodputd's reader gives out as /metrics.
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <string>
+
+#include "absl/time/clock.h"
+#include "sql/losses.h"
+#include "tools/metrics/run_metrics.h"
+#include "tools/sgoodput/options.h"
+#include "tools/sgoodput/report.h"
+#include "tools/sgoodput/selection.h"
+#include "tools/sgoodput/session.h"
+
+namespace goodput {
+namespace {
+
+// What nodes lost is of everybody's jobs.
+absl::StatusOr<std::map<std::string, std::int64_t>> LossesFor(Session& session) {
+  std::map<std::string, std::int64_t> sums;
+  if (!session.viewer.all) return sums;
+  const absl::StatusOr<std::vector<NodeLosses>> losses = LoadLosses(session.db);
+  if (!losses.ok()) return losses.status();
+  for (const NodeLosses& node : *losses) {
+    for (const auto& [what, count] : node.counts) sums[what] += count;
+  }
+  return sums;
+}
+
+}  // namespace
+
+int RunMetricsCommand(const MetricsOptions& options) {
+  absl::StatusOr<Session> session = OpenSession(options.common, {}, std::nullopt);
+  if (!session.ok()) return Fail(session.status());
+  const absl::StatusOr<std::map<std::string, std::int64_t>> losses = LossesFor(*session);
+  if (!losses.ok()) return Fail(losses.status());
+  RunMetrics metrics(session->now);
+  CommonOptions common = options.common;
+  common.no_refresh = true;  // it was, just now
+  SelectionOptions all;
+  all.all_users = true;
+  all.start = "1970-01-02";
+  const absl::Status status =
+      ForEachSelected(common, all, {}, [&](Session& /*session*/, const Report& report) {
+        const RunInfo& info = report.run.info;
+        metrics.Add({info.partition, info.account, info.qos}, report.timeline);
+        return absl::OkStatus();
+      });
+  if (!status.ok()) return Fail(status);
+  std::fputs(metrics.Text(*losses).c_str(), stdout);
+  return kAnswered;
+}
+
+}  // namespace goodput
