@@ -106,6 +106,7 @@ def suites() -> List[Suite]:
         python_suite("upgrade", "tests.e2e.test_upgrade"),
         python_suite("signals", "tests.e2e.test_signals"),
         python_suite("checkpoints", "tests.e2e.test_checkpoints", "tests.e2e.test_uninstrumented"),
+        python_suite("fleet", "tests.e2e.test_fleet"),
         python_suite("frameworks", "tests.e2e.test_frameworks"),
         python_suite("clients", "tests.e2e.test_clients"),
         python_suite("clocks", "tests.e2e.test_clocks"),
