@@ -29,6 +29,7 @@ from prometheus_client.openmetrics import parser as openmetrics
 from .harness.goodput_site import BUILD, TRAINER, Site
 from .harness.reach import reachable
 
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 READER = "daemon"        # answers
 USERS = ("nobody", "games", "lp")
 COORDINATOR = "mail"     # of research, which nobody and games are in
@@ -283,7 +284,7 @@ class SameAnswersTest(unittest.TestCase):
         self.assertEqual((checked.returncode, checked.stdout), (0, ""))
 
     def test_the_dashboard_asks_for_what_is_there(self) -> None:
-        with open(os.path.join(os.path.dirname(BUILD), "tools", "grafana", "slurm-goodput.json")) as file:
+        with open(os.path.join(TOP, "tools", "grafana", "slurm-goodput.json")) as file:
             dashboard = json.load(file)
         asked = set(re.findall(r"slurm_goodput_\w+", " ".join(
             target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", []))))
@@ -294,6 +295,18 @@ class SameAnswersTest(unittest.TestCase):
             if family.type == "counter":
                 known.add(family.name + "_total")
         self.assertEqual(asked - known, set())
+
+    def test_the_page_and_what_it_loads(self) -> None:
+        for target in ("/", "/index.html"):
+            status, headers, body = get(target)
+            self.assertEqual((status, headers["content-type"]), (200, "text/html; charset=utf-8"))
+            self.assertIn("default-src 'none'", headers["content-security-policy"])
+            self.assertNotIn("access-control-allow-origin", headers)
+        parts = re.findall(r'(?:src|href)="([\w.]+)"', body)
+        self.assertGreater(len(parts), 2)
+        for part in parts:
+            self.assertEqual(get("/" + part)[0], 200, part)
+        self.assertEqual([get(target)[0] for target in ("/nothing.js", "//", "/../etc/passwd")], [404, 404, 404])
 
     def test_health(self) -> None:
         status, _headers, body = get("/healthz")

@@ -21,7 +21,7 @@ tools_libhttpserver_la_SOURCES = \
   tools/reader/http_server.cc tools/reader/http_server.h \
   tools/reader/reader.cc tools/reader/reader.h
 tools_libhttpserver_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(MICROHTTPD_CFLAGS) -pthread
-tools_libhttpserver_la_LIBADD = tools/libreader.la $(MICROHTTPD_LIBS)
+tools_libhttpserver_la_LIBADD = tools/libweb.la tools/libreader.la $(MICROHTTPD_LIBS)
 
 pkglibexec_PROGRAMS = tools/reader/goodput-reader tools/ask/goodput-ask
 tools_reader_goodput_reader_SOURCES = tools/reader/main.cc

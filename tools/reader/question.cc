@@ -144,7 +144,7 @@ absl::StatusOr<CommandQuestion> ReadQuestion(std::string_view path, const UrlPar
   const auto found = prefixed ? Subcommands().find(path.substr(kPrefix.size())) : Subcommands().end();
   if (found == Subcommands().end()) {
     return absl::NotFoundError(
-        "there is nothing here; ask /v1/list, show, attempts, report, advise, diff or export, /metrics or "
+        "there is nothing here; ask /, /v1/list, show, attempts, report, advise, diff or export, /metrics or "
         "/healthz");
   }
   const Subcommand& subcommand = found->second;

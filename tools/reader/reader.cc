@@ -1,12 +1,14 @@
 #include "tools/reader/reader.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "sql/text.h"
 #include "tools/metrics/exposition.h"
 #include "tools/reader/munge.h"
+#include "tools/web/assets.h"
 
 namespace goodput {
 namespace {
@@ -34,6 +36,26 @@ HttpReply Refusal(const absl::Status& why) {
   return reply;
 }
 
+// The page asks nobody but us, and nobody else shows it or gives it programs.
+constexpr const char* kPolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+// The page, which shows nothing of anybody by itself.
+std::optional<HttpReply> PageOf(const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  const std::string_view name = path == "/" ? "index.html" : std::string_view(path).substr(1);
+  for (const WebAsset& asset : WebAssets()) {
+    if (asset.name != name) continue;
+    HttpReply reply;
+    reply.type = std::string(asset.type);
+    reply.body = std::string(asset.body);
+    reply.headers = {{"Content-Security-Policy", kPolicy}, {"Referrer-Policy", "no-referrer"}};
+    return reply;
+  }
+  return std::nullopt;
+}
+
 HttpReply Busy() {
   HttpReply reply = ErrorReply(503, "busy: too many questions at once; ask again");
   reply.headers.emplace_back("Retry-After", "2");
@@ -48,6 +70,7 @@ Reader::Reader(Options options, Control& control)
       queue_(options_.at_once, options_.most_waiting, options_.patience) {}
 
 void Reader::Answer(HttpQuestion question, std::function<void(HttpReply)> done) {
+  if (std::optional<HttpReply> page = PageOf(question.path)) return done(*std::move(page));
   queue_.Add([this, question = std::move(question), done = std::move(done)](bool in_time) {
     done(in_time ? AnswerNow(question) : Busy());
   });
