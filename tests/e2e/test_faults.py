@@ -1,0 +1,193 @@
+#!/usr/bin/python3
+"""Whatever fails while a job trains, its numbers end as if nothing had: those of a database that was filled afterwards, in
+one go, from the same spool and accounting, to the byte; and those of the trainer's own log.
+
+    GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_faults
+
+(Clocks that are set: test_clocks. Writes that fail at every single call: tests/unit/faults_test.cc.)
+"""
+
+import contextlib
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import threading
+import time
+import unittest
+from typing import Callable, Dict, List, Tuple
+
+from .harness.checks import assert_buckets_close
+from .harness.goodput_site import TRAINER, Site
+from .harness import truth as truths
+
+SEED = int(os.environ.get("GOODPUT_SEED", random.SystemRandom().randrange(1 << 31)))
+WAIT_S = 90
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class FaultsTest(unittest.TestCase):
+    site: Site
+    serial = 0
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.site = Site("linuxproc", nodes=1)
+        cls.addClassCleanup(cls.site.stop)
+        cls.site.start()
+
+    def tearDown(self) -> None:
+        self.site.cluster.run(["scancel", "--user=nobody"], check=False)
+
+    def setUp(self) -> None:
+        if not self.site.daemon_runs():
+            self.site.start_daemon()
+
+    # --- how
+
+    def train(self) -> Tuple[int, str]:
+        """A job of some 13 s, when it has done its first steps."""
+        type(self).serial += 1
+        folder = self.site.folder("faults-%d" % self.serial, "nobody")
+        job = self.site.cluster.sbatch("srun %s --dir %s --steps 30 --step-seconds 0.3 --save-every 8 --save-seconds 0.3 "
+                                       "--init-seconds 0.5 --marks" % (TRAINER, folder), user="nobody", options=["-N1"])
+        self.site.wait_steps(folder, 0, 5)
+        return job, folder
+
+    def wait_until(self, what: Callable[[], bool], why: str) -> None:
+        deadline = time.monotonic() + WAIT_S
+        while not what():
+            self.assertLess(time.monotonic(), deadline, "%s\n%s" % (why, self.site.daemon_log()[-3000:]))
+            time.sleep(0.1)
+
+    def answer(self, job: int, *more: str) -> Dict:
+        done = self.site.sgoodput("show", str(job), "--json", *more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def undisturbed(self, job: int) -> Dict:
+        """From a database of its own, filled in one go."""
+        fresh = self.site.path("goodput", "fresh-%d.db" % job)
+        for words in (["ingest", "--db", fresh], ["show", str(job), "--db", fresh, "--json"]):
+            done = self.site.sgoodput(*words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def judge(self, job: int, folder: str) -> None:
+        """When all is well again."""
+        rows = self.site.settle(job, timeout=WAIT_S)
+        said: List[Dict] = []
+
+        def same() -> bool:
+            # What goodputd itself took in, without a look of sgoodput's own at the spool.
+            said[:] = [self.answer(job, "--no-refresh")]
+            return said[0] == self.undisturbed_answer
+        self.undisturbed_answer = self.undisturbed(job)
+        self.wait_until(same, "goodputd's database and a fresh one differ")
+        job_said = said[0]["jobs"][0]
+        self.assertEqual(job_said["steps"]["kept"], 30)
+        truth = truths.Truth(truths.read_log(folder), [row for row in rows if row["JobIDRaw"].split(".")[0] == str(job)])
+        assert_buckets_close(self, said[0], truth)
+
+    def ingested(self, job: int) -> int:
+        with sqlite3.connect("file:%s?mode=ro" % self.site.database, uri=True, timeout=30) as db:
+            return int(db.execute("SELECT count(*) FROM event WHERE job_id = ?", (job,)).fetchone()[0])
+
+    # --- faults
+
+    def test_a_controller_that_is_gone_for_a_while(self) -> None:
+        job, folder = self.train()
+        # Killed, it forgets jobs of the last seconds, and requeues what it finds running.
+        self.site.cluster.stop_daemon("slurmctld")
+        self.wait_until(lambda: "slurm_load_jobs" in self.site.daemon_log(), "goodputd says so")
+        self.site.wait_steps(folder, 0, 15)
+        self.site.cluster.start_daemon("slurmctld")
+        self.site.cluster.wait_state(job, "COMPLETED", timeout=WAIT_S)
+        self.judge(job, folder)
+
+    def test_accounting_that_is_gone_for_a_while(self) -> None:
+        job, folder = self.train()
+        self.site.cluster.stop_daemon("slurmdbd", signal.SIGKILL)
+        self.site.cluster.wait_state(job, "COMPLETED", timeout=WAIT_S)
+        # What it is asked meanwhile is answered by what is there.
+        self.assertEqual(self.answer(job)["jobs"][0]["steps"]["kept"], 30)
+        self.site.cluster.start_daemon("slurmdbd")
+        self.judge(job, folder)
+
+    def test_a_database_that_another_holds_locked(self) -> None:
+        job, folder = self.train()
+        db = sqlite3.connect(self.site.database, timeout=60, isolation_level=None)
+        self.addCleanup(db.close)
+        db.execute("BEGIN IMMEDIATE")
+        before = self.ingested(job)
+        self.site.cluster.wait_state(job, "COMPLETED", timeout=WAIT_S)
+        # Longer than anybody waits for a lock.
+        self.wait_until(lambda: "locked" in self.site.daemon_log(), "goodputd says so")
+        self.assertEqual(self.ingested(job), before)
+        db.execute("ROLLBACK")
+        self.judge(job, folder)
+
+    def test_a_daemon_that_is_killed_again_and_again(self) -> None:
+        print("seed %d" % SEED, flush=True)
+        chance = random.Random(SEED)
+        job, folder = self.train()
+        over = threading.Event()
+
+        def kill_them() -> None:
+            while not over.is_set():
+                time.sleep(chance.uniform(0.05, 1.2))
+                self.site.stop_daemon(signal.SIGKILL)
+                self.site.start_daemon()
+        killer = threading.Thread(target=kill_them)
+        killer.start()
+        try:
+            self.site.cluster.wait_state(job, "COMPLETED", timeout=WAIT_S)
+        finally:
+            over.set()
+            killer.join()
+        # Marks that were in a killed daemon's hands were dropped and counted; the job did not notice.
+        log = truths.read_log(folder)
+        self.assertEqual(len([r for r in log if r["event"] == "step_end"]), 30)
+        self.site.settle(job, timeout=WAIT_S)
+        fresh = self.undisturbed(job)
+        self.wait_until(lambda: self.answer(job, "--no-refresh") == fresh, "goodputd's database and a fresh one differ")
+
+    def test_a_disk_that_is_full(self) -> None:
+        """The disk with the database, that is; the spool's: tests/unit and test_plugin."""
+        site = self.site
+        site.stop_daemon()
+        small = site.path("goodput", "small")
+        os.mkdir(small, 0o755)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", small], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", small], check=True)
+        with open(site.conf) as file:
+            text = file.read()
+
+        def put_back() -> None:
+            if site.daemon_runs():
+                site.stop_daemon()
+            with open(site.conf, "w") as file:
+                file.write(text)
+        self.addCleanup(put_back)
+        with open(site.conf, "w") as file:
+            file.write(text.replace(site.database, small + "/goodput.db"))
+        site.start_daemon()
+        self.wait_until(lambda: os.path.exists(small + "/goodput.db"), "there is a database")
+        filler = os.path.join(small, "filler")
+        fd = os.open(filler, os.O_WRONLY | os.O_CREAT, 0o600)
+        with contextlib.suppress(OSError):
+            while True:
+                os.write(fd, b"x" * 4096)
+        os.close(fd)
+        begin = len(site.daemon_log())
+        job, folder = self.train()
+        site.cluster.wait_state(job, "COMPLETED", timeout=WAIT_S)
+        self.wait_until(lambda: "full" in site.daemon_log(begin), "goodputd says so")
+        os.unlink(filler)
+        self.judge(job, folder)
+
+
+if __name__ == "__main__":
+    unittest.main()
