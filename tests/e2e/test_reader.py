@@ -22,10 +22,12 @@ import tempfile
 import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
 from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 from prometheus_client.openmetrics import parser as openmetrics
 
+from .harness import goodput_site
 from .harness.goodput_site import BUILD, TRAINER, Site
 from .harness.reach import reachable
 
@@ -391,6 +393,12 @@ class PrivateDataTest(unittest.TestCase):
             self.assertEqual((status, "MUNGE" in headers.get("www-authenticate", "")), (401, True), target)
             self.assertNotIn("lp", body)
 
+    def test_metrics_are_of_what_one_sees(self) -> None:
+        for user, visible in self.SEES.items():
+            status, _headers, text = get("/metrics", {"Authorization": "MUNGE " + self.credential("/metrics", user)})
+            self.assertEqual(status, 200, text)
+            self.assertIn('\nslurm_goodput_runs_total{partition="a3mega"} %d\n' % len(visible), text, user)
+
     def test_a_credential_counts_once_for_what_it_was_made_for(self) -> None:
         target = "/v1/list?allusers=1"
         credential = self.credential(target, "nobody")
@@ -542,6 +550,34 @@ class HardClientsTest(unittest.TestCase):
         site.start_daemon()
         wait(answers, "answers again")
         self.assertEqual(remote(urls()[0], "-a").returncode, 0)
+
+
+class UnderTheUnitTest(unittest.TestCase):
+    def test_the_unit_s_powers_are_enough(self) -> None:
+        with open(os.path.join(TOP, "tools", "units", "goodputd-controller.service.in")) as unit:
+            powers, = re.findall(r"(?m)^CapabilityBoundingSet=(.*)$", unit.read())
+        wrapper = os.path.join(keys, "goodputd")
+        with open(wrapper, "w") as file:
+            file.write('#!/bin/sh\nexec setpriv --bounding-set=-all%s --inh-caps=-all --no-new-privs -- %s --role controller "$@"\n' % (
+                "".join(",+" + power[len("CAP_"):].lower() for power in powers.split()), goodput_site.GOODPUTD))
+        os.chmod(wrapper, 0o755)
+        site.stop_daemon()
+        # As it is after a first start, before anything was given to anybody.
+        for suffix in ("", "-wal", "-shm"):
+            if os.path.exists(site.database + suffix):
+                os.chown(site.database + suffix, 0, 0)
+        with mock.patch.object(goodput_site, "GOODPUTD", wrapper):
+            site.start_daemon()
+        try:
+            with open("/proc/%d/status" % site._daemon.pid) as status:  # type: ignore
+                self.assertEqual(int(re.findall(r"CapEff:\s*(\w+)", status.read())[0], 16) >> 21 & 1, 0, "CAP_SYS_ADMIN")
+            wait(answers, "it answers with the unit's powers")
+            for url in urls():
+                self.assertEqual(sorted(users_in(remote(url, "-a", "--json").stdout)), sorted(USERS))
+        finally:
+            site.stop_daemon()
+            site.start_daemon()
+            wait(answers, "answers as before")
 
 
 if __name__ == "__main__":

@@ -182,7 +182,7 @@ tests_unit_host_test_LDADD = tools/libgoodputd.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/reader_test
 TESTS += tests/unit/reader_test
-tests_unit_reader_test_SOURCES = tests/unit/metrics_test.cc tests/unit/reader_test.cc tests/unit/run_builder.h
+tests_unit_reader_test_SOURCES = tests/spank/temp_folder.h tests/unit/metrics_test.cc tests/unit/reader_test.cc tests/unit/run_builder.h
 tests_unit_reader_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_reader_test_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_unit_reader_test_LDADD = tools/libreader.la $(GTEST_LIBS)

@@ -1,6 +1,10 @@
 // Questions from elsewhere: which get through, who may see what, and what is kept between two.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +15,9 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_join.h"
 #include "sql/text.h"
+#include "tests/spank/temp_folder.h"
 #include "tools/reader/answer.h"
+#include "tools/reader/confine.h"
 #include "tools/reader/control.h"
 #include "tools/reader/metrics_cache.h"
 #include "tools/reader/munge.h"
@@ -364,6 +370,54 @@ TEST(Answer, AChildIsBounded) {
   const absl::StatusOr<CommandResult> busy = RunBounded("/bin/sh", {"-c", "while :; do :; done"}, {}, limits);
   ASSERT_TRUE(busy.ok()) << busy.status();
   EXPECT_GT(busy->exit_code, 128);
+}
+
+// What a child finds once it is confined: a letter for each thing it could do.
+std::string ConfinedPowers(const std::string& folder, bool& landlock) {
+  std::array<int, 2> pipes{};
+  EXPECT_EQ(pipe(pipes.data()), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const uid_t uid = geteuid() == 0 ? 65534 : geteuid();
+    const gid_t gid = geteuid() == 0 ? 65534 : getegid();
+    const absl::StatusOr<bool> confined = Confine({uid, gid}, folder);
+    std::string found = !confined.ok() ? "!" : *confined ? "L" : "-";
+    const auto tries = [&found](const char* letter, bool can) { found += can ? letter : ""; };
+    tries("d", open(Cat(folder, "/inside").c_str(), O_WRONLY | O_CREAT, 0600) >= 0);
+    tries("o", open("/tmp/reader_test.outside", O_WRONLY | O_CREAT, 0600) >= 0);
+    tries("l", symlink("/etc/passwd", Cat(folder, "/link").c_str()) == 0);
+    tries("u", unlink(Cat(folder, "/inside").c_str()) == 0);
+    tries("r", open("/etc/passwd", O_RDONLY) >= 0);
+    tries("s", setuid(0) == 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    const int tcp = socket(AF_INET, SOCK_STREAM, 0);
+    tries("b", bind(tcp, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0);
+    if (write(pipes[1], found.data(), found.size()) < 0) _exit(1);
+    _exit(0);
+  }
+  std::array<char, 64> text{};
+  const ssize_t got = read(pipes[0], text.data(), text.size());
+  waitpid(child, nullptr, 0);
+  close(pipes[0]);
+  close(pipes[1]);
+  std::string found(text.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
+  landlock = !found.empty() && found.front() == 'L';
+  return found.substr(std::min<std::size_t>(1, found.size()));
+}
+
+TEST(Confine, LeavesReadingAndTheDatabasesFolder) {
+  const TempFolder folder;
+  ASSERT_EQ(chmod(folder.path().c_str(), 0777), 0);
+  bool landlock = false;
+  const std::string found = ConfinedPowers(folder.path(), landlock);
+  unlink("/tmp/reader_test.outside");
+  EXPECT_EQ(found.find('s'), std::string::npos) << found;
+  EXPECT_NE(found.find('d'), std::string::npos) << found;
+  EXPECT_NE(found.find('r'), std::string::npos) << found;
+  if (!landlock) GTEST_SKIP() << "this kernel has no Landlock";
+  // TCP is Landlock's since Linux 6.7.
+  EXPECT_TRUE(found == "dr" || found == "drb") << found;
 }
 
 TEST(Munge, ACredentialIsOfOneQuestion) {
