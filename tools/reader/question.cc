@@ -61,6 +61,7 @@ const std::map<std::string_view, Subcommand>& Subcommands() {
                  {"sensitivity", Kind::kFlag},
                  {"timeline", Kind::kFlag},
                  {"chain", Kind::kFlag}}})}},
+      {"watch", {"watch", false, false, Joined({target, stalls, {{"once", Kind::kFlag}}})}},
       {"attempts", {"attempts", false, true, Joined({target, stalls, table})}},
       {"report",
        {"report", true, true,
@@ -184,6 +185,8 @@ absl::StatusOr<CommandQuestion> ReadQuestion(std::string_view path, const UrlPar
   // sgoodput's own default is whoever runs it.
   if (subcommand.selects && given.count("user") + given.count("jobs") + given.count("allusers") == 0)
     question.arguments.emplace_back("--allusers");
+  // Whoever asks again and again is who watches.
+  if (found->first == "watch" && given.count("once") == 0) question.arguments.emplace_back("--once");
   if (!question.text && subcommand.has_json) question.arguments.emplace_back("--json");
   question.arguments.push_back(Cat("--color=", color));
   question.arguments.emplace_back("--no-refresh");

@@ -82,6 +82,36 @@ std::string TargetOf(const CommonOptions& common, const RemoteQuestion& question
 
 }  // namespace
 
+std::optional<std::string> RemoteUrl(const CommonOptions& common) {
+  if (!common.url.empty()) return common.url;
+  if (!common.db.empty()) return std::nullopt;
+  const absl::StatusOr<Config> config = LoadConfig(common.config);
+  // What is wrong with it is said by who needs it.
+  if (!config.ok() || config->url.empty()) return std::nullopt;
+  return config->url;
+}
+
+absl::StatusOr<CommandResult> AskAndWait(const std::string& url, const CommonOptions& common,
+                                         const RemoteQuestion& question) {
+  constexpr std::size_t kLargestAnswer = std::size_t{256} << 20U;
+  return RunCommand({AskProgram(), url, TargetOf(common, question)}, {absl::Minutes(2), kLargestAnswer, {}});
+}
+
+RemoteQuestion QuestionAbout(const std::string& subcommand, const TargetOptions& target) {
+  RemoteQuestion question;
+  question.subcommand = subcommand;
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) question.parameters.emplace_back(name, value);
+  };
+  add("job", target.job);
+  add("run", target.run);
+  add("user", target.user);
+  add("cluster", target.cluster);
+  add("submitted", target.submitted);
+  if (target.chain) add("chain", "1");
+  return question;
+}
+
 std::optional<int> AskRemotely(const CommonOptions& common, const RemoteQuestion& question) {
   std::string url = common.url;
   if (!url.empty() && !common.db.empty())
@@ -90,11 +120,13 @@ std::optional<int> AskRemotely(const CommonOptions& common, const RemoteQuestion
   if (!common.db.empty() || !question.needs_run) {
     if (!asked_for) return std::nullopt;
   } else if (!asked_for) {
-    const absl::StatusOr<Config> config = LoadConfig(common.config);
-    // What is wrong with it is said by who needs it.
-    if (!config.ok() || config->url.empty()) return std::nullopt;
-    url = config->url;
+    const std::optional<std::string> found = RemoteUrl(common);
+    if (!found) return std::nullopt;
+    url = *found;
   }
+  // These ask more than once, or make something of the answer.
+  if (question.subcommand == "watch" || (question.subcommand == "show" && Has(question, "html")))
+    return std::nullopt;
   if (Askable().count(question.subcommand) == 0) {
     if (!asked_for && question.subcommand != "ingest" && question.subcommand != "import" &&
         question.subcommand != "backfill")

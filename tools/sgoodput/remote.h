@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "tools/base/subprocess.h"
 #include "tools/sgoodput/options.h"
 
 namespace goodput {
@@ -22,6 +24,17 @@ struct RemoteQuestion {
 // --db is given; it does not return where all is well, for this process becomes goodput-ask. Null: the
 // question is for this machine's database.
 std::optional<int> AskRemotely(const CommonOptions& common, const RemoteQuestion& question);
+
+// Whom such a question goes to: --url, or goodput.conf's `url` where neither --url nor --db is given. Null:
+// nobody, it is for this machine's database.
+std::optional<std::string> RemoteUrl(const CommonOptions& common);
+
+// Asks and waits for the answer: what goodput-ask printed, and how it exited.
+absl::StatusOr<CommandResult> AskAndWait(const std::string& url, const CommonOptions& common,
+                                         const RemoteQuestion& question);
+
+// The question about one run.
+RemoteQuestion QuestionAbout(const std::string& subcommand, const TargetOptions& target);
 
 }  // namespace goodput
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_format.h"
@@ -9,6 +10,7 @@
 #include "sql/text.h"
 #include "tools/sgoodput/format.h"
 #include "tools/sgoodput/options.h"
+#include "tools/sgoodput/remote.h"
 #include "tools/sgoodput/report.h"
 #include "tools/sgoodput/session.h"
 #include "tools/sgoodput/show_sections.h"
@@ -139,6 +141,17 @@ int RunShow(const ShowOptions& options) {
     return Fail(absl::InvalidArgumentError(Cat("--explain: there is no bucket '", options.explain,
                                                "'; buckets are ", absl::StrJoin(names, " "))));
   }
+  // goodputd tells the run, the page is made here.
+  if (const std::optional<std::string> url = RemoteUrl(options.common); url && !options.html.empty()) {
+    RemoteQuestion question = QuestionAbout("show", options.target);
+    question.parameters.emplace_back("timeline", "1");
+    CommonOptions as_json = options.common;
+    as_json.json = true;
+    const absl::StatusOr<CommandResult> answer = AskAndWait(*url, as_json, question);
+    if (!answer.ok()) return Fail(answer.status());
+    std::fputs(answer->err.c_str(), stderr);
+    return answer->exit_code != 0 ? answer->exit_code : WritePage(answer->out, options.html);
+  }
   absl::StatusOr<Target> target = OpenTarget(options.common, options.target);
   if (!target.ok()) return Fail(target.status());
   absl::StatusOr<Report> report = MakeReport(*target, {options.stall_factor});
@@ -150,7 +163,7 @@ int RunShow(const ShowOptions& options) {
   if (options.sensitivity) report->sensitivity = FindSensitivity(report->run.facts, {options.stall_factor});
   if (options.timeline || !options.html.empty())
     report->cells = CoarseTimeline(report->timeline.intervals, kMostCells);
-  if (!options.html.empty()) return WritePage(*report, options.html);
+  if (!options.html.empty()) return WritePage(ReportAsJson(*report), options.html);
   if (options.common.json) {
     std::fputs(ReportAsJson(*report).c_str(), stdout);
     return kAnswered;

@@ -12,8 +12,8 @@
 
 namespace goodput {
 
-int WritePage(const Report& report, const std::string& name) {
-  const std::string page = SinglePage(WebAssets(), ReportAsJson(report));
+int WritePage(const std::string& json, const std::string& name) {
+  const std::string page = SinglePage(WebAssets(), json);
   const bool to_stdout = name == "-";
   std::FILE* const file = to_stdout ? stdout : std::fopen(name.c_str(), "we");
   bool whole = file != nullptr && std::fwrite(page.data(), 1, page.size(), file) == page.size();

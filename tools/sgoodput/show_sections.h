@@ -22,8 +22,9 @@ void PrintStalls(const Report& report, const Style& style);
 // What the job was sent and what became of it, the last `most` times; nothing where it was sent nothing.
 inline constexpr std::size_t kMostDeliveries = 12;
 void PrintSignals(const Report& report, const Style& style, std::size_t most = kMostDeliveries);
-// The page with this run, into the file `name`; "-" is stdout. Returns the exit status.
-int WritePage(const Report& report, const std::string& name);
+// The page with this run, as `show --json --timeline` prints it, into the file `name`; "-" is stdout. Returns
+// the exit status.
+int WritePage(const std::string& json, const std::string& name);
 // How long ago the last step of a running job began; nothing where none did.
 void PrintLastStep(const Report& report);
 // Kept steps by number, and allocated time by the scheduler and by buckets.

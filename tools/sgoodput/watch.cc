@@ -9,10 +9,14 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "absl/strings/str_split.h"
 #include "sql/text.h"
 #include "tools/sgoodput/format.h"
 #include "tools/sgoodput/options.h"
+#include "tools/sgoodput/remote.h"
 #include "tools/sgoodput/report.h"
 #include "tools/sgoodput/session.h"
 #include "tools/sgoodput/show_sections.h"
@@ -80,14 +84,40 @@ void PrintFrame(const Report& report, const Style& style) {
   }
 }
 
+// A frame is one write, so that nothing flickers.
+void BeginFrame(bool clear) {
+  if (clear) std::fputs("\033[H\033[2J\033[3J", stdout);
+}
+
+// The same by asking goodputd. A run that goes on says so behind its last moment, in the third line.
+absl::StatusOr<bool> LookRemotely(const std::string& url, const WatchOptions& options, bool clear) {
+  CommonOptions common = options.common;
+  if (UseColor(common.color)) common.color = "always";
+  RemoteQuestion question = QuestionAbout("watch", options.target);
+  question.parameters.emplace_back("stall-factor", Cat(options.stall_factor));
+  const absl::StatusOr<CommandResult> answer = AskAndWait(url, common, question);
+  if (!answer.ok()) return answer.status();
+  if (answer->exit_code != 0) {
+    std::string why = answer->err.substr(0, answer->err.find('\n'));
+    constexpr std::string_view kPrefix = "sgoodput: ";
+    if (why.compare(0, kPrefix.size(), kPrefix) == 0) why.erase(0, kPrefix.size());
+    return answer->exit_code == kNothingMatched ? absl::NotFoundError(why) : absl::UnavailableError(why);
+  }
+  BeginFrame(clear);
+  std::fputs(answer->out.c_str(), stdout);
+  const std::vector<std::string> lines = absl::StrSplit(answer->out, absl::MaxSplits('\n', 3));
+  return lines.size() > 2 && lines[2].find(" (now), wall ") != std::string::npos;
+}
+
 // One look. Running, ended, or why there is nothing to see.
 absl::StatusOr<bool> Look(const WatchOptions& options, const Style& style, bool clear) {
+  if (const std::optional<std::string> url = RemoteUrl(options.common))
+    return LookRemotely(*url, options, clear);
   absl::StatusOr<Target> target = OpenTarget(options.common, options.target);
   if (!target.ok()) return target.status();
   const absl::StatusOr<Report> report = MakeReport(*target, {options.stall_factor});
   if (!report.ok()) return report.status();
-  // A frame is one write, so that nothing flickers.
-  if (clear) std::fputs("\033[H\033[2J\033[3J", stdout);
+  BeginFrame(clear);
   PrintFrame(*report, style);
   return report->timeline.running;
 }
