@@ -45,7 +45,7 @@ const fleet = {
         table([{name: "What"}, {name: "GPU-h", n: 1}, {name: "Share", n: 1}], parts.map((part) => [part.name, hours(part.gpu_seconds), percent(part.gpu_seconds / total.capacity_gpu_seconds)]))),
       card("By partition", table([{name: "Partition"}, {name: "Nodes", n: 1}, {name: "GPU-h", n: 1}, {name: "Held", n: 1}, {name: "Idle", n: 1}, {name: "Down", n: 1}, {name: "Scheduling", n: 1}, {name: "Runtime", n: 1}, {name: "MPG", n: 1}, {name: "All of it"}],
         answer.rows.map(fleet.row))),
-      answer.unplaced_gpu_seconds > 0 ? el("p", {class: "soft"}, `${hours(answer.unplaced_gpu_seconds)} GPU-h more were held on nodes nobody has described.`) : null);
+      ...(answer.unplaced_gpu_seconds > 0 ? [el("p", {class: "soft"}, `${hours(answer.unplaced_gpu_seconds)} GPU-h more were held on nodes nobody has described.`)] : []));
   },
 
   async view(main) {

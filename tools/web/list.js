@@ -49,7 +49,7 @@ const list = {
       body.replaceChildren(...shown.map(list.row));
       list.chosen = Math.min(list.chosen, shown.length - 1);
       choose(list.chosen);
-      note.textContent = jobs.length === 0 ? "No runs in this time." : shown.length < jobs.length ? `${shown.length} of ${jobs.length} runs` : `${jobs.length} runs` + (next ? ", and more" : "");
+      note.textContent = jobs.length === 0 ? "No runs in this time." : shown.length < jobs.length ? `${shown.length} of ${jobs.length} runs` : `${jobs.length} run${jobs.length === 1 ? "" : "s"}` + (next ? ", and more" : "");
       more.hidden = !next;
     }
 
