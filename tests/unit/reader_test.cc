@@ -162,6 +162,7 @@ struct FakeSlurm {
   std::string roles;
   int configs = 0;
   int users = 0;
+  int asked = 0;
   std::vector<std::string> tokens;  // that it accepts
 
   Rights::Run Run() {
@@ -169,6 +170,7 @@ struct FakeSlurm {
                   const std::vector<std::pair<std::string, std::string>>& environment)
                -> absl::StatusOr<CommandResult> {
       CommandResult result;
+      ++asked;
       if (!answers) {
         result.exit_code = 1;
         return result;
@@ -228,6 +230,23 @@ TEST(Rights, AreRememberedForSecondsAndThroughAnOutage) {
   // That it is private is still known; that they are an operator is not.
   EXPECT_FALSE(rights.Of(uid_t{65534})->all);
   EXPECT_TRUE(absl::IsPermissionDenied(rights.Of(std::nullopt).status()));
+}
+
+TEST(Rights, WhoDoesNotAnswerIsNotAskedForEachQuestion) {
+  fake_now = 1;
+  FakeSlurm slurm;
+  Rights rights(slurm.Run(), FakeClock());
+  EXPECT_TRUE(rights.Of(uid_t{65534}).ok());
+  slurm.answers = false;
+  fake_now += 11'000'000'000;
+  const int before = slurm.asked;
+  EXPECT_TRUE(rights.Of(uid_t{65534}).ok());
+  EXPECT_TRUE(rights.Of(uid_t{1}).ok());
+  EXPECT_EQ(slurm.asked, before + 2);
+  fake_now += 31'000'000'000;
+  slurm.answers = true;
+  slurm.roles = "daemon|Operator|\n";
+  EXPECT_TRUE(rights.Of(uid_t{1})->all);
 }
 
 TEST(Rights, WhatWasNeverSaidIsNotGuessed) {

@@ -291,10 +291,11 @@ class ReaderLoop {
     const std::int64_t ingested = alive_.ingested_ns;
     const bool stale =
         looked == 0 || now - looked > kStaleLookNs || ingested == 0 || now - ingested > kStaleIngestNs;
-    const std::string text = Cat("{\"status\":\"", stale ? "stale" : "ok",
-                                 "\",\"seconds_since_look_at_queue\":", AgeText(looked, now),
-                                 ",\"seconds_since_ingest\":", AgeText(ingested, now), "}");
-    if (stale) return absl::UnavailableError(text);
+    const char* const status = alive_.standby ? "standby" : stale ? "stale" : "ok";
+    const std::string text =
+        Cat("{\"status\":\"", status, "\",\"seconds_since_look_at_queue\":", AgeText(looked, now),
+            ",\"seconds_since_ingest\":", AgeText(ingested, now), "}");
+    if (stale || alive_.standby) return absl::UnavailableError(text);
     return text;
   }
 

@@ -18,7 +18,8 @@ double Seconds(Ns ns) {
 }
 double GpuSeconds(GpuNs ns) {
   // Whole seconds apart from the rest: together they may be more than a double holds.
-  return static_cast<double>(ns / kSecond) + static_cast<double>(ns % kSecond) / 1e9;
+  const GpuNs whole = ns / kSecond;
+  return static_cast<double>(whole) + static_cast<double>(ns % kSecond) / 1e9;
 }
 
 bool IsUp(Side side) {

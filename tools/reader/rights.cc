@@ -15,6 +15,8 @@ namespace goodput {
 namespace {
 
 constexpr std::int64_t kRememberedNs = 10'000'000'000;
+// Who did not answer made somebody wait, and is left alone for a while.
+constexpr std::int64_t kAwayNs = 30'000'000'000;
 constexpr std::size_t kMostRemembered = 1000;
 constexpr std::size_t kLongestToken = 8192;
 
@@ -110,13 +112,12 @@ absl::StatusOr<std::string> UserOfToken(const std::string& token, const std::str
 }
 
 absl::StatusOr<PrivacyPolicy> Rights::Policy() {
-  const std::int64_t now = clock_.mono_ns();
-  if (now >= policy_until_ns_) {
-    policy_until_ns_ = now + kRememberedNs;
+  if (clock_.mono_ns() >= policy_until_ns_) {
     const absl::StatusOr<CommandResult> said = run_({"scontrol", "show", "config"}, {});
     absl::StatusOr<PrivacyPolicy> policy = absl::UnavailableError("slurmctld does not answer");
     if (said.ok() && said->exit_code == 0) policy = ParsePrivacyPolicy(said->out);
     policy_trouble_ = policy.status();
+    policy_until_ns_ = clock_.mono_ns() + (policy.ok() ? kRememberedNs : kAwayNs);
     // While slurmctld is away, what it said last stands.
     if (policy.ok()) policy_ = *policy;
   }
@@ -129,12 +130,15 @@ AccountingRole Rights::RoleOf(const std::string& user) {
   if (roles_.size() >= kMostRemembered) roles_.clear();
   Known& known = roles_[user];
   if (now < known.until_ns) return known.role;
+  if (now < roles_away_until_ns_) return {};
   const absl::StatusOr<CommandResult> said = run_({"sacctmgr", "-n", "-P", "show", "user", Cat("name=", user),
                                                    "withcoord", "format=User,AdminLevel,Coordinators"},
                                                   {});
+  const bool answered = said.ok() && said->exit_code == 0;
   // Without slurmdbd nobody has a role in it.
-  known.role = said.ok() && said->exit_code == 0 ? ParseAccountingRole(said->out, user) : AccountingRole{};
+  known.role = answered ? ParseAccountingRole(said->out, user) : AccountingRole{};
   known.until_ns = clock_.mono_ns() + kRememberedNs;
+  if (!answered) roles_away_until_ns_ = clock_.mono_ns() + kAwayNs;
   return known.role;
 }
 

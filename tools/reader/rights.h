@@ -72,6 +72,7 @@ class Rights {
     std::int64_t until_ns = 0;
   };
   std::map<std::string, Known> roles_;
+  std::int64_t roles_away_until_ns_ = 0;
 };
 
 }  // namespace goodput

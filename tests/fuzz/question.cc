@@ -1,0 +1,73 @@
+// Any URL as a question, any text as what Slurm says of rights, any two texts as metrics.
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+#include "tests/fuzz/require.h"
+#include "tools/metrics/exposition.h"
+#include "tools/reader/question.h"
+#include "tools/reader/rights.h"
+#include "tools/reader/viewer.h"
+
+namespace {
+
+// No parameter becomes an option that is not listed, nor a second word.
+void CheckArguments(const std::vector<std::string>& arguments) {
+  static const std::set<std::string> subcommands = {"show", "attempts", "report", "advise", "diff", "export"};
+  static const std::set<std::string> never = {"--db", "--config", "--url", "--spool", "--output", "--html"};
+  bool words = false;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    for (const char c : argument) REQUIRE(static_cast<unsigned char>(c) >= 0x20);
+    if (words) {
+      ++count;
+    } else if (argument == "--") {
+      words = true;
+    } else if (i == 0 && argument.rfind("--", 0) != 0) {
+      REQUIRE(subcommands.count(argument) == 1);
+    } else {
+      REQUIRE(argument.rfind("--", 0) == 0);
+      REQUIRE(never.count(argument.substr(0, argument.find('='))) == 0);
+    }
+  }
+  REQUIRE(count <= 2);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace goodput;
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  UrlParameters parameters;
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const std::vector<std::string> words = absl::StrSplit(lines[i], absl::MaxSplits('=', 1));
+    parameters.emplace_back(words.front(), words.size() == 2 ? words[1] : "");
+  }
+  const absl::StatusOr<CommandQuestion> question = ReadQuestion(lines.front(), parameters);
+  if (question.ok()) {
+    CheckArguments(question->arguments);
+  } else {
+    REQUIRE(!question.status().message().empty());
+  }
+
+  const Viewer viewer = ParseViewer(text);
+  if (!viewer.all) REQUIRE(!viewer.Sees("", ""));
+  const Viewer again = ParseViewer(ViewerText(viewer));
+  REQUIRE(again.all == viewer.all && again.user == viewer.user && again.accounts == viewer.accounts);
+  const absl::StatusOr<PrivacyPolicy> policy = ParsePrivacyPolicy(text);
+  if (policy.ok()) REQUIRE(!policy->user_claim.empty());
+  ParseAccountingRole(text, "ada");
+  const absl::StatusOr<std::string> user = UserOfToken(text, "sun");
+  if (user.ok()) REQUIRE(!user->empty());
+
+  const std::string before = text.substr(0, size / 2);
+  const std::string now = text.substr(size / 2);
+  REQUIRE(NeverLower("", now) == now);
+  NeverLower(before, now);
+  AsPrometheusText(text);
+  return 0;
+}
