@@ -1,4 +1,4 @@
-// Boost is included here alone.
+// Boost is included here and in tools/rollup/node_chance.cc alone.
 #include "tools/advise/mttf.h"
 
 #include <boost/math/special_functions/gamma.hpp>

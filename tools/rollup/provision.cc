@@ -45,7 +45,7 @@ std::string Says(std::string_view name) {
 std::string ProvisionOf(std::string_view reservation, std::string_view partition,
                         const std::vector<std::string_view>& features) {
   if (!reservation.empty()) return Cat("reserved:", reservation);
-  const std::string of_first = features.empty() ? "" : Says(features.front());
+  std::string of_first = features.empty() ? "" : Says(features.front());
   const bool all_agree =
       !of_first.empty() &&
       std::all_of(features.begin(), features.end(), [&](std::string_view f) { return Says(f) == of_first; });

@@ -466,8 +466,8 @@ Json FleetRowJson(const FleetRow& row) {
   Json unheld = Json::array();
   for (int i = 0; i < kConditionCount; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    unheld.push_back(
-        {{"name", ConditionName(static_cast<NodeCondition>(i))}, {"gpu_seconds", GpuSeconds(row.unheld[at])}});
+    unheld.push_back({{"name", ConditionName(static_cast<NodeCondition>(i))},
+                      {"gpu_seconds", GpuSeconds(row.unheld[at])}});
   }
   return {{"group", row.group},
           {"nodes", row.nodes},
