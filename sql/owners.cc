@@ -18,6 +18,7 @@ constexpr std::size_t kFew = 64;
 using ById = std::map<std::int64_t, std::vector<const JobKey*>>;
 
 absl::Status AddAccounted(Database& db, const ById& by_id, std::map<JobKey, Owner>& owners) {
+  std::map<JobKey, std::int64_t> submitted;  // the attempt that was taken
   const auto take = [&](Statement rows) {
     while (rows.Step()) {
       const auto found = by_id.find(rows.Int(0));
@@ -27,16 +28,19 @@ absl::Status AddAccounted(Database& db, const ById& by_id, std::map<JobKey, Owne
       std::string user = rows.Text(3);
       if (user.empty()) continue;
       for (const JobKey* job : found->second) {
-        if (job->cluster == cluster && submit_s >= job->from_s && submit_s < job->until_s)
-          owners[*job] = {user, rows.Text(4)};
+        if (job->cluster != cluster || submit_s < job->from_s || submit_s >= job->until_s) continue;
+        const auto [last, fresh] = submitted.try_emplace(*job, submit_s);
+        if (!fresh && last->second > submit_s) continue;
+        last->second = submit_s;
+        owners[*job] = {user, rows.Text(4)};
       }
     }
     return rows.status();
   };
   const std::string select = "SELECT job_id, cluster, submit_s, user, account FROM accounting";
-  if (by_id.size() > kFew) return take(db.Prepare(Cat(select, " ORDER BY submit_s")));
+  if (by_id.size() > kFew) return take(db.Prepare(select));
   for (const auto& [id, jobs] : by_id) {
-    Statement rows = db.Prepare(Cat(select, " WHERE job_id = ?1 ORDER BY submit_s"));
+    Statement rows = db.Prepare(Cat(select, " WHERE job_id = ?1"));
     rows.Bind(1, id);
     if (absl::Status status = take(std::move(rows)); !status.ok()) return status;
   }

@@ -10,6 +10,7 @@
 #include "sql/accounting.h"
 #include "sql/evidence.h"
 #include "sql/ingest.h"
+#include "sql/owners.h"
 #include "sql/text.h"
 #include "tests/spank/temp_folder.h"
 #include "tools/runs/load_run.h"
@@ -169,6 +170,41 @@ TEST_F(JobsTest, ASpoolFileThatNamesNoClusterIsOfWhicheverHasTheJob) {
   const std::vector<JobKey> jobs = Known();
   ASSERT_EQ(jobs, (std::vector<JobKey>{{"a", 7}}));
   EXPECT_EQ(StepsOf(jobs[0]), (std::vector<std::int64_t>{1}));
+}
+
+// What each job's owner is said to be, in the order of the jobs; looked up one by one, and read all at once.
+std::vector<std::string> OwnersIn(Database& db, const std::vector<JobKey>& jobs) {
+  const auto few = OwnersOf(db, jobs);
+  EXPECT_TRUE(few.ok()) << few.status();
+  std::vector<JobKey> many = jobs;
+  for (std::int64_t id = 1000; id < 1100; ++id) many.push_back({"a", id});
+  const auto all = OwnersOf(db, many);
+  EXPECT_TRUE(all.ok()) << all.status();
+  std::vector<std::string> users;
+  for (const JobKey& job : jobs) {
+    users.push_back(few->at(job).user);
+    EXPECT_EQ(all->at(job).user, users.back());
+  }
+  return users;
+}
+
+TEST_F(JobsTest, EachUseOfAnIdHasItsOwner) {
+  Accounted("a", 100, "REQUEUED", "ada", 0);
+  Accounted("a", 200, "COMPLETED", "ada", 1);
+  Accounted("a", 300, "COMPLETED", "eve", 0);
+  Accounted("b", 120, "COMPLETED", "noah");
+  const std::vector<JobKey> jobs = Known();
+  EXPECT_EQ(OwnersIn(*db_, jobs), (std::vector<std::string>{"ada", "eve", "noah"}));
+}
+
+TEST_F(JobsTest, WithoutAccountingTheWatchKnowsTheOwner) {
+  Watched("a", 100, 0);
+  EXPECT_EQ(OwnersIn(*db_, Known()), (std::vector<std::string>{"ada"}));
+}
+
+TEST_F(JobsTest, WhoseNobodySaysIsNobodys) {
+  Marked("n1", "a", 110, 1);
+  EXPECT_EQ(OwnersIn(*db_, Known()), (std::vector<std::string>{""}));
 }
 
 }  // namespace
