@@ -1,4 +1,6 @@
 // Any URL as a question, any text as what Slurm says of rights, any two texts as metrics.
+#include "tools/reader/question.h"
+
 #include <cstdint>
 #include <set>
 #include <string>
@@ -7,7 +9,6 @@
 #include "absl/strings/str_split.h"
 #include "tests/fuzz/require.h"
 #include "tools/metrics/exposition.h"
-#include "tools/reader/question.h"
 #include "tools/reader/rights.h"
 #include "tools/reader/viewer.h"
 

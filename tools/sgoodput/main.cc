@@ -203,8 +203,11 @@ int ParseAndRun(int argc, char** argv) {
   app.add_flag("-P,--parsable2", list.parsable2, "fields separated by |");
   app.add_flag("-n,--noheader", list.no_header, "no header line");
   AddStallFactor(app, list.stall_factor);
-  app.add_option("--limit", list.limit, "at most so many runs")->type_name("N")->check(CLI::Range(1, 1'000'000));
-  app.add_option("--after", list.after, "with --limit: go on where the page before ended")->type_name("CURSOR");
+  app.add_option("--limit", list.limit, "at most so many runs")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1'000'000));
+  app.add_option("--after", list.after, "with --limit: go on where the page before ended")
+      ->type_name("CURSOR");
   app.add_flag("--reverse", list.reverse, "the newest first");
   app.add_flag("--helpformat", list.help_format, "print the names of all fields");
 
