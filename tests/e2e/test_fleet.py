@@ -246,6 +246,9 @@ class FleetTest(unittest.TestCase):
             done = self.site.sgoodput("report", *words)
             self.assertIn(done.returncode, (1, 2))
             self.assertEqual((done.stdout, done.stderr.count("\n")), ("", 1), words)
+        hidden = self.site.sgoodput("report", "--fleet", env={"GOODPUT_VIEWER": "own:nobody:"})
+        self.assertEqual((hidden.returncode, hidden.stdout, hidden.stderr.count("\n")), (2, "", 1), hidden)
+        self.assertIn("PrivateData", hidden.stderr)
         for words in ([], ["-S", "soon"], ["-S", "2030-01-01"]):
             done = self.site.sgoodput("backfill", *words)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), words)

@@ -724,6 +724,85 @@ TEST_F(LoadRunTest, AJobCancelledBeforeItStartedHasNoStart) {
   EXPECT_EQ(run.facts.attempts[0].end, 150 * kSecond);
 }
 
+TEST_F(LoadRunTest, AJobTheControllerForgotWasOverByThen) {
+  Watched(*this, kind::kAttempt, 111, "RUNNING").Int(key::kSubmitS, 100).Int(key::kStartS, 110);
+  Watched(*this, kind::kGone, 300, "GONE").Int(key::kSubmitS, 100);
+  {
+    const auto run = Load();
+    ASSERT_EQ(run.facts.attempts.size(), 1U);
+    EXPECT_EQ(run.facts.attempts[0].end, 300 * kSecond);
+    EXPECT_EQ(run.info.state, "GONE");
+    EXPECT_EQ(BuildTimeline(run.facts).interruptions.at(0).cause, "unknown");
+  }
+  // Who knows better is believed.
+  ASSERT_TRUE(StoreAccounting(db_, {Accounted(100, 110, 200, "COMPLETED")}, 1).ok());
+  const auto run = Load();
+  EXPECT_EQ(run.facts.attempts.at(0).end, 200 * kSecond);
+  EXPECT_EQ(run.info.state, "COMPLETED");
+}
+
+TEST_F(LoadRunTest, ReservationAndTimeLimitComeFromWhoeverKnowsThem) {
+  Watched(*this, kind::kAttempt, 111, "RUNNING")
+      .Int(key::kSubmitS, 100)
+      .Int(key::kStartS, 110)
+      .Text(key::kReservation, "llm")
+      .Int(key::kTimeLimitS, 3600);
+  EXPECT_EQ(Load().facts.attempts.at(0).reservation, "llm");
+  EXPECT_EQ(Load().facts.attempts.at(0).time_limit, 3600 * kSecond);
+  AccountingRow row = Accounted(500, 510, 600, "COMPLETED");
+  row.reservation = "other";
+  row.time_limit_s = 60;
+  ASSERT_TRUE(StoreAccounting(db_, {row}, 1).ok());
+  const auto run = Load();
+  ASSERT_EQ(run.facts.attempts.size(), 2U);
+  EXPECT_EQ(run.facts.attempts[1].reservation, "other");
+  EXPECT_EQ(run.facts.attempts[1].time_limit, 60 * kSecond);
+}
+
+// A node of job 7, drained at 190, seen at 192.
+std::string DrainedNode(const std::string& node, const std::string& by, const std::string& reason) {
+  RecordBuilder record(kind::kNodeState, {192 * kSecond, 192 * kSecond, "@controller", 1});
+  record.Text(key::kCluster, "c1");
+  record.Text(key::kNodeName, node);
+  record.Text(key::kState, "DRAINING");
+  record.Texts(key::kFlags, std::vector<std::string>{"DRAIN"});
+  record.Int(key::kReasonS, 190);
+  record.Text(key::kReasonBy, by);
+  record.Text(key::kReason, reason);
+  return std::string(record.Finish());
+}
+
+TEST_F(LoadRunTest, WhoDrainedANodeOfARequeuedJobActed) {
+  AccountingRow first = Accounted(100, 110, 200, "REQUEUED");
+  AccountingRow second = Accounted(200, 330, 400, "COMPLETED");
+  first.user = second.user = "ada";
+  ASSERT_TRUE(StoreAccounting(db_, {first, second}, 1).ok());
+  Append("@controller", DrainedNode("n2", "root", "another node"));
+  Append("@controller", DrainedNode("n1", "ada", "her own"));
+  Append("@controller", DrainedNode("n1", "slurm", "Kill task failed"));
+  EXPECT_EQ(Load().facts.attempts.at(0).operator_acted, "");
+  Append("@controller", DrainedNode("n1", "root", "swap the NIC"));
+  const auto run = Load();
+  EXPECT_EQ(run.facts.attempts.at(0).operator_acted, "node n1 was drained by root 10 s before: swap the NIC");
+  EXPECT_EQ(run.facts.attempts.at(1).operator_acted, "");
+}
+
+TEST_F(LoadRunTest, AnAdministratorWhoHeldTheJobActed) {
+  ASSERT_TRUE(
+      StoreAccounting(db_, {Accounted(100, 110, 200, "REQUEUED"), Accounted(200, 330, 400, "COMPLETED")}, 1)
+          .ok());
+  Watched(*this, kind::kQueue, 205, "PENDING").Int(key::kSubmitS, 200).Text(key::kReason, "JobHeldAdmin");
+  EXPECT_EQ(Load().facts.attempts.at(0).operator_acted, "an administrator held the job right after it");
+}
+
+TEST_F(LoadRunTest, ANodeWhoseMachineWasPreemptedIsNamed) {
+  ASSERT_TRUE(StoreAccounting(db_, {Accounted(100, 110, 200, "NODE_FAIL")}, 1).ok());
+  ASSERT_TRUE(StoreOutages(db_, {{"c1", "n1", "DOWN*", 199, 260, "Preempted instance"}}).ok());
+  const auto run = Load();
+  EXPECT_EQ(run.facts.attempts.at(0).taken_node, "n1");
+  EXPECT_EQ(run.facts.attempts.at(0).failed_node, "n1");
+}
+
 TEST_F(LoadRunTest, WhileAJobCompletesItsTimesAreNotBelieved) {
   Watched(*this, kind::kAttempt, 111, "RUNNING").Int(key::kSubmitS, 100).Int(key::kStartS, 110);
   Watched(*this, kind::kAttempt, 150, "COMPLETED")

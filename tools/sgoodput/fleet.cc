@@ -64,6 +64,11 @@ absl::StatusOr<FleetReport> MakeFleet(const RollupOptions& options, absl::Time n
   report.begin = *time->start;  // without -j there always is one
   absl::StatusOr<Session> session = OpenSession(options.common, {}, report.begin / kSecond);
   if (!session.ok()) return session.status();
+  // What is hidden would look idle.
+  if (!session->viewer.all) {
+    return absl::PermissionDeniedError(
+        "--fleet is of all jobs, and Slurm's PrivateData hides those of others: operators may ask for it");
+  }
   const absl::StatusOr<std::string> cluster = ClusterOf(options, *session);
   if (!cluster.ok()) return cluster.status();
   report.cluster = *cluster;
