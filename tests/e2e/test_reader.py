@@ -310,6 +310,13 @@ class SameAnswersTest(unittest.TestCase):
             self.assertEqual(get("/" + part)[0], 200, part)
         self.assertEqual([get(target)[0] for target in ("/nothing.js", "//", "/../etc/passwd")], [404, 404, 404])
 
+    def test_what_the_page_asks_is_answered(self) -> None:
+        for target in ("/v1/list?starttime=now-7days&allusers=1&reverse=1&limit=2", "/v1/list?allusers=1&reverse=1&limit=2&after=",
+                       "/v1/show?job=%d&timeline=1" % jobs["nobody"], "/v1/report?fleet=1&by=partition&starttime=now-1days"):
+            status, _headers, body = get(target)
+            self.assertEqual(status, 200, body)
+            json.loads(body)
+
     def test_health(self) -> None:
         status, _headers, body = get("/healthz")
         self.assertEqual((status, json.loads(body)["status"]), (200, "ok"), body)

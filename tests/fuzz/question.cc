@@ -31,6 +31,7 @@ void CheckArguments(const std::vector<std::string>& arguments) {
       REQUIRE(subcommands.count(argument) == 1);
     } else {
       REQUIRE(argument.rfind("--", 0) == 0);
+      REQUIRE(argument.find('=') != argument.size() - 1);
       REQUIRE(never.count(argument.substr(0, argument.find('='))) == 0);
     }
   }

@@ -52,6 +52,11 @@ TEST(Question, ValuesThatLookLikeOptionsStayValues) {
             "show --run=--db=/etc/passwd --json --color=never --no-refresh");
 }
 
+TEST(Question, AnEmptyValueIsNone) {
+  EXPECT_EQ(Command("/v1/list", {{"after", ""}, {"user", ""}}),
+            "--allusers --json --color=never --no-refresh");
+}
+
 TEST(Question, WhatIsNotListedDoesNotGetThrough) {
   for (const char* path :
        {"/", "/v1", "/v1/", "/v1/import", "/v1/ingest", "/v1/mark", "/v2/list", "/v1/list/"}) {

@@ -162,6 +162,8 @@ absl::StatusOr<CommandQuestion> ReadQuestion(std::string_view path, const UrlPar
     const auto known = subcommand.parameters.find(name);
     if (known == subcommand.parameters.end())
       return absl::InvalidArgumentError(Cat("'", name, "' cannot be asked of ", found->first, " here"));
+    // As if it were not there; and on a command line an option without its value takes the next word for it.
+    if (known->second == Kind::kValue && value.empty()) continue;
     const bool again = !given.insert(known->first).second;
     switch (known->second) {
       case Kind::kValue:
