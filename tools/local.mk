@@ -148,10 +148,10 @@ tools_libgoodputd_la_SOURCES = \
   tools/goodputd/checkpoints/scan_helper.cc tools/goodputd/checkpoints/scan_helper.h \
   tools/goodputd/counts_file.cc tools/goodputd/counts_file.h \
   tools/goodputd/heartbeat.cc tools/goodputd/heartbeat.h \
-  tools/goodputd/host/host_loop.cc tools/goodputd/host/host_loop.h \
-  tools/goodputd/host/metadata_watch.cc tools/goodputd/host/metadata_watch.h \
   tools/goodputd/housekeeping/damaged_database.cc tools/goodputd/housekeeping/damaged_database.h \
   tools/goodputd/housekeeping/housekeeper.cc tools/goodputd/housekeeping/housekeeper.h \
+  tools/goodputd/host/host_loop.cc tools/goodputd/host/host_loop.h \
+  tools/goodputd/host/metadata_watch.cc tools/goodputd/host/metadata_watch.h \
   tools/goodputd/host/notice_recorder.cc tools/goodputd/host/notice_recorder.h \
   tools/goodputd/host/notice_word.h \
   tools/goodputd/job_owners.cc tools/goodputd/job_owners.h \
@@ -165,9 +165,9 @@ tools_libgoodputd_la_SOURCES = \
   tools/goodputd/output/follower.cc tools/goodputd/output/follower.h \
   tools/goodputd/output/output_watch.cc tools/goodputd/output/output_watch.h \
   tools/goodputd/processes.cc tools/goodputd/processes.h \
+  tools/goodputd/reload.cc tools/goodputd/reload.h \
   tools/goodputd/queue_watch.cc tools/goodputd/queue_watch.h \
   tools/goodputd/signals/perf_ring.cc \
-  tools/goodputd/reload.cc tools/goodputd/reload.h \
   tools/goodputd/signals/signal_finder.cc tools/goodputd/signals/signal_finder.h \
   tools/goodputd/signals/signal_loop.cc tools/goodputd/signals/signal_loop.h \
   tools/goodputd/signals/signal_recorder.cc tools/goodputd/signals/signal_recorder.h \
@@ -290,10 +290,10 @@ tools_sgoodput_sgoodput_SOURCES = \
   tools/sgoodput/backfill.cc \
   tools/sgoodput/diff.cc \
   tools/sgoodput/doctor.cc tools/sgoodput/findings.h \
+  tools/sgoodput/doctor_controller.cc \
   tools/sgoodput/doctor_slurm.cc \
   tools/sgoodput/duration_option.cc tools/sgoodput/duration_option.h \
   tools/sgoodput/export.cc \
-  tools/sgoodput/doctor_controller.cc \
   tools/sgoodput/fleet.cc tools/sgoodput/fleet.h \
   tools/sgoodput/format.cc tools/sgoodput/format.h \
   tools/sgoodput/import.cc \
