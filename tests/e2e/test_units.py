@@ -193,8 +193,17 @@ class UnderTheUnitTest(unittest.TestCase):
         self.addCleanup(connection.close)
         return connection
 
+    def watching(self) -> bool:
+        """Signals are seen from a moment after READY on."""
+        path = os.path.join(self.spool, "signals")
+        if not os.path.exists(path):
+            return False
+        with open(path) as file:
+            return re.search(r"\bwatching=[1-9]", file.read()) is not None
+
     def test_the_unit_s_powers_are_enough(self) -> None:
         handled = []
+        self.manager.wait(self.watching)
         before = signal.signal(signal.SIGUSR1, lambda *_: handled.append(1))
         self.addCleanup(signal.signal, signal.SIGUSR1, before)
         os.kill(os.getpid(), signal.SIGUSR1)
@@ -220,6 +229,7 @@ class UnderTheUnitTest(unittest.TestCase):
         kept = self.connect("\0" + self.manager.name[1:])
         self.mark(kept, 1)
         self.manager.wait(lambda: len(self.manager.stored) == 1)
+        self.manager.wait(self.watching)
         self.manager.daemon.send_signal(signal.SIGSTOP)  # type: ignore
         # A mark it has in hand when it is killed is not one that waits.
         self.manager.wait(self.all_stopped)
@@ -230,6 +240,7 @@ class UnderTheUnitTest(unittest.TestCase):
         for step in range(6, 9):
             self.mark(fresh, step)
         self.manager.stop(signal.SIGKILL)
+        os.unlink(os.path.join(self.spool, "signals"))  # it said of the first one that it watches
         self.manager.start()
         self.manager.wait(lambda: len(self.of_kind("mark")) >= 8)
         for step in range(9, 11):
@@ -237,6 +248,7 @@ class UnderTheUnitTest(unittest.TestCase):
         self.manager.wait(lambda: len(self.of_kind("mark")) >= 10)
         self.assertEqual(sorted(record["train_step"] for record in self.of_kind("mark")), list(range(1, 11)))
         # And it knows whose processes are whose, as before.
+        self.manager.wait(self.watching)
         self.addCleanup(signal.signal, signal.SIGUSR2, signal.signal(signal.SIGUSR2, lambda *_: None))
         os.kill(os.getpid(), signal.SIGUSR2)
         self.manager.wait(lambda: self.of_kind("signal"))
