@@ -15,6 +15,8 @@ namespace goodput {
 namespace {
 
 constexpr int kMinuteMs = 60'000;
+// After a failure, doubling: the database may be a second from being there.
+constexpr int kFirstPauseMs = 1000;
 constexpr int kNightBegins = 2;
 constexpr int kNightEnds = 5;
 // A day, less what a copy may come later one night than the next.
@@ -63,7 +65,10 @@ void RunHousekeeping(const Config& config, int stop_fd, const std::atomic<bool>&
   options.hurry_fd = stop_fd;
   HelperProcess helper(options);
   pollfd stop{stop_fd, POLLIN, 0};
+  int pause_ms = kFirstPauseMs;
+  int failed_ms = kFirstPauseMs;
   do {
+    pause_ms = kFirstPauseMs;
     if (standby) continue;
     const absl::StatusOr<std::string> answer = helper.Call("copy");
     if (poll(&stop, 1, 0) != 0) return;
@@ -72,8 +77,10 @@ void RunHousekeeping(const Config& config, int stop_fd, const std::atomic<bool>&
     const bool failed = !answer.ok() || (!answer->empty() && answer->front() == kFailed);
     trouble.Say(!failed ? std::string()
                         : Cat("database_copy: ", answer.ok() ? answer->substr(1) : Message(answer.status())));
+    failed_ms = failed ? std::min(2 * failed_ms, kMinuteMs) : kFirstPauseMs;
+    pause_ms = failed ? failed_ms : kMinuteMs;
     if (!failed && !answer->empty()) Log(Cat("the database was copied to ", *answer));
-  } while (poll(&stop, 1, kMinuteMs) == 0);
+  } while (poll(&stop, 1, pause_ms) == 0);
 }
 
 }  // namespace goodput
