@@ -4,3 +4,7 @@ include tests/soak/local.mk
 include tests/unit/local.mk
 include tests/bench/local.mk
 endif
+
+# What end-to-end tests load and run beside the programs.
+.PHONY: test-helpers
+test-helpers: $(check_LTLIBRARIES) tests/soak/spool_writer

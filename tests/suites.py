@@ -24,6 +24,7 @@ TSAN = os.path.join(TOP, "build-tsan")
 FUZZ = os.path.join(TOP, "build-fuzz")
 LOGS = os.path.join(TOP, "out", "tests")
 PYTHON = "/usr/bin/python3"
+MAKE = ["make", "-C", BUILD, "-s", "-j2"]
 # A suite that takes longer than this hangs.
 LIMIT_S = 45 * 60
 
@@ -121,6 +122,8 @@ def suites() -> List[Suite]:
         sanitized_suite("sanitized", "asan", ASAN),
         sanitized_suite("daemon-tsan", "tsan", TSAN),
         # Busy.
+        # The programs under test are built as they are installed; the tests themselves need not be fast.
+        Suite("test-programs", MAKE + ["check", "TESTS=", "CXXFLAGS=-O0 -g1"], whole, "busy", again=()),
         Suite("unit", [sh + "unit", BUILD], googletests, "busy", again=(sh + "unit", BUILD)),
         python_suite("trainer", "tests/trainer/test_trainer.py", lane="busy"),
         python_suite("python-client", "tests/clients/test_python.py", lane="busy"),
@@ -172,17 +175,16 @@ def run(suite: Suite) -> Tuple[Counts, float]:
 
 
 def build() -> None:
-    """The build all suites share; its failure ends everything."""
+    """What all suites share: the programs, as they are installed, and what end-to-end tests need beside them. Its failure
+    ends everything. Test programs are built by the first suite that is busy, while others wait for Slurm."""
     say("building (log: out/tests/build.log) ...")
     started = time.monotonic()
     log = os.path.join(LOGS, "build.log")
     with open(log, "w") as output:
-        code = subprocess.call(["tools/build", BUILD, "--enable-werror"], cwd=TOP, stdin=subprocess.DEVNULL,
-                               stdout=output, stderr=subprocess.STDOUT)
-        if code == 0:
-            # The programs under test are built as they are installed; the tests themselves need not be fast.
-            code = subprocess.call(["make", "-C", BUILD, "-s", "-j2", "check", "TESTS=", "CXXFLAGS=-O0 -g1"],
-                                   stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+        for command in (["tools/build", BUILD, "--enable-werror"], MAKE + ["test-helpers"]):
+            code = subprocess.call(command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+            if code != 0:
+                break
     if code != 0:
         with open(log, errors="replace") as text:
             sys.stdout.write(text.read()[-6000:])
@@ -231,6 +233,8 @@ def main(names: List[str]) -> int:
     if unknown:
         print("tests/run: there is no suite %s; tests/run --list names them" % " ".join(unknown), file=sys.stderr)
         return 2
+    if "unit" in names:
+        names = ["test-programs"] + names
     chosen = [suite for suite in every if not names or suite.name in names]
     os.makedirs(LOGS, exist_ok=True)
     build()
