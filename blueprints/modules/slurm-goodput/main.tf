@@ -1,0 +1,45 @@
+locals {
+  plugin_dir     = coalesce(var.plugin_dir, "${var.install_prefix}/lib/slurm")
+  plugstack_conf = coalesce(var.plugstack_conf, "${var.install_prefix}/etc/slurm/plugstack.conf")
+  port           = var.listen == "off" ? "" : regex("[0-9]+$", var.listen)
+  url            = var.slurm_cluster_name == null || var.listen == "off" ? "" : "http://${var.slurm_cluster_name}-controller:${local.port}"
+
+  plugstack_line = join(" ", concat(
+    ["optional", "${local.plugin_dir}/spank_goodput.so", "spool=${var.spool_dir}", "socket=@goodput"],
+    var.plugin_args
+  ))
+
+  settings = {
+    git_url           = coalesce(var.git_url, "-") == "-" ? "" : var.git_url
+    git_ref           = var.git_ref
+    package_url       = var.package_url == null ? "" : var.package_url
+    install_prefix    = var.install_prefix
+    plugin_dir        = local.plugin_dir
+    plugstack_conf    = local.plugstack_conf
+    plugstack_line    = local.plugstack_line
+    spool_dir         = var.spool_dir
+    shared_spool      = var.shared_spool
+    database_dir      = var.database_dir
+    database_copy_dir = var.database_copy_dir == null ? "" : var.database_copy_dir
+    listen            = var.listen
+    url               = local.url
+    goodput_conf      = var.goodput_conf
+  }
+
+  # A runner's arguments are split at blanks, and values may hold some.
+  args = "--extra-vars goodput_settings=${base64encode(jsonencode(local.settings))}"
+
+  install_runner = {
+    type        = "ansible-local"
+    destination = "slurm_goodput_install.yml"
+    content     = file("${path.module}/files/install.yml")
+    args        = local.args
+  }
+
+  controller_runner = {
+    type        = "ansible-local"
+    destination = "slurm_goodput_configure.yml"
+    content     = file("${path.module}/files/configure.yml")
+    args        = local.args
+  }
+}

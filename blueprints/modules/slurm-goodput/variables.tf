@@ -1,0 +1,148 @@
+variable "git_url" {
+  description = "Repository of slurm-goodput that the image build clones; unused with `package_url`."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.git_url == null || can(regex("^(https|ssh|git)://[^[:space:]]+$", var.git_url))
+    error_message = "git_url must be an https, ssh or git URL without blanks."
+  }
+}
+
+variable "git_ref" {
+  description = "Tag, branch or commit to build. A tag or commit makes every image the same."
+  type        = string
+  default     = "main"
+
+  validation {
+    condition     = can(regex("^[A-Za-z0-9._/-]+$", var.git_ref))
+    error_message = "git_ref must be a tag, branch or commit."
+  }
+}
+
+variable "package_url" {
+  description = "URL or path of a release tarball (`make dist`) to build in place of a clone; it needs no other network."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.package_url == null || can(regex("^(https://|/)[^[:space:]]+\\.tar\\.(xz|gz)$", var.package_url))
+    error_message = "package_url must be an https URL or an absolute path that ends in .tar.xz or .tar.gz."
+  }
+}
+
+variable "install_prefix" {
+  description = "Where Slurm is installed on the image: its headers are in PREFIX/include, its configuration in PREFIX/etc/slurm."
+  type        = string
+  default     = "/usr/local"
+
+  validation {
+    condition     = can(regex("^/[^[:space:]]*$", var.install_prefix))
+    error_message = "install_prefix must be an absolute path without blanks."
+  }
+}
+
+variable "plugin_dir" {
+  description = "Slurm's PluginDir, on each node's own disk. Default: PREFIX/lib/slurm."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.plugin_dir == null || can(regex("^/[^[:space:]]+$", var.plugin_dir))
+    error_message = "plugin_dir must be an absolute path without blanks."
+  }
+}
+
+variable "plugstack_conf" {
+  description = "The controller's plugstack.conf; nodes of a configless cluster get it from there. Default: PREFIX/etc/slurm/plugstack.conf."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.plugstack_conf == null || can(regex("^/[^[:space:]]+$", var.plugstack_conf))
+    error_message = "plugstack_conf must be an absolute path without blanks."
+  }
+}
+
+variable "plugin_args" {
+  description = "More arguments of the plugin's line in plugstack.conf, for example [\"default=off\"]."
+  type        = list(string)
+  default     = []
+
+  validation {
+    condition     = alltrue([for arg in var.plugin_args : can(regex("^[a-z_]+=[^[:space:]#]+$", arg))])
+    error_message = "plugin_args are key=value, without blanks and #."
+  }
+}
+
+variable "spool_dir" {
+  description = "Where nodes write down what they see: a folder on each node's own disk, never on NFS."
+  type        = string
+  default     = "/var/spool/slurm-goodput"
+
+  validation {
+    condition     = can(regex("^/[^[:space:]]+$", var.spool_dir))
+    error_message = "spool_dir must be an absolute path without blanks."
+  }
+}
+
+variable "shared_spool" {
+  description = "A folder that nodes and controller share, to which nodes copy what they saw. Only root can enter it."
+  type        = string
+  default     = "/opt/apps/.slurm-goodput-spool"
+
+  validation {
+    condition     = can(regex("^/[^[:space:]]+$", var.shared_spool))
+    error_message = "shared_spool must be an absolute path without blanks."
+  }
+}
+
+variable "database_dir" {
+  description = "The folder of the database on the controller, on a disk that outlives its machine."
+  type        = string
+  default     = "/var/spool/slurm/goodput"
+
+  validation {
+    condition     = can(regex("^/[^[:space:]]+$", var.database_dir))
+    error_message = "database_dir must be an absolute path without blanks."
+  }
+}
+
+variable "database_copy_dir" {
+  description = "A folder for a copy of the database a day; null: none."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.database_copy_dir == null || can(regex("^/[^[:space:]]+$", var.database_copy_dir))
+    error_message = "database_copy_dir must be an absolute path without blanks."
+  }
+}
+
+variable "listen" {
+  description = "Where the controller answers questions (`sgoodput --url`, Prometheus, the web page): ADDRESS:PORT, or off."
+  type        = string
+  default     = "0.0.0.0:9645"
+
+  validation {
+    condition     = var.listen == "off" || can(regex("^(\\[[0-9a-fA-F:]+\\]|[0-9.]+):[0-9]{1,5}$", var.listen))
+    error_message = "listen must be ADDRESS:PORT, for example 0.0.0.0:9645, or off."
+  }
+}
+
+variable "slurm_cluster_name" {
+  description = "The cluster's name: on login nodes `sgoodput` asks NAME-controller. Null: they need --url."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.slurm_cluster_name == null || can(regex("^[a-z]([a-z0-9]{0,9})$", var.slurm_cluster_name))
+    error_message = "slurm_cluster_name must be what Cluster Toolkit accepts: a letter and up to nine letters or digits."
+  }
+}
+
+variable "goodput_conf" {
+  description = "More lines of goodput.conf, on nodes and controller, for example [\"heartbeat = 30s\"]."
+  type        = list(string)
+  default     = []
+}

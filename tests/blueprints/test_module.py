@@ -1,0 +1,232 @@
+#!/usr/bin/python3
+"""The Cluster Toolkit module: its HCL by HCL's own parser, its documents against each other, its playbooks by running them.
+
+    python3 -m unittest tests.blueprints.test_module
+
+Needs npm, ansible-core, ansible-lint and yamllint; no cloud. Terraform and gcluster themselves are not to be had here.
+"""
+
+import base64
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from typing import Any, Dict, List, Optional
+
+import yaml
+
+from . import readme_table
+from .readme_table import HERE, MODULE, NPM, TOP
+PACKAGES = ("@cdktf/hcl2json@0.21.0", "@cdktf/hcl-tools@0.21.0")
+# What Cluster Toolkit reads of metadata.yaml, as its own modules have it.
+METADATA = {"spec": {"requirements": {"services": list}}, "ghpc": dict}
+# Names that would clash with what it wires by itself.
+RESERVED = {"compute_startup_script", "project_id", "labels", "region", "zone", "deployment_name"}
+PYXIS = "required /usr/local/lib/slurm/spank_pyxis.so\n"
+
+
+def hcl(folder: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(["node", os.path.join(HERE, "hcl.js"), os.path.join(NPM, "node_modules"), folder],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=120)
+
+
+class ModuleTest(unittest.TestCase):
+    files: Dict[str, Any]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        if not os.path.isdir(os.path.join(NPM, "node_modules", "@cdktf", "hcl-tools")):
+            os.makedirs(NPM, exist_ok=True)
+            subprocess.run(["npm", "install", "--silent", "--no-fund", "--no-audit", "--prefix", NPM, *PACKAGES], check=True,
+                           stdin=subprocess.DEVNULL, timeout=300)
+        read = hcl(MODULE)
+        assert read.returncode == 0, read.stderr
+        cls.files = json.loads(read.stdout)
+
+    def setUp(self) -> None:
+        self.dir = tempfile.mkdtemp(prefix="goodput-module-")
+        self.addCleanup(shutil.rmtree, self.dir)
+
+    def text(self, *names: str) -> str:
+        with open(os.path.join(MODULE, *names)) as file:
+            return file.read()
+
+    def variables(self) -> Dict[str, Any]:
+        return dict(self.files["variables.tf"]["variable"])
+
+    def outputs(self) -> Dict[str, Any]:
+        return dict(self.files["outputs.tf"]["output"])
+
+    # --- HCL
+
+    def test_a_broken_module_is_refused_with_its_place(self) -> None:
+        for name, text, said in (("main.tf", 'locals {\n  a = \n}\n', r"main\.tf:2"),
+                                 ("variables.tf", 'variable "x" {\n', r"variables\.tf:1"),
+                                 ("outputs.tf", 'output "x" {\n    value = 1\n}\n', r"outputs\.tf: not as terraform fmt")):
+            folder = os.path.join(self.dir, name)
+            os.mkdir(folder)
+            with open(os.path.join(folder, name), "w") as file:
+                file.write(text)
+            read = hcl(folder)
+            self.assertEqual((read.returncode, read.stdout), (1, ""))
+            self.assertRegex(read.stderr, said)
+
+    def test_every_variable_is_described_typed_and_used(self) -> None:
+        code = self.text("main.tf") + self.text("outputs.tf")
+        for name, (variable,) in self.variables().items():
+            self.assertTrue(variable.get("description"), name)
+            self.assertTrue(variable.get("type"), name)
+            self.assertIn("var." + name, code, name)
+            self.assertIn("default", variable, name + ": an operator adds three lines, not more")
+
+    def test_nothing_is_used_that_is_not_declared(self) -> None:
+        code = "".join(self.text(name) for name in sorted(self.files))
+        self.assertEqual(set(re.findall(r"\bvar\.(\w+)", code)), set(self.variables()))
+        local = set(self.files["main.tf"]["locals"][0])
+        self.assertLessEqual(set(re.findall(r"\blocal\.(\w+)", code)), local)
+
+    def test_outputs_are_those_promised_and_clash_with_nothing(self) -> None:
+        self.assertEqual(set(self.outputs()), {"install_runner", "controller_runner", "runners", "plugstack_line", "instructions"})
+        self.assertEqual(set(self.outputs()) & RESERVED, set())
+        self.assertEqual(set(self.variables()) & RESERVED, set())
+        self.assertEqual(self.files["versions.tf"]["terraform"][0]["required_version"], ">= 1.12.2")
+
+    def test_runners_have_what_a_startup_script_takes(self) -> None:
+        local = self.files["main.tf"]["locals"][0]
+        destinations = set()
+        for name in ("install_runner", "controller_runner"):
+            self.assertEqual(set(local[name]), {"type", "destination", "content", "args"})
+            self.assertEqual(local[name]["type"], "ansible-local")
+            playbook, = re.findall(r'\$\{path\.module\}/(files/\w+\.yml)', local[name]["content"])
+            self.assertTrue(os.path.exists(os.path.join(MODULE, playbook)))
+            destinations.add(local[name]["destination"])
+        self.assertEqual(len(destinations), 2)
+
+    def test_what_the_module_gives_a_playbook_is_what_the_playbook_knows(self) -> None:
+        given = set(self.files["main.tf"]["locals"][0]["settings"])
+        known = set()
+        for name in ("install.yml", "configure.yml"):
+            play, = yaml.safe_load(self.text("files", name))
+            defaults = set(play["vars"]["goodput_defaults"])
+            used = set(re.findall(r"\bgoodput\.(\w+)", self.text("files", name)))
+            self.assertEqual(used - {"conf", "db"}, defaults & used, name)  # goodput.conf, goodput.db
+            self.assertLessEqual(defaults, given, name)
+            known |= defaults
+        self.assertEqual(given - known, {"plugstack_conf"} - known)
+
+    # --- documents
+
+    def test_metadata_has_the_keys_that_are_read(self) -> None:
+        def check(value: Any, shape: Any, where: str) -> None:
+            if isinstance(shape, dict):
+                self.assertEqual(set(value), set(shape), where)
+                for key, inner in shape.items():
+                    check(value[key], inner, where + "." + key)
+            else:
+                self.assertIsInstance(value, shape, where)
+        check(yaml.safe_load(self.text("metadata.yaml")), METADATA, "metadata")
+
+    def test_what_documents_wire_exists(self) -> None:
+        found: List[str] = []
+        for folder, _, names in os.walk(os.path.join(TOP, "blueprints")):
+            for name in names:
+                with open(os.path.join(folder, name)) as file:
+                    found += re.findall(r"\$\(goodput\.(\w+)\)", file.read())
+        self.assertTrue(found)
+        self.assertLessEqual(set(found), set(self.outputs()))
+
+    def test_the_readme_has_the_variables_and_outputs_as_they_are(self) -> None:
+        self.assertIn(readme_table.block(self.files), self.text("README.md"),
+                      "after a change: python3 tests/blueprints/readme_table.py --write")
+
+    def test_linters_have_nothing_to_say(self) -> None:
+        for command in (["yamllint", "--strict", "-c", os.path.join(TOP, ".yamllint"), os.path.join(TOP, "blueprints")],
+                        ["ansible-lint", "--offline", "--nocolor", "--strict", os.path.join(MODULE, "files", "install.yml"),
+                         os.path.join(MODULE, "files", "configure.yml")]):
+            said = subprocess.run(command, cwd=MODULE, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  universal_newlines=True, timeout=300, env=dict(os.environ, HOME=self.dir))
+            self.assertEqual(said.returncode, 0, said.stdout)
+
+    # --- the controller's playbook, run
+
+    def run_playbook(self, settings: Optional[Dict[str, Any]] = None) -> Dict[str, int]:
+        """Below self.dir; what the recap says."""
+        given = base64.b64encode(json.dumps(settings or {}).encode()).decode()
+        done = subprocess.run(["ansible-playbook", "-i", "localhost,", "-c", "local", os.path.join(MODULE, "files", "configure.yml"),
+                               "--extra-vars", "goodput_settings=" + given, "-e", "goodput_root=" + self.dir, "-e", "goodput_live=false"],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
+                              timeout=300, env=dict(os.environ, HOME=self.dir, ANSIBLE_NOCOLOR="1"))
+        self.said = done.stdout
+        self.assertEqual(done.returncode, 0, done.stdout)
+        return {name: int(count) for name, count in re.findall(r"(\w+)=(\d+)", done.stdout.split("PLAY RECAP")[1])}
+
+    def plugin(self) -> None:
+        os.makedirs(os.path.join(self.dir, "usr/local/lib/slurm"))
+        with open(os.path.join(self.dir, "usr/local/lib/slurm/spank_goodput.so"), "w"):
+            pass
+
+    def plugstack(self, text: Optional[str] = None) -> str:
+        path = os.path.join(self.dir, "usr/local/etc/slurm/plugstack.conf")
+        if text is not None:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as file:
+                file.write(text)
+        with open(path) as file:
+            return file.read()
+
+    LINE = "optional /usr/local/lib/slurm/spank_goodput.so spool=/var/spool/slurm-goodput socket=@goodput\n"
+
+    def test_beside_pyxis_and_a_second_time_nothing_changes(self) -> None:
+        self.plugin()
+        self.plugstack(PYXIS)
+        first = self.run_playbook()
+        self.assertEqual((first["failed"], first["rescued"]), (0, 0), self.said)
+        self.assertGreater(first["changed"], 0)
+        self.assertEqual(self.plugstack(), PYXIS + self.LINE)
+        second = self.run_playbook()
+        self.assertEqual((second["changed"], second["failed"], second["rescued"]), (0, 0, 0), self.said)
+        self.assertEqual(self.plugstack(), PYXIS + self.LINE)
+        self.assertEqual(os.stat(os.path.join(self.dir, "opt/apps/.slurm-goodput-spool")).st_mode & 0o777, 0o700)
+        self.assertEqual(os.stat(os.path.join(self.dir, "var/spool/slurm/goodput")).st_mode & 0o777, 0o750)
+
+    def test_a_line_of_ours_is_replaced_not_added_to(self) -> None:
+        self.plugin()
+        self.plugstack("optional spank_goodput.so default=off\n" + PYXIS + "# spank_goodput.so is ours\n")
+        self.run_playbook({"plugstack_line": self.LINE.strip() + " default=off", "listen": "off", "goodput_conf": ["heartbeat = 30s"]})
+        self.assertEqual(self.plugstack(), self.LINE.strip() + " default=off\n" + PYXIS + "# spank_goodput.so is ours\n")
+        with open(os.path.join(self.dir, "etc/slurm-goodput/goodput.conf")) as file:
+            conf = file.read()
+        self.assertIn("\nlisten = off\n", conf)
+        self.assertTrue(conf.endswith("\nheartbeat = 30s\n"), conf)
+
+    def test_a_plugstack_conf_that_is_missing_is_made(self) -> None:
+        self.plugin()
+        os.makedirs(os.path.join(self.dir, "usr/local/etc/slurm"))
+        self.run_playbook()
+        self.assertEqual(self.plugstack(), self.LINE)
+
+    def test_a_read_only_plugstack_conf_breaks_no_controller(self) -> None:
+        self.plugin()
+        self.plugstack(PYXIS)
+        folder = os.path.join(self.dir, "usr/local/etc/slurm")
+        subprocess.run(["mount", "--bind", folder, folder], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", folder], check=True)
+        subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
+        recap = self.run_playbook()
+        self.assertEqual((recap["failed"], recap["rescued"]), (0, 1), self.said)
+        self.assertIn("the cluster starts without it: Load the plugin in plugstack.conf", self.said)
+        self.assertEqual(self.plugstack(), PYXIS)
+
+    def test_an_image_without_the_plugin_gets_no_line(self) -> None:
+        self.plugstack(PYXIS)
+        recap = self.run_playbook()
+        self.assertEqual((recap["failed"], recap["rescued"]), (0, 1), self.said)
+        self.assertIn("put install_runner into the image build", self.said)
+        self.assertEqual(self.plugstack(), PYXIS)
+
+
+if __name__ == "__main__":
+    unittest.main()
