@@ -16,6 +16,7 @@ import unittest
 from typing import Dict, List
 
 from .harness.goodput_site import FINAL, GOODPUTD, Site
+from .harness.lateness import lateness
 from .harness.stage import Plan, Stage
 from .harness.work import Work
 from .signals.seen import Seen, pairs_missing, seen
@@ -170,7 +171,7 @@ class SignalsTest(unittest.TestCase):
             ns = int(float(at) * 1e9)
             near = [ns - r["t"] for r in batch if r["signal"] == getattr(signal, "SIG" + name)]
             # The shell writes whole microseconds, rounded to a double by us.
-            self.assertTrue([d for d in near if -2000 <= d <= 10_000_000], "%s: off by %s ns" % (name, near))
+            self.assertTrue([d for d in near if -2000 <= d <= 10_000_000 * lateness()], "%s: off by %s ns" % (name, near))
 
     def check_common(self, found: Seen) -> None:
         self.assertEqual(pairs_missing(found), [])
