@@ -64,9 +64,18 @@ void PrintNow(const Report& report, const Style& style) {
     risk += Cat("; last checkpoint ", last->step ? Cat("of step ", *last->step, " ") : std::string(),
                 "begun ", FormatDuration(timeline.now - last->begin), " ago");
   }
-  if (timeline.steps.executed > 0)
-    std::printf("%s", Wrap(Cat(style.Bold("At risk now"), "  ", risk), "").c_str());
-  PrintLastStep(report);
+  if (timeline.steps.executed == 0) return;
+  // The title is as wide as the indent of what follows it.
+  const std::string indent(13, ' ');
+  std::printf("%s  %s", style.Bold("At risk now").c_str(), Wrap(risk, indent).substr(indent.size()).c_str());
+  const auto began = std::find_if(timeline.incarnations.rbegin(), timeline.incarnations.rend(),
+                                  [](const Incarnation& one) { return one.last_step_begin.has_value(); });
+  if (began != timeline.incarnations.rend() && began->last_step) {
+    std::printf("%s    %lld, begun %s ago; a step takes %s\n", style.Bold("Last step").c_str(),
+                static_cast<long long>(*began->last_step),
+                FormatDuration(timeline.now - *began->last_step_begin).c_str(),
+                FormatDuration(timeline.steps.median).c_str());
+  }
   std::printf("\n");
 }
 
