@@ -17,5 +17,6 @@ fi
 needed=$(ldd "$plugin" | awk '{ print $1 }')
 foreign=$(grep -Ev '^(linux-(vdso|gate)|libc|libm|libgcc_s|libstdc\+\+|/lib.*/ld-linux|ld-linux)' <<<"$needed" || true)
 [ -z "$foreign" ] || { echo "linked with more than libc: $foreign"; exit 1; }
+# shellcheck disable=SC2015
 readelf -dW "$plugin" | grep -q 'BIND_NOW\|NOW' && readelf -lW "$plugin" | grep -q GNU_RELRO ||
     { echo "not hardened: RELRO and BIND_NOW are expected"; exit 1; }

@@ -244,10 +244,8 @@ int ParseAndRun(int argc, char** argv) {
   AddCommon(*rollup_app, rollup.common, true);
   AddSelection(*rollup_app, rollup.select);
   rollup_app
-      ->add_option(
-          "--by", rollup.by,
-          "user, account, partition, reservation, run, node, day, cause, tag:KEY, all (default user; with "
-          "--window all)")
+      ->add_option("--by", rollup.by,
+                   "user (default), account, partition, reservation, run, node, day, cause, tag:KEY, all")
       ->type_name("WHAT");
   rollup_app->add_flag("--fleet", rollup.fleet,
                        "of all GPUs of the cluster: held, idle, down, drained; --by partition");
