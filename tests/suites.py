@@ -116,6 +116,7 @@ def suites() -> List[Suite]:
         python_suite("kill", "tests.e2e.test_kill"),
         python_suite("faults", "tests.e2e.test_faults"),
         python_suite("web", "tests.e2e.test_web"),
+        python_suite("jobs", "tests.blueprints.test_jobs"),
         python_suite("output", "tests.e2e.test_output"),
         python_suite("ship", "tests.e2e.test_ship"),
         python_suite("reader", "tests.e2e.test_reader"),

@@ -1,0 +1,21 @@
+#!/bin/bash
+# One run as a chain of jobs, each of which waits for the one before it, however that ended: for clusters whose time limit is
+# shorter than the run, and that do not requeue.
+#
+#   chain.sh 5 pretrain.sbatch            five jobs; options for sbatch may follow
+#   sgoodput show --run pretrain-7b       all of them as one run
+set -euo pipefail
+if [ $# -lt 2 ] || ! [ "$1" -gt 0 ] 2>/dev/null; then
+    echo "usage: chain.sh COUNT SCRIPT [sbatch options]" >&2
+    exit 2
+fi
+count=$1 script=$2
+shift 2
+export GOODPUT_RUN=${GOODPUT_RUN:-pretrain-7b}
+
+before=
+for ((i = 1; i <= count; ++i)); do
+    before=$(sbatch --parsable ${before:+--dependency=afterany:"$before"} "$@" "$script")
+    before=${before%%;*}
+    echo "job $before, $i of $count"
+done
