@@ -1,6 +1,7 @@
 #include "sql/chains.h"
 
 #include <algorithm>
+#include <map>
 
 #include "absl/status/status.h"
 #include "sql/accounting.h"
@@ -62,20 +63,6 @@ absl::Status AddWatched(Database& db, JobOutline& outline, bool& known) {
   return rows.status();
 }
 
-absl::Status AddRun(Database& db, JobOutline& outline) {
-  Statement rows = db.Prepare(
-      "SELECT run, cluster, t_ns / 1000000000 FROM job_option WHERE job_id = ?1 AND run IS NOT NULL ORDER BY "
-      "t_ns");
-  rows.Bind(1, outline.job.job_id);
-  while (rows.Step()) {
-    const std::string cluster = rows.Text(1);
-    const bool here = cluster.empty() || cluster == outline.job.cluster;
-    if (here && rows.Int(2) >= outline.job.from_s && rows.Int(2) < outline.job.until_s)
-      outline.run = rows.Text(0);
-  }
-  return rows.status();
-}
-
 absl::StatusOr<std::vector<std::int64_t>> Ids(Statement& rows) {
   std::vector<std::int64_t> ids;
   while (rows.Step()) ids.push_back(rows.Int(0));
@@ -94,7 +81,9 @@ absl::StatusOr<JobOutline> LoadOutline(Database& db, const JobKey& job) {
   AddAccounted(*rows, outline, known);
   if (absl::Status status = AddWatched(db, outline, known); !status.ok()) return status;
   if (!known) return absl::NotFoundError("nobody says when it was submitted");
-  if (absl::Status status = AddRun(db, outline); !status.ok()) return status;
+  absl::StatusOr<std::map<JobKey, std::string>> runs = RunNames(db, {job});
+  if (!runs.ok()) return runs.status();
+  outline.run = (*runs)[job];
   return outline;
 }
 

@@ -27,6 +27,10 @@ absl::StatusOr<std::vector<LastRecord>> LastRecords(Database& db) {
       "SELECT node, id, max(substr(file, -17)) FROM source WHERE node NOT LIKE '@%' GROUP BY node");
   Statement event = db.Prepare("SELECT t_ns FROM event WHERE source_id = ?1 ORDER BY offset DESC LIMIT 1");
   Statement step = db.Prepare("SELECT max(last_t_ns) FROM step_block WHERE source_id = ?1");
+  // Of one whose records are summarized: the hour of its file.
+  Statement hour = db.Prepare(
+      "SELECT unixepoch(substr(?1, 1, 4) || '-' || substr(?1, 5, 2) || '-' || substr(?1, 7, 2) || ' ' ||"
+      " substr(?1, 9, 2) || ':00')");
   std::vector<LastRecord> all;
   while (newest.Step()) {
     LastRecord last;
@@ -37,9 +41,11 @@ absl::StatusOr<std::vector<LastRecord>> LastRecords(Database& db) {
     step.Bind(1, newest.Int(1));
     if (step.Step()) last.t_ns = std::max(last.t_ns, step.Int(0));
     step.Reset();
+    if (last.t_ns == 0 && hour.Bind(1, newest.Text(2)).Step()) last.t_ns = hour.Int(0) * 1'000'000'000;
+    hour.Reset();
     if (last.t_ns > 0) all.push_back(std::move(last));
   }
-  for (const Statement* statement : {&newest, &event, &step}) {
+  for (const Statement* statement : {&newest, &event, &step, &hour}) {
     if (!statement->status().ok()) return statement->status();
   }
   std::sort(all.begin(), all.end(), [](const LastRecord& a, const LastRecord& b) { return a.t_ns < b.t_ns; });

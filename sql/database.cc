@@ -252,8 +252,10 @@ absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
   // is still in the spool... but offsets and rows go together, so it is simply ingested again.
   // The log is brought into the database every 32 MB instead of every 4: that waits for the disk each time,
   // and an ingest writes as much in one transaction.
-  for (const char* pragma : {"PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL", "PRAGMA foreign_keys=ON",
-                             "PRAGMA temp_store=MEMORY", "PRAGMA wal_autocheckpoint=8192"}) {
+  // auto_vacuum, which only a new file takes, lets the purge of old records make the file smaller.
+  for (const char* pragma :
+       {"PRAGMA auto_vacuum=INCREMENTAL", "PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL",
+        "PRAGMA foreign_keys=ON", "PRAGMA temp_store=MEMORY", "PRAGMA wal_autocheckpoint=8192"}) {
     absl::Status status = database.Execute(pragma);
     // A new database is made WAL under a lock for which SQLite does not wait: of several that make it, it
     // refuses all but one at once.

@@ -1,8 +1,10 @@
 #include "sql/evidence.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
+#include "sql/summaries.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -31,6 +33,18 @@ std::int64_t FirstNs(const JobKey& job) {
 }
 std::int64_t EndNs(const JobKey& job) {
   return job.until_s > INT64_MAX / kSecondNs ? INT64_MAX : job.until_s * kSecondNs;
+}
+
+// By time, each once: the record itself where there is one.
+void PutInOrder(std::vector<EventRow>& events) {
+  const auto place = [](const EventRow& event) {
+    return std::tie(event.t_ns, event.source_id, event.offset);
+  };
+  std::stable_sort(events.begin(), events.end(),
+                   [&](const EventRow& a, const EventRow& b) { return place(a) < place(b); });
+  events.erase(std::unique(events.begin(), events.end(),
+                           [&](const EventRow& a, const EventRow& b) { return place(a) == place(b); }),
+               events.end());
 }
 
 }  // namespace
@@ -64,7 +78,14 @@ absl::StatusOr<std::vector<EventRow>> LoadEvents(Database& db, const JobKey& job
                                        "event.job_id = ?2 AND event.t_ns >= ?3 AND event.t_ns < ?4"
                                        " ORDER BY event.t_ns, event.source_id, event.offset"));
   statement.Bind(1, job.cluster).Bind(2, job.job_id).Bind(3, FirstNs(job)).Bind(4, EndNs(job));
-  return ReadEvents(std::move(statement));
+  absl::StatusOr<std::vector<EventRow>> events = ReadEvents(std::move(statement));
+  if (!events.ok()) return events;
+  // After the events: one that is summarized in between is there twice, and not missing.
+  const std::size_t there = events->size();
+  absl::Status status = AppendSummarized(db, job, FirstNs(job), EndNs(job), *events);
+  if (!status.ok()) return status;
+  if (events->size() > there) PutInOrder(*events);
+  return events;
 }
 
 absl::StatusOr<std::vector<EventRow>> LoadJoblessEvents(Database& db, const std::string& cluster,

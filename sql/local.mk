@@ -22,6 +22,7 @@ sql_libstore_la_SOURCES = \
   sql/ingest_batch.cc sql/ingest_batch.h \
   sql/losses.cc sql/losses.h \
   sql/owners.cc sql/owners.h \
+  sql/purge.cc sql/purge.h \
   sql/mark_block.cc sql/mark_block.h \
   sql/source.cc sql/source.h \
   sql/schema.cc sql/schema.h \
@@ -29,8 +30,10 @@ sql_libstore_la_SOURCES = \
   sql/spool_line.cc sql/spool_line.h \
   sql/spool_memory.h \
   sql/step_store.cc sql/step_store.h \
+  sql/summaries.cc sql/summaries.h \
+  sql/summary_pack.cc sql/summary_pack.h \
   sql/text.h \
   sql/watches.cc sql/watches.h
-sql_libstore_la_CXXFLAGS = $(AM_CXXFLAGS) $(SQLITE_CFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
-sql_libstore_la_LIBADD = sql/libsteps.la spank/libevent_vocabulary.la $(SQLITE_LIBS) $(ABSL_LIBS) $(SIMDJSON_LIBS)
+sql_libstore_la_CXXFLAGS = $(AM_CXXFLAGS) $(SQLITE_CFLAGS) $(ZLIB_CFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
+sql_libstore_la_LIBADD = sql/libsteps.la spank/libevent_vocabulary.la $(SQLITE_LIBS) $(ZLIB_LIBS) $(ABSL_LIBS) $(SIMDJSON_LIBS)
 EXTRA_DIST += sql/SCHEMA.md

@@ -267,6 +267,25 @@ CREATE TABLE backfilled (
 ) WITHOUT ROWID;
 )sql";
 
+// What is kept of nodes' records after keep_events, and of which jobs it was made.
+constexpr const char* kVersion12 = R"sql(
+CREATE TABLE summary (
+  job_id     INTEGER NOT NULL,
+  cluster    TEXT NOT NULL,
+  seq        INTEGER NOT NULL,
+  events     INTEGER NOT NULL,
+  first_t_ns INTEGER NOT NULL,
+  last_t_ns  INTEGER NOT NULL,
+  made_s     INTEGER NOT NULL,
+  data       BLOB NOT NULL
+);
+CREATE UNIQUE INDEX summary_by_job ON summary (job_id, cluster, seq);
+CREATE TABLE summarized (
+  job_id  INTEGER PRIMARY KEY,
+  until_s INTEGER NOT NULL
+);
+)sql";
+
 }  // namespace
 
 std::string Migration(int version) {
@@ -293,6 +312,8 @@ std::string Migration(int version) {
       return kVersion10;
     case 11:
       return kVersion11;
+    case 12:
+      return kVersion12;
     default:
       return "";
   }

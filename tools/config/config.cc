@@ -95,6 +95,11 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
     return absl::OkStatus();
   }
   if (key == "keep_spool") return SetDays(key, value, config.keep_spool);
+  if (key == "keep_events") {
+    if (value != "forever") return SetDays(key, value, config.keep_events);
+    config.keep_events = absl::InfiniteDuration();
+    return absl::OkStatus();
+  }
   if (key == "heartbeat") return SetInterval(key, value, config.heartbeat);
   if (key == "log_profiles") return SetPath(key, value, config.log_profiles);
   if (key == "checkpoint_scan") return SetInterval(key, value, config.checkpoint_scan);
@@ -147,7 +152,8 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
           "'; known are spool, database, database_copy, cluster, socket, socket_path, role, backfill, "
           "queue_interval, spool_max, "
           "shared_spool, "
-          "shared_spool_user, keep_spool, heartbeat, checkpoint_scan, log_profiles, signals, host_notices, "
+          "shared_spool_user, keep_spool, keep_events, heartbeat, checkpoint_scan, log_profiles, signals, "
+          "host_notices, "
           "listen, query_socket, reader_user, url, peak"));
 }
 

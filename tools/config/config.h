@@ -30,11 +30,13 @@ struct Config {
   absl::Duration backfill = absl::Hours(24 * 7);  // how far back slurmdbd is read at first
   absl::Duration queue_interval = absl::Seconds(5);  // shortest time between two looks at the queue
   std::int64_t spool_max = 256LL << 20;
-  std::string shared_spool;                            // where node folders are copied to; empty: nowhere
-  std::string shared_spool_user;                       // who writes there; empty: root
-  absl::Duration keep_spool = absl::Hours(24 * 30);    // files whose records are all ingested
-  absl::Duration heartbeat = absl::Seconds(10);        // between two looks at which jobs live
-  absl::Duration checkpoint_scan = absl::Seconds(30);  // shortest time between two looks at a directory
+  std::string shared_spool;                          // where node folders are copied to; empty: nowhere
+  std::string shared_spool_user;                     // who writes there; empty: root
+  absl::Duration keep_spool = absl::Hours(24 * 30);  // files whose records are all ingested
+  // Records of nodes, in the database; then a summary (sql/summaries.h). Infinite: for ever.
+  absl::Duration keep_events = absl::Hours(24 * 90);
+  absl::Duration heartbeat = absl::Seconds(10);              // between two looks at which jobs live
+  absl::Duration checkpoint_scan = absl::Seconds(30);        // shortest time between two looks at a directory
   std::string log_profiles = "/etc/slurm-goodput/profiles";  // the site's own
   bool signals = true;                                       // trace them
   HostNotices host_notices = HostNotices::kAuto;

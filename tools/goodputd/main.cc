@@ -81,6 +81,9 @@ void PrintConfig(const goodput::Config& config) {
   std::printf("shared_spool_user = %s\n",
               config.shared_spool_user.empty() ? "(root)" : config.shared_spool_user.c_str());
   std::printf("keep_spool = %s\n", absl::FormatDuration(config.keep_spool).c_str());
+  std::printf("keep_events = %s\n", config.keep_events == absl::InfiniteDuration()
+                                        ? "forever"
+                                        : absl::FormatDuration(config.keep_events).c_str());
   std::printf("heartbeat = %s\n", absl::FormatDuration(config.heartbeat).c_str());
   std::printf("checkpoint_scan = %s\n", absl::FormatDuration(config.checkpoint_scan).c_str());
   std::printf("log_profiles = %s\n", config.log_profiles.c_str());

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "sql/summaries.h"
 #include "sql/text.h"
 #include "tools/sgoodput/format.h"
 #include "tools/sgoodput/options.h"
@@ -131,6 +132,13 @@ void Explain(const Report& report, Bucket bucket, const Style& style) {
               FormatDuration(sum).c_str());
 }
 
+void ExplainWhatIsGone(Target& target) {
+  const absl::StatusOr<std::optional<std::int64_t>> since = SummarizedSince(target.session.db, target.jobs);
+  if (!since.ok() || !*since) return;
+  std::printf("Records of its nodes were replaced by a summary of them at %s (keep_events).\n",
+              FormatTime(**since * kSecond).c_str());
+}
+
 }  // namespace
 
 int RunShow(const ShowOptions& options) {
@@ -171,6 +179,7 @@ int RunShow(const ShowOptions& options) {
   const Style style(UseColor(options.common.color));
   if (bucket) {
     Explain(*report, *bucket, style);
+    ExplainWhatIsGone(*target);
     return kAnswered;
   }
   PrintHead(*report, style);

@@ -1,12 +1,16 @@
 #include "tools/goodputd/housekeeping/housekeeper.h"
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
 
+#include "absl/strings/numbers.h"
 #include "absl/time/civil_time.h"
 #include "absl/time/clock.h"
+#include "sql/database.h"
+#include "sql/purge.h"
 #include "sql/text.h"
 #include "tools/goodputd/housekeeping/database_copy.h"
 #include "tools/goodputd/log.h"
@@ -14,9 +18,15 @@
 namespace goodput {
 namespace {
 
-constexpr int kMinuteMs = 60'000;
+constexpr const char* kCopy = "copy";
+constexpr const char* kPurge = "purge";
+constexpr int kTickMs = 1000;
+constexpr absl::Duration kLook = absl::Minutes(1);
+constexpr absl::Duration kFirstPurge = absl::Minutes(10);
+// Of a database that was never purged; the next look goes on.
+constexpr absl::Duration kPurgeAtOnce = absl::Minutes(5);
 // After a failure, doubling: the database may be a second from being there.
-constexpr int kFirstPauseMs = 1000;
+constexpr absl::Duration kFirstPause = absl::Seconds(1);
 constexpr int kNightBegins = 2;
 constexpr int kNightEnds = 5;
 // A day, less what a copy may come later one night than the next.
@@ -39,48 +49,99 @@ bool CopyIsDue(const std::vector<absl::Time>& copies, absl::Time now, absl::Time
   return now - newest > (night ? kADay : kTooOld);
 }
 
+absl::Duration PurgeInterval(absl::Duration keep_events) {
+  return std::clamp(keep_events / 100, absl::Seconds(1), absl::Hours(1));
+}
+
+namespace {
+
+std::string Failed(std::string_view why) {
+  return Cat(std::string(1, kFailed), why);
+}
+
+std::string Copy(const std::string& database, const std::string& folder) {
+  const std::vector<DatabaseCopy> copies = CopiesIn(folder);
+  std::vector<absl::Time> made;
+  std::transform(copies.begin(), copies.end(), std::back_inserter(made),
+                 [](const DatabaseCopy& copy) { return copy.made; });
+  if (!CopyIsDue(made, absl::Now(), absl::LocalTimeZone())) return "";
+  const absl::StatusOr<std::string> copy = CopyDatabase(database, folder, absl::Now());
+  return copy.ok() ? Cat("the database was copied to ", *copy) : Failed(Message(copy.status()));
+}
+
+std::string Purge(const std::string& path, const std::string& keep_s) {
+  std::int64_t keep = 0;
+  if (!absl::SimpleAtoi(keep_s, &keep)) return Failed("no number");
+  // Whoever fills the database makes it.
+  if (access(path.c_str(), F_OK) != 0) return "";
+  absl::StatusOr<Database> db = Database::Open(path, Database::Mode::kReadWrite);
+  if (!db.ok()) return Failed(Message(db.status()));
+  const absl::Time until = absl::Now() + kPurgeAtOnce;
+  const std::int64_t now_s = absl::ToUnixSeconds(absl::Now());
+  const absl::StatusOr<PurgeReport> done =
+      PurgeEvents(*db, now_s - keep, now_s, [&] { return absl::Now() > until; });
+  if (!done.ok()) return Failed(Message(done.status()));
+  if (done->events == 0 && done->freed_bytes == 0) return "";
+  return Cat("keep_events: ", done->events, " records of ", done->jobs, " jobs were replaced by summaries, ",
+             done->freed_bytes, " bytes given back");
+}
+
+// One thing that is looked after, each with its own time and trouble.
+struct Chore {
+  const char* request;
+  const char* key;  // of goodput.conf
+  absl::Duration interval;
+  absl::Time next;
+  absl::Duration pause = kFirstPause;  // after a failure
+  Complaint trouble = {};
+
+  void Take(const absl::StatusOr<std::string>& answer) {
+    const bool failed = !answer.ok() || (!answer->empty() && answer->front() == kFailed);
+    trouble.Say(!failed ? std::string()
+                        : Cat(key, ": ", answer.ok() ? answer->substr(1) : Message(answer.status())));
+    if (!failed && !answer->empty()) Log(*answer);
+    pause = failed ? std::min(2 * pause, kLook) : kFirstPause;
+    next = absl::Now() + (failed ? pause : interval);
+  }
+};
+
+}  // namespace
+
 HelperAnswers HousekeepingHelper(const std::vector<std::string>& arguments) {
-  return [arguments](std::string_view /*request*/, const HelperProgress& /*at*/) -> std::string {
-    if (arguments.size() != 2)
-      return Cat(std::string(1, kFailed), "the housekeeping helper needs two arguments");
-    const std::vector<DatabaseCopy> copies = CopiesIn(arguments[1]);
-    std::vector<absl::Time> made;
-    std::transform(copies.begin(), copies.end(), std::back_inserter(made),
-                   [](const DatabaseCopy& copy) { return copy.made; });
-    if (!CopyIsDue(made, absl::Now(), absl::LocalTimeZone())) return "";
-    const absl::StatusOr<std::string> copy = CopyDatabase(arguments[0], arguments[1], absl::Now());
-    return copy.ok() ? *copy : Cat(std::string(1, kFailed), Message(copy.status()));
+  return [arguments](std::string_view request, const HelperProgress& /*at*/) -> std::string {
+    if (arguments.size() != 3) return Failed("the housekeeping helper needs three arguments");
+    return request == kPurge ? Purge(arguments[0], arguments[2]) : Copy(arguments[0], arguments[1]);
   };
 }
 
 void RunHousekeeping(const Config& config, int stop_fd, const std::atomic<bool>& standby) {
-  if (config.database_copy.empty()) return;
-  Complaint trouble;
+  std::vector<Chore> chores;
+  if (!config.database_copy.empty()) chores.push_back({kCopy, "database_copy", kLook, absl::Now()});
+  if (config.keep_events < absl::InfiniteDuration()) {
+    const absl::Duration interval = PurgeInterval(config.keep_events);
+    chores.push_back({kPurge, "keep_events", interval, absl::Now() + std::min(interval, kFirstPurge)});
+  }
+  if (chores.empty()) return;
   AbandonedHelpers abandoned(1);
   HelperProcess::Options options;
   options.name = kHousekeepingHelper;
-  options.arguments = {config.database, config.database_copy};
+  options.arguments = {config.database, config.database_copy, Cat(absl::ToInt64Seconds(config.keep_events))};
   options.abandoned = &abandoned;
   options.timeout = kPatience;
   options.hurry_fd = stop_fd;
   HelperProcess helper(options);
   pollfd stop{stop_fd, POLLIN, 0};
-  int pause_ms = kFirstPauseMs;
-  int failed_ms = kFirstPauseMs;
   do {
-    pause_ms = kFirstPauseMs;
     if (standby) continue;
-    const absl::StatusOr<std::string> answer = helper.Call("copy");
-    if (poll(&stop, 1, 0) != 0) return;
-    // It is needed for minutes a day.
-    helper.Stop();
-    const bool failed = !answer.ok() || (!answer->empty() && answer->front() == kFailed);
-    trouble.Say(!failed ? std::string()
-                        : Cat("database_copy: ", answer.ok() ? answer->substr(1) : Message(answer.status())));
-    failed_ms = failed ? std::min(2 * failed_ms, kMinuteMs) : kFirstPauseMs;
-    pause_ms = failed ? failed_ms : kMinuteMs;
-    if (!failed && !answer->empty()) Log(Cat("the database was copied to ", *answer));
-  } while (poll(&stop, 1, pause_ms) == 0);
+    for (Chore& chore : chores) {
+      if (absl::Now() < chore.next) continue;
+      const absl::StatusOr<std::string> answer = helper.Call(chore.request);
+      if (poll(&stop, 1, 0) != 0) return;
+      // It is needed for minutes a day.
+      helper.Stop();
+      chore.Take(answer);
+    }
+  } while (poll(&stop, 1, kTickMs) == 0);
 }
 
 }  // namespace goodput

@@ -1,0 +1,209 @@
+#!/usr/bin/python3
+"""keep_events: goodputd replaces old records by summaries, and sgoodput says what it said before, to the byte. Needs no Slurm.
+
+    GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_retention
+"""
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import time
+import unittest
+from typing import Any, Callable, Dict, List, Tuple
+
+from .harness.hand_written import BEGAN, TOP, Spool, run_it
+
+GOODPUTD = os.path.join(TOP, os.environ.get("GOODPUT_BUILD", "build"), "tools", "goodputd", "goodputd")
+WAIT_S = 120
+# Nobody is at home: what a controller daemon meets while slurmctld is down.
+NO_SLURM = "ClusterName=c\nSlurmctldHost=localhost\nSlurmctldPort=1\nAuthType=auth/none\nMessageTimeout=2\nNodeName=n1\nPartitionName=p Nodes=n1\n"
+ALL = ["-a", "-S", "2001-01-01", "-E", "2026-10-30"]
+BIG = 91
+QUESTIONS: List[List[str]] = [
+    ALL, ALL + ["--json"], ["-a", "-S", "2026-09-21T13:00:00", "-E", "2026-09-21T15:00:00", "-T", "--json"],
+    ["-u", "eve"] + ALL[1:], ["-N", "n2"] + ALL, ["-s", "NF"] + ALL,
+    ["show", "7"], ["show", "7", "--json", "--timeline", "--sensitivity"], ["show", "7", "--stall-factor", "3", "--json"],
+    ["show", "--run", "pretrain", "--json"], ["show", "22", "--chain"], ["show", str(BIG), "--json"],
+    ["attempts", "7"], ["attempts", "--run", "pretrain"], ["advise", "7"], ["advise", "7", "--json"], ["diff", "7", "21"],
+    ["export", "7"], ["report", "-a", "-S", "2026-09-20", "-E", "2026-09-24", "--window=1d"],
+] + [["report"] + ALL + ["--by", by, "--json"] for by in ("all", "user", "account", "partition", "run", "node", "day", "cause", "tag:k")]
+
+
+class RetentionTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.dir = tempfile.mkdtemp(prefix="goodput-retention-")
+        self.addCleanup(shutil.rmtree, self.dir)
+        self.db, self.conf = self.path("db"), self.path("conf")
+        with open(self.path("slurm.conf"), "w") as file:
+            file.write(NO_SLURM)
+        self.children: List["subprocess.Popen[bytes]"] = []
+        self.addCleanup(self.end)
+
+    def end(self) -> None:
+        for child in self.children:
+            if child.poll() is None:
+                child.kill()
+            child.wait()
+
+    def path(self, name: str) -> str:
+        return os.path.join(self.dir, name)
+
+    def configure(self, keep_events: str) -> None:
+        with open(self.conf, "w") as file:
+            file.write("spool = %s\ndatabase = %s\nsocket = @gp-keep-%d\nrole = controller\nlisten = off\nquery_socket = off\n"
+                       "cluster = c\nkeep_events = %s\n" % (self.path("spool"), self.db, os.getpid(), keep_events))
+
+    def fill(self) -> None:
+        spool = Spool(self.path("spool"))
+        opt = {"run": "pretrain", "tags": {"k": "v"}, "flops_per_step": 1e15, "precision": "bf16"}
+        # Told to save, and a node died in step 59; resumed from the save after step 39.
+        self.attempt(spool, 7, 0, 37, 60, saves=[40], slow={30: 100.0}, state="NODE_FAIL", opt=opt, told=590)
+        self.attempt(spool, 7, 900, 930, 60, first=40, state="COMPLETED", opt=opt)
+        self.attempt(spool, 8, 3000, 3010, 10, first=100, state="COMPLETED", opt=opt)
+        self.attempt(spool, 21, 5000, 5010, 20, state="COMPLETED", name="chain")
+        spool.controller(5001, kind="queue", state="PENDING", submit_s=5000, job=22, name="chain", user="eve",
+                         dependency="afterok:21(unfulfilled)", reason="Dependency")
+        self.attempt(spool, 22, 5000, 5300, 20, first=20, state="FAILED", name="chain")
+        self.attempt(spool, BIG, 9000, 9010, 10, state="COMPLETED", tasks=8000)
+        spool.write()
+        self.configure("forever")
+        done = run_it("ingest", "--config", self.conf)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    @staticmethod
+    def attempt(spool: Spool, job: int, submit: float, start: float, steps: int, state: str, first: int = 0, saves: Tuple[int, ...] = (),
+                slow: Dict[int, float] = {}, tasks: int = 1, told: float = 0, opt: Dict[str, Any] = {}, **more: Any) -> None:
+        """One attempt on 16 GPUs whose steps take 10 s."""
+        more = {"job": job, "user": "eve", "account": "acc", **more}
+        times = {"submit_s": int(submit), "eligible_s": int(submit), "start_s": int(start)}
+        task0 = {"slurm_step": "0", "task": 0, "job": job}
+        spool.controller(start + 1, **times, **more)
+        spool.node(start + 0.5, "job_prolog", job=job, uid=0, gid=0, opt=opt)
+        spool.node(start + 2, "step_start", slurm_step="extern", job=job, opt=opt)
+        for task in range(tasks):
+            spool.node(start + 4 + task * 1e-5, "task_start", slurm_step="0", task=task, local_task=task, pid=5 + task, job=job)
+        t = start + 20
+        for step in range(first, first + steps):
+            if step in saves:
+                spool.node(t, "mark", mark="checkpoint", edge="begin", train_step=step, **task0)
+                t += 2
+                spool.node(t, "mark", mark="checkpoint", edge="end", train_step=step, **task0)
+            spool.node(t, "mark", mark="step", edge="begin", train_step=step, **task0)
+            t += slow.get(step, 10)
+        if told:
+            spool.node(told, "signal", signal=10, pid=5, target="task", comm="python", sender="slurmstepd", sender_pid=3, handled=1, **task0)
+        end = {"exit_code": 0} if state == "COMPLETED" else {"signal": 9}
+        for task in range(tasks):
+            spool.node(t + task * 1e-5, "task_exit", slurm_step="0", task=task, local_task=task, pid=5 + task, job=job, **end)
+        spool.controller(t + 3, **times, end_s=int(t + 2), state=state, **more)
+
+    def ask(self, *args: str) -> str:
+        done = run_it(*args, "--no-refresh", "--config", self.conf)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), args)
+        return done.stdout
+
+    def answers(self) -> Dict[str, str]:
+        return {" ".join(question): self.ask(*question) for question in QUESTIONS}
+
+    def start(self) -> "subprocess.Popen[bytes]":
+        with open(self.path("log"), "ab") as log:
+            child = subprocess.Popen([GOODPUTD, "--config", self.conf], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                     env=dict(os.environ, SLURM_CONF=self.path("slurm.conf")))
+        self.children.append(child)
+        return child
+
+    def log(self) -> str:
+        with open(self.path("log"), errors="replace") as file:
+            return file.read()
+
+    def wait_until(self, what: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + WAIT_S
+        while not what():
+            self.assertLess(time.monotonic(), deadline, self.log())
+            time.sleep(0.01)
+
+    def count(self, sql: str) -> int:
+        db = sqlite3.connect("file:%s?mode=ro" % self.db, uri=True, timeout=30)
+        try:
+            return int(db.execute("SELECT count(*) FROM " + sql).fetchone()[0])
+        finally:
+            db.close()
+
+    def old_ones(self) -> int:
+        return self.count("event JOIN source ON source.id = source_id WHERE node = 'n1' AND job_id < 100")
+
+    def size(self) -> int:
+        """Of the file once its log is brought in."""
+        db = sqlite3.connect(self.db, timeout=30)
+        try:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            db.close()
+        return os.path.getsize(self.db)
+
+    def test_old_records_are_summarized_and_every_answer_stays(self) -> None:
+        self.fill()
+        before, size = self.answers(), self.size()
+        explained = self.ask("show", "7", "--explain", "lost_work")
+        self.assertNotIn("summary", explained)
+        self.assertIn("NODE_FAIL", before["attempts 7"])
+        self.assertGreater(self.old_ones(), 16000)
+        self.configure("300s")
+        daemon = self.start()
+        self.wait_until(lambda: self.old_ones() == 0)
+        self.wait_until(lambda: "were replaced by summaries" in self.log())
+        self.assertEqual(self.answers(), before)
+        after = self.ask("show", "7", "--explain", "lost_work")
+        self.assertTrue(after.startswith(explained), after)
+        self.assertRegex(after[len(explained):], r"^Records of its nodes were replaced by a summary of them at \d{4}-\d\d-\d\dT[\d:]+ "
+                                                 r"\(keep_events\)\.\n$")
+        self.wait_until(lambda: self.size() < size / 3)
+        # Old files that are still there, or there again, are not taken twice; a new job's records are taken as ever.
+        now = int(time.time()) - BEGAN
+        spool = Spool(self.path("spool"))
+        self.attempt(spool, 101, now - 60, now - 50, 2, state="COMPLETED")
+        spool.folder = self.path("new")
+        spool.write()
+        for node in spool.lines:
+            os.rename(os.path.join(spool.folder, node, "boot.2026092100Z.jsonl"),
+                      self.path(os.path.join("spool", node, "boot.2026112200Z.jsonl")))
+        self.wait_until(lambda: self.count("event WHERE job_id = 101") == len(spool.lines["n1"]) - 2 + len(spool.lines["@controller"]))
+        self.assertEqual(self.answers(), before)
+        self.assertIn('"kept": 2', self.ask("show", "101", "--json"))
+        daemon.terminate()
+        self.assertEqual(daemon.wait(60), 0, self.log())
+
+    def test_killed_in_the_middle_nothing_is_lost_or_counted_twice(self) -> None:
+        self.fill()
+        before = self.answers()
+        self.configure("300s")
+        for kills in range(3):
+            summaries = self.count("summary")
+            daemon = self.start()
+            self.wait_until(lambda: self.count("summary") > summaries or self.old_ones() == 0)
+            os.kill(daemon.pid, signal.SIGKILL)
+            daemon.wait()
+            self.assertEqual(self.answers(), before, "after kill %d" % (kills + 1))
+        self.start()
+        self.wait_until(lambda: self.old_ones() == 0)
+        self.assertEqual(self.answers(), before)
+
+    def test_without_the_key_records_stay_for_months_and_with_forever_for_ever(self) -> None:
+        self.configure("forever")
+        said = subprocess.run([GOODPUTD, "--config", self.conf, "--check"], stdout=subprocess.PIPE, universal_newlines=True, timeout=60)
+        self.assertIn("keep_events = forever\n", said.stdout)
+        self.configure("90d\n#")
+        said = subprocess.run([GOODPUTD, "--config", self.conf, "--check"], stdout=subprocess.PIPE, universal_newlines=True, timeout=60)
+        self.assertIn("keep_events = 2160h\n", said.stdout)
+        self.configure("soon")
+        said = subprocess.run([GOODPUTD, "--config", self.conf, "--check"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              universal_newlines=True, timeout=60)
+        self.assertEqual(said.returncode, 2)
+        self.assertIn("`keep_events` must be a time such as 30d or 12h, not 'soon'", said.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
