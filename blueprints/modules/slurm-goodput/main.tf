@@ -10,7 +10,7 @@ locals {
   ))
 
   settings = {
-    git_url           = coalesce(var.git_url, "-") == "-" ? "" : var.git_url
+    git_url           = var.git_url == null ? "" : var.git_url
     git_ref           = var.git_ref
     package_url       = var.package_url == null ? "" : var.package_url
     install_prefix    = var.install_prefix
