@@ -112,7 +112,7 @@ class ModuleTest(unittest.TestCase):
             play, = yaml.safe_load(self.text("files", name))
             defaults = set(play["vars"]["goodput_defaults"])
             used = set(re.findall(r"\bgoodput\.(\w+)", self.text("files", name)))
-            self.assertEqual(used - {"conf", "db"}, defaults & used, name)  # goodput.conf, goodput.db
+            self.assertEqual(used - {"conf", "db", "tar"}, defaults & used, name)  # goodput.conf, goodput.db, slurm-goodput.tar
             self.assertLessEqual(defaults, given, name)
             known |= defaults
         self.assertEqual(given - known, {"plugstack_conf"} - known)

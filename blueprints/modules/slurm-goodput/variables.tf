@@ -136,8 +136,8 @@ variable "slurm_cluster_name" {
   default     = null
 
   validation {
-    condition     = var.slurm_cluster_name == null || can(regex("^[a-z]([a-z0-9]{0,9})$", var.slurm_cluster_name))
-    error_message = "slurm_cluster_name must be what Cluster Toolkit accepts: a letter and up to nine letters or digits."
+    condition     = var.slurm_cluster_name == null || can(regex("^[a-z]([-a-z0-9]{0,19})$", var.slurm_cluster_name))
+    error_message = "slurm_cluster_name must be what Cluster Toolkit accepts: a letter and up to 19 letters, digits or hyphens, in lower case."
   }
 }
 
