@@ -135,7 +135,8 @@ def suites() -> List[Suite]:
                      "tests.e2e.test_signals_ledger", lane="busy"),
         python_suite("page", "tests.e2e.test_page", lane="busy"),
         python_suite("manuals", "tests.e2e.test_manuals", lane="busy"),
-        python_suite("blueprints", "tests.blueprints.test_module", lane="busy"),
+        python_suite("blueprints", "tests.blueprints.test_module", "tests.blueprints.test_cluster",
+                     "tests.blueprints.test_install", lane="busy"),
         python_suite("operating", "tests.e2e.test_operating", lane="busy"),
         python_suite("old-schema", "tests.e2e.test_old_schema", lane="busy"),
         python_suite("profiles", "tests.e2e.test_profiles", lane="busy"),
@@ -179,6 +180,14 @@ def run(suite: Suite) -> Tuple[Counts, float]:
     return suite.count(read_log(suite), code), time.monotonic() - started
 
 
+def remember_compilations() -> None:
+    """Some suites build what another has built, elsewhere: the same file with the same flags is compiled once."""
+    os.environ["PATH"] = "/usr/lib/ccache:" + os.environ["PATH"]
+    os.environ.setdefault("CCACHE_DIR", os.path.join(TOP, "out", "ccache"))
+    # By relative paths, and whatever folder it is for: programs under test are not debugged by their paths.
+    os.environ.update(CCACHE_BASEDIR=TOP, CCACHE_NOHASHDIR="1", CCACHE_MAXSIZE="2G")
+
+
 def build() -> None:
     """What all suites share: the programs, as they are installed, and what end-to-end tests need beside them. Its failure
     ends everything. Test programs are built by the first suite that is busy, while others wait for Slurm."""
@@ -186,7 +195,9 @@ def build() -> None:
     started = time.monotonic()
     log = os.path.join(LOGS, "build.log")
     with open(log, "w") as output:
-        for command in (["tools/build", BUILD, "--enable-werror"], MAKE + ["test-helpers"]):
+        # The code is that of an installed program (-O2); a line number in a backtrace is all that tests want of -g.
+        flags = ["CXXFLAGS=-O2 -g1", "CFLAGS=-O2 -g1"]
+        for command in (["tools/build", BUILD, "--enable-werror"] + flags, MAKE + ["test-helpers"]):
             code = subprocess.call(command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
             if code != 0:
                 break
@@ -242,6 +253,7 @@ def main(names: List[str]) -> int:
         names = ["test-programs"] + names
     chosen = [suite for suite in every if not names or suite.name in names]
     os.makedirs(LOGS, exist_ok=True)
+    remember_compilations()
     build()
     lock = threading.Lock()
     results = {}
