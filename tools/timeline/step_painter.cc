@@ -34,8 +34,8 @@ StepExtent ExtentOf(const Program& program, std::size_t i, const StepContext& co
   StepExtent extent{step.begin, step.end, Bucket::kStall, "longer than a step needs"};
   const std::optional<Ns> median = program.median_step ? program.median_step : context.run_median;
   const bool last = i + 1 == program.steps.size();
-  const std::optional<Ns> expected =
-      median ? std::optional<Ns>(TimesAtMost(*median, step.count())) : std::nullopt;
+  std::optional<Ns> expected;
+  if (median) expected = TimesAtMost(*median, step.count());
   if (!last && i == 0 && expected && step.net > TimesAtMost(*expected, kFirstStepFactor)) {
     extent.compile_end = AfterNetTime(program.cuts, step.begin, step.end, step.net - *expected);
     return extent;
