@@ -15,6 +15,7 @@ tools_libtimeline_la_SOURCES = \
   tools/timeline/host_word.cc tools/timeline/host_word.h \
   tools/timeline/interruption.cc tools/timeline/interruption.h \
   tools/timeline/kept.cc tools/timeline/kept.h \
+  tools/timeline/last_step.cc tools/timeline/last_step.h \
   tools/timeline/ledger.cc tools/timeline/ledger.h \
   tools/timeline/node_loss.cc tools/timeline/node_loss.h \
   tools/timeline/painter.cc tools/timeline/painter.h \

@@ -13,6 +13,7 @@
 #include "tools/sgoodput/report.h"
 #include "tools/sgoodput/rollup.h"
 #include "tools/timeline/allocated.h"
+#include "tools/timeline/last_step.h"
 #include "tools/timeline/ledger.h"
 #include "tools/timeline/why_google.h"
 
@@ -238,15 +239,6 @@ Json CellJson(const Cell& cell) {
   return {{"begin_ns", cell.begin}, {"end_ns", cell.end}, {"buckets", std::move(buckets)}};
 }
 
-// When the last step of all began.
-std::optional<Ns> LastStepBegin(const Timeline& timeline) {
-  std::optional<Ns> begin;
-  for (const Incarnation& incarnation : timeline.incarnations) {
-    if (incarnation.last_step_begin) begin = incarnation.last_step_begin;
-  }
-  return begin;
-}
-
 Json JobJson(const Report& report) {
   const RunInfo& info = report.run.info;
   const Timeline& timeline = report.timeline;
@@ -254,6 +246,7 @@ Json JobJson(const Report& report) {
   const Goodput& goodput = account.goodput;
   const Definitions& definitions = account.definitions;
   const Ns wall = timeline.end - timeline.begin;
+  const std::optional<LastStep> last_step = FindLastStep(timeline);
   const std::optional<GoogleDifference> why_google = WhyGoogleDiffers(timeline, account);
   Evidence evidence = Evidence::kMark;
   Json buckets = Json::array();
@@ -307,7 +300,7 @@ Json JobJson(const Report& report) {
                 {"lost", timeline.steps.lost},
                 {"at_risk", timeline.steps.at_risk},
                 {"median_s", SecondsOrNull(timeline.steps.median)},
-                {"last_begin_ns", OrNull(LastStepBegin(timeline))}}},
+                {"last_begin_ns", last_step ? Json(last_step->begin) : Json()}}},
               {"ledger", LedgerJson(timeline)},
               {"accounting", AccountingJson(timeline)}};
   for (const Stall& stall : timeline.stalls) job["stalls"].push_back(StallJson(report, stall));

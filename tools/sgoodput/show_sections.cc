@@ -9,6 +9,7 @@
 #include "sql/text.h"
 #include "tools/sgoodput/format.h"
 #include "tools/timeline/allocated.h"
+#include "tools/timeline/last_step.h"
 #include "tools/timeline/ledger.h"
 #include "tools/timeline/why_google.h"
 
@@ -48,17 +49,10 @@ void PrintStalls(const Report& report, const Style& style) {
 void PrintLastStep(const Report& report) {
   const Timeline& timeline = report.timeline;
   if (!timeline.running) return;
-  std::optional<Ns> begun;
-  std::optional<std::int64_t> step;
-  for (const Incarnation& incarnation : timeline.incarnations) {
-    if (incarnation.last_step_begin) {
-      begun = incarnation.last_step_begin;
-      step = incarnation.last_step;
-    }
-  }
-  if (!begun) return;
-  std::printf("       the last, %lld, began %s ago\n", static_cast<long long>(*step),
-              FormatDuration(std::max<Ns>(0, timeline.now - *begun)).c_str());
+  const std::optional<LastStep> last = FindLastStep(timeline);
+  if (!last) return;
+  std::printf("       the last, %lld, began %s ago\n", static_cast<long long>(last->step),
+              FormatDuration(std::max<Ns>(0, timeline.now - last->begin)).c_str());
 }
 
 void PrintProof(const Report& report, const Style& style) {

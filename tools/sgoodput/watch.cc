@@ -4,7 +4,6 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <optional>
@@ -20,6 +19,7 @@
 #include "tools/sgoodput/report.h"
 #include "tools/sgoodput/session.h"
 #include "tools/sgoodput/show_sections.h"
+#include "tools/timeline/last_step.h"
 
 namespace goodput {
 namespace {
@@ -68,12 +68,10 @@ void PrintNow(const Report& report, const Style& style) {
   // The title is as wide as the indent of what follows it.
   const std::string indent(13, ' ');
   std::printf("%s  %s", style.Bold("At risk now").c_str(), Wrap(risk, indent).substr(indent.size()).c_str());
-  const auto began = std::find_if(timeline.incarnations.rbegin(), timeline.incarnations.rend(),
-                                  [](const Incarnation& one) { return one.last_step_begin.has_value(); });
-  if (began != timeline.incarnations.rend() && began->last_step) {
+  if (const std::optional<LastStep> last_step = FindLastStep(timeline)) {
     std::printf("%s    %lld, begun %s ago; a step takes %s\n", style.Bold("Last step").c_str(),
-                static_cast<long long>(*began->last_step),
-                FormatDuration(timeline.now - *began->last_step_begin).c_str(),
+                static_cast<long long>(last_step->step),
+                FormatDuration(timeline.now - last_step->begin).c_str(),
                 FormatDuration(timeline.steps.median).c_str());
   }
   std::printf("\n");
