@@ -12,6 +12,7 @@ import unittest
 from typing import Dict, List
 
 from ..e2e.harness.goodput_site import SGOODPUT, TRAINER, Site
+from ..e2e.test_plugin import records
 from .readme_table import TOP
 
 JOBS = os.path.join(TOP, "blueprints", "jobs")
@@ -70,6 +71,22 @@ class JobsTest(unittest.TestCase):
         self.assertEqual((said["run"], said["state"]), ("nccl-allgather", "COMPLETED"))
         tags = self.site.sgoodput("report", "-j", str(job), "--by", "tag:kind", "-P").stdout
         self.assertIn("benchmark|", tags)
+
+    def test_the_five_lines_of_the_users_guide(self) -> None:
+        with open(os.path.join(TOP, "tools", "guides", "users.md")) as file:
+            lines = [line for line in file.read().splitlines() if line.startswith("#SBATCH --goodput")]
+        self.assertEqual(len(lines), 5)
+        lines[0] = lines[0].replace("pretrain-7b ", "guide-7b ")  # the name is another test's run
+        script = os.path.join(self.home, "five.sbatch")
+        with open(script, "w") as file:
+            file.write("#!/bin/bash\n" + "\n".join(lines) + "\nsrun true\n")
+        job = int(self.run_as_user(["sbatch", "--parsable", "-N1", *self.SMALL, script], {}))
+        self.site.settle(job, timeout=WAIT_S)
+        said = self.show(str(job))
+        self.assertEqual((said["run"], said["state"]), ("guide-7b", "COMPLETED"))
+        recorded, = [record["opt"] for record in records(self.site.spool) if (record["kind"], record.get("job")) == ("job_prolog", job)]
+        self.assertEqual(recorded, {"run": "guide-7b", "checkpoint_dir": "/scratch/pretrain", "log_profile": "megatron",
+                                    "model": "params=7e9,tokens-per-step=4194304", "precision": "bf16"})
 
     def test_a_pretraining_that_is_asked_to_save_goes_on_in_the_next_attempt(self) -> None:
         folder = self.site.folder("pretrain", "nobody")

@@ -202,6 +202,34 @@ class UpgradeTest(unittest.TestCase):
             self.assert_jobs_go_as_ever("Dlopen of plugin file failed")
             self.assertIn("Slurm cannot load the plugin: " + self.installed, self.doctor())
 
+    def test_the_line_is_taken_out_while_jobs_wait_and_run(self) -> None:
+        """Uninstalled: jobs that were submitted with our options run on and start, and who submits anew is told."""
+        line = "optional %s spool=%s socket=%s" % (self.installed, self.site.spool, self.site.socket)
+        for user in USERS:
+            gate = os.path.join(self.site.cluster.jobdir(user), "gate")
+            waits = self.site.cluster.sbatch(SCRIPT, user=user, options=["-N2", "--hold", "--goodput-run=waits"])
+            runs = self.site.cluster.sbatch(
+                "srun -N2 -n2 bash -c 'while [ ! -e %s ]; do sleep 0.1; done'\nsrun -N2 -n2 true\nexit 7" % gate,
+                user=user, options=["-N2", "--goodput-run=runs"])
+            self.wait_kind(runs, "task_start", 3)
+            self.stack()
+            try:
+                with open(gate, "w"):
+                    pass
+                self.assertEqual(self.finish(runs, user), ("7:0", ""))
+                os.unlink(gate)
+                self.site.cluster.run(["scontrol", "release", str(waits)])
+                code, text = self.finish(waits, user)
+                self.assertEqual(code, "7:0", text)
+                self.assertIn("failed step: 3", text)
+                self.assertEqual([kind for kind in self.kinds(waits) if kind.startswith(("job_", "step_", "task_"))], [], "no plugin was loaded")
+                refused = subprocess.run(["sbatch", "--goodput-run=anew", "--wrap=true"], env=self.site.cluster.env(), timeout=60,
+                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+                self.assertNotEqual(refused.returncode, 0)
+                self.assertIn("unrecognized option '--goodput-run=anew'", refused.stderr)
+            finally:
+                self.stack(line)
+
     def test_why_it_is_installed_by_rename(self) -> None:
         """Cut in the part that is mapped, it kills sbatch before anything of ours, or of Slurm's, could help."""
         with open(PLUGIN, "rb") as file:

@@ -1,0 +1,86 @@
+#!/usr/bin/python3
+"""README and guides: what they link to is there, options, buckets and evidence they name are those of the programs.
+
+    GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_guides
+"""
+
+import os
+import re
+import unittest
+from typing import Iterator, List, Set, Tuple
+
+from .harness.hand_written import TOP
+from .test_manuals import helps, options, read
+
+USERS = os.path.join("tools", "guides", "users.md")
+OPERATORS = os.path.join("tools", "guides", "operators.md")
+# Of other programs.
+FOREIGN = {"--signal", "--begin", "--requeue", "--dependency", "--format", "--with-slurm", "--with-plugindir", "--label", "--open-mode", "--now",
+           "--system", "--batch", "--vars", "--enable-tests", "--unbuffered"}
+
+
+def documents() -> List[str]:
+    found = ["README.md"]
+    for folder in ("tools", "spank", "sql", "blueprints", "tests"):
+        for where, _, names in os.walk(os.path.join(TOP, folder)):
+            found += [os.path.relpath(os.path.join(where, name), TOP) for name in names if name.endswith(".md")]
+    return found
+
+
+def tables(text: str) -> Iterator[List[str]]:
+    """Rows of each table, head first."""
+    rows: List[str] = []
+    for line in text.splitlines() + [""]:
+        if line.startswith("|"):
+            rows.append(line)
+        elif rows:
+            yield rows
+            rows = []
+
+
+def cells(row: str) -> List[str]:
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", row.strip())[1:-1]]
+
+
+class GuidesTest(unittest.TestCase):
+    def test_what_documents_link_to_is_there(self) -> None:
+        links: List[Tuple[str, str]] = []
+        for document in documents():
+            text = re.sub(r"```.*?```", "", read(document), flags=re.S)
+            links += [(document, link) for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text) if "://" not in link]
+        self.assertGreater(len(links), 10)
+        for document, link in links:
+            self.assertTrue(os.path.exists(os.path.join(TOP, os.path.dirname(document), link)), "%s: %s" % (document, link))
+
+    def test_tables_have_as_many_cells_in_each_row(self) -> None:
+        for document in documents():
+            for rows in tables(read(document)):
+                self.assertEqual({len(cells(row)) for row in rows}, {len(cells(rows[0]))}, document + "\n" + "\n".join(rows))
+
+    def test_options_named_are_options(self) -> None:
+        known: Set[str] = set(FOREIGN)
+        for text in helps().values():
+            known |= options(text)
+        known |= {"--" + name for name in re.findall(r'\{OptionId::\w+, "([\w-]+)"', read("spank", "options.cc"))}
+        known |= set(re.findall(r'(--[a-z]+)', read("tools", "man", "goodputd.8").replace("\\-", "-")))
+        for document in ("README.md", USERS, OPERATORS):
+            # A command line of another program's is its own.
+            text = re.sub(r"(?m)^(?:gcloud|sacct|curl|useradd|apt-get|dnf) .*$|`(?:useradd|systemctl|sacctmgr|tests/run)[^`]*`", "", read(document))
+            named = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+[a-z])", text))
+            self.assertEqual(named - known, set(), document)
+
+    def test_there_is_advice_for_every_bucket_and_its_evidence_is_named(self) -> None:
+        source = read("tools", "timeline", "bucket.cc")
+        buckets = re.findall(r'\{"([a-z_]+)", *Side::', source) or re.findall(r'\{"([a-z_]+)"', source)
+        self.assertGreater(len(buckets), 15)
+        advice, = [rows for rows in tables(read(USERS)) if cells(rows[0])[0] == "bucket"]
+        self.assertEqual({cells(row)[0].strip("`") for row in advice[2:]}, set(buckets))
+        self.assertTrue(all(cells(row)[2] for row in advice))
+        evidence = re.search(r"kEvidence\{(.*?)\};", source, re.S)
+        assert evidence
+        for word in re.findall(r'"(\w+)"', evidence.group(1)):
+            self.assertIn("`%s`" % word, read(USERS))
+
+
+if __name__ == "__main__":
+    unittest.main()
