@@ -82,13 +82,12 @@ class Object {
 // What is said besides steps, which are too many to keep.
 struct Line {
   Ns t = 0;
-  int order = 0;  // of lines of one time; steps have kStepOrder
+  int order = 0;  // of lines of one time; steps come last
   std::string text;
 };
 constexpr int kEndOrder = 0;
 constexpr int kStartOrder = 1;
 constexpr int kOtherOrder = 2;
-constexpr int kStepOrder = 3;
 
 class Exporter {
  public:

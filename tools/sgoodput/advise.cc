@@ -21,7 +21,6 @@
 namespace goodput {
 namespace {
 
-constexpr double kHour = 3600;
 constexpr double kMostOfAnything = 1e9;
 
 // ---- the command line

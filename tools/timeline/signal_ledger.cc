@@ -71,9 +71,7 @@ std::vector<std::vector<const SignalFact*>> GroupDeliveries(const AttemptFacts& 
 class AttemptView {
  public:
   AttemptView(const Timeline& timeline, int index)
-      : timeline_(timeline),
-        index_(index),
-        facts_(*timeline.attempts[static_cast<std::size_t>(index)].facts),
+      : facts_(*timeline.attempts[static_cast<std::size_t>(index)].facts),
         allocation_(ReadAllocation(facts_, timeline.now)) {
     const std::vector<std::int32_t> steps = ProgramSteps(facts_, allocation_);
     program_steps_.insert(steps.begin(), steps.end());
@@ -143,8 +141,6 @@ class AttemptView {
                          [&](const Checkpoint* c) { return c->begin >= from && c->begin <= to; });
   }
 
-  const Timeline& timeline_;
-  int index_;
   const AttemptFacts& facts_;
   Allocation allocation_;
   std::set<std::int32_t> program_steps_;
