@@ -117,6 +117,15 @@ class ModuleTest(unittest.TestCase):
             known |= defaults
         self.assertEqual(given - known, {"plugstack_conf"} - known)
 
+    def test_the_image_gets_the_packages_the_build_needs(self) -> None:
+        with open(os.path.join(TOP, "tools", "deps")) as file:
+            build = set(re.findall(r"\bbuild=\((.*?)\)", file.read(), re.S)[0].split())
+        play, = yaml.safe_load(self.text("files", "install.yml"))
+        apt, = [task["ansible.builtin.apt"]["name"] for task in play["tasks"] if "ansible.builtin.apt" in task]
+        # Slurm is there already; git fetches, tar unpacks and nm looks.
+        slurm = {name for name in build if "slurm" in name}
+        self.assertEqual(set(apt) - {"git", "xz-utils", "binutils"}, build - slurm)
+
     # --- documents
 
     def test_metadata_has_the_keys_that_are_read(self) -> None:
