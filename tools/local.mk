@@ -204,6 +204,7 @@ tools_libruns_la_SOURCES = \
   tools/runs/drafts.cc tools/runs/drafts.h \
   tools/runs/explain_end.cc tools/runs/explain_end.h \
   tools/runs/fact_sources.cc tools/runs/fact_sources.h \
+  tools/runs/hook_records.cc tools/runs/hook_records.h \
   tools/runs/imported.cc tools/runs/imported.h \
   tools/runs/load_run.cc tools/runs/load_run.h \
   tools/runs/node_clock.cc tools/runs/node_clock.h \
@@ -347,3 +348,12 @@ endif
 CLEANFILES += $(units)
 %.service: %.service.in
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed 's|@sbindir[@]|$(sbindir)|g' $< > $@.new && mv $@.new $@
+
+# The user and the folders they want. /usr/local/lib is read, too, by systemd-sysusers and systemd-tmpfiles.
+EXTRA_DIST += tools/units/sysusers.d/slurm-goodput.conf tools/units/tmpfiles.d/slurm-goodput.conf
+if SYSUSERS
+dist_sysusers_DATA = tools/units/sysusers.d/slurm-goodput.conf
+endif
+if TMPFILES
+dist_tmpfiles_DATA = tools/units/tmpfiles.d/slurm-goodput.conf
+endif
