@@ -137,6 +137,7 @@ def suites() -> List[Suite]:
         python_suite("manuals", "tests.e2e.test_manuals", "tests.e2e.test_guides", lane="busy"),
         python_suite("blueprints", "tests.blueprints.test_module", "tests.blueprints.test_cluster",
                      "tests.blueprints.test_install", lane="busy"),
+        python_suite("packages", "tests.packages.test_packages", lane="busy"),
         python_suite("operating", "tests.e2e.test_operating", lane="busy"),
         python_suite("old-schema", "tests.e2e.test_old_schema", lane="busy"),
         python_suite("profiles", "tests.e2e.test_profiles", lane="busy"),

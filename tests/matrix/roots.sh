@@ -1,0 +1,92 @@
+# Roots of other releases, for tests/matrix and tests/packages. Sourced by bash; $top is the source tree.
+# shellcheck shell=bash
+: "${top:?is the source tree}"
+
+# Nothing in a root outlives what runs there: its mounts and processes are in namespaces of their own, which the kernel
+# takes down however that ends.
+
+# debian_mirror: apt's own Debian archive; nothing where apt has none.
+debian_mirror() {
+    # shellcheck disable=SC2016
+    apt-get indextargets --format '$(ORIGIN)|$(REPO_URI)|$(COMPONENT)' 'Created-By: Packages' |
+        sed -n 's/^Debian|\(.*\)|main$/\1/p' | grep -v -- '-security' | head -n 1
+}
+
+# ubuntu_mirror: apt's own Ubuntu archive, else the public one.
+ubuntu_mirror() {
+    local found
+    # shellcheck disable=SC2016
+    found=$(apt-get indextargets --format '$(ORIGIN)|$(REPO_URI)|$(COMPONENT)' 'Created-By: Packages' |
+        sed -n 's/^Ubuntu|\(.*\)|main$/\1/p' | grep -v security | head -n 1)
+    echo "${found:-http://archive.ubuntu.com/ubuntu/}"
+}
+
+# ubuntu_keyring FILE: the key that signs Ubuntu's releases, into FILE. Debian has no package of it: the one Ubuntu
+# publishes is taken, and nothing of it but the key with this fingerprint.
+ubuntu_key=F6ECB3762474EDA9D21B7022871920D1991BC93C
+ubuntu_keyring() {
+    local have=/usr/share/keyrings/ubuntu-archive-keyring.gpg work
+    if [ -e $have ]; then cp $have "$1"; return; fi
+    work=$(mktemp -d)
+    if curl -fsS -m 120 -o "$work/keyring.deb" "$(ubuntu_mirror)pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb" &&
+        dpkg-deb -x "$work/keyring.deb" "$work/files" &&
+        gpg --homedir "$work" --batch -q --no-default-keyring --keyring "$work/files$have" --export "$ubuntu_key" >"$work/key" &&
+        [ -s "$work/key" ]; then
+        mv "$work/key" "$1"
+        rm -rf "$work"
+        return
+    fi
+    rm -rf "$work"
+    echo "Ubuntu's signing key could not be had from $(ubuntu_mirror)" >&2
+    return 1
+}
+
+# make_root SUITE DIR: a minimal system of that Debian or Ubuntu release, made once (DIR/.made says so). Says in one line
+# why it could not, and where debootstrap's log is.
+make_root() {
+    local suite=$1 dir=$2 from pockets components=main known=()
+    [ -e "$dir/.made" ] && return
+    command -v debootstrap >/dev/null || "$top/tools/deps" matrix
+    mkdir -p "$(dirname "$dir")"
+    rm -rf "$dir"
+    case $suite in
+        jammy | noble | plucky)
+            from=$(ubuntu_mirror)
+            components=main,universe
+            ubuntu_keyring "$dir.gpg" || return 1
+            known=(--keyring="$dir.gpg")
+            pockets=("$suite" "$suite-updates" "$suite-security")
+            ;;
+        *)
+            from=$(debian_mirror)
+            [ -n "$from" ] || { echo "apt has no Debian archive configured to take $suite from" >&2; return 1; }
+            pockets=("$suite")
+            ;;
+    esac
+    # debootstrap knows Ubuntu's older names; one script is for all.
+    local script=()
+    if [ "$components" != main ] && [ ! -e "/usr/share/debootstrap/scripts/$suite" ]; then script=(gutsy); fi
+    echo "$suite: making a root from $from"
+    unshare --mount --pid --fork --kill-child --propagation private debootstrap --variant=minbase --components="$components" \
+        "${known[@]}" "$suite" "$dir" "$from" "${script[@]}" >"$dir.debootstrap.log" 2>&1 </dev/null || {
+        echo "debootstrap of $suite from $from failed (log: $dir.debootstrap.log): $(tail -n 1 "$dir.debootstrap.log")" >&2
+        return 1
+    }
+    printf "deb $from %s ${components/,/ }\n" "${pockets[@]}" >"$dir/etc/apt/sources.list"
+    # sid's index says for how long it is valid; a mirror that is a snapshot outlives that.
+    echo 'Acquire::Check-Valid-Until "false";' >"$dir/etc/apt/apt.conf.d/90snapshot"
+    touch "$dir/.made"
+}
+
+# inside DIR COMMAND: by its bash, with own mounts and processes; what it starts dies with it.
+inside() {
+    local dir=$1
+    cp -L /etc/resolv.conf /etc/hosts "$dir/etc/" 2>/dev/null || true
+    # shellcheck disable=SC2016
+    unshare --mount --pid --fork --kill-child --propagation private /bin/bash -c '
+        set -e
+        mount -t proc proc "$1/proc"
+        mount --rbind /dev "$1/dev"
+        mount --rbind /sys "$1/sys"
+        exec chroot "$1" /bin/bash -c "$2"' inside "$dir" "$2" </dev/null
+}

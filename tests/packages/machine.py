@@ -1,0 +1,153 @@
+"""A Debian or Ubuntu machine of its own for a moment: a root that lies over one which stays as it is, with systemd as its first process.
+
+Processes, mounts, network, and with them everything it did, end when it is closed, or when whoever made it ends.
+"""
+
+import os
+import signal
+import subprocess
+import time
+from typing import Callable, List
+
+# What becomes the first process. $1: the root below, $2: an empty folder, $3: a name for the cgroup, or nothing where no
+# systemd shall run. Changes go to memory.
+_BEGIN = r"""
+set -e
+base=$1 place=$2 name=$3
+mount -t tmpfs -o mode=755 tmpfs "$place"
+mkdir "$place/up" "$place/work" "$place/root" "$place/cgroup"
+root=$place/root
+mount -t overlay -o lowerdir="$base",upperdir="$place/up",workdir="$place/work" overlay "$root"
+mount -t proc proc "$root/proc"
+mount -t tmpfs -o mode=755 tmpfs "$root/run"
+mount -t tmpfs -o mode=755 tmpfs "$root/dev"
+for device in null zero full random urandom tty; do
+    touch "$root/dev/$device"
+    mount --bind "/dev/$device" "$root/dev/$device"
+done
+mkdir "$root/dev/shm" "$root/dev/pts"
+mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
+ln -s pts/ptmx "$root/dev/ptmx"
+hostname packages
+cd "$root"
+# systemd gives its services roots of their own, which wants a root that is one.
+if [ -z "$name" ]; then
+    pivot_root . mnt
+    exec chroot . /bin/sh -c "umount -l /mnt; exec sleep infinity"
+fi
+mount -t sysfs -o ro sysfs "$root/sys"
+# systemd manages whatever hierarchies of cgroups there are, from where it stands in them: from groups of its own.
+mapfile -t groups </proc/self/cgroup
+for group in "${groups[@]}"; do
+    IFS=: read -r number kinds path <<<"$group"
+    case $kinds in
+        cpuset | freezer) continue ;;
+        '') how="-t cgroup2" ;;
+        *) how="-t cgroup -o $kinds" ;;
+    esac
+    mkdir "$place/cgroup/$number"
+    mount $how cgroup "$place/cgroup/$number"
+    mkdir "$place/cgroup/$number$path/$name"
+    echo 0 >"$place/cgroup/$number$path/$name/cgroup.procs"
+done
+pivot_root . mnt
+exec unshare --cgroup chroot . /bin/sh -c "
+    umount -l /mnt
+    exec env -i container=goodput PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --show-status=no"
+"""
+
+# What systemd left of its groups; fails while there are processes in them. $1: an empty folder, $2: their name.
+_FORGET_CGROUPS = r"""
+mapfile -t groups </proc/self/cgroup
+for group in "${groups[@]}"; do
+    IFS=: read -r number kinds path <<<"$group"
+    case $kinds in
+        cpuset | freezer) continue ;;
+        '') how="-t cgroup2" ;;
+        *) how="-t cgroup -o $kinds" ;;
+    esac
+    mount $how cgroup "$1"
+    [ ! -d "$1$path/$2" ] || find "$1$path/$2" -depth -type d -exec rmdir {} + || left=1
+    umount "$1"
+done
+exit ${left:-0}
+"""
+
+
+class Machine:
+    def __init__(self, base: str, place: str, log: str, boots: bool) -> None:
+        """base: the root below; place: an empty folder, which is empty for all others; boots: with systemd."""
+        self._place = place
+        self._cgroup = "goodput-packages-%d" % os.getpid() if boots else ""
+        self._log = open(log, "wb")
+        self._outer = subprocess.Popen(
+            ["unshare", "--mount", "--pid", "--ipc", "--uts", "--net", "--fork", "--kill-child", "--propagation", "private",
+             "/bin/bash", "-c", _BEGIN, "begin", base, place, self._cgroup],
+            stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log)
+        try:
+            self._wait_until_there(boots)
+        except BaseException:
+            self.close()
+            raise
+
+    def _wait_until_there(self, boots: bool) -> None:
+        children = "/proc/%d/task/%d/children" % (self._outer.pid, self._outer.pid)
+        wanted = "systemd" if boots else "sleep"
+        deadline = time.monotonic() + 120
+        while True:
+            if self._outer.poll() is not None or time.monotonic() > deadline:
+                with open(self._log.name, errors="replace") as log:
+                    raise RuntimeError("the machine did not start: " + log.read()[-2000:])
+            try:
+                with open(children) as file:
+                    self._first = int(file.read().split()[0])
+                with open("/proc/%d/comm" % self._first) as file:
+                    there = file.read().strip() == wanted
+            except (OSError, IndexError):
+                there = False
+            if there and (not boots or self.run("systemctl is-system-running").stdout.strip() in ("running", "degraded")):
+                return
+            time.sleep(0.1)
+
+    @property
+    def root(self) -> str:
+        """Its root, as others see it."""
+        return "/proc/%d/root" % self._first
+
+    def run(self, command: str) -> "subprocess.CompletedProcess[str]":
+        """By its shell, as root."""
+        inner: List[str] = ["nsenter", "--target", str(self._first), "--mount", "--pid", "--ipc", "--uts", "--net", "--cgroup",
+                            "--root=" + self.root, "--wd=" + self.root,
+                            "/usr/bin/env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive",
+                            "SYSTEMD_PAGER=", "SYSTEMD_COLORS=0", "/bin/sh", "-c", command]
+        return subprocess.run(inner, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def say(self, command: str) -> str:
+        """What a command that must succeed says."""
+        done = self.run(command)
+        if done.returncode != 0:
+            raise AssertionError("%s: exit status %d\n%s" % (command, done.returncode, done.stdout))
+        return done.stdout.strip()
+
+    def wait(self, until: Callable[[], bool]) -> None:
+        """Until something is so, or it takes too long."""
+        deadline = time.monotonic() + 90
+        while not until():
+            if time.monotonic() > deadline:
+                raise AssertionError("it does not come; the daemons said:\n" + self.run("journalctl -n 40 --no-pager").stdout)
+            time.sleep(0.2)
+
+    def close(self) -> None:
+        if self._outer.poll() is None:
+            self._outer.send_signal(signal.SIGKILL)
+        self._outer.wait()
+        self._log.close()
+        if self._cgroup:
+            self._forget_cgroups()
+
+    def _forget_cgroups(self) -> None:
+        """Its processes are dying; their cgroups can go when they are gone."""
+        deadline = time.monotonic() + 60
+        while subprocess.call(["unshare", "--mount", "--propagation", "private", "/bin/bash", "-c", _FORGET_CGROUPS, "forget", self._place,
+                               self._cgroup], stderr=subprocess.DEVNULL) != 0 and time.monotonic() < deadline:
+            time.sleep(0.2)

@@ -1,0 +1,355 @@
+#!/usr/bin/python3
+"""Debian's packages: what is in them, and what they do to a machine from installing to purging.
+
+    GOODPUT_BUILD=build python3 -m unittest tests.packages.test_packages
+
+They are built from the release's tarball. The machine is this host's release, debootstrapped once into out/packages/base,
+with systemd as its first process; what happens on it is gone with it.
+"""
+
+import glob
+import os
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import unittest
+from typing import Dict, List, Set
+
+from .machine import Machine
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PLACE = os.path.join(TOP, "out", "packages")
+BASE = os.path.join(PLACE, "base")
+NAMES = ("slurm-goodput-plugin", "goodputd", "sgoodput")
+UNITS = ("goodputd.socket", "goodputd.service", "goodputd-controller.service")
+
+FILES: Dict[str, Set[str]] = {
+    "slurm-goodput-plugin": {
+        "PLUGINS/spank_goodput.so",
+        "usr/share/man/man8/spank_goodput.8.gz",
+    },
+    "goodputd": {
+        "etc/slurm-goodput/goodput.conf",
+        "UNITS/goodputd-controller.service",
+        "UNITS/goodputd.service",
+        "UNITS/goodputd.socket",
+        "usr/lib/sysusers.d/slurm-goodput.conf",
+        "usr/lib/tmpfiles.d/slurm-goodput.conf",
+        "usr/libexec/slurm-goodput/goodput-reader",
+        "usr/sbin/goodputd",
+        "usr/share/man/man5/goodput.conf.5.gz",
+        "usr/share/man/man8/goodputd.8.gz",
+        "usr/share/slurm-goodput/grafana/slurm-goodput.json",
+    },
+    "sgoodput": {
+        "usr/bin/sgoodput",
+        "usr/include/slurm-goodput/goodput.h",
+        "usr/libexec/slurm-goodput/goodput-ask",
+        "usr/share/bash-completion/completions/sgoodput",
+        "usr/share/man/man1/sgoodput.1.gz",
+        "usr/share/slurm-goodput/advise.schema.json",
+        "usr/share/slurm-goodput/clients/goodput.py",
+        "usr/share/slurm-goodput/diff.schema.json",
+        "usr/share/slurm-goodput/report.schema.json",
+        "usr/share/slurm-goodput/sgoodput.schema.json",
+    },
+}
+
+
+def output(*command: str) -> str:
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+
+def deb(name: str) -> str:
+    (path,) = glob.glob(os.path.join(PLACE, name + "_*.deb"))
+    return path
+
+
+def setUpModule() -> None:
+    missing = [program for program in ("dpkg-buildpackage", "dh", "lintian") if shutil.which(program) is None]
+    if missing:
+        raise unittest.SkipTest("%s: not here (tools/deps test)" % " ".join(missing))
+    done = subprocess.run([os.path.join(TOP, "tests/packages/build"), PLACE], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        raise AssertionError("the packages were not built\n" + done.stdout)
+
+
+class BuiltTest(unittest.TestCase):
+    def test_each_file_is_in_the_package_it_belongs_to(self) -> None:
+        plugins = "usr/lib/%s/slurm-wlm" % output("dpkg-architecture", "-qDEB_HOST_MULTIARCH")
+        for name in NAMES:
+            with self.subTest(package=name):
+                lines = output("dpkg-deb", "-c", deb(name)).splitlines()
+                files = {line.split(" ./", 1)[1] for line in lines if not line.startswith("d")}
+                # /lib is /usr/lib, and debhelper's releases differ in which they mean.
+                files = {re.sub("^lib/systemd/", "usr/lib/systemd/", path) for path in files}
+                wanted = {path.replace("PLUGINS", plugins).replace("UNITS", "usr/lib/systemd/system") for path in FILES[name]}
+                self.assertEqual({path for path in files if not path.startswith("usr/share/doc/")}, wanted)
+
+    def test_the_plugin_is_for_the_slurm_it_was_built_for(self) -> None:
+        with open(os.path.join(PLACE, "source", "build-deb", "config.h")) as header:
+            found = re.search(r'GOODPUT_SLURM_RELEASE "(\d+)\.(\d+)"', header.read())
+        assert found is not None
+        major, minor = int(found.group(1)), int(found.group(2))
+        self.assertIn("slurm-wlm-basic-plugins (>= %d.%02d), slurm-wlm-basic-plugins (<< %d.%02d~)" % (major, minor, major, minor + 1),
+                      output("dpkg-deb", "-f", deb("slurm-goodput-plugin"), "Depends"))
+
+    def test_the_packages_have_the_version_of_the_sources(self) -> None:
+        with open(os.path.join(TOP, "configure.ac")) as text:
+            found = re.search(r"AC_INIT\(\[slurm-goodput\], \[([^]]+)\]", text.read())
+        assert found is not None
+        for name in NAMES:
+            self.assertEqual(output("dpkg-deb", "-f", deb(name), "Version"), found.group(1))
+
+    def test_lintian_has_nothing_to_say(self) -> None:
+        done = subprocess.run(["lintian", "--allow-root", "--tag-display-limit", "0", "--fail-on", "error,warning"] + [deb(name) for name in NAMES],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+
+
+def newer(folder: str) -> None:
+    """A next version of the packages in FOLDER: other bytes in the plugin, all else as it was."""
+    for path in glob.glob(os.path.join(folder, "*.deb")):
+        tree = path + ".tree"
+        subprocess.check_call(["dpkg-deb", "-R", path, tree])
+        control = os.path.join(tree, "DEBIAN", "control")
+        with open(control) as file:
+            text = file.read()
+        version = re.search(r"(?m)^Version: (.*)$", text)
+        assert version is not None
+        with open(control, "w") as file:
+            file.write(text.replace("Version: " + version.group(1), "Version: %s+next" % version.group(1))
+                       .replace("(= %s)" % version.group(1), "(= %s+next)" % version.group(1)))
+        for plugin in glob.glob(os.path.join(tree, "usr/lib/*/slurm-wlm/spank_goodput.so")):
+            with open(plugin, "ab") as file:
+                file.write(b"next")
+        os.unlink(path)
+        subprocess.check_call(["dpkg-deb", "-Zgzip", "-z1", "-b", tree, path], stdout=subprocess.DEVNULL)
+        shutil.rmtree(tree)
+
+
+def make_base() -> None:
+    """The root below all machines: this host's release, and what the packages depend on."""
+    wanted = {"systemd", "slurm-client"}
+    for name in NAMES:
+        for one in output("dpkg-deb", "-f", deb(name), "Depends").split(","):
+            wanted.add(re.sub(r"[ (|].*", "", one.strip()))
+    names = " ".join(sorted(wanted - set(NAMES)))
+    with open("/etc/os-release") as file:
+        release = re.search(r"(?m)^VERSION_CODENAME=(\S+)", file.read())
+    assert release is not None
+    script = r"""
+        set -eu
+        top=$1 base=$2 release=$3 names=$4
+        . "$top/tests/matrix/roots.sh"
+        make_root "$release" "$base"
+        if [ "$(cat "$base/.has" 2>/dev/null)" != "$names" ]; then
+            inside "$base" "export DEBIAN_FRONTEND=noninteractive; apt-get update -qq && apt-get install -y -qq --no-install-recommends $names" \
+                >"$base.install.log" 2>&1 || { tail -n 5 "$base.install.log"; exit 1; }
+            echo "$names" >"$base/.has"
+        fi"""
+    done = subprocess.run(["/bin/bash", "-c", script, "base", TOP, BASE, release.group(1), names], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        raise unittest.SkipTest("no root of %s to install into: %s" % (release.group(1), done.stdout.strip()))
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class MachineTest(unittest.TestCase):
+    boots = True
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        make_base()
+
+    def setUp(self) -> None:
+        self.folder = tempfile.mkdtemp(prefix="packages.")
+        self.addCleanup(shutil.rmtree, self.folder)
+        place = os.path.join(self.folder, "machine")
+        os.mkdir(place)
+        self.machine = Machine(BASE, place, os.path.join(self.folder, "log"), self.boots)
+        self.addCleanup(self.machine.close)
+        self.say = self.machine.say
+        for version in ("now", "next"):
+            os.makedirs(self.path("/root", version))
+            for name in NAMES:
+                shutil.copy(deb(name), self.path("/root", version))
+
+    def path(self, *parts: str) -> str:
+        """Of a file of the machine."""
+        return os.path.join(self.machine.root, *[part.lstrip("/") for part in parts])
+
+    def there(self, path: str) -> bool:
+        return os.path.lexists(self.path(path))
+
+    def plugin(self) -> str:
+        return "/usr/lib/%s/slurm-wlm/spank_goodput.so" % output("dpkg-architecture", "-qDEB_HOST_MULTIARCH")
+
+    def install(self, *names: str) -> None:
+        self.say("cd /root/now && dpkg -i " + " ".join(name + "_*.deb" for name in names or NAMES))
+
+    def upgrade(self) -> None:
+        newer(self.path("/root/next"))
+        self.say("dpkg -i /root/next/*.deb")
+
+    def property(self, unit: str, name: str) -> str:
+        return self.say("systemctl show --value -p %s %s" % (name, unit))
+
+    def states(self, what: str) -> List[str]:
+        return self.machine.run("systemctl %s %s" % (what, " ".join(UNITS))).stdout.split()
+
+    def owner_and_mode(self, path: str) -> str:
+        return self.say("stat -c '%U:%G %a' " + path)
+
+    def daemons(self) -> str:
+        return self.machine.run("cat /proc/[0-9]*/comm | grep -c goodput").stdout.strip()
+
+    def configure_slurm(self) -> None:
+        """As little as Slurm's programs start with; no daemon of it runs."""
+        self.say("mkdir -p /etc/slurm")
+        with open(self.path("/etc/slurm/slurm.conf"), "w") as file:
+            file.write("ClusterName=c\nSlurmctldHost=localhost\nAuthType=auth/munge\n")
+
+    def assert_user_and_folders(self) -> None:
+        self.assertRegex(self.say("getent passwd goodput"), r"^goodput:x:\d{1,3}:\d{1,3}:.*:/usr/sbin/nologin$")
+        self.assertEqual(self.owner_and_mode("/run/slurm-goodput"), "root:root 755")
+        self.assertEqual(self.owner_and_mode("/var/spool/slurm-goodput"), "root:root 700")
+        self.assertEqual(self.owner_and_mode("/var/lib/slurm-goodput"), "goodput:goodput 750")
+
+    def connect(self) -> socket.socket:
+        """As a job that marks."""
+        job = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(job.close)
+        job.connect(self.path("/run/slurm-goodput/mark.sock"))
+        return job
+
+
+class LifeTest(MachineTest):
+    def test_installed_a_node_s_daemon_runs_and_the_controller_s_waits_for_its_operator(self) -> None:
+        self.install()
+        self.assert_user_and_folders()
+        self.assertEqual(self.states("is-enabled"), ["enabled", "enabled", "disabled"])
+        self.assertEqual(self.states("is-active"), ["active", "active", "inactive"])
+        self.connect()
+        self.assertEqual(self.say("systemd-analyze --man=no verify " + " ".join(UNITS)), "")
+        self.assertEqual(self.say("dpkg-query -W -f '${Conffiles}' goodputd sgoodput slurm-goodput-plugin | cut -d' ' -f2").split(),
+                         ["/etc/slurm-goodput/goodput.conf"])
+        self.assertIn("database = /var/lib/slurm-goodput/goodput.db", self.say("goodputd --check"))
+        self.assertRegex(self.say("sgoodput --version"), r"^sgoodput \d")
+        # Slurm is the operator's.
+        self.assertEqual(self.say("grep -rl goodput /etc/slurm || true"), "")
+
+    def test_the_controller_s_daemon_answers_as_the_package_s_user(self) -> None:
+        self.configure_slurm()
+        self.install()
+        self.say("systemctl enable --now goodputd-controller")
+        self.machine.wait(lambda: self.there("/run/slurm-goodput/query.sock"))
+        self.machine.wait(lambda: "JobID" in self.machine.run("sgoodput --url unix:/run/slurm-goodput/query.sock").stdout)
+        self.assertEqual(self.owner_and_mode("/var/lib/slurm-goodput/goodput.db"), "goodput:root 640")
+
+    def test_slurm_loads_the_plugin_by_its_name_alone(self) -> None:
+        self.install()
+        self.configure_slurm()
+        self.assertNotIn("goodput", self.say("srun --help"))
+        line = self.say(r"sed -n 's/^ *\(optional .*\)/\1/p' /usr/share/doc/slurm-goodput-plugin/README.Debian")
+        self.assertEqual(len(line.splitlines()), 1)
+        self.say("echo '%s' >/etc/slurm/plugstack.conf.d/goodput.conf" % line)
+        said = self.say("srun --help")
+        self.assertIn("--goodput-run", said)
+        self.assertNotIn("srun: error", said)
+
+    def test_an_upgrade_keeps_sockets_connections_settings_and_data(self) -> None:
+        self.install()
+        self.say("echo 'heartbeat = 20s' >>/etc/slurm-goodput/goodput.conf")
+        self.say("touch /var/lib/slurm-goodput/goodput.db /var/spool/slurm-goodput/some")
+        job = self.connect()
+        job.setblocking(False)
+        before = {unit: self.property(unit, "InvocationID") for unit in UNITS}
+        running = os.open(self.path(self.plugin()), os.O_RDONLY)
+        self.addCleanup(os.close, running)
+        with open(self.path(self.plugin()), "rb") as file:
+            old = file.read()
+
+        self.upgrade()
+        self.assertEqual(self.say("dpkg-query -W -f '${Version}' goodputd")[-5:], "+next")
+        self.assertEqual(self.states("is-active"), ["active", "active", "inactive"])
+        self.assertEqual(self.property("goodputd.socket", "InvocationID"), before["goodputd.socket"])
+        self.assertNotEqual(self.property("goodputd.service", "InvocationID"), before["goodputd.service"])
+        # The job's connection is open; its daemon is the new one.
+        self.assertEqual(job.send(b"{}"), 2)
+        with self.assertRaises(BlockingIOError):
+            job.recv(1)
+        self.assertIn("heartbeat = 20s", self.say("cat /etc/slurm-goodput/goodput.conf"))
+        self.say("test -e /var/lib/slurm-goodput/goodput.db && test -e /var/spool/slurm-goodput/some")
+        # Whoever has the plugin loaded has it as it was: another file is in its place.
+        self.assertEqual(os.pread(running, len(old) + 1, 0), old)
+        self.assertEqual(os.fstat(running).st_nlink, 0)
+        self.assertNotEqual(os.stat(self.path(self.plugin())).st_size, len(old))
+
+    def test_an_upgrade_restarts_a_controller_s_daemon_and_starts_none_that_is_off(self) -> None:
+        self.configure_slurm()
+        self.install()
+        self.say("systemctl enable --now goodputd-controller && systemctl disable --now goodputd.service goodputd.socket")
+        before = self.property("goodputd-controller", "InvocationID")
+        self.upgrade()
+        self.assertEqual(self.states("is-enabled"), ["disabled", "disabled", "enabled"])
+        self.assertEqual(self.states("is-active"), ["inactive", "inactive", "active"])
+        self.assertNotEqual(self.property("goodputd-controller", "InvocationID"), before)
+
+    def test_removed_nothing_runs_and_what_was_recorded_stays(self) -> None:
+        self.install()
+        self.say("touch /var/lib/slurm-goodput/goodput.db /var/spool/slurm-goodput/some")
+        self.say("dpkg -r " + " ".join(NAMES))
+        self.assertEqual(self.daemons(), "0")
+        for path in ("/usr/sbin/goodputd", "/usr/bin/sgoodput", self.plugin(), "/run/slurm-goodput/mark.sock"):
+            self.assertFalse(self.there(path), path)
+        for path in ("/etc/slurm-goodput/goodput.conf", "/var/lib/slurm-goodput/goodput.db", "/var/spool/slurm-goodput/some"):
+            self.assertTrue(self.there(path), path)
+        # Installed again, it is as it was.
+        self.install()
+        self.assertEqual(self.states("is-active"), ["active", "active", "inactive"])
+
+    def test_purged_only_the_database_and_its_owner_stay(self) -> None:
+        self.install()
+        self.say("touch /var/lib/slurm-goodput/goodput.db /var/spool/slurm-goodput/some")
+        self.assertIn("/var/lib/slurm-goodput is kept", self.say("dpkg -P " + " ".join(NAMES)))
+        for path in ("/etc/slurm-goodput", "/var/spool/slurm-goodput", "/run/slurm-goodput"):
+            self.assertFalse(self.there(path), path)
+        self.assertTrue(self.there("/var/lib/slurm-goodput/goodput.db"))
+        self.say("getent passwd goodput")
+        self.assertEqual(self.say("find /etc/systemd /usr/lib/systemd /var/lib/systemd -name '*goodput*'"), "")
+
+    def test_the_spool_goes_with_the_last_who_writes_there(self) -> None:
+        for order in (NAMES, tuple(reversed(NAMES))):
+            with self.subTest(order=order):
+                self.install()
+                self.say("touch /var/spool/slurm-goodput/some")
+                plugin = order.index("slurm-goodput-plugin")
+                daemon = order.index("goodputd")
+                for i, name in enumerate(order):
+                    self.say("dpkg -P --force-depends " + name)
+                    self.assertEqual(self.there("/var/spool/slurm-goodput/some"), i < max(plugin, daemon), name)
+                # There was no database: its folder is not kept.
+                self.assertFalse(self.there("/var/lib/slurm-goodput"))
+
+
+class ImageTest(MachineTest):
+    """Into a root where no systemd runs, as images are made."""
+
+    boots = False
+
+    def test_all_is_there_and_nothing_is_started(self) -> None:
+        self.install()
+        self.assert_user_and_folders()
+        self.assertEqual(self.states("is-enabled"), ["enabled", "enabled", "disabled"])
+        self.assertEqual(self.daemons(), "0")
+        self.say("dpkg -P " + " ".join(NAMES))
+        self.assertFalse(self.there("/var/spool/slurm-goodput"))
+
+
+del MachineTest  # has no tests of its own
+
+if __name__ == "__main__":
+    unittest.main()
