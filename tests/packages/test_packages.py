@@ -17,10 +17,9 @@ import tempfile
 import unittest
 from typing import Dict, List, Set
 
+from .built import PLACE, TOP, build, output, slurm_release, version
 from .machine import Machine
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PLACE = os.path.join(TOP, "out", "packages")
 BASE = os.path.join(PLACE, "base")
 NAMES = ("slurm-goodput-plugin", "goodputd", "sgoodput")
 UNITS = ("goodputd.socket", "goodputd.service", "goodputd-controller.service")
@@ -58,22 +57,13 @@ FILES: Dict[str, Set[str]] = {
 }
 
 
-def output(*command: str) -> str:
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-
-
 def deb(name: str) -> str:
     (path,) = glob.glob(os.path.join(PLACE, name + "_*.deb"))
     return path
 
 
 def setUpModule() -> None:
-    missing = [program for program in ("dpkg-buildpackage", "dh", "lintian") if shutil.which(program) is None]
-    if missing:
-        raise unittest.SkipTest("%s: not here (tools/deps test)" % " ".join(missing))
-    done = subprocess.run([os.path.join(TOP, "tests/packages/build"), PLACE], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode != 0:
-        raise AssertionError("the packages were not built\n" + done.stdout)
+    build()
 
 
 class BuiltTest(unittest.TestCase):
@@ -89,19 +79,13 @@ class BuiltTest(unittest.TestCase):
                 self.assertEqual({path for path in files if not path.startswith("usr/share/doc/")}, wanted)
 
     def test_the_plugin_is_for_the_slurm_it_was_built_for(self) -> None:
-        with open(os.path.join(PLACE, "source", "build-deb", "config.h")) as header:
-            found = re.search(r'GOODPUT_SLURM_RELEASE "(\d+)\.(\d+)"', header.read())
-        assert found is not None
-        major, minor = int(found.group(1)), int(found.group(2))
+        major, minor = slurm_release()
         self.assertIn("slurm-wlm-basic-plugins (>= %d.%02d), slurm-wlm-basic-plugins (<< %d.%02d~)" % (major, minor, major, minor + 1),
                       output("dpkg-deb", "-f", deb("slurm-goodput-plugin"), "Depends"))
 
     def test_the_packages_have_the_version_of_the_sources(self) -> None:
-        with open(os.path.join(TOP, "configure.ac")) as text:
-            found = re.search(r"AC_INIT\(\[slurm-goodput\], \[([^]]+)\]", text.read())
-        assert found is not None
         for name in NAMES:
-            self.assertEqual(output("dpkg-deb", "-f", deb(name), "Version"), found.group(1))
+            self.assertEqual(output("dpkg-deb", "-f", deb(name), "Version"), version())
 
     def test_lintian_has_nothing_to_say(self) -> None:
         done = subprocess.run(["lintian", "--allow-root", "--tag-display-limit", "0", "--fail-on", "error,warning"] + [deb(name) for name in NAMES],
