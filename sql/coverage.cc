@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "sql/record_pack.h"
+
 namespace goodput {
 namespace {
 
@@ -16,6 +18,16 @@ absl::StatusOr<std::set<std::string>> NodesHeardOf(Database& db, std::int64_t jo
   std::set<std::string> nodes;
   while (statement.Step()) nodes.insert(statement.Text(0));
   if (!statement.status().ok()) return statement.status();
+  Statement blocks =
+      db.Prepare("SELECT data FROM record_block WHERE job_id = ?1 AND last_t_ns >= ?2 ORDER BY first_t_ns");
+  blocks.Bind(1, job_id).Bind(2, from_ns);
+  while (blocks.Step()) {
+    RecordUnpacker records(blocks.Bytes(0));
+    while (records.Next()) {
+      if (records.t_ns() >= from_ns) nodes.emplace(records.node());
+    }
+  }
+  if (!blocks.status().ok()) return blocks.status();
   return nodes;
 }
 
@@ -24,7 +36,8 @@ absl::StatusOr<std::set<std::string>> NodesHeardOf(Database& db, std::int64_t jo
 absl::StatusOr<std::vector<LastRecord>> LastRecords(Database& db) {
   // A file's name ends in its hour; its last record is the one furthest in it.
   Statement newest = db.Prepare(
-      "SELECT node, id, max(substr(file, -17)) FROM source WHERE node NOT LIKE '@%' GROUP BY node");
+      "SELECT node, id, max(substr(file, -17)), newest_t_ns FROM source WHERE node NOT LIKE '@%' GROUP BY "
+      "node");
   Statement event = db.Prepare("SELECT t_ns FROM event WHERE source_id = ?1 ORDER BY offset DESC LIMIT 1");
   Statement step = db.Prepare("SELECT max(last_t_ns) FROM step_block WHERE source_id = ?1");
   // Of one whose records are summarized: the hour of its file.
@@ -35,6 +48,12 @@ absl::StatusOr<std::vector<LastRecord>> LastRecords(Database& db) {
   while (newest.Step()) {
     LastRecord last;
     last.node = newest.Text(0);
+    // Of one that was last taken from by a release before this, what is there of it says.
+    if (!newest.IsNull(3)) {
+      last.t_ns = newest.Int(3);
+      all.push_back(std::move(last));
+      continue;
+    }
     event.Bind(1, newest.Int(1));
     if (event.Step()) last.t_ns = event.Int(0);
     event.Reset();

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "sql/record_blocks.h"
 #include "sql/summaries.h"
 #include "sql/text.h"
 
@@ -73,7 +74,11 @@ absl::StatusOr<SourceRow> LoadSource(Database& db, std::int64_t id) {
                                  : statement.status();
 }
 
-absl::StatusOr<std::vector<EventRow>> LoadEvents(Database& db, const JobKey& job) {
+std::pair<std::int64_t, std::int64_t> TimesOf(const JobKey& job) {
+  return {FirstNs(job), EndNs(job)};
+}
+
+absl::StatusOr<std::vector<EventRow>> LoadSingleEvents(Database& db, const JobKey& job) {
   Statement statement = db.Prepare(Cat(kFromEvents,
                                        "event.job_id = ?2 AND event.t_ns >= ?3 AND event.t_ns < ?4"
                                        " ORDER BY event.t_ns, event.source_id, event.offset"));
@@ -83,6 +88,16 @@ absl::StatusOr<std::vector<EventRow>> LoadEvents(Database& db, const JobKey& job
   // After the events: one that is summarized in between is there twice, and not missing.
   const std::size_t there = events->size();
   absl::Status status = AppendSummarized(db, job, FirstNs(job), EndNs(job), *events);
+  if (!status.ok()) return status;
+  if (events->size() > there) PutInOrder(*events);
+  return events;
+}
+
+absl::StatusOr<std::vector<EventRow>> LoadEvents(Database& db, const JobKey& job) {
+  absl::StatusOr<std::vector<EventRow>> events = LoadSingleEvents(db, job);
+  if (!events.ok()) return events;
+  const std::size_t there = events->size();
+  absl::Status status = AppendBlockRecords(db, job, FirstNs(job), EndNs(job), *events);
   if (!status.ok()) return status;
   if (events->size() > there) PutInOrder(*events);
   return events;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -36,8 +37,12 @@ struct EventRow {
   std::string kind;
   std::string record;  // the whole JSON object
 };
-// Events of one job, by time.
+// Events of one job, by time, but for those in blocks (record_blocks.h), of which there may be millions.
+absl::StatusOr<std::vector<EventRow>> LoadSingleEvents(Database& db, const JobKey& job);
+// All events of one job, by time.
 absl::StatusOr<std::vector<EventRow>> LoadEvents(Database& db, const JobKey& job);
+// Where a job's events are in time: [first, second), in ns.
+std::pair<std::int64_t, std::int64_t> TimesOf(const JobKey& job);
 // Events of one kind that belong to no job of a cluster, by time.
 absl::StatusOr<std::vector<EventRow>> LoadJoblessEvents(Database& db, const std::string& cluster,
                                                         const std::string& kind, std::int64_t from_ns,

@@ -2,14 +2,19 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <functional>
+#include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "sql/record_blocks.h"
+#include "sql/record_pack.h"
 #include "sql/seen.h"
 #include "sql/text.h"
 
@@ -21,6 +26,11 @@ constexpr std::size_t kBatchBytes = std::size_t{4} << 20U;
 constexpr std::size_t kManyBytes = std::size_t{256} << 10U;
 constexpr std::size_t kExcerptBytes = 200;
 
+// A spool file is BOOT.HOUR.jsonl.
+std::string_view BootOf(std::string_view file) {
+  return file.substr(0, file.find('.'));
+}
+
 }  // namespace
 
 absl::Status FileProblem(std::string_view what) {
@@ -30,6 +40,10 @@ absl::Status FileProblem(std::string_view what) {
 bool IsFileProblem(const absl::Status& status) {
   return absl::IsAborted(status);
 }
+
+// Of one job, and one cluster, as many at once are a row each; of more, those of slurmd's hooks are a block
+// (record_blocks.h). Small jobs are easier to ask about, and large ones are what a database would be full of.
+constexpr std::int64_t kManyRecords = 512;
 
 // Rows that wait to be inserted together: to start a statement, with all its indexes, costs as much as a row.
 // Records stay where they are until then; a kind, which its parser forgets, is kept here.
@@ -87,12 +101,165 @@ class EventRows {
   std::set<std::string, std::less<>> kinds_;
 };
 
+// Records of slurmd's hooks until it is known how many of a job there are.
+class HookRows {
+ public:
+  HookRows(Database& db, EventRows& events) : db_(db), events_(events) {}
+
+  void Add(const FileIngest& file, const EventRows::Row& row, const KnownShapes& parser) {
+    Job& job = JobOf(*row.job_id, file.cluster());
+    ++job.records;
+    job.first_t_ns = std::min(job.first_t_ns, row.t_ns);
+    job.last_t_ns = std::max(job.last_t_ns, row.t_ns);
+    waiting_.push_back({row, &file, parser.shape(), numbers_.size(), &job});
+    numbers_.insert(numbers_.end(), parser.numbers(),
+                    parser.numbers() + parser.shape()->text().names().size());
+  }
+  absl::Status Flush() {
+    for (const Waiting& one : waiting_) {
+      if (one.job->records >= kManyRecords && Pack(one)) continue;
+      if (absl::Status status = events_.Add(one.row); !status.ok()) return status;
+    }
+    for (auto& [key, job] : jobs_) {
+      if (job.packer.records() == 0) continue;
+      absl::Status status =
+          StoreRecordBlock(db_, {0, key.first, std::string(key.second), job.packer.records(), job.first_t_ns,
+                                 job.last_t_ns, std::nullopt, job.packer.Finish()});
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  struct Job {
+    std::int64_t records = 0;
+    std::int64_t first_t_ns = std::numeric_limits<std::int64_t>::max();
+    std::int64_t last_t_ns = std::numeric_limits<std::int64_t>::min();
+    RecordPacker packer;
+    std::vector<std::size_t> shapes;  // the packer's, by KnownShapes' number, and one more
+  };
+  struct Waiting {
+    EventRows::Row row;
+    const FileIngest* file;
+    const KnownShapes::Shape* shape;
+    std::size_t numbers;  // in numbers_
+    Job* job;
+  };
+  using Key = std::pair<std::int64_t, std::string_view>;  // job, cluster
+  static constexpr std::size_t kRow = ~std::size_t{0};    // one of the shape became a row
+
+  Job& JobOf(std::int64_t job_id, std::string_view cluster) {
+    if (last_ == nullptr || last_key_ != Key(job_id, cluster)) {
+      last_key_ = {job_id, cluster};
+      last_ = &jobs_[last_key_];
+    }
+    return *last_;
+  }
+  // False: it is to be a row, as the first is in which a job tells of itself: the view job_option and whoever
+  // asks whose the job is find it.
+  bool Pack(const Waiting& one) {
+    Job& job = *one.job;
+    if (job.shapes.size() <= one.shape->number()) job.shapes.resize(one.shape->number() + 1);
+    std::size_t& shape = job.shapes[one.shape->number()];
+    if (shape == 0 && one.shape->begins_work()) {
+      shape = kRow;
+      return false;
+    }
+    if (shape == 0 || shape == kRow) shape = job.packer.AddShape(one.shape->text()) + 1;
+    job.packer.SetFile(one.row.source_id, one.file->node(), BootOf(one.file->file()));
+    job.packer.Add(shape - 1, one.row.offset, numbers_.data() + one.numbers);
+    return true;
+  }
+
+  Database& db_;
+  EventRows& events_;
+  std::map<Key, Job> jobs_;
+  Key last_key_;
+  Job* last_ = nullptr;
+  std::vector<Waiting> waiting_;
+  std::vector<std::int64_t> numbers_;
+};
+
+// Files of which nothing is in the database yet, each of which becomes a row once it is known how far it was
+// taken.
+class NewSources {
+ public:
+  explicit NewSources(Database& db) : db_(db) {}
+
+  struct Row {
+    Source source;
+    const FileIngest* file;
+    std::int64_t end;
+    std::int64_t records;
+    std::int64_t bad;
+    std::optional<std::int64_t> last_t_ns;
+  };
+  // Whether any row is of that file, by whatever cluster's name.
+  absl::StatusOr<bool> IsKnown(const FileIngest& file) {
+    if (!known_) known_ = db_.Prepare("SELECT 1 FROM source WHERE node = ?1 AND file = ?2");
+    known_->BindView(1, file.node()).BindView(2, file.file());
+    const bool known = known_->Step();
+    if (!known_->status().ok()) return known_->status();
+    known_->Reset();
+    return known;
+  }
+  absl::StatusOr<std::int64_t> NextId() {
+    if (!last_id_) {
+      Statement last = db_.Prepare("SELECT coalesce(max(id), 0) FROM source");
+      if (!last.Step()) return last.status();
+      last_id_ = last.Int(0);
+    }
+    return ++*last_id_;
+  }
+  absl::Status Add(const Row& row) {
+    waiting_.push_back(row);
+    if (waiting_.size() < kMany) return absl::OkStatus();
+    if (!many_) many_ = db_.Prepare(Sql(kMany));
+    return Insert(*many_);
+  }
+  absl::Status Flush() {
+    if (waiting_.empty()) return absl::OkStatus();
+    Statement statement = db_.Prepare(Sql(waiting_.size()));
+    return Insert(statement);
+  }
+
+ private:
+  static constexpr std::size_t kMany = 16;
+  static std::string Sql(std::size_t rows) {
+    std::string sql =
+        "INSERT OR FAIL INTO source (id, cluster, node, file, offset, records, bad, newest_t_ns) VALUES ";
+    for (std::size_t row = 0; row < rows; ++row) sql += row == 0 ? "(?,?,?,?,?,?,?,?)" : ",(?,?,?,?,?,?,?,?)";
+    return sql;
+  }
+  absl::Status Insert(Statement& statement) {
+    int at = 0;
+    for (const Row& row : waiting_) {
+      statement.Bind(at + 1, row.source.id).BindView(at + 2, row.source.cluster);
+      statement.BindView(at + 3, row.file->node()).BindView(at + 4, row.file->file()).Bind(at + 5, row.end);
+      statement.Bind(at + 6, row.records).Bind(at + 7, row.bad).Bind(at + 8, row.last_t_ns);
+      at += 8;
+    }
+    const absl::Status status = statement.Run();
+    waiting_.clear();
+    return status;
+  }
+
+  Database& db_;
+  std::optional<Statement> known_;
+  std::optional<Statement> many_;
+  std::optional<std::int64_t> last_id_;
+  std::vector<Row> waiting_;
+};
+
 // What lines become, of whatever files.
 struct FileIngest::Rows {
-  explicit Rows(Database& db) : events(db) {}
+  explicit Rows(Database& db) : events(db), hooks(db, events), sources(db) {}
   EventRows events;
+  HookRows hooks;
+  NewSources sources;
   SeenJobs seen;
   IngestReport report;
+  std::optional<std::int64_t> last_t_ns;  // of the file at hand
 };
 
 FileIngest::FileIngest(Database& db, const IngestOptions& options, std::string cluster, std::string node,
@@ -103,16 +270,18 @@ FileIngest::FileIngest(Database& db, const IngestOptions& options, std::string c
       node_(std::move(node)),
       file_(std::move(file)) {}
 
-// The file's row; one from before its cluster was named is given it.
-absl::StatusOr<Source> FileIngest::FindOrMakeSource() const {
-  absl::StatusOr<std::optional<Source>> known = FindSource(*db_, cluster_, options_->cluster, node_, file_);
+// The file's row; one from before its cluster was named is given it. One that is not there yet will be.
+absl::StatusOr<Source> FileIngest::FindOrMakeSource(Rows& rows) const {
+  const absl::StatusOr<bool> is_known = rows.sources.IsKnown(*this);
+  if (!is_known.ok()) return is_known.status();
+  absl::StatusOr<std::optional<Source>> known = std::optional<Source>();
+  if (*is_known) known = FindSource(*db_, cluster_, options_->cluster, node_, file_);
   if (!known.ok()) return known.status();
   if (!*known) {
-    Source made{0, 0, cluster_.empty() ? options_->cluster : cluster_};
-    Statement insert = db_->Prepare("INSERT INTO source (cluster, node, file) VALUES (?1, ?2, ?3)");
-    insert.Bind(1, made.cluster).Bind(2, node_).Bind(3, file_);
-    if (absl::Status status = insert.Run(); !status.ok()) return status;
-    made.id = db_->LastInsertId();
+    const absl::StatusOr<std::int64_t> id = rows.sources.NextId();
+    if (!id.ok()) return id.status();
+    Source made{*id, 0, cluster_.empty() ? options_->cluster : cluster_};
+    made.is_new = true;
     return made;
   }
   if (cluster_.empty() || (*known)->cluster == cluster_) return **std::move(known);
@@ -126,8 +295,8 @@ absl::StatusOr<Source> FileIngest::FindOrMakeSource() const {
 }
 
 absl::Status FileIngest::TakeLine(std::string_view line, const Source& source, std::int64_t offset,
-                                  SpoolLineParser& parser, StepStore& steps, Rows& rows) const {
-  absl::StatusOr<SpoolLine> record = parser.Parse(line);
+                                  KnownShapes& parser, StepStore& steps, Rows& rows) const {
+  absl::StatusOr<SpoolLine> record = parser.Parse(line, node_);
   if (!record.ok() && line.find('\0') != std::string_view::npos) {
     record = absl::InvalidArgumentError("a hole in the file");
   }
@@ -143,13 +312,22 @@ absl::Status FileIngest::TakeLine(std::string_view line, const Source& source, s
     return set_aside.Run();
   }
   ++rows.report.records;
+  rows.last_t_ns = std::max(rows.last_t_ns.value_or(record->t_ns), record->t_ns);
   if (record->job) rows.seen.Add(*record->job, source.cluster, record->run, record->t_ns);
   if (record->is_step_mark) {
     return steps.Append(*record->job, record->slurm_step,
                         {record->t_ns, record->train_step, record->task.value_or(0), offset},
                         record->t_ns - record->m_ns);
   }
-  return rows.events.Add({source.id, offset, record->t_ns, record->kind, record->job, line});
+  const EventRows::Row row{source.id, offset, record->t_ns, record->kind, record->job, line};
+  const KnownShapes::Shape* shape = parser.shape();
+  // The name of a cluster that no record gave may change, and with it whose its records are.
+  if (shape != nullptr && shape->of_slurmd() && record->job && !cluster_.empty() &&
+      record->cluster == cluster_ && !BootOf(file_).empty()) {
+    rows.hooks.Add(*this, row, parser);
+    return absl::OkStatus();
+  }
+  return rows.events.Add(row);
 }
 
 absl::StatusOr<std::int64_t> FileIngest::Offset() const {
@@ -159,16 +337,18 @@ absl::StatusOr<std::int64_t> FileIngest::Offset() const {
   return *known ? (*known)->offset : 0;
 }
 
-absl::Status FileIngest::Take(std::string_view bytes, std::int64_t begin, SpoolLineParser& parser,
+absl::Status FileIngest::Take(std::string_view bytes, std::int64_t begin, KnownShapes& parser,
                               Rows& rows) const {
-  const absl::StatusOr<Source> source = FindOrMakeSource();
+  const absl::StatusOr<Source> source = FindOrMakeSource(rows);
   if (!source.ok()) return source.status();
   const std::int64_t end = begin + static_cast<std::int64_t>(bytes.size());
   if (source->offset < begin || source->offset >= end) return absl::OkStatus();
   // Where another stopped is the end of a line, too.
   bytes.remove_prefix(static_cast<std::size_t>(source->offset - begin));
   StepStore steps(*db_, source->id);
-  const IngestReport before = rows.report;
+  const std::int64_t records = rows.report.records;
+  const std::int64_t bad = rows.report.bad;
+  rows.last_t_ns.reset();
   std::size_t at = 0;
   while (at < bytes.size()) {
     const std::size_t newline = bytes.find('\n', at);
@@ -180,11 +360,17 @@ absl::Status FileIngest::Take(std::string_view bytes, std::int64_t begin, SpoolL
     at = newline + 1;
   }
   if (absl::Status status = steps.Flush(); !status.ok()) return status;
-  Statement advance =
-      db_->Prepare("UPDATE source SET offset = ?2, records = records + ?3, bad = bad + ?4 WHERE id = ?1");
-  advance.Bind(1, source->id).Bind(2, end);
-  advance.Bind(3, rows.report.records - before.records).Bind(4, rows.report.bad - before.bad);
   rows.report.bytes += static_cast<std::int64_t>(bytes.size());
+  if (source->is_new) {
+    return rows.sources.Add(
+        {*source, this, end, rows.report.records - records, rows.report.bad - bad, rows.last_t_ns});
+  }
+  Statement advance = db_->Prepare(
+      "UPDATE source SET offset = ?2, records = records + ?3, bad = bad + ?4,"
+      " newest_t_ns = CASE WHEN ?5 IS NULL THEN newest_t_ns ELSE max(coalesce(newest_t_ns, ?5), ?5) END"
+      " WHERE id = ?1");
+  advance.Bind(1, source->id).Bind(2, end);
+  advance.Bind(3, rows.report.records - records).Bind(4, rows.report.bad - bad).Bind(5, rows.last_t_ns);
   return advance.Run();
 }
 
@@ -198,7 +384,7 @@ bool IngestBatch::HolesAreSettled(int fd) const {
 }
 
 // As much as there is room for; ends before a hole that may still be filled.
-absl::StatusOr<std::string_view> IngestBatch::ReadPiece(int fd, std::int64_t begin) {
+absl::StatusOr<std::string_view> IngestBatch::ReadPiece(int fd, std::int64_t begin, std::int64_t file_size) {
   char* const room = buffer_.data() + used_;
   const std::size_t most = kBatchBytes - used_;
   std::size_t size = 0;
@@ -210,21 +396,43 @@ absl::StatusOr<std::string_view> IngestBatch::ReadPiece(int fd, std::int64_t beg
     if (got < 0 && size == 0) return FileProblem(std::strerror(errno));
     if (got <= 0) break;
     size += static_cast<std::size_t>(got);
+    // What it gained meanwhile is there the next time.
+    if (begin + static_cast<std::int64_t>(size) >= file_size) break;
   }
   const std::string_view piece(room, size);
   const std::size_t hole = piece.find('\0');
   return piece.substr(0, hole != std::string_view::npos && !HolesAreSettled(fd) ? hole : size);
 }
 
+absl::StatusOr<std::string_view> IngestBatch::Begin(int fd, std::int64_t file_size) {
+  if (used_ > 0 && file_size > static_cast<std::int64_t>(kBatchBytes - used_)) {
+    if (absl::Status status = Store(); !status.ok()) return status;
+  }
+  return ReadPiece(fd, 0, file_size);
+}
+
+std::optional<std::string> IngestBatch::ClusterOf(std::string_view begun, const std::string& node,
+                                                  std::int64_t file_size) {
+  if (static_cast<std::int64_t>(begun.size()) <
+      std::min(file_size, static_cast<std::int64_t>(kClusterNamedWithin))) {
+    return std::nullopt;
+  }
+  return ClusterNamedIn(begun.substr(0, kClusterNamedWithin), [&](std::string_view line) {
+    const absl::StatusOr<SpoolLine> record = parser_.Parse(line, node);
+    return record.ok() ? std::string(record->cluster) : std::string();
+  });
+}
+
 absl::Status IngestBatch::Read(const FileIngest& file, int fd, std::int64_t offset, std::int64_t file_size,
-                               SpoolMemory::File& memory) {
+                               SpoolMemory::File& memory, std::optional<std::string_view> begun) {
   while (true) {
     const auto fits = static_cast<std::int64_t>(kBatchBytes - used_);
     if (used_ > 0 && file_size - offset > fits) {
       if (absl::Status status = Store(); !status.ok()) return status;
     }
     const std::size_t most = kBatchBytes - used_;
-    const absl::StatusOr<std::string_view> piece = ReadPiece(fd, offset);
+    const absl::StatusOr<std::string_view> piece = begun ? *begun : ReadPiece(fd, offset, file_size);
+    begun.reset();
     if (!piece.ok()) return piece.status();
     const std::string_view lines = piece->substr(0, piece->rfind('\n') + 1);
     const bool full = piece->size() == most;
@@ -246,11 +454,15 @@ absl::Status IngestBatch::Store() {
     used_ = 0;
     return absl::OkStatus();
   }
-  // Each event's source is found or made just before it. To say so compiles every statement anew.
+  // Each event's source is found or made with it. To say so compiles every statement anew.
   std::optional<UncheckedReferences> unchecked;
   if (used_ > kManyBytes) unchecked.emplace(db_);
   Transaction transaction(db_);
   if (!transaction.status().ok()) return transaction.status();
+  // A file's row comes when all of its lines are there.
+  if (!unchecked) {
+    if (absl::Status status = db_.Execute("PRAGMA defer_foreign_keys=ON"); !status.ok()) return status;
+  }
   IngestReport taken;
   {
     FileIngest::Rows rows(db_);
@@ -258,6 +470,8 @@ absl::Status IngestBatch::Store() {
       absl::Status status = piece.file.Take(piece.bytes, piece.begin, parser_, rows);
       if (!status.ok()) return status;
     }
+    if (absl::Status status = rows.sources.Flush(); !status.ok()) return status;
+    if (absl::Status status = rows.hooks.Flush(); !status.ok()) return status;
     if (absl::Status status = rows.events.Flush(); !status.ok()) return status;
     if (absl::Status status = rows.seen.Flush(db_); !status.ok()) return status;
     taken = rows.report;

@@ -4,6 +4,7 @@
 #define GOODPUT_SQL_INGEST_BATCH_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "sql/database.h"
 #include "sql/ingest.h"
+#include "sql/known_shapes.h"
 #include "sql/source.h"
-#include "sql/spool_line.h"
 #include "sql/step_store.h"
 
 namespace goodput {
@@ -30,16 +31,18 @@ class FileIngest {
              std::string file);
 
   const std::string& node() const { return node_; }
+  const std::string& file() const { return file_; }
+  const std::string& cluster() const { return cluster_; }
   // How far the file was taken, by whoever took it.
   absl::StatusOr<std::int64_t> Offset() const;
   struct Rows;
   // Stores the lines of `bytes`, which are at `begin`, behind what was taken of them meanwhile by another.
-  absl::Status Take(std::string_view bytes, std::int64_t begin, SpoolLineParser& parser, Rows& rows) const;
+  absl::Status Take(std::string_view bytes, std::int64_t begin, KnownShapes& parser, Rows& rows) const;
 
  private:
-  absl::StatusOr<Source> FindOrMakeSource() const;
-  absl::Status TakeLine(std::string_view line, const Source& source, std::int64_t offset,
-                        SpoolLineParser& parser, StepStore& steps, Rows& rows) const;
+  absl::StatusOr<Source> FindOrMakeSource(Rows& rows) const;
+  absl::Status TakeLine(std::string_view line, const Source& source, std::int64_t offset, KnownShapes& parser,
+                        StepStore& steps, Rows& rows) const;
 
   Database* db_;
   const IngestOptions* options_;
@@ -54,8 +57,14 @@ class IngestBatch {
 
   // Reads all that is new of a file that had so many bytes when it was looked at. Some of it may stay
   // unstored. `memory` learns how far the file is stored, where the passes' memory is kept at all.
+  // `begun`: what Begin gave of it just before.
   absl::Status Read(const FileIngest& file, int fd, std::int64_t offset, std::int64_t file_size,
-                    SpoolMemory::File& memory);
+                    SpoolMemory::File& memory, std::optional<std::string_view> begun = std::nullopt);
+  // The beginning of a file, as much of it as one transaction takes.
+  absl::StatusOr<std::string_view> Begin(int fd, std::int64_t file_size);
+  // As ClusterOfFile, of a file that begins with these bytes; absent: they are not enough of it to know.
+  std::optional<std::string> ClusterOf(std::string_view begun, const std::string& node,
+                                       std::int64_t file_size);
   absl::Status Store();
 
  private:
@@ -66,12 +75,12 @@ class IngestBatch {
     SpoolMemory::File* memory;  // null: nobody asks later
   };
   bool HolesAreSettled(int fd) const;
-  absl::StatusOr<std::string_view> ReadPiece(int fd, std::int64_t begin);
+  absl::StatusOr<std::string_view> ReadPiece(int fd, std::int64_t begin, std::int64_t file_size);
 
   Database& db_;
   const IngestOptions& options_;
   IngestReport& report_;
-  SpoolLineParser parser_;
+  KnownShapes parser_;
   std::string buffer_;
   std::size_t used_ = 0;
   std::vector<Piece> pieces_;

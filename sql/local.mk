@@ -20,11 +20,15 @@ sql_libstore_la_SOURCES = \
   sql/imports.cc sql/imports.h \
   sql/ingest.cc sql/ingest.h \
   sql/ingest_batch.cc sql/ingest_batch.h \
+  sql/known_shapes.cc sql/known_shapes.h \
   sql/losses.cc sql/losses.h \
   sql/owners.cc sql/owners.h \
   sql/purge.cc sql/purge.h \
   sql/mark_block.cc sql/mark_block.h \
   sql/source.cc sql/source.h \
+  sql/record_blocks.cc sql/record_blocks.h \
+  sql/record_pack.cc sql/record_pack.h \
+  sql/record_shape.cc sql/record_shape.h \
   sql/schema.cc sql/schema.h \
   sql/seen.cc sql/seen.h \
   sql/spool_line.cc sql/spool_line.h \

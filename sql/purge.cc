@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sql/evidence.h"
+#include "sql/record_blocks.h"
 #include "sql/summaries.h"
 #include "sql/text.h"
 
@@ -79,7 +80,10 @@ absl::StatusOr<std::int64_t> SummarizeSome(Database& db, const OldJob& job, std:
   if (!some.ok()) return some.status();
   absl::Status status = AddSummary(db, job.job_id, some->cluster, some->events, now_s);
   if (status.ok()) status = Delete(db, some->events);
-  if (status.ok() && some->events.empty()) {
+  absl::StatusOr<std::int64_t> of_block = 0;
+  if (status.ok() && some->events.empty()) of_block = SummarizeBlock(db, job.job_id, now_s);
+  if (!of_block.ok()) return of_block.status();
+  if (status.ok() && some->events.empty() && *of_block == 0) {
     Statement done = db.Prepare(
         "INSERT INTO summarized (job_id, until_s) VALUES (?1, ?2)"
         " ON CONFLICT (job_id) DO UPDATE SET until_s = excluded.until_s");
@@ -88,7 +92,7 @@ absl::StatusOr<std::int64_t> SummarizeSome(Database& db, const OldJob& job, std:
   }
   if (status.ok()) status = transaction.Commit();
   if (!status.ok()) return status;
-  return static_cast<std::int64_t>(some->events.size());
+  return static_cast<std::int64_t>(some->events.size()) + *of_block;
 }
 
 absl::StatusOr<std::int64_t> Pragma(Database& db, const char* sql) {

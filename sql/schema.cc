@@ -286,6 +286,21 @@ CREATE TABLE summarized (
 );
 )sql";
 
+// What slurmd's hooks said of large jobs, and when each file was last written to, by its records.
+constexpr const char* kVersion13 = R"sql(
+CREATE TABLE record_block (
+  job_id     INTEGER NOT NULL,
+  cluster    TEXT NOT NULL,
+  records    INTEGER NOT NULL,
+  first_t_ns INTEGER NOT NULL,
+  last_t_ns  INTEGER NOT NULL,
+  made_s     INTEGER,
+  data       BLOB NOT NULL
+);
+CREATE INDEX record_block_by_job ON record_block (job_id, cluster, first_t_ns);
+ALTER TABLE source ADD COLUMN newest_t_ns INTEGER;
+)sql";
+
 }  // namespace
 
 std::string Migration(int version) {
@@ -314,6 +329,8 @@ std::string Migration(int version) {
       return kVersion11;
     case 12:
       return kVersion12;
+    case 13:
+      return kVersion13;
     default:
       return "";
   }

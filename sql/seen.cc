@@ -56,7 +56,9 @@ absl::Status MoveSeenJobs(Database& db, std::int64_t source_id, const std::strin
   Statement forget =
       db.Prepare(Cat("DELETE FROM job_seen WHERE cluster = ?2 AND job_id IN ", kOfSource,
                      " AND NOT EXISTS (SELECT 1 FROM event CROSS JOIN source ON source.id = event.source_id"
-                     " AND source.cluster = ?2 AND source.id <> ?1 WHERE event.job_id = job_seen.job_id)"));
+                     " AND source.cluster = ?2 AND source.id <> ?1 WHERE event.job_id = job_seen.job_id)"
+                     " AND NOT EXISTS (SELECT 1 FROM record_block WHERE record_block.job_id = job_seen.job_id"
+                     " AND record_block.cluster = ?2)"));
   forget.Bind(1, source_id).Bind(2, from);
   return forget.Run();
 }

@@ -12,10 +12,21 @@
 namespace goodput {
 namespace {
 
-// A prolog comes first, and names it.
-constexpr std::size_t kBeginning = std::size_t{16} << 10U;
+constexpr std::size_t kBeginning = kClusterNamedWithin;
 
 }  // namespace
+
+std::string ClusterNamedIn(std::string_view beginning,
+                           const std::function<std::string(std::string_view line)>& cluster_of) {
+  for (std::size_t at = 0; at < beginning.size();) {
+    const std::size_t end = beginning.find('\n', at);
+    if (end == std::string_view::npos) break;
+    std::string cluster = cluster_of(beginning.substr(at, end - at));
+    if (!cluster.empty()) return cluster;
+    at = end + 1;
+  }
+  return std::string();
+}
 
 absl::StatusOr<std::string> ClusterOfFile(Files& files, int fd, std::int64_t file_size) {
   std::string bytes(kBeginning + SpoolLineParser::kPadding, '\0');
@@ -32,14 +43,10 @@ absl::StatusOr<std::string> ClusterOfFile(Files& files, int fd, std::int64_t fil
     return absl::UnavailableError("its beginning cannot be read whole");
   const std::string_view text(bytes.data(), size);
   SpoolLineParser parser;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = text.find('\n', at);
-    if (end == std::string_view::npos) break;
-    const absl::StatusOr<SpoolLine> record = parser.Parse(text.substr(at, end - at));
-    if (record.ok() && !record->cluster.empty()) return std::string(record->cluster);
-    at = end + 1;
-  }
-  return std::string();
+  return ClusterNamedIn(text, [&](std::string_view line) {
+    const absl::StatusOr<SpoolLine> record = parser.Parse(line);
+    return record.ok() ? std::string(record->cluster) : std::string();
+  });
 }
 
 absl::StatusOr<std::optional<Source>> FindSource(Database& db, const std::string& cluster,

@@ -3,10 +3,13 @@
 #ifndef GOODPUT_SQL_SOURCE_H_
 #define GOODPUT_SQL_SOURCE_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "spank/files.h"
@@ -14,6 +17,11 @@
 
 namespace goodput {
 
+// How much of a file's beginning is looked at for that: a prolog comes first, and names it.
+inline constexpr std::size_t kClusterNamedWithin = std::size_t{16} << 10U;
+// The first that a whole line of it names; `cluster_of` says which a line names, or nothing.
+std::string ClusterNamedIn(std::string_view beginning,
+                           const std::function<std::string(std::string_view line)>& cluster_of);
 // The cluster that the beginning of a file of this size names, which stays the same however it grows; empty
 // when it names none (yet).
 absl::StatusOr<std::string> ClusterOfFile(Files& files, int fd, std::int64_t file_size);
@@ -22,6 +30,7 @@ struct Source {
   std::int64_t id = 0;
   std::int64_t offset = 0;  // all bytes before it are ingested
   std::string cluster;
+  bool is_new = false;  // there is no row of it yet
 };
 // The row of a file whose beginning names `cluster`, or of one that was seen before it did, under `fallback`.
 // A file that names none is whichever has its name.
@@ -35,6 +44,8 @@ class IngestedFiles {
   static absl::StatusOr<IngestedFiles> OfNode(Database& db, const std::string& node);
   // All bytes of a file of that name and size, of a spool of `cluster`.
   bool Wholly(const std::string& cluster, const std::string& file, std::int64_t size) const;
+  // Anything of a file of that name, of whatever cluster.
+  bool Any(const std::string& file) const { return files_.count(file) != 0; }
 
  private:
   struct Taken {

@@ -56,7 +56,9 @@ absl::Status AppendSummarized(Database& db, const JobKey& job, std::int64_t firs
 absl::StatusOr<std::optional<std::int64_t>> SummarizedSince(Database& db, const std::vector<JobKey>& jobs) {
   std::optional<std::int64_t> since;
   for (const JobKey& job : jobs) {
-    Statement rows = db.Prepare("SELECT min(made_s) FROM summary WHERE job_id = ?1 AND cluster IN (?2, '')");
+    Statement rows = db.Prepare(
+        "SELECT min(made_s) FROM (SELECT made_s FROM summary WHERE job_id = ?1 AND cluster IN (?2, '')"
+        " UNION ALL SELECT made_s FROM record_block WHERE job_id = ?1 AND cluster IN (?2, ''))");
     rows.Bind(1, job.job_id).Bind(2, job.cluster);
     const std::optional<std::int64_t> made = rows.Step() ? rows.OptionalInt(0) : std::nullopt;
     if (!rows.status().ok()) return rows.status();

@@ -29,6 +29,8 @@ import tempfile
 import time
 from typing import Callable, Counter, Dict, List, Optional, Tuple
 
+from tests.e2e.harness.record_blocks import records
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(TOP, os.environ.get("GOODPUT_BUILD", "build"))
 GOODPUTD = os.path.join(BUILD, "tools", "goodputd", "goodputd")
@@ -353,6 +355,7 @@ class Site:
             try:
                 sources = {row[0]: row[1:] for row in db.execute("SELECT id, node, file, offset, records FROM source")}
                 rows = db.execute("SELECT source_id, offset, CAST(record AS BLOB) FROM event").fetchall()
+                rows += [one for (data,) in db.execute("SELECT data FROM record_block") for one in records(data)]
                 marks = dict(db.execute("SELECT source_id, sum(marks) FROM step_block GROUP BY 1").fetchall())
                 bad = db.execute("SELECT source_id, offset, reason FROM quarantine").fetchall()
             except sqlite3.OperationalError as error:

@@ -61,7 +61,7 @@ tests_unit_summary_test_LDADD = sql/libstore.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/store_test
 TESTS += tests/unit/store_test
-tests_unit_store_test_SOURCES = tests/spank/temp_folder.h tests/unit/heartbeats_test.cc tests/unit/store_test.cc
+tests_unit_store_test_SOURCES = tests/spank/temp_folder.h tests/unit/heartbeats_test.cc tests/unit/record_blocks_test.cc tests/unit/store_test.cc
 tests_unit_store_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_store_test_LDADD = sql/libstore.la $(GTEST_LIBS)
 

@@ -29,6 +29,7 @@
 #include "sql/database.h"
 #include "sql/evidence.h"
 #include "sql/ingest.h"
+#include "sql/record_blocks.h"
 #include "sql/schema.h"
 #include "sql/spool_line.h"
 #include "sql/step_block.h"
@@ -88,8 +89,9 @@ class StoreTest : public testing::Test {
     std::ofstream(file, std::ios::binary | std::ios::app) << bytes;
   }
 
-  static std::string Event(std::int64_t number, const std::string& node = "n1") {
-    RecordBuilder builder(kind::kTaskStart, {fake_now_ns + number, number, node, 42});
+  static std::string Event(std::int64_t number, const std::string& node = "n1",
+                           std::string_view kind = kind::kTaskStart) {
+    RecordBuilder builder(kind, {fake_now_ns + number, number, node, 42});
     builder.Text(key::kCluster, "c1");
     builder.Int(key::kJob, kJob);
     builder.Text(key::kSlurmStep, "0");
@@ -145,6 +147,13 @@ class StoreTest : public testing::Test {
     Statement all = db.Prepare("SELECT source_id, offset, record FROM event");
     while (all.Step()) events[{files[all.Int(0)], all.Int(1)}] = all.Text(2);
     EXPECT_TRUE(all.status().ok());
+    std::vector<EventRow> in_blocks;
+    EXPECT_TRUE(AppendBlockRecords(db, {"c1", kJob}, INT64_MIN, INT64_MAX, in_blocks).ok());
+    for (const EventRow& row : in_blocks) {
+      std::string& event = events[{files[row.source_id], row.offset}];
+      EXPECT_EQ(event, "") << "a record twice";
+      event = row.record;
+    }
     const auto steps = LoadSteps(db, {"c1", kJob});
     EXPECT_TRUE(steps.ok());
     for (const StepRow& step : *steps) {
@@ -693,7 +702,7 @@ TEST_F(StoreTest, ReadersReadWhileTheWriterWrites) {
 // A database on a small disk of its own, or below a limit on the size of files.
 TEST_F(StoreTest, AFullDiskIsAnErrorAndLosesNothing) {
   std::string bytes;
-  for (int i = 0; i < 30'000; ++i) bytes += i % 2 == 0 ? Event(i) : StepMarkRecord(i);
+  for (int i = 0; i < 30'000; ++i) bytes += i % 2 == 0 ? Event(i, "n1", kind::kSignal) : StepMarkRecord(i);
   Append(bytes, File());
   { Database db = Db(); }
   const pid_t child = Child([&] {
@@ -726,7 +735,7 @@ TEST_F(StoreTest, ASmallDiskThatFillsUpAndIsEmptiedAgain) {
     GTEST_SKIP() << "may not mount a tmpfs";
   const auto unmount = [&] { umount2(disk.c_str(), MNT_DETACH); };
   std::string bytes;
-  for (int i = 0; i < 8'000; ++i) bytes += Event(i);
+  for (int i = 0; i < 8'000; ++i) bytes += Event(i, "n1", kind::kSignal);
   Append(bytes, File());
   {
     auto db = Database::Open(disk + "/goodput.db", Database::Mode::kReadWrite);

@@ -167,7 +167,7 @@ class PurgeTest : public testing::Test {
         << "\n{\"v\":1,\"t\":" << (kBegan + t) * kSecondNs << ",\"m\":" << t + 1 << ",\"node\":\"" << node
         << "\",\"stepd\":1,\"cluster\":\"c\",\"job\":" << job << "," << rest << "}\n";
   }
-  void WriteJob(int job, int t, int tasks, bool watched = true) {
+  void WriteJob(int job, int t, int tasks, bool watched = true, const char* kind = "task_start") {
     if (watched) {
       Write("@controller", t, job,
             Cat(R"("kind":"attempt","state":"RUNNING","user":"eve","submit_s":)", kBegan + t));
@@ -175,7 +175,7 @@ class PurgeTest : public testing::Test {
     for (const char* node : {"n1", "n2"}) {
       Write(node, t, job, R"("kind":"job_prolog","opt":{"run":"r"})");
       for (int task = 0; task < tasks; ++task)
-        Write(node, t + 1, job, Cat(R"("kind":"task_start","slurm_step":"0","task":)", task));
+        Write(node, t + 1, job, Cat(R"("kind":")", kind, R"(","slurm_step":"0","task":)", task));
     }
     Write("n1", t + 2, job,
           R"("kind":"mark","mark":"step","edge":"begin","train_step":1,"slurm_step":"0","task":0)");
@@ -263,7 +263,7 @@ TEST_F(PurgeTest, AJobOfWhichNobodyButItsNodeSpokeKeepsItsRecords) {
 }
 
 TEST_F(PurgeTest, BrokenOffAnywhereEveryRecordCountsOnce) {
-  WriteJob(1, 0, 5000);
+  WriteJob(1, 0, 5000, true, "phase");
   Database db = Db();
   Ingest(db);
   const std::vector<EventRow> all = Of(db, 1);
@@ -312,7 +312,7 @@ TEST_F(PurgeTest, AnIdThatWasUsedAgainKeepsEachJobsOwn) {
 }
 
 TEST_F(PurgeTest, TheFileBecomesSmaller) {
-  for (int job = 1; job <= 20; ++job) WriteJob(job, job, 300);
+  for (int job = 1; job <= 20; ++job) WriteJob(job, job, 300, true, "phase");
   Database db = Db();
   Ingest(db);
   ASSERT_TRUE(db.Execute("PRAGMA wal_checkpoint(TRUNCATE)").ok());

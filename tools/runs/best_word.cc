@@ -25,11 +25,12 @@ void Drop(Items& items, const IsWorse& is_worse) {
 
 }  // namespace
 
+bool AnyLog(const std::vector<EvidenceSource>& sources) {
+  return std::any_of(sources.begin(), sources.end(),
+                     [](const EvidenceSource& source) { return source.evidence == Evidence::kLog; });
+}
+
 void TakeBestWord(const std::vector<EvidenceSource>& sources, AttemptFacts& attempt) {
-  const bool any_log = std::any_of(sources.begin(), sources.end(), [](const EvidenceSource& source) {
-    return source.evidence == Evidence::kLog;
-  });
-  if (!any_log) return;
   Rank steps = Rank::kNone;
   for (const StepMark& mark : attempt.step_marks) steps = std::min(steps, RankOf(sources, mark.ref));
   for (const StepBlock& block : attempt.step_blocks)

@@ -9,6 +9,9 @@
 
 namespace goodput {
 
+// Whether there is anything to choose from: asked once of a run, which may have a million files.
+bool AnyLog(const std::vector<EvidenceSource>& sources);
+
 // Leaves of an attempt's steps those of the best kind of source that has any (a mark, then an import, then
 // its output), and so of its saves, its restores, and its phases of each name.
 void TakeBestWord(const std::vector<EvidenceSource>& sources, AttemptFacts& attempt);

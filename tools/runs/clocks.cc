@@ -21,10 +21,23 @@ NodeClock::Bound BoundOf(std::string_view kind, std::string_view slurm_step) {
   return lives ? NodeClock::Bound::kWithin : NodeClock::Bound::kFree;
 }
 
-// A node between two boots; the monotonic clock begins anew with each. A spool file is BOOT.HOUR.jsonl.
-using BootKey = std::pair<std::string, std::string>;
+// A spool file is BOOT.HOUR.jsonl.
 BootKey BootOf(const SourceRow& source) {
   return {source.node, source.file.substr(0, source.file.find('.'))};
+}
+
+// As of a record of that kind and Slurm step.
+NodeClock::Bound BoundOf(const HookRecords::Shape& shape) {
+  switch (shape.kind) {
+    case NodeEvent::Kind::kProlog:
+    case NodeEvent::Kind::kStepStart:
+    case NodeEvent::Kind::kTaskStart:
+      return NodeClock::Bound::kAfterStart;
+    case NodeEvent::Kind::kTaskExit:
+      return shape.step_code == kBatchStep ? NodeClock::Bound::kBeforeEnd : NodeClock::Bound::kWithin;
+    default:
+      return NodeClock::Bound::kFree;
+  }
 }
 
 bool OfNode(const EventRow& event) {
@@ -37,20 +50,66 @@ std::string TimeOfDay(Ns t) {
 
 }  // namespace
 
-std::vector<std::string> CorrectClocks(const std::map<std::int64_t, SourceRow>& sources,
-                                       const AllocatedSpans& spans, const std::vector<Ns>& shifts,
-                                       std::vector<EventRow>& events, JobSteps& job_steps,
-                                       std::vector<Ns>& block_shifts, std::vector<Heartbeat>& heartbeats) {
+NodeClock* NodeClocks::ClockOf(const HookRecords::Record& record) {
+  const std::string_view node = record.in->node();
+  const std::string_view boot = record.in->boot();
+  if (last_ == clocks_.end() || last_->first.first != node || last_->first.second != boot)
+    last_ = clocks_.try_emplace({std::string(node), std::string(boot)}).first;
+  return &last_->second;
+}
+
+Ns NodeClocks::Correct(const HookRecords::Record& record) {
+  const std::optional<std::int64_t> m = record.Number(record.shape->m);
+  if (warnings_.empty() || !m) return record.t;
+  return ClockOf(record)->Correct(record.t, record.t - *m);
+}
+
+// A heartbeat does not say which boot it is of, but names the first record of its attempt by its time.
+absl::Status NodeClocks::CorrectHeartbeats(const std::map<std::int64_t, SourceRow>& sources,
+                                           HookRecords& hooks, const std::vector<EventRow>& events,
+                                           const std::vector<std::optional<Ns>>& clock_of_event,
+                                           std::vector<Heartbeat>& heartbeats) {
+  const auto correct = [](const NodeClock& node_clock, Ns clock, Heartbeat& heartbeat) {
+    heartbeat.since_ns = node_clock.Correct(heartbeat.since_ns, clock);
+    heartbeat.last_seen_ns = node_clock.Correct(heartbeat.last_seen_ns, heartbeat.clock_ns);
+  };
+  std::map<std::pair<Ns, std::string>, Heartbeat*> not_found;
+  for (Heartbeat& heartbeat : heartbeats) {
+    const auto first = std::find_if(events.begin(), events.end(), [&](const EventRow& event) {
+      const auto source = sources.find(event.source_id);
+      return event.t_ns == heartbeat.since_ns && source != sources.end() &&
+             source->second.node == heartbeat.node;
+    });
+    if (first == events.end()) {
+      not_found.emplace(std::pair{heartbeat.since_ns, heartbeat.node}, &heartbeat);
+      continue;
+    }
+    const std::optional<Ns> clock = clock_of_event[static_cast<std::size_t>(first - events.begin())];
+    if (clock) correct(*of_source_[first->source_id], *clock, heartbeat);
+  }
+  if (not_found.empty()) return absl::OkStatus();
+  return hooks.ForEach([&](const HookRecords::Record& record) {
+    const std::optional<std::int64_t> m = record.Number(record.shape->m);
+    if (!m) return;
+    const auto found = not_found.find({record.t, std::string(record.in->node())});
+    if (found == not_found.end()) return;
+    correct(*ClockOf(record), record.t - *m, *found->second);
+    not_found.erase(found);
+  });
+}
+
+absl::Status NodeClocks::Settle(const std::map<std::int64_t, SourceRow>& sources, const AllocatedSpans& spans,
+                                const std::vector<Ns>& shifts, HookRecords& hooks,
+                                std::vector<EventRow>& events, JobSteps& job_steps,
+                                std::vector<Ns>& block_shifts, std::vector<Heartbeat>& heartbeats) {
   std::vector<StepRow>& steps = job_steps.marks;
   block_shifts.assign(job_steps.blocks.size(), 0);
-  std::map<std::int64_t, NodeClock*> of_source;
-  std::map<BootKey, NodeClock> clocks;
   const auto clock_of = [&](std::int64_t source_id) -> NodeClock* {
-    const auto known = of_source.find(source_id);
-    if (known != of_source.end()) return known->second;
+    const auto known = of_source_.find(source_id);
+    if (known != of_source_.end()) return known->second;
     const auto source = sources.find(source_id);
-    NodeClock* clock = source == sources.end() ? nullptr : &clocks[BootOf(source->second)];
-    of_source.emplace(source_id, clock);
+    NodeClock* clock = source == sources.end() ? nullptr : &clocks_[BootOf(source->second)];
+    of_source_.emplace(source_id, clock);
     return clock;
   };
   RecordReader reader;
@@ -64,6 +123,11 @@ std::vector<std::string> CorrectClocks(const std::map<std::int64_t, SourceRow>& 
     clock_of_event[i] = event.t_ns - *m;
     clock->Add(event.t_ns, *clock_of_event[i], BoundOf(event.kind, reader.Text(key::kSlurmStep)));
   }
+  absl::Status status = hooks.ForEach([&](const HookRecords::Record& record) {
+    const std::optional<std::int64_t> m = record.Number(record.shape->m);
+    if (m) ClockOf(record)->Add(record.t, record.t - *m, BoundOf(*record.shape));
+  });
+  if (!status.ok()) return status;
   // Of the marks of one clock the first and the last say all that a million would.
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const StepRow& step = steps[i];
@@ -81,44 +145,31 @@ std::vector<std::string> CorrectClocks(const std::map<std::int64_t, SourceRow>& 
     clock->Add(block.first.t_ns, *block.clock_ns, NodeClock::Bound::kWithin);
     clock->Add(block.last.t_ns, *block.clock_ns, NodeClock::Bound::kWithin);
   }
-  std::vector<std::string> warnings;
-  for (auto& [boot, clock] : clocks) {
+  for (auto& [boot, clock] : clocks_) {
     clock.Settle(spans, shifts);
     for (const NodeClock::Finding& finding : clock.findings()) {
-      warnings.push_back(Cat("the clock of node ", boot.first, " ", finding.text, " at ",
-                             TimeOfDay(finding.when), "; times of what it wrote are corrected"));
+      warnings_.push_back(Cat("the clock of node ", boot.first, " ", finding.text, " at ",
+                              TimeOfDay(finding.when), "; times of what it wrote are corrected"));
     }
   }
-  if (warnings.empty()) return warnings;
-  // A heartbeat does not say which boot it is of, but names the first record of its attempt by its time.
-  for (Heartbeat& heartbeat : heartbeats) {
-    const auto first = std::find_if(events.begin(), events.end(), [&](const EventRow& event) {
-      const auto source = sources.find(event.source_id);
-      return event.t_ns == heartbeat.since_ns && source != sources.end() &&
-             source->second.node == heartbeat.node;
-    });
-    if (first == events.end()) continue;
-    const std::optional<Ns> clock = clock_of_event[static_cast<std::size_t>(first - events.begin())];
-    if (!clock) continue;
-    const NodeClock& node_clock = *of_source[first->source_id];
-    heartbeat.since_ns = node_clock.Correct(heartbeat.since_ns, *clock);
-    heartbeat.last_seen_ns = node_clock.Correct(heartbeat.last_seen_ns, heartbeat.clock_ns);
-  }
+  if (warnings_.empty()) return absl::OkStatus();
+  status = CorrectHeartbeats(sources, hooks, events, clock_of_event, heartbeats);
+  if (!status.ok()) return status;
   for (std::size_t i = 0; i < events.size(); ++i) {
     if (clock_of_event[i])
-      events[i].t_ns = of_source[events[i].source_id]->Correct(events[i].t_ns, *clock_of_event[i]);
+      events[i].t_ns = of_source_[events[i].source_id]->Correct(events[i].t_ns, *clock_of_event[i]);
   }
   for (StepRow& step : steps) {
-    NodeClock* clock = step.clock_ns ? of_source[step.source_id] : nullptr;
+    NodeClock* clock = step.clock_ns ? of_source_[step.source_id] : nullptr;
     if (clock != nullptr) step.t_ns = clock->Correct(step.t_ns, *step.clock_ns);
   }
   for (std::size_t i = 0; i < job_steps.blocks.size(); ++i) {
     const StepBlockRow& block = job_steps.blocks[i];
-    NodeClock* clock = block.clock_ns ? of_source[block.source_id] : nullptr;
+    NodeClock* clock = block.clock_ns ? of_source_[block.source_id] : nullptr;
     if (clock != nullptr)
       block_shifts[i] = clock->Correct(block.first.t_ns, *block.clock_ns) - block.first.t_ns;
   }
-  return warnings;
+  return absl::OkStatus();
 }
 
 }  // namespace goodput

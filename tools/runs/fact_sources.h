@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <unordered_map>
 
 #include "absl/status/status.h"
 #include "sql/database.h"
@@ -15,19 +16,21 @@ namespace goodput {
 class FactSources {
  public:
   // Both must outlive it.
-  FactSources(Database& db, RunFacts& facts) : db_(db), facts_(facts) {}
+  FactSources(Database& db, RunFacts& facts);
 
   absl::Status Load(std::int64_t source_id);
   // By id, those loaded.
   const std::map<std::int64_t, SourceRow>& rows() const { return rows_; }
   // A record of a source that was loaded, which is named in the facts from then on.
   EvidenceRef Ref(std::int64_t source_id, std::int64_t offset);
+  // Of a node's spool file that need not have been: it is named when somebody asks for it. Its index.
+  std::int32_t OfNode(std::int64_t source_id);
 
  private:
   Database& db_;
   RunFacts& facts_;
   std::map<std::int64_t, SourceRow> rows_;
-  std::map<std::int64_t, std::int32_t> index_;  // in the facts
+  std::unordered_map<std::int64_t, std::int32_t> index_;  // in the facts
 };
 
 }  // namespace goodput

@@ -20,6 +20,7 @@
 #include "tools/runs/drafts.h"
 #include "tools/runs/explain_end.h"
 #include "tools/runs/fact_sources.h"
+#include "tools/runs/hook_records.h"
 #include "tools/runs/imported.h"
 #include "tools/runs/node_word.h"
 #include "tools/runs/record.h"
@@ -121,7 +122,7 @@ absl::Status RunLoader::AddSchedulerSide(const JobKey& job, std::vector<EventRow
   }
   drafts_.JoinResized();
   if (job.heard) {
-    absl::StatusOr<std::vector<EventRow>> loaded = LoadEvents(db_, job);
+    absl::StatusOr<std::vector<EventRow>> loaded = LoadSingleEvents(db_, job);
     if (!loaded.ok()) return loaded.status();
     events = *std::move(loaded);
   }
@@ -145,12 +146,16 @@ absl::Status RunLoader::AddNodeSide(const JobKey& job, std::vector<EventRow> eve
   if (!heartbeats.ok()) return heartbeats.status();
   if (absl::Status status = LoadSourcesOf(events, *steps); !status.ok()) return status;
   std::vector<Ns> block_shifts;
-  for (std::string& warning : CorrectClocks(sources_.rows(), drafts_.Spans(), clock.Shifts(), events, *steps,
-                                            block_shifts, *heartbeats)) {
-    run_.facts.warnings.push_back(std::move(warning));
-  }
+  HookRecords hooks(db_, job);
+  NodeClocks clocks;
+  absl::Status settled = clocks.Settle(sources_.rows(), drafts_.Spans(), clock.Shifts(), hooks, events,
+                                       *steps, block_shifts, *heartbeats);
+  if (!settled.ok()) return settled;
+  run_.facts.warnings.insert(run_.facts.warnings.end(), clocks.warnings().begin(), clocks.warnings().end());
   NodeWord nodes(db_, sources_, drafts_, *step_reader_, run_);
   for (const EventRow& event : events) nodes.AddEvent(event);
+  if (absl::Status status = nodes.AddHooks(hooks, clocks); !status.ok()) return status;
+  nodes.SettleDeclared();
   nodes.AddHeartbeats(*heartbeats);
   if (job.heard) {
     if (absl::Status status = nodes.AddImportedMarks(job); !status.ok()) return status;
@@ -175,9 +180,10 @@ absl::Status RunLoader::FinishDrafts(const JobKey& job) {
     if (!status.ok()) return status;
   }
   drafts_.PlaceSuspensions(run_.facts.now);
+  const bool any_log = AnyLog(run_.facts.sources);
   for (auto& [submit, draft] : drafts_) {
     AttemptFacts& facts = draft.facts;
-    TakeBestWord(run_.facts.sources, facts);
+    if (any_log) TakeBestWord(run_.facts.sources, facts);
     if (facts.start && draft.configuring_since && *draft.configuring_since < *facts.start)
       facts.allocated = draft.configuring_since;
     run_.facts.attempts.push_back(std::move(facts));

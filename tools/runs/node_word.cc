@@ -14,20 +14,6 @@
 #include "tools/base/signal_name.h"
 
 namespace goodput {
-namespace {
-
-std::optional<NodeEvent::Kind> NodeEventKind(std::string_view kind) {
-  if (kind == kind::kJobProlog) return NodeEvent::Kind::kProlog;
-  if (kind == kind::kStepStart) return NodeEvent::Kind::kStepStart;
-  if (kind == kind::kTaskStart) return NodeEvent::Kind::kTaskStart;
-  if (kind == kind::kTaskExit) return NodeEvent::Kind::kTaskExit;
-  if (kind == kind::kStepEnd) return NodeEvent::Kind::kStepEnd;
-  if (kind == kind::kJobEpilog) return NodeEvent::Kind::kEpilog;
-  return std::nullopt;
-}
-
-}  // namespace
-
 void NodeWord::AddEvent(const EventRow& event) {
   const std::optional<NodeEvent::Kind> of_slurmd = NodeEventKind(event.kind);
   const bool known = of_slurmd || event.kind == kind::kMark || event.kind == kind::kSignal ||
@@ -58,13 +44,78 @@ void NodeWord::AddNodeEvent(const EventRow& event, NodeEvent::Kind kind) {
   if (const auto code = reader_.Int(key::kExitCode)) node_event.exit_code = static_cast<int>(*code);
   if (const auto signal = reader_.Int(key::kSignal)) node_event.signal = static_cast<int>(*signal);
   node_event.ref = sources_.Ref(event.source_id, event.offset);
-  // The watch may have looked neither while it waited nor while it ran.
-  if (const auto restart = reader_.Int(key::kRestart);
-      restart && !attempt->restart && kind == NodeEvent::Kind::kProlog) {
-    attempt->restart = static_cast<int>(*restart);
-  }
+  const Place place{event.t_ns, event.source_id, event.offset};
+  if (kind == NodeEvent::Kind::kProlog) SeeRestart(*attempt, place, reader_.Int(key::kRestart));
+  if (reader_.HasOpt()) declared_.push_back({place, attempt, event.record});
   attempt->node_events.push_back(std::move(node_event));
-  AddDeclared(*attempt);
+}
+
+void NodeWord::SeeRestart(AttemptFacts& attempt, const Place& place,
+                          const std::optional<std::int64_t>& restart) {
+  if (!restart) return;
+  const auto [first, fresh] = restarts_.try_emplace(&attempt, place, *restart);
+  if (!fresh && place < first->second.first) first->second = {place, *restart};
+}
+
+absl::Status NodeWord::AddHooks(HookRecords& hooks, NodeClocks& clocks) {
+  // Of what an attempt's records of one shape declare, the first and the last say all: the rest is the same.
+  struct Declaring {
+    Place first;
+    Place last;
+    std::string record;  // the first
+  };
+  std::map<std::pair<AttemptFacts*, const HookRecords::Shape*>, Declaring> declaring;
+  std::int32_t source = -1;
+  std::int64_t source_id = 0;
+  absl::Status status = hooks.ForEach([&](const HookRecords::Record& record) {
+    const RecordUnpacker& in = *record.in;
+    const HookRecords::Shape& shape = *record.shape;
+    const Ns t = clocks.Correct(record);
+    AttemptFacts* attempt = drafts_.At(t);
+    if (attempt == nullptr) return;
+    if (source < 0 || source_id != in.source_id()) {
+      source_id = in.source_id();
+      source = sources_.OfNode(source_id);
+    }
+    NodeEvent& event = attempt->node_events.emplace_back();
+    event.t = t;
+    event.kind = shape.kind;
+    event.node = in.node();
+    event.slurm_step = shape.step_code;
+    event.task = static_cast<std::int32_t>(record.Number(shape.task).value_or(0));
+    if (const auto code = record.Number(shape.exit_code)) event.exit_code = static_cast<int>(*code);
+    if (const auto signal = record.Number(shape.signal)) event.signal = static_cast<int>(*signal);
+    event.ref = {source, in.offset()};
+    const Place place{t, source_id, in.offset()};
+    if (shape.kind == NodeEvent::Kind::kProlog) SeeRestart(*attempt, place, record.Number(shape.restart));
+    if (!shape.declares) return;
+    const auto [known, fresh] = declaring.try_emplace({attempt, &shape}, Declaring{place, place, ""});
+    Declaring& all = known->second;
+    all.last = std::max(all.last, place);
+    if (!fresh && !(place < all.first)) return;
+    all.first = place;
+    all.record.clear();
+    in.AppendText(all.record);
+  });
+  for (auto& [of, all] : declaring) {
+    if (all.first < all.last) declared_.push_back({all.last, of.first, all.record});
+    declared_.push_back({all.first, of.first, std::move(all.record)});
+  }
+  return status;
+}
+
+void NodeWord::SettleDeclared() {
+  for (const auto& [attempt, first] : restarts_) {
+    // The watch may have looked neither while it waited nor while it ran.
+    if (!attempt->restart) attempt->restart = static_cast<int>(first.second);
+  }
+  std::stable_sort(declared_.begin(), declared_.end(),
+                   [](const Declared& a, const Declared& b) { return a.place < b.place; });
+  for (const Declared& declared : declared_) {
+    if (reader_.Parse(declared.record)) AddDeclared(*declared.attempt);
+  }
+  restarts_.clear();
+  declared_.clear();
 }
 
 // What the job said of itself when it was submitted, and the site by default.

@@ -3,7 +3,13 @@
 #ifndef GOODPUT_TOOLS_RUNS_NODE_WORD_H_
 #define GOODPUT_TOOLS_RUNS_NODE_WORD_H_
 
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -11,8 +17,10 @@
 #include "sql/evidence.h"
 #include "sql/heartbeats.h"
 #include "sql/jobs.h"
+#include "tools/runs/clocks.h"
 #include "tools/runs/drafts.h"
 #include "tools/runs/fact_sources.h"
+#include "tools/runs/hook_records.h"
 #include "tools/runs/load_run.h"
 #include "tools/runs/record.h"
 #include "tools/runs/stored_steps.h"
@@ -27,13 +35,25 @@ class NodeWord {
 
   // A record of any kind; those of the controller are none of a node's and change nothing. By time.
   void AddEvent(const EventRow& event);
+  // Those of slurmd's hooks that are in blocks.
+  absl::Status AddHooks(HookRecords& hooks, NodeClocks& clocks);
+  // When all events were added: what the job said of itself.
+  void SettleDeclared();
   // Also those of which blocks are in two attempts.
   absl::Status AddSteps(JobSteps steps, const std::vector<Ns>& block_shifts);
   absl::Status AddImportedMarks(const JobKey& job);
   void AddHeartbeats(const std::vector<Heartbeat>& heartbeats);
 
  private:
+  // Of a record: when, and where.
+  using Place = std::tuple<Ns, std::int64_t, std::int64_t>;
+  struct Declared {
+    Place place;
+    AttemptFacts* attempt;
+    std::string record;
+  };
   void AddNodeEvent(const EventRow& event, NodeEvent::Kind kind);
+  void SeeRestart(AttemptFacts& attempt, const Place& place, const std::optional<std::int64_t>& restart);
   void AddDeclared(AttemptFacts& attempt);
   void AddMark(const EventRow& event);
   void AddSignal(const EventRow& event);
@@ -48,6 +68,8 @@ class NodeWord {
   Run& run_;
   RecordReader reader_;
   bool flops_declared_ = false;
+  std::vector<Declared> declared_;
+  std::map<AttemptFacts*, std::pair<Place, std::int64_t>> restarts_;  // what each one's first prolog says
 };
 
 }  // namespace goodput

@@ -43,6 +43,11 @@ std::vector<std::string> RecordReader::Texts(std::string_view name) const {
   return values;
 }
 
+bool RecordReader::HasOpt() const {
+  simdjson::dom::object opt;
+  return impl_->valid && impl_->object[key::kOpt].get(opt) == simdjson::SUCCESS;
+}
+
 std::string RecordReader::OptText(std::string_view name) const {
   simdjson::dom::object opt;
   std::string_view value;

@@ -22,6 +22,7 @@ class RecordReader {
   std::optional<std::int64_t> Int(std::string_view name) const;
   std::string Text(std::string_view name) const;  // empty when absent
   std::vector<std::string> Texts(std::string_view name) const;
+  bool HasOpt() const;                               // an object `opt`
   std::string OptText(std::string_view name) const;  // member of `opt`
   std::optional<double> OptNumber(std::string_view name) const;
   std::map<std::string, std::string> OptTexts(std::string_view name) const;  // members of that object

@@ -142,13 +142,14 @@ Json StallJson(const Report& report, const Stall& stall) {
   const auto source = static_cast<std::size_t>(stall.ref.source);
   const std::vector<EvidenceSource>& sources = report.run.facts.sources;
   const bool known = stall.ref.source >= 0 && source < sources.size();
-  return {{"attempt", stall.attempt},
-          {"last_progress_ns", stall.last_progress},
-          {"seconds", Seconds(stall.ns)},
-          {"step", stall.step},
-          {"recovered", stall.recovered},
-          {"evidence",
-           known ? Json(sources[source].name + ":" + std::to_string(stall.ref.offset)) : Json(nullptr)}};
+  return {
+      {"attempt", stall.attempt},
+      {"last_progress_ns", stall.last_progress},
+      {"seconds", Seconds(stall.ns)},
+      {"step", stall.step},
+      {"recovered", stall.recovered},
+      {"evidence", known ? Json(report.run.facts.SourceName(source) + ":" + std::to_string(stall.ref.offset))
+                         : Json(nullptr)}};
 }
 
 // A delivery to more tasks than this has one element for all further ones that fared alike.

@@ -102,7 +102,7 @@ void PrintSteps(const Report& report, const Style& style) {
 
 std::string RefText(const Report& report, const EvidenceRef& ref) {
   if (ref.source < 0) return "-";
-  return Cat(report.run.facts.sources[static_cast<std::size_t>(ref.source)].name, ":", ref.offset);
+  return Cat(report.run.facts.SourceName(static_cast<std::size_t>(ref.source)), ":", ref.offset);
 }
 
 void Explain(const Report& report, Bucket bucket, const Style& style) {

@@ -219,17 +219,33 @@ struct EvidenceSource {
       : name(std::move(name_)), evidence(evidence_) {}
   EvidenceSource(const char* name_) : name(name_) {}  // NOLINT
 
-  std::string name;                     // "node/file"
+  std::string name;                     // "node/file"; empty where that is found out when it is asked for
   Evidence evidence = Evidence::kMark;  // how what it says of the program is known
   bool imported = false;                // somebody gave us the file
+  std::int64_t id = 0;                  // for the reader; of one without a name
+};
+
+// Has the names of files, of which a large job has a million and a report names a few.
+class SourceReader {
+ public:
+  virtual ~SourceReader() = default;
+  // "node/file"; empty when it cannot be had any more.
+  virtual std::string Name(std::int64_t id) const = 0;
 };
 
 struct RunFacts {
   Ns now = 0;
   std::vector<EvidenceSource> sources;
-  std::shared_ptr<const StepReader> step_reader;  // of the attempts' blocks
+  std::shared_ptr<const StepReader> step_reader;      // of the attempts' blocks
+  std::shared_ptr<const SourceReader> source_reader;  // of sources without a name
   std::vector<AttemptFacts> attempts;
   std::vector<std::string> warnings;  // of whoever put the facts together
+
+  // Of one of `sources`.
+  std::string SourceName(std::size_t source) const {
+    const EvidenceSource& named = sources[source];
+    return named.name.empty() && source_reader ? source_reader->Name(named.id) : named.name;
+  }
 };
 
 }  // namespace goodput

@@ -1,0 +1,76 @@
+// Spool lines of which most were written by the same few lines of code: one that is like another but for its
+// numbers is recognized and not parsed, and is understood as its parser would have understood it.
+#ifndef GOODPUT_SQL_KNOWN_SHAPES_H_
+#define GOODPUT_SQL_KNOWN_SHAPES_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "sql/record_shape.h"
+#include "sql/spool_line.h"
+
+namespace goodput {
+
+class KnownShapes {
+ public:
+  class Shape {
+   public:
+    const RecordShape& text() const { return text_; }
+    std::size_t number() const { return number_; }  // from 0, of those learnt
+    // Where each of a cluster's nodes says the same of the work, but in its numbers.
+    bool of_slurmd() const { return of_slurmd_; }
+    // Jobs tell of themselves in these.
+    bool begins_work() const { return begins_work_; }
+
+   private:
+    friend class KnownShapes;
+    explicit Shape(RecordShape text) : text_(std::move(text)) {}
+    RecordShape text_;
+    std::size_t number_ = 0;
+    // What is the same in all of its lines.
+    std::string kind_, cluster_, slurm_step_, run_;
+    bool is_step_mark_ = false;
+    bool of_slurmd_ = false;
+    bool begins_work_ = false;
+    std::int64_t version_ = 0;
+    std::size_t version_at_ = 0, t_at_ = 0, m_at_ = 0;
+    std::optional<std::size_t> job_at_, task_at_, train_step_at_;
+    Shape* next_ = nullptr;  // the last that came after it
+  };
+
+  // As SpoolLineParser::Parse, of a line in `node`'s folder. What the line is views into stays until this is
+  // destroyed where shape() is not null, else until the next line.
+  absl::StatusOr<SpoolLine> Parse(std::string_view line, std::string_view node);
+  // Of the line at hand; null: it is like no other, or cannot be told to be.
+  const Shape* shape() const { return shape_; }
+  const std::int64_t* numbers() const { return numbers_.data(); }
+
+ private:
+  // More than this are no shapes any more: a text in them differs each time.
+  static constexpr std::size_t kMost = 256;
+  // Shapes a line is compared with.
+  static constexpr std::size_t kTried = 16;
+
+  bool Is(const Shape& shape, std::string_view line, std::string_view node);
+  SpoolLine Line(const Shape& shape, std::string_view node) const;
+  Shape* Learn(std::string_view line, std::string_view node, const SpoolLine& record);
+  void Follow(Shape* shape);
+  Shape* ToFront(std::size_t at);
+
+  SpoolLineParser parser_;
+  std::vector<std::unique_ptr<Shape>> shapes_;  // the one that was used last is first
+  std::array<std::int64_t, RecordShape::kMostNumbers> numbers_{};
+  Shape* shape_ = nullptr;
+  Shape* before_ = nullptr;
+};
+
+}  // namespace goodput
+
+#endif  // GOODPUT_SQL_KNOWN_SHAPES_H_

@@ -1,0 +1,235 @@
+#include "sql/record_shape.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <limits>
+#include <set>
+
+#include "spank/event.h"
+#include "sql/text.h"
+
+namespace goodput {
+namespace {
+
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// How many bytes at the beginning are an integer, spelled as it would be spelled again; 0: they are none.
+std::size_t TakeInteger(const char* text, std::size_t size, std::int64_t& value) {
+  constexpr std::size_t kMostDigits = 19;
+  const bool negative = size > 0 && text[0] == '-';
+  const std::size_t first = negative ? 1 : 0;
+  const std::size_t last = std::min(size, first + kMostDigits);
+  std::size_t at = first;
+  std::uint64_t number = 0;
+  for (; at < last && IsDigit(text[at]); ++at)
+    number = number * 10 + static_cast<std::uint64_t>(text[at] - '0');
+  const std::size_t digits = at - first;
+  if (digits == 0 || (text[first] == '0' && (digits > 1 || negative)) || (at < size && IsDigit(text[at])))
+    return 0;
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (number > kMost) return 0;
+  value = negative ? -static_cast<std::int64_t>(number) : static_cast<std::int64_t>(number);
+  return at;
+}
+
+// Goes through a JSON text, or a shape's, and says of what is outside its strings where it is.
+class Outline {
+ public:
+  explicit Outline(std::string_view text) : text_(text) {}
+
+  // The next byte outside strings; false: it is over.
+  bool Next() {
+    for (++at_; at_ < text_.size(); ++at_) {
+      const char c = text_[at_];
+      if (c == '"') {
+        if (!SkipString()) return false;
+        continue;
+      }
+      if (c == '{' || c == '[') ++depth_;
+      if (c == '}' || c == ']') --depth_;
+      if (c == ':') name_ = string_;
+      return true;
+    }
+    return false;
+  }
+  std::size_t at() const { return at_; }
+  void Skip(std::size_t bytes) { at_ += bytes - 1; }
+  int depth() const { return depth_; }
+  // Of the member at hand, as it is spelled.
+  std::string_view name() const { return name_; }
+  bool escaped() const { return name_.find('\\') != std::string_view::npos; }
+
+ private:
+  bool SkipString() {
+    const std::size_t begin = ++at_;
+    while (at_ < text_.size() && text_[at_] != '"') at_ += text_[at_] == '\\' ? 2 : 1;
+    if (at_ >= text_.size()) return false;
+    string_ = text_.substr(begin, at_ - begin);
+    return true;
+  }
+
+  std::string_view text_;
+  std::size_t at_ = std::string_view::npos;  // before the first
+  int depth_ = 0;
+  std::string_view string_;
+  std::string_view name_;
+};
+
+bool IsPlain(std::string_view node) {
+  return !node.empty() && std::all_of(node.begin(), node.end(), [](char c) {
+    return static_cast<unsigned char>(c) >= ' ' && c != '"' && c != '\\';
+  });
+}
+
+}  // namespace
+
+std::optional<RecordShape> RecordShape::FromText(std::string_view text) {
+  RecordShape shape;
+  shape.text_ = std::string(text);
+  const std::string_view all = shape.text_;
+  std::size_t begin = 0;
+  const auto end_piece = [&](std::size_t at, char then) {
+    shape.pieces_.push_back({begin, at - begin, then});
+    begin = at + 1;
+  };
+  // In a string, right behind its name; nobody else's member may be taken for it.
+  const std::string node_place = Cat("\"", key::kNode, "\":\"", std::string_view(&kNode, 1), "\"");
+  const std::size_t node_at = all.find(kNode);
+  const std::size_t before = node_place.size() - 2;
+  if (node_at == std::string_view::npos || node_at < before || node_at != all.rfind(kNode) ||
+      all.substr(node_at - before, node_place.size()) != node_place) {
+    return std::nullopt;
+  }
+  bool node_is_own = false;
+  bool node_passed = false;
+  std::set<std::string_view> members;
+  Outline outline(all);
+  while (outline.Next()) {
+    const std::size_t at = outline.at();
+    if (all[at] == ':') {
+      // Of a name that is there twice, or spelled with escapes, readers may take another than the other does.
+      if (outline.escaped()) return std::nullopt;
+      if (outline.depth() == 1 && !members.insert(outline.name()).second) return std::nullopt;
+      if (at + 2 == node_at) node_is_own = outline.depth() == 1;
+    }
+    if (all[at] != kNumber) continue;
+    if (!node_passed && at > node_at) {
+      end_piece(node_at, kNode);
+      node_passed = true;
+    }
+    end_piece(at, kNumber);
+    std::string name(outline.name());
+    while (std::find(shape.names_.begin(), shape.names_.end(), name) != shape.names_.end()) name += '#';
+    shape.names_.push_back(std::move(name));
+    shape.own_.push_back(outline.depth() == 1);
+  }
+  if (!node_is_own) return std::nullopt;
+  if (!node_passed) end_piece(node_at, kNode);
+  end_piece(all.size(), '\0');
+  const auto numbers = static_cast<std::size_t>(std::count(all.begin(), all.end(), kNumber));
+  // One that is in a string is none that was put there.
+  if (numbers != shape.names_.size() || numbers > kMostNumbers) return std::nullopt;
+  return shape;
+}
+
+std::optional<RecordShape> RecordShape::Of(std::string_view record, std::string_view node,
+                                           std::vector<std::int64_t>& numbers) {
+  numbers.clear();
+  if (!IsPlain(node) || record.find(kNumber) != std::string_view::npos ||
+      record.find(kNode) != std::string_view::npos) {
+    return std::nullopt;
+  }
+  const std::string node_member = Cat("\"", key::kNode, "\":\"", node, "\"");
+  const std::size_t node_at = record.find(node_member);
+  if (node_at == std::string_view::npos) return std::nullopt;
+  const std::size_t name_at = node_at + node_member.size() - 1 - node.size();
+  std::string text;
+  std::size_t copied = 0;
+  const auto copy_until = [&](std::size_t at) {
+    text += record.substr(copied, at - copied);
+    copied = at;
+  };
+  bool node_passed = false;
+  const auto pass_node = [&](std::size_t at) {
+    if (node_passed || at < name_at) return;
+    copy_until(name_at);
+    text += kNode;
+    copied += node.size();
+    node_passed = true;
+  };
+  Outline outline(record);
+  while (outline.Next()) {
+    const char c = record[outline.at()];
+    if (c != '-' && !IsDigit(c)) continue;
+    std::int64_t value = 0;
+    const std::size_t size = TakeInteger(record.data() + outline.at(), record.size() - outline.at(), value);
+    const char after = outline.at() + size < record.size() ? record[outline.at() + size] : '\0';
+    if (size == 0 || (after != ',' && after != '}' && after != ']')) {
+      // Whatever number that is, it stays, to its last byte.
+      std::size_t end = outline.at() + 1;
+      while (end < record.size() && (IsDigit(record[end]) || std::strchr("+-.eE", record[end]) != nullptr))
+        ++end;
+      outline.Skip(end - outline.at());
+      continue;
+    }
+    pass_node(outline.at());
+    copy_until(outline.at());
+    text += kNumber;
+    copied += size;
+    numbers.push_back(value);
+    outline.Skip(size);
+  }
+  pass_node(record.size());
+  copy_until(record.size());
+  return FromText(text);
+}
+
+std::optional<std::size_t> RecordShape::NumberOf(std::string_view name) const {
+  std::optional<std::size_t> found;
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    if (own_[i] && names_[i] == name) found = i;
+  }
+  return found;
+}
+
+bool RecordShape::Read(std::string_view record, std::string_view node, std::int64_t* numbers) const {
+  const char* at = record.data();
+  const char* const end = at + record.size();
+  for (const Piece& piece : pieces_) {
+    if (static_cast<std::size_t>(end - at) < piece.size ||
+        std::memcmp(at, text_.data() + piece.begin, piece.size) != 0) {
+      return false;
+    }
+    at += piece.size;
+    const auto left = static_cast<std::size_t>(end - at);
+    if (piece.then == kNumber) {
+      // What follows it in the text ends it.
+      const std::size_t size = TakeInteger(at, left, *numbers++);
+      if (size == 0) return false;
+      at += size;
+    } else if (piece.then == kNode) {
+      if (left < node.size() || std::memcmp(at, node.data(), node.size()) != 0) return false;
+      at += node.size();
+    }
+  }
+  return at == end;
+}
+
+void RecordShape::Write(std::string_view node, const std::int64_t* numbers, std::string& record) const {
+  for (const Piece& piece : pieces_) {
+    record.append(text_, piece.begin, piece.size);
+    if (piece.then == kNumber) {
+      std::array<char, 24> digits{};
+      const auto written = std::to_chars(digits.data(), digits.data() + digits.size(), *numbers++);
+      record.append(digits.data(), static_cast<std::size_t>(written.ptr - digits.data()));
+    } else if (piece.then == kNode) {
+      record += node;
+    }
+  }
+}
+
+}  // namespace goodput
