@@ -3,14 +3,14 @@
 # One file a target. Apart from the other builds: other compiler, other flags, everything instrumented.
 CLANGXX ?= clang++
 TOP ?= ../..
-packages = absl_status absl_statusor absl_time absl_strings absl_str_format re2 simdjson sqlite3
+packages = absl_status absl_statusor absl_time absl_strings absl_str_format re2 simdjson sqlite3 zlib
 CXXFLAGS = -std=c++17 -O1 -g1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
   -fno-sanitize-recover=all -I$(TOP) $(shell pkg-config --cflags $(packages))
 LDLIBS := $(shell pkg-config --libs $(packages))
 
 targets = spool_line record mark_message option_value config times sacct_text hostlist log_lines step_block google_entry \
-  entry_stream mark_block node_words question
-product = spank/event spank/files spank/options sql/database sql/heartbeats sql/losses sql/mark_block sql/schema sql/spool_line sql/step_block tools/base/subprocess tools/config/config \
+  entry_stream known_shapes mark_block node_words question record_pack summary_pack
+product = spank/event spank/files spank/options sql/database sql/heartbeats sql/known_shapes sql/losses sql/mark_block sql/record_pack sql/record_shape sql/schema sql/spool_line sql/step_block sql/summary_pack tools/base/subprocess tools/config/config \
   tools/exchange/decimal tools/exchange/entry_stream tools/exchange/google_entry tools/exchange/input \
   tools/exchange/plain_step tools/flops/peaks tools/goodputd/mark_message tools/logs/built_in tools/logs/google_events tools/logs/line_time tools/logs/lines tools/logs/log_fold \
   tools/logs/log_reader tools/logs/profile tools/metrics/exposition tools/reader/question tools/reader/rights tools/reader/viewer tools/sgoodput/time_option tools/slurm/hostlist tools/slurm/sacct tools/slurm/slurm_time \
