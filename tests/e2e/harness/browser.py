@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+import unittest
 import urllib.error
 import urllib.request
 from typing import Any, Callable, Dict, List, Optional
@@ -16,10 +17,22 @@ from ...cluster.ports import reserve
 WAIT_S = 60.0
 
 
+def needs_chromium() -> None:
+    """Skips a test where there is none: Ubuntu's package of it fetches a snap, which a host without snapd cannot have."""
+    path = shutil.which("chromedriver")
+    if path is None:
+        raise unittest.SkipTest("no chromedriver here (tools/deps test)")
+    with open(path, "rb") as file:
+        start = file.read(4096)
+    if start.startswith(b"#!") and b"snap" in start and not os.path.exists("/snap/bin/chromium"):
+        raise unittest.SkipTest("chromium is a snap here, and not installed (snap install chromium)")
+
+
 class Browser:
     """dark: the reader prefers dark colors. errors: everything the page's own script complained of."""
 
     def __init__(self, width: int, height: int, dark: bool = False) -> None:
+        needs_chromium()
         self.folder = tempfile.mkdtemp(prefix="goodput-browser-")
         (port,), lock = reserve(1)
         self.driver = subprocess.Popen(["chromedriver", "--port=%d" % port, "--log-path=%s" % os.path.join(self.folder, "log")],
