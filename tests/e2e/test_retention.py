@@ -1,10 +1,15 @@
 #!/usr/bin/python3
-"""keep_events: goodputd replaces old records by summaries, and sgoodput says what it said before, to the byte. Needs no Slurm.
+"""keep_events: goodputd replaces old records by summaries, and sgoodput says what it said before, to the byte. One test needs
+Slurm: what a real cluster recorded, with its fleet and its metrics.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_retention
 """
 
+import contextlib
+import datetime
+import json
 import os
+import pwd
 import shutil
 import signal
 import sqlite3
@@ -12,8 +17,10 @@ import subprocess
 import tempfile
 import time
 import unittest
+import urllib.request
 from typing import Any, Callable, Dict, List, Tuple
 
+from .harness.goodput_site import TRAINER, Site
 from .harness.hand_written import BEGAN, TOP, Spool, run_it
 
 GOODPUTD = os.path.join(TOP, os.environ.get("GOODPUT_BUILD", "build"), "tools", "goodputd", "goodputd")
@@ -203,6 +210,103 @@ class RetentionTest(unittest.TestCase):
                               universal_newlines=True, timeout=60)
         self.assertEqual(said.returncode, 2)
         self.assertIn("`keep_events` must be a time such as 30d or 12h, not 'soon'", said.stderr)
+
+
+# Of what happens while it is asked, not of what was recorded.
+OF_NOW = ("slurm_goodput_ingest_age_seconds", "slurm_goodput_look_age_seconds")
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class RealClusterTest(unittest.TestCase):
+    def setUp(self) -> None:
+        from ..cluster.ports import reserve
+        (port,), lock = reserve(1)
+        self.url = "http://127.0.0.1:%d" % port
+        self.site = Site("cgroup", nodes=4, daemon=False, conf=["listen = 127.0.0.1:%d" % port, "query_socket = off"])
+        self.addCleanup(self.site.stop)
+        self.site.start()
+        reader = pwd.getpwnam("daemon")
+        os.chown(os.path.dirname(self.site.database), reader.pw_uid, reader.pw_gid)
+        lock.close()
+        self.began = time.time()
+        self.site.start_daemon()
+
+    def wait(self, what: Callable[[], Any]) -> Any:
+        deadline = time.monotonic() + WAIT_S
+        while True:
+            seen = what()
+            if seen:
+                return seen
+            self.assertLess(time.monotonic(), deadline, self.site.daemon_log()[-3000:])
+            time.sleep(0.1)
+
+    def train(self, name: str, steps: int, *options: str) -> Tuple[int, str]:
+        folder = self.site.folder(name, "nobody")
+        body = "srun %s --dir %s --steps %d --step-seconds 0.2 --save-every 5 --save-seconds 0.1 --init-seconds 0.3 --marks" % (
+            TRAINER, folder, steps)
+        return self.site.cluster.sbatch(body, user="nobody", options=["--gres=gpu:8", "--job-name=" + name, *options]), folder
+
+    def ask(self, *args: str) -> str:
+        done = self.site.sgoodput(*args, "--no-refresh")
+        self.assertEqual((done.returncode, done.stderr), (0, ""), args)
+        return str(done.stdout)
+
+    def metrics(self) -> List[str]:
+        with urllib.request.urlopen(self.url + "/metrics", timeout=60) as answer:
+            return sorted(line for line in answer.read().decode().splitlines()
+                          if not line.startswith("#") and not line.startswith(OF_NOW))
+
+    def count(self, sql: str) -> int:
+        with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % self.site.database, uri=True, timeout=30)) as db:
+            return int(db.execute("SELECT count(*) FROM " + sql).fetchone()[0])
+
+    def of_nodes(self) -> int:
+        return self.count("event JOIN source ON source.id = source_id WHERE node NOT LIKE '@%' AND job_id IS NOT NULL")
+
+    def test_jobs_that_ran_the_fleet_and_metrics_are_the_same_after_the_purge(self) -> None:
+        # One that is requeued and goes on, one that somebody cancels, one without a trainer.
+        requeued, folder = self.train("pretrain", 25, "-N2", "--goodput-run=pretrain", "--goodput-tags=k=v")
+        self.site.wait_steps(folder, 0, 12)
+        self.site.cluster.run(["scontrol", "requeue", str(requeued)])
+        cancelled, folder = self.train("tune", 1000, "-N1")
+        self.site.wait_steps(folder, 0, 7)
+        self.site.cluster.run(["scancel", str(cancelled)])
+        plain = self.site.cluster.sbatch("srun true", user="nobody", options=["-N4"])
+        for job in (requeued, cancelled, plain):
+            self.site.settle(job, timeout=WAIT_S)
+        jobs = [str(job) for job in (requeued, cancelled, plain)]
+        # Whatever is still to come of them is there: nobody writes to the spool any more.
+        states = lambda: [one["state"] for one in json.loads(self.ask("-j", ",".join(jobs), "--json"))["jobs"]]
+        self.wait(lambda: not {"RUNNING", "PENDING", "COMPLETING"} & set(states()) and
+                  self.count("accounting WHERE end_s IS NOT NULL") >= 4 and
+                  self.count("event WHERE kind = 'job_epilog'") >= 2 + 2 + 1 + 4)
+        ended = time.time()
+        # The watch has looked at the nodes since.
+        self.wait(lambda: self.count("event WHERE kind = 'watch' AND t_ns > %d" % (ended * 1e9)) > 0)
+        window = ["-S", local(self.began), "-E", local(ended)]
+        questions = [["show", job, "--json", "--timeline"] for job in jobs] + [["attempts", job] for job in jobs] + [
+            ["show", "--run", "pretrain"], ["-a", "--json", *window], ["report", "-a", "--by", "cause", "--json", *window],
+            ["report", "--fleet", "--json", *window], ["export", jobs[0]]]
+        before = {" ".join(question): self.ask(*question) for question in questions}
+        self.assertEqual(len(json.loads(before["show %s --json --timeline" % jobs[0]])["jobs"][0]["attempts"]), 2)
+        metrics = self.metrics()
+        self.assertTrue(any("interruptions" in line for line in metrics), metrics)
+        recorded = self.of_nodes()
+        self.assertGreater(recorded, 60)
+
+        self.assertEqual(self.site.stop_daemon(), 0)
+        with open(self.site.conf, "a") as file:
+            file.write("keep_events = 1s\n")
+        self.site.start_daemon()
+        self.wait(lambda: self.of_nodes() == 0 and self.count("summary") > 0)
+        for question, answer in before.items():
+            self.assertEqual(self.ask(*question.split()), answer, question)
+        # What was computed before the purge is served for a while.
+        self.wait(lambda: self.metrics() == metrics)
+
+
+def local(seconds: float) -> str:
+    return datetime.datetime.fromtimestamp(int(seconds)).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 if __name__ == "__main__":
