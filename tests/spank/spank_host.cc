@@ -41,7 +41,14 @@ spank_err_t spank_option_getopt(spank_t, spank_option* option, char** value) {
 }
 spank_err_t spank_get_item(spank_t, spank_item_t item, ...) {
   va_list arguments;
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wvarargs"  // the enum before the dots is Slurm's signature
+#endif
   va_start(arguments, item);
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
   void* out = va_arg(arguments, void*);
   va_end(arguments);
   const auto set = [out](uint32_t value) {
