@@ -91,6 +91,7 @@ class Pass {
   IngestReport report_;
   IngestBatch batch_;
   int root_fd_ = -1;
+  bool nothing_is_known_ = false;          // of any file, when the pass began
   std::optional<IngestedFiles> ingested_;  // of the node at hand
   std::vector<NodeHeartbeat> heartbeats_;
   std::vector<NodeLosses> losses_;
@@ -210,6 +211,7 @@ absl::Status Pass::RemoveFile(const std::string& node, const std::string& file, 
   if (fd.get() < 0 || files.FStat(fd.get(), &info) != 0) return absl::OkStatus();
   const absl::StatusOr<std::string> cluster = ClusterOfFile(files, fd.get(), info.st_size);
   if (!cluster.ok()) return absl::OkStatus();
+  if (absl::Status status = batch_.Settle(); !status.ok()) return status;
   const absl::StatusOr<std::optional<Source>> source =
       FindSource(db_, *cluster, options_.cluster, node, file);
   if (!source.ok()) return source.status();
@@ -230,6 +232,7 @@ absl::Status Pass::ReadFile(const std::string& node, const std::string& file, in
   }
   if (memory_.cluster.empty()) memory_.cluster = known.cluster;
   const FileIngest ingest(db_, options_, known.cluster, node, file);
+  if (absl::Status status = batch_.Settle(); !status.ok()) return status;
   const absl::StatusOr<std::int64_t> offset = ingest.Offset();
   if (!offset.ok()) return offset.status();
   // Another may have taken more of it since it was looked at.
@@ -248,7 +251,9 @@ absl::Status Pass::ReadFile(const std::string& node, const std::string& file, in
 absl::StatusOr<bool> Pass::IsNew(const std::string& node, const std::string& file,
                                  const SpoolMemory::File& known) {
   if (known.taken >= 0 || memory_.cluster.empty()) return false;
+  if (nothing_is_known_) return true;
   if (!ingested_) {
+    if (absl::Status status = batch_.Settle(); !status.ok()) return status;
     absl::StatusOr<IngestedFiles> ingested = IngestedFiles::OfNode(db_, node);
     if (!ingested.ok()) return ingested.status();
     ingested_ = *std::move(ingested);
@@ -396,6 +401,9 @@ absl::StatusOr<IngestReport> Pass::Run() {
     return (!options_.only_folder.empty() && node != options_.only_folder) ||
            options_.avoid.count(node) > 0 || (options_.shared && (node[0] == '@' || !IsNodeFolderName(node)));
   };
+  const absl::StatusOr<bool> any = AnySource(db_);
+  if (!any.ok()) return any.status();
+  nothing_is_known_ = !*any;
   const std::string from = std::exchange(memory_.resume, "");
   for (auto node = std::lower_bound(nodes.names.begin(), nodes.names.end(), from); node != nodes.names.end();
        ++node) {

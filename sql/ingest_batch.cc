@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "sql/record_blocks.h"
@@ -375,7 +376,9 @@ absl::Status FileIngest::Take(std::string_view bytes, std::int64_t begin, KnownS
 }
 
 IngestBatch::IngestBatch(Database& db, const IngestOptions& options, IngestReport& report)
-    : db_(db), options_(options), report_(report), buffer_(kBatchBytes + SpoolLineParser::kPadding, '\0') {}
+    : db_(db), options_(options), report_(report) {
+  read_.buffer.resize(kBatchBytes + SpoolLineParser::kPadding);
+}
 
 bool IngestBatch::HolesAreSettled(int fd) const {
   struct stat info {};
@@ -385,8 +388,8 @@ bool IngestBatch::HolesAreSettled(int fd) const {
 
 // As much as there is room for; ends before a hole that may still be filled.
 absl::StatusOr<std::string_view> IngestBatch::ReadPiece(int fd, std::int64_t begin, std::int64_t file_size) {
-  char* const room = buffer_.data() + used_;
-  const std::size_t most = kBatchBytes - used_;
+  char* const room = read_.buffer.data() + read_.used;
+  const std::size_t most = kBatchBytes - read_.used;
   std::size_t size = 0;
   while (size < most) {
     const ssize_t got = Uninterrupted([&] {
@@ -405,8 +408,8 @@ absl::StatusOr<std::string_view> IngestBatch::ReadPiece(int fd, std::int64_t beg
 }
 
 absl::StatusOr<std::string_view> IngestBatch::Begin(int fd, std::int64_t file_size) {
-  if (used_ > 0 && file_size > static_cast<std::int64_t>(kBatchBytes - used_)) {
-    if (absl::Status status = Store(); !status.ok()) return status;
+  if (read_.used > 0 && file_size > static_cast<std::int64_t>(kBatchBytes - read_.used)) {
+    if (absl::Status status = StoreBeside(); !status.ok()) return status;
   }
   return ReadPiece(fd, 0, file_size);
 }
@@ -418,7 +421,7 @@ std::optional<std::string> IngestBatch::ClusterOf(std::string_view begun, const 
     return std::nullopt;
   }
   return ClusterNamedIn(begun.substr(0, kClusterNamedWithin), [&](std::string_view line) {
-    const absl::StatusOr<SpoolLine> record = parser_.Parse(line, node);
+    const absl::StatusOr<SpoolLine> record = beginnings_.Parse(line, node);
     return record.ok() ? std::string(record->cluster) : std::string();
   });
 }
@@ -426,37 +429,33 @@ std::optional<std::string> IngestBatch::ClusterOf(std::string_view begun, const 
 absl::Status IngestBatch::Read(const FileIngest& file, int fd, std::int64_t offset, std::int64_t file_size,
                                SpoolMemory::File& memory, std::optional<std::string_view> begun) {
   while (true) {
-    const auto fits = static_cast<std::int64_t>(kBatchBytes - used_);
-    if (used_ > 0 && file_size - offset > fits) {
-      if (absl::Status status = Store(); !status.ok()) return status;
+    const auto fits = static_cast<std::int64_t>(kBatchBytes - read_.used);
+    if (read_.used > 0 && file_size - offset > fits) {
+      if (absl::Status status = StoreBeside(); !status.ok()) return status;
     }
-    const std::size_t most = kBatchBytes - used_;
+    const std::size_t most = kBatchBytes - read_.used;
     const absl::StatusOr<std::string_view> piece = begun ? *begun : ReadPiece(fd, offset, file_size);
     begun.reset();
     if (!piece.ok()) return piece.status();
     const std::string_view lines = piece->substr(0, piece->rfind('\n') + 1);
     const bool full = piece->size() == most;
     // No newline in a whole batch: whatever this is, it is no spool.
-    if (lines.empty() && full && used_ == 0) return FileProblem("no newline for 4 MiB");
+    if (lines.empty() && full && read_.used == 0) return FileProblem("no newline for 4 MiB");
     if (!lines.empty())
-      pieces_.push_back({file, offset, lines, options_.memory != nullptr ? &memory : nullptr});
-    used_ += lines.size();
+      read_.pieces.push_back({file, offset, lines, options_.memory != nullptr ? &memory : nullptr});
+    read_.used += lines.size();
     offset += static_cast<std::int64_t>(lines.size());
     if (!full) return absl::OkStatus();
-    if (absl::Status status = Store(); !status.ok()) return status;
+    if (absl::Status status = StoreBeside(); !status.ok()) return status;
     if (options_.at) options_.at(file.node());
   }
 }
 
 // Everything was read before: a disk that hangs must not keep others from the database.
-absl::Status IngestBatch::Store() {
-  if (pieces_.empty()) {
-    used_ = 0;
-    return absl::OkStatus();
-  }
+absl::StatusOr<IngestReport> IngestBatch::StoreNow(const Batch& batch) {
   // Each event's source is found or made with it. To say so compiles every statement anew.
   std::optional<UncheckedReferences> unchecked;
-  if (used_ > kManyBytes) unchecked.emplace(db_);
+  if (batch.used > kManyBytes) unchecked.emplace(db_);
   Transaction transaction(db_);
   if (!transaction.status().ok()) return transaction.status();
   // A file's row comes when all of its lines are there.
@@ -466,7 +465,7 @@ absl::Status IngestBatch::Store() {
   IngestReport taken;
   {
     FileIngest::Rows rows(db_);
-    for (const Piece& piece : pieces_) {
+    for (const Piece& piece : batch.pieces) {
       absl::Status status = piece.file.Take(piece.bytes, piece.begin, parser_, rows);
       if (!status.ok()) return status;
     }
@@ -477,16 +476,45 @@ absl::Status IngestBatch::Store() {
     taken = rows.report;
   }
   if (absl::Status status = transaction.Commit(); !status.ok()) return status;
-  report_.records += taken.records;
-  report_.bad += taken.bad;
-  report_.bytes += taken.bytes;
-  for (const Piece& piece : pieces_) {
+  return taken;
+}
+
+absl::Status IngestBatch::Taken(const absl::StatusOr<IngestReport>& taken) {
+  if (!taken.ok()) return taken.status();
+  report_.records += taken->records;
+  report_.bad += taken->bad;
+  report_.bytes += taken->bytes;
+  for (const Piece& piece : stored_.pieces) {
     if (piece.memory == nullptr) continue;
     piece.memory->taken = piece.begin + static_cast<std::int64_t>(piece.bytes.size());
   }
-  pieces_.clear();
-  used_ = 0;
+  stored_.pieces.clear();
+  stored_.used = 0;
   return absl::OkStatus();
+}
+
+absl::Status IngestBatch::Settle() {
+  if (!storing_.valid()) return absl::OkStatus();
+  return Taken(storing_.get());
+}
+
+absl::Status IngestBatch::StoreBeside() {
+  if (absl::Status status = Settle(); !status.ok()) return status;
+  if (stored_.buffer.empty()) stored_.buffer.resize(read_.buffer.size());
+  std::swap(read_, stored_);
+  try {
+    storing_ = std::async(std::launch::async, [this] { return StoreNow(stored_); });
+  } catch (const std::system_error&) {  // there may be no more threads
+    return Taken(StoreNow(stored_));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status IngestBatch::Store() {
+  if (absl::Status status = Settle(); !status.ok()) return status;
+  if (read_.pieces.empty()) return absl::OkStatus();
+  std::swap(read_, stored_);
+  return Taken(StoreNow(stored_));
 }
 
 }  // namespace goodput

@@ -4,6 +4,7 @@
 #define GOODPUT_SQL_INGEST_BATCH_H_
 
 #include <cstdint>
+#include <future>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -65,7 +66,11 @@ class IngestBatch {
   // As ClusterOfFile, of a file that begins with these bytes; absent: they are not enough of it to know.
   std::optional<std::string> ClusterOf(std::string_view begun, const std::string& node,
                                        std::int64_t file_size);
+  // Stores all that was read.
   absl::Status Store();
+  // While the next transaction is being read, the one before may be stored by another thread: the database is
+  // nobody else's until this returns.
+  absl::Status Settle();
 
  private:
   struct Piece {
@@ -74,16 +79,26 @@ class IngestBatch {
     std::string_view bytes;     // whole lines
     SpoolMemory::File* memory;  // null: nobody asks later
   };
+  // What becomes one transaction.
+  struct Batch {
+    std::string buffer;
+    std::size_t used = 0;
+    std::vector<Piece> pieces;
+  };
+  absl::StatusOr<IngestReport> StoreNow(const Batch& batch);
+  absl::Status StoreBeside();
+  absl::Status Taken(const absl::StatusOr<IngestReport>& taken);
   bool HolesAreSettled(int fd) const;
   absl::StatusOr<std::string_view> ReadPiece(int fd, std::int64_t begin, std::int64_t file_size);
 
   Database& db_;
   const IngestOptions& options_;
   IngestReport& report_;
-  KnownShapes parser_;
-  std::string buffer_;
-  std::size_t used_ = 0;
-  std::vector<Piece> pieces_;
+  KnownShapes parser_;      // of who stores
+  KnownShapes beginnings_;  // of who reads
+  Batch read_;
+  Batch stored_;
+  std::future<absl::StatusOr<IngestReport>> storing_;  // stored_; it is waited for before the rest is gone
 };
 
 }  // namespace goodput

@@ -62,6 +62,13 @@ absl::StatusOr<std::optional<Source>> FindSource(Database& db, const std::string
   return source;
 }
 
+absl::StatusOr<bool> AnySource(Database& db) {
+  Statement any = db.Prepare("SELECT 1 FROM source LIMIT 1");
+  const bool found = any.Step();
+  if (!any.status().ok()) return any.status();
+  return found;
+}
+
 absl::StatusOr<IngestedFiles> IngestedFiles::OfNode(Database& db, const std::string& node) {
   Statement known = db.Prepare("SELECT file, cluster, offset FROM source WHERE node = ?1");
   known.Bind(1, node);

@@ -38,6 +38,9 @@ absl::StatusOr<std::optional<Source>> FindSource(Database& db, const std::string
                                                  const std::string& fallback, const std::string& node,
                                                  const std::string& file);
 
+// Whether anything was ever taken of any file.
+absl::StatusOr<bool> AnySource(Database& db);
+
 // How far the files of one node are ingested: one query for the many that do not grow.
 class IngestedFiles {
  public:
