@@ -617,6 +617,13 @@ class LoadRunTest : public testing::Test {
     builder.Int(key::kTrainStep, step);
     Append("n1", std::string(builder.Finish()));
   }
+  // As the watch begins: after all it had to say of jobs, at the same time.
+  void BeginWatch(std::int64_t t_s) {
+    RecordBuilder record(kind::kWatch, {t_s * kSecond, 1, "@controller", 1});
+    record.Text(key::kCluster, "c1");
+    record.Text(key::kEdge, "begin");
+    Append("@controller", std::string(record.Finish()));
+  }
   void Append(const std::string& node, const std::string& record) {
     const std::string folder = folder_.path() + "/spool/" + node;
     std::filesystem::create_directories(folder);
@@ -722,6 +729,44 @@ TEST_F(LoadRunTest, AJobCancelledBeforeItStartedHasNoStart) {
   ASSERT_EQ(run.facts.attempts.size(), 1U);
   EXPECT_FALSE(run.facts.attempts[0].start);
   EXPECT_EQ(run.facts.attempts[0].end, 150 * kSecond);
+}
+
+TEST_F(LoadRunTest, AJobThatEndedWhileNobodyLookedWasOverByTheNextLook) {
+  Watched(*this, kind::kAttempt, 111, "RUNNING").Int(key::kSubmitS, 100).Int(key::kStartS, 110);
+  BeginWatch(111);
+  {
+    const auto run = Load();
+    ASSERT_EQ(run.facts.attempts.size(), 1U);
+    EXPECT_FALSE(run.facts.attempts[0].end) << "that watch has it";
+    EXPECT_EQ(run.info.state, "RUNNING");
+  }
+  BeginWatch(300);
+  {
+    const auto run = Load();
+    EXPECT_EQ(run.facts.attempts.at(0).end, 300 * kSecond);
+    EXPECT_EQ(run.info.state, "GONE");
+  }
+  // Its node saw the end itself.
+  for (const auto& [kind, t] : {std::pair(kind::kJobProlog, 111), std::pair(kind::kJobEpilog, 250)}) {
+    RecordBuilder record(kind, {t * kSecond, t * kSecond, "n1", 1});
+    record.Int(key::kJob, 7);
+    Append("n1", std::string(record.Finish()));
+  }
+  EXPECT_EQ(Load().facts.attempts.at(0).end, 250 * kSecond);
+  // Who knows better is believed.
+  ASSERT_TRUE(StoreAccounting(db_, {Accounted(100, 110, 200, "COMPLETED")}, 1).ok());
+  const auto run = Load();
+  EXPECT_EQ(run.facts.attempts.at(0).end, 200 * kSecond);
+  EXPECT_EQ(run.info.state, "COMPLETED");
+}
+
+TEST_F(LoadRunTest, AJobThatTheNextWatchStillSeesGoesOn) {
+  Watched(*this, kind::kAttempt, 111, "RUNNING").Int(key::kSubmitS, 100).Int(key::kStartS, 110);
+  Watched(*this, kind::kAttempt, 300, "RUNNING").Int(key::kSubmitS, 100).Int(key::kStartS, 110);
+  BeginWatch(300);
+  const auto run = Load();
+  EXPECT_FALSE(run.facts.attempts.at(0).end);
+  EXPECT_EQ(run.info.state, "RUNNING");
 }
 
 TEST_F(LoadRunTest, AJobTheControllerForgotWasOverByThen) {

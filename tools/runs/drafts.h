@@ -22,8 +22,9 @@ struct Draft {
   std::optional<Ns> suspended_since;    // the watch saw it suspended
   std::optional<Ns> resumed;            // and last resumed then
   bool in_accounting = false;
-  bool state_final = false;  // the watch saw it over, not merely completing
-  bool is_life = false;      // an import: it is the life of its program
+  bool state_final = false;     // the watch saw it over, not merely completing
+  std::optional<Ns> last_seen;  // it ended between then and its end as far as that is known: nobody looked
+  bool is_life = false;         // an import: it is the life of its program
   std::int64_t suspended_s = 0;
 };
 

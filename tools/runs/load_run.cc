@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "sql/evidence.h"
 #include "sql/heartbeats.h"
 #include "sql/text.h"
+#include "sql/watches.h"
 #include "tools/runs/best_word.h"
 #include "tools/runs/clocks.h"
 #include "tools/runs/components.h"
@@ -52,6 +54,7 @@ class RunLoader {
   absl::Status AddSchedulerSide(const JobKey& job, std::vector<EventRow>& events, SchedulerWord& scheduler,
                                 ControllerClock& clock);
   absl::Status AddNodeSide(const JobKey& job, std::vector<EventRow> events, const ControllerClock& clock);
+  absl::Status EndUnwatched(const JobKey& job, Ns last_said);
   absl::Status FinishDrafts(const JobKey& job);
   absl::Status AddImport(const JobKey& job);
 
@@ -126,6 +129,11 @@ absl::Status RunLoader::AddSchedulerSide(const JobKey& job, std::vector<EventRow
     if (!loaded.ok()) return loaded.status();
     events = *std::move(loaded);
   }
+  // By the clock of the record, as the watch's own begin is.
+  Ns last_said = 0;
+  for (const EventRow& event : events) {
+    if (OfWatch(event)) last_said = std::max(last_said, event.t_ns);
+  }
   clock = ReadControllerClock(events);
   for (const EventRow& event : events) {
     if (!OfWatch(event)) continue;
@@ -133,7 +141,36 @@ absl::Status RunLoader::AddSchedulerSide(const JobKey& job, std::vector<EventRow
     scheduler.AddWatch(event);
   }
   het_job_ = scheduler.het_job();
+  return last_said > 0 ? EndUnwatched(job, last_said) : absl::OkStatus();
+}
+
+// At its begin a watch says all there is. What it does not say then had ended while nobody looked, and
+// without accounting nobody will say when.
+absl::Status RunLoader::EndUnwatched(const JobKey& job, Ns last_said) {
+  if (drafts_.begin() == drafts_.end()) return absl::OkStatus();
+  Draft& last = std::prev(drafts_.end())->second;
+  if (last.in_accounting || last.state_final || last.facts.end) return absl::OkStatus();
+  const absl::StatusOr<std::vector<WatchSpell>> spells =
+      LoadWatches(db_, job.cluster, last_said, std::numeric_limits<std::int64_t>::max());
+  if (!spells.ok()) return spells.status();
+  const auto next = std::find_if(spells->begin(), spells->end(),
+                                 [&](const WatchSpell& spell) { return spell.begin_ns > last_said; });
+  if (next == spells->end()) return absl::OkStatus();
+  last.last_seen = last_said;
+  last.facts.end = next->begin_ns / kSecond * kSecond;
+  last.facts.state = run_.info.state = "GONE";
   return absl::OkStatus();
+}
+
+// Its nodes may have seen the end that the watch did not.
+void TakeEndFromNodes(Draft& draft) {
+  if (!draft.last_seen) return;
+  std::optional<Ns> end;
+  for (const NodeEvent& event : draft.facts.node_events) {
+    const bool in_gap = event.t >= *draft.last_seen && event.t < *draft.facts.end;
+    if (event.kind == NodeEvent::Kind::kEpilog && in_gap) end = std::max(end.value_or(event.t), event.t);
+  }
+  if (end) draft.facts.end = end;
 }
 
 absl::Status RunLoader::AddNodeSide(const JobKey& job, std::vector<EventRow> events,
@@ -172,6 +209,7 @@ absl::Status RunLoader::FinishDrafts(const JobKey& job) {
   for (auto it = drafts_.begin(); it != drafts_.end(); ++it) {
     Draft& draft = it->second;
     ReadSchedulingPhases(draft.facts, draft.is_life, imported);
+    TakeEndFromNodes(draft);
     if (IsImport(job)) continue;
     const auto next = std::next(it);
     const EndOwner owner{job.cluster, run_.info.user, draft.in_accounting ? unknown : run_.info.partition};
