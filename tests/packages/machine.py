@@ -76,7 +76,8 @@ exit ${left:-0}
 
 class Machine:
     def __init__(self, base: str, place: str, log: str, boots: bool) -> None:
-        """base: the root below; place: an empty folder, which is empty for all others; boots: with systemd."""
+        """base: the root below; place: an empty folder, which is empty for all others; boots: with systemd.
+        RuntimeError where this host does not let it be."""
         self._place = place
         self._cgroup = "goodput-packages-%d" % os.getpid() if boots else ""
         self._log = open(log, "wb")
