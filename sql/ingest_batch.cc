@@ -240,7 +240,7 @@ class NewSources {
       statement.Bind(at + 6, row.records).Bind(at + 7, row.bad).Bind(at + 8, row.last_t_ns);
       at += 8;
     }
-    const absl::Status status = statement.Run();
+    absl::Status status = statement.Run();
     waiting_.clear();
     return status;
   }
