@@ -251,7 +251,7 @@ class LifeTest(MachineTest):
     def test_an_upgrade_keeps_sockets_connections_settings_and_data(self) -> None:
         self.install()
         self.say("echo 'heartbeat = 20s' >>/etc/slurm-goodput/goodput.conf")
-        self.say("touch /var/lib/slurm-goodput/goodput.db /var/spool/slurm-goodput/some")
+        self.say("touch /var/lib/slurm-goodput/goodput.db /var/spool/slurm-goodput/some && chown daemon: /var/lib/slurm-goodput")
         job = self.connect()
         job.setblocking(False)
         before = {unit: self.property(unit, "InvocationID") for unit in UNITS}
@@ -271,6 +271,7 @@ class LifeTest(MachineTest):
             job.recv(1)
         self.assertIn("heartbeat = 20s", self.say("cat /etc/slurm-goodput/goodput.conf"))
         self.say("test -e /var/lib/slurm-goodput/goodput.db && test -e /var/spool/slurm-goodput/some")
+        self.assertEqual(self.owner_and_mode("/var/lib/slurm-goodput"), "daemon:daemon 750")
         # Whoever has the plugin loaded has it as it was: another file is in its place.
         self.assertEqual(os.pread(running, len(old) + 1, 0), old)
         self.assertEqual(os.fstat(running).st_nlink, 0)
