@@ -254,10 +254,12 @@ class NewSources {
 
 // What lines become, of whatever files.
 struct FileIngest::Rows {
-  explicit Rows(Database& db) : events(db), hooks(db, events), sources(db) {}
+  // `checked`: the database refuses rows of a source that is not there yet.
+  Rows(Database& db, bool checked_) : events(db), hooks(db, events), sources(db), checked(checked_) {}
   EventRows events;
   HookRows hooks;
   NewSources sources;
+  const bool checked;
   SeenJobs seen;
   IngestReport report;
   std::optional<std::int64_t> last_t_ns;  // of the file at hand
@@ -282,7 +284,11 @@ absl::StatusOr<Source> FileIngest::FindOrMakeSource(Rows& rows) const {
     const absl::StatusOr<std::int64_t> id = rows.sources.NextId();
     if (!id.ok()) return id.status();
     Source made{*id, 0, cluster_.empty() ? options_->cluster : cluster_};
-    made.is_new = true;
+    made.is_new = !rows.checked;
+    if (made.is_new) return made;
+    Statement insert = db_->Prepare("INSERT INTO source (id, cluster, node, file) VALUES (?1, ?2, ?3, ?4)");
+    insert.Bind(1, made.id).Bind(2, made.cluster).Bind(3, node_).Bind(4, file_);
+    if (absl::Status status = insert.Run(); !status.ok()) return status;
     return made;
   }
   if (cluster_.empty() || (*known)->cluster == cluster_) return **std::move(known);
@@ -375,9 +381,14 @@ absl::Status FileIngest::Take(std::string_view bytes, std::int64_t begin, KnownS
   return advance.Run();
 }
 
+// As it comes: to clear it would cost more than to take in a few records.
+void IngestBatch::Batch::MakeRoom() {
+  buffer = std::unique_ptr<char[]>(new char[kBatchBytes + SpoolLineParser::kPadding]);
+}
+
 IngestBatch::IngestBatch(Database& db, const IngestOptions& options, IngestReport& report)
     : db_(db), options_(options), report_(report) {
-  read_.buffer.resize(kBatchBytes + SpoolLineParser::kPadding);
+  read_.MakeRoom();
 }
 
 bool IngestBatch::HolesAreSettled(int fd) const {
@@ -388,7 +399,7 @@ bool IngestBatch::HolesAreSettled(int fd) const {
 
 // As much as there is room for; ends before a hole that may still be filled.
 absl::StatusOr<std::string_view> IngestBatch::ReadPiece(int fd, std::int64_t begin, std::int64_t file_size) {
-  char* const room = read_.buffer.data() + read_.used;
+  char* const room = read_.buffer.get() + read_.used;
   const std::size_t most = kBatchBytes - read_.used;
   std::size_t size = 0;
   while (size < most) {
@@ -458,13 +469,9 @@ absl::StatusOr<IngestReport> IngestBatch::StoreNow(const Batch& batch) {
   if (batch.used > kManyBytes) unchecked.emplace(db_);
   Transaction transaction(db_);
   if (!transaction.status().ok()) return transaction.status();
-  // A file's row comes when all of its lines are there.
-  if (!unchecked) {
-    if (absl::Status status = db_.Execute("PRAGMA defer_foreign_keys=ON"); !status.ok()) return status;
-  }
   IngestReport taken;
   {
-    FileIngest::Rows rows(db_);
+    FileIngest::Rows rows(db_, !unchecked);
     for (const Piece& piece : batch.pieces) {
       absl::Status status = piece.file.Take(piece.bytes, piece.begin, parser_, rows);
       if (!status.ok()) return status;
@@ -500,7 +507,7 @@ absl::Status IngestBatch::Settle() {
 
 absl::Status IngestBatch::StoreBeside() {
   if (absl::Status status = Settle(); !status.ok()) return status;
-  if (stored_.buffer.empty()) stored_.buffer.resize(read_.buffer.size());
+  if (stored_.buffer == nullptr) stored_.MakeRoom();
   std::swap(read_, stored_);
   try {
     storing_ = std::async(std::launch::async, [this] { return StoreNow(stored_); });
@@ -514,7 +521,10 @@ absl::Status IngestBatch::Store() {
   if (absl::Status status = Settle(); !status.ok()) return status;
   if (read_.pieces.empty()) return absl::OkStatus();
   std::swap(read_, stored_);
-  return Taken(StoreNow(stored_));
+  absl::Status status = Taken(StoreNow(stored_));
+  // What is read after this needs room again.
+  if (read_.buffer == nullptr) std::swap(read_.buffer, stored_.buffer);
+  return status;
 }
 
 }  // namespace goodput

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <future>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -81,8 +82,9 @@ class IngestBatch {
   };
   // What becomes one transaction.
   struct Batch {
-    std::string buffer;
+    std::unique_ptr<char[]> buffer;  // NOLINT(modernize-avoid-c-arrays): of bytes nobody has cleared
     std::size_t used = 0;
+    void MakeRoom();
     std::vector<Piece> pieces;
   };
   absl::StatusOr<IngestReport> StoreNow(const Batch& batch);

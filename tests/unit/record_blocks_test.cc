@@ -268,7 +268,7 @@ TEST(RecordPack, ATaskTakesAFifteenthOfItsText) {
   std::size_t before = 0;
   for (int task = 0; task < 4096; ++task) {
     const std::string node = Cat("n", task / 8);
-    all.push_back({task / 8, node, task % 8 * 200,
+    all.push_back({task / 8, node, std::int64_t{200} * (task % 8),
                    Task(node, task, kBegan * kSecondNs + task * 1'009'001LL % kSecondNs)});
     before += all.back().record.size();
   }
@@ -409,6 +409,7 @@ TEST_F(RecordBlocksTest, AfterKeepEventsABlockIsASummaryAndReportsReadTheSameOfI
   const auto kept = [&] {
     std::vector<EventRow> events = *LoadEvents(db, {"c", 7});
     std::vector<std::string> all;
+    all.reserve(events.size());
     for (EventRow& event : events) {
       all.push_back(Cat(event.source_id, " ", event.offset, " ", event.t_ns, " ", event.kind, " ",
                         SummaryOfRecord(event)));
