@@ -405,10 +405,8 @@ TEST(ClientC, ANameNoSocketCanHaveIsNobody) {
                                   std::string("relative"), std::string("/proc/self/nothing")}) {
     Environment job = kJob;
     job["GOODPUT_SOCKET"] = name;
-    EXPECT_EQ(RunProgram(
-                  job, [] { return goodput_step(1), Dropped(); }, [] {}),
-              1)
-        << name;
+    const auto mark = [] { return goodput_step(1), Dropped(); };
+    EXPECT_EQ(RunProgram(job, mark, [] {}), 1) << name;
   }
 }
 

@@ -33,8 +33,7 @@ struct Record {
 };
 
 template <typename Spells>
-auto FindSpell(const Spells& spells, pid_t pid, std::int64_t mono_ns)
-    -> decltype(&spells.begin()->second.what) {
+const decltype(Spells::mapped_type::what)* FindSpell(const Spells& spells, pid_t pid, std::int64_t mono_ns) {
   const auto found = spells.find(pid);
   if (found == spells.end()) return nullptr;
   const auto& spell = found->second;

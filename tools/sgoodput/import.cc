@@ -150,23 +150,22 @@ int Print(const Input& input, const FileImportOptions& options, const FileImport
 int ImportLogFile(
     const Input& input, const ImportOptions& options,
     const std::function<absl::StatusOr<FileImportReport>(const FileImportOptions& import)>& run) {
-  FileImportOptions import;
-  import.run = options.run;
-  import.user = UserName();
-  import.now_s = absl::ToUnixSeconds(absl::Now());
-  if (absl::Status status = FindJobs(options, import); !status.ok()) return Fail(status);
+  FileImportOptions how;
+  how.run = options.run;
+  how.user = UserName();
+  how.now_s = absl::ToUnixSeconds(absl::Now());
+  if (absl::Status status = FindJobs(options, how); !status.ok()) return Fail(status);
   absl::StatusOr<FileImportReport> report = absl::InternalError("");
   {
     Progress progress(Printable(input.name()));
-    import.progress = [&](std::int64_t bytes, std::int64_t of) { progress(bytes, of);
-  };
-  report = run(import);
-}
-if (!report.ok()) {
-  const absl::Status& status = report.status();
-  return Fail(absl::IsNotFound(status) ? absl::FailedPreconditionError(status.message()) : status);
-}
-return Print(input, import, *report);
+    how.progress = [&](std::int64_t bytes, std::int64_t of) { progress(bytes, of); };
+    report = run(how);
+  }
+  if (!report.ok()) {
+    const absl::Status& status = report.status();
+    return Fail(absl::IsNotFound(status) ? absl::FailedPreconditionError(status.message()) : status);
+  }
+  return Print(input, how, *report);
 }  // namespace
 
 int ImportSacct(Database& db, const Input& input, const ImportOptions& options, const Config& config) {
@@ -204,7 +203,7 @@ int ImportSacct(Database& db, const Input& input, const ImportOptions& options, 
   return kAnswered;
 }
 
-}  // namespace goodput
+}  // namespace
 
 int RunImport(const ImportOptions& options) {
   const absl::StatusOr<Config> config = LoadConfig(options.common.config);

@@ -545,11 +545,13 @@ std::vector<Program> ReadPrograms(int attempt_index, const AttemptFacts& attempt
     for (const std::int32_t slurm_step : others) {
       const StepLife life = LifeOf(allocation, {slurm_step});
       if (slurm_step < 0 || !life.begin || !life.end) continue;
+      const Ns begin = *life.begin;
+      const Ns end = *life.end;
       const bool helper = std::any_of(training.begin(), training.end(), [&](const TimeSpan& span) {
-        return *life.begin<span.end&& * life.end> span.begin;
+        return begin < span.end && span.begin < end;
       });
       if (helper) continue;
-      Program program = ReadProgram(attempt_index, {slurm_step}, {*life.begin, *life.end, true, true}, {},
+      Program program = ReadProgram(attempt_index, {slurm_step}, {begin, end, true, true}, {},
                                     MarksIn(attempt, {slurm_step}), allocation, nullptr);
       if (program.summary.exit_signal || program.summary.exit_code.value_or(0) != 0) {
         programs.push_back(std::move(program));
