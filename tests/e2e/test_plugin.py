@@ -54,12 +54,22 @@ def unmount(path: str) -> None:
     ctypes.CDLL(None).umount2(path.encode(), 2)
 
 
+def whole_lines(path: str) -> bytes:
+    """A file that somebody writes to: a record may be half there for a moment, and is whole the next."""
+    deadline = time.monotonic() + 10
+    while True:
+        with open(path, "rb") as file:
+            data = file.read()
+        if data.endswith(b"\n") or time.monotonic() > deadline:
+            return data
+        time.sleep(0.01)
+
+
 def records(spool: str) -> List[Dict]:
     """Every record of a spool, in the order of its files; each line must be valid on its own."""
     found = []
     for path in sorted(glob.glob(os.path.join(spool, "*", "*.jsonl"))):
-        with open(path, "rb") as file:
-            data = file.read()
+        data = whole_lines(path)
         assert data.startswith(b"\n") and data.endswith(b"\n"), path
         for line in data.split(b"\n"):
             if line:
