@@ -76,15 +76,20 @@ class Cluster:
     def __init__(self, mode: str = "cgroup", plugstack: Iterable[str] = (), dbd: bool = True, nodes: int = 4,
                  kill_wait_s: int = 5, grace_s: int = 30, debug: str = "verbose", cred_expire_s: int = 0,
                  slurm_conf: Iterable[str] = (), daemon_env: Optional[Dict[str, str]] = None,
-                 owned: bool = True, cgroup_conf: Iterable[str] = (), cloud: int = 0, boot_s: float = 4) -> None:
+                 owned: bool = True, cgroup_conf: Iterable[str] = (), cloud: int = 0, boot_s: float = 4,
+                 auth: str = "") -> None:
         """mode: "cgroup" or "linuxproc". plugstack: lines of plugstack.conf; {dir} is the cluster's directory.
         slurm_conf: more lines, which replace ours where they set the same key. cred_expire_s: 0 leaves Slurm's 120 s,
         which is what a requeued job waits (plus one); Slurm ignores less than 6. daemon_env: for slurmctld, slurmdbd
         and slurmd. owned: dies with this process. cgroup_conf: more lines of cgroup.conf. cloud: so many nodes
-        besides, in the partition `cloud`, that Slurm boots when a job needs them; booting takes boot_s."""
+        besides, in the partition `cloud`, that Slurm boots when a job needs them; booting takes boot_s. auth: "munge" or
+        "slurm" (since 25.05), by default what $GOODPUT_TEST_AUTH says, else munge."""
         if mode not in ("cgroup", "linuxproc"):
             raise ValueError("mode is cgroup or linuxproc, not " + mode)
         self.mode, self.dbd, self.owned = mode, dbd, owned
+        self.auth = auth or os.environ.get("GOODPUT_TEST_AUTH") or "munge"
+        if self.auth not in ("munge", "slurm"):
+            raise ValueError("auth, or $GOODPUT_TEST_AUTH, is munge or slurm, not " + self.auth)
         self.plugstack = list(plugstack)
         self.count, self.kill_wait_s, self.grace_s, self.debug = nodes, kill_wait_s, grace_s, debug
         self.cred_expire_s, self.slurm_conf = cred_expire_s, list(slurm_conf)
@@ -165,15 +170,15 @@ class Cluster:
     def _start_all(self) -> None:
         numbers, lock = free_ports.reserve(2 + self.count + len(self.cloud_nodes))
         with lock:
-            config.write_all(self.dir, self.name, self.nodes, numbers, self.mode, self.dbd,
+            config.write_all(self.dir, self.name, self.nodes, numbers, self.mode, self.dbd, self.auth,
                              [line.replace("{dir}", self.dir) for line in self.plugstack],
                              self.kill_wait_s, self.grace_s, self.debug, self.cred_expire_s, self.slurm_conf,
                              self.cgroup_conf, cloud.Cloud(self.cloud_nodes, self.boot_s))
-            self.start_daemon("munged")
+            self.start_daemon("munged" if self.auth == "munge" else "sackd")
             if self.dbd:
                 mariadb.make_datadir(self.dir)
                 self.start_daemon("mariadbd")
-            self._until(lambda: os.path.exists(self._munge_socket()), 10, "munged's socket")
+            self._until(lambda: os.path.exists(self._auth_socket()), 10, "the socket that gives credentials")
             if self.dbd:
                 self._until(lambda: _connects(os.path.join(self.dir, "run", "mariadb.sock")), 30, "mariadbd's socket")
                 self.start_daemon("slurmdbd")
@@ -193,8 +198,10 @@ class Cluster:
         states = self.run(["sinfo", "-h", "-N", "-p", "a3mega", "-o", "%N %t"], check=False).stdout.split()
         return states[1::2] == ["idle"] * self.count
 
-    def _munge_socket(self) -> str:
-        return os.path.join(self.dir, "munge", "socket")
+    def _auth_socket(self) -> str:
+        if self.auth == "munge":
+            return os.path.join(self.dir, "munge", "socket")
+        return os.path.join(reap.sack_folder(self.name), "sack.socket")
 
     def _until(self, ready: Callable[[], bool], timeout_s: float, what: str) -> None:
         deadline = time.monotonic() + timeout_s
@@ -214,7 +221,7 @@ class Cluster:
                 text += "--- %s\n%s" % (entry, "".join(file.readlines()[-15:]))
         return text
 
-    # --- daemons: munged, mariadbd, slurmdbd, slurmctld, slurmd-NODE
+    # --- daemons: munged or sackd, mariadbd, slurmdbd, slurmctld, slurmd-NODE
 
     def _command(self, daemon: str) -> List[str]:
         if daemon == "munged":
@@ -222,6 +229,8 @@ class Cluster:
             return ["munged", "--foreground", "--force", "--key-file=" + base + "/key", "--socket=" + base + "/socket",
                     "--pid-file=" + base + "/pid", "--log-file=" + self.dir + "/log/munged.log",
                     "--seed-file=" + base + "/seed", "--num-threads=4"]
+        if daemon == "sackd":
+            return ["sackd", "-D", "-f", self.conf]
         if daemon == "mariadbd":
             return mariadb.command(self.dir + "/mariadb", self.dir + "/run/mariadb.sock")
         if daemon.startswith("slurmd-"):
@@ -238,6 +247,8 @@ class Cluster:
                "MYSQL_UNIX_PORT": self.dir + "/run/mariadb.sock"}
         if daemon.startswith("slurm"):
             env.update(self.daemon_env)
+        if daemon == "sackd":
+            env["RUNTIME_DIRECTORY"] = reap.sack_folder(self.name)
         with open(os.path.join(self.dir, "log", daemon + ".out"), "ab") as out:
             child = subprocess.Popen(self._command(daemon), env=env, cwd=self.dir, stdin=subprocess.DEVNULL,
                                      stdout=out, stderr=out, start_new_session=True)

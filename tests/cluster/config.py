@@ -14,22 +14,24 @@ def cgroup_version() -> int:
     return 2 if os.path.exists("/sys/fs/cgroup/cgroup.controllers") else 1
 
 
-def _slurm_conf(top: str, name: str, nodes: Sequence[str], ports: Sequence[int], mode: str, dbd: bool,
+def _auth(top: str, auth: str, cred_expire_s: int) -> List[str]:
+    # With auth/slurm every daemon would serve credentials, all at one place of the machine: the cluster's sackd does alone.
+    info = "socket=%s/munge/socket" % top if auth == "munge" else "disable_sack"
+    if cred_expire_s:
+        info += ",cred_expire=%d" % cred_expire_s
+    return ["AuthType=auth/" + auth, "AuthInfo=" + info, "CredType=" + ("cred/munge" if auth == "munge" else "auth/slurm")]
+
+
+def _slurm_conf(top: str, name: str, nodes: Sequence[str], ports: Sequence[int], mode: str, dbd: bool, auth: str,
                 kill_wait_s: int, grace_s: int, debug: str, cred_expire_s: int, extra: Iterable[str],
                 cloud: Cloud) -> str:
     host = socket.gethostname().split(".")[0]
-    auth = "socket=%s/munge/socket" % top
-    if cred_expire_s:
-        auth += ",cred_expire=%d" % cred_expire_s
     lines = [
         "ClusterName=" + name,
         "SlurmctldHost=%s(127.0.0.1)" % host,
         "SlurmctldPort=%d" % ports[0],
         "SlurmUser=root",
         "SlurmdUser=root",
-        "AuthType=auth/munge",
-        "AuthInfo=" + auth,
-        "CredType=cred/munge",
         "StateSaveLocation=%s/state" % top,
         "SlurmdSpoolDir=%s/spool/%%n" % top,
         "SlurmctldPidFile=%s/run/slurmctld.daemon.pid" % top,
@@ -60,14 +62,16 @@ def _slurm_conf(top: str, name: str, nodes: Sequence[str], ports: Sequence[int],
         "PreemptMode=REQUEUE",
         "JobRequeue=1",
         "GresTypes=gpu",
-    ]
+    ] + _auth(top, auth, cred_expire_s)
     if mode == "cgroup":
         lines += ["ProctrackType=proctrack/cgroup", "PrologFlags=Contain"]
     else:
         lines += ["ProctrackType=proctrack/linuxproc"]
     if dbd:
+        if auth == "munge":
+            lines.append("AccountingStoragePass=%s/munge/socket" % top)
         lines += ["AccountingStorageType=accounting_storage/slurmdbd", "AccountingStorageHost=127.0.0.1",
-                  "AccountingStoragePort=%d" % ports[1], "AccountingStoragePass=%s/munge/socket" % top,
+                  "AccountingStoragePort=%d" % ports[1],
                   "AccountingStoreFlags=job_comment", "AccountingStorageTRES=gres/gpu,gres/gpu:h100",
                   "JobAcctGatherType=jobacct_gather/linux", "JobAcctGatherFrequency=30"]
     else:
@@ -120,10 +124,16 @@ def _write(path: str, text: str, mode: int = 0o644) -> None:
     os.chmod(path, mode)
 
 
-def write_all(top: str, name: str, nodes: Sequence[str], ports: Sequence[int], mode: str, dbd: bool,
+def _write_key(path: str) -> None:
+    key = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.write(key, os.urandom(128))
+    os.close(key)
+
+
+def write_all(top: str, name: str, nodes: Sequence[str], ports: Sequence[int], mode: str, dbd: bool, auth: str,
               plugstack: Iterable[str], kill_wait_s: int, grace_s: int, debug: str, cred_expire_s: int,
               extra: Iterable[str], cgroup_extra: Iterable[str] = (), cloud: Cloud = Cloud()) -> None:
-    """Everything under `top`/etc, the munge key and the fake GPUs. ports: slurmctld, slurmdbd, one a node, cloud last."""
+    """Everything under `top`/etc, a key and the fake GPUs. ports: slurmctld, slurmdbd, one a node, cloud last."""
     etc = os.path.join(top, "etc")
     for folder in ("etc", "log", "run", "state", "spool", "dev", "munge", "jobs"):
         os.makedirs(os.path.join(top, folder), 0o755, exist_ok=True)
@@ -133,19 +143,17 @@ def write_all(top: str, name: str, nodes: Sequence[str], ports: Sequence[int], m
         if not os.path.exists(device):
             os.mknod(device, 0o020666, os.makedev(1, 3))  # another /dev/null
             os.chmod(device, 0o666)
-    key = os.open(os.path.join(top, "munge", "key"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    os.write(key, os.urandom(128))
-    os.close(key)
+    _write_key(os.path.join(top, "munge", "key") if auth == "munge" else os.path.join(etc, "slurm.key"))
     _write(os.path.join(etc, "slurm.conf"),
-           _slurm_conf(top, name, nodes, ports, mode, dbd, kill_wait_s, grace_s, debug, cred_expire_s, extra, cloud))
+           _slurm_conf(top, name, nodes, ports, mode, dbd, auth, kill_wait_s, grace_s, debug, cred_expire_s, extra, cloud))
     cloud.write_programs(top)
     _write(os.path.join(etc, "gres.conf"),
            "AutoDetect=off\nName=gpu Type=h100 File=%s/dev/nvidia[0-%d]\n" % (top, GPUS_A_NODE - 1))
     _write(os.path.join(etc, "cgroup.conf"), _cgroup_conf(cgroup_extra))
     _write(os.path.join(etc, "plugstack.conf"), "".join(line.rstrip("\n") + "\n" for line in plugstack))
     if dbd:
-        _write(os.path.join(etc, "slurmdbd.conf"), "\n".join([
-            "AuthType=auth/munge", "AuthInfo=socket=%s/munge/socket" % top, "DbdHost=localhost", "DbdAddr=127.0.0.1",
+        _write(os.path.join(etc, "slurmdbd.conf"), "\n".join(_auth(top, auth, 0)[:2] + [
+            "DbdHost=localhost", "DbdAddr=127.0.0.1",
             "DbdPort=%d" % ports[1], "SlurmUser=root", "StorageType=accounting_storage/mysql",
             "StorageHost=localhost", "StorageUser=root", "StorageLoc=slurm_acct_db",
             "LogFile=%s/log/slurmdbd.log" % top, "PidFile=%s/run/slurmdbd.daemon.pid" % top, "DebugLevel=" + debug,

@@ -15,7 +15,7 @@ from typing import Dict, List, Set
 # `up`'s exports has SLURM_CONF too, and must survive `down`.
 MEMBER = "GOODPUT_CLUSTER_MEMBER"
 
-_PROGRAMS = {"munged", "mariadbd", "slurmdbd", "slurmctld", "slurmd", "slurmstepd",
+_PROGRAMS = {"munged", "sackd", "mariadbd", "slurmdbd", "slurmctld", "slurmd", "slurmstepd",
              "srun", "sbatch", "salloc", "sattach", "sacct", "sacctmgr", "scontrol", "squeue", "sinfo"}
 
 
@@ -26,6 +26,11 @@ def description(top: str) -> Dict:
             return json.load(file)
     except (OSError, ValueError):
         return {}
+
+
+def sack_folder(name: str) -> str:
+    """Where the sackd of the cluster of this name has its socket, and Slurm's commands look for it: nowhere but in /run."""
+    return "/run/slurm-" + name
 
 
 def _nodes(about: Dict) -> List[str]:
@@ -158,6 +163,9 @@ def destroy(top: str, timeout_s: float = 20) -> None:
                 time.sleep(0.02)  # the kernel empties a cgroup a moment after its last process died
         if time.monotonic() > deadline:
             raise RuntimeError("cgroups remain: %s" % cgroups(top))
+    name = description(top).get("name")
+    if name:
+        shutil.rmtree(sack_folder(name), ignore_errors=True)
     # cluster.json goes last, by a rename: what is interrupted here can be taken up again.
     for entry in os.listdir(top):
         path = os.path.join(top, entry)

@@ -2,6 +2,7 @@
 """The test cluster itself: it comes up, runs jobs, keeps to itself, and leaves nothing behind."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from cluster import Cluster, ClusterError, directories  # noqa: E402
 
 def left_behind(top: str, about: dict) -> list:
     """Everything that remains of a cluster whose directory may be gone already."""
-    found = [top] if os.path.exists(top) else []
+    found = [path for path in (top, reap.sack_folder(about["name"])) if os.path.exists(path)]
     found += reap.mounts(top)
     for root, folders, _ in os.walk("/sys/fs/cgroup"):
         found += [os.path.join(root, f) for f in folders if any(node in f for node in about["nodes"])]
@@ -31,8 +32,8 @@ def left_behind(top: str, about: dict) -> list:
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
 class ClusterTest(unittest.TestCase):
-    def runs_jobs(self, mode: str) -> None:
-        with Cluster(mode=mode) as cluster:
+    def runs_jobs(self, mode: str, auth: str = "") -> None:
+        with Cluster(mode=mode, auth=auth) as cluster:
             top, about = cluster.dir, reap.description(cluster.dir)
             for user in ("root", "nobody"):
                 job = cluster.sbatch("srun -N4 bash -c 'echo $SLURMD_NODENAME $USER $CUDA_VISIBLE_DEVICES'",
@@ -56,6 +57,10 @@ class ClusterTest(unittest.TestCase):
 
     def test_linuxproc_mode_runs_jobs_of_root_and_of_users(self) -> None:
         self.runs_jobs("linuxproc")
+
+    @unittest.skipUnless(shutil.which("sackd"), "this Slurm has no sackd")
+    def test_without_munge(self) -> None:
+        self.runs_jobs("cgroup", auth="slurm")
 
     def test_without_slurmdbd(self) -> None:
         with Cluster(mode="cgroup", dbd=False, nodes=1) as cluster:
