@@ -6,6 +6,8 @@
 
 namespace goodput {
 
+inline constexpr int64_t kSecondNs = 1'000'000'000;
+
 struct Clock {
   int64_t (*real_ns)() noexcept;  // since the epoch
   int64_t (*mono_ns)() noexcept;  // since some fixed moment, never backwards
@@ -14,7 +16,7 @@ struct Clock {
 inline int64_t ReadClockNs(clockid_t id) noexcept {
   timespec now{};
   clock_gettime(id, &now);
-  return static_cast<int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+  return static_cast<int64_t>(now.tv_sec) * kSecondNs + now.tv_nsec;
 }
 
 inline constexpr Clock kSystemClock = {

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "spank/clock.h"
 #include "sql/record_blocks.h"
 #include "sql/summaries.h"
 #include "sql/text.h"
@@ -28,7 +29,6 @@ constexpr const char* kFromEvents =
     " FROM event CROSS JOIN source ON source.id = event.source_id AND source.cluster IN (?1, '') WHERE ";
 
 // Rounded down to seconds, a submit is up to one earlier than what the job did at once.
-constexpr std::int64_t kSecondNs = 1'000'000'000;
 std::int64_t FirstNs(const JobKey& job) {
   return job.from_s < INT64_MIN / kSecondNs ? INT64_MIN : job.from_s * kSecondNs;
 }
@@ -133,7 +133,7 @@ constexpr const char* kFromBlocks =
     " FROM step_block CROSS JOIN source ON source.id = step_block.source_id AND source.cluster IN (?1, '')"
     " WHERE step_block.job_id = ?2 ORDER BY step_block.source_id, step_block.slurm_step, step_block.seq";
 
-absl::Status Damaged(const Database& db, std::int64_t job_id) {
+absl::Status DamagedSteps(const Database& db, std::int64_t job_id) {
   return absl::DataLossError(Cat(db.path(), ": a step block of job ", job_id, " is damaged"));
 }
 
@@ -168,7 +168,7 @@ absl::StatusOr<std::vector<StepRow>> LoadSteps(Database& db, const JobKey& job) 
   while (statement.Step()) {
     std::vector<PackedStep> steps;
     if (!UnpackSteps(statement.Bytes(4), static_cast<std::size_t>(statement.Int(3)), steps))
-      return Damaged(db, job.job_id);
+      return DamagedSteps(db, job.job_id);
     KeepTimes(job, steps);
     AddRows({statement.Int(0), statement.OptionalInt(2), statement.Text(1)}, steps, rows);
   }
@@ -198,7 +198,7 @@ absl::StatusOr<JobSteps> LoadJobSteps(Database& db, const JobKey& job) {
     // What an id that was used again has in one block belongs to several jobs.
     const bool whole = block.first.t_ns >= FirstNs(job) && block.last.t_ns < EndNs(job);
     if (stride && whole && block.marks >= kFewMarks) {
-      if (!block.durations.AddEncoded(statement.Bytes(13))) return Damaged(db, job.job_id);
+      if (!block.durations.AddEncoded(statement.Bytes(13))) return DamagedSteps(db, job.job_id);
       loaded.blocks.push_back(std::move(block));
       continue;
     }
@@ -220,10 +220,10 @@ absl::StatusOr<std::vector<PackedStep>> LoadStepsOfBlock(Database& db, const Ste
   std::vector<PackedStep> steps;
   if (statement.Step() &&
       !UnpackSteps(statement.Bytes(1), static_cast<std::size_t>(statement.Int(0)), steps)) {
-    return Damaged(db, block.job_id);
+    return DamagedSteps(db, block.job_id);
   }
   if (!statement.status().ok()) return statement.status();
-  if (static_cast<std::int64_t>(steps.size()) < block.marks) return Damaged(db, block.job_id);
+  if (static_cast<std::int64_t>(steps.size()) < block.marks) return DamagedSteps(db, block.job_id);
   steps.resize(static_cast<std::size_t>(block.marks));  // it may have grown since
   return steps;
 }

@@ -2,15 +2,13 @@
 
 #include <simdjson.h>
 
+#include "spank/clock.h"
 #include "spank/event.h"
+#include "sql/spool_line.h"
 #include "sql/text.h"
 
 namespace goodput {
 namespace {
-
-constexpr std::int64_t kSecondNs = 1'000'000'000;
-// Within 146 years of 1970, so that one can be subtracted from the other.
-constexpr std::int64_t kMaxTime = std::int64_t{1} << 62U;
 
 absl::Status Bad(std::string_view what) {
   return absl::InvalidArgumentError(ToAbsl(what));
@@ -24,7 +22,7 @@ bool Text(simdjson::dom::object object, const char* key, std::string& into) {
 }
 
 bool Time(simdjson::dom::object object, const char* key, std::int64_t& into) {
-  return object[key].get(into) == simdjson::SUCCESS && into > -kMaxTime && into < kMaxTime;
+  return object[key].get(into) == simdjson::SUCCESS && IsTime(into);
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 #include "sql/imports.h"
 
+#include "spank/clock.h"
+#include "sql/spool_line.h"
 #include "sql/text.h"
 
 namespace goodput {
 namespace {
 
 constexpr std::int64_t kMaxSetAside = 10'000;
-constexpr std::size_t kExcerptBytes = 200;
-constexpr std::int64_t kSecondNs = 1'000'000'000;
 
 constexpr const char* kSelect =
     "SELECT imported.source_id, source.file, fingerprint, run, name, user, job_id, joined, source.records,"

@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "spank/clock.h"
 #include "spank/spool.h"
 #include "sql/heartbeats.h"
 #include "sql/ingest_batch.h"
@@ -24,7 +25,6 @@ namespace {
 
 constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr int kFileFlags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-constexpr std::int64_t kSecondNs = 1'000'000'000;
 // A folder whose time has stood still for so long has had its last change seen, however coarse its clock.
 constexpr std::int64_t kFolderSettlesNs = 3 * kSecondNs;
 // A file that was written to at most so long before the folder's last may be written to again without its

@@ -25,7 +25,6 @@ namespace {
 // Bytes taken in one transaction: enough to be fast, few enough not to hold the lock for a second.
 constexpr std::size_t kBatchBytes = std::size_t{4} << 20U;
 constexpr std::size_t kManyBytes = std::size_t{256} << 10U;
-constexpr std::size_t kExcerptBytes = 200;
 
 // A spool file is BOOT.HOUR.jsonl.
 std::string_view BootOf(std::string_view file) {

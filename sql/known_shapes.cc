@@ -4,16 +4,10 @@
 #include <utility>
 
 #include "spank/event.h"
+#include "sql/spool_line.h"
 
 namespace goodput {
 namespace {
-
-// Within 146 years of 1970; what is not is for the parser to refuse.
-constexpr std::int64_t kMaxTime = std::int64_t{1} << 62U;
-
-bool IsTime(std::int64_t t) {
-  return t > -kMaxTime && t < kMaxTime;
-}
 
 bool IsOfSlurmd(std::string_view kind) {
   return kind == kind::kJobProlog || kind == kind::kStepStart || kind == kind::kTaskStart ||

@@ -7,7 +7,7 @@ sql_libsteps_la_SOURCES = \
 
 # The store: schema, ingest, and reading back. The only part that includes sqlite3.h.
 noinst_LTLIBRARIES += sql/libstore.la
-sql_libstore_la_SOURCES = \
+sql_libstore_files = \
   sql/accounting.cc sql/accounting.h \
   sql/backfilled.cc sql/backfilled.h \
   sql/backlog.cc sql/backlog.h \
@@ -38,6 +38,11 @@ sql_libstore_la_SOURCES = \
   sql/summary_pack.cc sql/summary_pack.h \
   sql/text.h \
   sql/watches.cc sql/watches.h
+if UNITY
+nodist_sql_libstore_la_SOURCES = sql/libstore.unity.cc
+else
+sql_libstore_la_SOURCES = $(sql_libstore_files)
+endif
 sql_libstore_la_CXXFLAGS = $(AM_CXXFLAGS) $(SQLITE_CFLAGS) $(ZLIB_CFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 sql_libstore_la_LIBADD = sql/libsteps.la spank/libevent_vocabulary.la $(SQLITE_LIBS) $(ZLIB_LIBS) $(ABSL_LIBS) $(SIMDJSON_LIBS)
 EXTRA_DIST += sql/SCHEMA.md

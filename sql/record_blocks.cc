@@ -12,7 +12,7 @@
 namespace goodput {
 namespace {
 
-absl::Status Damaged(const Database& db, std::int64_t job_id) {
+absl::Status DamagedRecords(const Database& db, std::int64_t job_id) {
   return absl::DataLossError(Cat(db.path(), ": a record block of job ", job_id, " is damaged"));
 }
 
@@ -71,7 +71,7 @@ absl::Status ReadRecordBlocks(Database& db, const JobKey& job, std::int64_t firs
   while (rows.Step()) {
     RecordUnpacker records(rows.Bytes(0));
     take(records);
-    if (!records.good()) return Damaged(db, job.job_id);
+    if (!records.good()) return DamagedRecords(db, job.job_id);
   }
   return rows.status();
 }
@@ -99,7 +99,7 @@ absl::StatusOr<std::vector<EventRow>> EventsOfBlock(const Database& db, std::int
                       KindOf(records.shapes()[records.shape()]), std::string()});
     records.AppendText(events.back().record);
   }
-  if (!records.good()) return Damaged(db, job_id);
+  if (!records.good()) return DamagedRecords(db, job_id);
   return events;
 }
 

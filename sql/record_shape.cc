@@ -37,7 +37,7 @@ std::size_t TakeInteger(const char* text, std::size_t size, std::int64_t& value)
 }
 
 // As memcmp says; the texts are too short for a call to be worth it.
-bool Same(const char* a, const char* b, std::size_t size) {
+bool SameBytes(const char* a, const char* b, std::size_t size) {
   std::uint64_t of_a = 0;
   std::uint64_t of_b = 0;
   while (size >= sizeof(of_a)) {
@@ -97,7 +97,7 @@ class Outline {
   std::string_view name_;
 };
 
-bool IsPlain(std::string_view node) {
+bool IsPlainNode(std::string_view node) {
   return !node.empty() && std::all_of(node.begin(), node.end(), [](char c) {
     return static_cast<unsigned char>(c) >= ' ' && c != '"' && c != '\\';
   });
@@ -157,7 +157,7 @@ std::optional<RecordShape> RecordShape::FromText(std::string_view text) {
 std::optional<RecordShape> RecordShape::Of(std::string_view record, std::string_view node,
                                            std::vector<std::int64_t>& numbers) {
   numbers.clear();
-  if (!IsPlain(node) || record.find(kNumber) != std::string_view::npos ||
+  if (!IsPlainNode(node) || record.find(kNumber) != std::string_view::npos ||
       record.find(kNode) != std::string_view::npos) {
     return std::nullopt;
   }
@@ -219,7 +219,7 @@ bool RecordShape::Read(std::string_view record, std::string_view node, std::int6
   const char* const end = at + record.size();
   for (const Piece& piece : pieces_) {
     if (static_cast<std::size_t>(end - at) < piece.size ||
-        !Same(at, text_.data() + piece.begin, piece.size)) {
+        !SameBytes(at, text_.data() + piece.begin, piece.size)) {
       return false;
     }
     at += piece.size;
@@ -230,7 +230,7 @@ bool RecordShape::Read(std::string_view record, std::string_view node, std::int6
       if (size == 0) return false;
       at += size;
     } else if (piece.then == kNode) {
-      if (left < node.size() || !Same(at, node.data(), node.size())) return false;
+      if (left < node.size() || !SameBytes(at, node.data(), node.size())) return false;
       at += node.size();
     }
   }

@@ -81,10 +81,8 @@ absl::StatusOr<SpoolLine> SpoolLineParser::Parse(std::string_view line) {
   }
   if (version < 0) return bad("no `v`");
   if (version > kFormatVersion) return bad(Cat("format ", version, " is newer than this program"));
-  // Within 146 years of 1970, so that one can be subtracted from the other.
-  constexpr std::int64_t kMaxTime = std::int64_t{1} << 62U;
   for (const std::int64_t time : {record.t_ns, record.m_ns}) {
-    if (time <= -kMaxTime || time >= kMaxTime) return bad("`t` or `m` is no time");
+    if (!IsTime(time)) return bad("`t` or `m` is no time");
   }
   if (!has_t || !has_m || record.kind.empty() || record.node.empty())
     return bad("no `t`, `m`, `kind` or `node`");

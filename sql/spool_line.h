@@ -2,6 +2,7 @@
 #ifndef GOODPUT_SQL_SPOOL_LINE_H_
 #define GOODPUT_SQL_SPOOL_LINE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,6 +11,15 @@
 #include "absl/status/statusor.h"
 
 namespace goodput {
+
+// Within 146 years of 1970, so that one can be subtracted from the other.
+inline bool IsTime(std::int64_t ns) {
+  constexpr std::int64_t kMax = std::int64_t{1} << 62U;
+  return ns > -kMax && ns < kMax;
+}
+
+// What is kept of a line that is set aside.
+inline constexpr std::size_t kExcerptBytes = 200;
 
 // What ingest needs of a record; the rest stays in its text. Views live until the next Parse.
 struct SpoolLine {

@@ -9,7 +9,7 @@
 namespace goodput {
 namespace {
 
-bool Same(const EventRow& event, const EventRow& read) {
+bool ReadsBackAs(const EventRow& event, const EventRow& read) {
   return event.source_id == read.source_id && event.offset == read.offset && event.t_ns == read.t_ns &&
          event.kind == read.kind && SummaryOfRecord(event) == read.record;
 }
@@ -23,7 +23,7 @@ absl::Status AddSummary(Database& db, std::int64_t job_id, const std::string& cl
   // What it stands for is about to be deleted: so it must come back, before and not after.
   std::vector<EventRow> read;
   if (!UnpackSummary(data, read) || read.size() != events.size() ||
-      !std::equal(events.begin(), events.end(), read.begin(), Same)) {
+      !std::equal(events.begin(), events.end(), read.begin(), ReadsBackAs)) {
     return absl::InternalError(Cat("a summary of job ", job_id, " does not read back; nothing was removed"));
   }
   const auto [first, last] = std::minmax_element(

@@ -29,7 +29,7 @@ bool LeftOut(std::string_view name, std::string_view kind) {
 }
 
 // Needs no escapes.
-bool IsPlain(std::string_view name) {
+bool IsPlainKey(std::string_view name) {
   return std::all_of(name.begin(), name.end(),
                      [](char c) { return c == '_' || absl::ascii_isalnum(static_cast<unsigned char>(c)); });
 }
@@ -53,7 +53,7 @@ Kept KeptOf(const EventRow& event, simdjson::dom::parser& parser) {
       kept.m = m;
       continue;
     }
-    if (!IsPlain(field.key)) return {event.record, std::nullopt};
+    if (!IsPlainKey(field.key)) return {event.record, std::nullopt};
     if (LeftOut(field.key, event.kind)) continue;
     kept.record +=
         Cat(kept.record.size() > 1 ? "," : "", "\"", field.key, "\":", simdjson::minify(field.value));

@@ -1,6 +1,6 @@
 # The timeline and its metrics: pure, no I/O.
 noinst_LTLIBRARIES += tools/libtimeline.la
-tools_libtimeline_la_SOURCES = \
+tools_libtimeline_files = \
   tools/timeline/allocated.cc tools/timeline/allocated.h \
   tools/timeline/allocation.cc tools/timeline/allocation.h \
   tools/timeline/attempt_order.cc tools/timeline/attempt_order.h \
@@ -30,9 +30,15 @@ tools_libtimeline_la_SOURCES = \
   tools/timeline/step_rate.cc tools/timeline/step_rate.h \
   tools/timeline/steps.cc tools/timeline/steps.h \
   tools/timeline/stop_signal.cc tools/timeline/stop_signal.h \
+  tools/timeline/text.h \
   tools/timeline/timeline.cc tools/timeline/timeline.h \
   tools/timeline/waiting.cc tools/timeline/waiting.h \
   tools/timeline/why_google.cc tools/timeline/why_google.h
+if UNITY
+nodist_tools_libtimeline_la_SOURCES = tools/libtimeline.unity.cc
+else
+tools_libtimeline_la_SOURCES = $(tools_libtimeline_files)
+endif
 tools_libtimeline_la_LIBADD = tools/libsignalname.la sql/libsteps.la
 
 # Signals by name.
@@ -52,7 +58,7 @@ tools_libflops_la_LIBADD = $(ABSL_LIBS)
 
 # What daemon and command share: configuration, accounting, the wire form of a mark.
 noinst_LTLIBRARIES += tools/libcommon.la
-tools_libcommon_la_SOURCES = \
+tools_libcommon_files = \
   tools/base/service_manager.cc tools/base/service_manager.h \
   tools/base/database_lock.cc tools/base/database_lock.h \
   tools/base/helper_process.cc tools/base/helper_process.h \
@@ -69,23 +75,33 @@ tools_libcommon_la_SOURCES = \
   tools/slurm/sacctmgr.cc tools/slurm/sacctmgr.h \
   tools/slurm/slurm_time.cc tools/slurm/slurm_time.h \
   tools/slurm/tres.cc tools/slurm/tres.h
+if UNITY
+nodist_tools_libcommon_la_SOURCES = tools/libcommon.unity.cc
+else
+tools_libcommon_la_SOURCES = $(tools_libcommon_files)
+endif
 tools_libcommon_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 tools_libcommon_la_LIBADD = tools/libsignalname.la tools/libflops.la sql/libstore.la $(ABSL_LIBS) $(SIMDJSON_LIBS)
 
 # From a node's spool to the shared one.
 noinst_LTLIBRARIES += tools/libship.la
-tools_libship_la_SOURCES = \
+tools_libship_files = \
   tools/ship/files_as.cc tools/ship/files_as.h \
   tools/ship/ingest_helper.cc tools/ship/ingest_helper.h \
   tools/ship/ship_helper.cc tools/ship/ship_helper.h \
   tools/ship/shared_folder.cc tools/ship/shared_folder.h \
   tools/ship/shipper.cc tools/ship/shipper.h
+if UNITY
+nodist_tools_libship_la_SOURCES = tools/libship.unity.cc
+else
+tools_libship_la_SOURCES = $(tools_libship_files)
+endif
 tools_libship_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_libship_la_LIBADD = tools/libcommon.la
 
 # What frameworks print about their training.
 noinst_LTLIBRARIES += tools/liblogs.la
-tools_liblogs_la_SOURCES = \
+tools_liblogs_files = \
   tools/exchange/decimal.cc tools/exchange/decimal.h \
   tools/exchange/google_entry.cc tools/exchange/google_entry.h \
   tools/exchange/plain_step.cc tools/exchange/plain_step.h \
@@ -98,7 +114,12 @@ tools_liblogs_la_SOURCES = \
   tools/logs/log_fold.cc tools/logs/log_fold.h \
   tools/logs/log_reader.cc tools/logs/log_reader.h \
   tools/logs/profile.cc tools/logs/profile.h
+if UNITY
+nodist_tools_liblogs_la_SOURCES = tools/logs/built_in.cc tools/liblogs.unity.cc
+else
 nodist_tools_liblogs_la_SOURCES = tools/logs/built_in.cc
+tools_liblogs_la_SOURCES = $(tools_liblogs_files)
+endif
 tools_liblogs_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS) $(RE2_CFLAGS)
 tools_liblogs_la_LIBADD = $(ABSL_LIBS) $(SIMDJSON_LIBS) $(RE2_LIBS)
 
@@ -131,7 +152,7 @@ tools_libhttp_la_LIBADD = tools/libcommon.la $(CURL_LIBS)
 
 # The daemon without its main, so that tests can link it.
 noinst_LTLIBRARIES += tools/libgoodputd.la
-tools_libgoodputd_la_SOURCES = \
+tools_libgoodputd_files = \
   tools/goodputd/accounting_follower.cc tools/goodputd/accounting_follower.h \
   tools/goodputd/checkpoints/checkpoint_watch.cc tools/goodputd/checkpoints/checkpoint_watch.h \
   tools/goodputd/checkpoints/folder_watch.cc tools/goodputd/checkpoints/folder_watch.h \
@@ -165,6 +186,7 @@ tools_libgoodputd_la_SOURCES = \
   tools/goodputd/output/follow_helper.cc tools/goodputd/output/follow_helper.h \
   tools/goodputd/output/follower.cc tools/goodputd/output/follower.h \
   tools/goodputd/output/output_watch.cc tools/goodputd/output/output_watch.h \
+  tools/goodputd/pace.h \
   tools/goodputd/processes.cc tools/goodputd/processes.h \
   tools/goodputd/reload.cc tools/goodputd/reload.h \
   tools/goodputd/queue_watch.cc tools/goodputd/queue_watch.h \
@@ -175,12 +197,17 @@ tools_libgoodputd_la_SOURCES = \
   tools/goodputd/signals/signal_trace.cc tools/goodputd/signals/signal_trace.h \
   tools/goodputd/signals/tracepoint.cc tools/goodputd/signals/tracepoint.h \
   tools/goodputd/spool_tail.cc tools/goodputd/spool_tail.h
+if UNITY
+nodist_tools_libgoodputd_la_SOURCES = tools/libgoodputd.unity.cc
+else
+tools_libgoodputd_la_SOURCES = $(tools_libgoodputd_files)
+endif
 tools_libgoodputd_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 tools_libgoodputd_la_LIBADD = tools/liblogs.la tools/libcommon.la
 
 sbin_PROGRAMS += tools/goodputd/goodputd
 tools_libgoodputd_la_LIBADD += tools/libhttp.la
-tools_goodputd_goodputd_SOURCES = \
+tools_goodputd_goodputd_files = \
   tools/goodputd/controller_loop.cc tools/goodputd/controller_loop.h \
   tools/goodputd/problems.h \
   tools/goodputd/shared_ingest_loop.cc tools/goodputd/shared_ingest_loop.h \
@@ -188,6 +215,11 @@ tools_goodputd_goodputd_SOURCES = \
   tools/goodputd/watch_loop.cc tools/goodputd/watch_loop.h \
   tools/goodputd/main.cc \
   tools/slurm/controller.cc tools/slurm/controller.h tools/slurm/libslurm.h
+if UNITY
+nodist_tools_goodputd_goodputd_SOURCES = tools/goodputd/goodputd.unity.cc
+else
+tools_goodputd_goodputd_SOURCES = $(tools_goodputd_goodputd_files)
+endif
 tools_goodputd_goodputd_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)
 tools_goodputd_goodputd_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) -pthread
 tools_goodputd_goodputd_LDFLAGS = $(AM_LDFLAGS) $(SLURM_LDFLAGS) -pthread
@@ -195,7 +227,7 @@ tools_goodputd_goodputd_LDADD = tools/libgoodputd.la tools/libship.la $(SLURM_LI
 
 # From the database to a judged run.
 noinst_LTLIBRARIES += tools/libruns.la
-tools_libruns_la_SOURCES = \
+tools_libruns_files = \
   tools/runs/best_word.cc tools/runs/best_word.h \
   tools/runs/chain.cc tools/runs/chain.h \
   tools/runs/clocks.cc tools/runs/clocks.h \
@@ -213,23 +245,33 @@ tools_libruns_la_SOURCES = \
   tools/runs/scheduler_word.cc tools/runs/scheduler_word.h \
   tools/runs/stored_steps.cc tools/runs/stored_steps.h \
   tools/runs/strands.cc tools/runs/strands.h
+if UNITY
+nodist_tools_libruns_la_SOURCES = tools/libruns.unity.cc
+else
+tools_libruns_la_SOURCES = $(tools_libruns_files)
+endif
 tools_libruns_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 tools_libruns_la_LIBADD = tools/libtimeline.la tools/libcommon.la
 
 # What to change about a run: pure, no I/O.
 noinst_LTLIBRARIES += tools/libadvise.la
-tools_libadvise_la_SOURCES = \
+tools_libadvise_files = \
   tools/advise/advice.cc tools/advise/advice.h \
   tools/advise/checkpoint_interval.cc tools/advise/checkpoint_interval.h \
   tools/advise/measure.cc tools/advise/measure.h \
   tools/advise/mttf.cc tools/advise/mttf.h \
   tools/advise/plan.cc tools/advise/plan.h
+if UNITY
+nodist_tools_libadvise_la_SOURCES = tools/libadvise.unity.cc
+else
+tools_libadvise_la_SOURCES = $(tools_libadvise_files)
+endif
 tools_libadvise_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_libadvise_la_LIBADD = tools/libtimeline.la $(ABSL_LIBS)
 
 # From other programs' files and to them.
 noinst_LTLIBRARIES += tools/libexchange.la
-tools_libexchange_la_SOURCES = \
+tools_libexchange_files = \
   tools/exchange/entry_stream.cc tools/exchange/entry_stream.h \
   tools/exchange/file_import.cc tools/exchange/file_import.h \
   tools/exchange/google_export.cc tools/exchange/google_export.h \
@@ -238,6 +280,11 @@ tools_libexchange_la_SOURCES = \
   tools/exchange/input.cc tools/exchange/input.h \
   tools/exchange/log_import.cc tools/exchange/log_import.h \
   tools/exchange/time_order.cc tools/exchange/time_order.h
+if UNITY
+nodist_tools_libexchange_la_SOURCES = tools/libexchange.unity.cc
+else
+tools_libexchange_la_SOURCES = $(tools_libexchange_files)
+endif
 tools_libexchange_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 tools_libexchange_la_LIBADD = tools/liblogs.la tools/libruns.la
 
@@ -286,7 +333,7 @@ tools_libfleet_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_libfleet_la_LIBADD = tools/libruns.la
 
 bin_PROGRAMS += tools/sgoodput/sgoodput
-tools_sgoodput_sgoodput_SOURCES = \
+tools_sgoodput_sgoodput_files = \
   tools/sgoodput/advise.cc tools/sgoodput/advise.h \
   tools/sgoodput/attempts.cc \
   tools/sgoodput/backfill.cc \
@@ -306,6 +353,7 @@ tools_sgoodput_sgoodput_SOURCES = \
   tools/sgoodput/mark.cc \
   tools/sgoodput/options.h \
   tools/sgoodput/profile.cc \
+  tools/sgoodput/progress.cc tools/sgoodput/progress.h \
   tools/sgoodput/report.cc tools/sgoodput/report.h \
   tools/sgoodput/rollup.cc tools/sgoodput/rollup.h \
   tools/sgoodput/selection.cc tools/sgoodput/selection.h \
@@ -318,6 +366,11 @@ tools_sgoodput_sgoodput_SOURCES = \
   tools/sgoodput/style.h \
   tools/sgoodput/time_option.cc tools/sgoodput/time_option.h \
   tools/sgoodput/watch.cc
+if UNITY
+nodist_tools_sgoodput_sgoodput_SOURCES = tools/sgoodput/sgoodput.unity.cc
+else
+tools_sgoodput_sgoodput_SOURCES = $(tools_sgoodput_sgoodput_files)
+endif
 tools_sgoodput_sgoodput_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_sgoodput_sgoodput_LDADD = tools/libweb.la tools/libship.la tools/libfleet.la tools/librollup.la tools/libadvise.la tools/libexchange.la tools/libruns.la
 

@@ -1,7 +1,7 @@
 # Unit tests of the plugin's parts, and the plugins that only the tests load.
 check_PROGRAMS += tests/spank/spank_test tests/spank/hooks_test
 TESTS += tests/spank/spank_test tests/spank/hooks_test tests/spank/plugin_binary.sh
-tests_spank_spank_test_SOURCES = \
+tests_spank_spank_test_files = \
   tests/spank/event_test.cc \
   tests/spank/guard_test.cc \
   tests/spank/job_note_test.cc \
@@ -10,6 +10,11 @@ tests_spank_spank_test_SOURCES = \
   tests/spank/spool_test.cc \
   tests/spank/temp_folder.h \
   spank/options.cc
+if UNITY
+nodist_tests_spank_spank_test_SOURCES = tests/spank/spank_test.unity.cc
+else
+tests_spank_spank_test_SOURCES = $(tests_spank_spank_test_files)
+endif
 tests_spank_spank_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
 tests_spank_spank_test_LDADD = spank/libspank_parts.la spank/libevent_vocabulary.la $(GTEST_LIBS)
 

@@ -13,6 +13,7 @@
 #include "tools/goodputd/checkpoints/checkpoint_watch.h"
 #include "tools/goodputd/checkpoints/layout.h"
 #include "tools/goodputd/checkpoints/scan_helper.h"
+#include "tools/goodputd/job_paths.h"
 
 namespace goodput {
 namespace {

@@ -61,13 +61,18 @@ tests_unit_summary_test_LDADD = sql/libstore.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/store_test
 TESTS += tests/unit/store_test
-tests_unit_store_test_SOURCES = tests/spank/temp_folder.h tests/unit/heartbeats_test.cc tests/unit/record_blocks_test.cc tests/unit/store_test.cc
+tests_unit_store_test_files = tests/spank/temp_folder.h tests/unit/heartbeats_test.cc tests/unit/record_blocks_test.cc tests/unit/store_test.cc
+if UNITY
+nodist_tests_unit_store_test_SOURCES = tests/unit/store_test.unity.cc
+else
+tests_unit_store_test_SOURCES = $(tests_unit_store_test_files)
+endif
 tests_unit_store_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_store_test_LDADD = sql/libstore.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/tools_test
 TESTS += tests/unit/tools_test
-tests_unit_tools_test_SOURCES = \
+tests_unit_tools_test_files = \
   tests/spank/temp_folder.h \
   tests/unit/best_word_test.cc \
   tests/unit/chain_test.cc \
@@ -79,6 +84,11 @@ tests_unit_tools_test_SOURCES = \
   tests/unit/tools_test.cc \
   tools/sgoodput/format.cc \
   tools/sgoodput/time_option.cc
+if UNITY
+nodist_tests_unit_tools_test_SOURCES = tests/unit/tools_test.unity.cc
+else
+tests_unit_tools_test_SOURCES = $(tests_unit_tools_test_files)
+endif
 tests_unit_tools_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_tools_test_LDADD = tools/libruns.la $(GTEST_LIBS)
 
@@ -159,12 +169,17 @@ tests_unit_flops_test_LDADD = tools/libflops.la tools/libtimeline.la $(GTEST_LIB
 
 check_PROGRAMS += tests/unit/ship_test
 TESTS += tests/unit/ship_test
-tests_unit_ship_test_SOURCES = \
+tests_unit_ship_test_files = \
   tests/spank/faulty_files.h \
   tests/spank/temp_folder.h \
   tests/unit/helper_process_test.cc \
   tests/unit/shared_ingest_test.cc \
   tests/unit/ship_test.cc
+if UNITY
+nodist_tests_unit_ship_test_SOURCES = tests/unit/ship_test.unity.cc
+else
+tests_unit_ship_test_SOURCES = $(tests_unit_ship_test_files)
+endif
 tests_unit_ship_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_ship_test_LDADD = spank/libspank_parts.la tools/libship.la $(GTEST_LIBS)
 

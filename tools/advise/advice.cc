@@ -29,10 +29,6 @@ std::string Times(std::int64_t n, const char* one, const char* many) {
   return Cat(n, " ", n == 1 ? one : many);
 }
 
-double Seconds(Ns ns) {
-  return static_cast<double>(ns) / static_cast<double>(kSecond);
-}
-
 // Sums over interruptions may have what `hold` has too, which nobody wanted.
 double ShareOfTime(double seconds, const Measured& measured) {
   return measured.wall_s > 0 ? std::min(1.0, seconds / measured.wall_s) : 0;

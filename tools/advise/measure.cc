@@ -7,10 +7,6 @@
 namespace goodput {
 namespace {
 
-double Seconds(Ns ns) {
-  return static_cast<double>(ns) / static_cast<double>(kSecond);
-}
-
 double SecondsIn(const Account& account, Bucket bucket) {
   return Seconds(account.buckets[static_cast<std::size_t>(bucket)].ns);
 }

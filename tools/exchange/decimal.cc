@@ -23,9 +23,9 @@ struct Decimal {
   bool round_up = false;  // the first digit left out was 5 or more
 };
 
-class Reader {
+class DecimalReader {
  public:
-  explicit Reader(std::string_view text) : at_(text.begin()), end_(text.end()) {}
+  explicit DecimalReader(std::string_view text) : at_(text.begin()), end_(text.end()) {}
   bool Skip(char c) {
     if (at_ == end_ || *at_ != c) return false;
     ++at_;
@@ -70,7 +70,7 @@ class Reader {
 }  // namespace
 
 std::optional<std::int64_t> ParseDecimal(std::string_view text, int scale) {
-  Reader reader(text);
+  DecimalReader reader(text);
   Decimal decimal;
   const bool negative = reader.Skip('-');
   if (!reader.Digits(false, decimal)) return std::nullopt;

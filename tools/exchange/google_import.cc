@@ -22,11 +22,11 @@ constexpr std::size_t kMaxNames = 6;
 constexpr std::int64_t kProgressEvery = 4096;
 
 // One go at a file. What it finds out may call for another.
-class Pass {
+class GooglePass {
  public:
   enum class Result : std::uint8_t { kDone, kNotInOrder, kSeveralJobs };
 
-  Pass(const Input& input, const FileImportOptions& options, ImportWriter& writer)
+  GooglePass(const Input& input, const FileImportOptions& options, ImportWriter& writer)
       : input_(input),
         options_(options),
         writer_(writer),
@@ -63,7 +63,7 @@ class Pass {
   std::int64_t calls_ = 0;
 };
 
-FileImportReport Pass::Report() const {
+FileImportReport GooglePass::Report() const {
   FileImportReport report = report_;
   report.bad = writer_.set_aside();
   report.attempts = sink_.attempts();
@@ -71,11 +71,11 @@ FileImportReport Pass::Report() const {
   return report;
 }
 
-void Pass::TellProgress(std::int64_t done) {
+void GooglePass::TellProgress(std::int64_t done) {
   if (options_.progress && ++calls_ % kProgressEvery == 0) options_.progress(done, input_.size());
 }
 
-bool Pass::IsTheOthers(std::string_view name, const std::string& only) {
+bool GooglePass::IsTheOthers(std::string_view name, const std::string& only) {
   if (name.empty()) return false;
   if (name != name_) {
     if (names_.size() < kMaxNames) names_.emplace(name);
@@ -84,12 +84,12 @@ bool Pass::IsTheOthers(std::string_view name, const std::string& only) {
   return !only.empty() && name != only;
 }
 
-absl::Status Pass::SetAside(const EntryText& text, std::string_view reason) {
+absl::Status GooglePass::SetAside(const EntryText& text, std::string_view reason) {
   if (first_problem_.empty()) first_problem_ = Cat("byte ", text.offset, ": ", reason);
   return writer_.SetAside(text.offset, reason, text.text);
 }
 
-absl::StatusOr<Pass::Result> Pass::Run(const std::string& only, bool sorted) {
+absl::StatusOr<GooglePass::Result> GooglePass::Run(const std::string& only, bool sorted) {
   EntryText text;
   GoogleEntry entry;
   Ns last = 0;
@@ -133,7 +133,7 @@ absl::StatusOr<Pass::Result> Pass::Run(const std::string& only, bool sorted) {
   return Result::kDone;
 }
 
-absl::Status Pass::TakePlaces() {
+absl::Status GooglePass::TakePlaces() {
   order_.Sort();
   EntryPlace place;
   GoogleEntry entry;
@@ -152,7 +152,7 @@ absl::Status Pass::TakePlaces() {
   return absl::OkStatus();
 }
 
-absl::Status NoEntries(const Input& input, const Pass& pass, const std::string& only) {
+absl::Status NoEntries(const Input& input, const GooglePass& pass, const std::string& only) {
   const FileImportReport report = pass.Report();
   const std::string file = input.name() == "-" ? "stdin" : input.name();
   if (input.size() == 0) return absl::InvalidArgumentError(Cat(file, ": it is empty"));
@@ -168,7 +168,7 @@ absl::Status NoEntries(const Input& input, const Pass& pass, const std::string& 
           ")"));
 }
 
-absl::Status SeveralJobs(const Input& input, const Pass& pass) {
+absl::Status SeveralJobs(const Input& input, const GooglePass& pass) {
   return absl::InvalidArgumentError(Cat(input.name() == "-" ? "stdin" : input.name(),
                                         ": it has entries of several jobs (", *pass.names().begin(), ", ",
                                         *pass.names().rbegin(), "); choose one with --run NAME"));
@@ -203,14 +203,14 @@ absl::StatusOr<FileImportReport> ImportGoogleLog(Database& db, const Input& inpu
     ImportWriter writer(db);
     if (absl::Status status = writer.Begin(Identity(file, only), options.cluster); !status.ok())
       return status;
-    Pass pass(input, options, writer);
-    const absl::StatusOr<Pass::Result> result = pass.Run(only, sorted);
+    GooglePass pass(input, options, writer);
+    const absl::StatusOr<GooglePass::Result> result = pass.Run(only, sorted);
     if (!result.ok()) return result.status();
-    if (*result == Pass::Result::kNotInOrder) {
+    if (*result == GooglePass::Result::kNotInOrder) {
       sorted = false;
       continue;
     }
-    if (*result == Pass::Result::kSeveralJobs) {
+    if (*result == GooglePass::Result::kSeveralJobs) {
       if (options.run.empty()) return SeveralJobs(input, pass);
       only = options.run;
       continue;

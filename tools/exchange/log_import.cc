@@ -100,9 +100,9 @@ absl::Status Unplaceable(const Input& input, const std::string& profile) {
 }
 
 // One go at the file, into a transaction that is open.
-class Pass {
+class LogPass {
  public:
-  Pass(const Input& input, const FileImportOptions& options, LogReader reader, LineClock clock,
+  LogPass(const Input& input, const FileImportOptions& options, LogReader reader, LineClock clock,
        ImportWriter& writer)
       : input_(input),
         options_(options),
@@ -210,7 +210,7 @@ absl::StatusOr<FileImportReport> ImportLog(Database& db, const Input& input, con
   if (!transaction.status().ok()) return transaction.status();
   ImportWriter writer(db);
   if (status = writer.Begin(file, options.cluster); !status.ok()) return status;
-  Pass pass(input, options, *std::move(reader), std::move(clock), writer);
+  LogPass pass(input, options, *std::move(reader), std::move(clock), writer);
   if (status = pass.Run(); !status.ok()) return status;
   FileImportReport report = pass.Report();
   ImportRow row;

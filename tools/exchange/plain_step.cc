@@ -14,9 +14,9 @@ constexpr int kMaxStepDigits = 15;    // below kMaxTrainStep
 constexpr int kMaxSecondDigits = 10;  // below 2286; kLatest comes earlier
 constexpr int kFractionDigits = 9;
 
-class Reader {
+class StepScanner {
  public:
-  explicit Reader(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
+  explicit StepScanner(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
 
   bool Take(char c) {
     Blanks();
@@ -99,7 +99,7 @@ struct Places {
 };
 
 bool ReadPlaces(std::string_view text, PlainStep& into, Places& places) {
-  Reader reader(text);
+  StepScanner reader(text);
   std::string_view key;
   bool has_name = false;
   bool has_step = false;
@@ -140,7 +140,7 @@ bool ReadPlainStep(std::string_view text, PlainStep& into) {
 
 bool PlainStepReader::Read(std::string_view text, PlainStep& into) {
   if (!head_.empty()) {
-    Reader reader(text);
+    StepScanner reader(text);
     const auto number = [&](bool step) { return step ? reader.Step(into.step) : reader.Seconds(into.start); };
     if (reader.Skip(head_) && number(step_first_) && reader.Skip(between_) && number(!step_first_) &&
         reader.Skip(tail_) && reader.Position(text) == text.size()) {

@@ -4,12 +4,12 @@
 #include <utility>
 #include <vector>
 
+#include "spank/clock.h"
 #include "sql/backfilled.h"
 
 namespace goodput {
 namespace {
 
-constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::int64_t kIntervalNs = 60 * kSecondNs;
 // slurmctld tells slurmdbd about a change within seconds.
 constexpr std::int64_t kDelayNs = 5 * kSecondNs;

@@ -8,21 +8,19 @@
 #include <fstream>
 #include <string_view>
 
+#include "absl/strings/str_split.h"
 #include "sql/text.h"
-#include "tools/goodputd/checkpoints/scan_helper.h"
 
 namespace goodput {
 namespace {
 
 constexpr std::streamsize kMaxEnvironment = 1 << 20;
 
-std::string UserOf(std::string_view environment) {
-  constexpr std::string_view kUser = "USER=";
-  for (std::size_t at = 0; at < environment.size();) {
-    const std::size_t end = std::min(environment.find('\0', at), environment.size());
-    const std::string_view entry = environment.substr(at, end - at);
-    if (entry.substr(0, kUser.size()) == kUser) return std::string(entry.substr(kUser.size()));
-    at = end + 1;
+std::string Variable(std::string_view environment, std::string_view name) {
+  for (absl::string_view entry : absl::StrSplit(ToAbsl(environment), '\0')) {
+    if (entry.size() > name.size() && entry.substr(0, name.size()) == ToAbsl(name) &&
+        entry[name.size()] == '=')
+      return std::string(entry.substr(name.size() + 1));
   }
   return {};
 }
@@ -37,9 +35,48 @@ std::string ProcessEnvironment(std::int64_t pid) {
   return text;
 }
 
+std::string ExpandPath(std::string_view path, std::int64_t job, std::string_view environment,
+                       std::string_view user) {
+  std::string out;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path[i] != '%' || i + 1 == path.size()) {
+      out += path[i];
+      continue;
+    }
+    ++i;
+    const auto variable = [&](const char* name) { return Variable(environment, name); };
+    switch (path[i]) {
+      case '%':
+        out += '%';
+        break;
+      case 'j':
+        out += std::to_string(job);
+        break;
+      case 'A': {
+        const std::string array = variable("SLURM_ARRAY_JOB_ID");
+        out += array.empty() ? std::to_string(job) : array;
+        break;
+      }
+      case 'a':
+        out += variable("SLURM_ARRAY_TASK_ID");
+        break;
+      case 'x':
+        out += variable("SLURM_JOB_NAME");
+        break;
+      case 'u':
+        out += user;
+        break;
+      default:
+        out += '%';
+        out += path[i];
+    }
+  }
+  return out;
+}
+
 std::string ResolveJobPath(const std::string& named, std::int64_t job, std::int64_t pid) {
   const std::string environment = ProcessEnvironment(pid);
-  std::string path = ExpandPath(named, job, environment, UserOf(environment));
+  std::string path = ExpandPath(named, job, environment, Variable(environment, "USER"));
   if (!path.empty() && path.front() == '/') return path;
   std::array<char, PATH_MAX> cwd{};
   const ssize_t length = readlink(Cat("/proc/", pid, "/cwd").c_str(), cwd.data(), cwd.size() - 1);

@@ -4,12 +4,18 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace goodput {
 
 // Its environment as the kernel has it, "NAME=value" ended by NULs, at most 1 MiB of it; empty where it may
 // not be read or the process is gone.
 std::string ProcessEnvironment(std::int64_t pid);
+
+// %A the array's id (or the job's), %a its task, %j the job, %u the user, %x the job's name,
+// %% a percent sign; of `environment` ("NAME=value" ended by NULs). Others stay as they are.
+std::string ExpandPath(std::string_view path, std::int64_t job, std::string_view environment,
+                       std::string_view user);
 
 // A path as the job named it, with %j %A %a %x %u expanded and made absolute by the process's working
 // directory. Empty: not known.

@@ -13,15 +13,13 @@
 #include "sql/text.h"
 #include "tools/base/helper_process.h"
 #include "tools/goodputd/log.h"
+#include "tools/goodputd/pace.h"
 #include "tools/goodputd/problems.h"
 #include "tools/ship/ingest_helper.h"
 
 namespace goodput {
 namespace {
 
-constexpr int kIntervalMs = 1000;
-constexpr int kLongestPauseMs = 30'000;
-constexpr int kMostAbandoned = 4;
 constexpr std::int64_t kFirstAvoidedNs = 30'000'000'000;
 constexpr std::int64_t kLongestAvoidedNs = 600'000'000'000;
 // Longer than the wait for another who writes to the database.
@@ -70,9 +68,9 @@ void RunSharedIngestLoop(const Config& config, int stop_fd, Liveness& alive) {
   options.hurry_fd = stop_fd;
   HelperProcess helper(options);
   pollfd stop{stop_fd, POLLIN, 0};
-  int pause_ms = kIntervalMs;
+  int pause_ms = kLookEveryMs;
   do {
-    pause_ms = std::max(pause_ms, alive.standby ? kIntervalMs : 0);
+    pause_ms = std::max(pause_ms, alive.standby ? kLookEveryMs : 0);
     if (alive.standby) continue;
     const std::int64_t began_ns = kSystemClock.mono_ns();
     const absl::StatusOr<std::string> answer = helper.Call(IngestRequest(avoided.Now(began_ns)));
@@ -86,7 +84,7 @@ void RunSharedIngestLoop(const Config& config, int stop_fd, Liveness& alive) {
                 " hangs; it is left alone for ", for_s, " s"));
       }
       trouble.Say(what);
-      pause_ms = kIntervalMs;
+      pause_ms = kLookEveryMs;
       continue;
     }
     const absl::StatusOr<IngestReport> report = ParseIngestAnswer(*answer);
@@ -96,9 +94,9 @@ void RunSharedIngestLoop(const Config& config, int stop_fd, Liveness& alive) {
     if (report.ok()) problems.Say(report->problems);
     const auto took_ms = static_cast<int>((kSystemClock.mono_ns() - began_ns) / 1'000'000);
     if (!report.ok()) {
-      pause_ms = std::min(2 * std::max(pause_ms, kIntervalMs), kLongestPauseMs);
+      pause_ms = std::min(2 * std::max(pause_ms, kLookEveryMs), kLongestPauseMs);
     } else {
-      pause_ms = report->whole ? std::max(kIntervalMs, took_ms) : 0;
+      pause_ms = report->whole ? std::max(kLookEveryMs, took_ms) : 0;
     }
   } while (poll(&stop, 1, pause_ms) == 0);
 }

@@ -5,32 +5,22 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
 #include <string>
 
 #include "spank/clock.h"
 #include "sql/text.h"
 #include "tools/base/helper_process.h"
 #include "tools/goodputd/log.h"
+#include "tools/goodputd/pace.h"
 #include "tools/goodputd/problems.h"
+#include "tools/goodputd/spool_tail.h"
 #include "tools/ship/ship_helper.h"
 #include "tools/ship/shipper.h"
 
 namespace goodput {
 namespace {
 
-constexpr int kIntervalMs = 1000;
-constexpr int kLongestPauseMs = 30'000;
 constexpr std::int64_t kLastNs = 5'000'000'000;
-// Enough for a server that is restarted twice while the first of them still hangs.
-constexpr int kMostAbandoned = 4;
-
-std::string BootId() {
-  std::ifstream in("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  in >> id;
-  return id;
-}
 
 }  // namespace
 
@@ -60,7 +50,7 @@ void RunShipLoop(const Config& config, int stop_fd) {
   HelperProcess process(helper);
   RemoteSharedFolder shared(process, config.shared_spool);
   Shipper shipper(options, shared);
-  int pause_ms = kIntervalMs;
+  int pause_ms = kLookEveryMs;
   bool stopping = false;
   std::int64_t until_ns = 0;
   const auto stopped = [&] {
@@ -80,7 +70,7 @@ void RunShipLoop(const Config& config, int stop_fd) {
       Log("stopped before all records were copied; they wait on this node");
       return;
     }
-    pause_ms = report.shared.ok() ? kIntervalMs : std::min(2 * pause_ms, kLongestPauseMs);
+    pause_ms = report.shared.ok() ? kLookEveryMs : std::min(2 * pause_ms, kLongestPauseMs);
     if (stopping) {
       if (!report.whole) poll(nullptr, 0, 100);
     } else {

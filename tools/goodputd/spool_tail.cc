@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // What is read at once: a spool of hundreds of megabytes is not to be in memory.
-constexpr std::int64_t kPieceBytes = 1 << 20;
+constexpr std::int64_t kTailPieceBytes = 1 << 20;
 
 // Most lines of a training job are marks and tell nothing about the job itself.
 bool IsMark(std::string_view line) {
@@ -55,12 +55,12 @@ void SpoolTail::ReadFile(const std::string& node, const std::string& path, std::
   in.seekg(offset);
   std::string text;
   while (in && offset < size) {
-    text.resize(static_cast<std::size_t>(std::min(size - offset, kPieceBytes)));
+    text.resize(static_cast<std::size_t>(std::min(size - offset, kTailPieceBytes)));
     in.read(text.data(), static_cast<std::streamsize>(text.size()));
     text.resize(static_cast<std::size_t>(in.gcount()));
     const std::size_t last = text.rfind('\n');
     // A piece without a newline is no record, however long it grows.
-    if (last == std::string::npos && text.size() < static_cast<std::size_t>(kPieceBytes)) return;
+    if (last == std::string::npos && text.size() < static_cast<std::size_t>(kTailPieceBytes)) return;
     const std::size_t whole = last == std::string::npos ? text.size() : last + 1;
     std::string_view rest(text.data(), last == std::string::npos ? 0 : whole);
     while (!rest.empty()) {

@@ -2,13 +2,13 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/time/civil_time.h"
+#include "spank/clock.h"
 #include "sql/text.h"
 #include "tools/exchange/decimal.h"
 
 namespace goodput {
 namespace {
 
-constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::int64_t kQuarterNs = 900 * kSecondNs;
 // Clocks of two machines, and of a line's rounding.
 constexpr std::int64_t kAheadNs = 2 * kSecondNs;

@@ -177,9 +177,9 @@ struct LogProfile::Impl {
 namespace {
 
 // Reads the items of a file, and checks what they promise.
-class Reader {
+class ProfileReader {
  public:
-  Reader(std::string_view where, LogProfile::Impl& into) : where_(where), into_(into) {}
+  ProfileReader(std::string_view where, LogProfile::Impl& into) : where_(where), into_(into) {}
   absl::Status Read(std::string_view text);
 
  private:
@@ -273,7 +273,7 @@ std::optional<LogEvent> LogProfile::Impl::Match(std::string_view line, const Rul
 
 namespace {
 
-absl::Status Reader::TakeOfRule(std::string_view word, std::string_view rest, int at) {
+absl::Status ProfileReader::TakeOfRule(std::string_view word, std::string_view rest, int at) {
   if (into_.rules.empty()) return Bad(at, Cat("`", word, "` before any rule"));
   Rule& rule = into_.rules.back();
   if (word == "match") {
@@ -323,7 +323,7 @@ absl::Status Reader::TakeOfRule(std::string_view word, std::string_view rest, in
   return Bad(at, Cat("unknown word `", word, "`"));
 }
 
-absl::Status Reader::Take(std::string_view word, std::string_view rest, int at) {
+absl::Status ProfileReader::Take(std::string_view word, std::string_view rest, int at) {
   const std::string_view value = rest.substr(std::min(rest.find_first_not_of(' '), rest.size()));
   if (word == "profile") {
     const bool good =
@@ -361,7 +361,7 @@ absl::Status Reader::Take(std::string_view word, std::string_view rest, int at) 
   return TakeOfRule(word, word == "example" ? rest : value, at);
 }
 
-absl::Status Reader::CheckExample(const Rule& rule, const Example& example) const {
+absl::Status ProfileReader::CheckExample(const Rule& rule, const Example& example) const {
   const Rule* by = nullptr;
   const std::optional<LogEvent> event = into_.Match(example.line, &by);
   if (!event) return Bad(example.at, "the example matches no rule");
@@ -372,7 +372,7 @@ absl::Status Reader::CheckExample(const Rule& rule, const Example& example) cons
   return absl::OkStatus();
 }
 
-absl::Status Reader::CheckRule(const Rule& rule) {
+absl::Status ProfileReader::CheckRule(const Rule& rule) {
   if (!rule.match) return Bad(rule.at, "the rule has no `match`");
   if (rule.examples.empty()) return Bad(rule.at, "the rule has no `example`");
   const bool named = rule.kind == LogEvent::Kind::kPhaseBegin || rule.kind == LogEvent::Kind::kPhaseEnd ||
@@ -388,7 +388,7 @@ absl::Status Reader::CheckRule(const Rule& rule) {
   return absl::OkStatus();
 }
 
-absl::Status Reader::Check() {
+absl::Status ProfileReader::Check() {
   if (into_.name.empty()) return Bad(1, "no `profile NAME`");
   if (into_.rules.empty()) return Bad(1, "no `rule`");
   into_.any = std::make_unique<RE2::Set>(Quiet(), RE2::UNANCHORED);
@@ -409,7 +409,7 @@ absl::Status Reader::Check() {
   return absl::OkStatus();
 }
 
-absl::Status Reader::Read(std::string_view text) {
+absl::Status ProfileReader::Read(std::string_view text) {
   if (text.size() > kMaxProfileBytes) return Bad(1, "longer than 256 KiB");
   int at = 0;
   for (absl::string_view absl_line : absl::StrSplit(ToAbsl(text), '\n')) {
@@ -454,7 +454,7 @@ LogProfile::~LogProfile() = default;
 
 absl::StatusOr<LogProfile> LogProfile::Parse(std::string_view text, std::string_view where) {
   auto impl = std::make_unique<Impl>();
-  if (absl::Status status = Reader(where, *impl).Read(text); !status.ok()) return status;
+  if (absl::Status status = ProfileReader(where, *impl).Read(text); !status.ok()) return status;
   return LogProfile(std::move(impl));
 }
 

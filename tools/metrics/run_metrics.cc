@@ -13,9 +13,6 @@ const std::vector<double> kWaits = {1, 10, 60, 300, 900, 3600, 4 * 3600, 12 * 36
 const std::vector<double> kShort = {1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600};
 constexpr const char* kOther = "other";
 
-double Seconds(Ns ns) {
-  return static_cast<double>(ns) / 1e9;
-}
 double GpuSeconds(GpuNs ns) {
   // Whole seconds apart from the rest: together they may be more than a double holds.
   const GpuNs whole = ns / kSecond;

@@ -1,6 +1,6 @@
 # Questions from elsewhere: what goodputd, goodput-reader, goodput-ask and sgoodput share of them.
 noinst_LTLIBRARIES += tools/libreader.la
-tools_libreader_la_SOURCES = \
+tools_libreader_files = \
   tools/reader/answer.cc tools/reader/answer.h \
   tools/reader/confine.cc tools/reader/confine.h \
   tools/reader/control.cc tools/reader/control.h \
@@ -12,6 +12,11 @@ tools_libreader_la_SOURCES = \
   tools/reader/rights.cc tools/reader/rights.h \
   tools/reader/viewer.cc tools/reader/viewer.h \
   tools/reader/work_queue.cc tools/reader/work_queue.h
+if UNITY
+nodist_tools_libreader_la_SOURCES = tools/libreader.unity.cc
+else
+tools_libreader_la_SOURCES = $(tools_libreader_files)
+endif
 tools_libreader_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 tools_libreader_la_LIBADD = tools/libcommon.la
 
@@ -34,7 +39,7 @@ tools_ask_goodput_ask_SOURCES = tools/ask/main.cc
 tools_ask_goodput_ask_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 tools_ask_goodput_ask_LDADD = tools/libreader.la tools/libhttp.la
 
-tools_goodputd_goodputd_SOURCES += \
+tools_goodputd_goodputd_files += \
   tools/goodputd/liveness.h \
   tools/goodputd/reader_loop.cc tools/goodputd/reader_loop.h \
   tools/goodputd/reader_sockets.cc tools/goodputd/reader_sockets.h
@@ -50,7 +55,7 @@ tools_libmetrics_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_libmetrics_la_LIBADD = tools/libtimeline.la $(ABSL_LIBS)
 tools_libreader_la_LIBADD += tools/libmetrics.la
 
-tools_sgoodput_sgoodput_SOURCES += \
+tools_sgoodput_sgoodput_files += \
   tools/sgoodput/metrics.cc \
   tools/sgoodput/remote.cc tools/sgoodput/remote.h
 tools_sgoodput_sgoodput_CPPFLAGS = $(AM_CPPFLAGS) -DPKGLIBEXECDIR='"$(pkglibexecdir)"'

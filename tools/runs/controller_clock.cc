@@ -9,7 +9,6 @@
 namespace goodput {
 namespace {
 
-constexpr Ns kSet = kSecond / 2;
 // The two times of a record are read a moment apart.
 constexpr Ns kReadApart = kSecond / 1000;
 
@@ -29,7 +28,7 @@ void ControllerClock::Settle() {
             [](const Reading& a, const Reading& b) { return a.mono < b.mono; });
   spells_.clear();
   for (const Reading& reading : readings_) {
-    if (spells_.empty() || std::abs(reading.clock - spells_.back().clock) > kSet)
+    if (spells_.empty() || std::abs(reading.clock - spells_.back().clock) > kClockSet)
       spells_.push_back({reading.clock, reading.mono, reading.mono});
     spells_.back().last_mono = reading.mono;
   }

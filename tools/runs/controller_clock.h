@@ -11,6 +11,9 @@
 
 namespace goodput {
 
+// Two clocks further apart were set; NTP moves real and monotonic time alike, and what it steps is less.
+inline constexpr Ns kClockSet = kSecond / 2;
+
 class ControllerClock {
  public:
   // A record's real time and clock (real less monotonic time).

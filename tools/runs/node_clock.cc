@@ -8,12 +8,11 @@
 
 #include "absl/strings/str_format.h"
 #include "sql/text.h"
+#include "tools/runs/controller_clock.h"
 
 namespace goodput {
 namespace {
 
-// Two clocks further apart were set; NTP moves real and monotonic time alike, and what it steps is less.
-constexpr Ns kSet = kSecond / 2;
 // Accounting rounds down to seconds, and processes take their time.
 constexpr Ns kSlack = kSecond / 2;
 // Tasks that are killed, and saves they still complete, may come so long after the end.
@@ -21,10 +20,6 @@ constexpr Ns kOutlives = 120 * kSecond;
 // A prolog that comes much later than the allocation says nothing about clocks; one that lies long before it
 // is not of it.
 constexpr Ns kFarthest = 90 * kSecond;
-
-double Seconds(Ns ns) {
-  return static_cast<double>(ns) / 1e9;
-}
 
 Ns LastMoment(const AllocatedSpan& span) {
   return span.end ? *span.end + kSecond : std::numeric_limits<Ns>::max() / 2;
@@ -84,14 +79,14 @@ void NodeClock::FindSettings() {
   std::sort(clocks.begin(), clocks.end());
   settings_.clear();
   for (const Ns clock : clocks) {
-    if (settings_.empty() || clock - settings_.back().highest > kSet) settings_.push_back({clock, clock});
+    if (settings_.empty() || clock - settings_.back().highest > kClockSet) settings_.push_back({clock, clock});
     settings_.back().highest = clock;
   }
 }
 
 const NodeClock::Setting* NodeClock::SettingOf(Ns clock) const {
   const auto found = std::find_if(settings_.begin(), settings_.end(),
-                                  [clock](const Setting& s) { return clock <= s.highest + kSet; });
+                                  [clock](const Setting& s) { return clock <= s.highest + kClockSet; });
   return found == settings_.end() ? nullptr : &*found;
 }
 

@@ -10,39 +10,13 @@
 #include "sql/text.h"
 #include "tools/sgoodput/format.h"
 #include "tools/sgoodput/options.h"
+#include "tools/sgoodput/progress.h"
 #include "tools/sgoodput/session.h"
 #include "tools/sgoodput/time_option.h"
 #include "tools/slurm/backfiller.h"
 
 namespace goodput {
 namespace {
-
-constexpr absl::Duration kWorthALine = absl::Seconds(2);
-
-// On a terminal, once it takes long enough to wonder.
-class Progress {
- public:
-  explicit Progress(Stretch wanted) : wanted_(wanted), shown_(isatty(STDERR_FILENO) != 0) {}
-  ~Progress() {
-    if (said_) std::fprintf(stderr, "\r\033[K");
-  }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
-  void Say(std::int64_t missing_s, std::int64_t attempts) {
-    if (!shown_ || absl::Now() - began_ < kWorthALine) return;
-    const auto all = static_cast<double>(std::max<std::int64_t>(1, wanted_.to_s - wanted_.from_s));
-    std::fprintf(stderr, "\r\033[Ksgoodput: %2.0f%%, %s attempts read",
-                 100 * (1 - static_cast<double>(missing_s) / all), std::to_string(attempts).c_str());
-    said_ = true;
-  }
-
- private:
-  Stretch wanted_;
-  bool shown_;
-  bool said_ = false;
-  absl::Time began_ = absl::Now();
-};
 
 std::int64_t LengthOf(const std::vector<Stretch>& stretches) {
   std::int64_t sum = 0;
@@ -67,7 +41,8 @@ absl::StatusOr<Stretch> Wanted(const BackfillOptions& options, absl::Time now) {
 }
 
 absl::Status Read(Backfiller& backfiller, Database& db, const std::string& cluster, Stretch wanted) {
-  Progress progress(wanted);
+  Progress progress;
+  const auto all_s = static_cast<double>(std::max<std::int64_t>(1, wanted.to_s - wanted.from_s));
   const std::int64_t now_s = absl::ToUnixSeconds(absl::Now());
   const std::int64_t recent_s = std::max(wanted.from_s, now_s - Backfiller::kSettleS);
   if (recent_s < wanted.to_s) {
@@ -80,7 +55,9 @@ absl::Status Read(Backfiller& backfiller, Database& db, const std::string& clust
     if (step.ok()) more = *step;
     const absl::StatusOr<std::vector<Stretch>> done = LoadBackfilled(db, cluster);
     if (!done.ok()) return done.status();
-    progress.Say(LengthOf(MissingOf(wanted, *done)), backfiller.attempts());
+    const auto missing_s = static_cast<double>(LengthOf(MissingOf(wanted, *done)));
+    progress.Say(
+        absl::StrFormat("%2.0f%%, %d attempts read", 100 * (1 - missing_s / all_s), backfiller.attempts()));
   }
   return absl::OkStatus();
 }

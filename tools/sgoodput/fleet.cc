@@ -98,11 +98,6 @@ absl::StatusOr<FleetReport> MakeFleet(const RollupOptions& options, absl::Time n
   return report;
 }
 
-std::string Hours(GpuNs gpu_ns) {
-  const double hours = GpuHours(gpu_ns);
-  return absl::StrFormat("%.*f", hours < 99.95 ? 2 : 0, hours);
-}
-
 GpuNs In(const FleetRow& row, NodeCondition condition) {
   return row.unheld[static_cast<std::size_t>(condition)];
 }
@@ -128,12 +123,12 @@ std::vector<FleetColumn> Columns() {
   return {
       {{"Partition", Table::Align::kLeft, 16}, [](const FleetRow& row) { return Printable(row.group); }},
       {{"Nodes", kRight}, [](const FleetRow& row) { return Cat(row.nodes); }},
-      {{"GPUh", kRight}, [](const FleetRow& row) { return Hours(row.capacity()); }},
-      {{"Held", kRight}, [](const FleetRow& row) { return Hours(row.held_sum()); }},
-      {{"Idle", kRight}, [](const FleetRow& row) { return Hours(In(row, NodeCondition::kIdle)); }},
-      {{"Down", kRight}, [](const FleetRow& row) { return Hours(In(row, NodeCondition::kDown)); }},
-      {{"Drain", kRight}, [](const FleetRow& row) { return Hours(In(row, NodeCondition::kDrained)); }},
-      {{"Unknown", kRight}, [](const FleetRow& row) { return Hours(In(row, NodeCondition::kUnknown)); }},
+      {{"GPUh", kRight}, [](const FleetRow& row) { return FormatGpuHours(row.capacity()); }},
+      {{"Held", kRight}, [](const FleetRow& row) { return FormatGpuHours(row.held_sum()); }},
+      {{"Idle", kRight}, [](const FleetRow& row) { return FormatGpuHours(In(row, NodeCondition::kIdle)); }},
+      {{"Down", kRight}, [](const FleetRow& row) { return FormatGpuHours(In(row, NodeCondition::kDown)); }},
+      {{"Drain", kRight}, [](const FleetRow& row) { return FormatGpuHours(In(row, NodeCondition::kDrained)); }},
+      {{"Unknown", kRight}, [](const FleetRow& row) { return FormatGpuHours(In(row, NodeCondition::kUnknown)); }},
       {{"Sched", kRight}, [](const FleetRow& row) { return Scheduling(row); }},
       {{"Runtime", kRight}, [](const FleetRow& row) { return FormatPercent(row.runtime()); }},
       {{"MPG", kRight}, [](const FleetRow& row) { return FormatPercent(row.mpg()); }},
@@ -175,7 +170,7 @@ void PrintWhole(const FleetReport& report) {
   std::printf("Fleet of %s, %s to %s\n", Printable(report.cluster).c_str(), FormatTime(report.begin).c_str(),
               FormatTime(report.end).c_str());
   std::printf("%lld nodes, %s GPU-hours\n\n", static_cast<long long>(row.nodes),
-              Hours(row.capacity()).c_str());
+              FormatGpuHours(row.capacity()).c_str());
   std::printf("Goodput  scheduling %s x runtime %s", Scheduling(row).c_str(),
               FormatPercent(row.runtime()).c_str());
   if (row.program()) std::printf(" x program %s", FormatPercent(row.program()).c_str());
@@ -188,7 +183,7 @@ void PrintWhole(const FleetReport& report) {
     if (gpu_ns == 0) return;
     const double share =
         static_cast<double>(gpu_ns) / static_cast<double>(std::max<GpuNs>(row.capacity(), 1));
-    table.Add({std::string(name), Hours(gpu_ns), FormatPercent(share)});
+    table.Add({std::string(name), FormatGpuHours(gpu_ns), FormatPercent(share)});
   };
   for (const Bucket bucket : AllBuckets())
     add(BucketName(bucket), row.held[static_cast<std::size_t>(bucket)]);
@@ -199,10 +194,10 @@ void PrintWhole(const FleetReport& report) {
   std::fputs(table.Render(false, "  ").c_str(), stdout);
   if (In(row, NodeCondition::kOff) > 0)
     std::printf("  besides, %s GPU-hours of machines that were shut down\n",
-                Hours(In(row, NodeCondition::kOff)).c_str());
+                FormatGpuHours(In(row, NodeCondition::kOff)).c_str());
   if (report.count.unplaced > 0)
     std::printf("  besides, %s GPU-hours held on nodes the watch did not know then\n",
-                Hours(report.count.unplaced).c_str());
+                FormatGpuHours(report.count.unplaced).c_str());
 }
 
 }  // namespace

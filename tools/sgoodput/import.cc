@@ -22,6 +22,7 @@
 #include "tools/runs/load_run.h"
 #include "tools/sgoodput/format.h"
 #include "tools/sgoodput/options.h"
+#include "tools/sgoodput/progress.h"
 #include "tools/sgoodput/session.h"
 #include "tools/slurm/sacct.h"
 #include "tools/timeline/allocation.h"
@@ -35,7 +36,6 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 // sacct's text is read whole; two million attempts are less.
 constexpr std::int64_t kMaxSacctBytes = std::int64_t{1} << 30U;
 constexpr std::size_t kLookedAt = 4096;
-const absl::Duration kQuietFor = absl::Seconds(2);
 
 std::string Lines(std::int64_t count, std::string_view what) {
   return Cat(count, " ", what, count == 1 ? "" : "s");
@@ -54,31 +54,6 @@ absl::StatusOr<std::string_view> GuessFormat(const Input& input) {
       header.find("JobID") != std::string_view::npos && header.find('|') != std::string_view::npos;
   return !text.empty() && text.front() != '{' && text.front() != '[' && of_sacct ? kSacct : kGoogle;
 }
-
-// What an import says of itself on a terminal when it takes long.
-class Progress {
- public:
-  explicit Progress(std::string name) : name_(std::move(name)), shown_(isatty(STDERR_FILENO) == 1) {}
-  ~Progress() {
-    if (printed_) std::fprintf(stderr, "\r\033[K");
-  }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-  void operator()(std::int64_t bytes, std::int64_t of) {
-    const absl::Time now = absl::Now();
-    if (!shown_ || of <= 0 || now - begun_ < kQuietFor || now - last_ < absl::Milliseconds(200)) return;
-    last_ = now;
-    printed_ = true;
-    std::fprintf(stderr, "\rsgoodput: %s: %d %%", name_.c_str(), static_cast<int>(bytes * 100 / of));
-  }
-
- private:
-  std::string name_;
-  bool shown_;
-  bool printed_ = false;
-  absl::Time begun_ = absl::Now();
-  absl::Time last_ = absl::InfinitePast();
-};
 
 std::vector<JoinSpan::Srun> SrunsOf(const AttemptFacts& attempt, Ns now) {
   std::map<std::int32_t, JoinSpan::Srun> sruns;
@@ -157,8 +132,10 @@ int ImportLogFile(
   if (absl::Status status = FindJobs(options, how); !status.ok()) return Fail(status);
   absl::StatusOr<FileImportReport> report = absl::InternalError("");
   {
-    Progress progress(Printable(input.name()));
-    how.progress = [&](std::int64_t bytes, std::int64_t of) { progress(bytes, of); };
+    Progress progress;
+    how.progress = [&](std::int64_t bytes, std::int64_t of) {
+      if (of > 0) progress.Say(Cat(Printable(input.name()), ": ", bytes * 100 / of, " %"));
+    };
     report = run(how);
   }
   if (!report.ok()) {

@@ -36,11 +36,6 @@ Json TextOrNull(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
 
-// Seconds with nine decimals: what a double holds of a nanosecond count, no more.
-double Seconds(Ns ns) {
-  return std::round(static_cast<double>(ns)) / 1e9;
-}
-
 Json SecondsOrNull(const std::optional<Ns>& ns) {
   return ns ? Json(Seconds(*ns)) : Json(nullptr);
 }

@@ -92,10 +92,6 @@ absl::StatusOr<RollupSubject> SubjectOf(const Report& report, bool with_features
   return subject;
 }
 
-std::string Hours(GpuNs gpu_ns) {
-  const double hours = GpuHours(gpu_ns);
-  return absl::StrFormat("%.*f", hours < 99.95 ? 2 : 0, hours);
-}
 
 // Windows that begin at midnight are days; seconds are shown where minutes do not tell two apart.
 std::string From(const RollupReport& report, const RollupRow& row) {
@@ -142,10 +138,10 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
   const bool hours = !report.gpu_hour || all;
   add("Runs", [](const RollupRow& row) { return Cat(row.runs); });
   add("Intr", [](const RollupRow& row) { return Cat(row.interruptions); });
-  if (hours) add("GPUh", [](const RollupRow& row) { return Hours(row.wanted()); });
-  add("Alloc", [](const RollupRow& row) { return Hours(row.allocated()); });
-  if (hours) add("Progress", [=](const RollupRow& row) { return Hours(of(row, Bucket::kProductive)); });
-  if (hours) add("Lost", [=](const RollupRow& row) { return Hours(of(row, Bucket::kLostWork)); });
+  if (hours) add("GPUh", [](const RollupRow& row) { return FormatGpuHours(row.wanted()); });
+  add("Alloc", [](const RollupRow& row) { return FormatGpuHours(row.allocated()); });
+  if (hours) add("Progress", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kProductive)); });
+  if (hours) add("Lost", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kLostWork)); });
   add("Sched", [](const RollupRow& row) { return FormatPercent(row.scheduling()); });
   add("Runtime", [](const RollupRow& row) { return FormatPercent(row.runtime()); });
   add("Goodput", [](const RollupRow& row) { return FormatPercent(row.sg_rg()); });
@@ -199,6 +195,11 @@ double GpuHours(GpuNs gpu_ns) {
   // Whole seconds apart from the rest: together they may be more than a double holds.
   const GpuNs whole = gpu_ns / kSecond;
   return (static_cast<double>(whole) + static_cast<double>(gpu_ns % kSecond) / 1e9) / 3600;
+}
+
+std::string FormatGpuHours(GpuNs gpu_ns) {
+  const double hours = GpuHours(gpu_ns);
+  return absl::StrFormat("%.*f", hours < 99.95 ? 2 : 0, hours);
 }
 
 int RunRollup(const RollupOptions& options) {

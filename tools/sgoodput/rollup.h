@@ -20,6 +20,7 @@ struct RollupReport {
 
 // Hours of GPUs, and what they cost.
 double GpuHours(GpuNs gpu_ns);
+std::string FormatGpuHours(GpuNs gpu_ns);  // 1.25  123
 
 // The object `--json` prints, see report.schema.json.
 std::string RollupAsJson(const RollupReport& report);

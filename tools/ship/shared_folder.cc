@@ -13,9 +13,6 @@
 namespace goodput {
 namespace {
 
-constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-constexpr int kFileFlags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
-
 std::string Mend(int error) {
   switch (error) {
     case ENOSPC:

@@ -2,6 +2,7 @@
 #ifndef GOODPUT_TOOLS_SHIP_SHARED_FOLDER_H_
 #define GOODPUT_TOOLS_SHIP_SHARED_FOLDER_H_
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -24,6 +25,10 @@ inline constexpr std::size_t kMaxPieceBytes = std::size_t{64} << 10U;
 // would change their times, by which the controller sees that there are new files.
 inline constexpr const char* kHeartbeatsFolder = "@heartbeat";
 inline constexpr const char* kCountsName = "counts";
+
+// How folders and files of a spool, or of a copy, are opened: as what they are, and never to wait for anybody.
+inline constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+inline constexpr int kFileFlags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
 
 // A copy as it is there now.
 struct SharedFile {

@@ -22,8 +22,6 @@
 namespace goodput {
 namespace {
 
-constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-constexpr int kFileFlags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
 constexpr const char* kHeartbeatName = "heartbeat";
 
 // What of the daemon's own counts is a loss. They are of the host, in SPOOL itself.

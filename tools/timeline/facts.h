@@ -21,6 +21,9 @@ namespace goodput {
 
 using Ns = std::int64_t;
 inline constexpr Ns kSecond = 1'000'000'000;
+inline double Seconds(Ns ns) {
+  return static_cast<double>(ns) / static_cast<double>(kSecond);
+}
 
 // Where a fact was written: `source` indexes RunFacts::sources (-1: the scheduler's own records), `offset` is
 // the byte of the record in that file.

@@ -92,10 +92,6 @@ std::optional<double> Mean(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-double Seconds(Ns ns) {
-  return static_cast<double>(ns) / static_cast<double>(kSecond);
-}
-
 std::optional<double> GoogleInterval(const Timeline& timeline) {
   std::vector<Ns> complete;
   for (const Checkpoint& checkpoint : timeline.checkpoints) {

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "tools/timeline/text.h"
+
 namespace goodput {
 namespace {
 
@@ -18,10 +20,6 @@ constexpr Ns kFoundOut = 600 * kSecond;
 constexpr Ns kRounding = kSecond;
 // A window that does not say when it is over.
 constexpr Ns kLongestWindow = 24LL * 3600 * kSecond;
-
-bool StartsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
 
 bool IsInForce(const HostNotice& notice) {
   return notice.value != "NONE" && notice.value != "FALSE";

@@ -7,13 +7,10 @@
 #include <string_view>
 
 #include "tools/timeline/host_word.h"
+#include "tools/timeline/text.h"
 
 namespace goodput {
 namespace {
-
-bool StartsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
 
 std::string ExitWords(const Incarnation& incarnation) {
   if (incarnation.exit_signal) return "a task died of signal " + std::to_string(*incarnation.exit_signal);

@@ -7,17 +7,17 @@ namespace goodput {
 namespace {
 
 // More would not be read.
-constexpr std::size_t kMostNamed = 4;
+constexpr std::size_t kMostRangesNamed = 4;
 
 std::string Named(const std::vector<StepRange>& ranges) {
   std::string text;
-  for (std::size_t i = 0; i < ranges.size() && i < kMostNamed; ++i) {
+  for (std::size_t i = 0; i < ranges.size() && i < kMostRangesNamed; ++i) {
     if (i > 0) text += ", ";
     text += std::to_string(ranges[i].first);
     if (ranges[i].last > ranges[i].first) text += " to " + std::to_string(ranges[i].last);
   }
-  if (ranges.size() > kMostNamed)
-    text += " and " + std::to_string(ranges.size() - kMostNamed) + " more ranges";
+  if (ranges.size() > kMostRangesNamed)
+    text += " and " + std::to_string(ranges.size() - kMostRangesNamed) + " more ranges";
   return text;
 }
 

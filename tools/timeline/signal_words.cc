@@ -14,7 +14,7 @@ namespace {
 using Outcome = SignalDelivery::Outcome;
 
 // More programs than this are not named.
-constexpr std::size_t kMostNamed = 4;
+constexpr std::size_t kMostSignalsNamed = 4;
 // What was too short by this much is advised to be longer by a quarter more, in half minutes: the next save
 // is not just like the last.
 constexpr double kMargin = 1.25;
@@ -24,7 +24,7 @@ std::string Plural(std::int64_t count, std::string_view noun) {
   return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }
 
-std::string InSeconds(Ns ns) {
+std::string SecondsUp(Ns ns) {
   return std::to_string((ns + kSecond - 1) / kSecond);
 }
 
@@ -78,13 +78,13 @@ std::string Advice(const Timeline& timeline, const std::vector<const SignalDeliv
   const double padded = static_cast<double>(*needed) * kMargin / static_cast<double>(kRoundTo);
   const Ns enough = (static_cast<Ns>(padded) + 1) * kRoundTo;
   if (facts.preempt_time || facts.state == "PREEMPTED") {
-    return ": a preemption grace (GraceTime) of " + InSeconds(enough) + " s would do";
+    return ": a preemption grace (GraceTime) of " + SecondsUp(enough) + " s would do";
   }
   if (facts.state == "TIMEOUT") {
-    if (worst->signo == SIGTERM) return ": ask earlier, with --signal=TERM@" + InSeconds(enough);
-    return ": raise --signal to @" + InSeconds(enough);
+    if (worst->signo == SIGTERM) return ": ask earlier, with --signal=TERM@" + SecondsUp(enough);
+    return ": raise --signal to @" + SecondsUp(enough);
   }
-  return ": save more often, or have KillWait raised to " + InSeconds(enough);
+  return ": save more often, or have KillWait raised to " + SecondsUp(enough);
 }
 
 std::string CutShort(const Timeline& timeline, const std::vector<const SignalDelivery*>& cut) {
@@ -98,9 +98,9 @@ std::string CutShort(const Timeline& timeline, const std::vector<const SignalDel
   const std::string ended = all_forced ? " killed " : " ended ";
   const std::string count = std::to_string(cut.size());
   if (cut.size() == 1)
-    return count + ended + (most ? InSeconds(*most) + " s before it finished" : "while it saved");
+    return count + ended + (most ? SecondsUp(*most) + " s before it finished" : "while it saved");
   return count + ended +
-         (most ? "up to " + InSeconds(*most) + " s before they finished" : "while they saved");
+         (most ? "up to " + SecondsUp(*most) + " s before they finished" : "while they saved");
 }
 
 // Helpers by program: "sleep 2, python3 6".
@@ -108,7 +108,7 @@ std::string Named(const std::map<std::string, std::int64_t>& programs) {
   std::string text;
   std::size_t named = 0;
   for (const auto& [program, count] : programs) {
-    if (named++ == kMostNamed) return text + " and others";
+    if (named++ == kMostSignalsNamed) return text + " and others";
     if (!text.empty()) text += ", ";
     text += (program.empty() ? "?" : program) + " " + std::to_string(count);
   }

@@ -10,7 +10,7 @@ namespace goodput {
 namespace {
 
 // What rounding leaves of two equal quotients.
-constexpr double kRounding = 1e-13;
+constexpr double kQuotientRounding = 1e-13;
 
 // Percentage points; less is 0.00.
 constexpr double kSmallestNamed = 0.005;
@@ -31,7 +31,7 @@ std::string Text(const char* format, double value) {
   return text.data();
 }
 
-std::string Seconds(Ns ns) {
+std::string SecondsText(Ns ns) {
   return Text("%.1f s", static_cast<double>(ns) / static_cast<double>(kSecond));
 }
 
@@ -72,7 +72,7 @@ std::optional<GoogleDifference> WhyGoogleDiffers(const Timeline& timeline, const
 
   GoogleDifference difference;
   difference.fraction = *google - *ours;
-  if (const double weights = of(productive, up) - *ours; std::abs(weights) > kRounding)
+  if (const double weights = of(productive, up) - *ours; std::abs(weights) > kQuotientRounding)
     difference.parts.push_back({GoogleDifference::Kind::kGpuWeights, Bucket::kProductive, 0, weights});
   const double of_a_second = of(productive, up) / static_cast<double>(since_start);
   for (const Bucket bucket : AllBuckets()) {
@@ -111,14 +111,14 @@ std::string InWords(const GoogleDifference& difference) {
   all_of(Kind::kWaiting, [&](const GoogleDifference::Part& part) {
     waited += part.ns;
     waiting += part.fraction;
-    buckets += (buckets.empty() ? "" : ", ") + std::string(BucketName(part.bucket)) + " " + Seconds(part.ns);
+    buckets += (buckets.empty() ? "" : ", ") + std::string(BucketName(part.bucket)) + " " + SecondsText(part.ns);
   });
   if (waited > 0) {
-    reasons.push_back("counts " + Seconds(waited) + " since the first start without resources up (" +
+    reasons.push_back("counts " + SecondsText(waited) + " since the first start without resources up (" +
                       buckets + ": " + Effect(waiting) + ")");
   }
   all_of(Kind::kFirstSteps, [&](const GoogleDifference::Part& part) {
-    reasons.push_back("takes " + Seconds(part.ns) +
+    reasons.push_back("takes " + SecondsText(part.ns) +
                       " that first steps were above the mean for compilation (" + Effect(part.fraction) +
                       ")");
   });
@@ -126,7 +126,7 @@ std::string InWords(const GoogleDifference& difference) {
     reasons.push_back("counts seconds, not GPU-seconds (" + Effect(part.fraction) + ")");
   });
   all_of(Kind::kEarly, [&](const GoogleDifference::Part& part) {
-    reasons.push_back("leaves out " + Seconds(part.ns) + " before the start (" + Effect(part.fraction) + ")");
+    reasons.push_back("leaves out " + SecondsText(part.ns) + " before the start (" + Effect(part.fraction) + ")");
   });
   std::string text = "google_api is " + Text("%.2f", std::abs(Points(difference.fraction))) + " points " +
                      (difference.fraction < 0 ? "lower" : "higher") + " than mpg: it ";

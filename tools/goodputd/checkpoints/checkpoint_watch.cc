@@ -17,6 +17,7 @@
 #include "tools/goodputd/checkpoints/scan_helper.h"
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/node_spools.h"
+#include "tools/goodputd/pace.h"
 
 namespace goodput {
 namespace {
@@ -26,14 +27,12 @@ constexpr std::int64_t kCostFactor = 100;
 constexpr std::int64_t kMinLookNs = 1'000'000'000;
 // A job that makes names without end is told of so many.
 constexpr std::size_t kMaxTold = 50'000;
-constexpr std::int64_t kLookForJobsMs = 1000;
-constexpr int kMaxAbandoned = 16;
 constexpr std::size_t kMaxWatched = 64;
 
 // One directory of one job.
-class Watch {
+class FolderOfJob {
  public:
-  Watch(const Config& config, const NodeJobs::WatchedJob& watched, AbandonedHelpers& abandoned, int stop_fd)
+  FolderOfJob(const Config& config, const NodeJobs::WatchedJob& watched, AbandonedHelpers& abandoned, int stop_fd)
       : config_(config),
         name_(Cat("job ", watched.job->job, ": checkpoint directory ", watched.checkpoint_dir)),
         spools_(config.spool, static_cast<std::uint64_t>(config.spool_max), geteuid(), kSystemClock),
@@ -51,13 +50,13 @@ class Watch {
     helper_ = std::make_unique<HelperProcess>(std::move(options));
     thread_ = std::thread([this] { Run(); });
   }
-  ~Watch() {
+  ~FolderOfJob() {
     End();
     thread_.join();
     close(over_fd_);
   }
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
+  FolderOfJob(const FolderOfJob&) = delete;
+  FolderOfJob& operator=(const FolderOfJob&) = delete;
 
   // The job's tasks are gone: one look more.
   void End() const {
@@ -202,9 +201,9 @@ void CheckpointNews::Write(const CheckpointSeen& seen, bool begin, std::int64_t 
 
 void RunCheckpointWatch(const Config& config, int stop_fd) {
   NodeJobs jobs(config.spool);
-  AbandonedHelpers abandoned(kMaxAbandoned);
+  AbandonedHelpers abandoned(kMostAbandonedOfJobs);
   using Key = std::pair<std::string, std::pair<std::int64_t, std::int64_t>>;  // node, job, since
-  std::map<Key, std::unique_ptr<Watch>> watches;
+  std::map<Key, std::unique_ptr<FolderOfJob>> watches;
   pollfd stop{stop_fd, POLLIN, 0};
   do {
     jobs.Refresh();
@@ -213,7 +212,7 @@ void RunCheckpointWatch(const Config& config, int stop_fd) {
       const Key key{watched.job->node, {watched.job->job, watched.job->since_ns}};
       live.insert(key);
       if (watches.count(key) == 0 && watches.size() < kMaxWatched)
-        watches[key] = std::make_unique<Watch>(config, watched, abandoned, stop_fd);
+        watches[key] = std::make_unique<FolderOfJob>(config, watched, abandoned, stop_fd);
     }
     for (auto at = watches.begin(); at != watches.end();) {
       if (live.count(at->first) == 0) at->second->End();

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMaxFileBytes = std::size_t{64} << 10U;
 
-std::int64_t Ns(const statx_timestamp& t) {
+std::int64_t ToNs(const statx_timestamp& t) {
   return t.tv_sec * 1'000'000'000 + t.tv_nsec;
 }
 
@@ -21,7 +21,7 @@ std::uint64_t IdOf(const struct statx& info) {
   constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15U;
   const bool born = (info.stx_mask & STATX_BTIME) != 0;
   const std::uint64_t id =
-      (info.stx_ino + 1) * kSpread ^ (born ? static_cast<std::uint64_t>(Ns(info.stx_btime)) : 0);
+      (info.stx_ino + 1) * kSpread ^ (born ? static_cast<std::uint64_t>(ToNs(info.stx_btime)) : 0);
   return id == 0 ? 1 : id;
 }
 
@@ -100,9 +100,9 @@ std::optional<FileTimes> OpenFolder::Times(const std::string& name) const {
   const auto info = Stat(fd_, name);
   if (!info || (!S_ISDIR(info->stx_mode) && !S_ISREG(info->stx_mode))) return std::nullopt;
   FileTimes times;
-  times.written_ns = Ns(info->stx_mtime);
-  times.changed_ns = Ns(info->stx_ctime);
-  times.born_ns = (info->stx_mask & STATX_BTIME) != 0 ? Ns(info->stx_btime)
+  times.written_ns = ToNs(info->stx_mtime);
+  times.changed_ns = ToNs(info->stx_ctime);
+  times.born_ns = (info->stx_mask & STATX_BTIME) != 0 ? ToNs(info->stx_btime)
                                                       : std::min(times.written_ns, times.changed_ns);
   times.id = IdOf(*info);
   times.size = static_cast<std::int64_t>(info->stx_size);

@@ -23,60 +23,31 @@
 #include "spank/spool.h"
 #include "sql/text.h"
 #include "tools/goodputd/checkpoints/open_folder.h"
+#include "tools/goodputd/job_paths.h"
 
 namespace goodput {
 namespace {
 
-constexpr std::size_t kMaxEnvironment = std::size_t{1} << 20U;
 // An answer is one message; the newest are what matters.
 constexpr std::size_t kMaxFound = 500;
 constexpr std::size_t kMaxAnswer = kMaxHelperMessage - 1024;
 // So long a wait for a change lasts, where nothing can be waited for.
 constexpr int kBlinkMs = 800;
 
-std::string ReadEnvironment(const std::string& pid) {
-  const int fd = open(Cat("/proc/", pid, "/environ").c_str(), O_RDONLY | O_CLOEXEC);
-  std::string text;
-  std::array<char, 4096> buffer{};
-  ssize_t got = 0;
-  while (fd >= 0 && text.size() < kMaxEnvironment && (got = read(fd, buffer.data(), buffer.size())) > 0)
-    text.append(buffer.data(), static_cast<std::size_t>(got));
-  if (fd >= 0) close(fd);
-  return text;
-}
-
-std::string Variable(std::string_view environment, std::string_view name) {
-  for (absl::string_view entry : absl::StrSplit(ToAbsl(environment), '\0')) {
-    if (entry.size() > name.size() && entry.substr(0, name.size()) == ToAbsl(name) &&
-        entry[name.size()] == '=')
-      return std::string(entry.substr(name.size() + 1));
-  }
-  return {};
-}
-
 // The directory, once it can be told: the job's process may be gone later.
 class Directory {
  public:
-  Directory(std::string named, std::int64_t job, std::string pid)
-      : named_(std::move(named)), job_(job), pid_(std::move(pid)) {}
+  Directory(std::string named, std::int64_t job, std::int64_t pid)
+      : named_(std::move(named)), job_(job), pid_(pid) {}
   const std::string& Path() {
-    if (!path_.empty()) return path_;
-    const std::string environment = ReadEnvironment(pid_);
-    std::string path = ExpandPath(named_, job_, environment, Variable(environment, "USER"));
-    if (path.empty() || path.front() != '/') {
-      std::array<char, PATH_MAX> cwd{};
-      const ssize_t length = readlink(Cat("/proc/", pid_, "/cwd").c_str(), cwd.data(), cwd.size() - 1);
-      if (length <= 0) return path_;
-      path = Cat(std::string_view(cwd.data(), static_cast<std::size_t>(length)), "/", path);
-    }
-    path_ = std::move(path);
+    if (path_.empty()) path_ = ResolveJobPath(named_, job_, pid_);
     return path_;
   }
 
  private:
   std::string named_;
   std::int64_t job_;
-  std::string pid_;
+  std::int64_t pid_;
   std::string path_;
 };
 
@@ -97,45 +68,6 @@ std::uint64_t FileNumber(const std::string& path) {
 }
 
 }  // namespace
-
-std::string ExpandPath(std::string_view path, std::int64_t job, std::string_view environment,
-                       std::string_view user) {
-  std::string out;
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    if (path[i] != '%' || i + 1 == path.size()) {
-      out += path[i];
-      continue;
-    }
-    ++i;
-    const auto variable = [&](const char* name) { return Variable(environment, name); };
-    switch (path[i]) {
-      case '%':
-        out += '%';
-        break;
-      case 'j':
-        out += std::to_string(job);
-        break;
-      case 'A': {
-        const std::string array = variable("SLURM_ARRAY_JOB_ID");
-        out += array.empty() ? std::to_string(job) : array;
-        break;
-      }
-      case 'a':
-        out += variable("SLURM_ARRAY_TASK_ID");
-        break;
-      case 'x':
-        out += variable("SLURM_JOB_NAME");
-        break;
-      case 'u':
-        out += user;
-        break;
-      default:
-        out += '%';
-        out += path[i];
-    }
-  }
-  return out;
-}
 
 ScanResult ScanCheckpoints(const std::string& path, std::int64_t since_ns, ScanBudget budget) {
   ScanResult result;
@@ -220,11 +152,12 @@ absl::StatusOr<ScanResult> DecodeScan(std::string_view text) {
 HelperAnswers ScanHelper(const std::vector<std::string>& arguments) {
   std::int64_t job = 0;
   std::int64_t since_ns = 0;
+  std::int64_t pid = 0;
   if (arguments.size() != 4 || !absl::SimpleAtoi(arguments[1], &job) ||
-      !absl::SimpleAtoi(arguments[3], &since_ns)) {
+      !absl::SimpleAtoi(arguments[2], &pid) || !absl::SimpleAtoi(arguments[3], &since_ns)) {
     return [](std::string_view, const HelperProgress&) -> std::string { return ""; };
   }
-  auto directory = std::make_shared<Directory>(arguments[0], job, arguments[2]);
+  auto directory = std::make_shared<Directory>(arguments[0], job, pid);
   auto watch = std::make_shared<FolderWatch>();
   auto looked_at = std::make_shared<std::uint64_t>(0);
   return [directory, watch, looked_at, since_ns](std::string_view request,

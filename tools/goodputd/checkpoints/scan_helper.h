@@ -25,11 +25,6 @@ HelperAnswers ScanHelper(const std::vector<std::string>& arguments);
 inline constexpr std::string_view kLookRequest = "look";
 inline constexpr std::string_view kWaitRequest = "wait";
 
-// %A the array's id (or the job's), %a its task, %j the job, %u the user, %x the job's name,
-// %% a percent sign; of `environment` ("NAME=value" ended by NULs). Others stay as they are.
-std::string ExpandPath(std::string_view path, std::int64_t job, std::string_view environment,
-                       std::string_view user);
-
 struct ScanResult {
   std::string problem;  // why there is nothing to see; empty: none
   std::vector<CheckpointSeen> found;

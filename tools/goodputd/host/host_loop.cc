@@ -27,7 +27,7 @@ constexpr const char* kProductName = "/sys/class/dmi/id/product_name";
 constexpr absl::Duration kTick = absl::Seconds(1);
 constexpr absl::Duration kIdle = absl::Minutes(1);
 
-std::int64_t Ns(absl::Duration time) {
+std::int64_t ToNs(absl::Duration time) {
   return absl::ToInt64Nanoseconds(time);
 }
 
@@ -129,7 +129,7 @@ std::optional<NoticeWord> HostWatch::Take(HostKey key, const HttpAnswer& answer)
   found_ = found_ || outcome.of_server;
   watched->under_way = false;
   watched->trouble = std::move(outcome.trouble);
-  watched->due_ns = clock_.mono_ns() + Ns(found_ || patient_ ? outcome.wait : kLookAgain);
+  watched->due_ns = clock_.mono_ns() + ToNs(found_ || patient_ ? outcome.wait : kLookAgain);
   return outcome.change;
 }
 

@@ -22,7 +22,6 @@ constexpr std::size_t kMaxEvents = 100;
 // Of a file that was there before, what is looked at for lines of this attempt.
 constexpr std::int64_t kLookBack = std::int64_t{1} << 20U;
 constexpr std::int64_t kSlackNs = 2'000'000'000;
-constexpr std::int64_t kSecondNs = 1'000'000'000;
 // States of a bar that span so many of its seconds came late.
 constexpr std::int64_t kLateS = 2;
 

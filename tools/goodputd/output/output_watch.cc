@@ -22,6 +22,7 @@
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/node_spools.h"
 #include "tools/goodputd/output/follow_helper.h"
+#include "tools/goodputd/pace.h"
 
 namespace goodput {
 namespace {
@@ -30,9 +31,7 @@ namespace {
 constexpr std::int64_t kIntervalMs = 200;
 // A look is followed by a pause so many times as long as it worked: a job that prints without end costs a
 // twentieth of a processor.
-constexpr std::int64_t kCostFactor = 20;
-constexpr std::int64_t kLookForJobsMs = 1000;
-constexpr int kMaxAbandoned = 16;
+constexpr std::int64_t kRestPerWork = 20;
 constexpr std::size_t kMaxFollowed = 64;
 constexpr int kMaxLastLooks = static_cast<int>(OutputFollower::kMaxBehind / OutputFollower::kMaxBytes);
 // Between two looks where there is more to read.
@@ -64,9 +63,9 @@ class SharedJobs {
 };
 
 // One job.
-class Watch {
+class OutputOfJob {
  public:
-  Watch(const Config& config, const NodeJobs::OutputJob& output, SharedJobs& jobs,
+  OutputOfJob(const Config& config, const NodeJobs::OutputJob& output, SharedJobs& jobs,
         AbandonedHelpers& abandoned, int stop_fd)
       : job_(*output.job),
         name_(Cat("job ", output.job->job, ": its output")),
@@ -95,13 +94,13 @@ class Watch {
     helper_ = std::make_unique<HelperProcess>(std::move(options));
     thread_ = std::thread([this] { Run(); });
   }
-  ~Watch() {
+  ~OutputOfJob() {
     End();
     thread_.join();
     close(over_fd_);
   }
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
+  OutputOfJob(const OutputOfJob&) = delete;
+  OutputOfJob& operator=(const OutputOfJob&) = delete;
 
   // The job's tasks are gone: what they left is read, and that is all.
   void End() const {
@@ -117,7 +116,7 @@ class Watch {
       const bool more = Look("more");
       const std::int64_t took_ms = cpu_ns_ / 1'000'000;
       if (poll(ends.data(), ends.size(),
-               static_cast<int>(std::max(more ? kBreathMs : kIntervalMs, kCostFactor * took_ms))) != 0)
+               static_cast<int>(std::max(more ? kBreathMs : kIntervalMs, kRestPerWork * took_ms))) != 0)
         break;
     }
     // A daemon that stops leaves the job to the next one.
@@ -269,9 +268,9 @@ std::vector<FileMark> OutputNews::Remember(std::string_view memory) {
 
 void RunOutputWatch(const Config& config, int stop_fd) {
   SharedJobs jobs(config.spool);
-  AbandonedHelpers abandoned(kMaxAbandoned);
+  AbandonedHelpers abandoned(kMostAbandonedOfJobs);
   using Key = std::pair<std::string, std::pair<std::int64_t, std::int64_t>>;  // node, job, since
-  std::map<Key, std::unique_ptr<Watch>> watches;
+  std::map<Key, std::unique_ptr<OutputOfJob>> watches;
   pollfd stop{stop_fd, POLLIN, 0};
   do {
     std::set<Key> live;
@@ -279,7 +278,7 @@ void RunOutputWatch(const Config& config, int stop_fd) {
       const Key key{output.job->node, {output.job->job, output.job->since_ns}};
       live.insert(key);
       if (watches.count(key) == 0 && watches.size() < kMaxFollowed)
-        watches[key] = std::make_unique<Watch>(config, output, jobs, abandoned, stop_fd);
+        watches[key] = std::make_unique<OutputOfJob>(config, output, jobs, abandoned, stop_fd);
     }
     for (auto at = watches.begin(); at != watches.end();) {
       if (live.count(at->first) == 0) at->second->End();

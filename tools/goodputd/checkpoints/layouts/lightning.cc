@@ -27,7 +27,7 @@ void AddFile(Place& place, const std::string& name) {
   place.Found(std::move(seen));
 }
 
-void AddFolder(Place& place, const std::string& name) {
+void AddLightningFolder(Place& place, const std::string& name) {
   const auto times = place.folder().Times(name);
   const auto inside = place.Inside(name);
   if (!times || !inside) return;
@@ -57,7 +57,7 @@ void FindLightning(Place& place) {
   for (const FolderEntry& entry : place.Free()) {
     if (!absl::EndsWith(entry.name, ".ckpt")) continue;
     if (entry.is_folder) {
-      AddFolder(place, entry.name);
+      AddLightningFolder(place, entry.name);
     } else {
       AddFile(place, entry.name);
     }

@@ -50,7 +50,7 @@ bool IsWhole(const FolderView& folder, bool second) {
   return data != nullptr && (data->Times("metadata.json") || data->Times(".metadata"));
 }
 
-void AddFolder(Place& place, const std::string& name) {
+void AddNemoFolder(Place& place, const std::string& name) {
   const auto inside = place.Inside(name);
   if (!inside) return;
   const bool second = IsSecond(*inside);
@@ -99,7 +99,7 @@ void FindNemo(Place& place) {
   for (const FolderEntry& entry : place.Free()) {
     absl::string_view name = entry.name;
     if (entry.is_folder) {
-      if (!place.Has(entry.name + kMarker)) AddFolder(place, entry.name);
+      if (!place.Has(entry.name + kMarker)) AddNemoFolder(place, entry.name);
     } else if (absl::ConsumeSuffix(&name, kMarker) && !name.empty()) {
       AddUnfinished(place, entry.name, std::string(name));
     }

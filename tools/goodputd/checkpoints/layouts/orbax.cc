@@ -18,11 +18,11 @@
 namespace goodput {
 namespace {
 
-constexpr const char* kTemporary = ".orbax-checkpoint-tmp";
-constexpr const char* kMetadata = "_CHECKPOINT_METADATA";
+constexpr const char* kOrbaxTemporary = ".orbax-checkpoint-tmp";
+constexpr const char* kOrbaxMetadata = "_CHECKPOINT_METADATA";
 constexpr const char* kCommit = "commit_success.txt";
 // A number may be the name of anything: one of these says that it is a checkpoint's.
-constexpr std::array<const char*, 5> kOwn{kMetadata, kCommit, "_METADATA", "manifest.ocdbt", "_sharding"};
+constexpr std::array<const char*, 5> kOwn{kOrbaxMetadata, kCommit, "_METADATA", "manifest.ocdbt", "_sharding"};
 constexpr std::size_t kMaxItems = 16;
 
 struct StepName {
@@ -33,7 +33,7 @@ struct StepName {
 
 std::optional<StepName> ReadName(const std::string& name) {
   StepName read;
-  const std::size_t at = name.find(kTemporary);
+  const std::size_t at = name.find(kOrbaxTemporary);
   read.temporary = at != std::string::npos;
   read.final_name = name.substr(0, at);
   const std::size_t prefix = read.final_name.rfind('_');
@@ -50,11 +50,11 @@ bool HasOwn(const FolderView& folder) {
 
 // A folder of steps, with a number in its own name, is none: its steps are.
 bool IsOrbax(const FolderView& folder) {
-  if (folder.Times(kMetadata) || folder.Times(kCommit) || HasOwn(folder)) return true;
+  if (folder.Times(kOrbaxMetadata) || folder.Times(kCommit) || HasOwn(folder)) return true;
   std::size_t items = 0;
   for (const FolderEntry& entry : folder.Entries()) {
     if (!entry.is_folder || ReadName(entry.name)) continue;
-    if (entry.name.find(kTemporary) != std::string::npos) return true;
+    if (entry.name.find(kOrbaxTemporary) != std::string::npos) return true;
     if (++items > kMaxItems) return false;
     const auto item = folder.Open(entry.name);
     if (item && HasOwn(*item)) return true;
@@ -77,12 +77,12 @@ bool HasCommitTime(const std::optional<std::string>& text) {
 // it was changed last; but an earlier attempt's is changed when it is removed.
 std::optional<std::int64_t> CommitTime(const FolderView& folder, const FileTimes& times, bool fresh) {
   const char* evidence = HasEntry(folder, kCommit)     ? kCommit
-                         : HasEntry(folder, kMetadata) ? kMetadata
+                         : HasEntry(folder, kOrbaxMetadata) ? kOrbaxMetadata
                                                        : nullptr;
   if (evidence == nullptr) {
     return times.changed_ns > times.written_ns ? std::optional(times.changed_ns) : std::nullopt;
   }
-  if (evidence == kMetadata && !HasCommitTime(folder.Read(kMetadata))) return std::nullopt;
+  if (evidence == kOrbaxMetadata && !HasCommitTime(folder.Read(kOrbaxMetadata))) return std::nullopt;
   if (fresh) return times.changed_ns;
   const auto file = folder.Times(evidence);
   return file ? std::optional(file->written_ns) : std::nullopt;

@@ -1,0 +1,15 @@
+// Slurm's words, by their beginnings. The timeline is on the standard library alone.
+#ifndef GOODPUT_TOOLS_TIMELINE_TEXT_H_
+#define GOODPUT_TOOLS_TIMELINE_TEXT_H_
+
+#include <string_view>
+
+namespace goodput {
+
+inline bool StartsWith(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_TIMELINE_TEXT_H_
