@@ -85,6 +85,8 @@ inside() {
     # shellcheck disable=SC2016
     unshare --mount --pid --fork --kill-child --propagation private /bin/bash -c '
         set -e
+        # A mount of its own, or nothing inside could make namespaces below it.
+        mount --bind "$1" "$1"
         mount -t proc proc "$1/proc"
         mount --rbind /dev "$1/dev"
         mount --rbind /sys "$1/sys"
