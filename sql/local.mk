@@ -38,6 +38,7 @@ sql_libstore_files = \
   sql/summary_pack.cc sql/summary_pack.h \
   sql/text.h \
   sql/watches.cc sql/watches.h
+unity_sources += sql/libstore.unity.cc
 if UNITY
 nodist_sql_libstore_la_SOURCES = sql/libstore.unity.cc
 else

@@ -164,7 +164,20 @@ def read_log(suite: Suite) -> str:
         return text.read()
 
 
-def run(suite: Suite) -> Tuple[Counts, float]:
+def wait(child: subprocess.Popen, limit_s: float) -> Tuple[int, float]:
+    """Its exit status, and the seconds of processor time of all it waited for. Raises TimeoutExpired."""
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline:
+        pid, status, usage = os.wait4(child.pid, os.WNOHANG)
+        if pid:
+            child.returncode = os.waitstatus_to_exitcode(status)
+            return child.returncode, usage.ru_utime + usage.ru_stime
+        time.sleep(0.2)
+    raise subprocess.TimeoutExpired(child.args, limit_s)
+
+
+def run(suite: Suite) -> Tuple[Counts, float, float]:
+    """Its counts, and how long it took: by the clock, and of a processor."""
     started = time.monotonic()
     log = log_of(suite)
     command = (["nice", "-n", "15"] if suite.lane == "busy" else []) + suite.command
@@ -173,12 +186,12 @@ def run(suite: Suite) -> Tuple[Counts, float]:
         child = subprocess.Popen(command, cwd=suite.cwd, env=env, stdin=subprocess.DEVNULL, stdout=output,
                                  stderr=subprocess.STDOUT, start_new_session=True)
         try:
-            code = child.wait(LIMIT_S)
+            code, used_s = wait(child, LIMIT_S)
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, 9)
-            code = child.wait()
+            code, used_s = wait(child, 60)
             output.write("\nkilled: it took longer than %d s\n" % LIMIT_S)
-    return suite.count(read_log(suite), code), time.monotonic() - started
+    return suite.count(read_log(suite), code), time.monotonic() - started, used_s
 
 
 def remember_compilations() -> None:
@@ -196,8 +209,9 @@ def build() -> None:
     started = time.monotonic()
     log = os.path.join(LOGS, "build.log")
     with open(log, "w") as output:
-        # The code is that of an installed program (-O2); a line number in a backtrace is all that tests want of -g.
-        flags = ["CXXFLAGS=-O2 -g1", "CFLAGS=-O2 -g1"]
+        # The code is that of an installed program (-O2); a line number in a backtrace is all that tests want of -g. The
+        # suite `packages` builds it file by file.
+        flags = ["--enable-unity", "CXXFLAGS=-O2 -g1", "CFLAGS=-O2 -g1"]
         for command in (["tools/build", BUILD, "--enable-werror"] + flags, MAKE + ["test-helpers"]):
             code = subprocess.call(command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
             if code != 0:
@@ -211,9 +225,9 @@ def build() -> None:
     say("built in %.0f s" % (time.monotonic() - started))
 
 
-def show(suite: Suite, counts: Counts, seconds: float) -> None:
-    say("%-16s %4d passed %3d failed%s  %5.0f s" % (
-        suite.name, counts.passed, counts.failed, ", %d skipped" % counts.skipped if counts.skipped else "", seconds))
+def show(suite: Suite, counts: Counts, seconds: float, used_s: float) -> None:
+    say("%-16s %4d passed %3d failed%s  %5.0f s, %4.0f s of a processor" % (
+        suite.name, counts.passed, counts.failed, ", %d skipped" % counts.skipped if counts.skipped else "", seconds, used_s))
     if counts.failed:
         sys.stdout.write("".join("    | " + line + "\n" for line in read_log(suite)[-8000:].splitlines()))
 
@@ -232,8 +246,8 @@ def second_try(suite: Suite, first: Counts) -> Counts:
     if not suite.again or not names or first.failed > MOST_UNSTEADY or reported:
         return first
     again = suite._replace(name=suite.name + "-again", command=list(suite.again) + names)
-    counts, seconds = run(again)
-    show(again, counts, seconds)
+    counts, seconds, used_s = run(again)
+    show(again, counts, seconds, used_s)
     if not counts.failed:
         say("unsteady: %s (failed beside the other suites, passed alone)" % " ".join(names))
     # A program runs all its tests again: those it had passed before are not counted twice.
@@ -266,10 +280,10 @@ def main(names: List[str]) -> int:
                 if suite is None:
                     return
                 chosen.remove(suite)
-            counts, seconds = run(suite)
+            counts, seconds, used_s = run(suite)
             with lock:
                 results[suite.name] = counts
-                show(suite, counts, seconds)
+                show(suite, counts, seconds, used_s)
 
     lanes = [threading.Thread(target=lane, args=(which,)) for which in ("waiting", "waiting", "busy")]
     for thread in lanes:

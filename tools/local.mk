@@ -34,6 +34,7 @@ tools_libtimeline_files = \
   tools/timeline/timeline.cc tools/timeline/timeline.h \
   tools/timeline/waiting.cc tools/timeline/waiting.h \
   tools/timeline/why_google.cc tools/timeline/why_google.h
+unity_sources += tools/libtimeline.unity.cc
 if UNITY
 nodist_tools_libtimeline_la_SOURCES = tools/libtimeline.unity.cc
 else
@@ -75,6 +76,7 @@ tools_libcommon_files = \
   tools/slurm/sacctmgr.cc tools/slurm/sacctmgr.h \
   tools/slurm/slurm_time.cc tools/slurm/slurm_time.h \
   tools/slurm/tres.cc tools/slurm/tres.h
+unity_sources += tools/libcommon.unity.cc
 if UNITY
 nodist_tools_libcommon_la_SOURCES = tools/libcommon.unity.cc
 else
@@ -91,6 +93,7 @@ tools_libship_files = \
   tools/ship/ship_helper.cc tools/ship/ship_helper.h \
   tools/ship/shared_folder.cc tools/ship/shared_folder.h \
   tools/ship/shipper.cc tools/ship/shipper.h
+unity_sources += tools/libship.unity.cc
 if UNITY
 nodist_tools_libship_la_SOURCES = tools/libship.unity.cc
 else
@@ -114,6 +117,7 @@ tools_liblogs_files = \
   tools/logs/log_fold.cc tools/logs/log_fold.h \
   tools/logs/log_reader.cc tools/logs/log_reader.h \
   tools/logs/profile.cc tools/logs/profile.h
+unity_sources += tools/liblogs.unity.cc
 if UNITY
 nodist_tools_liblogs_la_SOURCES = tools/logs/built_in.cc tools/liblogs.unity.cc
 else
@@ -197,6 +201,7 @@ tools_libgoodputd_files = \
   tools/goodputd/signals/signal_trace.cc tools/goodputd/signals/signal_trace.h \
   tools/goodputd/signals/tracepoint.cc tools/goodputd/signals/tracepoint.h \
   tools/goodputd/spool_tail.cc tools/goodputd/spool_tail.h
+unity_sources += tools/libgoodputd.unity.cc
 if UNITY
 nodist_tools_libgoodputd_la_SOURCES = tools/libgoodputd.unity.cc
 else
@@ -215,6 +220,7 @@ tools_goodputd_goodputd_files = \
   tools/goodputd/watch_loop.cc tools/goodputd/watch_loop.h \
   tools/goodputd/main.cc \
   tools/slurm/controller.cc tools/slurm/controller.h tools/slurm/libslurm.h
+unity_sources += tools/goodputd/goodputd.unity.cc
 if UNITY
 nodist_tools_goodputd_goodputd_SOURCES = tools/goodputd/goodputd.unity.cc
 else
@@ -235,6 +241,7 @@ tools_libruns_files = \
   tools/runs/controller_clock.cc tools/runs/controller_clock.h \
   tools/runs/drafts.cc tools/runs/drafts.h \
   tools/runs/explain_end.cc tools/runs/explain_end.h \
+  tools/runs/fact_nodes.h \
   tools/runs/fact_sources.cc tools/runs/fact_sources.h \
   tools/runs/hook_records.cc tools/runs/hook_records.h \
   tools/runs/imported.cc tools/runs/imported.h \
@@ -245,6 +252,7 @@ tools_libruns_files = \
   tools/runs/scheduler_word.cc tools/runs/scheduler_word.h \
   tools/runs/stored_steps.cc tools/runs/stored_steps.h \
   tools/runs/strands.cc tools/runs/strands.h
+unity_sources += tools/libruns.unity.cc
 if UNITY
 nodist_tools_libruns_la_SOURCES = tools/libruns.unity.cc
 else
@@ -261,6 +269,7 @@ tools_libadvise_files = \
   tools/advise/measure.cc tools/advise/measure.h \
   tools/advise/mttf.cc tools/advise/mttf.h \
   tools/advise/plan.cc tools/advise/plan.h
+unity_sources += tools/libadvise.unity.cc
 if UNITY
 nodist_tools_libadvise_la_SOURCES = tools/libadvise.unity.cc
 else
@@ -280,6 +289,7 @@ tools_libexchange_files = \
   tools/exchange/input.cc tools/exchange/input.h \
   tools/exchange/log_import.cc tools/exchange/log_import.h \
   tools/exchange/time_order.cc tools/exchange/time_order.h
+unity_sources += tools/libexchange.unity.cc
 if UNITY
 nodist_tools_libexchange_la_SOURCES = tools/libexchange.unity.cc
 else
@@ -366,6 +376,7 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/style.h \
   tools/sgoodput/time_option.cc tools/sgoodput/time_option.h \
   tools/sgoodput/watch.cc
+unity_sources += tools/sgoodput/sgoodput.unity.cc
 if UNITY
 nodist_tools_sgoodput_sgoodput_SOURCES = tools/sgoodput/sgoodput.unity.cc
 else

@@ -12,6 +12,7 @@ tools_libreader_files = \
   tools/reader/rights.cc tools/reader/rights.h \
   tools/reader/viewer.cc tools/reader/viewer.h \
   tools/reader/work_queue.cc tools/reader/work_queue.h
+unity_sources += tools/libreader.unity.cc
 if UNITY
 nodist_tools_libreader_la_SOURCES = tools/libreader.unity.cc
 else
