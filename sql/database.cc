@@ -324,6 +324,11 @@ bool Database::InTransaction() const {
   return sqlite3_get_autocommit(db_.get()) == 0;
 }
 
+std::int64_t Database::WritesOfOthers() {
+  Statement version = Prepare("PRAGMA data_version");
+  return version.Step() ? version.Int(0) : -1;
+}
+
 std::int64_t Database::LastInsertId() const {
   return sqlite3_last_insert_rowid(db_.get());
 }

@@ -80,6 +80,8 @@ class Database {
   Statement Prepare(std::string_view sql);
   std::int64_t LastInsertId() const;
   bool InTransaction() const;
+  // Some number, which is another as soon as anybody else has written to the database; negative: not known.
+  std::int64_t WritesOfOthers();
   const std::string& path() const { return path_; }
   // False: the file was moved away or replaced since it was opened, and whoever comes now finds another.
   bool StillThere() const;

@@ -231,9 +231,9 @@ absl::Status Pass::ReadFile(const std::string& node, const std::string& file, in
     known.cluster = *std::move(cluster);
   }
   if (memory_.cluster.empty()) memory_.cluster = known.cluster;
-  const FileIngest ingest(db_, options_, known.cluster, node, file);
+  const FileIngest ingest({known.cluster, options_.cluster, node, file});
   if (absl::Status status = batch_.Settle(); !status.ok()) return status;
-  const absl::StatusOr<std::int64_t> offset = ingest.Offset();
+  const absl::StatusOr<std::int64_t> offset = ingest.Offset(db_);
   if (!offset.ok()) return offset.status();
   // Another may have taken more of it since it was looked at.
   struct stat later {};
@@ -279,14 +279,12 @@ absl::Status Pass::TakeNewFile(const std::string& node, const std::string& file,
   known.size = info.st_size;
   known.mtime_s = info.st_mtim.tv_sec;
   ++report_.files;
-  const absl::StatusOr<std::string_view> begun = batch_.Begin(fd.get(), info.st_size);
-  if (!begun.ok()) return begun.status();
-  std::optional<std::string> cluster = batch_.ClusterOf(*begun, node, info.st_size);
-  if (!cluster) return ReadFile(node, file, fd.get(), info, known);
-  known.cluster = *std::move(cluster);
+  const absl::StatusOr<bool> read =
+      batch_.ReadWhole(FileIngest::OfNew({"", options_.cluster, node, file}), fd.get(), info.st_size, known);
+  if (!read.ok()) return read.status();
+  if (!*read) return ReadFile(node, file, fd.get(), info, known);
   known.taken = 0;
-  return batch_.Read(FileIngest(db_, options_, known.cluster, node, file), fd.get(), 0, info.st_size, known,
-                     *begun);
+  return absl::OkStatus();
 }
 
 absl::Status Pass::TakeFile(const std::string& node, const std::string& file, int folder,

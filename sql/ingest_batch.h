@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <future>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,10 +13,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sql/database.h"
+#include "sql/file_ingest.h"
 #include "sql/ingest.h"
 #include "sql/known_shapes.h"
-#include "sql/source.h"
-#include "sql/step_store.h"
 
 namespace goodput {
 
@@ -25,48 +23,17 @@ namespace goodput {
 absl::Status FileProblem(std::string_view what);
 bool IsFileProblem(const absl::Status& status);
 
-// A file, and what becomes of its lines.
-class FileIngest {
- public:
-  // `cluster`: that the file names, or empty.
-  FileIngest(Database& db, const IngestOptions& options, std::string cluster, std::string node,
-             std::string file);
-
-  const std::string& node() const { return node_; }
-  const std::string& file() const { return file_; }
-  const std::string& cluster() const { return cluster_; }
-  // How far the file was taken, by whoever took it.
-  absl::StatusOr<std::int64_t> Offset() const;
-  struct Rows;
-  // Stores the lines of `bytes`, which are at `begin`, behind what was taken of them meanwhile by another.
-  absl::Status Take(std::string_view bytes, std::int64_t begin, KnownShapes& parser, Rows& rows) const;
-
- private:
-  absl::StatusOr<Source> FindOrMakeSource(Rows& rows) const;
-  absl::Status TakeLine(std::string_view line, const Source& source, std::int64_t offset, KnownShapes& parser,
-                        StepStore& steps, Rows& rows) const;
-
-  Database* db_;
-  const IngestOptions* options_;
-  std::string cluster_;
-  std::string node_;
-  std::string file_;
-};
-
 class IngestBatch {
  public:
   IngestBatch(Database& db, const IngestOptions& options, IngestReport& report);
 
   // Reads all that is new of a file that had so many bytes when it was looked at. Some of it may stay
   // unstored. `memory` learns how far the file is stored, where the passes' memory is kept at all.
-  // `begun`: what Begin gave of it just before.
   absl::Status Read(const FileIngest& file, int fd, std::int64_t offset, std::int64_t file_size,
-                    SpoolMemory::File& memory, std::optional<std::string_view> begun = std::nullopt);
-  // The beginning of a file, as much of it as one transaction takes.
-  absl::StatusOr<std::string_view> Begin(int fd, std::int64_t file_size);
-  // As ClusterOfFile, of a file that begins with these bytes; absent: they are not enough of it to know.
-  std::optional<std::string> ClusterOf(std::string_view begun, const std::string& node,
-                                       std::int64_t file_size);
+                    SpoolMemory::File& memory);
+  // The same of a file of which nothing is in the database and whose cluster nobody has asked for yet. False:
+  // it could not be read in one go; nothing has become of it.
+  absl::StatusOr<bool> ReadWhole(FileIngest file, int fd, std::int64_t file_size, SpoolMemory::File& memory);
   // Stores all that was read.
   absl::Status Store();
   // While the next transaction is being read, the one before may be stored by another thread: the database is
@@ -76,9 +43,10 @@ class IngestBatch {
  private:
   struct Piece {
     FileIngest file;
-    std::int64_t begin = 0;     // in the file
-    std::string_view bytes;     // whole lines
-    SpoolMemory::File* memory;  // null: nobody asks later
+    std::int64_t begin = 0;      // in the file
+    std::string_view bytes;      // whole lines
+    SpoolMemory::File* memory;   // null: nobody asks later
+    bool names_cluster = false;  // the file does not have its cluster yet; these bytes are all of it
   };
   // What becomes one transaction.
   struct Batch {
@@ -87,17 +55,22 @@ class IngestBatch {
     void MakeRoom();
     std::vector<Piece> pieces;
   };
-  absl::StatusOr<IngestReport> StoreNow(const Batch& batch);
+  absl::StatusOr<IngestReport> StoreNow(Batch& batch);
   absl::Status StoreBeside();
   absl::Status Taken(const absl::StatusOr<IngestReport>& taken);
+  absl::Status MakeRoomFor(std::int64_t bytes);
+  SpoolMemory::File* Kept(SpoolMemory::File& memory) const;
+  std::string ClusterOf(const Piece& piece);
   bool HolesAreSettled(int fd) const;
   absl::StatusOr<std::string_view> ReadPiece(int fd, std::int64_t begin, std::int64_t file_size);
 
   Database& db_;
   const IngestOptions& options_;
   IngestReport& report_;
-  KnownShapes parser_;      // of who stores
-  KnownShapes beginnings_;  // of who reads
+  const std::int64_t others_;  // what they had written when this began
+  // Of who stores.
+  KnownShapes parser_;
+  KnownShapes beginnings_;
   Batch read_;
   Batch stored_;
   std::future<absl::StatusOr<IngestReport>> storing_;  // stored_; it is waited for before the rest is gone

@@ -16,8 +16,10 @@ bool IsOfSlurmd(std::string_view kind) {
 
 }  // namespace
 
-bool KnownShapes::Is(const Shape& shape, std::string_view line, std::string_view node) {
-  if (!shape.text_.Read(line, node, numbers_.data())) return false;
+bool KnownShapes::Begins(std::string_view text, const Shape& shape, std::string_view node) {
+  const std::size_t size = shape.text_.ReadFirst(text, node, numbers_.data());
+  if (size == 0 || size > kMaxRecordBytes || (size < text.size() && text[size] != '\n')) return false;
+  line_ = text.substr(0, size);
   return numbers_[shape.version_at_] == shape.version_ && IsTime(numbers_[shape.t_at_]) &&
          IsTime(numbers_[shape.m_at_]);
 }
@@ -39,14 +41,14 @@ SpoolLine KnownShapes::Line(const Shape& shape, std::string_view node) const {
 }
 
 // Only where each number the parser took is found in its place.
-KnownShapes::Shape* KnownShapes::Learn(std::string_view line, std::string_view node,
-                                       const SpoolLine& record) {
+KnownShapes::Shape* KnownShapes::Learn(std::string_view node, const SpoolLine& record) {
   if (shapes_.size() >= kMost || record.node != node) return nullptr;
   std::vector<std::int64_t> numbers;
-  std::optional<RecordShape> text = RecordShape::Of(line, node, numbers);
+  std::optional<RecordShape> text = RecordShape::Of(line_, node, numbers);
   if (!text) return nullptr;
   for (std::size_t i = 0; i < shapes_.size(); ++i) {
-    if (shapes_[i]->text_.text() == text->text()) return Is(*shapes_[i], line, node) ? ToFront(i) : nullptr;
+    if (shapes_[i]->text_.text() == text->text())
+      return Begins(line_, *shapes_[i], node) ? ToFront(i) : nullptr;
   }
   auto shape = std::unique_ptr<Shape>(new Shape(*std::move(text)));
   const auto at = [&](std::string_view name) { return shape->text_.NumberOf(name); };
@@ -94,23 +96,29 @@ void KnownShapes::Follow(Shape* shape) {
   before_ = shape;
 }
 
-absl::StatusOr<SpoolLine> KnownShapes::Parse(std::string_view line, std::string_view node) {
+absl::StatusOr<SpoolLine> KnownShapes::Parse(std::string_view text, std::string_view node) {
   shape_ = nullptr;
-  if (line.size() <= kMaxRecordBytes) {
-    if (before_ != nullptr && before_->next_ != nullptr && Is(*before_->next_, line, node)) {
+  if (node != node_) {
+    node_ = std::string(node);
+    node_is_plain_ = RecordShape::IsPlain(node);
+  }
+  // Where a line ends is not looked for before: one that is recognized says it.
+  if (node_is_plain_) {
+    if (before_ != nullptr && before_->next_ != nullptr && Begins(text, *before_->next_, node)) {
       Follow(before_->next_);
       return Line(*shape_, node);
     }
     const std::size_t tried = std::min(kTried, shapes_.size());
     for (std::size_t i = 0; i < tried; ++i) {
-      if (!Is(*shapes_[i], line, node)) continue;
+      if (!Begins(text, *shapes_[i], node)) continue;
       Follow(ToFront(i));
       return Line(*shape_, node);
     }
   }
-  absl::StatusOr<SpoolLine> record = parser_.Parse(line);
+  line_ = text.substr(0, text.find('\n'));
+  absl::StatusOr<SpoolLine> record = parser_.Parse(line_);
   if (!record.ok()) return record;
-  if (Shape* learnt = Learn(line, node, *record); learnt != nullptr) {
+  if (Shape* learnt = Learn(node, *record); learnt != nullptr) {
     Follow(learnt);
     return Line(*shape_, node);
   }

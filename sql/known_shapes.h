@@ -45,9 +45,11 @@ class KnownShapes {
     Shape* next_ = nullptr;  // the last that came after it
   };
 
-  // As SpoolLineParser::Parse, of a line in `node`'s folder. What the line is views into stays until this is
-  // destroyed where shape() is not null, else until the next line.
-  absl::StatusOr<SpoolLine> Parse(std::string_view line, std::string_view node);
+  // As SpoolLineParser::Parse, of the line in `node`'s folder that `text` begins with. What the line is views
+  // into stays until this is destroyed where shape() is not null, else until the next line.
+  absl::StatusOr<SpoolLine> Parse(std::string_view text, std::string_view node);
+  // The line at hand, without its newline.
+  std::string_view line() const { return line_; }
   // Of the line at hand; null: it is like no other, or cannot be told to be.
   const Shape* shape() const { return shape_; }
   const std::int64_t* numbers() const { return numbers_.data(); }
@@ -58,17 +60,21 @@ class KnownShapes {
   // Shapes a line is compared with.
   static constexpr std::size_t kTried = 16;
 
-  bool Is(const Shape& shape, std::string_view line, std::string_view node);
+  // True: what `text` begins with is a line of the shape; then it is line_, and its numbers are numbers_.
+  bool Begins(std::string_view text, const Shape& shape, std::string_view node);
   SpoolLine Line(const Shape& shape, std::string_view node) const;
-  Shape* Learn(std::string_view line, std::string_view node, const SpoolLine& record);
+  Shape* Learn(std::string_view node, const SpoolLine& record);
   void Follow(Shape* shape);
   Shape* ToFront(std::size_t at);
 
   SpoolLineParser parser_;
   std::vector<std::unique_ptr<Shape>> shapes_;  // the one that was used last is first
   std::array<std::int64_t, RecordShape::kMostNumbers> numbers_{};
+  std::string_view line_;
   Shape* shape_ = nullptr;
   Shape* before_ = nullptr;
+  std::string node_;  // of the line at hand
+  bool node_is_plain_ = false;
 };
 
 }  // namespace goodput

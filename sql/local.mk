@@ -15,16 +15,21 @@ sql_libstore_files = \
   sql/coverage.cc sql/coverage.h \
   sql/database.cc sql/database.h \
   sql/evidence.cc sql/evidence.h \
+  sql/file_ingest.cc sql/file_ingest.h \
   sql/heartbeats.cc sql/heartbeats.h \
+  sql/hook_rows.cc sql/hook_rows.h \
   sql/jobs.cc sql/jobs.h \
   sql/imports.cc sql/imports.h \
   sql/ingest.cc sql/ingest.h \
   sql/ingest_batch.cc sql/ingest_batch.h \
   sql/known_shapes.cc sql/known_shapes.h \
   sql/losses.cc sql/losses.h \
+  sql/many_rows.h \
   sql/owners.cc sql/owners.h \
   sql/purge.cc sql/purge.h \
   sql/mark_block.cc sql/mark_block.h \
+  sql/new_events.h \
+  sql/new_sources.h \
   sql/source.cc sql/source.h \
   sql/record_blocks.cc sql/record_blocks.h \
   sql/record_pack.cc sql/record_pack.h \

@@ -17,23 +17,60 @@ bool IsDigit(char c) {
   return c >= '0' && c <= '9';
 }
 
+// How many of eight bytes are digits before the first that is none. `bytes`: as they are in memory, less '0'
+// each.
+constexpr bool kLittleEndian = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+unsigned DigitsIn(std::uint64_t bytes) {
+  const std::uint64_t none = ((bytes + 0x7676767676767676U) | bytes) & 0x8080808080808080U;
+  return none == 0 ? 8 : static_cast<unsigned>(__builtin_ctzll(none)) / 8;
+}
+
+// Eight digits, the first in the lowest byte, as a number: pairs of them, then of those, then of those.
+std::uint64_t OfDigits(std::uint64_t digits) {
+  constexpr std::uint64_t kPairs = 0x000000FF000000FFU;
+  digits = digits * 10 + (digits >> 8U);
+  const std::uint64_t high = (digits & kPairs) * (100 + (std::uint64_t{1'000'000} << 32U));
+  const std::uint64_t low = ((digits >> 16U) & kPairs) * (1 + (std::uint64_t{10'000} << 32U));
+  return (high + low) >> 32U;
+}
+
+constexpr std::array<std::uint64_t, 9> kPowers = {1,       10,        100,        1'000,      10'000,
+                                                  100'000, 1'000'000, 10'000'000, 100'000'000};
+
+// How many digits the text begins with, and what they are; more than 20 are counted as some more than 20.
+// Eight at a time as far as there are eight bytes: times have nineteen.
+std::size_t TakeDigits(const char* text, std::size_t size, std::uint64_t& number) {
+  constexpr std::size_t kMany = 20;
+  std::size_t at = 0;
+  number = 0;
+  while (kLittleEndian && at <= kMany && size - at >= sizeof(std::uint64_t)) {
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, text + at, sizeof(bytes));
+    bytes ^= 0x3030303030303030U;
+    const unsigned digits = DigitsIn(bytes);
+    if (digits == 0) return at;
+    // What is behind them leaves, and zeros come before them.
+    number = number * kPowers[digits] + OfDigits(bytes << (64U - 8U * digits));
+    at += digits;
+    if (digits < sizeof(bytes)) return at;
+  }
+  for (; at <= kMany && at < size && IsDigit(text[at]); ++at)
+    number = number * 10 + static_cast<std::uint64_t>(text[at] - '0');
+  return at;
+}
+
 // How many bytes at the beginning are an integer, spelled as it would be spelled again; 0: they are none.
 std::size_t TakeInteger(const char* text, std::size_t size, std::int64_t& value) {
   constexpr std::size_t kMostDigits = 19;
-  const bool negative = size > 0 && text[0] == '-';
-  const std::size_t first = negative ? 1 : 0;
-  const std::size_t last = std::min(size, first + kMostDigits);
-  std::size_t at = first;
-  std::uint64_t number = 0;
-  for (; at < last && IsDigit(text[at]); ++at)
-    number = number * 10 + static_cast<std::uint64_t>(text[at] - '0');
-  const std::size_t digits = at - first;
-  if (digits == 0 || (text[first] == '0' && (digits > 1 || negative)) || (at < size && IsDigit(text[at])))
-    return 0;
   constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  if (number > kMost) return 0;
-  value = negative ? -static_cast<std::int64_t>(number) : static_cast<std::int64_t>(number);
-  return at;
+  const std::size_t first = size > 0 && text[0] == '-' ? 1 : 0;
+  std::uint64_t number = 0;
+  const std::size_t digits = TakeDigits(text + first, size - first, number);
+  // Nineteen digits fit; more may not, and what they gave is not looked at.
+  if (digits == 0 || digits > kMostDigits || number > kMost) return 0;
+  if (text[first] == '0' && (digits > 1 || first == 1)) return 0;
+  value = first == 1 ? -static_cast<std::int64_t>(number) : static_cast<std::int64_t>(number);
+  return first + digits;
 }
 
 // As memcmp says; the texts are too short for a call to be worth it.
@@ -97,13 +134,13 @@ class Outline {
   std::string_view name_;
 };
 
-bool IsPlainNode(std::string_view node) {
+}  // namespace
+
+bool RecordShape::IsPlain(std::string_view node) {
   return !node.empty() && std::all_of(node.begin(), node.end(), [](char c) {
     return static_cast<unsigned char>(c) >= ' ' && c != '"' && c != '\\';
   });
 }
-
-}  // namespace
 
 std::optional<RecordShape> RecordShape::FromText(std::string_view text) {
   RecordShape shape;
@@ -157,7 +194,7 @@ std::optional<RecordShape> RecordShape::FromText(std::string_view text) {
 std::optional<RecordShape> RecordShape::Of(std::string_view record, std::string_view node,
                                            std::vector<std::int64_t>& numbers) {
   numbers.clear();
-  if (!IsPlainNode(node) || record.find(kNumber) != std::string_view::npos ||
+  if (!IsPlain(node) || record.find(kNumber) != std::string_view::npos ||
       record.find(kNode) != std::string_view::npos) {
     return std::nullopt;
   }
@@ -214,27 +251,28 @@ std::optional<std::size_t> RecordShape::NumberOf(std::string_view name) const {
   return found;
 }
 
-bool RecordShape::Read(std::string_view record, std::string_view node, std::int64_t* numbers) const {
-  const char* at = record.data();
-  const char* const end = at + record.size();
+std::size_t RecordShape::ReadFirst(std::string_view text, std::string_view node,
+                                   std::int64_t* numbers) const {
+  const char* at = text.data();
+  const char* const end = at + text.size();
   for (const Piece& piece : pieces_) {
     if (static_cast<std::size_t>(end - at) < piece.size ||
         !SameBytes(at, text_.data() + piece.begin, piece.size)) {
-      return false;
+      return 0;
     }
     at += piece.size;
     const auto left = static_cast<std::size_t>(end - at);
     if (piece.then == kNumber) {
       // What follows it in the text ends it.
       const std::size_t size = TakeInteger(at, left, *numbers++);
-      if (size == 0) return false;
+      if (size == 0) return 0;
       at += size;
     } else if (piece.then == kNode) {
-      if (left < node.size() || !SameBytes(at, node.data(), node.size())) return false;
+      if (left < node.size() || !SameBytes(at, node.data(), node.size())) return 0;
       at += node.size();
     }
   }
-  return at == end;
+  return static_cast<std::size_t>(at - text.data());
 }
 
 void RecordShape::Write(std::string_view node, const std::int64_t* numbers, std::string& record) const {

@@ -33,9 +33,16 @@ class RecordShape {
   // Which of the numbers is the record's own member of that name, and no other member's member.
   std::optional<std::size_t> NumberOf(std::string_view name) const;
 
+  // True: a node of this name may be in a shape.
+  static bool IsPlain(std::string_view node);
+
   // True: the record is of this shape and of this node; then `numbers`, of which there must be room for
   // kMostNumbers, are its own. Whatever it is true for, Write gives back to the byte.
-  bool Read(std::string_view record, std::string_view node, std::int64_t* numbers) const;
+  bool Read(std::string_view record, std::string_view node, std::int64_t* numbers) const {
+    return !record.empty() && ReadFirst(record, node, numbers) == record.size();
+  }
+  // The same of what `text` begins with; how many bytes that is. 0: it begins with no such record.
+  std::size_t ReadFirst(std::string_view text, std::string_view node, std::int64_t* numbers) const;
   // Appends the record.
   void Write(std::string_view node, const std::int64_t* numbers, std::string& record) const;
 

@@ -28,11 +28,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (name != std::string::npos) line.replace(name, 4, "\"n2\"");
       }
       const std::size_t length = line.size();
+      // What follows a line is another, or nothing.
+      line += at % 2 == 0 ? "\n" : "";
+      const std::size_t whole = line.size();
       line.append(SpoolLineParser::kPadding, '}');
       const std::string_view view(line.data(), length);
       const auto expected = parser.Parse(view);
-      const auto record = shapes.Parse(view, node);
+      const auto record = shapes.Parse(std::string_view(line.data(), whole), node);
       REQUIRE(record.status() == expected.status());
+      REQUIRE(shapes.line() == view);
       if (!record.ok()) continue;
       REQUIRE(all(*record) == all(*expected));
       if (shapes.shape() == nullptr) continue;

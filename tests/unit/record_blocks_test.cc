@@ -86,6 +86,27 @@ TEST(RecordShape, ANumberThatIsNotSpelledAsItWouldBeSpelledAgainStaysAsItIs) {
   EXPECT_EQ(numbers, std::vector<std::int64_t>{9223372036854775807});
 }
 
+TEST(RecordShape, AnyIntegerIsReadWhereverTheTextEndsBehindIt) {
+  std::vector<std::int64_t> numbers;
+  const auto shape = ShapeOf(R"({"node":"n1","t":1})", numbers);
+  ASSERT_TRUE(shape);
+  std::mt19937_64 random(3);
+  std::vector<std::int64_t> read(RecordShape::kMostNumbers);
+  for (int i = 0; i < 20'000; ++i) {
+    const std::int64_t number =
+        static_cast<std::int64_t>(random() >> 1U >> (random() % 63)) * (i % 2 * 2 - 1);
+    const std::string record = Cat(R"({"node":"n1","t":)", number, "}");
+    for (const char* behind : {"", "\n", "\n012345678", "/", ":::::::::", "}}}}}}}}}"}) {
+      const std::string text = record + behind;
+      ASSERT_EQ(shape->ReadFirst(text, "n1", read.data()), record.size()) << text;
+      ASSERT_EQ(read[0], number);
+    }
+    // Digits that do not belong to it make it another, or none.
+    const std::string longer = Cat(R"({"node":"n1","t":)", number, random() % 10, random() % 10, "}");
+    ASSERT_FALSE(shape->Read(longer, "n1", read.data()) && read[0] == number) << longer;
+  }
+}
+
 TEST(RecordShape, WhatReadersMightReadDifferentlyHasNone) {
   std::vector<std::int64_t> numbers;
   for (const char* record : {R"({"t":1,"t":2,"node":"n1"})", R"({"\u0074":1,"node":"n1"})",
@@ -138,11 +159,14 @@ TEST(KnownShapes, UnderstandEveryLineAsTheParserDoes) {
     if (below(8) == 0) line[below(line.size())] = static_cast<char>(' ' + below(90));
     if (below(50) == 0) line.resize(below(line.size()));
     std::string padded = line;
-    padded.resize(line.size() + SpoolLineParser::kPadding);
-    const std::string_view view(padded.data(), line.size());
-    const absl::StatusOr<SpoolLine> expected = parser.Parse(view);
-    const absl::StatusOr<SpoolLine> record = shapes.Parse(view, node);
+    // Others may follow it, and what they begin with says nothing about it.
+    if (below(2) == 0) padded += "\n" + line.substr(0, below(line.size() + 1));
+    const std::size_t size = padded.size();
+    padded.resize(size + SpoolLineParser::kPadding);
+    const absl::StatusOr<SpoolLine> expected = parser.Parse({padded.data(), line.size()});
+    const absl::StatusOr<SpoolLine> record = shapes.Parse({padded.data(), size}, node);
     ASSERT_EQ(record.status(), expected.status()) << line;
+    ASSERT_EQ(shapes.line(), line);
     if (!record.ok()) continue;
     const auto all = [](const SpoolLine& l) {
       return std::tie(l.t_ns, l.m_ns, l.kind, l.node, l.cluster, l.job, l.slurm_step, l.task, l.is_step_mark,
@@ -156,6 +180,25 @@ TEST(KnownShapes, UnderstandEveryLineAsTheParserDoes) {
     ASSERT_EQ(written, line);
   }
   EXPECT_GT(recognized, 5'000);
+}
+
+// A folder may have any name; what would end a string in a record is not looked for as one.
+TEST(KnownShapes, ANodeWhoseNameIsNoPlainTextIsNobodysShape) {
+  KnownShapes shapes;
+  const auto node_of = [&](const std::string& node) {
+    std::string line = Task(node, 1, kBegan * kSecondNs) + "\n";
+    const std::size_t size = line.size();
+    line.resize(size + SpoolLineParser::kPadding);
+    const absl::StatusOr<SpoolLine> record = shapes.Parse({line.data(), size}, node);
+    return record.ok() ? std::string(record->node) : "none";
+  };
+  EXPECT_EQ(node_of("n1"), "n1");
+  EXPECT_NE(shapes.shape(), nullptr);
+  EXPECT_EQ(node_of("n\n2"), "none");
+  EXPECT_EQ(node_of(R"(n3","x":"y)"), "n3");
+  EXPECT_EQ(shapes.shape(), nullptr);
+  EXPECT_EQ(node_of("n4"), "n4");
+  EXPECT_NE(shapes.shape(), nullptr);
 }
 
 TEST(KnownShapes, ATimeOrAFormatTheParserRefusesIsRefused) {
