@@ -52,6 +52,26 @@ TEST(Cause, AMachineThatIsGoneOtherwiseIsANodeFailure) {
   EXPECT_TRUE(Says(interruption, "Unbacked instance"));
 }
 
+TEST(Cause, PreemptedIsNoCauseWhereItIsLeftOfAnEarlierPreemption) {
+  for (const int exit_code : {0, 1}) {
+    RunBuilder run;
+    Trains(run).TaskExits(120, 0, exit_code).Ended(121, "PREEMPTED").facts.preempted_before = true;
+    run.Attempt(2).Submitted(121).Eligible(121).Started(130).Ready(131).TaskStarts(132, 0).Steps(10, 12, 140,
+                                                                                                 10);
+    const Interruption interruption = Only(run);
+    EXPECT_EQ(interruption.cause, exit_code == 0 ? "unknown" : "failed");
+    EXPECT_TRUE(Says(interruption, "an earlier attempt"));
+  }
+  for (const bool timed : {true, false}) {
+    RunBuilder run;
+    AttemptFacts& facts = Trains(run).TaskExits(120, 0, 0).Ended(121, "PREEMPTED").facts;
+    facts.preempted_before = true;
+    if (timed) facts.preempt_time = facts.end;
+    if (!timed) facts.preempted_by = "job 7 of partition high started on its nodes 0 s later";
+    EXPECT_EQ(Only(run).cause, "preempted");
+  }
+}
+
 TEST(Cause, ARequeueAfterAnOperatorDrainedTheNodeIsTheirs) {
   RunBuilder run;
   DiesOf(run, "REQUEUED").facts.operator_acted = "node n1 was drained by root 20 s before: swap the NIC";

@@ -107,7 +107,15 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostW
     return incarnation.exit_signal || incarnation.exit_code.value_or(0) != 0 ? "failed" : "unknown";
   }
   if (!state.empty()) says("Slurm's state: " + state);
-  const bool preempted = attempt.preempt_time || state == "PREEMPTED";
+  // After an attempt that was preempted, the state proves nothing where nobody was seen to want its nodes.
+  const bool left_behind = state == "PREEMPTED" && attempt.preempted_before && !attempt.preempt_time &&
+                           attempt.preempted_by.empty();
+  if (left_behind) {
+    says(
+        "which is left of an earlier attempt's preemption: this one was given no preemption time, and nobody "
+        "took its nodes; Slurm 24.05 and newer requeues such a job once more when it ends");
+  }
+  const bool preempted = attempt.preempt_time || (state == "PREEMPTED" && !left_behind);
   if (attempt.preempt_time) says("the controller gave it a preemption time");
   if (!attempt.preempted_by.empty()) says(attempt.preempted_by);
   if (!attempt.failed_node.empty() && attempt.down_nodes.empty())
