@@ -14,10 +14,9 @@
 #include "absl/strings/str_split.h"
 #include "spank/clock.h"
 #include "spank/spool.h"
-#include "sql/heartbeats.h"
 #include "sql/ingest_batch.h"
-#include "sql/losses.h"
 #include "sql/source.h"
+#include "sql/spool_words.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -34,7 +33,11 @@ constexpr std::int64_t kFileRestsS = 7200;
 constexpr std::int64_t kLookAgainNs = 3600 * kSecondNs;
 // A writer may have opened a file before its hour ended and still write to it.
 constexpr std::int64_t kLeastKeptS = 7200;
-constexpr off_t kMaxSmallFile = off_t{1} << 20U;
+
+// A file that was removed, by whoever keeps the place clean. No error of the database has this code.
+absl::Status Gone() {
+  return absl::NotFoundError("gone");
+}
 
 struct Listing {
   std::vector<std::string> names;
@@ -56,30 +59,34 @@ Listing List(Files& files, int at, const std::string& folder) {
 
 // One look at a spool.
 class Pass {
+  using KnownFile = std::map<std::string, SpoolMemory::File>::iterator;
+
  public:
   Pass(Database& db, const std::string& root, const IngestOptions& options, SpoolMemory& memory)
-      : db_(db), root_(root), options_(options), memory_(memory), batch_(db, options, report_) {}
+      : db_(db),
+        root_(root),
+        options_(options),
+        memory_(memory),
+        batch_(db, options, report_),
+        words_(db, options) {}
 
   absl::StatusOr<IngestReport> Run();
 
  private:
   absl::Status TakeFolder(const std::string& node);
   absl::Status TakeFiles(const std::string& node, int folder, SpoolMemory::Folder& known);
-  absl::Status TakeFile(const std::string& node, const std::string& file, int folder, const struct stat& info,
+  absl::Status TakeFile(const std::string& node, const std::string& file, int folder,
                         SpoolMemory::File& known);
   absl::StatusOr<bool> IsNew(const std::string& node, const std::string& file,
                              const SpoolMemory::File& known);
   absl::Status TakeNewFile(const std::string& node, const std::string& file, int folder,
-                           SpoolMemory::Folder& of_folder);
+                           SpoolMemory::File& known);
   absl::Status ReadFile(const std::string& node, const std::string& file, int fd, const struct stat& info,
                         SpoolMemory::File& known);
   absl::Status RemoveFile(const std::string& node, const std::string& file, int folder);
   bool IsOurs(const std::string& node, int folder);
   bool IsDue(const SpoolMemory::File& known) const;
-  std::vector<std::string> Looked(const std::string& node, int folder, SpoolMemory::Folder& known);
-  std::optional<std::string> ReadIfChanged(int at, const std::string& name, FileStamp& known);
-  void ReadHeartbeat(const std::string& node, int folder, SpoolMemory::Folder& known);
-  absl::Status StoreWords();
+  std::vector<KnownFile> Looked(const std::string& node, int folder, SpoolMemory::Folder& known);
   bool OutOfTime() const { return options_.out_of_time && options_.out_of_time(); }
   void Problem(const std::string& what) { report_.problems.push_back(Cat(root_, "/", what)); }
   std::int64_t NowS() const { return options_.clock.real_ns() / kSecondNs; }
@@ -89,12 +96,12 @@ class Pass {
   const IngestOptions& options_;
   SpoolMemory& memory_;
   IngestReport report_;
+  Listing nodes_;  // batch_ is told of them
   IngestBatch batch_;
   int root_fd_ = -1;
   bool nothing_is_known_ = false;          // of any file, when the pass began
   std::optional<IngestedFiles> ingested_;  // of the node at hand
-  std::vector<NodeHeartbeat> heartbeats_;
-  std::vector<NodeLosses> losses_;
+  SpoolWords words_;
 };
 
 // Whether the folder is one to take records from; says why not.
@@ -126,41 +133,8 @@ bool Pass::IsOurs(const std::string& node, int folder) {
   return false;
 }
 
-// The whole of a small file that is not what it was; its absence is no change.
-std::optional<std::string> Pass::ReadIfChanged(int at, const std::string& name, FileStamp& known) {
-  Files& files = *options_.files;
-  struct stat info {};
-  if (files.FStatAt(at, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode) ||
-      info.st_size > kMaxSmallFile || FileStamp::Of(info) == known) {
-    return std::nullopt;
-  }
-  const Fd fd(files, files.OpenAt(at, name.c_str(), kFileFlags, 0));
-  if (fd.get() < 0 || files.FStat(fd.get(), &info) != 0 || info.st_size > kMaxSmallFile) return std::nullopt;
-  std::string text(static_cast<std::size_t>(info.st_size), '\0');
-  const ssize_t got = Uninterrupted([&] { return files.PRead(fd.get(), text.data(), text.size(), 0); });
-  if (got != static_cast<ssize_t>(text.size())) return std::nullopt;
-  known = FileStamp::Of(info);
-  return text;
-}
-
-void Pass::ReadHeartbeat(const std::string& node, int folder, SpoolMemory::Folder& known) {
-  const std::optional<std::string> text =
-      options_.shared ? ReadIfChanged(root_fd_, Cat("@heartbeat/", node), known.heartbeat)
-                      : ReadIfChanged(folder, "heartbeat", known.heartbeat);
-  if (!text) return;
-  absl::StatusOr<NodeHeartbeat> heartbeat = ParseHeartbeat(*text);
-  if (heartbeat.ok() && heartbeat->node != node) {
-    heartbeat = absl::InvalidArgumentError(Cat("it is node ", heartbeat->node, "'s"));
-  }
-  if (heartbeat.ok()) {
-    heartbeats_.push_back(*std::move(heartbeat));
-  } else {
-    Problem(Cat(node, ": heartbeat: ", Message(heartbeat.status())));
-  }
-}
-
 // The files to look at now: all, when the folder may have others than it had.
-std::vector<std::string> Pass::Looked(const std::string& node, int folder, SpoolMemory::Folder& known) {
+std::vector<Pass::KnownFile> Pass::Looked(const std::string& node, int folder, SpoolMemory::Folder& known) {
   struct stat info {};
   const std::int64_t now_ns = options_.clock.mono_ns();
   const bool stamped = options_.files->FStat(folder, &info) == 0;
@@ -171,31 +145,34 @@ std::vector<std::string> Pass::Looked(const std::string& node, int folder, Spool
     known.listed_ns = -1;
   }
   const bool settled = known.listed_ns - known.changed_ns >= kFolderSettlesNs;
-  std::vector<std::string> names;
+  std::vector<KnownFile> looked;
   if (known.listed_ns >= 0 && settled && now_ns - known.listed_ns < kLookAgainNs) {
     std::int64_t last_s = 0;
     for (const auto& [name, file] : known.files) last_s = std::max(last_s, file.mtime_s);
-    for (const auto& [name, file] : known.files) {
+    for (auto at = known.files.begin(); at != known.files.end(); ++at) {
+      const SpoolMemory::File& file = at->second;
       const bool rests = file.taken == file.size && last_s - file.mtime_s >= kFileRestsS && !IsDue(file);
-      if (!rests) names.push_back(name);
+      if (!rests) looked.push_back(at);
     }
-    return names;
+    return looked;
   }
   Listing listing = List(*options_.files, folder, ".");
-  std::map<std::string, SpoolMemory::File> files;
+  std::map<std::string, SpoolMemory::File> before;
+  before.swap(known.files);
+  looked.reserve(listing.names.size());
   for (std::string& name : listing.names) {
     if (!absl::EndsWith(name, ".jsonl")) continue;
-    const auto before = known.files.find(name);
-    files[name] = before == known.files.end() ? SpoolMemory::File{} : before->second;
-    names.push_back(std::move(name));
+    const auto was = before.find(name);
+    SpoolMemory::File file;
+    if (was != before.end()) file = std::move(was->second);
+    looked.push_back(known.files.emplace_hint(known.files.end(), std::move(name), std::move(file)));
   }
-  known.files = std::move(files);
   if (listing.problem.empty()) {
     known.listed_ns = now_ns;
   } else {
     Problem(Cat(node, ": ", listing.problem));
   }
-  return names;
+  return looked;
 }
 
 bool Pass::IsDue(const SpoolMemory::File& known) const {
@@ -263,19 +240,15 @@ absl::StatusOr<bool> Pass::IsNew(const std::string& node, const std::string& fil
 
 // As TakeFile does, by fewer calls: a large cluster has a million of them.
 absl::Status Pass::TakeNewFile(const std::string& node, const std::string& file, int folder,
-                               SpoolMemory::Folder& of_folder) {
+                               SpoolMemory::File& known) {
   Files& files = *options_.files;
   const Fd fd(files, Uninterrupted([&] { return files.OpenAt(folder, file.c_str(), kFileFlags, 0); }));
   struct stat info {};
-  if (fd.get() < 0 && errno == ENOENT) {
-    of_folder.files.erase(file);  // removed, by whoever keeps the place clean
-    return absl::OkStatus();
-  }
+  if (fd.get() < 0 && errno == ENOENT) return Gone();
   // A link, or a socket.
   if (fd.get() < 0 && (errno == ELOOP || errno == ENXIO)) return FileProblem("not a regular file");
   if (fd.get() < 0 || files.FStat(fd.get(), &info) != 0) return FileProblem(std::strerror(errno));
   if (!S_ISREG(info.st_mode)) return FileProblem("not a regular file");
-  SpoolMemory::File& known = of_folder.files[file];
   known.size = info.st_size;
   known.mtime_s = info.st_mtim.tv_sec;
   ++report_.files;
@@ -288,8 +261,12 @@ absl::Status Pass::TakeNewFile(const std::string& node, const std::string& file,
 }
 
 absl::Status Pass::TakeFile(const std::string& node, const std::string& file, int folder,
-                            const struct stat& info, SpoolMemory::File& known) {
+                            SpoolMemory::File& known) {
   Files& files = *options_.files;
+  struct stat info {};
+  if (files.FStatAt(folder, file.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno == ENOENT ? Gone() : FileProblem(std::strerror(errno));
+  if (!S_ISREG(info.st_mode)) return FileProblem("not a regular file");
   known.size = info.st_size;
   known.mtime_s = info.st_mtim.tv_sec;
   // Most files did not grow, and need not be opened to see that.
@@ -309,31 +286,20 @@ absl::Status Pass::TakeFile(const std::string& node, const std::string& file, in
 }
 
 absl::Status Pass::TakeFiles(const std::string& node, int folder, SpoolMemory::Folder& known) {
-  Files& files = *options_.files;
   ingested_.reset();
-  for (const std::string& file : Looked(node, folder, known)) {
+  for (const KnownFile at : Looked(node, folder, known)) {
     if (OutOfTime()) {
       report_.whole = false;
       return absl::OkStatus();
     }
-    struct stat info {};
-    absl::Status status;
-    const absl::StatusOr<bool> is_new = IsNew(node, file, known.files[file]);
+    const std::string& file = at->first;
+    const absl::StatusOr<bool> is_new = IsNew(node, file, at->second);
     if (!is_new.ok()) return is_new.status();
-    if (*is_new) {
-      status = TakeNewFile(node, file, folder, known);
-    } else if (files.FStatAt(folder, file.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
-      if (errno == ENOENT) {
-        known.files.erase(file);  // removed, by whoever keeps the place clean
-        continue;
-      }
-      status = FileProblem(std::strerror(errno));
-    } else if (!S_ISREG(info.st_mode)) {
-      status = FileProblem("not a regular file");
-    } else {
-      status = TakeFile(node, file, folder, info, known.files[file]);
-    }
-    if (IsFileProblem(status)) {
+    const absl::Status status =
+        *is_new ? TakeNewFile(node, file, folder, at->second) : TakeFile(node, file, folder, at->second);
+    if (absl::IsNotFound(status)) {
+      known.files.erase(at);
+    } else if (IsFileProblem(status)) {
       Problem(Cat(node, "/", file, ": ", Message(status)));
     } else if (!status.ok()) {
       return status;
@@ -350,33 +316,8 @@ absl::Status Pass::TakeFolder(const std::string& node) {
   if (!IsOurs(node, folder.get())) return absl::OkStatus();
   SpoolMemory::Folder& known = memory_.folders[node];
   // Before the records: what it no longer names has its end in records that are taken before it is stored.
-  ReadHeartbeat(node, folder.get(), known);
-  if (options_.shared) {
-    if (const std::optional<std::string> words = ReadIfChanged(folder.get(), "counts", known.counts)) {
-      losses_.push_back(ParseLosses(node, *words));
-    }
-  }
+  words_.Read(node, root_fd_, folder.get(), known, [&](const std::string& what) { Problem(what); });
   return TakeFiles(node, folder.get(), known);
-}
-
-// What nodes say beside their records. Nothing is written where nothing is new.
-absl::Status Pass::StoreWords() {
-  heartbeats_.erase(std::remove_if(heartbeats_.begin(), heartbeats_.end(),
-                                   [&](const NodeHeartbeat& word) { return IsStored(db_, word); }),
-                    heartbeats_.end());
-  losses_.erase(std::remove_if(losses_.begin(), losses_.end(),
-                               [&](const NodeLosses& word) { return IsStored(db_, word); }),
-                losses_.end());
-  if (heartbeats_.empty() && losses_.empty()) return absl::OkStatus();
-  Transaction transaction(db_);
-  if (!transaction.status().ok()) return transaction.status();
-  for (const NodeHeartbeat& heartbeat : heartbeats_) {
-    if (absl::Status status = StoreHeartbeat(db_, heartbeat, options_.cluster); !status.ok()) return status;
-  }
-  for (const NodeLosses& losses : losses_) {
-    if (absl::Status status = StoreLosses(db_, losses); !status.ok()) return status;
-  }
-  return transaction.Commit();
 }
 
 absl::StatusOr<IngestReport> Pass::Run() {
@@ -384,16 +325,15 @@ absl::StatusOr<IngestReport> Pass::Run() {
   const int flags = options_.shared ? kFolderFlags : kFolderFlags & ~O_NOFOLLOW;
   const Fd root(files, Uninterrupted([&] { return files.OpenAt(AT_FDCWD, root_.c_str(), flags, 0); }));
   root_fd_ = root.get();
-  Listing nodes;
   if (root_fd_ < 0) {
-    nodes.problem = std::strerror(errno);
+    nodes_.problem = std::strerror(errno);
   } else {
-    nodes = List(files, root_fd_, ".");
+    nodes_ = List(files, root_fd_, ".");
   }
-  if (!nodes.problem.empty()) {
+  if (!nodes_.problem.empty()) {
     return absl::NotFoundError(Cat("cannot read the ", options_.shared ? "shared spool " : "spool ", root_,
-                                   ": ", nodes.problem, "; set `", options_.shared ? "shared_spool" : "spool",
-                                   "` in goodput.conf"));
+                                   ": ", nodes_.problem, "; set `",
+                                   options_.shared ? "shared_spool" : "spool", "` in goodput.conf"));
   }
   const auto is_left_out = [&](const std::string& node) {
     return (!options_.only_folder.empty() && node != options_.only_folder) ||
@@ -403,8 +343,8 @@ absl::StatusOr<IngestReport> Pass::Run() {
   if (!any.ok()) return any.status();
   nothing_is_known_ = !*any;
   const std::string from = std::exchange(memory_.resume, "");
-  for (auto node = std::lower_bound(nodes.names.begin(), nodes.names.end(), from); node != nodes.names.end();
-       ++node) {
+  for (auto node = std::lower_bound(nodes_.names.begin(), nodes_.names.end(), from);
+       node != nodes_.names.end(); ++node) {
     if (is_left_out(*node)) continue;
     if (absl::Status status = TakeFolder(*node); !status.ok()) return status;
     // Nobody asks for it later, and a large cluster's is hundreds of megabytes.
@@ -419,7 +359,7 @@ absl::StatusOr<IngestReport> Pass::Run() {
   // Those before the one at which the last pass ended are the next one's.
   if (!from.empty()) report_.whole = false;
   if (absl::Status status = batch_.Store(); !status.ok()) return status;
-  if (absl::Status status = StoreWords(); !status.ok()) return status;
+  if (absl::Status status = words_.Store(); !status.ok()) return status;
   return report_;
 }
 

@@ -38,6 +38,7 @@ sql_libstore_files = \
   sql/seen.cc sql/seen.h \
   sql/spool_line.cc sql/spool_line.h \
   sql/spool_memory.h \
+  sql/spool_words.cc sql/spool_words.h \
   sql/step_store.cc sql/step_store.h \
   sql/summaries.cc sql/summaries.h \
   sql/summary_pack.cc sql/summary_pack.h \

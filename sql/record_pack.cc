@@ -58,24 +58,26 @@ void RecordPacker::Add(std::size_t shape, std::int64_t offset, const std::int64_
     offset_ = 0;
     new_file_ = false;
   }
-  PutVarint(Zigzag(Minus(offset, offset_)), data_);
-  offset_ = offset;
   const RecordColumns::OfShape& of = of_shape_[shape];
-  std::array<std::uint64_t, RecordShape::kMostNumbers> differences{};
+  // Which they are comes before what they are.
+  std::array<char, RecordShape::kMostNumbers * kMostVarint> differences;  // NOLINT: nothing reads the rest
+  char* end = differences.data();
   std::uint64_t which = 0;
   for (std::size_t i = 0; i < of.columns.size(); ++i) {
     const std::int64_t value = i == of.m ? Minus(numbers[of.t], numbers[i]) : numbers[i];
     std::int64_t& last = i == of.m ? clocks_[of.columns[i]] : last_[of.columns[i]];
     if (value == last) continue;
     which |= std::uint64_t{1} << i;
-    differences[i] = Zigzag(Minus(value, last));
+    end = PutVarint(Zigzag(Minus(value, last)), end);
     last = value;
   }
   if (of.m != RecordColumns::kNone) last_[of.columns[of.m]] = numbers[of.m];
-  PutVarint(which, data_);
-  for (std::size_t i = 0; i < of.columns.size(); ++i) {
-    if ((which >> i & 1U) != 0) PutVarint(differences[i], data_);
-  }
+  std::array<char, 2 * kMostVarint> head;  // NOLINT
+  char* head_end = PutVarint(Zigzag(Minus(offset, offset_)), head.data());
+  head_end = PutVarint(which, head_end);
+  offset_ = offset;
+  data_.append(head.data(), static_cast<std::size_t>(head_end - head.data()));
+  data_.append(differences.data(), static_cast<std::size_t>(end - differences.data()));
   ++records_;
 }
 

@@ -18,6 +18,17 @@ inline void PutVarint(std::uint64_t value, std::string& data) {
   data.push_back(static_cast<char>(value));
 }
 
+// The same where there is room for kMostVarint bytes; returns what is behind them.
+inline constexpr std::size_t kMostVarint = 10;
+inline char* PutVarint(std::uint64_t value, char* at) {
+  while (value >= 0x80) {
+    *at++ = static_cast<char>((value & 0x7fU) | 0x80U);
+    value >>= 7U;
+  }
+  *at++ = static_cast<char>(value);
+  return at;
+}
+
 // False: the bytes end inside the number.
 inline bool GetVarint(std::string_view data, std::size_t& at, std::uint64_t& value) {
   value = 0;
