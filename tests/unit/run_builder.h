@@ -17,6 +17,7 @@
 #include <string>
 #include <utility>
 
+#include "tools/runs/fact_nodes.h"
 #include "tools/timeline/goodput.h"
 #include "tools/timeline/timeline.h"
 
@@ -185,7 +186,7 @@ class AttemptBuilder {
     NodeEvent event;
     event.t = At(s);
     event.kind = kind;
-    event.node = node;
+    event.node = nodes_.Of(node);
     event.slurm_step = slurm_step;
     event.task = task;
     event.ref = Ref();
@@ -209,6 +210,7 @@ class AttemptBuilder {
   std::int32_t slurm_step_ = 0;
   std::int32_t task_ = 0;
   std::int64_t next_offset_ = 0;
+  FactNodes nodes_;
   std::int64_t next_helper_ = 100'000;
 };
 

@@ -109,7 +109,7 @@ class AnyRun {
       NodeEvent event;
       event.t = Time();
       event.kind = static_cast<NodeEvent::Kind>(chance_.Pick(0, 5));
-      event.node = chance_.OneIn(2) ? "n1" : "n2";
+      event.node = chance_.OneIn(2) ? 1 : 2;
       event.slurm_step = chance_.OneIn(3) ? kExternStep : SlurmStep();
       event.task = Task();
       if (event.kind == NodeEvent::Kind::kTaskExit) {

@@ -147,6 +147,7 @@ absl::Status NodeClocks::Settle(const std::map<std::int64_t, SourceRow>& sources
   }
   for (auto& [boot, clock] : clocks_) {
     clock.Settle(spans, shifts);
+    clock.Forget();
     for (const NodeClock::Finding& finding : clock.findings()) {
       warnings_.push_back(Cat("the clock of node ", boot.first, " ", finding.text, " at ",
                               TimeOfDay(finding.when), "; times of what it wrote are corrected"));

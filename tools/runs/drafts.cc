@@ -136,22 +136,27 @@ std::vector<AllocatedSpan> Drafts::Spans() const {
   return spans;
 }
 
+bool Drafts::AnyEndUnseen() const {
+  return std::any_of(drafts_.begin(), drafts_.end(),
+                     [](const auto& draft) { return draft.second.last_seen.has_value(); });
+}
+
 void Drafts::Index() {
   started_.clear();
   for (auto& [submit, draft] : drafts_) {
-    if (draft.facts.start) started_.push_back(&draft.facts);
+    if (draft.facts.start) started_.emplace_back(*draft.facts.start, &draft.facts);
   }
   std::stable_sort(started_.begin(), started_.end(),
-                   [](const AttemptFacts* a, const AttemptFacts* b) { return *a->start < *b->start; });
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
 }
 
 AttemptFacts* Drafts::At(Ns t) const {
   auto after = std::upper_bound(started_.begin(), started_.end(), t + kStartSlack,
-                                [](Ns at, const AttemptFacts* attempt) { return at < *attempt->start; });
+                                [](Ns at, const auto& attempt) { return at < attempt.first; });
   while (after != started_.begin()) {
-    AttemptFacts* attempt = *--after;
+    const auto& [start, attempt] = *--after;
     // An import's attempts begin when it says.
-    if (*attempt->start <= t + (attempt->heard_until ? 0 : kStartSlack)) return attempt;
+    if (start <= t + (attempt->heard_until ? 0 : kStartSlack)) return attempt;
   }
   return nullptr;
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "tools/runs/controller_clock.h"
@@ -47,6 +48,8 @@ class Drafts {
   void PlaceSuspensions(Ns now);
 
   std::vector<AllocatedSpan> Spans() const;
+  // Whether one of them ended while nobody looked.
+  bool AnyEndUnseen() const;
   // Millions of records ask At, of up to hundreds of attempts: call this once their starts are settled.
   void Index();
   // The attempt a record of that time is of: of those that had started by then the last; null: none.
@@ -54,7 +57,7 @@ class Drafts {
 
  private:
   Map drafts_;
-  std::vector<AttemptFacts*> started_;  // of drafts_, by start
+  std::vector<std::pair<Ns, AttemptFacts*>> started_;  // of drafts_, by start
 };
 
 }  // namespace goodput

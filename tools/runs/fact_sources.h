@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <map>
-#include <unordered_map>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "sql/database.h"
 #include "sql/evidence.h"
@@ -30,7 +30,7 @@ class FactSources {
   Database& db_;
   RunFacts& facts_;
   std::map<std::int64_t, SourceRow> rows_;
-  std::unordered_map<std::int64_t, std::int32_t> index_;  // in the facts
+  absl::flat_hash_map<std::int64_t, std::int32_t> index_;  // in the facts
 };
 
 }  // namespace goodput

@@ -21,6 +21,7 @@
 #include "tools/runs/controller_clock.h"
 #include "tools/runs/drafts.h"
 #include "tools/runs/explain_end.h"
+#include "tools/runs/fact_nodes.h"
 #include "tools/runs/fact_sources.h"
 #include "tools/runs/hook_records.h"
 #include "tools/runs/imported.h"
@@ -66,6 +67,7 @@ class RunLoader {
   std::optional<std::int64_t> het_job_;  // of the job being added
   Run run_;
   FactSources sources_;
+  FactNodes nodes_;
   Drafts drafts_;  // of the job being added
 };
 
@@ -189,7 +191,7 @@ absl::Status RunLoader::AddNodeSide(const JobKey& job, std::vector<EventRow> eve
                                        *steps, block_shifts, *heartbeats);
   if (!settled.ok()) return settled;
   run_.facts.warnings.insert(run_.facts.warnings.end(), clocks.warnings().begin(), clocks.warnings().end());
-  NodeWord nodes(db_, sources_, drafts_, *step_reader_, run_);
+  NodeWord nodes(db_, sources_, nodes_, drafts_, *step_reader_, run_);
   for (const EventRow& event : events) nodes.AddEvent(event);
   if (absl::Status status = nodes.AddHooks(hooks, clocks); !status.ok()) return status;
   nodes.SettleDeclared();
@@ -281,6 +283,7 @@ absl::Status RunLoader::AddJob(const JobKey& job) {
 
 absl::StatusOr<Run> RunLoader::Finish() {
   if (run_.facts.attempts.empty()) return absl::NotFoundError("nothing is known of it");
+  nodes_.Settle(run_.facts.attempts);
   JoinComponents(run_.facts.attempts);
   SettleOpenEnds(run_.facts);
   return std::move(run_);

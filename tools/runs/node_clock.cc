@@ -79,7 +79,8 @@ void NodeClock::FindSettings() {
   std::sort(clocks.begin(), clocks.end());
   settings_.clear();
   for (const Ns clock : clocks) {
-    if (settings_.empty() || clock - settings_.back().highest > kClockSet) settings_.push_back({clock, clock});
+    if (settings_.empty() || clock - settings_.back().highest > kClockSet)
+      settings_.push_back({clock, clock});
     settings_.back().highest = clock;
   }
 }

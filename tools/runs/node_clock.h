@@ -65,6 +65,9 @@ class NodeClock {
   // `shifts`: what the controller's own clock was set by meanwhile.
   void Settle(const AllocatedSpans& spans, const std::vector<Ns>& shifts = {});
 
+  // After that, where nothing more is added: what was is not asked for again.
+  void Forget() { std::vector<Reading>().swap(readings_); }
+
   // The real time of a record had the clock never been set and been the controller's. Before Settle, and for
   // a clock that nothing is wrong with, it is the record's own.
   Ns Correct(Ns t, Ns clock) const;

@@ -38,7 +38,7 @@ void NodeWord::AddNodeEvent(const EventRow& event, NodeEvent::Kind kind) {
   NodeEvent node_event;
   node_event.t = event.t_ns;
   node_event.kind = kind;
-  node_event.node = reader_.Text(key::kNode);
+  node_event.node = nodes_.Of(reader_.Text(key::kNode));
   node_event.slurm_step = StepCode(reader_.Text(key::kSlurmStep));
   node_event.task = static_cast<std::int32_t>(reader_.Int(key::kTask).value_or(0));
   if (const auto code = reader_.Int(key::kExitCode)) node_event.exit_code = static_cast<int>(*code);
@@ -57,6 +57,21 @@ void NodeWord::SeeRestart(AttemptFacts& attempt, const Place& place,
   if (!fresh && place < first->second.first) first->second = {place, *restart};
 }
 
+namespace {
+
+// One more of a large job. Its nodes do the same, so that most begin and end a step and a task each.
+NodeEvent& NextEvent(AttemptFacts& attempt) {
+  std::vector<NodeEvent>& events = attempt.node_events;
+  if (events.size() == events.capacity()) {
+    constexpr std::size_t kOfANode = 4;
+    const auto nodes = static_cast<std::size_t>(std::clamp(attempt.nodes, 0, 1 << 16));
+    events.reserve(events.size() + std::max({events.size() / 2, kOfANode * nodes, std::size_t{16}}));
+  }
+  return events.emplace_back();
+}
+
+}  // namespace
+
 absl::Status NodeWord::AddHooks(HookRecords& hooks, NodeClocks& clocks) {
   // Of what an attempt's records of one shape declare, the first and the last say all: the rest is the same.
   struct Declaring {
@@ -67,6 +82,8 @@ absl::Status NodeWord::AddHooks(HookRecords& hooks, NodeClocks& clocks) {
   std::map<std::pair<AttemptFacts*, const HookRecords::Shape*>, Declaring> declaring;
   std::int32_t source = -1;
   std::int64_t source_id = 0;
+  std::int32_t node = NodeEvent::kNoNode;
+  const bool ends_unseen = drafts_.AnyEndUnseen();
   absl::Status status = hooks.ForEach([&](const HookRecords::Record& record) {
     const RecordUnpacker& in = *record.in;
     const HookRecords::Shape& shape = *record.shape;
@@ -76,18 +93,23 @@ absl::Status NodeWord::AddHooks(HookRecords& hooks, NodeClocks& clocks) {
     if (source < 0 || source_id != in.source_id()) {
       source_id = in.source_id();
       source = sources_.OfNode(source_id);
+      node = nodes_.Of(in.node());
     }
-    NodeEvent& event = attempt->node_events.emplace_back();
-    event.t = t;
-    event.kind = shape.kind;
-    event.node = in.node();
-    event.slurm_step = shape.step_code;
-    event.task = static_cast<std::int32_t>(record.Number(shape.task).value_or(0));
-    if (const auto code = record.Number(shape.exit_code)) event.exit_code = static_cast<int>(*code);
-    if (const auto signal = record.Number(shape.signal)) event.signal = static_cast<int>(*signal);
-    event.ref = {source, in.offset()};
     const Place place{t, source_id, in.offset()};
-    if (shape.kind == NodeEvent::Kind::kProlog) SeeRestart(*attempt, place, record.Number(shape.restart));
+    const bool prolog = shape.kind == NodeEvent::Kind::kProlog;
+    if (prolog) SeeRestart(*attempt, place, record.Number(shape.restart));
+    // That there was a prolog says nothing more of the attempt, and an epilog only where nobody saw its end.
+    if (!prolog && (ends_unseen || shape.kind != NodeEvent::Kind::kEpilog)) {
+      NodeEvent& event = NextEvent(*attempt);
+      event.t = t;
+      event.kind = shape.kind;
+      event.node = node;
+      event.slurm_step = shape.step_code;
+      event.task = static_cast<std::int32_t>(record.Number(shape.task).value_or(0));
+      if (const auto code = record.Number(shape.exit_code)) event.exit_code = static_cast<int>(*code);
+      if (const auto signal = record.Number(shape.signal)) event.signal = static_cast<int>(*signal);
+      event.ref = {source, in.offset()};
+    }
     if (!shape.declares) return;
     const auto [known, fresh] = declaring.try_emplace({attempt, &shape}, Declaring{place, place, ""});
     Declaring& all = known->second;

@@ -19,6 +19,7 @@
 #include "sql/jobs.h"
 #include "tools/runs/clocks.h"
 #include "tools/runs/drafts.h"
+#include "tools/runs/fact_nodes.h"
 #include "tools/runs/fact_sources.h"
 #include "tools/runs/hook_records.h"
 #include "tools/runs/load_run.h"
@@ -30,8 +31,9 @@ namespace goodput {
 class NodeWord {
  public:
   // Of one job, whose drafts are indexed. What it is given must outlive it.
-  NodeWord(Database& db, FactSources& sources, const Drafts& drafts, StoredSteps& step_reader, Run& run)
-      : db_(db), sources_(sources), drafts_(drafts), step_reader_(step_reader), run_(run) {}
+  NodeWord(Database& db, FactSources& sources, FactNodes& nodes, const Drafts& drafts,
+           StoredSteps& step_reader, Run& run)
+      : db_(db), sources_(sources), nodes_(nodes), drafts_(drafts), step_reader_(step_reader), run_(run) {}
 
   // A record of any kind; those of the controller are none of a node's and change nothing. By time.
   void AddEvent(const EventRow& event);
@@ -63,6 +65,7 @@ class NodeWord {
 
   Database& db_;
   FactSources& sources_;
+  FactNodes& nodes_;
   const Drafts& drafts_;
   StoredSteps& step_reader_;
   Run& run_;

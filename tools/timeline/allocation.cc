@@ -1,9 +1,11 @@
 #include "tools/timeline/allocation.h"
 
 #include <algorithm>
-#include <map>
+#include <cstddef>
 #include <set>
 #include <tuple>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace goodput {
@@ -13,47 +15,109 @@ bool IsNumbered(std::int32_t slurm_step) {
   return slurm_step >= 0;
 }
 
-std::vector<const NodeEvent*> InOrder(const std::vector<NodeEvent>& events) {
-  std::vector<const NodeEvent*> sorted;
+// By time; with it beside them, for thousands of nodes do the same.
+struct Timed {
+  Ns t;
+  const NodeEvent* event;
+  friend bool operator<(const Timed& a, const Timed& b) {
+    if (a.t != b.t) return a.t < b.t;
+    const auto rest = [](const NodeEvent& e) {
+      return std::tie(e.kind, e.node, e.slurm_step, e.task, e.ref.source, e.ref.offset);
+    };
+    return rest(*a.event) < rest(*b.event);
+  }
+};
+
+std::vector<Timed> InOrder(const std::vector<NodeEvent>& events) {
+  std::vector<Timed> sorted;
   sorted.reserve(events.size());
-  for (const NodeEvent& event : events) sorted.push_back(&event);
-  std::sort(sorted.begin(), sorted.end(), [](const NodeEvent* a, const NodeEvent* b) {
-    return std::tie(a->t, a->kind, a->node, a->slurm_step, a->task, a->ref.source, a->ref.offset) <
-           std::tie(b->t, b->kind, b->node, b->slurm_step, b->task, b->ref.source, b->ref.offset);
-  });
+  for (const NodeEvent& event : events) sorted.push_back({event.t, &event});
+  std::sort(sorted.begin(), sorted.end());
   return sorted;
 }
 
-struct NodeReady {
-  Ns t;
-  EvidenceRef ref;
-};
-
 // Resources are up when the last node's first extern step has started; Slurm without PrologFlags=Contain has
 // no extern step, and then the first step of any kind has to do.
-void FindReady(const std::vector<const NodeEvent*>& events, Allocation& allocation) {
+void FindReady(const std::vector<Timed>& events, Allocation& allocation) {
   for (const bool want_extern : {true, false}) {
-    std::map<std::string, NodeReady> first;
+    std::unordered_set<std::int32_t> nodes;
     std::optional<std::int32_t> first_step;
-    for (const NodeEvent* event : events) {
+    // Of nodes that are the last at once, the first.
+    const NodeEvent* last = nullptr;
+    for (const auto& [t, event] : events) {
       if (event->kind != NodeEvent::Kind::kStepStart) continue;
       if ((event->slurm_step == kExternStep) != want_extern) continue;
       if (!want_extern) {
         if (!first_step) first_step = event->slurm_step;
         if (event->slurm_step != *first_step) continue;
       }
-      first.emplace(event->node, NodeReady{event->t, event->ref});
+      if (nodes.insert(event->node).second && (last == nullptr || t > last->t)) last = event;
     }
-    if (first.empty()) continue;
-    for (const auto& [node, ready] : first) {
-      if (!allocation.ready || ready.t > *allocation.ready) {
-        allocation.ready = ready.t;
-        allocation.ready_ref = ready.ref;
-      }
-    }
-    allocation.ready = std::clamp(*allocation.ready, allocation.begin, allocation.end);
+    if (last == nullptr) continue;
+    allocation.ready = std::clamp(last->t, allocation.begin, allocation.end);
+    allocation.ready_ref = last->ref;
     return;
   }
+}
+
+// A task, or a node, of a step.
+std::uint64_t OfStep(std::int32_t slurm_step, std::int32_t number) {
+  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(slurm_step)) << 32U |
+         static_cast<std::uint32_t>(number);
+}
+
+// Tasks of which nobody saw the exit were gone when their step had ended on their node.
+void EndWithSteps(const std::vector<Timed>& events, const std::vector<std::int32_t>& node_of,
+                  Allocation& allocation) {
+  std::unordered_map<std::uint64_t, const NodeEvent*> ends;
+  for (const auto& [t, event] : events) {
+    if (event->kind == NodeEvent::Kind::kStepEnd)
+      ends.try_emplace(OfStep(event->slurm_step, event->node), event);
+  }
+  for (std::size_t i = 0; i < allocation.lives.size(); ++i) {
+    TaskLife& life = allocation.lives[i];
+    const auto end = life.end ? ends.end() : ends.find(OfStep(life.slurm_step, node_of[i]));
+    if (end == ends.end()) continue;
+    life.end = std::clamp(end->second->t, allocation.begin, allocation.end);
+    life.exited = end->second->ref;
+  }
+}
+
+// Each task's first start, and its first exit after that.
+void ReadLives(const std::vector<Timed>& events, Allocation& allocation) {
+  std::unordered_map<std::uint64_t, std::size_t> place;  // in lives
+  std::vector<std::int32_t> node_of;
+  std::vector<TaskLife>& lives = allocation.lives;
+  const auto clamp = [&](Ns t) { return std::clamp(t, allocation.begin, allocation.end); };
+  std::size_t open = 0;
+  for (const auto& [t, event] : events) {
+    if (event->slurm_step == kExternStep) continue;
+    if (event->kind == NodeEvent::Kind::kTaskStart) {
+      if (!place.try_emplace(OfStep(event->slurm_step, event->task), lives.size()).second) continue;
+      TaskLife& life = lives.emplace_back();
+      life.slurm_step = event->slurm_step;
+      life.task = event->task;
+      life.begin = clamp(t);
+      life.started = event->ref;
+      node_of.push_back(event->node);
+      ++open;
+    } else if (event->kind == NodeEvent::Kind::kTaskExit) {
+      const auto found = place.find(OfStep(event->slurm_step, event->task));
+      if (found == place.end() || lives[found->second].end) continue;
+      TaskLife& life = lives[found->second];
+      life.end = clamp(t);
+      life.exit_time = t;
+      if (event->slurm_step == kBatchStep && event->signal) allocation.script_killed = t;
+      life.exit_code = event->exit_code;
+      life.exit_signal = event->signal;
+      life.exited = event->ref;
+      --open;
+    }
+  }
+  if (open > 0) EndWithSteps(events, node_of, allocation);
+  std::sort(lives.begin(), lives.end(), [](const TaskLife& a, const TaskLife& b) {
+    return std::tie(a.slurm_step, a.task) < std::tie(b.slurm_step, b.task);
+  });
 }
 
 }  // namespace
@@ -81,7 +145,7 @@ Allocation ReadAllocation(const AttemptFacts& attempt, Ns now) {
   allocation.ended = attempt.end.has_value();
   allocation.end = std::max(allocation.begin, attempt.end.value_or(now));
 
-  const std::vector<const NodeEvent*> events = InOrder(attempt.node_events);
+  const std::vector<Timed> events = InOrder(attempt.node_events);
   FindReady(events, allocation);
 
   for (const Suspension& one : attempt.suspended) {
@@ -90,50 +154,15 @@ Allocation ReadAllocation(const AttemptFacts& attempt, Ns now) {
   }
   allocation.suspended = MergeSpans(std::move(allocation.suspended));
 
-  std::map<std::pair<std::int32_t, std::int32_t>, TaskLife> lives;
-  std::map<std::pair<std::int32_t, std::string>, const NodeEvent*> step_ends;
-  std::map<std::pair<std::int32_t, std::int32_t>, std::string> node_of;
-  const auto clamp = [&](Ns t) { return std::clamp(t, allocation.begin, allocation.end); };
-  for (const NodeEvent* event : events) {
-    if (event->slurm_step == kExternStep) continue;
-    const std::pair key{event->slurm_step, event->task};
-    if (event->kind == NodeEvent::Kind::kTaskStart) {
-      TaskLife life;
-      life.slurm_step = event->slurm_step;
-      life.task = event->task;
-      life.begin = clamp(event->t);
-      life.started = event->ref;
-      lives.emplace(key, life);
-      node_of.emplace(key, event->node);
-    } else if (event->kind == NodeEvent::Kind::kTaskExit) {
-      auto found = lives.find(key);
-      if (found == lives.end() || found->second.end) continue;
-      found->second.end = clamp(event->t);
-      found->second.exit_time = event->t;
-      if (event->slurm_step == kBatchStep && event->signal) allocation.script_killed = event->t;
-      found->second.exit_code = event->exit_code;
-      found->second.exit_signal = event->signal;
-      found->second.exited = event->ref;
-    } else if (event->kind == NodeEvent::Kind::kStepEnd) {
-      step_ends.emplace(std::pair{event->slurm_step, event->node}, event);
-    }
-  }
-  bool all_gone = !lives.empty() && allocation.ended;
-  for (auto& [key, life] : lives) {
-    if (!life.end) {
-      const auto step_end = step_ends.find({key.first, node_of[key]});
-      if (step_end != step_ends.end()) {
-        life.end = clamp(step_end->second->t);
-        life.exited = step_end->second->ref;
-      }
-    }
+  ReadLives(events, allocation);
+  bool all_gone = !allocation.lives.empty() && allocation.ended;
+  for (const TaskLife& life : allocation.lives) {
     if (!life.end) {
       all_gone = false;
     } else if (!allocation.teardown || *life.end > *allocation.teardown) {
       allocation.teardown = life.end;
       allocation.teardown_ref = life.exited;
     }
-    allocation.lives.push_back(life);
   }
   if (!all_gone) allocation.teardown.reset();
   return allocation;

@@ -88,13 +88,16 @@ struct Mark {
 struct NodeEvent {
   enum class Kind : std::uint8_t { kProlog, kStepStart, kTaskStart, kTaskExit, kStepEnd, kEpilog };
   Ns t = 0;
-  Kind kind = Kind::kProlog;
-  std::string node;
+  EvidenceRef ref;
+  // A number, the same of the same node; of nodes that do the same at once the lowest comes first.
+  std::int32_t node = kNoNode;
   std::int32_t slurm_step = kNoStep;
   std::int32_t task = -1;
   std::optional<int> exit_code;
   std::optional<int> signal;
-  EvidenceRef ref;
+  Kind kind = Kind::kProlog;
+
+  static constexpr std::int32_t kNoNode = -1;
 };
 
 // Signals of one number that one process of the job was sent, as the kernel generated them.
