@@ -423,6 +423,28 @@ TEST(LogFold, AnotherBarIsNotTheTrainings) {
                                       "attempt from 0 to 5 open"}));
 }
 
+// Lightning draws the bar of an epoch at 0, and jumps from there to the step it was resumed at.
+TEST(LogFold, ABarThatIsResumedWithinAnEpochTellsOfNoStepBefore) {
+  const std::vector<KnownProfile> profiles = LoadProfiles(kNoFolder);
+  const auto lightning = std::find_if(profiles.begin(), profiles.end(),
+                                      [](const auto& known) { return known.name == "lightning"; });
+  ASSERT_NE(lightning, profiles.end());
+  Fold fold;
+  double t = 0;
+  for (const char* line : {"Restoring states from the checkpoint path at c/epoch=1-step=80.ckpt",
+                           "Restored all states from the checkpoint at c/epoch=1-step=80.ckpt",
+                           "Epoch 1:   0%|          | 0/50 [00:00<?, ?it/s]",
+                           "Epoch 1:  62%|######2   | 31/50 [00:01<00:19, 1.00it/s]",
+                           "Epoch 1:  64%|######4   | 32/50 [00:02<00:18, 1.00it/s]"}) {
+    const std::optional<LogEvent> event = lightning->profile->Match(line);
+    ASSERT_TRUE(event) << line;
+    fold.Say(t++, *event);
+  }
+  EXPECT_EQ(fold.End(4),
+            (std::vector<std::string>{"restore 80 begins at 0", "restore 80 ends at 1", "step 81 at 2",
+                                      "step 82 at 3", "step 82 done at 4", "attempt from 0 to 4 open"}));
+}
+
 TEST(LogFold, WhatWasDoneIsNotFollowedByAnotherStep) {
   Fold fold;
   fold.Done(10, 1).Done(12, 2).Say(12.5, Fold::Event(Kind::kProgramEnd));

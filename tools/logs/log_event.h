@@ -48,8 +48,9 @@ struct LogEvent {
   std::optional<LineTime> began;          // when it began
   std::optional<LineTime> time;           // of the line
   std::string name;
-  bool over_at_next_step = false;   // of what the loop waits for, and whose end is not told
-  bool told_at_next_step = false;   // of a line of steps: it comes when the next step is done
+  bool epoch_begins = false;       // a bar that stands at 0 of an epoch: a program that resumes draws it, too
+  bool over_at_next_step = false;  // of what the loop waits for, and whose end is not told
+  bool told_at_next_step = false;  // of a line of steps: it comes when the next step is done
   bool complete_is_untold = false;  // of a save that goes on behind the loop: it is not known to be complete
 };
 

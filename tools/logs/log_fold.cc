@@ -197,8 +197,9 @@ absl::Status LogFold::ReleaseWaiting(const LogEvent* next, Ns t) {
 absl::Status LogFold::StepEnd(const LogEvent& event, Ns t, std::int64_t offset) {
   Start* start = &*start_;
   const std::int64_t step = *event.step;
-  if (step < 1) {
-    // A bar that stands at 0.
+  if (step < 1 || event.epoch_begins) {
+    // A bar that stands at 0. One that is resumed within an epoch goes from there to its first step: it does
+    // not say that the steps before that were done now.
     if (!start->has_step && !start->training_begin) start->training_begin = t;
     if (!start->of) start->of = event.of;
     return absl::OkStatus();

@@ -239,6 +239,7 @@ std::optional<LogEvent> LogProfile::Impl::Event(const Rule& rule, std::string_vi
   if (epoch && event.step) {
     // A bar counts the batches of an epoch, of which it may not know how many there are.
     if (!event.of && *epoch > 0) return std::nullopt;
+    event.epoch_begins = *event.step == 0;
     *event.step += *epoch * event.of.value_or(0);
     event.of.reset();
   }
