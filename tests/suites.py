@@ -144,6 +144,7 @@ def suites() -> List[Suite]:
         python_suite("truth", "tests/e2e/harness/test_truth.py", lane="busy"),
         Suite("format", [sh + "format"], whole, "busy", again=()),
         Suite("house", [sh + "house"], whole, "busy", again=()),
+        Suite("includes", [sh + "includes", BUILD], whole, "busy", again=()),
         Suite("unit-sanitized", [sh + "sanitized", ASAN], googletests, "busy", again=(sh + "unit", ASAN)),
         Suite("fuzz", ["tests/fuzz/run", FUZZ, "6"], googletests, "busy", again=()),
         Suite("tidy", [sh + "tidy", BUILD], whole, "busy", again=()),
@@ -209,8 +210,7 @@ def build() -> None:
     started = time.monotonic()
     log = os.path.join(LOGS, "build.log")
     with open(log, "w") as output:
-        # The code is that of an installed program (-O2); a line number in a backtrace is all that tests want of -g. The
-        # suite `packages` builds it file by file.
+        # The code is that of an installed program (-O2); a line number in a backtrace is all that tests want of -g.
         flags = ["--enable-unity", "CXXFLAGS=-O2 -g1", "CFLAGS=-O2 -g1"]
         for command in (["tools/build", BUILD, "--enable-werror"] + flags, MAKE + ["test-helpers"]):
             code = subprocess.call(command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
