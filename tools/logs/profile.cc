@@ -55,6 +55,11 @@ bool KnowsGroup(std::string_view name, bool stamp) {
   return std::find(kGroups.begin(), kGroups.end(), name) != kGroups.end();
 }
 
+}  // namespace
+
+// What LogProfile::Impl consists of: where files are compiled as one, g++ wants it known as far as that is.
+namespace profile_parts {
+
 // An expression, and which group is where.
 class Expression {
  public:
@@ -90,6 +95,33 @@ class Expression {
   std::vector<std::pair<std::string, int>> groups_;
 };
 
+struct Example {
+  std::string line;
+  std::string gives;
+  int at = 0;  // line of the file
+};
+
+struct Rule {
+  LogEvent::Kind kind = LogEvent::Kind::kStepEnd;
+  std::optional<Expression> match;
+  std::string text;  // of the expression
+  std::int64_t add = 0;
+  std::string name;
+  bool over_at_next_step = false;
+  bool complete_is_untold = false;
+  bool told_at_next_step = false;
+  std::vector<Example> examples;
+  int at = 0;
+};
+
+}  // namespace profile_parts
+
+namespace {
+
+using profile_parts::Example;
+using profile_parts::Expression;
+using profile_parts::Rule;
+
 std::optional<LineTime> TimeOfGroup(std::string_view group, std::string_view text) {
   if (group == "date") return ParseDate(text);
   if (group == "unix" || group == "began_unix") return ParseUnix(text);
@@ -123,25 +155,6 @@ std::optional<std::int64_t> Duration(std::string_view text, int scale) {
   return ns;
 }
 
-struct Example {
-  std::string line;
-  std::string gives;
-  int at = 0;  // line of the file
-};
-
-struct Rule {
-  LogEvent::Kind kind = LogEvent::Kind::kStepEnd;
-  std::optional<Expression> match;
-  std::string text;  // of the expression
-  std::int64_t add = 0;
-  std::string name;
-  bool over_at_next_step = false;
-  bool complete_is_untold = false;
-  bool told_at_next_step = false;
-  std::vector<Example> examples;
-  int at = 0;
-};
-
 std::string Nanoseconds(std::int64_t ns) {
   std::string text;
   AppendSeconds(ns, text);
@@ -163,9 +176,9 @@ std::string TimeInWords(const LineTime& time) {
 struct LogProfile::Impl {
   std::string name;
   std::string about;
-  std::vector<Rule> rules;
-  std::vector<Expression> stamps;
-  std::vector<Example> unlike;
+  std::vector<profile_parts::Rule> rules;
+  std::vector<profile_parts::Expression> stamps;
+  std::vector<profile_parts::Example> unlike;
   // All rules at once: most lines match none.
   std::unique_ptr<RE2::Set> any;
 
