@@ -247,7 +247,7 @@ tools_libruns_files = \
   tools/runs/imported.cc tools/runs/imported.h \
   tools/runs/load_run.cc tools/runs/load_run.h \
   tools/runs/node_clock.cc tools/runs/node_clock.h \
-  tools/runs/node_word.cc tools/runs/node_word.h \
+  tools/runs/nodes_word.cc tools/runs/nodes_word.h \
   tools/runs/record.cc tools/runs/record.h \
   tools/runs/scheduler_word.cc tools/runs/scheduler_word.h \
   tools/runs/stored_steps.cc tools/runs/stored_steps.h \
@@ -288,6 +288,7 @@ tools_libexchange_files = \
   tools/exchange/google_import.cc tools/exchange/google_import.h \
   tools/exchange/input.cc tools/exchange/input.h \
   tools/exchange/log_import.cc tools/exchange/log_import.h \
+  tools/exchange/spool_export.cc tools/exchange/spool_export.h \
   tools/exchange/time_order.cc tools/exchange/time_order.h
 unity_sources += tools/libexchange.unity.cc
 if UNITY

@@ -25,7 +25,7 @@
 #include "tools/runs/fact_sources.h"
 #include "tools/runs/hook_records.h"
 #include "tools/runs/imported.h"
-#include "tools/runs/node_word.h"
+#include "tools/runs/nodes_word.h"
 #include "tools/runs/record.h"
 #include "tools/runs/scheduler_word.h"
 #include "tools/runs/stored_steps.h"
@@ -191,7 +191,7 @@ absl::Status RunLoader::AddNodeSide(const JobKey& job, std::vector<EventRow> eve
                                        *steps, block_shifts, *heartbeats);
   if (!settled.ok()) return settled;
   run_.facts.warnings.insert(run_.facts.warnings.end(), clocks.warnings().begin(), clocks.warnings().end());
-  NodeWord nodes(db_, sources_, nodes_, drafts_, *step_reader_, run_);
+  NodesWord nodes(db_, sources_, nodes_, drafts_, *step_reader_, run_);
   for (const EventRow& event : events) nodes.AddEvent(event);
   if (absl::Status status = nodes.AddHooks(hooks, clocks); !status.ok()) return status;
   nodes.SettleDeclared();

@@ -1,7 +1,7 @@
 // What nodes, programs and logs say of a job, put into the attempts it is of. Times must be by the
 // controller's clock.
-#ifndef GOODPUT_TOOLS_RUNS_NODE_WORD_H_
-#define GOODPUT_TOOLS_RUNS_NODE_WORD_H_
+#ifndef GOODPUT_TOOLS_RUNS_NODES_WORD_H_
+#define GOODPUT_TOOLS_RUNS_NODES_WORD_H_
 
 #include <cstdint>
 #include <map>
@@ -28,11 +28,11 @@
 
 namespace goodput {
 
-class NodeWord {
+class NodesWord {
  public:
   // Of one job, whose drafts are indexed. What it is given must outlive it.
-  NodeWord(Database& db, FactSources& sources, FactNodes& nodes, const Drafts& drafts,
-           StoredSteps& step_reader, Run& run)
+  NodesWord(Database& db, FactSources& sources, FactNodes& nodes, const Drafts& drafts,
+            StoredSteps& step_reader, Run& run)
       : db_(db), sources_(sources), nodes_(nodes), drafts_(drafts), step_reader_(step_reader), run_(run) {}
 
   // A record of any kind; those of the controller are none of a node's and change nothing. By time.
@@ -77,4 +77,4 @@ class NodeWord {
 
 }  // namespace goodput
 
-#endif  // GOODPUT_TOOLS_RUNS_NODE_WORD_H_
+#endif  // GOODPUT_TOOLS_RUNS_NODES_WORD_H_

@@ -1,4 +1,4 @@
-#include "tools/runs/node_word.h"
+#include "tools/runs/nodes_word.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include "tools/base/signal_name.h"
 
 namespace goodput {
-void NodeWord::AddEvent(const EventRow& event) {
+void NodesWord::AddEvent(const EventRow& event) {
   const std::optional<NodeEvent::Kind> of_slurmd = NodeEventKind(event.kind);
   const bool known = of_slurmd || event.kind == kind::kMark || event.kind == kind::kSignal ||
                      event.kind == kind::kCheckpoint || event.kind == kind::kHost;
@@ -32,7 +32,7 @@ void NodeWord::AddEvent(const EventRow& event) {
   }
 }
 
-void NodeWord::AddNodeEvent(const EventRow& event, NodeEvent::Kind kind) {
+void NodesWord::AddNodeEvent(const EventRow& event, NodeEvent::Kind kind) {
   AttemptFacts* attempt = drafts_.At(event.t_ns);
   if (attempt == nullptr) return;
   NodeEvent node_event;
@@ -50,8 +50,8 @@ void NodeWord::AddNodeEvent(const EventRow& event, NodeEvent::Kind kind) {
   attempt->node_events.push_back(std::move(node_event));
 }
 
-void NodeWord::SeeRestart(AttemptFacts& attempt, const Place& place,
-                          const std::optional<std::int64_t>& restart) {
+void NodesWord::SeeRestart(AttemptFacts& attempt, const Place& place,
+                           const std::optional<std::int64_t>& restart) {
   if (!restart) return;
   const auto [first, fresh] = restarts_.try_emplace(&attempt, place, *restart);
   if (!fresh && place < first->second.first) first->second = {place, *restart};
@@ -72,7 +72,7 @@ NodeEvent& NextEvent(AttemptFacts& attempt) {
 
 }  // namespace
 
-absl::Status NodeWord::AddHooks(HookRecords& hooks, NodeClocks& clocks) {
+absl::Status NodesWord::AddHooks(HookRecords& hooks, NodeClocks& clocks) {
   // Of what an attempt's records of one shape declare, the first and the last say all: the rest is the same.
   struct Declaring {
     Place first;
@@ -126,7 +126,7 @@ absl::Status NodeWord::AddHooks(HookRecords& hooks, NodeClocks& clocks) {
   return status;
 }
 
-void NodeWord::SettleDeclared() {
+void NodesWord::SettleDeclared() {
   for (const auto& [attempt, first] : restarts_) {
     // The watch may have looked neither while it waited nor while it ran.
     if (!attempt->restart) attempt->restart = static_cast<int>(first.second);
@@ -141,7 +141,7 @@ void NodeWord::SettleDeclared() {
 }
 
 // What the job said of itself when it was submitted, and the site by default.
-void NodeWord::AddDeclared(AttemptFacts& attempt) {
+void NodesWord::AddDeclared(AttemptFacts& attempt) {
   const std::string run_name = reader_.OptText(key::kRun);
   if (!run_name.empty()) run_.info.run = run_name;
   if (auto tags = reader_.OptTexts(key::kTags); !tags.empty()) run_.info.tags = std::move(tags);
@@ -181,7 +181,7 @@ void AddOrReplace(Mark mark, std::vector<Mark>& marks) {
 
 }  // namespace
 
-void NodeWord::AddMark(const EventRow& event) {
+void NodesWord::AddMark(const EventRow& event) {
   AttemptFacts* attempt = drafts_.At(event.t_ns);
   if (attempt == nullptr) return;
   Mark mark;
@@ -198,7 +198,7 @@ void NodeWord::AddMark(const EventRow& event) {
   AddOrReplace(std::move(mark), attempt->marks);
 }
 
-void NodeWord::AddSignal(const EventRow& event) {
+void NodesWord::AddSignal(const EventRow& event) {
   AttemptFacts* attempt = drafts_.At(event.t_ns);
   const std::optional<std::int64_t> signo = reader_.Int(key::kSignal);
   if (attempt == nullptr || !signo) return;
@@ -223,7 +223,7 @@ void NodeWord::AddSignal(const EventRow& event) {
   attempt->signals.push_back(std::move(signal));
 }
 
-void NodeWord::AddCheckpointFile(const EventRow& event) {
+void NodesWord::AddCheckpointFile(const EventRow& event) {
   AttemptFacts* attempt = drafts_.At(event.t_ns);
   if (attempt == nullptr) return;
   attempt->checkpoint_files.push_back(
@@ -231,7 +231,7 @@ void NodeWord::AddCheckpointFile(const EventRow& event) {
        reader_.Int(key::kTrainStep), sources_.Ref(event.source_id, event.offset)});
 }
 
-void NodeWord::AddHostNotice(const EventRow& event) {
+void NodesWord::AddHostNotice(const EventRow& event) {
   AttemptFacts* attempt = drafts_.At(event.t_ns);
   const std::string what = reader_.Text(key::kNotice);
   const bool known = what == "maintenance" || what == "preempted" || what == "upcoming_maintenance";
@@ -255,7 +255,7 @@ void NodeWord::AddHostNotice(const EventRow& event) {
   attempt->host_notices.push_back(std::move(notice));
 }
 
-void NodeWord::AddStepMarks(const std::vector<StepRow>& steps) {
+void NodesWord::AddStepMarks(const std::vector<StepRow>& steps) {
   for (const StepRow& step : steps) {
     AttemptFacts* attempt = drafts_.At(step.t_ns);
     if (attempt == nullptr) continue;
@@ -265,7 +265,7 @@ void NodeWord::AddStepMarks(const std::vector<StepRow>& steps) {
   }
 }
 
-absl::Status NodeWord::AddSteps(JobSteps steps, const std::vector<Ns>& block_shifts) {
+absl::Status NodesWord::AddSteps(JobSteps steps, const std::vector<Ns>& block_shifts) {
   AddStepMarks(steps.marks);
   std::vector<StepBlockRow>& blocks = steps.blocks;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -290,7 +290,7 @@ absl::Status NodeWord::AddSteps(JobSteps steps, const std::vector<Ns>& block_shi
   return absl::OkStatus();
 }
 
-absl::Status NodeWord::AddImportedMarks(const JobKey& job) {
+absl::Status NodesWord::AddImportedMarks(const JobKey& job) {
   absl::Status loaded = absl::OkStatus();
   absl::Status status = ReadImportedMarks(db_, job, [&](std::int64_t source_id, const PackedMark& packed) {
     AttemptFacts* attempt = drafts_.At(packed.t_ns);
@@ -313,7 +313,7 @@ absl::Status NodeWord::AddImportedMarks(const JobKey& job) {
   return status.ok() ? loaded : status;
 }
 
-void NodeWord::AddHeartbeats(const std::vector<Heartbeat>& heartbeats) {
+void NodesWord::AddHeartbeats(const std::vector<Heartbeat>& heartbeats) {
   for (const Heartbeat& heartbeat : heartbeats) {
     AttemptFacts* attempt = drafts_.At(heartbeat.since_ns);
     if (attempt != nullptr) attempt->last_seen.push_back({heartbeat.node, heartbeat.last_seen_ns});
