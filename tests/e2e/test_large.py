@@ -112,6 +112,30 @@ class LargeTest(unittest.TestCase):
         for source, offset, text in found:
             self.assertEqual(texts[source][offset:offset + len(text) + 1], text + b"\n", files[source])
 
+    def test_export_writes_every_record_as_the_spool_has_it(self) -> None:
+        self.fill()
+        for node in self.lines:
+            self.write(node)
+        self.ingest("blocks")
+        self.assertGreater(self.in_blocks("blocks"), 0)
+        export = ["export", str(JOB), "--format=spool", "--no-refresh", "--config", self.path("blocks.conf")]
+        done = run_it(*export)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        written = [json.dumps(record, separators=(",", ":")) for records in self.lines.values() for record in records]
+        self.assertEqual(sorted(line for line in done.stdout.splitlines() if '"edge"' not in line),
+                         sorted(line for line in written if '"edge"' not in line))
+        # Of a step mark it says all that is kept of it.
+        steps = [json.loads(line) for line in done.stdout.splitlines() if '"edge"' in line]
+        marks = [record for record in self.lines["n1"] if record.get("mark") == "step"]
+        self.assertEqual(steps, [{key: record[key] for key in record if key not in ("m", "stepd", "uid", "gid")}
+                                 for record in sorted(marks, key=lambda record: int(record["t"]))])
+        out = self.path("out")
+        done = run_it(*export, "-o", out)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        self.assertEqual(pathlib.Path(out).read_text().count("\n"), sum(map(len, self.lines.values())))
+        done = run_it("export", "8", "--format=spool", "--no-refresh", "--config", self.path("blocks.conf"))
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+
     def test_blocks_and_rows_give_the_same_answers(self) -> None:
         self.fill()
         nodes = sorted(self.lines)

@@ -192,6 +192,7 @@ class ManualsTest(unittest.TestCase):
         self.assertEqual(self.complete("report", "--by", "reser"), ["reservation"])
         self.assertEqual(self.complete("profile", "t"), ["test"])
         self.assertEqual(self.complete("--color", "n"), ["never"])
+        self.assertEqual(self.complete("export", "--format", "s"), ["spool"])
 
 
 if __name__ == "__main__":

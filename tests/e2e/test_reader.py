@@ -195,6 +195,7 @@ class SameAnswersTest(unittest.TestCase):
         yield ["show", one, "--explain", "productive"]
         yield ["attempts", one, "-P"]
         yield ["export", one]
+        yield ["export", one, "--format=spool"]
 
     def test_what_is_asked_by_url_is_what_the_database_says(self) -> None:
         count = 0

@@ -1,13 +1,16 @@
-// `sgoodput export`: writes a run in another program's format.
+// `sgoodput export`: writes a run in another program's format, or what is recorded of it.
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "sql/text.h"
 #include "tools/exchange/google_export.h"
+#include "tools/exchange/spool_export.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/report.h"
 #include "tools/sgoodput/session.h"
@@ -24,22 +27,39 @@ absl::Status CannotWrite(const std::string& what) {
   return absl::FailedPreconditionError(Cat(what, ": cannot write it: ", std::strerror(errno)));
 }
 
+using Write = std::function<absl::Status(std::string_view)>;
+
+// What may be wrong with the run is known before anything is written.
+absl::StatusOr<std::function<absl::Status(const Write&)>> Exporter(const ExportOptions& options,
+                                                                   Target& target) {
+  if (options.format == "spool") {
+    return
+        [&target](const Write& write) { return ExportSpoolRecords(target.session.db, target.jobs, write); };
+  }
+  absl::StatusOr<Report> made = MakeReport(target, {});
+  if (!made.ok()) return made.status();
+  // Its parts point at each other.
+  const auto report = std::make_shared<const Report>(*std::move(made));
+  return [report](const Write& write) {
+    return ExportGoogleLog(report->run.facts, report->timeline, JobName(report->run.info), write);
+  };
+}
+
 }  // namespace
 
 int RunExport(const ExportOptions& options) {
   absl::StatusOr<Target> target = OpenTarget(options.common, options.target);
   if (!target.ok()) return Fail(target.status());
-  const absl::StatusOr<Report> report = MakeReport(*target, {});
-  if (!report.ok()) return Fail(report.status());
+  const auto exporter = Exporter(options, *target);
+  if (!exporter.ok()) return Fail(exporter.status());
   const bool to_stdout = options.output.empty() || options.output == "-";
   const std::string name = to_stdout ? "stdout" : options.output;
   std::FILE* const file = to_stdout ? stdout : std::fopen(options.output.c_str(), "we");
   if (file == nullptr) return Fail(CannotWrite(name));
-  absl::Status status = ExportGoogleLog(
-      report->run.facts, report->timeline, JobName(report->run.info), [&](std::string_view piece) {
-        const bool whole = std::fwrite(piece.data(), 1, piece.size(), file) == piece.size();
-        return whole ? absl::OkStatus() : CannotWrite(name);
-      });
+  absl::Status status = (*exporter)([&](std::string_view piece) {
+    const bool whole = std::fwrite(piece.data(), 1, piece.size(), file) == piece.size();
+    return whole ? absl::OkStatus() : CannotWrite(name);
+  });
   const bool closed = (to_stdout ? std::fflush(file) : std::fclose(file)) == 0;
   if (status.ok() && !closed) status = CannotWrite(name);
   return status.ok() ? kAnswered : Fail(status);

@@ -112,10 +112,12 @@ Examples:
 Exit status: 0 found something, 1 found nothing, 2 no such profile, or one that must not be used.)";
 
 constexpr const char* kExportExamples = R"(
-Writes the log that Google's goodput library and Orbax write, one entry a line.
+Writes the log that Google's goodput library and Orbax write, one entry a line; with --format=spool the records
+of its nodes and of the controller's watch as they were written (slurm-goodput's SPOOL_FORMAT.md).
 
 Examples:
   sgoodput export 1234 > goodput.jsonl
+  sgoodput export 1234 --format=spool | grep task_exit
   sgoodput export --run pretrain-7b -o goodput.jsonl)";
 
 constexpr const char* kWatchExamples = R"(
@@ -353,9 +355,9 @@ int ParseAndRun(int argc, char** argv) {
   CLI::App* export_app = app.add_subcommand("export", "write a run for another program to read");
   AddCommon(*export_app, out.common, false);
   AddTarget(*export_app, out.target);
-  export_app->add_option("--format", out.format, "google-goodput")
+  export_app->add_option("--format", out.format, "google-goodput, or spool: what is recorded of it")
       ->type_name("FORMAT")
-      ->check(CLI::IsMember({"google-goodput"}));
+      ->check(CLI::IsMember({"google-goodput", "spool"}));
   export_app->add_option("-o,--output", out.output, "write to FILE instead of stdout")->type_name("FILE");
   export_app->footer(kExportExamples);
 
