@@ -63,7 +63,8 @@ class RetentionTest(unittest.TestCase):
             file.write("spool = %s\ndatabase = %s\nsocket = @gp-keep-%d\nrole = controller\nlisten = off\nquery_socket = off\n"
                        "cluster = c\nkeep_events = %s\n" % (self.path("spool"), self.db, os.getpid(), keep_events))
 
-    def fill(self) -> None:
+    def fill(self, blocks: bool = False) -> None:
+        """`blocks`: the large job's records are kept in blocks, as they are when the plugin wrote them."""
         spool = Spool(self.path("spool"))
         opt = {"run": "pretrain", "tags": {"k": "v"}, "flops_per_step": 1e15, "precision": "bf16"}
         # Told to save, and a node died in step 59; resumed from the save after step 39.
@@ -75,7 +76,11 @@ class RetentionTest(unittest.TestCase):
                          dependency="afterok:21(unfulfilled)", reason="Dependency")
         self.attempt(spool, 22, 5000, 5300, 20, first=20, state="FAILED", name="chain")
         self.attempt(spool, BIG, 9000, 9010, 10, state="COMPLETED", tasks=8000)
-        spool.write()
+        spool.cluster(-10, "watch", edge="begin")
+        for node in ("n1", "n2"):
+            spool.cluster(-10, "node_state", node_name=node, state="IDLE", gpus=8, gpu_type="h100", partitions="a3", features="")
+        spool.cluster(20000, "watch", edge="end")
+        spool.write(compact=blocks)
         self.configure("forever")
         done = run_it("ingest", "--config", self.conf)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -180,6 +185,34 @@ class RetentionTest(unittest.TestCase):
         self.wait_until(lambda: self.count("event WHERE job_id = 101") == len(spool.lines["n1"]) - 2 + len(spool.lines["@controller"]))
         self.assertEqual(self.answers(), before)
         self.assertIn('"kept": 2', self.ask("show", "101", "--json"))
+        daemon.terminate()
+        self.assertEqual(daemon.wait(60), 0, self.log())
+
+    def test_records_in_blocks_are_summarized_too(self) -> None:
+        self.fill(blocks=True)
+        in_blocks = "record_block WHERE job_id = %d AND made_s IS %%s NULL" % BIG
+        blocks = self.count(in_blocks % "")
+        self.assertGreater(blocks, 0)
+        window = ["-S", "2026-09-21", "-E", "2026-09-22", "--json"]
+        more = [["show", str(BIG)], ["show", str(BIG), "--explain", "launch"], ["export", str(BIG)], ["report", "--fleet", *window],
+                ["report", "-a", "--by", "node", *window]]
+        asked = lambda: {**self.answers(), **{" ".join(question): self.ask(*question) for question in more}}
+        before, size = asked(), self.size()
+        self.assertIn('"job_id": %d' % BIG, before["show %d --json" % BIG])
+        records = self.ask("export", str(BIG), "--format=spool").splitlines()
+        self.assertGreater(len(records), 16000)
+        self.configure("300s")
+        daemon = self.start()
+        self.wait_until(lambda: self.count(in_blocks % "") == 0 and self.old_ones() == 0)
+        self.wait_until(lambda: "were replaced by summaries" in self.log())
+        self.assertEqual(self.count(in_blocks % "NOT"), blocks)
+        after = asked()
+        explained = "show %d --explain launch" % BIG
+        self.assertTrue(after[explained].startswith(before.pop(explained)), after[explained])
+        self.assertIn("replaced by a summary", after.pop(explained))
+        self.assertEqual(after, before)
+        self.assertEqual(len(self.ask("export", str(BIG), "--format=spool").splitlines()), len(records))
+        self.wait_until(lambda: self.size() < size)
         daemon.terminate()
         self.assertEqual(daemon.wait(60), 0, self.log())
 

@@ -31,6 +31,11 @@ class Spool:
                 record[key] += BEGAN
         self.say("@controller", t, record)
 
+    def cluster(self, t: float, kind: str, **more: Any) -> None:
+        """Of no job."""
+        self.say("@controller", t, dict(kind=kind, **more))
+        del self.lines["@controller"][-1]["job"]
+
     def node(self, t: float, kind: str, **more: Any) -> None:
         self.say("n1", t, dict(kind=kind, **more))
 
@@ -42,9 +47,11 @@ class Spool:
         self.lines[node].append({"v": 1, "t": ns, "m": ns - BEGAN * 10**9 + 10**12, "node": node, "stepd": 1, "cluster": "c",
                                  "job": 7, **record})
 
-    def write(self) -> None:
+    def write(self, compact: bool = False) -> None:
+        """`compact`: without spaces, as the plugin writes."""
+        separators = (",", ":") if compact else (", ", ": ")
         for node, records in self.lines.items():
             os.makedirs(os.path.join(self.folder, node), mode=0o700)
             with open(os.path.join(self.folder, node, "boot.2026092100Z.jsonl"), "w") as file:
                 for record in sorted(records, key=lambda r: r["t"]):
-                    file.write("\n" + json.dumps(record) + "\n")
+                    file.write("\n" + json.dumps(record, separators=separators) + "\n")
