@@ -4,11 +4,12 @@ import os
 from typing import List, NamedTuple, Sequence
 
 _RESUME = """#!/bin/bash
-# slurmctld waits for this program, not for the nodes.
+# Newer releases kill what this program has begun when it ends, but not a slurmd that has become a daemon.
 for node in $(SLURM_CONF={top}/etc/slurm.conf scontrol show hostnames "$1"); do
     (sleep {boot_s}; exec env -i PATH="$PATH" {member}={top} slurmd -N "$node" -b -f {top}/etc/slurm.conf) \\
         > {top}/log/boot-$node.out 2>&1 < /dev/null &
 done
+wait
 """
 
 

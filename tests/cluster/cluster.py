@@ -20,7 +20,7 @@ import subprocess
 import sys
 import threading
 import time
-from typing import Callable, Dict, Iterable, List, Optional, Sequence, Set, Union
+from typing import Callable, Dict, Iterable, List, Optional, Sequence, Set, Tuple, Union
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cloud  # noqa: E402
@@ -277,6 +277,13 @@ class Cluster:
 
     # --- use
 
+    @staticmethod
+    def release() -> Tuple[int, int]:
+        """Of the Slurm that is installed: (22, 5), (25, 11)."""
+        said = subprocess.run(["slurmctld", "-V"], stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout
+        major, minor = said.split()[-1].split(".")[:2]
+        return int(major), int(minor)
+
     @property
     def conf(self) -> str:
         return os.path.join(self.dir, "etc", "slurm.conf")
@@ -338,7 +345,11 @@ class Cluster:
         Output goes to slurm-%j.out in the user's jobdir, appended over requeues, unless options say otherwise.
         """
         user = user or "root"
-        argv = ["sbatch", "--parsable", "--open-mode=append"] + list(options)
+        argv = ["sbatch", "--parsable", "--open-mode=append"]
+        if user == "nobody" and self.dbd:
+            # For newer releases that name is uid 99, always, and finds no default account.
+            argv.append("--account=research")
+        argv += options
         if isinstance(script, str):
             text = script if script.startswith("#!") else "#!/bin/bash\n" + script
             path = os.path.join(self.jobdir(user), "script-%d.sh" % time.time_ns())
