@@ -50,9 +50,17 @@ def wait_steps(work: Work, start: int, count: int) -> None:
         time.sleep(0.05)
 
 
-def outcome(work: Work) -> Outcome:
+def outcome(work: Work, followed: bool = True) -> Outcome:
+    """followed: goodputd has read the output to its end, which may be a moment after the job's."""
     work.site.settle(work.job, timeout=240)
-    return Outcome(work.site, work.job, work.folder, work.site.show_json(work.job), None, {"said": said(work)})  # type: ignore
+    last = max(record["step"] for record in said(work))
+    deadline = time.monotonic() + 60
+    while True:
+        show = work.site.show_json(work.job)
+        if not followed or show["jobs"][0]["attempts"][-1]["last_step"] == last or time.monotonic() > deadline:
+            break
+        time.sleep(0.2)
+    return Outcome(work.site, work.job, work.folder, show, None, {"said": said(work)})  # type: ignore
 
 
 def restarted(work: Work, style: str, profile: str, *options: str, srun: str = "srun") -> Outcome:
@@ -85,7 +93,7 @@ def noisy(work: Work) -> Outcome:
 
 def unknown_profile(work: Work) -> Outcome:
     work.submit("srun %s %s megatron 4" % (PRINTER, truth_of(work)), "--goodput-log-profile=megatorn")
-    return outcome(work)
+    return outcome(work, followed=False)
 
 
 def started_slowly(work: Work) -> Outcome:
