@@ -5,6 +5,7 @@
 """
 
 import glob
+import http.client
 import json
 import os
 import shutil
@@ -15,7 +16,7 @@ import subprocess
 import tempfile
 import time
 import unittest
-from typing import Callable, List
+from typing import Callable, Dict, List, Tuple
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(TOP, os.environ.get("GOODPUT_BUILD", "build"))
@@ -57,11 +58,12 @@ class OperatingTest(unittest.TestCase):
     def path(self, *names: str) -> str:
         return os.path.join(self.dir, *names)
 
-    def conf(self, name: str = "a", role: str = "controller", more: str = "") -> str:
+    def conf(self, name: str = "a", role: str = "controller", more: str = "", query_socket: str = "off") -> str:
         path = self.path(name + ".conf")
         with open(path, "w") as file:
-            file.write("spool = %s\ndatabase = %s\nsocket = @gp-op-%s-%d\nrole = %s\nlisten = off\nquery_socket = off\nsignals = off\n"
-                       "host_notices = off\ncluster = c\n%s" % (self.path("spool-" + name), self.path("db"), name, os.getpid(), role, more))
+            file.write("spool = %s\ndatabase = %s\nsocket = @gp-op-%s-%d\nrole = %s\nlisten = off\nquery_socket = %s\nsignals = off\n"
+                       "host_notices = off\ncluster = c\n%s" %
+                       (self.path("spool-" + name), self.path("db"), name, os.getpid(), role, query_socket, more))
         return path
 
     def start(self, conf: str) -> subprocess.Popen:
@@ -203,6 +205,37 @@ class OperatingTest(unittest.TestCase):
         active.wait()
         self.wait_until(lambda: self.events() == 3, second)
         self.assertIn("over: goodputd %d" % active.pid, self.log(second))
+
+    def health(self, path: str) -> Tuple[int, Dict]:
+        """What /healthz says at that socket; code 0 where nobody answers yet."""
+        connection = http.client.HTTPConnection("goodputd", timeout=WAIT_S)
+        connection.sock = socket.socket(socket.AF_UNIX)
+        try:
+            connection.sock.connect(path)
+            connection.request("GET", "/healthz")
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
+        except (OSError, http.client.HTTPException):
+            return 0, {}
+        finally:
+            connection.close()
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_health_is_bad_where_slurm_does_not_answer_and_where_another_fills_the_database(self) -> None:
+        # Questions are answered by whoever owns the database's folder, and never by root.
+        shutil.chown(self.dir, "nobody")
+        first, second = self.path("a.sock"), self.path("b.sock")
+        active = self.start(self.conf("a", query_socket=first))
+        # It takes in what there is, but has never seen the queue.
+        self.wait_until(lambda: self.health(first)[1].get("seconds_since_ingest") is not None, self.path("a.conf"))
+        code, health = self.health(first)
+        self.assertEqual((code, health["status"], health["seconds_since_look_at_queue"]), (503, "stale", None))
+        self.start(self.conf("b", query_socket=second))
+        self.wait_until(lambda: self.health(second)[1].get("status") == "standby", self.path("b.conf"))
+        self.assertEqual(self.health(second)[0], 503)
+        active.kill()
+        active.wait()
+        self.wait_until(lambda: self.health(second)[1].get("status") == "stale", self.path("b.conf"))
 
     # --- doctor
 
