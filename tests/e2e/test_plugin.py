@@ -159,7 +159,7 @@ class PluginTests:
         text = re.sub(r"job\d{5}", "jobN", text)
         # On a busy machine an srun may come before the controller has heard of the end of the step before; it waits and
         # says so, with any plugin or none.
-        text = re.sub(r"srun: (Job \d+ step creation temporarily disabled|Step created for job).*\n", "", text)
+        text = re.sub(r"srun: (Job \d+ step creation temporarily disabled|Step created for ).*\n", "", text)
         return re.sub(r"StepId=\d+", "StepId=N", text)
 
     def batch(self, user: str, script: str = SCRIPT, options: Tuple[str, ...] = ("-N2",), **how) -> Tuple[str, str]:
