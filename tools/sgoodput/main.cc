@@ -117,7 +117,7 @@ of its nodes and of the controller's watch as they were written (slurm-goodput's
 
 Examples:
   sgoodput export 1234 > goodput.jsonl
-  sgoodput export 1234 --format=spool | grep task_exit
+  sgoodput export 1234 --format=spool > records.jsonl
   sgoodput export --run pretrain-7b -o goodput.jsonl)";
 
 constexpr const char* kWatchExamples = R"(
