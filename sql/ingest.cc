@@ -295,7 +295,7 @@ absl::Status Pass::TakeFiles(const std::string& node, int folder, SpoolMemory::F
     const std::string& file = at->first;
     const absl::StatusOr<bool> is_new = IsNew(node, file, at->second);
     if (!is_new.ok()) return is_new.status();
-    const absl::Status status =
+    absl::Status status =
         *is_new ? TakeNewFile(node, file, folder, at->second) : TakeFile(node, file, folder, at->second);
     if (absl::IsNotFound(status)) {
       known.files.erase(at);
