@@ -178,21 +178,21 @@ class Cluster:
             if self.dbd:
                 mariadb.make_datadir(self.dir)
                 self.start_daemon("mariadbd")
-            self._until(lambda: os.path.exists(self._auth_socket()), 10, "the socket that gives credentials")
+            self._until(lambda: os.path.exists(self._auth_socket()), 90, "the socket that gives credentials")
             if self.dbd:
-                self._until(lambda: _connects(os.path.join(self.dir, "run", "mariadb.sock")), 30, "mariadbd's socket")
+                self._until(lambda: _connects(os.path.join(self.dir, "run", "mariadb.sock")), 90, "mariadbd's socket")
                 self.start_daemon("slurmdbd")
-                self._until(lambda: _listens(numbers[1]), 30, "slurmdbd's port")
+                self._until(lambda: _listens(numbers[1]), 90, "slurmdbd's port")
                 # Known before slurmctld asks, so nothing it sends is ever refused.
                 self.run(["sacctmgr", "-i", "add", "cluster", self.name])
                 self.run(["sacctmgr", "-i", "add", "account", "research", "Description=research",
                           "Organization=test"])
                 self.run(["sacctmgr", "-i", "add", "user", "nobody,games", "account=research"])
             self.start_daemon("slurmctld")
-            self._until(lambda: _listens(numbers[0]), 30, "slurmctld's port")
+            self._until(lambda: _listens(numbers[0]), 90, "slurmctld's port")
             for node in self.nodes:
                 self.start_daemon("slurmd-" + node)
-            self._until(self._all_idle, 30, "all nodes idle")
+            self._until(self._all_idle, 90, "all nodes idle")
 
     def _all_idle(self) -> bool:
         states = self.run(["sinfo", "-h", "-N", "-p", "a3mega", "-o", "%N %t"], check=False).stdout.split()
@@ -433,7 +433,7 @@ class Cluster:
                 raise ClusterError("array %d is not over after %g s: %s" % (array, timeout, left))
             time.sleep(0.2)
 
-    def wait_sacct(self, job: int, ready: Callable[[List[Dict]], bool], timeout: float = 30) -> List[Dict]:
+    def wait_sacct(self, job: int, ready: Callable[[List[Dict]], bool], timeout: float = 90) -> List[Dict]:
         """Wait until accounting, which lags a few seconds, satisfies `ready`.
 
         A short job's row is at first a stub (no partition, no eligible time, name "allocation"), for up to 5 s.

@@ -81,9 +81,10 @@ class FaultsTest(unittest.TestCase):
         said: List[Dict] = []
 
         def same() -> bool:
-            # What goodputd itself took in, without a look of sgoodput's own at the spool.
-            said[:] = [self.answer(job, "--no-refresh")]
-            return said[0] == self.undisturbed_answer
+            # What goodputd itself took in, without a look of sgoodput's own at the spool; at first it may not know the job.
+            done = self.site.sgoodput("show", str(job), "--json", "--no-refresh")
+            said[:] = [json.loads(done.stdout)] if done.returncode == 0 else []
+            return said == [self.undisturbed_answer]
         self.undisturbed_answer = self.undisturbed(job)
         self.wait_until(same, "goodputd's database and a fresh one differ")
         job_said = said[0]["jobs"][0]
@@ -114,6 +115,7 @@ class FaultsTest(unittest.TestCase):
         # What it is asked meanwhile is answered by what is there.
         self.assertEqual(self.answer(job)["jobs"][0]["steps"]["kept"], 30)
         self.site.cluster.start_daemon("slurmdbd")
+        self.wait_until(lambda: self.site.cluster.run(["sacct", "-n"], check=False).returncode == 0, "slurmdbd answers")
         self.judge(job, folder)
 
     def test_a_database_that_another_holds_locked(self) -> None:

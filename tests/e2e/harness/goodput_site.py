@@ -179,8 +179,9 @@ class Site:
                     incarnation, folder, count, timeout, records[-3:]))
             time.sleep(0.05)
 
-    def wait_watched(self, job: int, states: Sequence[str], timeout: float = 30) -> None:
-        """Until goodputd has seen the job in one of the states and, if that is its end, not completing any more."""
+    def wait_watched(self, job: int, states: Sequence[str], timeout: float = 120) -> None:
+        """Until goodputd has seen the job in one of the states and, if that is its end, not completing any more. It looks
+        again after 50 times as long as a look took, which may be a second on a busy machine."""
         deadline = time.monotonic() + timeout
         folder = os.path.join(self.spool, "@controller")
         while True:
@@ -209,7 +210,7 @@ class Site:
         def final(rows: List[Dict]) -> bool:
             attempts = [row for row in rows if "." not in row["JobID"]]
             return len(attempts) >= wanted and all(row["End"] is not None for row in rows)
-        return self.cluster.wait_sacct(job, final, timeout=30)
+        return self.cluster.wait_sacct(job, final)
 
     def settle_array(self, job: int, timeout: float = 120) -> List[Dict]:
         """The rows of an array's tasks, when all of them are over."""
