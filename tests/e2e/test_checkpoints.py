@@ -65,8 +65,7 @@ class CheckpointTest(unittest.TestCase):
         folder = name.replace("%u", "nobody").replace("%x", "mega tron").replace("%%", "%")
         job = self.site.cluster.sbatch(
             "srun %s --dir '%s' --layout megatron --step-seconds 0.1 --save-every 5 --save-seconds 0.3 --steps 22" % (TRAINER, folder),
-            user="nobody", options=["-N1", "--gres=gpu:8", "--job-name=mega tron", "--goodput-checkpoint-dir=" + name,
-                                    "--export=ALL,USER=nobody"])
+            user="nobody", options=["-N1", "--gres=gpu:8", "--job-name=mega tron", "--goodput-checkpoint-dir=" + name])
         self.site.settle(job)
         time.sleep(1)
         self.check(job, folder)

@@ -104,7 +104,7 @@ def scancel_batch(work: Work) -> Seen:
 
 
 def preempted_with_grace(work: Work) -> Seen:
-    submit(work, "srun -n2 " + work.trainer("--on-signal=TERM=save-exit"), partition="a3grace")
+    submit(work, "srun -n2 " + work.trainer("--steps-after-restore 3 --on-signal=TERM=save-exit"), partition="a3grace")
     work.steps(0, 3)
     work.preempt()
     return over(work, 2)
