@@ -47,7 +47,7 @@ void NodesWord::AddNodeEvent(const EventRow& event, NodeEvent::Kind kind) {
   const Place place{event.t_ns, event.source_id, event.offset};
   if (kind == NodeEvent::Kind::kProlog) SeeRestart(*attempt, place, reader_.Int(key::kRestart));
   if (reader_.HasOpt()) declared_.push_back({place, attempt, event.record});
-  attempt->node_events.push_back(std::move(node_event));
+  attempt->node_events.push_back(node_event);
 }
 
 void NodesWord::SeeRestart(AttemptFacts& attempt, const Place& place,
