@@ -1113,7 +1113,7 @@ TEST_F(LoadRunTest, APreemptionTimeGoesToTheAttemptItEnded) {
   EXPECT_FALSE(run.facts.attempts.at(1).preempt_time);
 }
 
-// As Slurm 24.05 and newer does: nobody preempted the second attempt, but the third.
+// As Slurm 25.11 does: nobody preempted the second attempt, but the third.
 TEST_F(LoadRunTest, WhatIsLeftOfAPreemptionIsKnownByTheOneThatWasGivenATime) {
   ASSERT_TRUE(StoreAccounting(db_,
                               {Accounted(100, 110, 200, "REQUEUED"), Accounted(200, 330, 400, "PREEMPTED"),

@@ -84,7 +84,7 @@ void Drafts::PlacePreemptions(const std::set<Ns>& preemptions) {
       if (!facts.preempt_time) facts.preempt_time = preemption;
     }
   }
-  // Slurm (24.05 and newer) remembers a grace time until an attempt ends by itself, and calls that PREEMPTED.
+  // Slurm (24.05 to 25.11) remembers a grace time until an attempt ends by itself, and calls that PREEMPTED.
   bool remembered = false;
   for (auto& [submit, draft] : drafts_) {
     AttemptFacts& facts = draft.facts;

@@ -113,7 +113,7 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostW
   if (left_behind) {
     says(
         "which is left of an earlier attempt's preemption: this one was given no preemption time, and nobody "
-        "took its nodes; Slurm 24.05 and newer requeues such a job once more when it ends");
+        "took its nodes; Slurm 24.05 to 25.11 requeues such a job once more when it ends");
   }
   const bool preempted = attempt.preempt_time || (state == "PREEMPTED" && !left_behind);
   if (attempt.preempt_time) says("the controller gave it a preemption time");
