@@ -9,9 +9,26 @@ import subprocess
 import time
 from typing import Callable, List
 
+# each_group COMMAND: COMMAND NUMBER PATH MOUNT-OPTIONS for every hierarchy of cgroups this process is in, but those that systemd
+# has no use for.
+_EACH_GROUP = r"""
+each_group() {
+    local number kinds path groups group
+    mapfile -t groups </proc/self/cgroup
+    for group in "${groups[@]}"; do
+        IFS=: read -r number kinds path <<<"$group"
+        case $kinds in
+            cpuset | freezer) ;;
+            '') "$1" "$number" "$path" -t cgroup2 ;;
+            *) "$1" "$number" "$path" -t cgroup -o "$kinds" ;;
+        esac
+    done
+}
+"""
+
 # What becomes the first process. $1: the root below, $2: an empty folder, $3: a name for the cgroup, or nothing where no
 # systemd shall run. Changes go to memory.
-_BEGIN = r"""
+_BEGIN = _EACH_GROUP + r"""
 set -e
 base=$1 place=$2 name=$3
 mount -t tmpfs -o mode=755 tmpfs "$place"
@@ -37,19 +54,14 @@ if [ -z "$name" ]; then
 fi
 mount -t sysfs -o ro sysfs "$root/sys"
 # systemd manages whatever hierarchies of cgroups there are, from where it stands in them: from groups of its own.
-mapfile -t groups </proc/self/cgroup
-for group in "${groups[@]}"; do
-    IFS=: read -r number kinds path <<<"$group"
-    case $kinds in
-        cpuset | freezer) continue ;;
-        '') how="-t cgroup2" ;;
-        *) how="-t cgroup -o $kinds" ;;
-    esac
-    mkdir "$place/cgroup/$number"
-    mount $how cgroup "$place/cgroup/$number"
-    mkdir "$place/cgroup/$number$path/$name"
-    echo 0 >"$place/cgroup/$number$path/$name/cgroup.procs"
-done
+own_group() {
+    local here=$place/cgroup/$1
+    mkdir "$here"
+    mount "${@:3}" cgroup "$here"
+    mkdir "$here$2/$name"
+    echo 0 >"$here$2/$name/cgroup.procs"
+}
+each_group own_group
 pivot_root . mnt
 exec unshare --cgroup chroot . /bin/sh -c "
     umount -l /mnt
@@ -57,20 +69,15 @@ exec unshare --cgroup chroot . /bin/sh -c "
 """
 
 # What systemd left of its groups; fails while there are processes in them. $1: an empty folder, $2: their name.
-_FORGET_CGROUPS = r"""
-mapfile -t groups </proc/self/cgroup
-for group in "${groups[@]}"; do
-    IFS=: read -r number kinds path <<<"$group"
-    case $kinds in
-        cpuset | freezer) continue ;;
-        '') how="-t cgroup2" ;;
-        *) how="-t cgroup -o $kinds" ;;
-    esac
-    mount $how cgroup "$1"
-    [ ! -d "$1$path/$2" ] || find "$1$path/$2" -depth -type d -exec rmdir {} + || left=1
-    umount "$1"
-done
-exit ${left:-0}
+_FORGET_CGROUPS = _EACH_GROUP + r"""
+place=$1 name=$2 left=0
+forget_group() {
+    mount "${@:3}" cgroup "$place"
+    [ ! -d "$place$2/$name" ] || find "$place$2/$name" -depth -type d -exec rmdir {} + || left=1
+    umount "$place"
+}
+each_group forget_group
+exit $left
 """
 
 

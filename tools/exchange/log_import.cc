@@ -103,7 +103,7 @@ absl::Status Unplaceable(const Input& input, const std::string& profile) {
 class LogPass {
  public:
   LogPass(const Input& input, const FileImportOptions& options, LogReader reader, LineClock clock,
-       ImportWriter& writer)
+          ImportWriter& writer)
       : input_(input),
         options_(options),
         reader_(std::move(reader)),

@@ -16,8 +16,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // What there is to say, fit for a terminal. It is shown from two seconds after the beginning on, five times a
-  // second at most.
+  // What there is to say, fit for a terminal. It is shown from two seconds after the beginning on, five times
+  // a second at most.
   void Say(std::string_view words);
 
  private:

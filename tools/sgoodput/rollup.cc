@@ -92,7 +92,6 @@ absl::StatusOr<RollupSubject> SubjectOf(const Report& report, bool with_features
   return subject;
 }
 
-
 // Windows that begin at midnight are days; seconds are shown where minutes do not tell two apart.
 std::string From(const RollupReport& report, const RollupRow& row) {
   const auto minute = [](const RollupRow& r) { return FormatTime(r.begin).substr(0, 16); };
@@ -140,7 +139,8 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
   add("Intr", [](const RollupRow& row) { return Cat(row.interruptions); });
   if (hours) add("GPUh", [](const RollupRow& row) { return FormatGpuHours(row.wanted()); });
   add("Alloc", [](const RollupRow& row) { return FormatGpuHours(row.allocated()); });
-  if (hours) add("Progress", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kProductive)); });
+  if (hours)
+    add("Progress", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kProductive)); });
   if (hours) add("Lost", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kLostWork)); });
   add("Sched", [](const RollupRow& row) { return FormatPercent(row.scheduling()); });
   add("Runtime", [](const RollupRow& row) { return FormatPercent(row.runtime()); });

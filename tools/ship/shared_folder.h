@@ -26,7 +26,8 @@ inline constexpr std::size_t kMaxPieceBytes = std::size_t{64} << 10U;
 inline constexpr const char* kHeartbeatsFolder = "@heartbeat";
 inline constexpr const char* kCountsName = "counts";
 
-// How folders and files of a spool, or of a copy, are opened: as what they are, and never to wait for anybody.
+// How folders and files of a spool, or of a copy, are opened: as what they are, and never to wait for
+// anybody.
 inline constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 inline constexpr int kFileFlags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
 

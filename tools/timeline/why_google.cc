@@ -111,7 +111,8 @@ std::string InWords(const GoogleDifference& difference) {
   all_of(Kind::kWaiting, [&](const GoogleDifference::Part& part) {
     waited += part.ns;
     waiting += part.fraction;
-    buckets += (buckets.empty() ? "" : ", ") + std::string(BucketName(part.bucket)) + " " + SecondsText(part.ns);
+    buckets +=
+        (buckets.empty() ? "" : ", ") + std::string(BucketName(part.bucket)) + " " + SecondsText(part.ns);
   });
   if (waited > 0) {
     reasons.push_back("counts " + SecondsText(waited) + " since the first start without resources up (" +
@@ -126,7 +127,8 @@ std::string InWords(const GoogleDifference& difference) {
     reasons.push_back("counts seconds, not GPU-seconds (" + Effect(part.fraction) + ")");
   });
   all_of(Kind::kEarly, [&](const GoogleDifference::Part& part) {
-    reasons.push_back("leaves out " + SecondsText(part.ns) + " before the start (" + Effect(part.fraction) + ")");
+    reasons.push_back("leaves out " + SecondsText(part.ns) + " before the start (" + Effect(part.fraction) +
+                      ")");
   });
   std::string text = "google_api is " + Text("%.2f", std::abs(Points(difference.fraction))) + " points " +
                      (difference.fraction < 0 ? "lower" : "higher") + " than mpg: it ";

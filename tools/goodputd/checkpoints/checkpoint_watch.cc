@@ -32,7 +32,8 @@ constexpr std::size_t kMaxWatched = 64;
 // One directory of one job.
 class FolderOfJob {
  public:
-  FolderOfJob(const Config& config, const NodeJobs::WatchedJob& watched, AbandonedHelpers& abandoned, int stop_fd)
+  FolderOfJob(const Config& config, const NodeJobs::WatchedJob& watched, AbandonedHelpers& abandoned,
+              int stop_fd)
       : config_(config),
         name_(Cat("job ", watched.job->job, ": checkpoint directory ", watched.checkpoint_dir)),
         spools_(config.spool, static_cast<std::uint64_t>(config.spool_max), geteuid(), kSystemClock),

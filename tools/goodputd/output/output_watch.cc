@@ -66,7 +66,7 @@ class SharedJobs {
 class OutputOfJob {
  public:
   OutputOfJob(const Config& config, const NodeJobs::OutputJob& output, SharedJobs& jobs,
-        AbandonedHelpers& abandoned, int stop_fd)
+              AbandonedHelpers& abandoned, int stop_fd)
       : job_(*output.job),
         name_(Cat("job ", output.job->job, ": its output")),
         jobs_(jobs),

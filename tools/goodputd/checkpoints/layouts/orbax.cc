@@ -22,7 +22,8 @@ constexpr const char* kOrbaxTemporary = ".orbax-checkpoint-tmp";
 constexpr const char* kOrbaxMetadata = "_CHECKPOINT_METADATA";
 constexpr const char* kCommit = "commit_success.txt";
 // A number may be the name of anything: one of these says that it is a checkpoint's.
-constexpr std::array<const char*, 5> kOwn{kOrbaxMetadata, kCommit, "_METADATA", "manifest.ocdbt", "_sharding"};
+constexpr std::array<const char*, 5> kOwn{kOrbaxMetadata, kCommit, "_METADATA", "manifest.ocdbt",
+                                          "_sharding"};
 constexpr std::size_t kMaxItems = 16;
 
 struct StepName {
@@ -76,9 +77,9 @@ bool HasCommitTime(const std::optional<std::string>& text) {
 // When a folder under its final name was committed. It was renamed, or the commit file was made in it, when
 // it was changed last; but an earlier attempt's is changed when it is removed.
 std::optional<std::int64_t> CommitTime(const FolderView& folder, const FileTimes& times, bool fresh) {
-  const char* evidence = HasEntry(folder, kCommit)     ? kCommit
+  const char* evidence = HasEntry(folder, kCommit)          ? kCommit
                          : HasEntry(folder, kOrbaxMetadata) ? kOrbaxMetadata
-                                                       : nullptr;
+                                                            : nullptr;
   if (evidence == nullptr) {
     return times.changed_ns > times.written_ns ? std::optional(times.changed_ns) : std::nullopt;
   }
