@@ -122,6 +122,15 @@ class ClusterTest(unittest.TestCase):
                     time.sleep(0.2)
                 self.assertEqual(left_behind(top, about), [])
 
+    def test_a_suspended_job_goes_too(self) -> None:
+        with Cluster(mode="cgroup", dbd=False, nodes=1) as cluster:
+            top, about = cluster.dir, reap.description(cluster.dir)
+            job = cluster.sbatch("srun sleep 1000", user="nobody")
+            cluster.wait_state(job, "RUNNING")
+            cluster.run(["scontrol", "suspend", str(job)])
+            cluster.wait_state(job, "SUSPENDED")
+        self.assertEqual(left_behind(top, about), [])
+
     def test_down_all_takes_what_owner_and_watchdog_left(self) -> None:
         owner = subprocess.Popen(
             [sys.executable, "-c", "import sys, time; sys.path.insert(0, %r)\nfrom cluster import Cluster\n"
