@@ -128,7 +128,12 @@ class ClusterTest(unittest.TestCase):
             job = cluster.sbatch("srun sleep 1000", user="nobody")
             cluster.wait_state(job, "RUNNING")
             cluster.run(["scontrol", "suspend", str(job)])
-            cluster.wait_state(job, "SUSPENDED")
+            # slurmctld says so before slurmstepd has frozen the processes.
+            deadline = time.monotonic() + 60
+            while not any(b"FROZEN" in reap._read(folder + "/freezer.state") or b"1" in reap._read(folder + "/cgroup.freeze")
+                          for folder in reap.cgroups(top)):
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.05)
         self.assertEqual(left_behind(top, about), [])
 
     def test_down_all_takes_what_owner_and_watchdog_left(self) -> None:
