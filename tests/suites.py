@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """Every suite of tests/run: what it needs, how it runs, how its tests are counted.
 
-Two lanes run side by side: what keeps the processors busy (builds, linters) at low priority, and what mostly waits for
-Slurm (end to end). A suite's output goes to out/tests/NAME.log and is shown when it fails.
+Three lanes run side by side: one of what keeps the processors busy (builds, linters) at low priority, and two of what mostly
+waits for Slurm (end to end), of which one helps with the busy ones when nothing is left to wait for. A suite's output goes to
+out/tests/NAME.log and is shown when it fails.
 
 A test that fails while two other lanes load the machine is run once more, alone, when everything else is done: what
 fails twice has failed, what passes then is named `unsteady` and is a fault of ours to mend, but not one that says the
@@ -124,9 +125,7 @@ def suites() -> List[Suite]:
         sanitized_suite("sanitized", "asan", ASAN),
         sanitized_suite("daemon-tsan", "tsan", TSAN),
         # Busy.
-        # The programs under test are built as they are installed; the tests themselves need not be fast.
-        Suite("test-programs", MAKE + ["check", "TESTS=", "CXXFLAGS=-O0 -g1"], whole, "busy", again=()),
-        Suite("unit", [sh + "unit", BUILD], googletests, "busy", again=(sh + "unit", BUILD)),
+        Suite("unit", [sh + "programs", BUILD], googletests, "busy", again=(sh + "unit", BUILD)),
         python_suite("trainer", "tests/trainer/test_trainer.py", lane="busy"),
         python_suite("python-client", "tests/clients/test_python.py", lane="busy"),
         python_suite("units", "tests.e2e.test_units", lane="busy"),
@@ -264,8 +263,6 @@ def main(names: List[str]) -> int:
     if unknown:
         print("tests/run: there is no suite %s; tests/run --list names them" % " ".join(unknown), file=sys.stderr)
         return 2
-    if "unit" in names:
-        names = ["test-programs"] + names
     chosen = [suite for suite in every if not names or suite.name in names]
     os.makedirs(LOGS, exist_ok=True)
     remember_compilations()
@@ -273,10 +270,10 @@ def main(names: List[str]) -> int:
     lock = threading.Lock()
     results = {}
 
-    def lane(which: str) -> None:
+    def lane(*kinds: str) -> None:
         while True:
             with lock:
-                suite: Optional[Suite] = next((s for s in chosen if s.lane == which), None)
+                suite: Optional[Suite] = next((s for kind in kinds for s in chosen if s.lane == kind), None)
                 if suite is None:
                     return
                 chosen.remove(suite)
@@ -285,7 +282,7 @@ def main(names: List[str]) -> int:
                 results[suite.name] = counts
                 show(suite, counts, seconds, used_s)
 
-    lanes = [threading.Thread(target=lane, args=(which,)) for which in ("waiting", "waiting", "busy")]
+    lanes = [threading.Thread(target=lane, args=kinds) for kinds in (("waiting",), ("waiting", "busy"), ("busy",))]
     for thread in lanes:
         thread.start()
     for thread in lanes:
