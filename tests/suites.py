@@ -12,6 +12,7 @@ product is wrong. What a sanitizer, a linter or a fuzzer had to say once is true
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -26,8 +27,14 @@ FUZZ = os.path.join(TOP, "build-fuzz")
 LOGS = os.path.join(TOP, "out", "tests")
 PYTHON = "/usr/bin/python3"
 MAKE = ["make", "-C", BUILD, "-s", "-j2"]
+# How it is built: the code is that of an installed program (-O2); a line number in a backtrace is all that tests want of -g.
+CONFIGURE = "--enable-unity CXXFLAGS='-O2 -g1' CFLAGS='-O2 -g1'"
 # A suite that takes longer than this hangs.
 LIMIT_S = 45 * 60
+# They judge the source, the packages or a sanitizer's build, by tools that the roots of tests/matrix do not have: --slurm is
+# every suite but these.
+SAME_WITH_EVERY_SLURM = {"sanitized", "daemon-tsan", "blueprints", "packages", "format", "house", "includes", "unit-sanitized", "fuzz",
+                         "tidy", "distcheck"}
 
 
 class Counts(NamedTuple):
@@ -209,8 +216,7 @@ def build() -> None:
     started = time.monotonic()
     log = os.path.join(LOGS, "build.log")
     with open(log, "w") as output:
-        # The code is that of an installed program (-O2); a line number in a backtrace is all that tests want of -g.
-        flags = ["--enable-unity", "CXXFLAGS=-O2 -g1", "CFLAGS=-O2 -g1"]
+        flags = shlex.split(os.environ.get("GOODPUT_CONFIGURE", CONFIGURE))
         for command in (["tools/build", BUILD, "--enable-werror"] + flags, MAKE + ["test-helpers"]):
             code = subprocess.call(command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
             if code != 0:
@@ -259,6 +265,8 @@ def main(names: List[str]) -> int:
     if names == ["--list"]:
         print("\n".join(suite.name for suite in every))
         return 0
+    if names == ["--slurm"]:
+        names = [suite.name for suite in every if suite.name not in SAME_WITH_EVERY_SLURM]
     unknown = [name for name in names if name not in [suite.name for suite in every]]
     if unknown:
         print("tests/run: there is no suite %s; tests/run --list names them" % " ".join(unknown), file=sys.stderr)

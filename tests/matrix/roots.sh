@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 : "${top:?is the source tree}"
 
-# Nothing in a root outlives what runs there: its mounts and processes are in namespaces of their own, which the kernel
-# takes down however that ends.
+# Nothing in a root outlives what runs there: its mounts, and but for `among` its processes, are in namespaces of their own,
+# which the kernel takes down however that ends.
 
 # debian_mirror: apt's own Debian archive; nothing where apt has none.
 debian_mirror() {
@@ -79,16 +79,39 @@ make_root() {
 }
 
 # inside DIR COMMAND: by its bash, with own mounts and processes; what it starts dies with it.
-inside() {
-    local dir=$1
+inside() { enter "$1" "$2" --pid; }
+
+# among DIR COMMAND: likewise, but among the machine's processes: the kernel's ring, which goodputd reads, has those numbers.
+# end_those_in is for after it.
+among() { enter "$1" "$2"; }
+
+# end_those_in DIR: whatever still has the folder for its root.
+end_those_in() {
+    local dir process left
+    dir=$(realpath "$1")
+    while :; do
+        left=()
+        for process in /proc/[0-9]*; do
+            if [ "$(readlink "$process/root")" = "$dir" ]; then left+=("${process#/proc/}"); fi
+        done
+        [ ${#left[@]} -gt 0 ] || return 0
+        kill -9 "${left[@]}" 2>/dev/null || true
+        sleep 0.1
+    done
+}
+
+# enter DIR COMMAND [NAMESPACE]: what inside and among have in common.
+enter() {
+    local dir=$1 command=$2
+    shift 2
     cp -L /etc/resolv.conf /etc/hosts "$dir/etc/" 2>/dev/null || true
     # shellcheck disable=SC2016
-    unshare --mount --pid --fork --kill-child --propagation private /bin/bash -c '
+    unshare --mount "$@" --fork --kill-child --propagation private /bin/bash -c '
         set -e
         # A mount of its own, or nothing inside could make namespaces below it.
         mount --bind "$1" "$1"
         mount -t proc proc "$1/proc"
         mount --rbind /dev "$1/dev"
         mount --rbind /sys "$1/sys"
-        exec chroot "$1" /bin/bash -c "$2"' inside "$dir" "$2" </dev/null
+        exec chroot "$1" /bin/bash -c "$2"' inside "$dir" "$command" </dev/null
 }
