@@ -15,6 +15,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -79,6 +80,15 @@ class UnitFilesTest(unittest.TestCase):
             file.write(text)
         self.assertNotEqual(self.analyze("--no-pager", "security", "--offline=yes", "--threshold=" + EXPOSURE, path).returncode, 0)
 
+# Moves what is from 200 on to where services have it, and becomes a shell. (bash, asked to move them, closes some of them.)
+HAND_OVER = """
+import os, sys
+many, command = int(sys.argv[1]), sys.argv[2]
+for i in range(many): os.dup2(200 + i, 3 + i)
+os.closerange(200, 200 + many)
+os.execvpe("sh", ["sh", "-c", command], dict(os.environ, LISTEN_PID=str(os.getpid())))
+"""
+
 
 class Manager:
     """systemd's part: holds the listening sockets, keeps what the daemon stores, starts it with all of that."""
@@ -115,14 +125,13 @@ class Manager:
         fds = [listener.fileno() for listener in self.listening] + self.stored
         # Beyond where they go, so that none is overwritten before it is moved.
         high = [os.dup2(fd, 200 + i, inheritable=True) for i, fd in enumerate(fds)]
-        moves = " ".join("%d<&%d %d<&-" % (3 + i, fd, fd) for i, fd in enumerate(high))
         # systemd mounts tracefs at boot, where it runs.
-        command = "exec %s; export LISTEN_PID=$$; mount -t tracefs nodev /sys/kernel/tracing 2> /dev/null; exec setpriv --bounding-set=-all%s --inh-caps=-all --no-new-privs -- %s --config %s --role node" % (
-            moves, "".join(",+" + power for power in self.powers), GOODPUTD, self.conf)
+        command = "mount -t tracefs nodev /sys/kernel/tracing 2>/dev/null; exec setpriv --bounding-set=-all%s --inh-caps=-all --no-new-privs -- %s --config %s --role node" % (
+            "".join(",+" + power for power in self.powers), GOODPUTD, self.conf)
         env = dict(os.environ, LISTEN_FDS=str(len(fds)), NOTIFY_SOCKET=os.path.join(self.folder, "notify"))
         with open(os.path.join(self.folder, "log"), "ab") as log:
             # Each executes the next, so the pid stays the same.
-            self.daemon = subprocess.Popen(["unshare", "--mount", "--propagation", "private", "bash", "-c", command], env=env, stdout=log, stderr=log, pass_fds=high)
+            self.daemon = subprocess.Popen(["unshare", "--mount", "--propagation", "private", sys.executable, "-c", HAND_OVER, str(len(fds)), command], env=env, stdout=log, stderr=log, pass_fds=high)
         for fd in high:
             os.close(fd)
         self.wait(lambda: "READY=1" in self.states)
@@ -224,6 +233,17 @@ class UnderTheUnitTest(unittest.TestCase):
         for step, address in enumerate(("\0" + self.manager.name[1:], self.manager.path)):
             self.mark(self.connect(address), step)
         self.manager.wait(lambda: len(self.of_kind("mark")) == 2)
+
+    def test_a_job_that_connects_as_the_daemon_stops_is_connected_to_the_next(self) -> None:
+        self.mark(self.connect("\0" + self.manager.name[1:]), 1)
+        self.manager.wait(lambda: len(self.of_kind("mark")) == 1)
+        # More than the manager's queue has room for.
+        connections = [self.connect("\0" + self.manager.name[1:]) for _ in range(40)]
+        self.assertEqual(self.manager.stop(), 0)
+        self.manager.start()
+        for step, connection in enumerate(connections):
+            self.mark(connection, 2 + step)
+        self.manager.wait(lambda: len(self.of_kind("mark")) == 1 + len(connections))
 
     def test_a_killed_daemon_loses_no_mark_that_waits(self) -> None:
         kept = self.connect("\0" + self.manager.name[1:])

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <array>
@@ -19,13 +20,16 @@ namespace {
 constexpr int kFirstPassed = 3;        // SD_LISTEN_FDS_START
 constexpr int kMaxPassed = 64 * 1024;  // more than any FileDescriptorStoreMax that makes sense
 
-bool Send(std::string_view state, int fd) {
+bool Send(std::string_view state, int fd, absl::Duration wait) {
   const char* name = std::getenv("NOTIFY_SOCKET");
   if (name == nullptr) return false;
   const UnixAddress address = UnixAddressOf(name);
   if (address.length == 0) return false;
-  const int to = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int to = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (to < 0) return false;
+  const bool waits = wait > absl::ZeroDuration();
+  const timeval timeout = absl::ToTimeval(wait);
+  if (waits) setsockopt(to, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
   iovec text{const_cast<char*>(state.data()), state.size()};
   msghdr message{};
   message.msg_name = const_cast<sockaddr*>(address.get());
@@ -42,7 +46,8 @@ bool Send(std::string_view state, int fd) {
     header->cmsg_len = CMSG_LEN(sizeof(int));
     std::memcpy(CMSG_DATA(header), &fd, sizeof(int));
   }
-  const bool sent = sendmsg(to, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(state.size());
+  const int flags = MSG_NOSIGNAL | (waits ? 0 : MSG_DONTWAIT);
+  const bool sent = sendmsg(to, &message, flags) == static_cast<ssize_t>(state.size());
   close(to);
   return sent;
 }
@@ -72,11 +77,11 @@ bool IsListening(int fd) {
 }
 
 bool NotifyManager(std::string_view state) {
-  return Send(state, -1);
+  return Send(state, -1, absl::ZeroDuration());
 }
 
-bool StoreDescriptor(int fd) {
-  return Send("FDSTORE=1\nFDNAME=mark", fd);
+bool StoreDescriptor(int fd, absl::Duration wait) {
+  return Send("FDSTORE=1\nFDNAME=mark", fd, wait);
 }
 
 }  // namespace goodput

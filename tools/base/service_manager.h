@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/time/time.h"
+
 namespace goodput {
 
 // Descriptors handed over at the start: listening sockets, and those stored before a restart. Theirs to
@@ -19,8 +21,8 @@ bool IsListening(int fd);
 bool NotifyManager(std::string_view state);
 
 // Gives the manager a copy of `fd` to hand to the next process of this service; it lets go of a connection
-// whose other end is closed.
-bool StoreDescriptor(int fd);
+// whose other end is closed. It has room for few messages at a time: waits at most so long for its turn.
+bool StoreDescriptor(int fd, absl::Duration wait);
 
 }  // namespace goodput
 

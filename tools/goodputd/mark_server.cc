@@ -188,7 +188,18 @@ void MarkServer::StoreConnections() {
   if (!stores_) return;
   const std::int64_t now = options_.clock.mono_ns();
   for (auto& [fd, client] : clients_) {
-    if (!client.stored && now - client.since_mono_ns >= kStaysNs) client.stored = StoreDescriptor(fd);
+    if (!client.stored && now - client.since_mono_ns >= kStaysNs)
+      client.stored = StoreDescriptor(fd, absl::ZeroDuration());
+  }
+}
+
+// The process that comes next has these, too, however new they are: to a job, a restart is nothing.
+void MarkServer::StoreAllConnections() {
+  if (!stores_) return;
+  const std::int64_t until = options_.clock.mono_ns() + kDrainNs;
+  for (auto& [fd, client] : clients_) {
+    const std::int64_t left = until - options_.clock.mono_ns();
+    if (!client.stored && left > 0) client.stored = StoreDescriptor(fd, absl::Nanoseconds(left));
   }
 }
 
@@ -285,6 +296,7 @@ void MarkServer::Serve(int stop_fd) {
 
 void MarkServer::Drain() {
   Accept();
+  StoreAllConnections();
   const std::int64_t until = options_.clock.mono_ns() + kDrainNs;
   while (!clients_.empty() && options_.clock.mono_ns() < until) {
     // Round after round, each client a turn; who has no more to say is let go.

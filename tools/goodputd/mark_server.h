@@ -69,6 +69,7 @@ class MarkServer {
   void Accept();
   void Admit(int fd, bool stored);
   void StoreConnections();
+  void StoreAllConnections();
   enum class Received : std::uint8_t { kNothing, kAll, kTurn, kGone };
   // Takes what a client sent, at most a turn's worth: the others wait.
   Received Receive(int fd, const Client& client);
