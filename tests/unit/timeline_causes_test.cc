@@ -145,6 +145,26 @@ TEST(Cause, WhateverEndedAProgramThatHadStalledItHung) {
   }
 }
 
+// The TERM that Slurm ends it with.
+TEST(Cause, AHangThatASignalEndedIsOneToo) {
+  for (const char* state : {"TIMEOUT", "CANCELLED", "REQUEUED"}) {
+    RunBuilder run;
+    Trains(run).Signal(395, SIGTERM, false).TaskKilled(399, 0, SIGKILL).Ended(400, state);
+    EXPECT_EQ(Only(run).cause, "hang") << state;
+  }
+}
+
+TEST(Cause, AHangThatDidNotHeedAWarningIsOneToo) {
+  for (const bool saves : {false, true}) {
+    RunBuilder run;
+    AttemptBuilder& attempt = Trains(run).In(0).Signal(200, SIGUSR1, true);
+    if (saves) attempt.Save(9, 201, 203);
+    attempt.Signal(500, SIGTERM, true).TaskKilled(505, 0, SIGKILL).Ended(506, "TIMEOUT");
+    attempt.facts.checkpoint_signals = {SIGUSR1};
+    EXPECT_EQ(Only(run).cause, saves ? "timeout" : "hang");
+  }
+}
+
 TEST(Cause, AShortStallBeforeTheEndIsNoHang) {
   RunBuilder run;
   Hangs(run, 170, "CANCELLED");  // 120 to 169

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 
 #include "tests/unit/run_builder.h"
 #include "tools/timeline/clip.h"
@@ -391,6 +392,24 @@ TEST(Timeline, AHangThatWasKilledIsAStall) {
   TrainsTenSteps(run).TaskKilled(400, 0, 9).Ended(401, "TIMEOUT");
   EXPECT_EQ(run.Story(),
             std::string(kFirstTwenty) + " | lost_work 20-120 | stall 120-400 | teardown 400-401");
+}
+
+TEST(Timeline, AHangIsAStallUntilSomebodyTellsTheProgramToStop) {
+  RunBuilder run;
+  TrainsTenSteps(run).Signal(380, SIGTERM, false).TaskKilled(400, 0, 9).Ended(401, "CANCELLED");
+  EXPECT_EQ(run.Story(), std::string(kFirstTwenty) +
+                             " | lost_work 20-120 | stall 120-380 | drain 380-400 | teardown 400-401");
+  const Timeline timeline = run.Build();
+  ASSERT_EQ(timeline.stalls.size(), 1U);
+  EXPECT_EQ(timeline.stalls[0].ns, 260 * kSecond);
+  EXPECT_FALSE(timeline.stalls[0].recovered);
+}
+
+TEST(Timeline, AStepLongerThanUsualWhenItIsToldToStopIsNoStall) {
+  RunBuilder run;
+  TrainsTenSteps(run).Signal(150, SIGTERM, true).TaskKilled(160, 0, 9).Ended(161, "CANCELLED");
+  EXPECT_EQ(run.Story(),
+            std::string(kFirstTwenty) + " | lost_work 20-120 | drain 120-160 | teardown 160-161");
 }
 
 TEST(Timeline, SilenceOfARunningJobIsUnobservedNotAStall) {

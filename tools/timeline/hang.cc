@@ -18,6 +18,15 @@ bool MayBeBecauseOfAHang(std::string_view cause) {
   return std::find(kCauses.begin(), kCauses.end(), cause) != kCauses.end();
 }
 
+// Told to stop long before its end (--signal=USR1@300), it did not stir.
+bool DidNothingBetween(const Timeline& timeline, int attempt, Ns from, Ns to) {
+  const auto between = [&](Ns t) { return t >= from && t < to; };
+  return std::none_of(timeline.incarnations.begin(), timeline.incarnations.end(),
+                      [&](const Incarnation& one) { return one.attempt == attempt && between(one.begin); }) &&
+         std::none_of(timeline.checkpoints.begin(), timeline.checkpoints.end(),
+                      [&](const Checkpoint& one) { return between(one.begin); });
+}
+
 }  // namespace
 
 void NameHangs(Timeline& timeline) {
@@ -25,7 +34,9 @@ void NameHangs(Timeline& timeline) {
     if (!MayBeBecauseOfAHang(interruption.cause)) continue;
     const auto stall = std::find_if(timeline.stalls.begin(), timeline.stalls.end(), [&](const Stall& one) {
       return !one.recovered && one.attempt == interruption.attempt && one.ns >= kHang &&
-             one.begin < interruption.time && one.end >= interruption.time - kWayOut;
+             one.begin < interruption.time &&
+             (one.end >= interruption.time - kWayOut ||
+              DidNothingBetween(timeline, one.attempt, one.end, interruption.time));
     });
     if (stall == timeline.stalls.end()) continue;
     interruption.evidence.push_back("it had made no progress for " +

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string>
 
 #include "tools/timeline/plausible.h"
@@ -17,9 +18,10 @@ constexpr Ns kFirstStepFactor = 2;
 // What remains of a step record once its stall and compile time are set apart.
 struct StepExtent {
   Ns compile_end;  // the excess of a first step is before this
-  Ns step_end;     // work until here; then `rest` until the record's end
+  Ns step_end;     // work until here; then `rest` until the record's end, or until it was told to stop
   Bucket rest = Bucket::kStall;
   std::string_view rest_why;
+  std::optional<Ns> drain_from;
 };
 
 // Net time beyond this is a stall.
@@ -31,7 +33,7 @@ Ns StallLimit(Ns expected, const TimelineOptions& options) {
 
 StepExtent ExtentOf(const Program& program, std::size_t i, const StepContext& context) {
   const StepRecord& step = program.steps[i];
-  StepExtent extent{step.begin, step.end, Bucket::kStall, "longer than a step needs"};
+  StepExtent extent{step.begin, step.end, Bucket::kStall, "longer than a step needs", std::nullopt};
   const std::optional<Ns> median = program.median_step ? program.median_step : context.run_median;
   const bool last = i + 1 == program.steps.size();
   std::optional<Ns> expected;
@@ -41,12 +43,15 @@ StepExtent ExtentOf(const Program& program, std::size_t i, const StepContext& co
     return extent;
   }
   if (last && context.stop) {
-    // The loop was told to stop: beyond the step's usual time it is on its way out.
+    // The loop was told to stop: beyond the step's usual time it is on its way out, unless it had stalled
+    // before.
     const Ns usual = expected ? AfterNetTime(program.cuts, step.begin, step.end, *expected) : step.end;
     extent.step_end = std::min({usual, std::max(step.work_end, context.stop->t), step.end});
     if (step.work_end < step.end) extent.step_end = std::min(extent.step_end, step.work_end);
-    extent.rest = Bucket::kDrain;
-    extent.rest_why = "told to stop";
+    const Ns told = std::clamp(context.stop->t, step.begin, step.end);
+    const bool stalled =
+        expected && NetTime(program.cuts, step.begin, told) > StallLimit(*expected, context.options);
+    extent.drain_from = stalled ? std::max(told, extent.step_end) : extent.step_end;
     return extent;
   }
   if (!expected) {
@@ -163,23 +168,27 @@ std::vector<Remainder> PaintSteps(Program& program, const StepContext& context, 
     paint_step.Paint(work_begin, kept_until, Bucket::kProductive, step);
     const Bucket not_kept = fate.rule == Fate::Rule::kCheckpoints ? fate.uncovered : Bucket::kLostWork;
     paint_step.Paint(kept_until, extent.step_end, not_kept, step, fate.why);
-    if (extent.step_end < step.end) {
-      Remainder rest{extent.step_end,
-                     step.end,
-                     extent.rest,
-                     std::string(extent.rest_why),
-                     Evidence::kInferred,
-                     step.ref,
-                     step.next_ref,
-                     step.lo,
-                     LastSignOfLife(program, step, extent.step_end),
-                     i + 1 < program.steps.size()};
-      if (extent.rest == Bucket::kDrain) {
-        rest.why += ": " + InWords(*context.stop);
-        rest.evidence = context.stop->evidence;
-        if (context.stop->evidence == Evidence::kSignal) rest.from = context.stop->ref;
-      }
-      remainders.push_back(std::move(rest));
+    const Ns rest_end = extent.drain_from.value_or(step.end);
+    const Remainder rest{extent.step_end,
+                         rest_end,
+                         extent.rest,
+                         std::string(extent.rest_why),
+                         Evidence::kInferred,
+                         step.ref,
+                         step.next_ref,
+                         step.lo,
+                         LastSignOfLife(program, step, extent.step_end),
+                         i + 1 < program.steps.size()};
+    if (rest.begin < rest.end) remainders.push_back(rest);
+    if (rest_end < step.end) {
+      Remainder drain = rest;
+      drain.begin = rest_end;
+      drain.end = step.end;
+      drain.bucket = Bucket::kDrain;
+      drain.why = "told to stop: " + InWords(*context.stop);
+      drain.evidence = context.stop->evidence;
+      if (context.stop->evidence == Evidence::kSignal) drain.from = context.stop->ref;
+      remainders.push_back(std::move(drain));
     }
 
     AddSteps(counts.executed, step.count());
