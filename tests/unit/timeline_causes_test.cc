@@ -99,6 +99,14 @@ TEST(Cause, Exit93AsksForARequeueWhereThereIsOne) {
   resubmitted.Attempt(2).Submitted(121).Eligible(121).Started(130).Ready(131).TaskStarts(132, 0).Steps(
       10, 12, 140, 10);
   EXPECT_EQ(Only(resubmitted).cause, "user_requeue");
+  EXPECT_FALSE(Only(resubmitted).planned) << "nothing was saved";
+
+  RunBuilder saved;
+  Trains(saved).Save(9, 119.9, 120).TaskExits(120, 0, 93).Ended(121, "FAILED");
+  saved.Attempt(2).Submitted(121).Eligible(121).Started(130).Ready(131).TaskStarts(132, 0).Steps(10, 12, 140,
+                                                                                                 10);
+  EXPECT_EQ(Only(saved).cause, "user_requeue");
+  EXPECT_TRUE(Only(saved).planned);
 
   RunBuilder nobody;
   Trains(nobody).TaskExits(120, 0, 93).Ended(121, "FAILED");

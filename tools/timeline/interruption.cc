@@ -230,11 +230,13 @@ Interruption JudgeInterruption(const EndContext& context) {
   if (interruption.node.empty() && !hosts.empty() && interruption.cause == hosts.front().cause)
     interruption.node = hosts.front().node;
   if (saved) interruption.evidence.emplace_back("a checkpoint of its last step was complete");
-  // Known beforehand, and left in good order: a time limit, or a requeue or exit 0 once everything was saved.
+  // Known beforehand, and left in good order: a time limit, or a requeue, whoever does it, or exit 0 once
+  // everything was saved.
   const bool clean_exit = !incarnation.exit_signal && incarnation.exit_code && *incarnation.exit_code == 0;
   const bool requeued = context.last_of_attempt && StartsWith(context.attempt->state, "REQUEUE") &&
                         interruption.cause != "node_fail";
-  interruption.planned = interruption.cause == "timeout" || (saved && (requeued || clean_exit));
+  const bool asked_for = interruption.cause == "user_requeue";
+  interruption.planned = interruption.cause == "timeout" || (saved && (requeued || asked_for || clean_exit));
   if (incarnation.last_progress) {
     const Ns from = LastKeptCheckpoint(program, *context.fate).value_or(*incarnation.first_step_begin);
     const Ns progress = std::min(*incarnation.last_progress, interruption.time);
