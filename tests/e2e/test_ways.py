@@ -20,23 +20,24 @@ CONSTRAINED = ["TaskPlugin=task/cgroup", "SelectTypeParameters=CR_Core_Memory", 
 
 def plan() -> Plan:
     # The longest first; the memory of a job is a matter of cgroups.
-    cgroup = [(ends.timed_out, 1), (ends.crash_loop, 1), (ends.grace_dying, 1), (ends.cancelled_by_owner, 1),
-              (ends.out_of_memory, 1), (ends.failed_at_start, 1), (ends.requeue_held, 1), (shapes.salloc_by_hand, 1),
-              (shapes.sruns_in_turn, 1), (shapes.four_nodes, 4), (waits.held_by_user, 1), (waits.begin_time, 1),
-              (waits.chain, 1), (waits.still_pending, 1), (waits.suspended, 1), (waits.still_suspended, 1), (shapes.array_without_name, 4),
-              (waits.nodes_boot, 0)]
-    linuxproc = [(shapes.restarts_inside, 1), (ends.grace_exit_0, 1), (ends.cancelled_by_root, 1),
-                 (ends.cancelled_saving, 1), (ends.preempted_for_good, 1), (shapes.sruns_side_by_side, 2),
-                 (shapes.srun_alone, 1), (waits.submitted_held, 1), (waits.held_by_admin, 1),
-                 (waits.depends_on_another, 1), (waits.cancelled_pending, 1), (shapes.array_of_one_run, 1), (shapes.resized, 2),
-                 (shapes.heterogeneous, 2), (strings.hostile, 1), (shapes.array_at_once, 3)]
+    cgroup = [(ends.hung_until_its_limit, 1), (ends.hung_and_requeued, 1), (ends.timed_out, 1), (ends.crash_loop, 1),
+              (ends.grace_dying, 1), (ends.cancelled_by_owner, 1), (ends.out_of_memory, 1), (ends.failed_at_start, 1),
+              (ends.requeue_held, 1), (shapes.salloc_by_hand, 1), (shapes.sruns_in_turn, 1), (shapes.four_nodes, 4),
+              (waits.held_by_user, 1), (waits.begin_time, 1), (waits.chain, 1), (waits.still_pending, 1), (waits.suspended, 1),
+              (waits.still_suspended, 1), (shapes.array_without_name, 4), (waits.nodes_boot, 0), (ends.submitted_again, 1)]
+    linuxproc = [(ends.hung_and_cancelled, 1), (ends.asked_for_requeue, 1), (shapes.restarts_inside, 1),
+                 (ends.grace_exit_0, 1), (ends.cancelled_by_root, 1), (ends.cancelled_saving, 1),
+                 (ends.preempted_for_good, 1), (shapes.sruns_side_by_side, 2), (shapes.srun_alone, 1),
+                 (waits.submitted_held, 1), (waits.held_by_admin, 1), (waits.depends_on_another, 1),
+                 (waits.cancelled_pending, 1), (shapes.array_of_one_run, 1), (shapes.resized, 2), (shapes.heterogeneous, 2),
+                 (strings.hostile, 1), (shapes.array_at_once, 3)]
     alone = [(unwatched.nodes_boot_unwatched, 0), (unwatched.requeued_unwatched, 1), (unwatched.held_unwatched, 1),
              (unwatched.suspended_unwatched, 1), (unwatched.preempted_unwatched, 1)]
     return {
         "unwatched": (Site("cgroup", nodes=4, cloud=1, daemon=False), alone),
-        "cgroup": (Site("cgroup", nodes=23, cloud=2, grace_s=8, slurm_conf=CONSTRAINED, cgroup_conf=["ConstrainRAMSpace=yes"]),
+        "cgroup": (Site("cgroup", nodes=26, cloud=2, grace_s=8, slurm_conf=CONSTRAINED, cgroup_conf=["ConstrainRAMSpace=yes"]),
                    cgroup),
-        "linuxproc": (Site("linuxproc", nodes=21, grace_s=8), linuxproc),
+        "linuxproc": (Site("linuxproc", nodes=23, grace_s=8, slurm_conf=["RequeueExit=93"]), linuxproc),
     }
 
 

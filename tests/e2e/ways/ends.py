@@ -1,9 +1,16 @@
 """How jobs end: out of time, cancelled, preempted, out of memory, failed, again and again."""
 
+from typing import Dict
+
 from ..harness.checks import assert_interruptions
 from ..harness.judge import seconds
+from ..harness.lateness import lateness
+from ..harness.truth import S
 from ..harness.work import Outcome, Work
 from . import Way
+
+# So long without a step, and what a step takes: a stall of a minute is a hang.
+HANG_S = 63
 
 
 def timed_out(work: Work) -> Outcome:
@@ -87,6 +94,52 @@ def requeue_held(work: Work) -> Outcome:
     work.pause(9)  # longer than the back-off
     work.control("release", str(work.job))
     return work.outcome({"not_eligible": "hold"})
+
+
+def _hangs(work: Work, *options: str) -> None:
+    work.submit("srun " + work.trainer("--save-every 10 --hang-at-step 17 --steps-after-restore 10"), *options)
+    work.site.wait_event(work.folder, "hang")
+
+
+def hung_and_cancelled(work: Work) -> Outcome:
+    _hangs(work)
+    work.pause(HANG_S)
+    work.site.cluster.run(["scancel", str(work.job)], user=work.user)
+    return work.outcome()
+
+
+def hung_and_requeued(work: Work) -> Outcome:
+    _hangs(work)
+    work.pause(HANG_S)
+    work.control("requeue", str(work.job))
+    return work.outcome()
+
+
+def hung_until_its_limit(work: Work) -> Outcome:
+    _hangs(work, "-t5", "--no-requeue")
+    # slurmctld looks at limits every 30 s.
+    work.control("update", "jobid=%d" % work.job, "endtime=now+%d" % HANG_S, user="root")
+    return work.outcome()
+
+
+def asked_for_requeue(work: Work) -> Outcome:
+    """It saves at a signal and exits with 93, which this cluster has as RequeueExit."""
+    work.submit("srun " + work.trainer("--save-every 10 --steps-after-restore 10 --on-signal=USR1=save-exit:93"))
+    work.steps(0, 16)
+    work.site.cluster.run(["scancel", "-s", "USR1", str(work.job)], user=work.user)
+    return work.outcome()
+
+
+def submitted_again(work: Work) -> Outcome:
+    """The same where Slurm does not know of it: the next job of the run is submitted by hand."""
+    program = "srun " + work.trainer("--save-every 10 --steps-after-restore 10 --on-signal=USR1=save-exit:93")
+    first = work.submit(program, "--goodput-run=" + work.name)
+    work.steps(0, 16)
+    work.site.cluster.run(["scancel", "-s", "USR1", str(first)], user=work.user)
+    work.site.settle(first)
+    work.pause(3)
+    second = work.submit(program, "--goodput-run=" + work.name)
+    return work.run_outcome(work.name, [first, second])
 
 
 class Ends(Way):
@@ -177,3 +230,54 @@ class Ends(Way):
         self.resumes(job)
         self.assertGreater(seconds(outcome.show, "hold"), 8)
         self.assertEqual(seconds(outcome.show, "requeue_backoff"), 0)
+
+    def check_hang(self, outcome: Outcome, otherwise: str) -> Dict:
+        """The seconds are where the trainer's log says that it hung, the cause says so, and what Slurm said stays beside it."""
+        job = self.close(outcome)
+        assert_interruptions(self, outcome.show, [("hang", False)])
+        evidence = "; ".join(job["interruptions"][0]["evidence"])
+        self.assertIn("Slurm's state: " + job["attempts"][0]["state"], evidence)
+        self.assertRegex(evidence, r"it had made no progress for \d+ s; otherwise the cause would be %s$" % otherwise)
+        hung, = outcome.site.events(outcome.folder, "hang")
+        stall, = job["stalls"]
+        self.assertEqual((stall["attempt"], stall["step"], stall["recovered"]), (0, 17, False))
+        self.assertAlmostEqual(stall["last_progress_ns"] / S, hung["t"] / S, delta=0.1 * lateness())
+        # All of it but the step it was to be; where the program died then, Slurm's records say to the second.
+        self.assertAlmostEqual(stall["seconds"], job["attempts"][0]["end_ns"] / S - hung["t"] / S, delta=1.6 * lateness())
+        self.assertEqual(stall["seconds"], seconds(outcome.show, "stall"))
+        self.assertGreater(stall["seconds"], 60)
+        return job
+
+    def test_cancelled_after_a_hang_is_a_hang(self) -> None:
+        job = self.check_hang(self.outcome(hung_and_cancelled), "cancelled")
+        self.assertEqual(job["state"], "CANCELLED")
+
+    def test_requeued_after_a_hang_is_a_hang_and_goes_on(self) -> None:
+        job = self.check_hang(self.outcome(hung_and_requeued), "user_requeue")
+        self.assertEqual(job["state"], "COMPLETED")
+        self.resumes(job)
+
+    def test_a_hang_until_the_time_limit_is_a_hang(self) -> None:
+        job = self.check_hang(self.outcome(hung_until_its_limit), "timeout")
+        self.assertEqual(job["state"], "TIMEOUT")
+
+    def check_93(self, outcome: Outcome) -> Dict:
+        job = self.close(outcome)
+        assert_interruptions(self, outcome.show, [("user_requeue", True)])
+        evidence = "; ".join(job["interruptions"][0]["evidence"])
+        self.assertIn("its tasks exited with 93", evidence)
+        self.assertIn("which is how programs ask to be requeued", evidence)
+        self.assertEqual(job["state"], "COMPLETED")
+        self.assertEqual(job["steps"]["lost"], 0)
+        self.resumes(job)
+        return job
+
+    def test_exit_93_where_slurm_requeues_it(self) -> None:
+        job = self.check_93(self.outcome(asked_for_requeue))
+        self.assertEqual([attempt["restart"] for attempt in job["attempts"]], [0, 1])
+
+    def test_exit_93_and_submitted_again(self) -> None:
+        outcome = self.outcome(submitted_again)
+        job = self.check_93(outcome)
+        self.assertEqual([attempt["state"] for attempt in job["attempts"]], ["FAILED", "COMPLETED"])
+        self.assertGreater(seconds(outcome.show, "resubmit_gap"), 1.9)
