@@ -189,6 +189,40 @@ class ImportTest(unittest.TestCase):
         self.assertEqual(self.seconds(job)["productive"], 30 + 51, "the srun's end is the last step's")
         self.assertEqual([b["name"] for b in job["buckets"] if b["ns"] and b["name"] == "launch"], ["launch"])
 
+    def test_of_several_users_runs_of_one_name_the_user_says_which(self) -> None:
+        spool = Spool(os.path.join(self.dir, "spool"))
+        times = {"submit_s": -20, "eligible_s": -20, "start_s": -5, "end_s": 163, "state": "COMPLETED", "exit_code": 0}
+        for job, user in ((7, "ada"), (8, "bob")):
+            spool.controller(163, job=job, user=user, **times)
+            spool.node(-5, "job_prolog", job=job, opt={"run": "big"})
+            spool.node(-3, "task_start", job=job, slurm_step="0", task=0, local_task=0, pid=job)
+            spool.node(161, "task_exit", job=job, slurm_step="0", task=0, local_task=0, pid=job, exit_code=0)
+        spool.write()
+        self.ok("ingest", "--spool", spool.folder)
+        log = self.path("log.jsonl", lines(a_run()))
+        command = ["import", "--run", "big", "--no-refresh"]
+        said = self.one_line(*command, log)
+        self.assertIn("users ada and bob each have one of that name; say whose with -u USER", said)
+        for user, job, other in (("bob", 8, 7), ("ada", 7, 8), ("ada", 7, 8)):
+            self.assertRegex(self.ok(*command, "-u", user, log),
+                             r"\A15 entries, joined to run big of %s, 0 lines set aside(; nothing new)?\n\Z" % user)
+            self.assertEqual(self.show("--run", "big", "-u", user)["steps"]["count"], 10)
+            self.assertEqual(self.show(str(job))["steps"]["count"], 10)
+            self.assertEqual(self.show(str(other))["steps"]["count"], 0)
+        # Who has none of that name gets one.
+        self.assertEqual(self.ok(*command, "-u", "eve", log), "15 entries, 2 attempts of run big, 0 lines set aside\n")
+        self.assertIsNone(self.show("--run", "big", "-u", "eve")["job_id"])
+        self.assertIn("goes with --run", self.one_line("import", "-j", "7", "-u", "ada", log))
+
+    def test_a_run_of_its_own_is_the_user_s_it_is_said_to_be(self) -> None:
+        log = self.path("log.jsonl", lines(a_run()))
+        for user in ("ada", "bob"):
+            self.assertEqual(self.ok("import", "-u", user, log), "15 entries, 2 attempts of run llm, 0 lines set aside\n")
+            self.assertEqual(self.ok("--no-refresh", "-S", "2020-01-01", "-u", user, "-P", "-n", "-o", "Run,User"), "llm|%s\n" % user)
+        self.assertIn("nothing new", self.ok("import", "-u", "bob", log))
+        self.assertIn("nothing new", self.ok("import", log))
+        self.assertIn("-u", self.one_line("import", "-u", "ada", self.path("jobs.txt", SACCT)))
+
     def test_sacct_text_of_a_cluster_it_does_not_name(self) -> None:
         text = "JobID|Submit|Start|End|State|Partition\n5|2026-01-01T10:00:00|2026-01-01T10:01:00|2026-01-01T11:00:00|COMPLETED|a3\n"
         path = self.path("jobs.txt", text)

@@ -16,10 +16,7 @@ class Record {
   explicit Record(std::string_view kind) : text_("{") { Text(key::kKind, kind); }
   Record& Text(std::string_view name, std::string_view value) {
     Name(name);
-    QuoteJson(value, [this](std::string_view piece) {
-      text_.append(piece);
-      return true;
-    });
+    AppendJson(text_, value);
     return *this;
   }
   Record& Int(std::string_view name, std::int64_t value) {
@@ -63,7 +60,8 @@ absl::StatusOr<std::optional<FileImportReport>> Unchanged(Database& db, const In
     }
     const bool same_run =
         options.run.empty() ? row.run == row.name || !row.joined.empty() : row.run == options.run;
-    if (row.fingerprint != fingerprint || row.joined != options.joined || !same_run) continue;
+    const bool same_user = !options.user_was_said || row.user == options.user;
+    if (row.fingerprint != fingerprint || row.joined != options.joined || !same_run || !same_user) continue;
     FileImportReport report;
     report.run = row.run;
     report.entries = row.entries;

@@ -40,7 +40,8 @@ struct FileImportOptions {
   std::vector<JoinSpan> join;
   std::string cluster;
   std::string joined;  // what they were asked for as, for people and to see a change
-  std::string user;    // who imports
+  std::string user;    // who imports, or whose the run was said to be
+  bool user_was_said = false;
   std::int64_t now_s = 0;
   std::function<void(std::int64_t bytes, std::int64_t of)> progress;  // may be empty
 };

@@ -77,8 +77,9 @@ std::vector<JoinSpan::Srun> SrunsOf(const AttemptFacts& attempt, Ns now) {
 absl::Status FindJobs(const ImportOptions& options, FileImportOptions& import) {
   if (options.job.empty() && options.run.empty()) return absl::OkStatus();
   const bool by_run = options.job.empty();
-  absl::StatusOr<Target> target = OpenTarget(
-      options.common, {options.job, by_run ? options.run : "", options.cluster, options.submitted});
+  absl::StatusOr<Target> target =
+      OpenTarget(options.common,
+                 {options.job, by_run ? options.run : "", options.cluster, options.submitted, options.user});
   if (!target.ok()) {
     return by_run && absl::IsNotFound(target.status()) ? absl::OkStatus() : target.status();
   }
@@ -96,7 +97,8 @@ absl::Status FindJobs(const ImportOptions& options, FileImportOptions& import) {
                                           " has not started: nothing can join it"));
   }
   import.cluster = jobs.front().cluster;
-  import.joined = by_run ? Cat("run ", options.run) : Cat("job ", options.job);
+  import.joined = by_run ? Cat("run ", options.run, options.user.empty() ? "" : " of ", options.user)
+                         : Cat("job ", options.job);
   return absl::OkStatus();
 }
 
@@ -127,7 +129,8 @@ int ImportLogFile(
     const std::function<absl::StatusOr<FileImportReport>(const FileImportOptions& import)>& run) {
   FileImportOptions how;
   how.run = options.run;
-  how.user = UserName();
+  how.user = options.user.empty() ? UserName() : options.user;
+  how.user_was_said = !options.user.empty();
   how.now_s = absl::ToUnixSeconds(absl::Now());
   if (absl::Status status = FindJobs(options, how); !status.ok()) return Fail(status);
   absl::StatusOr<FileImportReport> report = absl::InternalError("");
@@ -146,8 +149,10 @@ int ImportLogFile(
 }  // namespace
 
 int ImportSacct(Database& db, const Input& input, const ImportOptions& options, const Config& config) {
-  if (!options.job.empty() || !options.run.empty())
-    return Fail(absl::InvalidArgumentError("-j and --run are for logs; what sacct printed names its jobs"));
+  if (!options.job.empty() || !options.run.empty() || !options.user.empty()) {
+    return Fail(absl::InvalidArgumentError(
+        "-j, --run and -u are for logs; what sacct printed names its jobs and their users"));
+  }
   if (input.size() > kMaxSacctBytes)
     return Fail(absl::InvalidArgumentError(Cat(input.name(), ": longer than 1 GiB; import it in parts")));
   std::string text(static_cast<std::size_t>(input.size()), '\0');

@@ -89,6 +89,7 @@ prints), and what sacct -P -D printed. A file that was imported before is taken 
 Examples:
   sgoodput import goodput.jsonl                 a run of its own, named as in the log
   sgoodput import --run pretrain-7b goodput.jsonl
+  sgoodput import --run pretrain-7b -u ada goodput.jsonl
   sgoodput import -j 1234 goodput.jsonl         what job 1234 itself said
   sgoodput import -j 1234 --log-profile=megatron slurm-1234.out
   gcloud logging read 'logName:goodput' --format=json | sgoodput import -
@@ -319,6 +320,10 @@ int ParseAndRun(int argc, char** argv) {
       ->add_option("--run", import.run,
                    "it is what the jobs of run NAME said; without such jobs, it is a run of that name")
       ->type_name("NAME");
+  import_app
+      ->add_option("-u,--user", import.user,
+                   "the run is this user's: of several users' with that name, and where it is one of its own")
+      ->type_name("USER");
   import_app->add_option("-M,--cluster", import.cluster, "the job is of this cluster")->type_name("CLUSTER");
   import_app
       ->add_option("--submitted", import.submitted,

@@ -139,6 +139,7 @@ struct ImportOptions {
   std::string log_profile;      // it is what a framework printed, by this profile
   std::string job;              // -j: what the log says is of this job
   std::string run;              // or of this run's jobs, else it is a run of that name
+  std::string user;             // -u: whose run it is
   std::string cluster;          // -M
   std::string submitted;
 };
