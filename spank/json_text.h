@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace goodput {
@@ -32,6 +33,19 @@ void QuoteJson(std::string_view value, Put put) noexcept {
     value.remove_prefix(length);
   }
   if (good) put("\"");
+}
+
+// The same where memory may be taken.
+inline void AppendJson(std::string& text, std::string_view value) {
+  QuoteJson(value, [&text](std::string_view piece) {
+    text += piece;
+    return true;
+  });
+}
+inline std::string QuotedJson(std::string_view value) {
+  std::string quoted;
+  AppendJson(quoted, value);
+  return quoted;
 }
 
 }  // namespace goodput

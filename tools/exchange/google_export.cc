@@ -52,10 +52,7 @@ class Object {
   }
   Object& Text(std::string_view name, std::string_view value) {
     Name(name);
-    QuoteJson(value, [this](std::string_view piece) {
-      text_.append(piece);
-      return true;
-    });
+    AppendJson(text_, value);
     return *this;
   }
   Object& Raw(std::string_view name, std::string_view value) {
@@ -93,12 +90,7 @@ class Exporter {
  public:
   Exporter(const RunFacts& facts, const Timeline& timeline, const std::string& job_name,
            const std::function<absl::Status(std::string_view)>& write)
-      : facts_(facts), timeline_(timeline), write_(write) {
-    QuoteJson(job_name, [this](std::string_view piece) {
-      quoted_name_.append(piece);
-      return true;
-    });
-  }
+      : facts_(facts), timeline_(timeline), write_(write), quoted_name_(QuotedJson(job_name)) {}
   absl::Status Export();
 
  private:

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "spank/event.h"
-#include "spank/json_text.h"
 #include "sql/imports.h"
 #include "sql/text.h"
 #include "tools/exchange/entry_stream.h"

@@ -16,15 +16,6 @@
 namespace goodput {
 namespace {
 
-std::string Quoted(std::string_view text) {
-  std::string quoted;
-  QuoteJson(text, [&](std::string_view piece) {
-    quoted += piece;
-    return true;
-  });
-  return quoted;
-}
-
 class SpoolExport {
  public:
   SpoolExport(Database& db, const std::function<absl::Status(std::string_view)>& write)
@@ -81,12 +72,12 @@ class SpoolExport {
       const absl::StatusOr<SourceRow> source = SourceOf(step.source_id);
       if (!source.ok()) return source.status();
       if (source->node == kImportNode) continue;
-      text_ += Cat("{\"v\":", kFormatVersion, ",\"t\":", step.t_ns, ",\"node\":", Quoted(source->node),
+      text_ += Cat("{\"v\":", kFormatVersion, ",\"t\":", step.t_ns, ",\"node\":", QuotedJson(source->node),
                    ",\"kind\":\"", kind::kMark, "\"");
-      if (!source->cluster.empty()) text_ += Cat(",\"cluster\":", Quoted(source->cluster));
-      text_ +=
-          Cat(",\"job\":", job.job_id, ",\"slurm_step\":", Quoted(step.slurm_step), ",\"task\":", step.task,
-              ",\"mark\":\"step\",\"edge\":\"begin\",\"train_step\":", step.train_step, "}");
+      if (!source->cluster.empty()) text_ += Cat(",\"cluster\":", QuotedJson(source->cluster));
+      text_ += Cat(",\"job\":", job.job_id, ",\"slurm_step\":", QuotedJson(step.slurm_step),
+                   ",\"task\":", step.task,
+                   ",\"mark\":\"step\",\"edge\":\"begin\",\"train_step\":", step.train_step, "}");
       if (absl::Status status = EndLine(); !status.ok()) return status;
     }
     return absl::OkStatus();

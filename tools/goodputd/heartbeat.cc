@@ -26,15 +26,6 @@ namespace fs = std::filesystem;
 // A task's record is written after its fork; the kernel counts a process's begin in hundredths of a second.
 constexpr std::int64_t kBeganSlackNs = 1'000'000'000;
 
-std::string Quoted(std::string_view value) {
-  std::string text;
-  QuoteJson(value, [&](std::string_view piece) {
-    text += piece;
-    return true;
-  });
-  return text;
-}
-
 // Written beside it and renamed: whoever copies it finds the old one or the new one.
 std::string Replace(const std::string& folder, const std::string& text) {
   const std::string path = folder + "/" + kHeartbeatName;
@@ -73,7 +64,7 @@ std::string HeartbeatText(const std::string& node, const std::vector<NodeJob>& l
   for (const NodeJob& job : live) {
     text += first ? "{" : ",{";
     first = false;
-    if (!job.cluster.empty()) text += Cat(R"("cluster":)", Quoted(job.cluster), ",");
+    if (!job.cluster.empty()) text += Cat(R"("cluster":)", QuotedJson(job.cluster), ",");
     text += Cat(R"("job":)", job.job, R"(,"since":)", job.since_ns, "}");
   }
   return text + "]}\n";

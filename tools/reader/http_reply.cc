@@ -7,14 +7,9 @@
 namespace goodput {
 
 HttpReply ErrorReply(int code, const std::string& message) {
-  std::string quoted;
-  QuoteJson(message, [&quoted](std::string_view piece) {
-    quoted += piece;
-    return true;
-  });
   HttpReply reply;
   reply.code = code;
-  reply.body = Cat("{\"error\":", quoted, "}\n");
+  reply.body = Cat("{\"error\":", QuotedJson(message), "}\n");
   return reply;
 }
 

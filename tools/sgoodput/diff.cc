@@ -149,15 +149,6 @@ void PrintGoodput(const Report& a, const Report& b) {
   }
 }
 
-std::string Quoted(std::string_view text) {
-  std::string out;
-  QuoteJson(text, [&out](std::string_view piece) {
-    out += piece;
-    return true;
-  });
-  return out;
-}
-
 std::string SecondsText(Ns ns) {
   return absl::StrFormat("%s%d.%09d", ns < 0 ? "-" : "", std::abs(ns) / kSecond, std::abs(ns) % kSecond);
 }
@@ -169,8 +160,8 @@ std::string FractionText(const std::optional<double>& x) {
 std::string RunJson(const Report& report) {
   const Goodput& goodput = report.account.goodput;
   const std::string job = report.run.info.job_id > 0 ? Cat(report.run.info.job_id) : "null";
-  return Cat("{\"job_id\":", job, ",\"run\":", Quoted(report.run.info.run),
-             ",\"name\":", Quoted(report.run.info.name), ",\"gpus\":", report.account.gpus,
+  return Cat("{\"job_id\":", job, ",\"run\":", QuotedJson(report.run.info.run),
+             ",\"name\":", QuotedJson(report.run.info.name), ",\"gpus\":", report.account.gpus,
              ",\"attempts\":", report.timeline.attempts.size(),
              ",\"starts\":", report.timeline.incarnations.size(),
              ",\"wanted_s\":", SecondsText(Wanted(report.account)), ",\"median_step_s\":",
@@ -195,7 +186,8 @@ void PrintJson(const std::vector<Row>& rows, const Report& a, const Report& b) {
                   "\",", numbers, ",\"parts\":[");
       parts = false;
     } else {
-      text += Cat(std::exchange(parts, true) ? "," : "", "{\"name\":", Quoted(row.part), ",", numbers, "}");
+      text +=
+          Cat(std::exchange(parts, true) ? "," : "", "{\"name\":", QuotedJson(row.part), ",", numbers, "}");
     }
   }
   std::printf("%s]}]}\n", text.c_str());
