@@ -13,7 +13,7 @@ import signal
 import subprocess
 import time
 import unittest
-from typing import Dict, List
+from typing import Dict, List, Tuple
 
 from .harness.goodput_site import FINAL, GOODPUTD, Site
 from .harness.lateness import lateness
@@ -266,28 +266,44 @@ class SignalsTest(unittest.TestCase):
             self.assertEqual((counts["watching"], counts["lost"], counts["not_stored"]), ("1", "0", "0"))
             self.assertIn("signals are watched: %s of jobs recorded" % counts["recorded"], site.sgoodput("doctor").stdout)
 
-    def test_where_tracing_is_not_permitted_one_line_says_so(self) -> None:
+    def not_watching(self, name: str, command: str) -> Tuple[List[str], str]:
+        """What a daemon that is started so says of signals, and what doctor says then."""
         site = STAGE.outcome(MODES[0], scancel_batch).work.site
-        folder = os.path.join(site.path("goodput"), "untraced")
+        folder = os.path.join(site.path("goodput"), name)
         os.makedirs(os.path.join(folder, "n1"), 0o700)
         conf = os.path.join(folder, "goodput.conf")
         with open(conf, "w") as file:
-            file.write("spool = %s\nsocket = %s-untraced\nrole = node\ndatabase = %s/db\n" % (folder, site.socket, folder))
-        # Without the power to trace, but with tracefs.
-        command = "mount -t tracefs nodev /sys/kernel/tracing 2> /dev/null; exec setpriv --bounding-set=-perfmon,-sys_admin -- %s --config %s" % (
-            GOODPUTD, conf)
-        daemon = subprocess.Popen(["unshare", "--mount", "bash", "-c", command], stderr=subprocess.PIPE, text=True)
+            file.write("spool = %s\nsocket = %s-%s\nrole = node\ndatabase = %s/db\n" % (folder, site.socket, name, folder))
+        log = os.path.join(folder, "log")
+        with open(log, "w") as output:
+            daemon = subprocess.Popen(["unshare", "--mount", "bash", "-c", command % ("exec %s --config %s" % (GOODPUTD, conf))],
+                                      stderr=output, start_new_session=True)
         try:
-            time.sleep(2)
+            deadline = time.monotonic() + 60
+            while not os.path.exists(os.path.join(folder, "signals")) and time.monotonic() < deadline:
+                time.sleep(0.05)
             doctor = site.sgoodput("doctor", env={"GOODPUT_CONF": conf})
         finally:
-            daemon.terminate()
-        said = daemon.communicate()[1].splitlines()
-        about = [line for line in said if "signals" in line]
-        self.assertEqual(len(about), 1, said)
-        self.assertRegex(about[0], "signals cannot be watched on CPU 0: perf_event_open: it is not permitted; goodputd needs CAP_PERFMON")
-        self.assertIn("signals are not watched on this node", doctor.stdout)
-        self.assertEqual(daemon.returncode, 0)
+            os.killpg(daemon.pid, signal.SIGTERM)
+        self.assertEqual(daemon.wait(60), 0)
+        with open(log) as file:
+            return [line for line in file if "signals" in line], doctor.stdout
+
+    def test_where_tracing_is_not_permitted_one_line_says_so(self) -> None:
+        # Without the power to trace, but with tracefs.
+        said, doctor = self.not_watching("untraced", "mount -t tracefs nodev /sys/kernel/tracing 2> /dev/null; "
+                                         "exec setpriv --bounding-set=-perfmon,-sys_admin -- bash -c '%s'")
+        self.assertEqual(len(said), 1, said)
+        self.assertRegex(said[0], "signals cannot be watched on CPU 0: perf_event_open: it is not permitted; goodputd needs CAP_PERFMON")
+        self.assertIn("signals are not watched on this node: checkpoint signals", doctor)
+
+    def test_in_a_pid_namespace_of_its_own_one_line_says_that_ids_are_others(self) -> None:
+        said, doctor = self.not_watching("contained", "exec unshare --pid --fork --mount-proc bash -c '%s'")
+        self.assertEqual(len(said), 1, said)
+        self.assertIn("signals cannot be watched in a PID namespace of its own", said[0])
+        self.assertIn("--pid=host", said[0])
+        self.assertRegex(doctor, r"!!  signals are not watched on this node: goodputd runs in a PID namespace of its own.*\n"
+                         r"      mend: run goodputd in the host's PID namespace \(docker run --pid=host, hostPID: true\)\n")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
@@ -559,6 +560,27 @@ TEST_F(Whose, AHeartbeatHasTheJobsATaskOfWhichLives) {
   processes_.began[110] = processes_.began[111] = 90 * kS;
   EXPECT_TRUE(LiveJobs(jobs_, processes_, 0)["n1"].empty()) << "other processes have these ids now";
   EXPECT_EQ(LiveJobs(jobs_, processes_, 80 * kS)["n1"].size(), 1U) << "the machine slept for 80 s";
+}
+
+TEST(PidNamespace, IsTheKernelsOwnOrOneOfTheContainers) {
+  TempFolder folder;
+  const std::string link = folder.path() + "/pid";
+  EXPECT_TRUE(HasKernelsPids(link)) << "nobody says otherwise";
+  std::filesystem::create_symlink("pid:[4026531836]", link);
+  EXPECT_TRUE(HasKernelsPids(link));
+  std::filesystem::remove(link);
+  std::filesystem::create_symlink("pid:[4026532479]", link);
+  EXPECT_FALSE(HasKernelsPids(link));
+}
+
+TEST(PidNamespace, WhereIdsOfProcessesAreOthersNothingIsTraced) {
+  SignalTrace::Options options;
+  options.signals = {SIGUSR1};
+  options.kernels_pids = false;
+  SignalTrace trace(options);
+  const absl::Status status = trace.Open();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_EQ(trace.cpus(), 0);
 }
 
 TEST(ProcessStatusText, IsReadAsProcWritesIt) {

@@ -21,15 +21,17 @@ void CountsFile::Read(const Names& counts) const {
   }
 }
 
-void CountsFile::Write(const Names& counts) {
+bool CountsFile::Write(const Names& counts) {
   std::string text;
   for (const auto& [name, count] : counts) text += Cat(text.empty() ? "" : " ", name, "=", *count);
-  if (text == written_) return;
+  if (text == written_) return true;
   // The plugin makes the folder at the first job; until then there is nothing worth keeping.
   std::ofstream out(path_ + ".new", std::ios::trunc);
   out << text << "\n";
   out.close();
-  if (out && std::rename((path_ + ".new").c_str(), path_.c_str()) == 0) written_ = text;
+  if (!out || std::rename((path_ + ".new").c_str(), path_.c_str()) != 0) return false;
+  written_ = text;
+  return true;
 }
 
 }  // namespace goodput

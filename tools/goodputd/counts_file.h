@@ -17,8 +17,8 @@ class CountsFile {
 
   // Sets those that are in the file.
   void Read(const Names& counts) const;
-  // Writes them, if they changed since the last time.
-  void Write(const Names& counts);
+  // Writes them, if they changed since the last time; whether they are in the file.
+  bool Write(const Names& counts);
 
  private:
   std::string path_;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -53,6 +54,14 @@ class SystemProcesses : public Processes {
 const Processes& RealProcesses() {
   static const SystemProcesses processes;
   return processes;
+}
+
+bool HasKernelsPids(const std::string& link) {
+  // PROC_PID_INIT_INO of linux/proc_ns.h, the same on every kernel since 3.8.
+  constexpr std::string_view kFirst = "pid:[4026531836]";
+  std::array<char, kFirst.size() + 16> name;
+  const ssize_t length = readlink(link.c_str(), name.data(), name.size());
+  return length < 0 || std::string_view(name.data(), static_cast<std::size_t>(length)) == kFirst;
 }
 
 std::optional<ProcessStatus> ParseProcessStatus(std::string_view text) {

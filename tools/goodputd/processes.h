@@ -35,6 +35,10 @@ class Processes {
 // The system's.
 const Processes& RealProcesses();
 
+// Whether the ids of processes here are those the kernel itself goes by, as the first PID namespace's are.
+// False in a namespace of one's own; true where nobody says. `link`: what names this process's namespace.
+bool HasKernelsPids(const std::string& link = "/proc/self/ns/pid");
+
 // From the text of /proc/PID/status; nothing when it is not one.
 std::optional<ProcessStatus> ParseProcessStatus(std::string_view text);
 

@@ -108,7 +108,12 @@ void CheckSignals(const Config& config, Findings& findings) {
     std::uint64_t value = 0;
     if (absl::SimpleAtoi(parts.second, &value)) counts[std::string(parts.first)] = value;
   }
-  if (counts["watching"] == 0) {
+  if (counts["other_pids"] != 0) {
+    findings.Bad(
+        "signals are not watched on this node: goodputd runs in a PID namespace of its own, and the kernel "
+        "traces by ids of processes that are others there",
+        "run goodputd in the host's PID namespace (docker run --pid=host, hostPID: true)");
+  } else if (counts["watching"] == 0) {
     findings.Bad(
         "signals are not watched on this node: checkpoint signals are known from exit statuses and the "
         "scheduler alone",

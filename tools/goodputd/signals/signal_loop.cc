@@ -53,7 +53,7 @@ class SignalLoop {
         spools_(config.spool, static_cast<std::uint64_t>(config.spool_max), geteuid(), kSystemClock),
         recorder_(
             [this](const std::string& node, std::string_view record) { return spools_.Write(node, record); }),
-        trace_({DefaultSignals(), kRingBytes, {}}),
+        trace_({DefaultSignals(), kRingBytes, {}, HasKernelsPids()}),
         counts_(config.spool + "/signals") {
     counts_.Read(Counts());
     before_ = totals_;
@@ -62,8 +62,16 @@ class SignalLoop {
   absl::Status Open() {
     absl::Status status = trace_.Open();
     totals_.watching = status.ok() ? 1 : 0;
+    totals_.other_pids = absl::IsFailedPrecondition(status) ? 1 : 0;
     WriteCounts();
     return status;
+  }
+
+  // Until it is in the spool for doctor that nobody watches; the plugin makes the folder at the first job.
+  void SayUntilKnown(int stop_fd) {
+    pollfd stop{stop_fd, POLLIN, 0};
+    while (!counts_.Write(Counts()) && poll(&stop, 1, kIdleMs) == 0) {
+    }
   }
 
   void Run(int stop_fd) {
@@ -140,6 +148,7 @@ class SignalLoop {
 
   CountsFile::Names Counts() {
     return {{"watching", &totals_.watching},
+            {"other_pids", &totals_.other_pids},
             {"recorded", &totals_.recorded},
             {"not_stored", &totals_.not_stored},
             {"lost", &totals_.lost}};
@@ -163,6 +172,7 @@ class SignalLoop {
 
   struct Totals {
     std::uint64_t watching = 0;
+    std::uint64_t other_pids = 0;  // 1: in a PID namespace of its own
     std::uint64_t recorded = 0;
     std::uint64_t not_stored = 0;
     std::uint64_t lost = 0;
@@ -193,6 +203,7 @@ void RunSignalLoop(const Config& config, int stop_fd) {
   SignalLoop loop(config);
   if (const absl::Status status = loop.Open(); !status.ok()) {
     Log(Cat(Message(status), "; checkpoint signals are known from exit statuses and the scheduler alone"));
+    loop.SayUntilKnown(stop_fd);
     return;
   }
   // The rings hold a second of a storm: on a busy node the thread must have its turn within that. It may do

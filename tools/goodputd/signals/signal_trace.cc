@@ -152,6 +152,11 @@ absl::StatusOr<std::unique_ptr<SignalTrace::Ring>> SignalTrace::OpenCpu(int cpu)
 }
 
 absl::Status SignalTrace::Open() {
+  if (!options_.kernels_pids) {
+    return absl::FailedPreconditionError(
+        "signals cannot be watched in a PID namespace of its own: the kernel traces by ids of processes that "
+        "are others here; run goodputd in the host's (docker run --pid=host, hostPID: true)");
+  }
   absl::StatusOr<SignalTracepoint> tracepoint = ReadSignalTracepoint();
   if (!tracepoint.ok()) return tracepoint.status();
   tracepoint_ = *tracepoint;

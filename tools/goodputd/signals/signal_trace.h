@@ -52,13 +52,15 @@ class SignalTrace {
     // Memory of all rings together, of which the kernel keeps every page.
     std::size_t ring_bytes = std::size_t{32} << 20U;
     std::function<std::vector<int>()> online_cpus;  // empty: the kernel's word
+    bool kernels_pids = true;                       // HasKernelsPids()
   };
   explicit SignalTrace(Options options);
   ~SignalTrace();
   SignalTrace(const SignalTrace&) = delete;
   SignalTrace& operator=(const SignalTrace&) = delete;
 
-  // An error says in one line why signals cannot be watched here, and what would mend it.
+  // An error says in one line why signals cannot be watched here, and what would mend it: FailedPrecondition
+  // where the kernel's ids of processes would be taken for those of others here.
   absl::Status Open();
   // CPUs that came get a ring, those that went lose theirs. An error names the first that could not be
   // watched; the others are.
