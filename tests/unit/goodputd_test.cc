@@ -123,15 +123,18 @@ TEST(UnixSocket, AnAbstractNameHasNoPathAndAPathItsNul) {
 TEST(UnixSocket, ConnectsToWhoeverListensThere) {
   TempFolder folder;
   for (const std::string& name : {"@goodput-test-" + std::to_string(getpid()), folder.path() + "/socket"}) {
-    EXPECT_EQ(ConnectUnixSocket(name), -1);
-    const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    const UnixAddress address = UnixAddressOf(name);
-    ASSERT_EQ(bind(listener, address.get(), address.length), 0);
-    ASSERT_EQ(listen(listener, 1), 0);
-    const int client = ConnectUnixSocket(name);
-    EXPECT_GE(client, 0) << name;
-    close(client);
-    close(listener);
+    for (const int type : {SOCK_SEQPACKET, SOCK_STREAM}) {
+      EXPECT_EQ(ConnectUnixSocket(name, type), -1);
+      const int listener = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+      const UnixAddress address = UnixAddressOf(name);
+      ASSERT_EQ(bind(listener, address.get(), address.length), 0);
+      ASSERT_EQ(listen(listener, 1), 0);
+      const int client = ConnectUnixSocket(name, type);
+      EXPECT_GE(client, 0) << name;
+      close(client);
+      close(listener);
+      unlink(name.c_str());
+    }
   }
 }
 

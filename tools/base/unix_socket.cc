@@ -20,13 +20,13 @@ UnixAddress UnixAddressOf(const std::string& name) {
   return result;
 }
 
-int ConnectUnixSocket(const std::string& name) {
+int ConnectUnixSocket(const std::string& name, int type) {
   const UnixAddress address = UnixAddressOf(name);
   if (address.length == 0) {
     errno = ENAMETOOLONG;
     return -1;
   }
-  const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0 || connect(fd, address.get(), address.length) == 0) return fd;
   const int error = errno;
   close(fd);

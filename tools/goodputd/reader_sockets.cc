@@ -44,9 +44,9 @@ class Closer {
 };
 
 // Whether somebody answers there; a socket whose owner is gone refuses.
-bool SomebodyListens(const UnixAddress& address) {
-  const Closer probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  return connect(probe.get(), address.get(), address.length) == 0 || errno == EAGAIN;
+bool SomebodyListens(const std::string& path) {
+  const Closer probe(ConnectUnixSocket(path, SOCK_STREAM));
+  return probe.get() >= 0 || errno == EAGAIN;
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ absl::StatusOr<int> ListenUnix(const std::string& path) {
   if (lstat(path.c_str(), &there) == 0) {
     if (!S_ISSOCK(there.st_mode))
       return absl::UnavailableError(Cat("cannot listen at ", path, ": it is no socket; remove it"));
-    if (SomebodyListens(address))
+    if (SomebodyListens(path))
       return absl::UnavailableError(Cat("cannot listen at ", path, ": somebody does already"));
     unlink(path.c_str());
   }

@@ -66,11 +66,9 @@ void CheckCopies(const Config& config, Findings& findings) {
 
 void CheckReader(const Config& config, Findings& findings) {
   if (config.query_socket.empty()) return;
-  const UnixAddress address = UnixAddressOf(config.query_socket);
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const bool answers = fd >= 0 && address.length > 0 && connect(fd, address.get(), address.length) == 0;
-  if (fd >= 0) close(fd);
-  if (answers) {
+  const int fd = ConnectUnixSocket(config.query_socket, SOCK_STREAM);
+  if (fd >= 0) {
+    close(fd);
     findings.Good(Cat("questions are answered at ", config.query_socket));
     return;
   }
