@@ -58,12 +58,12 @@ class OperatingTest(unittest.TestCase):
     def path(self, *names: str) -> str:
         return os.path.join(self.dir, *names)
 
-    def conf(self, name: str = "a", role: str = "controller", more: str = "", query_socket: str = "off") -> str:
+    def conf(self, name: str = "a", role: str = "controller", more: str = "", query_socket: str = "off", database: str = "db") -> str:
         path = self.path(name + ".conf")
         with open(path, "w") as file:
             file.write("spool = %s\ndatabase = %s\nsocket = @gp-op-%s-%d\nrole = %s\nlisten = off\nquery_socket = %s\nsignals = off\n"
                        "host_notices = off\ncluster = c\n%s" %
-                       (self.path("spool-" + name), self.path("db"), name, os.getpid(), role, query_socket, more))
+                       (self.path("spool-" + name), self.path(database), name, os.getpid(), role, query_socket, more))
         return path
 
     def start(self, conf: str) -> subprocess.Popen:
@@ -205,6 +205,31 @@ class OperatingTest(unittest.TestCase):
         active.wait()
         self.wait_until(lambda: self.events() == 3, second)
         self.assertIn("over: goodputd %d" % active.pid, self.log(second))
+
+    def test_two_controllers_with_a_database_each_fill_both_from_one_shared_spool(self) -> None:
+        more = "shared_spool = %s\n" % self.path("shared")
+        confs = [self.conf(name, more=more, database="db-" + name) for name in ("a", "b")]
+        databases = [self.path("db-a"), self.path("db-b")]
+        os.mkdir(self.path("shared"), 0o700)
+        # What the nodes wrote is shared; what each heard of Slurm itself is its own.
+        self.job("a")
+        shutil.copytree(self.path("spool-a", "@controller"), self.path("spool-b", "@controller"))
+        os.rename(self.path("spool-a", "n-a"), self.path("shared", "n-a"))
+        both = [self.start(conf) for conf in confs]
+        for database, conf in zip(databases, confs):
+            self.wait_until(lambda: self.events(database) == 2005, conf)
+        self.assertEqual(self.show(confs[0]), self.show(confs[1]))
+        self.assertEqual(json.loads(self.show(confs[1]))["jobs"][0]["steps"]["count"], 60)
+        # One is away for a while.
+        both[1].kill()
+        both[1].wait()
+        with open(self.path("shared", "n-a", "boot.2026010100Z.jsonl"), "ab") as file:
+            file.write(record("n-a", 3000, kind="task_start", job=7, slurm_step="1", task=0, pid=9))
+        self.wait_until(lambda: self.events(databases[0]) == 2006, confs[0])
+        self.assertEqual(self.events(databases[1]), 2005)
+        self.start(confs[1])
+        self.wait_until(lambda: self.events(databases[1]) == 2006, confs[1])
+        self.assertEqual(self.show(confs[0]), self.show(confs[1]))
 
     def health(self, path: str) -> Tuple[int, Dict]:
         """What /healthz says at that socket; code 0 where nobody answers yet."""

@@ -217,6 +217,33 @@ TEST_F(SharedIngestTest, OnlyWhatIsOldAndInTheDatabaseIsRemoved) {
   EXPECT_FALSE(fs::exists(Path("n1", "b.young.jsonl")));
 }
 
+// Two controllers with a database each.
+TEST_F(SharedIngestTest, OfTwoDatabasesEachTakesAllAndWhoeverComesFirstRemoves) {
+  options_.remove_after_s = 10 * kDay;
+  Append("n1", "b.old.jsonl");
+  Append("n1", "b.young.jsonl");
+  SetAge("n1", "b.old.jsonl", 11 * kDay);
+  Database second = *Database::Open(folder_.path() + "/second", Database::Mode::kReadWrite);
+  SpoolMemory its_memory;
+  IngestOptions its = options_;
+  its.memory = &its_memory;
+  EXPECT_EQ(IngestSpool(second, Root(), its)->records, 2);
+  EXPECT_EQ(Pass().records, 2);
+  EXPECT_EQ(Pass().removed, 1);
+  const absl::StatusOr<IngestReport> later = IngestSpool(second, Root(), its);
+  ASSERT_TRUE(later.ok()) << later.status();
+  EXPECT_TRUE(later->problems.empty()) << later->problems.front();
+  EXPECT_EQ(later->removed, 0);
+  Append("n1", "b.young.jsonl");
+  EXPECT_EQ(IngestSpool(second, Root(), its)->records, 1);
+  EXPECT_EQ(Pass().records, 1);
+
+  // A controller that was away for longer than files are kept.
+  Database third = *Database::Open(folder_.path() + "/third", Database::Mode::kReadWrite);
+  its_memory = SpoolMemory();
+  EXPECT_EQ(IngestSpool(third, Root(), its)->records, 2) << "of the file that is still there";
+}
+
 TEST_F(SharedIngestTest, HeartbeatsAndLossesAreTakenWhenTheyChange) {
   Append("n1", "b.1.jsonl");
   fs::create_directory(Root() + "/@heartbeat");
