@@ -60,6 +60,14 @@ def _parent(pid: int) -> int:
     return int(fields[1]) if len(fields) > 1 else 0
 
 
+def _folder(pid: int) -> str:
+    """Its working directory, whether or not that is still there."""
+    try:
+        return os.readlink("/proc/%d/cwd" % pid).replace(" (deleted)", "")
+    except OSError:
+        return ""
+
+
 def _belongs(pid: int, top: str, name: str, nodes: List[str]) -> bool:
     environ = _read("/proc/%d/environ" % pid).split(b"\0")
     inside = os.fsencode(top) + b"/"
@@ -74,6 +82,9 @@ def _belongs(pid: int, top: str, name: str, nodes: List[str]) -> bool:
     if program in _PROGRAMS:
         if any(inside in word for word in argv) or any(v.startswith(b"SLURM_CONF=" + inside) for v in environ):
             return True
+    # Newer releases overwrite the environment of a slurmstepd, but not where it is.
+    if program == "slurmstepd" and (_folder(pid) + "/").startswith(top + "/"):
+        return True
     # cgroup mode: a process that emptied its environment is still in its job's cgroup.
     groups = _read("/proc/%d/cgroup" % pid).decode(errors="replace")
     return any("/slurm_%s/" % node in groups or "/%s_slurmstepd" % node in groups for node in nodes)

@@ -23,6 +23,8 @@ def left_behind(top: str, about: dict) -> list:
         found += [os.path.join(root, f) for f in folders if any(node in f for node in about["nodes"])]
     for entry in os.listdir("/proc"):
         if entry.isdigit() and reap.start_time(int(entry)) and int(entry) != os.getpid():
+            if (reap._folder(int(entry)) + "/").startswith(top + "/"):
+                found.append("pid %s is there: %r" % (entry, reap._read("/proc/%s/cmdline" % entry)))
             for file in ("cmdline", "environ"):
                 text = reap._read("/proc/%s/%s" % (entry, file))
                 if os.fsencode(top) in text or os.fsencode("SLURM_CLUSTER_NAME=" + about["name"]) in text:
