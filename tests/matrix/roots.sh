@@ -87,12 +87,11 @@ among() { enter "$1" "$2"; }
 
 # end_those_in DIR: whatever still has the folder for its root.
 end_those_in() {
-    local dir process left
-    dir=$(realpath "$1")
+    local process left
     while :; do
         left=()
         for process in /proc/[0-9]*; do
-            if [ "$(readlink "$process/root")" = "$dir" ]; then left+=("${process#/proc/}"); fi
+            if [ "$process/root" -ef "$1" ]; then left+=("${process#/proc/}"); fi
         done
         [ ${#left[@]} -gt 0 ] || return 0
         kill -9 "${left[@]}" 2>/dev/null || true
@@ -108,10 +107,13 @@ enter() {
     # shellcheck disable=SC2016
     unshare --mount "$@" --fork --kill-child --propagation private /bin/bash -c '
         set -e
-        # A mount of its own, or nothing inside could make namespaces below it.
         mount --bind "$1" "$1"
         mount -t proc proc "$1/proc"
         mount --rbind /dev "$1/dev"
         mount --rbind /sys "$1/sys"
-        exec chroot "$1" /bin/bash -c "$2"' inside "$dir" "$command" </dev/null
+        # Whoever has merely changed its root may make no user namespaces.
+        cd "$1"
+        pivot_root . .
+        umount -l .
+        exec /bin/bash -c "$2"' inside "$dir" "$command" </dev/null
 }
