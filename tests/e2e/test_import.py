@@ -1,15 +1,21 @@
 #!/usr/bin/python3
-"""sgoodput import and export: logs of other programs as people have them, in files and pipes, whole and broken.
+"""sgoodput import and export: logs of other programs as people have them, in files and pipes, whole and broken. And what is
+drawn on a terminal while reading takes long.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_import
 """
 
+import fcntl
 import json
 import os
+import pty
 import random
+import re
 import shutil
+import struct
 import subprocess
 import tempfile
+import termios
 import unittest
 from typing import Any, Dict, List
 
@@ -268,6 +274,92 @@ class ImportTest(unittest.TestCase):
                  if b["name"] not in SCHEDULING] for job in (there, back)]
         self.assertEqual(pick[0], pick[1])
         self.assertEqual(there["steps"], back["steps"])
+
+
+# Knows no jobs, and takes its time.
+SLOW_SACCT = """#!/bin/bash
+if [ "$1" = --helpformat ]; then echo "Cluster JobIDRaw JobID Submit Start End State"; exit; fi
+sleep 0.3
+for word in "$@"; do case $word in --delimiter=*) delimiter=${word#*=} ;; *JobIDRaw*) fields=$word ;; esac; done
+echo "${fields//,/$delimiter}"
+"""
+SUMMARY = r"0 attempts and 0 outages of nodes read, \S+ to \S+"
+
+
+def screen(drawn: bytes, columns: int) -> List[str]:
+    """The lines one sees of what was written to a terminal so wide: returns, newlines, ESC[K and ESC[?7l, h it knows."""
+    rows, row, column, wraps = [""], 0, 0, True
+    for control, text in re.findall(r"(\x1b\[[?0-9]*[A-Za-z]|[\r\n])|([^\x1b\r\n]+)", drawn.decode()):
+        if control == "\r":
+            column = 0
+        elif control == "\n":
+            rows.append("")
+            row += 1
+        elif control == "\x1b[K":
+            rows[row] = rows[row][:column]
+        elif control in ("\x1b[?7l", "\x1b[?7h"):
+            wraps = control.endswith("h")
+        elif control:
+            raise ValueError(repr(control))
+        for letter in text:
+            if column == columns and wraps:
+                rows.append("")
+                row, column = row + 1, 0
+            column = min(column, columns - 1)
+            rows[row] = rows[row][:column].ljust(column) + letter + rows[row][column + 1:]
+            column += 1
+    return [line for line in rows if line]
+
+
+class ProgressTest(unittest.TestCase):
+    COLUMNS = 24
+
+    def setUp(self) -> None:
+        self.dir = tempfile.mkdtemp(prefix="goodput-progress-")
+        self.addCleanup(shutil.rmtree, self.dir)
+        for name, text in (("sacct", SLOW_SACCT), ("sacctmgr", "#!/bin/sh\n")):
+            path = os.path.join(self.dir, name)
+            with open(path, "w") as file:
+                file.write(text)
+            os.chmod(path, 0o755)
+
+    def backfill(self, terminal: str, **streams: Any) -> "subprocess.Popen[bytes]":
+        env = {"PATH": self.dir + ":" + os.environ["PATH"], "TERM": terminal, "GOODPUT_CONF": "/nonexistent"}
+        with open(os.path.join(self.dir, "conf"), "w") as file:
+            file.write("cluster = c\n")
+        return subprocess.Popen([SGOODPUT, "backfill", "--config", file.name, "--db", os.path.join(self.dir, "db-" + terminal), "-S",
+                                 "now-10days"], stdin=subprocess.DEVNULL, env=env, **streams)
+
+    def on_terminal(self, terminal: str) -> bytes:
+        """What was drawn."""
+        master, slave = pty.openpty()
+        self.addCleanup(os.close, master)
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, self.COLUMNS, 0, 0))
+        child = self.backfill(terminal, stdout=slave, stderr=slave)
+        os.close(slave)
+        drawn = b""
+        while True:
+            try:
+                drawn += os.read(master, 65536)
+            except OSError:  # nobody has the other end any more
+                break
+        self.assertEqual(child.wait(60), 0)
+        return drawn
+
+    def test_on_a_terminal_one_line_is_redrawn_and_gone_at_the_end(self) -> None:
+        drawn = self.on_terminal("xterm")
+        ends = [found.end() for found in re.finditer(rb"\x1b\[\?7h", drawn)]
+        self.assertGreater(len(ends), 2, drawn)
+        for end in ends:
+            line, = screen(drawn[:end], self.COLUMNS)
+            self.assertRegex(line, r"\Asgoodput: ( \d|\d\d|100)%, 0 at\S*\Z")
+        self.assertRegex("".join(screen(drawn, self.COLUMNS)), r"\A%s\Z" % SUMMARY)
+
+    def test_nothing_is_drawn_where_nothing_can_be_redrawn(self) -> None:
+        self.assertRegex(self.on_terminal("dumb").decode(), r"\A%s\r\n\Z" % SUMMARY)
+        said, drawn = self.backfill("xterm", stdout=subprocess.PIPE, stderr=subprocess.PIPE).communicate(timeout=60)
+        self.assertRegex(said.decode(), r"\A%s\n\Z" % SUMMARY)
+        self.assertEqual(drawn, b"")
 
 
 if __name__ == "__main__":

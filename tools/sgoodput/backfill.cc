@@ -49,15 +49,15 @@ absl::Status Read(Backfiller& backfiller, Database& db, const std::string& clust
     if (absl::Status status = backfiller.Take({recent_s, wanted.to_s}, now_s); !status.ok()) return status;
   }
   for (bool more = true; more;) {
-    const bool can_ask_for_less = backfiller.can_ask_for_less();
-    const absl::StatusOr<bool> step = backfiller.Step(wanted, now_s);
-    if (absl::IsNotFound(step.status()) || (!step.ok() && !can_ask_for_less)) return step.status();
-    if (step.ok()) more = *step;
     const absl::StatusOr<std::vector<Stretch>> done = LoadBackfilled(db, cluster);
     if (!done.ok()) return done.status();
     const auto missing_s = static_cast<double>(LengthOf(MissingOf(wanted, *done)));
     progress.Say(
         absl::StrFormat("%2.0f%%, %d attempts read", 100 * (1 - missing_s / all_s), backfiller.attempts()));
+    const bool can_ask_for_less = backfiller.can_ask_for_less();
+    const absl::StatusOr<bool> step = backfiller.Step(wanted, now_s);
+    if (absl::IsNotFound(step.status()) || (!step.ok() && !can_ask_for_less)) return step.status();
+    if (step.ok()) more = *step;
   }
   return absl::OkStatus();
 }

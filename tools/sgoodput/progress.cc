@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 
 namespace goodput {
 namespace {
@@ -10,9 +12,14 @@ namespace {
 constexpr absl::Duration kQuietFor = absl::Seconds(2);
 constexpr absl::Duration kApart = absl::Milliseconds(200);
 
+bool CanRedraw() {
+  const char* terminal = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe): one thread
+  return terminal != nullptr && *terminal != '\0' && std::string_view(terminal) != "dumb";
+}
+
 }  // namespace
 
-Progress::Progress() : shown_(isatty(STDERR_FILENO) == 1) {}
+Progress::Progress() : shown_(isatty(STDERR_FILENO) == 1 && CanRedraw()) {}
 
 Progress::~Progress() {
   if (said_) std::fputs("\r\033[K", stderr);
@@ -23,7 +30,9 @@ void Progress::Say(std::string_view words) {
   if (!shown_ || now - began_ < kQuietFor || now - last_ < kApart) return;
   last_ = now;
   said_ = true;
-  std::fprintf(stderr, "\r\033[Ksgoodput: %.*s", static_cast<int>(words.size()), words.data());
+  // What is wider than the terminal is cut: of two lines only the second could be redrawn.
+  std::fprintf(stderr, "\r\033[K\033[?7lsgoodput: %.*s\033[?7h", static_cast<int>(words.size()),
+               words.data());
   std::fflush(stderr);
 }
 
