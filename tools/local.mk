@@ -182,6 +182,7 @@ tools_libgoodputd_files = \
   tools/goodputd/host/notice_word.h \
   tools/goodputd/job_owners.cc tools/goodputd/job_owners.h \
   tools/goodputd/job_paths.cc tools/goodputd/job_paths.h \
+  tools/goodputd/job_threads.cc tools/goodputd/job_threads.h \
   tools/goodputd/log.h \
   tools/goodputd/mark_server.cc tools/goodputd/mark_server.h \
   tools/goodputd/node_jobs.cc tools/goodputd/node_jobs.h \

@@ -1,20 +1,16 @@
 #include "tools/goodputd/checkpoints/checkpoint_watch.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <memory>
-#include <set>
-#include <thread>
 
 #include "spank/event.h"
 #include "sql/text.h"
 #include "tools/base/helper_process.h"
 #include "tools/goodputd/checkpoints/scan_helper.h"
+#include "tools/goodputd/job_threads.h"
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/node_spools.h"
 #include "tools/goodputd/pace.h"
@@ -39,8 +35,7 @@ class FolderOfJob {
         spools_(config.spool, static_cast<std::uint64_t>(config.spool_max), geteuid(), kSystemClock),
         news_(*watched.job, [this](const std::string& node,
                                    std::string_view record) { return spools_.Write(node, record); }),
-        over_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-        stop_fd_(stop_fd) {
+        thread_(stop_fd) {
     HelperProcess::Options options;
     options.name = std::string(kScanHelper);
     options.arguments = {watched.checkpoint_dir, Cat(watched.job->job), Cat(watched.pid),
@@ -49,22 +44,12 @@ class FolderOfJob {
     options.abandoned = &abandoned;
     options.hurry_fd = stop_fd;
     helper_ = std::make_unique<HelperProcess>(std::move(options));
-    thread_ = std::thread([this] { Run(); });
+    thread_.Begin([this] { Run(); });
   }
-  ~FolderOfJob() {
-    End();
-    thread_.join();
-    close(over_fd_);
-  }
-  FolderOfJob(const FolderOfJob&) = delete;
-  FolderOfJob& operator=(const FolderOfJob&) = delete;
 
   // The job's tasks are gone: one look more.
-  void End() const {
-    const std::uint64_t one = 1;
-    if (write(over_fd_, &one, sizeof(one)) < 0) return;
-  }
-  bool done() const { return done_; }
+  void End() const { thread_.End(); }
+  bool done() const { return thread_.done(); }
 
  private:
   void Run() {
@@ -72,11 +57,10 @@ class FolderOfJob {
     while (true) {
       const std::int64_t began = kSystemClock.mono_ns();
       Look();
-      if (last_) break;
+      if (last_) return;
       const std::int64_t rest = kCostFactor * took_ns_;
       WaitUntil(began + std::max(interval, rest), began + std::max(std::min(interval, kMinLookNs), rest));
     }
-    done_ = true;
   }
 
   // Until it is time for the next look: when something changes, from `changes_count` on, else at `due`.
@@ -100,9 +84,7 @@ class FolderOfJob {
   }
 
   void Pause(std::int64_t ns) {
-    std::array<pollfd, 2> ends{{{stop_fd_, POLLIN, 0}, {over_fd_, POLLIN, 0}}};
-    constexpr std::int64_t kMs = 1'000'000;
-    if (poll(ends.data(), ends.size(), static_cast<int>((ns + kMs - 1) / kMs)) > 0) last_ = true;
+    if (thread_.Wait(ns) != JobThread::Woken::kTimeIsOver) last_ = true;
   }
 
   void Look() {
@@ -124,13 +106,10 @@ class FolderOfJob {
   CheckpointNews news_;
   std::unique_ptr<HelperProcess> helper_;
   Complaint trouble_;
-  int over_fd_;
-  int stop_fd_;
   bool last_ = false;  // the job's tasks are gone, or the daemon stops: one look more
   bool watched_ = false;
   std::int64_t took_ns_ = 0;
-  std::atomic<bool> done_{false};
-  std::thread thread_;
+  JobThread thread_;
 };
 
 }  // namespace
@@ -203,22 +182,13 @@ void CheckpointNews::Write(const CheckpointSeen& seen, bool begin, std::int64_t 
 void RunCheckpointWatch(const Config& config, int stop_fd) {
   NodeJobs jobs(config.spool);
   AbandonedHelpers abandoned(kMostAbandonedOfJobs);
-  using Key = std::pair<std::string, std::pair<std::int64_t, std::int64_t>>;  // node, job, since
-  std::map<Key, std::unique_ptr<FolderOfJob>> watches;
+  JobWatchers<FolderOfJob> watches(kMaxWatched);
   pollfd stop{stop_fd, POLLIN, 0};
   do {
     jobs.Refresh();
-    std::set<Key> live;
-    for (const NodeJobs::WatchedJob& watched : jobs.CheckpointJobs()) {
-      const Key key{watched.job->node, {watched.job->job, watched.job->since_ns}};
-      live.insert(key);
-      if (watches.count(key) == 0 && watches.size() < kMaxWatched)
-        watches[key] = std::make_unique<FolderOfJob>(config, watched, abandoned, stop_fd);
-    }
-    for (auto at = watches.begin(); at != watches.end();) {
-      if (live.count(at->first) == 0) at->second->End();
-      at = at->second->done() ? watches.erase(at) : std::next(at);
-    }
+    watches.Follow(jobs.CheckpointJobs(), [&](const NodeJobs::WatchedJob& watched) {
+      return std::make_unique<FolderOfJob>(config, watched, abandoned, stop_fd);
+    });
   } while (poll(&stop, 1, kLookForJobsMs) == 0);
 }
 

@@ -1,17 +1,11 @@
 #include "tools/goodputd/output/output_watch.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <set>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -19,6 +13,7 @@
 #include "spank/event.h"
 #include "sql/text.h"
 #include "tools/base/helper_process.h"
+#include "tools/goodputd/job_threads.h"
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/node_spools.h"
 #include "tools/goodputd/output/follow_helper.h"
@@ -28,14 +23,14 @@ namespace goodput {
 namespace {
 
 // A line without a time has that of the look which found it.
-constexpr std::int64_t kIntervalMs = 200;
+constexpr std::int64_t kLookEveryNs = 200'000'000;
 // A look is followed by a pause so many times as long as it worked: a job that prints without end costs a
 // twentieth of a processor.
 constexpr std::int64_t kRestPerWork = 20;
 constexpr std::size_t kMaxFollowed = 64;
 constexpr int kMaxLastLooks = static_cast<int>(OutputFollower::kMaxBehind / OutputFollower::kMaxBytes);
 // Between two looks where there is more to read.
-constexpr std::int64_t kBreathMs = 5;
+constexpr std::int64_t kBreathNs = 5'000'000;
 
 std::string NoteName(const NodeJob& job) {
   return Cat("follow.", job.job);
@@ -73,8 +68,7 @@ class OutputOfJob {
         spools_(config.spool, static_cast<std::uint64_t>(config.spool_max), geteuid(), kSystemClock,
                 std::string(kLogLabel)),
         news_(*output.job),
-        over_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-        stop_fd_(stop_fd) {
+        thread_(stop_fd) {
     FollowOrder order;
     order.log_profile = output.log_profile;
     order.site_profiles = config.log_profiles;
@@ -92,42 +86,27 @@ class OutputOfJob {
     options.abandoned = &abandoned;
     options.hurry_fd = stop_fd;
     helper_ = std::make_unique<HelperProcess>(std::move(options));
-    thread_ = std::thread([this] { Run(); });
+    thread_.Begin([this] { Run(); });
   }
-  ~OutputOfJob() {
-    End();
-    thread_.join();
-    close(over_fd_);
-  }
-  OutputOfJob(const OutputOfJob&) = delete;
-  OutputOfJob& operator=(const OutputOfJob&) = delete;
 
   // The job's tasks are gone: what they left is read, and that is all.
-  void End() const {
-    const std::uint64_t one = 1;
-    if (write(over_fd_, &one, sizeof(one)) < 0) return;
-  }
-  bool done() const { return done_; }
+  void End() const { thread_.End(); }
+  bool done() const { return thread_.done(); }
 
  private:
   void Run() {
-    std::array<pollfd, 2> ends{{{stop_fd_, POLLIN, 0}, {over_fd_, POLLIN, 0}}};
-    while (true) {
+    auto woken = JobThread::Woken::kTimeIsOver;
+    while (woken == JobThread::Woken::kTimeIsOver) {
       const bool more = Look("more");
-      const std::int64_t took_ms = cpu_ns_ / 1'000'000;
-      if (poll(ends.data(), ends.size(),
-               static_cast<int>(std::max(more ? kBreathMs : kIntervalMs, kRestPerWork * took_ms))) != 0)
-        break;
+      woken = thread_.Wait(std::max(more ? kBreathNs : kLookEveryNs, kRestPerWork * cpu_ns_));
     }
     // A daemon that stops leaves the job to the next one.
-    if ((ends[0].revents & POLLIN) == 0) {
-      for (int looks = 0; looks < kMaxLastLooks && Look("last"); ++looks) {
-      }
-      news_.End(jobs_.TrainingStepOf(job_));
-      Write();
-      spools_.DropNote(job_.node, NoteName(job_));
+    if (woken == JobThread::Woken::kDaemonStops) return;
+    for (int looks = 0; looks < kMaxLastLooks && Look("last"); ++looks) {
     }
-    done_ = true;
+    news_.End(jobs_.TrainingStepOf(job_));
+    Write();
+    spools_.DropNote(job_.node, NoteName(job_));
   }
 
   // True: there is more.
@@ -167,10 +146,7 @@ class OutputOfJob {
   std::unique_ptr<HelperProcess> helper_;
   Complaint trouble_;
   std::int64_t cpu_ns_ = 0;  // of the last look, in the child
-  int over_fd_;
-  int stop_fd_;
-  std::atomic<bool> done_{false};
-  std::thread thread_;
+  JobThread thread_;
 };
 
 }  // namespace
@@ -269,21 +245,12 @@ std::vector<FileMark> OutputNews::Remember(std::string_view memory) {
 void RunOutputWatch(const Config& config, int stop_fd) {
   SharedJobs jobs(config.spool);
   AbandonedHelpers abandoned(kMostAbandonedOfJobs);
-  using Key = std::pair<std::string, std::pair<std::int64_t, std::int64_t>>;  // node, job, since
-  std::map<Key, std::unique_ptr<OutputOfJob>> watches;
+  JobWatchers<OutputOfJob> watches(kMaxFollowed);
   pollfd stop{stop_fd, POLLIN, 0};
   do {
-    std::set<Key> live;
-    for (const NodeJobs::OutputJob& output : jobs.Outputs()) {
-      const Key key{output.job->node, {output.job->job, output.job->since_ns}};
-      live.insert(key);
-      if (watches.count(key) == 0 && watches.size() < kMaxFollowed)
-        watches[key] = std::make_unique<OutputOfJob>(config, output, jobs, abandoned, stop_fd);
-    }
-    for (auto at = watches.begin(); at != watches.end();) {
-      if (live.count(at->first) == 0) at->second->End();
-      at = at->second->done() ? watches.erase(at) : std::next(at);
-    }
+    watches.Follow(jobs.Outputs(), [&](const NodeJobs::OutputJob& output) {
+      return std::make_unique<OutputOfJob>(config, output, jobs, abandoned, stop_fd);
+    });
   } while (poll(&stop, 1, kLookForJobsMs) == 0);
 }
 
