@@ -40,7 +40,8 @@ while sent < count:
 with open(os.path.join(folder, "storm"), "w") as file:
     file.write("%d %d\n" % (os.getpid(), sent))
 """
-# Writes down when its trap ran, to the microsecond, and goes on waiting.
+# Writes down when its trap ran, to the microsecond, and goes on waiting: what it started may have died of a TERM before the
+# script is sent its own.
 TRAPPING = r"""
 trap 'echo USR1 $EPOCHREALTIME >> %(folder)s/trap' USR1
 trap 'echo TERM $EPOCHREALTIME >> %(folder)s/trap' TERM
@@ -48,6 +49,7 @@ mkdir -p %(folder)s
 %(command)s &
 touch %(folder)s/ready
 while kill -0 $! 2> /dev/null; do wait $!; done
+until grep -qs TERM %(folder)s/trap; do sleep 1 & wait $!; done
 """
 
 
