@@ -17,8 +17,8 @@ struct UnixAddress {
 
 UnixAddress UnixAddressOf(const std::string& name);
 
-// A socket of this type connected to `name`, non-blocking; -1 with errno set when nobody listens there, EAGAIN
-// when somebody does and takes no more for now.
+// A socket of this type connected to `name`, non-blocking; -1 with errno set when nobody listens there,
+// EAGAIN when somebody does and takes no more for now.
 int ConnectUnixSocket(const std::string& name, int type = SOCK_SEQPACKET);
 
 }  // namespace goodput
