@@ -245,7 +245,9 @@ class SignalsTest(unittest.TestCase):
             self.assertEqual(sum(r.get("count", 1) for r in storm), sent)
             self.assertEqual({(r["sender"], r["sender_pid"], r["pid"], r["task"], r["target"]) for r in storm},
                              {("self", pid, pid, 0, "task")})
-            self.assertLess(len(storm), 60)
+            # A busy machine sends them over more seconds.
+            took_s = (storm[-1].get("last_m", storm[-1]["m"]) - storm[0]["m"]) / 1e9
+            self.assertLessEqual(len(storm), 11 * (int(took_s) + 2))
 
     def test_nothing_was_lost_and_no_other_process_recorded(self) -> None:
         for mode in MODES:
