@@ -99,6 +99,7 @@ class Cluster:
         self.dir = self.name = ""
         self.nodes: List[str] = []
         self._children: Dict[str, subprocess.Popen] = {}
+        self._stopped = False
         self._jobs = Snapshot(lambda: self.run(["scontrol", "-o", "-d", "show", "job"], check=False).stdout)
 
     @classmethod
@@ -125,6 +126,7 @@ class Cluster:
             raise ClusterError("a test cluster needs root (it starts jobs as other users)")
         if self.dbd:
             mariadb.template()
+        self._stopped = False
         self.dir = _new_directory()
         tag = self.dir[len(PARENT) + 1 + len(PREFIX):]
         self.name = "gp" + tag
@@ -143,11 +145,18 @@ class Cluster:
         return self
 
     def stop(self) -> None:
+        # Other threads may still ask it things; each question would be one more process to end.
+        self._stopped = True
         if self.dir:
             reap.destroy(self.dir)
         for child in self._children.values():
             child.wait()
         self._children = {}
+
+    def check_runs(self) -> None:
+        """Raises once it was told to stop: nobody need wait for anything any more."""
+        if self._stopped:
+            raise ClusterError("the cluster in %s was stopped" % self.dir)
 
     def _describe(self) -> None:
         pid = os.getpid()
@@ -250,6 +259,7 @@ class Cluster:
         if daemon == "sackd":
             env["RUNTIME_DIRECTORY"] = reap.sack_folder(self.name)
         with open(os.path.join(self.dir, "log", daemon + ".out"), "ab") as out:
+            self.check_runs()
             child = subprocess.Popen(self._command(daemon), env=env, cwd=self.dir, stdin=subprocess.DEVNULL,
                                      stdout=out, stderr=out, start_new_session=True)
         self._children[daemon] = child
@@ -312,6 +322,7 @@ class Cluster:
     def popen(self, cmd: Union[str, Sequence[str]], user: Optional[str] = None, env: Optional[Dict[str, str]] = None,
               **how: object) -> subprocess.Popen:
         """Start a command (a string goes to bash) as the user, in the user's jobdir."""
+        self.check_runs()
         argv = ["bash", "-c", cmd] if isinstance(cmd, str) else list(cmd)
         user = user or "root"
         if user != "root":

@@ -6,8 +6,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import unittest
+from typing import List
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -91,6 +93,26 @@ class ClusterTest(unittest.TestCase):
                 cluster.start_daemon(daemon)
             time.sleep(1)
             cluster.wait_state(job, "COMPLETED")
+
+    def test_who_still_asks_it_does_not_keep_it_from_stopping(self) -> None:
+        cluster = Cluster(mode="linuxproc", dbd=False, nodes=1).start()
+        ended: List[str] = []
+
+        def asks() -> None:
+            try:
+                while True:
+                    cluster.run(["scontrol", "show", "config"], check=False)
+            except ClusterError as error:
+                ended.append(str(error))
+
+        threads = [threading.Thread(target=asks) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        cluster.stop()
+        for thread in threads:
+            thread.join(60)
+        self.assertEqual(ended, ["the cluster in %s was stopped" % cluster.dir] * len(threads))
+        self.assertFalse(os.path.exists(cluster.dir))
 
     def test_two_clusters_at_once_do_not_meet(self) -> None:
         with Cluster(mode="cgroup") as one, Cluster(mode="cgroup") as two:

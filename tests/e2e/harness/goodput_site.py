@@ -156,6 +156,7 @@ class Site:
         """The count-th record of this event, of at least this training step."""
         deadline = time.monotonic() + timeout
         while True:
+            self.cluster.check_runs()
             found = [r for r in self.events(folder, event) if r.get("step", 0) >= step]
             if len(found) >= count:
                 return found[count - 1]
@@ -168,6 +169,7 @@ class Site:
         """Until the trainer's incarnation-th start (from 0) has done so many steps."""
         deadline = time.monotonic() + timeout
         while True:
+            self.cluster.check_runs()
             records = truths.read_log(folder)
             starts = [i for i, record in enumerate(records) if record["event"] == "start"]
             if len(starts) > incarnation:
