@@ -28,7 +28,8 @@ bool Send(std::string_view state, int fd, absl::Duration wait) {
   const int to = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (to < 0) return false;
   const bool waits = wait > absl::ZeroDuration();
-  const timeval timeout = absl::ToTimeval(wait);
+  // None at all would be for ever.
+  const timeval timeout = absl::ToTimeval(absl::Ceil(wait, absl::Microseconds(1)));
   if (waits) setsockopt(to, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
   iovec text{const_cast<char*>(state.data()), state.size()};
   msghdr message{};
