@@ -55,7 +55,7 @@ TEST(Guard, ContainsFaultsAgainAndAgain) {
 }
 
 TEST(Guard, PutsEverySignalActionBack) {
-  if (kSanitized) GTEST_SKIP();
+  if (kSanitized) GTEST_SKIP() << "AddressSanitizer reports the fault itself";
   struct sigaction before {};
   struct sigaction after {};
   sigaction(SIGSEGV, nullptr, &before);
@@ -70,13 +70,13 @@ TEST(Guard, PutsEverySignalActionBack) {
 }
 
 TEST(Guard, LeavesAFaultOfAnotherThreadAlone) {
-  if (kSanitized) GTEST_SKIP();
+  if (kSanitized) GTEST_SKIP() << "AddressSanitizer reports the fault itself";
   EXPECT_EXIT(RunGuarded([] { std::thread([] { *nowhere = 1; }).join(); }), testing::KilledBySignal(SIGSEGV),
               "");
 }
 
 TEST(Guard, LeavesASignalSomebodyElseSentAlone) {
-  if (kSanitized) GTEST_SKIP();
+  if (kSanitized) GTEST_SKIP() << "AddressSanitizer reports the fault itself";
   EXPECT_EXIT(RunGuarded([] {
                 const pid_t target = getpid();
                 const pid_t sender = fork();
