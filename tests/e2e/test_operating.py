@@ -296,6 +296,44 @@ class OperatingTest(unittest.TestCase):
         self.assertIn("!!  no copy of the database is in %s" % self.path("copies"), said)
         self.assertIn("a database that was damaged is kept: %s" % self.path("db.damaged-20260101T000000Z"), said)
 
+    def full(self, name: str, kind: int) -> socket.socket:
+        """Listens there, takes nobody, and has no room for more who wait."""
+        server = socket.socket(socket.AF_UNIX, kind)
+        self.addCleanup(server.close)
+        server.bind(name.replace("@", "\0"))
+        server.listen(0)
+        while True:
+            client = socket.socket(socket.AF_UNIX, kind | socket.SOCK_NONBLOCK)
+            self.addCleanup(client.close)
+            try:
+                client.connect(name.replace("@", "\0"))
+            except BlockingIOError:
+                return server
+
+    def test_doctor_tells_who_is_busy_from_who_is_not_there(self) -> None:
+        asked = self.path("query.sock")
+        self.start(self.conf("b"))
+        conf = self.conf("a", query_socket=asked)
+        marks = "@gp-op-a-%d" % os.getpid()
+        said = self.doctor(conf)
+        self.assertIn("!!  nobody takes marks at %s: Connection refused" % marks, said)
+        self.assertIn("!!  nobody answers questions at %s" % asked, said)
+        for name, kind in ((asked, socket.SOCK_STREAM), (marks, socket.SOCK_SEQPACKET)):
+            self.full(name, kind)
+        said = self.doctor(conf)
+        self.assertIn("!!  so many want to mark at %s that no more can" % marks, said)
+        self.assertIn("!!  so many wait for an answer at %s that no more can" % asked, said)
+        self.assertNotIn("nobody", said)
+
+    def test_doctor_does_not_look_for_a_watch_that_is_switched_off(self) -> None:
+        conf = self.conf()
+        os.makedirs(self.path("spool-a"), 0o700)
+        with open(self.path("spool-a", "signals"), "w") as file:
+            file.write("watching=0 recorded=5 lost=3\n")
+        said = self.doctor(conf)
+        self.assertRegex(said, r"(?m)^--  signals are not watched on this node: `signals = off` in goodput.conf$")
+        self.assertIn("!!  the kernel dropped 3 signal samples", said)
+
     # --- copies and damage
 
     def test_a_copy_is_made_and_not_a_second_one_the_same_day(self) -> None:

@@ -100,7 +100,7 @@ void CheckSpool(const Config& config, Findings& findings) {
 // What the node daemon's watch says of itself.
 void CheckSignals(const Config& config, Findings& findings) {
   const std::string line = FirstLine(Cat(config.spool, "/signals"));
-  if (line.empty()) return;
+  if (line.empty() && config.signals) return;
   std::map<std::string, std::uint64_t> counts;
   for (absl::string_view word : absl::StrSplit(line, ' ')) {
     const std::pair<absl::string_view, absl::string_view> parts =
@@ -108,7 +108,10 @@ void CheckSignals(const Config& config, Findings& findings) {
     std::uint64_t value = 0;
     if (absl::SimpleAtoi(parts.second, &value)) counts[std::string(parts.first)] = value;
   }
-  if (counts["other_pids"] != 0) {
+  if (!config.signals) {
+    // What was counted before it was switched off still is.
+    findings.Note("signals are not watched on this node: `signals = off` in goodput.conf");
+  } else if (counts["other_pids"] != 0) {
     findings.Bad(
         "signals are not watched on this node: goodputd runs in a PID namespace of its own, and the kernel "
         "traces by ids of processes that are others there",
@@ -150,6 +153,9 @@ void CheckSocket(const Config& config, Findings& findings) {
   const int fd = ConnectUnixSocket(config.socket);
   if (fd >= 0) {
     findings.Good(Cat("goodputd takes marks at ", config.socket));
+  } else if (errno == EAGAIN) {
+    findings.Bad(Cat("so many want to mark at ", config.socket, " that no more can"),
+                 "goodputd's log says whether it hangs; restart it");
   } else {
     findings.Bad(Cat("nobody takes marks at ", config.socket, ": ", std::strerror(errno)),
                  "start goodputd on this node (role node), or set `socket` in goodput.conf to its name");

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -70,6 +71,11 @@ void CheckReader(const Config& config, Findings& findings) {
   if (fd >= 0) {
     close(fd);
     findings.Good(Cat("questions are answered at ", config.query_socket));
+    return;
+  }
+  if (errno == EAGAIN) {
+    findings.Bad(Cat("so many wait for an answer at ", config.query_socket, " that no more can"),
+                 "goodputd's log says whether it hangs; /metrics asked for less often, or by one only, helps");
     return;
   }
   struct stat folder {};
