@@ -181,9 +181,10 @@ class Site:
                     incarnation, folder, count, timeout, records[-3:]))
             time.sleep(0.05)
 
-    def wait_watched(self, job: int, states: Sequence[str], timeout: float = 120) -> None:
-        """Until goodputd has seen the job in one of the states and, if that is its end, not completing any more. It looks
-        again after 50 times as long as a look took, which may be a second on a busy machine."""
+    def wait_watched(self, job: int, states: Sequence[str], reasons: Sequence[str] = (), timeout: float = 120) -> None:
+        """Until goodputd has seen the job in one of the states, with one of the reasons if they matter, and, if that is its
+        end, not completing any more. It looks again after 50 times as long as a look took, which may be a second on a busy
+        machine."""
         deadline = time.monotonic() + timeout
         folder = os.path.join(self.spool, "@controller")
         while True:
@@ -192,10 +193,11 @@ class Site:
                     for line in file:
                         if '"job":%d,' % job in line and line.endswith("\n"):
                             record = json.loads(line)
-                            if record["state"] in states and "COMPLETING" not in record.get("flags", []):
+                            if (record["state"] in states and "COMPLETING" not in record.get("flags", []) and
+                                    (not reasons or record.get("reason") in reasons)):
                                 return
             if time.monotonic() > deadline:
-                raise ClusterError("goodputd has not seen job %d as any of %s" % (job, list(states)))
+                raise ClusterError("goodputd has not seen job %d as any of %s for %s" % (job, list(states), list(reasons)))
             time.sleep(0.1)
 
     def settle(self, job: int, timeout: float = 60, states: Sequence[str] = ()) -> List[Dict]:

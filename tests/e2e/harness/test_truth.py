@@ -104,6 +104,11 @@ class TruthTest(unittest.TestCase):
         records = log((0, "start", 0), *steps(1, 3, 0), (3, "step_begin", 4), (3, "hang", 4))
         self.assert_seconds(Truth(records, [row("TIMEOUT", 0, 0, 0, 60)]), {"lost_work": 4, "stall": 56})
 
+    def test_memory_that_a_slow_machine_is_long_to_give_is_a_stall_too(self) -> None:
+        records = log((0, "start", 0), *steps(1, 3, 0), (3, "step_begin", 4), (3, "eat", 4))
+        self.assert_seconds(Truth(records, [row("OUT_OF_MEMORY", 0, 0, 0, 8)]), {"lost_work": 8})
+        self.assert_seconds(Truth(records, [row("OUT_OF_MEMORY", 0, 0, 0, 9)]), {"lost_work": 4, "stall": 5})
+
     def test_evaluation_is_overhead_and_an_unfinished_save_keeps_nothing(self) -> None:
         records = log((0, "start", 0), *steps(1, 2, 0), (2, "evaluation_begin", 2), (4, "evaluation_end", 2),
                       *steps(3, 3, 4), (5, "save_begin", 3))

@@ -65,8 +65,17 @@ class Incarnation:
         self.end_ns = min(last["t"] if self.ended else limit_ns, limit_ns)
         self.saves = self._spans("save")
         self.evaluations = self._spans("evaluation")
-        self.hang_ns = next((r["t"] for r in self.records if r["event"] == "hang"), None)
         self.signals = [r["t"] for r in self.records if r["event"] == "signal" and r["signo"] in STOP_SIGNALS]
+
+    def hangs(self) -> bool:
+        """Its last step took so much longer than the others that the rest of it is a stall: by its own word, or because
+        the machine was so slow to give it the memory that killed it."""
+        if any(r["event"] == "hang" for r in self.records):
+            return True
+        if not any(r["event"] == "eat" for r in self.records):
+            return False
+        last = self.steps()[-1]
+        return not last.whole and last.end_ns - last.begin_ns > max(5 * self.typical_step_ns(), S)
 
     def end_by(self, end_ns: int) -> None:
         if not self.ended:
@@ -381,17 +390,16 @@ class Truth:
             cuts = ([("checkpoint_save", b, e) for _, b, e, _ in incarnation.saves] +
                     [("overhead", b, e) for _, b, e, _ in incarnation.evaluations])
             spans = cuts + [(self._bucket_of(s), s.begin_ns, s.end_ns) for s in steps]
-            if incarnation.hang_ns is not None and steps:
+            hangs = incarnation.hangs() and bool(steps)
+            if hangs:
                 hung = steps[-1]
                 spans[-1] = (self._bucket_of(hung), hung.begin_ns, hung.begin_ns + incarnation.typical_step_ns())
             for bucket, begin, finish in sorted(spans, key=lambda span: span[1]):
                 upto(self._between(incarnation, steps, at), begin)
                 upto(bucket, min(finish, incarnation.end_ns))
             stop = [t for t in incarnation.signals if steps and t >= steps[-1].begin_ns]
-            if incarnation.hang_ns is not None and stop:
-                upto("stall", stop[0])
-            if incarnation.hang_ns is not None and not stop:
-                upto("stall", incarnation.end_ns)
+            if hangs:
+                upto("stall", stop[0] if stop else incarnation.end_ns)
             upto("drain" if stop else self._between(incarnation, steps, at), incarnation.end_ns)
         if incarnations and not (self.running and end == self.end_ns):
             upto("teardown", end)

@@ -9,6 +9,8 @@ from ..harness.work import Outcome, Work
 from . import Way
 
 SHORT = "--save-every 10 --steps 10"
+# Until slurmctld has tried to start a job, the reason it gives for its waiting is none.
+FOR_NODES = ("Resources", "Priority")
 # Only the watch knows since when a job is held, and it looks again after 50 times as long as a look took.
 LATE_S = 3.0
 
@@ -69,7 +71,7 @@ def chain(work: Work) -> Outcome:
 def still_pending(work: Work) -> Outcome:
     blocker = work.occupy()
     work.submit("srun " + work.trainer(SHORT))
-    work.site.wait_watched(work.job, ["PENDING"])
+    work.site.wait_watched(work.job, ["PENDING"], FOR_NODES)
     work.pause(3)
     show = work.site.show_json(work.job)
     job = show["jobs"][0]
@@ -81,7 +83,7 @@ def still_pending(work: Work) -> Outcome:
 def cancelled_pending(work: Work) -> Outcome:
     blocker = work.occupy()
     work.submit("srun " + work.trainer(SHORT))
-    work.site.wait_watched(work.job, ["PENDING"])
+    work.site.wait_watched(work.job, ["PENDING"], FOR_NODES)
     work.pause(3)
     work.site.cluster.run(["scancel", str(work.job), str(blocker)])
     return work.outcome()
