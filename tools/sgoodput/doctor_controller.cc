@@ -74,8 +74,9 @@ void CheckReader(const Config& config, Findings& findings) {
     return;
   }
   if (errno == EAGAIN) {
-    findings.Bad(Cat("so many wait for an answer at ", config.query_socket, " that no more can"),
-                 "goodputd's log says whether it hangs; /metrics asked for less often, or by one only, helps");
+    findings.Bad(
+        Cat("so many wait for an answer at ", config.query_socket, " that no more can"),
+        "goodputd's log says whether it hangs; /metrics asked for less often, or by one only, helps");
     return;
   }
   struct stat folder {};
