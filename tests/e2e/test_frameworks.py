@@ -72,6 +72,12 @@ class FrameworksTest(unittest.TestCase):
                 outcome = STAGE.outcome("", SCENARIOS[way, framework])
                 assert_valid(outcome.show)
                 assert_close(self, outcome, *unknown, boundaries=BOUNDARIES)
+                if way == "output":
+                    self.goes_on_where_it_was_resumed(outcome)
+
+    def goes_on_where_it_was_resumed(self, outcome: Outcome) -> None:
+        said = [attempt["first_step"] for attempt in outcome.show["jobs"][0]["attempts"]]
+        self.assertEqual(said, [starts[0].steps()[0].number for starts in outcome.truth.incarnations])
 
     def test_by_its_checkpoints_alone(self) -> None:
         self.close("files", "checkpoint_save", "drain")

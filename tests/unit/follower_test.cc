@@ -209,13 +209,20 @@ TEST_F(FollowerTest, AnAnswerSurvivesTheWayBack) {
   OutputFollower::Event event;
   event.event.kind = LogEvent::Kind::kSave;
   event.event.step = 7;
+  event.event.of = 8;
+  event.event.step_ns = 9;
+  event.event.about_ns = 10;
   event.event.took_ns = 12;
   event.event.name = "a b\nc \xff";
-  event.event.over_at_next_step = true;
   event.t_ns = 5;
   event.began_ns = -3;
   event.offset = 77;
-  found.events.push_back(event);
+  bool LogEvent::*const flags[] = {&LogEvent::epoch_begins, &LogEvent::over_at_next_step,
+                                   &LogEvent::told_at_next_step, &LogEvent::complete_is_untold};
+  for (bool LogEvent::*const flag : flags) {
+    found.events.push_back(event);
+    found.events.back().event.*flag = true;
+  }
   found.files.push_back({1, 2, 3});
   found.more = true;
   found.profile = "megatron";
@@ -223,9 +230,21 @@ TEST_F(FollowerTest, AnAnswerSurvivesTheWayBack) {
   ASSERT_TRUE(back.ok());
   EXPECT_EQ(back->problem, "no\nway");
   EXPECT_EQ(EncodeFound(back->found, back->problem), EncodeFound(found, "no\nway"));
-  EXPECT_EQ(back->found.events[0].event.name, event.event.name);
-  for (const char* bad : {"event", "event 99 1 - 0 - - - - 0 0 n", "file 1 2", "what",
-                          "event 1 x - 0 - - - - 0 0 n", "event 1 1 - 0 - - - - 0 0 "})
+  ASSERT_EQ(back->found.events.size(), std::size(flags));
+  for (std::size_t i = 0; i < std::size(flags); ++i) {
+    const LogEvent& said = back->found.events[i].event;
+    EXPECT_EQ(said.kind, LogEvent::Kind::kSave);
+    EXPECT_EQ(said.step, 7);
+    EXPECT_EQ(said.of, 8);
+    EXPECT_EQ(said.step_ns, 9);
+    EXPECT_EQ(said.about_ns, 10);
+    EXPECT_EQ(said.took_ns, 12);
+    EXPECT_EQ(said.name, event.event.name);
+    for (std::size_t k = 0; k < std::size(flags); ++k) EXPECT_EQ(said.*flags[k], i == k) << i << " " << k;
+  }
+  for (const char* bad :
+       {"event", "event 99 1 - 0 - - - - - 0000 n", "file 1 2", "what", "event 1 x - 0 - - - - - 0000 n",
+        "event 1 1 - 0 - - - - - 000 n", "event 1 1 - 0 - - - - - 0000 "})
     EXPECT_FALSE(DecodeFound(bad).ok()) << bad;
 }
 

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t kFixedArguments = 7;
 constexpr std::size_t kEventWords = 12;
+constexpr std::size_t kEventFlags = 4;
 constexpr const char* kProgress = "progress.txt";
 constexpr std::string_view kMegatron = "megatron";
 constexpr std::string_view kProgressProfile = "megatron-progress";
@@ -130,13 +131,17 @@ std::string EncodeFound(const OutputFollower::Found& found, std::string_view pro
   for (const FileMark& mark : found.files)
     absl::StrAppend(&text, "file ", mark.device, " ", mark.inode, " ", mark.offset, "\n");
   for (const OutputFollower::Event& said : found.events) {
-    const LogEvent& event = said.event;
-    absl::StrAppend(&text, "event ", static_cast<int>(event.kind), " ", said.t_ns, " ",
+    // Each by its name: a member that is new is not forgotten here. Where a bar stood and what times the line
+    // bears has become the event's own times.
+    const auto& [kind, step, of, step_ns, about_ns, took_ns, elapsed_s, began, time, name, epoch_begins,
+                 over_at_next_step, told_at_next_step, complete_is_untold] = said.event;
+    absl::StrAppend(&text, "event ", static_cast<int>(kind), " ", said.t_ns, " ",
                     OptionalNumber(said.began_ns), " ", said.offset, " ");
-    absl::StrAppend(&text, OptionalNumber(event.step), " ", OptionalNumber(event.of), " ",
-                    OptionalNumber(event.step_ns), " ", OptionalNumber(event.took_ns), " ");
-    absl::StrAppend(&text, event.over_at_next_step ? 1 : 0, " ", event.complete_is_untold ? 1 : 0, " n",
-                    absl::WebSafeBase64Escape(event.name), "\n");
+    absl::StrAppend(&text, OptionalNumber(step), " ", OptionalNumber(of), " ", OptionalNumber(step_ns), " ",
+                    OptionalNumber(about_ns), " ");
+    absl::StrAppend(&text, OptionalNumber(took_ns), " ", epoch_begins ? 1 : 0, over_at_next_step ? 1 : 0,
+                    told_at_next_step ? 1 : 0, complete_is_untold ? 1 : 0);
+    absl::StrAppend(&text, " n", absl::WebSafeBase64Escape(name), "\n");
   }
   return text;
 }
@@ -171,12 +176,15 @@ absl::StatusOr<FollowAnswer> DecodeFound(std::string_view text) {
           kind < 0 || kind >= kKinds || !absl::SimpleAtoi(words[2], &said.t_ns) ||
           !ReadOptional(words[3], said.began_ns) || !absl::SimpleAtoi(words[4], &said.offset) ||
           !ReadOptional(words[5], event.step) || !ReadOptional(words[6], event.of) ||
-          !ReadOptional(words[7], event.step_ns) || !ReadOptional(words[8], event.took_ns) ||
-          words[11].empty() || !absl::WebSafeBase64Unescape(words[11].substr(1), &event.name))
+          !ReadOptional(words[7], event.step_ns) || !ReadOptional(words[8], event.about_ns) ||
+          !ReadOptional(words[9], event.took_ns) || words[10].size() != kEventFlags || words[11].empty() ||
+          !absl::WebSafeBase64Unescape(words[11].substr(1), &event.name))
         return bad();
       event.kind = static_cast<LogEvent::Kind>(kind);
-      event.over_at_next_step = words[9] == "1";
-      event.complete_is_untold = words[10] == "1";
+      event.epoch_begins = words[10][0] == '1';
+      event.over_at_next_step = words[10][1] == '1';
+      event.told_at_next_step = words[10][2] == '1';
+      event.complete_is_untold = words[10][3] == '1';
       found.events.push_back(std::move(said));
     }
   }
