@@ -9,19 +9,23 @@ from ..harness.truth import S
 from ..harness.work import Outcome, Work
 from . import Way
 
+# A second of work behind its save, and seconds from the next, which a busy machine takes to end the job.
+SAVES_ONCE = "--save-every 20"
+SAVED = 24
 # So long without a step, and what a step takes: a stall of a minute is a hang.
 HANG_S = 63
 
 
 def timed_out(work: Work) -> Outcome:
     # slurmctld looks at limits every 30 s: the job ends 60 to 90 s after its start.
-    work.submit("srun " + work.trainer("--save-every 50"), "-t1", "--no-requeue")
+    # One save before that, none near it.
+    work.submit("srun " + work.trainer("--save-every 180"), "-t1", "--no-requeue")
     return work.outcome()
 
 
 def _cancelled(work: Work, by: str) -> Outcome:
-    work.submit("srun " + work.trainer("--save-every 10"))
-    work.steps(0, 16)
+    work.submit("srun " + work.trainer(SAVES_ONCE))
+    work.steps(0, SAVED)
     work.site.cluster.run(["scancel", str(work.job)], user=by)
     return work.outcome()
 
@@ -48,14 +52,14 @@ def cancelled_saving(work: Work) -> Outcome:
 def grace_dying(work: Work) -> Outcome:
     # The TERM at the begin of the grace time goes to the step; srun and with it the script then leave with 143.
     # Since 24.05 Slurm requeues whatever ends in the grace time.
-    work.submit("srun " + work.trainer("--save-every 10 --steps-after-restore 10"), partition="a3grace")
-    work.steps(0, 16)
+    work.submit("srun " + work.trainer(SAVES_ONCE + " --steps-after-restore 10"), partition="a3grace")
+    work.steps(0, SAVED)
     return work.outcome(high=work.preempt_for_good())
 
 
 def grace_exit_0(work: Work) -> Outcome:
-    work.submit("srun " + work.trainer("--save-every 10 --steps-after-restore 10 --on-signal=TERM=exit:0"), partition="a3grace")
-    work.steps(0, 16)
+    work.submit("srun " + work.trainer(SAVES_ONCE + " --steps-after-restore 10 --on-signal=TERM=exit:0"), partition="a3grace")
+    work.steps(0, SAVED)
     work.preempt()
     return work.outcome()
 
