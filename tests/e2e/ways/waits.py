@@ -26,7 +26,7 @@ def _held(work: Work, by: str, bucket: str) -> Outcome:
     """Queued behind another job for a while, then held, and released when the other has gone."""
     blocker = work.occupy()
     work.submit("srun " + work.trainer(SHORT))
-    work.site.wait_watched(work.job, ["PENDING"])
+    work.site.wait_watched(work.job, ["PENDING"], FOR_NODES)
     work.pause(4)
     work.control("hold", str(work.job), user=by)
     held = time.time_ns()
