@@ -14,6 +14,7 @@ be apart from the truth. lateness is 1 on an idle machine.
 Besides: the buckets partition the wall time exactly, and at most 1 % of it is unobserved.
 """
 
+import json
 from typing import Dict, Sequence, Tuple
 from unittest import TestCase
 
@@ -101,7 +102,7 @@ def assert_attempts(testcase: TestCase, show: Dict, truth: Truth) -> None:
 def assert_interruptions(testcase: TestCase, show: Dict, causes: Sequence[Tuple[str, bool]]) -> None:
     """The interruptions are these, in order: (cause, planned). Each names its evidence."""
     said = show["jobs"][0]["interruptions"]
-    testcase.assertEqual([(one["cause"], one["planned"]) for one in said], list(causes))
+    testcase.assertEqual([(one["cause"], one["planned"]) for one in said], list(causes), json.dumps(said, indent=1))
     for one in said:
         testcase.assertTrue(one["evidence"], "an interruption without evidence: %s" % one)
 
