@@ -15,6 +15,7 @@ from typing import List, Tuple
 from .harness.checks import assert_interruptions, assert_partition
 from .harness.goodput_site import Site
 from .harness.judge import Judge, seconds
+from .harness.lateness import lateness
 from .harness.stage import Plan, Scenario, Stage
 from .harness.truth import S
 from .harness.work import Outcome, Work
@@ -125,11 +126,16 @@ SCENARIOS: List[Tuple[Scenario, int]] = [  # with the nodes each needs, the long
 
 def once_more(outcome: Outcome) -> List[Tuple[str, bool]]:
     """What else interrupts a job after a grace time that was cut short or used up: some Slurm (24.05 to 25.11) remembers it,
-    and requeues the next attempt when that ends, calling it PREEMPTED, too. It has a third attempt then."""
+    and requeues the next attempt when that ends, calling it PREEMPTED, too. It has a third attempt then. Planned is what
+    exits with 0 behind a save of its last step: a job that was told to stop at a multiple of its saves goes on to the next."""
     third = len(outcome.show["jobs"][0]["attempts"]) > 2
     if third and outcome.site.cluster.release() < (24, 5):
         raise AssertionError("this Slurm forgets a preemption")
-    return [("unknown", False)] if third else []
+    if not third:
+        return []
+    second = outcome.truth.incarnations[1][-1]
+    end_ns = second.steps()[-1].end_ns
+    return [("unknown", second.exit_code == 0 and any(begin >= end_ns for _, begin, _ in second.checkpoints()))]
 
 
 # A node that was set down stays down until it is resumed.
@@ -163,8 +169,6 @@ class Common(Judge):
         job = self.close(outcome, self.slack_s)
         assert_interruptions(self, outcome.show, [("preempted", False)])
         self.resumes(job)
-        # Also the step that was under way.
-        self.assertFalse(outcome.truth.lost[-1].whole)
         self.assertGreater(seconds(outcome.show, "lost_work"), 0.3)
         if outcome.site.cluster.dbd:
             evidence = " ".join(job["interruptions"][0]["evidence"])
@@ -247,7 +251,8 @@ class Everywhere(Common):
         self.assertEqual({name: None for name in job["definitions"]}, job["definitions"])
         self.assertEqual(job["steps"], {"count": 0, "kept": 0, "lost": 0, "at_risk": 0, "median_s": None, "last_begin_ns": None})
         alive, = [i for group in outcome.truth.incarnations for i in group]
-        self.assertAlmostEqual(seconds(outcome.show, "unobserved"), (alive.end_ns - alive.begin_ns) / S, delta=0.3)
+        self.assertAlmostEqual(seconds(outcome.show, "unobserved"), (alive.end_ns - alive.begin_ns) / S,
+                               delta=0.3 * lateness())
         for bucket in ("productive", "at_risk", "lost_work", "stall", "startup"):
             self.assertEqual(seconds(outcome.show, bucket), 0, bucket)
         text = outcome.site.sgoodput("show", str(outcome.job)).stdout

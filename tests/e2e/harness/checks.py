@@ -69,7 +69,8 @@ def assert_buckets_close(testcase: TestCase, show: Dict, truth: Truth, tolerance
     job = show["jobs"][0]
     said, true = said_buckets(show), truth.sums()
     testcase.assertLessEqual(abs(job["wall_ns"] - truth.wall_ns), int(tolerance_s * S) if truth.running else 0,
-                             "wall_ns: accounting gives both ends")
+                             "wall_ns: accounting gives both ends\n%s\n%s" % (
+                                 json.dumps(job["attempts"], indent=1), "\n".join(map(str, truth.attempts))))
     table, wrong = ["%-16s %12s %12s %9s" % ("bucket", "true s", "said s", "allowed")], []
     for bucket in sorted(set(said) | set(true)):
         allowed = tolerance_ns(truth, bucket, tolerance_s)
