@@ -36,8 +36,9 @@ exit $code""" % work.trainer("--steps-after-restore 10"), "-t1", "--signal=USR1@
 
 
 def preempted(work: Work) -> Outcome:
-    work.submit("srun " + work.trainer("--save-every 10 --steps-after-restore 10"))
-    work.steps(0, 15)
+    # The next save is 4 s away: a preemption comes late on a busy machine.
+    work.submit("srun " + work.trainer("--save-every 20 --steps-after-restore 10"))
+    work.steps(0, 24)
     return work.outcome(high=work.preempt())
 
 
