@@ -170,6 +170,8 @@ class Common(Judge):
         job = self.close(outcome, self.slack_s)
         assert_interruptions(self, outcome.show, [("preempted", False)])
         self.resumes(job)
+        # Also the step that was under way.
+        self.assertFalse(outcome.truth.lost[-1].whole)
         self.assertGreater(seconds(outcome.show, "lost_work"), 0.3)
         if outcome.site.cluster.dbd:
             evidence = " ".join(job["interruptions"][0]["evidence"])
