@@ -22,6 +22,7 @@ tools_libtimeline_files = \
   tools/timeline/placed_steps.cc tools/timeline/placed_steps.h \
   tools/timeline/plausible.cc tools/timeline/plausible.h \
   tools/timeline/program.cc tools/timeline/program.h \
+  tools/timeline/remembered_preemption.cc tools/timeline/remembered_preemption.h \
   tools/timeline/sensitivity.cc tools/timeline/sensitivity.h \
   tools/timeline/signal_ledger.cc tools/timeline/signal_ledger.h \
   tools/timeline/signal_words.cc tools/timeline/signal_words.h \

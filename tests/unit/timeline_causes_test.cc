@@ -52,24 +52,106 @@ TEST(Cause, AMachineThatIsGoneOtherwiseIsANodeFailure) {
   EXPECT_TRUE(Says(interruption, "Unbacked instance"));
 }
 
+// Slurm 24.05 to 25.11: the first attempt left because of TERM and had itself requeued, which was done at
+// 121; the second ended by itself at 332, and Slurm calls it PREEMPTED.
+struct Leftover {
+  RunBuilder run;
+  AttemptBuilder& first = Trains(run).Signal(118, SIGTERM, true).Save(9, 119, 120).TaskExits(120, 0, 85);
+  AttemptBuilder& second = run.Attempt();
+
+  Leftover() {
+    first.TaskStarts(12, kBatchStep).TaskKilled(120.5, kBatchStep, SIGTERM).Ended(121, "REQUEUED");
+    second.Submitted(121).Eligible(121).Started(230).Ready(231).TaskStarts(232, 0).Steps(10, 18, 240, 10);
+    second.TaskExits(331, 0, 0).Ended(332, "PREEMPTED");
+    run.Attempt().Submitted(332).Eligible(332).Started(430).Ready(431).TaskStarts(432, 0).Steps(10, 12, 440,
+                                                                                                10);
+  }
+  std::vector<Interruption> Interruptions() {
+    std::vector<Interruption> found = run.Build().interruptions;
+    found.resize(2);
+    return found;
+  }
+  std::vector<std::string> Causes() {
+    const std::vector<Interruption> found = Interruptions();
+    return {found[0].cause, found[1].cause};
+  }
+};
+
+using Causes = std::vector<std::string>;
+
 TEST(Cause, PreemptedIsNoCauseWhereItIsLeftOfAnEarlierPreemption) {
   for (const int exit_code : {0, 1}) {
-    RunBuilder run;
-    Trains(run).TaskExits(120, 0, exit_code).Ended(121, "PREEMPTED").facts.preempted_before = true;
-    run.Attempt(2).Submitted(121).Eligible(121).Started(130).Ready(131).TaskStarts(132, 0).Steps(10, 12, 140,
-                                                                                                 10);
-    const Interruption interruption = Only(run);
-    EXPECT_EQ(interruption.cause, exit_code == 0 ? "unknown" : "failed");
-    EXPECT_TRUE(Says(interruption, "an earlier attempt"));
+    Leftover left;
+    left.first.Preempted(118);
+    left.second.facts.node_events.back().exit_code = exit_code;
+    EXPECT_EQ(left.Causes(), (Causes{"preempted", exit_code == 0 ? "unknown" : "failed"}));
+    EXPECT_TRUE(Says(left.Interruptions()[1], "nobody took its nodes"));
   }
-  for (const bool timed : {true, false}) {
-    RunBuilder run;
-    AttemptFacts& facts = Trains(run).TaskExits(120, 0, 0).Ended(121, "PREEMPTED").facts;
-    facts.preempted_before = true;
-    if (timed) facts.preempt_time = facts.end;
-    if (!timed) facts.preempted_by = "job 7 of partition high started on its nodes 0 s later";
-    EXPECT_EQ(Only(run).cause, "preempted");
+  Leftover timed;
+  timed.first.Preempted(118);
+  timed.second.Preempted(331);
+  EXPECT_EQ(timed.Causes(), (Causes{"preempted", "preempted"}));
+}
+
+TEST(Cause, WhoTookTheNodesProvesAPreemptionOnlyOfWhatWasToldToEnd) {
+  const auto of = [](bool signals_seen, bool told) {
+    Leftover left;
+    left.first.Preempted(118);
+    if (!signals_seen) left.first.facts.signals.clear();
+    left.second.facts.preempted_by = "job 7 of partition high started on its nodes 0 s later";
+    if (told) left.second.Signal(330, SIGTERM, true);
+    return left.Causes()[1];
+  };
+  EXPECT_EQ(of(true, false), "unknown");
+  EXPECT_EQ(of(true, true), "preempted");
+  EXPECT_EQ(of(false, false), "preempted") << "it may have been told";
+}
+
+TEST(Cause, APreemptionNobodySawIsToldByWhatIsLeftOfIt) {
+  Leftover left;
+  EXPECT_EQ(left.Causes(), (Causes{"preempted", "unknown"}));
+  const std::vector<Interruption> found = left.Interruptions();
+  EXPECT_TRUE(found[0].planned) << "it had saved";
+  EXPECT_TRUE(Says(found[0], "inferred: it left before the requeue"));
+  EXPECT_TRUE(Says(found[1], "an earlier attempt"));
+}
+
+TEST(Cause, WhatWasNotToldToLeaveBeforeItsRequeueWasNotPreempted) {
+  // The requeue itself sent TERM: the script was gone first.
+  Leftover requeued;
+  requeued.first.facts.node_events.back().t = At(118);
+  EXPECT_EQ(requeued.Causes(), (Causes{"user_requeue", "preempted"}));
+  for (const char* sender : {"job", "outside", ""}) {
+    Leftover other;
+    other.first.facts.signals.back().sender = sender;
+    EXPECT_EQ(other.Causes(), (Causes{"user_requeue", "preempted"})) << sender;
   }
+  Leftover other_signal;
+  other_signal.first.facts.signals.back().signo = SIGUSR1;
+  EXPECT_EQ(other_signal.Causes(), (Causes{"user_requeue", "preempted"}));
+}
+
+TEST(Cause, WhatWasToldToEndWasPreemptedItself) {
+  Leftover told;
+  told.second.Signal(330, SIGTERM, true);
+  EXPECT_EQ(told.Causes(), (Causes{"user_requeue", "preempted"}));
+  Leftover killed;
+  killed.second.facts.node_events.pop_back();
+  killed.second.TaskKilled(331, 0, SIGKILL);
+  EXPECT_EQ(killed.Causes(), (Causes{"user_requeue", "preempted"}));
+}
+
+TEST(Cause, OnePreemptionIsLeftOverOnceAndToItsOwnJob) {
+  Leftover twice;
+  twice.run.Last().TaskExits(470, 0, 0).Ended(471, "PREEMPTED");
+  std::vector<std::string> causes;
+  for (const Interruption& interruption : twice.run.Build().interruptions)
+    causes.push_back(interruption.cause);
+  EXPECT_EQ(causes, (Causes{"preempted", "unknown", "preempted"}));
+
+  Leftover other_job;
+  other_job.second.facts.job_id = 2;
+  EXPECT_EQ(other_job.Causes(), (Causes{"user_requeue", "preempted"}));
 }
 
 TEST(Cause, ARequeueAfterAnOperatorDrainedTheNodeIsTheirs) {

@@ -1113,20 +1113,6 @@ TEST_F(LoadRunTest, APreemptionTimeGoesToTheAttemptItEnded) {
   EXPECT_FALSE(run.facts.attempts.at(1).preempt_time);
 }
 
-// As Slurm 25.11 does: nobody preempted the second attempt, but the third.
-TEST_F(LoadRunTest, WhatIsLeftOfAPreemptionIsKnownByTheOneThatWasGivenATime) {
-  ASSERT_TRUE(StoreAccounting(db_,
-                              {Accounted(100, 110, 200, "REQUEUED"), Accounted(200, 330, 400, "PREEMPTED"),
-                               Accounted(400, 530, 600, "PREEMPTED"), Accounted(600, 730, 800, "COMPLETED")},
-                              1)
-                  .ok());
-  Watched(*this, kind::kAttempt, 196, "RUNNING").Int(key::kSubmitS, 100).Int(key::kPreemptS, 195);
-  const auto run = Load();
-  std::vector<bool> before;
-  for (const AttemptFacts& attempt : run.facts.attempts) before.push_back(attempt.preempted_before);
-  EXPECT_EQ(before, (std::vector<bool>{false, true, false, false}));
-}
-
 TEST(Record, MembersOfAnotherTypeAreAbsent) {
   RecordReader reader;
   EXPECT_FALSE(reader.Parse("[1]"));

@@ -48,7 +48,6 @@ void AddComponent(AttemptFacts& whole, AttemptFacts component, std::int32_t numb
   if (whole.cancelled_by.empty()) whole.cancelled_by = component.cancelled_by;
   whole.down_nodes = Join(whole.down_nodes, component.down_nodes, "; ");
   whole.node_list = Join(whole.node_list, component.node_list, ",");
-  whole.preempted_before = whole.preempted_before || component.preempted_before;
   whole.step_out_of_memory = whole.step_out_of_memory || component.step_out_of_memory;
   whole.nodes += component.nodes;
   whole.gpus += component.gpus;

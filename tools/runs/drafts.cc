@@ -84,17 +84,6 @@ void Drafts::PlacePreemptions(const std::set<Ns>& preemptions) {
       if (!facts.preempt_time) facts.preempt_time = preemption;
     }
   }
-  // Slurm (24.05 to 25.11) remembers a grace time until an attempt ends by itself, and calls that PREEMPTED.
-  bool remembered = false;
-  for (auto& [submit, draft] : drafts_) {
-    AttemptFacts& facts = draft.facts;
-    if (facts.preempt_time) {
-      remembered = true;
-    } else if (remembered && facts.state == "PREEMPTED") {
-      facts.preempted_before = true;
-      remembered = false;
-    }
-  }
 }
 
 void Drafts::MoveOnto(const ControllerClock& clock) {

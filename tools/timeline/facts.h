@@ -198,7 +198,6 @@ struct AttemptFacts {
   std::string operator_acted;      // what shows that an operator had it requeued, in words
   std::string cancelled_by;        // a user
   bool step_out_of_memory = false;
-  bool preempted_before = false;  // an earlier attempt was: a state PREEMPTED may be what is left of that
   std::string admin_comment;
   std::string reservation;       // Slurm's
   std::optional<Ns> time_limit;  // from its start

@@ -21,11 +21,7 @@ std::string ExitWords(const Incarnation& incarnation) {
 // The tasks of a job that is requeued die of Slurm's signals, or leave because of them. One that left with an
 // error while the batch script still ran failed by itself, and the script asked for the requeue.
 bool FailedBeforeRequeue(const EndContext& context) {
-  const Incarnation& incarnation = context.program->summary;
-  if (incarnation.exit_signal || incarnation.exit_code.value_or(0) == 0 || !incarnation.exited) return false;
-  // Accounting's end has whole seconds, the death of the script is known better.
-  const Ns requeue = context.script_killed.value_or(context.attempt->end.value_or(0));
-  return *incarnation.exited < requeue;
+  return context.program->summary.exit_code.value_or(0) != 0 && ExitedBeforeRequeue(context);
 }
 
 // Only the kernel itself kills without a sender: what took more memory than it may.
@@ -107,13 +103,13 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostW
     return incarnation.exit_signal || incarnation.exit_code.value_or(0) != 0 ? "failed" : "unknown";
   }
   if (!state.empty()) says("Slurm's state: " + state);
-  // After an attempt that was preempted, the state proves nothing where nobody was seen to want its nodes.
-  const bool left_behind = state == "PREEMPTED" && attempt.preempted_before && !attempt.preempt_time &&
-                           attempt.preempted_by.empty();
+  const bool left_behind = context.remembered == Remembered::kOfEarlier;
   if (left_behind) {
     says(
-        "which is left of an earlier attempt's preemption: this one was given no preemption time, and nobody "
-        "took its nodes; Slurm 24.05 to 25.11 requeues such a job once more when it ends");
+        std::string(
+            "which is left of an earlier attempt's preemption: this one was given no preemption time, and ") +
+        (attempt.preempted_by.empty() ? "nobody took its nodes" : "ended though nothing told it to") +
+        "; Slurm 24.05 to 25.11 requeues such a job once more when it ends");
   }
   const bool preempted = attempt.preempt_time || (state == "PREEMPTED" && !left_behind);
   if (attempt.preempt_time) says("the controller gave it a preemption time");
@@ -139,6 +135,13 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostW
   }
 
   if (preempted) return "preempted";
+  if (context.remembered == Remembered::kShownLater) {
+    says(
+        "inferred: it left before the requeue, and Slurm called a later attempt PREEMPTED that nothing told "
+        "to "
+        "end, as 24.05 to 25.11 do after a preemption that a requeue cut short");
+    return "preempted";
+  }
   const bool node_lost =
       state == "NODE_FAIL" || (StartsWith(state, "REQUEUE") && !attempt.down_nodes.empty());
   if (node_lost && !attempt.taken_node.empty()) {
@@ -214,6 +217,13 @@ std::optional<Ns> LastKeptCheckpoint(const Program& program, const Fate& fate) {
 }
 
 }  // namespace
+
+bool ExitedBeforeRequeue(const EndContext& context) {
+  const Incarnation& incarnation = context.program->summary;
+  if (incarnation.exit_signal || !incarnation.exited) return false;
+  // Accounting's end has whole seconds, the death of the script is known better.
+  return *incarnation.exited < context.script_killed.value_or(context.attempt->end.value_or(0));
+}
 
 Interruption JudgeInterruption(const EndContext& context) {
   const Program& program = *context.program;

@@ -13,6 +13,7 @@
 #include "tools/timeline/placed_steps.h"
 #include "tools/timeline/plausible.h"
 #include "tools/timeline/program.h"
+#include "tools/timeline/remembered_preemption.h"
 #include "tools/timeline/stalls.h"
 #include "tools/timeline/step_painter.h"
 #include "tools/timeline/stop_signal.h"
@@ -49,6 +50,7 @@ class TimelineBuilder {
     ReadEpisodes();
     JudgePrograms();
     Paint();
+    FindRememberedPreemptions();
     for (std::size_t i = 0; i < programs_.size(); ++i) {
       Summarise(i);
       FindInterruption(i);
@@ -66,6 +68,8 @@ class TimelineBuilder {
   void PaintRemainders(int attempt, const std::vector<Remainder>& remainders, AttemptPainter& paint);
   void PaintWaiting(Painter& painter) const;
   void Summarise(std::size_t i);
+  EndContext ContextOf(std::size_t i) const;
+  void FindRememberedPreemptions();
   void FindInterruption(std::size_t i);
   const AttemptFacts& AttemptOf(std::size_t i) const {
     return *attempts_[static_cast<std::size_t>(programs_[i].program.summary.attempt)];
@@ -77,8 +81,9 @@ class TimelineBuilder {
   std::vector<const AttemptFacts*> attempts_;
   std::vector<Episode> episodes_;
   std::vector<Judged> programs_;
-  std::vector<Fate> fates_;    // of programs_
-  bool instrumented_ = false;  // a program of the run said something
+  std::vector<Fate> fates_;             // of programs_
+  std::vector<Remembered> remembered_;  // of attempts_
+  bool instrumented_ = false;           // a program of the run said something
 };
 
 void TimelineBuilder::ReadBounds() {
@@ -261,6 +266,35 @@ void TimelineBuilder::Summarise(std::size_t i) {
   timeline_.incarnations.push_back(program.summary);
 }
 
+EndContext TimelineBuilder::ContextOf(std::size_t i) const {
+  const Judged& judged = programs_[i];
+  const auto a = static_cast<std::size_t>(judged.program.summary.attempt);
+  EndContext context;
+  context.attempt = attempts_[a];
+  context.program = &judged.program;
+  context.fate = &fates_[i];
+  context.last_of_attempt = judged.last_of_attempt;
+  context.stop = judged.stop;
+  context.node_loss = judged.node_loss;
+  context.script_killed = episodes_[a].allocation.script_killed;
+  if (i + 1 < programs_.size()) {
+    context.next = &programs_[i + 1].program;
+    context.next_in_same_attempt = context.next->summary.attempt == judged.program.summary.attempt;
+    context.next_ready = episodes_[static_cast<std::size_t>(context.next->summary.attempt)].allocation.ready;
+  }
+  return context;
+}
+
+void TimelineBuilder::FindRememberedPreemptions() {
+  std::vector<EndContext> ends(attempts_.size());
+  for (std::size_t a = 0; a < attempts_.size(); ++a) {
+    const Episode& episode = episodes_[a];
+    if (episode.end_program > episode.first_program) ends[a] = ContextOf(episode.end_program - 1);
+    ends[a].attempt = attempts_[a];
+  }
+  remembered_ = FindRemembered(ends);
+}
+
 void TimelineBuilder::FindInterruption(std::size_t i) {
   const Judged& judged = programs_[i];
   const Incarnation& summary = judged.program.summary;
@@ -273,19 +307,8 @@ void TimelineBuilder::FindInterruption(std::size_t i) {
   if (!judged.last_of_attempt && judged.finished && programs_[i + 1].program.steps.empty()) return;
   // The program is over but the allocation goes on: whether that was an interruption shows when it ends.
   if (judged.last_of_attempt && !attempts_[a]->end) return;
-  EndContext context;
-  context.attempt = attempts_[a];
-  context.program = &judged.program;
-  context.fate = &fates_[i];
-  context.last_of_attempt = judged.last_of_attempt;
-  context.stop = judged.stop;
-  context.node_loss = judged.node_loss;
-  context.script_killed = episodes_[a].allocation.script_killed;
-  if (!last_program) {
-    context.next = &programs_[i + 1].program;
-    context.next_in_same_attempt = context.next->summary.attempt == summary.attempt;
-    context.next_ready = episodes_[static_cast<std::size_t>(context.next->summary.attempt)].allocation.ready;
-  }
+  EndContext context = ContextOf(i);
+  if (judged.last_of_attempt) context.remembered = remembered_[a];
   timeline_.interruptions.push_back(JudgeInterruption(context));
 }
 
