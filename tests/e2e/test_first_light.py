@@ -13,7 +13,7 @@ import unittest
 from typing import List, Tuple
 
 from .harness.checks import assert_interruptions, assert_partition
-from .harness.goodput_site import Site
+from .harness.goodput_site import Cluster, Site
 from .harness.judge import Judge, seconds
 from .harness.lateness import lateness
 from .harness.stage import Plan, Scenario, Stage
@@ -125,12 +125,16 @@ SCENARIOS: List[Tuple[Scenario, int]] = [  # with the nodes each needs, the long
     (preempted, 1), (requeued, 1), (node_failed, 1), (without_marks, 1), (still_running, 1)]
 
 
+# Slurm that calls an attempt PREEMPTED because an earlier one was.
+REMEMBERS = (24, 5) <= Cluster.release() < (26, 5)
+
+
 def once_more(outcome: Outcome) -> List[Tuple[str, bool]]:
     """What else interrupts a job after a grace time that was cut short or used up: some Slurm (24.05 to 25.11) remembers it,
     and requeues the next attempt when that ends, calling it PREEMPTED, too. It has a third attempt then. Planned is what
     exits with 0 behind a save of its last step: a job that was told to stop at a multiple of its saves goes on to the next."""
     third = len(outcome.show["jobs"][0]["attempts"]) > 2
-    if third and outcome.site.cluster.release() < (24, 5):
+    if third and not REMEMBERS:
         raise AssertionError("this Slurm forgets a preemption")
     if not third:
         return []
@@ -144,7 +148,7 @@ STAYS_DOWN = ["ReturnToService=0"]
 
 
 def plan() -> Plan:
-    return {
+    sites: Plan = {
         # Slurm's own 121 s between a requeue and the next start; everywhere else 7 s.
         "backoff": (Site("cgroup", nodes=1, cred_expire_s=0), [(checkpoint_signal, 1)]),
         "cgroup": (Site("cgroup", nodes=11, grace_s=8, slurm_conf=STAYS_DOWN), SCENARIOS),
@@ -152,6 +156,10 @@ def plan() -> Plan:
         "no-dbd": (Site("linuxproc", nodes=3, dbd=False, grace_s=8),
                    [(preempted, 1), (requeued, 1), (grace_completed, 1)]),
     }
+    if REMEMBERS:
+        # Seldom enough to miss a preemption time.
+        sites["late-look"] = (Site("cgroup", nodes=1, grace_s=8, queue_interval_s=20), [(grace_requeued, 1)])
+    return sites
 
 
 def setUpModule() -> None:
@@ -305,6 +313,20 @@ class BackoffTest(Judge):
         self.assertEqual(seconds(outcome.show, "lost_work"), 0)
         # 121 s in 22.05 and 24.11; 26.05 took 124.
         self.assertAlmostEqual(seconds(outcome.show, "requeue_backoff"), 122.5, delta=3.7)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+@unittest.skipUnless(REMEMBERS, "this Slurm forgets a preemption with its attempt")
+class LateLookTest(Judge):
+    STAGE = STAGE
+    SITE = "late-look"
+
+    def test_a_preemption_nobody_saw_is_told_by_what_is_left_of_it(self) -> None:
+        outcome = self.outcome(grace_requeued)
+        job = self.close(outcome)
+        assert_interruptions(self, outcome.show, [("preempted", True)] + once_more(outcome))
+        evidence = " ".join(job["interruptions"][0]["evidence"])
+        self.assertRegex(evidence, "inferred: it left before the requeue|the controller gave it a preemption time")
 
 
 del Judge, Common, Everywhere  # bases, not tests
