@@ -13,6 +13,7 @@ tools_libtimeline_files = \
   tools/timeline/goodput.cc tools/timeline/goodput.h \
   tools/timeline/hang.cc tools/timeline/hang.h \
   tools/timeline/host_word.cc tools/timeline/host_word.h \
+  tools/timeline/incarnations.cc tools/timeline/incarnations.h \
   tools/timeline/interruption.cc tools/timeline/interruption.h \
   tools/timeline/kept.cc tools/timeline/kept.h \
   tools/timeline/last_step.cc tools/timeline/last_step.h \
@@ -22,6 +23,7 @@ tools_libtimeline_files = \
   tools/timeline/placed_steps.cc tools/timeline/placed_steps.h \
   tools/timeline/plausible.cc tools/timeline/plausible.h \
   tools/timeline/program.cc tools/timeline/program.h \
+  tools/timeline/read_program.cc tools/timeline/read_program.h \
   tools/timeline/remembered_preemption.cc tools/timeline/remembered_preemption.h \
   tools/timeline/sensitivity.cc tools/timeline/sensitivity.h \
   tools/timeline/signal_ledger.cc tools/timeline/signal_ledger.h \

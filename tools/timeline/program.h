@@ -40,11 +40,6 @@ struct Program {
   bool placed = false;            // its steps were not told, but placed between checkpoints
 };
 
-// Splits what one allocated attempt marked into incarnations, by begin. Always at least one. `reader` may be
-// null where the attempt has no blocks of steps.
-std::vector<Program> ReadPrograms(int attempt_index, const AttemptFacts& attempt,
-                                  const Allocation& allocation, const StepReader* reader);
-
 // Net time of [begin, end) after `cuts`.
 Ns NetTime(const std::vector<TimeSpan>& cuts, Ns begin, Ns end);
 // The moment at which `net` of net time has passed since `begin`, at most `end`.

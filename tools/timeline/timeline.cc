@@ -7,6 +7,7 @@
 #include "tools/timeline/attempt_order.h"
 #include "tools/timeline/attempt_painter.h"
 #include "tools/timeline/hang.h"
+#include "tools/timeline/incarnations.h"
 #include "tools/timeline/interruption.h"
 #include "tools/timeline/kept.h"
 #include "tools/timeline/node_loss.h"

@@ -1,0 +1,36 @@
+// One start of the training program, once it is known which marks are its own: its steps, saves and phases.
+#ifndef GOODPUT_TOOLS_TIMELINE_READ_PROGRAM_H_
+#define GOODPUT_TOOLS_TIMELINE_READ_PROGRAM_H_
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "tools/timeline/allocation.h"
+#include "tools/timeline/program.h"
+
+namespace goodput {
+
+struct Bounds {
+  Ns begin;
+  Ns end;
+  bool ended;
+  bool exits;              // the end is the exit of its tasks, not the begin of the next incarnation in them
+  bool completed = false;  // the attempt was
+};
+
+// By time; at the same time, by their place in the file.
+std::vector<const Mark*> InOrder(std::vector<const Mark*> marks);
+
+// `marks`: the incarnation's own, in order. `folded`: its steps. `reader` may be null where `folded` has no
+// blocks.
+Program ReadProgram(int attempt_index, const std::set<std::int32_t>& slurm_steps, const Bounds& bounds,
+                    const Folded& folded, const std::vector<const Mark*>& marks, const Allocation& allocation,
+                    const StepReader* reader);
+
+// Net times, medians and the end of each step's work; again after saves were added.
+void MeasureSteps(const Allocation& allocation, Program& program);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_TIMELINE_READ_PROGRAM_H_
