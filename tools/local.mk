@@ -364,7 +364,7 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/ingest.cc \
   tools/sgoodput/json_report.cc \
   tools/sgoodput/list.cc \
-  tools/sgoodput/main.cc \
+  tools/sgoodput/main.cc tools/sgoodput/help_formatter.h \
   tools/sgoodput/mark.cc \
   tools/sgoodput/options.h \
   tools/sgoodput/profile.cc \

@@ -2,11 +2,13 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "config.h"
+#include "tools/sgoodput/help_formatter.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/remote.h"
 
@@ -192,6 +194,7 @@ int ParseAndRun(int argc, char** argv) {
       "Says how much of the time and of the GPUs a job held became training progress, and where the rest "
       "went.",
       "sgoodput"};
+  app.formatter(std::make_shared<goodput::HelpFormatter>());
   app.footer(kExamples);
   app.set_version_flag("-V,--version", std::string("sgoodput ") + PACKAGE_VERSION);
   app.require_subcommand(0, 1);
