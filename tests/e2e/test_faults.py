@@ -99,7 +99,8 @@ class FaultsTest(unittest.TestCase):
     # --- faults
 
     def test_a_controller_that_is_gone_for_a_while(self) -> None:
-        # slurmctld 26.05 takes 8 s to stop. srun waits for one at its end, and the script with it.
+        # libslurm asks for 9 s before it gives up, and the job must outlive that: srun waits for slurmctld at its end, and the
+        # script with it.
         job, folder = self.train(steps=60)
         # Killed, it forgets jobs of the last seconds, and requeues what it finds running.
         self.site.cluster.stop_daemon("slurmctld")
