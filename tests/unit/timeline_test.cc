@@ -116,6 +116,20 @@ TEST(Timeline, ResourcesAreUpWhenTheLastNodeIs) {
   EXPECT_NE(run.Story().find("provisioning 10-14 | launch 14-15"), std::string::npos) << run.Story();
 }
 
+// As Slurm 26.05 does for an srun without a batch script.
+TEST(Timeline, ANodeWhereAProgramRunsIsReadyThoughTheExternStepComesLater) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(10).TaskStarts(12, 0).Ready(13).Steps(0, 9, 20, 10).TaskExits(120, 0, 0);
+  run.Last().Ended(120, "COMPLETED");
+  EXPECT_EQ(run.Story(),
+            "queue_other.reason not recorded 0-10 | provisioning 10-12 | startup 12-20 | productive 20-120");
+
+  // The other node's is still awaited.
+  run.Last().Ready(15, "n2");
+  EXPECT_EQ(run.Story(),
+            "queue_other.reason not recorded 0-10 | provisioning 10-15 | startup 15-20 | productive 20-120");
+}
+
 TEST(Timeline, WithoutAnExternStepTheFirstStepTellsThatNodesAreReady) {
   RunBuilder run;
   run.Attempt().Submitted(0).Started(0).TaskStarts(5, kBatchStep).TaskStarts(8, 0).Steps(0, 3, 10, 10);

@@ -37,21 +37,24 @@ std::vector<Timed> InOrder(const std::vector<NodeEvent>& events) {
 }
 
 // Resources are up when the last node's first extern step has started; Slurm without PrologFlags=Contain has
-// no extern step, and then the first step of any kind has to do.
+// no extern step, and then the first step of any kind has to do. srun by itself starts both at once, and a
+// node where either has started is up.
 void FindReady(const std::vector<Timed>& events, Allocation& allocation) {
   for (const bool want_extern : {true, false}) {
     std::unordered_set<std::int32_t> nodes;
+    std::unordered_map<std::int32_t, const NodeEvent*> up;  // the first start of any step, by node
     std::optional<std::int32_t> first_step;
     // Of nodes that are the last at once, the first.
     const NodeEvent* last = nullptr;
     for (const auto& [t, event] : events) {
       if (event->kind != NodeEvent::Kind::kStepStart) continue;
+      const NodeEvent* const first = up.try_emplace(event->node, event).first->second;
       if ((event->slurm_step == kExternStep) != want_extern) continue;
       if (!want_extern) {
         if (!first_step) first_step = event->slurm_step;
         if (event->slurm_step != *first_step) continue;
       }
-      if (nodes.insert(event->node).second && (last == nullptr || t > last->t)) last = event;
+      if (nodes.insert(event->node).second && (last == nullptr || first->t > last->t)) last = first;
     }
     if (last == nullptr) continue;
     allocation.ready = std::clamp(last->t, allocation.begin, allocation.end);
