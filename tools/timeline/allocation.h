@@ -28,8 +28,8 @@ struct Allocation {
   Ns begin = 0;
   Ns end = 0;          // now, while running
   bool ended = false;  // false: still running
-  // When the extern step (else the first step) had started on the last node of those seen, or another step there
-  // had before it.
+  // When the extern step (else the first step) had started on the last node of those seen, or another step
+  // there had before it.
   std::optional<Ns> ready;
   EvidenceRef ready_ref;
   // When the last task was gone; absent while one may live or where an exit was not seen.
