@@ -16,7 +16,7 @@ USERS = os.path.join("tools", "guides", "users.md")
 OPERATORS = os.path.join("tools", "guides", "operators.md")
 # Of other programs.
 FOREIGN = {"--signal", "--begin", "--requeue", "--dependency", "--format", "--with-slurm", "--with-plugindir", "--label", "--open-mode", "--now",
-           "--system", "--batch", "--vars", "--enable-tests", "--enable-unity", "--own-slurm", "--unbuffered"}
+           "--system", "--batch", "--vars", "--enable-tests", "--enable-unity", "--own-slurm", "--unbuffered", "--enable-multiple-slurmd"}
 
 
 def documents() -> List[str]:
