@@ -141,6 +141,18 @@ TEST(Cause, WhatWasToldToEndWasPreemptedItself) {
   EXPECT_EQ(killed.Causes(), (Causes{"user_requeue", "preempted"}));
 }
 
+TEST(Cause, WhatWasToldToEndAndTrainedOnWasPreemptedItself) {
+  Leftover ignored;
+  ignored.second.Signal(245, SIGTERM, false);
+  EXPECT_EQ(ignored.Causes(), (Causes{"user_requeue", "preempted"}));
+
+  // Slurm ends what outlives a task that failed.
+  Leftover failed;
+  failed.second.facts.node_events.back().exit_code = 1;
+  failed.second.Signal(331.1, SIGTERM, false);
+  EXPECT_EQ(failed.Causes(), (Causes{"preempted", "failed"}));
+}
+
 TEST(Cause, OnePreemptionIsLeftOverOnceAndToItsOwnJob) {
   Leftover twice;
   twice.run.Last().TaskExits(470, 0, 0).Ended(471, "PREEMPTED");

@@ -6,7 +6,6 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
-#include <vector>
 
 namespace goodput {
 

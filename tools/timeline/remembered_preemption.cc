@@ -19,9 +19,20 @@ bool WasGivenATime(const EndContext& end) {
   return end.attempt->preempt_time.has_value();
 }
 
+// Whether it obeyed or not. What comes after a task has failed is Slurm ending the others.
+bool WasSentTerm(const EndContext& end) {
+  const Program& program = *end.program;
+  const Ns until = program.failed_at.value_or(program.summary.exited.value_or(program.summary.end));
+  const std::vector<SignalFact>& signals = end.attempt->signals;
+  return std::any_of(signals.begin(), signals.end(), [&](const SignalFact& signal) {
+    return signal.signo == SIGTERM && signal.sender == kSlurm && signal.t <= until &&
+           program.slurm_steps.count(signal.slurm_step) != 0;
+  });
+}
+
 bool EndedUntold(const EndContext& end) {
-  return end.program != nullptr && !end.stop && end.program->summary.exit_code &&
-         !end.program->summary.exit_signal;
+  if (end.program == nullptr || end.stop || WasSentTerm(end)) return false;
+  return end.program->summary.exit_code && !end.program->summary.exit_signal;
 }
 
 // What Slurm sends is seen where this job runs: one that was told nothing was sent nothing.
