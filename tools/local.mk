@@ -108,7 +108,7 @@ tools_libship_la_LIBADD = tools/libcommon.la
 # What frameworks print about their training.
 noinst_LTLIBRARIES += tools/liblogs.la
 tools_liblogs_files = \
-  tools/exchange/decimal.cc tools/exchange/decimal.h \
+  tools/exchange/clock_steps.h tools/exchange/decimal.cc tools/exchange/decimal.h \
   tools/exchange/google_entry.cc tools/exchange/google_entry.h \
   tools/exchange/plain_step.cc tools/exchange/plain_step.h \
   tools/exchange/told.h tools/exchange/usual_time.h \

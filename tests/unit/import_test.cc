@@ -559,6 +559,124 @@ TEST_F(WholeLog, AnAsynchronousSaveIsCompleteOnceTheNextOneBegins) {
   EXPECT_EQ(timeline.checkpoints[1].complete, std::nullopt) << "nothing says so";
 }
 
+TEST_F(WholeLog, AnAsynchronousSaveTakesTheTimeThatTheLoopWaitedAndNoMore) {
+  const std::string async = ",\"synchronous\":false";
+  EXPECT_EQ(
+      Story(Log()
+                .Start(0)
+                .Steps(0, 4, 10, 10)
+                .Save(4, 53, 54, async)
+                .Steps(5, 8, 61, 10)
+                .Save(8, 95, 96, async)
+                .Steps(9, 11, 102, 10)
+                .End(132)
+                .Text()),
+      "startup 0-10 | productive 10-53 | checkpoint_save 53-54 | productive 54-95 | checkpoint_save 95-96 | "
+      "productive 96-132");
+  EXPECT_TRUE(BuildTimeline(Load("llm").facts).checkpoints[0].complete);
+}
+
+TEST_F(WholeLog, AnEventThatStraddlesTheBeginOfAStepIsOverheadFromEndToEnd) {
+  EXPECT_EQ(Story(Log()
+                      .Start(0)
+                      .Steps(0, 8, 10, 10)
+                      .Custom("rebalance", 98, 140)
+                      .Step(9, 100)
+                      .Steps(10, 12, 148, 10)
+                      .End(178)
+                      .Text()),
+            "startup 0-10 | productive 10-98 | overhead.rebalance 98-140 | productive 140-178");
+  EXPECT_EQ(Story(Log().Start(0).Custom("prepare", 4, 14).Steps(0, 3, 10, 10).End(50).Text()),
+            "startup 0-4 | startup.prepare 4-10 | overhead.prepare 10-14 | productive 14-50");
+  EXPECT_EQ(Story(Log().Start(0).Custom("epoch", 15, 45).Steps(0, 4, 10, 10).End(60).Text()),
+            "startup 0-10 | productive 10-15 | overhead.epoch 15-20 | productive 20-60")
+      << "one around several steps did not hold them up";
+}
+
+TEST_F(WholeLog, ASaveAfterTheLastStepIsNoEvidenceOfAnotherStep) {
+  EXPECT_EQ(Story(Log()
+                      .Start(0)
+                      .Steps(0, 29, 0, 10)
+                      .Save(29, 299, 309)
+                      .Start(400)
+                      .Steps(0, 3, 410, 10)
+                      .End(450)
+                      .Text()),
+            "lost_work 0-299 | checkpoint_save 299-309 | lost_work 309-310 | unobserved.gap 310-400 | "
+            "startup 400-410 | "
+            "productive 410-450");
+}
+
+TEST_F(WholeLog, EachStartOfACrashLoopIsOne) {
+  Log log;
+  for (int i = 0; i < 10; ++i) log.Start(6 * i).PhaseBegins("tpu_init", 6 * i + 1);
+  Story(log.Start(60).Steps(0, 4, 70, 10).End(120).Text());
+  const Timeline timeline = BuildTimeline(Load("llm").facts);
+  EXPECT_EQ(timeline.attempts.size(), 11U);
+  EXPECT_EQ(timeline.interruptions.size(), 10U);
+}
+
+TEST_F(WholeLog, AnEntryOfAClockThatWasNotSetIsSetAside) {
+  const std::string good = Log().Start(0).Steps(0, 4, 10, 10).End(60).Text();
+  const std::string unset = R"({"job_name":"llm","job_start_time":0.0})"
+                            "\n"
+                            R"({"job_name":"llm","step_count":1,"step_start_time":86400.5})"
+                            "\n";
+  EXPECT_EQ(Story(unset + good), "startup 0-10 | productive 10-60");
+  EXPECT_EQ(Import(unset + good)->bad, 2);
+}
+
+TEST_F(WholeLog, AClockThatIsSetBackStartsNothingAnew) {
+  Log log;
+  log.Start(0).Steps(0, 9, 10, 10).Save(9, 109, 110);
+  EXPECT_EQ(Story(log.Steps(10, 14, 80, 10).Save(14, 129, 130).Steps(15, 19, 130, 10).End(180).Text()),
+            "startup 0-10 | productive 10-109 | checkpoint_save 109-110 | productive 110-159 | "
+            "checkpoint_save 159-160 | productive 160-210");
+  const Timeline timeline = BuildTimeline(Load("llm").facts);
+  EXPECT_TRUE(timeline.interruptions.empty());
+  EXPECT_EQ(timeline.steps.executed, 20);
+}
+
+TEST_F(WholeLog, ElasticRunsSayWhatTheyWaitedFor) {
+  const auto elastic = [](const std::string& members) { return R"({"job_name":"llm",)" + members + "}"; };
+  const auto wait = [&](const std::string& type, const std::string& edge, double s) {
+    return elastic("\"elastic_wait_event_type\":\"" + type + "\",\"elastic_wait_" + edge +
+                   "_time\":" + Log::Time(s));
+  };
+  const std::string counts = elastic(R"("active_slices":2,"total_slices":4,"available_slices":3,)"
+                                     R"("elastic_slice_counts_timestamp":)" +
+                                     Log::Time(61));
+  Log log;
+  log.Start(0).Steps(0, 4, 10, 10).Raw(wait("slice_down", "start", 60)).Raw(counts);
+  log.Raw(wait("slice_down", "end", 200)).Raw(elastic("\"elastic_reinit_start_time\":" + Log::Time(200)));
+  log.Raw(elastic("\"elastic_reinit_end_time\":" + Log::Time(220))).Steps(5, 8, 220, 10);
+  log.Raw(wait("SCALE_UP_wait", "start", 260))
+      .Raw(wait("SCALE_UP_wait", "end", 265))
+      .Steps(9, 9, 265, 10)
+      .End(275);
+  EXPECT_EQ(Story(log.Text()),
+            "startup 0-10 | productive 10-60 | overhead.elastic_slice_down 60-200 | overhead.elastic_reinit "
+            "200-220 | "
+            "productive 220-260 | overhead.elastic_scale_up 260-265 | productive 265-275");
+  const std::string only = wait("slice_down", "start", 60) + "\n" + wait("slice_down", "end", 200) + "\n";
+  EXPECT_TRUE(Import(only).ok()) << "a file of such entries alone";
+}
+
+TEST_F(WholeLog, AnElasticRunThatGoesBackStartsAnewInItsProcesses) {
+  const auto reinit = [](const std::string& edge, double s) {
+    return "{\"job_name\":\"llm\",\"elastic_reinit_" + edge + "_time\":" + Log::Time(s) + "}";
+  };
+  Log log;
+  log.Start(0).Steps(0, 4, 10, 10).Raw(reinit("start", 60)).Raw(reinit("end", 80));
+  log.Raw(R"({"job_name":"llm","event_type":"emergency_restore","step":2,"directory":"/local",)"
+          R"("checkpoint_manager_start_time":)" +
+          Log::Time(81) + R"(,"checkpoint_manager_duration_secs":4,"broadcast_duration_secs":1})");
+  EXPECT_EQ(
+      Story(log.Steps(3, 6, 90, 10).End(130).Text()),
+      "startup 0-10 | productive 10-40 | lost_work 40-60 | startup.elastic_reinit 60-80 | startup 80-81 | "
+      "startup.restore 81-85 | startup 85-90 | productive 90-130");
+}
+
 TEST_F(WholeLog, PhasesNamedLikeBucketsAreThem) {
   const Log log = Log()
                       .Start(0)
@@ -803,6 +921,30 @@ TEST_F(RoundTrip, ARequeuedJobWithAllThatCanHappen) {
       .Steps(8, 12, 210, 10)
       .Ended(262, "COMPLETED");
   ExpectTheSameBack(run.Facts(), "requeued");
+}
+
+TEST_F(RoundTrip, SavesInTheBackground) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .Ready(0)
+      .SrunKilled(0, 1, 150)
+      .Steps(0, 4, 10, 10)
+      .SaveBegins(4, 53)
+      .SaveGoesOn(4, 54)
+      .SaveEnds(4, 75)
+      .Steps(5, 8, 60, 10)
+      .SaveBegins(8, 95)
+      .SaveGoesOn(8, 97)
+      .Steps(9, 12, 100, 10)
+      .Ended(150, "NODE_FAIL");
+  const std::string story = RunBuilder::Tell(BuildTimeline(run.Facts()));
+  EXPECT_NE(story.find("productive 10-50 | lost_work 50-53 | checkpoint_save 53-54 | lost_work 54-95 | "
+                       "checkpoint_save 95-97 | lost_work 97-"),
+            std::string::npos)
+      << story;
+  ExpectTheSameBack(run.Facts(), "background");
 }
 
 TEST_F(RoundTrip, ARunningJob) {

@@ -120,6 +120,9 @@ class AttemptBuilder {
   AttemptBuilder& SaveEnds(std::optional<std::int64_t> step, double s) {
     return Say(Mark::Kind::kCheckpoint, false, s, step, "");
   }
+  AttemptBuilder& SaveGoesOn(std::optional<std::int64_t> step, double s) {
+    return Say(Mark::Kind::kCheckpoint, false, s, step, std::string(kInBackground));
+  }
   AttemptBuilder& Save(std::optional<std::int64_t> step, double from, double to) {
     return SaveBegins(step, from).SaveEnds(step, to);
   }

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "sql/text.h"
 #include "tools/exchange/decimal.h"
 #include "tools/exchange/plain_step.h"
@@ -15,7 +17,7 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-enum PhaseIndex : std::uint8_t { kInit, kPrep, kLoading, kCustom };
+enum PhaseIndex : std::uint8_t { kInit, kPrep, kLoading, kCustom, kElasticWait, kElasticReinit };
 
 absl::Status Bad(std::string_view what) {
   return absl::InvalidArgumentError(ToAbsl(what));
@@ -28,6 +30,7 @@ struct Draft {
   GoogleEntry& entry;
   std::string_view event_type;
   std::string_view custom_type;
+  std::string_view wait_type;
   bool has_step_start = false;
   bool known = false;  // some key of the vocabulary
   // Of the checkpoint manager; the checkpointer below it says the same of a little less.
@@ -166,10 +169,17 @@ absl::Status ReadOther(ondemand::value& value, std::string_view key, Draft& draf
   if (ReadPhase(value, key, "tpu_init", entry.phases[kInit], status) ||
       ReadPhase(value, key, "training_prep", entry.phases[kPrep], status) ||
       ReadPhase(value, key, "data_loading", entry.phases[kLoading], status) ||
-      ReadPhase(value, key, "custom_badput_event", entry.phases[kCustom], status)) {
+      ReadPhase(value, key, "custom_badput_event", entry.phases[kCustom], status) ||
+      ReadPhase(value, key, "elastic_wait", entry.phases[kElasticWait], status) ||
+      ReadPhase(value, key, "elastic_reinit", entry.phases[kElasticReinit], status)) {
     draft.known = true;
     return status;
   }
+  if (key == "elastic_slice_counts_timestamp") {
+    draft.known = true;
+    return ReadTime(value, key, entry.slice_counts);
+  }
+  if (key == "elastic_wait_event_type") return ReadText(value, key, draft.wait_type);
   if (key == "custom_badput_event_type") return ReadText(value, key, draft.custom_type);
   if (key == "event_type") return ReadText(value, key, draft.event_type);
   if (key == "step") return ReadStep(value, key, entry.checkpoint_step);
@@ -254,8 +264,13 @@ absl::StatusOr<bool> Finish(const Draft& draft) {
   entry.phases[kPrep].name = "training_prep";
   entry.phases[kLoading].name = "data_loading";
   custom.name = draft.custom_type;
+  // Google's calculator knows two kinds of waiting, and takes any other word for the first.
+  const bool scale_up = absl::StrContains(absl::AsciiStrToLower(ToAbsl(draft.wait_type)), "scale_up");
+  entry.phases[kElasticWait].name = scale_up ? "elastic_scale_up" : "elastic_slice_down";
+  entry.phases[kElasticReinit].name = kElasticReinitPhase;
   if ((custom.start || custom.end) && custom.name.empty()) return Bad("no `custom_badput_event_type`");
-  if (draft.event_type == "save" || draft.event_type == "restore") {
+  const bool restore = draft.event_type == "restore" || draft.event_type == "emergency_restore";
+  if (draft.event_type == "save" || restore) {
     if (absl::Status status = FinishCheckpoint(draft); !status.ok()) return status;
     any = true;
   }
@@ -268,6 +283,21 @@ absl::StatusOr<bool> Finish(const Draft& draft) {
 
 }  // namespace
 
+void GoogleEntry::Delay(Ns by) {
+  const auto delay = [&](std::optional<Ns>& t) {
+    if (t) *t += by;
+  };
+  for (std::optional<Ns>* t : {&job_start, &job_end, &slice_counts, &checkpoint_end, &waited_until,
+                               &ours.srun_start, &ours.srun_end, &ours.stop, &ours.complete, &ours.running})
+    delay(*t);
+  for (Phase& phase : phases) {
+    delay(phase.start);
+    delay(phase.end);
+  }
+  step_start += by;
+  checkpoint_start += by;
+}
+
 Ns GoogleEntry::time() const {
   if (step) return step_start;
   Ns first = INT64_MAX;
@@ -276,6 +306,7 @@ Ns GoogleEntry::time() const {
   };
   see(job_start);
   see(job_end);
+  see(slice_counts);
   for (const Phase& phase : phases) {
     see(phase.start);
     see(phase.end);

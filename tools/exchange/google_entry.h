@@ -7,7 +7,12 @@
 //   event_type "save", step, checkpoint_manager_blocking_start_time,
 //   checkpoint_manager_blocking_duration_secs,
 //            wait_for_prev_start_time, wait_for_prev_duration_secs, synchronous
-//   event_type "restore", step, checkpoint_manager_start_time, checkpoint_manager_duration_secs
+//   event_type "restore" or "emergency_restore", step, checkpoint_manager_start_time,
+//            checkpoint_manager_duration_secs
+//   of elastic runs (goodput_elastic.py):
+//   elastic_wait_event_type, elastic_wait_start_time, elastic_wait_end_time
+//            | elastic_reinit_start_time, elastic_reinit_end_time
+//            | elastic_slice_counts_timestamp, active_slices, available_slices, total_slices
 //
 // Times are seconds since the epoch with any number of decimals, taken to the nanosecond. What this
 // vocabulary has no word for is in one more object, `slurm_goodput`, which other readers ignore (see Ours).
@@ -31,6 +36,8 @@ namespace goodput {
 inline constexpr std::size_t kMaxEntryBytes = std::size_t{256} << 10U;
 
 struct GoogleEntry {
+  static constexpr Ns kEarliest = 946'684'800 * kSecond;  // 2000-01-01
+
   std::string_view job_name;  // views live until the next Parse
   std::optional<Ns> job_start;
   std::optional<Ns> job_end;
@@ -39,11 +46,12 @@ struct GoogleEntry {
   Ns step_start = 0;
 
   struct Phase {
-    std::string_view name;  // init, training_prep, data_loading, or a type of its own
+    std::string_view name;  // init, training_prep, data_loading, elastic_..., or a type of its own
     std::optional<Ns> start;
     std::optional<Ns> end;
   };
-  std::array<Phase, 4> phases;  // without a time: not there
+  std::array<Phase, 6> phases;     // without a time: not there
+  std::optional<Ns> slice_counts;  // when the slices of an elastic run were counted
 
   enum class Checkpoint : std::uint8_t { kNone, kSave, kRestore };
   Checkpoint checkpoint = Checkpoint::kNone;
@@ -69,8 +77,12 @@ struct GoogleEntry {
   };
   Ours ours;
 
+  // All times of it are so much later.
+  void Delay(Ns by);
   // When it happened: of several times the first.
   Ns time() const;
+  // False: before the year 2000, which is younger than this library: the clock had not been set.
+  bool HasPlausibleTime() const { return time() >= kEarliest; }
   // Of two entries of one time, the lower comes first.
   int order() const { return job_end ? 0 : job_start ? 1 : 2; }
 };

@@ -101,7 +101,11 @@ class Exporter {
   void AddSchedulerPhases(int index, const Allocation& allocation);
   void AddSruns(const Allocation& allocation);
   void AddMarks(const AttemptFacts& attempt);
-  void AddCheckpoint(bool save, const Mark& begin, const Mark* end, const AttemptFacts& attempt);
+  struct Open {
+    const Mark* begin = nullptr;
+    const Mark* released = nullptr;  // the loop trained on, and the save continued in the background
+  };
+  void AddCheckpoint(bool save, const Open& open, const Mark* end, const AttemptFacts& attempt);
   void AddPhaseMark(const Mark& mark);
   absl::Status WriteAttempt(const AttemptFacts& attempt);
   absl::Status WriteSteps(std::vector<StepMark> marks, std::size_t& next_line);
@@ -253,7 +257,8 @@ Ns BlockedUntil(const AttemptFacts& attempt, Ns begin, Ns complete) {
   return until;
 }
 
-void Exporter::AddCheckpoint(bool save, const Mark& begin, const Mark* end, const AttemptFacts& attempt) {
+void Exporter::AddCheckpoint(bool save, const Open& open, const Mark* end, const AttemptFacts& attempt) {
+  const Mark& begin = *open.begin;
   std::optional<std::int64_t> step = begin.train_step;
   if (!step && end != nullptr) step = end->train_step;
   Add(begin.t, kOtherOrder, [&](Object& object) {
@@ -266,7 +271,9 @@ void Exporter::AddCheckpoint(bool save, const Mark& begin, const Mark* end, cons
     object.Time(start, begin.t);
     std::optional<Ns> blocked;
     if (end != nullptr) blocked = save ? BlockedUntil(attempt, begin.t, end->t) : end->t;
+    if (open.released != nullptr) blocked = open.released->t;
     if (blocked) object.Time(lasted, *blocked - begin.t);
+    if (open.released != nullptr) object.Raw("synchronous", "false");
     Object ours = object.Inner("slurm_goodput");
     ours.Text("slurm_step", StepName(begin.slurm_step)).Int("task", begin.task);
     if (end != nullptr && *blocked != end->t) ours.Time("complete_time", end->t);
@@ -284,7 +291,7 @@ void Exporter::AddMarks(const AttemptFacts& attempt) {
                     a->train_step) < std::tie(b->t, b->ref.source, b->ref.offset, b->kind, a->begin,
                                               b->slurm_step, b->task, b->name, b->train_step);
   });
-  std::map<std::pair<bool, Teller>, const Mark*> open;
+  std::map<std::pair<bool, Teller>, Open> open;
   for (const Mark* mark : marks) {
     // The format has no word for these.
     if (mark->kind == Mark::Kind::kStop || mark->kind == Mark::Kind::kStepEnd) continue;
@@ -297,19 +304,22 @@ void Exporter::AddMarks(const AttemptFacts& attempt) {
     const auto found = open.find(key);
     if (mark->begin) {
       if (found != open.end()) {
-        if (found->second->t == mark->t && (!save || found->second->train_step == mark->train_step)) continue;
-        AddCheckpoint(save, *found->second, nullptr, attempt);
+        const Mark& begun = *found->second.begin;
+        if (begun.t == mark->t && (!save || begun.train_step == mark->train_step)) continue;
+        AddCheckpoint(save, found->second, nullptr, attempt);
       }
-      open[key] = mark;
+      open[key] = {mark, nullptr};
+    } else if (found != open.end() && mark->name == kInBackground) {
+      if (found->second.released == nullptr) found->second.released = mark;
     } else if (found != open.end()) {
-      AddCheckpoint(save, *found->second, mark, attempt);
+      AddCheckpoint(save, found->second, mark, attempt);
       open.erase(found);
     } else if (!save && mark->train_step) {
       // Only that it was done, and which step it restored.
-      AddCheckpoint(save, *mark, mark, attempt);
+      AddCheckpoint(save, {mark, nullptr}, mark, attempt);
     }
   }
-  for (const auto& [key, begin] : open) AddCheckpoint(key.first, *begin, nullptr, attempt);
+  for (const auto& [key, begun] : open) AddCheckpoint(key.first, begun, nullptr, attempt);
 }
 
 absl::Status Exporter::WriteSteps(std::vector<StepMark> marks, std::size_t& next_line) {

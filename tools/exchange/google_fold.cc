@@ -5,8 +5,10 @@
 namespace goodput {
 namespace {
 
-// Processes of one start log it within this time.
+// Processes of one start log it within this time: of a log that is known to have several writers, and of
+// others, where a second start is most likely the program started again.
 constexpr Ns kOneStart = 10 * kSecond;
+constexpr Ns kOneStartOfOneWriter = 3 * kSecond;
 // What a process says after another has logged the end is still of the same attempt; Slurm itself lets tasks
 // live on for as long (KillWait).
 constexpr Ns kOutlives = 30 * kSecond;
@@ -30,7 +32,8 @@ Speaker GoogleFold::SpeakerOf(const GoogleEntry& entry) const {
 absl::Status GoogleFold::Begin(Ns t, std::int64_t offset, std::optional<Ns> job_start) {
   if (attempt_) {
     const ToldAttempt& told = attempt_->told;
-    const bool one_start = !names_tasks_ && !told.ended && !attempt_->has_step && t - told.begin < kOneStart;
+    const Ns at_once = repeated_ > 0 ? kOneStart : kOneStartOfOneWriter;
+    const bool one_start = !names_tasks_ && !told.ended && !attempt_->has_step && t - told.begin < at_once;
     const bool goes_on = names_tasks_ || !told.ended || t - told.end <= kOutlives;
     if (job_start ? one_start : goes_on) return absl::OkStatus();
     if (absl::Status status = End(t); !status.ok()) return status;
@@ -52,7 +55,10 @@ absl::Status GoogleFold::End(std::optional<Ns> next) {
     // One step alone does not tell how long it takes; others did.
     const bool more = attempt.has_step && !attempt.running;
     const Ns step = more ? usual.value_or(usual_record_.value_or(0)) : 0;
-    attempt.told.end = attempt.last_told + step;
+    // The last step that was told of is the last that is known: what else was told since took of its time,
+    // and is no evidence of another.
+    attempt.told.end = std::max(attempt.last_told, attempt.last_step_t + step + attempt.blocked);
+    if (!attempt.has_step) attempt.told.end = attempt.last_told;
     if (next) attempt.told.end = std::min(attempt.told.end, *next);
   }
   if (usual) usual_record_ = usual;
@@ -138,6 +144,7 @@ absl::Status GoogleFold::TakeStep(const GoogleEntry& entry, std::int64_t offset)
   attempt.has_step = true;
   attempt.last_step = step;
   attempt.last_step_t = t;
+  attempt.blocked = 0;
   recent_[recent_count_++ % kRemembered] = {step, t};
   return sink_.Step(t, step, SpeakerOf(entry), offset);
 }
@@ -166,6 +173,12 @@ absl::Status GoogleFold::TakePhase(const GoogleEntry& entry, const GoogleEntry::
     return sink_.Mark({t, PackedMark::Kind::kPhase, begin, std::nullopt, phase.name}, speaker,
                       next_offset_++);
   };
+  if (phase.start) attempt.phase_begins.insert_or_assign(std::string(phase.name), *phase.start);
+  if (const auto begun = attempt.phase_begins.find(phase.name);
+      phase.end && begun != attempt.phase_begins.end()) {
+    attempt.blocked += std::max<Ns>(0, *phase.end - std::max(begun->second, attempt.last_step_t));
+    attempt.phase_begins.erase(begun);
+  }
   const bool whole = phase.start && phase.end;
   if (!entry.ours.task && whole) speaker.task = TakeLane(attempt.spans, *phase.start, *phase.end);
   if (entry.ours.task || whole) {
@@ -211,6 +224,7 @@ absl::Status GoogleFold::TakeCheckpoint(const GoogleEntry& entry) {
   Speaker speaker = SpeakerOf(entry);
   if (!entry.ours.task)
     speaker.task = TakeLane(save ? attempt.saves : attempt.restores, begin, end.value_or(begin));
+  attempt.blocked += entry.checkpoint_end.value_or(begin) - begin;
   const auto what = save ? PackedMark::Kind::kCheckpoint : PackedMark::Kind::kRestore;
   // A save begins when the one before is complete; by how much earlier that was, only a wait tells.
   if (save && attempt.unfinished && begin >= attempt.unfinished->end.t) {
@@ -224,8 +238,15 @@ absl::Status GoogleFold::TakeCheckpoint(const GoogleEntry& entry) {
   absl::Status status = sink_.Mark({begin, what, true, entry.checkpoint_step, {}}, speaker, next_offset_++);
   if (!status.ok() || !end) return status;
   const ToldMark ending{*end, what, false, entry.checkpoint_step, {}};
-  if (save && entry.asynchronous && !entry.ours.complete && !attempt.unfinished) {
-    attempt.unfinished = Save{ending, speaker.task, std::string(speaker.slurm_step), next_offset_++};
+  const bool background = save && entry.asynchronous;
+  if (background && entry.checkpoint_end) {
+    // What was logged is how long the loop waited.
+    const ToldMark released{*entry.checkpoint_end, what, false, entry.checkpoint_step, kInBackground};
+    if (status = sink_.Mark(released, speaker, next_offset_++); !status.ok()) return status;
+  }
+  if (background && !entry.ours.complete) {
+    if (!entry.ours.any && !attempt.unfinished)
+      attempt.unfinished = Save{ending, speaker.task, std::string(speaker.slurm_step), next_offset_++};
     return absl::OkStatus();
   }
   return sink_.Mark(ending, speaker, next_offset_++);

@@ -2,10 +2,13 @@
 // names neither rank nor process, several write into it at once, and what dies writes no end; what follows
 // from that is decided here.
 //
-// - `job_start_time` begins an attempt, unless the current one began less than ten seconds before and has no
-//   step: then it is another process of the same start. Without one, the first entry begins it.
-// - The last `job_end_time` ends it. Without one it was over, at the latest, one usual step after the last
-//   thing it said; that it ended is not known then.
+// - `job_start_time` begins an attempt, unless the current one began less than three seconds before (ten,
+// where
+//   the log is known to have several writers) and has no step: then it is another process of the same start.
+//   Without one, the first entry begins it.
+// - The last `job_end_time` ends it. Without one it was over, at the latest, when the last step that was told
+// of
+//   had had its usual time, or with the last thing it said; that it ended is not known then.
 // - A step number repeated, or one that lags by hardly more than a step, is another writer's and says nothing
 //   new. Any other lower number is the program started again.
 // - Of a phase several processes tell of, the first begin and the last end count.
@@ -65,10 +68,12 @@ class GoogleFold {
     bool running = false;  // when it was last told of
     std::int64_t last_step = 0;
     Ns last_step_t = 0;
+    Ns blocked = 0;     // since then, by saves and phases
     UsualTime records;  // time from one step entry to the next
     Ns usual = 0;       // their median, when there were usual_of
     std::int64_t usual_of = 0;
     std::map<std::string, OpenPhase, std::less<>> phases;
+    std::map<std::string, Ns, std::less<>> phase_begins;  // of those that have not ended
     std::vector<Lane> saves;
     std::vector<Lane> restores;
     std::vector<Lane> spans;         // phases told of in one entry

@@ -8,6 +8,7 @@
 #include "spank/event.h"
 #include "sql/imports.h"
 #include "sql/text.h"
+#include "tools/exchange/clock_steps.h"
 #include "tools/exchange/entry_stream.h"
 #include "tools/exchange/google_entry.h"
 #include "tools/exchange/google_fold.h"
@@ -55,6 +56,7 @@ class GooglePass {
   EntryStream stream_;
   GoogleEntryParser parser_;
   TimeOrder order_;
+  ClockSteps clock_;
   std::set<std::string> names_;
   std::string name_;
   std::string first_problem_;
@@ -110,6 +112,11 @@ absl::StatusOr<GooglePass::Result> GooglePass::Run(const std::string& only, bool
       ++report_.other;
       continue;
     }
+    if (!entry.HasPlausibleTime()) {
+      if (absl::Status status = SetAside(text, "its time is before the year 2000"); !status.ok())
+        return status;
+      continue;
+    }
     if (IsTheOthers(entry.job_name, only)) {
       ++report_.other_job;
       continue;
@@ -118,7 +125,8 @@ absl::StatusOr<GooglePass::Result> GooglePass::Run(const std::string& only, bool
     ++report_.entries;
     const Ns t = entry.time();
     if (!sorted) {
-      order_.Add({t, entry.order(), text.offset, static_cast<std::int64_t>(text.text.size())});
+      order_.Add({t + clock_.See(entry, text.offset), entry.order(), text.offset,
+                  static_cast<std::int64_t>(text.text.size())});
       continue;
     }
     if (t < last) return Result::kNotInOrder;
@@ -144,8 +152,10 @@ absl::Status GooglePass::TakePlaces() {
     const absl::StatusOr<std::size_t> got = input_.Read(place.offset, text.data(), length);
     if (!got.ok()) return got.status();
     const absl::StatusOr<bool> taken = parser_.Parse(std::string_view(text).substr(0, length), entry);
-    if (*got < length || !taken.ok() || !*taken || entry.time() != place.t)
+    const Ns delay = clock_.At(place.offset);
+    if (*got < length || !taken.ok() || !*taken || entry.time() + delay != place.t)
       return absl::AbortedError(Cat(input_.name(), ": it changes while it is read"));
+    if (delay != 0) entry.Delay(delay);
     if (absl::Status status = fold_.Take(entry, place.offset); !status.ok()) return status;
   }
   return absl::OkStatus();

@@ -25,7 +25,7 @@ struct ToldMark {
   PackedMark::Kind kind = PackedMark::Kind::kPhase;
   bool begin = true;
   std::optional<std::int64_t> step;
-  std::string_view name;  // of a phase
+  std::string_view name;  // of a phase; of a checkpoint, kInBackground or empty
 };
 
 // That the tasks of a Slurm step were there.

@@ -39,7 +39,7 @@ std::vector<LogEvent> GoogleEvents(std::string_view line) {
   static thread_local GoogleEntryParser parser;
   GoogleEntry entry;
   const absl::StatusOr<bool> taken = parser.Parse(std::string_view(padded).substr(0, length), entry);
-  if (!taken.ok() || !*taken) return {};
+  if (!taken.ok() || !*taken || !entry.HasPlausibleTime()) return {};
   std::vector<LogEvent> events;
   if (entry.job_start) events.push_back(Event(Kind::kProgramBegin, *entry.job_start));
   for (const GoogleEntry::Phase& phase : entry.phases) {

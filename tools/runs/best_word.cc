@@ -23,6 +23,11 @@ void Drop(Items& items, const IsWorse& is_worse) {
   items.erase(std::remove_if(items.begin(), items.end(), is_worse), items.end());
 }
 
+// What is taken from one source: a phase by its name, and all that is said of checkpoints together.
+std::pair<Mark::Kind, std::string> WordOf(const Mark& mark) {
+  return {mark.kind, mark.kind == Mark::Kind::kPhase ? mark.name : std::string()};
+}
+
 }  // namespace
 
 bool AnyLog(const std::vector<EvidenceSource>& sources) {
@@ -43,7 +48,7 @@ void TakeBestWord(const std::vector<EvidenceSource>& sources, AttemptFacts& atte
   for (const Mark& mark : attempt.marks) {
     if (mark.kind == Mark::Kind::kStepEnd) continue;
     const Rank rank = RankOf(sources, mark.ref);
-    const auto known = best.emplace(std::pair(mark.kind, mark.name), rank).first;
+    const auto known = best.emplace(WordOf(mark), rank).first;
     known->second = std::min(known->second, rank);
   }
   // What a log infers from its own steps goes with them.
@@ -51,7 +56,7 @@ void TakeBestWord(const std::vector<EvidenceSource>& sources, AttemptFacts& atte
   if (between != best.end() && between->second > steps) between->second = Rank::kNone;
   Drop(attempt.marks, [&](const Mark& mark) {
     const Rank rank = RankOf(sources, mark.ref);
-    return rank != (mark.kind == Mark::Kind::kStepEnd ? steps : best.at({mark.kind, mark.name}));
+    return rank != (mark.kind == Mark::Kind::kStepEnd ? steps : best.at(WordOf(mark)));
   });
 }
 

@@ -50,6 +50,12 @@ struct StepMark {
 // A phase: the time a log leaves between the end of a step and the begin of the next.
 inline constexpr std::string_view kBetweenSteps = "between_steps";
 
+// Phases of which a program resumes: in an elastic run it starts anew without leaving its processes.
+inline constexpr std::string_view kElasticReinitPhase = "elastic_reinit";
+
+// The name of a checkpoint's mark that says the loop trains on while the save continues in the background.
+inline constexpr std::string_view kInBackground = "background";
+
 // Many step marks of one task, each later than the one before and `stride` steps further: what is known of
 // them without having them. Marks that repeat the step of the one before may be among them.
 struct StepBlock {
@@ -78,7 +84,7 @@ struct Mark {
   Kind kind = Kind::kPhase;
   bool begin = true;
   std::optional<std::int64_t> train_step;
-  std::string name;  // of a phase
+  std::string name;  // of a phase; of a checkpoint, kInBackground or empty
   std::int32_t slurm_step = kNoStep;
   std::int32_t task = 0;
   EvidenceRef ref;

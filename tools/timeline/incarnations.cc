@@ -13,10 +13,6 @@
 namespace goodput {
 namespace {
 
-bool IsStartupPhase(const std::string& name) {
-  return name == "init" || name == "data_loading" || name == "compile" || name == "restore";
-}
-
 // Begin and end of all tasks of Slurm steps; the end is absent where one was not seen to exit.
 struct StepLife {
   std::optional<Ns> begin;

@@ -1,6 +1,7 @@
 #include "tools/timeline/read_program.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
 #include <tuple>
@@ -19,19 +20,36 @@ std::pair<Ns, EvidenceRef> NextStepAfter(const Program& program, Ns t) {
   return {next->begin, next->ref};
 }
 
+// The one step that began within (begin, end), if it was one: then the loop was held up behind its begin as
+// well. Of several the loop went on, whatever the phase says.
+const StepRecord* OnlyStepWithin(const Program& program, Ns begin, Ns end) {
+  const auto first = std::upper_bound(program.steps.begin(), program.steps.end(), begin,
+                                      [](Ns value, const StepRecord& step) { return value < step.begin; });
+  if (first == program.steps.end() || first->begin >= end || first->block != nullptr) return nullptr;
+  const auto second = std::next(first);
+  return second == program.steps.end() || second->begin >= end ? &*first : nullptr;
+}
+
 void ReadCheckpoints(const std::vector<const Mark*>& marks, Program& program) {
-  std::map<Teller, const Mark*> open;
+  struct Open {
+    const Mark* begin = nullptr;
+    const Mark* released = nullptr;  // when the loop trained on, of a save in the background
+  };
+  std::map<Teller, Open> open;
   std::vector<std::set<Teller>> writers;                     // of program.checkpoints
   std::map<std::int64_t, std::vector<std::size_t>> of_step;  // which of them
-  const auto add = [&](const Teller& teller, const Mark* begin, const Mark* end) {
+  const auto add = [&](const Teller& teller, const Open& save, const Mark* end) {
+    const Mark* begin = save.begin;
     Checkpoint checkpoint;
     checkpoint.step = begin->train_step ? begin->train_step : end != nullptr ? end->train_step : std::nullopt;
     checkpoint.begin = begin->t;
     checkpoint.ref = begin->ref;
     if (end != nullptr) checkpoint.complete = end->t;
     auto [blocked_until, closing] = NextStepAfter(program, begin->t);
-    if (end != nullptr && end->t < blocked_until) {
-      std::tie(blocked_until, closing) = std::pair{end->t, end->ref};
+    for (const Mark* over : {end, save.released}) {
+      if (over != nullptr && over->t < blocked_until) {
+        std::tie(blocked_until, closing) = std::pair{over->t, over->ref};
+      }
     }
     program.saves.push_back({begin->t, blocked_until, "", begin->ref, closing});
     // Ranks that save the same step write one checkpoint: it begins with the first and is complete with the
@@ -62,16 +80,19 @@ void ReadCheckpoints(const std::vector<const Mark*>& marks, Program& program) {
     if (mark->begin) {
       if (found != open.end()) {
         // A duplicate.
-        if (found->second->t == mark->t && found->second->train_step == mark->train_step) continue;
+        const Mark& begun = *found->second.begin;
+        if (begun.t == mark->t && begun.train_step == mark->train_step) continue;
         add(teller, found->second, nullptr);
       }
-      open[teller] = mark;
+      open[teller] = {mark, nullptr};
+    } else if (found != open.end() && mark->name == kInBackground) {
+      if (found->second.released == nullptr) found->second.released = mark;
     } else if (found != open.end()) {
       add(teller, found->second, mark);
       open.erase(found);
     }
   }
-  for (const auto& [teller, begin] : open) add(teller, begin, nullptr);
+  for (const auto& [teller, save] : open) add(teller, save, nullptr);
   std::sort(program.checkpoints.begin(), program.checkpoints.end(),
             [](const Checkpoint& a, const Checkpoint& b) {
               return std::tie(a.begin, a.complete, a.step) < std::tie(b.begin, b.complete, b.step);
@@ -84,6 +105,11 @@ void ReadPhases(const std::vector<const Mark*>& marks, Program& program) {
     auto [until, closing] = NextStepAfter(program, begin->t);
     if (end != nullptr && end->t < until) std::tie(until, closing) = std::pair{end->t, end->ref};
     const bool started = program.summary.first_step_begin && begin->t >= *program.summary.first_step_begin;
+    const StepRecord* within =
+        end != nullptr && !IsStartupPhase(name) ? OnlyStepWithin(program, begin->t, end->t) : nullptr;
+    if (within != nullptr && started) std::tie(until, closing) = std::pair{end->t, end->ref};
+    if (within != nullptr && !started)
+      program.overhead.push_back({within->begin, end->t, name, begin->ref, end->ref});
     // Loading data is part of what a step costs.
     if (started && name == "data_loading") return;
     (started ? program.overhead : program.startup_parts)
@@ -192,6 +218,11 @@ void ReadExit(const Allocation& allocation, Program& program) {
 }
 
 }  // namespace
+
+bool IsStartupPhase(std::string_view name) {
+  return name == "init" || name == "data_loading" || name == "compile" || name == "restore" ||
+         name == kElasticReinitPhase;
+}
 
 std::vector<const Mark*> InOrder(std::vector<const Mark*> marks) {
   std::sort(marks.begin(), marks.end(), [](const Mark* a, const Mark* b) {

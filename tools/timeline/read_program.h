@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "tools/timeline/allocation.h"
@@ -18,6 +19,10 @@ struct Bounds {
   bool exits;              // the end is the exit of its tasks, not the begin of the next incarnation in them
   bool completed = false;  // the attempt was
 };
+
+// What a program does before its first step; behind it, the begin of one says that the program was started
+// anew.
+bool IsStartupPhase(std::string_view name);
 
 // By time; at the same time, by their place in the file.
 std::vector<const Mark*> InOrder(std::vector<const Mark*> marks);
