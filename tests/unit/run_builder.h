@@ -111,6 +111,7 @@ class AttemptBuilder {
   }
   // It says that `step` is done, and that it was told to stop.
   AttemptBuilder& StepDone(std::int64_t step, double s) {
+    facts.step_ends.push_back({At(s), step, slurm_step_, task_, {0, next_offset_}});
     return Say(Mark::Kind::kStepEnd, false, s, step, "");
   }
   AttemptBuilder& SaysStop(double s) { return Say(Mark::Kind::kStop, true, s, std::nullopt, ""); }

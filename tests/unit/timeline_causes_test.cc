@@ -219,6 +219,53 @@ TEST(Cause, AFailureHasItsExitStatus) {
   EXPECT_TRUE(Says(interruption, "the job exited with 7"));
 }
 
+TEST(Cause, ATaskThatAbortsBeforeItsScriptAsksForTheRequeueFailed) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).Ready(0).TaskStarts(0, 0, 0).TaskStarts(0, 0, 1).Steps(1, 9, 0, 10);
+  run.Last().TaskKilled(96, 0, SIGABRT, 1).TaskKilled(96.5, 0, SIGKILL, 0).Ended(100, "REQUEUED");
+  run.Attempt()
+      .Submitted(100)
+      .Started(110)
+      .Ready(110)
+      .Srun(0, 110, 130, 0)
+      .Steps(1, 2, 110, 10)
+      .Ended(130, "COMPLETED");
+  ASSERT_EQ(run.Build().interruptions.size(), 1U);
+  EXPECT_EQ(run.Build().interruptions[0].cause, "failed");
+}
+
+TEST(Cause, WhereNoTaskFailedTheScriptDid) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).Ready(0).Srun(0, 0, 90, 0).Steps(1, 9, 0, 10).Ended(91, "FAILED");
+  run.Last().facts.exit_code = 3;
+  const Timeline timeline = run.Build();
+  ASSERT_EQ(timeline.interruptions.size(), 1U);
+  const std::vector<std::string>& evidence = timeline.interruptions[0].evidence;
+  EXPECT_NE(std::find(evidence.begin(), evidence.end(), "the job exited with 3"), evidence.end());
+}
+
+TEST(Cause, ALinkOfAChainThatEndsWellInterruptsNothing) {
+  RunBuilder run;
+  run.Attempt(1).Submitted(0).Started(0).Ready(0).Srun(0, 0, 50, 0).Steps(1, 5, 0, 10).Ended(50, "COMPLETED");
+  run.Attempt(2)
+      .Submitted(0)
+      .Started(60)
+      .Ready(60)
+      .Srun(0, 60, 110, 0)
+      .Steps(6, 10, 60, 10)
+      .Ended(110, "COMPLETED");
+  EXPECT_TRUE(run.Build().interruptions.empty());
+  run.Attempt(3)
+      .Submitted(0)
+      .Started(120)
+      .Ready(120)
+      .Srun(0, 120, 170, 0)
+      .Steps(8, 12, 120, 10)
+      .Ended(170, "COMPLETED");
+  ASSERT_EQ(run.Build().interruptions.size(), 1U) << "the next one lost steps of it";
+  EXPECT_EQ(run.Build().interruptions[0].attempt, 1);
+}
+
 TEST(Cause, AnOldWordOfMissingMachinesExplainsNoLaterFailure) {
   RunBuilder failed;
   Trains(failed).TaskExits(118, 0, 1).Ended(119, "FAILED").facts.admin_comment = "GCP Error: stockout";
@@ -265,6 +312,39 @@ TEST(Cause, AHangThatDidNotHeedAWarningIsOneToo) {
     attempt.facts.checkpoint_signals = {SIGUSR1};
     EXPECT_EQ(Only(run).cause, saves ? "timeout" : "hang");
   }
+}
+
+// Steps of 10 s until 60, and then none.
+RunBuilder HangingSince60(double now) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).Ready(0).TaskStarts(0, 0).Steps(1, 6, 0, 10);
+  run.Now(now);
+  return run;
+}
+
+TEST(Hang, OneThatGoesOnIsSeenWhileItsNodeIsHeardFrom) {
+  RunBuilder run = HangingSince60(200);
+  run.Last().LastSeenAlive(195);
+  EXPECT_EQ(run.Story(), "at_risk 0-60 | stall 60-200");
+  EXPECT_EQ(NoProgressSince(run.Build()), At(50)) << "when the last step began";
+  EXPECT_TRUE(run.Build().interruptions.empty()) << "it may still go on";
+}
+
+TEST(Hang, OfANodeThatIsNotHeardFromNothingIsKnown) {
+  RunBuilder run = HangingSince60(400);
+  EXPECT_EQ(run.Story(), "at_risk 0-60 | unobserved.allocated 60-400") << "no heartbeat at all";
+  run.Last().LastSeenAlive(390, "n2");
+  EXPECT_EQ(run.Story(), "at_risk 0-60 | unobserved.allocated 60-400") << "another node's";
+  run.Last().LastSeenAlive(200);
+  EXPECT_EQ(run.Story(), "at_risk 0-60 | stall 60-200 | unobserved.allocated 200-400") << "until then it was";
+  EXPECT_EQ(NoProgressSince(run.Build()), std::nullopt);
+}
+
+TEST(Hang, AStepThatTakesAWhileIsNone) {
+  RunBuilder run = HangingSince60(115);
+  run.Last().LastSeenAlive(114);
+  EXPECT_EQ(run.Story(), "at_risk 0-60 | unobserved.allocated 60-115");
+  EXPECT_EQ(NoProgressSince(run.Build()), std::nullopt);
 }
 
 TEST(Cause, AShortStallBeforeTheEndIsNoHang) {

@@ -485,6 +485,53 @@ TEST(Timeline, MarksOfEveryTenthStepCoverTheStepsBetween) {
 
 // ---- incarnations and what was kept ----
 
+TEST(Timeline, TheTimeBetweenAStepsEndAndTheNextBeginIsOverhead) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).Ready(0).Srun(0, 0, 60, 0).Ended(60, "COMPLETED");
+  for (int i = 0; i < 6; ++i) run.Last().Step(i + 1, 10 * i).StepDone(i + 1, 10 * i + 8);
+  run.Last().In(0, 1).StepDone(2, 19).In(0, 0).Phase("evaluation", 28, 29.5).Save(4, 38, 40);
+  EXPECT_EQ(
+      run.Story(),
+      "productive 0-8 | overhead.between_steps 8-10 | productive 10-19 | overhead.between_steps 19-20 | "
+      "productive 20-28 | overhead.evaluation 28-29.5 | overhead.between_steps 29.5-30 | productive 30-38 | "
+      "checkpoint_save 38-40 | productive 40-48 | overhead.between_steps 48-50 | productive 50-58 | "
+      "unobserved.allocated 58-60");
+}
+
+TEST(Timeline, ALoopThatSaysAtOnceThatTheNextStepBeginsLosesNothingBetween) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).Ready(0).Srun(0, 0, 50, 0).Ended(50, "COMPLETED");
+  for (int i = 0; i < 5; ++i) run.Last().Step(i + 1, 10 * i).StepDone(i + 1, 10 * i + 9.9995);
+  EXPECT_EQ(run.Story(), "productive 0-49.9995 | unobserved.allocated 49.9995-50");
+}
+
+TEST(Waiting, WhatSlurmNeedsToLookAtAJobIsNoHold) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Eligible(1).Started(5).Ready(5).Srun(0, 5, 10, 0).Ended(10, "COMPLETED");
+  EXPECT_EQ(run.Story(), "queue_other.reason not recorded 0-5 | unobserved.allocated 5-10");
+}
+
+TEST(Kept, WhereTheRunResumesIsOpenUntilItDoes) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).Ready(0).SrunKilled(0, 0, 100).Steps(1, 10, 0, 10).Save(4, 40, 41);
+  run.Last().Ended(100, "NODE_FAIL");
+  run.Attempt().Submitted(100);
+  run.Now(110);
+  EXPECT_EQ(run.Story(),
+            "productive 0-40 | checkpoint_save 40-41 | at_risk 41-100 | requeue_backoff 100-110");
+  run.Last().Started(110).Ready(110).TaskStarts(110, 0).Phase("init", 110, 115);
+  run.Now(120);
+  EXPECT_EQ(run.Story(),
+            "productive 0-40 | checkpoint_save 40-41 | at_risk 41-100 | requeue_backoff 100-110 | "
+            "startup.init 110-115 | "
+            "unobserved.allocated 115-120");
+  run.Last().Restore(8, 115, 118);
+  EXPECT_EQ(run.Story().substr(0, 75),
+            std::string("productive 0-40 | checkpoint_save 40-41 | productive 41-80 | lost_work 80-100 | ")
+                .substr(0, 75))
+      << "the checkpoint it loads decides before any step ran";
+}
+
 TEST(Kept, ResumingAtAnEarlierStepLosesWhatWasDoneBeyondIt) {
   RunBuilder run;
   DiesInStepNine(run);

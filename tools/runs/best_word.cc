@@ -43,6 +43,7 @@ void TakeBestWord(const std::vector<EvidenceSource>& sources, AttemptFacts& atte
   Drop(attempt.step_marks, [&](const StepMark& mark) { return RankOf(sources, mark.ref) != steps; });
   Drop(attempt.step_blocks,
        [&](const StepBlock& block) { return RankOf(sources, block.first.ref) != steps; });
+  Drop(attempt.step_ends, [&](const StepMark& mark) { return RankOf(sources, mark.ref) != steps; });
 
   std::map<std::pair<Mark::Kind, std::string>, Rank> best;
   for (const Mark& mark : attempt.marks) {

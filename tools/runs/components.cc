@@ -59,6 +59,7 @@ void AddComponent(AttemptFacts& whole, AttemptFacts component, std::int32_t numb
     block.last.task += first_task;
     whole.step_blocks.push_back(std::move(block));
   }
+  Take(whole.step_ends, component.step_ends, first_task);
   Take(whole.marks, component.marks, first_task);
   for (SignalFact& signal : component.signals) {
     if (signal.task >= 0) signal.task += first_task;

@@ -195,6 +195,8 @@ void NodesWord::AddMark(const EventRow& event) {
   mark.slurm_step = StepCode(reader_.Text(key::kSlurmStep));
   mark.task = static_cast<std::int32_t>(reader_.Int(key::kTask).value_or(0));
   mark.ref = sources_.Ref(event.source_id, event.offset);
+  if (mark.kind == Mark::Kind::kStepEnd)
+    attempt->step_ends.push_back({mark.t, *mark.train_step, mark.slurm_step, mark.task, mark.ref});
   AddOrReplace(std::move(mark), attempt->marks);
 }
 

@@ -217,6 +217,7 @@ struct AttemptFacts {
   std::vector<NodeEvent> node_events;
   std::vector<StepMark> step_marks;
   std::vector<StepBlock> step_blocks;  // more of the same
+  std::vector<StepMark> step_ends;     // "training step N is done", where the program says so of each
   std::vector<Mark> marks;
   std::vector<SignalFact> signals;
   std::vector<int> checkpoint_signals;  // that the job says ask it for one; empty: it does not say

@@ -29,6 +29,28 @@ bool DidNothingBetween(const Timeline& timeline, int attempt, Ns from, Ns to) {
 
 }  // namespace
 
+std::optional<Ns> HeardUntil(const RunFacts& facts, const AttemptFacts& attempt, const Program& program) {
+  if (attempt.end || attempt.last_seen.empty() || program.steps.empty()) return std::nullopt;
+  const std::int32_t source = program.steps.back().ref.source;
+  if (source < 0 || static_cast<std::size_t>(source) >= facts.sources.size()) return std::nullopt;
+  const std::string file = facts.SourceName(static_cast<std::size_t>(source));
+  const std::string node = file.substr(0, file.find('/'));
+  std::optional<Ns> heard;
+  for (const LastSeen& seen : attempt.last_seen) {
+    if (seen.node == node) heard = std::max(heard.value_or(seen.t), seen.t);
+  }
+  if (heard && facts.now - *heard < kHang) heard = facts.now;
+  return heard;
+}
+
+std::optional<Ns> NoProgressSince(const Timeline& timeline) {
+  if (!timeline.running || timeline.stalls.empty()) return std::nullopt;
+  const Stall& last = timeline.stalls.back();
+  if (last.recovered || timeline.end - last.end >= kHang || last.ns < kHang) return std::nullopt;
+  const bool of_the_last = last.attempt + 1 == static_cast<int>(timeline.attempts.size());
+  return of_the_last ? std::optional(last.last_progress) : std::nullopt;
+}
+
 void NameHangs(Timeline& timeline) {
   for (Interruption& interruption : timeline.interruptions) {
     if (!MayBeBecauseOfAHang(interruption.cause)) continue;

@@ -2,6 +2,9 @@
 #ifndef GOODPUT_TOOLS_TIMELINE_HANG_H_
 #define GOODPUT_TOOLS_TIMELINE_HANG_H_
 
+#include <optional>
+
+#include "tools/timeline/program.h"
 #include "tools/timeline/timeline.h"
 
 namespace goodput {
@@ -12,6 +15,14 @@ namespace goodput {
 // measured.
 inline constexpr Ns kHang = 60 * kSecond;
 void NameHangs(Timeline& timeline);
+
+// Until when the node that told of the program's last step is known to have been heard from: what the program
+// marked until then would be here. Within kHang of now it counts as heard until now.
+std::optional<Ns> HeardUntil(const RunFacts& facts, const AttemptFacts& attempt, const Program& program);
+
+// Since when a run that is still running has made no progress, where it was heard from since and that is at
+// least kHang ago; absent: it trains, or nothing is known.
+std::optional<Ns> NoProgressSince(const Timeline& timeline);
 
 }  // namespace goodput
 

@@ -38,6 +38,7 @@ struct Strand {
   std::vector<StepMark> step_marks;
   std::vector<const StepBlock*> blocks;
   std::vector<const Mark*> marks;
+  std::vector<StepMark> step_ends;
   Ns first = INT64_MAX;  // step marks
   Ns last = 0;
 };
@@ -96,6 +97,12 @@ std::vector<Strand> FindStrands(const AttemptFacts& attempt, Ns attempt_begin, c
     }
     if (owner != nullptr) owner->marks.push_back(&mark);
   }
+  for (const StepMark& end : attempt.step_ends) {
+    const auto owner = std::find_if(strands.begin(), strands.end(), [&](const Strand& strand) {
+      return strand.slurm_steps.count(end.slurm_step) != 0;
+    });
+    if (owner != strands.end()) owner->step_ends.push_back(end);
+  }
   for (Strand& strand : strands) strand.marks = InOrder(std::move(strand.marks));
   return strands;
 }
@@ -137,8 +144,8 @@ void ReadStrand(int attempt_index, bool completed, const Allocation& allocation,
     Bounds bounds{std::clamp(begin, allocation.begin, allocation.end), std::min(end, allocation.end),
                   !last || allocation.ended || life.end || overtaken, last, completed};
     bounds.end = std::max(bounds.begin, bounds.end);
-    programs.push_back(
-        ReadProgram(attempt_index, strand.slurm_steps, bounds, folded[i], {mark, until}, allocation, reader));
+    programs.push_back(ReadProgram(attempt_index, strand.slurm_steps, bounds, folded[i],
+                                   {{mark, until}, strand.step_ends}, allocation, reader));
     mark = until;
     begin = end;
   }
@@ -227,7 +234,8 @@ Program ReadStepless(int attempt_index, const AttemptFacts& attempt, const Alloc
   bounds.end = std::max(bounds.begin, bounds.end);
   // How it ended is how its last srun did.
   const std::set<std::int32_t> last = slurm_steps.empty() ? slurm_steps : std::set{*slurm_steps.rbegin()};
-  return ReadProgram(attempt_index, last, bounds, {}, MarksIn(attempt, slurm_steps), allocation, nullptr);
+  return ReadProgram(attempt_index, last, bounds, {}, {MarksIn(attempt, slurm_steps), {}}, allocation,
+                     nullptr);
 }
 
 }  // namespace
@@ -269,7 +277,7 @@ std::vector<Program> ReadPrograms(int attempt_index, const AttemptFacts& attempt
       });
       if (helper) continue;
       Program program = ReadProgram(attempt_index, {slurm_step}, {begin, end, true, true}, {},
-                                    MarksIn(attempt, {slurm_step}), allocation, nullptr);
+                                    {MarksIn(attempt, {slurm_step}), {}}, allocation, nullptr);
       if (program.summary.exit_signal || program.summary.exit_code.value_or(0) != 0) {
         programs.push_back(std::move(program));
       }

@@ -1,6 +1,7 @@
 #include "tools/timeline/interruption.h"
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <functional>
 #include <string>
@@ -18,10 +19,24 @@ std::string ExitWords(const Incarnation& incarnation) {
   return "";
 }
 
+// Signals that a program brings upon itself; nobody sends them to end a job.
+bool IsOwnFault(int signo) {
+  constexpr std::array<int, 7> kFaults{SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+  return std::find(kFaults.begin(), kFaults.end(), signo) != kFaults.end();
+}
+
+// Accounting's end has whole seconds, the death of the script is known better.
+Ns RequeuedAt(const EndContext& context) {
+  return context.script_killed.value_or(context.attempt->end.value_or(0));
+}
+
 // The tasks of a job that is requeued die of Slurm's signals, or leave because of them. One that left with an
 // error while the batch script still ran failed by itself, and the script asked for the requeue.
 bool FailedBeforeRequeue(const EndContext& context) {
-  return context.program->summary.exit_code.value_or(0) != 0 && ExitedBeforeRequeue(context);
+  const Program& program = *context.program;
+  if (program.failed_at && program.failed_by && IsOwnFault(*program.failed_by))
+    return *program.failed_at < RequeuedAt(context);
+  return program.summary.exit_code.value_or(0) != 0 && ExitedBeforeRequeue(context);
 }
 
 // Only the kernel itself kills without a sender: what took more memory than it may.
@@ -128,7 +143,8 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostW
   if (!attempt.admin_comment.empty()) says("admin comment: " + attempt.admin_comment);
   if (!attempt.operator_acted.empty()) says(attempt.operator_acted);
   says(ExitWords(incarnation));
-  if (state == "FAILED" && ExitWords(incarnation).empty()) {
+  // Where no task failed, the script did.
+  if (state == "FAILED" && !incarnation.exit_signal && incarnation.exit_code.value_or(0) == 0) {
     if (attempt.exit_signal) says("the job died of signal " + std::to_string(*attempt.exit_signal));
     if (!attempt.exit_signal && attempt.exit_code)
       says("the job exited with " + std::to_string(*attempt.exit_code));
@@ -221,8 +237,7 @@ std::optional<Ns> LastKeptCheckpoint(const Program& program, const Fate& fate) {
 bool ExitedBeforeRequeue(const EndContext& context) {
   const Incarnation& incarnation = context.program->summary;
   if (incarnation.exit_signal || !incarnation.exited) return false;
-  // Accounting's end has whole seconds, the death of the script is known better.
-  return *incarnation.exited < context.script_killed.value_or(context.attempt->end.value_or(0));
+  return *incarnation.exited < RequeuedAt(context);
 }
 
 Interruption JudgeInterruption(const EndContext& context) {

@@ -5,8 +5,8 @@
 
 namespace goodput {
 
-std::vector<Fate> DecideFates(const std::vector<const Program*>& programs,
-                              const std::vector<bool>& finished) {
+std::vector<Fate> DecideFates(const std::vector<const Program*>& programs, const std::vector<bool>& finished,
+                              bool goes_on) {
   std::vector<Fate> fates(programs.size());
   std::optional<std::int64_t> resumed_at;  // the smallest first step of all later incarnations
   int resumed_by = 0;
@@ -22,8 +22,10 @@ std::vector<Fate> DecideFates(const std::vector<const Program*>& programs,
       fate.rule = Fate::Rule::kFinished;
     } else {
       const bool running = !program.summary.ended;
-      fate.uncovered = running ? Bucket::kAtRisk : Bucket::kLostWork;
-      fate.why = running ? "no complete checkpoint covers it yet" : "no complete checkpoint covers it";
+      fate.uncovered = running || goes_on ? Bucket::kAtRisk : Bucket::kLostWork;
+      fate.why = running   ? "no complete checkpoint covers it yet"
+                 : goes_on ? "no complete checkpoint covers it, and the run has not resumed yet"
+                           : "no complete checkpoint covers it";
       for (const Checkpoint& checkpoint : program.checkpoints) {
         // Also one completed after the attempt's end: tasks live on for a while when Slurm ends them.
         if (checkpoint.complete) {
@@ -31,15 +33,15 @@ std::vector<Fate> DecideFates(const std::vector<const Program*>& programs,
         }
       }
     }
-    if (!program.steps.empty()) {
-      std::int64_t first = program.steps.front().lo;
-      // A log that prints every tenth step names the first too late. A label beyond the first step that ran
-      // only counts differently: what was run again was not kept.
-      if (program.summary.restored_step) first = std::min(first, *program.summary.restored_step + 1);
-      if (!resumed_at || first < *resumed_at) {
-        resumed_at = first;
-        resumed_by = program.summary.attempt;
-      }
+    std::optional<std::int64_t> first;
+    if (!program.steps.empty()) first = program.steps.front().lo;
+    // A log that prints every tenth step names the first too late. A label beyond the first step that ran
+    // only counts differently: what was run again was not kept.
+    if (program.summary.restored_step)
+      first = std::min(first.value_or(INT64_MAX), *program.summary.restored_step + 1);
+    if (first && (!resumed_at || *first < *resumed_at)) {
+      resumed_at = first;
+      resumed_by = program.summary.attempt;
     }
   }
   return fates;

@@ -13,10 +13,11 @@ namespace goodput {
 // How one incarnation's steps fared. In this order:
 //  1. A later incarnation ran steps: those below the smallest first step of all later ones are kept, the rest
 //  lost,
-//     whatever was saved. A logged restore step beats the first logged number.
+//     whatever was saved. A logged restore step beats the first logged number, and decides before any step
+//     ran.
 //  2. Exit 0 or a job end without a stop signal: kept.
 //  3. Covered by a complete checkpoint: kept.
-//  4. Running, or end unknown: at risk.
+//  4. Running, or the run goes on and nothing says yet where it resumes: at risk.
 //  5. Lost.
 struct Fate {
   enum class Rule : std::uint8_t { kResumedAt, kFinished, kCheckpoints };
@@ -29,8 +30,9 @@ struct Fate {
 };
 
 // One per program, in the order given (by attempt, then begin). `finished[i]`: program i ended with exit 0 or
-// its job's end, without a stop signal.
-std::vector<Fate> DecideFates(const std::vector<const Program*>& programs, const std::vector<bool>& finished);
+// its job's end, without a stop signal. `goes_on`: the run's last attempt is pending or running.
+std::vector<Fate> DecideFates(const std::vector<const Program*>& programs, const std::vector<bool>& finished,
+                              bool goes_on);
 
 // How many steps of the record are kept, from its first.
 std::int64_t KeptSteps(const Fate& fate, const StepRecord& step);

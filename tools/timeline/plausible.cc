@@ -58,7 +58,8 @@ bool Plausible(const AttemptFacts& attempt) {
          IsTime(attempt.allocated) && IsTime(attempt.preempt_time) && attempt.gpus >= 0 &&
          AllPlausible(attempt.suspended) && AllPlausible(attempt.resizes) && AllPlausible(attempt.pending) &&
          AllPlausible(attempt.node_events) && AllPlausible(attempt.step_marks) &&
-         AllPlausible(attempt.step_blocks) && AllPlausible(attempt.marks) && AllPlausible(attempt.signals) &&
+         AllPlausible(attempt.step_blocks) && AllPlausible(attempt.step_ends) &&
+         AllPlausible(attempt.marks) && AllPlausible(attempt.signals) &&
          AllPlausible(attempt.checkpoint_files) && AllPlausible(attempt.last_seen);
 }
 
@@ -109,6 +110,7 @@ std::shared_ptr<const RunFacts> WithoutTheImpossible(const RunFacts& facts,
     Keep(attempt.node_events, left_out);
     Keep(attempt.step_marks, left_out);
     Keep(attempt.step_blocks, left_out);
+    Keep(attempt.step_ends, left_out);
     Keep(attempt.marks, left_out);
     Keep(attempt.signals, left_out);
     Keep(attempt.checkpoint_files, left_out);

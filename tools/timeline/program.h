@@ -27,6 +27,7 @@ struct Program {
   Incarnation summary;
   std::set<std::int32_t> slurm_steps;  // its tasks are of
   std::optional<Ns> failed_at;         // when the first of them ended other than with exit 0
+  std::optional<int> failed_by;        // the signal that one died of
   std::vector<StepRecord> steps;       // by begin
   std::vector<PhaseSpan> saves;
   std::vector<PhaseSpan> overhead;       // after the first step

@@ -12,6 +12,9 @@
 namespace goodput {
 namespace {
 
+// Less than this between two steps is what a loop needs to say both.
+constexpr Ns kLeastBetweenSteps = kSecond / 1000;
+
 // The begin of the first step after `t`, else the program's end: where something that never ended is cut off.
 std::pair<Ns, EvidenceRef> NextStepAfter(const Program& program, Ns t) {
   const auto next = std::upper_bound(program.steps.begin(), program.steps.end(), t,
@@ -179,8 +182,9 @@ void CloseLastStep(const std::vector<const Mark*>& marks, bool finished, Program
 
 // Blocks of steps that nothing happened in stay as they are. The first step of a start is like no other, the
 // last one is a record of its own already.
-void ReadSteps(const Folded& folded, const Allocation& allocation, const std::vector<const Mark*>& marks,
-               const StepReader* reader, bool finished, Program& program) {
+void ReadSteps(const Folded& folded, const Allocation& allocation, const Told& told, const StepReader* reader,
+               bool finished, Program& program) {
+  const std::vector<const Mark*>& marks = told.marks;
   program.steps = RecordsOf(folded);
   if (program.steps.empty()) return;
   StepRecord& last = program.steps.back();
@@ -194,7 +198,7 @@ void ReadSteps(const Folded& folded, const Allocation& allocation, const std::ve
   const bool few = CountRecords(program.steps) <= static_cast<std::int64_t>(kExactDurations) + 2;
   const Ns first_begin = program.steps.front().begin;
   ExpandBlocks(program.steps, reader, [&](const StepRecord& step) {
-    if (few || step.begin == first_begin) return true;
+    if (few || step.begin == first_begin || !told.step_ends.empty()) return true;
     const auto mark = std::lower_bound(marks.begin(), marks.end(), step.begin,
                                        [](const Mark* m, Ns t) { return m->t < t; });
     if (mark != marks.end() && (*mark)->t < step.end) return true;
@@ -203,13 +207,34 @@ void ReadSteps(const Folded& folded, const Allocation& allocation, const std::ve
   });
 }
 
+// From the end of a step, by the last task that tells of it, to the begin of the next.
+void ReadTimeBetweenSteps(const std::vector<StepMark>& step_ends, Program& program) {
+  std::vector<const StepMark*> ends(program.steps.size());
+  for (const StepMark& end : step_ends) {
+    const auto after = std::upper_bound(program.steps.begin(), program.steps.end(), end.t,
+                                        [](Ns t, const StepRecord& step) { return t < step.begin; });
+    if (after == program.steps.begin()) continue;
+    const StepRecord& step = *std::prev(after);
+    const StepMark*& last = ends[static_cast<std::size_t>(std::prev(after) - program.steps.begin())];
+    if (step.hi == end.train_step && end.t < step.end && (last == nullptr || end.t > last->t)) last = &end;
+  }
+  for (std::size_t i = 0; i + 1 < program.steps.size(); ++i) {
+    const StepRecord& step = program.steps[i];
+    if (ends[i] == nullptr || step.end - ends[i]->t < kLeastBetweenSteps) continue;
+    program.overhead.push_back(
+        {ends[i]->t, step.end, std::string(kBetweenSteps), ends[i]->ref, step.next_ref});
+  }
+}
+
 void ReadExit(const Allocation& allocation, Program& program) {
   Incarnation& incarnation = program.summary;
   for (const TaskLife& life : allocation.lives) {
     if (program.slurm_steps.count(life.slurm_step) == 0) continue;
     const bool failed = life.exit_signal || life.exit_code.value_or(0) != 0;
-    if (failed && life.exit_time && (!program.failed_at || *life.exit_time < *program.failed_at))
+    if (failed && life.exit_time && (!program.failed_at || *life.exit_time < *program.failed_at)) {
       program.failed_at = life.exit_time;
+      program.failed_by = life.exit_signal;
+    }
     if (life.exit_signal && !incarnation.exit_signal) incarnation.exit_signal = life.exit_signal;
     if (life.exit_code) incarnation.exit_code = std::max(incarnation.exit_code.value_or(0), *life.exit_code);
     if (life.exit_time)
@@ -261,8 +286,9 @@ void MeasureSteps(const Allocation& allocation, Program& program) {
 }
 
 Program ReadProgram(int attempt_index, const std::set<std::int32_t>& slurm_steps, const Bounds& bounds,
-                    const Folded& folded, const std::vector<const Mark*>& marks, const Allocation& allocation,
+                    const Folded& folded, const Told& told, const Allocation& allocation,
                     const StepReader* reader) {
+  const std::vector<const Mark*>& marks = told.marks;
   Program program;
   program.summary.attempt = attempt_index;
   program.summary.slurm_step = slurm_steps.empty() ? kNoStep : *slurm_steps.begin();
@@ -274,9 +300,11 @@ Program ReadProgram(int attempt_index, const std::set<std::int32_t>& slurm_steps
   const Incarnation& summary = program.summary;
   const bool finished = bounds.exits && !summary.exit_signal &&
                         (summary.exit_code ? *summary.exit_code == 0 : bounds.completed);
-  ReadSteps(folded, allocation, marks, reader, finished, program);
+  ReadSteps(folded, allocation, told, reader, finished, program);
   ReadCheckpoints(marks, program);
   ReadPhases(marks, program);
+  // Behind what has a name of its own.
+  ReadTimeBetweenSteps(told.step_ends, program);
   MeasureSteps(allocation, program);
   for (const Mark* mark : marks) {
     program.last_evidence = std::max(program.last_evidence.value_or(mark->t), mark->t);

@@ -27,10 +27,15 @@ bool IsStartupPhase(std::string_view name);
 // By time; at the same time, by their place in the file.
 std::vector<const Mark*> InOrder(std::vector<const Mark*> marks);
 
-// `marks`: the incarnation's own, in order. `folded`: its steps. `reader` may be null where `folded` has no
-// blocks.
+// What a program says besides the begins of its steps.
+struct Told {
+  std::vector<const Mark*> marks;   // the incarnation's own, in order
+  std::vector<StepMark> step_ends;  // of these some may be another incarnation's
+};
+
+// `folded`: its steps. `reader` may be null where `folded` has no blocks.
 Program ReadProgram(int attempt_index, const std::set<std::int32_t>& slurm_steps, const Bounds& bounds,
-                    const Folded& folded, const std::vector<const Mark*>& marks, const Allocation& allocation,
+                    const Folded& folded, const Told& told, const Allocation& allocation,
                     const StepReader* reader);
 
 // Net times, medians and the end of each step's work; again after saves were added.

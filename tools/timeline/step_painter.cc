@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "tools/timeline/hang.h"
 #include "tools/timeline/plausible.h"
 
 namespace goodput {
@@ -22,6 +23,7 @@ struct StepExtent {
   Bucket rest = Bucket::kStall;
   std::string_view rest_why;
   std::optional<Ns> drain_from;
+  std::optional<Ns> silent_from;  // from here on nothing is known of it
 };
 
 // Net time beyond this is a stall.
@@ -31,9 +33,16 @@ Ns StallLimit(Ns expected, const TimelineOptions& options) {
                                                  : kLatest;
 }
 
+// A step that is running has made no progress for as long as a hang takes, and would have been heard of.
+bool HangsSoFar(const Program& program, const StepRecord& step, Ns step_end, std::optional<Ns> heard_until) {
+  if (!heard_until) return false;
+  return NetTime(program.cuts, step_end, std::min(*heard_until, step.end)) >= kHang;
+}
+
 StepExtent ExtentOf(const Program& program, std::size_t i, const StepContext& context) {
   const StepRecord& step = program.steps[i];
-  StepExtent extent{step.begin, step.end, Bucket::kStall, "longer than a step needs", std::nullopt};
+  StepExtent extent{step.begin,   step.end,    Bucket::kStall, "longer than a step needs",
+                    std::nullopt, std::nullopt};
   const std::optional<Ns> median = program.median_step ? program.median_step : context.run_median;
   const bool last = i + 1 == program.steps.size();
   std::optional<Ns> expected;
@@ -65,6 +74,11 @@ StepExtent ExtentOf(const Program& program, std::size_t i, const StepContext& co
   if (step.net <= StallLimit(*expected, context.options)) return extent;
   extent.step_end = AfterNetTime(program.cuts, step.begin, step.end, *expected);
   const bool closed = !last || program.summary.ended;
+  if (!closed && HangsSoFar(program, step, extent.step_end, context.heard_until)) {
+    extent.rest_why = "no progress so far, while its node was heard from";
+    if (step.end - *context.heard_until >= kHang) extent.silent_from = context.heard_until;
+    return extent;
+  }
   if (!closed || (last && context.finished)) {
     extent.rest = Bucket::kUnobserved;
     extent.rest_why = closed ? "after the last step the program said nothing until it exited"
@@ -168,7 +182,7 @@ std::vector<Remainder> PaintSteps(Program& program, const StepContext& context, 
     paint_step.Paint(work_begin, kept_until, Bucket::kProductive, step);
     const Bucket not_kept = fate.rule == Fate::Rule::kCheckpoints ? fate.uncovered : Bucket::kLostWork;
     paint_step.Paint(kept_until, extent.step_end, not_kept, step, fate.why);
-    const Ns rest_end = extent.drain_from.value_or(step.end);
+    const Ns rest_end = extent.drain_from.value_or(extent.silent_from.value_or(step.end));
     const Remainder rest{extent.step_end,
                          rest_end,
                          extent.rest,
@@ -180,7 +194,14 @@ std::vector<Remainder> PaintSteps(Program& program, const StepContext& context, 
                          LastSignOfLife(program, step, extent.step_end),
                          i + 1 < program.steps.size()};
     if (rest.begin < rest.end) remainders.push_back(rest);
-    if (rest_end < step.end) {
+    if (rest_end < step.end && extent.silent_from) {
+      Remainder silence = rest;
+      silence.begin = rest_end;
+      silence.end = step.end;
+      silence.bucket = Bucket::kUnobserved;
+      silence.why = "its node has not been heard from since";
+      remainders.push_back(std::move(silence));
+    } else if (rest_end < step.end) {
       Remainder drain = rest;
       drain.begin = rest_end;
       drain.end = step.end;

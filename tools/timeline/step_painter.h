@@ -37,6 +37,8 @@ struct StepContext {
   TimelineOptions options;
   std::optional<StopOrder> stop;
   bool finished = false;
+  // Until then what the program marked would have arrived; absent: nobody says so.
+  std::optional<Ns> heard_until;
 };
 
 // Leaves only blocks of which all steps go the same way: kept or not, and none stalled.

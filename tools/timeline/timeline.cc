@@ -72,6 +72,7 @@ class TimelineBuilder {
   EndContext ContextOf(std::size_t i) const;
   void FindRememberedPreemptions();
   void FindInterruption(std::size_t i);
+  bool KeptAll(std::size_t i) const;
   const AttemptFacts& AttemptOf(std::size_t i) const {
     return *attempts_[static_cast<std::size_t>(programs_[i].program.summary.attempt)];
   }
@@ -145,7 +146,7 @@ void TimelineBuilder::JudgePrograms() {
     step_times.Merge(judged.program.step_times);
   }
   timeline_.steps.median = step_times.Median();
-  fates_ = DecideFates(programs, finished);
+  fates_ = DecideFates(programs, finished, timeline_.running);
   for (std::size_t i = 0; i < programs_.size(); ++i) {
     ExpandWhereStepsDiffer(programs_[i].program, fates_[i], timeline_.steps.median, options_,
                            facts_.step_reader.get());
@@ -186,8 +187,13 @@ void TimelineBuilder::PaintEpisode(std::size_t index, Painter& painter) {
   std::vector<Remainder> remainders;
   each([&](std::size_t i) {
     Judged& judged = programs_[i];
-    const StepContext context{&facts_,  &fates_[i],  timeline_.steps.median,
-                              options_, judged.stop, judged.finished};
+    const StepContext context{&facts_,
+                              &fates_[i],
+                              timeline_.steps.median,
+                              options_,
+                              judged.stop,
+                              judged.finished,
+                              HeardUntil(facts_, *episode.facts, judged.program)};
     for (const Remainder& remainder : PaintSteps(judged.program, context, paint, timeline_.steps))
       remainders.push_back(remainder);
     if (judged.node_loss && !judged.program.steps.empty()) {
@@ -296,6 +302,12 @@ void TimelineBuilder::FindRememberedPreemptions() {
   remembered_ = FindRemembered(ends);
 }
 
+bool TimelineBuilder::KeptAll(std::size_t i) const {
+  const std::vector<StepRecord>& steps = programs_[i].program.steps;
+  return std::all_of(steps.begin(), steps.end(),
+                     [&](const StepRecord& step) { return KeptSteps(fates_[i], step) == step.count(); });
+}
+
 void TimelineBuilder::FindInterruption(std::size_t i) {
   const Judged& judged = programs_[i];
   const Incarnation& summary = judged.program.summary;
@@ -305,6 +317,8 @@ void TimelineBuilder::FindInterruption(std::size_t i) {
   if (!summary.ended) return;
   const bool done = judged.finished || (!judged.stop && attempts_[a]->state == "COMPLETED");
   if (last_program && last_attempt && done) return;
+  // A link of a chain that did what it was to do, and the next went on from its last step.
+  if (judged.last_of_attempt && !judged.stop && attempts_[a]->state == "COMPLETED" && KeptAll(i)) return;
   if (!judged.last_of_attempt && judged.finished && programs_[i + 1].program.steps.empty()) return;
   // The program is over but the allocation goes on: whether that was an interruption shows when it ends.
   if (judged.last_of_attempt && !attempts_[a]->end) return;

@@ -8,7 +8,7 @@
 namespace goodput {
 namespace {
 
-// slurmctld looks at dependencies every second or so.
+// slurmctld looks at new jobs and at dependencies every second or so, and only then sets the eligible time.
 constexpr Ns kEvaluation = 2 * kSecond;
 
 bool Known(std::string_view reason) {
@@ -105,10 +105,14 @@ std::vector<Interval> WaitingClaims(const AttemptFacts& attempt, int index, Ns f
     const Ns eligible = attempt.eligible.value_or(never_eligible ? until : attempt.submit);
     // Eligible as soon as the run's job before it was over: it waited for that one.
     const bool for_the_run = free_from > attempt.submit && eligible - free_from <= kEvaluation;
+    const bool looked_at =
+        !Known(attempt.reason) && attempt.eligible && eligible - attempt.submit <= kEvaluation;
     const Bucket bucket =
         attempt.reason == "JobHeldAdmin" || for_the_run ? Bucket::kQueueOther : Bucket::kHold;
-    claim(attempt.submit, std::min(eligible, until), bucket, Known(attempt.reason) ? attempt.reason : "",
-          attempt.evidence, {}, "submitted, not yet eligible");
+    if (for_the_run || !looked_at) {
+      claim(attempt.submit, std::min(eligible, until), bucket, Known(attempt.reason) ? attempt.reason : "",
+            attempt.evidence, {}, "submitted, not yet eligible");
+    }
     claim(free_from, attempt.submit, Bucket::kResubmitGap, "", attempt.evidence, {}, "");
   }
 
