@@ -131,6 +131,8 @@ inline constexpr std::string_view kEligibleS = "eligible_s";
 inline constexpr std::string_view kStartS = "start_s";
 inline constexpr std::string_view kEndS = "end_s";
 inline constexpr std::string_view kPreemptS = "preempt_s";
+inline constexpr std::string_view kPreempt = "preempt";
+inline constexpr std::string_view kPriorityTier = "priority_tier";
 inline constexpr std::string_view kSuspendS = "suspend_s";
 inline constexpr std::string_view kSuspendedS = "suspended_s";
 }  // namespace key

@@ -266,6 +266,28 @@ TEST(Cause, ALinkOfAChainThatEndsWellInterruptsNothing) {
   EXPECT_EQ(run.Build().interruptions[0].attempt, 1);
 }
 
+TEST(Cause, WhoTookTheNodesOfARequeuedJobPreemptedItOnlyWhereItMay) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).Ready(0).SrunKilled(0, 0, 100, SIGTERM).Steps(1, 9, 0, 10);
+  run.Last().Ended(100, "REQUEUED");
+  run.Attempt()
+      .Submitted(100)
+      .Started(110)
+      .Ready(110)
+      .Srun(0, 110, 130, 0)
+      .Steps(1, 2, 110, 10)
+      .Ended(130, "COMPLETED");
+  const auto cause = [](RunBuilder told, const std::string& preempted_by, const std::string& taken_by) {
+    RunFacts facts = told.Facts();
+    facts.attempts[0].preempted_by = preempted_by;
+    facts.attempts[0].taken_by = taken_by;
+    return BuildTimeline(facts).interruptions.at(0).cause;
+  };
+  EXPECT_EQ(cause(run, "", ""), "user_requeue");
+  EXPECT_EQ(cause(run, "job 7 of partition high started on its nodes 0 s later", ""), "preempted");
+  EXPECT_EQ(cause(run, "", "job 7 of partition other started on its nodes 0 s later"), "unknown");
+}
+
 TEST(Cause, AnOldWordOfMissingMachinesExplainsNoLaterFailure) {
   RunBuilder failed;
   Trains(failed).TaskExits(118, 0, 1).Ended(119, "FAILED").facts.admin_comment = "GCP Error: stockout";

@@ -584,14 +584,14 @@ class LoadRunTest : public testing::Test {
  protected:
   LoadRunTest() : db_(*Database::Open(folder_.path() + "/goodput.db", Database::Mode::kReadWrite)) {}
 
-  // What the controller's watch wrote about job 7.
+  // What the controller's watch wrote about job 7, or another.
   class Watched {
    public:
     Watched(LoadRunTest& test, std::string_view kind, std::int64_t t_s, const char* state,
-            std::int64_t ahead_s = 0)
+            std::int64_t ahead_s = 0, std::int64_t job = 7)
         : test_(test), builder_(kind, {(t_s + ahead_s) * kSecond, t_s * kSecond, "@controller", 1}) {
       builder_.Text(key::kCluster, "c1");
-      builder_.Int(key::kJob, 7);
+      builder_.Int(key::kJob, job);
       builder_.Text(key::kState, state);
     }
     ~Watched() { test_.Append("@controller", std::string(builder_.Finish())); }
@@ -700,6 +700,55 @@ TEST_F(LoadRunTest, TheWatchAloneMakesAttemptsClosedByTheNextSubmit) {
   EXPECT_FALSE(second.end);
   EXPECT_EQ(second.evidence, Evidence::kScheduler);
 }
+
+// Job 7 is requeued at 200, and job 8, which had waited, starts on its node in that second.
+struct Rival {
+  const char* preempt;  // as the watch has it of job 7
+  std::int64_t tier;    // of job 8; that of job 7 is 1
+  const char* partition;
+  const char* qos;
+  const char* outcome;  // which of the facts names it
+};
+
+class RivalTest : public LoadRunTest, public testing::WithParamInterface<Rival> {};
+
+TEST_P(RivalTest, PreemptsOnlyWhatItMay) {
+  const Rival& rival = GetParam();
+  AccountingRow own = Accounted(100, 110, 200, "REQUEUED");
+  own.qos = "normal";
+  AccountingRow other = Accounted(150, 200, 260, "COMPLETED");
+  other.job_id = 8;
+  other.job_id_text = "8";
+  other.partition = rival.partition;
+  other.qos = rival.qos;
+  ASSERT_TRUE(StoreAccounting(db_, {own, other}, 1).ok());
+  if (*rival.preempt != '\0') {
+    Watched(*this, kind::kAttempt, 111, "RUNNING")
+        .Int(key::kSubmitS, 100)
+        .Int(key::kStartS, 110)
+        .Text(key::kPreempt, rival.preempt)
+        .Int(key::kPriorityTier, 1);
+    Watched(*this, kind::kAttempt, 201, "RUNNING", 0, 8)
+        .Int(key::kSubmitS, 150)
+        .Int(key::kStartS, 200)
+        .Text(key::kNodes, "n1")
+        .Int(key::kPriorityTier, rival.tier);
+  }
+  const AttemptFacts attempt = Load().facts.attempts.at(0);
+  const std::string outcome = !attempt.preempted_by.empty() ? "preempted"
+                              : !attempt.taken_by.empty()   ? "taken"
+                                                            : "";
+  EXPECT_EQ(outcome, rival.outcome) << rival.preempt << " " << rival.partition << " " << rival.qos;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rivals, RivalTest,
+    testing::Values(Rival{"off", 10, "high", "high", ""},
+                    Rival{"partition", 10, "high", "normal", "preempted"},
+                    Rival{"partition", 1, "other", "normal", ""}, Rival{"partition", 1, "a3", "high", ""},
+                    Rival{"qos", 1, "a3", "normal", ""}, Rival{"qos", 1, "a3", "high", "preempted"},
+                    Rival{"qos", 1, "a3", "", "taken"}, Rival{"", 0, "a3", "normal", ""},
+                    Rival{"", 0, "high", "normal", "taken"}, Rival{"", 0, "a3", "high", "taken"}));
 
 TEST_F(LoadRunTest, ThePrologKnowsTheRestartOfAnAttemptTheWatchMissed) {
   ASSERT_TRUE(

@@ -66,6 +66,8 @@ void AddJob(RecordBuilder& record, const ControllerJob& job, const std::string& 
   AddTime(record, key::kStartS, job.start_s);
   AddTime(record, key::kEndS, job.end_s);
   AddTime(record, key::kPreemptS, job.preempt_s);
+  AddText(record, key::kPreempt, job.preempt);
+  AddTime(record, key::kPriorityTier, job.priority_tier);
   AddTime(record, key::kSuspendS, job.suspend_s);
   if (job.suspended_s > 0) record.Int(key::kSuspendedS, job.suspended_s);
   AddTime(record, key::kExitCode, job.exit_code);

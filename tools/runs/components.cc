@@ -42,6 +42,7 @@ void AddComponent(AttemptFacts& whole, AttemptFacts component, std::int32_t numb
     whole.allocated = component.allocated;
   if (!whole.preempt_time) whole.preempt_time = component.preempt_time;
   if (whole.preempted_by.empty()) whole.preempted_by = component.preempted_by;
+  if (whole.taken_by.empty()) whole.taken_by = component.taken_by;
   if (whole.taken_node.empty()) whole.taken_node = component.taken_node;
   if (whole.operator_acted.empty()) whole.operator_acted = component.operator_acted;
   if (whole.failed_node.empty()) whole.failed_node = component.failed_node;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -58,7 +59,15 @@ class EndExplainer {
 
  private:
   void WentDown(const std::string& node, Ns since, const std::string& reason);
-  absl::StatusOr<std::vector<AccountingRow>> WatchedStarts(Ns from, Ns to);
+  // A job that started, and its partition's PriorityTier where the watch saw it.
+  struct Start {
+    AccountingRow job;
+    std::optional<std::int64_t> tier;
+  };
+  absl::StatusOr<std::vector<Start>> WatchedStarts(Ns from, Ns to);
+  absl::StatusOr<std::vector<Start>> Starts(Ns from, Ns to);
+  enum class MayPreempt { kNo, kYes, kUnknown };
+  MayPreempt MayItPreempt(const Start& other) const;
   bool OnOurNodes(const std::string& node_list) const;
 
   Database& db_;
@@ -104,26 +113,68 @@ absl::Status EndExplainer::FindDownNodes() {
 }
 
 // Jobs that started in [from, to], as far as the watch knows them.
-absl::StatusOr<std::vector<AccountingRow>> EndExplainer::WatchedStarts(Ns from, Ns to) {
+absl::StatusOr<std::vector<EndExplainer::Start>> EndExplainer::WatchedStarts(Ns from, Ns to) {
   absl::StatusOr<std::vector<EventRow>> events = LoadWatchedAttempts(db_, cluster_, from, to);
   if (!events.ok()) return events.status();
-  std::vector<AccountingRow> rows;
+  std::vector<Start> starts;
   std::set<std::pair<std::int64_t, std::int64_t>> seen;
   for (const EventRow& event : *events) {
     if (!reader_.Parse(event.record)) continue;
     const std::optional<std::int64_t> start_s = reader_.Int(key::kStartS);
     const std::int64_t job = reader_.Int(key::kJob).value_or(0);
     if (!start_s || *start_s < from / kSecond || !seen.emplace(job, *start_s).second) continue;
-    AccountingRow row;
-    row.job_id = job;
-    row.job_id_text = Cat(job);
-    row.submit_s = reader_.Int(key::kSubmitS).value_or(*start_s);
-    row.start_s = start_s;
-    row.partition = reader_.Text(key::kPartition);
-    row.node_list = reader_.Text(key::kNodes);
-    rows.push_back(std::move(row));
+    Start start;
+    start.job.job_id = job;
+    start.job.job_id_text = Cat(job);
+    start.job.submit_s = reader_.Int(key::kSubmitS).value_or(*start_s);
+    start.job.start_s = start_s;
+    start.job.partition = reader_.Text(key::kPartition);
+    start.job.qos = reader_.Text(key::kQos);
+    start.job.node_list = reader_.Text(key::kNodes);
+    start.tier = reader_.Int(key::kPriorityTier);
+    starts.push_back(std::move(start));
   }
-  return rows;
+  return starts;
+}
+
+// The watch knows of a job before accounting does, and accounting may know more of it.
+absl::StatusOr<std::vector<EndExplainer::Start>> EndExplainer::Starts(Ns from, Ns to) {
+  absl::StatusOr<std::vector<AccountingRow>> rows =
+      LoadStartedBetween(db_, cluster_, from / kSecond, to / kSecond);
+  if (!rows.ok()) return rows.status();
+  absl::StatusOr<std::vector<Start>> watched = WatchedStarts(from, to);
+  if (!watched.ok()) return watched.status();
+  std::vector<Start> starts;
+  for (AccountingRow& row : *rows) {
+    const auto seen = std::find_if(watched->begin(), watched->end(), [&](const Start& start) {
+      return start.job.job_id == row.job_id && start.job.start_s == row.start_s;
+    });
+    std::optional<std::int64_t> tier;
+    if (seen != watched->end()) {
+      tier = seen->tier;
+      watched->erase(seen);
+    }
+    starts.push_back({std::move(row), tier});
+  }
+  std::move(watched->begin(), watched->end(), std::back_inserter(starts));
+  return starts;
+}
+
+// By PreemptType; where that is not known, no job preempts another of its own partition and QOS.
+EndExplainer::MayPreempt EndExplainer::MayItPreempt(const Start& other) const {
+  const bool same_partition = other.job.partition == owner_.partition;
+  const bool same_qos = other.job.qos == owner_.qos;
+  if (attempt_.preempt == "off") return MayPreempt::kNo;
+  if (attempt_.preempt == "qos") {
+    if (same_qos) return MayPreempt::kNo;
+    return other.job.qos.empty() || owner_.qos.empty() ? MayPreempt::kUnknown : MayPreempt::kYes;
+  }
+  if (attempt_.preempt == "partition") {
+    if (same_partition) return MayPreempt::kNo;
+    if (!other.tier || !attempt_.priority_tier) return MayPreempt::kUnknown;
+    return *other.tier > *attempt_.priority_tier ? MayPreempt::kYes : MayPreempt::kNo;
+  }
+  return same_partition && same_qos ? MayPreempt::kNo : MayPreempt::kUnknown;
 }
 
 bool EndExplainer::OnOurNodes(const std::string& node_list) const {
@@ -160,23 +211,28 @@ absl::Status EndExplainer::FindOperator(const AttemptFacts* next) {
 }
 
 absl::Status EndExplainer::FindPreemptor() {
-  // The watch knows of it before accounting, and accounting may know more.
-  absl::StatusOr<std::vector<AccountingRow>> others =
-      LoadStartedBetween(db_, cluster_, end_ / kSecond, (end_ + kTakeoverSlack) / kSecond);
+  absl::StatusOr<std::vector<Start>> others = Starts(end_, end_ + kTakeoverSlack);
   if (!others.ok()) return others.status();
-  absl::StatusOr<std::vector<AccountingRow>> watched = WatchedStarts(end_, end_ + kTakeoverSlack);
-  if (!watched.ok()) return watched.status();
-  others->insert(others->end(), watched->begin(), watched->end());
-  for (const AccountingRow& other : *others) {
-    if (other.job_id == attempt_.job_id || !OnOurNodes(other.node_list)) continue;
-    // Without the controller's preemption time, only a job that waited for these very nodes proves it.
+  // Slurm's own word for it; which of those that may have done it is still to be found.
+  const bool preempted = attempt_.preempt_time || attempt_.state == "PREEMPTED";
+  for (const Start& other : *others) {
+    const AccountingRow& job = other.job;
+    if (job.job_id == attempt_.job_id || !OnOurNodes(job.node_list)) continue;
+    const MayPreempt may = MayItPreempt(other);
+    if (may == MayPreempt::kNo) continue;
+    // Otherwise only a job that waited for these very nodes may have.
     const bool waited =
-        other.submit_s < *other.start_s || (!owner_.partition.empty() && other.partition != owner_.partition);
-    const bool at_once = *other.start_s <= end_ / kSecond + 1 && waited;
-    if (!attempt_.preempt_time && attempt_.state != "PREEMPTED" && !at_once) continue;
-    attempt_.preempted_by = Cat("job ", other.job_id_text, " of partition ", other.partition,
-                                " started on its nodes ", *other.start_s - end_ / kSecond, " s later");
-    break;
+        job.submit_s < *job.start_s || (!owner_.in_accounting && job.partition != owner_.partition);
+    const bool at_once = *job.start_s <= end_ / kSecond + 1 && waited;
+    if (!preempted && !at_once) continue;
+    std::string words = Cat("job ", job.job_id_text, " of partition ", job.partition,
+                            " started on its nodes ", *job.start_s - end_ / kSecond, " s later");
+    if (preempted || may == MayPreempt::kYes) {
+      attempt_.preempted_by = std::move(words);
+      attempt_.taken_by.clear();
+      break;
+    }
+    if (attempt_.taken_by.empty()) attempt_.taken_by = std::move(words);
   }
   return absl::OkStatus();
 }

@@ -15,12 +15,13 @@ namespace goodput {
 struct EndOwner {
   const std::string& cluster;
   const std::string& user;
-  // Its own, where accounting is not there to say how long another job had waited; empty otherwise.
   const std::string& partition;
+  const std::string& qos;
+  bool in_accounting = false;  // which says how long another job had waited
 };
 
-// Fills in down_nodes, failed_node, taken_node, preempted_by and operator_acted of an attempt that is over.
-// `next`: the job's next attempt, if there is one.
+// Fills in down_nodes, failed_node, taken_node, preempted_by, taken_by and operator_acted of an attempt that
+// is over. `next`: the job's next attempt, if there is one.
 absl::Status ExplainEnd(Database& db, const EndOwner& owner, const AttemptFacts* next, AttemptFacts& attempt);
 
 }  // namespace goodput

@@ -207,14 +207,14 @@ absl::Status RunLoader::FinishDrafts(const JobKey& job) {
   const auto imported = [&](const Mark& mark) {
     return run_.facts.sources[static_cast<std::size_t>(mark.ref.source)].imported;
   };
-  const std::string unknown;
   for (auto it = drafts_.begin(); it != drafts_.end(); ++it) {
     Draft& draft = it->second;
     ReadSchedulingPhases(draft.facts, draft.is_life, imported);
     TakeEndFromNodes(draft);
     if (IsImport(job)) continue;
     const auto next = std::next(it);
-    const EndOwner owner{job.cluster, run_.info.user, draft.in_accounting ? unknown : run_.info.partition};
+    const EndOwner owner{job.cluster, run_.info.user, run_.info.partition, run_.info.qos,
+                         draft.in_accounting};
     absl::Status status =
         ExplainEnd(db_, owner, next == drafts_.end() ? nullptr : &next->second.facts, draft.facts);
     if (!status.ok()) return status;

@@ -79,6 +79,8 @@ void SchedulerWord::AddWatch(const EventRow& event) {
     return;
   }
   if (const auto preempt = reader_.Int(key::kPreemptS)) preemptions_.insert(FromSeconds(*preempt));
+  if (const std::string preempt = reader_.Text(key::kPreempt); !preempt.empty()) facts.preempt = preempt;
+  if (const auto tier = reader_.Int(key::kPriorityTier)) facts.priority_tier = tier;
   if (state == "PENDING") {
     facts.pending.push_back({event.t_ns, reader_.Text(key::kReason),
                              sources_.Ref(event.source_id, event.offset),

@@ -5,10 +5,12 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "sql/text.h"
 #include "tools/slurm/libslurm.h"
 #include "tools/slurm/tres.h"
@@ -148,17 +150,34 @@ std::vector<std::string> NodeFlags(std::uint32_t state) {
   return flags;
 }
 
+// By what PreemptType goes; "off" where it is preempt/none.
+std::string PreemptRule(const slurm_conf_t& conf) {
+  const std::string type = Text(conf.preempt_type);
+  if (absl::StrContains(type, "partition_prio")) return "partition";
+  if (absl::StrContains(type, "qos")) return "qos";
+  return absl::StrContains(type, "none") ? "off" : "";
+}
+
+bool PreemptsNothing(std::uint16_t mode) {
+  return (mode & ~(PREEMPT_MODE_GANG | PREEMPT_MODE_WITHIN)) == PREEMPT_MODE_OFF;
+}
+
 class LibslurmController : public Controller {
  public:
   LibslurmController() { slurm_init(nullptr); }
 
   absl::StatusOr<std::vector<ControllerJob>> Jobs() override {
+    if (absl::Status status = LoadPartitions(); !status.ok()) return status;
+    LoadPreemption();
     job_info_msg_t* message = nullptr;
     if (slurm_load_jobs(0, &message, SHOW_ALL | SHOW_DETAIL) != SLURM_SUCCESS)
       return Failed("slurm_load_jobs");
     std::vector<ControllerJob> jobs;
     jobs.reserve(message->record_count);
-    for (std::uint32_t i = 0; i < message->record_count; ++i) jobs.push_back(ReadJob(message->job_array[i]));
+    for (std::uint32_t i = 0; i < message->record_count; ++i) {
+      jobs.push_back(ReadJob(message->job_array[i]));
+      AddPreemption(jobs.back());
+    }
     slurm_free_job_info_msg(message);
     return jobs;
   }
@@ -168,9 +187,12 @@ class LibslurmController : public Controller {
     if (slurm_load_node(0, &message, SHOW_ALL) != SLURM_SUCCESS) return Failed("slurm_load_node");
     std::vector<ControllerNode> nodes;
     nodes.reserve(message->record_count);
-    if (absl::Status status = LoadPartitions(); !status.ok()) {
-      slurm_free_node_info_msg(message);
-      return status;
+    // Whoever asks for jobs first has them from then.
+    if (partitions_ == nullptr) {
+      if (absl::Status status = LoadPartitions(); !status.ok()) {
+        slurm_free_node_info_msg(message);
+        return status;
+      }
     }
     slurm_populate_node_partitions(message, partitions_.get());
     for (std::uint32_t i = 0; i < message->record_count; ++i) {
@@ -206,6 +228,30 @@ class LibslurmController : public Controller {
   }
 
  private:
+  // Who may preempt whom changes with the configuration only. What cannot be had is not known.
+  void LoadPreemption() {
+    const auto now = std::chrono::steady_clock::now();
+    if (preempt_read_ && now - *preempt_read_ < kPreemptAge) return;
+    slurm_conf_t* conf = nullptr;
+    if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS || conf == nullptr) return;
+    preempt_rule_ = PreemptRule(*conf);
+    preempts_nothing_ = PreemptsNothing(conf->preempt_mode);
+    libslurm::FreeConf(conf);
+    preempt_read_ = now;
+  }
+
+  void AddPreemption(ControllerJob& job) const {
+    job.preempt = preempt_rule_;
+    bool nothing = preempts_nothing_;
+    for (std::uint32_t i = 0; i < partitions_->record_count; ++i) {
+      const partition_info_t& partition = partitions_->partition_array[i];
+      if (Text(partition.name) != job.partition) continue;
+      job.priority_tier = partition.priority_tier;
+      if (partition.preempt_mode != NO_VAL16) nothing = PreemptsNothing(partition.preempt_mode);
+    }
+    if (nothing && !job.preempt.empty()) job.preempt = "off";
+  }
+
   // Which nodes are in which partition changes about never, and then the controller says so.
   absl::Status LoadPartitions() {
     partition_info_msg_t* message = nullptr;
@@ -226,6 +272,10 @@ class LibslurmController : public Controller {
     void operator()(partition_info_msg_t* message) const { slurm_free_partition_info_msg(message); }
   };
   std::unique_ptr<partition_info_msg_t, FreePartitions> partitions_;
+  static constexpr std::chrono::seconds kPreemptAge{60};
+  std::optional<std::chrono::steady_clock::time_point> preempt_read_;
+  std::string preempt_rule_;
+  bool preempts_nothing_ = false;
 };
 
 }  // namespace

@@ -44,6 +44,10 @@ struct ControllerJob {
   std::optional<std::int64_t> start_s;
   std::optional<std::int64_t> end_s;
   std::optional<std::int64_t> preempt_s;
+  // What decides who may preempt it, by PreemptType, and by the PreemptMode of the cluster or its partition:
+  // "off", "partition" or "qos"; empty: not known.
+  std::string preempt;
+  std::optional<std::int64_t> priority_tier;  // PriorityTier of its partition
   std::optional<std::int64_t> suspend_s;
   std::int64_t suspended_s = 0;
   std::optional<std::int64_t> time_limit_s;

@@ -197,7 +197,11 @@ struct AttemptFacts {
   std::optional<int> exit_signal;
   std::string reason;              // why it last waited, as accounting has it
   std::optional<Ns> preempt_time;  // when the scheduler began to preempt it
-  std::string preempted_by;        // what took its nodes, in words, where known
+  std::string preempted_by;        // what took its nodes and may preempt it, in words, where known
+  std::string taken_by;            // what took its nodes at its end, where nobody knows if it may preempt it
+  // What decides who may preempt it (ControllerJob::preempt), and its partition's PriorityTier; where known.
+  std::string preempt;
+  std::optional<std::int64_t> priority_tier;
   std::string failed_node;         // named by the scheduler
   std::string down_nodes;          // nodes of it seen going down at its end, with reasons, in words
   std::string taken_node;          // whose machine the cloud took back, by the reason it went down for

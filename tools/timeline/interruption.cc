@@ -173,7 +173,7 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostW
   if (StartsWith(state, "REQUEUE")) {
     if (!attempt.down_nodes.empty()) return by_host.empty() ? "node_fail" : by_host;
     if (!attempt.preempted_by.empty()) {
-      says("inferred: another job took its nodes in the same second");
+      says("inferred: another job, which may preempt it, took its nodes in the same second");
       return "preempted";
     }
     if (AskedForRequeue(context)) {
@@ -191,6 +191,11 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostW
     if (!attempt.operator_acted.empty()) {
       says("inferred: no preemption and no failed node seen, and Slurm does not record who asked");
       return "admin_requeue";
+    }
+    if (!attempt.taken_by.empty()) {
+      says(attempt.taken_by);
+      says("whether that job may preempt it is not known, and Slurm does not record who asked for a requeue");
+      return "unknown";
     }
     says("no preemption and no failed node seen; Slurm does not record who asked");
     return "user_requeue";

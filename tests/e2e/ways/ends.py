@@ -101,6 +101,17 @@ def requeue_held(work: Work) -> Outcome:
     return work.outcome({"not_eligible": "hold"})
 
 
+def requeued_beside_a_rival(work: Work) -> Outcome:
+    """Its owner has it requeued while a job of the same partition, which may preempt nothing, waits for its nodes."""
+    work.submit("srun " + work.trainer("--save-every 10 --steps-after-restore 10"))
+    work.steps(0, 16)
+    rival = work.site.cluster.sbatch("sleep 2", user="games", options=work.options() + ["--job-name=rival"])
+    work.pause(2)
+    work.control("requeue", str(work.job))
+    work.site.wait_watched(rival, ["RUNNING", "COMPLETED"])
+    return work.outcome()
+
+
 def _hangs(work: Work, *options: str) -> None:
     work.submit("srun " + work.trainer("--save-every 10 --hang-at-step 17 --steps-after-restore 10"), *options)
     work.site.wait_event(work.folder, "hang")
@@ -109,8 +120,9 @@ def _hangs(work: Work, *options: str) -> None:
 def hung_and_cancelled(work: Work) -> Outcome:
     _hangs(work)
     work.pause(HANG_S)
+    live = work.site.show_json(work.job)
     work.site.cluster.run(["scancel", str(work.job)], user=work.user)
-    return work.outcome()
+    return work.outcome(live=live)
 
 
 def hung_and_requeued(work: Work) -> Outcome:
@@ -236,6 +248,12 @@ class Ends(Way):
         self.assertGreater(seconds(outcome.show, "hold"), 8)
         self.assertEqual(seconds(outcome.show, "requeue_backoff"), 0)
 
+    def test_requeued_while_another_waits_for_its_nodes_is_no_preemption(self) -> None:
+        outcome = self.outcome(requeued_beside_a_rival)
+        job = self.close(outcome)
+        assert_interruptions(self, outcome.show, [("user_requeue", False)])
+        self.resumes(job)
+
     def check_hang(self, outcome: Outcome, otherwise: str) -> Dict:
         """The seconds are where the trainer's log says that it hung, the cause says so, and what Slurm said stays beside it."""
         job = self.close(outcome)
@@ -254,8 +272,12 @@ class Ends(Way):
         return job
 
     def test_cancelled_after_a_hang_is_a_hang(self) -> None:
-        job = self.check_hang(self.outcome(hung_and_cancelled), "cancelled")
+        outcome = self.outcome(hung_and_cancelled)
+        job = self.check_hang(outcome, "cancelled")
         self.assertEqual(job["state"], "CANCELLED")
+        # And while it hung.
+        self.assertEqual(outcome.more["live"]["jobs"][0]["state"], "RUNNING")
+        self.assertGreater(seconds(outcome.more["live"], "stall"), 60)
 
     def test_requeued_after_a_hang_is_a_hang_and_goes_on(self) -> None:
         job = self.check_hang(self.outcome(hung_and_requeued), "user_requeue")
