@@ -100,6 +100,8 @@ class CliTest(unittest.TestCase):
         self.assertEqual(self.ids("-j", "%d_1" % self.array), ["%d_1" % self.array])
 
     def test_an_ordinary_user_with_a_database_of_their_own(self) -> None:
+        self.one_line("--db", self.own, user="nobody")  # who only asks makes no database
+        self.ask("backfill", "--db", self.own, "-S", "now-1hour", user="nobody")
         mine = self.ids("--db", self.own, user="nobody")
         self.assertIn(str(self.trained), mine)
         self.assertNotIn(str(self.failed), mine)

@@ -98,6 +98,7 @@ class IdentityTest(unittest.TestCase):
             # The same id there, of the same name and user.
             self.assertEqual(train(other, "nobody", "here", 5), one)
             for site in (self.site, other):
+                self.assertEqual(site.sgoodput("ingest", "--db", shared).returncode, 0)
                 self.ask(site, "--db", shared, "-j", str(one))
             names = [self.site.cluster.name, other.cluster.name]
             self.assertEqual([line[3] for line in self.lines(other, "--db", shared, "-j", str(one))], sorted(names))

@@ -130,12 +130,20 @@ class ManualsTest(unittest.TestCase):
     def test_help_fits_a_screen_in_width_and_has_examples(self) -> None:
         for name, text in helps().items():
             self.assertLessEqual(max(len(line) for line in text.splitlines()), 120, name)
-        for name in ("", "report", "watch", "advise", "import", "diff", "export", "profile"):
-            self.assertIn("Examples:\n", helps()[name], name)
+        for name, text in helps().items():
+            self.assertTrue(name == "mark" or "Examples:\n" in text, name)
 
     def test_pages_are_without_faults(self) -> None:
         for page in sorted(os.listdir(MAN)):
             self.assertIn("SEE ALSO", shown(page))
+
+    def test_the_synopsis_names_every_subcommand_and_has_no_stray_quote(self) -> None:
+        synopsis = shown("sgoodput.1").split("\nSYNOPSIS\n")[1].split("\nDESCRIPTION")[0]
+        self.assertNotIn('"', synopsis)
+        self.assertIn("report --fleet", synopsis)
+        self.assertEqual(synopsis.count("["), synopsis.count("]"))
+        for name in helps():
+            self.assertRegex(synopsis, r"(?m)^ +sgoodput %s\b" % name if name else r"(?m)^ +sgoodput \[filters\]")
 
     def test_the_manual_s_examples_work(self) -> None:
         """Those that ask; what they name is made first."""

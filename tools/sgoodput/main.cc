@@ -1,11 +1,13 @@
 // sgoodput: argument parsing for all subcommands. CLI11 is included here alone: it takes long to compile.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "config.h"
 #include "tools/sgoodput/help_formatter.h"
@@ -40,13 +42,59 @@ void AddCommon(CLI::App& app, CommonOptions& options, bool json) {
       ->check(CLI::IsMember({"auto", "always", "never"}));
 }
 
+// The long name of an option as it is written; of one without, its short name.
+std::string WrittenName(const CLI::Option& option) {
+  return option.get_lnames().empty() ? "-" + option.get_snames().front() : "--" + option.get_lnames().front();
+}
+
+bool IsFlag(const CLI::Option& option) {
+  return option.get_items_expected_max() == 0;
+}
+
+// The options of `app` that are written as one of `option`'s names.
+std::vector<CLI::Option*> SameNamed(CLI::App& app, const CLI::Option& option) {
+  std::vector<CLI::Option*> found;
+  const auto take = [&](const std::string& name) {
+    CLI::Option* const same = app.get_option_no_throw(name);
+    if (same != nullptr && std::find(found.begin(), found.end(), same) == found.end()) found.push_back(same);
+  };
+  for (const std::string& name : option.get_lnames()) take("--" + name);
+  for (const std::string& name : option.get_snames()) take("-" + name);
+  return found;
+}
+
+// An option before the subcommand means what it means behind it; one that the subcommand does not have is
+// refused, as it would be there.
+void MoveOptionsTo(CLI::App& app, CLI::App& subcommand) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->count() == 0) continue;
+    const std::vector<CLI::Option*> same = SameNamed(subcommand, *option);
+    if (same.size() != 1 || IsFlag(*same.front()) != IsFlag(*option)) {
+      throw CLI::ExtrasError(subcommand.get_name() +
+                                 (same.empty() ? " has no option " : " has another option ") +
+                                 WrittenName(*option),
+                             CLI::ExitCodes::ExtrasError);
+    }
+    for (const std::string& value : option->results()) same.front()->add_result(value);
+    same.front()->run_callback();
+  }
+}
+
+// The words that no subcommand and no option took.
+void RefuseUnknownWord(const CLI::App& app) {
+  for (const std::string& word : app.remaining()) {
+    if (!word.empty() && word.front() != '-')
+      throw CLI::ExtrasError("there is no subcommand '" + word + "'", CLI::ExitCodes::ExtrasError);
+  }
+}
+
 // What was given of a subcommand's options, for asking somebody else.
 goodput::RemoteQuestion QuestionOf(const std::string& subcommand, const CLI::App& app) {
   goodput::RemoteQuestion question;
   question.subcommand = subcommand;
   for (const CLI::Option* option : app.get_options()) {
     if (option->count() == 0) continue;
-    const bool flag = option->get_items_expected_max() == 0;
+    const bool flag = IsFlag(*option);
     std::string name = option->get_lnames().empty() ? option->get_name(true) : option->get_lnames().front();
     for (char& letter : name) letter = CLI::detail::to_lower(std::string(1, letter)).front();
     for (const std::string& value : option->results())
@@ -122,6 +170,35 @@ Examples:
   sgoodput export 1234 > goodput.jsonl
   sgoodput export 1234 --format=spool > records.jsonl
   sgoodput export --run pretrain-7b -o goodput.jsonl)";
+
+constexpr const char* kShowExamples = R"(
+Examples:
+  sgoodput show 1234                        where the time of job 1234 went
+  sgoodput show --run pretrain-7b           ... of a run over all its jobs
+  sgoodput show 1234 --explain lost_work    when, and by which evidence
+  sgoodput show 1234 --html run.html        the same as a page for a browser)";
+
+constexpr const char* kAttemptsExamples = R"(
+Examples:
+  sgoodput attempts 1234
+  sgoodput attempts --run pretrain-7b -P    for a script)";
+
+constexpr const char* kMetricsExamples = R"(
+Examples:
+  sgoodput metrics > /var/lib/node_exporter/slurm_goodput.prom)";
+
+constexpr const char* kIngestExamples = R"(
+Makes the database where there is none. goodputd does all of this by itself.
+
+Examples:
+  sgoodput ingest
+  sgoodput ingest --spool /backup/spool --db old.db)";
+
+constexpr const char* kDoctorExamples = R"(
+Examples:
+  sgoodput doctor
+
+Exit status: 0 all is well, 1 something is not.)";
 
 constexpr const char* kWatchExamples = R"(
 Shows what would be lost if the run died now (the steps no checkpoint covers), how old its last step is, the
@@ -231,6 +308,7 @@ int ParseAndRun(int argc, char** argv) {
   show_app->add_flag("--chain", show.target.chain,
                      "JOB together with the jobs it seems to be one run with: by dependencies, and by name");
   AddStallFactor(*show_app, show.stall_factor);
+  show_app->footer(kShowExamples);
 
   goodput::WatchOptions watch;
   CLI::App* watch_app = app.add_subcommand("watch", "one run while it runs, redrawn until it ends");
@@ -266,6 +344,7 @@ int ParseAndRun(int argc, char** argv) {
   CLI::App* metrics_app =
       app.add_subcommand("metrics", "what goodputd gives Prometheus as /metrics, in OpenMetrics");
   AddCommon(*metrics_app, metrics.common, false);
+  metrics_app->footer(kMetricsExamples);
 
   goodput::AttemptsOptions attempts;
   CLI::App* attempts_app = app.add_subcommand("attempts", "one line an attempt of one run");
@@ -274,6 +353,7 @@ int ParseAndRun(int argc, char** argv) {
   AddStallFactor(*attempts_app, attempts.stall_factor);
   attempts_app->add_flag("-P,--parsable2", attempts.parsable2, "fields separated by |");
   attempts_app->add_flag("-n,--noheader", attempts.no_header, "no header line");
+  attempts_app->footer(kAttemptsExamples);
 
   goodput::AdviseOptions advise;
   CLI::App* advise_app = app.add_subcommand("advise", "how often to checkpoint, and what else to change");
@@ -298,6 +378,7 @@ int ParseAndRun(int argc, char** argv) {
   AddCommon(*ingest_app, ingest.common, false);
   ingest_app->add_option("--spool", ingest.spool, "read the spool DIR instead of goodput.conf's")
       ->type_name("DIR");
+  ingest_app->footer(kIngestExamples);
 
   goodput::BackfillOptions backfill;
   CLI::App* backfill_app =
@@ -372,13 +453,23 @@ int ParseAndRun(int argc, char** argv) {
   goodput::DoctorOptions doctor;
   CLI::App* doctor_app = app.add_subcommand("doctor", "is everything in place here, and was anything lost?");
   AddCommon(*doctor_app, doctor.common, false);
+  doctor_app->footer(kDoctorExamples);
 
-  app.add_subcommand("mark", "in a job: say where training is (sgoodput mark --help)");
+  // Its words are its own parser's, see main().
+  app.add_subcommand("mark", "in a job: say where training is (sgoodput mark --help)")->allow_extras();
 
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {
-    return app.exit(asked);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::Success& asked) {
+      // Help about what there is not would be taken for an answer.
+      if (app.get_subcommands().empty()) RefuseUnknownWord(app);
+      return app.exit(asked);
+    } catch (const CLI::ExtrasError&) {
+      if (app.get_subcommands().empty()) RefuseUnknownWord(app);
+      throw;
+    }
+    if (!app.get_subcommands().empty()) MoveOptionsTo(app, *app.get_subcommands().front());
   } catch (const CLI::ParseError& error) {
     std::fprintf(stderr, "sgoodput: %s; see sgoodput --help\n", error.what());
     return goodput::kBadUsage;

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <iterator>
 #include <map>
 #include <set>
@@ -35,10 +35,13 @@ void Warn(const std::string& line) {
   std::fprintf(stderr, "sgoodput: %s\n", line.c_str());
 }
 
-bool MayWrite(const std::string& path) {
-  if (access(path.c_str(), F_OK) == 0) return access(path.c_str(), W_OK) == 0;
-  const std::string folder = std::filesystem::path(path).parent_path();
-  return access(folder.empty() ? "." : folder.c_str(), W_OK) == 0;
+// Who only asks makes no database: one by a mistyped name would answer that there is nothing.
+absl::Status MustExist(const std::string& path) {
+  struct stat file {};
+  if (stat(path.c_str(), &file) == 0 || errno != ENOENT) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      Cat("there is no database ", path,
+          "; goodputd, sgoodput ingest, backfill or import makes it, --db FILE names another"));
 }
 
 void RefreshAccounting(Session& session, const SacctQuery& query) {
@@ -86,7 +89,8 @@ absl::StatusOr<Session> OpenSession(const CommonOptions& options, const std::vec
   absl::StatusOr<Config> config = LoadConfig(options.config);
   if (!config.ok()) return Unreadable(config.status());
   const std::string path = options.db.empty() ? config->database : options.db;
-  const bool write = !options.no_refresh && MayWrite(path);
+  if (absl::Status status = MustExist(path); !status.ok()) return status;
+  const bool write = !options.no_refresh && access(path.c_str(), W_OK) == 0;
   absl::StatusOr<Database> db =
       Database::Open(path, write ? Database::Mode::kReadWrite : Database::Mode::kReadOnly);
   if (!db.ok()) return Unreadable(db.status());

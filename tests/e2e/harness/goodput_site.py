@@ -68,6 +68,8 @@ class Site:
                     "queue_interval = %dms" % (1000 * self.queue_interval_s)] + self._conf))
             if self._wants_daemon:
                 self.start_daemon()
+            else:
+                self.sgoodput("ingest")  # makes the database; there may be no spool yet
         except BaseException:
             self.stop()
             raise

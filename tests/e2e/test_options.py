@@ -1,0 +1,128 @@
+#!/usr/bin/python3
+"""Where options of sgoodput stand, what it does with words it does not know, and who makes a database.
+
+    GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_options
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+from typing import List
+
+from .harness.hand_written import BEGAN, Spool, run_it
+
+SUBCOMMANDS = ("show", "watch", "report", "metrics", "attempts", "advise", "ingest", "backfill", "import", "diff", "profile",
+               "export", "doctor")
+LOG = [{"job_name": "llm", "job_start_time": float(BEGAN)}, {"job_name": "llm", "step_count": 0, "step_start_time": BEGAN + 1.0},
+       {"job_name": "llm", "step_count": 1, "step_start_time": BEGAN + 11.0}, {"job_name": "llm", "job_end_time": BEGAN + 21.0}]
+
+
+class OptionsTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.dir = tempfile.mkdtemp(prefix="goodput-options-")
+        self.addCleanup(shutil.rmtree, self.dir)
+        self.log = self.path("goodput.jsonl")
+        with open(self.log, "w") as file:
+            file.write("".join(json.dumps(entry) + "\n" for entry in LOG))
+        self.config = self.path("goodput.conf")
+        self.named = self.path("named.db")
+        with open(self.config, "w") as file:
+            file.write("spool = %s\ndatabase = %s\n" % (self.path("spool"), self.path("default.db")))
+        spool = Spool(self.path("spool"))
+        spool.controller(1, submit_s=0, start_s=1)
+        spool.mark(2, "step", 0)
+        spool.controller(30, submit_s=0, start_s=1, end_s=30, state="COMPLETED")
+        spool.write()
+
+    def path(self, name: str) -> str:
+        return os.path.join(self.dir, name)
+
+    def run_it(self, *args: str) -> "subprocess.CompletedProcess[str]":
+        return run_it("--config", self.config, *args)
+
+    def ok(self, *args: str) -> str:
+        done = self.run_it(*args)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), args)
+        return done.stdout
+
+    def refused(self, *args: str) -> str:
+        done = self.run_it(*args)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), args)
+        self.assertRegex(done.stderr, r"\Asgoodput: [^\n]+\n\Z", args)
+        return done.stderr
+
+    def databases(self) -> List[str]:
+        return sorted(name for name in os.listdir(self.dir) if name.endswith(".db"))
+
+    # --- options in both places
+
+    def test_a_database_named_before_the_subcommand(self) -> None:
+        self.ok("--db", self.named, "import", self.log)
+        self.assertEqual(self.databases(), ["named.db"])
+        before = self.ok("--db=" + self.named, "show", "--run", "llm")
+        self.assertEqual(before, self.ok("show", "--run", "llm", "--db", self.named))
+
+    def test_json_before_the_subcommand(self) -> None:
+        self.ok("import", "--db", self.named, self.log)
+        for words in (["--json", "show", "--run", "llm"], ["--json", "attempts", "--run", "llm"], ["--json", "report", "-a", "-S", "2026-01-01"],
+                      ["-S", "2026-01-01", "-a", "--json", "report"], ["--json", "advise", "--mttf", "3h"]):
+            with self.subTest(words=words):
+                json.loads(self.ok("--db", self.named, *words))
+
+    def test_a_url_before_the_subcommand_is_asked(self) -> None:
+        for words in (["--url", "http://127.0.0.1:1", "show", "2"], ["show", "2", "--url", "http://127.0.0.1:1"]):
+            done = self.run_it(*words)
+            self.assertEqual(done.returncode, 2, done)
+            self.assertIn("127.0.0.1:1", done.stderr)
+
+    def test_selections_before_the_subcommand(self) -> None:
+        self.ok("ingest", "--db", self.named)
+        one = ["report", "-a", "-S", "2026-01-01", "--by", "run", "-P"]
+        self.assertEqual(self.ok("--db", self.named, *one), self.ok("--db", self.named, "-P", "-S", "2026-01-01", "-a", "report", "--by", "run"))
+
+    def test_none_is_ignored(self) -> None:
+        self.assertIn("show has no option --allusers", self.refused("-a", "show", "7"))
+        self.assertIn("profile has no option --db", self.refused("--db", self.named, "profile", "list"))
+        self.assertIn("import has no option --json", self.refused("--json", "import", self.log))
+        self.assertIn("mark has no option", self.refused("mark", "step", "1"))
+        # Said twice is once too often, wherever it stands.
+        self.refused("--db", self.named, "show", "7", "--db", self.path("other.db"))
+        self.refused("show", "7", "--db", self.named, "--db", self.path("other.db"))
+        self.assertEqual(self.databases(), [])
+
+    # --- who makes a database
+
+    def test_who_asks_makes_no_database(self) -> None:
+        for words in (["show", "7"], [], ["-a"], ["attempts", "7"], ["report", "-a"], ["report", "--fleet"], ["advise", "7"],
+                      ["export", "7"], ["diff", "7", "8"], ["metrics"], ["watch", "7", "--once"]):
+            with self.subTest(words=words):
+                said = self.refused("--db", self.named, *words)
+                self.assertIn("there is no database %s; goodputd, sgoodput ingest, backfill or import makes it" % self.named, said)
+                self.assertEqual(self.databases(), [])
+        self.ok("ingest", "--db", self.named)
+        self.assertIn("Job 7", self.ok("show", "7", "--db", self.named))
+        self.assertEqual(self.databases(), ["named.db"])
+
+    # --- words nobody knows, and help
+
+    def test_help_about_what_there_is_not(self) -> None:
+        for words in (["nosuch", "--help"], ["--help", "nosuch"], ["nosuch"], ["nosuch", "-h"]):
+            with self.subTest(words=words):
+                self.assertIn("there is no subcommand 'nosuch'", self.refused(*words))
+
+    def test_help_has_examples_of_its_own(self) -> None:
+        general = self.ok("--help")
+        self.assertIn("\n  sgoodput mark step 100", general)
+        for name in SUBCOMMANDS:
+            said = self.ok(name, "--help")
+            self.assertIn("Examples:\n", said, name)
+            examples = said.split("Examples:\n")[1].split("\n\n")[0]
+            self.assertIn("sgoodput " + name, examples)
+            self.assertNotIn("sgoodput mark step 100", said, name)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
