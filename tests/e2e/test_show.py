@@ -154,11 +154,11 @@ class ShowTest(unittest.TestCase):
         wall = (job["end_ns"] - job["attempts"][0]["start_ns"]) / 1e9
         self.assertAlmostEqual(names["google_api"], seconds["productive"] / wall, places=3)
         text = self.ask("show", "7")
-        self.assertRegex(text, r"mpg [\d.]+%  google_api [\d.]+%  google_interval -  nvcre [\d.]+%\n  ettr [\d.]+%  ettr_1h [\d.]+%")
+        self.assertRegex(text, r"rg [\d.]+%  google_api [\d.]+%  google_interval -  nvcre [\d.]+%\n  ettr [\d.]+%  ettr_1h [\d.]+%")
         self.assertIn(" ".join(job["google_api_why"].split()[:7]), text)
-        points, sides = re.match(r"google_api is ([\d.]+) points (\w+) than mpg", job["google_api_why"]).groups()  # type: ignore
+        points, sides = re.match(r"google_api is ([\d.]+) points (\w+) than rg", job["google_api_why"]).groups()  # type: ignore
         self.assertEqual(sides, "lower")
-        self.assertAlmostEqual(float(points), 100 * (names["mpg"] - names["google_api"]), places=2)
+        self.assertAlmostEqual(float(points), 100 * (names["rg"] - names["google_api"]), places=2)
 
     def test_sensitivity_only_when_asked(self) -> None:
         self.assertNotIn("sensitivity", self.show("7"))

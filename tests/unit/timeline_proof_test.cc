@@ -165,12 +165,12 @@ TEST(WhyGoogle, WaitingAndFirstStepsAreTheDifference) {
   const Account account = TakeAccount(timeline);
   const std::optional<GoogleDifference> why = WhyGoogleDiffers(timeline, account);
   ASSERT_TRUE(why);
-  EXPECT_NEAR(SumOf(*why), *account.definitions.google_api - *account.definitions.mpg, 1e-12);
+  EXPECT_NEAR(SumOf(*why), *account.definitions.google_api - *account.definitions.rg, 1e-12);
   // P = 119 of A = 192; W = 200: 2 + 2 of provisioning and 4 of the queue between. First steps took 10, the
   // others of the first start (79 / 8) 9.875.
   EXPECT_NEAR(why->fraction, (119 - 0.125) / 200 - 119.0 / 192, 1e-12);
   EXPECT_EQ(InWords(*why),
-            "google_api is 2.54 points lower than mpg: it counts 8.0 s since the first start without "
+            "google_api is 2.54 points lower than rg: it counts 8.0 s since the first start without "
             "resources up (queue_other 4.0 s, provisioning 4.0 s: -2.48) and takes 0.1 s that first steps "
             "were above the mean for compilation (-0.06)");
 }
@@ -319,9 +319,9 @@ TEST(AnyRun, ProvesItself) {
 
       const Account account = TakeAccount(timeline);
       if (const auto why = WhyGoogleDiffers(timeline, account)) {
-        EXPECT_NEAR(SumOf(*why), *account.definitions.google_api - *account.definitions.mpg, 1e-12);
+        EXPECT_NEAR(SumOf(*why), *account.definitions.google_api - *account.definitions.rg, 1e-12);
       } else {
-        EXPECT_FALSE(account.definitions.google_api && account.definitions.mpg);
+        EXPECT_FALSE(account.definitions.google_api && account.definitions.rg);
       }
 
       Ns stalled = 0;

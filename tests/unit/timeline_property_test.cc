@@ -310,7 +310,7 @@ void ExpectAccount(const Timeline& timeline) {
     EXPECT_LE(range->first, range->second);
   }
   const Definitions& definitions = account.definitions;
-  for (const auto& x : {definitions.mpg, definitions.google_api, definitions.google_interval,
+  for (const auto& x : {definitions.rg, definitions.google_api, definitions.google_interval,
                         definitions.nvcre, definitions.ettr, definitions.ettr_1h}) {
     ExpectFraction(x, "definition");
   }

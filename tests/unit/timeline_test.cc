@@ -1011,7 +1011,7 @@ TEST(Metrics, TheFactorsMultiplyToTheWhole) {
   EXPECT_FALSE(account.goodput.scheduling_range);
   EXPECT_FALSE(account.goodput.program) << "no FLOPs were declared";
   EXPECT_DOUBLE_EQ(*account.definitions.ettr, 100.0 / 121);
-  EXPECT_EQ(account.definitions.mpg, account.goodput.runtime);
+  EXPECT_EQ(account.definitions.rg, account.goodput.runtime);
 }
 
 TEST(Metrics, TimeWeighsTheGpusItsAttemptHad) {

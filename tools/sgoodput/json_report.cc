@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kSchema = "slurm-goodput/1";
+constexpr const char* kSchema = "slurm-goodput/2";
 constexpr const char* kReportSchema = "slurm-goodput-report/1";
 constexpr const char* kFleetSchema = "slurm-goodput-fleet/1";
 constexpr const char* kAdviseSchema = "slurm-goodput-advise/1";
@@ -277,7 +277,7 @@ Json JobJson(const Report& report) {
                 {"scheduling_range", RangeOrNull(goodput.scheduling_range)},
                 {"runtime_range", RangeOrNull(goodput.runtime_range)}}},
               {"definitions",
-               {{"mpg", OrNull(definitions.mpg)},
+               {{"rg", OrNull(definitions.rg)},
                 {"google_api", OrNull(definitions.google_api)},
                 {"google_interval", OrNull(definitions.google_interval)},
                 {"nvcre", OrNull(definitions.nvcre)},

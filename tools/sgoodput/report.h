@@ -46,7 +46,7 @@ absl::StatusOr<Report> MakeReport(Target& target, const TimelineOptions& options
 // Counts the report again as seen through a window, [begin, end).
 void ClipReport(Report& report, Ns begin, Ns end);
 
-// Writes the document `--json` prints: {"schema":"slurm-goodput/1","jobs":[...]}, see sgoodput.schema.json;
+// Writes the document `--json` prints: {"schema":"slurm-goodput/2","jobs":[...]}, see sgoodput.schema.json;
 // a job at a time, so that a million need no more memory than one.
 class JsonReports {
  public:

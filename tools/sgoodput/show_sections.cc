@@ -68,10 +68,10 @@ void PrintProof(const Report& report, const Style& style) {
 
 void PrintDefinitions(const Report& report, const Style& style) {
   const Definitions& definitions = report.account.definitions;
-  if (!definitions.mpg && !definitions.google_api && !definitions.nvcre && !definitions.ettr) return;
+  if (!definitions.rg && !definitions.google_api && !definitions.nvcre && !definitions.ettr) return;
   std::printf("%s\n", style.Bold("As others define goodput").c_str());
-  std::printf("  mpg %s  google_api %s  google_interval %s  nvcre %s\n  ettr %s  ettr_1h %s\n",
-              FormatPercent(definitions.mpg).c_str(), FormatPercent(definitions.google_api).c_str(),
+  std::printf("  rg %s  google_api %s  google_interval %s  nvcre %s\n  ettr %s  ettr_1h %s\n",
+              FormatPercent(definitions.rg).c_str(), FormatPercent(definitions.google_api).c_str(),
               FormatPercent(definitions.google_interval).c_str(), FormatPercent(definitions.nvcre).c_str(),
               FormatPercent(definitions.ettr).c_str(), FormatPercent(definitions.ettr_1h).c_str());
   if (const auto why = WhyGoogleDiffers(report.timeline, report.account)) {

@@ -116,7 +116,7 @@ std::optional<double> GoogleInterval(const Timeline& timeline) {
 
 Definitions Define(const Timeline& timeline, const Goodput& goodput, const std::vector<BucketTotal>& totals) {
   Definitions definitions;
-  definitions.mpg = goodput.runtime;
+  definitions.rg = goodput.runtime;
   const auto started =
       std::find_if(timeline.attempts.begin(), timeline.attempts.end(),
                    [](const AttemptSummary& attempt) { return attempt.facts->start.has_value(); });

@@ -62,7 +62,9 @@ struct Goodput {
 
 // Published definitions of runtime goodput.
 struct Definitions {
-  std::optional<double> mpg;
+  // Runtime goodput as Google defines ML Productivity Goodput: Goodput::runtime. MPG itself is the product
+  // alone.
+  std::optional<double> rg;
   // Google's goodput library: productive wall time less the first steps' excess, over wall time since the
   // first start.
   std::optional<double> google_api;

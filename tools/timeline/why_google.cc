@@ -44,7 +44,7 @@ std::string Effect(double fraction) {
 
 std::optional<GoogleDifference> WhyGoogleDiffers(const Timeline& timeline, const Account& account) {
   const std::optional<double>& google = account.definitions.google_api;
-  const std::optional<double>& ours = account.definitions.mpg;
+  const std::optional<double>& ours = account.definitions.rg;
   if (!google || !ours) return std::nullopt;
   const auto started =
       std::find_if(timeline.attempts.begin(), timeline.attempts.end(),
@@ -131,7 +131,7 @@ std::string InWords(const GoogleDifference& difference) {
                       ")");
   });
   std::string text = "google_api is " + Text("%.2f", std::abs(Points(difference.fraction))) + " points " +
-                     (difference.fraction < 0 ? "lower" : "higher") + " than mpg: it ";
+                     (difference.fraction < 0 ? "lower" : "higher") + " than rg: it ";
   for (std::size_t i = 0; i < reasons.size(); ++i) {
     if (i > 0) text += i + 1 == reasons.size() ? " and " : ", ";
     text += reasons[i];

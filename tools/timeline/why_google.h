@@ -1,9 +1,9 @@
 // Why the number Google's goodput library would give (Definitions::google_api) is not the runtime goodput of
-// ML Productivity Goodput (Definitions::mpg): the difference in parts that add up to it.
+// ML Productivity Goodput (Definitions::rg): the difference in parts that add up to it.
 //
 // With P what was productive, A what was allocated and up, W what passed since the first start (all in
 // seconds), x what first steps took beyond the mean of the others, and P', A' in GPU-seconds:
-//   google_api - mpg = (P - x)/W - P'/A' = [P/A - P'/A'] - (W - A) P/(W A) - x/W
+//   google_api - rg = (P - x)/W - P'/A' = [P/A - P'/A'] - (W - A) P/(W A) - x/W
 // and W - A is a sum over buckets.
 #ifndef GOODPUT_TOOLS_TIMELINE_WHY_GOOGLE_H_
 #define GOODPUT_TOOLS_TIMELINE_WHY_GOOGLE_H_
@@ -30,7 +30,7 @@ struct GoogleDifference {
     Ns ns = 0;                      // 0 of kGpuWeights
     double fraction = 0;            // of the difference
   };
-  double fraction = 0;  // google_api - mpg, the sum of its parts
+  double fraction = 0;  // google_api - rg, the sum of its parts
   std::vector<Part> parts;
 };
 
