@@ -26,6 +26,7 @@ inline constexpr std::string_view kJobEpilog = "job_epilog";
 inline constexpr std::string_view kStepStart = "step_start";
 inline constexpr std::string_view kStepEnd = "step_end";
 inline constexpr std::string_view kTaskStart = "task_start";
+inline constexpr std::string_view kTaskExec = "task_exec";
 inline constexpr std::string_view kTaskExit = "task_exit";
 inline constexpr std::string_view kSignal = "signal";
 inline constexpr std::string_view kMark = "mark";

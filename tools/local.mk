@@ -176,6 +176,7 @@ tools_libgoodputd_files = \
   tools/goodputd/checkpoints/open_folder.cc tools/goodputd/checkpoints/open_folder.h \
   tools/goodputd/checkpoints/scan_helper.cc tools/goodputd/checkpoints/scan_helper.h \
   tools/goodputd/counts_file.cc tools/goodputd/counts_file.h \
+  tools/goodputd/exec_watch.cc tools/goodputd/exec_watch.h \
   tools/goodputd/heartbeat.cc tools/goodputd/heartbeat.h \
   tools/goodputd/housekeeping/damaged_database.cc tools/goodputd/housekeeping/damaged_database.h \
   tools/goodputd/housekeeping/housekeeper.cc tools/goodputd/housekeeping/housekeeper.h \

@@ -1,18 +1,29 @@
-/* Takes as long as $IMPORT_SECONDS says where pyxis imports a container's image: in user_init, before there
- * is a task. */
+/* Takes its time where pyxis does (0.8 and newer): imports, creates and starts a container in task_init, which is the
+ * task's own process, as the user, behind task_post_fork and before it executes the program; and removes the
+ * container in task_exit. $IMPORT_SECONDS and $REMOVE_SECONDS say how long. */
 #include <slurm/spank.h>
 #include <stdlib.h>
 #include <time.h>
 
 SPANK_PLUGIN(import, 1)
 
-int slurm_spank_user_init(spank_t spank, int ac, char* av[]) {
+static int wait_for(spank_t spank, const char* name) {
   char text[16] = "";
   struct timespec wait = {0, 0};
 
-  (void)ac;
-  (void)av;
-  if (spank_getenv(spank, "IMPORT_SECONDS", text, sizeof(text)) == ESPANK_SUCCESS) wait.tv_sec = atoi(text);
+  if (spank_getenv(spank, name, text, sizeof(text)) == ESPANK_SUCCESS) wait.tv_sec = atoi(text);
   nanosleep(&wait, NULL);
   return 0;
+}
+
+int slurm_spank_task_init(spank_t spank, int ac, char* av[]) {
+  (void)ac;
+  (void)av;
+  return wait_for(spank, "IMPORT_SECONDS");
+}
+
+int slurm_spank_task_exit(spank_t spank, int ac, char* av[]) {
+  (void)ac;
+  (void)av;
+  return wait_for(spank, "REMOVE_SECONDS");
 }

@@ -111,7 +111,7 @@ check_PROGRAMS += tests/unit/signals_seen_test
 TESTS += tests/unit/signals_seen_test
 tests_unit_signals_seen_test_SOURCES = tests/spank/temp_folder.h tests/unit/signals_seen_test.cc
 tests_unit_signals_seen_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
-tests_unit_signals_seen_test_LDADD = tools/libgoodputd.la $(GTEST_LIBS)
+tests_unit_signals_seen_test_LDADD = tools/libgoodputd.la tools/libruns.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/checkpoints_test
 TESTS += tests/unit/checkpoints_test

@@ -73,6 +73,12 @@ class AttemptBuilder {
     Event(s, NodeEvent::Kind::kStepStart, node, slurm_step, -1);
     return Event(s, NodeEvent::Kind::kTaskStart, node, slurm_step, task);
   }
+  AttemptBuilder& TaskExecutes(double s, std::int32_t slurm_step, std::int32_t task = 0) {
+    return Event(s, NodeEvent::Kind::kTaskExec, "n1", slurm_step, task);
+  }
+  AttemptBuilder& StepEnds(double s, std::int32_t slurm_step) {
+    return Event(s, NodeEvent::Kind::kStepEnd, "n1", slurm_step, -1);
+  }
   AttemptBuilder& TaskExits(double s, std::int32_t slurm_step, int exit_code, std::int32_t task = 0,
                             const std::string& node = "n1") {
     Event(s, NodeEvent::Kind::kTaskExit, node, slurm_step, task);

@@ -11,12 +11,14 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "spank/event.h"
 #include "tests/spank/temp_folder.h"
 #include "tools/base/signal_name.h"
+#include "tools/goodputd/exec_watch.h"
 #include "tools/goodputd/heartbeat.h"
 #include "tools/goodputd/node_jobs.h"
 #include "tools/goodputd/processes.h"
@@ -24,6 +26,7 @@
 #include "tools/goodputd/signals/signal_recorder.h"
 #include "tools/goodputd/signals/signal_trace.h"
 #include "tools/goodputd/signals/tracepoint.h"
+#include "tools/runs/record.h"
 
 namespace goodput {
 namespace {
@@ -298,6 +301,8 @@ TEST_F(SignalTraceTest, CpusComeAndGo) {
 
 class FakeProcesses : public Processes {
  public:
+  bool IsSlurmstepd(pid_t process) const override { return slurmstepds.count(process) != 0; }
+  std::set<pid_t> slurmstepds;
   std::optional<ProcessStatus> Status(pid_t thread) const override {
     const auto found = status.find(thread);
     return found == status.end() ? std::nullopt : std::optional(found->second);
@@ -381,6 +386,34 @@ class Whose : public testing::Test {
   NodeJobs jobs_{folder_.path(), kFakeClock, "boot"};
   SignalFinder finder_{jobs_, processes_};
 };
+
+TEST_F(Whose, ATaskThatIsSetUpForAWhileIsSeenToExecuteItsProgram) {
+  std::vector<std::string> records;
+  ExecWatch watch(processes_, kFakeClock, [&](const std::string& node, std::string_view record) {
+    EXPECT_EQ(node, "n1");
+    records.emplace_back(record);
+    return true;
+  });
+  processes_.slurmstepds = {110};
+  EXPECT_EQ(watch.Look(jobs_), 1);
+  now_ns = 108 * kS;
+  EXPECT_EQ(watch.Look(jobs_), 1);
+  EXPECT_TRUE(records.empty()) << "the others had executed theirs before anybody looked";
+  processes_.slurmstepds.clear();
+  now_ns = 110 * kS;
+  EXPECT_EQ(watch.Look(jobs_), 0);
+  ASSERT_EQ(records.size(), 1U);
+  RecordReader record;
+  ASSERT_TRUE(record.Parse(records[0]));
+  EXPECT_EQ(record.Text(key::kKind), kind::kTaskExec);
+  EXPECT_EQ(record.Int(key::kMonotonic), 109 * kS) << "between the looks";
+  EXPECT_EQ(record.Int(key::kPid), 110);
+  EXPECT_EQ(record.Int(key::kTask), 0);
+  EXPECT_EQ(record.Text(key::kSlurmStep), "0");
+  processes_.slurmstepds = {110};
+  EXPECT_EQ(watch.Look(jobs_), 0) << "what has executed a program stays one";
+  EXPECT_EQ(records.size(), 1U);
+}
 
 TEST_F(Whose, SlurmstepdSignalsATask) {
   const auto signal = Find(100, 111, SIGUSR1);

@@ -173,6 +173,17 @@ TEST(Timeline, WhileAStepIsSetUpImagesAreImported) {
             "productive 40-90");
 }
 
+TEST(Timeline, ATaskIsOfTheProgramOnceItHasExecutedIt) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).Ready(1).TaskStarts(1, kBatchStep).StepStarts(2, 0).TaskStarts(3, 0);
+  run.Last().TaskExecutes(18, 0).Steps(1, 4, 20, 10).TaskExits(60, 0, 0).StepEnds(68, 0);
+  run.Last().TaskExits(70, kBatchStep, 0).Ended(71, "COMPLETED");
+  EXPECT_EQ(
+      run.Story(),
+      "provisioning 0-1 | launch.script 1-2 | launch.step_setup 2-18 | startup 18-20 | productive 20-60 | "
+      "teardown.step 60-68 | launch.script 68-70 | teardown 70-71");
+}
+
 TEST(Timeline, ABatchScriptThatTrainsByItselfIsTheProgram) {
   RunBuilder run;
   run.Attempt()

@@ -24,6 +24,7 @@
 #include "tools/goodputd/checkpoints/checkpoint_watch.h"
 #include "tools/goodputd/checkpoints/scan_helper.h"
 #include "tools/goodputd/controller_loop.h"
+#include "tools/goodputd/exec_watch.h"
 #include "tools/goodputd/heartbeat.h"
 #include "tools/goodputd/host/host_loop.h"
 #include "tools/goodputd/housekeeping/housekeeper.h"
@@ -168,6 +169,7 @@ int Run(const goodput::Config& config, const CommandLine& line) {
   if (config.node_role) {
     threads.emplace_back([&] { marks->Serve(stop_fd); });
     threads.emplace_back([&] { goodput::RunHeartbeatLoop(config, stop_fd); });
+    threads.emplace_back([&] { goodput::RunExecWatch(config, stop_fd); });
     threads.emplace_back([&] { goodput::RunHostLoop(config, stop_fd); });
     threads.emplace_back([&] { goodput::RunCheckpointWatch(config, stop_fd); });
     threads.emplace_back([&] { goodput::RunOutputWatch(config, stop_fd); });

@@ -260,7 +260,9 @@ std::vector<NodeJobs::NoticedJob> NodeJobs::NoticedJobs() const {
 std::vector<NodeJobs::LiveTask> NodeJobs::TasksNotExited() const {
   std::vector<LiveTask> live;
   for (const auto& [pid, spell] : tasks_) {
-    if (!spell.end_mono_ns) live.push_back({spell.what.step.job, pid, spell.begin_mono_ns});
+    if (!spell.end_mono_ns)
+      live.push_back(
+          {spell.what.step.job, pid, spell.begin_mono_ns, spell.what.step.slurm_step, spell.what.task});
   }
   return live;
 }

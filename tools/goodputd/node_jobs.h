@@ -63,6 +63,8 @@ class NodeJobs {
     std::shared_ptr<const NodeJob> job;
     pid_t pid = 0;
     std::int64_t began_mono_ns = 0;
+    std::string slurm_step;
+    int task = 0;
   };
   // Tasks whose exit the plugin has not told of.
   std::vector<LiveTask> TasksNotExited() const;

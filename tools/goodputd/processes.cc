@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "sql/text.h"
@@ -33,6 +34,16 @@ class SystemProcesses : public Processes {
     return ParseProcessStatus(ReadProc(thread, "status"));
   }
   std::string Cgroups(pid_t process) const override { return ReadProc(process, "cgroup"); }
+  bool IsSlurmstepd(pid_t process) const override {
+    std::array<char, kPageBytes> path;
+    const ssize_t length = readlink(Cat("/proc/", process, "/exe").c_str(), path.data(), path.size());
+    if (length <= 0) return false;
+    std::string_view program(path.data(), static_cast<std::size_t>(length));
+    // Replaced on disk by an upgrade.
+    constexpr std::string_view kDeleted = " (deleted)";
+    if (absl::EndsWith(ToAbsl(program), ToAbsl(kDeleted))) program.remove_suffix(kDeleted.size());
+    return program.substr(program.rfind('/') + 1) == "slurmstepd";
+  }
   std::optional<std::int64_t> BeganNs(pid_t process) const override {
     const std::string stat = ReadProc(process, "stat");
     // The name in parentheses may hold anything.

@@ -28,6 +28,8 @@ class Processes {
   virtual std::optional<ProcessStatus> Status(pid_t thread) const = 0;
   // Its cgroup's paths, a line each; empty when it is gone.
   virtual std::string Cgroups(pid_t process) const = 0;
+  // It has executed no program since slurmstepd forked it.
+  virtual bool IsSlurmstepd(pid_t process) const = 0;
   // When it began, CLOCK_BOOTTIME to 10 ms; nothing when it is gone or a zombie.
   virtual std::optional<std::int64_t> BeganNs(pid_t process) const = 0;
 };

@@ -13,6 +13,7 @@ std::optional<NodeEvent::Kind> NodeEventKind(std::string_view kind) {
   if (kind == kind::kJobProlog) return NodeEvent::Kind::kProlog;
   if (kind == kind::kStepStart) return NodeEvent::Kind::kStepStart;
   if (kind == kind::kTaskStart) return NodeEvent::Kind::kTaskStart;
+  if (kind == kind::kTaskExec) return NodeEvent::Kind::kTaskExec;
   if (kind == kind::kTaskExit) return NodeEvent::Kind::kTaskExit;
   if (kind == kind::kStepEnd) return NodeEvent::Kind::kStepEnd;
   if (kind == kind::kJobEpilog) return NodeEvent::Kind::kEpilog;

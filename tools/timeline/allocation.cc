@@ -104,6 +104,12 @@ void ReadLives(const std::vector<Timed>& events, Allocation& allocation) {
       life.started = event->ref;
       node_of.push_back(event->node);
       ++open;
+    } else if (event->kind == NodeEvent::Kind::kTaskExec) {
+      // Until then plugins set up what it runs in (a container).
+      const auto found = place.find(OfStep(event->slurm_step, event->task));
+      if (found == place.end() || lives[found->second].end) continue;
+      lives[found->second].begin = clamp(t);
+      lives[found->second].started = event->ref;
     } else if (event->kind == NodeEvent::Kind::kTaskExit) {
       const auto found = place.find(OfStep(event->slurm_step, event->task));
       if (found == place.end() || lives[found->second].end) continue;

@@ -1,6 +1,7 @@
 #include "tools/timeline/attempt_painter.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace goodput {
@@ -30,6 +31,11 @@ struct LaunchPart {
   EvidenceRef to;
 };
 
+// Of events at the same time the same one comes first, whatever the order of the facts.
+auto InTime(const NodeEvent& event) {
+  return std::tie(event.t, event.node, event.ref.source, event.ref.offset);
+}
+
 // `step_setup`: Slurm has begun a step of the program and not yet released a task of it, which is when a
 // container's image is imported and unpacked (pyxis, enroot), a step prolog runs, files are broadcast.
 // `script`: the batch script runs before, between or behind its sruns.
@@ -41,7 +47,7 @@ std::vector<LaunchPart> LaunchParts(const AttemptFacts& attempt, const Allocatio
     const NodeEvent* begin = nullptr;
     for (const NodeEvent& event : attempt.node_events) {
       const bool its = event.kind == NodeEvent::Kind::kStepStart && event.slurm_step == step;
-      if (its && (begin == nullptr || event.t < begin->t)) begin = &event;
+      if (its && (begin == nullptr || InTime(event) < InTime(*begin))) begin = &event;
     }
     const TaskLife* first = nullptr;
     for (const TaskLife& life : allocation.lives) {
@@ -60,6 +66,34 @@ std::vector<LaunchPart> LaunchParts(const AttemptFacts& attempt, const Allocatio
         parts.push_back(
             {{life.begin, life.end.value_or(allocation.end)}, "script", life.started, life.exited});
     }
+  }
+  return parts;
+}
+
+// Less than this is what Slurm itself needs to end a step.
+constexpr Ns kLeastStepTeardown = kSecond / 10;
+
+// From the exit of a step's last task until Slurm has ended the step everywhere: plugins remove what it ran
+// in.
+std::vector<LaunchPart> StepTeardowns(const AttemptFacts& attempt, const Allocation& allocation,
+                                      const std::vector<std::int32_t>& program_steps) {
+  std::vector<LaunchPart> parts;
+  for (const std::int32_t step : program_steps) {
+    const TaskLife* last = nullptr;
+    bool all_ended = true;
+    for (const TaskLife& life : allocation.lives) {
+      if (life.slurm_step != step) continue;
+      if (!life.end || !life.exit_time) all_ended = false;
+      if (life.end && (last == nullptr || *life.end > *last->end)) last = &life;
+    }
+    const NodeEvent* end = nullptr;
+    for (const NodeEvent& event : attempt.node_events) {
+      const bool its = event.kind == NodeEvent::Kind::kStepEnd && event.slurm_step == step;
+      if (its && (end == nullptr || InTime(event) > InTime(*end))) end = &event;
+    }
+    if (step >= 0 && all_ended && last != nullptr && end != nullptr &&
+        end->t - *last->end >= kLeastStepTeardown)
+      parts.push_back({{*last->end, end->t}, "step", last->exited, end->ref});
   }
   return parts;
 }
@@ -83,8 +117,13 @@ void PaintAllocationPhases(const AttemptFacts& attempt, const Allocation& alloca
   if (allocation.lives.empty()) return;
   const std::vector<std::int32_t> program_steps = ProgramSteps(attempt, allocation);
   const std::vector<LaunchPart> parts = LaunchParts(attempt, allocation, program_steps);
+  const std::vector<LaunchPart> teardowns = StepTeardowns(attempt, allocation, program_steps);
   const auto launch = [&](Ns from, Ns to) {
     if (from >= to) return;
+    for (const LaunchPart& part : teardowns) {
+      paint.Paint(std::max(from, part.span.begin), std::min(to, part.span.end), Bucket::kTeardown, part.name,
+                  Evidence::kScheduler, part.from, part.to);
+    }
     for (const LaunchPart& part : parts) {
       paint.Paint(std::max(from, part.span.begin), std::min(to, part.span.end), Bucket::kLaunch, part.name,
                   Evidence::kScheduler, part.from, part.to);

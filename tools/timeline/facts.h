@@ -92,7 +92,8 @@ struct Mark {
 
 // What Slurm's step daemons did on a node, as the plugin saw it.
 struct NodeEvent {
-  enum class Kind : std::uint8_t { kProlog, kStepStart, kTaskStart, kTaskExit, kStepEnd, kEpilog };
+  // kTaskExec: the task, until then slurmstepd itself, executed the user's program.
+  enum class Kind : std::uint8_t { kProlog, kStepStart, kTaskStart, kTaskExec, kTaskExit, kStepEnd, kEpilog };
   Ns t = 0;
   EvidenceRef ref;
   // A number, the same of the same node; of nodes that do the same at once the lowest comes first.
@@ -202,11 +203,11 @@ struct AttemptFacts {
   // What decides who may preempt it (ControllerJob::preempt), and its partition's PriorityTier; where known.
   std::string preempt;
   std::optional<std::int64_t> priority_tier;
-  std::string failed_node;         // named by the scheduler
-  std::string down_nodes;          // nodes of it seen going down at its end, with reasons, in words
-  std::string taken_node;          // whose machine the cloud took back, by the reason it went down for
-  std::string operator_acted;      // what shows that an operator had it requeued, in words
-  std::string cancelled_by;        // a user
+  std::string failed_node;     // named by the scheduler
+  std::string down_nodes;      // nodes of it seen going down at its end, with reasons, in words
+  std::string taken_node;      // whose machine the cloud took back, by the reason it went down for
+  std::string operator_acted;  // what shows that an operator had it requeued, in words
+  std::string cancelled_by;    // a user
   bool step_out_of_memory = false;
   std::string admin_comment;
   std::string reservation;       // Slurm's

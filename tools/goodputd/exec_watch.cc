@@ -1,0 +1,75 @@
+#include "tools/goodputd/exec_watch.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "spank/event.h"
+#include "tools/goodputd/log.h"
+#include "tools/goodputd/node_spools.h"
+
+namespace goodput {
+namespace {
+
+constexpr int kLookEveryMs = 1000;
+constexpr int kLookWhileWaitingMs = 50;
+
+}  // namespace
+
+int ExecWatch::Look(const NodeJobs& jobs) {
+  std::map<pid_t, Waiting> waiting;
+  std::map<pid_t, std::int64_t> settled;
+  for (const NodeJobs::LiveTask& task : jobs.TasksNotExited()) {
+    const auto done = settled_.find(task.pid);
+    if (done != settled_.end() && done->second == task.began_mono_ns) {
+      settled.insert(*done);
+      continue;
+    }
+    const std::int64_t now = clock_.mono_ns();
+    if (processes_.IsSlurmstepd(task.pid)) {
+      waiting[task.pid] = {task.began_mono_ns, now};
+      continue;
+    }
+    const auto before = waiting_.find(task.pid);
+    if (before != waiting_.end() && before->second.began_mono_ns == task.began_mono_ns)
+      Record(task, (before->second.seen_mono_ns + now) / 2);
+    settled[task.pid] = task.began_mono_ns;
+  }
+  waiting_ = std::move(waiting);
+  settled_ = std::move(settled);
+  return static_cast<int>(waiting_.size());
+}
+
+void ExecWatch::Record(const NodeJobs::LiveTask& task, std::int64_t mono_ns) {
+  const NodeJob& job = *task.job;
+  const Stamp stamp{clock_.real_ns() - (clock_.mono_ns() - mono_ns), mono_ns, job.node,
+                    static_cast<int>(getpid())};
+  RecordBuilder record(kind::kTaskExec, stamp);
+  if (!job.cluster.empty()) record.Text(key::kCluster, job.cluster);
+  record.Int(key::kJob, job.job);
+  record.Uint(key::kUid, job.uid);
+  record.Text(key::kSlurmStep, task.slurm_step);
+  record.Int(key::kTask, task.task);
+  if (job.restart) record.Int(key::kRestart, *job.restart);
+  if (job.job_start_s) record.Int(key::kJobStart, *job.job_start_s);
+  if (!job.sluid.empty()) record.Text(key::kSluid, job.sluid);
+  record.Int(key::kPid, task.pid);
+  store_(job.node, record.Finish());
+}
+
+void RunExecWatch(const Config& config, int stop_fd) {
+  NodeJobs jobs(config.spool);
+  NodeSpools spools(config.spool, static_cast<std::uint64_t>(config.spool_max), geteuid(), kSystemClock);
+  ExecWatch watch(RealProcesses(), kSystemClock, [&](const std::string& node, std::string_view record) {
+    return spools.Write(node, record);
+  });
+  pollfd stop{stop_fd, POLLIN, 0};
+  int wait_ms = 0;
+  while (poll(&stop, 1, wait_ms) == 0) {
+    jobs.Refresh();
+    wait_ms = watch.Look(jobs) > 0 ? kLookWhileWaitingMs : kLookEveryMs;
+  }
+}
+
+}  // namespace goodput

@@ -1,0 +1,54 @@
+// When a task became the user's program. A SPANK plugin such as pyxis imports, creates and starts a container
+// in task_init, behind the plugin's task_post_fork: until the process executes the program it is still
+// slurmstepd.
+#ifndef GOODPUT_TOOLS_GOODPUTD_EXEC_WATCH_H_
+#define GOODPUT_TOOLS_GOODPUTD_EXEC_WATCH_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "spank/clock.h"
+#include "tools/config/config.h"
+#include "tools/goodputd/node_jobs.h"
+#include "tools/goodputd/processes.h"
+
+namespace goodput {
+
+class ExecWatch {
+ public:
+  // Stores a record of a node; false: not stored.
+  using Store = std::function<bool(const std::string& node, std::string_view record)>;
+  ExecWatch(const Processes& processes, Clock clock, Store store)
+      : processes_(processes), clock_(clock), store_(std::move(store)) {}
+
+  // Looks at the tasks that have not exited. A task that is seen as slurmstepd, and later as another program,
+  // gets a record task_exec of the moment between the two looks. One that had executed its program by the
+  // first look gets none: the time it took is shorter than the looks are apart. Returns how many tasks are
+  // still slurmstepd.
+  int Look(const NodeJobs& jobs);
+
+ private:
+  struct Waiting {
+    std::int64_t began_mono_ns = 0;  // of the task, whose pid may be used again
+    std::int64_t seen_mono_ns = 0;   // last seen as slurmstepd
+  };
+  void Record(const NodeJobs::LiveTask& task, std::int64_t mono_ns);
+
+  const Processes& processes_;
+  Clock clock_;
+  Store store_;
+  std::map<pid_t, Waiting> waiting_;
+  std::map<pid_t, std::int64_t> settled_;  // tasks that execute their program, by when they began
+};
+
+// Looks once a second, and every 50 ms while a task is still slurmstepd, until `stop_fd` becomes readable.
+void RunExecWatch(const Config& config, int stop_fd);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_GOODPUTD_EXEC_WATCH_H_
