@@ -38,11 +38,9 @@ class SystemProcesses : public Processes {
     std::array<char, kPageBytes> path;
     const ssize_t length = readlink(Cat("/proc/", process, "/exe").c_str(), path.data(), path.size());
     if (length <= 0) return false;
-    std::string_view program(path.data(), static_cast<std::size_t>(length));
-    // Replaced on disk by an upgrade.
-    constexpr std::string_view kDeleted = " (deleted)";
-    if (absl::EndsWith(ToAbsl(program), ToAbsl(kDeleted))) program.remove_suffix(kDeleted.size());
-    return program.substr(program.rfind('/') + 1) == "slurmstepd";
+    const std::string_view program(path.data(), static_cast<std::size_t>(length));
+    // Debian's is slurmstepd-wlm; one that was replaced on disk ends in " (deleted)".
+    return absl::StartsWith(ToAbsl(program.substr(program.rfind('/') + 1)), "slurmstepd");
   }
   std::optional<std::int64_t> BeganNs(pid_t process) const override {
     const std::string stat = ReadProc(process, "stat");
