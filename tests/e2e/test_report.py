@@ -66,6 +66,56 @@ class ReportTest(unittest.TestCase):
             state = "NODE_FAIL" if attempt == 0 else "COMPLETED"
             spool.controller(t + 2172, **times, end_s=t + 2172, state=state, failed_node="n2" if attempt == 0 else "", **more)
 
+    @classmethod
+    def uninstrumented(cls) -> str:
+        """A database of twenty jobs that nothing but the scheduler told of, and one that marked its steps."""
+        folder = tempfile.mkdtemp(dir=cls.dir)
+        spool = Spool(os.path.join(folder, "spool"))
+        for job in range(100, 120):
+            times = {"submit_s": 0, "eligible_s": 0, "start_s": 100, "job": job, "user": "eve", "account": "quiet"}
+            spool.controller(101, **times)
+            spool.node(100, "job_prolog", job=job)
+            spool.node(101, "step_start", slurm_step="extern", job=job)
+            spool.controller(3700, **times, end_s=3700, state="COMPLETED")
+        cls.write_job(spool, 120, "noah", 16, "")
+        spool.write()
+        db = os.path.join(folder, "db")
+        done = run_it("ingest", "--config", os.path.join(cls.dir, "conf"), "--db", db, "--spool", spool.folder)
+        assert (done.returncode, done.stderr) == (0, ""), done
+        return db
+
+    def test_what_nobody_observed_is_not_waste(self) -> None:
+        db = self.uninstrumented()
+        common = ["report", "-a", "-S", at(0), "--no-refresh", "--config", os.path.join(self.dir, "conf"), "--db", db]
+        answer = json.loads(run_it(*common, "--json", "--gpu-hour", "2").stdout)
+        with open(SCHEMA) as file:
+            jsonschema.validate(answer, json.load(file))
+        rows = {row["group"]: row for row in answer["rows"]}
+        quiet = rows["eve"]
+        self.assertIsNone(quiet["runtime"])
+        self.assertIsNone(quiet["sg_rg"])
+        low, high = quiet["runtime_range"]
+        self.assertEqual(low, 0)
+        self.assertGreater(high, 0.99)
+        self.assertAlmostEqual(quiet["cost"], 20 * 3600 * 16 / 3600 * 2)
+        self.assertLess(quiet["wasted"], 0.01 * quiet["cost"])
+        self.assertAlmostEqual(quiet["wasted"] + quiet["maybe_wasted"], quiet["cost"])
+        self.assertGreater(quiet["unobserved_gpu_hours"], 0.99 * quiet["allocated_gpu_hours"])
+        total = answer["total"]
+        self.assertGreater(total["runtime_range"][1] - total["runtime_range"][0], 0.5)
+        self.assertAlmostEqual(total["runtime"], total["runtime_range"][0])
+        for more in ([], ["--gpu-hour", "2"], ["--window=1h", "-E", at(8000)], ["--by", "account"]):
+            text = run_it(*common, *more).stdout
+            for line in text.splitlines():
+                self.assertLessEqual(len(line), 80, text)
+            self.assertIn("Maybe" if "--gpu-hour" in more else "Unobserved", text)
+        rows_of = [line.split("|") for line in run_it(*common, "-P", "--gpu-hour", "2").stdout.splitlines()]
+        said = {row[0]: dict(zip(rows_of[0], row)) for row in rows_of}
+        self.assertEqual(said["eve"]["Runtime"], "-")
+        self.assertRegex(said["noah"]["Runtime"], r"^\d+\.\d%$")
+        self.assertEqual(float(said["eve"]["Maybe"]), round(quiet["maybe_wasted"], 2))
+        self.assertRegex(run_it(*common, "--by", "partition", "-P", "-n").stdout, r"\|\d+-\d+%\|\d+-\d+%\|")
+
     def ask(self, *args: str, status: int = 0) -> str:
         done = run_it(*args, "--no-refresh", "--config", os.path.join(self.dir, "conf"), "--db", self.db)
         self.assertEqual((done.returncode, done.stderr), (status, ""), args)
@@ -141,7 +191,7 @@ class ReportTest(unittest.TestCase):
                 for line in self.ask("report", "-a", "-S", at(0), *priced, *by).splitlines():
                     self.assertLessEqual(len(line), 80, line)
         parsable = self.ask("report", "-a", "-S", at(0), "--by", "user", "-P").splitlines()
-        self.assertEqual(parsable[0], "User|Runs|Intr|GPUh|Alloc|Progress|Lost|Sched|Runtime|Goodput")
+        self.assertEqual(parsable[0], "User|Runs|Intr|GPUh|Alloc|Progress|Lost|Sched|Runtime|Goodput|Unobserved")
         self.assertEqual(len(parsable), 4)
 
     def test_nonsense_is_2_and_nothing_is_1(self) -> None:

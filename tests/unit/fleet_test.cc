@@ -182,6 +182,8 @@ TEST(Fleet, UnknownTimeMakesARange) {
   EXPECT_DOUBLE_EQ(total.scheduling_range()->first, 0.75);
   EXPECT_DOUBLE_EQ(total.scheduling_range()->second, 1.0);
   EXPECT_FALSE(total.mpg());
+  EXPECT_FALSE(total.runtime()) << "nobody observed what the job did";
+  EXPECT_EQ(total.runtime_range(), (Range{0, 1}));
 }
 
 TEST(Fleet, NodesNobodyDescribedAndMoreThanANodeHasAreCountedApart) {

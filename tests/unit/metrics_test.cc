@@ -96,8 +96,16 @@ TEST(RunMetrics, WhatIsOpenIsNotCounted) {
   run.Attempt().Submitted(0).Started(10).Gpus(2).Ready(15);
   RunMetrics metrics(At(100));
   metrics.Add({"a3", "", ""}, run.Build());
+  // A held one, and one that waits.
+  RunBuilder held;
+  held.Attempt(2).Submitted(0).State("PENDING").Waits(0, "JobHeldUser");
+  metrics.Add({"a3", "", ""}, held.Build());
+  RunBuilder pending;
+  pending.Attempt(3).Submitted(0).Eligible(0).State("PENDING").Waits(0, "Priority");
+  metrics.Add({"a3", "", ""}, pending.Build());
   const std::string text = metrics.Text({});
   EXPECT_TRUE(Has(text, "slurm_goodput_runs_total{partition=\"a3\"} 0"));
+  EXPECT_TRUE(Has(text, "slurm_goodput_pending_runs{partition=\"a3\"} 2"));
   EXPECT_TRUE(Has(text, "slurm_goodput_running_runs{partition=\"a3\"} 1"));
   EXPECT_TRUE(Has(text, "slurm_goodput_queue_wait_seconds_count 0"));
 }
@@ -109,6 +117,33 @@ TEST(RunMetrics, RatiosAreOfTheLastDay) {
   const std::string text = metrics.Text({});
   EXPECT_FALSE(absl::StrContains(text, "slurm_goodput_partition_ratio{"));
   EXPECT_TRUE(Has(text, "slurm_goodput_runs_total{partition=\"a3\"} 1"));
+}
+
+TEST(RunMetrics, WhatNobodyObservedIsNoGoodputOfZero) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).Ready(0).Gpus(2).Ended(100, "COMPLETED");
+  RunMetrics metrics(At(200));
+  metrics.Add({"a3", "", ""}, run.Build());
+  const std::string alone = metrics.Text({});
+  for (const char* part : {"runtime", "total"}) {
+    const std::string series = Cat("slurm_goodput_partition_ratio{partition=\"a3\",part=\"", part);
+    EXPECT_FALSE(absl::StrContains(alone, Cat(series, "\"}"))) << alone;
+    EXPECT_TRUE(Has(alone, Cat(series, "_max\"} 1"))) << alone;
+  }
+  EXPECT_TRUE(Has(alone, "slurm_goodput_partition_ratio{partition=\"a3\",part=\"unobserved\"} 1"));
+  RunBuilder trained;
+  trained.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .Ready(0)
+      .Gpus(2)
+      .Srun(0, 0, 100, 0)
+      .Steps(0, 9, 0, 10)
+      .Ended(100, "COMPLETED");
+  metrics.Add({"a3", "", ""}, trained.Build());
+  const std::string both = metrics.Text({});
+  EXPECT_TRUE(Has(both, "slurm_goodput_partition_ratio{partition=\"a3\",part=\"runtime\"} 0.5")) << both;
+  EXPECT_TRUE(Has(both, "slurm_goodput_partition_ratio{partition=\"a3\",part=\"runtime_max\"} 1"));
 }
 
 TEST(RunMetrics, AThousandPartitionsAreFiftyOneSeries) {

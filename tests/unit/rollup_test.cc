@@ -302,6 +302,85 @@ TEST(Rollup, RunsWithoutGpusCountNoGpuHours) {
   EXPECT_EQ(rollup.Total().wanted(), rows["eve"].wanted());
 }
 
+// 100 s of which nobody knows what they became.
+RunBuilder Uninstrumented(int gpus) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).Ready(0).Gpus(gpus).Ended(100, "COMPLETED");
+  return run;
+}
+
+TEST(Rollup, WhatNobodyObservedIsNotWaste) {
+  Rollup alone(RollupBy::kAll, "", {});
+  RunBuilder run = Uninstrumented(8);
+  alone.Add(Subject("eve"), run.Build());
+  const RollupRow row = alone.Total();
+  EXPECT_EQ(row.allocated(), static_cast<GpuNs>(800) * kSecond);
+  EXPECT_EQ(row.unobserved(), row.allocated());
+  EXPECT_EQ(row.wasted(), 0);
+  EXPECT_EQ(row.maybe_wasted(), row.allocated());
+  EXPECT_DOUBLE_EQ(*row.scheduling(), 1);
+  EXPECT_FALSE(row.runtime()) << "nobody saw a step";
+  EXPECT_FALSE(row.sg_rg());
+  EXPECT_EQ(row.runtime_range(), (Range{0, 1}));
+  EXPECT_EQ(row.sg_rg_range(), (Range{0, 1}));
+}
+
+TEST(Rollup, WhatNobodyObservedWidensTheRangeOfASum) {
+  Rollup rollup(RollupBy::kAll, "", {});
+  rollup.Add(Subject("eve"), Uninstrumented(8).Build());
+  RunBuilder trained;
+  trained.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .Ready(0)
+      .Gpus(8)
+      .Srun(0, 10, 110, 0)
+      .Steps(0, 9, 10, 10)
+      .Ended(110, "COMPLETED");
+  rollup.Add(Subject("eve"), trained.Build());
+  const RollupRow row = rollup.Total();
+  EXPECT_DOUBLE_EQ(*row.runtime(), 100.0 / 210) << "the least it can be";
+  EXPECT_DOUBLE_EQ(row.runtime_range()->second, 200.0 / 210);
+  EXPECT_EQ(row.wasted(), static_cast<GpuNs>(80) * kSecond) << "the launch";
+  EXPECT_EQ(row.maybe_wasted(), static_cast<GpuNs>(800) * kSecond);
+}
+
+TEST(Rollup, StepsAtRiskAreNotWasteYet) {
+  Rollup rollup(RollupBy::kAll, "", {});
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).Ready(0).Gpus(8).TaskStarts(0, 0).Steps(0, 9, 0, 10);
+  RunFacts facts = run.Facts();
+  facts.now = At(100);
+  rollup.Add(Subject("eve"), BuildTimeline(facts));
+  const RollupRow row = rollup.Total();
+  EXPECT_DOUBLE_EQ(*row.runtime(), 0);
+  EXPECT_DOUBLE_EQ(row.runtime_range()->second, 1);
+  EXPECT_EQ(row.wasted(), 0);
+  EXPECT_EQ(row.maybe_wasted(), row.allocated());
+}
+
+TEST(Rollup, AGapIsNoAllocationAnybodyKnowsOf) {
+  RunBuilder run = Interrupted(8);
+  Timeline timeline = run.Build();
+  Ns gap = 0;
+  for (Interval& interval : timeline.intervals) {
+    if (interval.bucket != Bucket::kQueueOther || interval.begin < At(1000)) continue;
+    interval.bucket = Bucket::kUnobserved;
+    interval.part = "gap";
+    gap += interval.end - interval.begin;
+  }
+  ASSERT_EQ(gap, 50 * kSecond);
+  Rollup with_gap(RollupBy::kAll, "", {});
+  with_gap.Add(Subject("eve"), timeline);
+  Rollup without(RollupBy::kAll, "", {});
+  without.Add(Subject("eve"), run.Build());
+  EXPECT_EQ(with_gap.Total().allocated(), without.Total().allocated());
+  EXPECT_EQ(with_gap.Total().maybe_wasted(), 0);
+  EXPECT_EQ(with_gap.Total().wasted(), without.Total().wasted());
+  EXPECT_FALSE(with_gap.Total().scheduling());
+  EXPECT_DOUBLE_EQ(with_gap.Total().scheduling_range()->first, *without.Total().scheduling());
+}
+
 TEST(WindowEdges, OfDaysAreMidnightsAlsoWhereClocksChange) {
   setenv("TZ", "Europe/Berlin", 1);
   tzset();

@@ -64,8 +64,17 @@ std::optional<Range> FleetRow::scheduling_range() const {
   return Range{Ratio(up(), capacity()), Ratio(up() + unheld[Index(NodeCondition::kUnknown)], capacity())};
 }
 
-std::optional<double> FleetRow::runtime() const {
+std::optional<Range> FleetRow::runtime_range() const {
   if (up() == 0) return std::nullopt;
+  const GpuNs productive = held[Index(Bucket::kProductive)];
+  const GpuNs open = held[Index(Bucket::kAtRisk)] + held[Index(Bucket::kUnobserved)];
+  return Range{Ratio(productive, up()), Ratio(productive + open, up())};
+}
+
+std::optional<double> FleetRow::runtime() const {
+  const GpuNs steps =
+      held[Index(Bucket::kProductive)] + held[Index(Bucket::kAtRisk)] + held[Index(Bucket::kLostWork)];
+  if (up() == 0 || (steps == 0 && held[Index(Bucket::kUnobserved)] > 0)) return std::nullopt;
   return Ratio(held[Index(Bucket::kProductive)], up());
 }
 

@@ -40,7 +40,10 @@ struct FleetRow {
   std::optional<double> scheduling() const;
   // What it can be, by what the unknown time may have been; absent without any capacity.
   std::optional<Range> scheduling_range() const;
-  std::optional<double> runtime() const;  // productive / up
+  // Productive / up, the least it can be; absent where no step was seen and time is unobserved.
+  std::optional<double> runtime() const;
+  // Up to what, by what steps at risk and unobserved time may turn out to be; absent where nothing was up.
+  std::optional<Range> runtime_range() const;
   // Of the runs whose FLOPs are known.
   std::optional<double> program() const;
   double rated_share() const;  // of productive GPU-time

@@ -39,11 +39,18 @@ std::map<std::string, Group> Bounded(const std::map<std::string, Group>& groups,
   return bounded;
 }
 
-void AddRatio(MetricText& text, const MetricLabels& labels, const char* part, GpuNs share, GpuNs of) {
+void AddRatio(MetricText& text, const MetricLabels& labels, const std::string& part, GpuNs share, GpuNs of) {
   if (of == 0) return;
   MetricLabels with_part = labels;
   with_part.emplace_back("part", part);
   text.Gauge(with_part, GpuSeconds(share) / GpuSeconds(of));
+}
+
+// Of a run that goes on: an attempt of it does, too.
+bool HoldsNodes(const Timeline& timeline) {
+  return std::any_of(timeline.attempts.begin(), timeline.attempts.end(), [](const AttemptSummary& attempt) {
+    return attempt.facts->start && !attempt.facts->end;
+  });
 }
 
 }  // namespace
@@ -53,6 +60,9 @@ void RunMetrics::Shares::Add(const Shares& other) {
     wanted[i] += other.wanted[i];
     up[i] += other.up[i];
     productive[i] += other.productive[i];
+    lost[i] += other.lost[i];
+    at_risk[i] += other.at_risk[i];
+    unobserved[i] += other.unobserved[i];
   }
 }
 
@@ -64,6 +74,7 @@ void RunMetrics::Partition::Add(const Partition& other) {
   for (const auto& [cause, count] : other.interruptions) interruptions[cause] += count;
   over += other.over;
   running += other.running;
+  pending += other.pending;
   at_risk += other.at_risk;
 }
 
@@ -105,7 +116,7 @@ void RunMetrics::Add(const MetricSubject& subject, const Timeline& timeline) {
   const GpuWeights weights(timeline);
   Partition& partition = partitions_[subject.partition];
   if (timeline.running) {
-    ++partition.running;
+    ++(HoldsNodes(timeline) ? partition.running : partition.pending);
     for (const Interval& interval : timeline.intervals) {
       if (interval.bucket == Bucket::kAtRisk && weights.has_gpus())
         partition.at_risk += weights(interval.attempt, interval.begin, interval.end);
@@ -126,11 +137,24 @@ void RunMetrics::Add(const MetricSubject& subject, const Timeline& timeline) {
     shares.wanted[kind] += weight;
     if (IsUp(side)) shares.up[kind] += weight;
     if (side == Side::kProductive) shares.productive[kind] += weight;
+    if (interval.bucket == Bucket::kLostWork) shares.lost[kind] += weight;
+    if (interval.bucket == Bucket::kAtRisk) shares.at_risk[kind] += weight;
+    if (interval.bucket == Bucket::kUnobserved) shares.unobserved[kind] += weight;
   }
   if (!any) return;
   shares_by_partition_[subject.partition].Add(shares);
   shares_by_account_[subject.account].Add(shares);
   shares_by_qos_[subject.qos].Add(shares);
+}
+
+// The least the part can be, unless no step was seen and it may be anything; and the most.
+void RunMetrics::AddProgress(MetricText& text, const MetricLabels& labels, const std::string& part,
+                             const Shares& shares, std::size_t kind, GpuNs of) {
+  const GpuNs productive = shares.productive[kind];
+  const GpuNs open = shares.at_risk[kind] + shares.unobserved[kind];
+  const bool steps = productive + shares.at_risk[kind] + shares.lost[kind] > 0;
+  if (steps || open == 0) AddRatio(text, labels, part, productive, of);
+  AddRatio(text, labels, part + "_max", productive + open, of);
 }
 
 void RunMetrics::AddRatios(MetricText& text, const std::map<std::string, Shares>& by,
@@ -140,8 +164,9 @@ void RunMetrics::AddRatios(MetricText& text, const std::map<std::string, Shares>
     const std::size_t kind = shares.wanted[0] > 0 ? 0 : 1;
     const MetricLabels labels = {{label, name}};
     AddRatio(text, labels, "scheduling", shares.up[kind], shares.wanted[kind]);
-    AddRatio(text, labels, "runtime", shares.productive[kind], shares.up[kind]);
-    AddRatio(text, labels, "total", shares.productive[kind], shares.wanted[kind]);
+    AddProgress(text, labels, "runtime", shares, kind, shares.up[kind]);
+    AddProgress(text, labels, "total", shares, kind, shares.wanted[kind]);
+    AddRatio(text, labels, "unobserved", shares.unobserved[kind], shares.wanted[kind]);
   }
 }
 
@@ -154,15 +179,21 @@ std::string RunMetrics::Text(const std::map<std::string, std::int64_t>& losses) 
   MetricText text;
   text.Family(
       "slurm_goodput_partition_ratio", "gauge",
-      "Goodput of a partition in the last 24 hours: scheduling x runtime = total; kept steps alone count.");
+      "Goodput of a partition in the last 24 hours: scheduling x runtime = total, of kept steps alone and so "
+      "the least they can be, runtime_max and total_max with steps at risk and unobserved time; unobserved "
+      "is "
+      "its share.");
   AddRatios(text, shares_by_partition_, "partition");
   text.Family("slurm_goodput_account_ratio", "gauge", "The same of an account.");
   AddRatios(text, shares_by_account_, "account");
   text.Family("slurm_goodput_qos_ratio", "gauge", "The same of a QOS.");
   AddRatios(text, shares_by_qos_, "qos");
-  text.Family("slurm_goodput_running_runs", "gauge", "Runs that are pending or running.");
+  text.Family("slurm_goodput_running_runs", "gauge", "Runs that hold nodes.");
   for (const auto& [name, of] : partitions)
     text.Gauge({{"partition", name}}, static_cast<double>(of.running));
+  text.Family("slurm_goodput_pending_runs", "gauge", "Runs that wait for nodes, held ones among them.");
+  for (const auto& [name, of] : partitions)
+    text.Gauge({{"partition", name}}, static_cast<double>(of.pending));
   text.Family("slurm_goodput_at_risk_gpu_seconds", "gauge",
               "Of running runs: steps no checkpoint covers yet.");
   for (const auto& [name, of] : partitions) text.Gauge({{"partition", name}}, GpuSeconds(of.at_risk));

@@ -39,6 +39,9 @@ class RunMetrics {
     std::array<GpuNs, 2> wanted{};
     std::array<GpuNs, 2> up{};
     std::array<GpuNs, 2> productive{};
+    std::array<GpuNs, 2> lost{};
+    std::array<GpuNs, 2> at_risk{};
+    std::array<GpuNs, 2> unobserved{};
     void Add(const Shares& other);
   };
   struct Partition {
@@ -47,10 +50,13 @@ class RunMetrics {
     std::map<std::string, std::int64_t> interruptions;  // by cause
     std::int64_t over = 0;
     std::int64_t running = 0;
+    std::int64_t pending = 0;
     GpuNs at_risk = 0;
     void Add(const Partition& other);
   };
   void AddOver(const Timeline& timeline, const GpuWeights& weights, Partition& partition);
+  static void AddProgress(MetricText& text, const MetricLabels& labels, const std::string& part,
+                          const Shares& shares, std::size_t kind, GpuNs of);
   static void AddRatios(MetricText& text, const std::map<std::string, Shares>& by, const std::string& label);
 
   const Ns now_;

@@ -66,7 +66,7 @@ std::optional<RollupBy> RollupByName(std::string_view name) {
 }
 
 GpuNs RollupRow::allocated() const {
-  GpuNs sum = 0;
+  GpuNs sum = -gap_gpu_ns;
   for (const Bucket bucket : AllBuckets()) {
     if (IsAllocated(bucket)) sum += gpu_ns[static_cast<std::size_t>(bucket)];
   }
@@ -81,10 +81,33 @@ GpuNs RollupRow::wanted() const {
   return sum;
 }
 
+GpuNs RollupRow::maybe_wasted() const {
+  return gpu_ns[static_cast<std::size_t>(Bucket::kAtRisk)] + unobserved() - gap_gpu_ns;
+}
+
+GpuNs RollupRow::wasted() const {
+  return allocated() - gpu_ns[static_cast<std::size_t>(Bucket::kProductive)] - maybe_wasted();
+}
+
+bool RollupRow::HasGpus() const {
+  return std::any_of(gpu_ns.begin(), gpu_ns.end(), [](GpuNs sum) { return sum > 0; });
+}
+
 GpuNs RollupRow::Of(Bucket bucket) const {
   const auto i = static_cast<std::size_t>(bucket);
-  const bool any_gpus = std::any_of(gpu_ns.begin(), gpu_ns.end(), [](GpuNs sum) { return sum > 0; });
-  return any_gpus ? gpu_ns[i] : static_cast<GpuNs>(cpu_ns[i]);
+  return HasGpus() ? gpu_ns[i] : static_cast<GpuNs>(cpu_ns[i]);
+}
+
+GpuNs RollupRow::Gap() const {
+  return HasGpus() ? gap_gpu_ns : static_cast<GpuNs>(gap_cpu_ns);
+}
+
+GpuNs RollupRow::Wanted() const {
+  GpuNs all = 0;
+  for (const Bucket bucket : AllBuckets()) {
+    if (BucketSide(bucket) != Side::kExcluded) all += Of(bucket);
+  }
+  return all;
 }
 
 GpuNs RollupRow::Up() const {
@@ -95,28 +118,42 @@ GpuNs RollupRow::Up() const {
   return up;
 }
 
+std::optional<Range> RollupRow::scheduling_range() const {
+  const GpuNs wanted = Wanted();
+  if (wanted == 0) return std::nullopt;
+  return Range{Ratio(Up() - Gap(), wanted), Ratio(Up(), wanted)};
+}
+
 std::optional<double> RollupRow::scheduling() const {
-  GpuNs all = 0;
-  for (const Bucket bucket : AllBuckets()) {
-    if (BucketSide(bucket) != Side::kExcluded) all += Of(bucket);
-  }
-  if (all == 0) return std::nullopt;
-  return Ratio(Up(), all);
+  if (Gap() > 0 || Wanted() == 0) return std::nullopt;
+  return Ratio(Up(), Wanted());
+}
+
+std::optional<Range> RollupRow::ProgressOf(GpuNs whole) const {
+  if (whole == 0) return std::nullopt;
+  const GpuNs productive = Of(Bucket::kProductive);
+  const GpuNs open = Of(Bucket::kAtRisk) + Of(Bucket::kUnobserved);
+  return Range{Ratio(productive, whole), Ratio(productive + open, whole)};
+}
+
+std::optional<Range> RollupRow::runtime_range() const {
+  return ProgressOf(Up());
+}
+
+std::optional<Range> RollupRow::sg_rg_range() const {
+  return ProgressOf(Wanted());
 }
 
 std::optional<double> RollupRow::runtime() const {
-  const GpuNs up = Up();
-  if (up == 0) return std::nullopt;
-  return Ratio(Of(Bucket::kProductive), up);
+  const GpuNs steps = Of(Bucket::kProductive) + Of(Bucket::kAtRisk) + Of(Bucket::kLostWork);
+  if (Up() == 0 || (steps == 0 && Of(Bucket::kUnobserved) > 0)) return std::nullopt;
+  return Ratio(Of(Bucket::kProductive), Up());
 }
 
 std::optional<double> RollupRow::sg_rg() const {
-  GpuNs all = 0;
-  for (const Bucket bucket : AllBuckets()) {
-    if (BucketSide(bucket) != Side::kExcluded) all += Of(bucket);
-  }
-  if (all == 0) return std::nullopt;
-  return Ratio(Of(Bucket::kProductive), all);
+  if (Wanted() == 0) return std::nullopt;
+  if (Up() > 0 && !runtime()) return std::nullopt;
+  return Ratio(Of(Bucket::kProductive), Wanted());
 }
 
 void RollupRow::Add(const RollupRow& other) {
@@ -127,6 +164,8 @@ void RollupRow::Add(const RollupRow& other) {
     gpu_ns[i] += other.gpu_ns[i];
     cpu_ns[i] += other.cpu_ns[i];
   }
+  gap_gpu_ns += other.gap_gpu_ns;
+  gap_cpu_ns += other.gap_cpu_ns;
   node_ns += other.node_ns;
   node_failures += other.node_failures;
 }
@@ -224,8 +263,10 @@ void Rollup::AddTo(const Key& key, const Stretch& stretch) {
     into->ns[i] += ns;
     if (stretch.has_gpus) {
       into->gpu_ns[i] += stretch.gpu_ns;
+      if (stretch.gap) into->gap_gpu_ns += stretch.gpu_ns;
     } else {
       into->cpu_ns[i] += ns;
+      if (stretch.gap) into->gap_cpu_ns += ns;
     }
   }
   if (of_this_run_.insert(key).second) ++row->second.runs;
@@ -245,7 +286,8 @@ void Rollup::AddByNode(std::size_t window, const Timeline& timeline, const Inter
     const std::int64_t rest = count - i;
     const Ns ns = (ns_left + rest - 1) / rest;
     const GpuNs gpu_ns = (gpu_ns_left + rest - 1) / rest;
-    AddTo({window, nodes[static_cast<std::size_t>(i)]}, {0, ns, stretch.bucket, gpu_ns, stretch.has_gpus});
+    AddTo({window, nodes[static_cast<std::size_t>(i)]},
+          {0, ns, stretch.bucket, gpu_ns, stretch.has_gpus, stretch.gap});
     if (known) rows_[{window, nodes[static_cast<std::size_t>(i)]}].node_ns += stretch.end - stretch.begin;
     ns_left -= ns;
     gpu_ns_left -= gpu_ns;
@@ -258,8 +300,9 @@ void Rollup::AddWithin(std::size_t window, const RollupSubject& subject, const T
   while (rest.begin < rest.end) {
     Interval part = rest;
     if (by_ == RollupBy::kDay) part.end = std::min(rest.end, NextMidnight(rest.begin));
-    const Stretch stretch{part.begin, part.end, part.bucket, weights(part.attempt, part.begin, part.end),
-                          weights.has_gpus()};
+    const Stretch stretch{part.begin,         part.end,
+                          part.bucket,        weights(part.attempt, part.begin, part.end),
+                          weights.has_gpus(), part.bucket == Bucket::kUnobserved && part.part == "gap"};
     if (by_ == RollupBy::kNode) {
       AddByNode(window, timeline, part, stretch);
     } else {

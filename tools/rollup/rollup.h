@@ -63,14 +63,28 @@ struct RollupRow {
   std::int64_t node_failures = 0;
   std::optional<double> chance;
 
-  // Allocated, whatever came of it: what somebody pays for. GPU-nanoseconds.
+  // Of `unobserved`, the time of which even the allocation is unknown.
+  GpuNs gap_gpu_ns = 0;
+  Ns gap_cpu_ns = 0;
+
+  // Known to be allocated, whatever came of it: what somebody pays for. GPU-nanoseconds.
   GpuNs allocated() const;
   GpuNs wanted() const;
-  // As in goodput.h, of runs with GPUs; of rows without any, by time. Absent where nothing was wanted, or up.
-  // Time of which even the allocation is unknown counts as not up: both are then the least they can be.
+  // Of what was allocated: what is known not to have become progress, and what may yet turn out so: steps no
+  // checkpoint covers, and time nobody observed.
+  GpuNs wasted() const;
+  GpuNs maybe_wasted() const;
+  GpuNs unobserved() const { return gpu_ns[static_cast<std::size_t>(Bucket::kUnobserved)]; }
+
+  // As in goodput.h, of runs with GPUs; of rows without any, by time. Absent where nothing was wanted, or up;
+  // `scheduling` where allocation is unknown for a while, the others where all that is open may be progress
+  // and no step was seen. The least they can be; ranges say up to what.
   std::optional<double> scheduling() const;
   std::optional<double> runtime() const;
   std::optional<double> sg_rg() const;
+  std::optional<Range> scheduling_range() const;
+  std::optional<Range> runtime_range() const;
+  std::optional<Range> sg_rg_range() const;
 
   void Add(const RollupRow& other);
 
@@ -78,6 +92,10 @@ struct RollupRow {
   // Weights of buckets, in GPU-time or time.
   GpuNs Of(Bucket bucket) const;
   GpuNs Up() const;
+  GpuNs Wanted() const;
+  GpuNs Gap() const;
+  bool HasGpus() const;
+  std::optional<Range> ProgressOf(GpuNs whole) const;
 };
 
 class Rollup {
@@ -101,6 +119,7 @@ class Rollup {
     Bucket bucket;
     GpuNs gpu_ns;
     bool has_gpus;
+    bool gap;  // not even the allocation is known
   };
 
   void AddInterval(const RollupSubject& subject, const Timeline& timeline, const GpuWeights& weights,

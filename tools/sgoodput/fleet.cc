@@ -113,6 +113,10 @@ std::string Scheduling(const FleetRow& row) {
   return Cat(low, "-", high);
 }
 
+std::string Runtime(const FleetRow& row) {
+  return FormatPercent(row.runtime(), row.runtime_range());
+}
+
 struct FleetColumn {
   Table::Column column;
   std::string (*cell)(const FleetRow&);
@@ -132,7 +136,7 @@ std::vector<FleetColumn> Columns() {
       {{"Unknown", kRight},
        [](const FleetRow& row) { return FormatGpuHours(In(row, NodeCondition::kUnknown)); }},
       {{"Sched", kRight}, [](const FleetRow& row) { return Scheduling(row); }},
-      {{"Runtime", kRight}, [](const FleetRow& row) { return FormatPercent(row.runtime()); }},
+      {{"Runtime", kRight}, [](const FleetRow& row) { return Runtime(row); }},
       {{"MPG", kRight}, [](const FleetRow& row) { return FormatPercent(row.mpg()); }},
   };
 }
@@ -173,8 +177,7 @@ void PrintWhole(const FleetReport& report) {
               FormatTime(report.end).c_str());
   std::printf("%lld nodes, %s GPU-hours\n\n", static_cast<long long>(row.nodes),
               FormatGpuHours(row.capacity()).c_str());
-  std::printf("Goodput  scheduling %s x runtime %s", Scheduling(row).c_str(),
-              FormatPercent(row.runtime()).c_str());
+  std::printf("Goodput  scheduling %s x runtime %s", Scheduling(row).c_str(), Runtime(row).c_str());
   if (row.program()) std::printf(" x program %s", FormatPercent(row.program()).c_str());
   if (row.mpg()) std::printf(" = %s", FormatPercent(row.mpg()).c_str());
   if (row.program() && !row.mpg())

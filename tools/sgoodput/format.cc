@@ -61,6 +61,16 @@ std::string FormatPercent(const std::optional<double>& x) {
   return x ? absl::StrFormat("%.1f%%", *x * 100) : "-";
 }
 
+std::string FormatPercent(const std::optional<double>& x,
+                          const std::optional<std::pair<double, double>>& range) {
+  if (!range) return FormatPercent(x);
+  const auto [low, high] = *range;
+  if (high - low < 0.0005) return FormatPercent(low);
+  if (!x && low <= 0) return "-";
+  return absl::StrFormat("%.*f-%.*f%%", high - low < 0.01 ? 1 : 0, low * 100, high - low < 0.01 ? 1 : 0,
+                         high * 100);
+}
+
 std::string Table::Render(bool header, std::string_view indent) const {
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < columns_.size(); ++c) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tools/timeline/facts.h"
@@ -17,6 +18,10 @@ std::string FormatTime(Ns ns);                              // 2026-01-31T12:34:
 std::string FormatTime(const std::optional<Ns>& ns);        // "Unknown" when absent, as sacct says
 std::string FormatJobId(std::int64_t job_id);               // "-" of what was imported: it has none
 std::string FormatPercent(const std::optional<double>& x);  // 71.3%  or  -
+// A fraction that may be open: 71.3%, or the range (20-70%, 71.2-71.5%) where that is wider than 0.05 points.
+// "-" where `x` is absent and the range begins at 0: nothing is known of it.
+std::string FormatPercent(const std::optional<double>& x,
+                          const std::optional<std::pair<double, double>>& range);
 
 // A table that fits its content: columns of text, numbers right-aligned.
 class Table {

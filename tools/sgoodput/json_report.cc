@@ -23,7 +23,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kSchema = "slurm-goodput/2";
-constexpr const char* kReportSchema = "slurm-goodput-report/1";
+constexpr const char* kReportSchema = "slurm-goodput-report/2";
 constexpr const char* kFleetSchema = "slurm-goodput-fleet/1";
 constexpr const char* kAdviseSchema = "slurm-goodput-advise/1";
 
@@ -423,7 +423,6 @@ Json RollupRowJson(const RollupReport& report, const RollupRow& row) {
                        {"seconds", Seconds(row.ns[i])},
                        {"gpu_seconds", GpuSeconds(row.gpu_ns[i])}});
   }
-  const GpuNs wasted = row.allocated() - row.gpu_ns[static_cast<std::size_t>(Bucket::kProductive)];
   const auto money = [&](GpuNs gpu_ns) {
     return report.gpu_hour ? Json(GpuHours(gpu_ns) * *report.gpu_hour) : Json(nullptr);
   };
@@ -435,10 +434,15 @@ Json RollupRowJson(const RollupReport& report, const RollupRow& row) {
           {"scheduling", OrNull(row.scheduling())},
           {"runtime", OrNull(row.runtime())},
           {"sg_rg", OrNull(row.sg_rg())},
+          {"scheduling_range", RangeOrNull(row.scheduling_range())},
+          {"runtime_range", RangeOrNull(row.runtime_range())},
+          {"sg_rg_range", RangeOrNull(row.sg_rg_range())},
           {"wanted_gpu_hours", GpuHours(row.wanted())},
           {"allocated_gpu_hours", GpuHours(row.allocated())},
+          {"unobserved_gpu_hours", GpuHours(row.unobserved())},
           {"cost", money(row.allocated())},
-          {"wasted", money(wasted)},
+          {"wasted", money(row.wasted())},
+          {"maybe_wasted", money(row.maybe_wasted())},
           {"node_failures", report.by == "node" ? Json(row.node_failures) : Json(nullptr)},
           {"chance", OrNull(row.chance)},
           {"buckets", std::move(buckets)}};
@@ -465,6 +469,7 @@ Json FleetRowJson(const FleetRow& row) {
           {"scheduling", OrNull(row.scheduling())},
           {"scheduling_range", RangeOrNull(row.scheduling_range())},
           {"runtime", OrNull(row.runtime())},
+          {"runtime_range", RangeOrNull(row.runtime_range())},
           {"program", OrNull(row.program())},
           {"program_share", row.rated_share()},
           {"mpg", OrNull(row.mpg())},

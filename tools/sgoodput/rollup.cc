@@ -135,22 +135,29 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
                        [](const RollupRow& row) { return Printable(row.group); }});
   }
   const bool hours = !report.gpu_hour || all;
-  add("Runs", [](const RollupRow& row) { return Cat(row.runs); });
+  const bool unobserved = all || report.total.unobserved() > 0;
+  // Of what a terminal has no room for beside the unobserved, the least that is missed.
+  const bool room = all || !unobserved;
+  if (room || !report.windows) add("Runs", [](const RollupRow& row) { return Cat(row.runs); });
   add("Intr", [](const RollupRow& row) { return Cat(row.interruptions); });
-  if (hours) add("GPUh", [](const RollupRow& row) { return FormatGpuHours(row.wanted()); });
+  if (hours && room) add("GPUh", [](const RollupRow& row) { return FormatGpuHours(row.wanted()); });
   add("Alloc", [](const RollupRow& row) { return FormatGpuHours(row.allocated()); });
   if (hours)
     add("Progress", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kProductive)); });
   if (hours) add("Lost", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kLostWork)); });
-  add("Sched", [](const RollupRow& row) { return FormatPercent(row.scheduling()); });
-  add("Runtime", [](const RollupRow& row) { return FormatPercent(row.runtime()); });
-  add("Goodput", [](const RollupRow& row) { return FormatPercent(row.sg_rg()); });
+  add("Sched", [](const RollupRow& row) { return FormatPercent(row.scheduling(), row.scheduling_range()); });
+  add("Runtime", [](const RollupRow& row) { return FormatPercent(row.runtime(), row.runtime_range()); });
+  add("Goodput", [](const RollupRow& row) { return FormatPercent(row.sg_rg(), row.sg_rg_range()); });
+  if (hours && unobserved)
+    add("Unobserved", [](const RollupRow& row) { return FormatGpuHours(row.unobserved()); });
   if (report.by == "node") add("Chance", [](const RollupRow& row) { return Chance(row.chance); });
   if (!report.gpu_hour) return columns;
   const double price = *report.gpu_hour;
   const auto money = [price](GpuNs gpu_ns) { return absl::StrFormat("%.2f", GpuHours(gpu_ns) * price); };
   add("Cost", [=](const RollupRow& row) { return money(row.allocated()); });
-  add("Wasted", [=](const RollupRow& row) { return money(row.allocated() - of(row, Bucket::kProductive)); });
+  add("Wasted", [=](const RollupRow& row) { return money(row.wasted()); });
+  if (unobserved || report.total.maybe_wasted() > 0)
+    add("Maybe", [=](const RollupRow& row) { return money(row.maybe_wasted()); });
   return columns;
 }
 

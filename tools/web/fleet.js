@@ -14,7 +14,7 @@ const fleet = {
   },
 
   goodput(row) {
-    const parts = [run.number("scheduling", fleet.between(row.scheduling, row.scheduling_range)), el("em", {}, "×"), run.number("runtime", percent(row.runtime))];
+    const parts = [run.number("scheduling", fleet.between(row.scheduling, row.scheduling_range)), el("em", {}, "×"), run.number("runtime", fleet.between(row.runtime, row.runtime_range))];
     if (row.program !== null) {
       parts.push(el("em", {}, "×"), run.number("program", percent(row.program), `of ${percent(row.program_share)} of productive time`));
       if (row.mpg !== null) parts.push(el("em", {}, "="), run.number("ML productivity goodput", percent(row.mpg)));
@@ -26,7 +26,7 @@ const fleet = {
     const share = (seconds) => percent(row.capacity_gpu_seconds > 0 ? seconds / row.capacity_gpu_seconds : null);
     const unheld = Object.fromEntries(row.unheld.map((part) => [part.name, part.gpu_seconds]));
     return [row.group || "all", row.nodes, hours(row.capacity_gpu_seconds), share(row.held_gpu_seconds), share(unheld.idle || 0), share((unheld.down || 0) + (unheld.drained || 0)),
-      fleet.between(row.scheduling, row.scheduling_range), percent(row.runtime), percent(row.mpg), draw.bar(fleet.parts(row), (part) => part.gpu_seconds)];
+      fleet.between(row.scheduling, row.scheduling_range), fleet.between(row.runtime, row.runtime_range), percent(row.mpg), draw.bar(fleet.parts(row), (part) => part.gpu_seconds)];
   },
 
   paint(place, answer) {
