@@ -145,6 +145,49 @@ class ProfilesTest(unittest.TestCase):
             self.assertEqual(job["steps"]["kept"], 50, name)
             os.remove(self.path("db"))
 
+    def buckets(self, text: str, profile: str, *options: str, run: str = "x") -> Dict[str, float]:
+        with open(self.path("goodput.conf"), "w") as file:
+            file.write("database = %s\nspool = %s\n" % (self.path("db"), self.path("spool")))
+        with open(self.path("log"), "w") as file:
+            file.write(text)
+        self.run_it("import", "--run", run, "--log-profile=" + profile, *options, self.path("log"))
+        self.job = json.loads(self.run_it("show", "--run", run, "--json", "--no-refresh"))["jobs"][0]
+        os.remove(self.path("db"))
+        return {bucket["name"]: bucket["seconds"] for bucket in self.job["buckets"] if bucket["seconds"]}
+
+    def test_all_wordings_of_a_save_are_one(self) -> None:
+        """Killed 50 s after a save, in the words of each release: what it holds is kept."""
+        def log(begin: str, end: str) -> str:
+            at = "2026-08-22 10:%02d:%02d.250000"
+            lines = ["[before the start of training step] datetime: " + at % (0, 0)]
+            lines += [" [%s] iteration %8d/     500 | elapsed time per iteration (ms): 5000.0 |" % (at % (s // 60, s % 60), s // 5)
+                      for s in range(5, 505, 5)]
+            lines += [begin, "[%s] something" % (at % (8, 30)), end]
+            lines += [" [%s] iteration %8d/     500 | elapsed time per iteration (ms): 5000.0 |" % (at % (s // 60, s % 60), (s - 10) // 5)
+                      for s in range(515, 565, 5)]
+            lines += ["slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-08-22T10:09:22 DUE TO NODE FAILURE ***"]
+            return "\n".join(lines) + "\n"
+        path = "/ckpt/iter_0000100/mp_rank_00/model_optim_rng.pt"
+        truth = self.buckets(log("saving checkpoint at iteration     100 to /ckpt in torch_dist format",
+                                 "  successfully saved checkpoint from iteration     100 to /ckpt [ t 1/1, p 1/1 ]"), "megatron")
+        self.assertAlmostEqual(truth["productive"], 500, delta=1)
+        self.assertAlmostEqual(truth["lost_work"], 50, delta=2)
+        self.assertAlmostEqual(truth["checkpoint_save"], 10, delta=1)
+        for begin, end in (("saving checkpoint at iteration     100 to /ckpt", "  successfully saved checkpoint at iteration     100 to /ckpt"),
+                           ("global rank 0 is saving checkpoint at iteration     100 to " + path, "  successfully saved " + path)):
+            self.assertEqual(self.buckets(log(begin, end), "megatron"), truth, end)
+
+    def test_a_save_whose_end_this_release_does_not_print(self) -> None:
+        """DeepSpeed once said that a checkpoint was ready, and no longer does."""
+        told = transcript("deepspeed", "--seed", "4")
+        text = base64.b64decode(told["text"]).decode("utf-8", "replace")
+        truth = self.buckets(text, "deepspeed")
+        silent = self.buckets("\n".join(line for line in text.split("\n") if "is ready now!" not in line), "deepspeed")
+        # No step follows the last one.
+        self.assertAlmostEqual(silent["productive"] + silent["at_risk"], truth["productive"], delta=1)
+        self.assertEqual([save["complete_ns"] is not None for save in self.job["checkpoints"]][:-1],
+                         [save["complete_ns"] is not None for save in told["facts"]["saves"]][:-1])
+
     def test_noise_is_nobodys_step(self) -> None:
         """Other profiles make nothing of a framework's output."""
         with open(self.path("goodput.conf"), "w"):

@@ -93,6 +93,7 @@ absl::Status LogFold::End(Ns t) {
   }
   if (absl::Status status = ReleaseWaiting(nullptr, t); !status.ok()) return status;
   Start& start = *start_;
+  if (absl::Status status = CloseUntoldSaves(offset); !status.ok()) return status;
   if (absl::Status status = CloseSaves(std::nullopt, offset); !status.ok()) return status;
   if (start.has_step && !start.begin_marked) {
     Speaker speaker;
@@ -297,9 +298,14 @@ absl::Status LogFold::SaveBegin(const LogEvent& event, Ns t, std::int64_t offset
   if (found != start.saves.end()) {
     // What tells of no end is no writer whose end could be waited for.
     if (!event.complete_is_untold) ++found->second.writers;
+    found->second.over_if_untold |= event.over_at_next_step;
     return absl::OkStatus();
   }
-  OpenSave save{t, event.over_at_next_step, event.complete_is_untold, 1, std::nullopt, 0};
+  if (absl::Status status = CloseUntoldSaves(offset); !status.ok()) return status;
+  OpenSave save;
+  save.begin = t;
+  save.over_at_next_step = event.over_at_next_step;
+  save.complete_is_untold = event.complete_is_untold;
   // A line that comes when the loop goes on, and says how long it waited.
   if (event.over_at_next_step && event.took_ns) save.last_end = t + *event.took_ns;
   const auto untold = start.saves.find(kStepUntold);
@@ -315,6 +321,7 @@ absl::Status LogFold::SaveBegin(const LogEvent& event, Ns t, std::int64_t offset
 
 absl::Status LogFold::SaveEnd(const LogEvent& event, Ns t, std::optional<Ns> began, std::int64_t offset) {
   Start& start = *start_;
+  start.ends_are_told = true;
   auto found = start.saves.find(event.step.value_or(kStepUntold));
   // Of a begin or an end that names no step there is but one other it can belong to.
   if (found == start.saves.end() && start.saves.size() == 1 &&
@@ -360,8 +367,9 @@ absl::Status LogFold::CloseSaves(std::optional<Ns> next_step, std::int64_t offse
     start_->open_until_step.clear();
   }
   for (auto at = start_->saves.begin(); at != start_->saves.end();) {
-    const OpenSave& save = at->second;
+    OpenSave& save = at->second;
     std::optional<Ns> end = save.last_end;
+    if (next_step && !save.loop_went_on) save.loop_went_on = std::max(save.begin, *next_step);
     // The loop waited for it, so it was over when the step that followed began.
     if (!end && save.over_at_next_step && next_step) end = std::max(save.begin, *next_step);
     if (!end) {
@@ -376,6 +384,15 @@ absl::Status LogFold::CloseSaves(std::optional<Ns> next_step, std::int64_t offse
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
+}
+
+// Saves whose end the program would have printed by now, if it printed any.
+absl::Status LogFold::CloseUntoldSaves(std::int64_t offset) {
+  if (start_->ends_are_told) return absl::OkStatus();
+  for (auto& [step, save] : start_->saves) {
+    if (save.over_if_untold && save.loop_went_on) save.last_end = save.loop_went_on;
+  }
+  return CloseSaves(std::nullopt, offset);
 }
 
 absl::Status LogFold::Restore(const LogEvent& event, Ns t, std::int64_t offset) {

@@ -10,6 +10,8 @@
 // - A number that was told already, a moment ago, is another rank's and says nothing new. Any other lower
 //   number, and any at all behind a line that says the program begins, is the program started again.
 // - Of saves and phases that several ranks tell of, the first begin counts and the last end.
+// - A save of which some releases print an end and others none was over when the loop went on, if by the next
+//   save, or by the program's end, none was printed.
 // - A framework that prints a step's line when the next is done tells with each line when the step of the one
 //   before was: so the lines are read.
 // - What was going on when the program ended is told by no line. Where it lived on for more than half of what
@@ -72,6 +74,8 @@ class LogFold {
     int writers = 1;
     std::optional<Ns> last_end;  // by as many as have told
     std::int64_t end_offset = 0;
+    bool over_if_untold = false;     // where the program tells of no end of a save at all
+    std::optional<Ns> loop_went_on;  // with the next step
   };
   struct Start {
     Start();
@@ -100,6 +104,7 @@ class LogFold {
     std::optional<Ns> restoring;
     std::optional<std::int64_t> restore_step;
     std::set<std::int64_t> saved;           // steps of saves that ended
+    bool ends_are_told = false;             // it said so of one
     std::map<std::string, int> phases;      // by name: how many ranks are in it
     std::set<std::string> open_until_step;  // of these, what the next step ends
     std::optional<Ns> stop;
@@ -117,6 +122,7 @@ class LogFold {
   absl::Status SaveBegin(const LogEvent& event, Ns t, std::int64_t offset);
   absl::Status SaveEnd(const LogEvent& event, Ns t, std::optional<Ns> began, std::int64_t offset);
   absl::Status CloseSaves(std::optional<Ns> next_step, std::int64_t offset);
+  absl::Status CloseUntoldSaves(std::int64_t offset);
   absl::Status Restore(const LogEvent& event, Ns t, std::int64_t offset);
   absl::Status Phase(const LogEvent& event, Ns t, std::int64_t offset);
   bool IsAnotherRanks(std::int64_t step, Ns t) const;

@@ -24,19 +24,23 @@ match   Checkpoint (?:global_step(?P<step>\d+)|\S+) is ready now!
 example [2026-08-22 10:00:09,123] [INFO] [torch_checkpoint_engine.py:33:commit] [Torch] Checkpoint global_step100 is ready now!
 gives   step=100 time=2026-08-22T10:00:09.123
 
-# Of releases that say nothing else: their saves are over when the loop goes on.
+# Of releases that print no end: their saves are over when the loop goes on.
 rule    save_begin
-match   Saving model checkpoint: \S*global_step(?P<step>\d+)/
+match   Saving model checkpoint: .*global_step(?P<step>\d+)/
 over_at next_step
 example [2026-08-22 10:00:00,125] [INFO] [engine.py:3589:_save_checkpoint] Saving model checkpoint: out/global_step100/mp_rank_00_model_states.pt
 gives   step=100 time=2026-08-22T10:00:00.125
 
 rule    restore_begin
-match   \[Torch\] Loading checkpoint from (?:\S*global_step(?P<step>\d+))?
+match   \[Torch\] (?:Loading|Begin Load) checkpoint from (?:\S*global_step(?P<step>\d+))?
 example [2026-08-22 10:00:00,125] [INFO] [torch_checkpoint_engine.py:27:load] [Torch] Loading checkpoint from out/global_step100/mp_rank_00_model_states.pt...
+gives   step=100 time=2026-08-22T10:00:00.125
+example [2026-08-22 10:00:00,125] [INFO] [logging.py:107:log_dist] [Rank 0] [Torch] Begin Load checkpoint from out/global_step100/mp_rank_00_model_states.pt...
 gives   step=100 time=2026-08-22T10:00:00.125
 
 rule    restore_end
-match   \[Torch\] Loaded checkpoint from (?:\S*global_step(?P<step>\d+))?
+match   \[Torch\] (?:Loaded|End Load) checkpoint from (?:\S*global_step(?P<step>\d+))?
 example [2026-08-22 10:00:05,125] [INFO] [torch_checkpoint_engine.py:29:load] [Torch] Loaded checkpoint from out/global_step100/mp_rank_00_model_states.pt.
+gives   step=100 time=2026-08-22T10:00:05.125
+example [2026-08-22 10:00:05,125] [INFO] [logging.py:107:log_dist] [Rank 0] [Torch] End Load checkpoint from out/global_step100/mp_rank_00_model_states.pt...
 gives   step=100 time=2026-08-22T10:00:05.125

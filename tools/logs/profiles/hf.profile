@@ -34,9 +34,14 @@ example ***** Running Evaluation *****
 gives   name=evaluation
 
 rule    restore_begin
-match   Loading model from .*checkpoint-(?P<step>\d+)\.
+match   (?:Loading model|Attempting to resume) from .*checkpoint-(?P<step>\d+)\b
 example [INFO|trainer.py:2836] 2026-08-22 10:01:13,036 >> Loading model from /ckpt/run 7/checkpoint-20.
 gives   step=20 time=2026-08-22T10:01:13.036
+# Releases 4.6 to 4.23.
+example Loading model from ./outputs/checkpoint-500).
+gives   step=500
+example Attempting to resume from ./outputs/checkpoint-500
+gives   step=500
 
 rule    restore_end
 match   Continuing training from global step (?P<step>\d+)

@@ -22,8 +22,11 @@ example Restoring states from the checkpoint path at lightning_logs/version_0/ch
 gives   step=500
 
 rule    restore_end
-match   Restored all states from the checkpoint at (?:.*\bstep=(?P<step>\d+))?
+match   Restored all states from the checkpoint (?:file )?at (?:.*\bstep=(?P<step>\d+))?
 example Restored all states from the checkpoint at lightning_logs/version_0/checkpoints/epoch=0-step=500.ckpt
+gives   step=500
+# Releases before 1.9.
+example Restored all states from the checkpoint file at lightning_logs/version_0/checkpoints/epoch=0-step=500.ckpt
 gives   step=500
 
 rule    stop

@@ -42,9 +42,19 @@ add     1
 example I0706 16:50:26.257925 140110937163584 checkpointing.py:602] Saved a checkpoint at step 100.
 gives   step=101 time=07-06T16:50:26.257925
 
-rule    restore_begin
-match   restoring from this run's directory step (?P<step>\d+)
+# Of releases whose saves all go on behind the loop: it has begun, and no more.
+rule    save_begin
+match   \bsaved a checkpoint at step (?P<step>\d+)
 add     1
+complete untold
+example saved a checkpoint at step 100
+gives   step=101
+
+rule    restore_begin
+match   restoring (?:state )?from this run's directory (?:latest )?step +(?P<step>\d+)
+add     1
+example restoring state from this run's directory latest step                 100
+gives   step=101
 example I0706 16:50:26.257925 140110937163584 checkpointing.py:300] restoring from this run's directory step 100
 gives   step=101 time=07-06T16:50:26.257925
 

@@ -17,20 +17,49 @@ unlike   validation loss at iteration 1000 | lm loss value: 2.345678E+00 | lm lo
 
 # Before "saved": "saving" is not in it.
 rule    save_end
-match   successfully saved (?:local )?checkpoint from iteration +(?P<step>\d+) to
+match   successfully saved (?:local )?checkpoint (?:from|at) iteration +(?P<step>\d+) to
 example   [2026-02-05 17:09:36.379347] successfully saved checkpoint from iteration     100 to /mnt/ckpt [ t 1/8, p 1/4 ]
 gives   step=100 time=2026-02-05T17:09:36.379347
 example   successfully saved checkpoint from iteration     100 to /mnt/ckpt
+gives   step=100
+# Until May 2024, and what was forked from it before.
+example   successfully saved checkpoint at iteration     100 to /mnt/ckpt
+gives   step=100
+
+# Until 2020.
+rule    save_end
+match   successfully saved \S*iter_(?P<step>\d+)/
+example   successfully saved /mnt/ckpt/iter_0000100/mp_rank_00/model_optim_rng.pt
+gives   step=100
+
+# An asynchronous save goes on behind the loop from here on.
+rule    save_goes_on
+match   scheduled an async checkpoint save at iteration +(?P<step>\d+) to
+example   [2026-02-05 17:07:40.379347] scheduled an async checkpoint save at iteration     100 to /mnt/ckpt
+gives   step=100 time=2026-02-05T17:07:40.379347
+example   scheduled an async checkpoint save at iteration     100 to /mnt/ckpt
 gives   step=100
 
 rule    save_begin
 match   \bsaving (?:local )?checkpoint at iteration +(?P<step>\d+) to
 example [2026-02-05 17:07:36.379347] saving checkpoint at iteration     100 to /mnt/ckpt in torch_dist format
 gives   step=100 time=2026-02-05T17:07:36.379347
+example global rank 0 is saving checkpoint at iteration     100 to /mnt/ckpt/iter_0000100/mp_rank_00/model_optim_rng.pt
+gives   step=100
 
 rule    restore_end
 match   successfully loaded checkpoint from .* at iteration (?P<step>\d+)
 example   successfully loaded checkpoint from /ckpt [ t 1/8, p 1/4 ] at iteration 1000
+gives   step=1000
+
+rule    restore_end
+match   successfully loaded \S*iter_(?P<step>\d+)/
+example   successfully loaded /mnt/ckpt/iter_0001000/mp_rank_00/model_optim_rng.pt
+gives   step=1000
+
+rule    restore_begin
+match   \bglobal rank \d+ is loading checkpoint \S*iter_(?P<step>\d+)/
+example global rank 0 is loading checkpoint /mnt/ckpt/iter_0001000/mp_rank_00/model_optim_rng.pt
 gives   step=1000
 
 rule    restore_begin

@@ -24,11 +24,20 @@ gives   step=48 time=2024-09-27T18:57:06.984522Z
 
 # Comes when the loop goes on; unless it is scheduled to go on behind it, the save is over then.
 rule    save_begin
-match   Global Checkpoint Save : Rank: \d+ : Iteration: (?P<step>\d+) : Start time: (?P<began_unix>[\d.]+)s : Save duration: (?P<took_s>[\d.]+)s
+match   Global Checkpoint Save : Rank: \d+ :(?: Iteration: (?P<step>\d+) :)? Start time: (?P<began_unix>[\d.]+)s : Save duration: (?P<took_s>[\d.]+)s
 add     1
 over_at next_step
 example [NeMo I 2026-02-13 22:35:35 nemo_logging:393] Global Checkpoint Save : Rank: 0 : Iteration: 199 : Start time: 1771022134.925s : Save duration: 0.309s
 gives   step=200 took_s=0.309 began=2026-02-13T22:35:34.925Z time=2026-02-13T22:35:35
+example [NeMo I 2026-02-13 22:35:35 dist_ckpt_io:421] Global Checkpoint Save : Rank: 0 : Start time: 1771022134.925s : Save duration: 0.309s
+gives   took_s=0.309 began=2026-02-13T22:35:34.925Z time=2026-02-13T22:35:35
+
+# Of NeMo 1 and the first releases of NeMo 2.
+rule    save_begin
+match   Checkpoint save for step (?P<step>\d+) started at (?P<unix>[\d.]+\d)
+over_at next_step
+example [NeMo I 2024-09-27 18:57:06 nemo_model_checkpoint:550] Checkpoint save for step 200 started at 1727463426.984522.
+gives   step=200 time=2024-09-27T18:57:06.984522Z
 
 rule    save_goes_on
 match   Scheduled async checkpoint save for
@@ -56,7 +65,7 @@ example Restoring states from the checkpoint path at /exp/checkpoints/last
 gives   nothing
 
 rule    restore_end
-match   Restored all states from the checkpoint at (?:.*\bstep=(?P<step>\d+))?
+match   Restored all states from the checkpoint (?:file )?at (?:.*\bstep=(?P<step>\d+))?
 add     1
 example Restored all states from the checkpoint at /exp/checkpoints/model--step=199-last/weights
 gives   step=200

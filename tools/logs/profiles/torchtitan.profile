@@ -39,9 +39,13 @@ example [titan] 2026-08-22 10:02:32,479 - root - INFO - Last step checkpoint com
 gives   took_s=1.5 time=2026-08-22T10:02:32.479
 
 rule    restore_begin
-match   Loading the checkpoint from (?:.*step-(?P<step>\d+))?
+match   Loading the checkpoint (?:from (?:.*step-)?|at step )(?P<step>\d+)?
 example [titan] 2026-08-22 10:01:13,036 - root - INFO - Loading the checkpoint from /ckpt/run 7/checkpoint/step-20.
 gives   step=20 time=2026-08-22T10:01:13.036
+example [rank0]:2024-09-08 10:58:15,493 - root - INFO - Loading the checkpoint at step 45.
+gives   step=45 time=2024-09-08T10:58:15.493
+example [titan] 2026-08-22 10:01:13,036 - root - INFO - Loading the checkpoint from /models/base.
+gives   time=2026-08-22T10:01:13.036
 
 rule    restore_end
 match   Finished loading the checkpoint in (?P<took_s>[\d.]+) seconds
