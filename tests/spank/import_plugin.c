@@ -1,6 +1,6 @@
-/* Takes its time where pyxis does (0.8 and newer): imports, creates and starts a container in task_init, which is the
- * task's own process, as the user, behind task_post_fork and before it executes the program; and removes the
- * container in task_exit. $IMPORT_SECONDS and $REMOVE_SECONDS say how long. */
+/* Takes its time where pyxis does (0.8 and newer): imports, creates and starts a container in task_init,
+ * which is the task's own process, as the user, behind task_post_fork and before it executes the program; and
+ * removes the container in task_exit. $IMPORT_SECONDS and $REMOVE_SECONDS say how long. */
 #include <slurm/spank.h>
 #include <stdlib.h>
 #include <time.h>

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tools/timeline/bucket.h"
+#include "tools/timeline/hang.h"
 
 namespace goodput {
 namespace {
@@ -74,6 +75,7 @@ void RunMetrics::Partition::Add(const Partition& other) {
   for (const auto& [cause, count] : other.interruptions) interruptions[cause] += count;
   over += other.over;
   running += other.running;
+  stalled += other.stalled;
   pending += other.pending;
   at_risk += other.at_risk;
 }
@@ -117,6 +119,7 @@ void RunMetrics::Add(const MetricSubject& subject, const Timeline& timeline) {
   Partition& partition = partitions_[subject.partition];
   if (timeline.running) {
     ++(HoldsNodes(timeline) ? partition.running : partition.pending);
+    if (NoProgressSince(timeline)) ++partition.stalled;
     for (const Interval& interval : timeline.intervals) {
       if (interval.bucket == Bucket::kAtRisk && weights.has_gpus())
         partition.at_risk += weights(interval.attempt, interval.begin, interval.end);
@@ -191,6 +194,11 @@ std::string RunMetrics::Text(const std::map<std::string, std::int64_t>& losses) 
   text.Family("slurm_goodput_running_runs", "gauge", "Runs that hold nodes.");
   for (const auto& [name, of] : partitions)
     text.Gauge({{"partition", name}}, static_cast<double>(of.running));
+  text.Family(
+      "slurm_goodput_stalled_runs", "gauge",
+      "Of these, runs that have made no progress for a minute or more, while their node is heard from.");
+  for (const auto& [name, of] : partitions)
+    text.Gauge({{"partition", name}}, static_cast<double>(of.stalled));
   text.Family("slurm_goodput_pending_runs", "gauge", "Runs that wait for nodes, held ones among them.");
   for (const auto& [name, of] : partitions)
     text.Gauge({{"partition", name}}, static_cast<double>(of.pending));

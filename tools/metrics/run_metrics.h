@@ -50,6 +50,7 @@ class RunMetrics {
     std::map<std::string, std::int64_t> interruptions;  // by cause
     std::int64_t over = 0;
     std::int64_t running = 0;
+    std::int64_t stalled = 0;  // of these
     std::int64_t pending = 0;
     GpuNs at_risk = 0;
     void Add(const Partition& other);

@@ -13,6 +13,7 @@
 #include "tools/sgoodput/report.h"
 #include "tools/sgoodput/rollup.h"
 #include "tools/timeline/allocated.h"
+#include "tools/timeline/hang.h"
 #include "tools/timeline/last_step.h"
 #include "tools/timeline/ledger.h"
 #include "tools/timeline/why_google.h"
@@ -244,6 +245,7 @@ Json JobJson(const Report& report) {
   const Ns wall = timeline.end - timeline.begin;
   const std::optional<LastStep> last_step = FindLastStep(timeline);
   const std::optional<GoogleDifference> why_google = WhyGoogleDiffers(timeline, account);
+  const std::optional<Ns> no_progress = NoProgressSince(timeline);
   Evidence evidence = Evidence::kMark;
   Json buckets = Json::array();
   for (const BucketTotal& total : account.buckets) {
@@ -288,6 +290,7 @@ Json JobJson(const Report& report) {
               {"attempts", Json::array()},
               {"interruptions", Json::array()},
               {"stalls", Json::array()},
+              {"no_progress_since_ns", no_progress ? Json(*no_progress) : Json()},
               {"signals", Json::array()},
               {"checkpoints", Json::array()},
               {"steps",

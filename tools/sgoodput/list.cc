@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -16,6 +17,7 @@
 #include "tools/sgoodput/report.h"
 #include "tools/sgoodput/selection.h"
 #include "tools/sgoodput/session.h"
+#include "tools/timeline/hang.h"
 
 namespace goodput {
 namespace {
@@ -82,6 +84,11 @@ const std::vector<Field>& Fields() {
         {"MPGRaw", Align::kRight, 0, [](const Report& r) { return Raw(r.account.goodput.mpg); }},
         {"Steps", Align::kRight, 0, [](const Report& r) { return Cat(r.timeline.steps.executed); }},
         {"StepsKept", Align::kRight, 0, [](const Report& r) { return Cat(r.timeline.steps.kept); }},
+        {"NoProgress", Align::kRight, 0,
+         [](const Report& r) {
+           const std::optional<Ns> since = NoProgressSince(r.timeline);
+           return since ? FormatDuration(r.timeline.end - *since) : std::string();
+         }},
         {"StepsLost", Align::kRight, 0, [](const Report& r) { return Cat(r.timeline.steps.lost); }},
     };
     static std::array<std::string, kBucketCount> names;

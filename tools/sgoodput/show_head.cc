@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <string>
 
 #include "sql/text.h"
 #include "tools/sgoodput/format.h"
 #include "tools/sgoodput/show_sections.h"
+#include "tools/timeline/hang.h"
 
 namespace goodput {
 namespace {
@@ -50,6 +52,11 @@ void PrintHead(const Report& report, const Style& style) {
               FormatTime(timeline.end).c_str(), EndNote(report),
               FormatDuration(timeline.end - timeline.begin).c_str(),
               static_cast<int>(timeline.attempts.size()), timeline.attempts.size() == 1 ? "" : "s");
+  if (const std::optional<Ns> since = NoProgressSince(timeline)) {
+    std::printf("%s since %s\n",
+                style.Bold(Cat("No progress for ", FormatDuration(timeline.end - *since))).c_str(),
+                FormatTime(*since).c_str());
+  }
   if (!report.run_inferred.empty())
     std::fputs(Wrap(Cat("inferred: ", Printable(report.run_inferred)), "").c_str(), stdout);
   std::printf("\n");

@@ -278,6 +278,10 @@ class Ends(Way):
         # And while it hung.
         self.assertEqual(outcome.more["live"]["jobs"][0]["state"], "RUNNING")
         self.assertGreater(seconds(outcome.more["live"], "stall"), 60)
+        hung, = outcome.site.events(outcome.folder, "hang")
+        since = outcome.more["live"]["jobs"][0]["no_progress_since_ns"]
+        self.assertAlmostEqual(since / S, hung["t"] / S, delta=0.1 * lateness())
+        self.assertIsNone(outcome.show["jobs"][0]["no_progress_since_ns"], "it is over")
 
     def test_requeued_after_a_hang_is_a_hang_and_goes_on(self) -> None:
         job = self.check_hang(self.outcome(hung_and_requeued), "user_requeue")
