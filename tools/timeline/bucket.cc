@@ -30,7 +30,7 @@ constexpr std::array<Row, kBucketCount> kRows{{
     {"stall", Side::kRuntime, "no progress beyond what a step needs"},
     {"lost_work", Side::kRuntime, "steps whose result was not kept"},
     {"drain", Side::kRuntime, "stop signal to exit, after the last step"},
-    {"teardown", Side::kRuntime, "last task gone, allocation not yet released"},
+    {"teardown", Side::kRuntime, "tasks gone, the step or the allocation not yet released"},
     {"unobserved", Side::kUnknown, "no evidence of what happened"},
 }};
 

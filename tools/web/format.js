@@ -46,6 +46,12 @@ function duration(seconds) {
   return `${m} m ${s} s`;
 }
 
+// Of a run that makes no progress, for how long; else null. The answer has no clock: it is as old as its wall time says.
+function stuck(job) {
+  if (job.no_progress_since_ns === null || job.no_progress_since_ns === undefined) return null;
+  return "no progress for " + duration((job.submit_ns + job.wall_ns - job.no_progress_since_ns) / 1e9);
+}
+
 function hours(gpu_seconds) {
   const h = gpu_seconds / 3600;
   if (h >= 100) return Math.round(h).toLocaleString("en-US");

@@ -57,6 +57,7 @@ const run = {
     const sections = [
       el("h1", {}, job.run ? `Run ${job.run}` : `Job ${job.job_id}`, " ", el("span", {class: "soft"}, job.name)),
       el("p", {class: "soft"}, `user ${job.user}, account ${job.account || "–"}, partition ${job.partition}, ${job.state}, ${job.gpus} GPUs; submitted ${time(job.submit_ns)}, wall ${duration(job.wall_s)}, ${job.attempts.length} attempt${job.attempts.length === 1 ? "" : "s"}`),
+      stuck(job) ? el("p", {class: "stuck"}, `${stuck(job)}, since ${time(job.no_progress_since_ns)}`) : "",
       card("Goodput", run.goodput(job)),
       card("Timeline", draw.timeline(job)),
       card("From wanted to progress", draw.waterfall(job)),
