@@ -12,8 +12,8 @@
 namespace goodput {
 namespace {
 
-constexpr int kLookEveryMs = 1000;
-constexpr int kLookWhileWaitingMs = 50;
+constexpr int kExecLookMs = 1000;
+constexpr int kExecLookWhileWaitingMs = 50;
 
 }  // namespace
 
@@ -68,7 +68,7 @@ void RunExecWatch(const Config& config, int stop_fd) {
   int wait_ms = 0;
   while (poll(&stop, 1, wait_ms) == 0) {
     jobs.Refresh();
-    wait_ms = watch.Look(jobs) > 0 ? kLookWhileWaitingMs : kLookEveryMs;
+    wait_ms = watch.Look(jobs) > 0 ? kExecLookWhileWaitingMs : kExecLookMs;
   }
 }
 
