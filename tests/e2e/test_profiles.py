@@ -7,6 +7,7 @@ The truth is the transcript's own list of what happened. No cluster.
 """
 
 import base64
+import calendar
 import json
 import os
 import subprocess
@@ -37,7 +38,7 @@ class ProfilesTest(unittest.TestCase):
         return os.path.join(self.dir, name)
 
     def run_it(self, *args: str, status: int = 0) -> str:
-        env = dict(os.environ, GOODPUT_CONF=self.path("goodput.conf"))
+        env = dict(os.environ, GOODPUT_CONF=self.path("goodput.conf"), TZ="UTC")
         done = subprocess.run([SGOODPUT] + list(args), env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               universal_newlines=True)
         self.assertEqual(done.returncode, status, "%s\n%s\n%s" % (args, done.stdout, done.stderr))
@@ -176,6 +177,84 @@ class ProfilesTest(unittest.TestCase):
         for begin, end in (("saving checkpoint at iteration     100 to /ckpt", "  successfully saved checkpoint at iteration     100 to /ckpt"),
                            ("global rank 0 is saving checkpoint at iteration     100 to " + path, "  successfully saved " + path)):
             self.assertEqual(self.buckets(log(begin, end), "megatron"), truth, end)
+
+    @staticmethod
+    def megatron_lines(first: int, last: int, at_s: int, each_s: int = 5) -> List[str]:
+        """Steps of one second each; the first begins at_s after ten o'clock."""
+        lines = []
+        for step in range(first, last + 1):
+            at_s += each_s
+            lines.append(" [2026-08-22 10:%02d:%02d.250000] iteration %8d/     500 | elapsed time per iteration (ms): %d.0 |" % (
+                at_s // 60, at_s % 60, step, each_s * 1000))
+        return lines
+
+    def test_a_program_lives_on_behind_slurms_word(self) -> None:
+        lines = ["[before the start of training step] datetime: 2026-08-22 10:00:00.250000"] + self.megatron_lines(1, 20, 0)
+        lines += ["[2026-08-22 10:01:40.250000] saving checkpoint at iteration      20 to /ckpt in torch_dist format",
+                  "  [2026-08-22 10:01:42.250000] successfully saved checkpoint from iteration      20 to /ckpt [ t 1/1, p 1/1 ]"]
+        lines += self.megatron_lines(21, 28, 102)
+        lines += ["slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-08-22T10:02:22 DUE TO TIME LIMIT ***",
+                  "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-08-22T10:02:22 DUE TO TIME LIMIT ***"]
+        lines += self.megatron_lines(29, 33, 142)
+        text = "\n".join(lines) + "\n"
+        alone = self.buckets(text, "megatron")
+        self.assertEqual([(a["state"], a["first_step"]) for a in self.job["attempts"]], [("TIMEOUT", 1)])
+        self.assertEqual([(i["cause"], i["planned"]) for i in self.job["interruptions"]], [("timeout", True)])
+        self.assertAlmostEqual(alone["productive"], 100, delta=1)
+        self.assertAlmostEqual(alone["lost_work"] + alone.get("drain", 0), 65, delta=1)
+
+        # As a job's output: 7 ended at 10:02:52, with KillWait.
+        with open(self.path("jobs.txt"), "w") as file:
+            file.write("Cluster|JobIDRaw|JobID|Submit|Eligible|Start|End|State|ExitCode|User|Account|Partition|QOS|NNodes|NodeList|AllocTRES|"
+                       "Reason|AdminComment|JobName\nc1|7|7|%d|%d|%d|%d|TIMEOUT|0:0|ada|ml|a3|normal|1|n1|gres/gpu=8|||train\n" % tuple(
+                           calendar.timegm((2026, 8, 22, 10, 0, 0)) + s for s in (-60, -60, -10, 172)))
+        self.run_it("import", self.path("jobs.txt"))
+        self.run_it("import", "-j", "7", "--log-profile=megatron", self.path("log"))
+        job = json.loads(self.run_it("show", "7", "--json", "--no-refresh"))["jobs"][0]
+        self.assertEqual([i["cause"] for i in job["interruptions"]], ["timeout"])
+        joined = {bucket["name"]: bucket["seconds"] for bucket in job["buckets"]}
+        self.assertAlmostEqual(joined["productive"], 100, delta=1)
+
+    def test_asynchronous_saves_at_a_logs_end(self) -> None:
+        """The loop waits for 6 of the 300 s that the save takes; the second is begun before the first is complete."""
+        for done in ("  [2026-08-22 10:%02d:%02d.250000] successfully saved checkpoint from iteration %7d to /ckpt [ t 1/1, p 1/1 ]",
+                     "  successfully saved checkpoint from iteration %7d to /ckpt"):
+            lines = ["[before the start of training step] datetime: 2026-08-22 10:00:00.250000"] + self.megatron_lines(1, 20, 0)
+            lines += ["[2026-08-22 10:01:40.250000] saving checkpoint at iteration      20 to /ckpt in torch_dist format",
+                      "  [2026-08-22 10:01:46.250000] scheduled an async checkpoint save at iteration      20 to /ckpt"]
+            lines += self.megatron_lines(21, 40, 106)
+            lines += ["[2026-08-22 10:03:26.250000] saving checkpoint at iteration      40 to /ckpt in torch_dist format",
+                      done % ((3, 28, 20) if "%02d" in done else 20),
+                      "  [2026-08-22 10:03:32.250000] scheduled an async checkpoint save at iteration      40 to /ckpt"]
+            lines += self.megatron_lines(41, 60, 212) + ["[2026-08-22 10:08:32.250000] still alive"]
+            found = self.buckets("\n".join(lines) + "\n", "megatron")
+            self.assertAlmostEqual(found["checkpoint_save"], 12, delta=0.1)
+            self.assertEqual([(c["step"], c["complete_ns"] is not None) for c in self.job["checkpoints"]], [(20, True), (40, False)])
+
+    def test_asynchronous_saves_of_nemo(self) -> None:
+        lines, at = [], 0
+        def stamp(s: int) -> str:
+            return "[NeMo I 2026-08-22 10:%02d:%02d nemo_logging:393]" % (s // 60, s % 60)
+        def steps(first: int, last: int, begin: int) -> None:
+            for step in range(first, last + 1):
+                begin += 5
+                lines.append("Training epoch 0, iteration %d/99 | lr: 1e-05 | global_step: %d | train_step_timing in s: 5.0" % (
+                    step - 1, step - 1))
+        lines.append(stamp(0) + " begins")
+        steps(1, 20, 0)
+        at = 1787392900  # 10:01:40
+        lines += ["%s Global Checkpoint Save : Rank: 0 : Iteration: 19 : Start time: %d.000s : Save duration: 6.000s" % (stamp(106), at),
+                  "%s Scheduled async checkpoint save for /ckpt/step=19.ckpt" % stamp(106)]
+        steps(21, 40, 106)
+        lines += ["%s Successfully saved checkpoint from iteration      19 to /ckpt/step=19.ckpt" % stamp(206),
+                  "%s Async checkpoint save for step 20 (/ckpt/step=19.ckpt) finalized successfully." % stamp(206),
+                  "%s Global Checkpoint Save : Rank: 0 : Iteration: 39 : Start time: %d.000s : Save duration: 6.000s" % (stamp(212), at + 106),
+                  "%s Scheduled async checkpoint save for /ckpt/step=39.ckpt" % stamp(212)]
+        steps(41, 60, 212)
+        lines += [stamp(600) + " still alive"]
+        found = self.buckets("\n".join(lines) + "\n", "nemo")
+        self.assertAlmostEqual(found["checkpoint_save"], 12, delta=0.1)
+        self.assertEqual([(c["step"], c["complete_ns"] is not None) for c in self.job["checkpoints"]], [(20, True), (40, False)])
 
     def test_a_save_whose_end_this_release_does_not_print(self) -> None:
         """DeepSpeed once said that a checkpoint was ready, and no longer does."""

@@ -260,6 +260,10 @@ class Told : public ToldSink {
                        : mark.kind == PackedMark::Kind::kRestore  ? "restore"
                                                                   : std::string(mark.name);
     if (mark.step) absl::StrAppend(&what, " ", *mark.step);
+    if (mark.kind == PackedMark::Kind::kCheckpoint && mark.name == kInBackground) {
+      Say(offset, absl::StrCat(what, " goes on at ", Seconds(mark.t)));
+      return absl::OkStatus();
+    }
     Say(offset, absl::StrCat(what, mark.begin ? " begins at " : " ends at ", Seconds(mark.t)));
     return absl::OkStatus();
   }
@@ -461,6 +465,33 @@ TEST(LogFold, SlurmsWordEndsAnAttempt) {
             (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "stop at 12.2", "step 2 done at 12",
                                       "attempt from 8 to 14 PREEMPTED", "step 2 at 58", "step 3 at 60",
                                       "step 3 done at 62", "attempt from 58 to 62 open"}));
+}
+
+TEST(LogFold, WhatIsPrintedBehindSlurmsWordIsOfTheSameStart) {
+  Fold fold;
+  LogEvent end = Fold::Event(Kind::kJobEnd);
+  end.name = "TIMEOUT";
+  fold.Done(10, 1).Done(12, 2).Say(13, end).Done(14, 3).Say(14.5, end).Done(16, 4).Done(36, 5).Done(38, 6);
+  EXPECT_EQ(fold.End(38), (std::vector<std::string>{
+                              "step 1 at 8", "step 2 at 10", "stop at 13", "step 3 at 12", "step 4 at 14",
+                              "step 4 done at 16", "attempt from 8 to 16 TIMEOUT", "step 5 at 34",
+                              "step 6 at 36", "step 6 done at 38", "attempt from 34 to 38 open"}))
+      << "20 s of silence are more than a program that was told to end needs";
+}
+
+TEST(LogFold, ASaveThatGoesOnNeitherHoldsTheLoopNorIsLost) {
+  Fold fold;
+  fold.Done(10, 1)
+      .Done(12, 2)
+      .Say(12, Fold::Event(Kind::kSaveBegin, 2))
+      .Say(13, Fold::Event(Kind::kSaveGoesOn));
+  fold.Done(15, 3).Say(15, Fold::Event(Kind::kSaveBegin, 3)).Say(16, Fold::Event(Kind::kSaveEnd, 2));
+  fold.Say(17, Fold::Event(Kind::kSaveGoesOn)).Say(18, Fold::Event(Kind::kSaveEnd, 3));
+  EXPECT_EQ(fold.End(20),
+            (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "save 2 begins at 12",
+                                      "save 2 goes on at 13", "step 3 at 12", "save 3 begins at 15",
+                                      "save 2 ends at 16", "save 3 goes on at 17", "save 3 ends at 18",
+                                      "step 3 done at 15", "attempt from 8 to 18 open"}));
 }
 
 TEST(LogFold, GoesOnWhereAFollowerStopped) {

@@ -105,6 +105,13 @@ absl::Status StoreSink::StepEnd(Ns t, std::int64_t step, const Speaker& speaker,
   return Mark(mark, speaker, offset);
 }
 
+absl::Status StoreSink::Stop(Ns t, const Speaker& speaker, std::int64_t offset) {
+  Record record(kind::kMark);
+  record.Text(key::kSlurmStep, StepName(t, speaker)).Int(key::kTask, speaker.task);
+  record.Text(key::kMark, "stop").Text(key::kEdge, "begin");
+  return writer_.Event(JobAt(t), kind::kMark, t, offset, std::move(record).Finish());
+}
+
 absl::Status StoreSink::Srun(const ToldSrun& srun, const Speaker& speaker, std::int64_t offset) {
   if (!join_.empty()) return absl::OkStatus();
   if (srun.begin) {

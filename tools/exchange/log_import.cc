@@ -138,7 +138,7 @@ class LogPass {
     const std::int64_t before = entries_;
     if (time) last_ = std::max(last_, clock_.Place(time, nullptr));
     reader_.Line(line, offset, last_, [&](const LogReader::Said& said) { TakeEvent(said); });
-    if (entries_ == before && time) fold_.Heard(last_);
+    if (entries_ == before && time && status_.ok()) status_ = fold_.Heard(last_);
   }
   void TakeEvent(const LogReader::Said& said) {
     if (!status_.ok()) return;

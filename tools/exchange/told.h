@@ -39,10 +39,10 @@ struct ToldSrun {
 struct ToldAttempt {
   int number = 0;
   Ns begin = 0;
-  Ns end = 0;          // known, or the latest it can have been
-  bool ended = false;  // a job_end said so
-  std::string state;   // Slurm's word, where the log has it; COMPLETED for a job_end that says no more
-  std::optional<Ns> stop;
+  Ns end = 0;               // known, or the latest it can have been
+  bool ended = false;       // a job_end said so
+  std::string state;        // Slurm's word, where the log has it; COMPLETED for a job_end that says no more
+  std::optional<Ns> stop;   // its preemption began
   bool is_life = true;      // the program itself said so; not what sgoodput exported of an allocation
   std::int64_t offset = 0;  // of the entry that began it
 };

@@ -16,7 +16,11 @@ constexpr Ns kRanksTime = 2 * kSecond;
 // Time between steps that is worth telling: of what the line's steps took, a fiftieth.
 constexpr Ns kGap = kSecond / 20;
 constexpr Ns kGapShare = 50;
+// Who has been told to end is silent for so many lines of steps at most, or so long.
+constexpr Ns kSilentLines = 3;
+constexpr Ns kSilentTime = 10 * kSecond;
 constexpr std::int64_t kStepUntold = -1;
+constexpr std::string_view kPreempted = "PREEMPTED";
 
 }  // namespace
 
@@ -24,7 +28,7 @@ constexpr std::int64_t kStepUntold = -1;
 LogFold::Start::Start() = default;
 
 absl::Status LogFold::Mark(Ns t, PackedMark::Kind kind, bool begin, std::optional<std::int64_t> step,
-                           std::string_view name, std::int64_t offset) {
+                           std::string_view name, std::int64_t offset, int lane) {
   ToldMark mark;
   mark.t = t;
   mark.kind = kind;
@@ -33,6 +37,7 @@ absl::Status LogFold::Mark(Ns t, PackedMark::Kind kind, bool begin, std::optiona
   mark.name = name;
   Speaker speaker;
   speaker.attempt = start_->told.number;
+  speaker.task = lane;
   return sink_.Mark(mark, speaker, offset + used_++);
 }
 
@@ -42,16 +47,25 @@ absl::Status LogFold::Step(Ns t, std::int64_t step, std::int64_t offset) {
   return sink_.Step(t, step, speaker, offset + used_++);
 }
 
-void LogFold::Heard(Ns t) {
+bool LogFold::IsBehindSlurmsEnd(Ns t) const {
+  if (!start_ || !start_->over_by_slurm) return false;
+  return t - start_->last_heard > std::max(kSilentTime, kSilentLines * start_->line_ns);
+}
+
+absl::Status LogFold::Heard(Ns t) {
+  if (IsBehindSlurmsEnd(t)) {
+    if (absl::Status status = End(start_->last_heard); !status.ok()) return status;
+  }
   if (!start_) {
     if (!heard_ || t - heard_->end > kOneStart) heard_ = TimeSpan{t, t};
     heard_->end = std::max(heard_->end, t);
-    return;
+    return absl::OkStatus();
   }
-  if (start_->over) return;
+  if (start_->over) return absl::OkStatus();
   TimeSpan& silence = start_->silence;
   if (t - start_->last_heard > silence.end - silence.begin) silence = {start_->last_heard, t};
   start_->last_heard = std::max(start_->last_heard, t);
+  return absl::OkStatus();
 }
 
 // `said`: a line says that the program begins.
@@ -107,10 +121,10 @@ absl::Status LogFold::End(Ns t) {
     start.told.end = start.last_heard;
   }
   start.told.ended = start.over || start.over_by_slurm;
-  start.told.end =
-      std::max(start.told.begin, start.told.ended ? start.told.end : std::min(start.last_heard, t));
+  start.told.end = std::max(start.told.begin, start.over ? start.told.end : std::min(start.last_heard, t));
   if (start.told.ended && start.told.state.empty()) start.told.state = "COMPLETED";
-  start.told.stop = start.stop;
+  // Whatever else told it to stop was no preemption.
+  if (start.told.state != kPreempted) start.told.stop.reset();
   absl::Status status = sink_.Attempt(start.told);
   start_.reset();
   return status;
@@ -296,9 +310,10 @@ absl::Status LogFold::SaveBegin(const LogEvent& event, Ns t, std::int64_t offset
   start.saved.erase(step);
   const auto found = start.saves.find(step);
   if (found != start.saves.end()) {
-    // What tells of no end is no writer whose end could be waited for.
-    if (!event.complete_is_untold) ++found->second.writers;
     found->second.over_if_untold |= event.over_at_next_step;
+    // What tells of no end is no writer whose end could be waited for.
+    if (event.complete_is_untold) return Release(step, found->second, t, offset);
+    ++found->second.writers;
     return absl::OkStatus();
   }
   if (absl::Status status = CloseUntoldSaves(offset); !status.ok()) return status;
@@ -315,8 +330,33 @@ absl::Status LogFold::SaveBegin(const LogEvent& event, Ns t, std::int64_t offset
     start.saves.erase(untold);
     return absl::OkStatus();
   }
+  const auto taken = [&](int lane) {
+    return std::any_of(start.saves.begin(), start.saves.end(),
+                       [&](const auto& open) { return open.second.lane == lane; });
+  };
+  while (taken(save.lane)) ++save.lane;
   start.saves[step] = save;
-  return Mark(t, PackedMark::Kind::kCheckpoint, true, event.step, "", offset);
+  return Mark(t, PackedMark::Kind::kCheckpoint, true, event.step, "", offset, save.lane);
+}
+
+// The loop goes on, and the save behind it.
+absl::Status LogFold::Release(std::int64_t step, OpenSave& save, Ns t, std::int64_t offset) {
+  if (save.released) return absl::OkStatus();
+  save.released = true;
+  const Ns waited_until = std::max(t, save.last_end.value_or(t));
+  save.over_at_next_step = save.over_if_untold = false;
+  save.last_end.reset();
+  return Mark(waited_until, PackedMark::Kind::kCheckpoint, false,
+              step == kStepUntold ? std::nullopt : std::optional<std::int64_t>(step), kInBackground, offset,
+              save.lane);
+}
+
+absl::Status LogFold::SaveGoesOn(const LogEvent& event, Ns t, std::int64_t offset) {
+  for (auto& [step, save] : start_->saves) {
+    if (event.step && step != kStepUntold && step != *event.step) continue;
+    if (absl::Status status = Release(step, save, t, offset); !status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status LogFold::SaveEnd(const LogEvent& event, Ns t, std::optional<Ns> began, std::int64_t offset) {
@@ -343,17 +383,19 @@ absl::Status LogFold::SaveEnd(const LogEvent& event, Ns t, std::optional<Ns> beg
   // Of two files that tell of it one may have whole seconds only.
   t = std::max(t, save.begin);
   if (save.complete_is_untold) {
+    absl::Status status = Release(found->first, save, t, offset);
     start.saves.erase(found);
-    return absl::OkStatus();
+    return status;
   }
   save.last_end = t;
   save.end_offset = offset;
   if (--save.writers > 0) return absl::OkStatus();
   const std::optional<std::int64_t> step =
       found->first == kStepUntold ? event.step : std::optional<std::int64_t>(found->first);
+  const int lane = save.lane;
   start.saves.erase(found);
   if (step) start.saved.insert(*step);
-  return Mark(t, PackedMark::Kind::kCheckpoint, false, step, "", offset);
+  return Mark(t, PackedMark::Kind::kCheckpoint, false, step, "", offset, lane);
 }
 
 // What is known to be over when the next step has begun; absent: there is no next step.
@@ -379,8 +421,9 @@ absl::Status LogFold::CloseSaves(std::optional<Ns> next_step, std::int64_t offse
     const std::optional<std::int64_t> step =
         at->first == kStepUntold ? std::nullopt : std::optional<std::int64_t>(at->first);
     if (step) start_->saved.insert(*step);
+    const int lane = save.lane;
     at = start_->saves.erase(at);
-    absl::Status status = Mark(*end, PackedMark::Kind::kCheckpoint, false, step, "", offset);
+    absl::Status status = Mark(*end, PackedMark::Kind::kCheckpoint, false, step, "", offset, lane);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
@@ -422,10 +465,28 @@ absl::Status LogFold::Phase(const LogEvent& event, Ns t, std::int64_t offset) {
   return Mark(t, PackedMark::Kind::kPhase, begins, std::nullopt, event.name, offset);
 }
 
+absl::Status LogFold::Stop(Ns t, std::int64_t offset) {
+  if (std::exchange(start_->stop_told, true)) return absl::OkStatus();
+  if (!start_->told.stop) start_->told.stop = t;
+  Speaker speaker;
+  speaker.attempt = start_->told.number;
+  return sink_.Stop(t, speaker, offset + used_++);
+}
+
+// Slurm's first word is why; what follows it are other nodes and steps of the job.
+absl::Status LogFold::JobEnd(const LogEvent& event, Ns t, std::int64_t offset) {
+  if (std::exchange(start_->over_by_slurm, true)) return absl::OkStatus();
+  start_->told.state = event.name;
+  return Stop(t, offset);
+}
+
 absl::Status LogFold::Take(const LogEvent& event, Ns t, std::optional<Ns> began, std::int64_t offset) {
   using Kind = LogEvent::Kind;
   used_ = 0;
   offset_ = offset;
+  if (IsBehindSlurmsEnd(t)) {
+    if (absl::Status status = End(start_->last_heard); !status.ok()) return status;
+  }
   heard_before_ = start_ ? start_->last_heard : t;
   if (start_ && start_->over && event.kind != Kind::kProgramEnd) {
     // It had done all it was to do: this is another start.
@@ -441,7 +502,7 @@ absl::Status LogFold::Take(const LogEvent& event, Ns t, std::optional<Ns> began,
   if (start_ && anew && (start_->has_step || start_->waiting || start_->late) &&
       t - start_->last_event > kRanksTime) {
     // What it printed of itself before comes behind the longest silence.
-    Heard(t);
+    if (absl::Status status = Heard(t); !status.ok()) return status;
     const TimeSpan silence = start_->silence;
     if (absl::Status status = End(silence.begin); !status.ok()) return status;
     if (absl::Status status = Begin(silence.end, offset, false); !status.ok()) return status;
@@ -475,38 +536,23 @@ absl::Status LogFold::Take(const LogEvent& event, Ns t, std::optional<Ns> began,
     case Kind::kSave:
       return SaveEnd(event, t, began, offset);
     case Kind::kSaveGoesOn:
-      for (auto& [step, save] : start_->saves) {
-        if (!save.over_at_next_step) continue;
-        save.over_at_next_step = false;
-        save.last_end.reset();
-      }
-      return absl::OkStatus();
+      return SaveGoesOn(event, t, offset);
     case Kind::kRestoreBegin:
     case Kind::kRestoreEnd:
       return Restore(event, t, offset);
     case Kind::kPhaseBegin:
     case Kind::kPhaseEnd:
       return Phase(event, t, offset);
-    case Kind::kStop: {
-      if (start_->stop) return absl::OkStatus();
-      start_->stop = t;
-      Speaker speaker;
-      speaker.attempt = start_->told.number;
-      return sink_.Stop(t, speaker, offset + used_++);
-    }
+    case Kind::kStop:
+      return Stop(t, offset);
     case Kind::kProgramBegin:
       return absl::OkStatus();
     case Kind::kProgramEnd:
       start_->over = true;
       start_->told.end = t;
       return absl::OkStatus();
-    case Kind::kJobEnd: {
-      start_->told.state = event.name;
-      if (absl::Status status = ReleaseWaiting(nullptr, t); !status.ok()) return status;
-      start_->over_by_slurm = true;
-      start_->told.end = t;
-      return End(t);
-    }
+    case Kind::kJobEnd:
+      return JobEnd(event, t, offset);
   }
   return absl::OkStatus();
 }

@@ -14,6 +14,8 @@
 //   save, or by the program's end, none was printed.
 // - A framework that prints a step's line when the next is done tells with each line when the step of the one
 //   before was: so the lines are read.
+// - Slurm's word that it ends the job is no end of the program: that lives on until it is killed, and what it
+//   prints till then is of the same start. Whatever comes behind a silence after it is the next one's.
 // - What was going on when the program ended is told by no line. Where it lived on for more than half of what
 //   a line's steps take, it was in the next step.
 #ifndef GOODPUT_TOOLS_LOGS_LOG_FOLD_H_
@@ -43,7 +45,7 @@ class LogFold {
   // bytes than it makes marks.
   absl::Status Take(const LogEvent& event, Ns t, std::optional<Ns> began, std::int64_t offset);
   // A line that says nothing but that the program lived.
-  void Heard(Ns t);
+  absl::Status Heard(Ns t);
   // The program is over, at the latest then.
   absl::Status End(Ns t);
 
@@ -71,6 +73,8 @@ class LogFold {
     Ns begin = 0;
     bool over_at_next_step = false;
     bool complete_is_untold = false;
+    bool released = false;  // the loop went on, it said
+    int lane = 0;           // none of two saves that go on side by side has the other's
     int writers = 1;
     std::optional<Ns> last_end;  // by as many as have told
     std::int64_t end_offset = 0;
@@ -99,7 +103,7 @@ class LogFold {
     std::optional<std::int64_t> of;          // steps it will do
     bool begin_marked = false;               // step done + 1 was marked by its begin
     bool over = false;                       // it said that it has done all
-    bool over_by_slurm = false;              // Slurm said that the job ends
+    bool over_by_slurm = false;              // Slurm said that it ends the job
     std::map<std::int64_t, OpenSave> saves;  // by step; -1: not told
     std::optional<Ns> restoring;
     std::optional<std::int64_t> restore_step;
@@ -107,7 +111,7 @@ class LogFold {
     bool ends_are_told = false;             // it said so of one
     std::map<std::string, int> phases;      // by name: how many ranks are in it
     std::set<std::string> open_until_step;  // of these, what the next step ends
-    std::optional<Ns> stop;
+    bool stop_told = false;
   };
   // Lines of steps of the last moments, to tell what comes late.
   static constexpr std::size_t kRemembered = 64;
@@ -120,14 +124,19 @@ class LogFold {
                       std::int64_t offset);
   absl::Status ReleaseWaiting(const LogEvent* next, Ns t);
   absl::Status SaveBegin(const LogEvent& event, Ns t, std::int64_t offset);
+  absl::Status SaveGoesOn(const LogEvent& event, Ns t, std::int64_t offset);
+  absl::Status Release(std::int64_t step, OpenSave& save, Ns t, std::int64_t offset);
   absl::Status SaveEnd(const LogEvent& event, Ns t, std::optional<Ns> began, std::int64_t offset);
   absl::Status CloseSaves(std::optional<Ns> next_step, std::int64_t offset);
   absl::Status CloseUntoldSaves(std::int64_t offset);
   absl::Status Restore(const LogEvent& event, Ns t, std::int64_t offset);
   absl::Status Phase(const LogEvent& event, Ns t, std::int64_t offset);
+  absl::Status JobEnd(const LogEvent& event, Ns t, std::int64_t offset);
+  absl::Status Stop(Ns t, std::int64_t offset);
+  bool IsBehindSlurmsEnd(Ns t) const;
   bool IsAnotherRanks(std::int64_t step, Ns t) const;
   absl::Status Mark(Ns t, PackedMark::Kind kind, bool begin, std::optional<std::int64_t> step,
-                    std::string_view name, std::int64_t offset);
+                    std::string_view name, std::int64_t offset, int lane = 0);
   absl::Status Step(Ns t, std::int64_t step, std::int64_t offset);
 
   ToldSink& sink_;

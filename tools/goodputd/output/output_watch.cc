@@ -157,12 +157,12 @@ absl::Status OutputNews::RecordSink::Step(Ns t, std::int64_t step, const Speaker
   return absl::OkStatus();
 }
 
-absl::Status OutputNews::RecordSink::Mark(const ToldMark& mark, const Speaker& /*speaker*/,
+absl::Status OutputNews::RecordSink::Mark(const ToldMark& mark, const Speaker& speaker,
                                           std::int64_t /*offset*/) {
   const std::string_view what = mark.kind == PackedMark::Kind::kCheckpoint ? "checkpoint"
                                 : mark.kind == PackedMark::Kind::kRestore  ? "restore"
                                                                            : "phase";
-  news_.Write(mark.t, what, mark.begin, mark.step, mark.name);
+  news_.Write(mark.t, what, mark.begin, mark.step, mark.name, speaker.task);
   return absl::OkStatus();
 }
 
@@ -178,14 +178,14 @@ absl::Status OutputNews::RecordSink::Stop(Ns t, const Speaker& /*speaker*/, std:
 }
 
 void OutputNews::Write(std::int64_t t_ns, std::string_view mark, bool begin, std::optional<std::int64_t> step,
-                       std::string_view name) {
+                       std::string_view name, std::int64_t task) {
   const std::int64_t ago = clock_.real_ns() - t_ns;
   RecordBuilder record(kind::kMark, {t_ns, clock_.mono_ns() - ago, job_.node, static_cast<int>(getpid())});
   if (!job_.cluster.empty()) record.Text(key::kCluster, job_.cluster);
   record.Int(key::kJob, job_.job);
   record.Uint(key::kUid, job_.uid);
   record.Text(key::kSlurmStep, slurm_step_);
-  record.Int(key::kTask, 0);
+  record.Int(key::kTask, task);
   record.Text(key::kMark, mark);
   record.Text(key::kEdge, begin ? "begin" : "end");
   if (step) record.Int(key::kTrainStep, *step);

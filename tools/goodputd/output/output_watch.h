@@ -37,7 +37,7 @@ class OutputNews {
 
  private:
   void Write(std::int64_t t_ns, std::string_view mark, bool begin, std::optional<std::int64_t> step,
-             std::string_view name);
+             std::string_view name, std::int64_t task = 0);
 
   NodeJob job_;
   Clock clock_;
