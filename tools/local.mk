@@ -273,7 +273,8 @@ tools_libadvise_files = \
   tools/advise/checkpoint_interval.cc tools/advise/checkpoint_interval.h \
   tools/advise/measure.cc tools/advise/measure.h \
   tools/advise/mttf.cc tools/advise/mttf.h \
-  tools/advise/plan.cc tools/advise/plan.h
+  tools/advise/plan.cc tools/advise/plan.h \
+  tools/advise/what_to_do.cc tools/advise/what_to_do.h
 unity_sources += tools/libadvise.unity.cc
 if UNITY
 nodist_tools_libadvise_la_SOURCES = tools/libadvise.unity.cc
@@ -378,6 +379,7 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/show_head.cc \
   tools/sgoodput/show_page.cc \
   tools/sgoodput/show_sections.cc tools/sgoodput/show_sections.h \
+  tools/sgoodput/show_interruptions.cc \
   tools/sgoodput/show_signals.cc \
   tools/sgoodput/style.h \
   tools/sgoodput/time_option.cc tools/sgoodput/time_option.h \

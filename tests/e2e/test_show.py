@@ -137,7 +137,8 @@ class ShowTest(unittest.TestCase):
         self.assertTrue(accounting["agrees"])
         self.assertEqual(accounting["provisioning_gpu_seconds"] + accounting["up_gpu_seconds"], held)
         self.assertEqual(accounting["provisioning_gpu_seconds"], self.buckets(job, "gpu_seconds")["provisioning"])
-        text = self.ask("show", "7")
+        self.assertNotIn("Proof", self.ask("show", "7"))
+        text = self.ask("show", "7", "--all")
         self.assertIn("ledger      100 kept = steps 0 to 99, each once\n", text)
         self.assertIn("accounting  %d GPU-s by the watch = " % held, text)
         gap = self.show("51")
@@ -153,7 +154,8 @@ class ShowTest(unittest.TestCase):
         seconds = self.buckets(job)
         wall = (job["end_ns"] - job["attempts"][0]["start_ns"]) / 1e9
         self.assertAlmostEqual(names["google_api"], seconds["productive"] / wall, places=3)
-        text = self.ask("show", "7")
+        self.assertNotIn("As others define goodput", self.ask("show", "7"))
+        text = self.ask("show", "7", "--all")
         self.assertRegex(text, r"rg [\d.]+%  google_api [\d.]+%  google_interval -  nvcre [\d.]+%\n  ettr [\d.]+%  ettr_1h [\d.]+%")
         self.assertIn(" ".join(job["google_api_why"].split()[:7]), text)
         points, sides = re.match(r"google_api is ([\d.]+) points (\w+) than rg", job["google_api_why"]).groups()  # type: ignore
@@ -219,8 +221,68 @@ class ShowTest(unittest.TestCase):
         self.assertEqual([d["why"] for d in listed[0]["accounting"]["differences"]], ["outside the time asked for"])
         self.assertEqual(listed[0]["stalls"], [])
 
+    def test_interruptions_are_sentences(self) -> None:
+        text = " ".join(self.ask("show", "7").split())
+        self.assertIn("3m12s after the last checkpoint; detected after 12.0s, nodes back after 1m21s, first step 18.0s later", text)
+        self.assertNotIn("+-", text)
+
+    def what_to_do(self, *args: str) -> List[str]:
+        """Its sentences."""
+        text = self.ask("show", *args)
+        self.assertIn("\nWhat to do\n", text)
+        return re.split(r"(?<=\.) (?=[A-Z])", " ".join(text.split("\nWhat to do\n")[1].split()))
+
+    def test_it_ends_with_what_to_do(self) -> None:
+        said = self.what_to_do("7")
+        self.assertLessEqual(len(said), 3)
+        # 200 s of 16 GPUs.
+        self.assertTrue(said[0].startswith("Lost 0.89 GPU-h of steps after 1 node failure: 1 failure is too few"), said)
+        self.assertTrue(said[1].startswith("Lost 0.40 GPU-h in stalls ("), said)
+        self.assertEqual(said, self.what_to_do("7", "--all"))
+
+    def test_a_job_that_failed_before_a_step_gets_no_other_advice(self) -> None:
+        folder = tempfile.mkdtemp(dir=self.dir)
+        spool = Spool(os.path.join(folder, "spool"))
+        spool.controller(1, kind="queue", state="PENDING", submit_s=0, eligible_s=0, reason="Priority")
+        times = {"submit_s": 0, "eligible_s": 0, "start_s": 600}
+        spool.controller(601, **times)
+        spool.node(600, "job_prolog")
+        spool.node(601, "step_start", slurm_step="extern")
+        spool.node(602, "task_start", slurm_step="0", task=0, local_task=0, pid=5)
+        spool.node(605, "task_exit", slurm_step="0", task=0, local_task=0, pid=5, exit_code=1)
+        spool.controller(606, **times, end_s=606, state="FAILED", exit_code=1)
+        spool.write()
+        db = os.path.join(folder, "db")
+        self.assertEqual(run_it("ingest", "--config", os.path.join(self.dir, "conf"), "--db", db, "--spool", spool.folder).returncode, 0)
+        text = run_it("show", "7", "--config", os.path.join(self.dir, "conf"), "--db", db, "--no-refresh").stdout
+        self.assertIn("queue_priority     10m00s  99.0%", text)
+        self.assertEqual(" ".join(text.split("What to do\n")[1].split()),
+                         "It failed with exit code 1, 6.0s after its start, and no step was seen: find out why it failed: its own "
+                         "output says.")
+        advice = json.loads(run_it("advise", "7", "--json", "--config", os.path.join(self.dir, "conf"), "--db", db, "--no-refresh").stdout)["advice"]
+        self.assertEqual([one["action"] for one in advice], ["find out why it failed: its own output says"])
+
+    def test_a_long_run_is_bounded(self) -> None:
+        folder = tempfile.mkdtemp(dir=self.dir)
+        spool = Spool(os.path.join(folder, "spool"))
+        for start in range(40):
+            # After the 21st it waits longest.
+            t = 1000 * start + (500 if start > 20 else 0)
+            self.attempt(spool, 7, t, t + 5, 20, first=10 * start, state="NODE_FAIL")
+        spool.write()
+        db = os.path.join(folder, "db")
+        self.assertEqual(run_it("ingest", "--config", os.path.join(self.dir, "conf"), "--db", db, "--spool", spool.folder).returncode, 0)
+        common = ["show", "7", "--config", os.path.join(self.dir, "conf"), "--db", db, "--no-refresh"]
+        text = run_it(*common).stdout
+        self.assertIn("Attempts  40, the 10 that lost most time; --all has the others\n", text)
+        self.assertIn("Interruptions  40, the 10 that cost most time; --all has the others\n", text)
+        self.assertIn("node_fail, attempt 21\n", text)
+        self.assertEqual(text.count("node_fail, attempt "), 10)
+        self.assertLess(len(text.splitlines()), 90)
+        self.assertEqual(run_it(*common, "--all").stdout.count("node_fail, attempt "), 40)
+
     def test_it_fits_on_80_columns(self) -> None:
-        for args in (["7"], ["7", "--sensitivity"], ["22", "--chain"], ["51"], ["61"]):
+        for args in (["7"], ["7", "--all"], ["7", "--sensitivity"], ["22", "--chain"], ["51"], ["61"]):
             for line in self.ask("show", *args).splitlines():
                 self.assertLessEqual(len(line), 80, line)
         self.assertIn("\033[", self.ask("show", "7", "--color=always"))

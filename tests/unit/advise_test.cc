@@ -15,6 +15,7 @@
 #include "tools/advise/measure.h"
 #include "tools/advise/mttf.h"
 #include "tools/advise/plan.h"
+#include "tools/advise/what_to_do.h"
 #include "tools/sgoodput/duration_option.h"
 
 namespace goodput {
@@ -416,6 +417,89 @@ TEST(Advice, UnobservedTimeGainsKnowledgeOnly) {
   ASSERT_TRUE(marks);
   EXPECT_FALSE(marks->gain);
   EXPECT_EQ(marks->action, advice.back().action);
+}
+
+// ---- what to do
+
+std::vector<std::string> ToDo(RunBuilder& run) {
+  const Timeline timeline = run.Build();
+  const Account account = TakeAccount(timeline);
+  const Measured measured = Measure(timeline, account);
+  std::vector<Advice> advice = AdviseFromTimeline(timeline, account, measured);
+  Situation situation;
+  situation.save_s = measured.save_s;
+  situation.restart_s = measured.restart_s;
+  situation.interval_s = measured.interval_s;
+  if (measured.up_s > 0) {
+    const MttfEstimate mttf = EstimateMttf(measured.up_s, measured.failures);
+    situation.mttf_s = mttf.mttf_s;
+    situation.mttf_low_s = mttf.low_s;
+    situation.mttf_high_s = mttf.high_s;
+  }
+  for (Advice& one : AdviseInterval(situation, MakePlan(situation), &measured))
+    advice.push_back(std::move(one));
+  Rank(advice);
+  return WhatToDo(timeline, account, measured, advice);
+}
+
+TEST(WhatToDo, NamesTheLossTheCauseAndTheInterval) {
+  // 12 starts that train for 1,000 s, save once and die.
+  RunBuilder run;
+  double t = 0;
+  std::int64_t step = 0;
+  for (int i = 0; i < 12; ++i) {
+    AttemptBuilder& attempt = run.Attempt();
+    attempt.Gpus(16).Submitted(t).Eligible(t).Started(t).Ready(t).TaskStarts(t, 0);
+    attempt.Steps(step, step + 9, t, 10).Save(step + 9, t + 100, t + 102);
+    attempt.Steps(step + 10, step + 39, t + 102, 10).Save(step + 39, t + 402, t + 404);
+    attempt.Steps(step + 40, step + 69, t + 404, 10);
+    const bool last = i == 11;
+    if (last) {
+      attempt.TaskExits(t + 704, 0, 0).Ended(t + 704, "COMPLETED");
+    } else {
+      attempt.TaskKilled(t + 704, 0, 9).Ended(t + 704, "NODE_FAIL");
+    }
+    step += 40;
+    t += 704;
+  }
+  const std::vector<std::string> said = ToDo(run);
+  ASSERT_FALSE(said.empty());
+  EXPECT_LE(said.size(), 3U);
+  EXPECT_EQ(said[0].rfind("Lost 14.7 GPU-h after 11 node failures: saves every 5m00s; every ", 0), 0U)
+      << said[0];
+  EXPECT_NE(said[0].find(" would have saved "), std::string::npos) << said[0];
+}
+
+TEST(WhatToDo, SaysSoWhereThereIsNothing) {
+  RunBuilder run;
+  run.Attempt()
+      .Gpus(8)
+      .Submitted(0)
+      .Started(0)
+      .Ready(0)
+      .TaskStarts(1, 0)
+      .Steps(0, 99, 2, 10)
+      .TaskExits(1002, 0, 0)
+      .Ended(1002, "COMPLETED");
+  EXPECT_EQ(ToDo(run), std::vector<std::string>{
+                           "Nothing to change: no loss of 1% of its time or more is known to be avoidable."});
+}
+
+TEST(WhatToDo, AJobThatFailedBeforeAStepIsToldThatAlone) {
+  RunBuilder run;
+  run.Attempt()
+      .Gpus(8)
+      .Submitted(0)
+      .Eligible(0)
+      .Waits(0, "Priority")
+      .Started(3600)
+      .Ready(3601)
+      .TaskStarts(3602, 0)
+      .TaskExits(3605, 0, 1)
+      .Ended(3606, "FAILED");
+  const std::vector<std::string> said = ToDo(run);
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_EQ(said[0].rfind("It failed", 0), 0U) << said[0];
 }
 
 Situation SituationOf(const Measured& measured, double interval_s) {

@@ -21,6 +21,9 @@ constexpr std::int64_t kFew = 3;
 // Another interval that gains less than this is as good as the one in use.
 constexpr double kSameInterval = 0.001;
 
+// What an interval between saves decides; WhatToDo() says after what.
+constexpr const char* kLostSteps = "with steps no checkpoint had";
+
 std::string Percent(double share) {
   return absl::StrFormat("%.1f%%", share * 100);
 }
@@ -71,29 +74,30 @@ void AdviseWaiting(const Shares& shares, const Timeline& timeline, std::vector<A
   for (const Bucket bucket : AllBuckets()) {
     if (BucketSide(bucket) == Side::kScheduling) waiting_s += shares.SecondsOf(bucket);
   }
-  const auto say = [&](Bucket bucket, const char* action, const char* what) {
+  const auto say = [&](Bucket bucket, const char* action, const char* what, const char* loss) {
     const double share = shares.Of(bucket);
     if (share < kWorthSaying) return;
     advice.push_back({action,
                       Cat(Percent(shares.SecondsOf(bucket) / waiting_s), " of waiting is ", what, ", ",
                           SecondsInWords(shares.SecondsOf(bucket)), " in all"),
-                      share});
+                      share, true, loss});
   };
   say(Bucket::kRequeueBackoff,
       "use expedited requeue (sbatch --requeue=expedite, Slurm 25.11 and newer), or have the operator lower "
       "AuthInfo=cred_expire, which the back-off follows",
-      "Slurm's back-off after a requeue");
+      "Slurm's back-off after a requeue", "in Slurm's back-off after requeues");
   say(Bucket::kResubmitGap,
       "let Slurm have the next job before this one ends: --requeue, or a job submitted beforehand with "
       "--dependency=singleton",
-      "time in which no job of the run was submitted");
+      "time in which no job of the run was submitted", "while no job of the run was submitted");
   say(Bucket::kQueueResources,
       "wait less for nodes: a reservation, fewer nodes, or another partition; a shorter time limit helps "
       "Slurm's backfill",
-      "for nodes to be free");
+      "for nodes to be free", "waiting for nodes to be free");
   say(Bucket::kQueuePriority, "ask for a QOS or an account with more priority, or for a reservation",
-      "behind jobs of higher priority");
-  say(Bucket::kSuspended, "run where jobs are not suspended: another partition or QOS", "suspension");
+      "behind jobs of higher priority", "waiting behind jobs of higher priority");
+  say(Bucket::kSuspended, "run where jobs are not suspended: another partition or QOS", "suspension",
+      "while it was suspended");
   if (shares.Of(Bucket::kProvisioning) >= kWorthSaying) {
     std::int64_t allocations = 0;
     for (const AttemptSummary& attempt : timeline.attempts) allocations += attempt.facts->start ? 1 : 0;
@@ -104,7 +108,7 @@ void AdviseWaiting(const Shares& shares, const Timeline& timeline, std::vector<A
          Cat("nodes took ",
              SecondsInWords(shares.SecondsOf(Bucket::kProvisioning) / static_cast<double>(allocations)),
              " to be ready, mean of ", Times(allocations, "allocation", "allocations")),
-         shares.Of(Bucket::kProvisioning)});
+         shares.Of(Bucket::kProvisioning), true, "until nodes were ready"});
   }
 }
 
@@ -142,7 +146,7 @@ void AdviseRuntime(const Shares& shares, const Timeline& timeline, const Measure
          "node-local copies)",
          Cat("nodes were ready ", mean(shares.SecondsOf(Bucket::kLaunch)), " before the program ran",
              per_start),
-         shares.Of(Bucket::kLaunch)});
+         shares.Of(Bucket::kLaunch), true, "until the program ran"});
   }
   int again = 0;
   const double compiled_again_s = CompiledAgainSeconds(timeline, again);
@@ -151,25 +155,26 @@ void AdviseRuntime(const Shares& shares, const Timeline& timeline, const Measure
         {"keep compiled code between starts: a persistent compilation cache on a shared file system",
          Cat("it compiled again for ", SecondsInWords(compiled_again_s), " in ",
              Times(again, "later start", "later starts")),
-         share});
+         share, true, "compiling what was compiled before"});
   }
   if (shares.OfPart(Bucket::kStartup, "restore") >= kWorthSaying) {
     advice.push_back(
         {"load checkpoints faster: from node-local copies or memory, read by all ranks in parallel",
          Cat("loading took ", mean(shares.SecondsOfPart(Bucket::kStartup, "restore")), per_start),
-         shares.OfPart(Bucket::kStartup, "restore")});
+         shares.OfPart(Bucket::kStartup, "restore"), true, "loading checkpoints"});
   }
   if (shares.OfPart(Bucket::kStartup, "data_loading") >= kWorthSaying) {
     advice.push_back({"prepare data before the program starts (a saved index or position of the data set)",
                       Cat("loading data before the first step took ",
                           mean(shares.SecondsOfPart(Bucket::kStartup, "data_loading")), per_start),
-                      shares.OfPart(Bucket::kStartup, "data_loading")});
+                      shares.OfPart(Bucket::kStartup, "data_loading"), true,
+                      "loading data before first steps"});
   }
   if (measured.save_s && shares.Of(Bucket::kCheckpointSave) >= kWorthSaying) {
     advice.push_back({"save asynchronously, so that training waits only for the copy to host memory",
                       Cat("training stood still ", SecondsInWords(*measured.save_s), " a save, mean of ",
                           Times(measured.saves, "save", "saves")),
-                      shares.Of(Bucket::kCheckpointSave)});
+                      shares.Of(Bucket::kCheckpointSave), true, "waiting for saves"});
   }
   if (shares.Of(Bucket::kStall) >= kWorthSaying) {
     advice.push_back(
@@ -177,13 +182,13 @@ void AdviseRuntime(const Shares& shares, const Timeline& timeline, const Measure
          "a slow node",
          Cat("steps that were much longer than usual stood still for ",
              SecondsInWords(shares.SecondsOf(Bucket::kStall)), " in all"),
-         shares.Of(Bucket::kStall)});
+         shares.Of(Bucket::kStall), true, "in stalls"});
   }
   if (shares.OfPart(Bucket::kOverhead, "evaluation") >= kWorthSaying) {
     advice.push_back(
         {"evaluate less often, or in a job of its own on saved checkpoints",
          Cat("evaluation took ", SecondsInWords(shares.SecondsOfPart(Bucket::kOverhead, "evaluation"))),
-         shares.OfPart(Bucket::kOverhead, "evaluation")});
+         shares.OfPart(Bucket::kOverhead, "evaluation"), true, "evaluating"});
   }
   if (shares.Of(Bucket::kUnobserved) >= kWorthSaying && shares.OfPart(Bucket::kUnobserved, "allocated") > 0) {
     advice.push_back({"have the program send marks (sgoodput mark step N), so that this time can be told",
@@ -244,24 +249,27 @@ void AdviseInterruptions(const Timeline& timeline, const Measured& measured, std
          "more than 30 s longer than a save takes",
          Cat(Times(timeouts, "time limit", "time limits"), " cost ", SecondsInWords(unsaved_timeout_s),
              " of steps no checkpoint had"),
-         share(unsaved_timeout_s), false});
+         share(unsaved_timeout_s), false, Cat("after ", Times(timeouts, "time limit", "time limits"))});
   }
   if (share(unsaved_preempted_s) >= kWorthSaying) {
     advice.push_back({"save on SIGTERM: the program saved nothing after it was told to go",
                       Cat(Times(preemptions, "preemption", "preemptions"), " left it ",
                           SecondsInWords(Seconds(least_grace)), " or more, a save takes ",
                           SecondsInWords(*measured.save_s)),
-                      share(unsaved_preempted_s), false});
+                      share(unsaved_preempted_s), false,
+                      Cat("after ", Times(preemptions, "preemption", "preemptions"))});
   }
   for (const auto& [node, failures] : by_node) {
     if (failures.first < 2) continue;
     advice.push_back(
         {Cat("have node ", node, " drained and looked at, or leave it out (--exclude=", node, ")"),
-         Cat("it failed the run ", failures.first, " times"), share(failures.second)});
+         Cat("it failed the run ", failures.first, " times"), share(failures.second), true,
+         Cat("after node ", node, " had failed once")});
   }
   if (out_of_memory > 1) {
     advice.push_back({"ask for more memory, or use less: it will run out again",
-                      Cat("it ran out of memory ", out_of_memory, " times"), share(out_of_memory_s)});
+                      Cat("it ran out of memory ", out_of_memory, " times"), share(out_of_memory_s), true,
+                      "after it had run out of memory once"});
   }
   if (measured.node_failures > 0 && measured.nodes > 0) {
     // The spare is held all the time the run is up, and waits with it.
@@ -272,9 +280,27 @@ void AdviseInterruptions(const Timeline& timeline, const Measured& measured, std
                         Cat(Times(measured.node_failures, "node failure", "node failures"), " waited ",
                             SecondsInWords(measured.spare_saves_s),
                             " for nodes beyond a launch; the spare's own ", Percent(price), " is taken off"),
-                        gain});
+                        gain, true, "waiting for a node in the place of one that failed",
+                        share(measured.spare_saves_s)});
     }
   }
+}
+
+// What ended it before it trained is all there is to mend: no priority makes an import succeed.
+std::optional<Advice> AdviseFailure(const Timeline& timeline) {
+  const AttemptFacts& last = *timeline.attempts.back().facts;
+  const bool failed = last.state == "FAILED" || last.state == "OUT_OF_MEMORY";
+  if (timeline.running || timeline.steps.executed > 0 || !failed || !last.start || !last.end)
+    return std::nullopt;
+  std::string how = last.state == "FAILED" ? "it failed" : "it ran out of memory";
+  if (last.exit_signal.value_or(0) > 0) {
+    how += Cat(" by signal ", *last.exit_signal);
+  } else if (last.exit_code.value_or(0) > 0) {
+    how += Cat(" with exit code ", *last.exit_code);
+  }
+  how +=
+      Cat(", ", SecondsInWords(Seconds(*last.end - *last.start)), " after its start, and no step was seen");
+  return Advice{"find out why it failed: its own output says", how, std::nullopt};
 }
 
 }  // namespace
@@ -304,13 +330,14 @@ std::vector<Advice> AdviseInterval(const Situation& situation, const Plan& plan,
     evidence += Cat("; gain between ", Percent(plan.gain_range->front()), " and ",
                     Percent(plan.gain_range->back()), " (90% of what the count allows)");
   }
-  return {{Cat("checkpoint every ", every), evidence, gain, false}};
+  return {{Cat("checkpoint every ", every), evidence, gain, false, kLostSteps}};
 }
 
 std::vector<Advice> AdviseFromTimeline(const Timeline& timeline, const Account& account,
                                        const Measured& measured) {
   std::vector<Advice> advice;
   if (account.buckets.empty() || timeline.attempts.empty()) return advice;
+  if (std::optional<Advice> failed = AdviseFailure(timeline)) return {*std::move(failed)};
   const Shares shares(account);
   AdviseWaiting(shares, timeline, advice);
   AdviseRuntime(shares, timeline, measured, advice);
@@ -322,7 +349,7 @@ std::vector<Advice> AdviseFromTimeline(const Timeline& timeline, const Account& 
     advice.push_back({"save checkpoints, or mark those it saves (sgoodput mark checkpoint begin N, end N)",
                       Cat("steps of ", SecondsInWords(shares.SecondsOf(Bucket::kLostWork)),
                           " were lost and no checkpoint was seen complete"),
-                      shares.Of(Bucket::kLostWork)});
+                      shares.Of(Bucket::kLostWork), true, "with steps no checkpoint had"});
   }
   return advice;
 }

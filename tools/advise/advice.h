@@ -21,12 +21,16 @@ struct Advice {
   std::string evidence;
   std::optional<double> gain;  // share of the time the run wanted; absent: only knowledge is gained
   bool at_most = true;         // the gain is a bound: what is lost to it today
+  // What was lost, as it goes on after "Lost 3 GPU-h": "waiting for nodes"; empty where nothing is known
+  // lost.
+  std::string loss = {};
+  std::optional<double> lost = {};  // its share of that time; absent: the gain's
 };
 
 // About the interval between checkpoints. `measured` is null where everything was given.
 std::vector<Advice> AdviseInterval(const Situation& situation, const Plan& plan, const Measured* measured);
 
-// About everything else the timeline shows.
+// About everything else the timeline shows. A run that failed before a step gets one advice, to look at that.
 std::vector<Advice> AdviseFromTimeline(const Timeline& timeline, const Account& account,
                                        const Measured& measured);
 

@@ -59,6 +59,7 @@ const std::map<std::string_view, Subcommand>& Subcommands() {
                 stalls,
                 {{"explain", Kind::kValue},
                  {"sensitivity", Kind::kFlag},
+                 {"all", Kind::kFlag},
                  {"timeline", Kind::kFlag},
                  {"chain", Kind::kFlag}}})}},
       {"watch", {"watch", false, false, Joined({target, stalls, {{"once", Kind::kFlag}}})}},

@@ -138,6 +138,24 @@ void Settle(const Given& given, AdviseReport& report) {
   take(given.gpu_hour, situation.gpu_hour);
 }
 
+void MeasureRun(const Timeline& timeline, const Account& account, AdviseReport& report) {
+  report.measured = Measure(timeline, account);
+  report.advice = AdviseFromTimeline(timeline, account, *report.measured);
+  report.caveats = timeline.warnings;
+}
+
+// From what was measured and given to what to do.
+void Conclude(const Given& given, AdviseReport& report) {
+  Settle(given, report);
+  report.plan = MakePlan(report.situation);
+  const Measured* measured = report.measured ? &*report.measured : nullptr;
+  for (Advice& advice : AdviseInterval(report.situation, report.plan, measured))
+    report.advice.push_back(std::move(advice));
+  Rank(report.advice);
+  for (std::string& caveat : Caveats(report.situation, report.plan, measured))
+    report.caveats.push_back(std::move(caveat));
+}
+
 std::string Title(const RunInfo& info) {
   const std::string what =
       info.run.empty() ? Cat("Job ", info.job_id_text) : Cat("Run ", info.run, ", job ", info.job_id_text);
@@ -156,18 +174,9 @@ absl::StatusOr<AdviseReport> MakeAdvice(const AdviseOptions& options, const Give
                                                                : Cat("job ", options.target.job));
     }
     report.title = Title(run->run.info);
-    report.measured = Measure(run->timeline, run->account);
-    report.advice = AdviseFromTimeline(run->timeline, run->account, *report.measured);
-    report.caveats = run->timeline.warnings;
+    MeasureRun(run->timeline, run->account, report);
   }
-  Settle(given, report);
-  report.plan = MakePlan(report.situation);
-  const Measured* measured = report.measured ? &*report.measured : nullptr;
-  for (Advice& advice : AdviseInterval(report.situation, report.plan, measured))
-    report.advice.push_back(std::move(advice));
-  Rank(report.advice);
-  for (std::string& caveat : Caveats(report.situation, report.plan, measured))
-    report.caveats.push_back(std::move(caveat));
+  Conclude(given, report);
   return report;
 }
 
@@ -311,6 +320,13 @@ void PrintAdvice(const AdviseReport& report) {
 }
 
 }  // namespace
+
+AdviseReport AdviseOn(const Timeline& timeline, const Account& account) {
+  AdviseReport report;
+  MeasureRun(timeline, account, report);
+  Conclude({}, report);
+  return report;
+}
 
 int RunAdvise(const AdviseOptions& options) {
   const absl::StatusOr<Given> given = ReadGiven(options);

@@ -9,6 +9,8 @@
 #include "tools/advise/advice.h"
 #include "tools/advise/measure.h"
 #include "tools/advise/plan.h"
+#include "tools/timeline/goodput.h"
+#include "tools/timeline/timeline.h"
 
 namespace goodput {
 
@@ -26,6 +28,9 @@ struct AdviseReport {
   std::vector<Advice> advice;  // most gain first
   std::vector<std::string> caveats;
 };
+
+// Of a run as it was measured.
+AdviseReport AdviseOn(const Timeline& timeline, const Account& account);
 
 // The object `--json` prints, see advise.schema.json.
 std::string AdviseAsJson(const AdviseReport& report);

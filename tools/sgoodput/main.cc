@@ -302,6 +302,9 @@ int ParseAndRun(int argc, char** argv) {
       ->type_name("BUCKET");
   show_app->add_flag("--sensitivity", show.sensitivity,
                      "print what the numbers would be had open questions been answered otherwise");
+  show_app->add_flag(
+      "--all", show.all,
+      "also what says nothing new: signals, definitions of others, proof; and all of long lists");
   show_app->add_option("--html", show.html, "write the run as a page for a browser to FILE (- is stdout)")
       ->type_name("FILE");
   show_app->add_flag("--timeline", show.timeline, "with --json: what it was in, stretch by stretch");

@@ -94,6 +94,7 @@ struct ShowOptions {
   std::string html;     // write the page with this run to this file; "-" is stdout
   double stall_factor = 5;
   bool sensitivity = false;
+  bool all = false;       // also what says nothing new
   bool timeline = false;  // with --json: when it was in which bucket
 };
 

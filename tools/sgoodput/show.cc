@@ -24,65 +24,6 @@ namespace {
 // Of a timeline: twice what a screen has columns, so that it can be looked at more closely.
 constexpr std::size_t kMostCells = 4000;
 
-void PrintAttempts(const Report& report, const Style& style) {
-  const std::vector<AttemptSummary>& attempts = report.timeline.attempts;
-  // Where they are all of one job its id is in the head, and a line has 80 columns.
-  const bool several = std::any_of(attempts.begin(), attempts.end(), [&](const AttemptSummary& attempt) {
-    return attempt.facts->job_id != attempts.front().facts->job_id;
-  });
-  std::vector<Table::Column> columns = {{"#", Table::Align::kRight}};
-  if (several) columns.push_back({"JobID", Table::Align::kRight});
-  for (const Table::Column& column : std::vector<Table::Column>{{"Submit"},
-                                                                {"Start"},
-                                                                {"End"},
-                                                                {"State"},
-                                                                {"Nodes", Table::Align::kRight},
-                                                                {"GPUs", Table::Align::kRight},
-                                                                {"Steps", Table::Align::kRight},
-                                                                {"Kept", Table::Align::kRight}}) {
-    columns.push_back(column);
-  }
-  Table table(std::move(columns));
-  const auto clock = [](const std::optional<Ns>& t) {
-    return t ? FormatTime(*t).substr(11) : std::string("-");
-  };
-  int number = 0;
-  for (const AttemptSummary& attempt : attempts) {
-    const AttemptFacts& facts = *attempt.facts;
-    std::string steps = "-";
-    if (attempt.first_step && attempt.last_step) steps = Cat(*attempt.first_step, "-", *attempt.last_step);
-    std::vector<std::string> cells = {Cat(++number)};
-    if (several) cells.push_back(FormatJobId(facts.job_id));
-    for (const std::string& cell :
-         {FormatTime(facts.submit).substr(5, 11), clock(facts.start), clock(facts.end), facts.state,
-          Cat(facts.nodes), Cat(facts.gpus), steps, attempt.kept_step ? Cat(*attempt.kept_step) : "-"}) {
-      cells.push_back(cell);
-    }
-    table.Add(std::move(cells));
-  }
-  std::printf("%s\n%s\n", style.Bold("Attempts").c_str(), table.Render(true, "  ").c_str());
-}
-
-void PrintInterruptions(const Report& report, const Style& style) {
-  if (report.timeline.interruptions.empty()) return;
-  std::printf("%s\n", style.Bold("Interruptions").c_str());
-  for (const Interruption& interruption : report.timeline.interruptions) {
-    std::printf("  %s  %s%s%s, attempt %d\n", FormatTime(interruption.time).substr(11).c_str(),
-                style.Bold(interruption.cause).c_str(), interruption.planned ? ", planned" : "",
-                interruption.node.empty() ? "" : Cat(", node ", Printable(interruption.node)).c_str(),
-                interruption.attempt + 1);
-    std::fputs(
-        Wrap(Cat("since checkpoint ", FormatDuration(interruption.t_ch), "; noticed +",
-                 FormatDuration(interruption.t_detect), ", resources +", FormatDuration(interruption.t_re),
-                 ", first step +", FormatDuration(interruption.t_rm)),
-             "    ")
-            .c_str(),
-        stdout);
-    std::fputs(Wrap(Printable(absl::StrJoin(interruption.evidence, "; ")), "    ").c_str(), stdout);
-  }
-  std::printf("\n");
-}
-
 void PrintSteps(const Report& report, const Style& style) {
   const StepCounts& steps = report.timeline.steps;
   if (steps.executed == 0) return;
@@ -130,6 +71,33 @@ void Explain(const Report& report, Bucket bucket, const Style& style) {
   std::printf("%s\n", table.Render(true).c_str());
   std::printf("%s in all. A record is NODE/FILE:OFFSET below the spool; '-' is Slurm's own record.\n",
               FormatDuration(sum).c_str());
+}
+
+// More than these are seen with --all.
+constexpr std::size_t kMostWarnings = 5;
+
+void PrintWarnings(const std::vector<std::string>& warnings, bool all) {
+  const std::size_t most = all ? warnings.size() : std::min(warnings.size(), kMostWarnings);
+  for (std::size_t i = 0; i < most; ++i) std::fputs(Wrap(Cat("warning: ", warnings[i]), "").c_str(), stdout);
+  if (most < warnings.size()) std::printf("(--all has %zu more warnings)\n", warnings.size() - most);
+  if (!warnings.empty()) std::printf("\n");
+}
+
+// What says nothing new waits for --all; the end is what to do.
+void PrintAll(const Report& report, bool all, const Style& style) {
+  PrintHead(report, style);
+  PrintGoodput(report, style);
+  PrintBuckets(report, style);
+  PrintAttempts(report, style, all);
+  PrintInterruptions(report, style, all);
+  PrintStalls(report, style);
+  if (all || SignalsSaySomething(report)) PrintSignals(report, style);
+  PrintSteps(report, style);
+  if (all) PrintDefinitions(report, style);
+  if (!report.sensitivity.empty()) PrintSensitivity(report.sensitivity, style);
+  if (all || !ProofHolds(report)) PrintProof(report, style);
+  PrintWarnings(report.timeline.warnings, all);
+  PrintWhatToDo(report, style);
 }
 
 void ExplainWhatIsGone(Target& target) {
@@ -182,19 +150,7 @@ int RunShow(const ShowOptions& options) {
     ExplainWhatIsGone(*target);
     return kAnswered;
   }
-  PrintHead(*report, style);
-  PrintGoodput(*report, style);
-  PrintBuckets(*report, style);
-  PrintAttempts(*report, style);
-  PrintInterruptions(*report, style);
-  PrintStalls(*report, style);
-  PrintSignals(*report, style);
-  PrintSteps(*report, style);
-  PrintDefinitions(*report, style);
-  if (!report->sensitivity.empty()) PrintSensitivity(report->sensitivity, style);
-  PrintProof(*report, style);
-  for (const std::string& warning : report->timeline.warnings)
-    std::fputs(Wrap(Cat("warning: ", warning), "").c_str(), stdout);
+  PrintAll(*report, options.all, style);
   return kAnswered;
 }
 

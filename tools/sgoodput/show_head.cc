@@ -84,7 +84,9 @@ void PrintGoodput(const Report& report, const Style& style) {
                stdout);
   }
   if (report.timeline.steps.executed == 0) {
-    std::printf("         no steps seen: the program sends no marks (see sgoodput mark)\n");
+    std::printf(
+        "         no steps seen: add --goodput-log-profile=NAME or\n"
+        "         --goodput-checkpoint-dir=PATH, or send marks (sgoodput mark --help)\n");
   }
   std::printf("\n");
 }

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "sql/text.h"
+#include "tools/advise/what_to_do.h"
+#include "tools/sgoodput/advise.h"
 #include "tools/sgoodput/format.h"
 #include "tools/timeline/allocated.h"
 #include "tools/timeline/last_step.h"
@@ -53,6 +55,20 @@ void PrintLastStep(const Report& report) {
   if (!last) return;
   std::printf("       the last, %lld, began %s ago\n", static_cast<long long>(last->step),
               FormatDuration(std::max<Ns>(0, timeline.now - last->begin)).c_str());
+}
+
+bool ProofHolds(const Report& report) {
+  return ReadLedger(report.timeline).holds() && ReadAllocatedTime(report.timeline).agrees();
+}
+
+void PrintWhatToDo(const Report& report, const Style& style) {
+  const AdviseReport advise = AdviseOn(report.timeline, report.account);
+  if (!advise.measured) return;
+  const std::vector<std::string> sentences =
+      WhatToDo(report.timeline, report.account, *advise.measured, advise.advice);
+  if (sentences.empty()) return;
+  std::printf("%s\n", style.Bold("What to do").c_str());
+  for (const std::string& sentence : sentences) std::fputs(Wrap(Printable(sentence), "  ").c_str(), stdout);
 }
 
 void PrintProof(const Report& report, const Style& style) {

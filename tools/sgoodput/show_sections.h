@@ -17,11 +17,16 @@ void PrintHead(const Report& report, const Style& style);
 void PrintGoodput(const Report& report, const Style& style);
 // A line a bucket, its parts below it.
 void PrintBuckets(const Report& report, const Style& style);
+// A row an attempt, and what each interruption cost in sentences; without `all` the ten worst of each.
+void PrintAttempts(const Report& report, const Style& style, bool all);
+void PrintInterruptions(const Report& report, const Style& style, bool all);
 // The longest stalls; nothing where there were none.
 void PrintStalls(const Report& report, const Style& style);
 // What the job was sent and what became of it, the last `most` times; nothing where it was sent nothing.
 inline constexpr std::size_t kMostDeliveries = 12;
 void PrintSignals(const Report& report, const Style& style, std::size_t most = kMostDeliveries);
+// Whether a signal that asked for a checkpoint went without one in time, or something is to be mended.
+bool SignalsSaySomething(const Report& report);
 // The page with this run, as `show --json --timeline` prints it, into the file `name`; "-" is stdout. Returns
 // the exit status.
 int WritePage(const std::string& json, const std::string& name);
@@ -29,6 +34,9 @@ int WritePage(const std::string& json, const std::string& name);
 void PrintLastStep(const Report& report);
 // Kept steps by number, and allocated time by the scheduler and by buckets.
 void PrintProof(const Report& report, const Style& style);
+bool ProofHolds(const Report& report);
+// The largest avoidable losses and what to do about them: three sentences at most.
+void PrintWhatToDo(const Report& report, const Style& style);
 // Goodput as others define it, and why Google's number is not ours.
 void PrintDefinitions(const Report& report, const Style& style);
 void PrintSensitivity(const std::vector<SensitivityRow>& rows, const Style& style);

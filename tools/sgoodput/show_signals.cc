@@ -1,4 +1,5 @@
 // `sgoodput show`: the signals a job was sent and what became of them.
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <string>
@@ -54,6 +55,15 @@ std::string Saved(const SignalDelivery& delivery) {
 }
 
 }  // namespace
+
+bool SignalsSaySomething(const Report& report) {
+  const SignalLedger& ledger = report.timeline.signals;
+  return !ledger.warnings.empty() ||
+         std::any_of(ledger.deliveries.begin(), ledger.deliveries.end(), [](const SignalDelivery& delivery) {
+           return delivery.outcome == SignalDelivery::Outcome::kCutShort ||
+                  delivery.outcome == SignalDelivery::Outcome::kNothing;
+         });
+}
 
 void PrintSignals(const Report& report, const Style& style, std::size_t most) {
   const SignalLedger& ledger = report.timeline.signals;

@@ -1,0 +1,23 @@
+// What to do about a run, for who has a moment: its largest avoidable losses, each a sentence with its cause,
+// what mends it and by which evidence.
+#ifndef GOODPUT_TOOLS_ADVISE_WHAT_TO_DO_H_
+#define GOODPUT_TOOLS_ADVISE_WHAT_TO_DO_H_
+
+#include <string>
+#include <vector>
+
+#include "tools/advise/advice.h"
+#include "tools/advise/measure.h"
+#include "tools/timeline/goodput.h"
+#include "tools/timeline/timeline.h"
+
+namespace goodput {
+
+// At most three sentences, the largest loss first. `advice` as Rank() orders it. Never none of a run that
+// ever had resources.
+std::vector<std::string> WhatToDo(const Timeline& timeline, const Account& account, const Measured& measured,
+                                  const std::vector<Advice>& advice);
+
+}  // namespace goodput
+
+#endif  // GOODPUT_TOOLS_ADVISE_WHAT_TO_DO_H_
