@@ -103,6 +103,28 @@ class PageTest(unittest.TestCase):
         self.assertEqual(sums, {bucket["name"]: bucket["ns"] for bucket in job["buckets"] if bucket["ns"]})
         self.assertNotIn("timeline", json.loads(self.say("7", "--json").stdout)["jobs"][0])
 
+    def test_a_run_of_which_little_is_known(self) -> None:
+        """Without account, partition and GPUs; and one of a single GPU."""
+        folder = tempfile.mkdtemp(dir=self.dir)
+        spool = Spool(os.path.join(folder, "spool"))
+        for job, more in ((1, {"gpus": 0, "gpu_type": "", "partition": ""}), (2, {"gpus": 1, "nnodes": 1, "nodes": "n1"})):
+            times = {"submit_s": 0, "eligible_s": 0, "start_s": 10, "job": job}
+            spool.controller(11, **times, **more)
+            spool.controller(60, **times, **more, end_s=60, state="COMPLETED")
+        spool.write()
+        where = ["--config", os.path.join(self.dir, "conf"), "--db", os.path.join(folder, "db")]
+        self.assertEqual(run_it("ingest", *where, "--spool", spool.folder).returncode, 0)
+        browser = self.browser(1200)
+        for job, said in ((1, "partition –, COMPLETED; submitted"), (2, "partition a3, COMPLETED, 1 GPU; submitted")):
+            page = os.path.join(folder, "%d.html" % job)
+            self.assertEqual(run_it("show", str(job), *where, "--no-refresh", "--html", page).returncode, 0)
+            browser.open("file://" + page)
+            browser.wait("return document.querySelectorAll('svg rect.cell').length > 0", "the timeline")
+            self.assertIn(said, browser.text())
+        self.assertIn("account -  partition -  COMPLETED\n", run_it("show", "1", *where, "--no-refresh").stdout)
+        self.assertIn("  COMPLETED  1 GPU (h100)\n", run_it("show", "2", *where, "--no-refresh").stdout)
+        self.assertIn(", 1 attempt, 1 start of the program, 1 GPU\n", run_it("diff", "1", "2", *where, "--no-refresh").stdout)
+
     def test_a_page_that_cannot_be_written_is_one_line(self) -> None:
         done = self.say("7", "--html", "/nonexistent/page.html")
         self.assertEqual((done.returncode, done.stdout), (2, ""))

@@ -6,8 +6,10 @@
 
 import json
 import os
+import pty
 import re
 import shutil
+import subprocess
 import tempfile
 import time
 import unittest
@@ -15,7 +17,7 @@ from typing import Any, Dict, List, Optional
 
 import jsonschema
 
-from .harness.hand_written import BEGAN, TOP, Spool, run_it
+from .harness.hand_written import BEGAN, SGOODPUT, TOP, Spool, run_it
 
 SCHEMA = os.path.join(TOP, "tools", "sgoodput", "sgoodput.schema.json")
 
@@ -280,6 +282,28 @@ class ShowTest(unittest.TestCase):
         self.assertEqual(text.count("node_fail, attempt "), 10)
         self.assertLess(len(text.splitlines()), 90)
         self.assertEqual(run_it(*common, "--all").stdout.count("node_fail, attempt "), 40)
+
+    def test_watch_leaves_what_the_terminal_had(self) -> None:
+        main, other = pty.openpty()
+        watch = subprocess.Popen([SGOODPUT, "watch", "61", "-i", "0.2", "--no-refresh", "--config", os.path.join(self.dir, "conf"), "--db",
+                                  self.db], stdin=other, stdout=other, stderr=other, env={"PATH": os.environ["PATH"], "TERM": "xterm"})
+        os.close(other)
+        screen = b""
+        deadline = time.monotonic() + 20
+        while screen.count(b"\033[H\033[2J") < 3 and time.monotonic() < deadline:
+            screen += os.read(main, 4096)
+        os.write(main, b"q")
+        try:
+            while True:
+                screen += os.read(main, 4096)
+        except OSError:
+            pass  # it has gone
+        self.assertEqual(watch.wait(20), 0)
+        os.close(main)
+        self.assertNotIn(b"\033[3J", screen, "the scrollback is not its own")
+        self.assertEqual((screen.count(b"\033[?1049h"), screen.count(b"\033[?1049l")), (1, 1))
+        self.assertTrue(screen.startswith(b"\033[?1049h"))
+        self.assertIn(b"Job 61", screen.split(b"\033[?1049l")[1], "the last look stays")
 
     def test_it_fits_on_80_columns(self) -> None:
         for args in (["7"], ["7", "--all"], ["7", "--sensitivity"], ["22", "--chain"], ["51"], ["61"]):

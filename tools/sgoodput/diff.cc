@@ -77,11 +77,14 @@ std::string Share(Ns ns, Ns of) {
 void PrintHead(const Report& a, const Report& b, const Style& style) {
   for (const Report* report : {&a, &b}) {
     const auto& timeline = report->timeline;
-    std::printf("%s  %s  %s, %zu attempt%s, %zu start%s of the program, %d GPUs\n", report == &a ? "A" : "B",
+    const auto count = [](std::size_t n, const char* one) {
+      return Counted(static_cast<std::int64_t>(n), one);
+    };
+    std::printf("%s  %s  %s, %s, %s of the program, %s\n", report == &a ? "A" : "B",
                 style.Bold(Name(*report)).c_str(), Printable(report->run.info.name).c_str(),
-                timeline.attempts.size(), timeline.attempts.size() == 1 ? "" : "s",
-                timeline.incarnations.size(), timeline.incarnations.size() == 1 ? "" : "s",
-                report->account.gpus);
+                count(timeline.attempts.size(), "attempt").c_str(),
+                count(timeline.incarnations.size(), "start").c_str(),
+                Counted(report->account.gpus, "GPU").c_str());
   }
   if (a.account.gpus != b.account.gpus)
     std::printf("A and B had different numbers of GPUs: compare shares, not seconds\n");

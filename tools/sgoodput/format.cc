@@ -53,6 +53,10 @@ std::string FormatTime(const std::optional<Ns>& ns) {
   return ns ? FormatTime(*ns) : "Unknown";
 }
 
+std::string Counted(std::int64_t n, std::string_view one) {
+  return Cat(n, " ", one, n == 1 ? "" : "s");
+}
+
 std::string FormatJobId(std::int64_t job_id) {
   return job_id < 0 ? "-" : std::to_string(job_id);
 }

@@ -2,6 +2,7 @@
 #ifndef GOODPUT_TOOLS_SGOODPUT_FORMAT_H_
 #define GOODPUT_TOOLS_SGOODPUT_FORMAT_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@ std::string FormatDuration(Ns ns);                          // 0.4s  12.3s  4m05
 std::string FormatDuration(const std::optional<Ns>& ns);    // "-" when absent
 std::string FormatTime(Ns ns);                              // 2026-01-31T12:34:56, local time
 std::string FormatTime(const std::optional<Ns>& ns);        // "Unknown" when absent, as sacct says
+std::string Counted(std::int64_t n, std::string_view one);  // 1 GPU  2 GPUs
 std::string FormatJobId(std::int64_t job_id);               // "-" of what was imported: it has none
 std::string FormatPercent(const std::optional<double>& x);  // 71.3%  or  -
 // A fraction that may be open: 71.3%, or the range (20-70%, 71.2-71.5%) where that is wider than 0.05 points.

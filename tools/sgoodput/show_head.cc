@@ -41,17 +41,19 @@ void PrintHead(const Report& report, const Style& style) {
                                       : Cat("Run ", info.run,
                                             info.job_id < 0 ? ", imported" : Cat(", job ", info.job_id_text));
   std::printf("%s  %s\n", style.Bold(Printable(head)).c_str(), Printable(info.name).c_str());
-  std::printf("user %s  account %s  partition %s  %s%s\n", Printable(info.user).c_str(),
-              info.account.empty() ? "-" : Printable(info.account).c_str(), Printable(info.partition).c_str(),
-              info.state.c_str(),
-              report.account.has_gpus ? Cat("  ", report.account.gpus, " GPUs",
-                                            info.gpu_type.empty() ? "" : Cat(" (", info.gpu_type, ")"))
-                                            .c_str()
-                                      : "");
-  std::printf("%s to %s%s, wall %s, %d attempt%s\n", FormatTime(timeline.begin).c_str(),
+  const auto or_none = [](const std::string& text) { return text.empty() ? "-" : Printable(text); };
+  std::string gpus;
+  if (report.account.has_gpus) {
+    gpus = Cat("  ", Counted(report.account.gpus, "GPU"),
+               info.gpu_type.empty() ? "" : Cat(" (", info.gpu_type, ")"));
+  }
+  std::printf("user %s  account %s  partition %s  %s%s\n", or_none(info.user).c_str(),
+              or_none(info.account).c_str(), or_none(info.partition).c_str(), info.state.c_str(),
+              gpus.c_str());
+  std::printf("%s to %s%s, wall %s, %s\n", FormatTime(timeline.begin).c_str(),
               FormatTime(timeline.end).c_str(), EndNote(report),
               FormatDuration(timeline.end - timeline.begin).c_str(),
-              static_cast<int>(timeline.attempts.size()), timeline.attempts.size() == 1 ? "" : "s");
+              Counted(static_cast<std::int64_t>(timeline.attempts.size()), "attempt").c_str());
   if (const std::optional<Ns> since = NoProgressSince(timeline)) {
     std::printf("%s since %s\n",
                 style.Bold(Cat("No progress for ", FormatDuration(timeline.end - *since))).c_str(),

@@ -91,13 +91,36 @@ void PrintFrame(const Report& report, const Style& style) {
   }
 }
 
-// A frame is one write, so that nothing flickers.
-void BeginFrame(bool clear) {
-  if (clear) std::fputs("\033[H\033[2J\033[3J", stdout);
-}
+// The terminal's alternate screen, from the first frame until this goes: what was there before, and can be
+// scrolled back to, stays as it is.
+class AlternateScreen {
+ public:
+  explicit AlternateScreen(bool on) : on_(on) {}
+  ~AlternateScreen() { Leave(); }
+  AlternateScreen(const AlternateScreen&) = delete;
+  AlternateScreen& operator=(const AlternateScreen&) = delete;
+  // A frame is one write, so that nothing flickers.
+  void BeginFrame() {
+    if (!on_) return;
+    std::fputs(entered_ ? "\033[H\033[2J" : "\033[?1049h\033[H\033[2J", stdout);
+    entered_ = true;
+  }
+  void Leave() {
+    if (entered_) std::fputs("\033[?1049l", stdout);
+    entered_ = false;
+    on_ = false;
+    std::fflush(stdout);
+  }
+  bool entered() const { return entered_; }
+
+ private:
+  bool on_;
+  bool entered_ = false;
+};
 
 // The same by asking goodputd. A run that goes on says so behind its last moment, in the third line.
-absl::StatusOr<bool> LookRemotely(const std::string& url, const WatchOptions& options, bool clear) {
+absl::StatusOr<bool> LookRemotely(const std::string& url, const WatchOptions& options,
+                                  AlternateScreen& screen) {
   CommonOptions common = options.common;
   if (UseColor(common.color)) common.color = "always";
   RemoteQuestion question = QuestionAbout("watch", options.target);
@@ -110,21 +133,21 @@ absl::StatusOr<bool> LookRemotely(const std::string& url, const WatchOptions& op
     if (why.compare(0, kPrefix.size(), kPrefix) == 0) why.erase(0, kPrefix.size());
     return answer->exit_code == kNothingMatched ? absl::NotFoundError(why) : absl::UnavailableError(why);
   }
-  BeginFrame(clear);
+  screen.BeginFrame();
   std::fputs(answer->out.c_str(), stdout);
   const std::vector<std::string> lines = absl::StrSplit(answer->out, absl::MaxSplits('\n', 3));
   return lines.size() > 2 && lines[2].find(" (now), wall ") != std::string::npos;
 }
 
 // One look. Running, ended, or why there is nothing to see.
-absl::StatusOr<bool> Look(const WatchOptions& options, const Style& style, bool clear) {
+absl::StatusOr<bool> Look(const WatchOptions& options, const Style& style, AlternateScreen& screen) {
   if (const std::optional<std::string> url = RemoteUrl(options.common))
-    return LookRemotely(*url, options, clear);
+    return LookRemotely(*url, options, screen);
   absl::StatusOr<Target> target = OpenTarget(options.common, options.target);
   if (!target.ok()) return target.status();
   const absl::StatusOr<Report> report = MakeReport(*target, {options.stall_factor});
   if (!report.ok()) return report.status();
-  BeginFrame(clear);
+  screen.BeginFrame();
   PrintFrame(*report, style);
   return report->timeline.running;
 }
@@ -148,8 +171,9 @@ int RunWatch(const WatchOptions& options) {
   }
   int exit_status = kAnswered;
   bool seen = false;
+  AlternateScreen screen(to_screen);
   while (true) {
-    const absl::StatusOr<bool> running = Look(options, style, to_screen);
+    const absl::StatusOr<bool> running = Look(options, style, screen);
     // Once it has been seen, a database that is busy for a moment is no reason to go away.
     if (!running.ok()) exit_status = Fail(running.status());
     std::fflush(stdout);
@@ -167,6 +191,11 @@ int RunWatch(const WatchOptions& options) {
     } else if (!to_screen) {
       std::printf("\n");
     }
+  }
+  // What was last seen stays, on the screen that was there before.
+  if (screen.entered()) {
+    screen.Leave();
+    static_cast<void>(Look(options, style, screen));
   }
   // The buffer goes with this function, and whoever exits flushes what is left.
   std::fflush(stdout);

@@ -79,7 +79,7 @@ const draw = {
         const left = Math.max(x(attempt.start_ns), draw.LEFT), right = Math.min(x(stop), width() - 8);
         const steps = attempt.first_step === null ? "no steps seen" : `steps ${attempt.first_step} to ${attempt.last_step}, kept to ${attempt.kept_step === null ? "none" : attempt.kept_step}`;
         parts.push(svg("rect", {class: "attempt", x: left, y: 60, width: Math.max(right - left, 1), height: 18,
-          ...tip.on(`attempt ${i + 1}, ${attempt.state}\n${attempt.nodes} nodes, ${attempt.gpus} GPUs\n${steps}\n${time(attempt.start_ns)} to ${attempt.end_ns === null ? "now" : time(attempt.end_ns, false)}`)}));
+          ...tip.on(`attempt ${i + 1}, ${attempt.state}\n${counted(attempt.nodes, "node")}${attempt.gpus ? ", " + counted(attempt.gpus, "GPU") : ""}\n${steps}\n${time(attempt.start_ns)} to ${attempt.end_ns === null ? "now" : time(attempt.end_ns, false)}`)}));
         if (right - left > 16) parts.push(svg("text", {class: "ink", x: left + 4, y: 73, "pointer-events": "none"}, i + 1));
       });
       label("interrupted", 102);

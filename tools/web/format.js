@@ -52,6 +52,10 @@ function stuck(job) {
   return "no progress for " + duration((job.submit_ns + job.wall_ns - job.no_progress_since_ns) / 1e9);
 }
 
+function counted(n, one) {
+  return `${n} ${one}${n === 1 ? "" : "s"}`;
+}
+
 function hours(gpu_seconds) {
   const h = gpu_seconds / 3600;
   if (h >= 100) return Math.round(h).toLocaleString("en-US");

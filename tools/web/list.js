@@ -25,7 +25,7 @@ const list = {
       : range ? `${percent(range[0])} to ${percent(range[1])}` : "–";
     return el("tr", {class: "open", onclick: () => { location.hash = list.hrefOf(job); }},
       el("td", {class: "all"}, el("a", {href: list.hrefOf(job)}, job.run || `job ${job.job_id}`), " ", el("span", {class: "soft"}, job.name)),
-      el("td", {}, job.user), el("td", {class: "wide"}, job.partition), el("td", {}, job.state, stuck(job) ? el("div", {class: "stuck"}, stuck(job)) : null),
+      el("td", {}, job.user), el("td", {class: "wide"}, job.partition || "–"), el("td", {}, job.state, stuck(job) ? el("div", {class: "stuck"}, stuck(job)) : null),
       n(job.gpus, "GPUs"), n(time(job.submit_ns).slice(5, 16), "submitted", true), n(duration(job.wall_s), "wall"),
       n(percent(job.goodput.scheduling), "scheduling", true), n(runtime, "runtime", true), n(percent(job.goodput.sg_rg), "progress"),
       el("td", {class: "all"}, draw.bar(job.buckets, (bucket) => bucket.ns)));

@@ -56,7 +56,7 @@ const run = {
     document.title = (job.run || "job " + job.job_id) + " · slurm-goodput";
     const sections = [
       el("h1", {}, job.run ? `Run ${job.run}` : `Job ${job.job_id}`, " ", el("span", {class: "soft"}, job.name)),
-      el("p", {class: "soft"}, `user ${job.user}, account ${job.account || "–"}, partition ${job.partition}, ${job.state}, ${job.gpus} GPUs; submitted ${time(job.submit_ns)}, wall ${duration(job.wall_s)}, ${job.attempts.length} attempt${job.attempts.length === 1 ? "" : "s"}`),
+      el("p", {class: "soft"}, `user ${job.user || "–"}, account ${job.account || "–"}, partition ${job.partition || "–"}, ${job.state}${job.gpus ? ", " + counted(job.gpus, "GPU") : ""}; submitted ${time(job.submit_ns)}, wall ${duration(job.wall_s)}, ${counted(job.attempts.length, "attempt")}`),
       stuck(job) ? el("p", {class: "stuck"}, `${stuck(job)}, since ${time(job.no_progress_since_ns)}`) : "",
       card("Goodput", run.goodput(job)),
       card("Timeline", draw.timeline(job)),
