@@ -167,16 +167,16 @@ class LibslurmController : public Controller {
   LibslurmController() { slurm_init(nullptr); }
 
   absl::StatusOr<std::vector<ControllerJob>> Jobs() override {
-    if (absl::Status status = LoadPartitions(); !status.ok()) return status;
-    LoadPreemption();
     job_info_msg_t* message = nullptr;
     if (slurm_load_jobs(0, &message, SHOW_ALL | SHOW_DETAIL) != SLURM_SUCCESS)
       return Failed("slurm_load_jobs");
+    LoadPreemption();
+    const bool partitions_known = LoadPartitions().ok();
     std::vector<ControllerJob> jobs;
     jobs.reserve(message->record_count);
     for (std::uint32_t i = 0; i < message->record_count; ++i) {
       jobs.push_back(ReadJob(message->job_array[i]));
-      AddPreemption(jobs.back());
+      if (partitions_known) AddPreemption(jobs.back());
     }
     slurm_free_job_info_msg(message);
     return jobs;
