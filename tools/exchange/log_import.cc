@@ -7,6 +7,7 @@
 
 #include "sql/imports.h"
 #include "sql/text.h"
+#include "tools/logs/line_placer.h"
 #include "tools/logs/line_time.h"
 #include "tools/logs/lines.h"
 #include "tools/logs/log_fold.h"
@@ -41,6 +42,7 @@ class LineClock {
 
   // First all lines are looked at: whether any has a time, and how long the bars went on.
   void Look(const std::optional<LineTime>& time, const std::optional<LogEvent>& event) {
+    if (time && !event) unit_.See(*time);
     if (time && !first_) first_ = PastTime(*time, zone_, written_);
     if (!event || !event->elapsed_s) return;
     Bar& bar = bars_[event->of.value_or(-1)];
@@ -63,24 +65,28 @@ class LineClock {
     bars_.clear();
     return true;
   }
-  Ns Place(const std::optional<LineTime>& time, const LogEvent* event) {
+  // The line as far as it says itself when it was printed.
+  LinePlacer::Line Stamp(const std::optional<LineTime>& time, const LogEvent* event) {
+    LinePlacer::Line line;
     if (time) {
-      now_ = PastTime(*time, zone_, written_);
+      line.stamp = now_ = PastTime(*time, zone_, written_);
+      line.resolution = unit_.Of(*time);
     } else if (event != nullptr && event->elapsed_s) {
       Bar& bar = bars_[event->of.value_or(-1)];
       if (!bar.begin || *event->elapsed_s < bar.seconds) bar.begin = now_ - *event->elapsed_s * kSecond;
       bar.seconds = *event->elapsed_s;
-      now_ = std::max(now_, *bar.begin + bar.seconds * kSecond);
-    } else if (event != nullptr && event->about_ns && event->kind == LogEvent::Kind::kStepEnd) {
-      now_ += *event->about_ns;
+      line.stamp = now_ = std::max(now_, *bar.begin + bar.seconds * kSecond);
+      line.resolution = kSecond;
     }
-    return now_;
+    return line;
   }
+  Ns now() const { return now_; }
   Ns Convert(const LineTime& time) const { return PastTime(time, zone_, written_); }
 
  private:
   absl::TimeZone zone_;
   Ns written_;
+  StampUnit unit_;
   std::optional<Ns> first_;
   Ns now_ = 0;
   // A progress bar, known by how many steps it goes to: an evaluation's may be shown within the training's.
@@ -109,14 +115,16 @@ class LogPass {
         reader_(std::move(reader)),
         clock_(std::move(clock)),
         sink_(writer, options.join),
-        fold_(sink_) {}
+        fold_(sink_),
+        placer_(clock_.now(), [this](const LinePlacer::Line& line, Ns t) { return Fold(line, t); }) {}
 
   absl::Status Run() {
     absl::Status status = ReadLines(
         input_, [&](std::string_view line, std::int64_t offset) { TakeLine(line, offset); },
         options_.progress);
-    if (status.ok()) reader_.Finish([&](const LogReader::Said& said) { TakeEvent(said); });
+    if (status.ok()) reader_.Finish([&](const LogReader::Said& said) { TakeEvent(said, {}); });
     if (status.ok()) status = status_;
+    if (status.ok()) status = placer_.Finish();
     return status.ok() ? fold_.End(last_) : status;
   }
   FileImportReport Report() const {
@@ -133,23 +141,23 @@ class LogPass {
   void TakeLine(std::string_view line, std::int64_t offset) {
     ++lines_;
     const std::optional<LineTime> time = reader_.TimeOf(line);
-    // For events that are held until it is known whose line it is, the time travels as when it was read.
-    std::optional<LogEvent> seen;
     const std::int64_t before = entries_;
-    if (time) last_ = std::max(last_, clock_.Place(time, nullptr));
-    reader_.Line(line, offset, last_, [&](const LogReader::Said& said) { TakeEvent(said); });
-    if (entries_ == before && time && status_.ok()) status_ = fold_.Heard(last_);
+    reader_.Line(line, offset, 0, [&](const LogReader::Said& said) { TakeEvent(said, time); });
+    if (entries_ == before && time && status_.ok()) status_ = placer_.Add(clock_.Stamp(time, nullptr));
   }
-  void TakeEvent(const LogReader::Said& said) {
+  // Of several events of a line each may have a time of its own, as Google's entries have.
+  void TakeEvent(const LogReader::Said& said, const std::optional<LineTime>& time) {
     if (!status_.ok()) return;
     ++entries_;
-    // Of several events of a line each may have a time of its own, as Google's entries have.
-    const Ns t = said.event.time ? clock_.Convert(*said.event.time)
-                                 : std::max(said.read_ns, clock_.Place({}, &said.event));
+    LinePlacer::Line line = clock_.Stamp(said.event.time ? said.event.time : time, &said.event);
+    line.event = said.event;
+    if (said.event.began) line.began = clock_.Convert(*said.event.began);
+    line.offset = said.offset;
+    status_ = placer_.Add(std::move(line));
+  }
+  absl::Status Fold(const LinePlacer::Line& line, Ns t) {
     last_ = std::max(last_, t);
-    std::optional<Ns> began;
-    if (said.event.began) began = clock_.Convert(*said.event.began);
-    status_ = fold_.Take(said.event, t, began, said.offset);
+    return line.event ? fold_.Take(*line.event, t, line.began, line.offset) : fold_.Heard(last_);
   }
 
   const Input& input_;
@@ -158,6 +166,7 @@ class LogPass {
   LineClock clock_;
   StoreSink sink_;
   LogFold fold_;
+  LinePlacer placer_;
   absl::Status status_;
   std::int64_t lines_ = 0;
   std::int64_t entries_ = 0;

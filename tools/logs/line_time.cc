@@ -1,5 +1,7 @@
 #include "tools/logs/line_time.h"
 
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/time/civil_time.h"
 #include "spank/clock.h"
@@ -35,10 +37,9 @@ class Scanner {
     text_.remove_prefix(1);
     return true;
   }
-  // Decimals of a second, as nanoseconds.
-  std::int64_t Fraction() {
+  // Decimals of a second, as nanoseconds. `unit`: of the last one.
+  std::int64_t Fraction(std::int64_t& unit) {
     std::int64_t ns = 0;
-    std::int64_t unit = kSecondNs;
     while (!text_.empty() && absl::ascii_isdigit(static_cast<unsigned char>(text_.front()))) {
       unit /= 10;
       ns += unit * (text_.front() - '0');
@@ -86,9 +87,10 @@ std::optional<LineTime> ParseDate(std::string_view text) {
     return std::nullopt;
   std::optional<std::int64_t> ns = AsUtc(wall);
   if (!ns) return std::nullopt;
-  if (scan.Any(".,")) *ns += scan.Fraction();
-  if (scan.done()) return LineTime{LineTime::Kind::kWall, *ns};
-  if (scan.Any("Z")) return LineTime{LineTime::Kind::kAbsolute, *ns};
+  std::int64_t unit = kSecondNs;
+  if (scan.Any(".,")) *ns += scan.Fraction(unit);
+  if (scan.done()) return LineTime{LineTime::Kind::kWall, *ns, unit};
+  if (scan.Any("Z")) return LineTime{LineTime::Kind::kAbsolute, *ns, unit};
   const bool west = scan.front() == '-';
   int hours = 0;
   int minutes = 0;
@@ -96,7 +98,7 @@ std::optional<LineTime> ParseDate(std::string_view text) {
   scan.Any(":");
   if (!scan.done() && !scan.Number(2, minutes)) return std::nullopt;
   const std::int64_t offset = (hours * 3600 + minutes * 60) * kSecondNs;
-  return LineTime{LineTime::Kind::kAbsolute, *ns + (west ? offset : -offset)};
+  return LineTime{LineTime::Kind::kAbsolute, *ns + (west ? offset : -offset), unit};
 }
 
 std::optional<LineTime> ParseGlog(std::string_view text) {
@@ -106,14 +108,27 @@ std::optional<LineTime> ParseGlog(std::string_view text) {
     return std::nullopt;
   std::optional<std::int64_t> ns = AsUtc(wall);
   if (!ns) return std::nullopt;
-  if (scan.Any(".")) *ns += scan.Fraction();
-  return LineTime{LineTime::Kind::kYearless, *ns};
+  std::int64_t unit = kSecondNs;
+  if (scan.Any(".")) *ns += scan.Fraction(unit);
+  return LineTime{LineTime::Kind::kYearless, *ns, unit};
 }
 
 std::optional<LineTime> ParseUnix(std::string_view text) {
   const std::optional<std::int64_t> ns = ParseDecimal(text, 9);
   if (!ns) return std::nullopt;
-  return LineTime{LineTime::Kind::kAbsolute, *ns};
+  std::int64_t unit = kSecondNs;
+  const std::size_t point = text.find('.');
+  for (std::size_t i = point; point != std::string_view::npos && i + 1 < text.size(); ++i) unit /= 10;
+  return LineTime{LineTime::Kind::kAbsolute, *ns, unit};
+}
+
+void StampUnit::See(const LineTime& time) {
+  ++seen_;
+  while (unit_ > 1 && time.ns % unit_ != 0) unit_ /= 10;
+}
+
+std::int64_t StampUnit::Of(const LineTime& time) const {
+  return std::max(time.resolution_ns, seen_ < kEnough ? 0 : unit_);
 }
 
 std::int64_t LiveTime(const LineTime& time, std::int64_t read_ns) {

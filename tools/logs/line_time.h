@@ -18,6 +18,19 @@ std::optional<LineTime> ParseGlog(std::string_view text);
 // "1771022134.925": seconds since the epoch.
 std::optional<LineTime> ParseUnix(std::string_view text);
 
+// How finely a log's clock ticks. Digits behind the point that are 0 in all of its lines tell nothing.
+class StampUnit {
+ public:
+  void See(const LineTime& time);
+  // Of a line's time, by its digits and by those of the lines seen.
+  std::int64_t Of(const LineTime& time) const;
+
+ private:
+  static constexpr int kEnough = 4;
+  std::int64_t unit_ = 1'000'000'000;
+  std::int64_t seen_ = 0;
+};
+
 // Of a log that is followed while it is written. A line was printed when it was read, or a while before: a
 // program that writes to a file keeps some lines back. So a time on a wall is of the zone, in quarters of an
 // hour, that makes it the nearest one not after the line was read.

@@ -17,6 +17,8 @@ struct LineTime {
   };
   Kind kind = Kind::kAbsolute;
   std::int64_t ns = 0;
+  // Of the last digit: the line is of a moment from then until so much later.
+  std::int64_t resolution_ns = 0;
 };
 
 struct LogEvent {
