@@ -58,7 +58,10 @@ std::string Read(std::string_view bytes, std::size_t piece) {
     const auto line = [&](std::string_view text, std::int64_t offset) {
       const std::optional<goodput::LogEvent> event = known.profile->Match(goodput::WithoutLabel(text));
       const std::int64_t read = kNow + offset * 1'000'000;
-      if (!event) return fold.Heard(read);
+      if (!event) {
+        REQUIRE(fold.Heard(read).ok());
+        return;
+      }
       REQUIRE(event->step.value_or(0) >= 0);
       std::optional<goodput::Ns> began;
       if (event->began) began = goodput::LiveTime(*event->began, read);
