@@ -75,6 +75,7 @@ std::string Interruptions(const Timeline& timeline) {
   if (by_cause.empty()) return "";
   if (by_cause.size() == 1) return InWords(by_cause.begin()->first, all);
   std::vector<std::pair<int, std::string>> most;
+  most.reserve(by_cause.size());
   for (const auto& [cause, count] : by_cause) most.emplace_back(-count, InWords(cause, count));
   std::sort(most.begin(), most.end());
   std::string causes;
