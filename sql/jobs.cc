@@ -1,8 +1,10 @@
 #include "sql/jobs.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -127,6 +129,60 @@ absl::StatusOr<std::vector<JobKey>> KnownJobs(Database& db, std::optional<std::i
   }
   std::sort(keys.begin(), keys.end());
   return keys;
+}
+
+namespace {
+
+constexpr const char* kUserOf = "CASE WHEN json_valid(record) THEN json_extract(record, '$.user') END";
+constexpr const char* kNameOf = "CASE WHEN json_valid(record) THEN json_extract(record, '$.name') END";
+constexpr const char* kOfTheWatch = "job_id IS NOT NULL AND kind IN ('queue', 'attempt')";
+
+absl::Status AddAccountedTasks(Database& db, std::int64_t array_job, std::vector<ArrayTask>& tasks) {
+  // "12_" to "12`", which is the letter behind "_": 12_3, and 12_[4-9] of those that are pending.
+  Statement rows = db.Prepare(
+      "SELECT DISTINCT cluster, job_id, job_id_text FROM accounting WHERE job_id_text > ?1 || '_' AND "
+      "job_id_text < ?1 || '`'");
+  const std::string id = std::to_string(array_job);
+  rows.Bind(1, id);
+  while (rows.Step()) {
+    ArrayTask task{rows.Text(0), rows.Int(1), std::nullopt};
+    std::int64_t number = 0;
+    if (absl::SimpleAtoi(rows.Text(2).substr(id.size() + 1), &number)) task.number = number;
+    tasks.push_back(std::move(task));
+  }
+  return rows.status();
+}
+
+// The array's own id is that of one of its tasks; all have its owner and name.
+absl::Status AddWatchedTasks(Database& db, std::int64_t array_job, std::vector<ArrayTask>& tasks) {
+  Statement looks =
+      db.Prepare(Cat("SELECT DISTINCT ", kUserOf, ", ", kNameOf, " FROM event WHERE job_id = ?1 AND ",
+                     kOfTheWatch, " AND instr(record, '\"array_job\":') > 0"));
+  looks.Bind(1, array_job);
+  std::vector<std::pair<std::string, std::string>> found;
+  while (looks.Step()) found.emplace_back(looks.Text(0), looks.Text(1));
+  if (!looks.status().ok()) return looks.status();
+  for (const auto& [user, name] : found) {
+    Statement rows =
+        db.Prepare(Cat("SELECT DISTINCT job_id, json_extract(record, '$.cluster'), json_extract(record, "
+                       "'$.array_task') FROM event "
+                       "WHERE ",
+                       kUserOf, " = ?1 AND ", kNameOf, " = ?2 AND ", kOfTheWatch,
+                       " AND json_extract(record, '$.array_job') = ?3"));
+    rows.Bind(1, user).Bind(2, name).Bind(3, array_job);
+    while (rows.Step()) tasks.push_back({rows.Text(1), rows.Int(0), rows.OptionalInt(2)});
+    if (!rows.status().ok()) return rows.status();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<ArrayTask>> TasksOfArray(Database& db, std::int64_t array_job) {
+  std::vector<ArrayTask> tasks;
+  if (absl::Status status = AddAccountedTasks(db, array_job, tasks); !status.ok()) return status;
+  if (absl::Status status = AddWatchedTasks(db, array_job, tasks); !status.ok()) return status;
+  return tasks;
 }
 
 absl::StatusOr<std::map<JobKey, std::string>> RunNames(Database& db, const std::vector<JobKey>& jobs) {

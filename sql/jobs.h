@@ -59,6 +59,15 @@ bool IsAnotherJob(const SubmitFacts& before, const SubmitFacts& next);
 absl::StatusOr<std::vector<JobKey>> KnownJobs(Database& db,
                                               std::optional<std::int64_t> job_id = std::nullopt);
 
+// A task of a job array, by what accounting or the queue watch says of it.
+struct ArrayTask {
+  std::string cluster;  // empty: not known
+  std::int64_t job_id = 0;
+  std::optional<std::int64_t> number;  // absent: those that are still pending, together
+};
+// Those of the array `array_job`; none where it is no array.
+absl::StatusOr<std::vector<ArrayTask>> TasksOfArray(Database& db, std::int64_t array_job);
+
 // The last run name (`--goodput-run`) each of the jobs gave.
 absl::StatusOr<std::map<JobKey, std::string>> RunNames(Database& db, const std::vector<JobKey>& jobs);
 

@@ -353,6 +353,7 @@ tools_libfleet_la_LIBADD = tools/libruns.la
 bin_PROGRAMS += tools/sgoodput/sgoodput
 tools_sgoodput_sgoodput_files = \
   tools/sgoodput/advise.cc tools/sgoodput/advise.h \
+  tools/sgoodput/asked_profiles.cc tools/sgoodput/asked_profiles.h \
   tools/sgoodput/attempts.cc \
   tools/sgoodput/backfill.cc \
   tools/sgoodput/diff.cc \

@@ -98,6 +98,7 @@ class CliTest(unittest.TestCase):
         # Array tasks are jobs of their own.
         self.assertLessEqual({"%d_1" % self.array, "%d_2" % self.array}, everything)
         self.assertEqual(self.ids("-j", "%d_1" % self.array), ["%d_1" % self.array])
+        self.assertEqual(sorted(self.ids("-j", str(self.array))), ["%d_1" % self.array, "%d_2" % self.array])
 
     def test_an_ordinary_user_with_a_database_of_their_own(self) -> None:
         self.one_line("--db", self.own, user="nobody")  # who only asks makes no database
@@ -117,11 +118,12 @@ class CliTest(unittest.TestCase):
         self.assertEqual(self.ids("-u", "nosuchuser", status=1), [])
         self.one_line("show", "99999", status=1)
         self.one_line("show", "--run", "nosuchrun", status=1)
+        self.one_line("show", "nosuchrun", status=1)
         self.one_line("attempts", "99999", status=1)
 
     def test_nonsense_is_2_and_one_line(self) -> None:
         for words in (["--frobnicate"], ["-o", "Nope"], ["-o", "JobID%x"], ["-S", "yesterdayish"], ["-E", "25:00"], ["-j", "abc"],
-                      ["-j", "-1"], ["-j"], ["show"], ["show", "1", "--run", "x"], ["show", "x"],
+                      ["-j", "-1"], ["-j"], ["show"], ["show", "1", "--run", "x"], ["-s", "BOGUS"],
                       ["show", "1", "--explain", "nope"], ["show", "1", "--stall-factor", "0"], ["attempts"],
                       ["ingest", "--spool", "/nonexistent/spool"], ["--db", "/nonexistent/folder/x.db"],
                       ["--db", "/dev/null"], ["--db", "/etc/passwd"], ["--config", "/nonexistent.conf"],
@@ -132,6 +134,14 @@ class CliTest(unittest.TestCase):
                 self.one_line(*words)
         with open("/etc/passwd") as file:
             self.assertTrue(file.readline().startswith("root:"))
+
+    def test_a_job_nobody_has_written_down_yet_is_said_to_be_queued(self) -> None:
+        database = os.path.join(self.site.cluster.dir, "goodput", "before.db")
+        self.ask("ingest", "--db", database)
+        job = self.site.cluster.sbatch("true", user="nobody", options=["--hold"])
+        said = self.one_line("show", str(job), "--db", database, "--no-refresh", status=1)
+        self.assertIn("job %d is in the queue, and nothing of it is recorded yet" % job, said)
+        self.site.cluster.run(["scancel", str(job)])
 
     # --- formats
 

@@ -4,11 +4,14 @@
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_options
 """
 
+import contextlib
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import tempfile
+import time
 import unittest
 from typing import List
 
@@ -105,6 +108,76 @@ class OptionsTest(unittest.TestCase):
         self.ok("ingest", "--db", self.named)
         self.assertIn("Job 7", self.ok("show", "7", "--db", self.named))
         self.assertEqual(self.databases(), ["named.db"])
+
+    # --- which jobs are meant
+
+    def test_an_array_s_id_is_all_its_tasks(self) -> None:
+        spool = Spool(self.path("array"))
+        for job, task in ((41, 1), (42, 2), (40, 3)):
+            times = {"job": job, "array_job": 40, "array_task": task, "submit_s": 0, "eligible_s": 0, "start_s": task, "name": "sweep"}
+            spool.controller(task, **times)
+            spool.controller(20, **times, end_s=20, state="COMPLETED")
+        spool.controller(1, job=43, submit_s=0, start_s=1, name="sweep")  # no task of it
+        spool.write()
+        common = ["--db", self.named, "--no-refresh"]
+        self.ok("ingest", "--db", self.named, "--spool", spool.folder)
+        listed = ["40_1", "40_2", "40_3"]
+        self.assertEqual(sorted(self.ok(*common, "-j", "40", "-P", "-n", "-o", "JobID").split()), listed)
+        self.assertEqual(self.ok(*common, "-j", "40_2", "-P", "-n", "-o", "JobID").split(), ["40_2"])
+        shown = json.loads(self.ok("show", "40", "--json", *common))["jobs"]
+        self.assertEqual(sorted(job["job_id"] for job in shown), [40, 41, 42])
+        self.assertEqual(sorted(line.split()[1] for line in self.ok("show", "40", *common).splitlines() if line.startswith("Job ")), listed)
+        self.assertEqual(json.loads(self.ok("show", "40_3", "--json", *common))["jobs"][0]["job_id"], 40)
+        for words in (["attempts", "40"], ["advise", "40"], ["watch", "40", "--once"], ["export", "40"], ["diff", "40", "43"]):
+            self.assertIn("job 40 is an array of 3 tasks: name one, as in 40_1", self.refused(*words, *common))
+
+    def test_a_run_s_name_in_the_place_of_a_job(self) -> None:
+        common = ["--db", self.named, "--no-refresh"]
+        self.ok("import", "--db", self.named, self.log)
+        for words in (["show"], ["attempts"], ["advise"], ["export"]):
+            self.assertEqual(self.ok(*words, "llm", *common), self.ok(*words, "--run", "llm", *common))
+        self.assertEqual(self.ok("show", "run:llm", *common), self.ok("show", "--run", "llm", *common))
+        done = self.run_it("show", "nosuch", *common)
+        self.assertEqual((done.returncode, done.stderr), (1, "sgoodput: no job of run 'nosuch' is known\n"))
+        done = self.run_it("show", "job:99", *common)
+        self.assertEqual((done.returncode, done.stderr), (1, "sgoodput: job 99 is not known\n"))
+
+    def test_a_state_there_is_not_is_refused(self) -> None:
+        self.ok("ingest", "--db", self.named)
+        for words in (["-s", "BOGUS"], ["-s", "COMPLETED,BOGUS"], ["report", "-s", "X"]):
+            self.assertIn("-s: there is no state '", self.refused(*words, "--db", self.named))
+        for state in ("completed", "CD", "cd,f"):
+            self.assertEqual(self.ok("-a", "-S", "2026-01-01", "-s", state, "-P", "-n", "-o", "JobID", "--db", self.named), "7\n")
+
+    def test_a_log_profile_nobody_knows_is_told_of(self) -> None:
+        spool = Spool(self.path("profiles"))
+        for job, name in ((51, "megatorn"), (52, "megatron"), (53, "ours"), (54, "auto")):
+            times = {"job": job, "submit_s": 0, "eligible_s": 0, "start_s": 1}
+            spool.controller(2, **times)
+            spool.node(1, "job_prolog", job=job, opt={"log_profile": name})
+            spool.controller(20, **times, end_s=20, state="COMPLETED")
+        spool.write()
+        common = ["--db", self.named, "--no-refresh"]
+        self.ok("ingest", "--db", self.named, "--spool", spool.folder)
+        said = " ".join(self.ok("show", "51", *common).split())
+        self.assertIn("warning: its output was not read: there is no log profile 'megatorn'; --goodput-log-profile=megatron was meant", said)
+        self.assertIn("there is no log profile 'ours'; sgoodput profile list names", " ".join(self.ok("show", "53", *common).split()))
+        for job in ("52", "54"):
+            self.assertNotIn("log profile", self.ok("show", job, *common))
+        with contextlib.closing(sqlite3.connect(self.named)) as db, db:
+            db.execute("UPDATE job_seen SET last_t_s = ?", (int(time.time()),))
+        self.assertIn("1 job of the last week, the last 51, asked for the log profile 'megatorn', which is not known here",
+                      self.run_it("doctor", "--db", self.named).stdout)
+
+    def test_doctor_and_metrics_ask_who_is_asked(self) -> None:
+        with open(self.config, "a") as file:
+            file.write("url = http://127.0.0.1:1\n")
+        doctor = self.run_it("doctor")
+        self.assertEqual(doctor.returncode, 1)
+        self.assertIn("!!  goodputd does not answer: http://127.0.0.1:1: ", doctor.stdout)
+        self.assertNotIn("cannot read the database", doctor.stdout)
+        for words in (["metrics"], ["metrics", "--url", "http://127.0.0.1:1"]):
+            self.assertIn("http://127.0.0.1:1: ", self.refused(*words))
 
     # --- words nobody knows, and help
 

@@ -19,7 +19,10 @@
 namespace {
 
 constexpr int kBadUsage = 2;
+constexpr int kOk = 200;
 constexpr int kUnauthorized = 401;
+// What is no answer of sgoodput, but goodputd's own.
+constexpr std::string_view kMetrics = "/metrics";
 constexpr std::string_view kHttp = "http://";
 constexpr std::string_view kUnix = "unix:";
 // The reader answers within a minute, or says that it does not.
@@ -113,6 +116,10 @@ int Ask(const std::string& url, const std::string& target) {
     }
   }
   if (!answer.status.ok()) return Fail(url, goodput::Message(answer.status));
+  if (target == kMetrics && answer.code == kOk) {
+    std::fwrite(answer.body.data(), 1, answer.body.size(), stdout);
+    return std::fflush(stdout) == 0 ? 0 : Fail(url, "cannot write the answer");
+  }
   const auto exit_status = answer.headers.find("goodput-exit");
   int code = kBadUsage;
   if (exit_status == answer.headers.end() || !absl::SimpleAtoi(exit_status->second, &code))

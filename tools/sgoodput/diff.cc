@@ -196,26 +196,10 @@ void PrintJson(const std::vector<Row>& rows, const Report& a, const Report& b) {
   std::printf("%s]}]}\n", text.c_str());
 }
 
-// A number (12, 12_3, 12+1) is a job, anything else a run's name; "job:" and "run:" in front say which.
-TargetOptions TargetOf(const DiffOptions& options, const std::string& text) {
-  constexpr std::string_view kJob = "job:";
-  constexpr std::string_view kRun = "run:";
-  TargetOptions target;
-  target.cluster = options.cluster;
-  const std::string_view view = text;
-  if (view.substr(0, kJob.size()) == kJob) {
-    target.job = text.substr(kJob.size());
-  } else if (view.substr(0, kRun.size()) == kRun) {
-    target.run = text.substr(kRun.size());
-  } else {
-    const bool number = !text.empty() && text.find_first_not_of("0123456789_+") == std::string::npos;
-    (number ? target.job : target.run) = text;
-  }
-  return target;
-}
-
 absl::StatusOr<Report> ReportOf(const DiffOptions& options, const std::string& text) {
-  const TargetOptions asked = TargetOf(options, text);
+  TargetOptions asked;
+  asked.job = text;
+  asked.cluster = options.cluster;
   absl::StatusOr<Target> target = OpenTarget(options.common, asked);
   if (!target.ok()) return target.status();
   absl::StatusOr<Report> report = MakeReport(*target, {options.stall_factor});

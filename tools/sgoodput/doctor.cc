@@ -9,13 +9,16 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "spank/spool.h"
 #include "sql/backlog.h"
 #include "sql/evidence.h"
@@ -25,8 +28,10 @@
 #include "sql/text.h"
 #include "tools/base/unix_socket.h"
 #include "tools/logs/log_reader.h"
+#include "tools/sgoodput/asked_profiles.h"
 #include "tools/sgoodput/findings.h"
 #include "tools/sgoodput/options.h"
+#include "tools/sgoodput/remote.h"
 #include "tools/sgoodput/session.h"
 
 namespace goodput {
@@ -212,6 +217,42 @@ void CheckLosses(Database& db, Findings& findings) {
   }
 }
 
+// Where questions go to a goodputd the database is its own business.
+void CheckUrl(const std::string& url, const CommonOptions& options, Findings& findings) {
+  RemoteQuestion question;
+  question.subcommand = "list";
+  question.parameters = {{"limit", "1"}};
+  const absl::StatusOr<CommandResult> answer = AskAndWait(url, options, question);
+  if (answer.ok() && (answer->exit_code == kAnswered || answer->exit_code == kNothingMatched)) {
+    findings.Good(Cat("goodputd answers at ", url, "; the database is looked into where that is"));
+    return;
+  }
+  std::string why = answer.ok() ? answer->err.substr(0, answer->err.find('\n')) : Message(answer.status());
+  constexpr std::string_view kPrefix = "sgoodput: ";
+  if (why.compare(0, kPrefix.size(), kPrefix) == 0) why.erase(0, kPrefix.size());
+  findings.Bad(Cat("goodputd does not answer: ", why),
+               "start it there, or correct `url` in goodput.conf; --db FILE looks into a database here");
+}
+
+// Of the last days; a job that nobody corrects is not told of for ever.
+constexpr std::int64_t kRecentS = 7 * 86'400;
+
+void CheckAskedProfiles(Database& db, const Config& config, Findings& findings) {
+  const absl::StatusOr<std::vector<AskedProfile>> asked =
+      UnknownProfiles(db, config.log_profiles, absl::ToUnixSeconds(absl::Now()) - kRecentS);
+  if (!asked.ok()) {
+    findings.Bad(Message(asked.status()), "see the message");
+    return;
+  }
+  for (const AskedProfile& one : *asked) {
+    findings.Bad(Cat(one.jobs, one.jobs == 1 ? " job" : " jobs", " of the last week, the last ", one.last_job,
+                     ", asked for the log profile '", one.name, "', which is not known here"),
+                 Cat(one.meant.empty() ? std::string("sgoodput profile list names those there are")
+                                       : Cat("--goodput-log-profile=", one.meant, " was meant"),
+                     ", or put ", one.name, ".profile into ", config.log_profiles));
+  }
+}
+
 void CheckDatabase(const CommonOptions& options, const Config& config, Findings& findings) {
   const std::string path = options.db.empty() ? config.database : options.db;
   absl::StatusOr<Database> db = Database::Open(path, Database::Mode::kReadOnly);
@@ -250,6 +291,7 @@ void CheckDatabase(const CommonOptions& options, const Config& config, Findings&
   CheckController(*db, config, findings);
   CheckBacklog(*db, config, findings);
   CheckLosses(*db, findings);
+  CheckAskedProfiles(*db, config, findings);
   if (bad == 0) return;
   constexpr std::int64_t kLookedAt = 1000;
   constexpr std::size_t kExamples = 3;
@@ -280,7 +322,11 @@ int RunDoctor(const DoctorOptions& options) {
   CheckSocket(*config, findings);
   CheckSignals(*config, findings);
   CheckProfiles(*config, findings);
-  CheckDatabase(options.common, *config, findings);
+  if (const std::optional<std::string> url = RemoteUrl(options.common)) {
+    CheckUrl(*url, options.common, findings);
+  } else {
+    CheckDatabase(options.common, *config, findings);
+  }
   return findings.bad() == 0 ? kAnswered : kNothingMatched;
 }
 

@@ -19,7 +19,7 @@ namespace {
 using goodput::CommonOptions;
 
 void AddTarget(CLI::App& app, goodput::TargetOptions& target) {
-  app.add_option("JOB", target.job, "job id: 12, 12_3, 12+1");
+  app.add_option("JOB", target.job, "job id: 12, 12_3, 12+1; or the name of a run");
   app.add_option("--run", target.run, "all jobs of the run NAME (--goodput-run)")->type_name("NAME");
   app.add_option("-M,--cluster", target.cluster, "the one of this cluster")->type_name("CLUSTER");
   app.add_option("-u,--user", target.user, "with --run: of this user, where several have a run of that name")

@@ -85,6 +85,7 @@ struct TargetOptions {
   std::string submitted;  // --submitted TIME, where the id was used again: the job that had it then
   std::string user = {};  // -u, with --run: whose, where several users have a run of that name
   bool chain = false;     // --chain: with the jobs that JOB seems to be one run with
+  bool tasks = false;     // of an array all tasks
 };
 
 struct ShowOptions {

@@ -23,7 +23,7 @@ namespace {
 
 const std::set<std::string>& Askable() {
   static const std::set<std::string> names = {"list",   "show", "attempts", "report",
-                                              "advise", "diff", "export"};
+                                              "advise", "diff", "export",   "metrics"};
   return names;
 }
 
@@ -58,6 +58,7 @@ bool Has(const RemoteQuestion& question, std::string_view name) {
 }
 
 std::string TargetOf(const CommonOptions& common, const RemoteQuestion& question) {
+  if (question.subcommand == "metrics") return "/metrics";
   std::string target = Cat("/v1/", question.subcommand);
   char separator = '?';
   const auto add = [&](std::string_view name, std::string_view value) {
@@ -74,8 +75,9 @@ std::string TargetOf(const CommonOptions& common, const RemoteQuestion& question
   }
   // As without --url: whoever runs this means their own.
   const bool selects = question.subcommand == "list" || question.subcommand == "report";
+  // A fleet is everybody's.
   if (selects && geteuid() != 0 && !Has(question, "user") && !Has(question, "allusers") &&
-      !Has(question, "jobs"))
+      !Has(question, "jobs") && !Has(question, "fleet"))
     add("user", UserName());
   return target;
 }
@@ -125,7 +127,8 @@ std::optional<int> AskRemotely(const CommonOptions& common, const RemoteQuestion
     url = *found;
   }
   // These ask more than once, or make something of the answer.
-  if (question.subcommand == "watch" || (question.subcommand == "show" && Has(question, "html")))
+  if (question.subcommand == "watch" || question.subcommand == "doctor" ||
+      (question.subcommand == "show" && Has(question, "html")))
     return std::nullopt;
   if (Askable().count(question.subcommand) == 0) {
     if (!asked_for && question.subcommand != "ingest" && question.subcommand != "import" &&

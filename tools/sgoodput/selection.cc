@@ -35,16 +35,28 @@ bool Listed(const std::vector<std::string>& words, const std::string& value) {
   return words.empty() || std::find(words.begin(), words.end(), value) != words.end();
 }
 
-// Slurm's short and long names of states.
-std::string LongState(std::string state) {
+// Slurm's short and long names of states. Those sacct knows and a job here never has match nothing.
+absl::StatusOr<std::string> LongState(std::string state) {
   static const std::map<std::string, std::string> kShort{
-      {"PD", "PENDING"},   {"R", "RUNNING"},    {"S", "SUSPENDED"}, {"CD", "COMPLETED"},
-      {"CA", "CANCELLED"}, {"F", "FAILED"},     {"TO", "TIMEOUT"},  {"NF", "NODE_FAIL"},
-      {"PR", "PREEMPTED"}, {"BF", "BOOT_FAIL"}, {"DL", "DEADLINE"}, {"OOM", "OUT_OF_MEMORY"},
-      {"RQ", "REQUEUED"}};
+      {"PD", "PENDING"},      {"R", "RUNNING"},       {"S", "SUSPENDED"},     {"CD", "COMPLETED"},
+      {"CA", "CANCELLED"},    {"F", "FAILED"},        {"TO", "TIMEOUT"},      {"NF", "NODE_FAIL"},
+      {"PR", "PREEMPTED"},    {"BF", "BOOT_FAIL"},    {"DL", "DEADLINE"},     {"OOM", "OUT_OF_MEMORY"},
+      {"RQ", "REQUEUED"},     {"RS", "RESIZING"},     {"RV", "REVOKED"},      {"CF", "CONFIGURING"},
+      {"CG", "COMPLETING"},   {"SE", "SPECIAL_EXIT"}, {"RH", "REQUEUE_HOLD"}, {"LF", "LAUNCH_FAILED"},
+      {"ST", "STOPPED"},      {"SI", "SIGNALING"},    {"SO", "STAGE_OUT"},    {"RF", "REQUEUE_FED"},
+      {"RD", "RESV_DEL_HOLD"}};
+  const std::string asked = state;
   absl::AsciiStrToUpper(&state);
   const auto found = kShort.find(state);
-  return found == kShort.end() ? state : found->second;
+  if (found != kShort.end()) return found->second;
+  const bool known =
+      std::any_of(kShort.begin(), kShort.end(), [&](const auto& names) { return names.second == state; });
+  // What an import has where nothing says how it ended.
+  if (known || state == "UNKNOWN") return state;
+  return absl::InvalidArgumentError(
+      Cat("-s: there is no state '", asked,
+          "'; write COMPLETED, FAILED, TIMEOUT, NODE_FAIL, PREEMPTED, CANCELLED, "
+          "OUT_OF_MEMORY, RUNNING, PENDING or another of sacct's"));
 }
 
 struct Filter {
@@ -83,7 +95,11 @@ absl::StatusOr<Filter> MakeFilter(const SelectionOptions& options, absl::Time no
   for (const std::string& list : options.nodes) {
     for (std::string& node : ExpandHostList(list)) filter.nodes.push_back(std::move(node));
   }
-  for (const std::string& state : Words(options.states)) filter.states.push_back(LongState(state));
+  for (const std::string& word : Words(options.states)) {
+    absl::StatusOr<std::string> state = LongState(word);
+    if (!state.ok()) return state.status();
+    filter.states.push_back(*std::move(state));
+  }
   if (!options.all_clusters) filter.clusters = Words(options.clusters);
   // As sacct: without -u, -a or -j an ordinary user sees their own jobs, and everyone those since midnight.
   if (filter.users.empty() && !options.all_users && options.jobs.empty() && geteuid() != 0) {

@@ -21,6 +21,7 @@
 #include "sql/ingest.h"
 #include "sql/owners.h"
 #include "sql/text.h"
+#include "tools/base/subprocess.h"
 #include "tools/runs/chain.h"
 #include "tools/runs/imported.h"
 #include "tools/runs/strands.h"
@@ -117,6 +118,24 @@ absl::StatusOr<std::vector<std::int64_t>> ParseJobIds(const std::vector<std::str
   return ids;
 }
 
+namespace {
+
+// All uses of the ids, each once.
+absl::StatusOr<std::vector<JobKey>> KeysOf(Database& db, const std::vector<ArrayTask>& tasks) {
+  std::vector<JobKey> jobs;
+  for (const ArrayTask& task : tasks) {
+    const absl::StatusOr<std::vector<JobKey>> known = KnownJobs(db, task.job_id);
+    if (!known.ok()) return known.status();
+    std::copy_if(known->begin(), known->end(), std::back_inserter(jobs),
+                 [&](const JobKey& job) { return task.cluster.empty() || job.cluster == task.cluster; });
+  }
+  std::sort(jobs.begin(), jobs.end());
+  jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
+  return jobs;
+}
+
+}  // namespace
+
 absl::StatusOr<std::vector<JobKey>> ResolveJob(Database& db, const std::string& text) {
   Statement statement = db.Prepare("SELECT DISTINCT cluster, job_id FROM accounting WHERE job_id_text = ?1");
   statement.Bind(1, text);
@@ -124,7 +143,22 @@ absl::StatusOr<std::vector<JobKey>> ResolveJob(Database& db, const std::string& 
   while (statement.Step()) written.emplace_back(statement.Text(0), statement.Int(1));
   if (!statement.status().ok()) return statement.status();
   std::int64_t id = 0;
-  if (written.empty() && absl::SimpleAtoi(text, &id)) return KnownJobs(db, id);
+  if (absl::SimpleAtoi(text, &id)) {
+    absl::StatusOr<std::vector<ArrayTask>> tasks = TasksOfArray(db, id);
+    if (!tasks.ok()) return tasks.status();
+    if (!tasks->empty()) return KeysOf(db, *tasks);
+    if (written.empty()) return KnownJobs(db, id);
+  }
+  const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('_', 1));
+  if (std::int64_t number = 0;
+      written.empty() && absl::SimpleAtoi(parts.first, &id) && absl::SimpleAtoi(parts.second, &number)) {
+    absl::StatusOr<std::vector<ArrayTask>> tasks = TasksOfArray(db, id);
+    if (!tasks.ok()) return tasks.status();
+    tasks->erase(std::remove_if(tasks->begin(), tasks->end(),
+                                [&](const ArrayTask& task) { return task.number != number; }),
+                 tasks->end());
+    return KeysOf(db, *tasks);
+  }
   std::vector<JobKey> jobs;
   for (const auto& [cluster, job_id] : written) {
     const absl::StatusOr<std::vector<JobKey>> known = KnownJobs(db, job_id);
@@ -210,6 +244,64 @@ absl::Status KeepOneUse(const TargetOptions& asked, std::vector<JobKey>& jobs) {
   return absl::OkStatus();
 }
 
+// The same of each id among them.
+absl::Status KeepOneUseOfEach(const TargetOptions& asked, std::vector<JobKey>& jobs) {
+  std::map<std::int64_t, std::vector<JobKey>> by_id;
+  for (const JobKey& job : jobs) by_id[job.job_id].push_back(job);
+  jobs.clear();
+  for (auto& [id, uses] : by_id) {
+    if (absl::Status status = KeepOneUse(asked, uses); !status.ok()) return status;
+    jobs.insert(jobs.end(), uses.begin(), uses.end());
+  }
+  return absl::OkStatus();
+}
+
+// Whether JOB is a number, as jobs have; anything else is a run's name.
+bool IsJobId(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789_+") == std::string::npos &&
+         text.front() != '_' && text.front() != '+';
+}
+
+// With JOB in its place: a job's id, or else a run's name.
+TargetOptions JobOrRun(const TargetOptions& asked) {
+  constexpr std::string_view kJob = "job:";
+  constexpr std::string_view kRun = "run:";
+  TargetOptions target = asked;
+  const std::string_view text = asked.job;
+  if (text.substr(0, kJob.size()) == kJob) {
+    target.job = text.substr(kJob.size());
+  } else if (asked.run.empty() && text.substr(0, kRun.size()) == kRun) {
+    target.run = std::exchange(target.job, {}).substr(kRun.size());
+  } else if (asked.run.empty() && !text.empty() && !IsJobId(asked.job)) {
+    target.run = std::exchange(target.job, {});
+  }
+  return target;
+}
+
+// Slurm has the job, and nobody has written down anything of it yet.
+bool IsQueued(const std::string& job) {
+  const absl::StatusOr<CommandResult> answer =
+      RunCommand({"squeue", "-h", "-a", "-o", "%i", "-j", job}, {absl::Seconds(3), 1 << 20, {}});
+  return answer.ok() && answer->exit_code == 0 && !answer->out.empty();
+}
+
+absl::Status NotKnown(const Session& session, const TargetOptions& asked) {
+  if (asked.job.empty()) return absl::NotFoundError(Cat("no job of run '", asked.run, "' is known"));
+  // Where jobs are hidden, so is whether there are any.
+  if (session.viewer.all && IsQueued(asked.job)) {
+    return absl::NotFoundError(
+        Cat("job ", asked.job,
+            " is in the queue, and nothing of it is recorded yet: goodputd looks every few "
+            "seconds; ask again in a moment (sgoodput doctor says what is wrong if it stays so)"));
+  }
+  return absl::NotFoundError(Cat("job ", asked.job, " is not known"));
+}
+
+absl::Status RefuseArray(const std::string& job, std::size_t tasks) {
+  return absl::InvalidArgumentError(Cat("job ", job, " is an array of ", tasks, " tasks: name one, as in ",
+                                        job, "_1, or list them with sgoodput -j ", job));
+}
+
 // Those that slurmdbd may know: an import is no job of its.
 std::vector<std::int64_t> IdsOf(const std::vector<JobKey>& jobs) {
   std::vector<std::int64_t> ids;
@@ -221,7 +313,8 @@ std::vector<std::int64_t> IdsOf(const std::vector<JobKey>& jobs) {
 
 }  // namespace
 
-absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const TargetOptions& asked) {
+absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const TargetOptions& given) {
+  const TargetOptions asked = JobOrRun(given);
   const std::string& job = asked.job;
   const std::string& run = asked.run;
   if (job.empty() == run.empty())
@@ -235,7 +328,7 @@ absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const TargetOpti
   if (!ids.ok()) return ids.status();
   absl::StatusOr<Session> session = OpenSession(options, *ids, std::nullopt);
   if (!session.ok()) return session.status();
-  Target target{*std::move(session), {}, 0, "", std::nullopt};
+  Target target{*std::move(session), {}, false, 0, "", std::nullopt};
   absl::StatusOr<std::vector<JobKey>> found =
       job.empty() ? JobsOfRun(target.session.db, run) : ResolveJob(target.session.db, job);
   if (!found.ok()) return found.status();
@@ -254,13 +347,12 @@ absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const TargetOpti
       return Annotate(status, what);
   }
   if (!job.empty()) {
-    if (absl::Status status = KeepOneUse(asked, *found); !status.ok()) return status;
+    if (absl::Status status = KeepOneUseOfEach(asked, *found); !status.ok()) return status;
   }
-  if (found->empty()) {
-    return absl::NotFoundError(job.empty() ? Cat("no job of ", what, " is known")
-                                           : Cat(what, " is not known"));
-  }
+  if (found->empty()) return NotKnown(target.session, asked);
   target.jobs = *std::move(found);
+  target.array = !job.empty() && target.jobs.size() > 1;
+  if (target.array && !asked.chain && !asked.tasks) return RefuseArray(job, target.jobs.size());
   if (asked.chain) {
     const JobKey of = target.jobs.back();
     absl::StatusOr<Chain> chain = FindChain(target.session.db, of);

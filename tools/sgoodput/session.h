@@ -36,6 +36,7 @@ absl::StatusOr<Session> OpenSession(const CommonOptions& options, const std::vec
 
 // 12, 12_3 or 12+1 -> the jobs the database knows by that id: of each cluster, and every time it was used
 // again.
+// Of an array (12, where tasks are 12_3) all its tasks.
 absl::StatusOr<std::vector<JobKey>> ResolveJob(Database& db, const std::string& text);
 
 // The ids the text itself names, for asking slurmdbd before the database knows them.
@@ -47,12 +48,15 @@ absl::StatusOr<std::vector<std::int64_t>> ParseJobIds(const std::vector<std::str
 struct Target {
   Session session;
   std::vector<JobKey> jobs;
+  bool array = false;      // they are tasks of an array, each a run of its own
   std::size_t strand = 0;  // of the run, where its jobs are several (NAME#2 is 1)
   // With --chain: by what the jobs were taken for one run, and which was asked for. Of several strands its
   // own is meant.
   std::string inferred;
   std::optional<std::int64_t> chained_job;
 };
+// JOB may be the name of a run, too: what is no number (12, 12_3, 12+1); job:ID and run:NAME say which.
+// The tasks of an array are refused where `asked` does not take them all.
 absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const TargetOptions& asked);
 
 // Prints the error and gives the exit status: nothing matched, or bad usage.

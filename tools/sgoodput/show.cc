@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "sql/summaries.h"
 #include "sql/text.h"
+#include "tools/sgoodput/asked_profiles.h"
 #include "tools/sgoodput/format.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/remote.h"
@@ -107,6 +108,83 @@ void ExplainWhatIsGone(Target& target) {
               FormatTime(**since * kSecond).c_str());
 }
 
+// What the timeline cannot know: that nobody read the job's output, for there is no such profile.
+void WarnOfProfiles(Target& target, Report& report) {
+  const bool read = std::any_of(report.timeline.intervals.begin(), report.timeline.intervals.end(),
+                                [](const Interval& interval) { return interval.evidence == Evidence::kLog; });
+  if (read) return;
+  const absl::StatusOr<std::vector<AskedProfile>> unknown =
+      UnknownProfiles(target.session.db, target.session.config.log_profiles, target.jobs);
+  if (!unknown.ok()) return;
+  for (const AskedProfile& one : *unknown) {
+    report.timeline.warnings.push_back(
+        Cat("its output was not read: there is no log profile '", Printable(one.name), "'",
+            one.meant.empty() ? "; sgoodput profile list names those there are"
+                              : Cat("; --goodput-log-profile=", one.meant, " was meant")));
+  }
+}
+
+absl::StatusOr<Report> ReportOn(Target& target, const ShowOptions& options) {
+  absl::StatusOr<Report> report = MakeReport(target, {options.stall_factor});
+  if (!report.ok()) return report.status();
+  report->run_inferred = target.inferred;
+  WarnOfProfiles(target, *report);
+  if (options.sensitivity) report->sensitivity = FindSensitivity(report->run.facts, {options.stall_factor});
+  if (options.timeline || !options.html.empty())
+    report->cells = CoarseTimeline(report->timeline.intervals, kMostCells);
+  return report;
+}
+
+void PrintReport(Target& target, const Report& report, const ShowOptions& options,
+                 const std::optional<Bucket>& bucket) {
+  const Style style(UseColor(options.common.color));
+  if (!bucket) {
+    PrintAll(report, options.all, style);
+    return;
+  }
+  Explain(report, *bucket, style);
+  ExplainWhatIsGone(target);
+}
+
+absl::Status ShowOne(Target& target, const ShowOptions& options, const std::optional<Bucket>& bucket) {
+  const absl::StatusOr<Report> report = ReportOn(target, options);
+  if (!report.ok()) return report.status();
+  if (options.common.json) {
+    std::fputs(ReportAsJson(*report).c_str(), stdout);
+  } else {
+    PrintReport(target, *report, options, bucket);
+  }
+  return absl::OkStatus();
+}
+
+// More tasks of an array are for the list.
+constexpr std::size_t kMostTasks = 10;
+
+// One after the other, each a run of its own.
+absl::Status ShowTasks(Target& target, const ShowOptions& options, const std::optional<Bucket>& bucket) {
+  const std::vector<JobKey> tasks = std::move(target.jobs);
+  const bool all = options.common.json || options.all;
+  JsonReports json(stdout);
+  for (std::size_t i = 0; i < tasks.size() && (all || i < kMostTasks); ++i) {
+    target.jobs = {tasks[i]};
+    const absl::StatusOr<Report> report = ReportOn(target, options);
+    if (!report.ok()) return report.status();
+    if (options.common.json) {
+      json.Add(*report);
+      continue;
+    }
+    if (i > 0) std::printf("\n\n");
+    PrintReport(target, *report, options, bucket);
+  }
+  if (options.common.json) {
+    json.Finish();
+  } else if (!all && tasks.size() > kMostTasks) {
+    std::printf("\n%zu more tasks of the array: --all shows them, sgoodput -j %s lists them\n",
+                tasks.size() - kMostTasks, options.target.job.c_str());
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 int RunShow(const ShowOptions& options) {
@@ -128,30 +206,20 @@ int RunShow(const ShowOptions& options) {
     std::fputs(answer->err.c_str(), stderr);
     return answer->exit_code != 0 ? answer->exit_code : WritePage(answer->out, options.html);
   }
-  absl::StatusOr<Target> target = OpenTarget(options.common, options.target);
+  TargetOptions asked = options.target;
+  asked.tasks = options.html.empty();
+  absl::StatusOr<Target> target = OpenTarget(options.common, asked);
   if (!target.ok()) return Fail(target.status());
-  absl::StatusOr<Report> report = MakeReport(*target, {options.stall_factor});
-  if (!report.ok()) {
-    return Fail(Annotate(report.status(), options.target.job.empty() ? Cat("run ", options.target.run)
-                                                                     : Cat("job ", options.target.job)));
+  const TargetOptions& of = options.target;
+  const std::string what = of.job.empty() ? Cat("run ", of.run) : Cat("job ", of.job);
+  if (!options.html.empty()) {
+    const absl::StatusOr<Report> report = ReportOn(*target, options);
+    return report.ok() ? WritePage(ReportAsJson(*report), options.html)
+                       : Fail(Annotate(report.status(), what));
   }
-  report->run_inferred = target->inferred;
-  if (options.sensitivity) report->sensitivity = FindSensitivity(report->run.facts, {options.stall_factor});
-  if (options.timeline || !options.html.empty())
-    report->cells = CoarseTimeline(report->timeline.intervals, kMostCells);
-  if (!options.html.empty()) return WritePage(ReportAsJson(*report), options.html);
-  if (options.common.json) {
-    std::fputs(ReportAsJson(*report).c_str(), stdout);
-    return kAnswered;
-  }
-  const Style style(UseColor(options.common.color));
-  if (bucket) {
-    Explain(*report, *bucket, style);
-    ExplainWhatIsGone(*target);
-    return kAnswered;
-  }
-  PrintAll(*report, options.all, style);
-  return kAnswered;
+  const absl::Status status =
+      target->array && !asked.chain ? ShowTasks(*target, options, bucket) : ShowOne(*target, options, bucket);
+  return status.ok() ? kAnswered : Fail(Annotate(status, what));
 }
 
 }  // namespace goodput
