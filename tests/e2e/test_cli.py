@@ -179,7 +179,7 @@ class CliTest(unittest.TestCase):
             self.assertIn(word, text)
         self.assertEqual(text, self.ask("show", "--run", "alpha"))
         explained = self.ask("show", job, "--explain", "productive")
-        self.assertRegex(explained, r"mark +%s/[^ ]+\.jsonl:\d+ " % self.site.cluster.nodes[0])
+        self.assertRegex(explained, r"  mark\n  from %s/[^ ]+\.jsonl:\d+\n" % self.site.cluster.nodes[0])
         rows = [line.split("|") for line in self.ask("attempts", job, "-P").splitlines()]
         self.assertEqual(len(rows), 2)
         row = dict(zip(*rows))

@@ -4,11 +4,13 @@
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_report
 """
 
+import csv
 import datetime
 import json
 import os
 import shutil
 import tempfile
+import time
 import unittest
 from typing import Any, Dict, List
 
@@ -177,6 +179,54 @@ class ReportTest(unittest.TestCase):
         lost = {bucket["name"]: bucket["seconds"] for bucket in causes["node_fail"]["buckets"]}
         self.assertAlmostEqual(lost["lost_work"], len(JOBS) * 10 * 100.5, delta=0.01)
         self.assertEqual(set(groups("run")), {"run%d" % job for job in JOBS})
+
+    def test_two_keys_make_a_row_for_each_pair(self) -> None:
+        by_user = {row["group"]: row for row in self.report("--by", "user")["rows"]}
+        answer = self.report("--by", "user,cause")
+        self.assertEqual(answer["by"], "user,cause")
+        self.assertEqual({tuple(row["groups"]) for row in answer["rows"]},
+                         {(user, cause) for user in by_user for cause in ("-", "node_fail")})
+        for user, row in by_user.items():
+            self.assertEqual(self.ns([r for r in answer["rows"] if r["groups"][0] == user]), self.ns([row]))
+            self.assertEqual(sum(r["interruptions"] for r in answer["rows"] if r["groups"][0] == user), row["interruptions"])
+        self.assertEqual(self.ask("report", "-a", "-S", at(0), "--by", "user,account", "-P").splitlines()[1].split("|")[:3],
+                         ["adam", "acc-adam", "1"])
+        for words in (["--by", "user,node"], ["--by", "user,shoe"], ["--by", "all,user"]):
+            done = run_it("report", *words, "--no-refresh", "--config", os.path.join(self.dir, "conf"), "--db", self.db)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+
+    def test_rows_are_sorted_and_separated_as_asked(self) -> None:
+        rows = list(csv.reader(self.ask("report", "-a", "-S", at(0), "--by", "user", "--csv", "--sort", "-Lost").splitlines()))
+        self.assertEqual(rows[0][0], "User")
+        lost = [float(row[rows[0].index("Lost")]) for row in rows[1:]]
+        self.assertEqual(lost, sorted(lost, reverse=True))
+        self.assertEqual([row[0] for row in rows[1:]], ["noah", "adam", "eve"])
+        table = self.ask("report", "-a", "-S", at(0), "--by", "user", "--sort", "lost").splitlines()
+        self.assertEqual([line.split()[0] for line in table[2:]], ["eve", "adam", "noah", "total"])
+        listed = self.ask("-a", "-S", at(0), "-P", "-n", "-o", "JobID,GPUHours,User", "--sort", "-gpuhours,User").splitlines()
+        self.assertEqual([line.split("|")[0] for line in listed], ["14", "11", "12", "13"])
+        for words in (["report", "--sort", "Shoe"], ["--sort", "Shoe"], ["--sort", "JobID", "--json"], ["report", "--csv", "-P"], ["--csv", "-p"],
+                      ["--sort", "JobID", "--limit", "2"]):
+            done = run_it(*words, "--no-refresh", "--config", os.path.join(self.dir, "conf"), "--db", self.db)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), words)
+
+    def test_sacct_s_habits(self) -> None:
+        day = time.strftime("%m/%d", time.localtime(BEGAN))
+        common = ["-a", "-S", at(0)]
+        row = dict(zip(*[line.split("|") for line in self.ask(
+            "-j", "11", "-X", "-P", "-o", "JobID,Submit,Eligible,Start,End,Elapsed,NodeList,ExitCode,Timelimit,Reservation,QOS,GPUHours").splitlines()]))
+        self.assertEqual((row["Start"], row["Elapsed"], row["NodeList"]), (at(11 * 3600 + 137), "01:07:50", "n[1-3]"))
+        self.assertEqual(float(row["GPUHours"]), round(2 * 2035 * 16 / 3600, 2))
+        self.assertEqual(self.ask(*common, "-b").split()[:4], ["JobID", "State", "ExitCode", "Goodput"])
+        long = self.ask(*common, "-l", "--csv").splitlines()[0].split(",")
+        self.assertLessEqual({"JobID", "Elapsed", "NodeList", "GPUHours", "MPG"}, set(long))
+        self.assertEqual(self.ask(*common, "--name", "train", "-P", "-n", "-o", "JobID").split(), ["11", "12", "13", "14"])
+        self.ask(*common, "--name", "nosuch", status=1)
+        with_day = run_it("-a", "-S", day, "-P", "-n", "-o", "JobID", "--no-refresh", "--config", os.path.join(self.dir, "conf"), "--db", self.db)
+        self.assertEqual(with_day.stdout.split(), ["11", "12", "13", "14"])
+        for words in (common, ["attempts", "11"], ["show", "11", "--explain", "lost_work"]):
+            for line in self.ask(*words).splitlines():
+                self.assertLessEqual(len(line), 80, line)
 
     def test_gpu_hours_and_money(self) -> None:
         answer = self.report("--by", "user", "--gpu-hour", "2")

@@ -250,7 +250,7 @@ class SignalsLedgerTest(unittest.TestCase):
         self.assertEqual(buckets["unobserved"][0], 0)
         self.assertEqual((job["steps"]["kept"], job["steps"]["median_s"]), (60, 2))
         self.assertEqual([(c["step"], c["evidence"]) for c in job["checkpoints"]], [(20, "file"), (50, "file"), (60, "file")])
-        self.assertRegex(self.ask("show", "17", "--explain", "checkpoint_save"), r"file( +n1/boot\.\w+Z\.jsonl:\d+){2}")
+        self.assertRegex(self.ask("show", "17", "--explain", "checkpoint_save"), r"  file\n  from n1/boot\.\w+Z\.jsonl:\d+\n  to   n1/boot\.\w+Z\.jsonl:\d+\n")
 
     def test_a_job_without_signals_has_none(self) -> None:
         job = self.show("14")

@@ -31,10 +31,11 @@ std::map<std::string_view, Kind> Joined(std::initializer_list<std::map<std::stri
 const std::map<std::string_view, Subcommand>& Subcommands() {
   using Map = std::map<std::string_view, Kind>;
   static const Map select = {
-      {"jobs", Kind::kValue},      {"user", Kind::kValue},       {"accounts", Kind::kValue},
-      {"partition", Kind::kValue}, {"state", Kind::kValue},      {"nodelist", Kind::kValue},
-      {"clusters", Kind::kValue},  {"starttime", Kind::kValue},  {"endtime", Kind::kValue},
-      {"allusers", Kind::kFlag},   {"allclusters", Kind::kFlag}, {"truncate", Kind::kFlag}};
+      {"jobs", Kind::kValue},       {"user", Kind::kValue},       {"accounts", Kind::kValue},
+      {"partition", Kind::kValue},  {"state", Kind::kValue},      {"nodelist", Kind::kValue},
+      {"name", Kind::kValue},       {"allocations", Kind::kFlag}, {"clusters", Kind::kValue},
+      {"starttime", Kind::kValue},  {"endtime", Kind::kValue},    {"allusers", Kind::kFlag},
+      {"allclusters", Kind::kFlag}, {"truncate", Kind::kFlag}};
   static const Map target = {{"job", Kind::kWord},
                              {"run", Kind::kValue},
                              {"user", Kind::kValue},
@@ -49,6 +50,10 @@ const std::map<std::string_view, Subcommand>& Subcommands() {
                 stalls,
                 table,
                 {{"format", Kind::kValue},
+                 {"csv", Kind::kFlag},
+                 {"brief", Kind::kFlag},
+                 {"long", Kind::kFlag},
+                 {"sort", Kind::kValue},
                  {"parsable", Kind::kFlag},
                  {"limit", Kind::kValue},
                  {"after", Kind::kValue},
@@ -70,6 +75,8 @@ const std::map<std::string_view, Subcommand>& Subcommands() {
                 stalls,
                 table,
                 {{"by", Kind::kValue},
+                 {"csv", Kind::kFlag},
+                 {"sort", Kind::kValue},
                  {"window", Kind::kValue},
                  {"gpu-hour", Kind::kValue},
                  {"fleet", Kind::kFlag}}})}},

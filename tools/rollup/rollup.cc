@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "tools/rollup/node_chance.h"
 #include "tools/rollup/provision.h"
@@ -13,6 +14,8 @@ namespace {
 
 constexpr Ns kDay = 86'400 * kSecond;
 constexpr const char* kNone = "-";
+// No name has it: Slurm refuses control characters in them.
+constexpr char kBetweenGroups = '\x1f';
 
 constexpr std::array<std::pair<std::string_view, RollupBy>, 10> kNames{
     {{"all", RollupBy::kAll},
@@ -170,8 +173,16 @@ void RollupRow::Add(const RollupRow& other) {
   node_failures += other.node_failures;
 }
 
-Rollup::Rollup(RollupBy by, std::string tag, std::vector<Ns> edges)
-    : by_(by), tag_(std::move(tag)), edges_(std::move(edges)) {}
+Rollup::Rollup(std::vector<RollupKey> keys, std::vector<Ns> edges)
+    : keys_(std::move(keys)), edges_(std::move(edges)) {}
+
+bool Rollup::By(RollupBy by) const {
+  return std::any_of(keys_.begin(), keys_.end(), [&](const RollupKey& key) { return key.by == by; });
+}
+
+std::vector<std::string> GroupParts(const std::string& group) {
+  return absl::StrSplit(group, kBetweenGroups);
+}
 
 const Interruption* InterruptionOf(const Timeline& timeline, const Interval& interval) {
   // Lost before an interruption: the work it undid, and the way out.
@@ -197,9 +208,35 @@ const Interruption* InterruptionOf(const Timeline& timeline, const Interval& int
   return &last;
 }
 
+std::string Rollup::GroupOf(const RollupSubject& subject, const Timeline& timeline, const Interval& interval,
+                            const Interval& whole) {
+  std::string group;
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    if (i > 0) group.push_back(kBetweenGroups);
+    group += GroupBy(keys_[i], subject, timeline, interval, whole);
+  }
+  return group;
+}
+
 std::string Rollup::GroupOf(const RollupSubject& subject, const Timeline& timeline,
-                            const Interval& interval) {
-  switch (by_) {
+                            const Interruption& interruption) {
+  Interval at;
+  at.begin = interruption.time;
+  at.attempt = interruption.attempt;
+  std::string group;
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    if (i > 0) group.push_back(kBetweenGroups);
+    const RollupBy by = keys_[i].by;
+    group += by == RollupBy::kCause  ? interruption.cause
+             : by == RollupBy::kNode ? OrNone(interruption.node)
+                                     : GroupBy(keys_[i], subject, timeline, at, at);
+  }
+  return group;
+}
+
+std::string Rollup::GroupBy(const RollupKey& key, const RollupSubject& subject, const Timeline& timeline,
+                            const Interval& interval, const Interval& whole) {
+  switch (key.by) {
     case RollupBy::kUser:
       return OrNone(subject.user);
     case RollupBy::kAccount:
@@ -209,13 +246,13 @@ std::string Rollup::GroupOf(const RollupSubject& subject, const Timeline& timeli
     case RollupBy::kRun:
       return OrNone(subject.run);
     case RollupBy::kTag: {
-      const auto found = subject.tags.find(tag_);
+      const auto found = subject.tags.find(key.tag);
       return found == subject.tags.end() ? kNone : OrNone(found->second);
     }
     case RollupBy::kDay:
       return DayOf(interval.begin);
     case RollupBy::kCause: {
-      const Interruption* interruption = InterruptionOf(timeline, interval);
+      const Interruption* interruption = InterruptionOf(timeline, whole);
       return interruption == nullptr ? kNone : interruption->cause;
     }
     case RollupBy::kReservation:
@@ -299,15 +336,15 @@ void Rollup::AddWithin(std::size_t window, const RollupSubject& subject, const T
   Interval rest = interval;
   while (rest.begin < rest.end) {
     Interval part = rest;
-    if (by_ == RollupBy::kDay) part.end = std::min(rest.end, NextMidnight(rest.begin));
+    if (By(RollupBy::kDay)) part.end = std::min(rest.end, NextMidnight(rest.begin));
     const Stretch stretch{part.begin,         part.end,
                           part.bucket,        weights(part.attempt, part.begin, part.end),
                           weights.has_gpus(), part.bucket == Bucket::kUnobserved && part.part == "gap"};
-    if (by_ == RollupBy::kNode) {
+    if (By(RollupBy::kNode)) {
       AddByNode(window, timeline, part, stretch);
     } else {
       // The whole stretch says what it was lost to, also where a window cuts it.
-      AddTo({window, GroupOf(subject, timeline, by_ == RollupBy::kCause ? interval : part)}, stretch);
+      AddTo({window, GroupOf(subject, timeline, part, interval)}, stretch);
     }
     rest.begin = part.end;
   }
@@ -343,21 +380,11 @@ void Rollup::Add(const RollupSubject& subject, const Timeline& timeline) {
       if (edge == edges_.begin() || edge == edges_.end()) continue;
       window = static_cast<std::size_t>(edge - edges_.begin()) - 1;
     }
-    std::string group;
-    if (by_ == RollupBy::kCause) {
-      group = interruption.cause;
-    } else if (by_ == RollupBy::kNode) {
-      group = OrNone(interruption.node);
-    } else {
-      Interval at;
-      at.begin = interruption.time;
-      at.attempt = interruption.attempt;
-      group = GroupOf(subject, timeline, at);
-    }
+    const std::string group = GroupOf(subject, timeline, interruption);
     const auto [row, fresh] = rows_.try_emplace({window, group});
     if (fresh) row->second.group = group;
     ++row->second.interruptions;
-    const bool by_node = by_ == RollupBy::kNode && !interruption.node.empty();
+    const bool by_node = By(RollupBy::kNode) && !interruption.node.empty();
     if (by_node && interruption.cause == "node_fail") ++row->second.node_failures;
     ++total_.interruptions;
   }
@@ -396,7 +423,7 @@ std::vector<RollupRow> Rollup::Rows() const {
     const bool any = next != rows_.end() && next->first.first == window;
     if (!any && !edges_.empty()) {
       RollupRow nothing;
-      nothing.group = by_ == RollupBy::kAll ? "all" : kNone;
+      nothing.group = By(RollupBy::kAll) ? "all" : kNone;
       nothing.begin = begin;
       nothing.end = end;
       rows.push_back(nothing);
@@ -406,7 +433,7 @@ std::vector<RollupRow> Rollup::Rows() const {
       rows.back().begin = begin;
       rows.back().end = end;
     }
-    if (by_ == RollupBy::kNode) JudgeNodes(begin, rows);
+    if (By(RollupBy::kNode)) JudgeNodes(begin, rows);
   }
   return rows;
 }

@@ -47,6 +47,15 @@ struct RollupSubject {
   const std::map<std::string, std::string>* node_features = nullptr;  // for kReservation; borrowed
 };
 
+// What rows are groups of.
+struct RollupKey {
+  RollupBy by = RollupBy::kAll;
+  std::string tag;  // for kTag, the key whose values are the groups
+};
+
+// The groups of a row, one a key: what is in `group` as one text.
+std::vector<std::string> GroupParts(const std::string& group);
+
 struct RollupRow {
   std::string group;
   Ns begin = 0;  // of its window; 0 without windows
@@ -100,9 +109,11 @@ struct RollupRow {
 
 class Rollup {
  public:
-  // `tag`: for kTag, the key whose values are the groups. `edges`: the borders of the windows, ascending;
-  // what lies outside is left out. None: no windows.
-  Rollup(RollupBy by, std::string tag, std::vector<Ns> edges);
+  // By one key, or by several at once, of which none is kNode or kAll. `edges`: the borders of the windows,
+  // ascending; what lies outside is left out. None: no windows.
+  Rollup(std::vector<RollupKey> keys, std::vector<Ns> edges);
+  Rollup(RollupBy by, std::string tag, std::vector<Ns> edges)
+      : Rollup(std::vector<RollupKey>{{by, std::move(tag)}}, std::move(edges)) {}
 
   void Add(const RollupSubject& subject, const Timeline& timeline);
 
@@ -128,12 +139,18 @@ class Rollup {
                  const GpuWeights& weights, const Interval& interval);
   void AddByNode(std::size_t window, const Timeline& timeline, const Interval& interval, Stretch stretch);
   void AddTo(const Key& key, const Stretch& stretch);
-  std::string GroupOf(const RollupSubject& subject, const Timeline& timeline, const Interval& interval);
+  // `whole`: the stretch that `interval` is a part of, which says what it was lost to.
+  std::string GroupOf(const RollupSubject& subject, const Timeline& timeline, const Interval& interval,
+                      const Interval& whole);
+  std::string GroupBy(const RollupKey& key, const RollupSubject& subject, const Timeline& timeline,
+                      const Interval& interval, const Interval& whole);
+  std::string GroupOf(const RollupSubject& subject, const Timeline& timeline,
+                      const Interruption& interruption);
+  bool By(RollupBy by) const;
   const std::string& ProvisionOfAttempt(const RollupSubject& subject, const Timeline& timeline, int attempt);
   const std::vector<std::string>& NodesOf(const Timeline& timeline, int attempt);
 
-  RollupBy by_;
-  std::string tag_;
+  std::vector<RollupKey> keys_;
   std::vector<Ns> edges_;
   std::map<Key, RollupRow> rows_;
   std::set<Key> of_this_run_;  // rows the run being added is in

@@ -1,6 +1,9 @@
 // `sgoodput attempts`: one line an attempt of a run, with what it went through.
+#include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "sql/text.h"
 #include "tools/sgoodput/format.h"
@@ -9,6 +12,51 @@
 #include "tools/sgoodput/session.h"
 
 namespace goodput {
+
+namespace {
+
+constexpr std::size_t kWidth = 80;
+constexpr std::size_t kNodesAtLeast = 6;
+
+bool OfSeveralJobs(const Report& report) {
+  const std::vector<AttemptSummary>& attempts = report.timeline.attempts;
+  return std::any_of(attempts.begin(), attempts.end(), [&](const AttemptSummary& attempt) {
+    return attempt.facts->job_id != attempts.front().facts->job_id;
+  });
+}
+
+// A line has 80 columns: what does not fit is in -P.
+std::vector<Table::Column> ColumnsFor(const Report& report) {
+  using Align = Table::Align;
+  std::vector<Table::Column> columns{{"#", Align::kRight}};
+  const bool several = OfSeveralJobs(report);
+  if (several) columns.push_back({"JobID", Align::kRight});
+  // "#", JobID, and the others with their gaps.
+  const std::size_t taken = 5 + (several ? 10 : 0) + 11 + 2 + 10 + 4 * 2 + 6 + 6 + 10 + 6 + 2;
+  for (const Table::Column& column : std::vector<Table::Column>{
+           {"Start"},
+           {"State", Align::kLeft, 9},
+           {"Waited", Align::kRight},
+           {"Ran", Align::kRight},
+           {"Productive", Align::kRight},
+           {"Lost", Align::kRight},
+           {"Nodes", Align::kLeft, kWidth > taken + kNodesAtLeast ? kWidth - taken : kNodesAtLeast}})
+    columns.push_back(column);
+  return columns;
+}
+
+// Of the cells that -P prints.
+std::vector<std::string> ForTable(const Report& report, std::size_t i,
+                                  const std::vector<std::string>& cells) {
+  const std::optional<Ns>& start = report.timeline.attempts[i].facts->start;
+  std::vector<std::string> row{cells[0]};
+  if (OfSeveralJobs(report)) row.push_back(cells[1]);
+  row.push_back(start ? FormatTime(*start).substr(5, 11) : "-");
+  row.insert(row.end(), cells.begin() + 6, cells.end());
+  return row;
+}
+
+}  // namespace
 
 int RunAttempts(const AttemptsOptions& options) {
   absl::StatusOr<Target> target = OpenTarget(options.common, options.target);
@@ -22,19 +70,7 @@ int RunAttempts(const AttemptsOptions& options) {
     std::fputs(ReportAsJson(*report).c_str(), stdout);
     return kAnswered;
   }
-  using Align = Table::Align;
-  Table table({{"#", Align::kRight},
-               {"JobID", Align::kRight},
-               {"Submit"},
-               {"Eligible"},
-               {"Start"},
-               {"End"},
-               {"State"},
-               {"Waited", Align::kRight},
-               {"Ran", Align::kRight},
-               {"Productive", Align::kRight},
-               {"Lost", Align::kRight},
-               {"Nodes"}});
+  Table table(ColumnsFor(*report));
   std::string parsable = "#|JobID|Submit|Eligible|Start|End|State|Waited|Ran|Productive|Lost|Nodes\n";
   if (options.no_header) parsable.clear();
   for (std::size_t i = 0; i < report->timeline.attempts.size(); ++i) {
@@ -63,7 +99,7 @@ int RunAttempts(const AttemptsOptions& options) {
                                          FormatDuration(productive),
                                          FormatDuration(lost),
                                          Printable(facts.node_list)};
-    table.Add(cells);
+    table.Add(ForTable(*report, i, cells));
     for (std::size_t c = 0; c < cells.size(); ++c) parsable += cells[c] + (c + 1 < cells.size() ? "|" : "\n");
   }
   std::fputs(options.parsable2 ? parsable.c_str() : table.Render(!options.no_header).c_str(), stdout);

@@ -3,10 +3,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "spank/event.h"
 #include "sql/text.h"
@@ -106,6 +112,76 @@ std::string Table::Render(bool header, std::string_view indent) const {
   }
   for (const auto& row : rows_) line(row);
   return out;
+}
+
+namespace {
+
+// What a cell is worth: "1234", "12.5%", "12-20%" by its begin, "1h02m", "-" and nothing less than all;
+// absent: a word.
+std::optional<double> Worth(const std::string& cell) {
+  if (cell.empty() || cell == "-") return -HUGE_VAL;
+  std::string text = cell;
+  if (text.back() == '%') text.resize(text.size() - 1);
+  double value = 0;
+  if (absl::SimpleAtod(text.substr(0, text.find('-', 1)), &value)) return value;
+  const std::size_t first = text.find_first_not_of("0123456789.dhms");
+  if (first != std::string::npos) return std::nullopt;
+  double seconds = 0;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t unit = text.find_first_of("dhms", at);
+    if (unit == std::string::npos || !absl::SimpleAtod(text.substr(at, unit - at), &value))
+      return std::nullopt;
+    seconds += value * (text[unit] == 'd' ? 86400 : text[unit] == 'h' ? 3600 : text[unit] == 'm' ? 60 : 1);
+    at = unit + 1;
+  }
+  return seconds;
+}
+
+// Below, above or 0: as good.
+int Compare(const std::string& a, const std::string& b) {
+  const std::optional<double> x = Worth(a);
+  const std::optional<double> y = Worth(b);
+  if (x && y) return *x < *y ? -1 : *y < *x ? 1 : 0;
+  if (x || y) return x ? -1 : 1;
+  return a.compare(b);
+}
+
+}  // namespace
+
+absl::Status SortRows(const std::string& by, const std::vector<std::string>& titles,
+                      std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::pair<std::size_t, bool>> keys;
+  for (absl::string_view word : absl::StrSplit(by, ',', absl::SkipEmpty())) {
+    const bool largest_first = absl::ConsumePrefix(&word, "-");
+    const auto found = std::find_if(titles.begin(), titles.end(), [&](const std::string& title) {
+      return absl::EqualsIgnoreCase(title, word);
+    });
+    if (found == titles.end()) {
+      return absl::InvalidArgumentError(
+          Cat("--sort: '", std::string(word), "' is not printed; columns are ", absl::StrJoin(titles, ",")));
+    }
+    keys.emplace_back(static_cast<std::size_t>(found - titles.begin()), largest_first);
+  }
+  std::stable_sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) {
+    for (const auto& [column, largest_first] : keys) {
+      const int order = Compare(a[column], b[column]);
+      if (order != 0) return largest_first ? order > 0 : order < 0;
+    }
+    return false;
+  });
+  return absl::OkStatus();
+}
+
+std::string CsvLine(const std::vector<std::string>& cells) {
+  std::string line;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::string& cell = cells[i];
+    const bool quoted = cell.find_first_of(",\"\r\n") != std::string::npos;
+    line +=
+        Cat(i == 0 ? "" : ",", quoted ? Cat("\"", absl::StrReplaceAll(cell, {{"\"", "\"\""}}), "\"") : cell);
+  }
+  return line + "\n";
 }
 
 std::string Printable(std::string_view text) {

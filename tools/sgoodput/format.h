@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "tools/timeline/facts.h"
 
 namespace goodput {
@@ -44,6 +45,15 @@ class Table {
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
+
+// Rows by columns: "-Lost,User" is the largest of Lost first, then by User. Numbers, percentages and lengths
+// of time go by what they are worth, before them what is not known, behind them words; rows that are alike
+// stay in their order.
+absl::Status SortRows(const std::string& by, const std::vector<std::string>& titles,
+                      std::vector<std::vector<std::string>>& rows);
+
+// A line of comma-separated values after RFC 4180, with its end.
+std::string CsvLine(const std::vector<std::string>& cells);
 
 // What can be printed on a terminal: control characters and broken UTF-8 become '?'.
 std::string Printable(std::string_view text);

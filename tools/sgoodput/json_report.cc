@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "tools/base/signal_name.h"
 #include "tools/runs/stored_steps.h"
 #include "tools/sgoodput/advise.h"
@@ -429,7 +430,8 @@ Json RollupRowJson(const RollupReport& report, const RollupRow& row) {
   const auto money = [&](GpuNs gpu_ns) {
     return report.gpu_hour ? Json(GpuHours(gpu_ns) * *report.gpu_hour) : Json(nullptr);
   };
-  return {{"group", row.group},
+  return {{"group", absl::StrJoin(GroupParts(row.group), ",")},
+          {"groups", GroupParts(row.group)},
           {"begin_ns", report.windows ? Json(row.begin) : Json(nullptr)},
           {"end_ns", report.windows ? Json(row.end) : Json(nullptr)},
           {"runs", row.runs},

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "sql/text.h"
 #include "tools/sgoodput/format.h"
@@ -33,6 +34,52 @@ std::string Raw(const std::optional<double>& x) {
   return x ? absl::StrFormat("%.4f", *x) : "";
 }
 
+const AttemptFacts* LastAttempt(const Report& report) {
+  return report.timeline.attempts.empty() ? nullptr : report.timeline.attempts.back().facts;
+}
+
+std::string FirstTime(const Report& report, std::optional<Ns> AttemptFacts::*member) {
+  for (const AttemptSummary& attempt : report.timeline.attempts) {
+    if (attempt.facts->*member) return FormatTime(attempt.facts->*member);
+  }
+  return "Unknown";
+}
+
+// How long nodes were held, over all attempts.
+Ns Elapsed(const Report& report) {
+  Ns sum = 0;
+  for (const AttemptSummary& attempt : report.timeline.attempts) {
+    if (attempt.facts->start)
+      sum += std::max<Ns>(0, attempt.facts->end.value_or(report.timeline.now) - *attempt.facts->start);
+  }
+  return sum;
+}
+
+// As sacct writes it: 1-02:03:04.
+std::string AsSlurm(Ns ns) {
+  const std::int64_t seconds = ns / kSecond;
+  const std::string clock =
+      absl::StrFormat("%02d:%02d:%02d", seconds % 86400 / 3600, seconds % 3600 / 60, seconds % 60);
+  return seconds < 86400 ? clock : Cat(seconds / 86400, "-", clock);
+}
+
+std::string ExitCode(const Report& report) {
+  const AttemptFacts* last = LastAttempt(report);
+  if (last == nullptr || (!last->exit_code && !last->exit_signal)) return "";
+  return Cat(last->exit_code.value_or(0), ":", last->exit_signal.value_or(0));
+}
+
+GpuNs AllocatedGpuTime(const Report& report) {
+  if (!report.account.has_gpus) return 0;
+  GpuNs sum = 0;
+  for (const BucketTotal& total : report.account.buckets) {
+    const Side side = BucketSide(total.bucket);
+    const bool held = total.bucket == Bucket::kProvisioning || total.bucket == Bucket::kSuspended;
+    if (held || (side != Side::kExcluded && side != Side::kScheduling)) sum += total.gpu_ns;
+  }
+  return sum;
+}
+
 const std::vector<Field>& Fields() {
   using Align = Table::Align;
   const auto bucket = [](Bucket which) {
@@ -52,6 +99,8 @@ const std::vector<Field>& Fields() {
         {"QOS", Align::kLeft, 10, [](const Report& r) { return r.run.info.qos; }},
         {"State", Align::kLeft, 12, [](const Report& r) { return r.run.info.state; }},
         {"Submit", Align::kLeft, 0, [](const Report& r) { return FormatTime(r.timeline.begin); }},
+        {"Eligible", Align::kLeft, 0, [](const Report& r) { return FirstTime(r, &AttemptFacts::eligible); }},
+        {"Start", Align::kLeft, 0, [](const Report& r) { return FirstTime(r, &AttemptFacts::start); }},
         {"End", Align::kLeft, 0,
          [](const Report& r) {
            return r.timeline.running ? std::string("Unknown") : FormatTime(r.timeline.end);
@@ -60,6 +109,21 @@ const std::vector<Field>& Fields() {
          [](const Report& r) { return FormatDuration(r.timeline.end - r.timeline.begin); }},
         {"WallRaw", Align::kRight, 0,
          [](const Report& r) { return Cat((r.timeline.end - r.timeline.begin) / kSecond); }},
+        {"Elapsed", Align::kRight, 0, [](const Report& r) { return AsSlurm(Elapsed(r)); }},
+        {"ElapsedRaw", Align::kRight, 0, [](const Report& r) { return Cat(Elapsed(r) / kSecond); }},
+        {"Timelimit", Align::kRight, 0,
+         [](const Report& r) {
+           const AttemptFacts* last = LastAttempt(r);
+           return last == nullptr || !last->time_limit ? "" : AsSlurm(*last->time_limit);
+         }},
+        {"ExitCode", Align::kRight, 0, ExitCode},
+        {"NodeList", Align::kLeft, 20,
+         [](const Report& r) { return LastAttempt(r) == nullptr ? "" : LastAttempt(r)->node_list; }},
+        {"Reservation", Align::kLeft, 12, [](const Report& r) { return r.run.info.reservation; }},
+        {"GPUHours", Align::kRight, 0,
+         [](const Report& r) {
+           return absl::StrFormat("%.2f", static_cast<double>(AllocatedGpuTime(r)) / 3600e9);
+         }},
         {"Attempts", Align::kRight, 0, [](const Report& r) { return Cat(r.timeline.attempts.size()); }},
         {"Interrupts", Align::kRight, 0,
          [](const Report& r) { return Cat(r.timeline.interruptions.size()); }},
@@ -69,6 +133,8 @@ const std::vector<Field>& Fields() {
          }},
         {"GPUs", Align::kRight, 0, [](const Report& r) { return Cat(r.account.gpus); }},
         {"Scheduling", Align::kRight, 0,
+         [](const Report& r) { return FormatPercent(r.account.goodput.scheduling); }},
+        {"Sched", Align::kRight, 0,
          [](const Report& r) { return FormatPercent(r.account.goodput.scheduling); }},
         {"Runtime", Align::kRight, 0,
          [](const Report& r) { return FormatPercent(r.account.goodput.runtime); }},
@@ -102,15 +168,37 @@ const std::vector<Field>& Fields() {
   return fields;
 }
 
-constexpr const char* kDefaultFormat =
+// What scripts were always given, and what a terminal of 80 columns has room for.
+constexpr const char* kDefaultFields =
     "JobID,JobName,User,Partition,State,Wall,Attempts,Scheduling,Runtime,Goodput";
+constexpr const char* kDefaultTable = "JobID,JobName%-10,User%-8,State%-10,Wall,Sched,Runtime,Goodput";
+constexpr const char* kBrief = "JobID,State,ExitCode,Goodput";
+
+bool ForScripts(const ListOptions& options) {
+  return options.parsable || options.parsable2 || options.csv;
+}
+
+// All but the buckets, each once.
+std::string LongFormat() {
+  std::string format;
+  for (const Field& field : Fields()) {
+    if (std::string_view(field.name) == "Sched" || BucketFromName(field.name)) continue;
+    format += Cat(format.empty() ? "" : ",", field.name);
+  }
+  return format;
+}
+
+std::vector<std::string> FormatOf(const ListOptions& options) {
+  if (!options.format.empty()) return options.format;
+  if (options.brief) return {kBrief};
+  if (options.all_fields) return {LongFormat()};
+  return {ForScripts(options) ? kDefaultFields : kDefaultTable};
+}
 
 // sacct's `-o name%20`: a width; negative is left-aligned.
 absl::StatusOr<std::vector<std::pair<Field, int>>> ChooseFields(const std::vector<std::string>& format) {
   std::vector<std::pair<Field, int>> chosen;
-  std::vector<std::string> words = format;
-  if (words.empty()) words = {kDefaultFormat};
-  for (const std::string& list : words) {
+  for (const std::string& list : format) {
     for (absl::string_view word : absl::StrSplit(list, ',', absl::SkipEmpty())) {
       const std::size_t percent = word.find('%');
       const absl::string_view name = word.substr(0, percent);
@@ -138,20 +226,65 @@ void PrintFields() {
   if (column % 4 != 0) std::printf("\n");
 }
 
-template <typename Cell>
-void PrintLine(const ListOptions& options, const std::vector<std::pair<Field, int>>& fields,
-               const Cell& cell) {
-  std::string line;
-  for (const auto& [field, width] : fields) {
-    std::string text = Printable(cell(field));
-    // A delimiter inside a value would shift every column behind it.
-    std::replace(text.begin(), text.end(), '|', '?');
-    line += text;
-    line.push_back('|');
+// Parsable: a delimiter inside a value would shift every column behind it.
+std::string Line(const ListOptions& options, std::vector<std::string> cells) {
+  if (options.csv) return CsvLine(cells);
+  for (std::string& cell : cells) std::replace(cell.begin(), cell.end(), '|', '?');
+  return Cat(absl::StrJoin(cells, "|"), options.parsable2 ? "\n" : "|\n");
+}
+
+// Rows as they come, or all of them at the end where they have to be seen together.
+class Rows {
+ public:
+  Rows(const ListOptions& options, const std::vector<std::pair<Field, int>>& fields)
+      : options_(options), streams_(ForScripts(options) && options.sort.empty()) {
+    for (const auto& [field, width] : fields) {
+      titles_.emplace_back(field.name);
+      columns_.push_back({field.name, width < 0 ? Table::Align::kLeft : field.align,
+                          width != 0 ? static_cast<std::size_t>(std::abs(width)) : field.width});
+    }
+    if (ForScripts(options) && !options.no_header) Print(Line(options, titles_));
   }
-  if (options.parsable2) line.pop_back();
-  line.push_back('\n');
-  std::fwrite(line.data(), 1, line.size(), stdout);
+  void Add(std::vector<std::string> cells) {
+    if (streams_) {
+      Print(Line(options_, std::move(cells)));
+    } else {
+      rows_.push_back(std::move(cells));
+    }
+  }
+  absl::Status Finish() {
+    if (absl::Status status = SortRows(options_.sort, titles_, rows_); !status.ok()) return status;
+    Table table(columns_);
+    for (std::vector<std::string>& row : rows_) {
+      if (ForScripts(options_)) {
+        Print(Line(options_, std::move(row)));
+      } else {
+        table.Add(std::move(row));
+      }
+    }
+    if (!ForScripts(options_)) Print(table.Render(!options_.no_header));
+    return absl::OkStatus();
+  }
+
+ private:
+  static void Print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+  const ListOptions& options_;
+  const bool streams_;
+  std::vector<std::string> titles_;
+  std::vector<Table::Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+absl::Status CheckForm(const ListOptions& options) {
+  if (options.csv && (options.parsable || options.parsable2))
+    return absl::InvalidArgumentError("--csv and -p or -P: one way to separate fields");
+  if (options.sort.empty()) return absl::OkStatus();
+  if (options.common.json)
+    return absl::InvalidArgumentError("--sort orders a table; --json has its own order");
+  if (options.limit > 0 || !options.after.empty())
+    return absl::InvalidArgumentError("--sort needs all runs; leave out --limit and --after");
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -161,43 +294,39 @@ int RunList(const ListOptions& options) {
     PrintFields();
     return kAnswered;
   }
-  const absl::StatusOr<std::vector<std::pair<Field, int>>> fields = ChooseFields(options.format);
+  if (absl::Status status = CheckForm(options); !status.ok()) return Fail(status);
+  const absl::StatusOr<std::vector<std::pair<Field, int>>> fields = ChooseFields(FormatOf(options));
   if (!fields.ok()) return Fail(fields.status());
+  std::vector<std::vector<std::string>> none;
+  std::vector<std::string> titles;
+  for (const auto& [field, width] : *fields) titles.emplace_back(field.name);
+  if (absl::Status status = SortRows(options.sort, titles, none); !status.ok()) return Fail(status);
   std::int64_t count = 0;
-  std::vector<Table::Column> columns;
-  for (const auto& [field, width] : *fields) {
-    columns.push_back({field.name, width < 0 ? Table::Align::kLeft : field.align,
-                       width != 0 ? static_cast<std::size_t>(std::abs(width)) : field.width});
-  }
-  Table table(std::move(columns));
   JsonReports json(stdout);
-  const bool parsable = options.parsable || options.parsable2;
-  if (parsable && !options.common.json && !options.no_header)
-    PrintLine(options, *fields, [](const Field& field) { return std::string(field.name); });
+  std::optional<Rows> rows;
+  if (!options.common.json) rows.emplace(options, *fields);
   Page page{options.limit, options.after, options.reverse, ""};
   const absl::Status status = ForEachSelected(
       options.common, options.select, {options.stall_factor},
       [&](Session& /*session*/, const Report& report) {
         ++count;
-        if (options.common.json) {
+        if (!rows) {
           json.Add(report);
-        } else if (parsable) {
-          PrintLine(options, *fields, [&](const Field& field) { return field.value(report); });
-        } else {
-          std::vector<std::string> cells;
-          for (const auto& [field, width] : *fields) cells.push_back(Printable(field.value(report)));
-          table.Add(std::move(cells));
+          return absl::OkStatus();
         }
+        std::vector<std::string> cells;
+        for (const auto& [field, width] : *fields) cells.push_back(Printable(field.value(report)));
+        rows->Add(std::move(cells));
         return absl::OkStatus();
       },
       &page);
   if (!status.ok()) return Fail(status);
-  if (!page.next.empty() && !options.common.json)
+  if (!page.next.empty() && rows)
     std::fprintf(stderr, "sgoodput: there are more: --after %s\n", page.next.c_str());
-  if (options.common.json) {
+  if (!rows) {
     json.Finish(page.next);
-  } else if (!parsable) {
-    std::fputs(table.Render(!options.no_header).c_str(), stdout);
+  } else if (absl::Status finished = rows->Finish(); !finished.ok()) {
+    return Fail(finished);
   }
   return count == 0 ? kNothingMatched : kAnswered;
 }

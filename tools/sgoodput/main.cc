@@ -244,6 +244,10 @@ void AddSelection(CLI::App& app, goodput::SelectionOptions& select) {
   app.add_option("-M,--clusters", select.clusters, "jobs of these clusters")
       ->type_name("CLUSTER[,..]")
       ->allow_extra_args(false);
+  app.add_option("--name", select.names, "jobs of these names")
+      ->type_name("NAME[,NAME]")
+      ->allow_extra_args(false);
+  app.add_flag("-X,--allocations", select.allocations, "no steps, as always here");
   app.add_flag("-a,--allusers", select.all_users, "jobs of all users");
   app.add_flag("-L,--allclusters", select.all_clusters, "jobs of all clusters");
   app.add_option("-S,--starttime", select.start, "jobs that were there after TIME (default: midnight)")
@@ -284,6 +288,10 @@ int ParseAndRun(int argc, char** argv) {
       ->allow_extra_args(false);
   app.add_flag("-p,--parsable", list.parsable, "fields separated by |, one at the end too");
   app.add_flag("-P,--parsable2", list.parsable2, "fields separated by |");
+  app.add_flag("--csv", list.csv, "fields separated by commas, quoted where they must be");
+  app.add_flag("-b,--brief", list.brief, "JobID, State, ExitCode and Goodput only");
+  app.add_flag("-l,--long", list.all_fields, "all fields but the buckets");
+  app.add_option("--sort", list.sort, "by these fields, -FIELD the largest first")->type_name("FIELD[,..]");
   app.add_flag("-n,--noheader", list.no_header, "no header line");
   AddStallFactor(app, list.stall_factor);
   app.add_option("--limit", list.limit, "at most so many runs")
@@ -331,8 +339,9 @@ int ParseAndRun(int argc, char** argv) {
   AddCommon(*rollup_app, rollup.common, true);
   AddSelection(*rollup_app, rollup.select);
   rollup_app
-      ->add_option("--by", rollup.by,
-                   "user (default), account, partition, reservation, run, node, day, cause, tag:KEY, all")
+      ->add_option(
+          "--by", rollup.by,
+          "user, account, partition, reservation, run, node, day, cause, tag:KEY, all; or two: A,B")
       ->type_name("WHAT");
   rollup_app->add_flag("--fleet", rollup.fleet,
                        "of all GPUs of the cluster: held, idle, down, drained; --by partition");
@@ -341,6 +350,9 @@ int ParseAndRun(int argc, char** argv) {
   AddStallFactor(*rollup_app, rollup.stall_factor);
   rollup_app->add_option("--gpu-hour", rollup.price, "what an hour of a GPU costs")->type_name("PRICE");
   rollup_app->add_flag("-P,--parsable2", rollup.parsable2, "fields separated by |, and no total");
+  rollup_app->add_flag("--csv", rollup.csv, "the same separated by commas, quoted where they must be");
+  rollup_app->add_option("--sort", rollup.sort, "by these columns, -COLUMN the largest first")
+      ->type_name("COLUMN[,..]");
   rollup_app->add_flag("-n,--noheader", rollup.no_header, "no header line");
 
   goodput::MetricsOptions metrics;

@@ -33,6 +33,8 @@ struct SelectionOptions {
   std::vector<std::string> states;
   std::vector<std::string> nodes;
   std::vector<std::string> clusters;
+  std::vector<std::string> names;  // --name: of jobs
+  bool allocations = false;        // -X, as sacct has it: what a run is counted by already
   bool all_users = false;
   bool all_clusters = false;
   std::string start;
@@ -46,6 +48,10 @@ struct ListOptions {
   std::vector<std::string> format;
   bool parsable = false;   // -p: a delimiter at the end of the line too
   bool parsable2 = false;  // -P
+  bool csv = false;
+  bool brief = false;       // -b
+  bool all_fields = false;  // -l
+  std::string sort;         // fields, each with - in front for the largest first
   bool no_header = false;
   bool help_format = false;
   std::int64_t limit = 0;  // runs; 0: all
@@ -70,6 +76,8 @@ struct RollupOptions {
   std::optional<double> price;  // of a GPU-hour
   double stall_factor = 5;
   bool parsable2 = false;
+  bool csv = false;
+  std::string sort;  // columns, each with - in front for the largest first
   bool no_header = false;
 };
 

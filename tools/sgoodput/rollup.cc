@@ -30,10 +30,25 @@ namespace {
 constexpr std::int64_t kMostWindows = 100'000;
 
 struct Question {
-  RollupBy by = RollupBy::kUser;
-  std::string tag;
+  std::vector<RollupKey> keys;
   std::vector<Ns> edges;
+
+  bool Asks(RollupBy by) const {
+    return std::any_of(keys.begin(), keys.end(), [&](const RollupKey& key) { return key.by == by; });
+  }
 };
+
+absl::StatusOr<RollupKey> ReadKey(absl::string_view word, const std::string& all) {
+  const std::pair<std::string, std::string> parts = absl::StrSplit(word, absl::MaxSplits(':', 1));
+  const std::optional<RollupBy> known = RollupByName(parts.first);
+  if (!known || (*known == RollupBy::kTag) == parts.second.empty()) {
+    return absl::InvalidArgumentError(
+        Cat("--by: there is no '", all,
+            "'; write user, account, partition, reservation, run, node, day, cause, all, tag:KEY, or two of "
+            "them: user,account"));
+  }
+  return RollupKey{*known, parts.second};
+}
 
 std::string ByOf(const RollupOptions& options) {
   if (!options.by.empty()) return options.by;
@@ -42,15 +57,14 @@ std::string ByOf(const RollupOptions& options) {
 
 absl::StatusOr<Question> Read(const RollupOptions& options, absl::Time now) {
   Question question;
-  const std::pair<std::string, std::string> by = absl::StrSplit(ByOf(options), absl::MaxSplits(':', 1));
-  const std::optional<RollupBy> known = RollupByName(by.first);
-  if (!known || (*known == RollupBy::kTag) == by.second.empty()) {
-    return absl::InvalidArgumentError(
-        Cat("--by: there is no '", options.by,
-            "'; write user, account, partition, reservation, run, node, day, cause, all, or tag:KEY"));
+  const std::vector<std::string> words = absl::StrSplit(ByOf(options), absl::MaxSplits(',', 1));
+  for (const std::string& word : words) {
+    absl::StatusOr<RollupKey> key = ReadKey(word, options.by);
+    if (!key.ok()) return key.status();
+    question.keys.push_back(*std::move(key));
   }
-  question.by = *known;
-  question.tag = by.second;
+  if (words.size() > 1 && (question.Asks(RollupBy::kNode) || question.Asks(RollupBy::kAll)))
+    return absl::InvalidArgumentError("--by: node and all stand alone");
   if (options.price && (!std::isfinite(*options.price) || *options.price < 0))
     return absl::InvalidArgumentError("--gpu-hour: a price is a number of at least 0");
   if (options.window.empty()) return question;
@@ -128,11 +142,14 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
   };
   if (report.windows)
     columns.push_back({{"From"}, [&report](const RollupRow& row) { return From(report, row); }});
-  if (report.by != "all") {
-    std::string title = report.by;
+  for (std::size_t i = 0; report.by != "all" && i < report.keys.size(); ++i) {
+    std::string title = report.keys[i];
     title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(title.front())));
-    columns.push_back({{Printable(title), Table::Align::kLeft, 24},
-                       [](const RollupRow& row) { return Printable(row.group); }});
+    columns.push_back({{Printable(title), Table::Align::kLeft, report.keys.size() == 1 ? 24U : 12U},
+                       [i](const RollupRow& row) {
+                         const std::vector<std::string> parts = GroupParts(row.group);
+                         return i < parts.size() ? Printable(parts[i]) : std::string();
+                       }});
   }
   const bool hours = !report.gpu_hour || all;
   const bool unobserved = all || report.total.unobserved() > 0;
@@ -168,32 +185,52 @@ std::vector<std::string> Cells(const std::vector<RollupColumn>& columns, const R
   return cells;
 }
 
-void PrintTable(const RollupReport& report, bool header) {
-  const std::vector<RollupColumn> columns = Columns(report, false);
-  std::vector<Table::Column> titles;
+std::vector<std::string> Titles(const std::vector<RollupColumn>& columns) {
+  std::vector<std::string> titles;
   titles.reserve(columns.size());
-  for (const RollupColumn& column : columns) titles.push_back(column.column);
-  Table table(std::move(titles));
-  for (const RollupRow& row : report.rows) table.Add(Cells(columns, row));
+  for (const RollupColumn& column : columns) titles.push_back(column.column.title);
+  return titles;
+}
+
+absl::StatusOr<std::vector<std::vector<std::string>>> SortedRows(const RollupReport& report,
+                                                                 const std::vector<RollupColumn>& columns,
+                                                                 const std::string& sort) {
+  std::vector<std::vector<std::string>> rows;
+  for (const RollupRow& row : report.rows) rows.push_back(Cells(columns, row));
+  if (absl::Status status = SortRows(sort, Titles(columns), rows); !status.ok()) return status;
+  return rows;
+}
+
+absl::Status PrintTable(const RollupReport& report, const RollupOptions& options) {
+  const std::vector<RollupColumn> columns = Columns(report, false);
+  absl::StatusOr<std::vector<std::vector<std::string>>> rows = SortedRows(report, columns, options.sort);
+  if (!rows.ok()) return rows.status();
+  std::vector<Table::Column> shown;
+  shown.reserve(columns.size());
+  for (const RollupColumn& column : columns) shown.push_back(column.column);
+  Table table(std::move(shown));
+  for (std::vector<std::string>& row : *rows) table.Add(std::move(row));
   std::vector<std::string> total = Cells(columns, report.total);
   if (report.windows || report.by != "all") total.front() = "total";
   if (report.rows.size() > 1) table.Add(std::move(total));
-  std::fputs(table.Render(header).c_str(), stdout);
+  std::fputs(table.Render(!options.no_header).c_str(), stdout);
+  return absl::OkStatus();
 }
 
-void PrintParsable(const RollupReport& report, bool header) {
+absl::Status PrintForScripts(const RollupReport& report, const RollupOptions& options) {
   const std::vector<RollupColumn> columns = Columns(report, true);
-  const auto line = [](std::vector<std::string> cells) {
+  absl::StatusOr<std::vector<std::vector<std::string>>> rows = SortedRows(report, columns, options.sort);
+  if (!rows.ok()) return rows.status();
+  if (!options.no_header) rows->insert(rows->begin(), Titles(columns));
+  for (std::vector<std::string>& cells : *rows) {
+    if (options.csv) {
+      std::fputs(CsvLine(cells).c_str(), stdout);
+      continue;
+    }
     for (std::string& cell : cells) std::replace(cell.begin(), cell.end(), '|', '?');
     std::printf("%s\n", absl::StrJoin(cells, "|").c_str());
-  };
-  if (header) {
-    std::vector<std::string> titles;
-    titles.reserve(columns.size());
-    for (const RollupColumn& column : columns) titles.push_back(column.column.title);
-    line(std::move(titles));
   }
-  for (const RollupRow& row : report.rows) line(Cells(columns, row));
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -210,34 +247,46 @@ std::string FormatGpuHours(GpuNs gpu_ns) {
 }
 
 int RunRollup(const RollupOptions& options) {
+  if (options.csv && options.parsable2)
+    return Fail(absl::InvalidArgumentError("--csv and -P: one way to separate fields"));
+  if (!options.sort.empty() && (options.common.json || options.fleet))
+    return Fail(
+        absl::InvalidArgumentError("--sort orders the rows of a table; not those of --json or --fleet"));
+  if (options.csv && options.fleet)
+    return Fail(absl::InvalidArgumentError("--csv is not for --fleet; write -P"));
   if (options.fleet) return RunFleet(options);
   const absl::StatusOr<Question> question = Read(options, absl::Now());
   if (!question.ok()) return Fail(question.status());
-  Rollup rollup(question->by, question->tag, question->edges);
+  Rollup rollup(question->keys, question->edges);
   std::int64_t runs = 0;
   Features features;
   const absl::Status status = ForEachSelected(
       options.common, options.select, {options.stall_factor}, [&](Session& session, const Report& report) {
         ++runs;
         const absl::StatusOr<RollupSubject> subject =
-            SubjectOf(report, question->by == RollupBy::kReservation, session.db, features);
+            SubjectOf(report, question->Asks(RollupBy::kReservation), session.db, features);
         if (!subject.ok()) return subject.status();
         rollup.Add(*subject, report.timeline);
         return absl::OkStatus();
       });
   if (!status.ok()) return Fail(status);
   RollupReport report;
-  report.by = question->by == RollupBy::kTag ? question->tag : ByOf(options);
+  const std::vector<std::string> words = absl::StrSplit(ByOf(options), ',');
+  for (std::size_t i = 0; i < question->keys.size(); ++i) {
+    const RollupKey& key = question->keys[i];
+    report.keys.push_back(key.by == RollupBy::kTag ? key.tag : words[i]);
+  }
+  report.by = absl::StrJoin(report.keys, ",");
   report.windows = !question->edges.empty();
   report.gpu_hour = options.price;
   report.rows = rollup.Rows();
   report.total = rollup.Total();
   if (options.common.json) {
     std::fputs(RollupAsJson(report).c_str(), stdout);
-  } else if (options.parsable2) {
-    PrintParsable(report, !options.no_header);
   } else {
-    PrintTable(report, !options.no_header);
+    const bool for_scripts = options.parsable2 || options.csv;
+    const absl::Status printed = for_scripts ? PrintForScripts(report, options) : PrintTable(report, options);
+    if (!printed.ok()) return Fail(printed);
   }
   return runs == 0 ? kNothingMatched : kAnswered;
 }

@@ -11,7 +11,8 @@
 namespace goodput {
 
 struct RollupReport {
-  std::string by;
+  std::string by;                 // with a comma between two
+  std::vector<std::string> keys;  // the same, one by one
   bool windows = false;
   std::optional<double> gpu_hour;  // its price
   std::vector<RollupRow> rows;

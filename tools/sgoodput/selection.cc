@@ -60,13 +60,13 @@ absl::StatusOr<std::string> LongState(std::string state) {
 }
 
 struct Filter {
-  std::vector<std::string> users, accounts, partitions, states, nodes, clusters;
+  std::vector<std::string> users, accounts, partitions, states, nodes, clusters, names;
   SelectedTime time;
 
   bool Matches(const Report& report) const {
     const RunInfo& info = report.run.info;
     if (!Listed(users, info.user) || !Listed(accounts, info.account) || !Listed(partitions, info.partition) ||
-        !Listed(clusters, info.cluster)) {
+        !Listed(clusters, info.cluster) || !Listed(names, info.name)) {
       return false;
     }
     if (time.start && report.timeline.end < *time.start) return false;
@@ -92,6 +92,7 @@ absl::StatusOr<Filter> MakeFilter(const SelectionOptions& options, absl::Time no
   filter.users = Words(options.users);
   filter.accounts = Words(options.accounts);
   filter.partitions = Words(options.partitions);
+  filter.names = Words(options.names);
   for (const std::string& list : options.nodes) {
     for (std::string& node : ExpandHostList(list)) filter.nodes.push_back(std::move(node));
   }

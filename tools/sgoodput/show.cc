@@ -50,28 +50,28 @@ std::string RefText(const Report& report, const EvidenceRef& ref) {
 void Explain(const Report& report, Bucket bucket, const Style& style) {
   std::printf("%s: %s\n\n", style.Bold(std::string(BucketName(bucket))).c_str(),
               std::string(BucketMeaning(bucket)).c_str());
-  Table table({{"Begin"},
-               {"Seconds", Table::Align::kRight},
-               {"Attempt", Table::Align::kRight},
-               {"Part"},
-               {"Evidence"},
-               {"From record"},
-               {"To record"},
-               {"Why"}});
   Ns sum = 0;
   for (const Interval& interval : report.timeline.intervals) {
     if (interval.bucket != bucket) continue;
     const Ns ns = interval.end - interval.begin;
     sum += ns;
-    table.Add({absl::StrFormat("%s.%03d", FormatTime(interval.begin), interval.begin % kSecond / 1'000'000),
-               absl::StrFormat("%.3f", static_cast<double>(ns) / 1e9),
-               interval.attempt >= 0 ? Cat(interval.attempt + 1) : "-", Printable(interval.part),
-               std::string(EvidenceName(interval.evidence)), RefText(report, interval.from),
-               RefText(report, interval.to), Printable(interval.why)});
+    std::printf("%s.%03d  %.3fs%s  %s%s\n", FormatTime(interval.begin).c_str(),
+                static_cast<int>(interval.begin % kSecond / 1'000'000), static_cast<double>(ns) / 1e9,
+                interval.attempt >= 0 ? Cat("  attempt ", interval.attempt + 1).c_str() : "",
+                std::string(EvidenceName(interval.evidence)).c_str(),
+                interval.part.empty() ? "" : Cat("  ", Printable(interval.part)).c_str());
+    // One record a line: their names are long, and whole ones can be copied.
+    if (interval.from.source >= 0) std::printf("  from %s\n", RefText(report, interval.from).c_str());
+    if (interval.to.source >= 0) std::printf("  to   %s\n", RefText(report, interval.to).c_str());
+    if (!interval.why.empty()) std::fputs(Wrap(Printable(interval.why), "  ").c_str(), stdout);
   }
-  std::printf("%s\n", table.Render(true).c_str());
-  std::printf("%s in all. A record is NODE/FILE:OFFSET below the spool; '-' is Slurm's own record.\n",
-              FormatDuration(sum).c_str());
+  if (sum > 0) std::printf("\n");
+  std::fputs(
+      Wrap(Cat(FormatDuration(sum),
+               " in all. A record is NODE/FILE:OFFSET below the spool; where none is named it is Slurm's."),
+           "")
+          .c_str(),
+      stdout);
 }
 
 // More than these are seen with --all.

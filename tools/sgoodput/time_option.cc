@@ -11,6 +11,22 @@ namespace goodput {
 
 namespace {
 
+// MM/DD and MMDD without a year: the last such day, as sacct takes them. InfiniteFuture for what is neither.
+absl::Time ParseDayOfYear(const std::string& text, absl::Time now, absl::TimeZone zone) {
+  const std::int64_t year = absl::ToCivilYear(now, zone).year();
+  for (const char* day : {"%m/%d", "%m.%d", "%m%d"}) {
+    for (const char* clock : {"", "-%H:%M", "-%H:%M:%S"}) {
+      const std::string format = Cat("%Y ", day, clock);
+      absl::Time time;
+      // The year before has the day, too, unless it is the 29th of February.
+      if (!absl::ParseTime(format, Cat(year, " ", text), zone, &time, nullptr)) continue;
+      if (absl::ToCivilDay(time, zone) <= absl::ToCivilDay(now, zone)) return time;
+      if (absl::ParseTime(format, Cat(year - 1, " ", text), zone, &time, nullptr)) return time;
+    }
+  }
+  return absl::InfiniteFuture();
+}
+
 // InfiniteFuture for what is no time.
 absl::Time Parse(const std::string& text, absl::Time now) {
   const absl::TimeZone zone = absl::LocalTimeZone();
@@ -18,8 +34,8 @@ absl::Time Parse(const std::string& text, absl::Time now) {
   if (text == "now") return now;
   if (text == "midnight" || text == "today") return absl::FromCivil(today, zone);
   if (text == "noon") return absl::FromCivil(absl::CivilHour(today) + 12, zone);
-  for (const char* format :
-       {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%m/%d/%y", "%m/%d/%y-%H:%M:%S"}) {
+  for (const char* format : {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%m/%d/%y", "%m/%d/%y-%H:%M",
+                             "%m/%d/%y-%H:%M:%S"}) {
     absl::Time time;
     if (absl::ParseTime(format, text, zone, &time, nullptr)) return time;
   }
@@ -44,7 +60,7 @@ absl::Time Parse(const std::string& text, absl::Time now) {
       }
     }
   }
-  return absl::InfiniteFuture();
+  return ParseDayOfYear(text, now, zone);
 }
 
 }  // namespace
@@ -55,8 +71,8 @@ absl::StatusOr<Ns> ParseTimeOption(const std::string& text, absl::Time now) {
   if (time > absl::FromUnixNanos(INT64_MIN) && time < absl::FromUnixNanos(INT64_MAX)) {
     return absl::ToUnixNanos(time);
   }
-  return absl::InvalidArgumentError(
-      Cat("'", text, "' is not a time; write 2026-01-31, 2026-01-31T12:00:00, 12:00, now or now-2hours"));
+  return absl::InvalidArgumentError(Cat(
+      "'", text, "' is not a time; write 2026-01-31, 2026-01-31T12:00:00, 01/31, 12:00, now or now-2hours"));
 }
 
 }  // namespace goodput
