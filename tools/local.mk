@@ -8,6 +8,7 @@ tools_libtimeline_files = \
   tools/timeline/bucket.cc tools/timeline/bucket.h \
   tools/timeline/checkpoint_files.cc tools/timeline/checkpoint_files.h \
   tools/timeline/clip.cc tools/timeline/clip.h \
+  tools/timeline/exclude.cc tools/timeline/exclude.h \
   tools/timeline/coarse.cc tools/timeline/coarse.h \
   tools/timeline/facts.h \
   tools/timeline/goodput.cc tools/timeline/goodput.h \

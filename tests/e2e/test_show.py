@@ -223,6 +223,40 @@ class ShowTest(unittest.TestCase):
         self.assertEqual([d["why"] for d in listed[0]["accounting"]["differences"]], ["outside the time asked for"])
         self.assertEqual(listed[0]["stalls"], [])
 
+    def test_time_is_left_out_of_all_sums(self) -> None:
+        def at(seconds: float) -> str:
+            return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(BEGAN + seconds))
+        whole = self.show("7")
+        self.assertEqual(whole["excluded_ns"], 0)
+        # From within lost work over the interruption, at 751, to within the wait after it; and 10 s of training.
+        windows = "%s/%s,%s/%s" % (at(700), at(810), at(1000), at(1010))
+        job = self.show("7", "--exclude", windows)
+        self.assertEqual((job["wall_ns"], job["excluded_ns"]), (whole["wall_ns"], 120 * 10**9))
+        self.assertEqual(sum(bucket["ns"] for bucket in job["buckets"]), job["wall_ns"] - job["excluded_ns"])
+        before, after = self.buckets(whole), self.buckets(job)
+        self.assertAlmostEqual(after["productive"], before["productive"] - 10)
+        self.assertLess(after["lost_work"], before["lost_work"])
+        self.assertEqual(job["interruptions"], [])
+        self.assertEqual(len(whole["interruptions"]), 1)
+        seconds = sum(after.values()) - after["hold"]
+        self.assertAlmostEqual(job["goodput"]["sg_rg"], after["productive"] / seconds)
+        self.assertAlmostEqual(job["definitions"]["ettr"], after["productive"] / seconds)
+        self.assertEqual([one["why"] for one in job["accounting"]["differences"]], ["outside the time asked for"])
+        # Overlapping windows, given apart, are left out once; the list and report leave out the same.
+        again = self.show("7", "--exclude", "%s/%s" % (at(700), at(760)), "--exclude", "%s/%s,%s/%s" % (at(750), at(810), at(1000), at(1010)))
+        self.assertEqual(again["buckets"], job["buckets"])
+        listed = json.loads(self.ask("-j", "7", "--exclude", windows, "--json"))["jobs"][0]
+        self.assertEqual(listed["buckets"], job["buckets"])
+        report = json.loads(self.ask("report", "-j", "7", "--by", "all", "--exclude", windows, "--json"))
+        self.assertEqual(self.buckets(report["total"]), after)
+        text = self.ask("show", "7", "--exclude", windows)
+        self.assertIn("(2m00s of it excluded)", text)
+        self.assertNotIn("Proof", text)
+        for wrong in ("soon", at(1), "%s/%s" % (at(2), at(1)), "/", "%s/" % at(1)):
+            self.assertIn("--exclude: '", self.ask("show", "7", "--exclude", wrong, status=2))
+        self.assertIn("--exclude", self.ask("show", "7", "--exclude", windows, "--html", "-", status=2))
+        self.assertIn("--exclude", self.ask("report", "--fleet", "--exclude", windows, status=2))
+
     def test_interruptions_are_sentences(self) -> None:
         text = " ".join(self.ask("show", "7").split())
         self.assertIn("3m12s after the last checkpoint; detected after 12.0s, nodes back after 1m21s, first step 18.0s later", text)

@@ -31,11 +31,11 @@ std::map<std::string_view, Kind> Joined(std::initializer_list<std::map<std::stri
 const std::map<std::string_view, Subcommand>& Subcommands() {
   using Map = std::map<std::string_view, Kind>;
   static const Map select = {
-      {"jobs", Kind::kValue},       {"user", Kind::kValue},       {"accounts", Kind::kValue},
-      {"partition", Kind::kValue},  {"state", Kind::kValue},      {"nodelist", Kind::kValue},
-      {"name", Kind::kValue},       {"allocations", Kind::kFlag}, {"clusters", Kind::kValue},
-      {"starttime", Kind::kValue},  {"endtime", Kind::kValue},    {"allusers", Kind::kFlag},
-      {"allclusters", Kind::kFlag}, {"truncate", Kind::kFlag}};
+      {"jobs", Kind::kValue},      {"user", Kind::kValue},       {"accounts", Kind::kValue},
+      {"partition", Kind::kValue}, {"state", Kind::kValue},      {"nodelist", Kind::kValue},
+      {"name", Kind::kValue},      {"exclude", Kind::kValue},    {"allocations", Kind::kFlag},
+      {"clusters", Kind::kValue},  {"starttime", Kind::kValue},  {"endtime", Kind::kValue},
+      {"allusers", Kind::kFlag},   {"allclusters", Kind::kFlag}, {"truncate", Kind::kFlag}};
   static const Map target = {{"job", Kind::kWord},
                              {"run", Kind::kValue},
                              {"user", Kind::kValue},
@@ -65,6 +65,7 @@ const std::map<std::string_view, Subcommand>& Subcommands() {
                 {{"explain", Kind::kValue},
                  {"sensitivity", Kind::kFlag},
                  {"all", Kind::kFlag},
+                 {"exclude", Kind::kValue},
                  {"timeline", Kind::kFlag},
                  {"chain", Kind::kFlag}}})}},
       {"watch", {"watch", false, false, Joined({target, stalls, {{"once", Kind::kFlag}}})}},

@@ -33,6 +33,8 @@ absl::Status Check(const RollupOptions& options) {
         "--fleet is of all jobs on all nodes; leave out -j, -u, -A, -r, -s and -N, or ask for --by "
         "partition");
   }
+  if (!select.exclude.empty() || !select.names.empty())
+    return absl::InvalidArgumentError("--fleet is of all GPUs all the time; leave out --exclude and --name");
   if (!options.window.empty() || options.price)
     return absl::InvalidArgumentError("--fleet has no --window and no --gpu-hour; say when with -S and -E");
   if (!options.by.empty() && options.by != "partition" && options.by != "all")

@@ -14,6 +14,7 @@
 #include "tools/sgoodput/report.h"
 #include "tools/sgoodput/rollup.h"
 #include "tools/timeline/allocated.h"
+#include "tools/timeline/exclude.h"
 #include "tools/timeline/hang.h"
 #include "tools/timeline/last_step.h"
 #include "tools/timeline/ledger.h"
@@ -266,6 +267,7 @@ Json JobJson(const Report& report) {
               {"end_ns", timeline.running ? Json(nullptr) : Json(timeline.end)},
               {"wall_ns", wall},
               {"wall_s", Seconds(wall)},
+              {"excluded_ns", wall - Included(timeline, timeline.begin, timeline.end)},
               {"gpus", account.gpus},
               {"evidence", EvidenceName(evidence)},
               {"goodput",

@@ -247,6 +247,9 @@ void AddSelection(CLI::App& app, goodput::SelectionOptions& select) {
   app.add_option("--name", select.names, "jobs of these names")
       ->type_name("NAME[,NAME]")
       ->allow_extra_args(false);
+  app.add_option("--exclude", select.exclude, "leave these windows of time out of all sums")
+      ->type_name("FROM/TO[,..]")
+      ->allow_extra_args(false);
   app.add_flag("-X,--allocations", select.allocations, "no steps, as always here");
   app.add_flag("-a,--allusers", select.all_users, "jobs of all users");
   app.add_flag("-L,--allclusters", select.all_clusters, "jobs of all clusters");
@@ -310,6 +313,9 @@ int ParseAndRun(int argc, char** argv) {
       ->type_name("BUCKET");
   show_app->add_flag("--sensitivity", show.sensitivity,
                      "print what the numbers would be had open questions been answered otherwise");
+  show_app->add_option("--exclude", show.exclude, "leave these windows of time out of all sums")
+      ->type_name("FROM/TO[,..]")
+      ->allow_extra_args(false);
   show_app->add_flag(
       "--all", show.all,
       "also what says nothing new: signals, definitions of others, proof; and all of long lists");
@@ -339,9 +345,8 @@ int ParseAndRun(int argc, char** argv) {
   AddCommon(*rollup_app, rollup.common, true);
   AddSelection(*rollup_app, rollup.select);
   rollup_app
-      ->add_option(
-          "--by", rollup.by,
-          "user, account, partition, reservation, run, node, day, cause, tag:KEY, all; or two: A,B")
+      ->add_option("--by", rollup.by,
+                   "user, account, partition, reservation, run, node, day, cause, tag:KEY, all; or two: A,B")
       ->type_name("WHAT");
   rollup_app->add_flag("--fleet", rollup.fleet,
                        "of all GPUs of the cluster: held, idle, down, drained; --by partition");

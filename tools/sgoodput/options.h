@@ -33,8 +33,9 @@ struct SelectionOptions {
   std::vector<std::string> states;
   std::vector<std::string> nodes;
   std::vector<std::string> clusters;
-  std::vector<std::string> names;  // --name: of jobs
-  bool allocations = false;        // -X, as sacct has it: what a run is counted by already
+  std::vector<std::string> names;    // --name: of jobs
+  std::vector<std::string> exclude;  // --exclude: windows of time
+  bool allocations = false;          // -X, as sacct has it: what a run is counted by already
   bool all_users = false;
   bool all_clusters = false;
   std::string start;
@@ -99,8 +100,9 @@ struct TargetOptions {
 struct ShowOptions {
   CommonOptions common;
   TargetOptions target;
-  std::string explain;  // a bucket
-  std::string html;     // write the page with this run to this file; "-" is stdout
+  std::string explain;               // a bucket
+  std::vector<std::string> exclude;  // windows of time to leave out
+  std::string html;                  // write the page with this run to this file; "-" is stdout
   double stall_factor = 5;
   bool sensitivity = false;
   bool all = false;       // also what says nothing new

@@ -7,6 +7,7 @@
 #include "tools/flops/program_flops.h"
 #include "tools/runs/strands.h"
 #include "tools/timeline/clip.h"
+#include "tools/timeline/exclude.h"
 
 namespace goodput {
 
@@ -82,6 +83,23 @@ void ClipReport(Report& report, Ns begin, Ns end) {
   report.account = TakeAccount(report.timeline);
   report.program_evidence.clear();
   report.program_reason = "how many steps were kept within a window is not counted";
+}
+
+void ExcludeFromReport(Report& report, const std::vector<TimeSpan>& windows) {
+  if (windows.empty()) return;
+  constexpr auto kProductive = static_cast<std::size_t>(Bucket::kProductive);
+  const Account before = report.account;
+  ExcludeTime(report.timeline, windows);
+  report.account = TakeAccount(report.timeline);
+  if (!before.goodput.program) return;
+  if (before.buckets[kProductive].gpu_ns == report.account.buckets[kProductive].gpu_ns) {
+    report.account.goodput.program = before.goodput.program;
+    if (report.account.goodput.sg_rg)
+      report.account.goodput.mpg = *report.account.goodput.sg_rg * *before.goodput.program;
+    return;
+  }
+  report.program_evidence.clear();
+  report.program_reason = "how many steps were kept in the time that was excluded is not counted";
 }
 
 }  // namespace goodput

@@ -46,6 +46,9 @@ absl::StatusOr<Report> MakeReport(Target& target, const TimelineOptions& options
 // Counts the report again as seen through a window, [begin, end).
 void ClipReport(Report& report, Ns begin, Ns end);
 
+// Counts the report again without these windows.
+void ExcludeFromReport(Report& report, const std::vector<TimeSpan>& windows);
+
 // Writes the document `--json` prints: {"schema":"slurm-goodput/2","jobs":[...]}, see sgoodput.schema.json;
 // a job at a time, so that a million need no more memory than one.
 class JsonReports {

@@ -62,6 +62,7 @@ absl::StatusOr<std::string> LongState(std::string state) {
 struct Filter {
   std::vector<std::string> users, accounts, partitions, states, nodes, clusters, names;
   SelectedTime time;
+  std::vector<TimeSpan> excluded;
 
   bool Matches(const Report& report) const {
     const RunInfo& info = report.run.info;
@@ -109,6 +110,9 @@ absl::StatusOr<Filter> MakeFilter(const SelectionOptions& options, absl::Time no
   absl::StatusOr<SelectedTime> time = TimeOfSelection(options, now);
   if (!time.ok()) return time.status();
   filter.time = *time;
+  absl::StatusOr<std::vector<TimeSpan>> excluded = ParseWindows(options.exclude, now);
+  if (!excluded.ok()) return excluded.status();
+  filter.excluded = *std::move(excluded);
   return filter;
 }
 
@@ -278,6 +282,7 @@ absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions
         ClipReport(report, filter->time.start.value_or(report.timeline.begin),
                    filter->time.end.value_or(session->now));
       }
+      ExcludeFromReport(report, filter->excluded);
       if (absl::Status status = take(*session, std::move(report)); !status.ok()) return status;
     }
   }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "sql/summaries.h"
 #include "sql/text.h"
 #include "tools/sgoodput/asked_profiles.h"
@@ -17,6 +18,7 @@
 #include "tools/sgoodput/session.h"
 #include "tools/sgoodput/show_sections.h"
 #include "tools/sgoodput/style.h"
+#include "tools/sgoodput/time_option.h"
 #include "tools/timeline/sensitivity.h"
 
 namespace goodput {
@@ -127,6 +129,9 @@ void WarnOfProfiles(Target& target, Report& report) {
 absl::StatusOr<Report> ReportOn(Target& target, const ShowOptions& options) {
   absl::StatusOr<Report> report = MakeReport(target, {options.stall_factor});
   if (!report.ok()) return report.status();
+  const absl::StatusOr<std::vector<TimeSpan>> excluded = ParseWindows(options.exclude, absl::Now());
+  if (!excluded.ok()) return excluded.status();
+  ExcludeFromReport(*report, *excluded);
   report->run_inferred = target.inferred;
   WarnOfProfiles(target, *report);
   if (options.sensitivity) report->sensitivity = FindSensitivity(report->run.facts, {options.stall_factor});
@@ -188,6 +193,12 @@ absl::Status ShowTasks(Target& target, const ShowOptions& options, const std::op
 }  // namespace
 
 int RunShow(const ShowOptions& options) {
+  if (!options.exclude.empty() && (options.timeline || !options.html.empty() || options.sensitivity)) {
+    return Fail(absl::InvalidArgumentError(
+        "--exclude leaves time out of sums; --html, --timeline and --sensitivity are of all of it"));
+  }
+  if (const auto windows = ParseWindows(options.exclude, absl::Now()); !windows.ok())
+    return Fail(windows.status());
   const std::optional<Bucket> bucket = BucketFromName(options.explain);
   if (!options.explain.empty() && !bucket) {
     std::vector<std::string> names;

@@ -8,6 +8,7 @@
 #include "sql/text.h"
 #include "tools/sgoodput/format.h"
 #include "tools/sgoodput/show_sections.h"
+#include "tools/timeline/exclude.h"
 #include "tools/timeline/hang.h"
 
 namespace goodput {
@@ -32,6 +33,12 @@ const char* EndNote(const Report& report) {
   return report.run.info.job_id < 0 ? " (last heard of)" : " (now)";
 }
 
+std::string ExcludedWords(const Timeline& timeline) {
+  const Ns wall = timeline.end - timeline.begin;
+  const Ns excluded = wall - Included(timeline, timeline.begin, timeline.end);
+  return excluded > 0 ? Cat(" (", FormatDuration(excluded), " of it excluded)") : "";
+}
+
 }  // namespace
 
 void PrintHead(const Report& report, const Style& style) {
@@ -52,7 +59,7 @@ void PrintHead(const Report& report, const Style& style) {
               gpus.c_str());
   std::printf("%s to %s%s, wall %s, %s\n", FormatTime(timeline.begin).c_str(),
               FormatTime(timeline.end).c_str(), EndNote(report),
-              FormatDuration(timeline.end - timeline.begin).c_str(),
+              Cat(FormatDuration(timeline.end - timeline.begin), ExcludedWords(timeline)).c_str(),
               Counted(static_cast<std::int64_t>(timeline.attempts.size()), "attempt").c_str());
   if (const std::optional<Ns> since = NoProgressSince(timeline)) {
     std::printf("%s since %s\n",
@@ -94,7 +101,7 @@ void PrintGoodput(const Report& report, const Style& style) {
 }
 
 void PrintBuckets(const Report& report, const Style& style) {
-  const Ns wall = std::max<Ns>(1, report.timeline.end - report.timeline.begin);
+  const Ns wall = std::max<Ns>(1, Included(report.timeline, report.timeline.begin, report.timeline.end));
   std::printf("%s\n", style.Bold("Where the time went").c_str());
   for (const BucketTotal& total : report.account.buckets) {
     if (total.ns == 0) continue;

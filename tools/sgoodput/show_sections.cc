@@ -58,7 +58,7 @@ void PrintLastStep(const Report& report) {
 }
 
 bool ProofHolds(const Report& report) {
-  return ReadLedger(report.timeline).holds() && ReadAllocatedTime(report.timeline).agrees();
+  return ReadLedger(report.timeline).holds() && ReadAllocatedTime(report.timeline).agrees_within();
 }
 
 void PrintWhatToDo(const Report& report, const Style& style) {
@@ -74,7 +74,7 @@ void PrintWhatToDo(const Report& report, const Style& style) {
 void PrintProof(const Report& report, const Style& style) {
   const Ledger ledger = ReadLedger(report.timeline);
   const AllocatedTime allocated = ReadAllocatedTime(report.timeline);
-  const bool sound = ledger.holds() && allocated.agrees();
+  const bool sound = ledger.holds() && allocated.agrees_within();
   std::printf("%s%s\n", style.Bold("Proof").c_str(),
               sound ? "" : style.Bad("  does not hold everywhere").c_str());
   if (report.timeline.steps.executed > 0) std::fputs(Labelled("ledger", InWords(ledger)).c_str(), stdout);

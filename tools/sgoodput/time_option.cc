@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -64,6 +65,35 @@ absl::Time Parse(const std::string& text, absl::Time now) {
 }
 
 }  // namespace
+
+namespace {
+
+// Times may have slashes themselves, as 01/31 does: the one between them is where both sides are times.
+absl::StatusOr<TimeSpan> ParseWindow(const std::string& text, absl::Time now) {
+  for (std::size_t at = text.find('/'); at != std::string::npos; at = text.find('/', at + 1)) {
+    const absl::StatusOr<Ns> from = ParseTimeOption(text.substr(0, at), now);
+    const absl::StatusOr<Ns> to = ParseTimeOption(text.substr(at + 1), now);
+    if (!from.ok() || !to.ok()) continue;
+    if (*from >= *to) return absl::InvalidArgumentError(Cat("--exclude: '", text, "' ends before it begins"));
+    return TimeSpan{*from, *to};
+  }
+  return absl::InvalidArgumentError(
+      Cat("--exclude: '", text, "' is no window; write FROM/TO, as in 2026-01-31T12:00/2026-01-31T14:00"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<TimeSpan>> ParseWindows(const std::vector<std::string>& texts, absl::Time now) {
+  std::vector<TimeSpan> windows;
+  for (const std::string& list : texts) {
+    for (absl::string_view text : absl::StrSplit(list, ',', absl::SkipEmpty())) {
+      const absl::StatusOr<TimeSpan> window = ParseWindow(std::string(text), now);
+      if (!window.ok()) return window.status();
+      windows.push_back(*window);
+    }
+  }
+  return windows;
+}
 
 absl::StatusOr<Ns> ParseTimeOption(const std::string& text, absl::Time now) {
   const absl::Time time = Parse(text, now);

@@ -3,6 +3,7 @@
 #define GOODPUT_TOOLS_SGOODPUT_TIME_OPTION_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -10,9 +11,12 @@
 
 namespace goodput {
 
-// YYYY-MM-DD[THH:MM[:SS]], MM/DD/YY[-HH:MM:SS], HH:MM[:SS] today, now, now-2hours, midnight, today, noon; in
-// local time. An error says what to write.
+// YYYY-MM-DD[THH:MM[:SS]], MM/DD[/YY][-HH:MM[:SS]], MMDD, HH:MM[:SS] today, now, now-2hours, midnight, today,
+// noon; in local time. An error says what to write.
 absl::StatusOr<Ns> ParseTimeOption(const std::string& text, absl::Time now);
+
+// "FROM/TO[,FROM/TO]", in several texts or in one, of such times.
+absl::StatusOr<std::vector<TimeSpan>> ParseWindows(const std::vector<std::string>& texts, absl::Time now);
 
 }  // namespace goodput
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "tools/timeline/exclude.h"
+
 namespace goodput {
 namespace {
 
@@ -48,7 +50,8 @@ AllocatedTime ReadAllocatedTime(const Timeline& timeline) {
         weights(interval.attempt, std::max(interval.begin, facts.end.value_or(timeline.now)), interval.end);
   }
 
-  GpuNs outside = 0;
+  GpuNs& outside = allocated.outside;
+  const std::vector<TimeSpan> excluded = ExcludedSpans(timeline);
   GpuNs shared = 0;
   bool any = false;
   for (std::size_t a = 0; a < timeline.attempts.size(); ++a) {
@@ -62,6 +65,8 @@ AllocatedTime ReadAllocatedTime(const Timeline& timeline) {
     any = true;
     outside += weights(index, begin, std::min(end, timeline.begin));
     outside += weights(index, std::max(begin, timeline.end), end);
+    for (const TimeSpan& hole : excluded)
+      outside += weights(index, std::max(begin, hole.begin), std::min(end, hole.end));
     // Intervals are in order and disjoint.
     auto interval = std::upper_bound(timeline.intervals.begin(), timeline.intervals.end(), begin,
                                      [](Ns t, const Interval& one) { return t < one.end; });

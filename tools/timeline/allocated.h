@@ -29,6 +29,9 @@ struct AllocatedTime {
   };
   std::vector<Difference> differences;
   bool agrees() const { return told == counted(); }
+  // Of `told`, what lies outside the time that was asked for; without it the two agree.
+  GpuNs outside = 0;
+  bool agrees_within() const { return told - outside == counted(); }
 
   Evidence evidence = Evidence::kAccounting;  // the weakest of the attempts' bounds
   bool has_gpus = false;

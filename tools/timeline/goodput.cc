@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "tools/timeline/exclude.h"
+
 namespace goodput {
 namespace {
 
@@ -124,9 +126,9 @@ Definitions Define(const Timeline& timeline, const Goodput& goodput, const std::
   const auto ns = [&](Bucket bucket) { return totals[static_cast<std::size_t>(bucket)].ns; };
   // A clipped timeline may begin later.
   const Ns first_start = std::max(*started->facts->start, timeline.begin);
-  const Ns since_start = timeline.end - first_start;
+  const Ns since_start = Included(timeline, first_start, timeline.end);
   const Ns productive = ns(Bucket::kProductive);
-  const Ns wanted = timeline.end - timeline.begin - ns(Bucket::kHold);
+  const Ns wanted = Included(timeline, timeline.begin, timeline.end) - ns(Bucket::kHold);
   if (wanted > 0) definitions.ettr = Seconds(productive) / Seconds(wanted);
   if (since_start > 0) {
     definitions.google_api =
@@ -153,8 +155,8 @@ Definitions Define(const Timeline& timeline, const Goodput& goodput, const std::
     if (restarting && !first_incarnation) times.t_rm += Seconds(interval.end - interval.begin);
   }
   definitions.nvcre = NvcreGoodput(times);
-  if (timeline.end > hour_begin)
-    definitions.ettr_1h = Seconds(last_hour_productive) / Seconds(timeline.end - hour_begin);
+  if (const Ns last_hour = Included(timeline, hour_begin, timeline.end); last_hour > 0)
+    definitions.ettr_1h = Seconds(last_hour_productive) / Seconds(last_hour);
   return definitions;
 }
 
