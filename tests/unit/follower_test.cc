@@ -5,16 +5,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "spank/event.h"
 #include "spank/spool.h"
 #include "sql/text.h"
@@ -217,6 +222,7 @@ TEST_F(FollowerTest, AnAnswerSurvivesTheWayBack) {
   event.t_ns = 5;
   event.began_ns = -3;
   event.offset = 77;
+  event.late_ns = 250;
   bool LogEvent::*const flags[] = {&LogEvent::epoch_begins, &LogEvent::over_at_next_step,
                                    &LogEvent::told_at_next_step, &LogEvent::complete_is_untold};
   for (bool LogEvent::*const flag : flags) {
@@ -233,6 +239,7 @@ TEST_F(FollowerTest, AnAnswerSurvivesTheWayBack) {
   ASSERT_EQ(back->found.events.size(), std::size(flags));
   for (std::size_t i = 0; i < std::size(flags); ++i) {
     const LogEvent& said = back->found.events[i].event;
+    EXPECT_EQ(back->found.events[i].late_ns, 250);
     EXPECT_EQ(said.kind, LogEvent::Kind::kSave);
     EXPECT_EQ(said.step, 7);
     EXPECT_EQ(said.of, 8);
@@ -242,9 +249,9 @@ TEST_F(FollowerTest, AnAnswerSurvivesTheWayBack) {
     EXPECT_EQ(said.name, event.event.name);
     for (std::size_t k = 0; k < std::size(flags); ++k) EXPECT_EQ(said.*flags[k], i == k) << i << " " << k;
   }
-  for (const char* bad :
-       {"event", "event 99 1 - 0 - - - - - 0000 n", "file 1 2", "what", "event 1 x - 0 - - - - - 0000 n",
-        "event 1 1 - 0 - - - - - 000 n", "event 1 1 - 0 - - - - - 0000 "})
+  for (const char* bad : {"event", "event 99 1 - 0 - - - - - 0000 0 n", "file 1 2", "what",
+                          "event 1 x - 0 - - - - - 0000 0 n", "event 1 1 - 0 - - - - - 000 0 n",
+                          "event 1 1 - 0 - - - - - 0000 x n", "event 1 1 - 0 - - - - - 0000 0 "})
     EXPECT_FALSE(DecodeFound(bad).ok()) << bad;
 }
 
@@ -301,6 +308,71 @@ TEST(OutputNews, AreMarksOfTheStepThatRan) {
             std::string::npos)
       << records[0];
   EXPECT_TRUE(news.Records().empty());
+}
+
+// What is recorded of steps that are looked at every fifth of a second, as their lines come.
+struct Recorded {
+  std::vector<double> begins;
+  double between_steps = 0;
+};
+
+Recorded FollowSteps(OutputFollower& follower, const std::function<std::string(int step, double done)>& line,
+                     const std::function<void(std::string_view)>& append, double step_s, int steps) {
+  OutputNews news(AJob(), {FixedReal, FixedMono});
+  Recorded recorded;
+  int step = 0;
+  for (double now = 0.07; step < steps; now += 0.2) {
+    for (; step < steps && (step + 1) * step_s + 0.4 <= now; ++step)
+      append(line(step + 1, (step + 1) * step_s + 0.4));
+    news.Take(follower.Look(kNow + std::llround(now * 1e9), false), {"0", std::nullopt});
+    for (const std::string& record : news.Records()) {
+      const double t = static_cast<double>(std::stoll(record.substr(record.find("\"t\":") + 4)) - kNow) / 1e9;
+      const bool begins = absl::StrContains(record, "\"edge\":\"begin\"");
+      if (absl::StrContains(record, "\"mark\":\"step\"") && begins) recorded.begins.push_back(t);
+      if (!absl::StrContains(record, "between_steps")) continue;
+      recorded.between_steps += begins ? -t : t;
+    }
+  }
+  return recorded;
+}
+
+double MedianStep(const Recorded& recorded) {
+  std::vector<double> lengths;
+  for (std::size_t i = 1; i < recorded.begins.size(); ++i)
+    lengths.push_back(recorded.begins[i] - recorded.begins[i - 1]);
+  std::nth_element(lengths.begin(), lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2),
+                   lengths.end());
+  return lengths[lengths.size() / 2];
+}
+
+TEST_F(FollowerTest, StampsOfWholeSecondsAreNoTimeBetweenSteps) {
+  const auto stamp = [](double done) {
+    return absl::FormatTime("%Y-%m-%d %H:%M:%S",
+                            absl::FromUnixSeconds(kNow / kS + static_cast<std::int64_t>(done)),
+                            absl::UTCTimeZone());
+  };
+  for (const double step_s : {0.25, 0.6, 1.5}) {
+    for (const bool told : {true, false}) {
+      fs::remove(File());
+      const std::unique_ptr<OutputFollower> follower = Follow({}, told ? "megatron" : "torchtitan");
+      const Recorded recorded = FollowSteps(
+          *follower,
+          [&](int step, double done) {
+            return told ? absl::StrCat(" [", stamp(done), "] iteration ", step,
+                                       "/ 100 | elapsed time per iteration (ms): ", step_s * 1000, " |\n")
+                        : absl::StrCat("[titan] ", stamp(done), ",000 - root - INFO - step: ", step,
+                                       "  loss:  7.1\n");
+          },
+          [&](std::string_view text) { Append(text); }, step_s, 80);
+      fs::remove(folder_.path() + "/link");
+      fs::create_symlink(File(), folder_.path() + "/link");
+      EXPECT_EQ(recorded.begins.size(), 80U);
+      EXPECT_LT(recorded.between_steps, 1) << step_s << " " << told;
+      EXPECT_NEAR(MedianStep(recorded), step_s, told ? 0.01 : 0.05) << told;
+      EXPECT_NEAR(recorded.begins.back() - recorded.begins.front(), 79 * step_s, told ? 0.5 : 2.0)
+          << step_s << " " << told;
+    }
+  }
 }
 
 TEST(OutputNews, ADaemonThatDiedLeavesNoGapAndNothingTwice) {

@@ -26,7 +26,8 @@ class StampUnit {
   std::int64_t Of(const LineTime& time) const;
 
  private:
-  static constexpr int kEnough = 4;
+  // One line alone may have been printed at just that moment.
+  static constexpr int kEnough = 2;
   std::int64_t unit_ = 1'000'000'000;
   std::int64_t seen_ = 0;
 };

@@ -19,6 +19,8 @@ constexpr Ns kGapShare = 50;
 // Who has been told to end is silent for so many lines of steps at most, or so long.
 constexpr Ns kSilentLines = 3;
 constexpr Ns kSilentTime = 10 * kSecond;
+// Fewer tell no pace.
+constexpr std::int64_t kPaceSteps = 4;
 constexpr std::int64_t kStepUntold = -1;
 constexpr std::string_view kPreempted = "PREEMPTED";
 
@@ -209,6 +211,28 @@ absl::Status LogFold::ReleaseWaiting(const LogEvent* next, Ns t) {
   return status;
 }
 
+// When the steps of a line were done that was printed at `t`, or at most late_ before.
+Ns LogFold::Settled(const LogEvent& event, Ns t) {
+  Start& start = *start_;
+  const bool only_steps = start.has_step && start.open_until_step.empty() &&
+                          std::all_of(start.saves.begin(), start.saves.end(),
+                                      [](const auto& save) { return save.second.released; });
+  if (late_ == 0 || !only_steps) {
+    start.in_loop_since.reset();
+    return t;
+  }
+  if (!start.in_loop_since) start.in_loop_since = {*event.step, t};
+  const auto& [first, since] = *start.in_loop_since;
+  const std::int64_t count = *event.step - start.done;
+  std::optional<Ns> each = event.step_ns;
+  if (!each && *event.step - first >= kPaceSteps) each = (t - since) / (*event.step - first);
+  if (!each || count <= 0 || *each > (INT64_MAX >> 2) / count) return t;
+  const Ns due = start.done_at + count * *each;
+  // The loop was held up: its pace is another's from here on.
+  if (t - due > late_) start.in_loop_since = {*event.step, t};
+  return std::clamp(due, t - late_, t);
+}
+
 absl::Status LogFold::StepEnd(const LogEvent& event, Ns t, std::int64_t offset) {
   Start* start = &*start_;
   const std::int64_t step = *event.step;
@@ -244,6 +268,7 @@ absl::Status LogFold::StepEnd(const LogEvent& event, Ns t, std::int64_t offset) 
   if (start->waiting) {
     if (absl::Status status = ReleaseWaiting(&event, t); !status.ok()) return status;
   }
+  t = std::max(Settled(event, t), start->has_step ? start->done_at : t - late_);
   const Ns each = event.step_ns.value_or(start->steps.Median().value_or(0));
   const std::int64_t count = start->has_step ? step - start->done : 1;
   const Ns next_step = t - std::min(t - start->done_at, each > (INT64_MAX >> 2) / count ? 0 : each * count);
@@ -480,8 +505,10 @@ absl::Status LogFold::JobEnd(const LogEvent& event, Ns t, std::int64_t offset) {
   return Stop(t, offset);
 }
 
-absl::Status LogFold::Take(const LogEvent& event, Ns t, std::optional<Ns> began, std::int64_t offset) {
+absl::Status LogFold::Take(const LogEvent& event, Ns t, std::optional<Ns> began, std::int64_t offset,
+                           Ns late) {
   using Kind = LogEvent::Kind;
+  late_ = late;
   used_ = 0;
   offset_ = offset;
   if (IsBehindSlurmsEnd(t)) {

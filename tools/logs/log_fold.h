@@ -9,6 +9,8 @@
 //   training's begin, where a line said so; else of as many as the next line does, and each took as long.
 // - A number that was told already, a moment ago, is another rank's and says nothing new. Any other lower
 //   number, and any at all behind a line that says the program begins, is the program started again.
+// - A line whose time is known only roughly comes when its steps were done, as far as that can be: by the
+//   durations it prints, or by the pace of the lines before.
 // - Of saves and phases that several ranks tell of, the first begin counts and the last end.
 // - A save of which some releases print an end and others none was over when the loop went on, if by the next
 //   save, or by the program's end, none was printed.
@@ -42,8 +44,8 @@ class LogFold {
   explicit LogFold(ToldSink& sink) : sink_(sink) {}
 
   // `began`: of the event's own word for it, by the same clock as `t`. `offset`: of the line; a line has more
-  // bytes than it makes marks.
-  absl::Status Take(const LogEvent& event, Ns t, std::optional<Ns> began, std::int64_t offset);
+  // bytes than it makes marks. `late`: it may have been printed so long before `t`.
+  absl::Status Take(const LogEvent& event, Ns t, std::optional<Ns> began, std::int64_t offset, Ns late = 0);
   // A line that says nothing but that the program lived.
   absl::Status Heard(Ns t);
   // The program is over, at the latest then.
@@ -98,6 +100,8 @@ class LogFold {
     std::int64_t stride = 0;
     Ns line_ns = 0;   // from one line of steps to the next
     UsualTime steps;  // what one took
+    // A line of the loop's since which it did nothing but steps, and when it came.
+    std::optional<std::pair<std::int64_t, Ns>> in_loop_since;
     std::optional<Ns> training_begin;
     std::optional<std::int64_t> first_step;  // that will be run, where told
     std::optional<std::int64_t> of;          // steps it will do
@@ -131,6 +135,7 @@ class LogFold {
   absl::Status CloseUntoldSaves(std::int64_t offset);
   absl::Status Restore(const LogEvent& event, Ns t, std::int64_t offset);
   absl::Status Phase(const LogEvent& event, Ns t, std::int64_t offset);
+  Ns Settled(const LogEvent& event, Ns t);
   absl::Status JobEnd(const LogEvent& event, Ns t, std::int64_t offset);
   absl::Status Stop(Ns t, std::int64_t offset);
   bool IsBehindSlurmsEnd(Ns t) const;
@@ -147,6 +152,7 @@ class LogFold {
   std::array<std::pair<std::int64_t, Ns>, kRemembered> recent_{};  // steps done, when
   std::size_t recent_count_ = 0;
   Ns heard_before_ = 0;      // the line that is being taken
+  Ns late_ = 0;              // it may have come so long before its time
   std::int64_t offset_ = 0;  // of it
   std::int64_t used_ = 0;    // offsets within it
 };

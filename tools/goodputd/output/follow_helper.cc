@@ -16,7 +16,7 @@ namespace goodput {
 namespace {
 
 constexpr std::size_t kFixedArguments = 7;
-constexpr std::size_t kEventWords = 12;
+constexpr std::size_t kEventWords = 13;
 constexpr std::size_t kEventFlags = 4;
 constexpr const char* kProgress = "progress.txt";
 constexpr std::string_view kMegatron = "megatron";
@@ -141,7 +141,7 @@ std::string EncodeFound(const OutputFollower::Found& found, std::string_view pro
                     OptionalNumber(about_ns), " ");
     absl::StrAppend(&text, OptionalNumber(took_ns), " ", epoch_begins ? 1 : 0, over_at_next_step ? 1 : 0,
                     told_at_next_step ? 1 : 0, complete_is_untold ? 1 : 0);
-    absl::StrAppend(&text, " n", absl::WebSafeBase64Escape(name), "\n");
+    absl::StrAppend(&text, " ", said.late_ns, " n", absl::WebSafeBase64Escape(name), "\n");
   }
   return text;
 }
@@ -177,8 +177,9 @@ absl::StatusOr<FollowAnswer> DecodeFound(std::string_view text) {
           !ReadOptional(words[3], said.began_ns) || !absl::SimpleAtoi(words[4], &said.offset) ||
           !ReadOptional(words[5], event.step) || !ReadOptional(words[6], event.of) ||
           !ReadOptional(words[7], event.step_ns) || !ReadOptional(words[8], event.about_ns) ||
-          !ReadOptional(words[9], event.took_ns) || words[10].size() != kEventFlags || words[11].empty() ||
-          !absl::WebSafeBase64Unescape(words[11].substr(1), &event.name))
+          !ReadOptional(words[9], event.took_ns) || words[10].size() != kEventFlags ||
+          !absl::SimpleAtoi(words[11], &said.late_ns) || words[12].empty() ||
+          !absl::WebSafeBase64Unescape(words[12].substr(1), &event.name))
         return bad();
       event.kind = static_cast<LogEvent::Kind>(kind);
       event.epoch_begins = words[10][0] == '1';

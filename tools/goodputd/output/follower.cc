@@ -22,6 +22,10 @@ constexpr std::size_t kMaxEvents = 100;
 // Of a file that was there before, what is looked at for lines of this attempt.
 constexpr std::int64_t kLookBack = std::int64_t{1} << 20U;
 constexpr std::int64_t kSlackNs = 2'000'000'000;
+// A line is found so long after it was printed, at most, where its program keeps none back.
+constexpr std::int64_t kLookNs = 250'000'000;
+// What tells its time as finely as this is believed as it is.
+constexpr std::int64_t kFineNs = 10'000'000;
 // States of a bar that span so many of its seconds came late.
 constexpr std::int64_t kLateS = 2;
 
@@ -111,12 +115,30 @@ void OutputFollower::Find(const std::string& path, bool append, LogReader& reade
   files_.push_back(std::move(file));
 }
 
-void OutputFollower::Take(const LogReader::Said& said, Found& found) const {
+void OutputFollower::Take(const LogReader::Said& said, Found& found) {
   // Slurm itself says better how a job ended.
   if (said.event.kind == LogEvent::Kind::kJobEnd) return;
   Event event;
   event.event = said.event;
-  event.t_ns = said.event.time ? LiveTime(*said.event.time, said.read_ns) : said.read_ns;
+  event.t_ns = said.read_ns;
+  event.late_ns = kLookNs;
+  if (said.event.time) {
+    // A stamp is as long as its last digit; the line was read when it was printed, or a while after.
+    const std::int64_t stamp = LiveTime(*said.event.time, said.read_ns);
+    unit_.See(*said.event.time);
+    const std::int64_t resolution = unit_.Of(*said.event.time);
+    if (resolution <= kFineNs) {
+      event.t_ns = stamp;
+      event.late_ns = 0;
+    } else if (said.read_ns >= stamp + resolution) {
+      // A line of steps is placed by those around it.
+      event.late_ns = said.event.kind == LogEvent::Kind::kStepEnd ? resolution - 1 : 0;
+      event.t_ns = stamp + event.late_ns;
+    } else {
+      event.t_ns = std::max(stamp, said.read_ns);
+      event.late_ns = std::min(kLookNs, event.t_ns - stamp);
+    }
+  }
   if (said.event.began) event.began_ns = LiveTime(*said.event.began, said.read_ns);
   event.offset = said.offset;
   found.events.push_back(std::move(event));
@@ -150,6 +172,25 @@ void OutputFollower::Read(File& file, std::int64_t now_ns, std::int64_t& budget,
     file.lines.Add(piece, take);
   }
   file.mark.offset = file.lines.whole();
+}
+
+// Lines of steps that one look found were printed one after the other since the one before, as far as their
+// stamps allow.
+void OutputFollower::PlaceSteps(std::int64_t now_ns, Found& found) {
+  const std::int64_t since = std::max(looked_ns_, now_ns - kLookNs);
+  std::vector<Event*> lines;
+  for (Event& event : found.events) {
+    const bool step = event.event.kind == LogEvent::Kind::kStepEnd && !event.event.elapsed_s;
+    if (step && event.late_ns > 0 && event.t_ns == now_ns) lines.push_back(&event);
+  }
+  const auto count = static_cast<std::int64_t>(lines.size());
+  for (std::int64_t i = 0; i + 1 < count; ++i) {
+    Event& line = *lines[static_cast<std::size_t>(i)];
+    const std::int64_t earlier = std::min((now_ns - since) * (count - 1 - i) / count, line.late_ns);
+    line.t_ns -= earlier;
+    line.late_ns -= earlier;
+  }
+  looked_ns_ = now_ns;
 }
 
 void OutputFollower::PlaceBar(std::int64_t now_ns, Found& found) {
@@ -223,6 +264,7 @@ OutputFollower::Found OutputFollower::Look(std::int64_t now_ns, bool last) {
     }
     reader_.Finish([&](const LogReader::Said& said) { Take(said, found); });
   }
+  PlaceSteps(now_ns, found);
   PlaceBar(now_ns, found);
   for (const std::unique_ptr<File>& file : files_) found.files.push_back(file->mark);
   found.skipped_bytes = skipped_;

@@ -51,6 +51,7 @@ class OutputFollower {
     std::int64_t t_ns = 0;  // the line's time, or when it was read
     std::optional<std::int64_t> began_ns;
     std::int64_t offset = 0;
+    std::int64_t late_ns = 0;  // it may have been printed so long before t_ns
   };
   struct Found {
     std::vector<Event> events;
@@ -79,7 +80,8 @@ class OutputFollower {
   static std::int64_t FirstOffset(int fd, std::int64_t size, std::int64_t since_ns, const LogReader& reader,
                                   std::int64_t now_ns);
   void Read(File& file, std::int64_t now_ns, std::int64_t& budget, Found& found);
-  void Take(const LogReader::Said& said, Found& found) const;
+  void Take(const LogReader::Said& said, Found& found);
+  void PlaceSteps(std::int64_t now_ns, Found& found);
   void PlaceBar(std::int64_t now_ns, Found& found);
 
   LogReader reader_;
@@ -87,6 +89,8 @@ class OutputFollower {
   Options options_;
   std::vector<std::unique_ptr<File>> files_;
   std::int64_t skipped_ = 0;
+  std::int64_t looked_ns_ = 0;  // the last time
+  StampUnit unit_;
   // The progress bar of the training, known by how many steps it goes to.
   std::optional<std::int64_t> bar_of_;
   std::optional<std::int64_t> bar_began_ns_;

@@ -202,7 +202,7 @@ void OutputNews::Take(const OutputFollower::Found& found, const NodeJobs::Traini
     static_cast<void>(fold_.End(found.events.front().t_ns));
   slurm_step_ = training.slurm_step;
   for (const OutputFollower::Event& said : found.events)
-    static_cast<void>(fold_.Take(said.event, said.t_ns, said.began_ns, said.offset));
+    static_cast<void>(fold_.Take(said.event, said.t_ns, said.began_ns, said.offset, said.late_ns));
 }
 
 void OutputNews::End(const NodeJobs::TrainingStep& training) {
