@@ -186,7 +186,7 @@ class ProfilesTest(unittest.TestCase):
         made = transcript("maxtext")
         # What follows the last save is at risk for whoever reads only this.
         job = self.imported(self.write("maxtext.log", made), "maxtext")
-        self.assertEqual([(a["first_step"], a["last_step"]) for a in job["attempts"]], [(1, 24), (24, 42), (32, 51)])
+        self.assertEqual([(a["first_step"], a["last_step"]) for a in job["attempts"]], [(1, 23), (24, 41), (32, 50)])
         self.assertEqual([(s["step"], s["complete_ns"] is not None) for s in job["checkpoints"]],
                          [(s["step"], s["complete_ns"] is not None) for s in made["facts"]["saves"]])
         for shown, true in zip(job["checkpoints"], made["facts"]["saves"]):
@@ -208,11 +208,27 @@ class ProfilesTest(unittest.TestCase):
         made["facts"]["saves"] = made["facts"]["saves"][:5]
         made["facts"]["saves"][2]["complete_ns"] = made["facts"]["saves"][2]["blocked_until_ns"]
         job = self.imported(self.write("hf.log", made), "hf")
-        self.assertEqual([(a["first_step"], a["last_step"]) for a in job["attempts"]], [(1, 23), (21, 41), (31, 50)])
+        self.assertEqual([(a["first_step"], a["last_step"]) for a in job["attempts"]], [(1, 22), (21, 40), (31, 50)])
         for shown, true in zip(job["checkpoints"], made["facts"]["saves"]):
             self.assertEqual(shown["step"], true["step"])
             self.assertAlmostEqual(shown["begin_ns"] / S, true["begin_ns"] / S, delta=0.1)
             self.assertEqual(shown["complete_ns"] is None, true["complete_ns"] is None, shown)
+
+    def test_first_and_last_step_of_each_profile(self) -> None:
+        """Of a start that was told to stop, of one that was killed, and of one that came to its end."""
+        for name in ("megatron", "torchtitan", "maxtext", "deepspeed", "nemo", "hf", "lightning", "composer"):
+            for seed in ("1", "6"):
+                made = transcript(name, "--seed", seed)
+                job = self.imported(self.write(name + ".log", made), name)
+                os.remove(self.path("db"))
+                truth = []
+                for number in range(3):
+                    steps = [step for step in made["facts"]["steps"] if step["incarnation"] == number]
+                    told = [step["step"] for step in steps if step["told"]]
+                    # MaxText's save tells of the step whose line it keeps back.
+                    last = max(step["step"] for step in steps if step["end_ns"]) if name == "maxtext" else max(told)
+                    truth.append((steps[0]["step"], last))
+                self.assertEqual([(a["first_step"], a["last_step"]) for a in job["attempts"]], truth, name)
 
     def test_megatrons_progress_file(self) -> None:
         with open(self.path("progress.txt"), "w") as file:

@@ -66,8 +66,8 @@ TEST(Timeline, AfterTheLastStepThatWasToldTheNextHadBegun) {
   run.Last().Step(1, 10).Step(6, 35).StepDone(10, 60);
   ComesBack(run).Step(11, 140).TaskExits(150, 0, 0).Ended(150, "COMPLETED");
   const Timeline timeline = run.Build();
-  EXPECT_EQ(timeline.steps.executed, 12) << "ten told, the one it died in, and the same once more";
-  EXPECT_EQ(timeline.attempts[0].last_step, 11);
+  EXPECT_EQ(timeline.steps.executed, 11) << "ten told, and the one it died in when it was done again";
+  EXPECT_EQ(timeline.attempts[0].last_step, 10);
   EXPECT_EQ(timeline.attempts[0].kept_step, 10);
   EXPECT_NE(run.Story().find("productive 10-60 | lost_work 60-70"), std::string::npos) << run.Story();
 }

@@ -52,7 +52,7 @@ struct LogEvent {
   std::string name;
   bool epoch_begins = false;       // a bar that stands at 0 of an epoch: a program that resumes draws it, too
   bool over_at_next_step = false;  // of what the loop waits for, and whose end is not told
-  bool told_at_next_step = false;  // of a line of steps: it comes when the next step is done
+  bool told_at_next_step = false;  // of a line of steps: it comes behind the save that follows them
   bool complete_is_untold = false;  // of a save that goes on behind the loop: it is not known to be complete
 };
 

@@ -96,17 +96,7 @@ absl::Status LogFold::Begin(Ns t, std::int64_t offset, bool said) {
 absl::Status LogFold::End(Ns t) {
   if (!start_) return absl::OkStatus();
   const std::int64_t offset = offset_;
-  if (start_->late) {
-    const Waiting late = *std::exchange(start_->late, std::nullopt);
-    // The step after the last one that was told of was done when that was told.
-    LogEvent event = late.event;
-    const bool one_more = start_->has_step && late.t - start_->done_at > start_->line_ns / 2;
-    if (one_more) ++*event.step;
-    if (one_more || start_->late_is_first) {
-      if (absl::Status status = StepEnd(event, late.t, late.offset); !status.ok()) return status;
-      if (!start_) return absl::OkStatus();
-    }
-  }
+  if (absl::Status status = TakeUntoldSteps(); !status.ok()) return status;
   if (absl::Status status = ReleaseWaiting(nullptr, t); !status.ok()) return status;
   Start& start = *start_;
   if (absl::Status status = CloseUntoldSaves(offset); !status.ok()) return status;
@@ -284,26 +274,25 @@ absl::Status LogFold::StepEnd(const LogEvent& event, Ns t, std::int64_t offset) 
 }
 
 absl::Status LogFold::LateStepEnd(const LogEvent& event, Ns t, std::int64_t offset) {
-  LogEvent plain = event;
-  plain.told_at_next_step = false;
-  Start& start = *start_;
-  if (start.late && *event.step <= *start.late->event.step) {
-    // Another rank's, or a new start: of that it is the first line.
-    if (IsAnotherRanks(*event.step, t) || *event.step == *start.late->event.step) return absl::OkStatus();
-    if (absl::Status status = End(heard_before_); !status.ok()) return status;
-    if (absl::Status status = Begin(t, offset, false); !status.ok()) return status;
+  start_->tells_late = true;
+  const auto& saved_at = start_->saved_at;
+  if (saved_at && *event.step <= saved_at->first && saved_at->first > start_->done) {
+    const Ns each = start_->steps.Median().value_or(0);
+    t = std::min(t, saved_at->second - (saved_at->first - *event.step) * each);
+    if (start_->has_step) t = std::max(t, start_->done_at);
   }
-  const std::optional<Waiting> before = std::exchange(start_->late, Waiting{plain, t, offset, used_});
-  if (!before) {
-    start_->late_is_first = true;
+  return StepEnd(event, t, offset);
+}
+
+// Those of a save that was cut off before the line of its step came.
+absl::Status LogFold::TakeUntoldSteps() {
+  const Start& start = *start_;
+  if (!start.tells_late || !start.has_step || !start.saved_at || start.saved_at->first <= start.done)
     return absl::OkStatus();
-  }
-  if (std::exchange(start_->late_is_first, false)) {
-    // When the first one was done, the second says.
-    const Ns done = before->t - std::max<Ns>(0, event.about_ns.value_or(0));
-    if (absl::Status status = StepEnd(before->event, done, before->offset); !status.ok()) return status;
-  }
-  return StepEnd(plain, before->t, offset);
+  LogEvent event;
+  event.step = start.saved_at->first;
+  return Record(event, std::max(start.done_at, start.saved_at->second), start.done + 1, start.done_at,
+                offset_);
 }
 
 absl::Status LogFold::StepBegin(const LogEvent& event, Ns t, std::int64_t offset) {
@@ -333,6 +322,7 @@ absl::Status LogFold::SaveBegin(const LogEvent& event, Ns t, std::int64_t offset
   Start& start = *start_;
   const std::int64_t step = event.step.value_or(kStepUntold);
   start.saved.erase(step);
+  if (event.step && (!start.saved_at || *event.step > start.saved_at->first)) start.saved_at = {step, t};
   const auto found = start.saves.find(step);
   if (found != start.saves.end()) {
     found->second.over_if_untold |= event.over_at_next_step;
@@ -526,8 +516,8 @@ absl::Status LogFold::Take(const LogEvent& event, Ns t, std::optional<Ns> began,
   // No program loads a checkpoint or begins to train behind its steps: it was started anew.
   const bool anew = event.kind == Kind::kRestoreBegin || event.kind == Kind::kRestoreEnd ||
                     event.kind == Kind::kTrainingBegin || event.kind == Kind::kProgramBegin;
-  if (start_ && anew && (start_->has_step || start_->waiting || start_->late) &&
-      t - start_->last_event > kRanksTime) {
+  if (start_ && anew && (start_->has_step || start_->waiting) &&
+      (start_->over_by_slurm || t - start_->last_event > kRanksTime)) {
     // What it printed of itself before comes behind the longest silence.
     if (absl::Status status = Heard(t); !status.ok()) return status;
     const TimeSpan silence = start_->silence;

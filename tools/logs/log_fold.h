@@ -14,8 +14,8 @@
 // - Of saves and phases that several ranks tell of, the first begin counts and the last end.
 // - A save of which some releases print an end and others none was over when the loop went on, if by the next
 //   save, or by the program's end, none was printed.
-// - A framework that prints a step's line when the next is done tells with each line when the step of the one
-//   before was: so the lines are read.
+// - A framework that prints a step's line behind the save that follows it (told_at_next_step) tells with the
+//   save when the step was done.
 // - Slurm's word that it ends the job is no end of the program: that lives on until it is killed, and what it
 //   prints till then is of the same start. Whatever comes behind a silence after it is the next one's.
 // - What was going on when the program ended is told by no line. Where it lived on for more than half of what
@@ -92,8 +92,9 @@ class LogFold {
     TimeSpan silence;             // the longest since
     bool explicit_begin = false;  // a line said that it begins
     std::optional<Waiting> waiting;
-    std::optional<Waiting> late;  // the last line of those that come when the next step is done
-    bool late_is_first = false;   // of which nothing was taken yet
+    bool tells_late = false;  // of a step behind the save that follows it
+    // The newest save: of so many steps, which were done when it began.
+    std::optional<std::pair<std::int64_t, Ns>> saved_at;
     bool has_step = false;
     std::int64_t done = 0;  // steps
     Ns done_at = 0;
@@ -135,6 +136,7 @@ class LogFold {
   absl::Status CloseUntoldSaves(std::int64_t offset);
   absl::Status Restore(const LogEvent& event, Ns t, std::int64_t offset);
   absl::Status Phase(const LogEvent& event, Ns t, std::int64_t offset);
+  absl::Status TakeUntoldSteps();
   Ns Settled(const LogEvent& event, Ns t);
   absl::Status JobEnd(const LogEvent& event, Ns t, std::int64_t offset);
   absl::Status Stop(Ns t, std::int64_t offset);

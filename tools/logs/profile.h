@@ -14,10 +14,11 @@
 //   add     1                        to the number in the line, so that it is the number of steps done
 //   name    evaluation               of the phase, where the line has no (?P<name>...); of job_end, Slurm's
 //   state over_at next_step                of a save or a phase whose end is not told: the loop waits for it
-//   complete untold                  of a save that goes on behind the loop, and of whose end nothing is told
-//   example  iteration   7/ 100 |    a line, after one blank; it must match this rule and no earlier one
-//   gives   step=7 of=100            exactly what is taken from it; or `nothing`
-//   unlike  step 7 of validation     a line no rule may match; anywhere in the file
+//   told_at next_step                of a line of a step that comes behind what is done next, such as a save
+//   of it complete untold                  of a save that goes on behind the loop, and of whose end nothing
+//   is told example  iteration   7/ 100 |    a line, after one blank; it must match this rule and no earlier
+//   one gives   step=7 of=100            exactly what is taken from it; or `nothing` unlike  step 7 of
+//   validation     a line no rule may match; anywhere in the file
 //
 // Groups: step, of (steps of the program, or of an epoch where there is `epoch`), epoch (from 0), name,
 // elapsed (on a bar's own clock, "31:31"), step_s, step_ms (a

@@ -177,6 +177,7 @@ void CloseLastStep(const std::vector<const Mark*>& marks, bool finished, Program
   next.end = std::max(next.begin, program.summary.end);
   next.ref = end->ref;
   next.next_ref = {};
+  next.in_flight = true;
   program.steps.push_back(next);
 }
 
@@ -193,7 +194,7 @@ void ReadSteps(const Folded& folded, const Allocation& allocation, const Told& t
   CloseLastStep(marks, finished, program);
   program.summary.first_step = program.steps.front().lo;
   program.summary.first_step_begin = program.steps.front().begin;
-  program.summary.last_step = program.steps.back().hi;
+  program.summary.last_step = program.steps.back().hi - (program.steps.back().in_flight ? 1 : 0);
   // Few enough for their median to be exact.
   const bool few = CountRecords(program.steps) <= static_cast<std::int64_t>(kExactDurations) + 2;
   const Ns first_begin = program.steps.front().begin;

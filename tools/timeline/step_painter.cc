@@ -212,9 +212,12 @@ std::vector<Remainder> PaintSteps(Program& program, const StepContext& context, 
       remainders.push_back(std::move(drain));
     }
 
-    AddSteps(counts.executed, step.count());
+    // A step in flight is none that was done, unless the next start went on behind it.
+    const std::int64_t done = step.in_flight ? kept : step.count();
+    if (step.in_flight && kept > 0) program.summary.last_step = step.hi;
+    AddSteps(counts.executed, done);
     AddSteps(counts.kept, kept);
-    AddSteps(not_kept == Bucket::kAtRisk ? counts.at_risk : counts.lost, step.count() - kept);
+    AddSteps(not_kept == Bucket::kAtRisk ? counts.at_risk : counts.lost, done - kept);
     if (kept > 0) {
       program.summary.kept_step = std::max(program.summary.kept_step.value_or(step.lo), step.lo + kept - 1);
     }

@@ -29,6 +29,7 @@ struct StepRecord {
   EvidenceRef next_ref;
   // Set: many records in one, all marks of the block but the last. Nothing cuts into it.
   const StepBlock* block = nullptr;
+  bool in_flight = false;  // nobody told of it: the one before was done, and the program went on
   std::optional<Evidence> evidence = std::nullopt;  // absent: as the record it is from
 
   std::int64_t count() const { return hi - lo + 1; }

@@ -1,10 +1,10 @@
-"""MaxText: common/metric_logger.py (_log_training_metrics; buffer_and_write_metrics keeps one step back, so a step's line comes
-when the next one is done), common/checkpointing.py, trainers/pre_train/train.py; Orbax: checkpoint_manager.py, path/atomicity.py.
+"""MaxText: common/metric_logger.py (_log_training_metrics; buffer_and_write_metrics keeps one step back until the next is
+dispatched, and its loss is there when it is done: so a step's line comes then, but behind a save of the next), common/checkpointing.py, trainers/pre_train/train.py; Orbax: checkpoint_manager.py, path/atomicity.py.
 absl's logger, on standard error, no year. Steps are counted from 0, and one is saved where its number is a multiple of the
 period, so after the first step, too."""
 
 import os
-from typing import Optional, Tuple
+from typing import Tuple
 
 from .framework import Framework
 
@@ -16,7 +16,7 @@ class Printer(Framework):
     layout = "orbax"
     first = 0
     on_signal = ["TERM=save-exit"]
-    _held: Optional[Tuple[int, float, float]] = None
+    _held: Tuple[Tuple[int, float, float], ...] = ()
 
     def _log(self, where: str, text: str, level: str = "I") -> None:
         self.err("%s%s %d %s] %s" % (level, self.stamp("%m%d %H:%M:%S.%f"), THREAD, where, text))
@@ -58,14 +58,17 @@ class Printer(Framework):
         self.disturb()
         if self.run.rank:
             return
-        self._flush()
-        self._held = (step, seconds, loss)
+        self._held += ((step, seconds, loss),)
+        every = self.run.save_every
+        if not every or not (self.saves_after(step, every) or self.saves_after(step + 1, every)):
+            self._flush()
 
     def _flush(self) -> None:
-        if self._held is None:
-            return
-        step, seconds, loss = self._held
-        self._held = None
+        held, self._held = self._held, ()
+        for step, seconds, loss in held:
+            self._tell(step, seconds, loss)
+
+    def _tell(self, step: int, seconds: float, loss: float) -> None:
         self.told.append(step)
         rates = "" if self.random.random() < 0.1 else "TFLOP/s/device: %.3f, Tokens/s/device: %.3f, " % (37.633, 4096 / max(seconds, 0.01))
         self._log("metric_logger.py:214", "completed step: %d, seconds: %.3f, %stotal_weights: 5480, loss: %.3f, lm_loss: %.3f,"
@@ -83,6 +86,7 @@ class Printer(Framework):
             self._log("checkpoint_manager.py:1580", "[process=0][thread=MainThread][step=%d] Starting CheckpointManager Save Finalize"
                       " thread=save_finalize" % (step - 1))
             self._log("checkpointing.py:451", "Started an asynchronous checkpoint save for step %d" % (step - 1))
+            self._flush()
 
     def saved(self, step: int, seconds: float, is_async: bool) -> None:
         if self.run.rank:
@@ -94,6 +98,7 @@ class Printer(Framework):
         else:
             self._log("checkpoint_manager.py:1601", "[process=0][thread=MainThread][step=%d] Finished synchronous save." % (step - 1))
             self._log("checkpointing.py:453", "Saved a checkpoint at step %d." % (step - 1))
+            self._flush()
 
     def evaluating(self, step: int) -> None:
         if self.run.rank == 0:

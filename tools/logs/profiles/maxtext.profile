@@ -1,6 +1,8 @@
-# MaxText: src/MaxText/common/metric_logger.py, which keeps a line back until the next step is done, trainers/pre_train/train.py
-# and checkpointing.py; beneath, Orbax's checkpoint_manager.py. Steps count from 0: "completed step: N" means that
-# N + 1 are done, and a checkpoint of step N holds as many.
+# MaxText: src/maxtext/common/metric_logger.py, trainers/pre_train/train.py and common/checkpointing.py; beneath, Orbax's
+# checkpoint_manager.py. Steps count from 0: "completed step: N" means that N + 1 are done, and a checkpoint of step N
+# holds as many. The line is kept back until step N + 1 has been dispatched, and printed when step N's loss is there,
+# which is when it is done; where a save of step N + 1 comes first, the lines of both come behind it. At the end of the
+# training, and where it stops in good order, the one that was kept back is printed.
 profile maxtext
 about   MaxText
 stamp   ^[IWEF](?P<glog>\d{4} \d\d:\d\d:\d\d\.\d+) 
@@ -13,6 +15,13 @@ example I0706 16:50:26.257925 140110937163584 metric_logger.py:214] completed st
 gives   step=3 about_s=0.57 time=07-06T16:50:26.257925
 example completed step: 0, seconds: 21.003, total_weights: 5480, loss: 10.8
 gives   step=1 about_s=21.003
+
+rule    step_end
+match   \bcompleted profiler activation/deactivation step: (?P<step>\d+)
+add     1
+told_at next_step
+example I0706 16:50:26.257925 140110937163584 metric_logger.py:214] completed profiler activation/deactivation step: 5, total_weights: 5480, loss: 0.693
+gives   step=6 time=07-06T16:50:26.257925
 
 rule    save_begin
 match   \[process=\d+\] Saving checkpoint at step (?P<step>\d+)$
