@@ -118,6 +118,7 @@ tools_liblogs_files = \
   tools/logs/line_time.cc tools/logs/line_time.h \
   tools/logs/lines.cc tools/logs/lines.h \
   tools/logs/log_event.h \
+  tools/logs/counters.cc tools/logs/counters.h \
   tools/logs/line_placer.cc tools/logs/line_placer.h \
   tools/logs/log_fold.cc tools/logs/log_fold.h \
   tools/logs/log_reader.cc tools/logs/log_reader.h \

@@ -29,6 +29,7 @@ struct JoinSpan {
   };
   std::int64_t job_id = 0;
   Ns start = 0;
+  std::optional<Ns> end;
   std::vector<Srun> sruns;
 };
 
@@ -54,8 +55,11 @@ struct FileImportReport {
   std::int64_t bad = 0;        // set aside in `quarantine`
   std::int64_t attempts = 0;
   std::int64_t outside = 0;  // before the first allocation it could join
-  bool of_lines = false;   // entries are lines that say something, and others are none of anybody's business
-  bool unchanged = false;  // the same as the last time: nothing was done
+  bool of_lines = false;  // entries are lines that say something, and others are none of anybody's business
+  std::int64_t untimed = 0;       // lines that were counted only: nothing says when they were printed
+  std::optional<Ns> placed_from;  // where no line says when it was printed: of the first
+  std::string note;               // a choice that was made, and why
+  bool unchanged = false;         // the same as the last time: nothing was done
 };
 
 // Its report, where the file was imported the same way before and has not changed since. `fingerprint`: of

@@ -1,6 +1,7 @@
 #include "tools/exchange/log_import.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -35,40 +36,43 @@ absl::Status ReadLines(const Input& input, const LogLines::Take& take,
   return absl::OkStatus();
 }
 
-// When lines were printed.
+// The year 2000.
+constexpr Ns kEarliest = 946'684'800 * kSecond;
+
+// When lines were printed, as far as they say so themselves.
 class LineClock {
  public:
   LineClock(absl::TimeZone zone, Ns written) : zone_(zone), written_(written) {}
+  LineClock(const LineClock&) = delete;
+  LineClock& operator=(const LineClock&) = delete;
 
-  // First all lines are looked at: whether any has a time, and how long the bars went on.
-  void Look(const std::optional<LineTime>& time, const std::optional<LogEvent>& event) {
-    if (time && !event) unit_.See(*time);
-    if (time && !first_) first_ = PastTime(*time, zone_, written_);
-    if (!event || !event->elapsed_s) return;
-    Bar& bar = bars_[event->of.value_or(-1)];
-    if (*event->elapsed_s < bar.seconds) shown_ += bar.seconds;
-    bar.seconds = *event->elapsed_s;
-    any_bar_ = true;
+  // First all lines are looked at: whether any has a time, and how long those took that come before it.
+  void Look(const std::optional<LineTime>& time) {
+    if (!time || !IsPlausible(*time)) return;
+    unit_.See(*time);
+    if (first_) return;
+    first_ = PastTime(*time, zone_, written_);
+    static_cast<void>(untimed_.Finish());
   }
-  // Then each is placed.
-  bool Begin() {
-    if (first_) {
-      now_ = *first_;
-    } else if (any_bar_) {
-      // The training's bar goes on longest.
-      std::int64_t longest = 0;
-      for (const auto& [of, bar] : bars_) longest = std::max(longest, bar.seconds);
-      now_ = written_ - (shown_ + longest) * kSecond;
-    } else {
-      return false;
-    }
+  void Look(const LogEvent& event) {
+    if (first_) return;
+    LinePlacer::Line line = Stamp({}, &event);
+    line.event = event;
+    static_cast<void>(untimed_.Add(std::move(line)));
+  }
+  // Then each is placed. `from`: the first one, if none says itself when it was printed.
+  void Begin(const std::function<Ns(Ns length)>& from) {
+    if (!first_) static_cast<void>(untimed_.Finish());
+    now_ = first_ ? *first_ - length_ : from(length_);
     bars_.clear();
-    return true;
   }
+  // Neither a time nor how long anything took.
+  bool tells_nothing() const { return !first_ && length_ == 0; }
+  bool tells_no_time() const { return !first_; }
   // The line as far as it says itself when it was printed.
   LinePlacer::Line Stamp(const std::optional<LineTime>& time, const LogEvent* event) {
     LinePlacer::Line line;
-    if (time) {
+    if (time && IsPlausible(*time)) {
       line.stamp = now_ = PastTime(*time, zone_, written_);
       line.resolution = unit_.Of(*time);
     } else if (event != nullptr && event->elapsed_s) {
@@ -84,6 +88,10 @@ class LineClock {
   Ns Convert(const LineTime& time) const { return PastTime(time, zone_, written_); }
 
  private:
+  // A clock that was never set says 1970.
+  static bool IsPlausible(const LineTime& time) {
+    return time.kind == LineTime::Kind::kYearless || time.ns >= kEarliest;
+  }
   absl::TimeZone zone_;
   Ns written_;
   StampUnit unit_;
@@ -95,25 +103,24 @@ class LineClock {
     std::optional<Ns> begin;
   };
   std::map<std::int64_t, Bar> bars_;
-  std::int64_t shown_ = 0;  // seconds on bars that were begun anew
-  bool any_bar_ = false;
+  // The lines before the first that has a time, from 0 on.
+  Ns length_ = 0;
+  LinePlacer untimed_{0, [this](const LinePlacer::Line& /*line*/, Ns t) {
+                        length_ = std::max(length_, t);
+                        return absl::OkStatus();
+                      }};
 };
-
-absl::Status Unplaceable(const Input& input, const std::string& profile) {
-  return absl::InvalidArgumentError(
-      Cat(input.name() == "-" ? "stdin" : input.name(), ": by profile ", profile,
-          " no line of it has a time; follow the job live, with --goodput-log-profile"));
-}
 
 // One go at the file, into a transaction that is open.
 class LogPass {
  public:
-  LogPass(const Input& input, const FileImportOptions& options, LogReader reader, LineClock clock,
-          ImportWriter& writer)
+  LogPass(const Input& input, const FileImportOptions& options, LogReader reader, LineClock& clock,
+          const Counters& counters, ImportWriter& writer)
       : input_(input),
         options_(options),
         reader_(std::move(reader)),
-        clock_(std::move(clock)),
+        clock_(clock),
+        counters_(counters),
         sink_(writer, options.join),
         fold_(sink_),
         placer_(clock_.now(), [this](const LinePlacer::Line& line, Ns t) { return Fold(line, t); }) {}
@@ -147,7 +154,7 @@ class LogPass {
   }
   // Of several events of a line each may have a time of its own, as Google's entries have.
   void TakeEvent(const LogReader::Said& said, const std::optional<LineTime>& time) {
-    if (!status_.ok()) return;
+    if (!status_.ok() || !counters_.IsTrainings(said.event)) return;
     ++entries_;
     LinePlacer::Line line = clock_.Stamp(said.event.time ? said.event.time : time, &said.event);
     line.event = said.event;
@@ -163,7 +170,8 @@ class LogPass {
   const Input& input_;
   const FileImportOptions& options_;
   LogReader reader_;
-  LineClock clock_;
+  LineClock& clock_;
+  const Counters& counters_;
   StoreSink sink_;
   LogFold fold_;
   LinePlacer placer_;
@@ -172,6 +180,33 @@ class LogPass {
   std::int64_t entries_ = 0;
   Ns last_ = 0;
 };
+
+absl::Status LookAt(const Input& input, const LogImportOptions& log, const LogReader::Counted& counted,
+                    LineClock& clock) {
+  absl::StatusOr<LogReader> reader = LogReader::Open(counted.name, log.site_profiles);
+  if (!reader.ok()) return reader.status();
+  const auto see = [&](const LogReader::Said& said) {
+    if (!counted.counters.IsTrainings(said.event)) return;
+    clock.Look(said.event.time);
+    clock.Look(said.event);
+  };
+  return ReadLines(
+      input,
+      [&](std::string_view line, std::int64_t offset) {
+        clock.Look(reader->TimeOf(line));
+        reader->Line(line, offset, 0, see);
+      },
+      nullptr);
+}
+
+// When a log began of which no line says when it was printed, and whose lines took `length` in all.
+Ns BeginOf(const Input& input, const FileImportOptions& options, const LogImportOptions& log, Ns length) {
+  if (log.start) return *log.start;
+  if (options.join.empty()) return input.written_ns() - length;
+  const JoinSpan& job = options.join.front();
+  // Its last line was printed when it ended, the first some time after it began.
+  return options.join.size() == 1 && job.end ? std::max(job.start, *job.end - length) : job.start;
+}
 
 }  // namespace
 
@@ -189,39 +224,33 @@ absl::StatusOr<FileImportReport> ImportLog(Database& db, const Input& input, con
     return report;
   }
 
-  absl::StatusOr<LogReader> look = LogReader::Open(log.profile, log.site_profiles);
-  if (!look.ok()) return absl::InvalidArgumentError(look.status().message());
-  LineClock clock(log.zone, input.written_ns());
-  bool any = false;
-  const auto see = [&](const LogReader::Said& said) {
-    any = true;
-    clock.Look(said.event.time, said.event);
-  };
+  absl::StatusOr<LogReader> all = LogReader::Open(log.profile, log.site_profiles);
+  if (!all.ok()) return absl::InvalidArgumentError(all.status().message());
   absl::Status status = ReadLines(
-      input,
-      [&](std::string_view line, std::int64_t offset) {
-        clock.Look(look->TimeOf(line), std::nullopt);
-        look->Line(line, offset, 0, see);
-      },
-      nullptr);
+      input, [&](std::string_view line, std::int64_t /*offset*/) { all->Count(line); }, nullptr);
   if (!status.ok()) return status;
-  look->Finish(see);
-  if (!any) {
+  const LogReader::Counted counted = all->MostCounted();
+  if (counted.name.empty()) {
     return absl::InvalidArgumentError(Cat(input.name() == "-" ? "stdin" : input.name(), ": profile ",
                                           log.profile, " knows no line of it; see sgoodput profile test"));
   }
-  const std::string profile = look->profile();
-  if (!clock.Begin()) return Unplaceable(input, profile);
+  LineClock clock(log.zone, input.written_ns());
+  if (status = LookAt(input, log, counted, clock); !status.ok()) return status;
+  Ns begin = 0;
+  clock.Begin([&](Ns length) { return begin = BeginOf(input, options, log, length); });
 
-  absl::StatusOr<LogReader> reader = LogReader::Open(profile, log.site_profiles);
+  absl::StatusOr<LogReader> reader = LogReader::Open(counted.name, log.site_profiles);
   if (!reader.ok()) return reader.status();
   Transaction transaction(db);
   if (!transaction.status().ok()) return transaction.status();
   ImportWriter writer(db);
   if (status = writer.Begin(file, options.cluster); !status.ok()) return status;
-  LogPass pass(input, options, *std::move(reader), std::move(clock), writer);
+  LogPass pass(input, options, *std::move(reader), clock, counted.counters, writer);
   if (status = pass.Run(); !status.ok()) return status;
   FileImportReport report = pass.Report();
+  report.note = counted.counters.Why();
+  if (clock.tells_no_time()) report.placed_from = begin;
+  if (clock.tells_nothing()) report.untimed = report.entries;
   ImportRow row;
   row.fingerprint = *fingerprint;
   row.run = report.run = options.run;

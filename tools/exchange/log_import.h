@@ -1,13 +1,15 @@
 // Imports what a framework printed, by a log profile: what it says joins jobs of Slurm's, or becomes a run of
 // its own.
 //
-// A line's time is its own, a wall clock's in the zone given; a year it lacks is that of the file. A line
-// without one has that of the last line before it that has one, or comes as long after the line before as it
-// says a step took; the states of a progress bar are as far apart as the bar says. Where no line has a time,
-// the last one was printed when the file was last written to.
+// A line's time is its own, or that which whoever passed it on put in front of it; a wall clock's is in the
+// zone given, and a year it lacks is that of the file. Lines without one lie between those that have one, as
+// far apart as they say that steps took; the states of a progress bar are as far apart as the bar says. Where
+// no line has a time, the log begins when the caller says, or ends with the one job it joins, or else when
+// the file was last written to. Of several progress bars only the training's counts.
 #ifndef GOODPUT_TOOLS_EXCHANGE_LOG_IMPORT_H_
 #define GOODPUT_TOOLS_EXCHANGE_LOG_IMPORT_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -22,6 +24,7 @@ struct LogImportOptions {
   std::string profile;        // a name, or auto
   std::string site_profiles;  // the folder
   absl::TimeZone zone = absl::LocalTimeZone();
+  std::optional<Ns> start;  // of its first line, where no line says when it was printed
 };
 
 // All of it in one transaction; `entries` of the report are lines that say something, `other` the rest.

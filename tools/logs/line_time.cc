@@ -122,6 +122,47 @@ std::optional<LineTime> ParseUnix(std::string_view text) {
   return LineTime{LineTime::Kind::kAbsolute, *ns, unit};
 }
 
+namespace {
+
+// Of the text in front of the first blank: a date and a time, joined by a T.
+std::optional<LineTime> JoinedTime(std::string_view word) {
+  constexpr std::size_t kJoint = 10;
+  return word.size() > kJoint && word[kJoint] == 'T' ? ParseDate(word) : std::nullopt;
+}
+
+// Takes one thing off the front of the line.
+bool UnwrapOne(Unwrapped& from) {
+  constexpr std::size_t kLongestName = 64;
+  const std::size_t blank = from.line.find(' ');
+  if (blank == std::string_view::npos || blank == 0) return false;
+  std::string_view word = from.line.substr(0, blank);
+  const bool bracketed = word.size() > 2 && word.front() == '[' && word.back() == ']';
+  if (bracketed) word = word.substr(1, word.size() - 2);
+  if (const std::optional<LineTime> time = JoinedTime(word)) {
+    from.time = time;
+    from.line.remove_prefix(blank + 1);
+    return true;
+  }
+  if (bracketed) {
+    if (word.substr(0, 4) != "pod/") return false;
+    from.line.remove_prefix(blank + 1);
+    return true;
+  }
+  const std::size_t bar = from.line.find_first_not_of(' ', blank);
+  if (bar == std::string_view::npos || bar > kLongestName || from.line.substr(bar, 2) != "| ") return false;
+  from.line.remove_prefix(bar + 2);
+  return true;
+}
+
+}  // namespace
+
+Unwrapped Unwrap(std::string_view line) {
+  Unwrapped inner{line, std::nullopt};
+  for (int i = 0; i < 3 && UnwrapOne(inner); ++i) {
+  }
+  return inner;
+}
+
 void StampUnit::See(const LineTime& time) {
   ++seen_;
   while (unit_ > 1 && time.ns % unit_ != 0) unit_ /= 10;

@@ -18,6 +18,14 @@ std::optional<LineTime> ParseGlog(std::string_view text);
 // "1771022134.925": seconds since the epoch.
 std::optional<LineTime> ParseUnix(std::string_view text);
 
+// A line behind what programs that pass it on put in front of it: a time (`kubectl logs --timestamps`,
+// `docker logs -t`, journals), in brackets or not, and the name of who printed it (`node1 | `, `[pod/x] `).
+struct Unwrapped {
+  std::string_view line;
+  std::optional<LineTime> time;
+};
+Unwrapped Unwrap(std::string_view line);
+
 // How finely a log's clock ticks. Digits behind the point that are 0 in all of its lines tell nothing.
 class StampUnit {
  public:

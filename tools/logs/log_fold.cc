@@ -85,6 +85,8 @@ absl::Status LogFold::Begin(Ns t, std::int64_t offset, bool said) {
   // It was there with the first line that it printed.
   const bool heard = heard_ && t - heard_->end <= kOneStart;
   start_->told.begin = heard ? std::min(t, heard_->begin) : t;
+  // What was said at the end of the start before is that one's.
+  if (start_->told.begin == ended_at_) ++start_->told.begin;
   heard_.reset();
   start_->told.offset = offset;
   start_->last_heard = t;
@@ -117,6 +119,7 @@ absl::Status LogFold::End(Ns t) {
   if (start.told.ended && start.told.state.empty()) start.told.state = "COMPLETED";
   // Whatever else told it to stop was no preemption.
   if (start.told.state != kPreempted) start.told.stop.reset();
+  ended_at_ = start.told.end;
   absl::Status status = sink_.Attempt(start.told);
   start_.reset();
   return status;

@@ -149,6 +149,7 @@ class LogFold {
   ToldSink& sink_;
   std::optional<Start> start_;
   std::optional<TimeSpan> heard_;  // of no start: first and last
+  std::optional<Ns> ended_at_;     // the start before
   int next_attempt_ = 0;
   std::int64_t repeated_ = 0;
   std::array<std::pair<std::int64_t, Ns>, kRemembered> recent_{};  // steps done, when

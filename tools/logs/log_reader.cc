@@ -15,6 +15,7 @@
 #include "sql/text.h"
 #include "tools/logs/built_in.h"
 #include "tools/logs/google_events.h"
+#include "tools/logs/line_time.h"
 #include "tools/logs/lines.h"
 
 namespace goodput {
@@ -104,9 +105,10 @@ absl::StatusOr<LogReader> LogReader::Open(std::string_view name, const std::stri
       return known.profile.status();
     }
     reader.candidates_.push_back(
-        {known.name, std::make_unique<LogProfile>(*std::move(known.profile)), beside});
+        {known.name, std::make_unique<LogProfile>(*std::move(known.profile)), beside, 0, 0, {}});
   }
-  if (google || name == kAutoProfile) reader.candidates_.push_back({std::string(kGoogleProfile), nullptr});
+  if (google || name == kAutoProfile)
+    reader.candidates_.push_back({std::string(kGoogleProfile), nullptr, false, 0, 0, {}});
   const bool found = std::any_of(reader.candidates_.begin(), reader.candidates_.end(),
                                  [](const Candidate& candidate) { return !candidate.beside; });
   if (!found)
@@ -121,18 +123,23 @@ absl::StatusOr<LogReader> LogReader::Of(std::string_view text, std::string_view 
   if (!profile.ok()) return profile.status();
   LogReader reader;
   reader.chosen_name_ = profile->name();
-  reader.candidates_.push_back({profile->name(), std::make_unique<LogProfile>(*std::move(profile))});
+  reader.candidates_.push_back(
+      {profile->name(), std::make_unique<LogProfile>(*std::move(profile)), false, 0, 0, {}});
   return reader;
 }
 
 std::vector<LogEvent> LogReader::Events(const Candidate& candidate, std::string_view line) {
   if (candidate.profile == nullptr) return GoogleEvents(line);
+  line = WithoutLabel(line);
+  const Unwrapped inner = Unwrap(line);
   std::optional<LogEvent> event = candidate.profile->Match(line);
-  return event ? std::vector<LogEvent>{*std::move(event)} : std::vector<LogEvent>{};
+  if (!event && inner.line.size() < line.size()) event = candidate.profile->Match(inner.line);
+  if (!event) return {};
+  if (!event->time) event->time = inner.time;
+  return {*std::move(event)};
 }
 
 void LogReader::Line(std::string_view line, std::int64_t offset, std::int64_t read_ns, const Take& take) {
-  line = WithoutLabel(line);
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     Candidate& candidate = candidates_[i];
     for (LogEvent& event : Events(candidate, line)) {
@@ -151,6 +158,28 @@ void LogReader::Line(std::string_view line, std::int64_t offset, std::int64_t re
       }
     }
   }
+}
+
+void LogReader::Count(std::string_view line) {
+  for (Candidate& candidate : candidates_) {
+    if (candidate.beside) continue;
+    for (const LogEvent& event : Events(candidate, line)) {
+      const bool step = event.kind == LogEvent::Kind::kStepEnd || event.kind == LogEvent::Kind::kStepBegin;
+      ++(step ? candidate.steps : candidate.others);
+      candidate.counters.See(event);
+    }
+  }
+}
+
+LogReader::Counted LogReader::MostCounted() const {
+  const Candidate* best = nullptr;
+  for (const Candidate& candidate : candidates_) {
+    if (candidate.beside || candidate.steps + candidate.others == 0) continue;
+    if (best == nullptr ||
+        std::pair(candidate.steps, candidate.others) > std::pair(best->steps, best->others))
+      best = &candidate;
+  }
+  return best == nullptr ? Counted{} : Counted{best->name, best->counters};
 }
 
 void LogReader::Choose(std::size_t which, const Take& take) {
@@ -181,7 +210,7 @@ std::optional<LineTime> LogReader::TimeOf(std::string_view line) const {
     if (candidate.profile == nullptr) continue;
     if (const std::optional<LineTime> time = candidate.profile->TimeOf(line)) return time;
   }
-  return std::nullopt;
+  return Unwrap(line).time;
 }
 
 }  // namespace goodput

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tools/logs/counters.h"
 #include "tools/logs/profile.h"
 
 namespace goodput {
@@ -43,6 +44,15 @@ class LogReader {
   // By the profile that this text of the file `where` is.
   static absl::StatusOr<LogReader> Of(std::string_view text, std::string_view where);
 
+  // For whoever has the whole log: once all lines were given to Count, the profile with most steps, or with
+  // most else, and its progress bars. No name: no line means anything to any.
+  struct Counted {
+    std::string name;
+    Counters counters;
+  };
+  void Count(std::string_view line);
+  Counted MostCounted() const;
+
   // A line at its place. Its events come now, or, as long as it is not known which profile it is, later.
   // `read_ns`: when it was read, for whoever takes them.
   struct Said {
@@ -66,6 +76,7 @@ class LogReader {
     bool beside = false;                  // whichever of the others it is
     int steps = 0;
     int others = 0;
+    Counters counters;
   };
   LogReader() = default;
   void Choose(std::size_t which, const Take& take);

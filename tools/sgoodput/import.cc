@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +25,7 @@
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/progress.h"
 #include "tools/sgoodput/session.h"
+#include "tools/sgoodput/time_option.h"
 #include "tools/slurm/sacct.h"
 #include "tools/timeline/allocation.h"
 
@@ -90,7 +92,7 @@ absl::Status FindJobs(const ImportOptions& options, FileImportOptions& import) {
   if (!run.ok()) return run.status();
   for (const AttemptFacts& attempt : run->facts.attempts) {
     if (!attempt.start) continue;
-    import.join.push_back({attempt.job_id, *attempt.start, SrunsOf(attempt, run->facts.now)});
+    import.join.push_back({attempt.job_id, *attempt.start, attempt.end, SrunsOf(attempt, run->facts.now)});
   }
   if (import.join.empty()) {
     return absl::InvalidArgumentError(Cat(by_run ? Cat("run ", options.run) : Cat("job ", options.job),
@@ -119,6 +121,17 @@ int Print(const Input& input, const FileImportOptions& options, const FileImport
   };
   also(report.other_job, "entries of other jobs left out");
   also(report.of_lines ? 0 : report.other, "JSON objects that are no entries left out");
+  if (!report.note.empty())
+    std::fprintf(stderr, "sgoodput: %s: %s\n", input.name().c_str(), Printable(report.note).c_str());
+  if (report.placed_from && report.untimed == 0) {
+    std::fprintf(
+        stderr,
+        "sgoodput: %s: no line says when it was printed: placed by what steps took, from %s on; say --start "
+        "TIME if it began at another time\n",
+        input.name().c_str(), FormatTime(*report.placed_from).c_str());
+  }
+  also(report.untimed,
+       "lines say neither when they were printed nor what a step took: they are counted, not timed");
   also(report.outside, "steps and marks come before the job had resources; they are of no attempt");
   return kAnswered;
 }
@@ -204,9 +217,21 @@ int RunImport(const ImportOptions& options) {
   const std::string path = options.common.db.empty() ? config->database : options.common.db;
   absl::StatusOr<Database> db = Database::Open(path, Database::Mode::kReadWrite);
   if (!db.ok()) return Fail(absl::FailedPreconditionError(db.status().message()));
+  std::optional<Ns> start;
+  if (!options.start.empty()) {
+    if (options.log_profile.empty())
+      return Fail(absl::InvalidArgumentError("--start is for logs that --log-profile reads"));
+    const absl::StatusOr<Ns> time = ParseTimeOption(options.start, absl::Now());
+    if (!time.ok()) return Fail(time.status());
+    start = *time;
+  }
   if (!options.log_profile.empty()) {
     return ImportLogFile(*input, options, [&](const FileImportOptions& import) {
-      return ImportLog(*db, *input, import, {options.log_profile, config->log_profiles});
+      LogImportOptions log;
+      log.profile = options.log_profile;
+      log.site_profiles = config->log_profiles;
+      log.start = start;
+      return ImportLog(*db, *input, import, log);
     });
   }
   if (format == kSacct) return ImportSacct(*db, *input, options, *config);

@@ -433,6 +433,10 @@ int ParseAndRun(int argc, char** argv) {
       ->add_option("--submitted", import.submitted,
                    "where job ids were used again: the job that had JOB at TIME")
       ->type_name("TIME");
+  import_app
+      ->add_option("--start", import.start,
+                   "of a log none of whose lines has a time: when its first line was printed")
+      ->type_name("TIME");
   import_app->footer(kImportExamples);
 
   goodput::DiffOptions diff;

@@ -154,6 +154,7 @@ struct ImportOptions {
   std::string user;             // -u: whose run it is
   std::string cluster;          // -M
   std::string submitted;
+  std::string start;  // of a log none of whose lines has a time
 };
 
 // Two runs: a job id or a run's name each.

@@ -66,15 +66,37 @@ absl::StatusOr<LogReader> Open(const std::string& profile, const Config& config)
   return LogReader::Of(text, profile);
 }
 
+absl::Status ReadLines(const Input& input, const LogLines::Take& take) {
+  LogLines splitter;
+  std::string piece(kPieceBytes, '\0');
+  for (std::int64_t at = 0; at < input.size();) {
+    const absl::StatusOr<std::size_t> got = input.Read(at, piece.data(), piece.size());
+    if (!got.ok()) return got.status();
+    if (*got == 0) break;
+    splitter.Add(std::string_view(piece).substr(0, *got), take);
+    at += static_cast<std::int64_t>(*got);
+  }
+  splitter.Finish(take);
+  return absl::OkStatus();
+}
+
 int Test(const Config& config, const ProfileOptions& options) {
   absl::StatusOr<LogReader> reader = Open(options.profile, config);
   if (!reader.ok()) return Fail(absl::InvalidArgumentError(reader.status().message()));
   const absl::StatusOr<Input> input = Input::Open(options.log);
   if (!input.ok()) return Fail(absl::InvalidArgumentError(input.status().message()));
+  // The whole log is there: which profile and which of its progress bars, all of it tells.
+  absl::Status counted =
+      ReadLines(*input, [&](std::string_view line, std::int64_t /*offset*/) { reader->Count(line); });
+  if (!counted.ok()) return Fail(absl::InvalidArgumentError(counted.message()));
+  const LogReader::Counted most = reader->MostCounted();
+  if (reader->profile().empty() && !most.name.empty()) reader = Open(most.name, config);
+  if (!reader.ok()) return Fail(absl::InvalidArgumentError(reader.status().message()));
   std::map<std::string_view, std::int64_t> counts;
   // Held while it is found out which profile it is, the event comes without its line.
   std::map<std::int64_t, std::string> lines;
   const auto take = [&](const LogReader::Said& said) {
+    if (!most.counters.IsTrainings(said.event)) return;
     const std::string_view kind = LogEventKindName(said.event.kind);
     ++counts[kind];
     if (options.quiet) return;
@@ -83,7 +105,6 @@ int Test(const Config& config, const ProfileOptions& options) {
                 Printable(EventInWords(said.event)).c_str());
     if (line != lines.end()) std::printf("            | %s\n", Printable(line->second).c_str());
   };
-  LogLines splitter;
   std::int64_t total = 0;
   const auto read_line = [&](std::string_view line, std::int64_t offset) {
     ++total;
@@ -93,18 +114,12 @@ int Test(const Config& config, const ProfileOptions& options) {
     }
     reader->Line(line, offset, 0, take);
   };
-  std::string piece(kPieceBytes, '\0');
-  for (std::int64_t at = 0; at < input->size();) {
-    const absl::StatusOr<std::size_t> got = input->Read(at, piece.data(), piece.size());
-    if (!got.ok()) return Fail(absl::InvalidArgumentError(got.status().message()));
-    if (*got == 0) break;
-    splitter.Add(std::string_view(piece).substr(0, *got), read_line);
-    at += static_cast<std::int64_t>(*got);
-  }
-  splitter.Finish(read_line);
+  if (absl::Status status = ReadLines(*input, read_line); !status.ok())
+    return Fail(absl::InvalidArgumentError(status.message()));
   reader->Finish(take);
   std::string sums;
   for (const auto& [kind, count] : counts) sums += Cat(sums.empty() ? "" : ", ", count, " ", kind);
+  if (const std::string why = most.counters.Why(); !why.empty()) std::printf("%s\n", why.c_str());
   std::printf("%lld lines, by profile %s: %s\n", static_cast<long long>(total),
               reader->profile().empty() ? "none" : Printable(reader->profile()).c_str(),
               sums.empty() ? "nothing of it is known" : sums.c_str());

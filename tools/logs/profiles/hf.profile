@@ -10,7 +10,7 @@ example   Total optimization steps = 1,690
 gives   of=1690
 
 rule    step_end
-match   ^ *\d+%\|[^|]*\| (?P<step>\d+)/(?P<of>\d+) \[(?P<elapsed>[\d:]+)<
+match   ^ *\d+%\|[^|]*\| (?P<step>\d+)/(?P<of>\d+) \[(?P<elapsed>[\d:]+)<[^\]]*(?:it/s|s/it)
 example 100%|##########| 690/690 [31:31<00:00,  2.74s/it]
 gives   step=690 of=690 elapsed=1891
 example   0%|          | 0/690 [00:00<?, ?it/s]
@@ -53,6 +53,7 @@ match   Training completed\. Do not forget to share your model
 example Training completed. Do not forget to share your model on huggingface.co/models =)
 gives   nothing
 
+unlike  100%|##########| 25000/25000 [10:10<00:00, 41.11 examples/s]
 unlike  Map: 100%|##########| 25000/25000 [00:10<00:00, 2401.11 examples/s]
 unlike  Loading checkpoint shards: 100%|##########| 4/4 [00:10<00:00,  2.51s/it]
 unlike  {'loss': 0.0024, 'grad_norm': 0.1177, 'learning_rate': 1.77e-06, 'epoch': 18.1}
