@@ -369,6 +369,15 @@ class ProfilesTest(unittest.TestCase):
         self.assertEqual([save["complete_ns"] is not None for save in self.job["checkpoints"]][:-1],
                          [save["complete_ns"] is not None for save in told["facts"]["saves"]][:-1])
 
+    def test_a_clock_that_is_set_back_interrupts_nothing(self) -> None:
+        lines = [line for step in range(1, 61)
+                 for line in self.megatron_lines(step, step, step * 5 - 5 - (30 if step > 30 else 0))]
+        lines.insert(0, '[1970-01-01 00:00:00.000000] saving nothing')
+        found = self.buckets("\n".join(lines) + "\n", "megatron")
+        self.assertEqual(len(self.job["attempts"]), 1)
+        self.assertEqual(self.job["interruptions"], [])
+        self.assertAlmostEqual(sum(found.values()), 300, delta=0.1)
+
     # --- lines without a time, and with somebody else's
 
     def test_a_log_without_a_time_is_placed_by_what_steps_took(self) -> None:

@@ -52,10 +52,38 @@ bool IsStep(const LogEvent& event) {
 
 }  // namespace
 
+// Ranks that lag make no more than this of a difference.
+void LinePlacer::SeeClock(Item& item) {
+  constexpr Ns kLag = 2 * kSecond;
+  constexpr std::int64_t kInLine = 3;
+  Line& line = item.line;
+  if (!line.stamp) return;
+  *line.stamp += set_back_;
+  if (line.began) *line.began += set_back_;
+  if (!line.event || !IsStep(*line.event)) return;
+  const bool next = *line.event->step == last_step_ + 1;
+  if (next && in_line_ >= kInLine && *line.stamp + line.resolution < last_stamp_ - kLag) {
+    const Ns by = last_stamp_ + took_ - *line.stamp;
+    set_back_ += by;
+    *line.stamp += by;
+    // So was what came in between.
+    for (auto before = items_.rbegin(); before != items_.rend(); ++before) {
+      if (!before->line.stamp || *before->line.stamp >= last_stamp_ - kLag) break;
+      *before->line.stamp += by;
+    }
+  }
+  if (*line.event->step == last_step_) return;
+  if (next) took_ = std::max<Ns>(0, *line.stamp - last_stamp_);
+  in_line_ = next ? in_line_ + 1 : 1;
+  last_step_ = *line.event->step;
+  last_stamp_ = *line.stamp;
+}
+
 absl::Status LinePlacer::Add(Line line) {
   Item item;
   item.exact = line.stamp && line.resolution <= kFine;
   item.line = std::move(line);
+  SeeClock(item);
   items_.push_back(std::move(item));
   return items_.size() < kTogether ? absl::OkStatus() : PlaceAll();
 }

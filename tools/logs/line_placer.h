@@ -5,7 +5,8 @@
 // they tell of are so far apart as these took, and all of them together fit between the ticks of the clock
 // in few ways. Where nothing says what a step took, the lines themselves do, many at a time.
 //
-// Lines that tell their time to the millisecond are placed by it and nothing else.
+// Lines that tell their time to the millisecond are placed by it and nothing else. Where the next steps in
+// line come before the ones before them, the clock was set back, and all that follows is moved on.
 #ifndef GOODPUT_TOOLS_LOGS_LINE_PLACER_H_
 #define GOODPUT_TOOLS_LOGS_LINE_PLACER_H_
 
@@ -74,11 +75,17 @@ class LinePlacer {
   void Extend(std::size_t i, const Link& link);
   void Begin(std::size_t i, const Link& link, bool earliest);
   void Close();
-  Ns SetBack(const Line& line);
+  void SeeClock(Item& item);
 
   Take take_;
   std::vector<Item> items_;
   Ns at_ = 0;  // of the last line that was placed
+  // The clock was set back by so much in all, and the newest line of steps.
+  Ns set_back_ = 0;
+  std::int64_t in_line_ = 0;  // so many, each the next
+  std::int64_t last_step_ = 0;
+  Ns last_stamp_ = 0;
+  Ns took_ = 0;
   std::optional<Chain> chain_;
   // Of the program, at the line that is being placed.
   std::optional<std::int64_t> done_;  // steps

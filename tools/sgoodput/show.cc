@@ -163,14 +163,14 @@ absl::Status ShowOne(Target& target, const ShowOptions& options, const std::opti
 }
 
 // More tasks of an array are for the list.
-constexpr std::size_t kMostTasks = 10;
+constexpr std::size_t kMostTasksShown = 10;
 
 // One after the other, each a run of its own.
 absl::Status ShowTasks(Target& target, const ShowOptions& options, const std::optional<Bucket>& bucket) {
   const std::vector<JobKey> tasks = std::move(target.jobs);
   const bool all = options.common.json || options.all;
   JsonReports json(stdout);
-  for (std::size_t i = 0; i < tasks.size() && (all || i < kMostTasks); ++i) {
+  for (std::size_t i = 0; i < tasks.size() && (all || i < kMostTasksShown); ++i) {
     target.jobs = {tasks[i]};
     const absl::StatusOr<Report> report = ReportOn(target, options);
     if (!report.ok()) return report.status();
@@ -183,9 +183,9 @@ absl::Status ShowTasks(Target& target, const ShowOptions& options, const std::op
   }
   if (options.common.json) {
     json.Finish();
-  } else if (!all && tasks.size() > kMostTasks) {
+  } else if (!all && tasks.size() > kMostTasksShown) {
     std::printf("\n%zu more tasks of the array: --all shows them, sgoodput -j %s lists them\n",
-                tasks.size() - kMostTasks, options.target.job.c_str());
+                tasks.size() - kMostTasksShown, options.target.job.c_str());
   }
   return absl::OkStatus();
 }
