@@ -29,8 +29,8 @@ struct JoinSpan {
   };
   std::int64_t job_id = 0;
   Ns start = 0;
-  std::optional<Ns> end;
   std::vector<Srun> sruns;
+  std::optional<Ns> end = std::nullopt;
 };
 
 struct FileImportOptions {

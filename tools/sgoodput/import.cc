@@ -92,7 +92,7 @@ absl::Status FindJobs(const ImportOptions& options, FileImportOptions& import) {
   if (!run.ok()) return run.status();
   for (const AttemptFacts& attempt : run->facts.attempts) {
     if (!attempt.start) continue;
-    import.join.push_back({attempt.job_id, *attempt.start, attempt.end, SrunsOf(attempt, run->facts.now)});
+    import.join.push_back({attempt.job_id, *attempt.start, SrunsOf(attempt, run->facts.now), attempt.end});
   }
   if (import.join.empty()) {
     return absl::InvalidArgumentError(Cat(by_run ? Cat("run ", options.run) : Cat("job ", options.job),
