@@ -103,7 +103,8 @@ def started_slowly(work: Work) -> Outcome:
 
 
 def started_quickly(work: Work) -> Outcome:
-    work.submit("srun %s %s megatron 10" % (PRINTER, truth_of(work)), "--goodput-log-profile=megatron", "--goodput-run=quick")
+    """Its image is there: half a second."""
+    work.submit("IMPORT_SECONDS=0.5 srun %s %s megatron 10" % (PRINTER, truth_of(work)), "--goodput-log-profile=megatron", "--goodput-run=quick")
     return outcome(work)
 
 
@@ -183,11 +184,14 @@ class OutputTest(unittest.TestCase):
             jsonschema.validate(difference, json.load(schema))
         parts = {(bucket["name"], part["name"]): part for bucket in difference["buckets"] for part in bucket["parts"]}
         setup, compiling = parts["launch", "step_setup"], parts["startup", "compile"]
-        self.assertAlmostEqual(setup["a_s"], 3, delta=0.6)
+        # To the moment when the program is executed: slurmd forks a task within a tenth of a second.
+        self.assertGreater(setup["a_s"], 3)
+        self.assertLess(setup["a_s"], 3.4)
         # The job ends with it, and accounting cuts up to a second.
         self.assertGreater(parts["teardown", "step"]["a_s"], 2.9)
         self.assertLess(parts["teardown", "step"]["a_s"], 4.6)
-        self.assertLess(setup["b_s"], 1)
+        self.assertGreater(setup["b_s"], 0.5)
+        self.assertLess(setup["b_s"], 0.9)
         begun, done = [next(r["t"] for r in slow.more["said"] if r["event"] == event) for event in ("step_begin", "step_end")]
         self.assertAlmostEqual(compiling["a_s"], (done - begun) / S - 0.4, delta=0.6)
         self.assertAlmostEqual(compiling["change_s"], -4, delta=0.8)

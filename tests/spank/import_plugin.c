@@ -9,9 +9,12 @@ SPANK_PLUGIN(import, 1)
 
 static int wait_for(spank_t spank, const char* name) {
   char text[16] = "";
-  struct timespec wait = {0, 0};
+  double seconds = 0;
+  struct timespec wait;
 
-  if (spank_getenv(spank, name, text, sizeof(text)) == ESPANK_SUCCESS) wait.tv_sec = atoi(text);
+  if (spank_getenv(spank, name, text, sizeof(text)) == ESPANK_SUCCESS) seconds = atof(text);
+  wait.tv_sec = (time_t)seconds;
+  wait.tv_nsec = (long)((seconds - (double)wait.tv_sec) * 1e9);
   nanosleep(&wait, NULL);
   return 0;
 }

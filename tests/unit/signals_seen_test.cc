@@ -119,6 +119,19 @@ class Ring {
     sample.raw[9] = target;
     Put(&sample, sizeof(sample));
   }
+  void Exec(std::int64_t time, int process, std::uint16_t id) {
+    struct __attribute__((packed)) {
+      perf_event_header header{PERF_RECORD_SAMPLE, 0, sizeof(*this)};
+      std::int32_t pid = 0, tid = 0;
+      std::int64_t time = 0;
+      std::uint32_t raw_size = 20;
+      std::uint16_t id = 0, more[9] = {};
+    } sample;
+    sample.pid = sample.tid = process;
+    sample.time = time;
+    sample.id = id;
+    Put(&sample, sizeof(sample));
+  }
   void Lost(std::uint64_t count) {
     struct {
       perf_event_header header{PERF_RECORD_LOST, 0, 24};
@@ -137,9 +150,10 @@ TEST(PerfRing, SamplesComeOutAsTheyWentInManyTimesRound) {
   Ring ring;
   PerfRing reader = ring.Reader();
   std::vector<SignalSample> samples;
+  std::vector<ExecSample> execs;
   for (int i = 0; i < 1000; ++i) {
     ring.Sample(i, 100 + i, 200 + i, SIGUSR1, i % 2 == 0 ? "python3" : "a name of 16 byt");
-    EXPECT_EQ(reader.Drain(Tracepoint(), samples), 0U);
+    EXPECT_EQ(reader.Drain({Tracepoint()}, samples, execs), 0U);
   }
   ASSERT_EQ(samples.size(), 1000U);
   for (int i = 0; i < 1000; ++i) {
@@ -152,32 +166,51 @@ TEST(PerfRing, SamplesComeOutAsTheyWentInManyTimesRound) {
   }
 }
 
+TEST(PerfRing, AProgramThatIsExecutedIsNoSignal) {
+  Ring ring;
+  PerfRing reader = ring.Reader();
+  std::vector<SignalSample> samples;
+  std::vector<ExecSample> execs;
+  Tracepoints tracepoints{Tracepoint()};
+  tracepoints.exec_id = 300;
+  ring.Sample(1, 1, 2, SIGTERM, "a");
+  ring.Exec(2, 77, 300);
+  ring.Sample(3, 1, 2, SIGTERM, "a");
+  EXPECT_EQ(reader.Drain(tracepoints, samples, execs), 0U);
+  EXPECT_EQ(samples.size(), 2U);
+  ASSERT_EQ(execs.size(), 1U);
+  EXPECT_EQ(execs[0].process, 77);
+  EXPECT_EQ(execs[0].mono_ns, 2);
+}
+
 TEST(PerfRing, WhatTheKernelDroppedIsCounted) {
   Ring ring;
   PerfRing reader = ring.Reader();
   std::vector<SignalSample> samples;
+  std::vector<ExecSample> execs;
   ring.Sample(1, 1, 2, SIGTERM, "a");
   ring.Lost(17);
   ring.Sample(2, 1, 2, SIGTERM, "a");
-  EXPECT_EQ(reader.Drain(Tracepoint(), samples), 17U);
+  EXPECT_EQ(reader.Drain({Tracepoint()}, samples, execs), 17U);
   EXPECT_EQ(samples.size(), 2U);
-  EXPECT_EQ(reader.Drain(Tracepoint(), samples), 0U) << "once";
+  EXPECT_EQ(reader.Drain({Tracepoint()}, samples, execs), 0U) << "once";
 }
 
 TEST(PerfRing, ADamagedRingIsNotReadForEver) {
   Ring ring;
   PerfRing reader = ring.Reader();
   std::vector<SignalSample> samples;
+  std::vector<ExecSample> execs;
   const perf_event_header nothing{PERF_RECORD_SAMPLE, 0, 0};
   ring.Put(&nothing, sizeof(nothing));
-  EXPECT_EQ(reader.Drain(Tracepoint(), samples), 1U);
+  EXPECT_EQ(reader.Drain({Tracepoint()}, samples, execs), 1U);
   const perf_event_header beyond{PERF_RECORD_SAMPLE, 0, 60000};
   ring.Put(&beyond, sizeof(beyond));
-  EXPECT_EQ(reader.Drain(Tracepoint(), samples), 1U);
+  EXPECT_EQ(reader.Drain({Tracepoint()}, samples, execs), 1U);
   ring.Sample(3, 1, 2, SIGTERM, "short", 8);
-  EXPECT_EQ(reader.Drain(Tracepoint(), samples), 1U) << "a sample that lacks fields";
+  EXPECT_EQ(reader.Drain({Tracepoint()}, samples, execs), 1U) << "a sample that lacks fields";
   ring.Sample(4, 1, 2, SIGTERM, "whole");
-  EXPECT_EQ(reader.Drain(Tracepoint(), samples), 0U);
+  EXPECT_EQ(reader.Drain({Tracepoint()}, samples, execs), 0U);
   ASSERT_EQ(samples.size(), 1U);
   EXPECT_EQ(samples[0].comm, "whole");
 }
@@ -235,34 +268,58 @@ TEST_F(SignalTraceTest, SeesEverySignalOfThoseItWatchesAndNoOther) {
   SignalMyself(kMine, 100);
   SignalMyself(kAlso, 100);
   std::vector<SignalSample> samples;
-  trace.Drain(samples);
+  std::vector<ExecSample> execs;
+  trace.Drain(samples, execs);
   EXPECT_EQ(CountOf(samples, kMine), 100U);
   EXPECT_EQ(CountOf(samples, kAlso), 0U);
   ASSERT_TRUE(trace.AddSignals({kAlso}).ok());
   SignalMyself(kAlso, 10);
   samples.clear();
-  trace.Drain(samples);
+  trace.Drain(samples, execs);
   EXPECT_EQ(CountOf(samples, kAlso), 10U);
   SignalMyself(kMine, 10);
-  trace.Drain(samples);
+  trace.Drain(samples, execs);
   EXPECT_EQ(CountOf(samples, kMine), 10U) << "once each";
   EXPECT_EQ(trace.lost(), 0U);
 }
 
+TEST_F(SignalTraceTest, SeesWhenAProcessExecutesAProgram) {
+  SignalTrace trace({{kMine}, std::size_t{1} << 20U, {}});
+  ASSERT_TRUE(trace.Open().ok());
+  ASSERT_TRUE(trace.watches_execs());
+  const std::int64_t before = kSystemClock.mono_ns();
+  const pid_t child = fork();
+  if (child == 0) {
+    execl("/bin/true", "true", static_cast<char*>(nullptr));
+    _exit(1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  std::vector<SignalSample> samples;
+  std::vector<ExecSample> execs;
+  trace.Drain(samples, execs);
+  const auto own = std::find_if(execs.begin(), execs.end(),
+                                [&](const ExecSample& sample) { return sample.process == child; });
+  ASSERT_NE(own, execs.end());
+  EXPECT_GE(own->mono_ns, before);
+  EXPECT_LE(own->mono_ns, kSystemClock.mono_ns());
+}
+
 TEST_F(SignalTraceTest, AFullRingCountsWhatItLost) {
-  SignalTrace trace({{kMine}, 0, {}});  // the smallest rings
+  SignalTrace trace({{kMine}, 0, {}, true, false});  // the smallest rings, for signals alone
   ASSERT_TRUE(trace.Open().ok());
   constexpr int kTimes = 20000;
   // Which CPU does it matters: a ring tells of its losses when it is written to again.
   const int cpu = sched_getcpu();
   SignalMyself(kMine, kTimes, cpu);
   std::vector<SignalSample> samples;
-  trace.Drain(samples);
+  std::vector<ExecSample> execs;
+  trace.Drain(samples, execs);
   // The kernel tells of what it lost when there is room again.
   SignalMyself(kMine, 50, cpu);
   for (int i = 0; i < 20; ++i) {
     SignalMyself(kMine, 1, cpu);
-    trace.Drain(samples);
+    trace.Drain(samples, execs);
   }
   EXPECT_GT(trace.lost(), 0U);
   EXPECT_EQ(CountOf(samples, kMine) + trace.lost(), static_cast<std::size_t>(kTimes + 70));
@@ -288,7 +345,8 @@ TEST_F(SignalTraceTest, CpusComeAndGo) {
   ASSERT_TRUE(trace.RefreshCpus().ok());
   EXPECT_EQ(trace.cpus(), 1);
   std::vector<SignalSample> samples;
-  trace.Drain(samples);
+  std::vector<ExecSample> execs;
+  trace.Drain(samples, execs);
   EXPECT_EQ(CountOf(samples, kMine), 100U);
   // A CPU that is not there is an error that names it, and the others are watched.
   online = {all.back(), 9999};
@@ -413,6 +471,27 @@ TEST_F(Whose, ATaskThatIsSetUpForAWhileIsSeenToExecuteItsProgram) {
   processes_.slurmstepds = {110};
   EXPECT_EQ(watch.Look(jobs_), 0) << "what has executed a program stays one";
   EXPECT_EQ(records.size(), 1U);
+}
+
+TEST_F(Whose, TheKernelTellsWhenATaskExecutesItsProgram) {
+  std::vector<std::int64_t> at;
+  ExecWatch watch(processes_, kFakeClock, [&](const std::string&, std::string_view text) {
+    RecordReader record;
+    EXPECT_TRUE(record.Parse(text));
+    EXPECT_EQ(record.Text(key::kKind), kind::kTaskExec);
+    EXPECT_EQ(record.Int(key::kPid), 110);
+    at.push_back(record.Int(key::kMonotonic).value_or(0));
+    return true;
+  });
+  const std::int64_t ms = kS / 1000;
+  // 116 is a helper; what 110 executed before it was this task is another's.
+  watch.Executed(jobs_, {{13 * kS, 116}, {11 * kS, 110}});
+  EXPECT_TRUE(at.empty());
+  watch.Executed(jobs_, {{12 * kS + 700 * ms, 110}, {12 * kS + 3 * ms, 111}, {14 * kS, 110}});
+  EXPECT_EQ(at, (std::vector<std::int64_t>{12 * kS + 700 * ms}))
+      << "111 was the program at once, which says nothing";
+  watch.Executed(jobs_, {{15 * kS, 110}, {15 * kS, 111}});
+  EXPECT_EQ(at.size(), 1U) << "a program that executes another goes on";
 }
 
 TEST_F(Whose, SlurmstepdSignalsATask) {

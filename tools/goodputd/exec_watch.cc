@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "spank/event.h"
@@ -14,6 +15,8 @@ namespace {
 
 constexpr int kExecLookMs = 1000;
 constexpr int kExecLookWhileWaitingMs = 50;
+// A task without a container executes its program within milliseconds of the fork.
+constexpr std::int64_t kShortestSetUpNs = 100'000'000;
 
 }  // namespace
 
@@ -41,6 +44,25 @@ int ExecWatch::Look(const NodeJobs& jobs) {
   return static_cast<int>(waiting_.size());
 }
 
+void ExecWatch::Executed(const NodeJobs& jobs, const std::vector<ExecSample>& execs) {
+  if (execs.empty()) return;
+  std::map<pid_t, std::int64_t> settled;
+  for (const NodeJobs::LiveTask& task : jobs.TasksNotExited()) {
+    const auto done = settled_.find(task.pid);
+    if (done != settled_.end() && done->second == task.began_mono_ns) {
+      settled.insert(*done);
+      continue;
+    }
+    const auto exec = std::find_if(execs.begin(), execs.end(), [&](const ExecSample& sample) {
+      return sample.process == task.pid && sample.mono_ns >= task.began_mono_ns;
+    });
+    if (exec == execs.end()) continue;
+    if (exec->mono_ns - task.began_mono_ns >= kShortestSetUpNs) Record(task, exec->mono_ns);
+    settled[task.pid] = task.began_mono_ns;
+  }
+  settled_ = std::move(settled);
+}
+
 void ExecWatch::Record(const NodeJobs::LiveTask& task, std::int64_t mono_ns) {
   const NodeJob& job = *task.job;
   const Stamp stamp{clock_.real_ns() - (clock_.mono_ns() - mono_ns), mono_ns, job.node,
@@ -58,7 +80,7 @@ void ExecWatch::Record(const NodeJobs::LiveTask& task, std::int64_t mono_ns) {
   store_(job.node, record.Finish());
 }
 
-void RunExecWatch(const Config& config, int stop_fd) {
+void RunExecWatch(const Config& config, int stop_fd, const std::atomic<bool>& traced) {
   NodeJobs jobs(config.spool);
   NodeSpools spools(config.spool, static_cast<std::uint64_t>(config.spool_max), geteuid(), kSystemClock);
   ExecWatch watch(RealProcesses(), kSystemClock, [&](const std::string& node, std::string_view record) {
@@ -67,6 +89,10 @@ void RunExecWatch(const Config& config, int stop_fd) {
   pollfd stop{stop_fd, POLLIN, 0};
   int wait_ms = 0;
   while (poll(&stop, 1, wait_ms) == 0) {
+    if (traced) {
+      wait_ms = kExecLookMs;
+      continue;
+    }
     jobs.Refresh();
     wait_ms = watch.Look(jobs) > 0 ? kExecLookWhileWaitingMs : kExecLookMs;
   }

@@ -1,21 +1,25 @@
 // When a task became the user's program. A SPANK plugin such as pyxis imports, creates and starts a container
 // in task_init, behind the plugin's task_post_fork: until the process executes the program it is still
-// slurmstepd.
+// slurmstepd. The kernel tells when it does (tracepoint sched:sched_process_exec); where it may not be
+// traced, /proc is looked at.
 #ifndef GOODPUT_TOOLS_GOODPUTD_EXEC_WATCH_H_
 #define GOODPUT_TOOLS_GOODPUTD_EXEC_WATCH_H_
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "spank/clock.h"
 #include "tools/config/config.h"
 #include "tools/goodputd/node_jobs.h"
 #include "tools/goodputd/processes.h"
+#include "tools/goodputd/signals/signal_trace.h"
 
 namespace goodput {
 
@@ -32,6 +36,10 @@ class ExecWatch {
   // still slurmstepd.
   int Look(const NodeJobs& jobs);
 
+  // Processes that executed a program. The first one of a task is its own (what plugins and the task prolog
+  // execute are children): it gets a record task_exec, unless it took less than 100 ms to come to it.
+  void Executed(const NodeJobs& jobs, const std::vector<ExecSample>& execs);
+
  private:
   struct Waiting {
     std::int64_t began_mono_ns = 0;  // of the task, whose pid may be used again
@@ -46,8 +54,9 @@ class ExecWatch {
   std::map<pid_t, std::int64_t> settled_;  // tasks that execute their program, by when they began
 };
 
-// Looks once a second, and every 50 ms while a task is still slurmstepd, until `stop_fd` becomes readable.
-void RunExecWatch(const Config& config, int stop_fd);
+// Looks at /proc once a second, and every 50 ms while a task is still slurmstepd, until `stop_fd` becomes
+// readable; not while `traced`, when the thread that watches signals tells of programs.
+void RunExecWatch(const Config& config, int stop_fd, const std::atomic<bool>& traced);
 
 }  // namespace goodput
 

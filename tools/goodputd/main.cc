@@ -166,14 +166,15 @@ int Run(const goodput::Config& config, const CommandLine& line) {
   // libslurm sets a variable of the environment as it starts, which threads that start programs read.
   if (config.controller_role) goodput::SlurmController();
   std::vector<std::thread> threads;
+  std::atomic<bool> execs_traced{false};
   if (config.node_role) {
     threads.emplace_back([&] { marks->Serve(stop_fd); });
     threads.emplace_back([&] { goodput::RunHeartbeatLoop(config, stop_fd); });
-    threads.emplace_back([&] { goodput::RunExecWatch(config, stop_fd); });
+    threads.emplace_back([&] { goodput::RunExecWatch(config, stop_fd, execs_traced); });
     threads.emplace_back([&] { goodput::RunHostLoop(config, stop_fd); });
     threads.emplace_back([&] { goodput::RunCheckpointWatch(config, stop_fd); });
     threads.emplace_back([&] { goodput::RunOutputWatch(config, stop_fd); });
-    if (config.signals) threads.emplace_back([&] { goodput::RunSignalLoop(config, stop_fd); });
+    if (config.signals) threads.emplace_back([&] { goodput::RunSignalLoop(config, stop_fd, execs_traced); });
   }
   const std::size_t recorders = threads.size();
   std::thread ship;

@@ -23,9 +23,15 @@ constexpr std::size_t kRawAt = kRawSizeAt + 4;
 // And of PERF_RECORD_LOST: id, then the number.
 constexpr std::size_t kLostAt = sizeof(perf_event_header) + 8;
 
+std::int64_t TimeOf(const unsigned char* record) {
+  return static_cast<std::int64_t>(At<std::uint64_t>(record, kTimeAt));
+}
+
 }  // namespace
 
-std::uint64_t PerfRing::Drain(const SignalTracepoint& tracepoint, std::vector<SignalSample>& into) {
+std::uint64_t PerfRing::Drain(const Tracepoints& tracepoints, std::vector<SignalSample>& signals,
+                              std::vector<ExecSample>& execs) {
+  const SignalTracepoint& tracepoint = tracepoints.signal;
   auto* control = static_cast<perf_event_mmap_page*>(page_);
   const auto* data = static_cast<const unsigned char*>(page_) + page_size_;
   const std::uint64_t head = __atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE);
@@ -53,6 +59,12 @@ std::uint64_t PerfRing::Drain(const SignalTracepoint& tracepoint, std::vector<Si
       continue;
     }
     if (header.type != PERF_RECORD_SAMPLE) continue;
+    // Every tracepoint's sample begins with its id.
+    if (tracepoints.exec_id != 0 && header.size >= kRawAt + sizeof(std::uint16_t) &&
+        At<std::uint16_t>(record_.data(), kRawAt) == tracepoints.exec_id) {
+      execs.push_back({TimeOf(record_.data()), At<std::int32_t>(record_.data(), kPidAt)});
+      continue;
+    }
     if (header.size < kRawAt || header.size < kRawAt + tracepoint.size ||
         At<std::uint32_t>(record_.data(), kRawSizeAt) < tracepoint.size) {
       ++lost;
@@ -61,14 +73,14 @@ std::uint64_t PerfRing::Drain(const SignalTracepoint& tracepoint, std::vector<Si
     const unsigned char* raw = record_.data() + kRawAt;
     SignalSample sample;
     sample.sender = At<std::int32_t>(record_.data(), kPidAt);
-    sample.mono_ns = static_cast<std::int64_t>(At<std::uint64_t>(record_.data(), kTimeAt));
+    sample.mono_ns = TimeOf(record_.data());
     sample.target_thread = At<std::int32_t>(raw, tracepoint.pid);
     sample.signo = At<std::int32_t>(raw, tracepoint.sig);
     sample.code = At<std::int32_t>(raw, tracepoint.code);
     sample.result = At<std::int32_t>(raw, tracepoint.result);
     const char* comm = reinterpret_cast<const char*>(raw) + tracepoint.comm;
     sample.comm.assign(comm, strnlen(comm, SignalTracepoint::kCommBytes));
-    into.push_back(std::move(sample));
+    signals.push_back(std::move(sample));
   }
   __atomic_store_n(&control->data_tail, tail, __ATOMIC_RELEASE);
   return lost;

@@ -15,6 +15,7 @@
 #include "spank/clock.h"
 #include "sql/text.h"
 #include "tools/goodputd/counts_file.h"
+#include "tools/goodputd/exec_watch.h"
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/node_jobs.h"
 #include "tools/goodputd/node_spools.h"
@@ -53,6 +54,9 @@ class SignalLoop {
         spools_(config.spool, static_cast<std::uint64_t>(config.spool_max), geteuid(), kSystemClock),
         recorder_(
             [this](const std::string& node, std::string_view record) { return spools_.Write(node, record); }),
+        execs_(
+            RealProcesses(), kSystemClock,
+            [this](const std::string& node, std::string_view record) { return spools_.Write(node, record); }),
         trace_({DefaultSignals(), kRingBytes, {}, HasKernelsPids()}),
         counts_(config.spool + "/signals") {
     counts_.Read(Counts());
@@ -66,6 +70,7 @@ class SignalLoop {
     WriteCounts();
     return status;
   }
+  bool watches_execs() const { return trace_.watches_execs(); }
 
   // Until it is in the spool for doctor that nobody watches; the plugin makes the folder at the first job.
   void SayUntilKnown(int stop_fd) {
@@ -95,9 +100,10 @@ class SignalLoop {
 
   std::size_t Turn(bool last) {
     samples_.clear();
-    trace_.Drain(samples_);
+    executed_.clear();
+    trace_.Drain(samples_, executed_);
     const std::int64_t now = kSystemClock.mono_ns();
-    if (!samples_.empty() || !waiting_.empty() || now >= next_refresh_) {
+    if (!samples_.empty() || !executed_.empty() || !waiting_.empty() || now >= next_refresh_) {
       jobs_.Refresh();
       next_refresh_ = now + 1'000'000'000;
     }
@@ -111,13 +117,14 @@ class SignalLoop {
       }
     }
     recorder_.Flush(last);
+    execs_.Executed(jobs_, executed_);
     if (now >= next_cpus_) {
       RefreshCpus();
       next_cpus_ = now + kCpusNs;
     }
     WatchNamedSignals();
     WriteCounts();
-    return samples_.size();
+    return samples_.size() + executed_.size();
   }
 
   void TakeWaiting(std::int64_t now, bool last) {
@@ -182,12 +189,14 @@ class SignalLoop {
   SignalFinder finder_;
   NodeSpools spools_;
   SignalRecorder recorder_;
+  ExecWatch execs_;
   SignalTrace trace_;
   CountsFile counts_;
   Complaint cpu_trouble_;
   Totals totals_;
   Totals before_;  // in the file when the daemon started
   std::vector<SignalSample> samples_;
+  std::vector<ExecSample> executed_;
   std::vector<SignalSample> waiting_;  // whose jobs are not known yet
   std::size_t named_ = 0;
   std::uint64_t lost_said_ = 0;
@@ -199,7 +208,7 @@ class SignalLoop {
 
 }  // namespace
 
-void RunSignalLoop(const Config& config, int stop_fd) {
+void RunSignalLoop(const Config& config, int stop_fd, std::atomic<bool>& execs_traced) {
   SignalLoop loop(config);
   if (const absl::Status status = loop.Open(); !status.ok()) {
     Log(Cat(Message(status), "; checkpoint signals are known from exit statuses and the scheduler alone"));
@@ -209,6 +218,7 @@ void RunSignalLoop(const Config& config, int stop_fd) {
   // The rings hold a second of a storm: on a busy node the thread must have its turn within that. It may do
   // without (a container without CAP_SYS_NICE): then samples may be lost, and counted.
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
+  execs_traced = loop.watches_execs();
   loop.Run(stop_fd);
 }
 

@@ -1,14 +1,18 @@
-// The node daemon's thread that watches signals: kernel -> whose -> spool.
+// The node daemon's thread that watches signals, and when tasks execute their programs: kernel -> whose ->
+// spool.
 #ifndef GOODPUT_TOOLS_GOODPUTD_SIGNALS_SIGNAL_LOOP_H_
 #define GOODPUT_TOOLS_GOODPUTD_SIGNALS_SIGNAL_LOOP_H_
+
+#include <atomic>
 
 #include "tools/config/config.h"
 
 namespace goodput {
 
 // Returns when `stop_fd` becomes readable, all that was seen until then written; at once, after one line in
-// the log, where signals cannot be watched. SPOOL/signals has its counts for `sgoodput doctor`.
-void RunSignalLoop(const Config& config, int stop_fd);
+// the log, where signals cannot be watched. SPOOL/signals has its counts for `sgoodput doctor`. Sets
+// `execs_traced` while it tells of programs.
+void RunSignalLoop(const Config& config, int stop_fd, std::atomic<bool>& execs_traced);
 
 }  // namespace goodput
 

@@ -54,6 +54,23 @@ absl::Status NotWatched(int cpu, const char* what) {
       Cat("signals cannot be watched on CPU ", cpu, ": ", what, ": ", WhyNot(errno)));
 }
 
+// `wakeup`: so many samples wake who polls; 0: only a ring that is half full does.
+absl::StatusOr<int> OpenTracepoint(int cpu, std::uint64_t id, unsigned wakeup) {
+  perf_event_attr attr{};
+  attr.type = PERF_TYPE_TRACEPOINT;
+  attr.size = sizeof(attr);
+  attr.config = id;
+  attr.sample_period = 1;
+  attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
+  attr.disabled = 1;
+  attr.use_clockid = 1;
+  attr.clockid = CLOCK_MONOTONIC;
+  attr.wakeup_events = wakeup;
+  const int fd = static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+  if (fd < 0) return NotWatched(cpu, "perf_event_open");
+  return fd;
+}
+
 // Into the ring of `into`.
 absl::Status Enable(int cpu, int fd, int into) {
   if (fd != into && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, into) != 0)
@@ -105,23 +122,13 @@ SignalTrace::~SignalTrace() {
 }
 
 absl::StatusOr<int> SignalTrace::OpenEvent(int cpu, const std::vector<int>& signals) const {
-  perf_event_attr attr{};
-  attr.type = PERF_TYPE_TRACEPOINT;
-  attr.size = sizeof(attr);
-  attr.config = tracepoint_.id;
-  attr.sample_period = 1;
-  attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
-  attr.disabled = 1;
-  attr.use_clockid = 1;
-  attr.clockid = CLOCK_MONOTONIC;
-  attr.wakeup_events = 1;
-  const int fd = static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC));
-  if (fd < 0) return NotWatched(cpu, "perf_event_open");
+  const absl::StatusOr<int> fd = OpenTracepoint(cpu, tracepoints_.signal.id, 1);
+  if (!fd.ok()) return fd.status();
   std::string filter;
   for (const int signo : signals) filter += Cat(filter.empty() ? "" : "||", "sig==", signo);
-  if (ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter.c_str()) == 0) return fd;
+  if (ioctl(*fd, PERF_EVENT_IOC_SET_FILTER, filter.c_str()) == 0) return *fd;
   const absl::Status status = NotWatched(cpu, "its filter");
-  close(fd);
+  close(*fd);
   return status;
 }
 
@@ -129,6 +136,11 @@ absl::StatusOr<std::unique_ptr<SignalTrace::Ring>> SignalTrace::OpenCpu(int cpu)
   auto ring = std::make_unique<Ring>();
   for (const std::vector<int>& signals : signals_) {
     const absl::StatusOr<int> fd = OpenEvent(cpu, signals);
+    if (!fd.ok()) return fd.status();
+    ring->fds.push_back(*fd);
+  }
+  if (tracepoints_.exec_id != 0) {
+    const absl::StatusOr<int> fd = OpenTracepoint(cpu, tracepoints_.exec_id, 0);
     if (!fd.ok()) return fd.status();
     ring->fds.push_back(*fd);
   }
@@ -157,9 +169,10 @@ absl::Status SignalTrace::Open() {
         "signals cannot be watched in a PID namespace of its own: the kernel traces by ids of processes that "
         "are others here; run goodputd in the host's (docker run --pid=host, hostPID: true)");
   }
-  absl::StatusOr<SignalTracepoint> tracepoint = ReadSignalTracepoint();
-  if (!tracepoint.ok()) return tracepoint.status();
-  tracepoint_ = *tracepoint;
+  const absl::StatusOr<Tracepoints> tracepoints = ReadTracepoints();
+  if (!tracepoints.ok()) return tracepoints.status();
+  tracepoints_ = *tracepoints;
+  if (!options_.execs) tracepoints_.exec_id = 0;
   epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
   if (epoll_fd_ < 0) return absl::UnavailableError(Cat("epoll: ", std::strerror(errno)));
   absl::Status status = RefreshCpus();
@@ -173,7 +186,7 @@ absl::Status SignalTrace::RefreshCpus() {
       ++at;
       continue;
     }
-    lost_ += at->second->ring.Drain(tracepoint_, left_);
+    lost_ += at->second->ring.Drain(tracepoints_, left_, left_execs_);
     at = rings_.erase(at);
   }
   absl::Status first = absl::OkStatus();
@@ -208,12 +221,14 @@ absl::Status SignalTrace::AddSignals(const std::vector<int>& signals) {
   return absl::OkStatus();
 }
 
-void SignalTrace::Drain(std::vector<SignalSample>& into) {
-  const std::size_t before = into.size();
-  into.insert(into.end(), left_.begin(), left_.end());
+void SignalTrace::Drain(std::vector<SignalSample>& signals, std::vector<ExecSample>& execs) {
+  const std::size_t before = signals.size();
+  signals.insert(signals.end(), left_.begin(), left_.end());
   left_.clear();
-  for (const auto& [cpu, ring] : rings_) lost_ += ring->ring.Drain(tracepoint_, into);
-  std::sort(into.begin() + static_cast<std::ptrdiff_t>(before), into.end(),
+  execs.insert(execs.end(), left_execs_.begin(), left_execs_.end());
+  left_execs_.clear();
+  for (const auto& [cpu, ring] : rings_) lost_ += ring->ring.Drain(tracepoints_, signals, execs);
+  std::sort(signals.begin() + static_cast<std::ptrdiff_t>(before), signals.end(),
             [](const SignalSample& a, const SignalSample& b) { return a.mono_ns < b.mono_ns; });
 }
 

@@ -1,5 +1,7 @@
-// Signals as the kernel generates them, on the whole machine: perf_event_open on tracepoint
-// signal:signal_generate, a ring buffer a CPU. Nothing of it touches the processes concerned.
+// Signals as the kernel generates them, and processes as they execute a program, on the whole machine:
+// perf_event_open on the tracepoints signal:signal_generate and sched:sched_process_exec, a ring buffer a
+// CPU. Nothing of it touches the processes concerned. A signal wakes the reader; a program that is executed
+// waits for its next look.
 #ifndef GOODPUT_TOOLS_GOODPUTD_SIGNALS_SIGNAL_TRACE_H_
 #define GOODPUT_TOOLS_GOODPUTD_SIGNALS_SIGNAL_TRACE_H_
 
@@ -28,6 +30,12 @@ struct SignalSample {
   std::string comm;  // of the target
 };
 
+// A process executed a program.
+struct ExecSample {
+  std::int64_t mono_ns = 0;  // CLOCK_MONOTONIC
+  pid_t process = 0;
+};
+
 // A perf ring buffer that the kernel writes and we read, as it lies in memory.
 class PerfRing {
  public:
@@ -36,7 +44,8 @@ class PerfRing {
   PerfRing(void* page, std::size_t page_size, std::size_t data_size)
       : page_(page), page_size_(page_size), data_size_(data_size) {}
   // Appends the samples that came; returns how many the kernel had to drop since the last call.
-  std::uint64_t Drain(const SignalTracepoint& tracepoint, std::vector<SignalSample>& into);
+  std::uint64_t Drain(const Tracepoints& tracepoints, std::vector<SignalSample>& signals,
+                      std::vector<ExecSample>& execs);
 
  private:
   void* page_ = nullptr;
@@ -53,6 +62,7 @@ class SignalTrace {
     std::size_t ring_bytes = std::size_t{32} << 20U;
     std::function<std::vector<int>()> online_cpus;  // empty: the kernel's word
     bool kernels_pids = true;                       // HasKernelsPids()
+    bool execs = true;                              // also when a process executes a program
   };
   explicit SignalTrace(Options options);
   ~SignalTrace();
@@ -70,8 +80,10 @@ class SignalTrace {
 
   // Readable when a signal came.
   int poll_fd() const { return epoll_fd_; }
-  // Appends what came, by time.
-  void Drain(std::vector<SignalSample>& into);
+  // Appends what came: signals by time, programs as they lie in the rings.
+  void Drain(std::vector<SignalSample>& signals, std::vector<ExecSample>& execs);
+  // Whether it is told when a process executes a program.
+  bool watches_execs() const { return tracepoints_.exec_id != 0; }
   // Samples the kernel dropped as a ring was full, since Open.
   std::uint64_t lost() const { return lost_; }
   int cpus() const { return static_cast<int>(rings_.size()); }
@@ -84,11 +96,13 @@ class SignalTrace {
   Options options_;
   // An event's filter cannot be changed: what is added later is one more event into the same ring.
   std::vector<std::vector<int>> signals_;
-  SignalTracepoint tracepoint_;
+  Tracepoints tracepoints_;
   std::map<int, std::unique_ptr<Ring>> rings_;
   int epoll_fd_ = -1;
   std::uint64_t lost_ = 0;
-  std::vector<SignalSample> left_;  // by rings that are gone
+  // By rings that are gone.
+  std::vector<SignalSample> left_;
+  std::vector<ExecSample> left_execs_;
 };
 
 // "0-3,8" as numbers: /sys/devices/system/cpu/online.

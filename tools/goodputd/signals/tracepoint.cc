@@ -71,41 +71,51 @@ std::string ReadSmallFile(const std::string& path) {
   return text;
 }
 
-std::string PathOf(const char* tracefs, const char* file) {
-  return Cat(tracefs, "/events/signal/signal_generate/", file);
+// The files to read, below tracefs, and what they say; an empty text is a file that cannot be read.
+constexpr std::array<const char*, 3> kFiles{"/events/signal/signal_generate/id",
+                                            "/events/signal/signal_generate/format",
+                                            "/events/sched/sched_process_exec/id"};
+using Texts = std::array<std::string, kFiles.size()>;
+
+bool HasSignals(const Texts& texts) {
+  return !texts[0].empty() && !texts[1].empty();
 }
 
 // Only system calls: the daemon may have threads. Does not return.
-[[noreturn]] void MountAndPrint(int out, const char* id_path, const char* format_path) {
+[[noreturn]] void MountAndPrint(int out, const std::array<const char*, kFiles.size()>& paths) {
   if (unshare(CLONE_NEWNS) != 0) _exit(1);
   if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) _exit(1);
   if (mount("nodev", kTracefs[0], "tracefs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
     _exit(1);
-  // The id, a NUL, the format.
+  // Each text, and a NUL.
   static std::array<char, kMaxBytes> buffer;
-  for (const char* path : {id_path, format_path}) {
+  for (const char* path : paths) {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const ssize_t got = fd < 0 ? -1 : read(fd, buffer.data(), buffer.size());
-    if (got <= 0 || write(out, buffer.data(), static_cast<std::size_t>(got)) != got) _exit(1);
-    if (path == id_path && write(out, "", 1) != 1) _exit(1);
+    const ssize_t got = fd < 0 ? 0 : read(fd, buffer.data(), buffer.size());
+    if (got > 0 && write(out, buffer.data(), static_cast<std::size_t>(got)) != got) _exit(1);
+    if (write(out, "", 1) != 1) _exit(1);
   }
   _exit(0);
 }
 
-std::pair<std::string, std::string> ReadInOwnNamespace() {
-  const std::string id_path = PathOf(kTracefs[0], "id");
-  const std::string format_path = PathOf(kTracefs[0], "format");
+Texts ReadInOwnNamespace() {
+  std::array<std::string, kFiles.size()> names;
+  std::array<const char*, kFiles.size()> paths{};
+  for (std::size_t i = 0; i < kFiles.size(); ++i) {
+    names[i] = Cat(kTracefs[0], kFiles[i]);
+    paths[i] = names[i].c_str();
+  }
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return {};
   const pid_t child = fork();
-  if (child == 0) MountAndPrint(ends[1], id_path.c_str(), format_path.c_str());
+  if (child == 0) MountAndPrint(ends[1], paths);
   close(ends[1]);
   std::string text;
   std::array<char, 4096> buffer{};
   pollfd readable{ends[0], POLLIN, 0};
   while (child > 0 && poll(&readable, 1, kChildMs) == 1) {
     const ssize_t got = read(ends[0], buffer.data(), buffer.size());
-    if (got <= 0 || text.size() > 2 * kMaxBytes) break;
+    if (got <= 0 || text.size() > kFiles.size() * kMaxBytes) break;
     text.append(buffer.data(), static_cast<std::size_t>(got));
   }
   close(ends[0]);
@@ -114,9 +124,21 @@ std::pair<std::string, std::string> ReadInOwnNamespace() {
     while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
     }
   }
-  const std::size_t nul = text.find('\0');
-  if (nul == std::string::npos) return {};
-  return {text.substr(0, nul), text.substr(nul + 1)};
+  Texts texts;
+  std::size_t at = 0;
+  for (std::string& one : texts) {
+    const std::size_t nul = text.find('\0', at);
+    if (nul == std::string::npos) break;
+    one = text.substr(at, nul - at);
+    at = nul + 1;
+  }
+  return texts;
+}
+
+Texts ReadMounted(const char* tracefs) {
+  Texts texts;
+  for (std::size_t i = 0; i < kFiles.size(); ++i) texts[i] = ReadSmallFile(Cat(tracefs, kFiles[i]));
+  return texts;
 }
 
 }  // namespace
@@ -149,21 +171,23 @@ absl::StatusOr<SignalTracepoint> ParseSignalTracepoint(std::string_view id, std:
   return tracepoint;
 }
 
-absl::StatusOr<SignalTracepoint> ReadSignalTracepoint() {
-  std::string id;
-  std::string format;
+absl::StatusOr<Tracepoints> ReadTracepoints() {
+  Texts texts;
   for (const char* tracefs : kTracefs) {
-    id = ReadSmallFile(PathOf(tracefs, "id"));
-    format = ReadSmallFile(PathOf(tracefs, "format"));
-    if (!id.empty() && !format.empty()) break;
+    texts = ReadMounted(tracefs);
+    if (HasSignals(texts)) break;
   }
-  if (id.empty() || format.empty()) std::tie(id, format) = ReadInOwnNamespace();
-  if (id.empty() || format.empty()) {
+  if (!HasSignals(texts)) texts = ReadInOwnNamespace();
+  if (!HasSignals(texts)) {
     return absl::UnavailableError(
         "the kernel's tracefs cannot be read; mount it (mount -t tracefs nodev /sys/kernel/tracing) and let "
         "goodputd run as root");
   }
-  return ParseSignalTracepoint(id, format);
+  const absl::StatusOr<SignalTracepoint> signal = ParseSignalTracepoint(texts[0], texts[1]);
+  if (!signal.ok()) return signal.status();
+  Tracepoints tracepoints{*signal};
+  if (!absl::SimpleAtoi(absl::StripAsciiWhitespace(texts[2]), &tracepoints.exec_id)) tracepoints.exec_id = 0;
+  return tracepoints;
 }
 
 }  // namespace goodput

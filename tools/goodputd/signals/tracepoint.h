@@ -1,4 +1,5 @@
-// The kernel's tracepoint signal:signal_generate: its id, and where its fields lie in a sample.
+// The kernel's tracepoints signal:signal_generate and sched:sched_process_exec: their ids, and where the
+// fields of the first lie in a sample.
 #ifndef GOODPUT_TOOLS_GOODPUTD_SIGNALS_TRACEPOINT_H_
 #define GOODPUT_TOOLS_GOODPUTD_SIGNALS_TRACEPOINT_H_
 
@@ -28,9 +29,14 @@ struct SignalTracepoint {
 // size it should have.
 absl::StatusOr<SignalTracepoint> ParseSignalTracepoint(std::string_view id, std::string_view format);
 
+struct Tracepoints {
+  SignalTracepoint signal;
+  std::uint64_t exec_id = 0;  // 0: this kernel has no sched:sched_process_exec
+};
+
 // Reads them. Where tracefs is not mounted, a child mounts it in a mount namespace of its own, so that the
 // machine is left as it was. An error says what is missing and how to mend it.
-absl::StatusOr<SignalTracepoint> ReadSignalTracepoint();
+absl::StatusOr<Tracepoints> ReadTracepoints();
 
 }  // namespace goodput
 
