@@ -114,6 +114,7 @@ def suites() -> List[Suite]:
         python_suite("cli", "tests.e2e.test_cli"),
         python_suite("upgrade", "tests.e2e.test_upgrade"),
         python_suite("signals", "tests.e2e.test_signals"),
+        python_suite("preemption", "tests.e2e.test_preemption"),
         python_suite("checkpoints", "tests.e2e.test_checkpoints", "tests.e2e.test_uninstrumented"),
         python_suite("fleet", "tests.e2e.test_fleet"),
         python_suite("frameworks", "tests.e2e.test_frameworks"),

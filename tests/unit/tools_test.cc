@@ -231,6 +231,12 @@ TEST(Sacctmgr, NodesThatWereDownAreNamedWithTheReason) {
   EXPECT_FALSE(outages[1].end_s);
 }
 
+TEST(Sacctmgr, OfEachQosThoseThatPreemptItAreNamed) {
+  EXPECT_EQ(ParsePreemptors("normal|\nurgent|normal,low\nhigh|normal\nlow|\n\n"),
+            (Preemptors{{"normal", {"high", "urgent"}}, {"low", {"urgent"}}, {"urgent", {}}, {"high", {}}}));
+  EXPECT_TRUE(ParsePreemptors("").empty());
+}
+
 // ---- host lists and resources ----
 
 using Names = std::vector<std::string>;
@@ -747,8 +753,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Rival{"partition", 10, "high", "normal", "preempted"},
                     Rival{"partition", 1, "other", "normal", ""}, Rival{"partition", 1, "a3", "high", ""},
                     Rival{"qos", 1, "a3", "normal", ""}, Rival{"qos", 1, "a3", "high", "preempted"},
-                    Rival{"qos", 1, "a3", "", "taken"}, Rival{"", 0, "a3", "normal", ""},
-                    Rival{"", 0, "high", "normal", "taken"}, Rival{"", 0, "a3", "high", "taken"}));
+                    Rival{"qos:urgent,high", 1, "a3", "high", "preempted"},
+                    Rival{"qos:urgent", 1, "a3", "high", ""}, Rival{"qos:", 1, "a3", "high", ""},
+                    Rival{"qos:normal", 1, "a3", "normal", "preempted"},
+                    Rival{"qos:urgent", 1, "a3", "", "taken"}, Rival{"qos", 1, "a3", "", "taken"},
+                    Rival{"", 0, "a3", "normal", ""}, Rival{"", 0, "high", "normal", "taken"},
+                    Rival{"", 0, "a3", "high", "taken"}));
 
 TEST_F(LoadRunTest, ThePrologKnowsTheRestartOfAnAttemptTheWatchMissed) {
   ASSERT_TRUE(

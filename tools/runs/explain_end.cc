@@ -10,6 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "spank/event.h"
 #include "sql/accounting.h"
 #include "sql/evidence.h"
@@ -165,7 +167,12 @@ EndExplainer::MayPreempt EndExplainer::MayItPreempt(const Start& other) const {
   const bool same_partition = other.job.partition == owner_.partition;
   const bool same_qos = other.job.qos == owner_.qos;
   if (attempt_.preempt == "off") return MayPreempt::kNo;
-  if (attempt_.preempt == "qos") {
+  absl::string_view by = ToAbsl(attempt_.preempt);
+  if (absl::ConsumePrefix(&by, "qos:") && !other.job.qos.empty()) {
+    const std::vector<absl::string_view> may = absl::StrSplit(by, ',');
+    return std::find(may.begin(), may.end(), other.job.qos) != may.end() ? MayPreempt::kYes : MayPreempt::kNo;
+  }
+  if (absl::StartsWith(attempt_.preempt, "qos")) {
     if (same_qos) return MayPreempt::kNo;
     return other.job.qos.empty() || owner_.qos.empty() ? MayPreempt::kUnknown : MayPreempt::kYes;
   }

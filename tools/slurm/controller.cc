@@ -11,8 +11,10 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
 #include "sql/text.h"
 #include "tools/slurm/libslurm.h"
+#include "tools/slurm/sacctmgr.h"
 #include "tools/slurm/tres.h"
 
 namespace goodput {
@@ -236,12 +238,26 @@ class LibslurmController : public Controller {
     if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS || conf == nullptr) return;
     preempt_rule_ = PreemptRule(*conf);
     preempts_nothing_ = PreemptsNothing(conf->preempt_mode);
+    preempts_within_qos_ = (conf->preempt_mode & PREEMPT_MODE_WITHIN) != 0;
     libslurm::FreeConf(conf);
     preempt_read_ = now;
+    if (preempt_rule_ != "qos" || (qos_read_ && now - *qos_read_ < kQosAge)) return;
+    qos_preemptors_ = RunPreemptors();
+    qos_read_ = now;
+  }
+
+  // "qos", and those that may preempt jobs of that one, where slurmdbd tells.
+  std::string QosRule(const std::string& qos) const {
+    if (!qos_preemptors_.ok()) return preempt_rule_;
+    const auto found = qos_preemptors_->find(qos);
+    if (found == qos_preemptors_->end()) return preempt_rule_;
+    std::vector<std::string> by = found->second;
+    if (preempts_within_qos_) by.push_back(qos);
+    return Cat(preempt_rule_, ":", absl::StrJoin(by, ","));
   }
 
   void AddPreemption(ControllerJob& job) const {
-    job.preempt = preempt_rule_;
+    job.preempt = preempt_rule_ == "qos" ? QosRule(job.qos) : preempt_rule_;
     bool nothing = preempts_nothing_;
     for (std::uint32_t i = 0; i < partitions_->record_count; ++i) {
       const partition_info_t& partition = partitions_->partition_array[i];
@@ -273,9 +289,13 @@ class LibslurmController : public Controller {
   };
   std::unique_ptr<partition_info_msg_t, FreePartitions> partitions_;
   static constexpr std::chrono::seconds kPreemptAge{60};
+  static constexpr std::chrono::seconds kQosAge{300};
+  std::optional<std::chrono::steady_clock::time_point> qos_read_;
   std::optional<std::chrono::steady_clock::time_point> preempt_read_;
   std::string preempt_rule_;
   bool preempts_nothing_ = false;
+  bool preempts_within_qos_ = false;
+  absl::StatusOr<Preemptors> qos_preemptors_ = absl::UnavailableError("not asked");
 };
 
 }  // namespace

@@ -45,7 +45,7 @@ struct ControllerJob {
   std::optional<std::int64_t> end_s;
   std::optional<std::int64_t> preempt_s;
   // What decides who may preempt it, by PreemptType, and by the PreemptMode of the cluster or its partition:
-  // "off", "partition" or "qos"; empty: not known.
+  // "off", "partition", "qos", or "qos:A,B" where it is known that jobs of those QOS may; empty: not known.
   std::string preempt;
   std::optional<std::int64_t> priority_tier;  // PriorityTier of its partition
   std::optional<std::int64_t> suspend_s;

@@ -59,6 +59,10 @@ class Site:
 
     def start(self) -> "Site":
         self.cluster.start()
+        return self.start_goodput()
+
+    def start_goodput(self) -> "Site":
+        """On a cluster that runs: a database, and the daemon."""
         try:
             os.mkdir(self.path("goodput"), 0o755)
             os.mkdir(self.path("goodput", "db"), 0o750)

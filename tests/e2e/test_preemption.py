@@ -1,0 +1,54 @@
+#!/usr/bin/python3
+"""Who may preempt whom, with preempt/qos on real Slurm: a job's QOS names those that its own may preempt.
+
+    GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_preemption
+"""
+
+import os
+import unittest
+from typing import Dict
+
+from .harness.goodput_site import Site
+
+SITE = Site("linuxproc", nodes=1, slurm_conf=["PreemptType=preempt/qos"])
+NODE = ["--nodes=1", "--exclusive", "--no-kill"]
+
+
+def setUpModule() -> None:
+    unittest.addModuleCleanup(SITE.stop)
+    # What slurmdbd has of QOS goodputd reads as it starts.
+    SITE.cluster.start()
+    for line in ("add qos urgent Priority=10 Preempt=normal", "add qos curious Priority=10",
+                 "modify user nobody,games set QOS=normal,urgent,curious DefaultQOS=normal"):
+        SITE.cluster.run(["sacctmgr", "-i"] + line.split())
+    SITE.start_goodput()
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class PreemptionTest(unittest.TestCase):
+    def run_beside(self, qos: str, requeue: bool) -> Dict:
+        """The interruption of a job that loses its node while one of that QOS waits for it."""
+        job = SITE.cluster.sbatch("sleep 60", user="nobody", options=NODE + ["--qos=normal", "--requeue"])
+        SITE.wait_watched(job, ["RUNNING"])
+        rival = SITE.cluster.sbatch("sleep 1", user="games", options=NODE + ["--qos=" + qos])
+        if requeue:
+            SITE.wait_watched(rival, ["PENDING"])
+            SITE.cluster.run(["scontrol", "requeue", str(job)], user="nobody")
+        SITE.wait_watched(rival, ["COMPLETED"])
+        SITE.cluster.run(["scancel", str(job)])
+        SITE.wait_watched(job, ["CANCELLED"])
+        interruption = SITE.show_json(job)["jobs"][0]["interruptions"][0]
+        self.assertIsInstance(interruption, dict)
+        return interruption
+
+    def test_a_qos_that_may_preempt_it_did(self) -> None:
+        interruption = self.run_beside("urgent", requeue=False)
+        self.assertEqual(interruption["cause"], "preempted", interruption)
+
+    def test_one_that_may_not_only_took_its_node(self) -> None:
+        interruption = self.run_beside("curious", requeue=True)
+        self.assertEqual(interruption["cause"], "user_requeue", interruption)
+
+
+if __name__ == "__main__":
+    unittest.main()
