@@ -96,26 +96,30 @@ class ModuleTest(unittest.TestCase):
 
     def test_runners_have_what_a_startup_script_takes(self) -> None:
         local = self.files["main.tf"]["locals"][0]
-        destinations = set()
+        types = {}
         for name in ("install_runner", "controller_runner"):
             self.assertEqual(set(local[name]), {"type", "destination", "content", "args"})
-            self.assertEqual(local[name]["type"], "ansible-local")
-            playbook, = re.findall(r'\$\{path\.module\}/(files/\w+\.yml)', local[name]["content"])
-            self.assertTrue(os.path.exists(os.path.join(MODULE, playbook)))
-            destinations.add(local[name]["destination"])
-        self.assertEqual(len(destinations), 2)
+            file, = re.findall(r'\$\{path\.module\}/(files/\w+\.\w+)', local[name]["content"])
+            self.assertTrue(os.path.exists(os.path.join(MODULE, file)))
+            types[local[name]["destination"]] = (local[name]["type"], os.path.splitext(file)[1])
+        self.assertEqual(set(types.values()), {("ansible-local", ".yml"), ("shell", ".sh")})
 
-    def test_what_the_module_gives_a_playbook_is_what_the_playbook_knows(self) -> None:
-        given = set(self.files["main.tf"]["locals"][0]["settings"])
-        known = set()
-        for name in ("install.yml", "configure.yml"):
-            play, = yaml.safe_load(self.text("files", name))
-            defaults = set(play["vars"]["goodput_defaults"])
-            used = set(re.findall(r"\bgoodput\.(\w+)", self.text("files", name)))
-            self.assertEqual(used - {"conf", "db", "tar"}, defaults & used, name)  # goodput.conf, goodput.db, slurm-goodput.tar
-            self.assertLessEqual(defaults, given, name)
-            known |= defaults
-        self.assertEqual(given - known, {"plugstack_conf"} - known)
+    def test_the_controllers_runner_wants_no_ansible(self) -> None:
+        # The toolkit's startup-script module installs Ansible, by apt-get, wherever one runner is ansible-local.
+        self.assertEqual(self.files["main.tf"]["locals"][0]["controller_runner"]["type"], "shell")
+
+    def test_what_the_module_gives_a_runner_is_what_the_runner_knows(self) -> None:
+        local = self.files["main.tf"]["locals"][0]
+        given = set(local["settings"])
+        play, = yaml.safe_load(self.text("files", "install.yml"))
+        defaults = set(play["vars"]["goodput_defaults"])
+        used = set(re.findall(r"\bgoodput\.(\w+)", self.text("files", "install.yml")))
+        self.assertEqual(used - {"conf", "db", "tar"}, defaults & used)  # goodput.conf, goodput.db, slurm-goodput.tar
+        self.assertLessEqual(defaults, given)
+        configured = set(re.findall(r"^    \[(\w+)\]=", self.text("files", "configure.sh"), re.M))
+        self.assertEqual(set(local["configured"]), configured)
+        self.assertEqual(set(re.findall(r"\bgiven\[(\w+)\]", self.text("files", "configure.sh"))) - {"name"}, configured)
+        self.assertEqual(given - defaults - configured, set())
 
     def test_the_image_gets_the_packages_the_build_needs(self) -> None:
         with open(os.path.join(TOP, "tools", "deps")) as file:
@@ -153,24 +157,27 @@ class ModuleTest(unittest.TestCase):
 
     def test_linters_have_nothing_to_say(self) -> None:
         for command in (["yamllint", "--strict", "-c", os.path.join(TOP, ".yamllint"), os.path.join(TOP, "blueprints")],
-                        ["ansible-lint", "--offline", "--nocolor", "--strict", os.path.join(MODULE, "files", "install.yml"),
-                         os.path.join(MODULE, "files", "configure.yml")]):
+                        ["shellcheck", os.path.join(MODULE, "files", "configure.sh")],
+                        ["ansible-lint", "--offline", "--nocolor", "--strict", os.path.join(MODULE, "files", "install.yml")]):
             said = subprocess.run(command, cwd=MODULE, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                   universal_newlines=True, timeout=300, env=dict(os.environ, HOME=self.dir))
             self.assertEqual(said.returncode, 0, said.stdout)
 
-    # --- the controller's playbook, run
+    # --- the controller's runner, run
 
-    def run_playbook(self, settings: Optional[Dict[str, Any]] = None) -> Dict[str, int]:
-        """Below self.dir; what the recap says."""
-        given = base64.b64encode(json.dumps(settings or {}).encode()).decode()
-        done = subprocess.run(["ansible-playbook", "-i", "localhost,", "-c", "local", os.path.join(MODULE, "files", "configure.yml"),
-                               "--extra-vars", "goodput_settings=" + given, "-e", "goodput_root=" + self.dir, "-e", "goodput_live=false"],
+    def settings(self, settings: Optional[Dict[str, Any]] = None) -> str:
+        """The argument that the module makes of these."""
+        lines = ["%s=%s" % (name, value) for name, value in (settings or {}).items() if name != "goodput_conf"]
+        lines += ["goodput_conf=" + line for line in (settings or {}).get("goodput_conf", [])]
+        return base64.b64encode("\n".join(lines).encode()).decode()
+
+    def configure(self, settings: Optional[Dict[str, Any]] = None) -> str:
+        """Below self.dir; what it said. It never fails."""
+        done = subprocess.run([os.path.join(MODULE, "files", "configure.sh"), "--settings", self.settings(settings), "--root", self.dir],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
-                              timeout=300, env=dict(os.environ, HOME=self.dir, ANSIBLE_NOCOLOR="1"))
-        self.said = done.stdout
+                              timeout=300)
         self.assertEqual(done.returncode, 0, done.stdout)
-        return {name: int(count) for name, count in re.findall(r"(\w+)=(\d+)", done.stdout.split("PLAY RECAP")[1])}
+        return done.stdout
 
     def plugin(self) -> None:
         os.makedirs(os.path.join(self.dir, "usr/local/lib/slurm"))
@@ -188,23 +195,24 @@ class ModuleTest(unittest.TestCase):
 
     LINE = "optional /usr/local/lib/slurm/spank_goodput.so spool=/var/spool/slurm-goodput socket=@goodput\n"
 
+    CONFIGURED = "slurm-goodput: configured\n"
+
     def test_beside_pyxis_and_a_second_time_nothing_changes(self) -> None:
         self.plugin()
         self.plugstack(PYXIS)
-        first = self.run_playbook()
-        self.assertEqual((first["failed"], first["rescued"]), (0, 0), self.said)
-        self.assertGreater(first["changed"], 0)
+        self.assertEqual(self.configure(), "slurm-goodput: wrote /etc/slurm-goodput/goodput.conf\n"
+                         "slurm-goodput: wrote /usr/local/etc/slurm/plugstack.conf\n" + self.CONFIGURED)
         self.assertEqual(self.plugstack(), PYXIS + self.LINE)
-        second = self.run_playbook()
-        self.assertEqual((second["changed"], second["failed"], second["rescued"]), (0, 0, 0), self.said)
+        self.assertEqual(self.configure(), self.CONFIGURED)
         self.assertEqual(self.plugstack(), PYXIS + self.LINE)
         self.assertEqual(os.stat(os.path.join(self.dir, "opt/apps/.slurm-goodput-spool")).st_mode & 0o777, 0o700)
         self.assertEqual(os.stat(os.path.join(self.dir, "var/spool/slurm/goodput")).st_mode & 0o777, 0o750)
+        self.assertEqual(sorted(os.listdir(os.path.join(self.dir, "usr/local/etc/slurm"))), ["plugstack.conf"])
 
     def test_a_line_of_ours_is_replaced_not_added_to(self) -> None:
         self.plugin()
         self.plugstack("optional spank_goodput.so default=off\n" + PYXIS + "# spank_goodput.so is ours\n")
-        self.run_playbook({"plugstack_line": self.LINE.strip() + " default=off", "listen": "off", "goodput_conf": ["heartbeat = 30s"]})
+        self.configure({"plugstack_line": self.LINE.strip() + " default=off", "listen": "off", "goodput_conf": ["heartbeat = 30s"]})
         self.assertEqual(self.plugstack(), self.LINE.strip() + " default=off\n" + PYXIS + "# spank_goodput.so is ours\n")
         with open(os.path.join(self.dir, "etc/slurm-goodput/goodput.conf")) as file:
             conf = file.read()
@@ -214,8 +222,18 @@ class ModuleTest(unittest.TestCase):
     def test_a_plugstack_conf_that_is_missing_is_made(self) -> None:
         self.plugin()
         os.makedirs(os.path.join(self.dir, "usr/local/etc/slurm"))
-        self.run_playbook()
+        self.configure()
         self.assertEqual(self.plugstack(), self.LINE)
+
+    def test_a_plugstack_conf_that_is_a_link_stays_one(self) -> None:
+        self.plugin()
+        self.plugstack(PYXIS)
+        os.makedirs(os.path.join(self.dir, "etc"))
+        os.symlink("../usr/local/etc/slurm", os.path.join(self.dir, "etc/slurm"))
+        os.symlink("plugstack.conf", os.path.join(self.dir, "usr/local/etc/slurm/linked.conf"))
+        self.configure({"plugstack_conf": "/etc/slurm/linked.conf"})
+        self.assertTrue(os.path.islink(os.path.join(self.dir, "usr/local/etc/slurm/linked.conf")))
+        self.assertEqual(self.plugstack(), PYXIS + self.LINE)
 
     def test_a_read_only_plugstack_conf_breaks_no_controller(self) -> None:
         self.plugin()
@@ -224,17 +242,56 @@ class ModuleTest(unittest.TestCase):
         subprocess.run(["mount", "--bind", folder, folder], check=True)
         self.addCleanup(subprocess.run, ["umount", "-l", folder], check=True)
         subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
-        recap = self.run_playbook()
-        self.assertEqual((recap["failed"], recap["rescued"]), (0, 1), self.said)
-        self.assertIn("the cluster starts without it: Load the plugin in plugstack.conf", self.said)
+        said = self.configure()
+        self.assertIn("the cluster starts without it: Load the plugin in plugstack.conf: mktemp:", said)
         self.assertEqual(self.plugstack(), PYXIS)
 
     def test_an_image_without_the_plugin_gets_no_line(self) -> None:
         self.plugstack(PYXIS)
-        recap = self.run_playbook()
-        self.assertEqual((recap["failed"], recap["rescued"]), (0, 1), self.said)
-        self.assertIn("put install_runner into the image build", self.said)
+        self.assertIn("put install_runner into the image build", self.configure())
         self.assertEqual(self.plugstack(), PYXIS)
+
+    def test_what_it_does_not_know_breaks_no_controller(self) -> None:
+        self.plugin()
+        self.plugstack(PYXIS)
+        self.assertIn("the cluster starts without it: unknown setting lisen", self.configure({"lisen": "off"}))
+        done = subprocess.run([os.path.join(MODULE, "files", "configure.sh"), "--settings", "no base64!", "--root", self.dir],
+                              stderr=subprocess.PIPE, universal_newlines=True, timeout=60)
+        self.assertEqual((done.returncode, self.plugstack()), (0, PYXIS))
+        self.assertIn("--settings is not base64", done.stderr)
+
+    def test_a_controller_without_network_is_configured(self) -> None:
+        # As root, with a user, systemd's units and a service, on a machine whose every change goes into a folder of this test.
+        stub = "#!/bin/sh\necho \"${0##*/} $*\" >>/var/commands\n%s\n"
+        self.addCleanup(subprocess.run, ["umount", "-l", self.dir])
+        subprocess.run(["mount", "-t", "tmpfs", "tmpfs", self.dir], check=True)
+        commands = {"systemctl": "exit 0"}
+        commands.update((name, "exit 1") for name in ("ansible-playbook", "apt-get", "curl", "pip", "gcloud"))
+        with open(os.path.join(self.dir, "run"), "w") as file:
+            file.write("set -e\nip link | grep -c '^[0-9]' | grep -qx 1  # the loopback alone, and that is down\n")
+            for number, folder in enumerate(("/etc", "/opt", "/usr/local", "/var")):
+                upper, work = (os.path.join(self.dir, kind + str(number)) for kind in ("upper", "work"))
+                os.mkdir(upper)
+                os.mkdir(work)
+                file.write("mount -t overlay overlay -o lowerdir=%s,upperdir=%s,workdir=%s %s\n" % (folder, upper, work, folder))
+            file.write("mkdir -p /usr/local/sbin /usr/local/lib/slurm /usr/local/etc/slurm\n: >/usr/local/lib/slurm/spank_goodput.so\n")
+            for name, end in commands.items():
+                file.write("cat >/usr/local/sbin/%s <<'EOF'\n%sEOF\nchmod 755 /usr/local/sbin/%s\n" % (name, stub % end, name))
+            file.write("export PATH=/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin\nfor time in 1 2; do %s --settings %s; done\n" % (
+                os.path.join(MODULE, "files", "configure.sh"), self.settings()))
+            file.write("cat /usr/local/etc/slurm/plugstack.conf /var/commands\nstat -c '%U %G %a %n' /var/spool/slurm/goodput "
+                       "/opt/apps/.slurm-goodput-spool\nid -nG goodput\n")
+        done = subprocess.run(["unshare", "--net", "--mount", "bash", os.path.join(self.dir, "run")], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, timeout=300)
+        unit = "goodputd-controller.service"
+        self.assertEqual((done.returncode, done.stdout.splitlines()), (0, [
+            "slurm-goodput: wrote /etc/slurm-goodput/goodput.conf",
+            "slurm-goodput: wrote /etc/systemd/system/%s.d/folders.conf" % unit,
+            "slurm-goodput: wrote /usr/local/etc/slurm/plugstack.conf", "slurm-goodput: configured", "slurm-goodput: configured",
+            self.LINE.strip(),
+            "systemctl daemon-reload", "systemctl enable " + unit, "systemctl --no-block restart " + unit,
+            "systemctl daemon-reload", "systemctl enable " + unit, "systemctl --no-block start " + unit,
+            "goodput goodput 750 /var/spool/slurm/goodput", "root root 700 /opt/apps/.slurm-goodput-spool", "goodput"]))
 
 
 if __name__ == "__main__":

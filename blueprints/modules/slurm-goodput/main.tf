@@ -27,19 +27,29 @@ locals {
   }
 
   # A runner's arguments are split at blanks, and values may hold some.
-  args = "--extra-vars goodput_settings=${base64encode(jsonencode(local.settings))}"
+  install_args = "--extra-vars goodput_settings=${base64encode(jsonencode(local.settings))}"
+  configure_args = "--settings ${base64encode(join("\n", concat(
+    [for name in local.configured : "${name}=${local.settings[name]}"],
+    [for line in var.goodput_conf : "goodput_conf=${line}"]
+  )))}"
+
+  # The settings that configure.sh reads; goodput_conf comes beside them.
+  configured = [
+    "plugin_dir", "plugstack_conf", "plugstack_line", "spool_dir", "shared_spool", "database_dir", "database_copy_dir", "listen"
+  ]
 
   install_runner = {
     type        = "ansible-local"
     destination = "slurm_goodput_install.yml"
     content     = file("${path.module}/files/install.yml")
-    args        = local.args
+    args        = local.install_args
   }
 
+  # A shell script: an ansible-local runner would make the toolkit install Ansible on the controller, by apt-get, before slurmctld.
   controller_runner = {
-    type        = "ansible-local"
-    destination = "slurm_goodput_configure.yml"
-    content     = file("${path.module}/files/configure.yml")
-    args        = local.args
+    type        = "shell"
+    destination = "slurm_goodput_configure.sh"
+    content     = file("${path.module}/files/configure.sh")
+    args        = local.configure_args
   }
 }

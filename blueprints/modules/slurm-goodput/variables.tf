@@ -145,4 +145,9 @@ variable "goodput_conf" {
   description = "More lines of goodput.conf, on nodes and controller, for example [\"heartbeat = 30s\"]."
   type        = list(string)
   default     = []
+
+  validation {
+    condition     = alltrue([for line in var.goodput_conf : can(regex("^[^\\n]*$", line))])
+    error_message = "goodput_conf is a list of lines, one a string."
+  }
 }
