@@ -22,7 +22,7 @@ from . import readme_table
 from .readme_table import HERE, MODULE, NPM, TOP
 PACKAGES = ("@cdktf/hcl2json@0.21.0", "@cdktf/hcl-tools@0.21.0")
 # What Cluster Toolkit reads of metadata.yaml, as its own modules have it.
-METADATA = {"spec": {"requirements": {"services": list}}, "ghpc": dict}
+METADATA = {"spec": {"requirements": {"services": list}}, "ghpc": {"validators": list}}
 # Names that would clash with what it wires by itself.
 RESERVED = {"compute_startup_script", "project_id", "labels", "region", "zone", "deployment_name"}
 PYXIS = "required /usr/local/lib/slurm/spank_pyxis.so\n"
@@ -141,6 +141,52 @@ class ModuleTest(unittest.TestCase):
             else:
                 self.assertIsInstance(value, shape, where)
         check(yaml.safe_load(self.text("metadata.yaml")), METADATA, "metadata")
+
+    def refused(self, settings: Dict[str, Optional[str]]) -> List[str]:
+        """What `gcluster create` says of them, as its validators `regex` and `conditional` do: a string must match, what is not
+        given is not looked at, and an empty trigger_value is met by what is not given."""
+        said = []
+        for rule in yaml.safe_load(self.text("metadata.yaml"))["ghpc"]["validators"]:
+            inputs = rule["inputs"]
+            if rule["validator"] == "regex":
+                self.assertEqual(set(inputs), {"vars", "pattern"})
+                pattern = inputs["pattern"].replace("[:space:]", r"\s").replace("$", r"\Z")
+                bad = any(settings.get(name) is not None and not re.search(pattern, settings[name] or "") for name in inputs["vars"])
+            else:
+                self.assertEqual((rule["validator"], set(inputs)), ("conditional", {"trigger", "trigger_value", "dependent"}))
+                bad = (settings.get(inputs["trigger"]) or "") == inputs["trigger_value"] and not settings.get(inputs["dependent"])
+            said += [rule["error_message"]] * bad
+        return said
+
+    def test_create_refuses_what_terraform_would_refuse_later(self) -> None:
+        good: Dict[str, Optional[str]] = {"git_url": "https://host/slurm-goodput"}
+        self.assertEqual(self.refused(good), [])
+        self.assertEqual(self.refused({"package_url": "/slurm-goodput.tar.xz"}), [])
+        self.assertEqual(self.refused(dict(good, listen="off", database_dir="/d")), [])
+        self.assertEqual(self.refused(dict(good, listen="[::1]:9645")), [])
+        for name, value in (("listen", "localhost"), ("listen", "localhost:9645"), ("listen", "9645"), ("database_dir", "goodput"),
+                            ("spool_dir", "~/spool"), ("git_url", "git@host:repo"), ("package_url", "release.zip"),
+                            ("slurm_cluster_name", "A3")):
+            said, = self.refused(dict(good, **{name: value}))
+            self.assertTrue(said.startswith(name + " must be"), said)
+        for nothing in ({}, {"git_url": None}, {"git_url": None, "package_url": None}):
+            self.assertEqual(self.refused(nothing), ["Say where slurm-goodput comes from: git_url or package_url."])
+
+    def test_metadata_has_the_rules_of_the_variables(self) -> None:
+        rules = {}
+        for rule in yaml.safe_load(self.text("metadata.yaml"))["ghpc"]["validators"]:
+            if rule["validator"] == "regex":
+                name, = rule["inputs"]["vars"]
+                rules[name] = (rule["inputs"]["pattern"], rule["error_message"])
+        of_terraform = {}
+        for name, (variable,) in self.variables().items():
+            if "validation" in variable:
+                validation, = variable["validation"]
+                pattern, = re.findall(r'regex\("((?:[^"\\]|\\.)*)"', validation["condition"])
+                of_terraform[name] = (pattern.replace("\\\\", "\\"), validation["error_message"])
+        self.assertEqual(rules, of_terraform)
+        # Neither a setting nor a path goes without one.
+        self.assertEqual(set(self.variables()) - set(rules), set())
 
     def test_what_documents_wire_exists(self) -> None:
         found: List[str] = []

@@ -125,7 +125,7 @@ variable "listen" {
   default     = "0.0.0.0:9645"
 
   validation {
-    condition     = var.listen == "off" || can(regex("^(\\[[0-9a-fA-F:]+\\]|[0-9.]+):[0-9]{1,5}$", var.listen))
+    condition     = can(regex("^(off|(\\[[0-9a-fA-F:]+\\]|[0-9.]+):[0-9]{1,5})$", var.listen))
     error_message = "listen must be ADDRESS:PORT, for example 0.0.0.0:9645, or off."
   }
 }
