@@ -243,10 +243,11 @@ class SameAnswersTest(unittest.TestCase):
         status, headers, body = get("/v1/show?job=%d" % jobs["nobody"])
         self.assertEqual((status, headers["content-type"], headers["x-content-type-options"]), (200, "application/json", "nosniff"))
         self.assertEqual(json.loads(body)["jobs"][0]["user"], "nobody")
+        # What is no number is a run's name, also where it looks like an option.
         self.assertEqual([get(target)[0] for target in (
             "/v1/show?job=999", "/v1/show?job=x", "/v1/nothing", "/v1/list?db=/etc/passwd", "/v1/list?config=/etc/passwd",
             "/v1/show?job=--db=/etc/passwd", "/v1/list?starttime=--help", "/v1/list?tz=/etc/passwd", "/v1/list?format=%00",
-            "/v1/import?file=x")], [404, 400, 404, 400, 400, 400, 400, 400, 400, 404])
+            "/v1/import?file=x")], [404, 404, 404, 400, 400, 404, 400, 400, 400, 404])
         self.assertEqual(sorted(users_in(get("/v1/list")[2])), sorted(USERS))
         status, headers, body = get("/v1/list", method="HEAD")
         self.assertEqual((status, body), (200, ""))

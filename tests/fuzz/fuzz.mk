@@ -15,7 +15,7 @@ piece_spank = spank/event spank/files spank/options
 piece_sql = sql/database sql/heartbeats sql/known_shapes sql/losses sql/mark_block sql/record_pack sql/record_shape sql/schema \
   sql/spool_line sql/step_block sql/summary_pack
 piece_logs = tools/exchange/decimal tools/exchange/entry_stream tools/exchange/google_entry tools/exchange/input \
-  tools/exchange/plain_step tools/logs/google_events tools/logs/line_time tools/logs/lines tools/logs/log_fold tools/logs/log_reader \
+  tools/exchange/plain_step tools/logs/counters tools/logs/google_events tools/logs/line_time tools/logs/lines tools/logs/log_fold tools/logs/log_reader \
   tools/logs/profile
 piece_words = tools/base/subprocess tools/config/config tools/flops/peaks tools/goodputd/mark_message tools/metrics/exposition \
   tools/reader/question tools/reader/rights tools/reader/viewer tools/sgoodput/time_option tools/slurm/hostlist tools/slurm/sacct \

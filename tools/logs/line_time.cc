@@ -149,7 +149,7 @@ bool UnwrapOne(Unwrapped& from) {
     return true;
   }
   const std::size_t bar = from.line.find_first_not_of(' ', blank);
-  if (bar == std::string_view::npos || bar > kLongestName || from.line.substr(bar, 2) != "| ") return false;
+  if (bar > kLongestName || from.line.substr(bar, 2) != "| ") return false;
   from.line.remove_prefix(bar + 2);
   return true;
 }

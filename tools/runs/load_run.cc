@@ -282,7 +282,12 @@ absl::Status RunLoader::AddJob(const JobKey& job) {
 }
 
 absl::StatusOr<Run> RunLoader::Finish() {
-  if (run_.facts.attempts.empty()) return absl::NotFoundError("nothing is known of it");
+  if (run_.facts.attempts.empty()) {
+    return absl::NotFoundError(Cat(
+        "its node has told of it, and what Slurm says of it is not recorded yet (goodputd looks every few "
+        "seconds); ",
+        kAskAgain));
+  }
   nodes_.Settle(run_.facts.attempts);
   JoinComponents(run_.facts.attempts);
   SettleOpenEnds(run_.facts);

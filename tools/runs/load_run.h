@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,6 +18,9 @@
 #include "tools/timeline/facts.h"
 
 namespace goodput {
+
+// Ends the message of an error NotFound about a job that exists, and of which too little is recorded as yet.
+inline constexpr std::string_view kAskAgain = "ask again in a moment";
 
 // What a report says about the run besides its timeline; of its last attempt where they differ.
 struct RunInfo {

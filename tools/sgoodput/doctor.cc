@@ -234,8 +234,8 @@ void CheckUrl(const std::string& url, const CommonOptions& options, Findings& fi
                "start it there, or correct `url` in goodput.conf; --db FILE looks into a database here");
 }
 
-// Of the last days; a job that nobody corrects is not told of for ever.
-constexpr std::int64_t kRecentS = 7 * 86'400;
+// Of the last week; a job that nobody corrects is not told of for ever.
+constexpr std::int64_t kRecentS = 604'800;
 
 void CheckAskedProfiles(Database& db, const Config& config, Findings& findings) {
   const absl::StatusOr<std::vector<AskedProfile>> asked =

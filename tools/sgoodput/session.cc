@@ -285,14 +285,16 @@ bool IsQueued(const std::string& job) {
   return answer.ok() && answer->exit_code == 0 && !answer->out.empty();
 }
 
-absl::Status NotKnown(const Session& session, const TargetOptions& asked) {
+absl::Status NotKnown(const TargetOptions& asked) {
   if (asked.job.empty()) return absl::NotFoundError(Cat("no job of run '", asked.run, "' is known"));
-  // Where jobs are hidden, so is whether there are any.
-  if (session.viewer.all && IsQueued(asked.job)) {
+  // Slurm hides what it hides from whoever asks here; for others goodput-reader asks nobody.
+  const bool asked_here = std::getenv(kViewerVariable) == nullptr;
+  if (asked_here && IsQueued(asked.job)) {
     return absl::NotFoundError(
         Cat("job ", asked.job,
-            " is in the queue, and nothing of it is recorded yet: goodputd looks every few "
-            "seconds; ask again in a moment (sgoodput doctor says what is wrong if it stays so)"));
+            " is in the queue, and nothing of it is recorded yet (goodputd looks every few seconds; if it "
+            "stays so, sgoodput doctor says what is wrong); ",
+            kAskAgain));
   }
   return absl::NotFoundError(Cat("job ", asked.job, " is not known"));
 }
@@ -349,7 +351,7 @@ absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const TargetOpti
   if (!job.empty()) {
     if (absl::Status status = KeepOneUseOfEach(asked, *found); !status.ok()) return status;
   }
-  if (found->empty()) return NotKnown(target.session, asked);
+  if (found->empty()) return NotKnown(asked);
   target.jobs = *std::move(found);
   target.array = !job.empty() && target.jobs.size() > 1;
   if (target.array && !asked.chain && !asked.tasks) return RefuseArray(job, target.jobs.size());

@@ -11,8 +11,11 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
+#include "spank/clock.h"
 #include "sql/text.h"
+#include "tools/runs/load_run.h"
 #include "tools/sgoodput/format.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/remote.h"
@@ -25,6 +28,11 @@ namespace goodput {
 namespace {
 
 constexpr std::size_t kSignalsShown = 3;
+constexpr std::int64_t kLongestWaitNs = 30'000'000'000;
+
+bool IsNotYet(const absl::Status& status) {
+  return absl::IsNotFound(status) && absl::EndsWith(status.message(), ToAbsl(kAskAgain));
+}
 
 // The terminal gives single keys, unechoed, until this goes.
 class SingleKeys {
@@ -171,15 +179,20 @@ int RunWatch(const WatchOptions& options) {
   }
   int exit_status = kAnswered;
   bool seen = false;
+  const std::int64_t began = kSystemClock.mono_ns();
   AlternateScreen screen(to_screen);
   while (true) {
     const absl::StatusOr<bool> running = Look(options, style, screen);
-    // Once it has been seen, a database that is busy for a moment is no reason to go away.
-    if (!running.ok()) exit_status = Fail(running.status());
+    // Once it has been seen, a database that is busy for a moment is no reason to go away; nor is a job of a
+    // moment ago, of which too little is recorded as yet.
+    const bool waits = !running.ok() && !seen && !options.once && IsNotYet(running.status()) &&
+                       kSystemClock.mono_ns() - began < kLongestWaitNs;
+    if (!running.ok() && !waits) exit_status = Fail(running.status());
+    if (!running.ok() && !waits && !seen) break;
     std::fflush(stdout);
-    if (options.once || (running.ok() && !*running) || (!running.ok() && !seen)) break;
+    if (options.once || (running.ok() && !*running)) break;
     if (running.ok()) exit_status = kAnswered;
-    seen = true;
+    seen = seen || running.ok();
     pollfd events[] = {{signal_fd, POLLIN, 0}, {keys && keys->on() ? STDIN_FILENO : -1, POLLIN, 0}};
     if (poll(events, 2, static_cast<int>(options.interval_s * 1000)) > 0) {
       signalfd_siginfo info{};
