@@ -71,6 +71,7 @@ tools_libcommon_files = \
   tools/base/unix_socket.cc tools/base/unix_socket.h \
   tools/config/config.cc tools/config/config.h \
   tools/goodputd/housekeeping/database_copy.cc tools/goodputd/housekeeping/database_copy.h \
+  tools/goodputd/signals/trace_permission.cc tools/goodputd/signals/trace_permission.h \
   tools/goodputd/mark_message.cc tools/goodputd/mark_message.h \
   tools/slurm/backfill.cc tools/slurm/backfill.h \
   tools/slurm/backfiller.cc tools/slurm/backfiller.h \

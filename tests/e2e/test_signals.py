@@ -9,6 +9,7 @@ Needs root and a kernel that lets it trace. GOODPUT_SCENARIOS=NAME,NAME runs onl
 import glob
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -298,8 +299,12 @@ class SignalsTest(unittest.TestCase):
         said, doctor = self.not_watching("untraced", "mount -t tracefs nodev /sys/kernel/tracing 2> /dev/null; "
                                          "exec setpriv --bounding-set=-perfmon,-sys_admin -- bash -c '%s'")
         self.assertEqual(len(said), 1, said)
-        self.assertRegex(said[0], "signals cannot be watched on CPU 0: perf_event_open: it is not permitted; goodputd needs CAP_PERFMON")
-        self.assertIn("signals are not watched on this node: checkpoint signals", doctor)
+        with open("/proc/sys/kernel/perf_event_paranoid") as file:
+            sysctl = "kernel.perf_event_paranoid is " + file.read().strip()
+        self.assertRegex(said[0], r"signals cannot be watched on CPU 0: perf_event_open: it is not permitted: .*CAP_PERFMON")
+        self.assertIn(sysctl, said[0])
+        self.assertRegex(doctor, r"!!  signals are not watched on this node: the kernel does not permit it: .*%s.*\n"
+                         r"      mend: give goodputd CAP_" % re.escape(sysctl))
 
     def test_in_a_pid_namespace_of_its_own_one_line_says_that_ids_are_others(self) -> None:
         said, doctor = self.not_watching("contained", "exec unshare --pid --fork --mount-proc bash -c '%s'")

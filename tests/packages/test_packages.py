@@ -87,6 +87,12 @@ class BuiltTest(unittest.TestCase):
         for name in NAMES:
             self.assertEqual(output("dpkg-deb", "-f", deb(name), "Version"), version())
 
+    def test_the_unit_may_trace_on_a_kernel_as_it_comes(self) -> None:
+        # kernel.perf_event_paranoid is above 2 there, and CAP_PERFMON is refused.
+        unit = subprocess.run("dpkg-deb --fsys-tarfile '%s' | tar -xO --wildcards '*/goodputd.service'" % deb("goodputd"), shell=True,
+                              check=True, stdout=subprocess.PIPE, text=True).stdout
+        self.assertRegex(unit, r"(?m)^CapabilityBoundingSet=.*\bCAP_SYS_ADMIN\b")
+
     def test_lintian_has_nothing_to_say(self) -> None:
         done = subprocess.run(["lintian", "--allow-root", "--tag-display-limit", "0", "--fail-on", "error,warning"] + [deb(name) for name in NAMES],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -112,6 +112,11 @@ class RpmTest(unittest.TestCase):
         self.assertEqual(owners["/var/lib/slurm-goodput"], ["40750", "goodput"])
         self.assertEqual(owners["/var/spool/slurm-goodput"], ["40700", "root"])
 
+    def test_the_unit_may_trace_on_a_kernel_as_it_comes(self) -> None:
+        unit = subprocess.run("rpm2archive - <'%s' | tar -xzO --wildcards '*/goodputd.service'" % rpm("goodputd"), shell=True, check=True,
+                              stdout=subprocess.PIPE, text=True).stdout
+        self.assertRegex(unit, r"(?m)^CapabilityBoundingSet=.*\bCAP_SYS_ADMIN\b")
+
     def test_an_upgrade_restarts_daemons_and_leaves_the_socket(self) -> None:
         scripts = "\n".join(ask("goodputd", "--scripts"))
         after = scripts.split("postuninstall", 1)[1]

@@ -11,11 +11,14 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "spank/event.h"
+#include "sql/text.h"
 #include "tests/spank/temp_folder.h"
 #include "tools/base/signal_name.h"
 #include "tools/goodputd/exec_watch.h"
@@ -25,6 +28,7 @@
 #include "tools/goodputd/signals/signal_finder.h"
 #include "tools/goodputd/signals/signal_recorder.h"
 #include "tools/goodputd/signals/signal_trace.h"
+#include "tools/goodputd/signals/trace_permission.h"
 #include "tools/goodputd/signals/tracepoint.h"
 #include "tools/runs/record.h"
 
@@ -353,6 +357,67 @@ TEST_F(SignalTraceTest, CpusComeAndGo) {
   const absl::Status status = trace.RefreshCpus();
   EXPECT_NE(std::string(status.message()).find("CPU 9999"), std::string::npos) << status;
   EXPECT_EQ(trace.cpus(), 1);
+}
+
+// --- what is missing where the kernel refuses
+
+TEST(TracePermission, TheSysctlIsReadAsTheKernelWritesIt) {
+  TempFolder folder;
+  const std::string path = folder.path() + "/perf_event_paranoid";
+  EXPECT_FALSE(ReadParanoid(path));
+  std::ofstream(path) << "3\n";
+  EXPECT_EQ(ReadParanoid(path), 3);
+  std::ofstream(path) << "-1\n";
+  EXPECT_EQ(ReadParanoid(path), -1);
+}
+
+TEST(TracePermission, ARefusalNamesTheSysctlItsValueAndWhatIsMissing) {
+  const auto why = [](std::optional<int> paranoid, bool perfmon, bool sys_admin) {
+    return ExplainTraceRefusal({paranoid, perfmon, sys_admin}).why;
+  };
+  const auto mend = [](std::optional<int> paranoid, bool perfmon, bool sys_admin) {
+    return ExplainTraceRefusal({paranoid, perfmon, sys_admin}).mend;
+  };
+  const auto has = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  // Debian and Ubuntu as they come.
+  for (const int paranoid : {3, 4}) {
+    const std::string sysctl =
+        Cat("kernel.perf_event_paranoid is ", paranoid, ", which asks for CAP_SYS_ADMIN");
+    EXPECT_TRUE(has(why(paranoid, true, false), sysctl)) << why(paranoid, true, false);
+    EXPECT_TRUE(has(why(paranoid, true, false), "goodputd has CAP_PERFMON alone"))
+        << why(paranoid, true, false);
+    EXPECT_TRUE(has(mend(paranoid, true, false), "or sysctl -w kernel.perf_event_paranoid=2"))
+        << mend(paranoid, true, false);
+  }
+  EXPECT_TRUE(has(why(3, false, false), "neither that nor CAP_PERFMON")) << why(3, false, false);
+  EXPECT_TRUE(has(mend(3, false, false), "or CAP_PERFMON and sysctl -w")) << mend(3, false, false);
+  // Where CAP_PERFMON would do.
+  EXPECT_EQ(why(2, false, false),
+            "goodputd has neither CAP_PERFMON nor CAP_SYS_ADMIN, and kernel.perf_event_paranoid is 2");
+  EXPECT_TRUE(has(mend(2, false, false), "give goodputd CAP_PERFMON")) << mend(2, false, false);
+  // With all that the kernel asks for, it is something else.
+  EXPECT_TRUE(has(why(3, true, true), "kernel.perf_event_paranoid is 3: something else"))
+      << why(3, true, true);
+  EXPECT_TRUE(has(mend(3, true, true), "seccomp")) << mend(3, true, true);
+  EXPECT_TRUE(has(why(2, true, false), "goodputd has CAP_PERFMON and kernel.perf_event_paranoid is 2"))
+      << why(2, true, false);
+  EXPECT_TRUE(has(mend(2, true, false), "restart goodputd if the sysctl was changed"))
+      << mend(2, true, false);
+  EXPECT_TRUE(has(why(std::nullopt, true, false), "kernel.perf_event_paranoid cannot be read"))
+      << why(std::nullopt, true, false);
+  EXPECT_FALSE(has(why(std::nullopt, true, false), "asks for")) << why(std::nullopt, true, false);
+}
+
+TEST(TracePermission, AThreadDoesWithoutSysAdminAndOthersKeepIt) {
+  const bool had = ReadTracePermission().sys_admin;
+  std::thread([] {
+    DoWithoutSysAdmin();
+    EXPECT_FALSE(ReadTracePermission().sys_admin);
+    std::thread([] { EXPECT_FALSE(ReadTracePermission().sys_admin) << "those it starts neither"; }).join();
+  }).join();
+  EXPECT_EQ(ReadTracePermission().sys_admin, had);
 }
 
 // --- whose

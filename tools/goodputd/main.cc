@@ -39,6 +39,7 @@
 #include "tools/goodputd/shared_ingest_loop.h"
 #include "tools/goodputd/ship_loop.h"
 #include "tools/goodputd/signals/signal_loop.h"
+#include "tools/goodputd/signals/trace_permission.h"
 #include "tools/goodputd/watch_loop.h"
 #include "tools/ship/ingest_helper.h"
 #include "tools/ship/ship_helper.h"
@@ -167,6 +168,11 @@ int Run(const goodput::Config& config, const CommandLine& line) {
   if (config.controller_role) goodput::SlurmController();
   std::vector<std::thread> threads;
   std::atomic<bool> execs_traced{false};
+  if (config.node_role && config.signals) {
+    threads.emplace_back([&] { goodput::RunSignalLoop(config, stop_fd, execs_traced); });
+  }
+  // The kernel may ask it of who traces; nothing else here has a use for it.
+  goodput::DoWithoutSysAdmin();
   if (config.node_role) {
     threads.emplace_back([&] { marks->Serve(stop_fd); });
     threads.emplace_back([&] { goodput::RunHeartbeatLoop(config, stop_fd); });
@@ -174,7 +180,6 @@ int Run(const goodput::Config& config, const CommandLine& line) {
     threads.emplace_back([&] { goodput::RunHostLoop(config, stop_fd); });
     threads.emplace_back([&] { goodput::RunCheckpointWatch(config, stop_fd); });
     threads.emplace_back([&] { goodput::RunOutputWatch(config, stop_fd); });
-    if (config.signals) threads.emplace_back([&] { goodput::RunSignalLoop(config, stop_fd, execs_traced); });
   }
   const std::size_t recorders = threads.size();
   std::thread ship;

@@ -27,6 +27,7 @@
 #include "sql/losses.h"
 #include "sql/text.h"
 #include "tools/base/unix_socket.h"
+#include "tools/goodputd/signals/trace_permission.h"
 #include "tools/logs/log_reader.h"
 #include "tools/sgoodput/asked_profiles.h"
 #include "tools/sgoodput/findings.h"
@@ -121,11 +122,16 @@ void CheckSignals(const Config& config, Findings& findings) {
         "signals are not watched on this node: goodputd runs in a PID namespace of its own, and the kernel "
         "traces by ids of processes that are others there",
         "run goodputd in the host's PID namespace (docker run --pid=host, hostPID: true)");
+  } else if (counts["refused"] != 0) {
+    const TraceRefusal refusal =
+        ExplainTraceRefusal({ReadParanoid(), counts["perfmon"] != 0, counts["sys_admin"] != 0});
+    findings.Bad(Cat("signals are not watched on this node: the kernel does not permit it: ", refusal.why),
+                 refusal.mend);
   } else if (counts["watching"] == 0) {
     findings.Bad(
         "signals are not watched on this node: checkpoint signals are known from exit statuses and the "
         "scheduler alone",
-        "goodputd's log says why; it needs root or CAP_PERFMON, and tracefs at /sys/kernel/tracing");
+        "goodputd's log says why; it needs root, and tracefs at /sys/kernel/tracing");
   } else {
     findings.Good(Cat("signals are watched: ", counts["recorded"], " of jobs recorded"));
   }

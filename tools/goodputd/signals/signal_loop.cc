@@ -23,6 +23,7 @@
 #include "tools/goodputd/signals/signal_finder.h"
 #include "tools/goodputd/signals/signal_recorder.h"
 #include "tools/goodputd/signals/signal_trace.h"
+#include "tools/goodputd/signals/trace_permission.h"
 
 namespace goodput {
 namespace {
@@ -67,6 +68,10 @@ class SignalLoop {
     absl::Status status = trace_.Open();
     totals_.watching = status.ok() ? 1 : 0;
     totals_.other_pids = absl::IsFailedPrecondition(status) ? 1 : 0;
+    totals_.refused = absl::IsPermissionDenied(status) ? 1 : 0;
+    const TracePermission has = ReadTracePermission();
+    totals_.perfmon = has.perfmon ? 1 : 0;
+    totals_.sys_admin = has.sys_admin ? 1 : 0;
     WriteCounts();
     return status;
   }
@@ -154,11 +159,10 @@ class SignalLoop {
   }
 
   CountsFile::Names Counts() {
-    return {{"watching", &totals_.watching},
-            {"other_pids", &totals_.other_pids},
-            {"recorded", &totals_.recorded},
-            {"not_stored", &totals_.not_stored},
-            {"lost", &totals_.lost}};
+    return {{"watching", &totals_.watching},     {"other_pids", &totals_.other_pids},
+            {"refused", &totals_.refused},       {"perfmon", &totals_.perfmon},
+            {"sys_admin", &totals_.sys_admin},   {"recorded", &totals_.recorded},
+            {"not_stored", &totals_.not_stored}, {"lost", &totals_.lost}};
   }
 
   void WriteCounts() {
@@ -180,6 +184,9 @@ class SignalLoop {
   struct Totals {
     std::uint64_t watching = 0;
     std::uint64_t other_pids = 0;  // 1: in a PID namespace of its own
+    std::uint64_t refused = 0;     // 1: the kernel does not permit it
+    std::uint64_t perfmon = 0;     // 1: goodputd has CAP_PERFMON
+    std::uint64_t sys_admin = 0;   // 1: goodputd has CAP_SYS_ADMIN
     std::uint64_t recorded = 0;
     std::uint64_t not_stored = 0;
     std::uint64_t lost = 0;

@@ -18,6 +18,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "sql/text.h"
+#include "tools/goodputd/signals/trace_permission.h"
 
 namespace goodput {
 namespace {
@@ -33,12 +34,16 @@ std::vector<int> KernelsCpus() {
   return ParseCpuList(list);
 }
 
+std::string NotPermitted() {
+  const TraceRefusal refusal = ExplainTraceRefusal(ReadTracePermission());
+  return Cat("it is not permitted: ", refusal.why, "; ", refusal.mend);
+}
+
 std::string WhyNot(int error) {
   switch (error) {
     case EACCES:
     case EPERM:
-      return "it is not permitted; goodputd needs CAP_PERFMON (or CAP_SYS_ADMIN), and a container must allow "
-             "perf_event_open";
+      return NotPermitted();
     case ENOSYS:
     case EOPNOTSUPP:
       return "this kernel cannot trace (CONFIG_PERF_EVENTS, CONFIG_FTRACE)";
@@ -50,8 +55,9 @@ std::string WhyNot(int error) {
 }
 
 absl::Status NotWatched(int cpu, const char* what) {
-  return absl::UnavailableError(
-      Cat("signals cannot be watched on CPU ", cpu, ": ", what, ": ", WhyNot(errno)));
+  const int error = errno;
+  const std::string text = Cat("signals cannot be watched on CPU ", cpu, ": ", what, ": ", WhyNot(error));
+  return error == EACCES || error == EPERM ? absl::PermissionDeniedError(text) : absl::UnavailableError(text);
 }
 
 // `wakeup`: so many samples wake who polls; 0: only a ring that is half full does.
