@@ -70,7 +70,7 @@ void ReadBootId(Files& files, std::array<char, 64>* out) {
   const std::size_t length = n > 0 ? static_cast<std::size_t>(n) : 0;
   (*out)[length] = '\0';
   if (char* end = std::strchr(out->data(), '\n')) *end = '\0';
-  if ((*out)[0] == '\0') CopyText("unknown-boot", out);
+  if ((*out)[0] == '\0') CopyText(kUnknownBoot.data(), out);
 }
 
 bool Exists(Files& files, int at, const char* name) {

@@ -4,6 +4,7 @@
 
 #include "spank/clock.h"
 #include "spank/event.h"
+#include "spank/spool.h"
 #include "sql/spool_line.h"
 #include "sql/text.h"
 
@@ -23,6 +24,14 @@ bool Text(simdjson::dom::object object, const char* key, std::string& into) {
 
 bool Time(simdjson::dom::object object, const char* key, std::int64_t& into) {
   return object[key].get(into) == simdjson::SUCCESS && IsTime(into);
+}
+
+// More conditions on a row that has its `boot`: where nobody knows which boot that is, another clock is
+// another boot.
+std::string OfThisBoot(const NodeHeartbeat& heartbeat) {
+  constexpr std::int64_t kSameClockNs = 500'000'000;
+  if (heartbeat.boot != kUnknownBoot) return {};
+  return Cat(" AND abs(clock_ns - ", heartbeat.t_ns - heartbeat.m_ns, ") <= ", kSameClockNs);
 }
 
 }  // namespace
@@ -72,8 +81,9 @@ absl::StatusOr<NodeHeartbeat> ParseHeartbeat(std::string_view text) {
 
 bool IsStored(Database& db, const NodeHeartbeat& heartbeat) {
   Statement same = db.Prepare(
-      "SELECT count(*), coalesce(sum(last_seen_ns = ?3 AND clock_ns = ?4), 0) FROM heartbeat"
-      " WHERE node = ?1 AND boot = ?2");
+      std::string("SELECT count(*), coalesce(sum(last_seen_ns = ?3 AND clock_ns = ?4), 0) FROM heartbeat"
+                  " WHERE node = ?1 AND boot = ?2") +
+      OfThisBoot(heartbeat));
   same.Bind(1, heartbeat.node).Bind(2, heartbeat.boot).Bind(3, heartbeat.t_ns);
   same.Bind(4, heartbeat.t_ns - heartbeat.m_ns);
   const auto jobs = static_cast<std::int64_t>(heartbeat.jobs.size());
@@ -82,8 +92,9 @@ bool IsStored(Database& db, const NodeHeartbeat& heartbeat) {
 
 absl::Status StoreHeartbeat(Database& db, const NodeHeartbeat& heartbeat,
                             const std::string& fallback_cluster) {
-  Statement later = db.Prepare(
-      "SELECT 1 FROM heartbeat WHERE node = ?1 AND boot = ?2 AND last_seen_ns - clock_ns > ?3 LIMIT 1");
+  Statement later =
+      db.Prepare("SELECT 1 FROM heartbeat WHERE node = ?1 AND boot = ?2 AND last_seen_ns - clock_ns > ?3" +
+                 OfThisBoot(heartbeat) + " LIMIT 1");
   later.Bind(1, heartbeat.node).Bind(2, heartbeat.boot).Bind(3, heartbeat.m_ns);
   if (later.Step()) return absl::OkStatus();
   if (!later.status().ok()) return later.status();
@@ -100,7 +111,8 @@ absl::Status StoreHeartbeat(Database& db, const NodeHeartbeat& heartbeat,
   }
   // What was not named now was not touched now.
   Statement forget = db.Prepare(
-      "DELETE FROM heartbeat WHERE node = ?1 AND boot = ?2 AND (last_seen_ns <> ?3 OR clock_ns <> ?4)");
+      "DELETE FROM heartbeat WHERE node = ?1 AND boot = ?2 AND (last_seen_ns <> ?3 OR clock_ns <> ?4)" +
+      OfThisBoot(heartbeat));
   forget.Bind(1, heartbeat.node).Bind(2, heartbeat.boot).Bind(3, heartbeat.t_ns).Bind(4, clock_ns);
   return forget.Run();
 }

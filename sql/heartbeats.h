@@ -34,7 +34,7 @@ struct NodeHeartbeat {
     std::int64_t since_ns = 0;
   };
   std::string node;
-  std::string boot;
+  std::string boot;  // kUnknownBoot: of whichever has this clock
   std::int64_t t_ns = 0;
   std::int64_t m_ns = 0;
   std::vector<Job> jobs;

@@ -24,6 +24,8 @@ from typing import Dict, List, Optional
 
 from .harness.goodput_site import BUILD, GOODPUTD
 
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
 UNITS = ("goodputd.socket", "goodputd.service", "goodputd-controller.service")
 # systemd-analyze's exposure of a service, in tenths; systemd calls up to 5.0 medium, and a plain service has 96.
 EXPOSURE = "30"
@@ -79,6 +81,67 @@ class UnitFilesTest(unittest.TestCase):
         with open(path, "w") as file:
             file.write(text)
         self.assertNotEqual(self.analyze("--no-pager", "security", "--offline=yes", "--threshold=" + EXPOSURE, path).returncode, 0)
+
+    def settings(self, name: str) -> Dict[str, List[str]]:
+        """What the unit sets, in its order; lines may repeat."""
+        found: Dict[str, List[str]] = {}
+        for line in self.read(name).splitlines():
+            if "=" in line and not line.startswith("#"):
+                key, value = line.split("=", 1)
+                found.setdefault(key, []).append(value)
+        return found
+
+    def assert_code_uses(self, words: str, *folders: str) -> None:
+        """What a unit must leave to the code is still what the code does."""
+        for folder in folders:
+            for path in glob.glob(os.path.join(TOP, folder, "**", "*.[ch]*"), recursive=True):
+                with open(path) as file:
+                    if words in file.read():
+                        return
+        self.fail("nothing in %s uses %s" % (", ".join(folders), words))
+
+    def test_the_units_let_the_code_read_what_it_reads(self) -> None:
+        # The boot id (of every spool file's name), sysctls and what tells of CPUs lie outside /proc/PID.
+        self.assert_code_uses("/proc/sys/kernel/random/boot_id", "spank", "tools/goodputd")
+        self.assert_code_uses("/proc/sys/kernel/perf_event_paranoid", "tools/goodputd")
+        for name in UNITS[1:]:
+            with self.subTest(unit=name):
+                self.assertNotIn("pid", self.settings(name).get("ProcSubset", ["all"]), "hides the boot id")
+                # These make /proc/sys read-only and leave it readable.
+                self.assertEqual(self.settings(name)["ProtectKernelTunables"], ["yes"])
+        node = self.settings("goodputd.service")
+        # Jobs' processes are other users': their status, cgroup and output are read by /proc/PID.
+        self.assert_code_uses("\"cgroup\"", "tools/goodputd")
+        self.assertNotIn("ProtectProc", node)
+        self.assertNotIn("PrivatePIDs", node)
+        self.assertNotIn("PrivateUsers", node)
+        # Marks come by an abstract name, which belongs to the host's network namespace.
+        self.assertNotIn("PrivateNetwork", node)
+        # Checkpoints and output of jobs lie below /home as anywhere.
+        self.assertEqual(node["ProtectHome"], ["read-only"])
+
+    def test_the_units_give_the_powers_that_the_code_uses(self) -> None:
+        node = set(self.settings("goodputd.service")["CapabilityBoundingSet"][0].split())
+        # kernel.perf_event_paranoid above 2, as on Debian and Ubuntu, asks for the second.
+        self.assert_code_uses("perf_event_open", "tools/goodputd/signals")
+        self.assertLessEqual({"CAP_PERFMON", "CAP_SYS_ADMIN"}, node)
+        self.assertIn("perf_event_open", " ".join(self.settings("goodputd.service")["SystemCallFilter"]))
+        for name in UNITS[1:]:
+            with self.subTest(unit=name):
+                # Helpers become the job's user, or the one whose shared spool it is, and are killed when they hang.
+                self.assertLessEqual({"CAP_SETUID", "CAP_SETGID", "CAP_KILL"}, set(self.settings(name)["CapabilityBoundingSet"][0].split()))
+
+    def test_the_units_let_the_daemons_write_where_they_write(self) -> None:
+        for name, folders in (("goodputd.service", {"/var/spool/slurm-goodput"}),
+                              ("goodputd-controller.service", {"/var/spool/slurm-goodput", "/var/lib/slurm-goodput"})):
+            with self.subTest(unit=name):
+                paths = " ".join(self.settings(name)["ReadWritePaths"]).split()
+                self.assertLessEqual(folders, {path.lstrip("-") for path in paths})
+                # What is not there when the unit starts must not keep it from starting.
+                self.assertEqual([path for path in paths if not path.startswith("-")], [])
+        # /run for the path that containers mount, whose folder the socket's unit makes.
+        self.assertIn("ListenSequentialPacket=/run/slurm-goodput/mark.sock", self.read("goodputd.socket"))
+
 
 # Moves what is from 200 on to where services have it, and becomes a shell. (bash, asked to move them, closes some of them.)
 HAND_OVER = """

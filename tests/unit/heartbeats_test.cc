@@ -56,6 +56,18 @@ TEST_F(HeartbeatsTest, OfAJobThatEndedWhileItsNodeLivedNothingIsKept) {
   EXPECT_EQ(Seen(2), Times{2000});
 }
 
+TEST_F(HeartbeatsTest, WithoutABootIdAnotherClockIsAnotherBoot) {
+  constexpr std::int64_t kS = 1'000'000'000;
+  Say(1000 * kS, "unknown-boot", {1}, 900 * kS);
+  // Up anew: its monotonic clock is younger, what it says is not.
+  Say(1200 * kS, "unknown-boot", {2}, 50 * kS);
+  EXPECT_EQ(Seen(1), Times{1000 * kS}) << "how far the work went when it died";
+  EXPECT_EQ(Seen(2), Times{1200 * kS});
+  Say(1210 * kS, "unknown-boot", {}, 60 * kS);
+  EXPECT_EQ(Seen(1), Times{1000 * kS});
+  EXPECT_EQ(Seen(2), Times{}) << "it ended while its node lived";
+}
+
 TEST_F(HeartbeatsTest, WhatANodeSawBeforeItDiedStaysAfterItsNextBoot) {
   Say(1000, "boot1", {1});
   Say(5000, "boot2", {2}, 10);

@@ -48,6 +48,21 @@ TEST(NodeClock, AGoodClockIsLeftAlone) {
   EXPECT_TRUE(story.node.findings().empty());
 }
 
+TEST(NodeClock, OfABootNobodyKnowsAnotherClockIsAnotherBoot) {
+  Story story;
+  story.node.MayBeManyBoots();
+  // The node went down after 20 s and was up again at once, by the same clock on the wall.
+  story.Write(kEpoch + kSecond / 5, 0, Bound::kAfterStart);
+  story.Write(kEpoch + 20 * kSecond, 0);
+  for (const Ns at : {50, 55}) {
+    story.node.Add(kEpoch + at * kSecond, kEpoch + 40 * kSecond, Bound::kWithin);
+  }
+  story.node.Settle({{kEpoch, kEpoch + 60 * kSecond, true}});
+  EXPECT_EQ(story.node.Correct(kEpoch + 20 * kSecond, kClock), kEpoch + 20 * kSecond);
+  EXPECT_EQ(story.node.Correct(kEpoch + 50 * kSecond, kEpoch + 40 * kSecond), kEpoch + 50 * kSecond);
+  EXPECT_TRUE(story.node.findings().empty());
+}
+
 TEST(NodeClock, WhatNtpSlewsIsNoJump) {
   Story story;
   story.Job([](int s) { return s * 2'000'000; });

@@ -655,6 +655,19 @@ TEST_F(Whose, ARecordOfAnotherBootIsNobodys) {
   EXPECT_EQ(later.TaskOf(110, 20 * kS), nullptr);
 }
 
+constexpr Clock kClockOfAnotherBoot = {[]() noexcept { return 1'000'700 * kS + now_ns; },
+                                       []() noexcept { return now_ns; }};
+
+TEST_F(Whose, WithoutABootIdTheClockSaysWhichRecordsAreOfThisBoot) {
+  EXPECT_EQ(BootId(folder_.path() + "/no-such-file"), kUnknownBoot);
+  NodeJobs same(folder_.path(), kFakeClock, std::string(kUnknownBoot));
+  same.Refresh();
+  EXPECT_NE(same.TaskOf(110, 20 * kS), nullptr) << "the plugin knew the boot";
+  NodeJobs later(folder_.path(), kClockOfAnotherBoot, std::string(kUnknownBoot));
+  later.Refresh();
+  EXPECT_EQ(later.TaskOf(110, 20 * kS), nullptr);
+}
+
 TEST_F(Whose, TheEpilogEndsWhatWasNotToldToEnd) {
   Write(kind::kJobEpilog, 50 * kS, 98, "", {});
   jobs_.Refresh();

@@ -3,6 +3,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <tuple>
 
 #include "absl/strings/str_split.h"
@@ -17,6 +18,8 @@ namespace {
 // a little earlier. A loaded machine may hold it for seconds, and who waits to run signals nobody meanwhile.
 constexpr std::int64_t kRecordDelayNs = 5'000'000'000;
 constexpr std::size_t kMaxNamedSignals = 16;
+// Real less monotonic time of one boot, if nobody sets the clock.
+constexpr std::int64_t kSameClockNs = 500'000'000;
 
 struct Record {
   simdjson::dom::object object;
@@ -73,6 +76,10 @@ void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
   const std::string kind = record.Text(key::kKind);
   const std::int64_t mono = record.Int(key::kMonotonic).value_or(0);
   if (!job_id) return;
+  if (boot_by_clock_) {
+    const std::int64_t clock = clock_.real_ns() - clock_.mono_ns();
+    if (std::abs(record.Int(key::kTime).value_or(0) - mono - clock) > kSameClockNs) return;
+  }
   const std::pair<std::string, std::int64_t> job_key{node, *job_id};
 
   if (kind == kind::kJobEpilog) {

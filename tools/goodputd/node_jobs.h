@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "spank/clock.h"
+#include "spank/spool.h"
 #include "tools/goodputd/host/notice_word.h"
 #include "tools/goodputd/spool_tail.h"
 
@@ -47,7 +48,9 @@ struct NodeTask {
 class NodeJobs {
  public:
   explicit NodeJobs(std::string spool_root, Clock clock = kSystemClock, std::string boot_id = BootId())
-      : tail_(std::move(spool_root), std::move(boot_id)), clock_(clock) {}
+      : tail_(std::move(spool_root), boot_id == kUnknownBoot ? std::string() : boot_id),
+        clock_(clock),
+        boot_by_clock_(boot_id == kUnknownBoot) {}
 
   // Takes what the spool gained.
   void Refresh();
@@ -120,6 +123,7 @@ class NodeJobs {
 
   SpoolTail tail_;
   Clock clock_;
+  bool boot_by_clock_ = false;  // which records are of this boot only their clock says
   std::map<std::pair<std::string, std::int64_t>, std::shared_ptr<const NodeJob>> jobs_;     // by node, job
   std::map<std::pair<std::string, std::int64_t>, std::string> checkpoint_dirs_;             // alike
   std::map<std::pair<std::string, std::int64_t>, std::string> log_profiles_;                // alike

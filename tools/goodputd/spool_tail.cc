@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "spank/event.h"
+#include "spank/spool.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -74,11 +75,11 @@ void SpoolTail::ReadFile(const std::string& node, const std::string& path, std::
   }
 }
 
-std::string BootId() {
-  std::ifstream in("/proc/sys/kernel/random/boot_id");
+std::string BootId(const std::string& path) {
+  std::ifstream in(path);
   std::string id;
   in >> id;
-  return id;
+  return id.empty() ? std::string(kUnknownBoot) : id;
 }
 
 }  // namespace goodput

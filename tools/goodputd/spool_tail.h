@@ -32,8 +32,8 @@ class SpoolTail {
   std::map<std::string, std::int64_t> offsets_;  // by path
 };
 
-// The kernel's id of this boot, as file names of the spool begin; empty when it cannot be read.
-std::string BootId();
+// The kernel's id of this boot, as file names of the spool begin; kUnknownBoot when it cannot be read.
+std::string BootId(const std::string& path = "/proc/sys/kernel/random/boot_id");
 
 }  // namespace goodput
 

@@ -6,7 +6,9 @@
 
 #include "absl/time/time.h"
 #include "spank/event.h"
+#include "spank/spool.h"
 #include "sql/text.h"
+#include "tools/runs/controller_clock.h"
 #include "tools/runs/record.h"
 
 namespace goodput {
@@ -22,9 +24,8 @@ NodeClock::Bound BoundOf(std::string_view kind, std::string_view slurm_step) {
   return lives ? NodeClock::Bound::kWithin : NodeClock::Bound::kFree;
 }
 
-// A spool file is BOOT.HOUR.jsonl.
 BootKey BootOf(const SourceRow& source) {
-  return {source.node, source.file.substr(0, source.file.find('.'))};
+  return {source.node, std::string(BootOfFile(source.file))};
 }
 
 // As of a record of that kind and Slurm step.
@@ -149,6 +150,7 @@ absl::Status NodeClocks::Settle(const std::map<std::int64_t, SourceRow>& sources
     clock->Add(block.last.t_ns, *block.clock_ns, NodeClock::Bound::kWithin);
   }
   for (auto& [boot, clock] : clocks_) {
+    if (boot.second == kUnknownBoot) clock.MayBeManyBoots();
     clock.Settle(spans, shifts);
     clock.Forget();
     for (const NodeClock::Finding& finding : clock.findings()) {

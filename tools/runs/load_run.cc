@@ -98,21 +98,24 @@ absl::Status RunLoader::AddImport(const JobKey& job) {
 }
 
 // Also brings the times of the watch's records, which say by which clock they are, onto the last one.
-ControllerClock ReadControllerClock(std::vector<EventRow>& events) {
+ControllerClock ReadControllerClock(const FactSources& sources, std::vector<EventRow>& events) {
   ControllerClock clock;
   RecordReader reader;
+  const auto boot_of = [&](const EventRow& event) {
+    return BootOfFile(sources.rows().at(event.source_id).file);
+  };
   const auto clock_of = [&](const EventRow& event) -> std::optional<Ns> {
     if (!OfWatch(event) || !reader.Parse(event.record)) return std::nullopt;
     const auto mono = reader.Int(key::kMonotonic);
     return mono ? std::optional(event.t_ns - *mono) : std::nullopt;
   };
   for (const EventRow& event : events) {
-    if (const auto of = clock_of(event)) clock.Add(event.t_ns, *of);
+    if (const auto of = clock_of(event)) clock.Add(event.t_ns, *of, boot_of(event));
   }
   clock.Settle();
   if (!clock.was_set()) return clock;
   for (EventRow& event : events) {
-    if (const auto of = clock_of(event)) event.t_ns = clock.OfRecord(event.t_ns, *of);
+    if (const auto of = clock_of(event)) event.t_ns = clock.OfRecord(event.t_ns, *of, boot_of(event));
   }
   return clock;
 }
@@ -134,13 +137,13 @@ absl::Status RunLoader::AddSchedulerSide(const JobKey& job, std::vector<EventRow
   // By the clock of the record, as the watch's own begin is.
   Ns last_said = 0;
   for (const EventRow& event : events) {
-    if (OfWatch(event)) last_said = std::max(last_said, event.t_ns);
-  }
-  clock = ReadControllerClock(events);
-  for (const EventRow& event : events) {
     if (!OfWatch(event)) continue;
+    last_said = std::max(last_said, event.t_ns);
     if (absl::Status status = sources_.Load(event.source_id); !status.ok()) return status;
-    scheduler.AddWatch(event);
+  }
+  clock = ReadControllerClock(sources_, events);
+  for (const EventRow& event : events) {
+    if (OfWatch(event)) scheduler.AddWatch(event);
   }
   het_job_ = scheduler.het_job();
   return last_said > 0 ? EndUnwatched(job, last_said) : absl::OkStatus();

@@ -195,6 +195,7 @@ void NodeClock::Settle(const AllocatedSpans& spans, const std::vector<Ns>& shift
   findings_.clear();
   FindSettings();
   if (settings_.empty() || spans.empty()) return;
+  if (many_boots_ && settings_.size() > 1) return;
   reference_ = BestReference(spans, shifts);
   *reference_ += Shift(spans);
   Ns apart = *reference_ - settings_.back().reference();

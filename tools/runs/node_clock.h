@@ -65,6 +65,9 @@ class NodeClock {
   // `shifts`: what the controller's own clock was set by meanwhile.
   void Settle(const AllocatedSpans& spans, const std::vector<Ns>& shifts = {});
 
+  // Records with another clock may be of another boot: of such a machine no time is brought onto another.
+  void MayBeManyBoots() { many_boots_ = true; }
+
   // After that, where nothing more is added: what was is not asked for again.
   void Forget() { std::vector<Reading>().swap(readings_); }
 
@@ -102,6 +105,7 @@ class NodeClock {
   std::vector<Reading> readings_;
   std::vector<Setting> settings_;  // ascending
   std::optional<Ns> reference_;
+  bool many_boots_ = false;
   std::vector<Finding> findings_;
 };
 
