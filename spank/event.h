@@ -15,6 +15,9 @@ namespace goodput {
 inline constexpr int kFormatVersion = 1;
 // Longest record, its two newlines included. One page: a write of it is one copy into the page cache.
 inline constexpr std::size_t kMaxRecordBytes = 4096;
+// In the name of a spool file where the boot id would be, of any number of boots, when the kernel's could not
+// be read.
+inline constexpr std::string_view kUnknownBoot = "unknown-boot";
 
 // Files of records that were read out of a job's own output: "<boot id>.2026010203Z.log.jsonl".
 inline constexpr std::string_view kLogLabel = "log";

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string>
 
+#include "spank/event.h"
 #include "spank/fixed_text.h"
 
 namespace goodput {

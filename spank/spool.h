@@ -28,8 +28,6 @@ namespace goodput {
 inline constexpr std::string_view kDefaultSpool = "/var/spool/slurm-goodput";
 inline constexpr uint64_t kDefaultSpoolMax = 256ULL << 20U;
 inline constexpr const char* kKillSwitchName = "disabled";
-// Stands where a boot id would, of any number of boots, where the kernel's could not be read.
-inline constexpr std::string_view kUnknownBoot = "unknown-boot";
 inline constexpr const char* kDropsName = "dropped";
 
 // Why a record did not reach the spool. The values are places in the file `dropped`: never renumber them.

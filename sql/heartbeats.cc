@@ -4,7 +4,6 @@
 
 #include "spank/clock.h"
 #include "spank/event.h"
-#include "spank/spool.h"
 #include "sql/spool_line.h"
 #include "sql/text.h"
 

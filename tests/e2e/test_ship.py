@@ -65,10 +65,10 @@ class ShipTest(unittest.TestCase):
             for number in numbers:
                 file.write(record("n1", number))
 
-    def daemon(self) -> subprocess.Popen:
+    def daemon(self, *before: str) -> subprocess.Popen:
         output = open(self.path("log"), "ab")
         self.addCleanup(output.close)
-        child = subprocess.Popen([ship.GOODPUTD, "--config", self.node], stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        child = subprocess.Popen([*before, ship.GOODPUTD, "--config", self.node], stdin=subprocess.DEVNULL, stdout=output, stderr=output)
         self.addCleanup(child.wait)
         self.addCleanup(child.kill)
         return child
@@ -118,6 +118,25 @@ class ShipTest(unittest.TestCase):
         daemon.send_signal(signal.SIGTERM)
         self.assertEqual(daemon.wait(30), 0)
         self.assertIn("wait on this node", self.log())
+
+    def doctor_of_node(self) -> str:
+        return subprocess.run([ship.SGOODPUT, "doctor", "--config", self.node], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=60).stdout
+
+    def test_a_folder_that_is_read_only_for_the_daemon_is_what_doctor_says_until_it_is_not(self) -> None:
+        shared = self.path("shared")
+        self.append(1)
+        # As under a unit that was not let in: others may write there.
+        daemon = self.daemon("unshare", "--mount", "--propagation", "private", "sh", "-c",
+                             'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1"; shift; exec "$@"', "sh", shared)
+        self.wait_until(lambda: "Read-only file system" in self.log())
+        self.wait_until(lambda: os.path.exists(self.path("spool", "shipping")))
+        self.assertRegex(self.doctor_of_node(), r"!!  shared_spool %s: Read-only file system; mount it for writing, and let goodputd's unit "
+                         r"in: .*ReadWritePaths=-FOLDER; records wait on the node \(for [0-9.]+\w+\)\n" % shared)
+        self.assertIsNone(daemon.poll())
+        subprocess.check_call(["nsenter", "--mount", "--target", str(daemon.pid), "mount", "-o", "remount,rw,bind", shared])
+        self.wait_until(lambda: self.shared_bytes() == record("n1", 1))
+        self.wait_until(lambda: "ok  records are copied to shared_spool " + shared in self.doctor_of_node())
 
     def test_ingest_takes_the_shared_spool_and_doctor_shows_what_nodes_lost(self) -> None:
         self.append(1, 2)

@@ -131,6 +131,19 @@ class UnitFilesTest(unittest.TestCase):
                 # Helpers become the job's user, or the one whose shared spool it is, and are killed when they hang.
                 self.assertLessEqual({"CAP_SETUID", "CAP_SETGID", "CAP_KILL"}, set(self.settings(name)["CapabilityBoundingSet"][0].split()))
 
+    def test_the_units_come_up_whatever_failed_before(self) -> None:
+        for name in UNITS:
+            with self.subTest(unit=name):
+                self.assertEqual(self.settings(name)["StartLimitIntervalSec"], ["0"])
+                # No mount is waited for: a file server may be away for hours.
+                self.assertFalse({"RequiresMountsFor", "WantsMountsFor"} & set(self.settings(name)))
+                self.assertNotIn("remote-fs.target", self.read(name))
+        for name in UNITS[1:]:
+            with self.subTest(unit=name):
+                self.assertEqual(self.settings(name)["Restart"], ["always"])
+                self.assertRegex(self.settings(name)["RestartSec"][0], r"^[1-9]\d*s$")
+        self.assertIn("goodputd.socket", self.settings("goodputd.service")["Requires"])
+
     def test_the_units_let_the_daemons_write_where_they_write(self) -> None:
         for name, folders in (("goodputd.service", {"/var/spool/slurm-goodput"}),
                               ("goodputd-controller.service", {"/var/spool/slurm-goodput", "/var/lib/slurm-goodput"})):
@@ -139,6 +152,13 @@ class UnitFilesTest(unittest.TestCase):
                 self.assertLessEqual(folders, {path.lstrip("-") for path in paths})
                 # What is not there when the unit starts must not keep it from starting.
                 self.assertEqual([path for path in paths if not path.startswith("-")], [])
+        # An operator's line for the shared spool is told with the dash wherever it is told.
+        for told in ("tools/guides/operators.md", "debian/goodputd.README.Debian", "tools/units/goodputd.service.in",
+                     "tools/units/goodputd-controller.service.in", "tools/man/goodput.conf.5"):
+            with open(os.path.join(TOP, told)) as file:
+                paths = re.findall(r"ReadWritePaths=(\S+)", file.read())
+            self.assertTrue(paths, told)
+            self.assertEqual([path for path in paths if not path.startswith(("-", "\\-"))], [], told)
         # /run for the path that containers mount, whose folder the socket's unit makes.
         self.assertIn("ListenSequentialPacket=/run/slurm-goodput/mark.sock", self.read("goodputd.socket"))
 

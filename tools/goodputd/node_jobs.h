@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "spank/clock.h"
-#include "spank/spool.h"
+#include "spank/event.h"
 #include "tools/goodputd/host/notice_word.h"
 #include "tools/goodputd/spool_tail.h"
 

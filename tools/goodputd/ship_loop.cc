@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "spank/clock.h"
 #include "sql/text.h"
@@ -22,10 +26,29 @@ namespace {
 
 constexpr std::int64_t kLastNs = 5'000'000'000;
 
+// What keeps records on this node, or nothing, in a file of the spool: doctor need not touch what may hang.
+class Word {
+ public:
+  explicit Word(std::string path) : path_(std::move(path)) {}
+  void Say(const std::string& trouble) {
+    if (said_ == trouble) return;
+    std::ofstream out(path_ + ".new", std::ios::trunc);
+    out << trouble << "\n";
+    out.close();
+    // The plugin makes the folder at the first job.
+    if (out && std::rename((path_ + ".new").c_str(), path_.c_str()) == 0) said_ = trouble;
+  }
+
+ private:
+  std::string path_;
+  std::optional<std::string> said_;
+};
+
 }  // namespace
 
 void RunShipLoop(const Config& config, int stop_fd) {
   Complaint trouble;
+  Word word(Cat(config.spool, "/", kShippingName));
   Problems problems("shipping");
   AbandonedHelpers abandoned(kMostAbandoned);
   HelperProcess::Options helper;
@@ -42,8 +65,10 @@ void RunShipLoop(const Config& config, int stop_fd) {
   // Whose name this is may be in a directory that is not there yet.
   while (!config.shared_spool_user.empty() && !helper.user) {
     const absl::StatusOr<HelperUser> user = FindHelperUser(config.shared_spool_user);
-    trouble.Say(user.ok() ? ""
-                          : Cat("shared_spool_user: ", Message(user.status()), "; records wait on the node"));
+    const std::string why =
+        user.ok() ? "" : Cat("shared_spool_user: ", Message(user.status()), "; records wait on the node");
+    trouble.Say(why);
+    word.Say(why);
     if (user.ok()) helper.user = *user;
     if (!user.ok() && poll(&stop, 1, kLongestPauseMs) != 0) return;
   }
@@ -63,7 +88,9 @@ void RunShipLoop(const Config& config, int stop_fd) {
   while (true) {
     const bool last = stopped();
     const ShipReport report = shipper.Pass([&] { return stopped() && kSystemClock.mono_ns() >= until_ns; });
-    trouble.Say(report.shared.ok() ? "" : Message(report.shared));
+    const std::string why = report.shared.ok() ? "" : Message(report.shared);
+    trouble.Say(why);
+    word.Say(why);
     problems.Say(report.problems);
     if (last && report.whole) return;
     if (stopping && kSystemClock.mono_ns() >= until_ns) {

@@ -8,7 +8,6 @@
 
 #include "absl/strings/match.h"
 #include "spank/event.h"
-#include "spank/spool.h"
 #include "sql/text.h"
 
 namespace goodput {

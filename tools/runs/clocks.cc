@@ -6,7 +6,6 @@
 
 #include "absl/time/time.h"
 #include "spank/event.h"
-#include "spank/spool.h"
 #include "sql/text.h"
 #include "tools/runs/controller_clock.h"
 #include "tools/runs/record.h"

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
-#include "spank/spool.h"
+#include "spank/event.h"
 
 namespace goodput {
 namespace {

@@ -34,6 +34,7 @@
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/remote.h"
 #include "tools/sgoodput/session.h"
+#include "tools/ship/shared_folder.h"
 
 namespace goodput {
 namespace {
@@ -145,6 +146,23 @@ void CheckSignals(const Config& config, Findings& findings) {
     findings.Bad(Cat(counts["not_stored"], " signals found no room in the spool"),
                  "make room on its disk or raise spool_max");
   }
+}
+
+// What the node's daemon says of the folder it copies to, as it sees it: it may have another view of mounts
+// than whoever runs doctor, and the folder may hang.
+void CheckShipping(const Config& config, Findings& findings) {
+  if (config.shared_spool.empty()) return;
+  const std::string path = Cat(config.spool, "/", kShippingName);
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return;
+  const std::string trouble = FirstLine(path);
+  if (trouble.empty()) {
+    findings.Good(Cat("records are copied to shared_spool ", config.shared_spool));
+    return;
+  }
+  const absl::Duration lasts = absl::Now() - absl::FromUnixSeconds(info.st_mtime);
+  findings.Bad(Cat(trouble, " (for ", FormatDuration(absl::ToInt64Nanoseconds(lasts)), ")"),
+               "see the line above; goodputd goes on by itself when it is put right");
 }
 
 void CheckProfiles(const Config& config, Findings& findings) {
@@ -327,6 +345,7 @@ int RunDoctor(const DoctorOptions& options) {
   CheckSpool(*config, findings);
   CheckSocket(*config, findings);
   CheckSignals(*config, findings);
+  CheckShipping(*config, findings);
   CheckProfiles(*config, findings);
   if (const std::optional<std::string> url = RemoteUrl(options.common)) {
     CheckUrl(*url, options.common, findings);

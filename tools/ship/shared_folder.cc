@@ -23,6 +23,9 @@ std::string Mend(int error) {
       return "where root may not write, name a user who may: shared_spool_user in goodput.conf";
     case ENOENT:
       return "mount it, or make it: owned by who writes there, mode 0700";
+    case EROFS:
+      return "mount it for writing, and let goodputd's unit in: systemctl edit goodputd, [Service], "
+             "ReadWritePaths=-FOLDER";
     case ELOOP:
     case ENOTDIR:
       return "it must be a folder and no link";

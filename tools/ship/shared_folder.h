@@ -25,6 +25,8 @@ inline constexpr std::size_t kMaxPieceBytes = std::size_t{64} << 10U;
 // would change their times, by which the controller sees that there are new files.
 inline constexpr const char* kHeartbeatsFolder = "@heartbeat";
 inline constexpr const char* kCountsName = "counts";
+// In the node's own spool: why records wait on the node, in one line; empty when they are copied.
+inline constexpr const char* kShippingName = "shipping";
 
 // How folders and files of a spool, or of a copy, are opened: as what they are, and never to wait for
 // anybody.
