@@ -176,6 +176,7 @@ tools_libgoodputd_files = \
   tools/goodputd/checkpoints/layouts/megatron.cc \
   tools/goodputd/checkpoints/layouts/nemo.cc \
   tools/goodputd/checkpoints/layouts/orbax.cc \
+  tools/goodputd/checkpoints/layouts/plain_file.cc \
   tools/goodputd/checkpoints/layouts/torch_dcp.cc \
   tools/goodputd/checkpoints/open_folder.cc tools/goodputd/checkpoints/open_folder.h \
   tools/goodputd/checkpoints/scan_helper.cc tools/goodputd/checkpoints/scan_helper.h \

@@ -300,6 +300,39 @@ std::vector<Case> Cases() {
         Write(kBegun, "checkpoint-500/model.safetensors"),
         Write(kBegun, "checkpoint-500/trainer_state.json", kState),
         Remove(kComplete, "checkpoint-500/checkpoint-is-incomplete.txt")}},
+      {"Hugging Face, its state in one line",
+       "huggingface",
+       "checkpoint-10",
+       10,
+       {Dir(kBegun, "checkpoint-10"), Write(kBegun, "checkpoint-10/model.safetensors"),
+        Write(kBegun, "checkpoint-10/trainer_state.json", R"({"log_history": [{"loss": 1.0})"),
+        Write(kComplete, "checkpoint-10/trainer_state.json",
+              R"({"log_history": [{"loss": 1.0}], "global_step": 10})")}},
+      {"One file, renamed",
+       "file",
+       "snapshot.pt",
+       std::nullopt,
+       {Write(kBegun, "snapshot.pt.tmp", kTorch.substr(0, 500)),
+        Append(kBegun, "snapshot.pt.tmp", kTorch.substr(500)),
+        Rename(kComplete, "snapshot.pt.tmp", "snapshot.pt")}},
+      {"One file, written in place",
+       "file",
+       "snapshot.pt",
+       std::nullopt,
+       {Write(kBegun, "snapshot.pt", ""), Append(kBegun, "snapshot.pt", kTorch.substr(0, 500)),
+        Append(kComplete, "snapshot.pt", kTorch.substr(500))}},
+      {"A file a save, which does not say what it counts",
+       "file",
+       "ckpt_20.pth",
+       std::nullopt,
+       {Write(kNothing, "train.log", "epoch 1"), Write(kBegun, "ckpt_20.pth", kTorch.substr(0, 99)),
+        Write(kComplete, "ckpt_20.pth", kTorch)}},
+      {"A file a save, by its steps",
+       "file",
+       "model_step_300.pt",
+       300,
+       {Write(kBegun, "model_step_300.pt", kTorch.substr(0, 99)),
+        Write(kComplete, "model_step_300.pt", kTorch)}},
       {"Composer",
        "composer",
        "ep1-ba77-rank0.pt",
@@ -551,6 +584,32 @@ TEST_F(RealFiles, ANameThatIsWrittenOverAndOverIsToldEachTime) {
   files_.Rename("away", "last.ckpt");
   told.Look(folder_.path(), since_);
   EXPECT_EQ(told.edges(), "bebebebebe") << "that was no save";
+}
+
+TEST_F(RealFiles, OneFileThatIsRenamedInTurnIsASaveEachTime) {
+  Told told(since_);
+  for (int save = 1; save <= 3; ++save) {
+    NextTick();
+    files_.Write("snapshot.pt.tmp", kTorch.substr(0, 500));
+    told.Look(folder_.path(), since_);
+    NextTick();
+    files_.Append("snapshot.pt.tmp", kTorch.substr(500));
+    files_.Rename("snapshot.pt.tmp", "snapshot.pt");
+    told.Look(folder_.path(), since_);
+    told.Look(folder_.path(), since_);
+  }
+  EXPECT_EQ(told.edges(), "bebebe");
+}
+
+TEST_F(RealFiles, AFileOfAnotherKindIsWholeWhenNobodyWritesToItAnyMore) {
+  files_.Write("params.msgpack", "no archive");
+  EXPECT_FALSE(ScanCheckpoints(folder_.path(), since_).found.at(0).complete_ns);
+  usleep(2'100'000);
+  EXPECT_TRUE(ScanCheckpoints(folder_.path(), since_).found.at(0).complete_ns);
+  // What has no ending of a checkpoint is none.
+  files_.Write("events.out.tfevents.1", "log");
+  files_.Write("loss.csv", "1");
+  EXPECT_EQ(ScanCheckpoints(folder_.path(), since_).found.size(), 1U);
 }
 
 TEST_F(RealFiles, MegatronsNewestAloneIsKnownToBeComplete) {

@@ -24,10 +24,11 @@ constexpr std::size_t kMaxSigns = 256;
 // Unambiguous in this order. Megatron's and NeMo's folders have the files of PyTorch's distributed
 // checkpoints inside, Hugging Face's may have DeepSpeed's, Lightning's both; "checkpoint_5" is Orbax's and
 // "checkpoint-5" Hugging Face's. What none of them knows by its name is known by its files: PyTorch's come
-// last.
+// next to last, and last what is a checkpoint by the ending of its name alone.
 using Layout = void (*)(Place&);
-constexpr std::array<Layout, 8> kLayouts{FindMegatron, FindHuggingFace, FindDeepSpeed, FindOrbax,
-                                         FindNemo,     FindLightning,   FindComposer,  FindTorchDcp};
+constexpr std::array<Layout, 9> kLayouts{FindMegatron, FindHuggingFace, FindDeepSpeed,
+                                         FindOrbax,    FindNemo,        FindLightning,
+                                         FindComposer, FindTorchDcp,    FindPlainFiles};
 
 void Look(const FolderView& folder, const std::string& path, std::int64_t since_ns, int depth,
           std::vector<CheckpointSeen>& found) {

@@ -34,6 +34,8 @@ class FolderView {
   virtual std::optional<FileTimes> Times(const std::string& name) const = 0;
   // The text of a small file in it; nothing when it cannot be read or has more than 64 KiB.
   virtual std::optional<std::string> Read(const std::string& name) const = 0;
+  // The first bytes of a file in it, at most so many; nothing when it cannot be read.
+  virtual std::optional<std::string> Head(const std::string& name, std::size_t bytes) const = 0;
   // The last bytes of a file in it, at most so many; nothing when it cannot be read.
   virtual std::optional<std::string> Tail(const std::string& name, std::size_t bytes) const = 0;
   // A directory in it; null when it cannot be read.

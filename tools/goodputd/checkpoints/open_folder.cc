@@ -110,14 +110,18 @@ std::optional<FileTimes> OpenFolder::Times(const std::string& name) const {
 }
 
 std::optional<std::string> OpenFolder::Read(const std::string& name) const {
-  return Read(name, kMaxFileBytes, true);
+  return Read(name, kMaxFileBytes, Part::kWhole);
+}
+
+std::optional<std::string> OpenFolder::Head(const std::string& name, std::size_t bytes) const {
+  return Read(name, bytes, Part::kHead);
 }
 
 std::optional<std::string> OpenFolder::Tail(const std::string& name, std::size_t bytes) const {
-  return Read(name, bytes, false);
+  return Read(name, bytes, Part::kTail);
 }
 
-std::optional<std::string> OpenFolder::Read(const std::string& name, std::size_t most, bool whole) const {
+std::optional<std::string> OpenFolder::Read(const std::string& name, std::size_t most, Part part) const {
   if (!IsInside(name) || !Spend(budget_.files)) return std::nullopt;
   // A FIFO must not hold us.
   const int fd = openat(fd_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -126,9 +130,10 @@ std::optional<std::string> OpenFolder::Read(const std::string& name, std::size_t
   struct stat info {};
   if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
     const auto size = static_cast<std::size_t>(std::max<off_t>(0, info.st_size));
-    std::string buffer(std::min(size, most + 1), '\0');
-    const off_t from = whole ? 0 : static_cast<off_t>(size - std::min(size, most));
-    const ssize_t got = pread(fd, buffer.data(), whole ? buffer.size() : std::min(size, most), from);
+    // One byte more than may be tells that a whole file has more.
+    std::string buffer(std::min(size, part == Part::kWhole ? most + 1 : most), '\0');
+    const off_t from = part == Part::kTail ? static_cast<off_t>(size - buffer.size()) : 0;
+    const ssize_t got = pread(fd, buffer.data(), buffer.size(), from);
     if (got >= 0 && static_cast<std::size_t>(got) <= most) {
       buffer.resize(static_cast<std::size_t>(got));
       text = std::move(buffer);

@@ -35,13 +35,15 @@ class OpenFolder : public FolderView {
   const std::vector<FolderEntry>& Entries() const override;
   std::optional<FileTimes> Times(const std::string& name) const override;
   std::optional<std::string> Read(const std::string& name) const override;
+  std::optional<std::string> Head(const std::string& name, std::size_t bytes) const override;
   std::optional<std::string> Tail(const std::string& name, std::size_t bytes) const override;
   std::unique_ptr<FolderView> Open(const std::string& name) const override;
   void Watch() const override;
 
  private:
   std::vector<FolderEntry> List() const;
-  std::optional<std::string> Read(const std::string& name, std::size_t most, bool whole) const;
+  enum class Part { kWhole, kHead, kTail };
+  std::optional<std::string> Read(const std::string& name, std::size_t most, Part part) const;
   bool Spend(std::size_t& left) const;
 
   int fd_;

@@ -3,6 +3,8 @@
 // one write at its end). Releases around 4.37 filled tmp-checkpoint-N and renamed it. A just-in-time
 // checkpoint (trainer_jit_checkpoint.py) is incomplete while it has checkpoint-is-incomplete.txt. N steps are
 // done. What a backend puts inside (DeepSpeed's global_stepN with its own `latest`) is part of it.
+#include <simdjson.h>
+
 #include <algorithm>
 
 #include "tools/goodputd/checkpoints/layouts/layouts.h"
@@ -12,6 +14,20 @@ namespace {
 
 constexpr const char* kState = "trainer_state.json";
 constexpr const char* kIncomplete = "checkpoint-is-incomplete.txt";
+
+// As transformers writes it, the outermost brace alone stands at the beginning of a line. Others write the
+// same in one line; a small file says itself whether it is whole.
+bool IsWholeState(const FolderView& folder) {
+  const auto tail = folder.Tail(kState, 3);
+  if (!tail || tail->find('}') == std::string::npos) return false;
+  if (*tail == "\n}\n") return true;
+  const auto text = folder.Read(kState);
+  if (!text) return false;
+  simdjson::dom::parser parser;
+  const simdjson::padded_string padded(*text);
+  simdjson::dom::object object;
+  return parser.parse(padded).get(object) == simdjson::SUCCESS;
+}
 
 }  // namespace
 
@@ -38,9 +54,7 @@ void FindHuggingFace(Place& place) {
     CheckpointSeen seen = place.Begun("huggingface", entry.name, *step, *times, state_ns);
     seen.name = name;
     if (!temporary && state && state_ns >= seen.begin_ns && !inside->Times(kIncomplete)) {
-      // The outermost brace alone stands at the beginning of a line.
-      const auto tail = inside->Tail(kState, 3);
-      if (tail && *tail == "\n}\n") {
+      if (IsWholeState(*inside)) {
         seen.written_ns = state_ns;
         // A rename and the removal of the sentinel change the folder; so does the removal of an earlier
         // attempt's.

@@ -78,6 +78,7 @@ void FindNemo(Place& place);
 void FindLightning(Place& place);
 void FindComposer(Place& place);
 void FindTorchDcp(Place& place);
+void FindPlainFiles(Place& place);
 
 // The directory itself is a checkpoint: of PyTorch's distributed ones, written over and over. True: it was.
 bool FindTorchDcpItself(Place& place);

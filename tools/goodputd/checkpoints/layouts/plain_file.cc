@@ -1,0 +1,98 @@
+// What programs write without a framework: one file that is written over and over (torch.save to
+// snapshot.pt), or one a save (ckpt_100.pt), in the directory itself. Nothing says that such a file is whole
+// but the file: torch.save's, NumPy's and Keras's are zip archives, whose directory comes last; of any other
+// kind it is whole when it has not been written to for a while. Careful programs write NAME.tmp, .NAME or the
+// like and rename it.
+//
+// Which files are checkpoints their endings say: a log that grows is none. The number after "step" or "iter"
+// is that of the steps done; of ckpt_N and epoch_N nobody can tell what it counts.
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "absl/strings/match.h"
+#include "spank/clock.h"
+#include "sql/text.h"
+#include "tools/goodputd/checkpoints/layouts/layouts.h"
+
+namespace goodput {
+namespace {
+
+constexpr const char* kLayoutName = "file";
+constexpr std::array<std::string_view, 11> kEndings{".pt",      ".pth", ".tar",     ".npz",
+                                                    ".keras",   ".pkl", ".pickle",  ".safetensors",
+                                                    ".msgpack", ".h5",  ".pdparams"};
+constexpr std::array<std::string_view, 6> kTemporaryEndings{".tmp",     ".temp", ".part",
+                                                            ".partial", ".new",  ".incomplete"};
+constexpr std::array<std::string_view, 4> kTemporaryBeginnings{".", "tmp_", "tmp-", "tmp."};
+// A file that is not an archive is whole when nobody wrote to it for so long.
+constexpr std::int64_t kSettledNs = 2'000'000'000;
+constexpr std::string_view kZipBegins = "PK\x03\x04";
+
+bool IsCheckpoint(std::string_view name) {
+  return std::any_of(kEndings.begin(), kEndings.end(), [&](std::string_view ending) {
+    return name.size() > ending.size() && absl::EndsWith(ToAbsl(name), ToAbsl(ending));
+  });
+}
+
+// What the file will be called once it is whole; itself where its name does not say that it is not.
+std::string_view FinalName(std::string_view name) {
+  for (const std::string_view ending : kTemporaryEndings) {
+    if (absl::EndsWith(ToAbsl(name), ToAbsl(ending))) {
+      name.remove_suffix(ending.size());
+      break;
+    }
+  }
+  for (const std::string_view beginning : kTemporaryBeginnings) {
+    if (absl::StartsWith(ToAbsl(name), ToAbsl(beginning))) {
+      name.remove_prefix(beginning.size());
+      break;
+    }
+  }
+  return name;
+}
+
+std::optional<std::int64_t> StepOf(std::string_view name) {
+  for (const char* key : {"step-", "step_", "step=", "step", "iter_", "iter-", "iter=", "iter"}) {
+    if (const auto step = NumberOf(name, key)) return step;
+  }
+  return std::nullopt;
+}
+
+bool HasTemporary(const FolderView& folder, std::string_view name) {
+  const auto& entries = folder.Entries();
+  return std::any_of(entries.begin(), entries.end(), [&](const FolderEntry& entry) {
+    return !entry.is_folder && entry.name != name && FinalName(entry.name) == name;
+  });
+}
+
+bool IsWhole(const FolderView& folder, const std::string& name, const FileTimes& times) {
+  if (IsWholeZip(folder, name, times.size)) return true;
+  // An archive that is cut short begins like a whole one.
+  const auto head = folder.Head(name, kZipBegins.size());
+  return head && !head->empty() && *head != kZipBegins &&
+         ReadClockNs(CLOCK_REALTIME) - std::max(times.written_ns, times.changed_ns) >= kSettledNs;
+}
+
+}  // namespace
+
+void FindPlainFiles(Place& place) {
+  if (!place.path().empty()) return;
+  for (const FolderEntry& entry : place.Free()) {
+    const std::string name(FinalName(entry.name));
+    if (entry.is_folder || !IsCheckpoint(name)) continue;
+    place.Take(entry.name);
+    const bool temporary = name != entry.name;
+    // Both: the one in the way of the rename is old.
+    if (!temporary && HasTemporary(place.folder(), name)) continue;
+    const auto times = place.folder().Times(entry.name);
+    if (!times || place.IsOld(*times, times->changed_ns)) continue;
+    CheckpointSeen seen = place.Begun(kLayoutName, entry.name, StepOf(name), *times, times->changed_ns);
+    seen.name = name;
+    if (!temporary && IsWhole(place.folder(), entry.name, *times))
+      seen.complete_ns = std::max(times->changed_ns, seen.begin_ns);
+    place.Found(std::move(seen));
+  }
+}
+
+}  // namespace goodput
