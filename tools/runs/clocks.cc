@@ -1,6 +1,8 @@
 #include "tools/runs/clocks.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -12,6 +14,9 @@
 
 namespace goodput {
 namespace {
+
+// Records of one step's start on two nodes are not further apart, once brought within the allocation.
+constexpr Ns kSameStart = 5 * kSecond;
 
 NodeClock::Bound BoundOf(std::string_view kind, std::string_view slurm_step) {
   if (kind == kind::kJobProlog || kind == kind::kStepStart || kind == kind::kTaskStart)
@@ -101,6 +106,46 @@ absl::Status NodeClocks::CorrectHeartbeats(const std::map<std::int64_t, SourceRo
   });
 }
 
+// A step starts on all its nodes at the same moment: what those with the controller's clock wrote of it says
+// when that was, far better than an allocation's whole seconds.
+absl::Status NodeClocks::AlignByOthers(HookRecords& hooks) {
+  const auto apart = [](const auto& entry) { return entry.second.apart(); };
+  const auto wrong = std::count_if(clocks_.begin(), clocks_.end(), apart);
+  if (wrong == 0 || static_cast<std::size_t>(wrong) == clocks_.size()) return absl::OkStatus();
+  std::map<std::int32_t, std::vector<Ns>> right;  // by step
+  std::map<NodeClock*, std::vector<std::pair<std::int32_t, Ns>>> others;
+  absl::Status status = hooks.ForEach([&](const HookRecords::Record& record) {
+    const std::optional<std::int64_t> m = record.Number(record.shape->m);
+    if (!m || record.shape->kind != NodeEvent::Kind::kStepStart) return;
+    NodeClock* clock = ClockOf(record);
+    const Ns t = clock->Correct(record.t, record.t - *m);
+    if (clock->apart()) {
+      others[clock].emplace_back(record.shape->step_code, t);
+    } else {
+      right[record.shape->step_code].push_back(t);
+    }
+  });
+  if (!status.ok()) return status;
+  for (auto& [step, times] : right) std::sort(times.begin(), times.end());
+  for (auto& [clock, starts] : others) {
+    std::vector<Ns> behind;
+    for (const auto& [step, t] : starts) {
+      const auto of = right.find(step);
+      if (of == right.end()) continue;
+      const auto after = std::lower_bound(of->second.begin(), of->second.end(), t);
+      Ns nearest = after == of->second.end() ? of->second.back() : *after;
+      if (after != of->second.begin() && t - *std::prev(after) < std::abs(nearest - t))
+        nearest = *std::prev(after);
+      if (std::abs(nearest - t) <= kSameStart) behind.push_back(nearest - t);
+    }
+    if (behind.empty()) continue;
+    const auto middle = behind.begin() + static_cast<std::ptrdiff_t>(behind.size() / 2);
+    std::nth_element(behind.begin(), middle, behind.end());
+    clock->Align(*middle);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status NodeClocks::Settle(const std::map<std::int64_t, SourceRow>& sources, const AllocatedSpans& spans,
                                 const std::vector<Ns>& shifts, HookRecords& hooks,
                                 std::vector<EventRow>& events, JobSteps& job_steps,
@@ -151,6 +196,9 @@ absl::Status NodeClocks::Settle(const std::map<std::int64_t, SourceRow>& sources
   for (auto& [boot, clock] : clocks_) {
     if (boot.second == kUnknownBoot) clock.MayBeManyBoots();
     clock.Settle(spans, shifts);
+  }
+  if (absl::Status aligned = AlignByOthers(hooks); !aligned.ok()) return aligned;
+  for (auto& [boot, clock] : clocks_) {
     clock.Forget();
     for (const NodeClock::Finding& finding : clock.findings()) {
       warnings_.push_back(Cat("the clock of node ", boot.first, " ", finding.text, " at ",

@@ -37,6 +37,7 @@ class NodeClocks {
 
  private:
   NodeClock* ClockOf(const HookRecords::Record& record);
+  absl::Status AlignByOthers(HookRecords& hooks);
   absl::Status CorrectHeartbeats(const std::map<std::int64_t, SourceRow>& sources, HookRecords& hooks,
                                  const std::vector<EventRow>& events,
                                  const std::vector<std::optional<Ns>>& clock_of_event,

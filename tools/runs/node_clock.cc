@@ -20,6 +20,7 @@ constexpr Ns kOutlives = 120 * kSecond;
 // A prolog that comes much later than the allocation says nothing about clocks; one that lies long before it
 // is not of it.
 constexpr Ns kFarthest = 90 * kSecond;
+constexpr Ns kUnbounded = std::numeric_limits<Ns>::max() / 4;
 
 Ns LastMoment(const AllocatedSpan& span) {
   return span.end ? *span.end + kSecond : std::numeric_limits<Ns>::max() / 2;
@@ -146,21 +147,24 @@ Ns NodeClock::BestReference(const AllocatedSpans& spans, const std::vector<Ns>& 
   return reference;
 }
 
-// How far all records must move to lie where they must; 0 where they do, or where no one shift brings all in.
-Ns NodeClock::Shift(const AllocatedSpans& spans) const {
-  Ns least = std::numeric_limits<Ns>::min() / 2;
-  Ns most = std::numeric_limits<Ns>::max() / 2;
+NodeClock::Room NodeClock::RoomIn(const AllocatedSpans& spans) const {
+  Room room{-kUnbounded, kUnbounded};
   for (const Reading& reading : readings_) {
     const Ns t = Correct(reading.t, reading.clock);
     const AllocatedSpan* span = spans.Nearest(t);
     if (span == nullptr) continue;
-    if (reading.bound == Bound::kAfterStart) least = std::max(least, span->start - t);
+    if (reading.bound == Bound::kAfterStart) room.least = std::max(room.least, span->start - t);
     if (reading.bound == Bound::kBeforeEnd && span->ended_by_itself)
-      most = std::min(most, LastMoment(*span) - t);
+      room.most = std::min(room.most, LastMoment(*span) - t);
   }
-  if (least > most) return 0;
-  if (least > kSlack) return least;
-  if (most < -kSlack) return most;
+  return room;
+}
+
+// How far all records must move to lie where they must; 0 where they do, or where no one shift brings all in.
+Ns NodeClock::Shift(const Room& room) {
+  if (room.least > room.most) return 0;
+  if (room.least > kSlack) return room.least;
+  if (room.most < -kSlack) return room.most;
   return 0;
 }
 
@@ -190,24 +194,46 @@ void NodeClock::Report(Ns shift) {
   }
 }
 
-void NodeClock::Settle(const AllocatedSpans& spans, const std::vector<Ns>& shifts) {
-  reference_.reset();
-  findings_.clear();
-  FindSettings();
-  if (settings_.empty() || spans.empty()) return;
-  if (many_boots_ && settings_.size() > 1) return;
-  reference_ = BestReference(spans, shifts);
-  *reference_ += Shift(spans);
+// How far the nearest of its clocks is from the controller's; 0: it was right once.
+Ns NodeClock::Apart() const {
   Ns apart = *reference_ - settings_.back().reference();
   for (const Setting& setting : settings_) {
     if (std::abs(*reference_ - setting.reference()) < std::abs(apart))
       apart = *reference_ - setting.reference();
   }
-  if (settings_.size() == 1 && std::abs(apart) <= kSlack) {
+  return std::abs(apart) <= kSlack ? 0 : apart;
+}
+
+void NodeClock::Settle(const AllocatedSpans& spans, const std::vector<Ns>& shifts) {
+  reference_.reset();
+  findings_.clear();
+  apart_ = 0;
+  FindSettings();
+  if (settings_.empty() || spans.empty()) return;
+  if (many_boots_ && settings_.size() > 1) return;
+  reference_ = BestReference(spans, shifts);
+  *reference_ += Shift(RoomIn(spans));
+  apart_ = Apart();
+  if (apart_ == 0 && settings_.size() == 1) {
     reference_.reset();
     return;
   }
-  Report(std::abs(apart) <= kSlack ? 0 : apart);
+  if (apart_ != 0) {
+    room_ = RoomIn(spans);
+    const bool bounded = room_.least > -kFarthest && room_.most < kFarthest && room_.least <= room_.most;
+    if (bounded) Align((room_.least + room_.most) / 2);
+  }
+  Report(apart_);
+}
+
+void NodeClock::Align(Ns by) {
+  if (apart_ == 0) return;
+  if (room_.least <= room_.most) by = std::min(std::max(by, room_.least), room_.most);
+  *reference_ += by;
+  room_.least -= by;
+  room_.most -= by;
+  apart_ += by;
+  Report(apart_);
 }
 
 }  // namespace goodput

@@ -6,7 +6,9 @@
 // must be chosen: a clock the node had, or one by which the job's first record comes with an allocation,
 // whichever puts most records within the job's allocations as the controller has them. If some still lie
 // where they cannot (a prolog before the start, the exit of a batch script after the end), the whole is moved
-// by as little as brings them in.
+// by as little as brings them in. A clock that was never the controller's is then put into the middle of what
+// start and end of the allocation, which have whole seconds, leave open; what other nodes wrote of the same
+// moment places it better (Align).
 #ifndef GOODPUT_TOOLS_RUNS_NODE_CLOCK_H_
 #define GOODPUT_TOOLS_RUNS_NODE_CLOCK_H_
 
@@ -65,6 +67,11 @@ class NodeClock {
   // `shifts`: what the controller's own clock was set by meanwhile.
   void Settle(const AllocatedSpans& spans, const std::vector<Ns>& shifts = {});
 
+  // After Settle: it was never the controller's.
+  bool apart() const { return apart_ != 0; }
+  // Moves all times of one that is apart, as far as the allocations allow.
+  void Align(Ns by);
+
   // Records with another clock may be of another boot: of such a machine no time is brought onto another.
   void MayBeManyBoots() { many_boots_ = true; }
 
@@ -99,13 +106,22 @@ class NodeClock {
   std::vector<Ns> Candidates(const AllocatedSpans& spans, const std::vector<Ns>& shifts) const;
   std::pair<int, int> Score(Ns reference, const AllocatedSpans& spans) const;
   Ns BestReference(const AllocatedSpans& spans, const std::vector<Ns>& shifts) const;
-  Ns Shift(const AllocatedSpans& spans) const;
+  // By how much all records may move, so that each lies where it must.
+  struct Room {
+    Ns least = 0;
+    Ns most = 0;
+  };
+  Room RoomIn(const AllocatedSpans& spans) const;
+  static Ns Shift(const Room& room);
+  Ns Apart() const;
   void Report(Ns shift);
 
   std::vector<Reading> readings_;
   std::vector<Setting> settings_;  // ascending
   std::optional<Ns> reference_;
   bool many_boots_ = false;
+  Ns apart_ = 0;  // its own clock less the controller's, negated
+  Room room_;     // for Align
   std::vector<Finding> findings_;
 };
 
