@@ -34,10 +34,13 @@ absl::StatusOr<std::set<std::string>> NodesHeardOf(Database& db, std::int64_t jo
 }  // namespace
 
 absl::StatusOr<std::vector<LastRecord>> LastRecords(Database& db) {
-  // A file's name ends in its hour; its last record is the one furthest in it.
+  // Of two boots within an hour neither file's name says which is the later one: the newest record of all
+  // files counts. Where that is not known, a file's name ends in its hour; its last record is the one
+  // furthest in it.
   Statement newest = db.Prepare(
-      "SELECT node, id, max(substr(file, -17)), newest_t_ns FROM source WHERE node NOT LIKE '@%' GROUP BY "
-      "node");
+      "SELECT node, id, max(substr(file, -17)),"
+      " (SELECT max(other.newest_t_ns) FROM source AS other WHERE other.node = source.node)"
+      " FROM source WHERE node NOT LIKE '@%' GROUP BY node");
   Statement event = db.Prepare("SELECT t_ns FROM event WHERE source_id = ?1 ORDER BY offset DESC LIMIT 1");
   Statement step = db.Prepare("SELECT max(last_t_ns) FROM step_block WHERE source_id = ?1");
   // Of one whose records are summarized: the hour of its file.

@@ -91,8 +91,9 @@ class ShipTest(unittest.TestCase):
             return file.read()
 
     def sgoodput(self, *words: str) -> subprocess.CompletedProcess:
+        env = dict(os.environ, PATH=self.path("bin") + ":" + os.environ["PATH"])
         return subprocess.run([ship.SGOODPUT, words[0], "--config", self.controller, *words[1:]], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, env=env)
 
     def test_a_daemon_told_to_stop_copies_what_is_there(self) -> None:
         daemon = self.daemon()
@@ -133,6 +134,8 @@ class ShipTest(unittest.TestCase):
         self.wait_until(lambda: os.path.exists(self.path("spool", "shipping")))
         self.assertRegex(self.doctor_of_node(), r"!!  shared_spool %s: Read-only file system; mount it for writing, and let goodputd's unit "
                          r"in: .*ReadWritePaths=-FOLDER; records wait on the node \(for [0-9.]+\w+\)\n" % shared)
+        self.assertIn("--  there is no database here: this node copies what it sees to shared_spool " + shared, self.doctor_of_node())
+        self.assertNotIn("cannot read the database", self.doctor_of_node())
         self.assertIsNone(daemon.poll())
         subprocess.check_call(["nsenter", "--mount", "--target", str(daemon.pid), "mount", "-o", "remount,rw,bind", shared])
         self.wait_until(lambda: self.shared_bytes() == record("n1", 1))
@@ -155,6 +158,21 @@ class ShipTest(unittest.TestCase):
         ingested = self.sgoodput("ingest")
         self.assertEqual((ingested.returncode, ingested.stdout[:14]), (0, "0 new records "))
         self.assertRegex(self.sgoodput("doctor").stdout, r"!!  node n1 lost or refused: no_space 3")
+
+    def test_doctor_names_nodes_that_slurm_reaches_and_whose_daemon_is_silent(self) -> None:
+        self.append(1)
+        os.makedirs(self.path("bin"))
+        os.makedirs(self.path("shared", "@heartbeat"), 0o700)
+        with open(self.path("bin", "sinfo"), "w") as file:
+            file.write("#!/bin/sh\nprintf 'n1 idle\\nn2 mix\\nn3 idle*\\nn4 down\\n'\n")
+        os.chmod(self.path("bin", "sinfo"), 0o755)
+        for node, age in (("n1", 3), ("n2", 600), ("n3", 600), ("n4", 600), ("gone", 9000)):
+            with open(self.path("shared", "@heartbeat", node), "w") as file:
+                file.write("{}")
+            os.utime(file.name, (time.time() - age, time.time() - age))
+        self.sgoodput("ingest")
+        self.assertRegex(self.sgoodput("doctor").stdout, r"!!  goodputd of 1 node that Slurm reaches does not say that it lives: n2 "
+                         r"\(10m00s\)\n      (mend|fix): there: systemctl status goodputd")
 
     def test_ingest_says_that_the_shared_spool_is_not_there(self) -> None:
         os.rmdir(self.path("shared"))

@@ -442,6 +442,26 @@ TEST_F(RecordBlocksTest, NodesOfABlockAreHeardOf) {
   EXPECT_EQ(silent->front().silent, std::vector<std::string>{"n65"});
 }
 
+TEST_F(RecordBlocksTest, OfTwoBootsInAnHourTheLaterOneWasHeardLast) {
+  // The one whose name sorts first is the later one.
+  const auto line = [](std::int64_t t) {
+    return Cat(R"({"v":1,"t":)", t * kSecondNs, R"(,"m":1,"node":"n1","kind":"host","job":1,"cluster":"c"})",
+               "\n");
+  };
+  for (const bool first_is_later : {true, false}) {
+    const TempFolder folder;
+    std::filesystem::create_directories(folder.path() + "/n1");
+    std::ofstream(folder.path() + "/n1/aaaa.2026010100Z.jsonl") << line(kBegan + (first_is_later ? 900 : 1));
+    std::ofstream(folder.path() + "/n1/bbbb.2026010100Z.jsonl") << line(kBegan + (first_is_later ? 1 : 900));
+    Database db = *Database::Open(folder.path() + "/db", Database::Mode::kReadWrite);
+    Ingest(db, folder.path());
+    const absl::StatusOr<std::vector<LastRecord>> last = LastRecords(db);
+    ASSERT_TRUE(last.ok());
+    ASSERT_EQ(last->size(), 1U);
+    EXPECT_EQ(last->front().t_ns, (kBegan + 900) * kSecondNs) << first_is_later;
+  }
+}
+
 TEST_F(RecordBlocksTest, AfterKeepEventsABlockIsASummaryAndReportsReadTheSameOfIt) {
   WriteJob(64, 10);
   Write("@controller",

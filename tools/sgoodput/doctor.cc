@@ -26,6 +26,7 @@
 #include "sql/ingest.h"
 #include "sql/losses.h"
 #include "sql/text.h"
+#include "tools/base/database_lock.h"
 #include "tools/base/unix_socket.h"
 #include "tools/goodputd/signals/trace_permission.h"
 #include "tools/logs/log_reader.h"
@@ -277,8 +278,23 @@ void CheckAskedProfiles(Database& db, const Config& config, Findings& findings) 
   }
 }
 
+// On a node of a cluster the database is the controller's: there never was one here, and nobody is about to
+// make it.
+bool IsElsewhere(const Config& config) {
+  struct stat info {};
+  return !config.shared_spool.empty() && stat(config.database.c_str(), &info) != 0 && errno == ENOENT &&
+         DatabaseLock::Holder(config.database).empty();
+}
+
 void CheckDatabase(const CommonOptions& options, const Config& config, Findings& findings) {
   const std::string path = options.db.empty() ? config.database : options.db;
+  if (options.db.empty() && IsElsewhere(config)) {
+    findings.Note(Cat("there is no database here: this node copies what it sees to shared_spool ",
+                      config.shared_spool,
+                      "; run sgoodput doctor on the controller, too (is this it? systemctl enable --now "
+                      "goodputd-controller)"));
+    return;
+  }
   absl::StatusOr<Database> db = Database::Open(path, Database::Mode::kReadOnly);
   if (!db.ok()) {
     findings.Bad(Message(db.status()),

@@ -7,20 +7,25 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "sql/coverage.h"
 #include "sql/text.h"
 #include "tools/base/database_lock.h"
+#include "tools/base/subprocess.h"
 #include "tools/base/unix_socket.h"
 #include "tools/goodputd/housekeeping/database_copy.h"
 #include "tools/sgoodput/findings.h"
 #include "tools/sgoodput/format.h"
+#include "tools/ship/shared_folder.h"
 #include "tools/slurm/hostlist.h"
 
 namespace goodput {
@@ -32,6 +37,8 @@ constexpr std::size_t kMostNamed = 8;
 // A prolog may take its time.
 constexpr absl::Duration kStartsWithin = absl::Minutes(5);
 constexpr absl::Duration kCopyTooOld = absl::Hours(54);
+constexpr absl::Duration kPatienceWithOthers = absl::Seconds(10);
+constexpr absl::Duration kSilentAfter = absl::Minutes(2);
 
 std::string Some(const std::vector<std::string>& names) {
   const std::vector<std::string> first(
@@ -129,6 +136,58 @@ void CheckNodes(Database& db, Findings& findings) {
   }
 }
 
+// Nodes that Slurm reaches: "n1 idle", "n2 mix", but not "n3 idle*" or "n4 down".
+std::set<std::string> NodesSlurmReaches() {
+  std::set<std::string> nodes;
+  const absl::StatusOr<CommandResult> sinfo =
+      RunCommand({"sinfo", "--noheader", "--Node", "--format=%N %t"}, {kPatienceWithOthers, 1U << 24U, {}});
+  if (!sinfo.ok() || sinfo->exit_code != 0) return nodes;
+  for (const absl::string_view line : absl::StrSplit(sinfo->out, '\n')) {
+    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    if (words.size() != 2) continue;
+    const absl::string_view state = words[1];
+    const bool up = absl::StartsWith(state, "idle") || absl::StartsWith(state, "alloc") ||
+                    absl::StartsWith(state, "mix") || absl::StartsWith(state, "comp") ||
+                    absl::StartsWith(state, "drain") || absl::StartsWith(state, "drng") ||
+                    absl::StartsWith(state, "resv");
+    const char last = state.back();
+    if (up && last != '*' && last != '~' && last != '#' && last != '%' && last != '!')
+      nodes.emplace(words[0]);
+  }
+  return nodes;
+}
+
+// Each node's daemon says every few seconds in the shared spool that it lives. By another program, which may
+// be left behind when the folder hangs.
+void CheckHeartbeats(const Config& config, Findings& findings) {
+  if (config.shared_spool.empty() || geteuid() != 0) return;
+  const std::string folder = Cat(config.shared_spool, "/", kHeartbeatsFolder);
+  const absl::StatusOr<CommandResult> found =
+      RunCommand({"find", folder, "-maxdepth", "1", "-type", "f", "-printf", "%f %T@\n"},
+                 {kPatienceWithOthers, 1U << 24U, {}});
+  if (!found.ok()) {
+    findings.Bad(
+        Cat("shared_spool ", config.shared_spool, " cannot be looked into: ", Message(found.status())),
+        "is its file server there?");
+    return;
+  }
+  const absl::Duration silent_after = std::max(kSilentAfter, 6 * config.heartbeat);
+  std::vector<std::string> silent;
+  const std::set<std::string> reached = NodesSlurmReaches();
+  for (const absl::string_view line : absl::StrSplit(found->out, '\n')) {
+    const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    double written_s = 0;
+    if (words.size() != 2 || !absl::SimpleAtod(words[1], &written_s)) continue;
+    const absl::Duration since = absl::Now() - absl::UnixEpoch() - absl::Seconds(written_s);
+    if (since > silent_after && reached.count(words[0]) != 0)
+      silent.push_back(Cat(words[0], " (", Ago(since), ")"));
+  }
+  if (silent.empty()) return;
+  findings.Bad(Cat("goodputd of ", silent.size(), silent.size() == 1 ? " node" : " nodes",
+                   " that Slurm reaches does not say that it lives: ", Some(silent)),
+               "there: systemctl status goodputd, and sgoodput doctor");
+}
+
 }  // namespace
 
 void CheckController(Database& db, const Config& config, Findings& findings) {
@@ -143,6 +202,7 @@ void CheckController(Database& db, const Config& config, Findings& findings) {
   CheckCopies(config, findings);
   CheckClock(findings);
   CheckNodes(db, findings);
+  CheckHeartbeats(config, findings);
 }
 
 }  // namespace goodput
