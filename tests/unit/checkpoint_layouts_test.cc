@@ -11,6 +11,9 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -610,6 +613,56 @@ TEST_F(RealFiles, AFileOfAnotherKindIsWholeWhenNobodyWritesToItAnyMore) {
   files_.Write("events.out.tfevents.1", "log");
   files_.Write("loss.csv", "1");
   EXPECT_EQ(ScanCheckpoints(folder_.path(), since_).found.size(), 1U);
+}
+
+// As NFS tells it: nobody says when anything was made.
+class Unborn : public FolderView {
+ public:
+  struct File {
+    std::int64_t written_ns = 0;
+    std::int64_t changed_ns = 0;
+    std::string text;
+  };
+  std::vector<FolderEntry> entries;
+  std::map<std::string, File> files;
+  std::map<std::string, std::shared_ptr<Unborn>> folders;
+
+  const std::vector<FolderEntry>& Entries() const override { return entries; }
+  std::optional<FileTimes> Times(const std::string& name) const override {
+    const auto file = files.find(name);
+    if (file == files.end()) return std::nullopt;
+    const File& of = file->second;
+    const std::int64_t born = std::min(of.written_ns, of.changed_ns);
+    return FileTimes{born, of.written_ns, of.changed_ns, 1, static_cast<std::int64_t>(of.text.size()), false};
+  }
+  std::optional<std::string> Read(const std::string& name) const override { return files.at(name).text; }
+  std::optional<std::string> Head(const std::string& name, std::size_t bytes) const override {
+    return files.at(name).text.substr(0, bytes);
+  }
+  std::optional<std::string> Tail(const std::string& name, std::size_t bytes) const override {
+    const std::string& text = files.at(name).text;
+    return text.substr(text.size() - std::min(bytes, text.size()));
+  }
+  std::unique_ptr<FolderView> Open(const std::string& name) const override {
+    const auto folder = folders.find(name);
+    return folder == folders.end() ? nullptr : std::make_unique<Unborn>(*folder->second);
+  }
+};
+
+TEST(NoTimeOfBirth, ASaveBeganWithItsFirstFileAndNotWithTheRename) {
+  constexpr std::int64_t kS = 1'000'000'000;
+  Unborn root;
+  root.entries = {{"checkpoint-10", true}};
+  root.files["checkpoint-10"] = {108 * kS, 108 * kS, ""};  // renamed then
+  auto inside = std::make_shared<Unborn>();
+  inside->entries = {{"model.bin", false}, {"trainer_state.json", false}};
+  inside->files["model.bin"] = {101 * kS, 101 * kS, "data"};
+  inside->files["trainer_state.json"] = {108 * kS, 108 * kS, kState};
+  root.folders["checkpoint-10"] = inside;
+  const std::vector<CheckpointSeen> found = FindCheckpoints(root, 50 * kS);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].begin_ns, 101 * kS);
+  EXPECT_EQ(found[0].complete_ns, 108 * kS);
 }
 
 TEST_F(RealFiles, MegatronsNewestAloneIsKnownToBeComplete) {

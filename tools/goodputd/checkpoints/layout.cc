@@ -128,7 +128,7 @@ bool Place::IsOld(const FileTimes& times, std::int64_t last_ns) const {
 }
 
 std::int64_t Place::BeginOf(const std::string& name, const FileTimes& times, std::int64_t last_ns) {
-  if (times.born_ns >= since_ns_ || IsOld(times, last_ns)) return times.born_ns;
+  if ((times.born_known && times.born_ns >= since_ns_) || IsOld(times, last_ns)) return times.born_ns;
   std::optional<std::int64_t> first;
   std::size_t left = kMaxSigns;
   if (const auto inside = Inside(name)) {
@@ -136,6 +136,8 @@ std::int64_t Place::BeginOf(const std::string& name, const FileTimes& times, std
   } else {
     Earliest(times.written_ns, since_ns_, first);
   }
+  if (!times.born_known && times.born_ns >= since_ns_)
+    return std::min(first.value_or(times.born_ns), times.born_ns);
   return first.value_or(times.born_ns);
 }
 

@@ -23,6 +23,7 @@ struct FileTimes {
   std::int64_t changed_ns = 0;  // written, renamed, linked or given other rights: the last of these
   std::uint64_t id = 0;         // another thing of the same name has another one
   std::int64_t size = 0;
+  bool born_known = true;  // NFS often does not tell
 };
 
 // One directory as it is now. Links are not there, and neither is what was removed since.

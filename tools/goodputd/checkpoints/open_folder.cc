@@ -102,8 +102,8 @@ std::optional<FileTimes> OpenFolder::Times(const std::string& name) const {
   FileTimes times;
   times.written_ns = ToNs(info->stx_mtime);
   times.changed_ns = ToNs(info->stx_ctime);
-  times.born_ns = (info->stx_mask & STATX_BTIME) != 0 ? ToNs(info->stx_btime)
-                                                      : std::min(times.written_ns, times.changed_ns);
+  times.born_known = (info->stx_mask & STATX_BTIME) != 0;
+  times.born_ns = times.born_known ? ToNs(info->stx_btime) : std::min(times.written_ns, times.changed_ns);
   times.id = IdOf(*info);
   times.size = static_cast<std::int64_t>(info->stx_size);
   return times;

@@ -42,7 +42,8 @@ class HostLoop {
  public:
   HostLoop(const Config& config, std::string host)
       : host_(std::move(host)),
-        watch_(host_, config.host_notices == HostNotices::kOn || IsOnComputeEngine()),
+        on_cloud_(config.host_notices == HostNotices::kOn || IsOnComputeEngine()),
+        watch_(host_, on_cloud_),
         jobs_(config.spool),
         spools_(config.spool, static_cast<std::uint64_t>(config.spool_max), geteuid(), kSystemClock),
         recorder_([this](const std::string& node, std::string_view record) {
@@ -84,13 +85,14 @@ class HostLoop {
     const std::string why = watch_.trouble();
     if (said_found_) {
       trouble_.Say(why.empty() ? "" : Cat("no notices about this host from ", host_, ": ", why));
-    } else if (!said_none_ && !why.empty()) {
+    } else if ((on_cloud_ || host_ != kDefaultHost) && !said_none_ && !why.empty()) {
       Log(Cat("no metadata server at ", host_, " (", why, "): there are no notices about this host"));
       said_none_ = true;
     }
   }
 
   std::string host_;
+  bool on_cloud_;  // or so it is told: elsewhere a server that is not there is nothing to tell of
   HostWatch watch_;
   HttpClient http_;
   NodeJobs jobs_;

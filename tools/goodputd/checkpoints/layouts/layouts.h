@@ -37,8 +37,9 @@ class Place {
   CheckpointSeen Begun(const char* layout, const std::string& name, std::optional<std::int64_t> train_step,
                        const FileTimes& times, std::int64_t last_ns = 0);
   // When the writing of a thing of the folder began: it was made then; where an older one of that name is
-  // written again, when the first file in it was. `last_ns`: of its files, as far as is known, the last was
-  // written then. Nothing is looked into that seems not to have changed since the job began.
+  // written again, or the file system does not tell when it was made, when the first file in it was.
+  // `last_ns`: of its files, as far as is known, the last was written then. Nothing is looked into that seems
+  // not to have changed since the job began.
   std::int64_t BeginOf(const std::string& name, const FileTimes& times, std::int64_t last_ns = 0);
   // It is an earlier attempt's, and nobody has touched it since.
   bool IsOld(const FileTimes& times, std::int64_t last_ns = 0) const;
