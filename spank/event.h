@@ -101,6 +101,10 @@ inline constexpr std::string_view kCount = "count";      // of equal signals tha
 inline constexpr std::string_view kLastMonotonic = "last_m";  // the `m` of the last of them
 // Of checkpoints seen on disk, with kEdge, kTrainStep and kName.
 inline constexpr std::string_view kLayout = "layout";
+// Of the directory they are in, in a record of its own: who sees it by the name that the job gave ("task",
+// "script": the batch script; "node"), and why it cannot be looked into; empty: it can.
+inline constexpr std::string_view kView = "view";
+inline constexpr std::string_view kProblem = "problem";
 // Of marks that were read out of the job's output: the profile that understood the line.
 inline constexpr std::string_view kProfile = "profile";
 // Of host notices.

@@ -8,6 +8,7 @@ directory that hangs holds up nothing else, and nobody else's files are looked a
 import glob
 import json
 import os
+import shutil
 import signal
 import time
 import unittest
@@ -28,7 +29,8 @@ def records(site: Site, job: int, kind: str = "checkpoint") -> List[Dict]:
     for path in glob.glob(os.path.join(site.spool, "*", "*.jsonl")):
         with open(path) as file:
             found += [json.loads(line) for line in file if '"kind":"%s"' % kind in line and '"job":%d,' % job in line]
-    return sorted(found, key=lambda record: record["t"])
+    # Without an edge: who sees the directory.
+    return sorted((record for record in found if kind != "checkpoint" or "edge" in record), key=lambda record: record["t"])
 
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
@@ -96,6 +98,45 @@ class CheckpointTest(unittest.TestCase):
         self.site.settle(job)
         time.sleep(1)
         self.assertEqual(self.records(job), [])
+
+    def test_a_directory_is_what_its_task_sees_by_that_name(self) -> None:
+        # In a container: /mnt is its own, and the node has nothing there.
+        inside = "/mnt/ckpt"
+        job = self.train_inside("inside", inside, "mkdir %s && mount --bind $0 %s" % (inside, inside))
+        self.assertFalse(os.path.exists(inside))
+        self.check(job, self.folder)
+        show = self.site.show_json(job)["jobs"][0]
+        self.assertGreater([b["seconds"] for b in show["buckets"] if b["name"] == "productive"][0], 1)
+        # The node has a directory of that name, in which somebody else saves.
+        self.addCleanup(shutil.rmtree, "/dev/shm/gp-decoy", True)
+        os.makedirs("/dev/shm/gp-decoy/iter_0000099")
+        job = self.train_inside("decoy", "/dev/shm/gp-decoy", "mkdir /dev/shm/gp-decoy && mount --bind $0 /dev/shm/gp-decoy", over="/dev/shm")
+        self.check(job, self.folder)
+
+    def train_inside(self, name: str, directory: str, script: str, over: str = "/mnt") -> int:
+        self.folder = self.site.folder(name, "nobody")
+        argv = "--dir %s --layout megatron --step-seconds 0.1 --save-every 5 --save-seconds 0.4 --steps 22" % self.folder
+        job = self.site.cluster.sbatch(
+            "mkdir -p %s; srun -n1 unshare --user --map-root-user --mount sh -c 'mount -t tmpfs none %s && %s && exec %s %s' %s" % (
+                self.folder, over, script, TRAINER, argv, self.folder),
+            user="nobody", options=["-N1", "--gres=gpu:8", "--goodput-checkpoint-dir=" + directory])
+        self.site.settle(job)
+        time.sleep(1)
+        return job
+
+    def test_steps_are_open_where_nobody_could_see_what_was_saved(self) -> None:
+        secret = self.site.folder("closed", "root")
+        os.makedirs(secret, 0o700)
+        job = self.train("unseen", "nobody", "--steps 100 --marks --save-every 0", directory=secret)
+        self.site.wait_steps(self.folder, 0, 12)
+        self.site.cluster.run(["scancel", str(job)], user="nobody")
+        self.site.settle(job)
+        time.sleep(1)
+        show = self.site.show_json(job)["jobs"][0]
+        seconds = {b["name"]: b["seconds"] for b in show["buckets"]}
+        self.assertGreater(seconds["at_risk"], 0.5)
+        self.assertEqual(seconds["lost_work"], 0)
+        self.assertIn("job %d: its checkpoint directory could not be looked into (Permission denied)" % job, " ".join(self.site.sgoodput("show", str(job)).stdout.split()))
 
     def test_a_directory_that_hangs_holds_up_nothing_else(self) -> None:
         stuck = self.train("stuck", "nobody", "--marks --steps 600 --on-signal USR1=ignore")

@@ -1,8 +1,13 @@
 // Checkpoints on disk: which are complete, what is told of them, and what a hostile directory can do.
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -131,11 +136,131 @@ TEST_F(RealFolder, TheHelperLooksAndWaits) {
   EXPECT_EQ(ScanHelper({path})(kLookRequest, at), "") << "too few arguments";
 }
 
+// A process with mounts of its own, as in a container or with a /tmp of its own: a tmpfs over `over`, in
+// which a shell runs `script` and then waits.
+class InOwnMounts {
+ public:
+  InOwnMounts(const std::string& over, const std::string& script) {
+    std::array<int, 2> ends{};
+    if (pipe(ends.data()) != 0) return;
+    pid_ = fork();
+    if (pid_ == 0) {
+      const std::string all =
+          "mount -t tmpfs none " + over + " && " + script + " && echo ready && exec sleep 60";
+      if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+        _exit(1);
+      dup2(ends[1], STDOUT_FILENO);
+      execl("/bin/sh", "sh", "-c", all.c_str(), static_cast<char*>(nullptr));
+      _exit(1);
+    }
+    close(ends[1]);
+    std::array<char, 8> word{};
+    ready_ = read(ends[0], word.data(), word.size()) == 6;
+    close(ends[0]);
+  }
+  ~InOwnMounts() { End(); }
+  InOwnMounts(const InOwnMounts&) = delete;
+  InOwnMounts& operator=(const InOwnMounts&) = delete;
+  void End() {
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    pid_ = 0;
+  }
+  bool ready() const { return ready_; }
+  std::string pid() const { return std::to_string(pid_); }
+
+ private:
+  pid_t pid_ = 0;
+  bool ready_ = false;
+};
+
+std::vector<std::string> NamesOf(const absl::StatusOr<ScanResult>& result) {
+  std::vector<std::string> names;
+  if (!result.ok()) return {Message(result.status())};
+  for (const CheckpointSeen& seen : result->found) names.push_back(seen.name);
+  return names;
+}
+
+TEST_F(RealFolder, TheDirectoryIsTheOneTheTaskSees) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  const std::string dir = folder_.path() + "/ckpt";
+  Make("ckpt/iter_0000007");  // the node's, by the same name: somebody else's
+  InOwnMounts task(folder_.path(), "mkdir -p " + folder_.path() + "/true/iter_0000001 && ln -s " +
+                                       folder_.path() + "/true " + dir);
+  ASSERT_TRUE(task.ready());
+  const HelperProgress at = [](std::string_view) {};
+  const HelperAnswers ask = ScanHelper({dir, "7", std::to_string(getpid()), "0"});
+  absl::StatusOr<ScanResult> look = DecodeScan(ask(Cat(kLookRequest, " ", task.pid()), at));
+  EXPECT_EQ(NamesOf(look), std::vector<std::string>{"iter_0000001"}) << "also through a link";
+  EXPECT_EQ(look->view, "task");
+  task.End();
+  EXPECT_EQ(NamesOf(DecodeScan(ask(kLookRequest, at))), std::vector<std::string>{"iter_0000001"})
+      << "what the script has by that name is another";
+  // Before any task lives it is the script's.
+  look = DecodeScan(ScanHelper({dir, "7", std::to_string(getpid()), "0"})(kLookRequest, at));
+  EXPECT_EQ(NamesOf(look), std::vector<std::string>{"iter_0000007"});
+  EXPECT_EQ(look->view, "script");
+}
+
+TEST_F(RealFolder, WhatWasSeenIsLookedAtOnceMoreWhenNobodyOfTheJobLives) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  const std::string dir = folder_.path() + "/ckpt";
+  InOwnMounts task(folder_.path(), "mkdir -p " + dir + "/iter_0000001");
+  ASSERT_TRUE(task.ready());
+  const HelperProgress at = [](std::string_view) {};
+  const HelperAnswers ask = ScanHelper({dir, "7", task.pid(), "0"});
+  EXPECT_EQ(NamesOf(DecodeScan(ask(kLookRequest, at))), std::vector<std::string>{"iter_0000001"});
+  task.End();
+  Make("ckpt/iter_0000007");
+  EXPECT_EQ(NamesOf(DecodeScan(ask(kLookRequest, at))), std::vector<std::string>{"iter_0000001"});
+}
+
+TEST_F(RealFolder, ADirectoryTheTaskDoesNotHaveIsTheScripts) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  const std::string dir = folder_.path() + "/ckpt";
+  Make("ckpt/iter_0000007");
+  InOwnMounts task(folder_.path(), "true");  // the container has it by another name
+  ASSERT_TRUE(task.ready());
+  const HelperProgress at = [](std::string_view) {};
+  const HelperAnswers ask = ScanHelper({dir, "7", std::to_string(getpid()), "0"});
+  EXPECT_EQ(NamesOf(DecodeScan(ask(Cat(kLookRequest, " ", task.pid()), at))),
+            std::vector<std::string>{"iter_0000007"});
+}
+
+// The node's /tmp is not what a job had by that name.
+TEST(ScanHelper, WhoseTmpItWasIsNotKnownOnceNobodyLives) {
+  const HelperAnswers ask = ScanHelper({"/tmp/ckpt", "7", "999999999", "0"});
+  const absl::StatusOr<ScanResult> look = DecodeScan(ask(kLookRequest, [](std::string_view) {}));
+  ASSERT_TRUE(look.ok());
+  EXPECT_EQ(look->problem, "the job ended before it could be looked for");
+}
+
 TEST_F(RealFolder, AnAnswerStaysAMessage) {
   for (int i = 1; i <= 1500; ++i) Make("iter_" + std::to_string(i));
   const ScanResult result = ScanCheckpoints(folder_.path());
   EXPECT_EQ(result.found.back().train_step, 1500) << "the newest are told of";
   EXPECT_LT(EncodeScan(result).size(), kMaxHelperMessage);
+}
+
+TEST(CheckpointNews, WhoSeesTheDirectoryIsToldAndWhyNobodyCan) {
+  NodeJob job;
+  job.node = "n1";
+  std::vector<std::string> told;
+  CheckpointNews news(job, [&](const std::string&, std::string_view text) {
+    const std::size_t job_ends = text.find("\"uid\":0");
+    told.emplace_back(text.substr(job_ends + 8));
+    return true;
+  });
+  news.Saw("", "");
+  EXPECT_TRUE(told.empty()) << "it is not there yet";
+  news.Saw("", "may not be read");
+  news.Saw("", "may not be read");
+  news.Saw("task", "");
+  news.Saw("task", "");
+  news.Saw("", "");
+  EXPECT_EQ(told, (std::vector<std::string>{"\"problem\":\"may not be read\"}\n",
+                                            "\"view\":\"task\",\"problem\":\"\"}\n"}));
 }
 
 TEST(CheckpointNews, EachBeginAndEndIsToldOnce) {

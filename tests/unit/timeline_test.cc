@@ -726,6 +726,22 @@ TEST(Kept, ARunningJobsStepsAreAtRiskUntilACheckpointCoversThem) {
   EXPECT_EQ(SecondsIn(timeline, Bucket::kAtRisk), 48);
 }
 
+TEST(Kept, WhatNobodyCouldSeeIsOpenNotLost) {
+  RunBuilder run;
+  DiesInStepNine(run, "NODE_FAIL").facts.checkpoints_unseen = "Permission denied";
+  Timeline timeline = run.Build();
+  EXPECT_EQ(timeline.steps.lost, 0);
+  EXPECT_GT(timeline.steps.at_risk, 5);
+  ASSERT_EQ(timeline.warnings.size(), 1U);
+  EXPECT_NE(timeline.warnings[0].find("could not be looked into (Permission denied)"), std::string::npos);
+  // A program that says itself when it saves is believed.
+  RunBuilder told;
+  DiesInStepNine(told, "NODE_FAIL").Save(8, 110, 110).facts.checkpoints_unseen = "Permission denied";
+  timeline = told.Build();
+  EXPECT_EQ(timeline.steps.kept, 9);
+  EXPECT_EQ(SecondsIn(timeline, Bucket::kLostWork), 5);
+}
+
 TEST(Kept, TheStepUnfinishedAtAKillIsLost) {
   RunBuilder run;
   DiesInStepNine(run, "NODE_FAIL").Save(8, 110, 110);

@@ -1,13 +1,18 @@
 #include "tools/goodputd/job_paths.h"
 
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <climits>
 #include <fstream>
 #include <string_view>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "sql/text.h"
 
@@ -82,6 +87,33 @@ std::string ResolveJobPath(const std::string& named, std::int64_t job, std::int6
   const ssize_t length = readlink(Cat("/proc/", pid, "/cwd").c_str(), cwd.data(), cwd.size() - 1);
   if (length <= 0) return {};
   return Cat(std::string_view(cwd.data(), static_cast<std::size_t>(length)), "/", path);
+}
+
+int OpenFolderOf(std::int64_t pid, const std::string& path) {
+  const std::string root_path = Cat("/proc/", pid, "/root");
+  const int root = open(root_path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (root < 0) {
+    if (errno == ENOENT) errno = ESRCH;
+    return -1;
+  }
+  open_how how{};
+  how.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT;
+  int fd = static_cast<int>(syscall(SYS_openat2, root, path.c_str(), &how, sizeof(how)));
+  // Before Linux 5.6, or where a filter knows no better: a link from the root leads out of it.
+  if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+    fd = open(Cat(root_path, path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int error = errno;
+  close(root);
+  errno = error;
+  return fd;
+}
+
+bool IsBeingSetUp(std::int64_t pid) {
+  std::ifstream file(Cat("/proc/", pid, "/comm"));
+  std::string name;
+  std::getline(file, name);
+  return absl::StartsWith(name, "slurmstepd");
 }
 
 }  // namespace goodput

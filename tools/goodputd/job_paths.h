@@ -21,6 +21,14 @@ std::string ExpandPath(std::string_view path, std::int64_t job, std::string_view
 // directory. Empty: not known.
 std::string ResolveJobPath(const std::string& named, std::int64_t job, std::int64_t pid);
 
+// Opens a directory as a process sees it: an absolute path in its mount namespace and below its root, links
+// in it as well. -1 with errno: ENOENT where the process sees none, EACCES where it may not be looked into,
+// ESRCH where it is gone.
+int OpenFolderOf(std::int64_t pid, const std::string& path);
+
+// Whether the process is still slurmstepd: a task whose container is being set up.
+bool IsBeingSetUp(std::int64_t pid);
+
 }  // namespace goodput
 
 #endif  // GOODPUT_TOOLS_GOODPUTD_JOB_PATHS_H_

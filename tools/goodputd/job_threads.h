@@ -44,7 +44,7 @@ class JobThread {
   std::thread thread_;
 };
 
-// A Watcher has End() and done(), as a JobThread has.
+// A Watcher has End() and done(), as a JobThread has, and Update() with what is known of its job now.
 template <typename Watcher>
 class JobWatchers {
  public:
@@ -58,7 +58,12 @@ class JobWatchers {
     for (const auto& one : jobs) {
       const Key key{one.job->node, one.job->job, one.job->since_ns};
       live.insert(key);
-      if (watchers_.count(key) == 0 && watchers_.size() < most_) watchers_[key] = make(one);
+      const auto watcher = watchers_.find(key);
+      if (watcher != watchers_.end()) {
+        watcher->second->Update(one);
+      } else if (watchers_.size() < most_) {
+        watchers_[key] = make(one);
+      }
     }
     for (auto at = watchers_.begin(); at != watchers_.end();) {
       if (live.count(at->first) == 0) at->second->End();

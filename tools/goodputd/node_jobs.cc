@@ -35,6 +35,10 @@ struct Record {
   }
 };
 
+bool IsNumbered(const std::string& step) {
+  return !step.empty() && step.find_first_not_of("0123456789") == std::string::npos;
+}
+
 template <typename Spells>
 const decltype(Spells::mapped_type::what)* FindSpell(const Spells& spells, pid_t pid, std::int64_t mono_ns) {
   const auto found = spells.find(pid);
@@ -185,7 +189,7 @@ std::vector<NodeJobs::WatchedJob> NodeJobs::CheckpointJobs() const {
   for (const auto& [key, dir] : checkpoint_dirs_) {
     const auto job = jobs_.find(key);
     if (job == jobs_.end()) continue;
-    WatchedJob found{job->second, dir, 0};
+    WatchedJob found{job->second, dir, 0, LowestTasks(job->second)};
     for (const auto& [pid, spell] : tasks_) {
       const NodeTask& task = spell.what;
       if (spell.end_mono_ns || task.task != 0 || task.step.job != job->second) continue;
@@ -194,6 +198,30 @@ std::vector<NodeJobs::WatchedJob> NodeJobs::CheckpointJobs() const {
     if (found.pid != 0) watched.push_back(std::move(found));
   }
   return watched;
+}
+
+std::vector<pid_t> NodeJobs::LowestTasks(const std::shared_ptr<const NodeJob>& job) const {
+  struct Lowest {
+    int task = 0;
+    std::int64_t begin_mono_ns = 0;
+    pid_t pid = 0;
+  };
+  std::map<std::string, Lowest> steps;
+  for (const auto& [pid, spell] : tasks_) {
+    const NodeTask& task = spell.what;
+    if (spell.end_mono_ns || task.step.job != job || !IsNumbered(task.step.slurm_step)) continue;
+    const auto [at, is_new] =
+        steps.try_emplace(task.step.slurm_step, Lowest{task.task, spell.begin_mono_ns, pid});
+    if (!is_new && task.task < at->second.task) at->second = {task.task, spell.begin_mono_ns, pid};
+  }
+  std::vector<Lowest> lowest;
+  for (const auto& [step, one] : steps) lowest.push_back(one);
+  std::sort(lowest.begin(), lowest.end(),
+            [](const Lowest& a, const Lowest& b) { return a.begin_mono_ns > b.begin_mono_ns; });
+  std::vector<pid_t> pids;
+  for (std::size_t i = 0; i < std::min(lowest.size(), WatchedJob::kMostSteps); ++i)
+    pids.push_back(lowest[i].pid);
+  return pids;
 }
 
 NodeJobs::TrainingStep NodeJobs::TrainingStepOf(const NodeJob& job) const {
@@ -212,12 +240,9 @@ NodeJobs::TrainingStep NodeJobs::TrainingStepOf(const NodeJob& job) const {
     life.begin = std::max(life.begin, spell.begin_mono_ns);
     life.end = std::max(life.end, spell.end_mono_ns.value_or(0));
   }
-  const auto numbered = [](const std::string& step) {
-    return !step.empty() && step.find_first_not_of("0123456789") == std::string::npos;
-  };
   const auto* best = static_cast<const std::pair<const std::string, Life>*>(nullptr);
   for (const auto& step : steps) {
-    if (!numbered(step.first)) continue;
+    if (!IsNumbered(step.first)) continue;
     const Life& life = step.second;
     if (best == nullptr || std::tie(life.alive, life.end, life.begin) >
                                std::tie(best->second.alive, best->second.end, best->second.begin))

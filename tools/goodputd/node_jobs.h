@@ -76,6 +76,9 @@ class NodeJobs {
     std::shared_ptr<const NodeJob> job;
     std::string checkpoint_dir;
     pid_t pid = 0;  // of the batch script, else of task 0
+    // Of each numbered step that runs here its lowest task, the newest step first; at most kMostSteps.
+    std::vector<pid_t> tasks;
+    static constexpr std::size_t kMostSteps = 4;
   };
   // Jobs that named a checkpoint directory and whose first task, the batch script's or task 0's, runs here.
   std::vector<WatchedJob> CheckpointJobs() const;
@@ -118,6 +121,7 @@ class NodeJobs {
     std::int64_t begin_mono_ns = 0;
     std::optional<std::int64_t> end_mono_ns;
   };
+  std::vector<pid_t> LowestTasks(const std::shared_ptr<const NodeJob>& job) const;
   void TakeLine(const std::string& node, std::string_view line);
   void Forget();
 

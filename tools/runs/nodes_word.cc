@@ -228,6 +228,10 @@ void NodesWord::AddSignal(const EventRow& event) {
 void NodesWord::AddCheckpointFile(const EventRow& event) {
   AttemptFacts* attempt = drafts_.At(event.t_ns);
   if (attempt == nullptr) return;
+  if (reader_.Text(key::kEdge).empty()) {
+    attempt->checkpoints_unseen = reader_.Text(key::kProblem);
+    return;
+  }
   attempt->checkpoint_files.push_back(
       {event.t_ns, reader_.Text(key::kEdge) == "begin", reader_.Text(key::kName), reader_.Text(key::kLayout),
        reader_.Int(key::kTrainStep), sources_.Ref(event.source_id, event.offset)});

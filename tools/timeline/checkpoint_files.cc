@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "tools/timeline/plausible.h"
@@ -99,6 +100,18 @@ bool TakeFiles(const std::vector<SavedFile>& files, Ns begin, Ns end, Program& p
                      return std::tie(a.begin, a.complete, a.step) < std::tie(b.begin, b.complete, b.step);
                    });
   return saves_added;
+}
+
+void WarnOfUnseenSaves(const std::vector<const AttemptFacts*>& attempts, std::vector<std::string>& warnings) {
+  std::set<std::string> said;
+  for (const AttemptFacts* attempt : attempts) {
+    if (attempt->checkpoints_unseen.empty()) continue;
+    std::string warning = "job " + std::to_string(attempt->job_id) +
+                          ": its checkpoint directory could not be looked into (" +
+                          attempt->checkpoints_unseen +
+                          "): steps are at_risk, not lost, where nothing else says what was saved";
+    if (said.insert(warning).second) warnings.push_back(std::move(warning));
+  }
 }
 
 }  // namespace goodput

@@ -30,6 +30,9 @@ std::vector<SavedFile> PairFiles(const AttemptFacts& attempt);
 // steps have to be measured again.
 bool TakeFiles(const std::vector<SavedFile>& files, Ns begin, Ns end, Program& program);
 
+// Says of each job whose checkpoint directory could not be looked into what that means.
+void WarnOfUnseenSaves(const std::vector<const AttemptFacts*>& attempts, std::vector<std::string>& warnings);
+
 }  // namespace goodput
 
 #endif  // GOODPUT_TOOLS_TIMELINE_CHECKPOINT_FILES_H_

@@ -227,6 +227,9 @@ struct AttemptFacts {
   std::vector<SignalFact> signals;
   std::vector<int> checkpoint_signals;  // that the job says ask it for one; empty: it does not say
   std::vector<CheckpointFile> checkpoint_files;
+  // Why the checkpoint directory that the job named could not be looked into at last; empty: it could, or it
+  // named none. Then nobody knows what was saved since.
+  std::string checkpoints_unseen;
   std::vector<LastSeen> last_seen;  // of nodes that did not see the attempt end
   std::vector<HostNotice> host_notices;
 };

@@ -162,6 +162,9 @@ std::vector<const Mark*> MarksIn(const AttemptFacts& attempt, const std::set<std
 // What its node saw of its checkpoints: each is of the program that was running when it began.
 void AttachFiles(const AttemptFacts& attempt, const Allocation& allocation, const StepReader* reader,
                  std::vector<Program>& programs) {
+  for (Program& program : programs) {
+    if (program.checkpoints.empty()) program.saves_unseen = attempt.checkpoints_unseen;
+  }
   if (attempt.checkpoint_files.empty()) return;
   const std::vector<SavedFile> files = PairFiles(attempt);
   for (std::size_t i = 0; i < programs.size(); ++i) {

@@ -22,8 +22,10 @@ std::vector<Fate> DecideFates(const std::vector<const Program*>& programs, const
       fate.rule = Fate::Rule::kFinished;
     } else {
       const bool running = !program.summary.ended;
-      fate.uncovered = running || goes_on ? Bucket::kAtRisk : Bucket::kLostWork;
-      fate.why = running   ? "no complete checkpoint covers it yet"
+      const bool unseen = !program.saves_unseen.empty();
+      fate.uncovered = running || goes_on || unseen ? Bucket::kAtRisk : Bucket::kLostWork;
+      fate.why = unseen    ? "whether it was saved is not known: " + program.saves_unseen
+                 : running ? "no complete checkpoint covers it yet"
                  : goes_on ? "no complete checkpoint covers it, and the run has not resumed yet"
                            : "no complete checkpoint covers it";
       for (const Checkpoint& checkpoint : program.checkpoints) {

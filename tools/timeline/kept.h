@@ -17,7 +17,9 @@ namespace goodput {
 //     ran.
 //  2. Exit 0 or a job end without a stop signal: kept.
 //  3. Covered by a complete checkpoint: kept.
-//  4. Running, or the run goes on and nothing says yet where it resumes: at risk.
+//  4. Running, or the run goes on and nothing says yet where it resumes, or nobody could see what was saved:
+//  at
+//     risk.
 //  5. Lost.
 struct Fate {
   enum class Rule : std::uint8_t { kResumedAt, kFinished, kCheckpoints };

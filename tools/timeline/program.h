@@ -38,7 +38,9 @@ struct Program {
   std::optional<Ns> last_evidence;
   DurationHistogram step_times;   // net, of a step each; first and last record left out
   std::optional<Ns> median_step;  // of these
-  bool placed = false;            // its steps were not told, but placed between checkpoints
+  // Why nobody knows what it saved, where it does not say itself: AttemptFacts::checkpoints_unseen.
+  std::string saves_unseen;
+  bool placed = false;  // its steps were not told, but placed between checkpoints
 };
 
 // Net time of [begin, end) after `cuts`.

@@ -6,6 +6,7 @@
 #include "tools/timeline/allocation.h"
 #include "tools/timeline/attempt_order.h"
 #include "tools/timeline/attempt_painter.h"
+#include "tools/timeline/checkpoint_files.h"
 #include "tools/timeline/hang.h"
 #include "tools/timeline/incarnations.h"
 #include "tools/timeline/interruption.h"
@@ -147,6 +148,7 @@ void TimelineBuilder::JudgePrograms() {
   }
   timeline_.steps.median = step_times.Median();
   fates_ = DecideFates(programs, finished, timeline_.running);
+  WarnOfUnseenSaves(attempts_, timeline_.warnings);
   for (std::size_t i = 0; i < programs_.size(); ++i) {
     ExpandWhereStepsDiffer(programs_[i].program, fates_[i], timeline_.steps.median, options_,
                            facts_.step_reader.get());

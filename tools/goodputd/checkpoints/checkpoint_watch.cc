@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 
 #include "spank/event.h"
 #include "sql/text.h"
@@ -35,6 +36,7 @@ class FolderOfJob {
         spools_(config.spool, static_cast<std::uint64_t>(config.spool_max), geteuid(), kSystemClock),
         news_(*watched.job, [this](const std::string& node,
                                    std::string_view record) { return spools_.Write(node, record); }),
+        tasks_(watched.tasks),
         thread_(stop_fd) {
     HelperProcess::Options options;
     options.name = std::string(kScanHelper);
@@ -47,6 +49,11 @@ class FolderOfJob {
     thread_.Begin([this] { Run(); });
   }
 
+  // Steps come and go.
+  void Update(const NodeJobs::WatchedJob& watched) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    tasks_ = watched.tasks;
+  }
   // The job's tasks are gone: one look more.
   void End() const { thread_.End(); }
   bool done() const { return thread_.done(); }
@@ -90,14 +97,26 @@ class FolderOfJob {
   void Look() {
     took_ns_ = 0;
     watched_ = false;
-    const absl::StatusOr<std::string> answer = helper_->Call(kLookRequest);
-    if (!answer.ok()) return trouble_.Say(Cat(name_, ": ", Message(answer.status())));
+    const absl::StatusOr<std::string> answer = helper_->Call(LookRequest());
+    if (!answer.ok()) return CannotLook(Message(answer.status()));
     const absl::StatusOr<ScanResult> result = DecodeScan(*answer);
-    if (!result.ok()) return trouble_.Say(Cat(name_, ": ", Message(result.status())));
+    if (!result.ok()) return CannotLook(Message(result.status()));
+    news_.Saw(result->view, result->problem);
     trouble_.Say(result->problem.empty() ? "" : Cat(name_, ": ", result->problem, ", as the job's user"));
     news_.Take(result->found, result->whole);
     took_ns_ = result->took_ns;
     watched_ = result->watched;
+  }
+
+  void CannotLook(const std::string& why) {
+    trouble_.Say(Cat(name_, ": ", why));
+    news_.Saw("", why);
+  }
+  std::string LookRequest() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::string request(kLookRequest);
+    for (const pid_t task : tasks_) request += Cat(" ", task);
+    return request;
   }
 
   const Config& config_;
@@ -109,6 +128,8 @@ class FolderOfJob {
   bool last_ = false;  // the job's tasks are gone, or the daemon stops: one look more
   bool watched_ = false;
   std::int64_t took_ns_ = 0;
+  std::mutex mutex_;
+  std::vector<pid_t> tasks_;
   JobThread thread_;
 };
 
@@ -162,16 +183,35 @@ void CheckpointNews::TakeComplete(const CheckpointSeen& seen, Told& told) {
   Write(seen, false, *seen.complete_ns);
 }
 
-void CheckpointNews::Write(const CheckpointSeen& seen, bool begin, std::int64_t t_ns) {
+void CheckpointNews::Saw(const std::string& view, const std::string& problem) {
+  // A directory that is not there, or not at this moment, is neither.
+  if ((view == view_ || view.empty()) && problem == problem_) return;
+  if (!view.empty()) view_ = view;
+  problem_ = problem;
+  RecordBuilder record(kind::kCheckpoint, StampOf(clock_.real_ns()));
+  AddJob(record);
+  if (!view_.empty()) record.Text(key::kView, view_);
+  record.Text(key::kProblem, problem_);
+  store_(job_.node, record.Finish());
+}
+
+Stamp CheckpointNews::StampOf(std::int64_t t_ns) const {
   const std::int64_t ago = clock_.real_ns() - t_ns;
-  RecordBuilder record(kind::kCheckpoint,
-                       {t_ns, clock_.mono_ns() - ago, job_.node, static_cast<int>(getpid())});
+  return {t_ns, clock_.mono_ns() - ago, job_.node, static_cast<int>(getpid())};
+}
+
+void CheckpointNews::AddJob(RecordBuilder& record) const {
   if (!job_.cluster.empty()) record.Text(key::kCluster, job_.cluster);
   record.Int(key::kJob, job_.job);
   record.Uint(key::kUid, job_.uid);
   if (job_.restart) record.Int(key::kRestart, *job_.restart);
   if (job_.job_start_s) record.Int(key::kJobStart, *job_.job_start_s);
   if (!job_.sluid.empty()) record.Text(key::kSluid, job_.sluid);
+}
+
+void CheckpointNews::Write(const CheckpointSeen& seen, bool begin, std::int64_t t_ns) {
+  RecordBuilder record(kind::kCheckpoint, StampOf(t_ns));
+  AddJob(record);
   record.Text(key::kEdge, begin ? "begin" : "end");
   if (seen.train_step) record.Int(key::kTrainStep, *seen.train_step);
   record.Text(key::kName, seen.name);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "spank/clock.h"
+#include "spank/event.h"
 #include "tools/config/config.h"
 #include "tools/goodputd/checkpoints/layout.h"
 #include "tools/goodputd/node_jobs.h"
@@ -29,6 +30,8 @@ class CheckpointNews {
 
   // What was found in one look; `whole`: that was all.
   void Take(const std::vector<CheckpointSeen>& found, bool whole = true);
+  // Who of the job sees the directory, or why it cannot be looked into: a record each time that changes.
+  void Saw(const std::string& view, const std::string& problem);
 
  private:
   struct Told {
@@ -41,12 +44,16 @@ class CheckpointNews {
     std::uint64_t look = 0;        // it was last found in that one
   };
   void TakeComplete(const CheckpointSeen& seen, Told& told);
+  Stamp StampOf(std::int64_t t_ns) const;
+  void AddJob(RecordBuilder& record) const;
   void Write(const CheckpointSeen& seen, bool begin, std::int64_t t_ns);
 
   NodeJob job_;
   Store store_;
   Clock clock_;
   std::uint64_t looks_ = 0;
+  std::string view_;
+  std::string problem_;
   std::map<std::string, Told> told_;  // by name
 };
 

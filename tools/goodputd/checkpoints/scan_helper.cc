@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -34,22 +35,97 @@ constexpr std::size_t kMaxAnswer = kMaxHelperMessage - 1024;
 // So long a wait for a change lasts, where nothing can be waited for.
 constexpr int kBlinkMs = 800;
 
-// The directory, once it can be told: the job's process may be gone later.
+int Fail(int error) {
+  errno = error;
+  return -1;
+}
+
+// The directory of a job.
 class Directory {
  public:
   Directory(std::string named, std::int64_t job, std::int64_t pid)
       : named_(std::move(named)), job_(job), pid_(pid) {}
+  ~Directory() { Hold(-1); }
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+
+  // Once it can be told: the job's process may be gone later.
   const std::string& Path() {
     if (path_.empty()) path_ = ResolveJobPath(named_, job_, pid_);
     return path_;
   }
 
+  // -1 with errno: EAGAIN where it is not the time to look, ENOENT where nobody sees it.
+  int Open(const std::vector<std::int64_t>& tasks) {
+    tasks_ = tasks;
+    if (std::any_of(tasks.begin(), tasks.end(), IsBeingSetUp)) return Fail(EAGAIN);
+    bool anybody = false;
+    int error = 0;
+    std::vector<std::int64_t> pids = tasks;
+    // What a task saw the script may have by the same name, and it is another.
+    if (view_ != "task") pids.push_back(pid_);
+    for (const std::int64_t pid : pids) {
+      const int fd = OpenFolderOf(pid, Path());
+      if (fd >= 0) {
+        Hold(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+        view_ = pid == pid_ ? "script" : "task";
+        root_ = Cat("/proc/", pid, "/root");
+        return fd;
+      }
+      anybody = anybody || errno == ENOENT;
+      if (errno != ESRCH && (error == 0 || error == ENOENT)) error = errno;
+      if (errno == ENOENT && root_.empty()) root_ = Cat("/proc/", pid, "/root");
+    }
+    if (error != 0) return Fail(last_error_ = error);
+    return anybody ? Fail(last_error_ = ENOENT) : OpenLeft();
+  }
+  // Who saw it last.
+  const std::string& view() const { return view_; }
+
+  // A number of the directory that is there now; 0: none is.
+  std::uint64_t Number() {
+    const int fd = Open(tasks_);
+    struct stat info {};
+    const bool is = fd >= 0 && fstat(fd, &info) == 0;
+    if (fd >= 0) close(fd);
+    return is ? info.st_ino : 0;
+  }
+
+  // Where it was looked for, below the root of who did.
+  std::string PathThere() { return root_ + Path(); }
+
  private:
+  // Nobody of the job lives: what was seen before, or else what the node has by that name. Of a /tmp the job
+  // may have had one of its own, and this process has.
+  int OpenLeft() {
+    if (held_ >= 0) return openat(held_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (last_error_ != 0 && last_error_ != ENOENT) return Fail(last_error_);
+    for (const char* own : {"/tmp/", "/var/tmp/", "/dev/shm/"}) {
+      if (absl::StartsWith(Path(), own)) return Fail(last_error_ != 0 ? last_error_ : ESRCH);
+    }
+    view_ = "node";
+    root_.clear();
+    return open(Path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  }
+  void Hold(int fd) {
+    if (held_ >= 0) close(held_);
+    held_ = fd;
+  }
+
   std::string named_;
   std::int64_t job_;
   std::int64_t pid_;
   std::string path_;
+  std::vector<std::int64_t> tasks_;
+  int held_ = -1;
+  int last_error_ = 0;
+  std::string view_;
+  std::string root_;
 };
+
+std::string WhyNot(int error) {
+  return error == ESRCH ? "the job ended before it could be looked for" : std::strerror(error);
+}
 
 // Whether what will be made there is on a file system of this machine.
 bool IsLocalPlace(std::string path) {
@@ -61,25 +137,32 @@ bool IsLocalPlace(std::string path) {
   return false;
 }
 
-// 0: it is not there.
-std::uint64_t FileNumber(const std::string& path) {
-  struct stat info {};
-  return stat(path.c_str(), &info) == 0 ? info.st_ino : 0;
+// Why `errno` left nothing to look at. One that is not there yet is made by the first save.
+ScanResult NothingSeen(const std::string& path, bool watch) {
+  ScanResult nothing;
+  const bool not_yet = errno == ENOENT || errno == EAGAIN;
+  nothing.watched = watch && errno == ENOENT;
+  if (!not_yet) nothing.problem = WhyNot(errno);
+  nothing.watched = nothing.watched && IsLocalPlace(path);
+  return nothing;
+}
+
+// Of "look 12 34".
+std::vector<std::int64_t> TasksOf(std::string_view request) {
+  std::vector<std::int64_t> tasks;
+  for (const absl::string_view word : absl::StrSplit(ToAbsl(request), ' ')) {
+    std::int64_t task = 0;
+    if (absl::SimpleAtoi(word, &task) && task > 0) tasks.push_back(task);
+  }
+  return tasks;
 }
 
 }  // namespace
 
-ScanResult ScanCheckpoints(const std::string& path, std::int64_t since_ns, ScanBudget budget) {
+ScanResult ScanCheckpoints(int folder_fd, std::int64_t since_ns, ScanBudget budget) {
   ScanResult result;
   const std::int64_t begin = kSystemClock.mono_ns();
-  const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) {
-    // One that is not there yet is made by the first save.
-    if (errno != ENOENT) result.problem = std::strerror(errno);
-    result.watched = errno == ENOENT && budget.watch != nullptr && IsLocalPlace(path);
-    return result;
-  }
-  const OpenFolder folder(fd, budget);
+  const OpenFolder folder(folder_fd, budget);
   result.found = FindCheckpoints(folder, since_ns);
   result.whole = !budget.spent && result.found.size() <= kMaxFound;
   result.watched = budget.watch != nullptr && budget.watched;
@@ -87,6 +170,11 @@ ScanResult ScanCheckpoints(const std::string& path, std::int64_t since_ns, ScanB
     result.found.erase(result.found.begin(), result.found.end() - static_cast<std::ptrdiff_t>(kMaxFound));
   result.took_ns = kSystemClock.mono_ns() - begin;
   return result;
+}
+
+ScanResult ScanCheckpoints(const std::string& path, std::int64_t since_ns, ScanBudget budget) {
+  const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  return fd < 0 ? NothingSeen(path, budget.watch != nullptr) : ScanCheckpoints(fd, since_ns, budget);
 }
 
 // A line of words each: what a user's directory holds is not to be parsed by a parser of more.
@@ -106,6 +194,7 @@ std::string EncodeScan(const ScanResult& result) {
   }
   std::string text = absl::StrCat("took ", result.took_ns, "\nwhole ", whole ? 1 : 0, "\nwatched ",
                                   result.watched ? 1 : 0, "\n");
+  if (!result.view.empty()) absl::StrAppend(&text, "view ", result.view, "\n");
   if (!result.problem.empty()) absl::StrAppend(&text, "problem ", absl::CHexEscape(result.problem), "\n");
   return text + lines;
 }
@@ -126,6 +215,9 @@ absl::StatusOr<ScanResult> DecodeScan(std::string_view text) {
       if (!flag(words, result.whole)) return bad();
     } else if (words[0] == "watched") {
       if (!flag(words, result.watched)) return bad();
+    } else if (words[0] == "view") {
+      if (words.size() != 2) return bad();
+      result.view = std::string(words[1]);
     } else if (words[0] == "problem") {
       if (!absl::CUnescape(line.substr(words[0].size() + 1), &result.problem)) return bad();
     } else {
@@ -167,17 +259,27 @@ HelperAnswers ScanHelper(const std::vector<std::string>& arguments) {
     if (request == kWaitRequest) {
       const bool changed = watch->Wait(kBlinkMs);
       // Made since, or another one in its place.
-      return changed || FileNumber(path) != *looked_at ? "changed" : "quiet";
+      return changed || directory->Number() != *looked_at ? "changed" : "quiet";
     }
-    ScanResult unknown;
-    unknown.problem = "the job's working directory is not known";
-    if (path.empty()) return EncodeScan(unknown);
+    if (path.empty()) {
+      ScanResult unknown;
+      unknown.problem = "the job's working directory is not known";
+      return EncodeScan(unknown);
+    }
     at(path);
-    *looked_at = FileNumber(path);
+    const int fd = directory->Open(TasksOf(request));
+    if (fd < 0) {
+      *looked_at = 0;
+      return EncodeScan(NothingSeen(directory->PathThere(), true));
+    }
+    struct stat info {};
+    *looked_at = fstat(fd, &info) == 0 ? info.st_ino : 0;
     ScanBudget budget;
     budget.watch = watch.get();
     budget.working = [&] { at(path); };
-    return EncodeScan(ScanCheckpoints(path, since_ns, budget));
+    ScanResult result = ScanCheckpoints(fd, since_ns, budget);
+    result.view = directory->view();
+    return EncodeScan(result);
   };
 }
 

@@ -89,6 +89,7 @@ class OutputOfJob {
     thread_.Begin([this] { Run(); });
   }
 
+  void Update(const NodeJobs::OutputJob& /*output*/) const {}
   // The job's tasks are gone: what they left is read, and that is all.
   void End() const { thread_.End(); }
   bool done() const { return thread_.done(); }
