@@ -85,10 +85,21 @@ def labelled(work: Work) -> Outcome:
     return restarted(work, "titan", "torchtitan", "-n2", "--error=" + work.folder + ".err", srun="srun --label")
 
 
+def through_srun(work: Work) -> Outcome:
+    """As NeMo-Run has it: no %t in the name, and srun itself writes the file."""
+    return restarted(work, "megatron", "megatron", srun="srun -n2 --label --output=%s.log_%%j_${SLURM_RESTART_COUNT:-0}.out" % work.folder)
+
+
 def noisy(work: Work) -> Outcome:
     """Megabytes without a newline before the first step."""
     work.submit("srun %s %s megatron 12 --noise" % (PRINTER, truth_of(work)), "--goodput-log-profile=megatron")
     return outcome(work)
+
+
+def unfollowed(work: Work) -> Outcome:
+    """Its lines go through a pipe to nowhere."""
+    work.submit("srun %s %s megatron 4 2>&1 | cat > /dev/null" % (PRINTER, truth_of(work)), "--goodput-log-profile=megatron")
+    return outcome(work, followed=False)
 
 
 def unknown_profile(work: Work) -> Outcome:
@@ -108,7 +119,7 @@ def started_quickly(work: Work) -> Outcome:
     return outcome(work)
 
 
-SCENARIOS = [(started_slowly, 1), (started_quickly, 1), (truncated, 1), (appended, 1), (labelled, 1), (noisy, 1), (unknown_profile, 1)]
+SCENARIOS = [(started_slowly, 1), (started_quickly, 1), (truncated, 1), (appended, 1), (labelled, 1), (through_srun, 1), (noisy, 1), (unknown_profile, 1), (unfollowed, 1)]
 
 
 def setUpModule() -> None:
@@ -164,8 +175,20 @@ class OutputTest(unittest.TestCase):
         job = self.judge(STAGE.outcome("", labelled))
         self.assertEqual(job["attempts"][0]["kept_step"], 5)
 
+    def test_a_file_that_srun_writes(self) -> None:
+        job = self.judge(STAGE.outcome("", through_srun))
+        self.assertEqual(job["attempts"][0]["kept_step"], 5)
+
     def test_noise_changes_nothing(self) -> None:
         self.judge(STAGE.outcome("", noisy))
+
+    def test_output_that_cannot_be_followed_is_said_once_with_what_to_change(self) -> None:
+        came = STAGE.outcome("", unfollowed)
+        self.assertEqual(came.show["jobs"][0]["state"], "COMPLETED")
+        said = " ".join(came.site.sgoodput("show", str(came.job)).stdout.split())
+        self.assertEqual(said.count("log profile 'megatron' understood nothing of its output: let sbatch or srun write it to a file"), 1, said)
+        followed = STAGE.outcome("", truncated)
+        self.assertNotIn("understood nothing", followed.site.sgoodput("show", str(followed.job)).stdout)
 
     def test_a_profile_that_is_none_is_said_and_hurts_nobody(self) -> None:
         came = STAGE.outcome("", unknown_profile)

@@ -20,6 +20,26 @@ namespace goodput {
 namespace {
 
 constexpr std::streamsize kMaxEnvironment = 1 << 20;
+// Of a job's script, and of what it started.
+constexpr std::size_t kMostProcesses = 256;
+// srun opens its output before anything else.
+constexpr int kMostOfSrun = 64;
+
+std::string NameOf(std::int64_t pid) {
+  std::ifstream file(Cat("/proc/", pid, "/comm"));
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
+// Whether the descriptor is there and open for writing.
+bool IsWritten(std::int64_t pid, int fd) {
+  std::ifstream info(Cat("/proc/", pid, "/fdinfo/", fd));
+  std::string key;
+  unsigned flags = 0;
+  while (info >> key && key != "flags:") info >> key;
+  return static_cast<bool>(info >> std::oct >> flags) && (flags & O_ACCMODE) != O_RDONLY;
+}
 
 std::string Variable(std::string_view environment, std::string_view name) {
   for (absl::string_view entry : absl::StrSplit(ToAbsl(environment), '\0')) {
@@ -110,10 +130,22 @@ int OpenFolderOf(std::int64_t pid, const std::string& path) {
 }
 
 bool IsBeingSetUp(std::int64_t pid) {
-  std::ifstream file(Cat("/proc/", pid, "/comm"));
-  std::string name;
-  std::getline(file, name);
-  return absl::StartsWith(name, "slurmstepd");
+  return absl::StartsWith(NameOf(pid), "slurmstepd");
+}
+
+std::vector<std::string> SrunOutputs(std::int64_t pid) {
+  std::vector<std::string> outputs;
+  std::vector<std::int64_t> below{pid};
+  for (std::size_t i = 0; i < below.size() && i < kMostProcesses; ++i) {
+    std::ifstream children(Cat("/proc/", below[i], "/task/", below[i], "/children"));
+    std::int64_t child = 0;
+    while (children >> child) below.push_back(child);
+    if (NameOf(below[i]) != "srun") continue;
+    for (int fd = STDOUT_FILENO; fd < kMostOfSrun; ++fd) {
+      if (IsWritten(below[i], fd)) outputs.push_back(Cat("/proc/", below[i], "/fd/", fd));
+    }
+  }
+  return outputs;
 }
 
 }  // namespace goodput

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace goodput {
 
@@ -25,6 +26,10 @@ std::string ResolveJobPath(const std::string& named, std::int64_t job, std::int6
 // in it as well. -1 with errno: ENOENT where the process sees none, EACCES where it may not be looked into,
 // ESRCH where it is gone.
 int OpenFolderOf(std::int64_t pid, const std::string& path);
+
+// Files that the sruns below a process write to, as links in /proc: with `srun --output=FILE` and no %t, %N
+// or %n in it the tasks' output goes through srun, which writes the file.
+std::vector<std::string> SrunOutputs(std::int64_t pid);
 
 // Whether the process is still slurmstepd: a task whose container is being set up.
 bool IsBeingSetUp(std::int64_t pid);

@@ -44,8 +44,8 @@ std::string Nearest(const std::string& name, const std::set<std::string>& known)
   return nearest;
 }
 
-absl::StatusOr<std::vector<AskedProfile>> Unknown(Database& db, const std::string& site_profiles,
-                                                  const std::vector<std::int64_t>& jobs) {
+absl::StatusOr<std::vector<AskedProfile>> Asked(Database& db, const std::string& site_profiles,
+                                                const std::vector<std::int64_t>& jobs) {
   std::map<std::string, AskedProfile> asked;
   Statement rows = db.Prepare(
       "SELECT DISTINCT json_extract(opt, '$.log_profile') FROM job_option WHERE job_id = ?1 AND "
@@ -60,17 +60,17 @@ absl::StatusOr<std::vector<AskedProfile>> Unknown(Database& db, const std::strin
     if (!rows.status().ok()) return rows.status();
     rows.Reset();
   }
-  std::vector<AskedProfile> unknown;
-  if (asked.empty()) return unknown;
+  std::vector<AskedProfile> all;
+  if (asked.empty()) return all;
   std::set<std::string> known{std::string(kAutoProfile), std::string(kGoogleProfile)};
   for (const KnownProfile& one : LoadProfiles(site_profiles)) known.insert(one.name);
   for (auto& [name, one] : asked) {
-    if (known.count(name) != 0) continue;
     one.name = name;
-    one.meant = Nearest(name, known);
-    unknown.push_back(one);
+    one.known = known.count(name) != 0;
+    if (!one.known) one.meant = Nearest(name, known);
+    all.push_back(one);
   }
-  return unknown;
+  return all;
 }
 
 }  // namespace
@@ -83,15 +83,20 @@ absl::StatusOr<std::vector<AskedProfile>> UnknownProfiles(Database& db, const st
   std::vector<std::int64_t> jobs;
   while (rows.Step()) jobs.push_back(rows.Int(0));
   if (!rows.status().ok()) return rows.status();
-  return Unknown(db, site_profiles, jobs);
+  absl::StatusOr<std::vector<AskedProfile>> asked = Asked(db, site_profiles, jobs);
+  if (!asked.ok()) return asked.status();
+  asked->erase(
+      std::remove_if(asked->begin(), asked->end(), [](const AskedProfile& one) { return one.known; }),
+      asked->end());
+  return asked;
 }
 
-absl::StatusOr<std::vector<AskedProfile>> UnknownProfiles(Database& db, const std::string& site_profiles,
-                                                          const std::vector<JobKey>& jobs) {
+absl::StatusOr<std::vector<AskedProfile>> AskedProfiles(Database& db, const std::string& site_profiles,
+                                                        const std::vector<JobKey>& jobs) {
   std::vector<std::int64_t> ids;
   ids.reserve(jobs.size());
   for (const JobKey& job : jobs) ids.push_back(job.job_id);
-  return Unknown(db, site_profiles, ids);
+  return Asked(db, site_profiles, ids);
 }
 
 }  // namespace goodput

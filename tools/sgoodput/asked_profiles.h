@@ -1,4 +1,4 @@
-// Log profiles that jobs asked for and nobody knows: sbatch takes any name, for a site's own are not known
+// Log profiles that jobs asked for. Some nobody knows: sbatch takes any name, for a site's own are not known
 // where it runs.
 #ifndef GOODPUT_TOOLS_SGOODPUT_ASKED_PROFILES_H_
 #define GOODPUT_TOOLS_SGOODPUT_ASKED_PROFILES_H_
@@ -15,17 +15,18 @@ namespace goodput {
 
 struct AskedProfile {
   std::string name;
-  std::string meant;  // the known name that is most like it; empty: none is
+  bool known = false;
+  std::string meant;  // of one that is not known: the known name that is most like it; empty: none is
   std::int64_t jobs = 0;
   std::int64_t last_job = 0;
 };
 
-// Those of jobs heard of since `since_s`, by name; `site_profiles` is the folder of the site's own.
+// Unknown ones of jobs heard of since `since_s`, by name; `site_profiles` is the folder of the site's own.
 absl::StatusOr<std::vector<AskedProfile>> UnknownProfiles(Database& db, const std::string& site_profiles,
                                                           std::int64_t since_s);
-// Those of these jobs.
-absl::StatusOr<std::vector<AskedProfile>> UnknownProfiles(Database& db, const std::string& site_profiles,
-                                                          const std::vector<JobKey>& jobs);
+// All of these jobs.
+absl::StatusOr<std::vector<AskedProfile>> AskedProfiles(Database& db, const std::string& site_profiles,
+                                                        const std::vector<JobKey>& jobs);
 
 }  // namespace goodput
 

@@ -110,15 +110,36 @@ void ExplainWhatIsGone(Target& target) {
               FormatTime(**since * kSecond).c_str());
 }
 
-// What the timeline cannot know: that nobody read the job's output, for there is no such profile.
+bool Trained(const Timeline& timeline) {
+  // A program that runs may still be at its start.
+  constexpr Ns kLongestStart = 120 * kSecond;
+  return std::any_of(timeline.incarnations.begin(), timeline.incarnations.end(), [&](const Incarnation& one) {
+    return one.ended || timeline.now - one.begin > kLongestStart;
+  });
+}
+
+// What the timeline cannot know: that nobody read the job's output, or read it in vain.
 void WarnOfProfiles(Target& target, Report& report) {
-  const bool read = std::any_of(report.timeline.intervals.begin(), report.timeline.intervals.end(),
-                                [](const Interval& interval) { return interval.evidence == Evidence::kLog; });
-  if (read) return;
-  const absl::StatusOr<std::vector<AskedProfile>> unknown =
-      UnknownProfiles(target.session.db, target.session.config.log_profiles, target.jobs);
-  if (!unknown.ok()) return;
-  for (const AskedProfile& one : *unknown) {
+  const auto any_by = [&](Evidence evidence) {
+    return std::any_of(report.timeline.intervals.begin(), report.timeline.intervals.end(),
+                       [&](const Interval& interval) { return interval.evidence == evidence; });
+  };
+  if (any_by(Evidence::kLog)) return;
+  // A mark beats what was printed.
+  const bool marked = any_by(Evidence::kMark);
+  const absl::StatusOr<std::vector<AskedProfile>> asked =
+      AskedProfiles(target.session.db, target.session.config.log_profiles, target.jobs);
+  if (!asked.ok()) return;
+  for (const AskedProfile& one : *asked) {
+    if (one.known) {
+      if (!marked && Trained(report.timeline))
+        report.timeline.warnings.push_back(
+            Cat("log profile '", Printable(one.name),
+                "' understood nothing of its output: let sbatch or srun write it to a file (--output; not to "
+                "/dev/null, nor through a pipe); sgoodput profile test ",
+                Printable(one.name), " FILE says what of the file it understands"));
+      continue;
+    }
     report.timeline.warnings.push_back(
         Cat("its output was not read: there is no log profile '", Printable(one.name), "'",
             one.meant.empty() ? "; sgoodput profile list names those there are"

@@ -22,6 +22,7 @@ constexpr const char* kProgress = "progress.txt";
 constexpr std::string_view kMegatron = "megatron";
 constexpr std::string_view kProgressProfile = "megatron-progress";
 constexpr int kKinds = 15;
+constexpr std::int64_t kSrunsEveryNs = 500'000'000;
 
 std::string OptionalNumber(const std::optional<std::int64_t>& value) {
   return value ? Cat(*value) : "-";
@@ -45,10 +46,20 @@ class Following {
     if (follower_ == nullptr) {
       if (std::string problem = Begin(); !problem.empty()) return EncodeFound({}, problem);
     }
+    FollowSruns();
     return EncodeFound(follower_->Look(kSystemClock.real_ns(), request == "last"), "");
   }
 
  private:
+  // Sruns of the batch script come and go.
+  void FollowSruns() {
+    const std::int64_t now = kSystemClock.mono_ns();
+    if (order_.pids.empty() || now < next_sruns_) return;
+    next_sruns_ = now + kSrunsEveryNs;
+    for (const std::string& link : SrunOutputs(order_.pids.front())) {
+      follower_->Follow(link, kSystemClock.real_ns());
+    }
+  }
   std::string Begin() {
     absl::StatusOr<LogReader> reader = LogReader::Open(order_.log_profile, order_.site_profiles);
     if (!reader.ok()) return Message(reader.status());
@@ -78,6 +89,7 @@ class Following {
 
   FollowOrder order_;
   std::unique_ptr<OutputFollower> follower_;
+  std::int64_t next_sruns_ = 0;
 };
 
 }  // namespace

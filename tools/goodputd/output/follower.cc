@@ -16,7 +16,8 @@ namespace goodput {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{16} << 10U;
-constexpr std::size_t kMaxFiles = 8;
+// Of a job with many sruns in turn, each with a file of its own.
+constexpr std::size_t kMaxFiles = 64;
 // An answer is one message; a line of steps takes about a hundred bytes of it.
 constexpr std::size_t kMaxEvents = 100;
 // Of a file that was there before, what is looked at for lines of this attempt.
@@ -65,6 +66,10 @@ bool OpenedToAppend(std::string_view environment) {
 
 OutputFollower::OutputFollower(LogReader reader, Options options, std::optional<LogReader> beside)
     : reader_(std::move(reader)), beside_(std::move(beside)), options_(std::move(options)) {}
+
+void OutputFollower::Follow(const std::string& link, std::int64_t now_ns) {
+  Find(link, options_.append, reader_, now_ns);
+}
 
 OutputFollower::~OutputFollower() {
   for (const std::unique_ptr<File>& file : files_) close(file->fd);

@@ -61,6 +61,8 @@ class OutputFollower {
     bool more = false;               // there is more to read than was read now
     std::string profile;             // empty: not known yet
   };
+  // Follows the file behind this link as well, if it is a regular one that is not followed yet.
+  void Follow(const std::string& link, std::int64_t now_ns);
   // What came since the last time, at most kMaxBytes of it. `last`: nothing comes any more, and a line needs
   // no end.
   Found Look(std::int64_t now_ns, bool last);
