@@ -375,6 +375,61 @@ TEST(Cause, AShortStallBeforeTheEndIsNoHang) {
   EXPECT_EQ(Only(run).cause, "cancelled");
 }
 
+TEST(Cause, TheTimeUntilSlurmNoticedALostNodeIsDetection) {
+  for (const char* state : {"NODE_FAIL", "REQUEUED"}) {
+    for (const bool seen : {true, false}) {
+      RunBuilder run;
+      AttemptBuilder& first = Trains(run);
+      first.Ended(190, state).facts.failed_node = "n1";
+      if (seen) first.LastSeenAlive(118);
+      run.Attempt()
+          .Submitted(190)
+          .Started(200)
+          .Ready(201)
+          .TaskStarts(202, 0)
+          .Steps(0, 9, 210, 10)
+          .Ended(320, "COMPLETED");
+      const Interruption interruption = Only(run);
+      EXPECT_EQ(interruption.t_detect.value_or(0) / kSecond, seen ? 72 : 80) << state << seen << run.Story();
+    }
+  }
+  // Slurm tells the end as when the node was last heard from, and set it down at 190.
+  RunBuilder run;
+  AttemptFacts& lost = Trains(run).Ended(118, "NODE_FAIL").facts;
+  lost.failed_node = "n1";
+  lost.noticed = At(190);
+  run.Attempt()
+      .Submitted(190)
+      .Started(200)
+      .Ready(201)
+      .TaskStarts(202, 0)
+      .Steps(0, 9, 210, 10)
+      .Ended(320, "COMPLETED");
+  const Interruption interruption = Only(run);
+  EXPECT_GE(interruption.t_detect.value_or(0) / kSecond, 72);
+  EXPECT_LE(interruption.t_detect.value_or(0) / kSecond, 80);
+  EXPECT_EQ(interruption.t_re, 11 * kSecond) << "from when it was noticed on";
+}
+
+TEST(Cause, WhatTheKernelKillsHasRunOutOfMemoryWhateverTheScriptReturns) {
+  RunBuilder run;
+  Trains(run)
+      .Signal(118, SIGKILL, std::nullopt, 0, "kernel")
+      .TaskKilled(118, 0, SIGKILL)
+      .Ended(125, "COMPLETED");
+  EXPECT_EQ(Only(run).cause, "oom");
+  RunBuilder silent;  // nothing is known of its steps
+  silent.Attempt().Submitted(0).Started(10).Ready(11).TaskStarts(12, 0);
+  silent.Last()
+      .Signal(118, SIGKILL, std::nullopt, 0, "kernel")
+      .TaskKilled(118, 0, SIGKILL)
+      .Ended(125, "COMPLETED");
+  EXPECT_EQ(Only(silent).cause, "oom");
+  RunBuilder slurms;  // where nobody watches signals
+  Trains(slurms).TaskKilled(118, 0, SIGKILL).Ended(125, "COMPLETED").facts.step_out_of_memory = true;
+  EXPECT_EQ(Only(slurms).cause, "oom");
+}
+
 TEST(Cause, ALostNodeIsNoHang) {
   RunBuilder run;
   Hangs(run, 400, "NODE_FAIL");

@@ -24,6 +24,8 @@ namespace {
 
 // A node that went down this long after an attempt's end has nothing to do with it.
 constexpr Ns kDownSlack = 5 * kSecond;
+// SlurmdTimeout, by which a node that is silent is set down, is 300 s where nobody set it.
+constexpr Ns kNoticedWithin = 900 * kSecond;
 constexpr Ns kTakeoverSlack = 120 * kSecond;
 // Who drains a node to mend it has its jobs requeued soon, or lets them run.
 constexpr Ns kDrainedBefore = 600 * kSecond;
@@ -50,12 +52,13 @@ class EndExplainer {
         cluster_(owner.cluster),
         attempt_(attempt),
         start_(*attempt.start),
-        end_(*attempt.end) {
+        end_(*attempt.end),
+        last_noticed_(end_ + kDownSlack) {
     const std::vector<std::string> names = ExpandHostList(attempt.node_list);
     nodes_.insert(names.begin(), names.end());
   }
 
-  absl::Status FindDownNodes();
+  absl::Status FindDownNodes(const AttemptFacts* next);
   absl::Status FindPreemptor();
   absl::Status FindOperator(const AttemptFacts* next);
 
@@ -78,30 +81,39 @@ class EndExplainer {
   AttemptFacts& attempt_;
   Ns start_;
   Ns end_;
+  Ns last_noticed_;  // what goes down later has nothing to do with its end
   std::set<std::string> nodes_;
   std::set<std::string> down_;
   RecordReader reader_;
 };
 
 void EndExplainer::WentDown(const std::string& node, Ns since, const std::string& reason) {
-  if (nodes_.count(node) == 0 || since < start_ || since > end_ + kDownSlack) return;
+  if (nodes_.count(node) == 0 || since < start_ || since > last_noticed_) return;
+  const bool lost =
+      node == attempt_.failed_node || (attempt_.state == "NODE_FAIL" && attempt_.failed_node.empty());
+  if (since > end_ + kDownSlack && !lost) return;
+  attempt_.noticed = std::max(attempt_.noticed.value_or(since), since);
   if (!down_.insert(node).second) return;
   if (absl::StrContains(reason, kMachinePreempted)) attempt_.taken_node = node;
   std::string& said = attempt_.down_nodes;
   said += Cat(said.empty() ? "" : "; ", "node ", node, " went down: ", reason);
 }
 
-absl::Status EndExplainer::FindDownNodes() {
+absl::Status EndExplainer::FindDownNodes(const AttemptFacts* next) {
+  // The end of a job whose node is lost may be told as when the node was last heard from.
+  if (attempt_.state == "NODE_FAIL" || !attempt_.failed_node.empty())
+    last_noticed_ = std::max(last_noticed_, end_ + kNoticedWithin);
+  if (next != nullptr && next->start) last_noticed_ = std::min(last_noticed_, std::max(end_, *next->start));
   // A node may be up again before the watch looks; slurmdbd still knows.
   absl::StatusOr<std::vector<NodeOutage>> outages =
-      LoadOutages(db_, cluster_, start_ / kSecond, (end_ + kDownSlack) / kSecond);
+      LoadOutages(db_, cluster_, start_ / kSecond, last_noticed_ / kSecond);
   if (!outages.ok()) return outages.status();
   for (const NodeOutage& outage : *outages) {
     if (absl::StartsWith(outage.state, "DOWN"))
       WentDown(outage.node, outage.start_s * kSecond, outage.reason);
   }
-  absl::StatusOr<std::vector<EventRow>> states =
-      LoadJoblessEvents(db_, cluster_, std::string(kind::kNodeState), start_, end_ + kTakeoverSlack);
+  absl::StatusOr<std::vector<EventRow>> states = LoadJoblessEvents(
+      db_, cluster_, std::string(kind::kNodeState), start_, std::max(last_noticed_, end_) + kTakeoverSlack);
   if (!states.ok()) return states.status();
   for (const EventRow& event : *states) {
     if (!reader_.Parse(event.record) || !absl::StartsWith(reader_.Text(key::kState), "DOWN")) continue;
@@ -251,7 +263,7 @@ absl::Status ExplainEnd(Database& db, const EndOwner& owner, const AttemptFacts*
   // What was done when it ended ended of nothing else.
   if (!attempt.start || !attempt.end || attempt.state == "COMPLETED") return absl::OkStatus();
   EndExplainer explainer(db, owner, attempt);
-  if (absl::Status status = explainer.FindDownNodes(); !status.ok()) return status;
+  if (absl::Status status = explainer.FindDownNodes(next); !status.ok()) return status;
   if (!attempt.preempt_time && attempt.state != "PREEMPTED" && attempt.state != "REQUEUED")
     return absl::OkStatus();
   if (absl::Status status = explainer.FindPreemptor(); !status.ok()) return status;

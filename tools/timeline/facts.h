@@ -205,6 +205,7 @@ struct AttemptFacts {
   std::optional<std::int64_t> priority_tier;
   std::string failed_node;     // named by the scheduler
   std::string down_nodes;      // nodes of it seen going down at its end, with reasons, in words
+  std::optional<Ns> noticed;   // when the scheduler set the last of them down: its end may be told as earlier
   std::string taken_node;      // whose machine the cloud took back, by the reason it went down for
   std::string operator_acted;  // what shows that an operator had it requeued, in words
   std::string cancelled_by;    // a user

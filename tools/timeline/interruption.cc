@@ -50,6 +50,15 @@ bool KernelKilled(const EndContext& context) {
          });
 }
 
+}  // namespace
+
+bool RanOutOfMemory(const EndContext& context) {
+  return KernelKilled(context) ||
+         (context.attempt->step_out_of_memory && context.program->summary.exit_signal == SIGKILL);
+}
+
+namespace {
+
 // It left because of TERM, and neither a preemption, a time limit nor a requeue goes with it.
 bool Left(const EndContext& context, const std::function<void(std::string)>& says) {
   if (!context.stop || context.stop->signo != SIGTERM) return false;
@@ -267,16 +276,20 @@ Interruption JudgeInterruption(const EndContext& context) {
                         interruption.cause != "node_fail";
   const bool asked_for = interruption.cause == "user_requeue";
   interruption.planned = interruption.cause == "timeout" || (saved && (requeued || asked_for || clean_exit));
+  // Of a node that is lost the controller may tell the job's end as when it was last heard from.
+  const Ns noticed = context.last_of_attempt && !context.attempt->failed_node.empty()
+                         ? std::max(interruption.time, context.attempt->noticed.value_or(interruption.time))
+                         : interruption.time;
   if (incarnation.last_progress) {
     const Ns from = LastKeptCheckpoint(program, *context.fate).value_or(*incarnation.first_step_begin);
     const Ns progress = std::min(*incarnation.last_progress, interruption.time);
     interruption.t_ch = std::max<Ns>(0, progress - from);
-    interruption.t_detect = interruption.time - progress;
+    interruption.t_detect = noticed - progress;
   }
   if (context.next != nullptr) {
     const Ns up = context.next_in_same_attempt ? interruption.time : context.next_ready.value_or(-1);
     if (up >= 0) {
-      interruption.t_re = std::max<Ns>(0, up - interruption.time);
+      interruption.t_re = std::max<Ns>(0, up - noticed);
       if (context.next->summary.first_step_begin) {
         interruption.t_rm = std::max<Ns>(0, *context.next->summary.first_step_begin - up);
       }

@@ -38,6 +38,9 @@ struct EndContext {
 // Its tasks were gone when the requeue came: they did not leave because of that.
 bool ExitedBeforeRequeue(const EndContext& context);
 
+// The kernel killed it for want of memory, whatever its script made of that.
+bool RanOutOfMemory(const EndContext& context);
+
 Interruption JudgeInterruption(const EndContext& context);
 
 }  // namespace goodput

@@ -317,14 +317,15 @@ void TimelineBuilder::FindInterruption(std::size_t i) {
   const bool last_program = i + 1 == programs_.size();
   const bool last_attempt = a + 1 == episodes_.size();
   if (!summary.ended) return;
-  const bool done = judged.finished || (!judged.stop && attempts_[a]->state == "COMPLETED");
-  if (last_program && last_attempt && done) return;
+  EndContext context = ContextOf(i);
+  // A script may return success whatever became of its step.
+  const bool completed = !judged.stop && attempts_[a]->state == "COMPLETED" && !RanOutOfMemory(context);
+  if (last_program && last_attempt && (judged.finished || completed)) return;
   // A link of a chain that did what it was to do, and the next went on from its last step.
-  if (judged.last_of_attempt && !judged.stop && attempts_[a]->state == "COMPLETED" && KeptAll(i)) return;
+  if (judged.last_of_attempt && completed && KeptAll(i)) return;
   if (!judged.last_of_attempt && judged.finished && programs_[i + 1].program.steps.empty()) return;
   // The program is over but the allocation goes on: whether that was an interruption shows when it ends.
   if (judged.last_of_attempt && !attempts_[a]->end) return;
-  EndContext context = ContextOf(i);
   if (judged.last_of_attempt) context.remembered = remembered_[a];
   timeline_.interruptions.push_back(JudgeInterruption(context));
 }
