@@ -6,8 +6,10 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/clock.h"
@@ -905,6 +907,45 @@ TEST_F(LoadRunTest, ANodeWhoseMachineWasPreemptedIsNamed) {
   const auto run = Load();
   EXPECT_EQ(run.facts.attempts.at(0).taken_node, "n1");
   EXPECT_EQ(run.facts.attempts.at(0).failed_node, "n1");
+}
+
+TEST_F(LoadRunTest, WhenALostNodeWasSetDownIsKnownThoughTheJobsEndIsToldAsEarlier) {
+  ASSERT_TRUE(
+      StoreAccounting(db_, {Accounted(100, 110, 120, "NODE_FAIL"), Accounted(190, 330, 400, "COMPLETED")}, 1)
+          .ok());
+  ASSERT_TRUE(StoreOutages(db_, {{"c1", "n1", "DOWN*", 190, 260, "Not responding"}}).ok());
+  const auto run = Load();
+  EXPECT_EQ(run.facts.attempts.at(0).noticed, 190 * kSecond);
+  EXPECT_EQ(run.facts.attempts.at(0).failed_node, "n1");
+  EXPECT_EQ(run.facts.attempts.at(1).noticed, std::nullopt);
+}
+
+// The controller is rebooted while the job runs: its next boot counts from there.
+TEST_F(LoadRunTest, ARebootOfTheControllerMovesNothing) {
+  for (const auto& [first, second] : {std::pair("one", "two"), std::pair("unknown-boot", "unknown-boot")}) {
+    const std::string folder = folder_.path() + "/spool/@controller";
+    std::filesystem::create_directories(folder);
+    const auto write = [&](const char* boot, std::int64_t t_s, std::int64_t m_s, const char* state) {
+      RecordBuilder record(kind::kAttempt, {t_s * kSecond, m_s * kSecond, "@controller", 1});
+      record.Text(key::kCluster, "c1");
+      record.Int(key::kJob, 7);
+      record.Text(key::kState, state);
+      record.Int(key::kSubmitS, 5100);
+      record.Int(key::kStartS, 5110);
+      std::ofstream(folder + "/" + boot + ".2026010101Z.jsonl", std::ios::app | std::ios::binary)
+          << record.Finish();
+    };
+    write(first, 5111, 2600, "RUNNING");
+    write(second, 5180, 30, "RUNNING");
+    write(second, 5260, 110, "COMPLETED");
+    ASSERT_TRUE(StoreAccounting(db_, {Accounted(5100, 5110, 5259, "COMPLETED")}, 1).ok());
+    const auto run = Load();
+    ASSERT_EQ(run.facts.attempts.size(), 1U) << first;
+    EXPECT_EQ(run.facts.attempts[0].submit, 5100 * kSecond) << first;
+    EXPECT_EQ(run.facts.attempts[0].start, 5110 * kSecond) << first;
+    EXPECT_EQ(run.facts.attempts[0].end, 5259 * kSecond) << first;
+    EXPECT_TRUE(run.facts.warnings.empty()) << first;
+  }
 }
 
 TEST_F(LoadRunTest, WhileAJobCompletesItsTimesAreNotBelieved) {

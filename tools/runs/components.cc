@@ -46,6 +46,8 @@ void AddComponent(AttemptFacts& whole, AttemptFacts component, std::int32_t numb
   if (whole.taken_node.empty()) whole.taken_node = component.taken_node;
   if (whole.operator_acted.empty()) whole.operator_acted = component.operator_acted;
   if (whole.failed_node.empty()) whole.failed_node = component.failed_node;
+  if (component.noticed)
+    whole.noticed = std::max(whole.noticed.value_or(*component.noticed), *component.noticed);
   if (whole.cancelled_by.empty()) whole.cancelled_by = component.cancelled_by;
   whole.down_nodes = Join(whole.down_nodes, component.down_nodes, "; ");
   whole.node_list = Join(whole.node_list, component.node_list, ",");

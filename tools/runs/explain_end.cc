@@ -92,7 +92,7 @@ void EndExplainer::WentDown(const std::string& node, Ns since, const std::string
   const bool lost =
       node == attempt_.failed_node || (attempt_.state == "NODE_FAIL" && attempt_.failed_node.empty());
   if (since > end_ + kDownSlack && !lost) return;
-  attempt_.noticed = std::max(attempt_.noticed.value_or(since), since);
+  if (lost) attempt_.noticed = std::max(attempt_.noticed.value_or(since), since);
   if (!down_.insert(node).second) return;
   if (absl::StrContains(reason, kMachinePreempted)) attempt_.taken_node = node;
   std::string& said = attempt_.down_nodes;
