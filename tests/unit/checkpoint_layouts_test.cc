@@ -663,6 +663,14 @@ TEST(NoTimeOfBirth, ASaveBeganWithItsFirstFileAndNotWithTheRename) {
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].begin_ns, 101 * kS);
   EXPECT_EQ(found[0].complete_ns, 108 * kS);
+  // A single file tells nothing of its begin.
+  Unborn plain;
+  plain.entries = {{"step_10.pt", false}};
+  plain.files["step_10.pt"] = {107 * kS, 108 * kS, kTorch};
+  const std::vector<CheckpointSeen> file = FindCheckpoints(plain, 50 * kS);
+  ASSERT_EQ(file.size(), 1U);
+  EXPECT_EQ(file[0].begin_ns, 108 * kS);
+  EXPECT_EQ(file[0].complete_ns, 108 * kS);
 }
 
 TEST_F(RealFiles, MegatronsNewestAloneIsKnownToBeComplete) {

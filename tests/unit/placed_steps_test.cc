@@ -68,6 +68,20 @@ TEST(PlacedSteps, LieBetweenCheckpointsAndAreRunBackToTheFirst) {
   EXPECT_EQ(timeline.interruptions[0].t_ch, 19 * kSecond) << "the save at 160 -> step 69 done at 179";
 }
 
+TEST(PlacedSteps, ASaveThatWasOnlySeenCompleteWidensTheRangeUntilTheTruthLiesWithin) {
+  // Steps of 2 s and saves of 8 s after 10 each, which the loop waits for: 60 of 84 s are productive. Of a
+  // save only its completion is known.
+  RunBuilder run;
+  AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(0).Ready(0).TaskStarts(0, 0);
+  for (int save = 1; save <= 3; ++save) attempt.File(10 * save, 28 * save, 28 * save);
+  attempt.TaskExits(84, 0, 0).Ended(84, "COMPLETED");
+  const Goodput goodput = TakeAccount(run.Build()).goodput;
+  ASSERT_TRUE(goodput.runtime_range);
+  const double truth = 60.0 / 84;
+  EXPECT_LE(goodput.runtime_range->first, truth);
+  EXPECT_GE(goodput.runtime_range->second, truth);
+}
+
 TEST(PlacedSteps, AfterTheLastCheckpointAreKeptIfTheProgramFinished) {
   RunBuilder run;
   Silent(run).TaskExits(180, 0, 0).Ended(181, "COMPLETED");

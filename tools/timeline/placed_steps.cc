@@ -16,6 +16,7 @@ constexpr double kSlack = 0.05;
 constexpr double kOverdue = 1.5;
 
 constexpr const char* kUnknownSave = "a checkpoint was written; whether the loop waited for it is not known";
+constexpr const char* kUnknownBegin = "steps, or a save that was only seen when it was complete";
 constexpr const char* kUnknownRate = "steps or startup, by whether the loop waited for its saves";
 constexpr const char* kUnknownExcess = "more time than the steps in it took elsewhere";
 constexpr const char* kUnknownOrigin =
@@ -30,6 +31,8 @@ struct Milestone {
   std::optional<Ns> complete;
   EvidenceRef ref;
   EvidenceRef complete_ref;
+  // Of one that was only seen complete, nobody knows since when the loop may have waited for it.
+  bool begin_known = true;
   Ns begun = 0;  // really: a program may live on while its job completes, but its time is the allocation's
 };
 
@@ -48,7 +51,8 @@ std::vector<Milestone> MilestonesOf(const Program& program) {
     if (!milestones.empty() && *checkpoint.step < milestones.back().step) return {};
     const Ns begin = std::clamp(checkpoint.begin, program.summary.begin, program.summary.end);
     milestones.push_back({*checkpoint.step, begin, checkpoint.complete, checkpoint.ref,
-                          checkpoint.complete_ref, checkpoint.begin});
+                          checkpoint.complete_ref, checkpoint.complete != checkpoint.begin,
+                          checkpoint.begin});
   }
   return milestones;
 }
@@ -148,6 +152,10 @@ class Placer {
     const Ns available = NetTime(program_.cuts, begin, first.begin);
     const double needed = static_cast<double>(TimeOf(steps, rate_.fastest));
     if (steps <= 0) return;
+    if (!first.begin_known) {
+      AddUnknown(begin, first.begin, kUnknownBegin, first.ref);
+      return;
+    }
     if (needed > static_cast<double>(available) * (1 + kSlack) + static_cast<double>(rate_.fastest)) {
       AddUnknown(begin, first.begin, kUnknownOrigin, first.ref);
       return;
@@ -178,6 +186,11 @@ class Placer {
   void PlaceBetween(std::size_t i, Ns resumes) {
     const Milestone& from = milestones_[i - 1];
     const Milestone& to = milestones_[i];
+    if (!to.begin_known) {
+      AddUnknown(resumes, to.begin, kUnknownBegin, to.ref);
+      AddRecord(from.step + 1, to.step, resumes, to.begin, Evidence::kFile, from.ref, to.ref);
+      return;
+    }
     const std::int64_t steps = to.step - from.step;
     const Ns net = NetTime(program_.cuts, resumes, to.begin);
     const Ns usual = TimeOf(steps, rate_.slowest);

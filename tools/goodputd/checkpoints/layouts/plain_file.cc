@@ -91,6 +91,8 @@ void FindPlainFiles(Place& place) {
     seen.name = name;
     if (!temporary && IsWhole(place.folder(), entry.name, *times))
       seen.complete_ns = std::max(times->changed_ns, seen.begin_ns);
+    // Nothing tells when it was begun: as one that was only seen complete.
+    if (seen.complete_ns && !times->born_known) seen.begin_ns = *seen.complete_ns;
     place.Found(std::move(seen));
   }
 }
