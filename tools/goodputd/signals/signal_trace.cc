@@ -39,7 +39,7 @@ std::string NotPermitted() {
   return Cat("it is not permitted: ", refusal.why, "; ", refusal.mend);
 }
 
-std::string WhyNot(int error) {
+std::string WhyNotTraced(int error) {
   switch (error) {
     case EACCES:
     case EPERM:
@@ -56,7 +56,8 @@ std::string WhyNot(int error) {
 
 absl::Status NotWatched(int cpu, const char* what) {
   const int error = errno;
-  const std::string text = Cat("signals cannot be watched on CPU ", cpu, ": ", what, ": ", WhyNot(error));
+  const std::string text =
+      Cat("signals cannot be watched on CPU ", cpu, ": ", what, ": ", WhyNotTraced(error));
   return error == EACCES || error == EPERM ? absl::PermissionDeniedError(text) : absl::UnavailableError(text);
 }
 
