@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
+#include <ctime>
 #include <functional>
 #include <map>
 #include <utility>
@@ -309,6 +311,7 @@ Database& Database::operator=(Database&& other) noexcept {
   db_ = std::move(other.db_);
   statements_ = std::move(other.statements_);
   path_ = std::move(other.path_);
+  writer_ = std::move(other.writer_);
   device_ = other.device_;
   inode_ = other.inode_;
   return *this;
@@ -341,18 +344,58 @@ UncheckedReferences::~UncheckedReferences() {
   db_.Execute("PRAGMA foreign_keys=ON").IgnoreError();
 }
 
+namespace {
+
+// A timer of the kernel's that kills this process; nothing where there is none to be had.
+std::optional<timer_t> StartLimit() {
+  struct sigevent event {};
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = SIGKILL;
+  timer_t timer = nullptr;
+  if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) return std::nullopt;
+  struct itimerspec limit {};
+  limit.it_value.tv_sec = kLongestTransactionS;
+  timer_settime(timer, 0, &limit, nullptr);
+  return timer;
+}
+
+}  // namespace
+
+void Database::WriteAs(std::string writer) {
+  writer_ = std::move(writer);
+}
+
+absl::Status Database::CheckWriter() {
+  Statement writer = Prepare("SELECT name FROM writer");
+  if (!writer.Step() || writer.Text(0) == writer_) return writer.status();
+  return absl::AbortedError(Cat(writer.Text(0), " fills the database ", path_, " now; nothing was written"));
+}
+
 Transaction::Transaction(Database& db) : db_(db), status_(db.Execute("BEGIN IMMEDIATE")) {
   open_ = status_.ok();
+  if (!open_ || db.writer_.empty()) return;
+  limit_ = StartLimit();
+  status_ = db.CheckWriter();
+  if (status_.ok()) return;
+  db_.Execute("ROLLBACK").IgnoreError();
+  End();
 }
 
 Transaction::~Transaction() {
   if (open_) db_.Execute("ROLLBACK").IgnoreError();
+  End();
+}
+
+void Transaction::End() {
+  open_ = false;
+  if (limit_) timer_delete(*limit_);
+  limit_.reset();
 }
 
 absl::Status Transaction::Commit() {
   if (!open_) return status_;
   status_ = db_.Execute("COMMIT");
-  open_ = !status_.ok();
+  if (status_.ok()) End();
   return status_;
 }
 

@@ -3,6 +3,7 @@
 #define GOODPUT_SQL_DATABASE_H_
 
 #include <cstdint>
+#include <ctime>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,6 +64,8 @@ class Statement {
   absl::Status status_;
 };
 
+inline constexpr std::int64_t kLongestTransactionS = 300;
+
 class Database {
  public:
   enum class Mode { kReadOnly, kReadWrite };
@@ -83,6 +86,10 @@ class Database {
   // Some number, which is another as soon as anybody else has written to the database; negative: not known.
   std::int64_t WritesOfOthers();
   const std::string& path() const { return path_; }
+  // From now on transactions are for `writer` (writer.h): refused with Aborted where the database says that
+  // another writes, and limited to kLongestTransactionS, after which the kernel kills this process, even when
+  // it is stopped, lest others wait for it for ever. Empty: for nobody, as at first.
+  void WriteAs(std::string writer);
   // False: the file was moved away or replaced since it was opened, and whoever comes now finds another.
   bool StillThere() const;
 
@@ -90,11 +97,15 @@ class Database {
   struct Close {
     void operator()(sqlite3* db) const;
   };
+  friend class Transaction;
   Database();
   absl::Status Migrate();
+  // In a transaction: whether it may go on.
+  absl::Status CheckWriter();
   std::unique_ptr<sqlite3, Close> db_;
   std::unique_ptr<StatementCache> statements_;  // gone before db_ is
   std::string path_;
+  std::string writer_;
   std::uint64_t device_ = 0;
   std::uint64_t inode_ = 0;
 };
@@ -123,9 +134,11 @@ class Transaction {
   absl::Status Commit();
 
  private:
+  void End();
   Database& db_;
   absl::Status status_;
   bool open_ = false;
+  std::optional<timer_t> limit_;
 };
 
 // While it lives, everything is read as it was at its begin, and reading needs no lock of its own each time.

@@ -42,6 +42,7 @@ sql_libstore_files = \
   sql/step_store.cc sql/step_store.h \
   sql/summaries.cc sql/summaries.h \
   sql/summary_pack.cc sql/summary_pack.h \
+  sql/writer.cc sql/writer.h \
   sql/text.h \
   sql/watches.cc sql/watches.h
 unity_sources += sql/libstore.unity.cc

@@ -301,6 +301,15 @@ CREATE INDEX record_block_by_job ON record_block (job_id, cluster, first_t_ns);
 ALTER TABLE source ADD COLUMN newest_t_ns INTEGER;
 )sql";
 
+// Which daemon's transactions are taken (writer.h).
+constexpr const char* kVersion14 = R"sql(
+CREATE TABLE writer (
+  one      INTEGER PRIMARY KEY CHECK (one = 1),
+  name     TEXT NOT NULL,
+  since_ns INTEGER NOT NULL
+);
+)sql";
+
 }  // namespace
 
 std::string Migration(int version) {
@@ -331,6 +340,8 @@ std::string Migration(int version) {
       return kVersion12;
     case 13:
       return kVersion13;
+    case 14:
+      return kVersion14;
     default:
       return "";
   }

@@ -7,7 +7,7 @@
 
 namespace goodput {
 
-inline constexpr int kSchemaVersion = 13;
+inline constexpr int kSchemaVersion = 14;
 
 // The SQL that brings version-1 to `version` (1..kSchemaVersion).
 std::string Migration(int version);

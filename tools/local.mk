@@ -65,7 +65,7 @@ tools_libflops_la_LIBADD = $(ABSL_LIBS)
 noinst_LTLIBRARIES += tools/libcommon.la
 tools_libcommon_files = \
   tools/base/service_manager.cc tools/base/service_manager.h \
-  tools/base/database_lock.cc tools/base/database_lock.h \
+  tools/base/database_lease.cc tools/base/database_lease.h \
   tools/base/helper_process.cc tools/base/helper_process.h \
   tools/base/subprocess.cc tools/base/subprocess.h \
   tools/base/unix_socket.cc tools/base/unix_socket.h \
@@ -223,6 +223,7 @@ tools_libgoodputd_la_LIBADD = tools/liblogs.la tools/libcommon.la
 sbin_PROGRAMS += tools/goodputd/goodputd
 tools_libgoodputd_la_LIBADD += tools/libhttp.la
 tools_goodputd_goodputd_files = \
+  tools/goodputd/active_role.cc tools/goodputd/active_role.h \
   tools/goodputd/controller_loop.cc tools/goodputd/controller_loop.h \
   tools/goodputd/problems.h \
   tools/goodputd/shared_ingest_loop.cc tools/goodputd/shared_ingest_loop.h \

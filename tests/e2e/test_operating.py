@@ -206,6 +206,39 @@ class OperatingTest(unittest.TestCase):
         self.wait_until(lambda: self.events() == 3, second)
         self.assertIn("over: goodputd %d" % active.pid, self.log(second))
 
+    def test_a_stopped_writer_is_succeeded_and_writes_nothing_when_it_goes_on(self) -> None:
+        lease = "shared_spool = %s\ndatabase_lease = 2s\n" % self.path("shared")
+        os.mkdir(self.path("shared"), 0o700)
+        first, second = self.conf("a", more=lease), self.conf("b", more=lease)
+        folder = self.path("shared", "n-a")
+        os.mkdir(folder, 0o700)
+
+        def append(number: int) -> None:
+            with open(os.path.join(folder, "boot.2026010100Z.jsonl"), "ab", buffering=0) as file:
+                file.write(record("n-a", number, kind="task_start", job=7, slurm_step="0", task=0, pid=number))
+        append(1)
+        stopped = self.start(first)
+        self.wait_until(lambda: self.events() == 1, first)
+        self.start(second)
+        self.wait_until(lambda: "waiting for its end, or 2s without a sign of it" in self.log(second), second)
+        self.assertIn("goodputd %d on " % stopped.pid, self.doctor(second))
+        stopped.send_signal(signal.SIGSTOP)
+        append(2)
+        self.wait_until(lambda: self.events() == 2, second)
+        self.assertIn("took over the database from goodputd %d on " % stopped.pid, self.log(second))
+        with sqlite3.connect(self.path("db"), timeout=10) as db:
+            writer = db.execute("SELECT name FROM writer").fetchone()[0]
+        # What it finds when it goes on it would take in at once.
+        append(3)
+        stopped.send_signal(signal.SIGCONT)
+        append(4)
+        self.wait_until(lambda: self.events() == 4, second)
+        self.wait_until(lambda: "waiting for its end" in self.log(first), first)
+        with sqlite3.connect(self.path("db"), timeout=10) as db:
+            self.assertEqual(db.execute("SELECT name FROM writer").fetchone()[0], writer)
+            self.assertEqual(db.execute("SELECT count(*), count(DISTINCT t_ns) FROM event").fetchone(), (4, 4))
+        self.assertIsNone(stopped.poll())
+
     def test_two_controllers_with_a_database_each_fill_both_from_one_shared_spool(self) -> None:
         more = "shared_spool = %s\n" % self.path("shared")
         confs = [self.conf(name, more=more, database="db-" + name) for name in ("a", "b")]

@@ -9,8 +9,9 @@
 
 #include "sql/database.h"
 #include "sql/text.h"
+#include "sql/writer.h"
 #include "tests/spank/temp_folder.h"
-#include "tools/base/database_lock.h"
+#include "tools/base/database_lease.h"
 #include "tools/goodputd/housekeeping/damaged_database.h"
 #include "tools/goodputd/housekeeping/database_copy.h"
 #include "tools/goodputd/housekeeping/housekeeper.h"
@@ -56,25 +57,133 @@ class HousekeepingTest : public testing::Test {
   std::string copies_ = folder_.path() + "/copies";
 };
 
+constexpr absl::Duration kLease = absl::Seconds(30);
+
+// Looks as often as it should, `seconds` long; the last answer.
+absl::Status LookFor(DatabaseLease& lease, std::int64_t& now_ns, int seconds) {
+  absl::Status last;
+  for (int i = 0; i < seconds; ++i) last = lease.Look(now_ns += 1'000'000'000);
+  return last;
+}
+
+DatabaseLease::Self On(const std::string& host, const std::string& nonce) {
+  return {host, "boot-of-" + host, 4711, nonce};
+}
+
 TEST_F(HousekeepingTest, OneOfTwoDaemonsHasTheDatabaseAndTheOtherIsToldWho) {
-  EXPECT_EQ(DatabaseLock::Holder(path_), "");
+  EXPECT_EQ(LeaseOf(path_).holder, "");
+  const std::string me = Cat("goodputd ", getpid(), " on ");
+  DatabaseLease second(path_, kLease);
   {
-    const absl::StatusOr<DatabaseLock> first = DatabaseLock::Take(path_);
-    ASSERT_TRUE(first.ok()) << first.status();
-    const absl::StatusOr<DatabaseLock> second = DatabaseLock::Take(path_);
-    EXPECT_TRUE(absl::IsUnavailable(second.status())) << second.status();
-    EXPECT_NE(Message(second.status()).find(Cat("goodputd ", getpid(), " on ")), std::string::npos)
-        << second.status();
-    EXPECT_EQ(DatabaseLock::Holder(path_).find(Cat("goodputd ", getpid(), " on ")), 0u);
+    DatabaseLease first(path_, kLease);
+    EXPECT_TRUE(first.Look(1).ok());
+    const absl::Status told = second.Look(2);
+    EXPECT_TRUE(absl::IsUnavailable(told)) << told;
+    EXPECT_EQ(Message(told).find(me), 0u) << told;
+    EXPECT_NE(Message(told).find("waiting for its end, or 30s without a sign of it"), std::string::npos)
+        << told;
+    EXPECT_EQ(LeaseOf(path_).holder.find(me), 0u);
+    EXPECT_FALSE(LeaseOf(path_).elsewhere);
   }
-  EXPECT_EQ(DatabaseLock::Holder(path_), "");
-  EXPECT_TRUE(DatabaseLock::Take(path_).ok());
+  // Given back.
+  EXPECT_EQ(LeaseOf(path_).holder, "");
+  EXPECT_TRUE(second.Look(3).ok());
+  EXPECT_EQ(second.taken_from(), "");
+}
+
+TEST_F(HousekeepingTest, WhoDiesOnThisMachineIsFollowedAtOnce) {
+  std::ofstream(path_ + ".lock") << LeaseSign{"goodputd 1 on a", "a", "boot-of-a", "x", 9, 30000}.Text();
+  DatabaseLease lease(path_, kLease, On("a", "y"));
+  EXPECT_TRUE(lease.Look(1).ok());
+  EXPECT_EQ(lease.taken_from(), "goodputd 1 on a");
+}
+
+TEST_F(HousekeepingTest, WhoDiesOnAnotherMachineIsFollowedWhenItsLeaseRanOut) {
+  // Nobody has the kernel's lock, which says nothing: NFS may not pass it on.
+  std::ofstream(path_ + ".lock") << LeaseSign{"goodputd 1 on a", "a", "boot-of-a", "x", 9, 30000}.Text();
+  DatabaseLease lease(path_, kLease, On("b", "y"));
+  std::int64_t now_ns = 0;
+  EXPECT_TRUE(absl::IsUnavailable(LookFor(lease, now_ns, 30)));
+  EXPECT_TRUE(LookFor(lease, now_ns, 1).ok());
+  // Without a boot id nobody is of this machine.
+  std::ofstream(path_ + ".lock") << LeaseSign{"goodputd 1 on c", "c", "", "x", 9, 30000}.Text();
+  DatabaseLease other(path_, kLease, {"c", "", 1, "z"});
+  EXPECT_TRUE(absl::IsUnavailable(other.Look(now_ns)));
+}
+
+TEST_F(HousekeepingTest, AHolderThatGivesSignsIsLeftInPeace) {
+  DatabaseLease holder(path_, kLease, On("a", "x"));
+  DatabaseLease standby(path_, kLease, On("b", "y"));
+  std::int64_t now_ns = 0;
+  for (int turn = 0; turn < 20; ++turn) {
+    EXPECT_TRUE(LookFor(holder, now_ns, 1).ok());
+    EXPECT_TRUE(absl::IsUnavailable(LookFor(standby, now_ns, 7)));
+  }
+}
+
+TEST_F(HousekeepingTest, AStoppedHolderIsSucceededAndStandsByWhenItGoesOn) {
+  DatabaseLease stopped(path_, kLease, On("a", "x"));
+  DatabaseLease standby(path_, kLease, On("b", "y"));
+  std::int64_t now_ns = 0;
+  EXPECT_TRUE(LookFor(stopped, now_ns, 1).ok());
+  // It has the kernel's lock all the time. One more look, for another may take over at the same time.
+  EXPECT_TRUE(absl::IsUnavailable(LookFor(standby, now_ns, 31)));
+  EXPECT_TRUE(LookFor(standby, now_ns, 1).ok());
+  EXPECT_TRUE(absl::IsUnavailable(stopped.Look(now_ns)));
+  EXPECT_TRUE(LookFor(standby, now_ns, 5).ok());
+  EXPECT_TRUE(absl::IsUnavailable(LookFor(stopped, now_ns, 1)));
+}
+
+TEST_F(HousekeepingTest, OfTwoThatTakeOverAtOnceOneHasIt) {
+  DatabaseLease stopped(path_, kLease, On("a", "x"));
+  DatabaseLease one(path_, kLease, On("b", "y"));
+  DatabaseLease two(path_, kLease, On("c", "z"));
+  std::int64_t now_ns = 0;
+  EXPECT_TRUE(stopped.Look(now_ns).ok());
+  int holders = 0;
+  for (int i = 0; i < 40; ++i) {
+    now_ns += 1'000'000'000;
+    holders = static_cast<int>(one.Look(now_ns).ok()) + static_cast<int>(two.Look(now_ns).ok());
+    EXPECT_LE(holders, 1);
+  }
+  EXPECT_EQ(holders, 1);
+}
+
+TEST_F(HousekeepingTest, AStandbyThatWasStoppedItselfWatchesAnew) {
+  DatabaseLease holder(path_, kLease, On("a", "x"));
+  DatabaseLease standby(path_, kLease, On("b", "y"));
+  std::int64_t now_ns = 0;
+  EXPECT_TRUE(holder.Look(now_ns).ok());
+  EXPECT_TRUE(absl::IsUnavailable(LookFor(standby, now_ns, 1)));
+  now_ns += 3600'000'000'000;
+  EXPECT_TRUE(absl::IsUnavailable(LookFor(standby, now_ns, 29)));
+  EXPECT_TRUE(holder.Look(now_ns).ok());
+  EXPECT_TRUE(absl::IsUnavailable(LookFor(standby, now_ns, 29)));
 }
 
 TEST_F(HousekeepingTest, ALinkInPlaceOfTheLockIsNotFollowed) {
   fs::create_symlink(folder_.path() + "/elsewhere", path_ + ".lock");
-  EXPECT_TRUE(absl::IsPermissionDenied(DatabaseLock::Take(path_).status()));
+  EXPECT_TRUE(absl::IsPermissionDenied(DatabaseLease(path_, kLease).Look(1)));
   EXPECT_FALSE(fs::exists(folder_.path() + "/elsewhere"));
+}
+
+TEST_F(HousekeepingTest, WhatAnEarlierWriterGoesOnToWriteIsRefused) {
+  absl::StatusOr<Database> old = Database::Open(path_, Database::Mode::kReadWrite);
+  absl::StatusOr<Database> next = Database::Open(path_, Database::Mode::kReadWrite);
+  ASSERT_TRUE(old.ok() && next.ok());
+  ASSERT_TRUE(ClaimDatabase(*old, "goodputd 1 on a x", 1).ok());
+  ASSERT_TRUE(ClaimDatabase(*next, "goodputd 2 on b y", 2).ok());
+  Transaction refused(*old);
+  EXPECT_TRUE(absl::IsAborted(refused.status())) << refused.status();
+  EXPECT_FALSE(old->InTransaction());
+  Transaction taken(*next);
+  EXPECT_TRUE(taken.status().ok()) << taken.status();
+  EXPECT_TRUE(taken.Commit().ok());
+  // Who writes by hand is no daemon, and waits for nobody's claim.
+  absl::StatusOr<Database> person = Database::Open(path_, Database::Mode::kReadWrite);
+  ASSERT_TRUE(person.ok());
+  Transaction by_hand(*person);
+  EXPECT_TRUE(by_hand.Commit().ok());
 }
 
 TEST(CopyIsDue, AtNightOnceADayAndByDayWhenTheLastIsTooOld) {

@@ -294,7 +294,7 @@ TEST_F(SharedIngestTest, ThroughAHelperItIsTheSameAsOftenAsItIsKilled) {
   config.cluster = "a3";
   HelperProcess::Options helper;
   helper.name = kIngestHelper;
-  helper.arguments = IngestHelperArguments(config);
+  helper.arguments = IngestHelperArguments(config, "");
   helper.abandoned = &abandoned;
   helper.timeout = absl::Seconds(60);
   helper.longest_pause = absl::ZeroDuration();

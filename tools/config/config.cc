@@ -86,6 +86,7 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
   }
   if (key == "socket_path") return SetPath(key, value, config.socket_path);
   if (key == "role") return SetRoles(value, config);
+  if (key == "database_lease") return SetInterval(key, value, config.database_lease);
   if (key == "backfill") return SetDays(key, value, config.backfill);
   if (key == "queue_interval") return SetInterval(key, value, config.queue_interval);
   if (key == "spool_max") return SetBytes(key, value, config.spool_max);
@@ -149,7 +150,8 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
   }
   return absl::InvalidArgumentError(
       Cat("unknown key '", key,
-          "'; known are spool, database, database_copy, cluster, socket, socket_path, role, backfill, "
+          "'; known are spool, database, database_lease, database_copy, cluster, socket, socket_path, role, "
+          "backfill, "
           "queue_interval, spool_max, "
           "shared_spool, "
           "shared_spool_user, keep_spool, keep_events, heartbeat, checkpoint_scan, log_profiles, signals, "

@@ -22,12 +22,14 @@ std::string_view HostNoticesName(HostNotices when);
 struct Config {
   std::string spool = "/var/spool/slurm-goodput";
   std::string database = "/var/lib/slurm-goodput/goodput.db";
-  std::string cluster;                            // of records that do not name one; empty: Slurm's
-  std::string socket = "@goodput";                // of marks; "@name" is abstract, else a path
-  std::string socket_path;                        // a second one, for other network namespaces; empty: none
-  bool node_role = true;                          // take marks
-  bool controller_role = true;                    // watch the queue, ingest
-  absl::Duration backfill = absl::Hours(24 * 7);  // how far back slurmdbd is read at first
+  std::string cluster;              // of records that do not name one; empty: Slurm's
+  std::string socket = "@goodput";  // of marks; "@name" is abstract, else a path
+  std::string socket_path;          // a second one, for other network namespaces; empty: none
+  bool node_role = true;            // take marks
+  bool controller_role = true;      // watch the queue, ingest
+  // The holder of the database whose sign has not changed for so long is taken for dead.
+  absl::Duration database_lease = absl::Seconds(30);
+  absl::Duration backfill = absl::Hours(24 * 7);     // how far back slurmdbd is read at first
   absl::Duration queue_interval = absl::Seconds(5);  // shortest time between two looks at the queue
   std::int64_t spool_max = 256LL << 20;
   std::string shared_spool;                          // where node folders are copied to; empty: nowhere

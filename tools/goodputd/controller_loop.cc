@@ -12,7 +12,7 @@
 #include "sql/database.h"
 #include "sql/ingest.h"
 #include "sql/text.h"
-#include "tools/base/database_lock.h"
+#include "sql/writer.h"
 #include "tools/goodputd/accounting_follower.h"
 #include "tools/goodputd/housekeeping/damaged_database.h"
 #include "tools/goodputd/log.h"
@@ -23,27 +23,6 @@ namespace goodput {
 namespace {
 
 constexpr int kIngestIntervalMs = 1000;
-
-// Whether this daemon is the one that fills the database. It is, too, where the lock itself cannot be had (a
-// full disk, a folder that is missing): then nobody else could do better.
-class ActiveRole {
- public:
-  ActiveRole(const Config& config, Liveness& alive) : config_(config), alive_(alive) {}
-  bool Held() {
-    if (lock_) return true;
-    absl::StatusOr<DatabaseLock> taken = DatabaseLock::Take(config_.database);
-    alive_.standby = absl::IsUnavailable(taken.status());
-    waiting_.Say(alive_.standby ? Message(taken.status()) : "");
-    if (taken.ok()) lock_.emplace(*std::move(taken));
-    return !alive_.standby;
-  }
-
- private:
-  const Config& config_;
-  Liveness& alive_;
-  Complaint waiting_;
-  std::optional<DatabaseLock> lock_;
-};
 
 // True: the database was damaged, and another has taken its place.
 bool MendDatabase(const Config& config, Complaint& trouble) {
@@ -58,11 +37,11 @@ bool MendDatabase(const Config& config, Complaint& trouble) {
 
 }  // namespace
 
-void RunControllerLoop(const Config& config, int stop_fd, std::atomic<bool>& changed, Liveness& alive) {
+void RunControllerLoop(const Config& config, ActiveRole& role, int stop_fd, std::atomic<bool>& changed,
+                       Liveness& alive) {
   Complaint database_trouble;
   Complaint accounting_trouble;
   Complaint damage_trouble;
-  ActiveRole active(config, alive);
   std::optional<Database> database;
   AccountingFollower accounting(SlurmAccounting(), config.cluster, absl::ToInt64Seconds(config.backfill));
   SpoolMemory memory;
@@ -70,7 +49,13 @@ void RunControllerLoop(const Config& config, int stop_fd, std::atomic<bool>& cha
   do {
     const std::int64_t now_ns = kSystemClock.mono_ns();
     if (changed.exchange(false)) accounting.Expect(now_ns);
-    if (!active.Held()) continue;
+    // Another's work is on top of what is remembered here.
+    if (alive.standby) {
+      alive.claimed = false;
+      database.reset();
+      memory = SpoolMemory();
+      continue;
+    }
     if (database && !database->StillThere()) database.reset();
     if (alive.damaged.exchange(false)) {
       database.reset();
@@ -84,9 +69,15 @@ void RunControllerLoop(const Config& config, int stop_fd, std::atomic<bool>& cha
       absl::StatusOr<Database> opened = Database::Open(config.database, Database::Mode::kReadWrite);
       database_trouble.Say(opened.ok() ? "" : Message(opened.status()));
       if (absl::IsDataLoss(opened.status())) alive.damaged = true;
-      if (opened.ok()) database.emplace(*std::move(opened));
+      if (!opened.ok()) continue;
+      // Not by what was known a while ago: this process may have been stopped since.
+      if (!role.Look()) continue;
+      const absl::Status claimed = ClaimDatabase(*opened, role.writer(), absl::ToUnixNanos(absl::Now()));
+      database_trouble.Say(claimed.ok() ? "" : Message(claimed));
+      if (!claimed.ok()) continue;
+      database.emplace(*std::move(opened));
+      alive.claimed = true;
     }
-    if (!database) continue;
     IngestOptions options;
     options.cluster = config.cluster;
     options.remove_after_s = absl::ToInt64Seconds(config.keep_spool);
@@ -99,6 +90,11 @@ void RunControllerLoop(const Config& config, int stop_fd, std::atomic<bool>& cha
     std::string trouble = report.ok() ? "" : Message(report.status());
     if (report.ok() && !report->problems.empty()) trouble = report->problems.front();
     database_trouble.Say(trouble);
+    if (absl::IsAborted(report.status())) {
+      alive.claimed = false;
+      database.reset();
+      continue;
+    }
     const absl::Status accounted = accounting.Turn(*database, now_ns, absl::ToUnixSeconds(absl::Now()));
     accounting_trouble.Say(accounted.ok() ? "" : Message(accounted));
   } while (poll(&stop, 1, kIngestIntervalMs) == 0);

@@ -21,6 +21,7 @@
 #include "tools/base/helper_process.h"
 #include "tools/base/service_manager.h"
 #include "tools/config/config.h"
+#include "tools/goodputd/active_role.h"
 #include "tools/goodputd/checkpoints/checkpoint_watch.h"
 #include "tools/goodputd/checkpoints/scan_helper.h"
 #include "tools/goodputd/controller_loop.h"
@@ -189,15 +190,18 @@ int Run(const goodput::Config& config, const CommandLine& line) {
   std::atomic<bool> queue_changed{false};
   goodput::Liveness alive;
   std::future<void> watch;
+  std::optional<goodput::ActiveRole> role;
   if (config.controller_role) {
-    threads.emplace_back([&] { goodput::RunControllerLoop(config, stop_fd, queue_changed, alive); });
+    role.emplace(config, alive);
+    threads.emplace_back([&] { role->Run(stop_fd); });
+    threads.emplace_back([&] { goodput::RunControllerLoop(config, *role, stop_fd, queue_changed, alive); });
     if (!config.listen.empty() || !config.query_socket.empty()) {
       threads.emplace_back([&] { goodput::RunReaderLoop(config, line.config, stop_fd, alive); });
     }
     if (!config.shared_spool.empty()) {
-      threads.emplace_back([&] { goodput::RunSharedIngestLoop(config, stop_fd, alive); });
+      threads.emplace_back([&] { goodput::RunSharedIngestLoop(config, role->writer(), stop_fd, alive); });
     }
-    threads.emplace_back([&] { goodput::RunHousekeeping(config, stop_fd, alive.standby); });
+    threads.emplace_back([&] { goodput::RunHousekeeping(config, role->writer(), stop_fd, alive.standby); });
     watch = std::async(std::launch::async,
                        [&] { goodput::RunWatchLoop(config, stop_fd, alive, [&] { queue_changed = true; }); });
   }

@@ -20,6 +20,8 @@
 namespace goodput {
 namespace {
 
+// The database is about to be claimed.
+constexpr int kUnclaimedMs = 50;
 constexpr std::int64_t kFirstAvoidedNs = 30'000'000'000;
 constexpr std::int64_t kLongestAvoidedNs = 600'000'000'000;
 // Longer than the wait for another who writes to the database.
@@ -55,14 +57,14 @@ class Avoided {
 
 }  // namespace
 
-void RunSharedIngestLoop(const Config& config, int stop_fd, Liveness& alive) {
+void RunSharedIngestLoop(const Config& config, const std::string& writer, int stop_fd, Liveness& alive) {
   Complaint trouble;
   Problems problems("ingest");
   Avoided avoided;
   AbandonedHelpers abandoned(kMostAbandoned);
   HelperProcess::Options options;
   options.name = kIngestHelper;
-  options.arguments = IngestHelperArguments(config);
+  options.arguments = IngestHelperArguments(config, writer);
   options.abandoned = &abandoned;
   options.timeout = kTimeout;
   options.hurry_fd = stop_fd;
@@ -70,8 +72,10 @@ void RunSharedIngestLoop(const Config& config, int stop_fd, Liveness& alive) {
   pollfd stop{stop_fd, POLLIN, 0};
   int pause_ms = kLookEveryMs;
   do {
-    pause_ms = std::max(pause_ms, alive.standby ? kLookEveryMs : 0);
-    if (alive.standby) continue;
+    if (alive.standby || !alive.claimed) {
+      pause_ms = alive.standby ? kLookEveryMs : kUnclaimedMs;
+      continue;
+    }
     const std::int64_t began_ns = kSystemClock.mono_ns();
     const absl::StatusOr<std::string> answer = helper.Call(IngestRequest(avoided.Now(began_ns)));
     if (!answer.ok()) {

@@ -3,15 +3,17 @@
 #ifndef GOODPUT_TOOLS_GOODPUTD_SHARED_INGEST_LOOP_H_
 #define GOODPUT_TOOLS_GOODPUTD_SHARED_INGEST_LOOP_H_
 
+#include <string>
+
 #include "tools/config/config.h"
 #include "tools/goodputd/liveness.h"
 
 namespace goodput {
 
 // Has a helper (tools/ship/ingest_helper.h) look at `config.shared_spool` each second, or as often as that
-// takes, until `stop_fd` becomes readable. A helper that hangs is given up for another, and the folder it
-// hung at left alone for ten minutes. Trouble is logged once a change and never ends the loop.
-void RunSharedIngestLoop(const Config& config, int stop_fd, Liveness& alive);
+// takes, as `writer`, until `stop_fd` becomes readable. A helper that hangs is given up for another, and the
+// folder it hung at left alone for ten minutes. Trouble is logged once a change and never ends the loop.
+void RunSharedIngestLoop(const Config& config, const std::string& writer, int stop_fd, Liveness& alive);
 
 }  // namespace goodput
 

@@ -26,7 +26,7 @@
 #include "sql/ingest.h"
 #include "sql/losses.h"
 #include "sql/text.h"
-#include "tools/base/database_lock.h"
+#include "tools/base/database_lease.h"
 #include "tools/base/unix_socket.h"
 #include "tools/goodputd/signals/trace_permission.h"
 #include "tools/logs/log_reader.h"
@@ -283,7 +283,7 @@ void CheckAskedProfiles(Database& db, const Config& config, Findings& findings) 
 bool IsElsewhere(const Config& config) {
   struct stat info {};
   return !config.shared_spool.empty() && stat(config.database.c_str(), &info) != 0 && errno == ENOENT &&
-         DatabaseLock::Holder(config.database).empty();
+         LeaseOf(config.database).holder.empty();
 }
 
 void CheckDatabase(const CommonOptions& options, const Config& config, Findings& findings) {

@@ -19,7 +19,7 @@
 #include "absl/time/clock.h"
 #include "sql/coverage.h"
 #include "sql/text.h"
-#include "tools/base/database_lock.h"
+#include "tools/base/database_lease.h"
 #include "tools/base/subprocess.h"
 #include "tools/base/unix_socket.h"
 #include "tools/goodputd/housekeeping/database_copy.h"
@@ -188,17 +188,32 @@ void CheckHeartbeats(const Config& config, Findings& findings) {
                "there: systemctl status goodputd, and sgoodput doctor");
 }
 
+void CheckHolder(const Config& config, Findings& findings) {
+  const LeaseState lease = LeaseOf(config.database);
+  const std::string held = Cat(lease.holder, " fills the database");
+  if (lease.holder.empty()) {
+    findings.Note(
+        "no daemon fills the database: sgoodput takes in what is new when whoever runs it may write there");
+    return;
+  }
+  // Clocks of two machines and a file server: a little is nothing.
+  const bool late = lease.age > lease.lease + absl::Seconds(60);
+  if (!lease.elsewhere) {
+    findings.Good(held);
+  } else if (late) {
+    findings.Bad(Cat(held, " and gave its last sign ", Ago(lease.age), " ago, and nobody took over"),
+                 "is goodputd's controller role started on this machine, and what does its log say?");
+  } else {
+    findings.Good(Cat(held, "; goodputd here stands by and takes over after ",
+                      absl::FormatDuration(lease.lease), " without a sign of it"));
+  }
+  CheckReader(config, findings);
+}
+
 }  // namespace
 
 void CheckController(Database& db, const Config& config, Findings& findings) {
-  const std::string holder = DatabaseLock::Holder(config.database);
-  if (holder.empty()) {
-    findings.Note(
-        "no daemon fills the database: sgoodput takes in what is new when whoever runs it may write there");
-  } else {
-    findings.Good(Cat(holder, " fills the database"));
-    CheckReader(config, findings);
-  }
+  CheckHolder(config, findings);
   CheckCopies(config, findings);
   CheckClock(findings);
   CheckNodes(db, findings);

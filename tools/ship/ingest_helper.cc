@@ -23,7 +23,8 @@ struct SharedIngest {
   std::string root;
   std::string cluster;
   std::int64_t keep_s = 0;
-  std::string user;  // empty: this process's
+  std::string user;    // empty: this process's
+  std::string writer;  // as whom the database is written to
 };
 
 // Who reads the shared spool, and how.
@@ -100,6 +101,7 @@ class IngestWorker {
       absl::StatusOr<Database> opened = Database::Open(shared_.database, Database::Mode::kReadWrite);
       if (!opened.ok()) return opened.status();
       database_.emplace(*std::move(opened));
+      database_->WriteAs(shared_.writer);
     }
     IngestOptions options = OptionsOf(shared_, *reader_);
     options.avoid = std::move(avoid);
@@ -107,7 +109,13 @@ class IngestWorker {
     options.at = at;
     const std::int64_t until_ns = options.clock.mono_ns() + kIngestPassNs;
     options.out_of_time = [&] { return options.clock.mono_ns() >= until_ns; };
-    return IngestSpool(*database_, shared_.root, options);
+    absl::StatusOr<IngestReport> report = IngestSpool(*database_, shared_.root, options);
+    if (absl::IsAborted(report.status())) {
+      // What another does from now on is not known here.
+      database_.reset();
+      memory_ = SpoolMemory();
+    }
+    return report;
   }
 
  private:
@@ -123,15 +131,16 @@ std::int64_t KeptS(const Config& config) {
 
 }  // namespace
 
-std::vector<std::string> IngestHelperArguments(const Config& config) {
-  return {config.database, config.shared_spool, config.cluster, Cat(KeptS(config)), config.shared_spool_user};
+std::vector<std::string> IngestHelperArguments(const Config& config, const std::string& writer) {
+  return {config.database,    config.shared_spool,      config.cluster,
+          Cat(KeptS(config)), config.shared_spool_user, writer};
 }
 
 HelperAnswers IngestHelper(const std::vector<std::string>& arguments) {
   SharedIngest shared;
   std::int64_t keep_s = 0;
-  if (arguments.size() == 5 && absl::SimpleAtoi(arguments[3], &keep_s)) {
-    shared = {arguments[0], arguments[1], arguments[2], keep_s, arguments[4]};
+  if (arguments.size() == 6 && absl::SimpleAtoi(arguments[3], &keep_s)) {
+    shared = {arguments[0], arguments[1], arguments[2], keep_s, arguments[4], arguments[5]};
   }
   const auto worker = std::make_shared<IngestWorker>(shared);
   return [worker](std::string_view request, const HelperProgress& at) {
@@ -166,8 +175,8 @@ absl::StatusOr<IngestReport> ParseIngestAnswer(std::string_view answer) {
 absl::StatusOr<IngestReport> IngestShared(Database& db, const Config& config) {
   const absl::StatusOr<Reader> reader = Reader::Of(config.shared_spool_user);
   if (!reader.ok()) return reader.status();
-  IngestOptions options =
-      OptionsOf({config.database, config.shared_spool, config.cluster, 0, config.shared_spool_user}, *reader);
+  IngestOptions options = OptionsOf(
+      {config.database, config.shared_spool, config.cluster, 0, config.shared_spool_user, ""}, *reader);
   return IngestSpool(db, config.shared_spool, options);
 }
 

@@ -27,8 +27,8 @@ inline constexpr std::int64_t kIngestPassNs = 2'000'000'000;
 // The controller waits so much longer than the nodes, which compare with what is here before they remove.
 inline constexpr std::int64_t kSharedKeptLongerS = 86400;
 
-// What the helper is started with.
-std::vector<std::string> IngestHelperArguments(const Config& config);
+// What the helper is started with; it writes to the database as `writer` (Database::WriteAs).
+std::vector<std::string> IngestHelperArguments(const Config& config, const std::string& writer);
 // Asked for one pass over all but the folders named in the request, a line each.
 HelperAnswers IngestHelper(const std::vector<std::string>& arguments);
 

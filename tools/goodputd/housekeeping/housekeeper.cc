@@ -69,13 +69,14 @@ std::string Copy(const std::string& database, const std::string& folder) {
   return copy.ok() ? Cat("the database was copied to ", *copy) : Failed(Message(copy.status()));
 }
 
-std::string Purge(const std::string& path, const std::string& keep_s) {
+std::string Purge(const std::string& path, const std::string& keep_s, const std::string& writer) {
   std::int64_t keep = 0;
   if (!absl::SimpleAtoi(keep_s, &keep)) return Failed("no number");
   // Whoever fills the database makes it.
   if (access(path.c_str(), F_OK) != 0) return "";
   absl::StatusOr<Database> db = Database::Open(path, Database::Mode::kReadWrite);
   if (!db.ok()) return Failed(Message(db.status()));
+  db->WriteAs(writer);
   const absl::Time until = absl::Now() + kPurgeAtOnce;
   const std::int64_t now_s = absl::ToUnixSeconds(absl::Now());
   const absl::StatusOr<PurgeReport> done =
@@ -109,12 +110,14 @@ struct Chore {
 
 HelperAnswers HousekeepingHelper(const std::vector<std::string>& arguments) {
   return [arguments](std::string_view request, const HelperProgress& /*at*/) -> std::string {
-    if (arguments.size() != 3) return Failed("the housekeeping helper needs three arguments");
-    return request == kPurge ? Purge(arguments[0], arguments[2]) : Copy(arguments[0], arguments[1]);
+    if (arguments.size() != 4) return Failed("the housekeeping helper needs four arguments");
+    return request == kPurge ? Purge(arguments[0], arguments[2], arguments[3])
+                             : Copy(arguments[0], arguments[1]);
   };
 }
 
-void RunHousekeeping(const Config& config, int stop_fd, const std::atomic<bool>& standby) {
+void RunHousekeeping(const Config& config, const std::string& writer, int stop_fd,
+                     const std::atomic<bool>& standby) {
   std::vector<Chore> chores;
   if (!config.database_copy.empty()) chores.push_back({kCopy, "database_copy", kLook, absl::Now()});
   if (config.keep_events < absl::InfiniteDuration()) {
@@ -125,7 +128,8 @@ void RunHousekeeping(const Config& config, int stop_fd, const std::atomic<bool>&
   AbandonedHelpers abandoned(1);
   HelperProcess::Options options;
   options.name = kHousekeepingHelper;
-  options.arguments = {config.database, config.database_copy, Cat(absl::ToInt64Seconds(config.keep_events))};
+  options.arguments = {config.database, config.database_copy, Cat(absl::ToInt64Seconds(config.keep_events)),
+                       writer};
   options.abandoned = &abandoned;
   options.timeout = kPatience;
   options.hurry_fd = stop_fd;

@@ -26,7 +26,8 @@ absl::Duration PurgeInterval(absl::Duration keep_events);
 
 // Looks every minute what is due, until `stop_fd` is readable; not on `standby`. Old records are left alone
 // for the first ten minutes, when what came meanwhile is taken in.
-void RunHousekeeping(const Config& config, int stop_fd, const std::atomic<bool>& standby);
+void RunHousekeeping(const Config& config, const std::string& writer, int stop_fd,
+                     const std::atomic<bool>& standby);
 
 // In the child, for a database, a folder of copies and how long records are kept, in seconds: "copy" where
 // one is due, "purge". Answers what was done in words for a log, nothing, or '!' and what went wrong.
