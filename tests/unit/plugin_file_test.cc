@@ -5,7 +5,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <set>
+#include <utility>
 
 #include "config.h"
 #include "sql/text.h"
@@ -92,6 +95,52 @@ TEST(ReleaseOfVersion, IsTheFirstTwoNumbers) {
   EXPECT_EQ(ReleaseOfVersion("slurm 25.11.0-rc1\n"), "25.11");
   EXPECT_EQ(ReleaseOfVersion("slurm"), "");
   EXPECT_EQ(ReleaseOfVersion(""), "");
+}
+
+std::function<bool(const std::string&)> Only(std::set<std::string> paths) {
+  return [paths = std::move(paths)](const std::string& path) { return paths.count(path) != 0; };
+}
+
+TEST(FindPlugstack, OnAConfiglessMachineTheControllersCopyCounts) {
+  SlurmConfPlaces places;
+  places.plugstack = "/usr/local/etc/slurm/plugstack.conf";
+  places.slurmd_spool = "/var/spool/slurmd";
+  // slurmd and sackd both lead there.
+  PlugstackPlace found = FindPlugstack(places, Only({"/run/slurm/conf/slurm.conf"}));
+  EXPECT_EQ(found.path, "/run/slurm/conf/plugstack.conf");
+  EXPECT_TRUE(found.from_controller);
+  found = FindPlugstack(places, Only({"/var/spool/slurmd/conf-cache/slurm.conf"}));
+  EXPECT_EQ(found.path, "/var/spool/slurmd/conf-cache/plugstack.conf");
+  // An image that has files of its own, which --conf-server does not read.
+  places.conf_server = true;
+  found = FindPlugstack(places, Only({"/run/slurm/conf/slurm.conf", "/usr/local/etc/slurm/slurm.conf",
+                                      "/usr/local/etc/slurm/plugstack.conf"}));
+  EXPECT_EQ(found.path, "/run/slurm/conf/plugstack.conf");
+}
+
+TEST(FindPlugstack, OnAMachineWithASlurmConfThatOneCounts) {
+  SlurmConfPlaces places;
+  places.plugstack = "/usr/local/etc/slurm/plugstack.conf";
+  const auto controller = Only({"/usr/local/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf"});
+  EXPECT_EQ(FindPlugstack(places, controller).path, "/usr/local/etc/slurm/plugstack.conf");
+  EXPECT_FALSE(FindPlugstack(places, controller).from_controller);
+  // slurmctld does not answer: nobody said where.
+  EXPECT_EQ(FindPlugstack({}, controller).path, "/usr/local/etc/slurm/plugstack.conf");
+  EXPECT_EQ(FindPlugstack({}, Only({"/etc/slurm/slurm.conf"})).path, "/etc/slurm/plugstack.conf");
+  EXPECT_EQ(FindPlugstack({}, Only({})).path, "/etc/slurm/plugstack.conf");
+  SlurmConfPlaces named;
+  named.slurm_conf = "/site/slurm.conf";
+  EXPECT_EQ(FindPlugstack(named, Only({"/site/slurm.conf", "/etc/slurm/slurm.conf"})).path,
+            "/site/plugstack.conf");
+}
+
+TEST(FindPlugstack, TheCommandLineOfSlurmdOrSackdSaysIt) {
+  using std::string_view_literals::operator""sv;
+  EXPECT_TRUE(IsConfServerClient("/usr/local/sbin/slurmd\0-D\0--conf-server\0c-controller:6820\0"sv));
+  EXPECT_TRUE(IsConfServerClient("sackd\0--conf-server=c-controller\0"sv));
+  EXPECT_FALSE(IsConfServerClient("/usr/sbin/slurmd\0-D\0"sv));
+  EXPECT_FALSE(IsConfServerClient("grep\0--conf-server\0"sv));
+  EXPECT_FALSE(IsConfServerClient(""));
 }
 
 }  // namespace

@@ -1,8 +1,13 @@
 // doctor's look at Slurm: its release against ours, its plugstack.conf, the plugin that lies there.
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_split.h"
@@ -15,34 +20,52 @@
 namespace goodput {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr absl::Duration kPatience = absl::Seconds(10);
 
 struct SlurmPaths {
-  std::string plugstack;
+  PlugstackPlace plugstack;
   std::vector<std::string> plugin_dirs;
+  std::string auth;  // "slurm" of auth/slurm; empty: not known
 };
 
-std::string DefaultPlugstack() {
-  const char* conf = std::getenv("SLURM_CONF");  // NOLINT(concurrency-mt-unsafe): one thread
-  if (conf == nullptr || *conf == '\0') return "/etc/slurm/plugstack.conf";
-  const std::string path = conf;
-  return path.substr(0, path.rfind('/') + 1) + "plugstack.conf";
+bool IsThere(const std::string& path) {
+  return access(path.c_str(), F_OK) == 0;
+}
+
+// Whether this machine's slurmd or sackd has its configuration from slurmctld.
+bool ConfServerClientRuns() {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator("/proc", error)) {
+    if (entry.path().filename().string().find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream file(entry.path() / "cmdline");
+    const std::string line((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    if (IsConfServerClient(line)) return true;
+  }
+  return false;
 }
 
 // As the controller has them; while it is down, where Slurm looks by default.
 SlurmPaths AskPaths() {
   SlurmPaths paths;
+  SlurmConfPlaces places;
+  const char* conf = std::getenv("SLURM_CONF");  // NOLINT(concurrency-mt-unsafe): one thread
+  if (conf != nullptr) places.slurm_conf = conf;
   const absl::StatusOr<CommandResult> config =
       RunCommand({"scontrol", "show", "config"}, {kPatience, 1U << 20U, {}});
   if (config.ok()) {
     for (const absl::string_view line : absl::StrSplit(config->out, '\n')) {
       const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
       if (words.size() != 3 || words[1] != "=") continue;
-      if (words[0] == "PlugStackConfig") paths.plugstack = words[2];
+      if (words[0] == "PlugStackConfig" && words[2] != "(null)") places.plugstack = words[2];
+      if (words[0] == "SlurmdSpoolDir") places.slurmd_spool = words[2];
       if (words[0] == "PluginDir") paths.plugin_dirs = absl::StrSplit(words[2], ':', absl::SkipEmpty());
+      if (words[0] == "AuthType") paths.auth = words[2].substr(words[2].rfind('/') + 1);
     }
   }
-  if (paths.plugstack.empty() || paths.plugstack == "(null)") paths.plugstack = DefaultPlugstack();
+  places.conf_server = places.slurm_conf.empty() && ConfServerClientRuns();
+  paths.plugstack = FindPlugstack(places, IsThere);
   return paths;
 }
 
@@ -79,17 +102,25 @@ void CheckPluginFile(const std::string& path, const std::string& running, Findin
   findings.Good(Cat("the plugin ", path, " is built for Slurm ", *release));
 }
 
-void CheckPlugstack(const std::string& running, Findings& findings) {
-  const SlurmPaths paths = AskPaths();
-  const absl::StatusOr<std::vector<PlugstackLine>> lines = FindGoodputLines(paths.plugstack);
-  const std::string mend =
-      Cat("add the line `optional PATH/", kPluginFileName, "` to ", paths.plugstack,
-          " on every node; no restart is needed for steps, one of slurmd for prolog and epilog");
+void CheckPlugstack(const SlurmPaths& paths, const std::string& running, Findings& findings) {
+  const std::string& plugstack = paths.plugstack.path;
+  const absl::StatusOr<std::vector<PlugstackLine>> lines = FindGoodputLines(plugstack);
+  // A node without a slurm.conf of its own gets both files from slurmctld.
+  const std::string where =
+      paths.plugstack.from_controller
+          ? std::string(
+                "the controller's plugstack.conf, then `scontrol reconfigure`: this "
+                "machine has its configuration from there")
+          : Cat(plugstack, " on every node (of a configless cluster: on the controller)");
+  const std::string mend = Cat("add the line `optional PATH/", kPluginFileName, "` to ", where,
+                               "; no restart is needed for steps, one of slurmd for prolog and epilog");
   if (!lines.ok()) {
     findings.Bad(Cat("Slurm's plugins: ", Message(lines.status())), mend);
     return;
   }
-  if (lines->empty()) findings.Bad(Cat(paths.plugstack, " does not load ", kPluginFileName), mend);
+  if (paths.plugstack.from_controller)
+    findings.Good(Cat("Slurm's configuration is the controller's, in ", plugstack));
+  if (lines->empty()) findings.Bad(Cat(plugstack, " does not load ", kPluginFileName), mend);
   for (const PlugstackLine& line : *lines) {
     if (line.required) {
       findings.Bad(
@@ -99,9 +130,8 @@ void CheckPlugstack(const std::string& running, Findings& findings) {
     CheckPluginFile(PathOf(line, paths), running, findings);
   }
   if (lines->size() > 1) {
-    findings.Bad(
-        Cat(paths.plugstack, " loads the plugin ", lines->size(), " times: only the first copy works"),
-        "keep one line");
+    findings.Bad(Cat(plugstack, " loads the plugin ", lines->size(), " times: only the first copy works"),
+                 "keep one line");
   }
 }
 
@@ -124,7 +154,11 @@ void CheckSlurm(Findings& findings) {
         Cat("this is Slurm ", running, ", but sgoodput and goodputd were built for ", GOODPUT_SLURM_RELEASE),
         "build them against this Slurm: configure --with-slurm=PREFIX");
   }
-  CheckPlugstack(running, findings);
+  const SlurmPaths paths = AskPaths();
+  if (paths.auth == "slurm") {
+    findings.Good("Slurm authenticates by auth/slurm: nothing here needs MUNGE");
+  }
+  CheckPlugstack(paths, running, findings);
 }
 
 }  // namespace goodput

@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <glob.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cerrno>
@@ -108,6 +109,33 @@ absl::StatusOr<std::vector<PlugstackLine>> FindGoodputLines(const std::string& p
   std::vector<PlugstackLine> found;
   if (absl::Status status = ReadPlugstack(plugstack, 0, &found); !status.ok()) return status;
   return found;
+}
+
+PlugstackPlace FindPlugstack(const SlurmConfPlaces& places,
+                             const std::function<bool(const std::string&)>& exists) {
+  const auto folder_of = [](const std::string& path) { return path.substr(0, path.rfind('/') + 1); };
+  // Slurm's own default, that of a Slurm below /usr/local, and where the controller has it.
+  std::vector<std::string> folders = {"/etc/slurm/", "/usr/local/etc/slurm/"};
+  if (!places.plugstack.empty()) folders.push_back(folder_of(places.plugstack));
+  if (!places.slurm_conf.empty()) folders.insert(folders.begin(), folder_of(places.slurm_conf));
+  const auto own = std::find_if(folders.begin(), folders.end(),
+                                [&](const std::string& folder) { return exists(folder + "slurm.conf"); });
+  if (places.conf_server || own == folders.end()) {
+    for (const std::string& cache :
+         {std::string("/run/slurm/conf/"), Cat(places.slurmd_spool, "/conf-cache/")}) {
+      if (exists(cache + "slurm.conf")) return {cache + "plugstack.conf", true};
+    }
+  }
+  if (!places.plugstack.empty()) return {places.plugstack, false};
+  return {(own == folders.end() ? folders.front() : *own) + "plugstack.conf", false};
+}
+
+bool IsConfServerClient(std::string_view command_line) {
+  const std::vector<std::string> words = absl::StrSplit(ToAbsl(command_line), '\0');
+  const std::string program = words.front().substr(words.front().rfind('/') + 1);
+  if (program != "slurmd" && program != "sackd") return false;
+  return std::any_of(words.begin(), words.end(),
+                     [](const std::string& word) { return word.rfind("--conf-server", 0) == 0; });
 }
 
 absl::StatusOr<std::string> ReleaseOfPlugin(const std::string& path) {

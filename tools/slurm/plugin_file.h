@@ -2,6 +2,7 @@
 #ifndef GOODPUT_TOOLS_SLURM_PLUGIN_FILE_H_
 #define GOODPUT_TOOLS_SLURM_PLUGIN_FILE_H_
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,24 @@ struct PlugstackLine {
 // to the folder of the file that includes, as slurmd resolves them). A missing include is no error, as for
 // Slurm.
 absl::StatusOr<std::vector<PlugstackLine>> FindGoodputLines(const std::string& plugstack);
+
+// What is known of where Slurm's configuration may be on this machine; empty: not known.
+struct SlurmConfPlaces {
+  std::string slurm_conf;    // $SLURM_CONF
+  std::string plugstack;     // PlugStackConfig, as slurmctld says it of its own machine
+  std::string slurmd_spool;  // SlurmdSpoolDir
+  bool conf_server = false;  // slurmd or sackd runs here with --conf-server
+};
+struct PlugstackPlace {
+  std::string path;
+  bool from_controller = false;  // a copy that slurmd or sackd had sent to it
+};
+// The plugstack.conf that counts on this machine. With slurmd --conf-server or sackd, and where there is no
+// slurm.conf, that is what they got from slurmctld, whatever else an image has. `exists`: of a path.
+PlugstackPlace FindPlugstack(const SlurmConfPlaces& places,
+                             const std::function<bool(const std::string&)>& exists);
+// Of a command line, its words with a NUL behind each: is it that of a slurmd or sackd with --conf-server?
+bool IsConfServerClient(std::string_view command_line);
 
 // The Slurm release, such as "22.05", a plugin was built for: its symbol plugin_version, which Slurm compares
 // when it loads it. An error says what is wrong with the file.
