@@ -163,7 +163,7 @@ class OptionsTest(unittest.TestCase):
         self.assertIn("warning: its output was not read: there is no log profile 'megatorn'; --goodput-log-profile=megatron was meant", said)
         self.assertIn("there is no log profile 'ours'; sgoodput profile list names", " ".join(self.ok("show", "53", *common).split()))
         for job in ("52", "54"):
-            self.assertNotIn("log profile", self.ok("show", job, *common))
+            self.assertNotIn("no log profile", self.ok("show", job, *common))
         with contextlib.closing(sqlite3.connect(self.named)) as db, db:
             db.execute("UPDATE job_seen SET last_t_s = ?", (int(time.time()),))
         self.assertIn("1 job of the last week, the last 51, asked for the log profile 'megatorn', which is not known here",

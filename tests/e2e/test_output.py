@@ -124,7 +124,7 @@ SCENARIOS = [(started_slowly, 1), (started_quickly, 1), (truncated, 1), (appende
 
 def setUpModule() -> None:
     unittest.addModuleCleanup(STAGE.stop)
-    site = Site("linuxproc", nodes=8)
+    site = Site("linuxproc", nodes=len(SCENARIOS))
     site.cluster.plugstack.append("optional " + IMPORTER)
     plan: Plan = {"": (site, SCENARIOS)}
     STAGE.start(plan)

@@ -46,6 +46,7 @@ class Sleeper {
     thread_.Begin([this] { woken_ = thread_.Wait(kForEver); });
   }
   ~Sleeper() { --alive_; }
+  static void Update(const Job& /*job*/) {}
   void End() const { thread_.End(); }
   bool done() const { return thread_.done(); }
   void WaitUntilDone() const {
