@@ -117,6 +117,10 @@ class DeadNodeTest(unittest.TestCase):
             rows = site.settle(work.job)
             told = [row for row in rows if "." not in row["JobID"]][0]
             self.assertEqual(told["State"], "NODE_FAIL")
+            # No goodputd watches the node: slurmdbd alone says that it went down, a moment later.
+            deadline = time.time() + 30
+            while node not in site.cluster.run(["sacctmgr", "-nP", "show", "event", "format=NodeName"]).stdout and time.time() < deadline:
+                time.sleep(0.2)
             job = site.show_json(work.job)["jobs"][0]
             end = told["End"].timestamp() if hasattr(told["End"], "timestamp") else told["End"] / (1e9 if told["End"] > 1e12 else 1)
             interruption = job["interruptions"][0]
