@@ -4,6 +4,7 @@
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_output
 """
 
+import glob
 import json
 import os
 import signal
@@ -102,6 +103,29 @@ def unfollowed(work: Work) -> Outcome:
     return outcome(work, followed=False)
 
 
+def told_while_set_up(work: Work) -> Outcome:
+    """Asked for a checkpoint while its image is imported."""
+    work.submit("IMPORT_SECONDS=8 srun %s %s megatron 4; true" % (PRINTER, truth_of(work)), "--goodput-log-profile=megatron")
+    deadline = time.monotonic() + 60
+    while not task_pids(work) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(1)
+    os.kill(task_pids(work)[0], signal.SIGUSR1)
+    work.site.settle(work.job)
+    time.sleep(1)
+    return Outcome(work.site, work.job, work.folder, work.site.show_json(work.job), None, {})  # type: ignore
+
+
+def task_pids(work: Work) -> List[int]:
+    """Of srun's tasks, as the plugin saw them start."""
+    pids = []
+    for path in glob.glob(os.path.join(work.site.spool, "*", "*.jsonl")):
+        with open(path) as file:
+            records = [json.loads(line) for line in file if '"kind":"task_start"' in line and '"job":%d,' % work.job in line]
+        pids += [record["pid"] for record in records if record["slurm_step"] == "0"]
+    return pids
+
+
 def unknown_profile(work: Work) -> Outcome:
     work.submit("srun %s %s megatron 4" % (PRINTER, truth_of(work)), "--goodput-log-profile=megatorn")
     return outcome(work, followed=False)
@@ -119,7 +143,7 @@ def started_quickly(work: Work) -> Outcome:
     return outcome(work)
 
 
-SCENARIOS = [(started_slowly, 1), (started_quickly, 1), (truncated, 1), (appended, 1), (labelled, 1), (through_srun, 1), (noisy, 1), (unknown_profile, 1), (unfollowed, 1)]
+SCENARIOS = [(started_slowly, 1), (started_quickly, 1), (truncated, 1), (appended, 1), (labelled, 1), (through_srun, 1), (noisy, 1), (unknown_profile, 1), (unfollowed, 1), (told_while_set_up, 1)]
 
 
 def setUpModule() -> None:
@@ -181,6 +205,12 @@ class OutputTest(unittest.TestCase):
 
     def test_noise_changes_nothing(self) -> None:
         self.judge(STAGE.outcome("", noisy))
+
+    def test_a_signal_while_a_container_is_set_up_is_handled_by_nobody(self) -> None:
+        came = STAGE.outcome("", told_while_set_up)
+        signals = [s for s in came.show["jobs"][0]["signals"] if s["signal"] == "USR1" and s["slurm_step"] == "0"]
+        self.assertEqual([(s["set_up"], s["handled"], s["died"]) for s in signals], [(True, False, True)])
+        self.assertRegex(came.site.sgoodput("show", str(came.job), "--all").stdout, r"USR1 +\S+ +1 task.* +set up ")
 
     def test_output_that_cannot_be_followed_is_said_once_with_what_to_change(self) -> None:
         came = STAGE.outcome("", unfollowed)

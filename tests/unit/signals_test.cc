@@ -207,6 +207,18 @@ TEST(SignalLedger, NamesAJobWithoutAHandler) {
       "another with --goodput-checkpoint-signal");
 }
 
+TEST(SignalLedger, ATaskThatIsBeingSetUpCannotHandleIt) {
+  RunBuilder run;
+  Trains(run).Signal(183, SIGUSR1, false).TaskKilled(183.1, 0, SIGUSR1).Ended(184, "FAILED");
+  run.Last().facts.signals.back().comm = "slurmstepd-wlm";
+  const SignalLedger ledger = run.Build().signals;
+  EXPECT_TRUE(Only(ledger).receivers.front().set_up);
+  EXPECT_EQ(WhatItSays(ledger),
+            "1 signal, 0 checkpoints in time, 1 without a checkpoint\n"
+            "USR1 came while the tasks were still being set up, as containers are: no program was there to "
+            "handle it");
+}
+
 TEST(SignalLedger, ATaskThatDiesOfASignalDidNotHandleIt) {
   RunBuilder run;
   Trains(run).Signal(183, SIGUSR1, std::nullopt).TaskKilled(183.1, 0, SIGUSR1).Ended(184, "FAILED");

@@ -185,6 +185,7 @@ Json SignalJson(const SignalDelivery& delivery, const SignalReceiver& receiver, 
           {"tasks", tasks},
           {"handled", OrNull(receiver.handled)},
           {"ignored", receiver.ignored},
+          {"set_up", receiver.set_up},
           {"died", receiver.died_of_it},
           {"helpers", receiver.helpers},
           {"helpers_unprepared", receiver.helpers_unprepared},
@@ -197,8 +198,8 @@ Json SignalJson(const SignalDelivery& delivery, const SignalReceiver& receiver, 
 }
 
 void AddSignals(const SignalDelivery& delivery, Json& signals) {
-  // What tells those that fared alike from the others: step, handled, ignored, died.
-  using Fared = std::tuple<std::int32_t, std::optional<bool>, bool, bool>;
+  // What tells those that fared alike from the others: step, handled, ignored, set up, died.
+  using Fared = std::tuple<std::int32_t, std::optional<bool>, bool, bool, bool>;
   std::map<Fared, std::pair<SignalReceiver, std::int64_t>> folded;
   for (std::size_t i = 0; i < delivery.receivers.size(); ++i) {
     const SignalReceiver& receiver = delivery.receivers[i];
@@ -206,7 +207,8 @@ void AddSignals(const SignalDelivery& delivery, Json& signals) {
       signals.push_back(SignalJson(delivery, receiver, 1));
       continue;
     }
-    const Fared fared{receiver.slurm_step, receiver.handled, receiver.ignored, receiver.died_of_it};
+    const Fared fared{receiver.slurm_step, receiver.handled, receiver.ignored, receiver.set_up,
+                      receiver.died_of_it};
     auto& [sum, tasks] = folded.emplace(fared, std::pair{receiver, 0}).first->second;
     if (tasks++ == 0) continue;
     sum.helpers += receiver.helpers;

@@ -30,6 +30,7 @@ std::string Reached(const SignalDelivery& delivery) {
 
 std::string Handled(const SignalDelivery& delivery) {
   if (delivery.tasks == 0 || delivery.signo == SIGKILL) return "-";  // nobody can
+  if (delivery.tasks_set_up == delivery.tasks) return "set up";      // not a program yet
   if (delivery.tasks_ignoring == delivery.tasks) return "ignored";
   const bool known =
       delivery.tasks_handled + delivery.tasks_unprepared + delivery.tasks_ignoring == delivery.tasks;

@@ -157,6 +157,11 @@ struct Gathered {
   std::map<std::string, std::int64_t> unprepared;  // by program
 };
 
+// The task's process until it executes the program; Debian's is slurmstepd-wlm.
+bool IsSlurmstepd(const std::string& comm) {
+  return comm.rfind("slurmstepd", 0) == 0;
+}
+
 void Count(const Gathered& gathered, SignalDelivery& delivery) {
   const SignalReceiver& receiver = gathered.receiver;
   if (receiver.task < 0) return;
@@ -167,6 +172,7 @@ void Count(const Gathered& gathered, SignalDelivery& delivery) {
     ++(*receiver.handled ? delivery.tasks_handled : delivery.tasks_unprepared);
   }
   if (receiver.died_of_it) ++delivery.tasks_died;
+  if (receiver.set_up) ++delivery.tasks_set_up;
   // Where nobody handled it, it is not the helpers that are wrong.
   if (!gathered.any_handled) return;
   for (const auto& [program, count] : gathered.unprepared) delivery.helpers_died[program] += count;
@@ -194,6 +200,7 @@ SignalDelivery Gather(const AttemptView& view, int attempt, const std::vector<co
     const bool child = signal->target == SignalFact::Target::kChild;
     // A process that dies of a signal is mostly gone before anybody can read whether it had a handler.
     const bool unprepared = !signal->ignored && (child ? signal->handled != true : signal->handled == false);
+    if (!child && IsSlurmstepd(signal->comm)) receiver.set_up = true;
     if (child) {
       ++receiver.helpers;
       if (unprepared) ++receiver.helpers_unprepared;

@@ -26,7 +26,9 @@ struct SignalReceiver {
   std::int32_t task = -1;       // -1: not known which
   std::optional<bool> handled;  // a process of it caught or blocked the signal; absent: not known
   bool ignored = false;         // all of them ignore it
-  std::int64_t helpers = 0;     // processes besides the one Slurm started
+  bool set_up =
+      false;  // it was still slurmstepd, which set it up (its container): no program could handle it
+  std::int64_t helpers = 0;  // processes besides the one Slurm started
   // Of these, that neither handled nor ignored it; also those that were gone before that could be read.
   std::int64_t helpers_unprepared = 0;
   std::optional<Ns> exit;  // when the task was reaped
@@ -53,6 +55,7 @@ struct SignalDelivery {
   std::int64_t tasks_handled = 0;
   std::int64_t tasks_unprepared = 0;  // known neither to handle nor to ignore it
   std::int64_t tasks_ignoring = 0;
+  std::int64_t tasks_set_up = 0;                     // still being set up
   std::int64_t tasks_died = 0;                       // of it
   std::map<std::string, std::int64_t> helpers_died;  // by program: unprepared beside one that handled it
   bool repeats = false;                              // of an ask whose answer was under way, or had just come

@@ -119,6 +119,7 @@ std::string Named(const std::map<std::string, std::int64_t>& programs) {
 struct Tally {
   std::int64_t unhandled = 0;  // deliveries no task handled
   std::int64_t ignored = 0;    // that every task ignores
+  std::int64_t set_up = 0;     // that came before any task was the program
   std::int64_t no_effect = 0;  // handled, and nothing was saved
   std::map<std::string, std::int64_t> helpers;
   std::int64_t helpers_in = 0;  // deliveries
@@ -140,6 +141,10 @@ void WarnOf(int signo, const Tally& tally, std::vector<std::string>& warnings) {
     warnings.push_back("all tasks ignore " + name + ", a checkpoint signal of this job" +
                        Times(tally.ignored) +
                        ": handle it, or name the one that is handled with --goodput-checkpoint-signal");
+  }
+  if (tally.set_up > 0) {
+    warnings.push_back(name + " came while the tasks were still being set up, as containers are" +
+                       Times(tally.set_up) + ": no program was there to handle it");
   }
   if (tally.unhandled > 0) {
     warnings.push_back("no task has a handler for " + name + ", a checkpoint signal of this job" +
@@ -230,8 +235,10 @@ std::vector<std::string> WarningsOf(const Timeline& timeline, const std::vector<
     if (!delivery.asks() || !HasSomethingToSave(timeline, delivery)) continue;
     Tally& tally = tallies[delivery.signo];
     const bool nobody = delivery.tasks > 0 && delivery.tasks_handled == 0;
-    if (nobody && delivery.tasks_ignoring == delivery.tasks) ++tally.ignored;
-    if (nobody && delivery.tasks_unprepared > 0 &&
+    const bool set_up = nobody && delivery.tasks_set_up == delivery.tasks;
+    if (set_up) ++tally.set_up;
+    if (nobody && !set_up && delivery.tasks_ignoring == delivery.tasks) ++tally.ignored;
+    if (nobody && !set_up && delivery.tasks_unprepared > 0 &&
         delivery.tasks_unprepared + delivery.tasks_ignoring == delivery.tasks) {
       ++tally.unhandled;
     }
