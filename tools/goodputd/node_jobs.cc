@@ -215,6 +215,7 @@ std::vector<pid_t> NodeJobs::LowestTasks(const std::shared_ptr<const NodeJob>& j
     if (!is_new && task.task < at->second.task) at->second = {task.task, spell.begin_mono_ns, pid};
   }
   std::vector<Lowest> lowest;
+  lowest.reserve(steps.size());
   for (const auto& [step, one] : steps) lowest.push_back(one);
   std::sort(lowest.begin(), lowest.end(),
             [](const Lowest& a, const Lowest& b) { return a.begin_mono_ns > b.begin_mono_ns; });

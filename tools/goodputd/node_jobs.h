@@ -47,7 +47,7 @@ struct NodeTask {
 
 class NodeJobs {
  public:
-  explicit NodeJobs(std::string spool_root, Clock clock = kSystemClock, std::string boot_id = BootId())
+  explicit NodeJobs(std::string spool_root, Clock clock = kSystemClock, const std::string& boot_id = BootId())
       : tail_(std::move(spool_root), boot_id == kUnknownBoot ? std::string() : boot_id),
         clock_(clock),
         boot_by_clock_(boot_id == kUnknownBoot) {}

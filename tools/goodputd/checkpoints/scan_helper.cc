@@ -172,7 +172,7 @@ ScanResult ScanCheckpoints(int folder_fd, std::int64_t since_ns, ScanBudget budg
   return result;
 }
 
-ScanResult ScanCheckpoints(const std::string& path, std::int64_t since_ns, ScanBudget budget) {
+ScanResult ScanCheckpoints(const std::string& path, std::int64_t since_ns, const ScanBudget& budget) {
   const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   return fd < 0 ? NothingSeen(path, budget.watch != nullptr) : ScanCheckpoints(fd, since_ns, budget);
 }

@@ -45,7 +45,7 @@ absl::StatusOr<ScanResult> DecodeScan(std::string_view text);
 // Looks at an open directory, which it closes: what lies in it, and no link's target.
 ScanResult ScanCheckpoints(int folder_fd, std::int64_t since_ns = 0, ScanBudget budget = {});
 // The same of one by its path; one that is not there yet is no problem.
-ScanResult ScanCheckpoints(const std::string& path, std::int64_t since_ns = 0, ScanBudget budget = {});
+ScanResult ScanCheckpoints(const std::string& path, std::int64_t since_ns = 0, const ScanBudget& budget = {});
 
 }  // namespace goodput
 
