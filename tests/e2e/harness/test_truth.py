@@ -77,6 +77,10 @@ class TruthTest(unittest.TestCase):
     def test_waiting_before_eligible_is_hold_at_first_and_backoff_later(self) -> None:
         self.assert_seconds(Truth([], [row("CANCELLED by 0", 0, 30, None, 50)]), {"hold": 30, "queue": 20})
 
+    def test_eligible_when_slurmctld_looked_was_never_on_hold(self) -> None:
+        self.assert_seconds(Truth([], [row("CANCELLED by 0", 0, 2, None, 5)]), {"queue": 5})
+        self.assert_seconds(Truth([], [row("CANCELLED by 0", 0, 3, None, 5)]), {"hold": 3, "queue": 2})
+
     def test_a_job_never_eligible_was_on_hold(self) -> None:
         self.assert_seconds(Truth([], [row("CANCELLED", 0, None, None, 50)]), {"hold": 50})
 

@@ -19,6 +19,9 @@ S = 1_000_000_000
 
 QUEUE = ("queue_resources", "queue_priority", "queue_other")
 BEFORE_TASKS = ("provisioning", "launch")
+# slurmctld looks at a new job, or at the first task of an array, up to this long after its submission, and only then
+# makes it eligible: nobody held it.
+EVALUATION_NS = 2 * S
 STOP_SIGNALS = {15, 10, 12}  # the default of --goodput-checkpoint-signal
 
 
@@ -311,7 +314,9 @@ class Truth:
             if eligible is None or eligible > start:
                 eligible = start
             if eligible > at:
-                usual = "requeue_backoff" if requeued else "queue" if self._chained and len(seen) > 1 else "hold"
+                looked_at = eligible - attempt.submit_ns <= EVALUATION_NS
+                usual = ("requeue_backoff" if requeued else
+                         "queue" if looked_at or self._chained and len(seen) > 1 else "hold")
                 out += self._before_eligible(at, eligible, usual)
                 at = eligible
             if start > at:

@@ -166,7 +166,7 @@ class Shapes(Way):
         self.assertEqual((job["steps"]["kept"], job["steps"]["lost"]), (25, 0))
         self.assertEqual(job["run"], "in-turn")
         # Slurm makes the first task eligible when it starts it, up to a second after its submission.
-        self.assertLessEqual(seconds(outcome.show, "hold"), 1)
+        self.assertEqual(seconds(outcome.show, "hold"), 0)
 
     def test_array_tasks_at_once_are_several_runs_whatever_they_are_called(self) -> None:
         outcomes = self.outcome(array_at_once)
