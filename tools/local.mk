@@ -416,6 +416,9 @@ dist_doc_DATA += tools/goodput.conf.example
 pkginclude_HEADERS = tools/clients/goodput.h
 clientsdir = $(pkgdatadir)/clients
 dist_clients_DATA = tools/clients/goodput.py
+# The same for scripts in container images.
+tools_mark_goodput_mark_SOURCES = tools/mark/goodput_mark.c tools/clients/goodput.h
+tools_mark_goodput_mark_LDFLAGS = $(AM_LDFLAGS) $(STATIC_LDFLAGS)
 
 # systemd units: who starts the daemon, with which powers.
 units = tools/units/goodputd.service tools/units/goodputd-controller.service

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Programs that mark with goodput.h (as C99 and as C++) and goodput.py, of root and of an ordinary user, on a real
-cluster: from a plain srun, from a mount and PID namespace of their own, and from a network namespace of their own.
+cluster: from a plain srun, from a mount and PID namespace of their own, and from a network namespace of their own. And a script with goodput-mark, in a root
+that has nothing else.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_clients
 
@@ -10,16 +11,18 @@ The truth is the program's own log, which has the time before and after each cal
 import glob
 import json
 import os
+import shutil
 import subprocess
 import unittest
 from typing import Dict, List, NamedTuple, Tuple
 
-from .harness.goodput_site import TESTS, Site
+from .harness.goodput_site import BUILD, TESTS, Site
 from .harness.judge import assert_valid
 from .harness.reach import reachable
 
 SOURCES = os.path.join(TESTS, "clients")
 CLIENTS = reachable(os.path.join(os.path.dirname(TESTS), "tools", "clients"))
+MARK = os.path.join(BUILD, "tools", "mark", "goodput-mark")
 # A record's time is told in the daemon's clocks, which it reads a moment apart.
 TOLERANCE_NS = 1_000_000
 
@@ -126,6 +129,19 @@ class ClientsTest(unittest.TestCase):
         for (language, user, where), job in self.jobs.items():
             with self.subTest(language=language, user=user, where=where):
                 self.check(user, job, "0" if where == "two tasks" else "")
+
+    def test_a_script_marks_in_an_image_that_has_nothing(self) -> None:
+        for user in ("root", "nobody"):
+            with self.subTest(user=user):
+                image = os.path.join(self.site.cluster.jobdir(user), "image")
+                os.makedirs(image)
+                shutil.copy(MARK, os.path.join(image, "sgoodput"))
+                enter = "unshare %s chroot %s /sgoodput mark" % ("" if user == "root" else "--user --map-root-user", image)
+                job = self.site.cluster.sbatch("srun -n1 %s step 7; srun -n1 %s phase evaluation begin; %s checkpoint end 7; %s step x" % (
+                    enter, enter, enter, enter), user=user, options=["-N1", "-n1"])
+                self.site.cluster.wait_state(job, "COMPLETED")
+                seen = [(mark["slurm_step"], mark["mark"], mark.get("train_step"), mark.get("name")) for mark in self.marks(job)]
+                self.assertEqual(seen, [("0", "step", 7, None), ("1", "phase", None, "evaluation"), ("batch", "checkpoint", 7, None)])
 
     def test_buckets_are_what_the_program_did(self) -> None:
         for (language, user, where), job in self.jobs.items():

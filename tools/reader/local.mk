@@ -29,7 +29,7 @@ tools_libhttpserver_la_SOURCES = \
 tools_libhttpserver_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(MICROHTTPD_CFLAGS) -pthread
 tools_libhttpserver_la_LIBADD = tools/libweb.la tools/libreader.la $(MICROHTTPD_LIBS)
 
-pkglibexec_PROGRAMS = tools/reader/goodput-reader tools/ask/goodput-ask
+pkglibexec_PROGRAMS = tools/reader/goodput-reader tools/ask/goodput-ask tools/mark/goodput-mark
 tools_reader_goodput_reader_SOURCES = tools/reader/main.cc
 tools_reader_goodput_reader_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) -pthread
 tools_reader_goodput_reader_LDFLAGS = $(AM_LDFLAGS) -pthread

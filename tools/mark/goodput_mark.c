@@ -1,0 +1,96 @@
+/* `goodput-mark`: what `sgoodput mark` does, for container images that lack its libraries. One static file,
+ * so that it runs in any image it is mounted into, also as `sgoodput` (then `mark` is its first word). It
+ * never fails the script: the exit status is 0 unless --strict is given. */
+#include <stdio.h>
+
+#include "tools/clients/goodput.h"
+
+#define MAX_WORDS 4
+
+static const char help[] =
+    "Usage: goodput-mark [--strict] WHAT\n"
+    "\n"
+    "Tells goodputd on this node where the training of this Slurm job is.\n"
+    "\n"
+    "  step N                      training step N begins\n"
+    "  checkpoint begin|end [N]    a save of step N begins, or is complete\n"
+    "  restore begin|end [N]       the checkpoint of step N is being loaded, or is loaded\n"
+    "  phase NAME begin|end        a phase: init, data_loading, compile, evaluation or a name of your own\n"
+    "\n"
+    "      --strict                exit 1 when the mark could not be sent, 2 when it makes no sense\n"
+    "                              (without it the exit status is always 0)\n"
+    "\n"
+    "It takes the job, step and task from Slurm's environment and the socket from GOODPUT_SOCKET.\n";
+
+/* -1: no step. */
+static long long step_of(const char* word) {
+  char* end = NULL;
+  long long step;
+  if (word == NULL || *word < '0' || *word > '9') return -1;
+  errno = 0;
+  step = strtoll(word, &end, 10);
+  return errno == 0 && *end == 0 && step <= GOODPUT_MAX_STEP_ ? step : -1;
+}
+
+/* Null, or why the words make no sense. */
+static const char* mark(const char* const words[], int count) {
+  const int is_restore = count > 0 && strcmp(words[0], "restore") == 0;
+  const char* edge;
+  long long step = -1;
+  if (count == 0) return "say what to mark: step, checkpoint, restore or phase; see goodput-mark --help";
+  if (strcmp(words[0], "step") == 0) {
+    if (count != 2 || step_of(words[1]) < 0) return "write: goodput-mark step N";
+    goodput_step(step_of(words[1]));
+    return NULL;
+  }
+  if (strcmp(words[0], "phase") == 0) {
+    edge = count == 3 ? words[2] : "";
+    if (count != 3 || *words[1] == 0 || strlen(words[1]) > GOODPUT_NAME_BYTES_ ||
+        (strcmp(edge, "begin") != 0 && strcmp(edge, "end") != 0))
+      return "write: goodput-mark phase NAME begin|end, NAME of at most 128 bytes";
+    (strcmp(edge, "begin") == 0 ? goodput_phase_begin : goodput_phase_end)(words[1]);
+    return NULL;
+  }
+  if (!is_restore && strcmp(words[0], "checkpoint") != 0)
+    return "cannot mark that: use step, checkpoint, restore or phase";
+  edge = count > 1 ? words[1] : "";
+  if (count == 3) step = step_of(words[2]);
+  if (count > 3 || (count == 3 && step < 0) || (strcmp(edge, "begin") != 0 && strcmp(edge, "end") != 0))
+    return is_restore ? "write: goodput-mark restore begin|end [N]"
+                      : "write: goodput-mark checkpoint begin|end [N]";
+  if (strcmp(edge, "begin") == 0) {
+    (is_restore ? goodput_restore_begin : goodput_checkpoint_begin)(step);
+  } else {
+    (is_restore ? goodput_restore_end : goodput_checkpoint_end)(step);
+  }
+  return NULL;
+}
+
+int main(int argc, char** argv) {
+  const char* words[MAX_WORDS + 1];
+  const char* why;
+  int count = 0, strict = 0, i;
+  for (i = 1; i < argc; ++i) {
+    if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+      fputs(help, stdout);
+      return 0;
+    }
+    if (strcmp(argv[i], "--strict") == 0) {
+      strict = 1;
+    } else if (!(count == 0 && i == 1 && strcmp(argv[i], "mark") == 0) && count <= MAX_WORDS) {
+      words[count++] = argv[i];
+    }
+  }
+  /* Who calls it says by that which rank speaks. */
+  setenv("GOODPUT_RANKS", "all", 1);
+  why = mark(words, count);
+  if (why == NULL && goodput_env_number_("SLURM_JOB_ID") <= 0)
+    why = "not in a Slurm job: SLURM_JOB_ID is not set";
+  if (why != NULL) {
+    fprintf(stderr, "goodput-mark: %s\n", why);
+    return strict ? 2 : 0;
+  }
+  if (goodput_dropped() == 0 || !strict) return 0;
+  fputs("goodput-mark: goodputd on this node did not take it\n", stderr);
+  return 1;
+}
