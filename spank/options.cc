@@ -395,6 +395,10 @@ Site ParseSite(int argc, const char* const* argv, std::vector<std::string>* comp
     } else if (name == "socket") {
       bad = CheckSocket(value);
       if (bad.empty()) site.socket = value;
+    } else if (name == "socket_path") {
+      bad = CheckSocket(value);
+      if (bad.empty() && value.front() == '@') bad = "is not an absolute path; abstract names go to socket=";
+      if (bad.empty()) site.socket_path = value;
     } else if (name == "default") {
       const auto enabled = ParseOnOff(value);
       if (enabled) site.enabled = *enabled;
@@ -414,11 +418,10 @@ Site ParseSite(int argc, const char* const* argv, std::vector<std::string>* comp
       const auto* spec = std::find_if(
           std::begin(kOptions), std::end(kOptions),
           [&](const OptionSpec& option) { return option.site_key != nullptr && name == option.site_key; });
-      bad =
-          spec == std::end(kOptions)
-              ? "is not a setting of this plugin; known: spool, socket, default, spool_max, checkpoint_dir, "
-                "checkpoint_signal, log_profile, precision, tags"
-              : ParseOption(spec->id, value, &site.defaults);
+      bad = spec == std::end(kOptions)
+                ? "is not a setting of this plugin; known: spool, socket, socket_path, default, spool_max, "
+                  "checkpoint_dir, checkpoint_signal, log_profile, precision, tags"
+                : ParseOption(spec->id, value, &site.defaults);
     }
     if (!bad.empty() && complaints != nullptr) {
       complaints->push_back("plugstack.conf: " + ComplaintLine(name, value, bad) + "; it is ignored");

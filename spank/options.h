@@ -73,6 +73,7 @@ void AddOptions(const JobOptions& options, RecordBuilder* record) noexcept;
 struct Site {
   std::string spool{kDefaultSpool};
   std::string socket = "@goodput";  // "@name" is abstract, otherwise a path
+  std::string socket_path;  // of the second socket, for other network namespaces; empty: the usual one
   uint64_t spool_max = kDefaultSpoolMax;
   bool enabled = true;
   JobOptions defaults;  // of jobs that say nothing

@@ -109,6 +109,8 @@ void StepPostOpt(spank_t spank, Plugin* plugin) {
   if (plugin->recording != site_says) spank_setenv(spank, "GOODPUT", plugin->recording ? "on" : "off", 0);
   if (!plugin->recording) return;
   spank_setenv(spank, "GOODPUT_SOCKET", plugin->site.socket.c_str(), 0);
+  if (!plugin->site.socket_path.empty())
+    spank_setenv(spank, "GOODPUT_SOCKET_PATH", plugin->site.socket_path.c_str(), 0);
   if (!plugin->spool.is_open()) return;
 
   RecordBuilder record(kind::kStepStart, NodeStamp());

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Programs that mark with goodput.h (as C99 and as C++) and goodput.py, of root and of an ordinary user, on a real
-cluster: from a plain srun, from a mount and PID namespace of their own, and from a network namespace of their own. And a script with goodput-mark, in a root
-that has nothing else.
+cluster: from a plain srun, from a mount and PID namespace of their own, and from a network namespace of their own. And a
+script with goodput-mark, in a root that has nothing else.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_clients
 
@@ -26,8 +26,9 @@ MARK = os.path.join(BUILD, "tools", "mark", "goodput-mark")
 # A record's time is told in the daemon's clocks, which it reads a moment apart.
 TOLERANCE_NS = 1_000_000
 
-# The socket's path where a container would have it mounted; all that is behind /run is of the namespace alone.
-MOUNTED = "mount -t tmpfs none /run && mkdir /run/slurm-goodput && mount --bind %s /run/slurm-goodput && exec %s"
+# The socket's path where a container would have it mounted, if the site did not name another; all that is behind /run is of
+# the namespace alone.
+MOUNTED = "unset GOODPUT_SOCKET_PATH; mount -t tmpfs none /run && mkdir /run/slurm-goodput && mount --bind %s /run/slurm-goodput && exec %s"
 
 
 class Span(NamedTuple):
@@ -46,6 +47,7 @@ def namespaces_of(user: str, socket_folder: str, command: str) -> Dict[str, str]
         "srun": command,
         "unshare --mount --pid": inside(user, "--mount --pid", command),
         "unshare --net": inside(user, "--net --mount", MOUNTED % (socket_folder, command)),
+        "unshare --net, socket_path": inside(user, "--net", command),
     }
 
 
@@ -57,7 +59,7 @@ class ClientsTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.site = Site("cgroup", nodes=3, dbd=False, daemon=False)
+        cls.site = Site("cgroup", nodes=3, dbd=False, daemon=False, plugin="socket_path={dir}/goodput/run/mark.sock")
         cls.addClassCleanup(cls.site.stop)
         cls.site.start()
         cls.programs = cls.build()
@@ -71,7 +73,7 @@ class ClientsTest(unittest.TestCase):
                 for where, command in namespaces_of(user, folder, program + " " + cls.log_name(user)).items():
                     cls.jobs[language, user, where] = cls.submit(user, command)
             for language in ("c99", "python"):
-                cls.alone[language + user] = cls.submit(user, inside(user, "--net", "%s %s" % (cls.programs[language], cls.log_name(user))))
+                cls.alone[language + user] = cls.submit(user, inside(user, "--net", "env -u GOODPUT_SOCKET_PATH %s %s" % (cls.programs[language], cls.log_name(user))))
             # Two tasks, of which the first speaks for the job.
             cls.jobs["python", user, "two tasks"] = cls.submit(user, "bash -c '%s %s$SLURM_PROCID'" % (
                 cls.programs["python"], cls.log_name(user)), tasks=2)

@@ -79,6 +79,9 @@ TEST_F(PluginFileTest, LinesAreFoundThroughIncludes) {
   EXPECT_TRUE((*lines)[0].required);
   EXPECT_EQ((*lines)[0].plugin, "/y/spank_goodput.so");
   EXPECT_EQ((*lines)[0].arguments, (std::vector<std::string>{"spool=/s", "socket=@g"}));
+  EXPECT_EQ(ArgumentOf((*lines)[0], "socket"), "@g");
+  EXPECT_EQ(ArgumentOf((*lines)[0], "socket_path"), std::nullopt);
+  EXPECT_EQ(ArgumentOf({"", false, "", {"socket=@a", "socket_path=/p", "socket=@b"}}, "socket"), "@b");
   EXPECT_FALSE((*lines)[1].required);
   EXPECT_EQ((*lines)[1].where, Cat(main, ":5"));
 }

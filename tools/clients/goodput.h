@@ -250,11 +250,12 @@ static inline int goodput_connect_to_(struct goodput_client_* client, const char
 
 static inline int goodput_connect_(struct goodput_client_* client, long long now) {
   const char* name = getenv("GOODPUT_SOCKET");
+  const char* path = getenv("GOODPUT_SOCKET_PATH");
   if (now < client->retry_ns) return 0;
   if (name == NULL || *name == 0) name = GOODPUT_SOCKET_;
+  if (path == NULL || *path == 0) path = GOODPUT_SOCKET_PATH_;
   client->retry_ns = now + GOODPUT_BACKOFF_NS_;
-  return goodput_connect_to_(client, name) ||
-         (name[0] == '@' && goodput_connect_to_(client, GOODPUT_SOCKET_PATH_));
+  return goodput_connect_to_(client, name) || (name[0] == '@' && goodput_connect_to_(client, path));
 }
 
 static inline int goodput_try_(const struct goodput_client_* client, const struct goodput_text_* message) {

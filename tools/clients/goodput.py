@@ -184,7 +184,8 @@ class _Marks:
         if now < self._retry_ns:
             return None
         name = os.environ.get("GOODPUT_SOCKET") or _SOCKET
-        for address in [name, _SOCKET_PATH] if name.startswith("@") else [name]:
+        path = os.environ.get("GOODPUT_SOCKET_PATH") or _SOCKET_PATH
+        for address in [name, path] if name.startswith("@") else [name]:
             sock = _Socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
             try:
                 sock.connect("\0" + address[1:] if address.startswith("@") else address)

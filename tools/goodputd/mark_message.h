@@ -12,6 +12,9 @@
 
 namespace goodput {
 
+// Where a client asks when an abstract name reaches nobody, because its network namespace is another one,
+// unless GOODPUT_SOCKET_PATH says otherwise.
+inline constexpr std::string_view kMarkSocketPath = "/run/slurm-goodput/mark.sock";
 inline constexpr std::size_t kMaxMarkBytes = 4096;
 inline constexpr std::size_t kMaxPhaseName = 128;
 

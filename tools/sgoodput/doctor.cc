@@ -357,7 +357,7 @@ int RunDoctor(const DoctorOptions& options) {
     return kBadUsage;
   }
   Findings findings;
-  CheckSlurm(findings);
+  CheckSlurm(*config, findings);
   CheckSpool(*config, findings);
   CheckSocket(*config, findings);
   CheckSignals(*config, findings);

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "config.h"
 #include "sql/text.h"
 #include "tools/base/subprocess.h"
+#include "tools/goodputd/mark_message.h"
 #include "tools/sgoodput/findings.h"
 #include "tools/slurm/plugin_file.h"
 
@@ -102,7 +104,25 @@ void CheckPluginFile(const std::string& path, const std::string& running, Findin
   findings.Good(Cat("the plugin ", path, " is built for Slurm ", *release));
 }
 
-void CheckPlugstack(const SlurmPaths& paths, const std::string& running, Findings& findings) {
+// What the plugin and goodputd must be told alike.
+void CheckArguments(const PlugstackLine& line, const Config& config, Findings& findings) {
+  if (!config.node_role) return;
+  const Config usual;
+  const auto compare = [&](std::string_view name, std::string_view unless_said, std::string_view daemon) {
+    const std::string plugin = ArgumentOf(line, name).value_or(std::string(unless_said));
+    if (plugin == daemon) return;
+    findings.Bad(Cat("the plugin's ", name, " is ", plugin, " (", line.where, "), goodputd's ", daemon,
+                     " (goodput.conf)"),
+                 Cat("write ", name, "=", daemon, " into ", line.where, ", or change goodput.conf"));
+  };
+  compare("spool", usual.spool, config.spool);
+  compare("socket", usual.socket, config.socket);
+  // Without it in goodput.conf there is systemd's.
+  if (!config.socket_path.empty()) compare("socket_path", kMarkSocketPath, config.socket_path);
+}
+
+void CheckPlugstack(const SlurmPaths& paths, const std::string& running, const Config& config,
+                    Findings& findings) {
   const std::string& plugstack = paths.plugstack.path;
   const absl::StatusOr<std::vector<PlugstackLine>> lines = FindGoodputLines(plugstack);
   // A node without a slurm.conf of its own gets both files from slurmctld.
@@ -128,6 +148,7 @@ void CheckPlugstack(const SlurmPaths& paths, const std::string& running, Finding
           "write `optional`");
     }
     CheckPluginFile(PathOf(line, paths), running, findings);
+    CheckArguments(line, config, findings);
   }
   if (lines->size() > 1) {
     findings.Bad(Cat(plugstack, " loads the plugin ", lines->size(), " times: only the first copy works"),
@@ -137,7 +158,7 @@ void CheckPlugstack(const SlurmPaths& paths, const std::string& running, Finding
 
 }  // namespace
 
-void CheckSlurm(Findings& findings) {
+void CheckSlurm(const Config& config, Findings& findings) {
   const absl::StatusOr<CommandResult> version = RunCommand({"sinfo", "--version"}, {kPatience, 4096, {}});
   if (!version.ok()) {
     findings.Note("no Slurm commands here (sinfo): accounting cannot be read on this machine");
@@ -158,7 +179,7 @@ void CheckSlurm(Findings& findings) {
   if (paths.auth == "slurm") {
     findings.Good("Slurm authenticates by auth/slurm: nothing here needs MUNGE");
   }
-  CheckPlugstack(paths, running, findings);
+  CheckPlugstack(paths, running, config, findings);
 }
 
 }  // namespace goodput

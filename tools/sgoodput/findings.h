@@ -29,8 +29,9 @@ class Findings {
   int bad_ = 0;
 };
 
-// Is this Slurm the one everything here was built for, and does it load the plugin?
-void CheckSlurm(Findings& findings);
+// Is this Slurm the one everything here was built for, and does it load the plugin, with arguments that agree
+// with goodput.conf?
+void CheckSlurm(const Config& config, Findings& findings);
 
 // Who fills the database and answers questions, copies of it, and which nodes record nothing.
 void CheckController(Database& db, const Config& config, Findings& findings);

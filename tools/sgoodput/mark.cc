@@ -47,7 +47,6 @@ constexpr int kWaitMs = 5;
 constexpr const char* kDefaultSocket = "@goodput";
 // Abstract names are of a network namespace: from within another one only a path reaches the daemon, if the
 // container has it.
-constexpr const char* kPathSocket = "/run/slurm-goodput/mark.sock";
 
 std::optional<std::int64_t> EnvNumber(const char* name) {
   const char* text = std::getenv(name);
@@ -115,7 +114,9 @@ absl::Status Send(const std::string& message) {
   if (name.empty()) name = kDefaultSocket;
   int fd = ConnectUnixSocket(name);
   const int why = errno;
-  if (fd < 0 && name.front() == '@') fd = ConnectUnixSocket(kPathSocket);
+  std::string path = EnvText("GOODPUT_SOCKET_PATH");
+  if (path.empty()) path = kMarkSocketPath;
+  if (fd < 0 && name.front() == '@') fd = ConnectUnixSocket(path);
   absl::Status status;
   if (fd < 0) {
     status = absl::UnavailableError(Cat("cannot reach goodputd at ", name, ": ", std::strerror(why)));

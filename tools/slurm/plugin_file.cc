@@ -14,6 +14,7 @@
 #include <iterator>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "sql/text.h"
 
@@ -104,6 +105,15 @@ std::optional<std::uint32_t> UnsignedSymbol(const std::string& bytes, std::strin
 }
 
 }  // namespace
+
+std::optional<std::string> ArgumentOf(const PlugstackLine& line, std::string_view name) {
+  const std::string begin = Cat(name, "=");
+  std::optional<std::string> value;
+  for (const std::string& argument : line.arguments) {
+    if (absl::StartsWith(argument, begin)) value = argument.substr(begin.size());
+  }
+  return value;
+}
 
 absl::StatusOr<std::vector<PlugstackLine>> FindGoodputLines(const std::string& plugstack) {
   std::vector<PlugstackLine> found;

@@ -3,6 +3,7 @@
 #define GOODPUT_TOOLS_SLURM_PLUGIN_FILE_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,9 @@ struct PlugstackLine {
   std::string plugin;  // as written; without a slash it is looked for in PluginDir
   std::vector<std::string> arguments;
 };
+
+// The value of the last argument NAME=VALUE, which counts.
+std::optional<std::string> ArgumentOf(const PlugstackLine& line, std::string_view name);
 
 // Every line of plugstack.conf that loads slurm-goodput's plugin, `include`d files too (wildcards; relative
 // to the folder of the file that includes, as slurmd resolves them). A missing include is no error, as for

@@ -37,8 +37,10 @@ FINAL = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED"
 class Site:
     def __init__(self, mode: str = "cgroup", nodes: int = 4, dbd: bool = True, cred_expire_s: int = 6,
                  queue_interval_s: float = 0.5, daemon: bool = True, conf: Iterable[str] = (), kill_wait_s: int = 5,
-                 grace_s: int = 30, slurm_conf: Iterable[str] = (), cgroup_conf: Iterable[str] = (), cloud: int = 0) -> None:
-        """cred_expire_s: 6 makes a requeued job wait 7 s, 0 Slurm's own 121 s. conf: more lines of goodput.conf."""
+                 grace_s: int = 30, slurm_conf: Iterable[str] = (), cgroup_conf: Iterable[str] = (), cloud: int = 0,
+                 plugin: str = "") -> None:
+        """cred_expire_s: 6 makes a requeued job wait 7 s, 0 Slurm's own 121 s. conf: more lines of goodput.conf. plugin:
+        more arguments of its; {dir} is the cluster's folder."""
         for path in (PLUGIN, GOODPUTD, SGOODPUT):
             if not os.path.exists(path):
                 raise RuntimeError("%s is not built" % path)
@@ -49,7 +51,7 @@ class Site:
         self.socket = "@gp-%d-%x" % (os.getpid(), time.monotonic_ns())
         self.cluster = Cluster(mode=mode, nodes=nodes, dbd=dbd, cred_expire_s=cred_expire_s, kill_wait_s=kill_wait_s,
                                grace_s=grace_s, debug="info", slurm_conf=slurm_conf, cgroup_conf=cgroup_conf, cloud=cloud, plugstack=[
-                                   "optional %s spool={dir}/goodput/spool socket=%s" % (PLUGIN, self.socket)])
+                                   "optional %s spool={dir}/goodput/spool socket=%s %s" % (PLUGIN, self.socket, plugin)])
 
     def __enter__(self) -> "Site":
         return self.start()
