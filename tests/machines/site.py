@@ -1,0 +1,138 @@
+"""Three machines as a site has them: a controller with slurmdbd and an NFS server, and two nodes."""
+
+import json
+import os
+import shlex
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from typing import Callable, Dict, Iterable, List, Optional, Sequence
+
+from tests.cluster.cluster import Cluster
+from tests.e2e.harness import truth as truths
+
+from .guide import TOP, Guide
+from .machine import Machine, wait
+
+TRAINER = "/opt/trainer/trainer.py"
+OVER = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED")
+UNITS = {"ctl": ("goodputd-controller",), "n1": ("goodputd", "goodputd.socket"), "n2": ("goodputd", "goodputd.socket")}
+
+
+class Site:
+    """Started by `start`; nothing of it is left after `stop`."""
+
+    def __init__(self, image: str, packages: str, place: str) -> None:
+        os.makedirs(place, exist_ok=True)
+        for name in os.listdir(place):
+            os.unlink(os.path.join(place, name))
+        self._packages, self._place = packages, place
+        self.guide = Guide()
+        self.machines = {name: Machine(name, image, place) for name in ("ctl", "n1", "n2")}
+        self.ctl = self.machines["ctl"]
+        self.nodes = [self.machines["n1"], self.machines["n2"]]
+
+    def each(self, do: Callable[[Machine], object], machines: Optional[Iterable[Machine]] = None) -> None:
+        with ThreadPoolExecutor(3) as pool:
+            list(pool.map(do, machines or self.machines.values()))
+
+    def start(self) -> None:
+        for machine in self.machines.values():
+            machine.start()
+        self.each(lambda machine: machine.wait_up())
+        self.each(lambda machine: machine.set_clock())
+        self._start_slurm()
+        self._install()
+
+    def stop(self) -> None:
+        for machine in self.machines.values():
+            machine.cut_power()
+
+    def _start_slurm(self) -> None:
+        self.ctl.run("""set -e; mkdir -p /home/ada /home/bob; chown ada: /home/ada; chown bob: /home/bob
+            systemctl enable --now mariadb
+            mysql -e 'create user slurm@localhost identified by "slurm"; grant all on slurm_acct_db.* to slurm@localhost'
+            systemctl enable --now slurmdbd
+            for i in $(seq 60); do sacctmgr -n show cluster >/dev/null 2>&1 && break; sleep 1; done
+            for add in 'cluster vmtest' 'account research' 'user ada account=research' 'user bob account=research'; do sacctmgr -i add $add; done
+            systemctl enable --now slurmctld""")
+        self.each(lambda node: node.run("systemctl restart home.mount && systemctl enable --now slurmd"), self.nodes)
+        self.wait_idle()
+
+    def wait_idle(self) -> None:
+        wait("both nodes are idle", lambda: self.ctl.run("sinfo -h -t idle -o %D -p low", check=False).stdout.strip() == "2", 240)
+
+    def _install(self) -> None:
+        """The operators' guide, word by word."""
+        self.ctl.run("install -d -m 0700 " + self.guide.shared_folder)
+        self.each(self._install_on)
+        self.ctl.run(self.guide.controller)
+        self.each(self._let_in)
+
+    def _install_on(self, machine: Machine) -> None:
+        for folder, target in ((self._packages, "/root/packages"), (os.path.join(TOP, "tests", "trainer"), "/opt/trainer")):
+            with subprocess.Popen(["tar", "-C", folder, "--exclude=source", "--exclude=__pycache__", "-cf", "-", "."], stdout=subprocess.PIPE) as tar:
+                done = subprocess.run(machine._ssh("mkdir -p %s && tar --no-same-owner -C %s -xf -" % (target, target)), stdin=tar.stdout)
+            assert done.returncode == 0, "copying %s to %s" % (folder, machine.name)
+        install = self.guide.install.replace("apt-get install", "apt-get install -y")
+        machine.run("cd /root/packages && " + install, timeout_s=600)
+        # What the package's own documentation says, in its own words.
+        machine.run("grep -rh '^optional' /usr/share/doc/slurm-goodput-plugin | head -n 1 >/etc/slurm/plugstack.conf && "
+                    "grep spank_goodput /etc/slurm/plugstack.conf")
+        machine.run("echo '%s' >>/etc/slurm-goodput/goodput.conf" % self.guide.shared_spool)
+
+    def _let_in(self, machine: Machine) -> None:
+        """`systemctl edit` wants a terminal; this is the file it writes."""
+        unit = UNITS[machine.name][0]
+        machine.write("/etc/systemd/system/%s.service.d/override.conf" % unit, self.guide.drop_in)
+        machine.run("systemctl daemon-reload && systemctl restart " + unit)
+
+    # --- jobs, as tests.e2e.harness.truth asks about them
+
+    def run(self, argv: Sequence[str], env: Optional[Dict[str, str]] = None) -> "subprocess.CompletedProcess[str]":
+        words = ["env"] + ["%s=%s" % pair for pair in (env or {}).items()] + list(argv)
+        return self.ctl.run(" ".join(map(shlex.quote, words)))
+
+    sacct = Cluster.sacct
+    wait_sacct = Cluster.wait_sacct
+
+    def sbatch(self, name: str, training: str, *options: str, after: str = "", user: str = "ada") -> int:
+        """A job of the trainer in /home/USER/NAME; after: what the script does then."""
+        folder = "/home/%s/%s" % (user, name)
+        script = "#!/bin/bash\nsrun python3 %s --dir %s --marks %s\n%s" % (TRAINER, folder, training, after)
+        words = ["sbatch", "--parsable", "--job-name=" + name, "--output=%s.out" % folder, "--open-mode=append", "--mem=500"] + list(options)
+        return int(self.ctl.run("cd /home/%s && runuser -u %s -- %s" % (user, user, " ".join(map(shlex.quote, words))), stdin=script).stdout)
+
+    def log(self, name: str, user: str = "ada") -> List[Dict]:
+        """What the trainer wrote down, as it stands on the file server."""
+        text = self.ctl.run("cat /home/%s/%s/truth.0.jsonl" % (user, name), check=False).stdout
+        return [json.loads(line) for line in text.split("\n")[:-1] if line.startswith("{")]
+
+    def wait_steps(self, name: str, starts: int, steps: int, timeout_s: float = 400) -> None:
+        """Until the trainer's starts-th start has done so many steps."""
+        def done() -> bool:
+            log = self.log(name)
+            begins = [i for i, record in enumerate(log) if record["event"] == "start"]
+            return len(begins) >= starts and sum(r["event"] == "step_end" for r in log[begins[starts - 1]:]) >= steps
+        wait("%s: start %d does %d steps" % (name, starts, steps), done, timeout_s, 2)
+
+    def state(self, job: int) -> str:
+        return self.ctl.run("squeue -h -t all -o %%T -j %d" % job, check=False).stdout.strip()
+
+    def settle(self, job: int, timeout_s: float = 600) -> str:
+        """Its last state, when accounting has all of it and the nodes' records had time to come."""
+        wait("job %d is over" % job, lambda: self.state(job) in OVER, timeout_s, 3)
+        self.wait_sacct(job, lambda rows: all(row["End"] is not None for row in rows), 120)
+        self.ctl.run("sleep 15")
+        return self.state(job)
+
+    def show(self, job: int) -> Dict:
+        return json.loads(self.ctl.run("sgoodput show %d --json 2>/dev/null" % job).stdout)
+
+    def truth(self, job: int, name: str, **more: object) -> truths.Truth:
+        rows = self.wait_sacct(job, bool)
+        return truths.Truth(self.log(name), rows, **more)  # type: ignore
+
+    def warnings(self, machine: Machine) -> str:
+        """Of our units, since its boot."""
+        units = " ".join("-u " + unit for unit in UNITS[machine.name])
+        return machine.say("journalctl -b -q -o cat -p warning --no-pager " + units)
