@@ -29,15 +29,19 @@ constexpr std::size_t kMostCells = 4000;
 
 void PrintSteps(const Report& report, const Style& style) {
   const StepCounts& steps = report.timeline.steps;
-  if (steps.executed == 0) return;
+  if (steps.executed == 0 && report.timeline.checkpoints.empty()) return;
   const auto complete =
       std::count_if(report.timeline.checkpoints.begin(), report.timeline.checkpoints.end(),
                     [](const Checkpoint& checkpoint) { return checkpoint.complete.has_value(); });
-  std::printf(
-      "%s  %lld executed, %lld kept, %lld lost, %lld at risk; median %s\n", style.Bold("Steps").c_str(),
-      static_cast<long long>(steps.executed), static_cast<long long>(steps.kept),
-      static_cast<long long>(steps.lost), static_cast<long long>(steps.at_risk),
-      steps.median ? absl::StrFormat("%.3fs", static_cast<double>(*steps.median) / 1e9).c_str() : "-");
+  if (steps.executed == 0) {
+    std::printf("%s  none seen\n", style.Bold("Steps").c_str());
+  } else {
+    std::printf(
+        "%s  %lld executed, %lld kept, %lld lost, %lld at risk; median %s\n", style.Bold("Steps").c_str(),
+        static_cast<long long>(steps.executed), static_cast<long long>(steps.kept),
+        static_cast<long long>(steps.lost), static_cast<long long>(steps.at_risk),
+        steps.median ? absl::StrFormat("%.3fs", static_cast<double>(*steps.median) / 1e9).c_str() : "-");
+  }
   std::printf("       %lld of %zu checkpoints complete\n", static_cast<long long>(complete),
               report.timeline.checkpoints.size());
   PrintLastStep(report);

@@ -93,9 +93,14 @@ void PrintGoodput(const Report& report, const Style& style) {
                stdout);
   }
   if (report.timeline.steps.executed == 0) {
-    std::printf(
-        "         no steps seen: add --goodput-log-profile=NAME or\n"
-        "         --goodput-checkpoint-dir=PATH, or send marks (sgoodput mark --help)\n");
+    const bool saves = !report.timeline.checkpoints.empty();
+    std::fputs(Wrap(saves ? "no steps seen, only checkpoints: add --goodput-log-profile=NAME, or send marks "
+                            "(sgoodput mark --help), or name a checkpoint by its step (step_100.pt)"
+                          : "no steps seen: add --goodput-log-profile=NAME or --goodput-checkpoint-dir=PATH, "
+                            "or send marks (sgoodput mark --help)",
+                    "         ")
+                   .c_str(),
+               stdout);
   }
   std::printf("\n");
 }
