@@ -30,6 +30,8 @@ inline constexpr std::string_view kStepStart = "step_start";
 inline constexpr std::string_view kStepEnd = "step_end";
 inline constexpr std::string_view kTaskStart = "task_start";
 inline constexpr std::string_view kTaskExec = "task_exec";
+// When the process that sends marks began: the task itself, or a worker that torchrun started in it.
+inline constexpr std::string_view kProgramStart = "program_start";
 inline constexpr std::string_view kTaskExit = "task_exit";
 inline constexpr std::string_view kSignal = "signal";
 inline constexpr std::string_view kMark = "mark";

@@ -26,6 +26,7 @@ def plan() -> Plan:
               (waits.held_by_user, 1), (waits.begin_time, 1), (waits.chain, 1), (waits.still_pending, 1), (waits.suspended, 1),
               (waits.still_suspended, 1), (shapes.array_without_name, 4), (waits.nodes_boot, 0), (ends.submitted_again, 1)]
     linuxproc = [(ends.hung_and_cancelled, 1), (ends.asked_for_requeue, 1), (shapes.restarts_inside, 1),
+                 (shapes.started_anew_by_its_launcher, 1),
                  (ends.grace_exit_0, 1), (ends.cancelled_by_root, 1), (ends.cancelled_saving, 1),
                  (ends.preempted_for_good, 1), (shapes.sruns_side_by_side, 2), (shapes.srun_alone, 1),
                  (waits.submitted_held, 1), (waits.held_by_admin, 1), (waits.depends_on_another, 1),
@@ -37,7 +38,7 @@ def plan() -> Plan:
         "unwatched": (Site("cgroup", nodes=4, cloud=1, daemon=False), alone),
         "cgroup": (Site("cgroup", nodes=27, cloud=2, grace_s=8, slurm_conf=CONSTRAINED, cgroup_conf=["ConstrainRAMSpace=yes"]),
                    cgroup),
-        "linuxproc": (Site("linuxproc", nodes=23, grace_s=8, slurm_conf=["RequeueExit=93"]), linuxproc),
+        "linuxproc": (Site("linuxproc", nodes=24, grace_s=8, slurm_conf=["RequeueExit=93"]), linuxproc),
     }
 
 

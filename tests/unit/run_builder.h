@@ -120,6 +120,8 @@ class AttemptBuilder {
     facts.step_ends.push_back({At(s), step, slurm_step_, task_, {0, next_offset_}});
     return Say(Mark::Kind::kStepEnd, false, s, step, "");
   }
+  // A worker that its launcher started anew: the process that marks from now on began then.
+  AttemptBuilder& ProcessBegan(double s) { return Say(Mark::Kind::kStart, true, s, std::nullopt, ""); }
   AttemptBuilder& SaysStop(double s) { return Say(Mark::Kind::kStop, true, s, std::nullopt, ""); }
   AttemptBuilder& SaveBegins(std::optional<std::int64_t> step, double s) {
     return Say(Mark::Kind::kCheckpoint, true, s, step, "");

@@ -634,6 +634,24 @@ TEST(Kept, AStepNumberGoingBackIsANewStartOfTheProgram) {
   EXPECT_FALSE(timeline.incarnations[0].exit_code) << "the exit was the second one's";
 }
 
+TEST(Kept, AWorkerThatWasStartedAnewBeginsWithItsProcess) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .ProcessBegan(1)
+      .Steps(0, 5, 10, 10)
+      .ProcessBegan(70)
+      .Restore(3, 72, 74)
+      .Steps(3, 6, 80, 10)
+      .Srun(0, 0, 120, 0)
+      .Ended(120, "COMPLETED");
+  EXPECT_EQ(run.Story(),
+            "startup 0-10 | productive 10-40 | lost_work 40-70 | startup 70-72 | startup.restore 72-74 | "
+            "startup 74-80 | productive 80-120");
+  EXPECT_EQ(run.Build().incarnations.at(1).begin, At(70));
+}
+
 TEST(Kept, ANewSrunIsANewStartOfTheProgram) {
   RunBuilder run;
   run.Attempt()

@@ -294,7 +294,9 @@ void Exporter::AddMarks(const AttemptFacts& attempt) {
   std::map<std::pair<bool, Teller>, Open> open;
   for (const Mark* mark : marks) {
     // The format has no word for these.
-    if (mark->kind == Mark::Kind::kStop || mark->kind == Mark::Kind::kStepEnd) continue;
+    if (mark->kind == Mark::Kind::kStop || mark->kind == Mark::Kind::kStepEnd ||
+        mark->kind == Mark::Kind::kStart)
+      continue;
     if (mark->kind == Mark::Kind::kPhase) {
       AddPhaseMark(*mark);
       continue;

@@ -211,7 +211,7 @@ void MarkServer::Drop(int fd) {
   close(fd);
 }
 
-MarkServer::Received MarkServer::Receive(int fd, const Client& client) {
+MarkServer::Received MarkServer::Receive(int fd, Client& client) {
   std::array<char, kMaxMarkBytes + 1> buffer{};
   for (int i = 0; i < kTurn; ++i) {
     const ssize_t got = recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
@@ -224,7 +224,13 @@ MarkServer::Received MarkServer::Receive(int fd, const Client& client) {
   return Received::kTurn;
 }
 
-void MarkServer::Take(std::string_view message, const Client& client) {
+std::optional<std::int64_t> MarkServer::AgeOf(const Client& client) const {
+  const std::optional<std::int64_t> began = options_.processes->BeganNs(client.pid);
+  if (!began) return std::nullopt;
+  return std::max<std::int64_t>(0, ReadClockNs(CLOCK_BOOTTIME) - *began);
+}
+
+void MarkServer::Take(std::string_view message, Client& client) {
   const absl::StatusOr<MarkMessage> mark = ParseMark(message);
   if (!mark.ok()) {
     ++counts_.malformed;
@@ -245,17 +251,27 @@ void MarkServer::Take(std::string_view message, const Client& client) {
   std::int64_t age = mono_now - mark->mono_ns.value_or(mono_now);
   if (age < 0 || age > kMaxAgeNs) age = 0;
   const Stamp stamp{real_now - age, mono_now - age, node, static_cast<int>(getpid())};
+  const auto add_who = [&](RecordBuilder& record) {
+    if (!job->cluster.empty()) record.Text(key::kCluster, job->cluster);
+    record.Int(key::kJob, mark->job);
+    record.Int(key::kUid, client.uid);
+    if (!mark->slurm_step.empty()) record.Text(key::kSlurmStep, mark->slurm_step);
+    if (mark->task) record.Int(key::kTask, *mark->task);
+    record.Int(key::kPid, client.pid);
+  };
+  // `sgoodput mark` begins for its one mark, which tells nothing of the program.
+  if (const auto process_age = ++client.marks == 2 ? AgeOf(client) : std::nullopt) {
+    const Stamp began{real_now - *process_age, mono_now - *process_age, node, static_cast<int>(getpid())};
+    RecordBuilder start(kind::kProgramStart, began);
+    add_who(start);
+    spools_.Write(node, start.Finish());
+  }
   RecordBuilder record(kind::kMark, stamp);
-  if (!job->cluster.empty()) record.Text(key::kCluster, job->cluster);
-  record.Int(key::kJob, mark->job);
-  record.Int(key::kUid, client.uid);
-  if (!mark->slurm_step.empty()) record.Text(key::kSlurmStep, mark->slurm_step);
-  if (mark->task) record.Int(key::kTask, *mark->task);
+  add_who(record);
   record.Text(key::kMark, MarkKindName(mark->kind));
   record.Text(key::kEdge, mark->begin ? "begin" : "end");
   if (mark->train_step) record.Int(key::kTrainStep, *mark->train_step);
   if (!mark->name.empty()) record.Text(key::kName, mark->name);
-  record.Int(key::kPid, client.pid);
   if (spools_.Write(node, record.Finish())) {
     ++counts_.accepted;
   } else {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "tools/goodputd/job_owners.h"
 #include "tools/goodputd/mark_message.h"
 #include "tools/goodputd/node_spools.h"
+#include "tools/goodputd/processes.h"
 
 namespace goodput {
 
@@ -41,6 +43,7 @@ class MarkServer {
     std::uint64_t spool_max = kDefaultSpoolMax;
     uid_t spool_owner = 0;
     Clock clock = kSystemClock;
+    const Processes* processes = &RealProcesses();
   };
   explicit MarkServer(Options options);
   ~MarkServer();
@@ -64,6 +67,7 @@ class MarkServer {
     pid_t pid = 0;
     std::int64_t since_mono_ns = 0;
     bool stored = false;  // with the service manager, for the next process
+    std::uint64_t marks = 0;
   };
   bool IsListener(int fd) const;
   void Accept();
@@ -72,10 +76,12 @@ class MarkServer {
   void StoreAllConnections();
   enum class Received : std::uint8_t { kNothing, kAll, kTurn, kGone };
   // Takes what a client sent, at most a turn's worth: the others wait.
-  Received Receive(int fd, const Client& client);
+  Received Receive(int fd, Client& client);
   // What was sent before the daemon was told to stop.
   void Drain();
-  void Take(std::string_view message, const Client& client);
+  // How long ago a client's process began; nothing of one that is gone.
+  std::optional<std::int64_t> AgeOf(const Client& client) const;
+  void Take(std::string_view message, Client& client);
   void Drop(int fd);
 
   Options options_;

@@ -16,12 +16,13 @@
 namespace goodput {
 void NodesWord::AddEvent(const EventRow& event) {
   const std::optional<NodeEvent::Kind> of_slurmd = NodeEventKind(event.kind);
-  const bool known = of_slurmd || event.kind == kind::kMark || event.kind == kind::kSignal ||
-                     event.kind == kind::kCheckpoint || event.kind == kind::kHost;
+  const bool known = of_slurmd || event.kind == kind::kMark || event.kind == kind::kProgramStart ||
+                     event.kind == kind::kSignal || event.kind == kind::kCheckpoint ||
+                     event.kind == kind::kHost;
   if (!known || !reader_.Parse(event.record)) return;
   if (of_slurmd) {
     AddNodeEvent(event, *of_slurmd);
-  } else if (event.kind == kind::kMark) {
+  } else if (event.kind == kind::kMark || event.kind == kind::kProgramStart) {
     AddMark(event);
   } else if (event.kind == kind::kSignal) {
     AddSignal(event);
@@ -186,8 +187,8 @@ void NodesWord::AddMark(const EventRow& event) {
   if (attempt == nullptr) return;
   Mark mark;
   mark.t = event.t_ns;
-  mark.kind = MarkKind(reader_.Text(key::kMark));
-  mark.begin = reader_.Text(key::kEdge) == "begin";
+  mark.kind = event.kind == kind::kProgramStart ? Mark::Kind::kStart : MarkKind(reader_.Text(key::kMark));
+  mark.begin = mark.kind == Mark::Kind::kStart || reader_.Text(key::kEdge) == "begin";
   mark.train_step = reader_.Int(key::kTrainStep);
   // Begins of steps are kept apart (sql/step_store.h).
   if (mark.kind == Mark::Kind::kStepEnd && (mark.begin || !mark.train_step)) return;

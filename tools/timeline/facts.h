@@ -78,8 +78,9 @@ class StepReader {
 // Everything else a job says about itself.
 struct Mark {
   // kStop: the program says that it was told to stop. kStepEnd: it says that the step is done; of those of a
-  // start only the last counts, for the others end where the next begins.
-  enum class Kind : std::uint8_t { kCheckpoint, kPhase, kRestore, kStop, kStepEnd };
+  // start only the last counts, for the others end where the next begins. kStart: the process that marks
+  // began.
+  enum class Kind : std::uint8_t { kCheckpoint, kPhase, kRestore, kStop, kStepEnd, kStart };
   Ns t = 0;
   Kind kind = Kind::kPhase;
   bool begin = true;

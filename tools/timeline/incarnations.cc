@@ -107,15 +107,20 @@ std::vector<Strand> FindStrands(const AttemptFacts& attempt, Ns attempt_begin, c
   return strands;
 }
 
-// Where one incarnation gives way to the next in the same tasks: with the first thing a program does before
-// its steps.
-Ns GivesWay(const std::vector<const Mark*>& marks, Ns last_step, Ns next_step) {
+// Where one incarnation gives way to the next in the same tasks (torchrun starts its workers anew): where its
+// process began, or with the first thing a program does before its steps.
+struct Change {
+  Ns t = 0;
+  bool of_process = false;
+};
+Change GivesWay(const std::vector<const Mark*>& marks, Ns last_step, Ns next_step) {
   for (const Mark* mark : marks) {
-    const bool starts = mark->kind == Mark::Kind::kRestore ||
+    const bool starts = mark->kind == Mark::Kind::kStart || mark->kind == Mark::Kind::kRestore ||
                         (mark->kind == Mark::Kind::kPhase && IsStartupPhase(mark->name));
-    if (starts && mark->begin && mark->t > last_step && mark->t < next_step) return mark->t;
+    if (starts && mark->begin && mark->t > last_step && mark->t < next_step)
+      return {mark->t, mark->kind == Mark::Kind::kStart};
   }
-  return next_step;
+  return {next_step, false};
 }
 
 // `not_before`: the last step of the strand before; `overtaken`: the first step of the strand after, if there
@@ -136,8 +141,12 @@ void ReadStrand(int attempt_index, bool completed, const Allocation& allocation,
     if (overtaken) end = std::min(end, *overtaken);
     const bool last = i + 1 == folded.size();
     auto until = strand.marks.end();
+    bool replaced = false;
     if (!last) {
-      end = GivesWay(strand.marks, folded[i].steps.back().mark.t, folded[i + 1].steps.front().mark.t);
+      const Change change =
+          GivesWay(strand.marks, folded[i].steps.back().mark.t, folded[i + 1].steps.front().mark.t);
+      end = change.t;
+      replaced = change.of_process;
       until = std::find_if(mark, strand.marks.end(), [&](const Mark* m) { return m->t >= end; });
     }
     // Programs live on while a job completes, but its time is the allocation's.
@@ -146,6 +155,7 @@ void ReadStrand(int attempt_index, bool completed, const Allocation& allocation,
     bounds.end = std::max(bounds.begin, bounds.end);
     programs.push_back(ReadProgram(attempt_index, strand.slurm_steps, bounds, folded[i],
                                    {{mark, until}, strand.step_ends}, allocation, reader));
+    programs.back().summary.replaced = replaced;
     mark = until;
     begin = end;
   }

@@ -116,6 +116,7 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostW
   const bool out_of_memory = attempt.step_out_of_memory && incarnation.exit_signal.value_or(9) == 9;
   if (!context.last_of_attempt) {
     says("the allocation went on");
+    if (incarnation.replaced) says("a new process took its place in the same task, as torchrun starts one");
     says(ExitWords(incarnation));
     if (out_of_memory && incarnation.exit_signal) {
       says("Slurm saw a step of the job run out of memory");

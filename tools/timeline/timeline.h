@@ -41,6 +41,7 @@ struct Incarnation {
   std::optional<Ns> exited;      // when the last of its tasks did, be it after the attempt's end
   std::optional<int> exit_code;  // the worst of its tasks
   std::optional<int> exit_signal;
+  bool replaced = false;  // another process took the place of its own, in the same task
 };
 
 struct Checkpoint {

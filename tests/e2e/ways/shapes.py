@@ -4,7 +4,7 @@ import json
 from typing import List
 
 from ..harness import truth as truths
-from ..harness.checks import assert_buckets_close, assert_interruptions
+from ..harness.checks import assert_buckets_close, assert_interruptions, said_buckets
 from ..harness.judge import seconds
 from ..harness.truth import Truth
 from ..harness.work import Outcome, Work
@@ -13,6 +13,12 @@ from . import Way
 
 def restarts_inside(work: Work) -> Outcome:
     work.submit("while ! srun %s; do :; done" % work.trainer("--save-every 5 --steps 26 --crash-at-step 8,17,23"))
+    return work.outcome()
+
+
+def started_anew_by_its_launcher(work: Work) -> Outcome:
+    """As torchrun does with its workers: Slurm sees one task, which goes on."""
+    work.submit("srun bash -c 'until %s; do sleep 2; done'" % work.trainer("--save-every 5 --steps 26 --crash-at-step 18"))
     return work.outcome()
 
 
@@ -118,6 +124,22 @@ class Shapes(Way):
         self.assertEqual(job["steps"]["count"], 26 + (8 - 5) + (17 - 15) + (23 - 20))
         for interruption in job["interruptions"]:
             self.assertEqual(interruption["t_re_s"], 0)
+
+    def test_a_worker_started_anew_begins_with_its_process(self) -> None:
+        outcome = self.outcome(started_anew_by_its_launcher)
+        _, worker = outcome.truth.incarnations[0]
+        job, = outcome.show["jobs"]
+        self.assertEqual((job["steps"]["count"], job["steps"]["kept"]), (26 + 18 - 15, 26))
+        interruption, = job["interruptions"]
+        self.assertAlmostEqual(interruption["time_ns"], worker.begin_ns, delta=truths.S // 50)
+        self.assertIn("a new process took its place in the same task, as torchrun starts one", interruption["evidence"])
+        # From its process to its first step: the trainer's own 0.5 s of it are named.
+        self.assertGreater(interruption["t_rm_s"], 0.5)
+        # How long the old one still lived nobody saw.
+        pooled = ("launch", "stall", "lost_work")
+        said, true = said_buckets(outcome.show), outcome.truth.sums()
+        self.assertAlmostEqual(sum(said.get(name, 0) for name in pooled) / truths.S,
+                               sum(true.get(name, 0) for name in pooled) / truths.S, delta=1.3)
 
     def test_sruns_one_after_another_are_starts_of_one_program(self) -> None:
         outcome = self.outcome(sruns_in_turn)
