@@ -119,6 +119,7 @@ def suites() -> List[Suite]:
         python_suite("fleet", "tests.e2e.test_fleet"),
         python_suite("frameworks", "tests.e2e.test_frameworks"),
         python_suite("clients", "tests.e2e.test_clients"),
+        python_suite("pytorch", "tests.e2e.test_pytorch"),
         python_suite("clocks", "tests.e2e.test_clocks"),
         python_suite("host", "tests.e2e.test_host"),
         python_suite("identity", "tests.e2e.test_identity"),
