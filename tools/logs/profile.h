@@ -4,26 +4,25 @@
 //
 // The file, one item a line (a blank line or one that begins with `#` means nothing):
 //
-//   profile megatron                 its name, as in --goodput-log-profile
-//   about   Megatron-LM              for `sgoodput profile list`
-//   stamp   \[(?P<date>\d{4}-...)\]  where lines carry their time; any number of these
-//   rule    step_end                 what a line means: step_end, step_begin, training_begin, save_begin,
-//                                    save_end, save, save_goes_on, restore_begin, restore_end, phase_begin,
-//                                    phase_end, stop, program_begin, program_end, job_end; then of that rule:
-//   match   iteration +(?P<step>\d+)/ an RE2 expression, found anywhere in the line
-//   add     1                        to the number in the line, so that it is the number of steps done
-//   name    evaluation               of the phase, where the line has no (?P<name>...); of job_end, Slurm's
-//   state over_at next_step                of a save or a phase whose end is not told: the loop waits for it
-//   told_at next_step                of a line of a step that comes behind what is done next, such as a save
-//   of it complete untold                  of a save that goes on behind the loop, and of whose end nothing
-//   is told example  iteration   7/ 100 |    a line, after one blank; it must match this rule and no earlier
-//   one gives   step=7 of=100            exactly what is taken from it; or `nothing` unlike  step 7 of
-//   validation     a line no rule may match; anywhere in the file
+//   profile megatron         its name, as in --goodput-log-profile
+//   about   Megatron-LM      for `sgoodput profile list`
+//   stamp   EXPRESSION       where lines carry their time; any number of these
+//   rule    step_end         what a line means: step_end, step_begin, training_begin, save_begin, save_end,
+//                            save, save_goes_on, restore_begin, restore_end, phase_begin, phase_end, stop,
+//                            program_begin, program_end, job_end; then of that rule:
+//   match   EXPRESSION       RE2's, such as `iteration +(?P<step>\d+)/`, found anywhere in the line
+//   add     1                to the number in the line, so that it is the number of steps done
+//   name    evaluation       of the phase, where the line has no (?P<name>...); of job_end, Slurm's state
+//   over_at next_step        of a save or a phase whose end is not told: the loop waits for it
+//   told_at next_step        of a line of a step that comes behind what is done next, such as a save of it
+//   complete untold          of a save that goes on behind the loop, and of whose end nothing is told
+//   example LINE             behind one blank; it must match this rule and no earlier one
+//   gives   step=7 of=100    exactly what is taken from the example; or `nothing`
+//   unlike  LINE             that no rule may match; anywhere in the file
 //
 // Groups: step, of (steps of the program, or of an epoch where there is `epoch`), epoch (from 0), name,
-// elapsed (on a bar's own clock, "31:31"), step_s, step_ms (a
-// step took), about_s (more or less: to place lines that came late, not to measure by), took_s, took_ms (what
-// ended took), began_unix, and of stamps date
+// elapsed (on a bar's own clock, "31:31"), step_s and step_ms (a step took), about_s (more or less: to place
+// lines that came late, not to measure by), took_s and took_ms (what ended took), began_unix. Of stamps: date
 // ("2026-02-05 17:07:36.379", also with T, a comma, Z or +01:00), unix (seconds) and glog ("0706
 // 16:50:26.257925").
 //
