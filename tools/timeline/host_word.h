@@ -17,8 +17,8 @@ struct HostWord {
 
 // Those in force at the attempt's end, the cause first; several nodes' equal word is one. A word is a cause
 // where Slurm lost a node or requeued the job, and
-//   preempted             it was said at most 2 min before (10 min where Slurm had to find out that the node
-//   was gone) maintenance           it says that the machine is ended, and was not taken back
+//   preempted             it was said at most 2 min before (10 min where Slurm had to notice the loss)
+//   maintenance           it says that the machine is ended, and was not taken back
 //   upcoming_maintenance  its window had begun and was not over
 // and the word is of a node that was lost, where Slurm says which. `lost`: when a node was last seen alive.
 std::vector<HostWord> JudgeHosts(const AttemptFacts& attempt, const std::optional<LastSeen>& lost);
