@@ -16,7 +16,7 @@ import subprocess
 import unittest
 from typing import Dict, List, NamedTuple, Tuple
 
-from .harness.goodput_site import BUILD, TESTS, Site
+from .harness.goodput_site import BUILD, SGOODPUT, TESTS, Site
 from .harness.judge import assert_valid
 from .harness.reach import reachable
 
@@ -174,6 +174,22 @@ class ClientsTest(unittest.TestCase):
         longest = sum(told[end].after - told[begin].before for begin, end in edges)
         slack = 2 * TOLERANCE_NS * len(edges)
         self.assertTrue(shortest - slack <= bucket["ns"] <= longest + slack, (bucket, shortest, longest))
+
+    def test_doctor_says_what_plugin_and_daemon_are_told_otherwise(self) -> None:
+        def doctor(conf: str) -> str:
+            return self.site.cluster.run([SGOODPUT, "doctor", "--config", conf], check=False).stdout
+
+        said = doctor(self.site.conf)
+        self.assertIn("the plugin ", said)
+        self.assertNotIn("the plugin's ", said)
+        other = self.site.path("goodput", "other.conf")
+        with open(self.site.conf) as ours, open(other, "w") as theirs:
+            theirs.write(ours.read() + "socket = @elsewhere\nsocket_path = /elsewhere.sock\n")
+        said = doctor(other)
+        self.assertRegex(said, "!!  the plugin's socket is %s .*, goodputd's @elsewhere" % self.site.socket)
+        self.assertRegex(said, r"!!  the plugin's socket_path is \S+/mark.sock .*, goodputd's /elsewhere.sock")
+        self.assertIn("mend: write socket_path=/elsewhere.sock into ", said)
+        self.assertNotIn("the plugin's spool", said)
 
     def test_where_the_daemon_cannot_be_reached_the_job_goes_on(self) -> None:
         for name, job in self.alone.items():
