@@ -57,7 +57,7 @@ def assert_partition(testcase: TestCase, show: Dict) -> None:
 
 def tolerance_ns(truth: Truth, bucket: str, tolerance_s: float) -> int:
     coarse, fine = truth.boundaries(bucket)
-    doubt = truth.start_doubt_ns() if bucket in ("startup", "launch") else 0
+    doubt = truth.doubt_ns.get(bucket, 0) + (truth.start_doubt_ns() if bucket in ("startup", "launch") else 0)
     return int((tolerance_s * coarse + (FINE_S * fine + FLAT_S) * lateness()) * S) + doubt
 
 

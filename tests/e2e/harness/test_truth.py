@@ -11,7 +11,7 @@ from unittest import mock
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import checks  # noqa: E402
 from checks import assert_attempts, assert_buckets_close  # noqa: E402
-from truth import S, Truth, side_by_side  # noqa: E402
+from truth import S, Truth, saved_while_another_trained_ns, side_by_side  # noqa: E402
 
 T0 = 1_800_000_000
 
@@ -80,6 +80,12 @@ class TruthTest(unittest.TestCase):
     def test_eligible_when_slurmctld_looked_was_never_on_hold(self) -> None:
         self.assert_seconds(Truth([], [row("CANCELLED by 0", 0, 2, None, 5)]), {"queue": 5})
         self.assert_seconds(Truth([], [row("CANCELLED by 0", 0, 3, None, 5)]), {"hold": 3, "queue": 2})
+
+    def test_programs_that_drift_apart_leave_doubt_while_one_saves(self) -> None:
+        ahead = log((1, "step_begin", 1), (2, "step_end", 1), (2, "save_begin", 1), (2.5, "save_end", 1), (2.5, "step_begin", 2))
+        behind = log((1, "step_begin", 1), (2.3, "step_end", 1), (2.3, "save_begin", 1), (2.8, "save_end", 1), (2.8, "step_begin", 2))
+        self.assertEqual(saved_while_another_trained_ns([ahead, behind]), 0.3 * S)
+        self.assertEqual(saved_while_another_trained_ns([ahead, ahead]), 0)
 
     def test_a_job_never_eligible_was_on_hold(self) -> None:
         self.assert_seconds(Truth([], [row("CANCELLED", 0, None, None, 50)]), {"hold": 50})

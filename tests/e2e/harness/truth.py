@@ -186,6 +186,23 @@ def side_by_side(logs: Iterable[List[Dict]]) -> List[Dict]:
                   key=lambda r: (r["t"], not r["event"].endswith("_end")))
 
 
+def saved_while_another_trained_ns(logs: Iterable[List[Dict]]) -> int:
+    """Of programs side by side, how long all their saves went on behind the first of them that began its next step: whether
+    the whole saves or trains then is not to be told."""
+    over = 0
+    begins: Dict[int, int] = {}
+    ends: Dict[int, int] = {}
+    for records in logs:
+        for r in records:
+            if r["event"] == "step_begin":
+                begins[r["step"]] = min(begins.get(r["step"], r["t"]), r["t"])
+            elif r["event"] == "save_end":
+                ends[r["step"]] = max(ends.get(r["step"], 0), r["t"])
+    for step, end in ends.items():
+        over += max(0, end - begins.get(step + 1, end))
+    return over
+
+
 class Truth:
     """The expected timeline of one run.
 
@@ -210,6 +227,8 @@ class Truth:
         self.end_ns = now_ns if self.running else (last.end_ns or 0)
         self.accounting_times: Set[int] = {self.begin_ns, self.end_ns}
         self.incarnations = self._incarnations(list(logs))
+        # By bucket, how much of it may as well be another's.
+        self.doubt_ns: Dict[str, int] = {}
         self.kept: List[Step] = []
         self.lost: List[Step] = []
         self.open: List[Step] = []

@@ -38,8 +38,9 @@ def sruns_side_by_side(work: Work) -> Outcome:
     lines += ["sleep 2; srun --overlap -N2 -n2 sleep 4"]
     work.submit("\n".join(lines + ["wait $training"]))
     work.site.settle(work.job)
-    log = truths.side_by_side([truths.read_log(folder) for folder in folders])
-    truth = Truth(log, work.site.cluster.wait_sacct(work.job, bool))
+    logs = [truths.read_log(folder) for folder in folders]
+    truth = Truth(truths.side_by_side(logs), work.site.cluster.wait_sacct(work.job, bool))
+    truth.doubt_ns = dict.fromkeys(["checkpoint_save", "productive"], truths.saved_while_another_trained_ns(logs))
     return Outcome(work.site, work.job, work.folder, work.site.show_json(work.job), truth)
 
 
