@@ -134,7 +134,8 @@ class PytorchTest(unittest.TestCase):
         self.saves_are_true(outcome, job, 0.01)
         # Until its interpreter is gone it says nothing.
         self.pooled(outcome, ("teardown", "unobserved"), delta_s=1.2)
-        self.assertAlmostEqual(said_buckets(outcome.show)["productive"], outcome.truth.sums()["productive"], delta=0.2 * S)
+        # Its steps are cut at the end of the first attempt, of which accounting has the second.
+        self.assertAlmostEqual(said_buckets(outcome.show)["productive"], outcome.truth.sums()["productive"], delta=1.2 * S)
 
     def test_torchrun_s_restart_is_an_interruption_inside_the_job(self) -> None:
         outcome, job = self.judge(restarted_by_torchrun)
