@@ -45,8 +45,6 @@ It takes the job, step and task from Slurm's environment and the socket from GOO
 
 constexpr int kWaitMs = 5;
 constexpr const char* kDefaultSocket = "@goodput";
-// Abstract names are of a network namespace: from within another one only a path reaches the daemon, if the
-// container has it.
 
 std::optional<std::int64_t> EnvNumber(const char* name) {
   const char* text = std::getenv(name);
