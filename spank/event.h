@@ -36,6 +36,8 @@ inline constexpr std::string_view kTaskExit = "task_exit";
 inline constexpr std::string_view kSignal = "signal";
 inline constexpr std::string_view kMark = "mark";
 inline constexpr std::string_view kCheckpoint = "checkpoint";
+// A line of nccl-tests' table in the job's output.
+inline constexpr std::string_view kCollective = "collective";
 inline constexpr std::string_view kHost = "host";
 inline constexpr std::string_view kPhase = "phase";
 inline constexpr std::string_view kQueue = "queue";
@@ -109,6 +111,10 @@ inline constexpr std::string_view kView = "view";
 inline constexpr std::string_view kProblem = "problem";
 // Of marks that were read out of the job's output: the profile that understood the line.
 inline constexpr std::string_view kProfile = "profile";
+// Of collectives: bytes, and bytes a second.
+inline constexpr std::string_view kBytes = "bytes";
+inline constexpr std::string_view kAlgbw = "algbw";
+inline constexpr std::string_view kBusbw = "busbw";
 // Of host notices.
 inline constexpr std::string_view kNotice = "notice";  // "maintenance", "preempted", "upcoming_maintenance"
 inline constexpr std::string_view kValue = "value";    // as the host said it

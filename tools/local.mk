@@ -146,6 +146,7 @@ log_profiles = \
   tools/logs/profiles/hf.profile \
   tools/logs/profiles/megatron-progress.profile \
   tools/logs/profiles/submitit.profile \
+  tools/logs/profiles/nccl-tests.profile \
   tools/logs/profiles/slurm.profile
 EXTRA_DIST += tools/logs/embed $(log_profiles)
 BUILT_SOURCES += tools/logs/built_in.cc
@@ -248,6 +249,7 @@ tools_libruns_files = \
   tools/runs/best_word.cc tools/runs/best_word.h \
   tools/runs/chain.cc tools/runs/chain.h \
   tools/runs/clocks.cc tools/runs/clocks.h \
+  tools/runs/collectives.cc tools/runs/collectives.h \
   tools/runs/components.cc tools/runs/components.h \
   tools/runs/controller_clock.cc tools/runs/controller_clock.h \
   tools/runs/drafts.cc tools/runs/drafts.h \
@@ -279,6 +281,7 @@ tools_libadvise_files = \
   tools/advise/checkpoint_interval.cc tools/advise/checkpoint_interval.h \
   tools/advise/measure.cc tools/advise/measure.h \
   tools/advise/mttf.cc tools/advise/mttf.h \
+  tools/advise/network.cc tools/advise/network.h \
   tools/advise/plan.cc tools/advise/plan.h \
   tools/advise/what_to_do.cc tools/advise/what_to_do.h
 unity_sources += tools/libadvise.unity.cc

@@ -22,6 +22,7 @@ from .harness.work import Outcome, Work
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PRINTER = "/usr/bin/python3 " + os.path.join(reachable(os.path.join(HERE, "printing")), "printer.py")
+NCCL_TESTS = "/usr/bin/python3 " + os.path.join(reachable(os.path.join(HERE, "printing")), "nccl_tests.py")
 IMPORTER = reachable(os.path.join(BUILD, "tests", "spank", ".libs", "import_plugin.so"))
 STAGE = Stage()
 S = 1_000_000_000
@@ -126,6 +127,14 @@ def task_pids(work: Work) -> List[int]:
     return pids
 
 
+def network_tested(work: Work) -> Outcome:
+    """All three nodes, then two of them, then one alone; then it trains."""
+    nodes = work.nodes
+    work.submit("srun -N3 -n3 {0} 187.5\nsrun -N2 -n2 -w {1},{2} {0} 92.25\nsrun -N1 -n1 -w {2} {0} 430\nsrun -N1 -n1 {3} {4} megatron 6".format(
+        NCCL_TESTS, nodes[0], nodes[2], PRINTER, truth_of(work)), "--goodput-log-profile=megatron")
+    return outcome(work)
+
+
 def unknown_profile(work: Work) -> Outcome:
     work.submit("srun %s %s megatron 4" % (PRINTER, truth_of(work)), "--goodput-log-profile=megatorn")
     return outcome(work, followed=False)
@@ -143,12 +152,12 @@ def started_quickly(work: Work) -> Outcome:
     return outcome(work)
 
 
-SCENARIOS = [(started_slowly, 1), (started_quickly, 1), (truncated, 1), (appended, 1), (labelled, 1), (through_srun, 1), (noisy, 1), (unknown_profile, 1), (unfollowed, 1), (told_while_set_up, 1)]
+SCENARIOS = [(started_slowly, 1), (started_quickly, 1), (truncated, 1), (appended, 1), (labelled, 1), (through_srun, 1), (noisy, 1), (unknown_profile, 1), (unfollowed, 1), (told_while_set_up, 1), (network_tested, 3)]
 
 
 def setUpModule() -> None:
     unittest.addModuleCleanup(STAGE.stop)
-    site = Site("linuxproc", nodes=len(SCENARIOS))
+    site = Site("linuxproc", nodes=sum(nodes for _, nodes in SCENARIOS), conf=["busbw = 185"])
     site.cluster.plugstack.append("optional " + IMPORTER)
     plan: Plan = {"": (site, SCENARIOS)}
     STAGE.start(plan)
@@ -219,6 +228,27 @@ class OutputTest(unittest.TestCase):
         self.assertEqual(said.count("log profile 'megatron' understood nothing of its output: let sbatch or srun write it to a file"), 1, said)
         followed = STAGE.outcome("", truncated)
         self.assertNotIn("understood nothing", followed.site.sgoodput("show", str(followed.job)).stdout)
+
+    def test_what_nccl_tests_measured_is_kept_with_its_nodes(self) -> None:
+        came = STAGE.outcome("", network_tested)
+        job = self.judge(came)
+        nodes = job["collectives"][0]["nodes"]
+        self.assertEqual(len(nodes), 3)
+        self.assertEqual([(test["nodes"], test["bytes"], test["busbw"]) for test in job["collectives"]],
+                         [(nodes, 8 << 30, 187_500_000_000), ([nodes[0], nodes[2]], 8 << 30, 92_250_000_000), ([nodes[2]], 8 << 30, 430_000_000_000)])
+        site, number = came.site, str(came.job)
+        said = site.sgoodput("show", number).stdout
+        self.assertIn("Network  92.25 GB/s between 2 nodes, messages of 8 GiB (busbw by nccl-tests)\n         less than the 185 GB/s", said)
+        report = json.loads(site.sgoodput("report", "-j", number, "--by", "node", "--json").stdout)
+        with open(os.path.join(os.path.dirname(SCHEMA), "report.schema.json")) as schema:
+            jsonschema.validate(report, json.load(schema))
+        self.assertEqual({row["group"]: row["network"]["busbw"] / 1e9 for row in report["rows"] if row["group"] in nodes},
+                         {nodes[0]: 92.25, nodes[1]: 187.5, nodes[2]: 92.25})
+        table = site.sgoodput("report", "-j", number, "--by", "node").stdout
+        self.assertRegex(table, r"(?m)^%s .* 92\.[23]$" % nodes[0])
+        self.assertIn("Busbw is below 185 GB/s (busbw in goodput.conf): %s, %s\n" % (nodes[0], nodes[2]), table)
+        self.assertLessEqual(max(map(len, table.splitlines())), 80, table)
+        self.assertIn("find the slow node among %s, %s:" % (nodes[0], nodes[2]), " ".join(site.sgoodput("advise", number).stdout.split()))
 
     def test_a_profile_that_is_none_is_said_and_hurts_nobody(self) -> None:
         came = STAGE.outcome("", unknown_profile)

@@ -14,8 +14,11 @@
 #include "tools/advise/checkpoint_interval.h"
 #include "tools/advise/measure.h"
 #include "tools/advise/mttf.h"
+#include "tools/advise/network.h"
 #include "tools/advise/plan.h"
 #include "tools/advise/what_to_do.h"
+#include "tools/runs/collectives.h"
+#include "tools/runs/fact_nodes.h"
 #include "tools/sgoodput/duration_option.h"
 
 namespace goodput {
@@ -562,6 +565,73 @@ TEST(Advice, WhereNothingHelpsItSaysSo) {
   ASSERT_EQ(caveats.size(), 2U);
   EXPECT_NE(caveats[0].find("a restart takes 5m00s"), std::string::npos);
   EXPECT_NE(caveats[1].find("a save takes 1m30s"), std::string::npos);
+}
+
+// ---- tests of the network
+
+TEST(Network, ATestIsSlowWhereItsMessagesWereLargeAndMoreIsExpected) {
+  constexpr std::int64_t kGiB = std::int64_t{1} << 30U;
+  EXPECT_TRUE(IsSlow(kGiB, 184'990'000'000, 185));
+  EXPECT_FALSE(IsSlow(kGiB, 185'000'000'000, 185));
+  EXPECT_FALSE(IsSlow(kGiB - 1, 1, 185)) << "bound by latency";
+  EXPECT_FALSE(IsSlow(kGiB, 1, 0)) << "nobody says what it should be";
+}
+
+TEST(Network, TheLastTestBetweenNodesIsJudged) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(10).Ended(110, "COMPLETED");
+  RunFacts facts = run.Facts();
+  const auto advice = [&](double expected) { return AdviseNetwork(BuildTimeline(facts), expected); };
+  EXPECT_TRUE(advice(185).empty());
+  facts.attempts[0].collectives.push_back(
+      {At(20), std::int64_t{8} << 30U, 0, 178'460'000'000, 0, {"n1", "n2"}, {}});
+  ASSERT_EQ(advice(185).size(), 1U);
+  EXPECT_EQ(advice(185)[0].action,
+            "find the slow node among n1, n2: run nccl-tests on two of them at a time");
+  EXPECT_EQ(
+      advice(185)[0].evidence.find("nccl-tests reached 178.46 GB/s between 2 nodes with messages of 8 GiB"),
+      0U)
+      << advice(185)[0].evidence;
+  EXPECT_TRUE(advice(178).empty());
+  EXPECT_TRUE(advice(0).empty());
+  // Within a node, or before it was mended: not the last word.
+  facts.attempts[0].collectives.push_back({At(40), std::int64_t{8} << 30U, 0, 1, 0, {"n1"}, {}});
+  EXPECT_EQ(advice(185).size(), 1U);
+  facts.attempts[0].collectives.push_back(
+      {At(30), std::int64_t{8} << 30U, 0, 187'000'000'000, 0, {"n1", "n2"}, {}});
+  EXPECT_TRUE(advice(185).empty());
+}
+
+TEST(Network, ATestIsOfTheStepThatRan) {
+  FactNodes nodes;
+  std::vector<AttemptFacts> attempts(1);
+  AttemptFacts& attempt = attempts[0];
+  attempt.node_list = "n[1-3]";
+  const auto step = [&](std::int32_t number, double begin, double end,
+                        const std::vector<const char*>& names) {
+    for (const char* name : names) {
+      for (const auto& [t, kind] :
+           {std::pair(begin, NodeEvent::Kind::kStepStart), std::pair(end, NodeEvent::Kind::kStepEnd)}) {
+        NodeEvent event;
+        event.t = At(t);
+        event.kind = kind;
+        event.node = nodes.Of(name);
+        event.slurm_step = number;
+        attempt.node_events.push_back(event);
+      }
+    }
+  };
+  step(0, 10, 20, {"n3", "n1"});
+  step(1, 30, 50, {"n2"});
+  step(2, 40, 60, {"n3"});
+  // Each said by the node of the batch script, which knows of step 0 alone.
+  for (const double t : {15, 35, 45, 55, 70}) attempt.collectives.push_back({At(t), 8, 0, 1, 0, {}, {}});
+  attempt.collectives.push_back({At(70), 8, 0, 1, kBatchStep, {}, {}});
+  NameNodesOfCollectives(nodes, attempts);
+  std::vector<std::vector<std::string>> named;
+  for (const CollectiveTest& test : attempt.collectives) named.push_back(test.nodes);
+  EXPECT_EQ(named, (std::vector<std::vector<std::string>>{
+                       {"n1", "n3"}, {"n2"}, {}, {"n3"}, {"n1", "n3"}, {"n1", "n2", "n3"}}));
 }
 
 // ---- lengths of time as people write them

@@ -222,6 +222,9 @@ TEST_F(FollowerTest, AnAnswerSurvivesTheWayBack) {
   event.t_ns = 5;
   event.began_ns = -3;
   event.offset = 77;
+  event.event.bytes = 13;
+  event.event.algbw = 14;
+  event.event.busbw = 15;
   event.late_ns = 250;
   bool LogEvent::*const flags[] = {&LogEvent::epoch_begins, &LogEvent::over_at_next_step,
                                    &LogEvent::told_at_next_step, &LogEvent::complete_is_untold};
@@ -246,13 +249,18 @@ TEST_F(FollowerTest, AnAnswerSurvivesTheWayBack) {
     EXPECT_EQ(said.step_ns, 9);
     EXPECT_EQ(said.about_ns, 10);
     EXPECT_EQ(said.took_ns, 12);
+    EXPECT_EQ(said.bytes, 13);
+    EXPECT_EQ(said.algbw, 14);
+    EXPECT_EQ(said.busbw, 15);
     EXPECT_EQ(said.name, event.event.name);
     for (std::size_t k = 0; k < std::size(flags); ++k) EXPECT_EQ(said.*flags[k], i == k) << i << " " << k;
   }
-  for (const char* bad : {"event", "event 99 1 - 0 - - - - - 0000 0 n", "file 1 2", "what",
-                          "event 1 x - 0 - - - - - 0000 0 n", "event 1 1 - 0 - - - - - 000 0 n",
-                          "event 1 1 - 0 - - - - - 0000 x n", "event 1 1 - 0 - - - - - 0000 0 "})
+  for (const char* bad : {"event", "event 99 1 - 0 - - - - - 0000 0 - - - n", "file 1 2", "what",
+                          "event 1 x - 0 - - - - - 0000 0 - - - n", "event 1 1 - 0 - - - - - 000 0 - - - n",
+                          "event 1 1 - 0 - - - - - 0000 x - - - n", "event 1 1 - 0 - - - - - 0000 0 - x - n",
+                          "event 1 1 - 0 - - - - - 0000 0 - - - "})
     EXPECT_FALSE(DecodeFound(bad).ok()) << bad;
+  EXPECT_TRUE(DecodeFound("event 1 1 - 0 - - - - - 0000 0 - - - n").ok());
 }
 
 TEST(OpenMode, IsWhatSbatchWasTold) {
@@ -308,6 +316,28 @@ TEST(OutputNews, AreMarksOfTheStepThatRan) {
             std::string::npos)
       << records[0];
   EXPECT_TRUE(news.Records().empty());
+}
+
+TEST(OutputNews, AreWhatNcclTestsMeasured) {
+  OutputNews news(AJob(), {FixedReal, FixedMono});
+  OutputFollower::Found found;
+  OutputFollower::Event event;
+  event.event.kind = LogEvent::Kind::kCollective;
+  event.event.bytes = 8589934592;
+  event.event.algbw = 190350000000;
+  event.event.busbw = 178460000000;
+  event.t_ns = kNow;
+  found.events.push_back(event);
+  news.Take(found, {"2", std::nullopt});
+  // No program was seen to start: nothing ends.
+  news.End({"2", std::nullopt});
+  const std::vector<std::string> records = news.Records();
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_NE(records[0].find("\"kind\":\"collective\""), std::string::npos) << records[0];
+  EXPECT_NE(records[0].find("\"slurm_step\":\"2\",\"bytes\":8589934592,\"algbw\":190350000000,"
+                            "\"busbw\":178460000000}"),
+            std::string::npos)
+      << records[0];
 }
 
 // What is recorded of steps that are looked at every fifth of a second, as their lines come.

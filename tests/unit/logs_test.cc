@@ -31,9 +31,9 @@ TEST(Profiles, AllThatAreBuiltInMayBeUsed) {
     EXPECT_EQ(known.where, "built in");
     names.push_back(known.name);
   }
-  EXPECT_EQ(names,
-            (std::vector<std::string>{"megatron", "nemo", "torchtitan", "maxtext", "deepspeed", "composer",
-                                      "lightning", "hf", "megatron-progress", "submitit", "slurm"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"megatron", "nemo", "torchtitan", "maxtext", "deepspeed",
+                                             "composer", "lightning", "hf", "megatron-progress", "submitit",
+                                             "nccl-tests", "slurm"}));
 }
 
 TEST(Profiles, NoExampleOfOneFrameworkIsAStepOfAnother) {
@@ -122,6 +122,40 @@ TEST(Reader, AutoFindsOutWhichItIsAndLosesNothing) {
   reader->Line("slurmstepd: error: *** JOB 4 ON n1 CANCELLED AT 2026-08-21T10:00:20 DUE TO PREEMPTION ***", 6,
                0, take);
   EXPECT_EQ(said.size(), 4U) << "Slurm's own words are read beside any profile";
+}
+
+constexpr const char* kMeasured =
+    "  8589934592     134217728     float    none      -1    45126  190.35  178.46      0    45098  190.47  "
+    "178.57      0";
+
+TEST(Reader, WhatNcclTestsMeasuredIsReadBesideAnyProfile) {
+  for (const char* profile : {"megatron", "auto", "nccl-tests"}) {
+    absl::StatusOr<LogReader> reader = LogReader::Open(profile, kNoFolder);
+    ASSERT_TRUE(reader.ok());
+    std::vector<std::string> said;
+    const auto take = [&](const LogReader::Said& one) {
+      said.push_back(
+          absl::StrCat(std::string(LogEventKindName(one.event.kind)), " ", EventInWords(one.event)));
+    };
+    reader->Line(kMeasured, 0, 0, take);
+    const std::vector<std::string> measured{
+        "collective bytes=8589934592 algbw=190350000000 busbw=178460000000"};
+    EXPECT_EQ(said, measured) << profile << ": at once, whatever is found out of the rest";
+    reader->Finish(take);
+    EXPECT_EQ(said, measured) << profile;
+  }
+}
+
+TEST(Reader, AFileOfNothingElseIsNcclTests) {
+  absl::StatusOr<LogReader> reader = LogReader::Open("auto", kNoFolder);
+  ASSERT_TRUE(reader.ok());
+  reader->Count("slurmstepd: error: *** JOB 4 ON n1 CANCELLED AT 2026-08-21T10:00:20 DUE TO PREEMPTION ***");
+  EXPECT_EQ(reader->MostCounted().name, "") << "how Slurm ended it says nothing of what it was";
+  reader->Count(kMeasured);
+  reader->Count(kMeasured);
+  EXPECT_EQ(reader->MostCounted().name, "nccl-tests");
+  reader->Count("successfully saved checkpoint from iteration     100 to /mnt/ckpt");
+  EXPECT_EQ(reader->MostCounted().name, "megatron");
 }
 
 TEST(Reader, GooglesEntriesAreReadOutOfALinesEnd) {
@@ -332,6 +366,13 @@ TEST(LogFold, AStepBeganWhenTheOneBeforeWasDone) {
   EXPECT_EQ(Fold().Done(10, 1).Done(12, 2).Done(14, 3).End(17),
             (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "step 3 at 12", "step 3 done at 14",
                                       "attempt from 8 to 14 open"}));
+}
+
+TEST(LogFold, WhatNcclTestsMeasuredBeginsNoProgram) {
+  LogEvent measured = Fold::Event(Kind::kCollective);
+  measured.bytes = measured.algbw = measured.busbw = 1;
+  EXPECT_EQ(Fold().Say(1, measured).Done(10, 1).Done(12, 2).Say(13, measured).End(17),
+            Fold().Say(1, Fold::Event(Kind::kStop)).Done(10, 1).Done(12, 2).End(17));
 }
 
 TEST(LogFold, ALineOfManyStepsBeganWithTheFirst) {

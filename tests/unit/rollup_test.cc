@@ -199,6 +199,44 @@ TEST(Rollup, ANodeHasItsShareAndWaitingHasNoNode) {
     EXPECT_EQ(rows[node].allocated(), static_cast<GpuNs>(800) * kSecond) << node;
 }
 
+TEST(Rollup, ANodeHasTheLastTestOfTheNetworkItTookPartIn) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(10).Ready(10).Gpus(24).Srun(0, 10, 110, 0).Ended(110, "COMPLETED");
+  RunFacts facts = run.Facts();
+  facts.attempts[0].node_list = "n[1-3]";
+  const auto test = [&](double s, std::int64_t busbw, std::vector<std::string> nodes) {
+    CollectiveTest made;
+    made.t = At(s);
+    made.bytes = 8;
+    made.busbw = busbw;
+    made.nodes = std::move(nodes);
+    facts.attempts[0].collectives.push_back(made);
+  };
+  test(20, 100, {"n1", "n2", "n3"});
+  test(40, 50, {"n1", "n2"});
+  test(30, 70, {"n1", "n2"});
+  test(60, 400, {"n1"});  // within one node, no network
+  Rollup rollup(RollupBy::kNode, "", {});
+  rollup.Add(Subject("eve"), BuildTimeline(facts));
+  auto rows = ByGroup(rollup);
+  for (const auto& [node, busbw] : std::map<std::string, std::int64_t>{{"n1", 50}, {"n2", 50}, {"n3", 100}}) {
+    ASSERT_TRUE(rows[node].network) << node;
+    EXPECT_EQ(rows[node].network->busbw, busbw) << node;
+  }
+  EXPECT_FALSE(rows["-"].network);
+  // A window has its own last; another row than a node's has none.
+  Rollup windows(RollupBy::kNode, "", {At(0), At(35), At(50)});
+  windows.Add(Subject("eve"), BuildTimeline(facts));
+  std::vector<std::int64_t> of_n1;
+  for (const RollupRow& row : windows.Rows()) {
+    if (row.group == "n1") of_n1.push_back(row.network->busbw);
+  }
+  EXPECT_EQ(of_n1, (std::vector<std::int64_t>{70, 50}));
+  Rollup by_user(RollupBy::kUser, "", {});
+  by_user.Add(Subject("eve"), BuildTimeline(facts));
+  EXPECT_FALSE(by_user.Rows().front().network);
+}
+
 TEST(Rollup, ANodesFailuresAreWeighedByItsTime) {
   // Four failures, three of them of n1, which had a quarter of the time.
   Rollup rollup(RollupBy::kNode, "", {});

@@ -323,6 +323,7 @@ TEST(Config, EveryKeyCanBeSet) {
       "socket = @marks\n"
       "role = controller\n"
       "queue_interval = 250ms\n"
+      "busbw = 185.5\n"
       "spool_max = 2G",
       "goodput.conf");
   ASSERT_TRUE(config.ok()) << config.status();
@@ -334,6 +335,7 @@ TEST(Config, EveryKeyCanBeSet) {
   EXPECT_TRUE(config->controller_role);
   EXPECT_EQ(config->queue_interval, absl::Milliseconds(250));
   EXPECT_EQ(config->spool_max, std::int64_t{2} << 30);
+  EXPECT_EQ(config->busbw, 185.5);
   const auto both = ParseConfig("role = node, controller\n", "x");
   EXPECT_TRUE(both->node_role && both->controller_role);
   EXPECT_TRUE(ParseConfig("", "x").ok());
@@ -357,6 +359,9 @@ TEST(Config, AMistakeIsNamedWithItsLineAndHowToMendIt) {
       {"spool_max = 99999999999999999999", "256M"},
       {"spool_max = 1099511627776T", "256M"},
       {"spool_max = M", "256M"},
+      {"busbw = fast", "185"},
+      {"busbw = 0", "185"},
+      {"busbw = nan", "185"},
       {"colour = red", "known are"},
       {"just words", "key = value"},
   };

@@ -148,6 +148,12 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
     config.peaks.push_back(*std::move(peak));
     return absl::OkStatus();
   }
+  if (key == "busbw") {
+    if (!absl::SimpleAtod(ToAbsl(value), &config.busbw) || !(config.busbw > 0 && config.busbw < 1e6))
+      return absl::InvalidArgumentError(
+          Cat("`busbw` must be a number of GB/s such as 185, not '", value, "'"));
+    return absl::OkStatus();
+  }
   return absl::InvalidArgumentError(
       Cat("unknown key '", key,
           "'; known are spool, database, database_lease, database_copy, cluster, socket, socket_path, role, "
@@ -156,7 +162,7 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
           "shared_spool, "
           "shared_spool_user, keep_spool, keep_events, heartbeat, checkpoint_scan, log_profiles, signals, "
           "host_notices, "
-          "listen, query_socket, reader_user, url, peak"));
+          "listen, query_socket, reader_user, url, peak, busbw"));
 }
 
 }  // namespace

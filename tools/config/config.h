@@ -48,6 +48,8 @@ struct Config {
   std::string url;             // whom sgoodput asks instead of a database; empty: nobody
   std::string database_copy;   // the folder of daily copies of the database; empty: none
   std::vector<GpuPeak> peaks;  // besides the published ones
+  // What nccl-tests should reach between nodes with large messages, in GB/s; 0: nobody says.
+  double busbw = 0;
 };
 
 // From "node", "controller" or both with a comma.

@@ -112,6 +112,15 @@ absl::Status StoreSink::Stop(Ns t, const Speaker& speaker, std::int64_t offset) 
   return writer_.Event(JobAt(t), kind::kMark, t, offset, std::move(record).Finish());
 }
 
+absl::Status StoreSink::Collective(const ToldCollective& collective, const Speaker& speaker,
+                                   std::int64_t offset) {
+  Record record(kind::kCollective);
+  record.Text(key::kSlurmStep, StepName(collective.t, speaker)).Int(key::kBytes, collective.bytes);
+  record.Int(key::kAlgbw, collective.algbw).Int(key::kBusbw, collective.busbw);
+  return writer_.Event(JobAt(collective.t), kind::kCollective, collective.t, offset,
+                       std::move(record).Finish());
+}
+
 absl::Status StoreSink::Srun(const ToldSrun& srun, const Speaker& speaker, std::int64_t offset) {
   if (!join_.empty()) return absl::OkStatus();
   if (srun.begin) {

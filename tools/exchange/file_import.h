@@ -78,6 +78,8 @@ class StoreSink final : public ToldSink {
   absl::Status Mark(const ToldMark& mark, const Speaker& speaker, std::int64_t offset) override;
   absl::Status StepEnd(Ns t, std::int64_t step, const Speaker& speaker, std::int64_t offset) override;
   absl::Status Stop(Ns t, const Speaker& speaker, std::int64_t offset) override;
+  absl::Status Collective(const ToldCollective& collective, const Speaker& speaker,
+                          std::int64_t offset) override;
   // Of the life of a job of Slurm's others know more.
   absl::Status Srun(const ToldSrun& srun, const Speaker& speaker, std::int64_t offset) override;
   absl::Status Attempt(const ToldAttempt& attempt) override;

@@ -248,6 +248,10 @@ absl::StatusOr<FileImportReport> ImportLog(Database& db, const Input& input, con
   LogPass pass(input, options, *std::move(reader), clock, counted.counters, writer);
   if (status = pass.Run(); !status.ok()) return status;
   FileImportReport report = pass.Report();
+  if (options.join.empty() && report.attempts == 0 && counted.name == kNcclTestsProfile) {
+    return absl::InvalidArgumentError(
+        Cat(input.name(), ": nccl-tests' bandwidths are of a job's nodes; say whose with -j JOB"));
+  }
   report.note = counted.counters.Why();
   if (clock.tells_no_time()) report.placed_from = begin;
   if (clock.tells_nothing()) report.untimed = report.entries;

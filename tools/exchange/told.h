@@ -47,6 +47,14 @@ struct ToldAttempt {
   std::int64_t offset = 0;  // of the entry that began it
 };
 
+// A collective was measured, as nccl-tests does: bytes, and bytes a second.
+struct ToldCollective {
+  Ns t = 0;
+  std::int64_t bytes = 0;
+  std::int64_t algbw = 0;
+  std::int64_t busbw = 0;
+};
+
 // Takes what the log says, in the order of time. `offset` is where in the file, and different in each call of
 // Mark and Srun.
 class ToldSink {
@@ -63,6 +71,10 @@ class ToldSink {
   }
   // The program says that it was told to stop.
   virtual absl::Status Stop(Ns /*t*/, const Speaker& /*speaker*/, std::int64_t /*offset*/) {
+    return absl::OkStatus();
+  }
+  virtual absl::Status Collective(const ToldCollective& /*collective*/, const Speaker& /*speaker*/,
+                                  std::int64_t /*offset*/) {
     return absl::OkStatus();
   }
 };

@@ -38,6 +38,7 @@ struct LogEvent {
     kProgramBegin,  // a new start of it
     kProgramEnd,    // it has done what it was to do
     kJobEnd,        // Slurm ends the job; `name` says why
+    kCollective,    // a collective of `bytes` was measured: `algbw`, `busbw`
   };
   Kind kind = Kind::kStepEnd;
   // Counted from 1: number of steps done, whatever the framework counts from.
@@ -49,6 +50,9 @@ struct LogEvent {
   std::optional<std::int64_t> elapsed_s;  // on a progress bar's own clock, in whole seconds
   std::optional<LineTime> began;          // when it began
   std::optional<LineTime> time;           // of the line
+  std::optional<std::int64_t> bytes;      // of a collective
+  std::optional<std::int64_t> algbw;      // bytes a second: bytes over time,
+  std::optional<std::int64_t> busbw;      // and that on the slowest link, as nccl-tests computes it
   std::string name;
   bool epoch_begins = false;       // a bar that stands at 0 of an epoch: a program that resumes draws it, too
   bool over_at_next_step = false;  // of what the loop waits for, and whose end is not told

@@ -504,6 +504,11 @@ absl::Status LogFold::Take(const LogEvent& event, Ns t, std::optional<Ns> began,
   late_ = late;
   used_ = 0;
   offset_ = offset;
+  // Of no start of the program.
+  if (event.kind == Kind::kCollective) {
+    if (!event.bytes || !event.algbw || !event.busbw) return absl::OkStatus();
+    return sink_.Collective({t, *event.bytes, *event.algbw, *event.busbw}, Speaker(), offset);
+  }
   if (IsBehindSlurmsEnd(t)) {
     if (absl::Status status = End(start_->last_heard); !status.ok()) return status;
   }
@@ -566,6 +571,7 @@ absl::Status LogFold::Take(const LogEvent& event, Ns t, std::optional<Ns> began,
     case Kind::kStop:
       return Stop(t, offset);
     case Kind::kProgramBegin:
+    case Kind::kCollective:
       return absl::OkStatus();
     case Kind::kProgramEnd:
       start_->over = true;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -59,6 +60,10 @@ KnownProfile Known(std::string name, std::string where, std::string text) {
   return known;
 }
 
+bool IsReadBeside(std::string_view profile) {
+  return profile == kSlurmProfile || profile == kNcclTestsProfile;
+}
+
 std::vector<KnownProfile> SiteProfiles(const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code ignored;
@@ -98,7 +103,7 @@ absl::StatusOr<LogReader> LogReader::Open(std::string_view name, const std::stri
   const bool google = name == kGoogleProfile;
   for (KnownProfile& known : LoadProfiles(site_folder)) {
     names += (names.empty() ? "" : ", ") + known.name;
-    const bool beside = known.name == kSlurmProfile && name != kSlurmProfile;
+    const bool beside = IsReadBeside(known.name) && known.name != name;
     if (name != kAutoProfile && known.name != name && !beside) continue;
     if (!known.profile.ok()) {
       if (name == kAutoProfile || beside) continue;
@@ -144,8 +149,10 @@ void LogReader::Line(std::string_view line, std::int64_t offset, std::int64_t re
     Candidate& candidate = candidates_[i];
     for (LogEvent& event : Events(candidate, line)) {
       const bool step = event.kind == LogEvent::Kind::kStepEnd || event.kind == LogEvent::Kind::kStepBegin;
+      // What was measured is of no profile's training.
+      const bool now = !chosen_name_.empty() || event.kind == LogEvent::Kind::kCollective;
       Said said{std::move(event), offset, read_ns};
-      if (!chosen_name_.empty()) {
+      if (now) {
         take(said);
         continue;
       }
@@ -162,8 +169,8 @@ void LogReader::Line(std::string_view line, std::int64_t offset, std::int64_t re
 
 void LogReader::Count(std::string_view line) {
   for (Candidate& candidate : candidates_) {
-    if (candidate.beside) continue;
     for (const LogEvent& event : Events(candidate, line)) {
+      if (candidate.beside && event.kind != LogEvent::Kind::kCollective) continue;
       const bool step = event.kind == LogEvent::Kind::kStepEnd || event.kind == LogEvent::Kind::kStepBegin;
       ++(step ? candidate.steps : candidate.others);
       candidate.counters.See(event);
@@ -174,10 +181,10 @@ void LogReader::Count(std::string_view line) {
 LogReader::Counted LogReader::MostCounted() const {
   const Candidate* best = nullptr;
   for (const Candidate& candidate : candidates_) {
-    if (candidate.beside || candidate.steps + candidate.others == 0) continue;
-    if (best == nullptr ||
-        std::pair(candidate.steps, candidate.others) > std::pair(best->steps, best->others))
-      best = &candidate;
+    if (candidate.steps + candidate.others == 0) continue;
+    // One that is read beside others is it only where there is no other.
+    const auto rank = [](const Candidate& of) { return std::tuple(!of.beside, of.steps, of.others); };
+    if (best == nullptr || rank(candidate) > rank(*best)) best = &candidate;
   }
   return best == nullptr ? Counted{} : Counted{best->name, best->counters};
 }
@@ -201,6 +208,11 @@ void LogReader::Finish(const Take& take) {
       std::max_element(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
         return std::pair(a.steps, a.others) < std::pair(b.steps, b.others);
       });
+  if (best->steps + best->others == 0) {
+    for (const Held& held : held_) take(held.said);
+    held_.clear();
+    return;
+  }
   Choose(static_cast<std::size_t>(best - candidates_.begin()), take);
 }
 

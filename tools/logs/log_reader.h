@@ -17,8 +17,9 @@
 
 namespace goodput {
 
-// How Slurm ends a job: read beside any other.
+// How Slurm ends a job, and what tests of the network print: read beside any other.
 inline constexpr std::string_view kSlurmProfile = "slurm";
+inline constexpr std::string_view kNcclTestsProfile = "nccl-tests";
 // Finds out which of all it is.
 inline constexpr std::string_view kAutoProfile = "auto";
 // Not of lines but of JSON entries: what Google's goodput library and Orbax log (tools/exchange).

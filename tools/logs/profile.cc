@@ -18,14 +18,14 @@
 namespace goodput {
 namespace {
 
-constexpr std::array<std::string_view, 15> kKindNames{
-    "step_end",  "step_begin",   "training_begin", "save_begin",  "save_end",
-    "save",      "save_goes_on", "restore_begin",  "restore_end", "phase_begin",
-    "phase_end", "stop",         "program_begin",  "program_end", "job_end"};
+constexpr std::array<std::string_view, 16> kKindNames{
+    "step_end",      "step_begin",    "training_begin", "save_begin",  "save_end",  "save",
+    "save_goes_on",  "restore_begin", "restore_end",    "phase_begin", "phase_end", "stop",
+    "program_begin", "program_end",   "job_end",        "collective"};
 // Groups of a rule's expression, and those that are times.
-constexpr std::array<std::string_view, 14> kGroups{"about_s", "step",    "of",     "epoch",   "name",
-                                                   "step_s",  "step_ms", "took_s", "took_ms", "began_unix",
-                                                   "date",    "unix",    "glog",   "elapsed"};
+constexpr std::array<std::string_view, 17> kGroups{
+    "about_s",    "step", "of",   "epoch", "name",    "step_s", "step_ms",   "took_s",   "took_ms",
+    "began_unix", "date", "unix", "glog",  "elapsed", "bytes",  "algbw_gbs", "busbw_gbs"};
 constexpr std::array<std::string_view, 3> kStampGroups{"date", "unix", "glog"};
 constexpr std::size_t kMaxGroups = 12;
 constexpr std::int64_t kMaxStep = std::int64_t{1} << 53;
@@ -138,6 +138,13 @@ std::optional<std::int64_t> WholeNumber(std::string_view text) {
   return value;
 }
 
+// Of 10^9 bytes a second, in bytes.
+std::optional<std::int64_t> Bandwidth(std::string_view text) {
+  const std::optional<std::int64_t> bytes = ParseDecimal(text, 9);
+  if (!bytes || *bytes <= 0) return std::nullopt;
+  return bytes;
+}
+
 // "31:31" or "1:02:03", as tqdm has it.
 std::optional<std::int64_t> Elapsed(std::string_view text) {
   std::int64_t seconds = 0;
@@ -239,6 +246,12 @@ std::optional<LogEvent> LogProfile::Impl::Event(const Rule& rule, std::string_vi
       event.took_ns = need(Duration(text, group == "took_s" ? 9 : 6));
     } else if (group == "elapsed") {
       event.elapsed_s = need(Elapsed(text));
+    } else if (group == "bytes") {
+      event.bytes = need(WholeNumber(text));
+    } else if (group == "algbw_gbs") {
+      event.algbw = need(Bandwidth(text));
+    } else if (group == "busbw_gbs") {
+      event.busbw = need(Bandwidth(text));
     } else if (group == "began_unix") {
       event.began = TimeOfGroup(group, text);
     } else if (group == "name") {
@@ -396,6 +409,11 @@ absl::Status ProfileReader::CheckRule(const Rule& rule) {
   const bool step = rule.kind == LogEvent::Kind::kStepEnd || rule.kind == LogEvent::Kind::kStepBegin;
   if (step && rule.text.find("?P<step>") == std::string::npos)
     return Bad(rule.at, "a step needs a group `step`");
+  const bool measured = rule.text.find("?P<bytes>") != std::string::npos &&
+                        rule.text.find("?P<algbw_gbs>") != std::string::npos &&
+                        rule.text.find("?P<busbw_gbs>") != std::string::npos;
+  if (rule.kind == LogEvent::Kind::kCollective && !measured)
+    return Bad(rule.at, "a collective needs the groups bytes, algbw_gbs and busbw_gbs");
   for (const Example& example : rule.examples) {
     if (example.gives.empty()) return Bad(example.at, "the example has no `gives`");
   }
@@ -453,6 +471,9 @@ std::string EventInWords(const LogEvent& event) {
   if (event.about_ns) words.push_back(Cat("about_s=", Nanoseconds(*event.about_ns)));
   if (event.took_ns) words.push_back(Cat("took_s=", Nanoseconds(*event.took_ns)));
   if (event.elapsed_s) words.push_back(Cat("elapsed=", *event.elapsed_s));
+  if (event.bytes) words.push_back(Cat("bytes=", *event.bytes));
+  if (event.algbw) words.push_back(Cat("algbw=", *event.algbw));
+  if (event.busbw) words.push_back(Cat("busbw=", *event.busbw));
   if (event.began) words.push_back(Cat("began=", TimeInWords(*event.began)));
   if (!event.name.empty()) words.push_back(Cat("name=", event.name));
   if (event.time) words.push_back(Cat("time=", TimeInWords(*event.time)));

@@ -9,7 +9,7 @@
 //   stamp   EXPRESSION       where lines carry their time; any number of these
 //   rule    step_end         what a line means: step_end, step_begin, training_begin, save_begin, save_end,
 //                            save, save_goes_on, restore_begin, restore_end, phase_begin, phase_end, stop,
-//                            program_begin, program_end, job_end; then of that rule:
+//                            program_begin, program_end, job_end, collective; then of that rule:
 //   match   EXPRESSION       RE2's, such as `iteration +(?P<step>\d+)/`, found anywhere in the line
 //   add     1                to the number in the line, so that it is the number of steps done
 //   name    evaluation       of the phase, where the line has no (?P<name>...); of job_end, Slurm's state
@@ -22,9 +22,9 @@
 //
 // Groups: step, of (steps of the program, or of an epoch where there is `epoch`), epoch (from 0), name,
 // elapsed (on a bar's own clock, "31:31"), step_s and step_ms (a step took), about_s (more or less: to place
-// lines that came late, not to measure by), took_s and took_ms (what ended took), began_unix. Of stamps: date
-// ("2026-02-05 17:07:36.379", also with T, a comma, Z or +01:00), unix (seconds) and glog ("0706
-// 16:50:26.257925").
+// lines that came late, not to measure by), took_s and took_ms (what ended took), began_unix; of a collective
+// bytes, algbw_gbs and busbw_gbs (10^9 bytes a second). Of stamps: date ("2026-02-05 17:07:36.379", also with
+// T, a comma, Z or +01:00), unix (seconds) and glog ("0706 16:50:26.257925").
 //
 // A line is matched without colours and carriage returns (lines.h), by the first rule that matches.
 #ifndef GOODPUT_TOOLS_LOGS_PROFILE_H_

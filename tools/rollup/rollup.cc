@@ -292,11 +292,10 @@ const std::string& Rollup::ProvisionOfAttempt(const RollupSubject& subject, cons
 }
 
 void Rollup::AddTo(const Key& key, const Stretch& stretch) {
-  const auto [row, fresh] = rows_.try_emplace(key);
-  if (fresh) row->second.group = key.second;
+  RollupRow& row = RowOf(key);
   const auto i = static_cast<std::size_t>(stretch.bucket);
   const Ns ns = stretch.end - stretch.begin;
-  for (RollupRow* into : {&row->second, &total_}) {
+  for (RollupRow* into : {&row, &total_}) {
     into->ns[i] += ns;
     if (stretch.has_gpus) {
       into->gpu_ns[i] += stretch.gpu_ns;
@@ -306,7 +305,7 @@ void Rollup::AddTo(const Key& key, const Stretch& stretch) {
       if (stretch.gap) into->gap_cpu_ns += ns;
     }
   }
-  if (of_this_run_.insert(key).second) ++row->second.runs;
+  if (of_this_run_.insert(key).second) ++row.runs;
 }
 
 // Each node has its share of an allocation; waiting has no node.
@@ -374,19 +373,41 @@ void Rollup::Add(const RollupSubject& subject, const Timeline& timeline) {
   for (const Interval& interval : timeline.intervals) AddInterval(subject, timeline, weights, interval);
   if (!of_this_run_.empty()) ++total_.runs;
   for (const Interruption& interruption : timeline.interruptions) {
-    std::size_t window = 0;
-    if (!edges_.empty()) {
-      const auto edge = std::upper_bound(edges_.begin(), edges_.end(), interruption.time);
-      if (edge == edges_.begin() || edge == edges_.end()) continue;
-      window = static_cast<std::size_t>(edge - edges_.begin()) - 1;
-    }
-    const std::string group = GroupOf(subject, timeline, interruption);
-    const auto [row, fresh] = rows_.try_emplace({window, group});
-    if (fresh) row->second.group = group;
-    ++row->second.interruptions;
+    const std::optional<std::size_t> window = WindowAt(interruption.time);
+    if (!window) continue;
+    RollupRow& row = RowOf({*window, GroupOf(subject, timeline, interruption)});
+    ++row.interruptions;
     const bool by_node = By(RollupBy::kNode) && !interruption.node.empty();
-    if (by_node && interruption.cause == "node_fail") ++row->second.node_failures;
+    if (by_node && interruption.cause == "node_fail") ++row.node_failures;
     ++total_.interruptions;
+  }
+  for (const AttemptSummary& attempt : timeline.attempts) {
+    if (By(RollupBy::kNode)) AddNetworkTests(*attempt.facts);
+  }
+}
+
+RollupRow& Rollup::RowOf(const Key& key) {
+  const auto [row, fresh] = rows_.try_emplace(key);
+  if (fresh) row->second.group = key.second;
+  return row->second;
+}
+
+std::optional<std::size_t> Rollup::WindowAt(Ns t) const {
+  if (edges_.empty()) return 0;
+  const auto edge = std::upper_bound(edges_.begin(), edges_.end(), t);
+  if (edge == edges_.begin() || edge == edges_.end()) return std::nullopt;
+  return static_cast<std::size_t>(edge - edges_.begin()) - 1;
+}
+
+void Rollup::AddNetworkTests(const AttemptFacts& attempt) {
+  for (const CollectiveTest& test : attempt.collectives) {
+    const std::optional<std::size_t> window = WindowAt(test.t);
+    // Within a node it measures no network.
+    if (!window || test.nodes.size() < 2) continue;
+    for (const std::string& node : test.nodes) {
+      std::optional<NetworkTest>& last = RowOf({*window, node}).network;
+      if (!last || last->t <= test.t) last = NetworkTest{test.t, test.bytes, test.busbw};
+    }
   }
 }
 

@@ -56,6 +56,13 @@ struct RollupKey {
 // The groups of a row, one a key: what is in `group` as one text.
 std::vector<std::string> GroupParts(const std::string& group);
 
+// Of a test's largest message: bytes, and bytes a second on the slowest link.
+struct NetworkTest {
+  Ns t = 0;
+  std::int64_t bytes = 0;
+  std::int64_t busbw = 0;
+};
+
 struct RollupRow {
   std::string group;
   Ns begin = 0;  // of its window; 0 without windows
@@ -71,6 +78,8 @@ struct RollupRow {
   Ns node_ns = 0;
   std::int64_t node_failures = 0;
   std::optional<double> chance;
+  // The last test of the network it took part in with another node, by nccl-tests.
+  std::optional<NetworkTest> network;
 
   // Of `unobserved`, the time of which even the allocation is unknown.
   GpuNs gap_gpu_ns = 0;
@@ -139,6 +148,10 @@ class Rollup {
                  const GpuWeights& weights, const Interval& interval);
   void AddByNode(std::size_t window, const Timeline& timeline, const Interval& interval, Stretch stretch);
   void AddTo(const Key& key, const Stretch& stretch);
+  RollupRow& RowOf(const Key& key);
+  // The window of a moment; absent where it is in none.
+  std::optional<std::size_t> WindowAt(Ns t) const;
+  void AddNetworkTests(const AttemptFacts& attempt);
   // `whole`: the stretch that `interval` is a part of, which says what it was lost to.
   std::string GroupOf(const RollupSubject& subject, const Timeline& timeline, const Interval& interval,
                       const Interval& whole);

@@ -73,6 +73,7 @@ void AddComponent(AttemptFacts& whole, AttemptFacts component, std::int32_t numb
   append(whole.checkpoint_files, component.checkpoint_files);
   append(whole.last_seen, component.last_seen);
   append(whole.host_notices, component.host_notices);
+  append(whole.collectives, component.collectives);
 }
 
 }  // namespace

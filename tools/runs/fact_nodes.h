@@ -24,6 +24,13 @@ class FactNodes {
     return numbers_.emplace(name, next).first->second;
   }
 
+  // By number.
+  std::vector<std::string_view> Names() const {
+    std::vector<std::string_view> names(numbers_.size());
+    for (const auto& [name, number] : numbers_) names[static_cast<std::size_t>(number)] = name;
+    return names;
+  }
+
   // Numbers the nodes of these attempts in the order of their names, in whatever order they were named.
   void Settle(std::vector<AttemptFacts>& attempts) {
     std::vector<std::int32_t> place(numbers_.size());

@@ -17,6 +17,7 @@
 #include "sql/watches.h"
 #include "tools/runs/best_word.h"
 #include "tools/runs/clocks.h"
+#include "tools/runs/collectives.h"
 #include "tools/runs/components.h"
 #include "tools/runs/controller_clock.h"
 #include "tools/runs/drafts.h"
@@ -291,6 +292,7 @@ absl::StatusOr<Run> RunLoader::Finish() {
         "seconds); ",
         kAskAgain));
   }
+  NameNodesOfCollectives(nodes_, run_.facts.attempts);
   nodes_.Settle(run_.facts.attempts);
   JoinComponents(run_.facts.attempts);
   SettleOpenEnds(run_.facts);

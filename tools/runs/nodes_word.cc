@@ -18,7 +18,7 @@ void NodesWord::AddEvent(const EventRow& event) {
   const std::optional<NodeEvent::Kind> of_slurmd = NodeEventKind(event.kind);
   const bool known = of_slurmd || event.kind == kind::kMark || event.kind == kind::kProgramStart ||
                      event.kind == kind::kSignal || event.kind == kind::kCheckpoint ||
-                     event.kind == kind::kHost;
+                     event.kind == kind::kHost || event.kind == kind::kCollective;
   if (!known || !reader_.Parse(event.record)) return;
   if (of_slurmd) {
     AddNodeEvent(event, *of_slurmd);
@@ -28,6 +28,8 @@ void NodesWord::AddEvent(const EventRow& event) {
     AddSignal(event);
   } else if (event.kind == kind::kHost) {
     AddHostNotice(event);
+  } else if (event.kind == kind::kCollective) {
+    AddCollective(event);
   } else {
     AddCheckpointFile(event);
   }
@@ -236,6 +238,24 @@ void NodesWord::AddCheckpointFile(const EventRow& event) {
   attempt->checkpoint_files.push_back(
       {event.t_ns, reader_.Text(key::kEdge) == "begin", reader_.Text(key::kName), reader_.Text(key::kLayout),
        reader_.Int(key::kTrainStep), sources_.Ref(event.source_id, event.offset)});
+}
+
+void NodesWord::AddCollective(const EventRow& event) {
+  AttemptFacts* attempt = drafts_.At(event.t_ns);
+  CollectiveTest test;
+  test.t = event.t_ns;
+  test.bytes = reader_.Int(key::kBytes).value_or(0);
+  test.algbw = reader_.Int(key::kAlgbw).value_or(0);
+  test.busbw = reader_.Int(key::kBusbw).value_or(0);
+  test.slurm_step = StepCode(reader_.Text(key::kSlurmStep));
+  test.ref = sources_.Ref(event.source_id, event.offset);
+  if (attempt == nullptr || test.bytes <= 0 || test.busbw <= 0) return;
+  std::vector<CollectiveTest>& tests = attempt->collectives;
+  // The table goes from small to large.
+  const bool goes_on =
+      !tests.empty() && tests.back().slurm_step == test.slurm_step && tests.back().bytes < test.bytes;
+  if (goes_on) tests.pop_back();
+  tests.push_back(std::move(test));
 }
 
 void NodesWord::AddHostNotice(const EventRow& event) {

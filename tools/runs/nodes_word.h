@@ -61,6 +61,7 @@ class NodesWord {
   void AddSignal(const EventRow& event);
   void AddCheckpointFile(const EventRow& event);
   void AddHostNotice(const EventRow& event);
+  void AddCollective(const EventRow& event);
   void AddStepMarks(const std::vector<StepRow>& steps);
 
   Database& db_;

@@ -12,6 +12,7 @@
 #include "sql/text.h"
 #include "tools/advise/checkpoint_interval.h"
 #include "tools/advise/mttf.h"
+#include "tools/advise/network.h"
 #include "tools/sgoodput/duration_option.h"
 #include "tools/sgoodput/format.h"
 #include "tools/sgoodput/options.h"
@@ -138,9 +139,10 @@ void Settle(const Given& given, AdviseReport& report) {
   take(given.gpu_hour, situation.gpu_hour);
 }
 
-void MeasureRun(const Timeline& timeline, const Account& account, AdviseReport& report) {
+void MeasureRun(const Timeline& timeline, const Account& account, double busbw, AdviseReport& report) {
   report.measured = Measure(timeline, account);
   report.advice = AdviseFromTimeline(timeline, account, *report.measured);
+  for (Advice& advice : AdviseNetwork(timeline, busbw)) report.advice.push_back(std::move(advice));
   report.caveats = timeline.warnings;
 }
 
@@ -174,7 +176,7 @@ absl::StatusOr<AdviseReport> MakeAdvice(const AdviseOptions& options, const Give
                                                                : Cat("job ", options.target.job));
     }
     report.title = Title(run->run.info);
-    MeasureRun(run->timeline, run->account, report);
+    MeasureRun(run->timeline, run->account, run->busbw, report);
   }
   Conclude(given, report);
   return report;
@@ -321,9 +323,9 @@ void PrintAdvice(const AdviseReport& report) {
 
 }  // namespace
 
-AdviseReport AdviseOn(const Timeline& timeline, const Account& account) {
+AdviseReport AdviseOn(const Timeline& timeline, const Account& account, double busbw) {
   AdviseReport report;
-  MeasureRun(timeline, account, report);
+  MeasureRun(timeline, account, busbw, report);
   Conclude({}, report);
   return report;
 }

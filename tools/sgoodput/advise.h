@@ -29,8 +29,8 @@ struct AdviseReport {
   std::vector<std::string> caveats;
 };
 
-// Of a run as it was measured.
-AdviseReport AdviseOn(const Timeline& timeline, const Account& account);
+// Of a run as it was measured. `busbw`: what is expected of the network, Config::busbw.
+AdviseReport AdviseOn(const Timeline& timeline, const Account& account, double busbw);
 
 // The object `--json` prints, see advise.schema.json.
 std::string AdviseAsJson(const AdviseReport& report);

@@ -197,6 +197,11 @@ Json SignalJson(const SignalDelivery& delivery, const SignalReceiver& receiver, 
           {"grace_s", SecondsOrNull(delivery.grace)}};
 }
 
+Json CollectiveJson(const CollectiveTest& test, std::size_t attempt) {
+  return {{"attempt", attempt},  {"time_ns", test.t},   {"bytes", test.bytes},
+          {"algbw", test.algbw}, {"busbw", test.busbw}, {"nodes", test.nodes}};
+}
+
 void AddSignals(const SignalDelivery& delivery, Json& signals) {
   // What tells those that fared alike from the others: step, handled, ignored, set up, died.
   using Fared = std::tuple<std::int32_t, std::optional<bool>, bool, bool, bool>;
@@ -298,6 +303,7 @@ Json JobJson(const Report& report) {
               {"no_progress_since_ns", no_progress ? Json(*no_progress) : Json()},
               {"signals", Json::array()},
               {"checkpoints", Json::array()},
+              {"collectives", Json::array()},
               {"steps",
                {{"count", timeline.steps.executed},
                 {"kept", timeline.steps.kept},
@@ -315,7 +321,11 @@ Json JobJson(const Report& report) {
   }
   for (const Cell& cell : report.cells) job["timeline"].push_back(CellJson(cell));
   if (!report.sensitivity.empty()) job["sensitivity"] = SensitivityJson(report.sensitivity);
-  for (const AttemptSummary& attempt : timeline.attempts) job["attempts"].push_back(AttemptJson(attempt));
+  for (const AttemptSummary& attempt : timeline.attempts) {
+    for (const CollectiveTest& test : attempt.facts->collectives)
+      job["collectives"].push_back(CollectiveJson(test, job["attempts"].size()));
+    job["attempts"].push_back(AttemptJson(attempt));
+  }
   for (const Interruption& interruption : timeline.interruptions) {
     job["interruptions"].push_back(InterruptionJson(interruption));
   }
@@ -434,27 +444,32 @@ Json RollupRowJson(const RollupReport& report, const RollupRow& row) {
   const auto money = [&](GpuNs gpu_ns) {
     return report.gpu_hour ? Json(GpuHours(gpu_ns) * *report.gpu_hour) : Json(nullptr);
   };
-  return {{"group", absl::StrJoin(GroupParts(row.group), ",")},
-          {"groups", GroupParts(row.group)},
-          {"begin_ns", report.windows ? Json(row.begin) : Json(nullptr)},
-          {"end_ns", report.windows ? Json(row.end) : Json(nullptr)},
-          {"runs", row.runs},
-          {"interruptions", row.interruptions},
-          {"scheduling", OrNull(row.scheduling())},
-          {"runtime", OrNull(row.runtime())},
-          {"sg_rg", OrNull(row.sg_rg())},
-          {"scheduling_range", RangeOrNull(row.scheduling_range())},
-          {"runtime_range", RangeOrNull(row.runtime_range())},
-          {"sg_rg_range", RangeOrNull(row.sg_rg_range())},
-          {"wanted_gpu_hours", GpuHours(row.wanted())},
-          {"allocated_gpu_hours", GpuHours(row.allocated())},
-          {"unobserved_gpu_hours", GpuHours(row.unobserved())},
-          {"cost", money(row.allocated())},
-          {"wasted", money(row.wasted())},
-          {"maybe_wasted", money(row.maybe_wasted())},
-          {"node_failures", report.by == "node" ? Json(row.node_failures) : Json(nullptr)},
-          {"chance", OrNull(row.chance)},
-          {"buckets", std::move(buckets)}};
+  return {
+      {"group", absl::StrJoin(GroupParts(row.group), ",")},
+      {"groups", GroupParts(row.group)},
+      {"begin_ns", report.windows ? Json(row.begin) : Json(nullptr)},
+      {"end_ns", report.windows ? Json(row.end) : Json(nullptr)},
+      {"runs", row.runs},
+      {"interruptions", row.interruptions},
+      {"scheduling", OrNull(row.scheduling())},
+      {"runtime", OrNull(row.runtime())},
+      {"sg_rg", OrNull(row.sg_rg())},
+      {"scheduling_range", RangeOrNull(row.scheduling_range())},
+      {"runtime_range", RangeOrNull(row.runtime_range())},
+      {"sg_rg_range", RangeOrNull(row.sg_rg_range())},
+      {"wanted_gpu_hours", GpuHours(row.wanted())},
+      {"allocated_gpu_hours", GpuHours(row.allocated())},
+      {"unobserved_gpu_hours", GpuHours(row.unobserved())},
+      {"cost", money(row.allocated())},
+      {"wasted", money(row.wasted())},
+      {"maybe_wasted", money(row.maybe_wasted())},
+      {"node_failures", report.by == "node" ? Json(row.node_failures) : Json(nullptr)},
+      {"chance", OrNull(row.chance)},
+      {"network",
+       row.network
+           ? Json({{"time_ns", row.network->t}, {"bytes", row.network->bytes}, {"busbw", row.network->busbw}})
+           : Json(nullptr)},
+      {"buckets", std::move(buckets)}};
 }
 
 Json FleetRowJson(const FleetRow& row) {

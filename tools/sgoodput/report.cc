@@ -36,6 +36,7 @@ absl::StatusOr<std::vector<Report>> MakeReports(Session& session, const std::vec
   for (Run& run : *runs) {
     Report report;
     report.run = std::move(run);
+    report.busbw = session.config.busbw;
     // Whose job that was is not for everybody to know.
     for (AttemptFacts& attempt : report.run.facts.attempts) {
       if (!session.viewer.all && !attempt.preempted_by.empty())

@@ -25,6 +25,7 @@ struct Report {
   std::string program_evidence;  // of account.goodput.program; empty without
   std::string program_reason;    // why there is none; empty with
   std::string run_inferred;      // by what its jobs were taken for one run; empty: that was not asked for
+  double busbw = 0;              // as Config::busbw
   std::vector<SensitivityRow> sensitivity;  // where asked for
   std::vector<Cell> cells;                  // of the timeline, where asked for
 

@@ -16,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "sql/text.h"
+#include "tools/advise/network.h"
 #include "tools/fleet/load_fleet.h"
 #include "tools/sgoodput/duration_option.h"
 #include "tools/sgoodput/fleet.h"
@@ -153,21 +154,34 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
   }
   const bool hours = !report.gpu_hour || all;
   const bool unobserved = all || report.total.unobserved() > 0;
-  // Of what a terminal has no room for beside the unobserved, the least that is missed.
-  const bool room = all || !unobserved;
-  if (room || !report.windows) add("Runs", [](const RollupRow& row) { return Cat(row.runs); });
+  const bool network = report.by == "node" &&
+                       (all || std::any_of(report.rows.begin(), report.rows.end(),
+                                           [](const RollupRow& row) { return row.network.has_value(); }));
+  // Of what a terminal has no room for beside these, the least that is missed; names of nodes are long.
+  const bool of_nodes = report.by == "node" && !all;
+  const bool room = all || (!unobserved && !of_nodes);
+  if (room || (!report.windows && !of_nodes)) add("Runs", [](const RollupRow& row) { return Cat(row.runs); });
   add("Intr", [](const RollupRow& row) { return Cat(row.interruptions); });
   if (hours && room) add("GPUh", [](const RollupRow& row) { return FormatGpuHours(row.wanted()); });
   add("Alloc", [](const RollupRow& row) { return FormatGpuHours(row.allocated()); });
-  if (hours)
+  if (hours && !(of_nodes && unobserved && network))
     add("Progress", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kProductive)); });
-  if (hours) add("Lost", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kLostWork)); });
-  add("Sched", [](const RollupRow& row) { return FormatPercent(row.scheduling(), row.scheduling_range()); });
-  add("Runtime", [](const RollupRow& row) { return FormatPercent(row.runtime(), row.runtime_range()); });
+  if (hours && !of_nodes)
+    add("Lost", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kLostWork)); });
+  if (!of_nodes) {
+    add("Sched",
+        [](const RollupRow& row) { return FormatPercent(row.scheduling(), row.scheduling_range()); });
+    add("Runtime", [](const RollupRow& row) { return FormatPercent(row.runtime(), row.runtime_range()); });
+  }
   add("Goodput", [](const RollupRow& row) { return FormatPercent(row.sg_rg(), row.sg_rg_range()); });
   if (hours && unobserved)
     add("Unobserved", [](const RollupRow& row) { return FormatGpuHours(row.unobserved()); });
   if (report.by == "node") add("Chance", [](const RollupRow& row) { return Chance(row.chance); });
+  if (network) {
+    add("Busbw", [](const RollupRow& row) {
+      return row.network ? absl::StrFormat("%.1f", static_cast<double>(row.network->busbw) / 1e9) : "-";
+    });
+  }
   if (!report.gpu_hour) return columns;
   const double price = *report.gpu_hour;
   const auto money = [price](GpuNs gpu_ns) { return absl::StrFormat("%.2f", GpuHours(gpu_ns) * price); };
@@ -201,6 +215,20 @@ absl::StatusOr<std::vector<std::vector<std::string>>> SortedRows(const RollupRep
   return rows;
 }
 
+void PrintSlowNodes(const RollupReport& report) {
+  std::vector<std::string> slow;
+  for (const RollupRow& row : report.rows) {
+    if (row.network && IsSlow(row.network->bytes, row.network->busbw, report.busbw))
+      slow.push_back(Printable(row.group));
+  }
+  if (slow.empty()) return;
+  std::fputs(Wrap(Cat("Busbw is below ", absl::StrFormat("%g", report.busbw),
+                      " GB/s (busbw in goodput.conf): ", absl::StrJoin(slow, ", ")),
+                  "")
+                 .c_str(),
+             stdout);
+}
+
 absl::Status PrintTable(const RollupReport& report, const RollupOptions& options) {
   const std::vector<RollupColumn> columns = Columns(report, false);
   absl::StatusOr<std::vector<std::vector<std::string>>> rows = SortedRows(report, columns, options.sort);
@@ -214,6 +242,7 @@ absl::Status PrintTable(const RollupReport& report, const RollupOptions& options
   if (report.windows || report.by != "all") total.front() = "total";
   if (report.rows.size() > 1) table.Add(std::move(total));
   std::fputs(table.Render(!options.no_header).c_str(), stdout);
+  PrintSlowNodes(report);
   return absl::OkStatus();
 }
 
@@ -258,19 +287,20 @@ int RunRollup(const RollupOptions& options) {
   const absl::StatusOr<Question> question = Read(options, absl::Now());
   if (!question.ok()) return Fail(question.status());
   Rollup rollup(question->keys, question->edges);
+  RollupReport report;
   std::int64_t runs = 0;
   Features features;
   const absl::Status status = ForEachSelected(
-      options.common, options.select, {options.stall_factor}, [&](Session& session, const Report& report) {
+      options.common, options.select, {options.stall_factor}, [&](Session& session, const Report& run) {
         ++runs;
+        report.busbw = session.config.busbw;
         const absl::StatusOr<RollupSubject> subject =
-            SubjectOf(report, question->Asks(RollupBy::kReservation), session.db, features);
+            SubjectOf(run, question->Asks(RollupBy::kReservation), session.db, features);
         if (!subject.ok()) return subject.status();
-        rollup.Add(*subject, report.timeline);
+        rollup.Add(*subject, run.timeline);
         return absl::OkStatus();
       });
   if (!status.ok()) return Fail(status);
-  RollupReport report;
   const std::vector<std::string> words = absl::StrSplit(ByOf(options), ',');
   for (std::size_t i = 0; i < question->keys.size(); ++i) {
     const RollupKey& key = question->keys[i];

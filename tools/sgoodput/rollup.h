@@ -15,6 +15,7 @@ struct RollupReport {
   std::vector<std::string> keys;  // the same, one by one
   bool windows = false;
   std::optional<double> gpu_hour;  // its price
+  double busbw = 0;                // what is expected of the network, Config::busbw
   std::vector<RollupRow> rows;
   RollupRow total;
 };

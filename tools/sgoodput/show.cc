@@ -100,6 +100,7 @@ void PrintAll(const Report& report, bool all, const Style& style) {
   PrintStalls(report, style);
   if (all || SignalsSaySomething(report)) PrintSignals(report, style);
   PrintSteps(report, style);
+  PrintNetwork(report, style);
   if (all) PrintDefinitions(report, style);
   if (!report.sensitivity.empty()) PrintSensitivity(report.sensitivity, style);
   if (all || !ProofHolds(report)) PrintProof(report, style);
@@ -128,7 +129,10 @@ void WarnOfProfiles(Target& target, Report& report) {
     return std::any_of(report.timeline.intervals.begin(), report.timeline.intervals.end(),
                        [&](const Interval& interval) { return interval.evidence == evidence; });
   };
-  if (any_by(Evidence::kLog)) return;
+  const std::vector<AttemptFacts>& attempts = report.run.facts.attempts;
+  const bool measured = std::any_of(attempts.begin(), attempts.end(),
+                                    [](const AttemptFacts& attempt) { return !attempt.collectives.empty(); });
+  if (measured || any_by(Evidence::kLog)) return;
   // A mark beats what was printed.
   const bool marked = any_by(Evidence::kMark);
   const absl::StatusOr<std::vector<AskedProfile>> asked =

@@ -6,7 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "sql/text.h"
+#include "tools/advise/network.h"
 #include "tools/advise/what_to_do.h"
 #include "tools/sgoodput/advise.h"
 #include "tools/sgoodput/format.h"
@@ -57,12 +59,25 @@ void PrintLastStep(const Report& report) {
               FormatDuration(std::max<Ns>(0, timeline.now - last->begin)).c_str());
 }
 
+void PrintNetwork(const Report& report, const Style& style) {
+  const CollectiveTest* test = LastNetworkTest(report.timeline);
+  if (test == nullptr) return;
+  std::printf("%s  %s between %zu nodes, messages of %s (busbw by nccl-tests)\n",
+              style.Bold("Network").c_str(), BandwidthInWords(test->busbw).c_str(), test->nodes.size(),
+              MessageInWords(test->bytes).c_str());
+  if (IsSlow(test->bytes, test->busbw, report.busbw)) {
+    const std::string text = absl::StrFormat("less than the %g GB/s of goodput.conf (busbw)", report.busbw);
+    std::printf("         %s\n", style.Bad(text).c_str());
+  }
+  std::printf("\n");
+}
+
 bool ProofHolds(const Report& report) {
   return ReadLedger(report.timeline).holds() && ReadAllocatedTime(report.timeline).agrees_within();
 }
 
 void PrintWhatToDo(const Report& report, const Style& style) {
-  const AdviseReport advise = AdviseOn(report.timeline, report.account);
+  const AdviseReport advise = AdviseOn(report.timeline, report.account, report.busbw);
   if (!advise.measured) return;
   const std::vector<std::string> sentences =
       WhatToDo(report.timeline, report.account, *advise.measured, advise.advice);

@@ -32,6 +32,8 @@ bool SignalsSaySomething(const Report& report);
 int WritePage(const std::string& json, const std::string& name);
 // How long ago the last step of a running job began; nothing where none did.
 void PrintLastStep(const Report& report);
+// What nccl-tests measured last between its nodes; nothing where it did not.
+void PrintNetwork(const Report& report, const Style& style);
 // Kept steps by number, and allocated time by the scheduler and by buckets.
 void PrintProof(const Report& report, const Style& style);
 bool ProofHolds(const Report& report);

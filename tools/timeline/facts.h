@@ -137,6 +137,18 @@ struct CheckpointFile {
   EvidenceRef ref;
 };
 
+// What nccl-tests measured last in one run of it, with the largest message of that: bytes, and bytes a
+// second.
+struct CollectiveTest {
+  Ns t = 0;
+  std::int64_t bytes = 0;
+  std::int64_t algbw = 0;
+  std::int64_t busbw = 0;
+  std::int32_t slurm_step = kNoStep;
+  std::vector<std::string> nodes;  // that took part; empty: not known
+  EvidenceRef ref;
+};
+
 // What the cloud told the machine below a node of its own future; true until its next word of that kind.
 struct HostNotice {
   enum class Kind : std::uint8_t { kMaintenance, kPreempted, kUpcomingMaintenance };
@@ -234,6 +246,7 @@ struct AttemptFacts {
   std::string checkpoints_unseen;
   std::vector<LastSeen> last_seen;  // of nodes that did not see the attempt end
   std::vector<HostNotice> host_notices;
+  std::vector<CollectiveTest> collectives;  // by time
 };
 
 // A file of records.

@@ -16,12 +16,12 @@ namespace goodput {
 namespace {
 
 constexpr std::size_t kFixedArguments = 7;
-constexpr std::size_t kEventWords = 13;
+constexpr std::size_t kEventWords = 16;
 constexpr std::size_t kEventFlags = 4;
 constexpr const char* kProgress = "progress.txt";
 constexpr std::string_view kMegatron = "megatron";
 constexpr std::string_view kProgressProfile = "megatron-progress";
-constexpr int kKinds = 15;
+constexpr int kKinds = 16;
 constexpr std::int64_t kSrunsEveryNs = 500'000'000;
 
 std::string OptionalNumber(const std::optional<std::int64_t>& value) {
@@ -145,15 +145,17 @@ std::string EncodeFound(const OutputFollower::Found& found, std::string_view pro
   for (const OutputFollower::Event& said : found.events) {
     // Each by its name: a member that is new is not forgotten here. Where a bar stood and what times the line
     // bears has become the event's own times.
-    const auto& [kind, step, of, step_ns, about_ns, took_ns, elapsed_s, began, time, name, epoch_begins,
-                 over_at_next_step, told_at_next_step, complete_is_untold] = said.event;
+    const auto& [kind, step, of, step_ns, about_ns, took_ns, elapsed_s, began, time, bytes, algbw, busbw,
+                 name, epoch_begins, over_at_next_step, told_at_next_step, complete_is_untold] = said.event;
     absl::StrAppend(&text, "event ", static_cast<int>(kind), " ", said.t_ns, " ",
                     OptionalNumber(said.began_ns), " ", said.offset, " ");
     absl::StrAppend(&text, OptionalNumber(step), " ", OptionalNumber(of), " ", OptionalNumber(step_ns), " ",
                     OptionalNumber(about_ns), " ");
     absl::StrAppend(&text, OptionalNumber(took_ns), " ", epoch_begins ? 1 : 0, over_at_next_step ? 1 : 0,
                     told_at_next_step ? 1 : 0, complete_is_untold ? 1 : 0);
-    absl::StrAppend(&text, " ", said.late_ns, " n", absl::WebSafeBase64Escape(name), "\n");
+    absl::StrAppend(&text, " ", said.late_ns, " ", OptionalNumber(bytes), " ", OptionalNumber(algbw), " ",
+                    OptionalNumber(busbw));
+    absl::StrAppend(&text, " n", absl::WebSafeBase64Escape(name), "\n");
   }
   return text;
 }
@@ -190,8 +192,9 @@ absl::StatusOr<FollowAnswer> DecodeFound(std::string_view text) {
           !ReadOptional(words[5], event.step) || !ReadOptional(words[6], event.of) ||
           !ReadOptional(words[7], event.step_ns) || !ReadOptional(words[8], event.about_ns) ||
           !ReadOptional(words[9], event.took_ns) || words[10].size() != kEventFlags ||
-          !absl::SimpleAtoi(words[11], &said.late_ns) || words[12].empty() ||
-          !absl::WebSafeBase64Unescape(words[12].substr(1), &event.name))
+          !absl::SimpleAtoi(words[11], &said.late_ns) || !ReadOptional(words[12], event.bytes) ||
+          !ReadOptional(words[13], event.algbw) || !ReadOptional(words[14], event.busbw) ||
+          words[15].empty() || !absl::WebSafeBase64Unescape(words[15].substr(1), &event.name))
         return bad();
       event.kind = static_cast<LogEvent::Kind>(kind);
       event.epoch_begins = words[10][0] == '1';

@@ -178,14 +178,33 @@ absl::Status OutputNews::RecordSink::Stop(Ns t, const Speaker& /*speaker*/, std:
   return absl::OkStatus();
 }
 
-void OutputNews::Write(std::int64_t t_ns, std::string_view mark, bool begin, std::optional<std::int64_t> step,
-                       std::string_view name, std::int64_t task) {
+absl::Status OutputNews::RecordSink::Collective(const ToldCollective& collective, const Speaker& /*speaker*/,
+                                                std::int64_t /*offset*/) {
+  RecordBuilder record(kind::kCollective, news_.StampOf(collective.t));
+  news_.Identify(record);
+  record.Int(key::kBytes, collective.bytes);
+  record.Int(key::kAlgbw, collective.algbw);
+  record.Int(key::kBusbw, collective.busbw);
+  news_.records_.emplace_back(record.Finish());
+  return absl::OkStatus();
+}
+
+Stamp OutputNews::StampOf(std::int64_t t_ns) const {
   const std::int64_t ago = clock_.real_ns() - t_ns;
-  RecordBuilder record(kind::kMark, {t_ns, clock_.mono_ns() - ago, job_.node, static_cast<int>(getpid())});
+  return {t_ns, clock_.mono_ns() - ago, job_.node, static_cast<int>(getpid())};
+}
+
+void OutputNews::Identify(RecordBuilder& record) const {
   if (!job_.cluster.empty()) record.Text(key::kCluster, job_.cluster);
   record.Int(key::kJob, job_.job);
   record.Uint(key::kUid, job_.uid);
   record.Text(key::kSlurmStep, slurm_step_);
+}
+
+void OutputNews::Write(std::int64_t t_ns, std::string_view mark, bool begin, std::optional<std::int64_t> step,
+                       std::string_view name, std::int64_t task) {
+  RecordBuilder record(kind::kMark, StampOf(t_ns));
+  Identify(record);
   record.Int(key::kTask, task);
   record.Text(key::kMark, mark);
   record.Text(key::kEdge, begin ? "begin" : "end");

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "spank/clock.h"
+#include "spank/event.h"
 #include "tools/config/config.h"
 #include "tools/goodputd/node_jobs.h"
 #include "tools/goodputd/output/follower.h"
@@ -36,6 +37,9 @@ class OutputNews {
   std::vector<FileMark> Remember(std::string_view memory);
 
  private:
+  Stamp StampOf(std::int64_t t_ns) const;
+  // Which job and step it is of.
+  void Identify(RecordBuilder& record) const;
   void Write(std::int64_t t_ns, std::string_view mark, bool begin, std::optional<std::int64_t> step,
              std::string_view name, std::int64_t task = 0);
 
@@ -48,6 +52,8 @@ class OutputNews {
     absl::Status Mark(const ToldMark& mark, const Speaker& speaker, std::int64_t offset) override;
     absl::Status StepEnd(Ns t, std::int64_t step, const Speaker& speaker, std::int64_t offset) override;
     absl::Status Stop(Ns t, const Speaker& speaker, std::int64_t offset) override;
+    absl::Status Collective(const ToldCollective& collective, const Speaker& speaker,
+                            std::int64_t offset) override;
     // Of these the plugin knows.
     absl::Status Srun(const ToldSrun&, const Speaker&, std::int64_t) override { return absl::OkStatus(); }
     absl::Status Attempt(const ToldAttempt&) override { return absl::OkStatus(); }

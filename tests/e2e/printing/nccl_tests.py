@@ -1,0 +1,38 @@
+#!/usr/bin/python3
+"""What nccl-tests' all_gather_perf prints, by the format of its source: nccl_tests.py BUSBW [--max BYTES].
+
+BUSBW, in GB/s, is that of the largest message; smaller ones reach less. Task 0 prints, as it does, between a second of setting
+up and one of taking down.
+"""
+
+import argparse
+import os
+import sys
+import time
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("busbw", type=float)
+    parser.add_argument("--max", type=int, default=8 << 30)
+    options = parser.parse_args()
+    ranks = int(os.environ.get("SLURM_NTASKS", "1"))
+    time.sleep(1)
+    if os.environ.get("SLURM_PROCID", "0") != "0":
+        time.sleep(1)
+        return
+    print("# nThread 1 nGpus 1 minBytes 1048576 maxBytes %d step: 2(factor) warmup iters: 5 iters: 100 agg iters: 1 validation: 1 graph: 0" % options.max)
+    print("#\n#%12s  %12s  %8s  %6s  %6s  %7s  %6s  %6s %6s" % ("size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong"))
+    size = 1 << 20
+    while size <= options.max:
+        busbw = options.busbw * (0.3 + 0.7 * size / options.max)
+        algbw = busbw * ranks / max(1, ranks - 1)
+        columns = "  %7.1f  %6.2f  %6.2f  %5g" % (size / algbw / 1000, algbw, busbw, 0)
+        print("%12i  %12i  %8s  %6s  %6i%s%s" % (size, size // 4 // ranks, "float", "none", -1, columns, columns))
+        sys.stdout.flush()
+        size *= 2
+    time.sleep(1)
+    print("# Out of bounds values : 0 OK\n# Avg bus bandwidth    : %g \n#" % (options.busbw / 2))
+
+
+main()
