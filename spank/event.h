@@ -105,6 +105,7 @@ inline constexpr std::string_view kCount = "count";      // of equal signals tha
 inline constexpr std::string_view kLastMonotonic = "last_m";  // the `m` of the last of them
 // Of checkpoints seen on disk, with kEdge, kTrainStep and kName.
 inline constexpr std::string_view kLayout = "layout";
+inline constexpr std::string_view kEarlierNs = "earlier_ns";  // it may have begun so much earlier
 // Of the directory they are in, in a record of its own: who sees it by the name that the job gave ("task",
 // "script": the batch script; "node"), and why it cannot be looked into; empty: it can.
 inline constexpr std::string_view kView = "view";

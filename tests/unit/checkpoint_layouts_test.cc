@@ -663,6 +663,7 @@ TEST(NoTimeOfBirth, ASaveBeganWithItsFirstFileAndNotWithTheRename) {
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].begin_ns, 101 * kS);
   EXPECT_EQ(found[0].complete_ns, 108 * kS);
+  EXPECT_FALSE(found[0].begin_known) << "its first file took a while";
   // A single file tells nothing of its begin.
   Unborn plain;
   plain.entries = {{"step_10.pt", false}};

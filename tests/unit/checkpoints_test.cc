@@ -41,7 +41,7 @@ TEST(ScanAnswer, ReadsWhatItWrites) {
   result.took_ns = 17;
   result.problem = "a line\nand \"more\"";
   result.watched = true;
-  result.found.push_back({"megatron", "iter 5\n\xff", 5, 6, 7, 8, 9});
+  result.found.push_back({"megatron", "iter 5\n\xff", 5, 6, 7, 8, 9, false});
   result.found.push_back({"lightning", "last.ckpt", std::nullopt, 8, std::nullopt, 0, 0});
   const auto read = DecodeScan(EncodeScan(result));
   ASSERT_TRUE(read.ok());
@@ -52,12 +52,15 @@ TEST(ScanAnswer, ReadsWhatItWrites) {
   EXPECT_EQ(read->found[0].complete_ns, 7);
   EXPECT_EQ(read->found[0].id, 8U);
   EXPECT_EQ(read->found[0].written_ns, 9);
+  EXPECT_FALSE(read->found[0].begin_known);
+  EXPECT_TRUE(read->found[1].begin_known);
   EXPECT_EQ(read->found[1].train_step, std::nullopt);
   EXPECT_EQ(read->found[1].complete_ns, std::nullopt);
   EXPECT_TRUE(read->watched);
   EXPECT_FALSE(read->whole);
-  for (const char* bad : {"x", "took", "took x", "whole", "whole 2", "checkpoint a 1 2 3 4 5",
-                          "checkpoint a 1 2 3 4 5 !", "checkpoint a b 2 3 4 5 aa"})
+  for (const char* bad :
+       {"x", "took", "took x", "whole", "whole 2", "checkpoint a 1 2 3 4 5", "checkpoint a 1 2 3 4 5 1 !",
+        "checkpoint a b 2 3 4 5 1 aa", "checkpoint a 1 2 3 4 5 2 aa"})
     EXPECT_FALSE(DecodeScan(bad).ok()) << bad;
 }
 
@@ -297,6 +300,37 @@ TEST(CheckpointNews, EachBeginAndEndIsToldOnce) {
   ASSERT_EQ(stored.size(), 6U) << "and in place";
   EXPECT_NE(stored[4].find("\"t\":7000,"), std::string::npos) << stored[4];
   EXPECT_NE(stored[5].find("\"t\":8000,"), std::string::npos) << stored[5];
+}
+
+TEST(CheckpointNews, ABeginThatNobodyTellsIsAfterTheLastLookThatDidNotFindIt) {
+  NodeJob job;
+  job.node = "n1";
+  job.since_ns = 1000;
+  std::vector<std::string> stored;
+  CheckpointNews news(job, [&](const std::string&, std::string_view record) {
+    stored.emplace_back(record);
+    return true;
+  });
+  const auto unborn = [](const char* name, std::int64_t begin_ns, std::optional<std::int64_t> complete_ns) {
+    return CheckpointSeen{"megatron", name, 2, begin_ns, complete_ns, 0, 0, false};
+  };
+  const CheckpointSeen first = unborn("iter_1", 1500, std::nullopt);
+  news.Take({first}, true, 2000);
+  // A look that was not all says nothing of what it did not find.
+  news.Take({first}, false, 4000);
+  const CheckpointSeen second = unborn("iter_2", 5000, 5400);
+  news.Take({first, second}, true, 6000);
+  // Known to the file system, or only seen complete: nothing may be earlier.
+  CheckpointSeen known = unborn("iter_3", 7000, 7400);
+  known.begin_known = true;
+  news.Take({first, second, known, unborn("iter_4", 7600, 7600)}, true, 8000);
+  std::vector<std::string> earlier;
+  for (const std::string& record : stored) {
+    if (record.find("\"edge\":\"begin\"") == std::string::npos) continue;
+    const std::size_t at = record.find("\"earlier_ns\":");
+    earlier.push_back(at == std::string::npos ? "-" : record.substr(at + 13, record.find(',', at) - at - 13));
+  }
+  EXPECT_EQ(earlier, (std::vector<std::string>{"500", "3000", "-", "-"}));
 }
 
 TEST(CheckpointNews, WhatVanishedUnfinishedIsBegunAnewUnlessTheLookWasNotAll) {

@@ -82,6 +82,29 @@ TEST(PlacedSteps, ASaveThatWasOnlySeenCompleteWidensTheRangeUntilTheTruthLiesWit
   EXPECT_GE(goodput.runtime_range->second, truth);
 }
 
+TEST(PlacedSteps, ASaveWhoseBeginTheFileSystemDoesNotTellWidensTheRangeByWhatIsNotKnown) {
+  // Steps of 2 s and saves of 8 s after 10 each, which the loop waits for: 60 of 84 s are productive. The
+  // first thing seen of a save was 1 s before its end; somebody had looked 9 s before that.
+  RunBuilder run;
+  AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(0).Ready(0).TaskStarts(0, 0);
+  for (int save = 1; save <= 3; ++save) attempt.FileOfUnknownBegin(10 * save, 28 * save - 1, 28 * save, 9);
+  attempt.TaskExits(84, 0, 0).Ended(84, "COMPLETED");
+  const Goodput goodput = TakeAccount(run.Build()).goodput;
+  ASSERT_TRUE(goodput.runtime_range);
+  const double truth = 60.0 / 84;
+  EXPECT_LE(goodput.runtime_range->first, truth);
+  EXPECT_GE(goodput.runtime_range->second, truth);
+  EXPECT_GT(goodput.runtime_range->first, 45.0 / 84) << "no wider than that";
+}
+
+TEST(MarkedSteps, ASaveOfUnknownBeginTookWhatItsStepTookBeyondTheOthers) {
+  // Steps of 2 s, of which the tenth has a save of 8 s behind it.
+  RunBuilder run;
+  AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(0).Ready(0).Srun(0, 0, 48, 0);
+  attempt.Steps(0, 9, 0, 2).Steps(10, 19, 28, 2).FileOfUnknownBegin(10, 27, 28, 15).Ended(48, "COMPLETED");
+  EXPECT_EQ(Of(run.Build(), Bucket::kCheckpointSave), 8 * kSecond);
+}
+
 TEST(PlacedSteps, AfterTheLastCheckpointAreKeptIfTheProgramFinished) {
   RunBuilder run;
   Silent(run).TaskExits(180, 0, 0).Ended(181, "COMPLETED");

@@ -184,6 +184,13 @@ class AttemptBuilder {
     const std::string name = "iter_" + std::to_string(step);
     return FileBegins(from, name, step).FileCompletes(to, name, step);
   }
+  // The same; but its begin may have been so much earlier.
+  AttemptBuilder& FileOfUnknownBegin(std::int64_t step, double from, double to, double earlier) {
+    const std::string name = "iter_" + std::to_string(step);
+    FileBegins(from, name, step);
+    facts.checkpoint_files.back().earlier = At(earlier) - At(0);
+    return FileCompletes(to, name, step);
+  }
   AttemptBuilder& LastSeenAlive(double s, const std::string& node = "n1") {
     facts.last_seen.push_back({node, At(s)});
     return *this;

@@ -237,7 +237,8 @@ void NodesWord::AddCheckpointFile(const EventRow& event) {
   }
   attempt->checkpoint_files.push_back(
       {event.t_ns, reader_.Text(key::kEdge) == "begin", reader_.Text(key::kName), reader_.Text(key::kLayout),
-       reader_.Int(key::kTrainStep), sources_.Ref(event.source_id, event.offset)});
+       reader_.Int(key::kTrainStep), sources_.Ref(event.source_id, event.offset),
+       std::max<Ns>(0, reader_.Int(key::kEarlierNs).value_or(0))});
 }
 
 void NodesWord::AddCollective(const EventRow& event) {

@@ -32,10 +32,14 @@ bool AddSave(const SavedFile& file, Program& program) {
   if (after == program.steps.begin() || !program.median_step) return false;
   const StepRecord& step = *std::prev(after);
   if (step.block != nullptr || file.begin >= step.end) return false;
-  const Ns excess = step.net - TimesAtMost(*program.median_step, step.count());
-  const Ns end = std::min({file.complete.value_or(step.end), step.end, file.begin + std::max<Ns>(0, excess)});
-  if (end <= file.begin) return false;
-  program.saves.push_back({file.begin, end, "", file.ref, file.complete_ref, Evidence::kFile});
+  const Ns excess = std::max<Ns>(0, step.net - TimesAtMost(*program.median_step, step.count()));
+  const Ns last = std::min(file.complete.value_or(step.end), step.end);
+  // Of a begin that is not known so well: what its step took beyond the others ended with the save.
+  const Ns early = std::max(file.begin - file.earlier, step.begin);
+  const Ns begin = file.earlier > 0 ? std::clamp(last - excess, early, file.begin) : file.begin;
+  const Ns end = std::min(last, begin + excess);
+  if (end <= begin) return false;
+  program.saves.push_back({begin, end, "", file.ref, file.complete_ref, Evidence::kFile});
   return true;
 }
 
@@ -66,7 +70,7 @@ std::vector<SavedFile> PairFiles(const AttemptFacts& attempt) {
     last_of[event->name] = files.size();
     files.push_back({event->name, event->train_step, event->t,
                      event->begin ? std::nullopt : std::optional<Ns>(event->t), event->ref,
-                     event->begin ? EvidenceRef{} : event->ref});
+                     event->begin ? EvidenceRef{} : event->ref, event->earlier});
   }
   return files;
 }
@@ -90,6 +94,7 @@ bool TakeFiles(const std::vector<SavedFile>& files, Ns begin, Ns end, Program& p
     checkpoint.evidence = Evidence::kFile;
     checkpoint.ref = file.ref;
     checkpoint.complete_ref = file.complete_ref;
+    checkpoint.earlier = file.earlier;
     program.checkpoints.push_back(checkpoint);
     if (AddSave(file, program)) saves_added = true;
   }

@@ -19,6 +19,7 @@ struct SavedFile {
   std::optional<Ns> complete;
   EvidenceRef ref;           // of its begin
   EvidenceRef complete_ref;  // of its completion
+  Ns earlier = 0;            // it may have begun so much earlier
 };
 
 // Those of an attempt, by begin. One that was only seen complete begins then.

@@ -135,6 +135,7 @@ struct CheckpointFile {
   std::string layout;
   std::optional<std::int64_t> train_step;  // the last step it holds
   EvidenceRef ref;
+  Ns earlier = 0;  // it may have begun so much earlier
 };
 
 // What nccl-tests measured last in one run of it, with the largest message of that: bytes, and bytes a

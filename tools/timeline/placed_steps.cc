@@ -17,6 +17,7 @@ constexpr double kOverdue = 1.5;
 
 constexpr const char* kUnknownSave = "a checkpoint was written; whether the loop waited for it is not known";
 constexpr const char* kUnknownBegin = "steps, or a save that was only seen when it was complete";
+constexpr const char* kUnknownEarlier = "steps, or a save whose begin the file system does not tell";
 constexpr const char* kUnknownRate = "steps or startup, by whether the loop waited for its saves";
 constexpr const char* kUnknownExcess = "more time than the steps in it took elsewhere";
 constexpr const char* kUnknownOrigin =
@@ -33,7 +34,8 @@ struct Milestone {
   EvidenceRef complete_ref;
   // Of one that was only seen complete, nobody knows since when the loop may have waited for it.
   bool begin_known = true;
-  Ns begun = 0;  // really: a program may live on while its job completes, but its time is the allocation's
+  Ns begun = 0;    // really: a program may live on while its job completes, but its time is the allocation's
+  Ns earlier = 0;  // it may have begun so much earlier
 };
 
 struct Journey {
@@ -51,8 +53,8 @@ std::vector<Milestone> MilestonesOf(const Program& program) {
     if (!milestones.empty() && *checkpoint.step < milestones.back().step) return {};
     const Ns begin = std::clamp(checkpoint.begin, program.summary.begin, program.summary.end);
     milestones.push_back({*checkpoint.step, begin, checkpoint.complete, checkpoint.ref,
-                          checkpoint.complete_ref, checkpoint.complete != checkpoint.begin,
-                          checkpoint.begin});
+                          checkpoint.complete_ref, checkpoint.complete != checkpoint.begin, checkpoint.begin,
+                          checkpoint.earlier});
   }
   return milestones;
 }
@@ -163,6 +165,7 @@ class Placer {
     const Ns late = Before(begin, first.begin, TimeOf(steps, rate_.fastest));
     const Ns early = Before(begin, first.begin, TimeOf(steps, rate_.slowest));
     AddUnknown(early, late, kUnknownRate, first.ref);
+    AddUnknown(std::max(late, first.begin - first.earlier), first.begin, kUnknownEarlier, first.ref);
     AddRecord(resumed_from_ + 1, first.step, late, first.begin, Evidence::kInferred, {}, first.ref);
   }
 
@@ -200,6 +203,7 @@ class Placer {
       AddUnknown(resumes, late, kUnknownExcess, from.ref);
       resumes = late;
     }
+    AddUnknown(std::max(resumes, to.begin - to.earlier), to.begin, kUnknownEarlier, to.ref);
     AddRecord(from.step + 1, to.step, resumes, to.begin, Evidence::kFile, from.ref, to.ref);
   }
 

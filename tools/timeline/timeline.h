@@ -52,6 +52,7 @@ struct Checkpoint {
   Evidence evidence = Evidence::kMark;
   EvidenceRef ref;
   EvidenceRef complete_ref;  // of a file
+  Ns earlier = 0;            // it may have begun so much earlier
 };
 
 // One attempt as reports show it.

@@ -97,13 +97,14 @@ class FolderOfJob {
   void Look() {
     took_ns_ = 0;
     watched_ = false;
+    const std::int64_t looked_ns = kSystemClock.real_ns();
     const absl::StatusOr<std::string> answer = helper_->Call(LookRequest());
     if (!answer.ok()) return CannotLook(Message(answer.status()));
     const absl::StatusOr<ScanResult> result = DecodeScan(*answer);
     if (!result.ok()) return CannotLook(Message(result.status()));
     news_.Saw(result->view, result->problem);
     trouble_.Say(result->problem.empty() ? "" : Cat(name_, ": ", result->problem, ", as the job's user"));
-    news_.Take(result->found, result->whole);
+    news_.Take(result->found, result->whole, looked_ns);
     took_ns_ = result->took_ns;
     watched_ = result->watched;
   }
@@ -135,7 +136,7 @@ class FolderOfJob {
 
 }  // namespace
 
-void CheckpointNews::Take(const std::vector<CheckpointSeen>& found, bool whole) {
+void CheckpointNews::Take(const std::vector<CheckpointSeen>& found, bool whole, std::int64_t looked_ns) {
   ++looks_;
   for (const CheckpointSeen& seen : found) {
     const auto known = told_.find(seen.name);
@@ -155,6 +156,7 @@ void CheckpointNews::Take(const std::vector<CheckpointSeen>& found, bool whole) 
     }
   }
   if (!whole) return;
+  looked_ns_ = looked_ns;
   // What vanished incomplete and comes back is begun again. The complete are known for good: they may only be
   // away for a moment.
   for (auto at = told_.begin(); at != told_.end();) {
@@ -209,10 +211,18 @@ void CheckpointNews::AddJob(RecordBuilder& record) const {
   if (!job_.sluid.empty()) record.Text(key::kSluid, job_.sluid);
 }
 
+std::int64_t CheckpointNews::Earlier(const CheckpointSeen& seen, std::int64_t t_ns) const {
+  // One that was only seen complete has no begin to be early of.
+  if (seen.begin_known || t_ns == seen.complete_ns) return 0;
+  return std::max<std::int64_t>(0, t_ns - std::max(looked_ns_, job_.since_ns));
+}
+
 void CheckpointNews::Write(const CheckpointSeen& seen, bool begin, std::int64_t t_ns) {
   RecordBuilder record(kind::kCheckpoint, StampOf(t_ns));
   AddJob(record);
   record.Text(key::kEdge, begin ? "begin" : "end");
+  if (const std::int64_t earlier = begin ? Earlier(seen, t_ns) : 0; earlier > 0)
+    record.Int(key::kEarlierNs, earlier);
   if (seen.train_step) record.Int(key::kTrainStep, *seen.train_step);
   record.Text(key::kName, seen.name);
   record.Text(key::kLayout, seen.layout);

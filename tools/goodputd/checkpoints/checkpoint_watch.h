@@ -28,8 +28,8 @@ class CheckpointNews {
   CheckpointNews(NodeJob job, Store store, Clock clock = kSystemClock)
       : job_(std::move(job)), store_(std::move(store)), clock_(clock) {}
 
-  // What was found in one look; `whole`: that was all.
-  void Take(const std::vector<CheckpointSeen>& found, bool whole = true);
+  // What was found in one look that began at `looked_ns`; `whole`: that was all.
+  void Take(const std::vector<CheckpointSeen>& found, bool whole = true, std::int64_t looked_ns = 0);
   // Who of the job sees the directory, or why it cannot be looked into: a record each time that changes.
   void Saw(const std::string& view, const std::string& problem);
 
@@ -46,12 +46,15 @@ class CheckpointNews {
   void TakeComplete(const CheckpointSeen& seen, Told& told);
   Stamp StampOf(std::int64_t t_ns) const;
   void AddJob(RecordBuilder& record) const;
+  // How much earlier than `t_ns` it may have begun: it was not there when somebody last looked.
+  std::int64_t Earlier(const CheckpointSeen& seen, std::int64_t t_ns) const;
   void Write(const CheckpointSeen& seen, bool begin, std::int64_t t_ns);
 
   NodeJob job_;
   Store store_;
   Clock clock_;
   std::uint64_t looks_ = 0;
+  std::int64_t looked_ns_ = 0;  // at all of it, before this look; 0: not yet
   std::string view_;
   std::string problem_;
   std::map<std::string, Told> told_;  // by name

@@ -120,7 +120,8 @@ std::shared_ptr<const FolderView> Place::Inside(const std::string& name) {
 CheckpointSeen Place::Begun(const char* layout, const std::string& name,
                             std::optional<std::int64_t> train_step, const FileTimes& times,
                             std::int64_t last_ns) {
-  return {layout, name, train_step, BeginOf(name, times, last_ns), std::nullopt, times.id, times.written_ns};
+  return {layout,       name,     train_step,       BeginOf(name, times, last_ns),
+          std::nullopt, times.id, times.written_ns, times.born_known};
 }
 
 bool Place::IsOld(const FileTimes& times, std::int64_t last_ns) const {

@@ -53,6 +53,7 @@ struct CheckpointSeen {
   std::optional<std::int64_t> complete_ns;  // absent: not complete, or not to be told any more
   std::uint64_t id = 0;                     // of its folder or file; 0 while there is none
   std::int64_t written_ns = 0;  // what makes it complete, else anything of it, was last written then
+  bool begin_known = true;      // false: at begin_ns or before
 };
 
 // Whatever is in a directory and at most so many levels of folders below, by every layout. Written since

@@ -70,6 +70,9 @@ const std::vector<FolderEntry>& OpenFolder::Entries() const {
 std::vector<FolderEntry> OpenFolder::List() const {
   std::vector<FolderEntry> entries;
   const int fd = openat(fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  // NFS shows what it knew of a folder up to a minute ago, unless it is made to ask.
+  struct statx fresh {};
+  if (fd >= 0) statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_MTIME, &fresh);
   DIR* dir = fd < 0 ? nullptr : fdopendir(fd);
   if (dir == nullptr) {
     if (fd >= 0) close(fd);

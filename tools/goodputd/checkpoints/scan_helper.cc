@@ -185,7 +185,7 @@ std::string EncodeScan(const ScanResult& result) {
     const std::string line = absl::StrCat(
         "checkpoint ", seen->layout, " ", seen->train_step ? absl::StrCat(*seen->train_step) : "-", " ",
         seen->begin_ns, " ", seen->complete_ns.value_or(0), " ", seen->id, " ", seen->written_ns, " ",
-        absl::WebSafeBase64Escape(seen->name), "\n");
+        seen->begin_known ? 1 : 0, " ", absl::WebSafeBase64Escape(seen->name), "\n");
     if (lines.size() + line.size() > kMaxAnswer) {
       whole = false;
       break;
@@ -224,14 +224,16 @@ absl::StatusOr<ScanResult> DecodeScan(std::string_view text) {
       CheckpointSeen seen;
       std::int64_t step = 0;
       std::int64_t complete = 0;
-      if (words.size() != 8 || words[0] != "checkpoint" || !absl::SimpleAtoi(words[3], &seen.begin_ns) ||
+      if (words.size() != 9 || words[0] != "checkpoint" || !absl::SimpleAtoi(words[3], &seen.begin_ns) ||
           !absl::SimpleAtoi(words[4], &complete) || !absl::SimpleAtoi(words[5], &seen.id) ||
-          !absl::SimpleAtoi(words[6], &seen.written_ns) || !absl::WebSafeBase64Unescape(words[7], &seen.name))
+          !absl::SimpleAtoi(words[6], &seen.written_ns) || (words[7] != "0" && words[7] != "1") ||
+          !absl::WebSafeBase64Unescape(words[8], &seen.name))
         return bad();
       if (words[2] != "-") {
         if (!absl::SimpleAtoi(words[2], &step)) return bad();
         seen.train_step = step;
       }
+      seen.begin_known = words[7] == "1";
       seen.layout = std::string(words[1]);
       if (complete != 0) seen.complete_ns = complete;
       result.found.push_back(std::move(seen));
