@@ -248,18 +248,18 @@ class ModuleTest(unittest.TestCase):
         self.plugstack(PYXIS)
         self.assertEqual(self.configure(), "slurm-goodput: wrote /etc/slurm-goodput/goodput.conf\n"
                          "slurm-goodput: wrote /usr/local/etc/slurm/plugstack.conf\n" + self.CONFIGURED)
-        self.assertEqual(self.plugstack(), PYXIS + self.LINE)
+        self.assertEqual(self.plugstack(), self.LINE + PYXIS)
         self.assertEqual(self.configure(), self.CONFIGURED)
-        self.assertEqual(self.plugstack(), PYXIS + self.LINE)
+        self.assertEqual(self.plugstack(), self.LINE + PYXIS)
         self.assertEqual(os.stat(os.path.join(self.dir, "opt/apps/.slurm-goodput-spool")).st_mode & 0o777, 0o700)
         self.assertEqual(os.stat(os.path.join(self.dir, "var/spool/slurm/goodput")).st_mode & 0o777, 0o750)
         self.assertEqual(sorted(os.listdir(os.path.join(self.dir, "usr/local/etc/slurm"))), ["plugstack.conf"])
 
-    def test_a_line_of_ours_is_replaced_not_added_to(self) -> None:
+    def test_a_line_of_ours_is_replaced_and_stands_before_pyxis(self) -> None:
         self.plugin()
-        self.plugstack("optional spank_goodput.so default=off\n" + PYXIS + "# spank_goodput.so is ours\n")
+        self.plugstack("# By pyxis' role\n" + PYXIS + "optional spank_goodput.so default=off\n# spank_goodput.so is ours\n")
         self.configure({"plugstack_line": self.LINE.strip() + " default=off", "listen": "off", "goodput_conf": ["heartbeat = 30s"]})
-        self.assertEqual(self.plugstack(), self.LINE.strip() + " default=off\n" + PYXIS + "# spank_goodput.so is ours\n")
+        self.assertEqual(self.plugstack(), "# By pyxis' role\n" + self.LINE.strip() + " default=off\n" + PYXIS + "# spank_goodput.so is ours\n")
         with open(os.path.join(self.dir, "etc/slurm-goodput/goodput.conf")) as file:
             conf = file.read()
         self.assertIn("\nlisten = off\n", conf)
@@ -279,7 +279,7 @@ class ModuleTest(unittest.TestCase):
         os.symlink("plugstack.conf", os.path.join(self.dir, "usr/local/etc/slurm/linked.conf"))
         self.configure({"plugstack_conf": "/etc/slurm/linked.conf"})
         self.assertTrue(os.path.islink(os.path.join(self.dir, "usr/local/etc/slurm/linked.conf")))
-        self.assertEqual(self.plugstack(), PYXIS + self.LINE)
+        self.assertEqual(self.plugstack(), self.LINE + PYXIS)
 
     def test_a_read_only_plugstack_conf_breaks_no_controller(self) -> None:
         self.plugin()

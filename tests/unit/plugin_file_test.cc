@@ -68,9 +68,10 @@ TEST_F(PluginFileTest, FlippedBytesNeverCrashIt) {
 TEST_F(PluginFileTest, LinesAreFoundThroughIncludes) {
   const std::string main = Write("plugstack.conf",
                                  "# optional /x/spank_goodput.so\n"
-                                 "required /x/pyxis.so\n"
+                                 "required /x/other.so\n"
                                  "include plugstack.conf.d/*.conf\n"
                                  "include /nonexistent/*.conf\n"
+                                 "required /x/spank_pyxis.so\n"
                                  "optional spank_goodput.so\n");
   Write("plugstack.conf.d/goodput.conf", "\trequired  /y/spank_goodput.so spool=/s socket=@g # ours\n");
   const absl::StatusOr<std::vector<PlugstackLine>> lines = FindGoodputLines(main);
@@ -81,9 +82,11 @@ TEST_F(PluginFileTest, LinesAreFoundThroughIncludes) {
   EXPECT_EQ((*lines)[0].arguments, (std::vector<std::string>{"spool=/s", "socket=@g"}));
   EXPECT_EQ(ArgumentOf((*lines)[0], "socket"), "@g");
   EXPECT_EQ(ArgumentOf((*lines)[0], "socket_path"), std::nullopt);
-  EXPECT_EQ(ArgumentOf({"", false, "", {"socket=@a", "socket_path=/p", "socket=@b"}}, "socket"), "@b");
+  EXPECT_EQ(ArgumentOf({"", false, "", {"socket=@a", "socket_path=/p", "socket=@b"}, ""}, "socket"), "@b");
   EXPECT_FALSE((*lines)[1].required);
-  EXPECT_EQ((*lines)[1].where, Cat(main, ":5"));
+  EXPECT_EQ((*lines)[1].where, Cat(main, ":6"));
+  EXPECT_EQ((*lines)[0].pyxis, "");
+  EXPECT_EQ((*lines)[1].pyxis, Cat(main, ":5"));
 }
 
 TEST_F(PluginFileTest, AFileThatIncludesItselfComesToAnEnd) {

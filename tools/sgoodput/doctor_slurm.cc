@@ -147,6 +147,13 @@ void CheckPlugstack(const SlurmPaths& paths, const std::string& running, const C
           Cat(line.where, " makes the plugin `required`: should it once not load, jobs fail and nodes drain"),
           "write `optional`");
     }
+    if (!line.pyxis.empty()) {
+      findings.Bad(
+          Cat(line.where, " stands behind pyxis (", line.pyxis,
+              "): a task that has ended is told of only when its container is removed, and that time "
+              "counts as training"),
+          "move the line before that of pyxis");
+    }
     CheckPluginFile(PathOf(line, paths), running, findings);
     CheckArguments(line, config, findings);
   }

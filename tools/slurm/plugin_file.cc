@@ -39,7 +39,12 @@ std::string BaseName(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-absl::Status ReadPlugstack(const std::string& path, int depth, std::vector<PlugstackLine>* found) {
+struct Plugstack {
+  std::vector<PlugstackLine> found;
+  std::string pyxis;  // where its first line stands, so far
+};
+
+absl::Status ReadPlugstack(const std::string& path, int depth, Plugstack* plugstack) {
   absl::StatusOr<std::string> text = ReadFile(path, kMostConfBytes);
   if (!text.ok()) return text.status();
   int number = 0;
@@ -55,12 +60,15 @@ absl::Status ReadPlugstack(const std::string& path, int depth, std::vector<Plugs
       glob_t matches{};
       if (glob(pattern.c_str(), 0, nullptr, &matches) == 0) {
         for (std::size_t i = 0; i < matches.gl_pathc; ++i)
-          ReadPlugstack(matches.gl_pathv[i], depth + 1, found).IgnoreError();
+          ReadPlugstack(matches.gl_pathv[i], depth + 1, plugstack).IgnoreError();
       }
       globfree(&matches);
     } else if (BaseName(words[1]) == kPluginFileName) {
-      found->push_back({Cat(path, ":", number), words[0] == "required", words[1],
-                        std::vector<std::string>(words.begin() + 2, words.end())});
+      plugstack->found.push_back({Cat(path, ":", number), words[0] == "required", words[1],
+                                  std::vector<std::string>(words.begin() + 2, words.end()),
+                                  plugstack->pyxis});
+    } else if (BaseName(words[1]) == kPyxisFileName && plugstack->pyxis.empty()) {
+      plugstack->pyxis = Cat(path, ":", number);
     }
   }
   return absl::OkStatus();
@@ -116,9 +124,9 @@ std::optional<std::string> ArgumentOf(const PlugstackLine& line, std::string_vie
 }
 
 absl::StatusOr<std::vector<PlugstackLine>> FindGoodputLines(const std::string& plugstack) {
-  std::vector<PlugstackLine> found;
-  if (absl::Status status = ReadPlugstack(plugstack, 0, &found); !status.ok()) return status;
-  return found;
+  Plugstack read;
+  if (absl::Status status = ReadPlugstack(plugstack, 0, &read); !status.ok()) return status;
+  return std::move(read.found);
 }
 
 PlugstackPlace FindPlugstack(const SlurmConfPlaces& places,

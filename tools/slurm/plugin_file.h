@@ -13,6 +13,7 @@
 namespace goodput {
 
 inline constexpr std::string_view kPluginFileName = "spank_goodput.so";
+inline constexpr std::string_view kPyxisFileName = "spank_pyxis.so";
 
 // A line of plugstack.conf: `required|optional PATH [ARGUMENT ...]`.
 struct PlugstackLine {
@@ -20,6 +21,7 @@ struct PlugstackLine {
   bool required = false;
   std::string plugin;  // as written; without a slash it is looked for in PluginDir
   std::vector<std::string> arguments;
+  std::string pyxis;  // where pyxis stands before it; empty: nowhere
 };
 
 // The value of the last argument NAME=VALUE, which counts.

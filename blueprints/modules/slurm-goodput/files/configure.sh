@@ -98,15 +98,14 @@ conf_text() {
     [ ${#goodput_conf[@]} -eq 0 ] || printf '%s\n' "${goodput_conf[@]}"
 }
 
-# The line of ours is replaced where there is one, else added; other plugins' lines, such as that of pyxis, stay as they are.
+# Ours is the first plugin's line: behind pyxis it would hear of a task's end only when the container is removed. Other lines
+# stay as they are.
 plugstack_text() {
     local file=$root${given[plugstack_conf]}
     [ -e "$file" ] || file=/dev/null
     LINE=${given[plugstack_line]} awk '
-        /^[ \t]*(optional|required)[ \t]+([^ \t]*\/)?spank_goodput\.so([ \t]|$)/ {
-            if (!placed++) print ENVIRON["LINE"]
-            next
-        }
+        /^[ \t]*(optional|required)[ \t]+([^ \t]*\/)?spank_goodput\.so([ \t]|$)/ { next }
+        /^[ \t]*(optional|required|include)[ \t]/ && !placed++ { print ENVIRON["LINE"] }
         { print }
         END { if (!placed) print ENVIRON["LINE"] }' "$file"
 }
