@@ -12,7 +12,7 @@ import shutil
 import signal
 import time
 import unittest
-from typing import Dict, List
+from typing import Dict, List, Tuple
 
 from .harness.goodput_site import TRAINER, Site
 
@@ -123,6 +123,39 @@ class CheckpointTest(unittest.TestCase):
         self.site.settle(job)
         time.sleep(1)
         return job
+
+    def test_a_directory_is_what_a_container_of_podman_sees_by_that_name(self) -> None:
+        """Its program is no child of the task, and the task has nothing there."""
+        self.folder = self.site.folder("podman", "nobody")
+        home = os.path.dirname(self.folder)
+        podman = self.podman(os.path.join(home, "podman-home"))
+        trainer = os.path.dirname(TRAINER.split()[-1])
+        variables = " ".join("--env=" + name for name in ("GOODPUT_SOCKET", "SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_PROCID"))
+        job = self.site.cluster.sbatch(
+            "mkdir -p %s; srun -n1 %s -v %s:/ckpt -v %s:/trainer:ro %s python3 /trainer/trainer.py --dir /ckpt --marks --layout megatron "
+            "--step-seconds 0.1 --save-every 5 --save-seconds 0.4 --steps 22" % (self.folder, podman[0] + " " + variables, self.folder, trainer, podman[1]),
+            user="nobody", options=["-N1", "--gres=gpu:8", "--goodput-checkpoint-dir=/ckpt"])
+        self.site.settle(job)
+        time.sleep(1)
+        self.check(job, self.folder)
+        self.assertEqual(len([r for r in self.records(job, "mark") if r["mark"] == "step"]), 22)
+
+    def podman(self, home: str) -> Tuple[str, str]:
+        """What starts a container of nobody's that has this machine's /usr, and what stands before its command."""
+        if shutil.which("podman") is None:
+            raise unittest.SkipTest("no podman here (apt-get install podman)")
+        root = os.path.join(home, "root")
+        self.site.cluster.run("mkdir -p -m 700 %s/run %s/usr %s/ckpt %s/trainer %s/etc && for at in bin lib lib64 sbin; do ln -sfn usr/$at %s/$at; done" % (
+            home, root, root, root, root, root), user="nobody")
+        said = ""
+        # crun refuses machines with cgroups of both versions.
+        for runtime in ("crun", "runc"):
+            run = "env HOME=%s XDG_RUNTIME_DIR=%s/run podman --runtime=%s run --rm --network=host --ulimit=host -v /usr:/usr:ro" % (home, home, runtime)
+            tried = self.site.cluster.run("%s --rootfs %s true" % (run, root), user="nobody", check=False)
+            if tried.returncode == 0:
+                return run, "--rootfs " + root
+            said += tried.stderr
+        raise unittest.SkipTest("podman does not run here: " + said[-500:])
 
     def test_steps_are_open_where_nobody_could_see_what_was_saved(self) -> None:
         secret = self.site.folder("closed", "root")

@@ -231,6 +231,49 @@ TEST_F(RealFolder, ADirectoryTheTaskDoesNotHaveIsTheScripts) {
             std::vector<std::string>{"iter_0000007"});
 }
 
+TEST_F(RealFolder, ADirectoryTheTaskDoesNotHaveIsThatOfAContainerItStarted) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  const std::string dir = folder_.path() + "/ckpt";
+  Make("ckpt/iter_0000007");  // the script's, by the same name
+  InOwnMounts task(folder_.path(), "{ unshare --mount sh -c 'mount -t tmpfs none " + folder_.path() +
+                                       " && mkdir -p " + dir + "/iter_0000001 && exec sleep 20' & } && " +
+                                       "while ! [ -d /proc/$!/root" + dir +
+                                       "/iter_0000001 ]; do sleep 0.01; done");
+  ASSERT_TRUE(task.ready());
+  const HelperProgress at = [](std::string_view) {};
+  const HelperAnswers ask = ScanHelper({dir, "7", std::to_string(getpid()), "0"});
+  absl::StatusOr<ScanResult> look = DecodeScan(ask(Cat(kLookRequest, " ", task.pid()), at));
+  EXPECT_EQ(NamesOf(look), std::vector<std::string>{"iter_0000001"});
+  EXPECT_EQ(look->view, "container");
+  task.End();
+  EXPECT_EQ(NamesOf(DecodeScan(ask(kLookRequest, at))), std::vector<std::string>{"iter_0000001"})
+      << "what the script has by that name is another";
+}
+
+// What is said of a directory that nobody had, once the job is over.
+std::string SaidOfNone(const std::string& over, const std::string& script) {
+  InOwnMounts task(over, script);
+  EXPECT_TRUE(task.ready());
+  const HelperProgress at = [](std::string_view) {};
+  const HelperAnswers ask = ScanHelper({over + "/later/ckpt", "7", task.pid(), "0"});
+  absl::StatusOr<ScanResult> look = DecodeScan(ask(Cat(kLookRequest, " ", task.pid()), at));
+  EXPECT_EQ(look->problem, "") << "a container may be on its way";
+  task.End();
+  look = DecodeScan(ask(kLookRequest, at));
+  EXPECT_EQ(look->view, "");
+  return look->problem;
+}
+
+TEST_F(RealFolder, OneThatNobodyHasIsMissedOnlyWhereItCouldHaveBeenSeen) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  EXPECT_EQ(SaidOfNone(folder_.path(), "true"), "");
+  EXPECT_EQ(SaidOfNone(folder_.path(), "mount -o remount,ro " + folder_.path()),
+            "no process of the job sees it, and its user may not make it there");
+  EXPECT_EQ(SaidOfNone(folder_.path(), "cp /bin/sleep " + folder_.path() + "/docker && { " + folder_.path() +
+                                           "/docker 20 & } && sleep 0.2"),
+            "a container of docker cannot be looked into: its processes are not the job's");
+}
+
 // The node's /tmp is not what a job had by that name.
 TEST(ScanHelper, WhoseTmpItWasIsNotKnownOnceNobodyLives) {
   const HelperAnswers ask = ScanHelper({"/tmp/ckpt", "7", "999999999", "0"});

@@ -1,5 +1,6 @@
 #include "tools/goodputd/job_paths.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/syscall.h>
@@ -10,9 +11,13 @@
 #include <cerrno>
 #include <climits>
 #include <fstream>
+#include <map>
+#include <memory>
+#include <set>
 #include <string_view>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "sql/text.h"
 
@@ -49,6 +54,76 @@ std::string Variable(std::string_view environment, std::string_view name) {
   }
   return {};
 }
+
+// Programs that have a daemon, or a monitor outside the job, start containers.
+constexpr std::array<std::string_view, 4> kContainerClients = {"docker", "nerdctl", "podman",
+                                                               "podman-remote"};
+
+// What the link says; empty where it may not be read or the process is gone.
+std::string MountNamespaceOf(std::int64_t pid) {
+  std::array<char, 64> name{};
+  const ssize_t length = readlink(Cat("/proc/", pid, "/ns/mnt").c_str(), name.data(), name.size());
+  return length <= 0 ? std::string() : std::string(name.data(), static_cast<std::size_t>(length));
+}
+
+// Of its cgroups those of Slurm, as far as the job: "6:freezer:/slurm_n1/uid_1000/job_7".
+std::set<std::string> JobCgroupsOf(std::int64_t pid) {
+  std::set<std::string> cgroups;
+  std::ifstream file(Cat("/proc/", pid, "/cgroup"));
+  for (std::string line; std::getline(file, line);) {
+    constexpr std::string_view kJob = "/job_";
+    const std::size_t job = line.find(kJob);
+    if (job != std::string::npos)
+      cgroups.insert(line.substr(0, line.find_first_not_of("0123456789", job + kJob.size())));
+  }
+  return cgroups;
+}
+
+std::int64_t ParentOf(std::int64_t pid) {
+  std::ifstream file(Cat("/proc/", pid, "/stat"));
+  std::string text;
+  std::getline(file, text);
+  // Behind the name, which may hold anything, and the state.
+  const std::vector<absl::string_view> words =
+      absl::StrSplit(absl::string_view(text).substr(std::min(text.size(), text.rfind(')') + 1)), ' ');
+  std::int64_t parent = 0;
+  return words.size() > 2 && absl::SimpleAtoi(words[2], &parent) ? parent : 0;
+}
+
+std::vector<std::int64_t> AllProcesses() {
+  std::vector<std::int64_t> pids;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc"), closedir);
+  while (const dirent* entry = folder == nullptr ? nullptr : readdir(folder.get())) {
+    std::int64_t pid = 0;
+    if (absl::SimpleAtoi(entry->d_name, &pid)) pids.push_back(pid);
+  }
+  return pids;
+}
+
+// Tells a job's processes from others.
+class ProcessesOfJob {
+ public:
+  explicit ProcessesOfJob(const std::vector<std::int64_t>& known) {
+    for (const std::int64_t pid : known) {
+      is_[pid] = true;
+      cgroups_.merge(JobCgroupsOf(pid));
+    }
+  }
+  bool Has(std::int64_t pid) {
+    if (pid <= 1) return false;
+    const auto [at, is_new] = is_.try_emplace(pid, false);
+    if (!is_new) return at->second;
+    const std::set<std::string> cgroups = JobCgroupsOf(pid);
+    const bool is = std::any_of(cgroups.begin(), cgroups.end(),
+                                [this](const std::string& one) { return cgroups_.count(one) != 0; }) ||
+                    Has(ParentOf(pid));
+    return is_[pid] = is;
+  }
+
+ private:
+  std::map<std::int64_t, bool> is_;
+  std::set<std::string> cgroups_;
+};
 
 }  // namespace
 
@@ -127,6 +202,35 @@ int OpenFolderOf(std::int64_t pid, const std::string& path) {
   close(root);
   errno = error;
   return fd;
+}
+
+bool CouldMakeFolder(std::int64_t pid, const std::string& path) {
+  std::string place = path;
+  while (place.size() > 1) {
+    place.erase(std::max<std::size_t>(1, place.rfind('/')));
+    const int fd = OpenFolderOf(pid, place);
+    if (fd < 0 && errno == ENOENT) continue;
+    const bool may = fd < 0 || faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) == 0;
+    if (fd >= 0) close(fd);
+    return may;
+  }
+  return true;
+}
+
+JobContainers ContainersOf(const std::vector<std::int64_t>& pids) {
+  JobContainers found;
+  std::set<std::string> namespaces;
+  for (const std::int64_t pid : pids) namespaces.insert(MountNamespaceOf(pid));
+  ProcessesOfJob processes(pids);
+  for (const std::int64_t pid : AllProcesses()) {
+    const std::string own = MountNamespaceOf(pid);
+    if (own.empty() || !processes.Has(pid)) continue;
+    const std::string name = NameOf(pid);
+    if (std::find(kContainerClients.begin(), kContainerClients.end(), name) != kContainerClients.end())
+      found.client = name;
+    if (namespaces.insert(own).second) found.pids.push_back(pid);
+  }
+  return found;
 }
 
 bool IsBeingSetUp(std::int64_t pid) {

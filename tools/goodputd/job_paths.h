@@ -27,6 +27,19 @@ std::string ResolveJobPath(const std::string& named, std::int64_t job, std::int6
 // ESRCH where it is gone.
 int OpenFolderOf(std::int64_t pid, const std::string& path);
 
+// Whether a process sees a place in which this one could make a folder of that path. True where that is not
+// known.
+bool CouldMakeFolder(std::int64_t pid, const std::string& path);
+
+// What a job runs in containers that are not its tasks' own: started by a task (Apptainer, podman, a script),
+// or by a daemon at the request of one (docker).
+struct JobContainers {
+  std::vector<std::int64_t> pids;  // one process in each mount namespace that none of the given is in
+  std::string client;              // the program that asks a daemon for containers; empty: none runs
+};
+// Of the job are the processes below the given ones, and all in its cgroup.
+JobContainers ContainersOf(const std::vector<std::int64_t>& pids);
+
 // Files that the sruns below a process write to, as links in /proc: with `srun --output=FILE` and no %t, %N
 // or %n in it the tasks' output goes through srun, which writes the file.
 std::vector<std::string> SrunOutputs(std::int64_t pid);

@@ -34,6 +34,8 @@ constexpr std::size_t kMaxFound = 500;
 constexpr std::size_t kMaxAnswer = kMaxHelperMessage - 1024;
 // So long a wait for a change lasts, where nothing can be waited for.
 constexpr int kBlinkMs = 800;
+// So long a container may take to start.
+constexpr std::int64_t kMomentNs = 10'000'000'000;
 
 int Fail(int error) {
   errno = error;
@@ -55,36 +57,40 @@ class Directory {
     return path_;
   }
 
-  // -1 with errno: EAGAIN where it is not the time to look, ENOENT where nobody sees it.
-  int Open(const std::vector<std::int64_t>& tasks) {
+  // -1 with errno: EAGAIN where it is not the time to look, ENOENT where nobody sees it. Containers are
+  // looked for anew if `thoroughly`.
+  int Open(const std::vector<std::int64_t>& tasks, bool thoroughly) {
     tasks_ = tasks;
     if (std::any_of(tasks.begin(), tasks.end(), IsBeingSetUp)) return Fail(EAGAIN);
-    bool anybody = false;
     int error = 0;
-    std::vector<std::int64_t> pids = tasks;
-    // What a task saw the script may have by the same name, and it is another.
-    if (view_ != "task") pids.push_back(pid_);
-    for (const std::int64_t pid : pids) {
-      const int fd = OpenFolderOf(pid, Path());
-      if (fd >= 0) {
-        Hold(fcntl(fd, F_DUPFD_CLOEXEC, 0));
-        view_ = pid == pid_ ? "script" : "task";
-        root_ = Cat("/proc/", pid, "/root");
-        return fd;
-      }
-      anybody = anybody || errno == ENOENT;
-      if (errno != ESRCH && (error == 0 || error == ENOENT)) error = errno;
-      if (errno == ENOENT && root_.empty()) root_ = Cat("/proc/", pid, "/root");
+    int fd = OpenAsSeenBy(tasks, "task", error);
+    const bool no_task_has_it = error == ENOENT;
+    // What a task or a container saw the script may have by the same name, and it is another.
+    const bool scripts = view_ != "task" && view_ != "container";
+    if (fd < 0 && tasks.empty() && scripts) fd = OpenAsSeenBy({pid_}, "script", error);
+    if (fd < 0 && thoroughly) containers_ = FindContainers();
+    if (fd < 0 && (!tasks.empty() || view_ != "task"))
+      fd = OpenAsSeenBy(containers_.pids, "container", error);
+    if (fd < 0 && !tasks.empty() && scripts) fd = OpenAsSeenBy({pid_}, "script", error);
+    if (fd >= 0) {
+      unseen_.clear();
+      return fd;
     }
-    if (error != 0) return Fail(last_error_ = error);
-    return anybody ? Fail(last_error_ = ENOENT) : OpenLeft();
+    if (error == 0) return OpenLeft();
+    if (thoroughly && (no_task_has_it || !containers_.client.empty())) NoteUnseen(error);
+    return Fail(last_error_ = error);
   }
   // Who saw it last.
   const std::string& view() const { return view_; }
+  // Why it may be there though nobody sees it, once that is no matter of a moment; empty: it is not there
+  // yet.
+  std::string Unseen() const {
+    return nobody_lives_ || kSystemClock.mono_ns() - unseen_since_ns_ >= kMomentNs ? unseen_ : std::string();
+  }
 
   // A number of the directory that is there now; 0: none is.
   std::uint64_t Number() {
-    const int fd = Open(tasks_);
+    const int fd = Open(tasks_, false);
     struct stat info {};
     const bool is = fd >= 0 && fstat(fd, &info) == 0;
     if (fd >= 0) close(fd);
@@ -95,10 +101,54 @@ class Directory {
   std::string PathThere() { return root_ + Path(); }
 
  private:
+  // The first of the processes that has it. Otherwise `error` is the worst of all, 0 where none lives.
+  int OpenAsSeenBy(const std::vector<std::int64_t>& pids, const char* view, int& error) {
+    for (const std::int64_t pid : pids) {
+      const int fd = OpenFolderOf(pid, Path());
+      if (fd >= 0) {
+        Hold(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+        view_ = view;
+        root_ = Cat("/proc/", pid, "/root");
+        return fd;
+      }
+      if (errno != ESRCH && (error == 0 || error == ENOENT)) error = errno;
+      if (errno == ENOENT && root_.empty()) root_ = Cat("/proc/", pid, "/root");
+    }
+    return -1;
+  }
+
+  JobContainers FindContainers() const {
+    std::vector<std::int64_t> pids = tasks_;
+    pids.push_back(pid_);
+    return ContainersOf(pids);
+  }
+
+  // Of a directory that nobody has: whether it can be said that the program has none either.
+  void NoteUnseen(int error) {
+    std::string why;
+    if (error == ENOENT && !containers_.client.empty() && containers_.pids.empty()) {
+      why = Cat("a container of ", containers_.client,
+                " cannot be looked into: its processes are not the job's");
+    } else if (error == ENOENT && !SomebodyCouldMakeIt()) {
+      why = "no process of the job sees it, and its user may not make it there";
+    }
+    if (!why.empty() && unseen_.empty()) unseen_since_ns_ = kSystemClock.mono_ns();
+    unseen_ = why;
+  }
+  bool SomebodyCouldMakeIt() {
+    std::vector<std::int64_t> pids = tasks_;
+    pids.insert(pids.end(), containers_.pids.begin(), containers_.pids.end());
+    pids.push_back(pid_);
+    return std::any_of(pids.begin(), pids.end(),
+                       [this](std::int64_t pid) { return CouldMakeFolder(pid, Path()); });
+  }
+
   // Nobody of the job lives: what was seen before, or else what the node has by that name. Of a /tmp the job
   // may have had one of its own, and this process has.
   int OpenLeft() {
+    nobody_lives_ = true;
     if (held_ >= 0) return openat(held_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (!unseen_.empty()) return Fail(ENOENT);
     if (last_error_ != 0 && last_error_ != ENOENT) return Fail(last_error_);
     for (const char* own : {"/tmp/", "/var/tmp/", "/dev/shm/"}) {
       if (absl::StartsWith(Path(), own)) return Fail(last_error_ != 0 ? last_error_ : ESRCH);
@@ -121,6 +171,10 @@ class Directory {
   int last_error_ = 0;
   std::string view_;
   std::string root_;
+  JobContainers containers_;
+  std::string unseen_;
+  std::int64_t unseen_since_ns_ = 0;
+  bool nobody_lives_ = false;
 };
 
 std::string WhyNot(int error) {
@@ -269,10 +323,16 @@ HelperAnswers ScanHelper(const std::vector<std::string>& arguments) {
       return EncodeScan(unknown);
     }
     at(path);
-    const int fd = directory->Open(TasksOf(request));
+    const std::int64_t began = kSystemClock.mono_ns();
+    const int fd = directory->Open(TasksOf(request), true);
+    const std::int64_t opening_ns = kSystemClock.mono_ns() - began;
     if (fd < 0) {
       *looked_at = 0;
-      return EncodeScan(NothingSeen(directory->PathThere(), true));
+      const bool nowhere = errno == ENOENT;
+      ScanResult nothing = NothingSeen(directory->PathThere(), true);
+      nothing.took_ns = opening_ns;
+      if (nowhere) nothing.problem = directory->Unseen();
+      return EncodeScan(nothing);
     }
     struct stat info {};
     *looked_at = fstat(fd, &info) == 0 ? info.st_ino : 0;
@@ -281,6 +341,7 @@ HelperAnswers ScanHelper(const std::vector<std::string>& arguments) {
     budget.working = [&] { at(path); };
     ScanResult result = ScanCheckpoints(fd, since_ns, budget);
     result.view = directory->view();
+    result.took_ns += opening_ns;
     return EncodeScan(result);
   };
 }

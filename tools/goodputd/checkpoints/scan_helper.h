@@ -24,15 +24,16 @@ inline constexpr std::string_view kScanHelper = "scan-checkpoints";
 // second.
 //
 // The directory is what the job's processes see by that name: the TASKs, which may be in a container, in
-// their order, then the process of the arguments, which may have a /tmp of its own. Only where none of them
-// lives any more it is what was seen last, else the node's own.
+// their order, then those in containers that a task or the script started, then the process of the arguments,
+// which may have a /tmp of its own. Only where none of them lives any more it is what was seen last, else the
+// node's own.
 HelperAnswers ScanHelper(const std::vector<std::string>& arguments);
 inline constexpr std::string_view kLookRequest = "look";
 inline constexpr std::string_view kWaitRequest = "wait";
 
 struct ScanResult {
   std::string problem;  // why there is nothing to see; empty: none
-  std::string view;     // who sees it by that name: "task", "script" or "node"; empty: nobody yet
+  std::string view;  // who sees it by that name: "task", "container", "script" or "node"; empty: nobody yet
   std::vector<CheckpointSeen> found;
   std::int64_t took_ns = 0;
   bool whole = false;    // nothing was left out
