@@ -105,24 +105,43 @@ def unfollowed(work: Work) -> Outcome:
 
 
 def told_while_set_up(work: Work) -> Outcome:
-    """Asked for a checkpoint while its image is imported."""
+    """Asked for a checkpoint while its image is imported, as with proctrack/cgroup: the task is."""
+    wait_set_up(work)
+    os.kill(task_pids(work)[0], signal.SIGUSR1)
+    return told(work)
+
+
+def told_what_sets_up(work: Work) -> Outcome:
+    """With proctrack/linuxproc Slurm leaves out what is called slurmstepd: the commands that import the image are told."""
+    wait_set_up(work)
+    work.site.cluster.run(["scancel", "-s", "USR1", "%d.0" % work.job])
+    return told(work)
+
+
+def wait_set_up(work: Work) -> None:
     work.submit("IMPORT_SECONDS=8 srun %s %s megatron 4; true" % (PRINTER, truth_of(work)), "--goodput-log-profile=megatron")
     deadline = time.monotonic() + 60
     while not task_pids(work) and time.monotonic() < deadline:
         time.sleep(0.1)
-    time.sleep(1)
-    os.kill(task_pids(work)[0], signal.SIGUSR1)
+    time.sleep(2)
+
+
+def told(work: Work) -> Outcome:
     work.site.settle(work.job)
-    time.sleep(1)
+    # Once a second goodputd looks for tasks that ended so.
+    deadline = time.monotonic() + 10
+    while not task_pids(work, "task_exec") and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(2)
     return Outcome(work.site, work.job, work.folder, work.site.show_json(work.job), None, {})  # type: ignore
 
 
-def task_pids(work: Work) -> List[int]:
+def task_pids(work: Work, kind: str = "task_start") -> List[int]:
     """Of srun's tasks, as the plugin saw them start."""
     pids = []
     for path in glob.glob(os.path.join(work.site.spool, "*", "*.jsonl")):
         with open(path) as file:
-            records = [json.loads(line) for line in file if '"kind":"task_start"' in line and '"job":%d,' % work.job in line]
+            records = [json.loads(line) for line in file if '"kind":"%s"' % kind in line and '"job":%d,' % work.job in line]
         pids += [record["pid"] for record in records if record["slurm_step"] == "0"]
     return pids
 
@@ -152,13 +171,13 @@ def started_quickly(work: Work) -> Outcome:
     return outcome(work)
 
 
-SCENARIOS = [(started_slowly, 1), (started_quickly, 1), (truncated, 1), (appended, 1), (labelled, 1), (through_srun, 1), (noisy, 1), (unknown_profile, 1), (unfollowed, 1), (told_while_set_up, 1), (network_tested, 3)]
+SCENARIOS = [(started_slowly, 1), (started_quickly, 1), (truncated, 1), (appended, 1), (labelled, 1), (through_srun, 1), (noisy, 1), (unknown_profile, 1), (unfollowed, 1), (told_while_set_up, 1), (told_what_sets_up, 1), (network_tested, 3)]
 
 
 def setUpModule() -> None:
     unittest.addModuleCleanup(STAGE.stop)
     site = Site("linuxproc", nodes=sum(nodes for _, nodes in SCENARIOS), conf=["busbw = 185"])
-    site.cluster.plugstack.append("optional " + IMPORTER)
+    site.cluster.plugstack.append("required " + IMPORTER)
     plan: Plan = {"": (site, SCENARIOS)}
     STAGE.start(plan)
 
@@ -220,6 +239,19 @@ class OutputTest(unittest.TestCase):
         signals = [s for s in came.show["jobs"][0]["signals"] if s["signal"] == "USR1" and s["slurm_step"] == "0"]
         self.assertEqual([(s["set_up"], s["handled"], s["died"]) for s in signals], [(True, False, True)])
         self.assertRegex(came.site.sgoodput("show", str(came.job), "--all").stdout, r"USR1 +\S+ +1 task.* +set up ")
+        self.set_up_until_its_end(came)
+
+    def test_a_signal_to_what_sets_a_container_up_is_handled_by_nobody(self) -> None:
+        came = STAGE.outcome("", told_what_sets_up)
+        signals = [s for s in came.show["jobs"][0]["signals"] if s["signal"] == "USR1" and s["slurm_step"] == "0"]
+        self.assertEqual([(s["set_up"], s["handled"], s["died"]) for s in signals], [(True, False, False)])
+        self.set_up_until_its_end(came)
+
+    def set_up_until_its_end(self, came: Outcome) -> None:
+        shown = {b["name"]: b["seconds"] for b in came.show["jobs"][0]["buckets"]}
+        # Accounting's end cuts up to a second.
+        self.assertGreater(shown["launch"], 1, shown)
+        self.assertLess(shown["unobserved"], 0.5, shown)
 
     def test_output_that_cannot_be_followed_is_said_once_with_what_to_change(self) -> None:
         came = STAGE.outcome("", unfollowed)

@@ -1,22 +1,26 @@
 /* Takes its time where pyxis does (0.8 and newer): imports, creates and starts a container in task_init,
  * which is the task's own process, as the user, behind task_post_fork and before it executes the program; and
- * removes the container in task_exit. $IMPORT_SECONDS and $REMOVE_SECONDS say how long. */
+ * removes the container in task_exit. As with pyxis commands do both, which the plugin executes; where one of
+ * the import fails, so does the task. $IMPORT_SECONDS and $REMOVE_SECONDS say how long. */
 #include <slurm/spank.h>
 #include <stdlib.h>
-#include <time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 SPANK_PLUGIN(import, 1)
 
 static int wait_for(spank_t spank, const char* name) {
   char text[16] = "";
-  double seconds = 0;
-  struct timespec wait;
+  int status = 0;
+  pid_t command;
 
-  if (spank_getenv(spank, name, text, sizeof(text)) == ESPANK_SUCCESS) seconds = atof(text);
-  wait.tv_sec = (time_t)seconds;
-  wait.tv_nsec = (long)((seconds - (double)wait.tv_sec) * 1e9);
-  nanosleep(&wait, NULL);
-  return 0;
+  if (spank_getenv(spank, name, text, sizeof(text)) != ESPANK_SUCCESS) return 0;
+  command = fork();
+  if (command == 0) {
+    execl("/bin/sleep", "sleep", text, (char*)NULL);
+    _exit(127);
+  }
+  return command > 0 && waitpid(command, &status, 0) == command && status == 0 ? 0 : -1;
 }
 
 int slurm_spank_task_init(spank_t spank, int ac, char* av[]) {

@@ -538,6 +538,33 @@ TEST_F(Whose, ATaskThatIsSetUpForAWhileIsSeenToExecuteItsProgram) {
   EXPECT_EQ(records.size(), 1U);
 }
 
+TEST_F(Whose, ATaskThatNeverExecutesItsProgramWasSetUpUntilItsEnd) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> records;
+  ExecWatch watch(processes_, kFakeClock, [&](const std::string&, std::string_view text) {
+    RecordReader record;
+    EXPECT_TRUE(record.Parse(text));
+    EXPECT_EQ(record.Text(key::kKind), kind::kTaskExec);
+    records.emplace_back(record.Int(key::kPid).value_or(0), record.Int(key::kMonotonic).value_or(0));
+    return true;
+  });
+  processes_.slurmstepds = {110, 111};
+  watch.LookForEnded(jobs_);
+  watch.Executed(jobs_, {{15 * kS, 111}});
+  records.clear();
+  processes_.slurmstepds.clear();
+  processes_.status.erase(110);
+  watch.LookForEnded(jobs_);
+  EXPECT_TRUE(records.empty()) << "when it exited is not known yet";
+  for (const pid_t pid : {110, 111})
+    Write(kind::kTaskExit, 20 * kS, 10, "0", {{key::kTask, pid - 110}, {key::kPid, pid}});
+  jobs_.Refresh();
+  watch.LookForEnded(jobs_);
+  using Records = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  EXPECT_EQ(records, (Records{{110, 20 * kS - kS / 10'000}})) << "111 had executed its program";
+  watch.LookForEnded(jobs_);
+  EXPECT_EQ(records.size(), 1U);
+}
+
 TEST_F(Whose, TheKernelTellsWhenATaskExecutesItsProgram) {
   std::vector<std::int64_t> at;
   ExecWatch watch(processes_, kFakeClock, [&](const std::string&, std::string_view text) {

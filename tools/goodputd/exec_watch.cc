@@ -17,13 +17,17 @@ constexpr int kExecLookMs = 1000;
 constexpr int kExecLookWhileWaitingMs = 50;
 // A task without a container executes its program within milliseconds of the fork.
 constexpr std::int64_t kShortestSetUpNs = 100'000'000;
+// The record of a task's end is this much before that of its exit: clocks are read one after the other.
+constexpr std::int64_t kBeforeExitNs = 100'000;
 
 }  // namespace
 
 int ExecWatch::Look(const NodeJobs& jobs) {
   std::map<pid_t, Waiting> waiting;
   std::map<pid_t, std::int64_t> settled;
-  for (const NodeJobs::LiveTask& task : jobs.TasksNotExited()) {
+  const std::vector<NodeJobs::LiveTask> live = jobs.TasksNotExited();
+  RecordEnded(jobs, live);
+  for (const NodeJobs::LiveTask& task : live) {
     const auto done = settled_.find(task.pid);
     if (done != settled_.end() && done->second == task.began_mono_ns) {
       settled.insert(*done);
@@ -31,11 +35,11 @@ int ExecWatch::Look(const NodeJobs& jobs) {
     }
     const std::int64_t now = clock_.mono_ns();
     if (processes_.IsSlurmstepd(task.pid)) {
-      waiting[task.pid] = {task.began_mono_ns, now};
+      waiting[task.pid] = {task, now};
       continue;
     }
     const auto before = waiting_.find(task.pid);
-    if (before != waiting_.end() && before->second.began_mono_ns == task.began_mono_ns)
+    if (before != waiting_.end() && before->second.task.began_mono_ns == task.began_mono_ns)
       Record(task, (before->second.seen_mono_ns + now) / 2);
     settled[task.pid] = task.began_mono_ns;
   }
@@ -59,8 +63,37 @@ void ExecWatch::Executed(const NodeJobs& jobs, const std::vector<ExecSample>& ex
     if (exec == execs.end()) continue;
     if (exec->mono_ns - task.began_mono_ns >= kShortestSetUpNs) Record(task, exec->mono_ns);
     settled[task.pid] = task.began_mono_ns;
+    waiting_.erase(task.pid);
   }
   settled_ = std::move(settled);
+}
+
+void ExecWatch::LookForEnded(const NodeJobs& jobs) {
+  const std::vector<NodeJobs::LiveTask> live = jobs.TasksNotExited();
+  RecordEnded(jobs, live);
+  std::map<pid_t, Waiting> waiting;
+  for (const NodeJobs::LiveTask& task : live) {
+    const auto done = settled_.find(task.pid);
+    if (done != settled_.end() && done->second == task.began_mono_ns) continue;
+    const auto before = waiting_.find(task.pid);
+    if (processes_.IsSlurmstepd(task.pid)) {
+      waiting[task.pid] = {task, clock_.mono_ns()};
+    } else if (before != waiting_.end() && !processes_.Status(task.pid)) {
+      waiting.insert(*before);  // gone, and its exit not told yet
+    }
+  }
+  waiting_ = std::move(waiting);
+}
+
+void ExecWatch::RecordEnded(const NodeJobs& jobs, const std::vector<NodeJobs::LiveTask>& live) {
+  for (const auto& [pid, waiting] : waiting_) {
+    const NodeJobs::LiveTask& task = waiting.task;
+    const bool lives = std::any_of(live.begin(), live.end(), [&](const NodeJobs::LiveTask& one) {
+      return one.pid == task.pid && one.began_mono_ns == task.began_mono_ns;
+    });
+    const std::optional<std::int64_t> end = lives ? std::nullopt : jobs.EndOf(task);
+    if (end && *end - task.began_mono_ns >= kShortestSetUpNs) Record(task, *end - kBeforeExitNs);
+  }
 }
 
 void ExecWatch::Record(const NodeJobs::LiveTask& task, std::int64_t mono_ns) {

@@ -1,7 +1,7 @@
 // When a task became the user's program. A SPANK plugin such as pyxis imports, creates and starts a container
 // in task_init, behind the plugin's task_post_fork: until the process executes the program it is still
 // slurmstepd. The kernel tells when it does (tracepoint sched:sched_process_exec); where it may not be
-// traced, /proc is looked at.
+// traced, /proc is looked at. One that never executes it was being set up until it ended.
 #ifndef GOODPUT_TOOLS_GOODPUTD_EXEC_WATCH_H_
 #define GOODPUT_TOOLS_GOODPUTD_EXEC_WATCH_H_
 
@@ -39,12 +39,17 @@ class ExecWatch {
   // Processes that executed a program. The first one of a task is its own (what plugins and the task prolog
   // execute are children): it gets a record task_exec, unless it took less than 100 ms to come to it.
   void Executed(const NodeJobs& jobs, const std::vector<ExecSample>& execs);
+  // Beside Executed, now and then: a task that ended and that nobody saw as anything but slurmstepd gets a
+  // record task_exec of its end.
+  void LookForEnded(const NodeJobs& jobs);
 
  private:
   struct Waiting {
-    std::int64_t began_mono_ns = 0;  // of the task, whose pid may be used again
-    std::int64_t seen_mono_ns = 0;   // last seen as slurmstepd
+    NodeJobs::LiveTask task;        // its pid may be used again
+    std::int64_t seen_mono_ns = 0;  // last seen as slurmstepd
   };
+  // `live`: the tasks that have not exited.
+  void RecordEnded(const NodeJobs& jobs, const std::vector<NodeJobs::LiveTask>& live);
   void Record(const NodeJobs::LiveTask& task, std::int64_t mono_ns);
 
   const Processes& processes_;

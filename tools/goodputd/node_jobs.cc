@@ -169,6 +169,13 @@ const NodeStep* NodeJobs::StepOfStepd(pid_t stepd, std::int64_t mono_ns) const {
   return FindSpell(stepds_, stepd, mono_ns);
 }
 
+std::optional<std::int64_t> NodeJobs::EndOf(const LiveTask& task) const {
+  const auto found = tasks_.find(task.pid);
+  return found != tasks_.end() && found->second.begin_mono_ns == task.began_mono_ns
+             ? found->second.end_mono_ns
+             : std::nullopt;
+}
+
 const NodeTask* NodeJobs::TaskOf(pid_t pid, std::int64_t mono_ns) const {
   return FindSpell(tasks_, pid, mono_ns);
 }

@@ -71,6 +71,8 @@ class NodeJobs {
   };
   // Tasks whose exit the plugin has not told of.
   std::vector<LiveTask> TasksNotExited() const;
+  // When it exited (CLOCK_MONOTONIC), for as long as it is kept; absent: it has not, or is not known.
+  std::optional<std::int64_t> EndOf(const LiveTask& task) const;
 
   struct WatchedJob {
     std::shared_ptr<const NodeJob> job;

@@ -109,6 +109,7 @@ void ReadLives(const std::vector<Timed>& events, Allocation& allocation) {
       const auto found = place.find(OfStep(event->slurm_step, event->task));
       if (found == place.end() || lives[found->second].end) continue;
       lives[found->second].begin = clamp(t);
+      lives[found->second].executed = t;
       lives[found->second].started = event->ref;
     } else if (event->kind == NodeEvent::Kind::kTaskExit) {
       const auto found = place.find(OfStep(event->slurm_step, event->task));

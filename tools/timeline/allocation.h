@@ -16,6 +16,7 @@ struct TaskLife {
   std::int32_t slurm_step = kNoStep;
   std::int32_t task = 0;
   Ns begin = 0;
+  std::optional<Ns> executed;   // when what set it up was done, not clamped; absent: it was no while
   std::optional<Ns> end;        // absent: nobody saw it exit
   std::optional<Ns> exit_time;  // the same, not clamped
   std::optional<int> exit_code;

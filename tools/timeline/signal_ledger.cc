@@ -95,6 +95,16 @@ class AttemptView {
     return known ? &*found : nullptr;
   }
   bool IsProgram(std::int32_t slurm_step) const { return program_steps_.count(slurm_step) != 0; }
+  // Each task of the step that lived at `t` was still being set up.
+  bool IsSetUp(std::int32_t slurm_step, Ns t) const {
+    bool any = false;
+    for (const TaskLife& life : allocation_.lives) {
+      if (life.slurm_step != slurm_step || (life.exit_time && *life.exit_time < t)) continue;
+      if (!life.executed || *life.executed <= t) return false;
+      any = true;
+    }
+    return any;
+  }
   // When the last of the program's tasks that lived at `t` had ended; absent while one lives, or if an exit
   // was not seen.
   std::optional<Ns> ExitAfter(Ns t) const {
@@ -213,6 +223,10 @@ SignalDelivery Gather(const AttemptView& view, int attempt, const std::vector<co
   for (auto& [key, gathered] : tasks) {
     SignalReceiver& receiver = gathered.receiver;
     const TaskLife* life = view.LifeOf({receiver.slurm_step, receiver.task});
+    // Also where only what sets it up was told: its children, or those of a task that is not known.
+    const bool before_exec = life != nullptr ? life->executed && delivery.t < *life->executed
+                                             : view.IsSetUp(receiver.slurm_step, delivery.t);
+    if (before_exec) receiver.set_up = true;
     if (life != nullptr && life->exit_time && *life->exit_time >= delivery.t) {
       receiver.exit = life->exit_time;
       receiver.died_of_it =

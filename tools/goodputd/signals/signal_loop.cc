@@ -39,6 +39,7 @@ constexpr std::size_t kRingBytes = std::size_t{32} << 20U;
 constexpr int kNice = -15;
 constexpr int kIdleMs = 1000;
 constexpr std::int64_t kCpusNs = 5'000'000'000;
+constexpr std::int64_t kEndedNs = 1'000'000'000;
 // After a busy turn the rings fill for so long before the next: a storm wakes the daemon a hundred times a
 // second instead of for each signal.
 constexpr std::size_t kBusySamples = 64;
@@ -123,6 +124,10 @@ class SignalLoop {
     }
     recorder_.Flush(last);
     execs_.Executed(jobs_, executed_);
+    if (watches_execs() && now >= next_ended_) {
+      execs_.LookForEnded(jobs_);
+      next_ended_ = now + kEndedNs;
+    }
     if (now >= next_cpus_) {
       RefreshCpus();
       next_cpus_ = now + kCpusNs;
@@ -208,6 +213,7 @@ class SignalLoop {
   std::size_t named_ = 0;
   std::uint64_t lost_said_ = 0;
   std::int64_t next_refresh_ = 0;
+  std::int64_t next_ended_ = 0;
   std::int64_t next_cpus_ = 0;
   std::int64_t next_counts_ = 0;
   std::int64_t next_lost_ = 0;
