@@ -287,6 +287,16 @@ absl::Status CheckForm(const ListOptions& options) {
   return absl::OkStatus();
 }
 
+// An empty table looks as if nothing was recorded.
+std::string WhereNothingWas(const SelectionOptions& select) {
+  const absl::StatusOr<SelectedTime> time = TimeOfSelection(select, absl::Now());
+  std::string text = "no such jobs";
+  if (!time.ok() || (!time->start && !time->end)) return text;
+  if (time->start) text += Cat(" since ", FormatTime(*time->start));
+  if (time->end) text += Cat(" until ", FormatTime(*time->end));
+  return select.start.empty() && time->start ? text + "; -S now-7days looks a week back" : text;
+}
+
 }  // namespace
 
 int RunList(const ListOptions& options) {
@@ -328,6 +338,10 @@ int RunList(const ListOptions& options) {
   } else if (absl::Status finished = rows->Finish(); !finished.ok()) {
     return Fail(finished);
   }
+  const bool for_people =
+      rows && !options.parsable && !options.parsable2 && !options.csv && !options.no_header;
+  if (count == 0 && for_people)
+    std::fprintf(stderr, "sgoodput: %s\n", WhereNothingWas(options.select).c_str());
   return count == 0 ? kNothingMatched : kAnswered;
 }
 
