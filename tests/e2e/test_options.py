@@ -51,14 +51,6 @@ class OptionsTest(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""), args)
         return done.stdout
 
-    def test_an_empty_list_says_from_when_it_looked(self) -> None:
-        done = self.run_it("-S", "2001-01-01", "-E", "2001-01-02")
-        self.assertEqual((done.returncode, done.stderr), (1, "sgoodput: no such jobs since 2001-01-01T00:00:00 until 2001-01-02T00:00:00\n"))
-        self.assertRegex(self.run_it("-u", "nobody").stderr, r"\Asgoodput: no such jobs since \S+T00:00:00; -S now-7days looks a week back\n\Z")
-        # A script reads an empty answer.
-        for form in ("-P", "-n", "--csv", "--json"):
-            self.assertEqual(self.run_it("-u", "nobody", form).stderr, "", form)
-
     def refused(self, *args: str) -> str:
         done = self.run_it(*args)
         self.assertEqual((done.returncode, done.stdout), (2, ""), args)
@@ -67,6 +59,15 @@ class OptionsTest(unittest.TestCase):
 
     def databases(self) -> List[str]:
         return sorted(name for name in os.listdir(self.dir) if name.endswith(".db"))
+
+    def test_an_empty_list_says_from_when_it_looked(self) -> None:
+        self.ok("ingest")
+        done = self.run_it("-S", "2001-01-01", "-E", "2001-01-02")
+        self.assertEqual((done.returncode, done.stderr), (1, "sgoodput: no such jobs since 2001-01-01T00:00:00 until 2001-01-02T00:00:00\n"))
+        self.assertRegex(self.run_it("-u", "nobody").stderr, r"\Asgoodput: no such jobs since \S+T00:00:00; -S now-7days looks a week back\n\Z")
+        # A script reads an empty answer.
+        for form in ("-P", "-n", "--csv", "--json"):
+            self.assertEqual(self.run_it("-u", "nobody", form).stderr, "", form)
 
     # --- options in both places
 
