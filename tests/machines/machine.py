@@ -64,7 +64,7 @@ class Machine:
         """As an operator does: it ends its services. -no-reboot: a reboot ends QEMU, too, and `start` is its second half."""
         self.run("systemctl reboot", check=False)
         if self._qemu:
-            self._qemu.wait(300)
+            self._qemu.wait(600)
             self._qemu = None
         self._forget_connection()
 
@@ -78,7 +78,7 @@ class Machine:
                 "-o", "ConnectTimeout=10", "-o", "ControlMaster=auto", "-o", "ControlPersist=yes", "-o", "ControlPath=" + self._control,
                 "-p", str(_FIRST_PORT + NUMBERS[self.name]), "root@127.0.0.1") + command
 
-    def run(self, command: str, check: bool = True, stdin: str = "", timeout_s: float = 300) -> "subprocess.CompletedProcess[str]":
+    def run(self, command: str, check: bool = True, stdin: str = "", timeout_s: float = 600) -> "subprocess.CompletedProcess[str]":
         """By its shell, as root."""
         done = subprocess.run(self._ssh("export LC_ALL=C.UTF-8 SYSTEMD_PAGER= DEBIAN_FRONTEND=noninteractive; " + command), input=stdin,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=timeout_s)
@@ -92,7 +92,7 @@ class Machine:
     def write(self, path: str, text: str) -> None:
         self.run("mkdir -p '%s' && cat >'%s'" % (os.path.dirname(path), path), stdin=text)
 
-    def wait_up(self, timeout_s: float = 400) -> None:
+    def wait_up(self, timeout_s: float = 1200) -> None:
         """Until systemd has started what it starts."""
         def is_up() -> bool:
             try:
@@ -101,8 +101,16 @@ class Machine:
                 return False
         wait(self.name + " is up", is_up, timeout_s)
 
+    def clock(self) -> float:
+        """By how much it is ahead of this host's."""
+        return self._with_clock(None)
+
     def set_clock(self, ahead_s: float = 0.0) -> None:
-        """To this host's, by the quickest of some round trips."""
+        """To this host's, or ahead of it."""
+        self._with_clock(ahead_s)
+
+    def _with_clock(self, ahead_s: Optional[float]) -> float:
+        """How far it was ahead, by the quickest of some round trips."""
         with subprocess.Popen(self._ssh("python3 -uc '%s'" % _CLOCK), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as peer:
             assert peer.stdin and peer.stdout
 
@@ -115,5 +123,8 @@ class Machine:
                 before = time.time()
                 there = float(ask("q"))
                 trips.append((time.time() - before, (before + time.time()) / 2 - there))
-            ask(repr(min(trips)[1] + ahead_s))
+            behind = min(trips)[1]
+            if ahead_s is not None:
+                ask(repr(behind + ahead_s))
             peer.stdin.close()
+            return -behind

@@ -59,7 +59,10 @@ class Site:
         self.wait_idle()
 
     def wait_idle(self) -> None:
-        wait("both nodes are idle", lambda: self.ctl.run("sinfo -h -t idle -o %D -p low", check=False).stdout.strip() == "2", 240)
+        """Not those that Slurm calls idle and invalid, or idle and not responding."""
+        def states() -> List[str]:
+            return self.ctl.run("sinfo -h -N -p low -o %T", check=False).stdout.split()
+        wait("both nodes are idle", lambda: states() == ["idle", "idle"], 600)
 
     def _install(self) -> None:
         """The operators' guide, word by word."""
@@ -74,7 +77,7 @@ class Site:
                 done = subprocess.run(machine._ssh("mkdir -p %s && tar --no-same-owner -C %s -xf -" % (target, target)), stdin=tar.stdout)
             assert done.returncode == 0, "copying %s to %s" % (folder, machine.name)
         install = self.guide.install.replace("apt-get install", "apt-get install -y")
-        machine.run("cd /root/packages && " + install, timeout_s=600)
+        machine.run("cd /root/packages && " + install, timeout_s=1200)
         # What the package's own documentation says, in its own words.
         machine.run("grep -rh '^optional' /usr/share/doc/slurm-goodput-plugin | head -n 1 >/etc/slurm/plugstack.conf && "
                     "grep spank_goodput /etc/slurm/plugstack.conf")
@@ -98,16 +101,20 @@ class Site:
     def sbatch(self, name: str, training: str, *options: str, after: str = "", user: str = "ada") -> int:
         """A job of the trainer in /home/USER/NAME; after: what the script does then."""
         folder = "/home/%s/%s" % (user, name)
-        script = "#!/bin/bash\nsrun python3 %s --dir %s --marks %s\n%s" % (TRAINER, folder, training, after)
-        words = ["sbatch", "--parsable", "--job-name=" + name, "--output=%s.out" % folder, "--open-mode=append", "--mem=500"] + list(options)
-        return int(self.ctl.run("cd /home/%s && runuser -u %s -- %s" % (user, user, " ".join(map(shlex.quote, words))), stdin=script).stdout)
+        return self.submit(name, "srun python3 %s --dir %s --marks %s\n%s" % (TRAINER, folder, training, after), *options, user=user)
+
+    def submit(self, name: str, script: str, *options: str, user: str = "ada") -> int:
+        """A job of these lines of bash, which prints to /home/USER/NAME.out; the options may say otherwise."""
+        words = ["sbatch", "--parsable", "--job-name=" + name, "--output=/home/%s/%s.out" % (user, name), "--open-mode=append", "--mem=500"]
+        command = " ".join(map(shlex.quote, words + list(options)))
+        return int(self.ctl.run("cd /home/%s && runuser -u %s -- %s" % (user, user, command), stdin="#!/bin/bash\n" + script).stdout)
 
     def log(self, name: str, user: str = "ada") -> List[Dict]:
         """What the trainer wrote down, as it stands on the file server."""
         text = self.ctl.run("cat /home/%s/%s/truth.0.jsonl" % (user, name), check=False).stdout
         return [json.loads(line) for line in text.split("\n")[:-1] if line.startswith("{")]
 
-    def wait_steps(self, name: str, starts: int, steps: int, timeout_s: float = 400) -> None:
+    def wait_steps(self, name: str, starts: int, steps: int, timeout_s: float = 900) -> None:
         """Until the trainer's starts-th start has done so many steps."""
         def done() -> bool:
             log = self.log(name)
@@ -118,10 +125,10 @@ class Site:
     def state(self, job: int) -> str:
         return self.ctl.run("squeue -h -t all -o %%T -j %d" % job, check=False).stdout.strip()
 
-    def settle(self, job: int, timeout_s: float = 600) -> str:
+    def settle(self, job: int, timeout_s: float = 1200) -> str:
         """Its last state, when accounting has all of it and the nodes' records had time to come."""
         wait("job %d is over" % job, lambda: self.state(job) in OVER, timeout_s, 3)
-        self.wait_sacct(job, lambda rows: all(row["End"] is not None for row in rows), 120)
+        self.wait_sacct(job, lambda rows: all(row["End"] is not None for row in rows), 300)
         self.ctl.run("sleep 15")
         return self.state(job)
 
@@ -131,6 +138,11 @@ class Site:
     def truth(self, job: int, name: str, **more: object) -> truths.Truth:
         rows = self.wait_sacct(job, bool)
         return truths.Truth(self.log(name), rows, **more)  # type: ignore
+
+    def node_went_down(self, node: str) -> List[float]:
+        """When slurmctld set it down, in seconds, as slurmdbd has it."""
+        said = self.ctl.say("SLURM_TIME_FORMAT=%%s sacctmgr -nP show event nodes=%s start=now-2hours format=TimeStart,State" % node)
+        return [float(line.split("|")[0]) for line in said.splitlines() if "DOWN" in line]
 
     def warnings(self, machine: Machine) -> str:
         """Of our units, since its boot."""
