@@ -9,7 +9,7 @@ bucket may be apart from the truth by more than on a private cluster.
 import os
 import time
 import unittest
-from typing import Dict, List, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 from unittest import mock
 
 from tests.e2e.harness import checks
@@ -21,6 +21,11 @@ from .site import UNITS, Site
 # How much later than on an idle real machine a program that sleeps goes on.
 LATENESS = 20.0
 ACCOUNTING_S = 1.5
+# The daemon's settings, as they are installed.
+HEARTBEAT_S = 10.0
+SCAN_S = 30.0
+# What nobody can tell apart of a program that only writes files.
+DDP_UNKNOWN = ("startup", "productive", "checkpoint_save", "lost_work", "at_risk", "drain", "teardown", "unobserved")
 SITE: Site
 
 
@@ -30,6 +35,13 @@ def setUpModule() -> None:
     SITE = Site(image, os.environ["GOODPUT_MACHINES_PACKAGES"], os.path.join(image, "run"))
     unittest.addModuleCleanup(SITE.stop)
     SITE.start()
+
+
+class Save(NamedTuple):
+    start: int  # which of the program's starts did it
+    step: int
+    begin_ns: int
+    complete_ns: int
 
 
 def seconds(job: Dict, *buckets: str) -> float:
@@ -75,7 +87,7 @@ class MachinesTest(unittest.TestCase):
         urgent = SITE.sbatch("urgent", "--steps 2", "-N1", "--exclusive", "--partition=high", user="bob")
         SITE.wait_steps("pretrain", 2, 15)
         SITE.ctl.run("scontrol requeue %d" % job)
-        self.assertEqual(SITE.settle(job, 900), "COMPLETED")
+        self.assertEqual(SITE.settle(job), "COMPLETED")
         self.assertEqual(SITE.state(urgent), "COMPLETED")
         told, truth = self.judge(job, "pretrain")
         self.assertEqual(self.causes(told), ["preempted", "user_requeue"])
@@ -96,7 +108,7 @@ class MachinesTest(unittest.TestCase):
                   "--steps-after-restore 5 --on-signal USR1=save-exit &\ntrap 'scancel -s USR1 $SLURM_JOB_ID.0; wait; scontrol requeue $SLURM_JOB_ID; sleep 60' USR1\nwait\n")
         job = int(SITE.ctl.run("cd /home/ada && runuser -u ada -- sbatch --parsable -J warned -N1 --mem=500 --time=2 --signal=B:USR1@60 --requeue "
                                "--output=/home/ada/warned.out --open-mode=append", stdin=script).stdout)
-        self.assertEqual(SITE.settle(job, 900), "COMPLETED")
+        self.assertEqual(SITE.settle(job), "COMPLETED")
         told = SITE.show(job)["jobs"][0]
         log = SITE.log("warned")
         signalled = [record for record in log if record["event"] == "signal"]
@@ -105,24 +117,118 @@ class MachinesTest(unittest.TestCase):
         self.assertEqual(told["steps"]["lost"], 0)
         self.assertGreater(seconds(told, "drain", "checkpoint_save"), 0)
 
+    # --- a real framework
+
+    def ddp(self, name: str, tell: str, *options: str) -> int:
+        """DistributedDataParallel over gloo on both nodes, which import torch for a minute."""
+        return SITE.submit(name, "export MASTER_ADDR=n1 MASTER_PORT=$((20000 + SLURM_JOB_ID)) GLOO_SOCKET_IFNAME=eth1\n"
+                           "export PYTHONPATH=/usr/share/slurm-goodput/clients\n"
+                           "srun python3 -u /opt/trainer/pytorch.py --dir /home/ada/%s --tell %s --steps 60 --step-seconds 1 --save-seconds 2\n" % (name, tell),
+                           "-N2", "--ntasks-per-node=1", "--mem=1200", "--requeue", "--time=60", *options)
+
+    def test_pytorch_on_two_nodes(self) -> None:
+        """Two programs side by side: one is told by the files in its directory, one by its marks. Each saves at USR1, and is requeued."""
+        jobs = {"directory": self.ddp("directory", "nothing", "--goodput-checkpoint-dir=/home/ada/directory"), "marks": self.ddp("marks", "marks")}
+        for name, job in jobs.items():
+            SITE.wait_steps(name, 1, 10)
+            SITE.ctl.run("scancel --signal=USR1 %d.0" % job)
+        for name, job in jobs.items():
+            SITE.wait_steps(name, 1, 31)
+            SITE.ctl.run("scontrol requeue %d" % job)
+        for name, job in jobs.items():
+            self.assertEqual(SITE.settle(job), "COMPLETED", name)
+        self.told_by_directory(jobs["directory"])
+        self.told_by_marks(jobs["marks"])
+
+    def told_by_directory(self, job: int) -> None:
+        """Its files say when it saved, and nothing of its steps."""
+        told, _ = self.pooled(job, "directory", DDP_UNKNOWN)
+        self.assertEqual((told["steps"]["count"], told["goodput"]["runtime"]), (0, None))
+        saves = self.saves("directory", job)
+        said = [one["complete_ns"] for one in told["checkpoints"]]
+        for complete in said:
+            self.assertLess(min(abs(complete - save.complete_ns) for save in saves), S, told["checkpoints"])
+        # The file has always the same name: the next save within checkpoint_scan may hide one.
+        nexts: List[Optional[Save]] = [*saves[1:], None]
+        lasting = [one for one, after in zip(saves, nexts)
+                   if after is None or after.start != one.start or after.begin_ns - one.complete_ns > SCAN_S * S]
+        self.assertGreaterEqual(len(lasting), 2)
+        for save in lasting:
+            self.assertTrue([complete for complete in said if abs(complete - save.complete_ns) < S], (save, told["checkpoints"]))
+
+    def told_by_marks(self, job: int) -> None:
+        told, truth = self.pooled(job, "marks", ("teardown", "unobserved"))
+        self.assertEqual((told["steps"]["kept"], told["steps"]["lost"]), (len(truth.kept), len(truth.lost)))
+        saves = self.saves("marks", job)
+        self.assertEqual([one["step"] for one in told["checkpoints"]], [save.step for save in saves])
+        for one, save in zip(told["checkpoints"], saves):
+            self.assertAlmostEqual(one["begin_ns"], save.begin_ns, delta=0.2 * S)
+            self.assertAlmostEqual(one["complete_ns"], save.complete_ns, delta=0.2 * S)
+
+    def saves(self, name: str, job: int) -> List[Save]:
+        runs = [start for starts in SITE.truth(job, name).incarnations for start in starts]
+        return [Save(number, *save) for number, start in enumerate(runs) for save in start.checkpoints()]
+
+    def pooled(self, job: int, name: str, pool: Tuple[str, ...]) -> Tuple[Dict, Truth]:
+        """The job as sgoodput tells it, whose buckets are the truth's, or together are where no evidence tells them apart."""
+        show, truth = SITE.show(job), SITE.truth(job, name)
+        checks.assert_partition(self, show)
+        said, true = checks.said_buckets(show), truth.sums()
+        for names in [pool] + [(one,) for one in sorted((set(said) | set(true)).difference(pool))]:
+            self.assertAlmostEqual(sum(said.get(one, 0) for one in names) / S, sum(true.get(one, 0) for one in names) / S, delta=3,
+                                   msg="%s\n%s\n%s" % (names, said, true))
+        told: Dict = show["jobs"][0]
+        self.assertEqual(self.causes(told), ["user_requeue"])
+        return told, truth
+
     # --- what happens to machines
 
     def test_power_cut_of_a_node(self) -> None:
         victim = SITE.machines["n2"]
         job = SITE.sbatch("cut", "--steps 50 --step-seconds 1 --save-every 10", "-N1", "-w", "n2", "--requeue", "--time=60")
         SITE.wait_steps("cut", 1, 15)
+        cut = time.time()
         victim.cut_power()
-        wait("Slurm notices", lambda: SITE.state(job) != "RUNNING", 240, 2)
+        wait("Slurm notices", lambda: SITE.state(job) != "RUNNING", 600, 2)
         victim.start()
         victim.wait_up()
         victim.set_clock()
         self.assertEqual(victim.say("systemctl is-active goodputd"), "active")
-        self.assertEqual(SITE.settle(job, 900), "COMPLETED")
+        self.assertEqual(SITE.settle(job), "COMPLETED")
         told, truth = SITE.show(job)["jobs"][0], SITE.truth(job, "cut")
         self.assertEqual(self.causes(told), ["node_fail"])
+        interruption, = told["interruptions"]
+        self.assertEqual(interruption["node"], "n2")
+        # From when the node was last seen, some seconds before the cut; slurmdbd has whole seconds.
+        unnoticed = SITE.node_went_down("n2")[-1] - cut
+        self.assertGreater(unnoticed, 2 * HEARTBEAT_S)
+        self.assertGreater(interruption["t_detect_s"], unnoticed - 1.5)
+        self.assertLess(interruption["t_detect_s"], unnoticed + HEARTBEAT_S + 1.5)
         # The last of its marks, about a second of them, was on no disk when the power went.
         self.assertAlmostEqual(told["steps"]["lost"], len(truth.lost), delta=2)
         self.assertEqual(told["steps"]["kept"], len(truth.kept))
+
+    def test_reboot_of_a_node_in_mid_job(self) -> None:
+        victim = SITE.machines["n2"]
+        job = SITE.sbatch("rebooted", "--steps 50 --step-seconds 1 --save-every 10", "-N1", "-w", "n2", "--requeue", "--time=60")
+        SITE.wait_steps("rebooted", 1, 15)
+        victim.shut_down()
+        victim.start()
+        victim.wait_up()
+        victim.set_clock()
+        self.assertEqual(victim.say("systemctl is-active goodputd"), "active")
+        self.assertEqual(SITE.settle(job), "COMPLETED")
+        told, truth = SITE.show(job)["jobs"][0], SITE.truth(job, "rebooted")
+        self.assertEqual([attempt["state"] for attempt in told["attempts"]], [attempt.state for attempt in truth.attempts])
+        # munge ended first: the node could not say that the job was killed, and Slurm called it dead a minute later.
+        self.assertEqual(self.causes(told), ["node_fail"])
+        self.assertEqual(told["steps"]["lost"], len(truth.lost))
+        self.assertEqual(told["steps"]["kept"], len(truth.kept))
+        # What was killed wrote no more: its last word, and not Slurm's end, is when it stopped.
+        last = truth.incarnations[0][-1].records[-1]["t"]
+        self.assertAlmostEqual(seconds(told, "lost_work"), (last - truth.lost[0].begin_ns) / S, delta=3)
+        self.assertAlmostEqual(told["interruptions"][0]["t_detect_s"], ((truth.attempts[0].end_ns or 0) - last) / S, delta=3)
+        self.assertEqual({(one["signal"], one["sender"]) for one in told["signals"]}, {("TERM", "outside")})
 
     def test_reboot_of_the_controller(self) -> None:
         """Times before and after it are of one clock, and the job it did not touch is whole."""
@@ -133,8 +239,8 @@ class MachinesTest(unittest.TestCase):
         SITE.ctl.start()
         SITE.ctl.wait_up()
         SITE.ctl.set_clock()
-        wait("slurmctld answers", lambda: SITE.ctl.run("scontrol ping | grep -q UP", check=False).returncode == 0, 240)
-        self.assertEqual(SITE.settle(job, 900), "COMPLETED")
+        wait("slurmctld answers", lambda: SITE.ctl.run("scontrol ping | grep -q UP", check=False).returncode == 0, 600)
+        self.assertEqual(SITE.settle(job), "COMPLETED")
         told, truth = SITE.show(job)["jobs"][0], SITE.truth(job, "survivor")
         self.assertEqual(told["attempts"][0]["start_ns"], before)
         self.assertEqual(self.causes(told), [])
@@ -147,24 +253,29 @@ class MachinesTest(unittest.TestCase):
                   "--save-every 20\n")
         job = int(SITE.ctl.run("cd /tmp && runuser -u ada -- sbatch --parsable -J away -w n1 --mem=500 --time=60 -D /var/tmp "
                                "--output=/var/tmp/away.out", stdin=script).stdout)
-        wait("it trains", lambda: "step_end" in SITE.nodes[0].run("cat /var/tmp/away/truth.0.jsonl", check=False).stdout, 240)
+        wait("it trains", lambda: "step_end" in SITE.nodes[0].run("cat /var/tmp/away/truth.0.jsonl", check=False).stdout, 600)
         SITE.ctl.run("systemctl stop nfs-server")
         time.sleep(120)
         SITE.ctl.run("systemctl start nfs-server")
-        self.assertEqual(SITE.settle(job, 900), "COMPLETED")
+        self.assertEqual(SITE.settle(job), "COMPLETED")
         wait("all 200 steps are told", lambda: SITE.show(job)["jobs"][0]["steps"]["kept"] == 200, 180, 5)
 
     def test_clock_of_a_node_ahead(self) -> None:
         node = SITE.machines["n2"]
         node.set_clock(3.0)
         self.addCleanup(node.set_clock)
-        job = SITE.sbatch("ahead", "--steps 20 --step-seconds 1", "-N1", "-w", "n2", "--time=20")
+        job = SITE.sbatch("ahead", "--steps 20 --step-seconds 1 --save-every 5", "-N1", "-w", "n2", "--time=20")
         self.assertEqual(SITE.settle(job), "COMPLETED")
+        ahead = node.clock() - SITE.ctl.clock()
+        self.assertAlmostEqual(ahead, 3, delta=0.3)
         told = SITE.show(job)["jobs"][0]
         self.assertEqual(told["steps"]["kept"], 20)
-        truth = [record["t"] for record in SITE.log("ahead") if record["event"] in ("start", "exit")]
-        running = (truth[-1] - truth[0]) / S
-        self.assertAlmostEqual(seconds(told, "startup", "productive", "drain"), running, delta=4)
+        # By the controller's clock. Of the job's start and end accounting has the second, which leaves open where all lies.
+        saves = [record["t"] / S - ahead for record in SITE.log("ahead") if record["event"] == "save_end"]
+        self.assertEqual(len(saves), 4)
+        self.assertEqual(len(told["checkpoints"]), 4)
+        for one, save in zip(told["checkpoints"], saves):
+            self.assertAlmostEqual(one["complete_ns"] / S, save, delta=1.5)
         self.assertLess(seconds(told, "unobserved"), told["wall_ns"] / S / 100)
 
 
