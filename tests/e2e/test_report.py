@@ -221,7 +221,7 @@ class ReportTest(unittest.TestCase):
         long = self.ask(*common, "-l", "--csv").splitlines()[0].split(",")
         self.assertLessEqual({"JobID", "Elapsed", "NodeList", "GPUHours", "MPG"}, set(long))
         self.assertEqual(self.ask(*common, "--name", "train", "-P", "-n", "-o", "JobID").split(), ["11", "12", "13", "14"])
-        self.ask(*common, "--name", "nosuch", status=1)
+        self.ask(*common, "--name", "nosuch", "-P", status=1)
         with_day = run_it("-a", "-S", day, "-P", "-n", "-o", "JobID", "--no-refresh", "--config", os.path.join(self.dir, "conf"), "--db", self.db)
         self.assertEqual(with_day.stdout.split(), ["11", "12", "13", "14"])
         for words in (common, ["attempts", "11"], ["show", "11", "--explain", "lost_work"]):
