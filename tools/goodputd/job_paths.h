@@ -31,8 +31,8 @@ int OpenFolderOf(std::int64_t pid, const std::string& path);
 // known.
 bool CouldMakeFolder(std::int64_t pid, const std::string& path);
 
-// What a job runs in containers that are not its tasks' own: started by a task (podman, bubblewrap, a script),
-// or by a daemon at the request of one (docker).
+// What a job runs in containers that are not its tasks' own: started by a task (podman, bubblewrap, a
+// script), or by a daemon at the request of one (docker).
 struct JobContainers {
   std::vector<std::int64_t> pids;  // one process in each mount namespace that none of the given is in
   std::string client;              // the program that asks a daemon for containers; empty: none runs
