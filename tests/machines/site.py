@@ -98,10 +98,10 @@ class Site:
     sacct = Cluster.sacct
     wait_sacct = Cluster.wait_sacct
 
-    def sbatch(self, name: str, training: str, *options: str, after: str = "", user: str = "ada") -> int:
+    def sbatch(self, name: str, training: str, *options: str, after: str = "", user: str = "ada", marks: bool = True) -> int:
         """A job of the trainer in /home/USER/NAME; after: what the script does then."""
         folder = "/home/%s/%s" % (user, name)
-        return self.submit(name, "srun python3 %s --dir %s --marks %s\n%s" % (TRAINER, folder, training, after), *options, user=user)
+        return self.submit(name, "srun python3 %s --dir %s %s %s\n%s" % (TRAINER, folder, "--marks" if marks else "", training, after), *options, user=user)
 
     def submit(self, name: str, script: str, *options: str, user: str = "ada") -> int:
         """A job of these lines of bash, which prints to /home/USER/NAME.out; the options may say otherwise."""

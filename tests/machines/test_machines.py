@@ -126,6 +126,19 @@ class MachinesTest(unittest.TestCase):
         reached = [one for one in told["signals"] if one["slurm_step"] == "0"]
         self.assertEqual([(one["signal"], one["handled"], one["outcome"]) for one in reached], [("USR1", True, "in_time")])
 
+    def test_saves_on_nfs_are_told_by_their_files(self) -> None:
+        """Without a mark. NFS tells of no folder when it was made: goodput is a range, and the truth lies within."""
+        job = SITE.sbatch("quiet", "--layout megatron --steps 90 --step-seconds 1 --save-every 30 --save-seconds 8", "-N1", "--time=30",
+                          "--goodput-checkpoint-dir=/home/ada/quiet", marks=False)
+        self.assertEqual(SITE.settle(job), "COMPLETED")
+        told, truth = SITE.show(job)["jobs"][0], SITE.truth(job, "quiet")
+        self.assertEqual(len([save for save in told["checkpoints"] if save["complete_ns"]]), 3, told["checkpoints"])
+        up = sum(bucket["ns"] for bucket in told["buckets"] if bucket["side"] not in ("excluded", "scheduling"))
+        low, high = told["goodput"]["runtime_range"]
+        message = "%s %s %s" % (told["checkpoints"], told["buckets"], truth.sums())
+        self.assertLessEqual(low, truth.sums()["productive"] / up, message)
+        self.assertGreaterEqual(high, truth.sums()["productive"] / up, message)
+
     # --- a real framework
 
     def ddp(self, name: str, tell: str, *options: str) -> int:
