@@ -107,7 +107,8 @@ inline constexpr std::string_view kLastMonotonic = "last_m";  // the `m` of the 
 inline constexpr std::string_view kLayout = "layout";
 inline constexpr std::string_view kEarlierNs = "earlier_ns";  // it may have begun so much earlier
 // Of the directory they are in, in a record of its own: who sees it by the name that the job gave ("task",
-// "script": the batch script; "node"), and why it cannot be looked into; empty: it can.
+// "container": one that a task or the script started, "script": the batch script, "node"), and why it cannot
+// be looked into; empty: it can.
 inline constexpr std::string_view kView = "view";
 inline constexpr std::string_view kProblem = "problem";
 // Of marks that were read out of the job's output: the profile that understood the line.

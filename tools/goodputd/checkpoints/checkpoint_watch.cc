@@ -212,7 +212,7 @@ void CheckpointNews::AddJob(RecordBuilder& record) const {
 }
 
 std::int64_t CheckpointNews::Earlier(const CheckpointSeen& seen, std::int64_t t_ns) const {
-  // One that was only seen complete has no begin to be early of.
+  // Of one that was only seen complete, the timeline knows nothing of a begin.
   if (seen.begin_known || t_ns == seen.complete_ns) return 0;
   return std::max<std::int64_t>(0, t_ns - std::max(looked_ns_, job_.since_ns));
 }
