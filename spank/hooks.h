@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "spank/job_note.h"
+#include "spank/job_state.h"
 #include "spank/options.h"
 #include "spank/slurm_spank.h"
 #include "spank/spool.h"
@@ -21,7 +21,7 @@ struct Plugin {
   // slurmstepd only.
   bool switched_off = false;  // by the kill switch
   bool recording = false;
-  JobNote note;  // its prolog's, or as much as is known without
+  JobState note;  // its prolog's, or as much as is known without
 };
 
 // submit.cc: srun, sbatch, salloc. Validates; writes nothing.

@@ -12,8 +12,8 @@ spank_libevent_vocabulary_la_SOURCES = \
 noinst_LTLIBRARIES += spank/libspank_parts.la
 spank_libspank_parts_la_SOURCES = \
   spank/guard.cc spank/guard.h \
-  spank/job_note.cc spank/job_note.h \
-  spank/sole.cc spank/sole.h
+  spank/job_state.cc spank/job_state.h \
+  spank/duplicate_load.cc spank/duplicate_load.h
 
 spank_plugin_sources = \
   spank/plugin.cc \

@@ -71,8 +71,8 @@ Job ThisJob(spank_t spank) {
   return job;
 }
 
-JobNote NoteFromEnvironment() {
-  JobNote note;
+JobState NoteFromEnvironment() {
+  JobState note;
   note.gpus = CountDevices(OwnEnv("SLURM_JOB_GPUS"));
   note.restart = EnvNumber("SLURM_JOB_RESTART_COUNT");
   note.job_start_s = EnvNumber("SLURM_JOB_START_TIME");
@@ -82,7 +82,7 @@ JobNote NoteFromEnvironment() {
   return note;
 }
 
-void AddJob(const Job& job, const JobNote& note, RecordBuilder* record) {
+void AddJob(const Job& job, const JobState& note, RecordBuilder* record) {
   if (note.cluster[0] != '\0') record->Text(key::kCluster, note.cluster.data());
   record->Uint(key::kJob, job.id);
   record->Uint(key::kUid, job.uid);
@@ -143,14 +143,14 @@ void JobProlog(spank_t spank, Plugin* plugin) {
   const Job job = ThisJob(spank);
   if (!job.known) return;
   const JobOptions said = PrologOptions(spank);
-  JobNote note = NoteFromEnvironment();
+  JobState note = NoteFromEnvironment();
   note.enabled = said.enabled.value_or(plugin->site.enabled);
   RememberCluster(plugin->spool, note);
   // A site that is off by default keeps no note of the jobs it does not record.
   if (note.enabled || plugin->site.enabled) {
-    WriteJobNote(plugin->spool, job.id, note);
+    WriteJobState(plugin->spool, job.id, note);
   } else {
-    DropJobNote(plugin->spool, job.id);
+    DropJobState(plugin->spool, job.id);
   }
   if (!note.enabled) return;
   RecordBuilder record(kind::kJobProlog, NodeStamp());
@@ -163,8 +163,8 @@ void JobEpilog(spank_t spank, Plugin* plugin) {
   if (!OpenNodeSpool(plugin) || !plugin->spool.is_open()) return;
   const Job job = ThisJob(spank);
   if (!job.known) return;
-  const std::optional<JobNote> kept = ReadJobNote(plugin->spool, job.id);
-  DropJobNote(plugin->spool, job.id);
+  const std::optional<JobState> kept = ReadJobState(plugin->spool, job.id);
+  DropJobState(plugin->spool, job.id);
   if (!(kept ? kept->enabled : plugin->site.enabled)) return;
   RecordBuilder record(kind::kJobEpilog, NodeStamp());
   AddJob(job, kept ? *kept : NoteFromEnvironment(), &record);

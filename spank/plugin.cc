@@ -1,11 +1,11 @@
 // What Slurm loads: the plugin's symbols, each hook under the crash guard, routed to the file of its context.
 // Every hook returns success whatever happens inside it.
 #include "config.h"
+#include "spank/duplicate_load.h"
 #include "spank/faults.h"
 #include "spank/guard.h"
 #include "spank/hooks.h"
 #include "spank/slurm_spank.h"
-#include "spank/sole.h"
 
 #pragma GCC visibility push(default)
 extern "C" {

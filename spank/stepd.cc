@@ -38,7 +38,7 @@ uint32_t StepId(spank_t spank) {
 }
 
 void AddStep(spank_t spank, const Plugin& plugin, RecordBuilder* record) {
-  const JobNote& note = plugin.note;
+  const JobState& note = plugin.note;
   if (note.cluster[0] != '\0') record->Text(key::kCluster, note.cluster.data());
   if (const auto job = Item(spank, S_JOB_ID)) record->Uint(key::kJob, *job);
   if (const auto uid = ItemAs<uid_t>(spank, S_JOB_UID)) record->Uint(key::kUid, *uid);
@@ -93,8 +93,8 @@ void StepPostOpt(spank_t spank, Plugin* plugin) {
   if (plugin->switched_off) return;
   const auto job = Item(spank, S_JOB_ID);
   if (!job) return;
-  const std::optional<JobNote> kept = ReadJobNote(plugin->spool, *job);
-  plugin->note = kept ? *kept : NoteOfUnknownJob(plugin->spool);
+  const std::optional<JobState> kept = ReadJobState(plugin->spool, *job);
+  plugin->note = kept ? *kept : StateOfUnknownJob(plugin->spool);
   const JobOptions said = Merge(plugin->given, StepTwins(spank));
   const bool site_says = plugin->site.enabled;
   const bool job_says = kept ? kept->enabled : site_says;
@@ -102,7 +102,7 @@ void StepPostOpt(spank_t spank, Plugin* plugin) {
   plugin->recording = (!kept || kept->enabled) && said.enabled.value_or(job_says);
   if (StepId(spank) == kBatchStep && plugin->recording != job_says) {
     plugin->note.enabled = plugin->recording;
-    WriteJobNote(plugin->spool, *job, plugin->note);
+    WriteJobState(plugin->spool, *job, plugin->note);
   }
   // Options of sbatch do not reach the job's own sruns, on other nodes perhaps the first to run anything: the
   // twin does.

@@ -1,6 +1,5 @@
 // SQLite behind small RAII types. The one place that includes sqlite3.h is database.cc.
-#ifndef GOODPUT_SQL_DATABASE_H_
-#define GOODPUT_SQL_DATABASE_H_
+#pragma once
 
 #include <cstdint>
 #include <ctime>
@@ -158,5 +157,3 @@ class Snapshot {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_SQL_DATABASE_H_

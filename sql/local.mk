@@ -1,56 +1,57 @@
 # Steps in few bytes, for the store and for the timeline.
 noinst_LTLIBRARIES += sql/libsteps.la
 sql_libsteps_la_SOURCES = \
-  sql/duration_histogram.cc sql/duration_histogram.h \
-  sql/step_block.cc sql/step_block.h \
-  sql/varint.h
+  sql/blocks/duration_histogram.cc sql/blocks/duration_histogram.h \
+  sql/blocks/step_block.cc sql/blocks/step_block.h \
+  sql/blocks/varint.h
 
 # The store: schema, ingest, and reading back. The only part that includes sqlite3.h.
 noinst_LTLIBRARIES += sql/libstore.la
 sql_libstore_files = \
-  sql/accounting.cc sql/accounting.h \
-  sql/backfilled.cc sql/backfilled.h \
-  sql/backlog.cc sql/backlog.h \
-  sql/chains.cc sql/chains.h \
-  sql/coverage.cc sql/coverage.h \
   sql/database.cc sql/database.h \
-  sql/evidence.cc sql/evidence.h \
-  sql/file_ingest.cc sql/file_ingest.h \
-  sql/heartbeats.cc sql/heartbeats.h \
-  sql/hook_rows.cc sql/hook_rows.h \
-  sql/jobs.cc sql/jobs.h \
-  sql/imports.cc sql/imports.h \
-  sql/ingest.cc sql/ingest.h \
-  sql/ingest_batch.cc sql/ingest_batch.h \
-  sql/known_shapes.cc sql/known_shapes.h \
-  sql/losses.cc sql/losses.h \
-  sql/many_rows.h \
-  sql/owners.cc sql/owners.h \
-  sql/purge.cc sql/purge.h \
-  sql/mark_block.cc sql/mark_block.h \
-  sql/new_events.h \
-  sql/new_sources.h \
-  sql/source.cc sql/source.h \
-  sql/record_blocks.cc sql/record_blocks.h \
-  sql/record_pack.cc sql/record_pack.h \
-  sql/record_shape.cc sql/record_shape.h \
   sql/schema.cc sql/schema.h \
-  sql/seen.cc sql/seen.h \
   sql/spool_line.cc sql/spool_line.h \
-  sql/spool_memory.h \
-  sql/spool_words.cc sql/spool_words.h \
-  sql/step_store.cc sql/step_store.h \
-  sql/summaries.cc sql/summaries.h \
-  sql/summary_pack.cc sql/summary_pack.h \
-  sql/writer.cc sql/writer.h \
   sql/text.h \
-  sql/watches.cc sql/watches.h
+  sql/blocks/mark_block.cc sql/blocks/mark_block.h \
+  sql/blocks/record_pack.cc sql/blocks/record_pack.h \
+  sql/blocks/record_template.cc sql/blocks/record_template.h \
+  sql/tables/accounting.cc sql/tables/accounting.h \
+  sql/tables/backfill_windows.cc sql/tables/backfill_windows.h \
+  sql/tables/chains.cc sql/tables/chains.h \
+  sql/tables/coverage.cc sql/tables/coverage.h \
+  sql/tables/evidence.cc sql/tables/evidence.h \
+  sql/tables/heartbeats.cc sql/tables/heartbeats.h \
+  sql/tables/imports.cc sql/tables/imports.h \
+  sql/tables/job_index.cc sql/tables/job_index.h \
+  sql/tables/jobs.cc sql/tables/jobs.h \
+  sql/tables/losses.cc sql/tables/losses.h \
+  sql/tables/owners.cc sql/tables/owners.h \
+  sql/tables/purge.cc sql/tables/purge.h \
+  sql/tables/record_blocks.cc sql/tables/record_blocks.h \
+  sql/tables/source.cc sql/tables/source.h \
+  sql/tables/step_store.cc sql/tables/step_store.h \
+  sql/tables/summaries.cc sql/tables/summaries.h \
+  sql/tables/summary_pack.cc sql/tables/summary_pack.h \
+  sql/tables/watch_times.cc sql/tables/watch_times.h \
+  sql/tables/writer.cc sql/tables/writer.h \
+  sql/ingest/backlog.cc sql/ingest/backlog.h \
+  sql/ingest/file_ingest.cc sql/ingest/file_ingest.h \
+  sql/ingest/hook_rows.cc sql/ingest/hook_rows.h \
+  sql/ingest/ingest.cc sql/ingest/ingest.h \
+  sql/ingest/ingest_batch.cc sql/ingest/ingest_batch.h \
+  sql/ingest/line_templates.cc sql/ingest/line_templates.h \
+  sql/ingest/many_rows.h \
+  sql/ingest/new_events.h \
+  sql/ingest/new_sources.h \
+  sql/ingest/node_status.cc sql/ingest/node_status.h \
+  sql/ingest/spool_memory.h
 unity_sources += sql/libstore.unity.cc
 if UNITY
 nodist_sql_libstore_la_SOURCES = sql/libstore.unity.cc
 else
 sql_libstore_la_SOURCES = $(sql_libstore_files)
 endif
-sql_libstore_la_CXXFLAGS = $(AM_CXXFLAGS) $(SQLITE_CFLAGS) $(ZLIB_CFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
+sql_libstore_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SQLITE_CFLAGS) $(ZLIB_CFLAGS) $(SIMDJSON_CFLAGS)
 sql_libstore_la_LIBADD = sql/libsteps.la spank/libevent_vocabulary.la $(SQLITE_LIBS) $(ZLIB_LIBS) $(ABSL_LIBS) $(SIMDJSON_LIBS)
+
 EXTRA_DIST += sql/SCHEMA.md

@@ -1,7 +1,6 @@
 // The database's schema, one migration a version. SCHEMA.md describes tables and views for people who query
 // it.
-#ifndef GOODPUT_SQL_SCHEMA_H_
-#define GOODPUT_SQL_SCHEMA_H_
+#pragma once
 
 #include <string>
 
@@ -13,5 +12,3 @@ inline constexpr int kSchemaVersion = 14;
 std::string Migration(int version);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_SQL_SCHEMA_H_

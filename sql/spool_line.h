@@ -1,6 +1,5 @@
 // One line of a spool file, checked against SPOOL_FORMAT.md.
-#ifndef GOODPUT_SQL_SPOOL_LINE_H_
-#define GOODPUT_SQL_SPOOL_LINE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -52,5 +51,3 @@ class SpoolLineParser {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_SQL_SPOOL_LINE_H_

@@ -1,7 +1,6 @@
 // Between std::string_view and absl::string_view: distributions build Abseil with either one type or two, and
 // this code compiles with both.
-#ifndef GOODPUT_SQL_TEXT_H_
-#define GOODPUT_SQL_TEXT_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -49,5 +48,3 @@ inline absl::Status Annotate(const absl::Status& status, std::string_view where)
 }
 
 }  // namespace goodput
-
-#endif  // GOODPUT_SQL_TEXT_H_

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "spank/event.h"
-#include "sql/ingest.h"
+#include "sql/ingest/ingest.h"
 
 namespace goodput {
 namespace {

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "spank/event.h"
-#include "sql/ingest.h"
-#include "tools/runs/load_run.h"
-#include "tools/timeline/goodput.h"
+#include "sql/ingest/ingest.h"
+#include "tools/accounting/runs/load_run.h"
+#include "tools/accounting/timeline/goodput.h"
 
 namespace goodput {
 namespace {

@@ -15,7 +15,7 @@ import jsonschema
 
 from .harness.hand_written import TOP, Spool, run_it
 
-SCHEMA = os.path.join(TOP, "tools", "sgoodput", "advise.schema.json")
+SCHEMA = os.path.join(TOP, "tools", "accounting", "report", "advise.schema.json")
 NUMBERS = ["young_s", "daly_s", "poisson_s", "saxena_s", "ettr", "ettr_interval_s", "goodput_now", "goodput_best",
            "gpu_hours_gained", "money_gained"]
 

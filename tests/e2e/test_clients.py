@@ -22,7 +22,7 @@ from .harness.reach import reachable
 
 SOURCES = os.path.join(TESTS, "clients")
 CLIENTS = reachable(os.path.join(os.path.dirname(TESTS), "tools", "clients"))
-MARK = os.path.join(BUILD, "tools", "mark", "goodput-mark")
+MARK = os.path.join(BUILD, "tools", "clients", "goodput-mark")
 # A record's time is told in the daemon's clocks, which it reads a moment apart.
 TOLERANCE_NS = 1_000_000
 

@@ -70,7 +70,7 @@ class GuidesTest(unittest.TestCase):
             self.assertEqual(named - known, set(), document)
 
     def test_there_is_advice_for_every_bucket_and_its_evidence_is_named(self) -> None:
-        source = read("tools", "timeline", "bucket.cc")
+        source = read("tools", "accounting", "timeline", "bucket.cc")
         buckets = re.findall(r'\{"([a-z_]+)", *Side::', source) or re.findall(r'\{"([a-z_]+)"', source)
         self.assertGreater(len(buckets), 15)
         advice, = [rows for rows in tables(read(USERS)) if cells(rows[0])[0] == "bucket"]

@@ -23,7 +23,7 @@ import jsonschema
 
 from .harness.hand_written import BEGAN, SGOODPUT, TOP, Spool, run_it
 
-SCHEMA = os.path.join(TOP, "tools", "sgoodput", "sgoodput.schema.json")
+SCHEMA = os.path.join(TOP, "tools", "accounting", "report", "sgoodput.schema.json")
 SCHEDULING = {"hold", "requeue_backoff", "resubmit_gap", "queue_resources", "queue_priority", "queue_other", "suspended",
               "provisioning"}
 SACCT = ("Cluster|JobIDRaw|JobID|Submit|Eligible|Start|End|State|ExitCode|User|Account|Partition|QOS|NNodes|NodeList|"

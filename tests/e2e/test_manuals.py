@@ -71,7 +71,7 @@ class ManualsTest(unittest.TestCase):
     def test_every_key_is_in_the_example_and_in_the_manual_and_no_other(self) -> None:
         known = keys()
         self.assertGreater(len(known), 20)
-        example = re.findall(r"(?m)^#([a-z_]+) =", read("tools", "goodput.conf.example"))
+        example = re.findall(r"(?m)^#([a-z_]+) =", read("tools", "data", "goodput.conf.example"))
         manual = re.findall(r"(?m)^\.BI ([a-z_]+) ", section("goodput.conf.5", "KEYS"))
         self.assertEqual(sorted(example), sorted(known))
         self.assertEqual(sorted(manual), sorted(known))
@@ -79,13 +79,13 @@ class ManualsTest(unittest.TestCase):
     def test_the_example_uncommented_is_a_configuration(self) -> None:
         path = os.path.join(self.dir, "whole.conf")
         with open(path, "w") as file:
-            file.write(re.sub(r"(?m)^#([a-z_]+ =)", r"\1", read("tools", "goodput.conf.example")))
+            file.write(re.sub(r"(?m)^#([a-z_]+ =)", r"\1", read("tools", "data", "goodput.conf.example")))
         done = subprocess.run([GOODPUTD, "--check", "--config", path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               universal_newlines=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stdout)
 
     def test_the_manual_s_values_are_the_example_s(self) -> None:
-        example = dict(re.findall(r"(?m)^#([a-z_]+) = ?(.*)$", read("tools", "goodput.conf.example")))
+        example = dict(re.findall(r"(?m)^#([a-z_]+) = ?(.*)$", read("tools", "data", "goodput.conf.example")))
         for key, value in re.findall(r'(?m)^\.BI ([a-z_]+) " = (.*)"$', section("goodput.conf.5", "KEYS")):
             self.assertEqual(value.replace("\\-", "-"), example[key] or "NAME", key)
 
@@ -183,7 +183,7 @@ class ManualsTest(unittest.TestCase):
 
     def complete(self, *words: str) -> List[str]:
         script = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sgoodput; printf "%s\\n" "${COMPREPLY[@]}"'
-        done = subprocess.run(["bash", "-c", script, "bash", os.path.join(TOP, "tools", "completion", "sgoodput"), "sgoodput", *words],
+        done = subprocess.run(["bash", "-c", script, "bash", os.path.join(TOP, "tools", "data", "completion", "sgoodput"), "sgoodput", *words],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=60,
                               env=dict(os.environ, PATH=os.path.dirname(SGOODPUT) + ":" + os.environ["PATH"]))
         self.assertEqual(done.stderr, "")

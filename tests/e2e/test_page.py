@@ -16,7 +16,7 @@ import jsonschema
 from .harness.browser import Browser
 from .harness.hand_written import TOP, Spool, run_it
 
-SCHEMA = os.path.join(TOP, "tools", "sgoodput", "sgoodput.schema.json")
+SCHEMA = os.path.join(TOP, "tools", "accounting", "report", "sgoodput.schema.json")
 PICTURES = os.path.join(TOP, "out", "tests")
 # What a user may call a job, a run and a user: none of it may become part of the page.
 HOSTILE = "</script><img src=x onerror=document.title='owned'><!-- \u2028 & \" '"

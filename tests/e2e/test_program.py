@@ -15,7 +15,7 @@ import jsonschema
 
 from .harness.hand_written import TOP, Spool, run_it
 
-SCHEMA = os.path.join(TOP, "tools", "sgoodput", "sgoodput.schema.json")
+SCHEMA = os.path.join(TOP, "tools", "accounting", "report", "sgoodput.schema.json")
 STEPS = 50
 # 50 steps of 10 s on 16 H100 at 40 % of their peak, after 100 s of waiting.
 STEP_FLOPS = 0.4 * 10 * 16 * 989e12

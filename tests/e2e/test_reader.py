@@ -288,7 +288,7 @@ class SameAnswersTest(unittest.TestCase):
         self.assertEqual((checked.returncode, checked.stdout), (0, ""))
 
     def test_the_dashboard_asks_for_what_is_there(self) -> None:
-        with open(os.path.join(TOP, "tools", "grafana", "slurm-goodput.json")) as file:
+        with open(os.path.join(TOP, "tools", "data", "grafana", "slurm-goodput.json")) as file:
             dashboard = json.load(file)
         asked = set(re.findall(r"slurm_goodput_\w+", " ".join(
             target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", []))))
@@ -563,7 +563,7 @@ class HardClientsTest(unittest.TestCase):
 
 class UnderTheUnitTest(unittest.TestCase):
     def test_the_unit_s_powers_are_enough(self) -> None:
-        with open(os.path.join(TOP, "tools", "units", "goodputd-controller.service.in")) as unit:
+        with open(os.path.join(TOP, "tools", "data", "units", "goodputd-controller.service.in")) as unit:
             powers, = re.findall(r"(?m)^CapabilityBoundingSet=(.*)$", unit.read())
         wrapper = os.path.join(keys, "goodputd")
         with open(wrapper, "w") as file:

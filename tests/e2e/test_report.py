@@ -18,7 +18,7 @@ import jsonschema
 
 from .harness.hand_written import BEGAN, TOP, Spool, run_it
 
-SCHEMA = os.path.join(TOP, "tools", "sgoodput", "report.schema.json")
+SCHEMA = os.path.join(TOP, "tools", "accounting", "report", "report.schema.json")
 # job -> user, GPUs, team
 JOBS = {11: ("adam", 16, "vision"), 12: ("eve", 8, "text"), 13: ("eve", 0, ""), 14: ("noah", 24, "text")}
 

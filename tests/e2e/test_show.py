@@ -19,7 +19,7 @@ import jsonschema
 
 from .harness.hand_written import BEGAN, SGOODPUT, TOP, Spool, run_it
 
-SCHEMA = os.path.join(TOP, "tools", "sgoodput", "sgoodput.schema.json")
+SCHEMA = os.path.join(TOP, "tools", "accounting", "report", "sgoodput.schema.json")
 
 
 class ShowTest(unittest.TestCase):

@@ -15,7 +15,7 @@ import jsonschema
 
 from .harness.hand_written import BEGAN, TOP, Spool, run_it
 
-SCHEMA = os.path.join(TOP, "tools", "sgoodput", "sgoodput.schema.json")
+SCHEMA = os.path.join(TOP, "tools", "accounting", "report", "sgoodput.schema.json")
 USR1, KILL, TERM = 10, 9, 15
 
 

@@ -1,5 +1,5 @@
 // Any text as goodput.conf: refused in one line that names the file's, or every setting within its bounds.
-#include "tools/config/config.h"
+#include "tools/base/config.h"
 
 #include <cstdint>
 #include <string>

@@ -9,19 +9,19 @@ CXXFLAGS = -std=c++17 -O1 -g1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,
 LDLIBS := $(shell pkg-config --libs $(packages))
 
 targets = spool_line record mark_message option_value config times sacct_text hostlist log_lines step_block google_entry \
-  entry_stream known_shapes mark_block node_words question record_pack summary_pack
+  json_stream line_templates mark_block node_status question record_pack summary_pack
 # What they need of the product, in pieces that are each compiled as one file, as configure --enable-unity does.
 piece_spank = spank/event spank/files spank/options
-piece_sql = sql/database sql/heartbeats sql/known_shapes sql/losses sql/mark_block sql/record_pack sql/record_shape sql/schema \
-  sql/spool_line sql/step_block sql/summary_pack
-piece_logs = tools/exchange/decimal tools/exchange/entry_stream tools/exchange/google_entry tools/exchange/input \
-  tools/exchange/plain_step tools/logs/counters tools/logs/google_events tools/logs/line_time tools/logs/lines tools/logs/log_fold tools/logs/log_reader \
-  tools/logs/profile
-piece_words = tools/base/subprocess tools/config/config tools/flops/peaks tools/goodputd/mark_message tools/metrics/exposition \
-  tools/reader/question tools/reader/rights tools/reader/viewer tools/sgoodput/time_option tools/slurm/hostlist tools/slurm/sacct \
-  tools/slurm/slurm_time tools/slurm/tres
+piece_sql = sql/database sql/schema sql/spool_line sql/blocks/mark_block sql/blocks/record_pack sql/blocks/record_template \
+  sql/blocks/step_block sql/ingest/line_templates sql/tables/heartbeats sql/tables/losses sql/tables/summary_pack
+piece_logs = tools/sources/import_export/input tools/sources/import_export/json_stream tools/sources/logs/google_entry \
+  tools/sources/logs/google_events tools/sources/logs/line_time tools/sources/logs/lines tools/sources/logs/log_fold \
+  tools/sources/logs/log_reader tools/sources/logs/profile tools/sources/logs/progress_bars tools/sources/logs/step_entry
+piece_words = tools/accounting/metrics/exposition tools/base/config tools/base/decimal tools/base/gpu_peaks tools/base/hostlist \
+  tools/base/mark_message tools/base/parse_time tools/base/subprocess tools/base/viewer tools/reader/question tools/reader/rights \
+  tools/sources/slurm/sacct tools/sources/slurm/slurm_time tools/sources/slurm/tres
 pieces = spank sql logs words
-product = $(pieces:%=piece_%.o) tools/logs/built_in.o
+product = $(pieces:%=piece_%.o) tools/sources/logs/built_in.o
 
 all: $(targets:%=fuzz_%)
 
@@ -31,10 +31,10 @@ product.a: $(product)
 $(targets:%=fuzz_%): fuzz_%: tests/fuzz/%.o product.a
 	$(CLANGXX) -fsanitize=fuzzer,address,undefined -o $@ $< product.a $(LDLIBS)
 # Made, not found.
-tools/logs/built_in.o: $(wildcard $(TOP)/tools/logs/profiles/*.profile)
+tools/sources/logs/built_in.o: $(wildcard $(TOP)/tools/sources/logs/profiles/*.profile)
 	@mkdir -p $(@D)
-	cd $(TOP) && sh tools/logs/embed tools/logs/profiles/*.profile >$(CURDIR)/tools/logs/built_in.cc
-	$(CLANGXX) $(CXXFLAGS) -c -o $@ tools/logs/built_in.cc
+	cd $(TOP) && sh tools/sources/logs/embed tools/sources/logs/profiles/*.profile >$(CURDIR)/tools/sources/logs/built_in.cc
+	$(CLANGXX) $(CXXFLAGS) -c -o $@ tools/sources/logs/built_in.cc
 $(pieces:%=piece_%.cc): piece_%.cc: $(TOP)/tests/fuzz/fuzz.mk
 	for file in $(piece_$*); do echo "#include \"$$file.cc\""; done >$@
 $(pieces:%=piece_%.o): %.o: %.cc

@@ -1,14 +1,14 @@
 // Any bytes as an entry of a goodput log: what is taken has a time, and the short way of reading steps takes
 // nothing that JSON would not, nor anything else from it.
-#include "tools/exchange/google_entry.h"
+#include "tools/sources/logs/google_entry.h"
 
 #include <cstdint>
 #include <string>
 
 #include "tests/fuzz/require.h"
-#include "tools/exchange/decimal.h"
-#include "tools/exchange/plain_step.h"
-#include "tools/timeline/plausible.h"
+#include "tools/accounting/timeline/sanitize_facts.h"
+#include "tools/base/decimal.h"
+#include "tools/sources/logs/step_entry.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace goodput;

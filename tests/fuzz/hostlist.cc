@@ -1,5 +1,5 @@
 // Any text as a host list: no more names than asked for, and one plain name is itself.
-#include "tools/slurm/hostlist.h"
+#include "tools/base/hostlist.h"
 
 #include <cstdint>
 #include <string>

@@ -8,31 +8,31 @@
 #include <vector>
 
 #include "tests/fuzz/require.h"
-#include "tools/logs/line_time.h"
-#include "tools/logs/lines.h"
-#include "tools/logs/log_fold.h"
-#include "tools/logs/log_reader.h"
+#include "tools/sources/logs/line_time.h"
+#include "tools/sources/logs/lines.h"
+#include "tools/sources/logs/log_fold.h"
+#include "tools/sources/logs/log_reader.h"
 
 namespace {
 
 constexpr std::int64_t kNow = 1'800'000'000'000'000'000;
 
-class Sink : public goodput::ToldSink {
+class Sink : public goodput::LogSink {
  public:
   absl::Status Step(goodput::Ns t, std::int64_t step, const goodput::Speaker&, std::int64_t offset) override {
     return Say("step", t, step, offset);
   }
-  absl::Status Mark(const goodput::ToldMark& mark, const goodput::Speaker&, std::int64_t offset) override {
+  absl::Status Mark(const goodput::LogMark& mark, const goodput::Speaker&, std::int64_t offset) override {
     return Say(mark.begin ? "begin" : "end", mark.t, mark.step.value_or(-1), offset);
   }
   absl::Status StepEnd(goodput::Ns t, std::int64_t step, const goodput::Speaker&,
                        std::int64_t offset) override {
     return Say("done", t, step, offset);
   }
-  absl::Status Srun(const goodput::ToldSrun&, const goodput::Speaker&, std::int64_t) override {
+  absl::Status Srun(const goodput::LogSrun&, const goodput::Speaker&, std::int64_t) override {
     return absl::OkStatus();
   }
-  absl::Status Attempt(const goodput::ToldAttempt& attempt) override {
+  absl::Status Attempt(const goodput::LogAttempt& attempt) override {
     REQUIRE(attempt.begin <= attempt.end);
     return absl::OkStatus();
   }

@@ -1,5 +1,5 @@
 // Any bytes as a block of marks: what is read can be packed again and says the same.
-#include "sql/mark_block.h"
+#include "sql/blocks/mark_block.h"
 
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
 // Any bytes as a mark: what is accepted is within its bounds, and says the same when a client sends it again.
-#include "tools/goodputd/mark_message.h"
+#include "tools/base/mark_message.h"
 
 #include <cstdint>
 

@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_split.h"
 #include "tests/fuzz/require.h"
-#include "tools/metrics/exposition.h"
+#include "tools/accounting/metrics/exposition.h"
+#include "tools/base/viewer.h"
 #include "tools/reader/rights.h"
-#include "tools/reader/viewer.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Any bytes as a block of records, and any lines as records of a block.
-#include "sql/record_pack.h"
+#include "sql/blocks/record_pack.h"
 
 #include <cstdint>
 #include <map>
@@ -19,7 +19,7 @@ struct Kept {
 };
 
 void RequireRoundTrip(std::string_view text) {
-  std::map<std::string, std::pair<RecordShape, std::size_t>> shapes;
+  std::map<std::string, std::pair<RecordTemplate, std::size_t>> shapes;
   RecordPacker packer;
   std::vector<Kept> all;
   for (std::size_t at = 0; at < text.size();) {
@@ -27,9 +27,9 @@ void RequireRoundTrip(std::string_view text) {
     const std::string_view line = text.substr(at, end - at);
     at = end + 1;
     std::vector<std::int64_t> numbers;
-    const auto shape = RecordShape::Of(line, "n1", numbers);
+    const auto shape = RecordTemplate::Of(line, "n1", numbers);
     if (!shape) continue;
-    std::vector<std::int64_t> read(RecordShape::kMostNumbers);
+    std::vector<std::int64_t> read(RecordTemplate::kMostNumbers);
     REQUIRE(shape->Read(line, "n1", read.data()));
     read.resize(numbers.size());
     REQUIRE(read == numbers);

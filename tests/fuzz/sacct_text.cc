@@ -5,8 +5,8 @@
 #include <string>
 
 #include "tests/fuzz/require.h"
-#include "tools/slurm/sacct.h"
-#include "tools/slurm/tres.h"
+#include "tools/sources/slurm/sacct.h"
+#include "tools/sources/slurm/tres.h"
 
 namespace {
 constexpr char kHeader[] =

@@ -1,5 +1,5 @@
 // Any bytes as a block of steps, and any steps as a block.
-#include "sql/step_block.h"
+#include "sql/blocks/step_block.h"
 
 #include <fuzzer/FuzzedDataProvider.h>
 

@@ -1,5 +1,5 @@
 // Any bytes as a summary of records, any as what one holds, and any records as a summary.
-#include "sql/summary_pack.h"
+#include "sql/tables/summary_pack.h"
 
 #include <fuzzer/FuzzedDataProvider.h>
 #include <zlib.h>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sql/varint.h"
+#include "sql/blocks/varint.h"
 #include "tests/fuzz/require.h"
 
 namespace goodput {

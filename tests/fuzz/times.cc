@@ -6,8 +6,8 @@
 #include <string>
 
 #include "tests/fuzz/require.h"
-#include "tools/sgoodput/time_option.h"
-#include "tools/slurm/slurm_time.h"
+#include "tools/base/parse_time.h"
+#include "tools/sources/slurm/slurm_time.h"
 
 extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
   // Without summer time, in which an hour has two meanings.

@@ -15,7 +15,7 @@ from typing import Dict, List, Set
 
 from .built import PLACE, TOP, build, output, slurm_release, version
 
-SPEC = os.path.join(TOP, "tools/packaging/slurm-goodput.spec")
+SPEC = os.path.join(TOP, "tools/data/rpm/slurm-goodput.spec")
 PLACE_OF_RPMS = os.path.join(PLACE, "rpm")
 
 FILES: Dict[str, Set[str]] = {
@@ -83,7 +83,7 @@ def setUpModule() -> None:
 
 class RpmTest(unittest.TestCase):
     def test_rpmlint_accepts_the_spec(self) -> None:
-        done = subprocess.run(["rpmlint", "-r", os.path.join(TOP, "tools/packaging/rpmlintrc"), SPEC], stdout=subprocess.PIPE,
+        done = subprocess.run(["rpmlint", "-r", os.path.join(TOP, "tools/data/rpm/rpmlintrc"), SPEC], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True)
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn("1 specfiles checked; 0 errors, 0 warnings", done.stdout)

@@ -1,16 +1,15 @@
-#include "spank/job_note.h"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
 
 #include "spank/fixed_text.h"
+#include "spank/job_state.h"
 #include "tests/spank/temp_folder.h"
 
 namespace goodput {
 namespace {
 
-class JobNoteTest : public testing::Test {
+class JobStateTest : public testing::Test {
  protected:
   void SetUp() override {
     Spool::Config config;
@@ -23,16 +22,16 @@ class JobNoteTest : public testing::Test {
   Spool spool_;
 };
 
-TEST_F(JobNoteTest, IsReadBackAsItWasWritten) {
-  JobNote note;
+TEST_F(JobStateTest, IsReadBackAsItWasWritten) {
+  JobState note;
   note.enabled = false;
   note.gpus = 8;
   note.restart = 0;
   note.job_start_s = 1'700'000'000;
   CopyText("a3", &note.cluster);
   CopyText("s01H", &note.sluid);
-  ASSERT_TRUE(WriteJobNote(spool_, 12, note));
-  const auto read = ReadJobNote(spool_, 12);
+  ASSERT_TRUE(WriteJobState(spool_, 12, note));
+  const auto read = ReadJobState(spool_, 12);
   ASSERT_TRUE(read);
   EXPECT_FALSE(read->enabled);
   EXPECT_EQ(read->gpus, 8);
@@ -43,46 +42,46 @@ TEST_F(JobNoteTest, IsReadBackAsItWasWritten) {
   EXPECT_STREQ(read->sluid.data(), "s01H");
 }
 
-TEST_F(JobNoteTest, IsOfOneJobAndGoneWhenDropped) {
-  ASSERT_TRUE(WriteJobNote(spool_, 12, JobNote()));
-  EXPECT_FALSE(ReadJobNote(spool_, 13));
-  DropJobNote(spool_, 12);
-  EXPECT_FALSE(ReadJobNote(spool_, 12));
+TEST_F(JobStateTest, IsOfOneJobAndGoneWhenDropped) {
+  ASSERT_TRUE(WriteJobState(spool_, 12, JobState()));
+  EXPECT_FALSE(ReadJobState(spool_, 13));
+  DropJobState(spool_, 12);
+  EXPECT_FALSE(ReadJobState(spool_, 12));
 }
 
-TEST_F(JobNoteTest, OfANewAttemptReplacesTheOldOne) {
-  JobNote note;
+TEST_F(JobStateTest, OfANewAttemptReplacesTheOldOne) {
+  JobState note;
   note.restart = 0;
-  ASSERT_TRUE(WriteJobNote(spool_, 12, note));
+  ASSERT_TRUE(WriteJobState(spool_, 12, note));
   note.restart = 1;
-  ASSERT_TRUE(WriteJobNote(spool_, 12, note));
-  EXPECT_EQ(ReadJobNote(spool_, 12)->restart, 1);
+  ASSERT_TRUE(WriteJobState(spool_, 12, note));
+  EXPECT_EQ(ReadJobState(spool_, 12)->restart, 1);
 }
 
-TEST_F(JobNoteTest, ThatIsGarbageSaysNothing) {
+TEST_F(JobStateTest, ThatIsGarbageSaysNothing) {
   std::ofstream(folder_.path() + "/spool/n1/job.12") << "restart=1\n";
-  EXPECT_FALSE(ReadJobNote(spool_, 12));
+  EXPECT_FALSE(ReadJobState(spool_, 12));
   std::ofstream(folder_.path() + "/spool/n1/job.12")
       << "goodput=on gpus=many restart= =4 \x01\xff gpus=9999999999999999999999\n";
-  const auto note = ReadJobNote(spool_, 12);
+  const auto note = ReadJobState(spool_, 12);
   ASSERT_TRUE(note);
   EXPECT_FALSE(note->gpus || note->restart);
 }
 
-TEST_F(JobNoteTest, TheClustersNameIsKnownWithoutAProlog) {
-  EXPECT_STREQ(NoteOfUnknownJob(spool_).cluster.data(), "");
-  JobNote note;
+TEST_F(JobStateTest, TheClustersNameIsKnownWithoutAProlog) {
+  EXPECT_STREQ(StateOfUnknownJob(spool_).cluster.data(), "");
+  JobState note;
   for (const char* name : {"a3", "renamed"}) {
     CopyText(name, &note.cluster);
     RememberCluster(spool_, note);
-    EXPECT_STREQ(NoteOfUnknownJob(spool_).cluster.data(), name);
+    EXPECT_STREQ(StateOfUnknownJob(spool_).cluster.data(), name);
   }
 }
 
-TEST_F(JobNoteTest, RefusesAWordItCouldNotReadBack) {
-  JobNote note;
+TEST_F(JobStateTest, RefusesAWordItCouldNotReadBack) {
+  JobState note;
   CopyText("a b", &note.cluster);
-  EXPECT_FALSE(WriteJobNote(spool_, 12, note));
+  EXPECT_FALSE(WriteJobState(spool_, 12, note));
 }
 
 }  // namespace

@@ -10,16 +10,16 @@
 #include <vector>
 
 #include "tests/unit/run_builder.h"
-#include "tools/advise/advice.h"
-#include "tools/advise/checkpoint_interval.h"
-#include "tools/advise/measure.h"
-#include "tools/advise/mttf.h"
-#include "tools/advise/network.h"
-#include "tools/advise/plan.h"
-#include "tools/advise/what_to_do.h"
-#include "tools/runs/collectives.h"
-#include "tools/runs/fact_nodes.h"
-#include "tools/sgoodput/duration_option.h"
+#include "tools/accounting/advise/advice.h"
+#include "tools/accounting/advise/checkpoint_interval.h"
+#include "tools/accounting/advise/measure.h"
+#include "tools/accounting/advise/mttf.h"
+#include "tools/accounting/advise/network.h"
+#include "tools/accounting/advise/plan.h"
+#include "tools/accounting/advise/what_to_do.h"
+#include "tools/accounting/runs/collectives.h"
+#include "tools/accounting/runs/fact_nodes.h"
+#include "tools/base/parse_duration.h"
 
 namespace goodput {
 namespace {

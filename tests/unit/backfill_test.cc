@@ -6,7 +6,7 @@
 
 #include "tests/spank/temp_folder.h"
 #include "tools/goodputd/accounting_follower.h"
-#include "tools/slurm/backfiller.h"
+#include "tools/sources/slurm/backfiller.h"
 
 namespace goodput {
 namespace {

@@ -1,5 +1,5 @@
 // Which jobs seem to be one run: told by submit, start and end in seconds.
-#include "tools/runs/chain.h"
+#include "tools/accounting/runs/chain.h"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
-#include "sql/accounting.h"
 #include "sql/database.h"
-#include "sql/ingest.h"
+#include "sql/ingest/ingest.h"
+#include "sql/tables/accounting.h"
 #include "tests/spank/temp_folder.h"
 
 namespace goodput {
@@ -191,7 +191,7 @@ TEST(FindChain, LooksAtNoJobThatHasNothingToDoWithIt) {
     while (plan.Step()) text += plan.Text(3) + "\n";
     return text;
   };
-  // The same expressions as in sql/chains.cc.
+  // The same expressions as in sql/tables/chains.cc.
   const std::string named = plan_of(
       "SELECT job_id FROM event WHERE event.job_id IS NOT NULL AND kind IN ('queue', 'attempt')"
       " AND CASE WHEN json_valid(record) THEN json_extract(record, '$.user') END = 'eve'"

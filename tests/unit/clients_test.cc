@@ -19,9 +19,9 @@
 #include <thread>
 #include <vector>
 
+#include "tools/base/mark_message.h"
 #include "tools/base/unix_socket.h"
 #include "tools/clients/goodput.h"
-#include "tools/goodputd/mark_message.h"
 
 extern "C" {
 void StepFromC99(long long step);

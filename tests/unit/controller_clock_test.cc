@@ -1,5 +1,5 @@
 // A controller whose clock is set while a job runs.
-#include "tools/runs/controller_clock.h"
+#include "tools/accounting/runs/controller_clock.h"
 
 #include <gtest/gtest.h>
 

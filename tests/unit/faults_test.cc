@@ -21,10 +21,10 @@
 
 #include "spank/event.h"
 #include "spank/fixed_text.h"
-#include "spank/job_note.h"
+#include "spank/job_state.h"
 #include "spank/spool.h"
 #include "sql/database.h"
-#include "sql/ingest.h"
+#include "sql/ingest/ingest.h"
 #include "sql/spool_line.h"
 #include "tests/spank/faulty_files.h"
 #include "tests/spank/temp_folder.h"
@@ -78,19 +78,19 @@ void TellStory(const TempFolder& folder, FaultyFiles& files, Told& told) {
   story_hour = 0;
   Spool spool;
   told.opened = spool.Open(ConfigOf(folder, files)).empty();
-  JobNote note;
+  JobState note;
   note.gpus = 8;
   CopyText("a3", &note.cluster);
   RememberCluster(spool, note);
-  WriteJobNote(spool, kJob, note);
+  WriteJobState(spool, kJob, note);
   told.record[1] = WriteRecord(spool, 1);
   told.record[2] = WriteRecord(spool, 2);
-  ReadJobNote(spool, kJob);
-  NoteOfUnknownJob(spool);
+  ReadJobState(spool, kJob);
+  StateOfUnknownJob(spool);
   story_hour = 1;
   told.record[3] = WriteRecord(spool, 3);
   told.record[4] = WriteRecord(spool, 4);
-  DropJobNote(spool, kJob + 1);
+  DropJobState(spool, kJob + 1);
   files.Mend();
   told.record[5] = WriteRecord(spool, 5);
 }
@@ -160,13 +160,13 @@ void ExpectSoundSpool(const TempFolder& folder) {
   Spool next;
   ASSERT_EQ(next.Open(ConfigOf(folder, RealFiles())), "");
   EXPECT_EQ(WriteRecord(next, kAfter), Append::kWritten);
-  const auto note = ReadJobNote(next, kJob);
+  const auto note = ReadJobState(next, kJob);
   if (note) {
     EXPECT_TRUE(note->enabled);
     EXPECT_EQ(note->gpus, 8);
     EXPECT_STREQ(note->cluster.data(), "a3");
   }
-  const std::string cluster = NoteOfUnknownJob(next).cluster.data();
+  const std::string cluster = StateOfUnknownJob(next).cluster.data();
   EXPECT_TRUE(cluster == "a3" || cluster.empty()) << cluster;
 
   const Kept kept = ReadSpool(folder);
@@ -311,10 +311,10 @@ TEST(SpoolFaults, CountsAfreshWhenTheCountersWereRemoved) {
 }
 
 TEST(NoteFaults, ANoteIsTheOldOneTheNewOneOrNoneAndNeverAMixture) {
-  JobNote old;
+  JobState old;
   old.restart = 0;
   old.enabled = false;
-  JobNote fresh;
+  JobState fresh;
   fresh.restart = 1;
   fresh.gpus = 8;
   for (const auto& [name, fault] : EveryFault()) {
@@ -322,17 +322,17 @@ TEST(NoteFaults, ANoteIsTheOldOneTheNewOneOrNoneAndNeverAMixture) {
       TempFolder folder;
       Spool good;
       ASSERT_EQ(good.Open(ConfigOf(folder, RealFiles())), "");
-      ASSERT_TRUE(WriteJobNote(good, kJob, old));
+      ASSERT_TRUE(WriteJobState(good, kJob, old));
       FaultyFiles none;
       Spool probe;
       ASSERT_EQ(probe.Open(ConfigOf(folder, none)), "");
       FaultyFiles files(none.calls() + at, fault);
       Spool spool;
       ASSERT_EQ(spool.Open(ConfigOf(folder, files)), "");
-      const bool said = WriteJobNote(spool, kJob, fresh);
+      const bool said = WriteJobState(spool, kJob, fresh);
       if (!files.struck()) break;
       SCOPED_TRACE(std::string(name) + " at call " + files.where());
-      const auto read = ReadJobNote(good, kJob);
+      const auto read = ReadJobState(good, kJob);
       if (said) {
         ASSERT_TRUE(read);
         EXPECT_EQ(read->gpus, 8);

@@ -1,6 +1,6 @@
 // A fleet's GPU-time is partitioned exactly, whatever happened; and each part is what the watch and the jobs
 // say.
-#include "tools/fleet/fleet.h"
+#include "tools/accounting/fleet/fleet.h"
 
 #include <gtest/gtest.h>
 
@@ -12,11 +12,11 @@
 
 #include "spank/event.h"
 #include "spank/spool.h"
-#include "sql/ingest.h"
-#include "sql/watches.h"
+#include "sql/ingest/ingest.h"
+#include "sql/tables/watch_times.h"
 #include "tests/spank/temp_folder.h"
 #include "tests/unit/run_builder.h"
-#include "tools/fleet/load_fleet.h"
+#include "tools/accounting/fleet/load_fleet.h"
 
 namespace goodput {
 namespace {

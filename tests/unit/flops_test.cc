@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "tests/unit/run_builder.h"
-#include "tools/flops/peaks.h"
-#include "tools/flops/program_flops.h"
-#include "tools/flops/step_flops.h"
+#include "tools/accounting/flops/program_flops.h"
+#include "tools/accounting/flops/step_flops.h"
+#include "tools/base/gpu_peaks.h"
 
 namespace goodput {
 namespace {

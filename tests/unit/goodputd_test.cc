@@ -12,7 +12,7 @@
 #include "tests/spank/temp_folder.h"
 #include "tools/base/unix_socket.h"
 #include "tools/goodputd/job_owners.h"
-#include "tools/goodputd/note_sweep.h"
+#include "tools/goodputd/job_state_sweep.h"
 
 namespace goodput {
 namespace {

@@ -1,5 +1,5 @@
 // What a dead node last saw: kept until its end is known from its records.
-#include "sql/heartbeats.h"
+#include "sql/tables/heartbeats.h"
 
 #include <gtest/gtest.h>
 

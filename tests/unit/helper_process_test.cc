@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "tools/ship/ingest_helper.h"
-#include "tools/ship/ship_helper.h"
+#include "tools/sources/shared_spool/ingest_helper.h"
+#include "tools/sources/shared_spool/ship_helper.h"
 
 namespace goodput {
 namespace {

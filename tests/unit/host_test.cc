@@ -25,8 +25,8 @@
 #include "spank/event.h"
 #include "sql/text.h"
 #include "tests/spank/temp_folder.h"
+#include "tools/base/config.h"
 #include "tools/base/http_client.h"
-#include "tools/config/config.h"
 #include "tools/goodputd/host/host_loop.h"
 #include "tools/goodputd/host/metadata_watch.h"
 #include "tools/goodputd/host/notice_recorder.h"
@@ -489,8 +489,8 @@ class Spool {
   std::int64_t t_ = 0;
 };
 
-const NoticeWord kNone{"NONE", std::nullopt, std::nullopt};
-const NoticeWord kTerminate{"TERMINATE_ON_HOST_MAINTENANCE", std::nullopt, std::nullopt};
+const NoticeKind kNone{"NONE", std::nullopt, std::nullopt};
+const NoticeKind kTerminate{"TERMINATE_ON_HOST_MAINTENANCE", std::nullopt, std::nullopt};
 
 TEST(NoticeRecorder, EachJobOnTheNodeIsToldOnceAWord) {
   Spool spool;

@@ -8,12 +8,12 @@
 #include <fstream>
 
 #include "sql/database.h"
+#include "sql/tables/writer.h"
 #include "sql/text.h"
-#include "sql/writer.h"
 #include "tests/spank/temp_folder.h"
+#include "tools/base/database_copy.h"
 #include "tools/base/database_lease.h"
 #include "tools/goodputd/housekeeping/damaged_database.h"
-#include "tools/goodputd/housekeeping/database_copy.h"
 #include "tools/goodputd/housekeeping/housekeeper.h"
 
 namespace goodput {

@@ -11,22 +11,22 @@
 #include <utility>
 #include <vector>
 
-#include "sql/accounting.h"
-#include "sql/evidence.h"
-#include "sql/imports.h"
-#include "sql/jobs.h"
+#include "sql/tables/accounting.h"
+#include "sql/tables/evidence.h"
+#include "sql/tables/imports.h"
+#include "sql/tables/jobs.h"
 #include "tests/spank/temp_folder.h"
 #include "tests/unit/run_builder.h"
-#include "tools/exchange/decimal.h"
-#include "tools/exchange/entry_stream.h"
-#include "tools/exchange/google_entry.h"
-#include "tools/exchange/google_export.h"
-#include "tools/exchange/google_fold.h"
-#include "tools/exchange/google_import.h"
-#include "tools/exchange/input.h"
-#include "tools/exchange/plain_step.h"
-#include "tools/exchange/time_order.h"
-#include "tools/runs/load_run.h"
+#include "tools/accounting/runs/load_run.h"
+#include "tools/base/decimal.h"
+#include "tools/sources/import_export/google_export.h"
+#include "tools/sources/import_export/google_fold.h"
+#include "tools/sources/import_export/google_import.h"
+#include "tools/sources/import_export/input.h"
+#include "tools/sources/import_export/json_stream.h"
+#include "tools/sources/import_export/time_order.h"
+#include "tools/sources/logs/google_entry.h"
+#include "tools/sources/logs/step_entry.h"
 
 namespace goodput {
 namespace {

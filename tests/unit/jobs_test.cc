@@ -1,5 +1,5 @@
 // Jobs are told apart by cluster and by when their id was their own.
-#include "sql/jobs.h"
+#include "sql/tables/jobs.h"
 
 #include <gtest/gtest.h>
 
@@ -7,13 +7,13 @@
 #include <fstream>
 
 #include "spank/event.h"
-#include "sql/accounting.h"
-#include "sql/evidence.h"
-#include "sql/ingest.h"
-#include "sql/owners.h"
+#include "sql/ingest/ingest.h"
+#include "sql/tables/accounting.h"
+#include "sql/tables/evidence.h"
+#include "sql/tables/owners.h"
 #include "sql/text.h"
 #include "tests/spank/temp_folder.h"
-#include "tools/runs/load_run.h"
+#include "tools/accounting/runs/load_run.h"
 
 namespace goodput {
 namespace {

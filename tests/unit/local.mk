@@ -4,7 +4,7 @@ TESTS += tests/unit/timeline_test
 
 tests_unit_timeline_test_SOURCES = \
   tests/unit/run_builder.h \
-  tests/unit/placed_steps_test.cc \
+  tests/unit/inferred_steps_test.cc \
   tests/unit/signals_test.cc \
   tests/unit/timeline_blocks_test.cc \
   tests/unit/timeline_causes_test.cc \
@@ -15,7 +15,7 @@ tests_unit_timeline_test_SOURCES = \
   tests/unit/timeline_test.cc \
   tests/unit/timeline_ways_test.cc
 tests_unit_timeline_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
-tests_unit_timeline_test_LDADD = tools/libtimeline.la $(GTEST_LIBS)
+tests_unit_timeline_test_LDADD = tools/accounting/libtimeline.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/steps_test
 TESTS += tests/unit/steps_test
@@ -27,31 +27,31 @@ check_PROGRAMS += tests/unit/housekeeping_test
 TESTS += tests/unit/housekeeping_test
 tests_unit_housekeeping_test_SOURCES = tests/spank/temp_folder.h tests/unit/housekeeping_test.cc
 tests_unit_housekeeping_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
-tests_unit_housekeeping_test_LDADD = tools/libgoodputd.la $(GTEST_LIBS)
+tests_unit_housekeeping_test_LDADD = tools/goodputd/libgoodputd.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/page_test
 TESTS += tests/unit/page_test
 tests_unit_page_test_SOURCES = tests/unit/page_test.cc
 tests_unit_page_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
-tests_unit_page_test_LDADD = tools/libweb.la tools/libtimeline.la $(GTEST_LIBS)
+tests_unit_page_test_LDADD = tools/web/libweb.la tools/accounting/libtimeline.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/rollup_test
 TESTS += tests/unit/rollup_test
 tests_unit_rollup_test_SOURCES = tests/unit/rollup_test.cc tests/unit/run_builder.h
 tests_unit_rollup_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
-tests_unit_rollup_test_LDADD = tools/librollup.la $(GTEST_LIBS)
+tests_unit_rollup_test_LDADD = tools/accounting/librollup.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/backfill_test
 TESTS += tests/unit/backfill_test
 tests_unit_backfill_test_SOURCES = tests/spank/temp_folder.h tests/unit/backfill_test.cc
 tests_unit_backfill_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
-tests_unit_backfill_test_LDADD = tools/libgoodputd.la $(GTEST_LIBS)
+tests_unit_backfill_test_LDADD = tools/goodputd/libgoodputd.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/fleet_test
 TESTS += tests/unit/fleet_test
 tests_unit_fleet_test_SOURCES = tests/spank/temp_folder.h tests/unit/fleet_test.cc tests/unit/run_builder.h
 tests_unit_fleet_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
-tests_unit_fleet_test_LDADD = tools/libfleet.la $(GTEST_LIBS)
+tests_unit_fleet_test_LDADD = tools/accounting/libfleet.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/summary_test
 TESTS += tests/unit/summary_test
@@ -74,29 +74,27 @@ check_PROGRAMS += tests/unit/tools_test
 TESTS += tests/unit/tools_test
 tests_unit_tools_test_files = \
   tests/spank/temp_folder.h \
-  tests/unit/best_word_test.cc \
+  tests/unit/best_source_test.cc \
   tests/unit/chain_test.cc \
   tests/unit/controller_clock_test.cc \
   tests/unit/jobs_test.cc \
   tests/unit/node_clock_test.cc \
   tests/unit/plugin_file_test.cc \
   tests/unit/times_test.cc \
-  tests/unit/tools_test.cc \
-  tools/sgoodput/format.cc \
-  tools/sgoodput/time_option.cc
+  tests/unit/tools_test.cc
 if UNITY
 nodist_tests_unit_tools_test_SOURCES = tests/unit/tools_test.unity.cc
 else
 tests_unit_tools_test_SOURCES = $(tests_unit_tools_test_files)
 endif
 tests_unit_tools_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
-tests_unit_tools_test_LDADD = tools/libruns.la $(GTEST_LIBS)
+tests_unit_tools_test_LDADD = tools/sources/libslurmtext.la tools/accounting/libruns.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/queue_watch_test
 TESTS += tests/unit/queue_watch_test
 tests_unit_queue_watch_test_SOURCES = tests/spank/temp_folder.h tests/unit/queue_watch_test.cc
 tests_unit_queue_watch_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
-tests_unit_queue_watch_test_LDADD = tools/libgoodputd.la tools/libruns.la $(GTEST_LIBS)
+tests_unit_queue_watch_test_LDADD = tools/goodputd/libgoodputd.la tools/accounting/libruns.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/faults_test
 TESTS += tests/unit/faults_test
@@ -111,61 +109,60 @@ check_PROGRAMS += tests/unit/signals_seen_test
 TESTS += tests/unit/signals_seen_test
 tests_unit_signals_seen_test_SOURCES = tests/spank/temp_folder.h tests/unit/signals_seen_test.cc
 tests_unit_signals_seen_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
-tests_unit_signals_seen_test_LDADD = tools/libgoodputd.la tools/libruns.la $(GTEST_LIBS)
+tests_unit_signals_seen_test_LDADD = tools/goodputd/libgoodputd.la tools/accounting/libruns.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/checkpoints_test
 TESTS += tests/unit/checkpoints_test
 tests_unit_checkpoints_test_SOURCES = tests/spank/temp_folder.h tests/unit/checkpoints_test.cc
 tests_unit_checkpoints_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
-tests_unit_checkpoints_test_LDADD = tools/libgoodputd.la $(GTEST_LIBS)
+tests_unit_checkpoints_test_LDADD = tools/goodputd/libgoodputd.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/checkpoint_layouts_test
 TESTS += tests/unit/checkpoint_layouts_test
 tests_unit_checkpoint_layouts_test_SOURCES = tests/spank/temp_folder.h tests/unit/checkpoint_layouts_test.cc
 tests_unit_checkpoint_layouts_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
-tests_unit_checkpoint_layouts_test_LDADD = tools/libgoodputd.la $(GTEST_LIBS)
+tests_unit_checkpoint_layouts_test_LDADD = tools/goodputd/libgoodputd.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/goodputd_test
 TESTS += tests/unit/goodputd_test
 tests_unit_goodputd_test_SOURCES = tests/spank/temp_folder.h tests/unit/goodputd_test.cc tests/unit/job_threads_test.cc
 tests_unit_goodputd_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
-tests_unit_goodputd_test_LDADD = tools/libgoodputd.la $(GTEST_LIBS)
+tests_unit_goodputd_test_LDADD = tools/goodputd/libgoodputd.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/advise_test
 TESTS += tests/unit/advise_test
 tests_unit_advise_test_SOURCES = \
   tests/unit/advise_test.cc \
   tests/unit/run_builder.h \
-  tools/sgoodput/duration_option.cc \
-  tools/sgoodput/format.cc
+  tools/base/format.cc
 tests_unit_advise_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS) \
   -DGOLDEN_FORMULAS='"$(abs_srcdir)/tests/golden/formulas.json"'
-tests_unit_advise_test_LDADD = tools/libadvise.la tools/libruns.la $(GTEST_LIBS)
+tests_unit_advise_test_LDADD = tools/accounting/libadvise.la tools/accounting/libruns.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/import_test
 TESTS += tests/unit/import_test
 tests_unit_import_test_SOURCES = tests/spank/temp_folder.h tests/unit/import_test.cc tests/unit/run_builder.h
 tests_unit_import_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
-tests_unit_import_test_LDADD = tools/libexchange.la $(GTEST_LIBS)
+tests_unit_import_test_LDADD = tools/sources/libimportexport.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/follower_test
 TESTS += tests/unit/follower_test
 tests_unit_follower_test_SOURCES = tests/spank/temp_folder.h tests/unit/follower_test.cc
 tests_unit_follower_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
-tests_unit_follower_test_LDADD = tools/libgoodputd.la $(GTEST_LIBS)
+tests_unit_follower_test_LDADD = tools/goodputd/libgoodputd.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/logs_test
 TESTS += tests/unit/logs_test
 tests_unit_logs_test_SOURCES = tests/unit/logs_test.cc
 tests_unit_logs_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
-tests_unit_logs_test_LDADD = tools/liblogs.la $(GTEST_LIBS)
+tests_unit_logs_test_LDADD = tools/sources/liblogs.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/flops_test
 TESTS += tests/unit/flops_test
 tests_unit_flops_test_SOURCES = tests/unit/flops_test.cc tests/unit/run_builder.h
 tests_unit_flops_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS) \
   -DGOLDEN_FORMULAS='"$(abs_srcdir)/tests/golden/formulas.json"'
-tests_unit_flops_test_LDADD = tools/libflops.la tools/libtimeline.la $(GTEST_LIBS)
+tests_unit_flops_test_LDADD = tools/accounting/libflops.la tools/accounting/libtimeline.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/ship_test
 TESTS += tests/unit/ship_test
@@ -181,7 +178,7 @@ else
 tests_unit_ship_test_SOURCES = $(tests_unit_ship_test_files)
 endif
 tests_unit_ship_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
-tests_unit_ship_test_LDADD = spank/libspank_parts.la tools/libship.la $(GTEST_LIBS)
+tests_unit_ship_test_LDADD = spank/libspank_parts.la tools/sources/libsharedspool.la $(GTEST_LIBS)
 
 # The C client, as strict C99, as C++11 and as the test's own C++17, in one program.
 check_LTLIBRARIES += tests/clients/libmarks_cxx11.la
@@ -192,18 +189,18 @@ TESTS += tests/unit/clients_test
 tests_unit_clients_test_SOURCES = tests/clients/marks_c99.c tests/unit/clients_test.cc
 tests_unit_clients_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_clients_test_CFLAGS = $(AM_CFLAGS) -std=c99 -pedantic
-tests_unit_clients_test_LDADD = tests/clients/libmarks_cxx11.la tools/libcommon.la $(GTEST_LIBS)
+tests_unit_clients_test_LDADD = tests/clients/libmarks_cxx11.la tools/base/libbase.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/host_test
 TESTS += tests/unit/host_test
 tests_unit_host_test_SOURCES = tests/spank/temp_folder.h tests/unit/host_test.cc
 tests_unit_host_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_host_test_LDFLAGS = $(AM_LDFLAGS) -pthread
-tests_unit_host_test_LDADD = tools/libgoodputd.la $(GTEST_LIBS)
+tests_unit_host_test_LDADD = tools/goodputd/libgoodputd.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/reader_test
 TESTS += tests/unit/reader_test
 tests_unit_reader_test_SOURCES = tests/spank/temp_folder.h tests/unit/metrics_test.cc tests/unit/reader_test.cc tests/unit/run_builder.h
 tests_unit_reader_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_reader_test_LDFLAGS = $(AM_LDFLAGS) -pthread
-tests_unit_reader_test_LDADD = tools/libreader.la $(GTEST_LIBS)
+tests_unit_reader_test_LDADD = tools/reader/libreader.la $(GTEST_LIBS)

@@ -10,12 +10,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "sql/text.h"
-#include "tools/logs/built_in.h"
-#include "tools/logs/line_time.h"
-#include "tools/logs/lines.h"
-#include "tools/logs/log_fold.h"
-#include "tools/logs/log_reader.h"
-#include "tools/logs/profile.h"
+#include "tools/sources/logs/built_in.h"
+#include "tools/sources/logs/line_time.h"
+#include "tools/sources/logs/lines.h"
+#include "tools/sources/logs/log_fold.h"
+#include "tools/sources/logs/log_reader.h"
+#include "tools/sources/logs/profile.h"
 
 namespace goodput {
 namespace {
@@ -283,13 +283,13 @@ TEST(Times, AfterwardsAWallIsOfTheZoneThatIsSaid) {
 
 // ---- what follows
 
-class Told : public ToldSink {
+class Told : public LogSink {
  public:
   absl::Status Step(Ns t, std::int64_t step, const Speaker& /*speaker*/, std::int64_t offset) override {
     Say(offset, absl::StrCat("step ", step, " at ", Seconds(t)));
     return absl::OkStatus();
   }
-  absl::Status Mark(const ToldMark& mark, const Speaker& /*speaker*/, std::int64_t offset) override {
+  absl::Status Mark(const LogMark& mark, const Speaker& /*speaker*/, std::int64_t offset) override {
     std::string what = mark.kind == PackedMark::Kind::kCheckpoint ? "save"
                        : mark.kind == PackedMark::Kind::kRestore  ? "restore"
                                                                   : std::string(mark.name);
@@ -301,10 +301,10 @@ class Told : public ToldSink {
     Say(offset, absl::StrCat(what, mark.begin ? " begins at " : " ends at ", Seconds(mark.t)));
     return absl::OkStatus();
   }
-  absl::Status Srun(const ToldSrun& /*srun*/, const Speaker& /*speaker*/, std::int64_t /*offset*/) override {
+  absl::Status Srun(const LogSrun& /*srun*/, const Speaker& /*speaker*/, std::int64_t /*offset*/) override {
     return absl::OkStatus();
   }
-  absl::Status Attempt(const ToldAttempt& attempt) override {
+  absl::Status Attempt(const LogAttempt& attempt) override {
     said.push_back(absl::StrCat("attempt from ", Seconds(attempt.begin), " to ", Seconds(attempt.end),
                                 attempt.ended ? absl::StrCat(" ", attempt.state) : std::string(" open")));
     return absl::OkStatus();

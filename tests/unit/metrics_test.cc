@@ -6,8 +6,8 @@
 #include "absl/strings/str_split.h"
 #include "sql/text.h"
 #include "tests/unit/run_builder.h"
-#include "tools/metrics/exposition.h"
-#include "tools/metrics/run_metrics.h"
+#include "tools/accounting/metrics/exposition.h"
+#include "tools/accounting/metrics/run_metrics.h"
 
 namespace goodput {
 namespace {

@@ -1,5 +1,5 @@
 // Clocks that were set, or are apart: times move, durations do not.
-#include "tools/runs/node_clock.h"
+#include "tools/accounting/runs/node_clock.h"
 
 #include <gtest/gtest.h>
 

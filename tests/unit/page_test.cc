@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "tools/timeline/coarse.h"
+#include "tools/accounting/timeline/coarse.h"
 #include "tools/web/single_page.h"
 
 namespace goodput {

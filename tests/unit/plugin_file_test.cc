@@ -1,5 +1,5 @@
 // Finding and reading the plugin without loading it, as doctor does.
-#include "tools/slurm/plugin_file.h"
+#include "tools/sources/slurm/plugin_file.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 #include "spank/event.h"
 #include "spank/spool.h"
 #include "tests/spank/temp_folder.h"
-#include "tools/runs/record.h"
+#include "tools/accounting/runs/record.h"
 
 namespace goodput {
 namespace {

@@ -16,14 +16,14 @@
 #include "absl/strings/str_join.h"
 #include "sql/text.h"
 #include "tests/spank/temp_folder.h"
+#include "tools/base/viewer.h"
 #include "tools/reader/answer.h"
-#include "tools/reader/confine.h"
 #include "tools/reader/control.h"
 #include "tools/reader/metrics_cache.h"
 #include "tools/reader/munge.h"
 #include "tools/reader/question.h"
 #include "tools/reader/rights.h"
-#include "tools/reader/viewer.h"
+#include "tools/reader/sandbox.h"
 #include "tools/reader/work_queue.h"
 
 namespace goodput {

@@ -1,6 +1,6 @@
 // Records that are recognized by their shape and kept in blocks: what comes out is what was written, to the
 // byte, and whoever asks about a large job is told what they are told about a small one.
-#include "sql/record_blocks.h"
+#include "sql/tables/record_blocks.h"
 
 #include <gtest/gtest.h>
 
@@ -14,18 +14,18 @@
 #include <vector>
 
 #include "spank/event.h"
-#include "sql/coverage.h"
+#include "sql/blocks/record_pack.h"
+#include "sql/blocks/record_template.h"
 #include "sql/database.h"
-#include "sql/evidence.h"
-#include "sql/ingest.h"
-#include "sql/known_shapes.h"
-#include "sql/owners.h"
-#include "sql/purge.h"
-#include "sql/record_pack.h"
-#include "sql/record_shape.h"
+#include "sql/ingest/ingest.h"
+#include "sql/ingest/line_templates.h"
 #include "sql/spool_line.h"
-#include "sql/summaries.h"
-#include "sql/summary_pack.h"
+#include "sql/tables/coverage.h"
+#include "sql/tables/evidence.h"
+#include "sql/tables/owners.h"
+#include "sql/tables/purge.h"
+#include "sql/tables/summaries.h"
+#include "sql/tables/summary_pack.h"
 #include "sql/text.h"
 #include "tests/spank/temp_folder.h"
 
@@ -44,12 +44,12 @@ std::string Task(const std::string& node, int task, std::int64_t t_ns,
              R"("slurm_step":"0","task":)", task, R"(,"local_task":1,"pid":)", 1000 + task, "}");
 }
 
-std::optional<RecordShape> ShapeOf(const std::string& record, std::vector<std::int64_t>& numbers,
-                                   const std::string& node = "n1") {
-  return RecordShape::Of(record, node, numbers);
+std::optional<RecordTemplate> ShapeOf(const std::string& record, std::vector<std::int64_t>& numbers,
+                                      const std::string& node = "n1") {
+  return RecordTemplate::Of(record, node, numbers);
 }
 
-TEST(RecordShape, IsWhatRecordsOfOneKindHaveInCommonAndNumbersAreTheirOwn) {
+TEST(RecordTemplate, IsWhatRecordsOfOneKindHaveInCommonAndNumbersAreTheirOwn) {
   std::vector<std::int64_t> numbers;
   const auto shape =
       ShapeOf(R"({"v":1,"t":5,"node":"n1","kind":"mark","x":[1,-2,"3"],"opt":{"t":9}})", numbers);
@@ -60,7 +60,7 @@ TEST(RecordShape, IsWhatRecordsOfOneKindHaveInCommonAndNumbersAreTheirOwn) {
   EXPECT_EQ(shape->names(), (std::vector<std::string>{"v", "t", "x", "x#", "t#"}));
   EXPECT_EQ(shape->NumberOf("t"), 1U);
   EXPECT_FALSE(shape->NumberOf("x"));
-  std::vector<std::int64_t> read(RecordShape::kMostNumbers);
+  std::vector<std::int64_t> read(RecordTemplate::kMostNumbers);
   ASSERT_TRUE(shape->Read(R"({"v":1,"t":-6,"node":"gpu-17","kind":"mark","x":[0,7,"3"],"opt":{"t":1}})",
                           "gpu-17", read.data()));
   read.resize(5);
@@ -70,7 +70,7 @@ TEST(RecordShape, IsWhatRecordsOfOneKindHaveInCommonAndNumbersAreTheirOwn) {
   EXPECT_EQ(written, R"({"v":1,"t":-6,"node":"gpu-17","kind":"mark","x":[0,7,"3"],"opt":{"t":1}})");
 }
 
-TEST(RecordShape, ANumberThatIsNotSpelledAsItWouldBeSpelledAgainStaysAsItIs) {
+TEST(RecordTemplate, ANumberThatIsNotSpelledAsItWouldBeSpelledAgainStaysAsItIs) {
   for (const char* number : {"1.5", "-0", "1e3", "9223372036854775808", "1.5e+21", "-9223372036854775808"}) {
     const std::string record = Cat(R"({"t":1,"node":"n1","x":)", number, "}");
     std::vector<std::int64_t> numbers;
@@ -86,12 +86,12 @@ TEST(RecordShape, ANumberThatIsNotSpelledAsItWouldBeSpelledAgainStaysAsItIs) {
   EXPECT_EQ(numbers, std::vector<std::int64_t>{9223372036854775807});
 }
 
-TEST(RecordShape, AnyIntegerIsReadWhereverTheTextEndsBehindIt) {
+TEST(RecordTemplate, AnyIntegerIsReadWhereverTheTextEndsBehindIt) {
   std::vector<std::int64_t> numbers;
   const auto shape = ShapeOf(R"({"node":"n1","t":1})", numbers);
   ASSERT_TRUE(shape);
   std::mt19937_64 random(3);
-  std::vector<std::int64_t> read(RecordShape::kMostNumbers);
+  std::vector<std::int64_t> read(RecordTemplate::kMostNumbers);
   for (int i = 0; i < 20'000; ++i) {
     const std::int64_t number =
         static_cast<std::int64_t>(random() >> 1U >> (random() % 63)) * (i % 2 * 2 - 1);
@@ -107,7 +107,7 @@ TEST(RecordShape, AnyIntegerIsReadWhereverTheTextEndsBehindIt) {
   }
 }
 
-TEST(RecordShape, WhatReadersMightReadDifferentlyHasNone) {
+TEST(RecordTemplate, WhatReadersMightReadDifferentlyHasNone) {
   std::vector<std::int64_t> numbers;
   for (const char* record : {R"({"t":1,"t":2,"node":"n1"})", R"({"\u0074":1,"node":"n1"})",
                              R"({"t":1,"opt":{"node":"n1"}})", R"({"t":1,"node":"n2"})",
@@ -115,16 +115,16 @@ TEST(RecordShape, WhatReadersMightReadDifferentlyHasNone) {
     EXPECT_FALSE(ShapeOf(record, numbers)) << record;
   }
   std::string many = R"({"node":"n1","x":[0)";
-  for (std::size_t i = 0; i < RecordShape::kMostNumbers; ++i) many += ",1";
+  for (std::size_t i = 0; i < RecordTemplate::kMostNumbers; ++i) many += ",1";
   EXPECT_FALSE(ShapeOf(many + "]}", numbers));
 }
 
-TEST(RecordShape, ALineIsOfItOnlyToItsLastByte) {
+TEST(RecordTemplate, ALineIsOfItOnlyToItsLastByte) {
   std::vector<std::int64_t> numbers;
   const std::string record = Task("n1", 3, kBegan * kSecondNs);
   const auto shape = ShapeOf(record, numbers);
   ASSERT_TRUE(shape);
-  std::vector<std::int64_t> read(RecordShape::kMostNumbers);
+  std::vector<std::int64_t> read(RecordTemplate::kMostNumbers);
   EXPECT_TRUE(shape->Read(record, "n1", read.data()));
   EXPECT_FALSE(shape->Read(record + " ", "n1", read.data()));
   EXPECT_FALSE(shape->Read(record, "n2", read.data()));
@@ -136,10 +136,10 @@ TEST(RecordShape, ALineIsOfItOnlyToItsLastByte) {
 }
 
 // Whatever a line is, it is understood as its parser alone understands it.
-TEST(KnownShapes, UnderstandEveryLineAsTheParserDoes) {
+TEST(LineTemplates, UnderstandEveryLineAsTheParserDoes) {
   std::mt19937_64 random(5);
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
-  KnownShapes shapes;
+  LineTemplates shapes;
   SpoolLineParser parser;
   int recognized = 0;
   for (int i = 0; i < 20'000; ++i) {
@@ -183,8 +183,8 @@ TEST(KnownShapes, UnderstandEveryLineAsTheParserDoes) {
 }
 
 // A folder may have any name; what would end a string in a record is not looked for as one.
-TEST(KnownShapes, ANodeWhoseNameIsNoPlainTextIsNobodysShape) {
-  KnownShapes shapes;
+TEST(LineTemplates, ANodeWhoseNameIsNoPlainTextIsNobodysShape) {
+  LineTemplates shapes;
   const auto node_of = [&](const std::string& node) {
     std::string line = Task(node, 1, kBegan * kSecondNs) + "\n";
     const std::size_t size = line.size();
@@ -201,8 +201,8 @@ TEST(KnownShapes, ANodeWhoseNameIsNoPlainTextIsNobodysShape) {
   EXPECT_NE(shapes.shape(), nullptr);
 }
 
-TEST(KnownShapes, ATimeOrAFormatTheParserRefusesIsRefused) {
-  KnownShapes shapes;
+TEST(LineTemplates, ATimeOrAFormatTheParserRefusesIsRefused) {
+  LineTemplates shapes;
   const auto parse = [&](std::string line) {
     const std::size_t size = line.size();
     line.resize(size + SpoolLineParser::kPadding);
@@ -225,11 +225,11 @@ struct Written {
 };
 
 std::string Pack(const std::vector<Written>& all) {
-  std::map<std::string, std::pair<RecordShape, std::size_t>> shapes;
+  std::map<std::string, std::pair<RecordTemplate, std::size_t>> shapes;
   RecordPacker packer;
   std::vector<std::int64_t> numbers;
   for (const Written& one : all) {
-    const auto shape = RecordShape::Of(one.record, one.node, numbers);
+    const auto shape = RecordTemplate::Of(one.record, one.node, numbers);
     EXPECT_TRUE(shape) << one.record;
     const auto [known, fresh] = shapes.try_emplace(shape->text(), *shape, 0);
     if (fresh) known->second.second = packer.AddShape(known->second.first);
@@ -276,7 +276,7 @@ std::vector<Written> RandomRecords(std::mt19937_64& random, std::size_t count) {
     record += Cat(late ? t : "", "}");
     std::vector<std::int64_t> numbers;
     // Behind another's `t` it is none that can be told by its name.
-    if (!RecordShape::Of(record, node, numbers)->NumberOf("t")) continue;
+    if (!RecordTemplate::Of(record, node, numbers)->NumberOf("t")) continue;
     all.push_back({static_cast<std::int64_t>(below(5)), node,
                    static_cast<std::int64_t>(random() >> below(64)), record});
   }

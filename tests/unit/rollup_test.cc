@@ -1,5 +1,5 @@
 // Rows of a roll-up add up to the runs, exactly; and each stretch is in the row it belongs to.
-#include "tools/rollup/rollup.h"
+#include "tools/accounting/rollup/rollup.h"
 
 #include <gtest/gtest.h>
 
@@ -13,9 +13,9 @@
 
 #include "absl/time/time.h"
 #include "tests/unit/run_builder.h"
-#include "tools/rollup/node_chance.h"
-#include "tools/rollup/provision.h"
-#include "tools/timeline/clip.h"
+#include "tools/accounting/rollup/node_chance.h"
+#include "tools/accounting/rollup/provision.h"
+#include "tools/accounting/timeline/clip.h"
 
 namespace goodput {
 namespace {

@@ -6,8 +6,7 @@
 //   15-115 | teardown 115-116");
 //
 // Times are seconds since the run's first moment.
-#ifndef GOODPUT_TESTS_UNIT_RUN_BUILDER_H_
-#define GOODPUT_TESTS_UNIT_RUN_BUILDER_H_
+#pragma once
 
 #include <cmath>
 #include <cstdint>
@@ -17,9 +16,9 @@
 #include <string>
 #include <utility>
 
-#include "tools/runs/fact_nodes.h"
-#include "tools/timeline/goodput.h"
-#include "tools/timeline/timeline.h"
+#include "tools/accounting/runs/fact_nodes.h"
+#include "tools/accounting/timeline/goodput.h"
+#include "tools/accounting/timeline/timeline.h"
 
 namespace goodput {
 
@@ -288,5 +287,3 @@ class RunBuilder {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TESTS_UNIT_RUN_BUILDER_H_

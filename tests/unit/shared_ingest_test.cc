@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "spank/event.h"
-#include "sql/heartbeats.h"
-#include "sql/ingest.h"
-#include "sql/losses.h"
+#include "sql/ingest/ingest.h"
+#include "sql/tables/heartbeats.h"
+#include "sql/tables/losses.h"
 #include "tests/spank/faulty_files.h"
 #include "tests/spank/temp_folder.h"
-#include "tools/ship/files_as.h"
-#include "tools/ship/ingest_helper.h"
+#include "tools/sources/shared_spool/files_as.h"
+#include "tools/sources/shared_spool/ingest_helper.h"
 
 namespace goodput {
 namespace {

@@ -22,8 +22,8 @@
 #include "spank/spool.h"
 #include "tests/spank/faulty_files.h"
 #include "tests/spank/temp_folder.h"
-#include "tools/ship/ship_helper.h"
-#include "tools/ship/shipper.h"
+#include "tools/sources/shared_spool/ship_helper.h"
+#include "tools/sources/shared_spool/shipper.h"
 
 namespace goodput {
 namespace {

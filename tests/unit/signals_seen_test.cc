@@ -20,7 +20,9 @@
 #include "spank/event.h"
 #include "sql/text.h"
 #include "tests/spank/temp_folder.h"
+#include "tools/accounting/runs/record.h"
 #include "tools/base/signal_name.h"
+#include "tools/base/trace_permission.h"
 #include "tools/goodputd/exec_watch.h"
 #include "tools/goodputd/heartbeat.h"
 #include "tools/goodputd/node_jobs.h"
@@ -28,9 +30,7 @@
 #include "tools/goodputd/signals/signal_finder.h"
 #include "tools/goodputd/signals/signal_recorder.h"
 #include "tools/goodputd/signals/signal_trace.h"
-#include "tools/goodputd/signals/trace_permission.h"
 #include "tools/goodputd/signals/tracepoint.h"
-#include "tools/runs/record.h"
 
 namespace goodput {
 namespace {

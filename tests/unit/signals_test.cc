@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "tests/unit/run_builder.h"
-#include "tools/timeline/clip.h"
-#include "tools/timeline/signal_ledger.h"
+#include "tools/accounting/timeline/clip.h"
+#include "tools/accounting/timeline/signal_ledger.h"
 
 namespace goodput {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "sql/duration_histogram.h"
-#include "sql/step_block.h"
+#include "sql/blocks/duration_histogram.h"
+#include "sql/blocks/step_block.h"
 
 namespace goodput {
 namespace {

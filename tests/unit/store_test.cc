@@ -24,15 +24,15 @@
 
 #include "spank/event.h"
 #include "spank/spool.h"
-#include "sql/accounting.h"
-#include "sql/backlog.h"
+#include "sql/blocks/step_block.h"
 #include "sql/database.h"
-#include "sql/evidence.h"
-#include "sql/ingest.h"
-#include "sql/record_blocks.h"
+#include "sql/ingest/backlog.h"
+#include "sql/ingest/ingest.h"
 #include "sql/schema.h"
 #include "sql/spool_line.h"
-#include "sql/step_block.h"
+#include "sql/tables/accounting.h"
+#include "sql/tables/evidence.h"
+#include "sql/tables/record_blocks.h"
 #include "tests/spank/temp_folder.h"
 
 namespace goodput {

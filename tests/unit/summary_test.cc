@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "sql/database.h"
-#include "sql/evidence.h"
-#include "sql/ingest.h"
-#include "sql/purge.h"
-#include "sql/summaries.h"
-#include "sql/summary_pack.h"
+#include "sql/ingest/ingest.h"
+#include "sql/tables/evidence.h"
+#include "sql/tables/purge.h"
+#include "sql/tables/summaries.h"
+#include "sql/tables/summary_pack.h"
 #include "sql/text.h"
 #include "tests/spank/temp_folder.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "tests/unit/run_builder.h"
-#include "tools/timeline/clip.h"
+#include "tools/accounting/timeline/clip.h"
 
 namespace goodput {
 namespace {

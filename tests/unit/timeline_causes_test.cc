@@ -6,7 +6,7 @@
 #include <string>
 
 #include "tests/unit/run_builder.h"
-#include "tools/timeline/hang.h"
+#include "tools/accounting/timeline/hang.h"
 
 namespace goodput {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "tests/unit/run_builder.h"
-#include "tools/timeline/allocated.h"
-#include "tools/timeline/clip.h"
-#include "tools/timeline/ledger.h"
+#include "tools/accounting/timeline/allocation_check.h"
+#include "tools/accounting/timeline/clip.h"
+#include "tools/accounting/timeline/kept_steps_check.h"
 
 namespace goodput {
 namespace {

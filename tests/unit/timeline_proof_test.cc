@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "tests/unit/run_builder.h"
-#include "tools/timeline/allocated.h"
-#include "tools/timeline/clip.h"
-#include "tools/timeline/ledger.h"
-#include "tools/timeline/sensitivity.h"
-#include "tools/timeline/why_google.h"
+#include "tools/accounting/timeline/allocation_check.h"
+#include "tools/accounting/timeline/clip.h"
+#include "tools/accounting/timeline/google_difference.h"
+#include "tools/accounting/timeline/kept_steps_check.h"
+#include "tools/accounting/timeline/sensitivity.h"
 
 namespace goodput {
 namespace {
@@ -157,13 +157,13 @@ double SumOf(const GoogleDifference& difference) {
   return sum;
 }
 
-TEST(WhyGoogle, WaitingAndFirstStepsAreTheDifference) {
+TEST(GoogleDifference, WaitingAndFirstStepsAreTheDifference) {
   RunBuilder run;
   DiesInStepNine(run).Save(2, 49, 50);
   ComesBackAt(run, 5);
   const Timeline timeline = run.Build();
   const Account account = TakeAccount(timeline);
-  const std::optional<GoogleDifference> why = WhyGoogleDiffers(timeline, account);
+  const std::optional<GoogleDifference> why = ExplainGoogleDifference(timeline, account);
   ASSERT_TRUE(why);
   EXPECT_NEAR(SumOf(*why), *account.definitions.google_api - *account.definitions.rg, 1e-12);
   // P = 119 of A = 192; W = 200: 2 + 2 of provisioning and 4 of the queue between. First steps took 10, the
@@ -175,32 +175,32 @@ TEST(WhyGoogle, WaitingAndFirstStepsAreTheDifference) {
             "were above the mean for compilation (-0.06)");
 }
 
-TEST(WhyGoogle, SecondsAreNotGpuSeconds) {
+TEST(GoogleDifference, SecondsAreNotGpuSeconds) {
   RunBuilder run;
   DiesInStepNine(run).Gpus(16);
   ComesBackAt(run, 5).Gpus(8);
   const Timeline timeline = run.Build();
   const Account account = TakeAccount(timeline);
-  const std::optional<GoogleDifference> why = WhyGoogleDiffers(timeline, account);
+  const std::optional<GoogleDifference> why = ExplainGoogleDifference(timeline, account);
   ASSERT_TRUE(why);
   EXPECT_NEAR(SumOf(*why), why->fraction, 1e-12);
   EXPECT_NE(InWords(*why).find("counts seconds, not GPU-seconds"), std::string::npos);
 }
 
-TEST(WhyGoogle, NothingToSayOfTheSame) {
+TEST(GoogleDifference, NothingToSayOfTheSame) {
   RunBuilder run;
   run.Attempt().Submitted(0).Started(10).Srun(0, 10, 110, 0).Steps(0, 9, 10, 10).Ended(110, "COMPLETED");
   const Timeline timeline = run.Build();
-  const std::optional<GoogleDifference> why = WhyGoogleDiffers(timeline, TakeAccount(timeline));
+  const std::optional<GoogleDifference> why = ExplainGoogleDifference(timeline, TakeAccount(timeline));
   ASSERT_TRUE(why);
   EXPECT_EQ(InWords(*why), "");
 }
 
-TEST(WhyGoogle, WithoutStepsThereIsNoNumberToExplain) {
+TEST(GoogleDifference, WithoutStepsThereIsNoNumberToExplain) {
   RunBuilder run;
   run.Attempt().Submitted(0).Started(10).Ended(110, "COMPLETED");
   const Timeline timeline = run.Build();
-  EXPECT_FALSE(WhyGoogleDiffers(timeline, TakeAccount(timeline)));
+  EXPECT_FALSE(ExplainGoogleDifference(timeline, TakeAccount(timeline)));
 }
 
 TEST(Sensitivity, EachRowAnswersOneQuestionOtherwise) {
@@ -318,7 +318,7 @@ TEST(AnyRun, ProvesItself) {
       EXPECT_TRUE(sum == allocated.counted());
 
       const Account account = TakeAccount(timeline);
-      if (const auto why = WhyGoogleDiffers(timeline, account)) {
+      if (const auto why = ExplainGoogleDifference(timeline, account)) {
         EXPECT_NEAR(SumOf(*why), *account.definitions.google_api - *account.definitions.rg, 1e-12);
       } else {
         EXPECT_FALSE(account.definitions.google_api && account.definitions.rg);

@@ -5,7 +5,7 @@
 #include <csignal>
 
 #include "tests/unit/run_builder.h"
-#include "tools/timeline/clip.h"
+#include "tools/accounting/timeline/clip.h"
 
 namespace goodput {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "tools/sgoodput/time_option.h"
-#include "tools/slurm/slurm_time.h"
+#include "tools/base/parse_time.h"
+#include "tools/sources/slurm/slurm_time.h"
 
 namespace goodput {
 namespace {

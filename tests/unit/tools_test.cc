@@ -14,20 +14,20 @@
 
 #include "absl/time/clock.h"
 #include "spank/event.h"
-#include "sql/ingest.h"
+#include "sql/ingest/ingest.h"
 #include "tests/spank/temp_folder.h"
 #include "tests/unit/run_builder.h"
+#include "tools/accounting/runs/concurrent_jobs.h"
+#include "tools/accounting/runs/load_run.h"
+#include "tools/accounting/runs/record.h"
+#include "tools/base/config.h"
+#include "tools/base/format.h"
+#include "tools/base/hostlist.h"
+#include "tools/base/mark_message.h"
 #include "tools/base/subprocess.h"
-#include "tools/config/config.h"
-#include "tools/goodputd/mark_message.h"
-#include "tools/runs/load_run.h"
-#include "tools/runs/record.h"
-#include "tools/runs/strands.h"
-#include "tools/sgoodput/format.h"
-#include "tools/slurm/hostlist.h"
-#include "tools/slurm/sacct.h"
-#include "tools/slurm/sacctmgr.h"
-#include "tools/slurm/tres.h"
+#include "tools/sources/slurm/sacct.h"
+#include "tools/sources/slurm/sacctmgr.h"
+#include "tools/sources/slurm/tres.h"
 
 namespace goodput {
 namespace {
@@ -1193,7 +1193,7 @@ TEST_F(LoadRunTest, JobsThatHadResourcesAtOnceAreSeveralRuns) {
           .ok());
   AccountingReader accounting(db_);
   const auto runs =
-      LoadStrands(db_, {{"c1", 7}, {"c1", 8}, {"c1", 9}, {"c1", 10}}, 10'000 * kSecond, accounting);
+      LoadConcurrentRuns(db_, {{"c1", 7}, {"c1", 8}, {"c1", 9}, {"c1", 10}}, 10'000 * kSecond, accounting);
   ASSERT_TRUE(runs.ok() && runs->size() == 2);
   const auto jobs = [](const goodput::Run& run) {
     std::vector<std::int64_t> ids;

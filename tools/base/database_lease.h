@@ -1,9 +1,8 @@
 // Of several daemons that were given one database, be it on two controllers, one fills it. It holds a lease:
 // the file `DATABASE.lock` names it and a number that it changes as long as it lives. The others watch the
 // number and one of them goes on where the holder ended. That a holder is only slow or stopped cannot be
-// known here; what it still writes is refused by the database itself (sql/writer.h).
-#ifndef GOODPUT_TOOLS_BASE_DATABASE_LEASE_H_
-#define GOODPUT_TOOLS_BASE_DATABASE_LEASE_H_
+// known here; what it still writes is refused by the database itself (sql/tables/writer.h).
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -87,5 +86,3 @@ struct LeaseState {
 LeaseState LeaseOf(const std::string& database);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_BASE_DATABASE_LEASE_H_

@@ -10,8 +10,7 @@
 //
 // In a program that has helpers, before it does anything else:
 //   if (const std::optional<int> code = RunHelper(argc, argv, {{"ship", ShipHelper}})) return *code;
-#ifndef GOODPUT_TOOLS_BASE_HELPER_PROCESS_H_
-#define GOODPUT_TOOLS_BASE_HELPER_PROCESS_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -124,5 +123,3 @@ class HelperProcess {
 absl::StatusOr<HelperUser> FindHelperUser(const std::string& name);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_BASE_HELPER_PROCESS_H_

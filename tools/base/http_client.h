@@ -1,7 +1,6 @@
 // HTTP GET from a server nearby, several at a time, in the thread that asks: no redirects, no proxies, no
 // TLS. The one user of libcurl.
-#ifndef GOODPUT_TOOLS_BASE_HTTP_CLIENT_H_
-#define GOODPUT_TOOLS_BASE_HTTP_CLIENT_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -57,5 +56,3 @@ class HttpClient {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_BASE_HTTP_CLIENT_H_

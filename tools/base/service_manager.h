@@ -1,7 +1,6 @@
 // What systemd does for a service, by its documented protocols (sd_listen_fds(3), sd_notify(3)): it holds
 // sockets while the service restarts. Without systemd all of this does nothing.
-#ifndef GOODPUT_TOOLS_BASE_SERVICE_MANAGER_H_
-#define GOODPUT_TOOLS_BASE_SERVICE_MANAGER_H_
+#pragma once
 
 #include <string_view>
 #include <vector>
@@ -25,5 +24,3 @@ bool NotifyManager(std::string_view state);
 bool StoreDescriptor(int fd, absl::Duration wait);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_BASE_SERVICE_MANAGER_H_

@@ -1,6 +1,5 @@
 // Signals by name, as Slurm and kill(1) write them: without "SIG".
-#ifndef GOODPUT_TOOLS_BASE_SIGNAL_NAME_H_
-#define GOODPUT_TOOLS_BASE_SIGNAL_NAME_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -15,5 +14,3 @@ std::string SignalName(int signo);
 std::optional<int> ParseSignal(std::string_view text);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_BASE_SIGNAL_NAME_H_

@@ -1,6 +1,5 @@
 // Runs another program to its end, without a shell, bounded in time and output.
-#ifndef GOODPUT_TOOLS_BASE_SUBPROCESS_H_
-#define GOODPUT_TOOLS_BASE_SUBPROCESS_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -34,5 +33,3 @@ absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
                                          const CommandOptions& options = {});
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_BASE_SUBPROCESS_H_

@@ -1,6 +1,5 @@
 // The name of a Unix socket as its address: "@name" is abstract, anything else a path.
-#ifndef GOODPUT_TOOLS_BASE_UNIX_SOCKET_H_
-#define GOODPUT_TOOLS_BASE_UNIX_SOCKET_H_
+#pragma once
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -22,5 +21,3 @@ UnixAddress UnixAddressOf(const std::string& name);
 int ConnectUnixSocket(const std::string& name, int type = SOCK_SEQPACKET);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_BASE_UNIX_SOCKET_H_

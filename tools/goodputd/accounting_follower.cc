@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "spank/clock.h"
-#include "sql/backfilled.h"
+#include "sql/tables/backfill_windows.h"
 
 namespace goodput {
 namespace {

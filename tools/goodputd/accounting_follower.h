@@ -1,7 +1,6 @@
 // Keeps the database up to date with slurmdbd: what changed lately every minute, and what is missing of the
 // time before it in between, a window at a time. Clusters without slurmdbd cost one failed try.
-#ifndef GOODPUT_TOOLS_GOODPUTD_ACCOUNTING_FOLLOWER_H_
-#define GOODPUT_TOOLS_GOODPUTD_ACCOUNTING_FOLLOWER_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -10,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "sql/database.h"
-#include "tools/slurm/backfiller.h"
+#include "tools/sources/slurm/backfiller.h"
 
 namespace goodput {
 
@@ -45,5 +44,3 @@ class AccountingFollower {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_ACCOUNTING_FOLLOWER_H_

@@ -1,12 +1,11 @@
 // Whether this daemon is the one that fills the database.
-#ifndef GOODPUT_TOOLS_GOODPUTD_ACTIVE_ROLE_H_
-#define GOODPUT_TOOLS_GOODPUTD_ACTIVE_ROLE_H_
+#pragma once
 
 #include <mutex>
 #include <string>
 
+#include "tools/base/config.h"
 #include "tools/base/database_lease.h"
-#include "tools/config/config.h"
 #include "tools/goodputd/liveness.h"
 #include "tools/goodputd/log.h"
 
@@ -31,5 +30,3 @@ class ActiveRole {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_ACTIVE_ROLE_H_

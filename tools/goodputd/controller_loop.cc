@@ -10,14 +10,14 @@
 #include "absl/time/clock.h"
 #include "spank/clock.h"
 #include "sql/database.h"
-#include "sql/ingest.h"
+#include "sql/ingest/ingest.h"
+#include "sql/tables/writer.h"
 #include "sql/text.h"
-#include "sql/writer.h"
 #include "tools/goodputd/accounting_follower.h"
 #include "tools/goodputd/housekeeping/damaged_database.h"
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/queue_watch.h"
-#include "tools/slurm/backfiller.h"
+#include "tools/sources/slurm/backfiller.h"
 
 namespace goodput {
 namespace {

@@ -1,10 +1,9 @@
 // The controller's part of goodputd: take what the spool gained, read accounting, for ever.
-#ifndef GOODPUT_TOOLS_GOODPUTD_CONTROLLER_LOOP_H_
-#define GOODPUT_TOOLS_GOODPUTD_CONTROLLER_LOOP_H_
+#pragma once
 
 #include <atomic>
 
-#include "tools/config/config.h"
+#include "tools/base/config.h"
 #include "tools/goodputd/active_role.h"
 #include "tools/goodputd/liveness.h"
 
@@ -16,5 +15,3 @@ void RunControllerLoop(const Config& config, ActiveRole& role, int stop_fd, std:
                        Liveness& alive);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_CONTROLLER_LOOP_H_

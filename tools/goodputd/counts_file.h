@@ -1,7 +1,6 @@
 // Counts that `sgoodput doctor` shows, in a file of the spool: one line of name=value words, replaced whole,
 // over restarts of the daemon.
-#ifndef GOODPUT_TOOLS_GOODPUTD_COUNTS_FILE_H_
-#define GOODPUT_TOOLS_GOODPUTD_COUNTS_FILE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -26,5 +25,3 @@ class CountsFile {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_COUNTS_FILE_H_

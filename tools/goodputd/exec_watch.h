@@ -2,8 +2,7 @@
 // in task_init, behind the plugin's task_post_fork: until the process executes the program it is still
 // slurmstepd. The kernel tells when it does (tracepoint sched:sched_process_exec); where it may not be
 // traced, /proc is looked at. One that never executes it was being set up until it ended.
-#ifndef GOODPUT_TOOLS_GOODPUTD_EXEC_WATCH_H_
-#define GOODPUT_TOOLS_GOODPUTD_EXEC_WATCH_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -16,7 +15,7 @@
 #include <vector>
 
 #include "spank/clock.h"
-#include "tools/config/config.h"
+#include "tools/base/config.h"
 #include "tools/goodputd/node_jobs.h"
 #include "tools/goodputd/processes.h"
 #include "tools/goodputd/signals/signal_trace.h"
@@ -64,5 +63,3 @@ class ExecWatch {
 void RunExecWatch(const Config& config, int stop_fd, const std::atomic<bool>& traced);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_EXEC_WATCH_H_

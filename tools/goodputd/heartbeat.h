@@ -1,7 +1,6 @@
 // Which jobs the node last saw alive: one value a node, replaced every few seconds. When a node dies, nothing
 // else says how far its work went.
-#ifndef GOODPUT_TOOLS_GOODPUTD_HEARTBEAT_H_
-#define GOODPUT_TOOLS_GOODPUTD_HEARTBEAT_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -9,7 +8,7 @@
 #include <vector>
 
 #include "spank/clock.h"
-#include "tools/config/config.h"
+#include "tools/base/config.h"
 #include "tools/goodputd/node_jobs.h"
 #include "tools/goodputd/processes.h"
 
@@ -30,5 +29,3 @@ std::string HeartbeatText(const std::string& node, const std::vector<NodeJob>& l
 void RunHeartbeatLoop(const Config& config, int stop_fd);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_HEARTBEAT_H_

@@ -1,7 +1,6 @@
 // Which user owns which job on which node, from what the plugin wrote to the spool: only root can write
 // there.
-#ifndef GOODPUT_TOOLS_GOODPUTD_JOB_OWNERS_H_
-#define GOODPUT_TOOLS_GOODPUTD_JOB_OWNERS_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -48,5 +47,3 @@ class JobOwners {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_JOB_OWNERS_H_

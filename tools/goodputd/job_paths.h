@@ -1,6 +1,5 @@
 // What a process of a job says about the paths the job named. Call with the rights of the job's user.
-#ifndef GOODPUT_TOOLS_GOODPUTD_JOB_PATHS_H_
-#define GOODPUT_TOOLS_GOODPUTD_JOB_PATHS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -48,5 +47,3 @@ std::vector<std::string> SrunOutputs(std::int64_t pid);
 bool IsBeingSetUp(std::int64_t pid);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_JOB_PATHS_H_

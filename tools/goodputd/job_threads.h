@@ -1,7 +1,6 @@
 // A thread for each job of this node that is looked after: it begins when the job is seen, is told when the
 // job's tasks are gone, and is forgotten once it is done with what they left. One that hangs holds up nobody.
-#ifndef GOODPUT_TOOLS_GOODPUTD_JOB_THREADS_H_
-#define GOODPUT_TOOLS_GOODPUTD_JOB_THREADS_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -78,5 +77,3 @@ class JobWatchers {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_JOB_THREADS_H_

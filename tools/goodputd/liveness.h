@@ -1,6 +1,5 @@
 // What the controller's loops tell each other, and /healthz.
-#ifndef GOODPUT_TOOLS_GOODPUTD_LIVENESS_H_
-#define GOODPUT_TOOLS_GOODPUTD_LIVENESS_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -17,5 +16,3 @@ struct Liveness {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_LIVENESS_H_

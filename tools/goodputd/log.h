@@ -1,6 +1,5 @@
 // goodputd's log: one line an event on stderr, which systemd puts in the journal.
-#ifndef GOODPUT_TOOLS_GOODPUTD_LOG_H_
-#define GOODPUT_TOOLS_GOODPUTD_LOG_H_
+#pragma once
 
 #include <cstdio>
 #include <string>
@@ -26,5 +25,3 @@ class Complaint {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_LOG_H_

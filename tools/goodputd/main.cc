@@ -18,9 +18,10 @@
 
 #include "config.h"
 #include "sql/text.h"
+#include "tools/base/config.h"
 #include "tools/base/helper_process.h"
 #include "tools/base/service_manager.h"
-#include "tools/config/config.h"
+#include "tools/base/trace_permission.h"
 #include "tools/goodputd/active_role.h"
 #include "tools/goodputd/checkpoints/checkpoint_watch.h"
 #include "tools/goodputd/checkpoints/scan_helper.h"
@@ -29,10 +30,10 @@
 #include "tools/goodputd/heartbeat.h"
 #include "tools/goodputd/host/host_loop.h"
 #include "tools/goodputd/housekeeping/housekeeper.h"
+#include "tools/goodputd/job_state_sweep.h"
 #include "tools/goodputd/liveness.h"
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/mark_server.h"
-#include "tools/goodputd/note_sweep.h"
 #include "tools/goodputd/output/follow_helper.h"
 #include "tools/goodputd/output/output_watch.h"
 #include "tools/goodputd/reader_loop.h"
@@ -40,11 +41,10 @@
 #include "tools/goodputd/shared_ingest_loop.h"
 #include "tools/goodputd/ship_loop.h"
 #include "tools/goodputd/signals/signal_loop.h"
-#include "tools/goodputd/signals/trace_permission.h"
 #include "tools/goodputd/watch_loop.h"
-#include "tools/ship/ingest_helper.h"
-#include "tools/ship/ship_helper.h"
-#include "tools/slurm/controller.h"
+#include "tools/sources/shared_spool/ingest_helper.h"
+#include "tools/sources/shared_spool/ship_helper.h"
+#include "tools/sources/slurm/controller.h"
 
 namespace {
 

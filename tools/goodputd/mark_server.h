@@ -1,7 +1,6 @@
 // The mark socket: jobs say what step they are at, and only about themselves. The kernel names the sender
 // (SO_PEERCRED); its user must own the job, else the mark is refused and counted.
-#ifndef GOODPUT_TOOLS_GOODPUTD_MARK_SERVER_H_
-#define GOODPUT_TOOLS_GOODPUTD_MARK_SERVER_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -17,9 +16,9 @@
 #include "absl/status/status.h"
 #include "spank/clock.h"
 #include "spank/spool.h"
+#include "tools/base/mark_message.h"
 #include "tools/goodputd/counts_file.h"
 #include "tools/goodputd/job_owners.h"
-#include "tools/goodputd/mark_message.h"
 #include "tools/goodputd/node_spools.h"
 #include "tools/goodputd/processes.h"
 
@@ -100,5 +99,3 @@ class MarkServer {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_MARK_SERVER_H_

@@ -292,7 +292,7 @@ std::vector<NodeJobs::NoticedJob> NodeJobs::NoticedJobs() const {
   std::vector<NoticedJob> found;
   for (const auto& [key, job] : jobs_) {
     const auto told = told_.find(key);
-    found.push_back({job, told == told_.end() ? std::map<std::string, NoticeWord>() : told->second});
+    found.push_back({job, told == told_.end() ? std::map<std::string, NoticeKind>() : told->second});
   }
   return found;
 }

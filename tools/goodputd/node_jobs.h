@@ -1,8 +1,7 @@
 // What runs on this node, from what the plugin wrote to the spool since the boot: which process is whose
 // slurmstepd, which one a task. Kept a while after its end, as the kernel's word about a process may be read
 // after the plugin's about its exit.
-#ifndef GOODPUT_TOOLS_GOODPUTD_NODE_JOBS_H_
-#define GOODPUT_TOOLS_GOODPUTD_NODE_JOBS_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -17,7 +16,7 @@
 
 #include "spank/clock.h"
 #include "spank/event.h"
-#include "tools/goodputd/host/notice_word.h"
+#include "tools/goodputd/host/notice_kind.h"
 #include "tools/goodputd/spool_tail.h"
 
 namespace goodput {
@@ -104,7 +103,7 @@ class NodeJobs {
 
   struct NoticedJob {
     std::shared_ptr<const NodeJob> job;
-    std::map<std::string, NoticeWord> told;  // by notice: what its records say it was told last
+    std::map<std::string, NoticeKind> told;  // by notice: what its records say it was told last
   };
   // Jobs that are on the node: begun, and not seen to be over.
   std::vector<NoticedJob> NoticedJobs() const;
@@ -133,7 +132,7 @@ class NodeJobs {
   std::map<std::pair<std::string, std::int64_t>, std::shared_ptr<const NodeJob>> jobs_;     // by node, job
   std::map<std::pair<std::string, std::int64_t>, std::string> checkpoint_dirs_;             // alike
   std::map<std::pair<std::string, std::int64_t>, std::string> log_profiles_;                // alike
-  std::map<std::pair<std::string, std::int64_t>, std::map<std::string, NoticeWord>> told_;  // alike
+  std::map<std::pair<std::string, std::int64_t>, std::map<std::string, NoticeKind>> told_;  // alike
   std::map<pid_t, Spell<NodeStep>> stepds_;
   std::map<pid_t, Spell<NodeTask>> tasks_;
   std::vector<int> named_signals_;
@@ -141,5 +140,3 @@ class NodeJobs {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_NODE_JOBS_H_

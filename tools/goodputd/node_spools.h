@@ -1,6 +1,5 @@
 // The spools of the nodes this host serves, for the daemon's own records: opened when first needed.
-#ifndef GOODPUT_TOOLS_GOODPUTD_NODE_SPOOLS_H_
-#define GOODPUT_TOOLS_GOODPUTD_NODE_SPOOLS_H_
+#pragma once
 
 #include <sys/types.h>
 #include <unistd.h>
@@ -46,5 +45,3 @@ class NodeSpools {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_NODE_SPOOLS_H_

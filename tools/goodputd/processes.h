@@ -1,6 +1,5 @@
 // What /proc says of a process: the seam between the daemon and the kernel's list of processes.
-#ifndef GOODPUT_TOOLS_GOODPUTD_PROCESSES_H_
-#define GOODPUT_TOOLS_GOODPUTD_PROCESSES_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -45,5 +44,3 @@ bool HasKernelsPids(const std::string& link = "/proc/self/ns/pid");
 std::optional<ProcessStatus> ParseProcessStatus(std::string_view text);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_PROCESSES_H_

@@ -1,7 +1,6 @@
 // What only the controller knows and soon forgets: why a job waits, when it is preempted, which node failed.
 // Changes go to the spool's folder @controller as records like any other, and from when to when it looked.
-#ifndef GOODPUT_TOOLS_GOODPUTD_QUEUE_WATCH_H_
-#define GOODPUT_TOOLS_GOODPUTD_QUEUE_WATCH_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -12,7 +11,7 @@
 #include "spank/clock.h"
 #include "spank/event.h"
 #include "spank/spool.h"
-#include "tools/slurm/controller.h"
+#include "tools/sources/slurm/controller.h"
 
 namespace goodput {
 
@@ -55,5 +54,3 @@ class QueueWatch {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_QUEUE_WATCH_H_

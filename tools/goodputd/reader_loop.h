@@ -1,11 +1,10 @@
 // The part of goodputd that has questions answered: it opens the sockets, keeps goodput-reader running behind
 // them, and tells it what only root is told (tools/reader/control.h).
-#ifndef GOODPUT_TOOLS_GOODPUTD_READER_LOOP_H_
-#define GOODPUT_TOOLS_GOODPUTD_READER_LOOP_H_
+#pragma once
 
 #include <string>
 
-#include "tools/config/config.h"
+#include "tools/base/config.h"
 #include "tools/goodputd/liveness.h"
 
 namespace goodput {
@@ -16,5 +15,3 @@ namespace goodput {
 void RunReaderLoop(const Config& config, const std::string& config_path, int stop_fd, const Liveness& alive);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_READER_LOOP_H_

@@ -1,6 +1,5 @@
 // The sockets goodput-reader answers on.
-#ifndef GOODPUT_TOOLS_GOODPUTD_READER_SOCKETS_H_
-#define GOODPUT_TOOLS_GOODPUTD_READER_SOCKETS_H_
+#pragma once
 
 #include <string>
 
@@ -16,5 +15,3 @@ absl::StatusOr<int> ListenTcp(const std::string& address);
 absl::StatusOr<int> ListenUnix(const std::string& path);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_READER_SOCKETS_H_

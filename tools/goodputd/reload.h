@@ -1,8 +1,7 @@
 // SIGHUP: the configuration is read anew. What is wrong with it is said, and the daemon goes on as it was;
 // else it starts itself anew in its own process, which keeps its pid, and so its place under systemd, and the
 // sockets that jobs send marks to.
-#ifndef GOODPUT_TOOLS_GOODPUTD_RELOAD_H_
-#define GOODPUT_TOOLS_GOODPUTD_RELOAD_H_
+#pragma once
 
 #include <vector>
 
@@ -15,5 +14,3 @@ namespace goodput {
 absl::Status StartAnew(char** argv, const std::vector<int>& fds);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_RELOAD_H_

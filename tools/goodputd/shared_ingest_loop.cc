@@ -13,9 +13,9 @@
 #include "sql/text.h"
 #include "tools/base/helper_process.h"
 #include "tools/goodputd/log.h"
-#include "tools/goodputd/pace.h"
-#include "tools/goodputd/problems.h"
-#include "tools/ship/ingest_helper.h"
+#include "tools/goodputd/polling.h"
+#include "tools/goodputd/problem_log.h"
+#include "tools/sources/shared_spool/ingest_helper.h"
 
 namespace goodput {
 namespace {

@@ -1,20 +1,18 @@
 // The controller's part of goodputd that takes in what nodes copied to the shared spool, in a thread of its
 // own.
-#ifndef GOODPUT_TOOLS_GOODPUTD_SHARED_INGEST_LOOP_H_
-#define GOODPUT_TOOLS_GOODPUTD_SHARED_INGEST_LOOP_H_
+#pragma once
 
 #include <string>
 
-#include "tools/config/config.h"
+#include "tools/base/config.h"
 #include "tools/goodputd/liveness.h"
 
 namespace goodput {
 
-// Has a helper (tools/ship/ingest_helper.h) look at `config.shared_spool` each second, or as often as that
-// takes, as `writer`, until `stop_fd` becomes readable. A helper that hangs is given up for another, and the
-// folder it hung at left alone for ten minutes. Trouble is logged once a change and never ends the loop.
+// Has a helper (tools/sources/shared_spool/ingest_helper.h) look at `config.shared_spool` each second, or as
+// often as that takes, as `writer`, until `stop_fd` becomes readable. A helper that hangs is given up for
+// another, and the folder it hung at left alone for ten minutes. Trouble is logged once a change and never
+// ends the loop.
 void RunSharedIngestLoop(const Config& config, const std::string& writer, int stop_fd, Liveness& alive);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_SHARED_INGEST_LOOP_H_

@@ -15,11 +15,11 @@
 #include "sql/text.h"
 #include "tools/base/helper_process.h"
 #include "tools/goodputd/log.h"
-#include "tools/goodputd/pace.h"
-#include "tools/goodputd/problems.h"
+#include "tools/goodputd/polling.h"
+#include "tools/goodputd/problem_log.h"
 #include "tools/goodputd/spool_tail.h"
-#include "tools/ship/ship_helper.h"
-#include "tools/ship/shipper.h"
+#include "tools/sources/shared_spool/ship_helper.h"
+#include "tools/sources/shared_spool/shipper.h"
 
 namespace goodput {
 namespace {

@@ -1,8 +1,7 @@
 // The node's part of goodputd that brings records to the shared folder, in a thread of its own.
-#ifndef GOODPUT_TOOLS_GOODPUTD_SHIP_LOOP_H_
-#define GOODPUT_TOOLS_GOODPUTD_SHIP_LOOP_H_
+#pragma once
 
-#include "tools/config/config.h"
+#include "tools/base/config.h"
 
 namespace goodput {
 
@@ -13,5 +12,3 @@ namespace goodput {
 void RunShipLoop(const Config& config, int stop_fd);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_SHIP_LOOP_H_

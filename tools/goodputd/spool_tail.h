@@ -1,7 +1,6 @@
 // Follows what is appended to the spool's node folders: what the plugin tells the daemon of jobs, steps and
 // tasks, which only root can write.
-#ifndef GOODPUT_TOOLS_GOODPUTD_SPOOL_TAIL_H_
-#define GOODPUT_TOOLS_GOODPUTD_SPOOL_TAIL_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -36,5 +35,3 @@ class SpoolTail {
 std::string BootId(const std::string& path = "/proc/sys/kernel/random/boot_id");
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_SPOOL_TAIL_H_

@@ -12,7 +12,7 @@
 #include "sql/text.h"
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/queue_watch.h"
-#include "tools/slurm/controller.h"
+#include "tools/sources/slurm/controller.h"
 
 namespace goodput {
 namespace {

@@ -1,10 +1,9 @@
 // goodputd's look at the queue, in a thread of its own: libslurm waits long for a controller that is down.
-#ifndef GOODPUT_TOOLS_GOODPUTD_WATCH_LOOP_H_
-#define GOODPUT_TOOLS_GOODPUTD_WATCH_LOOP_H_
+#pragma once
 
 #include <functional>
 
-#include "tools/config/config.h"
+#include "tools/base/config.h"
 #include "tools/goodputd/liveness.h"
 
 namespace goodput {
@@ -15,5 +14,3 @@ namespace goodput {
 void RunWatchLoop(const Config& config, int stop_fd, Liveness& alive, const std::function<void()>& on_change);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_WATCH_LOOP_H_

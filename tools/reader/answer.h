@@ -1,6 +1,5 @@
 // One answer: sgoodput, run to its end in a bounded child.
-#ifndef GOODPUT_TOOLS_READER_ANSWER_H_
-#define GOODPUT_TOOLS_READER_ANSWER_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -9,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "tools/base/http_reply.h"
 #include "tools/base/subprocess.h"
-#include "tools/reader/http_reply.h"
 
 namespace goodput {
 
@@ -33,5 +32,3 @@ absl::StatusOr<CommandResult> RunBounded(const std::string& program,
 HttpReply ReplyOf(const absl::StatusOr<CommandResult>& result, bool text);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_READER_ANSWER_H_

@@ -1,7 +1,6 @@
 // How goodput-reader asks goodputd, over a pair of seqpacket sockets, what only root is told by Slurm. One
 // message a question, "ID WORD [ARGUMENT]", and one an answer, "ID CODE TEXT" (CODE: absl's, 0 is OK).
-#ifndef GOODPUT_TOOLS_READER_CONTROL_H_
-#define GOODPUT_TOOLS_READER_CONTROL_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -13,7 +12,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "tools/reader/viewer.h"
+#include "tools/base/viewer.h"
 
 namespace goodput {
 
@@ -45,5 +44,3 @@ using ControlAnswers =
 bool AnswerControl(int socket, const ControlAnswers& answers);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_READER_CONTROL_H_

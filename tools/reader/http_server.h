@@ -3,8 +3,7 @@
 // Whatever a client does costs a bounded amount: requests with a body, other methods, long lines, many
 // parameters and connections beyond a number are refused, and a connection on which a request takes too long
 // to come, or an answer too long to be taken, is cut.
-#ifndef GOODPUT_TOOLS_READER_HTTP_SERVER_H_
-#define GOODPUT_TOOLS_READER_HTTP_SERVER_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -18,7 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "tools/reader/http_reply.h"
+#include "tools/base/http_reply.h"
 
 namespace goodput {
 
@@ -64,5 +63,3 @@ class HttpServer {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_READER_HTTP_SERVER_H_

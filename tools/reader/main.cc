@@ -16,11 +16,11 @@
 
 #include "absl/strings/numbers.h"
 #include "sql/text.h"
-#include "tools/reader/confine.h"
 #include "tools/reader/control.h"
 #include "tools/reader/http_server.h"
 #include "tools/reader/reader.h"
 #include "tools/reader/reader_process.h"
+#include "tools/reader/sandbox.h"
 
 namespace {
 

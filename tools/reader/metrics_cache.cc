@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tools/metrics/exposition.h"
+#include "tools/accounting/metrics/exposition.h"
 
 namespace goodput {
 namespace {

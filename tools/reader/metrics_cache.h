@@ -1,7 +1,6 @@
 // /metrics costs a look at every run: what was computed last is given for a while, and longer while it is
 // computed anew.
-#ifndef GOODPUT_TOOLS_READER_METRICS_CACHE_H_
-#define GOODPUT_TOOLS_READER_METRICS_CACHE_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -36,5 +35,3 @@ class MetricsCache {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_READER_METRICS_CACHE_H_

@@ -1,7 +1,6 @@
 // MUNGE credentials, by the libmunge of the machine where there is one: nothing here needs it to be
 // installed.
-#ifndef GOODPUT_TOOLS_READER_MUNGE_H_
-#define GOODPUT_TOOLS_READER_MUNGE_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -26,5 +25,3 @@ absl::StatusOr<Credential> ReadCredential(const std::string& credential, const s
 std::string CredentialPayload(const std::string& target);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_READER_MUNGE_H_

@@ -2,8 +2,7 @@
 //
 // Only what is listed here gets through: which subcommands, and which of their options. Values are checked
 // for length and characters and are handed over as `--option=value`, so that none can be taken for an option.
-#ifndef GOODPUT_TOOLS_READER_QUESTION_H_
-#define GOODPUT_TOOLS_READER_QUESTION_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -28,5 +27,3 @@ struct CommandQuestion {
 absl::StatusOr<CommandQuestion> ReadQuestion(std::string_view path, const UrlParameters& parameters);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_READER_QUESTION_H_

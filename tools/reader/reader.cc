@@ -6,7 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "sql/text.h"
-#include "tools/metrics/exposition.h"
+#include "tools/accounting/metrics/exposition.h"
 #include "tools/reader/munge.h"
 #include "tools/web/assets.h"
 

@@ -1,6 +1,5 @@
 // What goodput-reader does with a question: who asks, what they may see, and sgoodput's answer.
-#ifndef GOODPUT_TOOLS_READER_READER_H_
-#define GOODPUT_TOOLS_READER_READER_H_
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -46,5 +45,3 @@ class Reader {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_READER_READER_H_

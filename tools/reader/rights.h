@@ -1,7 +1,6 @@
 // What Slurm's PrivateData leaves a user of the runs of others, and whose a Slurm JWT is: asked of slurmctld
 // and slurmdbd by Slurm's own commands, as root, and remembered for some seconds.
-#ifndef GOODPUT_TOOLS_READER_RIGHTS_H_
-#define GOODPUT_TOOLS_READER_RIGHTS_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -17,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "spank/clock.h"
 #include "tools/base/subprocess.h"
-#include "tools/reader/viewer.h"
+#include "tools/base/viewer.h"
 
 namespace goodput {
 
@@ -76,5 +75,3 @@ class Rights {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_READER_RIGHTS_H_

@@ -1,6 +1,5 @@
 // A few threads that do what comes, in order; what would wait too long is told so at once.
-#ifndef GOODPUT_TOOLS_READER_WORK_QUEUE_H_
-#define GOODPUT_TOOLS_READER_WORK_QUEUE_H_
+#pragma once
 
 #include <condition_variable>
 #include <cstddef>
@@ -44,5 +43,3 @@ class WorkQueue {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_READER_WORK_QUEUE_H_

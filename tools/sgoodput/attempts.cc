@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "sql/text.h"
-#include "tools/sgoodput/format.h"
+#include "tools/base/format.h"
 #include "tools/sgoodput/options.h"
-#include "tools/sgoodput/report.h"
+#include "tools/sgoodput/run_report.h"
 #include "tools/sgoodput/session.h"
 
 namespace goodput {

@@ -8,12 +8,12 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "sql/text.h"
-#include "tools/sgoodput/format.h"
+#include "tools/base/format.h"
+#include "tools/base/parse_time.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/progress.h"
 #include "tools/sgoodput/session.h"
-#include "tools/sgoodput/time_option.h"
-#include "tools/slurm/backfiller.h"
+#include "tools/sources/slurm/backfiller.h"
 
 namespace goodput {
 namespace {

@@ -14,9 +14,9 @@
 #include "absl/strings/str_format.h"
 #include "spank/json_text.h"
 #include "sql/text.h"
-#include "tools/sgoodput/format.h"
+#include "tools/base/format.h"
 #include "tools/sgoodput/options.h"
-#include "tools/sgoodput/report.h"
+#include "tools/sgoodput/run_report.h"
 #include "tools/sgoodput/session.h"
 #include "tools/sgoodput/style.h"
 

@@ -17,16 +17,16 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "sql/coverage.h"
+#include "sql/tables/coverage.h"
 #include "sql/text.h"
+#include "tools/base/database_copy.h"
 #include "tools/base/database_lease.h"
+#include "tools/base/format.h"
+#include "tools/base/hostlist.h"
 #include "tools/base/subprocess.h"
 #include "tools/base/unix_socket.h"
-#include "tools/goodputd/housekeeping/database_copy.h"
 #include "tools/sgoodput/findings.h"
-#include "tools/sgoodput/format.h"
-#include "tools/ship/shared_folder.h"
-#include "tools/slurm/hostlist.h"
+#include "tools/sources/shared_spool/shared_folder.h"
 
 namespace goodput {
 namespace {

@@ -14,10 +14,10 @@
 #include "absl/strings/str_split.h"
 #include "config.h"
 #include "sql/text.h"
+#include "tools/base/mark_message.h"
 #include "tools/base/subprocess.h"
-#include "tools/goodputd/mark_message.h"
 #include "tools/sgoodput/findings.h"
-#include "tools/slurm/plugin_file.h"
+#include "tools/sources/slurm/plugin_file.h"
 
 namespace goodput {
 namespace {

@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "sql/text.h"
-#include "tools/exchange/google_export.h"
-#include "tools/exchange/spool_export.h"
 #include "tools/sgoodput/options.h"
-#include "tools/sgoodput/report.h"
+#include "tools/sgoodput/run_report.h"
 #include "tools/sgoodput/session.h"
+#include "tools/sources/import_export/google_export.h"
+#include "tools/sources/import_export/spool_export.h"
 
 namespace goodput {
 namespace {

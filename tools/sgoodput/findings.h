@@ -1,13 +1,12 @@
 // What `sgoodput doctor` says: one line a finding, under each that is bad how to mend it.
-#ifndef GOODPUT_TOOLS_SGOODPUT_FINDINGS_H_
-#define GOODPUT_TOOLS_SGOODPUT_FINDINGS_H_
+#pragma once
 
 #include <cstdio>
 #include <string>
 
 #include "sql/database.h"
-#include "tools/config/config.h"
-#include "tools/sgoodput/format.h"
+#include "tools/base/config.h"
+#include "tools/base/format.h"
 
 namespace goodput {
 
@@ -37,5 +36,3 @@ void CheckSlurm(const Config& config, Findings& findings);
 void CheckController(Database& db, const Config& config, Findings& findings);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_SGOODPUT_FINDINGS_H_

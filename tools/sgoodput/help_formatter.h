@@ -1,8 +1,7 @@
 // The text of --help, the same with every release of CLI11: from 2.5 on its own formatter breaks the lines of
 // examples anew, which joins their columns, and aligns long options so that descriptions do not fit beside
 // them.
-#ifndef GOODPUT_TOOLS_SGOODPUT_HELP_FORMATTER_H_
-#define GOODPUT_TOOLS_SGOODPUT_HELP_FORMATTER_H_
+#pragma once
 
 #include <CLI/CLI.hpp>
 #include <string>
@@ -57,5 +56,3 @@ class HelpFormatter : public CLI::Formatter {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_SGOODPUT_HELP_FORMATTER_H_

@@ -1,5 +1,5 @@
 // `sgoodput ingest`: takes what the spool holds into the database, now.
-#include "sql/ingest.h"
+#include "sql/ingest/ingest.h"
 
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 #include "sql/text.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/session.h"
-#include "tools/ship/ingest_helper.h"
+#include "tools/sources/shared_spool/ingest_helper.h"
 
 namespace goodput {
 

@@ -13,12 +13,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "sql/text.h"
-#include "tools/sgoodput/format.h"
+#include "tools/accounting/timeline/hang.h"
+#include "tools/base/format.h"
 #include "tools/sgoodput/options.h"
-#include "tools/sgoodput/report.h"
+#include "tools/sgoodput/run_report.h"
 #include "tools/sgoodput/selection.h"
 #include "tools/sgoodput/session.h"
-#include "tools/timeline/hang.h"
 
 namespace goodput {
 namespace {

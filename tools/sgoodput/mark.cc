@@ -16,8 +16,8 @@
 
 #include "absl/strings/numbers.h"
 #include "sql/text.h"
+#include "tools/base/mark_message.h"
 #include "tools/base/unix_socket.h"
-#include "tools/goodputd/mark_message.h"
 #include "tools/sgoodput/options.h"
 
 namespace goodput {

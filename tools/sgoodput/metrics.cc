@@ -5,10 +5,10 @@
 #include <string>
 
 #include "absl/time/clock.h"
-#include "sql/losses.h"
-#include "tools/metrics/run_metrics.h"
+#include "sql/tables/losses.h"
+#include "tools/accounting/metrics/run_metrics.h"
 #include "tools/sgoodput/options.h"
-#include "tools/sgoodput/report.h"
+#include "tools/sgoodput/run_report.h"
 #include "tools/sgoodput/selection.h"
 #include "tools/sgoodput/session.h"
 

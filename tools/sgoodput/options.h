@@ -1,7 +1,6 @@
 // What a command line asks for, as plain values: main.cc fills these in, each subcommand is a function of
 // one.
-#ifndef GOODPUT_TOOLS_SGOODPUT_OPTIONS_H_
-#define GOODPUT_TOOLS_SGOODPUT_OPTIONS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -204,5 +203,3 @@ int RunBackfill(const BackfillOptions& options);
 int RunMark(int argc, char** argv);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_SGOODPUT_OPTIONS_H_

@@ -8,13 +8,13 @@
 
 #include "absl/strings/match.h"
 #include "sql/text.h"
-#include "tools/config/config.h"
-#include "tools/exchange/input.h"
-#include "tools/logs/lines.h"
-#include "tools/logs/log_reader.h"
-#include "tools/sgoodput/format.h"
+#include "tools/base/config.h"
+#include "tools/base/format.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/session.h"
+#include "tools/sources/import_export/input.h"
+#include "tools/sources/logs/lines.h"
+#include "tools/sources/logs/log_reader.h"
 
 namespace goodput {
 namespace {

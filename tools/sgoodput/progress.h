@@ -1,6 +1,5 @@
 // One line on a terminal about what takes long, gone when it is done. Without a terminal nothing is said.
-#ifndef GOODPUT_TOOLS_SGOODPUT_PROGRESS_H_
-#define GOODPUT_TOOLS_SGOODPUT_PROGRESS_H_
+#pragma once
 
 #include <string_view>
 
@@ -28,5 +27,3 @@ class Progress {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_SGOODPUT_PROGRESS_H_

@@ -13,9 +13,9 @@
 #include <string_view>
 
 #include "sql/text.h"
-#include "tools/config/config.h"
-#include "tools/reader/http_reply.h"
-#include "tools/sgoodput/format.h"
+#include "tools/base/config.h"
+#include "tools/base/format.h"
+#include "tools/base/http_reply.h"
 #include "tools/sgoodput/session.h"
 
 namespace goodput {

@@ -1,6 +1,5 @@
 // sgoodput --url: the question goes to goodputd's reader instead of a database.
-#ifndef GOODPUT_TOOLS_SGOODPUT_REMOTE_H_
-#define GOODPUT_TOOLS_SGOODPUT_REMOTE_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -37,5 +36,3 @@ absl::StatusOr<CommandResult> AskAndWait(const std::string& url, const CommonOpt
 RemoteQuestion QuestionAbout(const std::string& subcommand, const TargetOptions& target);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_SGOODPUT_REMOTE_H_

@@ -1,106 +1,313 @@
-#include "tools/sgoodput/report.h"
-
+// `sgoodput report`: sums over the selected runs, by what one asks for, and by windows of time.
 #include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "sql/text.h"
-#include "tools/flops/program_flops.h"
-#include "tools/runs/strands.h"
-#include "tools/timeline/clip.h"
-#include "tools/timeline/exclude.h"
+#include "tools/accounting/advise/network.h"
+#include "tools/accounting/fleet/load_fleet.h"
+#include "tools/accounting/report/gpu_hours.h"
+#include "tools/accounting/report/rollup_report.h"
+#include "tools/base/format.h"
+#include "tools/base/parse_duration.h"
+#include "tools/sgoodput/options.h"
+#include "tools/sgoodput/report_fleet.h"
+#include "tools/sgoodput/selection.h"
 
 namespace goodput {
-
 namespace {
 
-void AddProgramGoodput(const std::vector<GpuPeak>& peaks, Report& report) {
-  const absl::StatusOr<ProgramFlops> program = FlopsOfProgram(report.run.flops, report.run.gpu_types, peaks);
-  if (!program.ok()) {
-    report.program_reason = Message(program.status());
-    return;
+// More rows than anybody reads, and a guard against --window=1s over a year.
+constexpr std::int64_t kMostWindows = 100'000;
+
+struct Question {
+  std::vector<RollupKey> keys;
+  std::vector<Ns> edges;
+
+  bool Asks(RollupBy by) const {
+    return std::any_of(keys.begin(), keys.end(), [&](const RollupKey& key) { return key.by == by; });
   }
-  report.program_reason =
-      TakeProgramGoodput(report.timeline.steps, program->flops_per_step, program->peak_flops, report.account);
-  if (report.program_reason.empty()) report.program_evidence = program->evidence;
+};
+
+absl::StatusOr<RollupKey> ReadKey(absl::string_view word, const std::string& all) {
+  const std::pair<std::string, std::string> parts = absl::StrSplit(word, absl::MaxSplits(':', 1));
+  const std::optional<RollupBy> known = RollupByName(parts.first);
+  if (!known || (*known == RollupBy::kTag) == parts.second.empty()) {
+    return absl::InvalidArgumentError(
+        Cat("--by: there is no '", all,
+            "'; write user, account, partition, reservation, run, node, day, cause, all, tag:KEY, or two of "
+            "them: user,account"));
+  }
+  return RollupKey{*known, parts.second};
+}
+
+std::string ByOf(const RollupOptions& options) {
+  if (!options.by.empty()) return options.by;
+  return options.window.empty() ? "user" : "all";
+}
+
+absl::StatusOr<Question> Read(const RollupOptions& options, absl::Time now) {
+  Question question;
+  const std::vector<std::string> words = absl::StrSplit(ByOf(options), absl::MaxSplits(',', 1));
+  for (const std::string& word : words) {
+    absl::StatusOr<RollupKey> key = ReadKey(word, options.by);
+    if (!key.ok()) return key.status();
+    question.keys.push_back(*std::move(key));
+  }
+  if (words.size() > 1 && (question.Asks(RollupBy::kNode) || question.Asks(RollupBy::kAll)))
+    return absl::InvalidArgumentError("--by: node and all stand alone");
+  if (options.price && (!std::isfinite(*options.price) || *options.price < 0))
+    return absl::InvalidArgumentError("--gpu-hour: a price is a number of at least 0");
+  if (options.window.empty()) return question;
+  const absl::StatusOr<double> seconds = ParseDurationOption(options.window);
+  if (!seconds.ok()) return Annotate(seconds.status(), "--window");
+  const absl::StatusOr<SelectedTime> time = TimeOfSelection(options.select, now);
+  if (!time.ok()) return time.status();
+  if (!time->start) return absl::InvalidArgumentError("--window: say with -S where the first one begins");
+  const Ns end = time->end.value_or(absl::ToUnixNanos(now));
+  const auto step = static_cast<Ns>(std::llround(*seconds * 1e9));
+  if (step <= 0 || (end - *time->start) / step >= kMostWindows) {
+    return absl::InvalidArgumentError(Cat("--window: ", options.window, " makes more than ", kMostWindows,
+                                          " windows of the time from -S to -E; write a longer one"));
+  }
+  question.edges = WindowEdges(*time->start, end, step);
+  // The last window is as long as the time that was asked for.
+  question.edges.back() = end;
+  if (question.edges.size() < 2)
+    return absl::InvalidArgumentError("--window: from -S to -E there is no time");
+  return question;
+}
+
+// Features of nodes, by cluster, as far as they were asked for.
+using Features = std::map<std::string, std::map<std::string, std::string>>;
+
+absl::StatusOr<RollupSubject> SubjectOf(const Report& report, bool with_features, Database& db,
+                                        Features& known) {
+  const RunInfo& info = report.run.info;
+  RollupSubject subject{info.user, info.account, info.partition,
+                        info.run.empty() ? info.job_id_text : info.run, info.tags};
+  if (!with_features) return subject;
+  const auto [found, fresh] = known.try_emplace(info.cluster);
+  if (fresh) {
+    absl::StatusOr<std::map<std::string, std::string>> loaded = LoadNodeFeatures(db, info.cluster);
+    if (!loaded.ok()) return loaded.status();
+    found->second = *std::move(loaded);
+  }
+  subject.node_features = &found->second;
+  return subject;
+}
+
+// Windows that begin at midnight are days; seconds are shown where minutes do not tell two apart.
+std::string From(const RollupReport& report, const RollupRow& row) {
+  const auto minute = [](const RollupRow& r) { return FormatTime(r.begin).substr(0, 16); };
+  const auto in_one_minute = [&](const RollupRow& a, const RollupRow& b) {
+    return a.begin != b.begin && minute(a) == minute(b);
+  };
+  const auto at_midnight = [](const RollupRow& r) { return FormatTime(r.begin).substr(11) == "00:00:00"; };
+  const std::vector<RollupRow>& rows = report.rows;
+  if (std::all_of(rows.begin(), rows.end(), at_midnight)) return FormatTime(row.begin).substr(0, 10);
+  const bool seconds = std::adjacent_find(rows.begin(), rows.end(), in_one_minute) != rows.end();
+  return FormatTime(row.begin).substr(5, seconds ? 14 : 11);
+}
+
+// What a table or a line of fields has. Of hours or their price a terminal is wide enough for one.
+struct RollupColumn {
+  Table::Column column;
+  std::function<std::string(const RollupRow&)> cell;
+};
+
+// Below a thousandth it is the power of ten that counts.
+std::string Chance(const std::optional<double>& chance) {
+  if (!chance || *chance >= 0.001) return FormatPercent(chance);
+  return absl::StrFormat("%.0e", *chance);
+}
+
+std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
+  constexpr auto kRight = Table::Align::kRight;
+  const auto of = [](const RollupRow& row, Bucket bucket) {
+    return row.gpu_ns[static_cast<std::size_t>(bucket)];
+  };
+  std::vector<RollupColumn> columns;
+  const auto add = [&](const std::string& title, std::function<std::string(const RollupRow&)> cell) {
+    columns.push_back({{title, kRight}, std::move(cell)});
+  };
+  if (report.windows)
+    columns.push_back({{"From"}, [&report](const RollupRow& row) { return From(report, row); }});
+  for (std::size_t i = 0; report.by != "all" && i < report.keys.size(); ++i) {
+    std::string title = report.keys[i];
+    title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(title.front())));
+    columns.push_back({{Printable(title), Table::Align::kLeft, report.keys.size() == 1 ? 24U : 12U},
+                       [i](const RollupRow& row) {
+                         const std::vector<std::string> parts = GroupParts(row.group);
+                         return i < parts.size() ? Printable(parts[i]) : std::string();
+                       }});
+  }
+  const bool hours = !report.gpu_hour || all;
+  const bool unobserved = all || report.total.unobserved() > 0;
+  const bool network = report.by == "node" &&
+                       (all || std::any_of(report.rows.begin(), report.rows.end(),
+                                           [](const RollupRow& row) { return row.network.has_value(); }));
+  // Of what a terminal has no room for beside these, the least that is missed; names of nodes are long.
+  const bool of_nodes = report.by == "node" && !all;
+  const bool room = all || (!unobserved && !of_nodes);
+  if (room || (!report.windows && !of_nodes)) add("Runs", [](const RollupRow& row) { return Cat(row.runs); });
+  add("Intr", [](const RollupRow& row) { return Cat(row.interruptions); });
+  if (hours && room) add("GPUh", [](const RollupRow& row) { return FormatGpuHours(row.wanted()); });
+  add("Alloc", [](const RollupRow& row) { return FormatGpuHours(row.allocated()); });
+  if (hours && !(of_nodes && unobserved && network))
+    add("Progress", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kProductive)); });
+  if (hours && !of_nodes)
+    add("Lost", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kLostWork)); });
+  if (!of_nodes) {
+    add("Sched",
+        [](const RollupRow& row) { return FormatPercent(row.scheduling(), row.scheduling_range()); });
+    add("Runtime", [](const RollupRow& row) { return FormatPercent(row.runtime(), row.runtime_range()); });
+  }
+  add("Goodput", [](const RollupRow& row) { return FormatPercent(row.sg_rg(), row.sg_rg_range()); });
+  if (hours && unobserved)
+    add("Unobserved", [](const RollupRow& row) { return FormatGpuHours(row.unobserved()); });
+  if (report.by == "node") add("Chance", [](const RollupRow& row) { return Chance(row.chance); });
+  if (network) {
+    add("Busbw", [](const RollupRow& row) {
+      return row.network ? absl::StrFormat("%.1f", static_cast<double>(row.network->busbw) / 1e9) : "-";
+    });
+  }
+  if (!report.gpu_hour) return columns;
+  const double price = *report.gpu_hour;
+  const auto money = [price](GpuNs gpu_ns) { return absl::StrFormat("%.2f", GpuHours(gpu_ns) * price); };
+  add("Cost", [=](const RollupRow& row) { return money(row.allocated()); });
+  add("Wasted", [=](const RollupRow& row) { return money(row.wasted()); });
+  if (unobserved || report.total.maybe_wasted() > 0)
+    add("Maybe", [=](const RollupRow& row) { return money(row.maybe_wasted()); });
+  return columns;
+}
+
+std::vector<std::string> Cells(const std::vector<RollupColumn>& columns, const RollupRow& row) {
+  std::vector<std::string> cells;
+  cells.reserve(columns.size());
+  for (const RollupColumn& column : columns) cells.push_back(column.cell(row));
+  return cells;
+}
+
+std::vector<std::string> Titles(const std::vector<RollupColumn>& columns) {
+  std::vector<std::string> titles;
+  titles.reserve(columns.size());
+  for (const RollupColumn& column : columns) titles.push_back(column.column.title);
+  return titles;
+}
+
+absl::StatusOr<std::vector<std::vector<std::string>>> SortedRows(const RollupReport& report,
+                                                                 const std::vector<RollupColumn>& columns,
+                                                                 const std::string& sort) {
+  std::vector<std::vector<std::string>> rows;
+  for (const RollupRow& row : report.rows) rows.push_back(Cells(columns, row));
+  if (absl::Status status = SortRows(sort, Titles(columns), rows); !status.ok()) return status;
+  return rows;
+}
+
+void PrintSlowNodes(const RollupReport& report) {
+  std::vector<std::string> slow;
+  for (const RollupRow& row : report.rows) {
+    if (row.network && IsSlow(row.network->bytes, row.network->busbw, report.busbw))
+      slow.push_back(Printable(row.group));
+  }
+  if (slow.empty()) return;
+  std::fputs(Wrap(Cat("Busbw is below ", absl::StrFormat("%g", report.busbw),
+                      " GB/s (busbw in goodput.conf): ", absl::StrJoin(slow, ", ")),
+                  "")
+                 .c_str(),
+             stdout);
+}
+
+absl::Status PrintTable(const RollupReport& report, const RollupOptions& options) {
+  const std::vector<RollupColumn> columns = Columns(report, false);
+  absl::StatusOr<std::vector<std::vector<std::string>>> rows = SortedRows(report, columns, options.sort);
+  if (!rows.ok()) return rows.status();
+  std::vector<Table::Column> shown;
+  shown.reserve(columns.size());
+  for (const RollupColumn& column : columns) shown.push_back(column.column);
+  Table table(std::move(shown));
+  for (std::vector<std::string>& row : *rows) table.Add(std::move(row));
+  std::vector<std::string> total = Cells(columns, report.total);
+  if (report.windows || report.by != "all") total.front() = "total";
+  if (report.rows.size() > 1) table.Add(std::move(total));
+  std::fputs(table.Render(!options.no_header).c_str(), stdout);
+  PrintSlowNodes(report);
+  return absl::OkStatus();
+}
+
+absl::Status PrintForScripts(const RollupReport& report, const RollupOptions& options) {
+  const std::vector<RollupColumn> columns = Columns(report, true);
+  absl::StatusOr<std::vector<std::vector<std::string>>> rows = SortedRows(report, columns, options.sort);
+  if (!rows.ok()) return rows.status();
+  if (!options.no_header) rows->insert(rows->begin(), Titles(columns));
+  for (std::vector<std::string>& cells : *rows) {
+    if (options.csv) {
+      std::fputs(CsvLine(cells).c_str(), stdout);
+      continue;
+    }
+    for (std::string& cell : cells) std::replace(cell.begin(), cell.end(), '|', '?');
+    std::printf("%s\n", absl::StrJoin(cells, "|").c_str());
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<Report>> MakeReports(Session& session, const std::vector<JobKey>& jobs,
-                                                const TimelineOptions& options,
-                                                AccountingReader& accounting) {
-  absl::StatusOr<std::vector<Run>> runs = LoadStrands(session.db, jobs, session.now, accounting);
-  if (!runs.ok()) return runs.status();
-  const bool nameless = runs->front().info.run.empty();
-  std::vector<Report> reports;
-  for (Run& run : *runs) {
-    Report report;
-    report.run = std::move(run);
-    report.busbw = session.config.busbw;
-    // Whose job that was is not for everybody to know.
-    for (AttemptFacts& attempt : report.run.facts.attempts) {
-      if (!session.viewer.all && !attempt.preempted_by.empty())
-        attempt.preempted_by = "another job started on its nodes";
-    }
-    // The attempts stay where they are when a report is moved: a vector's elements do not move with it.
-    report.timeline = BuildTimeline(report.run.facts, options);
-    report.account = TakeAccount(report.timeline);
-    AddProgramGoodput(session.config.peaks, report);
-    if (runs->size() > 1 && nameless) {
-      report.run.info.run.clear();
-      report.timeline.warnings.push_back(
-          Cat("jobs of the chain had resources at once: they are ", runs->size(), " runs, and this is one"));
-    } else if (runs->size() > 1) {
-      const std::string& name = reports.empty() ? report.run.info.run : reports.front().run.info.run;
-      report.timeline.warnings.push_back(Cat("jobs of run ", name, " had resources at once: they are ",
-                                             runs->size(), " runs, ", name, " to ", name, "#", runs->size(),
-                                             "; give each its own --goodput-run"));
-    }
-    reports.push_back(std::move(report));
+int RunRollup(const RollupOptions& options) {
+  if (options.csv && options.parsable2)
+    return Fail(absl::InvalidArgumentError("--csv and -P: one way to separate fields"));
+  if (!options.sort.empty() && (options.common.json || options.fleet))
+    return Fail(
+        absl::InvalidArgumentError("--sort orders the rows of a table; not those of --json or --fleet"));
+  if (options.csv && options.fleet)
+    return Fail(absl::InvalidArgumentError("--csv is not for --fleet; write -P"));
+  if (options.fleet) return RunFleet(options);
+  const absl::StatusOr<Question> question = Read(options, absl::Now());
+  if (!question.ok()) return Fail(question.status());
+  Rollup rollup(question->keys, question->edges);
+  RollupReport report;
+  std::int64_t runs = 0;
+  Features features;
+  const absl::Status status = ForEachSelected(
+      options.common, options.select, {options.stall_factor}, [&](Session& session, const Report& run) {
+        ++runs;
+        report.busbw = session.config.busbw;
+        const absl::StatusOr<RollupSubject> subject =
+            SubjectOf(run, question->Asks(RollupBy::kReservation), session.db, features);
+        if (!subject.ok()) return subject.status();
+        rollup.Add(*subject, run.timeline);
+        return absl::OkStatus();
+      });
+  if (!status.ok()) return Fail(status);
+  const std::vector<std::string> words = absl::StrSplit(ByOf(options), ',');
+  for (std::size_t i = 0; i < question->keys.size(); ++i) {
+    const RollupKey& key = question->keys[i];
+    report.keys.push_back(key.by == RollupBy::kTag ? key.tag : words[i]);
   }
-  return reports;
-}
-
-absl::StatusOr<Report> MakeReport(Target& target, const TimelineOptions& options) {
-  const Snapshot snapshot(target.session.db);
-  if (!snapshot.status().ok()) return snapshot.status();
-  AccountingReader accounting(target.session.db);
-  absl::StatusOr<std::vector<Report>> reports = MakeReports(target.session, target.jobs, options, accounting);
-  if (!reports.ok()) return reports.status();
-  if (target.chained_job) {
-    const auto has_it = [&](const Report& report) {
-      return std::any_of(report.run.facts.attempts.begin(), report.run.facts.attempts.end(),
-                         [&](const AttemptFacts& attempt) { return attempt.job_id == *target.chained_job; });
-    };
-    const auto its = std::find_if(reports->begin(), reports->end(), has_it);
-    return std::move(its == reports->end() ? reports->front() : *its);
+  report.by = absl::StrJoin(report.keys, ",");
+  report.windows = !question->edges.empty();
+  report.gpu_hour = options.price;
+  report.rows = rollup.Rows();
+  report.total = rollup.Total();
+  if (options.common.json) {
+    std::fputs(RollupAsJson(report).c_str(), stdout);
+  } else {
+    const bool for_scripts = options.parsable2 || options.csv;
+    const absl::Status printed = for_scripts ? PrintForScripts(report, options) : PrintTable(report, options);
+    if (!printed.ok()) return Fail(printed);
   }
-  if (target.strand >= reports->size()) return absl::NotFoundError(Cat("it has no part ", target.strand + 1));
-  return std::move((*reports)[target.strand]);
-}
-
-void ClipReport(Report& report, Ns begin, Ns end) {
-  ClipTimeline(report.timeline, begin, end);
-  report.account = TakeAccount(report.timeline);
-  report.program_evidence.clear();
-  report.program_reason = "how many steps were kept within a window is not counted";
-}
-
-void ExcludeFromReport(Report& report, const std::vector<TimeSpan>& windows) {
-  if (windows.empty()) return;
-  constexpr auto kProductive = static_cast<std::size_t>(Bucket::kProductive);
-  const Account before = report.account;
-  ExcludeTime(report.timeline, windows);
-  report.account = TakeAccount(report.timeline);
-  if (!before.goodput.program) return;
-  if (before.buckets[kProductive].gpu_ns == report.account.buckets[kProductive].gpu_ns) {
-    report.account.goodput.program = before.goodput.program;
-    if (report.account.goodput.sg_rg)
-      report.account.goodput.mpg = *report.account.goodput.sg_rg * *before.goodput.program;
-    return;
-  }
-  report.program_evidence.clear();
-  report.program_reason = "how many steps were kept in the time that was excluded is not counted";
+  return runs == 0 ? kNothingMatched : kAnswered;
 }
 
 }  // namespace goodput

@@ -14,11 +14,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "sql/jobs.h"
-#include "sql/owners.h"
+#include "sql/tables/jobs.h"
+#include "sql/tables/owners.h"
 #include "sql/text.h"
-#include "tools/sgoodput/time_option.h"
-#include "tools/slurm/hostlist.h"
+#include "tools/base/hostlist.h"
+#include "tools/base/parse_time.h"
 
 namespace goodput {
 namespace {

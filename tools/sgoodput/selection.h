@@ -1,6 +1,5 @@
 // Which runs a command line means, by sacct's flags: what listing and roll-ups begin with.
-#ifndef GOODPUT_TOOLS_SGOODPUT_SELECTION_H_
-#define GOODPUT_TOOLS_SGOODPUT_SELECTION_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -10,10 +9,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "tools/accounting/timeline/facts.h"
 #include "tools/sgoodput/options.h"
-#include "tools/sgoodput/report.h"
+#include "tools/sgoodput/run_report.h"
 #include "tools/sgoodput/session.h"
-#include "tools/timeline/facts.h"
 
 namespace goodput {
 
@@ -39,5 +38,3 @@ absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions
                              const std::function<absl::Status(Session&, Report)>& take, Page* page = nullptr);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_SGOODPUT_SELECTION_H_

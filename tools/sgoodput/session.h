@@ -1,6 +1,5 @@
 // What every reading subcommand begins with: the configuration, and a database that is up to date.
-#ifndef GOODPUT_TOOLS_SGOODPUT_SESSION_H_
-#define GOODPUT_TOOLS_SGOODPUT_SESSION_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -9,11 +8,11 @@
 
 #include "absl/status/statusor.h"
 #include "sql/database.h"
-#include "sql/jobs.h"
-#include "tools/config/config.h"
-#include "tools/reader/viewer.h"
+#include "sql/tables/jobs.h"
+#include "tools/accounting/timeline/facts.h"
+#include "tools/base/config.h"
+#include "tools/base/viewer.h"
 #include "tools/sgoodput/options.h"
-#include "tools/timeline/facts.h"
 
 namespace goodput {
 
@@ -63,5 +62,3 @@ absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const TargetOpti
 int Fail(const absl::Status& status);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_SGOODPUT_SESSION_H_

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "sql/text.h"
-#include "tools/sgoodput/format.h"
+#include "tools/accounting/timeline/exclude.h"
+#include "tools/accounting/timeline/hang.h"
+#include "tools/base/format.h"
 #include "tools/sgoodput/show_sections.h"
-#include "tools/timeline/exclude.h"
-#include "tools/timeline/hang.h"
 
 namespace goodput {
 namespace {

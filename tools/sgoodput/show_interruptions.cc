@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_join.h"
 #include "sql/text.h"
-#include "tools/sgoodput/format.h"
+#include "tools/base/format.h"
 #include "tools/sgoodput/show_sections.h"
 
 namespace goodput {

@@ -8,14 +8,14 @@
 
 #include "absl/strings/str_format.h"
 #include "sql/text.h"
-#include "tools/advise/network.h"
-#include "tools/advise/what_to_do.h"
+#include "tools/accounting/advise/network.h"
+#include "tools/accounting/advise/what_to_do.h"
+#include "tools/accounting/timeline/allocation_check.h"
+#include "tools/accounting/timeline/google_difference.h"
+#include "tools/accounting/timeline/kept_steps_check.h"
+#include "tools/accounting/timeline/last_step.h"
+#include "tools/base/format.h"
 #include "tools/sgoodput/advise.h"
-#include "tools/sgoodput/format.h"
-#include "tools/timeline/allocated.h"
-#include "tools/timeline/last_step.h"
-#include "tools/timeline/ledger.h"
-#include "tools/timeline/why_google.h"
 
 namespace goodput {
 namespace {
@@ -105,7 +105,7 @@ void PrintDefinitions(const Report& report, const Style& style) {
               FormatPercent(definitions.rg).c_str(), FormatPercent(definitions.google_api).c_str(),
               FormatPercent(definitions.google_interval).c_str(), FormatPercent(definitions.nvcre).c_str(),
               FormatPercent(definitions.ettr).c_str(), FormatPercent(definitions.ettr_1h).c_str());
-  if (const auto why = WhyGoogleDiffers(report.timeline, report.account)) {
+  if (const auto why = ExplainGoogleDifference(report.timeline, report.account)) {
     const std::string text = InWords(*why);
     if (!text.empty()) std::fputs(Wrap(text, "  ").c_str(), stdout);
   }

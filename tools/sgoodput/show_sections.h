@@ -1,14 +1,13 @@
 // The parts of what `sgoodput show` says, in its order.
-#ifndef GOODPUT_TOOLS_SGOODPUT_SHOW_SECTIONS_H_
-#define GOODPUT_TOOLS_SGOODPUT_SHOW_SECTIONS_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
-#include "tools/sgoodput/report.h"
+#include "tools/accounting/timeline/sensitivity.h"
+#include "tools/sgoodput/run_report.h"
 #include "tools/sgoodput/style.h"
-#include "tools/timeline/sensitivity.h"
 
 namespace goodput {
 
@@ -44,5 +43,3 @@ void PrintDefinitions(const Report& report, const Style& style);
 void PrintSensitivity(const std::vector<SensitivityRow>& rows, const Style& style);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_SGOODPUT_SHOW_SECTIONS_H_

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sql/text.h"
+#include "tools/base/format.h"
 #include "tools/base/signal_name.h"
-#include "tools/sgoodput/format.h"
 #include "tools/sgoodput/show_sections.h"
 
 namespace goodput {

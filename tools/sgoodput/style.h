@@ -1,11 +1,10 @@
 // Colours of a terminal, by what a thing means.
-#ifndef GOODPUT_TOOLS_SGOODPUT_STYLE_H_
-#define GOODPUT_TOOLS_SGOODPUT_STYLE_H_
+#pragma once
 
 #include <string>
 
 #include "sql/text.h"
-#include "tools/timeline/bucket.h"
+#include "tools/accounting/timeline/bucket.h"
 
 namespace goodput {
 
@@ -39,5 +38,3 @@ class Style {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_SGOODPUT_STYLE_H_

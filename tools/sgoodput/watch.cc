@@ -15,14 +15,14 @@
 #include "absl/strings/str_split.h"
 #include "spank/clock.h"
 #include "sql/text.h"
-#include "tools/runs/load_run.h"
-#include "tools/sgoodput/format.h"
+#include "tools/accounting/runs/load_run.h"
+#include "tools/accounting/timeline/last_step.h"
+#include "tools/base/format.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/remote.h"
-#include "tools/sgoodput/report.h"
+#include "tools/sgoodput/run_report.h"
 #include "tools/sgoodput/session.h"
 #include "tools/sgoodput/show_sections.h"
-#include "tools/timeline/last_step.h"
 
 namespace goodput {
 namespace {

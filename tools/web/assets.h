@@ -1,6 +1,5 @@
 // The web page's files, built into the program.
-#ifndef GOODPUT_TOOLS_WEB_ASSETS_H_
-#define GOODPUT_TOOLS_WEB_ASSETS_H_
+#pragma once
 
 #include <string_view>
 #include <vector>
@@ -17,5 +16,3 @@ struct WebAsset {
 const std::vector<WebAsset>& WebAssets();
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_WEB_ASSETS_H_

@@ -1,6 +1,5 @@
 // The page with one run in it and everything it needs: a file to keep, mail or attach to a ticket.
-#ifndef GOODPUT_TOOLS_WEB_SINGLE_PAGE_H_
-#define GOODPUT_TOOLS_WEB_SINGLE_PAGE_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -15,5 +14,3 @@ namespace goodput {
 std::string SinglePage(const std::vector<WebAsset>& assets, std::string_view json);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_WEB_SINGLE_PAGE_H_

@@ -1,4 +1,4 @@
-"""The records in a block of the database, read by sql/record_pack.h and by none of our code."""
+"""The records in a block of the database, read by sql/blocks/record_pack.h and by none of our code."""
 
 import re
 from typing import Dict, Iterator, List, Tuple

@@ -14,7 +14,7 @@
 #include "tools/goodputd/job_threads.h"
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/node_spools.h"
-#include "tools/goodputd/pace.h"
+#include "tools/goodputd/polling.h"
 
 namespace goodput {
 namespace {

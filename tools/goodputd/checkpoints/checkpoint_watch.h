@@ -1,7 +1,6 @@
 // Watches the checkpoint directories that jobs on this node named: where the job's first task runs, and
 // nowhere else.
-#ifndef GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_CHECKPOINT_WATCH_H_
-#define GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_CHECKPOINT_WATCH_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -13,7 +12,7 @@
 
 #include "spank/clock.h"
 #include "spank/event.h"
-#include "tools/config/config.h"
+#include "tools/base/config.h"
 #include "tools/goodputd/checkpoints/layout.h"
 #include "tools/goodputd/node_jobs.h"
 
@@ -67,5 +66,3 @@ class CheckpointNews {
 void RunCheckpointWatch(const Config& config, int stop_fd);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_CHECKPOINT_WATCH_H_

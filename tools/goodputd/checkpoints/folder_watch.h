@@ -1,6 +1,5 @@
 // Waiting for something to happen in directories, by inotify.
-#ifndef GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_FOLDER_WATCH_H_
-#define GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_FOLDER_WATCH_H_
+#pragma once
 
 #include <cstddef>
 #include <set>
@@ -30,5 +29,3 @@ class FolderWatch {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_FOLDER_WATCH_H_

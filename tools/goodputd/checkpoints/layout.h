@@ -1,7 +1,6 @@
 // What lies in a checkpoint directory, and which of it is a complete checkpoint. A layout is how one
 // framework writes: what it calls them, in what order the files appear, and what it does last.
-#ifndef GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_LAYOUT_H_
-#define GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_LAYOUT_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -62,5 +61,3 @@ inline constexpr int kMaxDepth = 4;
 std::vector<CheckpointSeen> FindCheckpoints(const FolderView& folder, std::int64_t since_ns);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_LAYOUT_H_

@@ -1,6 +1,5 @@
 // A real directory, as FolderView: never out of it through a link, and never more than a scan may cost.
-#ifndef GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_OPEN_FOLDER_H_
-#define GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_OPEN_FOLDER_H_
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -52,5 +51,3 @@ class OpenFolder : public FolderView {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_OPEN_FOLDER_H_

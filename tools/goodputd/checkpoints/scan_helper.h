@@ -1,7 +1,6 @@
 // The child that looks into a job's checkpoint directory, as the job's user. Everything that touches a user's
 // path is in here (tools/base/helper_process.h).
-#ifndef GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_SCAN_HELPER_H_
-#define GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_SCAN_HELPER_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -49,5 +48,3 @@ ScanResult ScanCheckpoints(int folder_fd, std::int64_t since_ns = 0, ScanBudget 
 ScanResult ScanCheckpoints(const std::string& path, std::int64_t since_ns = 0, const ScanBudget& budget = {});
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_SCAN_HELPER_H_

@@ -58,7 +58,7 @@ class HostLoop {
       for (const HttpAnswer& answer : http_.Wait(stop_fd, watch_.UntilDue(longest))) {
         const HostKey key = asked_[answer.id];
         asked_.erase(answer.id);
-        if (std::optional<NoticeWord> word = watch_.Take(key, answer)) {
+        if (std::optional<NoticeKind> word = watch_.Take(key, answer)) {
           recorder_.Set(key, *std::move(word));
           news = true;
         }
@@ -124,7 +124,7 @@ std::vector<HostWatch::Due> HostWatch::TakeDue() {
   return due;
 }
 
-std::optional<NoticeWord> HostWatch::Take(HostKey key, const HttpAnswer& answer) {
+std::optional<NoticeKind> HostWatch::Take(HostKey key, const HttpAnswer& answer) {
   const auto watched = std::find_if(watched_.begin(), watched_.end(),
                                     [&](const Watched& one) { return one.watch.key() == key; });
   MetadataWatch::Outcome outcome = watched->watch.Take(answer);

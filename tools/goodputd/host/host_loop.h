@@ -1,6 +1,5 @@
 // The node daemon's thread that asks the cloud what will become of this machine, and tells the jobs on it.
-#ifndef GOODPUT_TOOLS_GOODPUTD_HOST_HOST_LOOP_H_
-#define GOODPUT_TOOLS_GOODPUTD_HOST_HOST_LOOP_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -8,8 +7,8 @@
 #include <vector>
 
 #include "spank/clock.h"
+#include "tools/base/config.h"
 #include "tools/base/http_client.h"
-#include "tools/config/config.h"
 #include "tools/goodputd/host/metadata_watch.h"
 
 namespace goodput {
@@ -29,7 +28,7 @@ class HostWatch {
   // Each is under way then, until its answer is taken.
   std::vector<Due> TakeDue();
   // What is said now, if it is another word. The first answers decide whether there is a server.
-  std::optional<NoticeWord> Take(HostKey key, const HttpAnswer& answer);
+  std::optional<NoticeKind> Take(HostKey key, const HttpAnswer& answer);
   // Until something is due; at most `longest`.
   absl::Duration UntilDue(absl::Duration longest) const;
 
@@ -56,5 +55,3 @@ class HostWatch {
 void RunHostLoop(const Config& config, int stop_fd);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_HOST_HOST_LOOP_H_

@@ -65,13 +65,13 @@ bool IsWord(std::string_view text) {
   });
 }
 
-absl::StatusOr<NoticeWord> ParseUpcoming(std::string_view body) {
+absl::StatusOr<NoticeKind> ParseUpcoming(std::string_view body) {
   const absl::Status strange = absl::InvalidArgumentError("no description of a maintenance");
   simdjson::dom::parser parser;
   const simdjson::padded_string padded(body.data(), body.size());
   simdjson::dom::object object;
   if (parser.parse(padded).get(object) != simdjson::SUCCESS) return strange;
-  NoticeWord word;
+  NoticeKind word;
   if (object.size() == 0) {
     word.value = NothingToExpect(HostKey::kUpcomingMaintenance);
     return word;
@@ -98,13 +98,13 @@ std::string_view NothingToExpect(HostKey key) {
   return Facts(key).nothing;
 }
 
-absl::StatusOr<NoticeWord> ParseNotice(HostKey key, std::string_view body) {
+absl::StatusOr<NoticeKind> ParseNotice(HostKey key, std::string_view body) {
   if (key == HostKey::kUpcomingMaintenance) return ParseUpcoming(body);
   const absl::string_view stripped = absl::StripAsciiWhitespace(ToAbsl(body));
   const std::string_view word(stripped.data(), stripped.size());
   const bool known = key == HostKey::kPreempted ? word == "TRUE" || word == "FALSE" : IsWord(word);
   if (!known) return absl::InvalidArgumentError("a word the server does not have");
-  return NoticeWord{std::string(word), std::nullopt, std::nullopt};
+  return NoticeKind{std::string(word), std::nullopt, std::nullopt};
 }
 
 bool IsMetadataHost(std::string_view host) {
@@ -157,7 +157,7 @@ MetadataWatch::Outcome MetadataWatch::Take(const HttpAnswer& answer) {
     return outcome;
   }
   if (answer.code != kOk) return trouble(Cat("it answers with status ", answer.code));
-  absl::StatusOr<NoticeWord> word = ParseNotice(key_, answer.body);
+  absl::StatusOr<NoticeKind> word = ParseNotice(key_, answer.body);
   if (!word.ok()) return trouble(Cat("it says of ", Facts(key_).path, " ", Message(word.status())));
   etag_ = UsableEtag(answer);
   const bool first = !said_;
@@ -174,7 +174,7 @@ MetadataWatch::Outcome MetadataWatch::Take(const HttpAnswer& answer) {
   return outcome;
 }
 
-std::optional<NoticeWord> MetadataWatch::Hear(NoticeWord word) {
+std::optional<NoticeKind> MetadataWatch::Hear(NoticeKind word) {
   if (said_ && *said_ == word) return std::nullopt;
   said_ = std::move(word);
   return said_;

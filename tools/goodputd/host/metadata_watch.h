@@ -4,8 +4,7 @@
 // https://cloud.google.com/compute/docs/metadata: a request and its answer carry `Metadata-Flavor: Google`;
 // with wait_for_change the server answers when the value is another one than that of last_etag, at the latest
 // after timeout_sec; 503 and 429 mean: later.
-#ifndef GOODPUT_TOOLS_GOODPUTD_HOST_METADATA_WATCH_H_
-#define GOODPUT_TOOLS_GOODPUTD_HOST_METADATA_WATCH_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -16,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "tools/base/http_client.h"
-#include "tools/goodputd/host/notice_word.h"
+#include "tools/goodputd/host/notice_kind.h"
 
 namespace goodput {
 
@@ -28,7 +27,7 @@ std::string_view NoticeName(HostKey key);
 std::string_view NothingToExpect(HostKey key);
 
 // A body as the server gives it. An error: it is none of the things the documentation has.
-absl::StatusOr<NoticeWord> ParseNotice(HostKey key, std::string_view body);
+absl::StatusOr<NoticeKind> ParseNotice(HostKey key, std::string_view body);
 
 // The metadata server's address as in GCE_METADATA_HOST: a name or an address, with or without a port.
 bool IsMetadataHost(std::string_view host);
@@ -59,7 +58,7 @@ class MetadataWatch {
 
   struct Outcome {
     bool of_server = false;            // it was the metadata server that answered
-    std::optional<NoticeWord> change;  // what is said now, where it is another word than before
+    std::optional<NoticeKind> change;  // what is said now, where it is another word than before
     absl::Duration wait;               // before the next request
     std::string trouble;               // why there is no word, in words; empty: there is
   };
@@ -71,15 +70,13 @@ class MetadataWatch {
   static constexpr absl::Duration kLongestWaitForUpcoming = absl::Seconds(60);
 
  private:
-  std::optional<NoticeWord> Hear(NoticeWord word);
+  std::optional<NoticeKind> Hear(NoticeKind word);
 
   HostKey key_;
   std::string host_;
   Backoff backoff_;
   std::string etag_;  // of the last answer; empty: the value is asked for without waiting
-  std::optional<NoticeWord> said_;
+  std::optional<NoticeKind> said_;
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_HOST_METADATA_WATCH_H_

@@ -10,13 +10,13 @@
 namespace goodput {
 namespace {
 
-bool ExpectsNothing(HostKey key, const NoticeWord& word) {
+bool ExpectsNothing(HostKey key, const NoticeKind& word) {
   return word.value == NothingToExpect(key);
 }
 
 }  // namespace
 
-void NoticeRecorder::Set(HostKey key, NoticeWord word) {
+void NoticeRecorder::Set(HostKey key, NoticeKind word) {
   said_[key] = std::move(word);
 }
 
@@ -26,7 +26,7 @@ bool NoticeRecorder::HasNotice() const {
 }
 
 void NoticeRecorder::Tell(const NodeJobs& jobs) {
-  std::map<Key, NoticeWord> tried;
+  std::map<Key, NoticeKind> tried;
   for (const NodeJobs::NoticedJob& noticed : jobs.NoticedJobs()) {
     const NodeJob& job = *noticed.job;
     for (const auto& [key, word] : said_) {
@@ -43,7 +43,7 @@ void NoticeRecorder::Tell(const NodeJobs& jobs) {
   tried_ = std::move(tried);
 }
 
-bool NoticeRecorder::Write(const NodeJob& job, HostKey key, const NoticeWord& word) {
+bool NoticeRecorder::Write(const NodeJob& job, HostKey key, const NoticeKind& word) {
   const Stamp stamp{clock_.real_ns(), clock_.mono_ns(), job.node, static_cast<int>(getpid())};
   RecordBuilder record(kind::kHost, stamp);
   if (!job.cluster.empty()) record.Text(key::kCluster, job.cluster);

@@ -1,7 +1,6 @@
 // Tells each job on this node what the host said, once a word: as records in the spool. What a job was told
 // stands there, so that a restart of the daemon repeats nothing.
-#ifndef GOODPUT_TOOLS_GOODPUTD_HOST_NOTICE_RECORDER_H_
-#define GOODPUT_TOOLS_GOODPUTD_HOST_NOTICE_RECORDER_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -24,7 +23,7 @@ class NoticeRecorder {
       : store_(std::move(store)), clock_(clock) {}
 
   // What the host says from now on.
-  void Set(HostKey key, NoticeWord word);
+  void Set(HostKey key, NoticeKind word);
   // Whether jobs that come have to be told something.
   bool HasNotice() const;
   // Writes what jobs have not been told yet. `jobs` must have read the spool to its end.
@@ -32,14 +31,12 @@ class NoticeRecorder {
 
  private:
   using Key = std::tuple<std::string, std::int64_t, std::int64_t, HostKey>;  // node, job, its first record
-  bool Write(const NodeJob& job, HostKey key, const NoticeWord& word);
+  bool Write(const NodeJob& job, HostKey key, const NoticeKind& word);
 
   Store store_;
   Clock clock_;
-  std::map<HostKey, NoticeWord> said_;
-  std::map<Key, NoticeWord> tried_;  // what could not be stored is not tried again and again
+  std::map<HostKey, NoticeKind> said_;
+  std::map<Key, NoticeKind> tried_;  // what could not be stored is not tried again and again
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_HOST_NOTICE_RECORDER_H_

@@ -9,7 +9,7 @@
 
 #include "sql/database.h"
 #include "sql/text.h"
-#include "tools/goodputd/housekeeping/database_copy.h"
+#include "tools/base/database_copy.h"
 
 namespace goodput {
 namespace {

@@ -1,8 +1,7 @@
 // A database that SQLite finds damaged: set aside, never deleted, and replaced by the newest good copy or a
 // new one. Nodes' records that the spool still has and what slurmdbd knows come back by themselves, for what
 // is in a database and how far each file was read are one: nothing is taken twice, and nothing left out.
-#ifndef GOODPUT_TOOLS_GOODPUTD_HOUSEKEEPING_DAMAGED_DATABASE_H_
-#define GOODPUT_TOOLS_GOODPUTD_HOUSEKEEPING_DAMAGED_DATABASE_H_
+#pragma once
 
 #include <string>
 
@@ -21,5 +20,3 @@ absl::StatusOr<std::string> ReplaceDamaged(const std::string& path, const std::s
                                            absl::Time now);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_HOUSEKEEPING_DAMAGED_DATABASE_H_

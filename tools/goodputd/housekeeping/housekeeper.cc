@@ -10,9 +10,9 @@
 #include "absl/time/civil_time.h"
 #include "absl/time/clock.h"
 #include "sql/database.h"
-#include "sql/purge.h"
+#include "sql/tables/purge.h"
 #include "sql/text.h"
-#include "tools/goodputd/housekeeping/database_copy.h"
+#include "tools/base/database_copy.h"
 #include "tools/goodputd/log.h"
 
 namespace goodput {

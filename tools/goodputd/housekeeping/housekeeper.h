@@ -1,8 +1,7 @@
 // What is done to the database besides filling it, in a child that may take its time or hang on the folder of
 // the copies, and goes when goodputd goes: a copy a day, and summaries in the place of old records
-// (sql/purge.h).
-#ifndef GOODPUT_TOOLS_GOODPUTD_HOUSEKEEPING_HOUSEKEEPER_H_
-#define GOODPUT_TOOLS_GOODPUTD_HOUSEKEEPING_HOUSEKEEPER_H_
+// (sql/tables/purge.h).
+#pragma once
 
 #include <atomic>
 #include <optional>
@@ -10,8 +9,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "tools/base/config.h"
 #include "tools/base/helper_process.h"
-#include "tools/config/config.h"
 
 namespace goodput {
 
@@ -34,5 +33,3 @@ void RunHousekeeping(const Config& config, const std::string& writer, int stop_f
 HelperAnswers HousekeepingHelper(const std::vector<std::string>& arguments);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_HOUSEKEEPING_HOUSEKEEPER_H_

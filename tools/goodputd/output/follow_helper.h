@@ -1,6 +1,5 @@
 // The child that reads a job's output, as the job's user (tools/base/helper_process.h).
-#ifndef GOODPUT_TOOLS_GOODPUTD_OUTPUT_FOLLOW_HELPER_H_
-#define GOODPUT_TOOLS_GOODPUTD_OUTPUT_FOLLOW_HELPER_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -40,5 +39,3 @@ struct FollowAnswer {
 absl::StatusOr<FollowAnswer> DecodeFound(std::string_view text);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_OUTPUT_FOLLOW_HELPER_H_

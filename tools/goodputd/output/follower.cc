@@ -181,7 +181,7 @@ void OutputFollower::Read(File& file, std::int64_t now_ns, std::int64_t& budget,
 
 // Lines of steps that one look found were printed one after the other since the one before, as far as their
 // stamps allow.
-void OutputFollower::PlaceSteps(std::int64_t now_ns, Found& found) {
+void OutputFollower::InferSteps(std::int64_t now_ns, Found& found) {
   const std::int64_t since = std::max(looked_ns_, now_ns - kLookNs);
   std::vector<Event*> lines;
   for (Event& event : found.events) {
@@ -269,7 +269,7 @@ OutputFollower::Found OutputFollower::Look(std::int64_t now_ns, bool last) {
     }
     reader_.Finish([&](const LogReader::Said& said) { Take(said, found); });
   }
-  PlaceSteps(now_ns, found);
+  InferSteps(now_ns, found);
   PlaceBar(now_ns, found);
   for (const std::unique_ptr<File>& file : files_) found.files.push_back(file->mark);
   found.skipped_bytes = skipped_;

@@ -8,8 +8,7 @@
 // elsewhere. Only regular files are followed: not terminals, pipes or sockets. What a file held before the
 // attempt began is another's: with --open-mode=append that is what was there at the first look, but for lines
 // that are dated since; else Slurm has truncated it. A file that got shorter is read from its beginning.
-#ifndef GOODPUT_TOOLS_GOODPUTD_OUTPUT_FOLLOWER_H_
-#define GOODPUT_TOOLS_GOODPUTD_OUTPUT_FOLLOWER_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -18,9 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "tools/logs/line_time.h"
-#include "tools/logs/lines.h"
-#include "tools/logs/log_reader.h"
+#include "tools/sources/logs/line_time.h"
+#include "tools/sources/logs/lines.h"
+#include "tools/sources/logs/log_reader.h"
 
 namespace goodput {
 
@@ -83,7 +82,7 @@ class OutputFollower {
                                   std::int64_t now_ns);
   void Read(File& file, std::int64_t now_ns, std::int64_t& budget, Found& found);
   void Take(const LogReader::Said& said, Found& found);
-  void PlaceSteps(std::int64_t now_ns, Found& found);
+  void InferSteps(std::int64_t now_ns, Found& found);
   void PlaceBar(std::int64_t now_ns, Found& found);
 
   LogReader reader_;
@@ -104,5 +103,3 @@ class OutputFollower {
 bool OpenedToAppend(std::string_view environment);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_OUTPUT_FOLLOWER_H_

@@ -17,7 +17,7 @@
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/node_spools.h"
 #include "tools/goodputd/output/follow_helper.h"
-#include "tools/goodputd/pace.h"
+#include "tools/goodputd/polling.h"
 
 namespace goodput {
 namespace {
@@ -158,7 +158,7 @@ absl::Status OutputNews::RecordSink::Step(Ns t, std::int64_t step, const Speaker
   return absl::OkStatus();
 }
 
-absl::Status OutputNews::RecordSink::Mark(const ToldMark& mark, const Speaker& speaker,
+absl::Status OutputNews::RecordSink::Mark(const LogMark& mark, const Speaker& speaker,
                                           std::int64_t /*offset*/) {
   const std::string_view what = mark.kind == PackedMark::Kind::kCheckpoint ? "checkpoint"
                                 : mark.kind == PackedMark::Kind::kRestore  ? "restore"
@@ -178,7 +178,7 @@ absl::Status OutputNews::RecordSink::Stop(Ns t, const Speaker& /*speaker*/, std:
   return absl::OkStatus();
 }
 
-absl::Status OutputNews::RecordSink::Collective(const ToldCollective& collective, const Speaker& /*speaker*/,
+absl::Status OutputNews::RecordSink::Collective(const LogCollective& collective, const Speaker& /*speaker*/,
                                                 std::int64_t /*offset*/) {
   RecordBuilder record(kind::kCollective, news_.StampOf(collective.t));
   news_.Identify(record);

@@ -1,7 +1,6 @@
 // Follows the output of jobs that named a log profile, where their batch script or first task runs, and
 // records what it says as marks of the step that ran at the time.
-#ifndef GOODPUT_TOOLS_GOODPUTD_OUTPUT_OUTPUT_WATCH_H_
-#define GOODPUT_TOOLS_GOODPUTD_OUTPUT_OUTPUT_WATCH_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -12,10 +11,10 @@
 
 #include "spank/clock.h"
 #include "spank/event.h"
-#include "tools/config/config.h"
+#include "tools/base/config.h"
 #include "tools/goodputd/node_jobs.h"
 #include "tools/goodputd/output/follower.h"
-#include "tools/logs/log_fold.h"
+#include "tools/sources/logs/log_fold.h"
 
 namespace goodput {
 
@@ -45,18 +44,18 @@ class OutputNews {
 
   NodeJob job_;
   Clock clock_;
-  class RecordSink : public ToldSink {
+  class RecordSink : public LogSink {
    public:
     explicit RecordSink(OutputNews& news) : news_(news) {}
     absl::Status Step(Ns t, std::int64_t step, const Speaker& speaker, std::int64_t offset) override;
-    absl::Status Mark(const ToldMark& mark, const Speaker& speaker, std::int64_t offset) override;
+    absl::Status Mark(const LogMark& mark, const Speaker& speaker, std::int64_t offset) override;
     absl::Status StepEnd(Ns t, std::int64_t step, const Speaker& speaker, std::int64_t offset) override;
     absl::Status Stop(Ns t, const Speaker& speaker, std::int64_t offset) override;
-    absl::Status Collective(const ToldCollective& collective, const Speaker& speaker,
+    absl::Status Collective(const LogCollective& collective, const Speaker& speaker,
                             std::int64_t offset) override;
     // Of these the plugin knows.
-    absl::Status Srun(const ToldSrun&, const Speaker&, std::int64_t) override { return absl::OkStatus(); }
-    absl::Status Attempt(const ToldAttempt&) override { return absl::OkStatus(); }
+    absl::Status Srun(const LogSrun&, const Speaker&, std::int64_t) override { return absl::OkStatus(); }
+    absl::Status Attempt(const LogAttempt&) override { return absl::OkStatus(); }
 
    private:
     OutputNews& news_;
@@ -73,5 +72,3 @@ class OutputNews {
 void RunOutputWatch(const Config& config, int stop_fd);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_OUTPUT_OUTPUT_WATCH_H_

@@ -1,6 +1,5 @@
 // Whose signal it was: from the kernel's sample to job, step and task.
-#ifndef GOODPUT_TOOLS_GOODPUTD_SIGNALS_SIGNAL_FINDER_H_
-#define GOODPUT_TOOLS_GOODPUTD_SIGNALS_SIGNAL_FINDER_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -76,5 +75,3 @@ struct CgroupStep {
 std::optional<CgroupStep> ParseCgroupStep(std::string_view paths);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_SIGNALS_SIGNAL_FINDER_H_

@@ -14,6 +14,7 @@
 
 #include "spank/clock.h"
 #include "sql/text.h"
+#include "tools/base/trace_permission.h"
 #include "tools/goodputd/counts_file.h"
 #include "tools/goodputd/exec_watch.h"
 #include "tools/goodputd/log.h"
@@ -23,7 +24,6 @@
 #include "tools/goodputd/signals/signal_finder.h"
 #include "tools/goodputd/signals/signal_recorder.h"
 #include "tools/goodputd/signals/signal_trace.h"
-#include "tools/goodputd/signals/trace_permission.h"
 
 namespace goodput {
 namespace {

@@ -1,11 +1,10 @@
 // The node daemon's thread that watches signals, and when tasks execute their programs: kernel -> whose ->
 // spool.
-#ifndef GOODPUT_TOOLS_GOODPUTD_SIGNALS_SIGNAL_LOOP_H_
-#define GOODPUT_TOOLS_GOODPUTD_SIGNALS_SIGNAL_LOOP_H_
+#pragma once
 
 #include <atomic>
 
-#include "tools/config/config.h"
+#include "tools/base/config.h"
 
 namespace goodput {
 
@@ -15,5 +14,3 @@ namespace goodput {
 void RunSignalLoop(const Config& config, int stop_fd, std::atomic<bool>& execs_traced);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_SIGNALS_SIGNAL_LOOP_H_

@@ -1,7 +1,6 @@
 // From signals to records of the spool. Each of a process's signals is a record of its own; of a storm the
 // first ones are, and the rest of every second is one record that says how many.
-#ifndef GOODPUT_TOOLS_GOODPUTD_SIGNALS_SIGNAL_RECORDER_H_
-#define GOODPUT_TOOLS_GOODPUTD_SIGNALS_SIGNAL_RECORDER_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -54,5 +53,3 @@ class SignalRecorder {
 };
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_SIGNALS_SIGNAL_RECORDER_H_

@@ -18,7 +18,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "sql/text.h"
-#include "tools/goodputd/signals/trace_permission.h"
+#include "tools/base/trace_permission.h"
 
 namespace goodput {
 namespace {

@@ -2,8 +2,7 @@
 // perf_event_open on the tracepoints signal:signal_generate and sched:sched_process_exec, a ring buffer a
 // CPU. Nothing of it touches the processes concerned. A signal wakes the reader; a program that is executed
 // waits for its next look.
-#ifndef GOODPUT_TOOLS_GOODPUTD_SIGNALS_SIGNAL_TRACE_H_
-#define GOODPUT_TOOLS_GOODPUTD_SIGNALS_SIGNAL_TRACE_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -109,5 +108,3 @@ class SignalTrace {
 std::vector<int> ParseCpuList(std::string_view text);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_SIGNALS_SIGNAL_TRACE_H_

@@ -1,7 +1,6 @@
 // The kernel's tracepoints signal:signal_generate and sched:sched_process_exec: their ids, and where the
 // fields of the first lie in a sample.
-#ifndef GOODPUT_TOOLS_GOODPUTD_SIGNALS_TRACEPOINT_H_
-#define GOODPUT_TOOLS_GOODPUTD_SIGNALS_TRACEPOINT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -39,5 +38,3 @@ struct Tracepoints {
 absl::StatusOr<Tracepoints> ReadTracepoints();
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_SIGNALS_TRACEPOINT_H_

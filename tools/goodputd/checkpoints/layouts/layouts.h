@@ -1,7 +1,6 @@
 // One function a layout. It is shown a directory, reports the checkpoints in it and takes the names that
 // belong to them: no later layout is asked about those, and nobody looks for checkpoints inside.
-#ifndef GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_LAYOUTS_LAYOUTS_H_
-#define GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_LAYOUTS_LAYOUTS_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -85,5 +84,3 @@ void FindPlainFiles(Place& place);
 bool FindTorchDcpItself(Place& place);
 
 }  // namespace goodput
-
-#endif  // GOODPUT_TOOLS_GOODPUTD_CHECKPOINTS_LAYOUTS_LAYOUTS_H_

@@ -1,0 +1,100 @@
+// What slurmdbd says about attempts, one row each: (cluster, job id, submit time).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sql/database.h"
+#include "sql/tables/jobs.h"
+
+namespace goodput {
+
+// What Slurm says a step died of that ran out of memory.
+inline constexpr std::int64_t kStepRanOutOfMemory = 125;
+
+// Times are whole seconds since the epoch, as Slurm has them; absent is unknown.
+struct AccountingRow {
+  std::string cluster;
+  std::int64_t job_id = 0;
+  std::int64_t submit_s = 0;
+  std::optional<std::int64_t> eligible_s;
+  std::optional<std::int64_t> start_s;
+  std::optional<std::int64_t> end_s;
+  std::string state;  // one word: CANCELLED, not "CANCELLED by 0"
+  std::optional<std::int64_t> exit_code;
+  std::optional<std::int64_t> exit_signal;
+  std::string user;
+  std::string account;
+  std::string partition;
+  std::string qos;
+  std::string name;
+  std::string node_list;
+  std::int64_t nodes = 0;
+  std::int64_t gpus = 0;  // allocated, or asked for while pending
+  std::string gpu_type;
+  std::string reason;
+  std::string failed_node;
+  std::string admin_comment;
+  std::int64_t suspended_s = 0;
+  std::optional<std::int64_t> restarts;
+  std::string job_id_text;  // as people write it: 12, 12_3, 12+1
+  // The signal of the worst of its steps; Slurm's kStepRanOutOfMemory is none of the kernel's.
+  std::optional<std::int64_t> derived_signal;
+  std::string cancelled_by;  // a user's name, or id where it has none
+  std::string reservation;   // Slurm's
+  std::optional<std::int64_t> time_limit_s;
+};
+
+// Stores rows, replacing what was known of the same attempts, except that one which was over is not opened
+// again: slurmdbd lost its end. `read_s`: when they were read.
+absl::Status StoreAccounting(Database& db, const std::vector<AccountingRow>& rows, std::int64_t read_s);
+
+// Stores rows that somebody brought in a file; what was read from slurmdbd itself stays as it is. Returns how
+// many were stored.
+absl::StatusOr<std::int64_t> StoreAccountingOfFile(Database& db, const std::vector<AccountingRow>& rows);
+
+// The attempts of a job by submit time.
+absl::StatusOr<std::vector<AccountingRow>> LoadAccounting(Database& db, const JobKey& job);
+
+// LoadAccounting of one job after the other: where they come by cluster, id and time it reads the table once,
+// and any other order costs a query a job. Within one Snapshot.
+class AccountingReader {
+ public:
+  explicit AccountingReader(Database& db) : db_(db) {}
+  absl::StatusOr<std::vector<AccountingRow>> RowsOf(const JobKey& job);
+
+ private:
+  struct Cursor {
+    Statement rows;
+    std::optional<AccountingRow> next;  // absent: at the end
+  };
+  static absl::Status Advance(Cursor& cursor);
+
+  Database& db_;
+  std::map<std::string, Cursor> cursors_;  // of clusters
+};
+
+// Attempts of a cluster that started in [from_s, to_s], by start.
+absl::StatusOr<std::vector<AccountingRow>> LoadStartedBetween(Database& db, const std::string& cluster,
+                                                              std::int64_t from_s, std::int64_t to_s);
+
+// A node down or drained, as slurmdbd keeps it; `end_s` is absent while it lasts.
+struct NodeOutage {
+  std::string cluster;
+  std::string node;
+  std::string state;
+  std::int64_t start_s = 0;
+  std::optional<std::int64_t> end_s;
+  std::string reason;
+};
+absl::Status StoreOutages(Database& db, const std::vector<NodeOutage>& outages);
+// Those of a cluster that began in [from_s, to_s], by begin.
+absl::StatusOr<std::vector<NodeOutage>> LoadOutages(Database& db, const std::string& cluster,
+                                                    std::int64_t from_s, std::int64_t to_s);
+
+}  // namespace goodput

@@ -1,0 +1,112 @@
+#include "sql/tables/coverage.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "sql/blocks/record_pack.h"
+
+namespace goodput {
+namespace {
+
+// The nodes that recorded anything of a job from that time on.
+absl::StatusOr<std::set<std::string>> NodesHeardOf(Database& db, std::int64_t job_id, std::int64_t from_ns) {
+  Statement statement = db.Prepare(
+      "SELECT DISTINCT source.node FROM event JOIN source ON source.id = event.source_id "
+      "WHERE event.job_id = ?1 AND event.t_ns >= ?2");
+  statement.Bind(1, job_id).Bind(2, from_ns);
+  std::set<std::string> nodes;
+  while (statement.Step()) nodes.insert(statement.Text(0));
+  if (!statement.status().ok()) return statement.status();
+  Statement blocks =
+      db.Prepare("SELECT data FROM record_block WHERE job_id = ?1 AND last_t_ns >= ?2 ORDER BY first_t_ns");
+  blocks.Bind(1, job_id).Bind(2, from_ns);
+  while (blocks.Step()) {
+    RecordUnpacker records(blocks.Bytes(0));
+    while (records.Next()) {
+      if (records.t_ns() >= from_ns) nodes.emplace(records.node());
+    }
+  }
+  if (!blocks.status().ok()) return blocks.status();
+  return nodes;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<LastRecord>> LastRecords(Database& db) {
+  // Of two boots within an hour neither file's name says which is the later one: the newest record of all
+  // files counts. Where that is not known, a file's name ends in its hour; its last record is the one
+  // furthest in it.
+  Statement newest = db.Prepare(
+      "SELECT node, id, max(substr(file, -17)),"
+      " (SELECT max(other.newest_t_ns) FROM source AS other WHERE other.node = source.node)"
+      " FROM source WHERE node NOT LIKE '@%' GROUP BY node");
+  Statement event = db.Prepare("SELECT t_ns FROM event WHERE source_id = ?1 ORDER BY offset DESC LIMIT 1");
+  Statement step = db.Prepare("SELECT max(last_t_ns) FROM step_block WHERE source_id = ?1");
+  // Of one whose records are summarized: the hour of its file.
+  Statement hour = db.Prepare(
+      "SELECT unixepoch(substr(?1, 1, 4) || '-' || substr(?1, 5, 2) || '-' || substr(?1, 7, 2) || ' ' ||"
+      " substr(?1, 9, 2) || ':00')");
+  std::vector<LastRecord> all;
+  while (newest.Step()) {
+    LastRecord last;
+    last.node = newest.Text(0);
+    // Of one that was last taken from by a release before this, what is there of it says.
+    if (!newest.IsNull(3)) {
+      last.t_ns = newest.Int(3);
+      all.push_back(std::move(last));
+      continue;
+    }
+    event.Bind(1, newest.Int(1));
+    if (event.Step()) last.t_ns = event.Int(0);
+    event.Reset();
+    step.Bind(1, newest.Int(1));
+    if (step.Step()) last.t_ns = std::max(last.t_ns, step.Int(0));
+    step.Reset();
+    if (last.t_ns == 0 && hour.Bind(1, newest.Text(2)).Step()) last.t_ns = hour.Int(0) * 1'000'000'000;
+    hour.Reset();
+    if (last.t_ns > 0) all.push_back(std::move(last));
+  }
+  for (const Statement* statement : {&newest, &event, &step, &hour}) {
+    if (!statement->status().ok()) return statement->status();
+  }
+  std::sort(all.begin(), all.end(), [](const LastRecord& a, const LastRecord& b) { return a.t_ns < b.t_ns; });
+  return all;
+}
+
+absl::StatusOr<std::vector<SilentNodes>> JobsOnSilentNodes(
+    Database& db, std::int64_t before_s, std::vector<std::string> (*node_names)(const std::string& list)) {
+  Statement jobs =
+      db.Prepare("SELECT job_id FROM job_seen WHERE run = '' ORDER BY last_t_s DESC, job_id DESC LIMIT 500");
+  Statement last = db.Prepare(
+      "SELECT json_extract(record, '$.state'), json_extract(record, '$.start_s'), json_extract(record, "
+      "'$.nodes') FROM event WHERE job_id = ?1 AND kind IN ('attempt', 'queue') AND json_valid(record) "
+      "ORDER BY t_ns DESC LIMIT 1");
+  std::vector<SilentNodes> all;
+  while (jobs.Step()) {
+    SilentNodes job;
+    job.job_id = jobs.Int(0);
+    last.Bind(1, job.job_id);
+    const bool running =
+        last.Step() && last.Text(0) == "RUNNING" && !last.IsNull(1) && last.Int(1) < before_s;
+    const std::int64_t start_s = running ? last.Int(1) : 0;
+    const std::string nodes = running ? last.Text(2) : std::string();
+    last.Reset();
+    if (!running) continue;
+    // Slurm's start has whole seconds, and clocks differ a little.
+    const absl::StatusOr<std::set<std::string>> heard =
+        NodesHeardOf(db, job.job_id, (start_s - 2) * 1'000'000'000);
+    if (!heard.ok()) return heard.status();
+    for (std::string& node : node_names(nodes)) {
+      ++job.nodes;
+      if (heard->count(node) == 0) job.silent.push_back(std::move(node));
+    }
+    if (!job.silent.empty()) all.push_back(std::move(job));
+  }
+  for (const Statement* statement : {&jobs, &last}) {
+    if (!statement->status().ok()) return statement->status();
+  }
+  return all;
+}
+
+}  // namespace goodput

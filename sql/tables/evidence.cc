@@ -1,0 +1,243 @@
+#include "sql/tables/evidence.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "spank/clock.h"
+#include "sql/tables/record_blocks.h"
+#include "sql/tables/summaries.h"
+#include "sql/text.h"
+
+namespace goodput {
+namespace {
+
+absl::StatusOr<std::vector<EventRow>> ReadEvents(Statement statement) {
+  std::vector<EventRow> rows;
+  while (statement.Step()) {
+    rows.push_back(
+        {statement.Int(0), statement.Int(1), statement.Int(2), statement.Text(3), statement.Text(4)});
+  }
+  if (!statement.status().ok()) return statement.status();
+  return rows;
+}
+
+// Rows of the spool files of a cluster, and of those of which no record names one. The job or kind comes
+// first, for a cluster has thousands of files: CROSS keeps SQLite from another order.
+constexpr const char* kFromEvents =
+    "SELECT event.source_id, event.offset, event.t_ns, event.kind, event.record"
+    " FROM event CROSS JOIN source ON source.id = event.source_id AND source.cluster IN (?1, '') WHERE ";
+
+// Rounded down to seconds, a submit is up to one earlier than what the job did at once.
+std::int64_t FirstNs(const JobKey& job) {
+  return job.from_s < INT64_MIN / kSecondNs ? INT64_MIN : job.from_s * kSecondNs;
+}
+std::int64_t EndNs(const JobKey& job) {
+  return job.until_s > INT64_MAX / kSecondNs ? INT64_MAX : job.until_s * kSecondNs;
+}
+
+// By time, each once: the record itself where there is one.
+void PutInOrder(std::vector<EventRow>& events) {
+  const auto place = [](const EventRow& event) {
+    return std::tie(event.t_ns, event.source_id, event.offset);
+  };
+  std::stable_sort(events.begin(), events.end(),
+                   [&](const EventRow& a, const EventRow& b) { return place(a) < place(b); });
+  events.erase(std::unique(events.begin(), events.end(),
+                           [&](const EventRow& a, const EventRow& b) { return place(a) == place(b); }),
+               events.end());
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<SourceRow>> LoadSources(Database& db) {
+  Statement statement =
+      db.Prepare("SELECT id, cluster, node, file, offset, records, bad FROM source ORDER BY id");
+  std::vector<SourceRow> rows;
+  while (statement.Step()) {
+    rows.push_back({statement.Int(0), statement.Text(1), statement.Text(2), statement.Text(3),
+                    statement.Int(4), statement.Int(5), statement.Int(6)});
+  }
+  if (!statement.status().ok()) return statement.status();
+  return rows;
+}
+
+absl::StatusOr<SourceRow> LoadSource(Database& db, std::int64_t id) {
+  Statement statement =
+      db.Prepare("SELECT id, cluster, node, file, offset, records, bad FROM source WHERE id = ?1");
+  statement.Bind(1, id);
+  if (statement.Step()) {
+    return SourceRow{statement.Int(0), statement.Text(1), statement.Text(2), statement.Text(3),
+                     statement.Int(4), statement.Int(5),  statement.Int(6)};
+  }
+  return statement.status().ok() ? absl::NotFoundError(Cat(db.path(), ": there is no source ", id))
+                                 : statement.status();
+}
+
+std::pair<std::int64_t, std::int64_t> TimesOf(const JobKey& job) {
+  return {FirstNs(job), EndNs(job)};
+}
+
+absl::StatusOr<std::vector<EventRow>> LoadSingleEvents(Database& db, const JobKey& job) {
+  Statement statement = db.Prepare(Cat(kFromEvents,
+                                       "event.job_id = ?2 AND event.t_ns >= ?3 AND event.t_ns < ?4"
+                                       " ORDER BY event.t_ns, event.source_id, event.offset"));
+  statement.Bind(1, job.cluster).Bind(2, job.job_id).Bind(3, FirstNs(job)).Bind(4, EndNs(job));
+  absl::StatusOr<std::vector<EventRow>> events = ReadEvents(std::move(statement));
+  if (!events.ok()) return events;
+  // After the events: one that is summarized in between is there twice, and not missing.
+  const std::size_t there = events->size();
+  absl::Status status = AppendSummarized(db, job, FirstNs(job), EndNs(job), *events);
+  if (!status.ok()) return status;
+  if (events->size() > there) PutInOrder(*events);
+  return events;
+}
+
+absl::StatusOr<std::vector<EventRow>> LoadEvents(Database& db, const JobKey& job) {
+  absl::StatusOr<std::vector<EventRow>> events = LoadSingleEvents(db, job);
+  if (!events.ok()) return events;
+  const std::size_t there = events->size();
+  absl::Status status = AppendBlockRecords(db, job, FirstNs(job), EndNs(job), *events);
+  if (!status.ok()) return status;
+  if (events->size() > there) PutInOrder(*events);
+  return events;
+}
+
+absl::StatusOr<std::vector<EventRow>> LoadJoblessEvents(Database& db, const std::string& cluster,
+                                                        const std::string& kind, std::int64_t from_ns,
+                                                        std::int64_t to_ns) {
+  Statement statement =
+      db.Prepare(Cat(kFromEvents,
+                     "event.job_id IS NULL AND event.kind = ?2 AND event.t_ns BETWEEN ?3 AND ?4"
+                     " ORDER BY event.t_ns, event.source_id, event.offset"));
+  statement.Bind(1, cluster).Bind(2, kind).Bind(3, from_ns).Bind(4, to_ns);
+  return ReadEvents(std::move(statement));
+}
+
+absl::StatusOr<std::vector<EventRow>> LoadWatchedAttempts(Database& db, const std::string& cluster,
+                                                          std::int64_t from_ns, std::int64_t to_ns) {
+  Statement statement = db.Prepare(
+      "SELECT source_id, offset, t_ns, kind, record FROM event"
+      " WHERE source_id IN (SELECT id FROM source WHERE node = '@controller' AND cluster IN (?1, ''))"
+      " AND kind = 'attempt' AND t_ns BETWEEN ?2 AND ?3 ORDER BY t_ns, source_id, offset");
+  statement.Bind(1, cluster).Bind(2, from_ns).Bind(3, to_ns);
+  return ReadEvents(std::move(statement));
+}
+
+namespace {
+
+// Blocks smaller than this are read at once: that is less work than to look after them.
+constexpr std::int64_t kFewMarks = 64;
+
+constexpr const char* kFromBlocks =
+    " FROM step_block CROSS JOIN source ON source.id = step_block.source_id AND source.cluster IN (?1, '')"
+    " WHERE step_block.job_id = ?2 ORDER BY step_block.source_id, step_block.slurm_step, step_block.seq";
+
+absl::Status DamagedSteps(const Database& db, std::int64_t job_id) {
+  return absl::DataLossError(Cat(db.path(), ": a step block of job ", job_id, " is damaged"));
+}
+
+struct BlockOwner {
+  std::int64_t source_id = 0;
+  std::optional<std::int64_t> clock_ns;
+  std::string slurm_step;
+};
+
+void AddRows(const BlockOwner& owner, const std::vector<PackedStep>& steps, std::vector<StepRow>& rows) {
+  for (const PackedStep& step : steps) {
+    rows.push_back(
+        {owner.source_id, step.offset, step.t_ns, owner.clock_ns, step.step, step.task, owner.slurm_step});
+  }
+}
+
+void KeepTimes(const JobKey& job, std::vector<PackedStep>& steps) {
+  const std::int64_t first_ns = FirstNs(job);
+  const std::int64_t end_ns = EndNs(job);
+  steps.erase(std::remove_if(steps.begin(), steps.end(),
+                             [&](const PackedStep& s) { return s.t_ns < first_ns || s.t_ns >= end_ns; }),
+              steps.end());
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<StepRow>> LoadSteps(Database& db, const JobKey& job) {
+  Statement statement =
+      db.Prepare(Cat("SELECT step_block.source_id, slurm_step, clock_ns, framed, data", kFromBlocks));
+  statement.Bind(1, job.cluster).Bind(2, job.job_id);
+  std::vector<StepRow> rows;
+  while (statement.Step()) {
+    std::vector<PackedStep> steps;
+    if (!UnpackSteps(statement.Bytes(4), static_cast<std::size_t>(statement.Int(3)), steps))
+      return DamagedSteps(db, job.job_id);
+    KeepTimes(job, steps);
+    AddRows({statement.Int(0), statement.OptionalInt(2), statement.Text(1)}, steps, rows);
+  }
+  if (!statement.status().ok()) return statement.status();
+  return rows;
+}
+
+absl::StatusOr<JobSteps> LoadJobSteps(Database& db, const JobKey& job) {
+  Statement statement = db.Prepare(Cat(
+      "SELECT step_block.source_id, slurm_step, clock_ns, seq, marks, stride, task, first_t_ns, last_t_ns,"
+      " first_step, last_step, first_offset, last_offset, durations",
+      kFromBlocks));
+  statement.Bind(1, job.cluster).Bind(2, job.job_id);
+  JobSteps loaded;
+  while (statement.Step()) {
+    const std::optional<std::int64_t> stride = statement.OptionalInt(5);
+    StepBlockRow block{statement.Int(0),
+                       job.job_id,
+                       statement.Text(1),
+                       statement.Int(3),
+                       statement.Int(4),
+                       {statement.Int(7), statement.Int(9), statement.Int(6), statement.Int(11)},
+                       {statement.Int(8), statement.Int(10), statement.Int(6), statement.Int(12)},
+                       statement.OptionalInt(2),
+                       stride.value_or(0),
+                       {}};
+    // What an id that was used again has in one block belongs to several jobs.
+    const bool whole = block.first.t_ns >= FirstNs(job) && block.last.t_ns < EndNs(job);
+    if (stride && whole && block.marks >= kFewMarks) {
+      if (!block.durations.AddEncoded(statement.Bytes(13))) return DamagedSteps(db, job.job_id);
+      loaded.blocks.push_back(std::move(block));
+      continue;
+    }
+    // Only now: a row that is asked for its marks is read whole.
+    absl::StatusOr<std::vector<PackedStep>> steps = LoadStepsOfBlock(db, block);
+    if (!steps.ok()) return steps.status();
+    KeepTimes(job, *steps);
+    AddRows({block.source_id, block.clock_ns, block.slurm_step}, *steps, loaded.marks);
+  }
+  if (!statement.status().ok()) return statement.status();
+  return loaded;
+}
+
+absl::StatusOr<std::vector<PackedStep>> LoadStepsOfBlock(Database& db, const StepBlockRow& block) {
+  Statement statement = db.Prepare(
+      "SELECT framed, data FROM step_block"
+      " WHERE source_id = ?1 AND job_id = ?2 AND slurm_step = ?3 AND seq = ?4");
+  statement.Bind(1, block.source_id).Bind(2, block.job_id).Bind(3, block.slurm_step).Bind(4, block.seq);
+  std::vector<PackedStep> steps;
+  if (statement.Step() &&
+      !UnpackSteps(statement.Bytes(1), static_cast<std::size_t>(statement.Int(0)), steps)) {
+    return DamagedSteps(db, block.job_id);
+  }
+  if (!statement.status().ok()) return statement.status();
+  if (static_cast<std::int64_t>(steps.size()) < block.marks) return DamagedSteps(db, block.job_id);
+  steps.resize(static_cast<std::size_t>(block.marks));  // it may have grown since
+  return steps;
+}
+
+absl::StatusOr<std::vector<QuarantineRow>> LoadQuarantine(Database& db, std::int64_t limit) {
+  Statement statement = db.Prepare(
+      "SELECT source.node, source.file, quarantine.offset, quarantine.reason FROM quarantine"
+      " JOIN source ON source.id = quarantine.source_id ORDER BY source.id, quarantine.offset LIMIT ?1");
+  statement.Bind(1, limit);
+  std::vector<QuarantineRow> rows;
+  while (statement.Step())
+    rows.push_back({statement.Text(0), statement.Text(1), statement.Int(2), statement.Text(3)});
+  if (!statement.status().ok()) return statement.status();
+  return rows;
+}
+
+}  // namespace goodput

@@ -1,0 +1,94 @@
+// Reading what nodes and the controller's watch recorded about jobs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sql/blocks/duration_histogram.h"
+#include "sql/blocks/step_block.h"
+#include "sql/database.h"
+#include "sql/tables/jobs.h"
+
+namespace goodput {
+
+struct SourceRow {
+  std::int64_t id = 0;
+  std::string cluster;
+  std::string node;
+  std::string file;
+  std::int64_t offset = 0;
+  std::int64_t records = 0;
+  std::int64_t bad = 0;
+};
+absl::StatusOr<std::vector<SourceRow>> LoadSources(Database& db);
+// NotFound: there is none of this id.
+absl::StatusOr<SourceRow> LoadSource(Database& db, std::int64_t id);
+
+struct EventRow {
+  std::int64_t source_id = 0;
+  std::int64_t offset = 0;
+  std::int64_t t_ns = 0;
+  std::string kind;
+  std::string record;  // the whole JSON object
+};
+// Events of one job, by time, but for those in blocks (record_blocks.h), of which there may be millions.
+absl::StatusOr<std::vector<EventRow>> LoadSingleEvents(Database& db, const JobKey& job);
+// All events of one job, by time.
+absl::StatusOr<std::vector<EventRow>> LoadEvents(Database& db, const JobKey& job);
+// Where a job's events are in time: [first, second), in ns.
+std::pair<std::int64_t, std::int64_t> TimesOf(const JobKey& job);
+// Events of one kind that belong to no job of a cluster, by time.
+absl::StatusOr<std::vector<EventRow>> LoadJoblessEvents(Database& db, const std::string& cluster,
+                                                        const std::string& kind, std::int64_t from_ns,
+                                                        std::int64_t to_ns);
+// What a cluster's watch saw of all allocated jobs, by time.
+absl::StatusOr<std::vector<EventRow>> LoadWatchedAttempts(Database& db, const std::string& cluster,
+                                                          std::int64_t from_ns, std::int64_t to_ns);
+
+struct StepRow {
+  std::int64_t source_id = 0;
+  std::int64_t offset = 0;
+  std::int64_t t_ns = 0;
+  std::optional<std::int64_t> clock_ns;  // the writer's real less monotonic time, within kClockStepNs
+  std::int64_t train_step = 0;
+  std::int64_t task = 0;
+  std::string slurm_step;
+};
+// Every step mark of a job.
+absl::StatusOr<std::vector<StepRow>> LoadSteps(Database& db, const JobKey& job);
+
+// A block of even step marks (see StepSummary), known without reading them.
+struct StepBlockRow {
+  std::int64_t source_id = 0;
+  std::int64_t job_id = 0;
+  std::string slurm_step;
+  std::int64_t seq = 0;
+  std::int64_t marks = 0;
+  PackedStep first;
+  PackedStep last;
+  std::optional<std::int64_t> clock_ns;
+  std::int64_t stride = 0;
+  DurationHistogram durations;
+};
+struct JobSteps {
+  std::vector<StepRow> marks;  // of blocks that are not even, or too small to be worth the name
+  std::vector<StepBlockRow> blocks;
+};
+absl::StatusOr<JobSteps> LoadJobSteps(Database& db, const JobKey& job);
+// The marks of a block, as many as it had when it was loaded.
+absl::StatusOr<std::vector<PackedStep>> LoadStepsOfBlock(Database& db, const StepBlockRow& block);
+
+struct QuarantineRow {
+  std::string node;
+  std::string file;
+  std::int64_t offset = 0;
+  std::string reason;
+};
+absl::StatusOr<std::vector<QuarantineRow>> LoadQuarantine(Database& db, std::int64_t limit);
+
+}  // namespace goodput

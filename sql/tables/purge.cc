@@ -1,0 +1,152 @@
+#include "sql/tables/purge.h"
+
+#include <string>
+#include <vector>
+
+#include "sql/tables/evidence.h"
+#include "sql/tables/record_blocks.h"
+#include "sql/tables/summaries.h"
+#include "sql/text.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::int64_t kEventsAtOnce = 4096;
+constexpr std::int64_t kPagesAtOnce = 1024;
+
+struct OldJob {
+  std::int64_t job_id = 0;  // of whatever cluster
+  std::int64_t last_t_s = 0;
+};
+
+// Without a word of the scheduler the first record of a node says whose a job is.
+absl::StatusOr<std::vector<OldJob>> OldJobs(Database& db, std::int64_t before_s) {
+  Statement rows = db.Prepare(
+      "SELECT seen.job_id, max(seen.last_t_s) AS last FROM job_seen AS seen"
+      " LEFT JOIN summarized AS done ON done.job_id = seen.job_id WHERE seen.run = '' AND seen.job_id > 0"
+      " GROUP BY seen.job_id HAVING last < ?1 AND (done.until_s IS NULL OR done.until_s < last)"
+      " AND (EXISTS (SELECT 1 FROM accounting WHERE accounting.job_id = seen.job_id AND user <> '')"
+      " OR EXISTS (SELECT 1 FROM event WHERE event.job_id = seen.job_id AND kind IN ('queue', 'attempt')))"
+      " ORDER BY last");
+  rows.Bind(1, before_s);
+  std::vector<OldJob> jobs;
+  while (rows.Step()) jobs.push_back({rows.Int(0), rows.Int(1)});
+  if (!rows.status().ok()) return rows.status();
+  return jobs;
+}
+
+// Of one cluster.
+struct SomeOfJob {
+  std::string cluster;
+  std::vector<EventRow> events;
+};
+
+absl::StatusOr<SomeOfJob> SomeEvents(Database& db, const OldJob& job) {
+  constexpr const char* kOfNodes =
+      " FROM event CROSS JOIN source ON source.id = event.source_id AND source.node NOT LIKE '@%'"
+      " WHERE event.job_id = ?1";
+  SomeOfJob some;
+  Statement any = db.Prepare(Cat("SELECT source.cluster", kOfNodes, " LIMIT 1"));
+  any.Bind(1, job.job_id);
+  if (!any.Step()) {
+    if (!any.status().ok()) return any.status();
+    return some;
+  }
+  some.cluster = any.Text(0);
+  Statement rows =
+      db.Prepare(Cat("SELECT event.source_id, event.offset, event.t_ns, event.kind, event.record", kOfNodes,
+                     " AND source.cluster = ?2 ORDER BY event.t_ns, event.source_id, event.offset LIMIT ?3"));
+  rows.Bind(1, job.job_id).Bind(2, some.cluster).Bind(3, kEventsAtOnce);
+  while (rows.Step())
+    some.events.push_back({rows.Int(0), rows.Int(1), rows.Int(2), rows.Text(3), rows.Text(4)});
+  if (!rows.status().ok()) return rows.status();
+  return some;
+}
+
+absl::Status Delete(Database& db, const std::vector<EventRow>& events) {
+  Statement row = db.Prepare("DELETE FROM event WHERE source_id = ?1 AND offset = ?2");
+  for (const EventRow& event : events) {
+    row.Bind(1, event.source_id).Bind(2, event.offset);
+    if (absl::Status status = row.Run(); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+// How many events were taken; none: the job is done, which is remembered.
+absl::StatusOr<std::int64_t> SummarizeSome(Database& db, const OldJob& job, std::int64_t now_s) {
+  Transaction transaction(db);
+  if (!transaction.status().ok()) return transaction.status();
+  const absl::StatusOr<SomeOfJob> some = SomeEvents(db, job);
+  if (!some.ok()) return some.status();
+  absl::Status status = AddSummary(db, job.job_id, some->cluster, some->events, now_s);
+  if (status.ok()) status = Delete(db, some->events);
+  absl::StatusOr<std::int64_t> of_block = 0;
+  if (status.ok() && some->events.empty()) of_block = SummarizeBlock(db, job.job_id, now_s);
+  if (!of_block.ok()) return of_block.status();
+  if (status.ok() && some->events.empty() && *of_block == 0) {
+    Statement done = db.Prepare(
+        "INSERT INTO summarized (job_id, until_s) VALUES (?1, ?2)"
+        " ON CONFLICT (job_id) DO UPDATE SET until_s = excluded.until_s");
+    done.Bind(1, job.job_id).Bind(2, job.last_t_s);
+    status = done.Run();
+  }
+  if (status.ok()) status = transaction.Commit();
+  if (!status.ok()) return status;
+  return static_cast<std::int64_t>(some->events.size()) + *of_block;
+}
+
+absl::StatusOr<std::int64_t> Pragma(Database& db, const char* sql) {
+  Statement row = db.Prepare(sql);
+  const std::int64_t value = row.Step() ? row.Int(0) : 0;
+  if (!row.status().ok()) return row.status();
+  return value;
+}
+
+// Nothing where the database was made without auto_vacuum: then its empty pages are used again, and stay.
+absl::StatusOr<std::int64_t> GiveBackPages(Database& db, const std::function<bool()>& enough) {
+  const absl::StatusOr<std::int64_t> page = Pragma(db, "PRAGMA page_size");
+  if (!page.ok()) return page.status();
+  std::int64_t freed = 0;
+  for (;;) {
+    const absl::StatusOr<std::int64_t> empty = Pragma(db, "PRAGMA freelist_count");
+    if (!empty.ok()) return empty.status();
+    if (*empty == 0 || enough()) break;
+    const absl::Status status = db.Execute(Cat("PRAGMA incremental_vacuum(", kPagesAtOnce, ")"));
+    if (!status.ok()) return status;
+    const absl::StatusOr<std::int64_t> left = Pragma(db, "PRAGMA freelist_count");
+    if (!left.ok()) return left.status();
+    if (*left >= *empty) break;
+    freed += (*empty - *left) * *page;
+  }
+  // The file becomes shorter when the log is brought into it.
+  if (freed > 0) db.Execute("PRAGMA wal_checkpoint(PASSIVE)").IgnoreError();
+  return freed;
+}
+
+}  // namespace
+
+absl::StatusOr<PurgeReport> PurgeEvents(Database& db, std::int64_t before_s, std::int64_t now_s,
+                                        const std::function<bool()>& enough) {
+  const absl::StatusOr<std::vector<OldJob>> jobs = OldJobs(db, before_s);
+  if (!jobs.ok()) return jobs.status();
+  PurgeReport report;
+  for (const OldJob& job : *jobs) {
+    std::int64_t of_job = 0;
+    for (;;) {
+      if (enough()) break;
+      const absl::StatusOr<std::int64_t> taken = SummarizeSome(db, job, now_s);
+      if (!taken.ok()) return taken.status();
+      if (*taken == 0) break;
+      of_job += *taken;
+    }
+    report.events += of_job;
+    if (of_job > 0) ++report.jobs;
+    if (enough()) break;
+  }
+  const absl::StatusOr<std::int64_t> freed = GiveBackPages(db, enough);
+  if (!freed.ok()) return freed.status();
+  report.freed_bytes = *freed;
+  return report;
+}
+
+}  // namespace goodput

@@ -1,0 +1,60 @@
+// A spool file as the database remembers it. Two clusters whose controllers share a host may have files of
+// the same node, boot and hour; then what the files' records name tells them apart.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "spank/files.h"
+#include "sql/database.h"
+
+namespace goodput {
+
+// How much of a file's beginning is looked at for that: a prolog comes first, and names it.
+inline constexpr std::size_t kClusterNamedWithin = std::size_t{16} << 10U;
+// The first that a whole line of it names; `cluster_of` says which a line names, or nothing.
+std::string ClusterNamedIn(std::string_view beginning,
+                           const std::function<std::string(std::string_view line)>& cluster_of);
+// The cluster that the beginning of a file of this size names, which stays the same however it grows; empty
+// when it names none (yet).
+absl::StatusOr<std::string> ClusterOfFile(Files& files, int fd, std::int64_t file_size);
+
+struct Source {
+  std::int64_t id = 0;
+  std::int64_t offset = 0;  // all bytes before it are ingested
+  std::string cluster;
+  bool is_new = false;  // there is no row of it yet
+};
+// The row of a file whose beginning names `cluster`, or of one that was seen before it did, under `fallback`.
+// A file that names none is whichever has its name.
+absl::StatusOr<std::optional<Source>> FindSource(Database& db, const std::string& cluster,
+                                                 const std::string& fallback, const std::string& node,
+                                                 const std::string& file);
+
+// Whether anything was ever taken of any file.
+absl::StatusOr<bool> AnySource(Database& db);
+
+// How far the files of one node are ingested: one query for the many that do not grow.
+class IngestedFiles {
+ public:
+  static absl::StatusOr<IngestedFiles> OfNode(Database& db, const std::string& node);
+  // All bytes of a file of that name and size, of a spool of `cluster`.
+  bool Wholly(const std::string& cluster, const std::string& file, std::int64_t size) const;
+  // Anything of a file of that name, of whatever cluster.
+  bool Any(const std::string& file) const { return files_.count(file) != 0; }
+
+ private:
+  struct Taken {
+    std::string cluster;
+    std::int64_t offset;
+  };
+  std::multimap<std::string, Taken> files_;
+};
+
+}  // namespace goodput

@@ -1,0 +1,424 @@
+#include "tools/accounting/advise/advice.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "sql/text.h"
+#include "tools/base/format.h"
+
+namespace goodput {
+namespace {
+
+// Less than this of the run's time is not worth a sentence.
+constexpr double kWorthSaying = 0.01;
+// Fewer failures than this are said to be few.
+constexpr std::int64_t kFew = 3;
+// Another interval that gains less than this is as good as the one in use.
+constexpr double kSameInterval = 0.001;
+
+// What an interval between saves decides; WhatToDo() says after what.
+constexpr const char* kLostSteps = "with steps no checkpoint had";
+
+std::string Percent(double share) {
+  return absl::StrFormat("%.1f%%", share * 100);
+}
+
+std::string Times(std::int64_t n, const char* one, const char* many) {
+  return Cat(n, " ", n == 1 ? one : many);
+}
+
+// Sums over interruptions may have what `hold` has too, which nobody wanted.
+double ShareOfTime(double seconds, const Measured& measured) {
+  return measured.wall_s > 0 ? std::min(1.0, seconds / measured.wall_s) : 0;
+}
+
+// The shares of the wanted GPU-time that buckets and their parts took.
+class Shares {
+ public:
+  explicit Shares(const Account& account) : account_(account) {
+    for (const BucketTotal& total : account.buckets) {
+      if (BucketSide(total.bucket) != Side::kExcluded) wanted_ += static_cast<double>(total.gpu_ns);
+    }
+  }
+  double Of(Bucket bucket) const { return Share(Total(bucket)); }
+  double OfPart(Bucket bucket, const std::string& name) const {
+    for (const BucketTotal& part : Total(bucket).parts) {
+      if (part.part == name) return Share(part);
+    }
+    return 0;
+  }
+  double SecondsOf(Bucket bucket) const { return Seconds(Total(bucket).ns); }
+  double SecondsOfPart(Bucket bucket, const std::string& name) const {
+    for (const BucketTotal& part : Total(bucket).parts) {
+      if (part.part == name) return Seconds(part.ns);
+    }
+    return 0;
+  }
+
+ private:
+  const BucketTotal& Total(Bucket bucket) const { return account_.buckets[static_cast<std::size_t>(bucket)]; }
+  double Share(const BucketTotal& total) const {
+    return wanted_ > 0 ? static_cast<double>(total.gpu_ns) / wanted_ : 0;
+  }
+  const Account& account_;
+  double wanted_ = 0;
+};
+
+void AdviseWaiting(const Shares& shares, const Timeline& timeline, std::vector<Advice>& advice) {
+  double waiting_s = 0;
+  for (const Bucket bucket : AllBuckets()) {
+    if (BucketSide(bucket) == Side::kScheduling) waiting_s += shares.SecondsOf(bucket);
+  }
+  const auto say = [&](Bucket bucket, const char* action, const char* what, const char* loss) {
+    const double share = shares.Of(bucket);
+    if (share < kWorthSaying) return;
+    advice.push_back({action,
+                      Cat(Percent(shares.SecondsOf(bucket) / waiting_s), " of waiting is ", what, ", ",
+                          SecondsInWords(shares.SecondsOf(bucket)), " in all"),
+                      share, true, loss});
+  };
+  say(Bucket::kRequeueBackoff,
+      "use expedited requeue (sbatch --requeue=expedite, Slurm 25.11 and newer), or have the operator lower "
+      "AuthInfo=cred_expire, which the back-off follows",
+      "Slurm's back-off after a requeue", "in Slurm's back-off after requeues");
+  say(Bucket::kResubmitGap,
+      "let Slurm have the next job before this one ends: --requeue, or a job submitted beforehand with "
+      "--dependency=singleton",
+      "time in which no job of the run was submitted", "while no job of the run was submitted");
+  say(Bucket::kQueueResources,
+      "wait less for nodes: a reservation, fewer nodes, or another partition; a shorter time limit helps "
+      "Slurm's backfill",
+      "for nodes to be free", "waiting for nodes to be free");
+  say(Bucket::kQueuePriority, "ask for a QOS or an account with more priority, or for a reservation",
+      "behind jobs of higher priority", "waiting behind jobs of higher priority");
+  say(Bucket::kSuspended, "run where jobs are not suspended: another partition or QOS", "suspension",
+      "while it was suspended");
+  if (shares.Of(Bucket::kProvisioning) >= kWorthSaying) {
+    std::int64_t allocations = 0;
+    for (const AttemptSummary& attempt : timeline.attempts) allocations += attempt.facts->start ? 1 : 0;
+    advice.push_back(
+        {"have nodes ready before they are needed: keep them powered up (SuspendTime) or in a reservation, "
+         "and "
+         "shorten the prolog",
+         Cat("nodes took ",
+             SecondsInWords(shares.SecondsOf(Bucket::kProvisioning) / static_cast<double>(allocations)),
+             " to be ready, mean of ", Times(allocations, "allocation", "allocations")),
+         shares.Of(Bucket::kProvisioning), true, "until nodes were ready"});
+  }
+}
+
+// In starts after the first one that compiled, which no cache of its own could have spared.
+double CompiledAgainSeconds(const Timeline& timeline, int& again) {
+  double sum_s = 0;
+  again = 0;
+  const Incarnation* first = nullptr;
+  std::set<const Incarnation*> seen;
+  for (const Interval& interval : timeline.intervals) {
+    if (interval.bucket != Bucket::kStartup || interval.part != "compile") continue;
+    const auto in = std::find_if(
+        timeline.incarnations.begin(), timeline.incarnations.end(), [&](const Incarnation& incarnation) {
+          return interval.begin >= incarnation.begin && interval.begin < incarnation.end;
+        });
+    if (in == timeline.incarnations.end()) continue;
+    if (seen.empty()) first = &*in;
+    seen.insert(&*in);
+    if (&*in != first) sum_s += Seconds(interval.end - interval.begin);
+  }
+  again = static_cast<int>(seen.size()) - 1;
+  return sum_s;
+}
+
+void AdviseRuntime(const Shares& shares, const Timeline& timeline, const Measured& measured,
+                   std::vector<Advice>& advice) {
+  const auto starts = static_cast<std::int64_t>(timeline.incarnations.size());
+  const std::string per_start = Cat(", mean of ", Times(starts, "start", "starts"));
+  const auto mean = [&](double seconds) {
+    return SecondsInWords(seconds / static_cast<double>(std::max<std::int64_t>(1, starts)));
+  };
+  if (shares.Of(Bucket::kLaunch) >= kWorthSaying) {
+    advice.push_back(
+        {"have images and software on the nodes before the job starts (preloaded container images, "
+         "node-local copies)",
+         Cat("nodes were ready ", mean(shares.SecondsOf(Bucket::kLaunch)), " before the program ran",
+             per_start),
+         shares.Of(Bucket::kLaunch), true, "until the program ran"});
+  }
+  int again = 0;
+  const double compiled_again_s = CompiledAgainSeconds(timeline, again);
+  if (const double share = ShareOfTime(compiled_again_s, measured); share >= kWorthSaying) {
+    advice.push_back(
+        {"keep compiled code between starts: a persistent compilation cache on a shared file system",
+         Cat("it compiled again for ", SecondsInWords(compiled_again_s), " in ",
+             Times(again, "later start", "later starts")),
+         share, true, "compiling what was compiled before"});
+  }
+  if (shares.OfPart(Bucket::kStartup, "restore") >= kWorthSaying) {
+    advice.push_back(
+        {"load checkpoints faster: from node-local copies or memory, read by all ranks in parallel",
+         Cat("loading took ", mean(shares.SecondsOfPart(Bucket::kStartup, "restore")), per_start),
+         shares.OfPart(Bucket::kStartup, "restore"), true, "loading checkpoints"});
+  }
+  if (shares.OfPart(Bucket::kStartup, "data_loading") >= kWorthSaying) {
+    advice.push_back({"prepare data before the program starts (a saved index or position of the data set)",
+                      Cat("loading data before the first step took ",
+                          mean(shares.SecondsOfPart(Bucket::kStartup, "data_loading")), per_start),
+                      shares.OfPart(Bucket::kStartup, "data_loading"), true,
+                      "loading data before first steps"});
+  }
+  if (measured.save_s && shares.Of(Bucket::kCheckpointSave) >= kWorthSaying) {
+    advice.push_back({"save asynchronously, so that training waits only for the copy to host memory",
+                      Cat("training stood still ", SecondsInWords(*measured.save_s), " a save, mean of ",
+                          Times(measured.saves, "save", "saves")),
+                      shares.Of(Bucket::kCheckpointSave), true, "waiting for saves"});
+  }
+  if (shares.Of(Bucket::kStall) >= kWorthSaying) {
+    advice.push_back(
+        {"find out what it waited for (sgoodput show JOB --explain stall says when): storage, network, "
+         "a slow node",
+         Cat("steps that were much longer than usual stood still for ",
+             SecondsInWords(shares.SecondsOf(Bucket::kStall)), " in all"),
+         shares.Of(Bucket::kStall), true, "in stalls"});
+  }
+  if (shares.OfPart(Bucket::kOverhead, "evaluation") >= kWorthSaying) {
+    advice.push_back(
+        {"evaluate less often, or in a job of its own on saved checkpoints",
+         Cat("evaluation took ", SecondsInWords(shares.SecondsOfPart(Bucket::kOverhead, "evaluation"))),
+         shares.OfPart(Bucket::kOverhead, "evaluation"), true, "evaluating"});
+  }
+  if (shares.Of(Bucket::kUnobserved) >= kWorthSaying && shares.OfPart(Bucket::kUnobserved, "allocated") > 0) {
+    advice.push_back({"have the program send marks (sgoodput mark step N), so that this time can be told",
+                      Cat(Percent(shares.OfPart(Bucket::kUnobserved, "allocated")),
+                          " of its time nobody observed, steps among it or not"),
+                      std::nullopt});
+  }
+}
+
+double CostSeconds(const Interruption& interruption) {
+  return Seconds(interruption.t_ch.value_or(0) + interruption.t_detect.value_or(0) +
+                 interruption.t_re.value_or(0) + interruption.t_rm.value_or(0));
+}
+
+bool SavedBetween(const Timeline& timeline, Ns begin, Ns end) {
+  return std::any_of(timeline.checkpoints.begin(), timeline.checkpoints.end(),
+                     [&](const Checkpoint& checkpoint) {
+                       return checkpoint.complete && *checkpoint.complete >= begin && checkpoint.begin <= end;
+                     });
+}
+
+void AdviseInterruptions(const Timeline& timeline, const Measured& measured, std::vector<Advice>& advice) {
+  double unsaved_timeout_s = 0;
+  int timeouts = 0;
+  double unsaved_preempted_s = 0;
+  int preemptions = 0;
+  Ns least_grace = 0;
+  std::map<std::string, std::pair<int, double>> by_node;
+  int out_of_memory = 0;
+  double out_of_memory_s = 0;
+  for (const Interruption& interruption : timeline.interruptions) {
+    const double lost_s = Seconds(interruption.t_ch.value_or(0));
+    const AttemptFacts& facts = *timeline.attempts[static_cast<std::size_t>(interruption.attempt)].facts;
+    if (interruption.cause == "timeout" && lost_s > 0) {
+      ++timeouts;
+      unsaved_timeout_s += lost_s;
+    }
+    // Time between being told and being taken away that a save would have fitted into.
+    if (interruption.cause == "preempted" && facts.preempt_time && lost_s > 0 && measured.save_s) {
+      const Ns grace = interruption.time - *facts.preempt_time;
+      if (Seconds(grace) > *measured.save_s &&
+          !SavedBetween(timeline, *facts.preempt_time, interruption.time)) {
+        least_grace = preemptions == 0 ? grace : std::min(least_grace, grace);
+        ++preemptions;
+        unsaved_preempted_s += lost_s;
+      }
+    }
+    if (!interruption.node.empty() && IsFailure(interruption)) {
+      auto& [count, cost_s] = by_node[interruption.node];
+      if (++count > 1) cost_s += CostSeconds(interruption);
+    }
+    if (interruption.cause == "oom" && ++out_of_memory > 1) out_of_memory_s += CostSeconds(interruption);
+  }
+  const auto share = [&](double seconds) { return ShareOfTime(seconds, measured); };
+  if (share(unsaved_timeout_s) >= kWorthSaying) {
+    advice.push_back(
+        {"have Slurm send a signal before the time limit and save on it: sbatch --signal=USR1@SECONDS, "
+         "more than 30 s longer than a save takes",
+         Cat(Times(timeouts, "time limit", "time limits"), " cost ", SecondsInWords(unsaved_timeout_s),
+             " of steps no checkpoint had"),
+         share(unsaved_timeout_s), false, Cat("after ", Times(timeouts, "time limit", "time limits"))});
+  }
+  if (share(unsaved_preempted_s) >= kWorthSaying) {
+    advice.push_back({"save on SIGTERM: the program saved nothing after it was told to go",
+                      Cat(Times(preemptions, "preemption", "preemptions"), " left it ",
+                          SecondsInWords(Seconds(least_grace)), " or more, a save takes ",
+                          SecondsInWords(*measured.save_s)),
+                      share(unsaved_preempted_s), false,
+                      Cat("after ", Times(preemptions, "preemption", "preemptions"))});
+  }
+  for (const auto& [node, failures] : by_node) {
+    if (failures.first < 2) continue;
+    advice.push_back(
+        {Cat("have node ", node, " drained and looked at, or leave it out (--exclude=", node, ")"),
+         Cat("it failed the run ", failures.first, " times"), share(failures.second), true,
+         Cat("after node ", node, " had failed once")});
+  }
+  if (out_of_memory > 1) {
+    advice.push_back({"ask for more memory, or use less: it will run out again",
+                      Cat("it ran out of memory ", out_of_memory, " times"), share(out_of_memory_s), true,
+                      "after it had run out of memory once"});
+  }
+  if (measured.node_failures > 0 && measured.nodes > 0) {
+    // The spare is held all the time the run is up, and waits with it.
+    const double price = static_cast<double>(1) / measured.nodes;
+    const double gain = share(measured.spare_saves_s) - price;
+    if (gain >= kWorthSaying) {
+      advice.push_back({"allocate one spare node and start again on the others when one fails",
+                        Cat(Times(measured.node_failures, "node failure", "node failures"), " waited ",
+                            SecondsInWords(measured.spare_saves_s),
+                            " for nodes beyond a launch; the spare's own ", Percent(price), " is taken off"),
+                        gain, true, "waiting for a node in the place of one that failed",
+                        share(measured.spare_saves_s)});
+    }
+  }
+}
+
+// What ended it before it trained is all there is to mend: no priority makes an import succeed.
+std::optional<Advice> AdviseFailure(const Timeline& timeline) {
+  const AttemptFacts& last = *timeline.attempts.back().facts;
+  const bool failed = last.state == "FAILED" || last.state == "OUT_OF_MEMORY";
+  if (timeline.running || timeline.steps.executed > 0 || !failed || !last.start || !last.end)
+    return std::nullopt;
+  std::string how = last.state == "FAILED" ? "it failed" : "it ran out of memory";
+  if (last.exit_signal.value_or(0) > 0) {
+    how += Cat(" by signal ", *last.exit_signal);
+  } else if (last.exit_code.value_or(0) > 0) {
+    how += Cat(" with exit code ", *last.exit_code);
+  }
+  how +=
+      Cat(", ", SecondsInWords(Seconds(*last.end - *last.start)), " after its start, and no step was seen");
+  return Advice{"find out why it failed: its own output says", how, std::nullopt};
+}
+
+}  // namespace
+
+std::vector<Advice> AdviseInterval(const Situation& situation, const Plan& plan, const Measured* measured) {
+  if (!plan.poisson_s) return {};
+  const std::string every = SecondsInWords(*plan.poisson_s);
+  const bool counted = measured != nullptr && situation.mttf_low_s.has_value();
+  std::string evidence = Cat("an MTTF of ", SecondsInWords(*situation.mttf_s), " and saves of ",
+                             SecondsInWords(*situation.save_s));
+  if (counted) {
+    evidence = Cat(Times(measured->failures, "failure", "failures"), " in ", SecondsInWords(measured->up_s),
+                   " up, saves of ", SecondsInWords(*situation.save_s));
+  }
+  if (!situation.interval_s) {
+    if (counted && measured->failures < kFew) return {};
+    return {{Cat("checkpoint every ", every), Cat(evidence, "; how often it does now is not known"),
+             std::nullopt}};
+  }
+  if (!plan.goodput_now || !plan.goodput_best) return {};
+  const double gain = *plan.goodput_best - *plan.goodput_now;
+  if (gain < kSameInterval) return {};
+  // It must pay wherever within its confidence interval the MTTF really is.
+  if (plan.gain_range && plan.gain_range->front() <= 0) return {};
+  evidence += Cat(", every ", SecondsInWords(*situation.interval_s), " now");
+  if (plan.gain_range) {
+    evidence += Cat("; gain between ", Percent(plan.gain_range->front()), " and ",
+                    Percent(plan.gain_range->back()), " (90% of what the count allows)");
+  }
+  return {{Cat("checkpoint every ", every), evidence, gain, false, kLostSteps}};
+}
+
+std::vector<Advice> AdviseFromTimeline(const Timeline& timeline, const Account& account,
+                                       const Measured& measured) {
+  std::vector<Advice> advice;
+  if (account.buckets.empty() || timeline.attempts.empty()) return advice;
+  if (std::optional<Advice> failed = AdviseFailure(timeline)) return {*std::move(failed)};
+  const Shares shares(account);
+  AdviseWaiting(shares, timeline, advice);
+  AdviseRuntime(shares, timeline, measured, advice);
+  AdviseInterruptions(timeline, measured, advice);
+  const bool any_complete =
+      std::any_of(timeline.checkpoints.begin(), timeline.checkpoints.end(),
+                  [](const Checkpoint& checkpoint) { return checkpoint.complete.has_value(); });
+  if (!any_complete && shares.Of(Bucket::kLostWork) >= kWorthSaying) {
+    advice.push_back({"save checkpoints, or mark those it saves (sgoodput mark checkpoint begin N, end N)",
+                      Cat("steps of ", SecondsInWords(shares.SecondsOf(Bucket::kLostWork)),
+                          " were lost and no checkpoint was seen complete"),
+                      shares.Of(Bucket::kLostWork), true, "with steps no checkpoint had"});
+  }
+  return advice;
+}
+
+void Rank(std::vector<Advice>& advice) {
+  std::stable_sort(advice.begin(), advice.end(), [](const Advice& a, const Advice& b) {
+    return a.gain.value_or(-1) > b.gain.value_or(-1);
+  });
+}
+
+std::vector<std::string> Caveats(const Situation& situation, const Plan& plan, const Measured* measured) {
+  std::vector<std::string> caveats;
+  const auto say = [&](std::string text) { caveats.push_back(std::move(text)); };
+  if (!situation.mttf_s) {
+    if (measured == nullptr || measured->up_s <= 0) {
+      say("it has not had its resources yet, so nothing is known of how often it fails");
+    } else {
+      say(Cat("no unplanned interruption in ", SecondsInWords(measured->up_s),
+              " up: too few to say how often to checkpoint; the MTTF is at least ",
+              SecondsInWords(situation.mttf_low_s.value_or(0)), " (90%); --mttf tries one"));
+    }
+    return caveats;  // the rest is of no use without it
+  }
+  if (measured != nullptr && situation.mttf_low_s && measured->failures < kFew) {
+    say(Cat(Times(measured->failures, "interruption is", "interruptions are"),
+            " few: the MTTF may be anything from ", SecondsInWords(*situation.mttf_low_s), " to ",
+            SecondsInWords(situation.mttf_high_s.value_or(0)), " (90%)"));
+  }
+  if (!situation.save_s) {
+    say(measured == nullptr
+            ? "without --save DURATION there is no best interval"
+            : "no save was seen to make training wait, so what one costs is not known; --save "
+              "DURATION gives it");
+  } else if (*situation.save_s <= 0) {
+    say("a save that costs nothing has no best interval: the shorter the better");
+  }
+  if (!situation.restart_s) {
+    say(measured == nullptr
+            ? "without --restart DURATION there is no goodput"
+            : "no restart after an unplanned interruption was seen; --restart DURATION gives one");
+  }
+  if (!situation.interval_s && measured != nullptr) {
+    say("no two complete checkpoints of one start were seen, so how often it saves is not known; --interval "
+        "DURATION gives it");
+  }
+  const std::size_t before = caveats.size();
+  if (situation.restart_s && *situation.restart_s >= *situation.mttf_s) {
+    say(Cat("a restart takes ", SecondsInWords(*situation.restart_s), ", no less than it usually runs (",
+            SecondsInWords(*situation.mttf_s), "): no interval mends that"));
+  }
+  if (situation.save_s && *situation.save_s >= *situation.mttf_s) {
+    say(Cat("a save takes ", SecondsInWords(*situation.save_s), ", no less than it usually runs (",
+            SecondsInWords(*situation.mttf_s), "): save faster or fail less, no interval mends that"));
+  }
+  const bool hopeless = caveats.size() > before;
+  if (!hopeless && plan.goodput_best && plan.goodput_now) {
+    if (*plan.goodput_best - *plan.goodput_now < kSameInterval) {
+      say("how often it saves now is as good as the best interval");
+    } else if (plan.gain_range && plan.gain_range->front() <= 0) {
+      say("whether another interval is better cannot be told from so few interruptions");
+    }
+  }
+  return caveats;
+}
+
+std::string SecondsInWords(double seconds) {
+  constexpr double kCentury = 100 * 365.25 * 86400;
+  if (!(seconds < 2 * kCentury)) return ">200 years";
+  return FormatDuration(static_cast<Ns>(std::llround(seconds * static_cast<double>(kSecond))));
+}
+
+}  // namespace goodput

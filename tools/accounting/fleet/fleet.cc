@@ -1,0 +1,292 @@
+#include "tools/accounting/fleet/fleet.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tools/base/hostlist.h"
+
+namespace goodput {
+namespace {
+
+constexpr const char* kNoPartition = "-";
+
+double Ratio(GpuNs part, GpuNs whole) {
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
+
+bool IsUp(Bucket bucket) {
+  const Side side = BucketSide(bucket);
+  return side != Side::kExcluded && side != Side::kScheduling;
+}
+
+// Nodes are held from the moment they are allocated, and until the job is over.
+bool IsHeld(Bucket bucket) {
+  return IsUp(bucket) || bucket == Bucket::kProvisioning || bucket == Bucket::kSuspended;
+}
+
+std::size_t Index(Bucket bucket) {
+  return static_cast<std::size_t>(bucket);
+}
+std::size_t Index(NodeCondition condition) {
+  return static_cast<std::size_t>(condition);
+}
+
+}  // namespace
+
+GpuNs FleetRow::held_sum() const {
+  GpuNs sum = 0;
+  for (const GpuNs one : held) sum += one;
+  return sum;
+}
+
+GpuNs FleetRow::capacity() const {
+  GpuNs sum = held_sum();
+  for (const GpuNs one : unheld) sum += one;
+  return sum - unheld[Index(NodeCondition::kOff)];
+}
+
+GpuNs FleetRow::up() const {
+  GpuNs sum = 0;
+  for (const Bucket bucket : AllBuckets()) {
+    if (IsUp(bucket)) sum += held[Index(bucket)];
+  }
+  return sum;
+}
+
+std::optional<double> FleetRow::scheduling() const {
+  const GpuNs known = capacity() - unheld[Index(NodeCondition::kUnknown)];
+  if (known == 0) return std::nullopt;
+  return Ratio(up(), known);
+}
+
+std::optional<Range> FleetRow::scheduling_range() const {
+  if (capacity() == 0) return std::nullopt;
+  return Range{Ratio(up(), capacity()), Ratio(up() + unheld[Index(NodeCondition::kUnknown)], capacity())};
+}
+
+std::optional<Range> FleetRow::runtime_range() const {
+  if (up() == 0) return std::nullopt;
+  const GpuNs productive = held[Index(Bucket::kProductive)];
+  const GpuNs open = held[Index(Bucket::kAtRisk)] + held[Index(Bucket::kUnobserved)];
+  return Range{Ratio(productive, up()), Ratio(productive + open, up())};
+}
+
+std::optional<double> FleetRow::runtime() const {
+  const GpuNs steps =
+      held[Index(Bucket::kProductive)] + held[Index(Bucket::kAtRisk)] + held[Index(Bucket::kLostWork)];
+  if (up() == 0 || (steps == 0 && held[Index(Bucket::kUnobserved)] > 0)) return std::nullopt;
+  return Ratio(held[Index(Bucket::kProductive)], up());
+}
+
+std::optional<double> FleetRow::program() const {
+  if (rated == 0) return std::nullopt;
+  return rate / static_cast<double>(rated);
+}
+
+double FleetRow::rated_share() const {
+  const GpuNs productive = held[Index(Bucket::kProductive)];
+  return productive == 0 ? 0 : Ratio(rated, productive);
+}
+
+std::optional<double> FleetRow::mpg() const {
+  if (rated == 0 || rated != held[Index(Bucket::kProductive)] || !scheduling()) return std::nullopt;
+  return *scheduling() * *runtime() * *program();
+}
+
+void FleetRow::Add(const FleetRow& other) {
+  nodes += other.nodes;
+  for (std::size_t i = 0; i < held.size(); ++i) held[i] += other.held[i];
+  for (std::size_t i = 0; i < unheld.size(); ++i) unheld[i] += other.unheld[i];
+  rated += other.rated;
+  rate += other.rate;
+}
+
+std::array<Ns, kBucketCount> Fleet::Use::Until(Ns t) const {
+  std::array<Ns, kBucketCount> sums{};
+  const auto after = std::upper_bound(edges.begin(), edges.end(), t);
+  if (after == edges.begin()) return sums;
+  const auto i = static_cast<std::size_t>(after - edges.begin()) - 1;
+  sums = before[i];
+  if (i + 1 == edges.size()) return sums;
+  // Within an interval all grows that grows until its end, and only one bucket does.
+  for (std::size_t b = 0; b < sums.size(); ++b) {
+    if (before[i + 1][b] > sums[b]) sums[b] += t - edges[i];
+  }
+  return sums;
+}
+
+std::array<Ns, kBucketCount> Fleet::Use::Between(Ns from, Ns to) const {
+  std::array<Ns, kBucketCount> sums = Until(to);
+  const std::array<Ns, kBucketCount> earlier = Until(from);
+  for (std::size_t b = 0; b < sums.size(); ++b) sums[b] -= earlier[b];
+  return sums;
+}
+
+Fleet::Fleet(std::map<std::string, NodeHistory> nodes, Ns begin, Ns end)
+    : nodes_(std::move(nodes)), begin_(begin), end_(end) {}
+
+void Fleet::Add(const Timeline& timeline, std::optional<double> program) {
+  struct Open {
+    Use use;
+    std::int64_t gpus = 0;
+    bool any = false;
+  };
+  // An attempt's intervals come in order, but those of several may alternate.
+  std::map<int, Open> open;
+  const auto facts_of = [&](int attempt) -> const AttemptFacts& {
+    return *timeline.attempts[static_cast<std::size_t>(attempt)].facts;
+  };
+  const auto close = [&](int attempt, Open& one) {
+    if (one.any) AddUse(facts_of(attempt), one.gpus, std::move(one.use));
+    one = Open{};
+  };
+  const auto extend = [&](int attempt, Ns from, Ns to, Bucket bucket, std::int64_t gpus) {
+    Open& one = open[attempt];
+    if (one.any && (one.gpus != gpus || one.use.end != from)) close(attempt, one);
+    Use& use = one.use;
+    if (!one.any) {
+      use.begin = from;
+      use.program = program;
+      use.edges = {from};
+      use.before = {{}};
+      one.any = true;
+      one.gpus = gpus;
+    }
+    use.end = to;
+    use.edges.push_back(to);
+    use.before.push_back(use.before.back());
+    use.before.back()[Index(bucket)] += to - from;
+  };
+  for (const Interval& interval : timeline.intervals) {
+    if (interval.attempt < 0 || !IsHeld(interval.bucket)) continue;
+    const Ns to = std::min(interval.end, end_);
+    Ns at = std::max(interval.begin, begin_);
+    const AttemptFacts& facts = facts_of(interval.attempt);
+    for (const Resize& resize : facts.resizes) {
+      if (resize.t <= at || at >= to) continue;
+      const Ns until = std::min(to, resize.t);
+      extend(interval.attempt, at, until, interval.bucket, resize.gpus_before);
+      at = until;
+    }
+    if (at < to) extend(interval.attempt, at, to, interval.bucket, facts.gpus);
+  }
+  for (auto& [attempt, one] : open) close(attempt, one);
+}
+
+void Fleet::AddUse(const AttemptFacts& facts, std::int64_t gpus, Use use) {
+  if (gpus <= 0) return;
+  const std::vector<std::string> names = ExpandHostList(facts.node_list);
+  const auto shared = std::make_shared<const Use>(std::move(use));
+  const auto elsewhere = [&](std::int64_t of) {
+    elsewhere_ += static_cast<GpuNs>(of) * (shared->end - shared->begin);
+  };
+  if (names.empty()) elsewhere(gpus);
+  // Slurm's records do not say how many on which node; as evenly as they go.
+  auto left = static_cast<std::int64_t>(names.size());
+  for (const std::string& name : names) {
+    const std::int64_t here = (gpus + left - 1) / left;
+    gpus -= here;
+    --left;
+    if (here == 0) continue;
+    if (nodes_.count(name) == 0) {
+      elsewhere(here);
+    } else {
+      shares_[name].push_back({shared, here});
+    }
+  }
+}
+
+void Fleet::CountSlice(const NodeSpan& span, Ns from, Ns to, const std::vector<const Share*>& active,
+                       FleetRow& row, GpuNs& unplaced) {
+  std::int64_t free = span.gpus;
+  GpuNs rest = static_cast<GpuNs>(span.gpus) * (to - from);
+  for (const Share* share : active) {
+    const std::int64_t gpus = std::min(share->gpus, free);
+    free -= gpus;
+    unplaced += static_cast<GpuNs>(share->gpus - gpus) * (to - from);
+    const std::array<Ns, kBucketCount> times = share->use->Between(from, to);
+    for (std::size_t b = 0; b < times.size(); ++b) {
+      const GpuNs weight = static_cast<GpuNs>(gpus) * times[b];
+      row.held[b] += weight;
+      rest -= weight;
+    }
+    if (!share->use->program) continue;
+    const GpuNs productive = static_cast<GpuNs>(gpus) * times[Index(Bucket::kProductive)];
+    row.rated += productive;
+    row.rate += static_cast<double>(productive) * *share->use->program;
+  }
+  row.unheld[Index(span.condition)] += rest;
+}
+
+void Fleet::CountNode(const NodeHistory& history, const std::vector<Share>& shares, bool by_partition,
+                      std::map<std::string, FleetRow>& rows, GpuNs& unplaced) {
+  std::vector<const Share*> by_begin;
+  by_begin.reserve(shares.size());
+  for (const Share& share : shares) by_begin.push_back(&share);
+  std::stable_sort(by_begin.begin(), by_begin.end(),
+                   [](const Share* a, const Share* b) { return a->use->begin < b->use->begin; });
+  std::set<std::string> groups;
+  GpuNs placed_in_time = 0;
+  std::size_t first = 0;
+  for (const NodeSpan& span : history) {
+    if (span.gpus == 0) continue;
+    const std::string group = !by_partition             ? "all"
+                              : span.partitions.empty() ? kNoPartition
+                                                        : span.partitions;
+    FleetRow& row = rows[group];
+    row.group = group;
+    if (groups.insert(group).second) ++row.nodes;
+    std::vector<const Share*> here;
+    std::vector<Ns> edges{span.begin, span.end};
+    while (first < by_begin.size() && by_begin[first]->use->end <= span.begin) ++first;
+    for (std::size_t i = first; i < by_begin.size() && by_begin[i]->use->begin < span.end; ++i) {
+      const Use& use = *by_begin[i]->use;
+      if (use.end <= span.begin) continue;
+      here.push_back(by_begin[i]);
+      edges.push_back(std::max(use.begin, span.begin));
+      edges.push_back(std::min(use.end, span.end));
+    }
+    std::sort(edges.begin(), edges.end());
+    edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+    std::vector<const Share*> active;
+    auto next = here.begin();
+    for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
+      const Ns from = edges[i];
+      for (; next != here.end() && (*next)->use->begin <= from; ++next) active.push_back(*next);
+      active.erase(
+          std::remove_if(active.begin(), active.end(), [&](const Share* s) { return s->use->end <= from; }),
+          active.end());
+      for (const Share* share : active)
+        placed_in_time += static_cast<GpuNs>(share->gpus) * (edges[i + 1] - from);
+      CountSlice(span, from, edges[i + 1], active, row, unplaced);
+    }
+  }
+  // What was held while the node was no part of the fleet.
+  for (const Share& share : shares)
+    unplaced += static_cast<GpuNs>(share.gpus) * (share.use->end - share.use->begin);
+  unplaced -= placed_in_time;
+}
+
+FleetCount Fleet::Count(bool by_partition) const {
+  FleetCount count;
+  count.unplaced = elsewhere_;
+  count.total.group = "total";
+  std::map<std::string, FleetRow> rows;
+  static const std::vector<Share> kNone;
+  std::int64_t nodes = 0;
+  for (const auto& [name, history] : nodes_) {
+    const auto shares = shares_.find(name);
+    CountNode(history, shares == shares_.end() ? kNone : shares->second, by_partition, rows, count.unplaced);
+    if (std::any_of(history.begin(), history.end(), [](const NodeSpan& span) { return span.gpus > 0; }))
+      ++nodes;
+  }
+  for (auto& [group, row] : rows) {
+    count.total.Add(row);
+    count.rows.push_back(std::move(row));
+  }
+  // One that changed its partitions is in several rows.
+  count.total.nodes = nodes;
+  return count;
+}
+
+}  // namespace goodput

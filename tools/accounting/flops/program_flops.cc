@@ -1,0 +1,65 @@
+#include "tools/accounting/flops/program_flops.h"
+
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "sql/text.h"
+#include "tools/accounting/flops/step_flops.h"
+
+namespace goodput {
+namespace {
+
+// Those of one job; absent where it said nothing of them.
+absl::StatusOr<std::optional<double>> FlopsPerStep(const DeclaredFlops& declared) {
+  if (declared.flops_per_step) return declared.flops_per_step;
+  if (declared.model.empty()) return std::nullopt;
+  const absl::StatusOr<ModelShape> model = ParseModel(declared.model);
+  if (!model.ok()) return model.status();
+  return FlopsOfStep(*model);
+}
+
+}  // namespace
+
+absl::StatusOr<ProgramFlops> FlopsOfProgram(const std::vector<DeclaredFlops>& declared,
+                                            const std::set<std::string>& gpu_types,
+                                            const std::vector<GpuPeak>& more_peaks) {
+  std::set<double> flops;
+  std::set<std::string> precisions;
+  for (const DeclaredFlops& job : declared) {
+    const absl::StatusOr<std::optional<double>> of_step = FlopsPerStep(job);
+    if (!of_step.ok()) return of_step.status();
+    if (*of_step) flops.insert(**of_step);
+    if (!job.precision.empty()) precisions.insert(job.precision);
+  }
+  const auto refuse = [](const std::string& reason) { return absl::FailedPreconditionError(reason); };
+  if (flops.empty()) {
+    return refuse("nobody said how many FLOPs a step has (--goodput-flops-per-step or --goodput-model)");
+  }
+  if (flops.size() > 1) return refuse("its jobs say different FLOPs of a step");
+  if (precisions.empty()) return refuse("nobody said which precision it computes in (--goodput-precision)");
+  if (precisions.size() > 1)
+    return refuse(Cat("its jobs say different precisions: ", absl::StrJoin(precisions, ", ")));
+  if (gpu_types.empty()) {
+    return refuse(
+        "Slurm does not say of which type its GPUs are (gres.conf's Type, and gres/gpu:TYPE in "
+        "AccountingStorageTRES)");
+  }
+  std::set<double> peaks;
+  for (const std::string& type : gpu_types) {
+    const absl::StatusOr<double> peak = PeakFlops(more_peaks, type, *precisions.begin());
+    if (!peak.ok()) return peak.status();
+    peaks.insert(*peak);
+  }
+  const std::string types = absl::StrJoin(gpu_types, ", ");
+  if (peaks.size() > 1) return refuse(Cat("its GPUs are of several types: ", types));
+  ProgramFlops program;
+  program.flops_per_step = *flops.begin();
+  program.peak_flops = *peaks.begin();
+  program.evidence = Cat(absl::StrFormat("%.3g", program.flops_per_step), " FLOPs a step as declared; peak ",
+                         absl::StrFormat("%.6g", program.peak_flops / 1e12), " TFLOP/s a GPU (", types, ", ",
+                         *precisions.begin(), ")");
+  return program;
+}
+
+}  // namespace goodput

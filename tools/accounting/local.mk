@@ -1,0 +1,152 @@
+# The accounting engine: facts -> timeline -> report. Each library may use those above it.
+
+# Facts -> buckets -> goodput: pure.
+noinst_LTLIBRARIES += tools/accounting/libtimeline.la
+tools_accounting_libtimeline_files = \
+  tools/accounting/timeline/allocation.cc tools/accounting/timeline/allocation.h \
+  tools/accounting/timeline/allocation_check.cc tools/accounting/timeline/allocation_check.h \
+  tools/accounting/timeline/attempt_order.cc tools/accounting/timeline/attempt_order.h \
+  tools/accounting/timeline/attempt_painter.cc tools/accounting/timeline/attempt_painter.h \
+  tools/accounting/timeline/bucket.cc tools/accounting/timeline/bucket.h \
+  tools/accounting/timeline/checkpoint_files.cc tools/accounting/timeline/checkpoint_files.h \
+  tools/accounting/timeline/clip.cc tools/accounting/timeline/clip.h \
+  tools/accounting/timeline/coarse.cc tools/accounting/timeline/coarse.h \
+  tools/accounting/timeline/exclude.cc tools/accounting/timeline/exclude.h \
+  tools/accounting/timeline/facts.h \
+  tools/accounting/timeline/goodput.cc tools/accounting/timeline/goodput.h \
+  tools/accounting/timeline/google_difference.cc tools/accounting/timeline/google_difference.h \
+  tools/accounting/timeline/hang.cc tools/accounting/timeline/hang.h \
+  tools/accounting/timeline/host_evidence.cc tools/accounting/timeline/host_evidence.h \
+  tools/accounting/timeline/incarnation_facts.cc tools/accounting/timeline/incarnation_facts.h \
+  tools/accounting/timeline/incarnations.cc tools/accounting/timeline/incarnations.h \
+  tools/accounting/timeline/inferred_steps.cc tools/accounting/timeline/inferred_steps.h \
+  tools/accounting/timeline/interruption.cc tools/accounting/timeline/interruption.h \
+  tools/accounting/timeline/kept_steps.cc tools/accounting/timeline/kept_steps.h \
+  tools/accounting/timeline/kept_steps_check.cc tools/accounting/timeline/kept_steps_check.h \
+  tools/accounting/timeline/last_step.cc tools/accounting/timeline/last_step.h \
+  tools/accounting/timeline/node_loss.cc tools/accounting/timeline/node_loss.h \
+  tools/accounting/timeline/painter.cc tools/accounting/timeline/painter.h \
+  tools/accounting/timeline/read_incarnation.cc tools/accounting/timeline/read_incarnation.h \
+  tools/accounting/timeline/sanitize_facts.cc tools/accounting/timeline/sanitize_facts.h \
+  tools/accounting/timeline/sensitivity.cc tools/accounting/timeline/sensitivity.h \
+  tools/accounting/timeline/signal_ledger.cc tools/accounting/timeline/signal_ledger.h \
+  tools/accounting/timeline/signal_summary.cc tools/accounting/timeline/signal_summary.h \
+  tools/accounting/timeline/stale_preempted_state.cc tools/accounting/timeline/stale_preempted_state.h \
+  tools/accounting/timeline/stalls.cc tools/accounting/timeline/stalls.h \
+  tools/accounting/timeline/step_painter.cc tools/accounting/timeline/step_painter.h \
+  tools/accounting/timeline/step_rate.cc tools/accounting/timeline/step_rate.h \
+  tools/accounting/timeline/steps.cc tools/accounting/timeline/steps.h \
+  tools/accounting/timeline/stop_signal.cc tools/accounting/timeline/stop_signal.h \
+  tools/accounting/timeline/text.h \
+  tools/accounting/timeline/timeline.cc tools/accounting/timeline/timeline.h \
+  tools/accounting/timeline/waiting.cc tools/accounting/timeline/waiting.h
+unity_sources += tools/accounting/libtimeline.unity.cc
+if UNITY
+nodist_tools_accounting_libtimeline_la_SOURCES = tools/accounting/libtimeline.unity.cc
+else
+tools_accounting_libtimeline_la_SOURCES = $(tools_accounting_libtimeline_files)
+endif
+tools_accounting_libtimeline_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+tools_accounting_libtimeline_la_LIBADD = tools/base/libtext.la sql/libsteps.la
+
+# FLOPs of a step, and what GPUs can do at best: pure.
+noinst_LTLIBRARIES += tools/accounting/libflops.la
+tools_accounting_libflops_la_SOURCES = \
+  tools/accounting/flops/program_flops.cc tools/accounting/flops/program_flops.h \
+  tools/accounting/flops/step_flops.cc tools/accounting/flops/step_flops.h
+tools_accounting_libflops_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+tools_accounting_libflops_la_LIBADD = tools/base/libtext.la $(ABSL_LIBS)
+
+# Database rows -> facts of one run.
+noinst_LTLIBRARIES += tools/accounting/libruns.la
+tools_accounting_libruns_files = \
+  tools/accounting/runs/best_source.cc tools/accounting/runs/best_source.h \
+  tools/accounting/runs/chain.cc tools/accounting/runs/chain.h \
+  tools/accounting/runs/clocks.cc tools/accounting/runs/clocks.h \
+  tools/accounting/runs/collectives.cc tools/accounting/runs/collectives.h \
+  tools/accounting/runs/components.cc tools/accounting/runs/components.h \
+  tools/accounting/runs/concurrent_jobs.cc tools/accounting/runs/concurrent_jobs.h \
+  tools/accounting/runs/controller_clock.cc tools/accounting/runs/controller_clock.h \
+  tools/accounting/runs/drafts.cc tools/accounting/runs/drafts.h \
+  tools/accounting/runs/explain_end.cc tools/accounting/runs/explain_end.h \
+  tools/accounting/runs/fact_nodes.h \
+  tools/accounting/runs/fact_sources.cc tools/accounting/runs/fact_sources.h \
+  tools/accounting/runs/hook_records.cc tools/accounting/runs/hook_records.h \
+  tools/accounting/runs/imported_runs.cc tools/accounting/runs/imported_runs.h \
+  tools/accounting/runs/load_run.cc tools/accounting/runs/load_run.h \
+  tools/accounting/runs/node_clock.cc tools/accounting/runs/node_clock.h \
+  tools/accounting/runs/node_facts.cc tools/accounting/runs/node_facts.h \
+  tools/accounting/runs/record.cc tools/accounting/runs/record.h \
+  tools/accounting/runs/scheduler_facts.cc tools/accounting/runs/scheduler_facts.h \
+  tools/accounting/runs/stored_steps.cc tools/accounting/runs/stored_steps.h
+unity_sources += tools/accounting/libruns.unity.cc
+if UNITY
+nodist_tools_accounting_libruns_la_SOURCES = tools/accounting/libruns.unity.cc
+else
+tools_accounting_libruns_la_SOURCES = $(tools_accounting_libruns_files)
+endif
+tools_accounting_libruns_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
+tools_accounting_libruns_la_LIBADD = tools/accounting/libtimeline.la tools/accounting/libflops.la tools/base/libtext.la sql/libstore.la
+
+# Sums over runs: pure.
+noinst_LTLIBRARIES += tools/accounting/librollup.la
+tools_accounting_librollup_la_SOURCES = \
+  tools/accounting/rollup/node_chance.cc tools/accounting/rollup/node_chance.h \
+  tools/accounting/rollup/provision.cc tools/accounting/rollup/provision.h \
+  tools/accounting/rollup/rollup.cc tools/accounting/rollup/rollup.h
+tools_accounting_librollup_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+tools_accounting_librollup_la_LIBADD = tools/accounting/libtimeline.la tools/base/libtext.la
+
+# All GPUs of a cluster.
+noinst_LTLIBRARIES += tools/accounting/libfleet.la
+tools_accounting_libfleet_la_SOURCES = \
+  tools/accounting/fleet/fleet.cc tools/accounting/fleet/fleet.h \
+  tools/accounting/fleet/load_fleet.cc tools/accounting/fleet/load_fleet.h \
+  tools/accounting/fleet/node_history.cc tools/accounting/fleet/node_history.h
+tools_accounting_libfleet_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+tools_accounting_libfleet_la_LIBADD = tools/accounting/libruns.la
+
+# What to change about a run: pure.
+noinst_LTLIBRARIES += tools/accounting/libadvise.la
+tools_accounting_libadvise_files = \
+  tools/accounting/advise/advice.cc tools/accounting/advise/advice.h \
+  tools/accounting/advise/checkpoint_interval.cc tools/accounting/advise/checkpoint_interval.h \
+  tools/accounting/advise/measure.cc tools/accounting/advise/measure.h \
+  tools/accounting/advise/mttf.cc tools/accounting/advise/mttf.h \
+  tools/accounting/advise/network.cc tools/accounting/advise/network.h \
+  tools/accounting/advise/plan.cc tools/accounting/advise/plan.h \
+  tools/accounting/advise/what_to_do.cc tools/accounting/advise/what_to_do.h
+unity_sources += tools/accounting/libadvise.unity.cc
+if UNITY
+nodist_tools_accounting_libadvise_la_SOURCES = tools/accounting/libadvise.unity.cc
+else
+tools_accounting_libadvise_la_SOURCES = $(tools_accounting_libadvise_files)
+endif
+tools_accounting_libadvise_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+tools_accounting_libadvise_la_LIBADD = tools/accounting/libtimeline.la tools/base/libtext.la $(ABSL_LIBS)
+
+# Runs -> OpenMetrics: pure.
+noinst_LTLIBRARIES += tools/accounting/libmetrics.la
+tools_accounting_libmetrics_la_SOURCES = \
+  tools/accounting/metrics/exposition.cc tools/accounting/metrics/exposition.h \
+  tools/accounting/metrics/run_metrics.cc tools/accounting/metrics/run_metrics.h
+tools_accounting_libmetrics_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+tools_accounting_libmetrics_la_LIBADD = tools/accounting/libtimeline.la $(ABSL_LIBS)
+
+# The report on a run, and reports as JSON.
+noinst_LTLIBRARIES += tools/accounting/libreport.la
+tools_accounting_libreport_la_SOURCES = \
+  tools/accounting/report/advise_report.h \
+  tools/accounting/report/fleet_report.h \
+  tools/accounting/report/gpu_hours.cc tools/accounting/report/gpu_hours.h \
+  tools/accounting/report/json.cc \
+  tools/accounting/report/report.cc tools/accounting/report/report.h \
+  tools/accounting/report/rollup_report.h
+tools_accounting_libreport_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+tools_accounting_libreport_la_LIBADD = tools/accounting/libadvise.la tools/accounting/libfleet.la tools/accounting/librollup.la tools/accounting/libruns.la
+
+dist_pkgdata_DATA = \
+  tools/accounting/report/advise.schema.json \
+  tools/accounting/report/diff.schema.json \
+  tools/accounting/report/report.schema.json \
+  tools/accounting/report/sgoodput.schema.json

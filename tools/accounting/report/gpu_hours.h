@@ -1,0 +1,13 @@
+// GPU time as people count it.
+#pragma once
+
+#include <string>
+
+#include "tools/accounting/timeline/goodput.h"
+
+namespace goodput {
+
+double GpuHours(GpuNs gpu_ns);
+std::string FormatGpuHours(GpuNs gpu_ns);  // 1.25  123
+
+}  // namespace goodput

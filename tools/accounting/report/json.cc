@@ -1,0 +1,531 @@
+// The JSON form of reports. nlohmann-json is included here alone: it takes long to compile.
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "tools/accounting/report/advise_report.h"
+#include "tools/accounting/report/fleet_report.h"
+#include "tools/accounting/report/gpu_hours.h"
+#include "tools/accounting/report/report.h"
+#include "tools/accounting/report/rollup_report.h"
+#include "tools/accounting/runs/stored_steps.h"
+#include "tools/accounting/timeline/allocation_check.h"
+#include "tools/accounting/timeline/exclude.h"
+#include "tools/accounting/timeline/google_difference.h"
+#include "tools/accounting/timeline/hang.h"
+#include "tools/accounting/timeline/kept_steps_check.h"
+#include "tools/accounting/timeline/last_step.h"
+#include "tools/base/signal_name.h"
+
+namespace goodput {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kSchema = "slurm-goodput/2";
+constexpr const char* kReportSchema = "slurm-goodput-report/2";
+constexpr const char* kFleetSchema = "slurm-goodput-fleet/1";
+constexpr const char* kAdviseSchema = "slurm-goodput-advise/1";
+
+template <typename T>
+Json OrNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json TextOrNull(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+Json SecondsOrNull(const std::optional<Ns>& ns) {
+  return ns ? Json(Seconds(*ns)) : Json(nullptr);
+}
+
+// An import has an id, but none of Slurm's.
+Json JobIdOrNull(std::int64_t job_id) {
+  return job_id < 0 ? Json(nullptr) : Json(job_id);
+}
+
+double GpuSeconds(GpuNs gpu_ns) {
+  // Whole seconds apart from the rest: together they may be more than a double holds.
+  const GpuNs whole = gpu_ns / kSecond;
+  return static_cast<double>(whole) + static_cast<double>(gpu_ns % kSecond) / 1e9;
+}
+
+Json RangeOrNull(const std::optional<Range>& range) {
+  return range ? Json::array({range->first, range->second}) : Json(nullptr);
+}
+
+Json BucketJson(const BucketTotal& total) {
+  Json bucket = {{"name", BucketName(total.bucket)},
+                 {"side", SideName(BucketSide(total.bucket))},
+                 {"ns", total.ns},
+                 {"seconds", Seconds(total.ns)},
+                 {"gpu_seconds", GpuSeconds(total.gpu_ns)},
+                 {"evidence", total.ns > 0 ? Json(EvidenceName(total.evidence)) : Json(nullptr)},
+                 {"parts", Json::array()}};
+  for (const BucketTotal& part : total.parts) {
+    bucket["parts"].push_back({{"name", part.part},
+                               {"ns", part.ns},
+                               {"seconds", Seconds(part.ns)},
+                               {"gpu_seconds", GpuSeconds(part.gpu_ns)},
+                               {"evidence", EvidenceName(part.evidence)}});
+  }
+  return bucket;
+}
+
+Json AttemptJson(const AttemptSummary& attempt) {
+  const AttemptFacts& facts = *attempt.facts;
+  return {{"restart", OrNull(facts.restart)},
+          {"job_id", JobIdOrNull(facts.job_id)},
+          {"submit_ns", facts.submit},
+          {"eligible_ns", OrNull(facts.eligible)},
+          {"start_ns", OrNull(facts.start)},
+          {"end_ns", OrNull(facts.end)},
+          {"state", facts.state},
+          {"nodes", facts.nodes},
+          {"gpus", facts.gpus},
+          {"first_step", OrNull(attempt.first_step)},
+          {"last_step", OrNull(attempt.last_step)},
+          {"kept_step", OrNull(attempt.kept_step)}};
+}
+
+Json InterruptionJson(const Interruption& interruption) {
+  return {{"attempt", interruption.attempt},
+          {"time_ns", interruption.time},
+          {"cause", interruption.cause},
+          {"planned", interruption.planned},
+          {"node", TextOrNull(interruption.node)},
+          {"t_ch_s", SecondsOrNull(interruption.t_ch)},
+          {"t_detect_s", SecondsOrNull(interruption.t_detect)},
+          {"t_re_s", SecondsOrNull(interruption.t_re)},
+          {"t_rm_s", SecondsOrNull(interruption.t_rm)},
+          {"evidence", interruption.evidence}};
+}
+
+Json RangesJson(const std::vector<StepRange>& ranges) {
+  Json array = Json::array();
+  for (const StepRange& range : ranges) array.push_back({range.first, range.last});
+  return array;
+}
+
+Json LedgerJson(const Timeline& timeline) {
+  const Ledger ledger = ReadLedger(timeline);
+  return {{"holds", ledger.kept_in ? Json(ledger.holds()) : Json(nullptr)},
+          {"kept", ledger.kept},
+          {"first", ledger.kept_in ? Json(ledger.kept_in->first) : Json(nullptr)},
+          {"last", ledger.kept_in ? Json(ledger.kept_in->last) : Json(nullptr)},
+          {"missing", RangesJson(ledger.missing)},
+          {"twice", RangesJson(ledger.twice)}};
+}
+
+Json AccountingJson(const Timeline& timeline) {
+  const AllocatedTime allocated = ReadAllocatedTime(timeline);
+  Json differences = Json::array();
+  for (const AllocatedTime::Difference& difference : allocated.differences)
+    differences.push_back({{"gpu_seconds", GpuSeconds(difference.gpu_ns)}, {"why", difference.why}});
+  return {{"allocated_gpu_seconds", GpuSeconds(allocated.told)},
+          {"buckets_gpu_seconds", GpuSeconds(allocated.counted())},
+          {"provisioning_gpu_seconds", GpuSeconds(allocated.provisioning)},
+          {"suspended_gpu_seconds", GpuSeconds(allocated.suspended)},
+          {"up_gpu_seconds", GpuSeconds(allocated.up)},
+          {"agrees", allocated.agrees()},
+          {"differences", std::move(differences)},
+          {"evidence", EvidenceName(allocated.evidence)}};
+}
+
+Json StallJson(const Report& report, const Stall& stall) {
+  const auto source = static_cast<std::size_t>(stall.ref.source);
+  const std::vector<EvidenceSource>& sources = report.run.facts.sources;
+  const bool known = stall.ref.source >= 0 && source < sources.size();
+  return {
+      {"attempt", stall.attempt},
+      {"last_progress_ns", stall.last_progress},
+      {"seconds", Seconds(stall.ns)},
+      {"step", stall.step},
+      {"recovered", stall.recovered},
+      {"evidence", known ? Json(report.run.facts.SourceName(source) + ":" + std::to_string(stall.ref.offset))
+                         : Json(nullptr)}};
+}
+
+// A delivery to more tasks than this has one element for all further ones that fared alike.
+constexpr std::size_t kMostTasks = 64;
+
+std::string_view OutcomeName(SignalDelivery::Outcome outcome) {
+  switch (outcome) {
+    case SignalDelivery::Outcome::kNotAsked:
+      return "not_asked";
+    case SignalDelivery::Outcome::kInTime:
+      return "in_time";
+    case SignalDelivery::Outcome::kCutShort:
+      return "cut_short";
+    case SignalDelivery::Outcome::kNothing:
+      return "nothing";
+    case SignalDelivery::Outcome::kOpen:
+      return "open";
+  }
+  return "not_asked";
+}
+
+Json SignalJson(const SignalDelivery& delivery, const SignalReceiver& receiver, std::int64_t tasks) {
+  const auto since = [&](const std::optional<Ns>& t) {
+    return t ? Json(Seconds(*t - delivery.t)) : Json(nullptr);
+  };
+  const bool one = tasks == 1;
+  // Of a program that trained on after the signal, its exit is not the answer to it.
+  const std::optional<Ns> exit = one && delivery.exit ? receiver.exit : delivery.exit;
+  return {{"time_ns", delivery.t},
+          {"signal", SignalName(delivery.signo)},
+          {"sender", TextOrNull(delivery.sender)},
+          {"node", one ? Json(receiver.node) : Json(nullptr)},
+          {"slurm_step", TextOrNull(StepText(receiver.slurm_step))},
+          {"task", one && receiver.task >= 0 ? Json(receiver.task) : Json(nullptr)},
+          {"tasks", tasks},
+          {"handled", OrNull(receiver.handled)},
+          {"ignored", receiver.ignored},
+          {"set_up", receiver.set_up},
+          {"died", receiver.died_of_it},
+          {"helpers", receiver.helpers},
+          {"helpers_unprepared", receiver.helpers_unprepared},
+          {"attempt", delivery.attempt},
+          {"outcome", OutcomeName(delivery.outcome)},
+          {"checkpoint_begin_s", since(delivery.checkpoint_begin)},
+          {"checkpoint_complete_s", since(delivery.checkpoint_complete)},
+          {"exit_s", since(exit)},
+          {"grace_s", SecondsOrNull(delivery.grace)}};
+}
+
+Json CollectiveJson(const CollectiveTest& test, std::size_t attempt) {
+  return {{"attempt", attempt},  {"time_ns", test.t},   {"bytes", test.bytes},
+          {"algbw", test.algbw}, {"busbw", test.busbw}, {"nodes", test.nodes}};
+}
+
+void AddSignals(const SignalDelivery& delivery, Json& signals) {
+  // What tells those that fared alike from the others: step, handled, ignored, set up, died.
+  using Fared = std::tuple<std::int32_t, std::optional<bool>, bool, bool, bool>;
+  std::map<Fared, std::pair<SignalReceiver, std::int64_t>> folded;
+  for (std::size_t i = 0; i < delivery.receivers.size(); ++i) {
+    const SignalReceiver& receiver = delivery.receivers[i];
+    if (i < kMostTasks) {
+      signals.push_back(SignalJson(delivery, receiver, 1));
+      continue;
+    }
+    const Fared fared{receiver.slurm_step, receiver.handled, receiver.ignored, receiver.set_up,
+                      receiver.died_of_it};
+    auto& [sum, tasks] = folded.emplace(fared, std::pair{receiver, 0}).first->second;
+    if (tasks++ == 0) continue;
+    sum.helpers += receiver.helpers;
+    sum.helpers_unprepared += receiver.helpers_unprepared;
+  }
+  for (const auto& [fared, sum] : folded) signals.push_back(SignalJson(delivery, sum.first, sum.second));
+}
+
+Json SensitivityJson(const std::vector<SensitivityRow>& rows) {
+  Json array = Json::array();
+  for (const SensitivityRow& row : rows) {
+    array.push_back({{"name", row.name},
+                     {"scheduling", OrNull(row.goodput.scheduling)},
+                     {"runtime", OrNull(row.goodput.runtime)},
+                     {"sg_rg", OrNull(row.goodput.sg_rg)},
+                     {"kept", row.kept},
+                     {"stall_s", Seconds(row.stall)},
+                     {"lost_s", Seconds(row.lost)}});
+  }
+  return array;
+}
+
+Json CellJson(const Cell& cell) {
+  Json buckets = Json::object();
+  for (const Bucket bucket : AllBuckets()) {
+    const Ns ns = cell.ns[static_cast<std::size_t>(bucket)];
+    if (ns > 0) buckets[std::string(BucketName(bucket))] = ns;
+  }
+  return {{"begin_ns", cell.begin}, {"end_ns", cell.end}, {"buckets", std::move(buckets)}};
+}
+
+Json JobJson(const Report& report) {
+  const RunInfo& info = report.run.info;
+  const Timeline& timeline = report.timeline;
+  const Account& account = report.account;
+  const Goodput& goodput = account.goodput;
+  const Definitions& definitions = account.definitions;
+  const Ns wall = timeline.end - timeline.begin;
+  const std::optional<LastStep> last_step = FindLastStep(timeline);
+  const std::optional<GoogleDifference> why_google = ExplainGoogleDifference(timeline, account);
+  const std::optional<Ns> no_progress = NoProgressSince(timeline);
+  Evidence evidence = Evidence::kMark;
+  Json buckets = Json::array();
+  for (const BucketTotal& total : account.buckets) {
+    buckets.push_back(BucketJson(total));
+    if (total.ns > 0) evidence = Weaker(evidence, total.evidence);
+  }
+  Json job = {{"cluster", info.cluster},
+              {"job_id", JobIdOrNull(info.job_id)},
+              {"run", TextOrNull(info.run)},
+              {"run_inferred", TextOrNull(report.run_inferred)},
+              {"name", info.name},
+              {"user", info.user},
+              {"account", info.account},
+              {"partition", info.partition},
+              {"state", info.state},
+              {"submit_ns", timeline.begin},
+              {"end_ns", timeline.running ? Json(nullptr) : Json(timeline.end)},
+              {"wall_ns", wall},
+              {"wall_s", Seconds(wall)},
+              {"excluded_ns", wall - Included(timeline, timeline.begin, timeline.end)},
+              {"gpus", account.gpus},
+              {"evidence", EvidenceName(evidence)},
+              {"goodput",
+               {{"scheduling", OrNull(goodput.scheduling)},
+                {"runtime", OrNull(goodput.runtime)},
+                {"program", OrNull(goodput.program)},
+                {"program_evidence", TextOrNull(report.program_evidence)},
+                {"program_reason", TextOrNull(report.program_reason)},
+                {"mpg", OrNull(goodput.mpg)},
+                {"sg_rg", OrNull(goodput.sg_rg)},
+                {"scheduling_after_start", OrNull(goodput.scheduling_after_start)},
+                {"scheduling_range", RangeOrNull(goodput.scheduling_range)},
+                {"runtime_range", RangeOrNull(goodput.runtime_range)}}},
+              {"definitions",
+               {{"rg", OrNull(definitions.rg)},
+                {"google_api", OrNull(definitions.google_api)},
+                {"google_interval", OrNull(definitions.google_interval)},
+                {"nvcre", OrNull(definitions.nvcre)},
+                {"ettr", OrNull(definitions.ettr)},
+                {"ettr_1h", OrNull(definitions.ettr_1h)}}},
+              {"google_api_why", TextOrNull(why_google ? InWords(*why_google) : std::string())},
+              {"buckets", std::move(buckets)},
+              {"attempts", Json::array()},
+              {"interruptions", Json::array()},
+              {"stalls", Json::array()},
+              {"no_progress_since_ns", no_progress ? Json(*no_progress) : Json()},
+              {"signals", Json::array()},
+              {"checkpoints", Json::array()},
+              {"collectives", Json::array()},
+              {"steps",
+               {{"count", timeline.steps.executed},
+                {"kept", timeline.steps.kept},
+                {"lost", timeline.steps.lost},
+                {"at_risk", timeline.steps.at_risk},
+                {"median_s", SecondsOrNull(timeline.steps.median)},
+                {"last_begin_ns", last_step ? Json(last_step->begin) : Json()}}},
+              {"ledger", LedgerJson(timeline)},
+              {"accounting", AccountingJson(timeline)}};
+  for (const Stall& stall : timeline.stalls) job["stalls"].push_back(StallJson(report, stall));
+  for (const SignalDelivery& delivery : timeline.signals.deliveries) AddSignals(delivery, job["signals"]);
+  if (!timeline.signals.empty()) {
+    job["signals_summary"] = TextOrNull(timeline.signals.summary);
+    job["signals_warnings"] = timeline.signals.warnings;
+  }
+  for (const Cell& cell : report.cells) job["timeline"].push_back(CellJson(cell));
+  if (!report.sensitivity.empty()) job["sensitivity"] = SensitivityJson(report.sensitivity);
+  for (const AttemptSummary& attempt : timeline.attempts) {
+    for (const CollectiveTest& test : attempt.facts->collectives)
+      job["collectives"].push_back(CollectiveJson(test, job["attempts"].size()));
+    job["attempts"].push_back(AttemptJson(attempt));
+  }
+  for (const Interruption& interruption : timeline.interruptions) {
+    job["interruptions"].push_back(InterruptionJson(interruption));
+  }
+  for (const Checkpoint& checkpoint : timeline.checkpoints) {
+    job["checkpoints"].push_back({{"step", OrNull(checkpoint.step)},
+                                  {"begin_ns", checkpoint.begin},
+                                  {"complete_ns", OrNull(checkpoint.complete)},
+                                  {"evidence", EvidenceName(checkpoint.evidence)}});
+  }
+  return job;
+}
+
+// JSON allows DEL and the C1 controls in strings, terminals obey them: they are written as escapes.
+std::string WithoutControls(const std::string& json) {
+  std::string out;
+  out.reserve(json.size());
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(json[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < json.size() ? json[i + 1] : '\0');
+    if (byte == 0x7f) {
+      out += "\\u007f";
+    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
+      out += absl::StrFormat("\\u%04x", next);
+      ++i;
+    } else {
+      out.push_back(json[i]);
+    }
+  }
+  return out;
+}
+
+// Names may hold bytes that are not UTF-8; they are replaced, never thrown at.
+std::string Print(const Json& document) {
+  return WithoutControls(document.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
+}
+
+}  // namespace
+
+void JsonReports::Begin() {
+  if (!begun_) std::fprintf(out_, "{\n  \"schema\": \"%s\",\n  \"jobs\": [", kSchema);
+  begun_ = true;
+}
+
+void JsonReports::Add(const Report& report) {
+  Begin();
+  std::fprintf(out_, "%s\n%s", any_ ? "," : "", Print(JobJson(report)).c_str());
+  any_ = true;
+}
+
+std::string ReportAsJson(const Report& report) {
+  return absl::StrFormat("{\n  \"schema\": \"%s\",\n  \"jobs\": [\n%s]\n}\n", kSchema,
+                         Print(JobJson(report)));
+}
+
+void JsonReports::Finish(const std::string& next) {
+  Begin();
+  const std::string more = next.empty() ? "" : ",\n  \"next\": " + Json(next).dump();
+  std::fprintf(out_, "]%s\n}\n", more.c_str());
+}
+
+std::string AdviseAsJson(const AdviseReport& report) {
+  const Situation& situation = report.situation;
+  const Plan& plan = report.plan;
+  const auto hours = [](const std::optional<double>& seconds) {
+    return seconds ? Json(*seconds / 3600) : Json(nullptr);
+  };
+  const auto whole = [](const std::optional<double>& count) {
+    return count ? Json(std::llround(*count)) : Json(nullptr);
+  };
+  Json document = {{"schema", kAdviseSchema},
+                   {"mttf_hours", hours(situation.mttf_s)},
+                   {"mttf_ci_hours", situation.mttf_low_s ? Json::array({hours(situation.mttf_low_s),
+                                                                         hours(situation.mttf_high_s)})
+                                                          : Json(nullptr)},
+                   {"young_s", OrNull(plan.young_s)},
+                   {"daly_s", OrNull(plan.daly_s)},
+                   {"poisson_s", OrNull(plan.poisson_s)},
+                   {"saxena_s", OrNull(plan.saxena_s)},
+                   {"ettr", OrNull(plan.ettr)},
+                   {"ettr_interval_s", OrNull(plan.ettr_interval_s)},
+                   {"goodput_now", OrNull(plan.goodput_now)},
+                   {"goodput_best", OrNull(plan.goodput_best)},
+                   {"gpu_hours_gained", OrNull(plan.gpu_hours_gained)},
+                   {"money_gained", OrNull(plan.money_gained)},
+                   {"failures", report.measured ? Json(report.measured->failures) : Json(nullptr)},
+                   {"up_hours", report.measured ? Json(report.measured->up_s / 3600) : Json(nullptr)},
+                   {"save_s", OrNull(situation.save_s)},
+                   {"restart_s", OrNull(situation.restart_s)},
+                   {"interval_s", OrNull(situation.interval_s)},
+                   {"nodes", whole(report.nodes)},
+                   {"gpus", whole(situation.gpus)},
+                   {"gpu_hour", OrNull(situation.gpu_hour)},
+                   {"advice", Json::array()},
+                   {"notes", report.caveats}};
+  for (const Advice& advice : report.advice) {
+    document["advice"].push_back({{"action", advice.action},
+                                  {"evidence", advice.evidence},
+                                  {"gain", OrNull(advice.gain)},
+                                  {"at_most", advice.at_most}});
+  }
+  return Print(document);
+}
+
+namespace {
+
+Json RollupRowJson(const RollupReport& report, const RollupRow& row) {
+  Json buckets = Json::array();
+  for (const Bucket bucket : AllBuckets()) {
+    const auto i = static_cast<std::size_t>(bucket);
+    buckets.push_back({{"name", BucketName(bucket)},
+                       {"side", SideName(BucketSide(bucket))},
+                       {"ns", row.ns[i]},
+                       {"seconds", Seconds(row.ns[i])},
+                       {"gpu_seconds", GpuSeconds(row.gpu_ns[i])}});
+  }
+  const auto money = [&](GpuNs gpu_ns) {
+    return report.gpu_hour ? Json(GpuHours(gpu_ns) * *report.gpu_hour) : Json(nullptr);
+  };
+  return {
+      {"group", absl::StrJoin(GroupParts(row.group), ",")},
+      {"groups", GroupParts(row.group)},
+      {"begin_ns", report.windows ? Json(row.begin) : Json(nullptr)},
+      {"end_ns", report.windows ? Json(row.end) : Json(nullptr)},
+      {"runs", row.runs},
+      {"interruptions", row.interruptions},
+      {"scheduling", OrNull(row.scheduling())},
+      {"runtime", OrNull(row.runtime())},
+      {"sg_rg", OrNull(row.sg_rg())},
+      {"scheduling_range", RangeOrNull(row.scheduling_range())},
+      {"runtime_range", RangeOrNull(row.runtime_range())},
+      {"sg_rg_range", RangeOrNull(row.sg_rg_range())},
+      {"wanted_gpu_hours", GpuHours(row.wanted())},
+      {"allocated_gpu_hours", GpuHours(row.allocated())},
+      {"unobserved_gpu_hours", GpuHours(row.unobserved())},
+      {"cost", money(row.allocated())},
+      {"wasted", money(row.wasted())},
+      {"maybe_wasted", money(row.maybe_wasted())},
+      {"node_failures", report.by == "node" ? Json(row.node_failures) : Json(nullptr)},
+      {"chance", OrNull(row.chance)},
+      {"network",
+       row.network
+           ? Json({{"time_ns", row.network->t}, {"bytes", row.network->bytes}, {"busbw", row.network->busbw}})
+           : Json(nullptr)},
+      {"buckets", std::move(buckets)}};
+}
+
+Json FleetRowJson(const FleetRow& row) {
+  Json held = Json::array();
+  for (const Bucket bucket : AllBuckets()) {
+    const GpuNs gpu_ns = row.held[static_cast<std::size_t>(bucket)];
+    held.push_back({{"name", BucketName(bucket)},
+                    {"side", SideName(BucketSide(bucket))},
+                    {"gpu_seconds", GpuSeconds(gpu_ns)}});
+  }
+  Json unheld = Json::array();
+  for (int i = 0; i < kConditionCount; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    unheld.push_back({{"name", ConditionName(static_cast<NodeCondition>(i))},
+                      {"gpu_seconds", GpuSeconds(row.unheld[at])}});
+  }
+  return {{"group", row.group},
+          {"nodes", row.nodes},
+          {"capacity_gpu_seconds", GpuSeconds(row.capacity())},
+          {"held_gpu_seconds", GpuSeconds(row.held_sum())},
+          {"scheduling", OrNull(row.scheduling())},
+          {"scheduling_range", RangeOrNull(row.scheduling_range())},
+          {"runtime", OrNull(row.runtime())},
+          {"runtime_range", RangeOrNull(row.runtime_range())},
+          {"program", OrNull(row.program())},
+          {"program_share", row.rated_share()},
+          {"mpg", OrNull(row.mpg())},
+          {"held", std::move(held)},
+          {"unheld", std::move(unheld)}};
+}
+
+}  // namespace
+
+std::string FleetAsJson(const FleetReport& report) {
+  Json document = {{"schema", kFleetSchema},
+                   {"cluster", report.cluster},
+                   {"by", report.by},
+                   {"begin_ns", report.begin},
+                   {"end_ns", report.end},
+                   {"watched_ns", report.watched},
+                   {"unplaced_gpu_seconds", GpuSeconds(report.count.unplaced)},
+                   {"rows", Json::array()},
+                   {"total", FleetRowJson(report.count.total)}};
+  for (const FleetRow& row : report.count.rows) document["rows"].push_back(FleetRowJson(row));
+  return Print(document);
+}
+
+std::string RollupAsJson(const RollupReport& report) {
+  Json document = {{"schema", kReportSchema},
+                   {"by", report.by},
+                   {"gpu_hour", OrNull(report.gpu_hour)},
+                   {"rows", Json::array()},
+                   {"total", RollupRowJson(report, report.total)}};
+  for (const RollupRow& row : report.rows) document["rows"].push_back(RollupRowJson(report, row));
+  return Print(document);
+}
+
+}  // namespace goodput

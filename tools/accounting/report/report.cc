@@ -1,0 +1,88 @@
+#include "tools/accounting/report/report.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sql/text.h"
+#include "tools/accounting/flops/program_flops.h"
+#include "tools/accounting/runs/concurrent_jobs.h"
+#include "tools/accounting/timeline/clip.h"
+#include "tools/accounting/timeline/exclude.h"
+
+namespace goodput {
+
+namespace {
+
+void AddProgramGoodput(const std::vector<GpuPeak>& peaks, Report& report) {
+  const absl::StatusOr<ProgramFlops> program = FlopsOfProgram(report.run.flops, report.run.gpu_types, peaks);
+  if (!program.ok()) {
+    report.program_reason = Message(program.status());
+    return;
+  }
+  report.program_reason =
+      TakeProgramGoodput(report.timeline.steps, program->flops_per_step, program->peak_flops, report.account);
+  if (report.program_reason.empty()) report.program_evidence = program->evidence;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Report>> MakeReports(Database& db, AccountingReader& accounting,
+                                                const std::vector<JobKey>& jobs,
+                                                const ReportSettings& settings) {
+  absl::StatusOr<std::vector<Run>> runs = LoadConcurrentRuns(db, jobs, settings.now, accounting);
+  if (!runs.ok()) return runs.status();
+  const bool nameless = runs->front().info.run.empty();
+  std::vector<Report> reports;
+  for (Run& run : *runs) {
+    Report report;
+    report.run = std::move(run);
+    report.busbw = settings.busbw;
+    // Whose job that was is not for everybody to know.
+    for (AttemptFacts& attempt : report.run.facts.attempts) {
+      if (!settings.may_name_preemptor && !attempt.preempted_by.empty())
+        attempt.preempted_by = "another job started on its nodes";
+    }
+    // The attempts stay where they are when a report is moved: a vector's elements do not move with it.
+    report.timeline = BuildTimeline(report.run.facts, settings.timeline);
+    report.account = TakeAccount(report.timeline);
+    AddProgramGoodput(settings.peaks, report);
+    if (runs->size() > 1 && nameless) {
+      report.run.info.run.clear();
+      report.timeline.warnings.push_back(
+          Cat("jobs of the chain had resources at once: they are ", runs->size(), " runs, and this is one"));
+    } else if (runs->size() > 1) {
+      const std::string& name = reports.empty() ? report.run.info.run : reports.front().run.info.run;
+      report.timeline.warnings.push_back(Cat("jobs of run ", name, " had resources at once: they are ",
+                                             runs->size(), " runs, ", name, " to ", name, "#", runs->size(),
+                                             "; give each its own --goodput-run"));
+    }
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+void ClipReport(Report& report, Ns begin, Ns end) {
+  ClipTimeline(report.timeline, begin, end);
+  report.account = TakeAccount(report.timeline);
+  report.program_evidence.clear();
+  report.program_reason = "how many steps were kept within a window is not counted";
+}
+
+void ExcludeFromReport(Report& report, const std::vector<TimeSpan>& windows) {
+  if (windows.empty()) return;
+  constexpr auto kProductive = static_cast<std::size_t>(Bucket::kProductive);
+  const Account before = report.account;
+  ExcludeTime(report.timeline, windows);
+  report.account = TakeAccount(report.timeline);
+  if (!before.goodput.program) return;
+  if (before.buckets[kProductive].gpu_ns == report.account.buckets[kProductive].gpu_ns) {
+    report.account.goodput.program = before.goodput.program;
+    if (report.account.goodput.sg_rg)
+      report.account.goodput.mpg = *report.account.goodput.sg_rg * *before.goodput.program;
+    return;
+  }
+  report.program_evidence.clear();
+  report.program_reason = "how many steps were kept in the time that was excluded is not counted";
+}
+
+}  // namespace goodput

@@ -1,0 +1,184 @@
+// Sums over runs: by user, account, partition, reservation, run, tag, node, day, cause or window, such that
+// the rows add up to the runs exactly.
+//
+// Pure: no I/O. Sums are integers (nanoseconds, GPU-nanoseconds), and every stretch of every run goes into
+// exactly one row; only a node's share of a stretch is divided, and what the division leaves goes to the
+// first nodes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tools/accounting/timeline/goodput.h"
+#include "tools/accounting/timeline/timeline.h"
+
+namespace goodput {
+
+enum class RollupBy : std::uint8_t {
+  kAll,
+  kUser,
+  kAccount,
+  kPartition,
+  kRun,
+  kTag,
+  kNode,
+  kDay,
+  kCause,
+  kReservation
+};
+// "user", "account", ...; absent: there is no such.
+std::optional<RollupBy> RollupByName(std::string_view name);
+
+// What a run is grouped by, besides its timeline.
+struct RollupSubject {
+  std::string user;
+  std::string account;
+  std::string partition;
+  std::string run;  // its name, else its job id
+  std::map<std::string, std::string> tags;
+  const std::map<std::string, std::string>* node_features = nullptr;  // for kReservation; borrowed
+};
+
+// What rows are groups of.
+struct RollupKey {
+  RollupBy by = RollupBy::kAll;
+  std::string tag;  // for kTag, the key whose values are the groups
+};
+
+// The groups of a row, one a key: what is in `group` as one text.
+std::vector<std::string> GroupParts(const std::string& group);
+
+// Of a test's largest message: bytes, and bytes a second on the slowest link.
+struct NetworkTest {
+  Ns t = 0;
+  std::int64_t bytes = 0;
+  std::int64_t busbw = 0;
+};
+
+struct RollupRow {
+  std::string group;
+  Ns begin = 0;  // of its window; 0 without windows
+  Ns end = 0;
+  std::int64_t runs = 0;
+  std::int64_t interruptions = 0;
+  std::array<Ns, kBucketCount> ns{};
+  std::array<GpuNs, kBucketCount> gpu_ns{};  // of runs with GPUs
+  std::array<Ns, kBucketCount> cpu_ns{};     // of runs without
+
+  // Of a node, for kNode: how long it was held, how often it failed, and how likely it is that some node
+  // fails as often by chance (see node_chance.h); absent where it did not fail.
+  Ns node_ns = 0;
+  std::int64_t node_failures = 0;
+  std::optional<double> chance;
+  // The last test of the network it took part in with another node, by nccl-tests.
+  std::optional<NetworkTest> network;
+
+  // Of `unobserved`, the time of which even the allocation is unknown.
+  GpuNs gap_gpu_ns = 0;
+  Ns gap_cpu_ns = 0;
+
+  // Known to be allocated, whatever came of it: what somebody pays for. GPU-nanoseconds.
+  GpuNs allocated() const;
+  GpuNs wanted() const;
+  // Of what was allocated: what is known not to have become progress, and what may yet turn out so: steps no
+  // checkpoint covers, and time nobody observed.
+  GpuNs wasted() const;
+  GpuNs maybe_wasted() const;
+  GpuNs unobserved() const { return gpu_ns[static_cast<std::size_t>(Bucket::kUnobserved)]; }
+
+  // As in goodput.h, of runs with GPUs; of rows without any, by time. Absent where nothing was wanted, or up;
+  // `scheduling` where allocation is unknown for a while, the others where all that is open may be progress
+  // and no step was seen. The least they can be; ranges say up to what.
+  std::optional<double> scheduling() const;
+  std::optional<double> runtime() const;
+  std::optional<double> sg_rg() const;
+  std::optional<Range> scheduling_range() const;
+  std::optional<Range> runtime_range() const;
+  std::optional<Range> sg_rg_range() const;
+
+  void Add(const RollupRow& other);
+
+ private:
+  // Weights of buckets, in GPU-time or time.
+  GpuNs Of(Bucket bucket) const;
+  GpuNs Up() const;
+  GpuNs Wanted() const;
+  GpuNs Gap() const;
+  bool HasGpus() const;
+  std::optional<Range> ProgressOf(GpuNs whole) const;
+};
+
+class Rollup {
+ public:
+  // By one key, or by several at once, of which none is kNode or kAll. `edges`: the borders of the windows,
+  // ascending; what lies outside is left out. None: no windows.
+  Rollup(std::vector<RollupKey> keys, std::vector<Ns> edges);
+  Rollup(RollupBy by, std::string tag, std::vector<Ns> edges)
+      : Rollup(std::vector<RollupKey>{{by, std::move(tag)}}, std::move(edges)) {}
+
+  void Add(const RollupSubject& subject, const Timeline& timeline);
+
+  // By window, then by group; groups by name, for kDay by time. Every window is there, also one in which
+  // nothing was.
+  std::vector<RollupRow> Rows() const;
+  RollupRow Total() const;
+
+ private:
+  using Key = std::pair<std::size_t, std::string>;  // window, group
+  struct Stretch {
+    Ns begin;
+    Ns end;
+    Bucket bucket;
+    GpuNs gpu_ns;
+    bool has_gpus;
+    bool gap;  // not even the allocation is known
+  };
+
+  void AddInterval(const RollupSubject& subject, const Timeline& timeline, const GpuWeights& weights,
+                   const Interval& interval);
+  void AddWithin(std::size_t window, const RollupSubject& subject, const Timeline& timeline,
+                 const GpuWeights& weights, const Interval& interval);
+  void AddByNode(std::size_t window, const Timeline& timeline, const Interval& interval, Stretch stretch);
+  void AddTo(const Key& key, const Stretch& stretch);
+  RollupRow& RowOf(const Key& key);
+  // The window of a moment; absent where it is in none.
+  std::optional<std::size_t> WindowAt(Ns t) const;
+  void AddNetworkTests(const AttemptFacts& attempt);
+  // `whole`: the stretch that `interval` is a part of, which says what it was lost to.
+  std::string GroupOf(const RollupSubject& subject, const Timeline& timeline, const Interval& interval,
+                      const Interval& whole);
+  std::string GroupBy(const RollupKey& key, const RollupSubject& subject, const Timeline& timeline,
+                      const Interval& interval, const Interval& whole);
+  std::string GroupOf(const RollupSubject& subject, const Timeline& timeline,
+                      const Interruption& interruption);
+  bool By(RollupBy by) const;
+  const std::string& ProvisionOfAttempt(const RollupSubject& subject, const Timeline& timeline, int attempt);
+  const std::vector<std::string>& NodesOf(const Timeline& timeline, int attempt);
+
+  std::vector<RollupKey> keys_;
+  std::vector<Ns> edges_;
+  std::map<Key, RollupRow> rows_;
+  std::set<Key> of_this_run_;  // rows the run being added is in
+  RollupRow total_;
+  // Of the run being added: node lists of its attempts, expanded.
+  std::map<int, std::vector<std::string>> nodes_;
+  std::map<int, std::string> provisions_;  // and how they were paid for
+};
+
+// Which interruption a stretch was lost to: the one that ended its work, or after which it waited and started
+// anew; absent where none did.
+const Interruption* InterruptionOf(const Timeline& timeline, const Interval& interval);
+
+// The borders of local days, or of windows of `step`, that cover [begin, end): ascending, the first at or
+// before `begin`, the last at or after `end`. Windows of whole days begin at local midnights when `begin` is
+// one, also where clocks change.
+std::vector<Ns> WindowEdges(Ns begin, Ns end, Ns step);
+
+}  // namespace goodput

@@ -1,0 +1,153 @@
+#include "tools/accounting/runs/drafts.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+namespace goodput {
+namespace {
+
+// Accounting has whole seconds, rounded down: what happened in the second of a start belongs to it.
+constexpr Ns kStartSlack = kSecond;
+
+// What accounting knows to have been more than was seen: how long, but not when. Between two looks it was
+// just before it was resumed; when nobody looked, nothing says it was not at the end.
+void PlaceSuspensionsOf(Draft& draft, Ns now) {
+  AttemptFacts& facts = draft.facts;
+  if (!facts.start) return;
+  const Ns end = facts.end.value_or(now);
+  if (draft.suspended_since) facts.suspended.push_back({*draft.suspended_since, end, true});
+  Ns rest = draft.suspended_s * kSecond;
+  for (const Suspension& seen : facts.suspended) rest -= std::min(seen.end, end) - seen.begin;
+  // Each end of what was seen is rounded.
+  if (rest <= kSecond * static_cast<Ns>(facts.suspended.size())) return;
+  const Ns until = draft.resumed.value_or(end);
+  facts.suspended.push_back({std::max(*facts.start, until - rest), until, draft.resumed.has_value()});
+}
+
+}  // namespace
+
+Draft& Drafts::Of(std::int64_t submit_s) {
+  Draft& draft = drafts_[submit_s];
+  draft.facts.submit = submit_s * kSecond;
+  return draft;
+}
+
+void Drafts::Clear() {
+  drafts_.clear();
+  started_.clear();
+}
+
+void Drafts::JoinResized() {
+  for (auto it = drafts_.begin(); it != drafts_.end();) {
+    AttemptFacts& before = it->second.facts;
+    const auto next = std::next(it);
+    if (before.state != "RESIZING") {
+      ++it;
+    } else if (next == drafts_.end()) {
+      // The next row is about to come.
+      before.end.reset();
+      before.state = "RUNNING";
+    } else {
+      Draft joined = std::move(next->second);
+      joined.facts.resizes = std::move(before.resizes);
+      joined.facts.resizes.push_back({before.end.value_or(joined.facts.submit), before.gpus});
+      joined.facts.submit = before.submit;
+      joined.facts.eligible = before.eligible;
+      joined.facts.start = before.start;
+      drafts_.erase(next);
+      it->second = std::move(joined);
+    }
+  }
+}
+
+void Drafts::CloseWatched() {
+  for (auto it = drafts_.begin(); it != drafts_.end(); ++it) {
+    AttemptFacts& facts = it->second.facts;
+    const auto next = std::next(it);
+    if (next == drafts_.end()) break;
+    if (it->second.in_accounting || !facts.start) continue;
+    if (!facts.end) facts.end = next->second.facts.submit;
+    // What its batch script died of while it was requeued is not how the attempt ended.
+    const bool told = facts.state == "PREEMPTED" || facts.state == "NODE_FAIL";
+    if (!told && !it->second.state_final) facts.state = "REQUEUED";
+  }
+}
+
+void Drafts::PlacePreemptions(const std::set<Ns>& preemptions) {
+  for (const Ns preemption : preemptions) {
+    for (auto& [submit, draft] : drafts_) {
+      AttemptFacts& facts = draft.facts;
+      if (!facts.start || preemption < *facts.start || (facts.end && preemption > *facts.end + kStartSlack))
+        continue;
+      if (!facts.preempt_time) facts.preempt_time = preemption;
+    }
+  }
+}
+
+void Drafts::MoveOnto(const ControllerClock& clock) {
+  if (!clock.was_set()) return;
+  Ns before = std::numeric_limits<Ns>::min() / 2;
+  const auto move = [&](std::optional<Ns>& t) {
+    if (t) t = clock.OfAccounting(*t, before);
+  };
+  for (auto& [submit, draft] : drafts_) {
+    AttemptFacts& facts = draft.facts;
+    before = facts.submit = clock.OfAccounting(facts.submit, before);
+    move(facts.eligible);
+    move(draft.configuring_since);
+    move(facts.start);
+    before = facts.start.value_or(before);
+    move(facts.preempt_time);
+    move(draft.suspended_since);
+    move(draft.resumed);
+    for (Suspension& suspension : facts.suspended) {
+      suspension.begin = clock.OfAccounting(suspension.begin, before);
+      suspension.end = clock.OfAccounting(suspension.end, suspension.begin);
+    }
+    move(facts.end);
+    before = facts.end.value_or(before);
+  }
+}
+
+void Drafts::PlaceSuspensions(Ns now) {
+  for (auto& [submit, draft] : drafts_) PlaceSuspensionsOf(draft, now);
+}
+
+std::vector<AllocatedSpan> Drafts::Spans() const {
+  std::vector<AllocatedSpan> spans;
+  for (const auto& [submit, draft] : drafts_) {
+    const AttemptFacts& facts = draft.facts;
+    const bool ended_by_itself = facts.state == "COMPLETED" || facts.state == "FAILED";
+    if (facts.start) spans.push_back({*facts.start, facts.end, ended_by_itself});
+  }
+  return spans;
+}
+
+bool Drafts::AnyEndUnseen() const {
+  return std::any_of(drafts_.begin(), drafts_.end(),
+                     [](const auto& draft) { return draft.second.last_seen.has_value(); });
+}
+
+void Drafts::Index() {
+  started_.clear();
+  for (auto& [submit, draft] : drafts_) {
+    if (draft.facts.start) started_.emplace_back(*draft.facts.start, &draft.facts);
+  }
+  std::stable_sort(started_.begin(), started_.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+}
+
+AttemptFacts* Drafts::At(Ns t) const {
+  auto after = std::upper_bound(started_.begin(), started_.end(), t + kStartSlack,
+                                [](Ns at, const auto& attempt) { return at < attempt.first; });
+  while (after != started_.begin()) {
+    const auto& [start, attempt] = *--after;
+    // An import's attempts begin when it says.
+    if (start <= t + (attempt->heard_until ? 0 : kStartSlack)) return attempt;
+  }
+  return nullptr;
+}
+
+}  // namespace goodput

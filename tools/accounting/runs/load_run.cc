@@ -1,0 +1,318 @@
+#include "tools/accounting/runs/load_run.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "spank/event.h"
+#include "sql/tables/accounting.h"
+#include "sql/tables/evidence.h"
+#include "sql/tables/heartbeats.h"
+#include "sql/tables/watch_times.h"
+#include "sql/text.h"
+#include "tools/accounting/runs/best_source.h"
+#include "tools/accounting/runs/clocks.h"
+#include "tools/accounting/runs/collectives.h"
+#include "tools/accounting/runs/components.h"
+#include "tools/accounting/runs/controller_clock.h"
+#include "tools/accounting/runs/drafts.h"
+#include "tools/accounting/runs/explain_end.h"
+#include "tools/accounting/runs/fact_nodes.h"
+#include "tools/accounting/runs/fact_sources.h"
+#include "tools/accounting/runs/hook_records.h"
+#include "tools/accounting/runs/imported_runs.h"
+#include "tools/accounting/runs/node_facts.h"
+#include "tools/accounting/runs/record.h"
+#include "tools/accounting/runs/scheduler_facts.h"
+#include "tools/accounting/runs/stored_steps.h"
+
+namespace goodput {
+namespace {
+
+class RunLoader {
+ public:
+  RunLoader(Database& db, const std::vector<JobKey>& jobs, Ns now, AccountingReader& accounting)
+      : db_(db),
+        accounting_(accounting),
+        step_reader_(std::make_shared<StoredSteps>(db)),
+        sources_(db, run_.facts) {
+    for (const JobKey& job : jobs) jobs_of_run_.insert(job.job_id);
+    run_.facts.now = now;
+    run_.facts.step_reader = step_reader_;
+  }
+
+  // Also the other components, if it is one of a heterogeneous job.
+  absl::Status AddJob(const JobKey& job);
+  absl::StatusOr<Run> Finish();
+
+ private:
+  absl::Status LoadSourcesOf(const std::vector<EventRow>& events, const JobSteps& steps);
+  absl::StatusOr<bool> AddComponent(const JobKey& job, std::optional<std::int64_t> of);
+  absl::Status AddSchedulerSide(const JobKey& job, std::vector<EventRow>& events, SchedulerFacts& scheduler,
+                                ControllerClock& clock);
+  absl::Status AddNodeSide(const JobKey& job, std::vector<EventRow> events, const ControllerClock& clock);
+  absl::Status EndUnwatched(const JobKey& job, Ns last_said);
+  absl::Status FinishDrafts(const JobKey& job);
+  absl::Status AddImport(const JobKey& job);
+
+  Database& db_;
+  AccountingReader& accounting_;
+  std::shared_ptr<StoredSteps> step_reader_;
+  std::set<std::int64_t> jobs_of_run_;
+  std::set<JobKey> added_;
+  std::optional<std::int64_t> het_job_;  // of the job being added
+  Run run_;
+  FactSources sources_;
+  FactNodes nodes_;
+  Drafts drafts_;  // of the job being added
+};
+
+// Of thousands of files a cluster has, one job is in a few.
+absl::Status RunLoader::LoadSourcesOf(const std::vector<EventRow>& events, const JobSteps& steps) {
+  std::set<std::int64_t> ids;
+  for (const EventRow& event : events) ids.insert(event.source_id);
+  for (const StepRow& step : steps.marks) ids.insert(step.source_id);
+  for (const StepBlockRow& block : steps.blocks) ids.insert(block.source_id);
+  for (const std::int64_t id : ids) {
+    if (absl::Status status = sources_.Load(id); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+// Its attempts, by number: two of them may begin in one second.
+absl::Status RunLoader::AddImport(const JobKey& job) {
+  absl::StatusOr<ImportedRun> imported = LoadImportedRun(db_, job);
+  if (!imported.ok()) return imported.status();
+  run_.info = std::move(imported->run.info);
+  for (std::size_t i = 0; i < imported->is_life.size(); ++i) {
+    Draft& draft = drafts_.Of(static_cast<std::int64_t>(i));
+    draft.facts = std::move(imported->run.facts.attempts[i]);
+    draft.is_life = imported->is_life[i];
+    draft.in_accounting = true;
+  }
+  return absl::OkStatus();
+}
+
+// Also brings the times of the watch's records, which say by which clock they are, onto the last one.
+ControllerClock ReadControllerClock(const FactSources& sources, std::vector<EventRow>& events) {
+  ControllerClock clock;
+  RecordReader reader;
+  const auto boot_of = [&](const EventRow& event) {
+    return BootOfFile(sources.rows().at(event.source_id).file);
+  };
+  const auto clock_of = [&](const EventRow& event) -> std::optional<Ns> {
+    if (!OfWatch(event) || !reader.Parse(event.record)) return std::nullopt;
+    const auto mono = reader.Int(key::kMonotonic);
+    return mono ? std::optional(event.t_ns - *mono) : std::nullopt;
+  };
+  for (const EventRow& event : events) {
+    if (const auto of = clock_of(event)) clock.Add(event.t_ns, *of, boot_of(event));
+  }
+  clock.Settle();
+  if (!clock.was_set()) return clock;
+  for (EventRow& event : events) {
+    if (const auto of = clock_of(event)) event.t_ns = clock.OfRecord(event.t_ns, *of, boot_of(event));
+  }
+  return clock;
+}
+
+absl::Status RunLoader::AddSchedulerSide(const JobKey& job, std::vector<EventRow>& events,
+                                         SchedulerFacts& scheduler, ControllerClock& clock) {
+  absl::StatusOr<std::vector<AccountingRow>> rows = accounting_.RowsOf(job);
+  if (!rows.ok()) return rows.status();
+  for (const AccountingRow& row : *rows) scheduler.AddAccounting(row);
+  if (IsImport(job)) {
+    if (absl::Status status = AddImport(job); !status.ok()) return status;
+  }
+  drafts_.JoinResized();
+  if (job.heard) {
+    absl::StatusOr<std::vector<EventRow>> loaded = LoadSingleEvents(db_, job);
+    if (!loaded.ok()) return loaded.status();
+    events = *std::move(loaded);
+  }
+  // By the clock of the record, as the watch's own begin is.
+  Ns last_said = 0;
+  for (const EventRow& event : events) {
+    if (!OfWatch(event)) continue;
+    last_said = std::max(last_said, event.t_ns);
+    if (absl::Status status = sources_.Load(event.source_id); !status.ok()) return status;
+  }
+  clock = ReadControllerClock(sources_, events);
+  for (const EventRow& event : events) {
+    if (OfWatch(event)) scheduler.AddWatch(event);
+  }
+  het_job_ = scheduler.het_job();
+  return last_said > 0 ? EndUnwatched(job, last_said) : absl::OkStatus();
+}
+
+// At its begin a watch says all there is. What it does not say then had ended while nobody looked, and
+// without accounting nobody will say when.
+absl::Status RunLoader::EndUnwatched(const JobKey& job, Ns last_said) {
+  if (drafts_.begin() == drafts_.end()) return absl::OkStatus();
+  Draft& last = std::prev(drafts_.end())->second;
+  if (last.in_accounting || last.state_final || last.facts.end) return absl::OkStatus();
+  const absl::StatusOr<std::vector<WatchSpell>> spells =
+      LoadWatches(db_, job.cluster, last_said, std::numeric_limits<std::int64_t>::max());
+  if (!spells.ok()) return spells.status();
+  const auto next = std::find_if(spells->begin(), spells->end(),
+                                 [&](const WatchSpell& spell) { return spell.begin_ns > last_said; });
+  if (next == spells->end()) return absl::OkStatus();
+  last.last_seen = last_said;
+  last.facts.end = next->begin_ns / kSecond * kSecond;
+  last.facts.state = run_.info.state = "GONE";
+  return absl::OkStatus();
+}
+
+// Its nodes may have seen the end that the watch did not.
+void TakeEndFromNodes(Draft& draft) {
+  if (!draft.last_seen) return;
+  std::optional<Ns> end;
+  for (const NodeEvent& event : draft.facts.node_events) {
+    const bool in_gap = event.t >= *draft.last_seen && event.t < *draft.facts.end;
+    if (event.kind == NodeEvent::Kind::kEpilog && in_gap) end = std::max(end.value_or(event.t), event.t);
+  }
+  if (end) draft.facts.end = end;
+}
+
+absl::Status RunLoader::AddNodeSide(const JobKey& job, std::vector<EventRow> events,
+                                    const ControllerClock& clock) {
+  absl::StatusOr<JobSteps> steps = JobSteps{};
+  if (job.heard) steps = LoadJobSteps(db_, job);
+  if (!steps.ok()) return steps.status();
+  absl::StatusOr<std::vector<Heartbeat>> heartbeats = std::vector<Heartbeat>{};
+  if (job.heard) heartbeats = LoadHeartbeats(db_, job);
+  if (!heartbeats.ok()) return heartbeats.status();
+  if (absl::Status status = LoadSourcesOf(events, *steps); !status.ok()) return status;
+  std::vector<Ns> block_shifts;
+  HookRecords hooks(db_, job);
+  NodeClocks clocks;
+  absl::Status settled = clocks.Settle(sources_.rows(), drafts_.Spans(), clock.Shifts(), hooks, events,
+                                       *steps, block_shifts, *heartbeats);
+  if (!settled.ok()) return settled;
+  run_.facts.warnings.insert(run_.facts.warnings.end(), clocks.warnings().begin(), clocks.warnings().end());
+  NodeFacts nodes(db_, sources_, nodes_, drafts_, *step_reader_, run_);
+  for (const EventRow& event : events) nodes.AddEvent(event);
+  if (absl::Status status = nodes.AddHooks(hooks, clocks); !status.ok()) return status;
+  nodes.SettleDeclared();
+  nodes.AddHeartbeats(*heartbeats);
+  if (job.heard) {
+    if (absl::Status status = nodes.AddImportedMarks(job); !status.ok()) return status;
+  }
+  return nodes.AddSteps(*std::move(steps), block_shifts);
+}
+
+// What takes all facts of an attempt together; then they are the run's.
+absl::Status RunLoader::FinishDrafts(const JobKey& job) {
+  const auto imported = [&](const Mark& mark) {
+    return run_.facts.sources[static_cast<std::size_t>(mark.ref.source)].imported;
+  };
+  for (auto it = drafts_.begin(); it != drafts_.end(); ++it) {
+    Draft& draft = it->second;
+    ReadSchedulingPhases(draft.facts, draft.is_life, imported);
+    TakeEndFromNodes(draft);
+    if (IsImport(job)) continue;
+    const auto next = std::next(it);
+    const EndOwner owner{job.cluster, run_.info.user, run_.info.partition, run_.info.qos,
+                         draft.in_accounting};
+    absl::Status status =
+        ExplainEnd(db_, owner, next == drafts_.end() ? nullptr : &next->second.facts, draft.facts);
+    if (!status.ok()) return status;
+  }
+  drafts_.PlaceSuspensions(run_.facts.now);
+  const bool any_log = AnyLog(run_.facts.sources);
+  for (auto& [submit, draft] : drafts_) {
+    AttemptFacts& facts = draft.facts;
+    if (any_log) TakeBestSource(run_.facts.sources, facts);
+    if (facts.start && draft.configuring_since && *draft.configuring_since < *facts.start)
+      facts.allocated = draft.configuring_since;
+    run_.facts.attempts.push_back(std::move(facts));
+  }
+  return absl::OkStatus();
+}
+
+// False: `of` is given, and it is no component of that job.
+absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<std::int64_t> of) {
+  if (added_.count(job) != 0) return true;
+  drafts_.Clear();
+  const RunInfo info = run_.info;
+  const std::set<std::string> gpu_types = run_.gpu_types;
+  SchedulerFacts scheduler(jobs_of_run_, sources_, drafts_, run_);
+  std::vector<EventRow> events;
+  ControllerClock clock;
+  if (absl::Status status = AddSchedulerSide(job, events, scheduler, clock); !status.ok()) return status;
+  if (of && het_job_ != of) {
+    run_.info = info;
+    run_.gpu_types = gpu_types;
+    return false;
+  }
+  added_.insert(job);
+  // The first component speaks for the job.
+  const bool leader_spoke = het_job_ && added_.count({job.cluster, *het_job_, job.from_s, job.until_s}) != 0;
+  if (leader_spoke && *het_job_ != job.job_id) run_.info = info;
+  drafts_.CloseWatched();
+  drafts_.PlacePreemptions(scheduler.preemptions());
+  if (clock.was_set()) {
+    for (std::string& finding : clock.Findings()) run_.facts.warnings.push_back(std::move(finding));
+  }
+  drafts_.MoveOnto(clock);
+  drafts_.Index();
+  for (auto& [submit, draft] : drafts_) {
+    draft.facts.job_id = job.job_id;
+    draft.facts.het_job = het_job_;
+  }
+  if (absl::Status status = AddNodeSide(job, std::move(events), clock); !status.ok()) return status;
+  if (absl::Status status = FinishDrafts(job); !status.ok()) return status;
+  return true;
+}
+
+absl::Status RunLoader::AddJob(const JobKey& job) {
+  if (absl::StatusOr<bool> added = AddComponent(job, std::nullopt); !added.ok()) return added.status();
+  if (!het_job_) return absl::OkStatus();
+  // The ids of components follow each other, and they are submitted as one.
+  const std::int64_t leader = *het_job_;
+  for (JobKey component{job.cluster, leader, job.from_s, job.until_s};; ++component.job_id) {
+    const absl::StatusOr<bool> added = AddComponent(component, leader);
+    if (!added.ok()) return added.status();
+    if (!*added) break;
+  }
+  run_.info.job_id = leader;
+  run_.info.job_id_text = Cat(leader);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Run> RunLoader::Finish() {
+  if (run_.facts.attempts.empty()) {
+    return absl::NotFoundError(Cat(
+        "its node has told of it, and what Slurm says of it is not recorded yet (goodputd looks every few "
+        "seconds); ",
+        kAskAgain));
+  }
+  NameNodesOfCollectives(nodes_, run_.facts.attempts);
+  nodes_.Settle(run_.facts.attempts);
+  JoinComponents(run_.facts.attempts);
+  SettleOpenEnds(run_.facts);
+  return std::move(run_);
+}
+
+}  // namespace
+
+absl::StatusOr<Run> LoadRun(Database& db, const std::vector<JobKey>& jobs, Ns now) {
+  AccountingReader accounting(db);
+  return LoadRun(db, jobs, now, accounting);
+}
+
+absl::StatusOr<Run> LoadRun(Database& db, const std::vector<JobKey>& jobs, Ns now,
+                            AccountingReader& accounting) {
+  RunLoader loader(db, jobs, now, accounting);
+  for (const JobKey& job : jobs) {
+    if (absl::Status status = loader.AddJob(job); !status.ok()) return status;
+  }
+  return loader.Finish();
+}
+
+}  // namespace goodput

@@ -1,0 +1,351 @@
+#include "tools/accounting/runs/node_facts.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_split.h"
+#include "spank/event.h"
+#include "sql/tables/imports.h"
+#include "sql/text.h"
+#include "tools/base/signal_name.h"
+
+namespace goodput {
+void NodeFacts::AddEvent(const EventRow& event) {
+  const std::optional<NodeEvent::Kind> of_slurmd = NodeEventKind(event.kind);
+  const bool known = of_slurmd || event.kind == kind::kMark || event.kind == kind::kProgramStart ||
+                     event.kind == kind::kSignal || event.kind == kind::kCheckpoint ||
+                     event.kind == kind::kHost || event.kind == kind::kCollective;
+  if (!known || !reader_.Parse(event.record)) return;
+  if (of_slurmd) {
+    AddNodeEvent(event, *of_slurmd);
+  } else if (event.kind == kind::kMark || event.kind == kind::kProgramStart) {
+    AddMark(event);
+  } else if (event.kind == kind::kSignal) {
+    AddSignal(event);
+  } else if (event.kind == kind::kHost) {
+    AddHostNotice(event);
+  } else if (event.kind == kind::kCollective) {
+    AddCollective(event);
+  } else {
+    AddCheckpointFile(event);
+  }
+}
+
+void NodeFacts::AddNodeEvent(const EventRow& event, NodeEvent::Kind kind) {
+  AttemptFacts* attempt = drafts_.At(event.t_ns);
+  if (attempt == nullptr) return;
+  NodeEvent node_event;
+  node_event.t = event.t_ns;
+  node_event.kind = kind;
+  node_event.node = nodes_.Of(reader_.Text(key::kNode));
+  node_event.slurm_step = StepCode(reader_.Text(key::kSlurmStep));
+  node_event.task = static_cast<std::int32_t>(reader_.Int(key::kTask).value_or(0));
+  if (const auto code = reader_.Int(key::kExitCode)) node_event.exit_code = static_cast<int>(*code);
+  if (const auto signal = reader_.Int(key::kSignal)) node_event.signal = static_cast<int>(*signal);
+  node_event.ref = sources_.Ref(event.source_id, event.offset);
+  const Place place{event.t_ns, event.source_id, event.offset};
+  if (kind == NodeEvent::Kind::kProlog) SeeRestart(*attempt, place, reader_.Int(key::kRestart));
+  if (reader_.HasOpt()) declared_.push_back({place, attempt, event.record});
+  attempt->node_events.push_back(node_event);
+}
+
+void NodeFacts::SeeRestart(AttemptFacts& attempt, const Place& place,
+                           const std::optional<std::int64_t>& restart) {
+  if (!restart) return;
+  const auto [first, fresh] = restarts_.try_emplace(&attempt, place, *restart);
+  if (!fresh && place < first->second.first) first->second = {place, *restart};
+}
+
+namespace {
+
+// One more of a large job. Its nodes do the same, so that most begin and end a step and a task each.
+NodeEvent& NextEvent(AttemptFacts& attempt) {
+  std::vector<NodeEvent>& events = attempt.node_events;
+  if (events.size() == events.capacity()) {
+    constexpr std::size_t kOfANode = 4;
+    const auto nodes = static_cast<std::size_t>(std::clamp(attempt.nodes, 0, 1 << 16));
+    events.reserve(events.size() + std::max({events.size() / 2, kOfANode * nodes, std::size_t{16}}));
+  }
+  return events.emplace_back();
+}
+
+}  // namespace
+
+absl::Status NodeFacts::AddHooks(HookRecords& hooks, NodeClocks& clocks) {
+  // Of what an attempt's records of one shape declare, the first and the last say all: the rest is the same.
+  struct Declaring {
+    Place first;
+    Place last;
+    std::string record;  // the first
+  };
+  std::map<std::pair<AttemptFacts*, const HookRecords::Shape*>, Declaring> declaring;
+  std::int32_t source = -1;
+  std::int64_t source_id = 0;
+  std::int32_t node = NodeEvent::kNoNode;
+  const bool ends_unseen = drafts_.AnyEndUnseen();
+  absl::Status status = hooks.ForEach([&](const HookRecords::Record& record) {
+    const RecordUnpacker& in = *record.in;
+    const HookRecords::Shape& shape = *record.shape;
+    const Ns t = clocks.Correct(record);
+    AttemptFacts* attempt = drafts_.At(t);
+    if (attempt == nullptr) return;
+    if (source < 0 || source_id != in.source_id()) {
+      source_id = in.source_id();
+      source = sources_.OfNode(source_id);
+      node = nodes_.Of(in.node());
+    }
+    const Place place{t, source_id, in.offset()};
+    const bool prolog = shape.kind == NodeEvent::Kind::kProlog;
+    if (prolog) SeeRestart(*attempt, place, record.Number(shape.restart));
+    // That there was a prolog says nothing more of the attempt, and an epilog only where nobody saw its end.
+    if (!prolog && (ends_unseen || shape.kind != NodeEvent::Kind::kEpilog)) {
+      NodeEvent& event = NextEvent(*attempt);
+      event.t = t;
+      event.kind = shape.kind;
+      event.node = node;
+      event.slurm_step = shape.step_code;
+      event.task = static_cast<std::int32_t>(record.Number(shape.task).value_or(0));
+      if (const auto code = record.Number(shape.exit_code)) event.exit_code = static_cast<int>(*code);
+      if (const auto signal = record.Number(shape.signal)) event.signal = static_cast<int>(*signal);
+      event.ref = {source, in.offset()};
+    }
+    if (!shape.declares) return;
+    const auto [known, fresh] = declaring.try_emplace({attempt, &shape}, Declaring{place, place, ""});
+    Declaring& all = known->second;
+    all.last = std::max(all.last, place);
+    if (!fresh && !(place < all.first)) return;
+    all.first = place;
+    all.record.clear();
+    in.AppendText(all.record);
+  });
+  for (auto& [of, all] : declaring) {
+    if (all.first < all.last) declared_.push_back({all.last, of.first, all.record});
+    declared_.push_back({all.first, of.first, std::move(all.record)});
+  }
+  return status;
+}
+
+void NodeFacts::SettleDeclared() {
+  for (const auto& [attempt, first] : restarts_) {
+    // The watch may have looked neither while it waited nor while it ran.
+    if (!attempt->restart) attempt->restart = static_cast<int>(first.second);
+  }
+  std::stable_sort(declared_.begin(), declared_.end(),
+                   [](const Declared& a, const Declared& b) { return a.place < b.place; });
+  for (const Declared& declared : declared_) {
+    if (reader_.Parse(declared.record)) AddDeclared(*declared.attempt);
+  }
+  restarts_.clear();
+  declared_.clear();
+}
+
+// What the job said of itself when it was submitted, and the site by default.
+void NodeFacts::AddDeclared(AttemptFacts& attempt) {
+  const std::string run_name = reader_.OptText(key::kRun);
+  if (!run_name.empty()) run_.info.run = run_name;
+  if (auto tags = reader_.OptTexts(key::kTags); !tags.empty()) run_.info.tags = std::move(tags);
+  // What the first record of a job says is its prolog's, which no program can forge.
+  DeclaredFlops flops{reader_.OptNumber(key::kFlopsPerStep), reader_.OptText(key::kModel),
+                      reader_.OptText(key::kPrecision)};
+  if (flops.any() && !flops_declared_) {
+    run_.flops.push_back(std::move(flops));
+    flops_declared_ = true;
+  }
+  for (const absl::string_view name :
+       absl::StrSplit(reader_.OptText(key::kCheckpointSignal), ',', absl::SkipEmpty())) {
+    const std::optional<int> signo = ParseSignal({name.data(), name.size()});
+    std::vector<int>& known = attempt.checkpoint_signals;
+    if (signo && std::find(known.begin(), known.end(), *signo) == known.end()) known.push_back(*signo);
+  }
+}
+
+namespace {
+
+Mark::Kind MarkKind(std::string_view what) {
+  if (what == "checkpoint") return Mark::Kind::kCheckpoint;
+  if (what == "restore") return Mark::Kind::kRestore;
+  if (what == "stop") return Mark::Kind::kStop;
+  return what == "step" ? Mark::Kind::kStepEnd : Mark::Kind::kPhase;
+}
+
+// A program may mark the end of each of a million steps.
+void AddOrReplace(Mark mark, std::vector<Mark>& marks) {
+  const bool replaces = !marks.empty() && mark.kind == Mark::Kind::kStepEnd &&
+                        marks.back().kind == Mark::Kind::kStepEnd &&
+                        marks.back().slurm_step == mark.slurm_step && marks.back().task == mark.task &&
+                        marks.back().train_step < mark.train_step;
+  if (replaces) marks.pop_back();
+  marks.push_back(std::move(mark));
+}
+
+}  // namespace
+
+void NodeFacts::AddMark(const EventRow& event) {
+  AttemptFacts* attempt = drafts_.At(event.t_ns);
+  if (attempt == nullptr) return;
+  Mark mark;
+  mark.t = event.t_ns;
+  mark.kind = event.kind == kind::kProgramStart ? Mark::Kind::kStart : MarkKind(reader_.Text(key::kMark));
+  mark.begin = mark.kind == Mark::Kind::kStart || reader_.Text(key::kEdge) == "begin";
+  mark.train_step = reader_.Int(key::kTrainStep);
+  // Begins of steps are kept apart (sql/tables/step_store.h).
+  if (mark.kind == Mark::Kind::kStepEnd && (mark.begin || !mark.train_step)) return;
+  mark.name = reader_.Text(key::kName);
+  mark.slurm_step = StepCode(reader_.Text(key::kSlurmStep));
+  mark.task = static_cast<std::int32_t>(reader_.Int(key::kTask).value_or(0));
+  mark.ref = sources_.Ref(event.source_id, event.offset);
+  if (mark.kind == Mark::Kind::kStepEnd)
+    attempt->step_ends.push_back({mark.t, *mark.train_step, mark.slurm_step, mark.task, mark.ref});
+  AddOrReplace(std::move(mark), attempt->marks);
+}
+
+void NodeFacts::AddSignal(const EventRow& event) {
+  AttemptFacts* attempt = drafts_.At(event.t_ns);
+  const std::optional<std::int64_t> signo = reader_.Int(key::kSignal);
+  if (attempt == nullptr || !signo) return;
+  SignalFact signal;
+  signal.t = signal.last_t = event.t_ns;
+  signal.signo = static_cast<int>(*signo);
+  signal.count = reader_.Int(key::kCount).value_or(1);
+  const auto first_m = reader_.Int(key::kMonotonic);
+  const auto last_m = reader_.Int(key::kLastMonotonic);
+  if (first_m && last_m && *last_m > *first_m) signal.last_t += *last_m - *first_m;
+  signal.node = reader_.Text(key::kNode);
+  signal.slurm_step = StepCode(reader_.Text(key::kSlurmStep));
+  signal.task = static_cast<std::int32_t>(reader_.Int(key::kTask).value_or(-1));
+  signal.target =
+      reader_.Text(key::kTarget) == "task" ? SignalFact::Target::kTask : SignalFact::Target::kChild;
+  signal.pid = reader_.Int(key::kPid).value_or(0);
+  signal.comm = reader_.Text(key::kComm);
+  signal.sender = reader_.Text(key::kSender);
+  if (const auto handled = reader_.Int(key::kHandled)) signal.handled = *handled != 0;
+  signal.ignored = reader_.Int(key::kIgnored).value_or(0) != 0;
+  signal.ref = sources_.Ref(event.source_id, event.offset);
+  attempt->signals.push_back(std::move(signal));
+}
+
+void NodeFacts::AddCheckpointFile(const EventRow& event) {
+  AttemptFacts* attempt = drafts_.At(event.t_ns);
+  if (attempt == nullptr) return;
+  if (reader_.Text(key::kEdge).empty()) {
+    attempt->checkpoints_unseen = reader_.Text(key::kProblem);
+    return;
+  }
+  attempt->checkpoint_files.push_back(
+      {event.t_ns, reader_.Text(key::kEdge) == "begin", reader_.Text(key::kName), reader_.Text(key::kLayout),
+       reader_.Int(key::kTrainStep), sources_.Ref(event.source_id, event.offset),
+       std::max<Ns>(0, reader_.Int(key::kEarlierNs).value_or(0))});
+}
+
+void NodeFacts::AddCollective(const EventRow& event) {
+  AttemptFacts* attempt = drafts_.At(event.t_ns);
+  CollectiveTest test;
+  test.t = event.t_ns;
+  test.bytes = reader_.Int(key::kBytes).value_or(0);
+  test.algbw = reader_.Int(key::kAlgbw).value_or(0);
+  test.busbw = reader_.Int(key::kBusbw).value_or(0);
+  test.slurm_step = StepCode(reader_.Text(key::kSlurmStep));
+  test.ref = sources_.Ref(event.source_id, event.offset);
+  if (attempt == nullptr || test.bytes <= 0 || test.busbw <= 0) return;
+  std::vector<CollectiveTest>& tests = attempt->collectives;
+  // The table goes from small to large.
+  const bool goes_on =
+      !tests.empty() && tests.back().slurm_step == test.slurm_step && tests.back().bytes < test.bytes;
+  if (goes_on) tests.pop_back();
+  tests.push_back(std::move(test));
+}
+
+void NodeFacts::AddHostNotice(const EventRow& event) {
+  AttemptFacts* attempt = drafts_.At(event.t_ns);
+  const std::string what = reader_.Text(key::kNotice);
+  const bool known = what == "maintenance" || what == "preempted" || what == "upcoming_maintenance";
+  if (attempt == nullptr || !known) return;
+  HostNotice notice;
+  notice.t = event.t_ns;
+  notice.kind = what == "maintenance" ? HostNotice::Kind::kMaintenance
+                : what == "preempted" ? HostNotice::Kind::kPreempted
+                                      : HostNotice::Kind::kUpcomingMaintenance;
+  notice.value = reader_.Text(key::kValue);
+  notice.node = reader_.Text(key::kNode);
+  const auto time = [&](std::string_view name) -> std::optional<Ns> {
+    constexpr std::int64_t kYears = 100LL * 366 * 24 * 3600;  // what nanoseconds can hold
+    const std::optional<std::int64_t> seconds = reader_.Int(name);
+    if (!seconds || *seconds < 0 || *seconds > kYears) return std::nullopt;
+    return *seconds * kSecond;
+  };
+  notice.window = time(key::kWindowS);
+  notice.window_end = time(key::kWindowEndS);
+  notice.ref = sources_.Ref(event.source_id, event.offset);
+  attempt->host_notices.push_back(std::move(notice));
+}
+
+void NodeFacts::AddStepMarks(const std::vector<StepRow>& steps) {
+  for (const StepRow& step : steps) {
+    AttemptFacts* attempt = drafts_.At(step.t_ns);
+    if (attempt == nullptr) continue;
+    attempt->step_marks.push_back({step.t_ns, step.train_step, StepCode(step.slurm_step),
+                                   static_cast<std::int32_t>(step.task),
+                                   sources_.Ref(step.source_id, step.offset)});
+  }
+}
+
+absl::Status NodeFacts::AddSteps(JobSteps steps, const std::vector<Ns>& block_shifts) {
+  AddStepMarks(steps.marks);
+  std::vector<StepBlockRow>& blocks = steps.blocks;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    StepBlockRow& row = blocks[i];
+    AttemptFacts* attempt = drafts_.At(row.first.t_ns + block_shifts[i]);
+    if (attempt == drafts_.At(row.last.t_ns + block_shifts[i])) {
+      if (attempt == nullptr) continue;
+      const std::int32_t source = sources_.Ref(row.source_id, row.first.offset).source;
+      attempt->step_blocks.push_back(step_reader_.Add(std::move(row), source, block_shifts[i]));
+      continue;
+    }
+    // A file may hold the end of one attempt and the begin of the next.
+    const absl::StatusOr<std::vector<PackedStep>> packed = LoadStepsOfBlock(db_, row);
+    if (!packed.ok()) return packed.status();
+    std::vector<StepRow> marks;
+    for (const PackedStep& step : *packed) {
+      marks.push_back({row.source_id, step.offset, step.t_ns + block_shifts[i], row.clock_ns, step.step,
+                       step.task, row.slurm_step});
+    }
+    AddStepMarks(marks);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NodeFacts::AddImportedMarks(const JobKey& job) {
+  absl::Status loaded = absl::OkStatus();
+  absl::Status status = ReadImportedMarks(db_, job, [&](std::int64_t source_id, const PackedMark& packed) {
+    AttemptFacts* attempt = drafts_.At(packed.t_ns);
+    if (loaded.ok()) loaded = sources_.Load(source_id);
+    if (attempt == nullptr || !loaded.ok()) return;
+    Mark mark;
+    mark.t = packed.t_ns;
+    mark.kind = packed.kind == PackedMark::Kind::kCheckpoint ? Mark::Kind::kCheckpoint
+                : packed.kind == PackedMark::Kind::kRestore  ? Mark::Kind::kRestore
+                : packed.kind == PackedMark::Kind::kStepEnd  ? Mark::Kind::kStepEnd
+                                                             : Mark::Kind::kPhase;
+    mark.begin = packed.begin;
+    mark.train_step = packed.step;
+    mark.name = packed.name;
+    mark.slurm_step = StepCode(packed.slurm_step);
+    mark.task = static_cast<std::int32_t>(packed.task);
+    mark.ref = sources_.Ref(source_id, packed.offset);
+    attempt->marks.push_back(std::move(mark));
+  });
+  return status.ok() ? loaded : status;
+}
+
+void NodeFacts::AddHeartbeats(const std::vector<Heartbeat>& heartbeats) {
+  for (const Heartbeat& heartbeat : heartbeats) {
+    AttemptFacts* attempt = drafts_.At(heartbeat.since_ns);
+    if (attempt != nullptr) attempt->last_seen.push_back({heartbeat.node, heartbeat.last_seen_ns});
+  }
+}
+
+}  // namespace goodput

@@ -1,0 +1,86 @@
+#include "tools/accounting/runs/record.h"
+
+#include <simdjson.h>
+
+#include "spank/event.h"
+
+namespace goodput {
+
+struct RecordReader::Impl {
+  simdjson::dom::parser parser;
+  simdjson::dom::object object;
+  bool valid = false;
+};
+
+RecordReader::RecordReader() : impl_(std::make_unique<Impl>()) {}
+RecordReader::~RecordReader() = default;
+
+bool RecordReader::Parse(std::string_view record) {
+  impl_->valid = impl_->parser.parse(record.data(), record.size()).get(impl_->object) == simdjson::SUCCESS;
+  return impl_->valid;
+}
+
+std::optional<std::int64_t> RecordReader::Int(std::string_view name) const {
+  std::int64_t value = 0;
+  if (!impl_->valid || impl_->object[name].get(value) != simdjson::SUCCESS) return std::nullopt;
+  return value;
+}
+
+std::string RecordReader::Text(std::string_view name) const {
+  std::string_view value;
+  if (!impl_->valid || impl_->object[name].get(value) != simdjson::SUCCESS) return {};
+  return std::string(value);
+}
+
+std::vector<std::string> RecordReader::Texts(std::string_view name) const {
+  std::vector<std::string> values;
+  simdjson::dom::array array;
+  if (!impl_->valid || impl_->object[name].get(array) != simdjson::SUCCESS) return values;
+  for (const auto element : array) {
+    std::string_view value;
+    if (element.get(value) == simdjson::SUCCESS) values.emplace_back(value);
+  }
+  return values;
+}
+
+bool RecordReader::HasOpt() const {
+  simdjson::dom::object opt;
+  return impl_->valid && impl_->object[key::kOpt].get(opt) == simdjson::SUCCESS;
+}
+
+std::string RecordReader::OptText(std::string_view name) const {
+  simdjson::dom::object opt;
+  std::string_view value;
+  if (!impl_->valid || impl_->object[key::kOpt].get(opt) != simdjson::SUCCESS ||
+      opt[name].get(value) != simdjson::SUCCESS) {
+    return {};
+  }
+  return std::string(value);
+}
+
+std::optional<double> RecordReader::OptNumber(std::string_view name) const {
+  simdjson::dom::object opt;
+  double value = 0;
+  if (!impl_->valid || impl_->object[key::kOpt].get(opt) != simdjson::SUCCESS ||
+      opt[name].get(value) != simdjson::SUCCESS) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+std::map<std::string, std::string> RecordReader::OptTexts(std::string_view name) const {
+  std::map<std::string, std::string> texts;
+  simdjson::dom::object opt;
+  simdjson::dom::object members;
+  if (!impl_->valid || impl_->object[key::kOpt].get(opt) != simdjson::SUCCESS ||
+      opt[name].get(members) != simdjson::SUCCESS) {
+    return texts;
+  }
+  for (const auto member : members) {
+    std::string_view value;
+    if (member.value.get(value) == simdjson::SUCCESS) texts.emplace(member.key, value);
+  }
+  return texts;
+}
+
+}  // namespace goodput

@@ -1,0 +1,34 @@
+// A spool record's members, by name, as they come back from the database.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace goodput {
+
+// Parses one record at a time; a value of another type than asked for is absent.
+class RecordReader {
+ public:
+  RecordReader();
+  ~RecordReader();
+  // False: not a JSON object; then every member is absent.
+  bool Parse(std::string_view record);
+  std::optional<std::int64_t> Int(std::string_view name) const;
+  std::string Text(std::string_view name) const;  // empty when absent
+  std::vector<std::string> Texts(std::string_view name) const;
+  bool HasOpt() const;                               // an object `opt`
+  std::string OptText(std::string_view name) const;  // member of `opt`
+  std::optional<double> OptNumber(std::string_view name) const;
+  std::map<std::string, std::string> OptTexts(std::string_view name) const;  // members of that object
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace goodput

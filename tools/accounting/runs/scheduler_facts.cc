@@ -1,0 +1,193 @@
+#include "tools/accounting/runs/scheduler_facts.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "spank/event.h"
+#include "sql/text.h"
+
+namespace goodput {
+namespace {
+
+Ns FromSeconds(std::int64_t seconds) {
+  return seconds * kSecond;
+}
+
+std::optional<Ns> FromSeconds(const std::optional<std::int64_t>& seconds) {
+  if (!seconds) return std::nullopt;
+  return FromSeconds(*seconds);
+}
+
+}  // namespace
+
+bool OfWatch(const EventRow& event) {
+  return event.kind == kind::kQueue || event.kind == kind::kAttempt || event.kind == kind::kGone;
+}
+
+void SchedulerFacts::AddAccounting(const AccountingRow& row) {
+  Draft& draft = drafts_.Of(row.submit_s);
+  AttemptFacts& facts = draft.facts;
+  draft.in_accounting = true;
+  if (const auto plus = row.job_id_text.find('+'); plus != std::string::npos) {
+    std::int64_t leader = 0;
+    if (absl::SimpleAtoi(ToAbsl(row.job_id_text).substr(0, plus), &leader)) het_job_ = leader;
+  }
+  draft.suspended_s = row.suspended_s;
+  facts.eligible = FromSeconds(row.eligible_s);
+  facts.start = FromSeconds(row.start_s);
+  facts.end = FromSeconds(row.end_s);
+  facts.state = row.state;
+  if (row.exit_code) facts.exit_code = static_cast<int>(*row.exit_code);
+  if (row.exit_signal) facts.exit_signal = static_cast<int>(*row.exit_signal);
+  if (row.restarts) facts.restart = static_cast<int>(*row.restarts);
+  facts.reason = row.reason;
+  facts.failed_node = row.failed_node;
+  facts.admin_comment = row.admin_comment;
+  facts.cancelled_by = row.cancelled_by;
+  facts.step_out_of_memory = row.derived_signal == kStepRanOutOfMemory;
+  facts.node_list = row.node_list;
+  facts.nodes = static_cast<int>(row.nodes);
+  facts.gpus = static_cast<int>(row.gpus);
+  facts.evidence = Evidence::kAccounting;
+  facts.reservation = row.reservation;
+  facts.time_limit = FromSeconds(row.time_limit_s);
+  if (!row.gpu_type.empty()) run_.gpu_types.insert(row.gpu_type);
+  run_.info = {row.cluster,    row.job_id, row.job_id_text, run_.info.run,
+               row.name,       row.user,   row.account,     row.partition,
+               row.qos,        row.state,  row.gpu_type,    std::move(run_.info.tags),
+               row.reservation};
+}
+
+void SchedulerFacts::AddWatch(const EventRow& event) {
+  if (!reader_.Parse(event.record)) return;
+  const std::optional<std::int64_t> submit = reader_.Int(key::kSubmitS);
+  if (!submit) return;
+  // A requeue has a new submit time; while the old allocation completes, the record still tells of the old
+  // one.
+  Draft& draft = drafts_.Of(*submit);
+  AttemptFacts& facts = draft.facts;
+  const std::string state = reader_.Text(key::kState);
+  if (event.kind == kind::kGone) {
+    // The controller forgot it, be it that it lost its state, before the watch had seen its end.
+    if (draft.in_accounting || facts.end || draft.state_final) return;
+    facts.end = event.t_ns / kSecond * kSecond;
+    facts.state = run_.info.state = state;
+    return;
+  }
+  if (const auto preempt = reader_.Int(key::kPreemptS)) preemptions_.insert(FromSeconds(*preempt));
+  if (const std::string preempt = reader_.Text(key::kPreempt); !preempt.empty()) facts.preempt = preempt;
+  if (const auto tier = reader_.Int(key::kPriorityTier)) facts.priority_tier = tier;
+  if (state == "PENDING") {
+    facts.pending.push_back({event.t_ns, reader_.Text(key::kReason),
+                             sources_.Ref(event.source_id, event.offset),
+                             WaitsForOwnRun(reader_.Text(key::kDependency))});
+  }
+  AddSuspension(state, draft);
+  if (const std::string reservation = reader_.Text(key::kReservation); !reservation.empty())
+    facts.reservation = run_.info.reservation = reservation;
+  if (const auto limit = reader_.Int(key::kTimeLimitS)) facts.time_limit = FromSeconds(*limit);
+  const std::string failed_node = reader_.Text(key::kFailedNode);
+  if (!failed_node.empty()) facts.failed_node = failed_node;
+  const std::string comment = reader_.Text(key::kAdminComment);
+  if (!comment.empty()) facts.admin_comment = comment;
+  // slurmdbd's tables lose quotes and, by their character set, much of what is not Latin.
+  if (const std::string name = reader_.Text(key::kName); !name.empty()) run_.info.name = name;
+  // While a job completes, slurmctld's start time ticks along and its end time is a guess.
+  const std::vector<std::string> flags = reader_.Texts(key::kFlags);
+  const bool completing = std::find(flags.begin(), flags.end(), "COMPLETING") != flags.end();
+  if (std::find(flags.begin(), flags.end(), "CONFIGURING") != flags.end()) {
+    const std::optional<Ns> since = FromSeconds(reader_.Int(key::kStartS));
+    if (since && (!draft.configuring_since || *since < *draft.configuring_since))
+      draft.configuring_since = since;
+  }
+  if (const auto leader = reader_.Int(key::kHetJob)) het_job_ = leader;
+  if (!completing) {
+    // While a requeued job completes, its record has the next restart count and still the old submit time.
+    if (const auto restart = reader_.Int(key::kRestart)) facts.restart = static_cast<int>(*restart);
+    draft.state_final = state != "PENDING" && state != "RUNNING" && state != "SUSPENDED";
+    if (!facts.end) facts.end = FromSeconds(reader_.Int(key::kEndS));
+    // Of a job cancelled before it started, slurmctld calls the end its start.
+    if (!facts.start && !(draft.state_final && reader_.Text(key::kNodes).empty()))
+      facts.start = FromSeconds(reader_.Int(key::kStartS));
+  } else if (!draft.in_accounting && facts.start && !facts.end) {
+    // Seen completing for the first time: it ended between the last look and this one.
+    facts.end = event.t_ns / kSecond * kSecond;
+  }
+  if (draft.in_accounting && facts.state != "RUNNING" && facts.state != "PENDING") return;
+  facts.state = state;
+  if (const auto code = reader_.Int(key::kExitCode)) facts.exit_code = static_cast<int>(*code);
+  if (const auto signal = reader_.Int(key::kExitSignal)) facts.exit_signal = static_cast<int>(*signal);
+  run_.info.state = state;
+  if (draft.in_accounting) return;
+  facts.evidence = Evidence::kScheduler;
+  if (const auto eligible = FromSeconds(reader_.Int(key::kEligibleS))) facts.eligible = eligible;
+  facts.node_list = reader_.Text(key::kNodes);
+  facts.nodes = static_cast<int>(reader_.Int(key::kNnodes).value_or(0));
+  const int gpus = static_cast<int>(reader_.Int(key::kGpus).value_or(0));
+  if (state == "RUNNING" && !completing && gpus > 0) {
+    if (draft.running_gpus > 0 && gpus != draft.running_gpus)
+      facts.resizes.push_back({event.t_ns, draft.running_gpus});
+    facts.gpus = draft.running_gpus = gpus;
+  } else if (draft.running_gpus == 0) {
+    facts.gpus = std::max(facts.gpus, gpus);
+  }
+  draft.suspended_s = reader_.Int(key::kSuspendedS).value_or(0);
+  RunInfo& info = run_.info;
+  info.cluster = reader_.Text(key::kCluster);
+  info.job_id = reader_.Int(key::kJob).value_or(0);
+  info.job_id_text = Cat(info.job_id);
+  if (const auto array_job = reader_.Int(key::kArrayJob)) {
+    if (const auto array_task = reader_.Int(key::kArrayTask))
+      info.job_id_text = Cat(*array_job, "_", *array_task);
+  }
+  info.name = reader_.Text(key::kName);
+  info.user = reader_.Text(key::kUser);
+  info.account = reader_.Text(key::kAccount);
+  info.partition = reader_.Text(key::kPartition);
+  info.qos = reader_.Text(key::kQos);
+  info.gpu_type = reader_.Text(key::kGpuType);
+  if (!info.gpu_type.empty()) run_.gpu_types.insert(info.gpu_type);
+}
+
+// afterok:12(unfulfilled),afterany:13_*(unfulfilled): true when all of them are jobs of the run. What a
+// singleton waits for is not said; in a run of several jobs it is them.
+bool SchedulerFacts::WaitsForOwnRun(std::string_view dependency) const {
+  bool any = false;
+  for (absl::string_view one : absl::StrSplit(ToAbsl(dependency), absl::ByAnyChar(",?"), absl::SkipEmpty())) {
+    any = true;
+    if (absl::StartsWith(one, "singleton")) {
+      if (jobs_of_run_.size() < 2) return false;
+      continue;
+    }
+    const std::vector<absl::string_view> words = absl::StrSplit(one.substr(0, one.find('(')), ':');
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      std::int64_t job = 0;
+      if (!absl::SimpleAtoi(words[i].substr(0, words[i].find_first_of("_+")), &job)) return false;
+      if (jobs_of_run_.count(job) == 0) return false;
+    }
+  }
+  return any;
+}
+
+// Slurm sets the suspend time when it suspends and again when it resumes.
+void SchedulerFacts::AddSuspension(const std::string& state, Draft& draft) {
+  const std::optional<Ns> since = FromSeconds(reader_.Int(key::kSuspendS));
+  if (!since) return;
+  if (state != "SUSPENDED") draft.resumed = since;
+  if (state == "SUSPENDED") {
+    if (!draft.suspended_since) draft.suspended_since = since;
+  } else if (draft.suspended_since) {
+    // One that ended while suspended has not been resumed.
+    const Ns resumed = *since > *draft.suspended_since
+                           ? *since
+                           : FromSeconds(reader_.Int(key::kEndS)).value_or(*draft.suspended_since);
+    draft.facts.suspended.push_back({*draft.suspended_since, resumed, true});
+    draft.suspended_since.reset();
+  }
+}
+
+}  // namespace goodput

@@ -1,0 +1,49 @@
+// What Slurm says of a job, by accounting and by the controller's watch, put into its drafts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "sql/tables/accounting.h"
+#include "sql/tables/evidence.h"
+#include "tools/accounting/runs/drafts.h"
+#include "tools/accounting/runs/fact_sources.h"
+#include "tools/accounting/runs/load_run.h"
+#include "tools/accounting/runs/record.h"
+
+namespace goodput {
+
+// True of records that the controller's watch wrote about a job.
+bool OfWatch(const EventRow& event);
+
+class SchedulerFacts {
+ public:
+  // What it is given must outlive it. `jobs_of_run`: to tell waiting for the run itself from other waits.
+  SchedulerFacts(const std::set<std::int64_t>& jobs_of_run, FactSources& sources, Drafts& drafts, Run& run)
+      : jobs_of_run_(jobs_of_run), sources_(sources), drafts_(drafts), run_(run) {}
+
+  void AddAccounting(const AccountingRow& row);
+  // Records must come by time, after accounting's rows.
+  void AddWatch(const EventRow& event);
+
+  // The heterogeneous job this one is a component of.
+  const std::optional<std::int64_t>& het_job() const { return het_job_; }
+  const std::set<Ns>& preemptions() const { return preemptions_; }
+
+ private:
+  bool WaitsForOwnRun(std::string_view dependency) const;
+  void AddSuspension(const std::string& state, Draft& draft);
+
+  const std::set<std::int64_t>& jobs_of_run_;
+  FactSources& sources_;
+  Drafts& drafts_;
+  Run& run_;
+  RecordReader reader_;
+  std::optional<std::int64_t> het_job_;
+  std::set<Ns> preemptions_;
+};
+
+}  // namespace goodput

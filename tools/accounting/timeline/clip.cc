@@ -1,0 +1,44 @@
+#include "tools/accounting/timeline/clip.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tools/accounting/timeline/signal_summary.h"
+#include "tools/accounting/timeline/stalls.h"
+
+namespace goodput {
+
+void ClipTimeline(Timeline& timeline, Ns begin, Ns end) {
+  if (timeline.end > end) timeline.running = false;
+  timeline.begin = std::min(std::max(timeline.begin, begin), end);
+  timeline.end = std::max(std::min(timeline.end, end), timeline.begin);
+  std::vector<Interval> inside;
+  for (Interval& interval : timeline.intervals) {
+    interval.begin = std::max(interval.begin, timeline.begin);
+    interval.end = std::min(interval.end, timeline.end);
+    if (interval.begin < interval.end) inside.push_back(std::move(interval));
+  }
+  timeline.intervals = std::move(inside);
+  const auto outside = [&](Ns t) { return t < timeline.begin || t >= timeline.end; };
+  timeline.interruptions.erase(std::remove_if(timeline.interruptions.begin(), timeline.interruptions.end(),
+                                              [&](const Interruption& i) { return outside(i.time); }),
+                               timeline.interruptions.end());
+  std::vector<SignalDelivery>& signals = timeline.signals.deliveries;
+  signals.erase(std::remove_if(signals.begin(), signals.end(),
+                               [&](const SignalDelivery& delivery) { return outside(delivery.t); }),
+                signals.end());
+  // Judged by the whole run: how long a save takes is known from all of them.
+  timeline.signals.summary = SummaryOf(timeline, signals);
+  timeline.signals.warnings = WarningsOf(timeline, signals);
+  timeline.checkpoints.erase(std::remove_if(timeline.checkpoints.begin(), timeline.checkpoints.end(),
+                                            [&](const Checkpoint& c) { return outside(c.begin); }),
+                             timeline.checkpoints.end());
+  MeasureStalls(timeline);
+  timeline.steps.first_step_excess = 0;
+  for (const Incarnation& incarnation : timeline.incarnations) {
+    if (incarnation.first_step_begin && !outside(*incarnation.first_step_begin))
+      timeline.steps.first_step_excess += incarnation.first_step_excess;
+  }
+}
+
+}  // namespace goodput

@@ -1,0 +1,308 @@
+#include "tools/accounting/timeline/incarnations.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "tools/accounting/timeline/checkpoint_files.h"
+#include "tools/accounting/timeline/read_incarnation.h"
+
+namespace goodput {
+namespace {
+
+// Begin and end of all tasks of Slurm steps; the end is absent where one was not seen to exit.
+struct StepLife {
+  std::optional<Ns> begin;
+  std::optional<Ns> end;
+};
+
+StepLife LifeOf(const Allocation& allocation, const std::set<std::int32_t>& slurm_steps) {
+  StepLife life;
+  bool all_ended = true;
+  for (const TaskLife& task : allocation.lives) {
+    if (slurm_steps.count(task.slurm_step) == 0) continue;
+    if (!life.begin || task.begin < *life.begin) life.begin = task.begin;
+    if (!task.end) all_ended = false;
+    if (task.end && (!life.end || *task.end > *life.end)) life.end = task.end;
+  }
+  if (!all_ended) life.end.reset();
+  return life;
+}
+
+// Sruns that train at the same time are one program; one after the other each is a new start.
+struct Strand {
+  std::set<std::int32_t> slurm_steps;
+  std::vector<StepMark> step_marks;
+  std::vector<const StepBlock*> blocks;
+  std::vector<const Mark*> marks;
+  std::vector<StepMark> step_ends;
+  Ns first = INT64_MAX;  // step marks
+  Ns last = 0;
+};
+
+std::vector<Strand> FindConcurrentRuns(const AttemptFacts& attempt, Ns attempt_begin,
+                                       const StepReader* reader) {
+  std::map<std::int32_t, Strand> of_step;
+  const auto strand_of = [&](std::int32_t slurm_step, Ns first, Ns last) -> Strand& {
+    Strand& strand = of_step[slurm_step];
+    strand.slurm_steps.insert(slurm_step);
+    strand.first = std::min(strand.first, first);
+    strand.last = std::max(strand.last, last);
+    return strand;
+  };
+  const auto add = [&](StepMark mark) {
+    // Steps marked while the job is completing are after the attempt's end: they take no time of it, but they
+    // count.
+    mark.t = std::max(mark.t, attempt_begin);
+    strand_of(mark.slurm_step, mark.t, mark.t).step_marks.push_back(mark);
+  };
+  for (const StepMark& mark : attempt.step_marks) add(mark);
+  for (const StepBlock& block : attempt.step_blocks) {
+    if (block.first.t >= attempt_begin) {
+      strand_of(block.first.slurm_step, block.first.t, block.last.t).blocks.push_back(&block);
+    } else {
+      for (const StepMark& mark : MarksOf(block, reader)) add(mark);
+    }
+  }
+  std::vector<Strand> sorted;
+  sorted.reserve(of_step.size());
+  for (auto& [slurm_step, strand] : of_step) sorted.push_back(std::move(strand));
+  std::sort(sorted.begin(), sorted.end(), [](const Strand& a, const Strand& b) {
+    return std::tie(a.first, a.last, *a.slurm_steps.begin()) <
+           std::tie(b.first, b.last, *b.slurm_steps.begin());
+  });
+  std::vector<Strand> strands;
+  for (Strand& strand : sorted) {
+    if (strands.empty() || strand.first >= strands.back().last) {
+      strands.push_back(std::move(strand));
+      continue;
+    }
+    Strand& into = strands.back();
+    into.slurm_steps.insert(strand.slurm_steps.begin(), strand.slurm_steps.end());
+    into.step_marks.insert(into.step_marks.end(), strand.step_marks.begin(), strand.step_marks.end());
+    into.blocks.insert(into.blocks.end(), strand.blocks.begin(), strand.blocks.end());
+    into.last = std::max(into.last, strand.last);
+  }
+  // What a batch script says is about the program it runs at the time.
+  for (const Mark& mark : attempt.marks) {
+    Strand* owner = nullptr;
+    for (Strand& strand : strands) {
+      if (strand.slurm_steps.count(mark.slurm_step) != 0) owner = &strand;
+    }
+    for (Strand& strand : strands) {
+      if (owner != nullptr || mark.slurm_step >= 0) break;
+      if (&strand == &strands.back() || mark.t < (&strand)[1].first) owner = &strand;
+    }
+    if (owner != nullptr) owner->marks.push_back(&mark);
+  }
+  for (const StepMark& end : attempt.step_ends) {
+    const auto owner = std::find_if(strands.begin(), strands.end(), [&](const Strand& strand) {
+      return strand.slurm_steps.count(end.slurm_step) != 0;
+    });
+    if (owner != strands.end()) owner->step_ends.push_back(end);
+  }
+  for (Strand& strand : strands) strand.marks = InOrder(std::move(strand.marks));
+  return strands;
+}
+
+// Where one incarnation gives way to the next in the same tasks (torchrun starts its workers anew): where its
+// process began, or with the first thing a program does before its steps.
+struct Change {
+  Ns t = 0;
+  bool of_process = false;
+};
+Change GivesWay(const std::vector<const Mark*>& marks, Ns last_step, Ns next_step) {
+  for (const Mark* mark : marks) {
+    const bool starts = mark->kind == Mark::Kind::kStart || mark->kind == Mark::Kind::kRestore ||
+                        (mark->kind == Mark::Kind::kPhase && IsStartupPhase(mark->name));
+    if (starts && mark->begin && mark->t > last_step && mark->t < next_step)
+      return {mark->t, mark->kind == Mark::Kind::kStart};
+  }
+  return {next_step, false};
+}
+
+// `not_before`: the last step of the strand before; `overtaken`: the first step of the strand after, if there
+// is one.
+void ReadConcurrentRun(int attempt_index, bool completed, const Allocation& allocation, Strand strand,
+                       Ns not_before, std::optional<Ns> overtaken, const StepReader* reader,
+                       std::vector<Program>& programs) {
+  const StepLife life = LifeOf(allocation, strand.slurm_steps);
+  const std::vector<Folded> folded =
+      FoldStepMarks(std::move(strand.step_marks), std::move(strand.blocks), reader);
+  // Steps beyond what is known of its life prove that it lived.
+  Ns begin = std::min(life.begin.value_or(INT64_MAX), strand.first);
+  if (!life.begin && !strand.marks.empty()) begin = std::min(begin, strand.marks.front()->t);
+  begin = std::max(begin, not_before);
+  auto mark = strand.marks.begin();
+  for (std::size_t i = 0; i < folded.size(); ++i) {
+    // Whatever of it lives on, the training is the next one's from its first step.
+    Ns end = std::max(life.end.value_or(allocation.end), strand.last);
+    if (overtaken) end = std::min(end, *overtaken);
+    const bool last = i + 1 == folded.size();
+    auto until = strand.marks.end();
+    bool replaced = false;
+    if (!last) {
+      const Change change =
+          GivesWay(strand.marks, folded[i].steps.back().mark.t, folded[i + 1].steps.front().mark.t);
+      end = change.t;
+      replaced = change.of_process;
+      until = std::find_if(mark, strand.marks.end(), [&](const Mark* m) { return m->t >= end; });
+    }
+    // Programs live on while a job completes, but its time is the allocation's.
+    Bounds bounds{std::clamp(begin, allocation.begin, allocation.end), std::min(end, allocation.end),
+                  !last || allocation.ended || life.end || overtaken, last, completed};
+    bounds.end = std::max(bounds.begin, bounds.end);
+    programs.push_back(ReadIncarnation(attempt_index, strand.slurm_steps, bounds, folded[i],
+                                       {{mark, until}, strand.step_ends}, allocation, reader));
+    programs.back().summary.replaced = replaced;
+    mark = until;
+    begin = end;
+  }
+}
+
+std::vector<const Mark*> MarksIn(const AttemptFacts& attempt, const std::set<std::int32_t>& slurm_steps) {
+  std::vector<const Mark*> marks;
+  for (const Mark& mark : attempt.marks) {
+    if (slurm_steps.count(mark.slurm_step) != 0) marks.push_back(&mark);
+  }
+  return InOrder(std::move(marks));
+}
+
+// What its node saw of its checkpoints: each is of the program that was running when it began.
+void AttachFiles(const AttemptFacts& attempt, const Allocation& allocation, const StepReader* reader,
+                 std::vector<Program>& programs) {
+  for (Program& program : programs) {
+    if (program.checkpoints.empty()) program.saves_unseen = attempt.checkpoints_unseen;
+  }
+  if (attempt.checkpoint_files.empty()) return;
+  const std::vector<SavedFile> files = PairFiles(attempt);
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    Program& program = programs[i];
+    const Ns begin = i == 0 ? INT64_MIN : program.summary.begin;
+    const Ns end = i + 1 == programs.size() ? INT64_MAX : programs[i + 1].summary.begin;
+    if (program.checkpoints.empty()) {
+      ExpandBlocks(program.steps, reader, [&](const StepRecord& step) {
+        return std::any_of(files.begin(), files.end(), [&](const SavedFile& file) {
+          return file.begin >= step.begin && file.begin < step.end;
+        });
+      });
+    }
+    if (TakeFiles(files, begin, end, program)) MeasureSteps(allocation, program);
+  }
+}
+
+// Sruns one after the other that left checkpoints, each with those that ran beside it: of a program that
+// tells no steps these are its starts.
+std::vector<std::set<std::int32_t>> StartsByFiles(const AttemptFacts& attempt, const Allocation& allocation,
+                                                  const std::set<std::int32_t>& slurm_steps) {
+  struct Start {
+    std::set<std::int32_t> slurm_steps;
+    Ns begin = 0;
+    Ns end = 0;
+  };
+  std::vector<Start> starts;
+  for (const std::int32_t slurm_step : slurm_steps) {
+    const StepLife life = LifeOf(allocation, {slurm_step});
+    if (slurm_step >= 0 && life.begin)
+      starts.push_back({{slurm_step}, *life.begin, life.end.value_or(allocation.end)});
+  }
+  std::sort(starts.begin(), starts.end(), [](const Start& a, const Start& b) {
+    return std::tie(a.begin, a.end, a.slurm_steps) < std::tie(b.begin, b.end, b.slurm_steps);
+  });
+  std::vector<Start> merged;
+  for (Start& start : starts) {
+    if (merged.empty() || start.begin >= merged.back().end) {
+      merged.push_back(std::move(start));
+      continue;
+    }
+    merged.back().slurm_steps.insert(start.slurm_steps.begin(), start.slurm_steps.end());
+    merged.back().end = std::max(merged.back().end, start.end);
+  }
+  std::vector<std::set<std::int32_t>> with_files;
+  for (const Start& start : merged) {
+    const bool saved = std::any_of(attempt.checkpoint_files.begin(), attempt.checkpoint_files.end(),
+                                   [&](const CheckpointFile& file) {
+                                     return file.begin && file.t >= start.begin && file.t < start.end;
+                                   });
+    if (saved) with_files.push_back(start.slurm_steps);
+  }
+  return with_files;
+}
+
+// No step in the whole attempt: the attempt itself is the one start of the program.
+Program ReadStepless(int attempt_index, const AttemptFacts& attempt, const Allocation& allocation,
+                     const std::set<std::int32_t>& slurm_steps) {
+  std::optional<Ns> begin;
+  std::optional<Ns> end;
+  bool ended = true;
+  for (const std::int32_t slurm_step : slurm_steps) {
+    const StepLife life = LifeOf(allocation, {slurm_step});
+    if (life.begin && (!begin || *life.begin < *begin)) begin = life.begin;
+    if (life.end && (!end || *life.end > *end)) end = life.end;
+    if (life.begin && !life.end) ended = false;
+  }
+  Bounds bounds{begin.value_or(allocation.ready.value_or(allocation.begin)),
+                ended && end ? *end : allocation.end, allocation.ended || (ended && end), true};
+  bounds.end = std::max(bounds.begin, bounds.end);
+  // How it ended is how its last srun did.
+  const std::set<std::int32_t> last = slurm_steps.empty() ? slurm_steps : std::set{*slurm_steps.rbegin()};
+  return ReadIncarnation(attempt_index, last, bounds, {}, {MarksIn(attempt, slurm_steps), {}}, allocation,
+                         nullptr);
+}
+
+}  // namespace
+
+std::vector<Program> SplitIntoIncarnations(int attempt_index, const AttemptFacts& attempt,
+                                           const Allocation& allocation, const StepReader* reader) {
+  std::vector<Program> programs;
+  std::set<std::int32_t> others;
+  for (const std::int32_t slurm_step : ProgramSteps(attempt, allocation)) others.insert(slurm_step);
+  Ns not_before = allocation.begin;
+  std::vector<TimeSpan> training;
+  std::vector<Strand> strands = FindConcurrentRuns(attempt, allocation.begin, reader);
+  for (std::size_t i = 0; i < strands.size(); ++i) {
+    for (const std::int32_t slurm_step : strands[i].slurm_steps) others.erase(slurm_step);
+    const Ns last = strands[i].last;
+    training.push_back({strands[i].first, last});
+    const std::optional<Ns> overtaken =
+        i + 1 < strands.size() ? std::optional<Ns>(strands[i + 1].first) : std::nullopt;
+    ReadConcurrentRun(attempt_index, attempt.state == "COMPLETED", allocation, std::move(strands[i]),
+                      not_before, overtaken, reader, programs);
+    not_before = last;
+  }
+  if (programs.empty()) {
+    const std::vector<std::set<std::int32_t>> starts = StartsByFiles(attempt, allocation, others);
+    for (const std::set<std::int32_t>& start : starts) {
+      if (starts.size() > 1) programs.push_back(ReadStepless(attempt_index, attempt, allocation, start));
+    }
+    if (starts.size() < 2) programs.push_back(ReadStepless(attempt_index, attempt, allocation, others));
+  } else {
+    // Beside those that trained, each srun that failed before its first step. One that lived while another
+    // trained is a helper, and however it ended interrupted nothing.
+    for (const std::int32_t slurm_step : others) {
+      const StepLife life = LifeOf(allocation, {slurm_step});
+      if (slurm_step < 0 || !life.begin || !life.end) continue;
+      const Ns begin = *life.begin;
+      const Ns end = *life.end;
+      const bool helper = std::any_of(training.begin(), training.end(), [&](const TimeSpan& span) {
+        return begin < span.end && span.begin < end;
+      });
+      if (helper) continue;
+      Program program = ReadIncarnation(attempt_index, {slurm_step}, {begin, end, true, true}, {},
+                                        {MarksIn(attempt, {slurm_step}), {}}, allocation, nullptr);
+      if (program.summary.exit_signal || program.summary.exit_code.value_or(0) != 0) {
+        programs.push_back(std::move(program));
+      }
+    }
+  }
+  std::stable_sort(programs.begin(), programs.end(), [](const Program& a, const Program& b) {
+    return std::tie(a.summary.begin, a.summary.end) < std::tie(b.summary.begin, b.summary.end);
+  });
+  AttachFiles(attempt, allocation, reader, programs);
+  return programs;
+}
+
+}  // namespace goodput

@@ -1,0 +1,291 @@
+#include "tools/accounting/timeline/inferred_steps.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "tools/accounting/timeline/sanitize_facts.h"
+#include "tools/accounting/timeline/step_rate.h"
+
+namespace goodput {
+namespace {
+
+// An interval that took this much longer than its steps elsewhere has something else in it.
+constexpr double kSlack = 0.05;
+// A checkpoint is overdue when none came for this many times the longest interval between two.
+constexpr double kOverdue = 1.5;
+
+constexpr const char* kUnknownSave = "a checkpoint was written; whether the loop waited for it is not known";
+constexpr const char* kUnknownBegin = "steps, or a save that was only seen when it was complete";
+constexpr const char* kUnknownEarlier = "steps, or a save whose begin the file system does not tell";
+constexpr const char* kUnknownRate = "steps or startup, by whether the loop waited for its saves";
+constexpr const char* kUnknownExcess = "more time than the steps in it took elsewhere";
+constexpr const char* kUnknownOrigin =
+    "too short for all steps up to the first checkpoint: where it went on is not known";
+constexpr const char* kUnknownStep = "the step in which it was told to stop, or on its way out";
+constexpr const char* kOverdueTail = "a checkpoint was overdue: when it stopped training is not known";
+
+// One checkpoint as a milestone of the loop.
+struct Milestone {
+  std::int64_t step = 0;  // as many were done
+  Ns begin = 0;
+  std::optional<Ns> complete;
+  EvidenceRef ref;
+  EvidenceRef complete_ref;
+  // Of one that was only seen complete, nobody knows since when the loop may have waited for it.
+  bool begin_known = true;
+  Ns begun = 0;    // really: a program may live on while its job completes, but its time is the allocation's
+  Ns earlier = 0;  // it may have begun so much earlier
+};
+
+struct Journey {
+  const Placeable* of = nullptr;
+  std::vector<Milestone> milestones;
+  std::optional<std::int64_t> resumed_from;  // absent: from the beginning
+};
+
+// Empty where steps go back: it started again within, and nothing says when.
+std::vector<Milestone> MilestonesOf(const Program& program) {
+  std::vector<Milestone> milestones;
+  for (const Checkpoint& checkpoint : program.checkpoints) {
+    if (checkpoint.evidence != Evidence::kFile || !checkpoint.step) continue;
+    if (!milestones.empty() && *checkpoint.step == milestones.back().step) continue;
+    if (!milestones.empty() && *checkpoint.step < milestones.back().step) return {};
+    const Ns begin = std::clamp(checkpoint.begin, program.summary.begin, program.summary.end);
+    milestones.push_back({*checkpoint.step, begin, checkpoint.complete, checkpoint.ref,
+                          checkpoint.complete_ref, checkpoint.complete != checkpoint.begin, checkpoint.begin,
+                          checkpoint.earlier});
+  }
+  return milestones;
+}
+
+Ns CompleteBy(const Milestone& milestone, Ns limit) {
+  return std::clamp(milestone.complete.value_or(limit), milestone.begin, limit);
+}
+
+std::vector<Journey> FindJourneys(const std::vector<Placeable>& programs) {
+  std::vector<Journey> journeys;
+  std::vector<Milestone> complete;  // of all programs before
+  for (const Placeable& placeable : programs) {
+    const Program& program = *placeable.program;
+    if (program.steps.empty()) {
+      Journey journey{&placeable, MilestonesOf(program), std::nullopt};
+      if (!journey.milestones.empty()) {
+        for (const Milestone& before : complete) {
+          if (*before.complete > program.summary.begin || before.step >= journey.milestones.front().step)
+            continue;
+          journey.resumed_from = std::max(journey.resumed_from.value_or(before.step), before.step);
+        }
+        journeys.push_back(std::move(journey));
+      }
+    }
+    for (const Milestone& milestone : MilestonesOf(program)) {
+      if (milestone.complete) complete.push_back(milestone);
+    }
+  }
+  return journeys;
+}
+
+std::vector<SaveInterval> IntervalsOf(const std::vector<Journey>& journeys) {
+  std::vector<SaveInterval> intervals;
+  for (const Journey& journey : journeys) {
+    const std::vector<TimeSpan>& cuts = journey.of->program->cuts;
+    for (std::size_t i = 1; i < journey.milestones.size(); ++i) {
+      const Milestone& from = journey.milestones[i - 1];
+      const Milestone& to = journey.milestones[i];
+      // How long the save took is not known of one that was never complete.
+      if (!from.complete || to.begun != to.begin) continue;
+      intervals.push_back({NetTime(cuts, from.begin, to.begin),
+                           NetTime(cuts, from.begin, CompleteBy(from, to.begin)), to.step - from.step});
+    }
+  }
+  return intervals;
+}
+
+// Places one program's steps.
+class Placer {
+ public:
+  Placer(const Journey& journey, const StepRate& rate, Ns overdue)
+      : program_(*journey.of->program),
+        of_(*journey.of),
+        milestones_(journey.milestones),
+        resumed_from_(journey.resumed_from.value_or(0)),
+        rate_(rate),
+        overdue_(overdue) {}
+
+  void Place() {
+    PlaceFirst();
+    for (std::size_t i = 1; i < milestones_.size(); ++i)
+      PlaceBetween(i, Resume(i - 1, During::kAsUsual, milestones_[i].begin));
+    PlaceTail();
+    if (!program_.steps.empty()) Finish();
+  }
+
+ private:
+  Ns TimeOf(std::int64_t steps, Ns each) const { return TimesAtMost(each, steps); }
+
+  void AddRecord(std::int64_t lo, std::int64_t hi, Ns begin, Ns end, Evidence evidence,
+                 const EvidenceRef& from, const EvidenceRef& to) {
+    StepRecord record;
+    record.lo = lo;
+    record.hi = hi;
+    record.begin = begin;
+    record.end = record.work_end = std::max(begin, end);
+    record.ref = from;
+    record.next_ref = to;
+    record.evidence = evidence;
+    program_.steps.push_back(record);
+  }
+
+  void AddUnknown(Ns begin, Ns end, const char* why, const EvidenceRef& from) {
+    if (begin < end) program_.unknown.push_back({begin, end, why, from, {}, Evidence::kInferred});
+  }
+
+  // The moment so much net time before `end`; `begin` at the earliest.
+  Ns Before(Ns begin, Ns end, Ns net) const {
+    const Ns whole = NetTime(program_.cuts, begin, end);
+    return net >= whole ? begin : AfterNetTime(program_.cuts, begin, end, whole - net);
+  }
+
+  void PlaceFirst() {
+    const Milestone& first = milestones_.front();
+    const std::int64_t steps = first.step - resumed_from_;
+    const Ns begin = program_.summary.begin;
+    const Ns available = NetTime(program_.cuts, begin, first.begin);
+    const double needed = static_cast<double>(TimeOf(steps, rate_.fastest));
+    if (steps <= 0) return;
+    if (!first.begin_known) {
+      AddUnknown(begin, first.begin, kUnknownBegin, first.ref);
+      return;
+    }
+    if (needed > static_cast<double>(available) * (1 + kSlack) + static_cast<double>(rate_.fastest)) {
+      AddUnknown(begin, first.begin, kUnknownOrigin, first.ref);
+      return;
+    }
+    const Ns late = Before(begin, first.begin, TimeOf(steps, rate_.fastest));
+    const Ns early = Before(begin, first.begin, TimeOf(steps, rate_.slowest));
+    AddUnknown(early, late, kUnknownRate, first.ref);
+    AddUnknown(std::max(late, first.begin - first.earlier), first.begin, kUnknownEarlier, first.ref);
+    AddRecord(resumed_from_ + 1, first.step, late, first.begin, Evidence::kInferred, {}, first.ref);
+  }
+
+  // What the loop did while milestone i was written, until `limit`; returns when it went on.
+  enum class During { kAsUsual, kWaited, kUnknown };
+  Ns Resume(std::size_t i, During during, Ns limit) {
+    const Milestone& milestone = milestones_[i];
+    const Ns complete = CompleteBy(milestone, std::max(limit, milestone.begin));
+    if (during == During::kAsUsual && rate_.saves_block)
+      during = *rate_.saves_block ? During::kWaited : During::kAsUsual;
+    if (during == During::kAsUsual && rate_.saves_block) return milestone.begin;
+    if (during == During::kWaited) {
+      program_.saves.push_back(
+          {milestone.begin, complete, "", milestone.ref, milestone.complete_ref, Evidence::kFile});
+    } else {
+      AddUnknown(milestone.begin, complete, kUnknownSave, milestone.ref);
+    }
+    return complete;
+  }
+
+  void PlaceBetween(std::size_t i, Ns resumes) {
+    const Milestone& from = milestones_[i - 1];
+    const Milestone& to = milestones_[i];
+    if (!to.begin_known) {
+      AddUnknown(resumes, to.begin, kUnknownBegin, to.ref);
+      AddRecord(from.step + 1, to.step, resumes, to.begin, Evidence::kFile, from.ref, to.ref);
+      return;
+    }
+    const std::int64_t steps = to.step - from.step;
+    const Ns net = NetTime(program_.cuts, resumes, to.begin);
+    const Ns usual = TimeOf(steps, rate_.slowest);
+    const auto most = static_cast<double>(usual) * (1 + kSlack) + static_cast<double>(rate_.slowest);
+    if (static_cast<double>(net) > most) {
+      const Ns late = Before(resumes, to.begin, usual);
+      AddUnknown(resumes, late, kUnknownExcess, from.ref);
+      resumes = late;
+    }
+    AddUnknown(std::max(resumes, to.begin - to.earlier), to.begin, kUnknownEarlier, to.ref);
+    AddRecord(from.step + 1, to.step, resumes, to.begin, Evidence::kFile, from.ref, to.ref);
+  }
+
+  // After the last checkpoint. The record of the last steps reaches until the end, as if they had been told:
+  // what it took beyond its time is judged as that of any program.
+  void PlaceTail() {
+    const Milestone& last = milestones_.back();
+    const std::size_t i = milestones_.size() - 1;
+    const Ns end = std::max(of_.end, last.begin);
+    const bool answered = of_.stop && last.begun >= *of_.stop;
+    // No step came after a save that was asked for. A program that left as soon as another was complete may
+    // have waited for it, also where it did not usually.
+    During during = answered ? During::kWaited : During::kAsUsual;
+    const bool left_with_it = last.complete && end - CompleteBy(last, end) < rate_.fastest;
+    if (!answered && left_with_it && rate_.saves_block == false) during = During::kUnknown;
+    const bool trains_meanwhile = during == During::kAsUsual && rate_.saves_block == false;
+    const Ns from = trains_meanwhile ? last.begin : CompleteBy(last, end);
+    const Ns until = of_.stop ? std::clamp(*of_.stop, from, end) : end;
+    const Ns net = answered ? 0 : NetTime(program_.cuts, from, until);
+    if (net > overdue_) {
+      // It stopped training somewhere in between.
+      Resume(i, during, end);
+      AddUnknown(from, until, kOverdueTail, last.ref);
+      if (of_.stop) AddUnknown(until, std::min(end, until + rate_.slowest), kUnknownStep, last.ref);
+      if (of_.stop && !program_.steps.empty()) program_.steps.back().end = end;
+      return;
+    }
+    // What is less than half a step is the way out; but the one in flight at a kill was begun.
+    std::int64_t steps = net / rate_.fastest;
+    const Ns rest = net % rate_.fastest;
+    if (of_.finished ? 2 * rest >= rate_.fastest : rest > 0) ++steps;
+    if (steps == 0) {
+      // Nothing came after it.
+      Resume(i, during == During::kAsUsual ? During::kWaited : during, end);
+      if (!program_.steps.empty()) program_.steps.back().end = end;
+      return;
+    }
+    Resume(i, during, end);
+    AddRecord(last.step + 1, last.step + steps, from, end, Evidence::kInferred, last.ref, {});
+    if (of_.stop && rate_.fastest != rate_.slowest) {
+      // Where in a step it was told to stop is not known either.
+      AddUnknown(until, std::min(end, until + rate_.slowest), kUnknownStep, last.ref);
+      program_.steps.back().work_end = until;
+    }
+  }
+
+  void Finish() {
+    Program& program = program_;
+    std::vector<TimeSpan> cuts = program.cuts;
+    for (const PhaseSpan& save : program.saves) cuts.push_back({save.begin, save.end});
+    for (const PhaseSpan& span : program.unknown) cuts.push_back({span.begin, span.end});
+    program.cuts = MergeSpans(std::move(cuts));
+    for (StepRecord& step : program.steps) {
+      step.net = NetTime(program.cuts, step.begin, step.end);
+      program.step_times.Add(rate_.fastest, step.count());
+    }
+    program.median_step = rate_.fastest;
+    program.placed = true;
+    program.summary.first_step = program.steps.front().lo;
+    program.summary.first_step_begin = program.steps.front().begin;
+    program.summary.last_step = program.steps.back().hi;
+  }
+
+  Program& program_;
+  const Placeable& of_;
+  const std::vector<Milestone>& milestones_;
+  std::int64_t resumed_from_;
+  const StepRate& rate_;
+  Ns overdue_;
+};
+
+}  // namespace
+
+void InferSteps(const std::vector<Placeable>& programs) {
+  const std::vector<Journey> journeys = FindJourneys(programs);
+  const std::vector<SaveInterval> intervals = IntervalsOf(journeys);
+  const std::optional<StepRate> rate = FindStepRate(intervals);
+  if (!rate) return;
+  Ns longest = 0;
+  for (const SaveInterval& interval : intervals) longest = std::max(longest, interval.ns);
+  const auto overdue = static_cast<Ns>(std::min(kOverdue * static_cast<double>(longest), 1e18));
+  for (const Journey& journey : journeys) Placer(journey, *rate, overdue).Place();
+}
+
+}  // namespace goodput

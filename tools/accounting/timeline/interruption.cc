@@ -1,0 +1,302 @@
+#include "tools/accounting/timeline/interruption.h"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "tools/accounting/timeline/host_evidence.h"
+#include "tools/accounting/timeline/text.h"
+
+namespace goodput {
+namespace {
+
+std::string ExitWords(const Incarnation& incarnation) {
+  if (incarnation.exit_signal) return "a task died of signal " + std::to_string(*incarnation.exit_signal);
+  if (incarnation.exit_code) return "its tasks exited with " + std::to_string(*incarnation.exit_code);
+  return "";
+}
+
+// Signals that a program brings upon itself; nobody sends them to end a job.
+bool IsOwnFault(int signo) {
+  constexpr std::array<int, 7> kFaults{SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+  return std::find(kFaults.begin(), kFaults.end(), signo) != kFaults.end();
+}
+
+// Accounting's end has whole seconds, the death of the script is known better.
+Ns RequeuedAt(const EndContext& context) {
+  return context.script_killed.value_or(context.attempt->end.value_or(0));
+}
+
+// The tasks of a job that is requeued die of Slurm's signals, or leave because of them. One that left with an
+// error while the batch script still ran failed by itself, and the script asked for the requeue.
+bool FailedBeforeRequeue(const EndContext& context) {
+  const Program& program = *context.program;
+  if (program.failed_at && program.failed_by && IsOwnFault(*program.failed_by))
+    return *program.failed_at < RequeuedAt(context);
+  return program.summary.exit_code.value_or(0) != 0 && ExitedBeforeRequeue(context);
+}
+
+// Only the kernel itself kills without a sender: what took more memory than it may.
+bool KernelKilled(const EndContext& context) {
+  const std::vector<SignalFact>& signals = context.attempt->signals;
+  return context.program->summary.exit_signal == SIGKILL &&
+         std::any_of(signals.begin(), signals.end(), [&](const SignalFact& signal) {
+           return signal.signo == SIGKILL && signal.sender == "kernel" &&
+                  signal.target == SignalFact::Target::kTask &&
+                  context.program->slurm_steps.count(signal.slurm_step) != 0;
+         });
+}
+
+}  // namespace
+
+bool RanOutOfMemory(const EndContext& context) {
+  return KernelKilled(context) ||
+         (context.attempt->step_out_of_memory && context.program->summary.exit_signal == SIGKILL);
+}
+
+namespace {
+
+// It left because of TERM, and neither a preemption, a time limit nor a requeue goes with it.
+bool Left(const EndContext& context, const std::function<void(std::string)>& says) {
+  if (!context.stop || context.stop->signo != SIGTERM) return false;
+  says("inferred: no preemption, time limit or requeue goes with TERM, so somebody sent it");
+  return true;
+}
+
+// By convention a program that has saved and wants to go on in another allocation exits with it: Slurm
+// requeues its job where RequeueExit says so, or whoever submitted it submits it again.
+constexpr int kExitAsksForRequeue = 93;
+
+bool AskedForRequeue(const EndContext& context) {
+  const Incarnation& incarnation = context.program->summary;
+  if (incarnation.exit_signal) return false;
+  return incarnation.exit_code.value_or(context.attempt->exit_code.value_or(0)) == kExitAsksForRequeue;
+}
+
+// A comment stays with the job: it explains an allocation that never came to work, not the end of one that
+// did.
+bool LackedMachines(const EndContext& context) {
+  const Incarnation& incarnation = context.program->summary;
+  return StartsWith(context.attempt->admin_comment, "GCP Error:") && !incarnation.first_step_begin &&
+         !incarnation.exited;
+}
+
+std::string SecondsBefore(Ns t, Ns end) {
+  return std::to_string(std::max<Ns>(0, end - t) / kSecond) + " s before the end";
+}
+
+std::string UntilLimit(const EndContext& context) {
+  const AttemptFacts& attempt = *context.attempt;
+  if (!attempt.time_limit || !attempt.start) return "";
+  const Ns left = *attempt.start + *attempt.time_limit - context.stop->t;
+  return "; its time limit was " + std::to_string(std::max<Ns>(0, left) / kSecond) + " s away then";
+}
+
+// The attempt's own end decides, unless the incarnation ended while the attempt went on. `hosts`: what its
+// hosts said.
+std::string Cause(const EndContext& context, bool saved, const std::vector<HostEvidence>& hosts,
+                  std::vector<std::string>& evidence) {
+  const AttemptFacts& attempt = *context.attempt;
+  const Incarnation& incarnation = context.program->summary;
+  const std::string& state = attempt.state;
+  const auto says = [&](std::string text) {
+    if (!text.empty()) evidence.push_back(std::move(text));
+  };
+
+  if (context.stop && (context.stop->signo != 0 || context.stop->evidence == Evidence::kLog)) {
+    says("told to stop by " + InWords(*context.stop) + ", " +
+         SecondsBefore(context.stop->t, incarnation.exited.value_or(incarnation.end)));
+  }
+  const bool kernel_killed = KernelKilled(context);
+  if (kernel_killed) says("the kernel itself killed a task, as it does when memory runs out");
+  // The kernel kills with SIGKILL what takes more memory than it may.
+  const bool out_of_memory = attempt.step_out_of_memory && incarnation.exit_signal.value_or(9) == 9;
+  if (!context.last_of_attempt) {
+    says("the allocation went on");
+    if (incarnation.replaced) says("a new process took its place in the same task, as torchrun starts one");
+    says(ExitWords(incarnation));
+    if (out_of_memory && incarnation.exit_signal) {
+      says("Slurm saw a step of the job run out of memory");
+      return "oom";
+    }
+    if (kernel_killed) return "oom";
+    if (Left(context, says)) return "cancelled";
+    if (context.stop) return "unknown";
+    return incarnation.exit_signal || incarnation.exit_code.value_or(0) != 0 ? "failed" : "unknown";
+  }
+  if (!state.empty()) says("Slurm's state: " + state);
+  const bool left_behind = context.remembered == Remembered::kOfEarlier;
+  if (left_behind) {
+    says(
+        std::string(
+            "which is left of an earlier attempt's preemption: this one was given no preemption time, and ") +
+        (attempt.preempted_by.empty() ? "nobody took its nodes" : "ended though nothing told it to") +
+        "; Slurm 24.05 to 25.11 requeues such a job once more when it ends");
+  }
+  const bool preempted = attempt.preempt_time || (state == "PREEMPTED" && !left_behind);
+  if (attempt.preempt_time) says("the controller gave it a preemption time");
+  if (!attempt.preempted_by.empty()) says(attempt.preempted_by);
+  if (!attempt.failed_node.empty() && attempt.down_nodes.empty())
+    says("the controller names failed node " + attempt.failed_node);
+  if (!attempt.down_nodes.empty()) says(attempt.down_nodes);
+  if (context.node_loss) {
+    says("node " + context.node_loss->node + " was last seen alive " +
+         SecondsBefore(context.node_loss->t, context.attempt->end.value_or(context.node_loss->t)));
+  }
+  for (const HostEvidence& host : hosts) says(host.words);
+  std::string by_host = hosts.empty() ? "" : hosts.front().cause;
+  if (!attempt.cancelled_by.empty()) says("cancelled by " + attempt.cancelled_by);
+  if (attempt.step_out_of_memory) says("Slurm saw a step run out of memory");
+  if (!attempt.admin_comment.empty()) says("admin comment: " + attempt.admin_comment);
+  if (!attempt.operator_acted.empty()) says(attempt.operator_acted);
+  says(ExitWords(incarnation));
+  // Where no task failed, the script did.
+  if (state == "FAILED" && !incarnation.exit_signal && incarnation.exit_code.value_or(0) == 0) {
+    if (attempt.exit_signal) says("the job died of signal " + std::to_string(*attempt.exit_signal));
+    if (!attempt.exit_signal && attempt.exit_code)
+      says("the job exited with " + std::to_string(*attempt.exit_code));
+  }
+
+  if (preempted) return "preempted";
+  if (context.remembered == Remembered::kShownLater) {
+    says(
+        "inferred: it left before the requeue, and Slurm called a later attempt PREEMPTED that nothing told "
+        "to "
+        "end, as 24.05 to 25.11 do after a preemption that a requeue cut short");
+    return "preempted";
+  }
+  const bool node_lost =
+      state == "NODE_FAIL" || (StartsWith(state, "REQUEUE") && !attempt.down_nodes.empty());
+  if (node_lost && !attempt.taken_node.empty()) {
+    says("by the reason of its node, the cloud took the machine of " + attempt.taken_node + " back");
+    return "preempted";
+  }
+  if (state == "NODE_FAIL") return by_host.empty() ? "node_fail" : by_host;
+  if (state == "TIMEOUT" || state == "DEADLINE") return "timeout";
+  if (state == "OUT_OF_MEMORY") return "oom";
+  if (LackedMachines(context) || state == "BOOT_FAIL") return "stockout";
+  if (StartsWith(state, "CANCELLED")) return "cancelled";
+  if (out_of_memory || kernel_killed) return "oom";
+  if (StartsWith(state, "REQUEUE")) {
+    if (!attempt.down_nodes.empty()) return by_host.empty() ? "node_fail" : by_host;
+    if (!attempt.preempted_by.empty()) {
+      says("inferred: another job, which may preempt it, took its nodes in the same second");
+      return "preempted";
+    }
+    if (AskedForRequeue(context)) {
+      says("which is how programs ask to be requeued");
+      return "user_requeue";
+    }
+    if (!saved && FailedBeforeRequeue(context)) {
+      says("they did before the requeue, which only then was asked for");
+      return "failed";
+    }
+    if (!by_host.empty()) {
+      says("inferred: no node was lost, and Slurm does not record who asked for the requeue");
+      return by_host;
+    }
+    if (!attempt.operator_acted.empty()) {
+      says("inferred: no preemption and no failed node seen, and Slurm does not record who asked");
+      return "admin_requeue";
+    }
+    if (!attempt.taken_by.empty()) {
+      says(attempt.taken_by);
+      says("whether that job may preempt it is not known, and Slurm does not record who asked for a requeue");
+      return "unknown";
+    }
+    says("no preemption and no failed node seen; Slurm does not record who asked");
+    return "user_requeue";
+  }
+  if (state == "FAILED" && context.next != nullptr && AskedForRequeue(context)) {
+    says("which is how programs ask to be requeued, and the run went on");
+    return "user_requeue";
+  }
+  if (Left(context, says)) return "cancelled";
+  if (state == "FAILED" && !context.stop) return "failed";
+  if (context.stop) {
+    if (context.stop->signo != 0)
+      says("which Slurm sends before a time limit (--signal), and scancel --signal at any time" +
+           UntilLimit(context));
+    return "unknown";
+  }
+  return incarnation.exit_signal || incarnation.exit_code.value_or(0) != 0 ? "failed" : "unknown";
+}
+
+// A save that completed after the last step it could have covered: nothing but the wait was lost.
+bool SavedAllSteps(const Program& program) {
+  if (program.steps.empty()) return false;
+  const Ns work_end = program.steps.back().work_end;
+  return std::any_of(
+      program.checkpoints.begin(), program.checkpoints.end(),
+      [&](const Checkpoint& checkpoint) { return checkpoint.complete && checkpoint.begin >= work_end; });
+}
+
+// The checkpoint the next incarnation went on from: the last complete one whose steps were all kept.
+std::optional<Ns> LastKeptCheckpoint(const Program& program, const StepOutcome& fate) {
+  const auto first_lost =
+      std::find_if(program.steps.begin(), program.steps.end(),
+                   [&](const StepRecord& step) { return KeptSteps(fate, step) != step.count(); });
+  std::optional<Ns> kept;
+  for (const Checkpoint& checkpoint : program.checkpoints) {
+    const bool has_lost = first_lost != program.steps.end() && first_lost->work_end <= checkpoint.begin;
+    if (checkpoint.complete && !has_lost) kept = std::max(kept.value_or(checkpoint.begin), checkpoint.begin);
+  }
+  return kept;
+}
+
+}  // namespace
+
+bool ExitedBeforeRequeue(const EndContext& context) {
+  const Incarnation& incarnation = context.program->summary;
+  if (incarnation.exit_signal || !incarnation.exited) return false;
+  return *incarnation.exited < RequeuedAt(context);
+}
+
+Interruption JudgeInterruption(const EndContext& context) {
+  const Program& program = *context.program;
+  const Incarnation& incarnation = program.summary;
+  Interruption interruption;
+  interruption.attempt = incarnation.attempt;
+  interruption.time =
+      context.last_of_attempt ? context.attempt->end.value_or(incarnation.end) : incarnation.end;
+  const bool saved = SavedAllSteps(program);
+  const std::vector<HostEvidence> hosts = JudgeHosts(*context.attempt, context.node_loss);
+  interruption.cause = Cause(context, saved, hosts, interruption.evidence);
+  interruption.node = context.attempt->failed_node;
+  if (interruption.node.empty()) interruption.node = context.attempt->taken_node;
+  if (interruption.node.empty() && !hosts.empty() && interruption.cause == hosts.front().cause)
+    interruption.node = hosts.front().node;
+  if (saved) interruption.evidence.emplace_back("a checkpoint of its last step was complete");
+  // Known beforehand, and left in good order: a time limit, or a requeue, whoever does it, or exit 0 once
+  // everything was saved.
+  const bool clean_exit = !incarnation.exit_signal && incarnation.exit_code && *incarnation.exit_code == 0;
+  const bool requeued = context.last_of_attempt && StartsWith(context.attempt->state, "REQUEUE") &&
+                        interruption.cause != "node_fail";
+  const bool asked_for = interruption.cause == "user_requeue";
+  interruption.planned = interruption.cause == "timeout" || (saved && (requeued || asked_for || clean_exit));
+  // Of a node that is lost the controller may tell the job's end as when it was last heard from.
+  const Ns noticed = context.last_of_attempt && !context.attempt->failed_node.empty()
+                         ? std::max(interruption.time, context.attempt->noticed.value_or(interruption.time))
+                         : interruption.time;
+  if (incarnation.last_progress) {
+    const Ns from = LastKeptCheckpoint(program, *context.fate).value_or(*incarnation.first_step_begin);
+    const Ns progress = std::min(*incarnation.last_progress, interruption.time);
+    interruption.t_ch = std::max<Ns>(0, progress - from);
+    interruption.t_detect = noticed - progress;
+  }
+  if (context.next != nullptr) {
+    const Ns up = context.next_in_same_attempt ? interruption.time : context.next_ready.value_or(-1);
+    if (up >= 0) {
+      interruption.t_re = std::max<Ns>(0, up - noticed);
+      if (context.next->summary.first_step_begin) {
+        interruption.t_rm = std::max<Ns>(0, *context.next->summary.first_step_begin - up);
+      }
+    }
+  }
+  return interruption;
+}
+
+}  // namespace goodput

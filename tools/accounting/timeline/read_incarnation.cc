@@ -1,0 +1,324 @@
+#include "tools/accounting/timeline/read_incarnation.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "tools/accounting/timeline/sanitize_facts.h"
+
+namespace goodput {
+namespace {
+
+// Less than this between two steps is what a loop needs to say both.
+constexpr Ns kLeastBetweenSteps = kSecond / 1000;
+
+// The begin of the first step after `t`, else the program's end: where something that never ended is cut off.
+std::pair<Ns, EvidenceRef> NextStepAfter(const Program& program, Ns t) {
+  const auto next = std::upper_bound(program.steps.begin(), program.steps.end(), t,
+                                     [](Ns value, const StepRecord& step) { return value < step.begin; });
+  if (next == program.steps.end()) return {program.summary.end, {}};
+  return {next->begin, next->ref};
+}
+
+// The one step that began within (begin, end), if it was one: then the loop was held up behind its begin as
+// well. Of several the loop went on, whatever the phase says.
+const StepRecord* OnlyStepWithin(const Program& program, Ns begin, Ns end) {
+  const auto first = std::upper_bound(program.steps.begin(), program.steps.end(), begin,
+                                      [](Ns value, const StepRecord& step) { return value < step.begin; });
+  if (first == program.steps.end() || first->begin >= end || first->block != nullptr) return nullptr;
+  const auto second = std::next(first);
+  return second == program.steps.end() || second->begin >= end ? &*first : nullptr;
+}
+
+void ReadCheckpoints(const std::vector<const Mark*>& marks, Program& program) {
+  struct Open {
+    const Mark* begin = nullptr;
+    const Mark* released = nullptr;  // when the loop trained on, of a save in the background
+  };
+  std::map<Teller, Open> open;
+  std::vector<std::set<Teller>> writers;                     // of program.checkpoints
+  std::map<std::int64_t, std::vector<std::size_t>> of_step;  // which of them
+  const auto add = [&](const Teller& teller, const Open& save, const Mark* end) {
+    const Mark* begin = save.begin;
+    Checkpoint checkpoint;
+    checkpoint.step = begin->train_step ? begin->train_step : end != nullptr ? end->train_step : std::nullopt;
+    checkpoint.begin = begin->t;
+    checkpoint.ref = begin->ref;
+    if (end != nullptr) checkpoint.complete = end->t;
+    auto [blocked_until, closing] = NextStepAfter(program, begin->t);
+    for (const Mark* over : {end, save.released}) {
+      if (over != nullptr && over->t < blocked_until) {
+        std::tie(blocked_until, closing) = std::pair{over->t, over->ref};
+      }
+    }
+    program.saves.push_back({begin->t, blocked_until, "", begin->ref, closing});
+    // Ranks that save the same step write one checkpoint: it begins with the first and is complete with the
+    // last. The same rank saving it once more is another try.
+    std::vector<std::size_t> none;
+    std::vector<std::size_t>& tries = checkpoint.step ? of_step[*checkpoint.step] : none;
+    for (auto i = tries.rbegin(); i != tries.rend(); ++i) {
+      Checkpoint& same = program.checkpoints[*i];
+      if (writers[*i].count(teller) != 0) continue;
+      if (checkpoint.begin < same.begin) {
+        same.begin = checkpoint.begin;
+        same.ref = checkpoint.ref;
+      }
+      same.complete = same.complete && checkpoint.complete
+                          ? std::optional<Ns>(std::max(*same.complete, *checkpoint.complete))
+                          : std::nullopt;
+      writers[*i].insert(teller);
+      return;
+    }
+    tries.push_back(program.checkpoints.size());
+    program.checkpoints.push_back(checkpoint);
+    writers.push_back({teller});
+  };
+  for (const Mark* mark : marks) {
+    if (mark->kind != Mark::Kind::kCheckpoint) continue;
+    const Teller teller{mark->slurm_step, mark->task};
+    auto found = open.find(teller);
+    if (mark->begin) {
+      if (found != open.end()) {
+        // A duplicate.
+        const Mark& begun = *found->second.begin;
+        if (begun.t == mark->t && begun.train_step == mark->train_step) continue;
+        add(teller, found->second, nullptr);
+      }
+      open[teller] = {mark, nullptr};
+    } else if (found != open.end() && mark->name == kInBackground) {
+      if (found->second.released == nullptr) found->second.released = mark;
+    } else if (found != open.end()) {
+      add(teller, found->second, mark);
+      open.erase(found);
+    }
+  }
+  for (const auto& [teller, save] : open) add(teller, save, nullptr);
+  std::sort(program.checkpoints.begin(), program.checkpoints.end(),
+            [](const Checkpoint& a, const Checkpoint& b) {
+              return std::tie(a.begin, a.complete, a.step) < std::tie(b.begin, b.complete, b.step);
+            });
+}
+
+void ReadPhases(const std::vector<const Mark*>& marks, Program& program) {
+  std::map<std::pair<std::string, Teller>, const Mark*> open;
+  const auto add = [&](const std::string& name, const Mark* begin, const Mark* end) {
+    auto [until, closing] = NextStepAfter(program, begin->t);
+    if (end != nullptr && end->t < until) std::tie(until, closing) = std::pair{end->t, end->ref};
+    const bool started = program.summary.first_step_begin && begin->t >= *program.summary.first_step_begin;
+    const StepRecord* within =
+        end != nullptr && !IsStartupPhase(name) ? OnlyStepWithin(program, begin->t, end->t) : nullptr;
+    if (within != nullptr && started) std::tie(until, closing) = std::pair{end->t, end->ref};
+    if (within != nullptr && !started)
+      program.overhead.push_back({within->begin, end->t, name, begin->ref, end->ref});
+    // Loading data is part of what a step costs.
+    if (started && name == "data_loading") return;
+    (started ? program.overhead : program.startup_parts)
+        .push_back({begin->t, until, name, begin->ref, closing});
+  };
+  for (const Mark* mark : marks) {
+    if (mark->kind != Mark::Kind::kPhase && mark->kind != Mark::Kind::kRestore) continue;
+    const std::pair key{mark->kind == Mark::Kind::kRestore ? std::string("restore") : mark->name,
+                        Teller{mark->slurm_step, mark->task}};
+    auto found = open.find(key);
+    if (mark->begin) {
+      if (found != open.end()) {
+        if (found->second->t == mark->t) continue;
+        add(key.first, found->second, nullptr);
+      }
+      open[key] = mark;
+    } else if (found != open.end()) {
+      add(key.first, found->second, mark);
+      open.erase(found);
+    }
+  }
+  for (const auto& [key, begin] : open) add(key.first, begin, nullptr);
+}
+
+// A save in the middle of a record: has the step's result been computed by then? The loop either saves after
+// the update (nearly all of the step's work lies before) or at its top (nearly all lies after).
+//
+// `expected_ns`: what the step usually takes, 0 where that is not known.
+Ns WorkEnd(const Program& program, const StepRecord& step, bool last, Ns expected_ns) {
+  auto save = std::lower_bound(program.saves.begin(), program.saves.end(), step.begin,
+                               [](const PhaseSpan& span, Ns t) { return span.begin < t; });
+  for (; save != program.saves.end() && save->begin < step.end; ++save) {
+    const Ns before = NetTime(program.cuts, step.begin, save->begin);
+    const Ns after = NetTime(program.cuts, save->end, step.end);
+    // Of a save that took the rest of the step, or was still being written when the next began, only what
+    // came before can be judged.
+    const bool done = last || after == 0 ? before >= expected_ns / 2 : before >= after;
+    if (done) return save->begin;
+  }
+  return step.end;
+}
+
+// The last record where the program says when its last step was done: then the next was begun, unless the
+// program had done what it was to do.
+void CloseLastStep(const std::vector<const Mark*>& marks, bool finished, Program& program) {
+  const StepRecord& last = program.steps.back();
+  const Mark* end = nullptr;
+  for (const Mark* mark : marks) {
+    const bool its = mark->kind == Mark::Kind::kStepEnd && mark->train_step.value_or(-1) >= last.lo &&
+                     mark->t >= last.begin && mark->t <= program.summary.end;
+    if (its && (end == nullptr || std::tie(*mark->train_step, mark->t) > std::tie(*end->train_step, end->t)))
+      end = mark;
+  }
+  if (end == nullptr) return;
+  StepRecord next = last;
+  program.steps.back().hi = *end->train_step;
+  program.steps.back().end = end->t;
+  program.steps.back().next_ref = end->ref;
+  if (finished || end->t >= program.summary.end) return;
+  next.lo = next.hi = *end->train_step + 1;
+  next.begin = end->t;
+  next.end = std::max(next.begin, program.summary.end);
+  next.ref = end->ref;
+  next.next_ref = {};
+  next.in_flight = true;
+  program.steps.push_back(next);
+}
+
+// Blocks of steps that nothing happened in stay as they are. The first step of a start is like no other, the
+// last one is a record of its own already.
+void ReadSteps(const Folded& folded, const Allocation& allocation, const Told& told, const StepReader* reader,
+               bool finished, Program& program) {
+  const std::vector<const Mark*>& marks = told.marks;
+  program.steps = RecordsOf(folded);
+  if (program.steps.empty()) return;
+  StepRecord& last = program.steps.back();
+  last.hi = std::max(last.hi, last.lo + UsualCount(program.steps) - 1);
+  last.end = std::max(last.begin, program.summary.end);
+  CloseLastStep(marks, finished, program);
+  program.summary.first_step = program.steps.front().lo;
+  program.summary.first_step_begin = program.steps.front().begin;
+  program.summary.last_step = program.steps.back().hi - (program.steps.back().in_flight ? 1 : 0);
+  // Few enough for their median to be exact.
+  const bool few = CountRecords(program.steps) <= static_cast<std::int64_t>(kExactDurations) + 2;
+  const Ns first_begin = program.steps.front().begin;
+  ExpandBlocks(program.steps, reader, [&](const StepRecord& step) {
+    if (few || step.begin == first_begin || !told.step_ends.empty()) return true;
+    const auto mark = std::lower_bound(marks.begin(), marks.end(), step.begin,
+                                       [](const Mark* m, Ns t) { return m->t < t; });
+    if (mark != marks.end() && (*mark)->t < step.end) return true;
+    return std::any_of(allocation.suspended.begin(), allocation.suspended.end(),
+                       [&](const TimeSpan& s) { return s.begin < step.end && s.end > step.begin; });
+  });
+}
+
+// From the end of a step, by the last task that tells of it, to the begin of the next.
+void ReadTimeBetweenSteps(const std::vector<StepMark>& step_ends, Program& program) {
+  std::vector<const StepMark*> ends(program.steps.size());
+  for (const StepMark& end : step_ends) {
+    const auto after = std::upper_bound(program.steps.begin(), program.steps.end(), end.t,
+                                        [](Ns t, const StepRecord& step) { return t < step.begin; });
+    if (after == program.steps.begin()) continue;
+    const StepRecord& step = *std::prev(after);
+    const StepMark*& last = ends[static_cast<std::size_t>(std::prev(after) - program.steps.begin())];
+    if (step.hi == end.train_step && end.t < step.end && (last == nullptr || end.t > last->t)) last = &end;
+  }
+  for (std::size_t i = 0; i + 1 < program.steps.size(); ++i) {
+    const StepRecord& step = program.steps[i];
+    if (ends[i] == nullptr || step.end - ends[i]->t < kLeastBetweenSteps) continue;
+    program.overhead.push_back(
+        {ends[i]->t, step.end, std::string(kBetweenSteps), ends[i]->ref, step.next_ref});
+  }
+}
+
+void ReadExit(const Allocation& allocation, Program& program) {
+  Incarnation& incarnation = program.summary;
+  for (const TaskLife& life : allocation.lives) {
+    if (program.slurm_steps.count(life.slurm_step) == 0) continue;
+    const bool failed = life.exit_signal || life.exit_code.value_or(0) != 0;
+    if (failed && life.exit_time && (!program.failed_at || *life.exit_time < *program.failed_at)) {
+      program.failed_at = life.exit_time;
+      program.failed_by = life.exit_signal;
+    }
+    if (life.exit_signal && !incarnation.exit_signal) incarnation.exit_signal = life.exit_signal;
+    if (life.exit_code) incarnation.exit_code = std::max(incarnation.exit_code.value_or(0), *life.exit_code);
+    if (life.exit_time)
+      incarnation.exited = std::max(incarnation.exited.value_or(*life.exit_time), *life.exit_time);
+  }
+}
+
+}  // namespace
+
+bool IsStartupPhase(std::string_view name) {
+  return name == "init" || name == "data_loading" || name == "compile" || name == "restore" ||
+         name == kElasticReinitPhase;
+}
+
+std::vector<const Mark*> InOrder(std::vector<const Mark*> marks) {
+  std::sort(marks.begin(), marks.end(), [](const Mark* a, const Mark* b) {
+    // At the same time, the order in the file; without a file, begins before ends.
+    return std::tie(a->t, a->ref.source, a->ref.offset, a->kind, b->begin, a->slurm_step, a->task, a->name,
+                    a->train_step) < std::tie(b->t, b->ref.source, b->ref.offset, b->kind, a->begin,
+                                              b->slurm_step, b->task, b->name, b->train_step);
+  });
+  return marks;
+}
+
+void MeasureSteps(const Allocation& allocation, Program& program) {
+  program.step_times = DurationHistogram();
+  std::vector<TimeSpan> cuts = allocation.suspended;
+  for (const PhaseSpan& save : program.saves) cuts.push_back({save.begin, save.end});
+  for (const PhaseSpan& phase : program.overhead) cuts.push_back({phase.begin, phase.end});
+  program.cuts = MergeSpans(std::move(cuts));
+  std::sort(program.saves.begin(), program.saves.end(),
+            [](const PhaseSpan& a, const PhaseSpan& b) { return a.begin < b.begin; });
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    StepRecord& step = program.steps[i];
+    step.net = NetTime(program.cuts, step.begin, step.end);
+    if (i == 0 || i + 1 == program.steps.size()) continue;
+    if (step.block != nullptr) {
+      program.step_times.Merge(step.block->durations);
+    } else {
+      program.step_times.Add(step.net / step.count());
+    }
+  }
+  program.median_step = program.step_times.Median();
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    StepRecord& step = program.steps[i];
+    const bool last = i + 1 == program.steps.size();
+    step.work_end = WorkEnd(program, step, last, TimesAtMost(program.median_step.value_or(0), step.count()));
+  }
+}
+
+Program ReadIncarnation(int attempt_index, const std::set<std::int32_t>& slurm_steps, const Bounds& bounds,
+                        const Folded& folded, const Told& told, const Allocation& allocation,
+                        const StepReader* reader) {
+  const std::vector<const Mark*>& marks = told.marks;
+  Program program;
+  program.summary.attempt = attempt_index;
+  program.summary.slurm_step = slurm_steps.empty() ? kNoStep : *slurm_steps.begin();
+  program.slurm_steps = slurm_steps;
+  program.summary.begin = bounds.begin;
+  program.summary.end = bounds.end;
+  program.summary.ended = bounds.ended;
+  if (bounds.exits) ReadExit(allocation, program);
+  const Incarnation& summary = program.summary;
+  const bool finished = bounds.exits && !summary.exit_signal &&
+                        (summary.exit_code ? *summary.exit_code == 0 : bounds.completed);
+  ReadSteps(folded, allocation, told, reader, finished, program);
+  ReadCheckpoints(marks, program);
+  ReadPhases(marks, program);
+  // Behind what has a name of its own.
+  ReadTimeBetweenSteps(told.step_ends, program);
+  MeasureSteps(allocation, program);
+  for (const Mark* mark : marks) {
+    program.last_evidence = std::max(program.last_evidence.value_or(mark->t), mark->t);
+    const bool before_steps =
+        !program.summary.first_step_begin || mark->t <= *program.summary.first_step_begin;
+    if (mark->kind == Mark::Kind::kRestore && mark->train_step && before_steps) {
+      program.summary.restored_step = mark->train_step;
+    }
+  }
+  if (!program.steps.empty()) {
+    program.last_evidence = std::max(program.last_evidence.value_or(0), program.steps.back().begin);
+  }
+  return program;
+}
+
+}  // namespace goodput

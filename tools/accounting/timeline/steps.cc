@@ -1,0 +1,212 @@
+#include "tools/accounting/timeline/steps.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace goodput {
+namespace {
+
+// A number that goes back in the same task means the program started again. A task not heard before that
+// names an earlier step than any known means so too; one that names another is merely slow.
+bool StartsAgain(const Folded& folded, const StepMark& mark) {
+  if (folded.steps.empty()) return false;
+  const auto last = folded.last_of.find({mark.slurm_step, mark.task});
+  if (last != folded.last_of.end()) return mark.train_step < last->second;
+  return mark.train_step < folded.steps.front().mark.train_step;
+}
+
+class Folder {
+ public:
+  void Add(const StepMark& mark) {
+    if (incarnations_.empty() || StartsAgain(incarnations_.back(), mark)) incarnations_.emplace_back();
+    Folded& folded = incarnations_.back();
+    // A task that lags behind the first one says nothing new.
+    if (folded.steps.empty() || mark.train_step > folded.steps.back().mark.train_step)
+      folded.steps.push_back({mark, nullptr});
+    folded.last_of[{mark.slurm_step, mark.task}] = mark.train_step;
+  }
+
+  // False: its marks must be looked at one by one.
+  bool AddWhole(const StepBlock& block) {
+    // The first step of a start is not like the others.
+    if (incarnations_.empty() || StartsAgain(incarnations_.back(), block.first)) return false;
+    Folded& folded = incarnations_.back();
+    if (block.first.train_step <= folded.steps.back().mark.train_step) return false;
+    folded.steps.push_back({block.first, &block});
+    folded.steps.push_back({block.last, nullptr});
+    folded.last_of[{block.last.slurm_step, block.last.task}] = block.last.train_step;
+    return true;
+  }
+
+  std::vector<Folded> Finish() && { return std::move(incarnations_); }
+
+ private:
+  std::vector<Folded> incarnations_;
+};
+
+bool Before(const StepMark& a, const StepMark& b) {
+  return std::tie(a.t, a.train_step, a.slurm_step, a.task, a.ref.source, a.ref.offset) <
+         std::tie(b.t, b.train_step, b.slurm_step, b.task, b.ref.source, b.ref.offset);
+}
+
+// Blocks during which somebody else said something too are marks among marks.
+void DissolveOverlapping(std::vector<StepMark>& marks, std::vector<const StepBlock*>& blocks,
+                         const StepReader* reader) {
+  std::sort(blocks.begin(), blocks.end(), [](const StepBlock* a, const StepBlock* b) {
+    return std::tie(a->first.t, a->last.t, a->key) < std::tie(b->first.t, b->last.t, b->key);
+  });
+  std::vector<bool> alone(blocks.size(), true);
+  Ns last = INT64_MIN;
+  std::size_t owner = 0;  // of `last`
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (i > 0 && blocks[i]->first.t <= last) alone[i] = alone[owner] = false;
+    if (blocks[i]->last.t < last) continue;
+    last = blocks[i]->last.t;
+    owner = i;
+  }
+  std::sort(marks.begin(), marks.end(), Before);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const auto next = std::lower_bound(marks.begin(), marks.end(), blocks[i]->first.t,
+                                       [](const StepMark& mark, Ns t) { return mark.t < t; });
+    if (next != marks.end() && next->t <= blocks[i]->last.t) alone[i] = false;
+  }
+  std::vector<const StepBlock*> whole;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (alone[i]) {
+      whole.push_back(blocks[i]);
+      continue;
+    }
+    const std::vector<StepMark> its = MarksOf(*blocks[i], reader);
+    marks.insert(marks.end(), its.begin(), its.end());
+  }
+  if (whole.size() < blocks.size()) std::sort(marks.begin(), marks.end(), Before);
+  blocks = std::move(whole);
+}
+
+StepRecord RecordFrom(const StepMark& mark) {
+  StepRecord record;
+  record.lo = record.hi = mark.train_step;
+  record.begin = mark.t;
+  record.ref = mark.ref;
+  return record;
+}
+
+void EndAt(StepRecord& record, const StepMark& next) {
+  record.hi = next.train_step - 1;
+  record.end = record.work_end = next.t;
+  record.next_ref = next.ref;
+}
+
+// Its records; itself, as one that took many steps at once, if its marks cannot be had or are not what was
+// said of them.
+std::vector<StepRecord> Expanded(const StepRecord& whole, const StepReader* reader) {
+  std::vector<StepRecord> records;
+  for (const StepMark& mark : MarksOf(*whole.block, reader)) {
+    if (mark.train_step > whole.hi || mark.t >= whole.end) break;
+    if (mark.t < whole.begin || mark.train_step < whole.lo) continue;
+    if (!records.empty()) {
+      if (mark.train_step <= records.back().lo || mark.t <= records.back().begin) continue;
+      EndAt(records.back(), mark);
+    }
+    records.push_back(RecordFrom(mark));
+  }
+  if (records.empty()) records.push_back(whole);
+  records.front().lo = whole.lo;
+  records.front().begin = whole.begin;
+  records.front().ref = whole.ref;
+  records.back().hi = whole.hi;
+  records.back().end = records.back().work_end = whole.end;
+  records.back().next_ref = whole.next_ref;
+  for (StepRecord& record : records) {
+    record.net = record.end - record.begin;
+    record.block = nullptr;
+  }
+  return records;
+}
+
+std::int64_t RecordsIn(const StepRecord& record) {
+  return record.block == nullptr ? 1 : record.count() / record.block->stride;
+}
+
+}  // namespace
+
+std::vector<StepMark> MarksOf(const StepBlock& block, const StepReader* reader) {
+  std::vector<StepMark> marks;
+  if (reader != nullptr) marks = reader->Read(block);
+  if (marks.empty()) marks = {block.first, block.last};
+  // It is one task's, whatever the reader calls that.
+  for (StepMark& mark : marks) {
+    mark.slurm_step = block.first.slurm_step;
+    mark.task = block.first.task;
+  }
+  return marks;
+}
+
+std::vector<Folded> FoldStepMarks(std::vector<StepMark> marks, std::vector<const StepBlock*> blocks,
+                                  const StepReader* reader) {
+  DissolveOverlapping(marks, blocks, reader);
+  Folder folder;
+  auto mark = marks.begin();
+  for (const StepBlock* block : blocks) {
+    for (; mark != marks.end() && mark->t < block->first.t; ++mark) folder.Add(*mark);
+    if (folder.AddWhole(*block)) continue;
+    for (const StepMark& its : MarksOf(*block, reader)) folder.Add(its);
+  }
+  for (; mark != marks.end(); ++mark) folder.Add(*mark);
+  return std::move(folder).Finish();
+}
+
+std::vector<StepRecord> RecordsOf(const Folded& folded) {
+  std::vector<StepRecord> records;
+  records.reserve(folded.steps.size());
+  for (const FoldedStep& step : folded.steps) {
+    // Marks of one moment: the steps between took no time of their own.
+    if (!records.empty() && step.mark.t == records.back().begin) {
+      records.back().hi = step.mark.train_step;
+      continue;
+    }
+    if (!records.empty()) EndAt(records.back(), step.mark);
+    records.push_back(RecordFrom(step.mark));
+    records.back().block = step.block;
+  }
+  return records;
+}
+
+std::int64_t UsualCount(const std::vector<StepRecord>& records) {
+  DurationHistogram counts;
+  for (std::size_t i = 0; i + 1 < records.size(); ++i) {
+    if (records[i].block == nullptr) {
+      counts.Add(records[i].count());
+    } else {
+      counts.Add(records[i].block->stride, RecordsIn(records[i]));
+    }
+  }
+  return counts.Median().value_or(1);
+}
+
+std::int64_t CountRecords(const std::vector<StepRecord>& records) {
+  std::int64_t count = 0;
+  for (const StepRecord& record : records) {
+    if (__builtin_add_overflow(count, RecordsIn(record), &count)) return INT64_MAX;
+  }
+  return count;
+}
+
+void ExpandBlocks(std::vector<StepRecord>& records, const StepReader* reader,
+                  const std::function<bool(const StepRecord&)>& which) {
+  std::vector<StepRecord> expanded;
+  std::size_t done = 0;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (records[i].block == nullptr || !which(records[i])) continue;
+    expanded.insert(expanded.end(), records.begin() + static_cast<std::ptrdiff_t>(done),
+                    records.begin() + static_cast<std::ptrdiff_t>(i));
+    const std::vector<StepRecord> its = Expanded(records[i], reader);
+    expanded.insert(expanded.end(), its.begin(), its.end());
+    done = i + 1;
+  }
+  if (done == 0) return;
+  expanded.insert(expanded.end(), records.begin() + static_cast<std::ptrdiff_t>(done), records.end());
+  records = std::move(expanded);
+}
+
+}  // namespace goodput

@@ -1,0 +1,73 @@
+// The training steps of one program: from marks, and blocks of marks nobody has to look at, to records in
+// order.
+//
+// A loop that runs evenly is told in a few blocks, and most of what a report says of a block follows from its
+// ends and its histogram. Where something happens inside one (a save, a stall, the end of what was kept) it
+// is expanded into its records; the answer is the same as if it had been marks all along.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "tools/accounting/timeline/facts.h"
+
+namespace goodput {
+
+// Steps [lo, hi], from the start mark of `lo` to the next start mark.
+struct StepRecord {
+  std::int64_t lo = 0;
+  std::int64_t hi = 0;
+  Ns begin = 0;
+  Ns end = 0;
+  Ns net = 0;       // without saves and overhead
+  Ns work_end = 0;  // a save that begins at or after this has the steps' result
+  EvidenceRef ref;
+  EvidenceRef next_ref;
+  // Set: many records in one, all marks of the block but the last. Nothing cuts into it.
+  const StepBlock* block = nullptr;
+  bool in_flight = false;  // nobody told of it: the one before was done, and the program went on
+  std::optional<Evidence> evidence = std::nullopt;  // absent: as the record it is from
+
+  std::int64_t count() const { return hi - lo + 1; }
+};
+
+// Who says it: the same rank of two sruns side by side is two tasks.
+using Teller = std::pair<std::int32_t, std::int32_t>;  // Slurm step, task
+
+// What the block stands for; its ends where the reader has no more of it.
+std::vector<StepMark> MarksOf(const StepBlock& block, const StepReader* reader);
+
+// A step begins when its first task says so. With `block` it is all of the block's marks but the last, which
+// follows as one of its own.
+struct FoldedStep {
+  StepMark mark;
+  const StepBlock* block = nullptr;
+};
+
+// Step marks of one program, folded over its tasks; numbers ascend, and times do.
+struct Folded {
+  std::vector<FoldedStep> steps;
+  std::map<Teller, std::int64_t> last_of;
+};
+
+// One for each start of the program: a number that goes back in the same task begins the next.
+std::vector<Folded> FoldStepMarks(std::vector<StepMark> marks, std::vector<const StepBlock*> blocks,
+                                  const StepReader* reader);
+
+// The records; of the last one's steps and end nothing is said.
+std::vector<StepRecord> RecordsOf(const Folded& folded);
+
+// How many steps a record usually has, the last left out.
+std::int64_t UsualCount(const std::vector<StepRecord>& records);
+
+// How many records there are once all blocks are expanded.
+std::int64_t CountRecords(const std::vector<StepRecord>& records);
+
+// Expands the blocks `which` says so of.
+void ExpandBlocks(std::vector<StepRecord>& records, const StepReader* reader,
+                  const std::function<bool(const StepRecord&)>& which);
+
+}  // namespace goodput

@@ -1,0 +1,344 @@
+#include "tools/accounting/timeline/timeline.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tools/accounting/timeline/allocation.h"
+#include "tools/accounting/timeline/attempt_order.h"
+#include "tools/accounting/timeline/attempt_painter.h"
+#include "tools/accounting/timeline/checkpoint_files.h"
+#include "tools/accounting/timeline/hang.h"
+#include "tools/accounting/timeline/incarnation_facts.h"
+#include "tools/accounting/timeline/incarnations.h"
+#include "tools/accounting/timeline/inferred_steps.h"
+#include "tools/accounting/timeline/interruption.h"
+#include "tools/accounting/timeline/kept_steps.h"
+#include "tools/accounting/timeline/node_loss.h"
+#include "tools/accounting/timeline/sanitize_facts.h"
+#include "tools/accounting/timeline/stale_preempted_state.h"
+#include "tools/accounting/timeline/stalls.h"
+#include "tools/accounting/timeline/step_painter.h"
+#include "tools/accounting/timeline/stop_signal.h"
+#include "tools/accounting/timeline/waiting.h"
+
+namespace goodput {
+namespace {
+
+// One attempt with everything derived from it.
+struct Episode {
+  const AttemptFacts* facts = nullptr;
+  Allocation allocation;
+  std::size_t first_program = 0;  // its programs are [first, end)
+  std::size_t end_program = 0;
+};
+
+// One program with what was decided about it.
+struct Judged {
+  Program program;
+  bool last_of_attempt = false;
+  std::optional<StopRequest> stop;
+  std::optional<LastSeen> node_loss;  // that ended it
+  bool finished = false;
+};
+
+class TimelineBuilder {
+ public:
+  TimelineBuilder(const RunFacts& facts, const TimelineOptions& options, Timeline& timeline)
+      : facts_(facts), options_(options), timeline_(timeline), attempts_(AttemptsInOrder(facts)) {}
+
+  void Build() {
+    if (attempts_.empty()) return;
+    ReadBounds();
+    ReadEpisodes();
+    JudgeIncarnations();
+    Paint();
+    FindStalePreemptedStates();
+    for (std::size_t i = 0; i < programs_.size(); ++i) {
+      Summarise(i);
+      FindInterruption(i);
+    }
+    NameHangs(timeline_);
+    timeline_.signals = ReadSignalLedger(timeline_);
+  }
+
+ private:
+  void ReadBounds();
+  void ReadEpisodes();
+  void JudgeIncarnations();
+  void Paint();
+  void PaintEpisode(std::size_t index, Painter& painter);
+  void PaintRemainders(int attempt, const std::vector<Remainder>& remainders, AttemptPainter& paint);
+  void PaintWaiting(Painter& painter) const;
+  void Summarise(std::size_t i);
+  EndContext ContextOf(std::size_t i) const;
+  void FindStalePreemptedStates();
+  void FindInterruption(std::size_t i);
+  bool KeptAll(std::size_t i) const;
+  const AttemptFacts& AttemptOf(std::size_t i) const {
+    return *attempts_[static_cast<std::size_t>(programs_[i].program.summary.attempt)];
+  }
+
+  const RunFacts& facts_;
+  const TimelineOptions& options_;
+  Timeline& timeline_;
+  std::vector<const AttemptFacts*> attempts_;
+  std::vector<Episode> episodes_;
+  std::vector<Judged> programs_;
+  std::vector<StepOutcome> fates_;      // of programs_
+  std::vector<Remembered> remembered_;  // of attempts_
+  bool instrumented_ = false;           // a program of the run said something
+};
+
+void TimelineBuilder::ReadBounds() {
+  timeline_.begin = attempts_.front()->submit;
+  for (const AttemptFacts* attempt : attempts_) timeline_.begin = std::min(timeline_.begin, attempt->submit);
+  timeline_.end = timeline_.begin;
+  for (const AttemptFacts* attempt : attempts_) {
+    if (!attempt->end) timeline_.running = true;
+    timeline_.end = std::max({timeline_.end, attempt->submit, attempt->end.value_or(facts_.now)});
+  }
+  WarnOfOverlaps(attempts_, facts_.now, timeline_.warnings);
+}
+
+void TimelineBuilder::ReadEpisodes() {
+  for (std::size_t a = 0; a < attempts_.size(); ++a) {
+    const AttemptFacts& attempt = *attempts_[a];
+    Episode episode;
+    episode.facts = &attempt;
+    AttemptSummary summary;
+    summary.facts = &attempt;
+    episode.first_program = programs_.size();
+    if (attempt.start) {
+      episode.allocation = ReadAllocation(attempt, facts_.now);
+      summary.ready = episode.allocation.ready;
+      for (Program& program : SplitIntoIncarnations(static_cast<int>(a), attempt, episode.allocation,
+                                                    facts_.step_reader.get())) {
+        programs_.emplace_back().program = std::move(program);
+      }
+      programs_.back().last_of_attempt = true;
+    }
+    episode.end_program = programs_.size();
+    timeline_.attempts.push_back(summary);
+    episodes_.push_back(std::move(episode));
+  }
+}
+
+// Was it told to stop, did it finish, and what of it was kept?
+void TimelineBuilder::JudgeIncarnations() {
+  std::vector<Placeable> placeable;
+  std::vector<const Program*> programs;
+  std::vector<bool> finished;
+  DurationHistogram step_times;
+  for (std::size_t i = 0; i < programs_.size(); ++i) {
+    Judged& judged = programs_[i];
+    judged.stop = FindStopRequest(AttemptOf(i), judged.program);
+    judged.finished = Finished(AttemptOf(i), judged.program, judged.stop, judged.last_of_attempt);
+    if (judged.last_of_attempt) judged.node_loss = FindNodeLoss(AttemptOf(i), judged.program);
+    if (!judged.program.steps.empty() || judged.program.last_evidence) instrumented_ = true;
+    const Ns end = judged.node_loss ? judged.node_loss->t : judged.program.summary.end;
+    placeable.push_back(
+        {&judged.program, judged.stop ? std::optional(judged.stop->t) : std::nullopt, end, judged.finished});
+  }
+  InferSteps(placeable);
+  for (Judged& judged : programs_) {
+    if (judged.node_loss) EndWithNode(*judged.node_loss, judged.program);
+    programs.push_back(&judged.program);
+    finished.push_back(judged.finished);
+    step_times.Merge(judged.program.step_times);
+  }
+  timeline_.steps.median = step_times.Median();
+  fates_ = DecideOutcomes(programs, finished, timeline_.running);
+  WarnOfUnseenSaves(attempts_, timeline_.warnings);
+  for (std::size_t i = 0; i < programs_.size(); ++i) {
+    ExpandWhereStepsDiffer(programs_[i].program, fates_[i], timeline_.steps.median, options_,
+                           facts_.step_reader.get());
+  }
+}
+
+void TimelineBuilder::Paint() {
+  Painter painter(timeline_.begin, timeline_.end);
+  for (std::size_t a = 0; a < episodes_.size(); ++a) {
+    if (episodes_[a].facts->start) PaintEpisode(a, painter);
+  }
+  // Waiting comes after every allocation, so that an allocated attempt beats a pending one.
+  PaintWaiting(painter);
+  painter.Paint(
+      {timeline_.begin, timeline_.end, Bucket::kUnobserved, "gap", Evidence::kInferred, -1, {}, {}, ""});
+  timeline_.intervals = std::move(painter).Finish();
+  MeasureStalls(timeline_);
+}
+
+// In order of precedence.
+void TimelineBuilder::PaintEpisode(std::size_t index, Painter& painter) {
+  const Episode& episode = episodes_[index];
+  AttemptPainter paint(painter, episode.allocation, static_cast<int>(index));
+  const auto each = [&](const auto& f) {
+    for (std::size_t i = episode.first_program; i < episode.end_program; ++i) f(i);
+  };
+  PaintAllocationPhases(*episode.facts, episode.allocation, paint);
+  each([&](std::size_t i) {
+    PaintPhases(programs_[i].program.saves, Bucket::kCheckpointSave, facts_, paint);
+  });
+  each([&](std::size_t i) { PaintPhases(programs_[i].program.overhead, Bucket::kOverhead, facts_, paint); });
+  each([&](std::size_t i) {
+    for (const PhaseSpan& span : programs_[i].program.unknown) {
+      paint.Paint(span.begin, span.end, Bucket::kUnobserved, "allocated", Evidence::kInferred, span.from,
+                  span.to, span.name);
+    }
+  });
+  std::vector<Remainder> remainders;
+  each([&](std::size_t i) {
+    Judged& judged = programs_[i];
+    const StepContext context{&facts_,
+                              &fates_[i],
+                              timeline_.steps.median,
+                              options_,
+                              judged.stop,
+                              judged.finished,
+                              HeardUntil(facts_, *episode.facts, judged.program)};
+    for (const Remainder& remainder : PaintSteps(judged.program, context, paint, timeline_.steps))
+      remainders.push_back(remainder);
+    if (judged.node_loss && !judged.program.steps.empty()) {
+      const LastSeen& lost = *judged.node_loss;
+      const StepRecord& last = judged.program.steps.back();
+      judged.program.summary.last_progress = lost.t;
+      remainders.push_back({lost.t,
+                            judged.program.summary.end,
+                            Bucket::kStall,
+                            "node " + lost.node + " was last seen alive at the begin of this",
+                            Evidence::kInferred,
+                            last.ref,
+                            {},
+                            last.lo,
+                            lost.t,
+                            false});
+    }
+  });
+  each([&](std::size_t i) { PaintStartup(programs_[i].program, instrumented_, facts_, paint); });
+  PaintRemainders(static_cast<int>(index), remainders, paint);
+  paint.Paint(episode.allocation.begin, episode.allocation.end, Bucket::kUnobserved, "allocated",
+              Evidence::kInferred);
+}
+
+void TimelineBuilder::PaintRemainders(int attempt, const std::vector<Remainder>& remainders,
+                                      AttemptPainter& paint) {
+  for (const Bucket bucket : {Bucket::kDrain, Bucket::kStall}) {
+    for (const Remainder& remainder : remainders) {
+      if (remainder.bucket != bucket) continue;
+      if (bucket == Bucket::kStall) {
+        timeline_.stalls.push_back({attempt, remainder.step, remainder.last_progress, remainder.begin,
+                                    remainder.end, 0, remainder.later_step, remainder.from});
+      }
+      paint.Paint(remainder.begin, remainder.end, bucket, "", remainder.evidence, remainder.from,
+                  remainder.to, remainder.why);
+    }
+  }
+  for (const Remainder& remainder : remainders) {
+    paint.Paint(remainder.begin, remainder.end, Bucket::kUnobserved, "allocated", Evidence::kInferred,
+                remainder.from, remainder.to, remainder.why);
+  }
+}
+
+void TimelineBuilder::PaintWaiting(Painter& painter) const {
+  Ns free_from = timeline_.begin;
+  for (std::size_t a = 0; a < episodes_.size(); ++a) {
+    const AttemptFacts& attempt = *episodes_[a].facts;
+    if (attempt.heard_until) continue;
+    const bool same_job = std::any_of(attempts_.begin(), attempts_.begin() + static_cast<std::ptrdiff_t>(a),
+                                      [&](const AttemptFacts* b) { return b->job_id == attempt.job_id; });
+    for (const Interval& claim :
+         WaitingClaims(attempt, static_cast<int>(a), free_from, same_job, facts_.now)) {
+      painter.Paint(claim);
+    }
+    free_from = std::max(free_from, attempt.end.value_or(facts_.now));
+  }
+}
+
+void TimelineBuilder::Summarise(std::size_t i) {
+  Program& program = programs_[i].program;
+  AttemptSummary& summary = timeline_.attempts[static_cast<std::size_t>(program.summary.attempt)];
+  const auto widen = [](std::optional<std::int64_t>& into, const std::optional<std::int64_t>& value,
+                        bool lower) {
+    if (value && (!into || (lower ? *value < *into : *value > *into))) into = value;
+  };
+  widen(summary.first_step, program.summary.first_step, true);
+  widen(summary.last_step, program.summary.last_step, false);
+  widen(summary.kept_step, program.summary.kept_step, false);
+  program.summary.first_step_excess = FirstStepExcess(program, fates_[i], options_);
+  AddSteps(timeline_.steps.first_step_excess, program.summary.first_step_excess);
+  for (Checkpoint checkpoint : program.checkpoints) {
+    checkpoint.incarnation = static_cast<int>(i);
+    // Files say so themselves.
+    if (checkpoint.evidence == Evidence::kMark) checkpoint.evidence = EvidenceOf(facts_, checkpoint.ref);
+    timeline_.checkpoints.push_back(checkpoint);
+  }
+  timeline_.incarnations.push_back(program.summary);
+}
+
+EndContext TimelineBuilder::ContextOf(std::size_t i) const {
+  const Judged& judged = programs_[i];
+  const auto a = static_cast<std::size_t>(judged.program.summary.attempt);
+  EndContext context;
+  context.attempt = attempts_[a];
+  context.program = &judged.program;
+  context.fate = &fates_[i];
+  context.last_of_attempt = judged.last_of_attempt;
+  context.stop = judged.stop;
+  context.node_loss = judged.node_loss;
+  context.script_killed = episodes_[a].allocation.script_killed;
+  if (i + 1 < programs_.size()) {
+    context.next = &programs_[i + 1].program;
+    context.next_in_same_attempt = context.next->summary.attempt == judged.program.summary.attempt;
+    context.next_ready = episodes_[static_cast<std::size_t>(context.next->summary.attempt)].allocation.ready;
+  }
+  return context;
+}
+
+void TimelineBuilder::FindStalePreemptedStates() {
+  std::vector<EndContext> ends(attempts_.size());
+  for (std::size_t a = 0; a < attempts_.size(); ++a) {
+    const Episode& episode = episodes_[a];
+    if (episode.end_program > episode.first_program) ends[a] = ContextOf(episode.end_program - 1);
+    ends[a].attempt = attempts_[a];
+  }
+  remembered_ = FindRemembered(ends);
+}
+
+bool TimelineBuilder::KeptAll(std::size_t i) const {
+  const std::vector<StepRecord>& steps = programs_[i].program.steps;
+  return std::all_of(steps.begin(), steps.end(),
+                     [&](const StepRecord& step) { return KeptSteps(fates_[i], step) == step.count(); });
+}
+
+void TimelineBuilder::FindInterruption(std::size_t i) {
+  const Judged& judged = programs_[i];
+  const Incarnation& summary = judged.program.summary;
+  const auto a = static_cast<std::size_t>(summary.attempt);
+  const bool last_program = i + 1 == programs_.size();
+  const bool last_attempt = a + 1 == episodes_.size();
+  if (!summary.ended) return;
+  EndContext context = ContextOf(i);
+  // A script may return success whatever became of its step.
+  const bool completed = !judged.stop && attempts_[a]->state == "COMPLETED" && !RanOutOfMemory(context);
+  if (last_program && last_attempt && (judged.finished || completed)) return;
+  // A link of a chain that did what it was to do, and the next went on from its last step.
+  if (judged.last_of_attempt && completed && KeptAll(i)) return;
+  if (!judged.last_of_attempt && judged.finished && programs_[i + 1].program.steps.empty()) return;
+  // The program is over but the allocation goes on: whether that was an interruption shows when it ends.
+  if (judged.last_of_attempt && !attempts_[a]->end) return;
+  if (judged.last_of_attempt) context.remembered = remembered_[a];
+  timeline_.interruptions.push_back(JudgeInterruption(context));
+}
+
+}  // namespace
+
+Timeline BuildTimeline(const RunFacts& given, const TimelineOptions& options) {
+  Timeline timeline;
+  timeline.warnings = given.warnings;
+  timeline.now = given.now;
+  timeline.mended = WithoutTheImpossible(given, timeline.warnings);
+  TimelineBuilder(timeline.mended ? *timeline.mended : given, options, timeline).Build();
+  return timeline;
+}
+
+}  // namespace goodput

@@ -1,0 +1,127 @@
+#include "tools/accounting/timeline/waiting.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+namespace goodput {
+namespace {
+
+// slurmctld looks at new jobs and at dependencies every second or so, and only then sets the eligible time.
+constexpr Ns kEvaluation = 2 * kSecond;
+
+bool Known(std::string_view reason) {
+  return !reason.empty() && reason != "None";
+}
+
+bool IsHeld(std::string_view reason) {
+  return reason == "JobHeldUser" || reason == "JobHeldAdmin";
+}
+
+// Slurm's pending reason -> bucket, for a job that is eligible unless the reason itself says it is not.
+Bucket BucketOfReason(std::string_view reason, bool requeued, bool within_run) {
+  if (reason == "JobHeldUser") return Bucket::kHold;
+  if (reason == "Dependency" || reason == "DependencyNeverSatisfied" || reason == "JobArrayTaskLimit")
+    return within_run ? Bucket::kQueueOther : Bucket::kHold;
+  if (reason == "BeginTime") return requeued ? Bucket::kRequeueBackoff : Bucket::kHold;
+  if (reason == "Resources") return Bucket::kQueueResources;
+  if (reason == "Priority") return Bucket::kQueuePriority;
+  return Bucket::kQueueOther;
+}
+
+// Reasons that make a job not eligible: they end when it becomes so, which the watch may see seconds late. (A
+// job that is released gets a new eligible time.)
+bool EndsWhenEligible(std::string_view reason) {
+  return reason == "BeginTime" || reason == "Dependency" || reason == "JobArrayTaskLimit" || IsHeld(reason);
+}
+
+}  // namespace
+
+std::vector<Interval> WaitingClaims(const AttemptFacts& attempt, int index, Ns free_from, bool same_job,
+                                    Ns now) {
+  std::vector<Interval> claims;
+  Ns until = attempt.start.value_or(attempt.end.value_or(now));
+  if (attempt.allocated) until = std::min(until, *attempt.allocated);
+  const auto claim = [&](Ns begin, Ns end, Bucket bucket, std::string part, Evidence evidence,
+                         EvidenceRef ref, std::string why) {
+    claims.push_back({begin, end, bucket, std::move(part), evidence, index, ref, {}, std::move(why)});
+  };
+
+  std::vector<PendingReason> reasons = attempt.pending;
+  std::sort(reasons.begin(), reasons.end(), [](const PendingReason& a, const PendingReason& b) {
+    return std::tie(a.t, a.reason, a.ref.source, a.ref.offset) <
+           std::tie(b.t, b.reason, b.ref.source, b.ref.offset);
+  });
+  reasons.erase(
+      std::remove_if(reasons.begin(), reasons.end(), [](const PendingReason& r) { return !Known(r.reason); }),
+      reasons.end());
+  // A reason said again adds nothing.
+  reasons.erase(
+      std::unique(reasons.begin(), reasons.end(),
+                  [](const PendingReason& a, const PendingReason& b) { return a.reason == b.reason; }),
+      reasons.end());
+
+  // What the watch saw, each reason until the next. Held time first: it beats everything else a waiting job
+  // can be in.
+  for (const bool held : {true, false}) {
+    for (std::size_t i = 0; i < reasons.size(); ++i) {
+      const Bucket bucket = BucketOfReason(reasons[i].reason, same_job, reasons[i].within_run);
+      if ((bucket == Bucket::kHold) != held) continue;
+      Ns begin = std::max(reasons[i].t, attempt.submit);
+      Ns end = i + 1 < reasons.size() ? reasons[i + 1].t : until;
+      // The first thing seen was true since the job could have been seen: since it was eligible, but one that
+      // was held later has a later eligible time than it once had.
+      if (i == 0) {
+        begin = attempt.submit;
+        if (IsHeld(reasons[i].reason) && same_job) begin = free_from;
+        if (!EndsWhenEligible(reasons[i].reason) && attempt.eligible && *attempt.eligible <= reasons[i].t)
+          begin = *attempt.eligible;
+      }
+      if (attempt.eligible && EndsWhenEligible(reasons[i].reason) && *attempt.eligible > reasons[i].t)
+        end = std::min(end, *attempt.eligible);
+      // What came after such a reason was true from that moment on.
+      if (i > 0 && attempt.eligible && EndsWhenEligible(reasons[i - 1].reason) &&
+          *attempt.eligible > reasons[i - 1].t) {
+        begin = std::min(begin, *attempt.eligible);
+      }
+      claim(begin, std::min(end, until), bucket, reasons[i].reason, Evidence::kScheduler, reasons[i].ref, "");
+    }
+    // Accounting's eligible time of one that was held is its release.
+    if (held && same_job && reasons.empty() && IsHeld(attempt.reason)) {
+      claim(free_from, attempt.eligible.value_or(until), BucketOfReason(attempt.reason, true, false),
+            attempt.reason, attempt.evidence, {}, "");
+    }
+    // Slurm sets the eligible time of a requeued job to the end of its back-off.
+    const bool told_otherwise = !reasons.empty() || (Known(attempt.reason) && attempt.reason != "BeginTime");
+    if (held && same_job && (attempt.eligible || !told_otherwise)) {
+      const Ns end = attempt.eligible.value_or(until);
+      claim(free_from, std::min(end, until), Bucket::kRequeueBackoff, "", attempt.evidence, {}, "");
+    }
+  }
+
+  if (!same_job) {
+    const bool never_eligible = !attempt.eligible && !attempt.start;
+    const Ns eligible = attempt.eligible.value_or(never_eligible ? until : attempt.submit);
+    // Eligible as soon as the run's job before it was over: it waited for that one.
+    const bool for_the_run = free_from > attempt.submit && eligible - free_from <= kEvaluation;
+    const bool looked_at =
+        !Known(attempt.reason) && attempt.eligible && eligible - attempt.submit <= kEvaluation;
+    const Bucket bucket =
+        attempt.reason == "JobHeldAdmin" || for_the_run ? Bucket::kQueueOther : Bucket::kHold;
+    if (for_the_run || !looked_at) {
+      claim(attempt.submit, std::min(eligible, until), bucket, Known(attempt.reason) ? attempt.reason : "",
+            attempt.evidence, {}, "submitted, not yet eligible");
+    }
+    claim(free_from, attempt.submit, Bucket::kResubmitGap, "", attempt.evidence, {}, "");
+  }
+
+  // Accounting keeps only the last reason, and BeginTime is over once the job is eligible.
+  const bool usable = Known(attempt.reason) && !EndsWhenEligible(attempt.reason);
+  const Bucket bucket = usable ? BucketOfReason(attempt.reason, same_job, false) : Bucket::kQueueOther;
+  claim(std::min(free_from, attempt.submit), until, bucket == Bucket::kHold ? Bucket::kQueueOther : bucket,
+        usable ? attempt.reason : "reason not recorded", attempt.evidence, {}, "");
+  return claims;
+}
+
+}  // namespace goodput

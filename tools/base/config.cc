@@ -1,0 +1,233 @@
+#include "tools/base/config.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "sql/text.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::size_t kMaxConfigBytes = 1U << 20U;
+
+absl::Status SetPath(std::string_view key, std::string_view value, std::string& into) {
+  if (value.empty() || value.front() != '/') {
+    return absl::InvalidArgumentError(Cat("`", key, "` must be an absolute path, not '", value, "'"));
+  }
+  into = std::string(value);
+  return absl::OkStatus();
+}
+
+absl::Status SetBytes(std::string_view key, std::string_view value, std::int64_t& into) {
+  std::int64_t factor = 1;
+  std::string_view digits = value;
+  if (!value.empty()) {
+    constexpr std::string_view kUnits = "KMGT";
+    const std::size_t unit = kUnits.find(absl::ascii_toupper(static_cast<unsigned char>(value.back())));
+    if (unit != std::string_view::npos) {
+      factor = std::int64_t{1} << (10 * (unit + 1));
+      digits.remove_suffix(1);
+    }
+  }
+  std::int64_t number = 0;
+  if (!absl::SimpleAtoi(ToAbsl(digits), &number) || number <= 0 ||
+      number > (std::int64_t{1} << 53) / factor) {
+    return absl::InvalidArgumentError(Cat("`", key, "` must be a size such as 256M, not '", value, "'"));
+  }
+  into = number * factor;
+  return absl::OkStatus();
+}
+
+absl::Status SetInterval(std::string_view key, std::string_view value, absl::Duration& into) {
+  absl::Duration interval;
+  if (!absl::ParseDuration(ToAbsl(value), &interval) || interval < absl::Milliseconds(100) ||
+      interval > absl::Hours(1)) {
+    return absl::InvalidArgumentError(Cat("`", key, "` must be a time such as 5s, not '", value, "'"));
+  }
+  into = interval;
+  return absl::OkStatus();
+}
+
+// Days, or anything shorter as absl spells it.
+absl::Status SetDays(std::string_view key, std::string_view value, absl::Duration& into) {
+  std::int64_t days = 0;
+  absl::Duration duration;
+  if (!value.empty() && value.back() == 'd' &&
+      absl::SimpleAtoi(ToAbsl(value.substr(0, value.size() - 1)), &days) && days > 0 && days <= 36500) {
+    duration = absl::Hours(24 * days);
+  } else if (!absl::ParseDuration(ToAbsl(value), &duration) || duration < absl::Seconds(1)) {
+    return absl::InvalidArgumentError(
+        Cat("`", key, "` must be a time such as 30d or 12h, not '", value, "'"));
+  }
+  into = duration;
+  return absl::OkStatus();
+}
+
+absl::Status Set(std::string_view key, std::string_view value, Config& config) {
+  if (key == "spool") return SetPath(key, value, config.spool);
+  if (key == "database") return SetPath(key, value, config.database);
+  if (key == "database_copy") return SetPath(key, value, config.database_copy);
+  if (key == "cluster") {
+    config.cluster = std::string(value);
+    return absl::OkStatus();
+  }
+  if (key == "socket") {
+    if (value.size() < 2 || value.size() > 100 || (value.front() != '@' && value.front() != '/')) {
+      return absl::InvalidArgumentError(
+          Cat("`socket` must be @name or an absolute path of at most 100 bytes, not '", value, "'"));
+    }
+    config.socket = std::string(value);
+    return absl::OkStatus();
+  }
+  if (key == "socket_path") return SetPath(key, value, config.socket_path);
+  if (key == "role") return SetRoles(value, config);
+  if (key == "database_lease") return SetInterval(key, value, config.database_lease);
+  if (key == "backfill") return SetDays(key, value, config.backfill);
+  if (key == "queue_interval") return SetInterval(key, value, config.queue_interval);
+  if (key == "spool_max") return SetBytes(key, value, config.spool_max);
+  if (key == "shared_spool") return SetPath(key, value, config.shared_spool);
+  if (key == "shared_spool_user") {
+    config.shared_spool_user = std::string(value);
+    return absl::OkStatus();
+  }
+  if (key == "keep_spool") return SetDays(key, value, config.keep_spool);
+  if (key == "keep_events") {
+    if (value != "forever") return SetDays(key, value, config.keep_events);
+    config.keep_events = absl::InfiniteDuration();
+    return absl::OkStatus();
+  }
+  if (key == "heartbeat") return SetInterval(key, value, config.heartbeat);
+  if (key == "log_profiles") return SetPath(key, value, config.log_profiles);
+  if (key == "checkpoint_scan") return SetInterval(key, value, config.checkpoint_scan);
+  if (key == "signals") {
+    if (value != "on" && value != "off")
+      return absl::InvalidArgumentError(Cat("`signals` is on or off, not '", value, "'"));
+    config.signals = value == "on";
+    return absl::OkStatus();
+  }
+  if (key == "host_notices") {
+    for (const HostNotices when : {HostNotices::kAuto, HostNotices::kOn, HostNotices::kOff}) {
+      if (value != HostNoticesName(when)) continue;
+      config.host_notices = when;
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(Cat("`host_notices` is auto, on or off, not '", value, "'"));
+  }
+  if (key == "listen" || key == "query_socket") {
+    std::string& into = key == "listen" ? config.listen : config.query_socket;
+    if (value == "off") {
+      into.clear();
+      return absl::OkStatus();
+    }
+    if (key == "query_socket") return SetPath(key, value, into);
+    if (value.find(':') == std::string_view::npos)
+      return absl::InvalidArgumentError(
+          Cat("`listen` must be ADDRESS:PORT such as 127.0.0.1:9645, or off, not '", value, "'"));
+    into = std::string(value);
+    return absl::OkStatus();
+  }
+  if (key == "reader_user") {
+    config.reader_user = std::string(value);
+    return absl::OkStatus();
+  }
+  if (key == "url") {
+    if (value.substr(0, 7) != "http://" && value.substr(0, 6) != "unix:/")
+      return absl::InvalidArgumentError(
+          Cat("`url` must be http://HOST:PORT or unix:/PATH, not '", value, "'"));
+    config.url = std::string(value);
+    return absl::OkStatus();
+  }
+  if (key == "peak") {
+    absl::StatusOr<GpuPeak> peak = ParsePeak(value);
+    if (!peak.ok()) return Annotate(peak.status(), "`peak`");
+    config.peaks.push_back(*std::move(peak));
+    return absl::OkStatus();
+  }
+  if (key == "busbw") {
+    if (!absl::SimpleAtod(ToAbsl(value), &config.busbw) || !(config.busbw > 0 && config.busbw < 1e6))
+      return absl::InvalidArgumentError(
+          Cat("`busbw` must be a number of GB/s such as 185, not '", value, "'"));
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      Cat("unknown key '", key,
+          "'; known are spool, database, database_lease, database_copy, cluster, socket, socket_path, role, "
+          "backfill, "
+          "queue_interval, spool_max, "
+          "shared_spool, "
+          "shared_spool_user, keep_spool, keep_events, heartbeat, checkpoint_scan, log_profiles, signals, "
+          "host_notices, "
+          "listen, query_socket, reader_user, url, peak, busbw"));
+}
+
+}  // namespace
+
+std::string_view HostNoticesName(HostNotices when) {
+  return when == HostNotices::kAuto ? "auto" : when == HostNotices::kOn ? "on" : "off";
+}
+
+absl::Status SetRoles(std::string_view value, Config& config) {
+  config.node_role = config.controller_role = false;
+  for (absl::string_view role : absl::StrSplit(ToAbsl(value), ',', absl::SkipWhitespace())) {
+    role = absl::StripAsciiWhitespace(role);
+    if (role == "node") {
+      config.node_role = true;
+    } else if (role == "controller") {
+      config.controller_role = true;
+    } else {
+      return absl::InvalidArgumentError(
+          Cat("`role` cannot be '", std::string(role), "'; use node, controller or both"));
+    }
+  }
+  if (!config.node_role && !config.controller_role) {
+    return absl::InvalidArgumentError("`role` cannot be empty; use node, controller or both");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Config> ParseConfig(std::string_view text, std::string_view file_name) {
+  Config config;
+  int number = 0;
+  for (absl::string_view line : absl::StrSplit(ToAbsl(text), '\n')) {
+    ++number;
+    line = absl::StripAsciiWhitespace(line.substr(0, line.find('#')));
+    if (line.empty()) continue;
+    const std::size_t equals = line.find('=');
+    absl::Status status = absl::InvalidArgumentError("a line is `key = value`");
+    if (equals != absl::string_view::npos) {
+      status = Set(std::string(absl::StripAsciiWhitespace(line.substr(0, equals))),
+                   std::string(absl::StripAsciiWhitespace(line.substr(equals + 1))), config);
+    }
+    if (!status.ok()) return Annotate(status, Cat(file_name, ":", number));
+  }
+  return config;
+}
+
+absl::StatusOr<Config> LoadConfig(const std::string& path) {
+  std::string file = path;
+  bool must_exist = true;
+  if (file.empty()) {
+    const char* named = std::getenv("GOODPUT_CONF");
+    must_exist = named != nullptr;
+    file = named != nullptr ? named : kDefaultConfigPath;
+  }
+  std::ifstream in(file);
+  if (!in) {
+    if (must_exist) return absl::NotFoundError(Cat("cannot read the configuration ", file));
+    return Config{};
+  }
+  std::string text(kMaxConfigBytes + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.bad())
+    return absl::InvalidArgumentError(Cat("cannot read the configuration ", file, ": is it a file?"));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  if (text.size() > kMaxConfigBytes) return absl::InvalidArgumentError(Cat(file, ": is larger than 1 MiB"));
+  return ParseConfig(text, file);
+}
+
+}  // namespace goodput

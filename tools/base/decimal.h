@@ -1,0 +1,18 @@
+// Decimal text and whole nanoseconds, without a double in between: 1735000000.123456 is ...123456000.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace goodput {
+
+// A JSON number times 10^scale, rounded half away from zero: 12, -1.5, 1.735000000123456e9. Absent: no
+// number, or one that does not fit.
+std::optional<std::int64_t> ParseDecimal(std::string_view text, int scale);
+
+// Seconds with nine decimals; `ns` must not be negative.
+void AppendSeconds(std::int64_t ns, std::string& text);
+
+}  // namespace goodput

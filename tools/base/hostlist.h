@@ -1,0 +1,13 @@
+// Slurm's compressed host lists: n[1-4,07],login1.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace goodput {
+
+// The names, in order; what cannot be understood is kept as it stands. At most `limit` names.
+std::vector<std::string> ExpandHostList(std::string_view list, std::size_t limit = 65536);
+
+}  // namespace goodput

@@ -1,0 +1,43 @@
+# Text formats and numbers.
+noinst_LTLIBRARIES += tools/base/libtext.la
+tools_base_libtext_la_SOURCES = \
+  tools/base/decimal.cc tools/base/decimal.h \
+  tools/base/format.cc tools/base/format.h \
+  tools/base/gpu_peaks.cc tools/base/gpu_peaks.h \
+  tools/base/hostlist.cc tools/base/hostlist.h \
+  tools/base/parse_duration.cc tools/base/parse_duration.h \
+  tools/base/parse_time.cc tools/base/parse_time.h \
+  tools/base/signal_name.cc tools/base/signal_name.h \
+  tools/base/time.h
+tools_base_libtext_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+tools_base_libtext_la_LIBADD = spank/libevent_vocabulary.la $(ABSL_LIBS)
+
+# What the programs share: configuration, helper processes, the wire form of a mark.
+noinst_LTLIBRARIES += tools/base/libbase.la
+tools_base_libbase_files = \
+  tools/base/config.cc tools/base/config.h \
+  tools/base/database_copy.cc tools/base/database_copy.h \
+  tools/base/database_lease.cc tools/base/database_lease.h \
+  tools/base/helper_process.cc tools/base/helper_process.h \
+  tools/base/http_reply.cc tools/base/http_reply.h \
+  tools/base/mark_message.cc tools/base/mark_message.h \
+  tools/base/service_manager.cc tools/base/service_manager.h \
+  tools/base/subprocess.cc tools/base/subprocess.h \
+  tools/base/trace_permission.cc tools/base/trace_permission.h \
+  tools/base/unix_socket.cc tools/base/unix_socket.h \
+  tools/base/viewer.cc tools/base/viewer.h
+unity_sources += tools/base/libbase.unity.cc
+if UNITY
+nodist_tools_base_libbase_la_SOURCES = tools/base/libbase.unity.cc
+else
+tools_base_libbase_la_SOURCES = $(tools_base_libbase_files)
+endif
+tools_base_libbase_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
+tools_base_libbase_la_LIBADD = tools/base/libtext.la sql/libstore.la $(ABSL_LIBS) $(SIMDJSON_LIBS)
+
+# HTTP for the daemon alone: the command does not carry libcurl.
+noinst_LTLIBRARIES += tools/base/libhttp.la
+tools_base_libhttp_la_SOURCES = \
+  tools/base/http_client.cc tools/base/http_client.h
+tools_base_libhttp_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(CURL_CFLAGS)
+tools_base_libhttp_la_LIBADD = tools/base/libbase.la $(CURL_LIBS)

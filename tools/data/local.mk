@@ -1,0 +1,30 @@
+# What is installed beside the programs.
+dist_doc_DATA += tools/data/goodput.conf.example
+
+# Where bash-completion looks, in any prefix.
+completiondir = $(datadir)/bash-completion/completions
+dist_completion_DATA = tools/data/completion/sgoodput
+
+# A dashboard of what /metrics has.
+grafanadir = $(pkgdatadir)/grafana
+dist_grafana_DATA = tools/data/grafana/slurm-goodput.json
+
+# systemd units: who starts the daemon, with which powers.
+units = tools/data/units/goodputd.service tools/data/units/goodputd-controller.service
+EXTRA_DIST += tools/data/units/goodputd.service.in tools/data/units/goodputd-controller.service.in tools/data/units/goodputd.socket
+if SYSTEMD_UNITS
+dist_systemdsystemunit_DATA = tools/data/units/goodputd.socket
+nodist_systemdsystemunit_DATA = $(units)
+endif
+CLEANFILES += $(units)
+%.service: %.service.in
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed 's|@sbindir[@]|$(sbindir)|g' $< > $@.new && mv $@.new $@
+
+# The user and the folders they want. /usr/local/lib is read, too, by systemd-sysusers and systemd-tmpfiles.
+EXTRA_DIST += tools/data/units/sysusers.d/slurm-goodput.conf tools/data/units/tmpfiles.d/slurm-goodput.conf
+if SYSUSERS
+dist_sysusers_DATA = tools/data/units/sysusers.d/slurm-goodput.conf
+endif
+if TMPFILES
+dist_tmpfiles_DATA = tools/data/units/tmpfiles.d/slurm-goodput.conf
+endif

@@ -1,0 +1,46 @@
+bin_PROGRAMS += tools/sgoodput/sgoodput
+tools_sgoodput_sgoodput_files = \
+  tools/sgoodput/advise.cc tools/sgoodput/advise.h \
+  tools/sgoodput/attempts.cc \
+  tools/sgoodput/backfill.cc \
+  tools/sgoodput/diff.cc \
+  tools/sgoodput/doctor.cc \
+  tools/sgoodput/doctor_controller.cc \
+  tools/sgoodput/doctor_slurm.cc \
+  tools/sgoodput/export.cc \
+  tools/sgoodput/findings.h \
+  tools/sgoodput/help_formatter.h \
+  tools/sgoodput/import.cc \
+  tools/sgoodput/ingest.cc \
+  tools/sgoodput/list.cc \
+  tools/sgoodput/main.cc \
+  tools/sgoodput/mark.cc \
+  tools/sgoodput/metrics.cc \
+  tools/sgoodput/options.h \
+  tools/sgoodput/profile.cc \
+  tools/sgoodput/progress.cc tools/sgoodput/progress.h \
+  tools/sgoodput/remote.cc tools/sgoodput/remote.h \
+  tools/sgoodput/report.cc \
+  tools/sgoodput/report_fleet.cc tools/sgoodput/report_fleet.h \
+  tools/sgoodput/requested_profiles.cc tools/sgoodput/requested_profiles.h \
+  tools/sgoodput/run_report.cc tools/sgoodput/run_report.h \
+  tools/sgoodput/selection.cc tools/sgoodput/selection.h \
+  tools/sgoodput/session.cc tools/sgoodput/session.h \
+  tools/sgoodput/show.cc \
+  tools/sgoodput/show_head.cc \
+  tools/sgoodput/show_interruptions.cc \
+  tools/sgoodput/show_page.cc \
+  tools/sgoodput/show_sections.cc tools/sgoodput/show_sections.h \
+  tools/sgoodput/show_signals.cc \
+  tools/sgoodput/style.h \
+  tools/sgoodput/watch.cc
+unity_sources += tools/sgoodput/sgoodput.unity.cc
+if UNITY
+nodist_tools_sgoodput_sgoodput_SOURCES = tools/sgoodput/sgoodput.unity.cc
+else
+tools_sgoodput_sgoodput_SOURCES = $(tools_sgoodput_sgoodput_files)
+endif
+tools_sgoodput_sgoodput_CPPFLAGS = $(AM_CPPFLAGS) -DPKGLIBEXECDIR='"$(pkglibexecdir)"'
+tools_sgoodput_sgoodput_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+tools_sgoodput_sgoodput_LDADD = tools/accounting/libreport.la tools/sources/libimportexport.la tools/sources/libsharedspool.la \
+  tools/sources/libslurmtext.la tools/reader/libreader.la tools/web/libweb.la

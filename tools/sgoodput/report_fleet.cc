@@ -1,0 +1,226 @@
+// `sgoodput report --fleet`: what became of all GPUs of a cluster, held or not.
+#include "tools/sgoodput/report_fleet.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "sql/tables/watch_times.h"
+#include "sql/text.h"
+#include "tools/accounting/fleet/load_fleet.h"
+#include "tools/accounting/report/fleet_report.h"
+#include "tools/accounting/report/gpu_hours.h"
+#include "tools/base/format.h"
+#include "tools/sgoodput/selection.h"
+#include "tools/sgoodput/session.h"
+
+namespace goodput {
+namespace {
+
+// A watch that runs says so every so many looks: until then the last of them is as good as now.
+constexpr Ns kWatchGoesOn = 600 * kSecond;
+
+absl::Status Check(const RollupOptions& options) {
+  const SelectionOptions& select = options.select;
+  const bool some = !select.jobs.empty() || !select.users.empty() || !select.accounts.empty() ||
+                    !select.partitions.empty() || !select.states.empty() || !select.nodes.empty();
+  if (some) {
+    return absl::InvalidArgumentError(
+        "--fleet is of all jobs on all nodes; leave out -j, -u, -A, -r, -s and -N, or ask for --by "
+        "partition");
+  }
+  if (!select.exclude.empty() || !select.names.empty())
+    return absl::InvalidArgumentError("--fleet is of all GPUs all the time; leave out --exclude and --name");
+  if (!options.window.empty() || options.price)
+    return absl::InvalidArgumentError("--fleet has no --window and no --gpu-hour; say when with -S and -E");
+  if (!options.by.empty() && options.by != "partition" && options.by != "all")
+    return absl::InvalidArgumentError(
+        Cat("--by: a fleet is divided by partition, not by '", options.by, "'"));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ClusterOf(const RollupOptions& options, Session& session) {
+  if (options.select.clusters.size() > 1 || options.select.all_clusters)
+    return absl::InvalidArgumentError("a fleet is that of one cluster; say which with -M CLUSTER");
+  if (!options.select.clusters.empty()) return options.select.clusters.front();
+  if (!session.config.cluster.empty()) return session.config.cluster;
+  const absl::StatusOr<std::vector<std::string>> clusters = WatchedClusters(session.db);
+  if (!clusters.ok()) return clusters.status();
+  if (clusters->size() > 1) {
+    return absl::InvalidArgumentError(Cat("clusters ", absl::StrJoin(*clusters, " and "),
+                                          " are in the database; say which with -M CLUSTER"));
+  }
+  return clusters->empty() ? std::string() : clusters->front();
+}
+
+absl::StatusOr<FleetReport> MakeFleet(const RollupOptions& options, absl::Time now) {
+  if (absl::Status status = Check(options); !status.ok()) return status;
+  const absl::StatusOr<SelectedTime> time = TimeOfSelection(options.select, now);
+  if (!time.ok()) return time.status();
+  FleetReport report;
+  report.by = options.by == "partition" ? "partition" : "all";
+  report.begin = *time->start;  // without -j there always is one
+  absl::StatusOr<Session> session = OpenSession(options.common, {}, report.begin / kSecond);
+  if (!session.ok()) return session.status();
+  // What is hidden would look idle.
+  if (!session->viewer.all) {
+    return absl::PermissionDeniedError(
+        "--fleet is of all jobs, and Slurm's PrivateData hides those of others: operators may ask for it");
+  }
+  const absl::StatusOr<std::string> cluster = ClusterOf(options, *session);
+  if (!cluster.ok()) return cluster.status();
+  report.cluster = *cluster;
+  report.end = std::min(time->end.value_or(session->now), session->now);
+  absl::StatusOr<FleetNodes> nodes = LoadFleetNodes(session->db, *cluster, report.begin, report.end);
+  if (!nodes.ok()) return nodes.status();
+  if (!time->end && nodes->watched_until > report.begin && report.end - nodes->watched_until < kWatchGoesOn) {
+    report.end = std::min(report.end, nodes->watched_until);
+    nodes = LoadFleetNodes(session->db, *cluster, report.begin, report.end);
+    if (!nodes.ok()) return nodes.status();
+  }
+  if (report.begin >= report.end) return absl::InvalidArgumentError("from -S to -E there is no time");
+  report.watched = nodes->watched;
+  Fleet fleet(std::move(nodes->nodes), report.begin, report.end);
+
+  RollupOptions all = options;
+  all.common.no_refresh = true;
+  all.select.all_users = true;
+  all.select.clusters = {*cluster};
+  const absl::Status status = ForEachSelected(all.common, all.select, {options.stall_factor},
+                                              [&](Session& /*session*/, const Report& one) {
+                                                fleet.Add(one.timeline, one.account.goodput.program);
+                                                return absl::OkStatus();
+                                              });
+  if (!status.ok()) return status;
+  report.count = fleet.Count(report.by == "partition");
+  return report;
+}
+
+GpuNs In(const FleetRow& row, NodeCondition condition) {
+  return row.unheld[static_cast<std::size_t>(condition)];
+}
+
+// One number, or what it may be where nobody looked for a while.
+std::string Scheduling(const FleetRow& row) {
+  const std::optional<Range> range = row.scheduling_range();
+  if (!range || In(row, NodeCondition::kUnknown) == 0) return FormatPercent(row.scheduling());
+  std::string low = FormatPercent(range->first);
+  const std::string high = FormatPercent(range->second);
+  if (low == high) return low;
+  low.pop_back();
+  return Cat(low, "-", high);
+}
+
+std::string Runtime(const FleetRow& row) {
+  return FormatPercent(row.runtime(), row.runtime_range());
+}
+
+struct FleetColumn {
+  Table::Column column;
+  std::string (*cell)(const FleetRow&);
+};
+
+std::vector<FleetColumn> Columns() {
+  constexpr auto kRight = Table::Align::kRight;
+  return {
+      {{"Partition", Table::Align::kLeft, 16}, [](const FleetRow& row) { return Printable(row.group); }},
+      {{"Nodes", kRight}, [](const FleetRow& row) { return Cat(row.nodes); }},
+      {{"GPUh", kRight}, [](const FleetRow& row) { return FormatGpuHours(row.capacity()); }},
+      {{"Held", kRight}, [](const FleetRow& row) { return FormatGpuHours(row.held_sum()); }},
+      {{"Idle", kRight}, [](const FleetRow& row) { return FormatGpuHours(In(row, NodeCondition::kIdle)); }},
+      {{"Down", kRight}, [](const FleetRow& row) { return FormatGpuHours(In(row, NodeCondition::kDown)); }},
+      {{"Drain", kRight},
+       [](const FleetRow& row) { return FormatGpuHours(In(row, NodeCondition::kDrained)); }},
+      {{"Unknown", kRight},
+       [](const FleetRow& row) { return FormatGpuHours(In(row, NodeCondition::kUnknown)); }},
+      {{"Sched", kRight}, [](const FleetRow& row) { return Scheduling(row); }},
+      {{"Runtime", kRight}, [](const FleetRow& row) { return Runtime(row); }},
+      {{"MPG", kRight}, [](const FleetRow& row) { return FormatPercent(row.mpg()); }},
+  };
+}
+
+void PrintByPartition(const FleetReport& report, bool parsable, bool header) {
+  const std::vector<FleetColumn> columns = Columns();
+  std::vector<Table::Column> titles;
+  std::vector<std::string> names;
+  for (const FleetColumn& column : columns) {
+    titles.push_back(column.column);
+    names.push_back(column.column.title);
+  }
+  const auto cells = [&](const FleetRow& row) {
+    std::vector<std::string> texts;
+    texts.reserve(columns.size());
+    for (const FleetColumn& column : columns) texts.push_back(column.cell(row));
+    return texts;
+  };
+  if (parsable) {
+    if (header) std::printf("%s\n", absl::StrJoin(names, "|").c_str());
+    for (const FleetRow& row : report.count.rows) {
+      std::vector<std::string> line = cells(row);
+      for (std::string& cell : line) std::replace(cell.begin(), cell.end(), '|', '?');
+      std::printf("%s\n", absl::StrJoin(line, "|").c_str());
+    }
+    return;
+  }
+  Table table(std::move(titles));
+  for (const FleetRow& row : report.count.rows) table.Add(cells(row));
+  if (report.count.rows.size() > 1) table.Add(cells(report.count.total));
+  std::fputs(table.Render(header).c_str(), stdout);
+}
+
+// Where all of it went, the held part by what jobs made of it.
+void PrintWhole(const FleetReport& report) {
+  const FleetRow& row = report.count.total;
+  std::printf("Fleet of %s, %s to %s\n", Printable(report.cluster).c_str(), FormatTime(report.begin).c_str(),
+              FormatTime(report.end).c_str());
+  std::printf("%lld nodes, %s GPU-hours\n\n", static_cast<long long>(row.nodes),
+              FormatGpuHours(row.capacity()).c_str());
+  std::printf("Goodput  scheduling %s x runtime %s", Scheduling(row).c_str(), Runtime(row).c_str());
+  if (row.program()) std::printf(" x program %s", FormatPercent(row.program()).c_str());
+  if (row.mpg()) std::printf(" = %s", FormatPercent(row.mpg()).c_str());
+  if (row.program() && !row.mpg())
+    std::printf(" (program: of %s of the productive time)", FormatPercent(row.rated_share()).c_str());
+  std::printf("\n\nWhere the GPU-hours went\n");
+  Table table({{"", Table::Align::kLeft}, {"", Table::Align::kRight}, {"", Table::Align::kRight}});
+  const auto add = [&](std::string_view name, GpuNs gpu_ns) {
+    if (gpu_ns == 0) return;
+    const double share =
+        static_cast<double>(gpu_ns) / static_cast<double>(std::max<GpuNs>(row.capacity(), 1));
+    table.Add({std::string(name), FormatGpuHours(gpu_ns), FormatPercent(share)});
+  };
+  for (const Bucket bucket : AllBuckets())
+    add(BucketName(bucket), row.held[static_cast<std::size_t>(bucket)]);
+  for (int i = 0; i < kConditionCount; ++i) {
+    const auto condition = static_cast<NodeCondition>(i);
+    if (condition != NodeCondition::kOff) add(ConditionName(condition), In(row, condition));
+  }
+  std::fputs(table.Render(false, "  ").c_str(), stdout);
+  if (In(row, NodeCondition::kOff) > 0)
+    std::printf("  besides, %s GPU-hours of machines that were shut down\n",
+                FormatGpuHours(In(row, NodeCondition::kOff)).c_str());
+  if (report.count.unplaced > 0)
+    std::printf("  besides, %s GPU-hours held on nodes the watch did not know then\n",
+                FormatGpuHours(report.count.unplaced).c_str());
+}
+
+}  // namespace
+
+int RunFleet(const RollupOptions& options) {
+  const absl::StatusOr<FleetReport> report = MakeFleet(options, absl::Now());
+  if (!report.ok()) return Fail(report.status());
+  if (options.common.json) {
+    std::fputs(FleetAsJson(*report).c_str(), stdout);
+  } else if (options.parsable2 || report->by == "partition") {
+    PrintByPartition(*report, options.parsable2, !options.no_header);
+  } else {
+    PrintWhole(*report);
+  }
+  return report->count.total.nodes == 0 ? kNothingMatched : kAnswered;
+}
+
+}  // namespace goodput

@@ -1,0 +1,19 @@
+// The reports on the runs a command line names.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tools/accounting/report/report.h"
+#include "tools/sgoodput/session.h"
+
+namespace goodput {
+
+// MakeReports of these jobs, with the session's configuration and as its viewer may see them.
+absl::StatusOr<std::vector<Report>> MakeReports(Session& session, const std::vector<JobKey>& jobs,
+                                                const TimelineOptions& options, AccountingReader& accounting);
+
+// The report on the target's run, read from one snapshot of the database.
+absl::StatusOr<Report> MakeReport(Target& target, const TimelineOptions& options);
+
+}  // namespace goodput

@@ -1,0 +1,108 @@
+// From the entries of a log, by time, to what a run said: its attempts, steps, saves and phases. The log
+// names neither rank nor process, several write into it at once, and what dies writes no end; what follows
+// from that is decided here.
+//
+// - `job_start_time` begins an attempt, unless the current one began less than three seconds before (ten,
+// where
+//   the log is known to have several writers) and has no step: then it is another process of the same start.
+//   Without one, the first entry begins it.
+// - The last `job_end_time` ends it. Without one it was over, at the latest, when the last step that was told
+// of
+//   had had its usual time, or with the last thing it said; that it ended is not known then.
+// - A step number repeated, or one that lags by hardly more than a step, is another writer's and says nothing
+//   new. Any other lower number is the program started again.
+// - Of a phase several processes tell of, the first begin and the last end count.
+// - A save or a restore is one entry with both its ends; overlapping ones are different writers'.
+//
+// Entries that sgoodput exported say which task they are of, and nothing needs guessing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "tools/sources/logs/google_entry.h"
+#include "tools/sources/logs/log_sink.h"
+#include "tools/sources/logs/running_median.h"
+
+namespace goodput {
+
+class GoogleFold {
+ public:
+  explicit GoogleFold(LogSink& sink) : sink_(sink) {}
+  // `entry.time()` must not be before that of the entry before. Entries do not overlap.
+  absl::Status Take(const GoogleEntry& entry, std::int64_t offset);
+  absl::Status Finish();
+  std::int64_t repeated_steps() const { return repeated_; }
+
+ private:
+  // A phase of which a begin was seen.
+  struct OpenPhase {
+    int writers = 0;
+    std::optional<Ns> last_end;
+    std::int64_t end_offset = 0;
+  };
+  // Writers of saves or of restores; each has one at a time.
+  struct Lane {
+    Ns busy_until = 0;
+  };
+  struct Save {
+    LogMark end;
+    std::int64_t task = 0;
+    std::string slurm_step;
+    std::int64_t offset = 0;
+  };
+  struct Attempt {
+    Attempt();
+
+    LogAttempt told;
+    Ns last_told = 0;
+    bool has_step = false;
+    bool running = false;  // when it was last told of
+    std::int64_t last_step = 0;
+    Ns last_step_t = 0;
+    Ns blocked = 0;     // since then, by saves and phases
+    UsualTime records;  // time from one step entry to the next
+    Ns usual = 0;       // their median, when there were usual_of
+    std::int64_t usual_of = 0;
+    std::map<std::string, OpenPhase, std::less<>> phases;
+    std::map<std::string, Ns, std::less<>> phase_begins;  // of those that have not ended
+    std::vector<Lane> saves;
+    std::vector<Lane> restores;
+    std::vector<Lane> spans;         // phases told of in one entry
+    std::optional<Save> unfinished;  // asynchronous: known to be complete once the next save begins
+  };
+
+  absl::Status TakeStep(const GoogleEntry& entry, std::int64_t offset);
+  absl::Status TakePhase(const GoogleEntry& entry, const GoogleEntry::Phase& phase);
+  absl::Status TakeCheckpoint(const GoogleEntry& entry);
+  absl::Status TakeSrun(const GoogleEntry& entry);
+  void TakeEnd(const GoogleEntry& entry);
+  absl::Status Begin(Ns t, std::int64_t offset, std::optional<Ns> job_start);
+  absl::Status End(std::optional<Ns> next);
+  absl::Status EndPhases();
+  bool IsAnotherWriters(std::int64_t step, Ns t);
+  Ns UsualRecord();
+  Speaker SpeakerOf(const GoogleEntry& entry) const;
+  static std::int64_t TakeLane(std::vector<Lane>& lanes, Ns begin, Ns end);
+
+  LogSink& sink_;
+  std::optional<Attempt> attempt_;
+  int next_attempt_ = 0;
+  bool names_tasks_ = false;  // the log is one sgoodput exported
+  std::int64_t repeated_ = 0;
+  std::int64_t next_offset_ = 0;  // of what the entry says: entries are longer than what they say is many
+  std::optional<std::int64_t> usual_record_;  // of the attempts before
+  // The last steps, to judge what comes late.
+  static constexpr std::size_t kRemembered = 64;
+  std::array<std::pair<std::int64_t, Ns>, kRemembered> recent_{};  // step, begin
+  std::size_t recent_count_ = 0;
+};
+
+}  // namespace goodput

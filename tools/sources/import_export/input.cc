@@ -1,0 +1,147 @@
+#include "tools/sources/import_export/input.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_format.h"
+#include "spank/clock.h"
+#include "spank/files.h"
+#include "sql/text.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::size_t kCopyBytes = std::size_t{256} << 10U;
+constexpr std::size_t kBlockBytes = 16;
+
+absl::Status Errno(std::string_view path, int error) {
+  return absl::ErrnoToStatus(error, Cat(path, ": cannot read it"));
+}
+
+}  // namespace
+
+// A wide product has bits of both words everywhere; adding them once more keeps a factor that happens to be 0
+// from hiding the other.
+void Fingerprint::AddBlock(const char* bytes) {
+  __extension__ using Wide = unsigned __int128;
+  std::array<std::uint64_t, 2> words{};
+  std::memcpy(words.data(), bytes, kBlockBytes);
+  const Wide product = static_cast<Wide>(state_ ^ words[0]) * (words[1] ^ 0xd6e8feb86659fd93U);
+  state_ = (static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64U)) + words[0] +
+           (words[1] << 32U | words[1] >> 32U);
+}
+
+void Fingerprint::Add(std::string_view bytes) {
+  length_ += static_cast<std::int64_t>(bytes.size());
+  if (!rest_.empty()) {
+    const std::size_t wanted = std::min(bytes.size(), kBlockBytes - rest_.size());
+    rest_.append(bytes.substr(0, wanted));
+    bytes.remove_prefix(wanted);
+    if (rest_.size() < kBlockBytes) return;
+    AddBlock(rest_.data());
+    rest_.clear();
+  }
+  while (bytes.size() >= kBlockBytes) {
+    AddBlock(bytes.data());
+    bytes.remove_prefix(kBlockBytes);
+  }
+  rest_ = bytes;
+}
+
+std::string Fingerprint::Text() const {
+  Fingerprint whole = *this;
+  // The length tells zeros at the end from the padding.
+  std::array<char, kBlockBytes> last{};
+  std::copy(rest_.begin(), rest_.end(), last.begin());
+  whole.AddBlock(last.data());
+  last.fill(0);
+  std::memcpy(last.data(), &length_, sizeof length_);
+  whole.AddBlock(last.data());
+  return absl::StrFormat("%016x-%d", whole.state_, length_);
+}
+
+void Input::CloseFile::operator()(const int* fd) const {
+  close(*fd);
+  delete fd;
+}
+
+absl::StatusOr<Input> Input::Open(const std::string& path) {
+  Input input;
+  const bool standard_input = path == "-";
+  std::error_code ignored;
+  input.name_ = standard_input ? path : std::filesystem::absolute(path, ignored).lexically_normal().string();
+  const int fd = standard_input ? dup(STDIN_FILENO) : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return Errno(path, errno);
+  input.fd_.reset(new int(fd));
+  struct stat info {};
+  if (fstat(fd, &info) != 0) return Errno(path, errno);
+  if (S_ISDIR(info.st_mode)) return Errno(path, EISDIR);
+  input.is_file_ = S_ISREG(info.st_mode) && !standard_input;
+  input.written_ns_ = S_ISREG(info.st_mode) ? info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec
+                                            : kSystemClock.real_ns();
+  if (input.is_file_) {
+    input.size_ = info.st_size;
+    return input;
+  }
+  if (absl::Status status = input.CopyToUnnamed(fd); !status.ok()) return Annotate(status, path);
+  return input;
+}
+
+absl::Status Input::CopyToUnnamed(int from) {
+  const char* const tmp = std::getenv("TMPDIR");
+  std::string path = Cat(tmp != nullptr && *tmp != '\0' ? tmp : "/tmp", "/sgoodput-XXXXXX");
+  std::unique_ptr<int, CloseFile> copy(new int(mkostemp(path.data(), O_CLOEXEC)));
+  if (*copy < 0) return absl::ErrnoToStatus(errno, Cat("cannot make ", path));
+  unlink(path.c_str());
+  std::string buffer(kCopyBytes, '\0');
+  while (true) {
+    const ssize_t got = Uninterrupted([&] { return read(from, buffer.data(), buffer.size()); });
+    if (got < 0) return absl::ErrnoToStatus(errno, "cannot read it");
+    if (got == 0) break;
+    for (ssize_t done = 0; done < got;) {
+      const ssize_t put = Uninterrupted(
+          [&] { return write(*copy, buffer.data() + done, static_cast<std::size_t>(got - done)); });
+      if (put <= 0) return absl::ErrnoToStatus(errno, Cat("cannot keep a copy in ", path));
+      done += put;
+    }
+    size_ += got;
+  }
+  fd_ = std::move(copy);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::size_t> Input::Read(std::int64_t at, char* into, std::size_t size) const {
+  size = static_cast<std::size_t>(std::clamp<std::int64_t>(size_ - at, 0, static_cast<std::int64_t>(size)));
+  std::size_t done = 0;
+  while (done < size) {
+    const ssize_t got = Uninterrupted(
+        [&] { return pread(*fd_, into + done, size - done, at + static_cast<std::int64_t>(done)); });
+    if (got < 0) return Errno(name_, errno);
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return done;
+}
+
+absl::StatusOr<std::string> Input::FingerprintOfAll() const {
+  Fingerprint fingerprint;
+  std::string buffer(kCopyBytes, '\0');
+  for (std::int64_t at = 0;;) {
+    const absl::StatusOr<std::size_t> got = Read(at, buffer.data(), buffer.size());
+    if (!got.ok()) return got.status();
+    if (*got == 0) return fingerprint.Text();
+    fingerprint.Add(std::string_view(buffer.data(), *got));
+    at += static_cast<std::int64_t>(*got);
+  }
+}
+
+}  // namespace goodput

@@ -1,0 +1,181 @@
+#include "tools/sources/import_export/json_stream.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tools/sources/logs/google_entry.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::size_t kWindow = std::size_t{1} << 20U;
+static_assert(kWindow > 2 * kMaxEntryBytes);
+
+constexpr std::string_view kBlanks = " \t\r\n";
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+constexpr std::string_view kTooLong = "longer than an entry may be";
+
+std::string_view Trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+}
+
+}  // namespace
+
+std::size_t ValueEnd::Scan(std::string_view bytes) {
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const char c = bytes[i];
+    if (escaped_) {
+      escaped_ = false;
+    } else if (in_text_) {
+      if (c == '\\') escaped_ = true;
+      if (c == '"') in_text_ = false;
+    } else if (c == '"') {
+      in_text_ = true;
+    } else if (c == '{' || c == '[') {
+      ++depth_;
+    } else if (depth_ == 0 && (c == ',' || c == ']' || c == '}' || c == '\n')) {
+      ended_ = true;
+      return i;
+    } else if ((c == '}' || c == ']') && --depth_ == 0) {
+      ended_ = true;
+      return i + 1;
+    }
+  }
+  return bytes.size();
+}
+
+EntryStream::EntryStream(const Input& input)
+    : input_(input), buffer_(kWindow + GoogleEntryParser::kPadding, '\0') {}
+
+// Moves what is left to the front and reads on behind it.
+absl::Status EntryStream::Fill() {
+  if (all_read_) return absl::OkStatus();
+  std::memmove(buffer_.data(), buffer_.data() + at_, end_ - at_);
+  base_ += static_cast<std::int64_t>(at_);
+  end_ -= at_;
+  at_ = 0;
+  const absl::StatusOr<std::size_t> got =
+      input_.Read(base_ + static_cast<std::int64_t>(end_), buffer_.data() + end_, kWindow - end_);
+  if (!got.ok()) return got.status();
+  fingerprint_.Add(std::string_view(buffer_.data() + end_, *got));
+  all_read_ = *got < kWindow - end_;
+  end_ += *got;
+  return absl::OkStatus();
+}
+
+absl::Status EntryStream::SkipBlanks(std::string_view blanks) {
+  while (true) {
+    const std::size_t next = Rest().find_first_not_of(blanks);
+    if (next != std::string_view::npos) {
+      at_ += next;
+      return absl::OkStatus();
+    }
+    at_ = end_;
+    if (all_read_) return absl::OkStatus();
+    if (absl::Status status = Fill(); !status.ok()) return status;
+  }
+}
+
+bool EntryStream::Hand(std::size_t length, std::size_t skip, EntryText& into) {
+  into.text = Rest().substr(0, length);
+  into.offset = position();
+  into.problem = {};
+  at_ += skip;
+  return true;
+}
+
+absl::StatusOr<bool> EntryStream::NextLine(EntryText& into) {
+  std::size_t newline = Rest().find('\n');
+  if (newline == std::string_view::npos && !all_read_) {
+    if (absl::Status status = Fill(); !status.ok()) return status;
+    newline = Rest().find('\n');
+  }
+  if (newline != std::string_view::npos || all_read_) {
+    const std::size_t length = newline == std::string_view::npos ? end_ - at_ : newline;
+    // An object over several lines.
+    if (Trimmed(Rest().substr(0, length)) == "{" && newline != std::string_view::npos) return NextValue(into);
+    return Hand(length, newline == std::string_view::npos ? length : length + 1, into);
+  }
+  Hand(kMaxEntryBytes, 0, into);
+  into.problem = kTooLong;
+  // The window stays as it is for whoever reads `into`: the rest is skipped before the next.
+  skipping_line_ = true;
+  return true;
+}
+
+absl::StatusOr<bool> EntryStream::NextValue(EntryText& into) {
+  ValueEnd end;
+  std::size_t length = 0;
+  while (true) {
+    length += end.Scan(Rest().substr(length));
+    if (end.ended()) {
+      // A bracket too many is nothing, but it is not skipped by itself.
+      Hand(std::max<std::size_t>(length, 1), std::max<std::size_t>(length, 1), into);
+      return true;
+    }
+    if (length > kMaxEntryBytes) break;
+    if (all_read_) {
+      Hand(length, length, into);
+      into.problem = "cut off";
+      in_array_ = false;
+      return true;
+    }
+    if (absl::Status status = Fill(); !status.ok()) return status;
+  }
+  Hand(length, length, into);
+  into.problem = kTooLong;
+  skipped_ = end;
+  skipping_value_ = true;
+  return true;
+}
+
+absl::Status EntryStream::SkipRest() {
+  while (skipping_line_ || skipping_value_) {
+    if (skipping_line_) {
+      const std::size_t newline = Rest().find('\n');
+      at_ = newline == std::string_view::npos ? end_ : at_ + newline + 1;
+      skipping_line_ = newline == std::string_view::npos;
+    } else {
+      at_ += skipped_.Scan(Rest());
+      skipping_value_ = !skipped_.ended();
+    }
+    if (!skipping_line_ && !skipping_value_) break;
+    if (all_read_) return absl::OkStatus();
+    if (absl::Status status = Fill(); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> EntryStream::Next(EntryText& into) {
+  if (!begun_) {
+    begun_ = true;
+    if (absl::Status status = Fill(); !status.ok()) return status;
+    if (Rest().substr(0, kByteOrderMark.size()) == kByteOrderMark) at_ += kByteOrderMark.size();
+  }
+  if (absl::Status status = SkipRest(); !status.ok()) return status;
+  while (true) {
+    if (absl::Status status = SkipBlanks(in_array_ ? " \t\r\n," : kBlanks); !status.ok()) return status;
+    if (Empty()) {
+      if (!in_array_) return false;
+      in_array_ = false;
+      Hand(0, 0, into);
+      into.problem = "the array does not end";
+      return true;
+    }
+    const char next = Rest().front();
+    if (in_array_ && next == ']') {
+      in_array_ = false;
+      ++at_;
+    } else if (!in_array_ && next == '[') {
+      in_array_ = true;
+      ++at_;
+    } else {
+      break;
+    }
+  }
+  return in_array_ ? NextValue(into) : NextLine(into);
+}
+
+}  // namespace goodput

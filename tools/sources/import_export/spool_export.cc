@@ -1,0 +1,111 @@
+#include "tools/sources/import_export/spool_export.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "spank/event.h"
+#include "spank/json_text.h"
+#include "sql/tables/evidence.h"
+#include "sql/tables/imports.h"
+#include "sql/tables/record_blocks.h"
+#include "sql/text.h"
+
+namespace goodput {
+namespace {
+
+class SpoolExport {
+ public:
+  SpoolExport(Database& db, const std::function<absl::Status(std::string_view)>& write)
+      : db_(db), write_(write) {}
+
+  absl::Status Add(const JobKey& job) {
+    if (!job.heard) return absl::OkStatus();
+    if (absl::Status status = AddRows(job); !status.ok()) return status;
+    if (absl::Status status = AddBlocks(job); !status.ok()) return status;
+    return AddSteps(job);
+  }
+  absl::Status Finish() {
+    absl::Status status = written_.ok() && !text_.empty() ? write_(text_) : written_;
+    text_.clear();
+    return status;
+  }
+
+ private:
+  absl::Status EndLine() {
+    constexpr std::size_t kPieceBytes = std::size_t{64} << 10U;
+    text_ += '\n';
+    if (text_.size() < kPieceBytes) return absl::OkStatus();
+    written_ = write_(text_);
+    text_.clear();
+    return written_;
+  }
+  absl::Status AddRows(const JobKey& job) {
+    const absl::StatusOr<std::vector<EventRow>> events = LoadSingleEvents(db_, job);
+    if (!events.ok()) return events.status();
+    for (const EventRow& event : *events) {
+      text_ += event.record;
+      if (absl::Status status = EndLine(); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+  // One block in memory at a time: a large job has millions of records.
+  absl::Status AddBlocks(const JobKey& job) {
+    const auto [first_ns, end_ns] = TimesOf(job);
+    const std::int64_t first = first_ns;
+    const std::int64_t end = end_ns;
+    absl::Status status = ReadRecordBlocks(db_, job, first, end, [&](RecordUnpacker& records) {
+      while (written_.ok() && records.Next()) {
+        if (records.t_ns() < first || records.t_ns() >= end) continue;
+        records.AppendText(text_);
+        EndLine().IgnoreError();  // it is remembered
+      }
+    });
+    return written_.ok() ? status : written_;
+  }
+  absl::Status AddSteps(const JobKey& job) {
+    const absl::StatusOr<std::vector<StepRow>> steps = LoadSteps(db_, job);
+    if (!steps.ok()) return steps.status();
+    for (const StepRow& step : *steps) {
+      const absl::StatusOr<SourceRow> source = SourceOf(step.source_id);
+      if (!source.ok()) return source.status();
+      if (source->node == kImportNode) continue;
+      text_ += Cat("{\"v\":", kFormatVersion, ",\"t\":", step.t_ns, ",\"node\":", QuotedJson(source->node),
+                   ",\"kind\":\"", kind::kMark, "\"");
+      if (!source->cluster.empty()) text_ += Cat(",\"cluster\":", QuotedJson(source->cluster));
+      text_ += Cat(",\"job\":", job.job_id, ",\"slurm_step\":", QuotedJson(step.slurm_step),
+                   ",\"task\":", step.task,
+                   ",\"mark\":\"step\",\"edge\":\"begin\",\"train_step\":", step.train_step, "}");
+      if (absl::Status status = EndLine(); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+  absl::StatusOr<SourceRow> SourceOf(std::int64_t id) {
+    const auto known = sources_.find(id);
+    if (known != sources_.end()) return known->second;
+    absl::StatusOr<SourceRow> source = LoadSource(db_, id);
+    if (source.ok()) sources_.emplace(id, *source);
+    return source;
+  }
+
+  Database& db_;
+  const std::function<absl::Status(std::string_view)>& write_;
+  std::string text_;
+  absl::Status written_;
+  std::map<std::int64_t, SourceRow> sources_;
+};
+
+}  // namespace
+
+absl::Status ExportSpoolRecords(Database& db, const std::vector<JobKey>& jobs,
+                                const std::function<absl::Status(std::string_view)>& write) {
+  SpoolExport records(db, write);
+  for (const JobKey& job : jobs) {
+    if (absl::Status status = records.Add(job); !status.ok()) return status;
+  }
+  return records.Finish();
+}
+
+}  // namespace goodput

@@ -1,0 +1,106 @@
+# Slurm's text: accounting, configuration, times.
+noinst_LTLIBRARIES += tools/sources/libslurmtext.la
+tools_sources_libslurmtext_files = \
+  tools/sources/slurm/backfill.cc tools/sources/slurm/backfill.h \
+  tools/sources/slurm/backfiller.cc tools/sources/slurm/backfiller.h \
+  tools/sources/slurm/plugin_file.cc tools/sources/slurm/plugin_file.h \
+  tools/sources/slurm/sacct.cc tools/sources/slurm/sacct.h \
+  tools/sources/slurm/sacctmgr.cc tools/sources/slurm/sacctmgr.h \
+  tools/sources/slurm/slurm_time.cc tools/sources/slurm/slurm_time.h \
+  tools/sources/slurm/tres.cc tools/sources/slurm/tres.h
+unity_sources += tools/sources/libslurmtext.unity.cc
+if UNITY
+nodist_tools_sources_libslurmtext_la_SOURCES = tools/sources/libslurmtext.unity.cc
+else
+tools_sources_libslurmtext_la_SOURCES = $(tools_sources_libslurmtext_files)
+endif
+tools_sources_libslurmtext_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
+tools_sources_libslurmtext_la_LIBADD = tools/base/libbase.la sql/libstore.la $(ABSL_LIBS) $(SIMDJSON_LIBS)
+
+# What frameworks print about their training, and the log of Google's goodput library.
+noinst_LTLIBRARIES += tools/sources/liblogs.la
+tools_sources_liblogs_files = \
+  tools/sources/logs/google_entry.cc tools/sources/logs/google_entry.h \
+  tools/sources/logs/google_events.cc tools/sources/logs/google_events.h \
+  tools/sources/logs/line_placer.cc tools/sources/logs/line_placer.h \
+  tools/sources/logs/line_time.cc tools/sources/logs/line_time.h \
+  tools/sources/logs/lines.cc tools/sources/logs/lines.h \
+  tools/sources/logs/log_event.h \
+  tools/sources/logs/log_fold.cc tools/sources/logs/log_fold.h \
+  tools/sources/logs/log_reader.cc tools/sources/logs/log_reader.h \
+  tools/sources/logs/log_sink.h \
+  tools/sources/logs/profile.cc tools/sources/logs/profile.h \
+  tools/sources/logs/progress_bars.cc tools/sources/logs/progress_bars.h \
+  tools/sources/logs/running_median.h \
+  tools/sources/logs/step_entry.cc tools/sources/logs/step_entry.h \
+  tools/sources/logs/built_in.h
+unity_sources += tools/sources/liblogs.unity.cc
+if UNITY
+nodist_tools_sources_liblogs_la_SOURCES = tools/sources/logs/built_in.cc tools/sources/liblogs.unity.cc
+else
+nodist_tools_sources_liblogs_la_SOURCES = tools/sources/logs/built_in.cc
+tools_sources_liblogs_la_SOURCES = $(tools_sources_liblogs_files)
+endif
+tools_sources_liblogs_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS) $(RE2_CFLAGS)
+tools_sources_liblogs_la_LIBADD = tools/base/libtext.la $(ABSL_LIBS) $(SIMDJSON_LIBS) $(RE2_LIBS)
+
+# In the order in which `auto` prefers them.
+log_profiles = \
+  tools/sources/logs/profiles/megatron.profile \
+  tools/sources/logs/profiles/nemo.profile \
+  tools/sources/logs/profiles/torchtitan.profile \
+  tools/sources/logs/profiles/maxtext.profile \
+  tools/sources/logs/profiles/deepspeed.profile \
+  tools/sources/logs/profiles/composer.profile \
+  tools/sources/logs/profiles/lightning.profile \
+  tools/sources/logs/profiles/hf.profile \
+  tools/sources/logs/profiles/megatron-progress.profile \
+  tools/sources/logs/profiles/submitit.profile \
+  tools/sources/logs/profiles/nccl-tests.profile \
+  tools/sources/logs/profiles/slurm.profile
+EXTRA_DIST += tools/sources/logs/embed $(log_profiles)
+BUILT_SOURCES += tools/sources/logs/built_in.cc
+CLEANFILES += tools/sources/logs/built_in.cc
+tools/sources/logs/built_in.cc: tools/sources/logs/embed $(log_profiles)
+	@mkdir -p tools/sources/logs
+	$(AM_V_GEN)cd $(srcdir) && sh tools/sources/logs/embed $(log_profiles) >$(abs_builddir)/$@.new
+	@mv $@.new $@
+
+# Other programs' files, read and written.
+noinst_LTLIBRARIES += tools/sources/libimportexport.la
+tools_sources_libimportexport_files = \
+  tools/sources/import_export/clock_setback.h \
+  tools/sources/import_export/file_import.cc tools/sources/import_export/file_import.h \
+  tools/sources/import_export/google_export.cc tools/sources/import_export/google_export.h \
+  tools/sources/import_export/google_fold.cc tools/sources/import_export/google_fold.h \
+  tools/sources/import_export/google_import.cc tools/sources/import_export/google_import.h \
+  tools/sources/import_export/input.cc tools/sources/import_export/input.h \
+  tools/sources/import_export/json_stream.cc tools/sources/import_export/json_stream.h \
+  tools/sources/import_export/log_import.cc tools/sources/import_export/log_import.h \
+  tools/sources/import_export/spool_export.cc tools/sources/import_export/spool_export.h \
+  tools/sources/import_export/time_order.cc tools/sources/import_export/time_order.h
+unity_sources += tools/sources/libimportexport.unity.cc
+if UNITY
+nodist_tools_sources_libimportexport_la_SOURCES = tools/sources/libimportexport.unity.cc
+else
+tools_sources_libimportexport_la_SOURCES = $(tools_sources_libimportexport_files)
+endif
+tools_sources_libimportexport_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS) $(RE2_CFLAGS)
+tools_sources_libimportexport_la_LIBADD = tools/sources/liblogs.la tools/accounting/libruns.la
+
+# Between a node's spool and the shared one.
+noinst_LTLIBRARIES += tools/sources/libsharedspool.la
+tools_sources_libsharedspool_files = \
+  tools/sources/shared_spool/files_as.cc tools/sources/shared_spool/files_as.h \
+  tools/sources/shared_spool/ingest_helper.cc tools/sources/shared_spool/ingest_helper.h \
+  tools/sources/shared_spool/shared_folder.cc tools/sources/shared_spool/shared_folder.h \
+  tools/sources/shared_spool/ship_helper.cc tools/sources/shared_spool/ship_helper.h \
+  tools/sources/shared_spool/shipper.cc tools/sources/shared_spool/shipper.h
+unity_sources += tools/sources/libsharedspool.unity.cc
+if UNITY
+nodist_tools_sources_libsharedspool_la_SOURCES = tools/sources/libsharedspool.unity.cc
+else
+tools_sources_libsharedspool_la_SOURCES = $(tools_sources_libsharedspool_files)
+endif
+tools_sources_libsharedspool_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+tools_sources_libsharedspool_la_LIBADD = tools/base/libbase.la

@@ -1,0 +1,228 @@
+#include "tools/sources/logs/log_reader.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "sql/text.h"
+#include "tools/sources/logs/built_in.h"
+#include "tools/sources/logs/google_events.h"
+#include "tools/sources/logs/line_time.h"
+#include "tools/sources/logs/lines.h"
+
+namespace goodput {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Two lines of steps are no accident.
+constexpr int kCertainSteps = 2;
+// What is kept until it is known which profile it is.
+constexpr std::size_t kMaxHeld = 4096;
+constexpr std::string_view kEnding = ".profile";
+constexpr std::string_view kBuiltIn = "built in";
+constexpr std::size_t kMaxSiteProfiles = 256;
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return absl::InvalidArgumentError(Cat(path, ": ", std::strerror(errno)));
+  std::string text(kMaxProfileBytes + 1, '\0');
+  std::size_t size = 0;
+  ssize_t got = 0;
+  while (size < text.size() && (got = read(fd, text.data() + size, text.size() - size)) > 0)
+    size += static_cast<std::size_t>(got);
+  const int why = errno;
+  close(fd);
+  if (got < 0) return absl::InvalidArgumentError(Cat(path, ": ", std::strerror(why)));
+  text.resize(size);
+  return text;
+}
+
+KnownProfile Known(std::string name, std::string where, std::string text) {
+  KnownProfile known;
+  known.profile = LogProfile::Parse(text, where == kBuiltIn ? Cat(where, " ", name) : where);
+  if (known.profile.ok() && known.profile->name() != name) {
+    known.profile = absl::InvalidArgumentError(
+        Cat(where, ": it is named ", known.profile->name(), "; a profile's file is NAME", kEnding));
+  }
+  known.name = std::move(name);
+  known.where = std::move(where);
+  known.text = std::move(text);
+  return known;
+}
+
+bool IsReadBeside(std::string_view profile) {
+  return profile == kSlurmProfile || profile == kNcclTestsProfile;
+}
+
+std::vector<KnownProfile> SiteProfiles(const std::string& folder) {
+  std::vector<std::string> paths;
+  std::error_code ignored;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder, ignored)) {
+    if (file.path().extension() == kEnding && paths.size() < kMaxSiteProfiles) paths.push_back(file.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<KnownProfile> profiles;
+  for (const std::string& path : paths) {
+    const std::string name = fs::path(path).stem();
+    absl::StatusOr<std::string> text = ReadFile(path);
+    if (text.ok()) {
+      profiles.push_back(Known(name, path, *std::move(text)));
+    } else {
+      profiles.push_back({name, path, "", text.status()});
+    }
+  }
+  return profiles;
+}
+
+}  // namespace
+
+std::vector<KnownProfile> LoadProfiles(const std::string& site_folder) {
+  std::vector<KnownProfile> profiles = SiteProfiles(site_folder);
+  for (const BuiltInProfile& built_in : BuiltInProfiles()) {
+    const bool replaced = std::any_of(profiles.begin(), profiles.end(),
+                                      [&](const KnownProfile& known) { return known.name == built_in.name; });
+    if (replaced) continue;
+    profiles.push_back(Known(std::string(built_in.name), std::string(kBuiltIn), std::string(built_in.text)));
+  }
+  return profiles;
+}
+
+absl::StatusOr<LogReader> LogReader::Open(std::string_view name, const std::string& site_folder) {
+  LogReader reader;
+  std::string names;
+  const bool google = name == kGoogleProfile;
+  for (KnownProfile& known : LoadProfiles(site_folder)) {
+    names += (names.empty() ? "" : ", ") + known.name;
+    const bool beside = IsReadBeside(known.name) && known.name != name;
+    if (name != kAutoProfile && known.name != name && !beside) continue;
+    if (!known.profile.ok()) {
+      if (name == kAutoProfile || beside) continue;
+      return known.profile.status();
+    }
+    reader.candidates_.push_back(
+        {known.name, std::make_unique<LogProfile>(*std::move(known.profile)), beside, 0, 0, {}});
+  }
+  if (google || name == kAutoProfile)
+    reader.candidates_.push_back({std::string(kGoogleProfile), nullptr, false, 0, 0, {}});
+  const bool found = std::any_of(reader.candidates_.begin(), reader.candidates_.end(),
+                                 [](const Candidate& candidate) { return !candidate.beside; });
+  if (!found)
+    return absl::NotFoundError(Cat("no log profile is named ", name, "; there are ", names, ", ",
+                                   kGoogleProfile, " and ", kAutoProfile));
+  if (name != kAutoProfile) reader.chosen_name_ = std::string(name);
+  return reader;
+}
+
+absl::StatusOr<LogReader> LogReader::Of(std::string_view text, std::string_view where) {
+  absl::StatusOr<LogProfile> profile = LogProfile::Parse(text, where);
+  if (!profile.ok()) return profile.status();
+  LogReader reader;
+  reader.chosen_name_ = profile->name();
+  reader.candidates_.push_back(
+      {profile->name(), std::make_unique<LogProfile>(*std::move(profile)), false, 0, 0, {}});
+  return reader;
+}
+
+std::vector<LogEvent> LogReader::Events(const Candidate& candidate, std::string_view line) {
+  if (candidate.profile == nullptr) return GoogleEvents(line);
+  line = WithoutLabel(line);
+  const Unwrapped inner = Unwrap(line);
+  std::optional<LogEvent> event = candidate.profile->Match(line);
+  if (!event && inner.line.size() < line.size()) event = candidate.profile->Match(inner.line);
+  if (!event) return {};
+  if (!event->time) event->time = inner.time;
+  return {*std::move(event)};
+}
+
+void LogReader::Line(std::string_view line, std::int64_t offset, std::int64_t read_ns, const Take& take) {
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    Candidate& candidate = candidates_[i];
+    for (LogEvent& event : Events(candidate, line)) {
+      const bool step = event.kind == LogEvent::Kind::kStepEnd || event.kind == LogEvent::Kind::kStepBegin;
+      // What was measured is of no profile's training.
+      const bool now = !chosen_name_.empty() || event.kind == LogEvent::Kind::kCollective;
+      Said said{std::move(event), offset, read_ns};
+      if (now) {
+        take(said);
+        continue;
+      }
+      if (!candidate.beside) ++(step ? candidate.steps : candidate.others);
+      if (held_.size() >= kMaxHeld) held_.pop_front();
+      held_.push_back({i, std::move(said)});
+      if (candidate.steps >= kCertainSteps) {
+        Choose(i, take);
+        return;
+      }
+    }
+  }
+}
+
+void LogReader::Count(std::string_view line) {
+  for (Candidate& candidate : candidates_) {
+    for (const LogEvent& event : Events(candidate, line)) {
+      if (candidate.beside && event.kind != LogEvent::Kind::kCollective) continue;
+      const bool step = event.kind == LogEvent::Kind::kStepEnd || event.kind == LogEvent::Kind::kStepBegin;
+      ++(step ? candidate.steps : candidate.others);
+      candidate.counters.See(event);
+    }
+  }
+}
+
+LogReader::Counted LogReader::MostCounted() const {
+  const Candidate* best = nullptr;
+  for (const Candidate& candidate : candidates_) {
+    if (candidate.steps + candidate.others == 0) continue;
+    // One that is read beside others is it only where there is no other.
+    const auto rank = [](const Candidate& of) { return std::tuple(!of.beside, of.steps, of.others); };
+    if (best == nullptr || rank(candidate) > rank(*best)) best = &candidate;
+  }
+  return best == nullptr ? Counted{} : Counted{best->name, best->counters};
+}
+
+void LogReader::Choose(std::size_t which, const Take& take) {
+  for (const Held& held : held_) {
+    if (held.candidate == which || candidates_[held.candidate].beside) take(held.said);
+  }
+  held_.clear();
+  chosen_name_ = candidates_[which].name;
+  std::vector<Candidate> kept;
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    if (i == which || candidates_[i].beside) kept.push_back(std::move(candidates_[i]));
+  }
+  candidates_ = std::move(kept);
+}
+
+void LogReader::Finish(const Take& take) {
+  if (!chosen_name_.empty() || held_.empty()) return;
+  const auto best =
+      std::max_element(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
+        return std::pair(a.steps, a.others) < std::pair(b.steps, b.others);
+      });
+  if (best->steps + best->others == 0) {
+    for (const Held& held : held_) take(held.said);
+    held_.clear();
+    return;
+  }
+  Choose(static_cast<std::size_t>(best - candidates_.begin()), take);
+}
+
+std::optional<LineTime> LogReader::TimeOf(std::string_view line) const {
+  line = WithoutLabel(line);
+  for (const Candidate& candidate : candidates_) {
+    if (candidate.profile == nullptr) continue;
+    if (const std::optional<LineTime> time = candidate.profile->TimeOf(line)) return time;
+  }
+  return Unwrap(line).time;
+}
+
+}  // namespace goodput

@@ -1,0 +1,62 @@
+#include "tools/sources/slurm/backfiller.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tools/sources/slurm/sacct.h"
+#include "tools/sources/slurm/sacctmgr.h"
+
+namespace goodput {
+namespace {
+
+class SlurmCommands : public AccountingSource {
+ public:
+  absl::StatusOr<std::vector<AccountingRow>> Attempts(Stretch stretch) override {
+    SacctQuery query;
+    query.start_s = stretch.from_s;
+    query.end_s = stretch.to_s;
+    absl::StatusOr<SacctText> text = RunSacct(query);
+    if (!text.ok()) return text.status();
+    return std::move(text->rows);
+  }
+  absl::StatusOr<std::vector<NodeOutage>> Outages(Stretch stretch) override {
+    return RunNodeEvents(stretch.from_s, stretch.to_s);
+  }
+};
+
+}  // namespace
+
+AccountingSource& SlurmAccounting() {
+  static SlurmCommands commands;
+  return commands;
+}
+
+absl::Status Backfiller::Take(Stretch window, std::int64_t now_s) {
+  const absl::StatusOr<std::vector<AccountingRow>> rows = source_.Attempts(window);
+  if (!rows.ok()) return rows.status();
+  const absl::StatusOr<std::vector<NodeOutage>> outages = source_.Outages(window);
+  if (!outages.ok()) return outages.status();
+  if (absl::Status status = StoreAccounting(db_, *rows, now_s); !status.ok()) return status;
+  if (absl::Status status = StoreOutages(db_, *outages); !status.ok()) return status;
+  attempts_ += static_cast<std::int64_t>(rows->size());
+  outages_ += static_cast<std::int64_t>(outages->size());
+  return MarkBackfilled(db_, cluster_, {window.from_s, std::min(window.to_s, now_s - kSettleS)});
+}
+
+absl::StatusOr<bool> Backfiller::Step(Stretch wanted, std::int64_t now_s) {
+  wanted.to_s = std::min(wanted.to_s, now_s - kSettleS);
+  const absl::StatusOr<std::vector<Stretch>> done = LoadBackfilled(db_, cluster_);
+  if (!done.ok()) return done.status();
+  const std::vector<Stretch> missing = MissingOf(wanted, *done);
+  if (missing.empty()) return false;
+  Stretch window = missing.back();
+  window.from_s = std::max(window.from_s, window.to_s - window_s_);
+  if (absl::Status status = Take(window, now_s); !status.ok()) {
+    window_s_ = std::max(kShortestS, window_s_ / 2);
+    return status;
+  }
+  window_s_ = std::min(kLongestS, 2 * window_s_);
+  return missing.size() > 1 || window.from_s > missing.back().from_s;
+}
+
+}  // namespace goodput

@@ -1,0 +1,59 @@
+// libslurm as this build finds it: all that differs between releases (22.05 to 26.05 are built and run by
+// tests/matrix), so that no other file knows there is more than one. Only tools/sources/slurm/controller.cc
+// includes it.
+#pragma once
+
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <string>
+
+#include "config.h"
+
+// Exported by every libslurm but declared in no installed header; the first was renamed between releases, so
+// whichever is there is used.
+extern "C" {
+char* slurm_job_reason_string(unsigned reason) __attribute__((weak));
+const char* slurm_job_state_reason_string(unsigned reason) __attribute__((weak));
+char* slurm_node_state_string(std::uint32_t state);
+}
+
+namespace goodput::libslurm {
+
+// Until 24.05 libslurm kept its last error apart, since then in errno.
+inline int LastError() {
+#if HAVE_DECL_SLURM_GET_ERRNO
+  return slurm_get_errno();
+#else
+  return errno;
+#endif
+}
+
+inline void FreeConf(slurm_conf_t* conf) {
+#if HAVE_DECL_SLURM_FREE_CTL_CONF
+  slurm_free_ctl_conf(conf);
+#else
+  slurm_free_conf(conf);
+#endif
+}
+
+// "Resources", or null when this libslurm has neither function.
+inline const char* ReasonName(std::uint32_t reason) {
+  if (slurm_job_state_reason_string != nullptr) return slurm_job_state_reason_string(reason);
+  if (slurm_job_reason_string != nullptr) return slurm_job_reason_string(reason);
+  return nullptr;
+}
+
+// The node whose failure ended the job; null where the release does not say.
+inline const char* FailedNode(const slurm_job_info_t& info) {
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 2, 0)
+  return info.failed_node;
+#else
+  static_cast<void>(info);
+  return nullptr;
+#endif
+}
+
+}  // namespace goodput::libslurm

@@ -1,0 +1,25 @@
+# The web page, built in.
+noinst_LTLIBRARIES += tools/web/libweb.la
+tools_web_libweb_la_SOURCES = tools/web/assets.h tools/web/single_page.cc tools/web/single_page.h
+nodist_tools_web_libweb_la_SOURCES = tools/web/assets.cc
+tools_web_libweb_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+tools_web_libweb_la_LIBADD = $(ABSL_LIBS)
+
+# In the order in which the page loads them.
+web_files = \
+  tools/web/index.html \
+  tools/web/style.css \
+  tools/web/format.js \
+  tools/web/data.js \
+  tools/web/draw.js \
+  tools/web/list.js \
+  tools/web/run.js \
+  tools/web/fleet.js \
+  tools/web/main.js
+EXTRA_DIST += tools/web/embed $(web_files)
+BUILT_SOURCES += tools/web/assets.cc
+CLEANFILES += tools/web/assets.cc
+tools/web/assets.cc: tools/web/embed $(web_files)
+	@mkdir -p tools/web
+	$(AM_V_GEN)cd $(srcdir) && sh tools/web/embed $(web_files) >$(abs_builddir)/$@.new
+	@mv $@.new $@
