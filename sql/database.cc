@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sql/schema.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -281,7 +282,7 @@ absl::Status Database::Migrate() {
   const std::int64_t found = version.Step() ? version.Int(0) : 0;
   version.Reset();
   for (std::int64_t next = found + 1; next <= kSchemaVersion; ++next) {
-    if (absl::Status status = Execute(Migration(static_cast<int>(next))); !status.ok()) return status;
+    RETURN_IF_ERROR(Execute(Migration(static_cast<int>(next))));
     if (absl::Status status = Execute(Cat("PRAGMA user_version=", next)); !status.ok()) return status;
   }
   return transaction.Commit();

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "spank/files.h"
+#include "sql/status_macros.h"
 #include "sql/tables/source.h"
 
 namespace goodput {
@@ -70,10 +71,9 @@ absl::StatusOr<Backlog> FindBacklog(Database& db, const std::string& spool_root,
       const Fd owned(RealFiles(), fd);
       const absl::StatusOr<std::string> named = ClusterOfFile(RealFiles(), fd, info.st_size);
       if (!named.ok()) continue;
-      const absl::StatusOr<std::optional<Source>> known =
-          FindSource(db, *named, cluster, node.path().filename(), file.path().filename());
-      if (!known.ok()) return known.status();
-      Look(file.path(), *known ? (*known)->offset : 0, info, clock, backlog);
+      ASSIGN_OR_RETURN(const std::optional<Source> known,
+                       FindSource(db, *named, cluster, node.path().filename(), file.path().filename()));
+      Look(file.path(), known ? known->offset : 0, info, clock, backlog);
     }
   }
   return backlog;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sql/spool_line.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -27,17 +28,17 @@ absl::Status SetAside(Database& db, const Source& source, std::int64_t offset, s
 }  // namespace
 
 absl::Status NewRows::Flush(Database& db) {
-  if (absl::Status status = sources.Flush(); !status.ok()) return status;
-  if (absl::Status status = hooks.Flush(); !status.ok()) return status;
-  if (absl::Status status = events.Flush(); !status.ok()) return status;
+  RETURN_IF_ERROR(sources.Flush());
+  RETURN_IF_ERROR(hooks.Flush());
+  RETURN_IF_ERROR(events.Flush());
   return seen.Flush(db);
 }
 
 absl::StatusOr<std::int64_t> FileIngest::Offset(Database& db) const {
-  const absl::StatusOr<std::optional<Source>> known =
-      FindSource(db, place_.cluster, std::string(place_.fallback), std::string(place_.node), place_.file);
-  if (!known.ok()) return known.status();
-  return *known ? (*known)->offset : 0;
+  ASSIGN_OR_RETURN(
+      const std::optional<Source> known,
+      FindSource(db, place_.cluster, std::string(place_.fallback), std::string(place_.node), place_.file));
+  return known ? known->offset : 0;
 }
 
 // The file's row; one from before its cluster was named is given it. One that is not there yet will be.
@@ -52,14 +53,13 @@ absl::StatusOr<Source> FileIngest::FindOrMakeSource(Database& db, NewRows& rows)
   }
   if (!known.ok()) return known.status();
   if (!*known) {
-    const absl::StatusOr<std::int64_t> id = rows.sources.NextId();
-    if (!id.ok()) return id.status();
-    Source made{*id, 0, place_.cluster.empty() ? std::string(place_.fallback) : place_.cluster};
+    ASSIGN_OR_RETURN(const std::int64_t id, rows.sources.NextId());
+    Source made{id, 0, place_.cluster.empty() ? std::string(place_.fallback) : place_.cluster};
     made.is_new = !rows.checked;
     if (made.is_new) return made;
     Statement insert = db.Prepare("INSERT INTO source (id, cluster, node, file) VALUES (?1, ?2, ?3, ?4)");
     insert.Bind(1, made.id).Bind(2, made.cluster).Bind(3, place_.node).Bind(4, place_.file);
-    if (absl::Status status = insert.Run(); !status.ok()) return status;
+    RETURN_IF_ERROR(insert.Run());
     return made;
   }
   if (place_.cluster.empty() || (*known)->cluster == place_.cluster) return **std::move(known);
@@ -94,13 +94,12 @@ absl::Status FileIngest::TakeLine(const SpoolLine& record, const Source& source,
 
 absl::Status FileIngest::Take(Database& db, std::string_view bytes, std::int64_t begin, LineTemplates& parser,
                               NewRows& rows) const {
-  const absl::StatusOr<Source> source = FindOrMakeSource(db, rows);
-  if (!source.ok()) return source.status();
+  ASSIGN_OR_RETURN(const Source source, FindOrMakeSource(db, rows));
   const std::int64_t end = begin + static_cast<std::int64_t>(bytes.size());
-  if (source->offset < begin || source->offset >= end) return absl::OkStatus();
+  if (source.offset < begin || source.offset >= end) return absl::OkStatus();
   // Where another stopped is the end of a line, too.
-  bytes.remove_prefix(static_cast<std::size_t>(source->offset - begin));
-  StepStore steps(db, source->id);
+  bytes.remove_prefix(static_cast<std::size_t>(source.offset - begin));
+  StepStore steps(db, source.id);
   const std::int64_t records = rows.records;
   std::int64_t bad = 0;
   std::optional<std::int64_t> newest_t_ns;
@@ -117,30 +116,30 @@ absl::Status FileIngest::Take(Database& db, std::string_view bytes, std::int64_t
     if (record.ok() && record->node != place_.node) {
       record = absl::InvalidArgumentError(Cat("`node` is not the folder's ", place_.node));
     }
-    const std::int64_t offset = source->offset + static_cast<std::int64_t>(at);
+    const std::int64_t offset = source.offset + static_cast<std::int64_t>(at);
     absl::Status status;
     if (record.ok()) {
       newest_t_ns = std::max(newest_t_ns.value_or(record->t_ns), record->t_ns);
-      status = TakeLine(*record, *source, offset, parser, steps, rows);
+      status = TakeLine(*record, source, offset, parser, steps, rows);
     } else {
       ++bad;
-      status = SetAside(db, *source, offset, line, record.status());
+      status = SetAside(db, source, offset, line, record.status());
     }
     if (!status.ok()) return status;
     at += line.size() + 1;
   }
-  if (absl::Status status = steps.Flush(); !status.ok()) return status;
+  RETURN_IF_ERROR(steps.Flush());
   rows.bytes += static_cast<std::int64_t>(bytes.size());
   rows.bad += bad;
-  if (source->is_new) {
-    return rows.sources.Add({source->id, place_.cluster.empty() ? place_.fallback : place_.cluster,
+  if (source.is_new) {
+    return rows.sources.Add({source.id, place_.cluster.empty() ? place_.fallback : place_.cluster,
                              place_.node, place_.file, end, rows.records - records, bad, newest_t_ns});
   }
   Statement advance = db.Prepare(
       "UPDATE source SET offset = ?2, records = records + ?3, bad = bad + ?4,"
       " newest_t_ns = CASE WHEN ?5 IS NULL THEN newest_t_ns ELSE max(coalesce(newest_t_ns, ?5), ?5) END"
       " WHERE id = ?1");
-  advance.Bind(1, source->id).Bind(2, end);
+  advance.Bind(1, source.id).Bind(2, end);
   advance.Bind(3, rows.records - records).Bind(4, bad).Bind(5, newest_t_ns);
   return advance.Run();
 }

@@ -16,6 +16,7 @@
 #include "spank/spool.h"
 #include "sql/ingest/ingest_batch.h"
 #include "sql/ingest/node_status.h"
+#include "sql/status_macros.h"
 #include "sql/tables/source.h"
 #include "sql/text.h"
 
@@ -188,11 +189,10 @@ absl::Status Pass::RemoveFile(const std::string& node, const std::string& file, 
   if (fd.get() < 0 || files.FStat(fd.get(), &info) != 0) return absl::OkStatus();
   const absl::StatusOr<std::string> cluster = ClusterOfFile(files, fd.get(), info.st_size);
   if (!cluster.ok()) return absl::OkStatus();
-  if (absl::Status status = batch_.Settle(); !status.ok()) return status;
-  const absl::StatusOr<std::optional<Source>> source =
-      FindSource(db_, *cluster, options_.cluster, node, file);
-  if (!source.ok()) return source.status();
-  if (*source && (*source)->offset == info.st_size &&
+  RETURN_IF_ERROR(batch_.Settle());
+  ASSIGN_OR_RETURN(const std::optional<Source> source,
+                   FindSource(db_, *cluster, options_.cluster, node, file));
+  if (source && source->offset == info.st_size &&
       NowS() - info.st_mtim.tv_sec > std::max(options_.remove_after_s, kLeastKeptS) &&
       files.UnlinkAt(folder, file.c_str(), 0) == 0) {
     ++report_.removed;
@@ -209,19 +209,18 @@ absl::Status Pass::ReadFile(const std::string& node, const std::string& file, in
   }
   if (memory_.cluster.empty()) memory_.cluster = known.cluster;
   const FileIngest ingest({known.cluster, options_.cluster, node, file});
-  if (absl::Status status = batch_.Settle(); !status.ok()) return status;
-  const absl::StatusOr<std::int64_t> offset = ingest.Offset(db_);
-  if (!offset.ok()) return offset.status();
+  RETURN_IF_ERROR(batch_.Settle());
+  ASSIGN_OR_RETURN(const std::int64_t offset, ingest.Offset(db_));
   // Another may have taken more of it since it was looked at.
   struct stat later {};
-  if (*offset > info.st_size && options_.files->FStat(fd, &later) == 0 && later.st_size >= *offset)
+  if (offset > info.st_size && options_.files->FStat(fd, &later) == 0 && later.st_size >= offset)
     return absl::OkStatus();
-  if (*offset > info.st_size) {
-    return FileProblem(Cat("is shorter (", info.st_size, " bytes) than what was ingested (", *offset,
+  if (offset > info.st_size) {
+    return FileProblem(Cat("is shorter (", info.st_size, " bytes) than what was ingested (", offset,
                            "); spool files only grow: was it replaced?"));
   }
-  known.taken = *offset;
-  return batch_.Read(ingest, fd, *offset, info.st_size, known);
+  known.taken = offset;
+  return batch_.Read(ingest, fd, offset, info.st_size, known);
 }
 
 // Whether nothing of it is in the database. Of most new files that is known without asking for each.
@@ -230,7 +229,7 @@ absl::StatusOr<bool> Pass::IsNew(const std::string& node, const std::string& fil
   if (known.taken >= 0 || memory_.cluster.empty()) return false;
   if (nothing_is_known_) return true;
   if (!ingested_) {
-    if (absl::Status status = batch_.Settle(); !status.ok()) return status;
+    RETURN_IF_ERROR(batch_.Settle());
     absl::StatusOr<IngestedFiles> ingested = IngestedFiles::OfNode(db_, node);
     if (!ingested.ok()) return ingested.status();
     ingested_ = *std::move(ingested);
@@ -252,10 +251,9 @@ absl::Status Pass::TakeNewFile(const std::string& node, const std::string& file,
   known.size = info.st_size;
   known.mtime_s = info.st_mtim.tv_sec;
   ++report_.files;
-  const absl::StatusOr<bool> read =
-      batch_.ReadWhole(FileIngest::OfNew({"", options_.cluster, node, file}), fd.get(), info.st_size, known);
-  if (!read.ok()) return read.status();
-  if (!*read) return ReadFile(node, file, fd.get(), info, known);
+  ASSIGN_OR_RETURN(const bool read, batch_.ReadWhole(FileIngest::OfNew({"", options_.cluster, node, file}),
+                                                     fd.get(), info.st_size, known));
+  if (!read) return ReadFile(node, file, fd.get(), info, known);
   known.taken = 0;
   return absl::OkStatus();
 }
@@ -293,10 +291,9 @@ absl::Status Pass::TakeFiles(const std::string& node, int folder, SpoolMemory::F
       return absl::OkStatus();
     }
     const std::string& file = at->first;
-    const absl::StatusOr<bool> is_new = IsNew(node, file, at->second);
-    if (!is_new.ok()) return is_new.status();
+    ASSIGN_OR_RETURN(const bool is_new, IsNew(node, file, at->second));
     absl::Status status =
-        *is_new ? TakeNewFile(node, file, folder, at->second) : TakeFile(node, file, folder, at->second);
+        is_new ? TakeNewFile(node, file, folder, at->second) : TakeFile(node, file, folder, at->second);
     if (absl::IsNotFound(status)) {
       known.files.erase(at);
     } else if (IsFileProblem(status)) {
@@ -339,14 +336,13 @@ absl::StatusOr<IngestReport> Pass::Run() {
     return (!options_.only_folder.empty() && node != options_.only_folder) ||
            options_.avoid.count(node) > 0 || (options_.shared && (node[0] == '@' || !IsNodeFolderName(node)));
   };
-  const absl::StatusOr<bool> any = AnySource(db_);
-  if (!any.ok()) return any.status();
-  nothing_is_known_ = !*any;
+  ASSIGN_OR_RETURN(const bool any, AnySource(db_));
+  nothing_is_known_ = !any;
   const std::string from = std::exchange(memory_.resume, "");
   for (auto node = std::lower_bound(nodes_.names.begin(), nodes_.names.end(), from);
        node != nodes_.names.end(); ++node) {
     if (is_left_out(*node)) continue;
-    if (absl::Status status = TakeFolder(*node); !status.ok()) return status;
+    RETURN_IF_ERROR(TakeFolder(*node));
     // Nobody asks for it later, and a large cluster's is hundreds of megabytes.
     if (options_.memory == nullptr) memory_.folders.clear();
     if (!report_.whole || OutOfTime()) {
@@ -358,8 +354,8 @@ absl::StatusOr<IngestReport> Pass::Run() {
   if (options_.at) options_.at("");
   // Those before the one at which the last pass ended are the next one's.
   if (!from.empty()) report_.whole = false;
-  if (absl::Status status = batch_.Store(); !status.ok()) return status;
-  if (absl::Status status = words_.Store(); !status.ok()) return status;
+  RETURN_IF_ERROR(batch_.Store());
+  RETURN_IF_ERROR(words_.Store());
   return report_;
 }
 

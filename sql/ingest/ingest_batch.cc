@@ -11,6 +11,7 @@
 
 #include "spank/clock.h"
 #include "sql/spool_line.h"
+#include "sql/status_macros.h"
 #include "sql/tables/source.h"
 #include "sql/text.h"
 
@@ -81,11 +82,10 @@ SpoolMemory::File* IngestBatch::Kept(SpoolMemory::File& memory) const {
 absl::StatusOr<bool> IngestBatch::ReadWhole(FileIngest file, int fd, std::int64_t file_size,
                                             SpoolMemory::File& memory) {
   if (file_size > static_cast<std::int64_t>(kBatchBytes)) return false;
-  if (absl::Status status = MakeRoomFor(file_size); !status.ok()) return status;
-  const absl::StatusOr<std::string_view> piece = ReadPiece(fd, 0, file_size);
-  if (!piece.ok()) return piece.status();
-  if (static_cast<std::int64_t>(piece->size()) != file_size) return false;
-  const std::string_view lines = piece->substr(0, piece->rfind('\n') + 1);
+  RETURN_IF_ERROR(MakeRoomFor(file_size));
+  ASSIGN_OR_RETURN(const std::string_view piece, ReadPiece(fd, 0, file_size));
+  if (static_cast<std::int64_t>(piece.size()) != file_size) return false;
+  const std::string_view lines = piece.substr(0, piece.rfind('\n') + 1);
   if (!lines.empty()) read_.pieces.push_back({std::move(file), 0, lines, Kept(memory), true});
   read_.used += lines.size();
   return true;
@@ -94,19 +94,18 @@ absl::StatusOr<bool> IngestBatch::ReadWhole(FileIngest file, int fd, std::int64_
 absl::Status IngestBatch::Read(const FileIngest& file, int fd, std::int64_t offset, std::int64_t file_size,
                                SpoolMemory::File& memory) {
   while (true) {
-    if (absl::Status status = MakeRoomFor(file_size - offset); !status.ok()) return status;
+    RETURN_IF_ERROR(MakeRoomFor(file_size - offset));
     const std::size_t most = kBatchBytes - read_.used;
-    const absl::StatusOr<std::string_view> piece = ReadPiece(fd, offset, file_size);
-    if (!piece.ok()) return piece.status();
-    const std::string_view lines = piece->substr(0, piece->rfind('\n') + 1);
-    const bool full = piece->size() == most;
+    ASSIGN_OR_RETURN(const std::string_view piece, ReadPiece(fd, offset, file_size));
+    const std::string_view lines = piece.substr(0, piece.rfind('\n') + 1);
+    const bool full = piece.size() == most;
     // No newline in a whole batch: whatever this is, it is no spool.
     if (lines.empty() && full && read_.used == 0) return FileProblem("no newline for 4 MiB");
     if (!lines.empty()) read_.pieces.push_back({file, offset, lines, Kept(memory)});
     read_.used += lines.size();
     offset += static_cast<std::int64_t>(lines.size());
     if (!full) return absl::OkStatus();
-    if (absl::Status status = StoreBeside(); !status.ok()) return status;
+    RETURN_IF_ERROR(StoreBeside());
     if (options_.at) options_.at(file.place().node);
   }
 }
@@ -137,12 +136,12 @@ absl::StatusOr<IngestReport> IngestBatch::StoreNow(Batch& batch) {
       absl::Status status = piece.file.Take(db_, piece.bytes, piece.begin, parser_, rows);
       if (!status.ok()) return status;
     }
-    if (absl::Status status = rows.Flush(db_); !status.ok()) return status;
+    RETURN_IF_ERROR(rows.Flush(db_));
     taken.records = rows.records;
     taken.bytes = rows.bytes;
     taken.bad = rows.bad;
   }
-  if (absl::Status status = transaction.Commit(); !status.ok()) return status;
+  RETURN_IF_ERROR(transaction.Commit());
   return taken;
 }
 
@@ -167,7 +166,7 @@ absl::Status IngestBatch::Settle() {
 }
 
 absl::Status IngestBatch::StoreBeside() {
-  if (absl::Status status = Settle(); !status.ok()) return status;
+  RETURN_IF_ERROR(Settle());
   if (stored_.buffer == nullptr) stored_.MakeRoom();
   std::swap(read_, stored_);
   try {
@@ -179,7 +178,7 @@ absl::Status IngestBatch::StoreBeside() {
 }
 
 absl::Status IngestBatch::Store() {
-  if (absl::Status status = Settle(); !status.ok()) return status;
+  RETURN_IF_ERROR(Settle());
   if (read_.pieces.empty()) return absl::OkStatus();
   std::swap(read_, stored_);
   absl::Status status = Taken(StoreNow(stored_));

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -100,7 +101,7 @@ absl::Status StoreAccounting(Database& db, const std::vector<AccountingRow>& row
   if (rows.empty()) return absl::OkStatus();
   Transaction transaction(db);
   if (!transaction.status().ok()) return transaction.status();
-  if (absl::Status status = StoreRows(db, rows, read_s); !status.ok()) return status;
+  RETURN_IF_ERROR(StoreRows(db, rows, read_s));
   return transaction.Commit();
 }
 
@@ -116,8 +117,8 @@ absl::StatusOr<std::int64_t> StoreAccountingOfFile(Database& db, const std::vect
     if (!better.status().ok()) return better.status();
     better.Reset();
   }
-  if (absl::Status status = StoreRows(db, news, kOfFile); !status.ok()) return status;
-  if (absl::Status status = transaction.Commit(); !status.ok()) return status;
+  RETURN_IF_ERROR(StoreRows(db, news, kOfFile));
+  RETURN_IF_ERROR(transaction.Commit());
   return static_cast<std::int64_t>(news.size());
 }
 

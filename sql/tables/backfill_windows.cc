@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sql/status_macros.h"
+
 namespace goodput {
 
 absl::StatusOr<std::vector<Stretch>> LoadBackfilled(Database& db, const std::string& cluster) {
@@ -17,10 +19,9 @@ absl::Status MarkBackfilled(Database& db, const std::string& cluster, Stretch do
   if (done.from_s >= done.to_s) return absl::OkStatus();
   Transaction transaction(db);
   if (!transaction.status().ok()) return transaction.status();
-  const absl::StatusOr<std::vector<Stretch>> known = LoadBackfilled(db, cluster);
-  if (!known.ok()) return known.status();
+  ASSIGN_OR_RETURN(const std::vector<Stretch> known, LoadBackfilled(db, cluster));
   Statement remove = db.Prepare("DELETE FROM backfilled WHERE cluster = ?1 AND from_s = ?2");
-  for (const Stretch& one : *known) {
+  for (const Stretch& one : known) {
     if (one.to_s < done.from_s || one.from_s > done.to_s) continue;
     done = {std::min(done.from_s, one.from_s), std::max(done.to_s, one.to_s)};
     remove.Bind(1, cluster).Bind(2, one.from_s);
@@ -28,7 +29,7 @@ absl::Status MarkBackfilled(Database& db, const std::string& cluster, Stretch do
   }
   Statement insert = db.Prepare("INSERT INTO backfilled (cluster, from_s, to_s) VALUES (?1, ?2, ?3)");
   insert.Bind(1, cluster).Bind(2, done.from_s).Bind(3, done.to_s);
-  if (absl::Status status = insert.Run(); !status.ok()) return status;
+  RETURN_IF_ERROR(insert.Run());
   return transaction.Commit();
 }
 

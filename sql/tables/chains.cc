@@ -4,6 +4,7 @@
 #include <map>
 
 #include "absl/status/status.h"
+#include "sql/status_macros.h"
 #include "sql/tables/accounting.h"
 #include "sql/text.h"
 
@@ -76,10 +77,9 @@ absl::StatusOr<JobOutline> LoadOutline(Database& db, const JobKey& job) {
   JobOutline outline;
   outline.job = job;
   bool known = false;
-  const absl::StatusOr<std::vector<AccountingRow>> rows = LoadAccounting(db, job);
-  if (!rows.ok()) return rows.status();
-  AddAccounted(*rows, outline, known);
-  if (absl::Status status = AddWatched(db, outline, known); !status.ok()) return status;
+  ASSIGN_OR_RETURN(const std::vector<AccountingRow> rows, LoadAccounting(db, job));
+  AddAccounted(rows, outline, known);
+  RETURN_IF_ERROR(AddWatched(db, outline, known));
   if (!known) return absl::NotFoundError("nobody says when it was submitted");
   absl::StatusOr<std::map<JobKey, std::string>> runs = RunNames(db, {job});
   if (!runs.ok()) return runs.status();

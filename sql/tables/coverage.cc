@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sql/blocks/record_pack.h"
+#include "sql/status_macros.h"
 
 namespace goodput {
 namespace {
@@ -94,12 +95,11 @@ absl::StatusOr<std::vector<SilentNodes>> JobsOnSilentNodes(
     last.Reset();
     if (!running) continue;
     // Slurm's start has whole seconds, and clocks differ a little.
-    const absl::StatusOr<std::set<std::string>> heard =
-        NodesHeardOf(db, job.job_id, (start_s - 2) * 1'000'000'000);
-    if (!heard.ok()) return heard.status();
+    ASSIGN_OR_RETURN(const std::set<std::string> heard,
+                     NodesHeardOf(db, job.job_id, (start_s - 2) * 1'000'000'000));
     for (std::string& node : node_names(nodes)) {
       ++job.nodes;
-      if (heard->count(node) == 0) job.silent.push_back(std::move(node));
+      if (heard.count(node) == 0) job.silent.push_back(std::move(node));
     }
     if (!job.silent.empty()) all.push_back(std::move(job));
   }

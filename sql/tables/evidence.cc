@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "spank/clock.h"
+#include "sql/status_macros.h"
 #include "sql/tables/record_blocks.h"
 #include "sql/tables/summaries.h"
 #include "sql/text.h"
@@ -203,10 +204,9 @@ absl::StatusOr<JobSteps> LoadJobSteps(Database& db, const JobKey& job) {
       continue;
     }
     // Only now: a row that is asked for its marks is read whole.
-    absl::StatusOr<std::vector<PackedStep>> steps = LoadStepsOfBlock(db, block);
-    if (!steps.ok()) return steps.status();
-    KeepTimes(job, *steps);
-    AddRows({block.source_id, block.clock_ns, block.slurm_step}, *steps, loaded.marks);
+    ASSIGN_OR_RETURN(std::vector<PackedStep> steps, LoadStepsOfBlock(db, block));
+    KeepTimes(job, steps);
+    AddRows({block.source_id, block.clock_ns, block.slurm_step}, steps, loaded.marks);
   }
   if (!statement.status().ok()) return statement.status();
   return loaded;

@@ -2,6 +2,7 @@
 
 #include "spank/clock.h"
 #include "sql/spool_line.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -103,7 +104,7 @@ absl::Status ImportWriter::Begin(const std::string& file, const std::string& clu
     if (!known.status().ok()) return known.status();
     Statement insert = db_.Prepare("INSERT INTO source (cluster, node, file) VALUES (?1, ?2, ?3)");
     insert.Bind(1, cluster).Bind(2, kImportNode).Bind(3, file);
-    if (absl::Status status = insert.Run(); !status.ok()) return status;
+    RETURN_IF_ERROR(insert.Run());
     source_id_ = db_.LastInsertId();
   }
   steps_.emplace(db_, source_id_);
@@ -163,14 +164,14 @@ absl::Status ImportWriter::SetAside(std::int64_t offset, std::string_view reason
 }
 
 absl::Status ImportWriter::Finish(const ImportRow& row, std::int64_t bytes, std::int64_t now_s) {
-  if (absl::Status status = steps_->Flush(); !status.ok()) return status;
+  RETURN_IF_ERROR(steps_->Flush());
   for (const auto& [job_id, open] : marks_) {
     if (absl::Status status = StoreMarks(job_id); !status.ok()) return status;
   }
-  if (absl::Status status = seen_.Flush(db_); !status.ok()) return status;
+  RETURN_IF_ERROR(seen_.Flush(db_));
   Statement source = db_.Prepare("UPDATE source SET offset = ?2, records = ?3, bad = ?4 WHERE id = ?1");
   source.Bind(1, source_id_).Bind(2, bytes).Bind(3, row.entries).Bind(4, set_aside_);
-  if (absl::Status status = source.Run(); !status.ok()) return status;
+  RETURN_IF_ERROR(source.Run());
   Statement insert = db_.Prepare(
       "INSERT INTO imported (source_id, job_id, run, name, user, joined, fingerprint, read_s)"
       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -52,7 +53,7 @@ absl::Status MoveSeenJobs(Database& db, std::int64_t source_id, const std::strin
           " WHERE cluster = ?2 AND job_id IN ",
           kOfSource));
   copy.Bind(1, source_id).Bind(2, from).Bind(3, to);
-  if (absl::Status status = copy.Run(); !status.ok()) return status;
+  RETURN_IF_ERROR(copy.Run());
   Statement forget =
       db.Prepare(Cat("DELETE FROM job_seen WHERE cluster = ?2 AND job_id IN ", kOfSource,
                      " AND NOT EXISTS (SELECT 1 FROM event CROSS JOIN source ON source.id = event.source_id"

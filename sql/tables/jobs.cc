@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -105,9 +106,9 @@ bool IsAnotherJob(const SubmitFacts& before, const SubmitFacts& next) {
 
 absl::StatusOr<std::vector<JobKey>> KnownJobs(Database& db, std::optional<std::int64_t> job_id) {
   std::map<Id, Submits> jobs;
-  if (absl::Status status = AddAccounted(db, job_id, jobs); !status.ok()) return status;
-  if (absl::Status status = AddSeen(db, job_id, jobs); !status.ok()) return status;
-  if (absl::Status status = AddImported(db, job_id, jobs); !status.ok()) return status;
+  RETURN_IF_ERROR(AddAccounted(db, job_id, jobs));
+  RETURN_IF_ERROR(AddSeen(db, job_id, jobs));
+  RETURN_IF_ERROR(AddImported(db, job_id, jobs));
   std::vector<JobKey> keys;
   for (auto& [id, submits] : jobs) {
     if (submits.heard && submits.by_time.size() != 1) {
@@ -180,8 +181,8 @@ absl::Status AddWatchedTasks(Database& db, std::int64_t array_job, std::vector<A
 
 absl::StatusOr<std::vector<ArrayTask>> TasksOfArray(Database& db, std::int64_t array_job) {
   std::vector<ArrayTask> tasks;
-  if (absl::Status status = AddAccountedTasks(db, array_job, tasks); !status.ok()) return status;
-  if (absl::Status status = AddWatchedTasks(db, array_job, tasks); !status.ok()) return status;
+  RETURN_IF_ERROR(AddAccountedTasks(db, array_job, tasks));
+  RETURN_IF_ERROR(AddWatchedTasks(db, array_job, tasks));
   return tasks;
 }
 
@@ -230,9 +231,8 @@ absl::StatusOr<std::vector<JobKey>> JobsOfRun(Database& db, const std::string& r
   rows.Bind(1, run);
   std::vector<JobKey> known;
   while (rows.Step()) {
-    absl::StatusOr<std::vector<JobKey>> of_id = KnownJobs(db, rows.Int(0));
-    if (!of_id.ok()) return of_id.status();
-    known.insert(known.end(), of_id->begin(), of_id->end());
+    ASSIGN_OR_RETURN(std::vector<JobKey> of_id, KnownJobs(db, rows.Int(0)));
+    known.insert(known.end(), of_id.begin(), of_id.end());
   }
   if (!rows.status().ok()) return rows.status();
   const absl::StatusOr<std::map<JobKey, std::string>> names = RunNames(db, known);

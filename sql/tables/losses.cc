@@ -2,6 +2,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -33,7 +34,7 @@ bool IsStored(Database& db, const NodeLosses& losses) {
 absl::Status StoreLosses(Database& db, const NodeLosses& losses) {
   Statement forget = db.Prepare("DELETE FROM node_loss WHERE node = ?1");
   forget.Bind(1, losses.node);
-  if (absl::Status status = forget.Run(); !status.ok()) return status;
+  RETURN_IF_ERROR(forget.Run());
   Statement store = db.Prepare("INSERT INTO node_loss (node, what, count) VALUES (?1, ?2, ?3)");
   for (const auto& [what, count] : losses.counts) {
     store.Bind(1, losses.node).Bind(2, what).Bind(3, count);

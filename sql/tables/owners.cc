@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -98,8 +99,8 @@ absl::StatusOr<std::map<JobKey, Owner>> OwnersOf(Database& db, const std::vector
   ById by_id;
   for (const JobKey& job : jobs) by_id[job.job_id].push_back(&job);
   std::map<JobKey, Owner> owners;
-  if (absl::Status status = AddAccounted(db, by_id, owners); !status.ok()) return status;
-  if (absl::Status status = AddImported(db, by_id, owners); !status.ok()) return status;
+  RETURN_IF_ERROR(AddAccounted(db, by_id, owners));
+  RETURN_IF_ERROR(AddImported(db, by_id, owners));
   for (const JobKey& job : jobs) {
     if (owners.count(job) != 0) continue;
     absl::StatusOr<std::optional<Owner>> owner = Watched(db, job);

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "sql/status_macros.h"
 #include "sql/tables/evidence.h"
 #include "sql/tables/record_blocks.h"
 #include "sql/tables/summaries.h"
@@ -76,14 +77,13 @@ absl::Status Delete(Database& db, const std::vector<EventRow>& events) {
 absl::StatusOr<std::int64_t> SummarizeSome(Database& db, const OldJob& job, std::int64_t now_s) {
   Transaction transaction(db);
   if (!transaction.status().ok()) return transaction.status();
-  const absl::StatusOr<SomeOfJob> some = SomeEvents(db, job);
-  if (!some.ok()) return some.status();
-  absl::Status status = AddSummary(db, job.job_id, some->cluster, some->events, now_s);
-  if (status.ok()) status = Delete(db, some->events);
+  ASSIGN_OR_RETURN(const SomeOfJob some, SomeEvents(db, job));
+  absl::Status status = AddSummary(db, job.job_id, some.cluster, some.events, now_s);
+  if (status.ok()) status = Delete(db, some.events);
   absl::StatusOr<std::int64_t> of_block = 0;
-  if (status.ok() && some->events.empty()) of_block = SummarizeBlock(db, job.job_id, now_s);
+  if (status.ok() && some.events.empty()) of_block = SummarizeBlock(db, job.job_id, now_s);
   if (!of_block.ok()) return of_block.status();
-  if (status.ok() && some->events.empty() && *of_block == 0) {
+  if (status.ok() && some.events.empty() && *of_block == 0) {
     Statement done = db.Prepare(
         "INSERT INTO summarized (job_id, until_s) VALUES (?1, ?2)"
         " ON CONFLICT (job_id) DO UPDATE SET until_s = excluded.until_s");
@@ -92,7 +92,7 @@ absl::StatusOr<std::int64_t> SummarizeSome(Database& db, const OldJob& job, std:
   }
   if (status.ok()) status = transaction.Commit();
   if (!status.ok()) return status;
-  return static_cast<std::int64_t>(some->events.size()) + *of_block;
+  return static_cast<std::int64_t>(some.events.size()) + *of_block;
 }
 
 absl::StatusOr<std::int64_t> Pragma(Database& db, const char* sql) {
@@ -104,19 +104,16 @@ absl::StatusOr<std::int64_t> Pragma(Database& db, const char* sql) {
 
 // Nothing where the database was made without auto_vacuum: then its empty pages are used again, and stay.
 absl::StatusOr<std::int64_t> GiveBackPages(Database& db, const std::function<bool()>& enough) {
-  const absl::StatusOr<std::int64_t> page = Pragma(db, "PRAGMA page_size");
-  if (!page.ok()) return page.status();
+  ASSIGN_OR_RETURN(const std::int64_t page, Pragma(db, "PRAGMA page_size"));
   std::int64_t freed = 0;
   for (;;) {
-    const absl::StatusOr<std::int64_t> empty = Pragma(db, "PRAGMA freelist_count");
-    if (!empty.ok()) return empty.status();
-    if (*empty == 0 || enough()) break;
+    ASSIGN_OR_RETURN(const std::int64_t empty, Pragma(db, "PRAGMA freelist_count"));
+    if (empty == 0 || enough()) break;
     const absl::Status status = db.Execute(Cat("PRAGMA incremental_vacuum(", kPagesAtOnce, ")"));
     if (!status.ok()) return status;
-    const absl::StatusOr<std::int64_t> left = Pragma(db, "PRAGMA freelist_count");
-    if (!left.ok()) return left.status();
-    if (*left >= *empty) break;
-    freed += (*empty - *left) * *page;
+    ASSIGN_OR_RETURN(const std::int64_t left, Pragma(db, "PRAGMA freelist_count"));
+    if (left >= empty) break;
+    freed += (empty - left) * page;
   }
   // The file becomes shorter when the log is brought into it.
   if (freed > 0) db.Execute("PRAGMA wal_checkpoint(PASSIVE)").IgnoreError();
@@ -127,25 +124,22 @@ absl::StatusOr<std::int64_t> GiveBackPages(Database& db, const std::function<boo
 
 absl::StatusOr<PurgeReport> PurgeEvents(Database& db, std::int64_t before_s, std::int64_t now_s,
                                         const std::function<bool()>& enough) {
-  const absl::StatusOr<std::vector<OldJob>> jobs = OldJobs(db, before_s);
-  if (!jobs.ok()) return jobs.status();
+  ASSIGN_OR_RETURN(const std::vector<OldJob> jobs, OldJobs(db, before_s));
   PurgeReport report;
-  for (const OldJob& job : *jobs) {
+  for (const OldJob& job : jobs) {
     std::int64_t of_job = 0;
     for (;;) {
       if (enough()) break;
-      const absl::StatusOr<std::int64_t> taken = SummarizeSome(db, job, now_s);
-      if (!taken.ok()) return taken.status();
-      if (*taken == 0) break;
-      of_job += *taken;
+      ASSIGN_OR_RETURN(const std::int64_t taken, SummarizeSome(db, job, now_s));
+      if (taken == 0) break;
+      of_job += taken;
     }
     report.events += of_job;
     if (of_job > 0) ++report.jobs;
     if (enough()) break;
   }
-  const absl::StatusOr<std::int64_t> freed = GiveBackPages(db, enough);
-  if (!freed.ok()) return freed.status();
-  report.freed_bytes = *freed;
+  ASSIGN_OR_RETURN(const std::int64_t freed, GiveBackPages(db, enough));
+  report.freed_bytes = freed;
   return report;
 }
 

@@ -6,6 +6,7 @@
 
 #include "spank/event.h"
 #include "sql/blocks/record_template.h"
+#include "sql/status_macros.h"
 #include "sql/tables/summary_pack.h"
 #include "sql/text.h"
 
@@ -115,11 +116,10 @@ absl::StatusOr<std::int64_t> SummarizeBlock(Database& db, std::int64_t job_id, s
   const std::int64_t id = row.Int(0);
   const std::string data(row.Bytes(1));
   row.Reset();
-  absl::StatusOr<std::vector<EventRow>> events = EventsOfBlock(db, job_id, data);
-  if (!events.ok()) return events.status();
-  for (EventRow& event : *events) event.record = SummaryWithTime(event);
+  ASSIGN_OR_RETURN(std::vector<EventRow> events, EventsOfBlock(db, job_id, data));
+  for (EventRow& event : events) event.record = SummaryWithTime(event);
   RecordUnpacker files(data);
-  const std::optional<std::string> packed = Packed(*events, files);
+  const std::optional<std::string> packed = Packed(events, files);
   // What it stands for is about to be gone: so it must come back, before and not after.
   absl::StatusOr<std::vector<EventRow>> read = absl::StatusOr<std::vector<EventRow>>(std::vector<EventRow>{});
   if (packed) read = EventsOfBlock(db, job_id, *packed);
@@ -127,14 +127,14 @@ absl::StatusOr<std::int64_t> SummarizeBlock(Database& db, std::int64_t job_id, s
     return a.source_id == b.source_id && a.offset == b.offset && a.t_ns == b.t_ns && a.kind == b.kind &&
            a.record == b.record;
   };
-  if (!packed || !read.ok() || read->size() != events->size() ||
-      !std::equal(events->begin(), events->end(), read->begin(), same)) {
+  if (!packed || !read.ok() || read->size() != events.size() ||
+      !std::equal(events.begin(), events.end(), read->begin(), same)) {
     return absl::InternalError(Cat("a summary of job ", job_id, " does not read back; nothing was removed"));
   }
   Statement store = db.Prepare("UPDATE record_block SET data = ?2, made_s = ?3 WHERE rowid = ?1");
   store.Bind(1, id).BindBlob(2, *packed).Bind(3, made_s);
-  if (absl::Status status = store.Run(); !status.ok()) return status;
-  return static_cast<std::int64_t>(events->size());
+  RETURN_IF_ERROR(store.Run());
+  return static_cast<std::int64_t>(events.size());
 }
 
 }  // namespace goodput

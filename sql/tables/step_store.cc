@@ -1,6 +1,7 @@
 #include "sql/tables/step_store.h"
 
 #include "sql/blocks/varint.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -115,13 +116,12 @@ absl::Status StepStore::Store(const Key& key, OpenBlock& block) {
 
 absl::Status StepStore::Append(std::int64_t job_id, std::string_view slurm_step, const PackedStep& step,
                                std::optional<std::int64_t> clock_ns) {
-  absl::StatusOr<OpenBlock*> found = BlockFor(job_id, slurm_step);
-  if (!found.ok()) return found.status();
-  OpenBlock& block = **found;
+  ASSIGN_OR_RETURN(OpenBlock * found, BlockFor(job_id, slurm_step));
+  OpenBlock& block = *found;
   const bool clock_was_set = block.summary.marks() > 0 && block.clock_ns && clock_ns &&
                              Apart(*clock_ns, *block.clock_ns) > kClockStepNs;
   if (block.summary.marks() >= kMarksPerBlock || clock_was_set) {
-    if (absl::Status status = Store({job_id, std::string(slurm_step)}, block); !status.ok()) return status;
+    RETURN_IF_ERROR(Store({job_id, std::string(slurm_step)}, block));
     const std::int64_t next = block.seq + 1;
     block = OpenBlock{};
     block.seq = next;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -28,12 +29,11 @@ absl::StatusOr<std::int64_t> LastBegin(Database& db, const std::string& cluster,
 
 absl::StatusOr<std::vector<WatchSpell>> LoadWatches(Database& db, const std::string& cluster,
                                                     std::int64_t from_ns, std::int64_t to_ns) {
-  const absl::StatusOr<std::int64_t> first = LastBegin(db, cluster, from_ns);
-  if (!first.ok()) return first.status();
+  ASSIGN_OR_RETURN(const std::int64_t first, LastBegin(db, cluster, from_ns));
   Statement rows = db.Prepare(
       Cat("SELECT t_ns, CASE WHEN json_valid(record) THEN json_extract(record, '$.edge') END", kFromWatches,
           " AND t_ns BETWEEN ?2 AND ?3 ORDER BY t_ns, event.source_id, event.offset"));
-  rows.Bind(1, cluster).Bind(2, *first).Bind(3, to_ns);
+  rows.Bind(1, cluster).Bind(2, first).Bind(3, to_ns);
   std::vector<WatchSpell> spells;
   while (rows.Step()) {
     const std::int64_t t = rows.Int(0);

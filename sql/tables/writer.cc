@@ -1,5 +1,7 @@
 #include "sql/tables/writer.h"
 
+#include "sql/status_macros.h"
+
 namespace goodput {
 
 absl::Status ClaimDatabase(Database& db, const std::string& writer, std::int64_t now_ns) {
@@ -8,8 +10,8 @@ absl::Status ClaimDatabase(Database& db, const std::string& writer, std::int64_t
   if (!transaction.status().ok()) return transaction.status();
   Statement claim = db.Prepare("INSERT OR REPLACE INTO writer (one, name, since_ns) VALUES (1, ?, ?)");
   claim.Bind(1, writer).Bind(2, now_ns);
-  if (absl::Status status = claim.Run(); !status.ok()) return status;
-  if (absl::Status status = transaction.Commit(); !status.ok()) return status;
+  RETURN_IF_ERROR(claim.Run());
+  RETURN_IF_ERROR(transaction.Commit());
   db.WriteAs(writer);
   return absl::OkStatus();
 }

@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "sql/database.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -68,13 +69,12 @@ absl::StatusOr<std::string> CopyDatabase(const std::string& database, const std:
   std::error_code error;
   fs::create_directory(folder, error);
   if (error) return absl::PermissionDeniedError(Cat(folder, ": ", error.message()));
-  absl::StatusOr<Database> db = Database::Open(database, Database::Mode::kReadOnly);
-  if (!db.ok()) return db.status();
+  ASSIGN_OR_RETURN(Database db, Database::Open(database, Database::Mode::kReadOnly));
   const std::string name =
       Cat(folder, "/", kPrefix, absl::FormatTime(kTimeFormat, now, absl::UTCTimeZone()), kSuffix);
   const std::string unfinished = name + kUnfinished;
   RemoveUnfinished(folder);
-  Statement copy = db->Prepare("VACUUM INTO ?1");
+  Statement copy = db.Prepare("VACUUM INTO ?1");
   copy.Bind(1, unfinished);
   absl::Status status = copy.Run();
   if (status.ok() && chmod(unfinished.c_str(), 0640) != 0)

@@ -16,6 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -157,7 +158,7 @@ absl::Status DatabaseLease::Contend(int fd, std::int64_t now_ns) {
     if (sign->lease_ms == 0 || still < absl::Milliseconds(sign->lease_ms)) return Standby(*sign);
   }
   taken_from_ = sign ? sign->holder : "";
-  if (absl::Status written = Write(fd); !written.ok()) return written;
+  RETURN_IF_ERROR(Write(fd));
   if (locked) {
     held_ = true;
     return absl::OkStatus();

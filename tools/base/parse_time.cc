@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -87,9 +88,8 @@ absl::StatusOr<std::vector<TimeSpan>> ParseWindows(const std::vector<std::string
   std::vector<TimeSpan> windows;
   for (const std::string& list : texts) {
     for (absl::string_view text : absl::StrSplit(list, ',', absl::SkipEmpty())) {
-      const absl::StatusOr<TimeSpan> window = ParseWindow(std::string(text), now);
-      if (!window.ok()) return window.status();
-      windows.push_back(*window);
+      ASSIGN_OR_RETURN(const TimeSpan window, ParseWindow(std::string(text), now));
+      windows.push_back(window);
     }
   }
   return windows;

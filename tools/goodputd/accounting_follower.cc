@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "spank/clock.h"
+#include "sql/status_macros.h"
 #include "sql/tables/backfill_windows.h"
 
 namespace goodput {
@@ -43,13 +44,11 @@ absl::Status AccountingFollower::Follow(Database& db, std::int64_t now_s) {
       std::max(followed_s_.value_or(0) - Backfiller::kSettleS, now_s - Backfiller::kLongestS), now_s};
   if (!followed_s_) {
     // A daemon that was away for long goes on where it, or another, had come to.
-    const absl::StatusOr<std::vector<Stretch>> done = LoadBackfilled(db, cluster_);
-    if (!done.ok()) return done.status();
+    ASSIGN_OR_RETURN(const std::vector<Stretch> done, LoadBackfilled(db, cluster_));
     missing_from_s_ = now_s - back_s_;
-    if (!done->empty()) missing_from_s_ = std::min(missing_from_s_, done->back().to_s);
+    if (!done.empty()) missing_from_s_ = std::min(missing_from_s_, done.back().to_s);
   }
-  if (absl::Status status = Backfiller(db, source_, cluster_).Take(lately, now_s); !status.ok())
-    return status;
+  RETURN_IF_ERROR(Backfiller(db, source_, cluster_).Take(lately, now_s));
   if (followed_s_.value_or(0) < lately.from_s) missing_ = true;
   followed_s_ = now_s;
   return absl::OkStatus();

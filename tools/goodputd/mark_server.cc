@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "spank/event.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/base/service_manager.h"
 #include "tools/base/unix_socket.h"
@@ -129,9 +130,8 @@ absl::Status MarkServer::Listen() {
   if (listen_fds_.empty()) {
     for (const std::string& name : {options_.socket, options_.socket_path}) {
       if (name.empty()) continue;
-      const absl::StatusOr<int> fd = Bind(name);
-      if (!fd.ok()) return fd.status();
-      listen_fds_.push_back(*fd);
+      ASSIGN_OR_RETURN(const int fd, Bind(name));
+      listen_fds_.push_back(fd);
     }
   }
   for (const int fd : listen_fds_) {

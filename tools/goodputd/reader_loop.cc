@@ -20,6 +20,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "spank/clock.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/base/helper_process.h"
 #include "tools/base/subprocess.h"
@@ -257,9 +258,8 @@ class ReaderLoop {
     if (word == "metrics") return Metrics();
     if (word == "munge") return rights_.MungeSocket();
     if (word == "token") {
-      const absl::StatusOr<uid_t> uid = rights_.OfToken(argument);
-      if (!uid.ok()) return uid.status();
-      return Cat(*uid);
+      ASSIGN_OR_RETURN(const uid_t uid, rights_.OfToken(argument));
+      return Cat(uid);
     }
     if (word != "viewer") return absl::InvalidArgumentError("what?");
     std::optional<uid_t> uid;
@@ -267,9 +267,8 @@ class ReaderLoop {
       uid = 0;
       if (!absl::SimpleAtoi(argument, &*uid)) return absl::PermissionDeniedError("nobody");
     }
-    const absl::StatusOr<Viewer> viewer = rights_.Of(uid);
-    if (!viewer.ok()) return viewer.status();
-    return ViewerText(*viewer);
+    ASSIGN_OR_RETURN(const Viewer viewer, rights_.Of(uid));
+    return ViewerText(viewer);
   }
 
   std::string Metrics() const {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/numbers.h"
 #include "spank/clock.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -66,16 +67,14 @@ absl::StatusOr<std::string> Control::Ask(const std::string& question) {
 }
 
 absl::StatusOr<Viewer> Control::ViewerOf(std::optional<uid_t> uid) {
-  const absl::StatusOr<std::string> text = Ask(uid ? Cat("viewer ", *uid) : "viewer");
-  if (!text.ok()) return text.status();
-  return ParseViewer(*text);
+  ASSIGN_OR_RETURN(const std::string text, Ask(uid ? Cat("viewer ", *uid) : "viewer"));
+  return ParseViewer(text);
 }
 
 absl::StatusOr<uid_t> Control::UserOfToken(const std::string& token) {
-  const absl::StatusOr<std::string> text = Ask(Cat("token ", token));
-  if (!text.ok()) return text.status();
+  ASSIGN_OR_RETURN(const std::string text, Ask(Cat("token ", token)));
   uid_t uid = 0;
-  if (!absl::SimpleAtoi(*text, &uid)) return absl::InternalError("goodputd speaks nonsense");
+  if (!absl::SimpleAtoi(text, &uid)) return absl::InternalError("goodputd speaks nonsense");
   return uid;
 }
 

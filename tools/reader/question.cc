@@ -5,6 +5,7 @@
 #include <set>
 
 #include "absl/strings/match.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -134,7 +135,7 @@ absl::StatusOr<bool> TakeForm(std::string_view name, std::string_view value, Com
     return true;
   }
   if (name == "tz") {
-    if (absl::Status status = CheckZone(value); !status.ok()) return status;
+    RETURN_IF_ERROR(CheckZone(value));
     question.time_zone = std::string(value);
     return true;
   }
@@ -164,10 +165,9 @@ absl::StatusOr<CommandQuestion> ReadQuestion(std::string_view path, const UrlPar
   std::map<std::string_view, std::string> words;
   std::set<std::string_view> given;
   for (const auto& [name, value] : parameters) {
-    if (absl::Status status = CheckValue(name, value); !status.ok()) return status;
-    const absl::StatusOr<bool> form = TakeForm(name, value, question, color);
-    if (!form.ok()) return form.status();
-    if (*form) continue;
+    RETURN_IF_ERROR(CheckValue(name, value));
+    ASSIGN_OR_RETURN(const bool form, TakeForm(name, value, question, color));
+    if (form) continue;
     const auto known = subcommand.parameters.find(name);
     if (known == subcommand.parameters.end())
       return absl::InvalidArgumentError(Cat("'", name, "' cannot be asked of ", found->first, " here"));
@@ -179,10 +179,9 @@ absl::StatusOr<CommandQuestion> ReadQuestion(std::string_view path, const UrlPar
         options.push_back(Cat("--", name, "=", value));
         break;
       case Kind::kFlag: {
-        const absl::StatusOr<bool> on = ReadFlag(name, value);
-        if (!on.ok()) return on.status();
-        if (*on && !again) options.push_back(Cat("--", name));
-        if (*on && name == "fleet") question.of_everybody = true;
+        ASSIGN_OR_RETURN(const bool on, ReadFlag(name, value));
+        if (on && !again) options.push_back(Cat("--", name));
+        if (on && name == "fleet") question.of_everybody = true;
         break;
       }
       case Kind::kWord:

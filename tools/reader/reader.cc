@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/accounting/metrics/exposition.h"
 #include "tools/reader/munge.h"
@@ -95,18 +96,15 @@ absl::StatusOr<Viewer> Reader::ViewerOf(const HttpQuestion& question) {
   std::string proof;
   // Whoever says who they are is held to it, on whichever socket.
   if (TakeScheme(question.authorization, kMunge, proof)) {
-    const absl::StatusOr<std::string> socket = control_.MungeSocket();
-    if (!socket.ok()) return socket.status();
-    const absl::StatusOr<Credential> credential = ReadCredential(proof, *socket);
-    if (!credential.ok()) return credential.status();
-    if (credential->payload != CredentialPayload(question.target))
+    ASSIGN_OR_RETURN(const std::string socket, control_.MungeSocket());
+    ASSIGN_OR_RETURN(const Credential credential, ReadCredential(proof, socket));
+    if (credential.payload != CredentialPayload(question.target))
       return absl::PermissionDeniedError("the credential is of another question");
-    return control_.ViewerOf(credential->uid);
+    return control_.ViewerOf(credential.uid);
   }
   if (TakeScheme(question.authorization, kBearer, proof)) {
-    const absl::StatusOr<uid_t> uid = control_.UserOfToken(proof);
-    if (!uid.ok()) return uid.status();
-    return control_.ViewerOf(*uid);
+    ASSIGN_OR_RETURN(const uid_t uid, control_.UserOfToken(proof));
+    return control_.ViewerOf(uid);
   }
   if (!question.authorization.empty())
     return absl::PermissionDeniedError("Authorization is MUNGE CREDENTIAL or Bearer TOKEN");

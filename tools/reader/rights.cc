@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "simdjson.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -146,14 +147,13 @@ absl::StatusOr<Viewer> Rights::Of(std::optional<uid_t> uid) {
   Viewer viewer;
   if (uid) viewer.user = NameOf(*uid);
   if (uid == uid_t{0}) return viewer;
-  const absl::StatusOr<PrivacyPolicy> policy = Policy();
-  if (!policy.ok()) return policy.status();
-  if (!policy->is_private) return viewer;
+  ASSIGN_OR_RETURN(const PrivacyPolicy policy, Policy());
+  if (!policy.is_private) return viewer;
   if (!uid) {
     return absl::PermissionDeniedError(
         "this cluster has PrivateData: say who asks, by MUNGE or a Slurm JWT, or ask on the Unix socket");
   }
-  if (uid == policy->slurm_user) return viewer;
+  if (uid == policy.slurm_user) return viewer;
   viewer.all = false;
   // A name that could be read as something else is nobody's.
   if (viewer.user.find_first_of(",:= \t\n") != std::string::npos) return viewer;
@@ -164,14 +164,12 @@ absl::StatusOr<Viewer> Rights::Of(std::optional<uid_t> uid) {
 }
 
 absl::StatusOr<uid_t> Rights::OfToken(const std::string& token) {
-  const absl::StatusOr<PrivacyPolicy> policy = Policy();
-  if (!policy.ok()) return policy.status();
-  if (!policy->takes_tokens)
-    return absl::PermissionDeniedError("this cluster takes no tokens (AuthAltTypes)");
+  ASSIGN_OR_RETURN(const PrivacyPolicy policy, Policy());
+  if (!policy.takes_tokens) return absl::PermissionDeniedError("this cluster takes no tokens (AuthAltTypes)");
   constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.=";
   if (token.size() > kLongestToken || token.find_first_not_of(kAllowed) != std::string::npos)
     return absl::PermissionDeniedError("this is no token of Slurm's");
-  const absl::StatusOr<std::string> user = UserOfToken(token, policy->user_claim);
+  const absl::StatusOr<std::string> user = UserOfToken(token, policy.user_claim);
   if (!user.ok()) return absl::PermissionDeniedError(Message(user.status()));
   // slurmctld checks who asks before it answers anything.
   const absl::StatusOr<CommandResult> said = run_({"scontrol", "show", "config"}, {{"SLURM_JWT", token}});

@@ -9,6 +9,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/accounting/advise/checkpoint_interval.h"
 #include "tools/accounting/advise/mttf.h"
@@ -168,9 +169,8 @@ absl::StatusOr<AdviseReport> MakeAdvice(const AdviseOptions& options, const Give
   AdviseReport report;
   report.title = "What if";
   if (!options.target.job.empty() || !options.target.run.empty()) {
-    absl::StatusOr<Target> target = OpenTarget(options.common, options.target);
-    if (!target.ok()) return target.status();
-    const absl::StatusOr<Report> run = MakeReport(*target, {});
+    ASSIGN_OR_RETURN(Target target, OpenTarget(options.common, options.target));
+    const absl::StatusOr<Report> run = MakeReport(target, {});
     if (!run.ok()) {
       return Annotate(run.status(), options.target.job.empty() ? Cat("run ", options.target.run)
                                                                : Cat("job ", options.target.job));

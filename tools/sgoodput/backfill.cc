@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/base/format.h"
 #include "tools/base/parse_time.h"
@@ -49,9 +50,8 @@ absl::Status Read(Backfiller& backfiller, Database& db, const std::string& clust
     if (absl::Status status = backfiller.Take({recent_s, wanted.to_s}, now_s); !status.ok()) return status;
   }
   for (bool more = true; more;) {
-    const absl::StatusOr<std::vector<Stretch>> done = LoadBackfilled(db, cluster);
-    if (!done.ok()) return done.status();
-    const auto missing_s = static_cast<double>(LengthOf(MissingOf(wanted, *done)));
+    ASSIGN_OR_RETURN(const std::vector<Stretch> done, LoadBackfilled(db, cluster));
+    const auto missing_s = static_cast<double>(LengthOf(MissingOf(wanted, done)));
     progress.Say(
         absl::StrFormat("%2.0f%%, %d attempts read", 100 * (1 - missing_s / all_s), backfiller.attempts()));
     const bool can_ask_for_less = backfiller.can_ask_for_less();

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_format.h"
 #include "spank/json_text.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/base/format.h"
 #include "tools/sgoodput/options.h"
@@ -200,9 +201,8 @@ absl::StatusOr<Report> ReportOf(const DiffOptions& options, const std::string& t
   TargetOptions asked;
   asked.job = text;
   asked.cluster = options.cluster;
-  absl::StatusOr<Target> target = OpenTarget(options.common, asked);
-  if (!target.ok()) return target.status();
-  absl::StatusOr<Report> report = MakeReport(*target, {options.stall_factor});
+  ASSIGN_OR_RETURN(Target target, OpenTarget(options.common, asked));
+  absl::StatusOr<Report> report = MakeReport(target, {options.stall_factor});
   if (!report.ok()) return Annotate(report.status(), text);
   return report;
 }

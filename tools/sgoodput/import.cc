@@ -14,6 +14,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "sql/status_macros.h"
 #include "sql/tables/accounting.h"
 #include "sql/text.h"
 #include "tools/accounting/runs/imported_runs.h"
@@ -46,9 +47,8 @@ std::string Lines(std::int64_t count, std::string_view what) {
 // By how it begins: JSON, or the header line of sacct.
 absl::StatusOr<std::string_view> GuessFormat(const Input& input) {
   std::string beginning(kLookedAt, '\0');
-  const absl::StatusOr<std::size_t> got = input.Read(0, beginning.data(), beginning.size());
-  if (!got.ok()) return got.status();
-  std::string_view text = std::string_view(beginning).substr(0, *got);
+  ASSIGN_OR_RETURN(const std::size_t got, input.Read(0, beginning.data(), beginning.size()));
+  std::string_view text = std::string_view(beginning).substr(0, got);
   if (text.substr(0, kByteOrderMark.size()) == kByteOrderMark) text.remove_prefix(kByteOrderMark.size());
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
   const std::string_view header = text.substr(0, text.find('\n'));
@@ -88,11 +88,10 @@ absl::Status FindJobs(const ImportOptions& options, FileImportOptions& import) {
   std::vector<JobKey>& jobs = target->jobs;
   jobs.erase(std::remove_if(jobs.begin(), jobs.end(), IsImport), jobs.end());
   if (jobs.empty()) return absl::OkStatus();
-  const absl::StatusOr<Run> run = LoadRun(target->session.db, jobs, target->session.now);
-  if (!run.ok()) return run.status();
-  for (const AttemptFacts& attempt : run->facts.attempts) {
+  ASSIGN_OR_RETURN(const Run run, LoadRun(target->session.db, jobs, target->session.now));
+  for (const AttemptFacts& attempt : run.facts.attempts) {
     if (!attempt.start) continue;
-    import.join.push_back({attempt.job_id, *attempt.start, SrunsOf(attempt, run->facts.now), attempt.end});
+    import.join.push_back({attempt.job_id, *attempt.start, SrunsOf(attempt, run.facts.now), attempt.end});
   }
   if (import.join.empty()) {
     return absl::InvalidArgumentError(Cat(by_run ? Cat("run ", options.run) : Cat("job ", options.job),

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/accounting/timeline/hang.h"
 #include "tools/base/format.h"
@@ -253,7 +254,7 @@ class Rows {
     }
   }
   absl::Status Finish() {
-    if (absl::Status status = SortRows(options_.sort, titles_, rows_); !status.ok()) return status;
+    RETURN_IF_ERROR(SortRows(options_.sort, titles_, rows_));
     Table table(columns_);
     for (std::vector<std::string>& row : rows_) {
       if (ForScripts(options_)) {

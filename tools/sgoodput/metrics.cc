@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/time/clock.h"
+#include "sql/status_macros.h"
 #include "sql/tables/losses.h"
 #include "tools/accounting/metrics/run_metrics.h"
 #include "tools/sgoodput/options.h"
@@ -19,9 +20,8 @@ namespace {
 absl::StatusOr<std::map<std::string, std::int64_t>> LossesFor(Session& session) {
   std::map<std::string, std::int64_t> sums;
   if (!session.viewer.all) return sums;
-  const absl::StatusOr<std::vector<NodeLosses>> losses = LoadLosses(session.db);
-  if (!losses.ok()) return losses.status();
-  for (const NodeLosses& node : *losses) {
+  ASSIGN_OR_RETURN(const std::vector<NodeLosses> losses, LoadLosses(session.db));
+  for (const NodeLosses& node : losses) {
     for (const auto& [what, count] : node.counts) sums[what] += count;
   }
   return sums;

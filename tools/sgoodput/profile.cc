@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/base/config.h"
 #include "tools/base/format.h"
@@ -56,13 +57,11 @@ int Show(const std::vector<KnownProfile>& profiles, const std::string& name) {
 absl::StatusOr<LogReader> Open(const std::string& profile, const Config& config) {
   if (!absl::StrContains(profile, '/') && !absl::EndsWith(profile, ".profile"))
     return LogReader::Open(profile, config.log_profiles);
-  const absl::StatusOr<Input> input = Input::Open(profile);
-  if (!input.ok()) return input.status();
-  if (input->size() > static_cast<std::int64_t>(kMaxProfileBytes))
+  ASSIGN_OR_RETURN(const Input input, Input::Open(profile));
+  if (input.size() > static_cast<std::int64_t>(kMaxProfileBytes))
     return absl::InvalidArgumentError(Cat(profile, ": longer than 256 KiB"));
-  std::string text(static_cast<std::size_t>(input->size()), '\0');
-  const absl::StatusOr<std::size_t> got = input->Read(0, text.data(), text.size());
-  if (!got.ok()) return got.status();
+  std::string text(static_cast<std::size_t>(input.size()), '\0');
+  ASSIGN_OR_RETURN(const std::size_t got, input.Read(0, text.data(), text.size()));
   return LogReader::Of(text, profile);
 }
 
@@ -70,11 +69,10 @@ absl::Status ReadLines(const Input& input, const LogLines::Take& take) {
   LogLines splitter;
   std::string piece(kPieceBytes, '\0');
   for (std::int64_t at = 0; at < input.size();) {
-    const absl::StatusOr<std::size_t> got = input.Read(at, piece.data(), piece.size());
-    if (!got.ok()) return got.status();
-    if (*got == 0) break;
-    splitter.Add(std::string_view(piece).substr(0, *got), take);
-    at += static_cast<std::int64_t>(*got);
+    ASSIGN_OR_RETURN(const std::size_t got, input.Read(at, piece.data(), piece.size()));
+    if (got == 0) break;
+    splitter.Add(std::string_view(piece).substr(0, got), take);
+    at += static_cast<std::int64_t>(got);
   }
   splitter.Finish(take);
   return absl::OkStatus();

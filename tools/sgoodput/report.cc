@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/accounting/advise/network.h"
 #include "tools/accounting/fleet/load_fleet.h"
@@ -71,16 +72,15 @@ absl::StatusOr<Question> Read(const RollupOptions& options, absl::Time now) {
   if (options.window.empty()) return question;
   const absl::StatusOr<double> seconds = ParseDurationOption(options.window);
   if (!seconds.ok()) return Annotate(seconds.status(), "--window");
-  const absl::StatusOr<SelectedTime> time = TimeOfSelection(options.select, now);
-  if (!time.ok()) return time.status();
-  if (!time->start) return absl::InvalidArgumentError("--window: say with -S where the first one begins");
-  const Ns end = time->end.value_or(absl::ToUnixNanos(now));
+  ASSIGN_OR_RETURN(const SelectedTime time, TimeOfSelection(options.select, now));
+  if (!time.start) return absl::InvalidArgumentError("--window: say with -S where the first one begins");
+  const Ns end = time.end.value_or(absl::ToUnixNanos(now));
   const auto step = static_cast<Ns>(std::llround(*seconds * 1e9));
-  if (step <= 0 || (end - *time->start) / step >= kMostWindows) {
+  if (step <= 0 || (end - *time.start) / step >= kMostWindows) {
     return absl::InvalidArgumentError(Cat("--window: ", options.window, " makes more than ", kMostWindows,
                                           " windows of the time from -S to -E; write a longer one"));
   }
-  question.edges = WindowEdges(*time->start, end, step);
+  question.edges = WindowEdges(*time.start, end, step);
   // The last window is as long as the time that was asked for.
   question.edges.back() = end;
   if (question.edges.size() < 2)
@@ -211,7 +211,7 @@ absl::StatusOr<std::vector<std::vector<std::string>>> SortedRows(const RollupRep
                                                                  const std::string& sort) {
   std::vector<std::vector<std::string>> rows;
   for (const RollupRow& row : report.rows) rows.push_back(Cells(columns, row));
-  if (absl::Status status = SortRows(sort, Titles(columns), rows); !status.ok()) return status;
+  RETURN_IF_ERROR(SortRows(sort, Titles(columns), rows));
   return rows;
 }
 
@@ -231,13 +231,12 @@ void PrintSlowNodes(const RollupReport& report) {
 
 absl::Status PrintTable(const RollupReport& report, const RollupOptions& options) {
   const std::vector<RollupColumn> columns = Columns(report, false);
-  absl::StatusOr<std::vector<std::vector<std::string>>> rows = SortedRows(report, columns, options.sort);
-  if (!rows.ok()) return rows.status();
+  ASSIGN_OR_RETURN(std::vector<std::vector<std::string>> rows, SortedRows(report, columns, options.sort));
   std::vector<Table::Column> shown;
   shown.reserve(columns.size());
   for (const RollupColumn& column : columns) shown.push_back(column.column);
   Table table(std::move(shown));
-  for (std::vector<std::string>& row : *rows) table.Add(std::move(row));
+  for (std::vector<std::string>& row : rows) table.Add(std::move(row));
   std::vector<std::string> total = Cells(columns, report.total);
   if (report.windows || report.by != "all") total.front() = "total";
   if (report.rows.size() > 1) table.Add(std::move(total));
@@ -248,10 +247,9 @@ absl::Status PrintTable(const RollupReport& report, const RollupOptions& options
 
 absl::Status PrintForScripts(const RollupReport& report, const RollupOptions& options) {
   const std::vector<RollupColumn> columns = Columns(report, true);
-  absl::StatusOr<std::vector<std::vector<std::string>>> rows = SortedRows(report, columns, options.sort);
-  if (!rows.ok()) return rows.status();
-  if (!options.no_header) rows->insert(rows->begin(), Titles(columns));
-  for (std::vector<std::string>& cells : *rows) {
+  ASSIGN_OR_RETURN(std::vector<std::vector<std::string>> rows, SortedRows(report, columns, options.sort));
+  if (!options.no_header) rows.insert(rows.begin(), Titles(columns));
+  for (std::vector<std::string>& cells : rows) {
     if (options.csv) {
       std::fputs(CsvLine(cells).c_str(), stdout);
       continue;
@@ -283,10 +281,9 @@ int RunRollup(const RollupOptions& options) {
       options.common, options.select, {options.stall_factor}, [&](Session& session, const Report& run) {
         ++runs;
         report.busbw = session.config.busbw;
-        const absl::StatusOr<RollupSubject> subject =
-            SubjectOf(run, question->Asks(RollupBy::kReservation), session.db, features);
-        if (!subject.ok()) return subject.status();
-        rollup.Add(*subject, run.timeline);
+        ASSIGN_OR_RETURN(const RollupSubject subject,
+                         SubjectOf(run, question->Asks(RollupBy::kReservation), session.db, features));
+        rollup.Add(subject, run.timeline);
         return absl::OkStatus();
       });
   if (!status.ok()) return Fail(status);

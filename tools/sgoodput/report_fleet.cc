@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "sql/status_macros.h"
 #include "sql/tables/watch_times.h"
 #include "sql/text.h"
 #include "tools/accounting/fleet/load_fleet.h"
@@ -49,38 +50,34 @@ absl::StatusOr<std::string> ClusterOf(const RollupOptions& options, Session& ses
     return absl::InvalidArgumentError("a fleet is that of one cluster; say which with -M CLUSTER");
   if (!options.select.clusters.empty()) return options.select.clusters.front();
   if (!session.config.cluster.empty()) return session.config.cluster;
-  const absl::StatusOr<std::vector<std::string>> clusters = WatchedClusters(session.db);
-  if (!clusters.ok()) return clusters.status();
-  if (clusters->size() > 1) {
-    return absl::InvalidArgumentError(Cat("clusters ", absl::StrJoin(*clusters, " and "),
+  ASSIGN_OR_RETURN(const std::vector<std::string> clusters, WatchedClusters(session.db));
+  if (clusters.size() > 1) {
+    return absl::InvalidArgumentError(Cat("clusters ", absl::StrJoin(clusters, " and "),
                                           " are in the database; say which with -M CLUSTER"));
   }
-  return clusters->empty() ? std::string() : clusters->front();
+  return clusters.empty() ? std::string() : clusters.front();
 }
 
 absl::StatusOr<FleetReport> MakeFleet(const RollupOptions& options, absl::Time now) {
-  if (absl::Status status = Check(options); !status.ok()) return status;
-  const absl::StatusOr<SelectedTime> time = TimeOfSelection(options.select, now);
-  if (!time.ok()) return time.status();
+  RETURN_IF_ERROR(Check(options));
+  ASSIGN_OR_RETURN(const SelectedTime time, TimeOfSelection(options.select, now));
   FleetReport report;
   report.by = options.by == "partition" ? "partition" : "all";
-  report.begin = *time->start;  // without -j there always is one
-  absl::StatusOr<Session> session = OpenSession(options.common, {}, report.begin / kSecond);
-  if (!session.ok()) return session.status();
+  report.begin = *time.start;  // without -j there always is one
+  ASSIGN_OR_RETURN(Session session, OpenSession(options.common, {}, report.begin / kSecond));
   // What is hidden would look idle.
-  if (!session->viewer.all) {
+  if (!session.viewer.all) {
     return absl::PermissionDeniedError(
         "--fleet is of all jobs, and Slurm's PrivateData hides those of others: operators may ask for it");
   }
-  const absl::StatusOr<std::string> cluster = ClusterOf(options, *session);
-  if (!cluster.ok()) return cluster.status();
-  report.cluster = *cluster;
-  report.end = std::min(time->end.value_or(session->now), session->now);
-  absl::StatusOr<FleetNodes> nodes = LoadFleetNodes(session->db, *cluster, report.begin, report.end);
+  ASSIGN_OR_RETURN(const std::string cluster, ClusterOf(options, session));
+  report.cluster = cluster;
+  report.end = std::min(time.end.value_or(session.now), session.now);
+  absl::StatusOr<FleetNodes> nodes = LoadFleetNodes(session.db, cluster, report.begin, report.end);
   if (!nodes.ok()) return nodes.status();
-  if (!time->end && nodes->watched_until > report.begin && report.end - nodes->watched_until < kWatchGoesOn) {
+  if (!time.end && nodes->watched_until > report.begin && report.end - nodes->watched_until < kWatchGoesOn) {
     report.end = std::min(report.end, nodes->watched_until);
-    nodes = LoadFleetNodes(session->db, *cluster, report.begin, report.end);
+    nodes = LoadFleetNodes(session.db, cluster, report.begin, report.end);
     if (!nodes.ok()) return nodes.status();
   }
   if (report.begin >= report.end) return absl::InvalidArgumentError("from -S to -E there is no time");
@@ -90,7 +87,7 @@ absl::StatusOr<FleetReport> MakeFleet(const RollupOptions& options, absl::Time n
   RollupOptions all = options;
   all.common.no_refresh = true;
   all.select.all_users = true;
-  all.select.clusters = {*cluster};
+  all.select.clusters = {cluster};
   const absl::Status status = ForEachSelected(all.common, all.select, {options.stall_factor},
                                               [&](Session& /*session*/, const Report& one) {
                                                 fleet.Add(one.timeline, one.account.goodput.program);

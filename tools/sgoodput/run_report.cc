@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -19,18 +20,18 @@ absl::StatusOr<Report> MakeReport(Target& target, const TimelineOptions& options
   const Snapshot snapshot(target.session.db);
   if (!snapshot.status().ok()) return snapshot.status();
   AccountingReader accounting(target.session.db);
-  absl::StatusOr<std::vector<Report>> reports = MakeReports(target.session, target.jobs, options, accounting);
-  if (!reports.ok()) return reports.status();
+  ASSIGN_OR_RETURN(std::vector<Report> reports,
+                   MakeReports(target.session, target.jobs, options, accounting));
   if (target.chained_job) {
     const auto has_it = [&](const Report& report) {
       return std::any_of(report.run.facts.attempts.begin(), report.run.facts.attempts.end(),
                          [&](const AttemptFacts& attempt) { return attempt.job_id == *target.chained_job; });
     };
-    const auto its = std::find_if(reports->begin(), reports->end(), has_it);
-    return std::move(its == reports->end() ? reports->front() : *its);
+    const auto its = std::find_if(reports.begin(), reports.end(), has_it);
+    return std::move(its == reports.end() ? reports.front() : *its);
   }
-  if (target.strand >= reports->size()) return absl::NotFoundError(Cat("it has no part ", target.strand + 1));
-  return std::move((*reports)[target.strand]);
+  if (target.strand >= reports.size()) return absl::NotFoundError(Cat("it has no part ", target.strand + 1));
+  return std::move(reports[target.strand]);
 }
 
 }  // namespace goodput

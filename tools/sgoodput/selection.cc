@@ -14,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "sql/status_macros.h"
 #include "sql/tables/jobs.h"
 #include "sql/tables/owners.h"
 #include "sql/text.h"
@@ -107,9 +108,8 @@ absl::StatusOr<Filter> MakeFilter(const SelectionOptions& options, absl::Time no
   if (filter.users.empty() && !options.all_users && options.jobs.empty() && geteuid() != 0) {
     filter.users.push_back(UserName());
   }
-  absl::StatusOr<SelectedTime> time = TimeOfSelection(options, now);
-  if (!time.ok()) return time.status();
-  filter.time = *time;
+  ASSIGN_OR_RETURN(SelectedTime time, TimeOfSelection(options, now));
+  filter.time = time;
   absl::StatusOr<std::vector<TimeSpan>> excluded = ParseWindows(options.exclude, now);
   if (!excluded.ok()) return excluded.status();
   filter.excluded = *std::move(excluded);
@@ -196,10 +196,9 @@ absl::Status TurnTo(const Page& page, std::vector<std::vector<JobKey>>& runs) {
   std::sort(runs.begin(), runs.end(), [](const auto& a, const auto& b) { return a.front() < b.front(); });
   if (page.reverse) std::reverse(runs.begin(), runs.end());
   if (page.after.empty()) return absl::OkStatus();
-  const absl::StatusOr<JobKey> after = ParseCursor(page.after);
-  if (!after.ok()) return after.status();
+  ASSIGN_OR_RETURN(const JobKey after, ParseCursor(page.after));
   runs.erase(runs.begin(), std::find_if(runs.begin(), runs.end(), [&](const std::vector<JobKey>& run) {
-               return page.reverse ? run.front() < *after : *after < run.front();
+               return page.reverse ? run.front() < after : after < run.front();
              }));
   return absl::OkStatus();
 }
@@ -208,9 +207,8 @@ absl::StatusOr<std::vector<JobKey>> SelectedJobs(Database& db, const SelectionOp
   if (options.jobs.empty()) return KnownJobs(db);
   std::vector<JobKey> jobs;
   for (const std::string& text : Words(options.jobs)) {
-    absl::StatusOr<std::vector<JobKey>> named = ResolveJob(db, text);
-    if (!named.ok()) return named.status();
-    jobs.insert(jobs.end(), named->begin(), named->end());
+    ASSIGN_OR_RETURN(std::vector<JobKey> named, ResolveJob(db, text));
+    jobs.insert(jobs.end(), named.begin(), named.end());
   }
   return jobs;
 }
@@ -239,36 +237,32 @@ absl::StatusOr<SelectedTime> TimeOfSelection(const SelectionOptions& options, ab
 absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions& options,
                              const TimelineOptions& timeline_options,
                              const std::function<absl::Status(Session&, Report)>& take, Page* page) {
-  const absl::StatusOr<Filter> filter = MakeFilter(options, absl::Now());
-  if (!filter.ok()) return filter.status();
-  const absl::StatusOr<std::vector<std::int64_t>> asked = ParseJobIds(options.jobs);
-  if (!asked.ok()) return asked.status();
+  ASSIGN_OR_RETURN(const Filter filter, MakeFilter(options, absl::Now()));
+  ASSIGN_OR_RETURN(const std::vector<std::int64_t> asked, ParseJobIds(options.jobs));
   std::optional<std::int64_t> start_s;
-  if (filter->time.start) start_s = *filter->time.start / kSecond;
-  absl::StatusOr<Session> session = OpenSession(common, *asked, start_s);
-  if (!session.ok()) return session.status();
-  const Snapshot snapshot(session->db);
+  if (filter.time.start) start_s = *filter.time.start / kSecond;
+  ASSIGN_OR_RETURN(Session session, OpenSession(common, asked, start_s));
+  const Snapshot snapshot(session.db);
   if (!snapshot.status().ok()) return snapshot.status();
-  absl::StatusOr<std::vector<JobKey>> jobs = SelectedJobs(session->db, options);
+  absl::StatusOr<std::vector<JobKey>> jobs = SelectedJobs(session.db, options);
   if (!jobs.ok()) return jobs.status();
-  absl::StatusOr<std::vector<std::vector<JobKey>>> runs = VisibleRuns(*session, *std::move(jobs));
-  if (!runs.ok()) return runs.status();
+  ASSIGN_OR_RETURN(std::vector<std::vector<JobKey>> runs, VisibleRuns(session, *std::move(jobs)));
   if (page != nullptr) {
-    if (absl::Status status = TurnTo(*page, *runs); !status.ok()) return status;
+    if (absl::Status status = TurnTo(*page, runs); !status.ok()) return status;
   }
   std::int64_t count = 0;
   std::string last;
-  AccountingReader accounting(session->db);
+  AccountingReader accounting(session.db);
   std::set<std::tuple<std::string, std::int64_t, Ns>> taken;
-  for (const std::vector<JobKey>& group : *runs) {
-    if (filter->time.start && WasOver(group, *filter->time.start)) continue;
-    absl::StatusOr<std::vector<Report>> made = MakeReports(*session, group, timeline_options, accounting);
+  for (const std::vector<JobKey>& group : runs) {
+    if (filter.time.start && WasOver(group, *filter.time.start)) continue;
+    absl::StatusOr<std::vector<Report>> made = MakeReports(session, group, timeline_options, accounting);
     if (absl::IsNotFound(made.status())) continue;
     if (!made.ok()) return made.status();
     for (Report& report : *made) {
       // Every component of a heterogeneous job leads to the whole of it.
       const RunInfo& info = report.run.info;
-      if (!taken.emplace(info.cluster, info.job_id, report.timeline.begin).second || !filter->Matches(report))
+      if (!taken.emplace(info.cluster, info.job_id, report.timeline.begin).second || !filter.Matches(report))
         continue;
       const std::string cursor = CursorOf(group);
       // What is one run with one that was shown is shown, too.
@@ -279,11 +273,11 @@ absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions
       ++count;
       last = cursor;
       if (options.truncate) {
-        ClipReport(report, filter->time.start.value_or(report.timeline.begin),
-                   filter->time.end.value_or(session->now));
+        ClipReport(report, filter.time.start.value_or(report.timeline.begin),
+                   filter.time.end.value_or(session.now));
       }
-      ExcludeFromReport(report, filter->excluded);
-      if (absl::Status status = take(*session, std::move(report)); !status.ok()) return status;
+      ExcludeFromReport(report, filter.excluded);
+      if (absl::Status status = take(session, std::move(report)); !status.ok()) return status;
     }
   }
   return absl::OkStatus();

@@ -18,6 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "sql/ingest/ingest.h"
+#include "sql/status_macros.h"
 #include "sql/tables/evidence.h"
 #include "sql/tables/owners.h"
 #include "sql/text.h"
@@ -90,7 +91,7 @@ absl::StatusOr<Session> OpenSession(const CommonOptions& options, const std::vec
   absl::StatusOr<Config> config = LoadConfig(options.config);
   if (!config.ok()) return Unreadable(config.status());
   const std::string path = options.db.empty() ? config->database : options.db;
-  if (absl::Status status = MustExist(path); !status.ok()) return status;
+  RETURN_IF_ERROR(MustExist(path));
   const bool write = !options.no_refresh && access(path.c_str(), W_OK) == 0;
   absl::StatusOr<Database> db =
       Database::Open(path, write ? Database::Mode::kReadWrite : Database::Mode::kReadOnly);
@@ -124,9 +125,8 @@ namespace {
 absl::StatusOr<std::vector<JobKey>> KeysOf(Database& db, const std::vector<ArrayTask>& tasks) {
   std::vector<JobKey> jobs;
   for (const ArrayTask& task : tasks) {
-    const absl::StatusOr<std::vector<JobKey>> known = KnownJobs(db, task.job_id);
-    if (!known.ok()) return known.status();
-    std::copy_if(known->begin(), known->end(), std::back_inserter(jobs),
+    ASSIGN_OR_RETURN(const std::vector<JobKey> known, KnownJobs(db, task.job_id));
+    std::copy_if(known.begin(), known.end(), std::back_inserter(jobs),
                  [&](const JobKey& job) { return task.cluster.empty() || job.cluster == task.cluster; });
   }
   std::sort(jobs.begin(), jobs.end());
@@ -144,26 +144,23 @@ absl::StatusOr<std::vector<JobKey>> ResolveJob(Database& db, const std::string& 
   if (!statement.status().ok()) return statement.status();
   std::int64_t id = 0;
   if (absl::SimpleAtoi(text, &id)) {
-    absl::StatusOr<std::vector<ArrayTask>> tasks = TasksOfArray(db, id);
-    if (!tasks.ok()) return tasks.status();
-    if (!tasks->empty()) return KeysOf(db, *tasks);
+    ASSIGN_OR_RETURN(std::vector<ArrayTask> tasks, TasksOfArray(db, id));
+    if (!tasks.empty()) return KeysOf(db, tasks);
     if (written.empty()) return KnownJobs(db, id);
   }
   const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('_', 1));
   if (std::int64_t number = 0;
       written.empty() && absl::SimpleAtoi(parts.first, &id) && absl::SimpleAtoi(parts.second, &number)) {
-    absl::StatusOr<std::vector<ArrayTask>> tasks = TasksOfArray(db, id);
-    if (!tasks.ok()) return tasks.status();
-    tasks->erase(std::remove_if(tasks->begin(), tasks->end(),
-                                [&](const ArrayTask& task) { return task.number != number; }),
-                 tasks->end());
-    return KeysOf(db, *tasks);
+    ASSIGN_OR_RETURN(std::vector<ArrayTask> tasks, TasksOfArray(db, id));
+    tasks.erase(std::remove_if(tasks.begin(), tasks.end(),
+                               [&](const ArrayTask& task) { return task.number != number; }),
+                tasks.end());
+    return KeysOf(db, tasks);
   }
   std::vector<JobKey> jobs;
   for (const auto& [cluster, job_id] : written) {
-    const absl::StatusOr<std::vector<JobKey>> known = KnownJobs(db, job_id);
-    if (!known.ok()) return known.status();
-    std::copy_if(known->begin(), known->end(), std::back_inserter(jobs),
+    ASSIGN_OR_RETURN(const std::vector<JobKey> known, KnownJobs(db, job_id));
+    std::copy_if(known.begin(), known.end(), std::back_inserter(jobs),
                  [&, of = cluster](const JobKey& job) { return job.cluster == of; });
   }
   return jobs;
@@ -230,9 +227,8 @@ absl::Status KeepOneOwner(const TargetOptions& asked, Session& session, std::vec
 // Of jobs that had the same id one after the other: the one that had it at the time asked for, else the last.
 absl::Status KeepOneUse(const TargetOptions& asked, std::vector<JobKey>& jobs) {
   if (!asked.submitted.empty()) {
-    const absl::StatusOr<Ns> at = ParseTimeOption(asked.submitted, absl::Now());
-    if (!at.ok()) return at.status();
-    const std::int64_t at_s = *at / kSecond;
+    ASSIGN_OR_RETURN(const Ns at, ParseTimeOption(asked.submitted, absl::Now()));
+    const std::int64_t at_s = at / kSecond;
     jobs.erase(std::remove_if(jobs.begin(), jobs.end(),
                               [&](const JobKey& job) { return at_s < job.from_s || at_s >= job.until_s; }),
                jobs.end());
@@ -250,7 +246,7 @@ absl::Status KeepOneUseOfEach(const TargetOptions& asked, std::vector<JobKey>& j
   for (const JobKey& job : jobs) by_id[job.job_id].push_back(job);
   jobs.clear();
   for (auto& [id, uses] : by_id) {
-    if (absl::Status status = KeepOneUse(asked, uses); !status.ok()) return status;
+    RETURN_IF_ERROR(KeepOneUse(asked, uses));
     jobs.insert(jobs.end(), uses.begin(), uses.end());
   }
   return absl::OkStatus();
@@ -341,7 +337,7 @@ absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const TargetOpti
     if (!found.ok()) return found.status();
   }
   const std::string what = job.empty() ? Cat("run '", run, "'") : Cat("job ", job);
-  if (absl::Status status = KeepVisible(target.session, *found); !status.ok()) return status;
+  RETURN_IF_ERROR(KeepVisible(target.session, *found));
   if (absl::Status status = KeepOneCluster(asked, target.session.config, *found); !status.ok())
     return Annotate(status, what);
   if (job.empty()) {

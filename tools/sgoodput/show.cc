@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "sql/status_macros.h"
 #include "sql/tables/summaries.h"
 #include "sql/text.h"
 #include "tools/accounting/timeline/sensitivity.h"
@@ -158,9 +159,8 @@ void WarnOfProfiles(Target& target, Report& report) {
 absl::StatusOr<Report> ReportOn(Target& target, const ShowOptions& options) {
   absl::StatusOr<Report> report = MakeReport(target, {options.stall_factor});
   if (!report.ok()) return report.status();
-  const absl::StatusOr<std::vector<TimeSpan>> excluded = ParseWindows(options.exclude, absl::Now());
-  if (!excluded.ok()) return excluded.status();
-  ExcludeFromReport(*report, *excluded);
+  ASSIGN_OR_RETURN(const std::vector<TimeSpan> excluded, ParseWindows(options.exclude, absl::Now()));
+  ExcludeFromReport(*report, excluded);
   report->run_inferred = target.inferred;
   WarnOfProfiles(target, *report);
   if (options.sensitivity) report->sensitivity = FindSensitivity(report->run.facts, {options.stall_factor});
@@ -181,12 +181,11 @@ void PrintReport(Target& target, const Report& report, const ShowOptions& option
 }
 
 absl::Status ShowOne(Target& target, const ShowOptions& options, const std::optional<Bucket>& bucket) {
-  const absl::StatusOr<Report> report = ReportOn(target, options);
-  if (!report.ok()) return report.status();
+  ASSIGN_OR_RETURN(const Report report, ReportOn(target, options));
   if (options.common.json) {
-    std::fputs(ReportAsJson(*report).c_str(), stdout);
+    std::fputs(ReportAsJson(report).c_str(), stdout);
   } else {
-    PrintReport(target, *report, options, bucket);
+    PrintReport(target, report, options, bucket);
   }
   return absl::OkStatus();
 }
@@ -201,14 +200,13 @@ absl::Status ShowTasks(Target& target, const ShowOptions& options, const std::op
   JsonReports json(stdout);
   for (std::size_t i = 0; i < tasks.size() && (all || i < kMostTasksShown); ++i) {
     target.jobs = {tasks[i]};
-    const absl::StatusOr<Report> report = ReportOn(target, options);
-    if (!report.ok()) return report.status();
+    ASSIGN_OR_RETURN(const Report report, ReportOn(target, options));
     if (options.common.json) {
-      json.Add(*report);
+      json.Add(report);
       continue;
     }
     if (i > 0) std::printf("\n\n");
-    PrintReport(target, *report, options, bucket);
+    PrintReport(target, report, options, bucket);
   }
   if (options.common.json) {
     json.Finish();

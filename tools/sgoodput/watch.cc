@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "spank/clock.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/accounting/runs/load_run.h"
 #include "tools/accounting/timeline/last_step.h"
@@ -133,17 +134,16 @@ absl::StatusOr<bool> LookRemotely(const std::string& url, const WatchOptions& op
   if (UseColor(common.color)) common.color = "always";
   RemoteQuestion question = QuestionAbout("watch", options.target);
   question.parameters.emplace_back("stall-factor", Cat(options.stall_factor));
-  const absl::StatusOr<CommandResult> answer = AskAndWait(url, common, question);
-  if (!answer.ok()) return answer.status();
-  if (answer->exit_code != 0) {
-    std::string why = answer->err.substr(0, answer->err.find('\n'));
+  ASSIGN_OR_RETURN(const CommandResult answer, AskAndWait(url, common, question));
+  if (answer.exit_code != 0) {
+    std::string why = answer.err.substr(0, answer.err.find('\n'));
     constexpr std::string_view kPrefix = "sgoodput: ";
     if (why.compare(0, kPrefix.size(), kPrefix) == 0) why.erase(0, kPrefix.size());
-    return answer->exit_code == kNothingMatched ? absl::NotFoundError(why) : absl::UnavailableError(why);
+    return answer.exit_code == kNothingMatched ? absl::NotFoundError(why) : absl::UnavailableError(why);
   }
   screen.BeginFrame();
-  std::fputs(answer->out.c_str(), stdout);
-  const std::vector<std::string> lines = absl::StrSplit(answer->out, absl::MaxSplits('\n', 3));
+  std::fputs(answer.out.c_str(), stdout);
+  const std::vector<std::string> lines = absl::StrSplit(answer.out, absl::MaxSplits('\n', 3));
   return lines.size() > 2 && lines[2].find(" (now), wall ") != std::string::npos;
 }
 
@@ -151,13 +151,11 @@ absl::StatusOr<bool> LookRemotely(const std::string& url, const WatchOptions& op
 absl::StatusOr<bool> Look(const WatchOptions& options, const Style& style, AlternateScreen& screen) {
   if (const std::optional<std::string> url = RemoteUrl(options.common))
     return LookRemotely(*url, options, screen);
-  absl::StatusOr<Target> target = OpenTarget(options.common, options.target);
-  if (!target.ok()) return target.status();
-  const absl::StatusOr<Report> report = MakeReport(*target, {options.stall_factor});
-  if (!report.ok()) return report.status();
+  ASSIGN_OR_RETURN(Target target, OpenTarget(options.common, options.target));
+  ASSIGN_OR_RETURN(const Report report, MakeReport(target, {options.stall_factor}));
   screen.BeginFrame();
-  PrintFrame(*report, style);
-  return report->timeline.running;
+  PrintFrame(report, style);
+  return report.timeline.running;
 }
 
 }  // namespace

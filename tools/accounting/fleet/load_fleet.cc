@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "spank/event.h"
+#include "sql/status_macros.h"
 #include "sql/tables/accounting.h"
 #include "sql/tables/evidence.h"
 #include "sql/tables/watch_times.h"
@@ -22,12 +23,11 @@ struct Words {
 };
 
 absl::StatusOr<Words> LoadWords(Database& db, const std::string& cluster, Ns from, Ns to) {
-  absl::StatusOr<std::vector<EventRow>> events =
-      LoadJoblessEvents(db, cluster, std::string(kind::kNodeState), from, to);
-  if (!events.ok()) return events.status();
+  ASSIGN_OR_RETURN(std::vector<EventRow> events,
+                   LoadJoblessEvents(db, cluster, std::string(kind::kNodeState), from, to));
   Words words;
   RecordReader reader;
-  for (const EventRow& event : *events) {
+  for (const EventRow& event : events) {
     if (!reader.Parse(event.record)) continue;
     NodeWord word;
     word.t = event.t_ns;
@@ -47,10 +47,9 @@ absl::StatusOr<std::map<std::string, std::vector<KnownOutage>>> LoadKnownOutages
                                                                                  const std::string& cluster,
                                                                                  Ns end) {
   // One that lasts may have begun long ago.
-  absl::StatusOr<std::vector<NodeOutage>> outages = LoadOutages(db, cluster, 0, end / kSecond);
-  if (!outages.ok()) return outages.status();
+  ASSIGN_OR_RETURN(std::vector<NodeOutage> outages, LoadOutages(db, cluster, 0, end / kSecond));
   std::map<std::string, std::vector<KnownOutage>> of_node;
-  for (const NodeOutage& outage : *outages) {
+  for (const NodeOutage& outage : outages) {
     const Ns until = outage.end_s ? *outage.end_s * kSecond : end;
     const NodeCondition condition = ConditionOf(outage.state, {});
     if (condition == NodeCondition::kDown || condition == NodeCondition::kDrained)
@@ -62,31 +61,29 @@ absl::StatusOr<std::map<std::string, std::vector<KnownOutage>>> LoadKnownOutages
 }  // namespace
 
 absl::StatusOr<FleetNodes> LoadFleetNodes(Database& db, const std::string& cluster, Ns begin, Ns end) {
-  const absl::StatusOr<std::vector<WatchSpell>> spells = LoadWatches(db, cluster, begin, end);
-  if (!spells.ok()) return spells.status();
-  if (spells->empty()) {
+  ASSIGN_OR_RETURN(const std::vector<WatchSpell> spells, LoadWatches(db, cluster, begin, end));
+  if (spells.empty()) {
     return absl::NotFoundError(Cat("nobody watched the nodes of ",
                                    cluster.empty() ? "this cluster" : "cluster " + cluster,
                                    " by then: goodputd does on the controller (role = controller)"));
   }
   // At its begin a watch says everything anew: nothing before is needed.
-  const absl::StatusOr<Words> words = LoadWords(db, cluster, spells->front().begin_ns, end);
-  if (!words.ok()) return words.status();
+  ASSIGN_OR_RETURN(const Words words, LoadWords(db, cluster, spells.front().begin_ns, end));
   const auto outages = LoadKnownOutages(db, cluster, end);
   if (!outages.ok()) return outages.status();
   FleetNodes fleet;
   std::vector<TimeSpan> watched;
-  for (std::size_t i = 0; i < spells->size(); ++i) {
-    const WatchSpell& spell = (*spells)[i];
+  for (std::size_t i = 0; i < spells.size(); ++i) {
+    const WatchSpell& spell = spells[i];
     Ns until = spell.end_ns;
     // Killed, or going on: it was looking when it last wrote anything.
-    if (spell.open && i + 1 == spells->size()) until = std::max(until, words->last);
+    if (spell.open && i + 1 == spells.size()) until = std::max(until, words.last);
     watched.push_back({spell.begin_ns, until});
     fleet.watched_until = until;
     fleet.watched += std::max<Ns>(0, std::min(until, end) - std::max(spell.begin_ns, begin));
   }
   static const std::vector<KnownOutage> kNone;
-  for (const auto& [name, said] : words->of_node) {
+  for (const auto& [name, said] : words.of_node) {
     const auto known = outages->find(name);
     NodeHistory history =
         HistoryOf(said, watched, known == outages->end() ? kNone : known->second, begin, end);

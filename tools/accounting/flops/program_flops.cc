@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/accounting/flops/step_flops.h"
 
@@ -14,9 +15,8 @@ namespace {
 absl::StatusOr<std::optional<double>> FlopsPerStep(const DeclaredFlops& declared) {
   if (declared.flops_per_step) return declared.flops_per_step;
   if (declared.model.empty()) return std::nullopt;
-  const absl::StatusOr<ModelShape> model = ParseModel(declared.model);
-  if (!model.ok()) return model.status();
-  return FlopsOfStep(*model);
+  ASSIGN_OR_RETURN(const ModelShape model, ParseModel(declared.model));
+  return FlopsOfStep(model);
 }
 
 }  // namespace
@@ -27,9 +27,8 @@ absl::StatusOr<ProgramFlops> FlopsOfProgram(const std::vector<DeclaredFlops>& de
   std::set<double> flops;
   std::set<std::string> precisions;
   for (const DeclaredFlops& job : declared) {
-    const absl::StatusOr<std::optional<double>> of_step = FlopsPerStep(job);
-    if (!of_step.ok()) return of_step.status();
-    if (*of_step) flops.insert(**of_step);
+    ASSIGN_OR_RETURN(const std::optional<double> of_step, FlopsPerStep(job));
+    if (of_step) flops.insert(*of_step);
     if (!job.precision.empty()) precisions.insert(job.precision);
   }
   const auto refuse = [](const std::string& reason) { return absl::FailedPreconditionError(reason); };
@@ -47,9 +46,8 @@ absl::StatusOr<ProgramFlops> FlopsOfProgram(const std::vector<DeclaredFlops>& de
   }
   std::set<double> peaks;
   for (const std::string& type : gpu_types) {
-    const absl::StatusOr<double> peak = PeakFlops(more_peaks, type, *precisions.begin());
-    if (!peak.ok()) return peak.status();
-    peaks.insert(*peak);
+    ASSIGN_OR_RETURN(const double peak, PeakFlops(more_peaks, type, *precisions.begin()));
+    peaks.insert(peak);
   }
   const std::string types = absl::StrJoin(gpu_types, ", ");
   if (peaks.size() > 1) return refuse(Cat("its GPUs are of several types: ", types));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/accounting/flops/program_flops.h"
 #include "tools/accounting/runs/concurrent_jobs.h"
@@ -29,11 +30,10 @@ void AddProgramGoodput(const std::vector<GpuPeak>& peaks, Report& report) {
 absl::StatusOr<std::vector<Report>> MakeReports(Database& db, AccountingReader& accounting,
                                                 const std::vector<JobKey>& jobs,
                                                 const ReportSettings& settings) {
-  absl::StatusOr<std::vector<Run>> runs = LoadConcurrentRuns(db, jobs, settings.now, accounting);
-  if (!runs.ok()) return runs.status();
-  const bool nameless = runs->front().info.run.empty();
+  ASSIGN_OR_RETURN(std::vector<Run> runs, LoadConcurrentRuns(db, jobs, settings.now, accounting));
+  const bool nameless = runs.front().info.run.empty();
   std::vector<Report> reports;
-  for (Run& run : *runs) {
+  for (Run& run : runs) {
     Report report;
     report.run = std::move(run);
     report.busbw = settings.busbw;
@@ -46,14 +46,14 @@ absl::StatusOr<std::vector<Report>> MakeReports(Database& db, AccountingReader& 
     report.timeline = BuildTimeline(report.run.facts, settings.timeline);
     report.account = TakeAccount(report.timeline);
     AddProgramGoodput(settings.peaks, report);
-    if (runs->size() > 1 && nameless) {
+    if (runs.size() > 1 && nameless) {
       report.run.info.run.clear();
       report.timeline.warnings.push_back(
-          Cat("jobs of the chain had resources at once: they are ", runs->size(), " runs, and this is one"));
-    } else if (runs->size() > 1) {
+          Cat("jobs of the chain had resources at once: they are ", runs.size(), " runs, and this is one"));
+    } else if (runs.size() > 1) {
       const std::string& name = reports.empty() ? report.run.info.run : reports.front().run.info.run;
       report.timeline.warnings.push_back(Cat("jobs of run ", name, " had resources at once: they are ",
-                                             runs->size(), " runs, ", name, " to ", name, "#", runs->size(),
+                                             runs.size(), " runs, ", name, " to ", name, "#", runs.size(),
                                              "; give each its own --goodput-run"));
     }
     reports.push_back(std::move(report));

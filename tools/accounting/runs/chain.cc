@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -142,19 +143,17 @@ Chain InferChain(const std::vector<JobOutline>& jobs, const JobKey& of) {
 absl::StatusOr<Chain> FindChain(Database& db, const JobKey& of) {
   absl::StatusOr<JobOutline> first = LoadOutline(db, of);
   if (!first.ok()) return first.status();
-  const absl::StatusOr<std::vector<WaitingJob>> waited = JobsThatWaited(db, of.cluster, first->user);
-  if (!waited.ok()) return waited.status();
+  ASSIGN_OR_RETURN(const std::vector<WaitingJob> waited, JobsThatWaited(db, of.cluster, first->user));
   std::multimap<std::int64_t, std::int64_t> waited_for;  // job -> who waited for it
-  for (const WaitingJob& job : *waited) {
+  for (const WaitingJob& job : waited) {
     for (const std::int64_t id : ReadDependency(job.dependency).after) waited_for.emplace(id, job.job_id);
   }
 
   std::vector<JobOutline> found;
   std::set<JobKey> seen{of};
   const auto load = [&](std::int64_t id) -> absl::Status {
-    const absl::StatusOr<std::vector<JobKey>> keys = KeysOf(db, of.cluster, id);
-    if (!keys.ok()) return keys.status();
-    for (const JobKey& key : *keys) {
+    ASSIGN_OR_RETURN(const std::vector<JobKey> keys, KeysOf(db, of.cluster, id));
+    for (const JobKey& key : keys) {
       if (!seen.insert(key).second) continue;
       absl::StatusOr<JobOutline> outline = LoadOutline(db, key);
       if (outline.ok()) {

@@ -8,6 +8,7 @@
 
 #include "absl/time/time.h"
 #include "spank/event.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/accounting/runs/controller_clock.h"
 #include "tools/accounting/runs/record.h"
@@ -197,7 +198,7 @@ absl::Status NodeClocks::Settle(const std::map<std::int64_t, SourceRow>& sources
     if (boot.second == kUnknownBoot) clock.MayBeManyBoots();
     clock.Settle(spans, shifts);
   }
-  if (absl::Status aligned = AlignByOthers(hooks); !aligned.ok()) return aligned;
+  RETURN_IF_ERROR(AlignByOthers(hooks));
   for (auto& [boot, clock] : clocks_) {
     clock.Forget();
     for (const NodeClock::Finding& finding : clock.findings()) {

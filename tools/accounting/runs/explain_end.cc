@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "spank/event.h"
+#include "sql/status_macros.h"
 #include "sql/tables/accounting.h"
 #include "sql/tables/evidence.h"
 #include "sql/text.h"
@@ -105,17 +106,16 @@ absl::Status EndExplainer::FindDownNodes(const AttemptFacts* next) {
     last_noticed_ = std::max(last_noticed_, end_ + kNoticedWithin);
   if (next != nullptr && next->start) last_noticed_ = std::min(last_noticed_, std::max(end_, *next->start));
   // A node may be up again before the watch looks; slurmdbd still knows.
-  absl::StatusOr<std::vector<NodeOutage>> outages =
-      LoadOutages(db_, cluster_, start_ / kSecond, last_noticed_ / kSecond);
-  if (!outages.ok()) return outages.status();
-  for (const NodeOutage& outage : *outages) {
+  ASSIGN_OR_RETURN(std::vector<NodeOutage> outages,
+                   LoadOutages(db_, cluster_, start_ / kSecond, last_noticed_ / kSecond));
+  for (const NodeOutage& outage : outages) {
     if (absl::StartsWith(outage.state, "DOWN"))
       WentDown(outage.node, outage.start_s * kSecond, outage.reason);
   }
-  absl::StatusOr<std::vector<EventRow>> states = LoadJoblessEvents(
-      db_, cluster_, std::string(kind::kNodeState), start_, std::max(last_noticed_, end_) + kTakeoverSlack);
-  if (!states.ok()) return states.status();
-  for (const EventRow& event : *states) {
+  ASSIGN_OR_RETURN(std::vector<EventRow> states,
+                   LoadJoblessEvents(db_, cluster_, std::string(kind::kNodeState), start_,
+                                     std::max(last_noticed_, end_) + kTakeoverSlack));
+  for (const EventRow& event : states) {
     if (!reader_.Parse(event.record) || !absl::StartsWith(reader_.Text(key::kState), "DOWN")) continue;
     const std::optional<std::int64_t> since_s = reader_.Int(key::kReasonS);
     WentDown(reader_.Text(key::kNodeName), since_s ? *since_s * kSecond : event.t_ns,
@@ -128,11 +128,10 @@ absl::Status EndExplainer::FindDownNodes(const AttemptFacts* next) {
 
 // Jobs that started in [from, to], as far as the watch knows them.
 absl::StatusOr<std::vector<EndExplainer::Start>> EndExplainer::WatchedStarts(Ns from, Ns to) {
-  absl::StatusOr<std::vector<EventRow>> events = LoadWatchedAttempts(db_, cluster_, from, to);
-  if (!events.ok()) return events.status();
+  ASSIGN_OR_RETURN(std::vector<EventRow> events, LoadWatchedAttempts(db_, cluster_, from, to));
   std::vector<Start> starts;
   std::set<std::pair<std::int64_t, std::int64_t>> seen;
-  for (const EventRow& event : *events) {
+  for (const EventRow& event : events) {
     if (!reader_.Parse(event.record)) continue;
     const std::optional<std::int64_t> start_s = reader_.Int(key::kStartS);
     const std::int64_t job = reader_.Int(key::kJob).value_or(0);
@@ -153,24 +152,22 @@ absl::StatusOr<std::vector<EndExplainer::Start>> EndExplainer::WatchedStarts(Ns 
 
 // The watch knows of a job before accounting does, and accounting may know more of it.
 absl::StatusOr<std::vector<EndExplainer::Start>> EndExplainer::Starts(Ns from, Ns to) {
-  absl::StatusOr<std::vector<AccountingRow>> rows =
-      LoadStartedBetween(db_, cluster_, from / kSecond, to / kSecond);
-  if (!rows.ok()) return rows.status();
-  absl::StatusOr<std::vector<Start>> watched = WatchedStarts(from, to);
-  if (!watched.ok()) return watched.status();
+  ASSIGN_OR_RETURN(std::vector<AccountingRow> rows,
+                   LoadStartedBetween(db_, cluster_, from / kSecond, to / kSecond));
+  ASSIGN_OR_RETURN(std::vector<Start> watched, WatchedStarts(from, to));
   std::vector<Start> starts;
-  for (AccountingRow& row : *rows) {
-    const auto seen = std::find_if(watched->begin(), watched->end(), [&](const Start& start) {
+  for (AccountingRow& row : rows) {
+    const auto seen = std::find_if(watched.begin(), watched.end(), [&](const Start& start) {
       return start.job.job_id == row.job_id && start.job.start_s == row.start_s;
     });
     std::optional<std::int64_t> tier;
-    if (seen != watched->end()) {
+    if (seen != watched.end()) {
       tier = seen->tier;
-      watched->erase(seen);
+      watched.erase(seen);
     }
     starts.push_back({std::move(row), tier});
   }
-  std::move(watched->begin(), watched->end(), std::back_inserter(starts));
+  std::move(watched.begin(), watched.end(), std::back_inserter(starts));
   return starts;
 }
 
@@ -204,10 +201,10 @@ bool EndExplainer::OnOurNodes(const std::string& node_list) const {
 
 // Slurm does not record who asks for a requeue, but who drains a node of it, or holds the job then.
 absl::Status EndExplainer::FindOperator(const AttemptFacts* next) {
-  absl::StatusOr<std::vector<EventRow>> states = LoadJoblessEvents(
-      db_, cluster_, std::string(kind::kNodeState), end_ - kDrainedBefore, end_ + kDownSlack);
-  if (!states.ok()) return states.status();
-  for (const EventRow& event : *states) {
+  ASSIGN_OR_RETURN(std::vector<EventRow> states,
+                   LoadJoblessEvents(db_, cluster_, std::string(kind::kNodeState), end_ - kDrainedBefore,
+                                     end_ + kDownSlack));
+  for (const EventRow& event : states) {
     if (!reader_.Parse(event.record) || nodes_.count(reader_.Text(key::kNodeName)) == 0) continue;
     const std::vector<std::string> flags = reader_.Texts(key::kFlags);
     if (std::find(flags.begin(), flags.end(), "DRAIN") == flags.end()) continue;
@@ -230,11 +227,10 @@ absl::Status EndExplainer::FindOperator(const AttemptFacts* next) {
 }
 
 absl::Status EndExplainer::FindPreemptor() {
-  absl::StatusOr<std::vector<Start>> others = Starts(end_, end_ + kTakeoverSlack);
-  if (!others.ok()) return others.status();
+  ASSIGN_OR_RETURN(std::vector<Start> others, Starts(end_, end_ + kTakeoverSlack));
   // Slurm's own word for it; which of those that may have done it is still to be found.
   const bool preempted = attempt_.preempt_time || attempt_.state == "PREEMPTED";
-  for (const Start& other : *others) {
+  for (const Start& other : others) {
     const AccountingRow& job = other.job;
     if (job.job_id == attempt_.job_id || !OnOurNodes(job.node_list)) continue;
     const MayPreempt may = MayItPreempt(other);
@@ -263,10 +259,10 @@ absl::Status ExplainEnd(Database& db, const EndOwner& owner, const AttemptFacts*
   // What was done when it ended ended of nothing else.
   if (!attempt.start || !attempt.end || attempt.state == "COMPLETED") return absl::OkStatus();
   EndExplainer explainer(db, owner, attempt);
-  if (absl::Status status = explainer.FindDownNodes(next); !status.ok()) return status;
+  RETURN_IF_ERROR(explainer.FindDownNodes(next));
   if (!attempt.preempt_time && attempt.state != "PREEMPTED" && attempt.state != "REQUEUED")
     return absl::OkStatus();
-  if (absl::Status status = explainer.FindPreemptor(); !status.ok()) return status;
+  RETURN_IF_ERROR(explainer.FindPreemptor());
   return attempt.state == "REQUEUED" ? explainer.FindOperator(next) : absl::OkStatus();
 }
 

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "sql/status_macros.h"
 #include "sql/tables/imports.h"
 #include "tools/accounting/timeline/allocation.h"
 
@@ -87,18 +88,16 @@ void AddLives(const std::vector<TimeSpan>& away, Ns begin, Ns end, AttemptFacts&
 }  // namespace
 
 absl::StatusOr<ImportedRun> LoadImportedRun(Database& db, const JobKey& job) {
-  const absl::StatusOr<ImportRow> row = LoadImport(db, job);
-  if (!row.ok()) return row.status();
-  const absl::StatusOr<std::vector<ImportedAttempt>> attempts = LoadImportedAttempts(db, row->source_id);
-  if (!attempts.ok()) return attempts.status();
+  ASSIGN_OR_RETURN(const ImportRow row, LoadImport(db, job));
+  ASSIGN_OR_RETURN(const std::vector<ImportedAttempt> attempts, LoadImportedAttempts(db, row.source_id));
   ImportedRun imported;
   Run& run = imported.run;
   run.info.job_id = job.job_id;
   run.info.job_id_text = "-";
-  run.info.run = row->run;
-  run.info.name = row->name;
-  run.info.user = row->user;
-  for (const ImportedAttempt& attempt : *attempts) {
+  run.info.run = row.run;
+  run.info.name = row.name;
+  run.info.user = row.user;
+  for (const ImportedAttempt& attempt : attempts) {
     AttemptFacts facts;
     facts.submit = attempt.begin_ns;
     facts.start = attempt.begin_ns;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "spank/event.h"
+#include "sql/status_macros.h"
 #include "sql/tables/accounting.h"
 #include "sql/tables/evidence.h"
 #include "sql/tables/heartbeats.h"
@@ -86,13 +87,12 @@ absl::Status RunLoader::LoadSourcesOf(const std::vector<EventRow>& events, const
 
 // Its attempts, by number: two of them may begin in one second.
 absl::Status RunLoader::AddImport(const JobKey& job) {
-  absl::StatusOr<ImportedRun> imported = LoadImportedRun(db_, job);
-  if (!imported.ok()) return imported.status();
-  run_.info = std::move(imported->run.info);
-  for (std::size_t i = 0; i < imported->is_life.size(); ++i) {
+  ASSIGN_OR_RETURN(ImportedRun imported, LoadImportedRun(db_, job));
+  run_.info = std::move(imported.run.info);
+  for (std::size_t i = 0; i < imported.is_life.size(); ++i) {
     Draft& draft = drafts_.Of(static_cast<std::int64_t>(i));
-    draft.facts = std::move(imported->run.facts.attempts[i]);
-    draft.is_life = imported->is_life[i];
+    draft.facts = std::move(imported.run.facts.attempts[i]);
+    draft.is_life = imported.is_life[i];
     draft.in_accounting = true;
   }
   return absl::OkStatus();
@@ -123,9 +123,8 @@ ControllerClock ReadControllerClock(const FactSources& sources, std::vector<Even
 
 absl::Status RunLoader::AddSchedulerSide(const JobKey& job, std::vector<EventRow>& events,
                                          SchedulerFacts& scheduler, ControllerClock& clock) {
-  absl::StatusOr<std::vector<AccountingRow>> rows = accounting_.RowsOf(job);
-  if (!rows.ok()) return rows.status();
-  for (const AccountingRow& row : *rows) scheduler.AddAccounting(row);
+  ASSIGN_OR_RETURN(std::vector<AccountingRow> rows, accounting_.RowsOf(job));
+  for (const AccountingRow& row : rows) scheduler.AddAccounting(row);
   if (IsImport(job)) {
     if (absl::Status status = AddImport(job); !status.ok()) return status;
   }
@@ -156,12 +155,11 @@ absl::Status RunLoader::EndUnwatched(const JobKey& job, Ns last_said) {
   if (drafts_.begin() == drafts_.end()) return absl::OkStatus();
   Draft& last = std::prev(drafts_.end())->second;
   if (last.in_accounting || last.state_final || last.facts.end) return absl::OkStatus();
-  const absl::StatusOr<std::vector<WatchSpell>> spells =
-      LoadWatches(db_, job.cluster, last_said, std::numeric_limits<std::int64_t>::max());
-  if (!spells.ok()) return spells.status();
-  const auto next = std::find_if(spells->begin(), spells->end(),
+  ASSIGN_OR_RETURN(const std::vector<WatchSpell> spells,
+                   LoadWatches(db_, job.cluster, last_said, std::numeric_limits<std::int64_t>::max()));
+  const auto next = std::find_if(spells.begin(), spells.end(),
                                  [&](const WatchSpell& spell) { return spell.begin_ns > last_said; });
-  if (next == spells->end()) return absl::OkStatus();
+  if (next == spells.end()) return absl::OkStatus();
   last.last_seen = last_said;
   last.facts.end = next->begin_ns / kSecond * kSecond;
   last.facts.state = run_.info.state = "GONE";
@@ -187,7 +185,7 @@ absl::Status RunLoader::AddNodeSide(const JobKey& job, std::vector<EventRow> eve
   absl::StatusOr<std::vector<Heartbeat>> heartbeats = std::vector<Heartbeat>{};
   if (job.heard) heartbeats = LoadHeartbeats(db_, job);
   if (!heartbeats.ok()) return heartbeats.status();
-  if (absl::Status status = LoadSourcesOf(events, *steps); !status.ok()) return status;
+  RETURN_IF_ERROR(LoadSourcesOf(events, *steps));
   std::vector<Ns> block_shifts;
   HookRecords hooks(db_, job);
   NodeClocks clocks;
@@ -197,7 +195,7 @@ absl::Status RunLoader::AddNodeSide(const JobKey& job, std::vector<EventRow> eve
   run_.facts.warnings.insert(run_.facts.warnings.end(), clocks.warnings().begin(), clocks.warnings().end());
   NodeFacts nodes(db_, sources_, nodes_, drafts_, *step_reader_, run_);
   for (const EventRow& event : events) nodes.AddEvent(event);
-  if (absl::Status status = nodes.AddHooks(hooks, clocks); !status.ok()) return status;
+  RETURN_IF_ERROR(nodes.AddHooks(hooks, clocks));
   nodes.SettleDeclared();
   nodes.AddHeartbeats(*heartbeats);
   if (job.heard) {
@@ -244,7 +242,7 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
   SchedulerFacts scheduler(jobs_of_run_, sources_, drafts_, run_);
   std::vector<EventRow> events;
   ControllerClock clock;
-  if (absl::Status status = AddSchedulerSide(job, events, scheduler, clock); !status.ok()) return status;
+  RETURN_IF_ERROR(AddSchedulerSide(job, events, scheduler, clock));
   if (of && het_job_ != of) {
     run_.info = info;
     run_.gpu_types = gpu_types;
@@ -265,8 +263,8 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
     draft.facts.job_id = job.job_id;
     draft.facts.het_job = het_job_;
   }
-  if (absl::Status status = AddNodeSide(job, std::move(events), clock); !status.ok()) return status;
-  if (absl::Status status = FinishDrafts(job); !status.ok()) return status;
+  RETURN_IF_ERROR(AddNodeSide(job, std::move(events), clock));
+  RETURN_IF_ERROR(FinishDrafts(job));
   return true;
 }
 
@@ -276,9 +274,8 @@ absl::Status RunLoader::AddJob(const JobKey& job) {
   // The ids of components follow each other, and they are submitted as one.
   const std::int64_t leader = *het_job_;
   for (JobKey component{job.cluster, leader, job.from_s, job.until_s};; ++component.job_id) {
-    const absl::StatusOr<bool> added = AddComponent(component, leader);
-    if (!added.ok()) return added.status();
-    if (!*added) break;
+    ASSIGN_OR_RETURN(const bool added, AddComponent(component, leader));
+    if (!added) break;
   }
   run_.info.job_id = leader;
   run_.info.job_id_text = Cat(leader);

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_split.h"
 #include "spank/event.h"
+#include "sql/status_macros.h"
 #include "sql/tables/imports.h"
 #include "sql/text.h"
 #include "tools/base/signal_name.h"
@@ -306,10 +307,9 @@ absl::Status NodeFacts::AddSteps(JobSteps steps, const std::vector<Ns>& block_sh
       continue;
     }
     // A file may hold the end of one attempt and the begin of the next.
-    const absl::StatusOr<std::vector<PackedStep>> packed = LoadStepsOfBlock(db_, row);
-    if (!packed.ok()) return packed.status();
+    ASSIGN_OR_RETURN(const std::vector<PackedStep> packed, LoadStepsOfBlock(db_, row));
     std::vector<StepRow> marks;
-    for (const PackedStep& step : *packed) {
+    for (const PackedStep& step : packed) {
       marks.push_back({row.source_id, step.offset, step.t_ns + block_shifts[i], row.clock_ns, step.step,
                        step.task, row.slurm_step});
     }

@@ -17,6 +17,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/base/trace_permission.h"
 
@@ -129,27 +130,24 @@ SignalTrace::~SignalTrace() {
 }
 
 absl::StatusOr<int> SignalTrace::OpenEvent(int cpu, const std::vector<int>& signals) const {
-  const absl::StatusOr<int> fd = OpenTracepoint(cpu, tracepoints_.signal.id, 1);
-  if (!fd.ok()) return fd.status();
+  ASSIGN_OR_RETURN(const int fd, OpenTracepoint(cpu, tracepoints_.signal.id, 1));
   std::string filter;
   for (const int signo : signals) filter += Cat(filter.empty() ? "" : "||", "sig==", signo);
-  if (ioctl(*fd, PERF_EVENT_IOC_SET_FILTER, filter.c_str()) == 0) return *fd;
+  if (ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter.c_str()) == 0) return fd;
   const absl::Status status = NotWatched(cpu, "its filter");
-  close(*fd);
+  close(fd);
   return status;
 }
 
 absl::StatusOr<std::unique_ptr<SignalTrace::Ring>> SignalTrace::OpenCpu(int cpu) const {
   auto ring = std::make_unique<Ring>();
   for (const std::vector<int>& signals : signals_) {
-    const absl::StatusOr<int> fd = OpenEvent(cpu, signals);
-    if (!fd.ok()) return fd.status();
-    ring->fds.push_back(*fd);
+    ASSIGN_OR_RETURN(const int fd, OpenEvent(cpu, signals));
+    ring->fds.push_back(fd);
   }
   if (tracepoints_.exec_id != 0) {
-    const absl::StatusOr<int> fd = OpenTracepoint(cpu, tracepoints_.exec_id, 0);
-    if (!fd.ok()) return fd.status();
-    ring->fds.push_back(*fd);
+    ASSIGN_OR_RETURN(const int fd, OpenTracepoint(cpu, tracepoints_.exec_id, 0));
+    ring->fds.push_back(fd);
   }
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t share =
@@ -176,9 +174,8 @@ absl::Status SignalTrace::Open() {
         "signals cannot be watched in a PID namespace of its own: the kernel traces by ids of processes that "
         "are others here; run goodputd in the host's (docker run --pid=host, hostPID: true)");
   }
-  const absl::StatusOr<Tracepoints> tracepoints = ReadTracepoints();
-  if (!tracepoints.ok()) return tracepoints.status();
-  tracepoints_ = *tracepoints;
+  ASSIGN_OR_RETURN(const Tracepoints tracepoints, ReadTracepoints());
+  tracepoints_ = tracepoints;
   if (!options_.execs) tracepoints_.exec_id = 0;
   epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
   if (epoll_fd_ < 0) return absl::UnavailableError(Cat("epoll: ", std::strerror(errno)));
@@ -219,10 +216,9 @@ absl::Status SignalTrace::RefreshCpus() {
 absl::Status SignalTrace::AddSignals(const std::vector<int>& signals) {
   if (signals.empty()) return absl::OkStatus();
   for (const auto& [cpu, ring] : rings_) {
-    const absl::StatusOr<int> fd = OpenEvent(cpu, signals);
-    if (!fd.ok()) return fd.status();
-    ring->fds.push_back(*fd);
-    if (absl::Status status = Enable(cpu, *fd, ring->fds.front()); !status.ok()) return status;
+    ASSIGN_OR_RETURN(const int fd, OpenEvent(cpu, signals));
+    ring->fds.push_back(fd);
+    if (absl::Status status = Enable(cpu, fd, ring->fds.front()); !status.ok()) return status;
   }
   signals_.push_back(signals);
   return absl::OkStatus();

@@ -17,6 +17,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -183,9 +184,8 @@ absl::StatusOr<Tracepoints> ReadTracepoints() {
         "the kernel's tracefs cannot be read; mount it (mount -t tracefs nodev /sys/kernel/tracing) and let "
         "goodputd run as root");
   }
-  const absl::StatusOr<SignalTracepoint> signal = ParseSignalTracepoint(texts[0], texts[1]);
-  if (!signal.ok()) return signal.status();
-  Tracepoints tracepoints{*signal};
+  ASSIGN_OR_RETURN(const SignalTracepoint signal, ParseSignalTracepoint(texts[0], texts[1]));
+  Tracepoints tracepoints{signal};
   if (!absl::SimpleAtoi(absl::StripAsciiWhitespace(texts[2]), &tracepoints.exec_id)) tracepoints.exec_id = 0;
   return tracepoints;
 }

@@ -5,6 +5,7 @@
 
 #include "spank/event.h"
 #include "spank/json_text.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -49,14 +50,12 @@ absl::StatusOr<std::optional<FileImportReport>> Unchanged(Database& db, const In
                                                           const FileImportOptions& options,
                                                           std::string fingerprint) {
   for (const std::string& identity : identities) {
-    const absl::StatusOr<std::optional<ImportRow>> before = FindImport(db, identity);
-    if (!before.ok()) return before.status();
-    if (!*before) continue;
-    const ImportRow& row = **before;
+    ASSIGN_OR_RETURN(const std::optional<ImportRow> before, FindImport(db, identity));
+    if (!before) continue;
+    const ImportRow& row = *before;
     if (fingerprint.empty()) {
-      const absl::StatusOr<std::string> content = input.FingerprintOfAll();
-      if (!content.ok()) return content.status();
-      fingerprint = *content;
+      ASSIGN_OR_RETURN(const std::string content, input.FingerprintOfAll());
+      fingerprint = content;
     }
     const bool same_run =
         options.run.empty() ? row.run == row.name || !row.joined.empty() : row.run == options.run;

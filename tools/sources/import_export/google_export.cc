@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "spank/json_text.h"
+#include "sql/status_macros.h"
 #include "tools/accounting/timeline/allocation.h"
 #include "tools/accounting/timeline/sanitize_facts.h"
 #include "tools/base/decimal.h"
@@ -376,7 +377,7 @@ absl::Status Exporter::WriteAttempt(const AttemptFacts& attempt) {
     for (; next_loose != loose.end() && next_loose->t <= until; ++next_loose) together.push_back(*next_loose);
     if (absl::Status status = WriteSteps(std::move(together), next_line); !status.ok()) return status;
   }
-  if (absl::Status status = WriteSteps({next_loose, loose.end()}, next_line); !status.ok()) return status;
+  RETURN_IF_ERROR(WriteSteps({next_loose, loose.end()}, next_line));
   for (; next_line < lines_.size(); ++next_line) {
     if (absl::Status status = Put(lines_[next_line].text); !status.ok()) return status;
   }

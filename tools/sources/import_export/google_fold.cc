@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sql/status_macros.h"
+
 namespace goodput {
 namespace {
 
@@ -48,7 +50,7 @@ absl::Status GoogleFold::Begin(Ns t, std::int64_t offset, std::optional<Ns> job_
 }
 
 absl::Status GoogleFold::End(std::optional<Ns> next) {
-  if (absl::Status status = EndPhases(); !status.ok()) return status;
+  RETURN_IF_ERROR(EndPhases());
   Attempt& attempt = *attempt_;
   const std::optional<std::int64_t> usual = attempt.records.Median();
   if (!attempt.told.ended) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "spank/event.h"
+#include "sql/status_macros.h"
 #include "sql/tables/imports.h"
 #include "sql/text.h"
 #include "tools/sources/import_export/clock_setback.h"
@@ -95,17 +96,16 @@ absl::StatusOr<GooglePass::Result> GooglePass::Run(const std::string& only, bool
   GoogleEntry entry;
   Ns last = 0;
   while (true) {
-    const absl::StatusOr<bool> more = stream_.Next(text);
-    if (!more.ok()) return more.status();
-    if (!*more) break;
+    ASSIGN_OR_RETURN(const bool more, stream_.Next(text));
+    if (!more) break;
     TellProgress(stream_.position());
     if (!text.problem.empty()) {
-      if (absl::Status status = SetAside(text, text.problem); !status.ok()) return status;
+      RETURN_IF_ERROR(SetAside(text, text.problem));
       continue;
     }
     const absl::StatusOr<bool> taken = parser_.Parse(text.text, entry);
     if (!taken.ok()) {
-      if (absl::Status status = SetAside(text, Message(taken.status())); !status.ok()) return status;
+      RETURN_IF_ERROR(SetAside(text, Message(taken.status())));
       continue;
     }
     if (!*taken) {
@@ -113,8 +113,7 @@ absl::StatusOr<GooglePass::Result> GooglePass::Run(const std::string& only, bool
       continue;
     }
     if (!entry.HasPlausibleTime()) {
-      if (absl::Status status = SetAside(text, "its time is before the year 2000"); !status.ok())
-        return status;
+      RETURN_IF_ERROR(SetAside(text, "its time is before the year 2000"));
       continue;
     }
     if (IsTheOthers(entry.job_name, only)) {
@@ -136,7 +135,7 @@ absl::StatusOr<GooglePass::Result> GooglePass::Run(const std::string& only, bool
   if (!sorted) {
     if (absl::Status status = TakePlaces(); !status.ok()) return status;
   }
-  if (absl::Status status = fold_.Finish(); !status.ok()) return status;
+  RETURN_IF_ERROR(fold_.Finish());
   return Result::kDone;
 }
 
@@ -149,11 +148,10 @@ absl::Status GooglePass::TakePlaces() {
     TellProgress(input_.size());
     const auto length = static_cast<std::size_t>(place.length);
     text.resize(length + GoogleEntryParser::kPadding);
-    const absl::StatusOr<std::size_t> got = input_.Read(place.offset, text.data(), length);
-    if (!got.ok()) return got.status();
+    ASSIGN_OR_RETURN(const std::size_t got, input_.Read(place.offset, text.data(), length));
     const absl::StatusOr<bool> taken = parser_.Parse(std::string_view(text).substr(0, length), entry);
     const Ns delay = clock_.At(place.offset);
-    if (*got < length || !taken.ok() || !*taken || entry.time() + delay != place.t)
+    if (got < length || !taken.ok() || !*taken || entry.time() + delay != place.t)
       return absl::AbortedError(Cat(input_.name(), ": it changes while it is read"));
     if (delay != 0) entry.Delay(delay);
     if (absl::Status status = fold_.Take(entry, place.offset); !status.ok()) return status;
@@ -194,15 +192,13 @@ absl::StatusOr<FileImportReport> ImportGoogleLog(Database& db, const Input& inpu
   std::string file = input.name();
   std::string fingerprint;
   if (!input.is_file()) {
-    const absl::StatusOr<std::string> content = input.FingerprintOfAll();
-    if (!content.ok()) return content.status();
-    fingerprint = *content;
+    ASSIGN_OR_RETURN(const std::string content, input.FingerprintOfAll());
+    fingerprint = content;
     file = Cat("-", fingerprint);
   }
-  const absl::StatusOr<std::optional<FileImportReport>> unchanged =
-      Unchanged(db, input, {file, Identity(file, options.run)}, options, fingerprint);
-  if (!unchanged.ok()) return unchanged.status();
-  if (*unchanged) return **unchanged;
+  ASSIGN_OR_RETURN(const std::optional<FileImportReport> unchanged,
+                   Unchanged(db, input, {file, Identity(file, options.run)}, options, fingerprint));
+  if (unchanged) return *unchanged;
 
   std::string only;
   bool sorted = true;
@@ -210,16 +206,14 @@ absl::StatusOr<FileImportReport> ImportGoogleLog(Database& db, const Input& inpu
     Transaction transaction(db);
     if (!transaction.status().ok()) return transaction.status();
     ImportWriter writer(db);
-    if (absl::Status status = writer.Begin(Identity(file, only), options.cluster); !status.ok())
-      return status;
+    RETURN_IF_ERROR(writer.Begin(Identity(file, only), options.cluster));
     GooglePass pass(input, options, writer);
-    const absl::StatusOr<GooglePass::Result> result = pass.Run(only, sorted);
-    if (!result.ok()) return result.status();
-    if (*result == GooglePass::Result::kNotInOrder) {
+    ASSIGN_OR_RETURN(const GooglePass::Result result, pass.Run(only, sorted));
+    if (result == GooglePass::Result::kNotInOrder) {
       sorted = false;
       continue;
     }
-    if (*result == GooglePass::Result::kSeveralJobs) {
+    if (result == GooglePass::Result::kSeveralJobs) {
       if (options.run.empty()) return SeveralJobs(input, pass);
       only = options.run;
       continue;
@@ -238,8 +232,8 @@ absl::StatusOr<FileImportReport> ImportGoogleLog(Database& db, const Input& inpu
       return absl::InvalidArgumentError(
           Cat(input.name(), ": its entries name no job; name the run with --run NAME"));
     }
-    if (absl::Status status = writer.Finish(row, input.size(), options.now_s); !status.ok()) return status;
-    if (absl::Status status = transaction.Commit(); !status.ok()) return status;
+    RETURN_IF_ERROR(writer.Finish(row, input.size(), options.now_s));
+    RETURN_IF_ERROR(transaction.Commit());
     return report;
   }
 }

@@ -15,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "spank/clock.h"
 #include "spank/files.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -136,11 +137,10 @@ absl::StatusOr<std::string> Input::FingerprintOfAll() const {
   Fingerprint fingerprint;
   std::string buffer(kCopyBytes, '\0');
   for (std::int64_t at = 0;;) {
-    const absl::StatusOr<std::size_t> got = Read(at, buffer.data(), buffer.size());
-    if (!got.ok()) return got.status();
-    if (*got == 0) return fingerprint.Text();
-    fingerprint.Add(std::string_view(buffer.data(), *got));
-    at += static_cast<std::int64_t>(*got);
+    ASSIGN_OR_RETURN(const std::size_t got, Read(at, buffer.data(), buffer.size()));
+    if (got == 0) return fingerprint.Text();
+    fingerprint.Add(std::string_view(buffer.data(), got));
+    at += static_cast<std::int64_t>(got);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sql/status_macros.h"
 #include "tools/sources/logs/google_entry.h"
 
 namespace goodput {
@@ -56,12 +57,11 @@ absl::Status EntryStream::Fill() {
   base_ += static_cast<std::int64_t>(at_);
   end_ -= at_;
   at_ = 0;
-  const absl::StatusOr<std::size_t> got =
-      input_.Read(base_ + static_cast<std::int64_t>(end_), buffer_.data() + end_, kWindow - end_);
-  if (!got.ok()) return got.status();
-  fingerprint_.Add(std::string_view(buffer_.data() + end_, *got));
-  all_read_ = *got < kWindow - end_;
-  end_ += *got;
+  ASSIGN_OR_RETURN(const std::size_t got, input_.Read(base_ + static_cast<std::int64_t>(end_),
+                                                      buffer_.data() + end_, kWindow - end_));
+  fingerprint_.Add(std::string_view(buffer_.data() + end_, got));
+  all_read_ = got < kWindow - end_;
+  end_ += got;
   return absl::OkStatus();
 }
 
@@ -89,7 +89,7 @@ bool EntryStream::Hand(std::size_t length, std::size_t skip, EntryText& into) {
 absl::StatusOr<bool> EntryStream::NextLine(EntryText& into) {
   std::size_t newline = Rest().find('\n');
   if (newline == std::string_view::npos && !all_read_) {
-    if (absl::Status status = Fill(); !status.ok()) return status;
+    RETURN_IF_ERROR(Fill());
     newline = Rest().find('\n');
   }
   if (newline != std::string_view::npos || all_read_) {
@@ -151,12 +151,12 @@ absl::Status EntryStream::SkipRest() {
 absl::StatusOr<bool> EntryStream::Next(EntryText& into) {
   if (!begun_) {
     begun_ = true;
-    if (absl::Status status = Fill(); !status.ok()) return status;
+    RETURN_IF_ERROR(Fill());
     if (Rest().substr(0, kByteOrderMark.size()) == kByteOrderMark) at_ += kByteOrderMark.size();
   }
-  if (absl::Status status = SkipRest(); !status.ok()) return status;
+  RETURN_IF_ERROR(SkipRest());
   while (true) {
-    if (absl::Status status = SkipBlanks(in_array_ ? " \t\r\n," : kBlanks); !status.ok()) return status;
+    RETURN_IF_ERROR(SkipBlanks(in_array_ ? " \t\r\n," : kBlanks));
     if (Empty()) {
       if (!in_array_) return false;
       in_array_ = false;

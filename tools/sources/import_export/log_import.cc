@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "sql/status_macros.h"
 #include "sql/tables/imports.h"
 #include "sql/text.h"
 #include "tools/sources/logs/line_placer.h"
@@ -25,11 +26,10 @@ absl::Status ReadLines(const Input& input, const LogLines::Take& take,
   LogLines lines;
   std::string piece(kPieceBytes, '\0');
   for (std::int64_t at = 0; at < input.size();) {
-    const absl::StatusOr<std::size_t> got = input.Read(at, piece.data(), piece.size());
-    if (!got.ok()) return got.status();
-    if (*got == 0) break;
-    lines.Add(std::string_view(piece).substr(0, *got), take);
-    at += static_cast<std::int64_t>(*got);
+    ASSIGN_OR_RETURN(const std::size_t got, input.Read(at, piece.data(), piece.size()));
+    if (got == 0) break;
+    lines.Add(std::string_view(piece).substr(0, got), take);
+    at += static_cast<std::int64_t>(got);
     if (progress) progress(at, input.size());
   }
   lines.Finish(take);
@@ -183,8 +183,7 @@ class LogPass {
 
 absl::Status LookAt(const Input& input, const LogImportOptions& log, const LogReader::Counted& counted,
                     LineClock& clock) {
-  absl::StatusOr<LogReader> reader = LogReader::Open(counted.name, log.site_profiles);
-  if (!reader.ok()) return reader.status();
+  ASSIGN_OR_RETURN(LogReader reader, LogReader::Open(counted.name, log.site_profiles));
   const auto see = [&](const LogReader::Said& said) {
     if (!counted.counters.IsTrainings(said.event)) return;
     clock.Look(said.event.time);
@@ -193,8 +192,8 @@ absl::Status LookAt(const Input& input, const LogImportOptions& log, const LogRe
   return ReadLines(
       input,
       [&](std::string_view line, std::int64_t offset) {
-        clock.Look(reader->TimeOf(line));
-        reader->Line(line, offset, 0, see);
+        clock.Look(reader.TimeOf(line));
+        reader.Line(line, offset, 0, see);
       },
       nullptr);
 }
@@ -212,14 +211,12 @@ Ns BeginOf(const Input& input, const FileImportOptions& options, const LogImport
 
 absl::StatusOr<FileImportReport> ImportLog(Database& db, const Input& input, const FileImportOptions& options,
                                            const LogImportOptions& log) {
-  const absl::StatusOr<std::string> fingerprint = input.FingerprintOfAll();
-  if (!fingerprint.ok()) return fingerprint.status();
-  const std::string file = Cat(input.is_file() ? input.name() : Cat("-", *fingerprint), "#log:", log.profile);
-  const absl::StatusOr<std::optional<FileImportReport>> unchanged =
-      Unchanged(db, input, {file}, options, *fingerprint);
-  if (!unchanged.ok()) return unchanged.status();
-  if (*unchanged) {
-    FileImportReport report = **unchanged;
+  ASSIGN_OR_RETURN(const std::string fingerprint, input.FingerprintOfAll());
+  const std::string file = Cat(input.is_file() ? input.name() : Cat("-", fingerprint), "#log:", log.profile);
+  ASSIGN_OR_RETURN(const std::optional<FileImportReport> unchanged,
+                   Unchanged(db, input, {file}, options, fingerprint));
+  if (unchanged) {
+    FileImportReport report = *unchanged;
     report.of_lines = true;
     return report;
   }
@@ -256,7 +253,7 @@ absl::StatusOr<FileImportReport> ImportLog(Database& db, const Input& input, con
   if (clock.tells_no_time()) report.placed_from = begin;
   if (clock.tells_nothing()) report.untimed = report.entries;
   ImportRow row;
-  row.fingerprint = *fingerprint;
+  row.fingerprint = fingerprint;
   row.run = report.run = options.run;
   row.name = options.run;
   row.user = options.user;

@@ -8,6 +8,7 @@
 
 #include "spank/event.h"
 #include "spank/json_text.h"
+#include "sql/status_macros.h"
 #include "sql/tables/evidence.h"
 #include "sql/tables/imports.h"
 #include "sql/tables/record_blocks.h"
@@ -23,8 +24,8 @@ class SpoolExport {
 
   absl::Status Add(const JobKey& job) {
     if (!job.heard) return absl::OkStatus();
-    if (absl::Status status = AddRows(job); !status.ok()) return status;
-    if (absl::Status status = AddBlocks(job); !status.ok()) return status;
+    RETURN_IF_ERROR(AddRows(job));
+    RETURN_IF_ERROR(AddBlocks(job));
     return AddSteps(job);
   }
   absl::Status Finish() {
@@ -43,9 +44,8 @@ class SpoolExport {
     return written_;
   }
   absl::Status AddRows(const JobKey& job) {
-    const absl::StatusOr<std::vector<EventRow>> events = LoadSingleEvents(db_, job);
-    if (!events.ok()) return events.status();
-    for (const EventRow& event : *events) {
+    ASSIGN_OR_RETURN(const std::vector<EventRow> events, LoadSingleEvents(db_, job));
+    for (const EventRow& event : events) {
       text_ += event.record;
       if (absl::Status status = EndLine(); !status.ok()) return status;
     }
@@ -66,15 +66,13 @@ class SpoolExport {
     return written_.ok() ? status : written_;
   }
   absl::Status AddSteps(const JobKey& job) {
-    const absl::StatusOr<std::vector<StepRow>> steps = LoadSteps(db_, job);
-    if (!steps.ok()) return steps.status();
-    for (const StepRow& step : *steps) {
-      const absl::StatusOr<SourceRow> source = SourceOf(step.source_id);
-      if (!source.ok()) return source.status();
-      if (source->node == kImportNode) continue;
-      text_ += Cat("{\"v\":", kFormatVersion, ",\"t\":", step.t_ns, ",\"node\":", QuotedJson(source->node),
+    ASSIGN_OR_RETURN(const std::vector<StepRow> steps, LoadSteps(db_, job));
+    for (const StepRow& step : steps) {
+      ASSIGN_OR_RETURN(const SourceRow source, SourceOf(step.source_id));
+      if (source.node == kImportNode) continue;
+      text_ += Cat("{\"v\":", kFormatVersion, ",\"t\":", step.t_ns, ",\"node\":", QuotedJson(source.node),
                    ",\"kind\":\"", kind::kMark, "\"");
-      if (!source->cluster.empty()) text_ += Cat(",\"cluster\":", QuotedJson(source->cluster));
+      if (!source.cluster.empty()) text_ += Cat(",\"cluster\":", QuotedJson(source.cluster));
       text_ += Cat(",\"job\":", job.job_id, ",\"slurm_step\":", QuotedJson(step.slurm_step),
                    ",\"task\":", step.task,
                    ",\"mark\":\"step\",\"edge\":\"begin\",\"train_step\":", step.train_step, "}");

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/accounting/timeline/sanitize_facts.h"
 #include "tools/base/decimal.h"
@@ -271,7 +272,7 @@ absl::StatusOr<bool> Finish(const Draft& draft) {
   if ((custom.start || custom.end) && custom.name.empty()) return Bad("no `custom_badput_event_type`");
   const bool restore = draft.event_type == "restore" || draft.event_type == "emergency_restore";
   if (draft.event_type == "save" || restore) {
-    if (absl::Status status = FinishCheckpoint(draft); !status.ok()) return status;
+    RETURN_IF_ERROR(FinishCheckpoint(draft));
     any = true;
   }
   if (any && entry.time() == INT64_MAX) {
@@ -355,7 +356,7 @@ absl::StatusOr<bool> GoogleEntryParser::ParseJson(std::string_view text, GoogleE
     return Bad("not a JSON object");
   }
   Draft draft(entry);
-  if (absl::Status status = ReadMembers(object, false, draft); !status.ok()) return status;
+  RETURN_IF_ERROR(ReadMembers(object, false, draft));
   if (document.current_location().error() == simdjson::SUCCESS) return Bad("more behind the JSON object");
   return Finish(draft);
 }

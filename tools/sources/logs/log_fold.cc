@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "sql/status_macros.h"
+
 namespace goodput {
 namespace {
 
@@ -98,11 +100,11 @@ absl::Status LogFold::Begin(Ns t, std::int64_t offset, bool said) {
 absl::Status LogFold::End(Ns t) {
   if (!start_) return absl::OkStatus();
   const std::int64_t offset = offset_;
-  if (absl::Status status = TakeUntoldSteps(); !status.ok()) return status;
-  if (absl::Status status = ReleaseWaiting(nullptr, t); !status.ok()) return status;
+  RETURN_IF_ERROR(TakeUntoldSteps());
+  RETURN_IF_ERROR(ReleaseWaiting(nullptr, t));
   Start& start = *start_;
-  if (absl::Status status = CloseUntoldSaves(offset); !status.ok()) return status;
-  if (absl::Status status = CloseSaves(std::nullopt, offset); !status.ok()) return status;
+  RETURN_IF_ERROR(CloseUntoldSaves(offset));
+  RETURN_IF_ERROR(CloseSaves(std::nullopt, offset));
   if (start.has_step && !start.begin_marked) {
     Speaker speaker;
     speaker.attempt = start.told.number;
@@ -253,8 +255,8 @@ absl::Status LogFold::StepEnd(const LogEvent& event, Ns t, std::int64_t offset) 
     }
     // The program was started anew, and said nothing of it.
     const std::optional<Ns> training_begin = start->training_begin;
-    if (absl::Status status = End(heard_before_); !status.ok()) return status;
-    if (absl::Status status = Begin(training_begin.value_or(t), offset, false); !status.ok()) return status;
+    RETURN_IF_ERROR(End(heard_before_));
+    RETURN_IF_ERROR(Begin(training_begin.value_or(t), offset, false));
     start = &*start_;
     start->of = event.of;
   }
@@ -265,7 +267,7 @@ absl::Status LogFold::StepEnd(const LogEvent& event, Ns t, std::int64_t offset) 
   const Ns each = event.step_ns.value_or(start->steps.Median().value_or(0));
   const std::int64_t count = start->has_step ? step - start->done : 1;
   const Ns next_step = t - std::min(t - start->done_at, each > (INT64_MAX >> 2) / count ? 0 : each * count);
-  if (absl::Status status = CloseSaves(next_step, offset); !status.ok()) return status;
+  RETURN_IF_ERROR(CloseSaves(next_step, offset));
   if (start->has_step) return Record(event, t, start->done + 1, start->done_at, offset);
   std::optional<std::int64_t> first = start->first_step;
   if (!first && start->restore_step && *start->restore_step < step) first = *start->restore_step + 1;
@@ -306,12 +308,12 @@ absl::Status LogFold::StepBegin(const LogEvent& event, Ns t, std::int64_t offset
       ++repeated_;
       return absl::OkStatus();
     }
-    if (absl::Status status = End(heard_before_); !status.ok()) return status;
-    if (absl::Status status = Begin(t, offset, false); !status.ok()) return status;
+    RETURN_IF_ERROR(End(heard_before_));
+    RETURN_IF_ERROR(Begin(t, offset, false));
     start = &*start_;
   }
-  if (absl::Status status = CloseSaves(t, offset); !status.ok()) return status;
-  if (absl::Status status = Step(t, step, offset); !status.ok()) return status;
+  RETURN_IF_ERROR(CloseSaves(t, offset));
+  RETURN_IF_ERROR(Step(t, step, offset));
   if (start->has_step) start->line_ns = t - start->done_at;
   start->has_step = true;
   start->begin_marked = true;
@@ -334,7 +336,7 @@ absl::Status LogFold::SaveBegin(const LogEvent& event, Ns t, std::int64_t offset
     ++found->second.writers;
     return absl::OkStatus();
   }
-  if (absl::Status status = CloseUntoldSaves(offset); !status.ok()) return status;
+  RETURN_IF_ERROR(CloseUntoldSaves(offset));
   OpenSave save;
   save.begin = t;
   save.over_at_next_step = event.over_at_next_step;
@@ -391,9 +393,7 @@ absl::Status LogFold::SaveEnd(const LogEvent& event, Ns t, std::optional<Ns> beg
     // Nobody told of its begin: it covers what was done before, and no more.
     const Ns known = event.took_ns ? t - *event.took_ns : start.has_step ? start.done_at : start.told.begin;
     const Ns begin = std::min(began.value_or(known), t);
-    if (absl::Status status = Mark(begin, PackedMark::Kind::kCheckpoint, true, event.step, "", offset);
-        !status.ok())
-      return status;
+    RETURN_IF_ERROR(Mark(begin, PackedMark::Kind::kCheckpoint, true, event.step, "", offset));
     const Ns end = began && event.took_ns ? *began + *event.took_ns : t;
     return Mark(std::max(begin, end), PackedMark::Kind::kCheckpoint, false, event.step, "", offset);
   }
@@ -527,17 +527,17 @@ absl::Status LogFold::Take(const LogEvent& event, Ns t, std::optional<Ns> began,
   if (start_ && anew && (start_->has_step || start_->waiting) &&
       (start_->over_by_slurm || t - start_->last_event > kRanksTime)) {
     // What it printed of itself before comes behind the longest silence.
-    if (absl::Status status = Heard(t); !status.ok()) return status;
+    RETURN_IF_ERROR(Heard(t));
     const TimeSpan silence = start_->silence;
-    if (absl::Status status = End(silence.begin); !status.ok()) return status;
-    if (absl::Status status = Begin(silence.end, offset, false); !status.ok()) return status;
+    RETURN_IF_ERROR(End(silence.begin));
+    RETURN_IF_ERROR(Begin(silence.end, offset, false));
     heard_before_ = t;
   }
   // What ends, begins nothing.
   const bool ends =
       event.kind == Kind::kProgramEnd || event.kind == Kind::kJobEnd || event.kind == Kind::kStop;
   if (!start_ && ends) return absl::OkStatus();
-  if (absl::Status status = Begin(t, offset, event.kind == Kind::kProgramBegin); !status.ok()) return status;
+  RETURN_IF_ERROR(Begin(t, offset, event.kind == Kind::kProgramBegin));
   // Lines of several ranks are not in order; what is told now is not before what was.
   if (start_->has_step) t = std::max(t, start_->done_at);
   if (!start_->over) start_->last_heard = std::max(start_->last_heard, t);

@@ -11,6 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/base/decimal.h"
 #include "tools/sources/logs/line_time.h"
@@ -425,7 +426,7 @@ absl::Status ProfileReader::Check() {
   if (into_.rules.empty()) return Bad(1, "no `rule`");
   into_.any = std::make_unique<RE2::Set>(Quiet(), RE2::UNANCHORED);
   for (const Rule& rule : into_.rules) {
-    if (absl::Status status = CheckRule(rule); !status.ok()) return status;
+    RETURN_IF_ERROR(CheckRule(rule));
     if (into_.any->Add(Piece(rule.text), nullptr) < 0) return Bad(rule.at, "the expression is none");
   }
   if (!into_.any->Compile()) return Bad(1, "the expressions together are too large");
@@ -489,7 +490,7 @@ LogProfile::~LogProfile() = default;
 
 absl::StatusOr<LogProfile> LogProfile::Parse(std::string_view text, std::string_view where) {
   auto impl = std::make_unique<Impl>();
-  if (absl::Status status = ProfileReader(where, *impl).Read(text); !status.ok()) return status;
+  RETURN_IF_ERROR(ProfileReader(where, *impl).Read(text));
   return LogProfile(std::move(impl));
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/sources/shared_spool/files_as.h"
 
@@ -173,10 +174,9 @@ absl::StatusOr<IngestReport> ParseIngestAnswer(std::string_view answer) {
 }
 
 absl::StatusOr<IngestReport> IngestShared(Database& db, const Config& config) {
-  const absl::StatusOr<Reader> reader = Reader::Of(config.shared_spool_user);
-  if (!reader.ok()) return reader.status();
+  ASSIGN_OR_RETURN(const Reader reader, Reader::Of(config.shared_spool_user));
   IngestOptions options = OptionsOf(
-      {config.database, config.shared_spool, config.cluster, 0, config.shared_spool_user, ""}, *reader);
+      {config.database, config.shared_spool, config.cluster, 0, config.shared_spool_user, ""}, reader);
   return IngestSpool(db, config.shared_spool, options);
 }
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -66,16 +67,15 @@ absl::StatusOr<int> DirectSharedFolder::OpenRoot(std::string& place) const {
   Fd root(files_, Uninterrupted([&] { return files_.OpenAt(AT_FDCWD, root_.c_str(), kFolderFlags, 0); }));
   if (root.get() < 0) return Trouble(errno);
   struct stat info {};
-  if (absl::Status status = CheckOwner(root.get(), info, "the folder"); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckOwner(root.get(), info, "the folder"));
   place = PlaceOf(info);
   return root.release();
 }
 
 absl::StatusOr<int> DirectSharedFolder::OpenFolder(const std::string& folder, bool make,
                                                    std::string& place) const {
-  const absl::StatusOr<int> opened = OpenRoot(place);
-  if (!opened.ok()) return opened.status();
-  const Fd root(files_, *opened);
+  ASSIGN_OR_RETURN(const int opened, OpenRoot(place));
+  const Fd root(files_, opened);
   const auto open = [&] {
     return Uninterrupted([&] { return files_.OpenAt(root.get(), folder.c_str(), kFolderFlags, 0); });
   };
@@ -88,17 +88,16 @@ absl::StatusOr<int> DirectSharedFolder::OpenFolder(const std::string& folder, bo
   Fd owned(files_, fd);
   if (fd < 0) return Trouble(errno);
   struct stat info {};
-  if (absl::Status status = CheckOwner(fd, info, Cat("its folder ", folder)); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckOwner(fd, info, Cat("its folder ", folder)));
   return owned.release();
 }
 
 absl::StatusOr<SharedFile> DirectSharedFolder::Look(const std::string& folder, const std::string& file,
                                                     bool settled) {
   SharedFile found;
-  const absl::StatusOr<int> opened = OpenFolder(folder, false, found.place);
-  if (!opened.ok()) return opened.status();
-  if (*opened < 0) return found;
-  const Fd at(files_, *opened);
+  ASSIGN_OR_RETURN(const int opened, OpenFolder(folder, false, found.place));
+  if (opened < 0) return found;
+  const Fd at(files_, opened);
   const auto trouble = [&](int error) { return FileTrouble(error, folder, file); };
   // A file that is open to be read alone cannot be made to settle everywhere.
   const int flags = kFileFlags | (settled ? O_RDWR : O_RDONLY);
@@ -125,9 +124,8 @@ absl::StatusOr<SharedFile> DirectSharedFolder::Look(const std::string& folder, c
 absl::StatusOr<SharedFile> DirectSharedFolder::Append(const std::string& folder, const std::string& file,
                                                       std::int64_t offset, std::string_view bytes) {
   SharedFile found;
-  const absl::StatusOr<int> opened = OpenFolder(folder, true, found.place);
-  if (!opened.ok()) return opened.status();
-  const Fd at(files_, *opened);
+  ASSIGN_OR_RETURN(const int opened, OpenFolder(folder, true, found.place));
+  const Fd at(files_, opened);
   const auto trouble = [&](int error) { return FileTrouble(error, folder, file); };
   constexpr int kFlags = kFileFlags | O_WRONLY | O_CREAT;
   Fd fd(files_, Uninterrupted([&] { return files_.OpenAt(at.get(), file.c_str(), kFlags, 0600); }));
@@ -151,9 +149,8 @@ absl::StatusOr<SharedFile> DirectSharedFolder::Append(const std::string& folder,
 absl::StatusOr<SharedFile> DirectSharedFolder::Replace(const std::string& folder, const std::string& file,
                                                        std::string_view bytes) {
   SharedFile made;
-  const absl::StatusOr<int> opened = OpenFolder(folder, true, made.place);
-  if (!opened.ok()) return opened.status();
-  const Fd at(files_, *opened);
+  ASSIGN_OR_RETURN(const int opened, OpenFolder(folder, true, made.place));
+  const Fd at(files_, opened);
   // One name for all: what a writer that died left is the next one's.
   const std::string beside = Cat(".", file, ".new");
   constexpr int kFlags = kFileFlags | O_WRONLY | O_CREAT | O_TRUNC;

@@ -2,22 +2,21 @@
 
 #include <algorithm>
 
+#include "sql/status_macros.h"
 #include "sql/tables/accounting.h"
 #include "tools/sources/slurm/sacctmgr.h"
 
 namespace goodput {
 
 absl::Status Backfill(Database& db, const SacctQuery& query, std::int64_t now_s) {
-  absl::StatusOr<SacctText> attempts = RunSacct(query);
-  if (!attempts.ok()) return attempts.status();
-  if (absl::Status status = StoreAccounting(db, attempts->rows, now_s); !status.ok()) return status;
-  if (attempts->rows.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(SacctText attempts, RunSacct(query));
+  RETURN_IF_ERROR(StoreAccounting(db, attempts.rows, now_s));
+  if (attempts.rows.empty()) return absl::OkStatus();
   // Only an outage that began while one of these attempts ran can have ended it.
   std::int64_t since_s = now_s;
-  for (const AccountingRow& row : attempts->rows) since_s = std::min(since_s, row.start_s.value_or(now_s));
-  absl::StatusOr<std::vector<NodeOutage>> outages = RunNodeEvents(since_s);
-  if (!outages.ok()) return outages.status();
-  return StoreOutages(db, *outages);
+  for (const AccountingRow& row : attempts.rows) since_s = std::min(since_s, row.start_s.value_or(now_s));
+  ASSIGN_OR_RETURN(std::vector<NodeOutage> outages, RunNodeEvents(since_s));
+  return StoreOutages(db, outages);
 }
 
 }  // namespace goodput

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sql/status_macros.h"
 #include "tools/sources/slurm/sacct.h"
 #include "tools/sources/slurm/sacctmgr.h"
 
@@ -15,9 +16,8 @@ class SlurmCommands : public AccountingSource {
     SacctQuery query;
     query.start_s = stretch.from_s;
     query.end_s = stretch.to_s;
-    absl::StatusOr<SacctText> text = RunSacct(query);
-    if (!text.ok()) return text.status();
-    return std::move(text->rows);
+    ASSIGN_OR_RETURN(SacctText text, RunSacct(query));
+    return std::move(text.rows);
   }
   absl::StatusOr<std::vector<NodeOutage>> Outages(Stretch stretch) override {
     return RunNodeEvents(stretch.from_s, stretch.to_s);
@@ -32,22 +32,19 @@ AccountingSource& SlurmAccounting() {
 }
 
 absl::Status Backfiller::Take(Stretch window, std::int64_t now_s) {
-  const absl::StatusOr<std::vector<AccountingRow>> rows = source_.Attempts(window);
-  if (!rows.ok()) return rows.status();
-  const absl::StatusOr<std::vector<NodeOutage>> outages = source_.Outages(window);
-  if (!outages.ok()) return outages.status();
-  if (absl::Status status = StoreAccounting(db_, *rows, now_s); !status.ok()) return status;
-  if (absl::Status status = StoreOutages(db_, *outages); !status.ok()) return status;
-  attempts_ += static_cast<std::int64_t>(rows->size());
-  outages_ += static_cast<std::int64_t>(outages->size());
+  ASSIGN_OR_RETURN(const std::vector<AccountingRow> rows, source_.Attempts(window));
+  ASSIGN_OR_RETURN(const std::vector<NodeOutage> outages, source_.Outages(window));
+  RETURN_IF_ERROR(StoreAccounting(db_, rows, now_s));
+  RETURN_IF_ERROR(StoreOutages(db_, outages));
+  attempts_ += static_cast<std::int64_t>(rows.size());
+  outages_ += static_cast<std::int64_t>(outages.size());
   return MarkBackfilled(db_, cluster_, {window.from_s, std::min(window.to_s, now_s - kSettleS)});
 }
 
 absl::StatusOr<bool> Backfiller::Step(Stretch wanted, std::int64_t now_s) {
   wanted.to_s = std::min(wanted.to_s, now_s - kSettleS);
-  const absl::StatusOr<std::vector<Stretch>> done = LoadBackfilled(db_, cluster_);
-  if (!done.ok()) return done.status();
-  const std::vector<Stretch> missing = MissingOf(wanted, *done);
+  ASSIGN_OR_RETURN(const std::vector<Stretch> done, LoadBackfilled(db_, cluster_));
+  const std::vector<Stretch> missing = MissingOf(wanted, done);
   if (missing.empty()) return false;
   Stretch window = missing.back();
   window.from_s = std::max(window.from_s, window.to_s - window_s_);

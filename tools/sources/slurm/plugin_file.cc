@@ -16,6 +16,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -45,10 +46,9 @@ struct Plugstack {
 };
 
 absl::Status ReadPlugstack(const std::string& path, int depth, Plugstack* plugstack) {
-  absl::StatusOr<std::string> text = ReadFile(path, kMostConfBytes);
-  if (!text.ok()) return text.status();
+  ASSIGN_OR_RETURN(std::string text, ReadFile(path, kMostConfBytes));
   int number = 0;
-  for (const auto line : absl::StrSplit(*text, '\n')) {
+  for (const auto line : absl::StrSplit(text, '\n')) {
     ++number;
     std::vector<std::string> words =
         absl::StrSplit(line.substr(0, line.find('#')), absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
@@ -125,7 +125,7 @@ std::optional<std::string> ArgumentOf(const PlugstackLine& line, std::string_vie
 
 absl::StatusOr<std::vector<PlugstackLine>> FindGoodputLines(const std::string& plugstack) {
   Plugstack read;
-  if (absl::Status status = ReadPlugstack(plugstack, 0, &read); !status.ok()) return status;
+  RETURN_IF_ERROR(ReadPlugstack(plugstack, 0, &read));
   return std::move(read.found);
 }
 
@@ -157,12 +157,11 @@ bool IsConfServerClient(std::string_view command_line) {
 }
 
 absl::StatusOr<std::string> ReleaseOfPlugin(const std::string& path) {
-  const absl::StatusOr<std::string> bytes = ReadFile(path, kMostBytes);
-  if (!bytes.ok()) return bytes.status();
-  if (bytes->size() < sizeof(Elf64_Ehdr) || std::memcmp(bytes->data(), ELFMAG, SELFMAG) != 0 ||
-      (*bytes)[EI_CLASS] != ELFCLASS64)
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, kMostBytes));
+  if (bytes.size() < sizeof(Elf64_Ehdr) || std::memcmp(bytes.data(), ELFMAG, SELFMAG) != 0 ||
+      bytes[EI_CLASS] != ELFCLASS64)
     return absl::InvalidArgumentError(Cat(path, ": not a shared object"));
-  const std::optional<std::uint32_t> version = UnsignedSymbol(*bytes, "plugin_version");
+  const std::optional<std::uint32_t> version = UnsignedSymbol(bytes, "plugin_version");
   if (!version) return absl::InvalidArgumentError(Cat(path, ": cut short, or not a Slurm plugin"));
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%u.%02u", *version >> 16U, *version >> 8U & 255U);

@@ -15,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/base/subprocess.h"
 #include "tools/sources/slurm/slurm_time.h"
@@ -198,11 +199,10 @@ absl::StatusOr<SacctText> RunSacct(const SacctQuery& query) {
   CommandOptions options;
   options.env.emplace_back("SLURM_TIME_FORMAT", "%s");
   // Which of the fields this release knows.
-  absl::StatusOr<CommandResult> help = RunCommand({"sacct", "--helpformat"}, options);
-  if (!help.ok()) return help.status();
+  ASSIGN_OR_RETURN(CommandResult help, RunCommand({"sacct", "--helpformat"}, options));
   std::vector<absl::string_view> fields;
   const std::vector<absl::string_view> known =
-      absl::StrSplit(help->out, absl::ByAnyChar(" \n"), absl::SkipEmpty());
+      absl::StrSplit(help.out, absl::ByAnyChar(" \n"), absl::SkipEmpty());
   for (const absl::string_view field : kFields) {
     if (std::find(known.begin(), known.end(), field) != known.end()) fields.push_back(field);
   }
@@ -227,13 +227,12 @@ absl::StatusOr<SacctText> RunSacct(const SacctQuery& query) {
     argv.emplace_back("-E");
     argv.push_back(query.end_s ? in_utc(absl::FromUnixSeconds(*query.end_s)) : "now");
   }
-  absl::StatusOr<CommandResult> result = RunCommand(argv, options);
-  if (!result.ok()) return result.status();
-  if (result->exit_code != 0) {
-    const std::string words(absl::StripAsciiWhitespace(result->err.substr(0, result->err.find('\n'))));
+  ASSIGN_OR_RETURN(CommandResult result, RunCommand(argv, options));
+  if (result.exit_code != 0) {
+    const std::string words(absl::StripAsciiWhitespace(result.err.substr(0, result.err.find('\n'))));
     return absl::UnavailableError(Cat("sacct failed: ", words));
   }
-  return ParseSacct(result->out, delimiter);
+  return ParseSacct(result.out, delimiter);
 }
 
 }  // namespace goodput

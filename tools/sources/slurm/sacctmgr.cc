@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/base/subprocess.h"
 #include "tools/sources/slurm/slurm_time.h"
@@ -27,13 +28,12 @@ absl::StatusOr<std::string> Show(const std::vector<std::string>& what, absl::Dur
   options.env.emplace_back("SLURM_TIME_FORMAT", "%s");
   std::vector<std::string> argv{"sacctmgr", "-n", "-P", "show"};
   argv.insert(argv.end(), what.begin(), what.end());
-  const absl::StatusOr<CommandResult> result = RunCommand(argv, options);
-  if (!result.ok()) return result.status();
-  if (result->exit_code != 0) {
-    const std::string words(absl::StripAsciiWhitespace(result->err.substr(0, result->err.find('\n'))));
+  ASSIGN_OR_RETURN(const CommandResult result, RunCommand(argv, options));
+  if (result.exit_code != 0) {
+    const std::string words(absl::StripAsciiWhitespace(result.err.substr(0, result.err.find('\n'))));
     return absl::UnavailableError(Cat("sacctmgr failed: ", words));
   }
-  return result->out;
+  return result.out;
 }
 
 }  // namespace
@@ -63,9 +63,8 @@ absl::StatusOr<std::vector<NodeOutage>> RunNodeEvents(std::int64_t start_s,
   std::vector<std::string> what{"event", Cat("start=", FormatSlurmTime(start_s))};
   if (end_s) what.push_back(Cat("end=", FormatSlurmTime(*end_s)));
   what.emplace_back("format=Cluster,NodeName,State,TimeStart,TimeEnd,Reason");
-  const absl::StatusOr<std::string> text = Show(what, kEventsTimeout);
-  if (!text.ok()) return text.status();
-  return ParseNodeEvents(*text, kDelimiter);
+  ASSIGN_OR_RETURN(const std::string text, Show(what, kEventsTimeout));
+  return ParseNodeEvents(text, kDelimiter);
 }
 
 Preemptors ParsePreemptors(std::string_view text) {
@@ -82,9 +81,8 @@ Preemptors ParsePreemptors(std::string_view text) {
 }
 
 absl::StatusOr<Preemptors> RunPreemptors() {
-  const absl::StatusOr<std::string> text = Show({"qos", "format=Name,Preempt"}, kQosTimeout);
-  if (!text.ok()) return text.status();
-  return ParsePreemptors(*text);
+  ASSIGN_OR_RETURN(const std::string text, Show({"qos", "format=Name,Preempt"}, kQosTimeout));
+  return ParsePreemptors(text);
 }
 
 }  // namespace goodput
