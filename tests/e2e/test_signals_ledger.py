@@ -252,6 +252,13 @@ class SignalsLedgerTest(unittest.TestCase):
         self.assertEqual([(c["step"], c["evidence"]) for c in job["checkpoints"]], [(20, "file"), (50, "file"), (60, "file")])
         self.assertRegex(self.ask("show", "17", "--explain", "checkpoint_save"), r"  file\n  from n1/boot\.\w+Z\.jsonl:\d+\n  to   n1/boot\.\w+Z\.jsonl:\d+\n")
 
+    def test_what_went_well_is_one_line(self) -> None:
+        """Job 15 saved when it was asked to: show says so, and --all has the table."""
+        text = self.ask("show", "15")
+        self.assertIn("Signals  1 signal, 1 checkpoint in time (--all lists them)\n", text)
+        self.assertNotIn("slurmstepd  ", text)
+        self.assertRegex(self.ask("show", "15", "--all"), r"Signals  1 signal, 1 checkpoint in time\n[^\n]*Sender[^\n]*\n[^\n]*\n +\S+  TERM +slurmstepd")
+
     def test_a_job_without_signals_has_none(self) -> None:
         job = self.show("14")
         self.assertEqual(job["signals"], [])

@@ -96,11 +96,11 @@ TEST(Timeline, WhatAProgramSaysOfAStopCountsWhereNobodySawTheSignal) {
   const Timeline timeline = run.Build();
   ASSERT_EQ(timeline.interruptions.size(), 1U) << "exit 0 after it was told to stop is an interruption";
   EXPECT_EQ(timeline.interruptions[0].evidence[0],
-            "told to stop by what its output says, 3 s before the end");
+            "told to stop by what its output says, 3 s before it ended");
   RunBuilder seen;
   TrainsTenSteps(seen).Signal(111, 15, true).SaysStop(112).TaskExits(115, 0, 0).Ended(116, "COMPLETED");
   EXPECT_EQ(seen.Build().interruptions[0].evidence[0],
-            "told to stop by TERM from slurmstepd, 4 s before the end");
+            "told to stop by TERM from slurmstepd, 4 s before it ended");
 }
 
 TEST(Timeline, NoAttemptsNoTimeline) {
@@ -742,6 +742,25 @@ TEST(Kept, ARunningJobsStepsAreAtRiskUntilACheckpointCoversThem) {
   EXPECT_EQ(timeline.steps.lost, 0);
   EXPECT_TRUE(timeline.running);
   EXPECT_EQ(SecondsIn(timeline, Bucket::kAtRisk), 48);
+}
+
+TEST(Kept, AFileThatEachSaveReplacesMayHideSavesBetweenTwoLooks) {
+  RunBuilder run;
+  AttemptBuilder& attempt = DiesInStepNine(run, "NODE_FAIL");
+  const auto save = [&](double from, double to, double earlier) {
+    attempt.FileBegins(from, "snapshot.pt", std::nullopt);
+    attempt.facts.checkpoint_files.back().earlier = At(earlier) - At(0);
+    attempt.FileCompletes(to, "snapshot.pt", std::nullopt);
+  };
+  save(60, 61, 5);
+  EXPECT_TRUE(run.Build().warnings.empty()) << "one look told of one save";
+  save(80, 81, 5);
+  const Timeline timeline = run.Build();
+  ASSERT_EQ(timeline.warnings.size(), 1U);
+  EXPECT_NE(timeline.warnings[0].find("each save replaces snapshot.pt"), std::string::npos);
+  // Where the file system announces changes, each save is seen.
+  for (CheckpointFile& file : attempt.facts.checkpoint_files) file.earlier = 0;
+  EXPECT_TRUE(run.Build().warnings.empty());
 }
 
 TEST(Kept, WhatNobodyCouldSeeIsOpenNotLost) {

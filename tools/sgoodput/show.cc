@@ -99,7 +99,11 @@ void PrintAll(const Report& report, bool all, const Style& style) {
   PrintAttempts(report, style, all);
   PrintInterruptions(report, style, all);
   PrintStalls(report, style);
-  if (all || SignalsSaySomething(report)) PrintSignals(report, style);
+  if (all || SignalsSaySomething(report)) {
+    PrintSignals(report, style);
+  } else {
+    PrintSignalSummary(report, style);
+  }
   PrintSteps(report, style);
   PrintNetwork(report, style);
   if (all) PrintDefinitions(report, style);

@@ -24,6 +24,8 @@ void PrintStalls(const Report& report, const Style& style);
 // What the job was sent and what became of it, the last `most` times; nothing where it was sent nothing.
 inline constexpr std::size_t kMostDeliveries = 12;
 void PrintSignals(const Report& report, const Style& style, std::size_t most = kMostDeliveries);
+// One line in its place where every signal that asked for a checkpoint got one; nothing where none asked.
+void PrintSignalSummary(const Report& report, const Style& style);
 // Whether a signal that asked for a checkpoint went without one in time, or something is to be mended.
 bool SignalsSaySomething(const Report& report);
 // The page with this run, as `show --json --timeline` prints it, into the file `name`; "-" is stdout. Returns

@@ -66,6 +66,13 @@ bool SignalsSaySomething(const Report& report) {
          });
 }
 
+void PrintSignalSummary(const Report& report, const Style& style) {
+  const std::string& summary = report.timeline.signals.summary;
+  if (summary.empty()) return;
+  const std::string wrapped = Wrap(Cat(summary, " (--all lists them)"), "         ");
+  std::printf("%s  %s\n", style.Bold("Signals").c_str(), wrapped.substr(9).c_str());
+}
+
 void PrintSignals(const Report& report, const Style& style, std::size_t most) {
   const SignalLedger& ledger = report.timeline.signals;
   std::vector<const SignalDelivery*> shown;

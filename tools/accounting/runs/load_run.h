@@ -36,6 +36,7 @@ struct RunInfo {
   std::string gpu_type;
   std::map<std::string, std::string> tags;  // --goodput-tags
   std::string reservation;                  // Slurm's
+  bool checkpoint_dir = false;              // --goodput-checkpoint-dir was given
 };
 
 struct Run {

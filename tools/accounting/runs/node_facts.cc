@@ -149,6 +149,7 @@ void NodeFacts::AddDeclared(AttemptFacts& attempt) {
   const std::string run_name = reader_.OptText(key::kRun);
   if (!run_name.empty()) run_.info.run = run_name;
   if (auto tags = reader_.OptTexts(key::kTags); !tags.empty()) run_.info.tags = std::move(tags);
+  if (!reader_.OptText(key::kCheckpointDir).empty()) run_.info.checkpoint_dir = true;
   // What the first record of a job says is its prolog's, which no program can forge.
   DeclaredFlops flops{reader_.OptNumber(key::kFlopsPerStep), reader_.OptText(key::kModel),
                       reader_.OptText(key::kPrecision)};

@@ -59,7 +59,7 @@ void SchedulerFacts::AddAccounting(const AccountingRow& row) {
   run_.info = {row.cluster,    row.job_id, row.job_id_text, run_.info.run,
                row.name,       row.user,   row.account,     row.partition,
                row.qos,        row.state,  row.gpu_type,    std::move(run_.info.tags),
-               row.reservation};
+               row.reservation, run_.info.checkpoint_dir};
 }
 
 void SchedulerFacts::AddWatch(const EventRow& event) {

@@ -107,9 +107,32 @@ bool TakeFiles(const std::vector<SavedFile>& files, Ns begin, Ns end, Program& p
   return saves_added;
 }
 
+namespace {
+
+// A file that each save replaces, on a file system that announces no changes: a look finds the latest only.
+std::vector<std::string> ReplacedFiles(const AttemptFacts& attempt) {
+  std::map<std::string, int> saves;  // whose begin a look could not tell, by the file's name
+  for (const CheckpointFile& file : attempt.checkpoint_files) {
+    if (file.begin && file.earlier > 0) ++saves[file.name];
+  }
+  std::vector<std::string> warnings;
+  for (const auto& [name, count] : saves) {
+    if (count < 2) continue;
+    warnings.push_back("job " + std::to_string(attempt.job_id) + ": each save replaces " + name +
+                       ", and its file system announces no changes: of saves between two looks "
+                       "(checkpoint_scan) only the last is counted. Write one file a save, or send marks");
+  }
+  return warnings;
+}
+
+}  // namespace
+
 void WarnOfUnseenSaves(const std::vector<const AttemptFacts*>& attempts, std::vector<std::string>& warnings) {
   std::set<std::string> said;
   for (const AttemptFacts* attempt : attempts) {
+    for (std::string& warning : ReplacedFiles(*attempt)) {
+      if (said.insert(warning).second) warnings.push_back(std::move(warning));
+    }
     if (attempt->checkpoints_unseen.empty()) continue;
     std::string warning = "job " + std::to_string(attempt->job_id) +
                           ": its checkpoint directory could not be looked into (" +

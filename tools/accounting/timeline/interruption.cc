@@ -84,8 +84,8 @@ bool LackedMachines(const EndContext& context) {
          !incarnation.exited;
 }
 
-std::string SecondsBefore(Ns t, Ns end) {
-  return std::to_string(std::max<Ns>(0, end - t) / kSecond) + " s before the end";
+std::string SecondsBetween(Ns t, Ns end) {
+  return std::to_string(std::max<Ns>(0, end - t) / kSecond) + " s";
 }
 
 std::string UntilLimit(const EndContext& context) {
@@ -108,7 +108,7 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostE
 
   if (context.stop && (context.stop->signo != 0 || context.stop->evidence == Evidence::kLog)) {
     says("told to stop by " + InWords(*context.stop) + ", " +
-         SecondsBefore(context.stop->t, incarnation.exited.value_or(incarnation.end)));
+         SecondsBetween(context.stop->t, incarnation.exited.value_or(incarnation.end)) + " before it ended");
   }
   const bool kernel_killed = KernelKilled(context);
   if (kernel_killed) says("the kernel itself killed a task, as it does when memory runs out");
@@ -144,7 +144,8 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostE
   if (!attempt.down_nodes.empty()) says(attempt.down_nodes);
   if (context.node_loss) {
     says("node " + context.node_loss->node + " was last seen alive " +
-         SecondsBefore(context.node_loss->t, context.attempt->end.value_or(context.node_loss->t)));
+         SecondsBetween(context.node_loss->t, context.attempt->end.value_or(context.node_loss->t)) +
+         " before the end");
   }
   for (const HostEvidence& host : hosts) says(host.words);
   std::string by_host = hosts.empty() ? "" : hosts.front().cause;
