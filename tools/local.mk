@@ -405,13 +405,11 @@ tools_sgoodput_sgoodput_LDADD = tools/libweb.la tools/libship.la tools/libfleet.
 
 EXTRA_DIST += tools/deps
 
-# The schema of --json, for whoever reads it.
-dist_man_MANS += tools/man/goodput.conf.5 tools/man/goodputd.8 tools/man/sgoodput.1 tools/man/spank_goodput.8
-
 # Where bash-completion looks, in any prefix.
 completiondir = $(datadir)/bash-completion/completions
 dist_completion_DATA = tools/completion/sgoodput
 
+# Schemas of --json.
 dist_pkgdata_DATA = tools/sgoodput/advise.schema.json tools/sgoodput/diff.schema.json tools/sgoodput/report.schema.json tools/sgoodput/sgoodput.schema.json
 dist_doc_DATA += tools/goodput.conf.example
 

@@ -12,16 +12,16 @@ from typing import Iterator, List, Set, Tuple
 from .harness.hand_written import TOP
 from .test_manuals import helps, options, read
 
-USERS = os.path.join("tools", "guides", "users.md")
-OPERATORS = os.path.join("tools", "guides", "operators.md")
+USERS = os.path.join("docs", "users.md")
+OPERATORS = os.path.join("docs", "operators.md")
 # Of other programs.
 FOREIGN = {"--signal", "--begin", "--requeue", "--dependency", "--format", "--with-slurm", "--with-plugindir", "--label", "--open-mode", "--now",
            "--system", "--batch", "--vars", "--enable-tests", "--enable-unity", "--own-slurm", "--unbuffered", "--enable-multiple-slurmd"}
 
 
 def documents() -> List[str]:
-    found = ["README.md"]
-    for folder in ("tools", "spank", "sql", "blueprints", "tests"):
+    found = [name for name in sorted(os.listdir(TOP)) if name.endswith(".md")]
+    for folder in ("docs", "tools", "spank", "sql", "blueprints", "tests"):
         for where, _, names in os.walk(os.path.join(TOP, folder)):
             found += [os.path.relpath(os.path.join(where, name), TOP) for name in names if name.endswith(".md")]
     return found
@@ -62,7 +62,7 @@ class GuidesTest(unittest.TestCase):
         for text in helps().values():
             known |= options(text)
         known |= {"--" + name for name in re.findall(r'\{OptionId::\w+, "([\w-]+)"', read("spank", "options.cc"))}
-        known |= set(re.findall(r'(--[a-z]+)', read("tools", "man", "goodputd.8").replace("\\-", "-")))
+        known |= set(re.findall(r'(--[a-z]+)', read("docs", "man", "goodputd.8").replace("\\-", "-")))
         for document in ("README.md", USERS, OPERATORS):
             # A command line of another program's is its own.
             text = re.sub(r"(?m)^(?:gcloud|sacct|curl|useradd|apt-get|dnf|srun --container-image=IMAGE) .*$|`(?:useradd|systemctl|sacctmgr|docker|tests/run|tests/matrix/\w+)[^`]*`", "", read(document))

@@ -8,7 +8,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 
 class Guide:
     def __init__(self) -> None:
-        with open(os.path.join(TOP, "tools", "guides", "operators.md")) as file:
+        with open(os.path.join(TOP, "docs", "operators.md")) as file:
             self._text = re.sub(r"\n +", " ", file.read())
 
     def _one(self, pattern: str) -> str:
