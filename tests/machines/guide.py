@@ -1,4 +1,4 @@
-"""What the operators' guide tells to do, taken from its text: a word changed there is a word tried here."""
+"""Takes commands and settings from the text of the operators' guide, so that the machines are set up as it says."""
 
 import os
 import re
@@ -14,7 +14,7 @@ class Guide:
     def _one(self, pattern: str) -> str:
         found = re.search(pattern, self._text)
         if found is None:
-            raise AssertionError("the operators' guide does not say any more: " + pattern)
+            raise AssertionError("the operators' guide no longer has: " + pattern)
         return found.group(1)
 
     @property
