@@ -16,7 +16,7 @@ USERS = os.path.join("docs", "users.md")
 OPERATORS = os.path.join("docs", "operators.md")
 # Of other programs.
 FOREIGN = {"--signal", "--begin", "--requeue", "--dependency", "--format", "--with-slurm", "--with-plugindir", "--label", "--open-mode", "--now",
-           "--system", "--batch", "--vars", "--enable-tests", "--enable-unity", "--own-slurm", "--unbuffered", "--enable-multiple-slurmd"}
+           "--system", "--batch", "--vars", "--enable-tests", "--enable-unity", "--enable-werror", "--own-slurm", "--unbuffered", "--enable-multiple-slurmd"}
 
 
 def documents() -> List[str]:
@@ -79,7 +79,7 @@ class GuidesTest(unittest.TestCase):
         known |= set(re.findall(r'(--[a-z]+)', read("docs", "man", "goodputd.8").replace("\\-", "-")))
         for document in ("README.md", "CONTRIBUTING.md", USERS, OPERATORS):
             # A command line of another program has options of its own.
-            text = re.sub(r"(?m)^(?:gcloud|sacct|curl|useradd|apt-get|dnf|srun --container-image=IMAGE) .*$|`(?:useradd|systemctl|sacctmgr|docker|tests/run|tests/matrix/\w+)[^`]*`", "", read(document))
+            text = re.sub(r"(?m)^(?:tests/run|gcloud|sacct|curl|useradd|apt-get|dnf|srun --container-image=IMAGE) .*$|`(?:useradd|systemctl|sacctmgr|docker|tests/run|tests/matrix/\w+)[^`]*`", "", read(document))
             named = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+[a-z])", text))
             self.assertEqual(named - known, set(), document)
 
