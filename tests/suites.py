@@ -6,8 +6,8 @@ waits for Slurm (end to end), of which one helps with the busy ones when nothing
 out/tests/NAME.log and is shown when it fails.
 
 A test that fails while two other lanes load the machine is run once more, alone, when everything else is done: what
-fails twice has failed, what passes then is named `unsteady` and is a fault of ours to mend, but not one that says the
-product is wrong. What a sanitizer, a linter or a fuzzer had to say once is true, and gets no second try.
+fails twice has failed; what then passes is named `unsteady`: a fault of the tests to fix, but no sign that the
+product is wrong. What a sanitizer, a linter or a fuzzer reports once is true, and gets no second try.
 """
 
 import os

@@ -11,4 +11,3 @@ include tools/data/local.mk
 
 EXTRA_DIST += tools/deps
 
-dist_man_MANS += tools/man/goodput.conf.5 tools/man/goodputd.8 tools/man/sgoodput.1 tools/man/spank_goodput.8

@@ -1,5 +1,5 @@
 #!/bin/bash
-# One run as a chain of jobs, each of which waits for the one before it, however that ended: for clusters whose time limit is
+# Submits one run as a chain of jobs. Each waits for the one before it, however that ended. For clusters whose time limit is
 # shorter than the run, and that do not requeue.
 #
 #   chain.sh 5 pretrain.sbatch            five jobs; options for sbatch may follow

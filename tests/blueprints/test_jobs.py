@@ -73,7 +73,7 @@ class JobsTest(unittest.TestCase):
         self.assertIn("benchmark|", tags)
 
     def test_the_five_lines_of_the_users_guide(self) -> None:
-        with open(os.path.join(TOP, "tools", "guides", "users.md")) as file:
+        with open(os.path.join(TOP, "docs", "users.md")) as file:
             lines = [line for line in file.read().splitlines() if line.startswith("#SBATCH --goodput")]
         self.assertEqual(len(lines), 5)
         lines[0] = lines[0].replace("pretrain-7b ", "guide-7b ")  # the name is another test's run

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""README and guides: what they link to is there, options, buckets and evidence they name are those of the programs.
+"""README and guides: links lead somewhere, and options, buckets and evidence they name are those of the programs.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_guides
 """
@@ -12,16 +12,16 @@ from typing import Iterator, List, Set, Tuple
 from .harness.hand_written import TOP
 from .test_manuals import helps, options, read
 
-USERS = os.path.join("tools", "guides", "users.md")
-OPERATORS = os.path.join("tools", "guides", "operators.md")
+USERS = os.path.join("docs", "users.md")
+OPERATORS = os.path.join("docs", "operators.md")
 # Of other programs.
 FOREIGN = {"--signal", "--begin", "--requeue", "--dependency", "--format", "--with-slurm", "--with-plugindir", "--label", "--open-mode", "--now",
-           "--system", "--batch", "--vars", "--enable-tests", "--enable-unity", "--own-slurm", "--unbuffered", "--enable-multiple-slurmd"}
+           "--system", "--batch", "--vars", "--enable-tests", "--enable-unity", "--enable-werror", "--own-slurm", "--unbuffered", "--enable-multiple-slurmd"}
 
 
 def documents() -> List[str]:
-    found = ["README.md"]
-    for folder in ("tools", "spank", "sql", "blueprints", "tests"):
+    found = [name for name in sorted(os.listdir(TOP)) if name.endswith(".md")]
+    for folder in ("docs", "tools", "spank", "sql", "blueprints", "tests"):
         for where, _, names in os.walk(os.path.join(TOP, folder)):
             found += [os.path.relpath(os.path.join(where, name), TOP) for name in names if name.endswith(".md")]
     return found
@@ -52,6 +52,20 @@ class GuidesTest(unittest.TestCase):
         for document, link in links:
             self.assertTrue(os.path.exists(os.path.join(TOP, os.path.dirname(document), link)), "%s: %s" % (document, link))
 
+    def test_sections_that_documents_link_to_are_there(self) -> None:
+        seen = 0
+        for document in documents():
+            text = re.sub(r"```.*?```", "", read(document), flags=re.S)
+            for link, section in re.findall(r"\]\(([^)#\s]*)#([\w-]+)\)", text):
+                if "://" in link or not (link.endswith(".md") or not link):
+                    continue
+                target = os.path.normpath(os.path.join(os.path.dirname(document), link)) if link else document
+                headings = re.findall(r"(?m)^#+ (.*)$", re.sub(r"```.*?```", "", read(target), flags=re.S))
+                anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+                self.assertIn(section, anchors, "%s: %s#%s" % (document, link, section))
+                seen += 1
+        self.assertGreater(seen, 3)
+
     def test_tables_have_as_many_cells_in_each_row(self) -> None:
         for document in documents():
             for rows in tables(read(document)):
@@ -62,10 +76,10 @@ class GuidesTest(unittest.TestCase):
         for text in helps().values():
             known |= options(text)
         known |= {"--" + name for name in re.findall(r'\{OptionId::\w+, "([\w-]+)"', read("spank", "options.cc"))}
-        known |= set(re.findall(r'(--[a-z]+)', read("tools", "man", "goodputd.8").replace("\\-", "-")))
-        for document in ("README.md", USERS, OPERATORS):
-            # A command line of another program's is its own.
-            text = re.sub(r"(?m)^(?:gcloud|sacct|curl|useradd|apt-get|dnf|srun --container-image=IMAGE) .*$|`(?:useradd|systemctl|sacctmgr|docker|tests/run|tests/matrix/\w+)[^`]*`", "", read(document))
+        known |= set(re.findall(r'(--[a-z]+)', read("docs", "man", "goodputd.8").replace("\\-", "-")))
+        for document in ("README.md", "CONTRIBUTING.md", USERS, OPERATORS):
+            # A command line of another program has options of its own.
+            text = re.sub(r"(?m)^(?:tests/run|gcloud|sacct|curl|useradd|apt-get|dnf|srun --container-image=IMAGE) .*$|`(?:useradd|systemctl|sacctmgr|docker|tests/run|tests/matrix/\w+)[^`]*`", "", read(document))
             named = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+[a-z])", text))
             self.assertEqual(named - known, set(), document)
 

@@ -17,7 +17,7 @@ from .harness.hand_written import SGOODPUT, TOP, Spool, run_it
 
 BUILD = os.path.join(TOP, os.environ.get("GOODPUT_BUILD", "build"))
 GOODPUTD = os.path.join(BUILD, "tools", "goodputd", "goodputd")
-MAN = os.path.join(TOP, "tools", "man")
+MAN = os.path.join(TOP, "docs", "man")
 
 
 def read(*names: str) -> str:
@@ -35,7 +35,7 @@ def shown(page: str) -> str:
 
 
 def section(page: str, name: str) -> str:
-    return re.split(r"(?m)^\.SH ", read("tools", "man", page).split("\n.SH %s\n" % name)[1])[0]
+    return re.split(r"(?m)^\.SH ", read("docs", "man", page).split("\n.SH %s\n" % name)[1])[0]
 
 
 def keys() -> Set[str]:

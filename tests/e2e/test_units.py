@@ -153,8 +153,8 @@ class UnitFilesTest(unittest.TestCase):
                 # What is not there when the unit starts must not keep it from starting.
                 self.assertEqual([path for path in paths if not path.startswith("-")], [])
         # An operator's line for the shared spool is told with the dash wherever it is told.
-        for told in ("tools/guides/operators.md", "debian/goodputd.README.Debian", "tools/data/units/goodputd.service.in",
-                     "tools/data/units/goodputd-controller.service.in", "tools/man/goodput.conf.5"):
+        for told in ("docs/operators.md", "debian/goodputd.README.Debian", "tools/data/units/goodputd.service.in",
+                     "tools/data/units/goodputd-controller.service.in", "docs/man/goodput.conf.5"):
             with open(os.path.join(TOP, told)) as file:
                 paths = re.findall(r"ReadWritePaths=(\S+)", file.read())
             self.assertTrue(paths, told)

@@ -1,4 +1,4 @@
-"""What the operators' guide tells to do, taken from its text: a word changed there is a word tried here."""
+"""Takes commands and settings from the text of the operators' guide, so that the machines are set up as it says."""
 
 import os
 import re
@@ -8,13 +8,13 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 
 class Guide:
     def __init__(self) -> None:
-        with open(os.path.join(TOP, "tools", "guides", "operators.md")) as file:
+        with open(os.path.join(TOP, "docs", "operators.md")) as file:
             self._text = re.sub(r"\n +", " ", file.read())
 
     def _one(self, pattern: str) -> str:
         found = re.search(pattern, self._text)
         if found is None:
-            raise AssertionError("the operators' guide does not say any more: " + pattern)
+            raise AssertionError("the operators' guide no longer has: " + pattern)
         return found.group(1)
 
     @property
