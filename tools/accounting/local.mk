@@ -8,6 +8,7 @@ tools_accounting_libtimeline_files = \
   tools/accounting/timeline/attempt_order.cc tools/accounting/timeline/attempt_order.h \
   tools/accounting/timeline/attempt_painter.cc tools/accounting/timeline/attempt_painter.h \
   tools/accounting/timeline/bucket.cc tools/accounting/timeline/bucket.h \
+  tools/accounting/timeline/bucket_table.h \
   tools/accounting/timeline/checkpoint_files.cc tools/accounting/timeline/checkpoint_files.h \
   tools/accounting/timeline/clip.cc tools/accounting/timeline/clip.h \
   tools/accounting/timeline/coarse.cc tools/accounting/timeline/coarse.h \

@@ -2,9 +2,7 @@
 // How numbers are written, as `sgoodput` writes them, and how elements are made: only ever as text, for names
 // of jobs and runs are whatever a user chose.
 
-const BUCKETS = ["hold", "requeue_backoff", "resubmit_gap", "queue_resources", "queue_priority", "queue_other", "suspended",
-  "provisioning", "launch", "startup", "productive", "at_risk", "checkpoint_save", "overhead", "stall", "lost_work", "drain",
-  "teardown", "unobserved"];
+const BUCKETS = [/*@bucket_names@*/];
 
 function el(name, attributes = {}, ...children) {
   const node = document.createElement(name);

@@ -19,7 +19,8 @@ web_files = \
 EXTRA_DIST += tools/web/embed $(web_files)
 BUILT_SOURCES += tools/web/assets.cc
 CLEANFILES += tools/web/assets.cc
-tools/web/assets.cc: tools/web/embed $(web_files)
+bucket_table = tools/accounting/timeline/bucket_table.h
+tools/web/assets.cc: tools/web/embed $(bucket_table) $(web_files)
 	@mkdir -p tools/web
-	$(AM_V_GEN)cd $(srcdir) && sh tools/web/embed $(web_files) >$(abs_builddir)/$@.new
+	$(AM_V_GEN)cd $(srcdir) && sh tools/web/embed $(bucket_table) $(web_files) >$(abs_builddir)/$@.new
 	@mv $@.new $@

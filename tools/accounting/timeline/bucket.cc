@@ -13,25 +13,9 @@ struct Row {
 };
 
 constexpr std::array<Row, kBucketCount> kRows{{
-    {"hold", Side::kExcluded, "held by its user, by --begin or by a job outside the run"},
-    {"requeue_backoff", Side::kScheduling, "Slurm's enforced wait after a requeue"},
-    {"resubmit_gap", Side::kScheduling, "no job of the run was submitted"},
-    {"queue_resources", Side::kScheduling, "eligible, waiting for resources"},
-    {"queue_priority", Side::kScheduling, "eligible, behind jobs of higher priority"},
-    {"queue_other", Side::kScheduling, "eligible, waiting for another reason"},
-    {"suspended", Side::kScheduling, "suspended by the scheduler"},
-    {"provisioning", Side::kScheduling, "allocated, nodes not yet ready"},
-    {"launch", Side::kRuntime, "nodes ready, no task of the program alive"},
-    {"startup", Side::kRuntime, "program alive, before its first step"},
-    {"productive", Side::kProductive, "steps whose result was kept"},
-    {"at_risk", Side::kOpen, "steps no checkpoint covers yet"},
-    {"checkpoint_save", Side::kRuntime, "training blocked by a save"},
-    {"overhead", Side::kRuntime, "evaluation and other phases between steps"},
-    {"stall", Side::kRuntime, "no progress beyond what a step needs"},
-    {"lost_work", Side::kRuntime, "steps whose result was not kept"},
-    {"drain", Side::kRuntime, "stop signal to exit, after the last step"},
-    {"teardown", Side::kRuntime, "tasks gone, the step or the allocation not yet released"},
-    {"unobserved", Side::kUnknown, "no evidence of what happened"},
+#define GOODPUT_ROW(constant, name, side, colour, dark_colour, meaning) {name, Side::side, meaning},
+    GOODPUT_BUCKETS(GOODPUT_ROW)
+#undef GOODPUT_ROW
 }};
 
 constexpr std::array<std::string_view, 6> kSides{"excluded",   "scheduling", "runtime",

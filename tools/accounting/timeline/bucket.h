@@ -6,31 +6,19 @@
 #include <optional>
 #include <string_view>
 
+#include "tools/accounting/timeline/bucket_table.h"
+
 namespace goodput {
 
-// In the order reports print them: waiting, then what an allocation went through.
+// See bucket_table.h.
 enum class Bucket : std::uint8_t {
-  kHold,
-  kRequeueBackoff,
-  kResubmitGap,
-  kQueueResources,
-  kQueuePriority,
-  kQueueOther,
-  kSuspended,
-  kProvisioning,
-  kLaunch,
-  kStartup,
-  kProductive,
-  kAtRisk,
-  kCheckpointSave,
-  kOverhead,
-  kStall,
-  kLostWork,
-  kDrain,
-  kTeardown,
-  kUnobserved,
+#define GOODPUT_CONSTANT(constant, ...) constant,
+  GOODPUT_BUCKETS(GOODPUT_CONSTANT)
+#undef GOODPUT_CONSTANT
 };
-inline constexpr int kBucketCount = 19;
+#define GOODPUT_ONE(...) +1
+inline constexpr int kBucketCount = 0 GOODPUT_BUCKETS(GOODPUT_ONE);
+#undef GOODPUT_ONE
 
 // Which factor of goodput a bucket counts against.
 enum class Side : std::uint8_t { kExcluded, kScheduling, kRuntime, kProductive, kOpen, kUnknown };
