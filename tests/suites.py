@@ -37,6 +37,12 @@ SAME_WITH_EVERY_SLURM = {"sanitized", "daemon-tsan", "blueprints", "packages", "
                          "tidy", "distcheck"}
 
 
+# The same scenarios and sources once more, by another compiler's or sanitizer's eyes: `tests/run --all` (make check-all) alone.
+ONCE_MORE = {"sanitized", "daemon-tsan", "includes", "distcheck"}
+# So many of the slowest tests are named at the end.
+MOST_SLOW = 10
+
+
 class Counts(NamedTuple):
     passed: int
     failed: int
@@ -49,7 +55,7 @@ class Suite(NamedTuple):
     count: Callable[[str, int], Counts]
     lane: str  # "busy" or "waiting"
     cwd: str = TOP
-    again: Tuple[str, ...] = (PYTHON, "-m", "unittest", "-v")  # what runs some of its tests once more; (): nothing does
+    again: Tuple[str, ...] = (PYTHON, "tests/timed.py", "-v")  # what runs some of its tests once more; (): nothing does
 
 
 def whole(_output: str, code: int) -> Counts:
@@ -93,7 +99,7 @@ def googletests(output: str, code: int) -> Counts:
 
 
 def python_suite(name: str, *modules: str, lane: str = "waiting") -> Suite:
-    return Suite(name, [PYTHON, "-m", "unittest", "-v"] + list(modules), unittests, lane)
+    return Suite(name, [PYTHON, "tests/timed.py", "-v"] + list(modules), unittests, lane)
 
 
 def sanitized_suite(name: str, kind: str, folder: str) -> Suite:
@@ -234,6 +240,14 @@ def build() -> None:
     say("built in %.0f s" % (time.monotonic() - started))
 
 
+def slowest(suite: Suite) -> List[Tuple[float, str]]:
+    """The suite's tests that took longest, as it says itself: in seconds."""
+    log = read_log(suite)
+    took = [(float(s), name) for s, name in re.findall(r"^took ([\d.]+) s (.*)$", log, re.M)]
+    took += [(int(ms) / 1000, name) for name, ms in re.findall(r"^\[       OK \] (\S+) \((\d+) ms\)$", log, re.M)]
+    return took or [(0.0, suite.name)]
+
+
 def show(suite: Suite, counts: Counts, seconds: float, used_s: float) -> None:
     say("%-16s %4d passed %3d failed%s  %5.0f s, %4.0f s of a processor" % (
         suite.name, counts.passed, counts.failed, ", %d skipped" % counts.skipped if counts.skipped else "", seconds, used_s))
@@ -269,13 +283,18 @@ def main(names: List[str]) -> int:
     if names == ["--list"]:
         print("\n".join(suite.name for suite in every))
         return 0
+    if names == ["--all"]:
+        names = [suite.name for suite in every]
+    if not names:
+        names = [suite.name for suite in every if suite.name not in ONCE_MORE]
     if names == ["--slurm"]:
         names = [suite.name for suite in every if suite.name not in SAME_WITH_EVERY_SLURM]
     unknown = [name for name in names if name not in [suite.name for suite in every]]
     if unknown:
         print("tests/run: there is no suite %s; tests/run --list names them" % " ".join(unknown), file=sys.stderr)
         return 2
-    chosen = [suite for suite in every if not names or suite.name in names]
+    started = time.monotonic()
+    chosen = [suite for suite in every if suite.name in names]
     os.makedirs(LOGS, exist_ok=True)
     remember_compilations()
     build()
@@ -302,6 +321,9 @@ def main(names: List[str]) -> int:
     for suite in every:
         if suite.name in results and results[suite.name].failed:
             results[suite.name] = second_try(suite, results[suite.name])
+    times = sorted((t for suite in every if suite.name in results for t in slowest(suite)), reverse=True)[:MOST_SLOW]
+    say("slowest: " + "\n         ".join("%5.1f s %s" % t for t in times))
+    say("%.0f s in all" % (time.monotonic() - started))
     skipped = sum(counts.skipped for counts in results.values())
     if skipped:
         say("%d skipped" % skipped)
