@@ -56,6 +56,19 @@ void DurationHistogram::Merge(const DurationHistogram& other) {
   if (values_.size() > kExactDurations) Collapse();
 }
 
+void DurationHistogram::Remove(std::int64_t ns) {
+  const std::int64_t value = std::max<std::int64_t>(0, ns);
+  if (const auto exact = std::find(values_.begin(), values_.end(), value); exact != values_.end()) {
+    values_.erase(exact);
+    return;
+  }
+  const auto bin = std::lower_bound(bins_.begin(), bins_.end(), BinOf(value),
+                                    [](const Bin& one, std::uint32_t wanted) { return one.first < wanted; });
+  if (bin == bins_.end() || bin->first != BinOf(value)) return;
+  --binned_;
+  if (--bin->second == 0) bins_.erase(bin);
+}
+
 std::vector<DurationHistogram::Bin> DurationHistogram::BinsOf(const std::vector<std::int64_t>& values) {
   std::vector<std::uint32_t> each;
   each.reserve(values.size());

@@ -24,6 +24,8 @@ class DurationHistogram {
   // `count` values that are all the same.
   void Add(std::int64_t ns, std::int64_t count);
   void Merge(const DurationHistogram& other);
+  // Takes back one value that was added.
+  void Remove(std::int64_t ns);
 
   std::int64_t count() const { return binned_ + static_cast<std::int64_t>(values_.size()); }
   // The lower median; absent when empty.

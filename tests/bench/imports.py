@@ -17,8 +17,8 @@ BAR_IMPORT, BAR_REPORT, BAR_KIB, BAR_BYTES = 0.20, 0.04, 30 * 1024, 4.5
 LOADS = "import json, sys\nfor line in open(sys.argv[1]): json.loads(line)"
 
 
-def write_log(path: str, steps: int, saves: bool) -> int:
-    """Steps of 1.5 s with jitter; with `saves`, a save in every tenth. Returns how many entries there are."""
+def write_log(path: str, steps: int, save_every: int) -> int:
+    """Steps of 1.5 s with jitter, and a save in every so many (0: none). Returns how many entries there are."""
     rng = random.Random(1)
     entries, t = 1, 1_735_000_000.0
     with open(path, "w") as file:
@@ -27,7 +27,7 @@ def write_log(path: str, steps: int, saves: bool) -> int:
             t += 1.5 + rng.random() * 0.02
             file.write(json.dumps({"job_name": "bench", "step_count": step, "step_start_time": t}) + "\n")
             entries += 1
-            if saves and step % 10 == 9:
+            if save_every and step % save_every == save_every - 1:
                 file.write(json.dumps({"job_name": "bench", "event_type": "save", "step": step, "directory": "gs://bucket/run",
                                        "checkpoint_manager_blocking_start_time": t + 1.2,
                                        "checkpoint_manager_blocking_duration_secs": 0.2}) + "\n")
@@ -73,14 +73,14 @@ def measure() -> List[Tuple]:
                     os.unlink(db + end)
 
         common = ["--config", config, "--db", db]
-        for saves in (False, True):
+        for save_every in (0, 100, 10):
             for steps in SIZES:
-                entries = write_log(log, steps, saves)
+                entries = write_log(log, steps, save_every)
                 loads, _ = best([sys.executable, "-c", LOADS, log])
                 python, _ = best([sys.executable, "-c", "import json, sys"])
                 took, kib = best([SGOODPUT, "import", *common, log], forget)
                 reported, report_kib = best([SGOODPUT, "show", *common, "--no-refresh", "--run", "bench"])
-                what = "%d steps%s" % (steps, ", every tenth saves" if saves else "")
+                what = "%d steps%s" % (steps, ", a save in every %d" % save_every if save_every else "")
                 barred = steps == SIZES[-1]
                 bar = lambda text: text if barred else ""
                 loads = max(loads - python, 1e-6)

@@ -147,6 +147,27 @@ TEST(DurationHistogram, HowItWasPutTogetherChangesNothing) {
   EXPECT_EQ(counted.Median(), 7);
 }
 
+TEST(DurationHistogram, WhatIsRemovedWasNeverThere) {
+  for (const int count : {100, 9000}) {  // exact, and in bins
+    std::mt19937_64 random(7);
+    DurationHistogram kept;
+    DurationHistogram both;
+    std::vector<std::int64_t> others;
+    for (int i = 0; i < count; ++i) {
+      kept.Add(static_cast<std::int64_t>(random() % 1'000'000'000));
+      others.push_back(static_cast<std::int64_t>(random() % 1'000'000'000));
+      both.Add(others.back());
+    }
+    both.Merge(kept);
+    for (const std::int64_t other : others) both.Remove(other);
+    EXPECT_EQ(both.count(), kept.count());
+    EXPECT_EQ(both.Encode(), kept.Encode());
+    both.Remove(-1);
+    both.Remove(5'000'000'000);
+    EXPECT_EQ(both.count(), kept.count()) << "what is not there cannot be removed";
+  }
+}
+
 TEST(DurationHistogram, IsEmptyUntilSomethingIsAdded) {
   DurationHistogram histogram;
   EXPECT_FALSE(histogram.Median());

@@ -30,8 +30,8 @@ std::vector<SavedFile> PairFiles(const AttemptFacts& attempt);
 // steps have to be measured again.
 bool TakeFiles(const std::vector<SavedFile>& files, Ns begin, Ns end, Program& program);
 
-// Says which saves may be missing: of a job whose checkpoint directory could not be looked into, and of a file
-// that each save replaces where only a look now and then tells of it.
+// Says which saves may be missing: of a job whose checkpoint directory could not be looked into, and of a
+// file that each save replaces where only a look now and then tells of it.
 void WarnOfUnseenSaves(const std::vector<const AttemptFacts*>& attempts, std::vector<std::string>& warnings);
 
 }  // namespace goodput

@@ -199,12 +199,14 @@ void ReadSteps(const Folded& folded, const Allocation& allocation, const Told& t
   const bool few = CountRecords(program.steps) <= static_cast<std::int64_t>(kExactDurations) + 2;
   const Ns first_begin = program.steps.front().begin;
   ExpandBlocks(program.steps, reader, [&](const StepRecord& step) {
-    if (few || step.begin == first_begin || !told.step_ends.empty()) return true;
+    return few || step.begin == first_begin || !told.step_ends.empty();
+  });
+  SplitBlocks(program.steps, reader, program.parts, [&](const StepRecord& step) {
     const auto mark = std::lower_bound(marks.begin(), marks.end(), step.begin,
                                        [](const Mark* m, Ns t) { return m->t < t; });
-    if (mark != marks.end() && (*mark)->t < step.end) return true;
-    return std::any_of(allocation.suspended.begin(), allocation.suspended.end(),
-                       [&](const TimeSpan& s) { return s.begin < step.end && s.end > step.begin; });
+    if (mark != marks.end() && (*mark)->t < step.end) return false;
+    return std::none_of(allocation.suspended.begin(), allocation.suspended.end(),
+                        [&](const TimeSpan& s) { return s.begin < step.end && s.end > step.begin; });
   });
 }
 
@@ -261,7 +263,7 @@ std::vector<const Mark*> InOrder(std::vector<const Mark*> marks) {
 }
 
 void MeasureSteps(const Allocation& allocation, Program& program) {
-  program.step_times = DurationHistogram();
+  program.step_times = program.parts.durations;
   std::vector<TimeSpan> cuts = allocation.suspended;
   for (const PhaseSpan& save : program.saves) cuts.push_back({save.begin, save.end});
   for (const PhaseSpan& phase : program.overhead) cuts.push_back({phase.begin, phase.end});
@@ -273,7 +275,7 @@ void MeasureSteps(const Allocation& allocation, Program& program) {
     step.net = NetTime(program.cuts, step.begin, step.end);
     if (i == 0 || i + 1 == program.steps.size()) continue;
     if (step.block != nullptr) {
-      program.step_times.Merge(step.block->durations);
+      if (!step.part) program.step_times.Merge(step.block->durations);
     } else {
       program.step_times.Add(step.net / step.count());
     }

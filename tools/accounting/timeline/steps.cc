@@ -1,6 +1,7 @@
 #include "tools/accounting/timeline/steps.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 
 namespace goodput {
@@ -120,8 +121,90 @@ std::vector<StepRecord> Expanded(const StepRecord& whole, const StepReader* read
   for (StepRecord& record : records) {
     record.net = record.end - record.begin;
     record.block = nullptr;
+    record.part = false;
   }
   return records;
+}
+
+// A shorter stretch costs less as records of its own.
+constexpr std::ptrdiff_t kLeastPart = 4;
+
+Ns TimeOfAStep(const StepRecord& record) {
+  return (record.end - record.begin) / record.count();
+}
+
+// One record in the place of those in [first, last), which follow each other in `whole`.
+StepRecord PartOf(const StepRecord& whole, std::vector<StepRecord>::const_iterator first,
+                  std::vector<StepRecord>::const_iterator last, BlockParts& parts) {
+  StepRecord part = *first;
+  part.hi = std::prev(last)->hi;
+  part.end = part.work_end = std::prev(last)->end;
+  part.net = part.end - part.begin;
+  part.next_ref = std::prev(last)->next_ref;
+  auto block = std::make_unique<StepBlock>();
+  block->first = whole.block->first;
+  block->first.t = part.begin;
+  block->first.train_step = part.lo;
+  block->first.ref = part.ref;
+  block->last = whole.block->last;
+  block->last.t = part.end;
+  block->last.train_step = part.hi + 1;
+  block->last.ref = part.next_ref;
+  block->stride = whole.block->stride;
+  block->key = whole.block->key;
+  Ns longest = 0;
+  for (auto record = first; record != last; ++record) {
+    const Ns took = TimeOfAStep(*record);
+    longest = std::max(longest, took);
+    parts.durations.Add(took);
+  }
+  block->durations.Add(longest);
+  part.block = block.get();
+  part.part = true;
+  parts.blocks.push_back(std::move(block));
+  return part;
+}
+
+// The block's records, with its long quiet stretches as parts of it.
+std::vector<StepRecord> Split(const StepRecord& whole, const StepReader* reader, BlockParts& parts,
+                              const std::function<bool(const StepRecord&)>& quiet) {
+  const std::vector<StepRecord> records = Expanded(whole, reader);
+  if (whole.part) {
+    for (const StepRecord& record : records) parts.durations.Remove(TimeOfAStep(record));
+  }
+  std::vector<StepRecord> split;
+  const auto stays = [&](const StepRecord& record) {
+    return record.count() == whole.block->stride && quiet(record);
+  };
+  for (auto record = records.begin(); record != records.end();) {
+    const auto end = std::find_if_not(record, records.end(), stays);
+    if (end - record >= kLeastPart) {
+      split.push_back(PartOf(whole, record, end, parts));
+    } else {
+      split.insert(split.end(), record, end);
+    }
+    if (end != records.end()) split.push_back(*end);
+    record = end == records.end() ? end : std::next(end);
+  }
+  return split;
+}
+
+// Puts what `make` makes of a block in its place, where `which` says so.
+void ReplaceBlocks(std::vector<StepRecord>& records, const std::function<bool(const StepRecord&)>& which,
+                   const std::function<std::vector<StepRecord>(const StepRecord&)>& make) {
+  std::vector<StepRecord> replaced;
+  std::size_t done = 0;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (records[i].block == nullptr || !which(records[i])) continue;
+    replaced.insert(replaced.end(), records.begin() + static_cast<std::ptrdiff_t>(done),
+                    records.begin() + static_cast<std::ptrdiff_t>(i));
+    const std::vector<StepRecord> its = make(records[i]);
+    replaced.insert(replaced.end(), its.begin(), its.end());
+    done = i + 1;
+  }
+  if (done == 0) return;
+  replaced.insert(replaced.end(), records.begin() + static_cast<std::ptrdiff_t>(done), records.end());
+  records = std::move(replaced);
 }
 
 std::int64_t RecordsIn(const StepRecord& record) {
@@ -192,21 +275,16 @@ std::int64_t CountRecords(const std::vector<StepRecord>& records) {
   return count;
 }
 
+void SplitBlocks(std::vector<StepRecord>& records, const StepReader* reader, BlockParts& parts,
+                 const std::function<bool(const StepRecord&)>& quiet) {
+  ReplaceBlocks(
+      records, [&](const StepRecord& block) { return !quiet(block); },
+      [&](const StepRecord& block) { return Split(block, reader, parts, quiet); });
+}
+
 void ExpandBlocks(std::vector<StepRecord>& records, const StepReader* reader,
                   const std::function<bool(const StepRecord&)>& which) {
-  std::vector<StepRecord> expanded;
-  std::size_t done = 0;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    if (records[i].block == nullptr || !which(records[i])) continue;
-    expanded.insert(expanded.end(), records.begin() + static_cast<std::ptrdiff_t>(done),
-                    records.begin() + static_cast<std::ptrdiff_t>(i));
-    const std::vector<StepRecord> its = Expanded(records[i], reader);
-    expanded.insert(expanded.end(), its.begin(), its.end());
-    done = i + 1;
-  }
-  if (done == 0) return;
-  expanded.insert(expanded.end(), records.begin() + static_cast<std::ptrdiff_t>(done), records.end());
-  records = std::move(expanded);
+  ReplaceBlocks(records, which, [&](const StepRecord& block) { return Expanded(block, reader); });
 }
 
 }  // namespace goodput

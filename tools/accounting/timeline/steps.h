@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@ struct StepRecord {
   EvidenceRef next_ref;
   // Set: many records in one, all marks of the block but the last. Nothing cuts into it.
   const StepBlock* block = nullptr;
+  bool part = false;       // of a block: `block` is one of BlockParts
   bool in_flight = false;  // nobody told of it: the one before was done, and the program went on
   std::optional<Evidence> evidence = std::nullopt;  // absent: as the record it is from
 
@@ -65,6 +67,18 @@ std::int64_t UsualCount(const std::vector<StepRecord>& records);
 
 // How many records there are once all blocks are expanded.
 std::int64_t CountRecords(const std::vector<StepRecord>& records);
+
+// Blocks that stand for parts of others, and what their steps took: a part's own histogram has only the
+// longest.
+struct BlockParts {
+  std::vector<std::unique_ptr<const StepBlock>> blocks;
+  DurationHistogram durations;
+};
+
+// Expands the blocks in which a record is not `quiet`. Long stretches of quiet records stay one record each,
+// of a block that `parts` then owns: a save in every hundredth step leaves two of a hundred to look at.
+void SplitBlocks(std::vector<StepRecord>& records, const StepReader* reader, BlockParts& parts,
+                 const std::function<bool(const StepRecord&)>& quiet);
 
 // Expands the blocks `which` says so of.
 void ExpandBlocks(std::vector<StepRecord>& records, const StepReader* reader,
