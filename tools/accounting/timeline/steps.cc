@@ -189,6 +189,24 @@ std::vector<StepRecord> Split(const StepRecord& whole, const StepReader* reader,
   return split;
 }
 
+// Remembers the marks of the block that was read last: its parts follow each other.
+class RememberingReader : public StepReader {
+ public:
+  explicit RememberingReader(const StepReader* reader) : reader_(reader) {}
+  std::vector<StepMark> Read(const StepBlock& block) const override {
+    if (key_ != block.key) {
+      marks_ = reader_ == nullptr ? std::vector<StepMark>{} : reader_->Read(block);
+      key_ = block.key;
+    }
+    return marks_;
+  }
+
+ private:
+  const StepReader* reader_;
+  mutable std::optional<std::int64_t> key_;
+  mutable std::vector<StepMark> marks_;
+};
+
 // Puts what `make` makes of a block in its place, where `which` says so.
 void ReplaceBlocks(std::vector<StepRecord>& records, const std::function<bool(const StepRecord&)>& which,
                    const std::function<std::vector<StepRecord>(const StepRecord&)>& make) {
@@ -277,14 +295,16 @@ std::int64_t CountRecords(const std::vector<StepRecord>& records) {
 
 void SplitBlocks(std::vector<StepRecord>& records, const StepReader* reader, BlockParts& parts,
                  const std::function<bool(const StepRecord&)>& quiet) {
+  const RememberingReader remembering(reader);
   ReplaceBlocks(
       records, [&](const StepRecord& block) { return !quiet(block); },
-      [&](const StepRecord& block) { return Split(block, reader, parts, quiet); });
+      [&](const StepRecord& block) { return Split(block, &remembering, parts, quiet); });
 }
 
 void ExpandBlocks(std::vector<StepRecord>& records, const StepReader* reader,
                   const std::function<bool(const StepRecord&)>& which) {
-  ReplaceBlocks(records, which, [&](const StepRecord& block) { return Expanded(block, reader); });
+  const RememberingReader remembering(reader);
+  ReplaceBlocks(records, which, [&](const StepRecord& block) { return Expanded(block, &remembering); });
 }
 
 }  // namespace goodput
