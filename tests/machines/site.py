@@ -58,6 +58,10 @@ class Site:
         self.each(lambda node: node.run("systemctl restart home.mount && systemctl enable --now slurmd"), self.nodes)
         self.wait_idle()
 
+    def clear(self) -> None:
+        """What a test that failed left running is nothing to the next."""
+        self.ctl.run("scancel --user=ada; scancel --user=bob", check=False)
+
     def wait_idle(self) -> None:
         """Not those that Slurm calls idle and invalid, or idle and not responding."""
         def states() -> List[str]:

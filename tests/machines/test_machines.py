@@ -50,6 +50,7 @@ def seconds(job: Dict, *buckets: str) -> float:
 
 class MachinesTest(unittest.TestCase):
     def setUp(self) -> None:
+        SITE.clear()
         SITE.wait_idle()
 
     def judge(self, number: int, name: str) -> Tuple[Dict, Truth]:
