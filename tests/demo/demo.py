@@ -91,7 +91,8 @@ def live(site: Site, job: int, folder: str) -> None:
 
 def main() -> int:
     if "-h" in sys.argv[1:] or "--help" in sys.argv[1:]:
-        print("Usage: tools/demo [--keep-json FILE]\n\nRuns for about two and a half minutes after the build.")
+        print("Usage: tools/demo [--keep-json FILE] [--keep-html FILE]\n\n"
+              "Runs for about two and a half minutes after the build; keeps the report as JSON or as a page.")
         return 0
     say("starting a private Slurm cluster: slurmctld, slurmdbd, 4 x slurmd with 8 fake GPUs each")
     # On a cluster of defaults a requeued job waits 121 s; Site shortens the credential lifetime that follows.
@@ -107,9 +108,10 @@ def main() -> int:
         print(site.sgoodput("show", str(job), "--color", "always" if sys.stdout.isatty() else "never").stdout, flush=True)
         print("$ sgoodput -o JobID,Run,User,State,Wall,Attempts,Scheduling,Runtime,Goodput\n", flush=True)
         print(site.sgoodput("-o", "JobID,Run,User,State,Wall,Attempts,Scheduling,Runtime,Goodput").stdout, flush=True)
-        if "--keep-json" in sys.argv:
-            with open(sys.argv[sys.argv.index("--keep-json") + 1], "w") as file:
-                file.write(site.sgoodput("show", str(job), "--json").stdout)
+        for option, words in (("--keep-json", ["--json"]), ("--keep-html", ["--html", "/dev/stdout"])):
+            if option in sys.argv:
+                with open(sys.argv[sys.argv.index(option) + 1], "w") as file:
+                    file.write(site.sgoodput("show", str(job), *words).stdout)
     say("the cluster is stopped and removed")
     return 0
 
