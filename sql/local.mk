@@ -11,6 +11,7 @@ sql_libstore_files = \
   sql/database.cc sql/database.h \
   sql/schema.cc sql/schema.h \
   sql/spool_line.cc sql/spool_line.h \
+  sql/status_macros.h \
   sql/text.h \
   sql/blocks/mark_block.cc sql/blocks/mark_block.h \
   sql/blocks/record_pack.cc sql/blocks/record_pack.h \
