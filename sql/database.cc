@@ -193,6 +193,34 @@ bool Statement::IsNull(int column) const {
   return sqlite3_column_type(statement_, column) == SQLITE_NULL;
 }
 
+Statement::Type Statement::TypeOf(int column) const {
+  switch (sqlite3_column_type(statement_, column)) {
+    case SQLITE_INTEGER:
+      return Type::kInt;
+    case SQLITE_FLOAT:
+      return Type::kReal;
+    case SQLITE_TEXT:
+      return Type::kText;
+    case SQLITE_BLOB:
+      return Type::kBlob;
+    default:
+      return Type::kNull;
+  }
+}
+
+double Statement::Real(int column) const {
+  return sqlite3_column_double(statement_, column);
+}
+
+int Statement::columns() const {
+  return sqlite3_column_count(statement_);
+}
+
+std::string Statement::Name(int column) const {
+  const char* name = sqlite3_column_name(statement_, column);
+  return name == nullptr ? "" : name;
+}
+
 void Database::Close::operator()(sqlite3* db) const {
   sqlite3_close_v2(db);
 }
@@ -300,8 +328,13 @@ Statement Database::Prepare(std::string_view sql) {
   statement.cache_ = statements_.get();
   statement.statement_ = statements_->Take(sql);
   if (statement.statement_ != nullptr) return statement;
-  statement.Check(sqlite3_prepare_v2(db_.get(), sql.data(), static_cast<int>(sql.size()),
-                                     &statement.statement_, nullptr));
+  const char* rest = nullptr;
+  statement.Check(
+      sqlite3_prepare_v2(db_.get(), sql.data(), static_cast<int>(sql.size()), &statement.statement_, &rest));
+  if (!statement.status_.ok()) return statement;
+  const std::string_view tail = sql.substr(static_cast<std::size_t>(rest - sql.data()));
+  if (statement.statement_ == nullptr || tail.find_first_not_of(" \t\r\n;") != std::string_view::npos)
+    statement.status_ = absl::InvalidArgumentError("one statement is expected, no more and no less");
   return statement;
 }
 

@@ -1,4 +1,4 @@
-// SQLite behind small RAII types. The one place that includes sqlite3.h is database.cc.
+// SQLite behind small RAII types. Only database.cc and virtual_tables.cc include sqlite3.h.
 #pragma once
 
 #include <cstdint>
@@ -52,6 +52,12 @@ class Statement {
   // Valid until the next Step or Reset.
   std::string_view Bytes(int column) const;
   bool IsNull(int column) const;
+  enum class Type { kNull, kInt, kReal, kText, kBlob };
+  Type TypeOf(int column) const;
+  double Real(int column) const;
+  // Of the result, known before the first Step.
+  int columns() const;
+  std::string Name(int column) const;
 
  private:
   friend class Database;
@@ -91,6 +97,8 @@ class Database {
   void WriteAs(std::string writer);
   // False: the file was moved away or replaced since it was opened, and whoever comes now finds another.
   bool StillThere() const;
+  // For sql/virtual_tables.cc, which adds to what SQLite can do.
+  sqlite3* handle() const { return db_.get(); }
 
  private:
   struct Close {

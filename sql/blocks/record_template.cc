@@ -288,4 +288,13 @@ void RecordTemplate::Write(std::string_view node, const std::int64_t* numbers, s
   }
 }
 
+std::string KindOf(const RecordTemplate& shape) {
+  const std::string_view text = shape.text();
+  constexpr std::string_view kBefore = "\"kind\":\"";
+  const std::size_t at = text.find(kBefore);
+  if (at == std::string_view::npos) return "";
+  const std::size_t begin = at + kBefore.size();
+  return std::string(text.substr(begin, text.find('"', begin) - begin));
+}
+
 }  // namespace goodput

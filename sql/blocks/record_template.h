@@ -57,4 +57,7 @@ class RecordTemplate {
   std::vector<bool> own_;  // of each number: it is the record's own member
 };
 
+// The kind that all records of the template have.
+std::string KindOf(const RecordTemplate& shape);
+
 }  // namespace goodput

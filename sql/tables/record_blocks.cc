@@ -17,16 +17,6 @@ absl::Status DamagedRecords(const Database& db, std::int64_t job_id) {
   return absl::DataLossError(Cat(db.path(), ": a record block of job ", job_id, " is damaged"));
 }
 
-// The kind, as the shape says it; what is no such text is none's.
-std::string KindOf(const RecordTemplate& shape) {
-  const std::string_view text = shape.text();
-  constexpr std::string_view kBefore = "\"kind\":\"";
-  const std::size_t at = text.find(kBefore);
-  if (at == std::string_view::npos) return "";
-  const std::size_t begin = at + kBefore.size();
-  return std::string(text.substr(begin, text.find('"', begin) - begin));
-}
-
 // What a summary keeps of it, and its time.
 std::string SummaryWithTime(const EventRow& event) {
   const std::string kept = SummaryOfRecord(event);

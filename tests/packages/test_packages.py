@@ -55,6 +55,7 @@ FILES: Dict[str, Set[str]] = {
         "usr/share/lintian/overrides/sgoodput",
         "usr/share/slurm-goodput/report.schema.json",
         "usr/share/slurm-goodput/sgoodput.schema.json",
+        "usr/share/slurm-goodput/sql.schema.json",
     },
 }
 

@@ -150,4 +150,5 @@ dist_pkgdata_DATA = \
   tools/accounting/report/advise.schema.json \
   tools/accounting/report/diff.schema.json \
   tools/accounting/report/report.schema.json \
-  tools/accounting/report/sgoodput.schema.json
+  tools/accounting/report/sgoodput.schema.json \
+  tools/accounting/report/sql.schema.json

@@ -32,6 +32,7 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/show_page.cc \
   tools/sgoodput/show_sections.cc tools/sgoodput/show_sections.h \
   tools/sgoodput/show_signals.cc \
+  tools/sgoodput/sql.cc \
   tools/sgoodput/style.h \
   tools/sgoodput/watch.cc
 unity_sources += tools/sgoodput/sgoodput.unity.cc

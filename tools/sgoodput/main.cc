@@ -187,6 +187,13 @@ constexpr const char* kMetricsExamples = R"(
 Examples:
   sgoodput metrics > /var/lib/node_exporter/slurm_goodput.prom)";
 
+constexpr const char* kSqlExamples = R"(
+Tables: events (each record), steps (each training step), marks (other marks), and those of SCHEMA.md.
+
+Examples:
+  sgoodput sql "SELECT kind, count(*) FROM events WHERE job_id = 1234 GROUP BY kind"
+  sgoodput sql --csv "SELECT train_step, t_ns FROM steps WHERE job_id = 1234" > steps.csv)";
+
 constexpr const char* kIngestExamples = R"(
 Makes the database where there is none. goodputd does all of this by itself.
 
@@ -479,6 +486,14 @@ int ParseAndRun(int argc, char** argv) {
   AddCommon(*doctor_app, doctor.common, false);
   doctor_app->footer(kDoctorExamples);
 
+  goodput::SqlOptions sql;
+  CLI::App* sql_app = app.add_subcommand("sql", "query the database with SQL, read-only");
+  AddCommon(*sql_app, sql.common, true);
+  sql_app->add_option("QUERY", sql.query, "one SELECT; see events, steps and marks in SCHEMA.md")->required();
+  sql_app->add_flag("--csv", sql.csv, "rows of comma-separated values (RFC 4180)");
+  sql_app->add_option("--timeout", sql.timeout, "give up after so long; default 5m")->type_name("TIME");
+  sql_app->footer(kSqlExamples);
+
   // Its words are its own parser's, see main().
   app.add_subcommand("mark", "in a job: say where training is (sgoodput mark --help)")->allow_extras();
 
@@ -503,20 +518,20 @@ int ParseAndRun(int argc, char** argv) {
       chosen == nullptr ? QuestionOf("list", app) : QuestionOf(chosen->get_name(), *chosen);
   if (chosen == nullptr) question.needs_run = !list.help_format;
   if (*advise_app) question.needs_run = !advise.target.job.empty() || !advise.target.run.empty();
-  const CommonOptions* common = *show_app       ? &show.common
-                                : *watch_app    ? &watch.common
-                                : *rollup_app   ? &rollup.common
-                                : *attempts_app ? &attempts.common
-                                : *advise_app   ? &advise.common
-                                : *ingest_app   ? &ingest.common
-                                : *backfill_app ? &backfill.common
-                                : *import_app   ? &import.common
-                                : *export_app   ? &out.common
-                                : *diff_app     ? &diff.common
-                                : *metrics_app  ? &metrics.common
-                                : *doctor_app   ? &doctor.common
-                                : *profile_app  ? nullptr
-                                                : &list.common;
+  const CommonOptions* common = *show_app                  ? &show.common
+                                : *watch_app               ? &watch.common
+                                : *rollup_app              ? &rollup.common
+                                : *attempts_app            ? &attempts.common
+                                : *advise_app              ? &advise.common
+                                : *ingest_app              ? &ingest.common
+                                : *backfill_app            ? &backfill.common
+                                : *import_app              ? &import.common
+                                : *export_app              ? &out.common
+                                : *diff_app                ? &diff.common
+                                : *metrics_app             ? &metrics.common
+                                : *doctor_app              ? &doctor.common
+                                : *profile_app || *sql_app ? nullptr
+                                                           : &list.common;
   if (common != nullptr) {
     if (const std::optional<int> code = goodput::AskRemotely(*common, question)) return *code;
   }
@@ -530,6 +545,7 @@ int ParseAndRun(int argc, char** argv) {
   if (*backfill_app) return goodput::RunBackfill(backfill);
   if (*import_app) return goodput::RunImport(import);
   if (*export_app) return goodput::RunExport(out);
+  if (*sql_app) return goodput::RunSql(sql);
   if (*diff_app) return goodput::RunDiff(diff);
   if (*profile_app) {
     using What = goodput::ProfileOptions::What;

@@ -181,6 +181,13 @@ struct ExportOptions {
   std::string output;  // empty: stdout
 };
 
+struct SqlOptions {
+  CommonOptions common;
+  std::string query;
+  bool csv = false;
+  std::string timeout = "5m";
+};
+
 struct DoctorOptions {
   CommonOptions common;
 };
@@ -195,6 +202,7 @@ int RunAdvise(const AdviseOptions& options);
 int RunIngest(const IngestOptionsCli& options);
 int RunImport(const ImportOptions& options);
 int RunExport(const ExportOptions& options);
+int RunSql(const SqlOptions& options);
 int RunDiff(const DiffOptions& options);
 int RunProfile(const ProfileOptions& options);
 int RunDoctor(const DoctorOptions& options);

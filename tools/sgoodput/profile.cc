@@ -61,7 +61,7 @@ absl::StatusOr<LogReader> Open(const std::string& profile, const Config& config)
   if (input.size() > static_cast<std::int64_t>(kMaxProfileBytes))
     return absl::InvalidArgumentError(Cat(profile, ": longer than 256 KiB"));
   std::string text(static_cast<std::size_t>(input.size()), '\0');
-  ASSIGN_OR_RETURN(const std::size_t got, input.Read(0, text.data(), text.size()));
+  RETURN_IF_ERROR(input.Read(0, text.data(), text.size()).status());
   return LogReader::Of(text, profile);
 }
 

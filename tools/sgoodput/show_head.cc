@@ -95,16 +95,16 @@ void PrintGoodput(const Report& report, const Style& style) {
   if (report.timeline.steps.executed == 0) {
     const bool saves = !report.timeline.checkpoints.empty();
     const bool watched = report.run.info.checkpoint_dir;
-    std::fputs(Wrap(saves ? "no steps seen, only checkpoints: add --goodput-log-profile=NAME, or send marks "
-                            "(sgoodput mark --help), or name a checkpoint by its step (step_100.pt)"
-                    : watched
-                          ? "no steps seen, and no checkpoints in its --goodput-checkpoint-dir: add "
-                            "--goodput-log-profile=NAME, or send marks (sgoodput mark --help)"
-                          : "no steps seen: add --goodput-log-profile=NAME or --goodput-checkpoint-dir=PATH, "
-                            "or send marks (sgoodput mark --help)",
-                    "         ")
-                   .c_str(),
-               stdout);
+    std::fputs(
+        Wrap(saves     ? "no steps seen, only checkpoints: add --goodput-log-profile=NAME, or send marks "
+                         "(sgoodput mark --help), or name a checkpoint by its step (step_100.pt)"
+             : watched ? "no steps seen, and no checkpoints in its --goodput-checkpoint-dir: add "
+                         "--goodput-log-profile=NAME, or send marks (sgoodput mark --help)"
+                       : "no steps seen: add --goodput-log-profile=NAME or --goodput-checkpoint-dir=PATH, "
+                         "or send marks (sgoodput mark --help)",
+             "         ")
+            .c_str(),
+        stdout);
   }
   std::printf("\n");
 }
