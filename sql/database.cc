@@ -266,6 +266,14 @@ absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
     return Annotate(version.status(), path);
   }
   version.Reset();
+  Statement application = database.Prepare("PRAGMA application_id");
+  if (found > 0 && application.Step() && application.Int(0) != kApplicationId) {
+    return absl::FailedPreconditionError(
+        Cat("the database ", path,
+            " is of a development version of slurm-goodput; move it away: sgoodput ingest "
+            "makes a new one from the spool, and sgoodput backfill adds what slurmdbd knows"));
+  }
+  application.Reset();
   if (found > kSchemaVersion) {
     return absl::FailedPreconditionError(Cat("the database ", path, " has schema ", found,
                                              ", newer than this program's ", kSchemaVersion,
@@ -311,8 +319,9 @@ absl::Status Database::Migrate() {
   version.Reset();
   for (std::int64_t next = found + 1; next <= kSchemaVersion; ++next) {
     RETURN_IF_ERROR(Execute(Migration(static_cast<int>(next))));
-    if (absl::Status status = Execute(Cat("PRAGMA user_version=", next)); !status.ok()) return status;
+    RETURN_IF_ERROR(Execute(Cat("PRAGMA user_version=", next)));
   }
+  RETURN_IF_ERROR(Execute(Cat("PRAGMA application_id=", kApplicationId)));
   return transaction.Commit();
 }
 

@@ -6,7 +6,9 @@
 
 namespace goodput {
 
-inline constexpr int kSchemaVersion = 14;
+inline constexpr int kSchemaVersion = 1;
+// `PRAGMA application_id`: "gput". Databases of development versions have none.
+inline constexpr int kApplicationId = 0x67707574;
 
 // The SQL that brings version-1 to `version` (1..kSchemaVersion).
 std::string Migration(int version);

@@ -155,7 +155,7 @@ def suites() -> List[Suite]:
                      "tests.blueprints.test_install", lane="busy"),
         python_suite("packages", "tests.packages.test_packages", "tests.packages.test_rpm", lane="busy"),
         python_suite("operating", "tests.e2e.test_operating", lane="busy"),
-        python_suite("old-schema", "tests.e2e.test_old_schema", lane="busy"),
+        python_suite("schema", "tests.e2e.test_schema", lane="busy"),
         python_suite("sql", "tests.e2e.test_sql", lane="busy"),
         python_suite("profiles", "tests.e2e.test_profiles", lane="busy"),
         python_suite("truth", "tests/e2e/harness/test_truth.py", lane="busy"),

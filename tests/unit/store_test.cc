@@ -225,26 +225,26 @@ TEST_F(StoreTest, ReadersDoNotMakeDatabasesAndSayWhatToDo) {
   EXPECT_FALSE(fs::exists(DbPath()));
 }
 
-TEST_F(StoreTest, AnyOlderSchemaIsBroughtUpToDateByWritersAndRefusedByReaders) {
-  for (int older = 0; older < kSchemaVersion; ++older) {
+TEST_F(StoreTest, AnEmptyFileIsFilledByWritersAndRefusedByReaders) {
+  std::ofstream(DbPath()).close();
+  EXPECT_TRUE(absl::IsFailedPrecondition(Database::Open(DbPath(), Database::Mode::kReadOnly).status()));
+  Db();
+  EXPECT_TRUE(Database::Open(DbPath(), Database::Mode::kReadOnly).ok());
+}
+
+TEST_F(StoreTest, ADevelopmentVersionsDatabaseIsRefusedAndStaysAsItIs) {
+  for (const int version : {1, 14}) {
     {
       Database db = Db();
-      for (const char* type : {"view", "index", "table"}) {
-        Statement list = db.Prepare("SELECT name FROM sqlite_master WHERE type = ?1 AND sql IS NOT NULL");
-        list.Bind(1, type);
-        std::vector<std::string> names;
-        while (list.Step()) names.push_back(list.Text(0));
-        list.Reset();
-        for (const std::string& name : names) {
-          ASSERT_TRUE(db.Execute(std::string("DROP ") + type + " " + name).ok()) << name;
-        }
-      }
-      for (int version = 1; version <= older; ++version) ASSERT_TRUE(db.Execute(Migration(version)).ok());
-      ASSERT_TRUE(db.Execute("PRAGMA user_version=" + std::to_string(older)).ok());
+      EXPECT_TRUE(db.Execute("PRAGMA application_id=0").ok());
+      EXPECT_TRUE(db.Execute("PRAGMA user_version=" + std::to_string(version)).ok());
     }
-    EXPECT_TRUE(absl::IsFailedPrecondition(Database::Open(DbPath(), Database::Mode::kReadOnly).status()));
-    Db();
-    EXPECT_TRUE(Database::Open(DbPath(), Database::Mode::kReadOnly).ok());
+    for (const auto mode : {Database::Mode::kReadOnly, Database::Mode::kReadWrite}) {
+      const auto db = Database::Open(DbPath(), mode);
+      ASSERT_TRUE(absl::IsFailedPrecondition(db.status()));
+      EXPECT_NE(std::string(db.status().message()).find("move it away"), std::string::npos);
+    }
+    fs::remove(DbPath());
   }
 }
 
