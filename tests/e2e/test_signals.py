@@ -304,7 +304,7 @@ class SignalsTest(unittest.TestCase):
         self.assertRegex(said[0], r"signals cannot be watched on CPU 0: perf_event_open: it is not permitted: .*CAP_PERFMON")
         self.assertIn(sysctl, said[0])
         self.assertRegex(doctor, r"!!  signals are not watched on this node: the kernel does not permit it: .*%s.*\n"
-                         r"      mend: give goodputd CAP_" % re.escape(sysctl))
+                         r"      fix: give goodputd CAP_" % re.escape(sysctl))
 
     def test_in_a_pid_namespace_of_its_own_one_line_says_that_ids_are_others(self) -> None:
         said, doctor = self.not_watching("contained", "exec unshare --pid --fork --mount-proc bash -c '%s'")
@@ -312,7 +312,7 @@ class SignalsTest(unittest.TestCase):
         self.assertIn("signals cannot be watched in a PID namespace of its own", said[0])
         self.assertIn("--pid=host", said[0])
         self.assertRegex(doctor, r"!!  signals are not watched on this node: goodputd runs in a PID namespace of its own.*\n"
-                         r"      mend: run goodputd in the host's PID namespace \(docker run --pid=host, hostPID: true\)\n")
+                         r"      fix: run goodputd in the host's PID namespace \(docker run --pid=host, hostPID: true\)\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// What `sgoodput doctor` says: one line a finding, under each that is bad how to mend it.
+// What `sgoodput doctor` prints: one line per finding, and below each problem how to fix it.
 #pragma once
 
 #include <cstdio>
@@ -14,9 +14,9 @@ class Findings {
  public:
   void Good(const std::string& line) { Print("ok", line); }
   void Note(const std::string& line) { Print("--", line); }
-  void Bad(const std::string& line, const std::string& mend) {
+  void Bad(const std::string& line, const std::string& fix) {
     Print("!!", line);
-    std::printf("      mend: %s\n", mend.c_str());
+    std::printf("      fix: %s\n", fix.c_str());
     ++bad_;
   }
   int bad() const { return bad_; }
