@@ -1,4 +1,4 @@
-// SQLite behind small RAII types. Only database.cc and virtual_tables.cc include sqlite3.h.
+// SQLite behind small RAII types. Only database.cc and tables/virtual_tables.cc include sqlite3.h.
 #pragma once
 
 #include <cstdint>
@@ -97,7 +97,7 @@ class Database {
   void WriteAs(std::string writer);
   // False: the file was moved away or replaced since it was opened, and whoever comes now finds another.
   bool StillThere() const;
-  // For sql/virtual_tables.cc, which adds to what SQLite can do.
+  // For sql/tables/virtual_tables.cc, which adds to what SQLite can do.
   sqlite3* handle() const { return db_.get(); }
 
  private:

@@ -13,7 +13,7 @@ sql_libstore_files = \
   sql/spool_line.cc sql/spool_line.h \
   sql/status_macros.h \
   sql/text.h \
-  sql/virtual_tables.cc sql/virtual_tables.h \
+  sql/tables/virtual_tables.cc sql/tables/virtual_tables.h \
   sql/blocks/mark_block.cc sql/blocks/mark_block.h \
   sql/blocks/record_pack.cc sql/blocks/record_pack.h \
   sql/blocks/record_template.cc sql/blocks/record_template.h \

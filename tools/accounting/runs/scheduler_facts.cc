@@ -56,9 +56,12 @@ void SchedulerFacts::AddAccounting(const AccountingRow& row) {
   facts.reservation = row.reservation;
   facts.time_limit = FromSeconds(row.time_limit_s);
   if (!row.gpu_type.empty()) run_.gpu_types.insert(row.gpu_type);
-  run_.info = {row.cluster,    row.job_id, row.job_id_text, run_.info.run,
-               row.name,       row.user,   row.account,     row.partition,
-               row.qos,        row.state,  row.gpu_type,    std::move(run_.info.tags),
+  run_.info = {row.cluster,     row.job_id,
+               row.job_id_text, run_.info.run,
+               row.name,        row.user,
+               row.account,     row.partition,
+               row.qos,         row.state,
+               row.gpu_type,    std::move(run_.info.tags),
                row.reservation, run_.info.checkpoint_dir};
 }
 

@@ -1,4 +1,4 @@
-#include "sql/virtual_tables.h"
+#include "sql/tables/virtual_tables.h"
 
 #include <sqlite3.h>
 
