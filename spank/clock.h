@@ -1,4 +1,4 @@
-// The clock seam: everything that stamps or names by time takes one of these, so that tests can turn it back.
+// The clock, passed to everything that takes or formats a timestamp, so that tests can set the time.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Is this image of the plugin the one that works? plugstack.conf may list it twice: then the second copy must
-// be silent and do nothing, or every event would be counted twice.
+// Tells whether this copy of the plugin is the active one. plugstack.conf may list the plugin twice; the
+// second copy must do nothing, or every event would be counted twice.
 #pragma once
 
 namespace goodput {

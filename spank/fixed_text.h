@@ -1,4 +1,4 @@
-// Text in a fixed buffer, for what must not allocate.
+// Text in a fixed-size buffer, for code that must not allocate.
 #pragma once
 
 #include <array>

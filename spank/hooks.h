@@ -1,4 +1,4 @@
-// The plugin's parts: one file per context it is loaded in, and what they share. plugin.cc routes to them.
+// The plugin's hooks, one file per SPANK context, and what they share. plugin.cc dispatches to them.
 #pragma once
 
 #include <memory>

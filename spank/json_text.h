@@ -1,4 +1,4 @@
-// Text as a JSON string: for whoever writes JSON that others must be able to read, whatever the text holds.
+// Encodes any bytes as a valid JSON string.
 #pragma once
 
 #include <array>

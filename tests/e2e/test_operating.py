@@ -164,7 +164,7 @@ class OperatingTest(unittest.TestCase):
         self.wait_until(lambda: steps() == [1], conf)
         self.conf(role="node", more="spool_max = no\n")
         child.send_signal(signal.SIGHUP)
-        self.wait_until(lambda: "going on with what it said before" in self.log(conf), conf)
+        self.wait_until(lambda: "keeping the previous configuration" in self.log(conf), conf)
         self.assertIn("a.conf:10: `spool_max` must be a size", self.log(conf))
         mark(2)
         self.wait_until(lambda: steps() == [1, 2], conf)

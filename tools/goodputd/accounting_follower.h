@@ -1,5 +1,5 @@
-// Keeps the database up to date with slurmdbd: what changed lately every minute, and what is missing of the
-// time before it in between, a window at a time. Clusters without slurmdbd cost one failed try.
+// Keeps the database in step with slurmdbd. Recent changes are read every minute; missing older data is read
+// in between, one window at a time. A cluster without slurmdbd costs one failed attempt.
 #pragma once
 
 #include <cstdint>

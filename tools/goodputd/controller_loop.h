@@ -1,4 +1,4 @@
-// The controller's part of goodputd: take what the spool gained, read accounting, for ever.
+// goodputd's loop on the controller: ingests new spool records and reads accounting.
 #pragma once
 
 #include <atomic>

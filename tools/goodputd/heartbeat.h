@@ -1,5 +1,5 @@
-// Which jobs the node last saw alive: one value a node, replaced every few seconds. When a node dies, nothing
-// else says how far its work went.
+// Records which jobs were alive on the node: one value per node, replaced every few seconds. If a node dies,
+// this is the only record of how far its work went.
 #pragma once
 
 #include <cstdint>

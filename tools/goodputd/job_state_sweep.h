@@ -1,4 +1,4 @@
-// Notes of jobs whose epilog never came, swept from the spool.
+// Removes the state files of jobs whose epilog never ran from the spool.
 #pragma once
 
 #include <cstdint>

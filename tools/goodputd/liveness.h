@@ -1,4 +1,4 @@
-// What the controller's loops tell each other, and /healthz.
+// State that the controller's loops share with each other and with /healthz.
 #pragma once
 
 #include <atomic>

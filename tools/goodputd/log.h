@@ -1,4 +1,4 @@
-// goodputd's log: one line an event on stderr, which systemd puts in the journal.
+// goodputd's log: one line per event on stderr, which systemd sends to the journal.
 #pragma once
 
 #include <cstdio>

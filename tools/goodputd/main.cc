@@ -50,14 +50,13 @@ namespace {
 
 constexpr const char* kHelp = R"(Usage: goodputd [--config FILE] [--role ROLE] [--check]
 
-On a node it takes marks from jobs, sees their signals in the kernel, says which jobs live and copies
-all of it to the shared spool; on the controller it watches the queue and fills the database.
-Runs in the foreground and logs to stderr; stops on SIGTERM or SIGINT, reads its configuration anew on
-SIGHUP.
+On a node, goodputd receives marks from jobs, traces their signals, records which jobs are alive, and
+copies these records to the shared spool. On the controller, it watches the queue and fills the database.
+It runs in the foreground and logs to stderr. SIGTERM and SIGINT stop it; SIGHUP reloads the configuration.
 
   -c, --config FILE   read FILE instead of /etc/slurm-goodput/goodput.conf
-      --role ROLE     be node, controller or node,controller, whatever the configuration says
-      --check         read the configuration, say what it means, and exit
+      --role ROLE     run as node, controller or node,controller; overrides the configuration
+      --check         check the configuration, print the settings in effect, and exit
   -h, --help          show this
   -V, --version       show the version
 
@@ -65,7 +64,7 @@ Examples:
   goodputd --check
   goodputd --config /etc/slurm-goodput/goodput.conf
 
-Exit status: 0 stopped when told to, 1 could not start, 2 bad usage or configuration.
+Exit status: 0 stopped by a signal, 1 could not start, 2 bad usage or configuration.
 )";
 
 void PrintConfig(const goodput::Config& config) {
@@ -128,7 +127,7 @@ Told WaitForSignal(int signal_fd, const CommandLine& line) {
     const absl::StatusOr<goodput::Config> config = ReadConfig(line);
     if (config.ok()) return Told::kStartAnew;
     goodput::Log(
-        goodput::Cat("SIGHUP: ", goodput::Message(config.status()), "; going on with what it said before"));
+        goodput::Cat("SIGHUP: ", goodput::Message(config.status()), "; keeping the previous configuration"));
   }
 }
 
@@ -226,7 +225,7 @@ int Run(const goodput::Config& config, const CommandLine& line) {
   if (ship.joinable()) ship.join();
   for (std::size_t i = recorders; i < threads.size(); ++i) threads[i].join();
   if (told == Told::kStartAnew) {
-    goodput::Log("SIGHUP: reading the configuration anew");
+    goodput::Log("SIGHUP: reloading the configuration");
     std::vector<int> fds;
     if (keeps_sockets) fds = marks->Release();
     marks = nullptr;

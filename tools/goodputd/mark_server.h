@@ -1,5 +1,5 @@
-// The mark socket: jobs say what step they are at, and only about themselves. The kernel names the sender
-// (SO_PEERCRED); its user must own the job, else the mark is refused and counted.
+// Serves the mark socket, on which jobs report their own progress. The kernel identifies the sender
+// (SO_PEERCRED). A mark from a user who does not own the job is refused and counted.
 #pragma once
 
 #include <sys/types.h>

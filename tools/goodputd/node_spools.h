@@ -1,4 +1,4 @@
-// The spools of the nodes this host serves, for the daemon's own records: opened when first needed.
+// The spools of the nodes that this host serves, for the daemon's own records. Each is opened on first use.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// Problems of single files or folders, which last: each is logged when it comes, not each time it is met.
+// Logs a lasting problem of a file or folder once, when it first occurs.
 #pragma once
 
 #include <set>

@@ -1,4 +1,4 @@
-// What /proc says of a process: the seam between the daemon and the kernel's list of processes.
+// What /proc knows of a process, behind an interface so that tests can supply their own processes.
 #pragma once
 
 #include <sys/types.h>

@@ -235,8 +235,8 @@ class ReaderLoop {
   void Reap() {
     int status = 0;
     if (pid_ == 0 || waitpid(pid_, &status, WNOHANG) != pid_) return;
-    Log(WIFSIGNALED(status) ? Cat("reader: killed by signal ", WTERMSIG(status), "; it is started again")
-                            : Cat("reader: ended with ", WEXITSTATUS(status), "; it is started again"));
+    Log(WIFSIGNALED(status) ? Cat("reader: killed by signal ", WTERMSIG(status), "; restarting it")
+                            : Cat("reader: ended with ", WEXITSTATUS(status), "; restarting it"));
     pid_ = 0;
     Stop();
     Pause();

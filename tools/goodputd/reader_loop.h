@@ -1,5 +1,5 @@
-// The part of goodputd that has questions answered: it opens the sockets, keeps goodput-reader running behind
-// them, and tells it what only root is told (tools/reader/control.h).
+// Opens the query sockets, keeps goodput-reader running to serve them, and gives it the information that only
+// root can get from Slurm (tools/reader/control.h).
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The sockets goodput-reader answers on.
+// The sockets that goodput-reader serves.
 #pragma once
 
 #include <string>

@@ -85,7 +85,7 @@ void RunSharedIngestLoop(const Config& config, const std::string& writer, int st
       if (absl::IsDeadlineExceeded(answer.status()) && !helper.where().empty()) {
         const std::int64_t for_s = avoided.Add(helper.where(), kSystemClock.mono_ns());
         Log(Cat("shared_spool ", config.shared_spool, ": the folder ", helper.where(),
-                " hangs; it is left alone for ", for_s, " s"));
+                " hangs; skipping it for ", for_s, " s"));
       }
       trouble.Say(what);
       pause_ms = kLookEveryMs;

@@ -1,5 +1,4 @@
-// The controller's part of goodputd that takes in what nodes copied to the shared spool, in a thread of its
-// own.
+// goodputd's thread on the controller that ingests the records nodes copied to the shared spool.
 #pragma once
 
 #include <string>

@@ -94,7 +94,7 @@ void RunShipLoop(const Config& config, int stop_fd) {
     problems.Say(report.problems);
     if (last && report.whole) return;
     if (stopping && kSystemClock.mono_ns() >= until_ns) {
-      Log("stopped before all records were copied; they wait on this node");
+      Log("stopped before all records were copied; the rest stay on this node");
       return;
     }
     pause_ms = report.shared.ok() ? kLookEveryMs : std::min(2 * pause_ms, kLongestPauseMs);

@@ -1,4 +1,4 @@
-// The node's part of goodputd that brings records to the shared folder, in a thread of its own.
+// goodputd's thread on a node that copies records to the shared folder.
 #pragma once
 
 #include "tools/base/config.h"

@@ -1,4 +1,4 @@
-// goodputd's look at the queue, in a thread of its own: libslurm waits long for a controller that is down.
+// Polls the queue in a thread of its own, because libslurm blocks for a long time if slurmctld is down.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// One answer: sgoodput, run to its end in a bounded child.
+// Answers one query by running sgoodput to completion in a resource-limited child process.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Answers HTTP/1.1 GET and HEAD on a socket that listens. The one user of libmicrohttpd.
+// Serves HTTP/1.1 GET and HEAD on a listening socket. Only this file uses libmicrohttpd.
 //
 // Whatever a client does costs a bounded amount: requests with a body, other methods, long lines, many
 // parameters and connections beyond a number are refused, and a connection on which a request takes too long

@@ -1,5 +1,5 @@
-// /metrics costs a look at every run: what was computed last is given for a while, and longer while it is
-// computed anew.
+// Caches /metrics, which has to read every run. A result is served for a while, and longer while a new one is
+// being computed.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// MUNGE credentials, by the libmunge of the machine where there is one: nothing here needs it to be
-// installed.
+// Decodes MUNGE credentials with the machine's libmunge, which is loaded at run time and is optional.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// What goodput-reader does with a question: who asks, what they may see, and sgoodput's answer.
+// Handles one query: identifies the caller, checks what they may see, and returns sgoodput's answer.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Makes this process one that can do little harm, for good: it and its children.
+// Restricts this process and its children irrevocably.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace goodput {
 
-// Becomes `user`, gains no powers any more, and, where the kernel has Landlock, writes nowhere but in
-// `folder` (SQLite's lock files beside the database), and neither connects nor listens by TCP. Before there
-// are threads. False: the kernel has no Landlock; all the rest is done.
+// Switches to `user` and prevents gaining privileges. If the kernel has Landlock, also limits writing to
+// `folder` (SQLite's lock files beside the database) and blocks TCP connect and listen. Call it before
+// starting threads. Returns false if the kernel has no Landlock; everything else is done then, too.
 absl::StatusOr<bool> Confine(const HelperUser& user, const std::string& folder);
 
 }  // namespace goodput

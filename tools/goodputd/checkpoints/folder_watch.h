@@ -1,4 +1,4 @@
-// Waiting for something to happen in directories, by inotify.
+// Waits for changes in directories, using inotify.
 #pragma once
 
 #include <cstddef>

@@ -157,7 +157,7 @@ void RunHostLoop(const Config& config, int stop_fd) {
   const char* named = std::getenv(kHostVariable);
   const std::string host = named == nullptr || *named == '\0' ? kDefaultHost : named;
   if (!IsMetadataHost(host)) {
-    Log(Cat(kHostVariable, " is no host name or address: there are no notices about this host"));
+    Log(Cat(kHostVariable, " is not a host name or address: notices about this host are disabled"));
     return;
   }
   HostLoop(config, host).Run(stop_fd);

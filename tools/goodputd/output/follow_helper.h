@@ -1,4 +1,5 @@
-// The child that reads a job's output, as the job's user (tools/base/helper_process.h).
+// The child process that reads a job's output with the rights of the job's user
+// (tools/base/helper_process.h).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Whose signal it was: from the kernel's sample to job, step and task.
+// Attributes a signal sampled by the kernel to a job, step and task.
 #pragma once
 
 #include <sys/types.h>

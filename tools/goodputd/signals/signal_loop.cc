@@ -176,7 +176,7 @@ class SignalLoop {
     totals_.lost = before_.lost + trace_.lost();
     if (trace_.lost() != lost_said_ && kSystemClock.mono_ns() >= next_lost_) {
       Log(Cat("the kernel dropped ", trace_.lost() - lost_said_,
-              " signal samples: they came faster than they could be read"));
+              " signal samples because they arrived faster than goodputd could read them"));
       lost_said_ = trace_.lost();
       next_lost_ = kSystemClock.mono_ns() + 60'000'000'000;
     }

@@ -1,5 +1,4 @@
-// The node daemon's thread that watches signals, and when tasks execute their programs: kernel -> whose ->
-// spool.
+// The node daemon's thread that attributes kernel signal and exec events to jobs and records them.
 #pragma once
 
 #include <atomic>

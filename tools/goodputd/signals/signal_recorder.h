@@ -1,5 +1,5 @@
-// From signals to records of the spool. Each of a process's signals is a record of its own; of a storm the
-// first ones are, and the rest of every second is one record that says how many.
+// Writes signals to the spool, one record each. In a storm, the first signals of a process get a record each;
+// the rest of every second are one record with their count.
 #pragma once
 
 #include <cstdint>
