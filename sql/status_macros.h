@@ -12,6 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+// A declaration and an expression take no parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define RETURN_IF_ERROR(expression) \
   if (absl::Status goodput_status = (expression); !goodput_status.ok()) return goodput_status
 
@@ -23,3 +25,4 @@
   variable = *std::move(result)
 #define GOODPUT_JOIN(a, b) GOODPUT_JOIN_TOKENS(a, b)
 #define GOODPUT_JOIN_TOKENS(a, b) a##b
+// NOLINTEND(bugprone-macro-parentheses)

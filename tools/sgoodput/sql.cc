@@ -54,12 +54,14 @@ std::string Json(const Statement& row, int column) {
 
 std::vector<std::string> Names(const Statement& statement) {
   std::vector<std::string> names;
+  names.reserve(static_cast<std::size_t>(statement.columns()));
   for (int i = 0; i < statement.columns(); ++i) names.push_back(statement.Name(i));
   return names;
 }
 
 std::vector<std::string> Cells(const Statement& row) {
   std::vector<std::string> cells;
+  cells.reserve(static_cast<std::size_t>(row.columns()));
   for (int i = 0; i < row.columns(); ++i) cells.push_back(Text(row, i));
   return cells;
 }

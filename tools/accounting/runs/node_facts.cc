@@ -310,6 +310,7 @@ absl::Status NodeFacts::AddSteps(JobSteps steps, const std::vector<Ns>& block_sh
     // A file may hold the end of one attempt and the begin of the next.
     ASSIGN_OR_RETURN(const std::vector<PackedStep> packed, LoadStepsOfBlock(db_, row));
     std::vector<StepRow> marks;
+    marks.reserve(packed.size());
     for (const PackedStep& step : packed) {
       marks.push_back({row.source_id, step.offset, step.t_ns + block_shifts[i], row.clock_ns, step.step,
                        step.task, row.slurm_step});

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -16,9 +17,13 @@ enum class Bucket : std::uint8_t {
   GOODPUT_BUCKETS(GOODPUT_CONSTANT)
 #undef GOODPUT_CONSTANT
 };
-#define GOODPUT_ONE(...) +1
-inline constexpr int kBucketCount = 0 GOODPUT_BUCKETS(GOODPUT_ONE);
-#undef GOODPUT_ONE
+
+inline constexpr Bucket kBuckets[] = {
+#define GOODPUT_VALUE(constant, ...) Bucket::constant,
+    GOODPUT_BUCKETS(GOODPUT_VALUE)
+#undef GOODPUT_VALUE
+};
+inline constexpr int kBucketCount = static_cast<int>(std::size(kBuckets));
 
 // Which factor of goodput a bucket counts against.
 enum class Side : std::uint8_t { kExcluded, kScheduling, kRuntime, kProductive, kOpen, kUnknown };
