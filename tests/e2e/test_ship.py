@@ -118,7 +118,7 @@ class ShipTest(unittest.TestCase):
         self.append(2)
         daemon.send_signal(signal.SIGTERM)
         self.assertEqual(daemon.wait(30), 0)
-        self.assertIn("wait on this node", self.log())
+        self.assertIn("stay on this node", self.log())
 
     def doctor_of_node(self) -> str:
         return subprocess.run([ship.SGOODPUT, "doctor", "--config", self.node], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
