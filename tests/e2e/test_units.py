@@ -103,7 +103,7 @@ class UnitFilesTest(unittest.TestCase):
     def test_the_units_let_the_code_read_what_it_reads(self) -> None:
         # The boot id (of every spool file's name), sysctls and what tells of CPUs lie outside /proc/PID.
         self.assert_code_uses("/proc/sys/kernel/random/boot_id", "spank", "tools/goodputd")
-        self.assert_code_uses("/proc/sys/kernel/perf_event_paranoid", "tools/goodputd")
+        self.assert_code_uses("/proc/sys/kernel/perf_event_paranoid", "tools/base")
         for name in UNITS[1:]:
             with self.subTest(unit=name):
                 self.assertNotIn("pid", self.settings(name).get("ProcSubset", ["all"]), "hides the boot id")
@@ -251,7 +251,7 @@ class UnderTheUnitTest(unittest.TestCase):
                                ("task_start", {"slurm_step": "0", "task": 0, "pid": os.getpid()})):
                 file.write(json.dumps(dict({"v": 1, "t": time.time_ns(), "m": mono, "node": "n1", "stepd": 1, "kind": kind,
                                             "job": 7, "uid": 0}, **more), separators=(",", ":")) + "\n")
-        with open(os.path.join(os.path.dirname(GOODPUTD), "..", "units", "goodputd.service")) as unit:
+        with open(os.path.join(os.path.dirname(GOODPUTD), "..", "data", "units", "goodputd.service")) as unit:
             powers = re.findall(r"CAP_(\w+)", re.findall(r"(?m)^CapabilityBoundingSet=(.*)$", unit.read())[0])
         conf = os.path.join(self.folder, "goodput.conf")
         with open(conf, "w") as file:
