@@ -9,6 +9,7 @@ sql_libsteps_la_SOURCES = \
 noinst_LTLIBRARIES += sql/libstore.la
 sql_libstore_files = \
   sql/database.cc sql/database.h \
+  sql/record.cc sql/record.h \
   sql/schema.cc sql/schema.h \
   sql/spool_line.cc sql/spool_line.h \
   sql/status_macros.h \
@@ -21,6 +22,7 @@ sql_libstore_files = \
   sql/tables/backfill_windows.cc sql/tables/backfill_windows.h \
   sql/tables/chains.cc sql/tables/chains.h \
   sql/tables/coverage.cc sql/tables/coverage.h \
+  sql/tables/event_cursor.cc sql/tables/event_cursor.h \
   sql/tables/evidence.cc sql/tables/evidence.h \
   sql/tables/heartbeats.cc sql/tables/heartbeats.h \
   sql/tables/imports.cc sql/tables/imports.h \

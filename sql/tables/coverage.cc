@@ -4,31 +4,21 @@
 #include <set>
 #include <utility>
 
-#include "sql/blocks/record_pack.h"
 #include "sql/status_macros.h"
+#include "sql/tables/event_cursor.h"
 
 namespace goodput {
 namespace {
 
 // The nodes that recorded anything of a job from that time on.
 absl::StatusOr<std::set<std::string>> NodesHeardOf(Database& db, std::int64_t job_id, std::int64_t from_ns) {
-  Statement statement = db.Prepare(
-      "SELECT DISTINCT source.node FROM event JOIN source ON source.id = event.source_id "
-      "WHERE event.job_id = ?1 AND event.t_ns >= ?2");
-  statement.Bind(1, job_id).Bind(2, from_ns);
+  EventsOf which;
+  which.job_id = job_id;
+  which.from_ns = from_ns;
+  EventCursor events(db, which);
   std::set<std::string> nodes;
-  while (statement.Step()) nodes.insert(statement.Text(0));
-  if (!statement.status().ok()) return statement.status();
-  Statement blocks =
-      db.Prepare("SELECT data FROM record_block WHERE job_id = ?1 AND last_t_ns >= ?2 ORDER BY first_t_ns");
-  blocks.Bind(1, job_id).Bind(2, from_ns);
-  while (blocks.Step()) {
-    RecordUnpacker records(blocks.Bytes(0));
-    while (records.Next()) {
-      if (records.t_ns() >= from_ns) nodes.emplace(records.node());
-    }
-  }
-  if (!blocks.status().ok()) return blocks.status();
+  while (events.Next()) nodes.emplace(events.event().node);
+  if (!events.status().ok()) return events.status();
   return nodes;
 }
 

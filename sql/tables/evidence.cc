@@ -1,33 +1,14 @@
 #include "sql/tables/evidence.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "spank/clock.h"
 #include "sql/status_macros.h"
-#include "sql/tables/record_blocks.h"
-#include "sql/tables/summaries.h"
 #include "sql/text.h"
 
 namespace goodput {
 namespace {
-
-absl::StatusOr<std::vector<EventRow>> ReadEvents(Statement statement) {
-  std::vector<EventRow> rows;
-  while (statement.Step()) {
-    rows.push_back(
-        {statement.Int(0), statement.Int(1), statement.Int(2), statement.Text(3), statement.Text(4)});
-  }
-  if (!statement.status().ok()) return statement.status();
-  return rows;
-}
-
-// Rows of the spool files of a cluster, and of those of which no record names one. The job or kind comes
-// first, for a cluster has thousands of files: CROSS keeps SQLite from another order.
-constexpr const char* kFromEvents =
-    "SELECT event.source_id, event.offset, event.t_ns, event.kind, event.record"
-    " FROM event CROSS JOIN source ON source.id = event.source_id AND source.cluster IN (?1, '') WHERE ";
 
 // Rounded down to seconds, a submit is up to one earlier than what the job did at once.
 std::int64_t FirstNs(const JobKey& job) {
@@ -35,18 +16,6 @@ std::int64_t FirstNs(const JobKey& job) {
 }
 std::int64_t EndNs(const JobKey& job) {
   return job.until_s > INT64_MAX / kSecondNs ? INT64_MAX : job.until_s * kSecondNs;
-}
-
-// By time, each once: the record itself where there is one.
-void PutInOrder(std::vector<EventRow>& events) {
-  const auto place = [](const EventRow& event) {
-    return std::tie(event.t_ns, event.source_id, event.offset);
-  };
-  std::stable_sort(events.begin(), events.end(),
-                   [&](const EventRow& a, const EventRow& b) { return place(a) < place(b); });
-  events.erase(std::unique(events.begin(), events.end(),
-                           [&](const EventRow& a, const EventRow& b) { return place(a) == place(b); }),
-               events.end());
 }
 
 }  // namespace
@@ -77,52 +46,6 @@ absl::StatusOr<SourceRow> LoadSource(Database& db, std::int64_t id) {
 
 std::pair<std::int64_t, std::int64_t> TimesOf(const JobKey& job) {
   return {FirstNs(job), EndNs(job)};
-}
-
-absl::StatusOr<std::vector<EventRow>> LoadSingleEvents(Database& db, const JobKey& job) {
-  Statement statement = db.Prepare(Cat(kFromEvents,
-                                       "event.job_id = ?2 AND event.t_ns >= ?3 AND event.t_ns < ?4"
-                                       " ORDER BY event.t_ns, event.source_id, event.offset"));
-  statement.Bind(1, job.cluster).Bind(2, job.job_id).Bind(3, FirstNs(job)).Bind(4, EndNs(job));
-  absl::StatusOr<std::vector<EventRow>> events = ReadEvents(std::move(statement));
-  if (!events.ok()) return events;
-  // After the events: one that is summarized in between is there twice, and not missing.
-  const std::size_t there = events->size();
-  absl::Status status = AppendSummarized(db, job, FirstNs(job), EndNs(job), *events);
-  if (!status.ok()) return status;
-  if (events->size() > there) PutInOrder(*events);
-  return events;
-}
-
-absl::StatusOr<std::vector<EventRow>> LoadEvents(Database& db, const JobKey& job) {
-  absl::StatusOr<std::vector<EventRow>> events = LoadSingleEvents(db, job);
-  if (!events.ok()) return events;
-  const std::size_t there = events->size();
-  absl::Status status = AppendBlockRecords(db, job, FirstNs(job), EndNs(job), *events);
-  if (!status.ok()) return status;
-  if (events->size() > there) PutInOrder(*events);
-  return events;
-}
-
-absl::StatusOr<std::vector<EventRow>> LoadJoblessEvents(Database& db, const std::string& cluster,
-                                                        const std::string& kind, std::int64_t from_ns,
-                                                        std::int64_t to_ns) {
-  Statement statement =
-      db.Prepare(Cat(kFromEvents,
-                     "event.job_id IS NULL AND event.kind = ?2 AND event.t_ns BETWEEN ?3 AND ?4"
-                     " ORDER BY event.t_ns, event.source_id, event.offset"));
-  statement.Bind(1, cluster).Bind(2, kind).Bind(3, from_ns).Bind(4, to_ns);
-  return ReadEvents(std::move(statement));
-}
-
-absl::StatusOr<std::vector<EventRow>> LoadWatchedAttempts(Database& db, const std::string& cluster,
-                                                          std::int64_t from_ns, std::int64_t to_ns) {
-  Statement statement = db.Prepare(
-      "SELECT source_id, offset, t_ns, kind, record FROM event"
-      " WHERE source_id IN (SELECT id FROM source WHERE node = '@controller' AND cluster IN (?1, ''))"
-      " AND kind = 'attempt' AND t_ns BETWEEN ?2 AND ?3 ORDER BY t_ns, source_id, offset");
-  statement.Bind(1, cluster).Bind(2, from_ns).Bind(3, to_ns);
-  return ReadEvents(std::move(statement));
 }
 
 namespace {

@@ -29,6 +29,7 @@ absl::StatusOr<std::vector<SourceRow>> LoadSources(Database& db);
 // NotFound: there is none of this id.
 absl::StatusOr<SourceRow> LoadSource(Database& db, std::int64_t id);
 
+// An event by itself; readers see it through an EventCursor.
 struct EventRow {
   std::int64_t source_id = 0;
   std::int64_t offset = 0;
@@ -36,19 +37,8 @@ struct EventRow {
   std::string kind;
   std::string record;  // the whole JSON object
 };
-// Events of one job, by time, but for those in blocks (record_blocks.h), of which there may be millions.
-absl::StatusOr<std::vector<EventRow>> LoadSingleEvents(Database& db, const JobKey& job);
-// All events of one job, by time.
-absl::StatusOr<std::vector<EventRow>> LoadEvents(Database& db, const JobKey& job);
 // Where a job's events are in time: [first, second), in ns.
 std::pair<std::int64_t, std::int64_t> TimesOf(const JobKey& job);
-// Events of one kind that belong to no job of a cluster, by time.
-absl::StatusOr<std::vector<EventRow>> LoadJoblessEvents(Database& db, const std::string& cluster,
-                                                        const std::string& kind, std::int64_t from_ns,
-                                                        std::int64_t to_ns);
-// What a cluster's watch saw of all allocated jobs, by time.
-absl::StatusOr<std::vector<EventRow>> LoadWatchedAttempts(Database& db, const std::string& cluster,
-                                                          std::int64_t from_ns, std::int64_t to_ns);
 
 struct StepRow {
   std::int64_t source_id = 0;

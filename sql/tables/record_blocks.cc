@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "spank/event.h"
+#include "sql/blocks/record_pack.h"
 #include "sql/blocks/record_template.h"
 #include "sql/status_macros.h"
 #include "sql/tables/summary_pack.h"
@@ -51,34 +52,6 @@ absl::Status StoreRecordBlock(Database& db, const RecordBlock& block) {
   store.Bind(1, block.job_id).Bind(2, block.cluster).Bind(3, block.records);
   store.Bind(4, block.first_t_ns).Bind(5, block.last_t_ns).Bind(6, block.made_s).BindBlob(7, block.data);
   return store.Run();
-}
-
-absl::Status ReadRecordBlocks(Database& db, const JobKey& job, std::int64_t first_ns, std::int64_t end_ns,
-                              const std::function<void(RecordUnpacker& records)>& take) {
-  Statement rows = db.Prepare(
-      "SELECT data FROM record_block WHERE job_id = ?1 AND cluster IN (?2, '')"
-      " AND last_t_ns >= ?3 AND first_t_ns < ?4 ORDER BY first_t_ns, rowid");
-  rows.Bind(1, job.job_id).Bind(2, job.cluster).Bind(3, first_ns).Bind(4, end_ns);
-  while (rows.Step()) {
-    RecordUnpacker records(rows.Bytes(0));
-    take(records);
-    if (!records.good()) return DamagedRecords(db, job.job_id);
-  }
-  return rows.status();
-}
-
-absl::Status AppendBlockRecords(Database& db, const JobKey& job, std::int64_t first_ns, std::int64_t end_ns,
-                                std::vector<EventRow>& events) {
-  return ReadRecordBlocks(db, job, first_ns, end_ns, [&](RecordUnpacker& records) {
-    std::vector<std::string> kinds;
-    for (const RecordTemplate& shape : records.shapes()) kinds.push_back(KindOf(shape));
-    while (records.Next()) {
-      if (records.t_ns() < first_ns || records.t_ns() >= end_ns) continue;
-      events.push_back(
-          {records.source_id(), records.offset(), records.t_ns(), kinds[records.shape()], std::string()});
-      records.AppendText(events.back().record);
-    }
-  });
 }
 
 absl::StatusOr<std::vector<EventRow>> EventsOfBlock(const Database& db, std::int64_t job_id,

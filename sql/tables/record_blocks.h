@@ -1,9 +1,8 @@
 // Records of slurmd's hooks that came by the hundreds: what the nodes of one job wrote at once, when it began
-// and ended, as one row of the database. See record_pack.h. Readers of events read them beside the events.
+// and ended, as one row of the database. See record_pack.h; an EventCursor reads them.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,10 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "sql/blocks/record_pack.h"
 #include "sql/database.h"
 #include "sql/tables/evidence.h"
-#include "sql/tables/jobs.h"
 
 namespace goodput {
 
@@ -31,15 +28,6 @@ struct RecordBlock {
 
 // Stores one more; its id is the database's.
 absl::Status StoreRecordBlock(Database& db, const RecordBlock& block);
-
-// Gives each of a job's blocks that may have records of [first_ns, end_ns), from the earliest on; it may have
-// others, too.
-absl::Status ReadRecordBlocks(Database& db, const JobKey& job, std::int64_t first_ns, std::int64_t end_ns,
-                              const std::function<void(RecordUnpacker& records)>& take);
-
-// Appends what blocks have of the job in [first_ns, end_ns).
-absl::Status AppendBlockRecords(Database& db, const JobKey& job, std::int64_t first_ns, std::int64_t end_ns,
-                                std::vector<EventRow>& events);
 
 // The records of a block, as events. An error where it is damaged.
 absl::StatusOr<std::vector<EventRow>> EventsOfBlock(const Database& db, std::int64_t job_id,

@@ -36,16 +36,17 @@ absl::Status AddSummary(Database& db, std::int64_t job_id, const std::string& cl
   return store.Run();
 }
 
-absl::Status AppendSummarized(Database& db, const JobKey& job, std::int64_t first_ns, std::int64_t end_ns,
-                              std::vector<EventRow>& events) {
+absl::Status AppendSummarized(Database& db, const std::optional<std::string>& cluster, std::int64_t job_id,
+                              std::int64_t first_ns, std::int64_t end_ns, std::vector<EventRow>& events) {
   Statement rows = db.Prepare(
-      "SELECT data FROM summary WHERE job_id = ?1 AND cluster IN (?2, '')"
+      "SELECT data FROM summary WHERE job_id = ?1 AND (?2 IS NULL OR cluster IN (?2, ''))"
       " AND last_t_ns >= ?3 AND first_t_ns < ?4 ORDER BY cluster, seq");
-  rows.Bind(1, job.job_id).Bind(2, job.cluster).Bind(3, first_ns).Bind(4, end_ns);
+  rows.Bind(1, job_id).Bind(3, first_ns).Bind(4, end_ns);
+  if (cluster) rows.Bind(2, *cluster);
   while (rows.Step()) {
     std::vector<EventRow> some;
     if (!UnpackSummary(rows.Bytes(0), some))
-      return absl::DataLossError(Cat(db.path(), ": a summary of job ", job.job_id, " is damaged"));
+      return absl::DataLossError(Cat(db.path(), ": a summary of job ", job_id, " is damaged"));
     std::copy_if(std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()),
                  std::back_inserter(events),
                  [&](const EventRow& event) { return event.t_ns >= first_ns && event.t_ns < end_ns; });

@@ -20,9 +20,9 @@ namespace goodput {
 absl::Status AddSummary(Database& db, std::int64_t job_id, const std::string& cluster,
                         const std::vector<EventRow>& events, std::int64_t made_s);
 
-// Appends what summaries have of the job in [first_ns, end_ns).
-absl::Status AppendSummarized(Database& db, const JobKey& job, std::int64_t first_ns, std::int64_t end_ns,
-                              std::vector<EventRow>& events);
+// Appends what summaries have of the job in [first_ns, end_ns); absent `cluster`: of any. For EventCursor.
+absl::Status AppendSummarized(Database& db, const std::optional<std::string>& cluster, std::int64_t job_id,
+                              std::int64_t first_ns, std::int64_t end_ns, std::vector<EventRow>& events);
 
 // When the first of the records of these jobs were replaced by a summary, in seconds since the epoch; absent:
 // all are there.

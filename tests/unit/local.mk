@@ -55,13 +55,14 @@ tests_unit_fleet_test_LDADD = tools/accounting/libfleet.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/summary_test
 TESTS += tests/unit/summary_test
-tests_unit_summary_test_SOURCES = tests/spank/temp_folder.h tests/unit/summary_test.cc
+tests_unit_summary_test_SOURCES = tests/spank/temp_folder.h tests/unit/load_events.h tests/unit/summary_test.cc
 tests_unit_summary_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_summary_test_LDADD = sql/libstore.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/store_test
 TESTS += tests/unit/store_test
-tests_unit_store_test_files = tests/spank/temp_folder.h tests/unit/heartbeats_test.cc tests/unit/record_blocks_test.cc tests/unit/store_test.cc
+tests_unit_store_test_files = tests/spank/temp_folder.h tests/unit/event_cursor_test.cc tests/unit/heartbeats_test.cc \
+  tests/unit/load_events.h tests/unit/record_blocks_test.cc tests/unit/store_test.cc
 if UNITY
 nodist_tests_unit_store_test_SOURCES = tests/unit/store_test.unity.cc
 else

@@ -11,8 +11,8 @@
 
 #include "spank/event.h"
 #include "spank/spool.h"
+#include "sql/record.h"
 #include "tests/spank/temp_folder.h"
-#include "tools/accounting/runs/record.h"
 
 namespace goodput {
 namespace {

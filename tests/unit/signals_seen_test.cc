@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "spank/event.h"
+#include "sql/record.h"
 #include "sql/text.h"
 #include "tests/spank/temp_folder.h"
-#include "tools/accounting/runs/record.h"
 #include "tools/base/signal_name.h"
 #include "tools/base/trace_permission.h"
 #include "tools/goodputd/exec_watch.h"

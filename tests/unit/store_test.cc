@@ -31,9 +31,10 @@
 #include "sql/schema.h"
 #include "sql/spool_line.h"
 #include "sql/tables/accounting.h"
+#include "sql/tables/event_cursor.h"
 #include "sql/tables/evidence.h"
-#include "sql/tables/record_blocks.h"
 #include "tests/spank/temp_folder.h"
+#include "tests/unit/load_events.h"
 
 namespace goodput {
 namespace {
@@ -147,13 +148,15 @@ class StoreTest : public testing::Test {
     Statement all = db.Prepare("SELECT source_id, offset, record FROM event");
     while (all.Step()) events[{files[all.Int(0)], all.Int(1)}] = all.Text(2);
     EXPECT_TRUE(all.status().ok());
-    std::vector<EventRow> in_blocks;
-    EXPECT_TRUE(AppendBlockRecords(db, {"c1", kJob}, INT64_MIN, INT64_MAX, in_blocks).ok());
-    for (const EventRow& row : in_blocks) {
-      std::string& event = events[{files[row.source_id], row.offset}];
+    EventCursor cursor(db, EventsOf::Job({"c1", kJob}));
+    while (cursor.Next()) {
+      const EventView& view = cursor.event();
+      if (view.shape == EventView::kNoShape) continue;  // a row
+      std::string& event = events[{files[view.source_id], view.offset}];
       EXPECT_EQ(event, "") << "a record twice";
-      event = row.record;
+      event = view.Record();
     }
+    EXPECT_TRUE(cursor.status().ok());
     const auto steps = LoadSteps(db, {"c1", kJob});
     EXPECT_TRUE(steps.ok());
     for (const StepRow& step : *steps) {
@@ -1103,8 +1106,8 @@ TEST_F(StoreTest, EventsOfNoJobAreFoundByKindAndTime) {
   }
   Ingest();
   Database db = Db();
-  EXPECT_EQ(LoadJoblessEvents(db, "default", "node_state", 10, 20)->size(), 2U);
-  EXPECT_EQ(LoadJoblessEvents(db, "default", "host", 0, 100)->size(), 0U);
+  EXPECT_EQ(LoadAll(db, EventsOf::NoJob("default", "node_state", 10, 21))->size(), 2U);
+  EXPECT_EQ(LoadAll(db, EventsOf::NoJob("default", "host", 0, 100))->size(), 0U);
 }
 
 }  // namespace

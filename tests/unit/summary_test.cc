@@ -18,6 +18,7 @@
 #include "sql/tables/summary_pack.h"
 #include "sql/text.h"
 #include "tests/spank/temp_folder.h"
+#include "tests/unit/load_events.h"
 
 namespace goodput {
 

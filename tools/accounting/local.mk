@@ -72,12 +72,10 @@ tools_accounting_libruns_files = \
   tools/accounting/runs/explain_end.cc tools/accounting/runs/explain_end.h \
   tools/accounting/runs/fact_nodes.h \
   tools/accounting/runs/fact_sources.cc tools/accounting/runs/fact_sources.h \
-  tools/accounting/runs/hook_records.cc tools/accounting/runs/hook_records.h \
   tools/accounting/runs/imported_runs.cc tools/accounting/runs/imported_runs.h \
   tools/accounting/runs/load_run.cc tools/accounting/runs/load_run.h \
   tools/accounting/runs/node_clock.cc tools/accounting/runs/node_clock.h \
   tools/accounting/runs/node_facts.cc tools/accounting/runs/node_facts.h \
-  tools/accounting/runs/record.cc tools/accounting/runs/record.h \
   tools/accounting/runs/scheduler_facts.cc tools/accounting/runs/scheduler_facts.h \
   tools/accounting/runs/stored_steps.cc tools/accounting/runs/stored_steps.h
 unity_sources += tools/accounting/libruns.unity.cc

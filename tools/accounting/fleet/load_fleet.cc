@@ -7,10 +7,9 @@
 #include "spank/event.h"
 #include "sql/status_macros.h"
 #include "sql/tables/accounting.h"
-#include "sql/tables/evidence.h"
+#include "sql/tables/event_cursor.h"
 #include "sql/tables/watch_times.h"
 #include "sql/text.h"
-#include "tools/accounting/runs/record.h"
 
 namespace goodput {
 namespace {
@@ -23,23 +22,22 @@ struct Words {
 };
 
 absl::StatusOr<Words> LoadWords(Database& db, const std::string& cluster, Ns from, Ns to) {
-  ASSIGN_OR_RETURN(std::vector<EventRow> events,
-                   LoadJoblessEvents(db, cluster, std::string(kind::kNodeState), from, to));
+  EventCursor events(db, EventsOf::NoJob(cluster, kind::kNodeState, from, to + 1));
   Words words;
-  RecordReader reader;
-  for (const EventRow& event : events) {
-    if (!reader.Parse(event.record)) continue;
+  while (events.Next()) {
+    const EventView& event = events.event();
     NodeWord word;
     word.t = event.t_ns;
-    const std::string state = reader.Text(key::kState);
+    const std::string state = event.Text(key::kState);
     word.gone = state == kGone;
-    word.condition = ConditionOf(state, reader.Texts(key::kFlags));
-    if (const auto since = reader.Int(key::kReasonS)) word.since = *since * kSecond;
-    word.gpus = std::max<std::int64_t>(0, reader.Int(key::kGpus).value_or(0));
-    word.partitions = reader.Text(key::kPartitions);
+    word.condition = ConditionOf(state, event.Texts(key::kFlags));
+    if (const auto since = event.Int(key::kReasonS)) word.since = *since * kSecond;
+    word.gpus = std::max<std::int64_t>(0, event.Int(key::kGpus).value_or(0));
+    word.partitions = event.Text(key::kPartitions);
     words.last = std::max(words.last, event.t_ns);
-    words.of_node[reader.Text(key::kNodeName)].push_back(std::move(word));
+    words.of_node[event.Text(key::kNodeName)].push_back(std::move(word));
   }
+  RETURN_IF_ERROR(events.status());
   return words;
 }
 

@@ -11,7 +11,7 @@
 #include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/accounting/runs/controller_clock.h"
-#include "tools/accounting/runs/record.h"
+#include "tools/accounting/runs/stored_steps.h"
 
 namespace goodput {
 namespace {
@@ -33,100 +33,83 @@ BootKey BootOf(const SourceRow& source) {
   return {source.node, std::string(BootOfFile(source.file))};
 }
 
-// As of a record of that kind and Slurm step.
-NodeClock::Bound BoundOf(const HookRecords::Shape& shape) {
-  switch (shape.kind) {
-    case NodeEvent::Kind::kProlog:
-    case NodeEvent::Kind::kStepStart:
-    case NodeEvent::Kind::kTaskStart:
-      return NodeClock::Bound::kAfterStart;
-    case NodeEvent::Kind::kTaskExec:
-      return NodeClock::Bound::kWithin;
-    case NodeEvent::Kind::kTaskExit:
-      return shape.step_code == kBatchStep ? NodeClock::Bound::kBeforeEnd : NodeClock::Bound::kWithin;
-    default:
-      return NodeClock::Bound::kFree;
-  }
-}
-
-bool OfNode(const EventRow& event) {
-  return event.kind != kind::kQueue && event.kind != kind::kAttempt && event.kind != kind::kNodeState;
-}
-
 std::string TimeOfDay(Ns t) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%S", absl::FromUnixNanos(t), absl::LocalTimeZone());
 }
 
 }  // namespace
 
-NodeClock* NodeClocks::ClockOf(const HookRecords::Record& record) {
-  const std::string_view node = record.in->node();
-  const std::string_view boot = record.in->boot();
-  if (last_ == clocks_.end() || last_->first.first != node || last_->first.second != boot)
-    last_ = clocks_.try_emplace({std::string(node), std::string(boot)}).first;
-  return &last_->second;
+NodeClock& NodeClocks::ClockOf(const EventView& event) {
+  if (last_ == clocks_.end() || last_->first.first != event.node || last_->first.second != event.boot)
+    last_ = clocks_.try_emplace({std::string(event.node), std::string(event.boot)}).first;
+  return last_->second;
 }
 
-Ns NodeClocks::Correct(const HookRecords::Record& record) {
-  const std::optional<std::int64_t> m = record.Number(record.shape->m);
-  if (warnings_.empty() || !m) return record.t;
-  return ClockOf(record)->Correct(record.t, record.t - *m);
+const std::optional<NodeClock::Bound>& NodeClocks::BoundOf(const EventView& event) {
+  return bounds_.Of(event, [&]() -> std::optional<NodeClock::Bound> {
+    for (const std::string_view of_controller :
+         {kind::kQueue, kind::kAttempt, kind::kGone, kind::kNodeState}) {
+      if (event.kind == of_controller) return std::nullopt;
+    }
+    return goodput::BoundOf(event.kind, event.Text(key::kSlurmStep));
+  });
+}
+
+void NodeClocks::Add(const EventView& event) {
+  const std::optional<NodeClock::Bound>& bound = BoundOf(event);
+  const std::optional<std::int64_t> m = bound ? event.Int(key::kMonotonic) : std::nullopt;
+  if (m) ClockOf(event).Add(event.t_ns, event.t_ns - *m, *bound);
+}
+
+Ns NodeClocks::Correct(const EventView& event) {
+  if (warnings_.empty() || !BoundOf(event)) return event.t_ns;
+  const std::optional<std::int64_t> m = event.Int(key::kMonotonic);
+  return m ? ClockOf(event).Correct(event.t_ns, event.t_ns - *m) : event.t_ns;
 }
 
 // A heartbeat does not say which boot it is of, but names the first record of its attempt by its time.
-absl::Status NodeClocks::CorrectHeartbeats(const std::map<std::int64_t, SourceRow>& sources,
-                                           HookRecords& hooks, const std::vector<EventRow>& events,
-                                           const std::vector<std::optional<Ns>>& clock_of_event,
+absl::Status NodeClocks::CorrectHeartbeats(Database& db, const JobKey& job,
                                            std::vector<Heartbeat>& heartbeats) {
-  const auto correct = [](const NodeClock& node_clock, Ns clock, Heartbeat& heartbeat) {
-    heartbeat.since_ns = node_clock.Correct(heartbeat.since_ns, clock);
-    heartbeat.last_seen_ns = node_clock.Correct(heartbeat.last_seen_ns, heartbeat.clock_ns);
-  };
   std::map<std::pair<Ns, std::string>, Heartbeat*> not_found;
-  for (Heartbeat& heartbeat : heartbeats) {
-    const auto first = std::find_if(events.begin(), events.end(), [&](const EventRow& event) {
-      const auto source = sources.find(event.source_id);
-      return event.t_ns == heartbeat.since_ns && source != sources.end() &&
-             source->second.node == heartbeat.node;
-    });
-    if (first == events.end()) {
-      not_found.emplace(std::pair{heartbeat.since_ns, heartbeat.node}, &heartbeat);
-      continue;
-    }
-    const std::optional<Ns> clock = clock_of_event[static_cast<std::size_t>(first - events.begin())];
-    if (clock) correct(*of_source_[first->source_id], *clock, heartbeat);
-  }
-  if (not_found.empty()) return absl::OkStatus();
-  return hooks.ForEach([&](const HookRecords::Record& record) {
-    const std::optional<std::int64_t> m = record.Number(record.shape->m);
-    if (!m) return;
-    const auto found = not_found.find({record.t, std::string(record.in->node())});
-    if (found == not_found.end()) return;
-    correct(*ClockOf(record), record.t - *m, *found->second);
+  for (Heartbeat& heartbeat : heartbeats)
+    not_found.emplace(std::pair{heartbeat.since_ns, heartbeat.node}, &heartbeat);
+  EventCursor events(db, EventsOf::Job(job));
+  while (!not_found.empty() && events.Next()) {
+    const EventView& event = events.event();
+    const auto found = not_found.find({event.t_ns, std::string(event.node)});
+    if (found == not_found.end()) continue;
+    Heartbeat& heartbeat = *found->second;
+    heartbeat.since_ns = Correct(event);
+    if (event.Int(key::kMonotonic))
+      heartbeat.last_seen_ns = ClockOf(event).Correct(heartbeat.last_seen_ns, heartbeat.clock_ns);
     not_found.erase(found);
-  });
+  }
+  return events.status();
 }
 
 // A step starts on all its nodes at the same moment: what those with the controller's clock wrote of it says
 // when that was, far better than an allocation's whole seconds.
-absl::Status NodeClocks::AlignByOthers(HookRecords& hooks) {
+absl::Status NodeClocks::AlignByOthers(Database& db, const JobKey& job) {
   const auto apart = [](const auto& entry) { return entry.second.apart(); };
   const auto wrong = std::count_if(clocks_.begin(), clocks_.end(), apart);
   if (wrong == 0 || static_cast<std::size_t>(wrong) == clocks_.size()) return absl::OkStatus();
   std::map<std::int32_t, std::vector<Ns>> right;  // by step
   std::map<NodeClock*, std::vector<std::pair<std::int32_t, Ns>>> others;
-  absl::Status status = hooks.ForEach([&](const HookRecords::Record& record) {
-    const std::optional<std::int64_t> m = record.Number(record.shape->m);
-    if (!m || record.shape->kind != NodeEvent::Kind::kStepStart) return;
-    NodeClock* clock = ClockOf(record);
-    const Ns t = clock->Correct(record.t, record.t - *m);
-    if (clock->apart()) {
-      others[clock].emplace_back(record.shape->step_code, t);
+  EventCursor events(db, EventsOf::Job(job, {std::string(kind::kStepStart)}));
+  while (events.Next()) {
+    const EventView& event = events.event();
+    const std::optional<std::int64_t> m = event.Int(key::kMonotonic);
+    if (!m) continue;
+    NodeClock& clock = ClockOf(event);
+    const Ns t = clock.Correct(event.t_ns, event.t_ns - *m);
+    const std::int32_t step = StepCode(event.Text(key::kSlurmStep));
+    if (clock.apart()) {
+      others[&clock].emplace_back(step, t);
     } else {
-      right[record.shape->step_code].push_back(t);
+      right[step].push_back(t);
     }
-  });
-  if (!status.ok()) return status;
+  }
+  if (!events.status().ok()) return events.status();
   for (auto& [step, times] : right) std::sort(times.begin(), times.end());
   for (auto& [clock, starts] : others) {
     std::vector<Ns> behind;
@@ -147,36 +130,19 @@ absl::Status NodeClocks::AlignByOthers(HookRecords& hooks) {
   return absl::OkStatus();
 }
 
-absl::Status NodeClocks::Settle(const std::map<std::int64_t, SourceRow>& sources, const AllocatedSpans& spans,
-                                const std::vector<Ns>& shifts, HookRecords& hooks,
-                                std::vector<EventRow>& events, JobSteps& job_steps,
+absl::Status NodeClocks::Settle(Database& db, const JobKey& job,
+                                const std::map<std::int64_t, SourceRow>& sources, const AllocatedSpans& spans,
+                                const std::vector<Ns>& shifts, JobSteps& job_steps,
                                 std::vector<Ns>& block_shifts, std::vector<Heartbeat>& heartbeats) {
   std::vector<StepRow>& steps = job_steps.marks;
   block_shifts.assign(job_steps.blocks.size(), 0);
+  std::map<std::int64_t, NodeClock*> of_source;
   const auto clock_of = [&](std::int64_t source_id) -> NodeClock* {
-    const auto known = of_source_.find(source_id);
-    if (known != of_source_.end()) return known->second;
+    const auto [known, fresh] = of_source.try_emplace(source_id, nullptr);
     const auto source = sources.find(source_id);
-    NodeClock* clock = source == sources.end() ? nullptr : &clocks_[BootOf(source->second)];
-    of_source_.emplace(source_id, clock);
-    return clock;
+    if (fresh && source != sources.end()) known->second = &clocks_[BootOf(source->second)];
+    return known->second;
   };
-  RecordReader reader;
-  std::vector<std::optional<Ns>> clock_of_event(events.size());
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    const EventRow& event = events[i];
-    NodeClock* clock = OfNode(event) ? clock_of(event.source_id) : nullptr;
-    if (clock == nullptr || !reader.Parse(event.record)) continue;
-    const auto m = reader.Int(key::kMonotonic);
-    if (!m) continue;
-    clock_of_event[i] = event.t_ns - *m;
-    clock->Add(event.t_ns, *clock_of_event[i], BoundOf(event.kind, reader.Text(key::kSlurmStep)));
-  }
-  absl::Status status = hooks.ForEach([&](const HookRecords::Record& record) {
-    const std::optional<std::int64_t> m = record.Number(record.shape->m);
-    if (m) ClockOf(record)->Add(record.t, record.t - *m, BoundOf(*record.shape));
-  });
-  if (!status.ok()) return status;
   // Of the marks of one clock the first and the last say all that a million would.
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const StepRow& step = steps[i];
@@ -198,7 +164,7 @@ absl::Status NodeClocks::Settle(const std::map<std::int64_t, SourceRow>& sources
     if (boot.second == kUnknownBoot) clock.MayBeManyBoots();
     clock.Settle(spans, shifts);
   }
-  RETURN_IF_ERROR(AlignByOthers(hooks));
+  RETURN_IF_ERROR(AlignByOthers(db, job));
   for (auto& [boot, clock] : clocks_) {
     clock.Forget();
     for (const NodeClock::Finding& finding : clock.findings()) {
@@ -207,19 +173,14 @@ absl::Status NodeClocks::Settle(const std::map<std::int64_t, SourceRow>& sources
     }
   }
   if (warnings_.empty()) return absl::OkStatus();
-  status = CorrectHeartbeats(sources, hooks, events, clock_of_event, heartbeats);
-  if (!status.ok()) return status;
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    if (clock_of_event[i])
-      events[i].t_ns = of_source_[events[i].source_id]->Correct(events[i].t_ns, *clock_of_event[i]);
-  }
+  RETURN_IF_ERROR(CorrectHeartbeats(db, job, heartbeats));
   for (StepRow& step : steps) {
-    NodeClock* clock = step.clock_ns ? of_source_[step.source_id] : nullptr;
+    NodeClock* clock = step.clock_ns ? of_source[step.source_id] : nullptr;
     if (clock != nullptr) step.t_ns = clock->Correct(step.t_ns, *step.clock_ns);
   }
   for (std::size_t i = 0; i < job_steps.blocks.size(); ++i) {
     const StepBlockRow& block = job_steps.blocks[i];
-    NodeClock* clock = block.clock_ns ? of_source_[block.source_id] : nullptr;
+    NodeClock* clock = block.clock_ns ? of_source[block.source_id] : nullptr;
     if (clock != nullptr)
       block_shifts[i] = clock->Correct(block.first.t_ns, *block.clock_ns) - block.first.t_ns;
   }

@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "sql/database.h"
+#include "sql/tables/event_cursor.h"
 #include "sql/tables/evidence.h"
 #include "sql/tables/heartbeats.h"
-#include "tools/accounting/runs/hook_records.h"
+#include "sql/tables/jobs.h"
 #include "tools/accounting/runs/node_clock.h"
 
 namespace goodput {
@@ -23,30 +25,30 @@ using BootKey = std::pair<std::string, std::string>;
 // The clocks of the machines that told of a job, by which each of their records was written.
 class NodeClocks {
  public:
-  // Corrects the times of a job's events, step marks and heartbeats in place; the controller's own records
-  // are left alone. Blocks stay as they are: `block_shifts` is how far to move each. Records of hooks stay,
-  // too: ask Correct. `shifts`: what the controller's clock was set by while the job was known.
-  absl::Status Settle(const std::map<std::int64_t, SourceRow>& sources, const AllocatedSpans& spans,
-                      const std::vector<Ns>& shifts, HookRecords& hooks, std::vector<EventRow>& events,
-                      JobSteps& steps, std::vector<Ns>& block_shifts, std::vector<Heartbeat>& heartbeats);
+  // An event of the job; the controller's own are left alone.
+  void Add(const EventView& event);
+  // When all events were added. Corrects the times of step marks and heartbeats in place; blocks of steps
+  // stay as they are: `block_shifts` is how far to move each. `shifts`: what the controller's clock was set
+  // by while the job was known.
+  absl::Status Settle(Database& db, const JobKey& job, const std::map<std::int64_t, SourceRow>& sources,
+                      const AllocatedSpans& spans, const std::vector<Ns>& shifts, JobSteps& steps,
+                      std::vector<Ns>& block_shifts, std::vector<Heartbeat>& heartbeats);
   // One for each clock that was set or is apart.
   const std::vector<std::string>& warnings() const { return warnings_; }
-  // After that: the time of a record of a hook.
-  Ns Correct(const HookRecords::Record& record);
+  // After that: the time of an event.
+  Ns Correct(const EventView& event);
 
  private:
-  NodeClock* ClockOf(const HookRecords::Record& record);
-  absl::Status AlignByOthers(HookRecords& hooks);
-  absl::Status CorrectHeartbeats(const std::map<std::int64_t, SourceRow>& sources, HookRecords& hooks,
-                                 const std::vector<EventRow>& events,
-                                 const std::vector<std::optional<Ns>>& clock_of_event,
-                                 std::vector<Heartbeat>& heartbeats);
+  NodeClock& ClockOf(const EventView& event);
+  // Where its time must lie; absent: it is the controller's own.
+  const std::optional<NodeClock::Bound>& BoundOf(const EventView& event);
+  absl::Status AlignByOthers(Database& db, const JobKey& job);
+  absl::Status CorrectHeartbeats(Database& db, const JobKey& job, std::vector<Heartbeat>& heartbeats);
 
   std::map<BootKey, NodeClock> clocks_;
-  std::map<std::int64_t, NodeClock*> of_source_;
   std::vector<std::string> warnings_;
-  std::map<BootKey, NodeClock>::iterator last_ =
-      clocks_.end();  // of the hook's record before: most are alike
+  std::map<BootKey, NodeClock>::iterator last_ = clocks_.end();  // of the event before: most are alike
+  ByShape<std::optional<NodeClock::Bound>> bounds_;
 };
 
 }  // namespace goodput

@@ -15,9 +15,8 @@
 #include "spank/event.h"
 #include "sql/status_macros.h"
 #include "sql/tables/accounting.h"
-#include "sql/tables/evidence.h"
+#include "sql/tables/event_cursor.h"
 #include "sql/text.h"
-#include "tools/accounting/runs/record.h"
 #include "tools/base/hostlist.h"
 
 namespace goodput {
@@ -85,7 +84,6 @@ class EndExplainer {
   Ns last_noticed_;  // what goes down later has nothing to do with its end
   std::set<std::string> nodes_;
   std::set<std::string> down_;
-  RecordReader reader_;
 };
 
 void EndExplainer::WentDown(const std::string& node, Ns since, const std::string& reason) {
@@ -112,15 +110,15 @@ absl::Status EndExplainer::FindDownNodes(const AttemptFacts* next) {
     if (absl::StartsWith(outage.state, "DOWN"))
       WentDown(outage.node, outage.start_s * kSecond, outage.reason);
   }
-  ASSIGN_OR_RETURN(std::vector<EventRow> states,
-                   LoadJoblessEvents(db_, cluster_, std::string(kind::kNodeState), start_,
-                                     std::max(last_noticed_, end_) + kTakeoverSlack));
-  for (const EventRow& event : states) {
-    if (!reader_.Parse(event.record) || !absl::StartsWith(reader_.Text(key::kState), "DOWN")) continue;
-    const std::optional<std::int64_t> since_s = reader_.Int(key::kReasonS);
-    WentDown(reader_.Text(key::kNodeName), since_s ? *since_s * kSecond : event.t_ns,
-             reader_.Text(key::kReason));
+  EventCursor states(db_, EventsOf::NoJob(cluster_, kind::kNodeState, start_,
+                                          std::max(last_noticed_, end_) + kTakeoverSlack + 1));
+  while (states.Next()) {
+    const EventView& event = states.event();
+    if (!absl::StartsWith(event.Text(key::kState), "DOWN")) continue;
+    const std::optional<std::int64_t> since_s = event.Int(key::kReasonS);
+    WentDown(event.Text(key::kNodeName), since_s ? *since_s * kSecond : event.t_ns, event.Text(key::kReason));
   }
+  RETURN_IF_ERROR(states.status());
   if (attempt_.state == "NODE_FAIL" && attempt_.failed_node.empty() && down_.size() == 1)
     attempt_.failed_node = *down_.begin();
   return absl::OkStatus();
@@ -128,25 +126,26 @@ absl::Status EndExplainer::FindDownNodes(const AttemptFacts* next) {
 
 // Jobs that started in [from, to], as far as the watch knows them.
 absl::StatusOr<std::vector<EndExplainer::Start>> EndExplainer::WatchedStarts(Ns from, Ns to) {
-  ASSIGN_OR_RETURN(std::vector<EventRow> events, LoadWatchedAttempts(db_, cluster_, from, to));
+  EventCursor events(db_, EventsOf::Watch(cluster_, kind::kAttempt, from, to + 1));
   std::vector<Start> starts;
   std::set<std::pair<std::int64_t, std::int64_t>> seen;
-  for (const EventRow& event : events) {
-    if (!reader_.Parse(event.record)) continue;
-    const std::optional<std::int64_t> start_s = reader_.Int(key::kStartS);
-    const std::int64_t job = reader_.Int(key::kJob).value_or(0);
+  while (events.Next()) {
+    const EventView& event = events.event();
+    const std::optional<std::int64_t> start_s = event.Int(key::kStartS);
+    const std::int64_t job = event.Int(key::kJob).value_or(0);
     if (!start_s || *start_s < from / kSecond || !seen.emplace(job, *start_s).second) continue;
     Start start;
     start.job.job_id = job;
     start.job.job_id_text = Cat(job);
-    start.job.submit_s = reader_.Int(key::kSubmitS).value_or(*start_s);
+    start.job.submit_s = event.Int(key::kSubmitS).value_or(*start_s);
     start.job.start_s = start_s;
-    start.job.partition = reader_.Text(key::kPartition);
-    start.job.qos = reader_.Text(key::kQos);
-    start.job.node_list = reader_.Text(key::kNodes);
-    start.tier = reader_.Int(key::kPriorityTier);
+    start.job.partition = event.Text(key::kPartition);
+    start.job.qos = event.Text(key::kQos);
+    start.job.node_list = event.Text(key::kNodes);
+    start.tier = event.Int(key::kPriorityTier);
     starts.push_back(std::move(start));
   }
+  RETURN_IF_ERROR(events.status());
   return starts;
 }
 
@@ -201,23 +200,23 @@ bool EndExplainer::OnOurNodes(const std::string& node_list) const {
 
 // Slurm does not record who asks for a requeue, but who drains a node of it, or holds the job then.
 absl::Status EndExplainer::FindOperator(const AttemptFacts* next) {
-  ASSIGN_OR_RETURN(std::vector<EventRow> states,
-                   LoadJoblessEvents(db_, cluster_, std::string(kind::kNodeState), end_ - kDrainedBefore,
-                                     end_ + kDownSlack));
-  for (const EventRow& event : states) {
-    if (!reader_.Parse(event.record) || nodes_.count(reader_.Text(key::kNodeName)) == 0) continue;
-    const std::vector<std::string> flags = reader_.Texts(key::kFlags);
+  EventCursor states(
+      db_, EventsOf::NoJob(cluster_, kind::kNodeState, end_ - kDrainedBefore, end_ + kDownSlack + 1));
+  while (states.Next()) {
+    const EventView& event = states.event();
+    if (nodes_.count(event.Text(key::kNodeName)) == 0) continue;
+    const std::vector<std::string> flags = event.Texts(key::kFlags);
     if (std::find(flags.begin(), flags.end(), "DRAIN") == flags.end()) continue;
-    const Ns since = reader_.Int(key::kReasonS).value_or(0) * kSecond;
-    const std::string by = reader_.Text(key::kReasonBy);
-    const std::string reason = reader_.Text(key::kReason);
+    const Ns since = event.Int(key::kReasonS).value_or(0) * kSecond;
+    const std::string by = event.Text(key::kReasonBy);
+    const std::string reason = event.Text(key::kReason);
     if (by.empty() || by == owner_.user || IsSlurmsOwnReason(ToAbsl(reason))) continue;
     if (since < std::max(start_, end_ - kDrainedBefore) || since > end_ + kSecond) continue;
-    attempt_.operator_acted = Cat("node ", reader_.Text(key::kNodeName), " was drained by ", by, " ",
+    attempt_.operator_acted = Cat("node ", event.Text(key::kNodeName), " was drained by ", by, " ",
                                   std::max<Ns>(0, end_ - since) / kSecond, " s before: ", reason);
     return absl::OkStatus();
   }
-  if (next == nullptr) return absl::OkStatus();
+  if (next == nullptr || !states.status().ok()) return states.status();
   const bool held =
       std::any_of(next->pending.begin(), next->pending.end(), [&](const PendingReason& pending) {
         return pending.reason == "JobHeldAdmin" && pending.t <= end_ + kHeldAfter;

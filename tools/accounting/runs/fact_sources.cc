@@ -32,13 +32,15 @@ FactSources::FactSources(Database& db, RunFacts& facts) : db_(db), facts_(facts)
   facts_.source_reader = std::make_shared<StoredSources>(db);
 }
 
-std::int32_t FactSources::OfNode(std::int64_t source_id) {
-  const auto [found, fresh] = index_.try_emplace(source_id, static_cast<std::int32_t>(facts_.sources.size()));
+EvidenceRef FactSources::Ref(const EventView& event) {
+  if (!event.file.empty()) return {Index(event.source_id, event.node, event.file), event.offset};
+  const auto [found, fresh] =
+      index_.try_emplace(event.source_id, static_cast<std::int32_t>(facts_.sources.size()));
   if (fresh) {
     facts_.sources.emplace_back(std::string());
-    facts_.sources.back().id = source_id;
+    facts_.sources.back().id = event.source_id;
   }
-  return found->second;
+  return {found->second, event.offset};
 }
 
 absl::Status FactSources::Load(std::int64_t source_id) {
@@ -49,18 +51,20 @@ absl::Status FactSources::Load(std::int64_t source_id) {
   return absl::OkStatus();
 }
 
-EvidenceRef FactSources::Ref(std::int64_t source_id, std::int64_t offset) {
-  auto found = index_.find(source_id);
-  if (found == index_.end()) {
-    const SourceRow& source = rows_[source_id];
-    found = index_.emplace(source_id, static_cast<std::int32_t>(facts_.sources.size())).first;
-    const bool imported = source.node == kImportNode;
-    const bool of_log = imported || absl::EndsWith(source.file, ToAbsl(kLogFileEnding));
-    facts_.sources.emplace_back(Cat(source.node, "/", source.file),
-                                of_log ? Evidence::kLog : Evidence::kMark);
+std::int32_t FactSources::Index(std::int64_t source_id, std::string_view node, std::string_view file) {
+  const auto [found, fresh] = index_.try_emplace(source_id, static_cast<std::int32_t>(facts_.sources.size()));
+  if (fresh) {
+    const bool imported = node == kImportNode;
+    const bool of_log = imported || absl::EndsWith(ToAbsl(file), ToAbsl(kLogFileEnding));
+    facts_.sources.emplace_back(Cat(node, "/", file), of_log ? Evidence::kLog : Evidence::kMark);
     facts_.sources.back().imported = imported;
   }
-  return {found->second, offset};
+  return found->second;
+}
+
+EvidenceRef FactSources::Ref(std::int64_t source_id, std::int64_t offset) {
+  const SourceRow& source = rows_[source_id];
+  return {Index(source_id, source.node, source.file), offset};
 }
 
 }  // namespace goodput

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <string_view>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "sql/database.h"
+#include "sql/tables/event_cursor.h"
 #include "sql/tables/evidence.h"
 #include "tools/accounting/timeline/facts.h"
 
@@ -20,12 +22,15 @@ class FactSources {
   absl::Status Load(std::int64_t source_id);
   // By id, those loaded.
   const std::map<std::int64_t, SourceRow>& rows() const { return rows_; }
-  // A record of a source that was loaded, which is named in the facts from then on.
+  // A record. Its source is named in the facts from then on; that of a block, of which there may be a
+  // million, when somebody asks for it.
+  EvidenceRef Ref(const EventView& event);
+  // Of a source that was loaded.
   EvidenceRef Ref(std::int64_t source_id, std::int64_t offset);
-  // Of a node's spool file that need not have been: it is named when somebody asks for it. Its index.
-  std::int32_t OfNode(std::int64_t source_id);
 
  private:
+  std::int32_t Index(std::int64_t source_id, std::string_view node, std::string_view file);
+
   Database& db_;
   RunFacts& facts_;
   std::map<std::int64_t, SourceRow> rows_;

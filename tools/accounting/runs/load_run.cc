@@ -12,6 +12,7 @@
 #include "spank/event.h"
 #include "sql/status_macros.h"
 #include "sql/tables/accounting.h"
+#include "sql/tables/event_cursor.h"
 #include "sql/tables/evidence.h"
 #include "sql/tables/heartbeats.h"
 #include "sql/tables/watch_times.h"
@@ -25,10 +26,8 @@
 #include "tools/accounting/runs/explain_end.h"
 #include "tools/accounting/runs/fact_nodes.h"
 #include "tools/accounting/runs/fact_sources.h"
-#include "tools/accounting/runs/hook_records.h"
 #include "tools/accounting/runs/imported_runs.h"
 #include "tools/accounting/runs/node_facts.h"
-#include "tools/accounting/runs/record.h"
 #include "tools/accounting/runs/scheduler_facts.h"
 #include "tools/accounting/runs/stored_steps.h"
 
@@ -52,11 +51,12 @@ class RunLoader {
   absl::StatusOr<Run> Finish();
 
  private:
-  absl::Status LoadSourcesOf(const std::vector<EventRow>& events, const JobSteps& steps);
+  absl::Status LoadSourcesOf(const JobSteps& steps);
   absl::StatusOr<bool> AddComponent(const JobKey& job, std::optional<std::int64_t> of);
-  absl::Status AddSchedulerSide(const JobKey& job, std::vector<EventRow>& events, SchedulerFacts& scheduler,
-                                ControllerClock& clock);
-  absl::Status AddNodeSide(const JobKey& job, std::vector<EventRow> events, const ControllerClock& clock);
+  absl::Status AddSchedulerSide(const JobKey& job, SchedulerFacts& scheduler, ControllerClock& clock,
+                                NodeClocks& clocks);
+  absl::Status AddWatch(const JobKey& job, const ControllerClock& clock, SchedulerFacts& scheduler);
+  absl::Status AddNodeSide(const JobKey& job, const ControllerClock& clock, NodeClocks& clocks);
   absl::Status EndUnwatched(const JobKey& job, Ns last_said);
   absl::Status FinishDrafts(const JobKey& job);
   absl::Status AddImport(const JobKey& job);
@@ -74,9 +74,8 @@ class RunLoader {
 };
 
 // Of thousands of files a cluster has, one job is in a few.
-absl::Status RunLoader::LoadSourcesOf(const std::vector<EventRow>& events, const JobSteps& steps) {
+absl::Status RunLoader::LoadSourcesOf(const JobSteps& steps) {
   std::set<std::int64_t> ids;
-  for (const EventRow& event : events) ids.insert(event.source_id);
   for (const StepRow& step : steps.marks) ids.insert(step.source_id);
   for (const StepBlockRow& block : steps.blocks) ids.insert(block.source_id);
   for (const std::int64_t id : ids) {
@@ -98,55 +97,48 @@ absl::Status RunLoader::AddImport(const JobKey& job) {
   return absl::OkStatus();
 }
 
-// Also brings the times of the watch's records, which say by which clock they are, onto the last one.
-ControllerClock ReadControllerClock(const FactSources& sources, std::vector<EventRow>& events) {
-  ControllerClock clock;
-  RecordReader reader;
-  const auto boot_of = [&](const EventRow& event) {
-    return BootOfFile(sources.rows().at(event.source_id).file);
-  };
-  const auto clock_of = [&](const EventRow& event) -> std::optional<Ns> {
-    if (!OfWatch(event) || !reader.Parse(event.record)) return std::nullopt;
-    const auto mono = reader.Int(key::kMonotonic);
-    return mono ? std::optional(event.t_ns - *mono) : std::nullopt;
-  };
-  for (const EventRow& event : events) {
-    if (const auto of = clock_of(event)) clock.Add(event.t_ns, *of, boot_of(event));
-  }
-  clock.Settle();
-  if (!clock.was_set()) return clock;
-  for (EventRow& event : events) {
-    if (const auto of = clock_of(event)) event.t_ns = clock.OfRecord(event.t_ns, *of, boot_of(event));
-  }
-  return clock;
-}
-
-absl::Status RunLoader::AddSchedulerSide(const JobKey& job, std::vector<EventRow>& events,
-                                         SchedulerFacts& scheduler, ControllerClock& clock) {
+absl::Status RunLoader::AddSchedulerSide(const JobKey& job, SchedulerFacts& scheduler, ControllerClock& clock,
+                                         NodeClocks& clocks) {
   ASSIGN_OR_RETURN(std::vector<AccountingRow> rows, accounting_.RowsOf(job));
   for (const AccountingRow& row : rows) scheduler.AddAccounting(row);
   if (IsImport(job)) {
     if (absl::Status status = AddImport(job); !status.ok()) return status;
   }
   drafts_.JoinResized();
+  bool watched = false;
+  // By which clocks its events were written comes before what they say.
   if (job.heard) {
-    absl::StatusOr<std::vector<EventRow>> loaded = LoadSingleEvents(db_, job);
-    if (!loaded.ok()) return loaded.status();
-    events = *std::move(loaded);
+    EventCursor events(db_, EventsOf::Job(job));
+    while (events.Next()) {
+      const EventView& event = events.event();
+      if (!OfWatch(event)) {
+        clocks.Add(event);
+        continue;
+      }
+      watched = true;
+      if (const auto mono = event.Int(key::kMonotonic)) clock.Add(event.t_ns, event.t_ns - *mono, event.boot);
+    }
+    RETURN_IF_ERROR(events.status());
   }
-  // By the clock of the record, as the watch's own begin is.
-  Ns last_said = 0;
-  for (const EventRow& event : events) {
-    if (!OfWatch(event)) continue;
-    last_said = std::max(last_said, event.t_ns);
-    if (absl::Status status = sources_.Load(event.source_id); !status.ok()) return status;
-  }
-  clock = ReadControllerClock(sources_, events);
-  for (const EventRow& event : events) {
-    if (OfWatch(event)) scheduler.AddWatch(event);
+  clock.Settle();
+  if (watched) {
+    if (absl::Status status = AddWatch(job, clock, scheduler); !status.ok()) return status;
   }
   het_job_ = scheduler.het_job();
-  return last_said > 0 ? EndUnwatched(job, last_said) : absl::OkStatus();
+  return absl::OkStatus();
+}
+
+absl::Status RunLoader::AddWatch(const JobKey& job, const ControllerClock& clock, SchedulerFacts& scheduler) {
+  Ns last_said = 0;  // by the clock of the record, as the watch's own begin is
+  EventCursor events(db_, EventsOf::WatchOf(job));
+  while (events.Next()) {
+    const EventView& event = events.event();
+    last_said = std::max(last_said, event.t_ns);
+    const auto mono = clock.was_set() ? event.Int(key::kMonotonic) : std::nullopt;
+    scheduler.AddWatch(event, mono ? clock.OfRecord(event.t_ns, event.t_ns - *mono, event.boot) : event.t_ns);
+  }
+  RETURN_IF_ERROR(events.status());
+  return EndUnwatched(job, last_said);
 }
 
 // At its begin a watch says all there is. What it does not say then had ended while nobody looked, and
@@ -177,31 +169,23 @@ void TakeEndFromNodes(Draft& draft) {
   if (end) draft.facts.end = end;
 }
 
-absl::Status RunLoader::AddNodeSide(const JobKey& job, std::vector<EventRow> events,
-                                    const ControllerClock& clock) {
-  absl::StatusOr<JobSteps> steps = JobSteps{};
-  if (job.heard) steps = LoadJobSteps(db_, job);
-  if (!steps.ok()) return steps.status();
-  absl::StatusOr<std::vector<Heartbeat>> heartbeats = std::vector<Heartbeat>{};
-  if (job.heard) heartbeats = LoadHeartbeats(db_, job);
-  if (!heartbeats.ok()) return heartbeats.status();
-  RETURN_IF_ERROR(LoadSourcesOf(events, *steps));
+absl::Status RunLoader::AddNodeSide(const JobKey& job, const ControllerClock& clock, NodeClocks& clocks) {
+  if (!job.heard) return absl::OkStatus();
+  ASSIGN_OR_RETURN(JobSteps steps, LoadJobSteps(db_, job));
+  ASSIGN_OR_RETURN(std::vector<Heartbeat> heartbeats, LoadHeartbeats(db_, job));
+  RETURN_IF_ERROR(LoadSourcesOf(steps));
   std::vector<Ns> block_shifts;
-  HookRecords hooks(db_, job);
-  NodeClocks clocks;
-  absl::Status settled = clocks.Settle(sources_.rows(), drafts_.Spans(), clock.Shifts(), hooks, events,
-                                       *steps, block_shifts, *heartbeats);
-  if (!settled.ok()) return settled;
+  RETURN_IF_ERROR(clocks.Settle(db_, job, sources_.rows(), drafts_.Spans(), clock.Shifts(), steps,
+                                block_shifts, heartbeats));
   run_.facts.warnings.insert(run_.facts.warnings.end(), clocks.warnings().begin(), clocks.warnings().end());
   NodeFacts nodes(db_, sources_, nodes_, drafts_, *step_reader_, run_);
-  for (const EventRow& event : events) nodes.AddEvent(event);
-  RETURN_IF_ERROR(nodes.AddHooks(hooks, clocks));
+  EventCursor events(db_, EventsOf::Job(job));
+  while (events.Next()) nodes.Add(events.event(), clocks.Correct(events.event()));
+  RETURN_IF_ERROR(events.status());
   nodes.SettleDeclared();
-  nodes.AddHeartbeats(*heartbeats);
-  if (job.heard) {
-    if (absl::Status status = nodes.AddImportedMarks(job); !status.ok()) return status;
-  }
-  return nodes.AddSteps(*std::move(steps), block_shifts);
+  nodes.AddHeartbeats(heartbeats);
+  RETURN_IF_ERROR(nodes.AddImportedMarks(job));
+  return nodes.AddSteps(std::move(steps), block_shifts);
 }
 
 // What takes all facts of an attempt together; then they are the run's.
@@ -240,9 +224,9 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
   const RunInfo info = run_.info;
   const std::set<std::string> gpu_types = run_.gpu_types;
   SchedulerFacts scheduler(jobs_of_run_, sources_, drafts_, run_);
-  std::vector<EventRow> events;
   ControllerClock clock;
-  RETURN_IF_ERROR(AddSchedulerSide(job, events, scheduler, clock));
+  NodeClocks clocks;
+  RETURN_IF_ERROR(AddSchedulerSide(job, scheduler, clock, clocks));
   if (of && het_job_ != of) {
     run_.info = info;
     run_.gpu_types = gpu_types;
@@ -263,7 +247,7 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
     draft.facts.job_id = job.job_id;
     draft.facts.het_job = het_job_;
   }
-  RETURN_IF_ERROR(AddNodeSide(job, std::move(events), clock));
+  RETURN_IF_ERROR(AddNodeSide(job, clock, clocks));
   RETURN_IF_ERROR(FinishDrafts(job));
   return true;
 }

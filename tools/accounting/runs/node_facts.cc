@@ -15,53 +15,19 @@
 #include "tools/base/signal_name.h"
 
 namespace goodput {
-void NodeFacts::AddEvent(const EventRow& event) {
-  const std::optional<NodeEvent::Kind> of_slurmd = NodeEventKind(event.kind);
-  const bool known = of_slurmd || event.kind == kind::kMark || event.kind == kind::kProgramStart ||
-                     event.kind == kind::kSignal || event.kind == kind::kCheckpoint ||
-                     event.kind == kind::kHost || event.kind == kind::kCollective;
-  if (!known || !reader_.Parse(event.record)) return;
-  if (of_slurmd) {
-    AddNodeEvent(event, *of_slurmd);
-  } else if (event.kind == kind::kMark || event.kind == kind::kProgramStart) {
-    AddMark(event);
-  } else if (event.kind == kind::kSignal) {
-    AddSignal(event);
-  } else if (event.kind == kind::kHost) {
-    AddHostNotice(event);
-  } else if (event.kind == kind::kCollective) {
-    AddCollective(event);
-  } else {
-    AddCheckpointFile(event);
-  }
-}
-
-void NodeFacts::AddNodeEvent(const EventRow& event, NodeEvent::Kind kind) {
-  AttemptFacts* attempt = drafts_.At(event.t_ns);
-  if (attempt == nullptr) return;
-  NodeEvent node_event;
-  node_event.t = event.t_ns;
-  node_event.kind = kind;
-  node_event.node = nodes_.Of(reader_.Text(key::kNode));
-  node_event.slurm_step = StepCode(reader_.Text(key::kSlurmStep));
-  node_event.task = static_cast<std::int32_t>(reader_.Int(key::kTask).value_or(0));
-  if (const auto code = reader_.Int(key::kExitCode)) node_event.exit_code = static_cast<int>(*code);
-  if (const auto signal = reader_.Int(key::kSignal)) node_event.signal = static_cast<int>(*signal);
-  node_event.ref = sources_.Ref(event.source_id, event.offset);
-  const Place place{event.t_ns, event.source_id, event.offset};
-  if (kind == NodeEvent::Kind::kProlog) SeeRestart(*attempt, place, reader_.Int(key::kRestart));
-  if (reader_.HasOpt()) declared_.push_back({place, attempt, event.record});
-  attempt->node_events.push_back(node_event);
-}
-
-void NodeFacts::SeeRestart(AttemptFacts& attempt, const Place& place,
-                           const std::optional<std::int64_t>& restart) {
-  if (!restart) return;
-  const auto [first, fresh] = restarts_.try_emplace(&attempt, place, *restart);
-  if (!fresh && place < first->second.first) first->second = {place, *restart};
-}
-
 namespace {
+
+// "job_prolog" and so on; absent: none of slurmd's.
+std::optional<NodeEvent::Kind> NodeEventKind(std::string_view kind) {
+  if (kind == kind::kJobProlog) return NodeEvent::Kind::kProlog;
+  if (kind == kind::kStepStart) return NodeEvent::Kind::kStepStart;
+  if (kind == kind::kTaskStart) return NodeEvent::Kind::kTaskStart;
+  if (kind == kind::kTaskExec) return NodeEvent::Kind::kTaskExec;
+  if (kind == kind::kTaskExit) return NodeEvent::Kind::kTaskExit;
+  if (kind == kind::kStepEnd) return NodeEvent::Kind::kStepEnd;
+  if (kind == kind::kJobEpilog) return NodeEvent::Kind::kEpilog;
+  return std::nullopt;
+}
 
 // One more of a large job. Its nodes do the same, so that most begin and end a step and a task each.
 NodeEvent& NextEvent(AttemptFacts& attempt) {
@@ -76,64 +42,87 @@ NodeEvent& NextEvent(AttemptFacts& attempt) {
 
 }  // namespace
 
-absl::Status NodeFacts::AddHooks(HookRecords& hooks, NodeClocks& clocks) {
-  // Of what an attempt's records of one shape declare, the first and the last say all: the rest is the same.
-  struct Declaring {
-    Place first;
-    Place last;
-    std::string record;  // the first
-  };
-  std::map<std::pair<AttemptFacts*, const HookRecords::Shape*>, Declaring> declaring;
-  std::int32_t source = -1;
-  std::int64_t source_id = 0;
-  std::int32_t node = NodeEvent::kNoNode;
-  const bool ends_unseen = drafts_.AnyEndUnseen();
-  absl::Status status = hooks.ForEach([&](const HookRecords::Record& record) {
-    const RecordUnpacker& in = *record.in;
-    const HookRecords::Shape& shape = *record.shape;
-    const Ns t = clocks.Correct(record);
-    AttemptFacts* attempt = drafts_.At(t);
-    if (attempt == nullptr) return;
-    if (source < 0 || source_id != in.source_id()) {
-      source_id = in.source_id();
-      source = sources_.OfNode(source_id);
-      node = nodes_.Of(in.node());
-    }
-    const Place place{t, source_id, in.offset()};
-    const bool prolog = shape.kind == NodeEvent::Kind::kProlog;
-    if (prolog) SeeRestart(*attempt, place, record.Number(shape.restart));
-    // That there was a prolog says nothing more of the attempt, and an epilog only where nobody saw its end.
-    if (!prolog && (ends_unseen || shape.kind != NodeEvent::Kind::kEpilog)) {
-      NodeEvent& event = NextEvent(*attempt);
-      event.t = t;
-      event.kind = shape.kind;
-      event.node = node;
-      event.slurm_step = shape.step_code;
-      event.task = static_cast<std::int32_t>(record.Number(shape.task).value_or(0));
-      if (const auto code = record.Number(shape.exit_code)) event.exit_code = static_cast<int>(*code);
-      if (const auto signal = record.Number(shape.signal)) event.signal = static_cast<int>(*signal);
-      event.ref = {source, in.offset()};
-    }
-    if (!shape.declares) return;
-    const auto [known, fresh] = declaring.try_emplace({attempt, &shape}, Declaring{place, place, ""});
-    Declaring& all = known->second;
-    all.last = std::max(all.last, place);
-    if (!fresh && !(place < all.first)) return;
-    all.first = place;
-    all.record.clear();
-    in.AppendText(all.record);
-  });
-  for (auto& [of, all] : declaring) {
-    if (all.first < all.last) declared_.push_back({all.last, of.first, all.record});
-    declared_.push_back({all.first, of.first, std::move(all.record)});
+NodeFacts::Hook NodeFacts::HookOf(const EventView& event) {
+  const std::optional<NodeEvent::Kind> kind = NodeEventKind(event.kind);
+  if (!kind) return {};
+  return {kind, StepCode(event.Text(key::kSlurmStep)), event.HasOpt()};
+}
+
+void NodeFacts::Add(const EventView& event, Ns t) {
+  const Hook& hook = hooks_.Of(event, [&] { return HookOf(event); });
+  if (hook.kind) return AddHook(event, hook, t);
+  AttemptFacts* attempt = drafts_.At(t);
+  if (attempt == nullptr) return;
+  if (event.kind == kind::kMark || event.kind == kind::kProgramStart) {
+    AddMark(event, t, *attempt);
+  } else if (event.kind == kind::kSignal) {
+    AddSignal(event, t, *attempt);
+  } else if (event.kind == kind::kHost) {
+    AddHostNotice(event, t, *attempt);
+  } else if (event.kind == kind::kCollective) {
+    AddCollective(event, t, *attempt);
+  } else if (event.kind == kind::kCheckpoint) {
+    AddCheckpointFile(event, t, *attempt);
   }
-  return status;
+}
+
+void NodeFacts::AddHook(const EventView& event, const Hook& hook, Ns t) {
+  AttemptFacts* attempt = drafts_.At(t);
+  if (attempt == nullptr) return;
+  if (source_ < 0 || source_id_ != event.source_id) {
+    source_id_ = event.source_id;
+    source_ = sources_.Ref(event).source;
+    node_ = nodes_.Of(event.node);
+  }
+  const Place place{t, event.source_id, event.offset};
+  const NodeEvent::Kind kind = *hook.kind;
+  const bool prolog = kind == NodeEvent::Kind::kProlog;
+  if (prolog) SeeRestart(*attempt, place, event.Int(key::kRestart));
+  // That there was a prolog says nothing more of the attempt, and an epilog only where nobody saw its end.
+  if (!prolog && (ends_unseen_ || kind != NodeEvent::Kind::kEpilog)) {
+    NodeEvent& added = NextEvent(*attempt);
+    added.t = t;
+    added.kind = kind;
+    added.node = node_;
+    added.slurm_step = hook.slurm_step;
+    added.task = static_cast<std::int32_t>(event.Int(key::kTask).value_or(0));
+    if (kind == NodeEvent::Kind::kTaskExit || kind == NodeEvent::Kind::kStepEnd) {
+      if (const auto code = event.Int(key::kExitCode)) added.exit_code = static_cast<int>(*code);
+      if (const auto signal = event.Int(key::kSignal)) added.signal = static_cast<int>(*signal);
+    }
+    added.ref = {source_, event.offset};
+  }
+  if (hook.declares) SeeDeclared(event, place, *attempt);
+}
+
+void NodeFacts::SeeDeclared(const EventView& event, const Place& place, AttemptFacts& attempt) {
+  if (event.shape == EventView::kNoShape) {
+    declared_.push_back({place, &attempt, event.Record()});
+    return;
+  }
+  const auto [known, fresh] = declaring_.try_emplace({&attempt, event.shape}, Declaring{place, place, ""});
+  Declaring& all = known->second;
+  all.last = std::max(all.last, place);
+  if (!fresh && !(place < all.first)) return;
+  all.first = place;
+  all.record = event.Record();
+}
+
+void NodeFacts::SeeRestart(AttemptFacts& attempt, const Place& place,
+                           const std::optional<std::int64_t>& restart) {
+  if (!restart) return;
+  const auto [first, fresh] = restarts_.try_emplace(&attempt, place, *restart);
+  if (!fresh && place < first->second.first) first->second = {place, *restart};
 }
 
 void NodeFacts::SettleDeclared() {
   for (const auto& [attempt, first] : restarts_) {
     // The watch may have looked neither while it waited nor while it ran.
     if (!attempt->restart) attempt->restart = static_cast<int>(first.second);
+  }
+  for (auto& [of, all] : declaring_) {
+    if (all.first < all.last) declared_.push_back({all.last, of.first, all.record});
+    declared_.push_back({all.first, of.first, std::move(all.record)});
   }
   std::stable_sort(declared_.begin(), declared_.end(),
                    [](const Declared& a, const Declared& b) { return a.place < b.place; });
@@ -142,6 +131,7 @@ void NodeFacts::SettleDeclared() {
   }
   restarts_.clear();
   declared_.clear();
+  declaring_.clear();
 }
 
 // What the job said of itself when it was submitted, and the site by default.
@@ -186,74 +176,67 @@ void AddOrReplace(Mark mark, std::vector<Mark>& marks) {
 
 }  // namespace
 
-void NodeFacts::AddMark(const EventRow& event) {
-  AttemptFacts* attempt = drafts_.At(event.t_ns);
-  if (attempt == nullptr) return;
+void NodeFacts::AddMark(const EventView& event, Ns t, AttemptFacts& attempt) {
   Mark mark;
-  mark.t = event.t_ns;
-  mark.kind = event.kind == kind::kProgramStart ? Mark::Kind::kStart : MarkKind(reader_.Text(key::kMark));
-  mark.begin = mark.kind == Mark::Kind::kStart || reader_.Text(key::kEdge) == "begin";
-  mark.train_step = reader_.Int(key::kTrainStep);
+  mark.t = t;
+  mark.kind = event.kind == kind::kProgramStart ? Mark::Kind::kStart : MarkKind(event.Text(key::kMark));
+  mark.begin = mark.kind == Mark::Kind::kStart || event.Text(key::kEdge) == "begin";
+  mark.train_step = event.Int(key::kTrainStep);
   // Begins of steps are kept apart (sql/tables/step_store.h).
   if (mark.kind == Mark::Kind::kStepEnd && (mark.begin || !mark.train_step)) return;
-  mark.name = reader_.Text(key::kName);
-  mark.slurm_step = StepCode(reader_.Text(key::kSlurmStep));
-  mark.task = static_cast<std::int32_t>(reader_.Int(key::kTask).value_or(0));
-  mark.ref = sources_.Ref(event.source_id, event.offset);
+  mark.name = event.Text(key::kName);
+  mark.slurm_step = StepCode(event.Text(key::kSlurmStep));
+  mark.task = static_cast<std::int32_t>(event.Int(key::kTask).value_or(0));
+  mark.ref = sources_.Ref(event);
   if (mark.kind == Mark::Kind::kStepEnd)
-    attempt->step_ends.push_back({mark.t, *mark.train_step, mark.slurm_step, mark.task, mark.ref});
-  AddOrReplace(std::move(mark), attempt->marks);
+    attempt.step_ends.push_back({mark.t, *mark.train_step, mark.slurm_step, mark.task, mark.ref});
+  AddOrReplace(std::move(mark), attempt.marks);
 }
 
-void NodeFacts::AddSignal(const EventRow& event) {
-  AttemptFacts* attempt = drafts_.At(event.t_ns);
-  const std::optional<std::int64_t> signo = reader_.Int(key::kSignal);
-  if (attempt == nullptr || !signo) return;
+void NodeFacts::AddSignal(const EventView& event, Ns t, AttemptFacts& attempt) {
+  const std::optional<std::int64_t> signo = event.Int(key::kSignal);
+  if (!signo) return;
   SignalFact signal;
-  signal.t = signal.last_t = event.t_ns;
+  signal.t = signal.last_t = t;
   signal.signo = static_cast<int>(*signo);
-  signal.count = reader_.Int(key::kCount).value_or(1);
-  const auto first_m = reader_.Int(key::kMonotonic);
-  const auto last_m = reader_.Int(key::kLastMonotonic);
+  signal.count = event.Int(key::kCount).value_or(1);
+  const auto first_m = event.Int(key::kMonotonic);
+  const auto last_m = event.Int(key::kLastMonotonic);
   if (first_m && last_m && *last_m > *first_m) signal.last_t += *last_m - *first_m;
-  signal.node = reader_.Text(key::kNode);
-  signal.slurm_step = StepCode(reader_.Text(key::kSlurmStep));
-  signal.task = static_cast<std::int32_t>(reader_.Int(key::kTask).value_or(-1));
-  signal.target =
-      reader_.Text(key::kTarget) == "task" ? SignalFact::Target::kTask : SignalFact::Target::kChild;
-  signal.pid = reader_.Int(key::kPid).value_or(0);
-  signal.comm = reader_.Text(key::kComm);
-  signal.sender = reader_.Text(key::kSender);
-  if (const auto handled = reader_.Int(key::kHandled)) signal.handled = *handled != 0;
-  signal.ignored = reader_.Int(key::kIgnored).value_or(0) != 0;
-  signal.ref = sources_.Ref(event.source_id, event.offset);
-  attempt->signals.push_back(std::move(signal));
+  signal.node = event.Text(key::kNode);
+  signal.slurm_step = StepCode(event.Text(key::kSlurmStep));
+  signal.task = static_cast<std::int32_t>(event.Int(key::kTask).value_or(-1));
+  signal.target = event.Text(key::kTarget) == "task" ? SignalFact::Target::kTask : SignalFact::Target::kChild;
+  signal.pid = event.Int(key::kPid).value_or(0);
+  signal.comm = event.Text(key::kComm);
+  signal.sender = event.Text(key::kSender);
+  if (const auto handled = event.Int(key::kHandled)) signal.handled = *handled != 0;
+  signal.ignored = event.Int(key::kIgnored).value_or(0) != 0;
+  signal.ref = sources_.Ref(event);
+  attempt.signals.push_back(std::move(signal));
 }
 
-void NodeFacts::AddCheckpointFile(const EventRow& event) {
-  AttemptFacts* attempt = drafts_.At(event.t_ns);
-  if (attempt == nullptr) return;
-  if (reader_.Text(key::kEdge).empty()) {
-    attempt->checkpoints_unseen = reader_.Text(key::kProblem);
+void NodeFacts::AddCheckpointFile(const EventView& event, Ns t, AttemptFacts& attempt) {
+  if (event.Text(key::kEdge).empty()) {
+    attempt.checkpoints_unseen = event.Text(key::kProblem);
     return;
   }
-  attempt->checkpoint_files.push_back(
-      {event.t_ns, reader_.Text(key::kEdge) == "begin", reader_.Text(key::kName), reader_.Text(key::kLayout),
-       reader_.Int(key::kTrainStep), sources_.Ref(event.source_id, event.offset),
-       std::max<Ns>(0, reader_.Int(key::kEarlierNs).value_or(0))});
+  attempt.checkpoint_files.push_back({t, event.Text(key::kEdge) == "begin", event.Text(key::kName),
+                                      event.Text(key::kLayout), event.Int(key::kTrainStep),
+                                      sources_.Ref(event),
+                                      std::max<Ns>(0, event.Int(key::kEarlierNs).value_or(0))});
 }
 
-void NodeFacts::AddCollective(const EventRow& event) {
-  AttemptFacts* attempt = drafts_.At(event.t_ns);
+void NodeFacts::AddCollective(const EventView& event, Ns t, AttemptFacts& attempt) {
   CollectiveTest test;
-  test.t = event.t_ns;
-  test.bytes = reader_.Int(key::kBytes).value_or(0);
-  test.algbw = reader_.Int(key::kAlgbw).value_or(0);
-  test.busbw = reader_.Int(key::kBusbw).value_or(0);
-  test.slurm_step = StepCode(reader_.Text(key::kSlurmStep));
-  test.ref = sources_.Ref(event.source_id, event.offset);
-  if (attempt == nullptr || test.bytes <= 0 || test.busbw <= 0) return;
-  std::vector<CollectiveTest>& tests = attempt->collectives;
+  test.t = t;
+  test.bytes = event.Int(key::kBytes).value_or(0);
+  test.algbw = event.Int(key::kAlgbw).value_or(0);
+  test.busbw = event.Int(key::kBusbw).value_or(0);
+  test.slurm_step = StepCode(event.Text(key::kSlurmStep));
+  test.ref = sources_.Ref(event);
+  if (test.bytes <= 0 || test.busbw <= 0) return;
+  std::vector<CollectiveTest>& tests = attempt.collectives;
   // The table goes from small to large.
   const bool goes_on =
       !tests.empty() && tests.back().slurm_step == test.slurm_step && tests.back().bytes < test.bytes;
@@ -261,28 +244,27 @@ void NodeFacts::AddCollective(const EventRow& event) {
   tests.push_back(std::move(test));
 }
 
-void NodeFacts::AddHostNotice(const EventRow& event) {
-  AttemptFacts* attempt = drafts_.At(event.t_ns);
-  const std::string what = reader_.Text(key::kNotice);
+void NodeFacts::AddHostNotice(const EventView& event, Ns t, AttemptFacts& attempt) {
+  const std::string what = event.Text(key::kNotice);
   const bool known = what == "maintenance" || what == "preempted" || what == "upcoming_maintenance";
-  if (attempt == nullptr || !known) return;
+  if (!known) return;
   HostNotice notice;
-  notice.t = event.t_ns;
+  notice.t = t;
   notice.kind = what == "maintenance" ? HostNotice::Kind::kMaintenance
                 : what == "preempted" ? HostNotice::Kind::kPreempted
                                       : HostNotice::Kind::kUpcomingMaintenance;
-  notice.value = reader_.Text(key::kValue);
-  notice.node = reader_.Text(key::kNode);
+  notice.value = event.Text(key::kValue);
+  notice.node = event.Text(key::kNode);
   const auto time = [&](std::string_view name) -> std::optional<Ns> {
     constexpr std::int64_t kYears = 100LL * 366 * 24 * 3600;  // what nanoseconds can hold
-    const std::optional<std::int64_t> seconds = reader_.Int(name);
+    const std::optional<std::int64_t> seconds = event.Int(name);
     if (!seconds || *seconds < 0 || *seconds > kYears) return std::nullopt;
     return *seconds * kSecond;
   };
   notice.window = time(key::kWindowS);
   notice.window_end = time(key::kWindowEndS);
-  notice.ref = sources_.Ref(event.source_id, event.offset);
-  attempt->host_notices.push_back(std::move(notice));
+  notice.ref = sources_.Ref(event);
+  attempt.host_notices.push_back(std::move(notice));
 }
 
 void NodeFacts::AddStepMarks(const std::vector<StepRow>& steps) {

@@ -13,16 +13,15 @@
 
 #include "absl/status/status.h"
 #include "sql/database.h"
+#include "sql/record.h"
+#include "sql/tables/event_cursor.h"
 #include "sql/tables/evidence.h"
 #include "sql/tables/heartbeats.h"
 #include "sql/tables/jobs.h"
-#include "tools/accounting/runs/clocks.h"
 #include "tools/accounting/runs/drafts.h"
 #include "tools/accounting/runs/fact_nodes.h"
 #include "tools/accounting/runs/fact_sources.h"
-#include "tools/accounting/runs/hook_records.h"
 #include "tools/accounting/runs/load_run.h"
-#include "tools/accounting/runs/record.h"
 #include "tools/accounting/runs/stored_steps.h"
 
 namespace goodput {
@@ -34,10 +33,9 @@ class NodeFacts {
             StoredSteps& step_reader, Run& run)
       : db_(db), sources_(sources), nodes_(nodes), drafts_(drafts), step_reader_(step_reader), run_(run) {}
 
-  // A record of any kind; those of the controller are none of a node's and change nothing. By time.
-  void AddEvent(const EventRow& event);
-  // Those of slurmd's hooks that are in blocks.
-  absl::Status AddHooks(HookRecords& hooks, NodeClocks& clocks);
+  // An event of any kind, in a cursor's order, and when it was by the controller's clock; the controller's
+  // own change nothing.
+  void Add(const EventView& event, Ns t);
   // When all events were added: what the job said of itself.
   void SettleDeclared();
   // Also those of which blocks are in two attempts.
@@ -53,14 +51,28 @@ class NodeFacts {
     AttemptFacts* attempt;
     std::string record;
   };
-  void AddNodeEvent(const EventRow& event, NodeEvent::Kind kind);
+  // What the text of a record of slurmd's hooks says.
+  struct Hook {
+    std::optional<NodeEvent::Kind> kind;  // absent: it is none
+    std::int32_t slurm_step = kNoStep;
+    bool declares = false;  // has what the job said of itself
+  };
+  static Hook HookOf(const EventView& event);
+  // Of what an attempt's records of one shape declare, the first and the last say all: the rest is the same.
+  struct Declaring {
+    Place first;
+    Place last;
+    std::string record;  // the first
+  };
+  void AddHook(const EventView& event, const Hook& hook, Ns t);
+  void SeeDeclared(const EventView& event, const Place& place, AttemptFacts& attempt);
   void SeeRestart(AttemptFacts& attempt, const Place& place, const std::optional<std::int64_t>& restart);
   void AddDeclared(AttemptFacts& attempt);
-  void AddMark(const EventRow& event);
-  void AddSignal(const EventRow& event);
-  void AddCheckpointFile(const EventRow& event);
-  void AddHostNotice(const EventRow& event);
-  void AddCollective(const EventRow& event);
+  void AddMark(const EventView& event, Ns t, AttemptFacts& attempt);
+  void AddSignal(const EventView& event, Ns t, AttemptFacts& attempt);
+  void AddCheckpointFile(const EventView& event, Ns t, AttemptFacts& attempt);
+  void AddHostNotice(const EventView& event, Ns t, AttemptFacts& attempt);
+  void AddCollective(const EventView& event, Ns t, AttemptFacts& attempt);
   void AddStepMarks(const std::vector<StepRow>& steps);
 
   Database& db_;
@@ -69,10 +81,17 @@ class NodeFacts {
   const Drafts& drafts_;
   StoredSteps& step_reader_;
   Run& run_;
-  RecordReader reader_;
+  const bool ends_unseen_ = drafts_.AnyEndUnseen();
+  ByShape<Hook> hooks_;
+  // Of the hook before, for most of those are alike.
+  std::int32_t source_ = -1;
+  std::int64_t source_id_ = 0;
+  std::int32_t node_ = NodeEvent::kNoNode;
+  RecordReader reader_;  // of what is declared
   bool flops_declared_ = false;
   std::vector<Declared> declared_;
-  std::map<AttemptFacts*, std::pair<Place, std::int64_t>> restarts_;  // what each one's first prolog says
+  std::map<std::pair<AttemptFacts*, std::size_t>, Declaring> declaring_;  // by shape
+  std::map<AttemptFacts*, std::pair<Place, std::int64_t>> restarts_;      // what each one's first prolog says
 };
 
 }  // namespace goodput

@@ -24,7 +24,7 @@ std::optional<Ns> FromSeconds(const std::optional<std::int64_t>& seconds) {
 
 }  // namespace
 
-bool OfWatch(const EventRow& event) {
+bool OfWatch(const EventView& event) {
   return event.kind == kind::kQueue || event.kind == kind::kAttempt || event.kind == kind::kGone;
 }
 
@@ -65,94 +65,92 @@ void SchedulerFacts::AddAccounting(const AccountingRow& row) {
                row.reservation, run_.info.checkpoint_dir};
 }
 
-void SchedulerFacts::AddWatch(const EventRow& event) {
-  if (!reader_.Parse(event.record)) return;
-  const std::optional<std::int64_t> submit = reader_.Int(key::kSubmitS);
+void SchedulerFacts::AddWatch(const EventView& event, Ns t) {
+  const std::optional<std::int64_t> submit = event.Int(key::kSubmitS);
   if (!submit) return;
   // A requeue has a new submit time; while the old allocation completes, the record still tells of the old
   // one.
   Draft& draft = drafts_.Of(*submit);
   AttemptFacts& facts = draft.facts;
-  const std::string state = reader_.Text(key::kState);
+  const std::string state = event.Text(key::kState);
   if (event.kind == kind::kGone) {
     // The controller forgot it, be it that it lost its state, before the watch had seen its end.
     if (draft.in_accounting || facts.end || draft.state_final) return;
-    facts.end = event.t_ns / kSecond * kSecond;
+    facts.end = t / kSecond * kSecond;
     facts.state = run_.info.state = state;
     return;
   }
-  if (const auto preempt = reader_.Int(key::kPreemptS)) preemptions_.insert(FromSeconds(*preempt));
-  if (const std::string preempt = reader_.Text(key::kPreempt); !preempt.empty()) facts.preempt = preempt;
-  if (const auto tier = reader_.Int(key::kPriorityTier)) facts.priority_tier = tier;
+  if (const auto preempt = event.Int(key::kPreemptS)) preemptions_.insert(FromSeconds(*preempt));
+  if (const std::string preempt = event.Text(key::kPreempt); !preempt.empty()) facts.preempt = preempt;
+  if (const auto tier = event.Int(key::kPriorityTier)) facts.priority_tier = tier;
   if (state == "PENDING") {
-    facts.pending.push_back({event.t_ns, reader_.Text(key::kReason),
-                             sources_.Ref(event.source_id, event.offset),
-                             WaitsForOwnRun(reader_.Text(key::kDependency))});
+    facts.pending.push_back(
+        {t, event.Text(key::kReason), sources_.Ref(event), WaitsForOwnRun(event.Text(key::kDependency))});
   }
-  AddSuspension(state, draft);
-  if (const std::string reservation = reader_.Text(key::kReservation); !reservation.empty())
+  AddSuspension(event, state, draft);
+  if (const std::string reservation = event.Text(key::kReservation); !reservation.empty())
     facts.reservation = run_.info.reservation = reservation;
-  if (const auto limit = reader_.Int(key::kTimeLimitS)) facts.time_limit = FromSeconds(*limit);
-  const std::string failed_node = reader_.Text(key::kFailedNode);
+  if (const auto limit = event.Int(key::kTimeLimitS)) facts.time_limit = FromSeconds(*limit);
+  const std::string failed_node = event.Text(key::kFailedNode);
   if (!failed_node.empty()) facts.failed_node = failed_node;
-  const std::string comment = reader_.Text(key::kAdminComment);
+  const std::string comment = event.Text(key::kAdminComment);
   if (!comment.empty()) facts.admin_comment = comment;
   // slurmdbd's tables lose quotes and, by their character set, much of what is not Latin.
-  if (const std::string name = reader_.Text(key::kName); !name.empty()) run_.info.name = name;
+  if (const std::string name = event.Text(key::kName); !name.empty()) run_.info.name = name;
   // While a job completes, slurmctld's start time ticks along and its end time is a guess.
-  const std::vector<std::string> flags = reader_.Texts(key::kFlags);
+  const std::vector<std::string> flags = event.Texts(key::kFlags);
   const bool completing = std::find(flags.begin(), flags.end(), "COMPLETING") != flags.end();
   if (std::find(flags.begin(), flags.end(), "CONFIGURING") != flags.end()) {
-    const std::optional<Ns> since = FromSeconds(reader_.Int(key::kStartS));
+    const std::optional<Ns> since = FromSeconds(event.Int(key::kStartS));
     if (since && (!draft.configuring_since || *since < *draft.configuring_since))
       draft.configuring_since = since;
   }
-  if (const auto leader = reader_.Int(key::kHetJob)) het_job_ = leader;
+  if (const auto leader = event.Int(key::kHetJob)) het_job_ = leader;
   if (!completing) {
     // While a requeued job completes, its record has the next restart count and still the old submit time.
-    if (const auto restart = reader_.Int(key::kRestart)) facts.restart = static_cast<int>(*restart);
+    if (const auto restart = event.Int(key::kRestart)) facts.restart = static_cast<int>(*restart);
     draft.state_final = state != "PENDING" && state != "RUNNING" && state != "SUSPENDED";
-    if (!facts.end) facts.end = FromSeconds(reader_.Int(key::kEndS));
+    if (!facts.end) facts.end = FromSeconds(event.Int(key::kEndS));
     // Of a job cancelled before it started, slurmctld calls the end its start.
-    if (!facts.start && !(draft.state_final && reader_.Text(key::kNodes).empty()))
-      facts.start = FromSeconds(reader_.Int(key::kStartS));
+    if (!facts.start && !(draft.state_final && event.Text(key::kNodes).empty()))
+      facts.start = FromSeconds(event.Int(key::kStartS));
   } else if (!draft.in_accounting && facts.start && !facts.end) {
     // Seen completing for the first time: it ended between the last look and this one.
-    facts.end = event.t_ns / kSecond * kSecond;
+    facts.end = t / kSecond * kSecond;
   }
   if (draft.in_accounting && facts.state != "RUNNING" && facts.state != "PENDING") return;
   facts.state = state;
-  if (const auto code = reader_.Int(key::kExitCode)) facts.exit_code = static_cast<int>(*code);
-  if (const auto signal = reader_.Int(key::kExitSignal)) facts.exit_signal = static_cast<int>(*signal);
+  if (const auto code = event.Int(key::kExitCode)) facts.exit_code = static_cast<int>(*code);
+  if (const auto signal = event.Int(key::kExitSignal)) facts.exit_signal = static_cast<int>(*signal);
   run_.info.state = state;
   if (draft.in_accounting) return;
   facts.evidence = Evidence::kScheduler;
-  if (const auto eligible = FromSeconds(reader_.Int(key::kEligibleS))) facts.eligible = eligible;
-  facts.node_list = reader_.Text(key::kNodes);
-  facts.nodes = static_cast<int>(reader_.Int(key::kNnodes).value_or(0));
-  const int gpus = static_cast<int>(reader_.Int(key::kGpus).value_or(0));
+  if (const auto eligible = FromSeconds(event.Int(key::kEligibleS))) facts.eligible = eligible;
+  facts.node_list = event.Text(key::kNodes);
+  facts.nodes = static_cast<int>(event.Int(key::kNnodes).value_or(0));
+  const int gpus = static_cast<int>(event.Int(key::kGpus).value_or(0));
   if (state == "RUNNING" && !completing && gpus > 0) {
     if (draft.running_gpus > 0 && gpus != draft.running_gpus)
-      facts.resizes.push_back({event.t_ns, draft.running_gpus});
+      facts.resizes.push_back({t, draft.running_gpus});
     facts.gpus = draft.running_gpus = gpus;
   } else if (draft.running_gpus == 0) {
     facts.gpus = std::max(facts.gpus, gpus);
   }
-  draft.suspended_s = reader_.Int(key::kSuspendedS).value_or(0);
+  draft.suspended_s = event.Int(key::kSuspendedS).value_or(0);
   RunInfo& info = run_.info;
-  info.cluster = reader_.Text(key::kCluster);
-  info.job_id = reader_.Int(key::kJob).value_or(0);
+  info.cluster = event.Text(key::kCluster);
+  info.job_id = event.Int(key::kJob).value_or(0);
   info.job_id_text = Cat(info.job_id);
-  if (const auto array_job = reader_.Int(key::kArrayJob)) {
-    if (const auto array_task = reader_.Int(key::kArrayTask))
+  if (const auto array_job = event.Int(key::kArrayJob)) {
+    if (const auto array_task = event.Int(key::kArrayTask))
       info.job_id_text = Cat(*array_job, "_", *array_task);
   }
-  info.name = reader_.Text(key::kName);
-  info.user = reader_.Text(key::kUser);
-  info.account = reader_.Text(key::kAccount);
-  info.partition = reader_.Text(key::kPartition);
-  info.qos = reader_.Text(key::kQos);
-  info.gpu_type = reader_.Text(key::kGpuType);
+  info.name = event.Text(key::kName);
+  info.user = event.Text(key::kUser);
+  info.account = event.Text(key::kAccount);
+  info.partition = event.Text(key::kPartition);
+  info.qos = event.Text(key::kQos);
+  info.gpu_type = event.Text(key::kGpuType);
   if (!info.gpu_type.empty()) run_.gpu_types.insert(info.gpu_type);
 }
 
@@ -177,8 +175,8 @@ bool SchedulerFacts::WaitsForOwnRun(std::string_view dependency) const {
 }
 
 // Slurm sets the suspend time when it suspends and again when it resumes.
-void SchedulerFacts::AddSuspension(const std::string& state, Draft& draft) {
-  const std::optional<Ns> since = FromSeconds(reader_.Int(key::kSuspendS));
+void SchedulerFacts::AddSuspension(const EventView& event, const std::string& state, Draft& draft) {
+  const std::optional<Ns> since = FromSeconds(event.Int(key::kSuspendS));
   if (!since) return;
   if (state != "SUSPENDED") draft.resumed = since;
   if (state == "SUSPENDED") {
@@ -187,7 +185,7 @@ void SchedulerFacts::AddSuspension(const std::string& state, Draft& draft) {
     // One that ended while suspended has not been resumed.
     const Ns resumed = *since > *draft.suspended_since
                            ? *since
-                           : FromSeconds(reader_.Int(key::kEndS)).value_or(*draft.suspended_since);
+                           : FromSeconds(event.Int(key::kEndS)).value_or(*draft.suspended_since);
     draft.facts.suspended.push_back({*draft.suspended_since, resumed, true});
     draft.suspended_since.reset();
   }

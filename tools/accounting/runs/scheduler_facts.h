@@ -8,16 +8,15 @@
 #include <string_view>
 
 #include "sql/tables/accounting.h"
-#include "sql/tables/evidence.h"
+#include "sql/tables/event_cursor.h"
 #include "tools/accounting/runs/drafts.h"
 #include "tools/accounting/runs/fact_sources.h"
 #include "tools/accounting/runs/load_run.h"
-#include "tools/accounting/runs/record.h"
 
 namespace goodput {
 
 // True of records that the controller's watch wrote about a job.
-bool OfWatch(const EventRow& event);
+bool OfWatch(const EventView& event);
 
 class SchedulerFacts {
  public:
@@ -26,8 +25,8 @@ class SchedulerFacts {
       : jobs_of_run_(jobs_of_run), sources_(sources), drafts_(drafts), run_(run) {}
 
   void AddAccounting(const AccountingRow& row);
-  // Records must come by time, after accounting's rows.
-  void AddWatch(const EventRow& event);
+  // Events must come by time, which is `t` by the controller's clock as it was last, after accounting's rows.
+  void AddWatch(const EventView& event, Ns t);
 
   // The heterogeneous job this one is a component of.
   const std::optional<std::int64_t>& het_job() const { return het_job_; }
@@ -35,13 +34,12 @@ class SchedulerFacts {
 
  private:
   bool WaitsForOwnRun(std::string_view dependency) const;
-  void AddSuspension(const std::string& state, Draft& draft);
+  static void AddSuspension(const EventView& event, const std::string& state, Draft& draft);
 
   const std::set<std::int64_t>& jobs_of_run_;
   FactSources& sources_;
   Drafts& drafts_;
   Run& run_;
-  RecordReader reader_;
   std::optional<std::int64_t> het_job_;
   std::set<Ns> preemptions_;
 };

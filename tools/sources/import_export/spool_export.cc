@@ -9,9 +9,9 @@
 #include "spank/event.h"
 #include "spank/json_text.h"
 #include "sql/status_macros.h"
+#include "sql/tables/event_cursor.h"
 #include "sql/tables/evidence.h"
 #include "sql/tables/imports.h"
-#include "sql/tables/record_blocks.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -24,46 +24,28 @@ class SpoolExport {
 
   absl::Status Add(const JobKey& job) {
     if (!job.heard) return absl::OkStatus();
-    RETURN_IF_ERROR(AddRows(job));
-    RETURN_IF_ERROR(AddBlocks(job));
+    RETURN_IF_ERROR(AddEvents(job));
     return AddSteps(job);
   }
-  absl::Status Finish() {
-    absl::Status status = written_.ok() && !text_.empty() ? write_(text_) : written_;
-    text_.clear();
-    return status;
-  }
+  absl::Status Finish() { return text_.empty() ? absl::OkStatus() : write_(text_); }
 
  private:
   absl::Status EndLine() {
     constexpr std::size_t kPieceBytes = std::size_t{64} << 10U;
     text_ += '\n';
     if (text_.size() < kPieceBytes) return absl::OkStatus();
-    written_ = write_(text_);
+    absl::Status status = write_(text_);
     text_.clear();
-    return written_;
+    return status;
   }
-  absl::Status AddRows(const JobKey& job) {
-    ASSIGN_OR_RETURN(const std::vector<EventRow> events, LoadSingleEvents(db_, job));
-    for (const EventRow& event : events) {
-      text_ += event.record;
+  // One at a time: a large job has millions of records.
+  absl::Status AddEvents(const JobKey& job) {
+    EventCursor events(db_, EventsOf::Job(job));
+    while (events.Next()) {
+      events.event().AppendRecord(text_);
       if (absl::Status status = EndLine(); !status.ok()) return status;
     }
-    return absl::OkStatus();
-  }
-  // One block in memory at a time: a large job has millions of records.
-  absl::Status AddBlocks(const JobKey& job) {
-    const auto [first_ns, end_ns] = TimesOf(job);
-    const std::int64_t first = first_ns;
-    const std::int64_t end = end_ns;
-    absl::Status status = ReadRecordBlocks(db_, job, first, end, [&](RecordUnpacker& records) {
-      while (written_.ok() && records.Next()) {
-        if (records.t_ns() < first || records.t_ns() >= end) continue;
-        records.AppendText(text_);
-        EndLine().IgnoreError();  // it is remembered
-      }
-    });
-    return written_.ok() ? status : written_;
+    return events.status();
   }
   absl::Status AddSteps(const JobKey& job) {
     ASSIGN_OR_RETURN(const std::vector<StepRow> steps, LoadSteps(db_, job));
@@ -91,7 +73,6 @@ class SpoolExport {
   Database& db_;
   const std::function<absl::Status(std::string_view)>& write_;
   std::string text_;
-  absl::Status written_;
   std::map<std::int64_t, SourceRow> sources_;
 };
 

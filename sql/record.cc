@@ -1,4 +1,4 @@
-#include "tools/accounting/runs/record.h"
+#include "sql/record.h"
 
 #include <simdjson.h>
 

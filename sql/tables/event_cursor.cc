@@ -1,0 +1,270 @@
+#include "sql/tables/event_cursor.h"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <utility>
+
+#include "spank/event.h"
+#include "sql/tables/summaries.h"
+#include "sql/text.h"
+
+namespace goodput {
+namespace {
+
+// The job or kind comes first, for a cluster has thousands of files, and of the watch its few files: CROSS
+// keeps SQLite from another order.
+std::string SqlOf(const EventsOf& which) {
+  std::string sql =
+      "SELECT event.source_id, event.offset, event.t_ns, event.kind, event.record, event.job_id, source.node,"
+      " source.file FROM ";
+  const bool files_first = which.watch && !which.job_id;
+  sql += files_first ? "source CROSS JOIN event" : "event CROSS JOIN source";
+  sql += " ON source.id = event.source_id AND (?1 IS NULL OR source.cluster IN (?1, '')) WHERE ";
+  if (files_first) {
+    sql += "source.node = '@controller'";
+  } else {
+    sql += which.job_id ? "event.job_id = ?2" : "event.job_id IS NULL";
+  }
+  sql += " AND event.t_ns >= ?3 AND event.t_ns < ?4";
+  for (std::size_t i = 0; i < which.kinds.size(); ++i)
+    sql += Cat(i == 0 ? " AND event.kind IN (?" : ", ?", i + 5);
+  if (!which.kinds.empty()) sql += ")";
+  return sql + " ORDER BY event.t_ns, event.source_id, event.offset";
+}
+
+constexpr std::tuple<std::int64_t, std::int64_t, std::int64_t> kNoPlace;
+
+auto PlaceOf(const EventRow& event) {
+  return std::tie(event.t_ns, event.source_id, event.offset);
+}
+
+}  // namespace
+
+EventsOf EventsOf::Job(const JobKey& job, std::vector<std::string> kinds) {
+  EventsOf events;
+  events.cluster = job.cluster;
+  events.job_id = job.job_id;
+  events.kinds = std::move(kinds);
+  std::tie(events.from_ns, events.until_ns) = TimesOf(job);
+  return events;
+}
+
+EventsOf EventsOf::NoJob(const std::string& cluster, std::string_view kind, std::int64_t from_ns,
+                         std::int64_t until_ns) {
+  return {cluster, std::nullopt, {std::string(kind)}, false, from_ns, until_ns};
+}
+
+EventsOf EventsOf::Watch(const std::string& cluster, std::string_view kind, std::int64_t from_ns,
+                         std::int64_t until_ns) {
+  return {cluster, std::nullopt, {std::string(kind)}, true, from_ns, until_ns};
+}
+
+EventsOf EventsOf::WatchOf(const JobKey& job) {
+  EventsOf events =
+      Job(job, {std::string(kind::kQueue), std::string(kind::kAttempt), std::string(kind::kGone)});
+  events.watch = true;
+  return events;
+}
+
+std::optional<std::size_t> EventView::NumberOf(std::string_view key) const {
+  for (const Shape::Asked& asked : in_common_->asked) {
+    if (asked.at == key.data() && asked.key == key) return asked.number;
+  }
+  const std::optional<std::size_t> number = block_->shapes()[block_->shape()].NumberOf(key);
+  in_common_->asked.push_back({key.data(), std::string(key), number});
+  return number;
+}
+
+const RecordReader& EventView::Parsed() const {
+  if (in_common_ != nullptr) return in_common_->text;
+  if (!parsed_) reader_.Parse(record_);
+  parsed_ = true;
+  return reader_;
+}
+
+std::optional<std::int64_t> EventView::Int(std::string_view key) const {
+  if (in_common_ == nullptr) return Parsed().Int(key);
+  const std::optional<std::size_t> number = NumberOf(key);
+  return number ? std::optional(block_->number(*number)) : std::nullopt;
+}
+
+std::string EventView::Text(std::string_view key) const {
+  return key == key::kNode && in_common_ != nullptr ? std::string(node) : Parsed().Text(key);
+}
+
+std::vector<std::string> EventView::Texts(std::string_view key) const {
+  return Parsed().Texts(key);
+}
+
+bool EventView::HasOpt() const {
+  return Parsed().HasOpt();
+}
+
+void EventView::AppendRecord(std::string& text) const {
+  if (in_common_ != nullptr) {
+    block_->AppendText(text);
+  } else {
+    text += record_;
+  }
+}
+
+std::string EventView::Record() const {
+  std::string text;
+  AppendRecord(text);
+  return text;
+}
+
+EventCursor::EventCursor(Database& db, EventsOf which)
+    : db_(db), which_(std::move(which)), rows_(db.Prepare(SqlOf(which_))) {
+  if (which_.cluster) rows_.Bind(1, *which_.cluster);
+  if (which_.job_id) rows_.Bind(2, *which_.job_id);
+  rows_.Bind(3, which_.from_ns).Bind(4, which_.until_ns);
+  for (std::size_t i = 0; i < which_.kinds.size(); ++i) rows_.Bind(static_cast<int>(i) + 5, which_.kinds[i]);
+}
+
+bool EventCursor::Wanted(std::string_view kind) const {
+  return which_.kinds.empty() ||
+         std::find(which_.kinds.begin(), which_.kinds.end(), kind) != which_.kinds.end();
+}
+
+bool EventCursor::Next() {
+  if (rows_over_) return NextOfBlock();
+  event_.parsed_ = false;
+  if (status_.ok() && NextRow()) return true;
+  rows_over_ = status_.ok();
+  return rows_over_ && NextOfBlock();
+}
+
+void EventCursor::SetPlace(std::string_view node, std::string_view file) {
+  event_.node = node;
+  event_.file = file;
+  event_.boot = file.substr(0, file.find('.'));
+}
+
+const EventCursor::Source& EventCursor::SourceOf(std::int64_t id) {
+  const auto [found, fresh] = sources_.try_emplace(id);
+  if (fresh) {
+    absl::StatusOr<SourceRow> row = LoadSource(db_, id);
+    if (row.ok()) {
+      found->second = {std::move(row->node), std::move(row->file)};
+    } else {
+      status_ = row.status();
+    }
+  }
+  return found->second;
+}
+
+void EventCursor::LoadSummarized() {
+  if (!which_.job_id || which_.watch) return;
+  status_ =
+      AppendSummarized(db_, which_.cluster, *which_.job_id, which_.from_ns, which_.until_ns, summarized_);
+  summarized_.erase(std::remove_if(summarized_.begin(), summarized_.end(),
+                                   [&](const EventRow& event) { return !Wanted(event.kind); }),
+                    summarized_.end());
+  std::stable_sort(summarized_.begin(), summarized_.end(),
+                   [](const EventRow& a, const EventRow& b) { return PlaceOf(a) < PlaceOf(b); });
+  summarized_.erase(
+      std::unique(summarized_.begin(), summarized_.end(),
+                  [](const EventRow& a, const EventRow& b) { return PlaceOf(a) == PlaceOf(b); }),
+      summarized_.end());
+}
+
+// Rows and what is summarized, by time. Of an event that is in both the row, which says more.
+bool EventCursor::NextRow() {
+  if (row_given_) {
+    row_there_ = rows_.Step();
+    row_given_ = false;
+    if (!rows_.status().ok()) status_ = rows_.status();
+  }
+  // Once the rows are being read: what is summarized in between is in both then, and not in neither.
+  if (!std::exchange(summaries_read_, true) && status_.ok()) LoadSummarized();
+  if (!status_.ok()) return false;
+  const auto row = row_there_ ? std::tuple(rows_.Int(2), rows_.Int(0), rows_.Int(1)) : kNoPlace;
+  if (row_there_ && given_ < summarized_.size() && row == PlaceOf(summarized_[given_])) ++given_;
+  if (given_ < summarized_.size() && (!row_there_ || PlaceOf(summarized_[given_]) < row)) {
+    const EventRow& old = summarized_[given_++];
+    std::tie(event_.t_ns, event_.source_id, event_.offset) = PlaceOf(old);
+    event_.job_id = which_.job_id;
+    event_.kind = old.kind;
+    event_.record_ = old.record;
+    const Source& source = SourceOf(old.source_id);
+    SetPlace(source.node, source.file);
+    return status_.ok();
+  }
+  if (!row_there_) return false;
+  row_given_ = true;
+  std::tie(event_.t_ns, event_.source_id, event_.offset) = row;
+  event_.kind = rows_.Bytes(3);
+  event_.record_ = rows_.Bytes(4);
+  event_.job_id = rows_.OptionalInt(5);
+  SetPlace(rows_.Bytes(6), rows_.Bytes(7));
+  return true;
+}
+
+const EventView::Shape* EventCursor::ShapeOf(const RecordTemplate& text) {
+  const auto known = shapes_.find(text.text());
+  if (known != shapes_.end()) return known->second.get();
+  auto shape = std::make_unique<EventView::Shape>();
+  shape->number = shapes_.size();
+  const std::array<std::int64_t, RecordTemplate::kMostNumbers> numbers{};
+  std::string record;
+  text.Write("node", numbers.data(), record);
+  shape->text.Parse(record);
+  shape->kind = shape->text.Text(key::kKind);
+  return shapes_.emplace(text.text(), std::move(shape)).first->second.get();
+}
+
+bool EventCursor::OpenBlock() {
+  if (!blocks_) {
+    blocks_ = db_.Prepare(
+        "SELECT data FROM record_block WHERE job_id = ?2 AND (?1 IS NULL OR cluster IN (?1, ''))"
+        " AND last_t_ns >= ?3 AND first_t_ns < ?4 ORDER BY first_t_ns, rowid");
+    if (which_.cluster) blocks_->Bind(1, *which_.cluster);
+    blocks_->Bind(2, *which_.job_id).Bind(3, which_.from_ns).Bind(4, which_.until_ns);
+  }
+  block_.reset();
+  if (!blocks_->Step()) {
+    status_ = blocks_->status();
+    return false;
+  }
+  block_.emplace(blocks_->Bytes(0));
+  of_block_.clear();
+  for (const RecordTemplate& text : block_->shapes()) {
+    const EventView::Shape* shape = ShapeOf(text);
+    of_block_.push_back(Wanted(shape->kind) ? shape : nullptr);
+  }
+  return true;
+}
+
+bool EventCursor::NextOfBlock() {
+  if (!which_.job_id || which_.watch) return false;
+  while (block_ || OpenBlock()) {
+    while (block_->Next()) {
+      const EventView::Shape* shape = of_block_[block_->shape()];
+      const std::int64_t t_ns = block_->t_ns();
+      if (shape == nullptr || t_ns < which_.from_ns || t_ns >= which_.until_ns) continue;
+      event_.t_ns = t_ns;
+      event_.source_id = block_->source_id();
+      event_.offset = block_->offset();
+      event_.job_id = which_.job_id;
+      event_.kind = shape->kind;
+      event_.node = block_->node();
+      event_.boot = block_->boot();
+      event_.file = {};
+      event_.shape = shape->number;
+      event_.block_ = &*block_;
+      event_.in_common_ = shape;
+      return true;
+    }
+    if (!block_->good()) {
+      status_ =
+          absl::DataLossError(Cat(db_.path(), ": a record block of job ", *which_.job_id, " is damaged"));
+      return false;
+    }
+    block_.reset();
+  }
+  return false;
+}
+
+}  // namespace goodput
