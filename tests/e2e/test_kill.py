@@ -30,6 +30,9 @@ SGOODPUT = os.path.join(BUILD, "tools", "sgoodput", "sgoodput")
 SEED = int(os.environ.get("GOODPUT_SEED", random.SystemRandom().randrange(1 << 31)))
 KILLING_S = 15
 JOB = 12
+# goodputd takes jobs from records of this boot alone.
+with open("/proc/sys/kernel/random/boot_id") as boot_id:
+    BOOT = boot_id.read().strip()
 
 
 def record(**keys: object) -> bytes:
@@ -61,7 +64,7 @@ class KillTest(unittest.TestCase):
     def path(self, *names: str) -> str:
         return os.path.join(self.dir, *names)
 
-    def append(self, data: bytes, name: str = "boot.2026010100Z.jsonl") -> str:
+    def append(self, data: bytes, name: str = BOOT + ".2026010100Z.jsonl") -> str:
         path = self.path("spool", "n1", name)
         with open(path, "ab", buffering=0) as file:
             file.write(data)

@@ -19,7 +19,7 @@
 
 #include "spank/clock.h"
 #include "tests/spank/temp_folder.h"
-#include "tools/goodputd/checkpoints/checkpoint_watch.h"
+#include "tools/goodputd/checkpoints/checkpoint_news.h"
 #include "tools/goodputd/checkpoints/folder_watch.h"
 #include "tools/goodputd/checkpoints/scan_helper.h"
 

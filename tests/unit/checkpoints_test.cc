@@ -15,7 +15,7 @@
 
 #include "sql/text.h"
 #include "tests/spank/temp_folder.h"
-#include "tools/goodputd/checkpoints/checkpoint_watch.h"
+#include "tools/goodputd/checkpoints/checkpoint_news.h"
 #include "tools/goodputd/checkpoints/layout.h"
 #include "tools/goodputd/checkpoints/scan_helper.h"
 #include "tools/goodputd/job_paths.h"

@@ -26,7 +26,7 @@
 #include "tests/spank/temp_folder.h"
 #include "tools/goodputd/node_jobs.h"
 #include "tools/goodputd/output/follow_helper.h"
-#include "tools/goodputd/output/output_watch.h"
+#include "tools/goodputd/output/output_news.h"
 
 namespace goodput {
 namespace {

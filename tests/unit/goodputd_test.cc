@@ -11,8 +11,8 @@
 #include "spank/event.h"
 #include "tests/spank/temp_folder.h"
 #include "tools/base/unix_socket.h"
-#include "tools/goodputd/job_owners.h"
 #include "tools/goodputd/job_state_sweep.h"
+#include "tools/goodputd/node_jobs.h"
 
 namespace goodput {
 namespace {
@@ -23,9 +23,9 @@ std::int64_t fake_mono_ns = 0;
 constexpr Clock kFakeClock = {[]() noexcept { return std::int64_t{1}; },
                               []() noexcept { return fake_mono_ns; }};
 
-class JobOwnersTest : public testing::Test {
+class OwnersTest : public testing::Test {
  protected:
-  JobOwnersTest() { fs::create_directories(folder_.path() + "/n1"); }
+  OwnersTest() { fs::create_directories(folder_.path() + "/n1"); }
   void Start(std::int64_t job, uid_t uid) const {
     RecordBuilder record(kind::kJobProlog, {1, 1, "n1", 1});
     record.Int(key::kJob, job);
@@ -33,49 +33,49 @@ class JobOwnersTest : public testing::Test {
     std::ofstream(folder_.path() + "/n1/boot.2026010100Z.jsonl", std::ios::app) << record.Finish();
   }
   TempFolder folder_;
-  JobOwners owners_{folder_.path(), kFakeClock};
+  NodeJobs jobs_{folder_.path(), kFakeClock, "boot"};
 };
 
-TEST_F(JobOwnersTest, AJobIsKnownAsSoonAsItsRecordIsThere) {
-  EXPECT_EQ(owners_.Find(7, 1000), nullptr);
+TEST_F(OwnersTest, AJobIsKnownAsSoonAsItsRecordIsThere) {
+  EXPECT_EQ(jobs_.OwnerOf(7, 1000), nullptr);
   fake_mono_ns += JobOwners::kUnknownForNs;
   Start(7, 1000);
-  ASSERT_NE(owners_.Find(7, 1000), nullptr);
-  EXPECT_EQ(owners_.Find(7, 1000)->uid, 1000U);
-  EXPECT_EQ(owners_.Find(7, 1000)->first_node, "n1");
+  ASSERT_NE(jobs_.OwnerOf(7, 1000), nullptr);
+  EXPECT_EQ(jobs_.OwnerOf(7, 1000)->uid, 1000U);
+  EXPECT_EQ(jobs_.OwnerOf(7, 1000)->first_node, "n1");
 }
 
-TEST_F(JobOwnersTest, AJobThatIsNotThereIsNotLookedForAgainAtOnce) {
-  EXPECT_EQ(owners_.Find(7, 1000), nullptr);
+TEST_F(OwnersTest, AJobThatIsNotThereIsNotLookedForAgainAtOnce) {
+  EXPECT_EQ(jobs_.OwnerOf(7, 1000), nullptr);
   Start(7, 1000);
-  EXPECT_EQ(owners_.Find(7, 1000), nullptr) << "no look within the second";
+  EXPECT_EQ(jobs_.OwnerOf(7, 1000), nullptr) << "no look within the second";
   fake_mono_ns += JobOwners::kUnknownForNs;
-  EXPECT_NE(owners_.Find(7, 1000), nullptr);
+  EXPECT_NE(jobs_.OwnerOf(7, 1000), nullptr);
 }
 
-TEST_F(JobOwnersTest, WhoAsksForManyJobsThatAreNotThereIsNotLookedForUntilLater) {
+TEST_F(OwnersTest, WhoAsksForManyJobsThatAreNotThereIsNotLookedForUntilLater) {
   for (std::int64_t job = 1; job <= static_cast<std::int64_t>(JobOwners::kMaxUnknown); ++job) {
-    EXPECT_EQ(owners_.Find(job, 1000), nullptr);
+    EXPECT_EQ(jobs_.OwnerOf(job, 1000), nullptr);
   }
   Start(500, 1000);
-  EXPECT_EQ(owners_.Find(500, 1000), nullptr);
+  EXPECT_EQ(jobs_.OwnerOf(500, 1000), nullptr);
   fake_mono_ns += JobOwners::kUnknownForNs;
-  EXPECT_NE(owners_.Find(500, 1000), nullptr);
+  EXPECT_NE(jobs_.OwnerOf(500, 1000), nullptr);
 }
 
-TEST_F(JobOwnersTest, NobodyCanHideAnothersJobByAskingForItFirst) {
-  for (std::int64_t job = 1; job <= 200; ++job) EXPECT_EQ(owners_.Find(job, 666), nullptr);
+TEST_F(OwnersTest, NobodyCanHideAnothersJobByAskingForItFirst) {
+  for (std::int64_t job = 1; job <= 200; ++job) EXPECT_EQ(jobs_.OwnerOf(job, 666), nullptr);
   Start(7, 1000);
-  EXPECT_NE(owners_.Find(7, 1000), nullptr);
+  EXPECT_NE(jobs_.OwnerOf(7, 1000), nullptr);
 }
 
-TEST_F(JobOwnersTest, AnIdThatWasUsedAgainIsItsNewOwners) {
+TEST_F(OwnersTest, AnIdThatWasUsedAgainIsItsNewOwners) {
   Start(7, 1000);
-  ASSERT_NE(owners_.Find(7, 1000), nullptr);
+  ASSERT_NE(jobs_.OwnerOf(7, 1000), nullptr);
   Start(7, 2000);
-  ASSERT_NE(owners_.Find(7, 2000), nullptr);
-  EXPECT_EQ(owners_.Find(7, 2000)->uid, 2000U);
-  EXPECT_EQ(owners_.Find(7, 1000)->uid, 2000U) << "and no longer the old one's";
+  ASSERT_NE(jobs_.OwnerOf(7, 2000), nullptr);
+  EXPECT_EQ(jobs_.OwnerOf(7, 2000)->uid, 2000U);
+  EXPECT_EQ(jobs_.OwnerOf(7, 1000)->uid, 2000U) << "and no longer the old one's";
 }
 
 TEST(NoteSweep, RemovesNotesFromBeforeTheBootAndNothingElse) {

@@ -166,11 +166,16 @@ TEST(HelperProcess, NoMoreThanSoManyAreLeftBehind) {
     while (true) pause();
   }
   abandoned.Take(stays);
+  EXPECT_TRUE(abandoned.MayStart()) << "it may be about to end";
+  EXPECT_EQ(abandoned.Count().ending, 1U);
+  for (int tries = 0; tries < 1000 && abandoned.MayStart(); ++tries) usleep(10'000);
+  EXPECT_EQ(abandoned.Count().hanging, 1U);
   HelperProcess helper(OptionsOf(abandoned));
   EXPECT_TRUE(absl::IsUnavailable(helper.Call("x").status()));
   kill(stays, SIGKILL);
   // Reaped by whoever asks next.
   for (int tries = 0; tries < 1000 && !abandoned.MayStart(); ++tries) usleep(10'000);
+  EXPECT_EQ(abandoned.Count().hanging, 0U);
   EXPECT_EQ(Said(helper, "x"), "x");
 }
 

@@ -276,7 +276,7 @@ TEST_F(SignalTraceTest, SeesEverySignalOfThoseItWatchesAndNoOther) {
   trace.Drain(samples, execs);
   EXPECT_EQ(CountOf(samples, kMine), 100U);
   EXPECT_EQ(CountOf(samples, kAlso), 0U);
-  ASSERT_TRUE(trace.AddSignals({kAlso}).ok());
+  ASSERT_TRUE(trace.WatchAlso({kAlso}).ok());
   SignalMyself(kAlso, 10);
   samples.clear();
   trace.Drain(samples, execs);
@@ -679,7 +679,7 @@ TEST_F(Whose, AnIdThatCameRoundIsAnotherProcess) {
 TEST_F(Whose, ARecordOfAnotherBootIsNobodys) {
   NodeJobs later(folder_.path(), kFakeClock, "boot2");
   later.Refresh();
-  EXPECT_EQ(later.TaskOf(110, 20 * kS), nullptr);
+  EXPECT_FALSE(later.TaskOf(110, 20 * kS));
 }
 
 constexpr Clock kClockOfAnotherBoot = {[]() noexcept { return 1'000'700 * kS + now_ns; },
@@ -689,17 +689,17 @@ TEST_F(Whose, WithoutABootIdTheClockSaysWhichRecordsAreOfThisBoot) {
   EXPECT_EQ(BootId(folder_.path() + "/no-such-file"), kUnknownBoot);
   NodeJobs same(folder_.path(), kFakeClock, std::string(kUnknownBoot));
   same.Refresh();
-  EXPECT_NE(same.TaskOf(110, 20 * kS), nullptr) << "the plugin knew the boot";
+  EXPECT_TRUE(same.TaskOf(110, 20 * kS)) << "the plugin knew the boot";
   NodeJobs later(folder_.path(), kClockOfAnotherBoot, std::string(kUnknownBoot));
   later.Refresh();
-  EXPECT_EQ(later.TaskOf(110, 20 * kS), nullptr);
+  EXPECT_FALSE(later.TaskOf(110, 20 * kS));
 }
 
 TEST_F(Whose, TheEpilogEndsWhatWasNotToldToEnd) {
   Write(kind::kJobEpilog, 50 * kS, 98, "", {});
   jobs_.Refresh();
   EXPECT_TRUE(jobs_.TasksNotExited().empty());
-  EXPECT_EQ(jobs_.TaskOf(110, 60 * kS), nullptr);
+  EXPECT_FALSE(jobs_.TaskOf(110, 60 * kS));
 }
 
 // --- storms

@@ -23,6 +23,7 @@
 
 #include "absl/strings/numbers.h"
 #include "spank/clock.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 extern char** environ;
@@ -155,15 +156,19 @@ std::optional<int> RunHelper(int argc, char** argv, std::initializer_list<NamedH
   return Serve(found->helper({argv + 5, argv + argc}));
 }
 
-bool AbandonedHelpers::MayStart() {
+AbandonedHelpers::Counts AbandonedHelpers::Count() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  children_.erase(std::remove_if(children_.begin(), children_.end(), Ended), children_.end());
-  return children_.size() < most_;
+  const auto ended = [](const Child& child) { return Ended(child.pid); };
+  children_.erase(std::remove_if(children_.begin(), children_.end(), ended), children_.end());
+  const std::int64_t before = Now() - kDyingMs * std::int64_t{1'000'000};
+  Counts counts;
+  for (const Child& child : children_) ++(child.killed_ns < before ? counts.hanging : counts.ending);
+  return counts;
 }
 
 void AbandonedHelpers::Take(pid_t child) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  children_.push_back(child);
+  children_.push_back({child, Now()});
 }
 
 bool HelperProcess::Hurry() const {
@@ -238,56 +243,74 @@ void HelperProcess::Stop() {
   if (pid_ == 0) return;
   // Between two calls it does nothing that could be lost.
   kill(pid_, SIGKILL);
-  bool ended = Ended(pid_);
-  for (int ms = 0; !ended && ms < kDyingMs; ms += 5) {
-    poll(nullptr, 0, 5);
-    ended = Ended(pid_);
+  if (options_.abandoned != nullptr) {
+    options_.abandoned->Take(pid_);
+  } else {
+    for (int ms = 0; !Ended(pid_) && ms < kDyingMs; ++ms) poll(nullptr, 0, 1);
   }
-  if (!ended && options_.abandoned != nullptr) options_.abandoned->Take(pid_);
   pid_ = 0;
 }
 
-absl::StatusOr<std::string> HelperProcess::Call(std::string_view request) {
+absl::Status HelperProcess::Died() {
+  return Failed(absl::UnavailableError(Cat("helper ", options_.name, " died")));
+}
+
+std::uint64_t HelperProcess::Changes() const {
+  return board_ == nullptr ? 0 : board_->changes.load();
+}
+
+absl::Duration HelperProcess::Allowed() const {
+  return hurry_ ? std::min(options_.timeout, options_.last_timeout) : options_.timeout;
+}
+
+std::int64_t HelperProcess::deadline_ns() const {
+  return asked_ns_ + absl::ToInt64Nanoseconds(Allowed());
+}
+
+absl::Status HelperProcess::Ask(std::string_view request) {
   if (request.size() + 1 > kMaxHelperMessage) return absl::InvalidArgumentError("a request too long");
-  if (socket_ < 0) {
-    if (absl::Status status = Start(); !status.ok()) return status;
-  }
+  if (socket_ < 0) RETURN_IF_ERROR(Start());
   where_.clear();
-  const auto died = [&] { return Failed(absl::UnavailableError(Cat("helper ", options_.name, " died"))); };
   // It waits for a request: there is room for one.
-  if (!Send(socket_, request)) return died();
-  const auto changes = [&] { return board_ == nullptr ? 0 : board_->changes.load(); };
-  std::uint64_t seen = changes();
-  std::int64_t began = Now();
-  bool hurry = Hurry();
-  while (true) {
-    const absl::Duration allowed =
-        hurry ? std::min(options_.timeout, options_.last_timeout) : options_.timeout;
-    const std::int64_t left = began + absl::ToInt64Nanoseconds(allowed) - Now();
-    if (left <= 0) {
-      const std::uint64_t now = changes();
-      if (now != seen && !hurry) {
-        seen = now;
-        began = Now();
-        continue;
-      }
-      if (board_ != nullptr) where_.assign(board_->where.data(), strnlen(board_->where.data(), 1023));
-      return Failed(absl::DeadlineExceededError(Cat("no answer for ", absl::FormatDuration(allowed))));
-    }
-    std::array<pollfd, 2> polls{{{socket_, POLLIN, 0}, {hurry ? -1 : options_.hurry_fd, POLLIN, 0}}};
-    if (poll(polls.data(), polls.size(), static_cast<int>(left / 1'000'000) + 1) < 0 && errno != EINTR) {
-      return died();
-    }
-    if (polls[1].revents != 0) {
-      hurry = true;
-      began = Now();
-    }
-    if (polls[0].revents == 0) continue;
+  if (!Send(socket_, request)) return Died();
+  seen_changes_ = Changes();
+  asked_ns_ = Now();
+  hurry_ = Hurry();
+  return absl::OkStatus();
+}
+
+std::optional<absl::StatusOr<std::string>> HelperProcess::Answer() {
+  pollfd polled{socket_, POLLIN, 0};
+  if (poll(&polled, 1, 0) > 0) {
     std::optional<std::string> answer = Receive(socket_);
-    if (!answer) return died();
+    if (!answer) return Died();
     pause_ = absl::ZeroDuration();
     trouble_ = absl::OkStatus();
     return *std::move(answer);
+  }
+  if (!hurry_ && Hurry()) {
+    hurry_ = true;
+    asked_ns_ = Now();
+  }
+  if (Now() < deadline_ns()) return std::nullopt;
+  if (const std::uint64_t changes = Changes(); changes != seen_changes_ && !hurry_) {
+    seen_changes_ = changes;
+    asked_ns_ = Now();
+    return std::nullopt;
+  }
+  if (board_ != nullptr) where_.assign(board_->where.data(), strnlen(board_->where.data(), 1023));
+  return Failed(absl::DeadlineExceededError(Cat("no answer for ", absl::FormatDuration(Allowed()))));
+}
+
+absl::StatusOr<std::string> HelperProcess::Call(std::string_view request) {
+  RETURN_IF_ERROR(Ask(request));
+  while (true) {
+    if (std::optional<absl::StatusOr<std::string>> answer = Answer()) return *std::move(answer);
+    const std::int64_t left = std::max<std::int64_t>(0, deadline_ns() - Now());
+    std::array<pollfd, 2> polls{{{socket_, POLLIN, 0}, {hurry_ ? -1 : options_.hurry_fd, POLLIN, 0}}};
+    if (poll(polls.data(), polls.size(), static_cast<int>(left / 1'000'000) + 1) < 0 && errno != EINTR) {
+      return Died();
+    }
   }
 }
 

@@ -21,6 +21,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -56,14 +57,24 @@ std::optional<int> RunHelper(int argc, char** argv, std::initializer_list<NamedH
 class AbandonedHelpers {
  public:
   explicit AbandonedHelpers(int most) : most_(most) {}
-  // Whether another may be started: reaps those that ended meanwhile.
-  bool MayStart();
+  // Whether another may be started: not too many hang.
+  bool MayStart() { return Count().hanging < most_; }
   void Take(pid_t child);
+  struct Counts {
+    std::size_t ending = 0;  // killed a moment ago
+    std::size_t hanging = 0;
+  };
+  // Reaps those that have ended, and counts the others.
+  Counts Count();
 
  private:
+  struct Child {
+    pid_t pid = 0;
+    std::int64_t killed_ns = 0;  // CLOCK_MONOTONIC
+  };
   const std::size_t most_;
   std::mutex mutex_;
-  std::vector<pid_t> children_;
+  std::vector<Child> children_;
 };
 
 struct HelperUser {
@@ -94,10 +105,22 @@ class HelperProcess {
   HelperProcess(const HelperProcess&) = delete;
   HelperProcess& operator=(const HelperProcess&) = delete;
 
-  // What the helper answers; started when there is none. DeadlineExceeded: it did not answer in time and was
-  // killed. Unavailable: it died, could not be started, or the pause after such a thing is not over; the text
-  // stays the same for as long as the trouble does.
+  // Sends a request and waits for the answer; starts the helper if none is running. DeadlineExceeded: it did
+  // not answer in time and was killed. Unavailable: it died, could not be started, or the pause after such a
+  // failure is not over; the text stays the same for as long as the problem lasts.
   absl::StatusOr<std::string> Call(std::string_view request);
+
+  // The same in two parts, for a thread that has several helpers. Between Ask and the end of Answer it polls
+  // fd() and calls Answer once that is readable, and at deadline_ns() at the latest.
+  absl::Status Ask(std::string_view request);
+  // The answer or the failure; null: neither yet.
+  std::optional<absl::StatusOr<std::string>> Answer();
+  // Readable when the answer is there; -1: no helper is running.
+  int fd() const { return socket_; }
+  // CLOCK_MONOTONIC. A helper that shows progress moves it.
+  std::int64_t deadline_ns() const;
+  // For the next helper that is started.
+  void SetArguments(std::vector<std::string> arguments) { options_.arguments = std::move(arguments); }
   // Where the last call that was not answered in time was, as the helper said it.
   const std::string& where() const { return where_; }
   // 0: none is running.
@@ -107,12 +130,18 @@ class HelperProcess {
  private:
   absl::Status Start();
   absl::Status Failed(absl::Status why);
+  absl::Status Died();
   bool Hurry() const;
+  std::uint64_t Changes() const;
+  absl::Duration Allowed() const;
 
   Options options_;
   pid_t pid_ = 0;
   int socket_ = -1;
   HelperBoard* board_ = nullptr;
+  std::int64_t asked_ns_ = 0;  // CLOCK_MONOTONIC: when it was asked, or last seen to make progress
+  std::uint64_t seen_changes_ = 0;
+  bool hurry_ = false;
   std::string where_;
   absl::Duration pause_ = absl::ZeroDuration();
   std::int64_t not_before_ns_ = 0;  // CLOCK_MONOTONIC

@@ -15,6 +15,7 @@ tools_base_libtext_la_LIBADD = spank/libevent_vocabulary.la $(ABSL_LIBS)
 # What the programs share: configuration, helper processes, the wire form of a mark.
 noinst_LTLIBRARIES += tools/base/libbase.la
 tools_base_libbase_files = \
+  tools/base/cgroup_limits.cc tools/base/cgroup_limits.h \
   tools/base/config.cc tools/base/config.h \
   tools/base/database_copy.cc tools/base/database_copy.h \
   tools/base/database_lease.cc tools/base/database_lease.h \

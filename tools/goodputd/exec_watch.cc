@@ -1,14 +1,13 @@
 #include "tools/goodputd/exec_watch.h"
 
 #include <poll.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "spank/event.h"
+#include "tools/goodputd/job_record.h"
 #include "tools/goodputd/log.h"
-#include "tools/goodputd/node_spools.h"
 
 namespace goodput {
 namespace {
@@ -98,36 +97,24 @@ void ExecWatch::RecordEnded(const NodeJobs& jobs, const std::vector<NodeJobs::Li
 
 void ExecWatch::Record(const NodeJobs::LiveTask& task, std::int64_t mono_ns) {
   const NodeJob& job = *task.job;
-  const Stamp stamp{clock_.real_ns() - (clock_.mono_ns() - mono_ns), mono_ns, job.node,
-                    static_cast<int>(getpid())};
-  RecordBuilder record(kind::kTaskExec, stamp);
-  if (!job.cluster.empty()) record.Text(key::kCluster, job.cluster);
-  record.Int(key::kJob, job.job);
-  record.Uint(key::kUid, job.uid);
+  JobRecord record(kind::kTaskExec, job, StampAtMono(clock_, job.node, mono_ns));
   record.Text(key::kSlurmStep, task.slurm_step);
   record.Int(key::kTask, task.task);
-  if (job.restart) record.Int(key::kRestart, *job.restart);
-  if (job.job_start_s) record.Int(key::kJobStart, *job.job_start_s);
-  if (!job.sluid.empty()) record.Text(key::kSluid, job.sluid);
   record.Int(key::kPid, task.pid);
   store_(job.node, record.Finish());
 }
 
-void RunExecWatch(const Config& config, int stop_fd, const std::atomic<bool>& traced) {
-  NodeJobs jobs(config.spool);
-  NodeSpools spools(config.spool, static_cast<std::uint64_t>(config.spool_max), geteuid(), kSystemClock);
-  ExecWatch watch(RealProcesses(), kSystemClock, [&](const std::string& node, std::string_view record) {
-    return spools.Write(node, record);
-  });
-  pollfd stop{stop_fd, POLLIN, 0};
+void RunExecWatch(const NodeContext& node, const std::atomic<bool>& traced) {
+  ExecWatch watch(RealProcesses(), kSystemClock, node.spools.store());
+  pollfd stop{node.stop_fd, POLLIN, 0};
   int wait_ms = 0;
   while (poll(&stop, 1, wait_ms) == 0) {
     if (traced) {
       wait_ms = kExecLookMs;
       continue;
     }
-    jobs.Refresh();
-    wait_ms = watch.Look(jobs) > 0 ? kExecLookWhileWaitingMs : kExecLookMs;
+    node.jobs.Refresh();
+    wait_ms = watch.Look(node.jobs) > 0 ? kExecLookWhileWaitingMs : kExecLookMs;
   }
 }
 

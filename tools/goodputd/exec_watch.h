@@ -8,15 +8,15 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "spank/clock.h"
-#include "tools/base/config.h"
+#include "tools/goodputd/node_context.h"
 #include "tools/goodputd/node_jobs.h"
+#include "tools/goodputd/node_spools.h"
 #include "tools/goodputd/processes.h"
 #include "tools/goodputd/signals/signal_trace.h"
 
@@ -24,9 +24,7 @@ namespace goodput {
 
 class ExecWatch {
  public:
-  // Stores a record of a node; false: not stored.
-  using Store = std::function<bool(const std::string& node, std::string_view record)>;
-  ExecWatch(const Processes& processes, Clock clock, Store store)
+  ExecWatch(const Processes& processes, Clock clock, StoreRecord store)
       : processes_(processes), clock_(clock), store_(std::move(store)) {}
 
   // Looks at the tasks that have not exited. A task that is seen as slurmstepd, and later as another program,
@@ -53,13 +51,13 @@ class ExecWatch {
 
   const Processes& processes_;
   Clock clock_;
-  Store store_;
+  StoreRecord store_;
   std::map<pid_t, Waiting> waiting_;
   std::map<pid_t, std::int64_t> settled_;  // tasks that execute their program, by when they began
 };
 
 // Looks at /proc once a second, and every 50 ms while a task is still slurmstepd, until `stop_fd` becomes
 // readable; not while `traced`, when the thread that watches signals tells of programs.
-void RunExecWatch(const Config& config, int stop_fd, const std::atomic<bool>& traced);
+void RunExecWatch(const NodeContext& node, const std::atomic<bool>& traced);
 
 }  // namespace goodput

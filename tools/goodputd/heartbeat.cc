@@ -70,17 +70,17 @@ std::string HeartbeatText(const std::string& node, const std::vector<NodeJob>& l
   return text + "]}\n";
 }
 
-void RunHeartbeatLoop(const Config& config, int stop_fd) {
+void RunHeartbeatLoop(const NodeContext& context) {
   const std::string boot_id = BootId();
-  NodeJobs jobs(config.spool, kSystemClock, boot_id);
+  const Config& config = context.config;
   Complaint trouble;
   const int interval_ms = static_cast<int>(absl::ToInt64Milliseconds(config.heartbeat));
-  pollfd stop{stop_fd, POLLIN, 0};
+  pollfd stop{context.stop_fd, POLLIN, 0};
   do {
-    jobs.Refresh();
+    context.jobs.Refresh();
     const std::int64_t mono = kSystemClock.mono_ns();
     const std::map<std::string, std::vector<NodeJob>> live =
-        LiveJobs(jobs, RealProcesses(), ReadClockNs(CLOCK_BOOTTIME) - mono);
+        LiveJobs(context.jobs, RealProcesses(), ReadClockNs(CLOCK_BOOTTIME) - mono);
     std::string problem;
     std::error_code ignored;
     for (const fs::directory_entry& folder : fs::directory_iterator(config.spool, ignored)) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "spank/clock.h"
-#include "tools/base/config.h"
+#include "tools/goodputd/node_context.h"
 #include "tools/goodputd/node_jobs.h"
 #include "tools/goodputd/processes.h"
 
@@ -26,6 +26,6 @@ std::string HeartbeatText(const std::string& node, const std::vector<NodeJob>& l
                           const std::string& boot_id, std::int64_t real_ns, std::int64_t mono_ns);
 
 // Writes that of every node of the spool each `config.heartbeat` until `stop_fd` becomes readable.
-void RunHeartbeatLoop(const Config& config, int stop_fd);
+void RunHeartbeatLoop(const NodeContext& context);
 
 }  // namespace goodput

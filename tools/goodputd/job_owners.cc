@@ -1,32 +1,31 @@
 #include "tools/goodputd/job_owners.h"
 
-#include <simdjson.h>
-
 #include <iterator>
-
-#include "spank/event.h"
 
 namespace goodput {
 namespace {
 
-// Jobs remembered; beyond it the lowest ids go, which are the oldest but after a wrap.
+// Jobs remembered; beyond it the lowest ids go, which are the oldest except after a wrap.
 constexpr std::size_t kMaxJobs = 100'000;
 
 }  // namespace
 
-const JobOwners::Job* JobOwners::Find(std::int64_t job, uid_t asking) {
-  const auto theirs = [&](auto at) { return at != jobs_.end() && at->second.uid == asking; };
-  auto found = jobs_.find(job);
-  // Of another user by what was read so far: perhaps the id was used again.
-  if (!theirs(found) && MayLook(job, asking)) {
-    Refresh();
-    found = jobs_.find(job);
-    if (!theirs(found)) unknown_[asking][job] = clock_.mono_ns() + kUnknownForNs;
-  }
-  return found == jobs_.end() ? nullptr : &found->second;
+void JobOwners::Add(std::int64_t job, uid_t uid, const std::string& node, const std::string& cluster) {
+  std::shared_ptr<const Job>& known = jobs_[job];
+  Job next = known != nullptr && known->uid == uid ? *known : Job{uid, "", "", {}};
+  if (next.first_node.empty()) next.first_node = node;
+  if (!cluster.empty()) next.cluster = cluster;
+  next.nodes.insert(node);
+  known = std::make_shared<const Job>(std::move(next));
+  if (jobs_.size() > kMaxJobs) jobs_.erase(jobs_.begin());
 }
 
-bool JobOwners::MayLook(std::int64_t job, uid_t asking) {
+std::shared_ptr<const JobOwners::Job> JobOwners::Find(std::int64_t job) const {
+  const auto found = jobs_.find(job);
+  return found == jobs_.end() ? nullptr : found->second;
+}
+
+bool JobOwners::MayRead(std::int64_t job, uid_t asking) {
   const auto user = unknown_.find(asking);
   if (user == unknown_.end()) return true;
   const std::int64_t now = clock_.mono_ns();
@@ -38,31 +37,8 @@ bool JobOwners::MayLook(std::int64_t job, uid_t asking) {
   return may;
 }
 
-void JobOwners::Refresh() {
-  tail_.Read([this](const std::string& node, std::string_view line) { TakeLine(node, line); });
-  while (jobs_.size() > kMaxJobs) jobs_.erase(jobs_.begin());
-}
-
-void JobOwners::TakeLine(const std::string& node, std::string_view line) {
-  simdjson::dom::parser parser;
-  const simdjson::padded_string padded(line.data(), line.size());
-  simdjson::dom::object object;
-  if (parser.parse(padded).get(object) != simdjson::SUCCESS) return;
-  std::int64_t job = 0;
-  std::int64_t uid = 0;
-  std::string_view kind;
-  if (object[key::kJob].get(job) != simdjson::SUCCESS || object[key::kUid].get(uid) != simdjson::SUCCESS ||
-      object[key::kKind].get(kind) != simdjson::SUCCESS) {
-    return;
-  }
-  if (kind != kind::kJobProlog && kind != kind::kStepStart) return;
-  Job& owner = jobs_[job];
-  if (owner.uid != static_cast<uid_t>(uid)) owner = Job{};  // the id was reused
-  owner.uid = static_cast<uid_t>(uid);
-  if (owner.first_node.empty()) owner.first_node = node;
-  owner.nodes[node] = true;
-  std::string_view cluster;
-  if (object[key::kCluster].get(cluster) == simdjson::SUCCESS) owner.cluster = std::string(cluster);
+void JobOwners::NoteUnknown(std::int64_t job, uid_t asking) {
+  unknown_[asking][job] = clock_.mono_ns() + kUnknownForNs;
 }
 
 }  // namespace goodput

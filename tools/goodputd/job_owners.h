@@ -1,48 +1,48 @@
-// Which user owns which job on which node, from what the plugin wrote to the spool: only root can write
-// there.
+// Which user owns which job on which node. Jobs are kept after their end: a mark may arrive late.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
-#include <string_view>
 
 #include "spank/clock.h"
-#include "tools/goodputd/spool_tail.h"
 
 namespace goodput {
 
 class JobOwners {
  public:
-  explicit JobOwners(std::string spool_root, Clock clock = kSystemClock)
-      : tail_(std::move(spool_root)), clock_(clock) {}
-
   struct Job {
     uid_t uid = 0;
     std::string cluster;
     std::string first_node;  // where a mark goes that names no node
-    std::map<std::string, bool> nodes;
+    std::set<std::string> nodes;
   };
-  // Looks at what the spool gained when the job is not known yet, or not as the asking user's; for a user who
-  // asks for jobs that are not there or not theirs only so often, as the look costs much more than the
-  // question. What one user asks does not change what another hears. Valid until the next call.
-  const Job* Find(std::int64_t job, uid_t asking);
 
-  // For so long a job that was not there is not looked for again, and of so many.
+  explicit JobOwners(Clock clock) : clock_(clock) {}
+
+  // A job began on a node. A different `uid` replaces an earlier job of the same id.
+  void Add(std::int64_t job, uid_t uid, const std::string& node, const std::string& cluster);
+  // Null: not known.
+  std::shared_ptr<const Job> Find(std::int64_t job) const;
+
+  // Reading the spool costs far more than asking for a job does, so a user who asks for jobs that are unknown
+  // or not theirs causes only a limited number of reads. What one user asks for does not affect another.
+  // False: this user already asked for this job within kUnknownForNs, or for kMaxUnknown others.
+  bool MayRead(std::int64_t job, uid_t asking);
+  // It was not there after a read.
+  void NoteUnknown(std::int64_t job, uid_t asking);
+
   static constexpr std::int64_t kUnknownForNs = 1'000'000'000;
   static constexpr std::size_t kMaxUnknown = 64;
 
  private:
-  bool MayLook(std::int64_t job, uid_t asking);
-  void Refresh();
-  void TakeLine(const std::string& node, std::string_view line);
-
-  SpoolTail tail_;
   Clock clock_;
-  std::map<std::int64_t, Job> jobs_;
-  // By who asked for it: until when.
+  std::map<std::int64_t, std::shared_ptr<const Job>> jobs_;
+  // By the user who asked: until when (CLOCK_MONOTONIC) a job counts as unknown.
   std::map<uid_t, std::map<std::int64_t, std::int64_t>> unknown_;
 };
 

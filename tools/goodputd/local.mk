@@ -7,10 +7,13 @@ tools_goodputd_libgoodputd_files = \
   tools/goodputd/heartbeat.cc tools/goodputd/heartbeat.h \
   tools/goodputd/job_owners.cc tools/goodputd/job_owners.h \
   tools/goodputd/job_paths.cc tools/goodputd/job_paths.h \
+  tools/goodputd/job_record.cc tools/goodputd/job_record.h \
   tools/goodputd/job_state_sweep.cc tools/goodputd/job_state_sweep.h \
-  tools/goodputd/job_threads.cc tools/goodputd/job_threads.h \
+  tools/goodputd/job_watch_loop.cc tools/goodputd/job_watch_loop.h \
+  tools/goodputd/job_watches.cc tools/goodputd/job_watches.h \
   tools/goodputd/log.h \
   tools/goodputd/mark_server.cc tools/goodputd/mark_server.h \
+  tools/goodputd/node_context.h \
   tools/goodputd/node_jobs.cc tools/goodputd/node_jobs.h \
   tools/goodputd/node_spools.cc tools/goodputd/node_spools.h \
   tools/goodputd/polling.h \
@@ -18,7 +21,8 @@ tools_goodputd_libgoodputd_files = \
   tools/goodputd/queue_watch.cc tools/goodputd/queue_watch.h \
   tools/goodputd/reload.cc tools/goodputd/reload.h \
   tools/goodputd/spool_tail.cc tools/goodputd/spool_tail.h \
-  tools/goodputd/checkpoints/checkpoint_watch.cc tools/goodputd/checkpoints/checkpoint_watch.h \
+  tools/goodputd/checkpoints/checkpoint_news.cc tools/goodputd/checkpoints/checkpoint_news.h \
+  tools/goodputd/checkpoints/checkpoint_watcher.cc tools/goodputd/checkpoints/checkpoint_watcher.h \
   tools/goodputd/checkpoints/folder_watch.cc tools/goodputd/checkpoints/folder_watch.h \
   tools/goodputd/checkpoints/layout.cc tools/goodputd/checkpoints/layout.h \
   tools/goodputd/checkpoints/open_folder.cc tools/goodputd/checkpoints/open_folder.h \
@@ -41,7 +45,8 @@ tools_goodputd_libgoodputd_files = \
   tools/goodputd/housekeeping/housekeeper.cc tools/goodputd/housekeeping/housekeeper.h \
   tools/goodputd/output/follow_helper.cc tools/goodputd/output/follow_helper.h \
   tools/goodputd/output/follower.cc tools/goodputd/output/follower.h \
-  tools/goodputd/output/output_watch.cc tools/goodputd/output/output_watch.h \
+  tools/goodputd/output/output_news.cc tools/goodputd/output/output_news.h \
+  tools/goodputd/output/output_watcher.cc tools/goodputd/output/output_watcher.h \
   tools/goodputd/signals/perf_ring.cc \
   tools/goodputd/signals/signal_finder.cc tools/goodputd/signals/signal_finder.h \
   tools/goodputd/signals/signal_loop.cc tools/goodputd/signals/signal_loop.h \

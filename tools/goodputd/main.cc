@@ -23,7 +23,6 @@
 #include "tools/base/service_manager.h"
 #include "tools/base/trace_permission.h"
 #include "tools/goodputd/active_role.h"
-#include "tools/goodputd/checkpoints/checkpoint_watch.h"
 #include "tools/goodputd/checkpoints/scan_helper.h"
 #include "tools/goodputd/controller_loop.h"
 #include "tools/goodputd/exec_watch.h"
@@ -31,11 +30,12 @@
 #include "tools/goodputd/host/host_loop.h"
 #include "tools/goodputd/housekeeping/housekeeper.h"
 #include "tools/goodputd/job_state_sweep.h"
+#include "tools/goodputd/job_watch_loop.h"
 #include "tools/goodputd/liveness.h"
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/mark_server.h"
+#include "tools/goodputd/node_context.h"
 #include "tools/goodputd/output/follow_helper.h"
-#include "tools/goodputd/output/output_watch.h"
 #include "tools/goodputd/reader_loop.h"
 #include "tools/goodputd/reload.h"
 #include "tools/goodputd/shared_ingest_loop.h"
@@ -149,6 +149,12 @@ int Run(const goodput::Config& config, const CommandLine& line) {
     return 1;
   }
 
+  const auto spool_max = static_cast<std::uint64_t>(config.spool_max);
+  goodput::NodeJobs jobs(config.spool);
+  goodput::NodeSpools spools(config.spool, spool_max, geteuid(), goodput::kSystemClock);
+  goodput::NodeSpools log_spools(config.spool, spool_max, geteuid(), goodput::kSystemClock,
+                                 std::string(goodput::kLogLabel));
+  const goodput::NodeContext node{config, jobs, spools, log_spools, stop_fd};
   std::unique_ptr<goodput::MarkServer> marks;
   if (config.node_role) {
     goodput::SweepNotes(config.spool, goodput::BootTime());
@@ -156,9 +162,7 @@ int Run(const goodput::Config& config, const CommandLine& line) {
     options.socket = config.socket;
     options.socket_path = config.socket_path;
     options.spool_root = config.spool;
-    options.spool_max = static_cast<std::uint64_t>(config.spool_max);
-    options.spool_owner = geteuid();
-    marks = std::make_unique<goodput::MarkServer>(options);
+    marks = std::make_unique<goodput::MarkServer>(options, jobs, spools);
     if (absl::Status status = marks->Listen(); !status.ok()) {
       goodput::Log(goodput::Message(status));
       return 1;
@@ -169,17 +173,16 @@ int Run(const goodput::Config& config, const CommandLine& line) {
   std::vector<std::thread> threads;
   std::atomic<bool> execs_traced{false};
   if (config.node_role && config.signals) {
-    threads.emplace_back([&] { goodput::RunSignalLoop(config, stop_fd, execs_traced); });
+    threads.emplace_back([&] { goodput::RunSignalLoop(node, execs_traced); });
   }
   // The kernel may ask it of who traces; nothing else here has a use for it.
   goodput::DoWithoutSysAdmin();
   if (config.node_role) {
     threads.emplace_back([&] { marks->Serve(stop_fd); });
-    threads.emplace_back([&] { goodput::RunHeartbeatLoop(config, stop_fd); });
-    threads.emplace_back([&] { goodput::RunExecWatch(config, stop_fd, execs_traced); });
-    threads.emplace_back([&] { goodput::RunHostLoop(config, stop_fd); });
-    threads.emplace_back([&] { goodput::RunCheckpointWatch(config, stop_fd); });
-    threads.emplace_back([&] { goodput::RunOutputWatch(config, stop_fd); });
+    threads.emplace_back([&] { goodput::RunHeartbeatLoop(node); });
+    threads.emplace_back([&] { goodput::RunExecWatch(node, execs_traced); });
+    threads.emplace_back([&] { goodput::RunHostLoop(node); });
+    threads.emplace_back([&] { goodput::RunJobWatches(node); });
   }
   const std::size_t recorders = threads.size();
   std::thread ship;

@@ -80,10 +80,10 @@ CountsFile::Names NamedCounts(MarkCounts& counts) {
 
 }  // namespace
 
-MarkServer::MarkServer(Options options)
+MarkServer::MarkServer(Options options, NodeJobs& jobs, NodeSpools& spools)
     : options_(std::move(options)),
-      owners_(options_.spool_root, options_.clock),
-      spools_(options_.spool_root, options_.spool_max, options_.spool_owner, options_.clock),
+      jobs_(jobs),
+      spools_(spools),
       counts_file_(options_.spool_root + kCountsFile) {
   rlimit files{};
   std::size_t places = kMaxClients;
@@ -236,7 +236,7 @@ void MarkServer::Take(std::string_view message, Client& client) {
     ++counts_.malformed;
     return;
   }
-  const JobOwners::Job* job = owners_.Find(mark->job, client.uid);
+  const std::shared_ptr<const JobOwners::Job> job = jobs_.OwnerOf(mark->job, client.uid);
   if (job == nullptr) {
     ++counts_.unknown_job;
     return;

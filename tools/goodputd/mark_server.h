@@ -18,7 +18,7 @@
 #include "spank/spool.h"
 #include "tools/base/mark_message.h"
 #include "tools/goodputd/counts_file.h"
-#include "tools/goodputd/job_owners.h"
+#include "tools/goodputd/node_jobs.h"
 #include "tools/goodputd/node_spools.h"
 #include "tools/goodputd/processes.h"
 
@@ -39,12 +39,11 @@ class MarkServer {
     std::string socket;       // "@name" or a path
     std::string socket_path;  // a second one; empty: none
     std::string spool_root;
-    std::uint64_t spool_max = kDefaultSpoolMax;
-    uid_t spool_owner = 0;
     Clock clock = kSystemClock;
     const Processes* processes = &RealProcesses();
   };
-  explicit MarkServer(Options options);
+  // `jobs` and `spools` must outlive it.
+  MarkServer(Options options, NodeJobs& jobs, NodeSpools& spools);
   ~MarkServer();
   MarkServer(const MarkServer&) = delete;
   MarkServer& operator=(const MarkServer&) = delete;
@@ -84,7 +83,7 @@ class MarkServer {
   void Drop(int fd);
 
   Options options_;
-  JobOwners owners_;
+  NodeJobs& jobs_;
   std::vector<int> listen_fds_;
   bool stores_ = std::getenv("NOTIFY_SOCKET") != nullptr;
   std::atomic<bool> leave_unread_{false};
@@ -93,7 +92,7 @@ class MarkServer {
   int max_clients_per_user_;
   std::map<int, Client> clients_;
   std::map<uid_t, int> clients_of_;
-  NodeSpools spools_;
+  NodeSpools& spools_;
   MarkCounts counts_;
   CountsFile counts_file_;
 };

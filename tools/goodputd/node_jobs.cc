@@ -17,7 +17,6 @@ namespace {
 // slurmstepd writes a record just after it did what the record tells: the kernel's time of the same moment is
 // a little earlier. A loaded machine may hold it for seconds, and who waits to run signals nobody meanwhile.
 constexpr std::int64_t kRecordDelayNs = 5'000'000'000;
-constexpr std::size_t kMaxNamedSignals = 16;
 // Real less monotonic time of one boot, if nobody sets the clock.
 constexpr std::int64_t kSameClockNs = 500'000'000;
 
@@ -40,13 +39,14 @@ bool IsNumbered(const std::string& step) {
 }
 
 template <typename Spells>
-const decltype(Spells::mapped_type::what)* FindSpell(const Spells& spells, pid_t pid, std::int64_t mono_ns) {
+std::optional<decltype(Spells::mapped_type::what)> FindSpell(const Spells& spells, pid_t pid,
+                                                             std::int64_t mono_ns) {
   const auto found = spells.find(pid);
-  if (found == spells.end()) return nullptr;
+  if (found == spells.end()) return std::nullopt;
   const auto& spell = found->second;
-  if (mono_ns < spell.begin_mono_ns - kRecordDelayNs) return nullptr;
-  if (spell.end_mono_ns && mono_ns > *spell.end_mono_ns) return nullptr;
-  return &spell.what;
+  if (mono_ns < spell.begin_mono_ns - kRecordDelayNs) return std::nullopt;
+  if (spell.end_mono_ns && mono_ns > *spell.end_mono_ns) return std::nullopt;
+  return spell.what;
 }
 
 template <typename Spells>
@@ -59,6 +59,11 @@ void ForgetSpells(Spells& spells, std::int64_t before) {
 }  // namespace
 
 void NodeJobs::Refresh() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  RefreshLocked();
+}
+
+void NodeJobs::RefreshLocked() {
   tail_.Read([this](const std::string& node, std::string_view line) { TakeLine(node, line); });
   const std::int64_t now = clock_.mono_ns();
   if (now >= next_forget_) Forget();
@@ -115,6 +120,7 @@ void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
 
   std::shared_ptr<const NodeJob>& job = jobs_[job_key];
   const std::optional<std::int64_t> uid = record.Int(key::kUid);
+  if (begins && uid) owners_.Add(*job_id, static_cast<uid_t>(*uid), node, record.Text(key::kCluster));
   // A prolog begins an attempt; where there was none, its first step does.
   if (kind == kind::kJobProlog || job == nullptr || (uid && static_cast<uid_t>(*uid) != job->uid)) {
     auto fresh = std::make_shared<NodeJob>();
@@ -139,8 +145,7 @@ void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
     if (options[key::kCheckpointSignal].get(named) == simdjson::SUCCESS) {
       for (absl::string_view number : absl::StrSplit(ToAbsl(named), ',')) {
         const std::optional<int> signo = ParseSignal(std::string(number));
-        if (signo && named_signals_.size() < kMaxNamedSignals &&
-            std::find(named_signals_.begin(), named_signals_.end(), *signo) == named_signals_.end())
+        if (signo && std::find(named_signals_.begin(), named_signals_.end(), *signo) == named_signals_.end())
           named_signals_.push_back(*signo);
       }
     }
@@ -165,33 +170,55 @@ void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
   }
 }
 
-const NodeStep* NodeJobs::StepOfStepd(pid_t stepd, std::int64_t mono_ns) const {
+std::shared_ptr<const JobOwners::Job> NodeJobs::OwnerOf(std::int64_t job, uid_t asking) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::shared_ptr<const JobOwners::Job> owner = owners_.Find(job);
+  const auto is_theirs = [&] { return owner != nullptr && owner->uid == asking; };
+  // Another user's, as far as has been read: perhaps the id was used again.
+  if (is_theirs() || !owners_.MayRead(job, asking)) return owner;
+  RefreshLocked();
+  owner = owners_.Find(job);
+  if (!is_theirs()) owners_.NoteUnknown(job, asking);
+  return owner;
+}
+
+std::vector<int> NodeJobs::NamedSignals() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return named_signals_;
+}
+
+std::optional<NodeStep> NodeJobs::StepOfStepd(pid_t stepd, std::int64_t mono_ns) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
   return FindSpell(stepds_, stepd, mono_ns);
 }
 
 std::optional<std::int64_t> NodeJobs::EndOf(const LiveTask& task) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = tasks_.find(task.pid);
   return found != tasks_.end() && found->second.begin_mono_ns == task.began_mono_ns
              ? found->second.end_mono_ns
              : std::nullopt;
 }
 
-const NodeTask* NodeJobs::TaskOf(pid_t pid, std::int64_t mono_ns) const {
+std::optional<NodeTask> NodeJobs::TaskOf(pid_t pid, std::int64_t mono_ns) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
   return FindSpell(tasks_, pid, mono_ns);
 }
 
-const NodeStep* NodeJobs::FindStep(std::string_view node, std::int64_t job,
-                                   std::string_view slurm_step) const {
+std::optional<NodeStep> NodeJobs::FindStep(std::string_view node, std::int64_t job,
+                                           std::string_view slurm_step) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
   for (const auto& [pid, spell] : stepds_) {
     const NodeStep& step = spell.what;
     if (!spell.end_mono_ns && step.job->job == job && step.slurm_step == slurm_step &&
         (node.empty() || step.job->node == node))
-      return &step;
+      return step;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 std::vector<NodeJobs::WatchedJob> NodeJobs::CheckpointJobs() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<WatchedJob> watched;
   for (const auto& [key, dir] : checkpoint_dirs_) {
     const auto job = jobs_.find(key);
@@ -233,6 +260,11 @@ std::vector<pid_t> NodeJobs::LowestTasks(const std::shared_ptr<const NodeJob>& j
 }
 
 NodeJobs::TrainingStep NodeJobs::TrainingStepOf(const NodeJob& job) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return TrainingStepLocked(job);
+}
+
+NodeJobs::TrainingStep NodeJobs::TrainingStepLocked(const NodeJob& job) const {
   struct Life {
     int alive = 0;
     std::int64_t begin = 0;
@@ -267,13 +299,14 @@ NodeJobs::TrainingStep NodeJobs::TrainingStepOf(const NodeJob& job) const {
 }
 
 std::vector<NodeJobs::OutputJob> NodeJobs::OutputJobs() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<OutputJob> found;
   for (const auto& [key, profile] : log_profiles_) {
     const auto job = jobs_.find(key);
     if (job == jobs_.end()) continue;
     const auto dir = checkpoint_dirs_.find(key);
     OutputJob output{job->second, profile, dir == checkpoint_dirs_.end() ? "" : dir->second, 0, 0};
-    const std::string training = TrainingStepOf(*job->second).slurm_step;
+    const std::string training = TrainingStepLocked(*job->second).slurm_step;
     for (const auto& [pid, spell] : tasks_) {
       const NodeTask& task = spell.what;
       if (spell.end_mono_ns || task.task != 0 || task.step.job != job->second) continue;
@@ -289,6 +322,7 @@ std::vector<NodeJobs::OutputJob> NodeJobs::OutputJobs() const {
 }
 
 std::vector<NodeJobs::NoticedJob> NodeJobs::NoticedJobs() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<NoticedJob> found;
   for (const auto& [key, job] : jobs_) {
     const auto told = told_.find(key);
@@ -298,6 +332,7 @@ std::vector<NodeJobs::NoticedJob> NodeJobs::NoticedJobs() const {
 }
 
 std::vector<NodeJobs::LiveTask> NodeJobs::TasksNotExited() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<LiveTask> live;
   for (const auto& [pid, spell] : tasks_) {
     if (!spell.end_mono_ns)

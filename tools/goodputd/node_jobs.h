@@ -1,6 +1,6 @@
-// What runs on this node, from what the plugin wrote to the spool since the boot: which process is whose
-// slurmstepd, which one a task. Kept a while after its end, as the kernel's word about a process may be read
-// after the plugin's about its exit.
+// The jobs, steps and tasks of this node, from what the plugin wrote to the spool since the boot, which only
+// root can write. A process is kept for a while after its end: the kernel's events about it may be read after
+// the plugin's record of its exit. Threads may share one NodeJobs.
 #pragma once
 
 #include <sys/types.h>
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@
 #include "spank/clock.h"
 #include "spank/event.h"
 #include "tools/goodputd/host/notice_kind.h"
+#include "tools/goodputd/job_owners.h"
 #include "tools/goodputd/spool_tail.h"
 
 namespace goodput {
@@ -49,17 +51,25 @@ class NodeJobs {
   explicit NodeJobs(std::string spool_root, Clock clock = kSystemClock, const std::string& boot_id = BootId())
       : tail_(std::move(spool_root), boot_id == kUnknownBoot ? std::string() : boot_id),
         clock_(clock),
-        boot_by_clock_(boot_id == kUnknownBoot) {}
+        boot_by_clock_(boot_id == kUnknownBoot),
+        owners_(clock) {}
+  NodeJobs(const NodeJobs&) = delete;
+  NodeJobs& operator=(const NodeJobs&) = delete;
 
-  // Takes what the spool gained.
+  // Reads what the spool gained.
   void Refresh();
 
-  // The step whose slurmstepd the process was at that time (CLOCK_MONOTONIC); null: none of ours.
-  const NodeStep* StepOfStepd(pid_t stepd, std::int64_t mono_ns) const;
+  // Who owns a job. Refreshes if `asking` is not its owner as far as is known, within the limits of
+  // JobOwners. Null: the job is not known.
+  std::shared_ptr<const JobOwners::Job> OwnerOf(std::int64_t job, uid_t asking);
+
+  // The step whose slurmstepd the process was at that time (CLOCK_MONOTONIC).
+  std::optional<NodeStep> StepOfStepd(pid_t stepd, std::int64_t mono_ns) const;
   // The task whose process it was: the one Slurm started.
-  const NodeTask* TaskOf(pid_t pid, std::int64_t mono_ns) const;
-  // A step that runs; null: not on this node. `node` empty: on whichever.
-  const NodeStep* FindStep(std::string_view node, std::int64_t job, std::string_view slurm_step) const;
+  std::optional<NodeTask> TaskOf(pid_t pid, std::int64_t mono_ns) const;
+  // A step that runs. An empty `node` matches every node of this host.
+  std::optional<NodeStep> FindStep(std::string_view node, std::int64_t job,
+                                   std::string_view slurm_step) const;
 
   struct LiveTask {
     std::shared_ptr<const NodeJob> job;
@@ -68,7 +78,7 @@ class NodeJobs {
     std::string slurm_step;
     int task = 0;
   };
-  // Tasks whose exit the plugin has not told of.
+  // Tasks whose exit the plugin has not recorded.
   std::vector<LiveTask> TasksNotExited() const;
   // When it exited (CLOCK_MONOTONIC), for as long as it is kept; absent: it has not, or is not known.
   std::optional<std::int64_t> EndOf(const LiveTask& task) const;
@@ -108,8 +118,8 @@ class NodeJobs {
   // Jobs that are on the node: begun, and not seen to be over.
   std::vector<NoticedJob> NoticedJobs() const;
 
-  // Signals that jobs on this node named as theirs, by number, besides the default ones.
-  const std::vector<int>& named_signals() const { return named_signals_; }
+  // The signals that jobs of this node named, by number and in the order in which they were first named.
+  std::vector<int> NamedSignals() const;
 
   // So long after its end a process is still known.
   static constexpr std::int64_t kKeepNs = 60'000'000'000;
@@ -122,10 +132,14 @@ class NodeJobs {
     std::int64_t begin_mono_ns = 0;
     std::optional<std::int64_t> end_mono_ns;
   };
+  // The following expect mutex_ to be held.
+  void RefreshLocked();
+  TrainingStep TrainingStepLocked(const NodeJob& job) const;
   std::vector<pid_t> LowestTasks(const std::shared_ptr<const NodeJob>& job) const;
   void TakeLine(const std::string& node, std::string_view line);
   void Forget();
 
+  mutable std::mutex mutex_;
   SpoolTail tail_;
   Clock clock_;
   bool boot_by_clock_ = false;  // which records are of this boot only their clock says
@@ -135,6 +149,7 @@ class NodeJobs {
   std::map<std::pair<std::string, std::int64_t>, std::map<std::string, NoticeKind>> told_;  // alike
   std::map<pid_t, Spell<NodeStep>> stepds_;
   std::map<pid_t, Spell<NodeTask>> tasks_;
+  JobOwners owners_;
   std::vector<int> named_signals_;
   std::int64_t next_forget_ = 0;
 };

@@ -5,7 +5,7 @@
 namespace goodput {
 
 // Null where it cannot be opened.
-Spool* NodeSpools::Of(const std::string& node) {
+Spool* NodeSpools::OfLocked(const std::string& node) {
   std::unique_ptr<Spool>& spool = spools_[node];
   if (spool == nullptr) spool = std::make_unique<Spool>();
   if (!spool->is_open()) {
@@ -22,23 +22,27 @@ Spool* NodeSpools::Of(const std::string& node) {
 }
 
 bool NodeSpools::Write(const std::string& node, std::string_view record) {
-  Spool* const spool = Of(node);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Spool* const spool = OfLocked(node);
   return spool != nullptr && spool->Write(record) == Append::kWritten;
 }
 
 bool NodeSpools::PutNote(const std::string& node, const std::string& name, std::string_view text) {
-  const Spool* const spool = Of(node);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Spool* const spool = OfLocked(node);
   return spool != nullptr && spool->PutNote(name.c_str(), text);
 }
 
 std::string NodeSpools::GetNote(const std::string& node, const std::string& name) {
-  const Spool* const spool = Of(node);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Spool* const spool = OfLocked(node);
   std::array<char, Spool::kMaxNoteBytes + 1> buffer{};
   return spool == nullptr ? "" : std::string(spool->GetNote(name.c_str(), buffer.data(), buffer.size()));
 }
 
 void NodeSpools::DropNote(const std::string& node, const std::string& name) {
-  const Spool* const spool = Of(node);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Spool* const spool = OfLocked(node);
   if (spool != nullptr) spool->DropNote(name.c_str());
 }
 

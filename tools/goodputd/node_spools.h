@@ -1,12 +1,15 @@
 // The spools of the nodes that this host serves, for the daemon's own records. Each is opened on first use.
+// Threads may share it.
 #pragma once
 
 #include <sys/types.h>
 #include <unistd.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +18,9 @@
 #include "spank/spool.h"
 
 namespace goodput {
+
+// Stores a record of a node; false: not stored.
+using StoreRecord = std::function<bool(const std::string& node, std::string_view record)>;
 
 class NodeSpools {
  public:
@@ -28,19 +34,24 @@ class NodeSpools {
 
   // False: not stored, which the spool has counted where it could be opened.
   bool Write(const std::string& node, std::string_view record);
+  // The same as a function, valid for as long as this lives.
+  StoreRecord store() {
+    return [this](const std::string& node, std::string_view record) { return Write(node, record); };
+  }
   // Notes of a node's spool (spank/spool.h); one that cannot be had is empty.
   bool PutNote(const std::string& node, const std::string& name, std::string_view text);
   std::string GetNote(const std::string& node, const std::string& name);
   void DropNote(const std::string& node, const std::string& name);
 
  private:
-  Spool* Of(const std::string& node);
+  Spool* OfLocked(const std::string& node);
 
   std::string root_;
   std::uint64_t max_bytes_;
   uid_t owner_;
   Clock clock_;
   std::string label_;
+  std::mutex mutex_;
   std::map<std::string, std::unique_ptr<Spool>> spools_;
 };
 

@@ -5,11 +5,7 @@ namespace goodput {
 
 inline constexpr int kLookEveryMs = 1000;
 inline constexpr int kLongestPauseMs = 30'000;
-// Between two looks at which jobs there are.
-inline constexpr int kLookForJobsMs = 1000;
 // Helpers that hang: enough for a server that is restarted twice while the first of them still does.
 inline constexpr int kMostAbandoned = 4;
-// The same of helpers that each look for one job.
-inline constexpr int kMostAbandonedOfJobs = 16;
 
 }  // namespace goodput

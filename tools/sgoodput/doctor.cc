@@ -105,17 +105,34 @@ void CheckSpool(const Config& config, Findings& findings) {
   findings.Good(Cat("spool ", config.spool, ": ", nodes, nodes == 1 ? " folder" : " folders"));
 }
 
-// What the node daemon's watch says of itself.
-void CheckSignals(const Config& config, Findings& findings) {
-  const std::string line = FirstLine(Cat(config.spool, "/signals"));
-  if (line.empty() && config.signals) return;
+// The counts that goodputd keeps in a file of the spool; empty if there is none.
+std::map<std::string, std::uint64_t> ReadCounts(const std::string& path) {
   std::map<std::string, std::uint64_t> counts;
-  for (absl::string_view word : absl::StrSplit(line, ' ')) {
+  for (absl::string_view word : absl::StrSplit(FirstLine(path), ' ')) {
     const std::pair<absl::string_view, absl::string_view> parts =
         absl::StrSplit(word, absl::MaxSplits('=', 1));
     std::uint64_t value = 0;
     if (absl::SimpleAtoi(parts.second, &value)) counts[std::string(parts.first)] = value;
   }
+  return counts;
+}
+
+// Whether checkpoint directories and job output are read in time.
+void CheckJobWatches(const Config& config, Findings& findings) {
+  // A look is late only if it waits for longer than a few turns of the helpers.
+  constexpr std::uint64_t kLateS = 10;
+  std::map<std::string, std::uint64_t> counts = ReadCounts(Cat(config.spool, "/watches"));
+  if (counts["waiting_s"] < kLateS) return;
+  findings.Bad(Cat("checkpoint directories and output of jobs on this node are read ", counts["waiting_s"],
+                   " s late: ", counts["jobs"], " to watch, and goodputd's limits allow ",
+                   counts["most_helpers"], " helpers at a time"),
+               "raise TasksMax and MemoryHigh: systemctl edit goodputd");
+}
+
+// What the node daemon's watch says of itself.
+void CheckSignals(const Config& config, Findings& findings) {
+  std::map<std::string, std::uint64_t> counts = ReadCounts(Cat(config.spool, "/signals"));
+  if (counts.empty() && config.signals) return;
   if (!config.signals) {
     // What was counted before it was switched off still is.
     findings.Note("signals are not watched on this node: `signals = off` in goodput.conf");
@@ -361,6 +378,7 @@ int RunDoctor(const DoctorOptions& options) {
   CheckSpool(*config, findings);
   CheckSocket(*config, findings);
   CheckSignals(*config, findings);
+  CheckJobWatches(*config, findings);
   CheckShipping(*config, findings);
   CheckProfiles(*config, findings);
   if (const std::optional<std::string> url = RemoteUrl(options.common)) {

@@ -40,22 +40,20 @@ bool IsOnComputeEngine() {
 
 class HostLoop {
  public:
-  HostLoop(const Config& config, std::string host)
+  HostLoop(const NodeContext& node, std::string host)
       : host_(std::move(host)),
-        on_cloud_(config.host_notices == HostNotices::kOn || IsOnComputeEngine()),
+        stop_fd_(node.stop_fd),
+        on_cloud_(node.config.host_notices == HostNotices::kOn || IsOnComputeEngine()),
         watch_(host_, on_cloud_),
-        jobs_(config.spool),
-        spools_(config.spool, static_cast<std::uint64_t>(config.spool_max), geteuid(), kSystemClock),
-        recorder_([this](const std::string& node, std::string_view record) {
-          return spools_.Write(node, record);
-        }) {}
+        jobs_(node.jobs),
+        recorder_(node.spools.store()) {}
 
-  void Run(int stop_fd) {
+  void Run() {
     while (true) {
       for (const HostWatch::Due& due : watch_.TakeDue()) asked_[http_.Start(due.request)] = due.key;
       const absl::Duration longest = recorder_.HasNotice() ? kTick : kIdle;
       bool news = false;
-      for (const HttpAnswer& answer : http_.Wait(stop_fd, watch_.UntilDue(longest))) {
+      for (const HttpAnswer& answer : http_.Wait(stop_fd_, watch_.UntilDue(longest))) {
         const HostKey key = asked_[answer.id];
         asked_.erase(answer.id);
         if (std::optional<NoticeKind> word = watch_.Take(key, answer)) {
@@ -64,7 +62,7 @@ class HostLoop {
         }
         Report();
       }
-      if (IsReadable(stop_fd)) return;
+      if (IsReadable(stop_fd_)) return;
       if (news || recorder_.HasNotice()) {
         jobs_.Refresh();
         recorder_.Tell(jobs_);
@@ -92,11 +90,11 @@ class HostLoop {
   }
 
   std::string host_;
+  int stop_fd_;
   bool on_cloud_;  // or so it is told: elsewhere a server that is not there is nothing to tell of
   HostWatch watch_;
   HttpClient http_;
-  NodeJobs jobs_;
-  NodeSpools spools_;
+  NodeJobs& jobs_;
   NoticeRecorder recorder_;
   std::map<int, HostKey> asked_;
   Complaint trouble_;
@@ -152,15 +150,15 @@ std::string HostWatch::trouble() const {
   return "";
 }
 
-void RunHostLoop(const Config& config, int stop_fd) {
-  if (config.host_notices == HostNotices::kOff) return;
+void RunHostLoop(const NodeContext& node) {
+  if (node.config.host_notices == HostNotices::kOff) return;
   const char* named = std::getenv(kHostVariable);
   const std::string host = named == nullptr || *named == '\0' ? kDefaultHost : named;
   if (!IsMetadataHost(host)) {
     Log(Cat(kHostVariable, " is not a host name or address: notices about this host are disabled"));
     return;
   }
-  HostLoop(config, host).Run(stop_fd);
+  HostLoop(node, host).Run();
 }
 
 }  // namespace goodput

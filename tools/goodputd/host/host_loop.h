@@ -10,6 +10,7 @@
 #include "tools/base/config.h"
 #include "tools/base/http_client.h"
 #include "tools/goodputd/host/metadata_watch.h"
+#include "tools/goodputd/node_context.h"
 
 namespace goodput {
 
@@ -52,6 +53,6 @@ class HostWatch {
 };
 
 // Returns when `stop_fd` becomes readable; at once where it is not wanted.
-void RunHostLoop(const Config& config, int stop_fd);
+void RunHostLoop(const NodeContext& node);
 
 }  // namespace goodput

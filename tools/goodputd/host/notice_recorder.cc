@@ -1,11 +1,10 @@
 #include "tools/goodputd/host/notice_recorder.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "spank/event.h"
+#include "tools/goodputd/job_record.h"
 
 namespace goodput {
 namespace {
@@ -44,14 +43,7 @@ void NoticeRecorder::Tell(const NodeJobs& jobs) {
 }
 
 bool NoticeRecorder::Write(const NodeJob& job, HostKey key, const NoticeKind& word) {
-  const Stamp stamp{clock_.real_ns(), clock_.mono_ns(), job.node, static_cast<int>(getpid())};
-  RecordBuilder record(kind::kHost, stamp);
-  if (!job.cluster.empty()) record.Text(key::kCluster, job.cluster);
-  record.Int(key::kJob, job.job);
-  record.Uint(key::kUid, job.uid);
-  if (job.restart) record.Int(key::kRestart, *job.restart);
-  if (job.job_start_s) record.Int(key::kJobStart, *job.job_start_s);
-  if (!job.sluid.empty()) record.Text(key::kSluid, job.sluid);
+  JobRecord record(kind::kHost, job, StampAtReal(clock_, job.node, clock_.real_ns()));
   record.Text(key::kNotice, NoticeName(key));
   record.Text(key::kValue, word.value);
   if (word.window_s) record.Int(key::kWindowS, *word.window_s);

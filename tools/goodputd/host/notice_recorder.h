@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -12,14 +11,13 @@
 #include "spank/clock.h"
 #include "tools/goodputd/host/metadata_watch.h"
 #include "tools/goodputd/node_jobs.h"
+#include "tools/goodputd/node_spools.h"
 
 namespace goodput {
 
 class NoticeRecorder {
  public:
-  // Stores a finished record of that node; false when it could not be.
-  using Store = std::function<bool(const std::string& node, std::string_view record)>;
-  explicit NoticeRecorder(Store store, Clock clock = kSystemClock)
+  explicit NoticeRecorder(StoreRecord store, Clock clock = kSystemClock)
       : store_(std::move(store)), clock_(clock) {}
 
   // What the host says from now on.
@@ -33,7 +31,7 @@ class NoticeRecorder {
   using Key = std::tuple<std::string, std::int64_t, std::int64_t, HostKey>;  // node, job, its first record
   bool Write(const NodeJob& job, HostKey key, const NoticeKind& word);
 
-  Store store_;
+  StoreRecord store_;
   Clock clock_;
   std::map<HostKey, NoticeKind> said_;
   std::map<Key, NoticeKind> tried_;  // what could not be stored is not tried again and again

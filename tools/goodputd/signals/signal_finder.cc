@@ -65,25 +65,28 @@ const std::optional<ProcessStatus>& SignalFinder::StatusOf(pid_t thread) {
 std::optional<SignalFinder::Home> SignalFinder::HomeByCgroup(pid_t process) const {
   const std::optional<CgroupStep> path = ParseCgroupStep(processes_.Cgroups(process));
   if (!path) return std::nullopt;
-  const NodeStep* step = jobs_.FindStep(path->node, path->job, path->slurm_step);
-  if (step == nullptr) return std::nullopt;
+  const std::optional<NodeStep> step = jobs_.FindStep(path->node, path->job, path->slurm_step);
+  if (!step) return std::nullopt;
   return Home{*step, std::nullopt, false};
 }
 
 std::optional<SignalFinder::Home> SignalFinder::HomeOf(pid_t process, std::int64_t mono_ns,
                                                        const std::optional<ProcessStatus>& status) {
-  if (const NodeTask* task = jobs_.TaskOf(process, mono_ns)) return Home{task->step, task->task, true};
+  if (const std::optional<NodeTask> task = jobs_.TaskOf(process, mono_ns))
+    return Home{task->step, task->task, true};
   if (!status) {
     const auto known = remembered_.find(process);
     if (known == remembered_.end() || mono_ns - known->second.mono_ns > kRememberNs) return std::nullopt;
     return known->second.home;
   }
   // slurmstepd itself runs as root beside the job, not in it.
-  if (jobs_.StepOfStepd(process, mono_ns) != nullptr) return std::nullopt;
+  if (jobs_.StepOfStepd(process, mono_ns)) return std::nullopt;
   pid_t at = status->parent;
   for (int i = 0; i < kMaxAncestors && at > 1; ++i) {
-    if (const NodeTask* task = jobs_.TaskOf(at, mono_ns)) return Home{task->step, task->task, false};
-    if (const NodeStep* step = jobs_.StepOfStepd(at, mono_ns)) return Home{*step, std::nullopt, false};
+    if (const std::optional<NodeTask> task = jobs_.TaskOf(at, mono_ns))
+      return Home{task->step, task->task, false};
+    if (const std::optional<NodeStep> step = jobs_.StepOfStepd(at, mono_ns))
+      return Home{*step, std::nullopt, false};
     const std::optional<ProcessStatus>& parent = StatusOf(at);
     if (!parent) break;
     at = parent->parent;
@@ -109,11 +112,11 @@ std::optional<JobSignal> SignalFinder::Find(const SignalSample& sample) {
   const bool ignores = status && !status->zombie && HasBit(status->ignored, sample.signo);
   if (sample.result == kResultIgnored && !ignores) return std::nullopt;
   const bool sent = IsSent(sample.code);
-  const NodeStep* from = sent ? jobs_.StepOfStepd(sample.sender, sample.mono_ns) : nullptr;
+  const std::optional<NodeStep> from = sent ? jobs_.StepOfStepd(sample.sender, sample.mono_ns) : std::nullopt;
 
   std::optional<Home> home = HomeOf(process, sample.mono_ns, status);
   // slurmstepd signals processes of its own step; what else is on its way to exec is not the job yet.
-  if (!home && from != nullptr && process != sample.sender) home = Home{*from, std::nullopt, false};
+  if (!home && from && process != sample.sender) home = Home{*from, std::nullopt, false};
   if (!home) return std::nullopt;
   Remember(process, *home, sample.mono_ns);
 
@@ -131,7 +134,7 @@ std::optional<JobSignal> SignalFinder::Find(const SignalSample& sample) {
   }
   if (sent) {
     signal.sender_pid = sample.sender;
-    if (from != nullptr) {
+    if (from) {
       signal.sender = SignalSender::kSlurmstepd;
     } else if (sample.sender == process) {
       signal.sender = SignalSender::kSelf;

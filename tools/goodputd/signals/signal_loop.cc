@@ -19,7 +19,6 @@
 #include "tools/goodputd/exec_watch.h"
 #include "tools/goodputd/log.h"
 #include "tools/goodputd/node_jobs.h"
-#include "tools/goodputd/node_spools.h"
 #include "tools/goodputd/processes.h"
 #include "tools/goodputd/signals/signal_finder.h"
 #include "tools/goodputd/signals/signal_recorder.h"
@@ -50,17 +49,13 @@ constexpr std::size_t kMaxWaiting = 4096;
 
 class SignalLoop {
  public:
-  explicit SignalLoop(const Config& config)
-      : jobs_(config.spool),
+  explicit SignalLoop(const NodeContext& node)
+      : jobs_(node.jobs),
         finder_(jobs_, RealProcesses()),
-        spools_(config.spool, static_cast<std::uint64_t>(config.spool_max), geteuid(), kSystemClock),
-        recorder_(
-            [this](const std::string& node, std::string_view record) { return spools_.Write(node, record); }),
-        execs_(
-            RealProcesses(), kSystemClock,
-            [this](const std::string& node, std::string_view record) { return spools_.Write(node, record); }),
+        recorder_(node.spools.store()),
+        execs_(RealProcesses(), kSystemClock, node.spools.store()),
         trace_({DefaultSignals(), kRingBytes, {}, HasKernelsPids()}),
-        counts_(config.spool + "/signals") {
+        counts_(node.config.spool + "/signals") {
     counts_.Read(Counts());
     before_ = totals_;
   }
@@ -153,13 +148,15 @@ class SignalLoop {
   }
 
   void WatchNamedSignals() {
-    std::vector<int> more;
-    for (; named_ < jobs_.named_signals().size(); ++named_) {
-      const int signo = jobs_.named_signals()[named_];
+    const std::vector<int> named = jobs_.NamedSignals();
+    if (named.size() == named_) return;
+    named_ = named.size();
+    std::vector<int> also;
+    for (const int signo : named) {
       const std::vector<int>& watched = DefaultSignals();
-      if (std::find(watched.begin(), watched.end(), signo) == watched.end()) more.push_back(signo);
+      if (std::find(watched.begin(), watched.end(), signo) == watched.end()) also.push_back(signo);
     }
-    const absl::Status status = trace_.AddSignals(more);
+    const absl::Status status = trace_.WatchAlso(also);
     if (!status.ok()) Log(Message(status));
   }
 
@@ -197,9 +194,8 @@ class SignalLoop {
     std::uint64_t lost = 0;
   };
 
-  NodeJobs jobs_;
+  NodeJobs& jobs_;
   SignalFinder finder_;
-  NodeSpools spools_;
   SignalRecorder recorder_;
   ExecWatch execs_;
   SignalTrace trace_;
@@ -221,18 +217,18 @@ class SignalLoop {
 
 }  // namespace
 
-void RunSignalLoop(const Config& config, int stop_fd, std::atomic<bool>& execs_traced) {
-  SignalLoop loop(config);
+void RunSignalLoop(const NodeContext& node, std::atomic<bool>& execs_traced) {
+  SignalLoop loop(node);
   if (const absl::Status status = loop.Open(); !status.ok()) {
     Log(Cat(Message(status), "; checkpoint signals are known from exit statuses and the scheduler alone"));
-    loop.SayUntilKnown(stop_fd);
+    loop.SayUntilKnown(node.stop_fd);
     return;
   }
   // The rings hold a second of a storm: on a busy node the thread must have its turn within that. It may do
   // without (a container without CAP_SYS_NICE): then samples may be lost, and counted.
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
   execs_traced = loop.watches_execs();
-  loop.Run(stop_fd);
+  loop.Run(node.stop_fd);
 }
 
 }  // namespace goodput

@@ -3,13 +3,13 @@
 
 #include <atomic>
 
-#include "tools/base/config.h"
+#include "tools/goodputd/node_context.h"
 
 namespace goodput {
 
 // Returns when `stop_fd` becomes readable, all that was seen until then written; at once, after one line in
 // the log, where signals cannot be watched. SPOOL/signals has its counts for `sgoodput doctor`. Sets
 // `execs_traced` while it tells of programs.
-void RunSignalLoop(const Config& config, int stop_fd, std::atomic<bool>& execs_traced);
+void RunSignalLoop(const NodeContext& node, std::atomic<bool>& execs_traced);
 
 }  // namespace goodput

@@ -1,8 +1,7 @@
 #include "tools/goodputd/signals/signal_recorder.h"
 
-#include <unistd.h>
-
 #include "spank/event.h"
+#include "tools/goodputd/job_record.h"
 
 namespace goodput {
 
@@ -46,19 +45,9 @@ void SignalRecorder::WriteBurst(Burst& burst) {
 
 void SignalRecorder::Write(const JobSignal& signal, std::uint64_t count, std::int64_t last_mono_ns) {
   const NodeJob& job = *signal.step.job;
-  const std::int64_t real_now = clock_.real_ns();
-  const std::int64_t mono_now = clock_.mono_ns();
-  const Stamp stamp{real_now - (mono_now - signal.mono_ns), signal.mono_ns, job.node,
-                    static_cast<int>(getpid())};
-  RecordBuilder record(kind::kSignal, stamp);
-  if (!job.cluster.empty()) record.Text(key::kCluster, job.cluster);
-  record.Int(key::kJob, job.job);
-  record.Uint(key::kUid, job.uid);
+  JobRecord record(kind::kSignal, job, StampAtMono(clock_, job.node, signal.mono_ns));
   record.Text(key::kSlurmStep, signal.step.slurm_step);
   if (signal.task) record.Int(key::kTask, *signal.task);
-  if (job.restart) record.Int(key::kRestart, *job.restart);
-  if (job.job_start_s) record.Int(key::kJobStart, *job.job_start_s);
-  if (!job.sluid.empty()) record.Text(key::kSluid, job.sluid);
   record.Int(key::kSignal, signal.signo);
   record.Int(key::kPid, signal.target);
   record.Text(key::kTarget, signal.is_task ? "task" : "child");

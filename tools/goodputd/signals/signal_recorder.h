@@ -3,12 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
 
 #include "spank/clock.h"
+#include "tools/goodputd/node_spools.h"
 #include "tools/goodputd/signals/signal_finder.h"
 
 namespace goodput {
@@ -19,9 +19,7 @@ class SignalRecorder {
   static constexpr int kOwnRecords = 10;
   static constexpr std::int64_t kWindowNs = 1'000'000'000;
 
-  // Stores a finished record of that node; false when it could not be.
-  using Store = std::function<bool(const std::string& node, std::string_view record)>;
-  explicit SignalRecorder(Store store, Clock clock = kSystemClock)
+  explicit SignalRecorder(StoreRecord store, Clock clock = kSystemClock)
       : store_(std::move(store)), clock_(clock) {}
 
   void Take(const JobSignal& signal);
@@ -44,7 +42,7 @@ class SignalRecorder {
   void Write(const JobSignal& signal, std::uint64_t count, std::int64_t last_mono_ns);
   void WriteBurst(Burst& burst);
 
-  Store store_;
+  StoreRecord store_;
   Clock clock_;
   std::map<Key, Burst> bursts_;
   std::uint64_t seen_ = 0;

@@ -106,6 +106,7 @@ std::vector<int> ParseCpuList(std::string_view text) {
 
 struct SignalTrace::Ring {
   std::vector<int> fds;  // the first has the buffer
+  int also_fd = -1;      // the signals of WatchAlso: the filter of an event cannot be changed
   void* map = MAP_FAILED;
   std::size_t map_size = 0;
   PerfRing ring;
@@ -115,12 +116,12 @@ struct SignalTrace::Ring {
   Ring& operator=(const Ring&) = delete;
   ~Ring() {
     if (map != MAP_FAILED) munmap(map, map_size);
+    if (also_fd >= 0) close(also_fd);
     for (const int fd : fds) close(fd);
   }
 };
 
 SignalTrace::SignalTrace(Options options) : options_(std::move(options)) {
-  signals_.push_back(options_.signals);
   if (!options_.online_cpus) options_.online_cpus = KernelsCpus;
 }
 
@@ -141,10 +142,8 @@ absl::StatusOr<int> SignalTrace::OpenEvent(int cpu, const std::vector<int>& sign
 
 absl::StatusOr<std::unique_ptr<SignalTrace::Ring>> SignalTrace::OpenCpu(int cpu) const {
   auto ring = std::make_unique<Ring>();
-  for (const std::vector<int>& signals : signals_) {
-    ASSIGN_OR_RETURN(const int fd, OpenEvent(cpu, signals));
-    ring->fds.push_back(fd);
-  }
+  ASSIGN_OR_RETURN(const int signal_fd, OpenEvent(cpu, options_.signals));
+  ring->fds.push_back(signal_fd);
   if (tracepoints_.exec_id != 0) {
     ASSIGN_OR_RETURN(const int fd, OpenTracepoint(cpu, tracepoints_.exec_id, 0));
     ring->fds.push_back(fd);
@@ -163,8 +162,9 @@ absl::StatusOr<std::unique_ptr<SignalTrace::Ring>> SignalTrace::OpenCpu(int cpu)
   if (ring->map == MAP_FAILED) return NotWatched(cpu, "its ring buffer");
   ring->ring = PerfRing(ring->map, page, pages * page);
   for (const int fd : ring->fds) {
-    if (absl::Status status = Enable(cpu, fd, ring->fds.front()); !status.ok()) return status;
+    RETURN_IF_ERROR(Enable(cpu, fd, ring->fds.front()));
   }
+  RETURN_IF_ERROR(WatchAlsoOn(cpu, *ring));
   return ring;
 }
 
@@ -213,15 +213,20 @@ absl::Status SignalTrace::RefreshCpus() {
   return first;
 }
 
-absl::Status SignalTrace::AddSignals(const std::vector<int>& signals) {
-  if (signals.empty()) return absl::OkStatus();
-  for (const auto& [cpu, ring] : rings_) {
-    ASSIGN_OR_RETURN(const int fd, OpenEvent(cpu, signals));
-    ring->fds.push_back(fd);
-    if (absl::Status status = Enable(cpu, fd, ring->fds.front()); !status.ok()) return status;
-  }
-  signals_.push_back(signals);
+absl::Status SignalTrace::WatchAlso(const std::vector<int>& signals) {
+  also_ = signals;
+  for (const auto& [cpu, ring] : rings_) RETURN_IF_ERROR(WatchAlsoOn(cpu, *ring));
   return absl::OkStatus();
+}
+
+absl::Status SignalTrace::WatchAlsoOn(int cpu, Ring& ring) const {
+  if (also_.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const int fd, OpenEvent(cpu, also_));
+  const int before = std::exchange(ring.also_fd, fd);
+  const absl::Status status = Enable(cpu, fd, ring.fds.front());
+  // Later than the new one begins, so that no signal goes unseen.
+  if (before >= 0) close(before);
+  return status;
 }
 
 void SignalTrace::Drain(std::vector<SignalSample>& signals, std::vector<ExecSample>& execs) {

@@ -74,8 +74,9 @@ class SignalTrace {
   // CPUs that came get a ring, those that went lose theirs. An error names the first that could not be
   // watched; the others are.
   absl::Status RefreshCpus();
-  // Watches these, too. They must not be among those watched already.
-  absl::Status AddSignals(const std::vector<int>& signals);
+  // Watches these as well as Options::signals, in place of those given before. They must not be among
+  // Options::signals. A signal at the very moment of the change may be sampled twice.
+  absl::Status WatchAlso(const std::vector<int>& signals);
 
   // Readable when a signal came.
   int poll_fd() const { return epoll_fd_; }
@@ -91,10 +92,10 @@ class SignalTrace {
   struct Ring;
   absl::StatusOr<int> OpenEvent(int cpu, const std::vector<int>& signals) const;
   absl::StatusOr<std::unique_ptr<Ring>> OpenCpu(int cpu) const;
+  absl::Status WatchAlsoOn(int cpu, Ring& ring) const;
 
   Options options_;
-  // An event's filter cannot be changed: what is added later is one more event into the same ring.
-  std::vector<std::vector<int>> signals_;
+  std::vector<int> also_;
   Tracepoints tracepoints_;
   std::map<int, std::unique_ptr<Ring>> rings_;
   int epoll_fd_ = -1;

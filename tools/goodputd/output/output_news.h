@@ -1,5 +1,4 @@
-// Follows the output of jobs that named a log profile, where their batch script or first task runs, and
-// records what it says as marks of the step that ran at the time.
+// Turns what a job's output says into marks of the Slurm step that ran at the time.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,6 @@
 
 #include "spank/clock.h"
 #include "spank/event.h"
-#include "tools/base/config.h"
 #include "tools/goodputd/node_jobs.h"
 #include "tools/goodputd/output/follower.h"
 #include "tools/sources/logs/log_fold.h"
@@ -36,9 +34,6 @@ class OutputNews {
   std::vector<FileMark> Remember(std::string_view memory);
 
  private:
-  Stamp StampOf(std::int64_t t_ns) const;
-  // Which job and step it is of.
-  void Identify(RecordBuilder& record) const;
   void Write(std::int64_t t_ns, std::string_view mark, bool begin, std::optional<std::int64_t> step,
              std::string_view name, std::int64_t task = 0);
 
@@ -66,9 +61,5 @@ class OutputNews {
   std::vector<FileMark> files_;
   std::vector<std::string> records_;
 };
-
-// Until `stop_fd` becomes readable. Each job has a thread and a child of its own: one that hangs holds up
-// nobody.
-void RunOutputWatch(const Config& config, int stop_fd);
 
 }  // namespace goodput

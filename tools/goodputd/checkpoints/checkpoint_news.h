@@ -1,9 +1,7 @@
-// Watches the checkpoint directories that jobs on this node named: where the job's first task runs, and
-// nowhere else.
+// Records what is new in a job's checkpoint directory.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -12,9 +10,9 @@
 
 #include "spank/clock.h"
 #include "spank/event.h"
-#include "tools/base/config.h"
 #include "tools/goodputd/checkpoints/layout.h"
 #include "tools/goodputd/node_jobs.h"
+#include "tools/goodputd/node_spools.h"
 
 namespace goodput {
 
@@ -23,8 +21,7 @@ namespace goodput {
 // attempt's.
 class CheckpointNews {
  public:
-  using Store = std::function<bool(const std::string& node, std::string_view record)>;
-  CheckpointNews(NodeJob job, Store store, Clock clock = kSystemClock)
+  CheckpointNews(NodeJob job, StoreRecord store, Clock clock = kSystemClock)
       : job_(std::move(job)), store_(std::move(store)), clock_(clock) {}
 
   // What was found in one look that began at `looked_ns`; `whole`: that was all.
@@ -43,14 +40,12 @@ class CheckpointNews {
     std::uint64_t look = 0;        // it was last found in that one
   };
   void TakeComplete(const CheckpointSeen& seen, Told& told);
-  Stamp StampOf(std::int64_t t_ns) const;
-  void AddJob(RecordBuilder& record) const;
   // How much earlier than `t_ns` it may have begun: it was not there when somebody last looked.
   std::int64_t Earlier(const CheckpointSeen& seen, std::int64_t t_ns) const;
   void Write(const CheckpointSeen& seen, bool begin, std::int64_t t_ns);
 
   NodeJob job_;
-  Store store_;
+  StoreRecord store_;
   Clock clock_;
   std::uint64_t looks_ = 0;
   std::int64_t looked_ns_ = 0;  // at all of it, before this look; 0: not yet
@@ -58,11 +53,5 @@ class CheckpointNews {
   std::string problem_;
   std::map<std::string, Told> told_;  // by name
 };
-
-// Looks every max(`config.checkpoint_scan`, 100 times as long as a look took), and once more when the job's
-// tasks here are gone, until `stop_fd` becomes readable; on a file system of this machine also when something
-// changes, every max(1 s, 100 times as long) at most. Each directory has a thread and a child of its own:
-// one that hangs holds up nobody.
-void RunCheckpointWatch(const Config& config, int stop_fd);
 
 }  // namespace goodput

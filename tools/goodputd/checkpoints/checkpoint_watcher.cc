@@ -1,0 +1,116 @@
+#include "tools/goodputd/checkpoints/checkpoint_watcher.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "sql/text.h"
+#include "tools/goodputd/checkpoints/checkpoint_news.h"
+#include "tools/goodputd/checkpoints/scan_helper.h"
+#include "tools/goodputd/log.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::int64_t kCostFactor = 100;
+// Two looks because of changes are at least so far apart, unless the user wants them more often anyway.
+constexpr std::int64_t kMinLookNs = 1'000'000'000;
+
+class CheckpointFolder : public CheckpointWatcher {
+ public:
+  CheckpointFolder(const NodeContext& node, NodeJobs::WatchedJob watched, Clock clock)
+      : interval_ns_(absl::ToInt64Nanoseconds(node.config.checkpoint_scan)),
+        job_(std::move(watched)),
+        name_(Cat("job ", job_.job->job, ": checkpoint directory ", job_.checkpoint_dir)),
+        news_(*job_.job, node.spools.store(), clock),
+        clock_(clock) {}
+
+  void SetTasks(const std::vector<pid_t>& tasks) override { job_.tasks = tasks; }
+  std::string helper_name() const override { return std::string(kScanHelper); }
+  std::vector<std::string> HelperArguments() override {
+    return {job_.checkpoint_dir, Cat(job_.job->job), Cat(job_.pid), Cat(job_.job->since_ns)};
+  }
+  void JobEnded() override { ending_ = true; }
+  void DaemonStops() override { ending_ = true; }
+  // What changes meanwhile is noticed by the next look.
+  void HelperIsGone() override { sees_changes_ = false; }
+
+  std::optional<Question> Next(std::int64_t now_ns) override {
+    if (finished_) return std::nullopt;
+    std::int64_t due = due_ns_;
+    if (ending_) {
+      due = now_ns;
+    } else if (changed_) {
+      due = std::min(due, change_due_ns_);
+    } else if (sees_changes_ && change_due_ns_ < due_ns_ && now_ns < due_ns_) {
+      // What happens before that is there to be noticed then.
+      looks_ = false;
+      return Question{std::string(kWaitRequest), change_due_ns_, true};
+    }
+    looks_ = true;
+    looks_last_ = ending_;
+    return Question{LookRequest(), due, false};
+  }
+
+  void Take(const absl::StatusOr<std::string>& answer) override {
+    if (!looks_) {
+      sees_changes_ = answer.ok();
+      changed_ = answer.ok() && *answer == "changed";
+      return;
+    }
+    const std::int64_t took_ns = TakeLook(answer);
+    finished_ = looks_last_;
+    const std::int64_t began = clock_.mono_ns() - took_ns;
+    const std::int64_t rest = kCostFactor * took_ns;
+    due_ns_ = began + std::max(interval_ns_, rest);
+    change_due_ns_ = began + std::max(std::min(interval_ns_, kMinLookNs), rest);
+  }
+
+ private:
+  std::string LookRequest() const {
+    std::string request(kLookRequest);
+    for (const pid_t task : job_.tasks) request += Cat(" ", task);
+    return request;
+  }
+
+  // Returns how long the look took.
+  std::int64_t TakeLook(const absl::StatusOr<std::string>& answer) {
+    sees_changes_ = changed_ = false;
+    const absl::StatusOr<ScanResult> result = answer.ok() ? DecodeScan(*answer) : answer.status();
+    if (!result.ok()) {
+      const std::string why = Message(result.status());
+      trouble_.Say(Cat(name_, ": ", why));
+      news_.Saw("", why);
+      return 0;
+    }
+    news_.Saw(result->view, result->problem);
+    trouble_.Say(result->problem.empty() ? "" : Cat(name_, ": ", result->problem, ", as the job's user"));
+    news_.Take(result->found, result->whole, clock_.real_ns() - result->took_ns);
+    sees_changes_ = result->watched;
+    return result->took_ns;
+  }
+
+  const std::int64_t interval_ns_;
+  NodeJobs::WatchedJob job_;
+  std::string name_;
+  CheckpointNews news_;
+  Clock clock_;
+  Complaint trouble_;
+  bool ending_ = false;
+  bool finished_ = false;
+  bool looks_ = true;        // the last question was for a look, else for a change
+  bool looks_last_ = false;  // and it is the last one
+  bool sees_changes_ = false;
+  bool changed_ = false;
+  std::int64_t due_ns_ = 0;         // of the next look if nothing changes
+  std::int64_t change_due_ns_ = 0;  // if something does
+};
+
+}  // namespace
+
+std::unique_ptr<CheckpointWatcher> CheckpointWatcher::Make(const NodeContext& node,
+                                                           const NodeJobs::WatchedJob& watched, Clock clock) {
+  return std::make_unique<CheckpointFolder>(node, watched, clock);
+}
+
+}  // namespace goodput

@@ -1,0 +1,121 @@
+#include "tools/goodputd/output/output_watcher.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "sql/text.h"
+#include "tools/goodputd/log.h"
+#include "tools/goodputd/output/follow_helper.h"
+#include "tools/goodputd/output/output_news.h"
+
+namespace goodput {
+namespace {
+
+// A line without a time has that of the look which found it.
+constexpr std::int64_t kLookEveryNs = 200'000'000;
+// A look is followed by a pause so many times as long as it worked: a job that prints without end costs a
+// twentieth of a processor.
+constexpr std::int64_t kRestPerWork = 20;
+constexpr int kMaxLastLooks = static_cast<int>(OutputFollower::kMaxBehind / OutputFollower::kMaxBytes);
+// Between two looks where there is more to read.
+constexpr std::int64_t kBreathNs = 5'000'000;
+
+class OutputOfJob : public JobWatcher {
+ public:
+  OutputOfJob(const NodeContext& node, const NodeJobs::OutputJob& output, Clock clock)
+      : job_(*output.job),
+        name_(Cat("job ", job_.job, ": its output")),
+        note_(Cat("follow.", job_.job)),
+        jobs_(node.jobs),
+        spools_(node.log_spools),
+        news_(job_, clock),
+        clock_(clock) {
+    order_.log_profile = output.log_profile;
+    order_.site_profiles = node.config.log_profiles;
+    order_.checkpoint_dir = output.checkpoint_dir;
+    order_.job = job_.job;
+    for (const pid_t pid : {output.batch_pid, output.task_pid}) {
+      if (pid != 0) order_.pids.push_back(pid);
+    }
+    order_.since_ns = job_.since_ns;
+    order_.resume = news_.Remember(spools_.GetNote(job_.node, note_));
+  }
+
+  std::string helper_name() const override { return std::string(kFollowHelper); }
+  std::vector<std::string> HelperArguments() override { return ToArguments(order_); }
+  void JobEnded() override { last_looks_ = kMaxLastLooks; }
+  void DaemonStops() override { finished_ = true; }
+
+  std::optional<Question> Next(std::int64_t now_ns) override {
+    if (finished_) return std::nullopt;
+    if (last_looks_ > 0) return Question{"last", now_ns, false};
+    return Question{"more", next_ns_, false};
+  }
+
+  void Take(const absl::StatusOr<std::string>& answer) override {
+    const bool more = TakeLook(answer);
+    next_ns_ = clock_.mono_ns() + std::max(more ? kBreathNs : kLookEveryNs, kRestPerWork * cpu_ns_);
+    if (last_looks_ == 0) return;
+    if (more && --last_looks_ > 0) return;
+    news_.End(jobs_.TrainingStepOf(job_));
+    Write();
+    spools_.DropNote(job_.node, note_);
+    finished_ = true;
+  }
+
+ private:
+  // True: there is more.
+  bool TakeLook(const absl::StatusOr<std::string>& answer) {
+    const absl::StatusOr<FollowAnswer> decoded = answer.ok() ? DecodeFound(*answer) : answer.status();
+    if (!decoded.ok()) {
+      trouble_.Say(Cat(name_, ": ", Message(decoded.status())));
+      return false;
+    }
+    const OutputFollower::Found& found = decoded->found;
+    cpu_ns_ = found.cpu_ns;
+    // A helper that is started again continues there.
+    if (!found.files.empty()) order_.resume = found.files;
+    std::string problem = decoded->problem;
+    if (problem.empty() && found.skipped_bytes > 0)
+      problem = Cat("grows faster than it may be read: ", found.skipped_bytes, " bytes were not looked at");
+    trouble_.Say(problem.empty() ? "" : Cat(name_, ": ", problem));
+    if (!found.events.empty()) {
+      // As of now: a step's record is written before its tasks can print.
+      jobs_.Refresh();
+      news_.Take(found, jobs_.TrainingStepOf(job_));
+      Write();
+    }
+    return found.more;
+  }
+
+  // First what was read, then what follows from it: a daemon that dies between the two leaves a gap of one
+  // look, which the next step's number closes; the other way round lines would count twice.
+  void Write() {
+    if (!spools_.PutNote(job_.node, note_, news_.Memory())) spools_.DropNote(job_.node, note_);
+    for (const std::string& record : news_.Records()) spools_.Write(job_.node, record);
+  }
+
+  const NodeJob job_;
+  std::string name_;
+  std::string note_;
+  NodeJobs& jobs_;
+  NodeSpools& spools_;
+  OutputNews news_;
+  Clock clock_;
+  FollowOrder order_;
+  Complaint trouble_;
+  std::int64_t cpu_ns_ = 0;  // of the last look, in the child
+  std::int64_t next_ns_ = 0;
+  int last_looks_ = 0;  // left; 0: the job's tasks run
+  bool finished_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<JobWatcher> MakeOutputWatcher(const NodeContext& node, const NodeJobs::OutputJob& output,
+                                              Clock clock) {
+  return std::make_unique<OutputOfJob>(node, output, clock);
+}
+
+}  // namespace goodput
