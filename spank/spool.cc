@@ -32,8 +32,8 @@ int OpenFolder(int at, const char* name, const std::string& path, const Spool::C
   int opened = open();
   if (opened < 0 && errno == ENOENT) {
     if (files.MkdirAt(at, name, 0700) != 0 && errno != EEXIST) {
-      *complaint = Complaint(path, std::string("cannot be made: ") + strerror(errno),
-                             "make it on a local disk, owned by root, mode 0700");
+      *complaint = Complaint(path, std::string("cannot create it: ") + strerror(errno),
+                             "create it on a local disk, owned by root, mode 0700");
       return -1;
     }
     opened = open();
@@ -52,14 +52,14 @@ int OpenFolder(int at, const char* name, const std::string& path, const Spool::C
     return -1;
   }
   if (st.st_uid != config.owner || (st.st_mode & 022U) != 0) {
-    *complaint = Complaint(path, "others than uid " + std::to_string(config.owner) + " may write to it",
+    *complaint = Complaint(path, "users other than uid " + std::to_string(config.owner) + " can write to it",
                            "chown it to root and chmod it to 0700");
     return -1;
   }
   const auto is_remote = config.is_remote != nullptr ? config.is_remote : IsRemoteFileSystem;
   if (is_remote(static_cast<int64_t>(fs.f_type))) {
     *complaint = Complaint(path, "is on a network or FUSE file system, which can hang a job",
-                           "put spool= in plugstack.conf on a local disk");
+                           "set spool= in plugstack.conf to a folder on a local disk");
     return -1;
   }
   return fd.release();
@@ -129,7 +129,7 @@ std::string Spool::Open(const Config& config) {
   clock_ = config.clock;
   if (!IsNodeFolderName(config.node)) {
     return "node name '" + config.node.substr(0, 64) +
-           "' cannot be a folder of the spool; nothing is recorded";
+           "' cannot be used as a folder name; nothing is recorded";
   }
   std::string complaint;
   Fd root(*files_, OpenFolder(AT_FDCWD, config.root.c_str(), config.root, config, &complaint));

@@ -235,7 +235,7 @@ absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
   if (mode == Mode::kReadOnly && !exists) {
     const std::string why = std::strerror(errno);
     return absl::NotFoundError(
-        Cat("cannot read the database ", path, ": ", why, "; name one with --db FILE or in goodput.conf"));
+        Cat("cannot read the database ", path, ": ", why, "; specify one with --db FILE or in goodput.conf"));
   }
   Database database;
   database.path_ = path;
@@ -270,8 +270,8 @@ absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
   if (found > 0 && application.Step() && application.Int(0) != kApplicationId) {
     return absl::FailedPreconditionError(
         Cat("the database ", path,
-            " is of a development version of slurm-goodput; move it away: sgoodput ingest "
-            "makes a new one from the spool, and sgoodput backfill adds what slurmdbd knows"));
+            " was made by a development version of slurm-goodput; move it away: sgoodput ingest creates a "
+            "new one from the spool, and sgoodput backfill adds what slurmdbd knows"));
   }
   application.Reset();
   if (found > kSchemaVersion) {
@@ -281,9 +281,9 @@ absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
   }
   if (mode == Mode::kReadOnly) {
     if (found < kSchemaVersion) {
-      return absl::FailedPreconditionError(
-          Cat("the database ", path, " has schema ", found, ", this program needs ", kSchemaVersion,
-              "; run `sgoodput ingest` as its owner to bring it up to date"));
+      return absl::FailedPreconditionError(Cat("the database ", path, " has schema ", found,
+                                               ", this program needs ", kSchemaVersion,
+                                               "; run `sgoodput ingest` as its owner to upgrade it"));
     }
     return database;
   }
@@ -343,7 +343,7 @@ Statement Database::Prepare(std::string_view sql) {
   if (!statement.status_.ok()) return statement;
   const std::string_view tail = sql.substr(static_cast<std::size_t>(rest - sql.data()));
   if (statement.statement_ == nullptr || tail.find_first_not_of(" \t\r\n;") != std::string_view::npos)
-    statement.status_ = absl::InvalidArgumentError("one statement is expected, no more and no less");
+    statement.status_ = absl::InvalidArgumentError("exactly one statement is expected");
   return statement;
 }
 
@@ -411,7 +411,8 @@ void Database::WriteAs(std::string writer) {
 absl::Status Database::CheckWriter() {
   Statement writer = Prepare("SELECT name FROM writer");
   if (!writer.Step() || writer.Text(0) == writer_) return writer.status();
-  return absl::AbortedError(Cat(writer.Text(0), " fills the database ", path_, " now; nothing was written"));
+  return absl::AbortedError(
+      Cat(writer.Text(0), " now writes to the database ", path_, "; nothing was written"));
 }
 
 Transaction::Transaction(Database& db) : db_(db), status_(db.Execute("BEGIN IMMEDIATE")) {

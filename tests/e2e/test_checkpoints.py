@@ -169,7 +169,7 @@ class CheckpointTest(unittest.TestCase):
         seconds = {b["name"]: b["seconds"] for b in show["buckets"]}
         self.assertGreater(seconds["at_risk"], 0.5)
         self.assertEqual(seconds["lost_work"], 0)
-        self.assertIn("job %d: its checkpoint directory could not be looked into (Permission denied)" % job, " ".join(self.site.sgoodput("show", str(job)).stdout.split()))
+        self.assertIn("job %d: its checkpoint directory could not be read (Permission denied)" % job, " ".join(self.site.sgoodput("show", str(job)).stdout.split()))
 
     def test_a_directory_that_hangs_holds_up_nothing_else(self) -> None:
         stuck = self.train("stuck", "nobody", "--marks --steps 600 --on-signal USR1=ignore")

@@ -326,7 +326,7 @@ class LateLookTest(Judge):
         job = self.close(outcome)
         assert_interruptions(self, outcome.show, [("preempted", True)] + once_more(outcome))
         evidence = " ".join(job["interruptions"][0]["evidence"])
-        self.assertRegex(evidence, "inferred: it left before the requeue|the controller gave it a preemption time")
+        self.assertRegex(evidence, "inferred: it exited before the requeue|the controller set a preemption time")
 
 
 del Judge, Common, Everywhere  # bases, not tests

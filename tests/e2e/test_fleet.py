@@ -229,7 +229,7 @@ class FleetTest(unittest.TestCase):
         for _ in range(2):
             read = self.site.sgoodput("backfill", "-S", since, "--db", fresh)
             self.assertEqual((read.returncode, read.stderr), (0, ""), read)
-            self.assertRegex(read.stdout, r"^\d+ attempts and \d+ outages of nodes read")
+            self.assertRegex(read.stdout, r"^read \d+ attempts and \d+ node outages")
             rows = {}
             for db in (fresh, self.site.database):
                 more = ["--no-refresh"] if db == fresh else []

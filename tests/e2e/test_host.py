@@ -121,7 +121,7 @@ class HostTest(unittest.TestCase):
         self.says(cause, "the host of node %s said %s" % (first.nodes[0], TERMINATE))
         self.says(cause, "Slurm's state: NODE_FAIL")
         self.says(cause, "power supply")
-        self.says(cause, "had maintenance announced (SCHEDULED/PENDING), beginning")
+        self.says(cause, "announced maintenance (SCHEDULED/PENDING), beginning")
         rival = self.interruption(other.job)
         self.assertEqual(rival["cause"], "user_requeue")
         self.assertFalse([line for line in rival["evidence"] if "the host of node" in line], rival)
@@ -140,7 +140,7 @@ class HostTest(unittest.TestCase):
         self.site.settle(work.job, states=("NODE_FAIL",))
         cause = self.interruption(work.job)
         self.assertEqual((cause["cause"], cause["node"]), ("preempted", work.nodes[0]))
-        self.says(cause, "that it is preempted")
+        self.says(cause, "announced its preemption")
         self.says(cause, "no answer")
 
 

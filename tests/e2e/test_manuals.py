@@ -45,7 +45,7 @@ def keys() -> Set[str]:
         conf.flush()
         said = subprocess.run([GOODPUTD, "--check", "--config", conf.name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               universal_newlines=True, timeout=60).stdout
-    return set(re.split(r",\s*", said.split("known are ")[1].strip()))
+    return set(re.split(r",\s*", said.split("known keys: ")[1].strip()))
 
 
 def helps() -> Dict[str, str]:

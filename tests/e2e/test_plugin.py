@@ -427,7 +427,7 @@ class PluginTests:
 
     def test_spool_that_cannot_be_made(self) -> None:
         self.assert_unnoticed(self.plugin("/nonexistent/a/b"))
-        self.assertIn("goodput: spool /nonexistent/a/b: cannot be made", self.logs())
+        self.assertIn("goodput: spool /nonexistent/a/b: cannot create it", self.logs())
 
     def test_spool_that_is_not_a_folder(self) -> None:
         spool = self.new_spool()

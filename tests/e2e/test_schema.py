@@ -50,7 +50,7 @@ class SchemaTest(unittest.TestCase):
             self.assertEqual(file.read(), before)
 
     def test_a_development_version_s_is_to_be_moved_away(self) -> None:
-        self.assert_refused("is of a development version of slurm-goodput; move it away: sgoodput ingest makes a new one",
+        self.assert_refused("was made by a development version of slurm-goodput; move it away: sgoodput ingest creates a new one",
                             self.change("PRAGMA application_id = 0"))
         os.unlink(self.db)
         self.assertEqual(self.ask("ingest").returncode, 0)

@@ -41,10 +41,10 @@ absl::StatusOr<goodput::HttpRequest> RequestOf(const std::string& url, const std
   if (base.compare(0, kUnix.size(), kUnix) == 0) {
     request.unix_socket = base.substr(kUnix.size());
     if (request.unix_socket.empty() || request.unix_socket.front() != '/')
-      return absl::InvalidArgumentError("a socket is unix:/PATH");
+      return absl::InvalidArgumentError("a socket must be unix:/PATH");
     base = "http://localhost";
   } else if (base.compare(0, kHttp.size(), kHttp) != 0 || base.size() == kHttp.size()) {
-    return absl::InvalidArgumentError("write http://HOST:PORT or unix:/PATH");
+    return absl::InvalidArgumentError("the URL must be http://HOST:PORT or unix:/PATH");
   }
   request.url = base + target;
   request.timeout = kTimeout;
@@ -99,7 +99,7 @@ std::string ErrorIn(const goodput::HttpAnswer& answer) {
       document["error"].get(error) == simdjson::SUCCESS) {
     return std::string(error);
   }
-  return goodput::Cat("it answers with HTTP status ", answer.code, ": is it goodputd?");
+  return goodput::Cat("HTTP status ", answer.code, "; is it goodputd?");
 }
 
 int Ask(const std::string& url, const std::string& target) {

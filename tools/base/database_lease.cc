@@ -118,10 +118,10 @@ bool DatabaseLease::Locked() {
 }
 
 absl::Status DatabaseLease::Standby(const LeaseSign& of) const {
-  std::string until = "waiting for its end";
+  std::string until = "standing by until it ends";
   if (of.lease_ms > 0)
-    until += Cat(", or ", absl::FormatDuration(absl::Milliseconds(of.lease_ms)), " without a sign of it");
-  return absl::UnavailableError(Cat(of.holder, " fills the database ", database_, "; ", until));
+    until += Cat(" or gives no heartbeat for ", absl::FormatDuration(absl::Milliseconds(of.lease_ms)));
+  return absl::UnavailableError(Cat(of.holder, " writes to the database ", database_, "; ", until));
 }
 
 absl::Status DatabaseLease::Write(int fd) {

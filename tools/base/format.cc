@@ -159,7 +159,7 @@ absl::Status SortRows(const std::string& by, const std::vector<std::string>& tit
     });
     if (found == titles.end()) {
       return absl::InvalidArgumentError(
-          Cat("--sort: '", std::string(word), "' is not printed; columns are ", absl::StrJoin(titles, ",")));
+          Cat("--sort: unknown column '", std::string(word), "'; columns: ", absl::StrJoin(titles, ",")));
     }
     keys.emplace_back(static_cast<std::size_t>(found - titles.begin()), largest_first);
   }

@@ -86,8 +86,7 @@ const std::vector<GpuPeak>& PublishedPeaks() {
 absl::StatusOr<GpuPeak> ParsePeak(std::string_view text) {
   const std::vector<std::string> words =
       absl::StrSplit(ToAbsl(text), absl::ByAnyChar(" \t"), absl::SkipEmpty());
-  constexpr const char* kForm =
-      "write the GPU's type, the precision and dense TFLOP/s of one GPU: h100 bf16 989";
+  constexpr const char* kForm = "use GPU type, precision and dense TFLOP/s per GPU, such as h100 bf16 989";
   if (words.size() != 3) return absl::InvalidArgumentError(Cat("'", text, "' is not a peak; ", kForm));
   GpuPeak peak{absl::AsciiStrToLower(words[0]), absl::AsciiStrToLower(words[1]), 0};
   if (!IsPrecision(peak.precision)) {
@@ -97,10 +96,10 @@ absl::StatusOr<GpuPeak> ParsePeak(std::string_view text) {
   }
   if (!absl::SimpleAtod(words[2], &peak.tflops) || !std::isfinite(peak.tflops) || peak.tflops <= 0 ||
       peak.tflops > kMostTflops) {
-    return absl::InvalidArgumentError(Cat("'", words[2], "' is no number of TFLOP/s; ", kForm));
+    return absl::InvalidArgumentError(Cat("'", words[2], "' is not a number of TFLOP/s; ", kForm));
   }
   if (WordsOf(peak.gpu_type).empty()) {
-    return absl::InvalidArgumentError(Cat("'", words[0], "' names no GPU; ", kForm));
+    return absl::InvalidArgumentError(Cat("'", words[0], "' is not a GPU type; ", kForm));
   }
   return peak;
 }
@@ -122,7 +121,7 @@ absl::StatusOr<double> PeakFlops(const std::vector<GpuPeak>& more, std::string_v
     }
   }
   if (best != nullptr) return best->tflops * kTera;
-  constexpr const char* kMend = "; `peak = TYPE PRECISION TFLOPS` in goodput.conf says it";
+  constexpr const char* kMend = "; add `peak = TYPE PRECISION TFLOPS` to goodput.conf";
   return absl::NotFoundError(
       type_known ? Cat("the peak of GPUs of type ", gpu_type, " in ", precision, " is not known", kMend)
                  : Cat("the peak of GPUs of type ", gpu_type, " is not known", kMend));

@@ -140,7 +140,7 @@ std::optional<int> RunHelper(int argc, char** argv, std::initializer_list<NamedH
   HelperUser user;
   if (!ReadUser(argv[3], argv[4], user)) return 2;
   if (!BecomeUser(user)) {
-    std::fprintf(stderr, "goodputd: helper %s cannot become uid %s: %s\n", argv[2], argv[3],
+    std::fprintf(stderr, "goodputd: helper %s cannot switch to uid %s: %s\n", argv[2], argv[3],
                  std::strerror(errno));
     return 1;
   }
@@ -175,7 +175,7 @@ absl::Status HelperProcess::Start() {
   const std::int64_t now = Now();
   if (now < not_before_ns_ && !Hurry()) return trouble_;
   if (options_.abandoned != nullptr && !options_.abandoned->MayStart()) {
-    return trouble_.ok() ? absl::UnavailableError("too many children hang") : trouble_;
+    return trouble_.ok() ? absl::UnavailableError("too many child processes hang") : trouble_;
   }
   std::array<int, 2> ends{-1, -1};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
@@ -248,7 +248,7 @@ void HelperProcess::Stop() {
 }
 
 absl::StatusOr<std::string> HelperProcess::Call(std::string_view request) {
-  if (request.size() + 1 > kMaxHelperMessage) return absl::InvalidArgumentError("a request too long");
+  if (request.size() + 1 > kMaxHelperMessage) return absl::InvalidArgumentError("request too long");
   if (socket_ < 0) {
     if (absl::Status status = Start(); !status.ok()) return status;
   }
@@ -272,7 +272,7 @@ absl::StatusOr<std::string> HelperProcess::Call(std::string_view request) {
         continue;
       }
       if (board_ != nullptr) where_.assign(board_->where.data(), strnlen(board_->where.data(), 1023));
-      return Failed(absl::DeadlineExceededError(Cat("no answer for ", absl::FormatDuration(allowed))));
+      return Failed(absl::DeadlineExceededError(Cat("no reply for ", absl::FormatDuration(allowed))));
     }
     std::array<pollfd, 2> polls{{{socket_, POLLIN, 0}, {hurry ? -1 : options_.hurry_fd, POLLIN, 0}}};
     if (poll(polls.data(), polls.size(), static_cast<int>(left / 1'000'000) + 1) < 0 && errno != EINTR) {

@@ -170,8 +170,8 @@ void HttpClient::Collect(std::vector<HttpAnswer>& answers) {
     } else {
       const bool too_much =
           std::max(transfer->body_bytes, transfer->header_bytes) > transfer->request.max_bytes;
-      answer.status = too_much                   ? absl::OutOfRangeError("the answer is too long")
-                      : transfer->TakesTooLong() ? absl::DeadlineExceededError("the answer comes too slowly")
+      answer.status = too_much                   ? absl::OutOfRangeError("the response is too long")
+                      : transfer->TakesTooLong() ? absl::DeadlineExceededError("the response is too slow")
                                                  : absl::UnavailableError(curl_easy_strerror(result));
       answer.headers.clear();
       answer.body.clear();

@@ -66,7 +66,7 @@ absl::StatusOr<MarkMessage> ParseMark(std::string_view message) {
     mark.train_step = number;
   }
   if (object["slurm_step"].get(text) == simdjson::SUCCESS) {
-    if (!IsSlurmStep(text)) return bad("`slurm_step` is no Slurm step");
+    if (!IsSlurmStep(text)) return bad("`slurm_step` is not a Slurm step");
     mark.slurm_step = std::string(text);
   }
   if (object["task"].get(number) == simdjson::SUCCESS) {

@@ -79,7 +79,8 @@ absl::StatusOr<TimeSpan> ParseWindow(const std::string& text, absl::Time now) {
     return TimeSpan{*from, *to};
   }
   return absl::InvalidArgumentError(
-      Cat("--exclude: '", text, "' is no window; write FROM/TO, as in 2026-01-31T12:00/2026-01-31T14:00"));
+      Cat("--exclude: '", text,
+          "' is not a time window; use FROM/TO, such as 2026-01-31T12:00/2026-01-31T14:00"));
 }
 
 }  // namespace
@@ -102,7 +103,7 @@ absl::StatusOr<Ns> ParseTimeOption(const std::string& text, absl::Time now) {
     return absl::ToUnixNanos(time);
   }
   return absl::InvalidArgumentError(Cat(
-      "'", text, "' is not a time; write 2026-01-31, 2026-01-31T12:00:00, 01/31, 12:00, now or now-2hours"));
+      "'", text, "' is not a time; use 2026-01-31, 2026-01-31T12:00:00, 01/31, 12:00, now or now-2hours"));
 }
 
 }  // namespace goodput

@@ -97,7 +97,7 @@ absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
   const absl::Time deadline = absl::Now() + options.timeout;
   std::array<pollfd, 2> polls{{{out.read, POLLIN, 0}, {err.read, POLLIN, 0}}};
   const std::string no_answer =
-      Cat(argv[0], " did not answer within ", absl::FormatDuration(options.timeout));
+      Cat(argv[0], " did not finish within ", absl::FormatDuration(options.timeout));
   std::string problem;
   std::array<char, 65536> buffer{};
   while (polls[0].fd >= 0 || polls[1].fd >= 0) {

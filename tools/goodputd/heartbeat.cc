@@ -35,7 +35,7 @@ std::string Replace(const std::string& folder, const std::string& text) {
   bool good = fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   if (fd >= 0) good = close(fd) == 0 && good;
   if (good && std::rename(beside.c_str(), path.c_str()) == 0) return "";
-  return Cat(path, ": cannot be written: ", std::strerror(errno));
+  return Cat(path, ": cannot write: ", std::strerror(errno));
 }
 
 }  // namespace

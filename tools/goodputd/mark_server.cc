@@ -60,7 +60,7 @@ absl::StatusOr<int> Bind(const std::string& name) {
   }
   absl::Status status = absl::OkStatus();
   if (bind(fd, address.get(), address.length) != 0) {
-    status = absl::AlreadyExistsError(Cat("cannot take the mark socket ", name, ": ", std::strerror(errno),
+    status = absl::AlreadyExistsError(Cat("cannot bind the mark socket ", name, ": ", std::strerror(errno),
                                           "; is another goodputd running? set `socket` in goodput.conf"));
   } else if (path && chmod(name.c_str(), 0666) != 0) {
     status = absl::InternalError(Cat(name, ": ", std::strerror(errno)));

@@ -66,7 +66,7 @@ absl::StatusOr<HelperUser> ReaderUser(const Config& config) {
   if (config.reader_user.empty()) {
     struct stat about {};
     if (stat(folder.c_str(), &about) != 0)
-      return absl::NotFoundError(Cat("there is no folder ", folder, " of a database yet"));
+      return absl::NotFoundError(Cat("the database folder ", folder, " does not exist yet"));
     user = {about.st_uid, about.st_gid};
   } else {
     const absl::StatusOr<HelperUser> found = FindHelperUser(config.reader_user);
@@ -75,11 +75,10 @@ absl::StatusOr<HelperUser> ReaderUser(const Config& config) {
   }
   if (user.uid == 0) {
     return absl::FailedPreconditionError(
-        Cat("nobody answers questions, for root must not: let another user own ", folder,
-            " (chown), or name one as reader_user"));
+        Cat("queries are not answered as root: chown ", folder, " to another user, or set reader_user"));
   }
   if (geteuid() != 0 && user.uid != geteuid())
-    return absl::FailedPreconditionError("only root can have questions answered by another user");
+    return absl::FailedPreconditionError("only root can answer queries as another user");
   return user;
 }
 
@@ -236,7 +235,7 @@ class ReaderLoop {
     int status = 0;
     if (pid_ == 0 || waitpid(pid_, &status, WNOHANG) != pid_) return;
     Log(WIFSIGNALED(status) ? Cat("reader: killed by signal ", WTERMSIG(status), "; restarting it")
-                            : Cat("reader: ended with ", WEXITSTATUS(status), "; restarting it"));
+                            : Cat("reader: exited with code ", WEXITSTATUS(status), "; restarting it"));
     pid_ = 0;
     Stop();
     Pause();
@@ -278,8 +277,8 @@ class ReaderLoop {
       text += Cat("# HELP ", name, " ", help, "\n# TYPE ", name, " gauge\n");
       if (at_ns != 0) text += Cat(name, " ", AgeText(at_ns, now), "\n");
     };
-    age("slurm_goodput_look_age_seconds", "Since goodputd last saw the queue.", alive_.looked_ns);
-    age("slurm_goodput_ingest_age_seconds", "Since goodputd last had taken in what nodes saw.",
+    age("slurm_goodput_look_age_seconds", "Seconds since goodputd last read the queue.", alive_.looked_ns);
+    age("slurm_goodput_ingest_age_seconds", "Seconds since goodputd last ingested the nodes' records.",
         alive_.ingested_ns);
     return text;
   }

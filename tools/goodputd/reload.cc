@@ -32,7 +32,7 @@ absl::Status StartAnew(char** argv, const std::vector<int>& fds) {
   setenv("LISTEN_PID", Cat(getpid()).c_str(), 1);    // NOLINT(concurrency-mt-unsafe)
   setenv("LISTEN_FDS", Cat(fds.size()).c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
   execv("/proc/self/exe", argv);
-  return absl::InternalError(Cat("cannot start anew: ", std::strerror(errno)));
+  return absl::InternalError(Cat("cannot restart: ", std::strerror(errno)));
 }
 
 }  // namespace goodput

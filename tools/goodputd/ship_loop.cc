@@ -66,7 +66,7 @@ void RunShipLoop(const Config& config, int stop_fd) {
   while (!config.shared_spool_user.empty() && !helper.user) {
     const absl::StatusOr<HelperUser> user = FindHelperUser(config.shared_spool_user);
     const std::string why =
-        user.ok() ? "" : Cat("shared_spool_user: ", Message(user.status()), "; records wait on the node");
+        user.ok() ? "" : Cat("shared_spool_user: ", Message(user.status()), "; records are kept on the node");
     trouble.Say(why);
     word.Say(why);
     if (user.ok()) helper.user = *user;

@@ -37,7 +37,7 @@ class WatchLoop {
       if (!spool_.is_open()) return absl::UnavailableError(problem);
     }
     if (cluster_.empty()) cluster_ = SlurmController().ClusterName();
-    if (cluster_.empty()) return absl::UnavailableError("the controller does not say its cluster's name");
+    if (cluster_.empty()) return absl::UnavailableError("the controller does not report its cluster's name");
     if (watch_ == nullptr)
       watch_ = std::make_unique<QueueWatch>(SlurmController(), spool_, kSystemClock, cluster_);
     return watch_->Poll();

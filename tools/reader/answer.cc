@@ -48,10 +48,11 @@ absl::StatusOr<CommandResult> RunBounded(const std::string& program,
 }
 
 HttpReply ReplyOf(const absl::StatusOr<CommandResult>& result, bool text) {
-  if (!result.ok()) return ErrorReply(503, "the answer takes too long or is too large: ask for less");
+  if (!result.ok())
+    return ErrorReply(503, "the query takes too long or its answer is too large: select less");
   constexpr int kNothingMatched = 1;
   constexpr int kBadUsage = 2;
-  if (result->exit_code > kBadUsage) return ErrorReply(503, "the answer could not be made");
+  if (result->exit_code > kBadUsage) return ErrorReply(503, "the query failed");
   const int code = result->exit_code == 0 ? 200 : result->exit_code == kNothingMatched ? 404 : 400;
   HttpReply reply;
   if (result->out.empty() && code != 200) {

@@ -74,7 +74,7 @@ absl::StatusOr<Viewer> Control::ViewerOf(std::optional<uid_t> uid) {
 absl::StatusOr<uid_t> Control::UserOfToken(const std::string& token) {
   ASSIGN_OR_RETURN(const std::string text, Ask(Cat("token ", token)));
   uid_t uid = 0;
-  if (!absl::SimpleAtoi(text, &uid)) return absl::InternalError("goodputd speaks nonsense");
+  if (!absl::SimpleAtoi(text, &uid)) return absl::InternalError("malformed reply from goodputd");
   return uid;
 }
 

@@ -155,13 +155,13 @@ MHD_Result HttpServer::Impl::Handle(MHD_Connection* connection, const char* url,
     request.begun = true;
     const std::string_view verb = method;
     if (verb != "GET" && verb != "HEAD") {
-      HttpReply reply = ErrorReply(405, "only GET and HEAD: nothing can be changed here");
+      HttpReply reply = ErrorReply(405, "only GET and HEAD are allowed");
       reply.headers.emplace_back("Allow", "GET, HEAD");
       return Refuse(connection, reply);
     }
     const std::string length = HeaderOf(connection, "Content-Length");
     if ((!length.empty() && length != "0") || !HeaderOf(connection, "Transfer-Encoding").empty())
-      return Refuse(connection, ErrorReply(413, "a question has no body"));
+      return Refuse(connection, ErrorReply(413, "a request must not have a body"));
     return MHD_YES;
   }
   if (*upload_size != 0) return MHD_NO;

@@ -88,6 +88,6 @@ int main(int argc, char** argv) {
     Say(goodput::Message(confined.status()));
     return 1;
   }
-  if (!*confined) Say("this kernel has no Landlock: it may read what its user may");
+  if (!*confined) Say("this kernel has no Landlock: only file permissions restrict what can be read");
   return Serve(database, argv[4]);
 }

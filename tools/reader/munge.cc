@@ -71,7 +71,7 @@ absl::Status Failed(int code) {
 }
 
 const absl::Status& NoLibrary() {
-  static const absl::Status none = absl::UnavailableError("there is no libmunge");
+  static const absl::Status none = absl::UnavailableError("libmunge is not installed");
   return none;
 }
 

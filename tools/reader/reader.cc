@@ -58,7 +58,7 @@ std::optional<HttpReply> PageOf(const std::string& path) {
 }
 
 HttpReply Busy() {
-  HttpReply reply = ErrorReply(503, "busy: too many questions at once; ask again");
+  HttpReply reply = ErrorReply(503, "busy: too many concurrent queries; try again");
   reply.headers.emplace_back("Retry-After", "2");
   return reply;
 }
@@ -88,7 +88,7 @@ HttpReply Reader::AnswerNow(const HttpQuestion& question) {
   if (!viewer.ok()) return Refusal(viewer.status());
   if (question.path == "/metrics") return Metrics(question, *viewer);
   if (asked->of_everybody && !viewer->all)
-    return ErrorReply(403, "sums over the cluster show what PrivateData hides: only operators may ask");
+    return ErrorReply(403, "PrivateData: only operators may query sums over the cluster");
   return Ask(*asked, *viewer);
 }
 
@@ -99,7 +99,7 @@ absl::StatusOr<Viewer> Reader::ViewerOf(const HttpQuestion& question) {
     ASSIGN_OR_RETURN(const std::string socket, control_.MungeSocket());
     ASSIGN_OR_RETURN(const Credential credential, ReadCredential(proof, socket));
     if (credential.payload != CredentialPayload(question.target))
-      return absl::PermissionDeniedError("the credential is of another question");
+      return absl::PermissionDeniedError("the credential was made for another request");
     return control_.ViewerOf(credential.uid);
   }
   if (TakeScheme(question.authorization, kBearer, proof)) {
@@ -107,7 +107,7 @@ absl::StatusOr<Viewer> Reader::ViewerOf(const HttpQuestion& question) {
     return control_.ViewerOf(uid);
   }
   if (!question.authorization.empty())
-    return absl::PermissionDeniedError("Authorization is MUNGE CREDENTIAL or Bearer TOKEN");
+    return absl::PermissionDeniedError("Authorization must be MUNGE CREDENTIAL or Bearer TOKEN");
   return control_.ViewerOf(question.peer);
 }
 

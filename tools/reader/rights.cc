@@ -95,7 +95,7 @@ AccountingRole ParseAccountingRole(std::string_view text, const std::string& use
 }
 
 absl::StatusOr<std::string> UserOfToken(const std::string& token, const std::string& claim) {
-  const absl::Status none = absl::InvalidArgumentError("this is no token of Slurm's");
+  const absl::Status none = absl::InvalidArgumentError("this is not a Slurm token");
   const std::vector<std::string> parts = absl::StrSplit(token, '.');
   std::string payload;
   if (parts.size() != 3 || !absl::WebSafeBase64Unescape(parts[1], &payload)) return none;
@@ -123,7 +123,7 @@ absl::StatusOr<PrivacyPolicy> Rights::Policy() {
     if (policy.ok()) policy_ = *policy;
   }
   if (policy_) return *policy_;
-  return absl::UnavailableError(Cat("who may see what is not known: ", Message(policy_trouble_)));
+  return absl::UnavailableError(Cat("access rights are not known: ", Message(policy_trouble_)));
 }
 
 AccountingRole Rights::RoleOf(const std::string& user) {
@@ -151,7 +151,7 @@ absl::StatusOr<Viewer> Rights::Of(std::optional<uid_t> uid) {
   if (!policy.is_private) return viewer;
   if (!uid) {
     return absl::PermissionDeniedError(
-        "this cluster has PrivateData: say who asks, by MUNGE or a Slurm JWT, or ask on the Unix socket");
+        "this cluster has PrivateData: authenticate with MUNGE or a Slurm JWT, or use the Unix socket");
   }
   if (uid == policy.slurm_user) return viewer;
   viewer.all = false;
@@ -165,10 +165,11 @@ absl::StatusOr<Viewer> Rights::Of(std::optional<uid_t> uid) {
 
 absl::StatusOr<uid_t> Rights::OfToken(const std::string& token) {
   ASSIGN_OR_RETURN(const PrivacyPolicy policy, Policy());
-  if (!policy.takes_tokens) return absl::PermissionDeniedError("this cluster takes no tokens (AuthAltTypes)");
+  if (!policy.takes_tokens)
+    return absl::PermissionDeniedError("this cluster accepts no tokens (AuthAltTypes)");
   constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.=";
   if (token.size() > kLongestToken || token.find_first_not_of(kAllowed) != std::string::npos)
-    return absl::PermissionDeniedError("this is no token of Slurm's");
+    return absl::PermissionDeniedError("this is not a Slurm token");
   const absl::StatusOr<std::string> user = UserOfToken(token, policy.user_claim);
   if (!user.ok()) return absl::PermissionDeniedError(Message(user.status()));
   // slurmctld checks who asks before it answers anything.
@@ -179,7 +180,7 @@ absl::StatusOr<uid_t> Rights::OfToken(const std::string& token) {
   passwd entry{};
   passwd* found = nullptr;
   getpwnam_r(user->c_str(), &entry, buffer.data(), buffer.size(), &found);
-  if (found == nullptr) return absl::PermissionDeniedError("the token's user is not known here");
+  if (found == nullptr) return absl::PermissionDeniedError("the token's user does not exist on this machine");
   return found->pw_uid;
 }
 

@@ -74,7 +74,7 @@ absl::StatusOr<bool> UseLandlock(const std::string& folder) {
 absl::StatusOr<bool> Confine(const HelperUser& user, const std::string& folder) {
   if (user.uid != geteuid() || user.gid != getegid()) {
     if (setgroups(0, nullptr) != 0 || setgid(user.gid) != 0 || setuid(user.uid) != 0)
-      return Failed("cannot become the reader's user");
+      return Failed("cannot switch to the reader's user");
   }
   if (geteuid() == 0) return absl::FailedPreconditionError("it must not be root");
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Failed("PR_SET_NO_NEW_PRIVS");

@@ -109,7 +109,7 @@ void PrintBuckets(const std::vector<Row>& rows, const Account& a, const Account&
     table.Add({name, FormatDuration(row.a), FormatDuration(row.b), Change(row.b - row.a),
                Share(row.a, wanted_a), Share(row.b, wanted_b)});
   }
-  table.Add({"wanted in all", FormatDuration(wanted_a), FormatDuration(wanted_b), Change(wanted_b - wanted_a),
+  table.Add({"total wanted", FormatDuration(wanted_a), FormatDuration(wanted_b), Change(wanted_b - wanted_a),
              "", ""});
   std::printf("%s\n\n", table.Render(true).c_str());
 }
@@ -126,7 +126,7 @@ void PrintStarts(const std::vector<Row>& rows, const Report& a, const Report& b)
     text += Cat("  ", BucketName(row.bucket), row.part.empty() ? "" : " ", Printable(row.part), "  ",
                 FormatDuration(row.a / starts_a), " -> ", FormatDuration(row.b / starts_b), "\n");
   }
-  if (!text.empty()) std::printf("Each start of the program took\n%s\n", text.c_str());
+  if (!text.empty()) std::printf("Average per start of the program\n%s\n", text.c_str());
 }
 
 void PrintGoodput(const Report& a, const Report& b) {

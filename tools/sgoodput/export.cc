@@ -24,7 +24,7 @@ std::string JobName(const RunInfo& info) {
 }
 
 absl::Status CannotWrite(const std::string& what) {
-  return absl::FailedPreconditionError(Cat(what, ": cannot write it: ", std::strerror(errno)));
+  return absl::FailedPreconditionError(Cat(what, ": cannot write: ", std::strerror(errno)));
 }
 
 using Write = std::function<absl::Status(std::string_view)>;

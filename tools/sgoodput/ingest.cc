@@ -46,7 +46,7 @@ int RunIngest(const IngestOptionsCli& options) {
     return kBadUsage;
   }
   for (const std::string& problem : report->problems) std::fprintf(stderr, "sgoodput: %s\n", problem.c_str());
-  std::printf("%lld new records (%lld bytes) from %lld files, %lld lines set aside\n",
+  std::printf("%lld new records (%lld bytes) from %lld files, %lld lines quarantined\n",
               static_cast<long long>(report->records), static_cast<long long>(report->bytes),
               static_cast<long long>(report->files), static_cast<long long>(report->bad));
   return report->problems.empty() ? kAnswered : kBadUsage;

@@ -206,14 +206,14 @@ absl::StatusOr<std::vector<std::pair<Field, int>>> ChooseFields(const std::vecto
       int width = 0;
       if (percent != absl::string_view::npos && !absl::SimpleAtoi(word.substr(percent + 1), &width)) {
         return absl::InvalidArgumentError(
-            Cat("-o: '", std::string(word), "' has no width after %; write JobName%30"));
+            Cat("-o: '", std::string(word), "' has no valid width after %; example: JobName%30"));
       }
       const auto found = std::find_if(Fields().begin(), Fields().end(), [&](const Field& field) {
         return absl::EqualsIgnoreCase(field.name, name);
       });
       if (found == Fields().end()) {
         return absl::InvalidArgumentError(
-            Cat("-o: there is no field '", std::string(name), "'; sgoodput --helpformat lists them"));
+            Cat("-o: unknown field '", std::string(name), "'; see sgoodput --helpformat"));
       }
       chosen.emplace_back(*found, width);
     }
@@ -279,23 +279,22 @@ class Rows {
 
 absl::Status CheckForm(const ListOptions& options) {
   if (options.csv && (options.parsable || options.parsable2))
-    return absl::InvalidArgumentError("--csv and -p or -P: one way to separate fields");
+    return absl::InvalidArgumentError("--csv cannot be used with -p or -P");
   if (options.sort.empty()) return absl::OkStatus();
-  if (options.common.json)
-    return absl::InvalidArgumentError("--sort orders a table; --json has its own order");
+  if (options.common.json) return absl::InvalidArgumentError("--sort cannot be used with --json");
   if (options.limit > 0 || !options.after.empty())
-    return absl::InvalidArgumentError("--sort needs all runs; leave out --limit and --after");
+    return absl::InvalidArgumentError("--sort cannot be used with --limit or --after");
   return absl::OkStatus();
 }
 
 // An empty table looks as if nothing was recorded.
 std::string WhereNothingWas(const SelectionOptions& select) {
   const absl::StatusOr<SelectedTime> time = TimeOfSelection(select, absl::Now());
-  std::string text = "no such jobs";
+  std::string text = "no matching jobs";
   if (!time.ok() || (!time->start && !time->end)) return text;
   if (time->start) text += Cat(" since ", FormatTime(*time->start));
   if (time->end) text += Cat(" until ", FormatTime(*time->end));
-  return select.start.empty() && time->start ? text + "; -S now-7days looks a week back" : text;
+  return select.start.empty() && time->start ? text + "; use -S now-7days for the last week" : text;
 }
 
 }  // namespace
@@ -333,7 +332,7 @@ int RunList(const ListOptions& options) {
       &page);
   if (!status.ok()) return Fail(status);
   if (!page.next.empty() && rows)
-    std::fprintf(stderr, "sgoodput: there are more: --after %s\n", page.next.c_str());
+    std::fprintf(stderr, "sgoodput: more runs follow: continue with --after %s\n", page.next.c_str());
   if (!rows) {
     json.Finish(page.next);
   } else if (absl::Status finished = rows->Finish(); !finished.ok()) {

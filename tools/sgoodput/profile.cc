@@ -38,7 +38,7 @@ int List(const std::vector<KnownProfile>& profiles) {
   }
   table.Add(
       {std::string(kGoogleProfile), "built in", "", "JSON entries of Google's goodput library and Orbax"});
-  table.Add({std::string(kAutoProfile), "built in", "", "whichever of these it turns out to be"});
+  table.Add({std::string(kAutoProfile), "built in", "", "the profile that fits the output"});
   std::printf("%s\n", table.Render(true).c_str());
   return bad == 0 ? kAnswered : kBadUsage;
 }
@@ -49,8 +49,7 @@ int Show(const std::vector<KnownProfile>& profiles, const std::string& name) {
     std::fputs(known.text.c_str(), stdout);
     return kAnswered;
   }
-  return Fail(
-      absl::InvalidArgumentError(Cat("no log profile is named ", name, "; see sgoodput profile list")));
+  return Fail(absl::InvalidArgumentError(Cat("unknown log profile ", name, "; see sgoodput profile list")));
 }
 
 // A profile by its name, or a file of one, which is then all there is.
@@ -118,9 +117,9 @@ int Test(const Config& config, const ProfileOptions& options) {
   std::string sums;
   for (const auto& [kind, count] : counts) sums += Cat(sums.empty() ? "" : ", ", count, " ", kind);
   if (const std::string why = most.counters.Why(); !why.empty()) std::printf("%s\n", why.c_str());
-  std::printf("%lld lines, by profile %s: %s\n", static_cast<long long>(total),
+  std::printf("%lld lines, profile %s: %s\n", static_cast<long long>(total),
               reader->profile().empty() ? "none" : Printable(reader->profile()).c_str(),
-              sums.empty() ? "nothing of it is known" : sums.c_str());
+              sums.empty() ? "nothing found" : sums.c_str());
   return counts.empty() ? kNothingMatched : kAnswered;
 }
 

@@ -117,7 +117,7 @@ RemoteQuestion QuestionAbout(const std::string& subcommand, const TargetOptions&
 std::optional<int> AskRemotely(const CommonOptions& common, const RemoteQuestion& question) {
   std::string url = common.url;
   if (!url.empty() && !common.db.empty())
-    return Fail(absl::InvalidArgumentError("--url and --db: ask the one or read the other"));
+    return Fail(absl::InvalidArgumentError("--url and --db cannot be used together"));
   const bool asked_for = !url.empty();
   if (!common.db.empty() || !question.needs_run) {
     if (!asked_for) return std::nullopt;
@@ -134,11 +134,11 @@ std::optional<int> AskRemotely(const CommonOptions& common, const RemoteQuestion
     if (!asked_for && question.subcommand != "ingest" && question.subcommand != "import" &&
         question.subcommand != "backfill")
       return std::nullopt;
-    return Fail(absl::InvalidArgumentError(
-        Cat(question.subcommand, " cannot be asked of ", url, ": run it where the database is")));
+    return Fail(absl::InvalidArgumentError(Cat(question.subcommand, " is not available from ", url,
+                                               ": run it on the machine with the database")));
   }
   if (question.subcommand == "export" && Has(question, "output"))
-    return Fail(absl::InvalidArgumentError("-o is of no use with --url: write to a file with > FILE"));
+    return Fail(absl::InvalidArgumentError("-o cannot be used with --url: redirect the output with > FILE"));
   const std::string program = AskProgram();
   const std::string target = TargetOf(common, question);
   execl(program.c_str(), "goodput-ask", url.c_str(), target.c_str(), nullptr);

@@ -44,10 +44,9 @@ absl::StatusOr<RollupKey> ReadKey(absl::string_view word, const std::string& all
   const std::pair<std::string, std::string> parts = absl::StrSplit(word, absl::MaxSplits(':', 1));
   const std::optional<RollupBy> known = RollupByName(parts.first);
   if (!known || (*known == RollupBy::kTag) == parts.second.empty()) {
-    return absl::InvalidArgumentError(
-        Cat("--by: there is no '", all,
-            "'; write user, account, partition, reservation, run, node, day, cause, all, tag:KEY, or two of "
-            "them: user,account"));
+    return absl::InvalidArgumentError(Cat("--by: unknown group '", all,
+                                          "'; use user, account, partition, reservation, run, node, day, "
+                                          "cause, all, tag:KEY, or two of them: user,account"));
   }
   return RollupKey{*known, parts.second};
 }
@@ -66,25 +65,24 @@ absl::StatusOr<Question> Read(const RollupOptions& options, absl::Time now) {
     question.keys.push_back(*std::move(key));
   }
   if (words.size() > 1 && (question.Asks(RollupBy::kNode) || question.Asks(RollupBy::kAll)))
-    return absl::InvalidArgumentError("--by: node and all stand alone");
+    return absl::InvalidArgumentError("--by: node and all cannot be combined with another group");
   if (options.price && (!std::isfinite(*options.price) || *options.price < 0))
-    return absl::InvalidArgumentError("--gpu-hour: a price is a number of at least 0");
+    return absl::InvalidArgumentError("--gpu-hour: the price must be 0 or more");
   if (options.window.empty()) return question;
   const absl::StatusOr<double> seconds = ParseDurationOption(options.window);
   if (!seconds.ok()) return Annotate(seconds.status(), "--window");
   ASSIGN_OR_RETURN(const SelectedTime time, TimeOfSelection(options.select, now));
-  if (!time.start) return absl::InvalidArgumentError("--window: say with -S where the first one begins");
+  if (!time.start) return absl::InvalidArgumentError("--window requires -S");
   const Ns end = time.end.value_or(absl::ToUnixNanos(now));
   const auto step = static_cast<Ns>(std::llround(*seconds * 1e9));
   if (step <= 0 || (end - *time.start) / step >= kMostWindows) {
-    return absl::InvalidArgumentError(Cat("--window: ", options.window, " makes more than ", kMostWindows,
-                                          " windows of the time from -S to -E; write a longer one"));
+    return absl::InvalidArgumentError(Cat("--window: ", options.window, " gives more than ", kMostWindows,
+                                          " windows between -S and -E; use a longer one"));
   }
   question.edges = WindowEdges(*time.start, end, step);
   // The last window is as long as the time that was asked for.
   question.edges.back() = end;
-  if (question.edges.size() < 2)
-    return absl::InvalidArgumentError("--window: from -S to -E there is no time");
+  if (question.edges.size() < 2) return absl::InvalidArgumentError("--window: -S must be before -E");
   return question;
 }
 
@@ -264,12 +262,11 @@ absl::Status PrintForScripts(const RollupReport& report, const RollupOptions& op
 
 int RunRollup(const RollupOptions& options) {
   if (options.csv && options.parsable2)
-    return Fail(absl::InvalidArgumentError("--csv and -P: one way to separate fields"));
+    return Fail(absl::InvalidArgumentError("--csv cannot be used with -P"));
   if (!options.sort.empty() && (options.common.json || options.fleet))
-    return Fail(
-        absl::InvalidArgumentError("--sort orders the rows of a table; not those of --json or --fleet"));
+    return Fail(absl::InvalidArgumentError("--sort cannot be used with --json or --fleet"));
   if (options.csv && options.fleet)
-    return Fail(absl::InvalidArgumentError("--csv is not for --fleet; write -P"));
+    return Fail(absl::InvalidArgumentError("--csv cannot be used with --fleet; use -P"));
   if (options.fleet) return RunFleet(options);
   const absl::StatusOr<Question> question = Read(options, absl::Now());
   if (!question.ok()) return Fail(question.status());

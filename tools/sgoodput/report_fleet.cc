@@ -32,28 +32,28 @@ absl::Status Check(const RollupOptions& options) {
                     !select.partitions.empty() || !select.states.empty() || !select.nodes.empty();
   if (some) {
     return absl::InvalidArgumentError(
-        "--fleet is of all jobs on all nodes; leave out -j, -u, -A, -r, -s and -N, or ask for --by "
-        "partition");
+        "--fleet covers all jobs on all nodes and cannot be used with -j, -u, -A, -r, -s or -N; use --by "
+        "partition for partitions");
   }
   if (!select.exclude.empty() || !select.names.empty())
-    return absl::InvalidArgumentError("--fleet is of all GPUs all the time; leave out --exclude and --name");
+    return absl::InvalidArgumentError("--fleet cannot be used with --exclude or --name");
   if (!options.window.empty() || options.price)
-    return absl::InvalidArgumentError("--fleet has no --window and no --gpu-hour; say when with -S and -E");
-  if (!options.by.empty() && options.by != "partition" && options.by != "all")
     return absl::InvalidArgumentError(
-        Cat("--by: a fleet is divided by partition, not by '", options.by, "'"));
+        "--fleet cannot be used with --window or --gpu-hour; select a time with -S and -E");
+  if (!options.by.empty() && options.by != "partition" && options.by != "all")
+    return absl::InvalidArgumentError(Cat("--by: --fleet supports only partition, not '", options.by, "'"));
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> ClusterOf(const RollupOptions& options, Session& session) {
   if (options.select.clusters.size() > 1 || options.select.all_clusters)
-    return absl::InvalidArgumentError("a fleet is that of one cluster; say which with -M CLUSTER");
+    return absl::InvalidArgumentError("--fleet covers one cluster; select it with -M CLUSTER");
   if (!options.select.clusters.empty()) return options.select.clusters.front();
   if (!session.config.cluster.empty()) return session.config.cluster;
   ASSIGN_OR_RETURN(const std::vector<std::string> clusters, WatchedClusters(session.db));
   if (clusters.size() > 1) {
     return absl::InvalidArgumentError(Cat("clusters ", absl::StrJoin(clusters, " and "),
-                                          " are in the database; say which with -M CLUSTER"));
+                                          " are in the database; select one with -M CLUSTER"));
   }
   return clusters.empty() ? std::string() : clusters.front();
 }
@@ -68,7 +68,8 @@ absl::StatusOr<FleetReport> MakeFleet(const RollupOptions& options, absl::Time n
   // What is hidden would look idle.
   if (!session.viewer.all) {
     return absl::PermissionDeniedError(
-        "--fleet is of all jobs, and Slurm's PrivateData hides those of others: operators may ask for it");
+        "--fleet needs all jobs, but Slurm's PrivateData hides those of other users: only operators may use "
+        "it");
   }
   ASSIGN_OR_RETURN(const std::string cluster, ClusterOf(options, session));
   report.cluster = cluster;
@@ -80,7 +81,7 @@ absl::StatusOr<FleetReport> MakeFleet(const RollupOptions& options, absl::Time n
     nodes = LoadFleetNodes(session.db, cluster, report.begin, report.end);
     if (!nodes.ok()) return nodes.status();
   }
-  if (report.begin >= report.end) return absl::InvalidArgumentError("from -S to -E there is no time");
+  if (report.begin >= report.end) return absl::InvalidArgumentError("-S must be before -E");
   report.watched = nodes->watched;
   Fleet fleet(std::move(nodes->nodes), report.begin, report.end);
 
@@ -181,7 +182,7 @@ void PrintWhole(const FleetReport& report) {
   if (row.program()) std::printf(" x program %s", FormatPercent(row.program()).c_str());
   if (row.mpg()) std::printf(" = %s", FormatPercent(row.mpg()).c_str());
   if (row.program() && !row.mpg())
-    std::printf(" (program: of %s of the productive time)", FormatPercent(row.rated_share()).c_str());
+    std::printf(" (program: known for %s of the productive time)", FormatPercent(row.rated_share()).c_str());
   std::printf("\n\nWhere the GPU-hours went\n");
   Table table({{"", Table::Align::kLeft}, {"", Table::Align::kRight}, {"", Table::Align::kRight}});
   const auto add = [&](std::string_view name, GpuNs gpu_ns) {
@@ -198,10 +199,10 @@ void PrintWhole(const FleetReport& report) {
   }
   std::fputs(table.Render(false, "  ").c_str(), stdout);
   if (In(row, NodeCondition::kOff) > 0)
-    std::printf("  besides, %s GPU-hours of machines that were shut down\n",
+    std::printf("  not counted: %s GPU-hours of nodes that were powered down\n",
                 FormatGpuHours(In(row, NodeCondition::kOff)).c_str());
   if (report.count.unplaced > 0)
-    std::printf("  besides, %s GPU-hours held on nodes the watch did not know then\n",
+    std::printf("  not counted: %s GPU-hours held on nodes that goodputd did not know at that time\n",
                 FormatGpuHours(report.count.unplaced).c_str());
 }
 

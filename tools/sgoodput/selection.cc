@@ -54,10 +54,9 @@ absl::StatusOr<std::string> LongState(std::string state) {
       std::any_of(kShort.begin(), kShort.end(), [&](const auto& names) { return names.second == state; });
   // What an import has where nothing says how it ended.
   if (known || state == "UNKNOWN") return state;
-  return absl::InvalidArgumentError(
-      Cat("-s: there is no state '", asked,
-          "'; write COMPLETED, FAILED, TIMEOUT, NODE_FAIL, PREEMPTED, CANCELLED, "
-          "OUT_OF_MEMORY, RUNNING, PENDING or another of sacct's"));
+  return absl::InvalidArgumentError(Cat("-s: unknown state '", asked,
+                                        "'; use COMPLETED, FAILED, TIMEOUT, NODE_FAIL, PREEMPTED, CANCELLED, "
+                                        "OUT_OF_MEMORY, RUNNING, PENDING or another of sacct's states"));
 }
 
 struct Filter {
@@ -184,7 +183,7 @@ absl::StatusOr<JobKey> ParseCursor(const std::string& text) {
   if (words.size() != 3 || !absl::SimpleAtoi(words[0], &key.job_id) ||
       !absl::SimpleAtoi(words[2], &key.from_s)) {
     return absl::InvalidArgumentError(
-        Cat("--after: '", text, "' is no place in a list; take what the page before it gave as next"));
+        Cat("--after: '", text, "' is not a cursor; use the one that came with the previous page"));
   }
   key.cluster = words[1];
   return key;

@@ -43,14 +43,14 @@ absl::Status MustExist(const std::string& path) {
   if (stat(path.c_str(), &file) == 0 || errno != ENOENT) return absl::OkStatus();
   return absl::FailedPreconditionError(
       Cat("there is no database ", path,
-          "; goodputd, sgoodput ingest, backfill or import makes it, --db FILE names another"));
+          "; goodputd, sgoodput ingest, backfill or import creates it; --db FILE selects another"));
 }
 
 void RefreshAccounting(Session& session, const SacctQuery& query) {
   const absl::Status status = Backfill(session.db, query, absl::ToUnixSeconds(absl::Now()));
   // No sacct, or a cluster without slurmdbd, is no news: then the controller's watch has to do.
   if (!status.ok() && !absl::IsNotFound(status) && !absl::IsUnavailable(status)) {
-    Warn(Cat("not refreshed from accounting: ", Message(status)));
+    Warn(Cat("cannot update from accounting: ", Message(status)));
   }
 }
 
@@ -60,7 +60,7 @@ void Refresh(Session& session, const SacctQuery& query) {
   if (access(session.config.spool.c_str(), R_OK) == 0) {
     absl::StatusOr<IngestReport> report =
         IngestSpool(session.db, session.config.spool, {session.config.cluster});
-    if (!report.ok()) Warn(Cat("not refreshed from the spool: ", Message(report.status())));
+    if (!report.ok()) Warn(Cat("cannot update from the spool: ", Message(report.status())));
     if (report.ok() && !report->problems.empty()) Warn(report->problems.front());
   }
 }
@@ -109,9 +109,8 @@ absl::StatusOr<std::vector<std::int64_t>> ParseJobIds(const std::vector<std::str
       std::int64_t id = 0;
       const absl::string_view digits = word.substr(0, word.find_first_of("_+."));
       if (!absl::SimpleAtoi(digits, &id) || id <= 0) {
-        return absl::InvalidArgumentError(
-            Cat("'", std::string(word),
-                "' is not a job id; write 12, 12_3 (array task) or 12+1 (het component)"));
+        return absl::InvalidArgumentError(Cat(
+            "'", std::string(word), "' is not a job id; use 12, 12_3 (array task) or 12+1 (het component)"));
       }
       ids.push_back(id);
     }
@@ -176,7 +175,7 @@ absl::Status KeepOneCluster(const TargetOptions& asked, const Config& config, st
   if (cluster.empty() && clusters.size() > 1) {
     if (clusters.count(config.cluster) == 0) {
       return absl::InvalidArgumentError(
-          Cat("clusters ", absl::StrJoin(clusters, " and "), " each have it; say which with -M CLUSTER"));
+          Cat("clusters ", absl::StrJoin(clusters, " and "), " each have it; select one with -M CLUSTER"));
     }
     cluster = config.cluster;
   }
@@ -214,9 +213,9 @@ absl::Status KeepOneOwner(const TargetOptions& asked, Session& session, std::vec
     user = session.viewer.user;
     if (user.empty() || users.count(user) == 0) {
       return absl::InvalidArgumentError(
-          Cat("users ", names, " each have one of that name; say whose with -u USER"));
+          Cat("users ", names, " each have a run of that name; select one with -u USER"));
     }
-    Warn(Cat("users ", names, " each have a run of that name; this is yours, others with -u USER"));
+    Warn(Cat("users ", names, " each have a run of that name; showing yours (others: -u USER)"));
   }
   jobs.erase(std::remove_if(jobs.begin(), jobs.end(),
                             [&](const JobKey& job) { return owners->at(job).user != user; }),
@@ -234,8 +233,8 @@ absl::Status KeepOneUse(const TargetOptions& asked, std::vector<JobKey>& jobs) {
                jobs.end());
   }
   if (jobs.size() < 2) return absl::OkStatus();
-  Warn(Cat("job id ", jobs.back().job_id, " was used ", jobs.size(), " times; this is the job submitted at ",
-           FormatTime(jobs.back().from_s * kSecond), ", others with --submitted TIME"));
+  Warn(Cat("job id ", jobs.back().job_id, " was used ", jobs.size(), " times; showing the job submitted at ",
+           FormatTime(jobs.back().from_s * kSecond), "(others: --submitted TIME)"));
   jobs.erase(jobs.begin(), jobs.end() - 1);
   return absl::OkStatus();
 }
@@ -286,18 +285,18 @@ absl::Status NotKnown(const TargetOptions& asked) {
   // Slurm hides what it hides from whoever asks here; for others goodput-reader asks nobody.
   const bool asked_here = std::getenv(kViewerVariable) == nullptr;
   if (asked_here && IsQueued(asked.job)) {
-    return absl::NotFoundError(
-        Cat("job ", asked.job,
-            " is in the queue, and nothing of it is recorded yet (goodputd looks every few seconds; if it "
-            "stays so, sgoodput doctor says what is wrong); ",
-            kAskAgain));
+    return absl::NotFoundError(Cat("job ", asked.job,
+                                   " is in the queue, but nothing about it is recorded yet (goodputd polls "
+                                   "every few seconds; if this persists, run sgoodput doctor); ",
+                                   kAskAgain));
   }
   return absl::NotFoundError(Cat("job ", asked.job, " is not known"));
 }
 
 absl::Status RefuseArray(const std::string& job, std::size_t tasks) {
-  return absl::InvalidArgumentError(Cat("job ", job, " is an array of ", tasks, " tasks: name one, as in ",
-                                        job, "_1, or list them with sgoodput -j ", job));
+  return absl::InvalidArgumentError(Cat("job ", job, " is an array of ", tasks,
+                                        " tasks: specify one, such as ", job,
+                                        "_1, or list them with sgoodput -j ", job));
 }
 
 // Those that slurmdbd may know: an import is no job of its.
@@ -315,12 +314,10 @@ absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const TargetOpti
   const TargetOptions asked = JobOrRun(given);
   const std::string& job = asked.job;
   const std::string& run = asked.run;
-  if (job.empty() == run.empty())
-    return absl::InvalidArgumentError("name a job id, or a run with --run NAME");
+  if (job.empty() == run.empty()) return absl::InvalidArgumentError("specify a job id or a run (--run NAME)");
   if (asked.chain && job.empty())
-    return absl::InvalidArgumentError("--chain is of a JOB; what the jobs of --run NAME are was said");
-  if (!asked.user.empty() && run.empty())
-    return absl::InvalidArgumentError("-u is whose run of that name is meant: it goes with --run");
+    return absl::InvalidArgumentError("--chain requires a JOB and cannot be used with --run");
+  if (!asked.user.empty() && run.empty()) return absl::InvalidArgumentError("-u requires --run");
   absl::StatusOr<std::vector<std::int64_t>> ids = std::vector<std::int64_t>{};
   if (!job.empty()) ids = ParseJobIds({job});
   if (!ids.ok()) return ids.status();

@@ -73,12 +73,12 @@ void Explain(const Report& report, Bucket bucket, const Style& style) {
     if (!interval.why.empty()) std::fputs(Wrap(Printable(interval.why), "  ").c_str(), stdout);
   }
   if (sum > 0) std::printf("\n");
-  std::fputs(
-      Wrap(Cat(FormatDuration(sum),
-               " in all. A record is NODE/FILE:OFFSET below the spool; where none is named it is Slurm's."),
-           "")
-          .c_str(),
-      stdout);
+  std::fputs(Wrap(Cat(FormatDuration(sum),
+                      " in total. Records are NODE/FILE:OFFSET in the spool; a boundary without a record "
+                      "comes from Slurm."),
+                  "")
+                 .c_str(),
+             stdout);
 }
 
 // More than these are seen with --all.
@@ -87,7 +87,7 @@ constexpr std::size_t kMostWarnings = 5;
 void PrintWarnings(const std::vector<std::string>& warnings, bool all) {
   const std::size_t most = all ? warnings.size() : std::min(warnings.size(), kMostWarnings);
   for (std::size_t i = 0; i < most; ++i) std::fputs(Wrap(Cat("warning: ", warnings[i]), "").c_str(), stdout);
-  if (most < warnings.size()) std::printf("(--all has %zu more warnings)\n", warnings.size() - most);
+  if (most < warnings.size()) std::printf("(%zu more warnings with --all)\n", warnings.size() - most);
   if (!warnings.empty()) std::printf("\n");
 }
 
@@ -116,7 +116,7 @@ void PrintAll(const Report& report, bool all, const Style& style) {
 void ExplainWhatIsGone(Target& target) {
   const absl::StatusOr<std::optional<std::int64_t>> since = SummarizedSince(target.session.db, target.jobs);
   if (!since.ok() || !*since) return;
-  std::printf("Records of its nodes were replaced by a summary of them at %s (keep_events).\n",
+  std::printf("The nodes' records were replaced by a summary at %s (keep_events).\n",
               FormatTime(**since * kSecond).c_str());
 }
 
@@ -148,15 +148,15 @@ void WarnOfProfiles(Target& target, Report& report) {
       if (!marked && Trained(report.timeline))
         report.timeline.warnings.push_back(
             Cat("log profile '", Printable(one.name),
-                "' understood nothing of its output: let sbatch or srun write it to a file (--output; not to "
-                "/dev/null, nor through a pipe); sgoodput profile test ",
-                Printable(one.name), " FILE says what of the file it understands"));
+                "' matched no line of the job's output: let sbatch or srun write it to a file (--output; not "
+                "to /dev/null or a pipe), and check the file with sgoodput profile test ",
+                Printable(one.name), " FILE"));
       continue;
     }
     report.timeline.warnings.push_back(
-        Cat("its output was not read: there is no log profile '", Printable(one.name), "'",
-            one.meant.empty() ? "; sgoodput profile list names those there are"
-                              : Cat("; --goodput-log-profile=", one.meant, " was meant")));
+        Cat("the job's output was not read: unknown log profile '", Printable(one.name), "'",
+            one.meant.empty() ? "; see sgoodput profile list"
+                              : Cat("; did you mean --goodput-log-profile=", one.meant, "?")));
   }
 }
 
@@ -225,8 +225,8 @@ absl::Status ShowTasks(Target& target, const ShowOptions& options, const std::op
 
 int RunShow(const ShowOptions& options) {
   if (!options.exclude.empty() && (options.timeline || !options.html.empty() || options.sensitivity)) {
-    return Fail(absl::InvalidArgumentError(
-        "--exclude leaves time out of sums; --html, --timeline and --sensitivity are of all of it"));
+    return Fail(
+        absl::InvalidArgumentError("--exclude cannot be used with --html, --timeline or --sensitivity"));
   }
   if (const auto windows = ParseWindows(options.exclude, absl::Now()); !windows.ok())
     return Fail(windows.status());
@@ -234,8 +234,8 @@ int RunShow(const ShowOptions& options) {
   if (!options.explain.empty() && !bucket) {
     std::vector<std::string> names;
     for (const Bucket known : AllBuckets()) names.emplace_back(BucketName(known));
-    return Fail(absl::InvalidArgumentError(Cat("--explain: there is no bucket '", options.explain,
-                                               "'; buckets are ", absl::StrJoin(names, " "))));
+    return Fail(absl::InvalidArgumentError(
+        Cat("--explain: unknown bucket '", options.explain, "'; buckets: ", absl::StrJoin(names, " "))));
   }
   // goodputd tells the run, the page is made here.
   if (const std::optional<std::string> url = RemoteUrl(options.common); url && !options.html.empty()) {

@@ -33,7 +33,7 @@ std::vector<std::size_t> Worst(const std::vector<Ns>& costs, std::size_t most) {
 
 // Behind a section's title; nothing where all are shown.
 std::string HowMany(std::size_t all, std::size_t shown, const char* which) {
-  return shown == all ? "" : Cat("  ", all, ", the ", shown, " that ", which, "; --all has the others");
+  return shown == all ? "" : Cat("  the ", shown, " of ", all, " that ", which, " (--all shows all)");
 }
 
 // Of each attempt, what did not become progress.
@@ -69,7 +69,7 @@ std::string CostInWords(const Interruption& interruption) {
   }
   if (interruption.t_re) {
     after.push_back(*interruption.t_re < kNoTime
-                        ? "nodes were at hand"
+                        ? "nodes back at once"
                         : Cat("nodes back after ", FormatDuration(*interruption.t_re)));
   }
   if (interruption.t_rm) after.push_back(Cat("first step ", FormatDuration(*interruption.t_rm), " later"));
@@ -127,7 +127,7 @@ void PrintAttempts(const Report& report, const Style& style, bool all) {
     table.Add(std::move(cells));
   }
   std::printf("%s%s\n%s\n", style.Bold("Attempts").c_str(),
-              HowMany(attempts.size(), shown.size(), "lost most time").c_str(),
+              HowMany(attempts.size(), shown.size(), "lost the most time").c_str(),
               table.Render(true, "  ").c_str());
 }
 
@@ -139,7 +139,7 @@ void PrintInterruptions(const Report& report, const Style& style, bool all) {
   for (const Interruption& interruption : interruptions) costs.push_back(CostOf(interruption));
   const std::vector<std::size_t> shown = Worst(costs, all ? costs.size() : kMostRows);
   std::printf("%s%s\n", style.Bold("Interruptions").c_str(),
-              HowMany(costs.size(), shown.size(), "cost most time").c_str());
+              HowMany(costs.size(), shown.size(), "cost the most time").c_str());
   for (const std::size_t i : shown) PrintInterruption(interruptions[i], style);
   std::printf("\n");
 }

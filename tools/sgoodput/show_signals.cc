@@ -83,7 +83,7 @@ void PrintSignals(const Report& report, const Style& style, std::size_t most) {
   if (shown.empty()) return;
   const std::size_t count = shown.size();
   const std::string head = ledger.summary.empty() ? Cat(count, count == 1 ? " signal" : " signals",
-                                                        ", none that asks for a checkpoint")
+                                                        ", none of them asks for a checkpoint")
                                                   : ledger.summary;
   // The title is as wide as the indent of what follows it.
   const std::string wrapped = Wrap(head, "         ");
@@ -97,7 +97,7 @@ void PrintSignals(const Report& report, const Style& style, std::size_t most) {
                {"Exit", Table::Align::kRight},
                {"Grace", Table::Align::kRight}});
   const std::size_t first = count > most ? count - most : 0;
-  if (first > 0) std::printf("  (%zu earlier ones are in --json)\n", first);
+  if (first > 0) std::printf("  (%zu earlier ones in --json)\n", first);
   for (std::size_t i = first; i < count; ++i) {
     const SignalDelivery& delivery = *shown[i];
     table.Add({FormatTime(delivery.t).substr(11), SignalName(delivery.signo),

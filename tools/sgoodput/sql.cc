@@ -95,7 +95,7 @@ absl::Status PrintTable(Statement& statement) {
   while (statement.Step()) {
     if (rows.size() == kMostRowsOfTable)
       return absl::ResourceExhaustedError(
-          Cat("more than ", kMostRowsOfTable, " rows; write --csv or --json, or a LIMIT"));
+          Cat("more than ", kMostRowsOfTable, " rows; use --csv or --json, or add a LIMIT"));
     for (int i = 0; i < statement.columns(); ++i) {
       if (!IsNumber(statement, i) && !statement.IsNull(i))
         columns[static_cast<std::size_t>(i)].align = Table::Align::kLeft;
@@ -126,8 +126,8 @@ absl::Status Query(Database& db, const SqlOptions& options, absl::Duration longe
   }
   if (statement.status().ok()) return printed;
   if (reading.time_is_over())
-    return absl::DeadlineExceededError(
-        Cat("it ran for more than ", options.timeout, "; ask for less (job_id = ...), or write --timeout"));
+    return absl::DeadlineExceededError(Cat("the query ran for more than ", options.timeout,
+                                           "; select less (job_id = ...), or raise --timeout"));
   const std::string why = Message(statement.status());
   return absl::InvalidArgumentError(Cat("query: ", std::string(absl::StripPrefix(why, "database: "))));
 }
@@ -137,16 +137,17 @@ absl::Status Query(Database& db, const SqlOptions& options, absl::Duration longe
 int RunSql(const SqlOptions& options) {
   if (const std::optional<std::string> url = RemoteUrl(options.common)) {
     return Fail(absl::InvalidArgumentError(
-        Cat("sql reads the database's file and is not offered by ", *url, "; run it there, with --db FILE")));
+        Cat("sql is not available from ", *url, "; run it on that machine, with --db FILE")));
   }
   if (options.csv && options.common.json)
-    return Fail(absl::InvalidArgumentError("--csv and --json: one form at a time"));
+    return Fail(absl::InvalidArgumentError("--csv cannot be used with --json"));
   const absl::StatusOr<double> longest = ParseDurationOption(options.timeout);
   if (!longest.ok()) return Fail(Annotate(longest.status(), "--timeout"));
   absl::StatusOr<Session> session = OpenSession(options.common, {}, std::nullopt);
   if (!session.ok()) return Fail(session.status());
   if (!session->viewer.all)
-    return Fail(absl::PermissionDeniedError("sql shows everybody's jobs; you may see your own only"));
+    return Fail(
+        absl::PermissionDeniedError("sql shows the jobs of all users, and you may see only your own"));
   absl::StatusOr<Database> db = Database::Open(session->db.path(), Database::Mode::kReadOnly);
   if (!db.ok()) return Fail(db.status());
   const absl::Status status = Query(*db, options, absl::Seconds(*longest));

@@ -53,9 +53,9 @@ std::string InWords(const std::string& cause, int count) {
       {"maintenance", {"maintenance", "maintenances"}},
       {"oom", {"out of memory", "times out of memory"}},
       {"user_requeue", {"requeue", "requeues"}},
-      {"admin_requeue", {"requeue by an operator", "requeues by operators"}},
+      {"admin_requeue", {"requeue by an administrator", "requeues by administrators"}},
       {"cancelled", {"cancellation", "cancellations"}},
-      {"failed", {"failure of the program", "failures of the program"}},
+      {"failed", {"program failure", "program failures"}},
       {"hang", {"hang", "hangs"}}};
   const auto known = kWords.find(cause);
   const char* const one = known == kWords.end() ? "interruption" : known->second.first;
@@ -102,9 +102,11 @@ std::optional<std::string> LostSteps(const Timeline& timeline, const Amounts& am
   if (measured.failures < kFewFailures) {
     text += Cat(measured.failures == 0 ? std::string("no") : Cat(measured.failures),
                 measured.failures == 1 ? " failure is" : " failures are",
-                " too few to say how often is best; sgoodput advise --mttf says it for a guess");
+                " too few to find the best interval; sgoodput advise --mttf computes it for an assumed MTTF");
   } else if (!measured.save_s || !measured.interval_s) {
-    text += "what a save costs is not known; sgoodput advise --save says how often is best for a guess";
+    text +=
+        "the cost of a save is not known; sgoodput advise --save computes the best interval for an assumed "
+        "cost";
   } else {
     text += "no other interval is known to be better";
   }
@@ -163,8 +165,7 @@ std::vector<std::string> WhatToDo(const Timeline& timeline, const Account& accou
       std::any_of(timeline.attempts.begin(), timeline.attempts.end(),
                   [](const AttemptSummary& attempt) { return attempt.facts->start.has_value(); });
   if (sentences.empty() && started)
-    sentences.push_back(
-        Sentence("nothing to change: no loss of 1% of its time or more is known to be avoidable"));
+    sentences.push_back(Sentence("nothing to change: no avoidable loss of 1% of the time or more is known"));
   return sentences;
 }
 

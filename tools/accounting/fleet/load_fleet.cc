@@ -61,9 +61,9 @@ absl::StatusOr<std::map<std::string, std::vector<KnownOutage>>> LoadKnownOutages
 absl::StatusOr<FleetNodes> LoadFleetNodes(Database& db, const std::string& cluster, Ns begin, Ns end) {
   ASSIGN_OR_RETURN(const std::vector<WatchSpell> spells, LoadWatches(db, cluster, begin, end));
   if (spells.empty()) {
-    return absl::NotFoundError(Cat("nobody watched the nodes of ",
+    return absl::NotFoundError(Cat("no record of the nodes of ",
                                    cluster.empty() ? "this cluster" : "cluster " + cluster,
-                                   " by then: goodputd does on the controller (role = controller)"));
+                                   " for that time: run goodputd on the controller (role = controller)"));
   }
   // At its begin a watch says everything anew: nothing before is needed.
   ASSIGN_OR_RETURN(const Words words, LoadWords(db, cluster, spells.front().begin_ns, end));

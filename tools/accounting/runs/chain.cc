@@ -52,7 +52,7 @@ Link LinkOf(const JobOutline& before, const JobOutline& after) {
 }
 
 std::string InWords(const std::vector<JobOutline>& members, const std::map<Link, int>& links) {
-  if (members.size() < 2) return "no other job is known that this one seems to be one run with";
+  if (members.size() < 2) return "no other known job seems to belong to the same run";
   std::string text = Cat(members.size(), " jobs as one run (");
   for (std::size_t i = 0; i < members.size() && i < kMostNamed; ++i)
     text += Cat(i > 0 ? ", " : "", members[i].job.job_id);
@@ -67,8 +67,7 @@ std::string InWords(const std::vector<JobOutline>& members, const std::map<Link,
   if (const int n = count(Link::kSingleton); n > 0) reasons.push_back(Cat(n, " as singleton"));
   if (const int n = count(Link::kName); n > 0) {
     reasons.push_back(Cat(n, " by name '", members.front().name,
-                          "', user, account and partition, submitted once "
-                          "the one before had started"));
+                          "', user, account and partition, submitted after the previous one had started"));
   }
   for (std::size_t i = 0; i < reasons.size(); ++i) text += Cat(i > 0 ? ", " : "", reasons[i]);
   return text;
@@ -183,8 +182,8 @@ absl::StatusOr<Chain> FindChain(Database& db, const JobKey& of) {
     for (auto waiting = from; waiting != to; ++waiting) ids.push_back(waiting->second);
     if (found.size() + ids.size() > kMostJobs) {
       return absl::InvalidArgumentError(
-          Cat("more than ", kMostJobs, " jobs may be one run with it, by name '", found[i].name,
-              "' or by dependency, too many to guess from; give the run a name with --goodput-run"));
+          Cat("more than ", kMostJobs, " jobs may belong to the same run, by name '", found[i].name,
+              "' or by dependency: too many to infer it; name the run with --goodput-run"));
     }
     for (const std::int64_t id : ids) {
       if (absl::Status status = load(id); !status.ok()) return status;

@@ -169,7 +169,7 @@ absl::Status NodeClocks::Settle(Database& db, const JobKey& job,
     clock.Forget();
     for (const NodeClock::Finding& finding : clock.findings()) {
       warnings_.push_back(Cat("the clock of node ", boot.first, " ", finding.text, " at ",
-                              TimeOfDay(finding.when), "; times of what it wrote are corrected"));
+                              TimeOfDay(finding.when), "; the times in its records are corrected"));
     }
   }
   if (warnings_.empty()) return absl::OkStatus();

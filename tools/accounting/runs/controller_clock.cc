@@ -100,13 +100,13 @@ std::vector<std::string> ControllerClock::Findings() const {
   std::vector<std::string> findings;
   for (const Boot& boot : boots_) {
     for (std::size_t i = 1; i < boot.spells.size(); ++i) {
-      findings.push_back(absl::StrFormat(
-          "the controller's clock was set by %+.1f s before %s; times before that are given by "
-          "the clock as it is now",
-          static_cast<double>(boot.spells[i].clock - boot.spells[i - 1].clock) / 1e9,
-          absl::FormatTime("%Y-%m-%dT%H:%M:%S",
-                           absl::FromUnixNanos(boot.spells[i].first_mono + boot.last_clock()),
-                           absl::LocalTimeZone())));
+      findings.push_back(
+          absl::StrFormat("the controller's clock was set by %+.1f s before %s; earlier times are converted "
+                          "to the current clock",
+                          static_cast<double>(boot.spells[i].clock - boot.spells[i - 1].clock) / 1e9,
+                          absl::FormatTime("%Y-%m-%dT%H:%M:%S",
+                                           absl::FromUnixNanos(boot.spells[i].first_mono + boot.last_clock()),
+                                           absl::LocalTimeZone())));
     }
   }
   return findings;

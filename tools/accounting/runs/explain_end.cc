@@ -213,7 +213,7 @@ absl::Status EndExplainer::FindOperator(const AttemptFacts* next) {
     if (by.empty() || by == owner_.user || IsSlurmsOwnReason(ToAbsl(reason))) continue;
     if (since < std::max(start_, end_ - kDrainedBefore) || since > end_ + kSecond) continue;
     attempt_.operator_acted = Cat("node ", event.Text(key::kNodeName), " was drained by ", by, " ",
-                                  std::max<Ns>(0, end_ - since) / kSecond, " s before: ", reason);
+                                  std::max<Ns>(0, end_ - since) / kSecond, " s before the end: ", reason);
     return absl::OkStatus();
   }
   if (next == nullptr || !states.status().ok()) return states.status();
@@ -221,7 +221,7 @@ absl::Status EndExplainer::FindOperator(const AttemptFacts* next) {
       std::any_of(next->pending.begin(), next->pending.end(), [&](const PendingReason& pending) {
         return pending.reason == "JobHeldAdmin" && pending.t <= end_ + kHeldAfter;
       });
-  if (held) attempt_.operator_acted = "an administrator held the job right after it";
+  if (held) attempt_.operator_acted = "an administrator held the job right afterwards";
   return absl::OkStatus();
 }
 

@@ -268,10 +268,10 @@ absl::Status RunLoader::AddJob(const JobKey& job) {
 
 absl::StatusOr<Run> RunLoader::Finish() {
   if (run_.facts.attempts.empty()) {
-    return absl::NotFoundError(Cat(
-        "its node has told of it, and what Slurm says of it is not recorded yet (goodputd looks every few "
-        "seconds); ",
-        kAskAgain));
+    return absl::NotFoundError(
+        Cat("its node has reported it, but nothing from Slurm is recorded yet (goodputd polls every few "
+            "seconds); ",
+            kAskAgain));
   }
   NameNodesOfCollectives(nodes_, run_.facts.attempts);
   nodes_.Settle(run_.facts.attempts);

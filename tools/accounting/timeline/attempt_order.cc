@@ -34,7 +34,7 @@ void WarnOfOverlaps(const std::vector<const AttemptFacts*>& attempts, Ns now,
     if (longest != nullptr && *attempt->start < longest->end.value_or(now)) {
       warnings.push_back("jobs " + std::to_string(longest->job_id) + " and " +
                          std::to_string(attempt->job_id) +
-                         " had resources at once: they are not one run, give each its own --goodput-run");
+                         " ran at the same time, so they are not one run: give each its own --goodput-run");
     }
     if (longest == nullptr || attempt->end.value_or(now) > longest->end.value_or(now)) longest = attempt;
   }

@@ -104,7 +104,7 @@ void PaintAllocationPhases(const AttemptFacts& attempt, const Allocation& alloca
   for (const Suspension& suspension : attempt.suspended) {
     paint.Paint(suspension.begin, suspension.end, Bucket::kSuspended, "",
                 suspension.placed ? attempt.evidence : Evidence::kInferred, {}, {},
-                suspension.placed ? "" : "for how long is known, not when");
+                suspension.placed ? "" : "its length is known, but not when it began");
   }
   if (allocation.ready) {
     paint.Paint(allocation.begin, *allocation.ready, Bucket::kProvisioning, "", Evidence::kScheduler, {},
@@ -157,7 +157,7 @@ void PaintStartup(const Program& program, bool instrumented, const RunFacts& fac
   const bool exit_seen = summary.exit_code || summary.exit_signal;
   if (instrumented && summary.ended && exit_seen) {
     paint.Paint(summary.begin, summary.end, Bucket::kStartup, "", Evidence::kScheduler, {}, {},
-                "it ended before its first step");
+                "the program ended before its first step");
   } else if (program.last_evidence) {
     paint.Paint(summary.begin, *program.last_evidence, Bucket::kStartup, "", Evidence::kMark);
   }

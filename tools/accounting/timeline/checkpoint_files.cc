@@ -118,9 +118,9 @@ std::vector<std::string> ReplacedFiles(const AttemptFacts& attempt) {
   std::vector<std::string> warnings;
   for (const auto& [name, count] : saves) {
     if (count < 2) continue;
-    warnings.push_back("job " + std::to_string(attempt.job_id) + ": each save replaces " + name +
-                       ", and its file system announces no changes: of saves between two looks "
-                       "(checkpoint_scan) only the last is counted. Write one file a save, or send marks");
+    warnings.push_back("job " + std::to_string(attempt.job_id) + ": each save overwrites " + name +
+                       " on a file system without change notification, so only the last save between two "
+                       "scans (checkpoint_scan) is counted. Write one file per save, or send marks");
   }
   return warnings;
 }
@@ -135,9 +135,8 @@ void WarnOfUnseenSaves(const std::vector<const AttemptFacts*>& attempts, std::ve
     }
     if (attempt->checkpoints_unseen.empty()) continue;
     std::string warning = "job " + std::to_string(attempt->job_id) +
-                          ": its checkpoint directory could not be looked into (" +
-                          attempt->checkpoints_unseen +
-                          "): steps are at_risk, not lost, where nothing else says what was saved";
+                          ": its checkpoint directory could not be read (" + attempt->checkpoints_unseen +
+                          "): steps that no other record shows as saved are at_risk, not lost";
     if (said.insert(warning).second) warnings.push_back(std::move(warning));
   }
 }

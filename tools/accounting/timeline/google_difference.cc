@@ -115,20 +115,19 @@ std::string InWords(const GoogleDifference& difference) {
         (buckets.empty() ? "" : ", ") + std::string(BucketName(part.bucket)) + " " + SecondsText(part.ns);
   });
   if (waited > 0) {
-    reasons.push_back("counts " + SecondsText(waited) + " since the first start without resources up (" +
+    reasons.push_back("counts " + SecondsText(waited) + " without resources after the first start (" +
                       buckets + ": " + Effect(waiting) + ")");
   }
   all_of(Kind::kFirstSteps, [&](const GoogleDifference::Part& part) {
-    reasons.push_back("takes " + SecondsText(part.ns) +
-                      " that first steps were above the mean for compilation (" + Effect(part.fraction) +
+    reasons.push_back("attributes " + SecondsText(part.ns) +
+                      " by which first steps exceeded the mean to compilation (" + Effect(part.fraction) +
                       ")");
   });
   all_of(Kind::kGpuWeights, [&](const GoogleDifference::Part& part) {
     reasons.push_back("counts seconds, not GPU-seconds (" + Effect(part.fraction) + ")");
   });
   all_of(Kind::kEarly, [&](const GoogleDifference::Part& part) {
-    reasons.push_back("leaves out " + SecondsText(part.ns) + " before the start (" + Effect(part.fraction) +
-                      ")");
+    reasons.push_back("omits " + SecondsText(part.ns) + " before the start (" + Effect(part.fraction) + ")");
   });
   std::string text = "google_api is " + Text("%.2f", std::abs(Points(difference.fraction))) + " points " +
                      (difference.fraction < 0 ? "lower" : "higher") + " than rg: it ";

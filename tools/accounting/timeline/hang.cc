@@ -61,9 +61,9 @@ void NameHangs(Timeline& timeline) {
               DidNothingBetween(timeline, one.attempt, one.end, interruption.time));
     });
     if (stall == timeline.stalls.end()) continue;
-    interruption.evidence.push_back("it had made no progress for " +
+    interruption.evidence.push_back("no progress for " +
                                     std::to_string((stall->end - stall->last_progress) / kSecond) +
-                                    " s; otherwise the cause would be " + interruption.cause);
+                                    " s before it ended; otherwise the cause would be " + interruption.cause);
     interruption.cause = "hang";
     interruption.planned = false;
   }

@@ -72,13 +72,13 @@ std::string InSeconds(Ns time) {
 
 std::string Words(const HostNotice& notice, const End& end) {
   const std::string before = InSeconds(std::max<Ns>(0, end.at - notice.t)) + " before the end";
-  if (notice.kind == Kind::kPreempted) return "was told " + before + " that it is preempted";
-  if (notice.kind == Kind::kMaintenance) return "said " + notice.value + " " + before;
-  std::string text = "had maintenance announced (" + notice.value + ")";
+  if (notice.kind == Kind::kPreempted) return "announced its preemption " + before;
+  if (notice.kind == Kind::kMaintenance) return "reported " + notice.value + " " + before;
+  std::string text = "announced maintenance (" + notice.value + ")";
   if (!notice.window) return text;
   const Ns ahead = *notice.window - end.at;
   return text + (ahead > 0 ? ", beginning " + InSeconds(ahead) + " after the end"
-                           : ", whose window had begun " + InSeconds(-ahead) + " before the end");
+                           : ", whose window began " + InSeconds(-ahead) + " before the end");
 }
 
 }  // namespace
@@ -99,8 +99,8 @@ std::vector<HostEvidence> JudgeHosts(const AttemptFacts& attempt, const std::opt
     const HostNotice*& known = last[{notice.node, notice.kind}];
     if (known == nullptr || known->t <= notice.t) known = &notice;
   }
-  std::map<std::pair<Kind, std::string>, std::pair<HostEvidence, int>>
-      words;  // by kind and cause: the first, how many nodes
+  // By kind and cause: the first, how many nodes.
+  std::map<std::pair<Kind, std::string>, std::pair<HostEvidence, int>> words;
   for (const auto& [key, notice] : last) {
     if (!IsInForce(*notice)) continue;
     std::string cause = Cause(attempt, *notice, end);

@@ -15,15 +15,16 @@ constexpr double kSlack = 0.05;
 // A checkpoint is overdue when none came for this many times the longest interval between two.
 constexpr double kOverdue = 1.5;
 
-constexpr const char* kUnknownSave = "a checkpoint was written; whether the loop waited for it is not known";
-constexpr const char* kUnknownBegin = "steps, or a save that was only seen when it was complete";
-constexpr const char* kUnknownEarlier = "steps, or a save whose begin the file system does not tell";
-constexpr const char* kUnknownRate = "steps or startup, by whether the loop waited for its saves";
-constexpr const char* kUnknownExcess = "more time than the steps in it took elsewhere";
+constexpr const char* kUnknownSave =
+    "a checkpoint was written; it is not known whether training waited for it";
+constexpr const char* kUnknownBegin = "steps, or a save that was seen only once complete";
+constexpr const char* kUnknownEarlier = "steps, or a save whose begin the file system does not record";
+constexpr const char* kUnknownRate = "steps or startup, depending on whether training waited for its saves";
+constexpr const char* kUnknownExcess = "longer than the same steps took elsewhere";
 constexpr const char* kUnknownOrigin =
-    "too short for all steps up to the first checkpoint: where it went on is not known";
-constexpr const char* kUnknownStep = "the step in which it was told to stop, or on its way out";
-constexpr const char* kOverdueTail = "a checkpoint was overdue: when it stopped training is not known";
+    "too short for all steps up to the first checkpoint: it is not known at which step it resumed";
+constexpr const char* kUnknownStep = "the step during which it was told to stop, or its shutdown";
+constexpr const char* kOverdueTail = "a checkpoint was overdue: it is not known when training stopped";
 
 // One checkpoint as a milestone of the loop.
 struct Milestone {

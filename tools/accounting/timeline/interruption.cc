@@ -14,8 +14,9 @@ namespace goodput {
 namespace {
 
 std::string ExitWords(const Incarnation& incarnation) {
-  if (incarnation.exit_signal) return "a task died of signal " + std::to_string(*incarnation.exit_signal);
-  if (incarnation.exit_code) return "its tasks exited with " + std::to_string(*incarnation.exit_code);
+  if (incarnation.exit_signal)
+    return "a task was killed by signal " + std::to_string(*incarnation.exit_signal);
+  if (incarnation.exit_code) return "its tasks exited with code " + std::to_string(*incarnation.exit_code);
   return "";
 }
 
@@ -62,7 +63,7 @@ namespace {
 // It left because of TERM, and neither a preemption, a time limit nor a requeue goes with it.
 bool Left(const EndContext& context, const std::function<void(std::string)>& says) {
   if (!context.stop || context.stop->signo != SIGTERM) return false;
-  says("inferred: no preemption, time limit or requeue goes with TERM, so somebody sent it");
+  says("inferred: a user sent TERM, since it came with no preemption, time limit or requeue");
   return true;
 }
 
@@ -92,7 +93,7 @@ std::string UntilLimit(const EndContext& context) {
   const AttemptFacts& attempt = *context.attempt;
   if (!attempt.time_limit || !attempt.start) return "";
   const Ns left = *attempt.start + *attempt.time_limit - context.stop->t;
-  return "; its time limit was " + std::to_string(std::max<Ns>(0, left) / kSecond) + " s away then";
+  return "; the time limit was " + std::to_string(std::max<Ns>(0, left) / kSecond) + " s away";
 }
 
 // The attempt's own end decides, unless the incarnation ended while the attempt went on. `hosts`: what its
@@ -111,15 +112,15 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostE
          SecondsBetween(context.stop->t, incarnation.exited.value_or(incarnation.end)) + " before it ended");
   }
   const bool kernel_killed = KernelKilled(context);
-  if (kernel_killed) says("the kernel itself killed a task, as it does when memory runs out");
+  if (kernel_killed) says("the kernel killed a task, as it does when memory runs out");
   // The kernel kills with SIGKILL what takes more memory than it may.
   const bool out_of_memory = attempt.step_out_of_memory && incarnation.exit_signal.value_or(9) == 9;
   if (!context.last_of_attempt) {
-    says("the allocation went on");
-    if (incarnation.replaced) says("a new process took its place in the same task, as torchrun starts one");
+    says("the allocation continued");
+    if (incarnation.replaced) says("a new process replaced it in the same task, as with torchrun");
     says(ExitWords(incarnation));
     if (out_of_memory && incarnation.exit_signal) {
-      says("Slurm saw a step of the job run out of memory");
+      says("Slurm reported that a step of the job ran out of memory");
       return "oom";
     }
     if (kernel_killed) return "oom";
@@ -130,14 +131,13 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostE
   if (!state.empty()) says("Slurm's state: " + state);
   const bool left_behind = context.remembered == Remembered::kOfEarlier;
   if (left_behind) {
-    says(
-        std::string(
-            "which is left of an earlier attempt's preemption: this one was given no preemption time, and ") +
-        (attempt.preempted_by.empty() ? "nobody took its nodes" : "ended though nothing told it to") +
-        "; Slurm 24.05 to 25.11 requeues such a job once more when it ends");
+    says(std::string("left over from the preemption of an earlier attempt: this attempt has no preemption "
+                     "time, and ") +
+         (attempt.preempted_by.empty() ? "no other job took its nodes" : "nothing told it to end") +
+         "; Slurm 24.05 to 25.11 requeues such a job once more when it ends");
   }
   const bool preempted = attempt.preempt_time || (state == "PREEMPTED" && !left_behind);
-  if (attempt.preempt_time) says("the controller gave it a preemption time");
+  if (attempt.preempt_time) says("the controller set a preemption time");
   if (!attempt.preempted_by.empty()) says(attempt.preempted_by);
   if (!attempt.failed_node.empty() && attempt.down_nodes.empty())
     says("the controller names failed node " + attempt.failed_node);
@@ -150,29 +150,28 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostE
   for (const HostEvidence& host : hosts) says(host.words);
   std::string by_host = hosts.empty() ? "" : hosts.front().cause;
   if (!attempt.cancelled_by.empty()) says("cancelled by " + attempt.cancelled_by);
-  if (attempt.step_out_of_memory) says("Slurm saw a step run out of memory");
+  if (attempt.step_out_of_memory) says("Slurm reported that a step ran out of memory");
   if (!attempt.admin_comment.empty()) says("admin comment: " + attempt.admin_comment);
   if (!attempt.operator_acted.empty()) says(attempt.operator_acted);
   says(ExitWords(incarnation));
   // Where no task failed, the script did.
   if (state == "FAILED" && !incarnation.exit_signal && incarnation.exit_code.value_or(0) == 0) {
-    if (attempt.exit_signal) says("the job died of signal " + std::to_string(*attempt.exit_signal));
+    if (attempt.exit_signal) says("the job was killed by signal " + std::to_string(*attempt.exit_signal));
     if (!attempt.exit_signal && attempt.exit_code)
-      says("the job exited with " + std::to_string(*attempt.exit_code));
+      says("the job exited with code " + std::to_string(*attempt.exit_code));
   }
 
   if (preempted) return "preempted";
   if (context.remembered == Remembered::kShownLater) {
     says(
-        "inferred: it left before the requeue, and Slurm called a later attempt PREEMPTED that nothing told "
-        "to "
-        "end, as 24.05 to 25.11 do after a preemption that a requeue cut short");
+        "inferred: it exited before the requeue, and Slurm gave the state PREEMPTED to a later attempt that "
+        "nothing told to end, as 24.05 to 25.11 do when a requeue interrupts a preemption");
     return "preempted";
   }
   const bool node_lost =
       state == "NODE_FAIL" || (StartsWith(state, "REQUEUE") && !attempt.down_nodes.empty());
   if (node_lost && !attempt.taken_node.empty()) {
-    says("by the reason of its node, the cloud took the machine of " + attempt.taken_node + " back");
+    says("according to the reason of node " + attempt.taken_node + ", the cloud reclaimed the machine");
     return "preempted";
   }
   if (state == "NODE_FAIL") return by_host.empty() ? "node_fail" : by_host;
@@ -184,42 +183,46 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostE
   if (StartsWith(state, "REQUEUE")) {
     if (!attempt.down_nodes.empty()) return by_host.empty() ? "node_fail" : by_host;
     if (!attempt.preempted_by.empty()) {
-      says("inferred: another job, which may preempt it, took its nodes in the same second");
+      says("inferred: a job that may preempt it started on its nodes in the same second");
       return "preempted";
     }
     if (AskedForRequeue(context)) {
-      says("which is how programs ask to be requeued");
+      says("programs ask for a requeue with this exit code");
       return "user_requeue";
     }
     if (!saved && FailedBeforeRequeue(context)) {
-      says("they did before the requeue, which only then was asked for");
+      says("the tasks failed before the requeue was requested");
       return "failed";
     }
     if (!by_host.empty()) {
-      says("inferred: no node was lost, and Slurm does not record who asked for the requeue");
+      says("inferred: no node was lost, and Slurm does not record who requested the requeue");
       return by_host;
     }
     if (!attempt.operator_acted.empty()) {
-      says("inferred: no preemption and no failed node seen, and Slurm does not record who asked");
+      says(
+          "inferred: no preemption or node failure was seen, and Slurm does not record who requested the "
+          "requeue");
       return "admin_requeue";
     }
     if (!attempt.taken_by.empty()) {
       says(attempt.taken_by);
-      says("whether that job may preempt it is not known, and Slurm does not record who asked for a requeue");
+      says(
+          "it is not known whether that job may preempt it, and Slurm does not record who requested the "
+          "requeue");
       return "unknown";
     }
-    says("no preemption and no failed node seen; Slurm does not record who asked");
+    says("no preemption or node failure was seen; Slurm does not record who requested the requeue");
     return "user_requeue";
   }
   if (state == "FAILED" && context.next != nullptr && AskedForRequeue(context)) {
-    says("which is how programs ask to be requeued, and the run went on");
+    says("programs ask for a requeue with this exit code, and the run continued");
     return "user_requeue";
   }
   if (Left(context, says)) return "cancelled";
   if (state == "FAILED" && !context.stop) return "failed";
   if (context.stop) {
     if (context.stop->signo != 0)
-      says("which Slurm sends before a time limit (--signal), and scancel --signal at any time" +
+      says("Slurm sends this signal before a time limit (--signal), scancel --signal at any time" +
            UntilLimit(context));
     return "unknown";
   }

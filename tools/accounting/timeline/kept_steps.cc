@@ -24,7 +24,7 @@ std::vector<StepOutcome> DecideOutcomes(const std::vector<const Program*>& progr
       const bool running = !program.summary.ended;
       const bool unseen = !program.saves_unseen.empty();
       fate.uncovered = running || goes_on || unseen ? Bucket::kAtRisk : Bucket::kLostWork;
-      fate.why = unseen    ? "whether it was saved is not known: " + program.saves_unseen
+      fate.why = unseen    ? "it is not known whether it was saved: " + program.saves_unseen
                  : running ? "no complete checkpoint covers it yet"
                  : goes_on ? "no complete checkpoint covers it, and the run has not resumed yet"
                            : "no complete checkpoint covers it";

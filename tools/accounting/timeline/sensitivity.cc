@@ -29,7 +29,7 @@ Timeline Recast(Timeline timeline, Bucket from, Bucket to) {
 std::vector<SensitivityRow> FindSensitivity(const RunFacts& facts, const TimelineOptions& options) {
   const Timeline as_is = BuildTimeline(facts, options);
   std::vector<SensitivityRow> rows;
-  rows.push_back(Count("as_is", "as it is", as_is));
+  rows.push_back(Count("as_is", "as measured", as_is));
   for (const int factor : {3, 10}) {
     TimelineOptions other = options;
     other.stall_factor = factor;

@@ -78,10 +78,10 @@ std::string Advice(const Timeline& timeline, const std::vector<const SignalDeliv
   const double padded = static_cast<double>(*needed) * kMargin / static_cast<double>(kRoundTo);
   const Ns enough = (static_cast<Ns>(padded) + 1) * kRoundTo;
   if (facts.preempt_time || facts.state == "PREEMPTED") {
-    return ": a preemption grace (GraceTime) of " + SecondsUp(enough) + " s would do";
+    return ": a preemption grace (GraceTime) of " + SecondsUp(enough) + " s would be enough";
   }
   if (facts.state == "TIMEOUT") {
-    if (worst->signo == SIGTERM) return ": ask earlier, with --signal=TERM@" + SecondsUp(enough);
+    if (worst->signo == SIGTERM) return ": send it earlier with --signal=TERM@" + SecondsUp(enough);
     return ": raise --signal to @" + SecondsUp(enough);
   }
   return ": save more often, or have KillWait raised to " + SecondsUp(enough);
@@ -140,11 +140,11 @@ void WarnOf(int signo, const Tally& tally, std::vector<std::string>& warnings) {
   if (tally.ignored > 0) {
     warnings.push_back("all tasks ignore " + name + ", a checkpoint signal of this job" +
                        Times(tally.ignored) +
-                       ": handle it, or name the one that is handled with --goodput-checkpoint-signal");
+                       ": handle it, or name a signal that they handle with --goodput-checkpoint-signal");
   }
   if (tally.set_up > 0) {
-    warnings.push_back(name + " came while the tasks were still being set up, as containers are" +
-                       Times(tally.set_up) + ": no program was there to handle it");
+    warnings.push_back(name + " arrived while the tasks were still being set up, such as their containers" +
+                       Times(tally.set_up) + ": no program was running yet to handle it");
   }
   if (tally.unhandled > 0) {
     warnings.push_back("no task has a handler for " + name + ", a checkpoint signal of this job" +
@@ -155,9 +155,9 @@ void WarnOf(int signo, const Tally& tally, std::vector<std::string>& warnings) {
     std::int64_t count = 0;
     for (const auto& [program, its] : tally.helpers) count += its;
     warnings.push_back(std::to_string(count) + (count == 1 ? " process" : " processes") +
-                       " beside the trainer died of " + name + " (" + Named(tally.helpers) +
-                       "): ask only the script with --signal=B:" + name +
-                       " and forward it to the trainer, or ignore it in the helpers");
+                       " other than the trainer died from " + name + " (" + Named(tally.helpers) +
+                       "): send the signal to the script only, with --signal=B:" + name +
+                       " and forward it to the trainer, or ignore it in those processes");
   }
   if (tally.no_effect > 0) {
     warnings.push_back(name + " was handled, but no checkpoint followed within " +
@@ -185,10 +185,10 @@ std::string NotResumedFrom(const Timeline& timeline, const SignalDelivery& deliv
     // The step in flight at the save may or may not be in it.
     const std::int64_t from = std::min(*next.first_step, next.restored_step.value_or(*next.first_step) + 1);
     if (from >= *begun) return "";
-    return "the checkpoint that " + SignalName(delivery.signo) + " asked for in attempt " +
+    return "the checkpoint requested by " + SignalName(delivery.signo) + " in attempt " +
            std::to_string(delivery.attempt + 1) + " was complete, but attempt " +
-           std::to_string(next.attempt + 1) + " went on at step " + std::to_string(from) + " though step " +
-           std::to_string(*begun - 1) + " was done: look at what the program restores";
+           std::to_string(next.attempt + 1) + " resumed at step " + std::to_string(from) + " although step " +
+           std::to_string(*begun - 1) + " was done: check which checkpoint the program restores";
   }
   return "";
 }

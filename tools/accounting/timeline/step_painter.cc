@@ -41,7 +41,7 @@ bool HangsSoFar(const Program& program, const StepRecord& step, Ns step_end, std
 
 StepExtent ExtentOf(const Program& program, std::size_t i, const StepContext& context) {
   const StepRecord& step = program.steps[i];
-  StepExtent extent{step.begin,   step.end,    Bucket::kStall, "longer than a step needs",
+  StepExtent extent{step.begin,   step.end,    Bucket::kStall, "longer than a normal step",
                     std::nullopt, std::nullopt};
   const std::optional<Ns> median = program.median_step ? program.median_step : context.run_median;
   const bool last = i + 1 == program.steps.size();
@@ -67,7 +67,7 @@ StepExtent ExtentOf(const Program& program, std::size_t i, const StepContext& co
     if (last && !context.finished && step.net > kShortestStall) {
       extent.step_end = AfterNetTime(program.cuts, step.begin, step.end, kShortestStall);
       extent.rest = Bucket::kUnobserved;
-      extent.rest_why = "one step alone does not tell how long a step takes";
+      extent.rest_why = "the length of a step cannot be known from a single step";
     }
     return extent;
   }
@@ -75,14 +75,14 @@ StepExtent ExtentOf(const Program& program, std::size_t i, const StepContext& co
   extent.step_end = AfterNetTime(program.cuts, step.begin, step.end, *expected);
   const bool closed = !last || program.summary.ended;
   if (!closed && HangsSoFar(program, step, extent.step_end, context.heard_until)) {
-    extent.rest_why = "no progress so far, while its node was heard from";
+    extent.rest_why = "no progress so far, although its node is alive";
     if (step.end - *context.heard_until >= kHang) extent.silent_from = context.heard_until;
     return extent;
   }
   if (!closed || (last && context.finished)) {
     extent.rest = Bucket::kUnobserved;
-    extent.rest_why = closed ? "after the last step the program said nothing until it exited"
-                             : "no news for longer than a step needs";
+    extent.rest_why = closed ? "no record from the program between its last step and its exit"
+                             : "no record for longer than a normal step";
   }
   return extent;
 }

@@ -92,7 +92,7 @@ std::optional<StopRequest> FindStopRequest(const AttemptFacts& attempt, const Pr
 
 std::string InWords(const StopRequest& order) {
   if (order.signo == 0)
-    return order.evidence == Evidence::kLog ? "what its output says" : "the scheduler preempted it";
+    return order.evidence == Evidence::kLog ? "its own output" : "the scheduler preempted it";
   return SignalName(order.signo) + (order.sender.empty() ? "" : " from " + order.sender);
 }
 

@@ -205,7 +205,7 @@ void TimelineBuilder::PaintEpisode(std::size_t index, Painter& painter) {
       remainders.push_back({lost.t,
                             judged.program.summary.end,
                             Bucket::kStall,
-                            "node " + lost.node + " was last seen alive at the begin of this",
+                            "node " + lost.node + " was last seen alive at the begin of this interval",
                             Evidence::kInferred,
                             last.ref,
                             {},

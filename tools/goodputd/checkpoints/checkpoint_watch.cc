@@ -103,7 +103,7 @@ class FolderOfJob {
     const absl::StatusOr<ScanResult> result = DecodeScan(*answer);
     if (!result.ok()) return CannotLook(Message(result.status()));
     news_.Saw(result->view, result->problem);
-    trouble_.Say(result->problem.empty() ? "" : Cat(name_, ": ", result->problem, ", as the job's user"));
+    trouble_.Say(result->problem.empty() ? "" : Cat(name_, ": ", result->problem, " (as the job's user)"));
     news_.Take(result->found, result->whole, looked_ns);
     took_ns_ = result->took_ns;
     watched_ = result->watched;

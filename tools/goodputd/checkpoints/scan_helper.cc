@@ -128,9 +128,9 @@ class Directory {
     std::string why;
     if (error == ENOENT && !containers_.client.empty() && containers_.pids.empty()) {
       why = Cat("a container of ", containers_.client,
-                " cannot be looked into: its processes are not the job's");
+                " cannot be inspected: its processes do not belong to the job");
     } else if (error == ENOENT && !SomebodyCouldMakeIt()) {
-      why = "no process of the job sees it, and its user may not make it there";
+      why = "no process of the job sees it, and its user may not create it there";
     }
     if (!why.empty() && unseen_.empty()) unseen_since_ns_ = kSystemClock.mono_ns();
     unseen_ = why;
@@ -178,7 +178,7 @@ class Directory {
 };
 
 std::string WhyNot(int error) {
-  return error == ESRCH ? "the job ended before it could be looked for" : std::strerror(error);
+  return error == ESRCH ? "the job ended before the directory could be found" : std::strerror(error);
 }
 
 // Whether what will be made there is on a file system of this machine.
@@ -255,7 +255,7 @@ std::string EncodeScan(const ScanResult& result) {
 
 absl::StatusOr<ScanResult> DecodeScan(std::string_view text) {
   ScanResult result;
-  const auto bad = [] { return absl::InvalidArgumentError("the helper's answer is not one"); };
+  const auto bad = [] { return absl::InvalidArgumentError("malformed reply from the helper"); };
   const auto flag = [](const std::vector<absl::string_view>& words, bool& value) {
     if (words.size() != 2 || (words[1] != "0" && words[1] != "1")) return false;
     value = words[1] == "1";

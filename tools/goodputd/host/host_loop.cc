@@ -80,7 +80,7 @@ class HostLoop {
 
   void Report() {
     if (watch_.found() && !said_found_)
-      Log(Cat("the metadata server at ", host_, " is asked for notices about this host"));
+      Log(Cat("watching the metadata server at ", host_, " for notices about this host"));
     said_found_ = said_found_ || watch_.found();
     const std::string why = watch_.trouble();
     if (said_found_) {

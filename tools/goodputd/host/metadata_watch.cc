@@ -66,7 +66,7 @@ bool IsWord(std::string_view text) {
 }
 
 absl::StatusOr<NoticeKind> ParseUpcoming(std::string_view body) {
-  const absl::Status strange = absl::InvalidArgumentError("no description of a maintenance");
+  const absl::Status strange = absl::InvalidArgumentError("not a description of maintenance");
   simdjson::dom::parser parser;
   const simdjson::padded_string padded(body.data(), body.size());
   simdjson::dom::object object;
@@ -103,7 +103,7 @@ absl::StatusOr<NoticeKind> ParseNotice(HostKey key, std::string_view body) {
   const absl::string_view stripped = absl::StripAsciiWhitespace(ToAbsl(body));
   const std::string_view word(stripped.data(), stripped.size());
   const bool known = key == HostKey::kPreempted ? word == "TRUE" || word == "FALSE" : IsWord(word);
-  if (!known) return absl::InvalidArgumentError("a word the server does not have");
+  if (!known) return absl::InvalidArgumentError("an unknown value");
   return NoticeKind{std::string(word), std::nullopt, std::nullopt};
 }
 
@@ -145,7 +145,7 @@ MetadataWatch::Outcome MetadataWatch::Take(const HttpAnswer& answer) {
   if (!answer.status.ok()) return trouble(Message(answer.status));
   const auto flavor = answer.headers.find("metadata-flavor");
   if (flavor == answer.headers.end() || flavor->second != "Google")
-    return trouble("what answers there is no metadata server");
+    return trouble("the server there is not a metadata server");
   outcome.of_server = true;
   const bool none =
       key_ == HostKey::kUpcomingMaintenance && (answer.code == kNotFound || answer.code == kUnavailable);
@@ -156,9 +156,9 @@ MetadataWatch::Outcome MetadataWatch::Take(const HttpAnswer& answer) {
     outcome.wait = backoff_.Next();
     return outcome;
   }
-  if (answer.code != kOk) return trouble(Cat("it answers with status ", answer.code));
+  if (answer.code != kOk) return trouble(Cat("HTTP status ", answer.code));
   absl::StatusOr<NoticeKind> word = ParseNotice(key_, answer.body);
-  if (!word.ok()) return trouble(Cat("it says of ", Facts(key_).path, " ", Message(word.status())));
+  if (!word.ok()) return trouble(Cat("invalid reply for ", Facts(key_).path, ": ", Message(word.status())));
   etag_ = UsableEtag(answer);
   const bool first = !said_;
   outcome.change = Hear(*std::move(word));

@@ -83,8 +83,8 @@ std::string Purge(const std::string& path, const std::string& keep_s, const std:
       PurgeEvents(*db, now_s - keep, now_s, [&] { return absl::Now() > until; });
   if (!done.ok()) return Failed(Message(done.status()));
   if (done->events == 0 && done->freed_bytes == 0) return "";
-  return Cat("keep_events: ", done->events, " records of ", done->jobs, " jobs were replaced by summaries, ",
-             done->freed_bytes, " bytes given back");
+  return Cat("keep_events: replaced ", done->events, " records of ", done->jobs, " jobs by summaries, freed ",
+             done->freed_bytes, " bytes");
 }
 
 // One thing that is looked after, each with its own time and trouble.

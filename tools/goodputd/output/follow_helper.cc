@@ -163,7 +163,7 @@ std::string EncodeFound(const OutputFollower::Found& found, std::string_view pro
 absl::StatusOr<FollowAnswer> DecodeFound(std::string_view text) {
   FollowAnswer answer;
   OutputFollower::Found& found = answer.found;
-  const auto bad = [] { return absl::InvalidArgumentError("the helper's answer is not one"); };
+  const auto bad = [] { return absl::InvalidArgumentError("malformed reply from the helper"); };
   for (absl::string_view line : absl::StrSplit(ToAbsl(text), '\n', absl::SkipEmpty())) {
     const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
     if (words[0] == "problem") {

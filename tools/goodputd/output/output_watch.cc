@@ -63,7 +63,7 @@ class OutputOfJob {
   OutputOfJob(const Config& config, const NodeJobs::OutputJob& output, SharedJobs& jobs,
               AbandonedHelpers& abandoned, int stop_fd)
       : job_(*output.job),
-        name_(Cat("job ", output.job->job, ": its output")),
+        name_(Cat("job ", output.job->job, ": output")),
         jobs_(jobs),
         spools_(config.spool, static_cast<std::uint64_t>(config.spool_max), geteuid(), kSystemClock,
                 std::string(kLogLabel)),
@@ -123,7 +123,7 @@ class OutputOfJob {
     cpu_ns_ = found.cpu_ns;
     std::string problem = decoded->problem;
     if (problem.empty() && found.skipped_bytes > 0)
-      problem = Cat("grows faster than it may be read: ", found.skipped_bytes, " bytes were not looked at");
+      problem = Cat("grows too fast to follow: skipped ", found.skipped_bytes, " bytes");
     trouble_.Say(problem.empty() ? "" : Cat(name_, ": ", problem));
     const bool news = !found.events.empty();
     if (news) news_.Take(found, jobs_.TrainingStepOf(job_));

@@ -224,7 +224,7 @@ class SignalLoop {
 void RunSignalLoop(const Config& config, int stop_fd, std::atomic<bool>& execs_traced) {
   SignalLoop loop(config);
   if (const absl::Status status = loop.Open(); !status.ok()) {
-    Log(Cat(Message(status), "; checkpoint signals are known from exit statuses and the scheduler alone"));
+    Log(Cat(Message(status), "; checkpoint signals are inferred from exit statuses and the scheduler only"));
     loop.SayUntilKnown(stop_fd);
     return;
   }

@@ -37,7 +37,7 @@ std::vector<int> KernelsCpus() {
 
 std::string NotPermitted() {
   const TraceRefusal refusal = ExplainTraceRefusal(ReadTracePermission());
-  return Cat("it is not permitted: ", refusal.why, "; ", refusal.mend);
+  return Cat("not permitted: ", refusal.why, "; ", refusal.mend);
 }
 
 std::string WhyNotTraced(int error) {
@@ -49,7 +49,7 @@ std::string WhyNotTraced(int error) {
     case EOPNOTSUPP:
       return "this kernel cannot trace (CONFIG_PERF_EVENTS, CONFIG_FTRACE)";
     case EMFILE:
-      return "too many open files; raise LimitNOFILE to two a CPU and a thousand more";
+      return "too many open files; raise LimitNOFILE to 1000 plus two per CPU";
     default:
       return std::strerror(error);
   }
@@ -57,8 +57,7 @@ std::string WhyNotTraced(int error) {
 
 absl::Status NotWatched(int cpu, const char* what) {
   const int error = errno;
-  const std::string text =
-      Cat("signals cannot be watched on CPU ", cpu, ": ", what, ": ", WhyNotTraced(error));
+  const std::string text = Cat("cannot trace signals on CPU ", cpu, ": ", what, ": ", WhyNotTraced(error));
   return error == EACCES || error == EPERM ? absl::PermissionDeniedError(text) : absl::UnavailableError(text);
 }
 
@@ -171,8 +170,8 @@ absl::StatusOr<std::unique_ptr<SignalTrace::Ring>> SignalTrace::OpenCpu(int cpu)
 absl::Status SignalTrace::Open() {
   if (!options_.kernels_pids) {
     return absl::FailedPreconditionError(
-        "signals cannot be watched in a PID namespace of its own: the kernel traces by ids of processes that "
-        "are others here; run goodputd in the host's (docker run --pid=host, hostPID: true)");
+        "cannot trace signals: goodputd runs in its own PID namespace, where process ids differ from those "
+        "that the kernel reports; run it in the host's (docker run --pid=host, hostPID: true)");
   }
   ASSIGN_OR_RETURN(const Tracepoints tracepoints, ReadTracepoints());
   tracepoints_ = tracepoints;
@@ -180,7 +179,7 @@ absl::Status SignalTrace::Open() {
   epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
   if (epoll_fd_ < 0) return absl::UnavailableError(Cat("epoll: ", std::strerror(errno)));
   absl::Status status = RefreshCpus();
-  return rings_.empty() && status.ok() ? absl::UnavailableError("no CPU to watch signals on") : status;
+  return rings_.empty() && status.ok() ? absl::UnavailableError("no CPU to trace signals on") : status;
 }
 
 absl::Status SignalTrace::RefreshCpus() {

@@ -164,11 +164,11 @@ absl::StatusOr<SignalTracepoint> ParseSignalTracepoint(std::string_view id, std:
   for (const auto& [name, into] : numbers) {
     if (!take(name, sizeof(std::int32_t), into))
       return absl::InvalidArgumentError(
-          Cat("the kernel's tracepoint signal:signal_generate has no field `", name, "` that we know"));
+          Cat("the kernel's tracepoint signal:signal_generate has no usable field `", name, "`"));
   }
   if (!take("comm", SignalTracepoint::kCommBytes, &tracepoint.comm))
     return absl::InvalidArgumentError(
-        "the kernel's tracepoint signal:signal_generate has no field `comm` that we know");
+        "the kernel's tracepoint signal:signal_generate has no usable field `comm`");
   return tracepoint;
 }
 

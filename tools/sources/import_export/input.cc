@@ -25,7 +25,7 @@ constexpr std::size_t kCopyBytes = std::size_t{256} << 10U;
 constexpr std::size_t kBlockBytes = 16;
 
 absl::Status Errno(std::string_view path, int error) {
-  return absl::ErrnoToStatus(error, Cat(path, ": cannot read it"));
+  return absl::ErrnoToStatus(error, Cat(path, ": cannot read the file"));
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ absl::StatusOr<bool> EntryStream::NextValue(EntryText& into) {
     if (length > kMaxEntryBytes) break;
     if (all_read_) {
       Hand(length, length, into);
-      into.problem = "cut off";
+      into.problem = "truncated";
       in_array_ = false;
       return true;
     }
@@ -161,7 +161,7 @@ absl::StatusOr<bool> EntryStream::Next(EntryText& into) {
       if (!in_array_) return false;
       in_array_ = false;
       Hand(0, 0, into);
-      into.problem = "the array does not end";
+      into.problem = "the array is not closed";
       return true;
     }
     const char next = Rest().front();

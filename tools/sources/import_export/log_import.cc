@@ -229,7 +229,7 @@ absl::StatusOr<FileImportReport> ImportLog(Database& db, const Input& input, con
   const LogReader::Counted counted = all->MostCounted();
   if (counted.name.empty()) {
     return absl::InvalidArgumentError(Cat(input.name() == "-" ? "stdin" : input.name(), ": profile ",
-                                          log.profile, " knows no line of it; see sgoodput profile test"));
+                                          log.profile, " matches no line; see sgoodput profile test"));
   }
   LineClock clock(log.zone, input.written_ns());
   if (status = LookAt(input, log, counted, clock); !status.ok()) return status;
@@ -247,7 +247,7 @@ absl::StatusOr<FileImportReport> ImportLog(Database& db, const Input& input, con
   FileImportReport report = pass.Report();
   if (options.join.empty() && report.attempts == 0 && counted.name == kNcclTestsProfile) {
     return absl::InvalidArgumentError(
-        Cat(input.name(), ": nccl-tests' bandwidths are of a job's nodes; say whose with -j JOB"));
+        Cat(input.name(), ": results of nccl-tests need a job; specify it with -j JOB"));
   }
   report.note = counted.counters.Why();
   if (clock.tells_no_time()) report.placed_from = begin;
@@ -261,7 +261,8 @@ absl::StatusOr<FileImportReport> ImportLog(Database& db, const Input& input, con
   row.entries = report.entries;
   if (options.join.empty()) {
     if (options.run.empty())
-      return absl::InvalidArgumentError(Cat(input.name(), ": whose output is it? say -j JOB or --run NAME"));
+      return absl::InvalidArgumentError(
+          Cat(input.name(), ": specify the job (-j JOB) or the run (--run NAME)"));
     row.job_id = writer.own_job_id();
   }
   if (status = writer.Finish(row, input.size(), options.now_s); !status.ok()) return status;

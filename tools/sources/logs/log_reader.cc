@@ -117,8 +117,8 @@ absl::StatusOr<LogReader> LogReader::Open(std::string_view name, const std::stri
   const bool found = std::any_of(reader.candidates_.begin(), reader.candidates_.end(),
                                  [](const Candidate& candidate) { return !candidate.beside; });
   if (!found)
-    return absl::NotFoundError(Cat("no log profile is named ", name, "; there are ", names, ", ",
-                                   kGoogleProfile, " and ", kAutoProfile));
+    return absl::NotFoundError(
+        Cat("unknown log profile ", name, "; known: ", names, ", ", kGoogleProfile, " and ", kAutoProfile));
   if (name != kAutoProfile) reader.chosen_name_ = std::string(name);
   return reader;
 }

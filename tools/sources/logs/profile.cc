@@ -69,12 +69,12 @@ class Expression {
     for (const auto& [name, index] : re_->NamedCapturingGroups()) groups_.emplace_back(name, index);
   }
   std::string Problem(bool stamp) const {
-    if (!re_->ok()) return Cat("the expression is none: ", re_->error());
+    if (!re_->ok()) return Cat("invalid expression: ", re_->error());
     if (re_->NumberOfCapturingGroups() > static_cast<int>(kMaxGroups)) return "more than 12 groups";
     for (const auto& [name, index] : groups_) {
       if (!KnowsGroup(name, stamp)) return Cat("unknown group ", name);
     }
-    if (stamp && groups_.size() != 1) return "a stamp has one of the groups date, unix and glog";
+    if (stamp && groups_.size() != 1) return "a stamp needs exactly one of the groups date, unix and glog";
     return "";
   }
 
@@ -305,7 +305,7 @@ absl::Status ProfileReader::TakeOfRule(std::string_view word, std::string_view r
   if (into_.rules.empty()) return Bad(at, Cat("`", word, "` before any rule"));
   Rule& rule = into_.rules.back();
   if (word == "match") {
-    if (rule.match) return Bad(at, "a second `match`: write another rule");
+    if (rule.match) return Bad(at, "a second `match`: start another rule");
     rule.match.emplace(rest);
     rule.text = std::string(rest);
     const std::string problem = rule.match->Problem(false);
@@ -318,7 +318,7 @@ absl::Status ProfileReader::TakeOfRule(std::string_view word, std::string_view r
   const std::string_view value = rest.substr(std::min(rest.find_first_not_of(' '), rest.size()));
   if (word == "gives") {
     if (rule.examples.empty() || !rule.examples.back().gives.empty())
-      return Bad(at, "`gives` without its example");
+      return Bad(at, "`gives` without an example");
     rule.examples.back().gives = std::string(value);
     return absl::OkStatus();
   }
@@ -329,7 +329,7 @@ absl::Status ProfileReader::TakeOfRule(std::string_view word, std::string_view r
   }
   if (word == "name") {
     if (value.empty() || value.size() > kMaxNameBytes)
-      return Bad(at, "`name` takes one of at most 128 bytes");
+      return Bad(at, "`name` takes a name of at most 128 bytes");
     rule.name = std::string(value);
     return absl::OkStatus();
   }
@@ -378,7 +378,7 @@ absl::Status ProfileReader::Take(std::string_view word, std::string_view rest, i
   }
   if (word == "rule") {
     const auto* const kind = std::find(kKindNames.begin(), kKindNames.end(), value);
-    if (kind == kKindNames.end()) return Bad(at, Cat("no rule is a `", value, "`"));
+    if (kind == kKindNames.end()) return Bad(at, Cat("unknown kind of rule `", value, "`"));
     Rule rule;
     rule.kind = static_cast<LogEvent::Kind>(kind - kKindNames.begin());
     rule.at = at;
@@ -393,7 +393,7 @@ absl::Status ProfileReader::CheckExample(const Rule& rule, const Example& exampl
   const Rule* by = nullptr;
   const std::optional<LogEvent> event = into_.Match(example.line, &by);
   if (!event) return Bad(example.at, "the example matches no rule");
-  if (by != &rule) return Bad(example.at, Cat("the example matches the rule of line ", by->at, " first"));
+  if (by != &rule) return Bad(example.at, Cat("the example matches the rule at line ", by->at, " first"));
   const std::string found = EventInWords(*event);
   if (found != example.gives)
     return Bad(example.at, Cat("the example gives `", found, "`, not `", example.gives, "`"));
@@ -406,7 +406,7 @@ absl::Status ProfileReader::CheckRule(const Rule& rule) {
   const bool named = rule.kind == LogEvent::Kind::kPhaseBegin || rule.kind == LogEvent::Kind::kPhaseEnd ||
                      rule.kind == LogEvent::Kind::kJobEnd;
   if (named && rule.name.empty() && rule.text.find("?P<name>") == std::string::npos)
-    return Bad(rule.at, "it needs a `name`");
+    return Bad(rule.at, "the rule needs a `name`");
   const bool step = rule.kind == LogEvent::Kind::kStepEnd || rule.kind == LogEvent::Kind::kStepBegin;
   if (step && rule.text.find("?P<step>") == std::string::npos)
     return Bad(rule.at, "a step needs a group `step`");
@@ -427,7 +427,7 @@ absl::Status ProfileReader::Check() {
   into_.any = std::make_unique<RE2::Set>(Quiet(), RE2::UNANCHORED);
   for (const Rule& rule : into_.rules) {
     RETURN_IF_ERROR(CheckRule(rule));
-    if (into_.any->Add(Piece(rule.text), nullptr) < 0) return Bad(rule.at, "the expression is none");
+    if (into_.any->Add(Piece(rule.text), nullptr) < 0) return Bad(rule.at, "invalid expression");
   }
   if (!into_.any->Compile()) return Bad(1, "the expressions together are too large");
   for (const Rule& rule : into_.rules) {
@@ -437,7 +437,8 @@ absl::Status ProfileReader::Check() {
   }
   for (const Example& line : into_.unlike) {
     const Rule* by = nullptr;
-    if (into_.Match(line.line, &by)) return Bad(line.at, Cat("the rule of line ", by->at, " matches it"));
+    if (into_.Match(line.line, &by))
+      return Bad(line.at, Cat("the rule at line ", by->at, " matches this line"));
   }
   return absl::OkStatus();
 }

@@ -40,9 +40,9 @@ class Reader {
     // Who is no root is that user or cannot read; either way there is nothing to change.
     if (geteuid() == 0) reader.as_ = std::make_unique<FilesAs>(found->uid, found->gid);
     if (reader.as_ != nullptr && !reader.as_->Works()) {
-      return absl::PermissionDeniedError(Cat(
-          "shared_spool_user: goodputd may not read as ", user,
-          "; where it is confined, let it call setfsuid and setfsgid and have CAP_SETUID and CAP_SETGID"));
+      return absl::PermissionDeniedError(
+          Cat("shared_spool_user: goodputd cannot read as ", user,
+              "; if it is confined, permit setfsuid, setfsgid, CAP_SETUID and CAP_SETGID"));
     }
     return reader;
   }
@@ -165,7 +165,7 @@ absl::StatusOr<IngestReport> ParseIngestAnswer(std::string_view answer) {
   if (words.size() != 7 || !absl::SimpleAtoi(words[0], &code) ||
       !absl::SimpleAtoi(words[2], &report.records) || !absl::SimpleAtoi(words[3], &report.bad) ||
       !absl::SimpleAtoi(words[4], &report.removed) || !absl::SimpleAtoi(words[5], &whole)) {
-    return absl::InternalError("the ingest helper speaks nonsense");
+    return absl::InternalError("malformed reply from the ingest helper");
   }
   if (code != 0) return absl::Status(static_cast<absl::StatusCode>(code), words[1]);
   report.whole = whole != 0;

@@ -18,20 +18,20 @@ std::string Mend(int error) {
   switch (error) {
     case ENOSPC:
     case EDQUOT:
-      return "make room there";
+      return "free disk space there";
     case EACCES:
     case EPERM:
-      return "where root may not write, name a user who may: shared_spool_user in goodput.conf";
+      return "if root may not write there, set shared_spool_user in goodput.conf to a user who may";
     case ENOENT:
-      return "mount it, or make it: owned by who writes there, mode 0700";
+      return "mount it, or create it with mode 0700, owned by the user who writes there";
     case EROFS:
-      return "mount it for writing, and let goodputd's unit in: systemctl edit goodputd, [Service], "
+      return "mount it read-write, and give goodputd's unit access: systemctl edit goodputd, [Service], "
              "ReadWritePaths=-FOLDER";
     case ELOOP:
     case ENOTDIR:
-      return "it must be a folder and no link";
+      return "it must be a folder, not a link";
     default:
-      return "nothing is lost while the nodes' own disks have room";
+      return "nothing is lost as long as the nodes' disks have space";
   }
 }
 
@@ -43,7 +43,7 @@ std::string PlaceOf(const struct stat& folder) {
 
 absl::Status DirectSharedFolder::Trouble(int error) const {
   return absl::UnavailableError(Cat("shared_spool ", root_, ": ", std::strerror(error), "; ", Mend(error),
-                                    "; records wait on the node"));
+                                    "; records are kept on the node"));
 }
 
 // What one file says; a disk that is full or read-only is no single file's.
@@ -51,16 +51,16 @@ absl::Status DirectSharedFolder::FileTrouble(int error, const std::string& folde
                                              const std::string& file) const {
   if (error == ENOSPC || error == EDQUOT || error == EROFS) return Trouble(error);
   return absl::AbortedError(Cat("shared_spool ", root_, ": ", folder, "/", file, ": ",
-                                error == ELOOP ? "is no regular file" : std::strerror(error),
-                                "; this file waits on the node: look what is wrong with its copy"));
+                                error == ELOOP ? "not a regular file" : std::strerror(error),
+                                "; the file is kept on the node: check its copy"));
 }
 
 absl::Status DirectSharedFolder::CheckOwner(int fd, struct stat& info, std::string_view what) const {
   if (files_.FStat(fd, &info) != 0) return Trouble(errno);
   if (info.st_uid == owner_ && (info.st_mode & 022U) == 0) return absl::OkStatus();
-  return absl::PermissionDeniedError(Cat("shared_spool ", root_, ": ", what, " is uid ", info.st_uid,
-                                         "'s or others may write to it; chown it to uid ", owner_,
-                                         " and chmod it to 0700; records wait on the node"));
+  return absl::PermissionDeniedError(Cat("shared_spool ", root_, ": ", what, " is owned by uid ", info.st_uid,
+                                         " or writable by others; chown it to uid ", owner_,
+                                         " and chmod it to 0700; records are kept on the node"));
 }
 
 absl::StatusOr<int> DirectSharedFolder::OpenRoot(std::string& place) const {

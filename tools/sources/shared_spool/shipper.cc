@@ -135,8 +135,8 @@ bool Shipper::LookAt(const std::string& node, int fd, const Original& original, 
   if (copy.refused && !was) {
     round.report.problems.push_back(Cat(node, "/", original.name, ": its copy in the shared folder ",
                                         longer ? "is longer" : "differs",
-                                        "; it is left as it is, and no more of the file is copied: move the "
-                                        "copy away, and it is copied anew within an hour"));
+                                        "; the copy is left unchanged and the file is no longer copied: move "
+                                        "the copy away to have the file copied again within an hour"));
   }
   return true;
 }
@@ -268,15 +268,14 @@ void Shipper::PassNode(const std::string& name, Round& round) {
     return;
   }
   if (info.st_uid != options_.owner) {
-    round.report.problems.push_back(
-        Cat(name, ": is uid ", info.st_uid, "'s, not uid ", options_.owner, "'s"));
+    round.report.problems.push_back(Cat(name, ": owned by uid ", info.st_uid, ", not uid ", options_.owner));
     return;
   }
   Node& node = nodes_[name];
   if (!LockNode(node, folder.get())) {
     round.report.problems.push_back(errno == EWOULDBLOCK
-                                        ? Cat(name, ": another goodputd copies its records")
-                                        : Cat(name, ": cannot be locked: ", std::strerror(errno)));
+                                        ? Cat(name, ": another goodputd is copying its records")
+                                        : Cat(name, ": cannot lock it: ", std::strerror(errno)));
     return;
   }
   // Before the records: what it no longer names has its end in records that are copied first.

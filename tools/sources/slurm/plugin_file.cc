@@ -32,7 +32,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, std::size_t most) 
   std::string bytes(most + 1, '\0');
   in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   bytes.resize(static_cast<std::size_t>(in.gcount()));
-  if (bytes.size() > most) return absl::InvalidArgumentError(Cat(path, ": larger than any such file"));
+  if (bytes.size() > most) return absl::InvalidArgumentError(Cat(path, ": too large"));
   return bytes;
 }
 
@@ -54,7 +54,8 @@ absl::Status ReadPlugstack(const std::string& path, int depth, Plugstack* plugst
         absl::StrSplit(line.substr(0, line.find('#')), absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
     if (words.size() < 2) continue;
     if (words[0] == "include") {
-      if (depth == kMostIncludes) return absl::InvalidArgumentError(Cat(path, ": includes without end"));
+      if (depth == kMostIncludes)
+        return absl::InvalidArgumentError(Cat(path, ": includes are nested too deeply"));
       const std::string pattern =
           words[1].front() == '/' ? words[1] : path.substr(0, path.rfind('/') + 1) + words[1];
       glob_t matches{};
@@ -162,7 +163,7 @@ absl::StatusOr<std::string> ReleaseOfPlugin(const std::string& path) {
       bytes[EI_CLASS] != ELFCLASS64)
     return absl::InvalidArgumentError(Cat(path, ": not a shared object"));
   const std::optional<std::uint32_t> version = UnsignedSymbol(bytes, "plugin_version");
-  if (!version) return absl::InvalidArgumentError(Cat(path, ": cut short, or not a Slurm plugin"));
+  if (!version) return absl::InvalidArgumentError(Cat(path, ": truncated, or not a Slurm plugin"));
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%u.%02u", *version >> 16U, *version >> 8U & 255U);
   return std::string(text.data());

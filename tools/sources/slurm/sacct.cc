@@ -118,7 +118,7 @@ absl::StatusOr<SacctText> ParseSacct(std::string_view text, std::string_view del
   const bool raw_ids = header.Find("JobIDRaw") >= 0;
   for (const absl::string_view needed : {"JobID", "Submit", "Start", "End", "State"}) {
     if (header.Find(needed) < 0 && !(raw_ids && needed == "JobID")) {
-      return absl::InvalidArgumentError(Cat("the sacct text has no field ", std::string(needed),
+      return absl::InvalidArgumentError(Cat("the sacct output has no field ", std::string(needed),
                                             "; print it with sacct -P -D -X -o ", absl::StrJoin(kFields, ","),
                                             ",JobName"));
     }
