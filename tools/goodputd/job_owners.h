@@ -1,5 +1,4 @@
-// Which user owns which job on which node, from what the plugin wrote to the spool: only root can write
-// there.
+// Which user owns which job on which node, from the plugin's records in the spool, which only root can write.
 #pragma once
 
 #include <sys/types.h>
@@ -22,15 +21,15 @@ class JobOwners {
   struct Job {
     uid_t uid = 0;
     std::string cluster;
-    std::string first_node;  // where a mark goes that names no node
+    std::string first_node;  // for marks that name no node
     std::map<std::string, bool> nodes;
   };
-  // Looks at what the spool gained when the job is not known yet, or not as the asking user's; for a user who
-  // asks for jobs that are not there or not theirs only so often, as the look costs much more than the
-  // question. What one user asks does not change what another hears. Valid until the next call.
+  // Reads new spool records if the job is unknown, or does not belong to the user who asks. Since reading
+  // costs much more than a query, a user who asks for unknown or foreign jobs causes it only at a limited
+  // rate; other users are not affected. Valid until the next call.
   const Job* Find(std::int64_t job, uid_t asking);
 
-  // For so long a job that was not there is not looked for again, and of so many.
+  // How long an unknown job is not looked up again, and for how many jobs.
   static constexpr std::int64_t kUnknownForNs = 1'000'000'000;
   static constexpr std::size_t kMaxUnknown = 64;
 
@@ -42,7 +41,7 @@ class JobOwners {
   SpoolTail tail_;
   Clock clock_;
   std::map<std::int64_t, Job> jobs_;
-  // By who asked for it: until when.
+  // By user: unknown jobs, and until when not to look again.
   std::map<uid_t, std::map<std::int64_t, std::int64_t>> unknown_;
 };
 

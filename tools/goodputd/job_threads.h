@@ -1,5 +1,5 @@
-// A thread for each job of this node that is looked after: it begins when the job is seen, is told when the
-// job's tasks are gone, and is forgotten once it is done with what they left. One that hangs holds up nobody.
+// One thread per watched job of this node: it starts when the job is first seen, is told when the job's tasks
+// are gone, and is removed once it has finished its work. A thread that hangs does not delay others.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,8 @@
 
 namespace goodput {
 
-// The last member of whoever has it: it is waited for before what it works with is gone.
+// Declare it as the last member of its owner: its destructor waits for the thread, which uses the other
+// members.
 class JobThread {
  public:
   enum class Woken : std::uint8_t { kTimeIsOver, kJobIsOver, kDaemonStops };
@@ -29,11 +30,11 @@ class JobThread {
   JobThread& operator=(const JobThread&) = delete;
 
   void Begin(std::function<void()> work);
-  // The job's tasks are gone.
+  // Tells the thread that the job's tasks are gone.
   void End() const;
   bool done() const { return done_; }
 
-  // For the thread itself. Negative or 0: looks only.
+  // For the thread itself. Negative or 0: does not wait.
   Woken Wait(std::int64_t ns) const;
 
  private:
@@ -43,14 +44,14 @@ class JobThread {
   std::thread thread_;
 };
 
-// A Watcher has End() and done(), as a JobThread has, and Update() with what is known of its job now.
+// A Watcher has End() and done(), like JobThread, and Update() with the current information about its job.
 template <typename Watcher>
 class JobWatchers {
  public:
   explicit JobWatchers(std::size_t most) : most_(most) {}
 
-  // `jobs`: those there are now, each with its NodeJob as `job`. One that has no watcher gets what `make`
-  // makes of it, while there are not too many.
+  // `jobs`: the current jobs, each with its NodeJob as `job`. A job without a watcher gets one from `make`,
+  // up to a maximum number.
   template <typename Jobs, typename Make>
   void Follow(const Jobs& jobs, const Make& make) {
     std::set<Key> live;

@@ -18,7 +18,7 @@ namespace goodput {
 
 class NodeSpools {
  public:
-  // `label`: of files apart from the others (spank/spool.h).
+  // `label`: for files kept apart from the others (spank/spool.h).
   NodeSpools(std::string root, std::uint64_t max_bytes, uid_t owner, Clock clock, std::string label = "")
       : root_(std::move(root)),
         max_bytes_(max_bytes),
@@ -26,9 +26,9 @@ class NodeSpools {
         clock_(clock),
         label_(std::move(label)) {}
 
-  // False: not stored, which the spool has counted where it could be opened.
+  // False: not stored; the spool has counted it if it could be opened.
   bool Write(const std::string& node, std::string_view record);
-  // Notes of a node's spool (spank/spool.h); one that cannot be had is empty.
+  // Notes of a node's spool (spank/spool.h); empty if unavailable.
   bool PutNote(const std::string& node, const std::string& name, std::string_view text);
   std::string GetNote(const std::string& node, const std::string& name);
   void DropNote(const std::string& node, const std::string& name);

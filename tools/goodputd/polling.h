@@ -1,15 +1,16 @@
-// How often the loops over folders that may hang look at them, and what they bear with.
+// Intervals and limits of the loops over folders that may hang.
 #pragma once
 
 namespace goodput {
 
 inline constexpr int kLookEveryMs = 1000;
 inline constexpr int kLongestPauseMs = 30'000;
-// Between two looks at which jobs there are.
+// Between two looks for jobs.
 inline constexpr int kLookForJobsMs = 1000;
-// Helpers that hang: enough for a server that is restarted twice while the first of them still does.
+// Maximum number of hanging helpers: enough for a server that is restarted twice while the first helper still
+// hangs.
 inline constexpr int kMostAbandoned = 4;
-// The same of helpers that each look for one job.
+// The same for helpers of single jobs.
 inline constexpr int kMostAbandonedOfJobs = 16;
 
 }  // namespace goodput

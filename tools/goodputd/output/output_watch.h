@@ -1,5 +1,5 @@
 // Follows the output of jobs that named a log profile, where their batch script or first task runs, and
-// records what it says as marks of the step that ran at the time.
+// records its events as marks of the step that ran at the time.
 #pragma once
 
 #include <cstdint>
@@ -18,26 +18,26 @@
 
 namespace goodput {
 
-// What a job's lines come to: records, and what to remember for a goodputd that goes on with the job.
+// Turns the events of a job's output into records, and keeps the state with which a later goodputd continues.
 class OutputNews {
  public:
   explicit OutputNews(NodeJob job, Clock clock = kSystemClock) : job_(std::move(job)), clock_(clock) {}
 
-  // `training`: the step that the events are about.
+  // `training`: the step to which the events belong.
   void Take(const OutputFollower::Found& found, const NodeJobs::TrainingStep& training);
   // The job's tasks are gone.
   void End(const NodeJobs::TrainingStep& training);
   // The records since the last call, in order.
   std::vector<std::string> Records() { return std::exchange(records_, {}); }
 
-  // One line, to be given to Remember by the next daemon; nothing of it is another job's or attempt's.
+  // One line, to be passed to Remember by the next daemon; it has nothing of another job or attempt.
   std::string Memory() const;
-  // Empty: there is nothing to go on with.
+  // Empty: there is no state to continue with.
   std::vector<FileMark> Remember(std::string_view memory);
 
  private:
   Stamp StampOf(std::int64_t t_ns) const;
-  // Which job and step it is of.
+  // Adds the job and step to a record.
   void Identify(RecordBuilder& record) const;
   void Write(std::int64_t t_ns, std::string_view mark, bool begin, std::optional<std::int64_t> step,
              std::string_view name, std::int64_t task = 0);
@@ -53,7 +53,7 @@ class OutputNews {
     absl::Status Stop(Ns t, const Speaker& speaker, std::int64_t offset) override;
     absl::Status Collective(const LogCollective& collective, const Speaker& speaker,
                             std::int64_t offset) override;
-    // Of these the plugin knows.
+    // The plugin records these.
     absl::Status Srun(const LogSrun&, const Speaker&, std::int64_t) override { return absl::OkStatus(); }
     absl::Status Attempt(const LogAttempt&) override { return absl::OkStatus(); }
 
@@ -67,8 +67,8 @@ class OutputNews {
   std::vector<std::string> records_;
 };
 
-// Until `stop_fd` becomes readable. Each job has a thread and a child of its own: one that hangs holds up
-// nobody.
+// Runs until `stop_fd` becomes readable. Each job has its own thread and child, so that one that hangs does
+// not delay others.
 void RunOutputWatch(const Config& config, int stop_fd);
 
 }  // namespace goodput

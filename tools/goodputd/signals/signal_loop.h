@@ -7,9 +7,9 @@
 
 namespace goodput {
 
-// Returns when `stop_fd` becomes readable, all that was seen until then written; at once, after one line in
-// the log, where signals cannot be watched. SPOOL/signals has its counts for `sgoodput doctor`. Sets
-// `execs_traced` while it tells of programs.
+// Runs until `stop_fd` becomes readable and everything seen by then is written. If signals cannot be traced,
+// logs one line and returns. SPOOL/signals has counters for `sgoodput doctor`. Sets `execs_traced` while it
+// reports execs.
 void RunSignalLoop(const Config& config, int stop_fd, std::atomic<bool>& execs_traced);
 
 }  // namespace goodput
