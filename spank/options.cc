@@ -34,13 +34,13 @@ const OptionSpec kOptions[kOptionCount] = {
 namespace {
 
 constexpr std::size_t kMaxRunBytes = 128;
-constexpr std::size_t kMaxPathBytes = 1024;  // a longer one could not be kept in a record of 4096 bytes
+constexpr std::size_t kMaxPathBytes = 1024;  // a longer one does not fit into a record of 4096 bytes
 constexpr std::size_t kMaxProfileBytes = 64;
 constexpr std::size_t kMaxTags = 32;
 constexpr std::size_t kMaxTagKeyBytes = 64;
 constexpr std::size_t kMaxTagValueBytes = 256;
 constexpr std::size_t kMaxTagsBytes = 2048;
-constexpr std::size_t kMaxSocketPathBytes = 107;  // sun_path, with its NUL or leading '@'
+constexpr std::size_t kMaxSocketPathBytes = 107;  // sun_path with its NUL or leading '@'
 
 bool IsAlnum(char c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
@@ -87,7 +87,7 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
   }
 }
 
-// A positive, finite decimal number, with or without exponent. strtod would also take hex, "inf" and a
+// A positive, finite decimal number, with or without exponent. strtod would also accept hex, "inf" and a
 // locale's comma.
 std::optional<double> ParsePositive(std::string_view text) {
   if (text.empty() || text.size() > 40 || text.front() == '+') return std::nullopt;
@@ -113,7 +113,7 @@ struct SignalName {
   const char* name;
   int number;
 };
-// sigabbrev_np would do, but the glibc of older clusters does not have it.
+// sigabbrev_np would do, but the glibc of older clusters lacks it.
 constexpr std::array<SignalName, 34> kSignals = {{
     {"HUP", SIGHUP},   {"INT", SIGINT},     {"QUIT", SIGQUIT}, {"ILL", SIGILL},   {"TRAP", SIGTRAP},
     {"ABRT", SIGABRT}, {"BUS", SIGBUS},     {"FPE", SIGFPE},   {"KILL", SIGKILL}, {"USR1", SIGUSR1},
@@ -235,7 +235,7 @@ std::string ParseTags(std::string_view value, std::optional<Tags>* out) {
   return "";
 }
 
-// Fit for one line: characters that are not printable become '?', and what is long is cut.
+// Makes text fit for one line: unprintable characters become '?', and long text is cut.
 std::string Shown(std::string_view text) {
   constexpr std::size_t kCharacters = 80;
   std::string line;
@@ -332,7 +332,7 @@ JobOptions Merge(const JobOptions& first, const JobOptions& second) {
   fill(&out.checkpoint_dir, second.checkpoint_dir);
   fill(&out.checkpoint_signal, second.checkpoint_signal);
   fill(&out.log_profile, second.log_profile);
-  // Two ways to say one thing: what an option says in one way, a default must not contradict in the other.
+  // Two ways to state the same: if an option uses one, a default must not contradict it with the other.
   if (!first.flops_per_step && !first.model) {
     out.flops_per_step = second.flops_per_step;
     out.model = second.model;
@@ -348,7 +348,8 @@ void AddOptions(const JobOptions& options, RecordBuilder* record) noexcept {
                    options.tags;
   if (!any) return;
   record->OpenObject(key::kOpt);
-  // The run is short by its validation, and without it the job would count as a run of its own: it stays.
+  // Validation keeps the run short, and without it the job would count as a run of its own: it is never
+  // dropped.
   if (options.run) record->Text(key::kRun, *options.run);
   if (options.checkpoint_dir) record->Text(key::kCheckpointDir, *options.checkpoint_dir, Worth::kFreeText);
   if (options.checkpoint_signal) record->Text(key::kCheckpointSignal, *options.checkpoint_signal);

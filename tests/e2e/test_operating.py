@@ -316,7 +316,7 @@ class OperatingTest(unittest.TestCase):
         said = self.doctor(conf)
         self.assertRegex(said, r"(?m)^ok  goodputd %d on \S+ writes to the database$" % child.pid)
         self.assertRegex(said, r"(?m)^ok  the newest copy of the database is \S+ old$")
-        self.assertRegex(said, r"(?m)^ok  heard of 1 node: n-a 16m\d\ds ago$")
+        self.assertRegex(said, r"(?m)^ok  1 node has reported: n-a 16m\d\ds ago$")
         self.assertRegex(said, r"(?m)^!!  job 7 is running, but 9 of its 10 nodes recorded nothing about it: x1 x2 x3 x4 x5 x6 x7 x8 and 1 more$")
         self.assertNotIn("job 8", said)
         child.kill()

@@ -53,7 +53,7 @@ absl::Status SetInterval(std::string_view key, std::string_view value, absl::Dur
   return absl::OkStatus();
 }
 
-// Days, or anything shorter as absl spells it.
+// Days, or a shorter duration in absl's syntax.
 absl::Status SetDays(std::string_view key, std::string_view value, absl::Duration& into) {
   std::int64_t days = 0;
   absl::Duration duration;

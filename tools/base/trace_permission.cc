@@ -13,7 +13,7 @@
 namespace goodput {
 namespace {
 
-// Above this Debian's and Ubuntu's kernels, and no others, ask for CAP_SYS_ADMIN.
+// Above this, the kernels of Debian and Ubuntu, and no others, require CAP_SYS_ADMIN.
 constexpr int kParanoidPerfmonMayPass = 2;
 
 // Both words of 32 capabilities each.

@@ -23,10 +23,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A task's record is written after its fork; the kernel counts a process's begin in hundredths of a second.
+// A task's record is written after its fork, and the kernel counts a process's start in hundredths of a
+// second.
 constexpr std::int64_t kBeganSlackNs = 1'000'000'000;
 
-// Written beside it and renamed: whoever copies it finds the old one or the new one.
+// Written to a temporary file and renamed: a reader finds the old one or the new one.
 std::string Replace(const std::string& folder, const std::string& text) {
   const std::string path = folder + "/" + kHeartbeatName;
   const std::string beside = path + ".new";

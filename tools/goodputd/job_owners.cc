@@ -9,7 +9,7 @@
 namespace goodput {
 namespace {
 
-// Jobs remembered; beyond it the lowest ids go, which are the oldest but after a wrap.
+// Maximum number of jobs; beyond it, the lowest ids are dropped, which are the oldest except after a wrap.
 constexpr std::size_t kMaxJobs = 100'000;
 
 }  // namespace
@@ -17,7 +17,7 @@ constexpr std::size_t kMaxJobs = 100'000;
 const JobOwners::Job* JobOwners::Find(std::int64_t job, uid_t asking) {
   const auto theirs = [&](auto at) { return at != jobs_.end() && at->second.uid == asking; };
   auto found = jobs_.find(job);
-  // Of another user by what was read so far: perhaps the id was used again.
+  // Owned by another user so far: the id may have been reused.
   if (!theirs(found) && MayLook(job, asking)) {
     Refresh();
     found = jobs_.find(job);

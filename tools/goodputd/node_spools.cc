@@ -4,7 +4,7 @@
 
 namespace goodput {
 
-// Null where it cannot be opened.
+// Null if it cannot be opened.
 Spool* NodeSpools::Of(const std::string& node) {
   std::unique_ptr<Spool>& spool = spools_[node];
   if (spool == nullptr) spool = std::make_unique<Spool>();

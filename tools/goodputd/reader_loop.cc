@@ -40,14 +40,14 @@ constexpr std::int64_t kListenAgainNs = 5'000'000'000;
 constexpr std::int64_t kShortestPauseNs = 500'000'000;
 constexpr std::int64_t kLongestPauseNs = 30'000'000'000;
 constexpr std::int64_t kLongLifeNs = 60'000'000'000;
-// Slurm's commands are asked for one user at a time.
+// Slurm's commands are run for one user at a time.
 constexpr absl::Duration kCommandTimeout = absl::Seconds(8);
 constexpr std::size_t kCommandOutput = std::size_t{4} << 20U;
-// Older than this, numbers are not what the cluster does now. A slow controller is asked every few minutes.
+// Older numbers do not describe the cluster's current state. A slow controller is queried every few minutes.
 constexpr std::int64_t kStaleLookNs = 600'000'000'000;
 constexpr std::int64_t kStaleIngestNs = 120'000'000'000;
 
-// Beside this program where it was built, else where it was installed.
+// Next to this program in a build, otherwise where it was installed.
 std::string FindProgram(const std::string& built, const std::string& installed) {
   std::array<char, 4096> self{};
   const ssize_t length = readlink("/proc/self/exe", self.data(), self.size() - 1);
@@ -59,7 +59,7 @@ std::string FindProgram(const std::string& built, const std::string& installed) 
   return installed;
 }
 
-// Who answers: the user goodput.conf names, else who owns the database's folder.
+// The user who answers: the one in goodput.conf, or the owner of the database folder.
 absl::StatusOr<HelperUser> ReaderUser(const Config& config) {
   HelperUser user;
   const std::string folder = std::filesystem::path(config.database).parent_path();
@@ -82,8 +82,8 @@ absl::StatusOr<HelperUser> ReaderUser(const Config& config) {
   return user;
 }
 
-// SQLite's readers lock: the database's files must be theirs. By descriptor, and only plain files of root's
-// with one name, for the folder may be that user's.
+// SQLite's readers take locks, so the database files must belong to the reader's user. Uses descriptors, and
+// only regular files of root with one link, since the folder may belong to that user.
 void GiveFiles(const std::string& database, const HelperUser& user) {
   if (geteuid() != 0) return;
   for (const char* suffix : {"", "-wal", "-shm"}) {
@@ -136,7 +136,7 @@ class ReaderLoop {
     if (access(config_.database.c_str(), F_OK) != 0) return;
     GiveFiles(config_.database, *user);
     const bool more = Listen();
-    if (more) Stop();  // to be started with all of them
+    if (more) Stop();  // restart it with all of them
     if (tcp_ < 0 && unix_ < 0) return;
     if (pid_ == 0 && kSystemClock.mono_ns() >= not_before_ns_) Start(*user);
   }
@@ -153,7 +153,7 @@ class ReaderLoop {
   }
 
  private:
-  // True: there is a socket now that was not before.
+  // True: a new socket was opened.
   bool Listen() {
     const std::int64_t now = kSystemClock.mono_ns();
     if (now < listen_again_ns_) return false;
@@ -178,7 +178,7 @@ class ReaderLoop {
     const std::string program = FindProgram("sgoodput/sgoodput", BINDIR "/sgoodput");
     const std::string reader = FindProgram("reader/goodput-reader", PKGLIBEXECDIR "/goodput-reader");
     const int sgoodput = open(program.c_str(), O_RDONLY | O_CLOEXEC);
-    // Above where they go, so that none is overwritten before it has its place.
+    // Above the target numbers, so that none is overwritten before it is moved.
     constexpr int kAbove = 32;
     const std::array<std::pair<int, int>, 4> places{
         {{ends[1], kReaderControl}, {sgoodput, kReaderProgram}, {tcp_, kReaderTcp}, {unix_, kReaderUnix}}};
@@ -241,7 +241,7 @@ class ReaderLoop {
     Pause();
   }
 
-  // Between two answers it does nothing that could be lost.
+  // An idle reader has nothing to lose.
   void Stop() {
     if (control_ >= 0) close(control_);
     control_ = -1;

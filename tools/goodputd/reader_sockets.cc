@@ -43,7 +43,7 @@ class Closer {
   int fd_;
 };
 
-// Whether somebody answers there; a socket whose owner is gone refuses.
+// Whether a process listens there; a stale socket refuses connections.
 bool SomebodyListens(const std::string& path) {
   const Closer probe(ConnectUnixSocket(path, SOCK_STREAM));
   return probe.get() >= 0 || errno == EAGAIN;

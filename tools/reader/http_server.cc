@@ -14,14 +14,14 @@
 namespace goodput {
 namespace {
 
-// One connection, from the accept to the close.
+// One connection, from accept to close.
 struct Connection {
   enum class State { kReading, kAnswering, kSending };
   int fd = -1;
   std::optional<uid_t> peer;
   State state = State::kReading;
   std::int64_t since_ns = 0;
-  bool refused = false;  // one too many of its peer
+  bool refused = false;  // its peer has too many connections
 };
 
 std::optional<uid_t> PeerOf(int fd) {
@@ -35,7 +35,7 @@ std::optional<uid_t> PeerOf(int fd) {
   return peer.uid;
 }
 
-// One request, from its first line to the end of its answer.
+// One request, from its first line to the end of its response.
 struct Request {
   std::string target;
   bool begun = false;

@@ -8,7 +8,7 @@ namespace goodput {
 namespace {
 
 constexpr std::int64_t kFreshNs = 10'000'000'000;
-// Computing them takes at most so small a part of the time.
+// Computing them takes at most this fraction of the time.
 constexpr std::int64_t kShare = 20;
 constexpr std::size_t kMostEntries = 32;
 

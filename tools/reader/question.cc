@@ -14,11 +14,11 @@ namespace {
 constexpr std::size_t kLongestValue = 4096;
 constexpr std::size_t kLongestZone = 64;
 
-enum class Kind { kValue, kFlag, kWord };  // --name=VALUE, --name, or a word by its place
+enum class Kind { kValue, kFlag, kWord };  // --name=VALUE, --name, or a positional argument
 
 struct Subcommand {
   const char* name;  // of sgoodput; empty: the list
-  bool selects;      // -u, -S and so on: without any of them everybody's is meant
+  bool selects;      // has -u, -S and so on: without any of them, all users' runs are meant
   bool has_json;
   std::map<std::string_view, Kind> parameters;
 };
@@ -109,7 +109,7 @@ absl::Status CheckValue(std::string_view name, std::string_view value) {
   return clean ? absl::OkStatus() : absl::InvalidArgumentError(Cat(name, ": contains control characters"));
 }
 
-// A name such as Europe/Berlin or EST5EDT: nothing that names a file elsewhere.
+// A name such as Europe/Berlin or EST5EDT: no path to another file.
 absl::Status CheckZone(std::string_view zone) {
   constexpr std::string_view kAllowed =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+-/,.<>";
@@ -125,7 +125,7 @@ absl::StatusOr<bool> ReadFlag(std::string_view name, std::string_view value) {
   return absl::InvalidArgumentError(Cat(name, ": must be 1 or 0"));
 }
 
-// What every question may say of its answer. True: it was one of these.
+// The parameters about the form of the answer that every query has. True: it was one of these.
 absl::StatusOr<bool> TakeForm(std::string_view name, std::string_view value, CommandQuestion& question,
                               std::string& color) {
   if (name == "as") {
@@ -171,7 +171,8 @@ absl::StatusOr<CommandQuestion> ReadQuestion(std::string_view path, const UrlPar
     const auto known = subcommand.parameters.find(name);
     if (known == subcommand.parameters.end())
       return absl::InvalidArgumentError(Cat("unknown parameter '", name, "' for ", found->first));
-    // As if it were not there; and on a command line an option without its value takes the next word for it.
+    // Treated as absent; on a command line, an option without its value would take the next argument as its
+    // value.
     if (known->second == Kind::kValue && value.empty()) continue;
     const bool again = !given.insert(known->first).second;
     switch (known->second) {
@@ -193,10 +194,10 @@ absl::StatusOr<CommandQuestion> ReadQuestion(std::string_view path, const UrlPar
   }
   if (*subcommand.name != '\0') question.arguments.emplace_back(subcommand.name);
   question.arguments.insert(question.arguments.end(), options.begin(), options.end());
-  // sgoodput's own default is whoever runs it.
+  // sgoodput's own default is the user who runs it.
   if (subcommand.selects && given.count("user") + given.count("jobs") + given.count("allusers") == 0)
     question.arguments.emplace_back("--allusers");
-  // Whoever asks again and again is who watches.
+  // A client that watches repeats the query itself.
   if (found->first == "watch" && given.count("once") == 0) question.arguments.emplace_back("--once");
   if (!question.text && subcommand.has_json) question.arguments.emplace_back("--json");
   question.arguments.push_back(Cat("--color=", color));

@@ -37,12 +37,12 @@ HttpReply Refusal(const absl::Status& why) {
   return reply;
 }
 
-// The page asks nobody but us, and nobody else shows it or gives it programs.
+// The page may contact only this server, and no other site may embed it or add scripts.
 constexpr const char* kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-// The page, which shows nothing of anybody by itself.
+// The page itself, which contains no data.
 std::optional<HttpReply> PageOf(const std::string& path) {
   if (path.empty()) return std::nullopt;
   const std::string_view name = path == "/" ? "index.html" : std::string_view(path).substr(1);
@@ -94,7 +94,7 @@ HttpReply Reader::AnswerNow(const HttpQuestion& question) {
 
 absl::StatusOr<Viewer> Reader::ViewerOf(const HttpQuestion& question) {
   std::string proof;
-  // Whoever says who they are is held to it, on whichever socket.
+  // Credentials are always checked, on either socket.
   if (TakeScheme(question.authorization, kMunge, proof)) {
     ASSIGN_OR_RETURN(const std::string socket, control_.MungeSocket());
     ASSIGN_OR_RETURN(const Credential credential, ReadCredential(proof, socket));
@@ -113,7 +113,7 @@ absl::StatusOr<Viewer> Reader::ViewerOf(const HttpQuestion& question) {
 
 HttpReply Reader::Ask(const CommandQuestion& asked, const Viewer& viewer) {
   std::vector<std::string> arguments = asked.arguments;
-  // Options of the subcommand, so behind its name, which is first where there is one.
+  // These are options of the subcommand, so they follow its name, which is first if there is one.
   const bool named = !arguments.empty() && !absl::StartsWith(arguments.front(), "-");
   arguments.insert(arguments.begin() + (named ? 1 : 0), options_.arguments.begin(), options_.arguments.end());
   std::vector<std::pair<std::string, std::string>> environment = {{kViewerVariable, ViewerText(viewer)}};
@@ -149,7 +149,7 @@ HttpReply Reader::Health() {
   const absl::StatusOr<std::string> health = control_.Health();
   HttpReply reply;
   if (!health.ok()) {
-    // goodputd says what is wrong as JSON; where it says nothing, that is what is wrong.
+    // goodputd reports problems as JSON; any other error is the problem itself.
     const std::string words = Message(health.status());
     if (words.empty() || words.front() != '{') return ErrorReply(503, words);
     reply.code = 503;

@@ -16,12 +16,12 @@ namespace goodput {
 namespace {
 
 constexpr std::int64_t kRememberedNs = 10'000'000'000;
-// Who did not answer made somebody wait, and is left alone for a while.
+// A server that did not answer is not asked again for a while.
 constexpr std::int64_t kAwayNs = 30'000'000'000;
 constexpr std::size_t kMostRemembered = 1000;
 constexpr std::size_t kLongestToken = 8192;
 
-// "Key = value" lines.
+// Parses "Key = value" lines.
 std::map<std::string, std::string> ReadConfig(std::string_view text) {
   std::map<std::string, std::string> values;
   for (const absl::string_view line : absl::StrSplit(ToAbsl(text), '\n')) {
@@ -37,7 +37,7 @@ std::vector<std::string> List(const std::string& text) {
   return absl::StrSplit(text, ',', absl::SkipWhitespace());
 }
 
-// KEY=value of a list of such.
+// The value of KEY=value in a list.
 std::optional<std::string> Option(const std::string& list, std::string_view key) {
   for (const std::string& word : List(list)) {
     if (word.size() > key.size() && word.compare(0, key.size(), key) == 0 && word[key.size()] == '=')
@@ -99,7 +99,7 @@ absl::StatusOr<std::string> UserOfToken(const std::string& token, const std::str
   const std::vector<std::string> parts = absl::StrSplit(token, '.');
   std::string payload;
   if (parts.size() != 3 || !absl::WebSafeBase64Unescape(parts[1], &payload)) return none;
-  // Of two, readers may take the one or the other.
+  // If there were two, readers could disagree on which counts.
   const std::string key = Cat("\"", claim, "\"");
   if (payload.find(key) == std::string::npos || payload.find(key) != payload.rfind(key)) return none;
   simdjson::dom::parser parser;
@@ -119,7 +119,7 @@ absl::StatusOr<PrivacyPolicy> Rights::Policy() {
     if (said.ok() && said->exit_code == 0) policy = ParsePrivacyPolicy(said->out);
     policy_trouble_ = policy.status();
     policy_until_ns_ = clock_.mono_ns() + (policy.ok() ? kRememberedNs : kAwayNs);
-    // While slurmctld is away, what it said last stands.
+    // While slurmctld is down, its last answer applies.
     if (policy.ok()) policy_ = *policy;
   }
   if (policy_) return *policy_;
@@ -136,7 +136,7 @@ AccountingRole Rights::RoleOf(const std::string& user) {
                                                    "withcoord", "format=User,AdminLevel,Coordinators"},
                                                   {});
   const bool answered = said.ok() && said->exit_code == 0;
-  // Without slurmdbd nobody has a role in it.
+  // Without slurmdbd, users have no roles.
   known.role = answered ? ParseAccountingRole(said->out, user) : AccountingRole{};
   known.until_ns = clock_.mono_ns() + kRememberedNs;
   if (!answered) roles_away_until_ns_ = clock_.mono_ns() + kAwayNs;
@@ -155,7 +155,7 @@ absl::StatusOr<Viewer> Rights::Of(std::optional<uid_t> uid) {
   }
   if (uid == policy.slurm_user) return viewer;
   viewer.all = false;
-  // A name that could be read as something else is nobody's.
+  // A user name that could be parsed as something else gets no rights.
   if (viewer.user.find_first_of(",:= \t\n") != std::string::npos) return viewer;
   const AccountingRole role = RoleOf(viewer.user);
   viewer.all = role.sees_all;
@@ -172,7 +172,7 @@ absl::StatusOr<uid_t> Rights::OfToken(const std::string& token) {
     return absl::PermissionDeniedError("this is not a Slurm token");
   const absl::StatusOr<std::string> user = UserOfToken(token, policy.user_claim);
   if (!user.ok()) return absl::PermissionDeniedError(Message(user.status()));
-  // slurmctld checks who asks before it answers anything.
+  // slurmctld authenticates the client before it answers.
   const absl::StatusOr<CommandResult> said = run_({"scontrol", "show", "config"}, {{"SLURM_JWT", token}});
   if (!said.ok()) return absl::UnavailableError("slurmctld does not answer");
   if (said->exit_code != 0) return absl::PermissionDeniedError("slurmctld does not accept this token");

@@ -1,5 +1,5 @@
-// `sgoodput advise`: how often to checkpoint and what else to change, with what it would gain; or, without a
-// job, what the numbers on the command line make of each other.
+// `sgoodput advise`: how often to checkpoint and what else to change, with the gains; without a job, computed
+// from the values on the command line.
 #include "tools/sgoodput/advise.h"
 
 #include <algorithm>
@@ -25,9 +25,9 @@ namespace {
 
 constexpr double kMostOfAnything = 1e9;
 
-// ---- the command line
+// ---- command line
 
-// What was given, in seconds and plain numbers.
+// The given values, in seconds and plain numbers.
 struct Given {
   std::optional<double> mttf_s;
   std::optional<double> nodes;
@@ -95,9 +95,9 @@ absl::StatusOr<Given> ReadGiven(const AdviseOptions& options) {
   return given;
 }
 
-// ---- the answer
+// ---- result
 
-// What was given wins over what was measured.
+// Given values replace measured ones.
 void Settle(const Given& given, AdviseReport& report) {
   Situation& situation = report.situation;
   if (report.measured) {
@@ -146,7 +146,7 @@ void MeasureRun(const Timeline& timeline, const Account& account, double busbw, 
   report.caveats = timeline.warnings;
 }
 
-// From what was measured and given to what to do.
+// Computes the plan and the advice from measured and given values.
 void Conclude(const Given& given, AdviseReport& report) {
   Settle(given, report);
   report.plan = MakePlan(report.situation);
@@ -181,7 +181,7 @@ absl::StatusOr<AdviseReport> MakeAdvice(const AdviseOptions& options, const Give
   return report;
 }
 
-// ---- on a screen
+// ---- text output
 
 std::string Words(const std::optional<double>& seconds) {
   return seconds ? SecondsInWords(*seconds) : "-";
@@ -191,7 +191,7 @@ std::string Amount(double value) {
   return absl::StrFormat("%.*f", value < 100 ? 2 : 0, value);
 }
 
-// What a share of the time is a day: GPU-hours, and money where there is a price.
+// A share of the time as GPU-hours per day, and as money if there is a price.
 std::string ADay(const Situation& situation, double share) {
   if (!situation.gpus) return "";
   const double gpu_hours = share * *situation.gpus * 24;

@@ -1,4 +1,4 @@
-// `sgoodput backfill`: what slurmdbd knows of a long time, into the database.
+// `sgoodput backfill`: reads older attempts from slurmdbd into the database.
 #include <unistd.h>
 
 #include <algorithm>

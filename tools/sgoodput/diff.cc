@@ -1,5 +1,5 @@
-// `sgoodput diff`: what changed between two runs, bucket by bucket: an image that was preloaded, a compile
-// cache that was kept, another checkpoint interval.
+// `sgoodput diff`: what changed between two runs, bucket by bucket: a preloaded image, a compile cache,
+// another checkpoint interval.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -114,7 +114,7 @@ void PrintBuckets(const std::vector<Row>& rows, const Account& a, const Account&
   std::printf("%s\n\n", table.Render(true).c_str());
 }
 
-// What each start of the program cost, whatever their number.
+// The average cost of a start of the program.
 void PrintStarts(const std::vector<Row>& rows, const Report& a, const Report& b) {
   const auto starts_a = static_cast<Ns>(a.timeline.incarnations.size());
   const auto starts_b = static_cast<Ns>(b.timeline.incarnations.size());

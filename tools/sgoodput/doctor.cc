@@ -1,4 +1,4 @@
-// `sgoodput doctor`: is everything in place here, and was anything lost? One line a finding, with its mend.
+// `sgoodput doctor`: checks the installation and whether anything was lost. One line per finding, with a fix.
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
@@ -107,7 +107,7 @@ void CheckSpool(const Config& config, Findings& findings) {
   findings.Good(Cat("spool ", config.spool, ": ", nodes, nodes == 1 ? " folder" : " folders"));
 }
 
-// What the node daemon's watch says of itself.
+// From the status file of the node daemon's signal tracing.
 void CheckSignals(const Config& config, Findings& findings) {
   const std::string line = FirstLine(Cat(config.spool, "/signals"));
   if (line.empty() && config.signals) return;
@@ -119,7 +119,7 @@ void CheckSignals(const Config& config, Findings& findings) {
     if (absl::SimpleAtoi(parts.second, &value)) counts[std::string(parts.first)] = value;
   }
   if (!config.signals) {
-    // What was counted before it was switched off still is.
+    // Counts from before it was switched off are still shown.
     findings.Note("signals are not recorded on this node: `signals = off` in goodput.conf");
   } else if (counts["other_pids"] != 0) {
     findings.Bad(
@@ -150,8 +150,8 @@ void CheckSignals(const Config& config, Findings& findings) {
   }
 }
 
-// What the node's daemon says of the folder it copies to, as it sees it: it may have another view of mounts
-// than whoever runs doctor, and the folder may hang.
+// From the node daemon's own report about the shared folder: its view of mounts may differ from that of this
+// process, and the folder may hang.
 void CheckShipping(const Config& config, Findings& findings) {
   if (config.shared_spool.empty()) return;
   const std::string path = Cat(config.spool, "/", kShippingName);
@@ -195,7 +195,7 @@ void CheckSocket(const Config& config, Findings& findings) {
   if (fd >= 0) close(fd);
 }
 
-// Lines that are being written have no end for a moment.
+// A line that is being written has no end for a moment.
 constexpr std::int64_t kTornAfterS = 10;
 
 void CheckBacklog(Database& db, const Config& config, Findings& findings) {
@@ -221,7 +221,7 @@ void CheckBacklog(Database& db, const Config& config, Findings& findings) {
   }
 }
 
-// What the nodes of a cluster say they lost; of this machine's own the spool has said it.
+// Losses that nodes reported; those of this machine are already known from the spool.
 void CheckLosses(Database& db, Findings& findings) {
   const absl::StatusOr<std::vector<NodeLosses>> losses = LoadLosses(db);
   if (!losses.ok()) {
@@ -244,7 +244,7 @@ void CheckLosses(Database& db, Findings& findings) {
   }
 }
 
-// Where questions go to a goodputd the database is its own business.
+// If queries go to another goodputd, the database is checked there.
 void CheckUrl(const std::string& url, const CommonOptions& options, Findings& findings) {
   RemoteQuestion question;
   question.subcommand = "list";
@@ -262,7 +262,7 @@ void CheckUrl(const std::string& url, const CommonOptions& options, Findings& fi
       "start it there, or correct `url` in goodput.conf; use --db FILE to check a database on this machine");
 }
 
-// Of the last week; a job that nobody corrects is not told of for ever.
+// Only jobs of the last week, so that an uncorrected job is not reported for ever.
 constexpr std::int64_t kRecentS = 604'800;
 
 void CheckAskedProfiles(Database& db, const Config& config, Findings& findings) {
@@ -281,8 +281,8 @@ void CheckAskedProfiles(Database& db, const Config& config, Findings& findings) 
   }
 }
 
-// On a node of a cluster the database is the controller's: there never was one here, and nobody is about to
-// make it.
+// On a compute node, the database is on the controller: there never was one here, and no process is about to
+// create it.
 bool IsElsewhere(const Config& config) {
   struct stat info {};
   return !config.shared_spool.empty() && stat(config.database.c_str(), &info) != 0 && errno == ENOENT &&
@@ -319,7 +319,7 @@ void CheckDatabase(const CommonOptions& options, const Config& config, Findings&
   std::int64_t bad = 0;
   std::int64_t imports = 0;
   for (const SourceRow& source : *sources) {
-    // What is wrong with a file somebody imported was said then, and is no fault of this machine.
+    // Problems of an imported file were reported at the import, and are not this machine's.
     if (source.node == kImportNode) {
       ++imports;
       continue;

@@ -1,4 +1,4 @@
-// doctor's look at what keeps the database: who fills it, copies, who answers, and which nodes are silent.
+// doctor's checks of the controller: which daemon writes to the database, copies, queries, and silent nodes.
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/timex.h>
@@ -34,7 +34,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostNamed = 8;
-// A prolog may take its time.
+// A prolog may take this long.
 constexpr absl::Duration kStartsWithin = absl::Minutes(5);
 constexpr absl::Duration kCopyTooOld = absl::Hours(54);
 constexpr absl::Duration kPatienceWithOthers = absl::Seconds(10);
@@ -156,8 +156,8 @@ std::set<std::string> NodesSlurmReaches() {
   return nodes;
 }
 
-// Each node's daemon says every few seconds in the shared spool that it lives. By another program, which may
-// be left behind when the folder hangs.
+// Each node's daemon writes a heartbeat to the shared spool every few seconds. Read by another program, which
+// can be abandoned if the folder hangs.
 void CheckHeartbeats(const Config& config, Findings& findings) {
   if (config.shared_spool.empty() || geteuid() != 0) return;
   const std::string folder = Cat(config.shared_spool, "/", kHeartbeatsFolder);
@@ -194,7 +194,7 @@ void CheckHolder(const Config& config, Findings& findings) {
         "no daemon writes to the database: sgoodput itself adds new records if its user may write there");
     return;
   }
-  // Clocks of two machines and a file server: a little is nothing.
+  // Allows for differences between the clocks of two machines and a file server.
   const bool late = lease.age > lease.lease + absl::Seconds(60);
   if (!lease.elsewhere) {
     findings.Good(held);

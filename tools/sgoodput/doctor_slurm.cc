@@ -1,4 +1,4 @@
-// doctor's look at Slurm: its release against ours, its plugstack.conf, the plugin that lies there.
+// doctor's checks of Slurm: its release, its plugstack.conf, and the plugin file.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,14 +29,14 @@ constexpr absl::Duration kPatience = absl::Seconds(10);
 struct SlurmPaths {
   PlugstackPlace plugstack;
   std::vector<std::string> plugin_dirs;
-  std::string auth;  // "slurm" of auth/slurm; empty: not known
+  std::string auth;  // "slurm" of auth/slurm; empty: unknown
 };
 
 bool IsThere(const std::string& path) {
   return access(path.c_str(), F_OK) == 0;
 }
 
-// Whether this machine's slurmd or sackd has its configuration from slurmctld.
+// Whether this machine's slurmd or sackd gets its configuration from slurmctld.
 bool ConfServerClientRuns() {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator("/proc", error)) {
@@ -48,7 +48,7 @@ bool ConfServerClientRuns() {
   return false;
 }
 
-// As the controller has them; while it is down, where Slurm looks by default.
+// From the controller; while it is down, Slurm's default places.
 SlurmPaths AskPaths() {
   SlurmPaths paths;
   SlurmConfPlaces places;
@@ -104,7 +104,7 @@ void CheckPluginFile(const std::string& path, const std::string& running, Findin
   findings.Good(Cat("the plugin ", path, " is built for Slurm ", *release));
 }
 
-// What the plugin and goodputd must be told alike.
+// Arguments of the plugin that must agree with goodput.conf.
 void CheckArguments(const PlugstackLine& line, const Config& config, Findings& findings) {
   if (!config.node_role) return;
   const Config usual;
@@ -117,7 +117,7 @@ void CheckArguments(const PlugstackLine& line, const Config& config, Findings& f
   };
   compare("spool", usual.spool, config.spool);
   compare("socket", usual.socket, config.socket);
-  // Without it in goodput.conf there is systemd's.
+  // If goodput.conf does not have it, systemd's applies.
   if (!config.socket_path.empty()) compare("socket_path", kMarkSocketPath, config.socket_path);
 }
 
@@ -125,7 +125,7 @@ void CheckPlugstack(const SlurmPaths& paths, const std::string& running, const C
                     Findings& findings) {
   const std::string& plugstack = paths.plugstack.path;
   const absl::StatusOr<std::vector<PlugstackLine>> lines = FindGoodputLines(plugstack);
-  // A node without a slurm.conf of its own gets both files from slurmctld.
+  // A node without its own slurm.conf gets both files from slurmctld.
   const std::string where =
       paths.plugstack.from_controller
           ? std::string(

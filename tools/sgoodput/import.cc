@@ -1,4 +1,5 @@
-// `sgoodput import`: takes what another program wrote about a run: a goodput log, or what sacct printed.
+// `sgoodput import`: imports what another program recorded about a run: a goodput log, a framework's output,
+// or sacct's output.
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,7 +37,7 @@ namespace {
 constexpr std::string_view kGoogle = "google-goodput";
 constexpr std::string_view kSacct = "sacct";
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-// sacct's text is read whole; two million attempts are less.
+// sacct's text is read as a whole; two million attempts are smaller.
 constexpr std::int64_t kMaxSacctBytes = std::int64_t{1} << 30U;
 constexpr std::size_t kLookedAt = 4096;
 
@@ -44,7 +45,7 @@ std::string Lines(std::int64_t count, std::string_view what) {
   return Cat(count, " ", what, count == 1 ? "" : "s");
 }
 
-// By how it begins: JSON, or the header line of sacct.
+// From how it begins: JSON, or the header line of sacct.
 absl::StatusOr<std::string_view> GuessFormat(const Input& input) {
   std::string beginning(kLookedAt, '\0');
   ASSIGN_OR_RETURN(const std::size_t got, input.Read(0, beginning.data(), beginning.size()));
@@ -75,7 +76,7 @@ std::vector<JoinSpan::Srun> SrunsOf(const AttemptFacts& attempt, Ns now) {
   return all;
 }
 
-// The allocations an import is to join; none where it is a run of its own.
+// The allocations to which the log is added; none if it becomes a run of its own.
 absl::Status FindJobs(const ImportOptions& options, FileImportOptions& import) {
   if (options.job.empty() && options.run.empty()) return absl::OkStatus();
   const bool by_run = options.job.empty();
@@ -133,7 +134,7 @@ int Print(const Input& input, const FileImportOptions& options, const FileImport
   return kAnswered;
 }
 
-// Of both kinds of logs: `run` takes it in.
+// For both kinds of logs: `run` imports it.
 int ImportLogFile(
     const Input& input, const ImportOptions& options,
     const std::function<absl::StatusOr<FileImportReport>(const FileImportOptions& import)>& run) {

@@ -1,4 +1,4 @@
-// `sgoodput` without a subcommand: one line a run, filtered and formatted as sacct does.
+// `sgoodput` without a subcommand: one line per run, filtered and formatted as in sacct.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -56,7 +56,7 @@ Ns Elapsed(const Report& report) {
   return sum;
 }
 
-// As sacct writes it: 1-02:03:04.
+// In sacct's format: 1-02:03:04.
 std::string AsSlurm(Ns ns) {
   const std::int64_t seconds = ns / kSecond;
   const std::string clock =
@@ -169,7 +169,7 @@ const std::vector<Field>& Fields() {
   return fields;
 }
 
-// What scripts were always given, and what a terminal of 80 columns has room for.
+// The fields that scripts get, and those that fit a terminal of 80 columns.
 constexpr const char* kDefaultFields =
     "JobID,JobName,User,Partition,State,Wall,Attempts,Scheduling,Runtime,Goodput";
 constexpr const char* kDefaultTable = "JobID,JobName%-10,User%-8,State%-10,Wall,Sched,Runtime,Goodput";
@@ -227,14 +227,14 @@ void PrintFields() {
   if (column % 4 != 0) std::printf("\n");
 }
 
-// Parsable: a delimiter inside a value would shift every column behind it.
+// Parsable: a delimiter inside a value would shift all following columns.
 std::string Line(const ListOptions& options, std::vector<std::string> cells) {
   if (options.csv) return CsvLine(cells);
   for (std::string& cell : cells) std::replace(cell.begin(), cell.end(), '|', '?');
   return Cat(absl::StrJoin(cells, "|"), options.parsable2 ? "\n" : "|\n");
 }
 
-// Rows as they come, or all of them at the end where they have to be seen together.
+// Prints rows as they come, or all at the end if their widths or order depend on each other.
 class Rows {
  public:
   Rows(const ListOptions& options, const std::vector<std::pair<Field, int>>& fields)
@@ -287,7 +287,7 @@ absl::Status CheckForm(const ListOptions& options) {
   return absl::OkStatus();
 }
 
-// An empty table looks as if nothing was recorded.
+// Explains an empty table, which would look as if nothing was recorded.
 std::string WhereNothingWas(const SelectionOptions& select) {
   const absl::StatusOr<SelectedTime> time = TimeOfSelection(select, absl::Now());
   std::string text = "no matching jobs";

@@ -1,4 +1,4 @@
-// sgoodput: argument parsing for all subcommands. CLI11 is included here alone: it takes long to compile.
+// sgoodput: argument parsing for all subcommands. CLI11 is only included here, since it is slow to compile.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -42,7 +42,7 @@ void AddCommon(CLI::App& app, CommonOptions& options, bool json) {
       ->check(CLI::IsMember({"auto", "always", "never"}));
 }
 
-// The long name of an option as it is written; of one without, its short name.
+// The long name of an option as it is written, or its short name if it has no long one.
 std::string WrittenName(const CLI::Option& option) {
   return option.get_lnames().empty() ? "-" + option.get_snames().front() : "--" + option.get_lnames().front();
 }
@@ -51,7 +51,7 @@ bool IsFlag(const CLI::Option& option) {
   return option.get_items_expected_max() == 0;
 }
 
-// The options of `app` that are written as one of `option`'s names.
+// The options of `app` with one of `option`'s names.
 std::vector<CLI::Option*> SameNamed(CLI::App& app, const CLI::Option& option) {
   std::vector<CLI::Option*> found;
   const auto take = [&](const std::string& name) {
@@ -63,8 +63,8 @@ std::vector<CLI::Option*> SameNamed(CLI::App& app, const CLI::Option& option) {
   return found;
 }
 
-// An option before the subcommand means what it means behind it; one that the subcommand does not have is
-// refused, as it would be there.
+// An option before the subcommand means the same as after it; one that the subcommand does not have is
+// refused.
 void MoveOptionsTo(CLI::App& app, CLI::App& subcommand) {
   for (CLI::Option* option : app.get_options()) {
     if (option->count() == 0) continue;
@@ -80,7 +80,7 @@ void MoveOptionsTo(CLI::App& app, CLI::App& subcommand) {
   }
 }
 
-// The words that no subcommand and no option took.
+// Refuses arguments that no subcommand or option took.
 void RefuseUnknownWord(const CLI::App& app) {
   for (const std::string& word : app.remaining()) {
     if (!word.empty() && word.front() != '-')
@@ -88,7 +88,7 @@ void RefuseUnknownWord(const CLI::App& app) {
   }
 }
 
-// What was given of a subcommand's options, for asking somebody else.
+// The options given for a subcommand, for a query over --url.
 goodput::RemoteQuestion QuestionOf(const std::string& subcommand, const CLI::App& app) {
   goodput::RemoteQuestion question;
   question.subcommand = subcommand;
@@ -229,7 +229,7 @@ Examples:
   sgoodput report -a -S now-30days --by reservation   reserved, spot, flex-start, on demand
   sgoodput report --fleet -S now-7days --by partition)";
 
-// As sacct has them.
+// As in sacct.
 void AddSelection(CLI::App& app, goodput::SelectionOptions& select) {
   app.add_option("-j,--jobs", select.jobs, "these jobs: 12, 12_3, 12+1")
       ->type_name("JOB[,JOB]")
@@ -487,14 +487,14 @@ int ParseAndRun(int argc, char** argv) {
   sql_app->add_option("--timeout", sql.timeout, "stop a query that runs longer (5m)")->type_name("TIME");
   sql_app->footer(kSqlExamples);
 
-  // Its words are its own parser's, see main().
+  // RunMark parses its arguments, see main().
   app.add_subcommand("mark", "in a job: report training progress (see sgoodput mark --help)")->allow_extras();
 
   try {
     try {
       app.parse(argc, argv);
     } catch (const CLI::Success& asked) {
-      // Help about what there is not would be taken for an answer.
+      // Help for an unknown subcommand would look like an answer.
       if (app.get_subcommands().empty()) RefuseUnknownWord(app);
       return app.exit(asked);
     } catch (const CLI::ExtrasError&) {
@@ -553,7 +553,7 @@ int ParseAndRun(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    // Before anything that costs time: a job may run this every step.
+    // Before anything slow: a job may run this at every step.
     if (argc > 1 && std::string_view(argv[1]) == "mark") return goodput::RunMark(argc - 2, argv + 2);
     return ParseAndRun(argc, argv);
   } catch (const std::exception& error) {

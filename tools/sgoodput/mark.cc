@@ -1,5 +1,5 @@
-// `sgoodput mark`: a job says where its training is. Runs once a step in scripts, so it is quick (no
-// database, no other parser), waits at most 5 ms, and unless told otherwise never fails the script.
+// `sgoodput mark`: reports a job's training progress. Scripts run it once per step, so it is fast (no
+// database, no other parser), waits at most 5 ms, and never fails the script unless told otherwise.
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -98,7 +98,7 @@ absl::StatusOr<MarkMessage> ParseWords(const std::vector<std::string_view>& word
   mark.task = EnvNumber("SLURM_PROCID");
   mark.node = EnvText("SLURMD_NODENAME");
   const std::optional<std::int64_t> step = EnvNumber("SLURM_STEP_ID");
-  // Slurm gives the batch script no step id, or the special one, depending on the release.
+  // Depending on the release, Slurm gives the batch script no step id, or a special one.
   constexpr std::int64_t kFirstSpecialStep = 0xfffffff0;
   mark.slurm_step = step && *step >= 0 && *step < kFirstSpecialStep ? Cat(*step) : "batch";
   timespec now{};

@@ -23,7 +23,7 @@
 namespace goodput {
 namespace {
 
-// A watch that runs says so every so many looks: until then the last of them is as good as now.
+// A running watch records a look from time to time: until the next one, the last one counts as now.
 constexpr Ns kWatchGoesOn = 600 * kSecond;
 
 absl::Status Check(const RollupOptions& options) {
@@ -63,9 +63,9 @@ absl::StatusOr<FleetReport> MakeFleet(const RollupOptions& options, absl::Time n
   ASSIGN_OR_RETURN(const SelectedTime time, TimeOfSelection(options.select, now));
   FleetReport report;
   report.by = options.by == "partition" ? "partition" : "all";
-  report.begin = *time.start;  // without -j there always is one
+  report.begin = *time.start;  // always set without -j
   ASSIGN_OR_RETURN(Session session, OpenSession(options.common, {}, report.begin / kSecond));
-  // What is hidden would look idle.
+  // Hidden jobs would look like idle GPUs.
   if (!session.viewer.all) {
     return absl::PermissionDeniedError(
         "--fleet needs all jobs, but Slurm's PrivateData hides those of other users: only operators may use "
@@ -103,7 +103,7 @@ GpuNs In(const FleetRow& row, NodeCondition condition) {
   return row.unheld[static_cast<std::size_t>(condition)];
 }
 
-// One number, or what it may be where nobody looked for a while.
+// One number, or a range if the watch did not run for a while.
 std::string Scheduling(const FleetRow& row) {
   const std::optional<Range> range = row.scheduling_range();
   if (!range || In(row, NodeCondition::kUnknown) == 0) return FormatPercent(row.scheduling());
@@ -171,7 +171,7 @@ void PrintByPartition(const FleetReport& report, bool parsable, bool header) {
   std::fputs(table.Render(header).c_str(), stdout);
 }
 
-// Where all of it went, the held part by what jobs made of it.
+// Where all time went; held time by bucket.
 void PrintWhole(const FleetReport& report) {
   const FleetRow& row = report.count.total;
   std::printf("Fleet of %s, %s to %s\n", Printable(report.cluster).c_str(), FormatTime(report.begin).c_str(),

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kBarWidth = 24;
 
-// Eighths of a cell, so that a small bucket still shows.
+// In eighths of a cell, so that a small bucket is visible.
 std::string Bar(double fraction) {
   constexpr const char* kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const long full = 8L * kBarWidth;
@@ -27,7 +27,7 @@ std::string Bar(double fraction) {
   return bar + kEighths[eighths % 8];
 }
 
-// Of an import nobody knows more than what it said last.
+// For an import, only its last record is known.
 const char* EndNote(const Report& report) {
   if (!report.timeline.running) return "";
   return report.run.info.job_id < 0 ? " (last record)" : " (now)";

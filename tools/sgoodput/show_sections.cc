@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kMostStalls = 3;
 
-// Wrapped behind a word that stands in the margin of the first line only.
+// Wraps text with a label in the margin of the first line only.
 std::string Labelled(const std::string& label, const std::string& text) {
   const std::string indent(14, ' ');
   std::string wrapped = Wrap(text, indent);
@@ -119,7 +119,7 @@ void PrintSensitivity(const std::vector<SensitivityRow>& rows, const Style& styl
     return std::any_of(rows.begin(), rows.end(),
                        [&](const SensitivityRow& row) { return value(row) != value(as_is); });
   };
-  // Columns that are the same everywhere say nothing.
+  // Columns with equal values are omitted.
   const bool kept = differs([](const SensitivityRow& row) { return row.kept; });
   const bool stall = differs([](const SensitivityRow& row) { return row.stall; });
   const bool lost = differs([](const SensitivityRow& row) { return row.lost; });

@@ -1,4 +1,4 @@
-// `sgoodput sql`: a query of the database, whatever is packed included.
+// `sgoodput sql`: queries the database, including packed records.
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -21,7 +21,7 @@
 namespace goodput {
 namespace {
 
-// A table knows how wide it is when it has all rows; --csv and --json print each as it comes.
+// A table's width depends on all its rows; --csv and --json print each row as it comes.
 constexpr std::size_t kMostRowsOfTable = 10'000;
 constexpr std::size_t kWidestCell = 60;
 
@@ -30,7 +30,7 @@ bool IsNumber(const Statement& row, int column) {
   return type == Statement::Type::kInt || type == Statement::Type::kReal;
 }
 
-// NULL is empty, a blob a literal of SQL's.
+// NULL is empty, a blob is an SQL literal.
 std::string Text(const Statement& row, int column) {
   switch (row.TypeOf(column)) {
     case Statement::Type::kNull:
@@ -83,7 +83,7 @@ void PrintJson(Statement& statement) {
     std::fputs(line.c_str(), stdout);
     line = ",";
   }
-  // After a row it is the comma for the next one.
+  // After a row, `line` is the comma for the next one.
   std::printf("%s]}\n", line == "," ? "" : line.c_str());
 }
 
@@ -103,7 +103,7 @@ absl::Status PrintTable(Statement& statement) {
     rows.push_back(Cells(statement));
     for (std::string& cell : rows.back()) cell = Printable(cell);
   }
-  if (!statement.status().ok()) return absl::OkStatus();  // the caller says so
+  if (!statement.status().ok()) return absl::OkStatus();  // the caller reports it
   Table table(columns);
   for (std::vector<std::string>& row : rows) table.Add(std::move(row));
   std::fputs(table.Render(true).c_str(), stdout);

@@ -14,14 +14,14 @@
 namespace goodput {
 namespace {
 
-// Less than this of the run's time is not worth a sentence.
+// Losses below this share of the run's time are not mentioned.
 constexpr double kWorthSaying = 0.01;
-// Fewer failures than this are said to be few.
+// Fewer failures than this are called few.
 constexpr std::int64_t kFew = 3;
-// Another interval that gains less than this is as good as the one in use.
+// An interval that gains less than this is as good as the one in use.
 constexpr double kSameInterval = 0.001;
 
-// What an interval between saves decides; WhatToDo() says after what.
+// The loss that the checkpoint interval determines; WhatToDo() adds after what.
 constexpr const char* kLostSteps = "in steps that no checkpoint covered";
 
 std::string Percent(double share) {
@@ -32,12 +32,12 @@ std::string Times(std::int64_t n, const char* one, const char* many) {
   return Cat(n, " ", n == 1 ? one : many);
 }
 
-// Sums over interruptions may have what `hold` has too, which nobody wanted.
+// Sums over interruptions may include `hold`, which is not wanted time.
 double ShareOfTime(double seconds, const Measured& measured) {
   return measured.wall_s > 0 ? std::min(1.0, seconds / measured.wall_s) : 0;
 }
 
-// The shares of the wanted GPU-time that buckets and their parts took.
+// The shares of the wanted GPU time per bucket and part.
 class Shares {
  public:
   explicit Shares(const Account& account) : account_(account) {
@@ -112,7 +112,7 @@ void AdviseWaiting(const Shares& shares, const Timeline& timeline, std::vector<A
   }
 }
 
-// In starts after the first one that compiled, which no cache of its own could have spared.
+// Compile time in starts after the first one that compiled, which a cache could have avoided.
 double CompiledAgainSeconds(const Timeline& timeline, int& again) {
   double sum_s = 0;
   again = 0;
@@ -226,7 +226,7 @@ void AdviseInterruptions(const Timeline& timeline, const Measured& measured, std
       ++timeouts;
       unsaved_timeout_s += lost_s;
     }
-    // Time between being told and being taken away that a save would have fitted into.
+    // Grace time in which a save would have fitted.
     if (interruption.cause == "preempted" && facts.preempt_time && lost_s > 0 && measured.save_s) {
       const Ns grace = interruption.time - *facts.preempt_time;
       if (Seconds(grace) > *measured.save_s &&
@@ -270,7 +270,7 @@ void AdviseInterruptions(const Timeline& timeline, const Measured& measured, std
                       "after it first ran out of memory"});
   }
   if (measured.node_failures > 0 && measured.nodes > 0) {
-    // The spare is held all the time the run is up, and waits with it.
+    // The spare is held whenever the run is up, and waits with it.
     const double price = static_cast<double>(1) / measured.nodes;
     const double gain = share(measured.spare_saves_s) - price;
     if (gain >= kWorthSaying) {
@@ -285,7 +285,7 @@ void AdviseInterruptions(const Timeline& timeline, const Measured& measured, std
   }
 }
 
-// What ended it before it trained is all there is to mend: no priority makes an import succeed.
+// If a run failed before it trained, only that matters.
 std::optional<Advice> AdviseFailure(const Timeline& timeline) {
   const AttemptFacts& last = *timeline.attempts.back().facts;
   const bool failed = last.state == "FAILED" || last.state == "OUT_OF_MEMORY";
@@ -322,7 +322,7 @@ std::vector<Advice> AdviseInterval(const Situation& situation, const Plan& plan,
   if (!plan.goodput_now || !plan.goodput_best) return {};
   const double gain = *plan.goodput_best - *plan.goodput_now;
   if (gain < kSameInterval) return {};
-  // It must pay wherever within its confidence interval the MTTF really is.
+  // It must be a gain for every MTTF in the confidence interval.
   if (plan.gain_range && plan.gain_range->front() <= 0) return {};
   evidence += Cat(", every ", SecondsInWords(*situation.interval_s), " now");
   if (plan.gain_range) {
@@ -371,7 +371,7 @@ std::vector<std::string> Caveats(const Situation& situation, const Plan& plan, c
               " up: too few to recommend a checkpoint interval; the MTTF is at least ",
               SecondsInWords(situation.mttf_low_s.value_or(0)), " (90%); use --mttf to try a value"));
     }
-    return caveats;  // the rest is of no use without it
+    return caveats;  // everything else needs the MTTF
   }
   if (measured != nullptr && situation.mttf_low_s && measured->failures < kFew) {
     say(Cat("only ", Times(measured->failures, "interruption", "interruptions"),

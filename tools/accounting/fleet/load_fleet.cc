@@ -44,7 +44,7 @@ absl::StatusOr<Words> LoadWords(Database& db, const std::string& cluster, Ns fro
 absl::StatusOr<std::map<std::string, std::vector<KnownOutage>>> LoadKnownOutages(Database& db,
                                                                                  const std::string& cluster,
                                                                                  Ns end) {
-  // One that lasts may have begun long ago.
+  // An outage that lasts may have begun long ago.
   ASSIGN_OR_RETURN(std::vector<NodeOutage> outages, LoadOutages(db, cluster, 0, end / kSecond));
   std::map<std::string, std::vector<KnownOutage>> of_node;
   for (const NodeOutage& outage : outages) {
@@ -65,7 +65,7 @@ absl::StatusOr<FleetNodes> LoadFleetNodes(Database& db, const std::string& clust
                                    cluster.empty() ? "this cluster" : "cluster " + cluster,
                                    " for that time: run goodputd on the controller (role = controller)"));
   }
-  // At its begin a watch says everything anew: nothing before is needed.
+  // A watch records everything when it begins, so earlier records are not needed.
   ASSIGN_OR_RETURN(const Words words, LoadWords(db, cluster, spells.front().begin_ns, end));
   const auto outages = LoadKnownOutages(db, cluster, end);
   if (!outages.ok()) return outages.status();
@@ -74,7 +74,7 @@ absl::StatusOr<FleetNodes> LoadFleetNodes(Database& db, const std::string& clust
   for (std::size_t i = 0; i < spells.size(); ++i) {
     const WatchSpell& spell = spells[i];
     Ns until = spell.end_ns;
-    // Killed, or going on: it was looking when it last wrote anything.
+    // Killed, or still running: it ran at least until its last record.
     if (spell.open && i + 1 == spells.size()) until = std::max(until, words.last);
     watched.push_back({spell.begin_ns, until});
     fleet.watched_until = until;

@@ -11,7 +11,7 @@
 namespace goodput {
 namespace {
 
-// Those of one job; absent where it said nothing of them.
+// FLOPs per step of one job; absent if it declared none.
 absl::StatusOr<std::optional<double>> FlopsPerStep(const DeclaredFlops& declared) {
   if (declared.flops_per_step) return declared.flops_per_step;
   if (declared.model.empty()) return std::nullopt;

@@ -15,7 +15,7 @@ const std::vector<double> kShort = {1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 36
 constexpr const char* kOther = "other";
 
 double GpuSeconds(GpuNs ns) {
-  // Whole seconds apart from the rest: together they may be more than a double holds.
+  // Whole seconds are converted separately: the total may exceed a double's precision.
   const GpuNs whole = ns / kSecond;
   return static_cast<double>(whole) + static_cast<double>(ns % kSecond) / 1e9;
 }
@@ -24,7 +24,7 @@ bool IsUp(Side side) {
   return side != Side::kExcluded && side != Side::kScheduling;
 }
 
-// The groups of most weight by their names, the others together as `other`.
+// The largest groups by name, and all others together as `other`.
 template <typename Group, typename Weight>
 std::map<std::string, Group> Bounded(const std::map<std::string, Group>& groups, const Weight& weight) {
   if (groups.size() <= RunMetrics::kMostGroups) return groups;
@@ -47,7 +47,7 @@ void AddRatio(MetricText& text, const MetricLabels& labels, const std::string& p
   text.Gauge(with_part, GpuSeconds(share) / GpuSeconds(of));
 }
 
-// Of a run that goes on: an attempt of it does, too.
+// For a running run: whether one of its attempts runs.
 bool HoldsNodes(const Timeline& timeline) {
   return std::any_of(timeline.attempts.begin(), timeline.attempts.end(), [](const AttemptSummary& attempt) {
     return attempt.facts->start && !attempt.facts->end;
@@ -150,7 +150,7 @@ void RunMetrics::Add(const MetricSubject& subject, const Timeline& timeline) {
   shares_by_qos_[subject.qos].Add(shares);
 }
 
-// The least the part can be, unless no step was seen and it may be anything; and the most.
+// The lower bound (unless no step was seen and the value may be anything), and the upper bound.
 void RunMetrics::AddProgress(MetricText& text, const MetricLabels& labels, const std::string& part,
                              const Shares& shares, std::size_t kind, GpuNs of) {
   const GpuNs productive = shares.productive[kind];

@@ -37,12 +37,12 @@ absl::StatusOr<std::vector<Report>> MakeReports(Database& db, AccountingReader& 
     Report report;
     report.run = std::move(run);
     report.busbw = settings.busbw;
-    // Whose job that was is not for everybody to know.
+    // Not every viewer may know whose job that was.
     for (AttemptFacts& attempt : report.run.facts.attempts) {
       if (!settings.may_name_preemptor && !attempt.preempted_by.empty())
         attempt.preempted_by = "another job started on its nodes";
     }
-    // The attempts stay where they are when a report is moved: a vector's elements do not move with it.
+    // Moving a report does not move the attempts: a vector's elements stay in place.
     report.timeline = BuildTimeline(report.run.facts, settings.timeline);
     report.account = TakeAccount(report.timeline);
     AddProgramGoodput(settings.peaks, report);

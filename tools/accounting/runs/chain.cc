@@ -16,9 +16,9 @@
 namespace goodput {
 namespace {
 
-// Somebody who names every job "train" has no runs that could be told apart.
+// With more jobs of one name, runs cannot be told apart.
 constexpr std::size_t kMostJobs = 2000;
-// More ids would not be read.
+// A message with more ids would be too long.
 constexpr std::size_t kMostNamed = 8;
 
 enum class Link : std::uint8_t { kNone, kDependency, kSingleton, kName };
@@ -73,7 +73,7 @@ std::string InWords(const std::vector<JobOutline>& members, const std::map<Link,
   return text;
 }
 
-// The jobs of a cluster that had the id, one after the other.
+// The jobs of a cluster that had this id.
 absl::StatusOr<std::vector<JobKey>> KeysOf(Database& db, const std::string& cluster, std::int64_t job_id) {
   absl::StatusOr<std::vector<JobKey>> keys = KnownJobs(db, job_id);
   if (!keys.ok()) return keys.status();
@@ -143,7 +143,7 @@ absl::StatusOr<Chain> FindChain(Database& db, const JobKey& of) {
   absl::StatusOr<JobOutline> first = LoadOutline(db, of);
   if (!first.ok()) return first.status();
   ASSIGN_OR_RETURN(const std::vector<WaitingJob> waited, JobsThatWaited(db, of.cluster, first->user));
-  std::multimap<std::int64_t, std::int64_t> waited_for;  // job -> who waited for it
+  std::multimap<std::int64_t, std::int64_t> waited_for;  // job -> jobs that waited for it
   for (const WaitingJob& job : waited) {
     for (const std::int64_t id : ReadDependency(job.dependency).after) waited_for.emplace(id, job.job_id);
   }
@@ -165,7 +165,7 @@ absl::StatusOr<Chain> FindChain(Database& db, const JobKey& of) {
   };
   found.push_back(*std::move(first));
   std::set<std::string> names;
-  // `found` grows meanwhile.
+  // `found` grows in the loop.
   for (std::size_t i = 0; i < found.size(); ++i) {
     std::vector<std::int64_t> ids;
     if (names.insert(found[i].name).second) {

@@ -10,7 +10,7 @@
 namespace goodput {
 namespace {
 
-// The two times of a record are read a moment apart.
+// The two times of a record are read this close together.
 constexpr Ns kReadApart = kSecond / 1000;
 
 Ns Rounded(Ns shift) {
@@ -39,7 +39,7 @@ void ControllerClock::Settle() {
               [](const Reading& a, const Reading& b) { return a.mono < b.mono; });
     boot.spells.clear();
     for (const Reading& reading : boot.readings) {
-      // Of an unknown boot all have one clock.
+      // For an unknown boot, all readings have one clock.
       const bool set = !boot.spells.empty() && std::abs(reading.clock - boot.last_clock()) > kClockSet &&
                        boot.id != kUnknownBoot;
       if (boot.spells.empty() || set) boot.spells.push_back({reading.clock, reading.mono, reading.mono});

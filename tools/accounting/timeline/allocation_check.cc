@@ -15,7 +15,7 @@ bool IsAllocated(const Interval& interval) {
          interval.bucket == Bucket::kProvisioning || interval.bucket == Bucket::kSuspended;
 }
 
-// Whole where it is whole, as accounting's are; else to the millisecond.
+// Whole seconds if exact, as in accounting; otherwise to the millisecond.
 std::string GpuSecondsText(GpuNs gpu_ns) {
   const bool negative = gpu_ns < 0;
   const GpuNs milliseconds = ((negative ? -gpu_ns : gpu_ns) + 500'000) / 1'000'000;

@@ -9,10 +9,10 @@
 namespace goodput {
 namespace {
 
-// What rounding leaves of two equal quotients.
+// Rounding error of two equal quotients.
 constexpr double kQuotientRounding = 1e-13;
 
-// Percentage points; less is 0.00.
+// Percentage points; less is shown as 0.00.
 constexpr double kSmallestNamed = 0.005;
 
 // Buckets whose GPU-seconds are the denominator of runtime goodput.
@@ -35,7 +35,7 @@ std::string SecondsText(Ns ns) {
   return Text("%.1f s", static_cast<double>(ns) / static_cast<double>(kSecond));
 }
 
-// Percentage points, as they stand in brackets behind what they are of.
+// Percentage points, in brackets.
 std::string Effect(double fraction) {
   return Text("%+.2f", Points(fraction));
 }

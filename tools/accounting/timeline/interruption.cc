@@ -20,19 +20,19 @@ std::string ExitWords(const Incarnation& incarnation) {
   return "";
 }
 
-// Signals that a program brings upon itself; nobody sends them to end a job.
+// Signals of a program's own fault, which are not sent to end a job.
 bool IsOwnFault(int signo) {
   constexpr std::array<int, 7> kFaults{SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
   return std::find(kFaults.begin(), kFaults.end(), signo) != kFaults.end();
 }
 
-// Accounting's end has whole seconds, the death of the script is known better.
+// Accounting's end has whole seconds; the death of the script is more precise.
 Ns RequeuedAt(const EndContext& context) {
   return context.script_killed.value_or(context.attempt->end.value_or(0));
 }
 
-// The tasks of a job that is requeued die of Slurm's signals, or leave because of them. One that left with an
-// error while the batch script still ran failed by itself, and the script asked for the requeue.
+// The tasks of a requeued job are killed by Slurm's signals, or exit because of them. A task that exited with
+// an error while the batch script still ran failed by itself, and the script then requested the requeue.
 bool FailedBeforeRequeue(const EndContext& context) {
   const Program& program = *context.program;
   if (program.failed_at && program.failed_by && IsOwnFault(*program.failed_by))
@@ -40,7 +40,7 @@ bool FailedBeforeRequeue(const EndContext& context) {
   return program.summary.exit_code.value_or(0) != 0 && ExitedBeforeRequeue(context);
 }
 
-// Only the kernel itself kills without a sender: what took more memory than it may.
+// Only the kernel itself kills without a sender: when memory runs out.
 bool KernelKilled(const EndContext& context) {
   const std::vector<SignalFact>& signals = context.attempt->signals;
   return context.program->summary.exit_signal == SIGKILL &&
@@ -60,15 +60,15 @@ bool RanOutOfMemory(const EndContext& context) {
 
 namespace {
 
-// It left because of TERM, and neither a preemption, a time limit nor a requeue goes with it.
+// It exited because of TERM without a preemption, time limit or requeue.
 bool Left(const EndContext& context, const std::function<void(std::string)>& says) {
   if (!context.stop || context.stop->signo != SIGTERM) return false;
   says("inferred: a user sent TERM, since it came with no preemption, time limit or requeue");
   return true;
 }
 
-// By convention a program that has saved and wants to go on in another allocation exits with it: Slurm
-// requeues its job where RequeueExit says so, or whoever submitted it submits it again.
+// By convention, a program that has saved and wants to continue in another allocation exits with this code:
+// Slurm requeues its job if RequeueExit says so, or the user submits it again.
 constexpr int kExitAsksForRequeue = 93;
 
 bool AskedForRequeue(const EndContext& context) {
@@ -77,8 +77,7 @@ bool AskedForRequeue(const EndContext& context) {
   return incarnation.exit_code.value_or(context.attempt->exit_code.value_or(0)) == kExitAsksForRequeue;
 }
 
-// A comment stays with the job: it explains an allocation that never came to work, not the end of one that
-// did.
+// A comment stays with the job: it explains an allocation that never worked, but not the end of one that did.
 bool LackedMachines(const EndContext& context) {
   const Incarnation& incarnation = context.program->summary;
   return StartsWith(context.attempt->admin_comment, "GCP Error:") && !incarnation.first_step_begin &&
@@ -96,8 +95,8 @@ std::string UntilLimit(const EndContext& context) {
   return "; the time limit was " + std::to_string(std::max<Ns>(0, left) / kSecond) + " s away";
 }
 
-// The attempt's own end decides, unless the incarnation ended while the attempt went on. `hosts`: what its
-// hosts said.
+// The attempt's own end decides, unless the incarnation ended while the attempt continued. `hosts`: notices
+// about its hosts.
 std::string Cause(const EndContext& context, bool saved, const std::vector<HostEvidence>& hosts,
                   std::vector<std::string>& evidence) {
   const AttemptFacts& attempt = *context.attempt;
@@ -113,7 +112,7 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostE
   }
   const bool kernel_killed = KernelKilled(context);
   if (kernel_killed) says("the kernel killed a task, as it does when memory runs out");
-  // The kernel kills with SIGKILL what takes more memory than it may.
+  // The kernel sends SIGKILL to a process that exceeds its memory.
   const bool out_of_memory = attempt.step_out_of_memory && incarnation.exit_signal.value_or(9) == 9;
   if (!context.last_of_attempt) {
     says("the allocation continued");
@@ -154,7 +153,7 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostE
   if (!attempt.admin_comment.empty()) says("admin comment: " + attempt.admin_comment);
   if (!attempt.operator_acted.empty()) says(attempt.operator_acted);
   says(ExitWords(incarnation));
-  // Where no task failed, the script did.
+  // If no task failed, the script did.
   if (state == "FAILED" && !incarnation.exit_signal && incarnation.exit_code.value_or(0) == 0) {
     if (attempt.exit_signal) says("the job was killed by signal " + std::to_string(*attempt.exit_signal));
     if (!attempt.exit_signal && attempt.exit_code)
@@ -229,7 +228,7 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostE
   return incarnation.exit_signal || incarnation.exit_code.value_or(0) != 0 ? "failed" : "unknown";
 }
 
-// A save that completed after the last step it could have covered: nothing but the wait was lost.
+// A save that completed after the last step: nothing but waiting time was lost.
 bool SavedAllSteps(const Program& program) {
   if (program.steps.empty()) return false;
   const Ns work_end = program.steps.back().work_end;
@@ -238,7 +237,7 @@ bool SavedAllSteps(const Program& program) {
       [&](const Checkpoint& checkpoint) { return checkpoint.complete && checkpoint.begin >= work_end; });
 }
 
-// The checkpoint the next incarnation went on from: the last complete one whose steps were all kept.
+// The checkpoint from which the next incarnation resumed: the last complete one whose steps were all kept.
 std::optional<Ns> LastKeptCheckpoint(const Program& program, const StepOutcome& fate) {
   const auto first_lost =
       std::find_if(program.steps.begin(), program.steps.end(),
@@ -274,14 +273,13 @@ Interruption JudgeInterruption(const EndContext& context) {
   if (interruption.node.empty() && !hosts.empty() && interruption.cause == hosts.front().cause)
     interruption.node = hosts.front().node;
   if (saved) interruption.evidence.emplace_back("a checkpoint of its last step was complete");
-  // Known beforehand, and left in good order: a time limit, or a requeue, whoever does it, or exit 0 once
-  // everything was saved.
+  // Announced and orderly: a time limit; or, once everything was saved, a requeue by anyone or exit 0.
   const bool clean_exit = !incarnation.exit_signal && incarnation.exit_code && *incarnation.exit_code == 0;
   const bool requeued = context.last_of_attempt && StartsWith(context.attempt->state, "REQUEUE") &&
                         interruption.cause != "node_fail";
   const bool asked_for = interruption.cause == "user_requeue";
   interruption.planned = interruption.cause == "timeout" || (saved && (requeued || asked_for || clean_exit));
-  // Of a node that is lost the controller may tell the job's end as when it was last heard from.
+  // If a node is lost, the controller may report the job's end as the time when the node was last heard from.
   const Ns noticed = context.last_of_attempt && !context.attempt->failed_node.empty()
                          ? std::max(interruption.time, context.attempt->noticed.value_or(interruption.time))
                          : interruption.time;

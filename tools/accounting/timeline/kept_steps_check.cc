@@ -6,7 +6,7 @@
 namespace goodput {
 namespace {
 
-// More would not be read.
+// A message with more ranges would be too long.
 constexpr std::size_t kMostRangesNamed = 4;
 
 std::string Named(const std::vector<StepRange>& ranges) {

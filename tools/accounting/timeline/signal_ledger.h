@@ -38,8 +38,9 @@ struct SignalDelivery {
   // The outcome of a signal that asked for a checkpoint.
   enum class Outcome : std::uint8_t {
     kNotAsked,  // the signal does not ask for one, or repeats a recent request
-    kInTime,    // a checkpoint begun after it, or in progress then with everything there was to save, is
-                // complete
+    // A checkpoint is complete that was begun after the signal, or that was in progress then and had
+    // everything there was to save.
+    kInTime,
     kCutShort,  // one was begun, and the program ended before it was complete
     kNothing,   // the program ended or trained on without one
     kOpen,      // the program still runs

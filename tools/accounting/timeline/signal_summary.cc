@@ -13,10 +13,9 @@ namespace {
 
 using Outcome = SignalDelivery::Outcome;
 
-// More programs than this are not named.
+// More programs than this are not listed.
 constexpr std::size_t kMostSignalsNamed = 4;
-// What was too short by this much is advised to be longer by a quarter more, in half minutes: the next save
-// is not just like the last.
+// Recommended times are a quarter longer than needed, in half minutes, since the next save may take longer.
 constexpr double kMargin = 1.25;
 constexpr Ns kRoundTo = 30 * kSecond;
 
@@ -32,7 +31,7 @@ const AttemptFacts& FactsOf(const Timeline& timeline, const SignalDelivery& deli
   return *timeline.attempts[static_cast<std::size_t>(delivery.attempt)].facts;
 }
 
-// How long this job's saves usually take.
+// The usual duration of this job's saves.
 std::optional<Ns> UsualSave(const Timeline& timeline) {
   DurationHistogram saves;
   for (const Checkpoint& checkpoint : timeline.checkpoints) {
@@ -41,7 +40,7 @@ std::optional<Ns> UsualSave(const Timeline& timeline) {
   return saves.Median();
 }
 
-// How much longer the save would have needed; absent where that is not known.
+// How much longer the save would have needed; absent if unknown.
 std::optional<Ns> ShortBy(const Timeline& timeline, const SignalDelivery& delivery) {
   const std::optional<Ns> usual = UsualSave(timeline);
   std::optional<Ns> end = delivery.exit;
@@ -52,17 +51,17 @@ std::optional<Ns> ShortBy(const Timeline& timeline, const SignalDelivery& delive
   return missing > 0 ? std::optional(missing) : std::nullopt;
 }
 
-// From the signal to the end of a save, as it would have been.
+// From the signal to the expected end of a save.
 std::optional<Ns> Needed(const Timeline& timeline, const SignalDelivery& delivery) {
   const std::optional<Ns> usual = UsualSave(timeline);
   if (!usual) return std::nullopt;
   if (delivery.checkpoint_begin) return *delivery.checkpoint_begin - delivery.t + *usual;
-  // It may have come at the begin of a step.
+  // The signal may have come at the begin of a step.
   if (!timeline.steps.median) return std::nullopt;
   return *timeline.steps.median + *usual;
 }
 
-// What would have given it the time, by who ended it.
+// What would have given it enough time, depending on what ended it.
 std::string Advice(const Timeline& timeline, const std::vector<const SignalDelivery*>& late) {
   std::optional<Ns> needed;
   const SignalDelivery* worst = late.front();
@@ -115,12 +114,12 @@ std::string Named(const std::map<std::string, std::int64_t>& programs) {
   return text;
 }
 
-// What happened to deliveries of one number.
+// Outcomes of the deliveries of one signal.
 struct Tally {
-  std::int64_t unhandled = 0;  // deliveries no task handled
-  std::int64_t ignored = 0;    // that every task ignores
+  std::int64_t unhandled = 0;  // deliveries that no task handled
+  std::int64_t ignored = 0;    // that all tasks ignore
   std::int64_t set_up = 0;     // that came before any task was the program
-  std::int64_t no_effect = 0;  // handled, and nothing was saved
+  std::int64_t no_effect = 0;  // handled, but nothing was saved
   std::map<std::string, std::int64_t> helpers;
   std::int64_t helpers_in = 0;  // deliveries
 };
@@ -166,7 +165,7 @@ void WarnOf(int signo, const Tally& tally, std::vector<std::string>& warnings) {
   }
 }
 
-// A checkpoint that was asked for, complete, and not what the next start went on from.
+// A requested checkpoint that was complete, but from which the next start did not resume.
 std::string NotResumedFrom(const Timeline& timeline, const SignalDelivery& delivery) {
   if (delivery.outcome != Outcome::kInTime) return "";
   const AttemptFacts& facts = FactsOf(timeline, delivery);
@@ -182,7 +181,7 @@ std::string NotResumedFrom(const Timeline& timeline, const SignalDelivery& deliv
   if (!begun) return "";
   for (const Incarnation& next : timeline.incarnations) {
     if (next.begin < *delivery.checkpoint_complete || !next.first_step) continue;
-    // The step in flight at the save may or may not be in it.
+    // The step in flight at the save may or may not be included.
     const std::int64_t from = std::min(*next.first_step, next.restored_step.value_or(*next.first_step) + 1);
     if (from >= *begun) return "";
     return "the checkpoint requested by " + SignalName(delivery.signo) + " in attempt " +
@@ -201,7 +200,7 @@ std::string SummaryOf(const Timeline& timeline, const std::vector<SignalDelivery
   std::int64_t open = 0;
   std::int64_t nothing = 0;
   std::vector<const SignalDelivery*> cut;
-  std::vector<const SignalDelivery*> before;  // killed before a save began, though it was handled
+  std::vector<const SignalDelivery*> before;  // killed before a save began, although it was handled
   for (const SignalDelivery& delivery : deliveries) {
     if (!delivery.asks()) continue;
     ++asked;
@@ -247,7 +246,7 @@ std::vector<std::string> WarningsOf(const Timeline& timeline, const std::vector<
         !timeline.checkpoints.empty()) {
       ++tally.no_effect;
     }
-    // A program that saved and left has no more need of them.
+    // A program that saved and exited no longer needs its helpers.
     const bool left = delivery.outcome == Outcome::kInTime && delivery.exit;
     if (!delivery.helpers_died.empty() && !left) {
       ++tally.helpers_in;

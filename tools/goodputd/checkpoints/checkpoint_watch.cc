@@ -20,9 +20,9 @@ namespace goodput {
 namespace {
 
 constexpr std::int64_t kCostFactor = 100;
-// Two looks at changes are at least so far apart, unless the user wants them more often anyway.
+// Minimum time between two looks after changes, unless the configuration asks for more frequent ones.
 constexpr std::int64_t kMinLookNs = 1'000'000'000;
-// A job that makes names without end is told of so many.
+// Maximum number of names to track for a job.
 constexpr std::size_t kMaxTold = 50'000;
 constexpr std::size_t kMaxWatched = 64;
 
@@ -49,12 +49,12 @@ class FolderOfJob {
     thread_.Begin([this] { Run(); });
   }
 
-  // Steps come and go.
+  // Steps start and end.
   void Update(const NodeJobs::WatchedJob& watched) {
     const std::lock_guard<std::mutex> lock(mutex_);
     tasks_ = watched.tasks;
   }
-  // The job's tasks are gone: one look more.
+  // The job's tasks are gone: looks once more.
   void End() const { thread_.End(); }
   bool done() const { return thread_.done(); }
 
@@ -70,7 +70,7 @@ class FolderOfJob {
     }
   }
 
-  // Until it is time for the next look: when something changes, from `changes_count` on, else at `due`.
+  // Waits until the next look: after a change, from `changes_count` on, otherwise at `due`.
   void WaitUntil(std::int64_t due, std::int64_t changes_count) {
     bool changed = false;
     while (!last_) {
@@ -79,7 +79,7 @@ class FolderOfJob {
       if (!watched_) {
         Pause(due - now);
       } else if (now < changes_count) {
-        // What happens meanwhile is waiting for us then.
+        // Changes during this pause are reported afterwards.
         Pause(changes_count - now);
       } else {
         const absl::StatusOr<std::string> answer = helper_->Call(kWaitRequest);
@@ -126,7 +126,7 @@ class FolderOfJob {
   CheckpointNews news_;
   std::unique_ptr<HelperProcess> helper_;
   Complaint trouble_;
-  bool last_ = false;  // the job's tasks are gone, or the daemon stops: one look more
+  bool last_ = false;  // the job's tasks are gone, or the daemon stops: look once more
   bool watched_ = false;
   std::int64_t took_ns_ = 0;
   std::mutex mutex_;
@@ -142,14 +142,14 @@ void CheckpointNews::Take(const std::vector<CheckpointSeen>& found, bool whole, 
     const auto known = told_.find(seen.name);
     if (known == told_.end() && told_.size() >= kMaxTold) continue;
     Told& told = known == told_.end() ? told_[seen.name] : known->second;
-    // Another thing of the same name: saved anew.
+    // Another entry with the same name: a new save.
     if (told.id != 0 && seen.id != 0 && told.id != seen.id) told = Told{};
     if (seen.id != 0) told.id = seen.id;
     told.look = looks_;
     if (seen.complete_ns) {
       TakeComplete(seen, told);
     } else if (told.complete) {
-      // Being removed, or written over: only its completion will tell.
+      // It is being removed or overwritten; only its completion will tell.
       if (told.reopened_ns == 0) told.reopened_ns = std::max(seen.written_ns, told.complete_ns);
     } else if (told.begin_ns == 0 && seen.begin_ns >= job_.since_ns) {
       Write(seen, true, told.begin_ns = seen.begin_ns);
@@ -157,8 +157,8 @@ void CheckpointNews::Take(const std::vector<CheckpointSeen>& found, bool whole, 
   }
   if (!whole) return;
   looked_ns_ = looked_ns;
-  // What vanished incomplete and comes back is begun again. The complete are known for good: they may only be
-  // away for a moment.
+  // A name that vanished incomplete and reappears has begun again. Complete ones stay known, since they may
+  // only be missing for a moment.
   for (auto at = told_.begin(); at != told_.end();) {
     at = at->second.look != looks_ && !at->second.complete ? told_.erase(at) : std::next(at);
   }
@@ -178,7 +178,7 @@ void CheckpointNews::TakeComplete(const CheckpointSeen& seen, Told& told) {
   told.written_ns = seen.written_ns;
   if (*seen.complete_ns < job_.since_ns) return;
   if (told.begin_ns == 0) {
-    // Of an older thing nothing tells when it was written again but that it was.
+    // When an older entry is rewritten, nothing records when that began.
     if (begin_ns < job_.since_ns) begin_ns = *seen.complete_ns;
     Write(seen, true, told.begin_ns = begin_ns);
   }
@@ -186,7 +186,7 @@ void CheckpointNews::TakeComplete(const CheckpointSeen& seen, Told& told) {
 }
 
 void CheckpointNews::Saw(const std::string& view, const std::string& problem) {
-  // A directory that is not there, or not at this moment, is neither.
+  // A directory that does not exist (now) is not a problem and has no view.
   if ((view == view_ || view.empty()) && problem == problem_) return;
   if (!view.empty()) view_ = view;
   problem_ = problem;
@@ -212,7 +212,7 @@ void CheckpointNews::AddJob(RecordBuilder& record) const {
 }
 
 std::int64_t CheckpointNews::Earlier(const CheckpointSeen& seen, std::int64_t t_ns) const {
-  // Of one that was only seen complete, the timeline knows nothing of a begin.
+  // If it was seen only once complete, the timeline assumes no begin.
   if (seen.begin_known || t_ns == seen.complete_ns) return 0;
   return std::max<std::int64_t>(0, t_ns - std::max(looked_ns_, job_.since_ns));
 }

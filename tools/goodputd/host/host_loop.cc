@@ -20,10 +20,10 @@ namespace goodput {
 namespace {
 
 constexpr const char* kHostVariable = "GCE_METADATA_HOST";
-// By number: neither is there a name server to wait for, nor one to lie.
+// An address, so that no name server can delay or falsify it.
 constexpr const char* kDefaultHost = "169.254.169.254";
 constexpr const char* kProductName = "/sys/class/dmi/id/product_name";
-// Jobs that come while a notice is in force are told within this.
+// New jobs get a record of a notice in force within this time.
 constexpr absl::Duration kTick = absl::Seconds(1);
 constexpr absl::Duration kIdle = absl::Minutes(1);
 
@@ -92,7 +92,7 @@ class HostLoop {
   }
 
   std::string host_;
-  bool on_cloud_;  // or so it is told: elsewhere a server that is not there is nothing to tell of
+  bool on_cloud_;  // according to the configuration or firmware; elsewhere a missing server is not logged
   HostWatch watch_;
   HttpClient http_;
   NodeJobs jobs_;

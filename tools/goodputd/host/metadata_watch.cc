@@ -23,7 +23,7 @@ constexpr std::array<KeyFacts, 3> kKeys{{{"maintenance-event", "maintenance", "N
 
 constexpr absl::Duration kServerWaits = absl::Seconds(60);
 constexpr absl::Duration kSlack = absl::Seconds(10);
-// An answer that came sooner was not waited for.
+// A response that came sooner was not waited for.
 constexpr absl::Duration kAtOnce = absl::Seconds(1);
 constexpr std::size_t kMaxWord = 64;
 constexpr std::size_t kMaxEtag = 128;
@@ -39,7 +39,7 @@ bool IsAlnum(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c));
 }
 
-// One that can stand in a URL as it is.
+// Only an ETag that is safe in a URL.
 std::string UsableEtag(const HttpAnswer& answer) {
   const auto found = answer.headers.find("etag");
   if (found == answer.headers.end() || found->second.size() > kMaxEtag) return "";
@@ -58,7 +58,7 @@ std::optional<std::int64_t> Seconds(const simdjson::dom::object& object, std::st
   return absl::ToUnixSeconds(time);
 }
 
-// Capital letters, as all words of the server are.
+// Capital letters, like all values of the server.
 bool IsWord(std::string_view text) {
   return !text.empty() && text.size() <= kMaxWord && std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -150,7 +150,7 @@ MetadataWatch::Outcome MetadataWatch::Take(const HttpAnswer& answer) {
   const bool none =
       key_ == HostKey::kUpcomingMaintenance && (answer.code == kNotFound || answer.code == kUnavailable);
   if (none) {
-    // No machine of this kind has it, or nothing was ever planned: there is nothing to wait for.
+    // This kind of machine does not have it, or nothing was ever planned: there is nothing to wait for.
     etag_.clear();
     outcome.change = Hear({std::string(NothingToExpect(key_)), std::nullopt, std::nullopt});
     outcome.wait = backoff_.Next();
@@ -168,7 +168,7 @@ MetadataWatch::Outcome MetadataWatch::Take(const HttpAnswer& answer) {
     backoff_.Reset();
     outcome.wait = Backoff::kFirst;
   } else {
-    // It does not wait, or has no ETag to wait with.
+    // The server does not wait, or there is no ETag to wait with.
     outcome.wait = backoff_.Next();
   }
   return outcome;

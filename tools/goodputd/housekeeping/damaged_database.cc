@@ -33,7 +33,7 @@ absl::StatusOr<std::string> ReplaceDamaged(const std::string& path, const std::s
                                            absl::Time now) {
   const std::string aside =
       Cat(path, ".damaged-", absl::FormatTime("%Y%m%dT%H%M%SZ", now, absl::UTCTimeZone()));
-  // The database last: as long as it is there, somebody may open it and its log is needed.
+  // The database last: while it exists, another process may open it and needs its log.
   for (const char* suffix : {"-wal", "-shm", ""}) {
     if (std::rename(Cat(path, suffix).c_str(), Cat(aside, suffix).c_str()) != 0 && errno != ENOENT)
       return absl::InternalError(Cat("cannot rename ", path, suffix, ": ", std::strerror(errno)));

@@ -22,21 +22,21 @@
 namespace goodput {
 namespace {
 
-// A line without a time has that of the look which found it.
+// A line without a time gets the time of the look that found it.
 constexpr std::int64_t kLookEveryNs = 200'000'000;
-// A look is followed by a pause so many times as long as it worked: a job that prints without end costs a
-// twentieth of a processor.
+// A look is followed by a pause of this many times its processor time, so that a job that prints constantly
+// costs a twentieth of a processor.
 constexpr std::int64_t kRestPerWork = 20;
 constexpr std::size_t kMaxFollowed = 64;
 constexpr int kMaxLastLooks = static_cast<int>(OutputFollower::kMaxBehind / OutputFollower::kMaxBytes);
-// Between two looks where there is more to read.
+// Between two looks while there is more to read.
 constexpr std::int64_t kBreathNs = 5'000'000;
 
 std::string NoteName(const NodeJob& job) {
   return Cat("follow.", job.job);
 }
 
-// Knows of the node's jobs for all that follow.
+// The node's jobs, shared by all threads that follow output.
 class SharedJobs {
  public:
   explicit SharedJobs(const std::string& spool) : jobs_(spool) {}
@@ -45,7 +45,7 @@ class SharedJobs {
     jobs_.Refresh();
     return jobs_.OutputJobs();
   }
-  // As of now: a step's record is written before its tasks can print.
+  // Current, since a step's record is written before its tasks can print.
   NodeJobs::TrainingStep TrainingStepOf(const NodeJob& job) {
     const std::lock_guard<std::mutex> lock(mutex_);
     jobs_.Refresh();
@@ -90,7 +90,7 @@ class OutputOfJob {
   }
 
   void Update(const NodeJobs::OutputJob& /*output*/) const {}
-  // The job's tasks are gone: what they left is read, and that is all.
+  // The job's tasks are gone: reads the rest and ends.
   void End() const { thread_.End(); }
   bool done() const { return thread_.done(); }
 
@@ -101,7 +101,7 @@ class OutputOfJob {
       const bool more = Look("more");
       woken = thread_.Wait(std::max(more ? kBreathNs : kLookEveryNs, kRestPerWork * cpu_ns_));
     }
-    // A daemon that stops leaves the job to the next one.
+    // When the daemon stops, the next one continues with the job.
     if (woken == JobThread::Woken::kDaemonStops) return;
     for (int looks = 0; looks < kMaxLastLooks && Look("last"); ++looks) {
     }
@@ -131,8 +131,8 @@ class OutputOfJob {
     return found.more;
   }
 
-  // First what was read, then what follows from it: a daemon that dies between the two leaves a gap of one
-  // look, which the next step's number closes; the other way round lines would count twice.
+  // First the records, then the position: a daemon that dies in between leaves a gap of one look, which the
+  // next step's number closes; the other order would count lines twice.
   void Write() {
     if (!spools_.PutNote(job_.node, NoteName(job_), news_.Memory()))
       spools_.DropNote(job_.node, NoteName(job_));
@@ -217,7 +217,7 @@ void OutputNews::Write(std::int64_t t_ns, std::string_view mark, bool begin, std
 void OutputNews::Take(const OutputFollower::Found& found, const NodeJobs::TrainingStep& training) {
   files_ = found.files;
   profile_ = found.profile;
-  // Another srun: the program was started anew.
+  // Another srun: the program was restarted.
   if (!slurm_step_.empty() && slurm_step_ != training.slurm_step && !found.events.empty())
     static_cast<void>(fold_.End(found.events.front().t_ns));
   slurm_step_ = training.slurm_step;

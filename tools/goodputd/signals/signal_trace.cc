@@ -61,7 +61,7 @@ absl::Status NotWatched(int cpu, const char* what) {
   return error == EACCES || error == EPERM ? absl::PermissionDeniedError(text) : absl::UnavailableError(text);
 }
 
-// `wakeup`: so many samples wake who polls; 0: only a ring that is half full does.
+// `wakeup`: this many samples wake the reader; 0: only a ring that is half full does.
 absl::StatusOr<int> OpenTracepoint(int cpu, std::uint64_t id, unsigned wakeup) {
   perf_event_attr attr{};
   attr.type = PERF_TYPE_TRACEPOINT;
@@ -78,7 +78,7 @@ absl::StatusOr<int> OpenTracepoint(int cpu, std::uint64_t id, unsigned wakeup) {
   return fd;
 }
 
-// Into the ring of `into`.
+// Redirects the event into the ring of `into`.
 absl::Status Enable(int cpu, int fd, int into) {
   if (fd != into && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, into) != 0)
     return NotWatched(cpu, "its ring buffer");
@@ -104,7 +104,7 @@ std::vector<int> ParseCpuList(std::string_view text) {
 }
 
 struct SignalTrace::Ring {
-  std::vector<int> fds;  // the first has the buffer
+  std::vector<int> fds;  // the first one has the buffer
   void* map = MAP_FAILED;
   std::size_t map_size = 0;
   PerfRing ring;
@@ -153,7 +153,7 @@ absl::StatusOr<std::unique_ptr<SignalTrace::Ring>> SignalTrace::OpenCpu(int cpu)
       options_.ring_bytes / page / std::max<std::size_t>(1, options_.online_cpus().size());
   std::size_t pages = kMinPages;
   while (pages * 2 <= std::min(share, kMaxPages)) pages *= 2;
-  // Beyond perf_event_mlock_kb (516 KiB a CPU) the kernel wants CAP_IPC_LOCK.
+  // Beyond perf_event_mlock_kb (516 KiB per CPU), the kernel requires CAP_IPC_LOCK.
   for (pages *= 2; ring->map == MAP_FAILED && pages > kMinPages;) {
     pages /= 2;
     ring->map_size = (pages + 1) * page;

@@ -18,11 +18,11 @@
 namespace goodput {
 namespace {
 
-// Names of jobs that an error lists.
+// Number of job names that an error lists.
 constexpr std::size_t kMaxNames = 6;
 constexpr std::int64_t kProgressEvery = 4096;
 
-// One go at a file. What it finds out may call for another.
+// One pass over a file; its result may require another.
 class GooglePass {
  public:
   enum class Result : std::uint8_t { kDone, kNotInOrder, kSeveralJobs };
@@ -35,7 +35,7 @@ class GooglePass {
         fold_(sink_),
         stream_(input) {}
 
-  // `only`: entries of this job, all if empty. `sorted`: the file is in order, which is found out.
+  // `only`: entries of this job; all if empty. `sorted`: assumes that the file is sorted, which is verified.
   absl::StatusOr<Result> Run(const std::string& only, bool sorted);
   const std::set<std::string>& names() const { return names_; }
   std::string first_problem() const { return first_problem_; }

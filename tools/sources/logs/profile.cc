@@ -34,7 +34,7 @@ constexpr std::int64_t kMaxDurationNs = std::int64_t{400} * 86'400 * 1'000'000'0
 constexpr std::size_t kMaxNameBytes = 128;
 constexpr std::int64_t kMaxExpressionBytes = std::int64_t{8} << 20U;
 
-// RE2 takes its own type of text, which is one of several by release.
+// RE2 takes its own string type, which depends on the release.
 re2::StringPiece Piece(std::string_view text) {
   return {text.data(), text.size()};
 }
@@ -45,7 +45,7 @@ std::string_view View(const re2::StringPiece& piece) {
 RE2::Options Quiet() {
   RE2::Options options;
   options.set_log_errors(false);
-  // A log is bytes; what is not UTF-8 in it must not stop a match.
+  // A log is bytes; invalid UTF-8 must not prevent a match.
   options.set_encoding(RE2::Options::EncodingLatin1);
   options.set_max_mem(kMaxExpressionBytes);
   return options;
@@ -58,10 +58,10 @@ bool KnowsGroup(std::string_view name, bool stamp) {
 
 }  // namespace
 
-// What LogProfile::Impl consists of: where files are compiled as one, g++ wants it known as far as that is.
+// The parts of LogProfile::Impl, in a named namespace: in a unity build, g++ needs their linkage to match.
 namespace profile_parts {
 
-// An expression, and which group is where.
+// An expression, and the index of each group.
 class Expression {
  public:
   explicit Expression(std::string_view text) : re_(std::make_unique<RE2>(Piece(text), Quiet())) {
@@ -78,7 +78,7 @@ class Expression {
     return "";
   }
 
-  // Calls `take` with each named group that took part.
+  // Calls `take` with each named group that matched.
   template <typename Take>
   bool Match(std::string_view line, const Take& take) const {
     std::array<re2::StringPiece, kMaxGroups + 1> found;
@@ -130,7 +130,7 @@ std::optional<LineTime> TimeOfGroup(std::string_view group, std::string_view tex
   return std::nullopt;
 }
 
-// Some write 1,000 for a thousand.
+// Some frameworks print 1,000 for a thousand.
 std::optional<std::int64_t> WholeNumber(std::string_view text) {
   std::string digits(text);
   digits.erase(std::remove(digits.begin(), digits.end(), ','), digits.end());
@@ -139,14 +139,14 @@ std::optional<std::int64_t> WholeNumber(std::string_view text) {
   return value;
 }
 
-// Of 10^9 bytes a second, in bytes.
+// From 10^9 bytes per second to bytes per second.
 std::optional<std::int64_t> Bandwidth(std::string_view text) {
   const std::optional<std::int64_t> bytes = ParseDecimal(text, 9);
   if (!bytes || *bytes <= 0) return std::nullopt;
   return bytes;
 }
 
-// "31:31" or "1:02:03", as tqdm has it.
+// "31:31" or "1:02:03", as printed by tqdm.
 std::optional<std::int64_t> Elapsed(std::string_view text) {
   std::int64_t seconds = 0;
   for (const absl::string_view part : absl::StrSplit(ToAbsl(text), ':')) {
@@ -166,7 +166,7 @@ std::optional<std::int64_t> Duration(std::string_view text, int scale) {
 std::string Nanoseconds(std::int64_t ns) {
   std::string text;
   AppendSeconds(ns, text);
-  // Without what says nothing.
+  // Removes trailing zeros.
   text.erase(text.find_last_not_of('0') + 1);
   if (text.back() == '.') text.pop_back();
   return text;
@@ -187,7 +187,7 @@ struct LogProfile::Impl {
   std::vector<profile_parts::Rule> rules;
   std::vector<profile_parts::Expression> stamps;
   std::vector<profile_parts::Example> unlike;
-  // All rules at once: most lines match none.
+  // All rules at once, since most lines match none.
   std::unique_ptr<RE2::Set> any;
 
   std::optional<LogEvent> Event(const Rule& rule, std::string_view line) const;
@@ -197,7 +197,7 @@ struct LogProfile::Impl {
 
 namespace {
 
-// Reads the items of a file, and checks what they promise.
+// Reads the items of a file, and checks its examples.
 class ProfileReader {
  public:
   ProfileReader(std::string_view where, LogProfile::Impl& into) : where_(where), into_(into) {}
@@ -264,7 +264,7 @@ std::optional<LogEvent> LogProfile::Impl::Event(const Rule& rule, std::string_vi
   if (!matched || !good) return std::nullopt;
   if (event.step) *event.step += rule.add;
   if (epoch && event.step) {
-    // A bar counts the batches of an epoch, of which it may not know how many there are.
+    // A bar counts the batches of an epoch, whose total may be unknown.
     if (!event.of && *epoch > 0) return std::nullopt;
     event.epoch_begins = *event.step == 0;
     *event.step += *epoch * event.of.value_or(0);
@@ -385,7 +385,7 @@ absl::Status ProfileReader::Take(std::string_view word, std::string_view rest, i
     into_.rules.push_back(std::move(rule));
     return absl::OkStatus();
   }
-  // Of a text that is a line, one blank is between; of any other, all are.
+  // Before a line of text, only one blank is skipped; otherwise all are.
   return TakeOfRule(word, word == "example" ? rest : value, at);
 }
 

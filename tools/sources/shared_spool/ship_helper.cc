@@ -11,9 +11,9 @@
 namespace goodput {
 namespace {
 
-// A message is words that end with a NUL each, and bytes behind them:
+// A message is words that each end with a NUL, followed by bytes:
 //   request: what, folder, file, number, bytes
-//   answer:  error code ("0": none), message or place, size, tail
+//   reply:   error code ("0": none), message or place, size, tail
 constexpr char kLook = 'L';
 constexpr char kLookSettled = 'S';
 constexpr char kAppend = 'A';

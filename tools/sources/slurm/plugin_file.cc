@@ -22,9 +22,9 @@
 namespace goodput {
 namespace {
 
-constexpr std::size_t kMostBytes = 64U << 20U;  // of a plugin; one with all its debug symbols has a few
+constexpr std::size_t kMostBytes = 64U << 20U;  // for a plugin; one with all debug symbols has a few
 constexpr std::size_t kMostConfBytes = 1U << 20U;
-constexpr int kMostIncludes = 8;  // one in the other
+constexpr int kMostIncludes = 8;  // nested
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, std::size_t most) {
   std::ifstream in(path, std::ios::binary);
@@ -42,7 +42,7 @@ std::string BaseName(const std::string& path) {
 
 struct Plugstack {
   std::vector<PlugstackLine> found;
-  std::string pyxis;  // where its first line stands, so far
+  std::string pyxis;  // where its first line is, so far
 };
 
 absl::Status ReadPlugstack(const std::string& path, int depth, Plugstack* plugstack) {
@@ -75,7 +75,7 @@ absl::Status ReadPlugstack(const std::string& path, int depth, Plugstack* plugst
   return absl::OkStatus();
 }
 
-// A T at `offset` of the file's bytes, if it lies within them.
+// A T at `offset` of the file, if it lies within it.
 template <typename T>
 std::optional<T> At(const std::string& bytes, std::uint64_t offset) {
   if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return std::nullopt;
@@ -84,7 +84,7 @@ std::optional<T> At(const std::string& bytes, std::uint64_t offset) {
   return value;
 }
 
-// The bytes of the symbol's value: an unsigned int in the section it names.
+// The bytes of the symbol's value: an unsigned int in its section.
 std::optional<std::uint32_t> UnsignedSymbol(const std::string& bytes, std::string_view name) {
   const auto header = At<Elf64_Ehdr>(bytes, 0);
   if (!header) return std::nullopt;
@@ -133,7 +133,7 @@ absl::StatusOr<std::vector<PlugstackLine>> FindGoodputLines(const std::string& p
 PlugstackPlace FindPlugstack(const SlurmConfPlaces& places,
                              const std::function<bool(const std::string&)>& exists) {
   const auto folder_of = [](const std::string& path) { return path.substr(0, path.rfind('/') + 1); };
-  // Slurm's own default, that of a Slurm below /usr/local, and where the controller has it.
+  // Slurm's default, that of an installation below /usr/local, and the controller's.
   std::vector<std::string> folders = {"/etc/slurm/", "/usr/local/etc/slurm/"};
   if (!places.plugstack.empty()) folders.push_back(folder_of(places.plugstack));
   if (!places.slurm_conf.empty()) folders.insert(folders.begin(), folder_of(places.slurm_conf));
