@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""sgoodput advise: what if, without any database; and of a run whose spool is written here by hand.
+"""sgoodput advise: what-if questions without a database, and advice on a run whose spool is written by hand.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_advise
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Checkpoint directories watched as the job's user, on a real cluster: what is recorded is what the trainer did, a
-directory that hangs holds up nothing else, and nobody else's files are looked at.
+"""Watching checkpoint directories as the job's user on a real cluster: the records match what the trainer did, a directory
+that hangs delays nothing else, and files of other users are not read.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_checkpoints
 """

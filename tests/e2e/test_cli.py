@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""sgoodput as people and scripts use it: sacct's flags, exit statuses, one-line errors, names that try to do harm.
+"""sgoodput as people and scripts use it: sacct's flags, exit statuses, one-line errors, malicious names.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_cli
 """

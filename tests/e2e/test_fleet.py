@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""The controller's truth on a real cluster with slurmdbd: what became of all its GPUs, why jobs waited and who ended them.
+"""Records of the controller on a real cluster with slurmdbd: what became of all its GPUs, why jobs waited and who ended them.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_fleet
 
-The truth is sacct, what was done to nodes and when, and when nobody watched.
+The truth is sacct, what was done to nodes and when, and when goodputd did not run.
 """
 
 import datetime

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""What the cloud says of a host reaches every job on it, once, and names the cause of the interruption that follows: a real
-cluster, with a local server in the place of Compute Engine's metadata server.
+"""A notice of the cloud about a host is recorded once for every job on it, and explains the interruption that follows: on a
+real cluster, with a local server in place of Compute Engine's metadata server.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_host
 
-The truth is what the server was made to say, when, and what was done to the nodes.
+The truth is what the server announced and when, and what was done to the nodes.
 """
 
 import glob

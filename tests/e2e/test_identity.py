@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Job ids that mean several jobs: used again after the controller lost its state, and on two clusters in one database.
+"""Job ids shared by several jobs: reused after the controller lost its state, and used on two clusters in one database.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_identity
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""sgoodput import and export: logs of other programs as people have them, in files and pipes, whole and broken. And what is
-drawn on a terminal while reading takes long.
+"""sgoodput import and export: logs of other programs in files and pipes, complete and broken; and the progress line on a
+terminal while a file is read.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_import
 """

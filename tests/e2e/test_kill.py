@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""The real programs, killed at random: nothing is counted twice, nothing is lost that had reached the spool, and what
-was lost is shown.
+"""The real programs, killed at random: nothing is counted twice, nothing is lost that had reached the spool, and losses are
+reported.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_kill
 
-GOODPUT_SEED repeats a run's choices (the kernel's own timing it cannot repeat). Needs no Slurm.
+GOODPUT_SEED repeats a run's choices (but not the kernel's timing). Needs no Slurm.
 """
 
 import glob

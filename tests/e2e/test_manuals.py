@@ -1,6 +1,5 @@
 #!/usr/bin/python3
-"""Manuals, the example configuration, --help and completion against the programs: nothing missing, nothing that is not there,
-and the examples work.
+"""Manuals, the example configuration, --help and completion agree with the programs, and their examples work.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_manuals
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""goodputd in operation: read its configuration anew, two for one database, a copy a day, a damaged database. Needs no Slurm.
+"""goodputd in operation: reloading its configuration, two daemons for one database, daily copies, a damaged database. Needs no Slurm.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_operating
 """

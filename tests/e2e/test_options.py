@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Where options of sgoodput stand, what it does with words it does not know, and who makes a database.
+"""Where options of sgoodput may be placed, what it does with unknown words, and which commands create a database.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_options
 """

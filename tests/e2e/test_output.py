@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Jobs that only print, on a real cluster: what goodputd reads out of their output, against their own log.
+"""Jobs that only print, on a real cluster: what goodputd reads from their output, compared with their own log.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_output
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`sgoodput show --html`: one run as a page, looked at in a headless Chromium. Pictures go to out/tests/page-*.png.
+"""`sgoodput show --html`: the page of one run in a headless Chromium. Pictures go to out/tests/page-*.png.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_page
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The plugin on a real Slurm: what it records is what happened, and whatever befalls it, no job and no node notices.
+"""The plugin on a real Slurm: its records match what happened, and its faults affect no job and no node.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_plugin
 

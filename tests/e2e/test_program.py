@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Program goodput (model FLOP utilisation) of runs whose spool is written here by hand: what options and GPUs make of it.
+"""Program goodput (model FLOP utilisation) of runs whose spool is written by hand, for various options and GPUs.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_program
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Questions over HTTP and a Unix socket on a real cluster: the same answers as from the database, to each what
-PrivateData leaves them, and no harm from whoever asks badly.
+"""Queries over HTTP and a Unix socket on a real cluster: the same answers as from the database, restricted by PrivateData, and
+resistant to malicious clients.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_reader
 """

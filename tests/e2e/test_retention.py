@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""keep_events: goodputd replaces old records by summaries, and sgoodput says what it said before, to the byte. One test needs
-Slurm: what a real cluster recorded, with its fleet and its metrics.
+"""keep_events: goodputd replaces old records with summaries, and sgoodput's output stays the same to the byte. One test needs
+Slurm: the records of a real cluster, with its fleet and its metrics.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_retention
 """

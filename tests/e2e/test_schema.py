@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Databases that are not this program's: of a development version, of a newer release. They are refused in one line that says what to do,
-by every subcommand that opens one, and stay as they are. Needs no Slurm.
+"""Databases of a development version and of a newer release: every subcommand that opens one refuses it in one line that says
+what to do, and does not change it. Needs no Slurm.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_schema
 """

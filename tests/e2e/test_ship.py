@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""From the nodes to the controller, by the real programs: what was recorded arrives once, whatever is done to them.
+"""From the nodes to the controller, with the real programs: every record arrives once, whatever is done to them.
 
     GOODPUT_BUILD=build python3 -m unittest -v tests.e2e.test_ship
 
-GOODPUT_SEED repeats a run's choices. Needs root, for mounts of its own; no Slurm. `make soak` does the same for an hour.
+GOODPUT_SEED repeats a run's choices. Needs root, for its own mounts; no Slurm. `make soak` does the same for an hour.
 """
 
 import json

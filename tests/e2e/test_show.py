@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`sgoodput show`: stalls, the proof, definitions side by side, sensitivity and chains, of runs whose spool is written here.
+"""`sgoodput show`: stalls, the proof, definitions, sensitivity and chains of runs whose spool is written by hand.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_show
 """

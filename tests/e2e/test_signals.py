@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Signals on a real cluster: each one that reached a task is recorded, when the task's own handler says it came.
+"""Signals on a real cluster: each one that reached a task is recorded at the time when the task's own handler ran.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_signals
 
-Needs root and a kernel that lets it trace. GOODPUT_SCENARIOS=NAME,NAME runs only those.
+Needs root and a kernel that permits tracing. GOODPUT_SCENARIOS=NAME,NAME runs only those.
 """
 
 import glob

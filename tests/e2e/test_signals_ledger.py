@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""`sgoodput show` of jobs that were sent signals: who handled them, what was saved, what to do. Their spools are written here.
+"""`sgoodput show` for jobs that received signals: which tasks handled them, what was saved, what to do. Their spools are
+written by hand.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_signals_ledger
 """

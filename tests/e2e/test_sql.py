@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""sgoodput sql: everything recorded can be read, however it is stored; the questions of SCHEMA.md have the answers that the spool's own
-lines give; and nothing but reading is possible. Needs no Slurm.
+"""sgoodput sql: everything recorded can be read, however it is stored; the questions of SCHEMA.md have the same answers as from
+the spool's lines; and only reading is possible. Needs no Slurm.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_sql
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Two controllers, as Slurm's backup controller and Cluster Toolkit's enable_backup_controller have them: the first dies while a
-job trains, slurmctld and goodputd with it, and the second goes on with one database.
+"""Two controllers, as with Slurm's backup controller and Cluster Toolkit's enable_backup_controller: the first dies with
+slurmctld and goodputd while a job trains, and the second continues with the same database.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_takeover
 """

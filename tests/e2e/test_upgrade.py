@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The plugin's file changes under running jobs, or does not fit: no job and no node notices, and doctor says what is wrong.
+"""The plugin's file changes under running jobs, or does not fit: no job and no node is affected, and doctor names the problem.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_upgrade
 

@@ -1,4 +1,4 @@
-"""How jobs end: out of time, cancelled, preempted, out of memory, failed, again and again."""
+"""How jobs end: time limit, cancellation, preemption, out of memory, failure, several in a row."""
 
 from typing import Dict
 

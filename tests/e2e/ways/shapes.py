@@ -1,4 +1,4 @@
-"""What jobs are made of: sruns after and beside each other, restarts inside, shells, one node and several."""
+"""The structure of jobs: consecutive and concurrent sruns, restarts inside a job, shells, one node and several."""
 
 import json
 from typing import List

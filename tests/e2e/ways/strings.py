@@ -1,4 +1,4 @@
-"""Every string a user controls, made to do harm."""
+"""Malicious values of every string that a user controls."""
 
 import json
 import os
