@@ -1,4 +1,4 @@
-// The clock, passed to everything that takes or formats a timestamp, so that tests can set the time.
+// The clock, passed to all code that takes or formats a timestamp so that tests can set the time.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ inline constexpr int64_t kSecondNs = 1'000'000'000;
 
 struct Clock {
   int64_t (*real_ns)() noexcept;  // since the epoch
-  int64_t (*mono_ns)() noexcept;  // since some fixed moment, never backwards
+  int64_t (*mono_ns)() noexcept;  // since an arbitrary fixed moment; monotonic
 };
 
 inline int64_t ReadClockNs(clockid_t id) noexcept {

@@ -5,9 +5,8 @@
 namespace goodput {
 
 // True for the first image called "goodput" among those loaded into this process. The same file listed twice
-// is one image; the callers tell its two rounds of calls apart by themselves. The dynamic linker's list is
-// asked because it is the one process-wide place that neither leaks into a job's environment nor needs an
-// exported symbol.
+// is one image; callers tell its two rounds of calls apart themselves. Uses the dynamic linker's list because
+// it is the one process-wide place that neither leaks into a job's environment nor needs an exported symbol.
 bool IsFirstImage() noexcept;
 
 }  // namespace goodput

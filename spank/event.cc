@@ -13,7 +13,7 @@ bool IsContinuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
 }
 
-// Cuts between characters, so that the cut itself makes no invalid UTF-8.
+// Cuts between characters, so that the result remains valid UTF-8.
 std::string_view CutAtCharacter(std::string_view text, std::size_t length) {
   if (text.size() <= length) return text;
   while (length > 0 && IsContinuation(text[length])) --length;
@@ -29,7 +29,7 @@ std::size_t Utf8SequenceLength(std::string_view text) noexcept {
   if (lead < 0x80) return 1;
   std::size_t length = 0;
   unsigned char low = 0x80;
-  unsigned char high = 0xBF;  // what the second byte may be: Unicode's table 3-7
+  unsigned char high = 0xBF;  // range of the second byte: Unicode's table 3-7
   if (lead >= 0xC2 && lead <= 0xDF) {
     length = 2;
   } else if (lead >= 0xE0 && lead <= 0xEF) {
@@ -99,8 +99,8 @@ void RecordBuilder::Begin(std::string_view key, Worth worth) noexcept {
   }
 }
 
-// Closes the member Begin() opened: takes it back whole when it did not fit, remembers it when it may be
-// dropped.
+// Closes the member that Begin() opened: removes it if it did not fit, and records its position if it may be
+// dropped later.
 void RecordBuilder::End(Worth worth) noexcept {
   Span& span = spans_[span_count_];
   if (overflow_) {
@@ -110,7 +110,7 @@ void RecordBuilder::End(Worth worth) noexcept {
   } else if (worth != Worth::kIdentity) {
     span.end = size_;
     span.worth = worth;
-    // The last place is Begin()'s. Without a place to remember it, a droppable value cannot be kept.
+    // The last place is Begin()'s. A droppable value whose position cannot be recorded is not kept.
     if (span_count_ + 1 < kMaxSpans) {
       ++span_count_;
     } else {
@@ -140,7 +140,7 @@ void RecordBuilder::Uint(std::string_view key, uint64_t value) noexcept {
 
 void RecordBuilder::Number(std::string_view key, double value) noexcept {
   if (skipped_depth_ > 0 || !std::isfinite(value)) return;
-  // The shortest of the two that reads back as the same number. printf writes the locale's decimal point.
+  // The shorter of the two that reads back as the same number. printf uses the locale's decimal point.
   std::array<char, 40> digits;
   double read_back = 0;
   for (const int precision : {15, 17}) {
@@ -175,7 +175,7 @@ void RecordBuilder::Push(Worth worth) noexcept {
   if (skipped_depth_ > 0 || depth_ == kMaxDepth || overflow_) {
     if (skipped_depth_ == 0) {
       overflow_ = true;
-      End(Worth::kIdentity);  // takes the key back
+      End(Worth::kIdentity);  // removes the key
     }
     ++skipped_depth_;
     return;
@@ -193,7 +193,7 @@ void RecordBuilder::Pop(char closing) noexcept {
   overflow_ = false;
   limit_ = kScratchBytes;
   Put(closing);
-  // What is dropped with the whole needs no place of its own.
+  // A member inside an object that may be dropped needs no position of its own.
   if (open.worth != Worth::kIdentity) {
     while (span_count_ > 0 && spans_[span_count_ - 1].begin >= open.begin) --span_count_;
   }
@@ -230,7 +230,8 @@ void RecordBuilder::CloseArray() noexcept {
 }
 
 void RecordBuilder::Erase(std::size_t begin, std::size_t end) noexcept {
-  // A member carries the comma before it; the first of an object leaves the next one's comma behind.
+  // A member includes the comma before it; removing an object's first member leaves the comma of the next
+  // one.
   const char before = bytes_[begin - 1];
   if ((before == '{' || before == '[') && end < size_ && bytes_[end] == ',') ++end;
   std::memmove(bytes_.data() + begin, bytes_.data() + end, size_ - end);
@@ -238,7 +239,7 @@ void RecordBuilder::Erase(std::size_t begin, std::size_t end) noexcept {
 }
 
 void RecordBuilder::Drop(Worth worth) noexcept {
-  // From the back, so that the places of those before stay right.
+  // From the back, so that earlier positions remain valid.
   for (std::size_t i = span_count_; i-- > 0;) {
     Span& span = spans_[i];
     if (span.worth != worth || span.end == 0) continue;
@@ -246,7 +247,7 @@ void RecordBuilder::Drop(Worth worth) noexcept {
     Erase(span.begin, span.end);
     const std::size_t gone = before - size_;
     for (std::size_t later = i + 1; later < span_count_; ++later) {
-      // The next member may have lost its comma to Erase: it begins where the dropped one did.
+      // The next member may have lost its comma to Erase: it then begins where the dropped one did.
       spans_[later].begin = std::max(spans_[later].begin - gone, span.begin);
       if (spans_[later].end != 0) spans_[later].end -= gone;
     }
@@ -257,9 +258,10 @@ void RecordBuilder::Drop(Worth worth) noexcept {
 
 std::string_view RecordBuilder::Finish() noexcept {
   constexpr std::string_view kTruncMember = ",\"trunc\":true";
-  constexpr std::size_t kRoom = kMaxRecordBytes - 2 - kTruncMember.size();  // for the end: } and newline
+  // For the closing } and the newline.
+  constexpr std::size_t kRoom = kMaxRecordBytes - 2 - kTruncMember.size();
   while (depth_ > 0) Pop('}');
-  // The flag's place is only used when something is dropped; a record that just fits needs none.
+  // Space for the flag is only used if something is dropped; a record that just fits needs none.
   const std::size_t most = truncated_ ? kRoom : kMaxRecordBytes - 2;
   if (size_ > most) Drop(Worth::kTags);
   if (size_ > (truncated_ ? kRoom : most)) Drop(Worth::kFreeText);

@@ -1,6 +1,5 @@
-// The event vocabulary: every kind and key that may stand in a spool record, and the one way to write a
-// record. Shared by all writers (the plugin, goodputd) and by the readers. The bytes are specified in
-// SPOOL_FORMAT.md.
+// The event vocabulary: every kind and key of a spool record, and the only way to write a record. Shared by
+// the writers (the plugin, goodputd) and the readers. SPOOL_FORMAT.md specifies the bytes.
 #pragma once
 
 #include <array>
@@ -13,13 +12,13 @@
 namespace goodput {
 
 inline constexpr int kFormatVersion = 1;
-// Longest record, its two newlines included. One page: a write of it is one copy into the page cache.
+// Longest record, including its two newlines. One page: writing it is one copy into the page cache.
 inline constexpr std::size_t kMaxRecordBytes = 4096;
-// In the name of a spool file where the boot id would be, of any number of boots, when the kernel's could not
-// be read.
+// In a spool file's name, in place of the boot id if the kernel's could not be read; such a file may hold
+// several boots.
 inline constexpr std::string_view kUnknownBoot = "unknown-boot";
 
-// Files of records that were read out of a job's own output: "<boot id>.2026010203Z.log.jsonl".
+// Files of records that were read from a job's own output: "<boot id>.2026010203Z.log.jsonl".
 inline constexpr std::string_view kLogLabel = "log";
 inline constexpr std::string_view kLogFileEnding = ".log.jsonl";
 
@@ -36,7 +35,7 @@ inline constexpr std::string_view kTaskExit = "task_exit";
 inline constexpr std::string_view kSignal = "signal";
 inline constexpr std::string_view kMark = "mark";
 inline constexpr std::string_view kCheckpoint = "checkpoint";
-// A line of nccl-tests' table in the job's output.
+// A line of the nccl-tests table in the job's output.
 inline constexpr std::string_view kCollective = "collective";
 inline constexpr std::string_view kHost = "host";
 inline constexpr std::string_view kPhase = "phase";
@@ -48,7 +47,7 @@ inline constexpr std::string_view kWatch = "watch";
 }  // namespace kind
 
 namespace key {
-// Of every record.
+// Keys of every record.
 inline constexpr std::string_view kVersion = "v";
 inline constexpr std::string_view kTime = "t";
 inline constexpr std::string_view kMonotonic = "m";
@@ -56,7 +55,7 @@ inline constexpr std::string_view kNode = "node";
 inline constexpr std::string_view kStepd = "stepd";
 inline constexpr std::string_view kKind = "kind";
 inline constexpr std::string_view kTrunc = "trunc";
-// Of the work.
+// Keys that identify the work.
 inline constexpr std::string_view kCluster = "cluster";
 inline constexpr std::string_view kJob = "job";
 inline constexpr std::string_view kUid = "uid";
@@ -70,7 +69,7 @@ inline constexpr std::string_view kHetOffset = "het_offset";
 inline constexpr std::string_view kRestart = "restart";
 inline constexpr std::string_view kJobStart = "job_start";
 inline constexpr std::string_view kSluid = "sluid";
-// Of the plugin's kinds.
+// Keys of the plugin's kinds.
 inline constexpr std::string_view kNnodes = "nnodes";
 inline constexpr std::string_view kNtasks = "ntasks";
 inline constexpr std::string_view kLocalTasks = "local_tasks";
@@ -80,7 +79,7 @@ inline constexpr std::string_view kPid = "pid";
 inline constexpr std::string_view kExitCode = "exit_code";
 inline constexpr std::string_view kSignal = "signal";
 inline constexpr std::string_view kOpt = "opt";
-// Of `opt`.
+// Keys of `opt`.
 inline constexpr std::string_view kRun = "run";
 inline constexpr std::string_view kCheckpointDir = "checkpoint_dir";
 inline constexpr std::string_view kCheckpointSignal = "checkpoint_signal";
@@ -89,47 +88,48 @@ inline constexpr std::string_view kFlopsPerStep = "flops_per_step";
 inline constexpr std::string_view kModel = "model";
 inline constexpr std::string_view kPrecision = "precision";
 inline constexpr std::string_view kTags = "tags";
-// Of marks.
+// Keys of marks.
 inline constexpr std::string_view kMark = "mark";
 inline constexpr std::string_view kEdge = "edge";
 inline constexpr std::string_view kTrainStep = "train_step";
 inline constexpr std::string_view kName = "name";
-// Of signals. The signal's number is under kSignal, its target under kPid (of the process) and kTask.
-inline constexpr std::string_view kTarget = "target";  // "task": the process Slurm started; "child": another
-inline constexpr std::string_view kComm = "comm";      // of the target: the kernel's name of the program
+// Keys of signals. kSignal is the signal's number, kPid the target process, kTask the target's task.
+// "task": the process that Slurm started; "child": another.
+inline constexpr std::string_view kTarget = "target";
+inline constexpr std::string_view kComm = "comm";      // the kernel's name of the target's program
 inline constexpr std::string_view kSender = "sender";  // "slurmstepd", "self", "job", "outside", "kernel"
 inline constexpr std::string_view kSenderPid = "sender_pid";
 inline constexpr std::string_view kHandled = "handled";  // 1: caught or blocked, 0: neither
-inline constexpr std::string_view kIgnored = "ignored";  // 1: the target ignores it, nothing was delivered
-inline constexpr std::string_view kCount = "count";      // of equal signals that this record stands for
+inline constexpr std::string_view kIgnored = "ignored";  // 1: the target ignores it, so it was not delivered
+inline constexpr std::string_view kCount = "count";  // number of equal signals that this record stands for
 inline constexpr std::string_view kLastMonotonic = "last_m";  // the `m` of the last of them
-// Of checkpoints seen on disk, with kEdge, kTrainStep and kName.
+// Keys of checkpoints seen on disk, with kEdge, kTrainStep and kName.
 inline constexpr std::string_view kLayout = "layout";
-inline constexpr std::string_view kEarlierNs = "earlier_ns";  // it may have begun so much earlier
-// Of the directory they are in, in a record of its own: who sees it by the name that the job gave ("task",
-// "container": one that a task or the script started, "script": the batch script, "node"), and why it cannot
-// be looked into; empty: it can.
+inline constexpr std::string_view kEarlierNs = "earlier_ns";  // it may have begun up to this much earlier
+// Keys of a record about the checkpoint directory itself: which view has it under the name that the job gave
+// ("task", "container": one that a task or the script started, "script": the batch script, "node"), and why
+// it cannot be read (empty: it can).
 inline constexpr std::string_view kView = "view";
 inline constexpr std::string_view kProblem = "problem";
-// Of marks that were read out of the job's output: the profile that understood the line.
+// Key of marks that were read from the job's output: the profile that matched the line.
 inline constexpr std::string_view kProfile = "profile";
-// Of collectives: bytes, and bytes a second.
+// Keys of collectives: bytes, and bytes per second.
 inline constexpr std::string_view kBytes = "bytes";
 inline constexpr std::string_view kAlgbw = "algbw";
 inline constexpr std::string_view kBusbw = "busbw";
-// Of host notices.
+// Keys of host notices.
 inline constexpr std::string_view kNotice = "notice";  // "maintenance", "preempted", "upcoming_maintenance"
-inline constexpr std::string_view kValue = "value";    // as the host said it
+inline constexpr std::string_view kValue = "value";    // as the host reported it
 inline constexpr std::string_view kWindowS = "window_s";  // when it begins, seconds since the epoch
 inline constexpr std::string_view kWindowEndS = "window_end_s";
-// Of what the controller said.
+// Keys of what the controller reports.
 inline constexpr std::string_view kState = "state";
 inline constexpr std::string_view kFlags = "flags";
 inline constexpr std::string_view kReason = "reason";
 inline constexpr std::string_view kReasonS = "reason_s";
-inline constexpr std::string_view kReasonBy = "reason_by";     // who gave it
-inline constexpr std::string_view kPartitions = "partitions";  // a node is in, in order, with commas
-inline constexpr std::string_view kFeatures = "features";      // a node has
+inline constexpr std::string_view kReasonBy = "reason_by";     // who set the reason
+inline constexpr std::string_view kPartitions = "partitions";  // of a node, in order, separated by commas
+inline constexpr std::string_view kFeatures = "features";      // of a node
 inline constexpr std::string_view kTimeLimitS = "time_limit_s";
 inline constexpr std::string_view kUser = "user";
 inline constexpr std::string_view kAccount = "account";
@@ -155,21 +155,22 @@ inline constexpr std::string_view kSuspendS = "suspend_s";
 inline constexpr std::string_view kSuspendedS = "suspended_s";
 }  // namespace key
 
-// What every record begins with.
+// The members with which every record begins.
 struct Stamp {
   int64_t real_ns = 0;    // CLOCK_REALTIME, since the epoch
   int64_t mono_ns = 0;    // CLOCK_MONOTONIC
   std::string_view node;  // NodeName; the folder the record is appended to
-  int pid = 0;            // of the writer
+  int pid = 0;            // process id of the writer
 };
 
-// What a value is worth when a record is too long: kTags goes first, then every kFreeText, kIdentity never.
-// An identity value is cut at kMaxIdentityBytes, so that identity always fits.
+// Priority of a value when a record is too long: kTags values are dropped first, then kFreeText values;
+// kIdentity values never are. An identity value is cut at kMaxIdentityBytes so that all of them always fit.
 enum class Worth : uint8_t { kIdentity, kFreeText, kTags };
 inline constexpr std::size_t kMaxIdentityBytes = 160;
 
-// Makes one record. Works in a fixed buffer: never allocates, never throws. Use: construct, add members,
-// Finish(). Members come out in the order they were added; a key must not be added twice to the same object.
+// Builds one record in a fixed buffer: never allocates, never throws. Construct it, add members, call
+// Finish(). Members keep the order in which they were added; a key must not be added twice to the same
+// object.
 class RecordBuilder {
  public:
   RecordBuilder(std::string_view kind, const Stamp& stamp) noexcept;
@@ -178,7 +179,7 @@ class RecordBuilder {
 
   void Int(std::string_view key, int64_t value) noexcept;
   void Uint(std::string_view key, uint64_t value) noexcept;
-  // A value that is not finite is left out: JSON has no word for it.
+  // A value that is not finite is omitted, since JSON cannot express it.
   void Number(std::string_view key, double value) noexcept;
   void Text(std::string_view key, std::string_view value, Worth worth = Worth::kIdentity) noexcept;
   // An array of strings, e.g. job flags.
@@ -188,12 +189,13 @@ class RecordBuilder {
     for (const auto& value : values) Element(value);
     CloseArray();
   }
-  // Objects nest two deep. Everything inside an object opened with a worth below kIdentity goes with it.
+  // Objects nest at most two deep. If an object's worth is below kIdentity, everything inside is dropped with
+  // it.
   void OpenObject(std::string_view key, Worth worth = Worth::kIdentity) noexcept;
   void CloseObject() noexcept;
 
-  // The record, from its leading newline to its trailing one, at most kMaxRecordBytes. Valid while the
-  // builder lives; nothing may be added afterwards.
+  // The record from its leading to its trailing newline, at most kMaxRecordBytes. Valid while the builder
+  // lives; nothing may be added afterwards.
   std::string_view Finish() noexcept;
 
  private:
@@ -201,8 +203,8 @@ class RecordBuilder {
     std::size_t begin = 0, end = 0;
     Worth worth = Worth::kIdentity;
   };
-  // Room to gather what will be dropped. Droppable values stop at half of it, so that identity always finds
-  // room.
+  // Larger than a record, so that values can be gathered that will be dropped. Droppable values may fill at
+  // most half of it, so that identity values always fit.
   static constexpr std::size_t kScratchBytes = 4 * kMaxRecordBytes;
   static constexpr std::size_t kDroppableBytes = kScratchBytes / 2;
   static constexpr std::size_t kMaxSpans = 48;
@@ -227,7 +229,7 @@ class RecordBuilder {
   bool overflow_ = false;  // the member being written did not fit
   bool truncated_ = false;
   struct Open {
-    std::size_t begin = 0;  // of the member this object or array is the value of
+    std::size_t begin = 0;  // where the member begins whose value this object or array is
     Worth worth = Worth::kIdentity;
   };
   std::array<Open, kMaxDepth> open_{};

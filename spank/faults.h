@@ -1,4 +1,4 @@
-// Faults on request, for the test build of the plugin alone (-DGOODPUT_TEST_FAULTS, never installed): the
+// Fault injection, only for the test build of the plugin (-DGOODPUT_TEST_FAULTS, never installed): the
 // plugstack.conf argument fault=crash:HOOK, abort:HOOK, overflow:HOOK or throw:HOOK.
 #pragma once
 
@@ -27,7 +27,7 @@ inline void InjectFault(std::string_view hook, int argc, const char* const* argv
     const std::string_view what = argument.substr(0, colon);
     if (what == "crash") *static_cast<volatile int*>(nullptr) = 1;
     if (what == "abort") std::abort();
-    if (what == "throw") throw std::runtime_error("a fault asked for");
+    if (what == "throw") throw std::runtime_error("an injected fault");
     if (what == "overflow") {
       volatile int depth = 0;
       Overflow(&depth);

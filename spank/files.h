@@ -1,7 +1,7 @@
-// The file-system seam: every call by which the spool, its notes and ingest touch a disk goes through one
-// small object, so that a full disk, a failing one, one that hangs and a process that dies at any single call
-// are ordinary unit tests (tests/unit/faults_test.cc). Standard library and libc only; a virtual call costs
-// some nanoseconds beside a system call.
+// The file-system seam: the spool, its notes and ingest make every call that touches a disk through one small
+// object, so that unit tests can simulate a full, failing or hanging disk and a process that dies at any
+// single call (tests/unit/faults_test.cc). Standard library and libc only; a virtual call costs a few
+// nanoseconds on top of a system call.
 #pragma once
 
 #include <dirent.h>
@@ -16,7 +16,7 @@ namespace goodput {
 
 class Files {
  public:
-  // Each is the system or libc call of its name: same result, errno set where it fails.
+  // Each is the system or libc call of that name: same result, and errno is set on failure.
   virtual int OpenAt(int at, const char* path, int flags, mode_t mode) noexcept = 0;
   virtual int Close(int fd) noexcept = 0;
   virtual ssize_t Read(int fd, void* into, std::size_t size) noexcept = 0;
@@ -30,23 +30,25 @@ class Files {
   virtual int RenameAt(int at, const char* from, int to_at, const char* to) noexcept = 0;
   virtual int UnlinkAt(int at, const char* path, int flags) noexcept = 0;
   virtual int Fallocate(int fd, off_t at, off_t size) noexcept = 0;  // posix_fallocate: returns the error
-  virtual void* Map(int fd, std::size_t size) noexcept = 0;          // mmap from 0, shared, to read and write
+  virtual void* Map(
+      int fd,
+      std::size_t size) noexcept = 0;  // mmap of the file from offset 0, shared, readable and writable
   virtual int Unmap(void* map, std::size_t size) noexcept = 0;
   virtual DIR* OpenDir(int fd) noexcept = 0;  // fdopendir
   virtual const dirent* ReadDir(DIR* dir) noexcept = 0;
   virtual int CloseDir(DIR* dir) noexcept = 0;
   virtual ssize_t PWrite(int fd, const void* data, std::size_t size, off_t at) noexcept = 0;
   virtual int FSync(int fd) noexcept = 0;
-  virtual int Lock(int fd) noexcept = 0;  // flock, exclusive, without waiting
+  virtual int Lock(int fd) noexcept = 0;  // flock: exclusive, non-blocking
 
  protected:
-  ~Files() = default;  // never destroyed by this name
+  ~Files() = default;  // never destroyed through this type
 };
 
-// The system's own.
+// The system calls themselves.
 Files& RealFiles() noexcept;
 
-// Makes a call again that a signal interrupted: a few times, for a hook must end.
+// Repeats a call that a signal interrupted, a few times only, since a hook must end.
 template <typename Call>
 auto Uninterrupted(Call call) noexcept {
   constexpr int kTries = 4;
@@ -55,7 +57,7 @@ auto Uninterrupted(Call call) noexcept {
   return result;
 }
 
-// A descriptor, closed with it. Closing leaves errno alone.
+// Owns a file descriptor. Closing it preserves errno.
 class Fd {
  public:
   Fd(Files& files, int fd) noexcept : files_(files), fd_(fd) {}
@@ -78,8 +80,8 @@ class Fd {
   int fd_;
 };
 
-// Calls `visit` with the name of every entry of the folder `fd` is open on, which it closes. False, with
-// errno set, when the folder could not be read to its end.
+// Calls `visit` with the name of every entry of the folder that `fd` is open on, and closes `fd`. Returns
+// false, with errno set, if the folder could not be read to its end.
 template <typename Visit>
 bool ForEachEntry(Files& files, int fd, Visit visit) {
   DIR* dir = fd < 0 ? nullptr : files.OpenDir(fd);

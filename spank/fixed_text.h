@@ -8,7 +8,7 @@
 
 namespace goodput {
 
-// NUL-terminated copy. False, and *out untouched, when it does not fit.
+// NUL-terminated copy. Returns false and leaves *out unchanged if it does not fit.
 template <std::size_t kSize>
 bool CopyText(std::string_view text, std::array<char, kSize>* out) noexcept {
   if (text.size() >= kSize) return false;

@@ -12,11 +12,11 @@ namespace goodput {
 namespace {
 
 constexpr std::array<int, 5> kFaults = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-// Enough for a handler that only jumps, with room for the registers of wide vector units.
+// Enough for a handler that only jumps, including the registers of wide vector units.
 constexpr std::size_t kStackBytes = 32768;
 
-// Process-wide, as signal handlers are. One thread at a time: armed_thread says which. Not thread_local,
-// which a handler inside a dlopen()ed library may not touch.
+// Process-wide, like signal handlers. One thread at a time: armed_thread says which. Not thread_local, which
+// a handler in a dlopen()ed library must not use.
 alignas(16) char alternate_stack[kStackBytes];
 volatile pid_t armed_thread = 0;
 volatile sig_atomic_t fault_signal = 0;
@@ -33,15 +33,15 @@ void OnFault(int signal, siginfo_t* info, void* /*context*/) {
     fault_signal = signal;
     siglongjmp(recovery, 1);
   }
-  // Not ours. With the old action back, a fault happens again on return; a sent signal has to be sent again.
+  // Not our signal. With the old action restored, a fault recurs on return; a sent signal must be sent again.
   for (std::size_t i = 0; i < kFaults.size(); ++i) {
     if (kFaults[i] == signal) sigaction(signal, &before[i], nullptr);
   }
   if (info->si_code <= 0) syscall(SYS_tgkill, getpid(), ThisThread(), signal);
 }
 
-// Calls the body and turns an exception into a value. Apart from RunGuarded, so that no object with a
-// destructor lives in the frame that is jumped back into.
+// Calls the body and turns an exception into a value. Separate from RunGuarded, so that the frame that is
+// jumped back into has no object with a destructor.
 Outcome CallCatching(void (*body)(void*), void* argument) noexcept {
   try {
     body(argument);
@@ -73,7 +73,7 @@ GuardResult RunGuarded(void (*body)(void*), void* argument) noexcept {
   ignore.sa_handler = SIG_IGN;
   struct sigaction size_limit_before {};
   sigaction(SIGXFSZ, &ignore, &size_limit_before);
-  // A blocked fault kills at once, whatever its handler; slurmstepd blocks none of these, but a host may.
+  // A blocked fault kills at once, whatever its handler. slurmstepd blocks none of these, but a host may.
   sigset_t faults;
   sigset_t mask_before;
   sigemptyset(&faults);

@@ -1,4 +1,4 @@
-// The plugin's hooks, one file per SPANK context, and what they share. plugin.cc dispatches to them.
+// The plugin's hooks, one file per SPANK context, and the state they share. plugin.cc dispatches to them.
 #pragma once
 
 #include <memory>
@@ -12,21 +12,21 @@
 
 namespace goodput {
 
-// What one process remembers between hooks. Made in the first hook, never destroyed: after a contained fault
-// nothing of it may be touched again, a destructor least of all.
+// What one process remembers between hooks. Created by the first hook and never destroyed: after a contained
+// fault nothing in it may be used again, not even by a destructor.
 struct Plugin {
   Site site;
   Spool spool;
-  JobOptions given;  // by the command line, as the option callbacks saw it
-  // slurmstepd only.
+  JobOptions given;  // from the command line, as the option callbacks received it
+  // Only in slurmstepd.
   bool switched_off = false;  // by the kill switch
   bool recording = false;
-  JobState note;  // its prolog's, or as much as is known without
+  JobState note;  // written by the job's prolog, or what is known without it
 };
 
-// submit.cc: srun, sbatch, salloc. Validates; writes nothing.
+// submit.cc: srun, sbatch, salloc. Validates options; writes nothing.
 void RegisterOptions(spank_t spank, spank_opt_cb_f callback);
-// 0, or -1 to refuse the submission (only where `remote` is false).
+// Returns 0, or -1 to refuse the submission (only if `remote` is false).
 int TakeOption(int id, const char* value, bool remote, Plugin* plugin);
 void SubmitPostOpt(spank_t spank);
 
@@ -42,13 +42,13 @@ void TaskPostFork(spank_t spank, Plugin* plugin);
 void TaskExit(spank_t spank, Plugin* plugin);
 void StepExit(spank_t spank, Plugin* plugin);
 
-// Opens the node's spool as the site says. A refusal is one line in slurmd's log. False when the kill switch
-// is set.
+// Opens the node's spool as the site configured it. A refusal is logged in one line of slurmd's log. Returns
+// false if the kill switch is set.
 bool OpenNodeSpool(Plugin* plugin);
 Stamp NodeStamp();
 
-// Environment twins, read with `get(name)`, which returns null or a value. Invalid ones, which the submission
-// has warned of, are left out.
+// Reads the options' environment variables with `get(name)`, which returns null or a value. Invalid ones are
+// omitted; the submission has already warned about them.
 template <typename Get>
 JobOptions ReadTwins(Get get) {
   JobOptions twins;

@@ -8,12 +8,12 @@
 
 namespace goodput {
 
-// The length of the valid UTF-8 sequence `text` begins with (1 to 4), or 0 when it begins with none. Overlong
-// forms, surrogates and values beyond U+10FFFF are not valid.
+// The length (1 to 4) of the valid UTF-8 sequence at the start of `text`, or 0 if there is none. Overlong
+// forms, surrogates and values beyond U+10FFFF are invalid.
 std::size_t Utf8SequenceLength(std::string_view text) noexcept;
 
-// Calls `put` with one piece after the other of `value` in quotes, until it returns false. Control characters
-// and bytes that are not valid UTF-8 become \u00XX.
+// Calls `put` with consecutive pieces of the quoted `value` until it returns false. Control characters and
+// bytes that are not valid UTF-8 become \u00XX.
 template <typename Put>
 void QuoteJson(std::string_view value, Put put) noexcept {
   constexpr std::string_view kHex = "0123456789abcdef";
@@ -35,7 +35,7 @@ void QuoteJson(std::string_view value, Put put) noexcept {
   if (good) put("\"");
 }
 
-// The same where memory may be taken.
+// The same for code that may allocate.
 inline void AppendJson(std::string& text, std::string_view value) {
   QuoteJson(value, [&text](std::string_view piece) {
     text += piece;

@@ -1,5 +1,5 @@
-// slurmd, and the prolog and epilog it runs on every node of a job. A hook that dies here drains the node:
-// these do nothing but write their record and the job's note.
+// The hooks of slurmd, and of the prolog and epilog on every node of a job. A hook that dies here drains the
+// node, so these only write their record and the job's note.
 #include <unistd.h>
 
 #include <charconv>
@@ -13,8 +13,8 @@
 namespace goodput {
 namespace {
 
-// The process's own environment: made by slurmd and slurmctld, not by the job (whose variables would have the
-// prefix SPANK_ here).
+// The process's own environment, made by slurmd and slurmctld and not by the job, whose variables have the
+// prefix SPANK_ here.
 const char* OwnEnv(const char* name) {
   return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): these processes have one thread
 }
@@ -29,7 +29,7 @@ std::optional<int64_t> EnvNumber(const char* name) {
   return value;
 }
 
-// How many devices a list such as "0,1,4-7" names.
+// The number of devices in a list such as "0,1,4-7".
 std::optional<int64_t> CountDevices(const char* list) {
   if (list == nullptr || *list == '\0') return std::nullopt;
   int64_t count = 0;
@@ -94,7 +94,8 @@ void AddJob(const Job& job, const JobState& note, RecordBuilder* record) {
   if (note.gpus) record->Int(key::kGpus, *note.gpus);
 }
 
-// Options as the prolog sees them: the submission's, then the twins that SubmitPostOpt sent along.
+// Options as the prolog sees them: those of the submission, then the environment variables that SubmitPostOpt
+// passed on.
 JobOptions PrologOptions(spank_t spank) {
   JobOptions given;
   for (const OptionSpec& spec : kOptions) {
@@ -127,7 +128,7 @@ bool OpenNodeSpool(Plugin* plugin) {
   config.max_bytes = plugin->site.spool_max;
   if (const char* node = OwnEnv("SLURMD_NODENAME")) config.node = node;
   const std::string refusal = plugin->spool.Open(config);
-  // info, not error: slurmstepd shows its errors to the job's user, who cannot mend this.
+  // info, not error: slurmstepd shows errors to the job's user, who cannot fix this.
   if (!refusal.empty()) slurm_info("goodput: %s", refusal.c_str());
   return !refusal.empty() || plugin->spool.enabled();
 }
@@ -146,7 +147,7 @@ void JobProlog(spank_t spank, Plugin* plugin) {
   JobState note = NoteFromEnvironment();
   note.enabled = said.enabled.value_or(plugin->site.enabled);
   RememberCluster(plugin->spool, note);
-  // A site that is off by default keeps no note of the jobs it does not record.
+  // A site that is off by default keeps no note for jobs that it does not record.
   if (note.enabled || plugin->site.enabled) {
     WriteJobState(plugin->spool, job.id, note);
   } else {

@@ -12,35 +12,35 @@ namespace goodput {
 
 const OptionSpec kOptions[kOptionCount] = {
     {OptionId::kEnabled, "goodput", "GOODPUT", nullptr, "on|off",
-     "record the goodput of this job, or do not"},
+     "record the goodput of this job (on) or not (off)"},
     {OptionId::kRun, "goodput-run", "GOODPUT_RUN", nullptr, "NAME",
-     "the training run this job continues (one run spans requeues, resubmissions, chains and arrays)"},
+     "name of the training run; jobs with the same name are one run"},
     {OptionId::kCheckpointDir, "goodput-checkpoint-dir", "GOODPUT_CHECKPOINT_DIR", "checkpoint_dir", "PATH",
-     "directory checkpoints are saved to; absolute or relative to the job's; %j %A %a %x %u expand"},
+     "checkpoint directory; absolute or relative to the job's; %j %A %a %x %u expand"},
     {OptionId::kCheckpointSignal, "goodput-checkpoint-signal", "GOODPUT_CHECKPOINT_SIGNAL",
      "checkpoint_signal", "SIG[,SIG]",
      "signals that ask the job to save a checkpoint (default TERM,USR1,USR2)"},
     {OptionId::kLogProfile, "goodput-log-profile", "GOODPUT_LOG_PROFILE", "log_profile", "NAME",
-     "read steps and checkpoints from the job's output, as this profile says"},
+     "read steps and checkpoints from the job's output with this log profile"},
     {OptionId::kFlopsPerStep, "goodput-flops-per-step", "GOODPUT_FLOPS_PER_STEP", nullptr, "FLOPS",
      "model FLOPs of one optimizer step of the whole job"},
     {OptionId::kModel, "goodput-model", "GOODPUT_MODEL", nullptr, "params=N,tokens-per-step=N",
-     "what the FLOPs of a step follow from; further keys: layers, hidden, seq"},
+     "model size, for the FLOPs of a step; more keys: layers, hidden, seq"},
     {OptionId::kPrecision, "goodput-precision", "GOODPUT_PRECISION", "precision", "PRECISION",
      "number format of the training: bf16, fp16, fp8, fp4, tf32, fp32, fp64 or int8"},
-    {OptionId::kTags, "goodput-tags", "GOODPUT_TAGS", "tags", "K=V[,K=V]", "labels to find this job by"},
+    {OptionId::kTags, "goodput-tags", "GOODPUT_TAGS", "tags", "K=V[,K=V]", "labels of this job"},
 };
 
 namespace {
 
 constexpr std::size_t kMaxRunBytes = 128;
-constexpr std::size_t kMaxPathBytes = 1024;  // a longer one could not be kept in a record of 4096 bytes
+constexpr std::size_t kMaxPathBytes = 1024;  // a longer one does not fit into a record of 4096 bytes
 constexpr std::size_t kMaxProfileBytes = 64;
 constexpr std::size_t kMaxTags = 32;
 constexpr std::size_t kMaxTagKeyBytes = 64;
 constexpr std::size_t kMaxTagValueBytes = 256;
 constexpr std::size_t kMaxTagsBytes = 2048;
-constexpr std::size_t kMaxSocketPathBytes = 107;  // sun_path, with its NUL or leading '@'
+constexpr std::size_t kMaxSocketPathBytes = 107;  // sun_path with its NUL or leading '@'
 
 bool IsAlnum(char c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
@@ -87,7 +87,7 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
   }
 }
 
-// A positive, finite decimal number, with or without exponent. strtod would also take hex, "inf" and a
+// A positive, finite decimal number, with or without exponent. strtod would also accept hex, "inf" and a
 // locale's comma.
 std::optional<double> ParsePositive(std::string_view text) {
   if (text.empty() || text.size() > 40 || text.front() == '+') return std::nullopt;
@@ -113,7 +113,7 @@ struct SignalName {
   const char* name;
   int number;
 };
-// sigabbrev_np would do, but the glibc of older clusters does not have it.
+// sigabbrev_np would do, but the glibc of older clusters lacks it.
 constexpr std::array<SignalName, 34> kSignals = {{
     {"HUP", SIGHUP},   {"INT", SIGINT},     {"QUIT", SIGQUIT}, {"ILL", SIGILL},   {"TRAP", SIGTRAP},
     {"ABRT", SIGABRT}, {"BUS", SIGBUS},     {"FPE", SIGFPE},   {"KILL", SIGKILL}, {"USR1", SIGUSR1},
@@ -146,7 +146,7 @@ std::string ParseSignals(std::string_view value, std::optional<std::string>* out
       }
     }
     if (name.empty() || number < 1 || number > kMaxSignal) {
-      return "has a signal that is not known; use names or numbers, e.g. TERM,USR1";
+      return "has an unknown signal; use names or numbers, e.g. TERM,USR1";
     }
     if (number == SIGKILL || number == SIGSTOP) {
       return "has a signal no program can handle (KILL, STOP); use e.g. TERM,USR1";
@@ -169,7 +169,7 @@ std::string CheckRun(std::string_view value) {
 }
 
 std::string CheckCheckpointDir(std::string_view value) {
-  if (value.empty()) return "is empty; give the directory checkpoints are saved to";
+  if (value.empty()) return "is empty; give the checkpoint directory";
   if (value.size() > kMaxPathBytes) return "is longer than 1024 bytes; use a shorter path or a symbolic link";
   if (HasControl(value)) return "has control characters; use a path without them";
   for (std::size_t i = 0; i < value.size(); ++i) {
@@ -187,13 +187,13 @@ std::string CheckModel(std::string_view value) {
   static constexpr std::array<std::string_view, 5> kKeys = {"params", "tokens-per-step", "layers", "hidden",
                                                             "seq"};
   constexpr const char* kForm =
-      "; write params=70e9,tokens-per-step=4194304, with layers=,hidden=,seq= if attention is to count";
+      "; write params=70e9,tokens-per-step=4194304, with layers=,hidden=,seq= to count attention";
   std::array<bool, kKeys.size()> given{};
   for (const std::string_view part : Split(value, ',')) {
     const std::size_t equals = part.find('=');
     const auto* found = std::find(kKeys.begin(), kKeys.end(), part.substr(0, equals));
     if (equals == std::string_view::npos || found == kKeys.end()) {
-      return std::string("has something that is not params, tokens-per-step, layers, hidden or seq") + kForm;
+      return std::string("has an unknown key; use params, tokens-per-step, layers, hidden or seq") + kForm;
     }
     const auto index = static_cast<std::size_t>(found - kKeys.begin());
     if (given[index]) return std::string("has ") + std::string(*found) + " twice" + kForm;
@@ -204,7 +204,7 @@ std::string CheckModel(std::string_view value) {
   }
   if (!given[0] || !given[1]) return std::string("lacks params or tokens-per-step") + kForm;
   if (given[2] != given[3] || given[3] != given[4]) {
-    return std::string("has some of layers, hidden and seq: they count together") + kForm;
+    return std::string("has only some of layers, hidden and seq; give all three or none") + kForm;
   }
   return "";
 }
@@ -235,7 +235,7 @@ std::string ParseTags(std::string_view value, std::optional<Tags>* out) {
   return "";
 }
 
-// Fit for one line: characters that are not printable become '?', and what is long is cut.
+// Makes text fit for one line: unprintable characters become '?', and long text is cut.
 std::string Shown(std::string_view text) {
   constexpr std::size_t kCharacters = 80;
   std::string line;
@@ -286,7 +286,7 @@ std::string ParseOption(OptionId id, std::string_view value, JobOptions* out) {
       return ParseSignals(value, &out->checkpoint_signal);
     case OptionId::kLogProfile:
       if (!IsWord(value, kMaxProfileBytes)) {
-        return "is not a profile's name; use letters, digits, '_', '-' and '.' (see sgoodput import --help)";
+        return "is not a profile name; use letters, digits, '_', '-' and '.' (see sgoodput import --help)";
       }
       out->log_profile = value;
       return "";
@@ -332,7 +332,7 @@ JobOptions Merge(const JobOptions& first, const JobOptions& second) {
   fill(&out.checkpoint_dir, second.checkpoint_dir);
   fill(&out.checkpoint_signal, second.checkpoint_signal);
   fill(&out.log_profile, second.log_profile);
-  // Two ways to say one thing: what an option says in one way, a default must not contradict in the other.
+  // Two ways to state the same: if an option uses one, a default must not contradict it with the other.
   if (!first.flops_per_step && !first.model) {
     out.flops_per_step = second.flops_per_step;
     out.model = second.model;
@@ -348,7 +348,8 @@ void AddOptions(const JobOptions& options, RecordBuilder* record) noexcept {
                    options.tags;
   if (!any) return;
   record->OpenObject(key::kOpt);
-  // The run is short by its validation, and without it the job would count as a run of its own: it stays.
+  // Validation keeps the run short, and without it the job would count as a run of its own: it is never
+  // dropped.
   if (options.run) record->Text(key::kRun, *options.run);
   if (options.checkpoint_dir) record->Text(key::kCheckpointDir, *options.checkpoint_dir, Worth::kFreeText);
   if (options.checkpoint_signal) record->Text(key::kCheckpointSignal, *options.checkpoint_signal);

@@ -1,5 +1,5 @@
-// What a job, its environment and its site may say to goodput: the table of options, their parsing and
-// validation. Pure: no Slurm, no I/O. Order of precedence: option, environment twin, plugstack.conf.
+// The options of a job: their table, parsing and validation. Pure: no Slurm, no I/O. Precedence: option,
+// environment variable, plugstack.conf.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +30,8 @@ enum class OptionId : uint8_t {
 struct OptionSpec {
   OptionId id;
   const char* name;      // without the leading --
-  const char* env;       // its environment twin
-  const char* site_key;  // its key in plugstack.conf, or nullptr where a site's default would make no sense
+  const char* env;       // its environment variable
+  const char* site_key;  // its key in plugstack.conf; null if a site-wide default makes no sense
   const char* arginfo;
   const char* usage;
 };
@@ -42,12 +42,13 @@ extern const OptionSpec kOptions[kOptionCount];
 
 using Tags = std::vector<std::pair<std::string, std::string>>;
 
-// What one source said; what is not set was not said.
+// The values from one source; a value that is not set was not given.
 struct JobOptions {
   std::optional<bool> enabled;
   std::optional<std::string> run;
   std::optional<std::string> checkpoint_dir;
-  std::optional<std::string> checkpoint_signal;  // canonical: "TERM,USR1", or a number for one without a name
+  // Canonical: "TERM,USR1", or a number for a signal without a name.
+  std::optional<std::string> checkpoint_signal;
   std::optional<std::string> log_profile;
   std::optional<double> flops_per_step;
   std::optional<std::string> model;
@@ -55,31 +56,30 @@ struct JobOptions {
   std::optional<Tags> tags;
 };
 
-// Sets the member `id` of *out from `value`. Returns "" or, leaving *out alone, the rest of the sentence that
-// begins with "NAME=VALUE": "is not a precision; use one of ...".
+// Sets the member `id` of *out from `value`. Returns "", or leaves *out unchanged and returns the rest of a
+// sentence that begins with "NAME=VALUE": "is not a precision; use one of ...".
 std::string ParseOption(OptionId id, std::string_view value, JobOptions* out);
 
-// "WHERE=VALUE COMPLAINT", with place and value made fit for one line of a terminal or a log.
+// "WHERE=VALUE COMPLAINT", with where and value made printable on one line of a terminal or a log.
 std::string ComplaintLine(std::string_view where, std::string_view value, std::string_view complaint);
 
-// What `first` does not say is taken from `second`.
+// The values of `first`; values that it lacks are taken from `second`.
 JobOptions Merge(const JobOptions& first, const JobOptions& second);
 
-// Adds `opt` to a record; nothing when nothing was said. `enabled` is no part of it: a job that is off has no
-// records.
+// Adds `opt` to a record unless it is empty. `enabled` is not included: a job that is off has no records.
 void AddOptions(const JobOptions& options, RecordBuilder* record) noexcept;
 
-// plugstack.conf: key=value arguments behind the plugin's path.
+// plugstack.conf: the key=value arguments after the plugin's path.
 struct Site {
   std::string spool{kDefaultSpool};
   std::string socket = "@goodput";  // "@name" is abstract, otherwise a path
-  std::string socket_path;  // of the second socket, for other network namespaces; empty: the usual one
+  std::string socket_path;          // the second socket, for other network namespaces; empty: the default one
   uint64_t spool_max = kDefaultSpoolMax;
   bool enabled = true;
-  JobOptions defaults;  // of jobs that say nothing
+  JobOptions defaults;  // for jobs that do not give the option
 };
 
-// Arguments that are not understood are left out; each adds one line to *complaints (which may be null).
+// Arguments that cannot be parsed are ignored; each adds one line to *complaints (which may be null).
 Site ParseSite(int argc, const char* const* argv, std::vector<std::string>* complaints);
 
 // "256M", "2G", "1048576": bytes, or with K, M, G or T (powers of 1024).

@@ -1,5 +1,5 @@
-// What Slurm loads: the plugin's symbols, each hook under the crash guard, routed to the file of its context.
-// Every hook returns success whatever happens inside it.
+// The entry points that Slurm loads: the plugin's symbols, each hook under the crash guard, dispatched to the
+// file of its context. Every hook returns success whatever happens inside it.
 #include "config.h"
 #include "spank/duplicate_load.h"
 #include "spank/faults.h"
@@ -9,7 +9,7 @@
 
 #pragma GCC visibility push(default)
 extern "C" {
-// SPANK_PLUGIN defines const objects, which C++ would keep to this file.
+// SPANK_PLUGIN defines const objects, which C++ would make local to this file.
 extern const char plugin_name[];
 extern const char plugin_type[];
 extern const unsigned int plugin_version;
@@ -21,13 +21,13 @@ SPANK_PLUGIN(goodput, 1)
 namespace goodput {
 namespace {
 
-// All state of this image. Hooks are called by one thread of a process, one after the other.
+// All state of this image. Hooks of a process run in one thread, one after the other.
 struct {
   Plugin* plugin = nullptr;
-  bool inert = false;   // another image works already
-  bool broken = false;  // a fault was contained: nothing of `plugin` can be trusted
-  // The same file listed twice is one image whose every hook is called twice in a row; the second call does
-  // nothing.
+  bool inert = false;   // another image is active
+  bool broken = false;  // a fault was contained: `plugin` must not be used
+  // The same file listed twice is one image, each of whose hooks is called twice in a row; the second call
+  // does nothing.
   bool init_done = false;
   bool post_opt_done = false;
   bool script_done = false;
@@ -58,14 +58,14 @@ Plugin* ThisPlugin(int argc, char** argv) {
   return g.plugin;
 }
 
-// Runs one hook's body. After a fault this process records nothing more, and says so once.
+// Runs one hook's body. After a fault this process records nothing more, and logs that once.
 template <typename Body>
 void Hook(const char* name, Body body) noexcept {
   if (g.inert || g.broken) return;
   const GuardResult result = RunGuarded(body);
   if (result.outcome == Outcome::kDone || result.outcome == Outcome::kBusy) return;
   g.broken = true;
-  // srun, sbatch and salloc print "info" on their user's terminal.
+  // srun, sbatch and salloc print "info" on the user's terminal.
   const spank_context_t context = spank_context();
   const auto log = context == S_CTX_LOCAL || context == S_CTX_ALLOCATOR ? slurm_verbose : slurm_info;
   if (result.outcome == Outcome::kFaulted) {
@@ -167,7 +167,7 @@ int slurm_spank_exit(spank_t spank, int argc, char* argv[]) {
   return ESPANK_SUCCESS;
 }
 
-// slurmd runs these two in a process of their own, without init.
+// slurmd runs these two in their own process, without init.
 int slurm_spank_job_prolog(spank_t spank, int argc, char* argv[]) {
   if (!Once(&g.script_done)) return ESPANK_SUCCESS;
   Hook("job_prolog", [&] {

@@ -1,5 +1,5 @@
-// The only place that includes <slurm/spank.h>. That header declares the hooks outside extern "C" and with
-// the default visibility this build turns off: both are mended here.
+// The only file that includes <slurm/spank.h>. That header declares the hooks outside extern "C" and without
+// the visibility they need in this build; both are corrected here.
 #pragma once
 
 #pragma GCC visibility push(default)

@@ -23,7 +23,7 @@ std::string Complaint(const std::string& path, const std::string& what, const ch
   return "spool " + path + ": " + what + "; nothing is recorded here; " + mend;
 }
 
-// Opens (making it if need be) one folder of the spool. -1 with *complaint set.
+// Opens one folder of the spool and creates it if needed. Returns -1 with *complaint set.
 int OpenFolder(int at, const char* name, const std::string& path, const Spool::Config& config,
                std::string* complaint) {
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -32,8 +32,8 @@ int OpenFolder(int at, const char* name, const std::string& path, const Spool::C
   int opened = open();
   if (opened < 0 && errno == ENOENT) {
     if (files.MkdirAt(at, name, 0700) != 0 && errno != EEXIST) {
-      *complaint = Complaint(path, std::string("cannot be made: ") + strerror(errno),
-                             "make it on a local disk, owned by root, mode 0700");
+      *complaint = Complaint(path, std::string("cannot create it: ") + strerror(errno),
+                             "create it on a local disk, owned by root, mode 0700");
       return -1;
     }
     opened = open();
@@ -52,14 +52,14 @@ int OpenFolder(int at, const char* name, const std::string& path, const Spool::C
     return -1;
   }
   if (st.st_uid != config.owner || (st.st_mode & 022U) != 0) {
-    *complaint = Complaint(path, "others than uid " + std::to_string(config.owner) + " may write to it",
+    *complaint = Complaint(path, "users other than uid " + std::to_string(config.owner) + " can write to it",
                            "chown it to root and chmod it to 0700");
     return -1;
   }
   const auto is_remote = config.is_remote != nullptr ? config.is_remote : IsRemoteFileSystem;
   if (is_remote(static_cast<int64_t>(fs.f_type))) {
     *complaint = Complaint(path, "is on a network or FUSE file system, which can hang a job",
-                           "put spool= in plugstack.conf on a local disk");
+                           "set spool= in plugstack.conf to a folder on a local disk");
     return -1;
   }
   return fd.release();
@@ -85,7 +85,7 @@ Drop WhyFailed(int error) {
 }  // namespace
 
 bool IsRemoteFileSystem(int64_t fs_type) noexcept {
-  // From Linux's magic.h and the file systems' own sources; not every one is in this machine's headers.
+  // From Linux's magic.h and the file systems' own sources, since not all are in installed headers.
   constexpr std::array<uint32_t, 20> kRemote = {
       0x6969,      // NFS
       0xFF534D42,  // CIFS
@@ -105,7 +105,7 @@ bool IsRemoteFileSystem(int64_t fs_type) noexcept {
       0x73757245,  // Coda
       0x564C,      // NCP
       0xAAD7AAEA,  // PanFS
-      0x61756673,  // aufs, which may lie over any of these
+      0x61756673,  // aufs, which may be stacked on any of these
       0x786F4256,  // vboxsf
   };
   // f_type is a signed long: a magic number with its top bit set may arrive sign-extended.
@@ -129,7 +129,7 @@ std::string Spool::Open(const Config& config) {
   clock_ = config.clock;
   if (!IsNodeFolderName(config.node)) {
     return "node name '" + config.node.substr(0, 64) +
-           "' cannot be a folder of the spool; nothing is recorded";
+           "' cannot be used as a folder name; nothing is recorded";
   }
   std::string complaint;
   Fd root(*files_, OpenFolder(AT_FDCWD, config.root.c_str(), config.root, config, &complaint));
@@ -147,7 +147,7 @@ std::string Spool::Open(const Config& config) {
   if (!config.label.empty()) std::snprintf(label_.data(), label_.size(), ".%s", config.label.c_str());
   root_fd_ = root.release();
   node_fd_ = node.release();
-  // While there are room and descriptors: what cannot be written is to be counted in it.
+  // While there is disk space and a free descriptor: records that cannot be written later are counted in it.
   drops_fd_ = OpenDrops();
   return "";
 }
@@ -189,11 +189,11 @@ std::string Spool::FileName() const {
   return name.data();
 }
 
-// Sums the folder. Only done when an hour's file is new, or again while the spool is full.
+// Adds up the folder's size. Only called when an hour's file is new, and again while the spool is full.
 uint64_t Spool::BytesHeld() const noexcept {
   uint64_t sum = 0;
   const int fd = files_->OpenAt(node_fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-  // What cannot be looked at does not count: a record is worth more than the exact size of the spool.
+  // Files that cannot be examined do not count: a record matters more than the exact size of the spool.
   ForEachEntry(*files_, fd, [&](const char* name) {
     struct stat st {};
     if (files_->FStatAt(node_fd_, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode)) {
@@ -205,7 +205,7 @@ uint64_t Spool::BytesHeld() const noexcept {
 
 // Opens a file of the node's folder.
 int Spool::OpenHere(const char* name, int flags) const noexcept {
-  constexpr int kAlways = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;  // a FIFO must not block us
+  constexpr int kAlways = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;  // a FIFO must not block
   return Uninterrupted([&] { return files_->OpenAt(node_fd_, name, flags | kAlways, 0600); });
 }
 
@@ -259,8 +259,8 @@ Append Spool::Write(std::string_view record) noexcept {
     CountDrop(WhyFailed(errno));
     return Append::kDropped;
   }
-  // A torn record spoils only itself: the next one begins with a newline. This newline shows it at once to a
-  // reader, which stops at the last, and makes whole what lacked nothing else.
+  // A torn record affects only itself, since the next one begins with a newline. This newline shows it at
+  // once to a reader, which stops at the last newline, and completes a record that lacked only that.
   if (written > 0 && files_->Write(fd.get(), "\n", 1) == 1 && written == size - 1) return Append::kWritten;
   CountDrop(Drop::kNoSpace);
   return Append::kDropped;
@@ -270,8 +270,7 @@ int Spool::OpenDrops() const noexcept {
   Fd fd(*files_, OpenHere(kDropsName, O_RDWR | O_CREAT));
   struct stat st {};
   if (fd.get() < 0 || files_->FStat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode)) return -1;
-  // Allocated before it is mapped: on a full disk that fails here, instead of by SIGBUS when it is counted
-  // in.
+  // Allocated before it is mapped, so that a full disk fails here and not with SIGBUS while counting.
   if (st.st_size < static_cast<off_t>(kDropsBytes) && files_->Fallocate(fd.get(), 0, kDropsBytes) != 0) {
     return -1;
   }
@@ -286,7 +285,7 @@ bool Spool::CountDrop(Drop why) noexcept {
 bool Spool::CountPending() noexcept {
   if (pending_ == DropCounts{}) return true;
   if (!is_open()) return false;
-  // An administrator may have removed the file to count afresh.
+  // An administrator may have removed the file to reset the counters.
   struct stat st {};
   const bool usable = drops_fd_ >= 0 && files_->FStat(drops_fd_, &st) == 0 && st.st_nlink > 0 &&
                       st.st_size >= static_cast<off_t>(kDropsBytes);
@@ -299,7 +298,7 @@ bool Spool::CountPending() noexcept {
   void* map = files_->Map(drops_fd_, kDropsBytes);
   if (map == MAP_FAILED) return false;
   for (std::size_t i = 0; i < kDropKinds; ++i) {
-    // Many processes count at once; an atomic add on the shared page loses none of them and needs no lock.
+    // Many processes count concurrently; an atomic add on the shared page loses nothing and needs no lock.
     if (pending_[i] != 0) __atomic_fetch_add(static_cast<uint64_t*>(map) + i, pending_[i], __ATOMIC_RELAXED);
   }
   pending_.fill(0);
@@ -323,7 +322,7 @@ bool Spool::PutNote(const char* name, std::string_view text) const noexcept {
   if (!is_open() || text.size() > kMaxNoteBytes) return false;
   std::memcpy(line.data(), text.data(), text.size());
   line[text.size()] = '\n';
-  // Written beside it and renamed: whoever reads finds the old note or the new one.
+  // Written to a temporary file and renamed: a reader finds the old note or the new one.
   std::array<char, 80> beside;
   std::snprintf(beside.data(), beside.size(), "%.40s.new.%d", name, static_cast<int>(getpid()));
   bool good = false;
@@ -334,7 +333,7 @@ bool Spool::PutNote(const char* name, std::string_view text) const noexcept {
                             }) == static_cast<ssize_t>(text.size() + 1);
   }
   if (good && files_->RenameAt(node_fd_, beside.data(), node_fd_, name) == 0) return true;
-  // Better no note than one of the attempt before.
+  // No note is better than one of the previous attempt.
   files_->UnlinkAt(node_fd_, beside.data(), 0);
   files_->UnlinkAt(node_fd_, name, 0);
   return false;

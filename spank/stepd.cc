@@ -1,5 +1,5 @@
-// slurmstepd, as root: a step's start and end on this node, and those of its tasks. Nothing runs in the
-// forked child, nothing as the user.
+// The hooks of slurmstepd, as root: start and end of a step on this node, and of its tasks. Nothing runs in
+// the forked child or as the user.
 #include <sys/wait.h>
 
 #include <array>
@@ -12,7 +12,7 @@
 namespace goodput {
 namespace {
 
-// From slurm.h's SLURM_BATCH_SCRIPT and its neighbours, the same since 20.11.
+// From slurm.h: SLURM_BATCH_SCRIPT and its neighbours, unchanged since 20.11.
 constexpr uint32_t kMaxNormalStep = 0xfffffff0;
 constexpr uint32_t kInteractiveStep = 0xfffffffa;
 constexpr uint32_t kBatchStep = 0xfffffffb;
@@ -25,7 +25,7 @@ std::optional<uint32_t> Item(spank_t spank, spank_item_t item) {
   return value;
 }
 
-// SPANK hands out uid_t, pid_t and int through pointers of their own type.
+// SPANK returns uid_t, pid_t and int through pointers of their own types.
 template <typename T>
 std::optional<T> ItemAs(spank_t spank, spank_item_t item) {
   T value{};
@@ -83,8 +83,7 @@ JobOptions StepTwins(spank_t spank) {
 
 }  // namespace
 
-// The folder is opened before anything can have changed the mount namespace; later hooks go by its
-// descriptor.
+// Opens the folder before the mount namespace can change; later hooks use its descriptor.
 void StepInit(Plugin* plugin) {
   plugin->switched_off = !OpenNodeSpool(plugin);
 }
@@ -98,14 +97,15 @@ void StepPostOpt(spank_t spank, Plugin* plugin) {
   const JobOptions said = Merge(plugin->given, StepTwins(spank));
   const bool site_says = plugin->site.enabled;
   const bool job_says = kept ? kept->enabled : site_says;
-  // A job that is off stays off; otherwise a step may speak for itself, and the batch step for the whole job.
+  // A job that is off stays off; otherwise a step may decide for itself, and the batch step for the whole
+  // job.
   plugin->recording = (!kept || kept->enabled) && said.enabled.value_or(job_says);
   if (StepId(spank) == kBatchStep && plugin->recording != job_says) {
     plugin->note.enabled = plugin->recording;
     WriteJobState(plugin->spool, *job, plugin->note);
   }
-  // Options of sbatch do not reach the job's own sruns, on other nodes perhaps the first to run anything: the
-  // twin does.
+  // Options of sbatch do not reach the job's own sruns, which may be the first to run on other nodes; the
+  // environment variable does.
   if (plugin->recording != site_says) spank_setenv(spank, "GOODPUT", plugin->recording ? "on" : "off", 0);
   if (!plugin->recording) return;
   spank_setenv(spank, "GOODPUT_SOCKET", plugin->site.socket.c_str(), 0);
@@ -119,8 +119,8 @@ void StepPostOpt(spank_t spank, Plugin* plugin) {
     const auto count = Item(spank, item);
     if (count && *count != 0) record.Uint(name, *count);
   };
-  add_count(key::kNnodes, S_JOB_NNODES);  // 0 in a batch step, which cannot be
-  if (StepId(spank) != kExternStep) {     // which has no task, though Slurm counts one a node
+  add_count(key::kNnodes, S_JOB_NNODES);  // 0 in a batch step, which is wrong
+  if (StepId(spank) != kExternStep) {     // which has no task, although Slurm counts one per node
     add_count(key::kNtasks, S_JOB_TOTAL_TASK_COUNT);
     add_count(key::kLocalTasks, S_JOB_LOCAL_TASK_COUNT);
   }

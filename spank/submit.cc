@@ -1,4 +1,5 @@
-// srun, sbatch and salloc: options are registered and validated here, where a user can still mend them.
+// The hooks of srun, sbatch and salloc: options are registered and validated here, where the user can still
+// correct them.
 #include <cstdlib>
 
 #include "spank/hooks.h"
@@ -7,7 +8,7 @@ namespace goodput {
 
 void RegisterOptions(spank_t spank, spank_opt_cb_f callback) {
   for (const OptionSpec& spec : kOptions) {
-    // Slurm copies all of it; the members only lack const.
+    // Slurm copies the struct; its members only lack const.
     spank_option option{};
     option.name = const_cast<char*>(spec.name);
     option.arginfo = const_cast<char*>(spec.arginfo);
@@ -25,7 +26,7 @@ int TakeOption(int id, const char* value, bool remote, Plugin* plugin) {
   if (value == nullptr) value = "";
   const std::string bad = ParseOption(spec.id, value, &plugin->given);
   if (bad.empty()) return 0;
-  // On the node it is too late to refuse: a value that came round the submission's check is left out.
+  // On the node it is too late to refuse: a value that bypassed the check at submission is ignored.
   if (remote) return 0;
   slurm_spank_log("goodput: %s", ComplaintLine(std::string("--") + spec.name, value, bad).c_str());
   return -1;
@@ -38,7 +39,7 @@ void SubmitPostOpt(spank_t spank) {
     JobOptions unused;
     const std::string bad = ParseOption(spec.id, value, &unused);
     if (bad.empty()) {
-      // A job's environment reaches its steps but not its prolog; this does. An option goes there by itself.
+      // A job's environment reaches its steps but not its prolog; this does. Options reach it by themselves.
       spank_job_control_setenv(spank, spec.env, value, 1);
     } else {
       slurm_spank_log("goodput: %s; it is ignored", ComplaintLine(spec.env, value, bad).c_str());

@@ -19,7 +19,7 @@
 namespace goodput {
 namespace {
 
-// Another writer holds the lock for one file's transaction at most; longer than this it hangs.
+// Another writer holds the lock for at most one file's transaction; if it takes longer, it hangs.
 constexpr int kBusyPauseMs = 20;
 constexpr int kBusyTimeoutMs = 10'000;
 
@@ -45,7 +45,7 @@ absl::Status Error(sqlite3* db, std::string_view what, int code) {
 
 }  // namespace
 
-// Keyed by the SQL as SQLite has it.
+// Keyed by the SQL text that SQLite keeps.
 class StatementCache {
  public:
   StatementCache() = default;
@@ -226,8 +226,8 @@ void Database::Close::operator()(sqlite3* db) const {
 }
 
 absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
-  // SQLite's account of the memory it uses takes a lock at each allocation, and nobody asks for it. Refused,
-  // and no harm, where something else in this process has started SQLite before.
+  // SQLite's memory statistics take a lock at each allocation and are not used. Fails harmlessly if SQLite
+  // has already been started in this process.
   static const int without_account = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   static_cast<void>(without_account);
   struct stat file {};
@@ -235,12 +235,12 @@ absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
   if (mode == Mode::kReadOnly && !exists) {
     const std::string why = std::strerror(errno);
     return absl::NotFoundError(
-        Cat("cannot read the database ", path, ": ", why, "; name one with --db FILE or in goodput.conf"));
+        Cat("cannot read the database ", path, ": ", why, "; specify one with --db FILE or in goodput.conf"));
   }
   Database database;
   database.path_ = path;
   sqlite3* db = nullptr;
-  // Files SQLite makes beside the database take its mode.
+  // Files that SQLite creates next to the database get its mode.
   const mode_t before = umask(0027);
   const int flags =
       mode == Mode::kReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
@@ -255,8 +255,8 @@ absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
   sqlite3_busy_timeout(db, kBusyTimeoutMs);
   sqlite3_extended_result_codes(db, 1);
 
-  // Events of a job lie all over a large database; SQLite's own 2 MB would read each page again and again. A
-  // small one takes no more than it has.
+  // Events of a job are spread over a large database; with SQLite's default of 2 MB, pages would be read
+  // again and again. A small database uses no more than its size.
   if (absl::Status status = database.Execute("PRAGMA cache_size=-65536"); !status.ok()) {
     return Annotate(status, path);
   }
@@ -270,8 +270,8 @@ absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
   if (found > 0 && application.Step() && application.Int(0) != kApplicationId) {
     return absl::FailedPreconditionError(
         Cat("the database ", path,
-            " is of a development version of slurm-goodput; move it away: sgoodput ingest "
-            "makes a new one from the spool, and sgoodput backfill adds what slurmdbd knows"));
+            " was made by a development version of slurm-goodput; move it away: sgoodput ingest creates a "
+            "new one from the spool, and sgoodput backfill adds what slurmdbd knows"));
   }
   application.Reset();
   if (found > kSchemaVersion) {
@@ -281,23 +281,23 @@ absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
   }
   if (mode == Mode::kReadOnly) {
     if (found < kSchemaVersion) {
-      return absl::FailedPreconditionError(
-          Cat("the database ", path, " has schema ", found, ", this program needs ", kSchemaVersion,
-              "; run `sgoodput ingest` as its owner to bring it up to date"));
+      return absl::FailedPreconditionError(Cat("the database ", path, " has schema ", found,
+                                               ", this program needs ", kSchemaVersion,
+                                               "; run `sgoodput ingest` as its owner to upgrade it"));
     }
     return database;
   }
-  // WAL lets readers read while the one writer writes; NORMAL cannot corrupt, and what a power cut may lose
-  // is still in the spool... but offsets and rows go together, so it is simply ingested again.
-  // The log is brought into the database every 32 MB instead of every 4: that waits for the disk each time,
-  // and an ingest writes as much in one transaction.
-  // auto_vacuum, which only a new file takes, lets the purge of old records make the file smaller.
+  // WAL lets readers read while one writer writes; NORMAL cannot corrupt the database, and records lost in a
+  // power cut are still in the spool and are ingested again, since offsets and rows go together. The log is
+  // checkpointed every 32 MB instead of every 4: each checkpoint waits for the disk, and an ingest writes
+  // that much in one transaction. auto_vacuum, which only applies to a new file, lets the file shrink when
+  // old records are purged.
   for (const char* pragma :
        {"PRAGMA auto_vacuum=INCREMENTAL", "PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL",
         "PRAGMA foreign_keys=ON", "PRAGMA temp_store=MEMORY", "PRAGMA wal_autocheckpoint=8192"}) {
     absl::Status status = database.Execute(pragma);
-    // A new database is made WAL under a lock for which SQLite does not wait: of several that make it, it
-    // refuses all but one at once.
+    // A new database is switched to WAL under a lock for which SQLite does not wait: of several processes
+    // that create it, all but one fail at once.
     for (int tries = 0; (sqlite3_errcode(db) & 0xff) == SQLITE_BUSY && tries < kBusyTimeoutMs / kBusyPauseMs;
          ++tries) {
       sqlite3_sleep(kBusyPauseMs);
@@ -343,7 +343,7 @@ Statement Database::Prepare(std::string_view sql) {
   if (!statement.status_.ok()) return statement;
   const std::string_view tail = sql.substr(static_cast<std::size_t>(rest - sql.data()));
   if (statement.statement_ == nullptr || tail.find_first_not_of(" \t\r\n;") != std::string_view::npos)
-    statement.status_ = absl::InvalidArgumentError("one statement is expected, no more and no less");
+    statement.status_ = absl::InvalidArgumentError("exactly one statement is expected");
   return statement;
 }
 
@@ -389,7 +389,7 @@ UncheckedReferences::~UncheckedReferences() {
 
 namespace {
 
-// A timer of the kernel's that kills this process; nothing where there is none to be had.
+// Starts a kernel timer that kills this process; empty if none is available.
 std::optional<timer_t> StartLimit() {
   struct sigevent event {};
   event.sigev_notify = SIGEV_SIGNAL;
@@ -411,7 +411,8 @@ void Database::WriteAs(std::string writer) {
 absl::Status Database::CheckWriter() {
   Statement writer = Prepare("SELECT name FROM writer");
   if (!writer.Step() || writer.Text(0) == writer_) return writer.status();
-  return absl::AbortedError(Cat(writer.Text(0), " fills the database ", path_, " now; nothing was written"));
+  return absl::AbortedError(
+      Cat(writer.Text(0), " now writes to the database ", path_, "; nothing was written"));
 }
 
 Transaction::Transaction(Database& db) : db_(db), status_(db.Execute("BEGIN IMMEDIATE")) {

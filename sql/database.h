@@ -18,12 +18,12 @@ namespace goodput {
 
 class Database;
 
-// Compiled statements nobody uses at the moment, by their SQL: a listing asks the same of each of a million
-// jobs.
+// Compiled statements that are not in use, by their SQL: a listing repeats the same queries for each of a
+// million jobs.
 class StatementCache;
 
-// A prepared statement. Bind by position (from 1), step, read columns (from 0). An error is remembered and
-// returned by Step, Run or status(), so that binds need no check of their own. The database must outlive it.
+// A prepared statement. Bind by position (from 1), step, read columns (from 0). Errors are kept and returned
+// by Step, Run or status(), so bind calls need no check. The database must outlive it.
 class Statement {
  public:
   Statement() = default;
@@ -33,15 +33,15 @@ class Statement {
 
   Statement& Bind(int index, std::int64_t value);
   Statement& Bind(int index, std::string_view text);
-  // Not copied: the text must stay as it is until the statement has run.
+  // Does not copy: the text must remain unchanged until the statement has run.
   Statement& BindView(int index, std::string_view text);
   Statement& BindBlob(int index, std::string_view bytes);
   Statement& Bind(int index, const std::optional<std::int64_t>& value);
   Statement& BindNull(int index);
 
-  // True: a row is there. False: done, or failed (then status() says so).
+  // True: there is a row. False: done, or failed (see status()).
   bool Step();
-  // Runs a statement that returns no rows, and makes it ready to be bound again.
+  // Runs a statement that returns no rows, and resets it for new values.
   absl::Status Run();
   void Reset();
   const absl::Status& status() const { return status_; }
@@ -55,7 +55,7 @@ class Statement {
   enum class Type { kNull, kInt, kReal, kText, kBlob };
   Type TypeOf(int column) const;
   double Real(int column) const;
-  // Of the result, known before the first Step.
+  // Columns of the result; known before the first Step.
   int columns() const;
   std::string Name(int column) const;
 
@@ -75,8 +75,8 @@ class Database {
  public:
   enum class Mode { kReadOnly, kReadWrite };
 
-  // kReadWrite creates a missing file (0640) and brings an older schema up to date; kReadOnly refuses a
-  // missing file and one whose schema is not this program's.
+  // kReadWrite creates a missing file (0640) and upgrades an older schema; kReadOnly refuses a missing file
+  // and one with another schema than this program's.
   static absl::StatusOr<Database> Open(const std::string& path, Mode mode);
 
   Database(Database&&) noexcept;
@@ -84,20 +84,22 @@ class Database {
   ~Database();
 
   absl::Status Execute(const std::string& sql);
-  // A statement that does not compile reports it when first used. The same SQL is compiled once.
+  // A statement that does not compile reports its error when first used. Compiled statements are reused for
+  // the same SQL.
   Statement Prepare(std::string_view sql);
   std::int64_t LastInsertId() const;
   bool InTransaction() const;
-  // Some number, which is another as soon as anybody else has written to the database; negative: not known.
+  // A number that changes whenever another connection has written to the database; negative: unknown.
   std::int64_t WritesOfOthers();
   const std::string& path() const { return path_; }
-  // From now on transactions are for `writer` (writer.h): refused with Aborted where the database says that
-  // another writes, and limited to kLongestTransactionS, after which the kernel kills this process, even when
-  // it is stopped, lest others wait for it for ever. Empty: for nobody, as at first.
+  // From now on, transactions belong to `writer` (writer.h): they are refused with Aborted if the database
+  // names another writer, and limited to kLongestTransactionS. After that the kernel kills this process, even
+  // a stopped one, so that others do not wait forever. Empty: no writer, the default.
   void WriteAs(std::string writer);
-  // False: the file was moved away or replaced since it was opened, and whoever comes now finds another.
+  // False if the file was moved away or replaced since it was opened, so that a new connection would open
+  // another file.
   bool StillThere() const;
-  // For sql/tables/virtual_tables.cc, which adds to what SQLite can do.
+  // For sql/tables/virtual_tables.cc, which registers modules with SQLite.
   sqlite3* handle() const { return db_.get(); }
 
  private:
@@ -107,18 +109,18 @@ class Database {
   friend class Transaction;
   Database();
   absl::Status Migrate();
-  // In a transaction: whether it may go on.
+  // Within a transaction: whether this writer may continue.
   absl::Status CheckWriter();
   std::unique_ptr<sqlite3, Close> db_;
-  std::unique_ptr<StatementCache> statements_;  // gone before db_ is
+  std::unique_ptr<StatementCache> statements_;  // destroyed before db_
   std::string path_;
   std::string writer_;
   std::uint64_t device_ = 0;
   std::uint64_t inode_ = 0;
 };
 
-// While it lives, rows may name others that are not there: for one who makes those himself, and does not want
-// them looked up again for each of a million rows. Begins and ends outside of transactions.
+// While it lives, foreign keys are not checked: for a caller who creates the referenced rows itself and
+// writes very many rows. Must begin and end outside of transactions.
 class UncheckedReferences {
  public:
   explicit UncheckedReferences(Database& db);
@@ -148,8 +150,8 @@ class Transaction {
   std::optional<timer_t> limit_;
 };
 
-// While it lives, everything is read as it was at its begin, and reading needs no lock of its own each time.
-// Nothing may be written meanwhile. One within another is part of it.
+// While it lives, all reads see the database as of its begin and need no lock of their own. Nothing may be
+// written meanwhile. Nested snapshots are part of the outer one.
 class Snapshot {
  public:
   explicit Snapshot(Database& db);

@@ -1,4 +1,4 @@
-// A spool record's members, by name, as they come back from the database.
+// Reads the members of a spool record by name, as stored in the database.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace goodput {
 
-// Parses one record at a time; a value of another type than asked for is absent.
+// Parses one record at a time; a value of another type than requested is absent.
 class RecordReader {
  public:
   RecordReader();
@@ -21,10 +21,10 @@ class RecordReader {
   std::optional<std::int64_t> Int(std::string_view name) const;
   std::string Text(std::string_view name) const;  // empty when absent
   std::vector<std::string> Texts(std::string_view name) const;
-  bool HasOpt() const;                               // an object `opt`
+  bool HasOpt() const;                               // whether there is an object `opt`
   std::string OptText(std::string_view name) const;  // member of `opt`
   std::optional<double> OptNumber(std::string_view name) const;
-  std::map<std::string, std::string> OptTexts(std::string_view name) const;  // members of that object
+  std::map<std::string, std::string> OptTexts(std::string_view name) const;  // all members of that object
 
  private:
   struct Impl;

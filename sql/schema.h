@@ -1,4 +1,4 @@
-// The database's schema, one migration a version. SCHEMA.md describes tables and views for people who query
+// The database's schema, one migration per version. SCHEMA.md describes tables and views for people who query
 // it.
 #pragma once
 
@@ -10,7 +10,7 @@ inline constexpr int kSchemaVersion = 1;
 // `PRAGMA application_id`: "gput". Databases of development versions have none.
 inline constexpr int kApplicationId = 0x67707574;
 
-// The SQL that brings version-1 to `version` (1..kSchemaVersion).
+// The SQL that upgrades from version-1 to `version` (1..kSchemaVersion).
 std::string Migration(int version);
 
 }  // namespace goodput

@@ -69,7 +69,7 @@ absl::StatusOr<SpoolLine> SpoolLineParser::Parse(std::string_view line) {
       text(edge);
       begins = edge == "begin";
     } else if (name == key::kOpt) {
-      // Not a reason to refuse a record: another kind may mean something else by it.
+      // Not a reason to refuse the record: another kind may use the member differently.
       simdjson::dom::object opt;
       if (field.value.get(opt) == simdjson::SUCCESS && opt[key::kRun].get(record.run) != simdjson::SUCCESS)
         record.run = {};

@@ -11,16 +11,16 @@
 
 namespace goodput {
 
-// Within 146 years of 1970, so that one can be subtracted from the other.
+// Within 146 years of 1970, so that the difference of two times does not overflow.
 inline bool IsTime(std::int64_t ns) {
   constexpr std::int64_t kMax = std::int64_t{1} << 62U;
   return ns > -kMax && ns < kMax;
 }
 
-// What is kept of a line that is set aside.
+// How much is kept of a quarantined line.
 inline constexpr std::size_t kExcerptBytes = 200;
 
-// What ingest needs of a record; the rest stays in its text. Views live until the next Parse.
+// What ingest needs of a record; the rest stays in its text. Views are valid until the next Parse.
 struct SpoolLine {
   std::int64_t t_ns = 0;
   std::int64_t m_ns = 0;
@@ -30,19 +30,19 @@ struct SpoolLine {
   std::optional<std::int64_t> job;
   std::string_view slurm_step;
   std::optional<std::int64_t> task;
-  bool is_step_mark = false;  // `mark step N` begins
+  bool is_step_mark = false;  // a `mark step N` with edge begin
   std::int64_t train_step = 0;
-  std::string_view run;  // --goodput-run, where the record says it
+  std::string_view run;  // --goodput-run, if the record has it
 };
 
 class SpoolLineParser {
  public:
-  // Bytes that must be readable (whatever they are) behind the line.
+  // Number of bytes after the line that must be readable, whatever they contain.
   static constexpr std::size_t kPadding = 64;
 
   SpoolLineParser();
   ~SpoolLineParser();
-  // `line`: without its newlines. An error says what is wrong with it, in a few words.
+  // `line`: without its newlines. An error says in a few words what is wrong.
   absl::StatusOr<SpoolLine> Parse(std::string_view line);
 
  private:

@@ -1,5 +1,5 @@
-// Between std::string_view and absl::string_view: distributions build Abseil with either one type or two, and
-// this code compiles with both.
+// Converts between std::string_view and absl::string_view: distributions build Abseil with either, and this
+// code compiles with both.
 #pragma once
 
 #include <string>
@@ -32,7 +32,7 @@ inline const Number& Piece(const Number& number) {
 }
 }  // namespace internal_text
 
-// absl::StrCat that takes std::string_view too.
+// absl::StrCat that also accepts std::string_view.
 template <typename... Pieces>
 std::string Cat(const Pieces&... pieces) {
   return absl::StrCat(internal_text::Piece(pieces)...);

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 """Every suite of tests/run: what it needs, how it runs, how its tests are counted.
 
-Three lanes run side by side: one of what keeps the processors busy (builds, linters) at low priority, and two of what mostly
-waits for Slurm (end to end), of which one helps with the busy ones when nothing is left to wait for. A suite's output goes to
+Three lanes run side by side: one at low priority for suites that keep the processors busy (builds, linters), and two for suites
+that mostly wait for Slurm (end to end), one of which helps with the busy ones when it has nothing left. A suite's output goes to
 out/tests/NAME.log and is shown when it fails.
 
-A test that fails while two other lanes load the machine is run once more, alone, when everything else is done: what
-fails twice has failed; what then passes is named `unsteady`: a fault of the tests to fix, but no sign that the
-product is wrong. What a sanitizer, a linter or a fuzzer reports once is true, and gets no second try.
+A test that fails while two other lanes load the machine is run once more, alone, when everything else is done. If it fails
+again, it has failed; if it passes, it is reported as `unsteady`: the test needs fixing, but the product is not wrong. Reports of
+sanitizers, linters and fuzzers count the first time.
 """
 
 import os

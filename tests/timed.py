@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""unittest, which says at the end what took longest: python3 tests/timed.py [-v] MODULE_OR_TEST ...
+"""Runs unittest and prints the slowest tests at the end: python3 tests/timed.py [-v] MODULE_OR_TEST ...
 
-A class's set-up counts as a test of its own. Lines "took 12.3 s NAME" are what tests/suites.py reads.
+A class's set-up counts as a test of its own. tests/suites.py reads the lines "took 12.3 s NAME".
 """
 
 import sys

@@ -45,7 +45,7 @@ AccountingRow ReadRow(const Statement& row) {
   return result;
 }
 
-// When a row was read that came in a file: nobody knows.
+// For rows from a file, when they were read is unknown.
 constexpr std::int64_t kOfFile = 0;
 
 absl::Status StoreRows(Database& db, const std::vector<AccountingRow>& rows, std::int64_t read_s) {
@@ -141,7 +141,7 @@ absl::Status AccountingReader::Advance(Cursor& cursor) {
 }
 
 absl::StatusOr<std::vector<AccountingRow>> AccountingReader::RowsOf(const JobKey& job) {
-  // Rows read in vain before a query of its own would have been cheaper.
+  // Rows skipped before a separate query would have been cheaper.
   constexpr int kWorthSkipping = 32;
   auto found = cursors_.find(job.cluster);
   if (found == cursors_.end()) {
@@ -162,7 +162,7 @@ absl::StatusOr<std::vector<AccountingRow>> AccountingReader::RowsOf(const JobKey
     if (absl::Status status = Advance(cursor); !status.ok()) return status;
   }
   std::vector<AccountingRow> rows;
-  // The cursor is beyond it already, or it has none.
+  // The cursor is past the job, or the job has no rows.
   if (!cursor.next || cursor.next->job_id != job.job_id) return LoadAccounting(db_, job);
   while (cursor.next && cursor.next->job_id == job.job_id && cursor.next->submit_s < job.until_s) {
     rows.push_back(*std::move(cursor.next));

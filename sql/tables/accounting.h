@@ -14,10 +14,10 @@
 
 namespace goodput {
 
-// What Slurm says a step died of that ran out of memory.
+// The "signal" with which Slurm reports that a step ran out of memory.
 inline constexpr std::int64_t kStepRanOutOfMemory = 125;
 
-// Times are whole seconds since the epoch, as Slurm has them; absent is unknown.
+// Times are whole seconds since the epoch, as in Slurm; absent means unknown.
 struct AccountingRow {
   std::string cluster;
   std::int64_t job_id = 0;
@@ -35,34 +35,34 @@ struct AccountingRow {
   std::string name;
   std::string node_list;
   std::int64_t nodes = 0;
-  std::int64_t gpus = 0;  // allocated, or asked for while pending
+  std::int64_t gpus = 0;  // allocated, or requested while pending
   std::string gpu_type;
   std::string reason;
   std::string failed_node;
   std::string admin_comment;
   std::int64_t suspended_s = 0;
   std::optional<std::int64_t> restarts;
-  std::string job_id_text;  // as people write it: 12, 12_3, 12+1
-  // The signal of the worst of its steps; Slurm's kStepRanOutOfMemory is none of the kernel's.
+  std::string job_id_text;  // as Slurm prints it: 12, 12_3, 12+1
+  // The signal of the step that failed worst; kStepRanOutOfMemory is Slurm's own, not a signal of the kernel.
   std::optional<std::int64_t> derived_signal;
-  std::string cancelled_by;  // a user's name, or id where it has none
-  std::string reservation;   // Slurm's
+  std::string cancelled_by;  // the user's name, or id if there is none
+  std::string reservation;   // Slurm's reservation
   std::optional<std::int64_t> time_limit_s;
 };
 
-// Stores rows, replacing what was known of the same attempts, except that one which was over is not opened
-// again: slurmdbd lost its end. `read_s`: when they were read.
+// Stores rows and replaces what was known about the same attempts. An attempt that had ended stays ended:
+// slurmdbd may lose an end. `read_s`: when the rows were read.
 absl::Status StoreAccounting(Database& db, const std::vector<AccountingRow>& rows, std::int64_t read_s);
 
-// Stores rows that somebody brought in a file; what was read from slurmdbd itself stays as it is. Returns how
-// many were stored.
+// Stores rows from a file; attempts that were read from slurmdbd itself are not changed. Returns the number
+// of rows stored.
 absl::StatusOr<std::int64_t> StoreAccountingOfFile(Database& db, const std::vector<AccountingRow>& rows);
 
 // The attempts of a job by submit time.
 absl::StatusOr<std::vector<AccountingRow>> LoadAccounting(Database& db, const JobKey& job);
 
-// LoadAccounting of one job after the other: where they come by cluster, id and time it reads the table once,
-// and any other order costs a query a job. Within one Snapshot.
+// LoadAccounting for one job after the other. If they come by cluster, id and time, it reads the table once;
+// any other order costs one query per job. Use within one Snapshot.
 class AccountingReader {
  public:
   explicit AccountingReader(Database& db) : db_(db) {}
@@ -76,14 +76,14 @@ class AccountingReader {
   static absl::Status Advance(Cursor& cursor);
 
   Database& db_;
-  std::map<std::string, Cursor> cursors_;  // of clusters
+  std::map<std::string, Cursor> cursors_;  // by cluster
 };
 
 // Attempts of a cluster that started in [from_s, to_s], by start.
 absl::StatusOr<std::vector<AccountingRow>> LoadStartedBetween(Database& db, const std::string& cluster,
                                                               std::int64_t from_s, std::int64_t to_s);
 
-// A node down or drained, as slurmdbd keeps it; `end_s` is absent while it lasts.
+// A node that was down or drained, as slurmdbd records it; `end_s` is absent while it lasts.
 struct NodeOutage {
   std::string cluster;
   std::string node;
@@ -93,7 +93,7 @@ struct NodeOutage {
   std::string reason;
 };
 absl::Status StoreOutages(Database& db, const std::vector<NodeOutage>& outages);
-// Those of a cluster that began in [from_s, to_s], by begin.
+// Outages of a cluster that began in [from_s, to_s], by begin.
 absl::StatusOr<std::vector<NodeOutage>> LoadOutages(Database& db, const std::string& cluster,
                                                     std::int64_t from_s, std::int64_t to_s);
 

@@ -1,4 +1,4 @@
-// Of which times slurmdbd was asked already, so that years need be read once.
+// Records which periods were already read from slurmdbd, so that each is read only once.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ struct Stretch {
   std::int64_t to_s = 0;
 };
 
-// By begin; none touches the next.
+// Sorted by begin; they neither overlap nor touch.
 absl::StatusOr<std::vector<Stretch>> LoadBackfilled(Database& db, const std::string& cluster);
 absl::Status MarkBackfilled(Database& db, const std::string& cluster, Stretch done);
 
-// What of `wanted` is in none of `done`, which are by begin.
+// The parts of `wanted` that are in none of `done`, which is sorted by begin.
 std::vector<Stretch> MissingOf(Stretch wanted, const std::vector<Stretch>& done);
 
 }  // namespace goodput

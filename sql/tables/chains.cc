@@ -11,8 +11,8 @@
 namespace goodput {
 namespace {
 
-// These are the expressions of the indexes event_by_name and event_by_dependency, to the letter: otherwise
-// every event is read.
+// Exactly the expressions of the indexes event_by_name and event_by_dependency; otherwise every event is
+// read.
 constexpr const char* kWatched = "event.job_id IS NOT NULL AND kind IN ('queue', 'attempt')";
 constexpr const char* kUser = "CASE WHEN json_valid(record) THEN json_extract(record, '$.user') END";
 constexpr const char* kName = "CASE WHEN json_valid(record) THEN json_extract(record, '$.name') END";
@@ -28,7 +28,7 @@ void AddAccounted(const std::vector<AccountingRow>& rows, JobOutline& outline, b
     outline.name = row.name;
     if (row.start_s) outline.start_s = std::min(outline.start_s.value_or(*row.start_s), *row.start_s);
   }
-  // By submit time: only the last attempt may be open.
+  // By submit time, so only the last attempt may be open.
   if (!rows.empty()) outline.end_s = rows.back().end_s;
 }
 
@@ -51,7 +51,7 @@ absl::Status AddWatched(Database& db, JobOutline& outline, bool& known) {
     known = true;
     const std::string state = rows.Text(3);
     const std::optional<std::int64_t> start_s = rows.OptionalInt(1);
-    // Of a pending job it is when Slurm means to start it.
+    // For a pending job, this is Slurm's estimate.
     if (start_s && state != "PENDING")
       outline.start_s = std::min(outline.start_s.value_or(*start_s), *start_s);
     const bool open = state == "PENDING" || state == "RUNNING" || state == "SUSPENDED";

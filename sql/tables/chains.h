@@ -1,4 +1,4 @@
-// What tells which jobs may be one training run though nobody said so: names, owners, dependencies.
+// Finds what suggests that jobs without a run name belong to one training run: names, owners, dependencies.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ struct JobOutline {
   std::string partition;
   std::string name;
   std::string run;                        // --goodput-run
-  std::int64_t submit_s = 0;              // the first
-  std::optional<std::int64_t> start_s;    // the first; absent: it never had resources
-  std::optional<std::int64_t> end_s;      // the last; absent: it has not ended
-  std::vector<std::string> dependencies;  // as the queue watch saw them: afterok:12(unfulfilled),...
+  std::int64_t submit_s = 0;              // of the first attempt
+  std::optional<std::int64_t> start_s;    // of the first attempt; absent: it never had resources
+  std::optional<std::int64_t> end_s;      // of the last attempt; absent: it has not ended
+  std::vector<std::string> dependencies;  // as recorded by the queue watch: afterok:12(unfulfilled),...
 };
 
-// NotFound: neither accounting nor the queue watch know when it was submitted.
+// NotFound: neither accounting nor the queue watch has its submit time.
 absl::StatusOr<JobOutline> LoadOutline(Database& db, const JobKey& job);
 
-// Ids of a cluster's jobs of this user and name, from accounting and the queue watch, ascending.
+// Ids of a cluster's jobs with this user and name, from accounting and the queue watch, ascending.
 absl::StatusOr<std::vector<std::int64_t>> JobsNamed(Database& db, const std::string& cluster,
                                                     const std::string& user, const std::string& name);
 
@@ -37,7 +37,7 @@ struct WaitingJob {
   std::int64_t job_id = 0;
   std::string dependency;
 };
-// What a cluster's jobs of this user waited for, as the queue watch saw it, by id.
+// The dependencies of this user's jobs on a cluster, as recorded by the queue watch, by id.
 absl::StatusOr<std::vector<WaitingJob>> JobsThatWaited(Database& db, const std::string& cluster,
                                                        const std::string& user);
 

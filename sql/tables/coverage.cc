@@ -10,7 +10,7 @@
 namespace goodput {
 namespace {
 
-// The nodes that recorded anything of a job from that time on.
+// The nodes that recorded anything about a job since that time.
 absl::StatusOr<std::set<std::string>> NodesHeardOf(Database& db, std::int64_t job_id, std::int64_t from_ns) {
   EventsOf which;
   which.job_id = job_id;
@@ -25,16 +25,16 @@ absl::StatusOr<std::set<std::string>> NodesHeardOf(Database& db, std::int64_t jo
 }  // namespace
 
 absl::StatusOr<std::vector<LastRecord>> LastRecords(Database& db) {
-  // Of two boots within an hour neither file's name says which is the later one: the newest record of all
-  // files counts. Where that is not known, a file's name ends in its hour; its last record is the one
-  // furthest in it.
+  // If a node boots twice within an hour, file names do not tell which file is later, so the newest record of
+  // all files counts. Where it is unknown: a file's name ends in its hour, and its last record has the
+  // highest offset.
   Statement newest = db.Prepare(
       "SELECT node, id, max(substr(file, -17)),"
       " (SELECT max(other.newest_t_ns) FROM source AS other WHERE other.node = source.node)"
       " FROM source WHERE node NOT LIKE '@%' GROUP BY node");
   Statement event = db.Prepare("SELECT t_ns FROM event WHERE source_id = ?1 ORDER BY offset DESC LIMIT 1");
   Statement step = db.Prepare("SELECT max(last_t_ns) FROM step_block WHERE source_id = ?1");
-  // Of one whose records are summarized: the hour of its file.
+  // If its records are summarized: the hour of its file.
   Statement hour = db.Prepare(
       "SELECT unixepoch(substr(?1, 1, 4) || '-' || substr(?1, 5, 2) || '-' || substr(?1, 7, 2) || ' ' ||"
       " substr(?1, 9, 2) || ':00')");
@@ -42,7 +42,7 @@ absl::StatusOr<std::vector<LastRecord>> LastRecords(Database& db) {
   while (newest.Step()) {
     LastRecord last;
     last.node = newest.Text(0);
-    // Of one that was last taken from by a release before this, what is there of it says.
+    // For a file last ingested by an earlier release, its records are read.
     if (!newest.IsNull(3)) {
       last.t_ns = newest.Int(3);
       all.push_back(std::move(last));
@@ -84,7 +84,7 @@ absl::StatusOr<std::vector<SilentNodes>> JobsOnSilentNodes(
     const std::string nodes = running ? last.Text(2) : std::string();
     last.Reset();
     if (!running) continue;
-    // Slurm's start has whole seconds, and clocks differ a little.
+    // Slurm's start has whole seconds, and clocks differ slightly.
     ASSIGN_OR_RETURN(const std::set<std::string> heard,
                      NodesHeardOf(db, job.job_id, (start_s - 2) * 1'000'000'000));
     for (std::string& node : node_names(nodes)) {

@@ -10,7 +10,7 @@
 namespace goodput {
 namespace {
 
-// Rounded down to seconds, a submit is up to one earlier than what the job did at once.
+// A submit time in whole seconds may be up to a second after records that the job wrote at once.
 std::int64_t FirstNs(const JobKey& job) {
   return job.from_s < INT64_MIN / kSecondNs ? INT64_MIN : job.from_s * kSecondNs;
 }
@@ -50,7 +50,7 @@ std::pair<std::int64_t, std::int64_t> TimesOf(const JobKey& job) {
 
 namespace {
 
-// Blocks smaller than this are read at once: that is less work than to look after them.
+// Smaller blocks are read at once, which is cheaper than tracking them.
 constexpr std::int64_t kFewMarks = 64;
 
 constexpr const char* kFromBlocks =
@@ -119,14 +119,14 @@ absl::StatusOr<JobSteps> LoadJobSteps(Database& db, const JobKey& job) {
                        statement.OptionalInt(2),
                        stride.value_or(0),
                        {}};
-    // What an id that was used again has in one block belongs to several jobs.
+    // If an id was reused, marks in one block may belong to several jobs.
     const bool whole = block.first.t_ns >= FirstNs(job) && block.last.t_ns < EndNs(job);
     if (stride && whole && block.marks >= kFewMarks) {
       if (!block.durations.AddEncoded(statement.Bytes(13))) return DamagedSteps(db, job.job_id);
       loaded.blocks.push_back(std::move(block));
       continue;
     }
-    // Only now: a row that is asked for its marks is read whole.
+    // Only now, since reading the marks reads the whole row.
     ASSIGN_OR_RETURN(std::vector<PackedStep> steps, LoadStepsOfBlock(db, block));
     KeepTimes(job, steps);
     AddRows({block.source_id, block.clock_ns, block.slurm_step}, steps, loaded.marks);

@@ -1,4 +1,4 @@
-// Reading what nodes and the controller's watch recorded about jobs.
+// Reads what nodes and the controller recorded about jobs.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,10 @@ struct SourceRow {
   std::int64_t bad = 0;
 };
 absl::StatusOr<std::vector<SourceRow>> LoadSources(Database& db);
-// NotFound: there is none of this id.
+// NotFound: there is no source with this id.
 absl::StatusOr<SourceRow> LoadSource(Database& db, std::int64_t id);
 
-// An event by itself; readers see it through an EventCursor.
+// One event; readers get events from an EventCursor.
 struct EventRow {
   std::int64_t source_id = 0;
   std::int64_t offset = 0;
@@ -37,14 +37,14 @@ struct EventRow {
   std::string kind;
   std::string record;  // the whole JSON object
 };
-// Where a job's events are in time: [first, second), in ns.
+// The period of a job's events: [first, second), in ns.
 std::pair<std::int64_t, std::int64_t> TimesOf(const JobKey& job);
 
 struct StepRow {
   std::int64_t source_id = 0;
   std::int64_t offset = 0;
   std::int64_t t_ns = 0;
-  std::optional<std::int64_t> clock_ns;  // the writer's real less monotonic time, within kClockStepNs
+  std::optional<std::int64_t> clock_ns;  // the writer's real minus monotonic time, within kClockStepNs
   std::int64_t train_step = 0;
   std::int64_t task = 0;
   std::string slurm_step;
@@ -52,7 +52,7 @@ struct StepRow {
 // Every step mark of a job.
 absl::StatusOr<std::vector<StepRow>> LoadSteps(Database& db, const JobKey& job);
 
-// A block of even step marks (see StepSummary), known without reading them.
+// A block of evenly spaced step marks (see StepSummary), described without reading its marks.
 struct StepBlockRow {
   std::int64_t source_id = 0;
   std::int64_t job_id = 0;
@@ -66,11 +66,11 @@ struct StepBlockRow {
   DurationHistogram durations;
 };
 struct JobSteps {
-  std::vector<StepRow> marks;  // of blocks that are not even, or too small to be worth the name
+  std::vector<StepRow> marks;  // of blocks that are uneven, or too small to be kept as a block
   std::vector<StepBlockRow> blocks;
 };
 absl::StatusOr<JobSteps> LoadJobSteps(Database& db, const JobKey& job);
-// The marks of a block, as many as it had when it was loaded.
+// The marks of a block, limited to those it had when it was loaded.
 absl::StatusOr<std::vector<PackedStep>> LoadStepsOfBlock(Database& db, const StepBlockRow& block);
 
 struct QuarantineRow {

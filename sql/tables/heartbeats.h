@@ -1,5 +1,4 @@
-// When a node last saw its jobs alive. A node that dies says nothing of it: this is the latest that is known
-// of what ran there.
+// When a node last reported that its jobs were alive: the latest that is known about a node that died.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +13,13 @@
 
 namespace goodput {
 
-// Of one attempt of a job on one node. There is none for an attempt that ended while its node lived: how that
-// ended is in the records.
+// Of one attempt of a job on one node. An attempt that ended while its node was alive has none: its records
+// say how it ended.
 struct Heartbeat {
   std::string node;
   std::int64_t since_ns = 0;      // `t` of the attempt's first record on this node
   std::int64_t last_seen_ns = 0;  // by the node's clock
-  std::int64_t clock_ns = 0;      // real less monotonic time of that clock, as in `step_block`
+  std::int64_t clock_ns = 0;      // real minus monotonic time of that clock, as in `step_block`
 };
 // Those of the job's attempts, by node and time.
 absl::StatusOr<std::vector<Heartbeat>> LoadHeartbeats(Database& db, const JobKey& job);
@@ -28,25 +27,25 @@ absl::StatusOr<std::vector<Heartbeat>> LoadHeartbeats(Database& db, const JobKey
 // The file `heartbeat` of one node (spank/SPOOL_FORMAT.md).
 struct NodeHeartbeat {
   struct Job {
-    std::string cluster;  // empty where the node does not know
+    std::string cluster;  // empty: the node does not know it
     std::int64_t job_id = 0;
     std::int64_t since_ns = 0;
   };
   std::string node;
-  std::string boot;  // kUnknownBoot: of whichever has this clock
+  std::string boot;  // kUnknownBoot: any boot with this clock
   std::int64_t t_ns = 0;
   std::int64_t m_ns = 0;
   std::vector<Job> jobs;
 };
-// An error says what is wrong with the text, in a few words.
+// An error says in a few words what is wrong with the text.
 absl::StatusOr<NodeHeartbeat> ParseHeartbeat(std::string_view text);
 
 // Whether storing it would change nothing.
 bool IsStored(Database& db, const NodeHeartbeat& heartbeat);
 
-// Makes it what is known of that node since that boot: of jobs it no longer names the end is in the records.
-// What earlier boots last said stays. One that is older than what is stored changes nothing. Within the
-// caller's transaction.
+// Replaces what is known about this boot of the node; jobs that it no longer names have their end in the
+// records. Heartbeats of earlier boots are kept. An older heartbeat than the stored one changes nothing. Call
+// within a transaction.
 absl::Status StoreHeartbeat(Database& db, const NodeHeartbeat& heartbeat,
                             const std::string& fallback_cluster);
 

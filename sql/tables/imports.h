@@ -1,6 +1,6 @@
-// What was imported from files of other programs: which file, as whose run, and of a run that no Slurm job of
-// the database is, its attempts. Marks and steps are stored as those of nodes are, under a source of the node
-// kImportNode.
+// What was imported from files of other programs: which file, into which run, and the attempts of runs that
+// have no Slurm job in the database. Marks and steps are stored like those of nodes, with a source of the
+// node kImportNode.
 #pragma once
 
 #include <cstdint>
@@ -26,27 +26,27 @@ inline constexpr std::string_view kImportNode = "@import";
 // One file, imported.
 struct ImportRow {
   std::int64_t source_id = 0;
-  std::string file;         // the source's: a path, or what tells stdin's content from others
+  std::string file;         // the source's file: a path, or an identifier of stdin's content
   std::string fingerprint;  // of the content
   std::string run;
-  std::string name;  // as the file names the job
+  std::string name;  // the job's name in the file
   std::string user;  // who imported it
-  // A run of its own has the job id -source_id; absent where its marks joined jobs of Slurm's.
+  // A run of its own has the job id -source_id. Absent if the marks were added to Slurm jobs.
   std::optional<std::int64_t> job_id;
-  std::string joined;  // which, as it was asked for
+  std::string joined;  // which jobs, as the user named them
   std::int64_t entries = 0;
   std::int64_t bad = 0;
   std::int64_t attempts = 0;
 };
 absl::StatusOr<std::optional<ImportRow>> FindImport(Database& db, const std::string& file);
-// Of a run of its own. NotFound: there is none.
+// The import of such a run. NotFound: there is none.
 absl::StatusOr<ImportRow> LoadImport(Database& db, const JobKey& job);
 
 struct ImportedAttempt {
   std::int64_t number = 0;
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
-  bool ended = false;  // false: nothing says so, end_ns is the latest it can have been
+  bool ended = false;  // false: the log does not say; end_ns is then the latest possible end
   std::string state;
   std::optional<std::int64_t> stop_ns;  // when it was asked to stop
   bool is_life = false;                 // begin and end are those of the program
@@ -54,17 +54,15 @@ struct ImportedAttempt {
 };
 absl::StatusOr<std::vector<ImportedAttempt>> LoadImportedAttempts(Database& db, std::int64_t source_id);
 
-// Calls `take` with each mark of a job that a file brought, and the source it is of. An error: a block is
-// damaged.
+// Calls `take` with each imported mark of a job, and its source. An error: a block is damaged.
 absl::Status ReadImportedMarks(Database& db, const JobKey& job,
                                const std::function<void(std::int64_t source_id, const PackedMark&)>& take);
 
-// Stores one file anew: what was imported of it before goes with Begin. All calls belong into one
-// transaction.
+// Stores one file; Begin removes what was imported from it before. Make all calls within one transaction.
 class ImportWriter {
  public:
   explicit ImportWriter(Database& db) : db_(db) {}
-  // `cluster`: of the jobs it joins; empty for a run of its own.
+  // `cluster`: of the jobs to which the log is added; empty for a run of its own.
   absl::Status Begin(const std::string& file, const std::string& cluster);
   std::int64_t source_id() const { return source_id_; }
   // The job id of a run of its own.
@@ -75,10 +73,10 @@ class ImportWriter {
   absl::Status Event(std::int64_t job_id, std::string_view kind, std::int64_t t_ns, std::int64_t offset,
                      std::string_view record);
   absl::Status Attempt(const ImportedAttempt& attempt);
-  // Of very many lines that are no entries only the first are kept, all are counted.
+  // Counts a line that is not an entry; only the first such lines are kept.
   absl::Status SetAside(std::int64_t offset, std::string_view reason, std::string_view text);
   std::int64_t set_aside() const { return set_aside_; }
-  // `row`: source_id, bad and attempts are the writer's own.
+  // `row`: source_id, bad and attempts are set by the writer.
   absl::Status Finish(const ImportRow& row, std::int64_t bytes, std::int64_t now_s);
 
  private:
@@ -89,7 +87,7 @@ class ImportWriter {
   absl::Status StoreMarks(std::int64_t job_id);
 
   std::optional<StepStore> steps_;
-  // Of each job, the block that is being filled.
+  // The block being filled, per job.
   struct OpenMarks {
     std::int64_t seq = 0;
     MarkPacker packer;

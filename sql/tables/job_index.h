@@ -1,5 +1,5 @@
-// Which jobs a source tells of, and by which runs' names: kept beside the events, so that nobody has to look
-// through them for that.
+// Which jobs a source has records of, and under which run names: kept next to the events, so that finding
+// them does not read all events.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace goodput {
 
 class SeenJobs {
  public:
-  // `cluster`: the source's; `run`: where the record says one.
+  // `cluster`: the source's; `run`: the run name, if the record has one.
   void Add(std::int64_t job_id, std::string_view cluster, std::string_view run, std::int64_t t_ns);
   // Stores what was added, within the caller's transaction.
   absl::Status Flush(Database& db);
@@ -29,14 +29,14 @@ class SeenJobs {
   void Note(std::int64_t job_id, std::string_view cluster, std::string_view run, std::int64_t t_s);
 
   std::map<Key, Span> spans_;
-  // Most records are of the job of the record before.
+  // Most records belong to the same job as the record before.
   std::int64_t last_job_ = 0;
   std::string last_cluster_;
   Span* last_ = nullptr;
 };
 
-// A source turns out to be of another cluster: what it told of is that one's, too, and no longer the other's
-// unless another source says so. Before the source's row is changed, within the caller's transaction.
+// Assigns a source's jobs to another cluster, once it is known; they are removed from the previous one unless
+// another source has them. Call before the source's row changes, within a transaction.
 absl::Status MoveSeenJobs(Database& db, std::int64_t source_id, const std::string& from,
                           const std::string& to);
 

@@ -11,7 +11,7 @@
 namespace goodput {
 namespace {
 
-// A spool file of which no record names its cluster: whichever has the job.
+// For a spool file whose records name no cluster: it matches any.
 constexpr const char* kAnyCluster = "";
 
 using Id = std::pair<std::int64_t, std::string>;  // job id, cluster
@@ -20,7 +20,7 @@ struct Submits {
   bool heard = false;  // of events or steps
 };
 
-// " WHERE x = ?1" for one job id, nothing for all.
+// " WHERE x = ?1" for one job id, "" for all.
 std::string Only(std::optional<std::int64_t> job_id, const char* column, const char* word) {
   return job_id ? Cat(" ", word, " ", column, " = ?1") : std::string();
 }
@@ -37,7 +37,7 @@ absl::Status AddAccounted(Database& db, std::optional<std::int64_t> job_id, std:
   return rows.status();
 }
 
-// Jobs of which events are known, or steps, or marks that were imported.
+// Jobs with events, steps, or imported marks.
 absl::Status AddSeen(Database& db, std::optional<std::int64_t> job_id, std::map<Id, Submits>& jobs) {
   Statement rows =
       db.Prepare(Cat("SELECT job_id, cluster FROM job_seen WHERE run = ''", Only(job_id, "job_id", "AND")));
@@ -59,7 +59,7 @@ absl::Status AddSeen(Database& db, std::optional<std::int64_t> job_id, std::map<
   return rows.status();
 }
 
-// Runs that are imports have ids of their own, which are negative, and are of no cluster.
+// Runs that are imports have negative ids and no cluster.
 absl::Status AddImported(Database& db, std::optional<std::int64_t> job_id, std::map<Id, Submits>& jobs) {
   Statement rows =
       db.Prepare(Cat("SELECT job_id FROM imported WHERE job_id IS NOT NULL", Only(job_id, "job_id", "AND")));
@@ -68,8 +68,8 @@ absl::Status AddImported(Database& db, std::optional<std::int64_t> job_id, std::
   return rows.status();
 }
 
-// What the watch saw of the attempts of one id. While a requeued attempt completes its record has the next
-// restart count already, so the lowest seen is its own.
+// The attempts of one id that the queue watch recorded. While a requeued attempt completes, its record
+// already has the next restart count, so the lowest one counts.
 absl::Status AddWatched(Database& db, const Id& id, Submits& submits) {
   Statement rows = db.Prepare(
       "SELECT json_extract(record, '$.submit_s'), min(json_extract(record, '$.restart')),"
@@ -88,7 +88,7 @@ absl::Status AddWatched(Database& db, const Id& id, Submits& submits) {
   return rows.status();
 }
 
-// Slurm does not start one again that ended so; one that was requeued has a next attempt, or will have.
+// Slurm does not restart a job that ended in this way; a requeued one has a next attempt, or will.
 std::int64_t OverAt(const SubmitFacts& last) {
   const bool for_good = last.state == "COMPLETED" || last.state == "FAILED" || last.state == "CANCELLED" ||
                         last.state == "TIMEOUT" || last.state == "OUT_OF_MEMORY" || last.state == "DEADLINE";
@@ -98,7 +98,7 @@ std::int64_t OverAt(const SubmitFacts& last) {
 }  // namespace
 
 bool IsAnotherJob(const SubmitFacts& before, const SubmitFacts& next) {
-  // One that gave nodes back goes on in a row of its own, with the same count.
+  // A job that gave nodes back continues in another row with the same count.
   if (before.state == "RESIZING") return false;
   if (next.restarts) return *next.restarts == 0;
   return before.user != next.user || before.name != next.name;
@@ -139,7 +139,7 @@ constexpr const char* kNameOf = "CASE WHEN json_valid(record) THEN json_extract(
 constexpr const char* kOfTheWatch = "job_id IS NOT NULL AND kind IN ('queue', 'attempt')";
 
 absl::Status AddAccountedTasks(Database& db, std::int64_t array_job, std::vector<ArrayTask>& tasks) {
-  // "12_" to "12`", which is the letter behind "_": 12_3, and 12_[4-9] of those that are pending.
+  // "12_" to "12`", the character after "_": 12_3, and 12_[4-9] of pending tasks.
   Statement rows = db.Prepare(
       "SELECT DISTINCT cluster, job_id, job_id_text FROM accounting WHERE job_id_text > ?1 || '_' AND "
       "job_id_text < ?1 || '`'");
@@ -202,7 +202,7 @@ absl::StatusOr<std::map<JobKey, std::string>> RunNames(Database& db, const std::
     }
     return rows.status();
   };
-  // Of a few jobs each is looked up, of many all names are read.
+  // For a few jobs, each is looked up; for many, all names are read.
   constexpr std::size_t kFew = 64;
   const std::string select = "SELECT job_id, cluster, run, first_t_s, last_t_s FROM job_seen WHERE run <> ''";
   if (by_id.size() > kFew) {

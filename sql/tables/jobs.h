@@ -1,5 +1,5 @@
-// Which jobs the database knows. A job id alone says little: clusters have the same ones, and a controller
-// that lost its state, or came to the last, begins again with the first.
+// Which jobs the database knows. A job id is not unique: clusters use the same ids, and a controller that
+// lost its state or reached its last id starts again with the first.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,23 @@
 
 namespace goodput {
 
-// A job: its id on its cluster, and since when the id has been its own. All it left lies in [from_s,
-// until_s).
+// A job: its id on its cluster, and the period in which the id belonged to it. All its records lie in
+// [from_s, until_s).
 struct JobKey {
   std::string cluster;
   std::int64_t job_id = 0;
-  std::int64_t from_s =
-      std::numeric_limits<std::int64_t>::min();  // first submit of all but the first with this id
-  std::int64_t until_s = std::numeric_limits<std::int64_t>::max();  // first submit of the next with this id
-  bool heard = true;  // false: accounting alone knows of it, no event or step is worth looking for
-  // When it was over for good, as accounting has it; max: not, or not known to be.
+  // Submit time; the minimum for the first job with this id.
+  std::int64_t from_s = std::numeric_limits<std::int64_t>::min();
+  // Submit time of the next job with this id; the maximum for the last.
+  std::int64_t until_s = std::numeric_limits<std::int64_t>::max();
+  bool heard = true;  // false: only accounting knows it; there are no events or steps to look for
+  // When it finally ended, according to accounting; max: not, or unknown.
   std::int64_t over_s = std::numeric_limits<std::int64_t>::max();
 
   friend bool operator==(const JobKey& a, const JobKey& b) {
     return std::tie(a.cluster, a.job_id, a.from_s) == std::tie(b.cluster, b.job_id, b.from_s);
   }
-  // For people and for failing tests.
+  // For messages and failing tests.
   friend std::ostream& operator<<(std::ostream& out, const JobKey& job) {
     return out << job.cluster << "/" << job.job_id << " since " << job.from_s;
   }
@@ -40,7 +41,8 @@ struct JobKey {
   }
 };
 
-// What tells a requeue, which keeps the id and gets a new submit time, from another job with an old id.
+// What distinguishes a requeue, which keeps the id and gets a new submit time, from another job with the same
+// id.
 struct SubmitFacts {
   std::int64_t submit_s = 0;
   std::optional<std::int64_t> restarts;  // of this attempt
@@ -49,28 +51,27 @@ struct SubmitFacts {
   std::string name;
   std::optional<std::int64_t> end_s;
 };
-// Of attempts with one id by submit time: is `next` another job than `before`? A restart count decides; where
-// there is none, only an attempt that Slurm would requeue is followed by its own, and only of the same user
-// and name.
+// For attempts with one id by submit time: is `next` another job than `before`? The restart count decides.
+// Without it, `next` is the same job only if Slurm would requeue `before` and user and name are the same.
 bool IsAnotherJob(const SubmitFacts& before, const SubmitFacts& next);
 
-// Every job of which anything is known (with this id, where one is given), ordered by id, cluster and time.
+// Every known job (with this id, if given), by id, cluster and time.
 absl::StatusOr<std::vector<JobKey>> KnownJobs(Database& db,
                                               std::optional<std::int64_t> job_id = std::nullopt);
 
-// A task of a job array, by what accounting or the queue watch says of it.
+// A task of a job array, according to accounting or the queue watch.
 struct ArrayTask {
-  std::string cluster;  // empty: not known
+  std::string cluster;  // empty: unknown
   std::int64_t job_id = 0;
-  std::optional<std::int64_t> number;  // absent: those that are still pending, together
+  std::optional<std::int64_t> number;  // absent: all tasks that are still pending
 };
-// Those of the array `array_job`; none where it is no array.
+// The tasks of the array `array_job`; none if it is not an array.
 absl::StatusOr<std::vector<ArrayTask>> TasksOfArray(Database& db, std::int64_t array_job);
 
-// The last run name (`--goodput-run`) each of the jobs gave.
+// The last run name (`--goodput-run`) that each job gave.
 absl::StatusOr<std::map<JobKey, std::string>> RunNames(Database& db, const std::vector<JobKey>& jobs);
 
-// The jobs whose last run name is this.
+// The jobs whose last run name is `run`.
 absl::StatusOr<std::vector<JobKey>> JobsOfRun(Database& db, const std::string& run);
 
 }  // namespace goodput

@@ -1,4 +1,4 @@
-// What nodes say they lost: records that found no room, files that could not be copied, marks and signals
+// What nodes report as lost: records without disk space, files that could not be copied, marks and signals
 // that were refused.
 #pragma once
 
@@ -16,14 +16,14 @@ namespace goodput {
 
 struct NodeLosses {
   std::string node;
-  std::map<std::string, std::int64_t> counts;  // by what was lost (spank/SPOOL_FORMAT.md, `counts`)
+  std::map<std::string, std::int64_t> counts;  // by kind of loss (spank/SPOOL_FORMAT.md, `counts`)
 };
 
-// The words of a node's file `counts`; words that are none are passed over.
+// Parses a node's file `counts`; malformed words are ignored.
 NodeLosses ParseLosses(const std::string& node, std::string_view words);
 
 bool IsStored(Database& db, const NodeLosses& losses);
-// Makes it all that is known of that node's losses. Within the caller's transaction.
+// Replaces the known losses of that node. Call within a transaction.
 absl::Status StoreLosses(Database& db, const NodeLosses& losses);
 
 // Every node that lost something.

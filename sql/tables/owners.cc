@@ -13,13 +13,13 @@
 namespace goodput {
 namespace {
 
-// Of a few jobs each is looked up, of many all rows are read.
+// For a few jobs, each is looked up; for many, all rows are read.
 constexpr std::size_t kFew = 64;
 
 using ById = std::map<std::int64_t, std::vector<const JobKey*>>;
 
 absl::Status AddAccounted(Database& db, const ById& by_id, std::map<JobKey, Owner>& owners) {
-  std::map<JobKey, std::int64_t> submitted;  // the attempt that was taken
+  std::map<JobKey, std::int64_t> submitted;  // of the attempt that was used
   const auto take = [&](Statement rows) {
     while (rows.Step()) {
       const auto found = by_id.find(rows.Int(0));
@@ -79,7 +79,7 @@ std::string UserOf(std::int64_t uid) {
   return found == nullptr ? Cat(uid) : std::string(found->pw_name);
 }
 
-// As its node saw it begin.
+// From its node's record of its begin.
 absl::StatusOr<std::optional<Owner>> Begun(Database& db, const JobKey& job) {
   Statement rows = db.Prepare(
       "SELECT json_extract(record, '$.uid') FROM event JOIN source ON source.id = event.source_id"

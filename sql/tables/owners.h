@@ -1,4 +1,4 @@
-// Whose a job is. A run's name says nothing of that: two users may have thought of the same one.
+// Who owns a job. A run name does not tell: two users may have chosen the same one.
 #pragma once
 
 #include <map>
@@ -12,12 +12,12 @@
 namespace goodput {
 
 struct Owner {
-  std::string user;  // empty: nothing says
+  std::string user;  // empty: unknown
   std::string account;
 };
 
-// As accounting has them, else as the queue watch saw them, else the user the job's prolog was for; of an
-// import, who imported it. Of the last attempt.
+// Of the last attempt: from accounting, else the queue watch, else the user in the job's prolog; for an
+// import, the user who imported it.
 absl::StatusOr<std::map<JobKey, Owner>> OwnersOf(Database& db, const std::vector<JobKey>& jobs);
 
 }  // namespace goodput

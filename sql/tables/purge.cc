@@ -16,11 +16,11 @@ constexpr std::int64_t kEventsAtOnce = 4096;
 constexpr std::int64_t kPagesAtOnce = 1024;
 
 struct OldJob {
-  std::int64_t job_id = 0;  // of whatever cluster
+  std::int64_t job_id = 0;  // on any cluster
   std::int64_t last_t_s = 0;
 };
 
-// Without a word of the scheduler the first record of a node says whose a job is.
+// Without any record of the scheduler, a node's first record is needed to know the job's owner.
 absl::StatusOr<std::vector<OldJob>> OldJobs(Database& db, std::int64_t before_s) {
   Statement rows = db.Prepare(
       "SELECT seen.job_id, max(seen.last_t_s) AS last FROM job_seen AS seen"
@@ -36,7 +36,7 @@ absl::StatusOr<std::vector<OldJob>> OldJobs(Database& db, std::int64_t before_s)
   return jobs;
 }
 
-// Of one cluster.
+// A part of a job's records, of one cluster.
 struct SomeOfJob {
   std::string cluster;
   std::vector<EventRow> events;
@@ -73,7 +73,7 @@ absl::Status Delete(Database& db, const std::vector<EventRow>& events) {
   return absl::OkStatus();
 }
 
-// How many events were taken; none: the job is done, which is remembered.
+// Returns the number of events summarized; 0: the job is done, which is stored.
 absl::StatusOr<std::int64_t> SummarizeSome(Database& db, const OldJob& job, std::int64_t now_s) {
   Transaction transaction(db);
   if (!transaction.status().ok()) return transaction.status();
@@ -102,7 +102,8 @@ absl::StatusOr<std::int64_t> Pragma(Database& db, const char* sql) {
   return value;
 }
 
-// Nothing where the database was made without auto_vacuum: then its empty pages are used again, and stay.
+// Does nothing if the database was made without auto_vacuum: empty pages are then reused and stay in the
+// file.
 absl::StatusOr<std::int64_t> GiveBackPages(Database& db, const std::function<bool()>& enough) {
   ASSIGN_OR_RETURN(const std::int64_t page, Pragma(db, "PRAGMA page_size"));
   std::int64_t freed = 0;
@@ -115,7 +116,7 @@ absl::StatusOr<std::int64_t> GiveBackPages(Database& db, const std::function<boo
     if (left >= empty) break;
     freed += (empty - left) * page;
   }
-  // The file becomes shorter when the log is brought into it.
+  // The file shrinks when the log is checkpointed.
   if (freed > 0) db.Execute("PRAGMA wal_checkpoint(PASSIVE)").IgnoreError();
   return freed;
 }

@@ -38,7 +38,7 @@ absl::StatusOr<std::string> ClusterOfFile(Files& files, int fd, std::int64_t fil
     if (got == 0) break;
     size += static_cast<std::size_t>(got);
   }
-  // What it named would be missed for good.
+  // If it named the cluster, that would never be found.
   if (static_cast<std::int64_t>(size) < std::min<std::int64_t>(file_size, kBeginning))
     return absl::UnavailableError("its beginning cannot be read whole");
   const std::string_view text(bytes.data(), size);

@@ -14,7 +14,7 @@ constexpr const char* kFromWatches =
     " FROM event CROSS JOIN source ON source.id = event.source_id AND source.cluster = ?1"
     " WHERE event.job_id IS NULL AND event.kind = 'watch'";
 
-// What was recorded at or before a time, by the begin of the watch.
+// The time of the last watch that began at or before this time.
 absl::StatusOr<std::int64_t> LastBegin(Database& db, const std::string& cluster, std::int64_t by_ns) {
   Statement last = db.Prepare(Cat("SELECT t_ns", kFromWatches,
                                   " AND t_ns <= ?2 AND instr(record, '\"edge\":\"begin\"') > 0"
@@ -38,7 +38,7 @@ absl::StatusOr<std::vector<WatchSpell>> LoadWatches(Database& db, const std::str
   while (rows.Step()) {
     const std::int64_t t = rows.Int(0);
     const std::string edge = rows.Text(1);
-    // A `still` without a begin is of a file that is no longer there: it looked then at least.
+    // A `still` without a begin comes from a file that no longer exists: the watch ran at least then.
     if (edge == "begin" || spells.empty() || !spells.back().open) {
       spells.push_back({t, t, true});
     }
@@ -47,7 +47,7 @@ absl::StatusOr<std::vector<WatchSpell>> LoadWatches(Database& db, const std::str
   }
   if (!rows.status().ok()) return rows.status();
   if (spells.empty() || !spells.back().open) return spells;
-  // What it recorded next shows that it still looked then.
+  // A later record shows that the watch still ran.
   Statement next = db.Prepare(Cat("SELECT t_ns, instr(record, '\"edge\":\"begin\"') > 0", kFromWatches,
                                   " AND t_ns > ?2 ORDER BY t_ns LIMIT 1"));
   next.Bind(1, cluster).Bind(2, to_ns);

@@ -1,4 +1,4 @@
-// From when to when the controller's watch looked.
+// The periods in which the queue watch ran.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,18 @@
 
 namespace goodput {
 
-// One uninterrupted watch. It is known to have looked at `end_ns`; open: nothing says that it ended then.
+// One uninterrupted watch. It is known to have run until `end_ns`; open: no record says that it ended then.
 struct WatchSpell {
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
   bool open = false;
 };
 
-// Those of a cluster that a time within [from_ns, to_ns] falls into, or between which it falls: from the last
-// that began by from_ns on. By begin.
+// The watches of a cluster around [from_ns, to_ns]: from the last one that began by from_ns. Sorted by begin.
 absl::StatusOr<std::vector<WatchSpell>> LoadWatches(Database& db, const std::string& cluster,
                                                     std::int64_t from_ns, std::int64_t to_ns);
 
-// Of which clusters there are any.
+// The clusters that have any.
 absl::StatusOr<std::vector<std::string>> WatchedClusters(Database& db);
 
 }  // namespace goodput

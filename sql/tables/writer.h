@@ -1,5 +1,5 @@
-// Who may fill the database, of several daemons that think they may: its table `writer` says so, and
-// Database::WriteAs has each transaction look there.
+// Selects the one daemon that may write to the database: its name is in the table `writer`, which
+// Database::WriteAs checks in each transaction.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace goodput {
 
-// Makes `writer` the one whose transactions are taken from now on, and `db` write as it. Waits for a
-// transaction that is on its way; Unavailable when that takes too long.
+// Makes `writer` the only one whose transactions are accepted from now on, and makes `db` write as it. Waits
+// for a running transaction; Unavailable if that takes too long.
 absl::Status ClaimDatabase(Database& db, const std::string& writer, std::int64_t now_ns);
 
 }  // namespace goodput

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Measures what the design sets bars for, as ratios against a peer in the same run, and prints a table.
+"""Measures what the design sets limits for, as ratios to a reference in the same run, and prints a table.
 
     make bench                        everything
     make bench BENCH="hooks launch"   these
 
-A missed bar is marked and is no failure: the exit status is 0 whenever everything could be measured. Needs root; launch
-needs Debian's Slurm packages, instructions needs valgrind.
+A missed limit is marked but not a failure: the exit status is 0 if everything could be measured. Needs root; launch needs
+Debian's Slurm packages, instructions needs valgrind.
 """
 
 import importlib

@@ -1,9 +1,9 @@
-"""goodputd on a node: its processor time and memory while nothing happens, while 64 tasks mark 10 times a second and in a
-storm of 10,000 signals a second; and launches with it running, gone and stopped (SIGSTOP), against one another.
+"""goodputd on a node: its processor time and memory while idle, while 64 tasks mark 10 times a second, and in a storm of
+10,000 signals a second; and launches with it running, absent and stopped (SIGSTOP), compared with each other.
 
-The peer of the marks is the process that sends them, that of the storm the process that signals itself: the daemon's
-processor time over theirs. A launch is `srun -N4 -n32 true` on one private cluster with our plugin; a round has one in
-each state of the daemon, in a new order.
+For marks, the reference is the process that sends them; for the storm, the process that signals itself: the daemon's
+processor time divided by theirs. A launch is `srun -N4 -n32 true` on one private cluster with our plugin; a round has one
+launch in each state of the daemon, in random order.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The shared spool of 4,000 nodes, 24 files each: looked at for the first time, again, and when every node said one thing more."""
+"""The shared spool of 4,000 nodes with 24 files each: the first look, a second look, and one after each node added a record."""
 
 import os
 import shutil

@@ -1,5 +1,5 @@
-"""Following a job's output: goodputd's processor time, with its child's, while a job prints 1,000 lines a second of which
-every hundredth is a step's. The peer is what people do by hand: `tail -f | grep` of the same file in the same seconds.
+"""Following a job's output: processor time of goodputd and its child while a job prints 1,000 lines a second, every hundredth
+about a step. The reference is what people do by hand: `tail -f | grep` of the same file at the same time.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Importing a goodput log, against json.loads of the same lines; what it takes on disk and in memory, and to report it."""
+"""Importing a goodput log, compared with json.loads of the same lines; also its size on disk, its memory, and a report on it."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Instructions a hook by callgrind, libc included and the kernel not: the same on a busy machine."""
+"""Instructions per hook, counted by callgrind with libc and without the kernel: independent of the machine's load."""
 
 import glob
 import os

@@ -1,8 +1,8 @@
-"""54 days of 16,384 GPUs with 466 interruptions (419 of them unexpected), taken in and reported.
+"""54 days of 16,384 GPUs with 466 interruptions (419 of them unexpected), ingested and reported.
 
-As large as the pre-training of Llama 3 was, by its authors. What is written is the least that such a run leaves: with one
-task a node (torchrun) and without extern steps six records a node and attempt, the marks of rank 0, and what the
-controller's watch saw, in files of an hour. GOODPUT_BENCH_NODES=2048 says how many nodes.
+This is the size of the pre-training of Llama 3, according to its authors. The records are the minimum of such a run: with
+one task per node (torchrun) and without extern steps, six records per node and attempt, the marks of rank 0, and the
+controller's records, in hourly files. GOODPUT_BENCH_NODES=2048 sets the number of nodes.
 """
 
 import json

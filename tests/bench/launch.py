@@ -1,8 +1,8 @@
-"""A launch with the plugin against one without, and against a plugin that does nothing: 50 rounds, order shuffled.
+"""A launch with the plugin, compared with one without and one with an empty plugin: 50 rounds in random order.
 
-Three private clusters of four nodes stand side by side, alike but for plugstack.conf. A round runs `srun -N4 -n32 true`
-once on each, in a new order, each on a quiet machine: a cluster's nodes are idle again before the next begins. Compared
-are the rounds' differences, whose median single slow launches do not move.
+Three private clusters of four nodes run side by side, identical but for plugstack.conf. A round runs `srun -N4 -n32 true`
+once on each, in random order, each on a quiet machine: a cluster's nodes are idle again before the next begins. The
+differences within rounds are compared; single slow launches do not affect their median.
 """
 
 import random

@@ -1,6 +1,7 @@
-"""Listing, JSON and sums of many attempts, against sacct on the same records in slurmdbd and MariaDB.
+"""Listing, JSON and sums of many attempts, compared with sacct on the same records in slurmdbd and MariaDB.
 
-GOODPUT_BENCH_ATTEMPTS=200000 says how many; sums are over five times as many, against a script that adds up sacct's text.
+GOODPUT_BENCH_ATTEMPTS=200000 sets their number; sums use five times as many and are compared with a script that adds up
+sacct's text.
 """
 
 import os

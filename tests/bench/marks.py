@@ -1,7 +1,8 @@
-"""What a mark costs the program that makes it, in C and in Python, while goodputd runs, is not there, and is stopped (SIGSTOP).
+"""The cost of a mark for the program that sends it, in C and in Python, while goodputd runs, is absent, and is stopped (SIGSTOP).
 
-The peer, in the same program and pace, sends the same bytes to a socket of its own that a thread reads; the call alone is timed. Of marks
-0.2 ms apart most is the processor that had gone idle and lost its caches; 50 in a row, every 5 ms, show the client itself.
+The reference, in the same program and at the same pace, sends the same bytes to a socket of its own that a thread reads; only
+the call is timed. Most of the time of marks 0.2 ms apart is the processor waking up with cold caches; 50 in a row, every 5 ms,
+show the client itself.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The plugins compared: ours, and one that has every hook and does nothing."""
+"""The plugins to compare: ours, and one with every hook that does nothing."""
 
 import os
 import shutil

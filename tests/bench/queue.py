@@ -1,8 +1,8 @@
-"""goodputd on a controller with 10,000 jobs in the queue: what its watch costs slurmctld and itself, against the loop of
-`squeue` people write instead.
+"""goodputd on a controller with 10,000 jobs in the queue: the cost of its watch for slurmctld and itself, compared with a loop
+of `squeue` that people would write instead.
 
-Three stretches of the same length on one private cluster: nobody asks; goodputd looks at its usual interval; a shell asks
-`squeue` and `sinfo` at that interval for what goodputd records. What slurmctld uses in the first is taken off.
+Three periods of the same length on one private cluster: no queries; goodputd at its usual interval; a shell that runs
+`squeue` and `sinfo` at that interval for the same data. slurmctld's usage in the first period is subtracted.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""A spool taken in, against SQLite's own bulk insertion; goodput of its steps, against json.loads; one more step, asked again."""
+"""Ingesting a spool, compared with SQLite's bulk insertion; goodput of its steps, compared with json.loads; one more step, reported again."""
 
 import json
 import os

@@ -1,7 +1,8 @@
-"""A cluster of 2,048 nodes that trains steadily: what its controller's goodputd costs, and how late the database is.
+"""A cluster of 2,048 nodes that trains steadily: the cost of its controller's goodputd, and how far the database lags behind.
 
-Every node replaces its heartbeat each 10 s, rank 0 marks a step a second and a save a minute, and a node now and then has a signal
-to tell. What the nodes' own daemons would write into the shared spool is written here, at that rate; slurmctld is away.
+Every node replaces its heartbeat each 10 s, rank 0 marks a step per second and a save per minute, and now and then a node
+records a signal. This program writes to the shared spool what the nodes' daemons would write, at that rate; there is no
+slurmctld.
 """
 
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The block of a Cluster Toolkit module's README that terraform-docs would write, from the module's own files.
+"""Generates the block of a Cluster Toolkit module's README that terraform-docs would write, from the module's files.
 
     python3 tests/blueprints/readme_table.py --write     # after a change of variables or outputs
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The cluster blueprint, as far as it can be checked without gcluster: what it names exists, its scripts are sound, and our
-runners stand where they have to.
+"""The cluster blueprint, as far as it can be checked without gcluster: referenced modules exist, its scripts are sound, and
+our runners are in the right places.
 
     python3 -m unittest tests.blueprints.test_cluster
 """

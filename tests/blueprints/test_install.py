@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The image build's playbook, run: it builds a release tarball against this machine's Slurm, without a network, into a
-folder of its own.
+"""Runs the image build's playbook: it builds a release tarball against this machine's Slurm, without a network, in a folder
+of its own.
 
     python3 -m unittest tests.blueprints.test_install
 

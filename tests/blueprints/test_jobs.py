@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The job scripts of blueprints/jobs on a private cluster, with the GPU program replaced by one that has none: options, signals,
-requeues and chains are real.
+"""The job scripts of blueprints/jobs on a private cluster, with the GPU program replaced by one that needs no GPU: options,
+signals, requeues and chains are real.
 
     GOODPUT_BUILD=build python3 -m unittest tests.blueprints.test_jobs
 """

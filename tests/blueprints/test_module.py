@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""The Cluster Toolkit module: its HCL by HCL's own parser, its documents against each other, its playbooks by running them.
+"""The Cluster Toolkit module: its HCL is parsed by HCL's own parser, its documents are compared with each other, and its
+playbooks are run.
 
     python3 -m unittest tests.blueprints.test_module
 
-Needs npm, ansible-core, ansible-lint and yamllint; no cloud. Terraform and gcluster themselves are not to be had here.
+Needs npm, ansible-core, ansible-lint and yamllint; no cloud. Terraform and gcluster are not used.
 """
 
 import base64

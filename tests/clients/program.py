@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What program.c does, with goodput.py: `program.py LOG`, PYTHONPATH where that is."""
+"""The same as program.c, with goodput.py: `program.py LOG`, with PYTHONPATH set to its folder."""
 
 import sys
 import time

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""goodput.py in programs of every kind, against a daemon that is there, absent, asleep or restarted.
+"""goodput.py in programs of every kind, with a daemon that runs, is absent, hangs or is restarted.
 
     python3 tests/clients/test_python.py
 
-Each program runs in an interpreter of its own with warnings as errors and must say nothing on stderr.
+Each program runs in its own interpreter with warnings as errors and must print nothing on stderr.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""Nodes that do not exist until a job needs them, as in a cloud: slurmctld has them booted, which takes a while."""
+"""Nodes that do not exist until a job needs them, as in a cloud: slurmctld boots them, which takes a while."""
 
 import os
 from typing import List, NamedTuple, Sequence

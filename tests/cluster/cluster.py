@@ -5,8 +5,8 @@
         cluster.wait_state(job, {"COMPLETED"})
         print(cluster.sacct(job))
 
-Needs root and Debian's Slurm packages. Several clusters may run at once. The cluster ends with the `with` block, or
-when the process dies, however it dies.
+Needs root and Debian's Slurm packages. Several clusters can run at once. The cluster ends with the `with` block, or when
+the process dies, however it dies.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The files a private cluster reads: slurm.conf and what stands beside it."""
+"""Writes the configuration files of a private cluster: slurm.conf and others."""
 
 import os
 import socket

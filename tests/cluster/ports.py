@@ -1,4 +1,4 @@
-"""Free TCP ports for a cluster, such that clusters starting at the same moment never pick the same ones."""
+"""Free TCP ports for a cluster; clusters that start at the same moment never get the same ones."""
 
 import random
 import socket

@@ -1,6 +1,6 @@
-"""Remove a cluster completely, knowing only its directory: processes, mounts, cgroups, files.
+"""Removes a cluster completely, knowing only its directory: processes, mounts, cgroups, files.
 
-Nothing here trusts a pid file: whatever was killed, restarted or orphaned meanwhile is found by looking at /proc.
+Does not rely on pid files: processes that were killed, restarted or orphaned are found in /proc.
 """
 
 import json

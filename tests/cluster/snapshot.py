@@ -1,7 +1,7 @@
-"""One look at all jobs, shared by everybody who waits for one of them.
+"""One query for all jobs, shared by all threads that wait for one of them.
 
-Dozens of scenarios wait at the same time; a `scontrol` each, several times a second, would keep the machine busy with
-asking. An answer is never older than the question: who asks while a look is under way gets the next one.
+Dozens of scenarios wait at the same time; separate `scontrol` calls several times a second would keep the machine busy. An
+answer is never older than the request: a request during a running query gets the next one.
 """
 
 import re

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The test cluster itself: it comes up, runs jobs, keeps to itself, and leaves nothing behind."""
+"""The test cluster itself: it starts, runs jobs, affects nothing else, and leaves nothing behind."""
 
 import os
 import shutil

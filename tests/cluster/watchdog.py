@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""watchdog.py DIR PID START_TIME: take the cluster in DIR down when its owner is gone, however it went."""
+"""watchdog.py DIR PID START_TIME: removes the cluster in DIR when its owner is gone, however it ended."""
 
 import os
 import signal

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""What tools/demo shows: one training job through everything that can happen to it, on a private Slurm cluster.
+"""The demo of tools/demo: one training job on a private Slurm cluster, with every kind of interruption.
 
 It saves at a checkpoint signal and requeues itself, is preempted, is requeued by hand, loses a node, and finishes; then
-`sgoodput show` says where the time went.
+`sgoodput show` prints where the time went.
 """
 
 import os

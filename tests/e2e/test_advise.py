@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""sgoodput advise: what if, without any database; and of a run whose spool is written here by hand.
+"""sgoodput advise: what-if questions without a database, and advice on a run whose spool is written by hand.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_advise
 """
@@ -68,7 +68,7 @@ class AdviseTest(unittest.TestCase):
             with open(cls.config, "w") as file:
                 file.write("cluster = c\n")
             done = run_it("ingest", "--config", cls.config, "--db", cls.db[failures], "--spool", spool.folder)
-            assert done.returncode == 0 and " 0 lines set aside" in done.stdout, done
+            assert done.returncode == 0 and " 0 lines quarantined" in done.stdout, done
 
     def ask(self, *args: str) -> str:
         done = run_it("advise", *args)

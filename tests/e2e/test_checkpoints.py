@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Checkpoint directories watched as the job's user, on a real cluster: what is recorded is what the trainer did, a
-directory that hangs holds up nothing else, and nobody else's files are looked at.
+"""Watching checkpoint directories as the job's user on a real cluster: the records match what the trainer did, a directory
+that hangs delays nothing else, and files of other users are not read.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_checkpoints
 """
@@ -169,7 +169,7 @@ class CheckpointTest(unittest.TestCase):
         seconds = {b["name"]: b["seconds"] for b in show["buckets"]}
         self.assertGreater(seconds["at_risk"], 0.5)
         self.assertEqual(seconds["lost_work"], 0)
-        self.assertIn("job %d: its checkpoint directory could not be looked into (Permission denied)" % job, " ".join(self.site.sgoodput("show", str(job)).stdout.split()))
+        self.assertIn("job %d: its checkpoint directory could not be read (Permission denied)" % job, " ".join(self.site.sgoodput("show", str(job)).stdout.split()))
 
     def test_a_directory_that_hangs_holds_up_nothing_else(self) -> None:
         stuck = self.train("stuck", "nobody", "--marks --steps 600 --on-signal USR1=ignore")

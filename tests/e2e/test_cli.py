@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""sgoodput as people and scripts use it: sacct's flags, exit statuses, one-line errors, names that try to do harm.
+"""sgoodput as people and scripts use it: sacct's flags, exit statuses, one-line errors, malicious names.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_cli
 """
@@ -140,7 +140,7 @@ class CliTest(unittest.TestCase):
         self.ask("ingest", "--db", database)
         job = self.site.cluster.sbatch("true", user="nobody", options=["--hold"])
         said = self.one_line("show", str(job), "--db", database, "--no-refresh", status=1)
-        self.assertIn("job %d is in the queue, and nothing of it is recorded yet" % job, said)
+        self.assertIn("job %d is in the queue, but nothing about it is recorded yet" % job, said)
         self.site.cluster.run(["scancel", str(job)])
 
     # --- formats
@@ -204,7 +204,7 @@ class CliTest(unittest.TestCase):
         self.assertEqual((answer["failures"], answer["gpus"], answer["mttf_hours"]), (0, 2, None))
         self.assertGreater(answer["save_s"], 0)
         self.assertEqual(answer, json.loads(self.ask("advise", "--run", "alpha", "--json")))
-        self.assertIn("too few to say how often to checkpoint", " ".join(self.ask("advise", str(self.trained)).split()))
+        self.assertIn("too few to recommend a checkpoint interval", " ".join(self.ask("advise", str(self.trained)).split()))
         self.one_line("advise", "99999", status=1)
         self.one_line("advise", str(self.trained), "--save", "soon")
 
@@ -230,7 +230,7 @@ class CliTest(unittest.TestCase):
 
     def test_ingesting_twice_finds_nothing_new(self) -> None:
         database = os.path.join(self.site.cluster.dir, "goodput", "second.db")
-        report = r"(\d+) new records \(\d+ bytes\) from \d+ files, 0 lines set aside\n"
+        report = r"(\d+) new records \(\d+ bytes\) from \d+ files, 0 lines quarantined\n"
         first, second = (re.fullmatch(report, self.ask("ingest", "--db", database)) for _ in range(2))
         assert first and second
         self.assertGreater(int(first[1]), 50)

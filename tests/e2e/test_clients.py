@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Programs that mark with goodput.h (as C99 and as C++) and goodput.py, of root and of an ordinary user, on a real
-cluster: from a plain srun, from a mount and PID namespace of their own, and from a network namespace of their own. And a
-script with goodput-mark, in a root that has nothing else.
+"""Programs that mark with goodput.h (as C99 and as C++) and goodput.py, as root and as an ordinary user, on a real cluster:
+from a plain srun, from their own mount and PID namespaces, and from their own network namespace. Also a script with
+goodput-mark, in a root file system with nothing else.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_clients
 
-The truth is the program's own log, which has the time before and after each call.
+The truth is the program's own log, with the time before and after each call.
 """
 
 import glob

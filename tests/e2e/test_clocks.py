@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Nodes whose clocks are apart from the controller's, or are set while a job runs: durations stay right, and it is said.
+"""Nodes whose clocks differ from the controller's, or are set while a job runs: durations stay right, and a warning names the clock.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_clocks
 
-libfaketime moves the clock of a node, slurmd with its slurmstepds and the goodputd of the node, or the controller's;
-the trainer, and so the truth, stay on the machine's own. Needs root, Debian's Slurm packages and libfaketime.
+libfaketime changes the clock of a node (slurmd with its slurmstepds, and the node's goodputd) or of the controller; the
+trainer, and so the truth, use the machine's own. Needs root, Debian's Slurm packages and libfaketime.
 """
 
 import glob

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""goodputd on a real cluster: whose marks it takes, what it refuses and counts, and that no job feels its absence.
+"""goodputd on a real cluster: whose marks it accepts, what it refuses and counts, and that jobs are not affected by its absence.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_daemon
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Whatever fails while a job trains, its numbers end as if nothing had: those of a database that was filled afterwards, in
-one go, from the same spool and accounting, to the byte; and those of the trainer's own log.
+"""Whatever fails while a job trains, its final report is the same to the byte as from a database that was filled afterwards
+in one go from the same spool and accounting, and it matches the trainer's own log.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_faults
 

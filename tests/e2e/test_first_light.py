@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Jobs that train, are interrupted in every way Slurm has, and resume: what sgoodput says of them is what happened.
+"""Jobs that train, are interrupted in every way Slurm has, and resume: sgoodput's report matches what happened.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_first_light
 
-Most of a scenario is waiting, so all of them run at once: setUpModule starts every cluster and every job, each test
-waits for its own job's outcome and judges it. Needs root and Debian's Slurm packages.
+All scenarios run at once, since most of their time is waiting: setUpModule starts every cluster and every job, and each test
+waits for its own job's outcome. Needs root and Debian's Slurm packages.
 """
 
 import json
@@ -326,7 +326,7 @@ class LateLookTest(Judge):
         job = self.close(outcome)
         assert_interruptions(self, outcome.show, [("preempted", True)] + once_more(outcome))
         evidence = " ".join(job["interruptions"][0]["evidence"])
-        self.assertRegex(evidence, "inferred: it left before the requeue|the controller gave it a preemption time")
+        self.assertRegex(evidence, "inferred: it exited before the requeue|the controller set a preemption time")
 
 
 del Judge, Common, Everywhere  # bases, not tests

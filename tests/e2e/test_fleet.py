@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""The controller's truth on a real cluster with slurmdbd: what became of all its GPUs, why jobs waited and who ended them.
+"""Records of the controller on a real cluster with slurmdbd: what became of all its GPUs, why jobs waited and who ended them.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_fleet
 
-The truth is sacct, what was done to nodes and when, and when nobody watched.
+The truth is sacct, what was done to nodes and when, and when goodputd did not run.
 """
 
 import datetime
@@ -229,7 +229,7 @@ class FleetTest(unittest.TestCase):
         for _ in range(2):
             read = self.site.sgoodput("backfill", "-S", since, "--db", fresh)
             self.assertEqual((read.returncode, read.stderr), (0, ""), read)
-            self.assertRegex(read.stdout, r"^\d+ attempts and \d+ outages of nodes read")
+            self.assertRegex(read.stdout, r"^read \d+ attempts and \d+ node outages")
             rows = {}
             for db in (fresh, self.site.database):
                 more = ["--no-refresh"] if db == fresh else []

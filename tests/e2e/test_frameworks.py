@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Jobs as each framework runs them, preempted once and struck by a dead node once, told by their checkpoints alone or by what
-they print alone: buckets are the trainer's own truth within 1 % of the job's time or 1.1 s a boundary, and runtime goodput is
-right or a range that holds it.
+"""Jobs as each framework runs them, preempted once and hit by a node failure once, reconstructed from their checkpoints only or
+from their output only: buckets match the trainer's own truth within 1 % of the job's time or 1.1 s per boundary, and runtime
+goodput is right or a range that contains it.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_frameworks
 """

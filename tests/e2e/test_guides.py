@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""README and guides: links lead somewhere, and options, buckets and evidence they name are those of the programs.
+"""README and guides: links work, and the options, buckets and kinds of evidence in them are those of the programs.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_guides
 """

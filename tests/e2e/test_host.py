@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""What the cloud says of a host reaches every job on it, once, and names the cause of the interruption that follows: a real
-cluster, with a local server in the place of Compute Engine's metadata server.
+"""A notice of the cloud about a host is recorded once for every job on it, and explains the interruption that follows: on a
+real cluster, with a local server in place of Compute Engine's metadata server.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_host
 
-The truth is what the server was made to say, when, and what was done to the nodes.
+The truth is what the server announced and when, and what was done to the nodes.
 """
 
 import glob
@@ -121,7 +121,7 @@ class HostTest(unittest.TestCase):
         self.says(cause, "the host of node %s said %s" % (first.nodes[0], TERMINATE))
         self.says(cause, "Slurm's state: NODE_FAIL")
         self.says(cause, "power supply")
-        self.says(cause, "had maintenance announced (SCHEDULED/PENDING), beginning")
+        self.says(cause, "announced maintenance (SCHEDULED/PENDING), beginning")
         rival = self.interruption(other.job)
         self.assertEqual(rival["cause"], "user_requeue")
         self.assertFalse([line for line in rival["evidence"] if "the host of node" in line], rival)
@@ -140,7 +140,7 @@ class HostTest(unittest.TestCase):
         self.site.settle(work.job, states=("NODE_FAIL",))
         cause = self.interruption(work.job)
         self.assertEqual((cause["cause"], cause["node"]), ("preempted", work.nodes[0]))
-        self.says(cause, "that it is preempted")
+        self.says(cause, "announced its preemption")
         self.says(cause, "no answer")
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Job ids that mean several jobs: used again after the controller lost its state, and on two clusters in one database.
+"""Job ids shared by several jobs: reused after the controller lost its state, and used on two clusters in one database.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_identity
 
@@ -104,7 +104,7 @@ class IdentityTest(unittest.TestCase):
             self.assertEqual([line[3] for line in self.lines(other, "--db", shared, "-j", str(one))], sorted(names))
             self.assertEqual([line[3] for line in self.lines(other, "--db", shared, "-j", str(one), "-M", names[0])], names[:1])
             self.ask(other, "show", str(one), "--db", shared, status=2)
-            self.assertRegex(self.stderr, r"job %d: clusters \S+ and \S+ each have it; say which with -M CLUSTER" % one)
+            self.assertRegex(self.stderr, r"job %d: clusters \S+ and \S+ each have it; select one with -M CLUSTER" % one)
             self.ask(other, "show", "--run", "here", "--db", shared, status=2)
             for site, steps in ((self.site, 8), (other, 5)):
                 answer = self.show(other, str(one), "--db", shared, "-M", site.cluster.name)

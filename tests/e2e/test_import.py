@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""sgoodput import and export: logs of other programs as people have them, in files and pipes, whole and broken. And what is
-drawn on a terminal while reading takes long.
+"""sgoodput import and export: logs of other programs in files and pipes, complete and broken; and the progress line on a
+terminal while a file is read.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_import
 """
@@ -93,7 +93,7 @@ class ImportTest(unittest.TestCase):
 
     def test_a_log_is_a_run(self) -> None:
         said = self.ok("import", self.path("log.jsonl", lines(a_run())))
-        self.assertEqual(said, "15 entries, 2 attempts of run llm, 0 lines set aside\n")
+        self.assertEqual(said, "15 entries, 2 attempts of run llm, 0 lines quarantined\n")
         job = self.show("--run", "llm")
         self.assertEqual(self.seconds(job), {"startup": 20, "productive": 80, "lost_work": 20, "unobserved": 40})
         self.assertIsNone(job["job_id"])
@@ -118,8 +118,8 @@ class ImportTest(unittest.TestCase):
                          {"startup": 20, "productive": 80, "lost_work": 20, "unobserved": 40})
 
     def test_from_a_pipe_and_again(self) -> None:
-        for said in ("15 entries, 2 attempts of run llm, 0 lines set aside\n",
-                     "15 entries, 2 attempts of run llm, 0 lines set aside; nothing new\n"):
+        for said in ("15 entries, 2 attempts of run llm, 0 lines quarantined\n",
+                     "15 entries, 2 attempts of run llm, 0 lines quarantined; unchanged\n"):
             done = subprocess.run([SGOODPUT, *self.command("import", "-")], input=lines(a_run()), stdout=subprocess.PIPE,
                                   universal_newlines=True, check=True, timeout=60)
             self.assertEqual(done.stdout, said)
@@ -129,23 +129,23 @@ class ImportTest(unittest.TestCase):
         self.ok("import", log)
         with open(log, "a") as file:
             file.write(lines(steps(8, 9, 160, 10)))
-        self.assertEqual(self.ok("import", log), "16 entries, 2 attempts of run llm, 0 lines set aside\n")
+        self.assertEqual(self.ok("import", log), "16 entries, 2 attempts of run llm, 0 lines quarantined\n")
         self.assertEqual(self.show("--run", "llm")["attempts"][1]["last_step"], 9)
         self.assertIsNone(self.show("--run", "llm")["end_ns"], "it never logged its end")
 
     def test_noise_is_set_aside(self) -> None:
         noisy = "\ufeff\r\n\n" + lines(a_run()).replace("\n", "\r\n") + "oops\r\n[1]\r\n" + json.dumps(entry(step_count="x")) + "\n{\"job_na"
         said = self.ok("import", self.path("log.jsonl", noisy))
-        self.assertEqual(said, "15 entries, 2 attempts of run llm, 4 lines set aside\n")
+        self.assertEqual(said, "15 entries, 2 attempts of run llm, 4 lines quarantined\n")
         self.assertEqual(self.seconds(self.show("--run", "llm"))["productive"], 80)
         doctor = run_it(*self.command("doctor")).stdout
-        self.assertIn("0 records of 0 spool files, 1 imported", doctor)
-        self.assertNotIn("set aside", doctor, "a log's noise is nothing this machine lost")
+        self.assertIn("0 records from 0 spool files, 1 imports", doctor)
+        self.assertNotIn("quarantined", doctor, "a log's noise is nothing this machine lost")
 
     def test_what_cannot_be_imported_is_one_line(self) -> None:
         self.assertIn("/nowhere", self.one_line("import", "/nowhere"))
         self.assertIn("directory", self.one_line("import", self.dir))
-        self.assertIn("nothing in it", self.one_line("import", self.path("text", "hello\nworld\n")))
+        self.assertIn("not a goodput log", self.one_line("import", self.path("text", "hello\nworld\n")))
         self.assertIn("empty", self.one_line("import", self.path("empty", "")))
         self.assertIn("--run", self.one_line("import", self.path("two", lines(a_run() + [dict(one, job_name="b") for one in a_run()]))))
         self.one_line("import", "--format", "parquet", self.path("log", lines(a_run())))
@@ -161,10 +161,10 @@ class ImportTest(unittest.TestCase):
         sacct = self.path("jobs.txt", SACCT + "c1|12|12|%d|%d|%d|%d|NODE_FAIL|0:0|ada|ml|a3|normal|2|n[1-2]|gres/gpu=16|||train\n" % (
             BEGAN - 50, BEGAN - 50, BEGAN - 5, BEGAN + 70) + "c1|12|12|%d|%d|%d|%d|COMPLETED|0:0|ada|ml|a3|normal|2|n[1-2]|gres/gpu=16|||train\n" % (
                 BEGAN + 71, BEGAN + 72, BEGAN + 95, BEGAN + 165) + "c1|12.batch|12.batch|1|1|1|1|COMPLETED|0:0||||||||||\nnonsense\n")
-        self.assertEqual(self.ok("import", sacct), "2 attempts taken, 0 known from slurmdbd left as they are, 1 line set aside\n")
+        self.assertEqual(self.ok("import", sacct), "2 attempts imported, 0 already known from slurmdbd, 1 line unreadable\n")
         log = self.path("log.jsonl", lines(a_run()))
         for target in (["-j", "12"], ["-j", "12", "-M", "c1"]):
-            self.assertRegex(self.ok("import", *target, log), r"\A15 entries, joined to job 12, 0 lines set aside(; nothing new)?\n\Z")
+            self.assertRegex(self.ok("import", *target, log), r"\A15 entries, added to job 12, 0 lines quarantined(; unchanged)?\n\Z")
         job = self.show("12")
         found = self.seconds(job)
         self.assertEqual(found["productive"], 30 + 50)
@@ -173,7 +173,7 @@ class ImportTest(unittest.TestCase):
         self.assertEqual(job["gpus"], 16)
         self.assertIsNotNone(job["goodput"]["scheduling"])
         self.one_line("show", "--no-refresh", "--run", "llm", status=1)
-        self.assertEqual(self.ok("import", sacct), "2 attempts taken, 0 known from slurmdbd left as they are, 1 line set aside\n")
+        self.assertEqual(self.ok("import", sacct), "2 attempts imported, 0 already known from slurmdbd, 1 line unreadable\n")
 
     def test_joins_the_jobs_of_a_run(self) -> None:
         spool = Spool(os.path.join(self.dir, "spool"))
@@ -188,7 +188,7 @@ class ImportTest(unittest.TestCase):
         self.ok("ingest", "--spool", spool.folder)
         self.assertEqual(self.show("--run", "big")["steps"]["count"], 0)
         self.assertEqual(self.ok("import", "--run", "big", "--no-refresh", self.path("log.jsonl", lines(a_run()))),
-                         "15 entries, joined to run big, 0 lines set aside\n")
+                         "15 entries, added to run big, 0 lines quarantined\n")
         job = self.show("--run", "big")
         self.assertEqual(job["job_id"], 7)
         self.assertEqual(job["steps"]["count"], 10)
@@ -208,32 +208,32 @@ class ImportTest(unittest.TestCase):
         log = self.path("log.jsonl", lines(a_run()))
         command = ["import", "--run", "big", "--no-refresh"]
         said = self.one_line(*command, log)
-        self.assertIn("users ada and bob each have one of that name; say whose with -u USER", said)
+        self.assertIn("users ada and bob each have a run of that name; select one with -u USER", said)
         for user, job, other in (("bob", 8, 7), ("ada", 7, 8), ("ada", 7, 8)):
             self.assertRegex(self.ok(*command, "-u", user, log),
-                             r"\A15 entries, joined to run big of %s, 0 lines set aside(; nothing new)?\n\Z" % user)
+                             r"\A15 entries, added to run big of %s, 0 lines quarantined(; unchanged)?\n\Z" % user)
             self.assertEqual(self.show("--run", "big", "-u", user)["steps"]["count"], 10)
             self.assertEqual(self.show(str(job))["steps"]["count"], 10)
             self.assertEqual(self.show(str(other))["steps"]["count"], 0)
         # Who has none of that name gets one.
-        self.assertEqual(self.ok(*command, "-u", "eve", log), "15 entries, 2 attempts of run big, 0 lines set aside\n")
+        self.assertEqual(self.ok(*command, "-u", "eve", log), "15 entries, 2 attempts of run big, 0 lines quarantined\n")
         self.assertIsNone(self.show("--run", "big", "-u", "eve")["job_id"])
-        self.assertIn("goes with --run", self.one_line("import", "-j", "7", "-u", "ada", log))
+        self.assertIn("-u requires --run", self.one_line("import", "-j", "7", "-u", "ada", log))
 
     def test_a_run_of_its_own_is_the_user_s_it_is_said_to_be(self) -> None:
         log = self.path("log.jsonl", lines(a_run()))
         for user in ("ada", "bob"):
-            self.assertEqual(self.ok("import", "-u", user, log), "15 entries, 2 attempts of run llm, 0 lines set aside\n")
+            self.assertEqual(self.ok("import", "-u", user, log), "15 entries, 2 attempts of run llm, 0 lines quarantined\n")
             self.assertEqual(self.ok("--no-refresh", "-S", "2020-01-01", "-u", user, "-P", "-n", "-o", "Run,User"), "llm|%s\n" % user)
-        self.assertIn("nothing new", self.ok("import", "-u", "bob", log))
-        self.assertIn("nothing new", self.ok("import", log))
+        self.assertIn("unchanged", self.ok("import", "-u", "bob", log))
+        self.assertIn("unchanged", self.ok("import", log))
         self.assertIn("-u", self.one_line("import", "-u", "ada", self.path("jobs.txt", SACCT)))
 
     def test_sacct_text_of_a_cluster_it_does_not_name(self) -> None:
         text = "JobID|Submit|Start|End|State|Partition\n5|2026-01-01T10:00:00|2026-01-01T10:01:00|2026-01-01T11:00:00|COMPLETED|a3\n"
         path = self.path("jobs.txt", text)
         self.assertIn("-M", self.one_line("import", path))
-        self.assertEqual(self.ok("import", "-M", "c9", path), "1 attempt taken, 0 known from slurmdbd left as they are, 0 lines set aside\n")
+        self.assertEqual(self.ok("import", "-M", "c9", path), "1 attempt imported, 0 already known from slurmdbd, 0 lines unreadable\n")
         self.assertEqual(self.show("5")["cluster"], "c9")
         self.assertIn("Submit", self.one_line("import", self.path("short", "JobID|State\n5|COMPLETED\n")))
 
@@ -283,7 +283,7 @@ sleep 0.3
 for word in "$@"; do case $word in --delimiter=*) delimiter=${word#*=} ;; *JobIDRaw*) fields=$word ;; esac; done
 echo "${fields//,/$delimiter}"
 """
-SUMMARY = r"0 attempts and 0 outages of nodes read, \S+ to \S+"
+SUMMARY = r"read 0 attempts and 0 node outages, \S+ to \S+"
 
 
 def screen(drawn: bytes, columns: int) -> List[str]:

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""The real programs, killed at random: nothing is counted twice, nothing is lost that had reached the spool, and what
-was lost is shown.
+"""The real programs, killed at random: nothing is counted twice, nothing is lost that had reached the spool, and losses are
+reported.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_kill
 
-GOODPUT_SEED repeats a run's choices (the kernel's own timing it cannot repeat). Needs no Slurm.
+GOODPUT_SEED repeats a run's choices (but not the kernel's timing). Needs no Slurm.
 """
 
 import glob
@@ -242,8 +242,8 @@ class KillTest(unittest.TestCase):
 
     def test_doctor_shows_lines_that_were_set_aside(self) -> None:
         self.append(b'\n{"v":1,"t":\n')
-        self.assertIn("1 lines set aside", self.ingest_whole())
-        self.assertRegex(self.finding("set aside") or "", r"^!!  1 lines .* not a JSON object")
+        self.assertIn("1 lines quarantined", self.ingest_whole())
+        self.assertRegex(self.finding("quarantined") or "", r"^!!  1 lines .* not a JSON object")
 
     def test_doctor_shows_a_record_that_was_cut_short(self) -> None:
         path = self.append(record(kind="task_start") + b'\n{"v":1,"t":1')
@@ -255,11 +255,11 @@ class KillTest(unittest.TestCase):
     def test_doctor_shows_a_hole_that_holds_a_file_back(self) -> None:
         path = self.append(bytes(100) + record(kind="task_start"))
         self.ingest_whole()
-        self.assertRegex(self.finding("has a hole") or "", r"^!!  .*jsonl has a hole at \d+, which holds \d+ bytes back")
+        self.assertRegex(self.finding("has a hole") or "", r"^!!  .*jsonl has a hole at offset \d+, which blocks \d+ bytes")
         os.utime(path, (time.time() - 7200, time.time() - 7200))
         self.assertIn("1 new records", self.ingest_whole())
         self.assertIsNone(self.finding("has a hole"))
-        self.assertRegex(self.finding("set aside") or "", "a hole in the file")
+        self.assertRegex(self.finding("quarantined") or "", "a hole in the file")
 
     def test_doctor_shows_marks_that_were_refused(self) -> None:
         daemon = self.daemon()

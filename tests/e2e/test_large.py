@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A job on many nodes, whose records the database keeps in blocks: every answer is the one it gives where each is a row.
-Needs no Slurm.
+"""A job on many nodes, whose records the database keeps in blocks: every answer is the same as with one row per record. Needs
+no Slurm.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_large
 """

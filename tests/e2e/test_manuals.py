@@ -1,6 +1,5 @@
 #!/usr/bin/python3
-"""Manuals, the example configuration, --help and completion against the programs: nothing missing, nothing that is not there,
-and the examples work.
+"""Manuals, the example configuration, --help and completion agree with the programs, and their examples work.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_manuals
 """
@@ -45,7 +44,7 @@ def keys() -> Set[str]:
         conf.flush()
         said = subprocess.run([GOODPUTD, "--check", "--config", conf.name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               universal_newlines=True, timeout=60).stdout
-    return set(re.split(r",\s*", said.split("known are ")[1].strip()))
+    return set(re.split(r",\s*", said.split("known keys: ")[1].strip()))
 
 
 def helps() -> Dict[str, str]:

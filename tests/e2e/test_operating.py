@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""goodputd in operation: read its configuration anew, two for one database, a copy a day, a damaged database. Needs no Slurm.
+"""goodputd in operation: reloading its configuration, two daemons for one database, daily copies, a damaged database. Needs no Slurm.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_operating
 """
@@ -196,7 +196,7 @@ class OperatingTest(unittest.TestCase):
         self.append("a", record("n-a", 1, kind="task_start", job=7, pid=1))
         self.wait_until(lambda: self.events() == 1, first)
         self.start(second)
-        self.wait_until(lambda: "waiting for its end" in self.log(second), second)
+        self.wait_until(lambda: "standing by until it ends" in self.log(second), second)
         self.assertIn("goodputd %d on " % active.pid, self.log(second))
         self.append("b", record("n-b", 1, kind="task_start", job=8, pid=1))
         self.append("a", record("n-a", 2, kind="task_start", job=7, pid=2))
@@ -220,7 +220,7 @@ class OperatingTest(unittest.TestCase):
         stopped = self.start(first)
         self.wait_until(lambda: self.events() == 1, first)
         self.start(second)
-        self.wait_until(lambda: "waiting for its end, or 2s without a sign of it" in self.log(second), second)
+        self.wait_until(lambda: "standing by until it ends or gives no heartbeat for 2s" in self.log(second), second)
         self.assertIn("goodputd %d on " % stopped.pid, self.doctor(second))
         stopped.send_signal(signal.SIGSTOP)
         append(2)
@@ -233,7 +233,7 @@ class OperatingTest(unittest.TestCase):
         stopped.send_signal(signal.SIGCONT)
         append(4)
         self.wait_until(lambda: self.events() == 4, second)
-        self.wait_until(lambda: "waiting for its end" in self.log(first), first)
+        self.wait_until(lambda: "standing by until it ends" in self.log(first), first)
         with sqlite3.connect(self.path("db"), timeout=10) as db:
             self.assertEqual(db.execute("SELECT name FROM writer").fetchone()[0], writer)
             self.assertEqual(db.execute("SELECT count(*), count(DISTINCT t_ns) FROM event").fetchone(), (4, 4))
@@ -314,10 +314,10 @@ class OperatingTest(unittest.TestCase):
         child = self.start(conf)
         self.wait_until(lambda: self.events() == 4 and "copied" in self.log(conf), conf)
         said = self.doctor(conf)
-        self.assertRegex(said, r"(?m)^ok  goodputd %d on \S+ fills the database$" % child.pid)
+        self.assertRegex(said, r"(?m)^ok  goodputd %d on \S+ writes to the database$" % child.pid)
         self.assertRegex(said, r"(?m)^ok  the newest copy of the database is \S+ old$")
-        self.assertRegex(said, r"(?m)^ok  heard of 1 node: n-a 16m\d\ds ago$")
-        self.assertRegex(said, r"(?m)^!!  job 7 runs, and 9 of its 10 nodes recorded nothing of it: x1 x2 x3 x4 x5 x6 x7 x8 and 1 more$")
+        self.assertRegex(said, r"(?m)^ok  1 node has reported: n-a 16m\d\ds ago$")
+        self.assertRegex(said, r"(?m)^!!  job 7 is running, but 9 of its 10 nodes recorded nothing about it: x1 x2 x3 x4 x5 x6 x7 x8 and 1 more$")
         self.assertNotIn("job 8", said)
         child.kill()
         child.wait()
@@ -325,9 +325,9 @@ class OperatingTest(unittest.TestCase):
         os.rename(self.path("db"), self.path("db.damaged-20260101T000000Z"))
         shutil.copy(self.path("db.damaged-20260101T000000Z"), self.path("db"))
         said = self.doctor(conf)
-        self.assertIn("no daemon fills the database", said)
-        self.assertIn("!!  no copy of the database is in %s" % self.path("copies"), said)
-        self.assertIn("a database that was damaged is kept: %s" % self.path("db.damaged-20260101T000000Z"), said)
+        self.assertIn("no daemon writes to the database", said)
+        self.assertIn("!!  there is no copy of the database in %s" % self.path("copies"), said)
+        self.assertIn("a damaged database was kept: %s" % self.path("db.damaged-20260101T000000Z"), said)
 
     def full(self, name: str, kind: int) -> socket.socket:
         """Listens there, takes nobody, and has no room for more who wait."""
@@ -349,13 +349,13 @@ class OperatingTest(unittest.TestCase):
         conf = self.conf("a", query_socket=asked)
         marks = "@gp-op-a-%d" % os.getpid()
         said = self.doctor(conf)
-        self.assertIn("!!  nobody takes marks at %s: Connection refused" % marks, said)
-        self.assertIn("!!  nobody answers questions at %s" % asked, said)
+        self.assertIn("!!  no process accepts marks at %s: Connection refused" % marks, said)
+        self.assertIn("!!  no process answers queries at %s" % asked, said)
         for name, kind in ((asked, socket.SOCK_STREAM), (marks, socket.SOCK_SEQPACKET)):
             self.full(name, kind)
         said = self.doctor(conf)
-        self.assertIn("!!  so many want to mark at %s that no more can" % marks, said)
-        self.assertIn("!!  so many wait for an answer at %s that no more can" % asked, said)
+        self.assertIn("!!  the mark socket %s accepts no more connections" % marks, said)
+        self.assertIn("!!  the query socket %s accepts no more connections" % asked, said)
         self.assertNotIn("nobody", said)
 
     def test_doctor_does_not_look_for_a_watch_that_is_switched_off(self) -> None:
@@ -364,7 +364,7 @@ class OperatingTest(unittest.TestCase):
         with open(self.path("spool-a", "signals"), "w") as file:
             file.write("watching=0 recorded=5 lost=3\n")
         said = self.doctor(conf)
-        self.assertRegex(said, r"(?m)^--  signals are not watched on this node: `signals = off` in goodput.conf$")
+        self.assertRegex(said, r"(?m)^--  signals are not recorded on this node: `signals = off` in goodput.conf$")
         self.assertIn("!!  the kernel dropped 3 signal samples", said)
 
     # --- copies and damage
@@ -394,7 +394,7 @@ class OperatingTest(unittest.TestCase):
         child.wait()
         self.spoil()
         self.start(conf)
-        self.wait_until(lambda: "takes its place" in self.log(conf), conf)
+        self.wait_until(lambda: "replaces it" in self.log(conf), conf)
         self.wait_until(lambda: self.events() == 2005, conf)
         self.assertRegex(self.log(conf), r"database .*/db is damaged: ")
         self.assertEqual(len(glob.glob(self.path("db.damaged-*Z"))), 1)
@@ -422,7 +422,7 @@ class OperatingTest(unittest.TestCase):
         os.rename(self.path("spool-a", "n-a", "boot.2026010100Z.jsonl"), self.path("spool-a", "n-a", "boot.2026010102Z.jsonl"))
         self.start(conf)
         self.wait_until(lambda: self.events() == 2006, conf)
-        self.assertRegex(self.log(conf), r"the copy .*/copies/goodput-\d+T\d+Z.db takes its place")
+        self.assertRegex(self.log(conf), r"the copy .*/copies/goodput-\d+T\d+Z.db replaces it")
         self.assertEqual(self.show(conf), before)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Where options of sgoodput stand, what it does with words it does not know, and who makes a database.
+"""Where options of sgoodput may be placed, what it does with unknown words, and which commands create a database.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_options
 """
@@ -63,8 +63,8 @@ class OptionsTest(unittest.TestCase):
     def test_an_empty_list_says_from_when_it_looked(self) -> None:
         self.ok("ingest")
         done = self.run_it("-S", "2001-01-01", "-E", "2001-01-02")
-        self.assertEqual((done.returncode, done.stderr), (1, "sgoodput: no such jobs since 2001-01-01T00:00:00 until 2001-01-02T00:00:00\n"))
-        self.assertRegex(self.run_it("-u", "nobody").stderr, r"\Asgoodput: no such jobs since \S+T00:00:00; -S now-7days looks a week back\n\Z")
+        self.assertEqual((done.returncode, done.stderr), (1, "sgoodput: no matching jobs since 2001-01-01T00:00:00 until 2001-01-02T00:00:00\n"))
+        self.assertRegex(self.run_it("-u", "nobody").stderr, r"\Asgoodput: no matching jobs since \S+T00:00:00; use -S now-7days for the last week\n\Z")
         # A script reads an empty answer.
         for form in ("-P", "-n", "--csv", "--json"):
             self.assertEqual(self.run_it("-u", "nobody", form).stderr, "", form)
@@ -112,7 +112,7 @@ class OptionsTest(unittest.TestCase):
                       ["export", "7"], ["diff", "7", "8"], ["metrics"], ["watch", "7", "--once"]):
             with self.subTest(words=words):
                 said = self.refused("--db", self.named, *words)
-                self.assertIn("there is no database %s; goodputd, sgoodput ingest, backfill or import makes it" % self.named, said)
+                self.assertIn("there is no database %s; goodputd, sgoodput ingest, backfill or import creates it" % self.named, said)
                 self.assertEqual(self.databases(), [])
         self.ok("ingest", "--db", self.named)
         self.assertIn("Job 7", self.ok("show", "7", "--db", self.named))
@@ -138,7 +138,7 @@ class OptionsTest(unittest.TestCase):
         self.assertEqual(sorted(line.split()[1] for line in self.ok("show", "40", *common).splitlines() if line.startswith("Job ")), listed)
         self.assertEqual(json.loads(self.ok("show", "40_3", "--json", *common))["jobs"][0]["job_id"], 40)
         for words in (["attempts", "40"], ["advise", "40"], ["watch", "40", "--once"], ["export", "40"], ["diff", "40", "43"]):
-            self.assertIn("job 40 is an array of 3 tasks: name one, as in 40_1", self.refused(*words, *common))
+            self.assertIn("job 40 is an array of 3 tasks: specify one, such as 40_1", self.refused(*words, *common))
 
     def test_a_run_s_name_in_the_place_of_a_job(self) -> None:
         common = ["--db", self.named, "--no-refresh"]
@@ -154,7 +154,7 @@ class OptionsTest(unittest.TestCase):
     def test_a_state_there_is_not_is_refused(self) -> None:
         self.ok("ingest", "--db", self.named)
         for words in (["-s", "BOGUS"], ["-s", "COMPLETED,BOGUS"], ["report", "-s", "X"]):
-            self.assertIn("-s: there is no state '", self.refused(*words, "--db", self.named))
+            self.assertIn("-s: unknown state '", self.refused(*words, "--db", self.named))
         for state in ("completed", "CD", "cd,f"):
             self.assertEqual(self.ok("-a", "-S", "2026-01-01", "-s", state, "-P", "-n", "-o", "JobID", "--db", self.named), "7\n")
 
@@ -169,13 +169,13 @@ class OptionsTest(unittest.TestCase):
         common = ["--db", self.named, "--no-refresh"]
         self.ok("ingest", "--db", self.named, "--spool", spool.folder)
         said = " ".join(self.ok("show", "51", *common).split())
-        self.assertIn("warning: its output was not read: there is no log profile 'megatorn'; --goodput-log-profile=megatron was meant", said)
-        self.assertIn("there is no log profile 'ours'; sgoodput profile list names", " ".join(self.ok("show", "53", *common).split()))
+        self.assertIn("warning: the job's output was not read: unknown log profile 'megatorn'; did you mean --goodput-log-profile=megatron?", said)
+        self.assertIn("unknown log profile 'ours'; see sgoodput profile list", " ".join(self.ok("show", "53", *common).split()))
         for job in ("52", "54"):
-            self.assertNotIn("no log profile", self.ok("show", job, *common))
+            self.assertNotIn("unknown log profile", self.ok("show", job, *common))
         with contextlib.closing(sqlite3.connect(self.named)) as db, db:
             db.execute("UPDATE job_seen SET last_t_s = ?", (int(time.time()),))
-        self.assertIn("1 job of the last week, the last 51, asked for the log profile 'megatorn', which is not known here",
+        self.assertIn("1 job of the last week, the latest 51, asked for the log profile 'megatorn', which does not exist here",
                       self.run_it("doctor", "--db", self.named).stdout)
 
     def test_doctor_and_metrics_ask_who_is_asked(self) -> None:
@@ -193,7 +193,7 @@ class OptionsTest(unittest.TestCase):
     def test_help_about_what_there_is_not(self) -> None:
         for words in (["nosuch", "--help"], ["--help", "nosuch"], ["nosuch"], ["nosuch", "-h"]):
             with self.subTest(words=words):
-                self.assertIn("there is no subcommand 'nosuch'", self.refused(*words))
+                self.assertIn("unknown subcommand 'nosuch'", self.refused(*words))
 
     def test_help_has_examples_of_its_own(self) -> None:
         general = self.ok("--help")

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Jobs that only print, on a real cluster: what goodputd reads out of their output, against their own log.
+"""Jobs that only print, on a real cluster: what goodputd reads from their output, compared with their own log.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_output
 """
@@ -257,9 +257,9 @@ class OutputTest(unittest.TestCase):
         came = STAGE.outcome("", unfollowed)
         self.assertEqual(came.show["jobs"][0]["state"], "COMPLETED")
         said = " ".join(came.site.sgoodput("show", str(came.job)).stdout.split())
-        self.assertEqual(said.count("log profile 'megatron' understood nothing of its output: let sbatch or srun write it to a file"), 1, said)
+        self.assertEqual(said.count("log profile 'megatron' matched no line of the job's output: let sbatch or srun write it to a file"), 1, said)
         followed = STAGE.outcome("", truncated)
-        self.assertNotIn("understood nothing", followed.site.sgoodput("show", str(followed.job)).stdout)
+        self.assertNotIn("matched no line", followed.site.sgoodput("show", str(followed.job)).stdout)
 
     def test_what_nccl_tests_measured_is_kept_with_its_nodes(self) -> None:
         came = STAGE.outcome("", network_tested)
@@ -270,7 +270,7 @@ class OutputTest(unittest.TestCase):
                          [(nodes, 8 << 30, 187_500_000_000), ([nodes[0], nodes[2]], 8 << 30, 92_250_000_000), ([nodes[2]], 8 << 30, 430_000_000_000)])
         site, number = came.site, str(came.job)
         said = site.sgoodput("show", number).stdout
-        self.assertIn("Network  92.25 GB/s between 2 nodes, messages of 8 GiB (busbw by nccl-tests)\n         less than the 185 GB/s", said)
+        self.assertIn("Network  92.25 GB/s between 2 nodes, messages of 8 GiB (busbw from nccl-tests)\n         below the 185 GB/s", said)
         report = json.loads(site.sgoodput("report", "-j", number, "--by", "node", "--json").stdout)
         with open(os.path.join(os.path.dirname(SCHEMA), "report.schema.json")) as schema:
             jsonschema.validate(report, json.load(schema))
@@ -285,7 +285,7 @@ class OutputTest(unittest.TestCase):
     def test_a_profile_that_is_none_is_said_and_hurts_nobody(self) -> None:
         came = STAGE.outcome("", unknown_profile)
         self.assertEqual(came.show["jobs"][0]["state"], "COMPLETED")
-        self.assertIn("job %d: its output: no log profile is named megatorn; there are megatron, nemo" % came.job,
+        self.assertIn("job %d: output: unknown log profile megatorn; known: megatron, nemo" % came.job,
                       came.site.daemon_log())
         self.assertIsNone(came.show["jobs"][0]["attempts"][0]["first_step"])
 
@@ -314,7 +314,7 @@ class OutputTest(unittest.TestCase):
         self.assertEqual((difference["a"]["starts"], difference["b"]["run"]), (1, "quick"))
         said = site.sgoodput("diff", "job:%d" % slow.job, "run:quick").stdout
         self.assertRegex(said, r"\n  step_setup +[34]\.\d+s +0\.\d+s +-[23]\.\d+s ")
-        self.assertRegex(said, r"Each start of the program took\n  launch  [34]")
+        self.assertRegex(said, r"Average per start of the program\n  launch  [34]")
         for args, status, error in ((("1", "nobody-knows"), 1, "nobody-knows"), (("1",), 2, "B is required")):
             answer = site.sgoodput("diff", *args)
             self.assertEqual(answer.returncode, status, answer.stderr)

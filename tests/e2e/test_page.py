@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`sgoodput show --html`: one run as a page, looked at in a headless Chromium. Pictures go to out/tests/page-*.png.
+"""`sgoodput show --html`: the page of one run in a headless Chromium. Pictures go to out/tests/page-*.png.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_page
 """
@@ -128,7 +128,7 @@ class PageTest(unittest.TestCase):
     def test_a_page_that_cannot_be_written_is_one_line(self) -> None:
         done = self.say("7", "--html", "/nonexistent/page.html")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertRegex(done.stderr, r"^sgoodput: /nonexistent/page.html: cannot write the page: No such file or directory\n$")
+        self.assertRegex(done.stderr, r"^sgoodput: /nonexistent/page.html: cannot write: No such file or directory\n$")
 
     def test_a_run_on_a_wide_light_screen(self) -> None:
         browser = self.browser(1200)

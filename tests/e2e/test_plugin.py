@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The plugin on a real Slurm: what it records is what happened, and whatever befalls it, no job and no node notices.
+"""The plugin on a real Slurm: its records match what happened, and its faults affect no job and no node.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_plugin
 
@@ -427,7 +427,7 @@ class PluginTests:
 
     def test_spool_that_cannot_be_made(self) -> None:
         self.assert_unnoticed(self.plugin("/nonexistent/a/b"))
-        self.assertIn("goodput: spool /nonexistent/a/b: cannot be made", self.logs())
+        self.assertIn("goodput: spool /nonexistent/a/b: cannot create it", self.logs())
 
     def test_spool_that_is_not_a_folder(self) -> None:
         spool = self.new_spool()

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Who may preempt whom, with preempt/qos on real Slurm: a job's QOS names those that its own may preempt.
+"""Which jobs may preempt which, with preempt/qos on a real Slurm: a job's QOS names those that its own may preempt.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_preemption
 """

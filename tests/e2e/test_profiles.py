@@ -414,7 +414,7 @@ class ProfilesTest(unittest.TestCase):
             self.assertEqual((len(self.job["attempts"]), self.job["attempts"][0]["last_step"]), (1, 600))
             self.assertAlmostEqual(sum(found.values()), 608, delta=3)
         said = self.run_it("profile", "test", "-q", "auto", self.path("log"))
-        self.assertIn("steps are those of the progress bar to 600, the one shown longest (608 s, 601 states); left out: to 3 ", said)
+        self.assertIn("steps are taken from the progress bar to 600, which was shown longest (608 s, 601 states); ignored: to 3 ", said)
 
     # --- stamps of whole seconds
 
@@ -467,7 +467,7 @@ class ProfilesTest(unittest.TestCase):
                                       universal_newlines=True, check=False).stdout
                 self.assertNotIn("step_end", said, "%s by %s" % (name, profile))
             said = self.run_it("profile", "test", "-q", "auto", log)
-            self.assertIn("by profile %s:" % name, said)
+            self.assertIn(", profile %s:" % name, said)
 
     def test_a_sites_own_profile_and_one_that_is_wrong(self) -> None:
         os.mkdir(self.path("profiles"))
@@ -478,15 +478,15 @@ class ProfilesTest(unittest.TestCase):
         with open(self.path("log"), "w") as file:
             file.write("did 1\ndid 2\nnothing\n")
         self.assertIn("ours               %s" % self.path("profiles")[:10], self.run_it("profile", "list"))
-        self.assertIn("3 lines, by profile ours: 2 step_end", self.run_it("profile", "test", "ours", self.path("log")))
+        self.assertIn("3 lines, profile ours: 2 step_end", self.run_it("profile", "test", "ours", self.path("log")))
         self.assertIn("match did", self.run_it("profile", "show", "ours"))
-        self.assertIn("nothing of it is known", self.run_it("profile", "test", "megatron", self.path("log"), status=1))
+        self.assertIn("nothing found", self.run_it("profile", "test", "megatron", self.path("log"), status=1))
         with open(self.path("profiles/ours.profile"), "a") as file:
             file.write("example did eight\ngives step=8\n")
         error = self.run_it("profile", "test", "ours", self.path("log"), status=2)
         self.assertEqual(error, "sgoodput: %s:7: the example matches no rule\n" % self.path("profiles/ours.profile"))
         self.assertIn("ours.profile:7: the example matches no rule; the profile is not used", self.run_it("profile", "list", status=2))
-        self.assertIn("no log profile is named their", self.run_it("profile", "test", "their", self.path("log"), status=2))
+        self.assertIn("unknown log profile their", self.run_it("profile", "test", "their", self.path("log"), status=2))
         self.assertIn("cannot be", self.run_it("profile", "test", "megatron", self.path("none"), status=2).replace("No such", "cannot be"))
 
     def test_import_says_what_is_missing(self) -> None:
@@ -494,12 +494,12 @@ class ProfilesTest(unittest.TestCase):
             file.write("database = %s\n" % self.path("db"))
         with open(self.path("log"), "w") as file:
             file.write("hello\n")
-        self.assertIn("profile megatron knows no line of it", self.run_it("import", "--run", "x", "--log-profile=megatron", self.path("log"), status=2))
+        self.assertIn("profile megatron matches no line", self.run_it("import", "--run", "x", "--log-profile=megatron", self.path("log"), status=2))
         log = self.write("m.log", transcript("megatron"))
-        self.assertIn("say -j JOB or --run NAME", self.run_it("import", "--log-profile=megatron", log, status=2))
-        self.assertIn("two ways", self.run_it("import", "--run", "x", "--format=sacct", "--log-profile=megatron", log, status=2))
+        self.assertIn("specify the job (-j JOB) or the run (--run NAME)", self.run_it("import", "--log-profile=megatron", log, status=2))
+        self.assertIn("cannot be used together", self.run_it("import", "--run", "x", "--format=sacct", "--log-profile=megatron", log, status=2))
         self.run_it("import", "--run", "x", "--log-profile=megatron", log)
-        self.assertIn("nothing new", self.run_it("import", "--run", "x", "--log-profile=megatron", log))
+        self.assertIn("unchanged", self.run_it("import", "--run", "x", "--log-profile=megatron", log))
         with open(self.path("undated"), "w") as file:
             file.write(" iteration 1/ 9 | elapsed time per iteration (ms): 3.0 |\n")
         self.run_it("import", "--run", "y", "--log-profile=megatron", self.path("undated"))

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Program goodput (model FLOP utilisation) of runs whose spool is written here by hand: what options and GPUs make of it.
+"""Program goodput (model FLOP utilisation) of runs whose spool is written by hand, for various options and GPUs.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_program
 """
@@ -80,7 +80,7 @@ class ProgramTest(unittest.TestCase):
         self.assertAlmostEqual(goodput["mpg"], goodput["scheduling"] * goodput["runtime"] * goodput["program"], places=12)
         text = self.ask(where, "show", "--run", "r")
         self.assertIn("x program 40.0% = 33.3% (MPG)", text)
-        self.assertIn("peak 989 TFLOP/s a GPU (nvidia_h100_80gb_hbm3, bf16)", " ".join(text.split()))
+        self.assertIn("peak 989 TFLOP/s per GPU (nvidia_h100_80gb_hbm3, bf16)", " ".join(text.split()))
         self.assertEqual(self.ask(where, "-S", "2026-01-01", "-a", "-P", "-n", "-o", "Program,MPG,ProgramRaw").strip(),
                          "40.0%|33.3%|0.4000")
 
@@ -107,15 +107,15 @@ class ProgramTest(unittest.TestCase):
         self.assertAlmostEqual(known["program"], 0.2, places=9)
 
     def test_reasons_are_told(self) -> None:
-        for said, words in (({}, "how many FLOPs"), ({"flops_per_step": STEP_FLOPS}, "which precision"),
+        for said, words in (({}, "FLOPs per step are not known"), ({"flops_per_step": STEP_FLOPS}, "precision is not known"),
                             ({"flops_per_step": STEP_FLOPS, "precision": "fp64"}, "in fp64 is not known"),
-                            ({"flops_per_step": 3 * STEP_FLOPS, "precision": "bf16"}, "more than its GPUs can do")):
+                            ({"flops_per_step": 3 * STEP_FLOPS, "precision": "bf16"}, "exceed the peak of the GPUs")):
             where = self.load(said)
             goodput = self.goodput(where)
             self.assertIn(words, goodput["program_reason"])
             self.assertIsNone(goodput["mpg"])
             # On a screen only to those who asked for it.
-            self.assertEqual("program is not known" in self.ask(where, "show", "--run", "r"), bool(said))
+            self.assertEqual("program goodput is not known" in self.ask(where, "show", "--run", "r"), bool(said))
 
     def test_a_window_has_none(self) -> None:
         where = self.load({"flops_per_step": STEP_FLOPS, "precision": "bf16"})

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Real PyTorch on two nodes of the private cluster: DistributedDataParallel over gloo, torch.save, torchrun's restart inside
-the job, USR1 and TERM, a requeue. It is told by its checkpoints alone, by what it prints alone, and by goodput.py; the truth
-is its own log.
+the job, USR1 and TERM, a requeue. Reconstructed from its checkpoints only, from its output only, and from goodput.py; the
+truth is its own log.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_pytorch
 

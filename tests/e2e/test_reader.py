@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Questions over HTTP and a Unix socket on a real cluster: the same answers as from the database, to each what
-PrivateData leaves them, and no harm from whoever asks badly.
+"""Queries over HTTP and a Unix socket on a real cluster: the same answers as from the database, restricted by PrivateData, and
+resistant to malicious clients.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_reader
 """
@@ -231,7 +231,7 @@ class SameAnswersTest(unittest.TestCase):
         self.assertEqual(answer.stdout, direct("show", str(jobs["nobody"]), "--no-refresh").stdout)
         refused = site.sgoodput("ingest", env=login)
         self.assertEqual(refused.returncode, 2)
-        self.assertIn("cannot be asked of " + urls()[0], refused.stderr)
+        self.assertIn("is not available from " + urls()[0], refused.stderr)
 
     def test_nobody_there_is_one_line(self) -> None:
         for url in ("http://127.0.0.1:1", "unix:/nonexistent/socket", "unix:relative", "ftp://x"):
@@ -265,7 +265,7 @@ class SameAnswersTest(unittest.TestCase):
             self.assertNotIn("next", page)
             self.assertEqual(got, whole)
         said_more = remote(urls()[0], "-a", "--limit=2")
-        self.assertRegex(said_more.stderr, r"^sgoodput: there are more: --after \S+\n$")
+        self.assertRegex(said_more.stderr, r"^sgoodput: more runs follow: continue with --after \S+\n$")
         self.assertEqual(said_more.stdout.count("\n"), 4)
         self.assertEqual([remote(url, "-a", "--after=nonsense").returncode for url in urls()], [2, 2])
 
@@ -341,7 +341,7 @@ class SameAnswersTest(unittest.TestCase):
         self.assertIn("games and lp and nobody", answer.stderr)
         answer = remote(urls()[0], "show", "--run", "same", "--json", user="lp")
         self.assertEqual(users_in(answer.stdout), ["lp"])
-        self.assertIn("this is yours", answer.stderr)
+        self.assertIn("showing yours", answer.stderr)
 
 
 class PrivateDataTest(unittest.TestCase):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`sgoodput report`: rows that add up to what the list has, over runs whose spool is written here by hand.
+"""`sgoodput report`: rows add up to the list, for runs whose spool is written by hand.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_report
 """

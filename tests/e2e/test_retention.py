@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""keep_events: goodputd replaces old records by summaries, and sgoodput says what it said before, to the byte. One test needs
-Slurm: what a real cluster recorded, with its fleet and its metrics.
+"""keep_events: goodputd replaces old records with summaries, and sgoodput's output stays the same to the byte. One test needs
+Slurm: the records of a real cluster, with its fleet and its metrics.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_retention
 """
@@ -166,11 +166,11 @@ class RetentionTest(unittest.TestCase):
         self.configure("300s")
         daemon = self.start()
         self.wait_until(lambda: self.old_ones() == 0)
-        self.wait_until(lambda: "were replaced by summaries" in self.log())
+        self.wait_until(lambda: "keep_events: replaced" in self.log())
         self.assertEqual(self.answers(), before)
         after = self.ask("show", "7", "--explain", "lost_work")
         self.assertTrue(after.startswith(explained), after)
-        self.assertRegex(after[len(explained):], r"^Records of its nodes were replaced by a summary of them at \d{4}-\d\d-\d\dT[\d:]+ "
+        self.assertRegex(after[len(explained):], r"^The nodes' records were replaced by a summary at \d{4}-\d\d-\d\dT[\d:]+ "
                                                  r"\(keep_events\)\.\n$")
         self.wait_until(lambda: self.size() < size / 3)
         # Old files that are still there, or there again, are not taken twice; a new job's records are taken as ever.
@@ -204,7 +204,7 @@ class RetentionTest(unittest.TestCase):
         self.configure("300s")
         daemon = self.start()
         self.wait_until(lambda: self.count(in_blocks % "") == 0 and self.old_ones() == 0)
-        self.wait_until(lambda: "were replaced by summaries" in self.log())
+        self.wait_until(lambda: "keep_events: replaced" in self.log())
         self.assertEqual(self.count(in_blocks % "NOT"), blocks)
         after = asked()
         explained = "show %d --explain launch" % BIG

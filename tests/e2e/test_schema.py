@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Databases that are not this program's: of a development version, of a newer release. They are refused in one line that says what to do,
-by every subcommand that opens one, and stay as they are. Needs no Slurm.
+"""Databases of a development version and of a newer release: every subcommand that opens one refuses it in one line that says
+what to do, and does not change it. Needs no Slurm.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_schema
 """
@@ -50,7 +50,7 @@ class SchemaTest(unittest.TestCase):
             self.assertEqual(file.read(), before)
 
     def test_a_development_version_s_is_to_be_moved_away(self) -> None:
-        self.assert_refused("is of a development version of slurm-goodput; move it away: sgoodput ingest makes a new one",
+        self.assert_refused("was made by a development version of slurm-goodput; move it away: sgoodput ingest creates a new one",
                             self.change("PRAGMA application_id = 0"))
         os.unlink(self.db)
         self.assertEqual(self.ask("ingest").returncode, 0)

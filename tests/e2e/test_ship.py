@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""From the nodes to the controller, by the real programs: what was recorded arrives once, whatever is done to them.
+"""From the nodes to the controller, with the real programs: every record arrives once, whatever is done to them.
 
     GOODPUT_BUILD=build python3 -m unittest -v tests.e2e.test_ship
 
-GOODPUT_SEED repeats a run's choices. Needs root, for mounts of its own; no Slurm. `make soak` does the same for an hour.
+GOODPUT_SEED repeats a run's choices. Needs root, for its own mounts; no Slurm. `make soak` does the same for an hour.
 """
 
 import json
@@ -133,8 +133,8 @@ class ShipTest(unittest.TestCase):
         self.wait_until(lambda: "Read-only file system" in self.log())
         self.wait_until(lambda: os.path.exists(self.path("spool", "shipping")))
         self.assertRegex(self.doctor_of_node(), r"!!  shared_spool %s: Read-only file system; mount it for writing, and let goodputd's unit "
-                         r"in: .*ReadWritePaths=-FOLDER; records wait on the node \(for [0-9.]+\w+\)\n" % shared)
-        self.assertIn("--  there is no database here: this node copies what it sees to shared_spool " + shared, self.doctor_of_node())
+                         r"in: .*ReadWritePaths=-FOLDER; records are kept on the node \(for [0-9.]+\w+\)\n" % shared)
+        self.assertIn("--  no database here: this node copies its records to shared_spool " + shared, self.doctor_of_node())
         self.assertNotIn("cannot read the database", self.doctor_of_node())
         self.assertIsNone(daemon.poll())
         subprocess.check_call(["nsenter", "--mount", "--target", str(daemon.pid), "mount", "-o", "remount,rw,bind", shared])
@@ -171,8 +171,8 @@ class ShipTest(unittest.TestCase):
                 file.write("{}")
             os.utime(file.name, (time.time() - age, time.time() - age))
         self.sgoodput("ingest")
-        self.assertRegex(self.sgoodput("doctor").stdout, r"!!  goodputd of 1 node that Slurm reaches does not say that it lives: n2 "
-                         r"\(10m00s\)\n      fix: there: systemctl status goodputd")
+        self.assertRegex(self.sgoodput("doctor").stdout, r"!!  no heartbeat from goodputd on 1 node that Slurm can reach: n2 "
+                         r"\(10m00s\)\n      fix: there, run systemctl status goodputd")
 
     def test_ingest_says_that_the_shared_spool_is_not_there(self) -> None:
         os.rmdir(self.path("shared"))

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`sgoodput show`: stalls, the proof, definitions side by side, sensitivity and chains, of runs whose spool is written here.
+"""`sgoodput show`: stalls, the proof, definitions, sensitivity and chains of runs whose spool is written by hand.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_show
 """
@@ -114,7 +114,7 @@ class ShowTest(unittest.TestCase):
         self.assertAlmostEqual(stall["seconds"], 90, places=3)
         self.assertRegex(stall["evidence"], r"^n1/boot\.\w+Z\.jsonl:\d+$")
         self.assertAlmostEqual(sum(one["seconds"] for one in job["stalls"]), self.buckets(job)["stall"])
-        self.assertIn("last progress in step 30 of attempt 1; 1m30s, then it went on", self.ask("show", "7"))
+        self.assertIn("last progress in step 30 of attempt 1; 1m30s, then it continued", self.ask("show", "7"))
         self.assertEqual(len(self.show("7", "--stall-factor", "3")["stalls"]), 2)
         self.assertEqual(self.show("7", "--stall-factor", "11")["stalls"], [])
 
@@ -142,11 +142,11 @@ class ShowTest(unittest.TestCase):
         self.assertNotIn("Proof", self.ask("show", "7"))
         text = self.ask("show", "7", "--all")
         self.assertIn("ledger      100 kept = steps 0 to 99, each once\n", text)
-        self.assertIn("accounting  %d GPU-s by the watch = " % held, text)
+        self.assertIn("accounting  %d GPU-s according to the controller = " % held, text)
         gap = self.show("51")
         self.assertEqual((gap["ledger"]["holds"], gap["ledger"]["missing"]), (False, [[10, 14]]))
         text = self.ask("show", "51")
-        self.assertIn("20 kept of steps 0 to 24; nobody said that 10 to 14 began", text)
+        self.assertIn("20 kept of steps 0 to 24; no record that 10 to 14 began", text)
         self.assertIn("Proof  does not hold everywhere", text)
 
     def test_definitions_stand_side_by_side_and_google_is_explained(self) -> None:
@@ -156,7 +156,7 @@ class ShowTest(unittest.TestCase):
         seconds = self.buckets(job)
         wall = (job["end_ns"] - job["attempts"][0]["start_ns"]) / 1e9
         self.assertAlmostEqual(names["google_api"], seconds["productive"] / wall, places=3)
-        self.assertNotIn("As others define goodput", self.ask("show", "7"))
+        self.assertNotIn("Other definitions of goodput", self.ask("show", "7"))
         text = self.ask("show", "7", "--all")
         self.assertRegex(text, r"rg [\d.]+%  google_api [\d.]+%  google_interval -  nvcre [\d.]+%\n  ettr [\d.]+%  ettr_1h [\d.]+%")
         self.assertIn(" ".join(job["google_api_why"].split()[:7]), text)
@@ -201,7 +201,7 @@ class ShowTest(unittest.TestCase):
         self.assertEqual(chain["ledger"]["kept"], 50)
         text = self.ask("show", "22", "--chain")
         self.assertIn("inferred: 4 jobs as one run (21, 22, 23, 24)", text)
-        self.assertIn("warning: jobs of the chain had resources at once", text)
+        self.assertIn("warning: jobs of the chain ran at the same time", text)
         # 24 had nodes while 23 did.
         self.assertEqual([a["job_id"] for a in self.show("24", "--chain")["attempts"]], [24])
 
@@ -210,7 +210,7 @@ class ShowTest(unittest.TestCase):
             with self.subTest(job=job):
                 shown = self.show(job, "--chain")
                 self.assertEqual([a["job_id"] for a in shown["attempts"]], [int(job)])
-                self.assertIn("no other job", shown["run_inferred"])
+                self.assertIn("no other known job", shown["run_inferred"])
         self.assertIn("--chain", self.ask("show", "--run", "x", "--chain", status=2))
 
     def test_a_window_in_an_outage_is_zero(self) -> None:
@@ -220,7 +220,7 @@ class ShowTest(unittest.TestCase):
         self.assertEqual(len(listed), 1)
         self.assertEqual((listed[0]["goodput"]["sg_rg"], listed[0]["definitions"]["ettr_1h"]), (0, 0))
         self.assertIsNone(listed[0]["goodput"]["runtime"])
-        self.assertEqual([d["why"] for d in listed[0]["accounting"]["differences"]], ["outside the time asked for"])
+        self.assertEqual([d["why"] for d in listed[0]["accounting"]["differences"]], ["outside the selected time"])
         self.assertEqual(listed[0]["stalls"], [])
 
     def test_time_is_left_out_of_all_sums(self) -> None:
@@ -241,7 +241,7 @@ class ShowTest(unittest.TestCase):
         seconds = sum(after.values()) - after["hold"]
         self.assertAlmostEqual(job["goodput"]["sg_rg"], after["productive"] / seconds)
         self.assertAlmostEqual(job["definitions"]["ettr"], after["productive"] / seconds)
-        self.assertEqual([one["why"] for one in job["accounting"]["differences"]], ["outside the time asked for"])
+        self.assertEqual([one["why"] for one in job["accounting"]["differences"]], ["outside the selected time"])
         # Overlapping windows, given apart, are left out once; the list and report leave out the same.
         again = self.show("7", "--exclude", "%s/%s" % (at(700), at(760)), "--exclude", "%s/%s,%s/%s" % (at(750), at(810), at(1000), at(1010)))
         self.assertEqual(again["buckets"], job["buckets"])
@@ -293,10 +293,9 @@ class ShowTest(unittest.TestCase):
         text = run_it("show", "7", "--config", os.path.join(self.dir, "conf"), "--db", db, "--no-refresh").stdout
         self.assertIn("queue_priority     10m00s  99.0%", text)
         self.assertEqual(" ".join(text.split("What to do\n")[1].split()),
-                         "It failed with exit code 1, 6.0s after its start, and no step was seen: find out why it failed: its own "
-                         "output says.")
+                         "It failed with exit code 1, 6.0s after its start, and no step was seen: find out why it failed from its output.")
         advice = json.loads(run_it("advise", "7", "--json", "--config", os.path.join(self.dir, "conf"), "--db", db, "--no-refresh").stdout)["advice"]
-        self.assertEqual([one["action"] for one in advice], ["find out why it failed: its own output says"])
+        self.assertEqual([one["action"] for one in advice], ["find out why it failed from its output"])
 
     def test_a_long_run_is_bounded(self) -> None:
         folder = tempfile.mkdtemp(dir=self.dir)
@@ -310,8 +309,8 @@ class ShowTest(unittest.TestCase):
         self.assertEqual(run_it("ingest", "--config", os.path.join(self.dir, "conf"), "--db", db, "--spool", spool.folder).returncode, 0)
         common = ["show", "7", "--config", os.path.join(self.dir, "conf"), "--db", db, "--no-refresh"]
         text = run_it(*common).stdout
-        self.assertIn("Attempts  40, the 10 that lost most time; --all has the others\n", text)
-        self.assertIn("Interruptions  40, the 10 that cost most time; --all has the others\n", text)
+        self.assertIn("Attempts  the 10 of 40 that lost the most time (--all shows all)\n", text)
+        self.assertIn("Interruptions  the 10 of 40 that cost the most time (--all shows all)\n", text)
         self.assertIn("node_fail, attempt 21\n", text)
         self.assertEqual(text.count("node_fail, attempt "), 10)
         self.assertLess(len(text.splitlines()), 90)

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Signals on a real cluster: each one that reached a task is recorded, when the task's own handler says it came.
+"""Signals on a real cluster: each one that reached a task is recorded at the time when the task's own handler ran.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_signals
 
-Needs root and a kernel that lets it trace. GOODPUT_SCENARIOS=NAME,NAME runs only those.
+Needs root and a kernel that permits tracing. GOODPUT_SCENARIOS=NAME,NAME runs only those.
 """
 
 import glob
@@ -269,7 +269,7 @@ class SignalsTest(unittest.TestCase):
             with open(os.path.join(site.spool, "signals")) as file:
                 counts = dict(word.split("=") for word in file.read().split())
             self.assertEqual((counts["watching"], counts["lost"], counts["not_stored"]), ("1", "0", "0"))
-            self.assertIn("signals are watched: %s of jobs recorded" % counts["recorded"], site.sgoodput("doctor").stdout)
+            self.assertIn("signals: %s recorded for jobs" % counts["recorded"], site.sgoodput("doctor").stdout)
 
     def not_watching(self, name: str, command: str) -> Tuple[List[str], str]:
         """What a daemon that is started so says of signals, and what doctor says then."""
@@ -301,17 +301,17 @@ class SignalsTest(unittest.TestCase):
         self.assertEqual(len(said), 1, said)
         with open("/proc/sys/kernel/perf_event_paranoid") as file:
             sysctl = "kernel.perf_event_paranoid is " + file.read().strip()
-        self.assertRegex(said[0], r"signals cannot be watched on CPU 0: perf_event_open: it is not permitted: .*CAP_PERFMON")
+        self.assertRegex(said[0], r"cannot trace signals on CPU 0: perf_event_open: not permitted: .*CAP_PERFMON")
         self.assertIn(sysctl, said[0])
-        self.assertRegex(doctor, r"!!  signals are not watched on this node: the kernel does not permit it: .*%s.*\n"
+        self.assertRegex(doctor, r"!!  signals are not recorded on this node: the kernel does not permit it: .*%s.*\n"
                          r"      fix: give goodputd CAP_" % re.escape(sysctl))
 
     def test_in_a_pid_namespace_of_its_own_one_line_says_that_ids_are_others(self) -> None:
         said, doctor = self.not_watching("contained", "exec unshare --pid --fork --mount-proc bash -c '%s'")
         self.assertEqual(len(said), 1, said)
-        self.assertIn("signals cannot be watched in a PID namespace of its own", said[0])
+        self.assertIn("cannot trace signals: goodputd runs in its own PID namespace", said[0])
         self.assertIn("--pid=host", said[0])
-        self.assertRegex(doctor, r"!!  signals are not watched on this node: goodputd runs in a PID namespace of its own.*\n"
+        self.assertRegex(doctor, r"!!  signals are not recorded on this node: goodputd runs in its own PID namespace.*\n"
                          r"      fix: run goodputd in the host's PID namespace \(docker run --pid=host, hostPID: true\)\n")
 
 

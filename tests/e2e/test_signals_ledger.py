@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""`sgoodput show` of jobs that were sent signals: who handled them, what was saved, what to do. Their spools are written here.
+"""`sgoodput show` for jobs that received signals: which tasks handled them, what was saved, what to do. Their spools are
+written by hand.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_signals_ledger
 """
@@ -199,7 +200,7 @@ class SignalsLedgerTest(unittest.TestCase):
         text = self.ask("show", "11")
         flat = " ".join(text.split())
         self.assertIn("Signals 6 signals, 5 checkpoints in time, 1 killed 4 s before it finished: raise --signal to @60", flat)
-        self.assertIn("warning: 6 processes beside the trainer died of USR1 (pt_data_worker 6)", flat)
+        self.assertIn("warning: 6 processes other than the trainer died from USR1 (pt_data_worker 6)", flat)
         self.assertIn("--signal=B:USR1", flat)
         self.assertRegex(text, r"USR1 +slurmstepd +2 tasks\+6 +2/2 +cut short +\+33\.1s +33\.0s\n")
         self.assertRegex(text, r"USR1 +slurmstepd +2 tasks +2/2 +\+37\.0s +\+39\.0s +-\n")

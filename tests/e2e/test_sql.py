@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""sgoodput sql: everything recorded can be read, however it is stored; the questions of SCHEMA.md have the answers that the spool's own
-lines give; and nothing but reading is possible. Needs no Slurm.
+"""sgoodput sql: everything recorded can be read, however it is stored; the questions of SCHEMA.md have the same answers as from
+the spool's lines; and only reading is possible. Needs no Slurm.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_sql
 """
@@ -85,7 +85,7 @@ class SqlTest(unittest.TestCase):
         self.configure("300s")
         self.start()
         self.wait_until(lambda: self.old_ones() == 0)
-        self.wait_until(lambda: "were replaced by summaries" in self.log())
+        self.wait_until(lambda: "keep_events: replaced" in self.log())
         self.assertGreater(self.count("summary"), 0)
         self.assert_all_can_be_read()
 
@@ -159,13 +159,13 @@ class SqlTest(unittest.TestCase):
         endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT "
         done = self.run_sql(endless + "count(*) FROM n", "--timeout", "1s")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertIn("it ran for more than 1s", done.stderr)
+        self.assertIn("the query ran for more than 1s", done.stderr)
         done = self.run_sql(endless + "i FROM n")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("more than 10000 rows", done.stderr)
         done = self.run_sql("SELECT 1", "--url", "http://127.0.0.1:1")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertIn("not offered by http://127.0.0.1:1", done.stderr)
+        self.assertIn("not available from http://127.0.0.1:1", done.stderr)
         done = run_it("sql", "SELECT 1", "--db", self.path("nowhere"))
         self.assertEqual(done.returncode, 2)
         self.assertFalse(os.path.exists(self.path("nowhere")))

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Two controllers, as Slurm's backup controller and Cluster Toolkit's enable_backup_controller have them: the first dies while a
-job trains, slurmctld and goodputd with it, and the second goes on with one database.
+"""Two controllers, as with Slurm's backup controller and Cluster Toolkit's enable_backup_controller: the first dies with
+slurmctld and goodputd while a job trains, and the second continues with the same database.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_takeover
 """
@@ -99,10 +99,10 @@ class TakeoverTest(unittest.TestCase):
         self.addCleanup(node.kill)
         first = self.goodputd(HOST, "first", "role = controller", "spool = " + self.path("spool-a"))
         self.goodputd(HOST + "-b", "second", "role = controller", "spool = " + self.path("spool-b"))
-        self.wait_until(lambda: "waiting for its end, or 4s without a sign of it" in self.log("second"))
+        self.wait_until(lambda: "standing by until it ends or gives no heartbeat for 4s" in self.log("second"))
         doctor = self.run_on(HOST + "-b", "doctor", [SGOODPUT, "doctor", "--config", self.path("second.conf")])
         doctor.wait()
-        self.assertIn("goodputd here stands by and takes over after 4s without a sign of it", self.log("doctor"))
+        self.assertIn("goodputd here stands by and takes over after 4s without its heartbeat", self.log("doctor"))
 
         folder = self.site.folder("run")
         job = self.site.cluster.sbatch("srun %s --dir %s --steps %d --step-seconds 0.3 --save-every 20 --save-seconds 0.2 "
@@ -124,7 +124,7 @@ class TakeoverTest(unittest.TestCase):
         self.assertEqual(sum(bucket["ns"] for bucket in shown["buckets"]), shown["wall_ns"])
         # It comes back, and stands by.
         self.goodputd(HOST, "first", "role = controller", "spool = " + self.path("spool-a"))
-        self.wait_until(lambda: "fills the database" in self.log("first"))
+        self.wait_until(lambda: "writes to the database" in self.log("first"))
         with sqlite3.connect("file:%s?mode=ro" % self.site.database, uri=True, timeout=10) as database:
             writer, = database.execute("SELECT name FROM writer").fetchone()
         self.assertIn(" on %s-b " % HOST, writer)

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Jobs that nobody instrumented: signals, exits and checkpoints on disk alone, against what the trainer's own log says.
+"""Jobs without marks: reconstructed from signals, exits and checkpoints on disk only, compared with the trainer's own log.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_uninstrumented
 
-A bucket is within 1 % of the job's time (or 1.1 s, what Slurm's whole seconds leave open) of the truth, and runtime
-goodput is right or a range that holds it.
+A bucket is within 1 % of the job's time (or 1.1 s, because Slurm has whole seconds) of the truth, and runtime goodput is
+right or a range that contains it.
 """
 
 import glob

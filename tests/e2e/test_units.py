@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""The systemd units: they are well formed, leave the daemon little power, and that is enough for what it does.
+"""The systemd units: they are valid, give the daemon few privileges, and these are sufficient.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_units
 
-systemd itself does not run here: a stand-in speaks its protocols for handing over and keeping sockets.
+systemd itself does not run here: a stand-in speaks its protocols for passing and keeping sockets.
 """
 
 import array

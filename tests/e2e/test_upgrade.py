@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The plugin's file changes under running jobs, or does not fit: no job and no node notices, and doctor says what is wrong.
+"""The plugin's file changes under running jobs, or does not fit: no job and no node is affected, and doctor names the problem.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_upgrade
 
@@ -188,8 +188,8 @@ class UpgradeTest(unittest.TestCase):
             self.assert_jobs_go_as_ever("Incompatible plugin version", "Incompatible Slurm plugin")
             self.assertEqual(self.recorded(), before)
             said = self.doctor()
-            self.assertIn("the plugin %s was built for Slurm %s, this is " % (self.installed, release), said)
-            self.assertIn("fix: build it against this Slurm (--with-slurm=PREFIX) and `make install`", said)
+            self.assertIn("the plugin %s was built for Slurm %s, but this is Slurm " % (self.installed, release), said)
+            self.assertIn("fix: rebuild it for this Slurm (--with-slurm=PREFIX) and `make install`", said)
         self.install(PLUGIN)
         self.assert_jobs_go_as_ever()
         self.assertGreater(self.recorded(), before)

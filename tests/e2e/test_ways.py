@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Every way a job can go, each on real Slurm: what sgoodput says is what the trainer's log and Slurm's records say.
+"""Every way in which a job can run and end, each on a real Slurm: sgoodput's report matches the trainer's log and Slurm's records.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_ways
 
-The scenarios stand beside their tests in tests/e2e/ways/; here they get their clusters. Needs root and Debian's Slurm
+The scenarios are next to their tests in tests/e2e/ways/; this module starts their clusters. Needs root and Debian's Slurm
 packages. GOODPUT_SCENARIOS=NAME,NAME runs only those.
 """
 

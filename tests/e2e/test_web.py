@@ -1,6 +1,5 @@
 #!/usr/bin/python3
-"""goodputd's page and `sgoodput watch` on a real cluster: what one looks at says what `sgoodput` says. Pictures go to
-out/tests/web-*.png.
+"""goodputd's page and `sgoodput watch` on a real cluster: they show the same as `sgoodput`. Pictures go to out/tests/web-*.png.
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_web
 """

@@ -1,4 +1,4 @@
-"""Takes commands and settings from the text of the operators' guide, so that the machines are set up as it says."""
+"""Extracts commands and settings from the operators' guide, so that the machines are set up as it says."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""One virtual machine: a Debian in QEMU without KVM, which is commanded by ssh."""
+"""One virtual machine: Debian in QEMU without KVM, controlled over ssh."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Three machines as a site has them: a controller with slurmdbd and an NFS server, and two nodes."""
+"""Three machines as at a real site: a controller with slurmdbd and an NFS server, and two nodes."""
 
 import json
 import os

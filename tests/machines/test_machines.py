@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""What happens on real machines: own kernels, systemd, cgroup v2, a file server, power that is cut.
+"""Tests on virtual machines: own kernels, systemd, cgroup v2, a file server, power failures.
 
-tests/machines/run makes what this needs, and says where it is (GOODPUT_MACHINES_IMAGE, GOODPUT_MACHINES_PACKAGES). The truth is
+tests/machines/run creates what this needs and passes its location (GOODPUT_MACHINES_IMAGE, GOODPUT_MACHINES_PACKAGES). The truth is
 the training program's own log and Slurm's accounting. Emulated processors are some 20 times slower than real ones, so a
-bucket may be apart from the truth by more than on a private cluster.
+bucket may differ from the truth by more than on a private cluster.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The packages that tests look at, built once."""
+"""Builds the packages under test once."""
 
 import functools
 import os

@@ -1,6 +1,6 @@
-"""A Debian or Ubuntu machine of its own for a moment: a root that lies over one which stays as it is, with systemd as its first process.
+"""A temporary Debian or Ubuntu machine: a root file system overlaid on a read-only base, with systemd as its first process.
 
-Processes, mounts, network, and with them everything it did, end when it is closed, or when whoever made it ends.
+Its processes, mounts and network, and all changes, end when it is closed or its creator exits.
 """
 
 import os

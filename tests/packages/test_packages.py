@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Debian's packages: what is in them, and what they do to a machine from installing to purging.
+"""Debian's packages: their contents, and what they do to a machine from installing to purging.
 
     GOODPUT_BUILD=build python3 -m unittest tests.packages.test_packages
 
-They are built from the release's tarball. The machine is this host's release, debootstrapped once into out/packages/base,
-with systemd as its first process; what happens on it is gone with it.
+They are built from the release's tarball. The machine has this host's release, debootstrapped once into out/packages/base,
+with systemd as its first process; all changes to it are discarded.
 """
 
 import glob

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""The RPM spec: rpmlint accepts it, and rpmbuild makes packages by it of what Debian's were made of.
+"""The RPM spec: rpmlint accepts it, and rpmbuild makes packages with it from the same files as Debian's.
 
     GOODPUT_BUILD=build python3 -m unittest tests.packages.test_rpm
 
-Nothing is compiled here, and nothing installed: the host is none of these systems.
+Nothing is compiled or installed, since the host is not an RPM system.
 """
 
 import glob

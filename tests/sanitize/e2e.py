@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""End-to-end suites on a sanitized build: tests/sanitize/e2e.py BUILD SUITE...   (as unittest names them)
+"""Runs end-to-end suites on a sanitized build: tests/sanitize/e2e.py BUILD SUITE...   (as unittest names them)
 
-What a sanitizer has to say about any process goes to BUILD/reports, and fails the run. Nothing here looks for leaks:
-libslurm has them; the unit tests do.
+Reports of sanitizers about any process go to BUILD/reports and fail the run. Leaks are not checked, since libslurm has
+some; the unit tests check for them.
 """
 
 import glob

@@ -1,4 +1,4 @@
-"""Three of first light's scenarios on one site: what of it runs sanitized in tests/run. All of it: make check-sanitize."""
+"""The three scenarios of first light that run sanitized in tests/run. All of them: make check-sanitize."""
 
 import unittest
 

@@ -1,15 +1,16 @@
 #!/usr/bin/python3
-"""Four nodes and a controller that share a folder, while everything is done to them: every event arrives, once.
+"""Four nodes and a controller share a folder under every kind of failure: every event arrives exactly once.
 
     GOODPUT_BUILD=build python3 -m tests.soak.ship --minutes 60     (make soak SOAK_MINUTES=60)
 
-Each node has a spool, a writer that appends to it by the product's own code, and a goodputd; the controller a goodputd
-and a database. The shared folder is a small file system in memory. Rounds of random trouble (processes killed, stopped
-and started twice, the folder full, read-only, hanging, gone, another's) alternate with calm, and after each calm every
-byte of the nodes' files is compared with the shared folder, and every record with the database by node, file and offset.
+Each node has a spool, a writer that appends to it with the product's own code, and a goodputd; the controller has a goodputd
+and a database. The shared folder is a small file system in memory. Rounds of random failures (processes killed, stopped
+and started twice; the folder full, read-only, hanging, missing, or owned by another user) alternate with quiet periods. After
+each, every byte of the nodes' files is compared with the shared folder, and every record with the database by node, file and
+offset.
 
-Needs root and a mount namespace of its own, in which all of it is gone when this process is. --seed repeats a run's
-choices (the kernel's own timing it cannot repeat).
+Needs root and its own mount namespace, which disappears with this process. --seed repeats a run's choices (but not the
+kernel's timing).
 """
 
 import argparse

@@ -1,5 +1,5 @@
-"""A FUSE file system with one empty folder, served by a thread of this process: what a mounted bucket looks like to
-statfs. Speaks the kernel's protocol itself (linux/fuse.h), so no library is needed. Needs root and /dev/fuse."""
+"""A FUSE file system with one empty folder, served by a thread of this process: to statfs it looks like a mounted bucket.
+Speaks the kernel's protocol itself (linux/fuse.h), so no library is needed. Needs root and /dev/fuse."""
 
 import ctypes
 import errno

@@ -18,8 +18,8 @@ struct Value;
 using Object = std::map<std::string, Value>;
 struct Value {
   char type = '0';  // 'o' object, 'a' array, 's' string, 'n' number, 'b' true or false, '0' null
-  std::string
-      text;  // of a string (decoded; code points below 256 from \u escapes as that one byte) or number
+  // Of a string (decoded; code points below 256 from \u escapes as that one byte) or number.
+  std::string text;
   std::shared_ptr<Object> object;
   std::vector<Value> array;
   bool has(const std::string& key) const { return object && object->count(key) != 0; }

@@ -126,15 +126,15 @@ TEST_F(SpoolTest, RefusesWhatIsNotAFolderOrHasNoParent) {
   std::ofstream(config_.root) << "x";
   EXPECT_NE(spool_.Open(config_).find("not a folder"), std::string::npos);
   config_.root = folder_.path() + "/a/b";
-  EXPECT_NE(spool_.Open(config_).find("cannot be made"), std::string::npos);
+  EXPECT_NE(spool_.Open(config_).find("cannot create it"), std::string::npos);
 }
 
 TEST_F(SpoolTest, RefusesAFolderOthersOwnOrMayWriteTo) {
   config_.owner = geteuid() + 1;
-  EXPECT_NE(spool_.Open(config_).find("may write"), std::string::npos);
+  EXPECT_NE(spool_.Open(config_).find("can write"), std::string::npos);
   config_.owner = geteuid();
   fs::permissions(config_.root, fs::perms::others_write, fs::perm_options::add);
-  EXPECT_NE(spool_.Open(config_).find("may write"), std::string::npos);
+  EXPECT_NE(spool_.Open(config_).find("can write"), std::string::npos);
 }
 
 TEST_F(SpoolTest, RefusesANetworkFileSystemInOneLine) {

@@ -1,4 +1,4 @@
-"""Saying what training does: to the daemon's socket, or by running a command. Never fails, never waits long."""
+"""Sends marks: to the daemon's socket, or by running a command. Never fails, never waits long."""
 
 import json
 import os

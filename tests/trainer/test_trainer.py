@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The trainer: resuming changes nothing it learns, and what it says it did is what it did."""
+"""The trainer: resuming does not change what it learns, and its log is correct."""
 
 import base64
 import json

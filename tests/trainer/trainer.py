@@ -1,14 +1,14 @@
 #!/usr/bin/python3
-"""A small program that really trains, for measuring what a training job does under Slurm.
+"""A small program that really trains, to measure what happens to a training job under Slurm.
 
 A multi-layer perceptron learns synthetic data that depends only on the step's number: a run that was interrupted and
 resumed has exactly the losses of one that was not. Steps are numbered from 1; the checkpoint of step N holds the state
 after step N; a resumed run begins with step N+1. Every rank trains (from SLURM_PROCID), rank 0 saves.
 
-What it does it writes to DIR/truth.RANK.jsonl, one line an event with time.time_ns(): tests compare with that.
+It logs what it does to DIR/truth.RANK.jsonl, one line per event with time.time_ns(), for tests to compare with.
 
-With --framework it is what one of them would be: prints what that prints, lays its checkpoints out alike, and does at signals
-what that does. The truth is the same.
+With --framework it imitates one: it prints the same output, uses the same checkpoint layout, and reacts to signals in the same
+way. The truth log does not change.
 """
 
 import argparse

@@ -4,9 +4,9 @@
     transcript.py megatron                  the output of its two ranks, as in one file
     transcript.py megatron --json           also when each piece was written, and the facts (below)
 
-The first start trains from nothing, evaluates once, stalls once, and is told to stop by TERM (or killed, where it does not
-listen); the second goes on, saves asynchronously, and is killed in the middle of a save; the third runs to its end. Times
-are local, from 2026-08-22 10:00:00 on.
+The first start trains from scratch, evaluates once, stalls once, and is told to stop by TERM (or killed, if the framework
+ignores it); the second resumes, saves asynchronously, and is killed during a save; the third runs to its end. Times are
+local, from 2026-08-22 10:00:00 on.
 
 JSON: framework, first (its number of the first step), text (base64), chunks [{t_ns, rank, stream, base64}] in order, and
   facts.steps       [{incarnation, step, begin_ns, end_ns (null: cut off), told}]   step counted from 1; told: its end was printed

@@ -332,7 +332,7 @@ TEST(Advice, EachLossHasItsSentence) {
   const std::optional<Advice> save = Find(advice, "save asynchronously");
   ASSERT_TRUE(save);
   EXPECT_NEAR(*save->gain, 90.0 / 5490, 1e-6);
-  EXPECT_NE(save->evidence.find("2.0s a save, mean of 45 saves"), std::string::npos) << save->evidence;
+  EXPECT_NE(save->evidence.find("2.0s per save, the mean of 45 saves"), std::string::npos) << save->evidence;
   const std::optional<Advice> node = Find(advice, "n3");
   ASSERT_TRUE(node);
   EXPECT_EQ(node->evidence, "it failed the run 4 times");
@@ -385,7 +385,7 @@ TEST(Advice, BackOffAfterARequeueIsNamedWithItsShareOfWaiting) {
       .Ended(401, "COMPLETED");
   const std::optional<Advice> back_off = Find(AdviceOn(run), "expedited requeue");
   ASSERT_TRUE(back_off);
-  EXPECT_EQ(back_off->evidence, "60.5% of waiting is Slurm's back-off after a requeue, 2m01s in all");
+  EXPECT_EQ(back_off->evidence, "60.5% of waiting is Slurm's back-off after a requeue, 2m01s in total");
   EXPECT_NEAR(*back_off->gain, 121.0 / 401, 1e-6);
 }
 
@@ -485,7 +485,7 @@ TEST(WhatToDo, SaysSoWhereThereIsNothing) {
       .TaskExits(1002, 0, 0)
       .Ended(1002, "COMPLETED");
   EXPECT_EQ(ToDo(run), std::vector<std::string>{
-                           "Nothing to change: no loss of 1% of its time or more is known to be avoidable."});
+                           "Nothing to change: no avoidable loss of 1% of the time or more is known."});
 }
 
 TEST(WhatToDo, AJobThatFailedBeforeAStepIsToldThatAlone) {
@@ -532,7 +532,7 @@ TEST(Advice, AnIntervalIsNamedOnlyIfItPaysWhateverTheCountLeavesOpen) {
   EXPECT_TRUE(says(270).empty());
   const Situation same = SituationOf(measured, 270);
   EXPECT_EQ(Caveats(same, MakePlan(same), &measured),
-            std::vector<std::string>{"how often it saves now is as good as the best interval"});
+            std::vector<std::string>{"the current interval is as good as the best one"});
   // One failure: the MTTF may be a fifth or twenty times the estimate, and so the best interval may be on
   // either side of a neighbouring one.
   measured.up_s = 3600;
@@ -541,7 +541,7 @@ TEST(Advice, AnIntervalIsNamedOnlyIfItPaysWhateverTheCountLeavesOpen) {
   const Situation situation = SituationOf(measured, 600);
   const std::vector<std::string> caveats = Caveats(situation, MakePlan(situation), &measured);
   ASSERT_EQ(caveats.size(), 2U);
-  EXPECT_EQ(caveats[0].rfind("1 interruption is few", 0), 0U) << caveats[0];
+  EXPECT_EQ(caveats[0].rfind("only 1 interruption", 0), 0U) << caveats[0];
 }
 
 TEST(Advice, WithoutAFailureItSaysThatThereAreTooFew) {
@@ -586,8 +586,7 @@ TEST(Network, TheLastTestBetweenNodesIsJudged) {
   facts.attempts[0].collectives.push_back(
       {At(20), std::int64_t{8} << 30U, 0, 178'460'000'000, 0, {"n1", "n2"}, {}});
   ASSERT_EQ(advice(185).size(), 1U);
-  EXPECT_EQ(advice(185)[0].action,
-            "find the slow node among n1, n2: run nccl-tests on two of them at a time");
+  EXPECT_EQ(advice(185)[0].action, "find the slow node among n1, n2: run nccl-tests on pairs of them");
   EXPECT_EQ(
       advice(185)[0].evidence.find("nccl-tests reached 178.46 GB/s between 2 nodes with messages of 8 GiB"),
       0U)

@@ -69,8 +69,7 @@ TEST(Chain, AResubmissionComesOnceTheOneBeforeHasStarted) {
   EXPECT_EQ(Ids(InferChain(jobs, jobs[1].job)), "1 2 3");
   EXPECT_EQ(InferChain(jobs, jobs[1].job).inferred,
             "3 jobs as one run (1, 2, 3), joined 2 by name 'train', user, account and partition, submitted "
-            "once the "
-            "one before had started");
+            "after the previous one had started");
 }
 
 TEST(Chain, ASweepIsNone) {
@@ -78,7 +77,7 @@ TEST(Chain, ASweepIsNone) {
   for (const JobOutline& job : jobs) {
     const Chain chain = InferChain(jobs, job.job);
     EXPECT_EQ(chain.jobs, std::vector<JobKey>{job.job});
-    EXPECT_EQ(chain.inferred, "no other job is known that this one seems to be one run with");
+    EXPECT_EQ(chain.inferred, "no other known job seems to belong to the same run");
   }
 }
 

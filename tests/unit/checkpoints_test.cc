@@ -268,10 +268,10 @@ TEST_F(RealFolder, OneThatNobodyHasIsMissedOnlyWhereItCouldHaveBeenSeen) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root";
   EXPECT_EQ(SaidOfNone(folder_.path(), "true"), "");
   EXPECT_EQ(SaidOfNone(folder_.path(), "mount -o remount,ro " + folder_.path()),
-            "no process of the job sees it, and its user may not make it there");
+            "no process of the job sees it, and its user may not create it there");
   EXPECT_EQ(SaidOfNone(folder_.path(), "cp /bin/sleep " + folder_.path() + "/docker && { " + folder_.path() +
                                            "/docker 20 & } && sleep 0.2"),
-            "a container of docker cannot be looked into: its processes are not the job's");
+            "a container of docker cannot be inspected: its processes do not belong to the job");
 }
 
 // The node's /tmp is not what a job had by that name.
@@ -279,7 +279,7 @@ TEST(ScanHelper, WhoseTmpItWasIsNotKnownOnceNobodyLives) {
   const HelperAnswers ask = ScanHelper({"/tmp/ckpt", "7", "999999999", "0"});
   const absl::StatusOr<ScanResult> look = DecodeScan(ask(kLookRequest, [](std::string_view) {}));
   ASSERT_TRUE(look.ok());
-  EXPECT_EQ(look->problem, "the job ended before it could be looked for");
+  EXPECT_EQ(look->problem, "the job ended before the directory could be found");
 }
 
 TEST_F(RealFolder, AnAnswerStaysAMessage) {

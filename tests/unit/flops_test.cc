@@ -72,10 +72,10 @@ TEST(Peaks, TheAdministratorsComeFirst) {
 TEST(Peaks, AnErrorSaysHowToMendIt) {
   EXPECT_EQ(
       PeakFlops({}, "mi300x", "bf16").status().message(),
-      "the peak of GPUs of type mi300x is not known; `peak = TYPE PRECISION TFLOPS` in goodput.conf says it");
+      "the peak of GPUs of type mi300x is not known; add `peak = TYPE PRECISION TFLOPS` to goodput.conf");
   EXPECT_EQ(PeakFlops({}, "a100", "fp8").status().message(),
-            "the peak of GPUs of type a100 in fp8 is not known; `peak = TYPE PRECISION TFLOPS` in "
-            "goodput.conf says it");
+            "the peak of GPUs of type a100 in fp8 is not known; add `peak = TYPE PRECISION TFLOPS` to "
+            "goodput.conf");
 }
 
 TEST(Peaks, ALineOfTheConfigurationIsThreeWords) {
@@ -111,20 +111,20 @@ TEST(ProgramFlops, NeedFlopsPrecisionAndOnePeak) {
   ASSERT_TRUE(program.ok());
   EXPECT_EQ(program->flops_per_step, 1e18);
   EXPECT_EQ(program->peak_flops, 989e12);
-  EXPECT_EQ(program->evidence, "1e+18 FLOPs a step as declared; peak 989 TFLOP/s a GPU (h100, bf16)");
+  EXPECT_EQ(program->evidence, "1e+18 FLOPs per step as declared; peak 989 TFLOP/s per GPU (h100, bf16)");
   const auto why = [](const std::vector<DeclaredFlops>& declared, const std::set<std::string>& types) {
     const absl::StatusOr<ProgramFlops> refused = FlopsOfProgram(declared, types, {});
     return refused.ok() ? std::string() : std::string(refused.status().message());
   };
-  EXPECT_NE(why({}, {"h100"}).find("how many FLOPs"), std::string::npos);
-  EXPECT_NE(why({{1e18, "", ""}}, {"h100"}).find("which precision"), std::string::npos);
-  EXPECT_NE(why({whole}, {}).find("of which type"), std::string::npos);
+  EXPECT_NE(why({}, {"h100"}).find("FLOPs per step are not known"), std::string::npos);
+  EXPECT_NE(why({{1e18, "", ""}}, {"h100"}).find("precision is not known"), std::string::npos);
+  EXPECT_NE(why({whole}, {}).find("does not report the type"), std::string::npos);
   EXPECT_NE(why({whole}, {"mi300x"}).find("mi300x"), std::string::npos);
   EXPECT_NE(why({whole}, {"h100", "a100"}).find("several types: a100, h100"), std::string::npos);
   EXPECT_NE(why({whole, {2e18, "", "bf16"}}, {"h100"}).find("different FLOPs"), std::string::npos);
   EXPECT_NE(why({whole, {1e18, "", "fp8"}}, {"h100"}).find("different precisions: bf16, fp8"),
             std::string::npos);
-  EXPECT_NE(why({{std::nullopt, "params=1", "bf16"}}, {"h100"}).find("not complete"), std::string::npos);
+  EXPECT_NE(why({{std::nullopt, "params=1", "bf16"}}, {"h100"}).find("incomplete"), std::string::npos);
   // Different names of GPUs with the same peak, and a model that says the same as a number.
   EXPECT_EQ(why({whole}, {"h100", "nvidia_h100_80gb_hbm3", "h200"}), "");
   EXPECT_EQ(why({{6e18, "", "bf16"}, {std::nullopt, "params=1e12,tokens-per-step=1e6", ""}}, {"h100"}), "");
@@ -198,8 +198,8 @@ TEST(ProgramGoodput, IsRefusedWhereItCannotBe) {
     EXPECT_FALSE(account.goodput.mpg);
     return reason;
   };
-  EXPECT_EQ(why(Trains(0), 1e12), "it had no GPUs");
-  EXPECT_NE(why(Trains(8), 81e12).find("more than its GPUs can do"), std::string::npos);
+  EXPECT_EQ(why(Trains(0), 1e12), "the run had no GPUs");
+  EXPECT_NE(why(Trains(8), 81e12).find("exceed the peak of the GPUs"), std::string::npos);
   RunBuilder silent;
   silent.Attempt().Gpus(8).Submitted(0).Started(0).Ended(100, "COMPLETED");
   EXPECT_EQ(why(silent, 1e12), "no steps were seen");

@@ -80,7 +80,8 @@ TEST_F(HousekeepingTest, OneOfTwoDaemonsHasTheDatabaseAndTheOtherIsToldWho) {
     const absl::Status told = second.Look(2);
     EXPECT_TRUE(absl::IsUnavailable(told)) << told;
     EXPECT_EQ(Message(told).find(me), 0u) << told;
-    EXPECT_NE(Message(told).find("waiting for its end, or 30s without a sign of it"), std::string::npos)
+    EXPECT_NE(Message(told).find("standing by until it ends or gives no heartbeat for 30s"),
+              std::string::npos)
         << told;
     EXPECT_EQ(LeaseOf(path_).holder.find(me), 0u);
     EXPECT_FALSE(LeaseOf(path_).elsewhere);
@@ -251,7 +252,7 @@ TEST_F(HousekeepingTest, ASpoiledDatabaseIsSetAsideAndTheNewestGoodCopyTakesItsP
   const absl::StatusOr<std::string> done = ReplaceDamaged(path_, copies_, Utc(3, 10));
   ASSERT_TRUE(done.ok()) << done.status();
   EXPECT_TRUE(fs::exists(path_ + ".damaged-20261103T100000Z"));
-  EXPECT_NE(done->find("goodput-20261101T030000Z.db takes its place"), std::string::npos) << *done;
+  EXPECT_NE(done->find("goodput-20261101T030000Z.db replaces it"), std::string::npos) << *done;
   EXPECT_EQ(Jobs(path_), 200);
 }
 

@@ -115,10 +115,10 @@ TEST_F(ImportTest, AnArrayOverManyLines) {
 }
 
 TEST_F(ImportTest, WhatDoesNotEndIsSaid) {
-  EXPECT_EQ(Values("[{\"a\":1},{\"b\":"), (List{"{\"a\":1}", "!cut off"}));
-  EXPECT_EQ(Values("[{\"a\":1},"), (List{"{\"a\":1}", "!the array does not end"}));
+  EXPECT_EQ(Values("[{\"a\":1},{\"b\":"), (List{"{\"a\":1}", "!truncated"}));
+  EXPECT_EQ(Values("[{\"a\":1},"), (List{"{\"a\":1}", "!the array is not closed"}));
   EXPECT_EQ(Values("[}}]"), (List{"}", "}"}));
-  EXPECT_EQ(Values("{\n\"a\": "), List{"!cut off"});
+  EXPECT_EQ(Values("{\n\"a\": "), List{"!truncated"});
 }
 
 TEST_F(ImportTest, WhatIsTooLongIsSkippedAndTheRestRead) {

@@ -73,16 +73,16 @@ TEST(Profiles, AreRefusedWithTheLineAndTheReason) {
   EXPECT_EQ(with("example did 8\ngives step=9\n"), "x.profile:6: the example gives `step=8`, not `step=9`");
   EXPECT_EQ(with("example done 8\ngives step=8\n"), "x.profile:6: the example matches no rule");
   EXPECT_EQ(with("example did 8\n"), "x.profile:6: the example has no `gives`");
-  EXPECT_EQ(with("unlike you did 9\n"), "x.profile:6: the rule of line 2 matches it");
+  EXPECT_EQ(with("unlike you did 9\n"), "x.profile:6: the rule at line 2 matches this line");
   EXPECT_EQ(with("rule save_end\nmatch saved\n"), "x.profile:6: the rule has no `example`");
-  EXPECT_EQ(with("rule save_end\nmatch (saved\n"), "x.profile:7: the expression is none: missing ): (saved");
+  EXPECT_EQ(with("rule save_end\nmatch (saved\n"), "x.profile:7: invalid expression: missing ): (saved");
   EXPECT_EQ(with("rule save_end\nmatch saved (?P<stepp>1)\n"), "x.profile:7: unknown group stepp");
   EXPECT_EQ(with("rule save_end\nmatch did 3\nexample did 3\ngives nothing\n"),
-            "x.profile:8: the example matches the rule of line 2 first");
-  EXPECT_EQ(with("rule saved\n"), "x.profile:6: no rule is a `saved`");
+            "x.profile:8: the example matches the rule at line 2 first");
+  EXPECT_EQ(with("rule saved\n"), "x.profile:6: unknown kind of rule `saved`");
   EXPECT_EQ(with("speed 3\n"), "x.profile:6: unknown word `speed`");
   EXPECT_EQ(with("rule phase_begin\nmatch eval\nexample eval\ngives nothing\n"),
-            "x.profile:6: it needs a `name`");
+            "x.profile:6: the rule needs a `name`");
   EXPECT_EQ(with("rule step_begin\nmatch eval\nexample eval\ngives nothing\n"),
             "x.profile:6: a step needs a group `step`");
   EXPECT_EQ(Problem(""), "x.profile:1: no `profile NAME`");
@@ -183,8 +183,8 @@ TEST(Reader, GooglesEntriesAreReadOutOfALinesEnd) {
 TEST(Reader, UnknownNamesAreAnsweredWithThoseThereAre) {
   const absl::StatusOr<LogReader> reader = LogReader::Open("megatorn", kNoFolder);
   ASSERT_FALSE(reader.ok());
-  EXPECT_TRUE(absl::StrContains(Message(reader.status()),
-                                "no log profile is named megatorn; there are megatron, nemo"));
+  EXPECT_TRUE(
+      absl::StrContains(Message(reader.status()), "unknown log profile megatorn; known: megatron, nemo"));
 }
 
 TEST(Reader, LabelsOfLaunchersAreLeftOut) {

@@ -384,9 +384,9 @@ TEST(TracePermission, ARefusalNamesTheSysctlItsValueAndWhatIsMissing) {
   // Debian and Ubuntu as they come.
   for (const int paranoid : {3, 4}) {
     const std::string sysctl =
-        Cat("kernel.perf_event_paranoid is ", paranoid, ", which asks for CAP_SYS_ADMIN");
+        Cat("kernel.perf_event_paranoid is ", paranoid, ", which requires CAP_SYS_ADMIN");
     EXPECT_TRUE(has(why(paranoid, true, false), sysctl)) << why(paranoid, true, false);
-    EXPECT_TRUE(has(why(paranoid, true, false), "goodputd has CAP_PERFMON alone"))
+    EXPECT_TRUE(has(why(paranoid, true, false), "goodputd has only CAP_PERFMON"))
         << why(paranoid, true, false);
     EXPECT_TRUE(has(mend(paranoid, true, false), "or sysctl -w kernel.perf_event_paranoid=2"))
         << mend(paranoid, true, false);

@@ -87,11 +87,11 @@ TEST(SignalLedger, AdvisesByWhoeverEndedTheJob) {
     const std::string summary = run.Build().signals.summary;
     return summary.substr(summary.find(": "));
   };
-  EXPECT_EQ(advice("PREEMPTED"), ": a preemption grace (GraceTime) of 60 s would do");
+  EXPECT_EQ(advice("PREEMPTED"), ": a preemption grace (GraceTime) of 60 s would be enough");
   EXPECT_EQ(advice("REQUEUED"), ": save more often, or have KillWait raised to 60");
   RunBuilder run;
   HasUntil(run, 33, "TIMEOUT").facts.signals.front().signo = SIGTERM;
-  EXPECT_NE(run.Build().signals.summary.find(": ask earlier, with --signal=TERM@60"), std::string::npos);
+  EXPECT_NE(run.Build().signals.summary.find(": send it earlier with --signal=TERM@60"), std::string::npos);
 }
 
 TEST(SignalLedger, KnowsNoNeededTimeOfASaveThatNeverCompletedBefore) {
@@ -145,8 +145,8 @@ TEST(SignalLedger, TakesAllProcessesOfAMomentForOneDelivery) {
   ASSERT_FALSE(ledger.warnings.empty());
   EXPECT_EQ(
       ledger.warnings.front(),
-      "3 processes beside the trainer died of USR1 (pt_data_worker 2, sleep 1): ask "
-      "only the script with --signal=B:USR1 and forward it to the trainer, or ignore it in the helpers");
+      "3 processes other than the trainer died from USR1 (pt_data_worker 2, sleep 1): send the signal to the "
+      "script only, with --signal=B:USR1 and forward it to the trainer, or ignore it in those processes");
 }
 
 TEST(SignalLedger, ASignalThatRepeatsAnAskIsNotAnotherOne) {
@@ -215,8 +215,8 @@ TEST(SignalLedger, ATaskThatIsBeingSetUpCannotHandleIt) {
   EXPECT_TRUE(Only(ledger).receivers.front().set_up);
   EXPECT_EQ(WhatItSays(ledger),
             "1 signal, 0 checkpoints in time, 1 without a checkpoint\n"
-            "USR1 came while the tasks were still being set up, as containers are: no program was there to "
-            "handle it");
+            "USR1 arrived while the tasks were still being set up, such as their containers: no program was "
+            "running yet to handle it");
 }
 
 TEST(SignalLedger, ATaskThatDiesOfASignalDidNotHandleIt) {
@@ -362,8 +362,8 @@ TEST(SignalLedger, SaysWhenWhatWasSavedWasNotUsed) {
   const SignalLedger ledger = run.Build().signals;
   ASSERT_EQ(ledger.warnings.size(), 1U);
   EXPECT_EQ(ledger.warnings[0],
-            "the checkpoint that USR1 asked for in attempt 1 was complete, but attempt 2 went on at step 5 "
-            "though step 9 was done: look at what the program restores");
+            "the checkpoint requested by USR1 in attempt 1 was complete, but attempt 2 resumed at step 5 "
+            "although step 9 was done: check which checkpoint the program restores");
   RunBuilder good;
   Trains(good).Signal(183, SIGUSR1, true).Save(10, 190, 220).TaskExits(222, 0, 0).Ended(223, "REQUEUED");
   Trains(good, 11, 300).TaskExits(500, 0, 0).Ended(501, "COMPLETED");
@@ -506,7 +506,7 @@ TEST(NodeLoss, WorkEndsWhenTheNodeWasLastSeenAlive) {
   EXPECT_EQ(interruption.t_ch, 36 * kSecond) << "since the save that began at 150";
   EXPECT_EQ(interruption.t_detect, 314 * kSecond);
   EXPECT_EQ(EvidenceOfBucket(timeline, Bucket::kStall),
-            "inferred: node n1 was last seen alive at the begin of this");
+            "inferred: node n1 was last seen alive at the begin of this interval");
   ASSERT_EQ(timeline.stalls.size(), 1U);
   EXPECT_EQ(timeline.stalls[0].ns, 314 * kSecond);
   const std::vector<std::string>& evidence = interruption.evidence;

@@ -85,7 +85,7 @@ TEST(Cause, PreemptedIsNoCauseWhereItIsLeftOfAnEarlierPreemption) {
     left.first.Preempted(118);
     left.second.facts.node_events.back().exit_code = exit_code;
     EXPECT_EQ(left.Causes(), (Causes{"preempted", exit_code == 0 ? "unknown" : "failed"}));
-    EXPECT_TRUE(Says(left.Interruptions()[1], "nobody took its nodes"));
+    EXPECT_TRUE(Says(left.Interruptions()[1], "no other job took its nodes"));
   }
   Leftover timed;
   timed.first.Preempted(118);
@@ -112,7 +112,7 @@ TEST(Cause, APreemptionNobodySawIsToldByWhatIsLeftOfIt) {
   EXPECT_EQ(left.Causes(), (Causes{"preempted", "unknown"}));
   const std::vector<Interruption> found = left.Interruptions();
   EXPECT_TRUE(found[0].planned) << "it had saved";
-  EXPECT_TRUE(Says(found[0], "inferred: it left before the requeue"));
+  EXPECT_TRUE(Says(found[0], "inferred: it exited before the requeue"));
   EXPECT_TRUE(Says(found[1], "an earlier attempt"));
 }
 
@@ -216,7 +216,7 @@ TEST(Cause, AFailureHasItsExitStatus) {
   attempt.facts.exit_code = 7;
   const Interruption interruption = Only(run);
   EXPECT_EQ(interruption.cause, "failed");
-  EXPECT_TRUE(Says(interruption, "the job exited with 7"));
+  EXPECT_TRUE(Says(interruption, "the job exited with code 7"));
 }
 
 TEST(Cause, ATaskThatAbortsBeforeItsScriptAsksForTheRequeueFailed) {
@@ -241,7 +241,7 @@ TEST(Cause, WhereNoTaskFailedTheScriptDid) {
   const Timeline timeline = run.Build();
   ASSERT_EQ(timeline.interruptions.size(), 1U);
   const std::vector<std::string>& evidence = timeline.interruptions[0].evidence;
-  EXPECT_NE(std::find(evidence.begin(), evidence.end(), "the job exited with 3"), evidence.end());
+  EXPECT_NE(std::find(evidence.begin(), evidence.end(), "the job exited with code 3"), evidence.end());
 }
 
 TEST(Cause, ALinkOfAChainThatEndsWellInterruptsNothing) {
@@ -450,7 +450,7 @@ TEST(Cause, HowFarTheTimeLimitWasIsSaidOfASignalThatMayBeItsWarning) {
   attempt.facts.time_limit = 3600 * kSecond;
   run.Attempt(2).Submitted(121).Eligible(121).Started(130).Ready(131).TaskStarts(132, 0).Steps(10, 12, 140,
                                                                                                10);
-  EXPECT_TRUE(Says(Only(run), "its time limit was 3492 s away then"));
+  EXPECT_TRUE(Says(Only(run), "the time limit was 3492 s away"));
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ TEST(Host, ASpotMachineThatWasToldIsPreempted) {
   const Interruption end = Only(run);
   EXPECT_EQ(end.cause, "preempted");
   EXPECT_EQ(end.node, "n1");
-  EXPECT_TRUE(Says(end, "the host of node n1 was told 28 s before the end that it is preempted"));
+  EXPECT_TRUE(Says(end, "the host of node n1 announced its preemption 28 s before the end"));
   EXPECT_TRUE(Says(end, "Slurm's state: NODE_FAIL"));
 }
 
@@ -67,8 +67,7 @@ TEST(Host, ARequeueRightAfterThatNoticeIsAPreemptionAndMuchLaterIsNot) {
   Say(attempt.Ended(300, "REQUEUED"), 100, Kind::kPreempted, "TRUE");
   const Interruption end = Only(late);
   EXPECT_EQ(end.cause, "user_requeue");
-  EXPECT_TRUE(Says(end, "the host of node n1 was told 200 s before the end that it is preempted"))
-      << "a rival";
+  EXPECT_TRUE(Says(end, "the host of node n1 announced its preemption 200 s before the end")) << "a rival";
 }
 
 TEST(Host, SlurmMayTakeMinutesToFindANodeGone) {
@@ -85,7 +84,7 @@ TEST(Host, MaintenanceThatEndsTheMachineIsTheCause) {
     Say(Lost(run, state), 20, Kind::kMaintenance, "TERMINATE_ON_HOST_MAINTENANCE");
     const Interruption end = Only(run);
     EXPECT_EQ(end.cause, "maintenance");
-    EXPECT_TRUE(Says(end, "the host of node n1 said TERMINATE_ON_HOST_MAINTENANCE 80 s before the end"));
+    EXPECT_TRUE(Says(end, "the host of node n1 reported TERMINATE_ON_HOST_MAINTENANCE 80 s before the end"));
   }
 }
 
@@ -94,7 +93,7 @@ TEST(Host, MaintenanceThatIsMigratedTakenBackOrOfAnotherNodeIsNot) {
   Say(Lost(migrated, "NODE_FAIL"), 20, Kind::kMaintenance, "MIGRATE_ON_HOST_MAINTENANCE");
   EXPECT_EQ(Only(migrated).cause, "node_fail");
   EXPECT_TRUE(
-      Says(Only(migrated), "the host of node n1 said MIGRATE_ON_HOST_MAINTENANCE 80 s before the end"));
+      Says(Only(migrated), "the host of node n1 reported MIGRATE_ON_HOST_MAINTENANCE 80 s before the end"));
 
   RunBuilder taken_back;
   auto& attempt = Lost(taken_back, "NODE_FAIL");
@@ -128,9 +127,9 @@ TEST(Host, AnAnnouncedWindowIsTheCauseOnlyWhileItIsOpen) {
   EXPECT_EQ(cause(std::nullopt, std::nullopt), "node_fail");
   RunBuilder ahead;
   Say(Lost(ahead, "NODE_FAIL"), 20, Kind::kUpcomingMaintenance, "SCHEDULED/PENDING", "n1", 3700, 9000);
-  EXPECT_TRUE(Says(
-      Only(ahead),
-      "the host of node n1 had maintenance announced (SCHEDULED/PENDING), beginning 3600 s after the end"));
+  EXPECT_TRUE(
+      Says(Only(ahead),
+           "the host of node n1 announced maintenance (SCHEDULED/PENDING), beginning 3600 s after the end"));
 }
 
 TEST(Host, WhatSlurmKnowsBetterStands) {
@@ -144,7 +143,7 @@ TEST(Host, WhatSlurmKnowsBetterStands) {
     RunBuilder run;
     Say(Lost(run, state), 80, Kind::kPreempted, "TRUE");
     EXPECT_EQ(Only(run).cause, cause) << state;
-    EXPECT_TRUE(Says(Only(run), "the host of node n1 was told 20 s before the end that it is preempted"));
+    EXPECT_TRUE(Says(Only(run), "the host of node n1 announced its preemption 20 s before the end"));
   }
   // A program that failed by itself, and whose script then asked for the requeue.
   RunBuilder failed;
@@ -164,7 +163,7 @@ TEST(Host, ManyNodesThatSayTheSameAreOneWord) {
   EXPECT_EQ(end.cause, "preempted") << "the nearer one";
   EXPECT_EQ(end.node, "n2");
   EXPECT_TRUE(
-      Says(end, "the host of node n1 and 2 more said TERMINATE_ON_HOST_MAINTENANCE 80 s before the end"));
+      Says(end, "the host of node n1 and 2 more reported TERMINATE_ON_HOST_MAINTENANCE 80 s before the end"));
 }
 
 }  // namespace

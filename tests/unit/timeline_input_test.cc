@@ -31,7 +31,7 @@ TEST(Input, StepsLoggedEveryTenAreLostAndKeptByNumber) {
   EXPECT_EQ(timeline.steps.lost, 60 - 35);
   EXPECT_EQ(NsIn(timeline, Bucket::kProductive), static_cast<Ns>((75 + 12.5 + 75) * 1e9));
   // The log's next line was of step 40: that 35 to 39 ran, nobody said.
-  EXPECT_EQ(InWords(ReadLedger(timeline)), "65 kept of steps 0 to 69; nobody said that 35 to 39 began");
+  EXPECT_EQ(InWords(ReadLedger(timeline)), "65 kept of steps 0 to 69; no record that 35 to 39 began");
 }
 
 TEST(Input, SeveralRanksMarkingOneStepMakeOneStep) {

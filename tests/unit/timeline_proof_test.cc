@@ -59,7 +59,7 @@ TEST(Ledger, NamesTheNumbersNobodyMarked) {
   ASSERT_EQ(ledger.missing.size(), 1U);
   EXPECT_EQ(ledger.missing[0].first, 4);
   EXPECT_EQ(ledger.missing[0].last, 6);
-  EXPECT_EQ(InWords(ledger), "7 kept of steps 0 to 9; nobody said that 4 to 6 began");
+  EXPECT_EQ(InWords(ledger), "7 kept of steps 0 to 9; no record that 4 to 6 began");
 }
 
 TEST(Ledger, NamesTheNumbersKeptTwice) {
@@ -82,7 +82,7 @@ TEST(Ledger, NamesACountThatIsNotTheNumbers) {
   Incarnation incarnation;
   incarnation.first_step = 0, incarnation.kept_step = 9;
   timeline.incarnations.push_back(incarnation);
-  EXPECT_EQ(InWords(ReadLedger(timeline)), "9 kept of steps 0 to 9, which are 10");
+  EXPECT_EQ(InWords(ReadLedger(timeline)), "9 kept of steps 0 to 9, a range of 10");
 }
 
 TEST(Ledger, OfNoneOrOneStep) {
@@ -100,20 +100,21 @@ TEST(Allocated, IsWhatTheBucketsHaveToTheNanosecond) {
   const AllocatedTime allocated = ReadAllocatedTime(run.Build());
   EXPECT_TRUE(allocated.agrees());
   EXPECT_TRUE(allocated.told == GpuNs{106 * 16 + 90 * 8} * kSecond);
-  EXPECT_EQ(InWords(allocated), "2416 GPU-s by sacct = 48 provisioning + 40 suspended + 2328 up");
+  EXPECT_EQ(InWords(allocated), "2416 GPU-s according to sacct = 48 provisioning + 40 suspended + 2328 up");
 }
 
 TEST(Allocated, WithoutGpusItIsSeconds) {
   RunBuilder run;
   DiesInStepNine(run);
-  EXPECT_EQ(InWords(ReadAllocatedTime(run.Build())), "106 s by sacct = 2 provisioning + 104 up");
+  EXPECT_EQ(InWords(ReadAllocatedTime(run.Build())), "106 s according to sacct = 2 provisioning + 104 up");
 }
 
 TEST(Allocated, ARunningAttemptIsAllocatedUntilNow) {
   RunBuilder run;
   run.Now(50.25).Attempt().Submitted(0).Started(10).Gpus(8).Steps(0, 3, 20, 10).facts.evidence =
       Evidence::kScheduler;
-  EXPECT_EQ(InWords(ReadAllocatedTime(run.Build())), "322 GPU-s by the watch = 0 provisioning + 322 up");
+  EXPECT_EQ(InWords(ReadAllocatedTime(run.Build())),
+            "322 GPU-s according to the controller = 0 provisioning + 322 up");
 }
 
 TEST(Allocated, AResizedAttemptHasTheGpusItHeldThen) {
@@ -130,8 +131,8 @@ TEST(Allocated, WhatAWindowLeavesOutIsNamed) {
   Timeline timeline = run.Build();
   ClipTimeline(timeline, At(50), At(100));
   EXPECT_EQ(InWords(ReadAllocatedTime(timeline)),
-            "848 GPU-s by sacct; the buckets have 400 = 0 provisioning + 400 up; -448: outside the time "
-            "asked for");
+            "848 GPU-s according to sacct; the buckets have 400 = 0 provisioning + 400 up; -448: outside the "
+            "selected time");
 }
 
 TEST(Allocated, TwoAttemptsAtOnceAreCountedOnce) {
@@ -170,9 +171,9 @@ TEST(GoogleDifference, WaitingAndFirstStepsAreTheDifference) {
   // others of the first start (79 / 8) 9.875.
   EXPECT_NEAR(why->fraction, (119 - 0.125) / 200 - 119.0 / 192, 1e-12);
   EXPECT_EQ(InWords(*why),
-            "google_api is 2.54 points lower than rg: it counts 8.0 s since the first start without "
-            "resources up (queue_other 4.0 s, provisioning 4.0 s: -2.48) and takes 0.1 s that first steps "
-            "were above the mean for compilation (-0.06)");
+            "google_api is 2.54 points lower than rg: it counts 8.0 s without resources after the first "
+            "start (queue_other 4.0 s, provisioning 4.0 s: -2.48) and attributes 0.1 s by which first steps "
+            "exceeded the mean to compilation (-0.06)");
 }
 
 TEST(GoogleDifference, SecondsAreNotGpuSeconds) {

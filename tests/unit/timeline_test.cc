@@ -95,8 +95,7 @@ TEST(Timeline, WhatAProgramSaysOfAStopCountsWhereNobodySawTheSignal) {
   TrainsTenSteps(run).SaysStop(112).TaskExits(115, 0, 0).Ended(116, "COMPLETED");
   const Timeline timeline = run.Build();
   ASSERT_EQ(timeline.interruptions.size(), 1U) << "exit 0 after it was told to stop is an interruption";
-  EXPECT_EQ(timeline.interruptions[0].evidence[0],
-            "told to stop by what its output says, 3 s before it ended");
+  EXPECT_EQ(timeline.interruptions[0].evidence[0], "told to stop by its own output, 3 s before it ended");
   RunBuilder seen;
   TrainsTenSteps(seen).Signal(111, 15, true).SaysStop(112).TaskExits(115, 0, 0).Ended(116, "COMPLETED");
   EXPECT_EQ(seen.Build().interruptions[0].evidence[0],
@@ -757,7 +756,7 @@ TEST(Kept, AFileThatEachSaveReplacesMayHideSavesBetweenTwoLooks) {
   save(80, 81, 5);
   const Timeline timeline = run.Build();
   ASSERT_EQ(timeline.warnings.size(), 1U);
-  EXPECT_NE(timeline.warnings[0].find("each save replaces snapshot.pt"), std::string::npos);
+  EXPECT_NE(timeline.warnings[0].find("each save overwrites snapshot.pt"), std::string::npos);
   // Where the file system announces changes, each save is seen.
   for (CheckpointFile& file : attempt.facts.checkpoint_files) file.earlier = 0;
   EXPECT_TRUE(run.Build().warnings.empty());
@@ -770,7 +769,7 @@ TEST(Kept, WhatNobodyCouldSeeIsOpenNotLost) {
   EXPECT_EQ(timeline.steps.lost, 0);
   EXPECT_GT(timeline.steps.at_risk, 5);
   ASSERT_EQ(timeline.warnings.size(), 1U);
-  EXPECT_NE(timeline.warnings[0].find("could not be looked into (Permission denied)"), std::string::npos);
+  EXPECT_NE(timeline.warnings[0].find("could not be read (Permission denied)"), std::string::npos);
   // A program that says itself when it saves is believed.
   RunBuilder told;
   DiesInStepNine(told, "NODE_FAIL").Save(8, 110, 110).facts.checkpoints_unseen = "Permission denied";
@@ -1055,7 +1054,7 @@ TEST(Interruptions, AttemptsAllocatedAtOnceAreWarnedOf) {
   run.Attempt(2).Submitted(10).Started(50).Ended(150, "COMPLETED");
   const Timeline timeline = run.Build();
   ASSERT_EQ(timeline.warnings.size(), 1U);
-  EXPECT_NE(timeline.warnings[0].find("at once"), std::string::npos) << timeline.warnings[0];
+  EXPECT_NE(timeline.warnings[0].find("at the same time"), std::string::npos) << timeline.warnings[0];
   EXPECT_EQ(RunBuilder::Tell(timeline), "unobserved.allocated 0-150");
 }
 

@@ -64,7 +64,7 @@ TEST(TimeOption, WhatIsNoTimeIsRefused) {
                            "infinite-past", "9999-01-01", "now-9223372036854775807weeks"}) {
     const auto read = ParseTimeOption(text, absl::FromUnixSeconds(1'767'225'600));
     EXPECT_FALSE(read.ok()) << text;
-    EXPECT_NE(std::string(read.status().message()).find("is not a time; write"), std::string::npos);
+    EXPECT_NE(std::string(read.status().message()).find("is not a time; use"), std::string::npos);
   }
 }
 

@@ -362,7 +362,7 @@ TEST(Config, AMistakeIsNamedWithItsLineAndHowToMendIt) {
       {"busbw = fast", "185"},
       {"busbw = 0", "185"},
       {"busbw = nan", "185"},
-      {"colour = red", "known are"},
+      {"colour = red", "known keys"},
       {"just words", "key = value"},
   };
   for (const auto& [line, mend] : cases) {
@@ -438,7 +438,7 @@ TEST(Mark, WhatIsWrongWithAMessageIsSaidInAFewWords) {
       {R"({"v":1,"mark":"step","job":1,"train_step":-1})", "`train_step` is out of range"},
       {R"({"v":1,"mark":"step","job":1,"train_step":9007199254740993})", "`train_step` is out of range"},
       {R"({"v":1,"mark":"step","job":1,"train_step":1,"slurm_step":"../x"})",
-       "`slurm_step` is no Slurm step"},
+       "`slurm_step` is not a Slurm step"},
       {R"({"v":1,"mark":"step","job":1,"train_step":1,"task":-1})", "`task` is out of range"},
       {R"({"v":1,"mark":"phase","job":1})", "a phase mark without `name`"},
       {R"({"v":1,"mark":"phase","job":1,"name":")" + std::string(129, 'x') + "\"}",
@@ -894,7 +894,8 @@ TEST_F(LoadRunTest, WhoDrainedANodeOfARequeuedJobActed) {
   EXPECT_EQ(Load().facts.attempts.at(0).operator_acted, "");
   Append("@controller", DrainedNode("n1", "root", "swap the NIC"));
   const auto run = Load();
-  EXPECT_EQ(run.facts.attempts.at(0).operator_acted, "node n1 was drained by root 10 s before: swap the NIC");
+  EXPECT_EQ(run.facts.attempts.at(0).operator_acted,
+            "node n1 was drained by root 10 s before the end: swap the NIC");
   EXPECT_EQ(run.facts.attempts.at(1).operator_acted, "");
 }
 
@@ -903,7 +904,7 @@ TEST_F(LoadRunTest, AnAdministratorWhoHeldTheJobActed) {
       StoreAccounting(db_, {Accounted(100, 110, 200, "REQUEUED"), Accounted(200, 330, 400, "COMPLETED")}, 1)
           .ok());
   Watched(*this, kind::kQueue, 205, "PENDING").Int(key::kSubmitS, 200).Text(key::kReason, "JobHeldAdmin");
-  EXPECT_EQ(Load().facts.attempts.at(0).operator_acted, "an administrator held the job right after it");
+  EXPECT_EQ(Load().facts.attempts.at(0).operator_acted, "an administrator held the job right afterwards");
 }
 
 TEST_F(LoadRunTest, ANodeWhoseMachineWasPreemptedIsNamed) {

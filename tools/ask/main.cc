@@ -1,5 +1,6 @@
-// goodput-ask URL TARGET: asks goodputd's reader and prints what sgoodput there printed, on stdout and
-// stderr, and exits as it did. sgoodput becomes this program for --url; apart from it because of libcurl.
+// goodput-ask URL TARGET: sends a query to goodputd's reader, prints what sgoodput printed there on stdout
+// and stderr, and exits with its status. sgoodput --url executes this program; it is separate because of
+// libcurl.
 #include <sys/stat.h>
 
 #include <cstdio>
@@ -21,11 +22,11 @@ namespace {
 constexpr int kBadUsage = 2;
 constexpr int kOk = 200;
 constexpr int kUnauthorized = 401;
-// What is no answer of sgoodput, but goodputd's own.
+// Not an answer of sgoodput, but of goodputd itself.
 constexpr std::string_view kMetrics = "/metrics";
 constexpr std::string_view kHttp = "http://";
 constexpr std::string_view kUnix = "unix:";
-// The reader answers within a minute, or says that it does not.
+// The reader answers within a minute, or returns an error.
 constexpr absl::Duration kTimeout = absl::Seconds(150);
 constexpr std::size_t kMaxBytes = std::size_t{256} << 20U;
 
@@ -41,10 +42,10 @@ absl::StatusOr<goodput::HttpRequest> RequestOf(const std::string& url, const std
   if (base.compare(0, kUnix.size(), kUnix) == 0) {
     request.unix_socket = base.substr(kUnix.size());
     if (request.unix_socket.empty() || request.unix_socket.front() != '/')
-      return absl::InvalidArgumentError("a socket is unix:/PATH");
+      return absl::InvalidArgumentError("a socket must be unix:/PATH");
     base = "http://localhost";
   } else if (base.compare(0, kHttp.size(), kHttp) != 0 || base.size() == kHttp.size()) {
-    return absl::InvalidArgumentError("write http://HOST:PORT or unix:/PATH");
+    return absl::InvalidArgumentError("the URL must be http://HOST:PORT or unix:/PATH");
   }
   request.url = base + target;
   request.timeout = kTimeout;
@@ -61,11 +62,11 @@ goodput::HttpAnswer Get(goodput::HttpClient& client, const goodput::HttpRequest&
   }
 }
 
-// "Authorization: ..." by what there is: a token, else MUNGE. Empty: neither.
+// "Authorization: ...": a token if there is one, otherwise MUNGE. Empty: neither.
 std::string Proof(const std::string& target, std::string& why_not) {
   if (const char* token = std::getenv("SLURM_JWT"); token != nullptr && *token != '\0')
     return goodput::Cat("Authorization: Bearer ", token);
-  // The cluster may have a munged of its own.
+  // The cluster may have its own munged.
   std::string socket;
   const absl::StatusOr<goodput::CommandResult> config = goodput::RunCommand({"scontrol", "show", "config"});
   if (config.ok() && config->exit_code == 0) {
@@ -99,7 +100,7 @@ std::string ErrorIn(const goodput::HttpAnswer& answer) {
       document["error"].get(error) == simdjson::SUCCESS) {
     return std::string(error);
   }
-  return goodput::Cat("it answers with HTTP status ", answer.code, ": is it goodputd?");
+  return goodput::Cat("HTTP status ", answer.code, "; is it goodputd?");
 }
 
 int Ask(const std::string& url, const std::string& target) {

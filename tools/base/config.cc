@@ -53,7 +53,7 @@ absl::Status SetInterval(std::string_view key, std::string_view value, absl::Dur
   return absl::OkStatus();
 }
 
-// Days, or anything shorter as absl spells it.
+// Days, or a shorter duration in absl's syntax.
 absl::Status SetDays(std::string_view key, std::string_view value, absl::Duration& into) {
   std::int64_t days = 0;
   absl::Duration duration;
@@ -106,7 +106,7 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
   if (key == "checkpoint_scan") return SetInterval(key, value, config.checkpoint_scan);
   if (key == "signals") {
     if (value != "on" && value != "off")
-      return absl::InvalidArgumentError(Cat("`signals` is on or off, not '", value, "'"));
+      return absl::InvalidArgumentError(Cat("`signals` must be on or off, not '", value, "'"));
     config.signals = value == "on";
     return absl::OkStatus();
   }
@@ -116,7 +116,7 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
       config.host_notices = when;
       return absl::OkStatus();
     }
-    return absl::InvalidArgumentError(Cat("`host_notices` is auto, on or off, not '", value, "'"));
+    return absl::InvalidArgumentError(Cat("`host_notices` must be auto, on or off, not '", value, "'"));
   }
   if (key == "listen" || key == "query_socket") {
     std::string& into = key == "listen" ? config.listen : config.query_socket;
@@ -156,13 +156,10 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
   }
   return absl::InvalidArgumentError(
       Cat("unknown key '", key,
-          "'; known are spool, database, database_lease, database_copy, cluster, socket, socket_path, role, "
-          "backfill, "
-          "queue_interval, spool_max, "
-          "shared_spool, "
-          "shared_spool_user, keep_spool, keep_events, heartbeat, checkpoint_scan, log_profiles, signals, "
-          "host_notices, "
-          "listen, query_socket, reader_user, url, peak, busbw"));
+          "'; known keys: spool, database, database_lease, database_copy, cluster, socket, socket_path, "
+          "role, backfill, queue_interval, spool_max, shared_spool, shared_spool_user, keep_spool, "
+          "keep_events, heartbeat, checkpoint_scan, log_profiles, signals, host_notices, listen, "
+          "query_socket, reader_user, url, peak, busbw"));
 }
 
 }  // namespace
@@ -198,7 +195,7 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, std::string_view file_
     line = absl::StripAsciiWhitespace(line.substr(0, line.find('#')));
     if (line.empty()) continue;
     const std::size_t equals = line.find('=');
-    absl::Status status = absl::InvalidArgumentError("a line is `key = value`");
+    absl::Status status = absl::InvalidArgumentError("expected `key = value`");
     if (equals != absl::string_view::npos) {
       status = Set(std::string(absl::StripAsciiWhitespace(line.substr(0, equals))),
                    std::string(absl::StripAsciiWhitespace(line.substr(equals + 1))), config);

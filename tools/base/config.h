@@ -1,4 +1,4 @@
-// goodput.conf: what goodputd and sgoodput share. `key = value` lines, `#` comments.
+// goodput.conf, shared by goodputd and sgoodput: `key = value` lines, `#` comments.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace goodput {
 
 inline constexpr std::string_view kDefaultConfigPath = "/etc/slurm-goodput/goodput.conf";
 
-// Whether the cloud is asked what will become of this host: kAuto where there is a metadata server.
+// Whether to ask the cloud about the future of this host; kAuto: if there is a metadata server.
 enum class HostNotices : std::uint8_t { kAuto, kOn, kOff };
 std::string_view HostNoticesName(HostNotices when);
 
@@ -22,42 +22,43 @@ struct Config {
   std::string spool = "/var/spool/slurm-goodput";
   std::string database = "/var/lib/slurm-goodput/goodput.db";
   std::string cluster;              // of records that do not name one; empty: Slurm's
-  std::string socket = "@goodput";  // of marks; "@name" is abstract, else a path
+  std::string socket = "@goodput";  // for marks; "@name" is abstract, otherwise a path
   std::string socket_path;          // a second one, for other network namespaces; empty: none
-  bool node_role = true;            // take marks
+  bool node_role = true;            // record marks, signals, ...
   bool controller_role = true;      // watch the queue, ingest
-  // The holder of the database whose sign has not changed for so long is taken for dead.
+  // A daemon whose lease has not been renewed for this long is considered dead.
   absl::Duration database_lease = absl::Seconds(30);
   absl::Duration backfill = absl::Hours(24 * 7);     // how far back slurmdbd is read at first
   absl::Duration queue_interval = absl::Seconds(5);  // shortest time between two looks at the queue
   std::int64_t spool_max = 256LL << 20;
-  std::string shared_spool;                          // where node folders are copied to; empty: nowhere
-  std::string shared_spool_user;                     // who writes there; empty: root
-  absl::Duration keep_spool = absl::Hours(24 * 30);  // files whose records are all ingested
-  // Records of nodes, in the database; then a summary (sql/tables/summaries.h). Infinite: for ever.
+  std::string shared_spool;                          // to which node folders are copied; empty: none
+  std::string shared_spool_user;                     // user who writes there; empty: root
+  absl::Duration keep_spool = absl::Hours(24 * 30);  // for files whose records are all ingested
+  // Age at which a summary replaces the records of nodes in the database (sql/tables/summaries.h). Infinite:
+  // never.
   absl::Duration keep_events = absl::Hours(24 * 90);
-  absl::Duration heartbeat = absl::Seconds(10);              // between two looks at which jobs live
+  absl::Duration heartbeat = absl::Seconds(10);              // between two looks at the live jobs
   absl::Duration checkpoint_scan = absl::Seconds(30);        // shortest time between two looks at a directory
   std::string log_profiles = "/etc/slurm-goodput/profiles";  // the site's own
   bool signals = true;                                       // trace them
   HostNotices host_notices = HostNotices::kAuto;
-  std::string listen = "127.0.0.1:9645";                       // questions by TCP; empty: none
-  std::string query_socket = "/run/slurm-goodput/query.sock";  // and of every user here; empty: none
-  std::string reader_user;     // who answers them; empty: the owner of the database's folder
-  std::string url;             // whom sgoodput asks instead of a database; empty: nobody
-  std::string database_copy;   // the folder of daily copies of the database; empty: none
-  std::vector<GpuPeak> peaks;  // besides the published ones
-  // What nccl-tests should reach between nodes with large messages, in GB/s; 0: nobody says.
+  std::string listen = "127.0.0.1:9645";                       // for queries over TCP; empty: none
+  std::string query_socket = "/run/slurm-goodput/query.sock";  // for queries of local users; empty: none
+  std::string reader_user;     // user who answers queries; empty: the owner of the database folder
+  std::string url;             // goodputd to query instead of a database; empty: none
+  std::string database_copy;   // folder for daily copies of the database; empty: none
+  std::vector<GpuPeak> peaks;  // in addition to the published ones
+  // Expected bus bandwidth of nccl-tests between nodes with large messages, in GB/s; 0: not set.
   double busbw = 0;
 };
 
-// From "node", "controller" or both with a comma.
+// `value`: "node", "controller", or both separated by a comma.
 absl::Status SetRoles(std::string_view value, Config& config);
 
-// An error names the line and how to mend it.
+// An error names the line and how to fix it.
 absl::StatusOr<Config> ParseConfig(std::string_view text, std::string_view file_name);
 
-// Reads `path`; where `path` is empty the default file (or $GOODPUT_CONF), which may be missing.
+// Reads `path`. If it is empty, reads the default file (or $GOODPUT_CONF); the default may be missing.
 absl::StatusOr<Config> LoadConfig(const std::string& path);
 
 }  // namespace goodput

@@ -25,7 +25,7 @@ constexpr const char* kSuffix = ".db";
 constexpr const char* kUnfinished = ".new";
 constexpr const char* kTimeFormat = "%E4Y%m%dT%H%M%SZ";
 
-// What copies that were broken off have left.
+// Removes files of interrupted copies.
 void RemoveUnfinished(const std::string& folder) {
   std::error_code error;
   std::vector<fs::path> left;

@@ -1,5 +1,5 @@
-// A copy of the database a day, whole and compact, in a folder of the site's: what there is to go on from
-// when the disk with the database is lost.
+// Daily copies of the database, complete and compact, in a folder of the site's choice, to restore from if
+// the disk with the database is lost.
 #pragma once
 
 #include <optional>
@@ -19,12 +19,12 @@ struct DatabaseCopy {
   absl::Time made;
 };
 
-// Those there are, oldest first. A folder that is not there has none.
+// The copies in a folder, oldest first; none if the folder does not exist.
 std::vector<DatabaseCopy> CopiesIn(const std::string& folder);
 
 // Writes a copy of the database as it is now, named after `now`, and removes all but the newest kCopiesKept.
-// Others read and write the database meanwhile. A copy is there whole or not at all: it is written under
-// another name, brought to the disk, and named. Returns its path.
+// Others may read and write the database meanwhile. The copy appears atomically: it is written under another
+// name, synced, and renamed. Returns its path.
 absl::StatusOr<std::string> CopyDatabase(const std::string& database, const std::string& folder,
                                          absl::Time now);
 

@@ -48,8 +48,8 @@ std::string ThisBoot() {
   return id;
 }
 
-// Who ended for certain when its lock is free: a process of this machine, or of an earlier boot of it. What
-// has no boot id may be any machine.
+// Whether a free lock proves that the holder has ended: a process of this machine, or of an earlier boot of
+// it. Without a boot id it may be on any machine.
 bool OfThisMachine(const LeaseSign& sign, const DatabaseLease::Self& self) {
   return sign.host == self.host && !sign.boot.empty() && !self.boot.empty();
 }
@@ -118,10 +118,10 @@ bool DatabaseLease::Locked() {
 }
 
 absl::Status DatabaseLease::Standby(const LeaseSign& of) const {
-  std::string until = "waiting for its end";
+  std::string until = "standing by until it ends";
   if (of.lease_ms > 0)
-    until += Cat(", or ", absl::FormatDuration(absl::Milliseconds(of.lease_ms)), " without a sign of it");
-  return absl::UnavailableError(Cat(of.holder, " fills the database ", database_, "; ", until));
+    until += Cat(" or gives no heartbeat for ", absl::FormatDuration(absl::Milliseconds(of.lease_ms)));
+  return absl::UnavailableError(Cat(of.holder, " writes to the database ", database_, "; ", until));
 }
 
 absl::Status DatabaseLease::Write(int fd) {
@@ -147,7 +147,7 @@ absl::Status DatabaseLease::Contend(int fd, std::int64_t now_ns) {
   confirming_ = false;
   const bool free = !sign || (locked && (OfThisMachine(*sign, self_) || sign->lease_ms == 0));
   if (!free) {
-    // Only what was watched all the time is known to have stood still.
+    // A file counts as unchanged only if it was watched all the time.
     const absl::Duration gap = absl::Nanoseconds(now_ns - looked_ns_);
     if (text != seen_ || gap > lease_ / 2) {
       seen_ = text;
@@ -163,18 +163,18 @@ absl::Status DatabaseLease::Contend(int fd, std::int64_t now_ns) {
     held_ = true;
     return absl::OkStatus();
   }
-  // Another may have done the same: whoever wrote last has it.
+  // Another process may have done the same: the last to write wins.
   confirming_ = true;
   return absl::UnavailableError(Cat("taking over the database ", database_, " from ", taken_from_));
 }
 
 absl::Status DatabaseLease::Look(std::int64_t now_ns) {
-  // Opened anew each time: so NFS asks its server what is in it. The folder may be a user's that is not to be
-  // trusted: no link is followed.
+  // Opened each time, so that NFS asks its server for the current contents. The folder may belong to an
+  // untrusted user, so no link is followed.
   const int fd = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
   if (fd < 0) {
     const std::string why = Cat("cannot open ", path_, ": ", std::strerror(errno));
-    // Whoever stood by goes on standing by.
+    // A standby daemon remains on standby.
     if (!seen_.empty() && !held_) return absl::UnavailableError(why);
     return absl::PermissionDeniedError(why);
   }
@@ -212,7 +212,7 @@ LeaseState LeaseOf(const std::string& database) {
     return state;
   }
   state.elsewhere = sign->lease_ms > 0 && sign->host != HostName();
-  // One of this machine that ended. Of another machine the lock may say nothing.
+  // A process of this machine that ended. For another machine, the lock may mean nothing.
   if (free && !state.elsewhere) return state;
   state.holder = sign->holder;
   state.lease = absl::Milliseconds(sign->lease_ms);

@@ -1,7 +1,7 @@
-// Of several daemons that were given one database, be it on two controllers, one fills it. It holds a lease:
-// the file `DATABASE.lock` names it and a number that it changes as long as it lives. The others watch the
-// number and one of them goes on where the holder ended. That a holder is only slow or stopped cannot be
-// known here; what it still writes is refused by the database itself (sql/tables/writer.h).
+// The lease that decides which of several daemons, possibly on two controllers, writes to a database. The
+// file `DATABASE.lock` names the holder and has a number that the holder keeps changing. The others watch the
+// number, and one of them takes over when it stops. Whether a holder is only slow or stopped cannot be known
+// here; the database itself refuses what such a holder still writes (sql/tables/writer.h).
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@
 
 namespace goodput {
 
-// What the file says.
+// The contents of the file.
 struct LeaseSign {
   std::string holder;  // "goodputd 4711 on ctl1"
   std::string host;
   std::string boot;   // the kernel's boot id; empty: not known
-  std::string nonce;  // another for each process
+  std::string nonce;  // different for each process
   std::int64_t count = 0;
-  std::int64_t lease_ms = 0;  // 0: written by a release that had no lease
+  std::int64_t lease_ms = 0;  // 0: written by a release without leases
 
   std::string Text() const;
 };
-// Nothing for a file that is empty or says something else.
+// Empty for a file that is empty or malformed.
 std::optional<LeaseSign> ParseLeaseSign(std::string_view text);
 
 class DatabaseLease {
@@ -36,23 +36,24 @@ class DatabaseLease {
     std::int64_t pid = 0;
     std::string nonce;
   };
-  // This process, with a nonce of its own.
+  // This process, with a fresh nonce.
   static Self ThisProcess();
 
   DatabaseLease(const std::string& database, absl::Duration lease, Self self = ThisProcess());
   DatabaseLease(const DatabaseLease&) = delete;
   DatabaseLease& operator=(const DatabaseLease&) = delete;
-  // Gives the lease back, so that another need not wait.
+  // Releases the lease, so that another daemon need not wait.
   ~DatabaseLease();
 
-  // One look, to be repeated every Interval(); `now_ns` by a clock that nobody sets. OK: this process holds
-  // the lease and has just renewed it. Unavailable: another holds it, or may, and who. Any other error: the
-  // file cannot be had, and nothing is known of another. Waits only as long as the file system does.
+  // One look, to be repeated every Interval(); `now_ns` is from a monotonic clock. OK: this process holds the
+  // lease and has just renewed it. Unavailable: another daemon holds it, or may hold it; the message names
+  // it. Any other error: the file is not accessible, and nothing is known about other daemons. Waits only for
+  // the file system.
   absl::Status Look(std::int64_t now_ns);
   absl::Duration Interval() const { return lease_ / 4; }
-  // By which the database knows this process.
+  // The name of this process in the database's table `writer`.
   const std::string& writer() const { return writer_; }
-  // Whom it took the lease from without that one having given it back; empty: nobody.
+  // The holder from which the lease was taken without having been released; empty: none.
   const std::string& taken_from() const { return taken_from_; }
 
  private:
@@ -67,21 +68,21 @@ class DatabaseLease {
   const Self self_;
   const std::string writer_;
   LeaseSign mine_;
-  int lock_fd_ = -1;  // has the kernel's lock
+  int lock_fd_ = -1;  // the descriptor with the kernel's lock
   bool held_ = false;
-  bool confirming_ = false;  // wrote its own sign and looks again whether it stayed
-  std::string seen_;         // another's sign
+  bool confirming_ = false;  // wrote its own entry and checks at the next look that it is still there
+  std::string seen_;         // the other holder's entry
   std::int64_t seen_since_ns_ = 0;
   std::int64_t looked_ns_ = 0;
   std::string taken_from_;
 };
 
-// What people may know of a database's holder.
+// The holder of a database, for display.
 struct LeaseState {
-  std::string holder;                           // empty: nobody
-  bool elsewhere = false;                       // on another machine than this
-  absl::Duration age = absl::ZeroDuration();    // of its last sign, by the file's time
-  absl::Duration lease = absl::ZeroDuration();  // zero: its release has none
+  std::string holder;                           // empty: none
+  bool elsewhere = false;                       // on another machine
+  absl::Duration age = absl::ZeroDuration();    // since its last renewal, by the file's time
+  absl::Duration lease = absl::ZeroDuration();  // zero: its release has no leases
 };
 LeaseState LeaseOf(const std::string& database);
 

@@ -7,20 +7,20 @@
 namespace goodput {
 namespace {
 
-// All that 64 bits hold for certain; a time in nanoseconds has as many.
+// Digits that fit into 64 bits in any case; a time in nanoseconds has as many.
 constexpr int kMaxDigits = 19;
-// No number with an exponent beyond it is one that fits, or anything but 0.
+// With a larger exponent, no number fits except 0.
 constexpr int kMaxExponent = 10'000;
 
 bool IsDigit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Its digits up to kMaxDigits significant ones, and where the point belongs.
+// Up to kMaxDigits significant digits, and the position of the point.
 struct Decimal {
   std::uint64_t digits = 0;
   int exponent = 0;       // the value is digits x 10^exponent
-  bool round_up = false;  // the first digit left out was 5 or more
+  bool round_up = false;  // the first omitted digit was 5 or more
 };
 
 class DecimalReader {
@@ -33,7 +33,7 @@ class DecimalReader {
   }
   bool done() const { return at_ == end_; }
 
-  // False: there is none.
+  // Returns false if there is none.
   bool Digits(bool fraction, Decimal& into) {
     const auto* const begin = at_;
     for (; at_ != end_ && IsDigit(*at_); ++at_) {
@@ -87,7 +87,7 @@ std::optional<std::int64_t> ParseDecimal(std::string_view text, int scale) {
     decimal.round_up = value % 10 >= 5;
     value /= 10;
   }
-  // Far below a unit: the digit behind the point is 0.
+  // Far below one unit: the digit after the point is 0.
   if (exponent < 0) decimal.round_up = false;
   constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   if (value >= kMax) return std::nullopt;

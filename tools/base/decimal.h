@@ -1,4 +1,4 @@
-// Decimal text and whole nanoseconds, without a double in between: 1735000000.123456 is ...123456000.
+// Converts between decimal text and whole nanoseconds without a double: 1735000000.123456 is ...123456000.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace goodput {
 
-// A JSON number times 10^scale, rounded half away from zero: 12, -1.5, 1.735000000123456e9. Absent: no
-// number, or one that does not fit.
+// A JSON number times 10^scale, rounded half away from zero: 12, -1.5, 1.735000000123456e9. Empty if it is
+// not a number or does not fit.
 std::optional<std::int64_t> ParseDecimal(std::string_view text, int scale);
 
 // Seconds with nine decimals; `ns` must not be negative.

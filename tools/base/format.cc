@@ -20,7 +20,7 @@
 namespace goodput {
 namespace {
 
-// Characters, not bytes: a name may be written in any script.
+// Characters, not bytes: a name may be in any script.
 std::size_t Width(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
@@ -116,8 +116,8 @@ std::string Table::Render(bool header, std::string_view indent) const {
 
 namespace {
 
-// What a cell is worth: "1234", "12.5%", "12-20%" by its begin, "1h02m", "-" and nothing less than all;
-// absent: a word.
+// The value of a cell: "1234", "12.5%", "12-20%" (its lower end), "1h02m"; "-" is less than any; absent:
+// text.
 std::optional<double> Worth(const std::string& cell) {
   if (cell.empty() || cell == "-") return -HUGE_VAL;
   std::string text = cell;
@@ -138,7 +138,7 @@ std::optional<double> Worth(const std::string& cell) {
   return seconds;
 }
 
-// Below, above or 0: as good.
+// Negative, positive or 0 for equal.
 int Compare(const std::string& a, const std::string& b) {
   const std::optional<double> x = Worth(a);
   const std::optional<double> y = Worth(b);
@@ -159,7 +159,7 @@ absl::Status SortRows(const std::string& by, const std::vector<std::string>& tit
     });
     if (found == titles.end()) {
       return absl::InvalidArgumentError(
-          Cat("--sort: '", std::string(word), "' is not printed; columns are ", absl::StrJoin(titles, ",")));
+          Cat("--sort: unknown column '", std::string(word), "'; columns: ", absl::StrJoin(titles, ",")));
     }
     keys.emplace_back(static_cast<std::size_t>(found - titles.begin()), largest_first);
   }

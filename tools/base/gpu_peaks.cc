@@ -28,7 +28,7 @@ bool IsSocket(std::string_view word) {
   return word.substr(0, 3) == "sxm" && (word.size() == 3 || IsDigits(word.substr(3)));
 }
 
-// 80gb, 80g; of one digit it is a slice: 1g.10gb.
+// 80gb, 80g; a single digit means a slice: 1g.10gb.
 bool IsMemory(std::string_view word) {
   const std::size_t digits = word.find_first_not_of("0123456789");
   if (digits == std::string_view::npos || digits < 2 || digits > 3) return false;
@@ -41,7 +41,7 @@ bool ChangesNoPeak(std::string_view word) {
   return IsSocket(word) || IsMemory(word) || std::find(kWords.begin(), kWords.end(), word) != kWords.end();
 }
 
-// In lower case; h100sxm5 is two.
+// In lower case; h100sxm5 is two words.
 std::set<std::string> WordsOf(std::string_view gpu_type) {
   const std::string lower = absl::AsciiStrToLower(ToAbsl(gpu_type));
   std::set<std::string> words;
@@ -68,9 +68,9 @@ bool IsPrecision(std::string_view word) {
 }  // namespace
 
 // NVIDIA A100 80GB datasheet (both form factors): TF32 156, BF16 and FP16 312. NVIDIA H100 datasheet, SXM
-// column, halved since it has sparsity: TF32 494.5, BF16 and FP16 989, FP8 twice that. NVIDIA H200 datasheet,
-// SXM: the same. NVIDIA HGX B200 datasheet, an eighth of the dense figures of the board: BF16 and FP16 2,250,
-// FP8 4,500.
+// column, halved since it states sparsity: TF32 494.5, BF16 and FP16 989, FP8 twice that. NVIDIA H200
+// datasheet, SXM: the same. NVIDIA HGX B200 datasheet, an eighth of the board's dense figures: BF16 and FP16
+// 2,250, FP8 4,500.
 const std::vector<GpuPeak>& PublishedPeaks() {
   static const std::vector<GpuPeak> peaks = {
       {"a100", "bf16", 312},      {"a100", "fp16", 312},      {"a100", "tf32", 156},
@@ -86,8 +86,7 @@ const std::vector<GpuPeak>& PublishedPeaks() {
 absl::StatusOr<GpuPeak> ParsePeak(std::string_view text) {
   const std::vector<std::string> words =
       absl::StrSplit(ToAbsl(text), absl::ByAnyChar(" \t"), absl::SkipEmpty());
-  constexpr const char* kForm =
-      "write the GPU's type, the precision and dense TFLOP/s of one GPU: h100 bf16 989";
+  constexpr const char* kForm = "use GPU type, precision and dense TFLOP/s per GPU, such as h100 bf16 989";
   if (words.size() != 3) return absl::InvalidArgumentError(Cat("'", text, "' is not a peak; ", kForm));
   GpuPeak peak{absl::AsciiStrToLower(words[0]), absl::AsciiStrToLower(words[1]), 0};
   if (!IsPrecision(peak.precision)) {
@@ -97,10 +96,10 @@ absl::StatusOr<GpuPeak> ParsePeak(std::string_view text) {
   }
   if (!absl::SimpleAtod(words[2], &peak.tflops) || !std::isfinite(peak.tflops) || peak.tflops <= 0 ||
       peak.tflops > kMostTflops) {
-    return absl::InvalidArgumentError(Cat("'", words[2], "' is no number of TFLOP/s; ", kForm));
+    return absl::InvalidArgumentError(Cat("'", words[2], "' is not a number of TFLOP/s; ", kForm));
   }
   if (WordsOf(peak.gpu_type).empty()) {
-    return absl::InvalidArgumentError(Cat("'", words[0], "' names no GPU; ", kForm));
+    return absl::InvalidArgumentError(Cat("'", words[0], "' is not a GPU type; ", kForm));
   }
   return peak;
 }
@@ -122,7 +121,7 @@ absl::StatusOr<double> PeakFlops(const std::vector<GpuPeak>& more, std::string_v
     }
   }
   if (best != nullptr) return best->tflops * kTera;
-  constexpr const char* kMend = "; `peak = TYPE PRECISION TFLOPS` in goodput.conf says it";
+  constexpr const char* kMend = "; add `peak = TYPE PRECISION TFLOPS` to goodput.conf";
   return absl::NotFoundError(
       type_known ? Cat("the peak of GPUs of type ", gpu_type, " in ", precision, " is not known", kMend)
                  : Cat("the peak of GPUs of type ", gpu_type, " is not known", kMend));

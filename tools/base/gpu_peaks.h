@@ -1,5 +1,4 @@
-// How many floating-point operations a second a GPU can do at best, by its type and the precision of the
-// work: what model FLOP utilisation is measured against.
+// Peak FLOP/s of GPUs by type and precision: the reference for model FLOP utilisation.
 #pragma once
 
 #include <string>
@@ -10,24 +9,24 @@
 
 namespace goodput {
 
-// Dense, without the doubling that datasheets have for sparse matrices.
+// Dense, without the doubling that datasheets state for sparse matrices.
 struct GpuPeak {
   std::string gpu_type;   // "h100", "h100-pcie"
   std::string precision;  // bf16 fp16 fp8 fp4 tf32 fp32 fp64 int8
-  double tflops = 0;      // 1e12 operations a second, one GPU
+  double tflops = 0;      // 1e12 operations per second, one GPU
 };
 
-// From the vendor's datasheets; see peaks.cc for which.
+// From the vendor's datasheets; see gpu_peaks.cc for sources.
 const std::vector<GpuPeak>& PublishedPeaks();
 
-// "h100 bf16 989", as in goodput.conf. An error says what to write.
+// Parses "h100 bf16 989", as in goodput.conf. An error says what to write.
 absl::StatusOr<GpuPeak> ParsePeak(std::string_view text);
 
-// FLOP/s of one GPU whose type is as Slurm names it (h100, H100-80GB, nvidia_h100_80gb_hbm3). It is of an
-// entry's type when it has all words of that, and besides only words that change no peak, such as the vendor,
-// the memory or the socket; a slice of a GPU or another form factor (pcie, nvl) is not. The entry with most
-// words decides, of equals one of `more`, the last. NotFound, as a sentence that says how to mend it, where
-// none is.
+// FLOP/s of one GPU, whose type is as Slurm names it (h100, H100-80GB, nvidia_h100_80gb_hbm3). An entry
+// matches if the type has all words of the entry, and besides them only words that do not affect the peak,
+// such as the vendor, memory or socket; a slice of a GPU or another form factor (pcie, nvl) does not match.
+// The matching entry with most words wins; among equals, one of `more`, then the last. NotFound if none
+// matches; the message says how to add one.
 absl::StatusOr<double> PeakFlops(const std::vector<GpuPeak>& more, std::string_view gpu_type,
                                  std::string_view precision);
 

@@ -30,7 +30,7 @@ extern char** environ;
 
 namespace goodput {
 
-// Memory that child and parent share: where the child is. A child that hangs changes it no more.
+// Shared memory of child and parent: where the child is. A child that hangs no longer changes it.
 struct HelperBoard {
   std::atomic<std::uint64_t> changes{0};
   std::array<char, 1024> where{};
@@ -42,16 +42,16 @@ constexpr std::string_view kHelperOption = "--helper";
 constexpr int kHelperSocket = 0;  // in place of stdin
 constexpr int kHelperBoard = 1;   // in place of stdout
 constexpr absl::Duration kFirstPause = absl::Seconds(1);
-// The first byte of a message, so that an empty one is not the end.
+// The first byte of a message, so that an empty one is not mistaken for end of file.
 constexpr char kMessage = 'M';
-// A child that is killed ends at once, or waits in the kernel for who knows how long.
+// A killed child ends at once, or waits in the kernel for an unknown time.
 constexpr int kDyingMs = 200;
 
 std::int64_t Now() {
   return kSystemClock.mono_ns();
 }
 
-// Null at the end, or where this is no message of ours.
+// Null at end of file, or for a malformed message.
 std::optional<std::string> Receive(int socket) {
   std::string message(kMaxHelperMessage + 1, '\0');
   ssize_t got = -1;
@@ -83,7 +83,7 @@ bool Send(int socket, std::string_view text) {
   return sent == static_cast<ssize_t>(message.size());
 }
 
-// The groups of a user who has a name; else none.
+// All groups of a user who has a name; otherwise none.
 bool SetGroups(const HelperUser& user) {
   if (user.all_groups && user.uid != 0) {
     std::array<char, 16384> buffer{};
@@ -95,7 +95,7 @@ bool SetGroups(const HelperUser& user) {
   return setgroups(0, nullptr) == 0;
 }
 
-// For good, and with no way back: the saved ids change, too.
+// Irrevocable: changes the saved ids too.
 bool BecomeUser(const HelperUser& user) {
   if (user.uid == geteuid() && user.gid == getegid()) return true;
   return SetGroups(user) && setgid(user.gid) == 0 && setuid(user.uid) == 0 && geteuid() == user.uid;
@@ -121,7 +121,7 @@ int Serve(const HelperAnswers& answers) {
   while (const std::optional<std::string> request = Receive(kHelperSocket)) {
     progress("");
     const std::string answer = answers(*request, progress);
-    progress("");  // stopped while it has nothing to do, it is nowhere
+    progress("");  // an idle helper is nowhere
     if (!Send(kHelperSocket, answer)) return 1;
   }
   return 0;
@@ -141,13 +141,13 @@ std::optional<int> RunHelper(int argc, char** argv, std::initializer_list<NamedH
   HelperUser user;
   if (!ReadUser(argv[3], argv[4], user)) return 2;
   if (!BecomeUser(user)) {
-    std::fprintf(stderr, "goodputd: helper %s cannot become uid %s: %s\n", argv[2], argv[3],
+    std::fprintf(stderr, "goodputd: helper %s cannot switch to uid %s: %s\n", argv[2], argv[3],
                  std::strerror(errno));
     return 1;
   }
   umask(077);
-  // Stopped or busy, it goes with the thread that started it: it may hold a lock that others wait for. After
-  // the change of user, which forgets this.
+  // The child is killed with the thread that started it, even if stopped or busy: it may hold a lock that
+  // others wait for. Set after the change of user, which resets it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const auto* const found = std::find_if(helpers.begin(), helpers.end(),
                                          [&](const NamedHelper& named) { return named.name == argv[2]; });
@@ -180,15 +180,15 @@ absl::Status HelperProcess::Start() {
   const std::int64_t now = Now();
   if (now < not_before_ns_ && !Hurry()) return trouble_;
   if (options_.abandoned != nullptr && !options_.abandoned->MayStart()) {
-    return trouble_.ok() ? absl::UnavailableError("too many children hang") : trouble_;
+    return trouble_.ok() ? absl::UnavailableError("too many child processes hang") : trouble_;
   }
   std::array<int, 2> ends{-1, -1};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return Failed(absl::UnavailableError(Cat("socketpair: ", std::strerror(errno))));
   }
-  // Without it a helper works as well; only where it hangs is not known.
+  // Without it a helper still works; only the place where it hangs is unknown.
   const int board = memfd_create("goodput-helper", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  // Sealed: reading a map that another has cut short would be this process's end.
+  // Sealed: reading a mapping that another process truncated would kill this process.
   if (board >= 0 && ftruncate(board, sizeof(HelperBoard)) == 0 &&
       fcntl(board, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) == 0) {
     board_ = MapBoard(board);
@@ -205,9 +205,9 @@ absl::Status HelperProcess::Start() {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], kHelperSocket);
   if (board_ != nullptr) posix_spawn_file_actions_adddup2(&actions, board, kHelperBoard);
-  // A helper that hangs must hold nothing of its parent's: no lock, and no socket that jobs speak to.
+  // A helper that hangs must hold none of its parent's descriptors: no lock, and no socket of jobs.
   posix_spawn_file_actions_addclosefrom_np(&actions, 3);
-  // From the first moment on: systemd signals every process of the service.
+  // From the start: systemd signals every process of the service.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t blocked;
@@ -241,7 +241,7 @@ void HelperProcess::Stop() {
   if (board_ != nullptr) munmap(board_, sizeof(HelperBoard));
   board_ = nullptr;
   if (pid_ == 0) return;
-  // Between two calls it does nothing that could be lost.
+  // An idle helper has nothing to lose.
   kill(pid_, SIGKILL);
   if (options_.abandoned != nullptr) {
     options_.abandoned->Take(pid_);

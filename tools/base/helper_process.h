@@ -1,14 +1,14 @@
-// A child for what may hang: it touches the file system that is mounted from elsewhere or a user's own
-// folders, its parent only waits for its answers, and never for longer than it said it would. A child that
-// stays away is killed; one that even that does not end (it waits in the kernel for a server that is gone) is
-// left alone and reaped when it is done for, and only a few of those are allowed at a time.
+// Isolates work that may hang in a child process: the child touches file systems on other machines or a
+// user's own folders, and the parent only waits for its replies, for a bounded time. A child that does not
+// reply is killed. One that does not even die (it waits in the kernel for a server that is gone) is abandoned
+// and reaped when it ends; only a few of those are allowed at a time.
 //
-// The child is this program again (/proc/self/exe, so an upgrade in between changes nothing), started by
-// posix_spawn: a fork of a process with threads may not run C++. It becomes the given user before it touches
-// any path, ignores SIGTERM and SIGINT (its parent decides; systemd signals both) and ends with its socket,
-// or with the thread that started it. Request and answer are bytes, one message each.
+// The child is this program again (/proc/self/exe, so that an upgrade in between does not matter), started
+// with posix_spawn, since a process with threads must not run C++ after a fork. It switches to the given user
+// before it touches any path, ignores SIGTERM and SIGINT (its parent decides; systemd signals both), and ends
+// with its socket or with the thread that started it. Request and reply are bytes, one message each.
 //
-// In a program that has helpers, before it does anything else:
+// A program with helpers calls, before anything else:
 //   if (const std::optional<int> code = RunHelper(argc, argv, {{"ship", ShipHelper}})) return *code;
 #pragma once
 
@@ -30,30 +30,30 @@
 
 namespace goodput {
 
-// A message has at most so many bytes.
+// Maximum size of a message.
 inline constexpr std::size_t kMaxHelperMessage = (std::size_t{64} << 10U) + 4096;
 
 // ---- in the child
 
-// Called in a helper while it works on one request: the time its parent waits begins anew, and where it hangs
-// is known by the last `where` (of at most 1 KiB). Costs no system call.
+// A helper calls this while it works on a request: it restarts the parent's timeout, and if the helper hangs,
+// the last `where` (at most 1 KiB) tells where. Costs no system call.
 using HelperProgress = std::function<void(std::string_view where)>;
-// Answers one request; what it keeps between them is its own.
+// Answers one request; it may keep state between requests.
 using HelperAnswers = std::function<std::string(std::string_view request, const HelperProgress& at)>;
-// Makes what answers, of the helper's arguments.
+// Creates the function that answers, from the helper's arguments.
 using Helper = HelperAnswers (*)(const std::vector<std::string>& arguments);
 struct NamedHelper {
   std::string_view name;
   Helper helper;
 };
-// Where the command line is that of a helper (`PROGRAM --helper NAME UID GID[+] [ARGUMENT ...]`): serves
-// until its parent is gone, and returns the exit code. Null: it is not.
+// If the command line is that of a helper (`PROGRAM --helper NAME UID GID[+] [ARGUMENT ...]`), serves until
+// the parent is gone and returns the exit code. Otherwise returns nullopt.
 std::optional<int> RunHelper(int argc, char** argv, std::initializer_list<NamedHelper> helpers);
 
 // ---- in the parent
 
-// Children that were killed and did not end. Shared by those whose children hang together, e.g. all of one
-// mount. Threads may share it.
+// Children that were killed and have not ended. Shared by helpers whose children hang together, such as all
+// those of one mount. Thread-safe.
 class AbandonedHelpers {
  public:
   explicit AbandonedHelpers(int most) : most_(most) {}
@@ -80,8 +80,8 @@ class AbandonedHelpers {
 struct HelperUser {
   uid_t uid = 0;
   gid_t gid = 0;
-  // Also the groups that the system's databases name for this user; else no other group. Looked up in the
-  // child: a directory service may take its time.
+  // Whether to add all groups of this user; otherwise it has no other group. Looked up in the child, since a
+  // directory service may be slow.
   bool all_groups = false;
 };
 
@@ -92,11 +92,12 @@ class HelperProcess {
   struct Options {
     std::string name;
     std::vector<std::string> arguments;
-    std::optional<HelperUser> user;  // none: this process's
+    std::optional<HelperUser> user;  // absent: this process's
     AbandonedHelpers* abandoned = nullptr;
-    absl::Duration timeout = absl::Seconds(5);         // of one call, or between two signs of progress
-    absl::Duration longest_pause = absl::Seconds(30);  // before another is started; from 1 s on, doubling
-    // Once this becomes readable nobody waits longer than `last_timeout` any more, and no pause is made.
+    absl::Duration timeout = absl::Seconds(5);  // of one call, or between two progress reports
+    // Before another child is started; begins at 1 s and doubles.
+    absl::Duration longest_pause = absl::Seconds(30);
+    // Once it is readable, no call waits longer than `last_timeout`, and restarts are not delayed.
     int hurry_fd = -1;
     absl::Duration last_timeout = absl::Seconds(1);
   };
@@ -148,7 +149,7 @@ class HelperProcess {
   absl::Status trouble_;
 };
 
-// The user of that name, by the system's databases. NotFound: there is none.
+// The user with that name in the system's databases. NotFound: there is none.
 absl::StatusOr<HelperUser> FindHelperUser(const std::string& name);
 
 }  // namespace goodput

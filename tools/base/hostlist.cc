@@ -9,7 +9,7 @@
 namespace goodput {
 namespace {
 
-// Brackets in one name; Slurm's own lists have one or two.
+// Maximum number of brackets in one name; Slurm's own lists have one or two.
 constexpr std::size_t kMaxGroups = 16;
 
 // Splits at commas outside brackets.
@@ -30,7 +30,7 @@ std::vector<std::string_view> SplitTop(std::string_view list) {
   return items;
 }
 
-// Every call makes a name: the work is bounded by the limit, whatever the list.
+// Every call produces a name, so the limit bounds the work for any list.
 void Expand(const std::string& prefix, std::string_view rest, std::size_t groups, std::size_t limit,
             std::vector<std::string>& names) {
   if (names.size() >= limit) return;
@@ -56,7 +56,7 @@ void Expand(const std::string& prefix, std::string_view rest, std::size_t groups
       std::string digits = Cat(number);
       if (digits.size() < low.size()) digits.insert(0, low.size() - digits.size(), '0');
       Expand(Cat(head, digits), tail, groups - 1, limit, names);
-      if (number == to) break;  // which may be the largest there is
+      if (number == to) break;  // which may be the maximum value
       ++number;
     }
   }

@@ -7,7 +7,7 @@
 
 namespace goodput {
 
-// The names, in order; what cannot be understood is kept as it stands. At most `limit` names.
+// The names, in order, at most `limit`. Text that cannot be parsed is kept as it is.
 std::vector<std::string> ExpandHostList(std::string_view list, std::size_t limit = 65536);
 
 }  // namespace goodput

@@ -14,8 +14,7 @@
 namespace goodput {
 namespace {
 
-// How often it is seen whether an answer that has begun comes too slowly; libcurl minds the other timeouts
-// itself.
+// How often to check whether a response that has begun is too slow; libcurl checks the other timeouts itself.
 constexpr absl::Duration kTick = absl::Milliseconds(500);
 constexpr absl::Duration kLongestPoll = absl::Hours(1);
 constexpr std::size_t kMaxHeaders = 64;
@@ -29,7 +28,7 @@ std::string_view Trimmed(std::string_view text) {
 
 struct HttpClient::Multi {
   Multi() {
-    // No TLS, so there is nothing of it to start.
+    // No TLS, so it is not initialized.
     static const CURLcode started = curl_global_init(CURL_GLOBAL_NOTHING);
     if (started == CURLE_OK) handle = curl_multi_init();
   }
@@ -57,7 +56,7 @@ struct HttpClient::Transfer {
     return first_byte_ns != 0 &&
            kSystemClock.mono_ns() - first_byte_ns > absl::ToInt64Nanoseconds(request.answer_timeout);
   }
-  // False: it is more than we want, and the transfer ends.
+  // Returns false if it exceeds the limit, which ends the transfer.
   bool Count(std::size_t bytes, std::size_t& of) {
     if (first_byte_ns == 0) first_byte_ns = kSystemClock.mono_ns();
     of += bytes;
@@ -129,7 +128,7 @@ int HttpClient::Start(const HttpRequest& request) {
   set(CURLOPT_PROXY, "");
   set(CURLOPT_NOPROXY, "*");
   set(CURLOPT_NOSIGNAL, 1L);
-  // A name that is still being looked up when the client goes is not waited for.
+  // Do not wait for a pending name lookup when the client is destroyed.
   set(CURLOPT_QUICK_EXIT, 1L);
   set(CURLOPT_USERAGENT, "slurm-goodput");
   set(CURLOPT_HTTPHEADER, transfer->headers);
@@ -170,8 +169,8 @@ void HttpClient::Collect(std::vector<HttpAnswer>& answers) {
     } else {
       const bool too_much =
           std::max(transfer->body_bytes, transfer->header_bytes) > transfer->request.max_bytes;
-      answer.status = too_much                   ? absl::OutOfRangeError("the answer is too long")
-                      : transfer->TakesTooLong() ? absl::DeadlineExceededError("the answer comes too slowly")
+      answer.status = too_much                   ? absl::OutOfRangeError("the response is too long")
+                      : transfer->TakesTooLong() ? absl::DeadlineExceededError("the response is too slow")
                                                  : absl::UnavailableError(curl_easy_strerror(result));
       answer.headers.clear();
       answer.body.clear();

@@ -1,5 +1,5 @@
-// HTTP GET from a server nearby, several at a time, in the thread that asks: no redirects, no proxies, no
-// TLS. The one user of libcurl.
+// HTTP GET from a nearby server, several at a time, in the calling thread: no redirects, no proxies, no TLS.
+// The only user of libcurl.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@ namespace goodput {
 
 struct HttpRequest {
   std::string url;                   // http://
-  std::string unix_socket;           // the path of one to connect to, whatever host the URL names
+  std::string unix_socket;           // path of a Unix socket to connect to, whatever host the URL names
   std::vector<std::string> headers;  // "Name: value"
   absl::Duration connect_timeout = absl::Seconds(3);
-  absl::Duration timeout = absl::Seconds(10);        // of all of it; a server may be asked to wait
-  absl::Duration answer_timeout = absl::Seconds(5);  // from the answer's first byte to its last
-  std::size_t max_bytes = std::size_t{64} << 10U;    // of the body; of the headers, too
+  absl::Duration timeout = absl::Seconds(10);        // of the whole request; a server may be asked to wait
+  absl::Duration answer_timeout = absl::Seconds(5);  // from the response's first byte to its last
+  std::size_t max_bytes = std::size_t{64} << 10U;    // of the body, and of the headers
 };
 
 struct HttpAnswer {
   int id = 0;
-  absl::Status status;  // not OK: there was no answer, or not all of it; then the rest is empty
+  absl::Status status;  // not OK: no response, or an incomplete one; the rest is then empty
   int code = 0;
-  std::map<std::string, std::string> headers;  // by name in lower case; of equal ones the last
+  std::map<std::string, std::string> headers;  // by name in lower case; the last of equal ones
   std::string body;
   absl::Duration took;
 };
@@ -35,13 +35,13 @@ struct HttpAnswer {
 class HttpClient {
  public:
   HttpClient();
-  ~HttpClient();  // breaks off what is under way
+  ~HttpClient();  // cancels pending requests
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  // The id of its answer, which comes from Wait() in any case.
+  // Returns an id; Wait() always returns a response with that id.
   int Start(const HttpRequest& request);
-  // Returns when there are answers, when `stop_fd` is readable (-1: none), or after `timeout`.
+  // Returns when there are responses, when `stop_fd` is readable (-1: none), or after `timeout`.
   std::vector<HttpAnswer> Wait(int stop_fd, absl::Duration timeout);
 
  private:
@@ -51,7 +51,7 @@ class HttpClient {
 
   std::unique_ptr<Multi> multi_;
   std::map<int, std::unique_ptr<Transfer>> transfers_;
-  std::vector<HttpAnswer> failed_;  // before they began
+  std::vector<HttpAnswer> failed_;  // requests that could not be started
   int last_id_ = 0;
 };
 

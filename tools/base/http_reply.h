@@ -1,4 +1,4 @@
-// What is answered to a question by HTTP.
+// A reply to an HTTP request.
 #pragma once
 
 #include <string>

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kKinds{"step", "checkpoint", "phase", "restore"};
 constexpr std::size_t kMaxNodeName = 256;
-constexpr std::int64_t kMaxTrainStep = std::int64_t{1} << 53;  // what every JSON reader can hold
+// Every JSON reader represents integers up to this exactly.
+constexpr std::int64_t kMaxTrainStep = std::int64_t{1} << 53;
 
 bool IsSlurmStep(std::string_view text) {
   if (text == "batch" || text == "interactive" || text == "extern") return true;
@@ -21,7 +22,7 @@ bool IsSlurmStep(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Cut between characters, so that the cut makes no invalid UTF-8.
+// Cuts between characters, so that the result remains valid UTF-8.
 std::string_view CutText(std::string_view text, std::size_t length) {
   std::size_t kept = 0;
   while (kept < text.size()) {
@@ -66,7 +67,7 @@ absl::StatusOr<MarkMessage> ParseMark(std::string_view message) {
     mark.train_step = number;
   }
   if (object["slurm_step"].get(text) == simdjson::SUCCESS) {
-    if (!IsSlurmStep(text)) return bad("`slurm_step` is no Slurm step");
+    if (!IsSlurmStep(text)) return bad("`slurm_step` is not a Slurm step");
     mark.slurm_step = std::string(text);
   }
   if (object["task"].get(number) == simdjson::SUCCESS) {

@@ -11,7 +11,7 @@
 
 namespace goodput {
 
-// Where a client asks when an abstract name reaches nobody, because its network namespace is another one,
+// Where a client sends marks if its abstract socket name is unreachable, as in another network namespace,
 // unless GOODPUT_SOCKET_PATH says otherwise.
 inline constexpr std::string_view kMarkSocketPath = "/run/slurm-goodput/mark.sock";
 inline constexpr std::size_t kMaxMarkBytes = 4096;
@@ -24,15 +24,15 @@ struct MarkMessage {
   std::optional<std::int64_t> train_step;
   std::string name;  // of a phase
   std::int64_t job = 0;
-  std::string slurm_step;  // "batch", "interactive" or a number; empty where the job did not say
+  std::string slurm_step;  // "batch", "interactive" or a number; empty: not given
   std::optional<std::int64_t> task;
-  std::string node;  // NodeName; empty where the job did not say
+  std::string node;  // NodeName; empty: not given
   std::optional<std::int64_t> mono_ns;
 };
 
 std::string_view MarkKindName(MarkMessage::Kind kind);
 
-// An error says what is wrong with the message, in a few words.
+// An error says in a few words what is wrong with the message.
 absl::StatusOr<MarkMessage> ParseMark(std::string_view message);
 
 // The message a client sends.

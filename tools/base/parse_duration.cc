@@ -24,7 +24,7 @@ double UnitSeconds(std::string_view unit) {
 
 absl::StatusOr<double> ParseDurationOption(const std::string& text) {
   const absl::Status wrong =
-      absl::InvalidArgumentError(Cat("'", text, "' is not a length of time; write 90s, 10m, 1h30m or 2d"));
+      absl::InvalidArgumentError(Cat("'", text, "' is not a duration; use 90s, 10m, 1h30m or 2d"));
   constexpr std::string_view kNumber = "0123456789.";
   std::string_view rest = text;
   if (rest.empty()) return wrong;

@@ -1,4 +1,4 @@
-// Lengths of time as people write them: 90s, 10m, 1h30m, 2d.
+// Parses durations: 90s, 10m, 1h30m, 2d.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace goodput {
 
-// Seconds, 0 to 100 years. Numbers with the units d, h, m, s and ms one after the other; each may have a
-// fraction. An error says what to write.
+// Seconds, 0 to 100 years. Numbers with the units d, h, m, s and ms in sequence; each may have a fraction. An
+// error says what to write.
 absl::StatusOr<double> ParseDurationOption(const std::string& text);
 
 }  // namespace goodput

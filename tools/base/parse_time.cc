@@ -13,14 +13,14 @@ namespace goodput {
 
 namespace {
 
-// MM/DD and MMDD without a year: the last such day, as sacct takes them. InfiniteFuture for what is neither.
+// MM/DD and MMDD without a year: the last such day, as in sacct. InfiniteFuture for anything else.
 absl::Time ParseDayOfYear(const std::string& text, absl::Time now, absl::TimeZone zone) {
   const std::int64_t year = absl::ToCivilYear(now, zone).year();
   for (const char* day : {"%m/%d", "%m.%d", "%m%d"}) {
     for (const char* clock : {"", "-%H:%M", "-%H:%M:%S"}) {
       const std::string format = Cat("%Y ", day, clock);
       absl::Time time;
-      // The year before has the day, too, unless it is the 29th of February.
+      // The previous year has the day too, unless it is the 29th of February.
       if (!absl::ParseTime(format, Cat(year, " ", text), zone, &time, nullptr)) continue;
       if (absl::ToCivilDay(time, zone) <= absl::ToCivilDay(now, zone)) return time;
       if (absl::ParseTime(format, Cat(year - 1, " ", text), zone, &time, nullptr)) return time;
@@ -29,7 +29,7 @@ absl::Time ParseDayOfYear(const std::string& text, absl::Time now, absl::TimeZon
   return absl::InfiniteFuture();
 }
 
-// InfiniteFuture for what is no time.
+// InfiniteFuture if it is not a time.
 absl::Time Parse(const std::string& text, absl::Time now) {
   const absl::TimeZone zone = absl::LocalTimeZone();
   const absl::CivilDay today = absl::ToCivilDay(now, zone);
@@ -69,7 +69,7 @@ absl::Time Parse(const std::string& text, absl::Time now) {
 
 namespace {
 
-// Times may have slashes themselves, as 01/31 does: the one between them is where both sides are times.
+// Times may contain slashes, as 01/31 does: the separator is the one with valid times on both sides.
 absl::StatusOr<TimeSpan> ParseWindow(const std::string& text, absl::Time now) {
   for (std::size_t at = text.find('/'); at != std::string::npos; at = text.find('/', at + 1)) {
     const absl::StatusOr<Ns> from = ParseTimeOption(text.substr(0, at), now);
@@ -79,7 +79,8 @@ absl::StatusOr<TimeSpan> ParseWindow(const std::string& text, absl::Time now) {
     return TimeSpan{*from, *to};
   }
   return absl::InvalidArgumentError(
-      Cat("--exclude: '", text, "' is no window; write FROM/TO, as in 2026-01-31T12:00/2026-01-31T14:00"));
+      Cat("--exclude: '", text,
+          "' is not a time window; use FROM/TO, such as 2026-01-31T12:00/2026-01-31T14:00"));
 }
 
 }  // namespace
@@ -97,12 +98,12 @@ absl::StatusOr<std::vector<TimeSpan>> ParseWindows(const std::vector<std::string
 
 absl::StatusOr<Ns> ParseTimeOption(const std::string& text, absl::Time now) {
   const absl::Time time = Parse(text, now);
-  // What nanoseconds in 64 bits cannot hold, such as infinite-future, is no time of a job.
+  // Times outside 64-bit nanoseconds, such as infinite-future, are not times of jobs.
   if (time > absl::FromUnixNanos(INT64_MIN) && time < absl::FromUnixNanos(INT64_MAX)) {
     return absl::ToUnixNanos(time);
   }
   return absl::InvalidArgumentError(Cat(
-      "'", text, "' is not a time; write 2026-01-31, 2026-01-31T12:00:00, 01/31, 12:00, now or now-2hours"));
+      "'", text, "' is not a time; use 2026-01-31, 2026-01-31T12:00:00, 01/31, 12:00, now or now-2hours"));
 }
 
 }  // namespace goodput

@@ -1,4 +1,4 @@
-// Points in time as people write them: what -S and -E take, as in sacct.
+// Parses points in time for -S and -E, in sacct's formats.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace goodput {
 
-// YYYY-MM-DD[THH:MM[:SS]], MM/DD[/YY][-HH:MM[:SS]], MMDD, HH:MM[:SS] today, now, now-2hours, midnight, today,
-// noon; in local time. An error says what to write.
+// YYYY-MM-DD[THH:MM[:SS]], MM/DD[/YY][-HH:MM[:SS]], MMDD, HH:MM[:SS] (of today), now, now-2hours, midnight,
+// today, noon; in local time. An error says what to write.
 absl::StatusOr<Ns> ParseTimeOption(const std::string& text, absl::Time now);
 
-// "FROM/TO[,FROM/TO]", in several texts or in one, of such times.
+// Parses windows "FROM/TO[,FROM/TO]" of such times, from one text or several.
 absl::StatusOr<std::vector<TimeSpan>> ParseWindows(const std::vector<std::string>& texts, absl::Time now);
 
 }  // namespace goodput

@@ -18,7 +18,7 @@ namespace goodput {
 namespace {
 
 constexpr int kFirstPassed = 3;        // SD_LISTEN_FDS_START
-constexpr int kMaxPassed = 64 * 1024;  // more than any FileDescriptorStoreMax that makes sense
+constexpr int kMaxPassed = 64 * 1024;  // more than any sensible FileDescriptorStoreMax
 
 bool Send(std::string_view state, int fd, absl::Duration wait) {
   const char* name = std::getenv("NOTIFY_SOCKET");
@@ -28,7 +28,7 @@ bool Send(std::string_view state, int fd, absl::Duration wait) {
   const int to = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (to < 0) return false;
   const bool waits = wait > absl::ZeroDuration();
-  // None at all would be for ever.
+  // A timeout of 0 would mean for ever.
   const timeval timeout = absl::ToTimeval(absl::Ceil(wait, absl::Microseconds(1)));
   if (waits) setsockopt(to, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
   iovec text{const_cast<char*>(state.data()), state.size()};

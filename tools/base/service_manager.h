@@ -1,5 +1,5 @@
-// What systemd does for a service, by its documented protocols (sd_listen_fds(3), sd_notify(3)): it holds
-// sockets while the service restarts. Without systemd all of this does nothing.
+// systemd's services for a daemon, by its documented protocols (sd_listen_fds(3), sd_notify(3)): it holds
+// sockets while the service restarts. Without systemd, all of this does nothing.
 #pragma once
 
 #include <string_view>
@@ -9,18 +9,19 @@
 
 namespace goodput {
 
-// Descriptors handed over at the start: listening sockets, and those stored before a restart. Theirs to
-// close. Empty for a process they were not meant for.
+// Descriptors that systemd passed at the start: listening sockets, and those stored before a restart. The
+// caller closes them. Empty if they are meant for another process.
 std::vector<int> PassedDescriptors();
 
-// Whether a socket listens, and not is a connection.
+// True for a listening socket, false for a connection.
 bool IsListening(int fd);
 
-// Tells the manager something, e.g. "READY=1". False where there is none, or it does not listen just now.
+// Sends a state to the manager, such as "READY=1". Returns false if there is no manager or it does not listen
+// right now.
 bool NotifyManager(std::string_view state);
 
-// Gives the manager a copy of `fd` to hand to the next process of this service; it lets go of a connection
-// whose other end is closed. It has room for few messages at a time: waits at most so long for its turn.
+// Gives the manager a copy of `fd` to pass to the next process of this service; the manager drops a
+// connection whose other end is closed. Its queue holds few messages: waits at most `wait` for space.
 bool StoreDescriptor(int fd, absl::Duration wait);
 
 }  // namespace goodput

@@ -1,4 +1,4 @@
-// Signals by name, as Slurm and kill(1) write them: without "SIG".
+// Names of signals as in Slurm and kill(1): without "SIG".
 #pragma once
 
 #include <optional>
@@ -7,10 +7,10 @@
 
 namespace goodput {
 
-// "USR1"; a number ("34") for one without a name of its own.
+// "USR1"; a number ("34") for a signal without a name.
 std::string SignalName(int signo);
 
-// From "USR1", "SIGUSR1" or "10"; nothing when it is no signal.
+// From "USR1", "SIGUSR1" or "10"; empty if it is not a signal.
 std::optional<int> ParseSignal(std::string_view text);
 
 }  // namespace goodput

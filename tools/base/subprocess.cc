@@ -75,7 +75,7 @@ absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, out.write, 1);
   posix_spawn_file_actions_adddup2(&actions, err.write, 2);
-  // A group of its own: what it starts is killed with it.
+  // Its own process group, so that its children are killed with it.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
@@ -97,7 +97,7 @@ absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
   const absl::Time deadline = absl::Now() + options.timeout;
   std::array<pollfd, 2> polls{{{out.read, POLLIN, 0}, {err.read, POLLIN, 0}}};
   const std::string no_answer =
-      Cat(argv[0], " did not answer within ", absl::FormatDuration(options.timeout));
+      Cat(argv[0], " did not finish within ", absl::FormatDuration(options.timeout));
   std::string problem;
   std::array<char, 65536> buffer{};
   while (polls[0].fd >= 0 || polls[1].fd >= 0) {
@@ -127,7 +127,7 @@ absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
     }
     if (!problem.empty()) break;
   }
-  // It may close its output and go on.
+  // It may close its output and continue.
   int status = 0;
   absl::Duration pause = absl::Microseconds(100);
   while (problem.empty()) {

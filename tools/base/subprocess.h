@@ -1,4 +1,4 @@
-// Runs another program to its end, without a shell, bounded in time and output.
+// Runs another program to its end, without a shell, with limits on time and output.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +15,7 @@
 namespace goodput {
 
 struct CommandResult {
-  int exit_code = 0;  // 128 + signal when killed
+  int exit_code = 0;  // 128 + signal if it was killed
   std::string out;
   std::string err;
 };
@@ -23,12 +23,12 @@ struct CommandResult {
 struct CommandOptions {
   absl::Duration timeout = absl::Seconds(60);
   std::size_t max_output = std::size_t{512} << 20U;
-  std::vector<std::pair<std::string, std::string>> env;  // added to this process's
-  std::function<void(pid_t)> started = {};               // called with the child, e.g. to limit it
+  std::vector<std::pair<std::string, std::string>> env;  // added to this process's environment
+  std::function<void(pid_t)> started = {};  // called with the child's process id, for example to set limits
 };
 
-// `argv[0]` is looked for in PATH. An error: it could not be started (NotFound where there is no such
-// program), ran out of time or printed too much, and was killed.
+// `argv[0]` is looked up in PATH. An error: the program could not be started (NotFound if it does not exist),
+// ran out of time or printed too much; it was killed.
 absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
                                          const CommandOptions& options = {});
 

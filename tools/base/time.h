@@ -1,4 +1,4 @@
-// Time as the whole product counts it: integer nanoseconds since the epoch, or between two moments.
+// Time as integer nanoseconds, since the epoch or between two moments.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@
 namespace goodput {
 namespace {
 
-// Above this Debian's and Ubuntu's kernels, and no others, ask for CAP_SYS_ADMIN.
+// Above this, the kernels of Debian and Ubuntu, and no others, require CAP_SYS_ADMIN.
 constexpr int kParanoidPerfmonMayPass = 2;
 
 // Both words of 32 capabilities each.
@@ -61,17 +61,17 @@ TraceRefusal ExplainTraceRefusal(const TracePermission& has) {
       "a container's seccomp filter must allow perf_event_open, and kernel lockdown must not be "
       "'confidentiality'";
   if (has.sys_admin)
-    return {Cat("goodputd has CAP_SYS_ADMIN and ", sysctl, ": something else forbids it"), kElse};
+    return {Cat("goodputd has CAP_SYS_ADMIN and ", sysctl, ": something else prevents tracing"), kElse};
   if (has.paranoid && *has.paranoid > kParanoidPerfmonMayPass) {
-    return {Cat(sysctl, ", which asks for CAP_SYS_ADMIN, and goodputd has ",
-                has.perfmon ? "CAP_PERFMON alone" : "neither that nor CAP_PERFMON"),
+    return {Cat(sysctl, ", which requires CAP_SYS_ADMIN, but goodputd has ",
+                has.perfmon ? "only CAP_PERFMON" : "neither that nor CAP_PERFMON"),
             Cat("give goodputd CAP_SYS_ADMIN, as its unit does (CapabilityBoundingSet), or ",
                 has.perfmon ? "" : "CAP_PERFMON and ",
                 "sysctl -w kernel.perf_event_paranoid=2; then restart it")};
   }
   if (has.perfmon) {
-    return {Cat("goodputd has CAP_PERFMON and ", sysctl, ": something else forbids it"),
-            Cat("restart goodputd if the sysctl was changed since it started; else ", kElse)};
+    return {Cat("goodputd has CAP_PERFMON and ", sysctl, ": something else prevents tracing"),
+            Cat("restart goodputd if the sysctl was changed since it started; otherwise ", kElse)};
   }
   return {
       Cat("goodputd has neither CAP_PERFMON nor CAP_SYS_ADMIN, and ", sysctl),

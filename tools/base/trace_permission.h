@@ -1,4 +1,4 @@
-// What the kernel wants of whoever traces the whole machine, and what is missing where it refuses.
+// The permissions that the kernel requires to trace the whole machine, and what is missing if it refuses.
 #pragma once
 
 #include <optional>
@@ -7,24 +7,24 @@
 namespace goodput {
 
 struct TracePermission {
-  std::optional<int> paranoid;  // sysctl kernel.perf_event_paranoid; nothing where it cannot be read
+  std::optional<int> paranoid;  // sysctl kernel.perf_event_paranoid; empty: not readable
   bool perfmon = false;         // CAP_PERFMON
   bool sys_admin = false;       // CAP_SYS_ADMIN
 };
 
-// The calling thread's effective capabilities, and the sysctl as it is now.
+// The calling thread's effective capabilities, and the current sysctl.
 TracePermission ReadTracePermission();
 std::optional<int> ReadParanoid(const std::string& path = "/proc/sys/kernel/perf_event_paranoid");
 
 struct TraceRefusal {
-  std::string why;  // what the kernel wants and `has` lacks
+  std::string why;  // what the kernel requires and `has` lacks
   std::string mend;
 };
-// Why perf_event_open failed with EACCES or EPERM for somebody with this.
+// Why perf_event_open failed with EACCES or EPERM for a thread with these permissions.
 TraceRefusal ExplainTraceRefusal(const TracePermission& has);
 
-// Takes CAP_SYS_ADMIN from the calling thread's effective capabilities, and so from the threads it starts
-// later. A program it executes may have it again: it stays permitted.
+// Removes CAP_SYS_ADMIN from the effective capabilities of the calling thread, and so of threads that it
+// starts later. It stays permitted, so that a program it executes may have it again.
 void DoWithoutSysAdmin();
 
 }  // namespace goodput

@@ -15,7 +15,7 @@ UnixAddress UnixAddressOf(const std::string& name) {
   std::memcpy(result.address.sun_path, name.data(), name.size());
   const bool abstract = name.front() == '@';
   if (abstract) result.address.sun_path[0] = '\0';
-  // An abstract name is all its bytes, a path ends with a NUL.
+  // An abstract name is all its bytes; a path ends with a NUL.
   result.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size() + (abstract ? 0 : 1));
   return result;
 }

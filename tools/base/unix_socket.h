@@ -1,4 +1,4 @@
-// The name of a Unix socket as its address: "@name" is abstract, anything else a path.
+// Addresses and connections of Unix sockets: the name "@name" is abstract, anything else is a path.
 #pragma once
 
 #include <sys/socket.h>
@@ -10,14 +10,14 @@ namespace goodput {
 
 struct UnixAddress {
   sockaddr_un address{};
-  socklen_t length = 0;  // 0: the name is empty or too long to be one
+  socklen_t length = 0;  // 0: the name is empty or too long
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
 };
 
 UnixAddress UnixAddressOf(const std::string& name);
 
-// A socket of this type connected to `name`, non-blocking; -1 with errno set when nobody listens there,
-// EAGAIN when somebody does and takes no more for now.
+// Connects a non-blocking socket of this type to `name`. Returns -1 with errno set if nothing listens there;
+// EAGAIN if the listener accepts no more connections for now.
 int ConnectUnixSocket(const std::string& name, int type = SOCK_SEQPACKET);
 
 }  // namespace goodput

@@ -1,5 +1,5 @@
-// Who asks and what they may see, as one word between goodputd, goodput-reader and sgoodput:
-// "all:NAME" or "own:NAME:ACCOUNT,ACCOUNT". NAME may be empty with all.
+// A viewer and what they may see, as text between goodputd, goodput-reader and sgoodput: "all:NAME" or
+// "own:NAME:ACCOUNT,ACCOUNT". NAME may be empty with all.
 #pragma once
 
 #include <set>
@@ -8,12 +8,12 @@
 
 namespace goodput {
 
-// In sgoodput's environment. It can only narrow what whoever may read the database sees anyway.
+// Environment variable of sgoodput. It can only narrow what a user who can read the database sees anyway.
 inline constexpr const char* kViewerVariable = "GOODPUT_VIEWER";
 
 struct Viewer {
   bool all = true;
-  std::string user;                // who asks; empty: nobody knows
+  std::string user;                // empty: unknown
   std::set<std::string> accounts;  // whose jobs they see besides their own
 
   bool Sees(const std::string& owner, const std::string& account) const {
@@ -22,7 +22,7 @@ struct Viewer {
 };
 
 std::string ViewerText(const Viewer& viewer);
-// Anything that is no such word is someone who sees nothing.
+// An unparsable viewer sees nothing.
 Viewer ParseViewer(std::string_view text);
 
 }  // namespace goodput

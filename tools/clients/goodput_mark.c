@@ -10,14 +10,14 @@
 static const char help[] =
     "Usage: goodput-mark [--strict] WHAT\n"
     "\n"
-    "Tells goodputd on this node where the training of this Slurm job is.\n"
+    "Reports the training progress of this Slurm job to goodputd on this node.\n"
     "\n"
     "  step N                      training step N begins\n"
     "  checkpoint begin|end [N]    a save of step N begins, or is complete\n"
     "  restore begin|end [N]       the checkpoint of step N is being loaded, or is loaded\n"
     "  phase NAME begin|end        a phase: init, data_loading, compile, evaluation or a name of your own\n"
     "\n"
-    "      --strict                exit 1 when the mark could not be sent, 2 when it makes no sense\n"
+    "      --strict                exit 1 if the mark cannot be sent, 2 if it is invalid\n"
     "                              (without it the exit status is always 0)\n"
     "\n"
     "It takes the job, step and task from Slurm's environment and the socket from GOODPUT_SOCKET.\n";
@@ -37,9 +37,9 @@ static const char* mark(const char* const words[], int count) {
   const int is_restore = count > 0 && strcmp(words[0], "restore") == 0;
   const char* edge;
   long long step = -1;
-  if (count == 0) return "say what to mark: step, checkpoint, restore or phase; see goodput-mark --help";
+  if (count == 0) return "missing argument: step, checkpoint, restore or phase; see goodput-mark --help";
   if (strcmp(words[0], "step") == 0) {
-    if (count != 2 || step_of(words[1]) < 0) return "write: goodput-mark step N";
+    if (count != 2 || step_of(words[1]) < 0) return "usage: goodput-mark step N";
     goodput_step(step_of(words[1]));
     return NULL;
   }
@@ -47,17 +47,17 @@ static const char* mark(const char* const words[], int count) {
     edge = count == 3 ? words[2] : "";
     if (count != 3 || *words[1] == 0 || strlen(words[1]) > GOODPUT_NAME_BYTES_ ||
         (strcmp(edge, "begin") != 0 && strcmp(edge, "end") != 0))
-      return "write: goodput-mark phase NAME begin|end, NAME of at most 128 bytes";
+      return "usage: goodput-mark phase NAME begin|end, NAME at most 128 bytes";
     (strcmp(edge, "begin") == 0 ? goodput_phase_begin : goodput_phase_end)(words[1]);
     return NULL;
   }
   if (!is_restore && strcmp(words[0], "checkpoint") != 0)
-    return "cannot mark that: use step, checkpoint, restore or phase";
+    return "unknown mark: use step, checkpoint, restore or phase";
   edge = count > 1 ? words[1] : "";
   if (count == 3) step = step_of(words[2]);
   if (count > 3 || (count == 3 && step < 0) || (strcmp(edge, "begin") != 0 && strcmp(edge, "end") != 0))
-    return is_restore ? "write: goodput-mark restore begin|end [N]"
-                      : "write: goodput-mark checkpoint begin|end [N]";
+    return is_restore ? "usage: goodput-mark restore begin|end [N]"
+                      : "usage: goodput-mark checkpoint begin|end [N]";
   if (strcmp(edge, "begin") == 0) {
     (is_restore ? goodput_restore_begin : goodput_checkpoint_begin)(step);
   } else {
@@ -91,6 +91,6 @@ int main(int argc, char** argv) {
     return strict ? 2 : 0;
   }
   if (goodput_dropped() == 0 || !strict) return 0;
-  fputs("goodput-mark: goodputd on this node did not take it\n", stderr);
+  fputs("goodput-mark: goodputd on this node did not accept the mark\n", stderr);
   return 1;
 }

@@ -12,7 +12,7 @@ namespace goodput {
 namespace {
 
 constexpr std::int64_t kIntervalNs = 60 * kSecondNs;
-// slurmctld tells slurmdbd about a change within seconds.
+// slurmctld reports a change to slurmdbd within seconds.
 constexpr std::int64_t kDelayNs = 5 * kSecondNs;
 
 }  // namespace
@@ -38,12 +38,12 @@ absl::Status AccountingFollower::Turn(Database& db, std::int64_t mono_ns, std::i
   return last_;
 }
 
-// What ran at the last look may have ended since, and clocks may have been set.
+// Jobs that ran at the last read may have ended since, and clocks may have been set.
 absl::Status AccountingFollower::Follow(Database& db, std::int64_t now_s) {
   const Stretch lately{
       std::max(followed_s_.value_or(0) - Backfiller::kSettleS, now_s - Backfiller::kLongestS), now_s};
   if (!followed_s_) {
-    // A daemon that was away for long goes on where it, or another, had come to.
+    // After a long absence, continues where this or another daemon had stopped.
     ASSIGN_OR_RETURN(const std::vector<Stretch> done, LoadBackfilled(db, cluster_));
     missing_from_s_ = now_s - back_s_;
     if (!done.empty()) missing_from_s_ = std::min(missing_from_s_, done.back().to_s);

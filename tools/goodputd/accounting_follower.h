@@ -15,17 +15,17 @@ namespace goodput {
 
 class AccountingFollower {
  public:
-  // `back_s`: how far back to read at first. `source` is borrowed.
+  // `back_s`: how far back to read at first. Borrows `source`.
   AccountingFollower(AccountingSource& source, std::string cluster, std::int64_t back_s)
       : source_(source), cluster_(std::move(cluster)), back_s_(back_s) {}
 
-  // Something changed in the queue: slurmdbd will soon know.
+  // The queue changed: slurmdbd will soon know the change.
   void Expect(std::int64_t mono_ns);
-  // Another database has taken the place of the one before.
+  // Another database has replaced the previous one.
   void StartOver();
 
-  // Does what is due, at most one window of it; says what went wrong the last time something was. Times are
-  // of CLOCK_MONOTONIC and of the wall.
+  // Does what is due, at most one window; returns the error of the last read. Times are CLOCK_MONOTONIC and
+  // wall-clock time.
   absl::Status Turn(Database& db, std::int64_t mono_ns, std::int64_t now_s);
 
  private:
@@ -36,10 +36,10 @@ class AccountingFollower {
   std::string cluster_;
   std::int64_t back_s_;
   std::int64_t next_ns_ = 0;
-  std::optional<std::int64_t> followed_s_;  // until then all is known
+  std::optional<std::int64_t> followed_s_;  // everything before is known
   std::int64_t missing_from_s_ = 0;
   bool missing_ = true;
-  absl::Status last_;  // of what was done last
+  absl::Status last_;  // of the last read
   std::int64_t window_s_ = Backfiller::kLongestS;
 };
 

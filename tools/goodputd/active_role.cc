@@ -30,7 +30,7 @@ bool ActiveRole::Look() {
 void ActiveRole::Run(int stop_fd) {
   pollfd stop{stop_fd, POLLIN, 0};
   const auto interval_ms = static_cast<int>(absl::ToInt64Milliseconds(lease_.Interval()));
-  // Who stands by looks every second, for a holder of this machine is followed at once.
+  // A standby daemon looks every second, so that it takes over at once on the same machine.
   constexpr int kStandbyMs = 1000;
   while (poll(&stop, 1, alive_.standby ? std::min(kStandbyMs, interval_ms) : interval_ms) == 0) Look();
 }

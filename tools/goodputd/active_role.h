@@ -1,4 +1,4 @@
-// Whether this daemon is the one that fills the database.
+// Whether this daemon is the one that writes to the database.
 #pragma once
 
 #include <mutex>
@@ -11,14 +11,14 @@
 
 namespace goodput {
 
-// Keeps `alive.standby` as it is. Threads may share it.
+// Keeps `alive.standby` up to date. Thread-safe.
 class ActiveRole {
  public:
   ActiveRole(const Config& config, Liveness& alive);
-  // Renews the lease or tries to have it, now. True: this daemon fills the database. So it does where the
-  // lease cannot be had at all (a full disk, a folder that is missing): then nobody else could do better.
+  // Renews or requests the lease now. True: this daemon writes to the database. Also true if the lease file
+  // is inaccessible (a full disk, a missing folder), since no other daemon could do better.
   bool Look();
-  // Looks as often as the lease needs it, until `stop_fd` becomes readable.
+  // Looks as often as the lease requires, until `stop_fd` becomes readable.
   void Run(int stop_fd);
   const std::string& writer() const { return lease_.writer(); }
 

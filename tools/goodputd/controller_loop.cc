@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kIngestIntervalMs = 1000;
 
-// True: the database was damaged, and another has taken its place.
+// True: the database was damaged and has been replaced.
 bool MendDatabase(const Config& config, Complaint& trouble) {
   const absl::StatusOr<std::string> damage = DamageOf(config.database);
   if (!damage.ok() || damage->empty()) return false;
@@ -49,7 +49,7 @@ void RunControllerLoop(const Config& config, ActiveRole& role, int stop_fd, std:
   do {
     const std::int64_t now_ns = kSystemClock.mono_ns();
     if (changed.exchange(false)) accounting.Expect(now_ns);
-    // Another's work is on top of what is remembered here.
+    // Another daemon has written since, so cached state is stale.
     if (alive.standby) {
       alive.claimed = false;
       database.reset();
@@ -60,7 +60,7 @@ void RunControllerLoop(const Config& config, ActiveRole& role, int stop_fd, std:
     if (alive.damaged.exchange(false)) {
       database.reset();
       if (MendDatabase(config, damage_trouble)) {
-        // All of it is to be read again, or what came after the copy.
+        // The spool must be read again, or what came after the copy.
         memory = SpoolMemory();
         accounting.StartOver();
       }
@@ -70,7 +70,7 @@ void RunControllerLoop(const Config& config, ActiveRole& role, int stop_fd, std:
       database_trouble.Say(opened.ok() ? "" : Message(opened.status()));
       if (absl::IsDataLoss(opened.status())) alive.damaged = true;
       if (!opened.ok()) continue;
-      // Not by what was known a while ago: this process may have been stopped since.
+      // Checks the lease again, since this process may have been stopped meanwhile.
       if (!role.Look()) continue;
       const absl::Status claimed = ClaimDatabase(*opened, role.writer(), absl::ToUnixNanos(absl::Now()));
       database_trouble.Say(claimed.ok() ? "" : Message(claimed));
@@ -82,7 +82,7 @@ void RunControllerLoop(const Config& config, ActiveRole& role, int stop_fd, std:
     options.cluster = config.cluster;
     options.remove_after_s = absl::ToInt64Seconds(config.keep_spool);
     options.memory = &memory;
-    // What nodes of this host saw is copied to the shared spool like any other's, and taken from there.
+    // Records of nodes on this host are copied to the shared spool like all others, and ingested from there.
     if (!config.shared_spool.empty()) options.only_folder = kControllerFolder;
     absl::StatusOr<IngestReport> report = IngestSpool(*database, config.spool, options);
     if (report.ok() && config.shared_spool.empty()) alive.ingested_ns = kSystemClock.mono_ns();

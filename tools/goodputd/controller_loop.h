@@ -9,8 +9,8 @@
 
 namespace goodput {
 
-// Runs until `stop_fd` becomes readable. `changed`, set by whoever saw the queue change, brings the next look
-// at accounting forward. Trouble is logged once a change and never ends the loop.
+// Runs until `stop_fd` becomes readable. `changed` is set when the queue changes, and brings the next read of
+// accounting forward. A problem is logged once per change and does not end the loop.
 void RunControllerLoop(const Config& config, ActiveRole& role, int stop_fd, std::atomic<bool>& changed,
                        Liveness& alive);
 

@@ -25,7 +25,7 @@ bool CountsFile::Write(const Names& counts) {
   std::string text;
   for (const auto& [name, count] : counts) text += Cat(text.empty() ? "" : " ", name, "=", *count);
   if (text == written_) return true;
-  // The plugin makes the folder at the first job; until then there is nothing worth keeping.
+  // The plugin creates the folder at the first job; until then there is nothing to keep.
   std::ofstream out(path_ + ".new", std::ios::trunc);
   out << text << "\n";
   out.close();

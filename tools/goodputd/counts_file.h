@@ -1,5 +1,5 @@
-// Counts that `sgoodput doctor` shows, in a file of the spool: one line of name=value words, replaced whole,
-// over restarts of the daemon.
+// A file of counters in the spool for `sgoodput doctor`: one line of name=value words, replaced atomically,
+// kept across restarts of the daemon.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ class CountsFile {
   using Names = std::vector<std::pair<const char*, std::uint64_t*>>;
   explicit CountsFile(std::string path) : path_(std::move(path)) {}
 
-  // Sets those that are in the file.
+  // Sets the counters that are in the file.
   void Read(const Names& counts) const;
-  // Writes them, if they changed since the last time; whether they are in the file.
+  // Writes the counters if they changed. Returns whether the file has them.
   bool Write(const Names& counts);
 
  private:

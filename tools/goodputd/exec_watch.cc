@@ -16,7 +16,7 @@ constexpr int kExecLookMs = 1000;
 constexpr int kExecLookWhileWaitingMs = 50;
 // A task without a container executes its program within milliseconds of the fork.
 constexpr std::int64_t kShortestSetUpNs = 100'000'000;
-// The record of a task's end is this much before that of its exit: clocks are read one after the other.
+// The record of a task's end is this much before that of its exit, since clocks are read one after the other.
 constexpr std::int64_t kBeforeExitNs = 100'000;
 
 }  // namespace
@@ -78,7 +78,7 @@ void ExecWatch::LookForEnded(const NodeJobs& jobs) {
     if (processes_.IsSlurmstepd(task.pid)) {
       waiting[task.pid] = {task, clock_.mono_ns()};
     } else if (before != waiting_.end() && !processes_.Status(task.pid)) {
-      waiting.insert(*before);  // gone, and its exit not told yet
+      waiting.insert(*before);  // gone, but without an exit record yet
     }
   }
   waiting_ = std::move(waiting);

@@ -1,7 +1,7 @@
-// When a task became the user's program. A SPANK plugin such as pyxis imports, creates and starts a container
-// in task_init, behind the plugin's task_post_fork: until the process executes the program it is still
-// slurmstepd. The kernel tells when it does (tracepoint sched:sched_process_exec); where it may not be
-// traced, /proc is looked at. One that never executes it was being set up until it ended.
+// Finds out when a task became the user's program. A SPANK plugin such as pyxis imports, creates and starts a
+// container in task_init, after the plugin's task_post_fork; until the process executes the program, it is
+// still slurmstepd. The kernel reports the exec (tracepoint sched:sched_process_exec); without tracing, /proc
+// is polled. A task that never executes a program was being set up until its end.
 #pragma once
 
 #include <sys/types.h>
@@ -27,23 +27,23 @@ class ExecWatch {
   ExecWatch(const Processes& processes, Clock clock, StoreRecord store)
       : processes_(processes), clock_(clock), store_(std::move(store)) {}
 
-  // Looks at the tasks that have not exited. A task that is seen as slurmstepd, and later as another program,
-  // gets a record task_exec of the moment between the two looks. One that had executed its program by the
-  // first look gets none: the time it took is shorter than the looks are apart. Returns how many tasks are
-  // still slurmstepd.
+  // Looks at tasks that have not exited. A task seen as slurmstepd, and later as another program, gets a
+  // record task_exec with the time between the two looks. One that had executed its program by the first look
+  // gets none: its setup was shorter than the polling interval. Returns the number of tasks that are still
+  // slurmstepd.
   int Look(const NodeJobs& jobs);
 
-  // Processes that executed a program. The first one of a task is its own (what plugins and the task prolog
-  // execute are children): it gets a record task_exec, unless it took less than 100 ms to come to it.
+  // Processes that executed a program. The first exec of a task's own process counts (plugins and the task
+  // prolog run in children): it gets a record task_exec, unless it came within 100 ms.
   void Executed(const NodeJobs& jobs, const std::vector<ExecSample>& execs);
-  // Beside Executed, now and then: a task that ended and that nobody saw as anything but slurmstepd gets a
-  // record task_exec of its end.
+  // Call from time to time besides Executed: a task that ended and was never seen as anything but slurmstepd
+  // gets a record task_exec at its end.
   void LookForEnded(const NodeJobs& jobs);
 
  private:
   struct Waiting {
-    NodeJobs::LiveTask task;        // its pid may be used again
-    std::int64_t seen_mono_ns = 0;  // last seen as slurmstepd
+    NodeJobs::LiveTask task;        // kept by value, since its pid may be reused
+    std::int64_t seen_mono_ns = 0;  // when it was last seen as slurmstepd
   };
   // `live`: the tasks that have not exited.
   void RecordEnded(const NodeJobs& jobs, const std::vector<NodeJobs::LiveTask>& live);
@@ -53,7 +53,7 @@ class ExecWatch {
   Clock clock_;
   StoreRecord store_;
   std::map<pid_t, Waiting> waiting_;
-  std::map<pid_t, std::int64_t> settled_;  // tasks that execute their program, by when they began
+  std::map<pid_t, std::int64_t> settled_;  // tasks that execute their program, with their start times
 };
 
 // Looks at /proc once a second, and every 50 ms while a task is still slurmstepd, until `stop_fd` becomes

@@ -23,10 +23,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A task's record is written after its fork; the kernel counts a process's begin in hundredths of a second.
+// A task's record is written after its fork, and the kernel counts a process's start in hundredths of a
+// second.
 constexpr std::int64_t kBeganSlackNs = 1'000'000'000;
 
-// Written beside it and renamed: whoever copies it finds the old one or the new one.
+// Written to a temporary file and renamed: a reader finds the old one or the new one.
 std::string Replace(const std::string& folder, const std::string& text) {
   const std::string path = folder + "/" + kHeartbeatName;
   const std::string beside = path + ".new";
@@ -35,7 +36,7 @@ std::string Replace(const std::string& folder, const std::string& text) {
   bool good = fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   if (fd >= 0) good = close(fd) == 0 && good;
   if (good && std::rename(beside.c_str(), path.c_str()) == 0) return "";
-  return Cat(path, ": cannot be written: ", std::strerror(errno));
+  return Cat(path, ": cannot write: ", std::strerror(errno));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Records which jobs were alive on the node: one value per node, replaced every few seconds. If a node dies,
-// this is the only record of how far its work went.
+// Records which jobs are alive on the node: one value per node, replaced every few seconds. If a node dies,
+// this is the only record of its last activity.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace goodput {
 
 inline constexpr const char* kHeartbeatName = "heartbeat";
 
-// By node, the jobs a task's process of which lives now. A process that has a task's id but began after it
-// is another one.
+// The jobs with a living task process, by node. A process with a task's id that began after the task is
+// another process.
 std::map<std::string, std::vector<NodeJob>> LiveJobs(const NodeJobs& jobs, const Processes& processes,
                                                      std::int64_t boottime_less_mono_ns);
 

@@ -5,7 +5,7 @@
 namespace goodput {
 namespace {
 
-// Jobs remembered; beyond it the lowest ids go, which are the oldest except after a wrap.
+// Maximum number of jobs; beyond it, the lowest ids are dropped, which are the oldest except after a wrap.
 constexpr std::size_t kMaxJobs = 100'000;
 
 }  // namespace

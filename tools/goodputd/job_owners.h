@@ -1,4 +1,4 @@
-// Which user owns which job on which node. Jobs are kept after their end: a mark may arrive late.
+// Which user owns which job on which node, from the plugin's records in the spool, which only root can write.
 #pragma once
 
 #include <sys/types.h>

@@ -25,7 +25,7 @@ namespace goodput {
 namespace {
 
 constexpr std::streamsize kMaxEnvironment = 1 << 20;
-// Of a job's script, and of what it started.
+// Of a job's script and its descendants.
 constexpr std::size_t kMostProcesses = 256;
 // srun opens its output before anything else.
 constexpr int kMostOfSrun = 64;
@@ -37,7 +37,7 @@ std::string NameOf(std::int64_t pid) {
   return name;
 }
 
-// Whether the descriptor is there and open for writing.
+// Whether the descriptor exists and is open for writing.
 bool IsWritten(std::int64_t pid, int fd) {
   std::ifstream info(Cat("/proc/", pid, "/fdinfo/", fd));
   std::string key;
@@ -55,18 +55,18 @@ std::string Variable(std::string_view environment, std::string_view name) {
   return {};
 }
 
-// Programs that have a daemon, or a monitor outside the job, start containers.
+// Programs that start containers through a daemon, or with a monitor outside the job.
 constexpr std::array<std::string_view, 4> kContainerClients = {"docker", "nerdctl", "podman",
                                                                "podman-remote"};
 
-// What the link says; empty where it may not be read or the process is gone.
+// The text of the link; empty if it cannot be read or the process is gone.
 std::string MountNamespaceOf(std::int64_t pid) {
   std::array<char, 64> name{};
   const ssize_t length = readlink(Cat("/proc/", pid, "/ns/mnt").c_str(), name.data(), name.size());
   return length <= 0 ? std::string() : std::string(name.data(), static_cast<std::size_t>(length));
 }
 
-// Of its cgroups those of Slurm, as far as the job: "6:freezer:/slurm_n1/uid_1000/job_7".
+// Its cgroup paths that belong to Slurm, up to the job: "6:freezer:/slurm_n1/uid_1000/job_7".
 std::set<std::string> JobCgroupsOf(std::int64_t pid) {
   std::set<std::string> cgroups;
   std::ifstream file(Cat("/proc/", pid, "/cgroup"));
@@ -83,7 +83,7 @@ std::int64_t ParentOf(std::int64_t pid) {
   std::ifstream file(Cat("/proc/", pid, "/stat"));
   std::string text;
   std::getline(file, text);
-  // Behind the name, which may hold anything, and the state.
+  // After the name, which may contain anything, and the state.
   const std::vector<absl::string_view> words =
       absl::StrSplit(absl::string_view(text).substr(std::min(text.size(), text.rfind(')') + 1)), ' ');
   std::int64_t parent = 0;
@@ -195,7 +195,7 @@ int OpenFolderOf(std::int64_t pid, const std::string& path) {
   how.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT;
   int fd = static_cast<int>(syscall(SYS_openat2, root, path.c_str(), &how, sizeof(how)));
-  // Before Linux 5.6, or where a filter knows no better: a link from the root leads out of it.
+  // Before Linux 5.6, or with a filter that does not know the call: a link from the root leads out of it.
   if (fd < 0 && (errno == ENOSYS || errno == EPERM))
     fd = open(Cat(root_path, path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const int error = errno;

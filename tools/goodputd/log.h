@@ -10,7 +10,7 @@ inline void Log(const std::string& line) {
   std::fprintf(stderr, "goodputd: %s\n", line.c_str());
 }
 
-// Says something once until it changes: trouble that lasts fills no log, and its end is said too.
+// Logs a lasting problem once, until it changes or ends.
 class Complaint {
  public:
   void Say(const std::string& line) {

@@ -1,5 +1,5 @@
-// goodputd: the daemon. On a node it takes marks; on the controller it watches the queue and fills the
-// database.
+// goodputd, the daemon: records marks and signals on a node; on the controller it watches the queue and
+// writes to the database.
 #include <getopt.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
@@ -114,7 +114,7 @@ absl::StatusOr<goodput::Config> ReadConfig(const CommandLine& line) {
   return config;
 }
 
-// Returns when the daemon is to stop, or to start anew with what the configuration says now.
+// Returns when the daemon is to stop, or to restart with the new configuration.
 enum class Told : std::uint8_t { kStop, kStartAnew };
 Told WaitForSignal(int signal_fd, const CommandLine& line) {
   signalfd_siginfo info{};
@@ -132,7 +132,7 @@ Told WaitForSignal(int signal_fd, const CommandLine& line) {
 }
 
 int Run(const goodput::Config& config, const CommandLine& line) {
-  // Blocked before any thread starts, so that only the signalfd sees them.
+  // Blocked before any thread starts, so that only the signalfd receives them.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
@@ -141,9 +141,9 @@ int Run(const goodput::Config& config, const CommandLine& line) {
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   const int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
-  // Readable for ever once written to: every thread polls it.
+  // Stays readable once written to: every thread polls it.
   const int stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  const int last_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);  // likewise, when all has been recorded
+  const int last_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);  // likewise, once everything has been recorded
   if (signal_fd < 0 || stop_fd < 0 || last_fd < 0) {
     goodput::Log("cannot make a signalfd or eventfd");
     return 1;
@@ -168,14 +168,14 @@ int Run(const goodput::Config& config, const CommandLine& line) {
       return 1;
     }
   }
-  // libslurm sets a variable of the environment as it starts, which threads that start programs read.
+  // libslurm sets an environment variable when it starts, which threads that start programs read.
   if (config.controller_role) goodput::SlurmController();
   std::vector<std::thread> threads;
   std::atomic<bool> execs_traced{false};
   if (config.node_role && config.signals) {
     threads.emplace_back([&] { goodput::RunSignalLoop(node, execs_traced); });
   }
-  // The kernel may ask it of who traces; nothing else here has a use for it.
+  // The kernel may require it for tracing; nothing else here needs it.
   goodput::DoWithoutSysAdmin();
   if (config.node_role) {
     threads.emplace_back([&] { marks->Serve(stop_fd); });
@@ -212,7 +212,7 @@ int Run(const goodput::Config& config, const CommandLine& line) {
 
   const Told told = WaitForSignal(signal_fd, line);
   goodput::NotifyManager(told == Told::kStop ? "STOPPING=1" : "RELOADING=1");
-  // Sockets by other names are not wanted any more.
+  // Sockets with other names are not kept.
   bool keeps_sockets = false;
   if (told == Told::kStartAnew && marks != nullptr) {
     const absl::StatusOr<goodput::Config> next = ReadConfig(line);
@@ -223,7 +223,7 @@ int Run(const goodput::Config& config, const CommandLine& line) {
   const std::uint64_t one = 1;
   if (write(stop_fd, &one, sizeof(one)) < 0) goodput::Log("cannot stop the threads");
   for (std::size_t i = 0; i < recorders; ++i) threads[i].join();
-  // All is recorded: the copying brings it away, whatever the controller's part still waits for.
+  // Everything is recorded: it is copied now, whatever the controller's threads still wait for.
   if (write(last_fd, &one, sizeof(one)) < 0) goodput::Log("cannot stop the copying");
   if (ship.joinable()) ship.join();
   for (std::size_t i = recorders; i < threads.size(); ++i) threads[i].join();
@@ -235,8 +235,7 @@ int Run(const goodput::Config& config, const CommandLine& line) {
     goodput::Log(goodput::Message(goodput::StartAnew(line.argv, fds)));
     _exit(1);
   }
-  // libslurm may be waiting for a controller that is down. All that is written is whole, so it needs no
-  // farewell.
+  // libslurm may be waiting for a controller that is down. All written data is complete, so exiting is safe.
   if (watch.valid() && watch.wait_for(std::chrono::seconds(2)) != std::future_status::ready) _exit(0);
   close(signal_fd);
   close(stop_fd);
@@ -247,7 +246,7 @@ int Run(const goodput::Config& config, const CommandLine& line) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Before there is any thread: this may be a child that touches what may hang.
+  // Before any thread starts: this process may be a helper that touches file systems that may hang.
   const std::optional<int> code =
       goodput::RunHelper(argc, argv,
                          {{goodput::kFollowHelper, goodput::FollowHelper},

@@ -23,18 +23,18 @@
 namespace goodput {
 namespace {
 
-// A node has at most a few hundred tasks; a user cannot take all places. Other files than clients need a few,
+// A node has at most a few hundred tasks. One user cannot take all places, and other files need descriptors
 // too.
 constexpr std::size_t kMaxClients = 4096;
 constexpr std::size_t kOtherFiles = 64;
 constexpr std::size_t kUserShare = 4;
-// Messages taken from one client before the next has its turn.
+// Messages read from one client before the next has its turn.
 constexpr int kTurn = 64;
-// A mark may wait in the socket's buffer while the daemon restarts; older than this its time is not believed.
+// A mark may wait in the socket's buffer while the daemon restarts; an older time is not believed.
 constexpr std::int64_t kMaxAgeNs = 3600LL * 1'000'000'000;
 constexpr std::int64_t kStaysNs = 1'000'000'000;
 constexpr std::int64_t kCountsIntervalNs = 1'000'000'000;
-// A client that never stops sending must not keep the daemon from stopping.
+// A client that never stops sending must not prevent the daemon from stopping.
 constexpr std::int64_t kDrainNs = 1'000'000'000;
 constexpr const char* kCountsFile = "/marks";
 
@@ -51,7 +51,7 @@ absl::StatusOr<int> Bind(const std::string& name) {
   if (fd < 0) return absl::InternalError(Cat("socket: ", std::strerror(errno)));
   const bool path = name.front() == '/';
   if (path) {
-    // A socket nobody listens on is left from a daemon that was killed.
+    // A socket without a listener was left by a daemon that was killed.
     const int probe = ConnectUnixSocket(name);
     const bool alive = probe >= 0;
     if (alive) close(probe);
@@ -60,7 +60,7 @@ absl::StatusOr<int> Bind(const std::string& name) {
   }
   absl::Status status = absl::OkStatus();
   if (bind(fd, address.get(), address.length) != 0) {
-    status = absl::AlreadyExistsError(Cat("cannot take the mark socket ", name, ": ", std::strerror(errno),
+    status = absl::AlreadyExistsError(Cat("cannot bind the mark socket ", name, ": ", std::strerror(errno),
                                           "; is another goodputd running? set `socket` in goodput.conf"));
   } else if (path && chmod(name.c_str(), 0666) != 0) {
     status = absl::InternalError(Cat(name, ": ", std::strerror(errno)));
@@ -88,7 +88,7 @@ MarkServer::MarkServer(Options options, NodeJobs& jobs, NodeSpools& spools)
   rlimit files{};
   std::size_t places = kMaxClients;
   if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {
-    // Out of descriptors, accept() fails and nobody is served: stay below.
+    // Without free descriptors, accept() fails and no client is served: stay below the limit.
     files.rlim_cur = std::min<rlim_t>(files.rlim_max, kMaxClients + kOtherFiles);
     setrlimit(RLIMIT_NOFILE, &files);
     getrlimit(RLIMIT_NOFILE, &files);
@@ -141,7 +141,7 @@ absl::Status MarkServer::Listen() {
     if (epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) != 0)
       return absl::InternalError(Cat("epoll: ", std::strerror(errno)));
   }
-  // Connections that the process before this one left, with what was sent since.
+  // Connections of the previous process, with what was sent since.
   for (const int fd : kept) Admit(fd, true);
   return absl::OkStatus();
 }
@@ -183,7 +183,7 @@ void MarkServer::Admit(int fd, bool stored) {
   ++clients_of_[peer.uid];
 }
 
-// A connection that stays is worth its place with the service manager; one that brings a single mark is not.
+// A lasting connection is worth a place with the service manager; one with a single mark is not.
 void MarkServer::StoreConnections() {
   if (!stores_) return;
   const std::int64_t now = options_.clock.mono_ns();
@@ -193,7 +193,7 @@ void MarkServer::StoreConnections() {
   }
 }
 
-// The process that comes next has these, too, however new they are: to a job, a restart is nothing.
+// The next process gets these too, however new they are, so that jobs do not notice the restart.
 void MarkServer::StoreAllConnections() {
   if (!stores_) return;
   const std::int64_t until = options_.clock.mono_ns() + kDrainNs;
@@ -259,7 +259,7 @@ void MarkServer::Take(std::string_view message, Client& client) {
     if (mark->task) record.Int(key::kTask, *mark->task);
     record.Int(key::kPid, client.pid);
   };
-  // `sgoodput mark` begins for its one mark, which tells nothing of the program.
+  // `sgoodput mark` starts for its single mark, which says nothing about the program.
   if (const auto process_age = ++client.marks == 2 ? AgeOf(client) : std::nullopt) {
     const Stamp began{real_now - *process_age, mono_now - *process_age, node, static_cast<int>(getpid())};
     RecordBuilder start(kind::kProgramStart, began);
@@ -315,7 +315,7 @@ void MarkServer::Drain() {
   StoreAllConnections();
   const std::int64_t until = options_.clock.mono_ns() + kDrainNs;
   while (!clients_.empty() && options_.clock.mono_ns() < until) {
-    // Round after round, each client a turn; who has no more to say is let go.
+    // Round-robin: each client gets a turn; one with nothing more to send is closed.
     std::vector<int> fds;
     for (const auto& [fd, client] : clients_) fds.push_back(fd);
     for (const int fd : fds) {

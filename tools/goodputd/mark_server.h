@@ -30,7 +30,7 @@ struct MarkCounts {
   std::uint64_t unknown_job = 0;
   std::uint64_t not_owner = 0;
   std::uint64_t not_stored = 0;  // the spool refused it
-  std::uint64_t too_many = 0;    // connections turned away
+  std::uint64_t too_many = 0;    // connections refused
 };
 
 class MarkServer {
@@ -48,15 +48,15 @@ class MarkServer {
   MarkServer(const MarkServer&) = delete;
   MarkServer& operator=(const MarkServer&) = delete;
 
-  // Takes the sockets and connections systemd hands over, else binds the names. An error where another holds
+  // Takes over sockets and connections from systemd, or binds the names. An error if another process holds
   // one.
   absl::Status Listen();
   // Serves until `stop_fd` becomes readable.
   void Serve(int stop_fd);
   const MarkCounts& counts() const { return counts_; }
-  // Before it is told to stop: what clients have sent is left in their connections, for whoever gets them.
+  // Call before stopping it: leaves unread what clients have sent, for the next process.
   void LeaveUnread() { leave_unread_ = true; }
-  // When it serves no more: its sockets and connections, now the caller's, for the next process.
+  // Call after Serve: its sockets and connections for the next process; the caller owns them.
   std::vector<int> Release();
 
  private:
@@ -64,7 +64,7 @@ class MarkServer {
     uid_t uid = 0;
     pid_t pid = 0;
     std::int64_t since_mono_ns = 0;
-    bool stored = false;  // with the service manager, for the next process
+    bool stored = false;  // kept by the service manager for the next process
     std::uint64_t marks = 0;
   };
   bool IsListener(int fd) const;
@@ -73,11 +73,11 @@ class MarkServer {
   void StoreConnections();
   void StoreAllConnections();
   enum class Received : std::uint8_t { kNothing, kAll, kTurn, kGone };
-  // Takes what a client sent, at most a turn's worth: the others wait.
+  // Reads from a client, at most one turn's worth, so that others are served too.
   Received Receive(int fd, Client& client);
-  // What was sent before the daemon was told to stop.
+  // Reads what was sent before the daemon was told to stop.
   void Drain();
-  // How long ago a client's process began; nothing of one that is gone.
+  // How long ago a client's process began; empty if it is gone.
   std::optional<std::int64_t> AgeOf(const Client& client) const;
   void Take(std::string_view message, Client& client);
   void Drop(int fd);

@@ -14,8 +14,9 @@
 namespace goodput {
 namespace {
 
-// slurmstepd writes a record just after it did what the record tells: the kernel's time of the same moment is
-// a little earlier. A loaded machine may hold it for seconds, and who waits to run signals nobody meanwhile.
+// slurmstepd writes a record just after the event, so the kernel's time of the same event is slightly
+// earlier. A loaded machine may delay it by seconds, and a process that waits to run signals no other
+// meanwhile.
 constexpr std::int64_t kRecordDelayNs = 5'000'000'000;
 // Real less monotonic time of one boot, if nobody sets the clock.
 constexpr std::int64_t kSameClockNs = 500'000'000;
@@ -95,7 +96,7 @@ void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
     jobs_.erase(job_key);
     checkpoint_dirs_.erase(job_key);
     log_profiles_.erase(job_key);
-    // slurmstepd may have been killed before it told of an end.
+    // slurmstepd may have been killed before it recorded an end.
     const auto is_its = [&](const NodeStep& step) {
       return step.job->job == *job_id && step.job->node == node;
     };

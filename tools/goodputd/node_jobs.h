@@ -1,6 +1,6 @@
-// The jobs, steps and tasks of this node, from what the plugin wrote to the spool since the boot, which only
-// root can write. A process is kept for a while after its end: the kernel's events about it may be read after
-// the plugin's record of its exit. Threads may share one NodeJobs.
+// The jobs, steps and tasks on this node, from the plugin's records since the boot: which process is which
+// slurmstepd or task. They are kept for a while after their end, since the kernel's events about a process
+// may be read after the plugin's record of its exit.
 #pragma once
 
 #include <sys/types.h>
@@ -78,33 +78,33 @@ class NodeJobs {
     std::string slurm_step;
     int task = 0;
   };
-  // Tasks whose exit the plugin has not recorded.
+  // Tasks for which there is no exit record yet.
   std::vector<LiveTask> TasksNotExited() const;
-  // When it exited (CLOCK_MONOTONIC), for as long as it is kept; absent: it has not, or is not known.
+  // When it exited (CLOCK_MONOTONIC), while it is kept; absent: it has not, or is unknown.
   std::optional<std::int64_t> EndOf(const LiveTask& task) const;
 
   struct WatchedJob {
     std::shared_ptr<const NodeJob> job;
     std::string checkpoint_dir;
-    pid_t pid = 0;  // of the batch script, else of task 0
-    // Of each numbered step that runs here its lowest task, the newest step first; at most kMostSteps.
+    pid_t pid = 0;  // of the batch script, or of task 0
+    // The lowest task of each numbered step that runs here, newest step first; at most kMostSteps.
     std::vector<pid_t> tasks;
     static constexpr std::size_t kMostSteps = 4;
   };
-  // Jobs that named a checkpoint directory and whose first task, the batch script's or task 0's, runs here.
+  // Jobs that named a checkpoint directory and whose first task (the batch script, or task 0) runs here.
   std::vector<WatchedJob> CheckpointJobs() const;
 
   struct OutputJob {
     std::shared_ptr<const NodeJob> job;
     std::string log_profile;
-    std::string checkpoint_dir;  // where one was named
-    pid_t batch_pid = 0;         // of the batch script; 0: it has none here
-    pid_t task_pid = 0;          // of task 0 of the step that trains; 0: it does not run here
+    std::string checkpoint_dir;  // if one was named
+    pid_t batch_pid = 0;         // of the batch script; 0: none here
+    pid_t task_pid = 0;          // of task 0 of the training step; 0: it does not run here
   };
-  // Jobs that named a log profile and of which the batch script or task 0 runs here.
+  // Jobs that named a log profile and whose batch script or task 0 runs here.
   std::vector<OutputJob> OutputJobs() const;
-  // The step that a job's output is about: of the numbered ones that run here the one with most tasks, else
-  // the last one, else the batch script.
+  // The step to which a job's output belongs: of the numbered ones that run here, the one with most tasks;
+  // otherwise the last one; otherwise the batch script.
   struct TrainingStep {
     std::string slurm_step;
     std::optional<std::int64_t> end_mono_ns;  // of its last task here; absent: it runs
@@ -113,15 +113,15 @@ class NodeJobs {
 
   struct NoticedJob {
     std::shared_ptr<const NodeJob> job;
-    std::map<std::string, NoticeKind> told;  // by notice: what its records say it was told last
+    std::map<std::string, NoticeKind> told;  // by notice: the last one in its records
   };
-  // Jobs that are on the node: begun, and not seen to be over.
+  // Jobs on the node: begun, and not known to have ended.
   std::vector<NoticedJob> NoticedJobs() const;
 
   // The signals that jobs of this node named, by number and in the order in which they were first named.
   std::vector<int> NamedSignals() const;
 
-  // So long after its end a process is still known.
+  // How long a process is kept after its end.
   static constexpr std::int64_t kKeepNs = 60'000'000'000;
 
  private:
@@ -142,11 +142,11 @@ class NodeJobs {
   mutable std::mutex mutex_;
   SpoolTail tail_;
   Clock clock_;
-  bool boot_by_clock_ = false;  // which records are of this boot only their clock says
+  bool boot_by_clock_ = false;  // only the clock shows which records are of this boot
   std::map<std::pair<std::string, std::int64_t>, std::shared_ptr<const NodeJob>> jobs_;     // by node, job
-  std::map<std::pair<std::string, std::int64_t>, std::string> checkpoint_dirs_;             // alike
-  std::map<std::pair<std::string, std::int64_t>, std::string> log_profiles_;                // alike
-  std::map<std::pair<std::string, std::int64_t>, std::map<std::string, NoticeKind>> told_;  // alike
+  std::map<std::pair<std::string, std::int64_t>, std::string> checkpoint_dirs_;             // by node and job
+  std::map<std::pair<std::string, std::int64_t>, std::string> log_profiles_;                // by node and job
+  std::map<std::pair<std::string, std::int64_t>, std::map<std::string, NoticeKind>> told_;  // by node and job
   std::map<pid_t, Spell<NodeStep>> stepds_;
   std::map<pid_t, Spell<NodeTask>> tasks_;
   JobOwners owners_;

@@ -24,7 +24,7 @@ using StoreRecord = std::function<bool(const std::string& node, std::string_view
 
 class NodeSpools {
  public:
-  // `label`: of files apart from the others (spank/spool.h).
+  // `label`: for files kept apart from the others (spank/spool.h).
   NodeSpools(std::string root, std::uint64_t max_bytes, uid_t owner, Clock clock, std::string label = "")
       : root_(std::move(root)),
         max_bytes_(max_bytes),
@@ -32,7 +32,7 @@ class NodeSpools {
         clock_(clock),
         label_(std::move(label)) {}
 
-  // False: not stored, which the spool has counted where it could be opened.
+  // False: not stored; the spool has counted it if it could be opened.
   bool Write(const std::string& node, std::string_view record);
   // The same as a function, valid for as long as this lives.
   StoreRecord store() {

@@ -1,4 +1,4 @@
-// How often the loops over folders that may hang look at them, and what they bear with.
+// Intervals and limits of the loops over folders that may hang.
 #pragma once
 
 namespace goodput {

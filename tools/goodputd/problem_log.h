@@ -13,7 +13,7 @@ namespace goodput {
 class Problems {
  public:
   explicit Problems(std::string what) : what_(std::move(what)) {}
-  // All there are now. Of thousands at once, a few and their number.
+  // `problems`: all that exist now. Of thousands at once, logs a few and their number.
   void Say(const std::vector<std::string>& problems) {
     constexpr std::size_t kMost = 10;
     std::set<std::string> now(problems.begin(), problems.end());

@@ -16,7 +16,7 @@
 namespace goodput {
 namespace {
 
-// /proc gives a file whole in one read of a page.
+// A /proc file is returned completely by one read of a page.
 constexpr std::size_t kPageBytes = 4096;
 
 std::string ReadProc(pid_t pid, const char* file) {
@@ -39,12 +39,12 @@ class SystemProcesses : public Processes {
     const ssize_t length = readlink(Cat("/proc/", process, "/exe").c_str(), path.data(), path.size());
     if (length <= 0) return false;
     const std::string_view program(path.data(), static_cast<std::size_t>(length));
-    // Debian's is slurmstepd-wlm; one that was replaced on disk ends in " (deleted)".
+    // Debian calls it slurmstepd-wlm; if it was replaced on disk, the link ends in " (deleted)".
     return absl::StartsWith(ToAbsl(program.substr(program.rfind('/') + 1)), "slurmstepd");
   }
   std::optional<std::int64_t> BeganNs(pid_t process) const override {
     const std::string stat = ReadProc(process, "stat");
-    // The name in parentheses may hold anything.
+    // The name in parentheses may contain anything.
     const std::size_t end = stat.rfind(") ");
     if (end == std::string::npos) return std::nullopt;
     const std::vector<absl::string_view> fields = absl::StrSplit(ToAbsl(stat).substr(end + 2), ' ');
@@ -66,7 +66,7 @@ const Processes& RealProcesses() {
 }
 
 bool HasKernelsPids(const std::string& link) {
-  // PROC_PID_INIT_INO of linux/proc_ns.h, the same on every kernel since 3.8.
+  // PROC_PID_INIT_INO from linux/proc_ns.h, the same in every kernel since 3.8.
   constexpr std::string_view kFirst = "pid:[4026531836]";
   std::array<char, kFirst.size() + 16> name;
   const ssize_t length = readlink(link.c_str(), name.data(), name.size());

@@ -1,4 +1,4 @@
-// What /proc knows of a process, behind an interface so that tests can supply their own processes.
+// Information from /proc about processes, behind an interface so that tests can supply their own.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,7 @@ namespace goodput {
 struct ProcessStatus {
   pid_t process = 0;  // the thread group's id
   pid_t parent = 0;
-  std::string name;          // of the program, as the kernel has it
+  std::string name;          // the kernel's name of the program
   std::uint64_t caught = 0;  // signals with a handler, bit 0 for signal 1
   std::uint64_t blocked = 0;
   std::uint64_t ignored = 0;
@@ -23,24 +23,24 @@ struct ProcessStatus {
 class Processes {
  public:
   virtual ~Processes() = default;
-  // Of a process or thread; nothing when it is gone.
+  // Of a process or thread; empty if it is gone.
   virtual std::optional<ProcessStatus> Status(pid_t thread) const = 0;
-  // Its cgroup's paths, a line each; empty when it is gone.
+  // Its cgroup paths, one per line; empty if it is gone.
   virtual std::string Cgroups(pid_t process) const = 0;
-  // It has executed no program since slurmstepd forked it.
+  // It has not executed a program since slurmstepd forked it.
   virtual bool IsSlurmstepd(pid_t process) const = 0;
-  // When it began, CLOCK_BOOTTIME to 10 ms; nothing when it is gone or a zombie.
+  // When it began, CLOCK_BOOTTIME with a resolution of 10 ms; empty if it is gone or a zombie.
   virtual std::optional<std::int64_t> BeganNs(pid_t process) const = 0;
 };
 
-// The system's.
+// The system's processes.
 const Processes& RealProcesses();
 
-// Whether the ids of processes here are those the kernel itself goes by, as the first PID namespace's are.
-// False in a namespace of one's own; true where nobody says. `link`: what names this process's namespace.
+// Whether process ids here are those of the kernel, that is, of the first PID namespace. True if unknown.
+// `link`: names this process's namespace.
 bool HasKernelsPids(const std::string& link = "/proc/self/ns/pid");
 
-// From the text of /proc/PID/status; nothing when it is not one.
+// From the text of /proc/PID/status; empty if it is malformed.
 std::optional<ProcessStatus> ParseProcessStatus(std::string_view text);
 
 }  // namespace goodput

@@ -16,13 +16,13 @@ void AddTime(RecordBuilder& record, std::string_view name, const std::optional<s
   if (value) record.Int(name, *value);
 }
 
-// What users and admins may make as long as they like must not push the rest out of a record.
+// Text of unlimited length from users and administrators must not push other members out of a record.
 constexpr std::size_t kMaxNameBytes = 2100;
 constexpr std::size_t kMaxCommentBytes = 512;
 constexpr std::size_t kMaxDependencyBytes = 512;
 constexpr std::size_t kMaxTresBytes = 160;
 
-// As much of the text as takes at most so many bytes in a record: a control character takes six there.
+// As much of the text as takes at most this many bytes in a record; a control character takes six.
 std::string_view Fitting(std::string_view text, std::size_t max_bytes) {
   std::size_t bytes = 0;
   std::size_t end = 0;
@@ -39,7 +39,7 @@ std::string_view Fitting(std::string_view text, std::size_t max_bytes) {
   return text.substr(0, end);
 }
 
-// What is worth least goes first, should a record be too long even so.
+// The least valuable members are dropped first if a record is still too long.
 void AddLongText(RecordBuilder& record, std::string_view name, std::string_view value,
                  std::size_t max_bytes) {
   if (!value.empty()) record.Text(name, Fitting(value, max_bytes), Worth::kTags);
@@ -49,7 +49,7 @@ void AddText(RecordBuilder& record, std::string_view name, const std::string& va
   if (!value.empty()) record.Text(name, value, Worth::kFreeText);
 }
 
-// Everything but the stamp, so that two looks at an unchanged job give the same bytes.
+// Everything but the stamp, so that an unchanged job gives the same bytes at each look.
 void AddJob(RecordBuilder& record, const ControllerJob& job, const std::string& cluster) {
   if (!cluster.empty()) record.Text(key::kCluster, cluster);
   record.Int(key::kJob, job.job_id);
@@ -129,7 +129,7 @@ void QueueWatch::End() {
   watching_ = false;
 }
 
-// What could not be written stays known, so that the next look says it.
+// A change that could not be written is recorded at the next look.
 int QueueWatch::RecordGone(std::map<std::int64_t, KnownJob>& still_jobs,
                            std::map<std::string, std::string>& still_nodes) {
   int written = 0;
@@ -163,7 +163,7 @@ int QueueWatch::RecordGone(std::map<std::int64_t, KnownJob>& still_jobs,
 }
 
 absl::StatusOr<int> QueueWatch::Poll() {
-  // The time is taken before asking: what the answer says was true by then at the latest a moment later.
+  // Taken before the query: the answer describes this time or slightly later.
   const Stamp now{clock_.real_ns(), clock_.mono_ns(), kControllerFolder, static_cast<int>(getpid())};
   const Stamp unstamped{0, 0, kControllerFolder, 0};
   absl::StatusOr<std::vector<ControllerJob>> jobs = controller_.Jobs();
@@ -186,7 +186,7 @@ absl::StatusOr<int> QueueWatch::Poll() {
     if (text == last) return;
     RecordBuilder record(kind, now);
     add(record, value, cluster_);
-    // What could not be written is tried again at the next look.
+    // A record that could not be written is tried again at the next look.
     if (spool_.Write(record.Finish()) != Append::kWritten) return;
     last = std::string(text);
     ++written;

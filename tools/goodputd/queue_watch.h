@@ -1,5 +1,5 @@
-// What only the controller knows and soon forgets: why a job waits, when it is preempted, which node failed.
-// Changes go to the spool's folder @controller as records like any other, and from when to when it looked.
+// Records what only the controller knows and soon forgets: why a job waits, when it is preempted, which node
+// failed. Changes, and the periods of the watch, are appended as records to the spool's folder @controller.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,22 @@ inline constexpr const char* kControllerFolder = "@controller";
 
 class QueueWatch {
  public:
-  // All borrowed; the spool is open on @controller.
+  // Borrows its arguments; the spool is open on @controller.
   QueueWatch(Controller& controller, Spool& spool, Clock clock, std::string cluster);
 
-  // Asks the controller once and records what changed since the last time; what is no longer there is gone,
-  // unless it was a job that was over. Returns how many changes were recorded.
+  // Queries the controller once and records the changes. A job or node that has disappeared is recorded as
+  // gone, unless the job had ended. Returns the number of recorded changes.
   absl::StatusOr<int> Poll();
 
-  // Records until when it looked; the next Poll begins anew. Idempotent. A Poll that fails does so itself.
+  // Records the end of the watch; the next Poll begins a new one. Idempotent. A Poll that fails calls it.
   void End();
 
-  // A watch that is killed records no end: among so many looks, one is always recorded.
+  // A watch that is killed does not record its end, so one of this many looks is recorded.
   static constexpr int kLooksBetweenRecords = 20;
 
  private:
   struct KnownJob {
-    std::string text;  // what was last recorded
+    std::string text;  // last recorded text
     std::optional<std::int64_t> submit_s;
     bool over = false;
   };
@@ -47,9 +47,9 @@ class QueueWatch {
   Clock clock_;
   std::string cluster_;
   std::map<std::int64_t, KnownJob> jobs_;
-  std::map<std::string, std::string> nodes_;  // what was last recorded
+  std::map<std::string, std::string> nodes_;  // last recorded text
   bool watching_ = false;
-  int looks_ = 0;    // since the last record of them
+  int looks_ = 0;    // since the last recorded look
   Stamp last_look_;  // that succeeded
 };
 

@@ -40,14 +40,14 @@ constexpr std::int64_t kListenAgainNs = 5'000'000'000;
 constexpr std::int64_t kShortestPauseNs = 500'000'000;
 constexpr std::int64_t kLongestPauseNs = 30'000'000'000;
 constexpr std::int64_t kLongLifeNs = 60'000'000'000;
-// Slurm's commands are asked for one user at a time.
+// Slurm's commands are run for one user at a time.
 constexpr absl::Duration kCommandTimeout = absl::Seconds(8);
 constexpr std::size_t kCommandOutput = std::size_t{4} << 20U;
-// Older than this, numbers are not what the cluster does now. A slow controller is asked every few minutes.
+// Older numbers do not describe the cluster's current state. A slow controller is queried every few minutes.
 constexpr std::int64_t kStaleLookNs = 600'000'000'000;
 constexpr std::int64_t kStaleIngestNs = 120'000'000'000;
 
-// Beside this program where it was built, else where it was installed.
+// Next to this program in a build, otherwise where it was installed.
 std::string FindProgram(const std::string& built, const std::string& installed) {
   std::array<char, 4096> self{};
   const ssize_t length = readlink("/proc/self/exe", self.data(), self.size() - 1);
@@ -59,14 +59,14 @@ std::string FindProgram(const std::string& built, const std::string& installed) 
   return installed;
 }
 
-// Who answers: the user goodput.conf names, else who owns the database's folder.
+// The user who answers: the one in goodput.conf, or the owner of the database folder.
 absl::StatusOr<HelperUser> ReaderUser(const Config& config) {
   HelperUser user;
   const std::string folder = std::filesystem::path(config.database).parent_path();
   if (config.reader_user.empty()) {
     struct stat about {};
     if (stat(folder.c_str(), &about) != 0)
-      return absl::NotFoundError(Cat("there is no folder ", folder, " of a database yet"));
+      return absl::NotFoundError(Cat("the database folder ", folder, " does not exist yet"));
     user = {about.st_uid, about.st_gid};
   } else {
     const absl::StatusOr<HelperUser> found = FindHelperUser(config.reader_user);
@@ -75,16 +75,15 @@ absl::StatusOr<HelperUser> ReaderUser(const Config& config) {
   }
   if (user.uid == 0) {
     return absl::FailedPreconditionError(
-        Cat("nobody answers questions, for root must not: let another user own ", folder,
-            " (chown), or name one as reader_user"));
+        Cat("queries are not answered as root: chown ", folder, " to another user, or set reader_user"));
   }
   if (geteuid() != 0 && user.uid != geteuid())
-    return absl::FailedPreconditionError("only root can have questions answered by another user");
+    return absl::FailedPreconditionError("only root can answer queries as another user");
   return user;
 }
 
-// SQLite's readers lock: the database's files must be theirs. By descriptor, and only plain files of root's
-// with one name, for the folder may be that user's.
+// SQLite's readers take locks, so the database files must belong to the reader's user. Uses descriptors, and
+// only regular files of root with one link, since the folder may belong to that user.
 void GiveFiles(const std::string& database, const HelperUser& user) {
   if (geteuid() != 0) return;
   for (const char* suffix : {"", "-wal", "-shm"}) {
@@ -137,7 +136,7 @@ class ReaderLoop {
     if (access(config_.database.c_str(), F_OK) != 0) return;
     GiveFiles(config_.database, *user);
     const bool more = Listen();
-    if (more) Stop();  // to be started with all of them
+    if (more) Stop();  // restart it with all of them
     if (tcp_ < 0 && unix_ < 0) return;
     if (pid_ == 0 && kSystemClock.mono_ns() >= not_before_ns_) Start(*user);
   }
@@ -154,7 +153,7 @@ class ReaderLoop {
   }
 
  private:
-  // True: there is a socket now that was not before.
+  // True: a new socket was opened.
   bool Listen() {
     const std::int64_t now = kSystemClock.mono_ns();
     if (now < listen_again_ns_) return false;
@@ -179,7 +178,7 @@ class ReaderLoop {
     const std::string program = FindProgram("sgoodput/sgoodput", BINDIR "/sgoodput");
     const std::string reader = FindProgram("reader/goodput-reader", PKGLIBEXECDIR "/goodput-reader");
     const int sgoodput = open(program.c_str(), O_RDONLY | O_CLOEXEC);
-    // Above where they go, so that none is overwritten before it has its place.
+    // Above the target numbers, so that none is overwritten before it is moved.
     constexpr int kAbove = 32;
     const std::array<std::pair<int, int>, 4> places{
         {{ends[1], kReaderControl}, {sgoodput, kReaderProgram}, {tcp_, kReaderTcp}, {unix_, kReaderUnix}}};
@@ -236,13 +235,13 @@ class ReaderLoop {
     int status = 0;
     if (pid_ == 0 || waitpid(pid_, &status, WNOHANG) != pid_) return;
     Log(WIFSIGNALED(status) ? Cat("reader: killed by signal ", WTERMSIG(status), "; restarting it")
-                            : Cat("reader: ended with ", WEXITSTATUS(status), "; restarting it"));
+                            : Cat("reader: exited with code ", WEXITSTATUS(status), "; restarting it"));
     pid_ = 0;
     Stop();
     Pause();
   }
 
-  // Between two answers it does nothing that could be lost.
+  // An idle reader has nothing to lose.
   void Stop() {
     if (control_ >= 0) close(control_);
     control_ = -1;
@@ -278,8 +277,8 @@ class ReaderLoop {
       text += Cat("# HELP ", name, " ", help, "\n# TYPE ", name, " gauge\n");
       if (at_ns != 0) text += Cat(name, " ", AgeText(at_ns, now), "\n");
     };
-    age("slurm_goodput_look_age_seconds", "Since goodputd last saw the queue.", alive_.looked_ns);
-    age("slurm_goodput_ingest_age_seconds", "Since goodputd last had taken in what nodes saw.",
+    age("slurm_goodput_look_age_seconds", "Seconds since goodputd last read the queue.", alive_.looked_ns);
+    age("slurm_goodput_ingest_age_seconds", "Seconds since goodputd last ingested the nodes' records.",
         alive_.ingested_ns);
     return text;
   }

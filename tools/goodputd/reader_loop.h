@@ -9,9 +9,9 @@
 
 namespace goodput {
 
-// Runs until `stop_fd` becomes readable. `config_path`: as given to goodputd, may be empty. A reader that
-// ends is started again; meanwhile connections wait in the sockets, which are this process's. Trouble is
-// logged once a change.
+// Runs until `stop_fd` becomes readable. `config_path`: as given to goodputd; may be empty. A reader that
+// ends is restarted; meanwhile, connections wait in the sockets, which this process owns. A problem is logged
+// once per change.
 void RunReaderLoop(const Config& config, const std::string& config_path, int stop_fd, const Liveness& alive);
 
 }  // namespace goodput

@@ -43,7 +43,7 @@ class Closer {
   int fd_;
 };
 
-// Whether somebody answers there; a socket whose owner is gone refuses.
+// Whether a process listens there; a stale socket refuses connections.
 bool SomebodyListens(const std::string& path) {
   const Closer probe(ConnectUnixSocket(path, SOCK_STREAM));
   return probe.get() >= 0 || errno == EAGAIN;
@@ -88,9 +88,9 @@ absl::StatusOr<int> ListenUnix(const std::string& path) {
   struct stat there {};
   if (lstat(path.c_str(), &there) == 0) {
     if (!S_ISSOCK(there.st_mode))
-      return absl::UnavailableError(Cat("cannot listen at ", path, ": it is no socket; remove it"));
+      return absl::UnavailableError(Cat("cannot listen at ", path, ": not a socket; remove it"));
     if (SomebodyListens(path))
-      return absl::UnavailableError(Cat("cannot listen at ", path, ": somebody does already"));
+      return absl::UnavailableError(Cat("cannot listen at ", path, ": another process listens there"));
     unlink(path.c_str());
   }
   if (bind(fd.get(), address.get(), address.length) != 0) return Failed(path, "bind");

@@ -17,7 +17,7 @@ constexpr int kFirstPassed = 3;  // SD_LISTEN_FDS_START
 }  // namespace
 
 absl::Status StartAnew(char** argv, const std::vector<int>& fds) {
-  // Out of the way first: a descriptor may have the number another is to get.
+  // Moved out of the way first, since a descriptor may have the number that another is to get.
   std::vector<int> aside;
   for (const int fd : fds) {
     const int copy = fcntl(fd, F_DUPFD_CLOEXEC, kFirstPassed + static_cast<int>(fds.size()));
@@ -28,11 +28,11 @@ absl::Status StartAnew(char** argv, const std::vector<int>& fds) {
     if (dup2(aside[i], kFirstPassed + static_cast<int>(i)) < 0)
       return absl::InternalError(Cat("cannot keep a socket: ", std::strerror(errno)));
   }
-  // Threads that still wait for Slurm read no environment.
+  // Threads that still wait for Slurm do not read the environment.
   setenv("LISTEN_PID", Cat(getpid()).c_str(), 1);    // NOLINT(concurrency-mt-unsafe)
   setenv("LISTEN_FDS", Cat(fds.size()).c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
   execv("/proc/self/exe", argv);
-  return absl::InternalError(Cat("cannot start anew: ", std::strerror(errno)));
+  return absl::InternalError(Cat("cannot restart: ", std::strerror(errno)));
 }
 
 }  // namespace goodput

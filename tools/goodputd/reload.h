@@ -1,6 +1,6 @@
-// SIGHUP: the configuration is read anew. What is wrong with it is said, and the daemon goes on as it was;
-// else it starts itself anew in its own process, which keeps its pid, and so its place under systemd, and the
-// sockets that jobs send marks to.
+// Restarts goodputd on SIGHUP with a new configuration, in the same process: it keeps its pid, and so its
+// place under systemd, and the sockets to which jobs send marks. An invalid configuration is logged and
+// changes nothing.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace goodput {
 
-// Runs this program again with these arguments, handing it `fds` as systemd would (PassedDescriptors finds
-// them). Returns only where that cannot be done.
+// Executes this program again with these arguments and passes `fds` as systemd would (PassedDescriptors finds
+// them). Returns only on failure.
 absl::Status StartAnew(char** argv, const std::vector<int>& fds);
 
 }  // namespace goodput

@@ -20,17 +20,17 @@
 namespace goodput {
 namespace {
 
-// The database is about to be claimed.
+// While the database is being claimed.
 constexpr int kUnclaimedMs = 50;
 constexpr std::int64_t kFirstAvoidedNs = 30'000'000'000;
 constexpr std::int64_t kLongestAvoidedNs = 600'000'000'000;
-// Longer than the wait for another who writes to the database.
+// Longer than waiting for another writer of the database.
 constexpr absl::Duration kTimeout = absl::Seconds(25);
 
-// Folders that hung. One that does not hang again for as long as it was left alone is as good as any.
+// Folders that hung. One that has not hung again for as long as it was skipped is treated like any other.
 class Avoided {
  public:
-  // Returns for how many seconds.
+  // Returns the number of seconds to skip it.
   std::int64_t Add(const std::string& folder, std::int64_t now_ns) {
     Span& span = spans_[folder];
     span.for_ns = std::min(kLongestAvoidedNs, std::max(kFirstAvoidedNs, 2 * span.for_ns));

@@ -8,10 +8,10 @@
 
 namespace goodput {
 
-// Has a helper (tools/sources/shared_spool/ingest_helper.h) look at `config.shared_spool` each second, or as
-// often as that takes, as `writer`, until `stop_fd` becomes readable. A helper that hangs is given up for
-// another, and the folder it hung at left alone for ten minutes. Trouble is logged once a change and never
-// ends the loop.
+// Has a helper (tools/sources/shared_spool/ingest_helper.h) read `config.shared_spool` each second, or as
+// often as possible, as `writer`, until `stop_fd` becomes readable. A helper that hangs is replaced, and the
+// folder at which it hung is skipped for a while. A problem is logged once per change and does not end the
+// loop.
 void RunSharedIngestLoop(const Config& config, const std::string& writer, int stop_fd, Liveness& alive);
 
 }  // namespace goodput

@@ -26,7 +26,8 @@ namespace {
 
 constexpr std::int64_t kLastNs = 5'000'000'000;
 
-// What keeps records on this node, or nothing, in a file of the spool: doctor need not touch what may hang.
+// A file of the spool that says why records are kept on this node, or is empty, so that doctor need not touch
+// a folder that may hang.
 class Word {
  public:
   explicit Word(std::string path) : path_(std::move(path)) {}
@@ -35,7 +36,7 @@ class Word {
     std::ofstream out(path_ + ".new", std::ios::trunc);
     out << trouble << "\n";
     out.close();
-    // The plugin makes the folder at the first job.
+    // The plugin creates the folder at the first job.
     if (out && std::rename((path_ + ".new").c_str(), path_.c_str()) == 0) said_ = trouble;
   }
 
@@ -62,11 +63,11 @@ void RunShipLoop(const Config& config, int stop_fd) {
   options.owner = geteuid();
   options.boot_id = BootId();
   pollfd stop{stop_fd, POLLIN, 0};
-  // Whose name this is may be in a directory that is not there yet.
+  // The user's name may be in a directory service that is not available yet.
   while (!config.shared_spool_user.empty() && !helper.user) {
     const absl::StatusOr<HelperUser> user = FindHelperUser(config.shared_spool_user);
     const std::string why =
-        user.ok() ? "" : Cat("shared_spool_user: ", Message(user.status()), "; records wait on the node");
+        user.ok() ? "" : Cat("shared_spool_user: ", Message(user.status()), "; records are kept on the node");
     trouble.Say(why);
     word.Say(why);
     if (user.ok()) helper.user = *user;

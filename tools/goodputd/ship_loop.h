@@ -5,10 +5,10 @@
 
 namespace goodput {
 
-// Copies what every node of the spool gained to `config.shared_spool`, each second, until `stop_fd` becomes
-// readable; then copies what is left, for at most five seconds: write to it when everybody else has written
-// what they had. What the shared folder does to whoever touches it (hang, fill up, go away) holds up this
-// thread for seconds, is logged once and tried again within 30 s.
+// Copies new records of every node of the spool to `config.shared_spool` each second until `stop_fd` becomes
+// readable; then copies the rest for at most five seconds, so signal it only when all writers have finished.
+// If the shared folder hangs, is full or missing, this thread waits for seconds, logs it once and retries
+// within 30 s.
 void RunShipLoop(const Config& config, int stop_fd);
 
 }  // namespace goodput

@@ -15,10 +15,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What is read at once: a spool of hundreds of megabytes is not to be in memory.
+// Read size: a spool of hundreds of megabytes must not be in memory.
 constexpr std::int64_t kTailPieceBytes = 1 << 20;
 
-// Most lines of a training job are marks and tell nothing about the job itself.
+// Most lines of a training job are marks, which say nothing about the job itself.
 bool IsMark(std::string_view line) {
   constexpr std::string_view kMark = "\"kind\":\"mark\"";
   return line.find(kMark) != std::string_view::npos;
@@ -37,7 +37,7 @@ void SpoolTail::Read(const Take& take) {
       if (file.path().extension() != ".jsonl" || !file.is_regular_file(ignored)) continue;
       const std::string name_of_file = file.path().filename();
       if (name_of_file.compare(0, boot_id_.size(), boot_id_) != 0) continue;
-      // All of it is marks.
+      // It contains only marks.
       if (absl::EndsWith(name_of_file, ToAbsl(kLogFileEnding))) continue;
       paths.push_back(file.path());
     }
@@ -59,7 +59,7 @@ void SpoolTail::ReadFile(const std::string& node, const std::string& path, std::
     in.read(text.data(), static_cast<std::streamsize>(text.size()));
     text.resize(static_cast<std::size_t>(in.gcount()));
     const std::size_t last = text.rfind('\n');
-    // A piece without a newline is no record, however long it grows.
+    // A piece without a newline is not a record, however long it is.
     if (last == std::string::npos && text.size() < static_cast<std::size_t>(kTailPieceBytes)) return;
     const std::size_t whole = last == std::string::npos ? text.size() : last + 1;
     std::string_view rest(text.data(), last == std::string::npos ? 0 : whole);

@@ -1,5 +1,4 @@
-// Follows what is appended to the spool's node folders: what the plugin tells the daemon of jobs, steps and
-// tasks, which only root can write.
+// Follows the spool's node folders: the plugin's records of jobs, steps and tasks, which only root can write.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +12,14 @@ namespace goodput {
 
 class SpoolTail {
  public:
-  // A line as it stands in the file, without its newline; never empty, at most kMaxRecordBytes.
+  // A line of the file without its newline; never empty, at most kMaxRecordBytes.
   using Take = std::function<void(const std::string& node, std::string_view line)>;
-  // `boot_id`: of the files to look at; empty: all.
+  // `boot_id`: of the files to follow; empty: all.
   explicit SpoolTail(std::string spool_root, std::string boot_id = {})
       : spool_root_(std::move(spool_root)), boot_id_(std::move(boot_id)) {}
 
-  // Hands over the whole lines that came since the last call, but for marks. A file that cannot be read is
-  // left for the next time.
+  // Passes the complete lines since the last call, except marks. A file that cannot be read is tried again
+  // next time.
   void Read(const Take& take);
 
  private:
@@ -31,7 +30,7 @@ class SpoolTail {
   std::map<std::string, std::int64_t> offsets_;  // by path
 };
 
-// The kernel's id of this boot, as file names of the spool begin; kUnknownBoot when it cannot be read.
+// The kernel's id of this boot, with which file names of the spool begin; kUnknownBoot if it cannot be read.
 std::string BootId(const std::string& path = "/proc/sys/kernel/random/boot_id");
 
 }  // namespace goodput

@@ -17,8 +17,7 @@
 namespace goodput {
 namespace {
 
-// The controller spends at most 1/50 of its time on us, but however slow it was, we look again within
-// minutes.
+// Queries take at most 1/50 of the controller's time; but even if it is slow, look again within minutes.
 constexpr std::int64_t kCostFactor = 50;
 constexpr std::int64_t kLongestWaitNs = 300LL * 1'000'000'000;
 
@@ -37,7 +36,7 @@ class WatchLoop {
       if (!spool_.is_open()) return absl::UnavailableError(problem);
     }
     if (cluster_.empty()) cluster_ = SlurmController().ClusterName();
-    if (cluster_.empty()) return absl::UnavailableError("the controller does not say its cluster's name");
+    if (cluster_.empty()) return absl::UnavailableError("the controller does not report its cluster's name");
     if (watch_ == nullptr)
       watch_ = std::make_unique<QueueWatch>(SlurmController(), spool_, kSystemClock, cluster_);
     return watch_->Poll();
@@ -68,15 +67,14 @@ void RunWatchLoop(const Config& config, int stop_fd, Liveness& alive,
       wait_ns = interval_ns;
       continue;
     }
-    // By the monotonic clock: nobody may set it.
+    // With the monotonic clock, which cannot be set.
     const std::int64_t begin = kSystemClock.mono_ns();
     const absl::StatusOr<int> changes = loop.Look();
     const std::int64_t took = kSystemClock.mono_ns() - begin;
     trouble.Say(changes.ok() ? "" : Message(changes.status()));
     if (changes.ok()) alive.looked_ns = kSystemClock.mono_ns();
     if (changes.ok() && *changes > 0) on_change();
-    // One slow look, or one that failed, was mostly waiting for a controller that was away, which costs it
-    // nothing.
+    // A single slow or failed look usually waited for a controller that was down, which costs it nothing.
     const std::int64_t cost = changes.ok() ? std::min(took, took_before) : 0;
     took_before = took;
     wait_ns = std::max(interval_ns, std::min(kCostFactor * cost, kLongestWaitNs));

@@ -9,7 +9,7 @@
 namespace goodput {
 namespace {
 
-// A header must stay one a client takes.
+// Clients limit the length of headers.
 constexpr std::size_t kLongestMessages = 4000;
 
 void Limit(pid_t child, __rlimit_resource what, std::int64_t most) {
@@ -17,7 +17,7 @@ void Limit(pid_t child, __rlimit_resource what, std::int64_t most) {
   prlimit(child, what, &limit, nullptr);
 }
 
-// sgoodput's line without its name.
+// The first line of sgoodput's messages, without its name.
 std::string FirstMessage(std::string_view messages) {
   constexpr std::string_view kName = "sgoodput: ";
   std::string_view line = messages.substr(0, messages.find('\n'));
@@ -39,7 +39,7 @@ absl::StatusOr<CommandResult> RunBounded(const std::string& program,
   options.env = environment;
   options.started = [&limits](pid_t child) {
     Limit(child, RLIMIT_CPU, limits.cpu_s);
-#ifndef __SANITIZE_ADDRESS__  // which takes terabytes of addresses
+#ifndef __SANITIZE_ADDRESS__  // which reserves terabytes of address space
     Limit(child, RLIMIT_AS, limits.memory_bytes);
 #endif
     Limit(child, RLIMIT_CORE, 0);
@@ -48,17 +48,18 @@ absl::StatusOr<CommandResult> RunBounded(const std::string& program,
 }
 
 HttpReply ReplyOf(const absl::StatusOr<CommandResult>& result, bool text) {
-  if (!result.ok()) return ErrorReply(503, "the answer takes too long or is too large: ask for less");
+  if (!result.ok())
+    return ErrorReply(503, "the query takes too long or its answer is too large: select less");
   constexpr int kNothingMatched = 1;
   constexpr int kBadUsage = 2;
-  if (result->exit_code > kBadUsage) return ErrorReply(503, "the answer could not be made");
+  if (result->exit_code > kBadUsage) return ErrorReply(503, "the query failed");
   const int code = result->exit_code == 0 ? 200 : result->exit_code == kNothingMatched ? 404 : 400;
   HttpReply reply;
   if (result->out.empty() && code != 200) {
     reply = ErrorReply(code, FirstMessage(result->err));
     reply.headers.emplace_back("Goodput-Body", "error");
   } else {
-    // An empty list is an answer, too.
+    // An empty list is an answer too.
     reply.body = result->out;
     if (text) reply.type = "text/plain; charset=utf-8";
   }

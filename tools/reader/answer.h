@@ -20,15 +20,15 @@ struct AnswerLimits {
   std::size_t output_bytes = std::size_t{256} << 20;
 };
 
-// Runs `program` with these arguments and more environment.
+// Runs `program` with these arguments and additional environment variables.
 absl::StatusOr<CommandResult> RunBounded(const std::string& program,
                                          const std::vector<std::string>& arguments,
                                          const std::vector<std::pair<std::string, std::string>>& environment,
                                          const AnswerLimits& limits);
 
-// What it printed as an answer: 200, 404 (nothing matched) or 400 with the error in JSON where it printed
-// nothing else, 503 where it ran out of time or room. The exit status and stderr's text go along in the
-// headers Goodput-Exit and Goodput-Messages (percent-encoded), for `sgoodput --url` to do as sgoodput did.
+// Turns the result into a reply: 200, 404 (nothing matched), 400 (bad usage), or 503 if it exceeded its
+// limits; an error is JSON if there is no output. The headers Goodput-Exit and Goodput-Messages
+// (percent-encoded) carry the exit status and stderr for `sgoodput --url`.
 HttpReply ReplyOf(const absl::StatusOr<CommandResult>& result, bool text);
 
 }  // namespace goodput

@@ -15,10 +15,10 @@ namespace goodput {
 namespace {
 
 constexpr std::size_t kLongestMessage = 16384;
-// Slurm's commands wait for a controller that is away.
+// Slurm's commands wait for a controller that is down.
 constexpr std::int64_t kTimeoutNs = 20'000'000'000;
 
-// Empty: there is none, or no more.
+// Empty: no message, or end of file.
 std::string Receive(int socket, int flags) {
   std::string message(kLongestMessage, '\0');
   ssize_t got = -1;
@@ -33,7 +33,7 @@ bool Send(int socket, const std::string& message) {
   return send(socket, message.data(), message.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(message.size());
 }
 
-// Takes the text up to the next blank off `text`.
+// Removes the text up to the next blank from `text`.
 std::string_view NextWord(std::string_view& text) {
   const std::size_t blank = std::min(text.find(' '), text.size());
   const std::string_view word = text.substr(0, blank);
@@ -57,7 +57,7 @@ absl::StatusOr<std::string> Control::Ask(const std::string& question) {
     const std::string message = Receive(socket_, MSG_DONTWAIT);
     if (message.empty()) return gone;
     std::string_view rest = message;
-    // The answer to a question that was given up.
+    // The reply to a request that timed out.
     if (NextWord(rest) != id) continue;
     int code = 0;
     if (!absl::SimpleAtoi(ToAbsl(NextWord(rest)), &code)) return gone;
@@ -74,7 +74,7 @@ absl::StatusOr<Viewer> Control::ViewerOf(std::optional<uid_t> uid) {
 absl::StatusOr<uid_t> Control::UserOfToken(const std::string& token) {
   ASSIGN_OR_RETURN(const std::string text, Ask(Cat("token ", token)));
   uid_t uid = 0;
-  if (!absl::SimpleAtoi(text, &uid)) return absl::InternalError("goodputd speaks nonsense");
+  if (!absl::SimpleAtoi(text, &uid)) return absl::InternalError("malformed reply from goodputd");
   return uid;
 }
 

@@ -1,5 +1,6 @@
-// How goodput-reader asks goodputd, over a pair of seqpacket sockets, what only root is told by Slurm. One
-// message a question, "ID WORD [ARGUMENT]", and one an answer, "ID CODE TEXT" (CODE: absl's, 0 is OK).
+// The protocol between goodput-reader and goodputd, over a pair of seqpacket sockets, for information that
+// only root gets from Slurm. A request is one message, "ID WORD [ARGUMENT]", and so is a reply, "ID CODE
+// TEXT" (CODE is absl's; 0 is OK).
 #pragma once
 
 #include <sys/types.h>
@@ -16,18 +17,18 @@
 
 namespace goodput {
 
-// In goodput-reader. Threads may share it.
+// The reader's side. Thread-safe.
 class Control {
  public:
   explicit Control(int socket) : socket_(socket) {}
 
-  // As Rights::Of and Rights::OfToken.
+  // Like Rights::Of and Rights::OfToken.
   absl::StatusOr<Viewer> ViewerOf(std::optional<uid_t> uid);
   absl::StatusOr<uid_t> UserOfToken(const std::string& token);
   absl::StatusOr<std::string> MungeSocket() { return Ask("munge"); }
-  // Samples of goodputd's own for /metrics, families with their heads.
+  // goodputd's own samples for /metrics: families with their headers.
   absl::StatusOr<std::string> Metrics() { return Ask("metrics"); }
-  // What /healthz says; an error's text is its body, too.
+  // The body of /healthz; the same for an error.
   absl::StatusOr<std::string> Health() { return Ask("health"); }
 
  private:
@@ -38,7 +39,7 @@ class Control {
   std::uint64_t last_id_ = 0;  // guarded by mutex_
 };
 
-// In goodputd: answers the questions that wait on `socket`. False: the reader is gone.
+// goodputd's side: answers the requests waiting on `socket`. Returns false if the reader is gone.
 using ControlAnswers =
     std::function<absl::StatusOr<std::string>(std::string_view word, const std::string& argument)>;
 bool AnswerControl(int socket, const ControlAnswers& answers);

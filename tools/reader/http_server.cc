@@ -14,14 +14,14 @@
 namespace goodput {
 namespace {
 
-// One connection, from the accept to the close.
+// One connection, from accept to close.
 struct Connection {
   enum class State { kReading, kAnswering, kSending };
   int fd = -1;
   std::optional<uid_t> peer;
   State state = State::kReading;
   std::int64_t since_ns = 0;
-  bool refused = false;  // one too many of its peer
+  bool refused = false;  // its peer has too many connections
 };
 
 std::optional<uid_t> PeerOf(int fd) {
@@ -35,7 +35,7 @@ std::optional<uid_t> PeerOf(int fd) {
   return peer.uid;
 }
 
-// One request, from its first line to the end of its answer.
+// One request, from its first line to the end of its response.
 struct Request {
   std::string target;
   bool begun = false;
@@ -155,13 +155,13 @@ MHD_Result HttpServer::Impl::Handle(MHD_Connection* connection, const char* url,
     request.begun = true;
     const std::string_view verb = method;
     if (verb != "GET" && verb != "HEAD") {
-      HttpReply reply = ErrorReply(405, "only GET and HEAD: nothing can be changed here");
+      HttpReply reply = ErrorReply(405, "only GET and HEAD are allowed");
       reply.headers.emplace_back("Allow", "GET, HEAD");
       return Refuse(connection, reply);
     }
     const std::string length = HeaderOf(connection, "Content-Length");
     if ((!length.empty() && length != "0") || !HeaderOf(connection, "Transfer-Encoding").empty())
-      return Refuse(connection, ErrorReply(413, "a question has no body"));
+      return Refuse(connection, ErrorReply(413, "a request must not have a body"));
     return MHD_YES;
   }
   if (*upload_size != 0) return MHD_NO;

@@ -1,6 +1,6 @@
-// goodput-reader: answers questions about goodput over HTTP. goodputd starts it, as a user that owns the
-// database and nothing else, and hands it what it may not open itself: the sockets it answers on, and a way
-// to ask goodputd what only root is told.
+// goodput-reader: answers queries over HTTP. goodputd starts it as a user who owns only the database, and
+// passes what it cannot open itself: the sockets on which it answers, and a channel to goodputd for
+// information that only root gets.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -35,7 +35,7 @@ bool IsOpen(int fd) {
 int Serve(const std::string& database, const std::string& config) {
   static goodput::Control control(goodput::kReaderControl);
   goodput::Reader::Options options;
-  // By the descriptor: whoever this is need not be able to reach its folder.
+  // Through the descriptor, since this user may not be able to reach the program's folder.
   options.sgoodput = goodput::Cat("/proc/self/fd/", goodput::kReaderProgram);
   options.arguments = {goodput::Cat("--db=", database)};
   if (!config.empty()) options.arguments.push_back(goodput::Cat("--config=", config));
@@ -63,7 +63,7 @@ int Serve(const std::string& database, const std::string& config) {
   while (poll(&parent, 1, kTickMs) == 0) {
     for (const auto& server : servers) server->CutSlowOnes();
   }
-  // Whoever still waits for an answer gets none.
+  // Pending requests get no answer.
   _exit(0);
 }
 
@@ -88,6 +88,6 @@ int main(int argc, char** argv) {
     Say(goodput::Message(confined.status()));
     return 1;
   }
-  if (!*confined) Say("this kernel has no Landlock: it may read what its user may");
+  if (!*confined) Say("this kernel has no Landlock: only file permissions restrict what can be read");
   return Serve(database, argv[4]);
 }

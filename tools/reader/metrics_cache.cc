@@ -8,7 +8,7 @@ namespace goodput {
 namespace {
 
 constexpr std::int64_t kFreshNs = 10'000'000'000;
-// Computing them takes at most so small a part of the time.
+// Computing them takes at most this fraction of the time.
 constexpr std::int64_t kShare = 20;
 constexpr std::size_t kMostEntries = 32;
 
@@ -21,7 +21,8 @@ absl::StatusOr<std::string> MetricsCache::Get(const std::string& viewer, const C
     if (entries_.size() >= kMostEntries && entries_.count(viewer) == 0) {
       const auto idle = std::find_if(entries_.begin(), entries_.end(),
                                      [](const auto& entry) { return !entry.second.computing; });
-      if (idle == entries_.end()) return absl::ResourceExhaustedError("too many ask for metrics at once");
+      if (idle == entries_.end())
+        return absl::ResourceExhaustedError("too many concurrent requests for metrics");
       entries_.erase(idle);
     }
     Entry& entry = entries_[viewer];

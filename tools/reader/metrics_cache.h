@@ -18,8 +18,8 @@ class MetricsCache {
   using Compute = std::function<absl::StatusOr<std::string>()>;
   explicit MetricsCache(Clock clock = kSystemClock) : clock_(clock) {}
 
-  // The text for this viewer, of which no counter falls (see NeverLower), at most as old as kFresh or kShare
-  // times what it took to compute, or older where another thread computes it at the moment.
+  // The text for this viewer; its counters never decrease (see NeverLower). At most as old as kFresh, or
+  // kShare times its computing time; older while another thread computes it.
   absl::StatusOr<std::string> Get(const std::string& viewer, const Compute& compute);
 
  private:

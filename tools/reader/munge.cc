@@ -9,7 +9,7 @@
 namespace goodput {
 namespace {
 
-// munge.h's, which libmunge keeps (libmunge.so.2 since 2006).
+// From munge.h; libmunge keeps these values (libmunge.so.2 since 2006).
 constexpr int kSuccess = 0;
 constexpr int kBadArgument = 2;
 constexpr int kNoSocket = 6;
@@ -71,7 +71,7 @@ absl::Status Failed(int code) {
 }
 
 const absl::Status& NoLibrary() {
-  static const absl::Status none = absl::UnavailableError("there is no libmunge");
+  static const absl::Status none = absl::UnavailableError("libmunge is not installed");
   return none;
 }
 
@@ -99,7 +99,7 @@ absl::StatusOr<Credential> ReadCredential(const std::string& credential, const s
   const int code = Munge().decode(credential.c_str(), context.get(), &payload, &length, &read.uid, &gid);
   if (code == kSuccess && payload != nullptr)
     read.payload.assign(static_cast<const char*>(payload), static_cast<std::size_t>(length));
-  // Also of one that is refused there may be a payload.
+  // A refused credential may also have a payload.
   std::free(payload);
   if (code != kSuccess) return Failed(code);
   return read;

@@ -9,18 +9,17 @@
 
 namespace goodput {
 
-// `socket`: where munged listens, empty where it does by default. Unavailable: there is no libmunge or
-// munged.
+// `socket`: of munged; empty: the default. Unavailable: there is no libmunge or munged.
 absl::StatusOr<std::string> MakeCredential(const std::string& payload, const std::string& socket);
 
 struct Credential {
   uid_t uid = 0;
   std::string payload;
 };
-// PermissionDenied: forged, too old, or decoded once already.
+// PermissionDenied: forged, expired, or already decoded once.
 absl::StatusOr<Credential> ReadCredential(const std::string& credential, const std::string& socket);
 
-// What a credential for this question says: it is of no use for another.
+// The payload of a credential for this request, which makes it useless for any other.
 std::string CredentialPayload(const std::string& target);
 
 }  // namespace goodput

@@ -14,11 +14,11 @@ namespace {
 constexpr std::size_t kLongestValue = 4096;
 constexpr std::size_t kLongestZone = 64;
 
-enum class Kind { kValue, kFlag, kWord };  // --name=VALUE, --name, or a word by its place
+enum class Kind { kValue, kFlag, kWord };  // --name=VALUE, --name, or a positional argument
 
 struct Subcommand {
   const char* name;  // of sgoodput; empty: the list
-  bool selects;      // -u, -S and so on: without any of them everybody's is meant
+  bool selects;      // has -u, -S and so on: without any of them, all users' runs are meant
   bool has_json;
   std::map<std::string_view, Kind> parameters;
 };
@@ -106,31 +106,30 @@ absl::Status CheckValue(std::string_view name, std::string_view value) {
     return absl::InvalidArgumentError(Cat(name, ": longer than ", kLongestValue, " bytes"));
   const bool clean = std::all_of(value.begin(), value.end(),
                                  [](char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7F; });
-  return clean ? absl::OkStatus()
-               : absl::InvalidArgumentError(Cat(name, ": there are control characters in it"));
+  return clean ? absl::OkStatus() : absl::InvalidArgumentError(Cat(name, ": contains control characters"));
 }
 
-// A name such as Europe/Berlin or EST5EDT: nothing that names a file elsewhere.
+// A name such as Europe/Berlin or EST5EDT: no path to another file.
 absl::Status CheckZone(std::string_view zone) {
   constexpr std::string_view kAllowed =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+-/,.<>";
   const bool good = !zone.empty() && zone.size() <= kLongestZone && zone.front() != '/' &&
                     zone.find("..") == std::string_view::npos &&
                     zone.find_first_not_of(kAllowed) == std::string_view::npos;
-  return good ? absl::OkStatus() : absl::InvalidArgumentError("tz: write a zone such as Europe/Berlin");
+  return good ? absl::OkStatus() : absl::InvalidArgumentError("tz: use a zone such as Europe/Berlin");
 }
 
 absl::StatusOr<bool> ReadFlag(std::string_view name, std::string_view value) {
   if (value.empty() || value == "1" || value == "true") return true;
   if (value == "0" || value == "false") return false;
-  return absl::InvalidArgumentError(Cat(name, ": is 1 or 0"));
+  return absl::InvalidArgumentError(Cat(name, ": must be 1 or 0"));
 }
 
-// What every question may say of its answer. True: it was one of these.
+// The parameters about the form of the answer that every query has. True: it was one of these.
 absl::StatusOr<bool> TakeForm(std::string_view name, std::string_view value, CommandQuestion& question,
                               std::string& color) {
   if (name == "as") {
-    if (value != "text" && value != "json") return absl::InvalidArgumentError("as: is text or json");
+    if (value != "text" && value != "json") return absl::InvalidArgumentError("as: must be text or json");
     question.text = value == "text";
     return true;
   }
@@ -140,7 +139,8 @@ absl::StatusOr<bool> TakeForm(std::string_view name, std::string_view value, Com
     return true;
   }
   if (name == "color") {
-    if (value != "always" && value != "never") return absl::InvalidArgumentError("color: is always or never");
+    if (value != "always" && value != "never")
+      return absl::InvalidArgumentError("color: must be always or never");
     color = std::string(value);
     return true;
   }
@@ -155,7 +155,7 @@ absl::StatusOr<CommandQuestion> ReadQuestion(std::string_view path, const UrlPar
   const auto found = prefixed ? Subcommands().find(path.substr(kPrefix.size())) : Subcommands().end();
   if (found == Subcommands().end()) {
     return absl::NotFoundError(
-        "there is nothing here; ask /, /v1/list, show, attempts, report, advise, diff or export, /metrics or "
+        "not found; use /, /v1/list, show, attempts, report, advise, diff or export, /metrics or "
         "/healthz");
   }
   const Subcommand& subcommand = found->second;
@@ -170,8 +170,9 @@ absl::StatusOr<CommandQuestion> ReadQuestion(std::string_view path, const UrlPar
     if (form) continue;
     const auto known = subcommand.parameters.find(name);
     if (known == subcommand.parameters.end())
-      return absl::InvalidArgumentError(Cat("'", name, "' cannot be asked of ", found->first, " here"));
-    // As if it were not there; and on a command line an option without its value takes the next word for it.
+      return absl::InvalidArgumentError(Cat("unknown parameter '", name, "' for ", found->first));
+    // Treated as absent; on a command line, an option without its value would take the next argument as its
+    // value.
     if (known->second == Kind::kValue && value.empty()) continue;
     const bool again = !given.insert(known->first).second;
     switch (known->second) {
@@ -185,17 +186,18 @@ absl::StatusOr<CommandQuestion> ReadQuestion(std::string_view path, const UrlPar
         break;
       }
       case Kind::kWord:
-        if (value.empty() || again) return absl::InvalidArgumentError(Cat(name, ": is one, and not empty"));
+        if (value.empty() || again)
+          return absl::InvalidArgumentError(Cat(name, ": must be given once and must not be empty"));
         words[known->first] = value;
         break;
     }
   }
   if (*subcommand.name != '\0') question.arguments.emplace_back(subcommand.name);
   question.arguments.insert(question.arguments.end(), options.begin(), options.end());
-  // sgoodput's own default is whoever runs it.
+  // sgoodput's own default is the user who runs it.
   if (subcommand.selects && given.count("user") + given.count("jobs") + given.count("allusers") == 0)
     question.arguments.emplace_back("--allusers");
-  // Whoever asks again and again is who watches.
+  // A client that watches repeats the query itself.
   if (found->first == "watch" && given.count("once") == 0) question.arguments.emplace_back("--once");
   if (!question.text && subcommand.has_json) question.arguments.emplace_back("--json");
   question.arguments.push_back(Cat("--color=", color));

@@ -1,7 +1,7 @@
-// What a URL asks for, as a command line of sgoodput. Pure.
+// Translates a URL into a command line of sgoodput. Pure.
 //
-// Only what is listed here gets through: which subcommands, and which of their options. Values are checked
-// for length and characters and are handed over as `--option=value`, so that none can be taken for an option.
+// Only the subcommands and options listed here are allowed. Values are checked for length and characters and
+// passed as `--option=value`, so that none can be taken for an option.
 #pragma once
 
 #include <string>
@@ -16,14 +16,14 @@ namespace goodput {
 using UrlParameters = std::vector<std::pair<std::string, std::string>>;
 
 struct CommandQuestion {
-  std::vector<std::string> arguments;  // of sgoodput, the subcommand first
-  bool text = false;                   // as=text: the answer is what a terminal shows; else it is JSON
-  std::string time_zone;               // tz=: for times without one; empty: the server's
-  bool of_everybody = false;           // it sums over all jobs of the cluster, whoever sees them
+  std::vector<std::string> arguments;  // of sgoodput, subcommand first
+  bool text = false;                   // as=text: the answer is terminal output; otherwise JSON
+  std::string time_zone;               // tz=: for times without a zone; empty: the server's
+  bool of_everybody = false;           // it sums over all jobs of the cluster
 };
 
-// `path` is "/v1/list" and the like. NotFound: there is no such question. InvalidArgument: a parameter that
-// is not one of its, or a value that is none.
+// `path` is "/v1/list" and the like. NotFound: there is no such query. InvalidArgument: an unknown parameter
+// or an invalid value.
 absl::StatusOr<CommandQuestion> ReadQuestion(std::string_view path, const UrlParameters& parameters);
 
 }  // namespace goodput

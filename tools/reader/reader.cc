@@ -37,12 +37,12 @@ HttpReply Refusal(const absl::Status& why) {
   return reply;
 }
 
-// The page asks nobody but us, and nobody else shows it or gives it programs.
+// The page may contact only this server, and no other site may embed it or add scripts.
 constexpr const char* kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-// The page, which shows nothing of anybody by itself.
+// The page itself, which contains no data.
 std::optional<HttpReply> PageOf(const std::string& path) {
   if (path.empty()) return std::nullopt;
   const std::string_view name = path == "/" ? "index.html" : std::string_view(path).substr(1);
@@ -58,7 +58,7 @@ std::optional<HttpReply> PageOf(const std::string& path) {
 }
 
 HttpReply Busy() {
-  HttpReply reply = ErrorReply(503, "busy: too many questions at once; ask again");
+  HttpReply reply = ErrorReply(503, "busy: too many concurrent queries; try again");
   reply.headers.emplace_back("Retry-After", "2");
   return reply;
 }
@@ -88,18 +88,18 @@ HttpReply Reader::AnswerNow(const HttpQuestion& question) {
   if (!viewer.ok()) return Refusal(viewer.status());
   if (question.path == "/metrics") return Metrics(question, *viewer);
   if (asked->of_everybody && !viewer->all)
-    return ErrorReply(403, "sums over the cluster show what PrivateData hides: only operators may ask");
+    return ErrorReply(403, "PrivateData: only operators may query sums over the cluster");
   return Ask(*asked, *viewer);
 }
 
 absl::StatusOr<Viewer> Reader::ViewerOf(const HttpQuestion& question) {
   std::string proof;
-  // Whoever says who they are is held to it, on whichever socket.
+  // Credentials are always checked, on either socket.
   if (TakeScheme(question.authorization, kMunge, proof)) {
     ASSIGN_OR_RETURN(const std::string socket, control_.MungeSocket());
     ASSIGN_OR_RETURN(const Credential credential, ReadCredential(proof, socket));
     if (credential.payload != CredentialPayload(question.target))
-      return absl::PermissionDeniedError("the credential is of another question");
+      return absl::PermissionDeniedError("the credential was made for another request");
     return control_.ViewerOf(credential.uid);
   }
   if (TakeScheme(question.authorization, kBearer, proof)) {
@@ -107,13 +107,13 @@ absl::StatusOr<Viewer> Reader::ViewerOf(const HttpQuestion& question) {
     return control_.ViewerOf(uid);
   }
   if (!question.authorization.empty())
-    return absl::PermissionDeniedError("Authorization is MUNGE CREDENTIAL or Bearer TOKEN");
+    return absl::PermissionDeniedError("Authorization must be MUNGE CREDENTIAL or Bearer TOKEN");
   return control_.ViewerOf(question.peer);
 }
 
 HttpReply Reader::Ask(const CommandQuestion& asked, const Viewer& viewer) {
   std::vector<std::string> arguments = asked.arguments;
-  // Options of the subcommand, so behind its name, which is first where there is one.
+  // These are options of the subcommand, so they follow its name, which is first if there is one.
   const bool named = !arguments.empty() && !absl::StartsWith(arguments.front(), "-");
   arguments.insert(arguments.begin() + (named ? 1 : 0), options_.arguments.begin(), options_.arguments.end());
   std::vector<std::pair<std::string, std::string>> environment = {{kViewerVariable, ViewerText(viewer)}};
@@ -149,7 +149,7 @@ HttpReply Reader::Health() {
   const absl::StatusOr<std::string> health = control_.Health();
   HttpReply reply;
   if (!health.ok()) {
-    // goodputd says what is wrong as JSON; where it says nothing, that is what is wrong.
+    // goodputd reports problems as JSON; any other error is the problem itself.
     const std::string words = Message(health.status());
     if (words.empty() || words.front() != '{') return ErrorReply(503, words);
     reply.code = 503;

@@ -19,8 +19,8 @@ namespace goodput {
 class Reader {
  public:
   struct Options {
-    std::string sgoodput;                // the program, as a path that can be run
-    std::vector<std::string> arguments;  // of every answer: which database, which configuration
+    std::string sgoodput;                // path of the program to run
+    std::vector<std::string> arguments;  // of every command: database and configuration
     AnswerLimits limits;
     std::size_t at_once = 3;
     std::size_t most_waiting = 64;
@@ -28,7 +28,7 @@ class Reader {
   };
   Reader(Options options, Control& control);
 
-  // As HttpServer::Answers.
+  // As in HttpServer::Answers.
   void Answer(HttpQuestion question, std::function<void(HttpReply)> done);
 
  private:
@@ -41,7 +41,7 @@ class Reader {
   const Options options_;
   Control& control_;
   MetricsCache metrics_;
-  WorkQueue queue_;  // last: its threads use the others
+  WorkQueue queue_;  // last, since its threads use the other members
 };
 
 }  // namespace goodput

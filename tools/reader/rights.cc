@@ -16,12 +16,12 @@ namespace goodput {
 namespace {
 
 constexpr std::int64_t kRememberedNs = 10'000'000'000;
-// Who did not answer made somebody wait, and is left alone for a while.
+// A server that did not answer is not asked again for a while.
 constexpr std::int64_t kAwayNs = 30'000'000'000;
 constexpr std::size_t kMostRemembered = 1000;
 constexpr std::size_t kLongestToken = 8192;
 
-// "Key = value" lines.
+// Parses "Key = value" lines.
 std::map<std::string, std::string> ReadConfig(std::string_view text) {
   std::map<std::string, std::string> values;
   for (const absl::string_view line : absl::StrSplit(ToAbsl(text), '\n')) {
@@ -37,7 +37,7 @@ std::vector<std::string> List(const std::string& text) {
   return absl::StrSplit(text, ',', absl::SkipWhitespace());
 }
 
-// KEY=value of a list of such.
+// The value of KEY=value in a list.
 std::optional<std::string> Option(const std::string& list, std::string_view key) {
   for (const std::string& word : List(list)) {
     if (word.size() > key.size() && word.compare(0, key.size(), key) == 0 && word[key.size()] == '=')
@@ -95,11 +95,11 @@ AccountingRole ParseAccountingRole(std::string_view text, const std::string& use
 }
 
 absl::StatusOr<std::string> UserOfToken(const std::string& token, const std::string& claim) {
-  const absl::Status none = absl::InvalidArgumentError("this is no token of Slurm's");
+  const absl::Status none = absl::InvalidArgumentError("this is not a Slurm token");
   const std::vector<std::string> parts = absl::StrSplit(token, '.');
   std::string payload;
   if (parts.size() != 3 || !absl::WebSafeBase64Unescape(parts[1], &payload)) return none;
-  // Of two, readers may take the one or the other.
+  // If there were two, readers could disagree on which counts.
   const std::string key = Cat("\"", claim, "\"");
   if (payload.find(key) == std::string::npos || payload.find(key) != payload.rfind(key)) return none;
   simdjson::dom::parser parser;
@@ -119,11 +119,11 @@ absl::StatusOr<PrivacyPolicy> Rights::Policy() {
     if (said.ok() && said->exit_code == 0) policy = ParsePrivacyPolicy(said->out);
     policy_trouble_ = policy.status();
     policy_until_ns_ = clock_.mono_ns() + (policy.ok() ? kRememberedNs : kAwayNs);
-    // While slurmctld is away, what it said last stands.
+    // While slurmctld is down, its last answer applies.
     if (policy.ok()) policy_ = *policy;
   }
   if (policy_) return *policy_;
-  return absl::UnavailableError(Cat("who may see what is not known: ", Message(policy_trouble_)));
+  return absl::UnavailableError(Cat("access rights are not known: ", Message(policy_trouble_)));
 }
 
 AccountingRole Rights::RoleOf(const std::string& user) {
@@ -136,7 +136,7 @@ AccountingRole Rights::RoleOf(const std::string& user) {
                                                    "withcoord", "format=User,AdminLevel,Coordinators"},
                                                   {});
   const bool answered = said.ok() && said->exit_code == 0;
-  // Without slurmdbd nobody has a role in it.
+  // Without slurmdbd, users have no roles.
   known.role = answered ? ParseAccountingRole(said->out, user) : AccountingRole{};
   known.until_ns = clock_.mono_ns() + kRememberedNs;
   if (!answered) roles_away_until_ns_ = clock_.mono_ns() + kAwayNs;
@@ -151,11 +151,11 @@ absl::StatusOr<Viewer> Rights::Of(std::optional<uid_t> uid) {
   if (!policy.is_private) return viewer;
   if (!uid) {
     return absl::PermissionDeniedError(
-        "this cluster has PrivateData: say who asks, by MUNGE or a Slurm JWT, or ask on the Unix socket");
+        "this cluster has PrivateData: authenticate with MUNGE or a Slurm JWT, or use the Unix socket");
   }
   if (uid == policy.slurm_user) return viewer;
   viewer.all = false;
-  // A name that could be read as something else is nobody's.
+  // A user name that could be parsed as something else gets no rights.
   if (viewer.user.find_first_of(",:= \t\n") != std::string::npos) return viewer;
   const AccountingRole role = RoleOf(viewer.user);
   viewer.all = role.sees_all;
@@ -165,13 +165,14 @@ absl::StatusOr<Viewer> Rights::Of(std::optional<uid_t> uid) {
 
 absl::StatusOr<uid_t> Rights::OfToken(const std::string& token) {
   ASSIGN_OR_RETURN(const PrivacyPolicy policy, Policy());
-  if (!policy.takes_tokens) return absl::PermissionDeniedError("this cluster takes no tokens (AuthAltTypes)");
+  if (!policy.takes_tokens)
+    return absl::PermissionDeniedError("this cluster accepts no tokens (AuthAltTypes)");
   constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.=";
   if (token.size() > kLongestToken || token.find_first_not_of(kAllowed) != std::string::npos)
-    return absl::PermissionDeniedError("this is no token of Slurm's");
+    return absl::PermissionDeniedError("this is not a Slurm token");
   const absl::StatusOr<std::string> user = UserOfToken(token, policy.user_claim);
   if (!user.ok()) return absl::PermissionDeniedError(Message(user.status()));
-  // slurmctld checks who asks before it answers anything.
+  // slurmctld authenticates the client before it answers.
   const absl::StatusOr<CommandResult> said = run_({"scontrol", "show", "config"}, {{"SLURM_JWT", token}});
   if (!said.ok()) return absl::UnavailableError("slurmctld does not answer");
   if (said->exit_code != 0) return absl::PermissionDeniedError("slurmctld does not accept this token");
@@ -179,7 +180,7 @@ absl::StatusOr<uid_t> Rights::OfToken(const std::string& token) {
   passwd entry{};
   passwd* found = nullptr;
   getpwnam_r(user->c_str(), &entry, buffer.data(), buffer.size(), &found);
-  if (found == nullptr) return absl::PermissionDeniedError("the token's user is not known here");
+  if (found == nullptr) return absl::PermissionDeniedError("the token's user does not exist on this machine");
   return found->pw_uid;
 }
 

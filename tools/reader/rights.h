@@ -1,5 +1,5 @@
-// What Slurm's PrivateData leaves a user of the runs of others, and whose a Slurm JWT is: asked of slurmctld
-// and slurmdbd by Slurm's own commands, as root, and remembered for some seconds.
+// Which runs of others a user may see under Slurm's PrivateData, and to whom a Slurm JWT belongs: queried
+// from slurmctld and slurmdbd with Slurm's commands, as root, and cached for some seconds.
 #pragma once
 
 #include <sys/types.h>
@@ -20,26 +20,26 @@
 
 namespace goodput {
 
-// Of `scontrol show config`.
+// From `scontrol show config`.
 struct PrivacyPolicy {
-  // jobs, usage, users or accounts in PrivateData: a run shows all of these, so any of them makes it its
-  // owner's.
+  // jobs, usage, users or accounts in PrivateData: a run shows all of these, so any of them makes runs
+  // private.
   bool is_private = true;
   std::optional<uid_t> slurm_user;
-  std::string munge_socket;        // of AuthInfo; empty: munge's own
+  std::string munge_socket;        // from AuthInfo; empty: munge's default
   bool takes_tokens = false;       // AuthAltTypes has auth/jwt
-  std::string user_claim = "sun";  // in a token
+  std::string user_claim = "sun";  // claim of a token that names the user
 };
 absl::StatusOr<PrivacyPolicy> ParsePrivacyPolicy(std::string_view config);
 
 // A user of slurmdbd: `sacctmgr -n -P show user NAME withcoord format=User,AdminLevel,Coordinators`.
 struct AccountingRole {
   bool sees_all = false;           // an operator or administrator
-  std::set<std::string> accounts;  // of which they are coordinators
+  std::set<std::string> accounts;  // accounts of which they are coordinators
 };
 AccountingRole ParseAccountingRole(std::string_view text, const std::string& user);
 
-// Who a token says it is of; nothing is checked. InvalidArgument: it is none.
+// The user named in a token, without any check. InvalidArgument: it is not a token.
 absl::StatusOr<std::string> UserOfToken(const std::string& token, const std::string& claim);
 
 class Rights {
@@ -49,12 +49,13 @@ class Rights {
       const std::vector<std::pair<std::string, std::string>>& environment)>;
   explicit Rights(Run run, Clock clock = kSystemClock) : run_(std::move(run)), clock_(clock) {}
 
-  // Null: somebody who did not say who they are. PermissionDenied: they have to. Unavailable: slurmctld was
-  // never there to say.
+  // Empty `uid`: an unidentified user. PermissionDenied: they must identify themselves. Unavailable:
+  // slurmctld has not answered yet.
   absl::StatusOr<Viewer> Of(std::optional<uid_t> uid);
-  // The user of a token that slurmctld accepts. PermissionDenied: it does not, or takes no tokens.
+  // The user of a token that slurmctld accepts. PermissionDenied: it does not accept it, or accepts no
+  // tokens.
   absl::StatusOr<uid_t> OfToken(const std::string& token);
-  // Where munge listens; empty: where it does by default.
+  // munge's socket; empty: the default.
   std::string MungeSocket();
 
  private:

@@ -18,7 +18,7 @@
 namespace goodput {
 namespace {
 
-// What headers of older kernels do not have: see landlock(7).
+// Missing in headers of older kernels: see landlock(7).
 constexpr std::uint64_t kRefer = 1ULL << 13U;     // since version 2
 constexpr std::uint64_t kTruncate = 1ULL << 14U;  // 3
 constexpr std::uint64_t kDevices = 1ULL << 15U;   // 5: ioctl
@@ -74,11 +74,11 @@ absl::StatusOr<bool> UseLandlock(const std::string& folder) {
 absl::StatusOr<bool> Confine(const HelperUser& user, const std::string& folder) {
   if (user.uid != geteuid() || user.gid != getegid()) {
     if (setgroups(0, nullptr) != 0 || setgid(user.gid) != 0 || setuid(user.uid) != 0)
-      return Failed("cannot become the reader's user");
+      return Failed("cannot switch to the reader's user");
   }
   if (geteuid() == 0) return absl::FailedPreconditionError("it must not be root");
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Failed("PR_SET_NO_NEW_PRIVS");
-  // After the change of user, which forgets this.
+  // Set after the change of user, which resets it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   umask(077);
   return UseLandlock(folder);

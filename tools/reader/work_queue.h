@@ -1,4 +1,4 @@
-// A few threads that do what comes, in order; what would wait too long is told so at once.
+// A few threads that do queued work in order; work that would wait too long is rejected.
 #pragma once
 
 #include <condition_variable>
@@ -16,8 +16,7 @@ namespace goodput {
 
 class WorkQueue {
  public:
-  // Called with whether there is time for it: false, and it waited for longer than `patience` or found `most`
-  // others waiting.
+  // `in_time`: false if it waited for longer than `patience`, or found `most` others waiting.
   using Work = std::function<void(bool in_time)>;
   WorkQueue(std::size_t threads, std::size_t most, absl::Duration patience);
   ~WorkQueue();

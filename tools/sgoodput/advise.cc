@@ -1,5 +1,5 @@
-// `sgoodput advise`: how often to checkpoint and what else to change, with what it would gain; or, without a
-// job, what the numbers on the command line make of each other.
+// `sgoodput advise`: how often to checkpoint and what else to change, with the gains; without a job, computed
+// from the values on the command line.
 #include "tools/sgoodput/advise.h"
 
 #include <algorithm>
@@ -25,9 +25,9 @@ namespace {
 
 constexpr double kMostOfAnything = 1e9;
 
-// ---- the command line
+// ---- command line
 
-// What was given, in seconds and plain numbers.
+// The given values, in seconds and plain numbers.
 struct Given {
   std::optional<double> mttf_s;
   std::optional<double> nodes;
@@ -80,25 +80,24 @@ absl::StatusOr<Given> ReadGiven(const AdviseOptions& options) {
     if (!status.ok()) return status;
   }
   if (given.mttf_s && given.failures_per_node_day) {
-    return absl::InvalidArgumentError(
-        "--mttf and --failures-per-node-day say the same twice; give one of them");
+    return absl::InvalidArgumentError("--mttf and --failures-per-node-day cannot be used together");
   }
   if (given.nodes && !given.failures_per_node_day)
-    return absl::InvalidArgumentError("--nodes says something only with --failures-per-node-day");
+    return absl::InvalidArgumentError("--nodes requires --failures-per-node-day");
   const bool of_job = !options.target.job.empty() || !options.target.run.empty();
   if (!of_job && given.failures_per_node_day && !given.nodes)
-    return absl::InvalidArgumentError("--failures-per-node-day needs --nodes N");
+    return absl::InvalidArgumentError("--failures-per-node-day requires --nodes N");
   if (!of_job && !given.mttf_s && !given.failures_per_node_day) {
     return absl::InvalidArgumentError(
-        "name a job id or a run with --run NAME, or say how often things fail: --mttf 3h, or --nodes N "
-        "--failures-per-node-day R");
+        "specify a job id, a run (--run NAME) or a failure rate (--mttf 3h, or --nodes N "
+        "--failures-per-node-day R)");
   }
   return given;
 }
 
-// ---- the answer
+// ---- result
 
-// What was given wins over what was measured.
+// Given values replace measured ones.
 void Settle(const Given& given, AdviseReport& report) {
   Situation& situation = report.situation;
   if (report.measured) {
@@ -126,7 +125,7 @@ void Settle(const Given& given, AdviseReport& report) {
     report.mttf_given = "given";
     if (given.failures_per_node_day) {
       report.mttf_given =
-          Cat(*report.nodes, " nodes, ", *given.failures_per_node_day, " failures a node and day");
+          Cat(*report.nodes, " nodes, ", *given.failures_per_node_day, " failures per node-day");
     }
   }
   const auto take = [](const std::optional<double>& from, std::optional<double>& into) {
@@ -147,7 +146,7 @@ void MeasureRun(const Timeline& timeline, const Account& account, double busbw, 
   report.caveats = timeline.warnings;
 }
 
-// From what was measured and given to what to do.
+// Computes the plan and the advice from measured and given values.
 void Conclude(const Given& given, AdviseReport& report) {
   Settle(given, report);
   report.plan = MakePlan(report.situation);
@@ -182,7 +181,7 @@ absl::StatusOr<AdviseReport> MakeAdvice(const AdviseOptions& options, const Give
   return report;
 }
 
-// ---- on a screen
+// ---- text output
 
 std::string Words(const std::optional<double>& seconds) {
   return seconds ? SecondsInWords(*seconds) : "-";
@@ -192,11 +191,11 @@ std::string Amount(double value) {
   return absl::StrFormat("%.*f", value < 100 ? 2 : 0, value);
 }
 
-// What a share of the time is a day: GPU-hours, and money where there is a price.
+// A share of the time as GPU-hours per day, and as money if there is a price.
 std::string ADay(const Situation& situation, double share) {
   if (!situation.gpus) return "";
   const double gpu_hours = share * *situation.gpus * 24;
-  std::string text = Cat(Amount(gpu_hours), " GPU-hours a day");
+  std::string text = Cat(Amount(gpu_hours), " GPU-hours per day");
   if (situation.gpu_hour) text += Cat(" (", Amount(gpu_hours * *situation.gpu_hour), ")");
   return text;
 }
@@ -217,7 +216,7 @@ void PrintBasis(const AdviseReport& report) {
     }
   }
   table.Add({"time to failure (MTTF)", Words(situation.mttf_s), mttf});
-  table.Add({"save, training waits", Words(situation.save_s),
+  table.Add({"save (training waits)", Words(situation.save_s),
              source(report.save_given, situation.save_s,
                     measured == nullptr ? "" : Cat("mean of ", measured->saves, " saves"))});
   table.Add({"restart to first step", Words(situation.restart_s),
@@ -229,7 +228,7 @@ void PrintBasis(const AdviseReport& report) {
   table.Add({"interval in use", Words(situation.interval_s),
              source(report.interval_given, situation.interval_s,
                     measured == nullptr ? "" : Cat("mean of ", measured->intervals, ", without the save"))});
-  std::printf("What it rests on\n%s", table.Render(false, "  ").c_str());
+  std::printf("Based on\n%s", table.Render(false, "  ").c_str());
   if (measured != nullptr && !measured->causes.empty() && report.mttf_given.empty()) {
     std::string causes;
     for (const auto& [cause, count] : measured->causes)
@@ -238,9 +237,9 @@ void PrintBasis(const AdviseReport& report) {
   }
   if (measured != nullptr && measured->node_failures > 0 && measured->nodes > 0 && measured->wall_s > 0) {
     std::fputs(
-        Wrap(Cat("a spare node: would have saved ", FormatPercent(measured->spare_saves_s / measured->wall_s),
-                 " of the time (waits for resources after node failures, beyond a launch), costs ",
-                 FormatPercent(1.0 / measured->nodes), " (one node more)"),
+        Wrap(Cat("a spare node would have saved ", FormatPercent(measured->spare_saves_s / measured->wall_s),
+                 " of the time (waits for resources after node failures, beyond a normal launch) and costs ",
+                 FormatPercent(1.0 / measured->nodes), " (one more node)"),
              "  ")
             .c_str(),
         stdout);
@@ -261,7 +260,7 @@ void PrintIntervals(const AdviseReport& report) {
   };
   add("in use", situation.interval_s, "");
   add("best", plan.poisson_s, "exact for Poisson failures");
-  add("Young", plan.young_s, "and ETTR's");
+  add("Young", plan.young_s, "also used by ETTR");
   add("Daly", plan.daly_s, "");
   std::optional<double> saxena_s = plan.saxena_s;
   if (saxena_s) *saxena_s -= *situation.save_s;
@@ -274,8 +273,8 @@ void PrintIntervals(const AdviseReport& report) {
   if (plan.goodput_now && plan.goodput_best) {
     const double gain = std::max(0.0, *plan.goodput_best - *plan.goodput_now);
     const std::string a_day = ADay(situation, gain);
-    std::fputs(Wrap(Cat("best instead of in use: ", FormatPercent(gain), " of the time",
-                        a_day.empty() ? "" : Cat(", ", a_day)),
+    std::fputs(Wrap(Cat("the best interval instead of the one in use gains ", FormatPercent(gain),
+                        " of the time", a_day.empty() ? "" : Cat(", ", a_day)),
                     "")
                    .c_str(),
                stdout);
@@ -286,11 +285,11 @@ void PrintIntervals(const AdviseReport& report) {
 void PrintAlternatives(const Plan& plan) {
   if (plan.alternatives.empty()) return;
   const auto restart = [&](std::size_t i) { return Words(plan.alternatives[0][i].restart_s); };
-  Table table({{"Best goodput, if"},
+  Table table({{"Best goodput if"},
                {Cat("restart ", restart(0)), Table::Align::kRight},
                {restart(1), Table::Align::kRight},
                {restart(2), Table::Align::kRight},
-               {"every", Table::Align::kRight}});
+               {"save every", Table::Align::kRight}});
   for (const auto& row : plan.alternatives) {
     table.Add({Cat("save ", Words(row[0].save_s)), FormatPercent(row[0].goodput),
                FormatPercent(row[1].goodput), FormatPercent(row[2].goodput), Words(row[0].interval_s)});
@@ -302,7 +301,7 @@ void PrintAdvice(const AdviseReport& report) {
   constexpr const char* kIndent = "     ";
   int number = 0;
   for (const Advice& advice : report.advice) {
-    if (number == 0) std::printf("Advice, most gain first\n");
+    if (number == 0) std::printf("Advice, largest gain first\n");
     std::string text = advice.action;
     if (advice.gain) {
       const std::string a_day = ADay(report.situation, *advice.gain);
@@ -314,7 +313,7 @@ void PrintAdvice(const AdviseReport& report) {
     std::fputs(lines.c_str(), stdout);
     std::fputs(Wrap(Cat("because ", Printable(advice.evidence)), kIndent).c_str(), stdout);
   }
-  if (number == 0) std::printf("No advice: nothing here is known to gain anything.\n");
+  if (number == 0) std::printf("No advice: no change is known to help.\n");
   for (const std::string& caveat : report.caveats) {
     std::string lines = Wrap(Cat("note: ", Printable(caveat)), "      ");
     std::fputs(lines.substr(6).c_str(), stdout);

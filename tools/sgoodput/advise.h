@@ -5,7 +5,7 @@
 
 namespace goodput {
 
-// Advice on a measured run. `busbw`: the bandwidth expected of the network, Config::busbw.
+// Advice on a measured run. `busbw`: expected bandwidth, Config::busbw.
 AdviseReport AdviseOn(const Timeline& timeline, const Account& account, double busbw);
 
 }  // namespace goodput

@@ -1,4 +1,4 @@
-// `sgoodput attempts`: one line an attempt of a run, with what it went through.
+// `sgoodput attempts`: one line per attempt of a run.
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -25,13 +25,13 @@ bool OfSeveralJobs(const Report& report) {
   });
 }
 
-// A line has 80 columns: what does not fit is in -P.
+// A line has 80 columns; -P prints the rest.
 std::vector<Table::Column> ColumnsFor(const Report& report) {
   using Align = Table::Align;
   std::vector<Table::Column> columns{{"#", Align::kRight}};
   const bool several = OfSeveralJobs(report);
   if (several) columns.push_back({"JobID", Align::kRight});
-  // "#", JobID, and the others with their gaps.
+  // "#", JobID, and the other columns with their gaps.
   const std::size_t taken = 5 + (several ? 10 : 0) + 11 + 2 + 10 + 4 * 2 + 6 + 6 + 10 + 6 + 2;
   for (const Table::Column& column : std::vector<Table::Column>{
            {"Start"},
@@ -45,7 +45,7 @@ std::vector<Table::Column> ColumnsFor(const Report& report) {
   return columns;
 }
 
-// Of the cells that -P prints.
+// From the cells that -P prints.
 std::vector<std::string> ForTable(const Report& report, std::size_t i,
                                   const std::vector<std::string>& cells) {
   const std::optional<Ns>& start = report.timeline.attempts[i].facts->start;

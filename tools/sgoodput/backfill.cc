@@ -1,4 +1,4 @@
-// `sgoodput backfill`: what slurmdbd knows of a long time, into the database.
+// `sgoodput backfill`: reads older attempts from slurmdbd into the database.
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::int64_t LengthOf(const std::vector<Stretch>& stretches) {
 
 absl::StatusOr<Stretch> Wanted(const BackfillOptions& options, absl::Time now) {
   if (options.start.empty())
-    return absl::InvalidArgumentError("say with -S since when: -S 2024-01-01, -S now-90days");
+    return absl::InvalidArgumentError("specify a start time, such as -S 2024-01-01 or -S now-90days");
   const absl::StatusOr<Ns> start = ParseTimeOption(options.start, now);
   if (!start.ok()) return Annotate(start.status(), "-S");
   Stretch wanted{*start / kSecond, absl::ToUnixSeconds(now)};
@@ -36,8 +36,7 @@ absl::StatusOr<Stretch> Wanted(const BackfillOptions& options, absl::Time now) {
     if (!end.ok()) return Annotate(end.status(), "-E");
     wanted.to_s = std::min(wanted.to_s, *end / kSecond);
   }
-  if (wanted.from_s >= wanted.to_s)
-    return absl::InvalidArgumentError("from -S to -E there is no time that is past");
+  if (wanted.from_s >= wanted.to_s) return absl::InvalidArgumentError("-S must be in the past and before -E");
   return wanted;
 }
 
@@ -78,13 +77,14 @@ int RunBackfill(const BackfillOptions& options) {
   Backfiller backfiller(*db, SlurmAccounting(), config->cluster);
   const absl::Status status = Read(backfiller, *db, config->cluster, *wanted);
   if (!status.ok()) {
-    return Fail(absl::FailedPreconditionError(Cat("slurmdbd was not read to the end: ", Message(status),
-                                                  "; what was read is kept, run it again to go on")));
+    return Fail(absl::FailedPreconditionError(
+        Cat("reading slurmdbd stopped: ", Message(status), "; run the command again to continue")));
   }
-  std::printf("%lld attempts and %lld outages of nodes read, %s to %s",
+  std::printf("read %lld attempts and %lld node outages, %s to %s",
               static_cast<long long>(backfiller.attempts()), static_cast<long long>(backfiller.outages()),
               FormatTime(wanted->from_s * kSecond).c_str(), FormatTime(wanted->to_s * kSecond).c_str());
-  if (there_s > 0) std::printf("; %s of that were there", FormatDuration(there_s * kSecond).c_str());
+  if (there_s > 0)
+    std::printf("; %s of that had been read before", FormatDuration(there_s * kSecond).c_str());
   std::printf("\n");
   return kAnswered;
 }

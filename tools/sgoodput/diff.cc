@@ -1,5 +1,5 @@
-// `sgoodput diff`: what changed between two runs, bucket by bucket: an image that was preloaded, a compile
-// cache that was kept, another checkpoint interval.
+// `sgoodput diff`: what changed between two runs, bucket by bucket: a preloaded image, a compile cache,
+// another checkpoint interval.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -109,12 +109,12 @@ void PrintBuckets(const std::vector<Row>& rows, const Account& a, const Account&
     table.Add({name, FormatDuration(row.a), FormatDuration(row.b), Change(row.b - row.a),
                Share(row.a, wanted_a), Share(row.b, wanted_b)});
   }
-  table.Add({"wanted in all", FormatDuration(wanted_a), FormatDuration(wanted_b), Change(wanted_b - wanted_a),
+  table.Add({"total wanted", FormatDuration(wanted_a), FormatDuration(wanted_b), Change(wanted_b - wanted_a),
              "", ""});
   std::printf("%s\n\n", table.Render(true).c_str());
 }
 
-// What each start of the program cost, whatever their number.
+// The average cost of a start of the program.
 void PrintStarts(const std::vector<Row>& rows, const Report& a, const Report& b) {
   const auto starts_a = static_cast<Ns>(a.timeline.incarnations.size());
   const auto starts_b = static_cast<Ns>(b.timeline.incarnations.size());
@@ -126,7 +126,7 @@ void PrintStarts(const std::vector<Row>& rows, const Report& a, const Report& b)
     text += Cat("  ", BucketName(row.bucket), row.part.empty() ? "" : " ", Printable(row.part), "  ",
                 FormatDuration(row.a / starts_a), " -> ", FormatDuration(row.b / starts_b), "\n");
   }
-  if (!text.empty()) std::printf("Each start of the program took\n%s\n", text.c_str());
+  if (!text.empty()) std::printf("Average per start of the program\n%s\n", text.c_str());
 }
 
 void PrintGoodput(const Report& a, const Report& b) {

@@ -1,4 +1,4 @@
-// `sgoodput doctor`: is everything in place here, and was anything lost? One line a finding, with its mend.
+// `sgoodput doctor`: checks the installation and whether anything was lost. One line per finding, with a fix.
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
@@ -52,20 +52,23 @@ void CheckSpool(const Config& config, Findings& findings) {
   struct stat info {};
   if (stat(config.spool.c_str(), &info) != 0) {
     findings.Bad(Cat("spool ", config.spool, ": ", std::strerror(errno)),
-                 "the plugin makes it at the first job; is it loaded on this node, and is its parent there?");
+                 "the plugin creates it at the first job; check that the plugin is loaded on this node and "
+                 "that the parent folder exists");
     return;
   }
   struct statfs fs_info {};
   if (statfs(config.spool.c_str(), &fs_info) == 0 &&
       IsRemoteFileSystem(static_cast<std::int64_t>(fs_info.f_type))) {
-    findings.Bad(Cat("spool ", config.spool, " is not on a local disk"), "set spool= to a local folder");
+    findings.Bad(Cat("spool ", config.spool, " is not on a local disk"),
+                 "set spool= to a folder on a local disk");
   }
   if ((info.st_mode & 0077U) != 0) {
-    findings.Bad(Cat("spool ", config.spool, " can be read or written by others"),
+    findings.Bad(Cat("spool ", config.spool, " is accessible to other users"),
                  Cat("chmod 0700 ", config.spool));
   }
   if (access(config.spool.c_str(), R_OK | X_OK) != 0) {
-    findings.Note(Cat("spool ", config.spool, " can only be looked into by root"));
+    findings.Note(
+        Cat("spool ", config.spool, " is readable only by root; run sgoodput doctor as root to check it"));
     return;
   }
   if (fs::exists(Cat(config.spool, "/", kKillSwitchName))) {
@@ -91,13 +94,12 @@ void CheckSpool(const Config& config, Findings& findings) {
     std::uint64_t dropped = 0;
     for (const std::uint64_t count : drops) dropped += count;
     if (dropped > 0) {
-      findings.Bad(
-          Cat("node ", node, " could not store ", dropped, " records (disk full ",
-              drops[static_cast<std::size_t>(Drop::kNoSpace)], ", spool_max reached ",
-              drops[static_cast<std::size_t>(Drop::kCap)], ", input/output errors ",
-              drops[static_cast<std::size_t>(Drop::kIo)], ", writer's faults ",
-              drops[static_cast<std::size_t>(Drop::kFault)], ")"),
-          "make room on its disk or raise spool_max; then remove the file `dropped` beside the records");
+      findings.Bad(Cat("node ", node, " could not store ", dropped, " records (disk full ",
+                       drops[static_cast<std::size_t>(Drop::kNoSpace)], ", spool_max reached ",
+                       drops[static_cast<std::size_t>(Drop::kCap)], ", I/O errors ",
+                       drops[static_cast<std::size_t>(Drop::kIo)], ", contained faults ",
+                       drops[static_cast<std::size_t>(Drop::kFault)], ")"),
+                   "free disk space or raise spool_max, then remove the file `dropped` next to the records");
     }
   }
   const std::string marks = FirstLine(Cat(config.spool, "/marks"));
@@ -134,40 +136,39 @@ void CheckSignals(const Config& config, Findings& findings) {
   std::map<std::string, std::uint64_t> counts = ReadCounts(Cat(config.spool, "/signals"));
   if (counts.empty() && config.signals) return;
   if (!config.signals) {
-    // What was counted before it was switched off still is.
-    findings.Note("signals are not watched on this node: `signals = off` in goodput.conf");
+    // Counts from before it was switched off are still shown.
+    findings.Note("signals are not recorded on this node: `signals = off` in goodput.conf");
   } else if (counts["other_pids"] != 0) {
     findings.Bad(
-        "signals are not watched on this node: goodputd runs in a PID namespace of its own, and the kernel "
-        "traces by ids of processes that are others there",
+        "signals are not recorded on this node: goodputd runs in its own PID namespace, where process ids "
+        "differ from those that the kernel reports",
         "run goodputd in the host's PID namespace (docker run --pid=host, hostPID: true)");
   } else if (counts["refused"] != 0) {
     const TraceRefusal refusal =
         ExplainTraceRefusal({ReadParanoid(), counts["perfmon"] != 0, counts["sys_admin"] != 0});
-    findings.Bad(Cat("signals are not watched on this node: the kernel does not permit it: ", refusal.why),
+    findings.Bad(Cat("signals are not recorded on this node: the kernel does not permit it: ", refusal.why),
                  refusal.mend);
   } else if (counts["watching"] == 0) {
     findings.Bad(
-        "signals are not watched on this node: checkpoint signals are known from exit statuses and the "
-        "scheduler alone",
-        "goodputd's log says why; it needs root, and tracefs at /sys/kernel/tracing");
+        "signals are not recorded on this node: checkpoint signals are inferred from exit statuses and the "
+        "scheduler only",
+        "see goodputd's log; it needs root, and tracefs at /sys/kernel/tracing");
   } else {
-    findings.Good(Cat("signals are watched: ", counts["recorded"], " of jobs recorded"));
+    findings.Good(Cat("signals: ", counts["recorded"], " recorded for jobs"));
   }
   if (counts["lost"] > 0) {
-    findings.Bad(
-        Cat("the kernel dropped ", counts["lost"], " signal samples"),
-        "they came faster than goodputd could read them; remove the file `signals` in the spool to count "
-        "afresh");
+    findings.Bad(Cat("the kernel dropped ", counts["lost"], " signal samples"),
+                 "they arrived faster than goodputd could read them; remove the file `signals` in the spool "
+                 "to reset the count");
   }
   if (counts["not_stored"] > 0) {
-    findings.Bad(Cat(counts["not_stored"], " signals found no room in the spool"),
-                 "make room on its disk or raise spool_max");
+    findings.Bad(Cat(counts["not_stored"], " signals could not be stored in the spool"),
+                 "free disk space or raise spool_max");
   }
 }
 
-// What the node's daemon says of the folder it copies to, as it sees it: it may have another view of mounts
-// than whoever runs doctor, and the folder may hang.
+// From the node daemon's own report about the shared folder: its view of mounts may differ from that of this
+// process, and the folder may hang.
 void CheckShipping(const Config& config, Findings& findings) {
   if (config.shared_spool.empty()) return;
   const std::string path = Cat(config.spool, "/", kShippingName);
@@ -180,7 +181,7 @@ void CheckShipping(const Config& config, Findings& findings) {
   }
   const absl::Duration lasts = absl::Now() - absl::FromUnixSeconds(info.st_mtime);
   findings.Bad(Cat(trouble, " (for ", FormatDuration(absl::ToInt64Nanoseconds(lasts)), ")"),
-               "see the line above; goodputd goes on by itself when it is put right");
+               "fix the cause named above; goodputd then continues by itself");
 }
 
 void CheckProfiles(const Config& config, Findings& findings) {
@@ -190,7 +191,7 @@ void CheckProfiles(const Config& config, Findings& findings) {
       ++good;
     } else {
       findings.Bad(Cat("log profile ", Message(known.profile.status())),
-                   Cat("correct it and try sgoodput profile test ", known.where, " LOG"));
+                   Cat("correct it and run sgoodput profile test ", known.where, " LOG"));
     }
   }
   findings.Good(Cat("log profiles: ", good));
@@ -199,24 +200,25 @@ void CheckProfiles(const Config& config, Findings& findings) {
 void CheckSocket(const Config& config, Findings& findings) {
   const int fd = ConnectUnixSocket(config.socket);
   if (fd >= 0) {
-    findings.Good(Cat("goodputd takes marks at ", config.socket));
+    findings.Good(Cat("goodputd accepts marks at ", config.socket));
   } else if (errno == EAGAIN) {
-    findings.Bad(Cat("so many want to mark at ", config.socket, " that no more can"),
-                 "goodputd's log says whether it hangs; restart it");
+    findings.Bad(Cat("the mark socket ", config.socket, " accepts no more connections"),
+                 "see goodputd's log and restart goodputd");
   } else {
-    findings.Bad(Cat("nobody takes marks at ", config.socket, ": ", std::strerror(errno)),
-                 "start goodputd on this node (role node), or set `socket` in goodput.conf to its name");
+    findings.Bad(Cat("no process accepts marks at ", config.socket, ": ", std::strerror(errno)),
+                 "start goodputd on this node (role = node), or set `socket` in goodput.conf to the name "
+                 "that it uses");
   }
   if (fd >= 0) close(fd);
 }
 
-// Lines that are being written have no end for a moment.
+// A line that is being written has no end for a moment.
 constexpr std::int64_t kTornAfterS = 10;
 
 void CheckBacklog(Database& db, const Config& config, Findings& findings) {
   const absl::StatusOr<Backlog> backlog = FindBacklog(db, config.spool, config.cluster);
   if (!backlog.ok()) {
-    findings.Bad(Message(backlog.status()), "see the message");
+    findings.Bad(Message(backlog.status()), "resolve the error above");
     return;
   }
   if (backlog->new_bytes > 0) {
@@ -225,22 +227,22 @@ void CheckBacklog(Database& db, const Config& config, Findings& findings) {
   for (const Backlog::Held& held : backlog->held) {
     if (held.hole) {
       findings.Bad(
-          Cat(held.path, " has a hole at ", held.offset, ", which holds ", held.bytes,
-              " bytes back; last written to ", held.idle_s, " s ago"),
-          Cat("a crash leaves such holes; ingest passes it when the file is ", kHoleSettlesS, " s old"));
+          Cat(held.path, " has a hole at offset ", held.offset, ", which blocks ", held.bytes,
+              " bytes; last written ", held.idle_s, " s ago"),
+          Cat("a crash left it; ingest skips it once the file has not changed for ", kHoleSettlesS, " s"));
     } else if (held.idle_s >= kTornAfterS) {
-      findings.Bad(Cat(held.path, " ends in the middle of a record, at ", held.offset, ": ", held.bytes,
-                       " bytes lost"),
-                   "its writer died as it wrote; only this record is lost");
+      findings.Bad(Cat(held.path, " ends in the middle of a record, at offset ", held.offset, ": ",
+                       held.bytes, " bytes lost"),
+                   "the writer died during the write; only this record is lost");
     }
   }
 }
 
-// What the nodes of a cluster say they lost; of this machine's own the spool has said it.
+// Losses that nodes reported; those of this machine are already known from the spool.
 void CheckLosses(Database& db, Findings& findings) {
   const absl::StatusOr<std::vector<NodeLosses>> losses = LoadLosses(db);
   if (!losses.ok()) {
-    findings.Bad(Message(losses.status()), "see the message");
+    findings.Bad(Message(losses.status()), "resolve the error above");
     return;
   }
   constexpr std::size_t kMost = 20;
@@ -251,52 +253,53 @@ void CheckLosses(Database& db, Findings& findings) {
                                    [](std::string* out, const auto& count) {
                                      out->append(Cat(count.first, " ", count.second));
                                    })),
-                 "sgoodput doctor on that node says more");
+                 "run sgoodput doctor on that node for details");
   }
   if (losses->size() > kMost) {
-    findings.Bad(Cat("and ", losses->size() - kMost, " nodes more lost or refused something"),
-                 "table node_loss");
+    findings.Bad(Cat(losses->size() - kMost, " more nodes lost or refused records"),
+                 "see table node_loss (sgoodput sql)");
   }
 }
 
-// Where questions go to a goodputd the database is its own business.
+// If queries go to another goodputd, the database is checked there.
 void CheckUrl(const std::string& url, const CommonOptions& options, Findings& findings) {
   RemoteQuestion question;
   question.subcommand = "list";
   question.parameters = {{"limit", "1"}};
   const absl::StatusOr<CommandResult> answer = AskAndWait(url, options, question);
   if (answer.ok() && (answer->exit_code == kAnswered || answer->exit_code == kNothingMatched)) {
-    findings.Good(Cat("goodputd answers at ", url, "; the database is looked into where that is"));
+    findings.Good(Cat("goodputd answers at ", url, "; run sgoodput doctor there to check the database"));
     return;
   }
   std::string why = answer.ok() ? answer->err.substr(0, answer->err.find('\n')) : Message(answer.status());
   constexpr std::string_view kPrefix = "sgoodput: ";
   if (why.compare(0, kPrefix.size(), kPrefix) == 0) why.erase(0, kPrefix.size());
-  findings.Bad(Cat("goodputd does not answer: ", why),
-               "start it there, or correct `url` in goodput.conf; --db FILE looks into a database here");
+  findings.Bad(
+      Cat("goodputd does not answer: ", why),
+      "start it there, or correct `url` in goodput.conf; use --db FILE to check a database on this machine");
 }
 
-// Of the last week; a job that nobody corrects is not told of for ever.
+// Only jobs of the last week, so that an uncorrected job is not reported for ever.
 constexpr std::int64_t kRecentS = 604'800;
 
 void CheckAskedProfiles(Database& db, const Config& config, Findings& findings) {
   const absl::StatusOr<std::vector<AskedProfile>> asked =
       UnknownProfiles(db, config.log_profiles, absl::ToUnixSeconds(absl::Now()) - kRecentS);
   if (!asked.ok()) {
-    findings.Bad(Message(asked.status()), "see the message");
+    findings.Bad(Message(asked.status()), "resolve the error above");
     return;
   }
   for (const AskedProfile& one : *asked) {
-    findings.Bad(Cat(one.jobs, one.jobs == 1 ? " job" : " jobs", " of the last week, the last ", one.last_job,
-                     ", asked for the log profile '", one.name, "', which is not known here"),
-                 Cat(one.meant.empty() ? std::string("sgoodput profile list names those there are")
-                                       : Cat("--goodput-log-profile=", one.meant, " was meant"),
-                     ", or put ", one.name, ".profile into ", config.log_profiles));
+    findings.Bad(Cat(one.jobs, one.jobs == 1 ? " job" : " jobs", " of the last week, the latest ",
+                     one.last_job, ", asked for the log profile '", one.name, "', which does not exist here"),
+                 Cat(one.meant.empty() ? std::string("see sgoodput profile list for the known ones")
+                                       : Cat("use --goodput-log-profile=", one.meant),
+                     ", or add ", one.name, ".profile to ", config.log_profiles));
   }
 }
 
-// On a node of a cluster the database is the controller's: there never was one here, and nobody is about to
-// make it.
+// On a compute node, the database is on the controller: there never was one here, and no process is about to
+// create it.
 bool IsElsewhere(const Config& config) {
   struct stat info {};
   return !config.shared_spool.empty() && stat(config.database.c_str(), &info) != 0 && errno == ENOENT &&
@@ -306,10 +309,9 @@ bool IsElsewhere(const Config& config) {
 void CheckDatabase(const CommonOptions& options, const Config& config, Findings& findings) {
   const std::string path = options.db.empty() ? config.database : options.db;
   if (options.db.empty() && IsElsewhere(config)) {
-    findings.Note(Cat("there is no database here: this node copies what it sees to shared_spool ",
-                      config.shared_spool,
-                      "; run sgoodput doctor on the controller, too (is this it? systemctl enable --now "
-                      "goodputd-controller)"));
+    findings.Note(Cat("no database here: this node copies its records to shared_spool ", config.shared_spool,
+                      "; run sgoodput doctor on the controller as well (if this is the controller: systemctl "
+                      "enable --now goodputd-controller)"));
     return;
   }
   absl::StatusOr<Database> db = Database::Open(path, Database::Mode::kReadOnly);
@@ -322,19 +324,19 @@ void CheckDatabase(const CommonOptions& options, const Config& config, Findings&
   const std::string answer = check.Step() ? check.Text(0) : Message(check.status());
   if (answer != "ok") {
     findings.Bad(Cat("database ", path, " is damaged: ", answer),
-                 "move it away and run `sgoodput ingest`: what nodes saw is still in the spool");
+                 "move it away and run `sgoodput ingest`: the nodes' records are still in the spool");
     return;
   }
   const absl::StatusOr<std::vector<SourceRow>> sources = LoadSources(*db);
   if (!sources.ok()) {
-    findings.Bad(Message(sources.status()), "see the message");
+    findings.Bad(Message(sources.status()), "resolve the error above");
     return;
   }
   std::int64_t records = 0;
   std::int64_t bad = 0;
   std::int64_t imports = 0;
   for (const SourceRow& source : *sources) {
-    // What is wrong with a file somebody imported was said then, and is no fault of this machine.
+    // Problems of an imported file were reported at the import, and are not this machine's.
     if (source.node == kImportNode) {
       ++imports;
       continue;
@@ -343,8 +345,8 @@ void CheckDatabase(const CommonOptions& options, const Config& config, Findings&
     bad += source.bad;
   }
   const auto files = static_cast<std::int64_t>(sources->size()) - imports;
-  findings.Good(Cat("database ", path, ": ", records, " records of ", files, " spool files",
-                    imports == 0 ? "" : Cat(", ", imports, " imported")));
+  findings.Good(Cat("database ", path, ": ", records, " records from ", files, " spool files",
+                    imports == 0 ? "" : Cat(", ", imports, " imports")));
   CheckController(*db, config, findings);
   CheckBacklog(*db, config, findings);
   CheckLosses(*db, findings);
@@ -360,9 +362,9 @@ void CheckDatabase(const CommonOptions& options, const Config& config, Findings&
       examples.push_back(Cat(row.node, "/", row.file, ":", row.offset, " ", row.reason));
     }
   }
-  findings.Bad(Cat(bad, " lines were set aside, e.g. ", absl::StrJoin(examples, "; ")),
-               "torn lines come from crashes and cost only themselves; anything else is worth a look: table "
-               "quarantine");
+  findings.Bad(
+      Cat(bad, " lines were quarantined, e.g. ", absl::StrJoin(examples, "; ")),
+      "a crash tears a line and loses nothing else; investigate any other reason (table quarantine)");
 }
 
 }  // namespace

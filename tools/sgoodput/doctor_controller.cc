@@ -1,4 +1,4 @@
-// doctor's look at what keeps the database: who fills it, copies, who answers, and which nodes are silent.
+// doctor's checks of the controller: which daemon writes to the database, copies, queries, and silent nodes.
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/timex.h>
@@ -34,7 +34,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostNamed = 8;
-// A prolog may take its time.
+// A prolog may take this long.
 constexpr absl::Duration kStartsWithin = absl::Minutes(5);
 constexpr absl::Duration kCopyTooOld = absl::Hours(54);
 constexpr absl::Duration kPatienceWithOthers = absl::Seconds(10);
@@ -57,16 +57,16 @@ void CheckCopies(const Config& config, Findings& findings) {
   for (const fs::directory_entry& entry : fs::directory_iterator(database.parent_path(), error)) {
     const std::string name = entry.path().filename();
     if (absl::StartsWith(name, Cat(database.filename().string(), ".damaged-")) && absl::EndsWith(name, "Z"))
-      findings.Note(Cat("a database that was damaged is kept: ", entry.path().string()));
+      findings.Note(Cat("a damaged database was kept: ", entry.path().string()));
   }
   if (config.database_copy.empty()) return;
   const std::vector<DatabaseCopy> copies = CopiesIn(config.database_copy);
   const absl::Time newest = copies.empty() ? absl::InfinitePast() : copies.back().made;
   if (absl::Now() - newest > kCopyTooOld) {
-    findings.Bad(copies.empty()
-                     ? Cat("no copy of the database is in ", config.database_copy)
-                     : Cat("the newest copy of the database is ", Ago(absl::Now() - newest), " old"),
-                 "goodputd's log says why; it needs the folder's parent, room, and may write there");
+    findings.Bad(
+        copies.empty() ? Cat("there is no copy of the database in ", config.database_copy)
+                       : Cat("the newest copy of the database is ", Ago(absl::Now() - newest), " old"),
+        "see goodputd's log; the folder's parent must exist and be writable, and the disk needs space");
   } else {
     findings.Good(Cat("the newest copy of the database is ", Ago(absl::Now() - newest), " old"));
   }
@@ -77,32 +77,29 @@ void CheckReader(const Config& config, Findings& findings) {
   const int fd = ConnectUnixSocket(config.query_socket, SOCK_STREAM);
   if (fd >= 0) {
     close(fd);
-    findings.Good(Cat("questions are answered at ", config.query_socket));
+    findings.Good(Cat("queries are answered at ", config.query_socket));
     return;
   }
   if (errno == EAGAIN) {
-    findings.Bad(
-        Cat("so many wait for an answer at ", config.query_socket, " that no more can"),
-        "goodputd's log says whether it hangs; /metrics asked for less often, or by one only, helps");
+    findings.Bad(Cat("the query socket ", config.query_socket, " accepts no more connections"),
+                 "see goodputd's log; scrape /metrics less often, or from one place only");
     return;
   }
   struct stat folder {};
   const std::string parent = fs::path(config.database).parent_path();
   const bool of_root = config.reader_user.empty() && stat(parent.c_str(), &folder) == 0 && folder.st_uid == 0;
-  findings.Bad(Cat("nobody answers questions at ", config.query_socket),
-               of_root
-                   ? Cat("root does not answer strangers: chown ", parent,
-                         " to a user of its own, such as goodput, or set reader_user, and reload goodputd")
-                   : std::string("goodputd's log says why"));
+  findings.Bad(Cat("no process answers queries at ", config.query_socket),
+               of_root ? Cat("queries are not answered as root: chown ", parent,
+                             " to a dedicated user such as goodput, or set reader_user, then reload goodputd")
+                       : std::string("see goodputd's log"));
 }
 
 void CheckClock(Findings& findings) {
   timex state{};
   if (adjtimex(&state) == TIME_ERROR) {
     findings.Note(
-        "the kernel calls this clock not synchronized: clocks of nodes are brought onto the controller's, "
-        "but only "
-        "as well as records allow");
+        "the kernel reports this clock as not synchronized: node times are converted to the controller's "
+        "clock only as precisely as the records allow");
   }
 }
 
@@ -117,9 +114,10 @@ void CheckNodes(Database& db, Findings& findings) {
     const auto ago = [&](const LastRecord& last) {
       return Cat(last.node, " ", Ago(now - absl::FromUnixNanos(last.t_ns)), " ago");
     };
-    findings.Good(Cat("heard of ", nodes->size(), nodes->size() == 1 ? " node: " : " nodes: last of ",
-                      ago(nodes->back()),
-                      nodes->size() == 1 ? std::string() : Cat(", silent longest ", ago(nodes->front()))));
+    findings.Good(
+        Cat(nodes->size(), nodes->size() == 1 ? " node has reported: " : " nodes have reported: latest ",
+            ago(nodes->back()),
+            nodes->size() == 1 ? std::string() : Cat(", silent the longest ", ago(nodes->front()))));
   }
   const absl::StatusOr<std::vector<SilentNodes>> silent = JobsOnSilentNodes(
       db, absl::ToUnixSeconds(now - kStartsWithin),
@@ -130,9 +128,10 @@ void CheckNodes(Database& db, Findings& findings) {
   }
   for (std::size_t i = 0; i < silent->size() && i < kMostNamed; ++i) {
     const SilentNodes& job = (*silent)[i];
-    findings.Bad(Cat("job ", job.job_id, " runs, and ", job.silent.size(), " of its ", job.nodes,
-                     job.nodes == 1 ? " node" : " nodes", " recorded nothing of it: ", Some(job.silent)),
-                 "run sgoodput doctor there: is the plugin loaded, and does goodputd copy the spool?");
+    findings.Bad(
+        Cat("job ", job.job_id, " is running, but ", job.silent.size(), " of its ", job.nodes,
+            job.nodes == 1 ? " node" : " nodes", " recorded nothing about it: ", Some(job.silent)),
+        "run sgoodput doctor there; check that the plugin is loaded and that goodputd copies the spool");
   }
 }
 
@@ -157,8 +156,8 @@ std::set<std::string> NodesSlurmReaches() {
   return nodes;
 }
 
-// Each node's daemon says every few seconds in the shared spool that it lives. By another program, which may
-// be left behind when the folder hangs.
+// Each node's daemon writes a heartbeat to the shared spool every few seconds. Read by another program, which
+// can be abandoned if the folder hangs.
 void CheckHeartbeats(const Config& config, Findings& findings) {
   if (config.shared_spool.empty() || geteuid() != 0) return;
   const std::string folder = Cat(config.shared_spool, "/", kHeartbeatsFolder);
@@ -166,9 +165,8 @@ void CheckHeartbeats(const Config& config, Findings& findings) {
       RunCommand({"find", folder, "-maxdepth", "1", "-type", "f", "-printf", "%f %T@\n"},
                  {kPatienceWithOthers, 1U << 24U, {}});
   if (!found.ok()) {
-    findings.Bad(
-        Cat("shared_spool ", config.shared_spool, " cannot be looked into: ", Message(found.status())),
-        "is its file server there?");
+    findings.Bad(Cat("cannot read shared_spool ", config.shared_spool, ": ", Message(found.status())),
+                 "check its file server and its mount");
     return;
   }
   const absl::Duration silent_after = std::max(kSilentAfter, 6 * config.heartbeat);
@@ -183,29 +181,30 @@ void CheckHeartbeats(const Config& config, Findings& findings) {
       silent.push_back(Cat(words[0], " (", Ago(since), ")"));
   }
   if (silent.empty()) return;
-  findings.Bad(Cat("goodputd of ", silent.size(), silent.size() == 1 ? " node" : " nodes",
-                   " that Slurm reaches does not say that it lives: ", Some(silent)),
-               "there: systemctl status goodputd, and sgoodput doctor");
+  findings.Bad(Cat("no heartbeat from goodputd on ", silent.size(), silent.size() == 1 ? " node" : " nodes",
+                   " that Slurm can reach: ", Some(silent)),
+               "there, run systemctl status goodputd and sgoodput doctor");
 }
 
 void CheckHolder(const Config& config, Findings& findings) {
   const LeaseState lease = LeaseOf(config.database);
-  const std::string held = Cat(lease.holder, " fills the database");
+  const std::string held = Cat(lease.holder, " writes to the database");
   if (lease.holder.empty()) {
     findings.Note(
-        "no daemon fills the database: sgoodput takes in what is new when whoever runs it may write there");
+        "no daemon writes to the database: sgoodput itself adds new records if its user may write there");
     return;
   }
-  // Clocks of two machines and a file server: a little is nothing.
+  // Allows for differences between the clocks of two machines and a file server.
   const bool late = lease.age > lease.lease + absl::Seconds(60);
   if (!lease.elsewhere) {
     findings.Good(held);
   } else if (late) {
-    findings.Bad(Cat(held, " and gave its last sign ", Ago(lease.age), " ago, and nobody took over"),
-                 "is goodputd's controller role started on this machine, and what does its log say?");
+    findings.Bad(
+        Cat(held, ", but its last heartbeat was ", Ago(lease.age), " ago, and no other daemon took over"),
+        "check that goodputd runs with the controller role on this machine, and see its log");
   } else {
     findings.Good(Cat(held, "; goodputd here stands by and takes over after ",
-                      absl::FormatDuration(lease.lease), " without a sign of it"));
+                      absl::FormatDuration(lease.lease), " without its heartbeat"));
   }
   CheckReader(config, findings);
 }

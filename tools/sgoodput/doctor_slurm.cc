@@ -1,4 +1,4 @@
-// doctor's look at Slurm: its release against ours, its plugstack.conf, the plugin that lies there.
+// doctor's checks of Slurm: its release, its plugstack.conf, and the plugin file.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,14 +29,14 @@ constexpr absl::Duration kPatience = absl::Seconds(10);
 struct SlurmPaths {
   PlugstackPlace plugstack;
   std::vector<std::string> plugin_dirs;
-  std::string auth;  // "slurm" of auth/slurm; empty: not known
+  std::string auth;  // "slurm" of auth/slurm; empty: unknown
 };
 
 bool IsThere(const std::string& path) {
   return access(path.c_str(), F_OK) == 0;
 }
 
-// Whether this machine's slurmd or sackd has its configuration from slurmctld.
+// Whether this machine's slurmd or sackd gets its configuration from slurmctld.
 bool ConfServerClientRuns() {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator("/proc", error)) {
@@ -48,7 +48,7 @@ bool ConfServerClientRuns() {
   return false;
 }
 
-// As the controller has them; while it is down, where Slurm looks by default.
+// From the controller; while it is down, Slurm's default places.
 SlurmPaths AskPaths() {
   SlurmPaths paths;
   SlurmConfPlaces places;
@@ -85,39 +85,39 @@ void CheckPluginFile(const std::string& path, const std::string& running, Findin
   const absl::StatusOr<std::string> release = ReleaseOfPlugin(path);
   if (!release.ok()) {
     findings.Bad(Cat("Slurm cannot load the plugin: ", Message(release.status())),
-                 "install it again with `make install`, which replaces the file in one piece");
+                 "install it again with `make install`, which replaces the file atomically");
     return;
   }
   if (!running.empty() && *release != running) {
     findings.Bad(
-        Cat("the plugin ", path, " was built for Slurm ", *release, ", this is ", running,
+        Cat("the plugin ", path, " was built for Slurm ", *release, ", but this is Slurm ", running,
             ": Slurm skips it, and nothing is recorded on this node"),
-        "build it against this Slurm (--with-slurm=PREFIX) and `make install`; no restart is needed");
+        "rebuild it for this Slurm (--with-slurm=PREFIX) and run `make install`; no restart is needed");
     return;
   }
   struct stat info {};
   if (stat(path.c_str(), &info) == 0 && (info.st_uid != 0 || (info.st_mode & 0022U) != 0)) {
-    findings.Bad(Cat("others than root may write the plugin ", path, ", which Slurm runs as root"),
+    findings.Bad(Cat("users other than root can write the plugin ", path, ", which Slurm runs as root"),
                  Cat("chown root ", path, "; chmod go-w ", path));
     return;
   }
   findings.Good(Cat("the plugin ", path, " is built for Slurm ", *release));
 }
 
-// What the plugin and goodputd must be told alike.
+// Arguments of the plugin that must agree with goodput.conf.
 void CheckArguments(const PlugstackLine& line, const Config& config, Findings& findings) {
   if (!config.node_role) return;
   const Config usual;
   const auto compare = [&](std::string_view name, std::string_view unless_said, std::string_view daemon) {
     const std::string plugin = ArgumentOf(line, name).value_or(std::string(unless_said));
     if (plugin == daemon) return;
-    findings.Bad(Cat("the plugin's ", name, " is ", plugin, " (", line.where, "), goodputd's ", daemon,
+    findings.Bad(Cat("the plugin's ", name, " is ", plugin, " (", line.where, "), but goodputd's is ", daemon,
                      " (goodput.conf)"),
-                 Cat("write ", name, "=", daemon, " into ", line.where, ", or change goodput.conf"));
+                 Cat("set ", name, "=", daemon, " in ", line.where, ", or change goodput.conf"));
   };
   compare("spool", usual.spool, config.spool);
   compare("socket", usual.socket, config.socket);
-  // Without it in goodput.conf there is systemd's.
+  // If goodput.conf does not have it, systemd's applies.
   if (!config.socket_path.empty()) compare("socket_path", kMarkSocketPath, config.socket_path);
 }
 
@@ -125,34 +125,33 @@ void CheckPlugstack(const SlurmPaths& paths, const std::string& running, const C
                     Findings& findings) {
   const std::string& plugstack = paths.plugstack.path;
   const absl::StatusOr<std::vector<PlugstackLine>> lines = FindGoodputLines(plugstack);
-  // A node without a slurm.conf of its own gets both files from slurmctld.
+  // A node without its own slurm.conf gets both files from slurmctld.
   const std::string where =
       paths.plugstack.from_controller
           ? std::string(
-                "the controller's plugstack.conf, then `scontrol reconfigure`: this "
-                "machine has its configuration from there")
+                "the controller's plugstack.conf and run `scontrol reconfigure`: this machine gets its "
+                "configuration from there")
           : Cat(plugstack, " on every node (of a configless cluster: on the controller)");
   const std::string mend = Cat("add the line `optional PATH/", kPluginFileName, "` to ", where,
-                               "; no restart is needed for steps, one of slurmd for prolog and epilog");
+                               "; new steps use it at once, prolog and epilog after a restart of slurmd");
   if (!lines.ok()) {
     findings.Bad(Cat("Slurm's plugins: ", Message(lines.status())), mend);
     return;
   }
   if (paths.plugstack.from_controller)
-    findings.Good(Cat("Slurm's configuration is the controller's, in ", plugstack));
+    findings.Good(Cat("Slurm's configuration comes from the controller, in ", plugstack));
   if (lines->empty()) findings.Bad(Cat(plugstack, " does not load ", kPluginFileName), mend);
   for (const PlugstackLine& line : *lines) {
     if (line.required) {
-      findings.Bad(
-          Cat(line.where, " makes the plugin `required`: should it once not load, jobs fail and nodes drain"),
-          "write `optional`");
+      findings.Bad(Cat(line.where,
+                       " makes the plugin `required`: if it ever fails to load, jobs fail and nodes drain"),
+                   "use `optional`");
     }
     if (!line.pyxis.empty()) {
-      findings.Bad(
-          Cat(line.where, " stands behind pyxis (", line.pyxis,
-              "): a task that has ended is told of only when its container is removed, and that time "
-              "counts as training"),
-          "move the line before that of pyxis");
+      findings.Bad(Cat(line.where, " comes after pyxis (", line.pyxis,
+                       "): the end of a task is recorded only when its container has been removed, and that "
+                       "time counts as training"),
+                   "move the line before the one of pyxis");
     }
     CheckPluginFile(PathOf(line, paths), running, findings);
     CheckArguments(line, config, findings);
@@ -168,23 +167,23 @@ void CheckPlugstack(const SlurmPaths& paths, const std::string& running, const C
 void CheckSlurm(const Config& config, Findings& findings) {
   const absl::StatusOr<CommandResult> version = RunCommand({"sinfo", "--version"}, {kPatience, 4096, {}});
   if (!version.ok()) {
-    findings.Note("no Slurm commands here (sinfo): accounting cannot be read on this machine");
+    findings.Note("no Slurm commands on this machine (sinfo): it cannot read accounting");
     return;
   }
   const std::string running = ReleaseOfVersion(version->out);
   if (running.empty()) {
     findings.Note(
-        Cat("Slurm's commands do not work here: ", version->err.substr(0, version->err.find('\n'))));
+        Cat("Slurm's commands fail on this machine: ", version->err.substr(0, version->err.find('\n'))));
   } else if (running == GOODPUT_SLURM_RELEASE) {
     findings.Good(Cat("built for this Slurm, ", running));
   } else {
     findings.Bad(
         Cat("this is Slurm ", running, ", but sgoodput and goodputd were built for ", GOODPUT_SLURM_RELEASE),
-        "build them against this Slurm: configure --with-slurm=PREFIX");
+        "rebuild them for this Slurm: configure --with-slurm=PREFIX");
   }
   const SlurmPaths paths = AskPaths();
   if (paths.auth == "slurm") {
-    findings.Good("Slurm authenticates by auth/slurm: nothing here needs MUNGE");
+    findings.Good("Slurm uses auth/slurm: MUNGE is not needed");
   }
   CheckPlugstack(paths, running, config, findings);
 }

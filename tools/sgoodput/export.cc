@@ -1,4 +1,4 @@
-// `sgoodput export`: writes a run in another program's format, or what is recorded of it.
+// `sgoodput export`: writes a run in another program's format, or its records.
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -24,12 +24,12 @@ std::string JobName(const RunInfo& info) {
 }
 
 absl::Status CannotWrite(const std::string& what) {
-  return absl::FailedPreconditionError(Cat(what, ": cannot write it: ", std::strerror(errno)));
+  return absl::FailedPreconditionError(Cat(what, ": cannot write: ", std::strerror(errno)));
 }
 
 using Write = std::function<absl::Status(std::string_view)>;
 
-// What may be wrong with the run is known before anything is written.
+// Errors about the run are found before anything is written.
 absl::StatusOr<std::function<absl::Status(const Write&)>> Exporter(const ExportOptions& options,
                                                                    Target& target) {
   if (options.format == "spool") {
@@ -38,7 +38,7 @@ absl::StatusOr<std::function<absl::Status(const Write&)>> Exporter(const ExportO
   }
   absl::StatusOr<Report> made = MakeReport(target, {});
   if (!made.ok()) return made.status();
-  // Its parts point at each other.
+  // On the heap, since its parts point to each other.
   const auto report = std::make_shared<const Report>(*std::move(made));
   return [report](const Write& write) {
     return ExportGoogleLog(report->run.facts, report->timeline, JobName(report->run.info), write);

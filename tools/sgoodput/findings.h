@@ -28,11 +28,12 @@ class Findings {
   int bad_ = 0;
 };
 
-// Is this Slurm the one everything here was built for, and does it load the plugin, with arguments that agree
-// with goodput.conf?
+// Checks that everything was built for the running Slurm, and that it loads the plugin with arguments that
+// agree with goodput.conf.
 void CheckSlurm(const Config& config, Findings& findings);
 
-// Who fills the database and answers questions, copies of it, and which nodes record nothing.
+// Checks which daemon writes to the database and answers queries, the database copies, and which nodes record
+// nothing.
 void CheckController(Database& db, const Config& config, Findings& findings);
 
 }  // namespace goodput

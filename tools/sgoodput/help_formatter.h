@@ -1,6 +1,5 @@
-// The text of --help, the same with every release of CLI11: from 2.5 on its own formatter breaks the lines of
-// examples anew, which joins their columns, and aligns long options so that descriptions do not fit beside
-// them.
+// The text of --help, identical with every release of CLI11: since 2.5, CLI11's own formatter rewraps
+// examples, which breaks their columns, and aligns long options so that descriptions do not fit beside them.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,7 +9,7 @@ namespace goodput {
 
 class HelpFormatter : public CLI::Formatter {
  public:
-  // `name`: the command's, with those it is a subcommand of.
+  // `name`: the command's name, with its parent commands.
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode /*mode*/) const override {
     const auto positionals = app->get_options([](const CLI::Option* o) { return o->get_positional(); });
     const auto options = app->get_options([](const CLI::Option* o) { return o->nonpositional(); });

@@ -1,4 +1,5 @@
-// `sgoodput import`: takes what another program wrote about a run: a goodput log, or what sacct printed.
+// `sgoodput import`: imports what another program recorded about a run: a goodput log, a framework's output,
+// or sacct's output.
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,7 +37,7 @@ namespace {
 constexpr std::string_view kGoogle = "google-goodput";
 constexpr std::string_view kSacct = "sacct";
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-// sacct's text is read whole; two million attempts are less.
+// sacct's text is read as a whole; two million attempts are smaller.
 constexpr std::int64_t kMaxSacctBytes = std::int64_t{1} << 30U;
 constexpr std::size_t kLookedAt = 4096;
 
@@ -44,7 +45,7 @@ std::string Lines(std::int64_t count, std::string_view what) {
   return Cat(count, " ", what, count == 1 ? "" : "s");
 }
 
-// By how it begins: JSON, or the header line of sacct.
+// From how it begins: JSON, or the header line of sacct.
 absl::StatusOr<std::string_view> GuessFormat(const Input& input) {
   std::string beginning(kLookedAt, '\0');
   ASSIGN_OR_RETURN(const std::size_t got, input.Read(0, beginning.data(), beginning.size()));
@@ -75,7 +76,7 @@ std::vector<JoinSpan::Srun> SrunsOf(const AttemptFacts& attempt, Ns now) {
   return all;
 }
 
-// The allocations an import is to join; none where it is a run of its own.
+// The allocations to which the log is added; none if it becomes a run of its own.
 absl::Status FindJobs(const ImportOptions& options, FileImportOptions& import) {
   if (options.job.empty() && options.run.empty()) return absl::OkStatus();
   const bool by_run = options.job.empty();
@@ -95,7 +96,7 @@ absl::Status FindJobs(const ImportOptions& options, FileImportOptions& import) {
   }
   if (import.join.empty()) {
     return absl::InvalidArgumentError(Cat(by_run ? Cat("run ", options.run) : Cat("job ", options.job),
-                                          " has not started: nothing can join it"));
+                                          " has not started, so no log can be added to it"));
   }
   import.cluster = jobs.front().cluster;
   import.joined = by_run ? Cat("run ", options.run, options.user.empty() ? "" : " of ", options.user)
@@ -106,36 +107,34 @@ absl::Status FindJobs(const ImportOptions& options, FileImportOptions& import) {
 int Print(const Input& input, const FileImportOptions& options, const FileImportReport& report) {
   const std::string where = options.join.empty()
                                 ? Cat(Lines(report.attempts, "attempt"), " of run ", report.run)
-                                : Cat("joined to ", options.joined);
+                                : Cat("added to ", options.joined);
   std::string line = Cat(Lines(report.entries, report.of_lines ? "line" : "entry"),
-                         report.of_lines ? " of steps, saves and the like, " : ", ", where);
-  if (!report.of_lines) line += Cat(", ", Lines(report.bad, "line"), " set aside");
+                         report.of_lines ? " with steps, saves or phases, " : ", ", where);
+  if (!report.of_lines) line += Cat(", ", Lines(report.bad, "line"), " quarantined");
   if (report.entries != 1) line = absl::StrReplaceAll(line, {{"entrys", "entries"}});
-  if (report.unchanged) line += "; nothing new";
+  if (report.unchanged) line += "; unchanged";
   std::printf("%s\n", Printable(line).c_str());
   const auto also = [&](std::int64_t count, const char* what) {
     if (count > 0)
       std::fprintf(stderr, "sgoodput: %s: %lld %s\n", input.name().c_str(), static_cast<long long>(count),
                    what);
   };
-  also(report.other_job, "entries of other jobs left out");
-  also(report.of_lines ? 0 : report.other, "JSON objects that are no entries left out");
+  also(report.other_job, "entries of other jobs skipped");
+  also(report.of_lines ? 0 : report.other, "JSON objects skipped that are not log entries");
   if (!report.note.empty())
     std::fprintf(stderr, "sgoodput: %s: %s\n", input.name().c_str(), Printable(report.note).c_str());
   if (report.placed_from && report.untimed == 0) {
-    std::fprintf(
-        stderr,
-        "sgoodput: %s: no line says when it was printed: placed by what steps took, from %s on; say --start "
-        "TIME if it began at another time\n",
-        input.name().c_str(), FormatTime(*report.placed_from).c_str());
+    std::fprintf(stderr,
+                 "sgoodput: %s: no line has a time: placed by the durations of steps, from %s on; use "
+                 "--start TIME if the log began at another time\n",
+                 input.name().c_str(), FormatTime(*report.placed_from).c_str());
   }
-  also(report.untimed,
-       "lines say neither when they were printed nor what a step took: they are counted, not timed");
-  also(report.outside, "steps and marks come before the job had resources; they are of no attempt");
+  also(report.untimed, "lines have neither a time nor a step's duration: counted, but not placed in time");
+  also(report.outside, "steps and marks precede the job's first allocation and belong to no attempt");
   return kAnswered;
 }
 
-// Of both kinds of logs: `run` takes it in.
+// For both kinds of logs: `run` imports it.
 int ImportLogFile(
     const Input& input, const ImportOptions& options,
     const std::function<absl::StatusOr<FileImportReport>(const FileImportOptions& import)>& run) {
@@ -163,7 +162,7 @@ int ImportLogFile(
 int ImportSacct(Database& db, const Input& input, const ImportOptions& options, const Config& config) {
   if (!options.job.empty() || !options.run.empty() || !options.user.empty()) {
     return Fail(absl::InvalidArgumentError(
-        "-j, --run and -u are for logs; what sacct printed names its jobs and their users"));
+        "-j, --run and -u cannot be used with sacct output, which names jobs and users itself"));
   }
   if (input.size() > kMaxSacctBytes)
     return Fail(absl::InvalidArgumentError(Cat(input.name(), ": longer than 1 GiB; import it in parts")));
@@ -177,21 +176,21 @@ int ImportSacct(Database& db, const Input& input, const ImportOptions& options, 
   if (!read.ok()) return Fail(Annotate(read.status(), input.name()));
   if (read->rows.empty()) {
     return Fail(absl::InvalidArgumentError(
-        Cat(input.name(), ": no line of it is a job (", Lines(read->bad_lines, "line"), " looked at)")));
+        Cat(input.name(), ": contains no job (", Lines(read->bad_lines, "line"), " read)")));
   }
   const std::string& cluster = options.cluster.empty() ? config.cluster : options.cluster;
   for (AccountingRow& row : read->rows) {
     if (row.cluster.empty()) row.cluster = cluster;
     if (row.cluster.empty()) {
       return Fail(absl::InvalidArgumentError(Cat(
-          input.name(), ": it has no field Cluster; say which with -M, or set `cluster` in goodput.conf")));
+          input.name(), ": no field Cluster; select the cluster with -M, or set `cluster` in goodput.conf")));
     }
     if (row.job_id_text.empty()) row.job_id_text = Cat(row.job_id);
   }
   const absl::StatusOr<std::int64_t> stored = StoreAccountingOfFile(db, read->rows);
   if (!stored.ok()) return Fail(stored.status());
   const auto known = static_cast<std::int64_t>(read->rows.size()) - *stored;
-  std::printf("%s taken, %lld known from slurmdbd left as they are, %s set aside\n",
+  std::printf("%s imported, %lld already known from slurmdbd, %s unreadable\n",
               Lines(*stored, "attempt").c_str(), static_cast<long long>(known),
               Lines(read->bad_lines, "line").c_str());
   return kAnswered;
@@ -205,8 +204,7 @@ int RunImport(const ImportOptions& options) {
   const absl::StatusOr<Input> input = Input::Open(options.file);
   if (!input.ok()) return Fail(absl::FailedPreconditionError(input.status().message()));
   if (!options.log_profile.empty() && options.format != "auto")
-    return Fail(
-        absl::InvalidArgumentError("--format and --log-profile are two ways to say what it is; give one"));
+    return Fail(absl::InvalidArgumentError("--format and --log-profile cannot be used together"));
   std::string_view format = options.format;
   if (format == "auto" && options.log_profile.empty()) {
     const absl::StatusOr<std::string_view> guess = GuessFormat(*input);
@@ -219,7 +217,7 @@ int RunImport(const ImportOptions& options) {
   std::optional<Ns> start;
   if (!options.start.empty()) {
     if (options.log_profile.empty())
-      return Fail(absl::InvalidArgumentError("--start is for logs that --log-profile reads"));
+      return Fail(absl::InvalidArgumentError("--start requires --log-profile"));
     const absl::StatusOr<Ns> time = ParseTimeOption(options.start, absl::Now());
     if (!time.ok()) return Fail(time.status());
     start = *time;

@@ -1,4 +1,4 @@
-// `sgoodput ingest`: takes what the spool holds into the database, now.
+// `sgoodput ingest`: reads new spool records into the database now.
 #include "sql/ingest/ingest.h"
 
 #include <unistd.h>
@@ -28,7 +28,7 @@ int RunIngest(const IngestOptionsCli& options) {
   IngestOptions of_spool;
   of_spool.cluster = config->cluster;
   absl::StatusOr<IngestReport> report = IngestSpool(*db, spool, of_spool);
-  // Named on the command line, it is this one that is meant.
+  // A spool named on the command line is the only one to read.
   if (report.ok() && options.spool.empty() && !config->shared_spool.empty()) {
     const absl::StatusOr<IngestReport> shared = IngestShared(*db, *config);
     if (!shared.ok()) {
@@ -46,7 +46,7 @@ int RunIngest(const IngestOptionsCli& options) {
     return kBadUsage;
   }
   for (const std::string& problem : report->problems) std::fprintf(stderr, "sgoodput: %s\n", problem.c_str());
-  std::printf("%lld new records (%lld bytes) from %lld files, %lld lines set aside\n",
+  std::printf("%lld new records (%lld bytes) from %lld files, %lld lines quarantined\n",
               static_cast<long long>(report->records), static_cast<long long>(report->bytes),
               static_cast<long long>(report->files), static_cast<long long>(report->bad));
   return report->problems.empty() ? kAnswered : kBadUsage;

@@ -1,4 +1,4 @@
-// `sgoodput` without a subcommand: one line a run, filtered and formatted as sacct does.
+// `sgoodput` without a subcommand: one line per run, filtered and formatted as in sacct.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -56,7 +56,7 @@ Ns Elapsed(const Report& report) {
   return sum;
 }
 
-// As sacct writes it: 1-02:03:04.
+// In sacct's format: 1-02:03:04.
 std::string AsSlurm(Ns ns) {
   const std::int64_t seconds = ns / kSecond;
   const std::string clock =
@@ -169,7 +169,7 @@ const std::vector<Field>& Fields() {
   return fields;
 }
 
-// What scripts were always given, and what a terminal of 80 columns has room for.
+// The fields that scripts get, and those that fit a terminal of 80 columns.
 constexpr const char* kDefaultFields =
     "JobID,JobName,User,Partition,State,Wall,Attempts,Scheduling,Runtime,Goodput";
 constexpr const char* kDefaultTable = "JobID,JobName%-10,User%-8,State%-10,Wall,Sched,Runtime,Goodput";
@@ -206,14 +206,14 @@ absl::StatusOr<std::vector<std::pair<Field, int>>> ChooseFields(const std::vecto
       int width = 0;
       if (percent != absl::string_view::npos && !absl::SimpleAtoi(word.substr(percent + 1), &width)) {
         return absl::InvalidArgumentError(
-            Cat("-o: '", std::string(word), "' has no width after %; write JobName%30"));
+            Cat("-o: '", std::string(word), "' has no valid width after %; example: JobName%30"));
       }
       const auto found = std::find_if(Fields().begin(), Fields().end(), [&](const Field& field) {
         return absl::EqualsIgnoreCase(field.name, name);
       });
       if (found == Fields().end()) {
         return absl::InvalidArgumentError(
-            Cat("-o: there is no field '", std::string(name), "'; sgoodput --helpformat lists them"));
+            Cat("-o: unknown field '", std::string(name), "'; see sgoodput --helpformat"));
       }
       chosen.emplace_back(*found, width);
     }
@@ -227,14 +227,14 @@ void PrintFields() {
   if (column % 4 != 0) std::printf("\n");
 }
 
-// Parsable: a delimiter inside a value would shift every column behind it.
+// Parsable: a delimiter inside a value would shift all following columns.
 std::string Line(const ListOptions& options, std::vector<std::string> cells) {
   if (options.csv) return CsvLine(cells);
   for (std::string& cell : cells) std::replace(cell.begin(), cell.end(), '|', '?');
   return Cat(absl::StrJoin(cells, "|"), options.parsable2 ? "\n" : "|\n");
 }
 
-// Rows as they come, or all of them at the end where they have to be seen together.
+// Prints rows as they come, or all at the end if their widths or order depend on each other.
 class Rows {
  public:
   Rows(const ListOptions& options, const std::vector<std::pair<Field, int>>& fields)
@@ -279,23 +279,22 @@ class Rows {
 
 absl::Status CheckForm(const ListOptions& options) {
   if (options.csv && (options.parsable || options.parsable2))
-    return absl::InvalidArgumentError("--csv and -p or -P: one way to separate fields");
+    return absl::InvalidArgumentError("--csv cannot be used with -p or -P");
   if (options.sort.empty()) return absl::OkStatus();
-  if (options.common.json)
-    return absl::InvalidArgumentError("--sort orders a table; --json has its own order");
+  if (options.common.json) return absl::InvalidArgumentError("--sort cannot be used with --json");
   if (options.limit > 0 || !options.after.empty())
-    return absl::InvalidArgumentError("--sort needs all runs; leave out --limit and --after");
+    return absl::InvalidArgumentError("--sort cannot be used with --limit or --after");
   return absl::OkStatus();
 }
 
-// An empty table looks as if nothing was recorded.
+// Explains an empty table, which would look as if nothing was recorded.
 std::string WhereNothingWas(const SelectionOptions& select) {
   const absl::StatusOr<SelectedTime> time = TimeOfSelection(select, absl::Now());
-  std::string text = "no such jobs";
+  std::string text = "no matching jobs";
   if (!time.ok() || (!time->start && !time->end)) return text;
   if (time->start) text += Cat(" since ", FormatTime(*time->start));
   if (time->end) text += Cat(" until ", FormatTime(*time->end));
-  return select.start.empty() && time->start ? text + "; -S now-7days looks a week back" : text;
+  return select.start.empty() && time->start ? text + "; use -S now-7days for the last week" : text;
 }
 
 }  // namespace
@@ -333,7 +332,7 @@ int RunList(const ListOptions& options) {
       &page);
   if (!status.ok()) return Fail(status);
   if (!page.next.empty() && rows)
-    std::fprintf(stderr, "sgoodput: there are more: --after %s\n", page.next.c_str());
+    std::fprintf(stderr, "sgoodput: more runs follow: continue with --after %s\n", page.next.c_str());
   if (!rows) {
     json.Finish(page.next);
   } else if (absl::Status finished = rows->Finish(); !finished.ok()) {

@@ -1,4 +1,4 @@
-// sgoodput: argument parsing for all subcommands. CLI11 is included here alone: it takes long to compile.
+// sgoodput: argument parsing for all subcommands. CLI11 is only included here, since it is slow to compile.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -23,7 +23,7 @@ void AddTarget(CLI::App& app, goodput::TargetOptions& target) {
   app.add_option("--run", target.run, "all jobs of the run NAME (--goodput-run)")->type_name("NAME");
   app.add_option("-M,--cluster", target.cluster, "select by cluster")->type_name("CLUSTER");
   app.add_option("-u,--user", target.user,
-                 "with --run: the run of this user, if several users have one of that name")
+                 "with --run: the run of this user, if several users have a run of that name")
       ->type_name("USER");
   app.add_option("--submitted", target.submitted, "if the job id was reused: the job that had it at TIME")
       ->type_name("TIME");
@@ -42,7 +42,7 @@ void AddCommon(CLI::App& app, CommonOptions& options, bool json) {
       ->check(CLI::IsMember({"auto", "always", "never"}));
 }
 
-// The long name of an option as it is written; of one without, its short name.
+// The long name of an option as it is written, or its short name if it has no long one.
 std::string WrittenName(const CLI::Option& option) {
   return option.get_lnames().empty() ? "-" + option.get_snames().front() : "--" + option.get_lnames().front();
 }
@@ -51,7 +51,7 @@ bool IsFlag(const CLI::Option& option) {
   return option.get_items_expected_max() == 0;
 }
 
-// The options of `app` that are written as one of `option`'s names.
+// The options of `app` with one of `option`'s names.
 std::vector<CLI::Option*> SameNamed(CLI::App& app, const CLI::Option& option) {
   std::vector<CLI::Option*> found;
   const auto take = [&](const std::string& name) {
@@ -63,15 +63,15 @@ std::vector<CLI::Option*> SameNamed(CLI::App& app, const CLI::Option& option) {
   return found;
 }
 
-// An option before the subcommand means what it means behind it; one that the subcommand does not have is
-// refused, as it would be there.
+// An option before the subcommand means the same as after it; one that the subcommand does not have is
+// refused.
 void MoveOptionsTo(CLI::App& app, CLI::App& subcommand) {
   for (CLI::Option* option : app.get_options()) {
     if (option->count() == 0) continue;
     const std::vector<CLI::Option*> same = SameNamed(subcommand, *option);
     if (same.size() != 1 || IsFlag(*same.front()) != IsFlag(*option)) {
       throw CLI::ExtrasError(subcommand.get_name() +
-                                 (same.empty() ? " has no option " : " has another option ") +
+                                 (same.empty() ? " has no option " : " has a different option ") +
                                  WrittenName(*option),
                              CLI::ExitCodes::ExtrasError);
     }
@@ -80,15 +80,15 @@ void MoveOptionsTo(CLI::App& app, CLI::App& subcommand) {
   }
 }
 
-// The words that no subcommand and no option took.
+// Refuses arguments that no subcommand or option took.
 void RefuseUnknownWord(const CLI::App& app) {
   for (const std::string& word : app.remaining()) {
     if (!word.empty() && word.front() != '-')
-      throw CLI::ExtrasError("there is no subcommand '" + word + "'", CLI::ExitCodes::ExtrasError);
+      throw CLI::ExtrasError("unknown subcommand '" + word + "'", CLI::ExitCodes::ExtrasError);
   }
 }
 
-// What was given of a subcommand's options, for asking somebody else.
+// The options given for a subcommand, for a query over --url.
 goodput::RemoteQuestion QuestionOf(const std::string& subcommand, const CLI::App& app) {
   goodput::RemoteQuestion question;
   question.subcommand = subcommand;
@@ -141,7 +141,7 @@ Examples:
   sgoodput import goodput.jsonl                 a run of its own, named as in the log
   sgoodput import --run pretrain-7b goodput.jsonl
   sgoodput import --run pretrain-7b -u ada goodput.jsonl
-  sgoodput import -j 1234 goodput.jsonl         as the log of job 1234
+  sgoodput import -j 1234 goodput.jsonl         add the log to job 1234
   sgoodput import -j 1234 --log-profile=megatron slurm-1234.out
   gcloud logging read 'logName:goodput' --format=json | sgoodput import -
   sacct -a -P -D -X -S 2026-01-01 -o Cluster,JobIDRaw,JobID,Submit,Eligible,Start,End,State,ExitCode,User,\
@@ -229,7 +229,7 @@ Examples:
   sgoodput report -a -S now-30days --by reservation   reserved, spot, flex-start, on demand
   sgoodput report --fleet -S now-7days --by partition)";
 
-// As sacct has them.
+// As in sacct.
 void AddSelection(CLI::App& app, goodput::SelectionOptions& select) {
   app.add_option("-j,--jobs", select.jobs, "these jobs: 12, 12_3, 12+1")
       ->type_name("JOB[,JOB]")
@@ -255,11 +255,11 @@ void AddSelection(CLI::App& app, goodput::SelectionOptions& select) {
   app.add_option("--name", select.names, "jobs with these names")
       ->type_name("NAME[,NAME]")
       ->allow_extra_args(false);
-  app.add_option("--exclude", select.exclude, "leave these windows of time out of all sums")
+  app.add_option("--exclude", select.exclude, "exclude these time windows from all sums")
       ->type_name("FROM/TO[,..]")
       ->allow_extra_args(false);
   app.add_flag("-X,--allocations", select.allocations,
-               "accepted as in sacct; has no effect, since jobs are never listed by step");
+               "accepted for compatibility with sacct; jobs are never listed by step");
   app.add_flag("-a,--allusers", select.all_users, "jobs of all users");
   app.add_flag("-L,--allclusters", select.all_clusters, "jobs of all clusters");
   app.add_option("-S,--starttime", select.start, "jobs in any state after TIME (default: midnight)")
@@ -321,7 +321,7 @@ int ParseAndRun(int argc, char** argv) {
       ->type_name("BUCKET");
   show_app->add_flag("--sensitivity", show.sensitivity,
                      "show how the numbers change under other assumptions");
-  show_app->add_option("--exclude", show.exclude, "leave these windows of time out of all sums")
+  show_app->add_option("--exclude", show.exclude, "exclude these time windows from all sums")
       ->type_name("FROM/TO[,..]")
       ->allow_extra_args(false);
   show_app->add_flag("--all", show.all,
@@ -417,7 +417,7 @@ int ParseAndRun(int argc, char** argv) {
   backfill_app->footer(kBackfillExamples);
 
   goodput::ImportOptions import;
-  CLI::App* import_app = app.add_subcommand("import", "take read a log that another program wrote");
+  CLI::App* import_app = app.add_subcommand("import", "read a log that another program wrote");
   AddCommon(*import_app, import.common, false);
   import_app->add_option("FILE", import.file, "file to read; - is stdin")->required();
   import_app->add_option("--format", import.format, "auto, google-goodput or sacct")
@@ -425,11 +425,11 @@ int ParseAndRun(int argc, char** argv) {
       ->check(CLI::IsMember({"auto", "google-goodput", "sacct"}));
   import_app
       ->add_option("--log-profile", import.log_profile,
-                   "read the output of a framework by this profile (see sgoodput profile), or auto")
+                   "read a framework's output with this log profile (see sgoodput profile), or auto")
       ->type_name("PROFILE");
-  import_app->add_option("-j,--job", import.job, "the log is of job JOB")->type_name("JOB");
+  import_app->add_option("-j,--job", import.job, "add the log to job JOB")->type_name("JOB");
   import_app
-      ->add_option("--run", import.run, "the log is of run NAME; if no job has that run, it becomes one")
+      ->add_option("--run", import.run, "add the log to run NAME; create the run if no job belongs to it")
       ->type_name("NAME");
   import_app->add_option("-u,--user", import.user, "owner of the run")->type_name("USER");
   import_app->add_option("-M,--cluster", import.cluster, "cluster of the job")->type_name("CLUSTER");
@@ -484,17 +484,17 @@ int ParseAndRun(int argc, char** argv) {
   AddCommon(*sql_app, sql.common, true);
   sql_app->add_option("QUERY", sql.query, "one SELECT; see events, steps and marks in SCHEMA.md")->required();
   sql_app->add_flag("--csv", sql.csv, "rows of comma-separated values (RFC 4180)");
-  sql_app->add_option("--timeout", sql.timeout, "give up after so long; default 5m")->type_name("TIME");
+  sql_app->add_option("--timeout", sql.timeout, "stop a query that runs longer (5m)")->type_name("TIME");
   sql_app->footer(kSqlExamples);
 
-  // Its words are its own parser's, see main().
+  // RunMark parses its arguments, see main().
   app.add_subcommand("mark", "in a job: report training progress (see sgoodput mark --help)")->allow_extras();
 
   try {
     try {
       app.parse(argc, argv);
     } catch (const CLI::Success& asked) {
-      // Help about what there is not would be taken for an answer.
+      // Help for an unknown subcommand would look like an answer.
       if (app.get_subcommands().empty()) RefuseUnknownWord(app);
       return app.exit(asked);
     } catch (const CLI::ExtrasError&) {
@@ -553,7 +553,7 @@ int ParseAndRun(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    // Before anything that costs time: a job may run this every step.
+    // Before anything slow: a job may run this at every step.
     if (argc > 1 && std::string_view(argv[1]) == "mark") return goodput::RunMark(argc - 2, argv + 2);
     return ParseAndRun(argc, argv);
   } catch (const std::exception& error) {

@@ -1,5 +1,5 @@
-// `sgoodput mark`: a job says where its training is. Runs once a step in scripts, so it is quick (no
-// database, no other parser), waits at most 5 ms, and unless told otherwise never fails the script.
+// `sgoodput mark`: reports a job's training progress. Scripts run it once per step, so it is fast (no
+// database, no other parser), waits at most 5 ms, and never fails the script unless told otherwise.
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -32,7 +32,7 @@ Tells goodputd on this node where the training of this Slurm job is.
   restore begin|end [N]       the checkpoint of step N is being loaded, or is loaded
   phase NAME begin|end        a phase: init, data_loading, compile, evaluation or a name of your own
 
-      --strict                exit 1 when the mark could not be sent, 2 when it makes no sense
+      --strict                exit 1 if the mark cannot be sent, 2 if it is invalid
                               (without it the exit status is always 0)
 
 Examples:
@@ -74,23 +74,23 @@ absl::StatusOr<MarkMessage> ParseWords(const std::vector<std::string_view>& word
   MarkMessage mark;
   const auto bad = [](std::string_view why) { return absl::InvalidArgumentError(ToAbsl(why)); };
   if (words.empty())
-    return bad("say what to mark: step, checkpoint, restore or phase; see sgoodput mark --help");
+    return bad("missing argument: step, checkpoint, restore or phase; see sgoodput mark --help");
   if (words[0] == "step") {
     mark.kind = MarkMessage::Kind::kStep;
-    if (words.size() != 2 || !ParseStep(words[1], mark)) return bad("write: sgoodput mark step N");
+    if (words.size() != 2 || !ParseStep(words[1], mark)) return bad("usage: sgoodput mark step N");
   } else if (words[0] == "checkpoint" || words[0] == "restore") {
     mark.kind = words[0] == "restore" ? MarkMessage::Kind::kRestore : MarkMessage::Kind::kCheckpoint;
     const bool good =
         (words.size() == 2 || (words.size() == 3 && ParseStep(words[2], mark))) && ParseEdge(words[1], mark);
-    if (!good) return bad(Cat("write: sgoodput mark ", words[0], " begin|end [N]"));
+    if (!good) return bad(Cat("usage: sgoodput mark ", words[0], " begin|end [N]"));
   } else if (words[0] == "phase") {
     mark.kind = MarkMessage::Kind::kPhase;
     const bool good = words.size() == 3 && !words[1].empty() && words[1].size() <= kMaxPhaseName &&
                       ParseEdge(words[2], mark);
-    if (!good) return bad("write: sgoodput mark phase NAME begin|end, NAME of at most 128 bytes");
+    if (!good) return bad("usage: sgoodput mark phase NAME begin|end, NAME at most 128 bytes");
     mark.name = std::string(words[1]);
   } else {
-    return bad(Cat("cannot mark '", words[0], "': use step, checkpoint, restore or phase"));
+    return bad(Cat("unknown mark '", words[0], "': use step, checkpoint, restore or phase"));
   }
   const std::optional<std::int64_t> job = EnvNumber("SLURM_JOB_ID");
   if (!job) return absl::FailedPreconditionError("not in a Slurm job: SLURM_JOB_ID is not set");
@@ -98,7 +98,7 @@ absl::StatusOr<MarkMessage> ParseWords(const std::vector<std::string_view>& word
   mark.task = EnvNumber("SLURM_PROCID");
   mark.node = EnvText("SLURMD_NODENAME");
   const std::optional<std::int64_t> step = EnvNumber("SLURM_STEP_ID");
-  // Slurm gives the batch script no step id, or the special one, depending on the release.
+  // Depending on the release, Slurm gives the batch script no step id, or a special one.
   constexpr std::int64_t kFirstSpecialStep = 0xfffffff0;
   mark.slurm_step = step && *step >= 0 && *step < kFirstSpecialStep ? Cat(*step) : "batch";
   timespec now{};
@@ -123,7 +123,7 @@ absl::Status Send(const std::string& message) {
     if (poll(&writable, 1, kWaitMs) != 1 ||
         send(fd, message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL) !=
             static_cast<ssize_t>(message.size())) {
-      status = absl::UnavailableError(Cat("goodputd at ", name, " does not take marks now"));
+      status = absl::UnavailableError(Cat("goodputd at ", name, " does not accept marks now"));
     }
   }
   if (fd >= 0) close(fd);

@@ -1,4 +1,4 @@
-// `sgoodput metrics`: what goodputd's reader gives out as /metrics.
+// `sgoodput metrics`: prints what goodputd serves as /metrics.
 #include <cstdint>
 #include <cstdio>
 #include <map>
@@ -16,7 +16,7 @@
 namespace goodput {
 namespace {
 
-// What nodes lost is of everybody's jobs.
+// Losses concern all users' jobs.
 absl::StatusOr<std::map<std::string, std::int64_t>> LossesFor(Session& session) {
   std::map<std::string, std::int64_t> sums;
   if (!session.viewer.all) return sums;
@@ -36,7 +36,7 @@ int RunMetricsCommand(const MetricsOptions& options) {
   if (!losses.ok()) return Fail(losses.status());
   RunMetrics metrics(session->now);
   CommonOptions common = options.common;
-  common.no_refresh = true;  // it was, just now
+  common.no_refresh = true;  // it was refreshed just now
   SelectionOptions all;
   all.all_users = true;
   all.start = "1970-01-02";

@@ -1,5 +1,4 @@
-// What a command line asks for, as plain values: main.cc fills these in, each subcommand is a function of
-// one.
+// The values of a command line: main.cc fills these in, and each subcommand is a function of one of them.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +15,14 @@ inline constexpr int kBadUsage = 2;
 
 struct CommonOptions {
   std::string config;  // --config FILE
-  std::string db;      // --db FILE, else goodput.conf's
-  std::string url;     // --url URL, else goodput.conf's: whom to ask instead
+  std::string db;      // --db FILE, or goodput.conf's
+  std::string url;     // --url URL, or goodput.conf's: goodputd to query instead
   bool no_refresh = false;
   bool json = false;
   std::string color = "auto";
 };
 
-// Which runs. The flags mean what they mean in sacct.
+// Selects runs. The flags mean the same as in sacct.
 struct SelectionOptions {
   std::vector<std::string> jobs;  // -j
   std::vector<std::string> users;
@@ -32,9 +31,9 @@ struct SelectionOptions {
   std::vector<std::string> states;
   std::vector<std::string> nodes;
   std::vector<std::string> clusters;
-  std::vector<std::string> names;    // --name: of jobs
-  std::vector<std::string> exclude;  // --exclude: windows of time
-  bool allocations = false;          // -X, as sacct has it: what a run is counted by already
+  std::vector<std::string> names;    // --name: job names
+  std::vector<std::string> exclude;  // --exclude: time windows
+  bool allocations = false;          // -X: accepted for compatibility with sacct
   bool all_users = false;
   bool all_clusters = false;
   std::string start;
@@ -46,16 +45,16 @@ struct ListOptions {
   CommonOptions common;
   SelectionOptions select;
   std::vector<std::string> format;
-  bool parsable = false;   // -p: a delimiter at the end of the line too
+  bool parsable = false;   // -p: a delimiter also at the end of the line
   bool parsable2 = false;  // -P
   bool csv = false;
   bool brief = false;       // -b
   bool all_fields = false;  // -l
-  std::string sort;         // fields, each with - in front for the largest first
+  std::string sort;         // fields; a leading - puts the largest first
   bool no_header = false;
   bool help_format = false;
   std::int64_t limit = 0;  // runs; 0: all
-  std::string after;       // where the page before ended
+  std::string after;       // where the previous page ended
   bool reverse = false;
   double stall_factor = 5;
 };
@@ -70,14 +69,14 @@ struct BackfillOptions {
 struct RollupOptions {
   CommonOptions common;
   SelectionOptions select;
-  bool fleet = false;           // of all GPUs of the cluster instead
-  std::string by;               // empty: user, or all where there are windows
-  std::string window;           // --window DURATION: a row a window
+  bool fleet = false;           // --fleet: all GPUs of the cluster
+  std::string by;               // empty: user, or all with windows
+  std::string window;           // --window DURATION: one row per window
   std::optional<double> price;  // of a GPU-hour
   double stall_factor = 5;
   bool parsable2 = false;
   bool csv = false;
-  std::string sort;  // columns, each with - in front for the largest first
+  std::string sort;  // columns; a leading - puts the largest first
   bool no_header = false;
 };
 
@@ -85,27 +84,27 @@ struct MetricsOptions {
   CommonOptions common;
 };
 
-// One run: a job, or all jobs that were given the same --goodput-run.
+// One run: a job, or all jobs with the same --goodput-run.
 struct TargetOptions {
   std::string job;
   std::string run;
-  std::string cluster;    // -M, where several clusters have it
-  std::string submitted;  // --submitted TIME, where the id was used again: the job that had it then
-  std::string user = {};  // -u, with --run: whose, where several users have a run of that name
-  bool chain = false;     // --chain: with the jobs that JOB seems to be one run with
-  bool tasks = false;     // of an array all tasks
+  std::string cluster;    // -M, if several clusters have it
+  std::string submitted;  // --submitted TIME, if the id was reused: the job that had it then
+  std::string user = {};  // -u, with --run: owner, if several users have a run of that name
+  bool chain = false;     // --chain: include jobs that seem to belong to the same run
+  bool tasks = false;     // for an array: all tasks
 };
 
 struct ShowOptions {
   CommonOptions common;
   TargetOptions target;
   std::string explain;               // a bucket
-  std::vector<std::string> exclude;  // windows of time to leave out
-  std::string html;                  // write the page with this run to this file; "-" is stdout
+  std::vector<std::string> exclude;  // time windows to exclude
+  std::string html;                  // write the page of this run to this file; "-" is stdout
   double stall_factor = 5;
   bool sensitivity = false;
-  bool all = false;       // also what says nothing new
-  bool timeline = false;  // with --json: when it was in which bucket
+  bool all = false;       // --all: print every section
+  bool timeline = false;  // with --json: include the intervals
 };
 
 struct AttemptsOptions {
@@ -124,10 +123,10 @@ struct WatchOptions {
   bool once = false;
 };
 
-// Numbers and lengths of time as they were written; empty: not given.
+// Numbers and durations as they were written; empty: not given.
 struct AdviseOptions {
   CommonOptions common;
-  TargetOptions target;  // neither JOB nor --run: only what is given counts, and no database is opened
+  TargetOptions target;  // neither JOB nor --run: uses only given values, and opens no database
   std::string mttf;
   std::string nodes;
   std::string failures_per_node_day;
@@ -140,23 +139,23 @@ struct AdviseOptions {
 
 struct IngestOptionsCli {
   CommonOptions common;
-  std::string spool;  // else goodput.conf's
+  std::string spool;  // or goodput.conf's
 };
 
 struct ImportOptions {
   CommonOptions common;
   std::string file;             // "-" is stdin
   std::string format = "auto";  // google-goodput, sacct
-  std::string log_profile;      // it is what a framework printed, by this profile
-  std::string job;              // -j: what the log says is of this job
-  std::string run;              // or of this run's jobs, else it is a run of that name
-  std::string user;             // -u: whose run it is
+  std::string log_profile;      // the file is a framework's output, read with this profile
+  std::string job;              // -j: add the log to this job
+  std::string run;              // or to this run's jobs; otherwise it becomes a run of that name
+  std::string user;             // -u: owner of the run
   std::string cluster;          // -M
   std::string submitted;
-  std::string start;  // of a log none of whose lines has a time
+  std::string start;  // for a log without times
 };
 
-// Two runs: a job id or a run's name each.
+// Two runs, each a job id or a run name.
 struct DiffOptions {
   CommonOptions common;
   std::string a;
@@ -171,7 +170,7 @@ struct ProfileOptions {
   std::string config;
   std::string profile;  // a name or a file
   std::string log;
-  bool quiet = false;  // the sums only
+  bool quiet = false;  // print only the sums
 };
 
 struct ExportOptions {
@@ -207,7 +206,8 @@ int RunDiff(const DiffOptions& options);
 int RunProfile(const ProfileOptions& options);
 int RunDoctor(const DoctorOptions& options);
 int RunBackfill(const BackfillOptions& options);
-// `sgoodput mark ...`: its own parser, because it runs once a training step and must take less than 5 ms.
+// `sgoodput mark ...`: has its own parser, because it runs once per training step and must take less than 5
+// ms.
 int RunMark(int argc, char** argv);
 
 }  // namespace goodput

@@ -1,4 +1,4 @@
-// `sgoodput profile`: which log profiles there are, what one is, and what one finds in a log.
+// `sgoodput profile`: lists log profiles, prints one, and shows what one finds in a log.
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -38,7 +38,7 @@ int List(const std::vector<KnownProfile>& profiles) {
   }
   table.Add(
       {std::string(kGoogleProfile), "built in", "", "JSON entries of Google's goodput library and Orbax"});
-  table.Add({std::string(kAutoProfile), "built in", "", "whichever of these it turns out to be"});
+  table.Add({std::string(kAutoProfile), "built in", "", "the profile that fits the output"});
   std::printf("%s\n", table.Render(true).c_str());
   return bad == 0 ? kAnswered : kBadUsage;
 }
@@ -49,11 +49,10 @@ int Show(const std::vector<KnownProfile>& profiles, const std::string& name) {
     std::fputs(known.text.c_str(), stdout);
     return kAnswered;
   }
-  return Fail(
-      absl::InvalidArgumentError(Cat("no log profile is named ", name, "; see sgoodput profile list")));
+  return Fail(absl::InvalidArgumentError(Cat("unknown log profile ", name, "; see sgoodput profile list")));
 }
 
-// A profile by its name, or a file of one, which is then all there is.
+// A profile by its name, or from a file, which is then the only one.
 absl::StatusOr<LogReader> Open(const std::string& profile, const Config& config) {
   if (!absl::StrContains(profile, '/') && !absl::EndsWith(profile, ".profile"))
     return LogReader::Open(profile, config.log_profiles);
@@ -83,7 +82,7 @@ int Test(const Config& config, const ProfileOptions& options) {
   if (!reader.ok()) return Fail(absl::InvalidArgumentError(reader.status().message()));
   const absl::StatusOr<Input> input = Input::Open(options.log);
   if (!input.ok()) return Fail(absl::InvalidArgumentError(input.status().message()));
-  // The whole log is there: which profile and which of its progress bars, all of it tells.
+  // The whole log is available, so the profile and its progress bar are chosen from all of it.
   absl::Status counted =
       ReadLines(*input, [&](std::string_view line, std::int64_t /*offset*/) { reader->Count(line); });
   if (!counted.ok()) return Fail(absl::InvalidArgumentError(counted.message()));
@@ -91,7 +90,7 @@ int Test(const Config& config, const ProfileOptions& options) {
   if (reader->profile().empty() && !most.name.empty()) reader = Open(most.name, config);
   if (!reader.ok()) return Fail(absl::InvalidArgumentError(reader.status().message()));
   std::map<std::string_view, std::int64_t> counts;
-  // Held while it is found out which profile it is, the event comes without its line.
+  // While the profile is not known yet, events are held and passed without their lines.
   std::map<std::int64_t, std::string> lines;
   const auto take = [&](const LogReader::Said& said) {
     if (!most.counters.IsTrainings(said.event)) return;
@@ -118,9 +117,9 @@ int Test(const Config& config, const ProfileOptions& options) {
   std::string sums;
   for (const auto& [kind, count] : counts) sums += Cat(sums.empty() ? "" : ", ", count, " ", kind);
   if (const std::string why = most.counters.Why(); !why.empty()) std::printf("%s\n", why.c_str());
-  std::printf("%lld lines, by profile %s: %s\n", static_cast<long long>(total),
+  std::printf("%lld lines, profile %s: %s\n", static_cast<long long>(total),
               reader->profile().empty() ? "none" : Printable(reader->profile()).c_str(),
-              sums.empty() ? "nothing of it is known" : sums.c_str());
+              sums.empty() ? "nothing found" : sums.c_str());
   return counts.empty() ? kNothingMatched : kAnswered;
 }
 

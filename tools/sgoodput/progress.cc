@@ -30,7 +30,7 @@ void Progress::Say(std::string_view words) {
   if (!shown_ || now - began_ < kQuietFor || now - last_ < kApart) return;
   last_ = now;
   said_ = true;
-  // What is wider than the terminal is cut: of two lines only the second could be redrawn.
+  // Cut at the terminal's width: if it wrapped, only the last line could be redrawn.
   std::fprintf(stderr, "\r\033[K\033[?7lsgoodput: %.*s\033[?7h", static_cast<int>(words.size()),
                words.data());
   std::fflush(stderr);

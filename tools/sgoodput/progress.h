@@ -1,4 +1,4 @@
-// One line on a terminal about what takes long, gone when it is done. Without a terminal nothing is said.
+// A progress line on a terminal, removed when the work is done. Prints nothing without a terminal.
 #pragma once
 
 #include <string_view>
@@ -15,8 +15,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // What there is to say, fit for a terminal. It is shown from two seconds after the beginning on, five times
-  // a second at most.
+  // `words` must be safe to print. Shown after two seconds at the earliest, at most five times a second.
   void Say(std::string_view words);
 
  private:

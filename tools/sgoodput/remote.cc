@@ -27,7 +27,7 @@ const std::set<std::string>& Askable() {
   return names;
 }
 
-// Beside this program where it was built, else where it was installed.
+// Next to this program in a build, otherwise where it was installed.
 std::string AskProgram() {
   if (const char* named = std::getenv("GOODPUT_ASK"); named != nullptr) return named;
   std::array<char, 4096> self{};
@@ -40,7 +40,7 @@ std::string AskProgram() {
   return PKGLIBEXECDIR "/goodput-ask";
 }
 
-// Times without a zone are meant, and shown, in this machine's; empty: it cannot be named.
+// Times without a zone are in this machine's zone; empty: the zone has no name.
 std::string TimeZone() {
   if (const char* zone = std::getenv("TZ"); zone != nullptr) {
     return *zone == ':' ? zone + 1 : zone;
@@ -68,14 +68,14 @@ std::string TargetOf(const CommonOptions& common, const RemoteQuestion& question
   add("as", common.json ? "json" : "text");
   if (UseColor(common.color)) add("color", "always");
   if (const std::string zone = TimeZone(); !zone.empty()) add("tz", zone);
-  // What is said once for all ways to ask, and what is of this machine alone.
+  // Options that are translated above, and those that concern only this machine.
   static const std::set<std::string> ours = {"json", "color", "url", "config", "db", "no-refresh"};
   for (const auto& [name, value] : question.parameters) {
     if (ours.count(name) == 0) add(name, value);
   }
-  // As without --url: whoever runs this means their own.
+  // As without --url, the default is the user's own runs.
   const bool selects = question.subcommand == "list" || question.subcommand == "report";
-  // A fleet is everybody's.
+  // A fleet covers all users.
   if (selects && geteuid() != 0 && !Has(question, "user") && !Has(question, "allusers") &&
       !Has(question, "jobs") && !Has(question, "fleet"))
     add("user", UserName());
@@ -88,7 +88,7 @@ std::optional<std::string> RemoteUrl(const CommonOptions& common) {
   if (!common.url.empty()) return common.url;
   if (!common.db.empty()) return std::nullopt;
   const absl::StatusOr<Config> config = LoadConfig(common.config);
-  // What is wrong with it is said by who needs it.
+  // Code that needs the configuration reports what is wrong with it.
   if (!config.ok() || config->url.empty()) return std::nullopt;
   return config->url;
 }
@@ -117,7 +117,7 @@ RemoteQuestion QuestionAbout(const std::string& subcommand, const TargetOptions&
 std::optional<int> AskRemotely(const CommonOptions& common, const RemoteQuestion& question) {
   std::string url = common.url;
   if (!url.empty() && !common.db.empty())
-    return Fail(absl::InvalidArgumentError("--url and --db: ask the one or read the other"));
+    return Fail(absl::InvalidArgumentError("--url and --db cannot be used together"));
   const bool asked_for = !url.empty();
   if (!common.db.empty() || !question.needs_run) {
     if (!asked_for) return std::nullopt;
@@ -126,7 +126,7 @@ std::optional<int> AskRemotely(const CommonOptions& common, const RemoteQuestion
     if (!found) return std::nullopt;
     url = *found;
   }
-  // These ask more than once, or make something of the answer.
+  // These send several queries, or process the answer.
   if (question.subcommand == "watch" || question.subcommand == "doctor" ||
       (question.subcommand == "show" && Has(question, "html")))
     return std::nullopt;
@@ -134,11 +134,11 @@ std::optional<int> AskRemotely(const CommonOptions& common, const RemoteQuestion
     if (!asked_for && question.subcommand != "ingest" && question.subcommand != "import" &&
         question.subcommand != "backfill")
       return std::nullopt;
-    return Fail(absl::InvalidArgumentError(
-        Cat(question.subcommand, " cannot be asked of ", url, ": run it where the database is")));
+    return Fail(absl::InvalidArgumentError(Cat(question.subcommand, " is not available from ", url,
+                                               ": run it on the machine with the database")));
   }
   if (question.subcommand == "export" && Has(question, "output"))
-    return Fail(absl::InvalidArgumentError("-o is of no use with --url: write to a file with > FILE"));
+    return Fail(absl::InvalidArgumentError("-o cannot be used with --url: redirect the output with > FILE"));
   const std::string program = AskProgram();
   const std::string target = TargetOf(common, question);
   execl(program.c_str(), "goodput-ask", url.c_str(), target.c_str(), nullptr);

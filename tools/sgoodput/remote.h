@@ -1,4 +1,4 @@
-// sgoodput --url: the question goes to goodputd's reader instead of a database.
+// sgoodput --url: sends a query to goodputd's reader instead of reading a database.
 #pragma once
 
 #include <optional>
@@ -13,26 +13,27 @@
 namespace goodput {
 
 struct RemoteQuestion {
-  std::string subcommand;  // "list" for none
-  // As they were given: the long name of each option, or of each word in lower case; a flag's value is "1".
+  std::string subcommand;  // "list" if there is none
+  // Options as given: the long name of each option, or each argument's name in lower case; a flag's value is
+  // "1".
   std::vector<std::pair<std::string, std::string>> parameters;
-  bool needs_run = true;  // false: it can be answered without anybody's database
+  bool needs_run = true;  // false: the query needs no database
 };
 
-// The exit status of a question that was asked of `--url`, or of goodput.conf's `url` where neither --url nor
-// --db is given; it does not return where all is well, for this process becomes goodput-ask. Null: the
-// question is for this machine's database.
+// Sends a query to `--url`, or to goodput.conf's `url` if neither --url nor --db is given. On success this
+// does not return, since the process becomes goodput-ask; otherwise it returns the exit status. Null: the
+// query is for this machine's database.
 std::optional<int> AskRemotely(const CommonOptions& common, const RemoteQuestion& question);
 
-// Whom such a question goes to: --url, or goodput.conf's `url` where neither --url nor --db is given. Null:
-// nobody, it is for this machine's database.
+// The target of such a query: --url, or goodput.conf's `url` if neither --url nor --db is given. Null: none,
+// use this machine's database.
 std::optional<std::string> RemoteUrl(const CommonOptions& common);
 
-// Asks and waits for the answer: what goodput-ask printed, and how it exited.
+// Sends a query and waits: what goodput-ask printed, and its exit status.
 absl::StatusOr<CommandResult> AskAndWait(const std::string& url, const CommonOptions& common,
                                          const RemoteQuestion& question);
 
-// The question about one run.
+// The query about one run.
 RemoteQuestion QuestionAbout(const std::string& subcommand, const TargetOptions& target);
 
 }  // namespace goodput

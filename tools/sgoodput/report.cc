@@ -1,4 +1,4 @@
-// `sgoodput report`: sums over the selected runs, by what one asks for, and by windows of time.
+// `sgoodput report`: sums over the selected runs, by group and by time window.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -28,7 +28,7 @@
 namespace goodput {
 namespace {
 
-// More rows than anybody reads, and a guard against --window=1s over a year.
+// More rows than can be read; guards against --window=1s over a year.
 constexpr std::int64_t kMostWindows = 100'000;
 
 struct Question {
@@ -44,10 +44,9 @@ absl::StatusOr<RollupKey> ReadKey(absl::string_view word, const std::string& all
   const std::pair<std::string, std::string> parts = absl::StrSplit(word, absl::MaxSplits(':', 1));
   const std::optional<RollupBy> known = RollupByName(parts.first);
   if (!known || (*known == RollupBy::kTag) == parts.second.empty()) {
-    return absl::InvalidArgumentError(
-        Cat("--by: there is no '", all,
-            "'; write user, account, partition, reservation, run, node, day, cause, all, tag:KEY, or two of "
-            "them: user,account"));
+    return absl::InvalidArgumentError(Cat("--by: unknown group '", all,
+                                          "'; use user, account, partition, reservation, run, node, day, "
+                                          "cause, all, tag:KEY, or two of them: user,account"));
   }
   return RollupKey{*known, parts.second};
 }
@@ -66,29 +65,28 @@ absl::StatusOr<Question> Read(const RollupOptions& options, absl::Time now) {
     question.keys.push_back(*std::move(key));
   }
   if (words.size() > 1 && (question.Asks(RollupBy::kNode) || question.Asks(RollupBy::kAll)))
-    return absl::InvalidArgumentError("--by: node and all stand alone");
+    return absl::InvalidArgumentError("--by: node and all cannot be combined with another group");
   if (options.price && (!std::isfinite(*options.price) || *options.price < 0))
-    return absl::InvalidArgumentError("--gpu-hour: a price is a number of at least 0");
+    return absl::InvalidArgumentError("--gpu-hour: the price must be 0 or more");
   if (options.window.empty()) return question;
   const absl::StatusOr<double> seconds = ParseDurationOption(options.window);
   if (!seconds.ok()) return Annotate(seconds.status(), "--window");
   ASSIGN_OR_RETURN(const SelectedTime time, TimeOfSelection(options.select, now));
-  if (!time.start) return absl::InvalidArgumentError("--window: say with -S where the first one begins");
+  if (!time.start) return absl::InvalidArgumentError("--window requires -S");
   const Ns end = time.end.value_or(absl::ToUnixNanos(now));
   const auto step = static_cast<Ns>(std::llround(*seconds * 1e9));
   if (step <= 0 || (end - *time.start) / step >= kMostWindows) {
-    return absl::InvalidArgumentError(Cat("--window: ", options.window, " makes more than ", kMostWindows,
-                                          " windows of the time from -S to -E; write a longer one"));
+    return absl::InvalidArgumentError(Cat("--window: ", options.window, " gives more than ", kMostWindows,
+                                          " windows between -S and -E; use a longer one"));
   }
   question.edges = WindowEdges(*time.start, end, step);
-  // The last window is as long as the time that was asked for.
+  // The last window ends with the selected time.
   question.edges.back() = end;
-  if (question.edges.size() < 2)
-    return absl::InvalidArgumentError("--window: from -S to -E there is no time");
+  if (question.edges.size() < 2) return absl::InvalidArgumentError("--window: -S must be before -E");
   return question;
 }
 
-// Features of nodes, by cluster, as far as they were asked for.
+// Features of nodes by cluster, loaded when needed.
 using Features = std::map<std::string, std::map<std::string, std::string>>;
 
 absl::StatusOr<RollupSubject> SubjectOf(const Report& report, bool with_features, Database& db,
@@ -107,7 +105,7 @@ absl::StatusOr<RollupSubject> SubjectOf(const Report& report, bool with_features
   return subject;
 }
 
-// Windows that begin at midnight are days; seconds are shown where minutes do not tell two apart.
+// Windows that begin at midnight are days; seconds are only shown if minutes are not unique.
 std::string From(const RollupReport& report, const RollupRow& row) {
   const auto minute = [](const RollupRow& r) { return FormatTime(r.begin).substr(0, 16); };
   const auto in_one_minute = [&](const RollupRow& a, const RollupRow& b) {
@@ -120,13 +118,13 @@ std::string From(const RollupReport& report, const RollupRow& row) {
   return FormatTime(row.begin).substr(5, seconds ? 14 : 11);
 }
 
-// What a table or a line of fields has. Of hours or their price a terminal is wide enough for one.
+// The columns of a table or of parsable output. A terminal has room for either hours or their price.
 struct RollupColumn {
   Table::Column column;
   std::function<std::string(const RollupRow&)> cell;
 };
 
-// Below a thousandth it is the power of ten that counts.
+// Below a thousandth, only the power of ten matters.
 std::string Chance(const std::optional<double>& chance) {
   if (!chance || *chance >= 0.001) return FormatPercent(chance);
   return absl::StrFormat("%.0e", *chance);
@@ -157,7 +155,7 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
   const bool network = report.by == "node" &&
                        (all || std::any_of(report.rows.begin(), report.rows.end(),
                                            [](const RollupRow& row) { return row.network.has_value(); }));
-  // Of what a terminal has no room for beside these, the least that is missed; names of nodes are long.
+  // A terminal has no room for these, which are missed least; names of nodes are long.
   const bool of_nodes = report.by == "node" && !all;
   const bool room = all || (!unobserved && !of_nodes);
   if (room || (!report.windows && !of_nodes)) add("Runs", [](const RollupRow& row) { return Cat(row.runs); });
@@ -264,12 +262,11 @@ absl::Status PrintForScripts(const RollupReport& report, const RollupOptions& op
 
 int RunRollup(const RollupOptions& options) {
   if (options.csv && options.parsable2)
-    return Fail(absl::InvalidArgumentError("--csv and -P: one way to separate fields"));
+    return Fail(absl::InvalidArgumentError("--csv cannot be used with -P"));
   if (!options.sort.empty() && (options.common.json || options.fleet))
-    return Fail(
-        absl::InvalidArgumentError("--sort orders the rows of a table; not those of --json or --fleet"));
+    return Fail(absl::InvalidArgumentError("--sort cannot be used with --json or --fleet"));
   if (options.csv && options.fleet)
-    return Fail(absl::InvalidArgumentError("--csv is not for --fleet; write -P"));
+    return Fail(absl::InvalidArgumentError("--csv cannot be used with --fleet; use -P"));
   if (options.fleet) return RunFleet(options);
   const absl::StatusOr<Question> question = Read(options, absl::Now());
   if (!question.ok()) return Fail(question.status());

@@ -23,7 +23,7 @@
 namespace goodput {
 namespace {
 
-// A watch that runs says so every so many looks: until then the last of them is as good as now.
+// A running watch records a look from time to time: until the next one, the last one counts as now.
 constexpr Ns kWatchGoesOn = 600 * kSecond;
 
 absl::Status Check(const RollupOptions& options) {
@@ -32,28 +32,28 @@ absl::Status Check(const RollupOptions& options) {
                     !select.partitions.empty() || !select.states.empty() || !select.nodes.empty();
   if (some) {
     return absl::InvalidArgumentError(
-        "--fleet is of all jobs on all nodes; leave out -j, -u, -A, -r, -s and -N, or ask for --by "
-        "partition");
+        "--fleet covers all jobs on all nodes and cannot be used with -j, -u, -A, -r, -s or -N; use --by "
+        "partition for partitions");
   }
   if (!select.exclude.empty() || !select.names.empty())
-    return absl::InvalidArgumentError("--fleet is of all GPUs all the time; leave out --exclude and --name");
+    return absl::InvalidArgumentError("--fleet cannot be used with --exclude or --name");
   if (!options.window.empty() || options.price)
-    return absl::InvalidArgumentError("--fleet has no --window and no --gpu-hour; say when with -S and -E");
-  if (!options.by.empty() && options.by != "partition" && options.by != "all")
     return absl::InvalidArgumentError(
-        Cat("--by: a fleet is divided by partition, not by '", options.by, "'"));
+        "--fleet cannot be used with --window or --gpu-hour; select a time with -S and -E");
+  if (!options.by.empty() && options.by != "partition" && options.by != "all")
+    return absl::InvalidArgumentError(Cat("--by: --fleet supports only partition, not '", options.by, "'"));
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> ClusterOf(const RollupOptions& options, Session& session) {
   if (options.select.clusters.size() > 1 || options.select.all_clusters)
-    return absl::InvalidArgumentError("a fleet is that of one cluster; say which with -M CLUSTER");
+    return absl::InvalidArgumentError("--fleet covers one cluster; select it with -M CLUSTER");
   if (!options.select.clusters.empty()) return options.select.clusters.front();
   if (!session.config.cluster.empty()) return session.config.cluster;
   ASSIGN_OR_RETURN(const std::vector<std::string> clusters, WatchedClusters(session.db));
   if (clusters.size() > 1) {
     return absl::InvalidArgumentError(Cat("clusters ", absl::StrJoin(clusters, " and "),
-                                          " are in the database; say which with -M CLUSTER"));
+                                          " are in the database; select one with -M CLUSTER"));
   }
   return clusters.empty() ? std::string() : clusters.front();
 }
@@ -63,12 +63,13 @@ absl::StatusOr<FleetReport> MakeFleet(const RollupOptions& options, absl::Time n
   ASSIGN_OR_RETURN(const SelectedTime time, TimeOfSelection(options.select, now));
   FleetReport report;
   report.by = options.by == "partition" ? "partition" : "all";
-  report.begin = *time.start;  // without -j there always is one
+  report.begin = *time.start;  // always set without -j
   ASSIGN_OR_RETURN(Session session, OpenSession(options.common, {}, report.begin / kSecond));
-  // What is hidden would look idle.
+  // Hidden jobs would look like idle GPUs.
   if (!session.viewer.all) {
     return absl::PermissionDeniedError(
-        "--fleet is of all jobs, and Slurm's PrivateData hides those of others: operators may ask for it");
+        "--fleet needs all jobs, but Slurm's PrivateData hides those of other users: only operators may use "
+        "it");
   }
   ASSIGN_OR_RETURN(const std::string cluster, ClusterOf(options, session));
   report.cluster = cluster;
@@ -80,7 +81,7 @@ absl::StatusOr<FleetReport> MakeFleet(const RollupOptions& options, absl::Time n
     nodes = LoadFleetNodes(session.db, cluster, report.begin, report.end);
     if (!nodes.ok()) return nodes.status();
   }
-  if (report.begin >= report.end) return absl::InvalidArgumentError("from -S to -E there is no time");
+  if (report.begin >= report.end) return absl::InvalidArgumentError("-S must be before -E");
   report.watched = nodes->watched;
   Fleet fleet(std::move(nodes->nodes), report.begin, report.end);
 
@@ -102,7 +103,7 @@ GpuNs In(const FleetRow& row, NodeCondition condition) {
   return row.unheld[static_cast<std::size_t>(condition)];
 }
 
-// One number, or what it may be where nobody looked for a while.
+// One number, or a range if the watch did not run for a while.
 std::string Scheduling(const FleetRow& row) {
   const std::optional<Range> range = row.scheduling_range();
   if (!range || In(row, NodeCondition::kUnknown) == 0) return FormatPercent(row.scheduling());
@@ -170,7 +171,7 @@ void PrintByPartition(const FleetReport& report, bool parsable, bool header) {
   std::fputs(table.Render(header).c_str(), stdout);
 }
 
-// Where all of it went, the held part by what jobs made of it.
+// Where all time went; held time by bucket.
 void PrintWhole(const FleetReport& report) {
   const FleetRow& row = report.count.total;
   std::printf("Fleet of %s, %s to %s\n", Printable(report.cluster).c_str(), FormatTime(report.begin).c_str(),
@@ -181,7 +182,7 @@ void PrintWhole(const FleetReport& report) {
   if (row.program()) std::printf(" x program %s", FormatPercent(row.program()).c_str());
   if (row.mpg()) std::printf(" = %s", FormatPercent(row.mpg()).c_str());
   if (row.program() && !row.mpg())
-    std::printf(" (program: of %s of the productive time)", FormatPercent(row.rated_share()).c_str());
+    std::printf(" (program: known for %s of the productive time)", FormatPercent(row.rated_share()).c_str());
   std::printf("\n\nWhere the GPU-hours went\n");
   Table table({{"", Table::Align::kLeft}, {"", Table::Align::kRight}, {"", Table::Align::kRight}});
   const auto add = [&](std::string_view name, GpuNs gpu_ns) {
@@ -198,10 +199,10 @@ void PrintWhole(const FleetReport& report) {
   }
   std::fputs(table.Render(false, "  ").c_str(), stdout);
   if (In(row, NodeCondition::kOff) > 0)
-    std::printf("  besides, %s GPU-hours of machines that were shut down\n",
+    std::printf("  not counted: %s GPU-hours of nodes that were powered down\n",
                 FormatGpuHours(In(row, NodeCondition::kOff)).c_str());
   if (report.count.unplaced > 0)
-    std::printf("  besides, %s GPU-hours held on nodes the watch did not know then\n",
+    std::printf("  not counted: %s GPU-hours held on nodes that goodputd did not know at that time\n",
                 FormatGpuHours(report.count.unplaced).c_str());
 }
 

@@ -10,12 +10,12 @@
 namespace goodput {
 namespace {
 
-// More jobs than anybody looks at.
+// Maximum number of jobs to examine.
 constexpr std::int64_t kMostJobs = 2000;
-// Words that differ in more letters are others.
+// Names that differ in more letters are considered different.
 constexpr std::size_t kMostTypos = 2;
 
-// Letters put in, left out, changed or swapped with the next.
+// The number of inserted, omitted, changed or swapped letters.
 std::size_t Typos(const std::string& a, const std::string& b) {
   std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) {

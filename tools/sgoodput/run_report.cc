@@ -30,7 +30,8 @@ absl::StatusOr<Report> MakeReport(Target& target, const TimelineOptions& options
     const auto its = std::find_if(reports.begin(), reports.end(), has_it);
     return std::move(its == reports.end() ? reports.front() : *its);
   }
-  if (target.strand >= reports.size()) return absl::NotFoundError(Cat("it has no part ", target.strand + 1));
+  if (target.strand >= reports.size())
+    return absl::NotFoundError(Cat("there is no part ", target.strand + 1));
   return std::move(reports[target.strand]);
 }
 

@@ -1,4 +1,4 @@
-// The reports on the runs a command line names.
+// Makes the reports on the runs that a command line selects.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace goodput {
 
-// MakeReports of these jobs, with the session's configuration and as its viewer may see them.
+// MakeReports for these jobs, with the session's configuration and restricted to what its viewer may see.
 absl::StatusOr<std::vector<Report>> MakeReports(Session& session, const std::vector<JobKey>& jobs,
                                                 const TimelineOptions& options, AccountingReader& accounting);
 

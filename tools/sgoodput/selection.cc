@@ -36,7 +36,7 @@ bool Listed(const std::vector<std::string>& words, const std::string& value) {
   return words.empty() || std::find(words.begin(), words.end(), value) != words.end();
 }
 
-// Slurm's short and long names of states. Those sacct knows and a job here never has match nothing.
+// Slurm's short and long names of states. Those that sacct knows but jobs here never have match nothing.
 absl::StatusOr<std::string> LongState(std::string state) {
   static const std::map<std::string, std::string> kShort{
       {"PD", "PENDING"},      {"R", "RUNNING"},       {"S", "SUSPENDED"},     {"CD", "COMPLETED"},
@@ -52,12 +52,11 @@ absl::StatusOr<std::string> LongState(std::string state) {
   if (found != kShort.end()) return found->second;
   const bool known =
       std::any_of(kShort.begin(), kShort.end(), [&](const auto& names) { return names.second == state; });
-  // What an import has where nothing says how it ended.
+  // The state of an import without a known end.
   if (known || state == "UNKNOWN") return state;
-  return absl::InvalidArgumentError(
-      Cat("-s: there is no state '", asked,
-          "'; write COMPLETED, FAILED, TIMEOUT, NODE_FAIL, PREEMPTED, CANCELLED, "
-          "OUT_OF_MEMORY, RUNNING, PENDING or another of sacct's"));
+  return absl::InvalidArgumentError(Cat("-s: unknown state '", asked,
+                                        "'; use COMPLETED, FAILED, TIMEOUT, NODE_FAIL, PREEMPTED, CANCELLED, "
+                                        "OUT_OF_MEMORY, RUNNING, PENDING or another of sacct's states"));
 }
 
 struct Filter {
@@ -104,7 +103,8 @@ absl::StatusOr<Filter> MakeFilter(const SelectionOptions& options, absl::Time no
     filter.states.push_back(*std::move(state));
   }
   if (!options.all_clusters) filter.clusters = Words(options.clusters);
-  // As sacct: without -u, -a or -j an ordinary user sees their own jobs, and everyone those since midnight.
+  // As in sacct: without -u, -a or -j an ordinary user sees their own jobs; everyone sees those since
+  // midnight.
   if (filter.users.empty() && !options.all_users && options.jobs.empty() && geteuid() != 0) {
     filter.users.push_back(UserName());
   }
@@ -139,14 +139,14 @@ std::vector<std::vector<JobKey>> GroupByRun(const std::vector<JobKey>& jobs,
   return groups;
 }
 
-// Long enough before `start` that no clock set right later brings it back: not worth a look.
+// Over long enough before `start` that no clock correction could matter: skipped.
 bool WasOver(const std::vector<JobKey>& run, Ns start) {
   constexpr std::int64_t kClocksAgreeS = 86'400;
   return std::all_of(run.begin(), run.end(),
                      [&](const JobKey& job) { return job.over_s < start / kSecond - kClocksAgreeS; });
 }
 
-// Those that who asks may see, with their runs' names, as one list a run.
+// The runs that the viewer may see, as one list of jobs per run.
 absl::StatusOr<std::vector<std::vector<JobKey>>> VisibleRuns(Session& session, std::vector<JobKey> jobs) {
   std::map<JobKey, Owner> owners;
   if (!session.viewer.all) {
@@ -184,15 +184,15 @@ absl::StatusOr<JobKey> ParseCursor(const std::string& text) {
   if (words.size() != 3 || !absl::SimpleAtoi(words[0], &key.job_id) ||
       !absl::SimpleAtoi(words[2], &key.from_s)) {
     return absl::InvalidArgumentError(
-        Cat("--after: '", text, "' is no place in a list; take what the page before it gave as next"));
+        Cat("--after: '", text, "' is not a cursor; use the one that came with the previous page"));
   }
   key.cluster = words[1];
   return key;
 }
 
-// The runs of a page and all after it, in its order.
+// The runs of a page and all later ones, in its order.
 absl::Status TurnTo(const Page& page, std::vector<std::vector<JobKey>>& runs) {
-  // By a run's first job: what is added later has a higher number, or lies elsewhere for good.
+  // By a run's first job: runs added later have a higher number, or a fixed place elsewhere.
   std::sort(runs.begin(), runs.end(), [](const auto& a, const auto& b) { return a.front() < b.front(); });
   if (page.reverse) std::reverse(runs.begin(), runs.end());
   if (page.after.empty()) return absl::OkStatus();
@@ -260,12 +260,12 @@ absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions
     if (absl::IsNotFound(made.status())) continue;
     if (!made.ok()) return made.status();
     for (Report& report : *made) {
-      // Every component of a heterogeneous job leads to the whole of it.
+      // Every component of a heterogeneous job leads to the whole job.
       const RunInfo& info = report.run.info;
       if (!taken.emplace(info.cluster, info.job_id, report.timeline.begin).second || !filter.Matches(report))
         continue;
       const std::string cursor = CursorOf(group);
-      // What is one run with one that was shown is shown, too.
+      // Runs that share a run with one already shown belong to this page too.
       if (page != nullptr && page->limit > 0 && count >= page->limit && cursor != last) {
         page->next = last;
         return absl::OkStatus();

@@ -1,4 +1,4 @@
-// Which runs a command line means, by sacct's flags: what listing and roll-ups begin with.
+// Selects runs by sacct's flags, for listings and sums.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,24 @@
 
 namespace goodput {
 
-// Between -S (midnight, unless -j names jobs) and -E; absent is open.
+// Between -S (midnight, unless -j names jobs) and -E; absent means open.
 struct SelectedTime {
   std::optional<Ns> start;
   std::optional<Ns> end;
 };
 absl::StatusOr<SelectedTime> TimeOfSelection(const SelectionOptions& options, absl::Time now);
 
-// A part of a long list. A cursor is a run's place in it, and stays so when others are added.
+// A part of a long list. A cursor identifies a run's place, also if other runs are added.
 struct Page {
-  std::int64_t limit = 0;  // 0: no end
-  std::string after;       // the cursor of the last run before it; empty: from the begin
-  bool reverse = false;    // the newest first
-  std::string next;        // set where there are more: the cursor to go on after
+  std::int64_t limit = 0;  // 0: no limit
+  std::string after;       // the cursor of the last run of the previous page; empty: from the beginning
+  bool reverse = false;    // newest first
+  std::string next;        // output: if there are more runs, the cursor for the next page
 };
 
 // Opens a session and calls `take` for each selected run, by job id or in a page's order, clipped to the
-// selected time with -T. Only one report exists at a time, so a million jobs need no more memory than one.
+// selected time with -T. Only one report exists at a time, so that memory does not grow with the number of
+// jobs.
 absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions& options,
                              const TimelineOptions& timeline_options,
                              const std::function<absl::Status(Session&, Report)>& take, Page* page = nullptr);

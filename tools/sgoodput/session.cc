@@ -37,35 +37,35 @@ void Warn(const std::string& line) {
   std::fprintf(stderr, "sgoodput: %s\n", line.c_str());
 }
 
-// Who only asks makes no database: one by a mistyped name would answer that there is nothing.
+// A read-only command must not create a database: with a mistyped name it would report that there is nothing.
 absl::Status MustExist(const std::string& path) {
   struct stat file {};
   if (stat(path.c_str(), &file) == 0 || errno != ENOENT) return absl::OkStatus();
   return absl::FailedPreconditionError(
       Cat("there is no database ", path,
-          "; goodputd, sgoodput ingest, backfill or import makes it, --db FILE names another"));
+          "; goodputd, sgoodput ingest, backfill or import creates it; --db FILE selects another"));
 }
 
 void RefreshAccounting(Session& session, const SacctQuery& query) {
   const absl::Status status = Backfill(session.db, query, absl::ToUnixSeconds(absl::Now()));
-  // No sacct, or a cluster without slurmdbd, is no news: then the controller's watch has to do.
+  // Without sacct or slurmdbd, the controller's watch must do; that is not worth a warning.
   if (!status.ok() && !absl::IsNotFound(status) && !absl::IsUnavailable(status)) {
-    Warn(Cat("not refreshed from accounting: ", Message(status)));
+    Warn(Cat("cannot update from accounting: ", Message(status)));
   }
 }
 
 void Refresh(Session& session, const SacctQuery& query) {
   RefreshAccounting(session, query);
-  // Last, for sacct takes its time and a live job goes on meanwhile.
+  // Last, since sacct takes time and a live job continues meanwhile.
   if (access(session.config.spool.c_str(), R_OK) == 0) {
     absl::StatusOr<IngestReport> report =
         IngestSpool(session.db, session.config.spool, {session.config.cluster});
-    if (!report.ok()) Warn(Cat("not refreshed from the spool: ", Message(report.status())));
+    if (!report.ok()) Warn(Cat("cannot update from the spool: ", Message(report.status())));
     if (report.ok() && !report->problems.empty()) Warn(report->problems.front());
   }
 }
 
-// Without a word from goodput-reader, whoever may read the database sees all of it.
+// Unless goodput-reader says otherwise, a user who can read the database sees everything.
 Viewer WhoAsks() {
   const char* said = std::getenv(kViewerVariable);
   if (said != nullptr) return ParseViewer(said);
@@ -74,7 +74,7 @@ Viewer WhoAsks() {
   return viewer;
 }
 
-// A file that is not there is bad usage; NotFound is for jobs.
+// A missing file is bad usage; NotFound is for jobs.
 absl::Status Unreadable(const absl::Status& status) {
   return absl::IsNotFound(status) ? absl::FailedPreconditionError(status.message()) : status;
 }
@@ -109,9 +109,8 @@ absl::StatusOr<std::vector<std::int64_t>> ParseJobIds(const std::vector<std::str
       std::int64_t id = 0;
       const absl::string_view digits = word.substr(0, word.find_first_of("_+."));
       if (!absl::SimpleAtoi(digits, &id) || id <= 0) {
-        return absl::InvalidArgumentError(
-            Cat("'", std::string(word),
-                "' is not a job id; write 12, 12_3 (array task) or 12+1 (het component)"));
+        return absl::InvalidArgumentError(Cat(
+            "'", std::string(word), "' is not a job id; use 12, 12_3 (array task) or 12+1 (het component)"));
       }
       ids.push_back(id);
     }
@@ -168,7 +167,7 @@ absl::StatusOr<std::vector<JobKey>> ResolveJob(Database& db, const std::string& 
 
 namespace {
 
-// Those of one cluster: the one asked for, else goodput.conf's, else the only one.
+// Keeps the jobs of one cluster: the requested one, else goodput.conf's, else the only one.
 absl::Status KeepOneCluster(const TargetOptions& asked, const Config& config, std::vector<JobKey>& jobs) {
   std::set<std::string> clusters;
   for (const JobKey& job : jobs) clusters.insert(job.cluster);
@@ -176,7 +175,7 @@ absl::Status KeepOneCluster(const TargetOptions& asked, const Config& config, st
   if (cluster.empty() && clusters.size() > 1) {
     if (clusters.count(config.cluster) == 0) {
       return absl::InvalidArgumentError(
-          Cat("clusters ", absl::StrJoin(clusters, " and "), " each have it; say which with -M CLUSTER"));
+          Cat("clusters ", absl::StrJoin(clusters, " and "), " each have it; select one with -M CLUSTER"));
     }
     cluster = config.cluster;
   }
@@ -187,7 +186,7 @@ absl::Status KeepOneCluster(const TargetOptions& asked, const Config& config, st
   return absl::OkStatus();
 }
 
-// What is hidden from who asks is as if it were not there.
+// Jobs hidden from the viewer are treated as if they did not exist.
 absl::Status KeepVisible(Session& session, std::vector<JobKey>& jobs) {
   if (session.viewer.all) return absl::OkStatus();
   const absl::StatusOr<std::map<JobKey, Owner>> owners = OwnersOf(session.db, jobs);
@@ -201,7 +200,7 @@ absl::Status KeepVisible(Session& session, std::vector<JobKey>& jobs) {
   return absl::OkStatus();
 }
 
-// Of several users' jobs with one run name: those of the user asked for, else of whoever asks.
+// If several users have jobs with this run name: keeps those of the requested user, or of the viewer.
 absl::Status KeepOneOwner(const TargetOptions& asked, Session& session, std::vector<JobKey>& jobs) {
   const absl::StatusOr<std::map<JobKey, Owner>> owners = OwnersOf(session.db, jobs);
   if (!owners.ok()) return owners.status();
@@ -214,9 +213,9 @@ absl::Status KeepOneOwner(const TargetOptions& asked, Session& session, std::vec
     user = session.viewer.user;
     if (user.empty() || users.count(user) == 0) {
       return absl::InvalidArgumentError(
-          Cat("users ", names, " each have one of that name; say whose with -u USER"));
+          Cat("users ", names, " each have a run of that name; select one with -u USER"));
     }
-    Warn(Cat("users ", names, " each have a run of that name; this is yours, others with -u USER"));
+    Warn(Cat("users ", names, " each have a run of that name; showing yours (others: -u USER)"));
   }
   jobs.erase(std::remove_if(jobs.begin(), jobs.end(),
                             [&](const JobKey& job) { return owners->at(job).user != user; }),
@@ -224,7 +223,7 @@ absl::Status KeepOneOwner(const TargetOptions& asked, Session& session, std::vec
   return absl::OkStatus();
 }
 
-// Of jobs that had the same id one after the other: the one that had it at the time asked for, else the last.
+// If an id was reused: keeps the job that had it at the requested time, or the last one.
 absl::Status KeepOneUse(const TargetOptions& asked, std::vector<JobKey>& jobs) {
   if (!asked.submitted.empty()) {
     ASSIGN_OR_RETURN(const Ns at, ParseTimeOption(asked.submitted, absl::Now()));
@@ -234,13 +233,13 @@ absl::Status KeepOneUse(const TargetOptions& asked, std::vector<JobKey>& jobs) {
                jobs.end());
   }
   if (jobs.size() < 2) return absl::OkStatus();
-  Warn(Cat("job id ", jobs.back().job_id, " was used ", jobs.size(), " times; this is the job submitted at ",
-           FormatTime(jobs.back().from_s * kSecond), ", others with --submitted TIME"));
+  Warn(Cat("job id ", jobs.back().job_id, " was used ", jobs.size(), " times; showing the job submitted at ",
+           FormatTime(jobs.back().from_s * kSecond), "(others: --submitted TIME)"));
   jobs.erase(jobs.begin(), jobs.end() - 1);
   return absl::OkStatus();
 }
 
-// The same of each id among them.
+// The same for each id.
 absl::Status KeepOneUseOfEach(const TargetOptions& asked, std::vector<JobKey>& jobs) {
   std::map<std::int64_t, std::vector<JobKey>> by_id;
   for (const JobKey& job : jobs) by_id[job.job_id].push_back(job);
@@ -252,13 +251,13 @@ absl::Status KeepOneUseOfEach(const TargetOptions& asked, std::vector<JobKey>& j
   return absl::OkStatus();
 }
 
-// Whether JOB is a number, as jobs have; anything else is a run's name.
+// Whether JOB is a job id; anything else is a run name.
 bool IsJobId(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789_+") == std::string::npos &&
          text.front() != '_' && text.front() != '+';
 }
 
-// With JOB in its place: a job's id, or else a run's name.
+// Interprets JOB as a job id or a run name.
 TargetOptions JobOrRun(const TargetOptions& asked) {
   constexpr std::string_view kJob = "job:";
   constexpr std::string_view kRun = "run:";
@@ -274,7 +273,7 @@ TargetOptions JobOrRun(const TargetOptions& asked) {
   return target;
 }
 
-// Slurm has the job, and nobody has written down anything of it yet.
+// Slurm has the job, but nothing about it is recorded yet.
 bool IsQueued(const std::string& job) {
   const absl::StatusOr<CommandResult> answer =
       RunCommand({"squeue", "-h", "-a", "-o", "%i", "-j", job}, {absl::Seconds(3), 1 << 20, {}});
@@ -283,24 +282,24 @@ bool IsQueued(const std::string& job) {
 
 absl::Status NotKnown(const TargetOptions& asked) {
   if (asked.job.empty()) return absl::NotFoundError(Cat("no job of run '", asked.run, "' is known"));
-  // Slurm hides what it hides from whoever asks here; for others goodput-reader asks nobody.
+  // Slurm hides from this user what it should; for viewers of goodput-reader, it is not asked.
   const bool asked_here = std::getenv(kViewerVariable) == nullptr;
   if (asked_here && IsQueued(asked.job)) {
-    return absl::NotFoundError(
-        Cat("job ", asked.job,
-            " is in the queue, and nothing of it is recorded yet (goodputd looks every few seconds; if it "
-            "stays so, sgoodput doctor says what is wrong); ",
-            kAskAgain));
+    return absl::NotFoundError(Cat("job ", asked.job,
+                                   " is in the queue, but nothing about it is recorded yet (goodputd polls "
+                                   "every few seconds; if this persists, run sgoodput doctor); ",
+                                   kAskAgain));
   }
   return absl::NotFoundError(Cat("job ", asked.job, " is not known"));
 }
 
 absl::Status RefuseArray(const std::string& job, std::size_t tasks) {
-  return absl::InvalidArgumentError(Cat("job ", job, " is an array of ", tasks, " tasks: name one, as in ",
-                                        job, "_1, or list them with sgoodput -j ", job));
+  return absl::InvalidArgumentError(Cat("job ", job, " is an array of ", tasks,
+                                        " tasks: specify one, such as ", job,
+                                        "_1, or list them with sgoodput -j ", job));
 }
 
-// Those that slurmdbd may know: an import is no job of its.
+// The ids that slurmdbd may know: not those of imports.
 std::vector<std::int64_t> IdsOf(const std::vector<JobKey>& jobs) {
   std::vector<std::int64_t> ids;
   for (const JobKey& job : jobs) {
@@ -315,12 +314,10 @@ absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const TargetOpti
   const TargetOptions asked = JobOrRun(given);
   const std::string& job = asked.job;
   const std::string& run = asked.run;
-  if (job.empty() == run.empty())
-    return absl::InvalidArgumentError("name a job id, or a run with --run NAME");
+  if (job.empty() == run.empty()) return absl::InvalidArgumentError("specify a job id or a run (--run NAME)");
   if (asked.chain && job.empty())
-    return absl::InvalidArgumentError("--chain is of a JOB; what the jobs of --run NAME are was said");
-  if (!asked.user.empty() && run.empty())
-    return absl::InvalidArgumentError("-u is whose run of that name is meant: it goes with --run");
+    return absl::InvalidArgumentError("--chain requires a JOB and cannot be used with --run");
+  if (!asked.user.empty() && run.empty()) return absl::InvalidArgumentError("-u requires --run");
   absl::StatusOr<std::vector<std::int64_t>> ids = std::vector<std::int64_t>{};
   if (!job.empty()) ids = ParseJobIds({job});
   if (!ids.ok()) return ids.status();
@@ -359,7 +356,7 @@ absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const TargetOpti
     target.inferred = std::move(chain->inferred);
     target.chained_job = of.job_id;
   }
-  // Which jobs a run has is known only now; the older of them may have ended since they were last looked at.
+  // Only now the run's jobs are known; older ones may have ended since they were last read.
   const std::vector<std::int64_t> of_run = IdsOf(target.jobs);
   if ((job.empty() || asked.chain) && target.session.refreshed && !of_run.empty())
     RefreshAccounting(target.session, {of_run, std::nullopt});

@@ -1,4 +1,4 @@
-// What every reading subcommand begins with: the configuration, and a database that is up to date.
+// The common start of all reading subcommands: the configuration and an updated database.
 #pragma once
 
 #include <cstdint>
@@ -20,45 +20,44 @@ struct Session {
   Config config;
   Database db;
   Ns now = 0;
-  bool refreshed = false;  // this user may write the database, and what is new was taken in
-  Viewer viewer;           // who asks: all of it, unless goodput-reader says less
+  bool refreshed = false;  // the user may write to the database, and it was updated
+  Viewer viewer;           // who asks; sees everything unless goodput-reader restricts it
 };
 
-// Of whoever runs this; the id where it has no name.
+// The current user; the id if it has no name.
 std::string UserName();
 
-// Opens the database and, where this user may write it, first takes in what is new: spool files, and
-// slurmdbd's rows of `job_ids` (all of them since `start_s` when there are none). What cannot be refreshed is
-// said on stderr and left as it was; only a database that cannot be read is an error.
+// Opens the database and, if this user may write to it, updates it first: new spool files, and slurmdbd's
+// rows of `job_ids` (or all since `start_s` if there are none). A failed update is reported on stderr; only
+// an unreadable database is an error.
 absl::StatusOr<Session> OpenSession(const CommonOptions& options, const std::vector<std::int64_t>& job_ids,
                                     std::optional<std::int64_t> start_s);
 
-// 12, 12_3 or 12+1 -> the jobs the database knows by that id: of each cluster, and every time it was used
-// again.
-// Of an array (12, where tasks are 12_3) all its tasks.
+// 12, 12_3 or 12+1 -> the jobs with that id in the database: on each cluster, and each time the id was
+// reused. For an array (12, with tasks 12_3), all its tasks.
 absl::StatusOr<std::vector<JobKey>> ResolveJob(Database& db, const std::string& text);
 
-// The ids the text itself names, for asking slurmdbd before the database knows them.
+// The ids in the text, for querying slurmdbd before the database knows them.
 absl::StatusOr<std::vector<std::int64_t>> ParseJobIds(const std::vector<std::string>& texts);
 
-// The jobs of a subcommand that takes JOB or --run NAME, in a session opened for them. NotFound: nothing
-// matched. Where several clusters have it and neither the options nor goodput.conf say which, that is an
-// error; of an id that was used again the last job is taken, with a line on stderr.
+// The jobs of a subcommand with JOB or --run NAME, in an open session. NotFound: nothing matched. It is an
+// error if several clusters have the job and neither the options nor goodput.conf select one; for a reused
+// id, takes the last job and prints a line on stderr.
 struct Target {
   Session session;
   std::vector<JobKey> jobs;
   bool array = false;      // they are tasks of an array, each a run of its own
-  std::size_t strand = 0;  // of the run, where its jobs are several (NAME#2 is 1)
-  // With --chain: by what the jobs were taken for one run, and which was asked for. Of several strands its
-  // own is meant.
+  std::size_t strand = 0;  // of the run, if its jobs are several (NAME#2 is 1)
+  // With --chain: how the jobs were joined, and which one was requested. Of several strands, the one with
+  // that job is meant.
   std::string inferred;
   std::optional<std::int64_t> chained_job;
 };
-// JOB may be the name of a run, too: what is no number (12, 12_3, 12+1); job:ID and run:NAME say which.
-// The tasks of an array are refused where `asked` does not take them all.
+// JOB may also be a run name, if it is not a number (12, 12_3, 12+1); job:ID and run:NAME are explicit.
+// Refuses the tasks of an array unless `asked` takes all of them.
 absl::StatusOr<Target> OpenTarget(const CommonOptions& options, const TargetOptions& asked);
 
-// Prints the error and gives the exit status: nothing matched, or bad usage.
+// Prints the error and returns the exit status: nothing matched, or bad usage.
 int Fail(const absl::Status& status);
 
 }  // namespace goodput

@@ -1,4 +1,4 @@
-// `sgoodput show`: one run on a screen, and `--explain BUCKET`: its intervals with their evidence.
+// `sgoodput show`: prints one run, and with `--explain BUCKET` its intervals with their evidence.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -25,7 +25,7 @@
 namespace goodput {
 namespace {
 
-// Of a timeline: twice what a screen has columns, so that it can be looked at more closely.
+// Of a timeline: more than a screen's columns, to allow zooming.
 constexpr std::size_t kMostCells = 4000;
 
 void PrintSteps(const Report& report, const Style& style) {
@@ -67,31 +67,31 @@ void Explain(const Report& report, Bucket bucket, const Style& style) {
                 interval.attempt >= 0 ? Cat("  attempt ", interval.attempt + 1).c_str() : "",
                 std::string(EvidenceName(interval.evidence)).c_str(),
                 interval.part.empty() ? "" : Cat("  ", Printable(interval.part)).c_str());
-    // One record a line: their names are long, and whole ones can be copied.
+    // One record per line: names are long, and can be copied as a whole.
     if (interval.from.source >= 0) std::printf("  from %s\n", RefText(report, interval.from).c_str());
     if (interval.to.source >= 0) std::printf("  to   %s\n", RefText(report, interval.to).c_str());
     if (!interval.why.empty()) std::fputs(Wrap(Printable(interval.why), "  ").c_str(), stdout);
   }
   if (sum > 0) std::printf("\n");
-  std::fputs(
-      Wrap(Cat(FormatDuration(sum),
-               " in all. A record is NODE/FILE:OFFSET below the spool; where none is named it is Slurm's."),
-           "")
-          .c_str(),
-      stdout);
+  std::fputs(Wrap(Cat(FormatDuration(sum),
+                      " in total. Records are NODE/FILE:OFFSET in the spool; a boundary without a record "
+                      "comes from Slurm."),
+                  "")
+                 .c_str(),
+             stdout);
 }
 
-// More than these are seen with --all.
+// Further warnings are printed with --all.
 constexpr std::size_t kMostWarnings = 5;
 
 void PrintWarnings(const std::vector<std::string>& warnings, bool all) {
   const std::size_t most = all ? warnings.size() : std::min(warnings.size(), kMostWarnings);
   for (std::size_t i = 0; i < most; ++i) std::fputs(Wrap(Cat("warning: ", warnings[i]), "").c_str(), stdout);
-  if (most < warnings.size()) std::printf("(--all has %zu more warnings)\n", warnings.size() - most);
+  if (most < warnings.size()) std::printf("(%zu more warnings with --all)\n", warnings.size() - most);
   if (!warnings.empty()) std::printf("\n");
 }
 
-// What says nothing new waits for --all; the end is what to do.
+// Sections without news are printed only with --all; what to do comes last.
 void PrintAll(const Report& report, bool all, const Style& style) {
   PrintHead(report, style);
   PrintGoodput(report, style);
@@ -116,19 +116,19 @@ void PrintAll(const Report& report, bool all, const Style& style) {
 void ExplainWhatIsGone(Target& target) {
   const absl::StatusOr<std::optional<std::int64_t>> since = SummarizedSince(target.session.db, target.jobs);
   if (!since.ok() || !*since) return;
-  std::printf("Records of its nodes were replaced by a summary of them at %s (keep_events).\n",
+  std::printf("The nodes' records were replaced by a summary at %s (keep_events).\n",
               FormatTime(**since * kSecond).c_str());
 }
 
 bool Trained(const Timeline& timeline) {
-  // A program that runs may still be at its start.
+  // A running program may still be starting.
   constexpr Ns kLongestStart = 120 * kSecond;
   return std::any_of(timeline.incarnations.begin(), timeline.incarnations.end(), [&](const Incarnation& one) {
     return one.ended || timeline.now - one.begin > kLongestStart;
   });
 }
 
-// What the timeline cannot know: that nobody read the job's output, or read it in vain.
+// Warns of what the timeline cannot know: that the job's output was not read, or without result.
 void WarnOfProfiles(Target& target, Report& report) {
   const auto any_by = [&](Evidence evidence) {
     return std::any_of(report.timeline.intervals.begin(), report.timeline.intervals.end(),
@@ -138,7 +138,7 @@ void WarnOfProfiles(Target& target, Report& report) {
   const bool measured = std::any_of(attempts.begin(), attempts.end(),
                                     [](const AttemptFacts& attempt) { return !attempt.collectives.empty(); });
   if (measured || any_by(Evidence::kLog)) return;
-  // A mark beats what was printed.
+  // Marks take precedence over output.
   const bool marked = any_by(Evidence::kMark);
   const absl::StatusOr<std::vector<AskedProfile>> asked =
       AskedProfiles(target.session.db, target.session.config.log_profiles, target.jobs);
@@ -148,15 +148,15 @@ void WarnOfProfiles(Target& target, Report& report) {
       if (!marked && Trained(report.timeline))
         report.timeline.warnings.push_back(
             Cat("log profile '", Printable(one.name),
-                "' understood nothing of its output: let sbatch or srun write it to a file (--output; not to "
-                "/dev/null, nor through a pipe); sgoodput profile test ",
-                Printable(one.name), " FILE says what of the file it understands"));
+                "' matched no line of the job's output: let sbatch or srun write it to a file (--output; not "
+                "to /dev/null or a pipe), and check the file with sgoodput profile test ",
+                Printable(one.name), " FILE"));
       continue;
     }
     report.timeline.warnings.push_back(
-        Cat("its output was not read: there is no log profile '", Printable(one.name), "'",
-            one.meant.empty() ? "; sgoodput profile list names those there are"
-                              : Cat("; --goodput-log-profile=", one.meant, " was meant")));
+        Cat("the job's output was not read: unknown log profile '", Printable(one.name), "'",
+            one.meant.empty() ? "; see sgoodput profile list"
+                              : Cat("; did you mean --goodput-log-profile=", one.meant, "?")));
   }
 }
 
@@ -194,10 +194,10 @@ absl::Status ShowOne(Target& target, const ShowOptions& options, const std::opti
   return absl::OkStatus();
 }
 
-// More tasks of an array are for the list.
+// For more tasks of an array, use the list.
 constexpr std::size_t kMostTasksShown = 10;
 
-// One after the other, each a run of its own.
+// One after the other, each as a run of its own.
 absl::Status ShowTasks(Target& target, const ShowOptions& options, const std::optional<Bucket>& bucket) {
   const std::vector<JobKey> tasks = std::move(target.jobs);
   const bool all = options.common.json || options.all;
@@ -225,8 +225,8 @@ absl::Status ShowTasks(Target& target, const ShowOptions& options, const std::op
 
 int RunShow(const ShowOptions& options) {
   if (!options.exclude.empty() && (options.timeline || !options.html.empty() || options.sensitivity)) {
-    return Fail(absl::InvalidArgumentError(
-        "--exclude leaves time out of sums; --html, --timeline and --sensitivity are of all of it"));
+    return Fail(
+        absl::InvalidArgumentError("--exclude cannot be used with --html, --timeline or --sensitivity"));
   }
   if (const auto windows = ParseWindows(options.exclude, absl::Now()); !windows.ok())
     return Fail(windows.status());
@@ -234,10 +234,10 @@ int RunShow(const ShowOptions& options) {
   if (!options.explain.empty() && !bucket) {
     std::vector<std::string> names;
     for (const Bucket known : AllBuckets()) names.emplace_back(BucketName(known));
-    return Fail(absl::InvalidArgumentError(Cat("--explain: there is no bucket '", options.explain,
-                                               "'; buckets are ", absl::StrJoin(names, " "))));
+    return Fail(absl::InvalidArgumentError(
+        Cat("--explain: unknown bucket '", options.explain, "'; buckets: ", absl::StrJoin(names, " "))));
   }
-  // goodputd tells the run, the page is made here.
+  // goodputd returns the run; the page is made here.
   if (const std::optional<std::string> url = RemoteUrl(options.common); url && !options.html.empty()) {
     RemoteQuestion question = QuestionAbout("show", options.target);
     question.parameters.emplace_back("timeline", "1");

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kBarWidth = 24;
 
-// Eighths of a cell, so that a small bucket still shows.
+// In eighths of a cell, so that a small bucket is visible.
 std::string Bar(double fraction) {
   constexpr const char* kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const long full = 8L * kBarWidth;
@@ -27,10 +27,10 @@ std::string Bar(double fraction) {
   return bar + kEighths[eighths % 8];
 }
 
-// Of an import nobody knows more than what it said last.
+// For an import, only its last record is known.
 const char* EndNote(const Report& report) {
   if (!report.timeline.running) return "";
-  return report.run.info.job_id < 0 ? " (last heard of)" : " (now)";
+  return report.run.info.job_id < 0 ? " (last record)" : " (now)";
 }
 
 std::string ExcludedWords(const Timeline& timeline) {
@@ -81,13 +81,14 @@ void PrintGoodput(const Report& report, const Style& style) {
                 style.Bold(FormatPercent(goodput.mpg)).c_str());
     std::fputs(Wrap(Cat("program: ", Printable(report.program_evidence)), "         ").c_str(), stdout);
   } else if (!report.run.flops.empty()) {
-    std::fputs(Wrap(Cat("program is not known: ", Printable(report.program_reason)), "         ").c_str(),
-               stdout);
+    std::fputs(
+        Wrap(Cat("program goodput is not known: ", Printable(report.program_reason)), "         ").c_str(),
+        stdout);
   }
   if (goodput.runtime_range && goodput.runtime_range->second - goodput.runtime_range->first > 0.0005) {
     std::fputs(Wrap(Cat("runtime is between ", FormatPercent(goodput.runtime_range->first), " and ",
                         FormatPercent(goodput.runtime_range->second),
-                        ": steps at risk and unobserved time are open"),
+                        ": at-risk steps and unobserved time may or may not count"),
                     "         ")
                    .c_str(),
                stdout);
@@ -97,7 +98,7 @@ void PrintGoodput(const Report& report, const Style& style) {
     const bool watched = report.run.info.checkpoint_dir;
     std::fputs(
         Wrap(saves     ? "no steps seen, only checkpoints: add --goodput-log-profile=NAME, or send marks "
-                         "(sgoodput mark --help), or name a checkpoint by its step (step_100.pt)"
+                         "(sgoodput mark --help), or put the step into the checkpoint's name (step_100.pt)"
              : watched ? "no steps seen, and no checkpoints in its --goodput-checkpoint-dir: add "
                          "--goodput-log-profile=NAME, or send marks (sgoodput mark --help)"
                        : "no steps seen: add --goodput-log-profile=NAME or --goodput-checkpoint-dir=PATH, "

@@ -1,4 +1,4 @@
-// `sgoodput show`: the attempts of a run, and what each interruption of it cost.
+// `sgoodput show`: the attempts of a run, and the cost of each interruption.
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
@@ -15,12 +15,12 @@
 namespace goodput {
 namespace {
 
-// More than these of a kind are seen with --all.
+// Further rows of a kind are printed with --all.
 constexpr std::size_t kMostRows = 10;
-// Shorter than this is shown as 0.0s.
+// Shorter times are shown as 0.0s.
 constexpr Ns kNoTime = kSecond / 20;
 
-// The places of the `most` largest, in their own order.
+// The positions of the `most` largest, in their original order.
 std::vector<std::size_t> Worst(const std::vector<Ns>& costs, std::size_t most) {
   std::vector<std::size_t> places(costs.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
@@ -31,12 +31,12 @@ std::vector<std::size_t> Worst(const std::vector<Ns>& costs, std::size_t most) {
   return places;
 }
 
-// Behind a section's title; nothing where all are shown.
+// Follows a section's title; empty if all are shown.
 std::string HowMany(std::size_t all, std::size_t shown, const char* which) {
-  return shown == all ? "" : Cat("  ", all, ", the ", shown, " that ", which, "; --all has the others");
+  return shown == all ? "" : Cat("  the ", shown, " of ", all, " that ", which, " (--all shows all)");
 }
 
-// Of each attempt, what did not become progress.
+// Time of each attempt that did not become progress.
 std::vector<Ns> LostInAttempts(const Report& report) {
   std::vector<Ns> lost(report.timeline.attempts.size(), 0);
   for (const Interval& interval : report.timeline.intervals) {
@@ -52,8 +52,8 @@ Ns CostOf(const Interruption& interruption) {
          interruption.t_rm.value_or(0);
 }
 
-// "2.5s after the last checkpoint; detected at once, nodes back after 10.4s, first step 1.6s later"; what is
-// not known is left out.
+// "2.5s after the last checkpoint; detected at once, nodes back after 10.4s, first step 1.6s later"; unknown
+// parts are omitted.
 std::string CostInWords(const Interruption& interruption) {
   std::string before;
   if (interruption.t_ch) {
@@ -69,7 +69,7 @@ std::string CostInWords(const Interruption& interruption) {
   }
   if (interruption.t_re) {
     after.push_back(*interruption.t_re < kNoTime
-                        ? "nodes were at hand"
+                        ? "nodes back at once"
                         : Cat("nodes back after ", FormatDuration(*interruption.t_re)));
   }
   if (interruption.t_rm) after.push_back(Cat("first step ", FormatDuration(*interruption.t_rm), " later"));
@@ -91,7 +91,7 @@ void PrintInterruption(const Interruption& interruption, const Style& style) {
 
 void PrintAttempts(const Report& report, const Style& style, bool all) {
   const std::vector<AttemptSummary>& attempts = report.timeline.attempts;
-  // Where they are all of one job its id is in the head, and a line has 80 columns.
+  // If all attempts are of one job, its id is in the head, and a line has 80 columns.
   const bool several = std::any_of(attempts.begin(), attempts.end(), [&](const AttemptSummary& attempt) {
     return attempt.facts->job_id != attempts.front().facts->job_id;
   });
@@ -127,7 +127,7 @@ void PrintAttempts(const Report& report, const Style& style, bool all) {
     table.Add(std::move(cells));
   }
   std::printf("%s%s\n%s\n", style.Bold("Attempts").c_str(),
-              HowMany(attempts.size(), shown.size(), "lost most time").c_str(),
+              HowMany(attempts.size(), shown.size(), "lost the most time").c_str(),
               table.Render(true, "  ").c_str());
 }
 
@@ -139,7 +139,7 @@ void PrintInterruptions(const Report& report, const Style& style, bool all) {
   for (const Interruption& interruption : interruptions) costs.push_back(CostOf(interruption));
   const std::vector<std::size_t> shown = Worst(costs, all ? costs.size() : kMostRows);
   std::printf("%s%s\n", style.Bold("Interruptions").c_str(),
-              HowMany(costs.size(), shown.size(), "cost most time").c_str());
+              HowMany(costs.size(), shown.size(), "cost the most time").c_str());
   for (const std::size_t i : shown) PrintInterruption(interruptions[i], style);
   std::printf("\n");
 }

@@ -20,7 +20,7 @@ int WritePage(const std::string& json, const std::string& name) {
   if (file != nullptr) whole = (to_stdout ? std::fflush(file) : std::fclose(file)) == 0 && whole;
   if (whole) return kAnswered;
   return Fail(absl::FailedPreconditionError(
-      Cat(to_stdout ? std::string("stdout") : name, ": cannot write the page: ", std::strerror(errno))));
+      Cat(to_stdout ? std::string("stdout") : name, ": cannot write: ", std::strerror(errno))));
 }
 
 }  // namespace goodput

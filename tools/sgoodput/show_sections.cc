@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kMostStalls = 3;
 
-// Wrapped behind a word that stands in the margin of the first line only.
+// Wraps text with a label in the margin of the first line only.
 std::string Labelled(const std::string& label, const std::string& text) {
   const std::string indent(14, ' ');
   std::string wrapped = Wrap(text, indent);
@@ -38,14 +38,14 @@ void PrintStalls(const Report& report, const Style& style) {
   for (const Stall& stall : stalls) sum += stall.ns;
   std::stable_sort(stalls.begin(), stalls.end(), [](const Stall& a, const Stall& b) { return a.ns > b.ns; });
   const bool some = stalls.size() > kMostStalls;
-  std::printf("%s  %zu, %s in all%s\n", style.Bold("Stalls").c_str(), stalls.size(),
+  std::printf("%s  %zu, %s in total%s\n", style.Bold("Stalls").c_str(), stalls.size(),
               FormatDuration(sum).c_str(), some ? "; the longest:" : "");
   if (some) stalls.resize(kMostStalls);
   for (const Stall& stall : stalls) {
     std::printf("  %s  last progress in step %lld of attempt %d; %s, %s\n",
                 FormatTime(stall.last_progress).substr(11).c_str(), static_cast<long long>(stall.step),
                 stall.attempt + 1, FormatDuration(stall.ns).c_str(),
-                stall.recovered ? "then it went on" : "until it ended");
+                stall.recovered ? "then it continued" : "until it ended");
   }
   std::printf("\n");
 }
@@ -62,11 +62,12 @@ void PrintLastStep(const Report& report) {
 void PrintNetwork(const Report& report, const Style& style) {
   const CollectiveTest* test = LastNetworkTest(report.timeline);
   if (test == nullptr) return;
-  std::printf("%s  %s between %zu nodes, messages of %s (busbw by nccl-tests)\n",
+  std::printf("%s  %s between %zu nodes, messages of %s (busbw from nccl-tests)\n",
               style.Bold("Network").c_str(), BandwidthInWords(test->busbw).c_str(), test->nodes.size(),
               MessageInWords(test->bytes).c_str());
   if (IsSlow(test->bytes, test->busbw, report.busbw)) {
-    const std::string text = absl::StrFormat("less than the %g GB/s of goodput.conf (busbw)", report.busbw);
+    const std::string text =
+        absl::StrFormat("below the %g GB/s that goodput.conf expects (busbw)", report.busbw);
     std::printf("         %s\n", style.Bad(text).c_str());
   }
   std::printf("\n");
@@ -100,7 +101,7 @@ void PrintProof(const Report& report, const Style& style) {
 void PrintDefinitions(const Report& report, const Style& style) {
   const Definitions& definitions = report.account.definitions;
   if (!definitions.rg && !definitions.google_api && !definitions.nvcre && !definitions.ettr) return;
-  std::printf("%s\n", style.Bold("As others define goodput").c_str());
+  std::printf("%s\n", style.Bold("Other definitions of goodput").c_str());
   std::printf("  rg %s  google_api %s  google_interval %s  nvcre %s\n  ettr %s  ettr_1h %s\n",
               FormatPercent(definitions.rg).c_str(), FormatPercent(definitions.google_api).c_str(),
               FormatPercent(definitions.google_interval).c_str(), FormatPercent(definitions.nvcre).c_str(),
@@ -118,7 +119,7 @@ void PrintSensitivity(const std::vector<SensitivityRow>& rows, const Style& styl
     return std::any_of(rows.begin(), rows.end(),
                        [&](const SensitivityRow& row) { return value(row) != value(as_is); });
   };
-  // Columns that are the same everywhere say nothing.
+  // Columns with equal values are omitted.
   const bool kept = differs([](const SensitivityRow& row) { return row.kept; });
   const bool stall = differs([](const SensitivityRow& row) { return row.stall; });
   const bool lost = differs([](const SensitivityRow& row) { return row.lost; });

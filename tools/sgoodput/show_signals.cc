@@ -1,4 +1,4 @@
-// `sgoodput show`: the signals a job was sent and what became of them.
+// `sgoodput show`: the signals of a job and what became of them.
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -13,7 +13,7 @@
 namespace goodput {
 namespace {
 
-// A line has 80 columns: so many tasks are written shorter.
+// A line has 80 columns, so larger numbers of tasks are abbreviated.
 constexpr std::int64_t kMany = 1000;
 
 std::string After(const SignalDelivery& delivery, const std::optional<Ns>& t) {
@@ -29,8 +29,8 @@ std::string Reached(const SignalDelivery& delivery) {
 }
 
 std::string Handled(const SignalDelivery& delivery) {
-  if (delivery.tasks == 0 || delivery.signo == SIGKILL) return "-";  // nobody can
-  if (delivery.tasks_set_up == delivery.tasks) return "set up";      // not a program yet
+  if (delivery.tasks == 0 || delivery.signo == SIGKILL) return "-";  // it cannot be handled
+  if (delivery.tasks_set_up == delivery.tasks) return "set up";      // not the program yet
   if (delivery.tasks_ignoring == delivery.tasks) return "ignored";
   const bool known =
       delivery.tasks_handled + delivery.tasks_unprepared + delivery.tasks_ignoring == delivery.tasks;
@@ -77,15 +77,16 @@ void PrintSignals(const Report& report, const Style& style, std::size_t most) {
   const SignalLedger& ledger = report.timeline.signals;
   std::vector<const SignalDelivery*> shown;
   for (const SignalDelivery& delivery : ledger.deliveries) {
-    // What only reached processes of no task, such as those a script leaves behind, matters to nobody.
+    // Signals that reached only processes outside any task, such as those a script leaves behind, do not
+    // matter.
     if (delivery.tasks > 0 || delivery.asks()) shown.push_back(&delivery);
   }
   if (shown.empty()) return;
   const std::size_t count = shown.size();
   const std::string head = ledger.summary.empty() ? Cat(count, count == 1 ? " signal" : " signals",
-                                                        ", none that asks for a checkpoint")
+                                                        ", none of them asks for a checkpoint")
                                                   : ledger.summary;
-  // The title is as wide as the indent of what follows it.
+  // The title is as wide as the indent of the following lines.
   const std::string wrapped = Wrap(head, "         ");
   std::printf("%s  %s", style.Bold("Signals").c_str(), wrapped.substr(9).c_str());
   Table table({{"Time"},
@@ -97,7 +98,7 @@ void PrintSignals(const Report& report, const Style& style, std::size_t most) {
                {"Exit", Table::Align::kRight},
                {"Grace", Table::Align::kRight}});
   const std::size_t first = count > most ? count - most : 0;
-  if (first > 0) std::printf("  (%zu earlier ones are in --json)\n", first);
+  if (first > 0) std::printf("  (%zu earlier ones in --json)\n", first);
   for (std::size_t i = first; i < count; ++i) {
     const SignalDelivery& delivery = *shown[i];
     table.Add({FormatTime(delivery.t).substr(11), SignalName(delivery.signo),

@@ -1,4 +1,4 @@
-// `sgoodput sql`: a query of the database, whatever is packed included.
+// `sgoodput sql`: queries the database, including packed records.
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -21,7 +21,7 @@
 namespace goodput {
 namespace {
 
-// A table knows how wide it is when it has all rows; --csv and --json print each as it comes.
+// A table's width depends on all its rows; --csv and --json print each row as it comes.
 constexpr std::size_t kMostRowsOfTable = 10'000;
 constexpr std::size_t kWidestCell = 60;
 
@@ -30,7 +30,7 @@ bool IsNumber(const Statement& row, int column) {
   return type == Statement::Type::kInt || type == Statement::Type::kReal;
 }
 
-// NULL is empty, a blob a literal of SQL's.
+// NULL is empty, a blob is an SQL literal.
 std::string Text(const Statement& row, int column) {
   switch (row.TypeOf(column)) {
     case Statement::Type::kNull:
@@ -83,7 +83,7 @@ void PrintJson(Statement& statement) {
     std::fputs(line.c_str(), stdout);
     line = ",";
   }
-  // After a row it is the comma for the next one.
+  // After a row, `line` is the comma for the next one.
   std::printf("%s]}\n", line == "," ? "" : line.c_str());
 }
 
@@ -95,7 +95,7 @@ absl::Status PrintTable(Statement& statement) {
   while (statement.Step()) {
     if (rows.size() == kMostRowsOfTable)
       return absl::ResourceExhaustedError(
-          Cat("more than ", kMostRowsOfTable, " rows; write --csv or --json, or a LIMIT"));
+          Cat("more than ", kMostRowsOfTable, " rows; use --csv or --json, or add a LIMIT"));
     for (int i = 0; i < statement.columns(); ++i) {
       if (!IsNumber(statement, i) && !statement.IsNull(i))
         columns[static_cast<std::size_t>(i)].align = Table::Align::kLeft;
@@ -103,7 +103,7 @@ absl::Status PrintTable(Statement& statement) {
     rows.push_back(Cells(statement));
     for (std::string& cell : rows.back()) cell = Printable(cell);
   }
-  if (!statement.status().ok()) return absl::OkStatus();  // the caller says so
+  if (!statement.status().ok()) return absl::OkStatus();  // the caller reports it
   Table table(columns);
   for (std::vector<std::string>& row : rows) table.Add(std::move(row));
   std::fputs(table.Render(true).c_str(), stdout);
@@ -126,8 +126,8 @@ absl::Status Query(Database& db, const SqlOptions& options, absl::Duration longe
   }
   if (statement.status().ok()) return printed;
   if (reading.time_is_over())
-    return absl::DeadlineExceededError(
-        Cat("it ran for more than ", options.timeout, "; ask for less (job_id = ...), or write --timeout"));
+    return absl::DeadlineExceededError(Cat("the query ran for more than ", options.timeout,
+                                           "; select less (job_id = ...), or raise --timeout"));
   const std::string why = Message(statement.status());
   return absl::InvalidArgumentError(Cat("query: ", std::string(absl::StripPrefix(why, "database: "))));
 }
@@ -137,16 +137,17 @@ absl::Status Query(Database& db, const SqlOptions& options, absl::Duration longe
 int RunSql(const SqlOptions& options) {
   if (const std::optional<std::string> url = RemoteUrl(options.common)) {
     return Fail(absl::InvalidArgumentError(
-        Cat("sql reads the database's file and is not offered by ", *url, "; run it there, with --db FILE")));
+        Cat("sql is not available from ", *url, "; run it on that machine, with --db FILE")));
   }
   if (options.csv && options.common.json)
-    return Fail(absl::InvalidArgumentError("--csv and --json: one form at a time"));
+    return Fail(absl::InvalidArgumentError("--csv cannot be used with --json"));
   const absl::StatusOr<double> longest = ParseDurationOption(options.timeout);
   if (!longest.ok()) return Fail(Annotate(longest.status(), "--timeout"));
   absl::StatusOr<Session> session = OpenSession(options.common, {}, std::nullopt);
   if (!session.ok()) return Fail(session.status());
   if (!session->viewer.all)
-    return Fail(absl::PermissionDeniedError("sql shows everybody's jobs; you may see your own only"));
+    return Fail(
+        absl::PermissionDeniedError("sql shows the jobs of all users, and you may see only your own"));
   absl::StatusOr<Database> db = Database::Open(session->db.path(), Database::Mode::kReadOnly);
   if (!db.ok()) return Fail(db.status());
   const absl::Status status = Query(*db, options, absl::Seconds(*longest));

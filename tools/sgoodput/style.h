@@ -1,4 +1,4 @@
-// Colours of a terminal, by what a thing means.
+// Terminal colours by meaning.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ class Style {
         return Wrap("2", text);
     }
   }
-  // Something that should not be.
+  // Something that is wrong.
   std::string Bad(const std::string& text) const { return Wrap("31", text); }
 
  private:

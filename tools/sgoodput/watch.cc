@@ -35,7 +35,7 @@ bool IsNotYet(const absl::Status& status) {
   return absl::IsNotFound(status) && absl::EndsWith(status.message(), ToAbsl(kAskAgain));
 }
 
-// The terminal gives single keys, unechoed, until this goes.
+// Makes the terminal return single keys without echo while it lives.
 class SingleKeys {
  public:
   SingleKeys() {
@@ -56,7 +56,7 @@ class SingleKeys {
   bool on_ = false;
 };
 
-// What the run would lose if it died now, and how long nothing was heard of it.
+// What the run would lose if it died now, and the age of its last step.
 void PrintNow(const Report& report, const Style& style) {
   const Timeline& timeline = report.timeline;
   if (!timeline.running) return;
@@ -74,7 +74,7 @@ void PrintNow(const Report& report, const Style& style) {
                 "begun ", FormatDuration(timeline.now - last->begin), " ago");
   }
   if (timeline.steps.executed == 0) return;
-  // The title is as wide as the indent of what follows it.
+  // The title is as wide as the indent of the following lines.
   const std::string indent(13, ' ');
   std::printf("%s  %s", style.Bold("At risk now").c_str(), Wrap(risk, indent).substr(indent.size()).c_str());
   if (const std::optional<LastStep> last_step = FindLastStep(timeline)) {
@@ -100,8 +100,8 @@ void PrintFrame(const Report& report, const Style& style) {
   }
 }
 
-// The terminal's alternate screen, from the first frame until this goes: what was there before, and can be
-// scrolled back to, stays as it is.
+// Uses the terminal's alternate screen from the first frame until it is destroyed, so that the previous
+// contents and the scrollback remain.
 class AlternateScreen {
  public:
   explicit AlternateScreen(bool on) : on_(on) {}
@@ -127,7 +127,7 @@ class AlternateScreen {
   bool entered_ = false;
 };
 
-// The same by asking goodputd. A run that goes on says so behind its last moment, in the third line.
+// The same through goodputd. The third line of a running run's output contains "(now)".
 absl::StatusOr<bool> LookRemotely(const std::string& url, const WatchOptions& options,
                                   AlternateScreen& screen) {
   CommonOptions common = options.common;
@@ -147,7 +147,7 @@ absl::StatusOr<bool> LookRemotely(const std::string& url, const WatchOptions& op
   return lines.size() > 2 && lines[2].find(" (now), wall ") != std::string::npos;
 }
 
-// One look. Running, ended, or why there is nothing to see.
+// Draws one frame. Returns whether the run is running, or why there is nothing to show.
 absl::StatusOr<bool> Look(const WatchOptions& options, const Style& style, AlternateScreen& screen) {
   if (const std::optional<std::string> url = RemoteUrl(options.common))
     return LookRemotely(*url, options, screen);
@@ -181,8 +181,8 @@ int RunWatch(const WatchOptions& options) {
   AlternateScreen screen(to_screen);
   while (true) {
     const absl::StatusOr<bool> running = Look(options, style, screen);
-    // Once it has been seen, a database that is busy for a moment is no reason to go away; nor is a job of a
-    // moment ago, of which too little is recorded as yet.
+    // Once the run has been shown, a busy database does not end the command; nor does a job that started a
+    // moment ago and has too few records yet.
     const bool waits = !running.ok() && !seen && !options.once && IsNotYet(running.status()) &&
                        kSystemClock.mono_ns() - began < kLongestWaitNs;
     if (!running.ok() && !waits) exit_status = Fail(running.status());
@@ -203,12 +203,12 @@ int RunWatch(const WatchOptions& options) {
       std::printf("\n");
     }
   }
-  // What was last seen stays, on the screen that was there before.
+  // The last state remains on the normal screen.
   if (screen.entered()) {
     screen.Leave();
     static_cast<void>(Look(options, style, screen));
   }
-  // The buffer goes with this function, and whoever exits flushes what is left.
+  // The buffer goes out of scope with this function, and exit would flush into it.
   std::fflush(stdout);
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   if (signal_fd >= 0) close(signal_fd);

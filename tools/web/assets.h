@@ -1,4 +1,4 @@
-// The web page's files, built into the program.
+// The web page's files, embedded in the program.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 namespace goodput {
 
 struct WebAsset {
-  std::string_view name;  // "index.html", "style.css", "main.js": what the page asks for, relative to itself
+  std::string_view name;  // "index.html", "style.css", "main.js": as the page refers to them
   std::string_view type;  // for Content-Type
   std::string_view body;
 };

@@ -66,7 +66,7 @@ const run = {
     sections.push(card("Attempts", run.attempts(job)));
     if (job.signals.length) sections.push(card("Signals", job.signals_summary ? el("p", {}, job.signals_summary) : null, run.signals(job), (job.signals_warnings || []).map((text) => el("p", {class: "soft"}, "warning: " + text))));
     sections.push(card("Buckets", run.buckets(job)));
-    sections.push(card("As others define goodput", table([{name: "Definition"}, {name: "Goodput", n: 1}], Object.entries(job.definitions).map(([name, value]) => [name, percent(value)])), job.google_api_why ? el("p", {class: "soft"}, job.google_api_why) : null));
+    sections.push(card("Other definitions of goodput", table([{name: "Definition"}, {name: "Goodput", n: 1}], Object.entries(job.definitions).map(([name, value]) => [name, percent(value)])), job.google_api_why ? el("p", {class: "soft"}, job.google_api_why) : null));
     sections.push(card("Proof", run.proof(job)));
     main.replaceChildren(...sections);
   },

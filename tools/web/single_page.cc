@@ -7,7 +7,7 @@
 namespace goodput {
 namespace {
 
-// Within a script element only "</script" and "<!--" mean anything; in JSON `<` is only ever within a string.
+// Within a script element only "</script" and "<!--" are special; in JSON, `<` only occurs in strings.
 std::string Harmless(std::string_view json) {
   std::string out;
   out.reserve(json.size());

@@ -1,1 +1,1 @@
-"""A small stand-in for Lightning: the order in which its Trainer calls hooks, and nothing else of it."""
+"""A small stand-in for Lightning: only the order in which its Trainer calls hooks."""

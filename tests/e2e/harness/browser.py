@@ -1,4 +1,4 @@
-"""A headless Chromium, driven by its own driver over the WebDriver protocol: what the page of goodputd is looked at with."""
+"""A headless Chromium, controlled through its driver with the WebDriver protocol, to test goodputd's page."""
 
 import base64
 import json

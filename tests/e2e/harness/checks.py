@@ -1,17 +1,17 @@
-"""Compare what `sgoodput show JOB --json` says with the truth.
+"""Compares the output of `sgoodput show JOB --json` with the truth.
 
 The rule, per bucket:
 
     |said - true| <= tolerance_s x coarse + (FINE_S x fine + FLAT_S) x lateness
 
-`coarse` counts the ends of the bucket's true intervals that accounting set: accounting has whole seconds, the product's
-node events have nanoseconds, so either side may be right by up to a second. `fine` counts the other ends, which the
-trainer and the product both saw to a few milliseconds. An end where two intervals of the same bucket meet, and the two
-ends of the whole timeline, move nothing between buckets and count nothing. A program knows when it was forked and when
-it came to its first line, not when in between slurmstepd let it go, which is when it starts: so far launch and startup may
-be apart from the truth. lateness is 1 on an idle machine.
+`coarse` counts the ends of the bucket's true intervals that come from accounting: accounting has whole seconds and the
+product's node events nanoseconds, so either may be off by up to a second. `fine` counts the other ends, which trainer and
+product both know to a few milliseconds. An end where two intervals of the same bucket meet, and the two ends of the whole
+timeline, move no time between buckets and do not count. A program knows when it was forked and when it reached its first
+line, but not when slurmstepd released it in between, which is its start: launch and startup may differ from the truth by
+that much. lateness is 1 on an idle machine.
 
-Besides: the buckets partition the wall time exactly, and at most 1 % of it is unobserved.
+In addition, the buckets partition the wall time exactly, and at most 1 % of it is unobserved.
 """
 
 import json

@@ -1,11 +1,11 @@
-"""A private Slurm cluster with slurm-goodput on it: the plugin in plugstack.conf, goodput.conf, one goodputd.
+"""A private Slurm cluster with slurm-goodput installed: the plugin in plugstack.conf, goodput.conf, one goodputd.
 
     with Site(mode="cgroup") as site:
         job = site.train("--steps 20 --save-every 5", user="nobody", options=["-N4", "--gres=gpu:8"])
         site.settle(job)
         print(site.show_json(job), site.truth(job))
 
-Everything is below the cluster's directory and ends with it.
+Everything is below the cluster's directory and is removed with it.
 """
 
 import json

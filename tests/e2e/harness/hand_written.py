@@ -1,4 +1,4 @@
-"""Runs nobody ran: a spool written by hand, for what needs no Slurm to be true."""
+"""Runs from a hand-written spool, for tests that need no Slurm."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What must hold of every job's answer, whatever happened to it."""
+"""Invariants of the report on any job, whatever happened to it."""
 
 import json
 import unittest

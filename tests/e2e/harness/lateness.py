@@ -1,7 +1,7 @@
-"""How late this machine is: what a test that compares two clocks' words has to allow for beside other suites.
+"""How late this machine is: tests that compare two clocks allow for this when other suites run.
 
-A process that is ready to run waits for a processor the longer the more others are ready: with twice as many as there are
-processors, twice as long. What a test allows on an idle machine is multiplied by that, and by nothing on an idle one.
+A process that is ready to run waits longer the more others are ready: with twice as many as processors, twice as long. What
+a test allows on an idle machine is multiplied by that factor, which is 1 on an idle machine.
 """
 
 import os

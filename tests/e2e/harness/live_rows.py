@@ -1,4 +1,4 @@
-"""What accounting would have of a job, seen live in the controller: for a cluster without slurmdbd."""
+"""Accounting's rows of a job, read live from the controller: for a cluster without slurmdbd."""
 
 import threading
 import time

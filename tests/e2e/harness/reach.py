@@ -1,7 +1,7 @@
-"""Files of this checkout as an ordinary user's job can read them.
+"""Makes files of this checkout readable for an ordinary user's job.
 
-A checkout may lie below a folder only root may enter (/root, a temporary folder). Then what jobs need is copied to a
-folder of this process below /tmp, which goes when the process ends.
+A checkout may be below a folder that only root can enter (/root, a temporary folder). Then files that jobs need are copied
+to a folder of this process below /tmp, which is removed when the process ends.
 """
 
 import atexit

@@ -1,4 +1,4 @@
-"""The records in a block of the database, read by sql/blocks/record_pack.h and by none of our code."""
+"""Decodes the records in a block of the database from the description in sql/blocks/record_pack.h, without using our code."""
 
 import re
 from typing import Dict, Iterator, List, Tuple

@@ -1,4 +1,4 @@
-"""Most of a scenario is waiting, so all of them run at once: every site starts, every scenario runs in a thread.
+"""Runs all scenarios at once, since most of their time is waiting: every site starts, and every scenario runs in a thread.
 
     STAGE = Stage()
     def setUpModule():
@@ -7,7 +7,7 @@
     ...
     STAGE.outcome("cgroup", preempted)
 
-While one scenario is worked on, GOODPUT_SCENARIOS=preempted,resized starts only those; the tests of the others skip.
+To work on one scenario, GOODPUT_SCENARIOS=preempted,resized starts only those; the tests of the others are skipped.
 """
 
 import concurrent.futures

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The truth of a job that really ran on a test cluster, was requeued, and resumed."""
+"""The truth of a job that ran on a test cluster, was requeued, and resumed."""
 
 import os
 import sys

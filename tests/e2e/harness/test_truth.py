@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The truth and the comparison with it, on small jobs whose buckets can be worked out by hand."""
+"""The truth and the comparison with it, on small jobs whose buckets are computed by hand."""
 
 import copy
 import os

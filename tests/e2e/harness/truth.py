@@ -1,11 +1,11 @@
-"""What a job's time really was, from what its trainer wrote down and what Slurm accounted: no part of the product.
+"""A job's true buckets, from its trainer's log and Slurm's accounting, independent of the product.
 
 Inputs: the trainer's truth logs (tests/trainer) of rank 0 and the rows of `Cluster.sacct(job)` (attempts and steps), of
 one job or of the jobs of one run in order.
 Output: the timeline, intervals that partition [first submit, end]: (bucket, begin_ns, end_ns).
 
 The rules are those of the design, in the same order, but the trainer *knows* what the product must infer: when a step
-ended, whether it hung, which checkpoint was whole. What neither source tells apart is one bucket here: the pending
+ended, whether it hung, which checkpoint was complete. What these sources cannot distinguish is one bucket here: the pending
 reasons (`queue`), and within the time before the first task `provisioning` and `launch` (`launch`, see
 `provisioning_limit_ns`).
 """

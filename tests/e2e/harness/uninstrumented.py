@@ -1,4 +1,4 @@
-"""Comparing what `show` says of a job that marks nothing with the trainer's own truth."""
+"""Compares the report on a job that marks nothing with the trainer's own truth."""
 
 import unittest
 from typing import Dict

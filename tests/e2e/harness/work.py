@@ -1,4 +1,4 @@
-"""One scenario: its place on a site, the job it submits and what is done to it, and what came of it."""
+"""One scenario: its site, the job it submits, what is done to the job, and the outcome."""
 
 import json
 import subprocess

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""What nccl-tests' all_gather_perf prints, by the format of its source: nccl_tests.py BUSBW [--max BYTES].
+"""Prints output in the format of nccl-tests' all_gather_perf, from its source: nccl_tests.py BUSBW [--max BYTES].
 
-BUSBW, in GB/s, is that of the largest message; smaller ones reach less. Task 0 prints, as it does, between a second of setting
-up and one of taking down.
+BUSBW, in GB/s, is that of the largest message; smaller ones reach less. As in the original, task 0 prints, after a second of
+setup and before one of teardown.
 """
 
 import argparse

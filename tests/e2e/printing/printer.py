@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""A job that prints its steps and says nothing else to anybody: what it did it writes to its own log.
+"""A job that only prints its steps; the truth is in its own log.
 
     printer.py TRUTH STYLE STEPS [--first N] [--seconds S] [--compile-seconds S] [--noise]
 
-STYLE: megatron (dated, with what a step took, on stdout), hf (a bar, undated, on stderr), titan (coloured, to stderr).
+STYLE: megatron (with times and step durations, on stdout), hf (a bar without times, on stderr), titan (coloured, to stderr).
 """
 
 import argparse

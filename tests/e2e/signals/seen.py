@@ -1,4 +1,4 @@
-"""What goodputd recorded of a job's signals, and what the processes that got them wrote down themselves."""
+"""Compares goodputd's records of a job's signals with what the processes that received them logged themselves."""
 
 import glob
 import json

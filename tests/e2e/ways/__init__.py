@@ -1,4 +1,4 @@
-"""Every way a job can go: scenarios by theme, each beside what must come of it. tests/e2e/test_ways.py runs them all."""
+"""Every way in which a job can run and end: scenarios by theme, each next to its test. tests/e2e/test_ways.py runs them all."""
 
 from ..harness.judge import Judge
 from ..harness.stage import Stage

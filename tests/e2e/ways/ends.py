@@ -1,4 +1,4 @@
-"""How jobs end: out of time, cancelled, preempted, out of memory, failed, again and again."""
+"""How jobs end: time limit, cancellation, preemption, out of memory, failure, several in a row."""
 
 from typing import Dict
 
@@ -220,7 +220,7 @@ class Ends(Way):
         # On a busy machine Slurm may miss the kernel's notice; then its records say only that the step was killed.
         seen = any(row["State"] == "OUT_OF_MEMORY" for attempt in outcome.truth.attempts for row in attempt.steps)
         assert_interruptions(self, outcome.show, [("oom" if seen else "failed", False)])
-        self.assertIn("a task died of signal 9", job["interruptions"][0]["evidence"])
+        self.assertIn("a task was killed by signal 9", job["interruptions"][0]["evidence"])
         self.assertGreater(seconds(outcome.show, "lost_work"), 0.5)
 
     def test_failing_before_the_first_step_is_startup(self) -> None:
@@ -238,7 +238,7 @@ class Ends(Way):
         assert_interruptions(self, outcome.show, [("failed", False)] * 3)
         self.resumes(job)
         self.assertEqual([a["restart"] for a in job["attempts"]], [0, 1, 2, 3])
-        self.assertIn("exited with 3", "; ".join(job["interruptions"][0]["evidence"]))
+        self.assertIn("exited with code 3", "; ".join(job["interruptions"][0]["evidence"]))
 
     def test_requeued_in_held_state_is_hold_until_its_release(self) -> None:
         outcome = self.outcome(requeue_held)
@@ -260,7 +260,7 @@ class Ends(Way):
         assert_interruptions(self, outcome.show, [("hang", False)])
         evidence = "; ".join(job["interruptions"][0]["evidence"])
         self.assertIn("Slurm's state: " + job["attempts"][0]["state"], evidence)
-        self.assertRegex(evidence, r"it had made no progress for \d+ s; otherwise the cause would be %s$" % otherwise)
+        self.assertRegex(evidence, r"no progress for \d+ s before it ended; otherwise the cause would be %s$" % otherwise)
         hung, = outcome.site.events(outcome.folder, "hang")
         stall, = job["stalls"]
         self.assertEqual((stall["attempt"], stall["step"], stall["recovered"]), (0, 17, False))
@@ -296,8 +296,8 @@ class Ends(Way):
         job = self.close(outcome)
         assert_interruptions(self, outcome.show, [("user_requeue", True)])
         evidence = "; ".join(job["interruptions"][0]["evidence"])
-        self.assertIn("its tasks exited with 93", evidence)
-        self.assertIn("which is how programs ask to be requeued", evidence)
+        self.assertIn("its tasks exited with code 93", evidence)
+        self.assertIn("programs ask for a requeue with this exit code", evidence)
         self.assertEqual(job["state"], "COMPLETED")
         self.assertEqual(job["steps"]["lost"], 0)
         self.resumes(job)

@@ -1,4 +1,4 @@
-"""What jobs are made of: sruns after and beside each other, restarts inside, shells, one node and several."""
+"""The structure of jobs: consecutive and concurrent sruns, restarts inside a job, shells, one node and several."""
 
 import json
 from typing import List
@@ -133,7 +133,7 @@ class Shapes(Way):
         self.assertEqual((job["steps"]["count"], job["steps"]["kept"]), (26 + 18 - 15, 26))
         interruption, = job["interruptions"]
         self.assertAlmostEqual(interruption["time_ns"], worker.begin_ns, delta=truths.S // 50)
-        self.assertIn("a new process took its place in the same task, as torchrun starts one", interruption["evidence"])
+        self.assertIn("a new process replaced it in the same task, as with torchrun", interruption["evidence"])
         # From its process to its first step: the trainer's own 0.5 s of it are named.
         self.assertGreater(interruption["t_rm_s"], 0.5)
         # How long the old one still lived nobody saw.

@@ -1,4 +1,4 @@
-"""Without goodputd: the plugin and accounting alone. What they cannot know is said to be unknown."""
+"""Without goodputd: only the plugin and accounting. What they cannot know is reported as unknown."""
 
 from typing import Dict
 

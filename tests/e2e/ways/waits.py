@@ -1,4 +1,4 @@
-"""What jobs wait for: their user, an admin, a time, another job."""
+"""What jobs wait for: their user, an administrator, a time, another job."""
 
 import time
 

@@ -1,8 +1,8 @@
-"""Checkpoints as frameworks write them: the same names, in the same order, with the same thing done last.
+"""Checkpoints as frameworks write them: the same names, in the same order, with the same last operation.
 
 A layout is a module with two functions:
-  save(folder, step, state, extra_seconds)  the state after `step` steps; a kill at any moment leaves the last one whole
-  latest(folder)                            (step, state) of the newest complete one, found as its framework finds it
+  save(folder, step, state, extra_seconds)  saves the state after `step` steps; a kill at any moment leaves the previous one intact
+  latest(folder)                            (step, state) of the newest complete one, found as the framework finds it
 """
 
 from typing import Dict, Optional, Tuple

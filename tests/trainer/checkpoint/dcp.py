@@ -1,7 +1,7 @@
-"""checkpoint/step-42/__0_0.distcp ..., and last of all checkpoint/step-42/.metadata, renamed from .metadata.tmp.
+"""checkpoint/step-42/__0_0.distcp ..., and finally checkpoint/step-42/.metadata, renamed from .metadata.tmp.
 
 PyTorch: torch/distributed/checkpoint/filesystem.py (FileSystemWriter.finish); torchtitan: components/checkpointer/dcp.py
-(_find_load_step: a folder without .metadata is none).
+(_find_load_step: a folder without .metadata is not a checkpoint).
 """
 
 import os

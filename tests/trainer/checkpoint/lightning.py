@@ -1,5 +1,5 @@
-"""lightning_logs/version_0/checkpoints/epoch=0-step=42.ckpt, written in the temporary folder and moved: a rename where
-that is the same file system, else a copy. Then last.ckpt, the same once more.
+"""lightning_logs/version_0/checkpoints/epoch=0-step=42.ckpt, written to a temporary folder and moved: renamed on the same
+file system, otherwise copied. Then the same as last.ckpt.
 
 PyTorch Lightning: pytorch/callbacks/model_checkpoint.py, fabric/utilities/cloud_io.py (_atomic_save, a transaction of
 fsspec's local files: implementations/local.py, LocalFileOpener.commit).

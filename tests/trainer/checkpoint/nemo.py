@@ -1,4 +1,4 @@
-"""EXP/VERSION/checkpoints/NAME-step=41-consumed_samples=1344.0/, beside it NAME...-unfinished while that is written, and
+"""EXP/VERSION/checkpoints/NAME-step=41-consumed_samples=1344.0/, with NAME...-unfinished next to it while it is written, and
 NAME...-last, a link to the newest. The step in the name is counted from 0: it was logged before it was done.
 
 NeMo 2: nemo/lightning/pytorch/callbacks/model_checkpoint.py (_save_checkpoint, set_checkpoint_unfinished_marker,

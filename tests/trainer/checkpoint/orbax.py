@@ -1,4 +1,4 @@
-"""checkpoints/41.orbax-checkpoint-tmp/, renamed to checkpoints/41/ when whole. The label is counted from 0, as MaxText's.
+"""checkpoints/41.orbax-checkpoint-tmp/, renamed to checkpoints/41/ when complete. The label is counted from 0, as in MaxText.
 
 Orbax: checkpoint/_src/path/atomicity.py (AtomicRenameTemporaryPath), _src/metadata/checkpoint.py; MaxText:
 common/checkpointing.py (save_checkpoint after step `step`, the item "items").

@@ -1,6 +1,6 @@
-"""What training frameworks print: the same words, numbers, times and habits as theirs, of a training run that is ours.
+"""The output of training frameworks: the same text, numbers, times and order, for our own training run.
 
-Each module names the sources it follows. Steps are counted from 1 by the trainer; a framework prints its own number.
+Each module names the sources it follows. The trainer counts steps from 1; a framework prints its own number.
 """
 
 from . import composer, deepspeed, hf, lightning, maxtext, megatron, nemo, torchtitan

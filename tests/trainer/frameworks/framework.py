@@ -1,4 +1,4 @@
-"""The moments of a run that frameworks print something at, and where it goes."""
+"""The events of a run at which frameworks print, and where the output goes."""
 
 import datetime
 import random

@@ -1,6 +1,6 @@
-"""What else is in a training job's output: libraries, warnings, bars, colours, tracebacks, other ranks, users' own words.
+"""Other output of training jobs: libraries, warnings, bars, colours, tracebacks, other ranks, users' own text.
 
-Nothing here is a step, a save or a load of the run, however much it looks like one.
+None of it is a step, a save or a load of the run, however similar it looks.
 """
 
 import datetime

@@ -14,15 +14,15 @@
 namespace goodput {
 namespace {
 
-// Less than this of the run's time is not worth a sentence.
+// Losses below this share of the run's time are not mentioned.
 constexpr double kWorthSaying = 0.01;
-// Fewer failures than this are said to be few.
+// Fewer failures than this are called few.
 constexpr std::int64_t kFew = 3;
-// Another interval that gains less than this is as good as the one in use.
+// An interval that gains less than this is as good as the one in use.
 constexpr double kSameInterval = 0.001;
 
-// What an interval between saves decides; WhatToDo() says after what.
-constexpr const char* kLostSteps = "with steps no checkpoint had";
+// The loss that the checkpoint interval determines; WhatToDo() adds after what.
+constexpr const char* kLostSteps = "in steps that no checkpoint covered";
 
 std::string Percent(double share) {
   return absl::StrFormat("%.1f%%", share * 100);
@@ -32,12 +32,12 @@ std::string Times(std::int64_t n, const char* one, const char* many) {
   return Cat(n, " ", n == 1 ? one : many);
 }
 
-// Sums over interruptions may have what `hold` has too, which nobody wanted.
+// Sums over interruptions may include `hold`, which is not wanted time.
 double ShareOfTime(double seconds, const Measured& measured) {
   return measured.wall_s > 0 ? std::min(1.0, seconds / measured.wall_s) : 0;
 }
 
-// The shares of the wanted GPU-time that buckets and their parts took.
+// The shares of the wanted GPU time per bucket and part.
 class Shares {
  public:
   explicit Shares(const Account& account) : account_(account) {
@@ -79,7 +79,7 @@ void AdviseWaiting(const Shares& shares, const Timeline& timeline, std::vector<A
     if (share < kWorthSaying) return;
     advice.push_back({action,
                       Cat(Percent(shares.SecondsOf(bucket) / waiting_s), " of waiting is ", what, ", ",
-                          SecondsInWords(shares.SecondsOf(bucket)), " in all"),
+                          SecondsInWords(shares.SecondsOf(bucket)), " in total"),
                       share, true, loss});
   };
   say(Bucket::kRequeueBackoff,
@@ -87,7 +87,7 @@ void AdviseWaiting(const Shares& shares, const Timeline& timeline, std::vector<A
       "AuthInfo=cred_expire, which the back-off follows",
       "Slurm's back-off after a requeue", "in Slurm's back-off after requeues");
   say(Bucket::kResubmitGap,
-      "let Slurm have the next job before this one ends: --requeue, or a job submitted beforehand with "
+      "submit the next job before this one ends: --requeue, or a job submitted beforehand with "
       "--dependency=singleton",
       "time in which no job of the run was submitted", "while no job of the run was submitted");
   say(Bucket::kQueueResources,
@@ -107,12 +107,12 @@ void AdviseWaiting(const Shares& shares, const Timeline& timeline, std::vector<A
          "shorten the prolog",
          Cat("nodes took ",
              SecondsInWords(shares.SecondsOf(Bucket::kProvisioning) / static_cast<double>(allocations)),
-             " to be ready, mean of ", Times(allocations, "allocation", "allocations")),
+             " to be ready, the mean of ", Times(allocations, "allocation", "allocations")),
          shares.Of(Bucket::kProvisioning), true, "until nodes were ready"});
   }
 }
 
-// In starts after the first one that compiled, which no cache of its own could have spared.
+// Compile time in starts after the first one that compiled, which a cache could have avoided.
 double CompiledAgainSeconds(const Timeline& timeline, int& again) {
   double sum_s = 0;
   again = 0;
@@ -136,7 +136,7 @@ double CompiledAgainSeconds(const Timeline& timeline, int& again) {
 void AdviseRuntime(const Shares& shares, const Timeline& timeline, const Measured& measured,
                    std::vector<Advice>& advice) {
   const auto starts = static_cast<std::int64_t>(timeline.incarnations.size());
-  const std::string per_start = Cat(", mean of ", Times(starts, "start", "starts"));
+  const std::string per_start = Cat(", the mean of ", Times(starts, "start", "starts"));
   const auto mean = [&](double seconds) {
     return SecondsInWords(seconds / static_cast<double>(std::max<std::int64_t>(1, starts)));
   };
@@ -153,9 +153,9 @@ void AdviseRuntime(const Shares& shares, const Timeline& timeline, const Measure
   if (const double share = ShareOfTime(compiled_again_s, measured); share >= kWorthSaying) {
     advice.push_back(
         {"keep compiled code between starts: a persistent compilation cache on a shared file system",
-         Cat("it compiled again for ", SecondsInWords(compiled_again_s), " in ",
-             Times(again, "later start", "later starts")),
-         share, true, "compiling what was compiled before"});
+         Cat(Times(again, "later start", "later starts"), " compiled again, for ",
+             SecondsInWords(compiled_again_s)),
+         share, true, "compiling again"});
   }
   if (shares.OfPart(Bucket::kStartup, "restore") >= kWorthSaying) {
     advice.push_back(
@@ -172,16 +172,16 @@ void AdviseRuntime(const Shares& shares, const Timeline& timeline, const Measure
   }
   if (measured.save_s && shares.Of(Bucket::kCheckpointSave) >= kWorthSaying) {
     advice.push_back({"save asynchronously, so that training waits only for the copy to host memory",
-                      Cat("training stood still ", SecondsInWords(*measured.save_s), " a save, mean of ",
+                      Cat("training waited ", SecondsInWords(*measured.save_s), " per save, the mean of ",
                           Times(measured.saves, "save", "saves")),
                       shares.Of(Bucket::kCheckpointSave), true, "waiting for saves"});
   }
   if (shares.Of(Bucket::kStall) >= kWorthSaying) {
     advice.push_back(
-        {"find out what it waited for (sgoodput show JOB --explain stall says when): storage, network, "
-         "a slow node",
-         Cat("steps that were much longer than usual stood still for ",
-             SecondsInWords(shares.SecondsOf(Bucket::kStall)), " in all"),
+        {"find out what training waited for (sgoodput show JOB --explain stall shows when): storage, "
+         "network, a slow node",
+         Cat("steps that took much longer than usual stalled for ",
+             SecondsInWords(shares.SecondsOf(Bucket::kStall)), " in total"),
          shares.Of(Bucket::kStall), true, "in stalls"});
   }
   if (shares.OfPart(Bucket::kOverhead, "evaluation") >= kWorthSaying) {
@@ -191,9 +191,9 @@ void AdviseRuntime(const Shares& shares, const Timeline& timeline, const Measure
          shares.OfPart(Bucket::kOverhead, "evaluation"), true, "evaluating"});
   }
   if (shares.Of(Bucket::kUnobserved) >= kWorthSaying && shares.OfPart(Bucket::kUnobserved, "allocated") > 0) {
-    advice.push_back({"have the program send marks (sgoodput mark step N), so that this time can be told",
+    advice.push_back({"have the program send marks (sgoodput mark step N), so that this time is known",
                       Cat(Percent(shares.OfPart(Bucket::kUnobserved, "allocated")),
-                          " of its time nobody observed, steps among it or not"),
+                          " of the time is unobserved and may contain steps"),
                       std::nullopt});
   }
 }
@@ -226,7 +226,7 @@ void AdviseInterruptions(const Timeline& timeline, const Measured& measured, std
       ++timeouts;
       unsaved_timeout_s += lost_s;
     }
-    // Time between being told and being taken away that a save would have fitted into.
+    // Grace time in which a save would have fitted.
     if (interruption.cause == "preempted" && facts.preempt_time && lost_s > 0 && measured.save_s) {
       const Ns grace = interruption.time - *facts.preempt_time;
       if (Seconds(grace) > *measured.save_s &&
@@ -248,45 +248,44 @@ void AdviseInterruptions(const Timeline& timeline, const Measured& measured, std
         {"have Slurm send a signal before the time limit and save on it: sbatch --signal=USR1@SECONDS, "
          "more than 30 s longer than a save takes",
          Cat(Times(timeouts, "time limit", "time limits"), " cost ", SecondsInWords(unsaved_timeout_s),
-             " of steps no checkpoint had"),
+             " of steps that no checkpoint covered"),
          share(unsaved_timeout_s), false, Cat("after ", Times(timeouts, "time limit", "time limits"))});
   }
   if (share(unsaved_preempted_s) >= kWorthSaying) {
-    advice.push_back({"save on SIGTERM: the program saved nothing after it was told to go",
-                      Cat(Times(preemptions, "preemption", "preemptions"), " left it ",
-                          SecondsInWords(Seconds(least_grace)), " or more, a save takes ",
-                          SecondsInWords(*measured.save_s)),
-                      share(unsaved_preempted_s), false,
-                      Cat("after ", Times(preemptions, "preemption", "preemptions"))});
+    advice.push_back(
+        {"save on SIGTERM: the program saved nothing after the preemption notice",
+         Cat(Times(preemptions, "preemption", "preemptions"), " left ", SecondsInWords(Seconds(least_grace)),
+             " or more, and a save takes ", SecondsInWords(*measured.save_s)),
+         share(unsaved_preempted_s), false, Cat("after ", Times(preemptions, "preemption", "preemptions"))});
   }
   for (const auto& [node, failures] : by_node) {
     if (failures.first < 2) continue;
-    advice.push_back(
-        {Cat("have node ", node, " drained and looked at, or leave it out (--exclude=", node, ")"),
-         Cat("it failed the run ", failures.first, " times"), share(failures.second), true,
-         Cat("after node ", node, " had failed once")});
+    advice.push_back({Cat("have node ", node, " drained and checked, or exclude it (--exclude=", node, ")"),
+                      Cat("it failed the run ", failures.first, " times"), share(failures.second), true,
+                      Cat("after node ", node, " first failed")});
   }
   if (out_of_memory > 1) {
-    advice.push_back({"ask for more memory, or use less: it will run out again",
+    advice.push_back({"request more memory, or use less",
                       Cat("it ran out of memory ", out_of_memory, " times"), share(out_of_memory_s), true,
-                      "after it had run out of memory once"});
+                      "after it first ran out of memory"});
   }
   if (measured.node_failures > 0 && measured.nodes > 0) {
-    // The spare is held all the time the run is up, and waits with it.
+    // The spare is held whenever the run is up, and waits with it.
     const double price = static_cast<double>(1) / measured.nodes;
     const double gain = share(measured.spare_saves_s) - price;
     if (gain >= kWorthSaying) {
-      advice.push_back({"allocate one spare node and start again on the others when one fails",
+      advice.push_back({"allocate one spare node and restart on the remaining nodes when one fails",
                         Cat(Times(measured.node_failures, "node failure", "node failures"), " waited ",
                             SecondsInWords(measured.spare_saves_s),
-                            " for nodes beyond a launch; the spare's own ", Percent(price), " is taken off"),
-                        gain, true, "waiting for a node in the place of one that failed",
+                            " for nodes, beyond a normal launch; the cost of the spare, ", Percent(price),
+                            " of the time, is deducted"),
+                        gain, true, "waiting for a node to replace a failed one",
                         share(measured.spare_saves_s)});
     }
   }
 }
 
-// What ended it before it trained is all there is to mend: no priority makes an import succeed.
+// If a run failed before it trained, only that matters.
 std::optional<Advice> AdviseFailure(const Timeline& timeline) {
   const AttemptFacts& last = *timeline.attempts.back().facts;
   const bool failed = last.state == "FAILED" || last.state == "OUT_OF_MEMORY";
@@ -300,7 +299,7 @@ std::optional<Advice> AdviseFailure(const Timeline& timeline) {
   }
   how +=
       Cat(", ", SecondsInWords(Seconds(*last.end - *last.start)), " after its start, and no step was seen");
-  return Advice{"find out why it failed: its own output says", how, std::nullopt};
+  return Advice{"find out why it failed from its output", how, std::nullopt};
 }
 
 }  // namespace
@@ -317,18 +316,18 @@ std::vector<Advice> AdviseInterval(const Situation& situation, const Plan& plan,
   }
   if (!situation.interval_s) {
     if (counted && measured->failures < kFew) return {};
-    return {{Cat("checkpoint every ", every), Cat(evidence, "; how often it does now is not known"),
+    return {{Cat("checkpoint every ", every), Cat(evidence, "; its current interval is not known"),
              std::nullopt}};
   }
   if (!plan.goodput_now || !plan.goodput_best) return {};
   const double gain = *plan.goodput_best - *plan.goodput_now;
   if (gain < kSameInterval) return {};
-  // It must pay wherever within its confidence interval the MTTF really is.
+  // It must be a gain for every MTTF in the confidence interval.
   if (plan.gain_range && plan.gain_range->front() <= 0) return {};
   evidence += Cat(", every ", SecondsInWords(*situation.interval_s), " now");
   if (plan.gain_range) {
     evidence += Cat("; gain between ", Percent(plan.gain_range->front()), " and ",
-                    Percent(plan.gain_range->back()), " (90% of what the count allows)");
+                    Percent(plan.gain_range->back()), " (90% confidence)");
   }
   return {{Cat("checkpoint every ", every), evidence, gain, false, kLostSteps}};
 }
@@ -346,10 +345,11 @@ std::vector<Advice> AdviseFromTimeline(const Timeline& timeline, const Account& 
       std::any_of(timeline.checkpoints.begin(), timeline.checkpoints.end(),
                   [](const Checkpoint& checkpoint) { return checkpoint.complete.has_value(); });
   if (!any_complete && shares.Of(Bucket::kLostWork) >= kWorthSaying) {
-    advice.push_back({"save checkpoints, or mark those it saves (sgoodput mark checkpoint begin N, end N)",
-                      Cat("steps of ", SecondsInWords(shares.SecondsOf(Bucket::kLostWork)),
-                          " were lost and no checkpoint was seen complete"),
-                      shares.Of(Bucket::kLostWork), true, "with steps no checkpoint had"});
+    advice.push_back(
+        {"save checkpoints, or mark those that are saved (sgoodput mark checkpoint begin N, end N)",
+         Cat("steps of ", SecondsInWords(shares.SecondsOf(Bucket::kLostWork)),
+             " were lost and no checkpoint was seen complete"),
+         shares.Of(Bucket::kLostWork), true, "in steps that no checkpoint covered"});
   }
   return advice;
 }
@@ -365,51 +365,51 @@ std::vector<std::string> Caveats(const Situation& situation, const Plan& plan, c
   const auto say = [&](std::string text) { caveats.push_back(std::move(text)); };
   if (!situation.mttf_s) {
     if (measured == nullptr || measured->up_s <= 0) {
-      say("it has not had its resources yet, so nothing is known of how often it fails");
+      say("the job has not run yet, so its failure rate is not known");
     } else {
       say(Cat("no unplanned interruption in ", SecondsInWords(measured->up_s),
-              " up: too few to say how often to checkpoint; the MTTF is at least ",
-              SecondsInWords(situation.mttf_low_s.value_or(0)), " (90%); --mttf tries one"));
+              " up: too few to recommend a checkpoint interval; the MTTF is at least ",
+              SecondsInWords(situation.mttf_low_s.value_or(0)), " (90%); use --mttf to try a value"));
     }
-    return caveats;  // the rest is of no use without it
+    return caveats;  // everything else needs the MTTF
   }
   if (measured != nullptr && situation.mttf_low_s && measured->failures < kFew) {
-    say(Cat(Times(measured->failures, "interruption is", "interruptions are"),
-            " few: the MTTF may be anything from ", SecondsInWords(*situation.mttf_low_s), " to ",
+    say(Cat("only ", Times(measured->failures, "interruption", "interruptions"),
+            ": the MTTF may be anything from ", SecondsInWords(*situation.mttf_low_s), " to ",
             SecondsInWords(situation.mttf_high_s.value_or(0)), " (90%)"));
   }
   if (!situation.save_s) {
-    say(measured == nullptr
-            ? "without --save DURATION there is no best interval"
-            : "no save was seen to make training wait, so what one costs is not known; --save "
-              "DURATION gives it");
+    say(measured == nullptr ? "the best interval requires --save DURATION"
+                            : "no save made training wait, so the cost of a save is not known; specify it "
+                              "with --save DURATION");
   } else if (*situation.save_s <= 0) {
-    say("a save that costs nothing has no best interval: the shorter the better");
+    say("saves cost nothing, so there is no best interval: the shorter the better");
   }
   if (!situation.restart_s) {
-    say(measured == nullptr
-            ? "without --restart DURATION there is no goodput"
-            : "no restart after an unplanned interruption was seen; --restart DURATION gives one");
+    say(measured == nullptr ? "goodput requires --restart DURATION"
+                            : "no restart after an unplanned interruption was seen; specify its duration "
+                              "with --restart DURATION");
   }
   if (!situation.interval_s && measured != nullptr) {
-    say("no two complete checkpoints of one start were seen, so how often it saves is not known; --interval "
-        "DURATION gives it");
+    say("no start completed two checkpoints, so the current interval is not known; specify it with "
+        "--interval DURATION");
   }
   const std::size_t before = caveats.size();
   if (situation.restart_s && *situation.restart_s >= *situation.mttf_s) {
-    say(Cat("a restart takes ", SecondsInWords(*situation.restart_s), ", no less than it usually runs (",
-            SecondsInWords(*situation.mttf_s), "): no interval mends that"));
+    say(Cat("a restart takes ", SecondsInWords(*situation.restart_s), ", as long as the MTTF (",
+            SecondsInWords(*situation.mttf_s), ") or longer: no interval can help"));
   }
   if (situation.save_s && *situation.save_s >= *situation.mttf_s) {
-    say(Cat("a save takes ", SecondsInWords(*situation.save_s), ", no less than it usually runs (",
-            SecondsInWords(*situation.mttf_s), "): save faster or fail less, no interval mends that"));
+    say(Cat("a save takes ", SecondsInWords(*situation.save_s), ", as long as the MTTF (",
+            SecondsInWords(*situation.mttf_s),
+            ") or longer: save faster or fail less often; no interval can help"));
   }
   const bool hopeless = caveats.size() > before;
   if (!hopeless && plan.goodput_best && plan.goodput_now) {
     if (*plan.goodput_best - *plan.goodput_now < kSameInterval) {
-      say("how often it saves now is as good as the best interval");
+      say("the current interval is as good as the best one");
     } else if (plan.gain_range && plan.gain_range->front() <= 0) {
-      say("whether another interval is better cannot be told from so few interruptions");
+      say("too few interruptions to tell whether another interval is better");
     }
   }
   return caveats;

@@ -1,7 +1,7 @@
-// What to change about a run, in plain sentences: each names what it rests on and what it would gain at most.
+// What to change about a run, in plain sentences, each with its evidence and an upper bound of the gain.
 //
-// Nothing is advised without evidence in the run's own timeline, and nothing that might cost more than it
-// gains: with so few failures that the best interval may as well be longer as shorter, none is named.
+// Every advice has evidence in the run's own timeline. Nothing is advised that might cost more than it gains:
+// if there are so few failures that the best interval may be longer as well as shorter, none is named.
 #pragma once
 
 #include <optional>
@@ -18,28 +18,28 @@ namespace goodput {
 struct Advice {
   std::string action;
   std::string evidence;
-  std::optional<double> gain;  // share of the time the run wanted; absent: only knowledge is gained
-  bool at_most = true;         // the gain is a bound: what is lost to it today
-  // What was lost, as it goes on after "Lost 3 GPU-h": "waiting for nodes"; empty where nothing is known
-  // lost.
+  std::optional<double> gain;  // share of the time that the run wanted; absent: it yields only information
+  bool at_most = true;         // the gain is an upper bound: what this loses today
+  // What was lost, to follow "Lost 3 GPU-h": "waiting for nodes"; empty if no loss is known.
   std::string loss = {};
-  std::optional<double> lost = {};  // its share of that time; absent: the gain's
+  std::optional<double> lost = {};  // the loss's share of that time; absent: equal to the gain
 };
 
-// About the interval between checkpoints. `measured` is null where everything was given.
+// On the interval between checkpoints. `measured` is null if all values were given.
 std::vector<Advice> AdviseInterval(const Situation& situation, const Plan& plan, const Measured* measured);
 
-// About everything else the timeline shows. A run that failed before a step gets one advice, to look at that.
+// On everything else in the timeline. A run that failed before its first step gets one advice: to find out
+// why.
 std::vector<Advice> AdviseFromTimeline(const Timeline& timeline, const Account& account,
                                        const Measured& measured);
 
-// Most gain first; knowledge last.
+// Sorts by gain, largest first; advice without a gain comes last.
 void Rank(std::vector<Advice>& advice);
 
-// What keeps the numbers from being better, or how far to trust them: one sentence each.
+// What limits the results, or how far to trust them: one sentence each.
 std::vector<std::string> Caveats(const Situation& situation, const Plan& plan, const Measured* measured);
 
-// As FormatDuration has it; longer than two centuries ">200 years".
+// Like FormatDuration; more than two centuries is ">200 years".
 std::string SecondsInWords(double seconds);
 
 }  // namespace goodput

@@ -19,8 +19,8 @@ std::optional<double> DalyInterval(double mttf, double save) {
 
 std::optional<double> PoissonInterval(double mttf, double save) {
   if (save <= 0) return std::nullopt;
-  // With t = interval / M and d = save / M the derivative is 0 where t + e^-(t+d) - 1 is. That is convex and
-  // rising in t, so Newton's steps come down onto the root from the right after the first.
+  // With t = interval / M and d = save / M, the derivative is 0 where t + e^-(t+d) - 1 = 0. That function is
+  // convex and increasing in t, so after the first step Newton's method approaches the root from the right.
   const double d = save / mttf;
   double t = std::min(1.0, std::sqrt(2 * d));
   for (int i = 0; i < 60; ++i) {

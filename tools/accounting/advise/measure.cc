@@ -27,7 +27,7 @@ void MeasureTimes(const Account& account, Measured& measured) {
 void MeasureSaves(const Timeline& timeline, const Account& account, Measured& measured) {
   const double blocked_s = SecondsIn(account, Bucket::kCheckpointSave);
   measured.saves = static_cast<std::int64_t>(timeline.checkpoints.size());
-  // Where only files or logs tell of a checkpoint, nothing is known of how long training waited for it.
+  // If checkpoints are known only from files or logs, it is unknown how long training waited for them.
   if (measured.saves > 0 && blocked_s > 0) measured.save_s = blocked_s / static_cast<double>(measured.saves);
 
   std::map<int, std::vector<Ns>> completions;

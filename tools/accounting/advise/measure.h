@@ -1,4 +1,4 @@
-// What a run's own timeline says about failing, saving and restarting, as plain numbers.
+// Measures failures, saves and restarts in a run's timeline.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,25 @@ namespace goodput {
 struct Measured {
   double wall_s = 0;  // without `hold`
   double up_s = 0;    // all resources up
-  // Unplanned interruptions that nobody asked for: not planned ones, requeues and cancels.
+  // Interruptions that were neither planned nor requested: no requeues and cancels.
   std::int64_t failures = 0;
-  std::map<std::string, int> causes;  // of them
+  std::map<std::string, int> causes;  // of the failures
 
-  std::optional<double> save_s;  // training blocked per checkpoint; absent where no save was seen to block it
+  std::optional<double> save_s;  // time a checkpoint blocks training; absent if no save was seen to do so
   std::int64_t saves = 0;
-  // Training between two complete checkpoints of one start of the program, without the save.
+  // Training time between two complete checkpoints of one start of the program, without the save.
   std::optional<double> interval_s;
   std::int64_t intervals = 0;
 
-  // After unplanned interruptions, means over those that were followed by a step: to resources, from there to
-  // the first step, and both.
+  // After unplanned interruptions, means over those that were followed by a step: time until resources, from
+  // there to the first step, and the sum of both.
   std::optional<double> resources_s;
   std::optional<double> first_step_s;
   std::optional<double> restart_s;
   std::int64_t restarts = 0;
 
-  // What a spare node could have saved: the wait for resources after node failures beyond what a launch
-  // takes.
+  // What a spare node could have saved: the wait for resources after node failures, beyond the wait of a
+  // normal launch.
   std::int64_t node_failures = 0;
   double spare_saves_s = 0;
 
@@ -42,7 +42,7 @@ struct Measured {
 
 Measured Measure(const Timeline& timeline, const Account& account);
 
-// Whether the run itself failed: nobody planned the interruption or asked for it.
+// Whether the run failed: the interruption was neither planned nor requested.
 bool IsFailure(const Interruption& interruption);
 
 }  // namespace goodput

@@ -1,4 +1,4 @@
-// Boost is included here and in tools/accounting/rollup/node_chance.cc alone.
+// Estimates the MTTF. Boost is included only here and in tools/accounting/rollup/node_chance.cc.
 #include "tools/accounting/advise/mttf.h"
 
 #include <boost/math/special_functions/gamma.hpp>
@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kSecondsPerDay = 86400;
 
-// The value a chi-squared variable of `dof` degrees of freedom stays below with probability `p`.
+// The value below which a chi-squared variable with `dof` degrees of freedom stays with probability `p`.
 double ChiSquaredQuantile(double p, double dof) {
   return 2 * boost::math::gamma_p_inv(dof / 2, p);
 }

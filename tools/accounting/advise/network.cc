@@ -53,12 +53,11 @@ const CollectiveTest* LastNetworkTest(const Timeline& timeline) {
 std::vector<Advice> AdviseNetwork(const Timeline& timeline, double expected) {
   const CollectiveTest* last = LastNetworkTest(timeline);
   if (last == nullptr || !IsSlow(last->bytes, last->busbw, expected)) return {};
-  return {
-      {Cat("find the slow node among ", Names(last->nodes), ": run nccl-tests on two of them at a time"),
-       Cat("nccl-tests reached ", BandwidthInWords(last->busbw), " between ", last->nodes.size(),
-           " nodes with messages of ", MessageInWords(last->bytes), " at ", FormatTime(last->t),
-           ", less than the ", absl::StrFormat("%g", expected), " GB/s that goodput.conf expects (busbw)"),
-       std::nullopt}};
+  return {{Cat("find the slow node among ", Names(last->nodes), ": run nccl-tests on pairs of them"),
+           Cat("nccl-tests reached ", BandwidthInWords(last->busbw), " between ", last->nodes.size(),
+               " nodes with messages of ", MessageInWords(last->bytes), " at ", FormatTime(last->t),
+               ", below the ", absl::StrFormat("%g", expected), " GB/s that goodput.conf expects (busbw)"),
+           std::nullopt}};
 }
 
 }  // namespace goodput

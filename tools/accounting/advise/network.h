@@ -1,4 +1,4 @@
-// What tests of the network by nccl-tests say beside what the site expects of it.
+// Compares results of nccl-tests with the bandwidth that the site expects.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 
 namespace goodput {
 
-// Smaller messages are bound by latency.
+// Latency dominates smaller messages.
 inline constexpr std::int64_t kLargeMessage = std::int64_t{1} << 30U;
 
-// Whether a message of so many bytes, at `busbw` bytes a second, is slower than `expected` GB/s. Nothing is
-// slow where nothing is expected (0), or the message was small.
+// Whether a message of this size at `busbw` bytes per second is slower than `expected` GB/s. False if nothing
+// is expected (0) or the message is small.
 bool IsSlow(std::int64_t bytes, std::int64_t busbw, double expected);
 
-// "178.46 GB/s", of 10^9 bytes a second; "8 GiB".
+// "178.46 GB/s" (10^9 bytes per second); "8 GiB".
 std::string BandwidthInWords(std::int64_t bytes_per_s);
 std::string MessageInWords(std::int64_t bytes);
 
-// The last test between nodes, if it was slow; else none.
+// One advice if the last test between nodes was slow; otherwise none.
 std::vector<Advice> AdviseNetwork(const Timeline& timeline, double expected);
 
-// The last of the tests between nodes, with its largest message; null where there was none.
+// The last test between nodes, with its largest message; null if there was none.
 const CollectiveTest* LastNetworkTest(const Timeline& timeline);
 
 }  // namespace goodput

@@ -1,5 +1,5 @@
-// The arithmetic of `sgoodput advise`: from how often a run fails and what saving and restarting cost to how
-// often it should save, and what that gains.
+// The arithmetic of `sgoodput advise`: computes the best checkpoint interval and its gain from the failure
+// rate and the costs of saving and restarting.
 #pragma once
 
 #include <array>
@@ -9,10 +9,11 @@
 
 namespace goodput {
 
-// Seconds; absent is not known. What is there is finite and not negative, `mttf_s` and `interval_s` above 0.
+// In seconds; absent means unknown. Values are finite and not negative; `mttf_s` and `interval_s` are above
+// 0.
 struct Situation {
   std::optional<double> mttf_s;
-  // What counting leaves open of it (90 %); both absent where it was given and not counted.
+  // The confidence interval of the MTTF (90 %); both absent if it was given instead of measured.
   std::optional<double> mttf_low_s;
   std::optional<double> mttf_high_s;
   std::optional<double> save_s;
@@ -22,7 +23,7 @@ struct Situation {
   std::optional<double> gpu_hour;  // price
 };
 
-// The best goodput (PoissonGoodput at PoissonInterval) if a save or a restart took another time.
+// The best goodput (PoissonGoodput at PoissonInterval) for another duration of a save or a restart.
 struct Alternative {
   double save_s = 0;
   double restart_s = 0;
@@ -30,7 +31,7 @@ struct Alternative {
   double interval_s = 0;
 };
 
-// Absent: the situation lacks what it takes.
+// A value is absent if the situation lacks what it needs.
 struct Plan {
   std::optional<double> young_s;
   std::optional<double> daly_s;
@@ -40,12 +41,13 @@ struct Plan {
   std::optional<double> ettr_interval_s;
   std::optional<double> goodput_now;
   std::optional<double> goodput_best;
-  // The best instead of the interval in use, a day; and the same gain as a share of time with the MTTF at
-  // either end of what counting leaves open, both at the interval that is best for the estimate.
+  // GPU-hours per day that the best interval gains over the one in use; and the same gain as a share of time
+  // for the MTTF at either end of its confidence interval, with the interval that is best for the estimate.
   std::optional<double> gpu_hours_gained;
   std::optional<double> money_gained;
   std::optional<std::array<double, 2>> gain_range;
-  // Rows: half, the same, twice the save; columns: the restart. Empty where any of it is unknown.
+  // Rows: half, the same and twice the save; columns: likewise for the restart. Empty if any of them is
+  // unknown.
   std::vector<std::array<Alternative, 3>> alternatives;
 };
 

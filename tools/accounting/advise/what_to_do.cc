@@ -16,12 +16,12 @@ namespace goodput {
 namespace {
 
 constexpr std::size_t kMostSentences = 3;
-// Less than this of the run's time is not worth a sentence.
+// Losses below this share of the run's time get no sentence.
 constexpr double kWorthASentence = 0.01;
-// Fewer say little about how often it fails.
+// With fewer failures, the failure rate is not known well enough.
 constexpr std::int64_t kFewFailures = 3;
 
-// Shares of the wanted time as people count it: GPU-hours, or time where there are no GPUs.
+// Formats shares of the wanted time: GPU-hours, or time without GPUs.
 class Amounts {
  public:
   explicit Amounts(const Account& account) : has_gpus_(account.has_gpus) {
@@ -53,9 +53,9 @@ std::string InWords(const std::string& cause, int count) {
       {"maintenance", {"maintenance", "maintenances"}},
       {"oom", {"out of memory", "times out of memory"}},
       {"user_requeue", {"requeue", "requeues"}},
-      {"admin_requeue", {"requeue by an operator", "requeues by operators"}},
+      {"admin_requeue", {"requeue by an administrator", "requeues by administrators"}},
       {"cancelled", {"cancellation", "cancellations"}},
-      {"failed", {"failure of the program", "failures of the program"}},
+      {"failed", {"program failure", "program failures"}},
       {"hang", {"hang", "hangs"}}};
   const auto known = kWords.find(cause);
   const char* const one = known == kWords.end() ? "interruption" : known->second.first;
@@ -63,7 +63,7 @@ std::string InWords(const std::string& cause, int count) {
   return Cat(count, " ", count == 1 ? one : many);
 }
 
-// "3 node failures", or "4 interruptions (3 node failures, 1 preemption)": those that work was lost to.
+// "3 node failures", or "4 interruptions (3 node failures, 1 preemption)": those that lost work.
 std::string Interruptions(const Timeline& timeline) {
   std::map<std::string, int> by_cause;
   int all = 0;
@@ -92,7 +92,7 @@ bool IsInterval(const Advice& advice) {
   return advice.action.rfind("checkpoint every ", 0) == 0;
 }
 
-// Of lost steps, where nothing is known that spares more of them than it costs.
+// On lost steps, if no change is known to save more of them than it costs.
 std::optional<std::string> LostSteps(const Timeline& timeline, const Amounts& amounts, double share,
                                      const Measured& measured) {
   const std::string after = Interruptions(timeline);
@@ -102,16 +102,18 @@ std::optional<std::string> LostSteps(const Timeline& timeline, const Amounts& am
   if (measured.failures < kFewFailures) {
     text += Cat(measured.failures == 0 ? std::string("no") : Cat(measured.failures),
                 measured.failures == 1 ? " failure is" : " failures are",
-                " too few to say how often is best; sgoodput advise --mttf says it for a guess");
+                " too few to find the best interval; sgoodput advise --mttf computes it for an assumed MTTF");
   } else if (!measured.save_s || !measured.interval_s) {
-    text += "what a save costs is not known; sgoodput advise --save says how often is best for a guess";
+    text +=
+        "the cost of a save is not known; sgoodput advise --save computes the best interval for an assumed "
+        "cost";
   } else {
     text += "no other interval is known to be better";
   }
   return Sentence(text);
 }
 
-// What the best interval rests on, without how sure that is.
+// The basis of the best interval, without the confidence interval.
 std::string_view Basis(const std::string& evidence) {
   return std::string_view(evidence).substr(0, evidence.find(", every "));
 }
@@ -154,7 +156,7 @@ std::vector<std::string> WhatToDo(const Timeline& timeline, const Account& accou
   std::stable_sort(losses.begin(), losses.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   for (auto& [share, text] : losses) sentences.push_back(std::move(text));
-  // What is no loss anybody knows of: a failure, and what nobody observed.
+  // Advice without a known loss: a failure, and unobserved time.
   for (const Advice& one : advice) {
     if (!one.gain) sentences.push_back(Sentence(Cat(one.evidence, ": ", one.action)));
   }
@@ -163,8 +165,7 @@ std::vector<std::string> WhatToDo(const Timeline& timeline, const Account& accou
       std::any_of(timeline.attempts.begin(), timeline.attempts.end(),
                   [](const AttemptSummary& attempt) { return attempt.facts->start.has_value(); });
   if (sentences.empty() && started)
-    sentences.push_back(
-        Sentence("nothing to change: no loss of 1% of its time or more is known to be avoidable"));
+    sentences.push_back(Sentence("nothing to change: no avoidable loss of 1% of the time or more is known"));
   return sentences;
 }
 

@@ -1,5 +1,5 @@
-// What to do about a run, for who has a moment: its largest avoidable losses, each a sentence with its cause,
-// what mends it and by which evidence.
+// The summary of what to do about a run: its largest avoidable losses, each in one sentence with cause, fix
+// and evidence.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace goodput {
 
-// At most three sentences, the largest loss first. `advice` as Rank() orders it. Never none of a run that
+// At most three sentences, the largest loss first. `advice` is ordered by Rank(). Not empty for a run that
 // ever had resources.
 std::vector<std::string> WhatToDo(const Timeline& timeline, const Account& account, const Measured& measured,
                                   const std::vector<Advice>& advice);

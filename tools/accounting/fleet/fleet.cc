@@ -19,7 +19,7 @@ bool IsUp(Bucket bucket) {
   return side != Side::kExcluded && side != Side::kScheduling;
 }
 
-// Nodes are held from the moment they are allocated, and until the job is over.
+// Nodes are held from their allocation until the job ends.
 bool IsHeld(Bucket bucket) {
   return IsUp(bucket) || bucket == Bucket::kProvisioning || bucket == Bucket::kSuspended;
 }
@@ -108,7 +108,7 @@ std::array<Ns, kBucketCount> Fleet::Use::Until(Ns t) const {
   const auto i = static_cast<std::size_t>(after - edges.begin()) - 1;
   sums = before[i];
   if (i + 1 == edges.size()) return sums;
-  // Within an interval all grows that grows until its end, and only one bucket does.
+  // Within an interval, only its own bucket grows, linearly.
   for (std::size_t b = 0; b < sums.size(); ++b) {
     if (before[i + 1][b] > sums[b]) sums[b] += t - edges[i];
   }
@@ -131,7 +131,7 @@ void Fleet::Add(const Timeline& timeline, std::optional<double> program) {
     std::int64_t gpus = 0;
     bool any = false;
   };
-  // An attempt's intervals come in order, but those of several may alternate.
+  // Intervals of one attempt are in order, but those of several may alternate.
   std::map<int, Open> open;
   const auto facts_of = [&](int attempt) -> const AttemptFacts& {
     return *timeline.attempts[static_cast<std::size_t>(attempt)].facts;
@@ -181,7 +181,7 @@ void Fleet::AddUse(const AttemptFacts& facts, std::int64_t gpus, Use use) {
     elsewhere_ += static_cast<GpuNs>(of) * (shared->end - shared->begin);
   };
   if (names.empty()) elsewhere(gpus);
-  // Slurm's records do not say how many on which node; as evenly as they go.
+  // Slurm does not record how many GPUs are on which node; distributed evenly.
   auto left = static_cast<std::int64_t>(names.size());
   for (const std::string& name : names) {
     const std::int64_t here = (gpus + left - 1) / left;
@@ -261,7 +261,7 @@ void Fleet::CountNode(const NodeHistory& history, const std::vector<Share>& shar
       CountSlice(span, from, edges[i + 1], active, row, unplaced);
     }
   }
-  // What was held while the node was no part of the fleet.
+  // Time held while the node was not part of the fleet.
   for (const Share& share : shares)
     unplaced += static_cast<GpuNs>(share.gpus) * (share.use->end - share.use->begin);
   unplaced -= placed_in_time;
@@ -284,7 +284,7 @@ FleetCount Fleet::Count(bool by_partition) const {
     count.total.Add(row);
     count.rows.push_back(std::move(row));
   }
-  // One that changed its partitions is in several rows.
+  // A node that changed its partitions is in several rows.
   count.total.nodes = nodes;
   return count;
 }

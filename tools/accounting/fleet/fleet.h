@@ -1,7 +1,7 @@
-// All GPUs of a cluster's nodes times a window of time, partitioned: what jobs made of it, and what nobody
-// held.
+// Partitions all GPU time of a cluster's nodes in a window: by bucket for the time that jobs held, and by
+// node condition for the rest.
 //
-// Pure: no I/O, no clock. Sums are GPU-nanoseconds and add up to capacity and time of the nodes exactly.
+// Pure: no I/O, no clock. Sums are GPU-nanoseconds and add up to the nodes' capacity exactly.
 #pragma once
 
 #include <array>
@@ -22,31 +22,30 @@ namespace goodput {
 
 struct FleetRow {
   std::string group;
-  std::int64_t nodes = 0;                       // that were ever in it
-  std::array<GpuNs, kBucketCount> held{};       // by jobs, by what they made of it
-  std::array<GpuNs, kConditionCount> unheld{};  // by what the node was in then
-  // Of the productive part, the GPU-time of runs whose FLOPs are known; and what share of their peak these
-  // used, weighted by it.
+  std::int64_t nodes = 0;                       // that were in it at any time
+  std::array<GpuNs, kBucketCount> held{};       // by jobs, by bucket
+  std::array<GpuNs, kConditionCount> unheld{};  // by the node's condition
+  // Productive GPU time of runs whose FLOPs are known, and its weighted share of their peak.
   GpuNs rated = 0;
   double rate = 0;
 
-  // What there was: everything but machines that were off.
+  // All but powered-down nodes.
   GpuNs capacity() const;
   GpuNs held_sum() const;
   GpuNs up() const;
-  // Google's Scheduling Goodput of a fleet: the share of the capacity in which jobs had all they asked for.
-  // Of the time that is known; absent where none is.
+  // Google's Scheduling Goodput of a fleet: the share of the capacity in which jobs had everything they had
+  // asked for. Of the known time; absent if there is none.
   std::optional<double> scheduling() const;
-  // What it can be, by what the unknown time may have been; absent without any capacity.
+  // Bounds for it, given what the unknown time may have been; absent without capacity.
   std::optional<Range> scheduling_range() const;
-  // Productive / up, the least it can be; absent where no step was seen and time is unobserved.
+  // Productive / up, a lower bound; absent if no step was seen and time is unobserved.
   std::optional<double> runtime() const;
-  // Up to what, by what steps at risk and unobserved time may turn out to be; absent where nothing was up.
+  // Bounds for it, given what at-risk steps and unobserved time may turn out to be; absent if nothing was up.
   std::optional<Range> runtime_range() const;
   // Of the runs whose FLOPs are known.
   std::optional<double> program() const;
   double rated_share() const;  // of productive GPU-time
-  // scheduling x runtime x program; absent unless FLOPs are known of all of it.
+  // scheduling x runtime x program; absent unless the FLOPs of all productive time are known.
   std::optional<double> mpg() const;
 
   void Add(const FleetRow& other);
@@ -55,31 +54,31 @@ struct FleetRow {
 struct FleetCount {
   std::vector<FleetRow> rows;
   FleetRow total;
-  // GPU-time that jobs held on nodes nobody has described, or beyond what those have: in no row.
+  // GPU time that jobs held on unknown nodes, or beyond the GPUs that the nodes are known to have; in no row.
   GpuNs unplaced = 0;
 };
 
 class Fleet {
  public:
-  // Nodes by name. Outside [begin, end) nothing counts.
+  // Nodes by name. Only [begin, end) counts.
   Fleet(std::map<std::string, NodeHistory> nodes, Ns begin, Ns end);
 
-  // One run. `program`: its Program Goodput, where known.
+  // Adds one run. `program`: its Program Goodput, if known.
   void Add(const Timeline& timeline, std::optional<double> program);
 
-  // With a row for each set of partitions that nodes are in; or one in all.
+  // One row per set of partitions that nodes belong to, or a single row.
   FleetCount Count(bool by_partition) const;
 
  private:
-  // What GPUs of one allocation, between two changes of their number, were good for.
+  // The GPU time of one allocation between two changes of its number of GPUs.
   struct Use {
     Ns begin = 0;
     Ns end = 0;
-    std::vector<Ns> edges;                             // of its intervals
+    std::vector<Ns> edges;                             // edges of its intervals
     std::vector<std::array<Ns, kBucketCount>> before;  // in each bucket before the edge
     std::optional<double> program;
 
-    // In each bucket, within [from, to).
+    // Time in each bucket within [from, to).
     std::array<Ns, kBucketCount> Between(Ns from, Ns to) const;
     std::array<Ns, kBucketCount> Until(Ns t) const;
   };
@@ -98,7 +97,7 @@ class Fleet {
   Ns begin_;
   Ns end_;
   std::map<std::string, std::vector<Share>> shares_;  // of nodes
-  GpuNs elsewhere_ = 0;                               // on nodes nobody has described
+  GpuNs elsewhere_ = 0;                               // on unknown nodes
 };
 
 }  // namespace goodput

@@ -44,7 +44,7 @@ absl::StatusOr<Words> LoadWords(Database& db, const std::string& cluster, Ns fro
 absl::StatusOr<std::map<std::string, std::vector<KnownOutage>>> LoadKnownOutages(Database& db,
                                                                                  const std::string& cluster,
                                                                                  Ns end) {
-  // One that lasts may have begun long ago.
+  // An outage that lasts may have begun long ago.
   ASSIGN_OR_RETURN(std::vector<NodeOutage> outages, LoadOutages(db, cluster, 0, end / kSecond));
   std::map<std::string, std::vector<KnownOutage>> of_node;
   for (const NodeOutage& outage : outages) {
@@ -61,11 +61,11 @@ absl::StatusOr<std::map<std::string, std::vector<KnownOutage>>> LoadKnownOutages
 absl::StatusOr<FleetNodes> LoadFleetNodes(Database& db, const std::string& cluster, Ns begin, Ns end) {
   ASSIGN_OR_RETURN(const std::vector<WatchSpell> spells, LoadWatches(db, cluster, begin, end));
   if (spells.empty()) {
-    return absl::NotFoundError(Cat("nobody watched the nodes of ",
+    return absl::NotFoundError(Cat("no record of the nodes of ",
                                    cluster.empty() ? "this cluster" : "cluster " + cluster,
-                                   " by then: goodputd does on the controller (role = controller)"));
+                                   " for that time: run goodputd on the controller (role = controller)"));
   }
-  // At its begin a watch says everything anew: nothing before is needed.
+  // A watch records everything when it begins, so earlier records are not needed.
   ASSIGN_OR_RETURN(const Words words, LoadWords(db, cluster, spells.front().begin_ns, end));
   const auto outages = LoadKnownOutages(db, cluster, end);
   if (!outages.ok()) return outages.status();
@@ -74,7 +74,7 @@ absl::StatusOr<FleetNodes> LoadFleetNodes(Database& db, const std::string& clust
   for (std::size_t i = 0; i < spells.size(); ++i) {
     const WatchSpell& spell = spells[i];
     Ns until = spell.end_ns;
-    // Killed, or going on: it was looking when it last wrote anything.
+    // Killed, or still running: it ran at least until its last record.
     if (spell.open && i + 1 == spells.size()) until = std::max(until, words.last);
     watched.push_back({spell.begin_ns, until});
     fleet.watched_until = until;

@@ -1,4 +1,4 @@
-// The nodes of a cluster as the database knows them.
+// Loads the history of a cluster's nodes from the database.
 #pragma once
 
 #include <map>
@@ -11,15 +11,15 @@
 namespace goodput {
 
 struct FleetNodes {
-  std::map<std::string, NodeHistory> nodes;  // by name, within the time asked for
-  Ns watched_until = 0;                      // the last look
-  Ns watched = 0;                            // of the time asked for
+  std::map<std::string, NodeHistory> nodes;  // by name, within the selected time
+  Ns watched_until = 0;                      // time of the last look
+  Ns watched = 0;                            // of the selected time
 };
 
-// NotFound: nobody ever watched this cluster's nodes.
+// NotFound: the nodes of this cluster were never watched.
 absl::StatusOr<FleetNodes> LoadFleetNodes(Database& db, const std::string& cluster, Ns begin, Ns end);
 
-// What the nodes of a cluster last had, with commas, by name.
+// The last known features of a cluster's nodes, separated by commas, by name.
 absl::StatusOr<std::map<std::string, std::string>> LoadNodeFeatures(Database& db, const std::string& cluster);
 
 }  // namespace goodput

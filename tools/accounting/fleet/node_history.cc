@@ -20,7 +20,7 @@ class HistoryBuilder {
                  Ns end)
       : watched_(watched), outages_(outages), begin_(begin), end_(end) {}
 
-  // [from, to), in which the word is true as far as somebody looked.
+  // [from, to): the report is valid as far as the watch ran.
   void Add(const NodeWord& word, Ns from, Ns to) {
     Ns at = from;
     for (const TimeSpan& spell : watched_) {
@@ -45,7 +45,7 @@ class HistoryBuilder {
     AddSpan(word, at, to, NodeCondition::kUnknown);
   }
 
-  // What went down or was drained did so between the looks.
+  // A node that went down or was drained between two looks did so at `since`.
   void Backdate(Ns since, NodeCondition condition) {
     if (spans_.empty() || spans_.back().condition == NodeCondition::kUnknown) return;
     NodeSpan& last = spans_.back();
@@ -96,7 +96,7 @@ std::string_view ConditionName(NodeCondition condition) {
 }
 
 NodeCondition ConditionOf(std::string_view state, const std::vector<std::string>& flags) {
-  // Booting is how a machine that was off comes back.
+  // Booting is how a machine returns that was powered down.
   if (Has(flags, "POWERED_DOWN") || Has(flags, "POWERING_DOWN") || Has(flags, "POWERING_UP"))
     return NodeCondition::kOff;
   if (Has(flags, "DOWN") || Has(flags, "FAIL") || Has(flags, "INVALID_REG") || StartsWith(state, "DOWN"))
@@ -118,7 +118,7 @@ NodeHistory HistoryOf(const std::vector<NodeWord>& words, const std::vector<Time
     const NodeWord& word = words[i];
     if (word.gone) continue;
     Ns until = i + 1 < words.size() ? words[i + 1].t : end;
-    // A look that begins a watch would have said a word of it.
+    // A watch that began later would have reported the node.
     const auto anew = std::find_if(watched.begin(), watched.end(),
                                    [&](const TimeSpan& spell) { return spell.begin > word.t; });
     if (anew != watched.end()) until = std::min(until, anew->begin);

@@ -1,4 +1,4 @@
-// When a node was part of the fleet, with how many GPUs, and what it was in when no job held it.
+// When a node was part of the fleet, with how many GPUs, and its condition while no job held it.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,26 @@
 
 namespace goodput {
 
-// In the order of precedence, where several are true, except for the last two: kOff is a machine that was not
-// there, shut down to save money; kUnknown that nobody looked.
+// In order of precedence if several apply, except for the last two: kOff is a machine that was shut down to
+// save money; kUnknown means that nothing was recorded.
 enum class NodeCondition : std::uint8_t { kDown, kDrained, kCompleting, kIdle, kOff, kUnknown };
 inline constexpr int kConditionCount = 6;
 std::string_view ConditionName(NodeCondition condition);
 
-// The controller's word about a node, true from `t` until the next, or until nobody looked any more.
+// The controller's report about a node, valid from `t` until the next one or the end of the watch.
 struct NodeWord {
   Ns t = 0;
   NodeCondition condition = NodeCondition::kIdle;
-  bool gone = false;        // it is no longer there
-  std::optional<Ns> since;  // when it went down or was drained, which may be before somebody looked
+  bool gone = false;        // the node no longer exists
+  std::optional<Ns> since;  // when it went down or was drained, which may be before the first look
   std::int64_t gpus = 0;
   std::string partitions;
 };
 
-// As Slurm says it.
+// The condition that Slurm's state and flags mean.
 NodeCondition ConditionOf(std::string_view state, const std::vector<std::string>& flags);
 
-// What slurmdbd knows also of times in which nobody looked.
+// An outage recorded by slurmdbd, also for times without a watch.
 struct KnownOutage {
   Ns begin = 0;
   Ns end = 0;
@@ -49,11 +49,11 @@ struct NodeSpan {
            a.partitions == b.partitions;
   }
 };
-using NodeHistory = std::vector<NodeSpan>;  // in order; between them it was no part of the fleet
+using NodeHistory = std::vector<NodeSpan>;  // in order; in gaps, the node was not part of the fleet
 
-// `words` and `watched`, the times in which somebody looked, by time; a look that begins a watch says a word
-// of every node there is. A node that was there at the first of all looks was there before, in a condition
-// nobody knows. Within [begin, end).
+// `words` and `watched` (the times in which the watch ran) are sorted by time; a watch reports every node
+// when it begins. A node reported at the begin of the first watch existed before, in unknown condition.
+// Within [begin, end).
 NodeHistory HistoryOf(const std::vector<NodeWord>& words, const std::vector<TimeSpan>& watched,
                       const std::vector<KnownOutage>& outages, Ns begin, Ns end);
 

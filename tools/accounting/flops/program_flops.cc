@@ -11,7 +11,7 @@
 namespace goodput {
 namespace {
 
-// Those of one job; absent where it said nothing of them.
+// FLOPs per step of one job; absent if it declared none.
 absl::StatusOr<std::optional<double>> FlopsPerStep(const DeclaredFlops& declared) {
   if (declared.flops_per_step) return declared.flops_per_step;
   if (declared.model.empty()) return std::nullopt;
@@ -33,15 +33,15 @@ absl::StatusOr<ProgramFlops> FlopsOfProgram(const std::vector<DeclaredFlops>& de
   }
   const auto refuse = [](const std::string& reason) { return absl::FailedPreconditionError(reason); };
   if (flops.empty()) {
-    return refuse("nobody said how many FLOPs a step has (--goodput-flops-per-step or --goodput-model)");
+    return refuse("the FLOPs per step are not known (set --goodput-flops-per-step or --goodput-model)");
   }
-  if (flops.size() > 1) return refuse("its jobs say different FLOPs of a step");
-  if (precisions.empty()) return refuse("nobody said which precision it computes in (--goodput-precision)");
+  if (flops.size() > 1) return refuse("its jobs declare different FLOPs per step");
+  if (precisions.empty()) return refuse("the precision is not known (set --goodput-precision)");
   if (precisions.size() > 1)
-    return refuse(Cat("its jobs say different precisions: ", absl::StrJoin(precisions, ", ")));
+    return refuse(Cat("its jobs declare different precisions: ", absl::StrJoin(precisions, ", ")));
   if (gpu_types.empty()) {
     return refuse(
-        "Slurm does not say of which type its GPUs are (gres.conf's Type, and gres/gpu:TYPE in "
+        "Slurm does not report the type of its GPUs (set Type in gres.conf, and gres/gpu:TYPE in "
         "AccountingStorageTRES)");
   }
   std::set<double> peaks;
@@ -54,9 +54,10 @@ absl::StatusOr<ProgramFlops> FlopsOfProgram(const std::vector<DeclaredFlops>& de
   ProgramFlops program;
   program.flops_per_step = *flops.begin();
   program.peak_flops = *peaks.begin();
-  program.evidence = Cat(absl::StrFormat("%.3g", program.flops_per_step), " FLOPs a step as declared; peak ",
-                         absl::StrFormat("%.6g", program.peak_flops / 1e12), " TFLOP/s a GPU (", types, ", ",
-                         *precisions.begin(), ")");
+  program.evidence =
+      Cat(absl::StrFormat("%.3g", program.flops_per_step), " FLOPs per step as declared; peak ",
+          absl::StrFormat("%.6g", program.peak_flops / 1e12), " TFLOP/s per GPU (", types, ", ",
+          *precisions.begin(), ")");
   return program;
 }
 

@@ -1,5 +1,5 @@
-// What a step of a run is worth and what its GPUs could do, from what its jobs declared; or why that is not
-// known.
+// The FLOPs per step of a run and the peak of its GPUs, from what its jobs declared, or the reason why they
+// are unknown.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,8 @@
 
 namespace goodput {
 
-// By --goodput-flops-per-step, --goodput-model and --goodput-precision of one job; empty: not said.
+// Declared with --goodput-flops-per-step, --goodput-model and --goodput-precision of one job; empty: not
+// given.
 struct DeclaredFlops {
   std::optional<double> flops_per_step;
   std::string model;
@@ -27,7 +28,8 @@ struct ProgramFlops {
   std::string evidence;   // in words
 };
 
-// The jobs of one run must agree, and its GPUs have one peak. An error's message is the reason, for people.
+// The jobs of a run must agree, and its GPUs must have the same peak. The message of an error is the reason,
+// for reports.
 absl::StatusOr<ProgramFlops> FlopsOfProgram(const std::vector<DeclaredFlops>& declared,
                                             const std::set<std::string>& gpu_types,
                                             const std::vector<GpuPeak>& more_peaks);

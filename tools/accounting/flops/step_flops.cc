@@ -32,13 +32,13 @@ absl::StatusOr<ModelShape> ParseModel(std::string_view text) {
     double value = 0;
     if (into == nullptr || *into != 0 || !absl::SimpleAtod(item.second, &value) || !std::isfinite(value) ||
         value <= 0)
-      return absl::InvalidArgumentError(Cat("'", std::string(part), "' of the model is not understood"));
+      return absl::InvalidArgumentError(Cat("'", std::string(part), "' in the model is not valid"));
     *into = value;
   }
   const bool attention = model.layers > 0;
   if (model.params == 0 || model.tokens_per_step == 0 || attention != (model.hidden > 0) ||
       attention != (model.seq > 0)) {
-    return absl::InvalidArgumentError(Cat("the model '", text, "' is not complete"));
+    return absl::InvalidArgumentError(Cat("the model '", text, "' is incomplete"));
   }
   return model;
 }

@@ -1,5 +1,5 @@
-// The floating-point operations a model takes, by its shape: those of the mathematics, not what a program
-// really executes (recomputed activations do not count).
+// The floating-point operations of a model, from its shape: those of the mathematics, not those that a
+// program really executes (recomputed activations do not count).
 #pragma once
 
 #include <optional>
@@ -10,9 +10,9 @@
 namespace goodput {
 
 struct ModelShape {
-  double params = 0;           // N, of a mixture of experts those a token uses
+  double params = 0;           // N; for a mixture of experts, those that a token uses
   double tokens_per_step = 0;  // of the whole job
-  // All or none: then attention counts too.
+  // All or none: with all, attention counts too.
   double layers = 0;  // L
   double hidden = 0;  // heads x head size
   double seq = 0;     // tokens of one sequence
@@ -23,10 +23,10 @@ struct ModelShape {
 // Kaplan et al., "Scaling Laws for Neural Language Models", 2020.
 double FlopsOfStep(const ModelShape& model);
 
-// "params=70e9,tokens-per-step=4194304[,layers=,hidden=,seq=]", as --goodput-model has it.
+// Parses "params=70e9,tokens-per-step=4194304[,layers=,hidden=,seq=]", the value of --goodput-model.
 absl::StatusOr<ModelShape> ParseModel(std::string_view text);
 
-// FLOPs over what so many GPU-seconds of this peak (FLOP/s) could have done.
+// FLOPs divided by what this many GPU-seconds at this peak (FLOP/s) could have done.
 double Utilisation(double flops, double gpu_seconds, double peak_flops);
 
 }  // namespace goodput

@@ -21,7 +21,7 @@ std::string Number(double value) {
   return absl::StrFormat("%.9g", value);
 }
 
-// A bound as OpenMetrics spells it: always a float.
+// A bound in OpenMetrics syntax: always a float.
 std::string Bound(double value) {
   const std::string text = Number(value);
   return text.find_first_not_of("0123456789") == std::string::npos ? text + ".0" : text;
@@ -38,7 +38,7 @@ void Escape(std::string_view value, std::string& into) {
   }
 }
 
-// The series of a sample's line, and its value.
+// Splits a sample's line into its series and value.
 bool Split(std::string_view line, std::string_view& series, std::string_view& value) {
   const std::size_t blank = line.rfind(' ');
   if (line.empty() || line.front() == '#' || blank == std::string_view::npos) return false;
@@ -151,7 +151,7 @@ std::string NeverLower(std::string_view before, std::string_view now) {
     text += lower ? Cat(series, " ", found->second.second) : std::string(view);
     text.push_back('\n');
   }
-  text.pop_back();  // behind the last newline there was nothing
+  text.pop_back();  // the text ended with a newline
   return text;
 }
 

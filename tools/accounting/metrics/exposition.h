@@ -11,14 +11,14 @@ namespace goodput {
 
 using MetricLabels = std::vector<std::pair<std::string, std::string>>;
 
-// Observations by upper bounds, as a scraper adds them up.
+// A histogram: observations by upper bound.
 class MetricHistogram {
  public:
   explicit MetricHistogram(std::vector<double> bounds)
       : bounds_(std::move(bounds)), counts_(bounds_.size()) {}
   void Observe(double value);
   const std::vector<double>& bounds() const { return bounds_; }
-  // Of observations up to bounds()[i].
+  // The number of observations up to bounds()[i].
   std::int64_t CountUpTo(std::size_t i) const { return counts_[i]; }
   std::int64_t count() const { return count_; }
   double sum() const { return sum_; }
@@ -30,7 +30,7 @@ class MetricHistogram {
   double sum_ = 0;
 };
 
-// All samples of a family follow its head, as the format wants.
+// Writes OpenMetrics text. The format requires all samples of a family to follow its header.
 class MetricText {
  public:
   // `type`: gauge, counter or histogram.
@@ -38,7 +38,7 @@ class MetricText {
   void Gauge(const MetricLabels& labels, double value);
   void Counter(const MetricLabels& labels, double value);
   void Histogram(const MetricLabels& labels, const MetricHistogram& histogram);
-  // With the end's mark.
+  // The text, with the end marker.
   std::string Finish() &&;
 
  private:
@@ -47,12 +47,12 @@ class MetricText {
   std::string text_;
 };
 
-// The same for readers of Prometheus' older text format, where a counter's family has the name of its samples
-// and the end needs no mark.
+// Converts to Prometheus' older text format, in which a counter's family has the name of its samples and
+// there is no end marker.
 std::string AsPrometheusText(std::string_view open_metrics);
 
-// `now` where no counter, and no count of a histogram, is lower than it was in `before`: what is counted anew
-// from a database may turn out a little less, which a scraper would take for a restart.
+// `now`, with no counter and no histogram count lower than in `before`: a new count from the database may be
+// slightly lower, which a scraper would take for a restart.
 std::string NeverLower(std::string_view before, std::string_view now);
 
 }  // namespace goodput

@@ -15,7 +15,7 @@ const std::vector<double> kShort = {1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 36
 constexpr const char* kOther = "other";
 
 double GpuSeconds(GpuNs ns) {
-  // Whole seconds apart from the rest: together they may be more than a double holds.
+  // Whole seconds are converted separately: the total may exceed a double's precision.
   const GpuNs whole = ns / kSecond;
   return static_cast<double>(whole) + static_cast<double>(ns % kSecond) / 1e9;
 }
@@ -24,7 +24,7 @@ bool IsUp(Side side) {
   return side != Side::kExcluded && side != Side::kScheduling;
 }
 
-// The groups of most weight by their names, the others together as `other`.
+// The largest groups by name, and all others together as `other`.
 template <typename Group, typename Weight>
 std::map<std::string, Group> Bounded(const std::map<std::string, Group>& groups, const Weight& weight) {
   if (groups.size() <= RunMetrics::kMostGroups) return groups;
@@ -47,7 +47,7 @@ void AddRatio(MetricText& text, const MetricLabels& labels, const std::string& p
   text.Gauge(with_part, GpuSeconds(share) / GpuSeconds(of));
 }
 
-// Of a run that goes on: an attempt of it does, too.
+// For a running run: whether one of its attempts runs.
 bool HoldsNodes(const Timeline& timeline) {
   return std::any_of(timeline.attempts.begin(), timeline.attempts.end(), [](const AttemptSummary& attempt) {
     return attempt.facts->start && !attempt.facts->end;
@@ -150,7 +150,7 @@ void RunMetrics::Add(const MetricSubject& subject, const Timeline& timeline) {
   shares_by_qos_[subject.qos].Add(shares);
 }
 
-// The least the part can be, unless no step was seen and it may be anything; and the most.
+// The lower bound (unless no step was seen and the value may be anything), and the upper bound.
 void RunMetrics::AddProgress(MetricText& text, const MetricLabels& labels, const std::string& part,
                              const Shares& shares, std::size_t kind, GpuNs of) {
   const GpuNs productive = shares.productive[kind];
@@ -180,66 +180,63 @@ std::string RunMetrics::Text(const std::map<std::string, std::int64_t>& losses) 
     return sum;
   });
   MetricText text;
-  text.Family(
-      "slurm_goodput_partition_ratio", "gauge",
-      "Goodput of a partition in the last 24 hours: scheduling x runtime = total, of kept steps alone and so "
-      "the least they can be, runtime_max and total_max with steps at risk and unobserved time; unobserved "
-      "is "
-      "its share.");
+  text.Family("slurm_goodput_partition_ratio", "gauge",
+              "Goodput of a partition over the last 24 hours. total = scheduling x runtime, from kept steps "
+              "only (lower bounds); runtime_max and total_max include at-risk steps and unobserved time; "
+              "unobserved is the share of unobserved time.");
   AddRatios(text, shares_by_partition_, "partition");
-  text.Family("slurm_goodput_account_ratio", "gauge", "The same of an account.");
+  text.Family("slurm_goodput_account_ratio", "gauge", "The same per account.");
   AddRatios(text, shares_by_account_, "account");
-  text.Family("slurm_goodput_qos_ratio", "gauge", "The same of a QOS.");
+  text.Family("slurm_goodput_qos_ratio", "gauge", "The same per QOS.");
   AddRatios(text, shares_by_qos_, "qos");
   text.Family("slurm_goodput_running_runs", "gauge", "Runs that hold nodes.");
   for (const auto& [name, of] : partitions)
     text.Gauge({{"partition", name}}, static_cast<double>(of.running));
-  text.Family(
-      "slurm_goodput_stalled_runs", "gauge",
-      "Of these, runs that have made no progress for a minute or more, while their node is heard from.");
+  text.Family("slurm_goodput_stalled_runs", "gauge",
+              "Running runs without progress for a minute or more, although their node is alive.");
   for (const auto& [name, of] : partitions)
     text.Gauge({{"partition", name}}, static_cast<double>(of.stalled));
-  text.Family("slurm_goodput_pending_runs", "gauge", "Runs that wait for nodes, held ones among them.");
+  text.Family("slurm_goodput_pending_runs", "gauge", "Runs that wait for nodes, including held ones.");
   for (const auto& [name, of] : partitions)
     text.Gauge({{"partition", name}}, static_cast<double>(of.pending));
   text.Family("slurm_goodput_at_risk_gpu_seconds", "gauge",
-              "Of running runs: steps no checkpoint covers yet.");
+              "GPU time of running runs in steps that no checkpoint covers yet.");
   for (const auto& [name, of] : partitions) text.Gauge({{"partition", name}}, GpuSeconds(of.at_risk));
-  text.Family("slurm_goodput_runs", "counter", "Runs that are over.");
+  text.Family("slurm_goodput_runs", "counter", "Finished runs.");
   for (const auto& [name, of] : partitions) text.Counter({{"partition", name}}, static_cast<double>(of.over));
-  text.Family("slurm_goodput_bucket_gpu_seconds", "counter",
-              "GPU time of runs that are over, by what it went into.");
+  text.Family("slurm_goodput_bucket_gpu_seconds", "counter", "GPU time of finished runs, by bucket.");
   for (const auto& [name, of] : partitions) {
     for (const Bucket bucket : AllBuckets())
       text.Counter({{"partition", name}, {"bucket", std::string(BucketName(bucket))}},
                    GpuSeconds(of.gpu_ns[static_cast<std::size_t>(bucket)]));
   }
-  text.Family("slurm_goodput_bucket_seconds", "counter", "Time of runs that are over, by what it went into.");
+  text.Family("slurm_goodput_bucket_seconds", "counter", "Time of finished runs, by bucket.");
   for (const auto& [name, of] : partitions) {
     for (const Bucket bucket : AllBuckets())
       text.Counter({{"partition", name}, {"bucket", std::string(BucketName(bucket))}},
                    Seconds(of.ns[static_cast<std::size_t>(bucket)]));
   }
-  text.Family("slurm_goodput_interruptions", "counter", "Interruptions of runs that are over, by cause.");
+  text.Family("slurm_goodput_interruptions", "counter", "Interruptions of finished runs, by cause.");
   for (const auto& [name, of] : partitions) {
     for (const auto& [cause, count] : of.interruptions)
       text.Counter({{"partition", name}, {"cause", cause}}, static_cast<double>(count));
   }
-  text.Family("slurm_goodput_queue_wait_seconds", "histogram", "From eligible to allocated, of an attempt.");
+  text.Family("slurm_goodput_queue_wait_seconds", "histogram",
+              "Time from eligible to allocated, per attempt.");
   text.Histogram({}, queue_wait_);
   text.Family("slurm_goodput_provisioning_seconds", "histogram",
-              "From allocated until the last node was ready, of an attempt.");
+              "Time from allocated until the last node was ready, per attempt.");
   text.Histogram({}, provisioning_);
   text.Family("slurm_goodput_interruption_resources_seconds", "histogram",
-              "From an interruption until resources were up again (t_re).");
+              "Time from an interruption until resources were up again (t_re).");
   text.Histogram({}, resources_);
   text.Family("slurm_goodput_interruption_restart_seconds", "histogram",
-              "From resources up again to the first step (t_rm).");
+              "Time from resources up again to the first step (t_rm).");
   text.Histogram({}, restart_);
   text.Family("slurm_goodput_checkpoint_seconds", "histogram",
-              "From the begin of a checkpoint until it was complete.");
+              "Time from the begin of a checkpoint until it was complete.");
   text.Histogram({}, checkpoint_);
-  text.Family("slurm_goodput_lost", "counter", "What nodes say they could not record, by what it was.");
+  text.Family("slurm_goodput_lost", "counter", "Records that nodes lost or refused, by kind.");
   for (const auto& [what, count] : losses) text.Counter({{"what", what}}, static_cast<double>(count));
   return std::move(text).Finish();
 }

@@ -1,7 +1,7 @@
-// What /metrics says of runs. Pure.
+// The metrics of runs in /metrics. Pure.
 //
-// Counters are of runs that are over, for what a running one's time counts as may still change; ratios are of
-// the last day. The number of series is bounded: beyond kMostGroups partitions, accounts or QOS the least are
+// Counters cover finished runs, since the buckets of a running one may still change; ratios cover the last
+// day. The number of series is bounded: beyond kMostGroups partitions, accounts or QOS, the smallest are
 // summed up as `other`.
 #pragma once
 
@@ -29,11 +29,11 @@ class RunMetrics {
 
   explicit RunMetrics(Ns now);
   void Add(const MetricSubject& subject, const Timeline& timeline);
-  // `losses`: by what was lost.
+  // `losses`: by kind.
   std::string Text(const std::map<std::string, std::int64_t>& losses) const;
 
  private:
-  // In GPU-nanoseconds; of runs without GPUs, apart, in nanoseconds.
+  // In GPU-nanoseconds; runs without GPUs separately, in nanoseconds.
   struct Shares {
     std::array<GpuNs, 2> wanted{};
     std::array<GpuNs, 2> up{};
@@ -49,7 +49,7 @@ class RunMetrics {
     std::map<std::string, std::int64_t> interruptions;  // by cause
     std::int64_t over = 0;
     std::int64_t running = 0;
-    std::int64_t stalled = 0;  // of these
+    std::int64_t stalled = 0;  // of the running runs
     std::int64_t pending = 0;
     GpuNs at_risk = 0;
     void Add(const Partition& other);

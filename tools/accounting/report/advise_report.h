@@ -1,4 +1,4 @@
-// What `sgoodput advise` answers, before it becomes sentences or JSON.
+// The result of `sgoodput advise`, for text and JSON.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@ namespace goodput {
 
 struct AdviseReport {
   std::string title;
-  std::optional<Measured> measured;  // absent: everything was given
-  // Of the situation's values, which the command line gave.
+  std::optional<Measured> measured;  // absent: all values were given
+  // Which values of the situation the command line gave.
   std::string mttf_given;  // in words; empty: measured
   bool save_given = false;
   bool restart_given = false;
@@ -24,11 +24,11 @@ struct AdviseReport {
   std::optional<double> nodes;
   Situation situation;
   Plan plan;
-  std::vector<Advice> advice;  // most gain first
+  std::vector<Advice> advice;  // largest gain first
   std::vector<std::string> caveats;
 };
 
-// The object `--json` prints, see advise.schema.json.
+// The object that `--json` prints; see advise.schema.json.
 std::string AdviseAsJson(const AdviseReport& report);
 
 }  // namespace goodput

@@ -1,4 +1,4 @@
-// The GPUs of a cluster as `sgoodput report --fleet` answers, before they become a table or JSON.
+// The result of `sgoodput report --fleet`, for the table and JSON.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct FleetReport {
   FleetCount count;
 };
 
-// The object `--json` prints, see report.schema.json.
+// The object that `--json` prints; see report.schema.json.
 std::string FleetAsJson(const FleetReport& report);
 
 }  // namespace goodput

@@ -5,7 +5,7 @@
 namespace goodput {
 
 double GpuHours(GpuNs gpu_ns) {
-  // Whole seconds apart from the rest: together they may be more than a double holds.
+  // Whole seconds are converted separately: the total may exceed a double's precision.
   const GpuNs whole = gpu_ns / kSecond;
   return (static_cast<double>(whole) + static_cast<double>(gpu_ns % kSecond) / 1e9) / 3600;
 }

@@ -1,4 +1,4 @@
-// GPU time as people count it.
+// Formats GPU time as GPU-hours.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The JSON form of reports. nlohmann-json is included here alone: it takes long to compile.
+// Writes reports as JSON. nlohmann-json is only included here, since it is slow to compile.
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -44,13 +44,13 @@ Json SecondsOrNull(const std::optional<Ns>& ns) {
   return ns ? Json(Seconds(*ns)) : Json(nullptr);
 }
 
-// An import has an id, but none of Slurm's.
+// An import has an id, but not one of Slurm's.
 Json JobIdOrNull(std::int64_t job_id) {
   return job_id < 0 ? Json(nullptr) : Json(job_id);
 }
 
 double GpuSeconds(GpuNs gpu_ns) {
-  // Whole seconds apart from the rest: together they may be more than a double holds.
+  // Whole seconds are converted separately: the total may exceed a double's precision.
   const GpuNs whole = gpu_ns / kSecond;
   return static_cast<double>(whole) + static_cast<double>(gpu_ns % kSecond) / 1e9;
 }
@@ -151,7 +151,7 @@ Json StallJson(const Report& report, const Stall& stall) {
                          : Json(nullptr)}};
 }
 
-// A delivery to more tasks than this has one element for all further ones that fared alike.
+// In a delivery to more tasks than this, all further tasks with the same outcome share one element.
 constexpr std::size_t kMostTasks = 64;
 
 std::string_view OutcomeName(SignalDelivery::Outcome outcome) {
@@ -175,7 +175,7 @@ Json SignalJson(const SignalDelivery& delivery, const SignalReceiver& receiver, 
     return t ? Json(Seconds(*t - delivery.t)) : Json(nullptr);
   };
   const bool one = tasks == 1;
-  // Of a program that trained on after the signal, its exit is not the answer to it.
+  // If the program trained on after the signal, its exit is not a response to it.
   const std::optional<Ns> exit = one && delivery.exit ? receiver.exit : delivery.exit;
   return {{"time_ns", delivery.t},
           {"signal", SignalName(delivery.signo)},
@@ -204,7 +204,7 @@ Json CollectiveJson(const CollectiveTest& test, std::size_t attempt) {
 }
 
 void AddSignals(const SignalDelivery& delivery, Json& signals) {
-  // What tells those that fared alike from the others: step, handled, ignored, set up, died.
+  // What distinguishes outcomes: step, handled, ignored, set up, died.
   using Fared = std::tuple<std::int32_t, std::optional<bool>, bool, bool, bool>;
   std::map<Fared, std::pair<SignalReceiver, std::int64_t>> folded;
   for (std::size_t i = 0; i < delivery.receivers.size(); ++i) {
@@ -339,7 +339,7 @@ Json JobJson(const Report& report) {
   return job;
 }
 
-// JSON allows DEL and the C1 controls in strings, terminals obey them: they are written as escapes.
+// JSON allows DEL and the C1 controls in strings, but terminals interpret them, so they are escaped.
 std::string WithoutControls(const std::string& json) {
   std::string out;
   out.reserve(json.size());
@@ -358,7 +358,7 @@ std::string WithoutControls(const std::string& json) {
   return out;
 }
 
-// Names may hold bytes that are not UTF-8; they are replaced, never thrown at.
+// Names may contain bytes that are not UTF-8; they are replaced instead of throwing.
 std::string Print(const Json& document) {
   return WithoutControls(document.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
 }

@@ -37,24 +37,24 @@ absl::StatusOr<std::vector<Report>> MakeReports(Database& db, AccountingReader& 
     Report report;
     report.run = std::move(run);
     report.busbw = settings.busbw;
-    // Whose job that was is not for everybody to know.
+    // Not every viewer may know whose job that was.
     for (AttemptFacts& attempt : report.run.facts.attempts) {
       if (!settings.may_name_preemptor && !attempt.preempted_by.empty())
         attempt.preempted_by = "another job started on its nodes";
     }
-    // The attempts stay where they are when a report is moved: a vector's elements do not move with it.
+    // Moving a report does not move the attempts: a vector's elements stay in place.
     report.timeline = BuildTimeline(report.run.facts, settings.timeline);
     report.account = TakeAccount(report.timeline);
     AddProgramGoodput(settings.peaks, report);
     if (runs.size() > 1 && nameless) {
       report.run.info.run.clear();
-      report.timeline.warnings.push_back(
-          Cat("jobs of the chain had resources at once: they are ", runs.size(), " runs, and this is one"));
+      report.timeline.warnings.push_back(Cat("jobs of the chain ran at the same time, so they are ",
+                                             runs.size(), " runs, of which this is one"));
     } else if (runs.size() > 1) {
       const std::string& name = reports.empty() ? report.run.info.run : reports.front().run.info.run;
-      report.timeline.warnings.push_back(Cat("jobs of run ", name, " had resources at once: they are ",
+      report.timeline.warnings.push_back(Cat("jobs of run ", name, " ran at the same time, so they are ",
                                              runs.size(), " runs, ", name, " to ", name, "#", runs.size(),
-                                             "; give each its own --goodput-run"));
+                                             "; give each run its own --goodput-run"));
     }
     reports.push_back(std::move(report));
   }
@@ -65,7 +65,7 @@ void ClipReport(Report& report, Ns begin, Ns end) {
   ClipTimeline(report.timeline, begin, end);
   report.account = TakeAccount(report.timeline);
   report.program_evidence.clear();
-  report.program_reason = "how many steps were kept within a window is not counted";
+  report.program_reason = "the steps kept within a window are not counted";
 }
 
 void ExcludeFromReport(Report& report, const std::vector<TimeSpan>& windows) {
@@ -82,7 +82,7 @@ void ExcludeFromReport(Report& report, const std::vector<TimeSpan>& windows) {
     return;
   }
   report.program_evidence.clear();
-  report.program_reason = "how many steps were kept in the time that was excluded is not counted";
+  report.program_reason = "the steps kept in excluded time are not counted";
 }
 
 }  // namespace goodput

@@ -1,4 +1,4 @@
-// A run with its timeline and its goodput: what every output starts from.
+// A run with its timeline and goodput: the common input of all outputs.
 #pragma once
 
 #include <cstdio>
@@ -21,12 +21,12 @@ struct Report {
   Run run;
   Timeline timeline;
   Account account;
-  std::string program_evidence;  // of account.goodput.program; empty without
-  std::string program_reason;    // why there is none; empty with
-  std::string run_inferred;      // by what its jobs were taken for one run; empty: that was not asked for
-  double busbw = 0;              // as Config::busbw
-  std::vector<SensitivityRow> sensitivity;  // where asked for
-  std::vector<Cell> cells;                  // of the timeline, where asked for
+  std::string program_evidence;             // for account.goodput.program; empty if that is absent
+  std::string program_reason;               // why that is absent; otherwise empty
+  std::string run_inferred;                 // why its jobs were taken as one run; empty: not inferred
+  double busbw = 0;                         // as Config::busbw
+  std::vector<SensitivityRow> sensitivity;  // if requested
+  std::vector<Cell> cells;                  // of the timeline, if requested
 
   Report() = default;
   Report(Report&&) = default;
@@ -35,34 +35,34 @@ struct Report {
   Report& operator=(const Report&) = delete;
 };
 
-// What a report is made with besides the run's own records.
+// Settings of a report besides the run's records.
 struct ReportSettings {
   TimelineOptions timeline;
   Ns now = 0;
-  std::vector<GpuPeak> peaks;      // besides the published ones
+  std::vector<GpuPeak> peaks;      // in addition to the published ones
   double busbw = 0;                // as Config::busbw
   bool may_name_preemptor = true;  // false: the reader may not learn whose job took the nodes
 };
 
-// Reports on the run these jobs make up, or on several runs where two of the jobs had resources at the same
-// time (see tools/accounting/runs/concurrent_jobs.h). Returns at least one report.
+// Reports on the run that these jobs make up, or on several runs if jobs had resources at the same time (see
+// tools/accounting/runs/concurrent_jobs.h). Returns at least one report.
 absl::StatusOr<std::vector<Report>> MakeReports(Database& db, AccountingReader& accounting,
                                                 const std::vector<JobKey>& jobs,
                                                 const ReportSettings& settings);
 
-// Counts the report again as seen through a window, [begin, end).
+// Restricts the report to the window [begin, end) and counts again.
 void ClipReport(Report& report, Ns begin, Ns end);
 
 // Counts the report again without these windows.
 void ExcludeFromReport(Report& report, const std::vector<TimeSpan>& windows);
 
-// Writes the document `--json` prints: {"schema":"slurm-goodput/2","jobs":[...]}, see sgoodput.schema.json;
-// a job at a time, so that a million need no more memory than one.
+// Writes the document that `--json` prints: {"schema":"slurm-goodput/2","jobs":[...]}, see
+// sgoodput.schema.json. Writes one job at a time, so that memory does not grow with their number.
 class JsonReports {
  public:
   explicit JsonReports(std::FILE* out) : out_(out) {}
   void Add(const Report& report);
-  // `next`: where the next page goes on; empty: this was the last.
+  // `next`: cursor of the next page; empty: this was the last page.
   void Finish(const std::string& next = "");
 
  private:
@@ -71,7 +71,7 @@ class JsonReports {
   bool begun_ = false;
   bool any_ = false;
 };
-// The same document of one run.
+// The same document for one run.
 std::string ReportAsJson(const Report& report);
 
 }  // namespace goodput

@@ -1,4 +1,4 @@
-// Sums over runs as `sgoodput report` answers them, before they become a table or JSON.
+// The result of `sgoodput report`, for the table and JSON.
 #pragma once
 
 #include <optional>
@@ -10,16 +10,16 @@
 namespace goodput {
 
 struct RollupReport {
-  std::string by;                 // with a comma between two
-  std::vector<std::string> keys;  // the same, one by one
+  std::string by;                 // two are separated by a comma
+  std::vector<std::string> keys;  // the same, as a list
   bool windows = false;
-  std::optional<double> gpu_hour;  // its price
-  double busbw = 0;                // what is expected of the network, Config::busbw
+  std::optional<double> gpu_hour;  // price of one GPU-hour
+  double busbw = 0;                // expected bus bandwidth, Config::busbw
   std::vector<RollupRow> rows;
   RollupRow total;
 };
 
-// The object `--json` prints, see report.schema.json.
+// The object that `--json` prints; see report.schema.json.
 std::string RollupAsJson(const RollupReport& report);
 
 }  // namespace goodput

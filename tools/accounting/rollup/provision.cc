@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kUnknown = "-";
 
-// As words between dashes.
+// Words between dashes.
 constexpr std::array<std::pair<const char*, const char*>, 10> kWords{{{"-spot-", "spot"},
                                                                       {"-preemptible-", "spot"},
                                                                       {"-flex-start-", "flex-start"},
@@ -26,7 +26,7 @@ constexpr std::array<std::pair<const char*, const char*>, 10> kWords{{{"-spot-",
                                                                       {"-reservation-", "reserved"},
                                                                       {"-flex-", "flex-start"}}};
 
-// Empty: it says nothing, or several things.
+// Empty: no such word, or several.
 std::string Says(std::string_view name) {
   const std::vector<std::string> words =
       absl::StrSplit(absl::AsciiStrToLower(ToAbsl(name)), absl::ByAnyChar("-_.,:/ "), absl::SkipEmpty());

@@ -1,4 +1,4 @@
-// How the machines of an allocation were paid for: told by names that say so, never guessed.
+// How the machines of an allocation were obtained, as named by features and partitions; never guessed.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace goodput {
 
-// "reserved:NAME" with a Slurm reservation; else "reserved", "spot", "flex-start" or "on-demand" where all
-// nodes have a feature that says so, else where the partition's name does; else "-". `features`: of each
-// node, with commas; empty where a node has none or none is known. A word counts only whole: "spot-a3" says
-// spot, "spotlight" does not.
+// "reserved:NAME" with a Slurm reservation; otherwise "reserved", "spot", "flex-start" or "on-demand" if all
+// nodes have a feature with that word, or else the partition's name has it; otherwise "-". `features`: of
+// each node, separated by commas; empty if it has none or none is known. Only whole words count: "spot-a3" is
+// spot, "spotlight" is not.
 std::string ProvisionOf(std::string_view reservation, std::string_view partition,
                         const std::vector<std::string_view>& features);
 

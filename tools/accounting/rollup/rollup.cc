@@ -14,7 +14,7 @@ namespace {
 
 constexpr Ns kDay = 86'400 * kSecond;
 constexpr const char* kNone = "-";
-// No name has it: Slurm refuses control characters in them.
+// No name contains it: Slurm refuses control characters.
 constexpr char kBetweenGroups = '\x1f';
 
 constexpr std::array<std::pair<std::string_view, RollupBy>, 10> kNames{
@@ -29,7 +29,7 @@ constexpr std::array<std::pair<std::string_view, RollupBy>, 10> kNames{
      {"cause", RollupBy::kCause},
      {"reservation", RollupBy::kReservation}}};
 
-// Nodes are held from the moment they are allocated, and until the job is over.
+// Nodes are held from their allocation until the job ends.
 bool IsAllocated(Bucket bucket) {
   const Side side = BucketSide(bucket);
   return bucket == Bucket::kProvisioning || bucket == Bucket::kSuspended ||
@@ -185,14 +185,14 @@ std::vector<std::string> GroupParts(const std::string& group) {
 }
 
 const Interruption* InterruptionOf(const Timeline& timeline, const Interval& interval) {
-  // Lost before an interruption: the work it undid, and the way out.
+  // Lost before the interruption: the work it undid, and the shutdown.
   const bool before = interval.bucket == Bucket::kLostWork || interval.bucket == Bucket::kDrain ||
                       interval.bucket == Bucket::kTeardown || interval.bucket == Bucket::kStall;
   const auto& all = timeline.interruptions;
   const auto next = std::lower_bound(all.begin(), all.end(), before ? interval.end : interval.begin + 1,
                                      [](const Interruption& i, Ns t) { return i.time < t; });
   if (before) {
-    // A stall the program got over was nobody's interruption.
+    // A stall that the program recovered from was not an interruption.
     const bool got_over =
         interval.bucket == Bucket::kStall && (next == all.end() || next->time > interval.end + kSecond);
     return next == all.end() || got_over ? nullptr : &*next;
@@ -202,7 +202,7 @@ const Interruption* InterruptionOf(const Timeline& timeline, const Interval& int
   const bool waits = BucketSide(interval.bucket) == Side::kScheduling;
   const bool starts = interval.bucket == Bucket::kLaunch || interval.bucket == Bucket::kStartup;
   if (!waits && !starts) return nullptr;
-  // Until it trained again; a launch later on is of another start.
+  // Until training resumed; a later launch belongs to another start.
   if (starts && last.t_re && last.t_rm && interval.begin > last.time + *last.t_re + *last.t_rm)
     return nullptr;
   return &last;
@@ -271,7 +271,7 @@ const std::vector<std::string>& Rollup::NodesOf(const Timeline& timeline, int at
   return found->second;
 }
 
-// A wait between jobs is the next attempt's, which is what it waited for.
+// A wait between jobs belongs to the next attempt.
 const std::string& Rollup::ProvisionOfAttempt(const RollupSubject& subject, const Timeline& timeline,
                                               int attempt) {
   static const std::string kUnknown = kNone;
@@ -308,7 +308,7 @@ void Rollup::AddTo(const Key& key, const Stretch& stretch) {
   if (of_this_run_.insert(key).second) ++row.runs;
 }
 
-// Each node has its share of an allocation; waiting has no node.
+// Each node gets its share of an allocation; waiting belongs to no node.
 void Rollup::AddByNode(std::size_t window, const Timeline& timeline, const Interval& interval,
                        Stretch stretch) {
   const bool held = IsAllocated(interval.bucket) && interval.attempt >= 0;
@@ -342,7 +342,7 @@ void Rollup::AddWithin(std::size_t window, const RollupSubject& subject, const T
     if (By(RollupBy::kNode)) {
       AddByNode(window, timeline, part, stretch);
     } else {
-      // The whole stretch says what it was lost to, also where a window cuts it.
+      // The whole interval decides what the time was lost to, even if a window cuts it.
       AddTo({window, GroupOf(subject, timeline, part, interval)}, stretch);
     }
     rest.begin = part.end;
@@ -402,7 +402,7 @@ std::optional<std::size_t> Rollup::WindowAt(Ns t) const {
 void Rollup::AddNetworkTests(const AttemptFacts& attempt) {
   for (const CollectiveTest& test : attempt.collectives) {
     const std::optional<std::size_t> window = WindowAt(test.t);
-    // Within a node it measures no network.
+    // A test within one node does not measure the network.
     if (!window || test.nodes.size() < 2) continue;
     for (const std::string& node : test.nodes) {
       std::optional<NetworkTest>& last = RowOf({*window, node}).network;
@@ -413,7 +413,7 @@ void Rollup::AddNetworkTests(const AttemptFacts& attempt) {
 
 namespace {
 
-// Fills in the chance of the nodes' rows of the window that begins at `begin`, which are the last.
+// Sets the chance in the rows of nodes of the window that begins at `begin`; they are the last rows.
 void JudgeNodes(Ns begin, std::vector<RollupRow>& rows) {
   const auto first =
       std::find_if(rows.begin(), rows.end(), [&](const RollupRow& row) { return row.begin == begin; });

@@ -1,9 +1,8 @@
-// Sums over runs: by user, account, partition, reservation, run, tag, node, day, cause or window, such that
-// the rows add up to the runs exactly.
+// Sums over runs by user, account, partition, reservation, run, tag, node, day, cause or window. The rows add
+// up to the runs exactly.
 //
-// Pure: no I/O. Sums are integers (nanoseconds, GPU-nanoseconds), and every stretch of every run goes into
-// exactly one row; only a node's share of a stretch is divided, and what the division leaves goes to the
-// first nodes.
+// Pure: no I/O. Sums are integers (nanoseconds, GPU-nanoseconds), and every interval of every run goes into
+// exactly one row. Only a node's share of an interval is divided; the remainder goes to the first nodes.
 #pragma once
 
 #include <array>
@@ -33,7 +32,7 @@ enum class RollupBy : std::uint8_t {
   kCause,
   kReservation
 };
-// "user", "account", ...; absent: there is no such.
+// From "user", "account", ...; absent if unknown.
 std::optional<RollupBy> RollupByName(std::string_view name);
 
 // What a run is grouped by, besides its timeline.
@@ -41,21 +40,21 @@ struct RollupSubject {
   std::string user;
   std::string account;
   std::string partition;
-  std::string run;  // its name, else its job id
+  std::string run;  // its name, or its job id
   std::map<std::string, std::string> tags;
   const std::map<std::string, std::string>* node_features = nullptr;  // for kReservation; borrowed
 };
 
-// What rows are groups of.
+// What rows are grouped by.
 struct RollupKey {
   RollupBy by = RollupBy::kAll;
-  std::string tag;  // for kTag, the key whose values are the groups
+  std::string tag;  // for kTag: the key whose values are the groups
 };
 
-// The groups of a row, one a key: what is in `group` as one text.
+// The groups of a row, one per key; `group` has them as one text.
 std::vector<std::string> GroupParts(const std::string& group);
 
-// Of a test's largest message: bytes, and bytes a second on the slowest link.
+// The result for a test's largest message: bytes, and bytes per second on the slowest link.
 struct NetworkTest {
   Ns t = 0;
   std::int64_t bytes = 0;
@@ -70,32 +69,32 @@ struct RollupRow {
   std::int64_t interruptions = 0;
   std::array<Ns, kBucketCount> ns{};
   std::array<GpuNs, kBucketCount> gpu_ns{};  // of runs with GPUs
-  std::array<Ns, kBucketCount> cpu_ns{};     // of runs without
+  std::array<Ns, kBucketCount> cpu_ns{};     // of runs without GPUs
 
-  // Of a node, for kNode: how long it was held, how often it failed, and how likely it is that some node
-  // fails as often by chance (see node_chance.h); absent where it did not fail.
+  // For kNode: how long the node was held, how often it failed, and how likely it is that some node fails as
+  // often by chance (see node_chance.h); absent without failures.
   Ns node_ns = 0;
   std::int64_t node_failures = 0;
   std::optional<double> chance;
-  // The last test of the network it took part in with another node, by nccl-tests.
+  // The last nccl-tests result with this and another node.
   std::optional<NetworkTest> network;
 
-  // Of `unobserved`, the time of which even the allocation is unknown.
+  // The part of `unobserved` in which even the allocation is unknown.
   GpuNs gap_gpu_ns = 0;
   Ns gap_cpu_ns = 0;
 
-  // Known to be allocated, whatever came of it: what somebody pays for. GPU-nanoseconds.
+  // GPU-nanoseconds known to be allocated, whatever they were used for.
   GpuNs allocated() const;
   GpuNs wanted() const;
-  // Of what was allocated: what is known not to have become progress, and what may yet turn out so: steps no
-  // checkpoint covers, and time nobody observed.
+  // Allocated time that is known not to have become progress, and allocated time that may not have: at-risk
+  // steps and unobserved time.
   GpuNs wasted() const;
   GpuNs maybe_wasted() const;
   GpuNs unobserved() const { return gpu_ns[static_cast<std::size_t>(Bucket::kUnobserved)]; }
 
-  // As in goodput.h, of runs with GPUs; of rows without any, by time. Absent where nothing was wanted, or up;
-  // `scheduling` where allocation is unknown for a while, the others where all that is open may be progress
-  // and no step was seen. The least they can be; ranges say up to what.
+  // As in goodput.h, of runs with GPUs; rows without such runs use time. Absent if nothing was wanted (or
+  // up); `scheduling` also if the allocation is unknown for a while, the others also if no step was seen and
+  // all open time may be progress. The values are lower bounds; the ranges give the upper ones.
   std::optional<double> scheduling() const;
   std::optional<double> runtime() const;
   std::optional<double> sg_rg() const;
@@ -106,7 +105,7 @@ struct RollupRow {
   void Add(const RollupRow& other);
 
  private:
-  // Weights of buckets, in GPU-time or time.
+  // Weight of a bucket, in GPU-time or time.
   GpuNs Of(Bucket bucket) const;
   GpuNs Up() const;
   GpuNs Wanted() const;
@@ -117,16 +116,15 @@ struct RollupRow {
 
 class Rollup {
  public:
-  // By one key, or by several at once, of which none is kNode or kAll. `edges`: the borders of the windows,
-  // ascending; what lies outside is left out. None: no windows.
+  // By one key or several; with several, none may be kNode or kAll. `edges`: ascending borders of the
+  // windows; time outside is omitted. Empty: no windows.
   Rollup(std::vector<RollupKey> keys, std::vector<Ns> edges);
   Rollup(RollupBy by, std::string tag, std::vector<Ns> edges)
       : Rollup(std::vector<RollupKey>{{by, std::move(tag)}}, std::move(edges)) {}
 
   void Add(const RollupSubject& subject, const Timeline& timeline);
 
-  // By window, then by group; groups by name, for kDay by time. Every window is there, also one in which
-  // nothing was.
+  // By window, then by group; groups by name, for kDay by time. Includes windows in which nothing happened.
   std::vector<RollupRow> Rows() const;
   RollupRow Total() const;
 
@@ -138,7 +136,7 @@ class Rollup {
     Bucket bucket;
     GpuNs gpu_ns;
     bool has_gpus;
-    bool gap;  // not even the allocation is known
+    bool gap;  // even the allocation is unknown
   };
 
   void AddInterval(const RollupSubject& subject, const Timeline& timeline, const GpuWeights& weights,
@@ -148,10 +146,10 @@ class Rollup {
   void AddByNode(std::size_t window, const Timeline& timeline, const Interval& interval, Stretch stretch);
   void AddTo(const Key& key, const Stretch& stretch);
   RollupRow& RowOf(const Key& key);
-  // The window of a moment; absent where it is in none.
+  // The window that contains `t`; absent if none does.
   std::optional<std::size_t> WindowAt(Ns t) const;
   void AddNetworkTests(const AttemptFacts& attempt);
-  // `whole`: the stretch that `interval` is a part of, which says what it was lost to.
+  // `whole`: the interval that `interval` is a part of; it decides what the time was lost to.
   std::string GroupOf(const RollupSubject& subject, const Timeline& timeline, const Interval& interval,
                       const Interval& whole);
   std::string GroupBy(const RollupKey& key, const RollupSubject& subject, const Timeline& timeline,
@@ -165,20 +163,20 @@ class Rollup {
   std::vector<RollupKey> keys_;
   std::vector<Ns> edges_;
   std::map<Key, RollupRow> rows_;
-  std::set<Key> of_this_run_;  // rows the run being added is in
+  std::set<Key> of_this_run_;  // rows of the run being added
   RollupRow total_;
-  // Of the run being added: node lists of its attempts, expanded.
+  // Of the run being added: expanded node lists of its attempts.
   std::map<int, std::vector<std::string>> nodes_;
-  std::map<int, std::string> provisions_;  // and how they were paid for
+  std::map<int, std::string> provisions_;  // how they were obtained
 };
 
-// Which interruption a stretch was lost to: the one that ended its work, or after which it waited and started
-// anew; absent where none did.
+// The interruption to which an interval was lost: the one that ended its work, or after which the run waited
+// and restarted; null if none.
 const Interruption* InterruptionOf(const Timeline& timeline, const Interval& interval);
 
 // The borders of local days, or of windows of `step`, that cover [begin, end): ascending, the first at or
-// before `begin`, the last at or after `end`. Windows of whole days begin at local midnights when `begin` is
-// one, also where clocks change.
+// before `begin`, the last at or after `end`. Windows of whole days begin at local midnights if `begin` does,
+// also across clock changes.
 std::vector<Ns> WindowEdges(Ns begin, Ns end, Ns step);
 
 }  // namespace goodput

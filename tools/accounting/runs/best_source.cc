@@ -8,7 +8,7 @@
 namespace goodput {
 namespace {
 
-// The lower the better.
+// Lower is better.
 enum class Rank { kMark, kImport, kOutput, kNone };
 
 Rank RankOf(const std::vector<EvidenceSource>& sources, const EvidenceRef& ref) {
@@ -23,7 +23,7 @@ void Drop(Items& items, const IsWorse& is_worse) {
   items.erase(std::remove_if(items.begin(), items.end(), is_worse), items.end());
 }
 
-// What is taken from one source: a phase by its name, and all that is said of checkpoints together.
+// What is taken from one source as a unit: phases by name, and all marks of checkpoints together.
 std::pair<Mark::Kind, std::string> WordOf(const Mark& mark) {
   return {mark.kind, mark.kind == Mark::Kind::kPhase ? mark.name : std::string()};
 }
@@ -52,7 +52,7 @@ void TakeBestSource(const std::vector<EvidenceSource>& sources, AttemptFacts& at
     const auto known = best.emplace(WordOf(mark), rank).first;
     known->second = std::min(known->second, rank);
   }
-  // What a log infers from its own steps goes with them.
+  // What a log inferred from its own steps is dropped with them.
   const auto between = best.find({Mark::Kind::kPhase, std::string(kBetweenSteps)});
   if (between != best.end() && between->second > steps) between->second = Rank::kNone;
   Drop(attempt.marks, [&](const Mark& mark) {

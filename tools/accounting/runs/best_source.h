@@ -1,5 +1,5 @@
-// A job may tell of the same thing several times: by marks, by a log that was imported, and by its output,
-// which was followed. Of each the best is taken, never a mixture.
+// Selects among several sources of the same fact (marks, an imported log, followed output) the best one;
+// sources are never mixed.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace goodput {
 
-// Whether there is anything to choose from: asked once of a run, which may have a million files.
+// Whether there is anything to select: asked once per run, since it may have a million files.
 bool AnyLog(const std::vector<EvidenceSource>& sources);
 
-// Leaves of an attempt's steps those of the best kind of source that has any (a mark, then an import, then
-// its output), and so of its saves, its restores, and its phases of each name.
+// Keeps of an attempt's steps only those from the best source that has any (marks, then an import, then its
+// output); likewise for saves, restores, and phases of each name.
 void TakeBestSource(const std::vector<EvidenceSource>& sources, AttemptFacts& attempt);
 
 }  // namespace goodput

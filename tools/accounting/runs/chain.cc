@@ -16,9 +16,9 @@
 namespace goodput {
 namespace {
 
-// Somebody who names every job "train" has no runs that could be told apart.
+// With more jobs of one name, runs cannot be told apart.
 constexpr std::size_t kMostJobs = 2000;
-// More ids would not be read.
+// A message with more ids would be too long.
 constexpr std::size_t kMostNamed = 8;
 
 enum class Link : std::uint8_t { kNone, kDependency, kSingleton, kName };
@@ -52,7 +52,7 @@ Link LinkOf(const JobOutline& before, const JobOutline& after) {
 }
 
 std::string InWords(const std::vector<JobOutline>& members, const std::map<Link, int>& links) {
-  if (members.size() < 2) return "no other job is known that this one seems to be one run with";
+  if (members.size() < 2) return "no other known job seems to belong to the same run";
   std::string text = Cat(members.size(), " jobs as one run (");
   for (std::size_t i = 0; i < members.size() && i < kMostNamed; ++i)
     text += Cat(i > 0 ? ", " : "", members[i].job.job_id);
@@ -67,14 +67,13 @@ std::string InWords(const std::vector<JobOutline>& members, const std::map<Link,
   if (const int n = count(Link::kSingleton); n > 0) reasons.push_back(Cat(n, " as singleton"));
   if (const int n = count(Link::kName); n > 0) {
     reasons.push_back(Cat(n, " by name '", members.front().name,
-                          "', user, account and partition, submitted once "
-                          "the one before had started"));
+                          "', user, account and partition, submitted after the previous one had started"));
   }
   for (std::size_t i = 0; i < reasons.size(); ++i) text += Cat(i > 0 ? ", " : "", reasons[i]);
   return text;
 }
 
-// The jobs of a cluster that had the id, one after the other.
+// The jobs of a cluster that had this id.
 absl::StatusOr<std::vector<JobKey>> KeysOf(Database& db, const std::string& cluster, std::int64_t job_id) {
   absl::StatusOr<std::vector<JobKey>> keys = KnownJobs(db, job_id);
   if (!keys.ok()) return keys.status();
@@ -144,7 +143,7 @@ absl::StatusOr<Chain> FindChain(Database& db, const JobKey& of) {
   absl::StatusOr<JobOutline> first = LoadOutline(db, of);
   if (!first.ok()) return first.status();
   ASSIGN_OR_RETURN(const std::vector<WaitingJob> waited, JobsThatWaited(db, of.cluster, first->user));
-  std::multimap<std::int64_t, std::int64_t> waited_for;  // job -> who waited for it
+  std::multimap<std::int64_t, std::int64_t> waited_for;  // job -> jobs that waited for it
   for (const WaitingJob& job : waited) {
     for (const std::int64_t id : ReadDependency(job.dependency).after) waited_for.emplace(id, job.job_id);
   }
@@ -166,7 +165,7 @@ absl::StatusOr<Chain> FindChain(Database& db, const JobKey& of) {
   };
   found.push_back(*std::move(first));
   std::set<std::string> names;
-  // `found` grows meanwhile.
+  // `found` grows in the loop.
   for (std::size_t i = 0; i < found.size(); ++i) {
     std::vector<std::int64_t> ids;
     if (names.insert(found[i].name).second) {
@@ -183,8 +182,8 @@ absl::StatusOr<Chain> FindChain(Database& db, const JobKey& of) {
     for (auto waiting = from; waiting != to; ++waiting) ids.push_back(waiting->second);
     if (found.size() + ids.size() > kMostJobs) {
       return absl::InvalidArgumentError(
-          Cat("more than ", kMostJobs, " jobs may be one run with it, by name '", found[i].name,
-              "' or by dependency, too many to guess from; give the run a name with --goodput-run"));
+          Cat("more than ", kMostJobs, " jobs may belong to the same run, by name '", found[i].name,
+              "' or by dependency: too many to infer it; name the run with --goodput-run"));
     }
     for (const std::int64_t id : ids) {
       if (absl::Status status = load(id); !status.ok()) return status;

@@ -1,5 +1,5 @@
-// Jobs that seem to be one training run though nobody gave them a name for it: for whoever asks to have them
-// taken as one. Never done unasked, for a sweep looks the same.
+// Infers which jobs belong to one training run although they have no run name. Only on request, since a sweep
+// looks the same.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace goodput {
 
-// What a job waits for, of Slurm's text of it: afterok:12(unfulfilled),afterany:13:14(unfulfilled),singleton.
+// What a job waits for, from Slurm's text: afterok:12(unfulfilled),afterany:13:14(unfulfilled),singleton.
 struct Dependency {
   std::vector<std::int64_t> after;  // jobs that must end: afterok, afterany, afternotok, aftercorr
   bool singleton = false;           // all earlier jobs of the same user and name must end
@@ -21,18 +21,19 @@ struct Dependency {
 Dependency ReadDependency(std::string_view text);
 
 struct Chain {
-  std::vector<JobKey> jobs;  // by submit; the one asked for is among them
-  std::string inferred;      // by what, in words
+  std::vector<JobKey> jobs;  // by submit time, including the requested one
+  std::string inferred;      // how they were joined, in words
 };
 
-// Of `jobs`, those connected with `of`, on its cluster and of its user:
-//  - one waits for the other to end;
-//  - one is a singleton, and the other is earlier and has the same name;
-//  - same account, name and partition, and submitted once the other had started or was over.
-// Jobs that were given different run names, or one only of them a name, are not connected.
+// The jobs of `jobs` that are connected with `of`, on its cluster and of its user. Two jobs are connected if
+//   - one waits for the other to end;
+//   - one is a singleton, and the other is earlier and has the same name; or
+//   - they have the same account, name and partition, and one was submitted after the other had started or
+//     ended.
+// Jobs with different run names are not connected, nor are a job with a name and one without.
 Chain InferChain(const std::vector<JobOutline>& jobs, const JobKey& of);
 
-// The same, of all jobs the database knows. NotFound: nobody says when `of` was submitted.
+// The same for all jobs in the database. NotFound: the submit time of `of` is unknown.
 absl::StatusOr<Chain> FindChain(Database& db, const JobKey& of);
 
 }  // namespace goodput

@@ -16,13 +16,13 @@
 namespace goodput {
 namespace {
 
-// Records of one step's start on two nodes are not further apart, once brought within the allocation.
+// Records of one step's start on two nodes are at most this far apart, once they are within the allocation.
 constexpr Ns kSameStart = 5 * kSecond;
 
 NodeClock::Bound BoundOf(std::string_view kind, std::string_view slurm_step) {
   if (kind == kind::kJobProlog || kind == kind::kStepStart || kind == kind::kTaskStart)
     return NodeClock::Bound::kAfterStart;
-  // The job ends when its batch script has; what else runs may live on for a while.
+  // The job ends when its batch script does; other tasks may live on for a while.
   if (kind == kind::kTaskExit && slurm_step == "batch") return NodeClock::Bound::kBeforeEnd;
   const bool lives = kind == kind::kMark || kind == kind::kProgramStart || kind == kind::kTaskExec ||
                      kind == kind::kTaskExit || kind == kind::kSignal || kind == kind::kCollective;
@@ -67,7 +67,7 @@ Ns NodeClocks::Correct(const EventView& event) {
   return m ? ClockOf(event).Correct(event.t_ns, event.t_ns - *m) : event.t_ns;
 }
 
-// A heartbeat does not say which boot it is of, but names the first record of its attempt by its time.
+// A heartbeat does not name its boot, but has the time of the first record of its attempt.
 absl::Status NodeClocks::CorrectHeartbeats(Database& db, const JobKey& job,
                                            std::vector<Heartbeat>& heartbeats) {
   std::map<std::pair<Ns, std::string>, Heartbeat*> not_found;
@@ -87,8 +87,8 @@ absl::Status NodeClocks::CorrectHeartbeats(Database& db, const JobKey& job,
   return events.status();
 }
 
-// A step starts on all its nodes at the same moment: what those with the controller's clock wrote of it says
-// when that was, far better than an allocation's whole seconds.
+// A step starts on all its nodes at the same time; the records of nodes that agree with the controller's
+// clock give that time far more precisely than an allocation's whole seconds.
 absl::Status NodeClocks::AlignByOthers(Database& db, const JobKey& job) {
   const auto apart = [](const auto& entry) { return entry.second.apart(); };
   const auto wrong = std::count_if(clocks_.begin(), clocks_.end(), apart);
@@ -143,7 +143,7 @@ absl::Status NodeClocks::Settle(Database& db, const JobKey& job,
     if (fresh && source != sources.end()) known->second = &clocks_[BootOf(source->second)];
     return known->second;
   };
-  // Of the marks of one clock the first and the last say all that a million would.
+  // Of the marks with one clock, the first and the last suffice.
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const StepRow& step = steps[i];
     NodeClock* clock = step.clock_ns ? clock_of(step.source_id) : nullptr;
@@ -169,7 +169,7 @@ absl::Status NodeClocks::Settle(Database& db, const JobKey& job,
     clock.Forget();
     for (const NodeClock::Finding& finding : clock.findings()) {
       warnings_.push_back(Cat("the clock of node ", boot.first, " ", finding.text, " at ",
-                              TimeOfDay(finding.when), "; times of what it wrote are corrected"));
+                              TimeOfDay(finding.when), "; the times in its records are corrected"));
     }
   }
   if (warnings_.empty()) return absl::OkStatus();

@@ -1,4 +1,5 @@
-// Brings what nodes wrote about one job onto the controller's time: see node_clock.h for one node.
+// Converts the times that nodes recorded about one job to the controller's clock; see node_clock.h for one
+// node.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +20,23 @@
 
 namespace goodput {
 
-// A node between two boots; the monotonic clock begins anew with each.
+// A node between two boots; the monotonic clock restarts at each boot.
 using BootKey = std::pair<std::string, std::string>;
 
-// The clocks of the machines that told of a job, by which each of their records was written.
+// The clocks of the machines that recorded a job, and which clock each record was written by.
 class NodeClocks {
  public:
-  // An event of the job; the controller's own are left alone.
+  // Adds an event of the job; the controller's own are ignored.
   void Add(const EventView& event);
-  // When all events were added. Corrects the times of step marks and heartbeats in place; blocks of steps
-  // stay as they are: `block_shifts` is how far to move each. `shifts`: what the controller's clock was set
-  // by while the job was known.
+  // Call after all events were added. Corrects the times of step marks and heartbeats in place; blocks of
+  // steps are not changed: `block_shifts` is how far to move each. `shifts`: by how much the controller's
+  // clock was set while the job was known.
   absl::Status Settle(Database& db, const JobKey& job, const std::map<std::int64_t, SourceRow>& sources,
                       const AllocatedSpans& spans, const std::vector<Ns>& shifts, JobSteps& steps,
                       std::vector<Ns>& block_shifts, std::vector<Heartbeat>& heartbeats);
-  // One for each clock that was set or is apart.
+  // One for each clock that was set or differs.
   const std::vector<std::string>& warnings() const { return warnings_; }
-  // After that: the time of an event.
+  // After Settle: the corrected time of an event.
   Ns Correct(const EventView& event);
 
  private:
@@ -47,7 +48,8 @@ class NodeClocks {
 
   std::map<BootKey, NodeClock> clocks_;
   std::vector<std::string> warnings_;
-  std::map<BootKey, NodeClock>::iterator last_ = clocks_.end();  // of the event before: most are alike
+  // Of the previous event: most events have the same one.
+  std::map<BootKey, NodeClock>::iterator last_ = clocks_.end();
   ByShape<std::optional<NodeClock::Bound>> bounds_;
 };
 

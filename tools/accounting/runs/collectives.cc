@@ -39,8 +39,8 @@ std::map<std::int32_t, StepSpan> StepsOf(const AttemptFacts& attempt,
   return steps;
 }
 
-// The step of which the test's line was: where the output is read not all steps are known. Null: it was
-// none's; absent: nobody knows of which of several.
+// The step to which the test's line belongs; where the output is read, not all steps are known. Null: none;
+// absent: one of several, unknown which.
 std::optional<const StepSpan*> StepOf(const CollectiveTest& test,
                                       const std::map<std::int32_t, StepSpan>& steps) {
   const StepSpan* alive = nullptr;

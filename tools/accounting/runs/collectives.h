@@ -1,4 +1,4 @@
-// Where a test of the network ran.
+// Finds the nodes on which a test of the network ran.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace goodput {
 
-// Gives each test the nodes of the Slurm step that ran then, or, where none did, those of its attempt. Where
-// several ran nobody knows of which it is, and it gets none. Of nodes that are numbered as `nodes` has it.
+// Gives each test the nodes of the Slurm step that ran at that time, or, without one, those of its attempt.
+// If several steps ran, the right one is unknown and the test gets none. Nodes are numbered as in `nodes`.
 void NameNodesOfCollectives(const FactNodes& nodes, std::vector<AttemptFacts>& attempts);
 
 }  // namespace goodput

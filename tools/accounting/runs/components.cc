@@ -22,7 +22,7 @@ void Take(std::vector<Fact>& into, std::vector<Fact>& from, std::int32_t first_t
   }
 }
 
-// A component without the time has not got there, and so the whole has not.
+// If one component lacks the time, the whole job has not reached it.
 std::optional<Ns> Later(const std::optional<Ns>& a, const std::optional<Ns>& b) {
   if (!a || !b) return std::nullopt;
   return std::max(*a, *b);
@@ -85,14 +85,14 @@ void JoinComponents(std::vector<AttemptFacts>& attempts) {
     return std::tie(a.job_id, a.submit) < std::tie(b.job_id, b.submit);
   });
   std::vector<AttemptFacts> joined;
-  std::map<std::int64_t, std::int32_t> attempts_of;  // a component's so far
+  std::map<std::int64_t, std::int32_t> attempts_of;  // number of attempts of each component so far
   std::map<std::pair<std::int64_t, std::int32_t>, std::size_t> whole_of;
   for (AttemptFacts& attempt : attempts) {
     if (!attempt.het_job) {
       joined.push_back(std::move(attempt));
       continue;
     }
-    // All components are requeued together: the n-th attempt of each belongs together.
+    // All components are requeued together, so the n-th attempts belong together.
     const std::int32_t ordinal = attempts_of[attempt.job_id]++;
     const auto [found, fresh] = whole_of.emplace(std::pair{*attempt.het_job, ordinal}, joined.size());
     if (fresh) {

@@ -1,4 +1,4 @@
-// A heterogeneous job is several jobs for Slurm, its components; for a training run it is one.
+// Joins the components of a heterogeneous job, which are several jobs for Slurm but one for a training run.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace goodput {
 
-// Makes one attempt of the components' attempts: it has started when the last of them has, and ends with the
-// last. Attempts that are of no heterogeneous job stay as they are.
+// Makes one attempt of the components' attempts: it starts when the last of them has started, and ends with
+// the last. Attempts of other jobs are not changed.
 void JoinComponents(std::vector<AttemptFacts>& attempts);
 
 }  // namespace goodput

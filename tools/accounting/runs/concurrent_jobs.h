@@ -1,4 +1,4 @@
-// Jobs that bear one run's name but had resources at the same time are not one run.
+// Splits jobs with one run name that had resources at the same time into several runs.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace goodput {
 
-// The jobs of the attempts, split so that in no strand two jobs had resources at once; the job that started
-// first begins the first one. Jobs that have not started are in the first.
+// The jobs of the attempts, split so that no two jobs of a strand had resources at once; the job that started
+// first is in the first strand. Jobs that have not started are in the first strand.
 std::vector<std::vector<std::int64_t>> SplitConcurrentJobs(const RunFacts& facts);
 
-// LoadRun, and where the jobs are several strands each as a run: NAME, NAME#2, NAME#3 ... in this order.
+// LoadRun; if the jobs are several strands, each as a run: NAME, NAME#2, NAME#3 ... in this order.
 absl::StatusOr<std::vector<Run>> LoadConcurrentRuns(Database& db, const std::vector<JobKey>& jobs, Ns now,
                                                     AccountingReader& accounting);
 
-// "NAME#2" -> NAME and 1; a text that does not end so is a name, and the strand is 0.
+// "NAME#2" -> NAME and 1; any other text is a name, with strand 0.
 std::pair<std::string, std::size_t> StrandOfName(const std::string& text);
 
 }  // namespace goodput

@@ -10,7 +10,7 @@
 namespace goodput {
 namespace {
 
-// The two times of a record are read a moment apart.
+// The two times of a record are read this close together.
 constexpr Ns kReadApart = kSecond / 1000;
 
 Ns Rounded(Ns shift) {
@@ -39,7 +39,7 @@ void ControllerClock::Settle() {
               [](const Reading& a, const Reading& b) { return a.mono < b.mono; });
     boot.spells.clear();
     for (const Reading& reading : boot.readings) {
-      // Of an unknown boot all have one clock.
+      // For an unknown boot, all readings have one clock.
       const bool set = !boot.spells.empty() && std::abs(reading.clock - boot.last_clock()) > kClockSet &&
                        boot.id != kUnknownBoot;
       if (boot.spells.empty() || set) boot.spells.push_back({reading.clock, reading.mono, reading.mono});
@@ -100,13 +100,13 @@ std::vector<std::string> ControllerClock::Findings() const {
   std::vector<std::string> findings;
   for (const Boot& boot : boots_) {
     for (std::size_t i = 1; i < boot.spells.size(); ++i) {
-      findings.push_back(absl::StrFormat(
-          "the controller's clock was set by %+.1f s before %s; times before that are given by "
-          "the clock as it is now",
-          static_cast<double>(boot.spells[i].clock - boot.spells[i - 1].clock) / 1e9,
-          absl::FormatTime("%Y-%m-%dT%H:%M:%S",
-                           absl::FromUnixNanos(boot.spells[i].first_mono + boot.last_clock()),
-                           absl::LocalTimeZone())));
+      findings.push_back(
+          absl::StrFormat("the controller's clock was set by %+.1f s before %s; earlier times are converted "
+                          "to the current clock",
+                          static_cast<double>(boot.spells[i].clock - boot.spells[i - 1].clock) / 1e9,
+                          absl::FormatTime("%Y-%m-%dT%H:%M:%S",
+                                           absl::FromUnixNanos(boot.spells[i].first_mono + boot.last_clock()),
+                                           absl::LocalTimeZone())));
     }
   }
   return findings;

@@ -8,11 +8,11 @@
 namespace goodput {
 namespace {
 
-// Accounting has whole seconds, rounded down: what happened in the second of a start belongs to it.
+// Accounting rounds down to whole seconds: events in the second of a start belong to it.
 constexpr Ns kStartSlack = kSecond;
 
-// What accounting knows to have been more than was seen: how long, but not when. Between two looks it was
-// just before it was resumed; when nobody looked, nothing says it was not at the end.
+// Suspended time that accounting knows and the watch did not see: its length is known, but not when it was.
+// With a look before and after, it was just before the resume; otherwise it may have been at the end.
 void PlaceSuspensionsOf(Draft& draft, Ns now) {
   AttemptFacts& facts = draft.facts;
   if (!facts.start) return;
@@ -20,7 +20,7 @@ void PlaceSuspensionsOf(Draft& draft, Ns now) {
   if (draft.suspended_since) facts.suspended.push_back({*draft.suspended_since, end, true});
   Ns rest = draft.suspended_s * kSecond;
   for (const Suspension& seen : facts.suspended) rest -= std::min(seen.end, end) - seen.begin;
-  // Each end of what was seen is rounded.
+  // Each end of the seen periods is rounded.
   if (rest <= kSecond * static_cast<Ns>(facts.suspended.size())) return;
   const Ns until = draft.resumed.value_or(end);
   facts.suspended.push_back({std::max(*facts.start, until - rest), until, draft.resumed.has_value()});
@@ -46,7 +46,7 @@ void Drafts::JoinResized() {
     if (before.state != "RESIZING") {
       ++it;
     } else if (next == drafts_.end()) {
-      // The next row is about to come.
+      // The next row follows.
       before.end.reset();
       before.state = "RUNNING";
     } else {
@@ -69,7 +69,7 @@ void Drafts::CloseWatched() {
     if (next == drafts_.end()) break;
     if (it->second.in_accounting || !facts.start) continue;
     if (!facts.end) facts.end = next->second.facts.submit;
-    // What its batch script died of while it was requeued is not how the attempt ended.
+    // The signal that killed its batch script during the requeue is not how the attempt ended.
     const bool told = facts.state == "PREEMPTED" || facts.state == "NODE_FAIL";
     if (!told && !it->second.state_final) facts.state = "REQUEUED";
   }
@@ -144,7 +144,7 @@ AttemptFacts* Drafts::At(Ns t) const {
                                 [](Ns at, const auto& attempt) { return at < attempt.first; });
   while (after != started_.begin()) {
     const auto& [start, attempt] = *--after;
-    // An import's attempts begin when it says.
+    // An import's attempts begin exactly when they say.
     if (start <= t + (attempt->heard_until ? 0 : kStartSlack)) return attempt;
   }
   return nullptr;

@@ -1,5 +1,4 @@
-// The attempts of one job while they are put together from what accounting, the controller's watch and an
-// import say of them.
+// The attempts of one job while they are assembled from accounting, the queue watch and imports.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +16,15 @@ namespace goodput {
 
 struct Draft {
   AttemptFacts facts;
-  std::optional<Ns> configuring_since;  // the watch saw its nodes boot; accounting's start is when they had
-  int running_gpus = 0;                 // that the watch last saw it run with
-  std::optional<Ns> suspended_since;    // the watch saw it suspended
-  std::optional<Ns> resumed;            // and last resumed then
+  // The watch saw its nodes boot; accounting's start is when they had booted.
+  std::optional<Ns> configuring_since;
+  int running_gpus = 0;               // GPUs when the watch last saw it running
+  std::optional<Ns> suspended_since;  // the watch saw it suspended
+  std::optional<Ns> resumed;          // when it last resumed
   bool in_accounting = false;
-  bool state_final = false;     // the watch saw it over, not merely completing
-  std::optional<Ns> last_seen;  // it ended between then and its end as far as that is known: nobody looked
-  bool is_life = false;         // an import: it is the life of its program
+  bool state_final = false;     // the watch saw its end, not only completing
+  std::optional<Ns> last_seen;  // it ended between this look and its known end, with no look in between
+  bool is_life = false;         // an import: the attempt is the life of its program
   std::int64_t suspended_s = 0;
 };
 
@@ -37,21 +37,23 @@ class Drafts {
   Map::iterator end() { return drafts_.end(); }
   void Clear();
 
-  // A job that gave nodes back has a row RESIZING, and a next one with the moment of that as its submit time.
+  // A job that gave nodes back has a row RESIZING, and another one whose submit time is the time of the
+  // resize; joins them.
   void JoinResized();
-  // Without accounting nobody says when a requeued attempt ended: it was when the next one was submitted.
+  // Without accounting, the end of a requeued attempt is unknown: uses the submit time of the next one.
   void CloseWatched();
   void PlacePreemptions(const std::set<Ns>& preemptions);
-  // What Slurm itself told does not say by which clock; what is before what does.
+  // Slurm's own times do not say by which clock they are; their order decides.
   void MoveOnto(const ControllerClock& clock);
   void PlaceSuspensions(Ns now);
 
   std::vector<AllocatedSpan> Spans() const;
-  // Whether one of them ended while nobody looked.
+  // Whether any attempt ended without a look at its end.
   bool AnyEndUnseen() const;
-  // Millions of records ask At, of up to hundreds of attempts: call this once their starts are settled.
+  // At() is called for millions of records and up to hundreds of attempts: call this once their starts are
+  // settled.
   void Index();
-  // The attempt a record of that time is of: of those that had started by then the last; null: none.
+  // The attempt of a record with this time: the last one that had started; null: none.
   AttemptFacts* At(Ns t) const;
 
  private:

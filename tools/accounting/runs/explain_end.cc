@@ -22,20 +22,20 @@
 namespace goodput {
 namespace {
 
-// A node that went down this long after an attempt's end has nothing to do with it.
+// A node that went down this long after an attempt's end is unrelated to it.
 constexpr Ns kDownSlack = 5 * kSecond;
-// SlurmdTimeout, by which a node that is silent is set down, is 300 s where nobody set it.
+// A silent node is set down after SlurmdTimeout, 300 s by default.
 constexpr Ns kNoticedWithin = 900 * kSecond;
 constexpr Ns kTakeoverSlack = 120 * kSecond;
-// Who drains a node to mend it has its jobs requeued soon, or lets them run.
+// An administrator who drains a node for repair requeues its jobs soon, or lets them run.
 constexpr Ns kDrainedBefore = 600 * kSecond;
 constexpr Ns kHeldAfter = 60 * kSecond;
 
-// The reason slurm-gcp gives a node whose machine was preempted; of others it is "Instance terminated" or
-// "Unbacked instance", which are failures.
+// slurm-gcp's reason for a node whose machine was preempted; its other reasons, "Instance terminated" and
+// "Unbacked instance", are failures.
 constexpr absl::string_view kMachinePreempted = "Preempted instance";
 
-// Slurm drains nodes by itself, too, and then says one of these.
+// Slurm itself drains nodes with one of these reasons.
 bool IsSlurmsOwnReason(absl::string_view reason) {
   constexpr std::array<absl::string_view, 10> kSlurms{
       "Kill task failed", "Not responding", "Prolog error",      "Epilog error",    "Low ",
@@ -64,7 +64,7 @@ class EndExplainer {
 
  private:
   void WentDown(const std::string& node, Ns since, const std::string& reason);
-  // A job that started, and its partition's PriorityTier where the watch saw it.
+  // A job that started, and its partition's PriorityTier if the watch saw it.
   struct Start {
     AccountingRow job;
     std::optional<std::int64_t> tier;
@@ -81,7 +81,7 @@ class EndExplainer {
   AttemptFacts& attempt_;
   Ns start_;
   Ns end_;
-  Ns last_noticed_;  // what goes down later has nothing to do with its end
+  Ns last_noticed_;  // a node that goes down later is unrelated to the end
   std::set<std::string> nodes_;
   std::set<std::string> down_;
 };
@@ -99,7 +99,7 @@ void EndExplainer::WentDown(const std::string& node, Ns since, const std::string
 }
 
 absl::Status EndExplainer::FindDownNodes(const AttemptFacts* next) {
-  // The end of a job whose node is lost may be told as when the node was last heard from.
+  // If a job's node is lost, the reported end may be when the node was last heard from.
   if (attempt_.state == "NODE_FAIL" || !attempt_.failed_node.empty())
     last_noticed_ = std::max(last_noticed_, end_ + kNoticedWithin);
   if (next != nullptr && next->start) last_noticed_ = std::min(last_noticed_, std::max(end_, *next->start));
@@ -124,7 +124,7 @@ absl::Status EndExplainer::FindDownNodes(const AttemptFacts* next) {
   return absl::OkStatus();
 }
 
-// Jobs that started in [from, to], as far as the watch knows them.
+// Jobs that started in [from, to], according to the watch.
 absl::StatusOr<std::vector<EndExplainer::Start>> EndExplainer::WatchedStarts(Ns from, Ns to) {
   EventCursor events(db_, EventsOf::Watch(cluster_, kind::kAttempt, from, to + 1));
   std::vector<Start> starts;
@@ -149,7 +149,7 @@ absl::StatusOr<std::vector<EndExplainer::Start>> EndExplainer::WatchedStarts(Ns 
   return starts;
 }
 
-// The watch knows of a job before accounting does, and accounting may know more of it.
+// The watch knows a job before accounting does, and accounting may know more about it.
 absl::StatusOr<std::vector<EndExplainer::Start>> EndExplainer::Starts(Ns from, Ns to) {
   ASSIGN_OR_RETURN(std::vector<AccountingRow> rows,
                    LoadStartedBetween(db_, cluster_, from / kSecond, to / kSecond));
@@ -170,7 +170,7 @@ absl::StatusOr<std::vector<EndExplainer::Start>> EndExplainer::Starts(Ns from, N
   return starts;
 }
 
-// By PreemptType; where that is not known, no job preempts another of its own partition and QOS.
+// By PreemptType; if it is unknown, a job does not preempt others of its own partition and QOS.
 EndExplainer::MayPreempt EndExplainer::MayItPreempt(const Start& other) const {
   const bool same_partition = other.job.partition == owner_.partition;
   const bool same_qos = other.job.qos == owner_.qos;
@@ -198,7 +198,7 @@ bool EndExplainer::OnOurNodes(const std::string& node_list) const {
                      [&](const std::string& n) { return nodes_.count(n) != 0; });
 }
 
-// Slurm does not record who asks for a requeue, but who drains a node of it, or holds the job then.
+// Slurm does not record who requests a requeue, but it records who drains a node, or holds the job.
 absl::Status EndExplainer::FindOperator(const AttemptFacts* next) {
   EventCursor states(
       db_, EventsOf::NoJob(cluster_, kind::kNodeState, end_ - kDrainedBefore, end_ + kDownSlack + 1));
@@ -213,7 +213,7 @@ absl::Status EndExplainer::FindOperator(const AttemptFacts* next) {
     if (by.empty() || by == owner_.user || IsSlurmsOwnReason(ToAbsl(reason))) continue;
     if (since < std::max(start_, end_ - kDrainedBefore) || since > end_ + kSecond) continue;
     attempt_.operator_acted = Cat("node ", event.Text(key::kNodeName), " was drained by ", by, " ",
-                                  std::max<Ns>(0, end_ - since) / kSecond, " s before: ", reason);
+                                  std::max<Ns>(0, end_ - since) / kSecond, " s before the end: ", reason);
     return absl::OkStatus();
   }
   if (next == nullptr || !states.status().ok()) return states.status();
@@ -221,20 +221,20 @@ absl::Status EndExplainer::FindOperator(const AttemptFacts* next) {
       std::any_of(next->pending.begin(), next->pending.end(), [&](const PendingReason& pending) {
         return pending.reason == "JobHeldAdmin" && pending.t <= end_ + kHeldAfter;
       });
-  if (held) attempt_.operator_acted = "an administrator held the job right after it";
+  if (held) attempt_.operator_acted = "an administrator held the job right afterwards";
   return absl::OkStatus();
 }
 
 absl::Status EndExplainer::FindPreemptor() {
   ASSIGN_OR_RETURN(std::vector<Start> others, Starts(end_, end_ + kTakeoverSlack));
-  // Slurm's own word for it; which of those that may have done it is still to be found.
+  // Slurm itself reports the preemption; only the preemptor is to be found.
   const bool preempted = attempt_.preempt_time || attempt_.state == "PREEMPTED";
   for (const Start& other : others) {
     const AccountingRow& job = other.job;
     if (job.job_id == attempt_.job_id || !OnOurNodes(job.node_list)) continue;
     const MayPreempt may = MayItPreempt(other);
     if (may == MayPreempt::kNo) continue;
-    // Otherwise only a job that waited for these very nodes may have.
+    // Otherwise only a job that waited for these very nodes counts.
     const bool waited =
         job.submit_s < *job.start_s || (!owner_.in_accounting && job.partition != owner_.partition);
     const bool at_once = *job.start_s <= end_ / kSecond + 1 && waited;
@@ -255,7 +255,7 @@ absl::Status EndExplainer::FindPreemptor() {
 
 absl::Status ExplainEnd(Database& db, const EndOwner& owner, const AttemptFacts* next,
                         AttemptFacts& attempt) {
-  // What was done when it ended ended of nothing else.
+  // An attempt that had completed needs no explanation.
   if (!attempt.start || !attempt.end || attempt.state == "COMPLETED") return absl::OkStatus();
   EndExplainer explainer(db, owner, attempt);
   RETURN_IF_ERROR(explainer.FindDownNodes(next));

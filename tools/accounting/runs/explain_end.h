@@ -1,5 +1,5 @@
-// Why an attempt ended, as other records than its own know: nodes of it that went down, a job that took its
-// nodes, an operator who drained them.
+// Explains the end of an attempt with records other than its own: nodes that went down, a job that took its
+// nodes, an administrator who drained them.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@
 
 namespace goodput {
 
-// Whose attempt it is.
+// Identifies the attempt's job.
 struct EndOwner {
   const std::string& cluster;
   const std::string& user;
   const std::string& partition;
   const std::string& qos;
-  bool in_accounting = false;  // which says how long another job had waited
+  bool in_accounting = false;  // accounting says how long other jobs had waited
 };
 
-// Fills in down_nodes, failed_node, taken_node, preempted_by, taken_by and operator_acted of an attempt that
-// is over. `next`: the job's next attempt, if there is one.
+// Sets down_nodes, failed_node, taken_node, preempted_by, taken_by and operator_acted of an attempt that has
+// ended. `next`: the job's next attempt, if any.
 absl::Status ExplainEnd(Database& db, const EndOwner& owner, const AttemptFacts* next, AttemptFacts& attempt);
 
 }  // namespace goodput

@@ -1,5 +1,4 @@
-// The nodes that the facts of one run name by numbers: a large job has millions of facts of thousands of
-// nodes.
+// Numbers the nodes in the facts of one run: a large job has millions of facts about thousands of nodes.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@ namespace goodput {
 
 class FactNodes {
  public:
-  // Its number; a new one where the node was not named before.
+  // The node's number; assigns one on first use.
   std::int32_t Of(std::string_view name) {
     const auto found = numbers_.find(name);
     if (found != numbers_.end()) return found->second;
@@ -30,7 +29,7 @@ class FactNodes {
     return names;
   }
 
-  // Numbers the nodes of these attempts in the order of their names, in whatever order they were named.
+  // Renumbers the nodes of these attempts in the order of their names, independent of the order of first use.
   void Settle(std::vector<AttemptFacts>& attempts) {
     std::vector<std::int32_t> place(numbers_.size());
     std::int32_t next = 0;

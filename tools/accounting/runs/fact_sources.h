@@ -1,4 +1,4 @@
-// The spool files that the facts of one run are from.
+// The spool files from which the facts of one run come.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ class FactSources {
   FactSources(Database& db, RunFacts& facts);
 
   absl::Status Load(std::int64_t source_id);
-  // By id, those loaded.
+  // The loaded sources, by id.
   const std::map<std::int64_t, SourceRow>& rows() const { return rows_; }
-  // A record. Its source is named in the facts from then on; that of a block, of which there may be a
-  // million, when somebody asks for it.
+  // References a record and adds its source to the facts. The name of a block's source is loaded only when
+  // needed, since there may be a million.
   EvidenceRef Ref(const EventView& event);
-  // Of a source that was loaded.
+  // The same for a source that is already loaded.
   EvidenceRef Ref(std::int64_t source_id, std::int64_t offset);
 
  private:
@@ -34,7 +34,7 @@ class FactSources {
   Database& db_;
   RunFacts& facts_;
   std::map<std::int64_t, SourceRow> rows_;
-  absl::flat_hash_map<std::int64_t, std::int32_t> index_;  // in the facts
+  absl::flat_hash_map<std::int64_t, std::int32_t> index_;  // position in the facts
 };
 
 }  // namespace goodput

@@ -29,7 +29,7 @@ bool IsOfScheduling(const Mark& mark) {
 
 using SpansByName = std::map<std::string, std::vector<TimeSpan>, std::less<>>;
 
-// One that did not end lasted as long as the attempt.
+// A phase without an end lasted until the attempt's end.
 SpansByName SpansOf(std::vector<Mark> marks, Ns until) {
   std::sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) {
     return std::tie(a.t, a.ref.offset, b.begin) < std::tie(b.t, b.ref.offset, a.begin);

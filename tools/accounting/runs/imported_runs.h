@@ -1,4 +1,4 @@
-// Runs that are imports: a log of another program told of them, and no job of Slurm's is known to go with it.
+// Runs that exist only as imports: a log of another program, without a Slurm job.
 #pragma once
 
 #include <functional>
@@ -13,27 +13,26 @@
 
 namespace goodput {
 
-// Ids of jobs that are imports are negative: Slurm has none of them.
+// Job ids of imports are negative; Slurm never uses those.
 inline bool IsImport(const JobKey& job) {
   return job.job_id < 0;
 }
 
-// The run with its attempts, which have no events or marks yet, by begin.
+// The run with its attempts by begin; they have no events or marks yet.
 struct ImportedRun {
   Run run;
-  std::vector<bool> is_life;  // of each attempt: it is the life of its program
+  std::vector<bool> is_life;  // per attempt: it is the life of its program
 };
 absl::StatusOr<ImportedRun> LoadImportedRun(Database& db, const JobKey& job);
 
-// What a log says of an attempt in words of the vocabulary of buckets. Phases named provisioning, launch,
-// teardown, drain and suspended are no phases of the program: they become what Slurm would have told of the
-// attempt, unless it did. `imported`: whether a log said it. `is_life`: the attempt is the life of its
-// program, but for them.
+// Phases named provisioning, launch, teardown, drain and suspended are not phases of the program: they become
+// what Slurm would have recorded about the attempt, unless it did. `imported`: whether a log recorded the
+// phase. `is_life`: the attempt is the life of its program, apart from these phases.
 void ReadSchedulingPhases(AttemptFacts& attempt, bool is_life,
                           const std::function<bool(const Mark&)>& imported);
 
-// Attempts of which nothing says that they ended: of a run that is nothing but imports the last one is open,
-// and now is when it was last heard of; any other was over by then.
+// Settles attempts without a known end: in a run of imports only, the last one is open and "now" is its last
+// record; any other ended before the next.
 void SettleOpenEnds(RunFacts& facts);
 
 }  // namespace goodput

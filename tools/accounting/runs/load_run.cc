@@ -46,7 +46,7 @@ class RunLoader {
     run_.facts.step_reader = step_reader_;
   }
 
-  // Also the other components, if it is one of a heterogeneous job.
+  // Includes the other components if the job is heterogeneous.
   absl::Status AddJob(const JobKey& job);
   absl::StatusOr<Run> Finish();
 
@@ -73,7 +73,7 @@ class RunLoader {
   Drafts drafts_;  // of the job being added
 };
 
-// Of thousands of files a cluster has, one job is in a few.
+// Of a cluster's thousands of files, a job uses few.
 absl::Status RunLoader::LoadSourcesOf(const JobSteps& steps) {
   std::set<std::int64_t> ids;
   for (const StepRow& step : steps.marks) ids.insert(step.source_id);
@@ -84,7 +84,7 @@ absl::Status RunLoader::LoadSourcesOf(const JobSteps& steps) {
   return absl::OkStatus();
 }
 
-// Its attempts, by number: two of them may begin in one second.
+// Its attempts, by number, since two of them may begin in one second.
 absl::Status RunLoader::AddImport(const JobKey& job) {
   ASSIGN_OR_RETURN(ImportedRun imported, LoadImportedRun(db_, job));
   run_.info = std::move(imported.run.info);
@@ -106,7 +106,7 @@ absl::Status RunLoader::AddSchedulerSide(const JobKey& job, SchedulerFacts& sche
   }
   drafts_.JoinResized();
   bool watched = false;
-  // By which clocks its events were written comes before what they say.
+  // The clocks of its events must be known before their contents are used.
   if (job.heard) {
     EventCursor events(db_, EventsOf::Job(job));
     while (events.Next()) {
@@ -129,7 +129,7 @@ absl::Status RunLoader::AddSchedulerSide(const JobKey& job, SchedulerFacts& sche
 }
 
 absl::Status RunLoader::AddWatch(const JobKey& job, const ControllerClock& clock, SchedulerFacts& scheduler) {
-  Ns last_said = 0;  // by the clock of the record, as the watch's own begin is
+  Ns last_said = 0;  // by the record's clock, like the watch's own begin
   EventCursor events(db_, EventsOf::WatchOf(job));
   while (events.Next()) {
     const EventView& event = events.event();
@@ -141,8 +141,8 @@ absl::Status RunLoader::AddWatch(const JobKey& job, const ControllerClock& clock
   return EndUnwatched(job, last_said);
 }
 
-// At its begin a watch says all there is. What it does not say then had ended while nobody looked, and
-// without accounting nobody will say when.
+// A watch records every job when it begins. A job that is missing then ended while no watch ran; without
+// accounting, the time is unknown.
 absl::Status RunLoader::EndUnwatched(const JobKey& job, Ns last_said) {
   if (drafts_.begin() == drafts_.end()) return absl::OkStatus();
   Draft& last = std::prev(drafts_.end())->second;
@@ -158,7 +158,7 @@ absl::Status RunLoader::EndUnwatched(const JobKey& job, Ns last_said) {
   return absl::OkStatus();
 }
 
-// Its nodes may have seen the end that the watch did not.
+// Its nodes may have seen the end that the watch missed.
 void TakeEndFromNodes(Draft& draft) {
   if (!draft.last_seen) return;
   std::optional<Ns> end;
@@ -188,7 +188,7 @@ absl::Status RunLoader::AddNodeSide(const JobKey& job, const ControllerClock& cl
   return nodes.AddSteps(std::move(steps), block_shifts);
 }
 
-// What takes all facts of an attempt together; then they are the run's.
+// Steps that need all facts of an attempt; afterwards they belong to the run.
 absl::Status RunLoader::FinishDrafts(const JobKey& job) {
   const auto imported = [&](const Mark& mark) {
     return run_.facts.sources[static_cast<std::size_t>(mark.ref.source)].imported;
@@ -217,7 +217,7 @@ absl::Status RunLoader::FinishDrafts(const JobKey& job) {
   return absl::OkStatus();
 }
 
-// False: `of` is given, and it is no component of that job.
+// False: `of` is given, and this job is not one of its components.
 absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<std::int64_t> of) {
   if (added_.count(job) != 0) return true;
   drafts_.Clear();
@@ -233,7 +233,7 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
     return false;
   }
   added_.insert(job);
-  // The first component speaks for the job.
+  // The first component represents the job.
   const bool leader_spoke = het_job_ && added_.count({job.cluster, *het_job_, job.from_s, job.until_s}) != 0;
   if (leader_spoke && *het_job_ != job.job_id) run_.info = info;
   drafts_.CloseWatched();
@@ -255,7 +255,7 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
 absl::Status RunLoader::AddJob(const JobKey& job) {
   if (absl::StatusOr<bool> added = AddComponent(job, std::nullopt); !added.ok()) return added.status();
   if (!het_job_) return absl::OkStatus();
-  // The ids of components follow each other, and they are submitted as one.
+  // The ids of components are consecutive, and they are submitted together.
   const std::int64_t leader = *het_job_;
   for (JobKey component{job.cluster, leader, job.from_s, job.until_s};; ++component.job_id) {
     ASSIGN_OR_RETURN(const bool added, AddComponent(component, leader));
@@ -268,10 +268,10 @@ absl::Status RunLoader::AddJob(const JobKey& job) {
 
 absl::StatusOr<Run> RunLoader::Finish() {
   if (run_.facts.attempts.empty()) {
-    return absl::NotFoundError(Cat(
-        "its node has told of it, and what Slurm says of it is not recorded yet (goodputd looks every few "
-        "seconds); ",
-        kAskAgain));
+    return absl::NotFoundError(
+        Cat("its node has reported it, but nothing from Slurm is recorded yet (goodputd polls every few "
+            "seconds); ",
+            kAskAgain));
   }
   NameNodesOfCollectives(nodes_, run_.facts.attempts);
   nodes_.Settle(run_.facts.attempts);

@@ -1,5 +1,4 @@
-// From database rows to the facts of one training run: which attempts it has, and which events belong to
-// which.
+// Builds the facts of one training run from database rows: its attempts, and which events belong to which.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +17,15 @@
 
 namespace goodput {
 
-// Ends the message of an error NotFound about a job that exists, and of which too little is recorded as yet.
-inline constexpr std::string_view kAskAgain = "ask again in a moment";
+// Ends the message of a NotFound error about a job that exists but of which too little is recorded yet.
+inline constexpr std::string_view kAskAgain = "try again in a moment";
 
-// What a report says about the run besides its timeline; of its last attempt where they differ.
+// Properties of the run for reports; of its last attempt if they differ.
 struct RunInfo {
   std::string cluster;
   std::int64_t job_id = 0;  // of the last job
-  std::string job_id_text;  // as people write it
-  std::string run;          // --goodput-run, empty where none was given
+  std::string job_id_text;  // as Slurm prints it
+  std::string run;          // --goodput-run; empty: not given
   std::string name;         // job name
   std::string user;
   std::string account;
@@ -35,19 +34,19 @@ struct RunInfo {
   std::string state;
   std::string gpu_type;
   std::map<std::string, std::string> tags;  // --goodput-tags
-  std::string reservation;                  // Slurm's
+  std::string reservation;                  // Slurm's reservation
   bool checkpoint_dir = false;              // --goodput-checkpoint-dir was given
 };
 
 struct Run {
   RunInfo info;
   RunFacts facts;
-  std::vector<DeclaredFlops> flops;  // one a job that said anything of them
-  std::set<std::string> gpu_types;   // of all its attempts, where Slurm says
+  std::vector<DeclaredFlops> flops;  // one per job that declared any
+  std::set<std::string> gpu_types;   // of all its attempts, if Slurm reports them
 };
 
-// The attempts of these jobs of one cluster as one run. NotFound: the database knows none of them.
-// `accounting`: of the same database; who loads many runs keeps one.
+// The attempts of these jobs of one cluster as one run. NotFound: the database has none of them.
+// `accounting`: of the same database; keep one when loading many runs.
 absl::StatusOr<Run> LoadRun(Database& db, const std::vector<JobKey>& jobs, Ns now,
                             AccountingReader& accounting);
 absl::StatusOr<Run> LoadRun(Database& db, const std::vector<JobKey>& jobs, Ns now);

@@ -13,12 +13,11 @@
 namespace goodput {
 namespace {
 
-// Accounting rounds down to seconds, and processes take their time.
+// Accounting rounds down to seconds, and processes take time.
 constexpr Ns kSlack = kSecond / 2;
-// Tasks that are killed, and saves they still complete, may come so long after the end.
+// Killed tasks, and saves that they still complete, may come this long after the end.
 constexpr Ns kOutlives = 120 * kSecond;
-// A prolog that comes much later than the allocation says nothing about clocks; one that lies long before it
-// is not of it.
+// A prolog much later than the allocation says nothing about clocks; one long before it belongs to another.
 constexpr Ns kFarthest = 90 * kSecond;
 constexpr Ns kUnbounded = std::numeric_limits<Ns>::max() / 4;
 
@@ -94,13 +93,13 @@ const NodeClock::Setting* NodeClock::SettingOf(Ns clock) const {
 
 Ns NodeClock::Correct(Ns t, Ns clock) const {
   if (!reference_) return t;
-  // Within one setting differences are real (NTP's), between two they are what it was set by.
+  // Within one setting, differences are real (NTP's); between two, they are what the clock was set by.
   const Setting* setting = SettingOf(clock);
   return t + (*reference_ - (setting == nullptr ? clock : setting->reference()));
 }
 
-// What the clock could have been all the time: as it was at some time, or such that the job's first record of
-// an allocation came with one of them.
+// Candidates for the clock: each that the node had, and those that place the job's first record of an
+// allocation into it.
 std::vector<Ns> NodeClock::Candidates(const AllocatedSpans& spans, const std::vector<Ns>& shifts) const {
   std::vector<Ns> candidates;
   for (const Setting& setting : settings_) candidates.push_back(setting.reference());
@@ -118,7 +117,7 @@ std::vector<Ns> NodeClock::Candidates(const AllocatedSpans& spans, const std::ve
   return candidates;
 }
 
-// How many records lie within the allocations by this clock; how many were written by it.
+// The number of records within the allocations by this clock, and the number written by it.
 std::pair<int, int> NodeClock::Score(Ns reference, const AllocatedSpans& spans) const {
   std::pair<int, int> score{0, 0};
   for (const Reading& reading : readings_) {
@@ -137,7 +136,7 @@ Ns NodeClock::BestReference(const AllocatedSpans& spans, const std::vector<Ns>& 
   Ns reference = 0;
   const std::vector<Ns> candidates = Candidates(spans, shifts);
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    // The clocks it had come first: where one of them explains everything, no other can be better.
+    // The clocks it had come first: if one of them explains everything, no other can be better.
     if (i >= settings_.size() && best.first == bounded) break;
     const std::pair<int, int> score = Score(candidates[i], spans);
     if (score <= best) continue;
@@ -160,7 +159,7 @@ NodeClock::Room NodeClock::RoomIn(const AllocatedSpans& spans) const {
   return room;
 }
 
-// How far all records must move to lie where they must; 0 where they do, or where no one shift brings all in.
+// How far all records must move to lie where they must; 0 if they already do, or no single shift suffices.
 Ns NodeClock::Shift(const Room& room) {
   if (room.least > room.most) return 0;
   if (room.least > kSlack) return room.least;
@@ -194,7 +193,7 @@ void NodeClock::Report(Ns shift) {
   }
 }
 
-// How far the nearest of its clocks is from the controller's; 0: it was right once.
+// The distance of its nearest clock from the controller's; 0: it was correct at some time.
 Ns NodeClock::Apart() const {
   Ns apart = *reference_ - settings_.back().reference();
   for (const Setting& setting : settings_) {

@@ -1,14 +1,14 @@
-// One machine's clock, judged by what it wrote: set forwards or backwards while a job ran, or apart from the
+// Corrects the clock of one machine, judged by its records: it was set while a job ran, or differs from the
 // controller's.
 //
-// Every record has the real time and the monotonic time of its writing. Their difference, the clock, stays
-// the same until somebody sets it; so durations are always known, and only the place of all of them in time
-// must be chosen: a clock the node had, or one by which the job's first record comes with an allocation,
-// whichever puts most records within the job's allocations as the controller has them. If some still lie
-// where they cannot (a prolog before the start, the exit of a batch script after the end), the whole is moved
-// by as little as brings them in. A clock that was never the controller's is then put into the middle of what
-// start and end of the allocation, which have whole seconds, leave open; what other nodes wrote of the same
-// moment places it better (Align).
+// Every record has the real and the monotonic time of its writing. Their difference, called the clock here,
+// is constant until the real time is set. So durations are always known, and only one shift for all records
+// must be found: it is a clock that the node had, or one that places the job's first record into an
+// allocation, whichever puts most records within the job's allocations. If some records still lie where they
+// cannot (a prolog before the start, the exit of a batch script after the end), all are moved by the least
+// amount that corrects this. A clock that never agreed with the controller's is then placed in the middle of
+// what the whole seconds of the allocation's start and end leave open; records of other nodes about the same
+// moment place it better (Align).
 #pragma once
 
 #include <initializer_list>
@@ -25,11 +25,11 @@ namespace goodput {
 struct AllocatedSpan {
   Ns start = 0;
   std::optional<Ns> end;
-  bool ended_by_itself =
-      false;  // then nothing of it comes after its end; else tasks may live on for KillWait
+  // Then no record comes after its end; otherwise tasks may live on for KillWait.
+  bool ended_by_itself = false;
 };
 
-// Those of a job, to be asked about each of millions of records.
+// The allocations of a job, indexed for queries about millions of records.
 class AllocatedSpans {
  public:
   AllocatedSpans(std::vector<AllocatedSpan> spans);  // NOLINT(google-explicit-constructor): they are the same
@@ -38,14 +38,14 @@ class AllocatedSpans {
 
   const std::vector<AllocatedSpan>& by_start() const { return spans_; }
   bool empty() const { return spans_.empty(); }
-  // True if a record of this time may be of one of them; `before_end`: what cannot outlive one that ended by
-  // itself.
+  // Whether a record with this time can belong to one of them. `before_end`: for records that cannot outlive
+  // an allocation that ended by itself.
   bool Contain(Ns t, bool before_end) const;
-  // The allocation a record is of: the one it lies in, else the nearest; null where that is far.
+  // The allocation of a record: the one it lies in, or the nearest; null if that is too far away.
   const AllocatedSpan* Nearest(Ns t) const;
 
  private:
-  // Of a span and all that started before it.
+  // Of a span and all spans that started before it.
   struct Latest {
     Ns moment = 0;
     Ns outlived = 0;
@@ -58,29 +58,30 @@ class AllocatedSpans {
 
 class NodeClock {
  public:
-  // kWithin: while the job ran, or tasks outlived its end for a while; kFree: any time, such as an epilog's.
+  // kWithin: while the job ran, or shortly after, since tasks may outlive it; kFree: any time, such as an
+  // epilog's.
   enum class Bound { kFree, kWithin, kAfterStart, kBeforeEnd };
 
-  // A record's real time and clock (real less monotonic time), and where it must lie.
+  // Adds a record's real time and clock (real minus monotonic time), and where it must lie.
   void Add(Ns t, Ns clock, Bound bound);
-  // `shifts`: what the controller's own clock was set by meanwhile.
+  // `shifts`: by how much the controller's own clock was set meanwhile.
   void Settle(const AllocatedSpans& spans, const std::vector<Ns>& shifts = {});
 
-  // After Settle: it was never the controller's.
+  // After Settle: whether the clock never agreed with the controller's.
   bool apart() const { return apart_ != 0; }
-  // Moves all times of one that is apart, as far as the allocations allow.
+  // Moves all times of a clock that is apart, as far as the allocations allow.
   void Align(Ns by);
 
-  // Records with another clock may be of another boot: of such a machine no time is brought onto another.
+  // Records with another clock may belong to another boot; times of such a machine are not converted.
   void MayBeManyBoots() { many_boots_ = true; }
 
-  // After that, where nothing more is added: what was is not asked for again.
+  // Frees the readings. Call once nothing more is added.
   void Forget() { std::vector<Reading>().swap(readings_); }
 
-  // The real time of a record had the clock never been set and been the controller's. Before Settle, and for
-  // a clock that nothing is wrong with, it is the record's own.
+  // The real time that a record would have if the clock had never been set and had agreed with the
+  // controller's. Before Settle, and for a correct clock, it is the record's own.
   Ns Correct(Ns t, Ns clock) const;
-  // One sentence each, such as "was set by +3600.0 s at ..."; `when` is by the corrected clock.
+  // One sentence each, such as "was set by +3600.0 s"; `when` is by the corrected clock.
   struct Finding {
     Ns when = 0;
     std::string text;
@@ -93,7 +94,7 @@ class NodeClock {
     Ns clock = 0;
     Bound bound = Bound::kFree;
   };
-  // Clocks that differ by so little that nobody set them: kept on time by NTP.
+  // Clocks that differ so little that they were not set, only kept on time by NTP.
   struct Setting {
     Ns lowest = 0;
     Ns highest = 0;
@@ -105,7 +106,7 @@ class NodeClock {
   std::vector<Ns> Candidates(const AllocatedSpans& spans, const std::vector<Ns>& shifts) const;
   std::pair<int, int> Score(Ns reference, const AllocatedSpans& spans) const;
   Ns BestReference(const AllocatedSpans& spans, const std::vector<Ns>& shifts) const;
-  // By how much all records may move, so that each lies where it must.
+  // By how much all records may move so that each lies where it must.
   struct Room {
     Ns least = 0;
     Ns most = 0;
@@ -119,7 +120,7 @@ class NodeClock {
   std::vector<Setting> settings_;  // ascending
   std::optional<Ns> reference_;
   bool many_boots_ = false;
-  Ns apart_ = 0;  // its own clock less the controller's, negated
+  Ns apart_ = 0;  // the controller's clock minus its own
   Room room_;     // for Align
   std::vector<Finding> findings_;
 };

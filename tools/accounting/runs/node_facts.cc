@@ -17,7 +17,7 @@
 namespace goodput {
 namespace {
 
-// "job_prolog" and so on; absent: none of slurmd's.
+// From "job_prolog" and so on; absent: not a record of slurmd.
 std::optional<NodeEvent::Kind> NodeEventKind(std::string_view kind) {
   if (kind == kind::kJobProlog) return NodeEvent::Kind::kProlog;
   if (kind == kind::kStepStart) return NodeEvent::Kind::kStepStart;
@@ -29,7 +29,7 @@ std::optional<NodeEvent::Kind> NodeEventKind(std::string_view kind) {
   return std::nullopt;
 }
 
-// One more of a large job. Its nodes do the same, so that most begin and end a step and a task each.
+// Adds an event of a large job. Nodes of a job do the same, so most begin and end one step and one task each.
 NodeEvent& NextEvent(AttemptFacts& attempt) {
   std::vector<NodeEvent>& events = attempt.node_events;
   if (events.size() == events.capacity()) {
@@ -78,7 +78,7 @@ void NodeFacts::AddHook(const EventView& event, const Hook& hook, Ns t) {
   const NodeEvent::Kind kind = *hook.kind;
   const bool prolog = kind == NodeEvent::Kind::kProlog;
   if (prolog) SeeRestart(*attempt, place, event.Int(key::kRestart));
-  // That there was a prolog says nothing more of the attempt, and an epilog only where nobody saw its end.
+  // A prolog adds nothing to an attempt, and an epilog only if the end was not seen.
   if (!prolog && (ends_unseen_ || kind != NodeEvent::Kind::kEpilog)) {
     NodeEvent& added = NextEvent(*attempt);
     added.t = t;
@@ -117,7 +117,7 @@ void NodeFacts::SeeRestart(AttemptFacts& attempt, const Place& place,
 
 void NodeFacts::SettleDeclared() {
   for (const auto& [attempt, first] : restarts_) {
-    // The watch may have looked neither while it waited nor while it ran.
+    // The watch may have looked neither while the job waited nor while it ran.
     if (!attempt->restart) attempt->restart = static_cast<int>(first.second);
   }
   for (auto& [of, all] : declaring_) {
@@ -134,13 +134,13 @@ void NodeFacts::SettleDeclared() {
   declaring_.clear();
 }
 
-// What the job said of itself when it was submitted, and the site by default.
+// What the job declared at submission, including the site's defaults.
 void NodeFacts::AddDeclared(AttemptFacts& attempt) {
   const std::string run_name = reader_.OptText(key::kRun);
   if (!run_name.empty()) run_.info.run = run_name;
   if (auto tags = reader_.OptTexts(key::kTags); !tags.empty()) run_.info.tags = std::move(tags);
   if (!reader_.OptText(key::kCheckpointDir).empty()) run_.info.checkpoint_dir = true;
-  // What the first record of a job says is its prolog's, which no program can forge.
+  // The first record of a job is its prolog's, which a program cannot forge.
   DeclaredFlops flops{reader_.OptNumber(key::kFlopsPerStep), reader_.OptText(key::kModel),
                       reader_.OptText(key::kPrecision)};
   if (flops.any() && !flops_declared_) {
@@ -182,7 +182,7 @@ void NodeFacts::AddMark(const EventView& event, Ns t, AttemptFacts& attempt) {
   mark.kind = event.kind == kind::kProgramStart ? Mark::Kind::kStart : MarkKind(event.Text(key::kMark));
   mark.begin = mark.kind == Mark::Kind::kStart || event.Text(key::kEdge) == "begin";
   mark.train_step = event.Int(key::kTrainStep);
-  // Begins of steps are kept apart (sql/tables/step_store.h).
+  // Begins of steps are stored separately (sql/tables/step_store.h).
   if (mark.kind == Mark::Kind::kStepEnd && (mark.begin || !mark.train_step)) return;
   mark.name = event.Text(key::kName);
   mark.slurm_step = StepCode(event.Text(key::kSlurmStep));
@@ -237,7 +237,7 @@ void NodeFacts::AddCollective(const EventView& event, Ns t, AttemptFacts& attemp
   test.ref = sources_.Ref(event);
   if (test.bytes <= 0 || test.busbw <= 0) return;
   std::vector<CollectiveTest>& tests = attempt.collectives;
-  // The table goes from small to large.
+  // The table goes from small to large messages.
   const bool goes_on =
       !tests.empty() && tests.back().slurm_step == test.slurm_step && tests.back().bytes < test.bytes;
   if (goes_on) tests.pop_back();
@@ -256,7 +256,7 @@ void NodeFacts::AddHostNotice(const EventView& event, Ns t, AttemptFacts& attemp
   notice.value = event.Text(key::kValue);
   notice.node = event.Text(key::kNode);
   const auto time = [&](std::string_view name) -> std::optional<Ns> {
-    constexpr std::int64_t kYears = 100LL * 366 * 24 * 3600;  // what nanoseconds can hold
+    constexpr std::int64_t kYears = 100LL * 366 * 24 * 3600;  // the range of nanoseconds
     const std::optional<std::int64_t> seconds = event.Int(name);
     if (!seconds || *seconds < 0 || *seconds > kYears) return std::nullopt;
     return *seconds * kSecond;
@@ -289,7 +289,7 @@ absl::Status NodeFacts::AddSteps(JobSteps steps, const std::vector<Ns>& block_sh
       attempt->step_blocks.push_back(step_reader_.Add(std::move(row), source, block_shifts[i]));
       continue;
     }
-    // A file may hold the end of one attempt and the begin of the next.
+    // A file may contain the end of one attempt and the begin of the next.
     ASSIGN_OR_RETURN(const std::vector<PackedStep> packed, LoadStepsOfBlock(db_, row));
     std::vector<StepRow> marks;
     marks.reserve(packed.size());

@@ -1,4 +1,4 @@
-// What nodes, programs and logs say of a job, put into the attempts it is of. Times must be by the
+// Assigns what nodes, programs and logs recorded about a job to its attempts. Times must be by the
 // controller's clock.
 #pragma once
 
@@ -28,37 +28,37 @@ namespace goodput {
 
 class NodeFacts {
  public:
-  // Of one job, whose drafts are indexed. What it is given must outlive it.
+  // For one job, whose drafts are indexed. The arguments must outlive it.
   NodeFacts(Database& db, FactSources& sources, FactNodes& nodes, const Drafts& drafts,
             StoredSteps& step_reader, Run& run)
       : db_(db), sources_(sources), nodes_(nodes), drafts_(drafts), step_reader_(step_reader), run_(run) {}
 
-  // An event of any kind, in a cursor's order, and when it was by the controller's clock; the controller's
-  // own change nothing.
+  // Adds an event of any kind, in a cursor's order, with its time by the controller's clock; the controller's
+  // own events are ignored.
   void Add(const EventView& event, Ns t);
-  // When all events were added: what the job said of itself.
+  // Call after all events were added: settles what the job declared.
   void SettleDeclared();
-  // Also those of which blocks are in two attempts.
+  // Includes steps whose blocks span two attempts.
   absl::Status AddSteps(JobSteps steps, const std::vector<Ns>& block_shifts);
   absl::Status AddImportedMarks(const JobKey& job);
   void AddHeartbeats(const std::vector<Heartbeat>& heartbeats);
 
  private:
-  // Of a record: when, and where.
+  // Time and position of a record.
   using Place = std::tuple<Ns, std::int64_t, std::int64_t>;
   struct Declared {
     Place place;
     AttemptFacts* attempt;
     std::string record;
   };
-  // What the text of a record of slurmd's hooks says.
+  // The contents of a record of slurmd's hooks.
   struct Hook {
-    std::optional<NodeEvent::Kind> kind;  // absent: it is none
+    std::optional<NodeEvent::Kind> kind;  // absent: not such a record
     std::int32_t slurm_step = kNoStep;
-    bool declares = false;  // has what the job said of itself
+    bool declares = false;  // has declarations of the job
   };
   static Hook HookOf(const EventView& event);
-  // Of what an attempt's records of one shape declare, the first and the last say all: the rest is the same.
+  // Of an attempt's declarations of one shape, only the first and the last are kept; the others are equal.
   struct Declaring {
     Place first;
     Place last;
@@ -83,15 +83,15 @@ class NodeFacts {
   Run& run_;
   const bool ends_unseen_ = drafts_.AnyEndUnseen();
   ByShape<Hook> hooks_;
-  // Of the hook before, for most of those are alike.
+  // Of the previous hook, since most are alike.
   std::int32_t source_ = -1;
   std::int64_t source_id_ = 0;
   std::int32_t node_ = NodeEvent::kNoNode;
-  RecordReader reader_;  // of what is declared
+  RecordReader reader_;  // for declarations
   bool flops_declared_ = false;
   std::vector<Declared> declared_;
   std::map<std::pair<AttemptFacts*, std::size_t>, Declaring> declaring_;  // by shape
-  std::map<AttemptFacts*, std::pair<Place, std::int64_t>> restarts_;      // what each one's first prolog says
+  std::map<AttemptFacts*, std::pair<Place, std::int64_t>> restarts_;      // from the first prolog of each
 };
 
 }  // namespace goodput

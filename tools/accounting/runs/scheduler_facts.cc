@@ -68,13 +68,13 @@ void SchedulerFacts::AddAccounting(const AccountingRow& row) {
 void SchedulerFacts::AddWatch(const EventView& event, Ns t) {
   const std::optional<std::int64_t> submit = event.Int(key::kSubmitS);
   if (!submit) return;
-  // A requeue has a new submit time; while the old allocation completes, the record still tells of the old
+  // A requeue has a new submit time; while the old allocation completes, the record still describes the old
   // one.
   Draft& draft = drafts_.Of(*submit);
   AttemptFacts& facts = draft.facts;
   const std::string state = event.Text(key::kState);
   if (event.kind == kind::kGone) {
-    // The controller forgot it, be it that it lost its state, before the watch had seen its end.
+    // The controller forgot the job before the watch saw its end, perhaps because it lost its state.
     if (draft.in_accounting || facts.end || draft.state_final) return;
     facts.end = t / kSecond * kSecond;
     facts.state = run_.info.state = state;
@@ -95,9 +95,9 @@ void SchedulerFacts::AddWatch(const EventView& event, Ns t) {
   if (!failed_node.empty()) facts.failed_node = failed_node;
   const std::string comment = event.Text(key::kAdminComment);
   if (!comment.empty()) facts.admin_comment = comment;
-  // slurmdbd's tables lose quotes and, by their character set, much of what is not Latin.
+  // slurmdbd's tables lose quotes and, depending on their character set, most non-Latin characters.
   if (const std::string name = event.Text(key::kName); !name.empty()) run_.info.name = name;
-  // While a job completes, slurmctld's start time ticks along and its end time is a guess.
+  // While a job completes, slurmctld's start time keeps advancing and its end time is an estimate.
   const std::vector<std::string> flags = event.Texts(key::kFlags);
   const bool completing = std::find(flags.begin(), flags.end(), "COMPLETING") != flags.end();
   if (std::find(flags.begin(), flags.end(), "CONFIGURING") != flags.end()) {
@@ -111,7 +111,7 @@ void SchedulerFacts::AddWatch(const EventView& event, Ns t) {
     if (const auto restart = event.Int(key::kRestart)) facts.restart = static_cast<int>(*restart);
     draft.state_final = state != "PENDING" && state != "RUNNING" && state != "SUSPENDED";
     if (!facts.end) facts.end = FromSeconds(event.Int(key::kEndS));
-    // Of a job cancelled before it started, slurmctld calls the end its start.
+    // For a job cancelled before it started, slurmctld reports the end as its start.
     if (!facts.start && !(draft.state_final && event.Text(key::kNodes).empty()))
       facts.start = FromSeconds(event.Int(key::kStartS));
   } else if (!draft.in_accounting && facts.start && !facts.end) {
@@ -154,8 +154,8 @@ void SchedulerFacts::AddWatch(const EventView& event, Ns t) {
   if (!info.gpu_type.empty()) run_.gpu_types.insert(info.gpu_type);
 }
 
-// afterok:12(unfulfilled),afterany:13_*(unfulfilled): true when all of them are jobs of the run. What a
-// singleton waits for is not said; in a run of several jobs it is them.
+// afterok:12(unfulfilled),afterany:13_*(unfulfilled): true if all of them are jobs of the run. A singleton
+// does not name what it waits for; in a run of several jobs it waits for those.
 bool SchedulerFacts::WaitsForOwnRun(std::string_view dependency) const {
   bool any = false;
   for (absl::string_view one : absl::StrSplit(ToAbsl(dependency), absl::ByAnyChar(",?"), absl::SkipEmpty())) {
@@ -182,7 +182,7 @@ void SchedulerFacts::AddSuspension(const EventView& event, const std::string& st
   if (state == "SUSPENDED") {
     if (!draft.suspended_since) draft.suspended_since = since;
   } else if (draft.suspended_since) {
-    // One that ended while suspended has not been resumed.
+    // A job that ended while suspended was not resumed.
     const Ns resumed = *since > *draft.suspended_since
                            ? *since
                            : FromSeconds(event.Int(key::kEndS)).value_or(*draft.suspended_since);

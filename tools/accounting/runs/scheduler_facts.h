@@ -1,4 +1,4 @@
-// What Slurm says of a job, by accounting and by the controller's watch, put into its drafts.
+// Adds what Slurm recorded about a job, in accounting and in the queue watch, to its drafts.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@
 
 namespace goodput {
 
-// True of records that the controller's watch wrote about a job.
+// True for records that the queue watch wrote about a job.
 bool OfWatch(const EventView& event);
 
 class SchedulerFacts {
  public:
-  // What it is given must outlive it. `jobs_of_run`: to tell waiting for the run itself from other waits.
+  // The arguments must outlive it. `jobs_of_run`: to distinguish waiting for the run itself from other waits.
   SchedulerFacts(const std::set<std::int64_t>& jobs_of_run, FactSources& sources, Drafts& drafts, Run& run)
       : jobs_of_run_(jobs_of_run), sources_(sources), drafts_(drafts), run_(run) {}
 
   void AddAccounting(const AccountingRow& row);
-  // Events must come by time, which is `t` by the controller's clock as it was last, after accounting's rows.
+  // Events must come by time, after accounting's rows; `t` is by the last clock of the controller.
   void AddWatch(const EventView& event, Ns t);
 
-  // The heterogeneous job this one is a component of.
+  // The heterogeneous job of which this one is a component.
   const std::optional<std::int64_t>& het_job() const { return het_job_; }
   const std::set<Ns>& preemptions() const { return preemptions_; }
 

@@ -8,8 +8,8 @@
 namespace goodput {
 namespace {
 
-// The starts of a program that only a log tells of ("@1", "@2") are Slurm steps of their own, numbered where
-// Slurm numbers none.
+// Starts of a program known only from a log ("@1", "@2") are Slurm steps of their own, with numbers that
+// Slurm does not use.
 constexpr char kStartOfLog = '@';
 constexpr std::int32_t kFirstStartOfLog = 1 << 30;
 constexpr std::int32_t kMostStarts = 1 << 20;

@@ -1,4 +1,4 @@
-// Steps as the database has them, for the timeline: blocks it may never look into.
+// The stored steps of a run for the timeline, which reads the contents of a block only when needed.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace goodput {
 
-// Slurm's name of a step as a number; kNoStep for what is none.
+// A Slurm step's name as a number; kNoStep if it is not a step.
 std::int32_t StepCode(std::string_view slurm_step);
-// And back; empty for kNoStep.
+// The reverse; empty for kNoStep.
 std::string StepText(std::int32_t slurm_step);
 
-// Reads blocks out of the database when they are asked for, by the clock they were corrected to. The database
-// must outlive it. What cannot be read any more is no marks: the timeline goes on with the blocks' ends.
+// Reads blocks from the database on demand and converts them to the corrected clock. The database must
+// outlive it. A block that can no longer be read has no marks: the timeline then uses the block's ends.
 class StoredSteps : public StepReader {
  public:
   explicit StoredSteps(Database& db) : db_(db) {}

@@ -15,7 +15,7 @@ bool IsNumbered(std::int32_t slurm_step) {
   return slurm_step >= 0;
 }
 
-// By time; with it beside them, for thousands of nodes do the same.
+// Sorted by time; the time is copied next to the pointer, since thousands of nodes have many events.
 struct Timed {
   Ns t;
   const NodeEvent* event;
@@ -36,15 +36,15 @@ std::vector<Timed> InOrder(const std::vector<NodeEvent>& events) {
   return sorted;
 }
 
-// Resources are up when the last node's first extern step has started; Slurm without PrologFlags=Contain has
-// no extern step, and then the first step of any kind has to do. srun by itself starts both at once, and a
-// node where either has started is up.
+// Resources are up when the extern step has started on the last node; without PrologFlags=Contain there is no
+// extern step, and the first step of any kind counts. srun alone starts both at once, and a node where either
+// has started is up.
 void FindReady(const std::vector<Timed>& events, Allocation& allocation) {
   for (const bool want_extern : {true, false}) {
     std::unordered_set<std::int32_t> nodes;
     std::unordered_map<std::int32_t, const NodeEvent*> up;  // the first start of any step, by node
     std::optional<std::int32_t> first_step;
-    // Of nodes that are the last at once, the first.
+    // If several nodes are last at the same time, the first.
     const NodeEvent* last = nullptr;
     for (const auto& [t, event] : events) {
       if (event->kind != NodeEvent::Kind::kStepStart) continue;
@@ -63,13 +63,13 @@ void FindReady(const std::vector<Timed>& events, Allocation& allocation) {
   }
 }
 
-// A task, or a node, of a step.
+// A task or a node of a step.
 std::uint64_t OfStep(std::int32_t slurm_step, std::int32_t number) {
   return static_cast<std::uint64_t>(static_cast<std::uint32_t>(slurm_step)) << 32U |
          static_cast<std::uint32_t>(number);
 }
 
-// Tasks of which nobody saw the exit were gone when their step had ended on their node.
+// Tasks whose exit was not seen were gone when their step had ended on their node.
 void EndWithSteps(const std::vector<Timed>& events, const std::vector<std::int32_t>& node_of,
                   Allocation& allocation) {
   std::unordered_map<std::uint64_t, const NodeEvent*> ends;
@@ -105,7 +105,7 @@ void ReadLives(const std::vector<Timed>& events, Allocation& allocation) {
       node_of.push_back(event->node);
       ++open;
     } else if (event->kind == NodeEvent::Kind::kTaskExec) {
-      // Until then plugins set up what it runs in (a container).
+      // Until then, plugins set up its environment (a container).
       const auto found = place.find(OfStep(event->slurm_step, event->task));
       if (found == place.end() || lives[found->second].end) continue;
       lives[found->second].begin = clamp(t);

@@ -1,5 +1,5 @@
-// What the nodes say about one allocation: when it was ready, which tasks lived when, when the last one was
-// gone.
+// What the nodes recorded about one allocation: when it was ready, when each task lived, when the last one
+// was gone.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@ struct TaskLife {
   std::int32_t slurm_step = kNoStep;
   std::int32_t task = 0;
   Ns begin = 0;
-  std::optional<Ns> executed;   // when what set it up was done, not clamped; absent: it was no while
-  std::optional<Ns> end;        // absent: nobody saw it exit
+  std::optional<Ns> executed;   // when its setup was done, not clamped; absent: there was none
+  std::optional<Ns> end;        // absent: its exit was not seen
   std::optional<Ns> exit_time;  // the same, not clamped
   std::optional<int> exit_code;
   std::optional<int> exit_signal;
@@ -28,15 +28,15 @@ struct Allocation {
   Ns begin = 0;
   Ns end = 0;          // now, while running
   bool ended = false;  // false: still running
-  // When the extern step (else the first step) had started on the last node of those seen, or another step
-  // there had before it.
+  // When the extern step (without one, the first step) had started on the last of the nodes seen, or another
+  // step had started there earlier.
   std::optional<Ns> ready;
   EvidenceRef ready_ref;
-  // When the last task was gone; absent while one may live or where an exit was not seen.
+  // When the last task was gone; absent while one may live or if an exit was not seen.
   std::optional<Ns> teardown;
   EvidenceRef teardown_ref;
   std::vector<TaskLife> lives;  // by slurm_step, then task
-  // When the batch script died of a signal, be it after the end: Slurm was ending the job.
+  // When a signal killed the batch script, possibly after the end: Slurm was ending the job.
   std::optional<Ns> script_killed;
   std::vector<TimeSpan> suspended;
 };
@@ -44,12 +44,12 @@ struct Allocation {
 // `attempt` must have a start.
 Allocation ReadAllocation(const AttemptFacts& attempt, Ns now);
 
-// The Slurm steps that are the program: sruns, and whatever sent marks; without either, the batch script or
-// the interactive shell.
+// The Slurm steps that are the program: sruns, and any step that sent marks; without either, the batch script
+// or the interactive shell.
 std::vector<std::int32_t> ProgramSteps(const AttemptFacts& attempt, const Allocation& allocation);
 
-// When tasks of `slurm_steps` were alive, merged and in order. A step that only marks tell about counts from
-// its first mark to the end of the allocation.
+// When tasks of `slurm_steps` were alive, merged and in order. A step that is known only from marks counts
+// from its first mark to the end of the allocation.
 std::vector<TimeSpan> AliveSpans(const AttemptFacts& attempt, const Allocation& allocation,
                                  const std::vector<std::int32_t>& slurm_steps);
 

@@ -15,7 +15,7 @@ bool IsAllocated(const Interval& interval) {
          interval.bucket == Bucket::kProvisioning || interval.bucket == Bucket::kSuspended;
 }
 
-// Whole where it is whole, as accounting's are; else to the millisecond.
+// Whole seconds if exact, as in accounting; otherwise to the millisecond.
 std::string GpuSecondsText(GpuNs gpu_ns) {
   const bool negative = gpu_ns < 0;
   const GpuNs milliseconds = ((negative ? -gpu_ns : gpu_ns) + 500'000) / 1'000'000;
@@ -79,10 +79,10 @@ AllocatedTime ReadAllocatedTime(const Timeline& timeline) {
   const auto differ = [&](GpuNs gpu_ns, const char* why) {
     if (gpu_ns != 0) allocated.differences.push_back({gpu_ns, why});
   };
-  differ(-outside, "outside the time asked for");
-  differ(-shared, "another attempt had resources at the same time, and that is counted once");
-  differ(early, "allocated before the start the scheduler names, while nodes booted");
-  differ(late, "counted beyond the end the scheduler names");
+  differ(-outside, "outside the selected time");
+  differ(-shared, "another attempt held resources at the same time; counted once");
+  differ(early, "allocated before the start that the scheduler reports, while nodes booted");
+  differ(late, "counted after the end that the scheduler reports");
   differ(allocated.counted() - allocated.told + outside + shared - early - late, "not explained");
   return allocated;
 }
@@ -90,10 +90,10 @@ AllocatedTime ReadAllocatedTime(const Timeline& timeline) {
 std::string InWords(const AllocatedTime& allocated) {
   std::string text = GpuSecondsText(allocated.told);
   text += allocated.has_gpus ? " GPU-s" : " s";
-  text += allocated.evidence == Evidence::kAccounting ? " by sacct"
+  text += allocated.evidence == Evidence::kAccounting ? " according to sacct"
           : allocated.evidence == Evidence::kScheduler
-              ? " by the watch"
-              : " by " + std::string(EvidenceName(allocated.evidence));
+              ? " according to the controller"
+              : " according to " + std::string(EvidenceName(allocated.evidence));
   text += allocated.agrees() ? " = " : "; the buckets have " + GpuSecondsText(allocated.counted()) + " = ";
   text += GpuSecondsText(allocated.provisioning) + " provisioning";
   if (allocated.suspended > 0) text += " + " + GpuSecondsText(allocated.suspended) + " suspended";

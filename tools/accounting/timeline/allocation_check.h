@@ -1,5 +1,5 @@
-// The proof that nothing of what was allocated is missing from the buckets: what the scheduler says of each
-// attempt, end less start times its GPUs, is the sum of the buckets of allocated time.
+// Proves that the buckets account for all allocated time: for each attempt, the scheduler's end minus start
+// times its GPUs equals the sum of its buckets of allocated time.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace goodput {
 
-// GPU-nanoseconds (nanoseconds where the run has no GPUs), exact.
+// GPU-nanoseconds (nanoseconds if the run has no GPUs), exact.
 struct AllocatedTime {
-  // Of each attempt that started: from its start to its end (now, while it runs), times the GPUs it had.
-  // sacct's Elapsed is this less `suspended`.
+  // For each attempt that started: from its start to its end (now, if it runs), times its GPUs. sacct's
+  // Elapsed is this minus `suspended`.
   GpuNs told = 0;
-  // Of the buckets.
+  // From the buckets.
   GpuNs provisioning = 0;
   GpuNs suspended = 0;
   GpuNs up = 0;  // all buckets whose resources were up
@@ -28,7 +28,7 @@ struct AllocatedTime {
   };
   std::vector<Difference> differences;
   bool agrees() const { return told == counted(); }
-  // Of `told`, what lies outside the time that was asked for; without it the two agree.
+  // The part of `told` outside the selected time; without it, the two agree.
   GpuNs outside = 0;
   bool agrees_within() const { return told - outside == counted(); }
 
@@ -38,7 +38,7 @@ struct AllocatedTime {
 
 AllocatedTime ReadAllocatedTime(const Timeline& timeline);
 
-// "3840 GPU-s by sacct = 120 provisioning + 3720 up", or by how much the sides differ and why.
+// "3840 GPU-s according to sacct = 120 provisioning + 3720 up", or by how much the sides differ and why.
 std::string InWords(const AllocatedTime& allocated);
 
 }  // namespace goodput

@@ -9,8 +9,8 @@ namespace goodput {
 std::vector<const AttemptFacts*> AttemptsInOrder(const RunFacts& facts) {
   std::vector<const AttemptFacts*> attempts;
   for (const AttemptFacts& attempt : facts.attempts) attempts.push_back(&attempt);
-  // By when the wait was over: a job of a chain is submitted before the requeue of the job it waits for. The
-  // sizes only make the order of contradicting twins certain.
+  // By the end of the wait, since a job of a chain is submitted before the requeue of the job for which it
+  // waits. The sizes only make the order of contradictory duplicates deterministic.
   const auto key = [](const AttemptFacts* a) {
     const Ns over = a->start.value_or(a->end.value_or(INT64_MAX));
     return std::tuple(over, a->submit, a->job_id, a->start.has_value(), a->end.value_or(INT64_MAX),
@@ -34,7 +34,7 @@ void WarnOfOverlaps(const std::vector<const AttemptFacts*>& attempts, Ns now,
     if (longest != nullptr && *attempt->start < longest->end.value_or(now)) {
       warnings.push_back("jobs " + std::to_string(longest->job_id) + " and " +
                          std::to_string(attempt->job_id) +
-                         " had resources at once: they are not one run, give each its own --goodput-run");
+                         " ran at the same time, so they are not one run: give each its own --goodput-run");
     }
     if (longest == nullptr || attempt->end.value_or(now) > longest->end.value_or(now)) longest = attempt;
   }

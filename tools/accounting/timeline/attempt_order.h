@@ -1,4 +1,4 @@
-// Which attempt of a run came after which.
+// The order of a run's attempts.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace goodput {
 
-// Each once, by when its wait was over. Borrowed from the facts.
+// Each attempt once, by the end of its wait. Pointers into the facts.
 std::vector<const AttemptFacts*> AttemptsInOrder(const RunFacts& facts);
 
-// Two attempts that hold resources at once are not one run; the time both had is counted for the first.
+// Warns of attempts that held resources at the same time, which are not one run; shared time counts for the
+// first.
 void WarnOfOverlaps(const std::vector<const AttemptFacts*>& attempts, Ns now,
                     std::vector<std::string>& warnings);
 

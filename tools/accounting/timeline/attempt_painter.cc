@@ -23,7 +23,7 @@ Evidence EvidenceOf(const RunFacts& facts, const StepRecord& step) {
 
 namespace {
 
-// A stretch in which it is known what a program that does not live yet was waiting for.
+// A period in which it is known what a program that is not alive yet was waiting for.
 struct LaunchPart {
   TimeSpan span;
   const char* name = "";
@@ -31,14 +31,14 @@ struct LaunchPart {
   EvidenceRef to;
 };
 
-// Of events at the same time the same one comes first, whatever the order of the facts.
+// Orders events at the same time independently of the order of the facts.
 auto InTime(const NodeEvent& event) {
   return std::tie(event.t, event.node, event.ref.source, event.ref.offset);
 }
 
-// `step_setup`: Slurm has begun a step of the program and not yet released a task of it, which is when a
-// container's image is imported and unpacked (pyxis, enroot), a step prolog runs, files are broadcast.
-// `script`: the batch script runs before, between or behind its sruns.
+// `step_setup`: Slurm has begun a step of the program but not released any of its tasks: a container's image
+// is imported and unpacked (pyxis, enroot), a step prolog runs, files are broadcast. `script`: the batch
+// script runs before, between or after its sruns.
 std::vector<LaunchPart> LaunchParts(const AttemptFacts& attempt, const Allocation& allocation,
                                     const std::vector<std::int32_t>& program_steps) {
   std::vector<LaunchPart> parts;
@@ -53,7 +53,7 @@ std::vector<LaunchPart> LaunchParts(const AttemptFacts& attempt, const Allocatio
     for (const TaskLife& life : allocation.lives) {
       if (life.slurm_step == step && (first == nullptr || life.begin < first->begin)) first = &life;
     }
-    // A step of which no task was ever released was being set up until it was over.
+    // A step without any released task was being set up until it ended.
     if (begin != nullptr)
       parts.push_back({{begin->t, first != nullptr ? first->begin : allocation.end},
                        "step_setup",
@@ -70,11 +70,11 @@ std::vector<LaunchPart> LaunchParts(const AttemptFacts& attempt, const Allocatio
   return parts;
 }
 
-// Less than this is what Slurm itself needs to end a step.
+// Slurm itself needs this long to end a step.
 constexpr Ns kLeastStepTeardown = kSecond / 10;
 
-// From the exit of a step's last task until Slurm has ended the step everywhere: plugins remove what it ran
-// in.
+// From the exit of a step's last task until Slurm has ended the step on all nodes: plugins remove its
+// container.
 std::vector<LaunchPart> StepTeardowns(const AttemptFacts& attempt, const Allocation& allocation,
                                       const std::vector<std::int32_t>& program_steps) {
   std::vector<LaunchPart> parts;
@@ -104,7 +104,7 @@ void PaintAllocationPhases(const AttemptFacts& attempt, const Allocation& alloca
   for (const Suspension& suspension : attempt.suspended) {
     paint.Paint(suspension.begin, suspension.end, Bucket::kSuspended, "",
                 suspension.placed ? attempt.evidence : Evidence::kInferred, {}, {},
-                suspension.placed ? "" : "for how long is known, not when");
+                suspension.placed ? "" : "its length is known, but not when it began");
   }
   if (allocation.ready) {
     paint.Paint(allocation.begin, *allocation.ready, Bucket::kProvisioning, "", Evidence::kScheduler, {},
@@ -157,7 +157,7 @@ void PaintStartup(const Program& program, bool instrumented, const RunFacts& fac
   const bool exit_seen = summary.exit_code || summary.exit_signal;
   if (instrumented && summary.ended && exit_seen) {
     paint.Paint(summary.begin, summary.end, Bucket::kStartup, "", Evidence::kScheduler, {}, {},
-                "it ended before its first step");
+                "the program ended before its first step");
   } else if (program.last_evidence) {
     paint.Paint(summary.begin, *program.last_evidence, Bucket::kStartup, "", Evidence::kMark);
   }

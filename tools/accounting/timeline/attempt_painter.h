@@ -1,5 +1,5 @@
-// What one allocated attempt claims of the timeline besides its steps: what Slurm did, and what its programs
-// said they were doing.
+// Paints what one allocated attempt contributes to the timeline besides its steps: the phases of the
+// allocation and of its programs.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace goodput {
 
-// Everything one attempt claims, appended in order of precedence layer by layer.
+// The intervals of one attempt, painted layer by layer in order of precedence.
 class AttemptPainter {
  public:
   // The painter and the allocation must outlive it. `index`: of the attempt in the timeline.
@@ -29,7 +29,7 @@ class AttemptPainter {
   int index_;
 };
 
-// How what a record says of the program is known.
+// The evidence for what a record says about the program.
 Evidence EvidenceOf(const RunFacts& facts, const EvidenceRef& ref);
 Evidence EvidenceOf(const RunFacts& facts, const StepRecord& step);
 
@@ -39,8 +39,8 @@ void PaintAllocationPhases(const AttemptFacts& attempt, const Allocation& alloca
 void PaintPhases(const std::vector<PhaseSpan>& phases, Bucket bucket, const RunFacts& facts,
                  AttemptPainter& paint);
 
-// Of a program that never reached a step, starting up until the last thing it said, or until it died of it.
-// `instrumented`: a program of the run said something.
+// For a program that never reached a step: startup until its last record, or until it died. `instrumented`: a
+// program of the run sent marks.
 void PaintStartup(const Program& program, bool instrumented, const RunFacts& facts, AttemptPainter& paint);
 
 }  // namespace goodput

@@ -1,4 +1,4 @@
-// The buckets every second of a run is put into, and the words for the evidence that put it there.
+// The buckets into which every second of a run is put, and the kinds of evidence for them.
 #pragma once
 
 #include <array>
@@ -25,21 +25,21 @@ inline constexpr Bucket kBuckets[] = {
 };
 inline constexpr int kBucketCount = static_cast<int>(std::size(kBuckets));
 
-// Which factor of goodput a bucket counts against.
+// The factor of goodput that a bucket reduces.
 enum class Side : std::uint8_t { kExcluded, kScheduling, kRuntime, kProductive, kOpen, kUnknown };
 
 std::string_view BucketName(Bucket bucket);
 Side BucketSide(Bucket bucket);
 std::string_view SideName(Side side);
-// One sentence for people who read a report: what the bucket means.
+// The bucket's meaning in one sentence, for readers of a report.
 std::string_view BucketMeaning(Bucket bucket);
 std::optional<Bucket> BucketFromName(std::string_view name);
 std::array<Bucket, kBucketCount> AllBuckets();
 
-// How a fact is known, best first.
+// The source of a fact, best first.
 enum class Evidence : std::uint8_t { kMark, kLog, kFile, kSignal, kScheduler, kAccounting, kInferred };
 std::string_view EvidenceName(Evidence evidence);
-// The weaker of two: a conclusion is as good as its worst premise.
+// The weaker of two: a conclusion is as weak as its weakest premise.
 Evidence Weaker(Evidence a, Evidence b);
 
 }  // namespace goodput

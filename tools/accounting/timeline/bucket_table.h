@@ -1,8 +1,9 @@
-// The buckets, in the order in which reports print them: waiting, then what an allocation went through.
+// The table of buckets, in the order in which reports print them: waiting first, then the phases of an
+// allocation.
 //
-// A row is X(constant, name, side, colour, colour on dark, meaning). Whatever lists buckets is made from it:
-// bucket.h and bucket.cc by the compiler, the page's names and colours by tools/web/embed. To add a bucket,
-// see CONTRIBUTING.md.
+// A row is X(constant, name, side, colour, colour on dark, meaning). Every list of buckets is generated from
+// it: bucket.h and bucket.cc by the compiler, the page's names and colours by tools/web/embed. To add a
+// bucket, see CONTRIBUTING.md.
 #pragma once
 
 // clang-format off

@@ -10,22 +10,22 @@
 namespace goodput {
 namespace {
 
-// A file system's clock and the program's differ by this much at most.
+// A file system's clock and the program's differ by at most this much.
 constexpr Ns kClockSlack = kSecond;
 
-// The mark of the program that began the file; null: none did.
+// The mark of the program's save that wrote the file; null: none.
 Checkpoint* MarkOf(const SavedFile& file, std::vector<Checkpoint>& marked) {
   Checkpoint* mark = nullptr;
   for (Checkpoint& checkpoint : marked) {
     if (checkpoint.begin > file.begin + kClockSlack) break;
     mark = &checkpoint;
   }
-  // It was complete before the file began: the file is another save's.
+  // It was complete before the file began, so the file belongs to another save.
   if (mark != nullptr && mark->complete && *mark->complete + kClockSlack < file.begin) return nullptr;
   return mark;
 }
 
-// The time a save took of the step it began in.
+// The part of its step that a save took.
 bool AddSave(const SavedFile& file, Program& program) {
   const auto after = std::upper_bound(program.steps.begin(), program.steps.end(), file.begin,
                                       [](Ns t, const StepRecord& step) { return t < step.begin; });
@@ -34,7 +34,7 @@ bool AddSave(const SavedFile& file, Program& program) {
   if (step.block != nullptr || file.begin >= step.end) return false;
   const Ns excess = std::max<Ns>(0, step.net - TimesAtMost(*program.median_step, step.count()));
   const Ns last = std::min(file.complete.value_or(step.end), step.end);
-  // Of a begin that is not known so well: what its step took beyond the others ended with the save.
+  // If the begin is uncertain: the excess of its step over the others ended with the save.
   const Ns early = std::max(file.begin - file.earlier, step.begin);
   const Ns begin = file.earlier > 0 ? std::clamp(last - excess, early, file.begin) : file.begin;
   const Ns end = std::min(last, begin + excess);
@@ -48,13 +48,13 @@ bool AddSave(const SavedFile& file, Program& program) {
 std::vector<SavedFile> PairFiles(const AttemptFacts& attempt) {
   std::vector<const CheckpointFile*> events;
   for (const CheckpointFile& event : attempt.checkpoint_files) events.push_back(&event);
-  // At the same time, a begin before its end.
+  // At the same time, a begin comes before its end.
   std::sort(events.begin(), events.end(), [](const CheckpointFile* a, const CheckpointFile* b) {
     return std::tie(a->t, b->begin, a->name, a->train_step, a->ref.source, a->ref.offset) <
            std::tie(b->t, a->begin, b->name, b->train_step, b->ref.source, b->ref.offset);
   });
   std::vector<SavedFile> files;
-  std::map<std::string, std::size_t> last_of;  // by name: the same may be written again
+  std::map<std::string, std::size_t> last_of;  // by name, since a name may be reused
   for (const CheckpointFile* event : events) {
     const auto found = last_of.find(event->name);
     if (event->begin) {
@@ -109,18 +109,19 @@ bool TakeFiles(const std::vector<SavedFile>& files, Ns begin, Ns end, Program& p
 
 namespace {
 
-// A file that each save replaces, on a file system that announces no changes: a look finds the latest only.
+// Files that each save overwrites on a file system without change notification: a look finds only the latest
+// save.
 std::vector<std::string> ReplacedFiles(const AttemptFacts& attempt) {
-  std::map<std::string, int> saves;  // whose begin a look could not tell, by the file's name
+  std::map<std::string, int> saves;  // number of saves whose begin a look could not find, by file name
   for (const CheckpointFile& file : attempt.checkpoint_files) {
     if (file.begin && file.earlier > 0) ++saves[file.name];
   }
   std::vector<std::string> warnings;
   for (const auto& [name, count] : saves) {
     if (count < 2) continue;
-    warnings.push_back("job " + std::to_string(attempt.job_id) + ": each save replaces " + name +
-                       ", and its file system announces no changes: of saves between two looks "
-                       "(checkpoint_scan) only the last is counted. Write one file a save, or send marks");
+    warnings.push_back("job " + std::to_string(attempt.job_id) + ": each save overwrites " + name +
+                       " on a file system without change notification, so only the last save between two "
+                       "scans (checkpoint_scan) is counted. Write one file per save, or send marks");
   }
   return warnings;
 }
@@ -135,9 +136,8 @@ void WarnOfUnseenSaves(const std::vector<const AttemptFacts*>& attempts, std::ve
     }
     if (attempt->checkpoints_unseen.empty()) continue;
     std::string warning = "job " + std::to_string(attempt->job_id) +
-                          ": its checkpoint directory could not be looked into (" +
-                          attempt->checkpoints_unseen +
-                          "): steps are at_risk, not lost, where nothing else says what was saved";
+                          ": its checkpoint directory could not be read (" + attempt->checkpoints_unseen +
+                          "): steps that no other record shows as saved are at_risk, not lost";
     if (said.insert(warning).second) warnings.push_back(std::move(warning));
   }
 }

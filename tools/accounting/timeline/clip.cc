@@ -27,7 +27,7 @@ void ClipTimeline(Timeline& timeline, Ns begin, Ns end) {
   signals.erase(std::remove_if(signals.begin(), signals.end(),
                                [&](const SignalDelivery& delivery) { return outside(delivery.t); }),
                 signals.end());
-  // Judged by the whole run: how long a save takes is known from all of them.
+  // Judged with the whole run, which shows how long a save takes.
   timeline.signals.summary = SummaryOf(timeline, signals);
   timeline.signals.warnings = WarningsOf(timeline, signals);
   timeline.checkpoints.erase(std::remove_if(timeline.checkpoints.begin(), timeline.checkpoints.end(),

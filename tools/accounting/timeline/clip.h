@@ -1,13 +1,12 @@
-// A timeline seen through a window, as `sacct -T` sees a job.
+// Restricts a timeline to a window, as `sacct -T` does.
 #pragma once
 
 #include "tools/accounting/timeline/timeline.h"
 
 namespace goodput {
 
-// Leaves only what lies in [begin, end): intervals are cut, interruptions, signals and
-// checkpoints outside dropped.
-// Step counts stay those of the whole run: a step has no half.
+// Keeps only [begin, end): cuts intervals and drops interruptions, signals and checkpoints outside. Step
+// counts remain those of the whole run, since steps are not divided.
 void ClipTimeline(Timeline& timeline, Ns begin, Ns end);
 
 }  // namespace goodput

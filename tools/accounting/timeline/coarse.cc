@@ -32,11 +32,11 @@ std::vector<Cell> CoarseTimeline(const std::vector<Interval>& intervals, std::si
   }
   most_cells = std::max<std::size_t>(most_cells, 4);
   if (cells.size() <= most_cells) return cells;
-  // A cell that was put together is either a share long or has a long one behind it: at most two a share.
+  // A merged cell is a share long or is followed by a long cell: at most two per share.
   const auto shares = static_cast<Ns>(most_cells / 2 - 1);
   const Ns share = (cells.back().end - cells.front().begin) / shares + 1;
   std::vector<Cell> coarse;
-  bool open = false;  // the last cell takes more
+  bool open = false;  // the last cell can grow
   for (const Cell& cell : cells) {
     const bool is_long = cell.end - cell.begin >= share;
     if (open && !is_long) {

@@ -1,4 +1,4 @@
-// A timeline to look at: no more cells than a picture can show, and not a nanosecond less than there is.
+// Reduces a timeline to as many cells as a picture can show, without losing a nanosecond.
 #pragma once
 
 #include <array>
@@ -9,16 +9,16 @@
 
 namespace goodput {
 
-// A stretch of time and how much of it each bucket has; `ns` adds up to end - begin.
+// A period and the time of each bucket in it; `ns` adds up to end - begin.
 struct Cell {
   Ns begin = 0;
   Ns end = 0;
   std::array<Ns, kBucketCount> ns{};  // by Bucket
 };
 
-// The intervals, which are in order and leave no gap, as at most `most_cells` cells (at least 4). Neighbors
-// of one bucket are one cell. Where that is still too many, what is shorter than its share of the picture is
-// put together with its neighbors; what is longer stays a cell of its own.
+// Reduces the intervals, which are in order and without gaps, to at most `most_cells` cells (at least 4).
+// Adjacent intervals of one bucket become one cell. If that is still too many, intervals that are shorter
+// than their share of the picture are merged with their neighbours; longer ones remain cells of their own.
 std::vector<Cell> CoarseTimeline(const std::vector<Interval>& intervals, std::size_t most_cells);
 
 }  // namespace goodput

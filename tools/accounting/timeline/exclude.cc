@@ -9,7 +9,7 @@
 namespace goodput {
 namespace {
 
-// In order, and those that touch as one.
+// Sorted, and merged if they touch.
 std::vector<TimeSpan> Joined(std::vector<TimeSpan> windows) {
   std::sort(windows.begin(), windows.end(),
             [](const TimeSpan& a, const TimeSpan& b) { return a.begin < b.begin; });
@@ -25,7 +25,7 @@ std::vector<TimeSpan> Joined(std::vector<TimeSpan> windows) {
   return joined;
 }
 
-// What of the interval lies outside the windows.
+// The parts of the interval outside the windows.
 void Cut(const Interval& interval, const std::vector<TimeSpan>& windows, std::vector<Interval>& outside) {
   Interval rest = interval;
   auto window = std::upper_bound(windows.begin(), windows.end(), interval.begin,
@@ -59,7 +59,7 @@ void ExcludeTime(Timeline& timeline, std::vector<TimeSpan> windows) {
   Drop(timeline.interruptions, [&](const Interruption& one) { return in_one(one.time); });
   Drop(timeline.checkpoints, [&](const Checkpoint& one) { return in_one(one.begin); });
   Drop(timeline.signals.deliveries, [&](const SignalDelivery& one) { return in_one(one.t); });
-  // Judged by the whole run: how long a save takes is known from all of them.
+  // Judged with the whole run, which shows how long a save takes.
   timeline.signals.summary = SummaryOf(timeline, timeline.signals.deliveries);
   timeline.signals.warnings = WarningsOf(timeline, timeline.signals.deliveries);
   MeasureStalls(timeline);

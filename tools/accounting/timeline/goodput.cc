@@ -202,14 +202,14 @@ Account TakeAccount(const Timeline& timeline) {
 std::string TakeProgramGoodput(const StepCounts& steps, double flops_per_step, double peak_flops,
                                Account& account) {
   const BucketTotal& productive = account.buckets[static_cast<std::size_t>(Bucket::kProductive)];
-  if (!account.has_gpus) return "it had no GPUs";
+  if (!account.has_gpus) return "the run had no GPUs";
   if (steps.executed == 0) return "no steps were seen";
   if (productive.gpu_ns <= 0) return "no step is known to be kept";
   const double gpu_seconds = static_cast<double>(productive.gpu_ns) / static_cast<double>(kSecond);
   const double program = static_cast<double>(steps.kept) * flops_per_step / (gpu_seconds * peak_flops);
   if (program > 1) {
-    return "its kept steps would be more than its GPUs can do at best: the FLOPs of a step, the precision "
-           "or the peak is wrong";
+    return "the kept steps exceed the peak of the GPUs: the FLOPs per step, the precision or the peak is "
+           "wrong";
   }
   account.goodput.program = program;
   if (account.goodput.sg_rg) account.goodput.mpg = *account.goodput.sg_rg * program;

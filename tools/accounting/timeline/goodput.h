@@ -1,11 +1,12 @@
-// ML Productivity Goodput of a timeline, and what others call goodput, each under its own name.
+// ML Productivity Goodput of a timeline, and other published definitions of goodput, each under its own name.
 //
-// With bucket names standing for GPU-seconds (seconds where a run has no GPUs), waiting weighted by the GPUs
-// asked for:
+// With bucket names standing for GPU-seconds (seconds if a run has no GPUs), and waiting weighted by the
+// requested GPUs:
+//
 //   T  = all buckets - hold
-//   A  = productive + at_risk + launch + startup + checkpoint_save + overhead + stall + lost_work + drain +
-//   teardown
-//        + unobserved.allocated
+//   A  = productive + at_risk + launch + startup + checkpoint_save + overhead + stall + lost_work + drain
+//      + teardown + unobserved.allocated
+//
 //   scheduling = A / T;  runtime = productive / A;  sg_rg = productive / T
 #pragma once
 
@@ -19,15 +20,15 @@
 
 namespace goodput {
 
-// GPU-nanoseconds: 16,384 GPUs for 54 days are more than 64 bits hold.
+// GPU-nanoseconds: 16,384 GPUs for 54 days exceed 64 bits.
 __extension__ using GpuNs = __int128;
 
-// What a stretch of a timeline weighs: the GPUs its attempt had at the time, or where no attempt is named
-// those of the nearest.
+// The weight of an interval: the GPUs that its attempt had at that time; without an attempt, those of the
+// nearest one.
 class GpuWeights {
  public:
   explicit GpuWeights(const Timeline& timeline);
-  // False: the run has none, and its weights are 1.
+  // False: the run has no GPUs, and all weights are 1.
   bool has_gpus() const { return has_gpus_; }
   GpuNs operator()(int attempt, Ns begin, Ns end) const;
 
@@ -38,7 +39,7 @@ class GpuWeights {
 
 struct BucketTotal {
   Bucket bucket = Bucket::kUnobserved;
-  std::string part;  // set in `parts` only
+  std::string part;  // only set in `parts`
   Ns ns = 0;
   GpuNs gpu_ns = 0;
   Evidence evidence = Evidence::kMark;  // the weakest of its intervals
@@ -47,27 +48,27 @@ struct BucketTotal {
 
 using Range = std::pair<double, double>;
 
-// Fractions 0..1; absent where the evidence does not carry them.
+// Fractions 0..1; absent if the evidence does not suffice.
 struct Goodput {
   std::optional<double> scheduling;
   std::optional<double> runtime;
-  std::optional<double> program;  // TakeProgramGoodput fills in these two
+  std::optional<double> program;  // TakeProgramGoodput sets these two
   std::optional<double> mpg;
   std::optional<double> sg_rg;
-  std::optional<double> scheduling_after_start;  // leaving out the wait before the first start
-  std::optional<Range> scheduling_range;         // where allocation itself is unknown for a while
-  std::optional<Range> runtime_range;            // where steps are at risk or time is unobserved
+  std::optional<double> scheduling_after_start;  // without the wait before the first start
+  std::optional<Range> scheduling_range;         // if the allocation itself is unknown for a while
+  std::optional<Range> runtime_range;            // if steps are at risk or time is unobserved
 };
 
 // Published definitions of runtime goodput.
 struct Definitions {
-  // Runtime goodput as Google defines ML Productivity Goodput: Goodput::runtime. MPG itself is the product
-  // alone.
+  // Runtime goodput in Google's definition of ML Productivity Goodput: Goodput::runtime. MPG always means the
+  // product.
   std::optional<double> rg;
-  // Google's goodput library: productive wall time less the first steps' excess, over wall time since the
-  // first start.
+  // Google's goodput library: productive wall time minus the first steps' excess, over the wall time since
+  // the first start.
   std::optional<double> google_api;
-  // (I - t_ch) / (I + t_re + t_rm), I the mean time between complete checkpoints, the t's means over
+  // (I - t_ch) / (I + t_re + t_rm). I is the mean time between complete checkpoints; the t's are means over
   // interruptions.
   std::optional<double> google_interval;
   // NVIDIA Cluster Readiness Engine: max(0, (t_w - t_ch - t_rm - t_re - t_save) / (t_w - t_re)).
@@ -88,7 +89,8 @@ struct NvcreTimes {
 std::optional<double> NvcreGoodput(const NvcreTimes& times);
 
 struct Account {
-  std::vector<BucketTotal> buckets;  // all of them, in report order, zeros included; ns sums to the wall time
+  // All of them, in report order, including zeros; ns sums to the wall time.
+  std::vector<BucketTotal> buckets;
   Goodput goodput;
   Definitions definitions;
   int gpus = 0;           // of the last attempt
@@ -97,10 +99,9 @@ struct Account {
 
 Account TakeAccount(const Timeline& timeline);
 
-// Program Goodput, which is model FLOP utilisation: what the kept steps took over what the productive GPUs
-// could have done in that time; and mpg, what they took over all that was wanted. `flops_per_step` is of the
-// whole job, `peak_flops` FLOP/s of one GPU. Returns why not, in words, where it cannot be; else an empty
-// string.
+// Sets Program Goodput, which is model FLOP utilisation: the FLOPs of the kept steps over the peak FLOPs of
+// the productive GPU time; and mpg, the same over all wanted time. `flops_per_step` is of the whole job,
+// `peak_flops` FLOP/s of one GPU. Returns "", or the reason if it cannot be computed.
 std::string TakeProgramGoodput(const StepCounts& steps, double flops_per_step, double peak_flops,
                                Account& account);
 

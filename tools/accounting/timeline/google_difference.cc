@@ -9,10 +9,10 @@
 namespace goodput {
 namespace {
 
-// What rounding leaves of two equal quotients.
+// Rounding error of two equal quotients.
 constexpr double kQuotientRounding = 1e-13;
 
-// Percentage points; less is 0.00.
+// Percentage points; less is shown as 0.00.
 constexpr double kSmallestNamed = 0.005;
 
 // Buckets whose GPU-seconds are the denominator of runtime goodput.
@@ -35,7 +35,7 @@ std::string SecondsText(Ns ns) {
   return Text("%.1f s", static_cast<double>(ns) / static_cast<double>(kSecond));
 }
 
-// Percentage points, as they stand in brackets behind what they are of.
+// Percentage points, in brackets.
 std::string Effect(double fraction) {
   return Text("%+.2f", Points(fraction));
 }
@@ -115,20 +115,19 @@ std::string InWords(const GoogleDifference& difference) {
         (buckets.empty() ? "" : ", ") + std::string(BucketName(part.bucket)) + " " + SecondsText(part.ns);
   });
   if (waited > 0) {
-    reasons.push_back("counts " + SecondsText(waited) + " since the first start without resources up (" +
+    reasons.push_back("counts " + SecondsText(waited) + " without resources after the first start (" +
                       buckets + ": " + Effect(waiting) + ")");
   }
   all_of(Kind::kFirstSteps, [&](const GoogleDifference::Part& part) {
-    reasons.push_back("takes " + SecondsText(part.ns) +
-                      " that first steps were above the mean for compilation (" + Effect(part.fraction) +
+    reasons.push_back("attributes " + SecondsText(part.ns) +
+                      " by which first steps exceeded the mean to compilation (" + Effect(part.fraction) +
                       ")");
   });
   all_of(Kind::kGpuWeights, [&](const GoogleDifference::Part& part) {
     reasons.push_back("counts seconds, not GPU-seconds (" + Effect(part.fraction) + ")");
   });
   all_of(Kind::kEarly, [&](const GoogleDifference::Part& part) {
-    reasons.push_back("leaves out " + SecondsText(part.ns) + " before the start (" + Effect(part.fraction) +
-                      ")");
+    reasons.push_back("omits " + SecondsText(part.ns) + " before the start (" + Effect(part.fraction) + ")");
   });
   std::string text = "google_api is " + Text("%.2f", std::abs(Points(difference.fraction))) + " points " +
                      (difference.fraction < 0 ? "lower" : "higher") + " than rg: it ";

@@ -8,8 +8,8 @@
 namespace goodput {
 namespace {
 
-// From the end of the stall, be it a signal, to the end of the attempt: KillWait, and whatever the script
-// did.
+// Maximum time from the end of the stall, possibly by a signal, to the end of the attempt: KillWait, and what
+// the script did.
 constexpr Ns kWayOut = 120 * kSecond;
 
 bool MayBeBecauseOfAHang(std::string_view cause) {
@@ -18,7 +18,7 @@ bool MayBeBecauseOfAHang(std::string_view cause) {
   return std::find(kCauses.begin(), kCauses.end(), cause) != kCauses.end();
 }
 
-// Told to stop long before its end (--signal=USR1@300), it did not stir.
+// It was told to stop long before its end (--signal=USR1@300) and did nothing.
 bool DidNothingBetween(const Timeline& timeline, int attempt, Ns from, Ns to) {
   const auto between = [&](Ns t) { return t >= from && t < to; };
   return std::none_of(timeline.incarnations.begin(), timeline.incarnations.end(),
@@ -61,9 +61,9 @@ void NameHangs(Timeline& timeline) {
               DidNothingBetween(timeline, one.attempt, one.end, interruption.time));
     });
     if (stall == timeline.stalls.end()) continue;
-    interruption.evidence.push_back("it had made no progress for " +
+    interruption.evidence.push_back("no progress for " +
                                     std::to_string((stall->end - stall->last_progress) / kSecond) +
-                                    " s; otherwise the cause would be " + interruption.cause);
+                                    " s before it ended; otherwise the cause would be " + interruption.cause);
     interruption.cause = "hang";
     interruption.planned = false;
   }

@@ -1,4 +1,4 @@
-// Interruptions that ended a program which no longer got on.
+// Finds interruptions that ended a hanging program.
 #pragma once
 
 #include <optional>
@@ -8,19 +8,18 @@
 
 namespace goodput {
 
-// Whoever ended it, a time limit, its user, a watchdog of its own: where it had stalled until then for at
-// least this long, the cause is `hang`, and the one before that stays among the evidence. What would have
-// ended any program (a preemption, a lost node, memory, an operator) stays the cause. Stalls must be
-// measured.
+// If a program had stalled for at least this long when it was ended by a time limit, its user or its own
+// watchdog, the cause is `hang`, and the previous cause stays in the evidence. A cause that would have ended
+// any program (a preemption, a lost node, memory, an administrator) remains. Stalls must be measured.
 inline constexpr Ns kHang = 60 * kSecond;
 void NameHangs(Timeline& timeline);
 
-// Until when the node that told of the program's last step is known to have been heard from: what the program
-// marked until then would be here. Within kHang of now it counts as heard until now.
+// Until when the node that reported the program's last step is known to have been alive; marks of the program
+// up to then would have arrived. A time within kHang of now counts as now.
 std::optional<Ns> HeardUntil(const RunFacts& facts, const AttemptFacts& attempt, const Program& program);
 
-// Since when a run that is still running has made no progress, where it was heard from since and that is at
-// least kHang ago; absent: it trains, or nothing is known.
+// Since when a running run has made no progress, if its node was alive since and that is at least kHang ago;
+// absent: it trains, or this is unknown.
 std::optional<Ns> NoProgressSince(const Timeline& timeline);
 
 }  // namespace goodput

@@ -14,18 +14,18 @@ namespace {
 using Kind = HostNotice::Kind;
 
 constexpr Ns kPreemption = 120 * kSecond;
-// slurmctld calls a node down after SlurmdTimeout, 300 s unless changed.
+// slurmctld sets a node down after SlurmdTimeout, 300 s by default.
 constexpr Ns kFoundOut = 600 * kSecond;
-// Accounting's ends have whole seconds.
+// Ends in accounting have whole seconds.
 constexpr Ns kRounding = kSecond;
-// A window that does not say when it is over.
+// For a window without an end.
 constexpr Ns kLongestWindow = 24LL * 3600 * kSecond;
 
 bool IsInForce(const HostNotice& notice) {
   return notice.value != "NONE" && notice.value != "FALSE";
 }
 
-// As a word of its own: n1 is not in "node n12 went down".
+// As a whole word: n1 is not in "node n12 went down".
 bool Names(std::string_view text, std::string_view node) {
   const auto of_name = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
@@ -55,7 +55,7 @@ std::string Cause(const AttemptFacts& attempt, const HostNotice& notice, const E
     case Kind::kPreempted:
       return end.work - notice.t <= (end.node_lost ? kFoundOut : kPreemption) ? "preempted" : "";
     case Kind::kMaintenance:
-      // The other one is to be moved while it runs.
+      // The other kind migrates the machine while it runs.
       return StartsWith(notice.value, "TERMINATE") ? "maintenance" : "";
     case Kind::kUpcomingMaintenance: {
       const Ns begin = notice.window.value_or(end.at + 1 + kRounding);
@@ -72,13 +72,13 @@ std::string InSeconds(Ns time) {
 
 std::string Words(const HostNotice& notice, const End& end) {
   const std::string before = InSeconds(std::max<Ns>(0, end.at - notice.t)) + " before the end";
-  if (notice.kind == Kind::kPreempted) return "was told " + before + " that it is preempted";
-  if (notice.kind == Kind::kMaintenance) return "said " + notice.value + " " + before;
-  std::string text = "had maintenance announced (" + notice.value + ")";
+  if (notice.kind == Kind::kPreempted) return "announced its preemption " + before;
+  if (notice.kind == Kind::kMaintenance) return "reported " + notice.value + " " + before;
+  std::string text = "announced maintenance (" + notice.value + ")";
   if (!notice.window) return text;
   const Ns ahead = *notice.window - end.at;
   return text + (ahead > 0 ? ", beginning " + InSeconds(ahead) + " after the end"
-                           : ", whose window had begun " + InSeconds(-ahead) + " before the end");
+                           : ", whose window began " + InSeconds(-ahead) + " before the end");
 }
 
 }  // namespace
@@ -92,15 +92,15 @@ std::vector<HostEvidence> JudgeHosts(const AttemptFacts& attempt, const std::opt
       attempt.state == "NODE_FAIL" || !attempt.failed_node.empty() || !attempt.down_nodes.empty() || lost;
   end.requeued = StartsWith(attempt.state, "REQUEUE");
 
-  // The last word of each node and kind.
+  // The last notice of each node and kind.
   std::map<std::pair<std::string, Kind>, const HostNotice*> last;
   for (const HostNotice& notice : attempt.host_notices) {
     if (notice.t > end.at + kRounding) continue;
     const HostNotice*& known = last[{notice.node, notice.kind}];
     if (known == nullptr || known->t <= notice.t) known = &notice;
   }
-  std::map<std::pair<Kind, std::string>, std::pair<HostEvidence, int>>
-      words;  // by kind and cause: the first, how many nodes
+  // By kind and cause: the first, and the number of nodes.
+  std::map<std::pair<Kind, std::string>, std::pair<HostEvidence, int>> words;
   for (const auto& [key, notice] : last) {
     if (!IsInForce(*notice)) continue;
     std::string cause = Cause(attempt, *notice, end);
@@ -114,7 +114,7 @@ std::vector<HostEvidence> JudgeHosts(const AttemptFacts& attempt, const std::opt
                  (nodes > 1 ? " and " + std::to_string(nodes - 1) + " more" : "") + " " + word.words;
     found.push_back(std::move(word));
   }
-  // A preemption is the nearer cause.
+  // A preemption is the more direct cause.
   const auto rank = [](const HostEvidence& word) {
     return word.cause == "preempted" ? 0 : word.cause.empty() ? 2 : 1;
   };

@@ -1,4 +1,4 @@
-// What the hosts below an attempt's nodes had said when it ended: did they end it?
+// Whether notices of the cloud about an attempt's hosts explain its end.
 #pragma once
 
 #include <string>
@@ -9,17 +9,18 @@
 namespace goodput {
 
 struct HostEvidence {
-  std::string cause;  // "preempted" or "maintenance" where it ended the attempt, else empty
+  std::string cause;  // "preempted" or "maintenance" if it ended the attempt, otherwise empty
   std::string node;
-  std::string words;  // what was said, and when
+  std::string words;  // the notice and its time
 };
 
-// Those in force at the attempt's end, the cause first; several nodes' equal word is one. A word is a cause
-// where Slurm lost a node or requeued the job, and
-//   preempted             it was said at most 2 min before (10 min where Slurm had to notice the loss)
-//   maintenance           it says that the machine is ended, and was not taken back
-//   upcoming_maintenance  its window had begun and was not over
-// and the word is of a node that was lost, where Slurm says which. `lost`: when a node was last seen alive.
+// The notices in force at the attempt's end, the cause first; equal notices of several nodes are one. A
+// notice is a cause if Slurm lost a node or requeued the job, the notice is for a node that was lost (if
+// Slurm names one), and
+//   preempted: it came at most 2 min before (10 min if Slurm had to detect the loss)
+//   maintenance: it says that the machine is ended, and was not withdrawn
+//   upcoming_maintenance: its window had begun and was not over
+// `lost`: when a node was last seen alive.
 std::vector<HostEvidence> JudgeHosts(const AttemptFacts& attempt, const std::optional<LastSeen>& lost);
 
 }  // namespace goodput

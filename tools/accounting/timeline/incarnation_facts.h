@@ -1,4 +1,4 @@
-// One start of the training program (an incarnation), from what it marked: its steps, saves and phases.
+// One start of the training program (an incarnation), from its marks: steps, saves and phases.
 #pragma once
 
 #include <optional>
@@ -12,38 +12,38 @@
 
 namespace goodput {
 
-// A stretch the loop did not train: a save, an evaluation, a custom phase.
+// A period in which the loop did not train: a save, an evaluation, a custom phase.
 struct PhaseSpan {
   Ns begin = 0;
   Ns end = 0;
   std::string name;  // empty for a save
   EvidenceRef from;
   EvidenceRef to;
-  std::optional<Evidence> evidence = std::nullopt;  // absent: as the record it is from
+  std::optional<Evidence> evidence = std::nullopt;  // absent: that of its record
 };
 
 struct Program {
   Incarnation summary;
-  std::set<std::int32_t> slurm_steps;  // its tasks are of
-  std::optional<Ns> failed_at;         // when the first of them ended other than with exit 0
-  std::optional<int> failed_by;        // the signal that one died of
+  std::set<std::int32_t> slurm_steps;  // Slurm steps of its tasks
+  std::optional<Ns> failed_at;         // when its first task ended other than with exit 0
+  std::optional<int> failed_by;        // the signal that killed one of them
   std::vector<StepRecord> steps;       // by begin
-  BlockParts parts;                    // what some of these point to
+  BlockParts parts;                    // owns blocks that some steps refer to
   std::vector<PhaseSpan> saves;
   std::vector<PhaseSpan> overhead;       // after the first step
   std::vector<PhaseSpan> startup_parts;  // before it
   std::vector<Checkpoint> checkpoints;
-  std::vector<PhaseSpan> unknown;  // named by why
-  std::vector<TimeSpan> cuts;      // saves, overhead and what is unknown, merged
+  std::vector<PhaseSpan> unknown;  // named by the reason
+  std::vector<TimeSpan> cuts;      // saves, overhead and unknown time, merged
   std::optional<Ns> last_evidence;
-  DurationHistogram step_times;   // net, of a step each; first and last record left out
+  DurationHistogram step_times;   // net durations of one step; without the first and last record
   std::optional<Ns> median_step;  // of these
-  // Why nobody knows what it saved, where it does not say itself: AttemptFacts::checkpoints_unseen.
+  // Why its saves are unknown, if it does not mark them: AttemptFacts::checkpoints_unseen.
   std::string saves_unseen;
-  bool placed = false;  // its steps were not told, but placed between checkpoints
+  bool placed = false;  // its steps were inferred from checkpoints
 };
 
-// Net time of [begin, end) after `cuts`.
+// Net time of [begin, end) without `cuts`.
 Ns NetTime(const std::vector<TimeSpan>& cuts, Ns begin, Ns end);
 // The moment at which `net` of net time has passed since `begin`, at most `end`.
 Ns AfterNetTime(const std::vector<TimeSpan>& cuts, Ns begin, Ns end, Ns net);

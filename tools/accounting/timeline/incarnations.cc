@@ -13,7 +13,7 @@
 namespace goodput {
 namespace {
 
-// Begin and end of all tasks of Slurm steps; the end is absent where one was not seen to exit.
+// Begin and end of all tasks of Slurm steps; the end is absent if an exit was not seen.
 struct StepLife {
   std::optional<Ns> begin;
   std::optional<Ns> end;
@@ -32,7 +32,7 @@ StepLife LifeOf(const Allocation& allocation, const std::set<std::int32_t>& slur
   return life;
 }
 
-// Sruns that train at the same time are one program; one after the other each is a new start.
+// Sruns that train concurrently are one program; consecutive ones are separate starts.
 struct Strand {
   std::set<std::int32_t> slurm_steps;
   std::vector<StepMark> step_marks;
@@ -54,7 +54,7 @@ std::vector<Strand> FindConcurrentRuns(const AttemptFacts& attempt, Ns attempt_b
     return strand;
   };
   const auto add = [&](StepMark mark) {
-    // Steps marked while the job is completing are after the attempt's end: they take no time of it, but they
+    // Steps marked while the job completes come after the attempt's end: they take no time of it, but they
     // count.
     mark.t = std::max(mark.t, attempt_begin);
     strand_of(mark.slurm_step, mark.t, mark.t).step_marks.push_back(mark);
@@ -86,7 +86,7 @@ std::vector<Strand> FindConcurrentRuns(const AttemptFacts& attempt, Ns attempt_b
     into.blocks.insert(into.blocks.end(), strand.blocks.begin(), strand.blocks.end());
     into.last = std::max(into.last, strand.last);
   }
-  // What a batch script says is about the program it runs at the time.
+  // Marks of a batch script belong to the program that runs at that time.
   for (const Mark& mark : attempt.marks) {
     Strand* owner = nullptr;
     for (Strand& strand : strands) {
@@ -108,8 +108,8 @@ std::vector<Strand> FindConcurrentRuns(const AttemptFacts& attempt, Ns attempt_b
   return strands;
 }
 
-// Where one incarnation gives way to the next in the same tasks (torchrun starts its workers anew): where its
-// process began, or with the first thing a program does before its steps.
+// Where one incarnation follows another in the same tasks (torchrun restarts its workers): at the begin of
+// its process, or at the first thing a program does before its steps.
 struct Change {
   Ns t = 0;
   bool of_process = false;
@@ -124,21 +124,20 @@ Change GivesWay(const std::vector<const Mark*>& marks, Ns last_step, Ns next_ste
   return {next_step, false};
 }
 
-// `not_before`: the last step of the strand before; `overtaken`: the first step of the strand after, if there
-// is one.
+// `not_before`: the last step of the previous strand; `overtaken`: the first step of the next strand, if any.
 void ReadConcurrentRun(int attempt_index, bool completed, const Allocation& allocation, Strand strand,
                        Ns not_before, std::optional<Ns> overtaken, const StepReader* reader,
                        std::vector<Program>& programs) {
   const StepLife life = LifeOf(allocation, strand.slurm_steps);
   const std::vector<Folded> folded =
       FoldStepMarks(std::move(strand.step_marks), std::move(strand.blocks), reader);
-  // Steps beyond what is known of its life prove that it lived.
+  // Steps outside its known life prove that it was alive.
   Ns begin = std::min(life.begin.value_or(INT64_MAX), strand.first);
   if (!life.begin && !strand.marks.empty()) begin = std::min(begin, strand.marks.front()->t);
   begin = std::max(begin, not_before);
   auto mark = strand.marks.begin();
   for (std::size_t i = 0; i < folded.size(); ++i) {
-    // Whatever of it lives on, the training is the next one's from its first step.
+    // Even if some of it lives on, training belongs to the next one from its first step.
     Ns end = std::max(life.end.value_or(allocation.end), strand.last);
     if (overtaken) end = std::min(end, *overtaken);
     const bool last = i + 1 == folded.size();
@@ -171,7 +170,7 @@ std::vector<const Mark*> MarksIn(const AttemptFacts& attempt, const std::set<std
   return InOrder(std::move(marks));
 }
 
-// What its node saw of its checkpoints: each is of the program that was running when it began.
+// The checkpoints that its node saw: each belongs to the program that was running when it began.
 void AttachFiles(const AttemptFacts& attempt, const Allocation& allocation, const StepReader* reader,
                  std::vector<Program>& programs) {
   for (Program& program : programs) {
@@ -194,8 +193,8 @@ void AttachFiles(const AttemptFacts& attempt, const Allocation& allocation, cons
   }
 }
 
-// Sruns one after the other that left checkpoints, each with those that ran beside it: of a program that
-// tells no steps these are its starts.
+// Consecutive sruns that left checkpoints, each with those that ran concurrently: the starts of a program
+// without marked steps.
 std::vector<std::set<std::int32_t>> StartsByFiles(const AttemptFacts& attempt, const Allocation& allocation,
                                                   const std::set<std::int32_t>& slurm_steps) {
   struct Start {
@@ -232,7 +231,7 @@ std::vector<std::set<std::int32_t>> StartsByFiles(const AttemptFacts& attempt, c
   return with_files;
 }
 
-// No step in the whole attempt: the attempt itself is the one start of the program.
+// No step in the whole attempt: the attempt is a single start of the program.
 Program ReadStepless(int attempt_index, const AttemptFacts& attempt, const Allocation& allocation,
                      const std::set<std::int32_t>& slurm_steps) {
   std::optional<Ns> begin;
@@ -247,7 +246,7 @@ Program ReadStepless(int attempt_index, const AttemptFacts& attempt, const Alloc
   Bounds bounds{begin.value_or(allocation.ready.value_or(allocation.begin)),
                 ended && end ? *end : allocation.end, allocation.ended || (ended && end), true};
   bounds.end = std::max(bounds.begin, bounds.end);
-  // How it ended is how its last srun did.
+  // It ended as its last srun did.
   const std::set<std::int32_t> last = slurm_steps.empty() ? slurm_steps : std::set{*slurm_steps.rbegin()};
   return ReadIncarnation(attempt_index, last, bounds, {}, {MarksIn(attempt, slurm_steps), {}}, allocation,
                          nullptr);
@@ -280,8 +279,8 @@ std::vector<Program> SplitIntoIncarnations(int attempt_index, const AttemptFacts
     }
     if (starts.size() < 2) programs.push_back(ReadStepless(attempt_index, attempt, allocation, others));
   } else {
-    // Beside those that trained, each srun that failed before its first step. One that lived while another
-    // trained is a helper, and however it ended interrupted nothing.
+    // In addition to those that trained, each srun that failed before its first step. An srun that lived
+    // while another trained is a helper, and its end interrupted nothing.
     for (const std::int32_t slurm_step : others) {
       const StepLife life = LifeOf(allocation, {slurm_step});
       if (slurm_step < 0 || !life.begin || !life.end) continue;

@@ -1,5 +1,4 @@
-// Which starts of the training program (incarnations) an attempt holds: where one gives way to the next, and
-// what of all that was marked belongs to each.
+// Splits an attempt into starts of the training program (incarnations) and assigns its marks to them.
 #pragma once
 
 #include <vector>
@@ -9,8 +8,8 @@
 
 namespace goodput {
 
-// Splits what one allocated attempt marked into incarnations, by begin. Always at least one. `reader` may be
-// null where the attempt has no blocks of steps.
+// Splits the marks of one allocated attempt into incarnations, by begin. Always at least one. `reader` may be
+// null if the attempt has no blocks of steps.
 std::vector<Program> SplitIntoIncarnations(int attempt_index, const AttemptFacts& attempt,
                                            const Allocation& allocation, const StepReader* reader);
 

@@ -10,32 +10,34 @@
 namespace goodput {
 namespace {
 
-// An interval that took this much longer than its steps elsewhere has something else in it.
+// An interval that took this much longer than its steps elsewhere contains something else.
 constexpr double kSlack = 0.05;
-// A checkpoint is overdue when none came for this many times the longest interval between two.
+// A checkpoint is overdue if none came for this many times the longest interval between two.
 constexpr double kOverdue = 1.5;
 
-constexpr const char* kUnknownSave = "a checkpoint was written; whether the loop waited for it is not known";
-constexpr const char* kUnknownBegin = "steps, or a save that was only seen when it was complete";
-constexpr const char* kUnknownEarlier = "steps, or a save whose begin the file system does not tell";
-constexpr const char* kUnknownRate = "steps or startup, by whether the loop waited for its saves";
-constexpr const char* kUnknownExcess = "more time than the steps in it took elsewhere";
+constexpr const char* kUnknownSave =
+    "a checkpoint was written; it is not known whether training waited for it";
+constexpr const char* kUnknownBegin = "steps, or a save that was seen only once complete";
+constexpr const char* kUnknownEarlier = "steps, or a save whose begin the file system does not record";
+constexpr const char* kUnknownRate = "steps or startup, depending on whether training waited for its saves";
+constexpr const char* kUnknownExcess = "longer than the same steps took elsewhere";
 constexpr const char* kUnknownOrigin =
-    "too short for all steps up to the first checkpoint: where it went on is not known";
-constexpr const char* kUnknownStep = "the step in which it was told to stop, or on its way out";
-constexpr const char* kOverdueTail = "a checkpoint was overdue: when it stopped training is not known";
+    "too short for all steps up to the first checkpoint: it is not known at which step it resumed";
+constexpr const char* kUnknownStep = "the step during which it was told to stop, or its shutdown";
+constexpr const char* kOverdueTail = "a checkpoint was overdue: it is not known when training stopped";
 
-// One checkpoint as a milestone of the loop.
+// One checkpoint as a milestone of training.
 struct Milestone {
-  std::int64_t step = 0;  // as many were done
+  std::int64_t step = 0;  // number of steps done
   Ns begin = 0;
   std::optional<Ns> complete;
   EvidenceRef ref;
   EvidenceRef complete_ref;
-  // Of one that was only seen complete, nobody knows since when the loop may have waited for it.
+  // If it was seen only once complete, it is unknown since when training may have waited for it.
   bool begin_known = true;
-  Ns begun = 0;    // really: a program may live on while its job completes, but its time is the allocation's
-  Ns earlier = 0;  // it may have begun so much earlier
+  // The real time: a program may live on while its job completes, but its time is the allocation's.
+  Ns begun = 0;
+  Ns earlier = 0;  // it may have begun up to this much earlier
 };
 
 struct Journey {
@@ -44,7 +46,7 @@ struct Journey {
   std::optional<std::int64_t> resumed_from;  // absent: from the beginning
 };
 
-// Empty where steps go back: it started again within, and nothing says when.
+// Empty if steps decrease: the program restarted in between, at an unknown time.
 std::vector<Milestone> MilestonesOf(const Program& program) {
   std::vector<Milestone> milestones;
   for (const Checkpoint& checkpoint : program.checkpoints) {
@@ -65,7 +67,7 @@ Ns CompleteBy(const Milestone& milestone, Ns limit) {
 
 std::vector<Journey> FindJourneys(const std::vector<Placeable>& programs) {
   std::vector<Journey> journeys;
-  std::vector<Milestone> complete;  // of all programs before
+  std::vector<Milestone> complete;  // of all previous programs
   for (const Placeable& placeable : programs) {
     const Program& program = *placeable.program;
     if (program.steps.empty()) {
@@ -93,7 +95,7 @@ std::vector<SaveInterval> IntervalsOf(const std::vector<Journey>& journeys) {
     for (std::size_t i = 1; i < journey.milestones.size(); ++i) {
       const Milestone& from = journey.milestones[i - 1];
       const Milestone& to = journey.milestones[i];
-      // How long the save took is not known of one that was never complete.
+      // The duration of a save that never completed is unknown.
       if (!from.complete || to.begun != to.begin) continue;
       intervals.push_back({NetTime(cuts, from.begin, to.begin),
                            NetTime(cuts, from.begin, CompleteBy(from, to.begin)), to.step - from.step});
@@ -141,7 +143,7 @@ class Placer {
     if (begin < end) program_.unknown.push_back({begin, end, why, from, {}, Evidence::kInferred});
   }
 
-  // The moment so much net time before `end`; `begin` at the earliest.
+  // The moment this much net time before `end`, at the earliest `begin`.
   Ns Before(Ns begin, Ns end, Ns net) const {
     const Ns whole = NetTime(program_.cuts, begin, end);
     return net >= whole ? begin : AfterNetTime(program_.cuts, begin, end, whole - net);
@@ -169,7 +171,7 @@ class Placer {
     AddRecord(resumed_from_ + 1, first.step, late, first.begin, Evidence::kInferred, {}, first.ref);
   }
 
-  // What the loop did while milestone i was written, until `limit`; returns when it went on.
+  // What training did while milestone i was written, until `limit`; returns when it continued.
   enum class During { kAsUsual, kWaited, kUnknown };
   Ns Resume(std::size_t i, During during, Ns limit) {
     const Milestone& milestone = milestones_[i];
@@ -207,15 +209,15 @@ class Placer {
     AddRecord(from.step + 1, to.step, resumes, to.begin, Evidence::kFile, from.ref, to.ref);
   }
 
-  // After the last checkpoint. The record of the last steps reaches until the end, as if they had been told:
-  // what it took beyond its time is judged as that of any program.
+  // After the last checkpoint. The record of the last steps extends to the end, as if they had been marked:
+  // excess time is judged as for any program.
   void PlaceTail() {
     const Milestone& last = milestones_.back();
     const std::size_t i = milestones_.size() - 1;
     const Ns end = std::max(of_.end, last.begin);
     const bool answered = of_.stop && last.begun >= *of_.stop;
-    // No step came after a save that was asked for. A program that left as soon as another was complete may
-    // have waited for it, also where it did not usually.
+    // No step came after a requested save. A program that exited as soon as another save was complete may
+    // have waited for it, even if it usually does not.
     During during = answered ? During::kWaited : During::kAsUsual;
     const bool left_with_it = last.complete && end - CompleteBy(last, end) < rate_.fastest;
     if (!answered && left_with_it && rate_.saves_block == false) during = During::kUnknown;
@@ -231,12 +233,12 @@ class Placer {
       if (of_.stop && !program_.steps.empty()) program_.steps.back().end = end;
       return;
     }
-    // What is less than half a step is the way out; but the one in flight at a kill was begun.
+    // Less than half a step is the shutdown; but the step in flight at a kill had begun.
     std::int64_t steps = net / rate_.fastest;
     const Ns rest = net % rate_.fastest;
     if (of_.finished ? 2 * rest >= rate_.fastest : rest > 0) ++steps;
     if (steps == 0) {
-      // Nothing came after it.
+      // No step came after it.
       Resume(i, during == During::kAsUsual ? During::kWaited : during, end);
       if (!program_.steps.empty()) program_.steps.back().end = end;
       return;
@@ -244,7 +246,7 @@ class Placer {
     Resume(i, during, end);
     AddRecord(last.step + 1, last.step + steps, from, end, Evidence::kInferred, last.ref, {});
     if (of_.stop && rate_.fastest != rate_.slowest) {
-      // Where in a step it was told to stop is not known either.
+      // It is also unknown where in a step it was told to stop.
       AddUnknown(until, std::min(end, until + rate_.slowest), kUnknownStep, last.ref);
       program_.steps.back().work_end = until;
     }

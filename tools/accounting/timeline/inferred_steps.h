@@ -1,11 +1,11 @@
-// The steps of programs that say nothing, placed between the checkpoints they left on disk.
+// Infers the steps of programs without marks from the checkpoints that they left on disk.
 //
-// A checkpoint tells how many steps were done when it began. Between two of them steps took what they took;
-// before the first, they are run back at the same rate from it to the checkpoint the program went on from (or
-// to step 1), and what is left of the time before is startup; after the last, they are run on until the
-// program was told to stop, or ended. Whatever does not follow (time of a save if nothing says whether the
-// loop waited for it, time in which a checkpoint was overdue, or more time than the steps took elsewhere) is
-// unobserved: goodput is then a range, not a guess.
+// A checkpoint tells how many steps were done when it began. Between two checkpoints, their distance gives
+// the step time. Before the first, steps are placed backwards at the same rate, to the checkpoint from which
+// the program resumed (or to step 1); the time before is startup. After the last, steps are placed until the
+// program was told to stop, or ended. Time that does not follow from this is unobserved: saves if it is
+// unknown whether training waited for them, time in which a checkpoint was overdue, and time beyond what the
+// steps took elsewhere. Goodput is then a range, not a guess.
 #pragma once
 
 #include <optional>
@@ -18,13 +18,13 @@ namespace goodput {
 // A program of the run, and what bounds its training.
 struct Placeable {
   Program* program = nullptr;
-  std::optional<Ns> stop;  // it was told to stop
-  Ns end = 0;              // when it ended, or was last heard of
-  bool finished = false;   // exit 0, and nobody told it to stop
+  std::optional<Ns> stop;  // when it was told to stop
+  Ns end = 0;              // when it ended, or its last record
+  bool finished = false;   // exit 0 without having been told to stop
 };
 
-// All programs of a run, in order. Those that told steps, or left fewer checkpoints than it takes to know a
-// rate, stay as they are.
+// Takes all programs of a run, in order. Those with marked steps, or with too few checkpoints to find a rate,
+// are not changed.
 void InferSteps(const std::vector<Placeable>& programs);
 
 }  // namespace goodput

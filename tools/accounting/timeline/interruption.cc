@@ -14,24 +14,25 @@ namespace goodput {
 namespace {
 
 std::string ExitWords(const Incarnation& incarnation) {
-  if (incarnation.exit_signal) return "a task died of signal " + std::to_string(*incarnation.exit_signal);
-  if (incarnation.exit_code) return "its tasks exited with " + std::to_string(*incarnation.exit_code);
+  if (incarnation.exit_signal)
+    return "a task was killed by signal " + std::to_string(*incarnation.exit_signal);
+  if (incarnation.exit_code) return "its tasks exited with code " + std::to_string(*incarnation.exit_code);
   return "";
 }
 
-// Signals that a program brings upon itself; nobody sends them to end a job.
+// Signals of a program's own fault, which are not sent to end a job.
 bool IsOwnFault(int signo) {
   constexpr std::array<int, 7> kFaults{SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
   return std::find(kFaults.begin(), kFaults.end(), signo) != kFaults.end();
 }
 
-// Accounting's end has whole seconds, the death of the script is known better.
+// Accounting's end has whole seconds; the death of the script is more precise.
 Ns RequeuedAt(const EndContext& context) {
   return context.script_killed.value_or(context.attempt->end.value_or(0));
 }
 
-// The tasks of a job that is requeued die of Slurm's signals, or leave because of them. One that left with an
-// error while the batch script still ran failed by itself, and the script asked for the requeue.
+// The tasks of a requeued job are killed by Slurm's signals, or exit because of them. A task that exited with
+// an error while the batch script still ran failed by itself, and the script then requested the requeue.
 bool FailedBeforeRequeue(const EndContext& context) {
   const Program& program = *context.program;
   if (program.failed_at && program.failed_by && IsOwnFault(*program.failed_by))
@@ -39,7 +40,7 @@ bool FailedBeforeRequeue(const EndContext& context) {
   return program.summary.exit_code.value_or(0) != 0 && ExitedBeforeRequeue(context);
 }
 
-// Only the kernel itself kills without a sender: what took more memory than it may.
+// Only the kernel itself kills without a sender: when memory runs out.
 bool KernelKilled(const EndContext& context) {
   const std::vector<SignalFact>& signals = context.attempt->signals;
   return context.program->summary.exit_signal == SIGKILL &&
@@ -59,15 +60,15 @@ bool RanOutOfMemory(const EndContext& context) {
 
 namespace {
 
-// It left because of TERM, and neither a preemption, a time limit nor a requeue goes with it.
+// It exited because of TERM without a preemption, time limit or requeue.
 bool Left(const EndContext& context, const std::function<void(std::string)>& says) {
   if (!context.stop || context.stop->signo != SIGTERM) return false;
-  says("inferred: no preemption, time limit or requeue goes with TERM, so somebody sent it");
+  says("inferred: a user sent TERM, since it came with no preemption, time limit or requeue");
   return true;
 }
 
-// By convention a program that has saved and wants to go on in another allocation exits with it: Slurm
-// requeues its job where RequeueExit says so, or whoever submitted it submits it again.
+// By convention, a program that has saved and wants to continue in another allocation exits with this code:
+// Slurm requeues its job if RequeueExit says so, or the user submits it again.
 constexpr int kExitAsksForRequeue = 93;
 
 bool AskedForRequeue(const EndContext& context) {
@@ -76,8 +77,7 @@ bool AskedForRequeue(const EndContext& context) {
   return incarnation.exit_code.value_or(context.attempt->exit_code.value_or(0)) == kExitAsksForRequeue;
 }
 
-// A comment stays with the job: it explains an allocation that never came to work, not the end of one that
-// did.
+// A comment stays with the job: it explains an allocation that never worked, but not the end of one that did.
 bool LackedMachines(const EndContext& context) {
   const Incarnation& incarnation = context.program->summary;
   return StartsWith(context.attempt->admin_comment, "GCP Error:") && !incarnation.first_step_begin &&
@@ -92,11 +92,11 @@ std::string UntilLimit(const EndContext& context) {
   const AttemptFacts& attempt = *context.attempt;
   if (!attempt.time_limit || !attempt.start) return "";
   const Ns left = *attempt.start + *attempt.time_limit - context.stop->t;
-  return "; its time limit was " + std::to_string(std::max<Ns>(0, left) / kSecond) + " s away then";
+  return "; the time limit was " + std::to_string(std::max<Ns>(0, left) / kSecond) + " s away";
 }
 
-// The attempt's own end decides, unless the incarnation ended while the attempt went on. `hosts`: what its
-// hosts said.
+// The attempt's own end decides, unless the incarnation ended while the attempt continued. `hosts`: notices
+// about its hosts.
 std::string Cause(const EndContext& context, bool saved, const std::vector<HostEvidence>& hosts,
                   std::vector<std::string>& evidence) {
   const AttemptFacts& attempt = *context.attempt;
@@ -111,15 +111,15 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostE
          SecondsBetween(context.stop->t, incarnation.exited.value_or(incarnation.end)) + " before it ended");
   }
   const bool kernel_killed = KernelKilled(context);
-  if (kernel_killed) says("the kernel itself killed a task, as it does when memory runs out");
-  // The kernel kills with SIGKILL what takes more memory than it may.
+  if (kernel_killed) says("the kernel killed a task, as it does when memory runs out");
+  // The kernel sends SIGKILL to a process that exceeds its memory.
   const bool out_of_memory = attempt.step_out_of_memory && incarnation.exit_signal.value_or(9) == 9;
   if (!context.last_of_attempt) {
-    says("the allocation went on");
-    if (incarnation.replaced) says("a new process took its place in the same task, as torchrun starts one");
+    says("the allocation continued");
+    if (incarnation.replaced) says("a new process replaced it in the same task, as with torchrun");
     says(ExitWords(incarnation));
     if (out_of_memory && incarnation.exit_signal) {
-      says("Slurm saw a step of the job run out of memory");
+      says("Slurm reported that a step of the job ran out of memory");
       return "oom";
     }
     if (kernel_killed) return "oom";
@@ -130,14 +130,13 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostE
   if (!state.empty()) says("Slurm's state: " + state);
   const bool left_behind = context.remembered == Remembered::kOfEarlier;
   if (left_behind) {
-    says(
-        std::string(
-            "which is left of an earlier attempt's preemption: this one was given no preemption time, and ") +
-        (attempt.preempted_by.empty() ? "nobody took its nodes" : "ended though nothing told it to") +
-        "; Slurm 24.05 to 25.11 requeues such a job once more when it ends");
+    says(std::string("left over from the preemption of an earlier attempt: this attempt has no preemption "
+                     "time, and ") +
+         (attempt.preempted_by.empty() ? "no other job took its nodes" : "nothing told it to end") +
+         "; Slurm 24.05 to 25.11 requeues such a job once more when it ends");
   }
   const bool preempted = attempt.preempt_time || (state == "PREEMPTED" && !left_behind);
-  if (attempt.preempt_time) says("the controller gave it a preemption time");
+  if (attempt.preempt_time) says("the controller set a preemption time");
   if (!attempt.preempted_by.empty()) says(attempt.preempted_by);
   if (!attempt.failed_node.empty() && attempt.down_nodes.empty())
     says("the controller names failed node " + attempt.failed_node);
@@ -150,29 +149,28 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostE
   for (const HostEvidence& host : hosts) says(host.words);
   std::string by_host = hosts.empty() ? "" : hosts.front().cause;
   if (!attempt.cancelled_by.empty()) says("cancelled by " + attempt.cancelled_by);
-  if (attempt.step_out_of_memory) says("Slurm saw a step run out of memory");
+  if (attempt.step_out_of_memory) says("Slurm reported that a step ran out of memory");
   if (!attempt.admin_comment.empty()) says("admin comment: " + attempt.admin_comment);
   if (!attempt.operator_acted.empty()) says(attempt.operator_acted);
   says(ExitWords(incarnation));
-  // Where no task failed, the script did.
+  // If no task failed, the script did.
   if (state == "FAILED" && !incarnation.exit_signal && incarnation.exit_code.value_or(0) == 0) {
-    if (attempt.exit_signal) says("the job died of signal " + std::to_string(*attempt.exit_signal));
+    if (attempt.exit_signal) says("the job was killed by signal " + std::to_string(*attempt.exit_signal));
     if (!attempt.exit_signal && attempt.exit_code)
-      says("the job exited with " + std::to_string(*attempt.exit_code));
+      says("the job exited with code " + std::to_string(*attempt.exit_code));
   }
 
   if (preempted) return "preempted";
   if (context.remembered == Remembered::kShownLater) {
     says(
-        "inferred: it left before the requeue, and Slurm called a later attempt PREEMPTED that nothing told "
-        "to "
-        "end, as 24.05 to 25.11 do after a preemption that a requeue cut short");
+        "inferred: it exited before the requeue, and Slurm gave the state PREEMPTED to a later attempt that "
+        "nothing told to end, as 24.05 to 25.11 do when a requeue interrupts a preemption");
     return "preempted";
   }
   const bool node_lost =
       state == "NODE_FAIL" || (StartsWith(state, "REQUEUE") && !attempt.down_nodes.empty());
   if (node_lost && !attempt.taken_node.empty()) {
-    says("by the reason of its node, the cloud took the machine of " + attempt.taken_node + " back");
+    says("according to the reason of node " + attempt.taken_node + ", the cloud reclaimed the machine");
     return "preempted";
   }
   if (state == "NODE_FAIL") return by_host.empty() ? "node_fail" : by_host;
@@ -184,49 +182,53 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostE
   if (StartsWith(state, "REQUEUE")) {
     if (!attempt.down_nodes.empty()) return by_host.empty() ? "node_fail" : by_host;
     if (!attempt.preempted_by.empty()) {
-      says("inferred: another job, which may preempt it, took its nodes in the same second");
+      says("inferred: a job that may preempt it started on its nodes in the same second");
       return "preempted";
     }
     if (AskedForRequeue(context)) {
-      says("which is how programs ask to be requeued");
+      says("programs ask for a requeue with this exit code");
       return "user_requeue";
     }
     if (!saved && FailedBeforeRequeue(context)) {
-      says("they did before the requeue, which only then was asked for");
+      says("the tasks failed before the requeue was requested");
       return "failed";
     }
     if (!by_host.empty()) {
-      says("inferred: no node was lost, and Slurm does not record who asked for the requeue");
+      says("inferred: no node was lost, and Slurm does not record who requested the requeue");
       return by_host;
     }
     if (!attempt.operator_acted.empty()) {
-      says("inferred: no preemption and no failed node seen, and Slurm does not record who asked");
+      says(
+          "inferred: no preemption or node failure was seen, and Slurm does not record who requested the "
+          "requeue");
       return "admin_requeue";
     }
     if (!attempt.taken_by.empty()) {
       says(attempt.taken_by);
-      says("whether that job may preempt it is not known, and Slurm does not record who asked for a requeue");
+      says(
+          "it is not known whether that job may preempt it, and Slurm does not record who requested the "
+          "requeue");
       return "unknown";
     }
-    says("no preemption and no failed node seen; Slurm does not record who asked");
+    says("no preemption or node failure was seen; Slurm does not record who requested the requeue");
     return "user_requeue";
   }
   if (state == "FAILED" && context.next != nullptr && AskedForRequeue(context)) {
-    says("which is how programs ask to be requeued, and the run went on");
+    says("programs ask for a requeue with this exit code, and the run continued");
     return "user_requeue";
   }
   if (Left(context, says)) return "cancelled";
   if (state == "FAILED" && !context.stop) return "failed";
   if (context.stop) {
     if (context.stop->signo != 0)
-      says("which Slurm sends before a time limit (--signal), and scancel --signal at any time" +
+      says("Slurm sends this signal before a time limit (--signal), scancel --signal at any time" +
            UntilLimit(context));
     return "unknown";
   }
   return incarnation.exit_signal || incarnation.exit_code.value_or(0) != 0 ? "failed" : "unknown";
 }
 
-// A save that completed after the last step it could have covered: nothing but the wait was lost.
+// A save that completed after the last step: nothing but waiting time was lost.
 bool SavedAllSteps(const Program& program) {
   if (program.steps.empty()) return false;
   const Ns work_end = program.steps.back().work_end;
@@ -235,7 +237,7 @@ bool SavedAllSteps(const Program& program) {
       [&](const Checkpoint& checkpoint) { return checkpoint.complete && checkpoint.begin >= work_end; });
 }
 
-// The checkpoint the next incarnation went on from: the last complete one whose steps were all kept.
+// The checkpoint from which the next incarnation resumed: the last complete one whose steps were all kept.
 std::optional<Ns> LastKeptCheckpoint(const Program& program, const StepOutcome& fate) {
   const auto first_lost =
       std::find_if(program.steps.begin(), program.steps.end(),
@@ -271,14 +273,13 @@ Interruption JudgeInterruption(const EndContext& context) {
   if (interruption.node.empty() && !hosts.empty() && interruption.cause == hosts.front().cause)
     interruption.node = hosts.front().node;
   if (saved) interruption.evidence.emplace_back("a checkpoint of its last step was complete");
-  // Known beforehand, and left in good order: a time limit, or a requeue, whoever does it, or exit 0 once
-  // everything was saved.
+  // Announced and orderly: a time limit; or, once everything was saved, a requeue by anyone or exit 0.
   const bool clean_exit = !incarnation.exit_signal && incarnation.exit_code && *incarnation.exit_code == 0;
   const bool requeued = context.last_of_attempt && StartsWith(context.attempt->state, "REQUEUE") &&
                         interruption.cause != "node_fail";
   const bool asked_for = interruption.cause == "user_requeue";
   interruption.planned = interruption.cause == "timeout" || (saved && (requeued || asked_for || clean_exit));
-  // Of a node that is lost the controller may tell the job's end as when it was last heard from.
+  // If a node is lost, the controller may report the job's end as the time when the node was last heard from.
   const Ns noticed = context.last_of_attempt && !context.attempt->failed_node.empty()
                          ? std::max(interruption.time, context.attempt->noticed.value_or(interruption.time))
                          : interruption.time;

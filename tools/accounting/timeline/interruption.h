@@ -1,4 +1,5 @@
-// Why an incarnation ended, with the evidence for it and for its rivals, and what the interruption cost.
+// The cause of an incarnation's end, with the evidence for it and for other possible causes, and the cost of
+// the interruption.
 #pragma once
 
 #include <optional>
@@ -11,14 +12,14 @@
 
 namespace goodput {
 
-// What an attempt's end has to do with a preemption that Slurm remembered: see remembered_preemption.h.
+// How an attempt's end relates to a preemption that Slurm remembered; see stale_preempted_state.h.
 enum class Remembered {
   kNone,
-  kOfEarlier,   // its state PREEMPTED is what is left of an earlier attempt's preemption
-  kShownLater,  // nobody saw its preemption, but a later attempt's state tells of it
+  kOfEarlier,   // its state PREEMPTED is left over from an earlier attempt's preemption
+  kShownLater,  // its own preemption was not seen, but a later attempt's state shows it
 };
 
-// What the end of one incarnation is judged by.
+// The information by which the end of one incarnation is judged.
 struct EndContext {
   const AttemptFacts* attempt = nullptr;
   const Program* program = nullptr;
@@ -28,16 +29,16 @@ struct EndContext {
   std::optional<LastSeen> node_loss;  // that ended it
   std::optional<Ns> script_killed;    // when Slurm ended the batch script
   Remembered remembered = Remembered::kNone;
-  // The incarnation after it, if there is one, and when its attempt's resources were up.
+  // The next incarnation, if any, and when its attempt's resources were up.
   const Program* next = nullptr;
   bool next_in_same_attempt = false;
   std::optional<Ns> next_ready;
 };
 
-// Its tasks were gone when the requeue came: they did not leave because of that.
+// Its tasks were gone before the requeue, so the requeue did not end them.
 bool ExitedBeforeRequeue(const EndContext& context);
 
-// The kernel killed it for want of memory, whatever its script made of that.
+// The kernel killed it because memory ran out, whatever its script did then.
 bool RanOutOfMemory(const EndContext& context);
 
 Interruption JudgeInterruption(const EndContext& context);

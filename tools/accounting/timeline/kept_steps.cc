@@ -24,12 +24,12 @@ std::vector<StepOutcome> DecideOutcomes(const std::vector<const Program*>& progr
       const bool running = !program.summary.ended;
       const bool unseen = !program.saves_unseen.empty();
       fate.uncovered = running || goes_on || unseen ? Bucket::kAtRisk : Bucket::kLostWork;
-      fate.why = unseen    ? "whether it was saved is not known: " + program.saves_unseen
+      fate.why = unseen    ? "it is not known whether it was saved: " + program.saves_unseen
                  : running ? "no complete checkpoint covers it yet"
                  : goes_on ? "no complete checkpoint covers it, and the run has not resumed yet"
                            : "no complete checkpoint covers it";
       for (const Checkpoint& checkpoint : program.checkpoints) {
-        // Also one completed after the attempt's end: tasks live on for a while when Slurm ends them.
+        // Includes one completed after the attempt's end: tasks live on for a while when Slurm ends them.
         if (checkpoint.complete) {
           fate.covered_until = std::max(fate.covered_until.value_or(checkpoint.begin), checkpoint.begin);
         }
@@ -37,8 +37,8 @@ std::vector<StepOutcome> DecideOutcomes(const std::vector<const Program*>& progr
     }
     std::optional<std::int64_t> first;
     if (!program.steps.empty()) first = program.steps.front().lo;
-    // A log that prints every tenth step names the first too late. A label beyond the first step that ran
-    // only counts differently: what was run again was not kept.
+    // A log that prints every tenth step names the first too late. A higher label than the first step that
+    // ran only means another way of counting: repeated steps were not kept.
     if (program.summary.restored_step)
       first = std::min(first.value_or(INT64_MAX), *program.summary.restored_step + 1);
     if (first && (!resumed_at || *first < *resumed_at)) {

@@ -6,7 +6,7 @@
 namespace goodput {
 namespace {
 
-// More would not be read.
+// A message with more ranges would be too long.
 constexpr std::size_t kMostRangesNamed = 4;
 
 std::string Named(const std::vector<StepRange>& ranges) {
@@ -54,17 +54,17 @@ Ledger ReadLedger(const Timeline& timeline) {
 
 std::string InWords(const Ledger& ledger) {
   if (!ledger.kept_in)
-    return ledger.holds() ? "no step kept" : std::to_string(ledger.kept) + " kept, of no number";
+    return ledger.holds() ? "no step kept" : std::to_string(ledger.kept) + " kept, without step numbers";
   const StepRange& range = *ledger.kept_in;
   std::string text = std::to_string(ledger.kept) + " kept " + (ledger.holds() ? "= " : "of ");
   text += range.first == range.last
               ? "step " + std::to_string(range.first)
               : "steps " + std::to_string(range.first) + " to " + std::to_string(range.last);
   if (ledger.holds()) return text + (range.first == range.last ? ", once" : ", each once");
-  if (!ledger.missing.empty()) text += "; nobody said that " + Named(ledger.missing) + " began";
+  if (!ledger.missing.empty()) text += "; no record that " + Named(ledger.missing) + " began";
   if (!ledger.twice.empty()) text += "; kept twice: " + Named(ledger.twice);
   if (ledger.missing.empty() && ledger.twice.empty())
-    text += ", which are " + std::to_string(range.last - range.first + 1);
+    text += ", a range of " + std::to_string(range.last - range.first + 1);
   return text;
 }
 

@@ -1,4 +1,4 @@
-// The last step that began, of all starts of the program: how long ago is how long nothing was heard of it.
+// Finds the last step that began, over all starts of the program.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct LastStep {
   Ns begin = 0;
 };
 
-// Nothing where no step began.
+// Absent if no step began.
 std::optional<LastStep> FindLastStep(const Timeline& timeline);
 
 }  // namespace goodput

@@ -19,7 +19,7 @@ std::optional<LastSeen> FindNodeLoss(const AttemptFacts& attempt, const Program&
   const bool told =
       attempt.state == "NODE_FAIL" || !attempt.failed_node.empty() || !attempt.down_nodes.empty();
   if (!told || !attempt.end || !program.summary.ended) return std::nullopt;
-  // The one the controller names; else the one that was silent first.
+  // The node that the controller names, or the one that fell silent first.
   std::optional<LastSeen> lost;
   for (const bool named : {true, false}) {
     for (const LastSeen& seen : attempt.last_seen) {
@@ -29,7 +29,7 @@ std::optional<LastSeen> FindNodeLoss(const AttemptFacts& attempt, const Program&
     if (lost) break;
   }
   if (!lost) return std::nullopt;
-  // What the program said afterwards proves that it still lived.
+  // Later marks of the program prove that it still lived.
   for (const Checkpoint& checkpoint : program.checkpoints)
     lost->t = std::max(lost->t, checkpoint.complete.value_or(checkpoint.begin));
   lost->t = std::max({lost->t, program.last_evidence.value_or(lost->t), program.summary.begin});

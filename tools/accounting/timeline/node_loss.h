@@ -1,5 +1,4 @@
-// A node that dies says nothing of it. What its daemon last saw alive bounds what the program did: nothing
-// after that moment is work.
+// Ends work when a lost node was last seen alive: nothing after that moment counts as work.
 #pragma once
 
 #include <optional>
@@ -9,11 +8,11 @@
 
 namespace goodput {
 
-// The node whose loss ended the attempt's last program, and when it, or anything of the program, was last
-// heard of; absent where no node was lost, or nothing is missing.
+// The node whose loss ended the attempt's last program, and when the node or the program was last heard of;
+// absent if no node was lost, or no time is missing.
 std::optional<LastSeen> FindNodeLoss(const AttemptFacts& attempt, const Program& program);
 
-// Whatever of the program would have reached beyond that moment ends with it.
+// Cuts the program at that moment.
 void EndWithNode(const LastSeen& lost, Program& program);
 
 }  // namespace goodput

@@ -1,4 +1,4 @@
-// First match wins: intervals claim time in order of precedence, and a claim takes only what is still free.
+// Fills a timeline by precedence: the first claim wins, and a later claim gets only what is still free.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace goodput {
 
-// A stretch of time in one bucket, with the reason it is there.
+// A period in one bucket, with the reason.
 struct Interval {
   Ns begin = 0;
   Ns end = 0;
@@ -20,7 +20,7 @@ struct Interval {
   int attempt = -1;  // index into Timeline::attempts, -1 between attempts
   EvidenceRef from;  // the record that opened it
   EvidenceRef to;    // the record that closed it
-  std::string why;   // in words, where the records alone do not say it
+  std::string why;   // in words, if the records alone do not explain it
 };
 
 class Painter {
@@ -31,8 +31,7 @@ class Painter {
   // Claims the free parts of the interval, clipped to the canvas. Empty and inverted intervals claim nothing.
   void Paint(const Interval& claim);
 
-  // Everything claimed, in order; what nobody claimed is left out. Paint `unobserved` last to leave nothing
-  // out.
+  // All claims, in order, without unclaimed time. Paint `unobserved` last to leave no gaps.
   std::vector<Interval> Finish() &&;
 
  private:

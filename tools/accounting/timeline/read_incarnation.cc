@@ -12,10 +12,10 @@
 namespace goodput {
 namespace {
 
-// Less than this between two steps is what a loop needs to say both.
+// A program needs about this long to mark the end of one step and the begin of the next.
 constexpr Ns kLeastBetweenSteps = kSecond / 1000;
 
-// The begin of the first step after `t`, else the program's end: where something that never ended is cut off.
+// The begin of the first step after `t`, or the program's end: where something without an end is cut off.
 std::pair<Ns, EvidenceRef> NextStepAfter(const Program& program, Ns t) {
   const auto next = std::upper_bound(program.steps.begin(), program.steps.end(), t,
                                      [](Ns value, const StepRecord& step) { return value < step.begin; });
@@ -23,8 +23,8 @@ std::pair<Ns, EvidenceRef> NextStepAfter(const Program& program, Ns t) {
   return {next->begin, next->ref};
 }
 
-// The one step that began within (begin, end), if it was one: then the loop was held up behind its begin as
-// well. Of several the loop went on, whatever the phase says.
+// The only step that began within (begin, end), if there is exactly one: then training was blocked after its
+// begin as well. If there are several, training continued, whatever the phase says.
 const StepRecord* OnlyStepWithin(const Program& program, Ns begin, Ns end) {
   const auto first = std::upper_bound(program.steps.begin(), program.steps.end(), begin,
                                       [](Ns value, const StepRecord& step) { return value < step.begin; });
@@ -36,7 +36,7 @@ const StepRecord* OnlyStepWithin(const Program& program, Ns begin, Ns end) {
 void ReadCheckpoints(const std::vector<const Mark*>& marks, Program& program) {
   struct Open {
     const Mark* begin = nullptr;
-    const Mark* released = nullptr;  // when the loop trained on, of a save in the background
+    const Mark* released = nullptr;  // when training continued, for a background save
   };
   std::map<Teller, Open> open;
   std::vector<std::set<Teller>> writers;                     // of program.checkpoints
@@ -55,8 +55,8 @@ void ReadCheckpoints(const std::vector<const Mark*>& marks, Program& program) {
       }
     }
     program.saves.push_back({begin->t, blocked_until, "", begin->ref, closing});
-    // Ranks that save the same step write one checkpoint: it begins with the first and is complete with the
-    // last. The same rank saving it once more is another try.
+    // Ranks that save the same step write one checkpoint, from the first begin to the last completion. The
+    // same rank saving it again is another save.
     std::vector<std::size_t> none;
     std::vector<std::size_t>& tries = checkpoint.step ? of_step[*checkpoint.step] : none;
     for (auto i = tries.rbegin(); i != tries.rend(); ++i) {
@@ -113,7 +113,7 @@ void ReadPhases(const std::vector<const Mark*>& marks, Program& program) {
     if (within != nullptr && started) std::tie(until, closing) = std::pair{end->t, end->ref};
     if (within != nullptr && !started)
       program.overhead.push_back({within->begin, end->t, name, begin->ref, end->ref});
-    // Loading data is part of what a step costs.
+    // Loading data is part of a step.
     if (started && name == "data_loading") return;
     (started ? program.overhead : program.startup_parts)
         .push_back({begin->t, until, name, begin->ref, closing});
@@ -137,26 +137,26 @@ void ReadPhases(const std::vector<const Mark*>& marks, Program& program) {
   for (const auto& [key, begin] : open) add(key.first, begin, nullptr);
 }
 
-// A save in the middle of a record: has the step's result been computed by then? The loop either saves after
-// the update (nearly all of the step's work lies before) or at its top (nearly all lies after).
+// For a save in the middle of a record: had the step's result been computed by then? Programs save after the
+// update (nearly all of the step's work lies before) or at the top of the loop (nearly all lies after).
 //
-// `expected_ns`: what the step usually takes, 0 where that is not known.
+// `expected_ns`: usual duration of the step, 0 if unknown.
 Ns WorkEnd(const Program& program, const StepRecord& step, bool last, Ns expected_ns) {
   auto save = std::lower_bound(program.saves.begin(), program.saves.end(), step.begin,
                                [](const PhaseSpan& span, Ns t) { return span.begin < t; });
   for (; save != program.saves.end() && save->begin < step.end; ++save) {
     const Ns before = NetTime(program.cuts, step.begin, save->begin);
     const Ns after = NetTime(program.cuts, save->end, step.end);
-    // Of a save that took the rest of the step, or was still being written when the next began, only what
-    // came before can be judged.
+    // If a save took the rest of the step, or was still being written when the next began, only the time
+    // before it can be judged.
     const bool done = last || after == 0 ? before >= expected_ns / 2 : before >= after;
     if (done) return save->begin;
   }
   return step.end;
 }
 
-// The last record where the program says when its last step was done: then the next was begun, unless the
-// program had done what it was to do.
+// The last record, if the program marked the end of its last step: then the next step had begun, unless the
+// program was done.
 void CloseLastStep(const std::vector<const Mark*>& marks, bool finished, Program& program) {
   const StepRecord& last = program.steps.back();
   const Mark* end = nullptr;
@@ -181,8 +181,8 @@ void CloseLastStep(const std::vector<const Mark*>& marks, bool finished, Program
   program.steps.push_back(next);
 }
 
-// Blocks of steps that nothing happened in stay as they are. The first step of a start is like no other, the
-// last one is a record of its own already.
+// Blocks of steps without other events are not expanded. The first step of a start is different, and the last
+// one is already a separate record.
 void ReadSteps(const Folded& folded, const Allocation& allocation, const Told& told, const StepReader* reader,
                bool finished, Program& program) {
   const std::vector<const Mark*>& marks = told.marks;
@@ -195,7 +195,7 @@ void ReadSteps(const Folded& folded, const Allocation& allocation, const Told& t
   program.summary.first_step = program.steps.front().lo;
   program.summary.first_step_begin = program.steps.front().begin;
   program.summary.last_step = program.steps.back().hi - (program.steps.back().in_flight ? 1 : 0);
-  // Few enough for their median to be exact.
+  // Few enough for an exact median.
   const bool few = CountRecords(program.steps) <= static_cast<std::int64_t>(kExactDurations) + 2;
   const Ns first_begin = program.steps.front().begin;
   ExpandBlocks(program.steps, reader, [&](const StepRecord& step) {
@@ -210,7 +210,7 @@ void ReadSteps(const Folded& folded, const Allocation& allocation, const Told& t
   });
 }
 
-// From the end of a step, by the last task that tells of it, to the begin of the next.
+// From the end of a step, by the last task that marks it, to the begin of the next.
 void ReadTimeBetweenSteps(const std::vector<StepMark>& step_ends, Program& program) {
   std::vector<const StepMark*> ends(program.steps.size());
   for (const StepMark& end : step_ends) {
@@ -306,7 +306,7 @@ Program ReadIncarnation(int attempt_index, const std::set<std::int32_t>& slurm_s
   ReadSteps(folded, allocation, told, reader, finished, program);
   ReadCheckpoints(marks, program);
   ReadPhases(marks, program);
-  // Behind what has a name of its own.
+  // Covers only what has no name of its own.
   ReadTimeBetweenSteps(told.step_ends, program);
   MeasureSteps(allocation, program);
   for (const Mark* mark : marks) {

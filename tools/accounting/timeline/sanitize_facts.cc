@@ -116,8 +116,7 @@ std::shared_ptr<const RunFacts> WithoutTheImpossible(const RunFacts& facts,
     Keep(attempt.checkpoint_files, left_out);
     Keep(attempt.last_seen, left_out);
   }
-  warnings.push_back(std::to_string(left_out) +
-                     " facts left out: their times or step numbers are impossible");
+  warnings.push_back(std::to_string(left_out) + " facts ignored: impossible times or step numbers");
   return mended;
 }
 

@@ -1,5 +1,5 @@
-// Facts come from clocks, files and other people's programs. What cannot be true is left out before anything
-// is concluded from it, so that the arithmetic behind it needs no care.
+// Removes impossible facts, which come from clocks, files and other programs, so that later arithmetic cannot
+// overflow.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace goodput {
 
-// Times are within [0, kLatest), the years 1970 to 2116: no difference of two overflows.
+// Times are within [0, kLatest), the years 1970 to 2116, so that differences of two do not overflow.
 inline constexpr Ns kLatest = Ns{1} << 62;
-// Step numbers are within [0, kMaxTrainStep], what every JSON reader can hold.
+// Step numbers are within [0, kMaxTrainStep], the integers that every JSON reader represents exactly.
 inline constexpr std::int64_t kMaxTrainStep = std::int64_t{1} << 53;
 
-// Null when everything is plausible, so that the usual case copies nothing; else the facts without what is
-// not, and a warning that says how much that was.
+// Null if everything is plausible, so that the usual case copies nothing; otherwise the facts without
+// impossible ones, and a warning with their number.
 std::shared_ptr<const RunFacts> WithoutTheImpossible(const RunFacts& facts,
                                                      std::vector<std::string>& warnings);
 

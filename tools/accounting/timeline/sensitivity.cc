@@ -13,8 +13,7 @@ SensitivityRow Count(std::string name, std::string label, const Timeline& timeli
           timeline.steps.kept, ns(Bucket::kStall), ns(Bucket::kLostWork)};
 }
 
-// With all that is in one bucket in another. Of unobserved time the part of which not even the allocation is
-// known stays what it is.
+// Moves everything in one bucket to another. Unobserved time in which even the allocation is unknown stays.
 Timeline Recast(Timeline timeline, Bucket from, Bucket to) {
   for (Interval& interval : timeline.intervals) {
     if (interval.bucket != from || interval.part == "gap") continue;
@@ -29,7 +28,7 @@ Timeline Recast(Timeline timeline, Bucket from, Bucket to) {
 std::vector<SensitivityRow> FindSensitivity(const RunFacts& facts, const TimelineOptions& options) {
   const Timeline as_is = BuildTimeline(facts, options);
   std::vector<SensitivityRow> rows;
-  rows.push_back(Count("as_is", "as it is", as_is));
+  rows.push_back(Count("as_is", "as measured", as_is));
   for (const int factor : {3, 10}) {
     TimelineOptions other = options;
     other.stall_factor = factor;

@@ -1,6 +1,5 @@
-// What a run's numbers would be had the questions that can be answered either way been answered otherwise:
-// how long a step may take before it has stalled, whether evaluation is progress, what becomes of steps at
-// risk and of time nobody knows anything about.
+// How a run's numbers change under other assumptions: when a step counts as stalled, whether evaluation is
+// progress, and what at-risk steps and unobserved time turn out to be.
 #pragma once
 
 #include <string>
@@ -20,7 +19,7 @@ struct SensitivityRow {
   Ns lost = 0;
 };
 
-// The first row is the run as it is, with `options`. Pure: builds and counts the timeline anew.
+// The first row is the run as measured, with `options`. Pure: builds and counts the timeline again.
 std::vector<SensitivityRow> FindSensitivity(const RunFacts& facts, const TimelineOptions& options);
 
 }  // namespace goodput

@@ -14,13 +14,13 @@
 namespace goodput {
 namespace {
 
-// Signals of one delivery follow each other this closely, and the first and the last are this close: stepds
-// of a large job are told one after the other.
+// Maximum distance between consecutive signals of one delivery, and between the first and the last: the
+// slurmstepds of a large job are notified one after the other.
 constexpr Ns kMoment = kSecond;
 constexpr Ns kDelivery = 5 * kSecond;
-// A process that gets the signal once more within this got the same one twice, as at a time limit.
+// A process that gets the signal again within this time got the same one twice, as at a time limit.
 constexpr Ns kTwice = kSecond / 10;
-// A task that dies of a signal is reaped within this.
+// A task killed by a signal is reaped within this time.
 constexpr Ns kDeathTime = 5 * kSecond;
 
 using TaskKey = std::pair<std::int32_t, std::int32_t>;  // Slurm step, task
@@ -32,7 +32,7 @@ bool SentByJob(const SignalFact& signal) {
 std::vector<std::vector<const SignalFact*>> GroupDeliveries(const AttemptFacts& attempt) {
   std::vector<const SignalFact*> signals;
   for (const SignalFact& signal : attempt.signals) {
-    // The extern step's own sleep gets all of a job's signals, too.
+    // The extern step's own sleep also gets all of a job's signals.
     if (!IsOwnAffair(signal) && signal.slurm_step != kExternStep) signals.push_back(&signal);
   }
   std::sort(signals.begin(), signals.end(), [](const SignalFact* a, const SignalFact* b) {
@@ -67,7 +67,7 @@ std::vector<std::vector<const SignalFact*>> GroupDeliveries(const AttemptFacts& 
   return groups;
 }
 
-// One attempt's tasks and checkpoints, to be asked about each of its deliveries.
+// One attempt's tasks and checkpoints, for queries about each of its deliveries.
 class AttemptView {
  public:
   AttemptView(const Timeline& timeline, int index)
@@ -87,7 +87,7 @@ class AttemptView {
   const AttemptFacts& facts() const { return facts_; }
   const std::vector<const Checkpoint*>& checkpoints() const { return checkpoints_; }
   const TaskLife* LifeOf(const TaskKey& key) const {
-    // They are by step, then task.
+    // They are sorted by step, then task.
     const auto found = std::lower_bound(
         allocation_.lives.begin(), allocation_.lives.end(), key,
         [](const TaskLife& life, const TaskKey& k) { return TaskKey(life.slurm_step, life.task) < k; });
@@ -95,7 +95,7 @@ class AttemptView {
     return known ? &*found : nullptr;
   }
   bool IsProgram(std::int32_t slurm_step) const { return program_steps_.count(slurm_step) != 0; }
-  // Each task of the step that lived at `t` was still being set up.
+  // Whether every task of the step that lived at `t` was still being set up.
   bool IsSetUp(std::int32_t slurm_step, Ns t) const {
     bool any = false;
     for (const TaskLife& life : allocation_.lives) {
@@ -116,19 +116,19 @@ class AttemptView {
     }
     return exit;
   }
-  // Somebody killed a task of the program outright, at its exit.
+  // A task of the program was killed with KILL at its exit.
   bool KilledAt(Ns exit) const {
     return std::any_of(allocation_.lives.begin(), allocation_.lives.end(), [&](const TaskLife& life) {
       return IsProgram(life.slurm_step) && life.exit_time == exit && life.exit_signal == SIGKILL;
     });
   }
   bool ended() const { return allocation_.ended; }
-  // It did no more between the two than what obeying takes.
+  // It did no more between the two than a program needs to react.
   bool Obeyed(Ns signal, Ns done) const {
     return steps_known_ ? StepsBegun(facts_, signal, done) <= kStepsToObey
                         : done - signal <= kTimeToObey || CheckpointsBegun(signal, done) == 1;
   }
-  // The checkpoint that was being written at `t`, or just had been, if the program left with it: there was
+  // The checkpoint that was being written at `t`, or had just been, if the program then exited: there was
   // nothing else to save.
   const Checkpoint* SavedAllAt(Ns t, const std::optional<Ns>& exit) const {
     const auto after = std::upper_bound(checkpoints_.begin(), checkpoints_.end(), t,
@@ -140,7 +140,7 @@ class AttemptView {
     const bool left = *exit - last->complete.value_or(*exit) <= kTimeToObey;
     return under_way && left && after == checkpoints_.end() ? last : nullptr;
   }
-  // It went on to train.
+  // Whether it trained on.
   bool TrainedIn(Ns from, Ns to) const {
     return steps_known_ ? StepsBegun(facts_, from, to) > 0 : to - from > kTimeToObey;
   }
@@ -158,7 +158,7 @@ class AttemptView {
   bool steps_known_ = false;
 };
 
-// What is known of the processes of one task.
+// What is known about the processes of one task.
 struct Gathered {
   SignalReceiver receiver;
   bool any_handled = false;
@@ -167,7 +167,7 @@ struct Gathered {
   std::map<std::string, std::int64_t> unprepared;  // by program
 };
 
-// The task's process until it executes the program; Debian's is slurmstepd-wlm.
+// The task's process before it executes the program; Debian calls it slurmstepd-wlm.
 bool IsSlurmstepd(const std::string& comm) {
   return comm.rfind("slurmstepd", 0) == 0;
 }
@@ -183,7 +183,7 @@ void Count(const Gathered& gathered, SignalDelivery& delivery) {
   }
   if (receiver.died_of_it) ++delivery.tasks_died;
   if (receiver.set_up) ++delivery.tasks_set_up;
-  // Where nobody handled it, it is not the helpers that are wrong.
+  // If no process handled it, the helpers are not to blame.
   if (!gathered.any_handled) return;
   for (const auto& [program, count] : gathered.unprepared) delivery.helpers_died[program] += count;
 }
@@ -198,7 +198,7 @@ SignalDelivery Gather(const AttemptView& view, int attempt, const std::vector<co
   std::map<std::tuple<std::int32_t, std::int32_t, std::string>, Gathered> tasks;
   std::set<std::tuple<std::string, std::int64_t>> seen;
   for (const SignalFact* signal : signals) {
-    // The same process signalled once more in the same breath is the same receiver.
+    // The same process signalled again within a moment is the same receiver.
     if (signal->pid > 0 && !seen.emplace(signal->node, signal->pid).second) continue;
     ++delivery.processes;
     Gathered& gathered =
@@ -208,7 +208,7 @@ SignalDelivery Gather(const AttemptView& view, int attempt, const std::vector<co
     receiver.slurm_step = signal->slurm_step;
     receiver.task = signal->task;
     const bool child = signal->target == SignalFact::Target::kChild;
-    // A process that dies of a signal is mostly gone before anybody can read whether it had a handler.
+    // A process killed by a signal is usually gone before it can be read whether it had a handler.
     const bool unprepared = !signal->ignored && (child ? signal->handled != true : signal->handled == false);
     if (!child && IsSlurmstepd(signal->comm)) receiver.set_up = true;
     if (child) {
@@ -223,7 +223,7 @@ SignalDelivery Gather(const AttemptView& view, int attempt, const std::vector<co
   for (auto& [key, gathered] : tasks) {
     SignalReceiver& receiver = gathered.receiver;
     const TaskLife* life = view.LifeOf({receiver.slurm_step, receiver.task});
-    // Also where only what sets it up was told: its children, or those of a task that is not known.
+    // Also if only processes that set it up were seen: its children, or those of an unknown task.
     const bool before_exec = life != nullptr ? life->executed && delivery.t < *life->executed
                                              : view.IsSetUp(receiver.slurm_step, delivery.t);
     if (before_exec) receiver.set_up = true;
@@ -240,7 +240,7 @@ SignalDelivery Gather(const AttemptView& view, int attempt, const std::vector<co
     }
     delivery.receivers.push_back(receiver);
   }
-  // What reached the program is judged by it; the script that started it need not handle anything.
+  // If the program was reached, it decides; the script that started it need not handle anything.
   const bool reached = std::any_of(delivery.receivers.begin(), delivery.receivers.end(),
                                    [&](const SignalReceiver& r) { return view.IsProgram(r.slurm_step); });
   for (const auto& [key, gathered] : tasks) {
@@ -256,7 +256,7 @@ bool ReachesProgram(const AttemptView& view, const SignalDelivery& delivery) {
                      });
 }
 
-// Not merely what the script left behind.
+// It reached more than processes that the script left behind.
 bool ReachesTasks(const AttemptView& view, const SignalDelivery& delivery) {
   return std::any_of(delivery.receivers.begin(), delivery.receivers.end(),
                      [&](const SignalReceiver& receiver) {
@@ -264,15 +264,15 @@ bool ReachesTasks(const AttemptView& view, const SignalDelivery& delivery) {
                      });
 }
 
-// Until somebody other than the job itself or the kernel (which kills what takes too much memory) made the
-// program end: with KILL, or with a later signal its tasks died of.
+// Until someone other than the job itself or the kernel (out of memory) forced the program to end: with KILL,
+// or with a later signal that killed its tasks.
 std::optional<Ns> GraceOf(const AttemptView& view, const SignalDelivery& asked,
                           const std::vector<SignalDelivery>& all) {
   const std::optional<Ns> exit = view.ExitAfter(asked.t);
   for (const SignalDelivery& later : all) {
     if (later.t <= asked.t || later.sender == "kernel") continue;
     if (exit && later.t > *exit) break;
-    // What was asked for next had a time of its own.
+    // A later request has its own grace time.
     if (later.asks()) return std::nullopt;
     const bool forces = later.signo == SIGKILL || later.tasks_died > 0;
     if (forces && ReachesTasks(view, later)) return later.t - asked.t;
@@ -289,7 +289,7 @@ void FindAnswer(const AttemptView& view, SignalDelivery& delivery) {
   for (const Checkpoint* checkpoint : view.checkpoints()) {
     if (checkpoint->begin < delivery.t) continue;
     if (exit && checkpoint->begin > *exit) break;
-    // A program that acts on a signal does so at the end of its step; what begins later is its own routine.
+    // A program acts on a signal at the end of its step; a save that begins later is a regular one.
     if (!view.Obeyed(delivery.t, checkpoint->begin)) break;
     delivery.checkpoint_begin = checkpoint->begin;
     delivery.checkpoint_complete = checkpoint->complete;
@@ -320,8 +320,8 @@ SignalDelivery::Outcome OutcomeOf(const AttemptView& view, const SignalDelivery&
                                                                                  : Outcome::kOpen;
 }
 
-// A job that names no signals and handled one of the usual is asked by that one; another that no task handles
-// is how it was ended.
+// If a job names no signals and handled one of the defaults, that one asks for checkpoints; another default
+// that no task handles was only used to end it.
 bool EndsWhatAnotherAsked(const AttemptView& view, const std::vector<SignalDelivery>& deliveries,
                           std::size_t i) {
   if (!view.facts().checkpoint_signals.empty() || deliveries[i].tasks_handled > 0) return false;
@@ -337,7 +337,7 @@ void ReadAttempt(const Timeline& timeline, int index, std::vector<SignalDelivery
   std::vector<SignalDelivery> deliveries;
   for (const auto& group : GroupDeliveries(view.facts())) deliveries.push_back(Gather(view, index, group));
   const std::vector<int> asking = CheckpointSignals(view.facts());
-  std::optional<std::size_t> asked;  // the last that did
+  std::optional<std::size_t> asked;  // the last that asked
   for (std::size_t i = 0; i < deliveries.size(); ++i) {
     SignalDelivery& delivery = deliveries[i];
     FindAnswer(view, delivery);

@@ -13,10 +13,9 @@ namespace {
 
 using Outcome = SignalDelivery::Outcome;
 
-// More programs than this are not named.
+// More programs than this are not listed.
 constexpr std::size_t kMostSignalsNamed = 4;
-// What was too short by this much is advised to be longer by a quarter more, in half minutes: the next save
-// is not just like the last.
+// Recommended times are a quarter longer than needed, in half minutes, since the next save may take longer.
 constexpr double kMargin = 1.25;
 constexpr Ns kRoundTo = 30 * kSecond;
 
@@ -32,7 +31,7 @@ const AttemptFacts& FactsOf(const Timeline& timeline, const SignalDelivery& deli
   return *timeline.attempts[static_cast<std::size_t>(delivery.attempt)].facts;
 }
 
-// How long this job's saves usually take.
+// The usual duration of this job's saves.
 std::optional<Ns> UsualSave(const Timeline& timeline) {
   DurationHistogram saves;
   for (const Checkpoint& checkpoint : timeline.checkpoints) {
@@ -41,7 +40,7 @@ std::optional<Ns> UsualSave(const Timeline& timeline) {
   return saves.Median();
 }
 
-// How much longer the save would have needed; absent where that is not known.
+// How much longer the save would have needed; absent if unknown.
 std::optional<Ns> ShortBy(const Timeline& timeline, const SignalDelivery& delivery) {
   const std::optional<Ns> usual = UsualSave(timeline);
   std::optional<Ns> end = delivery.exit;
@@ -52,17 +51,17 @@ std::optional<Ns> ShortBy(const Timeline& timeline, const SignalDelivery& delive
   return missing > 0 ? std::optional(missing) : std::nullopt;
 }
 
-// From the signal to the end of a save, as it would have been.
+// From the signal to the expected end of a save.
 std::optional<Ns> Needed(const Timeline& timeline, const SignalDelivery& delivery) {
   const std::optional<Ns> usual = UsualSave(timeline);
   if (!usual) return std::nullopt;
   if (delivery.checkpoint_begin) return *delivery.checkpoint_begin - delivery.t + *usual;
-  // It may have come at the begin of a step.
+  // The signal may have come at the begin of a step.
   if (!timeline.steps.median) return std::nullopt;
   return *timeline.steps.median + *usual;
 }
 
-// What would have given it the time, by who ended it.
+// What would have given it enough time, depending on what ended it.
 std::string Advice(const Timeline& timeline, const std::vector<const SignalDelivery*>& late) {
   std::optional<Ns> needed;
   const SignalDelivery* worst = late.front();
@@ -78,10 +77,10 @@ std::string Advice(const Timeline& timeline, const std::vector<const SignalDeliv
   const double padded = static_cast<double>(*needed) * kMargin / static_cast<double>(kRoundTo);
   const Ns enough = (static_cast<Ns>(padded) + 1) * kRoundTo;
   if (facts.preempt_time || facts.state == "PREEMPTED") {
-    return ": a preemption grace (GraceTime) of " + SecondsUp(enough) + " s would do";
+    return ": a preemption grace (GraceTime) of " + SecondsUp(enough) + " s would be enough";
   }
   if (facts.state == "TIMEOUT") {
-    if (worst->signo == SIGTERM) return ": ask earlier, with --signal=TERM@" + SecondsUp(enough);
+    if (worst->signo == SIGTERM) return ": send it earlier with --signal=TERM@" + SecondsUp(enough);
     return ": raise --signal to @" + SecondsUp(enough);
   }
   return ": save more often, or have KillWait raised to " + SecondsUp(enough);
@@ -115,12 +114,12 @@ std::string Named(const std::map<std::string, std::int64_t>& programs) {
   return text;
 }
 
-// What happened to deliveries of one number.
+// Outcomes of the deliveries of one signal.
 struct Tally {
-  std::int64_t unhandled = 0;  // deliveries no task handled
-  std::int64_t ignored = 0;    // that every task ignores
+  std::int64_t unhandled = 0;  // deliveries that no task handled
+  std::int64_t ignored = 0;    // that all tasks ignore
   std::int64_t set_up = 0;     // that came before any task was the program
-  std::int64_t no_effect = 0;  // handled, and nothing was saved
+  std::int64_t no_effect = 0;  // handled, but nothing was saved
   std::map<std::string, std::int64_t> helpers;
   std::int64_t helpers_in = 0;  // deliveries
 };
@@ -140,11 +139,11 @@ void WarnOf(int signo, const Tally& tally, std::vector<std::string>& warnings) {
   if (tally.ignored > 0) {
     warnings.push_back("all tasks ignore " + name + ", a checkpoint signal of this job" +
                        Times(tally.ignored) +
-                       ": handle it, or name the one that is handled with --goodput-checkpoint-signal");
+                       ": handle it, or name a signal that they handle with --goodput-checkpoint-signal");
   }
   if (tally.set_up > 0) {
-    warnings.push_back(name + " came while the tasks were still being set up, as containers are" +
-                       Times(tally.set_up) + ": no program was there to handle it");
+    warnings.push_back(name + " arrived while the tasks were still being set up, such as their containers" +
+                       Times(tally.set_up) + ": no program was running yet to handle it");
   }
   if (tally.unhandled > 0) {
     warnings.push_back("no task has a handler for " + name + ", a checkpoint signal of this job" +
@@ -155,9 +154,9 @@ void WarnOf(int signo, const Tally& tally, std::vector<std::string>& warnings) {
     std::int64_t count = 0;
     for (const auto& [program, its] : tally.helpers) count += its;
     warnings.push_back(std::to_string(count) + (count == 1 ? " process" : " processes") +
-                       " beside the trainer died of " + name + " (" + Named(tally.helpers) +
-                       "): ask only the script with --signal=B:" + name +
-                       " and forward it to the trainer, or ignore it in the helpers");
+                       " other than the trainer died from " + name + " (" + Named(tally.helpers) +
+                       "): send the signal to the script only, with --signal=B:" + name +
+                       " and forward it to the trainer, or ignore it in those processes");
   }
   if (tally.no_effect > 0) {
     warnings.push_back(name + " was handled, but no checkpoint followed within " +
@@ -166,7 +165,7 @@ void WarnOf(int signo, const Tally& tally, std::vector<std::string>& warnings) {
   }
 }
 
-// A checkpoint that was asked for, complete, and not what the next start went on from.
+// A requested checkpoint that was complete, but from which the next start did not resume.
 std::string NotResumedFrom(const Timeline& timeline, const SignalDelivery& delivery) {
   if (delivery.outcome != Outcome::kInTime) return "";
   const AttemptFacts& facts = FactsOf(timeline, delivery);
@@ -182,13 +181,13 @@ std::string NotResumedFrom(const Timeline& timeline, const SignalDelivery& deliv
   if (!begun) return "";
   for (const Incarnation& next : timeline.incarnations) {
     if (next.begin < *delivery.checkpoint_complete || !next.first_step) continue;
-    // The step in flight at the save may or may not be in it.
+    // The step in flight at the save may or may not be included.
     const std::int64_t from = std::min(*next.first_step, next.restored_step.value_or(*next.first_step) + 1);
     if (from >= *begun) return "";
-    return "the checkpoint that " + SignalName(delivery.signo) + " asked for in attempt " +
+    return "the checkpoint requested by " + SignalName(delivery.signo) + " in attempt " +
            std::to_string(delivery.attempt + 1) + " was complete, but attempt " +
-           std::to_string(next.attempt + 1) + " went on at step " + std::to_string(from) + " though step " +
-           std::to_string(*begun - 1) + " was done: look at what the program restores";
+           std::to_string(next.attempt + 1) + " resumed at step " + std::to_string(from) + " although step " +
+           std::to_string(*begun - 1) + " was done: check which checkpoint the program restores";
   }
   return "";
 }
@@ -201,7 +200,7 @@ std::string SummaryOf(const Timeline& timeline, const std::vector<SignalDelivery
   std::int64_t open = 0;
   std::int64_t nothing = 0;
   std::vector<const SignalDelivery*> cut;
-  std::vector<const SignalDelivery*> before;  // killed before a save began, though it was handled
+  std::vector<const SignalDelivery*> before;  // killed before a save began, although it was handled
   for (const SignalDelivery& delivery : deliveries) {
     if (!delivery.asks()) continue;
     ++asked;
@@ -247,7 +246,7 @@ std::vector<std::string> WarningsOf(const Timeline& timeline, const std::vector<
         !timeline.checkpoints.empty()) {
       ++tally.no_effect;
     }
-    // A program that saved and left has no more need of them.
+    // A program that saved and exited no longer needs its helpers.
     const bool left = delivery.outcome == Outcome::kInTime && delivery.exit;
     if (!delivery.helpers_died.empty() && !left) {
       ++tally.helpers_in;

@@ -1,4 +1,4 @@
-// What the signal ledger says to people: one line of sum, and what to do about what went wrong.
+// Texts about the signal ledger: a one-line summary, and warnings that say what to do.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace goodput {
 
-// Both of a timeline that has everything but its signals, and of its deliveries by time.
+// For a timeline that is complete except for its signals, and its deliveries by time.
 std::string SummaryOf(const Timeline& timeline, const std::vector<SignalDelivery>& deliveries);
 std::vector<std::string> WarningsOf(const Timeline& timeline, const std::vector<SignalDelivery>& deliveries);
 

@@ -19,7 +19,7 @@ bool WasGivenATime(const EndContext& end) {
   return end.attempt->preempt_time.has_value();
 }
 
-// Whether it obeyed or not. What comes after a task has failed is Slurm ending the others.
+// Whether or not it obeyed. After a task has failed, signals are Slurm's way of ending the others.
 bool WasSentTerm(const EndContext& end) {
   const Program& program = *end.program;
   const Ns until = program.failed_at.value_or(program.summary.exited.value_or(program.summary.end));
@@ -35,14 +35,14 @@ bool EndedUntold(const EndContext& end) {
   return end.program->summary.exit_code && !end.program->summary.exit_signal;
 }
 
-// What Slurm sends is seen where this job runs: one that was told nothing was sent nothing.
+// Slurm's signals are seen on the nodes of this job, so without any it was not told to end.
 bool ShowsSignals(const EndContext& end) {
   const std::vector<SignalFact>& signals = end.attempt->signals;
   return std::any_of(signals.begin(), signals.end(),
                      [](const SignalFact& signal) { return signal.sender == kSlurm; });
 }
 
-// A requeue sends TERM, too, but only then.
+// A requeue also sends TERM, but not earlier.
 bool LeftBeforeItsRequeue(const EndContext& end) {
   if (end.attempt->state != "REQUEUED" || end.program == nullptr || !end.stop) return false;
   return end.stop->signo == SIGTERM && end.stop->sender == kSlurm && ExitedBeforeRequeue(end);
@@ -55,7 +55,8 @@ std::vector<Remembered> FindRemembered(const std::vector<EndContext>& ends) {
   for (std::size_t later = 0; later < ends.size(); ++later) {
     const EndContext& end = ends[later];
     if (!StateAlone(end)) continue;
-    // The one closest before it of which `was` holds; a state like its own has used up what was remembered.
+    // The closest earlier attempt for which `was` holds; another stale state in between has used up the
+    // remembered preemption.
     const auto find = [&](const std::function<bool(const EndContext&)>& was) -> std::optional<std::size_t> {
       for (std::size_t i = later; i-- > 0;) {
         if (ends[i].attempt->job_id != end.attempt->job_id) continue;
@@ -65,7 +66,7 @@ std::vector<Remembered> FindRemembered(const std::vector<EndContext>& ends) {
       return std::nullopt;
     };
     if (const std::optional<std::size_t> timed = find(WasGivenATime)) {
-      // On a busy cluster somebody takes the nodes of whatever ends.
+      // On a busy cluster, another job takes the nodes of any job that ends.
       const bool untold = EndedUntold(end) && ShowsSignals(ends[*timed]);
       if (end.attempt->preempted_by.empty() || untold) remembered[later] = Remembered::kOfEarlier;
       continue;

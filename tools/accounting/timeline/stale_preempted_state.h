@@ -1,6 +1,6 @@
-// Slurm 24.05 to 25.11 remembers a preemption with grace time that a requeue by the script cut short, or
-// whose time ran out: the next attempt that ends by itself is called PREEMPTED, too, and requeued once more.
-// Which states are such leftovers, and whose preemption do they tell of?
+// Finds stale PREEMPTED states: Slurm 24.05 to 25.11 remembers a preemption with grace time if the script's
+// own requeue interrupts it or the time runs out; it then gives the state PREEMPTED to the next attempt that
+// ends by itself, and requeues it once more.
 #pragma once
 
 #include <vector>
@@ -9,12 +9,11 @@
 
 namespace goodput {
 
-// `ends`: of the run's attempts in order, each with what was last of it; without a program: it never started.
-// An attempt that is PREEMPTED and was given no preemption time is such a leftover where an earlier attempt
-// of the job
-//   - was given a time, and nobody took the nodes of this one, or it ended though nothing told it to; or
-//   - left because of slurmstepd's TERM before it was requeued, and this one ended though nothing told it to:
-//     then nobody saw the earlier one's time, which is gone within the second where the script requeues at
+// `ends`: the run's attempts in order, each with its last incarnation; without a program, it never started.
+// The state of a PREEMPTED attempt without a preemption time is stale if an earlier attempt of the job
+//   - had a preemption time, and no job took the nodes of this one, or nothing told it to end; or
+//   - exited because of slurmstepd's TERM before it was requeued, and nothing told this one to end. Then the
+//     preemption time of the earlier one was not seen: it is gone within a second if the script requeues at
 //     once.
 std::vector<Remembered> FindRemembered(const std::vector<EndContext>& ends);
 

@@ -14,7 +14,7 @@ void MeasureStalls(Timeline& timeline) {
   });
   for (const Interval& interval : timeline.intervals) {
     if (interval.bucket != Bucket::kStall) continue;
-    // An interval knows which step it is of by the record of its begin.
+    // The record at an interval's begin tells to which step it belongs.
     auto stall = std::upper_bound(stalls.begin(), stalls.end(), interval.begin,
                                   [](Ns begin, const Stall& one) { return begin < one.begin; });
     while (stall != stalls.begin()) {

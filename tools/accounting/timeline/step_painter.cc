@@ -11,29 +11,29 @@
 namespace goodput {
 namespace {
 
-// A stall shorter than this is jitter, whatever the factor says.
+// A shorter stall is jitter, whatever the factor.
 constexpr Ns kShortestStall = kSecond;
-// The first step may take this often its usual time before the excess counts as compilation.
+// If the first step takes more than this many times its usual time, the excess counts as compilation.
 constexpr Ns kFirstStepFactor = 2;
 
-// What remains of a step record once its stall and compile time are set apart.
+// How a step record is divided once its stall and compile time are separated.
 struct StepExtent {
-  Ns compile_end;  // the excess of a first step is before this
+  Ns compile_end;  // the excess of a first step lies before this
   Ns step_end;     // work until here; then `rest` until the record's end, or until it was told to stop
   Bucket rest = Bucket::kStall;
   std::string_view rest_why;
   std::optional<Ns> drain_from;
-  std::optional<Ns> silent_from;  // from here on nothing is known of it
+  std::optional<Ns> silent_from;  // from here on its state is unknown
 };
 
-// Net time beyond this is a stall.
+// More net time than this is a stall.
 Ns StallLimit(Ns expected, const TimelineOptions& options) {
   const double patience = options.stall_factor * static_cast<double>(expected);
   return patience < static_cast<double>(kLatest) ? std::max(static_cast<Ns>(patience), kShortestStall)
                                                  : kLatest;
 }
 
-// A step that is running has made no progress for as long as a hang takes, and would have been heard of.
+// A running step has made no progress for as long as a hang takes, although its node was alive.
 bool HangsSoFar(const Program& program, const StepRecord& step, Ns step_end, std::optional<Ns> heard_until) {
   if (!heard_until) return false;
   return NetTime(program.cuts, step_end, std::min(*heard_until, step.end)) >= kHang;
@@ -41,7 +41,7 @@ bool HangsSoFar(const Program& program, const StepRecord& step, Ns step_end, std
 
 StepExtent ExtentOf(const Program& program, std::size_t i, const StepContext& context) {
   const StepRecord& step = program.steps[i];
-  StepExtent extent{step.begin,   step.end,    Bucket::kStall, "longer than a step needs",
+  StepExtent extent{step.begin,   step.end,    Bucket::kStall, "longer than a normal step",
                     std::nullopt, std::nullopt};
   const std::optional<Ns> median = program.median_step ? program.median_step : context.run_median;
   const bool last = i + 1 == program.steps.size();
@@ -52,7 +52,7 @@ StepExtent ExtentOf(const Program& program, std::size_t i, const StepContext& co
     return extent;
   }
   if (last && context.stop) {
-    // The loop was told to stop: beyond the step's usual time it is on its way out, unless it had stalled
+    // It was told to stop: time beyond the step's usual duration is its shutdown, unless it had stalled
     // before.
     const Ns usual = expected ? AfterNetTime(program.cuts, step.begin, step.end, *expected) : step.end;
     extent.step_end = std::min({usual, std::max(step.work_end, context.stop->t), step.end});
@@ -67,7 +67,7 @@ StepExtent ExtentOf(const Program& program, std::size_t i, const StepContext& co
     if (last && !context.finished && step.net > kShortestStall) {
       extent.step_end = AfterNetTime(program.cuts, step.begin, step.end, kShortestStall);
       extent.rest = Bucket::kUnobserved;
-      extent.rest_why = "one step alone does not tell how long a step takes";
+      extent.rest_why = "the length of a step cannot be known from a single step";
     }
     return extent;
   }
@@ -75,19 +75,19 @@ StepExtent ExtentOf(const Program& program, std::size_t i, const StepContext& co
   extent.step_end = AfterNetTime(program.cuts, step.begin, step.end, *expected);
   const bool closed = !last || program.summary.ended;
   if (!closed && HangsSoFar(program, step, extent.step_end, context.heard_until)) {
-    extent.rest_why = "no progress so far, while its node was heard from";
+    extent.rest_why = "no progress so far, although its node is alive";
     if (step.end - *context.heard_until >= kHang) extent.silent_from = context.heard_until;
     return extent;
   }
   if (!closed || (last && context.finished)) {
     extent.rest = Bucket::kUnobserved;
-    extent.rest_why = closed ? "after the last step the program said nothing until it exited"
-                             : "no news for longer than a step needs";
+    extent.rest_why = closed ? "no record from the program between its last step and its exit"
+                             : "no record for longer than a normal step";
   }
   return extent;
 }
 
-// Steps that fared alike and follow each other are one interval: a run of a million has a few.
+// Consecutive steps with the same outcome are one interval, so that a run of a million steps has few.
 class StepPainter {
  public:
   StepPainter(AttemptPainter& paint, const RunFacts& facts) : paint_(paint), facts_(facts) {}
@@ -128,7 +128,7 @@ class StepPainter {
   std::string why_;
 };
 
-// Before a step stalls: its begin, or the end of a save or phase within it.
+// The last progress before a step stalls: its begin, or the end of a save or phase within it.
 Ns LastSignOfLife(const Program& program, const StepRecord& step, Ns stalls_at) {
   const auto after = std::upper_bound(program.cuts.begin(), program.cuts.end(), stalls_at,
                                       [](Ns t, const TimeSpan& cut) { return t < cut.end; });
@@ -172,7 +172,7 @@ std::vector<Remainder> PaintSteps(Program& program, const StepContext& context, 
     }
     const std::int64_t kept = KeptSteps(fate, step);
     const Ns work_begin = std::max(step.begin, extent.compile_end);
-    // Between two marks of several steps each took its share.
+    // Between two marks, each of several steps took its share.
     Ns kept_until = kept == 0 ? work_begin : extent.step_end;
     if (kept > 0 && kept < step.count()) {
       const Ns net = NetTime(program.cuts, work_begin, extent.step_end);
@@ -212,7 +212,7 @@ std::vector<Remainder> PaintSteps(Program& program, const StepContext& context, 
       remainders.push_back(std::move(drain));
     }
 
-    // A step in flight is none that was done, unless the next start went on behind it.
+    // A step in flight was not done, unless the next start resumed after it.
     const std::int64_t done = step.in_flight ? kept : step.count();
     if (step.in_flight && kept > 0) program.summary.last_step = step.hi;
     AddSteps(counts.executed, done);
@@ -226,7 +226,7 @@ std::vector<Remainder> PaintSteps(Program& program, const StepContext& context, 
     const bool unfinished = last && step.work_end == step.end && !context.finished;
     program.summary.last_progress = unfinished ? step.begin : std::min(step.work_end, extent.step_end);
     if (last && program.placed) {
-      // When the last one began is not known; of many in one record all but one are done.
+      // It is unknown when the last one began; of many in one record, all but one are done.
       program.summary.last_step_begin.reset();
       if (unfinished) {
         program.summary.last_progress = AfterNetTime(program.cuts, step.begin, extent.step_end,
@@ -240,7 +240,8 @@ std::vector<Remainder> PaintSteps(Program& program, const StepContext& context, 
 Ns FirstStepExcess(const Program& program, const StepOutcome& fate, const TimelineOptions& options) {
   if (program.steps.size() < 3 || !program.median_step || program.placed) return 0;
   const StepRecord& first = program.steps.front();
-  // Beyond the factor the excess is startup already; a first step that was not kept is not productive at all.
+  // Beyond the factor, the excess already counts as startup; a first step that was not kept is not productive
+  // at all.
   if (KeptSteps(fate, first) != first.count()) return 0;
   if (first.net > TimesAtMost(TimesAtMost(*program.median_step, first.count()), kFirstStepFactor)) return 0;
   __int128 net = 0;

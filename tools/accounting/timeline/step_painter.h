@@ -1,5 +1,4 @@
-// What the steps of one program claim of the timeline: kept, lost or at risk, and what of their time was no
-// step.
+// Paints the steps of one program: kept, lost or at risk, and the part of their time in which no step ran.
 #pragma once
 
 #include <optional>
@@ -14,7 +13,7 @@
 
 namespace goodput {
 
-// Time of a step record in which it was not working, to be painted after `startup`.
+// Time of a step record without work, to be painted after `startup`.
 struct Remainder {
   Ns begin;
   Ns end;
@@ -25,10 +24,10 @@ struct Remainder {
   EvidenceRef to;
   std::int64_t step;
   Ns last_progress;
-  bool later_step;  // one was begun
+  bool later_step;  // a later step began
 };
 
-// What the steps of a program are judged by. `run_median`: where its own is not known.
+// The information by which the steps of a program are judged. `run_median`: used if its own is unknown.
 struct StepContext {
   const RunFacts* facts = nullptr;
   const StepOutcome* fate = nullptr;
@@ -36,24 +35,24 @@ struct StepContext {
   TimelineOptions options;
   std::optional<StopRequest> stop;
   bool finished = false;
-  // Until then what the program marked would have arrived; absent: nobody says so.
+  // Until then, marks of the program would have arrived; absent: unknown.
   std::optional<Ns> heard_until;
 };
 
-// Leaves only blocks of which all steps go the same way: kept or not, and none stalled.
+// Splits blocks so that all steps of a block have the same outcome: kept or not, and none stalled.
 void ExpandWhereStepsDiffer(Program& program, const StepOutcome& fate, std::optional<Ns> run_median,
                             const TimelineOptions& options, const StepReader* reader);
 
-// Paints one incarnation's steps, counts them and notes its last ones; returns what of them was no step.
+// Paints one incarnation's steps, counts them and notes its last ones; returns the time in which no step ran.
 std::vector<Remainder> PaintSteps(Program& program, const StepContext& context, AttemptPainter& paint,
                                   StepCounts& counts);
 
-// What the first step took beyond the mean of the others, where that is counted as productive. The last
-// record is not like the others; of one that stalled only the step counts.
+// What the first step took beyond the mean of the others, as far as it counts as productive. The last record
+// is not comparable with the others; of a stalled step, only the normal part counts.
 Ns FirstStepExcess(const Program& program, const StepOutcome& fate, const TimelineOptions& options);
 
-// At most INT64_MAX: step numbers are a job's own word, and thousands of incarnations that claim 2^53 steps
-// each must not wrap around.
+// Saturates at INT64_MAX: jobs choose their step numbers, and thousands of incarnations that claim 2^53 steps
+// each must not overflow.
 void AddSteps(std::int64_t& sum, std::int64_t count);
 
 }  // namespace goodput

@@ -7,12 +7,12 @@
 namespace goodput {
 namespace {
 
-// Rates as close as this are the same.
+// Rates as close as this count as equal.
 constexpr double kSame = 0.005;
 
 struct Rates {
   double median = 0;
-  std::int64_t alike = 0;  // how many are as the median
+  std::int64_t alike = 0;  // number of rates close to the median
 };
 
 Rates Judge(std::vector<double> rates) {

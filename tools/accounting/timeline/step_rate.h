@@ -1,5 +1,5 @@
-// How long a step takes, and whether the loop waits for its saves, from nothing but when checkpoints appeared
-// on disk and which steps they hold.
+// Estimates the duration of a step, and whether training waits for saves, from the times at which checkpoints
+// appeared on disk and the steps that they hold.
 #pragma once
 
 #include <optional>
@@ -11,23 +11,23 @@ namespace goodput {
 
 // From the begin of one checkpoint to the begin of the next.
 struct SaveInterval {
-  Ns ns = 0;               // less what is known to be no training
-  Ns save = 0;             // of these, until the first was complete
+  Ns ns = 0;               // without time that is known not to be training
+  Ns save = 0;             // part of it until the first checkpoint was complete
   std::int64_t steps = 0;  // done between the two
 };
 
 struct StepRate {
-  // True: no step passed while a save was written; false: saves took no time of the loop. Absent: the
-  // intervals are too much alike to tell.
+  // True: no step passed while a save was written; false: saves took no training time. Absent: the intervals
+  // are too similar to tell.
   std::optional<bool> saves_block;
   Ns fastest = 0;  // per step, if all saves blocked
-  Ns slowest = 0;  // if none did; the same as `fastest` where that is known
+  Ns slowest = 0;  // if none did; equal to `fastest` if that is known
 };
 
-// Absent where no interval has a step.
+// Absent if no interval has a step.
 //
-// Intervals I of n steps with saves of w: were all saves blocking, (I - w) / n would be the same for all;
-// were none, I / n would. Whichever holds for most of them, and for more than the other, is so.
+// For intervals I of n steps with saves of w: if all saves block, (I - w) / n is the same for all; if none
+// does, I / n is. The assumption that holds for most of them, and for more than the other, is chosen.
 std::optional<StepRate> FindStepRate(const std::vector<SaveInterval>& intervals);
 
 }  // namespace goodput

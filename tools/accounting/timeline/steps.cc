@@ -7,8 +7,8 @@
 namespace goodput {
 namespace {
 
-// A number that goes back in the same task means the program started again. A task not heard before that
-// names an earlier step than any known means so too; one that names another is merely slow.
+// A lower number in the same task means that the program restarted. So does a lower number than any known one
+// from a new task; otherwise a new task is merely slow.
 bool StartsAgain(const Folded& folded, const StepMark& mark) {
   if (folded.steps.empty()) return false;
   const auto last = folded.last_of.find({mark.slurm_step, mark.task});
@@ -21,15 +21,15 @@ class Folder {
   void Add(const StepMark& mark) {
     if (incarnations_.empty() || StartsAgain(incarnations_.back(), mark)) incarnations_.emplace_back();
     Folded& folded = incarnations_.back();
-    // A task that lags behind the first one says nothing new.
+    // A task that lags behind the first one adds nothing.
     if (folded.steps.empty() || mark.train_step > folded.steps.back().mark.train_step)
       folded.steps.push_back({mark, nullptr});
     folded.last_of[{mark.slurm_step, mark.task}] = mark.train_step;
   }
 
-  // False: its marks must be looked at one by one.
+  // False: its marks must be examined one by one.
   bool AddWhole(const StepBlock& block) {
-    // The first step of a start is not like the others.
+    // The first step of a start differs from the others.
     if (incarnations_.empty() || StartsAgain(incarnations_.back(), block.first)) return false;
     Folded& folded = incarnations_.back();
     if (block.first.train_step <= folded.steps.back().mark.train_step) return false;
@@ -50,7 +50,7 @@ bool Before(const StepMark& a, const StepMark& b) {
          std::tie(b.t, b.train_step, b.slurm_step, b.task, b.ref.source, b.ref.offset);
 }
 
-// Blocks during which somebody else said something too are marks among marks.
+// Blocks that overlap with marks of other tasks are expanded into marks.
 void DissolveOverlapping(std::vector<StepMark>& marks, std::vector<const StepBlock*>& blocks,
                          const StepReader* reader) {
   std::sort(blocks.begin(), blocks.end(), [](const StepBlock* a, const StepBlock* b) {
@@ -98,8 +98,7 @@ void EndAt(StepRecord& record, const StepMark& next) {
   record.next_ref = next.ref;
 }
 
-// Its records; itself, as one that took many steps at once, if its marks cannot be had or are not what was
-// said of them.
+// Its records; or itself, as one record of many steps, if its marks cannot be read or contradict the summary.
 std::vector<StepRecord> Expanded(const StepRecord& whole, const StepReader* reader) {
   std::vector<StepRecord> records;
   for (const StepMark& mark : MarksOf(*whole.block, reader)) {
@@ -126,14 +125,14 @@ std::vector<StepRecord> Expanded(const StepRecord& whole, const StepReader* read
   return records;
 }
 
-// A shorter stretch costs less as records of its own.
+// A shorter part is cheaper as separate records.
 constexpr std::ptrdiff_t kLeastPart = 4;
 
 Ns TimeOfAStep(const StepRecord& record) {
   return (record.end - record.begin) / record.count();
 }
 
-// One record in the place of those in [first, last), which follow each other in `whole`.
+// One record in place of those in [first, last), which are consecutive in `whole`.
 StepRecord PartOf(const StepRecord& whole, std::vector<StepRecord>::const_iterator first,
                   std::vector<StepRecord>::const_iterator last, BlockParts& parts) {
   StepRecord part = *first;
@@ -165,7 +164,7 @@ StepRecord PartOf(const StepRecord& whole, std::vector<StepRecord>::const_iterat
   return part;
 }
 
-// The block's records, with its long quiet stretches as parts of it.
+// The block's records, with its long quiet parts as single records.
 std::vector<StepRecord> Split(const StepRecord& whole, const StepReader* reader, BlockParts& parts,
                               const std::function<bool(const StepRecord&)>& quiet) {
   const std::vector<StepRecord> records = Expanded(whole, reader);
@@ -189,7 +188,7 @@ std::vector<StepRecord> Split(const StepRecord& whole, const StepReader* reader,
   return split;
 }
 
-// Remembers the marks of the block that was read last: its parts follow each other.
+// Caches the marks of the last block, since its parts are read consecutively.
 class RememberingReader : public StepReader {
  public:
   explicit RememberingReader(const StepReader* reader) : reader_(reader) {}
@@ -207,7 +206,7 @@ class RememberingReader : public StepReader {
   mutable std::vector<StepMark> marks_;
 };
 
-// Puts what `make` makes of a block in its place, where `which` says so.
+// Replaces the blocks for which `which` returns true with the result of `make`.
 void ReplaceBlocks(std::vector<StepRecord>& records, const std::function<bool(const StepRecord&)>& which,
                    const std::function<std::vector<StepRecord>(const StepRecord&)>& make) {
   std::vector<StepRecord> replaced;
@@ -235,7 +234,7 @@ std::vector<StepMark> MarksOf(const StepBlock& block, const StepReader* reader) 
   std::vector<StepMark> marks;
   if (reader != nullptr) marks = reader->Read(block);
   if (marks.empty()) marks = {block.first, block.last};
-  // It is one task's, whatever the reader calls that.
+  // All marks belong to the block's task, whatever the reader says.
   for (StepMark& mark : marks) {
     mark.slurm_step = block.first.slurm_step;
     mark.task = block.first.task;
@@ -261,7 +260,7 @@ std::vector<StepRecord> RecordsOf(const Folded& folded) {
   std::vector<StepRecord> records;
   records.reserve(folded.steps.size());
   for (const FoldedStep& step : folded.steps) {
-    // Marks of one moment: the steps between took no time of their own.
+    // Marks at the same time: the steps between took no time.
     if (!records.empty() && step.mark.t == records.back().begin) {
       records.back().hi = step.mark.train_step;
       continue;

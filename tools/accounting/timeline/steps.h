@@ -1,9 +1,8 @@
-// The training steps of one program: from marks, and blocks of marks nobody has to look at, to records in
-// order.
+// The training steps of one program, as ordered records from marks and from blocks of marks.
 //
-// A loop that runs evenly is told in a few blocks, and most of what a report says of a block follows from its
-// ends and its histogram. Where something happens inside one (a save, a stall, the end of what was kept) it
-// is expanded into its records; the answer is the same as if it had been marks all along.
+// A steady loop is stored in a few blocks, and most results about a block follow from its ends and its
+// histogram. If something happens inside one (a save, a stall, the end of the kept steps), it is expanded
+// into its records; the result is the same as with single marks.
 #pragma once
 
 #include <functional>
@@ -24,63 +23,63 @@ struct StepRecord {
   Ns begin = 0;
   Ns end = 0;
   Ns net = 0;       // without saves and overhead
-  Ns work_end = 0;  // a save that begins at or after this has the steps' result
+  Ns work_end = 0;  // a save that begins at or after this contains the steps' result
   EvidenceRef ref;
   EvidenceRef next_ref;
-  // Set: many records in one, all marks of the block but the last. Nothing cuts into it.
+  // Set: many records in one, all marks of the block but the last. No save or phase lies within it.
   const StepBlock* block = nullptr;
-  bool part = false;       // of a block: `block` is one of BlockParts
-  bool in_flight = false;  // nobody told of it: the one before was done, and the program went on
-  std::optional<Evidence> evidence = std::nullopt;  // absent: as the record it is from
+  bool part = false;       // for a block: `block` is one of BlockParts
+  bool in_flight = false;  // not marked: the previous step was done, and the program continued
+  std::optional<Evidence> evidence = std::nullopt;  // absent: that of its record
 
   std::int64_t count() const { return hi - lo + 1; }
 };
 
-// Who says it: the same rank of two sruns side by side is two tasks.
+// The task that sent a mark; equal ranks of two concurrent sruns are two tasks.
 using Teller = std::pair<std::int32_t, std::int32_t>;  // Slurm step, task
 
-// What the block stands for; its ends where the reader has no more of it.
+// The marks of the block; only its ends if the reader no longer has them.
 std::vector<StepMark> MarksOf(const StepBlock& block, const StepReader* reader);
 
-// A step begins when its first task says so. With `block` it is all of the block's marks but the last, which
-// follows as one of its own.
+// A step begins with the first mark of any task. With `block`, it stands for all of the block's marks but the
+// last, which follows as a step of its own.
 struct FoldedStep {
   StepMark mark;
   const StepBlock* block = nullptr;
 };
 
-// Step marks of one program, folded over its tasks; numbers ascend, and times do.
+// Step marks of one program, merged over its tasks; numbers and times ascend.
 struct Folded {
   std::vector<FoldedStep> steps;
   std::map<Teller, std::int64_t> last_of;
 };
 
-// One for each start of the program: a number that goes back in the same task begins the next.
+// One for each start of the program: a lower number in the same task begins the next.
 std::vector<Folded> FoldStepMarks(std::vector<StepMark> marks, std::vector<const StepBlock*> blocks,
                                   const StepReader* reader);
 
-// The records; of the last one's steps and end nothing is said.
+// The records; steps and end of the last one are not known.
 std::vector<StepRecord> RecordsOf(const Folded& folded);
 
-// How many steps a record usually has, the last left out.
+// How many steps a record usually has; ignores the last record.
 std::int64_t UsualCount(const std::vector<StepRecord>& records);
 
-// How many records there are once all blocks are expanded.
+// The number of records once all blocks are expanded.
 std::int64_t CountRecords(const std::vector<StepRecord>& records);
 
-// Blocks that stand for parts of others, and what their steps took: a part's own histogram has only the
-// longest.
+// Owns blocks that stand for parts of others, and the step durations in them: a part's own histogram has only
+// the longest.
 struct BlockParts {
   std::vector<std::unique_ptr<const StepBlock>> blocks;
   DurationHistogram durations;
 };
 
-// Expands the blocks in which a record is not `quiet`. Long stretches of quiet records stay one record each,
-// of a block that `parts` then owns: a save in every hundredth step leaves two of a hundred to look at.
+// Expands the blocks in which a record is not `quiet`. Long runs of quiet records stay one record each, of a
+// block that `parts` then owns: a save in every hundredth step leaves two of a hundred to expand.
 void SplitBlocks(std::vector<StepRecord>& records, const StepReader* reader, BlockParts& parts,
                  const std::function<bool(const StepRecord&)>& quiet);
 
-// Expands the blocks `which` says so of.
+// Expands the blocks for which `which` returns true.
 void ExpandBlocks(std::vector<StepRecord>& records, const StepReader* reader,
                   const std::function<bool(const StepRecord&)>& which);
 

@@ -15,31 +15,31 @@ bool InitialState(const AttemptFacts& attempt) {
   return !attempt.end && attempt.state != "COMPLETED";
 }
 
-// Steps begun since; where none is known, the time since, but for one checkpoint.
+// Steps begun since then; if no step is known, the time since, ignoring one checkpoint.
 bool ObeyedBy(const AttemptFacts& attempt, const Program& program, Ns signal, Ns end) {
   if (!attempt.step_marks.empty() || !attempt.step_blocks.empty())
     return StepsBegun(attempt, signal, end) <= kStepsToObey;
-  // More than one checkpoint is training that went on.
+  // More than one checkpoint means that training continued.
   const auto later = std::count_if(program.checkpoints.begin(), program.checkpoints.end(),
                                    [&](const Checkpoint& checkpoint) { return checkpoint.begin >= signal; });
   if (later > 1) return false;
   Ns from = signal;
   for (const Checkpoint& checkpoint : program.checkpoints) {
     if (checkpoint.begin < signal || checkpoint.begin - signal > kTimeToObey) continue;
-    // One that was never complete kept it busy until the end.
+    // One that never completed kept it busy until the end.
     from = std::max(from, checkpoint.complete.value_or(end));
     break;
   }
   return end - from <= kTimeToObey;
 }
 
-// It asked this program, while it lived; whether it was obeyed is another question.
+// Whether it reached this program while it lived; whether it was obeyed is another question.
 bool Asks(const Program& program, const std::vector<int>& asking, const SignalFact& signal) {
   const Incarnation& summary = program.summary;
   const bool asks =
       signal.signo == SIGTERM || std::find(asking.begin(), asking.end(), signal.signo) != asking.end();
   if (!asks || signal.ignored || IsOwnAffair(signal)) return false;
-  // The batch script stands for the program it runs.
+  // The batch script represents the program that it runs.
   if (signal.slurm_step != kBatchStep && program.slurm_steps.count(signal.slurm_step) == 0) return false;
   const Ns end = summary.exited.value_or(summary.end);
   if (signal.t < summary.begin || signal.t > end) return false;
@@ -47,7 +47,7 @@ bool Asks(const Program& program, const std::vector<int>& asking, const SignalFa
   return summary.ended || signal.signo == SIGTERM;
 }
 
-// What the program says itself, where nobody saw the signal.
+// What the program itself reports, if no signal was seen.
 std::optional<StopRequest> OwnWord(const AttemptFacts& attempt, const Program& program) {
   const Incarnation& summary = program.summary;
   const Mark* first = nullptr;
@@ -79,7 +79,7 @@ std::optional<StopRequest> FindStopRequest(const AttemptFacts& attempt, const Pr
            std::tie(b->t, b->signo, b->sender, b->ref.source, b->ref.offset);
   };
   std::sort(asked.begin(), asked.end(), before);
-  // The later one comes, the less was done after it.
+  // The later the signal, the less was done after it.
   const Ns end = program.summary.exited.value_or(program.summary.end);
   const auto obeyed = std::partition_point(asked.begin(), asked.end(), [&](const SignalFact* signal) {
     return program.summary.ended && !ObeyedBy(attempt, program, signal->t, end);
@@ -92,7 +92,7 @@ std::optional<StopRequest> FindStopRequest(const AttemptFacts& attempt, const Pr
 
 std::string InWords(const StopRequest& order) {
   if (order.signo == 0)
-    return order.evidence == Evidence::kLog ? "what its output says" : "the scheduler preempted it";
+    return order.evidence == Evidence::kLog ? "its own output" : "the scheduler preempted it";
   return SignalName(order.signo) + (order.sender.empty() ? "" : " from " + order.sender);
 }
 

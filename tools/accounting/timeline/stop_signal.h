@@ -1,4 +1,4 @@
-// Was a program told to stop, and did it finish of its own?
+// Whether a program was told to stop, and whether it finished by itself.
 #pragma once
 
 #include <optional>
@@ -9,24 +9,24 @@
 
 namespace goodput {
 
-// Something that asked a program to stop, before it ended.
+// A request to stop that came before the program ended.
 struct StopRequest {
   Ns t = 0;
-  int signo = 0;       // 0: no signal was seen, the scheduler or the program says so
-  std::string sender;  // as SignalFact has it
+  int signo = 0;       // 0: no signal was seen; the scheduler or the program reports it
+  std::string sender;  // as in SignalFact
   Evidence evidence = Evidence::kScheduler;
   EvidenceRef ref;
 };
 
-// The first of: the scheduler's preemption, and a signal TERM, or one that asks for a checkpoint, after which
-// the program ended without training on. KILL asks nothing. What the job's processes send each other, and
-// what Slurm sends those that outlive a failed one, is no such order.
+// The first of: the scheduler's preemption; and a signal TERM, or one that asks for a checkpoint, after which
+// the program ended without training on. KILL is not a request. Signals between the job's own processes, and
+// those that Slurm sends to survivors of a failed process, do not count.
 std::optional<StopRequest> FindStopRequest(const AttemptFacts& attempt, const Program& program);
 
 // "TERM from slurmstepd", or that the scheduler preempted it.
 std::string InWords(const StopRequest& order);
 
-// It ended with exit 0 or its job's end, and nobody had told it to stop. `stop`: what FindStopRequest says.
+// It ended with exit 0 or its job's end, and was not told to stop. `stop`: the result of FindStopRequest.
 bool Finished(const AttemptFacts& attempt, const Program& program, const std::optional<StopRequest>& stop,
               bool last_of_attempt);
 

@@ -1,4 +1,4 @@
-// Slurm's words, by their beginnings. The timeline is on the standard library alone.
+// Matches Slurm's words by their beginnings. The timeline uses only the standard library.
 #pragma once
 
 #include <string_view>

@@ -86,7 +86,7 @@ class TimelineBuilder {
   std::vector<Judged> programs_;
   std::vector<StepOutcome> fates_;      // of programs_
   std::vector<Remembered> remembered_;  // of attempts_
-  bool instrumented_ = false;           // a program of the run said something
+  bool instrumented_ = false;           // a program of the run sent marks
 };
 
 void TimelineBuilder::ReadBounds() {
@@ -123,7 +123,7 @@ void TimelineBuilder::ReadEpisodes() {
   }
 }
 
-// Was it told to stop, did it finish, and what of it was kept?
+// Decides for each program whether it was told to stop, whether it finished, and what was kept.
 void TimelineBuilder::JudgeIncarnations() {
   std::vector<Placeable> placeable;
   std::vector<const Program*> programs;
@@ -160,7 +160,8 @@ void TimelineBuilder::Paint() {
   for (std::size_t a = 0; a < episodes_.size(); ++a) {
     if (episodes_[a].facts->start) PaintEpisode(a, painter);
   }
-  // Waiting comes after every allocation, so that an allocated attempt beats a pending one.
+  // Waiting is painted after all allocations, so that an allocated attempt takes precedence over a pending
+  // one.
   PaintWaiting(painter);
   painter.Paint(
       {timeline_.begin, timeline_.end, Bucket::kUnobserved, "gap", Evidence::kInferred, -1, {}, {}, ""});
@@ -205,7 +206,7 @@ void TimelineBuilder::PaintEpisode(std::size_t index, Painter& painter) {
       remainders.push_back({lost.t,
                             judged.program.summary.end,
                             Bucket::kStall,
-                            "node " + lost.node + " was last seen alive at the begin of this",
+                            "node " + lost.node + " was last seen alive at the begin of this interval",
                             Evidence::kInferred,
                             last.ref,
                             {},
@@ -268,7 +269,7 @@ void TimelineBuilder::Summarise(std::size_t i) {
   AddSteps(timeline_.steps.first_step_excess, program.summary.first_step_excess);
   for (Checkpoint checkpoint : program.checkpoints) {
     checkpoint.incarnation = static_cast<int>(i);
-    // Files say so themselves.
+    // Checkpoints from files already have their evidence.
     if (checkpoint.evidence == Evidence::kMark) checkpoint.evidence = EvidenceOf(facts_, checkpoint.ref);
     timeline_.checkpoints.push_back(checkpoint);
   }
@@ -318,13 +319,13 @@ void TimelineBuilder::FindInterruption(std::size_t i) {
   const bool last_attempt = a + 1 == episodes_.size();
   if (!summary.ended) return;
   EndContext context = ContextOf(i);
-  // A script may return success whatever became of its step.
+  // A script may return success whatever its step did.
   const bool completed = !judged.stop && attempts_[a]->state == "COMPLETED" && !RanOutOfMemory(context);
   if (last_program && last_attempt && (judged.finished || completed)) return;
-  // A link of a chain that did what it was to do, and the next went on from its last step.
+  // A job of a chain that did its work; the next one resumed from its last step.
   if (judged.last_of_attempt && completed && KeptAll(i)) return;
   if (!judged.last_of_attempt && judged.finished && programs_[i + 1].program.steps.empty()) return;
-  // The program is over but the allocation goes on: whether that was an interruption shows when it ends.
+  // The program ended but the allocation continues: whether that was an interruption is known when it ends.
   if (judged.last_of_attempt && !attempts_[a]->end) return;
   if (judged.last_of_attempt) context.remembered = remembered_[a];
   timeline_.interruptions.push_back(JudgeInterruption(context));

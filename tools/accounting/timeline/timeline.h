@@ -1,7 +1,7 @@
-// From facts to buckets: every nanosecond between a run's first submit and its end (or now) in exactly one
-// bucket.
+// Turns facts into buckets: every nanosecond between a run's first submit and its end (or now) is in exactly
+// one bucket.
 //
-// Pure: no I/O, no clock, no state. The order of the facts and duplicates among them change nothing.
+// Pure: no I/O, no clock, no state. The order of facts and duplicates do not matter.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct TimelineOptions {
   double stall_factor = 5;
 };
 
-// One start of the program: an attempt or, within it, a new srun or a step number going back.
+// One start of the program: an attempt or, within it, a new srun or a lower step number.
 struct Incarnation {
   int attempt = 0;  // index into Timeline::attempts
   std::int32_t slurm_step = kNoStep;
@@ -30,17 +30,17 @@ struct Incarnation {
   bool ended = false;  // false: still running
   std::optional<std::int64_t> first_step;
   std::optional<std::int64_t> last_step;
-  std::optional<std::int64_t> kept_step;  // the highest step kept
+  std::optional<std::int64_t> kept_step;  // the highest kept step
   std::optional<Ns> first_step_begin;
-  // What the first step took beyond the mean of the others and is still counted as productive.
+  // What the first step took beyond the mean of the others and still counts as productive.
   Ns first_step_excess = 0;
   std::optional<Ns> last_step_begin;
   std::optional<Ns> last_progress;  // the end of the last finished step
   std::optional<std::int64_t> restored_step;
-  std::optional<Ns> exited;      // when the last of its tasks did, be it after the attempt's end
+  std::optional<Ns> exited;      // when the last of its tasks exited, possibly after the attempt's end
   std::optional<int> exit_code;  // the worst of its tasks
   std::optional<int> exit_signal;
-  bool replaced = false;  // another process took the place of its own, in the same task
+  bool replaced = false;  // another process replaced its own, in the same task
 };
 
 struct Checkpoint {
@@ -51,13 +51,13 @@ struct Checkpoint {
   Evidence evidence = Evidence::kMark;
   EvidenceRef ref;
   EvidenceRef complete_ref;  // of a file
-  Ns earlier = 0;            // it may have begun so much earlier
+  Ns earlier = 0;            // it may have begun up to this much earlier
 };
 
 // One attempt as reports show it.
 struct AttemptSummary {
-  const AttemptFacts* facts =
-      nullptr;              // borrowed from the RunFacts given to BuildTimeline, or Timeline::mended
+  // Points into the RunFacts given to BuildTimeline, or into Timeline::mended.
+  const AttemptFacts* facts = nullptr;
   std::optional<Ns> ready;  // resources up on the last node
   std::optional<std::int64_t> first_step;
   std::optional<std::int64_t> last_step;
@@ -77,14 +77,14 @@ struct Interruption {
   std::vector<std::string> evidence;
 };
 
-// A step that took far longer than a step needs.
+// A step that took far longer than normal.
 struct Stall {
   int attempt = 0;
-  std::int64_t step = 0;  // the number last heard of
+  std::int64_t step = 0;  // the last reported number
   Ns last_progress = 0;   // when that step began, or the last save or phase in it ended
-  Ns begin = 0;           // what is in the bucket `stall` lies within [begin, end): one usual step later
+  Ns begin = 0;  // the time in the bucket `stall` lies within [begin, end); begin is one usual step later
   Ns end = 0;
-  Ns ns = 0;               // of it in the bucket
+  Ns ns = 0;               // time of it in the bucket
   bool recovered = false;  // a later step began; false: the program ended in it
   EvidenceRef ref;         // of the step
 };
@@ -102,7 +102,7 @@ struct StepCounts {
 struct Timeline {
   Ns begin = 0;
   Ns end = 0;
-  Ns now = 0;                       // of the facts: what is open ends here
+  Ns now = 0;                       // of the facts: open intervals end here
   bool running = false;             // the last attempt is pending or running
   std::vector<Interval> intervals;  // partition [begin, end)
   std::vector<AttemptSummary> attempts;
@@ -113,7 +113,7 @@ struct Timeline {
   SignalLedger signals;
   StepCounts steps;
   std::vector<std::string> warnings;
-  // Set where facts had to be left out: what `attempts` then borrow from.
+  // Set if facts had to be removed: what `attempts` then point into.
   std::shared_ptr<const RunFacts> mended;
 };
 

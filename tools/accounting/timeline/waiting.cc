@@ -8,7 +8,7 @@
 namespace goodput {
 namespace {
 
-// slurmctld looks at new jobs and at dependencies every second or so, and only then sets the eligible time.
+// slurmctld evaluates new jobs and dependencies about once a second, and only then sets the eligible time.
 constexpr Ns kEvaluation = 2 * kSecond;
 
 bool Known(std::string_view reason) {
@@ -30,8 +30,8 @@ Bucket BucketOfReason(std::string_view reason, bool requeued, bool within_run) {
   return Bucket::kQueueOther;
 }
 
-// Reasons that make a job not eligible: they end when it becomes so, which the watch may see seconds late. (A
-// job that is released gets a new eligible time.)
+// Reasons that make a job ineligible: they end when it becomes eligible, which the watch may see seconds
+// late. (A released job gets a new eligible time.)
 bool EndsWhenEligible(std::string_view reason) {
   return reason == "BeginTime" || reason == "Dependency" || reason == "JobArrayTaskLimit" || IsHeld(reason);
 }
@@ -56,22 +56,21 @@ std::vector<Interval> WaitingClaims(const AttemptFacts& attempt, int index, Ns f
   reasons.erase(
       std::remove_if(reasons.begin(), reasons.end(), [](const PendingReason& r) { return !Known(r.reason); }),
       reasons.end());
-  // A reason said again adds nothing.
+  // A repeated reason adds nothing.
   reasons.erase(
       std::unique(reasons.begin(), reasons.end(),
                   [](const PendingReason& a, const PendingReason& b) { return a.reason == b.reason; }),
       reasons.end());
 
-  // What the watch saw, each reason until the next. Held time first: it beats everything else a waiting job
-  // can be in.
+  // The recorded reasons, each until the next. Held time first: it takes precedence over everything else.
   for (const bool held : {true, false}) {
     for (std::size_t i = 0; i < reasons.size(); ++i) {
       const Bucket bucket = BucketOfReason(reasons[i].reason, same_job, reasons[i].within_run);
       if ((bucket == Bucket::kHold) != held) continue;
       Ns begin = std::max(reasons[i].t, attempt.submit);
       Ns end = i + 1 < reasons.size() ? reasons[i + 1].t : until;
-      // The first thing seen was true since the job could have been seen: since it was eligible, but one that
-      // was held later has a later eligible time than it once had.
+      // The first recorded reason was valid since the job could have been seen, that is, since it was
+      // eligible; but a job that was held later has a later eligible time than before.
       if (i == 0) {
         begin = attempt.submit;
         if (IsHeld(reasons[i].reason) && same_job) begin = free_from;
@@ -80,14 +79,14 @@ std::vector<Interval> WaitingClaims(const AttemptFacts& attempt, int index, Ns f
       }
       if (attempt.eligible && EndsWhenEligible(reasons[i].reason) && *attempt.eligible > reasons[i].t)
         end = std::min(end, *attempt.eligible);
-      // What came after such a reason was true from that moment on.
+      // The reason after such a one was valid from that moment on.
       if (i > 0 && attempt.eligible && EndsWhenEligible(reasons[i - 1].reason) &&
           *attempt.eligible > reasons[i - 1].t) {
         begin = std::min(begin, *attempt.eligible);
       }
       claim(begin, std::min(end, until), bucket, reasons[i].reason, Evidence::kScheduler, reasons[i].ref, "");
     }
-    // Accounting's eligible time of one that was held is its release.
+    // For a held job, accounting's eligible time is its release.
     if (held && same_job && reasons.empty() && IsHeld(attempt.reason)) {
       claim(free_from, attempt.eligible.value_or(until), BucketOfReason(attempt.reason, true, false),
             attempt.reason, attempt.evidence, {}, "");
@@ -103,7 +102,7 @@ std::vector<Interval> WaitingClaims(const AttemptFacts& attempt, int index, Ns f
   if (!same_job) {
     const bool never_eligible = !attempt.eligible && !attempt.start;
     const Ns eligible = attempt.eligible.value_or(never_eligible ? until : attempt.submit);
-    // Eligible as soon as the run's job before it was over: it waited for that one.
+    // Eligible as soon as the run's previous job was over: it waited for that one.
     const bool for_the_run = free_from > attempt.submit && eligible - free_from <= kEvaluation;
     const bool looked_at =
         !Known(attempt.reason) && attempt.eligible && eligible - attempt.submit <= kEvaluation;

@@ -1,4 +1,4 @@
-// The time a run waits without an allocation: held, backing off after a requeue, queueing.
+// The time that a run waits without an allocation: held, backing off after a requeue, queueing.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace goodput {
 
-// Claims of one attempt's wait, in order of precedence. `free_from`: the end of whatever the run did before
-// (its first submit for the first attempt); `same_job`: the attempt before was of the same job, so this one
-// is a requeue.
+// Claims of one attempt's wait, in order of precedence. `free_from`: the end of what the run did before (its
+// first submit, for the first attempt); `same_job`: the previous attempt was of the same job, so this one is
+// a requeue.
 std::vector<Interval> WaitingClaims(const AttemptFacts& attempt, int index, Ns free_from, bool same_job,
                                     Ns now);
 

@@ -1,4 +1,4 @@
-// Records what is new in a job's checkpoint directory.
+// Watches the checkpoint directories that jobs named, on the node of the job's first task.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,28 @@
 
 namespace goodput {
 
-// What of a directory's checkpoints is new: a record for each one's begin and for its completion, once, and
-// again when the same name is written again. What was complete before the job began on this node is another
-// attempt's.
+// Turns the checkpoints seen in a directory into records: one for each begin and completion, once, and again
+// if the same name is written again. Checkpoints that were complete before the job began on this node belong
+// to another attempt.
 class CheckpointNews {
  public:
   CheckpointNews(NodeJob job, StoreRecord store, Clock clock = kSystemClock)
       : job_(std::move(job)), store_(std::move(store)), clock_(clock) {}
 
-  // What was found in one look that began at `looked_ns`; `whole`: that was all.
+  // The result of one look that began at `looked_ns`; `whole`: it is complete.
   void Take(const std::vector<CheckpointSeen>& found, bool whole = true, std::int64_t looked_ns = 0);
-  // Who of the job sees the directory, or why it cannot be looked into: a record each time that changes.
+  // Which view of the job has the directory, or why it cannot be read: one record per change.
   void Saw(const std::string& view, const std::string& problem);
 
  private:
   struct Told {
-    std::uint64_t id = 0;       // of the folder or file; 0: not known yet
-    std::int64_t begin_ns = 0;  // 0: not told
+    std::uint64_t id = 0;       // of the folder or file; 0: unknown
+    std::int64_t begin_ns = 0;  // 0: not recorded
     bool complete = false;
     std::int64_t complete_ns = 0;
-    std::int64_t written_ns = 0;   // what completed it
-    std::int64_t reopened_ns = 0;  // it was complete, and then not any more
-    std::uint64_t look = 0;        // it was last found in that one
+    std::int64_t written_ns = 0;   // time of the file that completed it
+    std::int64_t reopened_ns = 0;  // it was complete, and then no longer
+    std::uint64_t look = 0;        // the look in which it was last found
   };
   void TakeComplete(const CheckpointSeen& seen, Told& told);
   // How much earlier than `t_ns` it may have begun: it was not there when somebody last looked.
@@ -48,7 +48,7 @@ class CheckpointNews {
   StoreRecord store_;
   Clock clock_;
   std::uint64_t looks_ = 0;
-  std::int64_t looked_ns_ = 0;  // at all of it, before this look; 0: not yet
+  std::int64_t looked_ns_ = 0;  // begin of the previous complete look; 0: none
   std::string view_;
   std::string problem_;
   std::map<std::string, Told> told_;  // by name

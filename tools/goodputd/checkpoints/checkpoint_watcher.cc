@@ -84,7 +84,7 @@ class CheckpointFolder : public CheckpointWatcher {
       return 0;
     }
     news_.Saw(result->view, result->problem);
-    trouble_.Say(result->problem.empty() ? "" : Cat(name_, ": ", result->problem, ", as the job's user"));
+    trouble_.Say(result->problem.empty() ? "" : Cat(name_, ": ", result->problem, " (as the job's user)"));
     news_.Take(result->found, result->whole, clock_.real_ns() - result->took_ns);
     sees_changes_ = result->watched;
     return result->took_ns;

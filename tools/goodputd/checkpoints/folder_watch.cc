@@ -15,7 +15,7 @@
 namespace goodput {
 namespace {
 
-// Not IN_MODIFY: a file being written is one event when it is closed.
+// Without IN_MODIFY: a file being written is one event, when it is closed.
 constexpr std::uint32_t kChanges =
     IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF;
 
@@ -31,7 +31,7 @@ bool FolderWatch::Add(int folder_fd) {
     return false;
   if (inotify_ < 0) inotify_ = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
   if (inotify_ < 0) return false;
-  // Through the descriptor: the path may lead somewhere else by now.
+  // Through the descriptor, since the path may lead elsewhere by now.
   const std::string path = Cat("/proc/self/fd/", folder_fd);
   const int watch = inotify_add_watch(inotify_, path.c_str(), kChanges | IN_ONLYDIR);
   if (watch < 0) return false;
@@ -54,7 +54,7 @@ bool FolderWatch::Wait(int milliseconds) {
       inotify_event event{};
       std::memcpy(&event, buffer.data() + at, sizeof(event));
       at += sizeof(event) + event.len;
-      // The last word about a directory that is gone, or about one that is not watched any more.
+      // The last event of a directory that was removed or is no longer watched.
       if ((event.mask & IN_IGNORED) != 0) {
         watches_.erase(event.wd);
       } else {

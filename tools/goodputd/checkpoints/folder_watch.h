@@ -13,14 +13,14 @@ class FolderWatch {
   FolderWatch(const FolderWatch&) = delete;
   FolderWatch& operator=(const FolderWatch&) = delete;
 
-  // Watches an open directory from now on, until it is removed. False: not possible, as on a file system
-  // whose changes may be made elsewhere, or where the user has no watches left.
+  // Watches an open directory from now on, until it is removed. Returns false if that is not possible:
+  // changes may be made on another machine, or the user has no watches left.
   bool Add(int folder_fd);
-  // Waits so long for a file to be made, closed after writing, renamed or removed in one of them since the
-  // last time. False: nothing.
+  // Waits up to this long for a file to be created, closed after writing, renamed or removed in one of them.
+  // Returns false if nothing happened since the last call.
   bool Wait(int milliseconds);
 
-  // So many directories, of the user's own allowance.
+  // Maximum number of directories; they count against the user's limit of watches.
   static constexpr std::size_t kMostFolders = 256;
 
  private:

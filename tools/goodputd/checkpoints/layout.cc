@@ -16,15 +16,15 @@ namespace goodput {
 namespace {
 
 constexpr std::size_t kMaxDigits = 18;
-// So many folders are kept open in each of the levels: a process may have 1024 files.
+// Maximum number of folders kept open per level: a process may have 1024 files.
 constexpr std::size_t kMaxKept = 64;
-// So many files of a folder say when it was begun.
+// Maximum number of files per folder that are examined for its begin.
 constexpr std::size_t kMaxSigns = 256;
 
-// Unambiguous in this order. Megatron's and NeMo's folders have the files of PyTorch's distributed
-// checkpoints inside, Hugging Face's may have DeepSpeed's, Lightning's both; "checkpoint_5" is Orbax's and
-// "checkpoint-5" Hugging Face's. What none of them knows by its name is known by its files: PyTorch's come
-// next to last, and last what is a checkpoint by the ending of its name alone.
+// Unambiguous in this order. Folders of Megatron and NeMo contain the files of PyTorch's distributed
+// checkpoints, Hugging Face's may contain DeepSpeed's, Lightning's both; "checkpoint_5" is Orbax's and
+// "checkpoint-5" Hugging Face's. What none of them recognizes by its name is recognized by its files:
+// PyTorch's come next to last, and last those recognized only by the ending of the name.
 using Layout = void (*)(Place&);
 constexpr std::array<Layout, 9> kLayouts{FindMegatron, FindHuggingFace, FindDeepSpeed,
                                          FindOrbax,    FindNemo,        FindLightning,
@@ -47,7 +47,7 @@ void Look(const FolderView& folder, const std::string& path, std::int64_t since_
   std::move(place.found().begin(), place.found().end(), std::back_inserter(found));
 }
 
-// The earliest of these times since then.
+// Updates `first` to the earliest time that is not before `since_ns`.
 void Earliest(std::int64_t t_ns, std::int64_t since_ns, std::optional<std::int64_t>& first) {
   if (t_ns >= since_ns && (!first || t_ns < *first)) first = t_ns;
 }
@@ -62,7 +62,7 @@ void EarliestInside(const FolderView& folder, std::int64_t since_ns, int levels,
       if (const auto inside = folder.Open(entry.name))
         EarliestInside(*inside, since_ns, levels - 1, left, first);
     } else if (const auto times = folder.Times(entry.name)) {
-      // Not of the folder's own times: what is removed from it changes them, too.
+      // Not the folder's own times, which also change when an entry is removed.
       Earliest(times->born_ns, since_ns, first);
       Earliest(times->written_ns, since_ns, first);
     }
@@ -170,8 +170,8 @@ bool HasEntry(const FolderView& folder, std::string_view name) {
   return found != entries.end() && found->name == name;
 }
 
-// PKWARE's APPNOTE.TXT: 4.3.16 (end of central directory record, 22 bytes where there is no comment), 4.3.14
-// and 4.3.15 (the same for large archives, which torch.save writes always: 56 bytes and 20 before it).
+// PKWARE's APPNOTE.TXT: 4.3.16 (end of central directory record, 22 bytes without a comment), 4.3.14 and
+// 4.3.15 (the same for large archives, which torch.save always writes: 56 bytes, and 20 before the former).
 bool IsWholeZip(const FolderView& folder, const std::string& name, std::int64_t size) {
   constexpr std::size_t kEnd = 22;
   constexpr std::size_t kLocator = 20;

@@ -16,7 +16,7 @@ std::int64_t ToNs(const statx_timestamp& t) {
   return t.tv_sec * 1'000'000'000 + t.tv_nsec;
 }
 
-// The inode's number is given away again; together with the time of birth it is not.
+// An inode number is reused; together with the creation time it is unique.
 std::uint64_t IdOf(const struct statx& info) {
   constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15U;
   const bool born = (info.stx_mask & STATX_BTIME) != 0;
@@ -25,7 +25,7 @@ std::uint64_t IdOf(const struct statx& info) {
   return id == 0 ? 1 : id;
 }
 
-// A name that was put together from another one may be "..".
+// A name that was composed from another one may be "..".
 bool IsInside(const std::string& name) {
   return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
 }
@@ -70,7 +70,7 @@ const std::vector<FolderEntry>& OpenFolder::Entries() const {
 std::vector<FolderEntry> OpenFolder::List() const {
   std::vector<FolderEntry> entries;
   const int fd = openat(fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  // NFS shows what it knew of a folder up to a minute ago, unless it is made to ask.
+  // NFS shows a folder as it was up to a minute ago, unless it is forced to ask the server.
   struct statx fresh {};
   if (fd >= 0) statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_MTIME, &fresh);
   DIR* dir = fd < 0 ? nullptr : fdopendir(fd);
@@ -126,14 +126,14 @@ std::optional<std::string> OpenFolder::Tail(const std::string& name, std::size_t
 
 std::optional<std::string> OpenFolder::Read(const std::string& name, std::size_t most, Part part) const {
   if (!IsInside(name) || !Spend(budget_.files)) return std::nullopt;
-  // A FIFO must not hold us.
+  // Opening a FIFO must not block.
   const int fd = openat(fd_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (fd < 0) return std::nullopt;
   std::optional<std::string> text;
   struct stat info {};
   if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
     const auto size = static_cast<std::size_t>(std::max<off_t>(0, info.st_size));
-    // One byte more than may be tells that a whole file has more.
+    // One more byte than allowed, to detect a larger file.
     std::string buffer(std::min(size, part == Part::kWhole ? most + 1 : most), '\0');
     const off_t from = part == Part::kTail ? static_cast<off_t>(size - buffer.size()) : 0;
     const ssize_t got = pread(fd, buffer.data(), buffer.size(), from);

@@ -1,4 +1,4 @@
-// A real directory, as FolderView: never out of it through a link, and never more than a scan may cost.
+// A real directory as FolderView: never follows links out of it, and bounds the cost of a scan.
 #pragma once
 
 #include <functional>
@@ -12,20 +12,20 @@
 
 namespace goodput {
 
-// What one scan may still look at. Beyond it, nothing is there.
+// What one scan may still look at. Once it is used up, everything else appears empty.
 struct ScanBudget {
   std::size_t names = 200'000;
-  std::size_t files = 20'000;  // asked for their times or read
+  std::size_t files = 20'000;  // whose times or contents are read
   std::size_t folders = 2'000;
   bool spent = false;
-  bool watched = true;            // every folder that was to be
-  FolderWatch* watch = nullptr;   // none: nothing is watched
-  std::function<void()> working;  // called now and then
+  bool watched = true;            // every relevant folder is watched
+  FolderWatch* watch = nullptr;   // null: watches nothing
+  std::function<void()> working;  // called from time to time to report progress
 };
 
 class OpenFolder : public FolderView {
  public:
-  // Takes over `fd`.
+  // Takes ownership of `fd`.
   OpenFolder(int fd, ScanBudget& budget);
   ~OpenFolder() override;
   OpenFolder(const OpenFolder&) = delete;

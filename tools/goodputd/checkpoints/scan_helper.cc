@@ -29,12 +29,12 @@
 namespace goodput {
 namespace {
 
-// An answer is one message; the newest are what matters.
+// A reply is one message; the newest checkpoints matter.
 constexpr std::size_t kMaxFound = 500;
 constexpr std::size_t kMaxAnswer = kMaxHelperMessage - 1024;
-// So long a wait for a change lasts, where nothing can be waited for.
+// How long a wait for changes lasts if changes cannot be watched.
 constexpr int kBlinkMs = 800;
-// So long a container may take to start.
+// How long a container may take to start.
 constexpr std::int64_t kMomentNs = 10'000'000'000;
 
 int Fail(int error) {
@@ -51,21 +51,21 @@ class Directory {
   Directory(const Directory&) = delete;
   Directory& operator=(const Directory&) = delete;
 
-  // Once it can be told: the job's process may be gone later.
+  // Resolved once possible, since the job's process may be gone later.
   const std::string& Path() {
     if (path_.empty()) path_ = ResolveJobPath(named_, job_, pid_);
     return path_;
   }
 
-  // -1 with errno: EAGAIN where it is not the time to look, ENOENT where nobody sees it. Containers are
-  // looked for anew if `thoroughly`.
+  // Returns -1 with errno: EAGAIN if it is too early to look, ENOENT if no view has it. Searches for
+  // containers again if `thoroughly`.
   int Open(const std::vector<std::int64_t>& tasks, bool thoroughly) {
     tasks_ = tasks;
     if (std::any_of(tasks.begin(), tasks.end(), IsBeingSetUp)) return Fail(EAGAIN);
     int error = 0;
     int fd = OpenAsSeenBy(tasks, "task", error);
     const bool no_task_has_it = error == ENOENT;
-    // What a task or a container saw the script may have by the same name, and it is another.
+    // The script may have another directory with the name that a task or a container saw.
     const bool scripts = view_ != "task" && view_ != "container";
     if (fd < 0 && tasks.empty() && scripts) fd = OpenAsSeenBy({pid_}, "script", error);
     if (fd < 0 && thoroughly) containers_ = FindContainers();
@@ -80,15 +80,14 @@ class Directory {
     if (thoroughly && (no_task_has_it || !containers_.client.empty())) NoteUnseen(error);
     return Fail(last_error_ = error);
   }
-  // Who saw it last.
+  // The view that last had it.
   const std::string& view() const { return view_; }
-  // Why it may be there though nobody sees it, once that is no matter of a moment; empty: it is not there
-  // yet.
+  // Why it may exist although no view has it, once that has lasted for a while; empty: it does not exist yet.
   std::string Unseen() const {
     return nobody_lives_ || kSystemClock.mono_ns() - unseen_since_ns_ >= kMomentNs ? unseen_ : std::string();
   }
 
-  // A number of the directory that is there now; 0: none is.
+  // Identifies the current directory; 0: there is none.
   std::uint64_t Number() {
     const int fd = Open(tasks_, false);
     struct stat info {};
@@ -97,11 +96,11 @@ class Directory {
     return is ? info.st_ino : 0;
   }
 
-  // Where it was looked for, below the root of who did.
+  // The path at which it was searched, below the root of the view.
   std::string PathThere() { return root_ + Path(); }
 
  private:
-  // The first of the processes that has it. Otherwise `error` is the worst of all, 0 where none lives.
+  // The first of the processes that has it. Otherwise `error` is the worst of all, 0 if none lives.
   int OpenAsSeenBy(const std::vector<std::int64_t>& pids, const char* view, int& error) {
     for (const std::int64_t pid : pids) {
       const int fd = OpenFolderOf(pid, Path());
@@ -123,14 +122,14 @@ class Directory {
     return ContainersOf(pids);
   }
 
-  // Of a directory that nobody has: whether it can be said that the program has none either.
+  // For a directory that no view has: whether the program may have it nevertheless.
   void NoteUnseen(int error) {
     std::string why;
     if (error == ENOENT && !containers_.client.empty() && containers_.pids.empty()) {
       why = Cat("a container of ", containers_.client,
-                " cannot be looked into: its processes are not the job's");
+                " cannot be inspected: its processes do not belong to the job");
     } else if (error == ENOENT && !SomebodyCouldMakeIt()) {
-      why = "no process of the job sees it, and its user may not make it there";
+      why = "no process of the job sees it, and its user may not create it there";
     }
     if (!why.empty() && unseen_.empty()) unseen_since_ns_ = kSystemClock.mono_ns();
     unseen_ = why;
@@ -143,8 +142,8 @@ class Directory {
                        [this](std::int64_t pid) { return CouldMakeFolder(pid, Path()); });
   }
 
-  // Nobody of the job lives: what was seen before, or else what the node has by that name. Of a /tmp the job
-  // may have had one of its own, and this process has.
+  // No process of the job lives: uses what was seen before, or the node's directory with that name. The job
+  // and this process may each have had their own /tmp.
   int OpenLeft() {
     nobody_lives_ = true;
     if (held_ >= 0) return openat(held_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -178,10 +177,10 @@ class Directory {
 };
 
 std::string WhyNot(int error) {
-  return error == ESRCH ? "the job ended before it could be looked for" : std::strerror(error);
+  return error == ESRCH ? "the job ended before the directory could be found" : std::strerror(error);
 }
 
-// Whether what will be made there is on a file system of this machine.
+// Whether the directory will be created on a local file system.
 bool IsLocalPlace(std::string path) {
   while (path.size() > 1) {
     path.erase(std::max<std::size_t>(1, path.rfind('/')));
@@ -191,7 +190,8 @@ bool IsLocalPlace(std::string path) {
   return false;
 }
 
-// Why `errno` left nothing to look at. One that is not there yet is made by the first save.
+// Explains `errno` if there is nothing to look at. A directory that does not exist yet is created by the
+// first save.
 ScanResult NothingSeen(const std::string& path, bool watch) {
   ScanResult nothing;
   const bool not_yet = errno == ENOENT || errno == EAGAIN;
@@ -201,7 +201,7 @@ ScanResult NothingSeen(const std::string& path, bool watch) {
   return nothing;
 }
 
-// Of "look 12 34".
+// From "look 12 34".
 std::vector<std::int64_t> TasksOf(std::string_view request) {
   std::vector<std::int64_t> tasks;
   for (const absl::string_view word : absl::StrSplit(ToAbsl(request), ' ')) {
@@ -231,7 +231,8 @@ ScanResult ScanCheckpoints(const std::string& path, std::int64_t since_ns, const
   return fd < 0 ? NothingSeen(path, budget.watch != nullptr) : ScanCheckpoints(fd, since_ns, budget);
 }
 
-// A line of words each: what a user's directory holds is not to be parsed by a parser of more.
+// One line of words per checkpoint, since names from a user's directory should not need a more complex
+// parser.
 std::string EncodeScan(const ScanResult& result) {
   std::string lines;
   bool whole = result.whole;
@@ -255,7 +256,7 @@ std::string EncodeScan(const ScanResult& result) {
 
 absl::StatusOr<ScanResult> DecodeScan(std::string_view text) {
   ScanResult result;
-  const auto bad = [] { return absl::InvalidArgumentError("the helper's answer is not one"); };
+  const auto bad = [] { return absl::InvalidArgumentError("malformed reply from the helper"); };
   const auto flag = [](const std::vector<absl::string_view>& words, bool& value) {
     if (words.size() != 2 || (words[1] != "0" && words[1] != "1")) return false;
     value = words[1] == "1";
@@ -314,7 +315,7 @@ HelperAnswers ScanHelper(const std::vector<std::string>& arguments) {
     const std::string& path = directory->Path();
     if (request == kWaitRequest) {
       const bool changed = watch->Wait(kBlinkMs);
-      // Made since, or another one in its place.
+      // It was created since, or replaced by another one.
       return changed || directory->Number() != *looked_at ? "changed" : "quiet";
     }
     if (path.empty()) {

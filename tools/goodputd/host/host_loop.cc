@@ -20,10 +20,10 @@ namespace goodput {
 namespace {
 
 constexpr const char* kHostVariable = "GCE_METADATA_HOST";
-// By number: neither is there a name server to wait for, nor one to lie.
+// An address, so that no name server can delay or falsify it.
 constexpr const char* kDefaultHost = "169.254.169.254";
 constexpr const char* kProductName = "/sys/class/dmi/id/product_name";
-// Jobs that come while a notice is in force are told within this.
+// New jobs get a record of a notice in force within this time.
 constexpr absl::Duration kTick = absl::Seconds(1);
 constexpr absl::Duration kIdle = absl::Minutes(1);
 
@@ -78,7 +78,7 @@ class HostLoop {
 
   void Report() {
     if (watch_.found() && !said_found_)
-      Log(Cat("the metadata server at ", host_, " is asked for notices about this host"));
+      Log(Cat("watching the metadata server at ", host_, " for notices about this host"));
     said_found_ = said_found_ || watch_.found();
     const std::string why = watch_.trouble();
     if (said_found_) {
@@ -91,7 +91,7 @@ class HostLoop {
 
   std::string host_;
   int stop_fd_;
-  bool on_cloud_;  // or so it is told: elsewhere a server that is not there is nothing to tell of
+  bool on_cloud_;  // according to the configuration or firmware; elsewhere a missing server is not logged
   HostWatch watch_;
   HttpClient http_;
   NodeJobs& jobs_;

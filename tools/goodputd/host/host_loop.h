@@ -1,4 +1,5 @@
-// The node daemon's thread that asks the cloud what will become of this machine, and tells the jobs on it.
+// The node daemon's thread that asks the cloud about the future of this machine and records notices for the
+// jobs on it.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +15,27 @@
 
 namespace goodput {
 
-// Which of the three keys is to be asked for now, and what has been said. Makes no requests itself: whoever
-// has the connections takes due requests and brings answers.
+// Which of the three keys to request now, and what has been reported. Makes no requests itself: the caller
+// sends due requests and passes responses.
 class HostWatch {
  public:
-  // `patient`: there is a metadata server, also where it does not answer. Otherwise one that does not is
-  // looked for again once an hour, without a word.
+  // `patient`: there is a metadata server, even if it does not answer yet. Otherwise a server that does not
+  // answer is tried again once an hour, without a log message.
   HostWatch(const std::string& host, bool patient, Clock clock = kSystemClock);
 
   struct Due {
     HostKey key = HostKey::kMaintenance;
     HttpRequest request;
   };
-  // Each is under way then, until its answer is taken.
+  // The due requests; each counts as pending until its response is passed to Take.
   std::vector<Due> TakeDue();
-  // What is said now, if it is another word. The first answers decide whether there is a server.
+  // The notice in a response, if it changed. The first responses decide whether there is a server.
   std::optional<NoticeKind> Take(HostKey key, const HttpAnswer& answer);
-  // Until something is due; at most `longest`.
+  // Time until a request is due; at most `longest`.
   absl::Duration UntilDue(absl::Duration longest) const;
 
   bool found() const { return found_; }
-  // Why there is no server, or no word of it now; empty: there is.
+  // Why there is no server or no current notice; empty: no problem.
   std::string trouble() const;
 
   static constexpr absl::Duration kLookAgain = absl::Hours(1);

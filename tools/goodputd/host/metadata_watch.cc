@@ -23,7 +23,7 @@ constexpr std::array<KeyFacts, 3> kKeys{{{"maintenance-event", "maintenance", "N
 
 constexpr absl::Duration kServerWaits = absl::Seconds(60);
 constexpr absl::Duration kSlack = absl::Seconds(10);
-// An answer that came sooner was not waited for.
+// A response that came sooner was not waited for.
 constexpr absl::Duration kAtOnce = absl::Seconds(1);
 constexpr std::size_t kMaxWord = 64;
 constexpr std::size_t kMaxEtag = 128;
@@ -39,7 +39,7 @@ bool IsAlnum(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c));
 }
 
-// One that can stand in a URL as it is.
+// Only an ETag that is safe in a URL.
 std::string UsableEtag(const HttpAnswer& answer) {
   const auto found = answer.headers.find("etag");
   if (found == answer.headers.end() || found->second.size() > kMaxEtag) return "";
@@ -58,7 +58,7 @@ std::optional<std::int64_t> Seconds(const simdjson::dom::object& object, std::st
   return absl::ToUnixSeconds(time);
 }
 
-// Capital letters, as all words of the server are.
+// Capital letters, like all values of the server.
 bool IsWord(std::string_view text) {
   return !text.empty() && text.size() <= kMaxWord && std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -66,7 +66,7 @@ bool IsWord(std::string_view text) {
 }
 
 absl::StatusOr<NoticeKind> ParseUpcoming(std::string_view body) {
-  const absl::Status strange = absl::InvalidArgumentError("no description of a maintenance");
+  const absl::Status strange = absl::InvalidArgumentError("not a description of maintenance");
   simdjson::dom::parser parser;
   const simdjson::padded_string padded(body.data(), body.size());
   simdjson::dom::object object;
@@ -103,7 +103,7 @@ absl::StatusOr<NoticeKind> ParseNotice(HostKey key, std::string_view body) {
   const absl::string_view stripped = absl::StripAsciiWhitespace(ToAbsl(body));
   const std::string_view word(stripped.data(), stripped.size());
   const bool known = key == HostKey::kPreempted ? word == "TRUE" || word == "FALSE" : IsWord(word);
-  if (!known) return absl::InvalidArgumentError("a word the server does not have");
+  if (!known) return absl::InvalidArgumentError("an unknown value");
   return NoticeKind{std::string(word), std::nullopt, std::nullopt};
 }
 
@@ -145,20 +145,20 @@ MetadataWatch::Outcome MetadataWatch::Take(const HttpAnswer& answer) {
   if (!answer.status.ok()) return trouble(Message(answer.status));
   const auto flavor = answer.headers.find("metadata-flavor");
   if (flavor == answer.headers.end() || flavor->second != "Google")
-    return trouble("what answers there is no metadata server");
+    return trouble("the server there is not a metadata server");
   outcome.of_server = true;
   const bool none =
       key_ == HostKey::kUpcomingMaintenance && (answer.code == kNotFound || answer.code == kUnavailable);
   if (none) {
-    // No machine of this kind has it, or nothing was ever planned: there is nothing to wait for.
+    // This kind of machine does not have it, or nothing was ever planned: there is nothing to wait for.
     etag_.clear();
     outcome.change = Hear({std::string(NothingToExpect(key_)), std::nullopt, std::nullopt});
     outcome.wait = backoff_.Next();
     return outcome;
   }
-  if (answer.code != kOk) return trouble(Cat("it answers with status ", answer.code));
+  if (answer.code != kOk) return trouble(Cat("HTTP status ", answer.code));
   absl::StatusOr<NoticeKind> word = ParseNotice(key_, answer.body);
-  if (!word.ok()) return trouble(Cat("it says of ", Facts(key_).path, " ", Message(word.status())));
+  if (!word.ok()) return trouble(Cat("invalid reply for ", Facts(key_).path, ": ", Message(word.status())));
   etag_ = UsableEtag(answer);
   const bool first = !said_;
   outcome.change = Hear(*std::move(word));
@@ -168,7 +168,7 @@ MetadataWatch::Outcome MetadataWatch::Take(const HttpAnswer& answer) {
     backoff_.Reset();
     outcome.wait = Backoff::kFirst;
   } else {
-    // It does not wait, or has no ETag to wait with.
+    // The server does not wait, or there is no ETag to wait with.
     outcome.wait = backoff_.Next();
   }
   return outcome;

@@ -1,9 +1,9 @@
-// One key of Compute Engine's metadata server that tells what will become of this machine: what to ask next,
-// when, and what an answer means. Pure: no sockets, no clock.
+// Polls one key of Compute Engine's metadata server: what to request next, when, and what a response means.
+// Pure: no sockets, no clock.
 //
-// https://cloud.google.com/compute/docs/metadata: a request and its answer carry `Metadata-Flavor: Google`;
-// with wait_for_change the server answers when the value is another one than that of last_etag, at the latest
-// after timeout_sec; 503 and 429 mean: later.
+// https://cloud.google.com/compute/docs/metadata: requests and responses carry `Metadata-Flavor: Google`;
+// with wait_for_change, the server responds when the value no longer has last_etag, at the latest after
+// timeout_sec; 503 and 429 mean: retry later.
 #pragma once
 
 #include <algorithm>
@@ -23,16 +23,17 @@ enum class HostKey : std::uint8_t { kMaintenance, kPreempted, kUpcomingMaintenan
 
 // The `notice` of a record.
 std::string_view NoticeName(HostKey key);
-// What the host says when nothing is to be expected.
+// The value that means that nothing is planned.
 std::string_view NothingToExpect(HostKey key);
 
-// A body as the server gives it. An error: it is none of the things the documentation has.
+// Parses a response body. An error: it is not documented.
 absl::StatusOr<NoticeKind> ParseNotice(HostKey key, std::string_view body);
 
-// The metadata server's address as in GCE_METADATA_HOST: a name or an address, with or without a port.
+// Whether this is a valid metadata server address for GCE_METADATA_HOST: a name or an address, with or
+// without a port.
 bool IsMetadataHost(std::string_view host);
 
-// 1, 2, 4 ... s, no longer than `longest`.
+// 1, 2, 4 ... s, at most `longest`.
 class Backoff {
  public:
   static constexpr absl::Duration kFirst = absl::Seconds(1);
@@ -57,16 +58,16 @@ class MetadataWatch {
   HttpRequest NextRequest() const;
 
   struct Outcome {
-    bool of_server = false;            // it was the metadata server that answered
-    std::optional<NoticeKind> change;  // what is said now, where it is another word than before
+    bool of_server = false;            // the metadata server responded
+    std::optional<NoticeKind> change;  // the notice, if it changed
     absl::Duration wait;               // before the next request
-    std::string trouble;               // why there is no word, in words; empty: there is
+    std::string trouble;               // why there is no notice, in words; empty: no problem
   };
   Outcome Take(const HttpAnswer& answer);
 
-  // A machine that is preempted is told 30 s before.
+  // A preemption is announced 30 s before.
   static constexpr absl::Duration kLongestWait = absl::Seconds(16);
-  // Maintenance is told of hours or days before it; many machines never have a word of it.
+  // Maintenance is announced hours or days before, and never on many machines.
   static constexpr absl::Duration kLongestWaitForUpcoming = absl::Seconds(60);
 
  private:
@@ -75,7 +76,7 @@ class MetadataWatch {
   HostKey key_;
   std::string host_;
   Backoff backoff_;
-  std::string etag_;  // of the last answer; empty: the value is asked for without waiting
+  std::string etag_;  // of the last response; empty: request the value without waiting
   std::optional<NoticeKind> said_;
 };
 

@@ -1,4 +1,4 @@
-// What the host said of what will become of it.
+// A notice of the cloud about this host.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 namespace goodput {
 
 struct NoticeKind {
-  std::string value;                         // as the host says it
-  std::optional<std::int64_t> window_s;      // when it begins, seconds since the epoch
-  std::optional<std::int64_t> window_end_s;  // when it is over
+  std::string value;                         // as the host reports it
+  std::optional<std::int64_t> window_s;      // when it begins, in seconds since the epoch
+  std::optional<std::int64_t> window_end_s;  // when it ends
   bool operator==(const NoticeKind& other) const {
     return value == other.value && window_s == other.window_s && window_end_s == other.window_end_s;
   }

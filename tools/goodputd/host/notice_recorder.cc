@@ -31,7 +31,7 @@ void NoticeRecorder::Tell(const NodeJobs& jobs) {
     for (const auto& [key, word] : said_) {
       const auto told = noticed.told.find(std::string(NoticeName(key)));
       const bool never = told == noticed.told.end();
-      // A job that was told nothing need not be told that there is nothing.
+      // A job without any record needs none that nothing is planned.
       if (never ? ExpectsNothing(key, word) : told->second == word) continue;
       const Key of_job{job.node, job.job, job.since_ns, key};
       const auto before = tried_.find(of_job);

@@ -1,5 +1,5 @@
-// Tells each job on this node what the host said, once a word: as records in the spool. What a job was told
-// stands there, so that a restart of the daemon repeats nothing.
+// Records the host's notices for each job on this node, once per notice. The job's records show what was
+// already recorded, so a restart of the daemon repeats nothing.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ class NoticeRecorder {
   explicit NoticeRecorder(StoreRecord store, Clock clock = kSystemClock)
       : store_(std::move(store)), clock_(clock) {}
 
-  // What the host says from now on.
+  // Sets the current notice for this key.
   void Set(HostKey key, NoticeKind word);
-  // Whether jobs that come have to be told something.
+  // Whether new jobs need a record.
   bool HasNotice() const;
-  // Writes what jobs have not been told yet. `jobs` must have read the spool to its end.
+  // Writes the missing records. `jobs` must have read the spool to its end.
   void Tell(const NodeJobs& jobs);
 
  private:
@@ -34,7 +34,7 @@ class NoticeRecorder {
   StoreRecord store_;
   Clock clock_;
   std::map<HostKey, NoticeKind> said_;
-  std::map<Key, NoticeKind> tried_;  // what could not be stored is not tried again and again
+  std::map<Key, NoticeKind> tried_;  // a record that could not be stored is not retried
 };
 
 }  // namespace goodput

@@ -33,13 +33,13 @@ absl::StatusOr<std::string> ReplaceDamaged(const std::string& path, const std::s
                                            absl::Time now) {
   const std::string aside =
       Cat(path, ".damaged-", absl::FormatTime("%Y%m%dT%H%M%SZ", now, absl::UTCTimeZone()));
-  // The database last: as long as it is there, somebody may open it and its log is needed.
+  // The database last: while it exists, another process may open it and needs its log.
   for (const char* suffix : {"-wal", "-shm", ""}) {
     if (std::rename(Cat(path, suffix).c_str(), Cat(aside, suffix).c_str()) != 0 && errno != ENOENT)
-      return absl::InternalError(Cat("cannot set aside ", path, suffix, ": ", std::strerror(errno)));
+      return absl::InternalError(Cat("cannot rename ", path, suffix, ": ", std::strerror(errno)));
   }
-  std::string done = Cat("the damaged database is kept as ", aside);
-  if (copies.empty()) return done + "; a new one takes its place";
+  std::string done = Cat("the damaged database was moved to ", aside);
+  if (copies.empty()) return done + "; a new one replaces it";
   std::vector<DatabaseCopy> found = CopiesIn(copies);
   for (auto copy = found.rbegin(); copy != found.rend(); ++copy) {
     const absl::StatusOr<std::string> damage = DamageOf(copy->path);
@@ -48,11 +48,11 @@ absl::StatusOr<std::string> ReplaceDamaged(const std::string& path, const std::s
     const std::string unfinished = path + ".new";
     fs::copy_file(copy->path, unfinished, fs::copy_options::overwrite_existing, error);
     if (!error) fs::rename(unfinished, path, error);
-    if (!error) return Cat(done, "; the copy ", copy->path, " takes its place");
-    done += Cat("; the copy ", copy->path, " could not be taken: ", error.message());
+    if (!error) return Cat(done, "; the copy ", copy->path, " replaces it");
+    done += Cat("; the copy ", copy->path, " could not be restored: ", error.message());
     fs::remove(unfinished, error);
   }
-  return done + "; no good copy was found, so a new one takes its place";
+  return done + "; no good copy was found, so a new one replaces it";
 }
 
 }  // namespace goodput

@@ -1,6 +1,6 @@
-// A database that SQLite finds damaged: set aside, never deleted, and replaced by the newest good copy or a
-// new one. Nodes' records that the spool still has and what slurmdbd knows come back by themselves, for what
-// is in a database and how far each file was read are one: nothing is taken twice, and nothing left out.
+// Handles a database that SQLite finds damaged: renames it, never deletes it, and replaces it with the newest
+// good copy or a new one. Records that are still in the spool or in slurmdbd then come back by themselves,
+// without duplicates or gaps, since rows and file offsets are stored together.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace goodput {
 
-// What SQLite says is wrong with the database at `path`, looking at all of it; empty: nothing. An error where
-// it could not look (it is locked, or the disk fails): then nothing is known.
+// Checks the whole database at `path` and returns what SQLite finds wrong; empty: nothing. An error: it could
+// not be checked (it is locked, or the disk fails).
 absl::StatusOr<std::string> DamageOf(const std::string& path);
 
-// Renames the database and what lies beside it to `PATH.damaged-20261122T101500Z`, and puts the newest good
-// copy of `copies` (a folder; empty: none) in its place. Returns what was done, in words for a log.
+// Renames the database and its side files to `PATH.damaged-20261122T101500Z`, and replaces it with the newest
+// good copy in `copies` (a folder; empty: none). Returns a description for the log.
 absl::StatusOr<std::string> ReplaceDamaged(const std::string& path, const std::string& copies,
                                            absl::Time now);
 

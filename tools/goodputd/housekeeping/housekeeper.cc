@@ -23,23 +23,23 @@ constexpr const char* kPurge = "purge";
 constexpr int kTickMs = 1000;
 constexpr absl::Duration kLook = absl::Minutes(1);
 constexpr absl::Duration kFirstPurge = absl::Minutes(10);
-// Of a database that was never purged; the next look goes on.
+// Limit of one pass over a database that was never purged; the next one continues.
 constexpr absl::Duration kPurgeAtOnce = absl::Minutes(5);
-// After a failure, doubling: the database may be a second from being there.
+// After a failure, doubling: the database may be created any moment.
 constexpr absl::Duration kFirstPause = absl::Seconds(1);
 constexpr int kNightBegins = 2;
 constexpr int kNightEnds = 5;
-// A day, less what a copy may come later one night than the next.
+// A day minus the possible delay of a nightly copy.
 constexpr absl::Duration kADay = absl::Hours(21);
 constexpr absl::Duration kTooOld = absl::Hours(48);
-// Of a database of a hundred gigabytes.
+// For a database of a hundred gigabytes.
 constexpr absl::Duration kPatience = absl::Hours(3);
 constexpr char kFailed = '!';
 
 }  // namespace
 
 bool CopyIsDue(const std::vector<absl::Time>& copies, absl::Time now, absl::TimeZone zone) {
-  // What is dated in the future says nothing: a clock was wrong.
+  // A copy dated in the future is ignored: a clock was wrong.
   absl::Time newest = absl::InfinitePast();
   for (const absl::Time made : copies) {
     if (made <= now) newest = std::max(newest, made);
@@ -72,7 +72,7 @@ std::string Copy(const std::string& database, const std::string& folder) {
 std::string Purge(const std::string& path, const std::string& keep_s, const std::string& writer) {
   std::int64_t keep = 0;
   if (!absl::SimpleAtoi(keep_s, &keep)) return Failed("no number");
-  // Whoever fills the database makes it.
+  // The daemon that writes to the database creates it.
   if (access(path.c_str(), F_OK) != 0) return "";
   absl::StatusOr<Database> db = Database::Open(path, Database::Mode::kReadWrite);
   if (!db.ok()) return Failed(Message(db.status()));
@@ -83,14 +83,14 @@ std::string Purge(const std::string& path, const std::string& keep_s, const std:
       PurgeEvents(*db, now_s - keep, now_s, [&] { return absl::Now() > until; });
   if (!done.ok()) return Failed(Message(done.status()));
   if (done->events == 0 && done->freed_bytes == 0) return "";
-  return Cat("keep_events: ", done->events, " records of ", done->jobs, " jobs were replaced by summaries, ",
-             done->freed_bytes, " bytes given back");
+  return Cat("keep_events: replaced ", done->events, " records of ", done->jobs, " jobs by summaries, freed ",
+             done->freed_bytes, " bytes");
 }
 
-// One thing that is looked after, each with its own time and trouble.
+// One task with its own schedule and problem.
 struct Chore {
   const char* request;
-  const char* key;  // of goodput.conf
+  const char* key;  // key in goodput.conf
   absl::Duration interval;
   absl::Time next;
   absl::Duration pause = kFirstPause;  // after a failure
@@ -141,7 +141,7 @@ void RunHousekeeping(const Config& config, const std::string& writer, int stop_f
       if (absl::Now() < chore.next) continue;
       const absl::StatusOr<std::string> answer = helper.Call(chore.request);
       if (poll(&stop, 1, 0) != 0) return;
-      // It is needed for minutes a day.
+      // It is needed for minutes per day.
       helper.Stop();
       chore.Take(answer);
     }

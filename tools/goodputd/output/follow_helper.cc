@@ -36,7 +36,7 @@ bool ReadOptional(absl::string_view word, std::optional<std::int64_t>& into) {
   return true;
 }
 
-// Follows once its processes can be read, and says meanwhile why not.
+// Follows the output once the job's processes can be read; until then it reports why not.
 class Following {
  public:
   explicit Following(FollowOrder order) : order_(std::move(order)) {}
@@ -51,7 +51,7 @@ class Following {
   }
 
  private:
-  // Sruns of the batch script come and go.
+  // Sruns of the batch script start and end.
   void FollowSruns() {
     const std::int64_t now = kSystemClock.mono_ns();
     if (order_.pids.empty() || now < next_sruns_) return;
@@ -143,8 +143,8 @@ std::string EncodeFound(const OutputFollower::Found& found, std::string_view pro
   for (const FileMark& mark : found.files)
     absl::StrAppend(&text, "file ", mark.device, " ", mark.inode, " ", mark.offset, "\n");
   for (const OutputFollower::Event& said : found.events) {
-    // Each by its name: a member that is new is not forgotten here. Where a bar stood and what times the line
-    // bears has become the event's own times.
+    // A structured binding, so that a new member cannot be forgotten. The position of a bar and the time in
+    // the line have become the event's own times.
     const auto& [kind, step, of, step_ns, about_ns, took_ns, elapsed_s, began, time, bytes, algbw, busbw,
                  name, epoch_begins, over_at_next_step, told_at_next_step, complete_is_untold] = said.event;
     absl::StrAppend(&text, "event ", static_cast<int>(kind), " ", said.t_ns, " ",
@@ -163,7 +163,7 @@ std::string EncodeFound(const OutputFollower::Found& found, std::string_view pro
 absl::StatusOr<FollowAnswer> DecodeFound(std::string_view text) {
   FollowAnswer answer;
   OutputFollower::Found& found = answer.found;
-  const auto bad = [] { return absl::InvalidArgumentError("the helper's answer is not one"); };
+  const auto bad = [] { return absl::InvalidArgumentError("malformed reply from the helper"); };
   for (absl::string_view line : absl::StrSplit(ToAbsl(text), '\n', absl::SkipEmpty())) {
     const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
     if (words[0] == "problem") {

@@ -15,22 +15,22 @@ namespace goodput {
 
 inline constexpr std::string_view kFollowHelper = "follow-output";
 
-// Whose output, and where to go on.
+// Whose output to follow, and where to continue.
 struct FollowOrder {
   std::string log_profile;
   std::string site_profiles;
-  std::string checkpoint_dir;  // as the job named it; Megatron's progress.txt lies there
+  std::string checkpoint_dir;  // as the job named it; it may have Megatron's progress.txt
   std::int64_t job = 0;
-  std::vector<std::int64_t> pids;  // the batch script's first; of each, its standard output and error
+  std::vector<std::int64_t> pids;  // the batch script first; standard output and error of each
   std::int64_t since_ns = 0;
   std::vector<FileMark> resume;
 };
 std::vector<std::string> ToArguments(const FollowOrder& order);
 
-// A request is "more" or "last", the answer what EncodeFound writes.
+// Requests are "more" and "last"; replies are encoded by EncodeFound.
 HelperAnswers FollowHelper(const std::vector<std::string>& arguments);
 
-// Events one a line, of words: what a user's program printed is not to be parsed by a parser of more.
+// One event per line of words, since data printed by a user's program should not need a more complex parser.
 // `problem`: why nothing is followed; empty: none.
 std::string EncodeFound(const OutputFollower::Found& found, std::string_view problem);
 struct FollowAnswer {

@@ -16,18 +16,18 @@ namespace goodput {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{16} << 10U;
-// Of a job with many sruns in turn, each with a file of its own.
+// For a job with many consecutive sruns, each with its own file.
 constexpr std::size_t kMaxFiles = 64;
-// An answer is one message; a line of steps takes about a hundred bytes of it.
+// A reply is one message; a line of steps takes about a hundred bytes of it.
 constexpr std::size_t kMaxEvents = 100;
-// Of a file that was there before, what is looked at for lines of this attempt.
+// How much of an existing file is searched for lines of this attempt.
 constexpr std::int64_t kLookBack = std::int64_t{1} << 20U;
 constexpr std::int64_t kSlackNs = 2'000'000'000;
-// A line is found so long after it was printed, at most, where its program keeps none back.
+// A line is found at most this long after it was printed, if the program does not buffer output.
 constexpr std::int64_t kLookNs = 250'000'000;
-// What tells its time as finely as this is believed as it is.
+// A time with at least this resolution is used as it is.
 constexpr std::int64_t kFineNs = 10'000'000;
-// States of a bar that span so many of its seconds came late.
+// States of a bar that span this many of its seconds came late.
 constexpr std::int64_t kLateS = 2;
 
 std::size_t PRead(int fd, std::int64_t at, std::string& into) {
@@ -40,7 +40,7 @@ std::size_t PRead(int fd, std::int64_t at, std::string& into) {
   return into.size();
 }
 
-// A regular file, opened without touching anything else: to open a pipe would wake its writer.
+// Opens a regular file only: opening a pipe would wake its writer.
 int OpenRegular(const std::string& path, struct stat& info) {
   const int there = open(path.c_str(), O_PATH | O_CLOEXEC);
   if (there < 0) return -1;
@@ -75,7 +75,7 @@ OutputFollower::~OutputFollower() {
   for (const std::unique_ptr<File>& file : files_) close(file->fd);
 }
 
-// Where the lines of this attempt begin in a file that others wrote into before.
+// Where the lines of this attempt begin in a file with earlier output.
 std::int64_t OutputFollower::FirstOffset(int fd, std::int64_t size, std::int64_t since_ns,
                                          const LogReader& reader, std::int64_t now_ns) {
   LogLines lines;
@@ -121,14 +121,14 @@ void OutputFollower::Find(const std::string& path, bool append, LogReader& reade
 }
 
 void OutputFollower::Take(const LogReader::Said& said, Found& found) {
-  // Slurm itself says better how a job ended.
+  // Slurm's records say better how a job ended.
   if (said.event.kind == LogEvent::Kind::kJobEnd) return;
   Event event;
   event.event = said.event;
   event.t_ns = said.read_ns;
   event.late_ns = kLookNs;
   if (said.event.time) {
-    // A stamp is as long as its last digit; the line was read when it was printed, or a while after.
+    // A stamp covers the range of its last digit; the line was read when it was printed, or a while after.
     const std::int64_t stamp = LiveTime(*said.event.time, said.read_ns);
     unit_.See(*said.event.time);
     const std::int64_t resolution = unit_.Of(*said.event.time);
@@ -136,7 +136,7 @@ void OutputFollower::Take(const LogReader::Said& said, Found& found) {
       event.t_ns = stamp;
       event.late_ns = 0;
     } else if (said.read_ns >= stamp + resolution) {
-      // A line of steps is placed by those around it.
+      // A line of steps is placed by its neighbours.
       event.late_ns = said.event.kind == LogEvent::Kind::kStepEnd ? resolution - 1 : 0;
       event.t_ns = stamp + event.late_ns;
     } else {
@@ -154,7 +154,7 @@ void OutputFollower::Read(File& file, std::int64_t now_ns, std::int64_t& budget,
   if (fstat(file.fd, &info) != 0) return;
   std::int64_t at = file.lines.offset();
   if (info.st_size < at) {
-    // Truncated: what is there now is new.
+    // Truncated: everything in it is new.
     file.lines.Seek(0);
     at = 0;
   }
@@ -179,8 +179,8 @@ void OutputFollower::Read(File& file, std::int64_t now_ns, std::int64_t& budget,
   file.mark.offset = file.lines.whole();
 }
 
-// Lines of steps that one look found were printed one after the other since the one before, as far as their
-// stamps allow.
+// Lines of steps from one look were printed one after the other since the previous look, as far as their
+// stamps permit.
 void OutputFollower::InferSteps(std::int64_t now_ns, Found& found) {
   const std::int64_t since = std::max(looked_ns_, now_ns - kLookNs);
   std::vector<Event*> lines;
@@ -202,12 +202,12 @@ void OutputFollower::PlaceBar(std::int64_t now_ns, Found& found) {
   std::vector<Event*> states;
   for (Event& event : found.events) {
     if (!event.event.elapsed_s || event.event.time) continue;
-    // An evaluation's bar may be shown within it.
+    // An evaluation's bar may be shown in between.
     if (!bar_of_) bar_of_ = event.event.of;
     if (event.event.of == bar_of_) states.push_back(&event);
   }
   if (states.empty()) return;
-  // Another bar, or the same begun anew.
+  // Another bar, or the same one restarted.
   if (*states.front()->event.elapsed_s < bar_elapsed_s_) {
     bar_began_ns_.reset();
     bar_last_ns_.reset();
@@ -215,8 +215,7 @@ void OutputFollower::PlaceBar(std::int64_t now_ns, Found& found) {
   const std::int64_t first = *states.front()->event.elapsed_s;
   const std::int64_t last = *states.back()->event.elapsed_s;
   bar_elapsed_s_ = last;
-  // How far the last second had gone, by how many states of it there are: a whole one has as many as the one
-  // before it.
+  // How far the last second had advanced, by the number of its states compared with the previous second.
   const auto in_second = [&](std::int64_t second) {
     return std::count_if(states.begin(), states.end(),
                          [&](const Event* state) { return state->event.elapsed_s == second; });
@@ -226,12 +225,12 @@ void OutputFollower::PlaceBar(std::int64_t now_ns, Found& found) {
       last > first ? *states[states.size() - static_cast<std::size_t>(of_last) - 1]->event.elapsed_s : last;
   const std::int64_t whole = std::max<std::int64_t>(in_second(before), 1);
   const std::int64_t part = before == last - 1 ? std::min(of_last, whole) * kSecondNs / whole : 0;
-  // A state may be late, never early: the earliest begin that one makes of it is the best.
+  // A state may be late, but never early: the earliest begin that one implies is the best.
   const std::int64_t began = now_ns - last * kSecondNs - part;
   bar_began_ns_ = std::min(bar_began_ns_.value_or(began), began);
   if (last - first < kLateS) {
-    // A few that came together: they were shown one after the other since the last time, as far as the bar's
-    // own seconds allow.
+    // A few states that arrived together were shown one after the other since the last look, as far as the
+    // bar's own seconds permit.
     const std::int64_t since = now_ns - (last - first + 1) * kSecondNs;
     const std::int64_t from = std::max(since, bar_last_ns_.value_or(since));
     const auto count = static_cast<std::int64_t>(states.size());
@@ -244,7 +243,7 @@ void OutputFollower::PlaceBar(std::int64_t now_ns, Found& found) {
     const std::int64_t second = *states[i]->event.elapsed_s;
     std::size_t end = i;
     while (end < states.size() && *states[end]->event.elapsed_s == second) ++end;
-    // Those of one second share it.
+    // States of the same second share it.
     const auto count = static_cast<std::int64_t>(end - i);
     for (std::int64_t k = 0; i < end; ++i, ++k) {
       const std::int64_t t = *bar_began_ns_ + second * kSecondNs + k * kSecondNs / count;

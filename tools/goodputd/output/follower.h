@@ -1,13 +1,14 @@
-// Reads what a job prints while it prints it, and what of it a log profile understands. Works with the rights
-// of whoever runs it, which is the job's user (follow_helper.h).
+// Reads a job's output as it grows, and finds the events that a log profile matches. Works with the rights of
+// its process, which is the job's user (follow_helper.h).
 //
-// srun passes on whole lines only, and a progress bar ends none: its states come together and late. What they
-// say of the time that passed on their own clock tells when they were shown.
+// srun forwards only complete lines, and the states of a progress bar end none: they arrive together and
+// late. The elapsed times that they show tell when they were printed.
 //
-// Files are found by links such as /proc/PID/fd/1, looked at anew each time: a script may send its output
-// elsewhere. Only regular files are followed: not terminals, pipes or sockets. What a file held before the
-// attempt began is another's: with --open-mode=append that is what was there at the first look, but for lines
-// that are dated since; else Slurm has truncated it. A file that got shorter is read from its beginning.
+// Files are found through links such as /proc/PID/fd/1, resolved again each time, since a script may redirect
+// its output. Only regular files are followed, not terminals, pipes or sockets. The contents of a file from
+// before the attempt are ignored: with --open-mode=append, everything present at the first look except lines
+// with later times; otherwise Slurm has truncated the file. A file that became shorter is read from its
+// beginning.
 #pragma once
 
 #include <sys/types.h>
@@ -23,7 +24,7 @@
 
 namespace goodput {
 
-// Which file, and how far it was read.
+// A file, and how far it was read.
 struct FileMark {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
@@ -34,12 +35,12 @@ class OutputFollower {
  public:
   struct Options {
     std::vector<std::string> links;
-    std::string beside;         // a file of that path too, which is appended to by every attempt; empty: none
-    bool append = false;        // the links' files are
-    std::int64_t since_ns = 0;  // the attempt began
+    std::string beside;            // another file to follow, to which every attempt appends; empty: none
+    bool append = false;           // the files are opened to append
+    std::int64_t since_ns = 0;     // begin of the attempt
     std::vector<FileMark> resume;  // files that were read before
   };
-  // `beside`: the reader of that file, where there is one.
+  // `beside`: the reader of that other file, if there is one.
   OutputFollower(LogReader reader, Options options, std::optional<LogReader> beside = std::nullopt);
   ~OutputFollower();
   OutputFollower(const OutputFollower&) = delete;
@@ -50,24 +51,24 @@ class OutputFollower {
     std::int64_t t_ns = 0;  // the line's time, or when it was read
     std::optional<std::int64_t> began_ns;
     std::int64_t offset = 0;
-    std::int64_t late_ns = 0;  // it may have been printed so long before t_ns
+    std::int64_t late_ns = 0;  // it may have been printed up to this much before t_ns
   };
   struct Found {
     std::vector<Event> events;
     std::vector<FileMark> files;
-    std::int64_t skipped_bytes = 0;  // so far, of files that grew faster than they may be read
-    std::int64_t cpu_ns = 0;         // what the look took of a processor
-    bool more = false;               // there is more to read than was read now
+    std::int64_t skipped_bytes = 0;  // so far, of files that grew too fast
+    std::int64_t cpu_ns = 0;         // processor time of the look
+    bool more = false;               // there is more to read
     std::string profile;             // empty: not known yet
   };
-  // Follows the file behind this link as well, if it is a regular one that is not followed yet.
+  // Also follows the file behind this link, if it is a regular file and not followed yet.
   void Follow(const std::string& link, std::int64_t now_ns);
-  // What came since the last time, at most kMaxBytes of it. `last`: nothing comes any more, and a line needs
-  // no end.
+  // The new output since the last call, at most kMaxBytes. `last`: nothing will follow, and the last line may
+  // be incomplete.
   Found Look(std::int64_t now_ns, bool last);
 
   static constexpr std::int64_t kMaxBytes = std::int64_t{256} << 10U;
-  // So much may lie ahead; beyond it only the newest part of it is read.
+  // Maximum backlog; beyond it, only the newest part is read.
   static constexpr std::int64_t kMaxBehind = std::int64_t{64} << 20U;
 
  private:
@@ -90,16 +91,16 @@ class OutputFollower {
   Options options_;
   std::vector<std::unique_ptr<File>> files_;
   std::int64_t skipped_ = 0;
-  std::int64_t looked_ns_ = 0;  // the last time
+  std::int64_t looked_ns_ = 0;  // of the last look
   StampUnit unit_;
-  // The progress bar of the training, known by how many steps it goes to.
+  // The progress bar of the training, identified by its number of steps.
   std::optional<std::int64_t> bar_of_;
   std::optional<std::int64_t> bar_began_ns_;
   std::int64_t bar_elapsed_s_ = 0;
-  std::optional<std::int64_t> bar_last_ns_;  // its last state was shown
+  std::optional<std::int64_t> bar_last_ns_;  // when its last state was shown
 };
 
-// Of `environment` ("NAME=value" ended by NULs): whether sbatch was told to append to the output.
+// Whether sbatch was told to append to the output, from `environment` ("NAME=value" ended by NULs).
 bool OpenedToAppend(std::string_view environment);
 
 }  // namespace goodput

@@ -1,4 +1,5 @@
-// Turns what a job's output says into marks of the Slurm step that ran at the time.
+// Follows the output of jobs that named a log profile, where their batch script or first task runs, and
+// records its events as marks of the step that ran at the time.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +17,21 @@
 
 namespace goodput {
 
-// What a job's lines come to: records, and what to remember for a goodputd that goes on with the job.
+// Turns the events of a job's output into records, and keeps the state with which a later goodputd continues.
 class OutputNews {
  public:
   explicit OutputNews(NodeJob job, Clock clock = kSystemClock) : job_(std::move(job)), clock_(clock) {}
 
-  // `training`: the step that the events are about.
+  // `training`: the step to which the events belong.
   void Take(const OutputFollower::Found& found, const NodeJobs::TrainingStep& training);
   // The job's tasks are gone.
   void End(const NodeJobs::TrainingStep& training);
   // The records since the last call, in order.
   std::vector<std::string> Records() { return std::exchange(records_, {}); }
 
-  // One line, to be given to Remember by the next daemon; nothing of it is another job's or attempt's.
+  // One line, to be passed to Remember by the next daemon; it has nothing of another job or attempt.
   std::string Memory() const;
-  // Empty: there is nothing to go on with.
+  // Empty: there is no state to continue with.
   std::vector<FileMark> Remember(std::string_view memory);
 
  private:
@@ -48,7 +49,7 @@ class OutputNews {
     absl::Status Stop(Ns t, const Speaker& speaker, std::int64_t offset) override;
     absl::Status Collective(const LogCollective& collective, const Speaker& speaker,
                             std::int64_t offset) override;
-    // Of these the plugin knows.
+    // The plugin records these.
     absl::Status Srun(const LogSrun&, const Speaker&, std::int64_t) override { return absl::OkStatus(); }
     absl::Status Attempt(const LogAttempt&) override { return absl::OkStatus(); }
 

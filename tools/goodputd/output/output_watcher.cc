@@ -78,7 +78,7 @@ class OutputOfJob : public JobWatcher {
     if (!found.files.empty()) order_.resume = found.files;
     std::string problem = decoded->problem;
     if (problem.empty() && found.skipped_bytes > 0)
-      problem = Cat("grows faster than it may be read: ", found.skipped_bytes, " bytes were not looked at");
+      problem = Cat("grows too fast to follow: skipped ", found.skipped_bytes, " bytes");
     trouble_.Say(problem.empty() ? "" : Cat(name_, ": ", problem));
     if (!found.events.empty()) {
       // As of now: a step's record is written before its tasks can print.

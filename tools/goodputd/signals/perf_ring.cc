@@ -15,7 +15,7 @@ T At(const unsigned char* bytes, std::size_t offset) {
   return value;
 }
 
-// perf_event_open(2), the layout of a sample with PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW.
+// perf_event_open(2): layout of a sample with PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW.
 constexpr std::size_t kPidAt = sizeof(perf_event_header);
 constexpr std::size_t kTimeAt = kPidAt + 8;
 constexpr std::size_t kRawSizeAt = kTimeAt + 8;
@@ -48,7 +48,7 @@ std::uint64_t PerfRing::Drain(const Tracepoints& tracepoints, std::vector<Signal
     copy(tail, sizeof(perf_event_header));
     const auto header = At<perf_event_header>(record_.data(), 0);
     if (header.size < sizeof(header) || header.size > head - tail) {
-      tail = head;  // cannot be; what is in it is not to be read, nor to be read for ever
+      tail = head;  // impossible: its contents must not be read, nor read again and again
       ++lost;
       break;
     }

@@ -10,13 +10,13 @@
 namespace goodput {
 namespace {
 
-constexpr int kResultIgnored = 1;  // TRACE_SIGNAL_IGNORED of include/trace/events/signal.h
+constexpr int kResultIgnored = 1;  // TRACE_SIGNAL_IGNORED from include/trace/events/signal.h
 constexpr int kMaxAncestors = 64;
 constexpr std::size_t kMaxRemembered = 4096;
-// Ids of processes come round within minutes on a busy machine.
+// Process ids are reused within minutes on a busy machine.
 constexpr std::int64_t kRememberNs = 60'000'000'000;
 
-// Somebody called kill, tgkill or sigqueue: the running process is who.
+// kill, tgkill or sigqueue was called by the running process.
 bool IsSent(int code) {
   return code == SI_USER || code == SI_TKILL || code == SI_QUEUE;
 }
@@ -106,9 +106,9 @@ void SignalFinder::Remember(pid_t process, const Home& home, std::int64_t mono_n
 
 std::optional<JobSignal> SignalFinder::Find(const SignalSample& sample) {
   const std::optional<ProcessStatus>& status = StatusOf(sample.target_thread);
-  // Of a thread that is gone the process is unknown; mostly it was the first one, which bears its id.
+  // The process of a thread that is gone is unknown; usually it is the first thread, which has the same id.
   const pid_t process = status ? status->process : sample.target_thread;
-  // The kernel calls it ignored, too, when the target is about to be gone: nothing reached anybody.
+  // The kernel also reports a signal as ignored if the target is about to exit: it reached no process.
   const bool ignores = status && !status->zombie && HasBit(status->ignored, sample.signo);
   if (sample.result == kResultIgnored && !ignores) return std::nullopt;
   const bool sent = IsSent(sample.code);
@@ -142,7 +142,7 @@ std::optional<JobSignal> SignalFinder::Find(const SignalSample& sample) {
       const std::optional<Home> theirs = HomeOf(sample.sender, sample.mono_ns, StatusOf(sample.sender));
       const bool same = theirs && theirs->step.job == home->step.job;
       signal.sender = same ? SignalSender::kJob : SignalSender::kOutside;
-      // Nothing is kept of processes outside jobs.
+      // Nothing is recorded about processes outside jobs.
       if (!same) signal.sender_pid = 0;
     }
   } else if (sample.code == SI_KERNEL) {

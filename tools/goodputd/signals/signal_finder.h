@@ -19,17 +19,17 @@ namespace goodput {
 enum class SignalSender : std::uint8_t { kUnknown, kSlurmstepd, kSelf, kJob, kOutside, kKernel };
 std::string_view SignalSenderName(SignalSender sender);  // empty for kUnknown
 
-// A signal that a process of a job was to get.
+// A signal to a process of a job.
 struct JobSignal {
   std::int64_t mono_ns = 0;
   int signo = 0;
   NodeStep step;
-  std::optional<int> task;  // the target's, or the one it descends from
-  bool is_task = false;     // the target is the process Slurm started
+  std::optional<int> task;  // the target's task, or the one from which it descends
+  bool is_task = false;     // the target is the process that Slurm started
   pid_t target = 0;
   std::string comm;
   SignalSender sender = SignalSender::kUnknown;
-  pid_t sender_pid = 0;         // 0: none truly sent it
+  pid_t sender_pid = 0;         // 0: no process sent it
   std::optional<bool> handled;  // caught or blocked
   bool ignored = false;
 };
@@ -38,10 +38,10 @@ class SignalFinder {
  public:
   SignalFinder(const NodeJobs& jobs, const Processes& processes) : jobs_(jobs), processes_(processes) {}
 
-  // Processes are looked at once until this is called again: signals of a storm come in batches.
+  // Information about processes is cached until this is called: signals of a storm come in batches.
   void BeginBatch() { looked_at_.clear(); }
 
-  // Nothing: neither to a process of a job on this node, nor from its slurmstepd.
+  // Empty: it was neither sent to a process of a job on this node nor from its slurmstepd.
   std::optional<JobSignal> Find(const SignalSample& sample);
 
  private:
@@ -53,7 +53,7 @@ class SignalFinder {
   std::optional<Home> HomeOf(pid_t process, std::int64_t mono_ns, const std::optional<ProcessStatus>& status);
   const std::optional<ProcessStatus>& StatusOf(pid_t thread);
   std::optional<Home> HomeByCgroup(pid_t process) const;
-  // For a process that is gone when its next signal is read.
+  // Remembers a process for its later signals, when it may be gone.
   void Remember(pid_t process, const Home& home, std::int64_t mono_ns);
 
   struct Remembered {
@@ -66,11 +66,11 @@ class SignalFinder {
   std::map<pid_t, std::optional<ProcessStatus>> looked_at_;
 };
 
-// The job and step a cgroup path of Slurm's names: ".../job_8/step_0/...", in both versions of cgroups.
+// The job and step in a cgroup path of Slurm: ".../job_8/step_0/...", for both versions of cgroups.
 struct CgroupStep {
   std::int64_t job = 0;
   std::string slurm_step;
-  std::string node;  // where slurmd puts it into the path: several on one host
+  std::string node;  // if slurmd adds it to the path (several nodes on one host)
 };
 std::optional<CgroupStep> ParseCgroupStep(std::string_view paths);
 

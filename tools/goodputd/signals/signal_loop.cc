@@ -27,23 +27,24 @@
 namespace goodput {
 namespace {
 
-// What asks for a checkpoint or a stop, or ends a process at once; jobs may name more.
+// Signals that ask for a checkpoint or a stop, or kill; jobs may name more.
 const std::vector<int>& DefaultSignals() {
   static const std::vector<int> signals{SIGTERM, SIGKILL, SIGUSR1, SIGUSR2, SIGINT, SIGHUP, SIGQUIT, SIGXCPU};
   return signals;
 }
 
-// Of all CPUs: on one with 208, 128 KiB each.
+// For all CPUs together: on a machine with 208, 128 KiB each.
 constexpr std::size_t kRingBytes = std::size_t{32} << 20U;
 constexpr int kNice = -15;
 constexpr int kIdleMs = 1000;
 constexpr std::int64_t kCpusNs = 5'000'000'000;
 constexpr std::int64_t kEndedNs = 1'000'000'000;
-// After a busy turn the rings fill for so long before the next: a storm wakes the daemon a hundred times a
-// second instead of for each signal.
+// After a busy turn, the rings fill for this long before the next one, so that a storm wakes the daemon a
+// hundred times a second and not for each signal.
 constexpr std::size_t kBusySamples = 64;
 constexpr std::int64_t kPauseNs = 10'000'000;
-// The kernel's word may come before the plugin's, which is written after the fork: ask again once after this.
+// The kernel's event may precede the plugin's record, which is written after the fork: look again once after
+// this time.
 constexpr std::int64_t kSecondLookNs = 50'000'000;
 constexpr std::size_t kMaxWaiting = 4096;
 
@@ -73,7 +74,8 @@ class SignalLoop {
   }
   bool watches_execs() const { return trace_.watches_execs(); }
 
-  // Until it is in the spool for doctor that nobody watches; the plugin makes the folder at the first job.
+  // Writes to the spool, for doctor, that signals are not traced; the plugin creates the folder at the first
+  // job.
   void SayUntilKnown(int stop_fd) {
     pollfd stop{stop_fd, POLLIN, 0};
     while (!counts_.Write(Counts()) && poll(&stop, 1, kIdleMs) == 0) {
@@ -87,7 +89,7 @@ class SignalLoop {
       const bool stop = ready > 0 && polled[0].revents != 0;
       const std::size_t taken = Turn(stop);
       if (stop) break;
-      // A CPU that went away leaves its ring readable for ever.
+      // The ring of a CPU that went offline stays readable for ever.
       if (ready > 0 && polled[1].revents != 0 && taken == 0) RefreshCpus();
       if (taken >= kBusySamples) {
         const timespec pause{0, kPauseNs};
@@ -185,7 +187,7 @@ class SignalLoop {
 
   struct Totals {
     std::uint64_t watching = 0;
-    std::uint64_t other_pids = 0;  // 1: in a PID namespace of its own
+    std::uint64_t other_pids = 0;  // 1: in its own PID namespace
     std::uint64_t refused = 0;     // 1: the kernel does not permit it
     std::uint64_t perfmon = 0;     // 1: goodputd has CAP_PERFMON
     std::uint64_t sys_admin = 0;   // 1: goodputd has CAP_SYS_ADMIN
@@ -205,7 +207,7 @@ class SignalLoop {
   Totals before_;  // in the file when the daemon started
   std::vector<SignalSample> samples_;
   std::vector<ExecSample> executed_;
-  std::vector<SignalSample> waiting_;  // whose jobs are not known yet
+  std::vector<SignalSample> waiting_;  // those whose jobs are not known yet
   std::size_t named_ = 0;
   std::uint64_t lost_said_ = 0;
   std::int64_t next_refresh_ = 0;
@@ -220,12 +222,12 @@ class SignalLoop {
 void RunSignalLoop(const NodeContext& node, std::atomic<bool>& execs_traced) {
   SignalLoop loop(node);
   if (const absl::Status status = loop.Open(); !status.ok()) {
-    Log(Cat(Message(status), "; checkpoint signals are known from exit statuses and the scheduler alone"));
+    Log(Cat(Message(status), "; checkpoint signals are inferred from exit statuses and the scheduler only"));
     loop.SayUntilKnown(node.stop_fd);
     return;
   }
-  // The rings hold a second of a storm: on a busy node the thread must have its turn within that. It may do
-  // without (a container without CAP_SYS_NICE): then samples may be lost, and counted.
+  // The rings hold a second of a storm, so on a busy node the thread must run within that time. Without it (a
+  // container without CAP_SYS_NICE), samples may be lost; they are counted.
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
   execs_traced = loop.watches_execs();
   loop.Run(node.stop_fd);

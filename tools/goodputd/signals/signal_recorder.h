@@ -15,7 +15,7 @@ namespace goodput {
 
 class SignalRecorder {
  public:
-  // Of equal signals (target, number, sender) within a second.
+  // Number of equal signals (target, number, sender) per second with a record of their own.
   static constexpr int kOwnRecords = 10;
   static constexpr std::int64_t kWindowNs = 1'000'000'000;
 
@@ -23,11 +23,11 @@ class SignalRecorder {
       : store_(std::move(store)), clock_(clock) {}
 
   void Take(const JobSignal& signal);
-  // Writes what storms left that are over for a second, or all.
+  // Writes the counts of storms that ended a second ago, or of all.
   void Flush(bool all);
 
   std::uint64_t seen() const { return seen_; }      // signals
-  std::uint64_t stored() const { return stored_; }  // of them, in records that were written
+  std::uint64_t stored() const { return stored_; }  // those whose records were written
   std::uint64_t dropped() const { return seen_ - stored_ - held_; }
 
  private:

@@ -37,7 +37,7 @@ std::vector<int> KernelsCpus() {
 
 std::string NotPermitted() {
   const TraceRefusal refusal = ExplainTraceRefusal(ReadTracePermission());
-  return Cat("it is not permitted: ", refusal.why, "; ", refusal.mend);
+  return Cat("not permitted: ", refusal.why, "; ", refusal.mend);
 }
 
 std::string WhyNotTraced(int error) {
@@ -49,7 +49,7 @@ std::string WhyNotTraced(int error) {
     case EOPNOTSUPP:
       return "this kernel cannot trace (CONFIG_PERF_EVENTS, CONFIG_FTRACE)";
     case EMFILE:
-      return "too many open files; raise LimitNOFILE to two a CPU and a thousand more";
+      return "too many open files; raise LimitNOFILE to 1000 plus two per CPU";
     default:
       return std::strerror(error);
   }
@@ -57,12 +57,11 @@ std::string WhyNotTraced(int error) {
 
 absl::Status NotWatched(int cpu, const char* what) {
   const int error = errno;
-  const std::string text =
-      Cat("signals cannot be watched on CPU ", cpu, ": ", what, ": ", WhyNotTraced(error));
+  const std::string text = Cat("cannot trace signals on CPU ", cpu, ": ", what, ": ", WhyNotTraced(error));
   return error == EACCES || error == EPERM ? absl::PermissionDeniedError(text) : absl::UnavailableError(text);
 }
 
-// `wakeup`: so many samples wake who polls; 0: only a ring that is half full does.
+// `wakeup`: this many samples wake the reader; 0: only a ring that is half full does.
 absl::StatusOr<int> OpenTracepoint(int cpu, std::uint64_t id, unsigned wakeup) {
   perf_event_attr attr{};
   attr.type = PERF_TYPE_TRACEPOINT;
@@ -79,7 +78,7 @@ absl::StatusOr<int> OpenTracepoint(int cpu, std::uint64_t id, unsigned wakeup) {
   return fd;
 }
 
-// Into the ring of `into`.
+// Redirects the event into the ring of `into`.
 absl::Status Enable(int cpu, int fd, int into) {
   if (fd != into && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, into) != 0)
     return NotWatched(cpu, "its ring buffer");
@@ -153,7 +152,7 @@ absl::StatusOr<std::unique_ptr<SignalTrace::Ring>> SignalTrace::OpenCpu(int cpu)
       options_.ring_bytes / page / std::max<std::size_t>(1, options_.online_cpus().size());
   std::size_t pages = kMinPages;
   while (pages * 2 <= std::min(share, kMaxPages)) pages *= 2;
-  // Beyond perf_event_mlock_kb (516 KiB a CPU) the kernel wants CAP_IPC_LOCK.
+  // Beyond perf_event_mlock_kb (516 KiB per CPU), the kernel requires CAP_IPC_LOCK.
   for (pages *= 2; ring->map == MAP_FAILED && pages > kMinPages;) {
     pages /= 2;
     ring->map_size = (pages + 1) * page;
@@ -171,8 +170,8 @@ absl::StatusOr<std::unique_ptr<SignalTrace::Ring>> SignalTrace::OpenCpu(int cpu)
 absl::Status SignalTrace::Open() {
   if (!options_.kernels_pids) {
     return absl::FailedPreconditionError(
-        "signals cannot be watched in a PID namespace of its own: the kernel traces by ids of processes that "
-        "are others here; run goodputd in the host's (docker run --pid=host, hostPID: true)");
+        "cannot trace signals: goodputd runs in its own PID namespace, where process ids differ from those "
+        "that the kernel reports; run it in the host's (docker run --pid=host, hostPID: true)");
   }
   ASSIGN_OR_RETURN(const Tracepoints tracepoints, ReadTracepoints());
   tracepoints_ = tracepoints;
@@ -180,7 +179,7 @@ absl::Status SignalTrace::Open() {
   epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
   if (epoll_fd_ < 0) return absl::UnavailableError(Cat("epoll: ", std::strerror(errno)));
   absl::Status status = RefreshCpus();
-  return rings_.empty() && status.ok() ? absl::UnavailableError("no CPU to watch signals on") : status;
+  return rings_.empty() && status.ok() ? absl::UnavailableError("no CPU to trace signals on") : status;
 }
 
 absl::Status SignalTrace::RefreshCpus() {

@@ -1,7 +1,6 @@
-// Signals as the kernel generates them, and processes as they execute a program, on the whole machine:
-// perf_event_open on the tracepoints signal:signal_generate and sched:sched_process_exec, a ring buffer a
-// CPU. Nothing of it touches the processes concerned. A signal wakes the reader; a program that is executed
-// waits for its next look.
+// Traces signals as the kernel generates them, and execs, on the whole machine: perf_event_open on the
+// tracepoints signal:signal_generate and sched:sched_process_exec, one ring buffer per CPU. Does not affect
+// the processes. A signal wakes the reader; an exec waits for the next read.
 #pragma once
 
 #include <sys/types.h>
@@ -21,11 +20,11 @@ namespace goodput {
 
 struct SignalSample {
   std::int64_t mono_ns = 0;  // CLOCK_MONOTONIC
-  pid_t sender = 0;          // the process that was running; it sent the signal only if `code` says so
+  pid_t sender = 0;          // the running process; `code` tells whether it sent the signal
   pid_t target_thread = 0;
   int signo = 0;
   int code = 0;      // si_code
-  int result = 0;    // 0 delivered, 1 ignored, 2 pending already, others: lost for want of memory
+  int result = 0;    // 0 delivered, 1 ignored, 2 already pending, others: lost because memory ran out
   std::string comm;  // of the target
 };
 
@@ -35,14 +34,14 @@ struct ExecSample {
   pid_t process = 0;
 };
 
-// A perf ring buffer that the kernel writes and we read, as it lies in memory.
+// A perf ring buffer, written by the kernel and read here, in its memory layout.
 class PerfRing {
  public:
   PerfRing() = default;
-  // `page`: the mapped control page, the data behind it; `data_size` a power of two.
+  // `page`: the mapped control page, followed by the data; `data_size` is a power of two.
   PerfRing(void* page, std::size_t page_size, std::size_t data_size)
       : page_(page), page_size_(page_size), data_size_(data_size) {}
-  // Appends the samples that came; returns how many the kernel had to drop since the last call.
+  // Appends new samples; returns how many the kernel dropped since the last call.
   std::uint64_t Drain(const Tracepoints& tracepoints, std::vector<SignalSample>& signals,
                       std::vector<ExecSample>& execs);
 
@@ -56,35 +55,35 @@ class PerfRing {
 class SignalTrace {
  public:
   struct Options {
-    std::vector<int> signals;  // of interest
-    // Memory of all rings together, of which the kernel keeps every page.
+    std::vector<int> signals;  // to trace
+    // Memory of all rings together; the kernel locks all of it.
     std::size_t ring_bytes = std::size_t{32} << 20U;
-    std::function<std::vector<int>()> online_cpus;  // empty: the kernel's word
+    std::function<std::vector<int>()> online_cpus;  // empty: ask the kernel
     bool kernels_pids = true;                       // HasKernelsPids()
-    bool execs = true;                              // also when a process executes a program
+    bool execs = true;                              // also trace execs
   };
   explicit SignalTrace(Options options);
   ~SignalTrace();
   SignalTrace(const SignalTrace&) = delete;
   SignalTrace& operator=(const SignalTrace&) = delete;
 
-  // An error says in one line why signals cannot be watched here, and what would mend it: FailedPrecondition
-  // where the kernel's ids of processes would be taken for those of others here.
+  // An error says in one line why signals cannot be traced and how to fix it: FailedPrecondition if the
+  // kernel's process ids would be mistaken for others here.
   absl::Status Open();
-  // CPUs that came get a ring, those that went lose theirs. An error names the first that could not be
-  // watched; the others are.
+  // Adds rings for new CPUs and removes those of CPUs that went offline. An error names the first CPU that
+  // cannot be traced; the others are.
   absl::Status RefreshCpus();
   // Watches these as well as Options::signals, in place of those given before. They must not be among
   // Options::signals. A signal at the very moment of the change may be sampled twice.
   absl::Status WatchAlso(const std::vector<int>& signals);
 
-  // Readable when a signal came.
+  // Readable when there is a signal.
   int poll_fd() const { return epoll_fd_; }
-  // Appends what came: signals by time, programs as they lie in the rings.
+  // Appends new samples: signals sorted by time, execs in the order of the rings.
   void Drain(std::vector<SignalSample>& signals, std::vector<ExecSample>& execs);
-  // Whether it is told when a process executes a program.
+  // Whether execs are traced.
   bool watches_execs() const { return tracepoints_.exec_id != 0; }
-  // Samples the kernel dropped as a ring was full, since Open.
+  // Samples that the kernel dropped because a ring was full, since Open.
   std::uint64_t lost() const { return lost_; }
   int cpus() const { return static_cast<int>(rings_.size()); }
 
@@ -100,12 +99,12 @@ class SignalTrace {
   std::map<int, std::unique_ptr<Ring>> rings_;
   int epoll_fd_ = -1;
   std::uint64_t lost_ = 0;
-  // By rings that are gone.
+  // Samples of removed rings.
   std::vector<SignalSample> left_;
   std::vector<ExecSample> left_execs_;
 };
 
-// "0-3,8" as numbers: /sys/devices/system/cpu/online.
+// Parses "0-3,8", the format of /sys/devices/system/cpu/online.
 std::vector<int> ParseCpuList(std::string_view text);
 
 }  // namespace goodput

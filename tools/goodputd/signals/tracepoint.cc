@@ -26,7 +26,7 @@ namespace {
 constexpr std::string_view kField = "field:";
 constexpr int kChildMs = 5000;
 constexpr std::size_t kMaxBytes = std::size_t{16} << 10U;
-// Where tracefs is on every distribution since 2015; the second is debugfs's old place of it.
+// Where distributions have mounted tracefs since 2015; the second is its older place in debugfs.
 constexpr std::array<const char*, 2> kTracefs{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
 
 struct Field {
@@ -44,7 +44,7 @@ std::optional<std::size_t> Number(absl::string_view line, absl::string_view name
   return value;
 }
 
-// From "field:char comm[16];  offset:20;  size:16;  signed:0;"
+// Parses "field:char comm[16];  offset:20;  size:16;  signed:0;".
 std::optional<Field> FindField(std::string_view format, std::string_view name) {
   for (absl::string_view line : absl::StrSplit(ToAbsl(format), '\n')) {
     line = absl::StripAsciiWhitespace(line);
@@ -72,7 +72,7 @@ std::string ReadSmallFile(const std::string& path) {
   return text;
 }
 
-// The files to read, below tracefs, and what they say; an empty text is a file that cannot be read.
+// The files to read below tracefs, and their texts; an empty text means that the file cannot be read.
 constexpr std::array<const char*, 3> kFiles{"/events/signal/signal_generate/id",
                                             "/events/signal/signal_generate/format",
                                             "/events/sched/sched_process_exec/id"};
@@ -82,13 +82,13 @@ bool HasSignals(const Texts& texts) {
   return !texts[0].empty() && !texts[1].empty();
 }
 
-// Only system calls: the daemon may have threads. Does not return.
+// Makes only system calls, since the daemon may have threads. Does not return.
 [[noreturn]] void MountAndPrint(int out, const std::array<const char*, kFiles.size()>& paths) {
   if (unshare(CLONE_NEWNS) != 0) _exit(1);
   if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) _exit(1);
   if (mount("nodev", kTracefs[0], "tracefs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
     _exit(1);
-  // Each text, and a NUL.
+  // Each text is followed by a NUL.
   static std::array<char, kMaxBytes> buffer;
   for (const char* path : paths) {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -155,7 +155,7 @@ absl::StatusOr<SignalTracepoint> ParseSignalTracepoint(std::string_view id, std:
                                                                      {"result", &tracepoint.result}}};
   const auto take = [&](const char* name, std::size_t size, std::size_t* into) {
     const std::optional<Field> field = FindField(format, name);
-    // A sample is some hundred bytes; more is not the kernel's word.
+    // A sample has some hundred bytes; a larger offset is not from the kernel.
     if (!field || field->size != size || field->offset > kMaxBytes) return false;
     *into = field->offset;
     tracepoint.size = std::max(tracepoint.size, field->offset + field->size);
@@ -164,11 +164,11 @@ absl::StatusOr<SignalTracepoint> ParseSignalTracepoint(std::string_view id, std:
   for (const auto& [name, into] : numbers) {
     if (!take(name, sizeof(std::int32_t), into))
       return absl::InvalidArgumentError(
-          Cat("the kernel's tracepoint signal:signal_generate has no field `", name, "` that we know"));
+          Cat("the kernel's tracepoint signal:signal_generate has no usable field `", name, "`"));
   }
   if (!take("comm", SignalTracepoint::kCommBytes, &tracepoint.comm))
     return absl::InvalidArgumentError(
-        "the kernel's tracepoint signal:signal_generate has no field `comm` that we know");
+        "the kernel's tracepoint signal:signal_generate has no usable field `comm`");
   return tracepoint;
 }
 

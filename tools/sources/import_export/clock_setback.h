@@ -1,9 +1,9 @@
-// Where in a log the clock of its writer was set back: the next step in line is begun before the one before
-// it. What follows is moved by as much as makes that step come when it was due, so that no start of the
-// program is seen where there was none.
+// Finds where the clock of a log's writer was set back: the next consecutive step begins before the previous
+// one. Later entries are moved so that this step comes when it was due; otherwise it would look like a
+// restart of the program.
 //
-// A log that is merely not in order shows the same numbers out of line as well: only a step that continues
-// three in line is believed.
+// A log that is merely out of order has the same numbers out of sequence too, so only a step that continues
+// three consecutive ones counts.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace goodput {
 
 class ClockSteps {
  public:
-  // Call for each entry in the order of the file. Returns its delay: what is to be added to its times.
+  // Call for each entry in the order of the file. Returns what to add to its times.
   Ns See(const GoogleEntry& entry, std::int64_t offset) {
     if (!entry.step) return delay_;
     const Ns t = entry.step_start + delay_;
@@ -35,7 +35,7 @@ class ClockSteps {
     t_ = entry.step_start + delay_;
     return delay_;
   }
-  // Of the entry there, once it was seen.
+  // The delay of the entry at that offset, once it was seen.
   Ns At(std::int64_t offset) const {
     const auto after = std::upper_bound(delays_.begin(), delays_.end(), std::pair(offset, INT64_MAX));
     return after == delays_.begin() ? 0 : after[-1].second;
@@ -43,12 +43,12 @@ class ClockSteps {
 
  private:
   static constexpr int kInLine = 3;
-  // Beyond these a log is nonsense, and arithmetic must not overflow.
+  // A log beyond these is invalid, and arithmetic must not overflow.
   static constexpr Ns kMostDelay = kLatest / 4;
   static constexpr Ns kLongestStep = 86'400 * kSecond;
   std::vector<std::pair<std::int64_t, Ns>> delays_;  // from this offset on
   Ns delay_ = 0;
-  int in_line_ = 0;  // so many steps, each `stride_` after the one before
+  int in_line_ = 0;  // number of consecutive steps, each `stride_` after the previous one
   std::int64_t step_ = 0;
   std::int64_t stride_ = 1;
   Ns t_ = 0;

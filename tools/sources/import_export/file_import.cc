@@ -11,7 +11,7 @@
 namespace goodput {
 namespace {
 
-// The canonical record of a task's begin or end, as far as a log tells it (SPOOL_FORMAT.md).
+// A record of a task's begin or end, with what a log knows of it (SPOOL_FORMAT.md).
 class Record {
  public:
   explicit Record(std::string_view kind) : text_("{") { Text(key::kKind, kind); }
@@ -145,7 +145,7 @@ absl::Status StoreSink::Attempt(const LogAttempt& attempt) {
                           attempt.stop, attempt.is_life, attempt.offset});
 }
 
-// Where Slurm's records do not show when the program lived, the log does.
+// If Slurm's records do not show when the program lived, the log does.
 absl::Status StoreSink::Life(const LogAttempt& attempt) {
   Speaker speaker;
   speaker.attempt = attempt.number;
@@ -155,7 +155,7 @@ absl::Status StoreSink::Life(const LogAttempt& attempt) {
     return std::move(Record(kind).Text(key::kSlurmStep, StepName(attempt.begin, speaker)).Int(key::kTask, 0))
         .Finish();
   };
-  // Within the entry that began it, and behind what else it may have said.
+  // An offset within the entry that began it, after its other marks.
   constexpr std::int64_t kBehindMarks = 16;
   const std::int64_t offset = attempt.offset + kBehindMarks;
   absl::Status status =
@@ -164,9 +164,9 @@ absl::Status StoreSink::Life(const LogAttempt& attempt) {
   return writer_.Event(span.job_id, kind::kTaskExit, attempt.end, offset + 1, record(kind::kTaskExit));
 }
 
-// As LoadRun finds a mark's attempt: the one that began last before it.
+// The same choice as in LoadRun: the attempt that began last before the mark.
 const JoinSpan& StoreSink::SpanAt(Ns t) const {
-  // Accounting has whole seconds, rounded down.
+  // Accounting rounds down to whole seconds.
   const auto after = std::upper_bound(join_.begin(), join_.end(), t + kSecond,
                                       [](Ns value, const JoinSpan& span) { return value < span.start; });
   return after == join_.begin() ? join_.front() : after[-1];
@@ -178,7 +178,7 @@ std::int64_t StoreSink::JobAt(Ns t) {
   return SpanAt(t).job_id;
 }
 
-// A log's own starts of the program are told apart by names no Slurm step has (see
+// Starts of a program known only from the log get names that no Slurm step has (see
 // tools/accounting/runs/imported_runs.h).
 std::string_view StoreSink::StepName(Ns t, const Speaker& speaker) {
   if (!speaker.slurm_step.empty()) return speaker.slurm_step;

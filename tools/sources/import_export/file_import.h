@@ -1,4 +1,4 @@
-// What every import of a log is told and tells, and where what it reads goes.
+// Options, result and storage that all imports of logs share.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace goodput {
 
-// An allocation that marks may join, and the Slurm steps in it that may have been the program.
+// An allocation to which marks may be added, and the Slurm steps in it that may have been the program.
 struct JoinSpan {
   struct Srun {
     Ns begin = 0;
@@ -33,14 +33,14 @@ struct JoinSpan {
 };
 
 struct FileImportOptions {
-  // The run's name; of a log of several jobs, the one to take. Empty: as the entries name it.
+  // The run's name; for a log of several jobs, the one to import. Empty: as named in the entries.
   std::string run;
-  // The jobs to join, of one cluster: a mark is of the allocation that began last before it, and in it of the
-  // Slurm step with most tasks of those alive. Empty: none.
+  // The jobs to which the log is added, of one cluster: a mark belongs to the last allocation that began
+  // before it, and there to the Slurm step with most tasks of those alive. Empty: none.
   std::vector<JoinSpan> join;
   std::string cluster;
-  std::string joined;  // what they were asked for as, for people and to see a change
-  std::string user;    // who imports, or whose the run was said to be
+  std::string joined;  // as the user named them, for messages and to detect a change
+  std::string user;    // the user who imports, or the given owner of the run
   bool user_was_said = false;
   std::int64_t now_s = 0;
   std::function<void(std::int64_t bytes, std::int64_t of)> progress;  // may be empty
@@ -49,26 +49,26 @@ struct FileImportOptions {
 struct FileImportReport {
   std::string run;
   std::int64_t entries = 0;
-  std::int64_t other_job = 0;  // entries of jobs not asked for
-  std::int64_t other = 0;      // JSON objects that are no entries
-  std::int64_t bad = 0;        // set aside in `quarantine`
+  std::int64_t other_job = 0;  // entries of other jobs
+  std::int64_t other = 0;      // JSON objects that are not entries
+  std::int64_t bad = 0;        // lines in `quarantine`
   std::int64_t attempts = 0;
-  std::int64_t outside = 0;  // before the first allocation it could join
-  bool of_lines = false;  // entries are lines that say something, and others are none of anybody's business
-  std::int64_t untimed = 0;       // lines that were counted only: nothing says when they were printed
-  std::optional<Ns> placed_from;  // where no line says when it was printed: of the first
+  std::int64_t outside = 0;       // before the first allocation
+  bool of_lines = false;          // entries are matched lines of output; other lines do not matter
+  std::int64_t untimed = 0;       // lines that were only counted, since their times are unknown
+  std::optional<Ns> placed_from;  // set if no line has a time: the time of the first
   std::string note;               // a choice that was made, and why
-  bool unchanged = false;         // the same as the last time: nothing was done
+  bool unchanged = false;         // the same as last time: nothing was done
 };
 
-// Its report, where the file was imported the same way before and has not changed since. `fingerprint`: of
-// its content; empty: made when it is needed.
+// The earlier report, if the file was imported in the same way before and has not changed. `fingerprint`: of
+// its content; empty: computed if needed.
 absl::StatusOr<std::optional<FileImportReport>> Unchanged(Database& db, const Input& input,
                                                           const std::vector<std::string>& identities,
                                                           const FileImportOptions& options,
                                                           std::string fingerprint);
 
-// Stores what a log says: as a run of its own, or as what the jobs said whose allocations it falls into.
+// Stores the events of a log: as a run of its own, or as marks of the jobs in whose allocations they fall.
 class StoreSink final : public LogSink {
  public:
   StoreSink(ImportWriter& writer, const std::vector<JoinSpan>& join);
@@ -79,7 +79,7 @@ class StoreSink final : public LogSink {
   absl::Status Stop(Ns t, const Speaker& speaker, std::int64_t offset) override;
   absl::Status Collective(const LogCollective& collective, const Speaker& speaker,
                           std::int64_t offset) override;
-  // Of the life of a job of Slurm's others know more.
+  // For a Slurm job, other sources know this better.
   absl::Status Srun(const LogSrun& srun, const Speaker& speaker, std::int64_t offset) override;
   absl::Status Attempt(const LogAttempt& attempt) override;
 

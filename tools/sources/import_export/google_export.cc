@@ -23,7 +23,7 @@ constexpr std::size_t kPiece = std::size_t{64} << 10U;
 
 using Teller = std::pair<std::int32_t, std::int32_t>;  // Slurm step, task
 
-// Slurm's name of a step; the first srun's goes without saying.
+// Slurm's name of a step; omitted for the first srun.
 std::string StepName(std::int32_t slurm_step) {
   switch (slurm_step) {
     case kBatchStep:
@@ -37,7 +37,7 @@ std::string StepName(std::int32_t slurm_step) {
   }
 }
 
-// One object, member by member.
+// Writes one object member by member.
 class Object {
  public:
   explicit Object(std::string& text) : text_(text) { text_ += '{'; }
@@ -77,10 +77,10 @@ class Object {
   bool first_ = true;
 };
 
-// What is said besides steps, which are too many to keep.
+// A line other than a step; steps are too many to keep.
 struct Line {
   Ns t = 0;
-  int order = 0;  // of lines of one time; steps come last
+  int order = 0;  // among lines of the same time; steps come last
   std::string text;
 };
 constexpr int kEndOrder = 0;
@@ -104,7 +104,7 @@ class Exporter {
   void AddMarks(const AttemptFacts& attempt);
   struct Open {
     const Mark* begin = nullptr;
-    const Mark* released = nullptr;  // the loop trained on, and the save continued in the background
+    const Mark* released = nullptr;  // training continued while the save ran in the background
   };
   void AddCheckpoint(bool save, const Open& open, const Mark* end, const AttemptFacts& attempt);
   void AddPhaseMark(const Mark& mark);
@@ -172,13 +172,13 @@ void Exporter::AddPhase(std::string_view name, Ns begin, Ns end) {
       object.Text("custom_badput_event_type", name);
       object.Time(begins ? "custom_badput_event_start_time" : "custom_badput_event_end_time",
                   begins ? begin : end);
-      // Two that touch are two.
+      // Two adjacent ones are two.
       object.Inner("slurm_goodput").Int("task", 0).Close();
     });
   }
 }
 
-// What Slurm saw, in words a reader of badput understands.
+// What Slurm recorded, in the vocabulary of badput.
 void Exporter::AddSchedulerPhases(int index, const Allocation& allocation) {
   if (allocation.ready) AddPhase("provisioning", allocation.begin, *allocation.ready);
   for (const TimeSpan& span : allocation.suspended) AddPhase("suspended", span.begin, span.end);
@@ -190,7 +190,7 @@ void Exporter::AddSchedulerPhases(int index, const Allocation& allocation) {
   }
 }
 
-// The tasks of a Slurm step as one, and those nobody saw exit as another.
+// The tasks of a Slurm step together, and those without a seen exit as another entry.
 void Exporter::AddSruns(const Allocation& allocation) {
   struct Srun {
     std::optional<Ns> begin;
@@ -198,7 +198,7 @@ void Exporter::AddSruns(const Allocation& allocation) {
     std::optional<int> exit_code;
     std::optional<int> exit_signal;
   };
-  std::map<std::pair<std::int32_t, bool>, Srun> sruns;  // Slurm step, not seen to exit
+  std::map<std::pair<std::int32_t, bool>, Srun> sruns;  // Slurm step, exit not seen
   for (const TaskLife& life : allocation.lives) {
     Srun& srun = sruns[{life.slurm_step, !life.end}];
     srun.begin = std::min(srun.begin.value_or(life.begin), life.begin);
@@ -241,7 +241,7 @@ void Exporter::AddPhaseMark(const Mark& mark) {
   });
 }
 
-// How long it blocked the loop is until it was complete, or until a step began meanwhile.
+// The save blocked training until it was complete, or until a step began meanwhile.
 Ns BlockedUntil(const AttemptFacts& attempt, Ns begin, Ns complete) {
   Ns until = complete;
   for (const StepMark& mark : attempt.step_marks) {
@@ -249,7 +249,7 @@ Ns BlockedUntil(const AttemptFacts& attempt, Ns begin, Ns complete) {
   }
   for (const StepBlock& block : attempt.step_blocks) {
     if (block.first.t > begin) until = std::min(until, block.first.t);
-    // Inside a block the next step is about one away.
+    // Inside a block, the next step is about one step away.
     if (block.first.t <= begin && begin < block.last.t) {
       const Ns step = block.durations.Median().value_or(complete - begin);
       until = std::min(until, begin + TimesAtMost(step, block.stride));
@@ -282,7 +282,7 @@ void Exporter::AddCheckpoint(bool save, const Open& open, const Mark* end, const
   });
 }
 
-// Begins and ends of saves and restores are one entry; which belong together is decided as the timeline does.
+// Begin and end of a save or restore are one entry; they are paired in the same way as in the timeline.
 void Exporter::AddMarks(const AttemptFacts& attempt) {
   std::vector<const Mark*> marks;
   marks.reserve(attempt.marks.size());
@@ -294,7 +294,7 @@ void Exporter::AddMarks(const AttemptFacts& attempt) {
   });
   std::map<std::pair<bool, Teller>, Open> open;
   for (const Mark* mark : marks) {
-    // The format has no word for these.
+    // The format cannot express these.
     if (mark->kind == Mark::Kind::kStop || mark->kind == Mark::Kind::kStepEnd ||
         mark->kind == Mark::Kind::kStart)
       continue;
@@ -350,7 +350,7 @@ absl::Status Exporter::WriteSteps(std::vector<StepMark> marks, std::size_t& next
   return absl::OkStatus();
 }
 
-// Blocks are read one after the other; those that overlap, of several tasks, together.
+// Blocks are read one after the other; overlapping ones, of several tasks, together.
 absl::Status Exporter::WriteAttempt(const AttemptFacts& attempt) {
   std::stable_sort(lines_.begin(), lines_.end(), [](const Line& a, const Line& b) {
     return std::tie(a.t, a.order) < std::tie(b.t, b.order);
@@ -403,7 +403,7 @@ absl::Status Exporter::Export() {
 
 absl::Status ExportGoogleLog(const RunFacts& facts, const Timeline& timeline, const std::string& job_name,
                              const std::function<absl::Status(std::string_view)>& write) {
-  // The timeline may have had to leave some of the facts out.
+  // The timeline may have removed impossible facts.
   return Exporter(timeline.mended ? *timeline.mended : facts, timeline, job_name, write).Export();
 }
 

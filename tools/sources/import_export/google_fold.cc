@@ -7,20 +7,20 @@
 namespace goodput {
 namespace {
 
-// Processes of one start log it within this time: of a log that is known to have several writers, and of
-// others, where a second start is most likely the program started again.
+// Processes of one start log it within this time if the log is known to have several writers; in other logs,
+// a second start most likely means that the program restarted.
 constexpr Ns kOneStart = 10 * kSecond;
 constexpr Ns kOneStartOfOneWriter = 3 * kSecond;
-// What a process says after another has logged the end is still of the same attempt; Slurm itself lets tasks
-// live on for as long (KillWait).
+// Entries after another process has logged the end still belong to the same attempt for this long; Slurm
+// itself lets tasks live on for as long (KillWait).
 constexpr Ns kOutlives = 30 * kSecond;
-// A writer may lag by so many usual steps, or by so much time where steps are short.
+// A writer may lag by this many usual steps, or by this much time if steps are short.
 constexpr double kLag = 1.5;
 constexpr Ns kLagTime = kSecond;
 
 }  // namespace
 
-// Here, because within its class an optional cannot see that it needs no arguments.
+// Defined here, because inside the class an optional cannot see that it needs no arguments.
 GoogleFold::Attempt::Attempt() = default;
 
 Speaker GoogleFold::SpeakerOf(const GoogleEntry& entry) const {
@@ -54,11 +54,11 @@ absl::Status GoogleFold::End(std::optional<Ns> next) {
   Attempt& attempt = *attempt_;
   const std::optional<std::int64_t> usual = attempt.records.Median();
   if (!attempt.told.ended) {
-    // One step alone does not tell how long it takes; others did.
+    // The duration of a single step is unknown; other attempts may have more.
     const bool more = attempt.has_step && !attempt.running;
     const Ns step = more ? usual.value_or(usual_record_.value_or(0)) : 0;
-    // The last step that was told of is the last that is known: what else was told since took of its time,
-    // and is no evidence of another.
+    // The last logged step is the last that is known: later entries took part of its time, and do not prove
+    // another step.
     attempt.told.end = std::max(attempt.last_told, attempt.last_step_t + step + attempt.blocked);
     if (!attempt.has_step) attempt.told.end = attempt.last_told;
     if (next) attempt.told.end = std::min(attempt.told.end, *next);
@@ -78,7 +78,7 @@ absl::Status GoogleFold::Take(const GoogleEntry& entry, std::int64_t offset) {
   const Ns t = entry.time();
   next_offset_ = offset;
   if (entry.job_start && entry.ours.any) names_tasks_ = true;
-  // An end begins nothing but where there is nothing.
+  // An end begins an attempt only if there is none.
   if (!entry.job_end || !attempt_) {
     if (absl::Status status = Begin(t, offset, entry.job_start); !status.ok()) return status;
   }
@@ -102,12 +102,12 @@ void GoogleFold::TakeEnd(const GoogleEntry& entry) {
   LogAttempt& told = attempt_->told;
   told.end = std::max(told.ended ? told.end : told.begin, *entry.job_end);
   told.ended = true;
-  // Whoever logs its end has come to it.
+  // A process that logs the end has reached it.
   told.state = entry.ours.any ? std::string(entry.ours.state) : "COMPLETED";
   told.stop = entry.ours.stop;
 }
 
-// Good enough to tell a lag by; a median anew for each of a million entries would take long.
+// Accurate enough to detect a lag; an exact median for each of a million entries would be slow.
 Ns GoogleFold::UsualRecord() {
   Attempt& attempt = *attempt_;
   if (attempt.records.count() >= 2 * attempt.usual_of) {
@@ -117,7 +117,7 @@ Ns GoogleFold::UsualRecord() {
   return attempt.usual;
 }
 
-// A lower number than the newest: was it begun just now by somebody else?
+// A lower number than the newest: did another process just begin it?
 bool GoogleFold::IsAnotherWriters(std::int64_t step, Ns t) {
   const Ns lag = std::max(static_cast<Ns>(kLag * static_cast<double>(UsualRecord())), kLagTime);
   for (std::size_t i = 0; i < std::min(recent_count_, kRemembered); ++i) {
@@ -151,8 +151,8 @@ absl::Status GoogleFold::TakeStep(const GoogleEntry& entry, std::int64_t offset)
   return sink_.Step(t, step, SpeakerOf(entry), offset);
 }
 
-// What is still open when a step begins, or the attempt ends, is over: at the last end somebody told, or else
-// whenever the reader of marks thinks.
+// Phases still open when a step begins or the attempt ends are over: at the last end that was logged, or
+// otherwise when the reader of marks decides.
 absl::Status GoogleFold::EndPhases() {
   for (const auto& [name, phase] : attempt_->phases) {
     if (!phase.last_end) continue;
@@ -191,7 +191,7 @@ absl::Status GoogleFold::TakePhase(const GoogleEntry& entry, const GoogleEntry::
   }
   auto open = attempt.phases.find(phase.name);
   if (phase.start) {
-    // Another process's of the same phase.
+    // The same phase, from another process.
     if (open != attempt.phases.end()) {
       ++open->second.writers;
       return absl::OkStatus();
@@ -228,7 +228,7 @@ absl::Status GoogleFold::TakeCheckpoint(const GoogleEntry& entry) {
     speaker.task = TakeLane(save ? attempt.saves : attempt.restores, begin, end.value_or(begin));
   attempt.blocked += entry.checkpoint_end.value_or(begin) - begin;
   const auto what = save ? PackedMark::Kind::kCheckpoint : PackedMark::Kind::kRestore;
-  // A save begins when the one before is complete; by how much earlier that was, only a wait tells.
+  // A save begins once the previous one is complete; only a wait shows how much earlier that was.
   if (save && attempt.unfinished && begin >= attempt.unfinished->end.t) {
     Save& before = *attempt.unfinished;
     if (entry.waited_until) before.end.t = std::clamp(*entry.waited_until, before.end.t, begin);
@@ -242,7 +242,7 @@ absl::Status GoogleFold::TakeCheckpoint(const GoogleEntry& entry) {
   const LogMark ending{*end, what, false, entry.checkpoint_step, {}};
   const bool background = save && entry.asynchronous;
   if (background && entry.checkpoint_end) {
-    // What was logged is how long the loop waited.
+    // The logged time is how long training waited.
     const LogMark released{*entry.checkpoint_end, what, false, entry.checkpoint_step, kInBackground};
     if (status = sink_.Mark(released, speaker, next_offset_++); !status.ok()) return status;
   }

@@ -1,20 +1,19 @@
-// From the entries of a log, by time, to what a run said: its attempts, steps, saves and phases. The log
-// names neither rank nor process, several write into it at once, and what dies writes no end; what follows
-// from that is decided here.
+// Turns the entries of a log, by time, into a run: its attempts, steps, saves and phases. The log names
+// neither rank nor process, several processes write to it, and a process that dies writes no end. These rules
+// decide:
 //
-// - `job_start_time` begins an attempt, unless the current one began less than three seconds before (ten,
-// where
+// - `job_start_time` begins an attempt, unless the current one began less than three seconds before (ten, if
 //   the log is known to have several writers) and has no step: then it is another process of the same start.
 //   Without one, the first entry begins it.
-// - The last `job_end_time` ends it. Without one it was over, at the latest, when the last step that was told
+// - The last `job_end_time` ends it. Without one, it had ended at the latest one usual step after the begin
 // of
-//   had had its usual time, or with the last thing it said; that it ended is not known then.
-// - A step number repeated, or one that lags by hardly more than a step, is another writer's and says nothing
-//   new. Any other lower number is the program started again.
-// - Of a phase several processes tell of, the first begin and the last end count.
-// - A save or a restore is one entry with both its ends; overlapping ones are different writers'.
+//   the last step, or with its last entry; its end is then not known.
+// - A step number that is repeated, or that lags by hardly more than a step, comes from another writer and is
+//   ignored. Any other lower number means that the program was restarted.
+// - If several processes report a phase, the first begin and the last end count.
+// - A save or a restore is one entry with both its ends; overlapping ones come from different writers.
 //
-// Entries that sgoodput exported say which task they are of, and nothing needs guessing.
+// Entries that sgoodput exported name their task, so these rules are not needed for them.
 #pragma once
 
 #include <array>
@@ -36,19 +35,19 @@ namespace goodput {
 class GoogleFold {
  public:
   explicit GoogleFold(LogSink& sink) : sink_(sink) {}
-  // `entry.time()` must not be before that of the entry before. Entries do not overlap.
+  // `entry.time()` must not be before that of the previous entry. Entries do not overlap.
   absl::Status Take(const GoogleEntry& entry, std::int64_t offset);
   absl::Status Finish();
   std::int64_t repeated_steps() const { return repeated_; }
 
  private:
-  // A phase of which a begin was seen.
+  // A phase whose begin was seen.
   struct OpenPhase {
     int writers = 0;
     std::optional<Ns> last_end;
     std::int64_t end_offset = 0;
   };
-  // Writers of saves or of restores; each has one at a time.
+  // A writer of saves or restores; each has one at a time.
   struct Lane {
     Ns busy_until = 0;
   };
@@ -64,18 +63,18 @@ class GoogleFold {
     LogAttempt told;
     Ns last_told = 0;
     bool has_step = false;
-    bool running = false;  // when it was last told of
+    bool running = false;  // when it was last seen
     std::int64_t last_step = 0;
     Ns last_step_t = 0;
     Ns blocked = 0;     // since then, by saves and phases
     UsualTime records;  // time from one step entry to the next
-    Ns usual = 0;       // their median, when there were usual_of
+    Ns usual = 0;       // their median, once there are usual_of
     std::int64_t usual_of = 0;
     std::map<std::string, OpenPhase, std::less<>> phases;
     std::map<std::string, Ns, std::less<>> phase_begins;  // of those that have not ended
     std::vector<Lane> saves;
     std::vector<Lane> restores;
-    std::vector<Lane> spans;         // phases told of in one entry
+    std::vector<Lane> spans;         // phases that are one entry
     std::optional<Save> unfinished;  // asynchronous: known to be complete once the next save begins
   };
 
@@ -95,11 +94,11 @@ class GoogleFold {
   LogSink& sink_;
   std::optional<Attempt> attempt_;
   int next_attempt_ = 0;
-  bool names_tasks_ = false;  // the log is one sgoodput exported
+  bool names_tasks_ = false;  // sgoodput exported the log
   std::int64_t repeated_ = 0;
-  std::int64_t next_offset_ = 0;  // of what the entry says: entries are longer than what they say is many
-  std::optional<std::int64_t> usual_record_;  // of the attempts before
-  // The last steps, to judge what comes late.
+  std::int64_t next_offset_ = 0;  // for the marks of an entry: an entry is longer than its number of marks
+  std::optional<std::int64_t> usual_record_;  // of the previous attempts
+  // The last steps, to recognize late entries.
   static constexpr std::size_t kRemembered = 64;
   std::array<std::pair<std::int64_t, Ns>, kRemembered> recent_{};  // step, begin
   std::size_t recent_count_ = 0;

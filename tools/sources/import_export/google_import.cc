@@ -18,11 +18,11 @@
 namespace goodput {
 namespace {
 
-// Names of jobs that an error lists.
+// Number of job names that an error lists.
 constexpr std::size_t kMaxNames = 6;
 constexpr std::int64_t kProgressEvery = 4096;
 
-// One go at a file. What it finds out may call for another.
+// One pass over a file; its result may require another.
 class GooglePass {
  public:
   enum class Result : std::uint8_t { kDone, kNotInOrder, kSeveralJobs };
@@ -35,7 +35,7 @@ class GooglePass {
         fold_(sink_),
         stream_(input) {}
 
-  // `only`: entries of this job, all if empty. `sorted`: the file is in order, which is found out.
+  // `only`: entries of this job; all if empty. `sorted`: assumes that the file is sorted, which is verified.
   absl::StatusOr<Result> Run(const std::string& only, bool sorted);
   const std::set<std::string>& names() const { return names_; }
   std::string first_problem() const { return first_problem_; }
@@ -152,7 +152,7 @@ absl::Status GooglePass::TakePlaces() {
     const absl::StatusOr<bool> taken = parser_.Parse(std::string_view(text).substr(0, length), entry);
     const Ns delay = clock_.At(place.offset);
     if (got < length || !taken.ok() || !*taken || entry.time() + delay != place.t)
-      return absl::AbortedError(Cat(input_.name(), ": it changes while it is read"));
+      return absl::AbortedError(Cat(input_.name(), ": changed while it was read"));
     if (delay != 0) entry.Delay(delay);
     if (absl::Status status = fold_.Take(entry, place.offset); !status.ok()) return status;
   }
@@ -162,22 +162,23 @@ absl::Status GooglePass::TakePlaces() {
 absl::Status NoEntries(const Input& input, const GooglePass& pass, const std::string& only) {
   const FileImportReport report = pass.Report();
   const std::string file = input.name() == "-" ? "stdin" : input.name();
-  if (input.size() == 0) return absl::InvalidArgumentError(Cat(file, ": it is empty"));
+  if (input.size() == 0) return absl::InvalidArgumentError(Cat(file, ": empty"));
   if (report.other_job > 0) {
     std::string names;
     for (const std::string& name : pass.names()) names += (names.empty() ? "" : ", ") + name;
-    return absl::InvalidArgumentError(Cat(file, ": no entry is of job ", only, "; they are of ", names));
+    return absl::InvalidArgumentError(
+        Cat(file, ": no entry belongs to job ", only, "; the entries belong to ", names));
   }
-  return absl::InvalidArgumentError(
-      Cat(file, ": nothing in it is an entry of a goodput log (",
-          pass.first_problem().empty() ? Cat(report.other, " JSON objects say none of job, step or phase")
-                                       : pass.first_problem(),
-          ")"));
+  return absl::InvalidArgumentError(Cat(file, ": not a goodput log (",
+                                        pass.first_problem().empty()
+                                            ? Cat(report.other, " JSON objects without job, step or phase")
+                                            : pass.first_problem(),
+                                        ")"));
 }
 
 absl::Status SeveralJobs(const Input& input, const GooglePass& pass) {
   return absl::InvalidArgumentError(Cat(input.name() == "-" ? "stdin" : input.name(),
-                                        ": it has entries of several jobs (", *pass.names().begin(), ", ",
+                                        ": has entries of several jobs (", *pass.names().begin(), ", ",
                                         *pass.names().rbegin(), "); choose one with --run NAME"));
 }
 
@@ -230,7 +231,7 @@ absl::StatusOr<FileImportReport> ImportGoogleLog(Database& db, const Input& inpu
     if (options.join.empty()) row.job_id = writer.own_job_id();
     if (row.run.empty()) {
       return absl::InvalidArgumentError(
-          Cat(input.name(), ": its entries name no job; name the run with --run NAME"));
+          Cat(input.name(), ": the entries name no job; name the run with --run NAME"));
     }
     RETURN_IF_ERROR(writer.Finish(row, input.size(), options.now_s));
     RETURN_IF_ERROR(transaction.Commit());

@@ -1,5 +1,5 @@
-// Imports the log that Google's goodput library and Orbax write (see google_entry.h): what it says joins jobs
-// of Slurm's, or becomes a run of its own.
+// Imports the log that Google's goodput library and Orbax write (see google_entry.h), into Slurm jobs or as a
+// run of its own.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -9,9 +9,9 @@
 
 namespace goodput {
 
-// All of it in one transaction. Entries may be in any order; those of an ordered file stream through, of
-// another some ten bytes an entry are held. InvalidArgument, with what to do: no entry in it, or several
-// jobs.
+// Imports everything in one transaction. Entries may be in any order; those of a sorted file stream through,
+// otherwise some ten bytes per entry are held. InvalidArgument, with what to do: there is no entry, or there
+// are several jobs.
 absl::StatusOr<FileImportReport> ImportGoogleLog(Database& db, const Input& input,
                                                  const FileImportOptions& options);
 

@@ -25,13 +25,13 @@ constexpr std::size_t kCopyBytes = std::size_t{256} << 10U;
 constexpr std::size_t kBlockBytes = 16;
 
 absl::Status Errno(std::string_view path, int error) {
-  return absl::ErrnoToStatus(error, Cat(path, ": cannot read it"));
+  return absl::ErrnoToStatus(error, Cat(path, ": cannot read the file"));
 }
 
 }  // namespace
 
-// A wide product has bits of both words everywhere; adding them once more keeps a factor that happens to be 0
-// from hiding the other.
+// All bits of a 128-bit product depend on both words; adding them again prevents a factor of 0 from hiding
+// the other.
 void Fingerprint::AddBlock(const char* bytes) {
   __extension__ using Wide = unsigned __int128;
   std::array<std::uint64_t, 2> words{};
@@ -60,7 +60,7 @@ void Fingerprint::Add(std::string_view bytes) {
 
 std::string Fingerprint::Text() const {
   Fingerprint whole = *this;
-  // The length tells zeros at the end from the padding.
+  // The length distinguishes trailing zeros from padding.
   std::array<char, kBlockBytes> last{};
   std::copy(rest_.begin(), rest_.end(), last.begin());
   whole.AddBlock(last.data());

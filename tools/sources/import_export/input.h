@@ -1,5 +1,5 @@
-// A file to import: read at any place, as it was when it was opened. What cannot be read twice (a pipe,
-// stdin) is copied to a file without a name first.
+// A file to import: random access to the contents as of when it was opened. A pipe or stdin, which cannot be
+// read twice, is copied to an unnamed file first.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace goodput {
 
-// Tells contents apart: 64 bits, for files nobody made in order to deceive.
+// Distinguishes contents: 64 bits, not secure against deliberate collisions.
 class Fingerprint {
  public:
   void Add(std::string_view bytes);
@@ -28,17 +28,17 @@ class Fingerprint {
 
 class Input {
  public:
-  // `path`: "-" is stdin. NotFound, PermissionDenied and so on as errno says, with the path.
+  // `path`: "-" is stdin. Returns NotFound, PermissionDenied and so on according to errno, with the path.
   static absl::StatusOr<Input> Open(const std::string& path);
 
-  // At most `size` bytes from `at`; less only at the end.
+  // At most `size` bytes from `at`; fewer only at the end.
   absl::StatusOr<std::size_t> Read(std::int64_t at, char* into, std::size_t size) const;
   std::int64_t size() const { return size_; }
-  // What people call it: the path made absolute, or "-".
+  // The absolute path, or "-".
   const std::string& name() const { return name_; }
-  // When it was last written to, nanoseconds since the epoch; of what is no file, now.
+  // When it was last written, in nanoseconds since the epoch; now if it is not a file.
   std::int64_t written_ns() const { return written_ns_; }
-  bool is_file() const { return is_file_; }  // false: only its content tells it from others
+  bool is_file() const { return is_file_; }  // false: only its content identifies it
   absl::StatusOr<std::string> FingerprintOfAll() const;
 
  private:

@@ -50,7 +50,7 @@ std::size_t ValueEnd::Scan(std::string_view bytes) {
 EntryStream::EntryStream(const Input& input)
     : input_(input), buffer_(kWindow + GoogleEntryParser::kPadding, '\0') {}
 
-// Moves what is left to the front and reads on behind it.
+// Moves the rest of the window to the front and reads more after it.
 absl::Status EntryStream::Fill() {
   if (all_read_) return absl::OkStatus();
   std::memmove(buffer_.data(), buffer_.data() + at_, end_ - at_);
@@ -100,7 +100,7 @@ absl::StatusOr<bool> EntryStream::NextLine(EntryText& into) {
   }
   Hand(kMaxEntryBytes, 0, into);
   into.problem = kTooLong;
-  // The window stays as it is for whoever reads `into`: the rest is skipped before the next.
+  // The window must not change while the caller reads `into`: the rest is skipped at the next call.
   skipping_line_ = true;
   return true;
 }
@@ -111,14 +111,14 @@ absl::StatusOr<bool> EntryStream::NextValue(EntryText& into) {
   while (true) {
     length += end.Scan(Rest().substr(length));
     if (end.ended()) {
-      // A bracket too many is nothing, but it is not skipped by itself.
+      // An extra bracket means nothing, but must be skipped explicitly.
       Hand(std::max<std::size_t>(length, 1), std::max<std::size_t>(length, 1), into);
       return true;
     }
     if (length > kMaxEntryBytes) break;
     if (all_read_) {
       Hand(length, length, into);
-      into.problem = "cut off";
+      into.problem = "truncated";
       in_array_ = false;
       return true;
     }
@@ -161,7 +161,7 @@ absl::StatusOr<bool> EntryStream::Next(EntryText& into) {
       if (!in_array_) return false;
       in_array_ = false;
       Hand(0, 0, into);
-      into.problem = "the array does not end";
+      into.problem = "the array is not closed";
       return true;
     }
     const char next = Rest().front();

@@ -1,6 +1,6 @@
-// The JSON values of a file, one after the other: a value a line, or the elements of an array over any number
-// of lines (as `gcloud logging read --format=json` prints them), or both. A window of the file is in memory,
-// however long it is.
+// Reads the JSON values of a file one after the other: one value per line, the elements of an array over any
+// number of lines (as `gcloud logging read --format=json` prints them), or both. Only a window of the file is
+// in memory.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,16 @@
 namespace goodput {
 
 struct EntryText {
-  std::string_view text;  // until the next Next; GoogleEntryParser::kPadding bytes behind it may be read
+  std::string_view text;  // until the next Next; GoogleEntryParser::kPadding bytes after it are readable
   std::int64_t offset = 0;
-  std::string_view problem;  // why it cannot be an entry, where it was not even read; `text` is its beginning
+  std::string_view problem;  // why it cannot be an entry, if it was not even read; `text` is its beginning
 };
 
-// Finds the end of a JSON value, in pieces.
+// Finds the end of a JSON value in pieces.
 class ValueEnd {
  public:
-  // How many of the bytes belong to it; `ended` says whether it is whole. A value that is neither object nor
-  // array ends before a comma, a bracket or a newline.
+  // How many of the bytes belong to it; `ended` tells whether it is complete. A value that is neither object
+  // nor array ends before a comma, a bracket or a newline.
   std::size_t Scan(std::string_view bytes);
   bool ended() const { return ended_; }
 
@@ -37,9 +37,9 @@ class ValueEnd {
 class EntryStream {
  public:
   explicit EntryStream(const Input& input);
-  // False: that was all. An error: the file could not be read.
+  // False: end of file. An error: the file could not be read.
   absl::StatusOr<bool> Next(EntryText& into);
-  // Of what was read; of the whole file when Next has returned false.
+  // Of the part that was read; of the whole file once Next has returned false.
   const Fingerprint& fingerprint() const { return fingerprint_; }
   std::int64_t position() const { return base_ + static_cast<std::int64_t>(at_); }
 
@@ -55,13 +55,13 @@ class EntryStream {
 
   const Input& input_;
   std::string buffer_;
-  std::int64_t base_ = 0;  // of buffer_ in the file
+  std::int64_t base_ = 0;  // offset of buffer_ in the file
   std::size_t at_ = 0;
   std::size_t end_ = 0;
   bool all_read_ = false;
   bool in_array_ = false;
   bool begun_ = false;
-  // Of a value that is too long.
+  // While skipping a value that is too long.
   bool skipping_line_ = false;
   bool skipping_value_ = false;
   ValueEnd skipped_;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 16U;
 
-// Calls `take` with each line, and whether it is the last there is.
+// Calls `take` with each line, and whether it is the last one.
 absl::Status ReadLines(const Input& input, const LogLines::Take& take,
                        const std::function<void(std::int64_t, std::int64_t)>& progress) {
   LogLines lines;
@@ -39,14 +39,14 @@ absl::Status ReadLines(const Input& input, const LogLines::Take& take,
 // The year 2000.
 constexpr Ns kEarliest = 946'684'800 * kSecond;
 
-// When lines were printed, as far as they say so themselves.
+// When lines were printed, as far as they state it.
 class LineClock {
  public:
   LineClock(absl::TimeZone zone, Ns written) : zone_(zone), written_(written) {}
   LineClock(const LineClock&) = delete;
   LineClock& operator=(const LineClock&) = delete;
 
-  // First all lines are looked at: whether any has a time, and how long those took that come before it.
+  // First pass over all lines: whether any has a time, and how long the lines before it took.
   void Look(const std::optional<LineTime>& time) {
     if (!time || !IsPlausible(*time)) return;
     unit_.See(*time);
@@ -60,16 +60,16 @@ class LineClock {
     line.event = event;
     static_cast<void>(untimed_.Add(std::move(line)));
   }
-  // Then each is placed. `from`: the first one, if none says itself when it was printed.
+  // Second pass: places each line. `from`: time of the first line if no line has a time.
   void Begin(const std::function<Ns(Ns length)>& from) {
     if (!first_) static_cast<void>(untimed_.Finish());
     now_ = first_ ? *first_ - length_ : from(length_);
     bars_.clear();
   }
-  // Neither a time nor how long anything took.
+  // No line has a time or a duration.
   bool tells_nothing() const { return !first_ && length_ == 0; }
   bool tells_no_time() const { return !first_; }
-  // The line as far as it says itself when it was printed.
+  // The line with the time that it states.
   LinePlacer::Line Stamp(const std::optional<LineTime>& time, const LogEvent* event) {
     LinePlacer::Line line;
     if (time && IsPlausible(*time)) {
@@ -97,13 +97,13 @@ class LineClock {
   StampUnit unit_;
   std::optional<Ns> first_;
   Ns now_ = 0;
-  // A progress bar, known by how many steps it goes to: an evaluation's may be shown within the training's.
+  // A progress bar, identified by its total: an evaluation's may be shown during the training's.
   struct Bar {
     std::int64_t seconds = 0;
     std::optional<Ns> begin;
   };
   std::map<std::int64_t, Bar> bars_;
-  // The lines before the first that has a time, from 0 on.
+  // The lines before the first with a time start at 0.
   Ns length_ = 0;
   LinePlacer untimed_{0, [this](const LinePlacer::Line& /*line*/, Ns t) {
                         length_ = std::max(length_, t);
@@ -111,7 +111,7 @@ class LineClock {
                       }};
 };
 
-// One go at the file, into a transaction that is open.
+// One pass over the file, within an open transaction.
 class LogPass {
  public:
   LogPass(const Input& input, const FileImportOptions& options, LogReader reader, LineClock& clock,
@@ -152,7 +152,7 @@ class LogPass {
     reader_.Line(line, offset, 0, [&](const LogReader::Said& said) { TakeEvent(said, time); });
     if (entries_ == before && time && status_.ok()) status_ = placer_.Add(clock_.Stamp(time, nullptr));
   }
-  // Of several events of a line each may have a time of its own, as Google's entries have.
+  // If a line has several events, each may have its own time, as Google's entries do.
   void TakeEvent(const LogReader::Said& said, const std::optional<LineTime>& time) {
     if (!status_.ok() || !counters_.IsTrainings(said.event)) return;
     ++entries_;
@@ -198,12 +198,12 @@ absl::Status LookAt(const Input& input, const LogImportOptions& log, const LogRe
       nullptr);
 }
 
-// When a log began of which no line says when it was printed, and whose lines took `length` in all.
+// When a log without times began whose lines took `length` in total.
 Ns BeginOf(const Input& input, const FileImportOptions& options, const LogImportOptions& log, Ns length) {
   if (log.start) return *log.start;
   if (options.join.empty()) return input.written_ns() - length;
   const JoinSpan& job = options.join.front();
-  // Its last line was printed when it ended, the first some time after it began.
+  // Its last line was printed when the job ended, the first some time after its start.
   return options.join.size() == 1 && job.end ? std::max(job.start, *job.end - length) : job.start;
 }
 
@@ -229,7 +229,7 @@ absl::StatusOr<FileImportReport> ImportLog(Database& db, const Input& input, con
   const LogReader::Counted counted = all->MostCounted();
   if (counted.name.empty()) {
     return absl::InvalidArgumentError(Cat(input.name() == "-" ? "stdin" : input.name(), ": profile ",
-                                          log.profile, " knows no line of it; see sgoodput profile test"));
+                                          log.profile, " matches no line; see sgoodput profile test"));
   }
   LineClock clock(log.zone, input.written_ns());
   if (status = LookAt(input, log, counted, clock); !status.ok()) return status;
@@ -247,7 +247,7 @@ absl::StatusOr<FileImportReport> ImportLog(Database& db, const Input& input, con
   FileImportReport report = pass.Report();
   if (options.join.empty() && report.attempts == 0 && counted.name == kNcclTestsProfile) {
     return absl::InvalidArgumentError(
-        Cat(input.name(), ": nccl-tests' bandwidths are of a job's nodes; say whose with -j JOB"));
+        Cat(input.name(), ": results of nccl-tests need a job; specify it with -j JOB"));
   }
   report.note = counted.counters.Why();
   if (clock.tells_no_time()) report.placed_from = begin;
@@ -261,7 +261,8 @@ absl::StatusOr<FileImportReport> ImportLog(Database& db, const Input& input, con
   row.entries = report.entries;
   if (options.join.empty()) {
     if (options.run.empty())
-      return absl::InvalidArgumentError(Cat(input.name(), ": whose output is it? say -j JOB or --run NAME"));
+      return absl::InvalidArgumentError(
+          Cat(input.name(), ": specify the job (-j JOB) or the run (--run NAME)"));
     row.job_id = writer.own_job_id();
   }
   if (status = writer.Finish(row, input.size(), options.now_s); !status.ok()) return status;

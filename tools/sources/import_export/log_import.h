@@ -1,11 +1,10 @@
-// Imports what a framework printed, by a log profile: what it says joins jobs of Slurm's, or becomes a run of
-// its own.
+// Imports a framework's output with a log profile, into Slurm jobs or as a run of its own.
 //
-// A line's time is its own, or that which whoever passed it on put in front of it; a wall clock's is in the
-// zone given, and a year it lacks is that of the file. Lines without one lie between those that have one, as
-// far apart as they say that steps took; the states of a progress bar are as far apart as the bar says. Where
-// no line has a time, the log begins when the caller says, or ends with the one job it joins, or else when
-// the file was last written to. Of several progress bars only the training's counts.
+// A line's time is its own, or the one that a program that forwarded the line put in front; a wall-clock time
+// is in the given zone, and a missing year is taken from the file. Lines without a time are placed between
+// those that have one, by the step durations that they print; the states of a progress bar by its elapsed
+// time. If no line has a time, the log begins when the caller says, or ends with the job to which it is
+// added, or when the file was last written. Of several progress bars, only the training's counts.
 #pragma once
 
 #include <optional>
@@ -23,11 +22,12 @@ struct LogImportOptions {
   std::string profile;        // a name, or auto
   std::string site_profiles;  // the folder
   absl::TimeZone zone = absl::LocalTimeZone();
-  std::optional<Ns> start;  // of its first line, where no line says when it was printed
+  std::optional<Ns> start;  // time of the first line, if no line has a time
 };
 
-// All of it in one transaction; `entries` of the report are lines that say something, `other` the rest.
-// InvalidArgument, with what to do: no such profile, no line it knows, or none that can be placed in time.
+// Imports everything in one transaction; `entries` of the report are matched lines, `other` the rest.
+// InvalidArgument, with what to do: an unknown profile, or no line that it matches or that can be placed in
+// time.
 absl::StatusOr<FileImportReport> ImportLog(Database& db, const Input& input, const FileImportOptions& options,
                                            const LogImportOptions& log);
 

@@ -38,7 +38,7 @@ class SpoolExport {
     text_.clear();
     return status;
   }
-  // One at a time: a large job has millions of records.
+  // One at a time, since a large job has millions of records.
   absl::Status AddEvents(const JobKey& job) {
     EventCursor events(db_, EventsOf::Job(job));
     while (events.Next()) {

@@ -1,5 +1,5 @@
-// Writes what is recorded of jobs as the spool has it (spank/SPOOL_FORMAT.md): also what the database keeps
-// in blocks, which SQLite's own functions cannot read.
+// Writes the records of jobs in the format of the spool (spank/SPOOL_FORMAT.md), including those that the
+// database keeps in blocks, which SQLite's own functions cannot read.
 #pragma once
 
 #include <functional>
@@ -12,10 +12,10 @@
 
 namespace goodput {
 
-// Calls `write` with whole lines; an error it returns ends the export. Of each job first the records that
-// have rows, by time, and then those in blocks, to the byte as they were written (of those that were replaced
-// by a summary, what the summary keeps); then its step marks, of which the database does not keep `m`,
-// `stepd` and whose they are. What was imported is none of the spool's.
+// Calls `write` with complete lines; an error it returns ends the export. For each job, first the records
+// that have rows, by time; then those in blocks, exactly as they were written (for those that a summary
+// replaced, what it keeps); then its step marks, of which the database does not keep `m`, `stepd` and the
+// owner. Imported records are not included.
 absl::Status ExportSpoolRecords(Database& db, const std::vector<JobKey>& jobs,
                                 const std::function<absl::Status(std::string_view)>& write);
 

@@ -7,7 +7,7 @@
 namespace goodput {
 namespace {
 
-// So many are sorted at a time.
+// Number of entries sorted at a time.
 constexpr std::size_t kStretch = std::size_t{1} << 15U;
 
 }  // namespace

@@ -1,5 +1,4 @@
-// The order of the entries of a file by time, for files that are not written in it, in about ten bytes an
-// entry.
+// Sorts the entries of an unsorted file by time, using about ten bytes per entry.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +11,10 @@
 
 namespace goodput {
 
-// Where an entry is and when it is.
+// The position and time of an entry.
 struct EntryPlace {
   Ns t = 0;
-  std::int64_t order = 0;  // between entries of one time
+  std::int64_t order = 0;  // among entries with the same time
   std::int64_t offset = 0;
   std::int64_t length = 0;
 
@@ -27,7 +26,7 @@ struct EntryPlace {
 class TimeOrder {
  public:
   void Add(const EntryPlace& place);
-  // Call once all are added, then Next until it is false.
+  // Call after adding all entries, then Next until it returns false.
   void Sort();
   bool Next(EntryPlace& place);
 

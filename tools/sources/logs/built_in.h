@@ -1,4 +1,4 @@
-// The profiles that are part of the program, as text: tools/sources/logs/profiles, put into a source file by
+// The built-in profiles as text: the files in tools/sources/logs/profiles, embedded by
 // tools/sources/logs/embed.
 #pragma once
 

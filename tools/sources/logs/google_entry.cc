@@ -24,7 +24,7 @@ absl::Status Bad(std::string_view what) {
   return absl::InvalidArgumentError(ToAbsl(what));
 }
 
-// What an entry says before its parts are put together.
+// The raw contents of an entry.
 struct Draft {
   explicit Draft(GoogleEntry& into) : entry(into) {}
 
@@ -33,8 +33,8 @@ struct Draft {
   std::string_view custom_type;
   std::string_view wait_type;
   bool has_step_start = false;
-  bool known = false;  // some key of the vocabulary
-  // Of the checkpoint manager; the checkpointer below it says the same of a little less.
+  bool known = false;  // it has a key of the vocabulary
+  // From the checkpoint manager; the checkpointer below it logs the same for a slightly shorter time.
   struct Span {
     std::optional<Ns> start;
     std::optional<Ns> duration;
@@ -80,7 +80,7 @@ absl::Status ReadTime(ondemand::value& value, std::string_view key, std::optiona
   return ReadNumber(value, key, 9, kLatest, into);
 }
 
-// A step number; Cloud Logging knows no integers, and may write 12 as 12.0.
+// A step number; Cloud Logging has no integers and may write 12 as 12.0.
 absl::Status ReadStep(ondemand::value& value, std::string_view key, std::optional<std::int64_t>& into) {
   constexpr std::int64_t kMilli = 1000;
   std::optional<std::int64_t> thousandths;
@@ -101,7 +101,7 @@ absl::Status ReadText(ondemand::value& value, std::string_view key, std::string_
   return absl::OkStatus();
 }
 
-// "x_start_time" and "x_end_time" of a phase. False: another key.
+// Reads "x_start_time" and "x_end_time" of a phase. False: another key.
 bool ReadPhase(ondemand::value& value, std::string_view key, std::string_view prefix,
                GoogleEntry::Phase& phase, absl::Status& status) {
   if (key.substr(0, prefix.size()) != prefix) return false;
@@ -155,7 +155,7 @@ absl::Status ReadOurs(ondemand::object object, GoogleEntry::Ours& ours) {
   return absl::OkStatus();
 }
 
-// What steps do not have; apart from them, because steps are nearly all of a log.
+// Keys that steps do not have; separate, since nearly all of a log is steps.
 absl::Status ReadOther(ondemand::value& value, std::string_view key, Draft& draft) {
   GoogleEntry& entry = draft.entry;
   absl::Status status;
@@ -265,7 +265,7 @@ absl::StatusOr<bool> Finish(const Draft& draft) {
   entry.phases[kPrep].name = "training_prep";
   entry.phases[kLoading].name = "data_loading";
   custom.name = draft.custom_type;
-  // Google's calculator knows two kinds of waiting, and takes any other word for the first.
+  // Google's calculator knows two kinds of waiting, and treats any other value as the first.
   const bool scale_up = absl::StrContains(absl::AsciiStrToLower(ToAbsl(draft.wait_type)), "scale_up");
   entry.phases[kElasticWait].name = scale_up ? "elastic_scale_up" : "elastic_slice_down";
   entry.phases[kElasticReinit].name = kElasticReinitPhase;
@@ -324,7 +324,7 @@ static_assert(GoogleEntryParser::kPadding >= simdjson::SIMDJSON_PADDING);
 struct GoogleEntryParser::Impl {
   ondemand::parser parser{kMaxEntryBytes};
   PlainStepReader plain;
-  const GoogleEntry* step = nullptr;  // what was parsed last, where it was a plain step
+  const GoogleEntry* step = nullptr;  // the last parsed entry, if it was a plain step
 };
 
 GoogleEntryParser::GoogleEntryParser() : impl_(std::make_unique<Impl>()) {}
@@ -336,7 +336,7 @@ absl::StatusOr<bool> GoogleEntryParser::Parse(std::string_view text, GoogleEntry
     impl_->step = nullptr;
     return ParseJson(text, entry);
   }
-  // An entry that held a step before need not be cleared of anything else.
+  // An entry that held a step needs no clearing of other members.
   if (impl_->step != &entry) entry = GoogleEntry();
   impl_->step = &entry;
   entry.job_name = step.job_name;

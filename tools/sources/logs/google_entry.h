@@ -31,13 +31,13 @@
 
 namespace goodput {
 
-// Cloud Logging takes no entry longer than this.
+// Maximum length of an entry in Cloud Logging.
 inline constexpr std::size_t kMaxEntryBytes = std::size_t{256} << 10U;
 
 struct GoogleEntry {
   static constexpr Ns kEarliest = 946'684'800 * kSecond;  // 2000-01-01
 
-  std::string_view job_name;  // views live until the next Parse
+  std::string_view job_name;  // views are valid until the next Parse
   std::optional<Ns> job_start;
   std::optional<Ns> job_end;
 
@@ -45,58 +45,58 @@ struct GoogleEntry {
   Ns step_start = 0;
 
   struct Phase {
-    std::string_view name;  // init, training_prep, data_loading, elastic_..., or a type of its own
+    std::string_view name;  // init, training_prep, data_loading, elastic_..., or a custom type
     std::optional<Ns> start;
     std::optional<Ns> end;
   };
-  std::array<Phase, 6> phases;     // without a time: not there
+  std::array<Phase, 6> phases;     // without a time: absent
   std::optional<Ns> slice_counts;  // when the slices of an elastic run were counted
 
   enum class Checkpoint : std::uint8_t { kNone, kSave, kRestore };
   Checkpoint checkpoint = Checkpoint::kNone;
   std::optional<std::int64_t> checkpoint_step;
   Ns checkpoint_start = 0;
-  std::optional<Ns> checkpoint_end;  // of what blocked the loop
-  std::optional<Ns> waited_until;    // for the save before, which was complete then
+  std::optional<Ns> checkpoint_end;  // of the part that blocked training
+  std::optional<Ns> waited_until;    // the previous save was complete then
   bool asynchronous = false;
 
-  // What `sgoodput export` says besides.
+  // The additions of `sgoodput export`.
   struct Ours {
     bool any = false;
     std::string_view slurm_step;
     std::optional<std::int64_t> task;
-    std::optional<Ns> srun_start;  // the tasks of a Slurm step lived from then
-    std::optional<Ns> srun_end;    // until then
+    std::optional<Ns> srun_start;  // when the tasks of the Slurm step began
+    std::optional<Ns> srun_end;    // when they ended
     std::optional<std::int64_t> exit_code;
     std::optional<std::int64_t> exit_signal;
-    std::string_view state;      // Slurm's, of the attempt that ended
+    std::string_view state;      // Slurm's state of the attempt that ended
     std::optional<Ns> stop;      // when it was asked to stop
-    std::optional<Ns> complete;  // when the checkpoint was
+    std::optional<Ns> complete;  // when the checkpoint was complete
     std::optional<Ns> running;   // the attempt had not ended by then
   };
   Ours ours;
 
-  // All times of it are so much later.
+  // Adds `by` to all its times.
   void Delay(Ns by);
-  // When it happened: of several times the first.
+  // When it happened: its first time.
   Ns time() const;
-  // False: before the year 2000, which is younger than this library: the clock had not been set.
+  // False: before the year 2000, when this library did not exist, so the clock was not set.
   bool HasPlausibleTime() const { return time() >= kEarliest; }
-  // Of two entries of one time, the lower comes first.
+  // For entries with the same time: the lower comes first.
   int order() const { return job_end ? 0 : job_start ? 1 : 2; }
 };
 
 class GoogleEntryParser {
  public:
-  // Bytes that must be readable (whatever they are) behind the text.
+  // Number of bytes after the text that must be readable, whatever they contain.
   static constexpr std::size_t kPadding = 64;
 
   GoogleEntryParser();
   ~GoogleEntryParser();
-  // False: a JSON object that says none of this. An error says what is wrong, in a few words. Between calls
-  // with the same `entry`, leave it alone.
+  // False: a JSON object without any of these fields. An error says in a few words what is wrong. Do not
+  // modify `entry` between calls.
   absl::StatusOr<bool> Parse(std::string_view text, GoogleEntry& entry);
-  // The same, but never by the short way of step_entry.h.
+  // The same without the fast path of step_entry.h.
   absl::StatusOr<bool> ParseJson(std::string_view text, GoogleEntry& entry);
 
  private:

@@ -29,7 +29,7 @@ std::string LowerCase(std::string_view text) {
 std::vector<LogEvent> GoogleEvents(std::string_view line) {
   const std::size_t begin = line.find('{');
   if (begin == std::string_view::npos || line.back() != '}') return {};
-  // Parsing costs more than looking.
+  // Searching is cheaper than parsing.
   const bool likely = line.find("\"job_name\"") != std::string_view::npos ||
                       line.find("\"event_type\"") != std::string_view::npos;
   if (!likely) return {};

@@ -1,4 +1,4 @@
-// Entries of Google's goodput log within a program's output, in the words of a line.
+// Entries of Google's goodput log in a program's output, as log events.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,8 @@
 
 namespace goodput {
 
-// Of a line that is such an entry, or ends in one behind a logger's prefix; each event has its own time.
+// The events of a line that is such an entry, or ends in one after a logger's prefix; each event has its own
+// time.
 std::vector<LogEvent> GoogleEvents(std::string_view line);
 
 }  // namespace goodput

@@ -8,33 +8,33 @@ namespace {
 
 using Kind = LogEvent::Kind;
 
-// So many lines are looked at together.
+// Number of lines considered together.
 constexpr std::size_t kTogether = 4096;
-// A clock that ticks finer than this is believed as it is.
+// A clock with a finer resolution is used as it is.
 constexpr Ns kFine = 10 * kSecond / 1000;
-// Printed durations are rounded, by so much of each step.
+// Printed durations are rounded by this much per step.
 constexpr Ns kRounding = kSecond / 1000;
 constexpr Ns kForever = INT64_MAX / 2;
-constexpr Ns kBounded = kForever / 4 * 3;  // whatever is a time is less
-// A step's duration is measured over as many lines as there are, as long as this leaves so many measures.
+constexpr Ns kBounded = kForever / 4 * 3;  // actual times are smaller
+// A step's duration is measured over as many lines as possible that leave this many measurements.
 constexpr std::size_t kMeasures = 7;
 
 Ns Times(Ns each, std::int64_t count) {
   return each > 0 && count > kForever / each ? kForever : each * count;
 }
 
-// It begins right behind the line before, and what comes behind it is not known.
+// It begins right after the previous line, and what follows is unknown.
 bool Interrupts(Kind kind) {
   return kind == Kind::kSaveBegin || kind == Kind::kPhaseBegin || kind == Kind::kRestoreBegin;
 }
 
-// The loop goes on behind it.
+// Training continues after it.
 bool Resumes(Kind kind) {
   return kind == Kind::kSaveEnd || kind == Kind::kSave || kind == Kind::kSaveGoesOn ||
          kind == Kind::kPhaseEnd || kind == Kind::kRestoreEnd || kind == Kind::kTrainingBegin;
 }
 
-// Of those that differ from `middle` by no more than `most`.
+// Mean of the values that differ from `middle` by at most `most`.
 Ns MeanAround(const std::vector<Ns>& values, Ns middle, Ns most) {
   __int128 sum = 0;
   std::int64_t count = 0;
@@ -52,7 +52,7 @@ bool IsStep(const LogEvent& event) {
 
 }  // namespace
 
-// Ranks that lag make no more than this of a difference.
+// Ranks that lag differ by at most this much.
 void LinePlacer::SeeClock(Item& item) {
   constexpr Ns kLag = 2 * kSecond;
   constexpr std::int64_t kInLine = 3;
@@ -66,7 +66,7 @@ void LinePlacer::SeeClock(Item& item) {
     const Ns by = last_stamp_ + took_ - *line.stamp;
     set_back_ += by;
     *line.stamp += by;
-    // So was what came in between.
+    // Moves the lines in between as well.
     for (auto before = items_.rbegin(); before != items_.rend(); ++before) {
       if (!before->line.stamp || *before->line.stamp >= last_stamp_ - kLag) break;
       *before->line.stamp += by;
@@ -109,7 +109,7 @@ absl::Status LinePlacer::PlaceAll() {
   return absl::OkStatus();
 }
 
-// Lines come in the order of time, but for a few of other ranks.
+// Lines are in the order of time, except for some of other ranks.
 void LinePlacer::Bound() {
   Ns lo = at_;
   for (Item& item : items_) {
@@ -124,12 +124,12 @@ void LinePlacer::Bound() {
   for (auto item = items_.rbegin(); item != items_.rend(); ++item) {
     if (hi < item->hi && hi >= item->lo) item->hi = hi;
     if (item->line.stamp) hi = item->hi;
-    // What it tells of began behind the line before.
+    // It reports something that began after the previous line.
     if (item->line.began) hi = std::min(hi, *item->line.began);
   }
 }
 
-// By lines that are far apart, with nothing but steps between them.
+// From lines that are far apart, with nothing but steps between them.
 void LinePlacer::EstimateStep() {
   struct Stretch {
     std::vector<std::pair<std::int64_t, Ns>> lines;  // steps done, when
@@ -153,7 +153,7 @@ void LinePlacer::EstimateStep() {
   }
   for (std::size_t apart = most > 0 ? most - 1 : 0; apart > 0; apart /= 2) {
     std::vector<Ns> measures;
-    Ns error = 0;  // of each, at most
+    Ns error = 0;  // maximum error of each
     for (const Stretch& stretch : stretches) {
       for (std::size_t i = 0; i + apart < stretch.lines.size(); i += std::max<std::size_t>(1, apart / 4)) {
         const auto& [first, from] = stretch.lines[i];
@@ -180,7 +180,7 @@ LinePlacer::Link LinePlacer::LinkOf(const LogEvent& event) {
   return {in_loop_, Times(*each, count)};
 }
 
-// What the program does behind this line.
+// What the program does after this line.
 void LinePlacer::Follow(const LogEvent& event) {
   if (IsStep(event)) {
     done_ = *event.step;
@@ -214,7 +214,7 @@ void LinePlacer::Begin(std::size_t i, const Link& link, bool earliest) {
 void LinePlacer::Extend(std::size_t i, const Link& link) {
   Item& item = items_[i];
   if (!chain_) {
-    // It hangs on to what was placed before.
+    // It continues the previous chain.
     Chain chain;
     chain.lo = chain.hi = at_;
     chain_ = std::move(chain);
@@ -222,7 +222,7 @@ void LinePlacer::Extend(std::size_t i, const Link& link) {
   Chain& chain = *chain_;
   const LogEvent& event = *item.line.event;
   Ns offset = chain.length + link.work;
-  const Ns late = item.lo - offset - chain.hi;  // it comes so much later than it could
+  const Ns late = item.lo - offset - chain.hi;  // how much later than possible it comes
   if (late > 0) {
     const Ns resolution = item.exact ? 0 : item.line.resolution;
     const bool drifts = IsStep(event) && late <= std::max(resolution, kRounding);
@@ -235,7 +235,7 @@ void LinePlacer::Extend(std::size_t i, const Link& link) {
   } else if (item.hi - offset < chain.lo) {
     offset = std::max(chain.length, item.hi - chain.lo);
     chain.hi = chain.lo;
-    // Sooner than what came before: another rank's.
+    // Earlier than the previous line: from another rank.
     if (item.hi - offset < chain.lo) return;
   } else {
     chain.lo = std::max(chain.lo, item.lo - offset);
@@ -264,7 +264,7 @@ void LinePlacer::Place() {
   for (std::size_t i = 0; i < items_.size(); ++i) {
     if (!items_[i].line.event) continue;
     const LogEvent& event = *items_[i].line.event;
-    // What ends while the loop goes on, and what another rank says, is no part of what it does.
+    // An end in the middle of training, and lines of other ranks, do not change what the program does.
     const bool beside = (in_loop_ && Resumes(event.kind) && event.kind != Kind::kTrainingBegin) ||
                         (IsStep(event) && done_ && *event.step == *done_);
     if (beside) continue;

@@ -12,12 +12,12 @@ namespace goodput {
 namespace {
 
 constexpr std::int64_t kQuarterNs = 900 * kSecondNs;
-// Clocks of two machines, and of a line's rounding.
+// Tolerance for clocks of two machines and rounding of a line's time.
 constexpr std::int64_t kAheadNs = 2 * kSecondNs;
 // A leap year.
 constexpr int kNoYear = 1972;
 
-// Reads digits and what is between them, from the front.
+// Reads digits and separators from the front.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : text_(text) {}
@@ -37,7 +37,7 @@ class Scanner {
     text_.remove_prefix(1);
     return true;
   }
-  // Decimals of a second, as nanoseconds. `unit`: of the last one.
+  // Decimals of a second, as nanoseconds. `unit`: resolution of the last digit.
   std::int64_t Fraction(std::int64_t& unit) {
     std::int64_t ns = 0;
     while (!text_.empty() && absl::ascii_isdigit(static_cast<unsigned char>(text_.front()))) {
@@ -65,7 +65,7 @@ struct WallTime {
 
 std::optional<std::int64_t> AsUtc(const WallTime& wall) {
   const absl::CivilSecond civil(wall.year, wall.month, wall.day, wall.hour, wall.minute, wall.second);
-  // A date that is none is moved into the next month; a leap second is not worth more.
+  // An invalid date is normalized into the next month; a leap second is not handled.
   const bool real = civil.month() == wall.month && civil.day() == wall.day && civil.hour() == wall.hour &&
                     civil.minute() == wall.minute;
   if (!real || wall.year < 1971 || wall.year > 2200) return std::nullopt;
@@ -124,13 +124,13 @@ std::optional<LineTime> ParseUnix(std::string_view text) {
 
 namespace {
 
-// Of the text in front of the first blank: a date and a time, joined by a T.
+// From the text before the first blank: date and time joined by a T.
 std::optional<LineTime> JoinedTime(std::string_view word) {
   constexpr std::size_t kJoint = 10;
   return word.size() > kJoint && word[kJoint] == 'T' ? ParseDate(word) : std::nullopt;
 }
 
-// Takes one thing off the front of the line.
+// Removes one prefix from the line.
 bool UnwrapOne(Unwrapped& from) {
   constexpr std::size_t kLongestName = 64;
   const std::size_t blank = from.line.find(' ');
@@ -192,7 +192,7 @@ std::int64_t PastTime(const LineTime& time, absl::TimeZone zone, std::int64_t no
   const std::int64_t day_after = not_after_ns + 86'400 * kSecondNs;
   for (absl::civil_year_t year = absl::ToCivilYear(absl::FromUnixNanos(day_after), zone).year();; --year) {
     const absl::CivilSecond civil(year, wall.month(), wall.day(), wall.hour(), wall.minute(), wall.second());
-    // The 29th of February is not in every year.
+    // Not every year has a 29th of February.
     if (civil.day() == wall.day() && in_year(civil) <= day_after) return in_year(civil);
   }
 }

@@ -12,7 +12,7 @@ bool IsControl(char c) {
   return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == '\x7f';
 }
 
-// Where the sequence that begins at `at` (an escape character) ends.
+// The end of the sequence that begins at `at` (an escape character).
 std::size_t EndOfSequence(const std::string& line, std::size_t at) {
   if (at + 1 >= line.size()) return line.size();
   const char kind = line[at + 1];

@@ -1,5 +1,5 @@
-// Lines out of the bytes of a program's output, as a person would see them: without the colours, and each
-// state of a progress bar (which ends in a carriage return) as a line of its own.
+// Splits a program's output into lines as a person would see them: without colours, and with each state of a
+// progress bar (which ends in a carriage return) as a line of its own.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@ namespace goodput {
 
 class LogLines {
  public:
-  // Of a longer line only the beginning is looked at; nothing a framework says of a step is as long.
+  // Only the beginning of longer lines is used; no framework prints longer lines about steps.
   static constexpr std::size_t kMaxLine = 8192;
 
-  // `offset`: of its first byte in the file. The line lives during the call.
+  // `offset`: of its first byte in the file. The line is valid during the call.
   using Take = std::function<void(std::string_view line, std::int64_t offset)>;
 
-  // Bytes that follow those before. Lines that have ended are handed over; empty ones are not.
+  // Adds the next bytes. Passes complete lines to `take`, except empty ones.
   void Add(std::string_view bytes, const Take& take);
-  // What is there of a line that has not ended, as if it had.
+  // Passes an incomplete last line as if it were complete.
   void Finish(const Take& take);
-  // Goes on at another place of the file: what was there of a line is forgotten.
+  // Continues at another place in the file and discards an incomplete line.
   void Seek(std::int64_t offset);
   std::int64_t offset() const { return offset_; }
-  // The end of the last line that ended: where to go on with another LogLines.
+  // The end of the last complete line: where another LogLines can continue.
   std::int64_t whole() const { return line_.empty() ? offset_ : begin_; }
 
  private:
@@ -35,11 +35,11 @@ class LogLines {
   std::int64_t offset_ = 0;  // of the next byte
 };
 
-// Takes terminal control sequences (ECMA-48: CSI, OSC and two-byte escapes) and control characters out of a
+// Removes terminal control sequences (ECMA-48: CSI, OSC and two-byte escapes) and control characters from a
 // line; tabs stay.
 void StripControls(std::string& line);
 
-// The line behind what a launcher puts in front of each: `srun --label` "3: ", torchrun "[default0]:".
+// The line without a launcher's prefix: `srun --label` "3: ", torchrun "[default0]:".
 std::string_view WithoutLabel(std::string_view line);
 
 }  // namespace goodput

@@ -8,27 +8,27 @@
 namespace goodput {
 namespace {
 
-// Processes of one start say that they begin within this time.
+// Processes of one start print their begin within this time.
 constexpr Ns kOneStart = 10 * kSecond;
-// A rank lags by so many lines of steps at most, or by so much time where these are short.
+// A rank lags by at most this many lines of steps, or this much time if those are short.
 constexpr Ns kLagLines = 2;
 constexpr Ns kLagTime = 2 * kSecond;
-// Ranks of one start are at most so far apart.
+// Ranks of one start differ by at most this much.
 constexpr Ns kRanksTime = 2 * kSecond;
-// Time between steps that is worth telling: of what the line's steps took, a fiftieth.
+// Time between steps that is worth recording: at least a fiftieth of the steps' time.
 constexpr Ns kGap = kSecond / 20;
 constexpr Ns kGapShare = 50;
-// Who has been told to end is silent for so many lines of steps at most, or so long.
+// A program that was told to end is silent for at most this many lines of steps, or this long.
 constexpr Ns kSilentLines = 3;
 constexpr Ns kSilentTime = 10 * kSecond;
-// Fewer tell no pace.
+// A pace needs at least this many steps.
 constexpr std::int64_t kPaceSteps = 4;
 constexpr std::int64_t kStepUntold = -1;
 constexpr std::string_view kPreempted = "PREEMPTED";
 
 }  // namespace
 
-// Here, because within its class an optional cannot see that it needs no arguments.
+// Defined here, because inside the class an optional cannot see that it needs no arguments.
 LogFold::Start::Start() = default;
 
 absl::Status LogFold::Mark(Ns t, PackedMark::Kind kind, bool begin, std::optional<std::int64_t> step,
@@ -72,7 +72,7 @@ absl::Status LogFold::Heard(Ns t) {
   return absl::OkStatus();
 }
 
-// `said`: a line says that the program begins.
+// `said`: a line announced the begin.
 absl::Status LogFold::Begin(Ns t, std::int64_t offset, bool said) {
   if (start_) {
     const bool one_start = !start_->has_step && !start_->waiting && t - start_->told.begin < kOneStart;
@@ -84,10 +84,10 @@ absl::Status LogFold::Begin(Ns t, std::int64_t offset, bool said) {
   }
   start_.emplace();
   start_->told.number = next_attempt_++;
-  // It was there with the first line that it printed.
+  // It was alive when it printed its first line.
   const bool heard = heard_ && t - heard_->end <= kOneStart;
   start_->told.begin = heard ? std::min(t, heard_->begin) : t;
-  // What was said at the end of the start before is that one's.
+  // What was printed at the end of the previous start belongs to that one.
   if (start_->told.begin == ended_at_) ++start_->told.begin;
   heard_.reset();
   start_->told.offset = offset;
@@ -119,7 +119,7 @@ absl::Status LogFold::End(Ns t) {
   start.told.ended = start.over || start.over_by_slurm;
   start.told.end = std::max(start.told.begin, start.over ? start.told.end : std::min(start.last_heard, t));
   if (start.told.ended && start.told.state.empty()) start.told.state = "COMPLETED";
-  // Whatever else told it to stop was no preemption.
+  // Any other stop is not a preemption.
   if (start.told.state != kPreempted) start.told.stop.reset();
   ended_at_ = start.told.end;
   absl::Status status = sink_.Attempt(start.told);
@@ -184,7 +184,7 @@ absl::Status LogFold::Record(const LogEvent& event, Ns t, std::int64_t first, st
   return absl::OkStatus();
 }
 
-// `next`: the line that says how many steps the one that waits was about; null: there is none.
+// `next`: the line that tells how many steps the waiting line reports; null: there is none.
 absl::Status LogFold::ReleaseWaiting(const LogEvent* next, Ns t) {
   if (!start_ || !start_->waiting) return absl::OkStatus();
   const Waiting waiting = *std::move(start_->waiting);
@@ -197,7 +197,7 @@ absl::Status LogFold::ReleaseWaiting(const LogEvent* next, Ns t) {
     first = std::max<std::int64_t>(1, step - stride + 1);
     begin = waiting.t - (t - waiting.t) / stride * (step - first + 1);
   }
-  // Before something else that it said there was no step.
+  // There was no step before other events of the same start.
   if (begin && waiting.offset != start_->told.offset) begin = std::max(*begin, start_->told.begin);
   if (start_->training_begin) begin = *start_->training_begin;
   const std::int64_t used = std::exchange(used_, waiting.used);
@@ -206,7 +206,7 @@ absl::Status LogFold::ReleaseWaiting(const LogEvent* next, Ns t) {
   return status;
 }
 
-// When the steps of a line were done that was printed at `t`, or at most late_ before.
+// When the steps of a line were done that was printed at `t`, or up to late_ before.
 Ns LogFold::Settled(const LogEvent& event, Ns t) {
   Start& start = *start_;
   const bool only_steps = start.has_step && start.open_until_step.empty() &&
@@ -223,7 +223,7 @@ Ns LogFold::Settled(const LogEvent& event, Ns t) {
   if (!each && *event.step - first >= kPaceSteps) each = (t - since) / (*event.step - first);
   if (!each || count <= 0 || *each > (INT64_MAX >> 2) / count) return t;
   const Ns due = start.done_at + count * *each;
-  // The loop was held up: its pace is another's from here on.
+  // Training was delayed: its pace is measured anew from here.
   if (t - due > late_) start.in_loop_since = {*event.step, t};
   return std::clamp(due, t - late_, t);
 }
@@ -232,14 +232,14 @@ absl::Status LogFold::StepEnd(const LogEvent& event, Ns t, std::int64_t offset) 
   Start* start = &*start_;
   const std::int64_t step = *event.step;
   if (step < 1 || event.epoch_begins) {
-    // A bar that stands at 0. One that is resumed within an epoch goes from there to its first step: it does
-    // not say that the steps before that were done now.
+    // A bar at 0. A bar resumed within an epoch jumps to its first step, so the steps before it were not done
+    // now.
     if (!start->has_step && !start->training_begin) start->training_begin = t;
     if (!start->of) start->of = event.of;
     return absl::OkStatus();
   }
   if (event.of) {
-    // Another bar than that of the training, such as an evaluation's.
+    // Another bar than the training's, such as an evaluation's.
     if (start->of && *start->of != *event.of) return absl::OkStatus();
     start->of = event.of;
   }
@@ -253,7 +253,7 @@ absl::Status LogFold::StepEnd(const LogEvent& event, Ns t, std::int64_t offset) 
       ++repeated_;
       return absl::OkStatus();
     }
-    // The program was started anew, and said nothing of it.
+    // The program restarted without printing it.
     const std::optional<Ns> training_begin = start->training_begin;
     RETURN_IF_ERROR(End(heard_before_));
     RETURN_IF_ERROR(Begin(training_begin.value_or(t), offset, false));
@@ -289,7 +289,7 @@ absl::Status LogFold::LateStepEnd(const LogEvent& event, Ns t, std::int64_t offs
   return StepEnd(event, t, offset);
 }
 
-// Those of a save that was cut off before the line of its step came.
+// The steps of a save that was cut off before the line about its step.
 absl::Status LogFold::TakeUntoldSteps() {
   const Start& start = *start_;
   if (!start.tells_late || !start.has_step || !start.saved_at || start.saved_at->first <= start.done)
@@ -331,7 +331,7 @@ absl::Status LogFold::SaveBegin(const LogEvent& event, Ns t, std::int64_t offset
   const auto found = start.saves.find(step);
   if (found != start.saves.end()) {
     found->second.over_if_untold |= event.over_at_next_step;
-    // What tells of no end is no writer whose end could be waited for.
+    // If ends are not printed, there is nothing to wait for.
     if (event.complete_is_untold) return Release(step, found->second, t, offset);
     ++found->second.writers;
     return absl::OkStatus();
@@ -341,11 +341,11 @@ absl::Status LogFold::SaveBegin(const LogEvent& event, Ns t, std::int64_t offset
   save.begin = t;
   save.over_at_next_step = event.over_at_next_step;
   save.complete_is_untold = event.complete_is_untold;
-  // A line that comes when the loop goes on, and says how long it waited.
+  // A line that is printed when training continues, with the time that it waited.
   if (event.over_at_next_step && event.took_ns) save.last_end = t + *event.took_ns;
   const auto untold = start.saves.find(kStepUntold);
   if (event.step && untold != start.saves.end() && t - untold->second.begin < kLagTime) {
-    // The same, told once more and better.
+    // The same save, reported again in more detail.
     start.saves[step] = untold->second;
     start.saves.erase(untold);
     return absl::OkStatus();
@@ -359,7 +359,7 @@ absl::Status LogFold::SaveBegin(const LogEvent& event, Ns t, std::int64_t offset
   return Mark(t, PackedMark::Kind::kCheckpoint, true, event.step, "", offset, save.lane);
 }
 
-// The loop goes on, and the save behind it.
+// Training continues, and the save in the background.
 absl::Status LogFold::Release(std::int64_t step, OpenSave& save, Ns t, std::int64_t offset) {
   if (save.released) return absl::OkStatus();
   save.released = true;
@@ -383,14 +383,14 @@ absl::Status LogFold::SaveEnd(const LogEvent& event, Ns t, std::optional<Ns> beg
   Start& start = *start_;
   start.ends_are_told = true;
   auto found = start.saves.find(event.step.value_or(kStepUntold));
-  // Of a begin or an end that names no step there is but one other it can belong to.
+  // A begin or end without a step can only belong to the single open one.
   if (found == start.saves.end() && start.saves.size() == 1 &&
       (!event.step || start.saves.begin()->first == kStepUntold))
     found = start.saves.begin();
   if (found == start.saves.end() && event.step && !start.saved.insert(*event.step).second)
-    return absl::OkStatus();  // told once more
+    return absl::OkStatus();  // repeated
   if (found == start.saves.end()) {
-    // Nobody told of its begin: it covers what was done before, and no more.
+    // Its begin was not printed: it covers the steps done before, and no more.
     const Ns known = event.took_ns ? t - *event.took_ns : start.has_step ? start.done_at : start.told.begin;
     const Ns begin = std::min(began.value_or(known), t);
     RETURN_IF_ERROR(Mark(begin, PackedMark::Kind::kCheckpoint, true, event.step, "", offset));
@@ -398,7 +398,7 @@ absl::Status LogFold::SaveEnd(const LogEvent& event, Ns t, std::optional<Ns> beg
     return Mark(std::max(begin, end), PackedMark::Kind::kCheckpoint, false, event.step, "", offset);
   }
   OpenSave& save = found->second;
-  // Of two files that tell of it one may have whole seconds only.
+  // Of two files that report it, one may have whole seconds only.
   t = std::max(t, save.begin);
   if (save.complete_is_untold) {
     absl::Status status = Release(found->first, save, t, offset);
@@ -416,7 +416,7 @@ absl::Status LogFold::SaveEnd(const LogEvent& event, Ns t, std::optional<Ns> beg
   return Mark(t, PackedMark::Kind::kCheckpoint, false, step, "", offset, lane);
 }
 
-// What is known to be over when the next step has begun; absent: there is no next step.
+// Ends the saves that are over once the next step has begun; absent: there is no next step.
 absl::Status LogFold::CloseSaves(std::optional<Ns> next_step, std::int64_t offset) {
   if (next_step) {
     for (const std::string& phase : start_->open_until_step) {
@@ -430,7 +430,7 @@ absl::Status LogFold::CloseSaves(std::optional<Ns> next_step, std::int64_t offse
     OpenSave& save = at->second;
     std::optional<Ns> end = save.last_end;
     if (next_step && !save.loop_went_on) save.loop_went_on = std::max(save.begin, *next_step);
-    // The loop waited for it, so it was over when the step that followed began.
+    // Training waited for it, so it was over when the next step began.
     if (!end && save.over_at_next_step && next_step) end = std::max(save.begin, *next_step);
     if (!end) {
       ++at;
@@ -447,7 +447,7 @@ absl::Status LogFold::CloseSaves(std::optional<Ns> next_step, std::int64_t offse
   return absl::OkStatus();
 }
 
-// Saves whose end the program would have printed by now, if it printed any.
+// Saves whose end the program would have printed by now if it printed any.
 absl::Status LogFold::CloseUntoldSaves(std::int64_t offset) {
   if (start_->ends_are_told) return absl::OkStatus();
   for (auto& [step, save] : start_->saves) {
@@ -491,7 +491,7 @@ absl::Status LogFold::Stop(Ns t, std::int64_t offset) {
   return sink_.Stop(t, speaker, offset + used_++);
 }
 
-// Slurm's first word is why; what follows it are other nodes and steps of the job.
+// Slurm's first message is the reason; later ones are about other nodes and steps of the job.
 absl::Status LogFold::JobEnd(const LogEvent& event, Ns t, std::int64_t offset) {
   if (std::exchange(start_->over_by_slurm, true)) return absl::OkStatus();
   start_->told.state = event.name;
@@ -504,7 +504,7 @@ absl::Status LogFold::Take(const LogEvent& event, Ns t, std::optional<Ns> began,
   late_ = late;
   used_ = 0;
   offset_ = offset;
-  // Of no start of the program.
+  // Belongs to no start of the program.
   if (event.kind == Kind::kCollective) {
     if (!event.bytes || !event.algbw || !event.busbw) return absl::OkStatus();
     return sink_.Collective({t, *event.bytes, *event.algbw, *event.busbw}, Speaker(), offset);
@@ -514,31 +514,31 @@ absl::Status LogFold::Take(const LogEvent& event, Ns t, std::optional<Ns> began,
   }
   heard_before_ = start_ ? start_->last_heard : t;
   if (start_ && start_->over && event.kind != Kind::kProgramEnd) {
-    // It had done all it was to do: this is another start.
+    // The program had done its work: this is another start.
     const bool late = t - start_->told.end < kLagTime && event.kind != Kind::kProgramBegin;
     if (late && event.kind != Kind::kSaveEnd) return absl::OkStatus();
     if (!late) {
       if (absl::Status status = End(t); !status.ok()) return status;
     }
   }
-  // No program loads a checkpoint or begins to train behind its steps: it was started anew.
+  // No program loads a checkpoint or begins training after its steps: it was restarted.
   const bool anew = event.kind == Kind::kRestoreBegin || event.kind == Kind::kRestoreEnd ||
                     event.kind == Kind::kTrainingBegin || event.kind == Kind::kProgramBegin;
   if (start_ && anew && (start_->has_step || start_->waiting) &&
       (start_->over_by_slurm || t - start_->last_event > kRanksTime)) {
-    // What it printed of itself before comes behind the longest silence.
+    // What it printed before the restart comes after the longest silence.
     RETURN_IF_ERROR(Heard(t));
     const TimeSpan silence = start_->silence;
     RETURN_IF_ERROR(End(silence.begin));
     RETURN_IF_ERROR(Begin(silence.end, offset, false));
     heard_before_ = t;
   }
-  // What ends, begins nothing.
+  // An end does not begin a start.
   const bool ends =
       event.kind == Kind::kProgramEnd || event.kind == Kind::kJobEnd || event.kind == Kind::kStop;
   if (!start_ && ends) return absl::OkStatus();
   RETURN_IF_ERROR(Begin(t, offset, event.kind == Kind::kProgramBegin));
-  // Lines of several ranks are not in order; what is told now is not before what was.
+  // Lines of several ranks may be out of order; this event is not before the last one.
   if (start_->has_step) t = std::max(t, start_->done_at);
   if (!start_->over) start_->last_heard = std::max(start_->last_heard, t);
   start_->last_event = std::max(start_->last_event, t);

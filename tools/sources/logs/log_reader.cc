@@ -24,9 +24,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Two lines of steps are no accident.
+// Two lines of steps are not a coincidence.
 constexpr int kCertainSteps = 2;
-// What is kept until it is known which profile it is.
+// Number of events kept until the profile is known.
 constexpr std::size_t kMaxHeld = 4096;
 constexpr std::string_view kEnding = ".profile";
 constexpr std::string_view kBuiltIn = "built in";
@@ -117,8 +117,8 @@ absl::StatusOr<LogReader> LogReader::Open(std::string_view name, const std::stri
   const bool found = std::any_of(reader.candidates_.begin(), reader.candidates_.end(),
                                  [](const Candidate& candidate) { return !candidate.beside; });
   if (!found)
-    return absl::NotFoundError(Cat("no log profile is named ", name, "; there are ", names, ", ",
-                                   kGoogleProfile, " and ", kAutoProfile));
+    return absl::NotFoundError(
+        Cat("unknown log profile ", name, "; known: ", names, ", ", kGoogleProfile, " and ", kAutoProfile));
   if (name != kAutoProfile) reader.chosen_name_ = std::string(name);
   return reader;
 }
@@ -149,7 +149,7 @@ void LogReader::Line(std::string_view line, std::int64_t offset, std::int64_t re
     Candidate& candidate = candidates_[i];
     for (LogEvent& event : Events(candidate, line)) {
       const bool step = event.kind == LogEvent::Kind::kStepEnd || event.kind == LogEvent::Kind::kStepBegin;
-      // What was measured is of no profile's training.
+      // Results of nccl-tests do not identify the training's profile.
       const bool now = !chosen_name_.empty() || event.kind == LogEvent::Kind::kCollective;
       Said said{std::move(event), offset, read_ns};
       if (now) {
@@ -182,7 +182,7 @@ LogReader::Counted LogReader::MostCounted() const {
   const Candidate* best = nullptr;
   for (const Candidate& candidate : candidates_) {
     if (candidate.steps + candidate.others == 0) continue;
-    // One that is read beside others is it only where there is no other.
+    // A profile that is read in addition to others is chosen only if there is no other.
     const auto rank = [](const Candidate& of) { return std::tuple(!of.beside, of.steps, of.others); };
     if (best == nullptr || rank(candidate) > rank(*best)) best = &candidate;
   }

@@ -1,4 +1,4 @@
-// Which profiles there are, and what a line says by the one that is asked for.
+// Loads the log profiles, and reads lines with the selected one.
 #pragma once
 
 #include <cstdint>
@@ -16,37 +16,37 @@
 
 namespace goodput {
 
-// How Slurm ends a job, and what tests of the network print: read beside any other.
+// How Slurm ends a job, and results of nccl-tests: read in addition to any other profile.
 inline constexpr std::string_view kSlurmProfile = "slurm";
 inline constexpr std::string_view kNcclTestsProfile = "nccl-tests";
-// Finds out which of all it is.
+// Selects the profile that fits.
 inline constexpr std::string_view kAutoProfile = "auto";
-// Not of lines but of JSON entries: what Google's goodput library and Orbax log
+// For JSON entries instead of lines: the logs of Google's goodput library and Orbax
 // (tools/sources/import_export).
 inline constexpr std::string_view kGoogleProfile = "google-goodput";
 
-// A profile, or why it is none.
+// A profile, or why it is invalid.
 struct KnownProfile {
-  std::string name;   // by the file, where it is none
+  std::string name;   // from the file's name, if it is invalid
   std::string where;  // "built in", or the file
   std::string text;
   absl::StatusOr<LogProfile> profile = absl::UnknownError("");
 };
 
-// Those built in, and the files NAME.profile of the site's folder, of which each is instead of a built-in one
-// of its name. In the order in which `auto` prefers them.
+// The built-in profiles, and the files NAME.profile in the site's folder, which replace built-in ones of the
+// same name. In the order in which `auto` prefers them.
 std::vector<KnownProfile> LoadProfiles(const std::string& site_folder);
 
 class LogReader {
  public:
-  // `name`: a profile's, auto or google-goodput. NotFound names those there are; InvalidArgument: it is one
-  // that must not be used.
+  // `name`: of a profile, auto or google-goodput. NotFound lists the known ones; InvalidArgument: the profile
+  // is invalid.
   static absl::StatusOr<LogReader> Open(std::string_view name, const std::string& site_folder);
-  // By the profile that this text of the file `where` is.
+  // With the profile in this text, from the file `where`.
   static absl::StatusOr<LogReader> Of(std::string_view text, std::string_view where);
 
-  // For whoever has the whole log: once all lines were given to Count, the profile with most steps, or with
-  // most else, and its progress bars. No name: no line means anything to any.
+  // For a complete log: after all lines were passed to Count, the profile with most steps (or most other
+  // events), and its progress bars. No name: no profile matched a line.
   struct Counted {
     std::string name;
     Counters counters;
@@ -54,8 +54,8 @@ class LogReader {
   void Count(std::string_view line);
   Counted MostCounted() const;
 
-  // A line at its place. Its events come now, or, as long as it is not known which profile it is, later.
-  // `read_ns`: when it was read, for whoever takes them.
+  // Reads a line at its offset. Its events are passed now, or later if the profile is not known yet.
+  // `read_ns`: when it was read; passed on.
   struct Said {
     LogEvent event;
     std::int64_t offset = 0;
@@ -63,9 +63,9 @@ class LogReader {
   };
   using Take = std::function<void(const Said& said)>;
   void Line(std::string_view line, std::int64_t offset, std::int64_t read_ns, const Take& take);
-  // No line comes any more.
+  // There are no more lines.
   void Finish(const Take& take);
-  // The time a line carries, by the profiles that may be it.
+  // The time of a line, by the profiles that may match.
   std::optional<LineTime> TimeOf(std::string_view line) const;
   // Empty: not known yet.
   const std::string& profile() const { return chosen_name_; }
@@ -74,7 +74,7 @@ class LogReader {
   struct Candidate {
     std::string name;
     std::unique_ptr<LogProfile> profile;  // null: Google's
-    bool beside = false;                  // whichever of the others it is
+    bool beside = false;                  // read in addition to the selected one
     int steps = 0;
     int others = 0;
     Counters counters;

@@ -1,4 +1,4 @@
-// What logs tell of a run, whoever wrote them: the words between a log's reader and whoever stores it.
+// The interface between readers of logs and the code that stores their events.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace goodput {
 
-// Which process said something.
+// The process that an event comes from.
 struct Speaker {
-  std::string_view slurm_step;  // as the log has it; empty: not told
+  std::string_view slurm_step;  // as in the log; empty: not given
   std::int64_t task = 0;
-  int attempt = 0;  // in the order of their begins, from 0
+  int attempt = 0;  // numbered by begin, from 0
 };
 
 struct LogMark {
@@ -27,7 +27,7 @@ struct LogMark {
   std::string_view name;  // of a phase; of a checkpoint, kInBackground or empty
 };
 
-// That the tasks of a Slurm step were there.
+// When the tasks of a Slurm step lived.
 struct LogSrun {
   std::optional<Ns> begin;
   std::optional<Ns> end;
@@ -38,15 +38,15 @@ struct LogSrun {
 struct LogAttempt {
   int number = 0;
   Ns begin = 0;
-  Ns end = 0;               // known, or the latest it can have been
-  bool ended = false;       // a job_end said so
-  std::string state;        // Slurm's word, where the log has it; COMPLETED for a job_end that says no more
-  std::optional<Ns> stop;   // its preemption began
-  bool is_life = true;      // the program itself said so; not what sgoodput exported of an allocation
+  Ns end = 0;               // known, or the latest possible
+  bool ended = false;       // there was a job_end
+  std::string state;        // Slurm's state, if the log has it; COMPLETED for a plain job_end
+  std::optional<Ns> stop;   // when its preemption began
+  bool is_life = true;      // reported by the program itself, not exported by sgoodput from an allocation
   std::int64_t offset = 0;  // of the entry that began it
 };
 
-// A collective was measured, as nccl-tests does: bytes, and bytes a second.
+// A result of nccl-tests: bytes, and bytes per second.
 struct LogCollective {
   Ns t = 0;
   std::int64_t bytes = 0;
@@ -54,8 +54,8 @@ struct LogCollective {
   std::int64_t busbw = 0;
 };
 
-// Takes what the log says, in the order of time. `offset` is where in the file, and different in each call of
-// Mark and Srun.
+// Receives the events of a log in the order of time. `offset` is a position in the file, different in each
+// call of Mark and Srun.
 class LogSink {
  public:
   virtual ~LogSink() = default;
@@ -63,12 +63,12 @@ class LogSink {
   virtual absl::Status Mark(const LogMark& mark, const Speaker& speaker, std::int64_t offset) = 0;
   virtual absl::Status Srun(const LogSrun& srun, const Speaker& speaker, std::int64_t offset) = 0;
   virtual absl::Status Attempt(const LogAttempt& attempt) = 0;
-  // `step` steps were done then, and no more were told of in this start of the program.
+  // `step` steps were done at that time, and no more were reported in this start of the program.
   virtual absl::Status StepEnd(Ns /*t*/, std::int64_t /*step*/, const Speaker& /*speaker*/,
                                std::int64_t /*offset*/) {
     return absl::OkStatus();
   }
-  // The program says that it was told to stop.
+  // The program reports that it was told to stop.
   virtual absl::Status Stop(Ns /*t*/, const Speaker& /*speaker*/, std::int64_t /*offset*/) {
     return absl::OkStatus();
   }

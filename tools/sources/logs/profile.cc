@@ -34,7 +34,7 @@ constexpr std::int64_t kMaxDurationNs = std::int64_t{400} * 86'400 * 1'000'000'0
 constexpr std::size_t kMaxNameBytes = 128;
 constexpr std::int64_t kMaxExpressionBytes = std::int64_t{8} << 20U;
 
-// RE2 takes its own type of text, which is one of several by release.
+// RE2 takes its own string type, which depends on the release.
 re2::StringPiece Piece(std::string_view text) {
   return {text.data(), text.size()};
 }
@@ -45,7 +45,7 @@ std::string_view View(const re2::StringPiece& piece) {
 RE2::Options Quiet() {
   RE2::Options options;
   options.set_log_errors(false);
-  // A log is bytes; what is not UTF-8 in it must not stop a match.
+  // A log is bytes; invalid UTF-8 must not prevent a match.
   options.set_encoding(RE2::Options::EncodingLatin1);
   options.set_max_mem(kMaxExpressionBytes);
   return options;
@@ -58,10 +58,10 @@ bool KnowsGroup(std::string_view name, bool stamp) {
 
 }  // namespace
 
-// What LogProfile::Impl consists of: where files are compiled as one, g++ wants it known as far as that is.
+// The parts of LogProfile::Impl, in a named namespace: in a unity build, g++ needs their linkage to match.
 namespace profile_parts {
 
-// An expression, and which group is where.
+// An expression, and the index of each group.
 class Expression {
  public:
   explicit Expression(std::string_view text) : re_(std::make_unique<RE2>(Piece(text), Quiet())) {
@@ -69,16 +69,16 @@ class Expression {
     for (const auto& [name, index] : re_->NamedCapturingGroups()) groups_.emplace_back(name, index);
   }
   std::string Problem(bool stamp) const {
-    if (!re_->ok()) return Cat("the expression is none: ", re_->error());
+    if (!re_->ok()) return Cat("invalid expression: ", re_->error());
     if (re_->NumberOfCapturingGroups() > static_cast<int>(kMaxGroups)) return "more than 12 groups";
     for (const auto& [name, index] : groups_) {
       if (!KnowsGroup(name, stamp)) return Cat("unknown group ", name);
     }
-    if (stamp && groups_.size() != 1) return "a stamp has one of the groups date, unix and glog";
+    if (stamp && groups_.size() != 1) return "a stamp needs exactly one of the groups date, unix and glog";
     return "";
   }
 
-  // Calls `take` with each named group that took part.
+  // Calls `take` with each named group that matched.
   template <typename Take>
   bool Match(std::string_view line, const Take& take) const {
     std::array<re2::StringPiece, kMaxGroups + 1> found;
@@ -130,7 +130,7 @@ std::optional<LineTime> TimeOfGroup(std::string_view group, std::string_view tex
   return std::nullopt;
 }
 
-// Some write 1,000 for a thousand.
+// Some frameworks print 1,000 for a thousand.
 std::optional<std::int64_t> WholeNumber(std::string_view text) {
   std::string digits(text);
   digits.erase(std::remove(digits.begin(), digits.end(), ','), digits.end());
@@ -139,14 +139,14 @@ std::optional<std::int64_t> WholeNumber(std::string_view text) {
   return value;
 }
 
-// Of 10^9 bytes a second, in bytes.
+// From 10^9 bytes per second to bytes per second.
 std::optional<std::int64_t> Bandwidth(std::string_view text) {
   const std::optional<std::int64_t> bytes = ParseDecimal(text, 9);
   if (!bytes || *bytes <= 0) return std::nullopt;
   return bytes;
 }
 
-// "31:31" or "1:02:03", as tqdm has it.
+// "31:31" or "1:02:03", as printed by tqdm.
 std::optional<std::int64_t> Elapsed(std::string_view text) {
   std::int64_t seconds = 0;
   for (const absl::string_view part : absl::StrSplit(ToAbsl(text), ':')) {
@@ -166,7 +166,7 @@ std::optional<std::int64_t> Duration(std::string_view text, int scale) {
 std::string Nanoseconds(std::int64_t ns) {
   std::string text;
   AppendSeconds(ns, text);
-  // Without what says nothing.
+  // Removes trailing zeros.
   text.erase(text.find_last_not_of('0') + 1);
   if (text.back() == '.') text.pop_back();
   return text;
@@ -187,7 +187,7 @@ struct LogProfile::Impl {
   std::vector<profile_parts::Rule> rules;
   std::vector<profile_parts::Expression> stamps;
   std::vector<profile_parts::Example> unlike;
-  // All rules at once: most lines match none.
+  // All rules at once, since most lines match none.
   std::unique_ptr<RE2::Set> any;
 
   std::optional<LogEvent> Event(const Rule& rule, std::string_view line) const;
@@ -197,7 +197,7 @@ struct LogProfile::Impl {
 
 namespace {
 
-// Reads the items of a file, and checks what they promise.
+// Reads the items of a file, and checks its examples.
 class ProfileReader {
  public:
   ProfileReader(std::string_view where, LogProfile::Impl& into) : where_(where), into_(into) {}
@@ -264,7 +264,7 @@ std::optional<LogEvent> LogProfile::Impl::Event(const Rule& rule, std::string_vi
   if (!matched || !good) return std::nullopt;
   if (event.step) *event.step += rule.add;
   if (epoch && event.step) {
-    // A bar counts the batches of an epoch, of which it may not know how many there are.
+    // A bar counts the batches of an epoch, whose total may be unknown.
     if (!event.of && *epoch > 0) return std::nullopt;
     event.epoch_begins = *event.step == 0;
     *event.step += *epoch * event.of.value_or(0);
@@ -305,7 +305,7 @@ absl::Status ProfileReader::TakeOfRule(std::string_view word, std::string_view r
   if (into_.rules.empty()) return Bad(at, Cat("`", word, "` before any rule"));
   Rule& rule = into_.rules.back();
   if (word == "match") {
-    if (rule.match) return Bad(at, "a second `match`: write another rule");
+    if (rule.match) return Bad(at, "a second `match`: start another rule");
     rule.match.emplace(rest);
     rule.text = std::string(rest);
     const std::string problem = rule.match->Problem(false);
@@ -318,7 +318,7 @@ absl::Status ProfileReader::TakeOfRule(std::string_view word, std::string_view r
   const std::string_view value = rest.substr(std::min(rest.find_first_not_of(' '), rest.size()));
   if (word == "gives") {
     if (rule.examples.empty() || !rule.examples.back().gives.empty())
-      return Bad(at, "`gives` without its example");
+      return Bad(at, "`gives` without an example");
     rule.examples.back().gives = std::string(value);
     return absl::OkStatus();
   }
@@ -329,7 +329,7 @@ absl::Status ProfileReader::TakeOfRule(std::string_view word, std::string_view r
   }
   if (word == "name") {
     if (value.empty() || value.size() > kMaxNameBytes)
-      return Bad(at, "`name` takes one of at most 128 bytes");
+      return Bad(at, "`name` takes a name of at most 128 bytes");
     rule.name = std::string(value);
     return absl::OkStatus();
   }
@@ -378,14 +378,14 @@ absl::Status ProfileReader::Take(std::string_view word, std::string_view rest, i
   }
   if (word == "rule") {
     const auto* const kind = std::find(kKindNames.begin(), kKindNames.end(), value);
-    if (kind == kKindNames.end()) return Bad(at, Cat("no rule is a `", value, "`"));
+    if (kind == kKindNames.end()) return Bad(at, Cat("unknown kind of rule `", value, "`"));
     Rule rule;
     rule.kind = static_cast<LogEvent::Kind>(kind - kKindNames.begin());
     rule.at = at;
     into_.rules.push_back(std::move(rule));
     return absl::OkStatus();
   }
-  // Of a text that is a line, one blank is between; of any other, all are.
+  // Before a line of text, only one blank is skipped; otherwise all are.
   return TakeOfRule(word, word == "example" ? rest : value, at);
 }
 
@@ -393,7 +393,7 @@ absl::Status ProfileReader::CheckExample(const Rule& rule, const Example& exampl
   const Rule* by = nullptr;
   const std::optional<LogEvent> event = into_.Match(example.line, &by);
   if (!event) return Bad(example.at, "the example matches no rule");
-  if (by != &rule) return Bad(example.at, Cat("the example matches the rule of line ", by->at, " first"));
+  if (by != &rule) return Bad(example.at, Cat("the example matches the rule at line ", by->at, " first"));
   const std::string found = EventInWords(*event);
   if (found != example.gives)
     return Bad(example.at, Cat("the example gives `", found, "`, not `", example.gives, "`"));
@@ -406,7 +406,7 @@ absl::Status ProfileReader::CheckRule(const Rule& rule) {
   const bool named = rule.kind == LogEvent::Kind::kPhaseBegin || rule.kind == LogEvent::Kind::kPhaseEnd ||
                      rule.kind == LogEvent::Kind::kJobEnd;
   if (named && rule.name.empty() && rule.text.find("?P<name>") == std::string::npos)
-    return Bad(rule.at, "it needs a `name`");
+    return Bad(rule.at, "the rule needs a `name`");
   const bool step = rule.kind == LogEvent::Kind::kStepEnd || rule.kind == LogEvent::Kind::kStepBegin;
   if (step && rule.text.find("?P<step>") == std::string::npos)
     return Bad(rule.at, "a step needs a group `step`");
@@ -427,7 +427,7 @@ absl::Status ProfileReader::Check() {
   into_.any = std::make_unique<RE2::Set>(Quiet(), RE2::UNANCHORED);
   for (const Rule& rule : into_.rules) {
     RETURN_IF_ERROR(CheckRule(rule));
-    if (into_.any->Add(Piece(rule.text), nullptr) < 0) return Bad(rule.at, "the expression is none");
+    if (into_.any->Add(Piece(rule.text), nullptr) < 0) return Bad(rule.at, "invalid expression");
   }
   if (!into_.any->Compile()) return Bad(1, "the expressions together are too large");
   for (const Rule& rule : into_.rules) {
@@ -437,7 +437,8 @@ absl::Status ProfileReader::Check() {
   }
   for (const Example& line : into_.unlike) {
     const Rule* by = nullptr;
-    if (into_.Match(line.line, &by)) return Bad(line.at, Cat("the rule of line ", by->at, " matches it"));
+    if (into_.Match(line.line, &by))
+      return Bad(line.at, Cat("the rule at line ", by->at, " matches this line"));
   }
   return absl::OkStatus();
 }

@@ -48,8 +48,8 @@ std::string Counters::Why() const {
     others +=
         Cat(others.empty() ? "" : ", ", "to ", of, " (", other.seconds, " s, ", other.states, " states)");
   }
-  return Cat("steps are those of the progress bar to ", chosen, ", the one shown longest (", course.seconds,
-             " s, ", course.states, " states); left out: ", others);
+  return Cat("steps are taken from the progress bar to ", chosen, ", which was shown longest (",
+             course.seconds, " s, ", course.states, " states); ignored: ", others);
 }
 
 }  // namespace goodput

@@ -1,6 +1,6 @@
-// Which of several progress bars in one output is the training's: data is prepared and models are evaluated
-// under bars that look the same. They are told apart by what they count to and by their course: the
-// training's is shown longest, and with more states than any other that is shown as long.
+// Finds the training's progress bar among several in one output, since data preparation and evaluation draw
+// similar ones. They are distinguished by their total and duration: the training's is shown longest, with
+// more states than any other shown as long.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,20 @@ class Counters {
  public:
   // In the order of the file.
   void See(const LogEvent& event);
-  // False: the event is of a bar, and that is not the training's.
+  // False: the event belongs to another bar than the training's.
   bool IsTrainings(const LogEvent& event) const;
-  // What was chosen and why, where there was a choice; else empty.
+  // Which bar was chosen and why, if there were several; otherwise empty.
   std::string Why() const;
 
  private:
   struct Course {
     std::int64_t states = 0;
-    std::int64_t seconds = 0;  // the longest it was shown without being begun anew
+    std::int64_t seconds = 0;  // longest time it was shown without restarting
   };
-  // What the training's counts to.
+  // The total of the training's bar.
   std::optional<std::int64_t> Chosen() const;
 
-  std::map<std::int64_t, Course> bars_;  // by what they count to
+  std::map<std::int64_t, Course> bars_;  // by total
 };
 
 }  // namespace goodput

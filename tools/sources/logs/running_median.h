@@ -1,5 +1,5 @@
-// A median of however many durations, of which so few are kept that it costs next to nothing: all of the
-// first few thousand, then of every other, of every fourth ...
+// The approximate median of any number of durations, at little cost: keeps all of the first few thousand,
+// then every other one, then every fourth ...
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class UsualTime {
     every_ *= 2;
   }
   std::int64_t count() const { return count_; }
-  // The lower one; absent when there is none.
+  // The lower median; absent if there are no values.
   std::optional<Ns> Median() const {
     if (kept_.empty()) return std::nullopt;
     std::vector<Ns> sorted = kept_;

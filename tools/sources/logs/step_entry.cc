@@ -11,7 +11,7 @@ namespace goodput {
 namespace {
 
 constexpr int kMaxStepDigits = 15;    // below kMaxTrainStep
-constexpr int kMaxSecondDigits = 10;  // below 2286; kLatest comes earlier
+constexpr int kMaxSecondDigits = 10;  // the year 2286; kLatest is earlier
 constexpr int kFractionDigits = 9;
 
 class StepScanner {
@@ -38,7 +38,7 @@ class StepScanner {
     at_ += size;
     return true;
   }
-  // A string of plain characters.
+  // A string without escapes.
   bool Text(std::string_view& text) {
     if (!Take('"')) return false;
     const char* const begin = at_;
@@ -53,7 +53,7 @@ class StepScanner {
     return true;
   }
   bool Step(std::int64_t& step) { return Digits(kMaxStepDigits, step); }
-  // Whole seconds and at most nine decimals.
+  // Whole seconds with at most nine decimals.
   bool Seconds(Ns& ns) {
     std::int64_t seconds = 0;
     if (!Digits(kMaxSecondDigits, seconds)) return false;
@@ -75,7 +75,7 @@ class StepScanner {
 
  private:
   static bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-  // As JSON has it: no leading zero. What follows must be no more of a number, which whoever asked sees.
+  // As in JSON: no leading zero. The caller checks that the number ends here.
   bool Digits(int most, std::int64_t& value) {
     const char* const begin = at_;
     value = 0;
@@ -90,7 +90,7 @@ class StepScanner {
   const char* end_;
 };
 
-// Where the numbers stand in the text.
+// Positions of the numbers in the text.
 struct Places {
   std::size_t step = 0;
   std::size_t step_end = 0;
@@ -110,7 +110,7 @@ bool ReadPlaces(std::string_view text, PlainStep& into, Places& places) {
     if (!reader.Text(key) || !reader.Take(':')) return false;
     reader.Blanks();
     const std::size_t begin = reader.Position(text);
-    // Of a key that is there twice, no.
+    // False for a repeated key.
     if (key == "step_count" && !has_step) {
       has_step = reader.Step(into.step);
       places.step = begin;

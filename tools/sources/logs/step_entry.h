@@ -1,5 +1,5 @@
-// The step entries of a log, as nearly all programs write them: one flat object, nothing escaped. Nearly all
-// of a log is steps, and these are read several times faster than JSON in general.
+// Reads step entries in the form that nearly all programs write them: one flat object without escapes. Most
+// of a log is steps, and this is several times faster than a JSON parser.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@
 namespace goodput {
 
 struct PlainStep {
-  std::string_view job_name;  // in the text
+  std::string_view job_name;  // points into the text
   std::int64_t step = 0;
   Ns start = 0;
 };
 
 // True: the text is {"job_name": "...", "step_count": N, "step_start_time": S}, in any order and with any
-// blanks, and `into` says so. False: whatever else. What is taken here, GoogleEntryParser::ParseJson takes
-// the same.
+// blanks; sets `into`. False: anything else. GoogleEntryParser::ParseJson accepts what this accepts.
 bool ReadPlainStep(std::string_view text, PlainStep& into);
 
-// Entries one after the other: one program writes them, so most are the one before but for two numbers.
+// Reads consecutive entries: since one program writes them, most differ from the previous one only in two
+// numbers.
 class PlainStepReader {
  public:
   bool Read(std::string_view text, PlainStep& into);
 
  private:
-  // What is around the numbers of the entry before, of which `first_` says which comes first.
+  // The text around the numbers of the previous entry; `first_` says which number comes first.
   std::string head_;
   std::string between_;
   std::string tail_;

@@ -8,7 +8,7 @@ namespace goodput {
 
 template <typename Call>
 auto FilesAs::As(Call call) noexcept {
-  // The group first: without root it could not be changed.
+  // The group first, since it cannot be changed without root.
   const int gid = setfsgid(gid_);
   const int uid = setfsuid(uid_);
   auto result = call();
@@ -20,7 +20,7 @@ auto FilesAs::As(Call call) noexcept {
 }
 
 bool FilesAs::Works() noexcept {
-  // What is no id changes nothing, and the present one is told.
+  // An invalid id changes nothing, and the call returns the current one.
   constexpr auto kNone = static_cast<uid_t>(-1);
   return As(
       [&] { return setfsuid(kNone) == static_cast<int>(uid_) && setfsgid(kNone) == static_cast<int>(gid_); });

@@ -1,5 +1,5 @@
-// Files as another user sees them, for a process that must stay who it is for everything else: the
-// controller's ingest writes a database of its own and reads folders that only the shared spool's user may.
+// File access as another user, for a process that otherwise keeps its own: the controller's ingest writes its
+// own database and reads folders that only the user of the shared spool can read.
 #pragma once
 
 #include <sys/types.h>
@@ -8,11 +8,12 @@
 
 namespace goodput {
 
-// Each call with the file-system user and group of `uid` and `gid`, which are this thread's alone.
+// Makes each call with the file-system user and group `uid` and `gid`, which apply only to the current
+// thread.
 class FilesAs final : public Files {
  public:
   FilesAs(uid_t uid, gid_t gid) : uid_(uid), gid_(gid) {}
-  // Whether this process may be that user at all: the calls themselves would not say so.
+  // Whether this process is allowed to do that; the calls themselves would not report it.
   bool Works() noexcept;
 
   int OpenAt(int at, const char* path, int flags, mode_t mode) noexcept override;

@@ -16,7 +16,7 @@
 namespace goodput {
 namespace {
 
-// Of thousands of problems as many as a message holds.
+// Of thousands of problems, as many as fit into a message.
 constexpr std::size_t kMaxProblemBytes = std::size_t{32} << 10U;
 
 struct SharedIngest {
@@ -25,10 +25,10 @@ struct SharedIngest {
   std::string cluster;
   std::int64_t keep_s = 0;
   std::string user;    // empty: this process's
-  std::string writer;  // as whom the database is written to
+  std::string writer;  // the name under which the database is written
 };
 
-// Who reads the shared spool, and how.
+// The user who reads the shared spool, and how.
 class Reader {
  public:
   static absl::StatusOr<Reader> Of(const std::string& user) {
@@ -37,12 +37,12 @@ class Reader {
     const absl::StatusOr<HelperUser> found = FindHelperUser(user);
     if (!found.ok()) return Annotate(found.status(), "shared_spool_user");
     reader.uid_ = found->uid;
-    // Who is no root is that user or cannot read; either way there is nothing to change.
+    // A process without root is that user or cannot read; in either case there is nothing to change.
     if (geteuid() == 0) reader.as_ = std::make_unique<FilesAs>(found->uid, found->gid);
     if (reader.as_ != nullptr && !reader.as_->Works()) {
-      return absl::PermissionDeniedError(Cat(
-          "shared_spool_user: goodputd may not read as ", user,
-          "; where it is confined, let it call setfsuid and setfsgid and have CAP_SETUID and CAP_SETGID"));
+      return absl::PermissionDeniedError(
+          Cat("shared_spool_user: goodputd cannot read as ", user,
+              "; if it is confined, permit setfsuid, setfsgid, CAP_SETUID and CAP_SETGID"));
     }
     return reader;
   }
@@ -64,7 +64,7 @@ IngestOptions OptionsOf(const SharedIngest& shared, const Reader& reader) {
   return options;
 }
 
-// An answer: words that end with a NUL each.
+// Encodes a reply: words that each end with a NUL.
 std::string Answer(const absl::StatusOr<IngestReport>& report) {
   std::string problems;
   if (report.ok()) {
@@ -112,7 +112,7 @@ class IngestWorker {
     options.out_of_time = [&] { return options.clock.mono_ns() >= until_ns; };
     absl::StatusOr<IngestReport> report = IngestSpool(*database_, shared_.root, options);
     if (absl::IsAborted(report.status())) {
-      // What another does from now on is not known here.
+      // Other writers may change the database from now on.
       database_.reset();
       memory_ = SpoolMemory();
     }
@@ -165,7 +165,7 @@ absl::StatusOr<IngestReport> ParseIngestAnswer(std::string_view answer) {
   if (words.size() != 7 || !absl::SimpleAtoi(words[0], &code) ||
       !absl::SimpleAtoi(words[2], &report.records) || !absl::SimpleAtoi(words[3], &report.bad) ||
       !absl::SimpleAtoi(words[4], &report.removed) || !absl::SimpleAtoi(words[5], &whole)) {
-    return absl::InternalError("the ingest helper speaks nonsense");
+    return absl::InternalError("malformed reply from the ingest helper");
   }
   if (code != 0) return absl::Status(static_cast<absl::StatusCode>(code), words[1]);
   report.whole = whole != 0;

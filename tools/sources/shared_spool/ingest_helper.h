@@ -1,10 +1,9 @@
-// Ingest of the shared spool in a process of its own, with a connection to the database of its own.
+// Ingests the shared spool in its own process, with its own connection to the database.
 //
-// Why all of ingest, and not only its reading: the folder may hang at any call, and whoever makes the call
-// hangs with it. A process can be given up; SQLite lets several write, one after the other; and offset and
-// rows go together, so that one killed at any moment has taken something once or not at all. It holds no lock
-// while it reads (sql/ingest/ingest_batch.h). What is left of the controller's duties runs in the daemon
-// itself.
+// Why all of ingest and not only the reading: the folder may hang at any call, and the caller with it. A
+// process can be abandoned; SQLite serializes several writers; and offset and rows are stored together, so a
+// process killed at any moment has ingested data once or not at all. It holds no lock while it reads
+// (sql/ingest/ingest_batch.h). The controller's other duties run in the daemon itself.
 #pragma once
 
 #include <cstdint>
@@ -22,21 +21,22 @@
 namespace goodput {
 
 inline constexpr const char* kIngestHelper = "ingest";
-// A pass that has not looked at all by then ends, and the next goes on.
+// A pass that takes longer ends, and the next one continues.
 inline constexpr std::int64_t kIngestPassNs = 2'000'000'000;
-// The controller waits so much longer than the nodes, which compare with what is here before they remove.
+// The controller keeps files this much longer than the nodes, which compare with the copy before they remove
+// a file.
 inline constexpr std::int64_t kSharedKeptLongerS = 86400;
 
-// What the helper is started with; it writes to the database as `writer` (Database::WriteAs).
+// The arguments of the helper, which writes to the database as `writer` (Database::WriteAs).
 std::vector<std::string> IngestHelperArguments(const Config& config, const std::string& writer);
-// Asked for one pass over all but the folders named in the request, a line each.
+// A request is one pass over all folders except those named in the request, one per line.
 HelperAnswers IngestHelper(const std::vector<std::string>& arguments);
 
 std::string IngestRequest(const std::set<std::string>& avoid);
-// What the helper says of its pass; an error is its.
+// The result of a pass; an error is the helper's.
 absl::StatusOr<IngestReport> ParseIngestAnswer(std::string_view answer);
 
-// One pass over the shared spool by this process, for who can wait.
+// One pass over the shared spool in this process, if blocking is acceptable.
 absl::StatusOr<IngestReport> IngestShared(Database& db, const Config& config);
 
 }  // namespace goodput

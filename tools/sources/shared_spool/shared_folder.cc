@@ -18,20 +18,20 @@ std::string Mend(int error) {
   switch (error) {
     case ENOSPC:
     case EDQUOT:
-      return "make room there";
+      return "free disk space there";
     case EACCES:
     case EPERM:
-      return "where root may not write, name a user who may: shared_spool_user in goodput.conf";
+      return "if root may not write there, set shared_spool_user in goodput.conf to a user who may";
     case ENOENT:
-      return "mount it, or make it: owned by who writes there, mode 0700";
+      return "mount it, or create it with mode 0700, owned by the user who writes there";
     case EROFS:
-      return "mount it for writing, and let goodputd's unit in: systemctl edit goodputd, [Service], "
+      return "mount it read-write, and give goodputd's unit access: systemctl edit goodputd, [Service], "
              "ReadWritePaths=-FOLDER";
     case ELOOP:
     case ENOTDIR:
-      return "it must be a folder and no link";
+      return "it must be a folder, not a link";
     default:
-      return "nothing is lost while the nodes' own disks have room";
+      return "nothing is lost as long as the nodes' disks have space";
   }
 }
 
@@ -43,24 +43,24 @@ std::string PlaceOf(const struct stat& folder) {
 
 absl::Status DirectSharedFolder::Trouble(int error) const {
   return absl::UnavailableError(Cat("shared_spool ", root_, ": ", std::strerror(error), "; ", Mend(error),
-                                    "; records wait on the node"));
+                                    "; records are kept on the node"));
 }
 
-// What one file says; a disk that is full or read-only is no single file's.
+// An error of one file; a full or read-only disk affects all files.
 absl::Status DirectSharedFolder::FileTrouble(int error, const std::string& folder,
                                              const std::string& file) const {
   if (error == ENOSPC || error == EDQUOT || error == EROFS) return Trouble(error);
   return absl::AbortedError(Cat("shared_spool ", root_, ": ", folder, "/", file, ": ",
-                                error == ELOOP ? "is no regular file" : std::strerror(error),
-                                "; this file waits on the node: look what is wrong with its copy"));
+                                error == ELOOP ? "not a regular file" : std::strerror(error),
+                                "; the file is kept on the node: check its copy"));
 }
 
 absl::Status DirectSharedFolder::CheckOwner(int fd, struct stat& info, std::string_view what) const {
   if (files_.FStat(fd, &info) != 0) return Trouble(errno);
   if (info.st_uid == owner_ && (info.st_mode & 022U) == 0) return absl::OkStatus();
-  return absl::PermissionDeniedError(Cat("shared_spool ", root_, ": ", what, " is uid ", info.st_uid,
-                                         "'s or others may write to it; chown it to uid ", owner_,
-                                         " and chmod it to 0700; records wait on the node"));
+  return absl::PermissionDeniedError(Cat("shared_spool ", root_, ": ", what, " is owned by uid ", info.st_uid,
+                                         " or writable by others; chown it to uid ", owner_,
+                                         " and chmod it to 0700; records are kept on the node"));
 }
 
 absl::StatusOr<int> DirectSharedFolder::OpenRoot(std::string& place) const {
@@ -99,7 +99,7 @@ absl::StatusOr<SharedFile> DirectSharedFolder::Look(const std::string& folder, c
   if (opened < 0) return found;
   const Fd at(files_, opened);
   const auto trouble = [&](int error) { return FileTrouble(error, folder, file); };
-  // A file that is open to be read alone cannot be made to settle everywhere.
+  // On some file systems, a file opened only for reading cannot be synced.
   const int flags = kFileFlags | (settled ? O_RDWR : O_RDONLY);
   const Fd fd(files_, Uninterrupted([&] { return files_.OpenAt(at.get(), file.c_str(), flags, 0); }));
   if (fd.get() < 0) return errno == ENOENT ? absl::StatusOr<SharedFile>(found) : trouble(errno);
@@ -135,13 +135,13 @@ absl::StatusOr<SharedFile> DirectSharedFolder::Append(const std::string& folder,
   if (!S_ISREG(info.st_mode)) return trouble(ELOOP);
   found.size = info.st_size;
   if (found.size != offset) return found;
-  // At an offset of its own, not at the end: a write of somebody who was given up and comes back late puts
-  // the same bytes into the same place.
+  // At an explicit offset, not at the end: a late write of an abandoned process writes the same bytes to the
+  // same place.
   const ssize_t written = Uninterrupted(
       [&] { return files_.PWrite(fd.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset)); });
   if (written <= 0 && !bytes.empty()) return trouble(written < 0 ? errno : ENOSPC);
   found.size = offset + written;
-  // NFS says here what it could not write after all.
+  // NFS reports here what it could not write.
   if (files_.Close(fd.release()) != 0) return trouble(errno);
   return found;
 }
@@ -151,7 +151,7 @@ absl::StatusOr<SharedFile> DirectSharedFolder::Replace(const std::string& folder
   SharedFile made;
   ASSIGN_OR_RETURN(const int opened, OpenFolder(folder, true, made.place));
   const Fd at(files_, opened);
-  // One name for all: what a writer that died left is the next one's.
+  // The same name for all writers: a file left by one that died is reused.
   const std::string beside = Cat(".", file, ".new");
   constexpr int kFlags = kFileFlags | O_WRONLY | O_CREAT | O_TRUNC;
   Fd fd(files_, Uninterrupted([&] { return files_.OpenAt(at.get(), beside.c_str(), kFlags, 0600); }));

@@ -1,4 +1,5 @@
-// What a node does in the folder it shares with the controller: the only calls by which records leave it.
+// A node's access to the folder that it shares with the controller: all calls through which records leave the
+// node.
 #pragma once
 
 #include <fcntl.h>
@@ -16,55 +17,53 @@
 
 namespace goodput {
 
-// Bytes before a copy's end that are compared with the original's when the copy is first looked at.
+// Bytes before a copy's end that are compared with the original when the copy is first checked.
 inline constexpr std::size_t kTailBytes = 4096;
-// Most bytes of one Append or Replace.
+// Maximum size of one Append or Replace.
 inline constexpr std::size_t kMaxPieceBytes = std::size_t{64} << 10U;
-// Below the shared folder, a file a node. Not in the nodes' own folders: what is replaced every few seconds
-// would change their times, by which the controller sees that there are new files.
+// Below the shared folder: one file per node. Not in the nodes' own folders: the controller recognizes new
+// files by the folders' times, which files replaced every few seconds would change.
 inline constexpr const char* kHeartbeatsFolder = "@heartbeat";
 inline constexpr const char* kCountsName = "counts";
-// In the node's own spool: why records wait on the node, in one line; empty when they are copied.
+// In the node's own spool: why records are kept on the node, in one line; empty while they are copied.
 inline constexpr const char* kShippingName = "shipping";
 
-// How folders and files of a spool, or of a copy, are opened: as what they are, and never to wait for
-// anybody.
+// How folders and files of a spool, or of a copy, are opened: only the expected type, and without blocking.
 inline constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 inline constexpr int kFileFlags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
 
-// A copy as it is there now.
+// The current state of a copy.
 struct SharedFile {
-  std::int64_t size = 0;  // 0: there is none
-  std::string tail;       // its last bytes, where they were asked for
-  std::string place;      // names the shared folder itself: another is mounted there when it changes
+  std::int64_t size = 0;  // 0: it does not exist
+  std::string tail;       // its last bytes, if requested
+  std::string place;      // identifies the shared folder; changes if another is mounted there
 };
 
 std::string PlaceOf(const struct stat& folder);
 
-// Errors are of the shared folder as a whole, in one line that says what, where and how to mend it, and is
-// the same for every file. `folder` and `file` are names without a slash.
+// Errors concern the shared folder as a whole: one line that says what, where and how to fix it, identical
+// for every file. `folder` and `file` are names without a slash.
 class SharedFolder {
  public:
-  // With the tail. `settled`: after everything written to it is on the server's disk.
+  // Includes the tail. `settled`: after everything written to it is on the server's disk.
   virtual absl::StatusOr<SharedFile> Look(const std::string& folder, const std::string& file,
                                           bool settled) = 0;
-  // Writes `bytes` behind the first `offset`, making folder and file where they are missing. A file of
-  // another size is left as it is. Returns the size it has now: less than asked for where only some of it
-  // found room.
+  // Writes `bytes` after the first `offset` bytes, and creates folder and file if they are missing. A file of
+  // another size is not changed. Returns the new size: smaller if only a part fitted.
   virtual absl::StatusOr<SharedFile> Append(const std::string& folder, const std::string& file,
                                             std::int64_t offset, std::string_view bytes) = 0;
-  // The file is this, or what it was. Returns its place.
+  // Replaces the file atomically. Returns its place.
   virtual absl::StatusOr<SharedFile> Replace(const std::string& folder, const std::string& file,
                                              std::string_view bytes) = 0;
 
  protected:
-  ~SharedFolder() = default;  // never destroyed by this name
+  ~SharedFolder() = default;  // never destroyed through this type
 };
 
-// By system calls, which hang when the file system does.
+// With system calls, which hang if the file system does.
 class DirectSharedFolder final : public SharedFolder {
  public:
-  // `owner`: who must own the shared folder and all in it, and who this process is.
+  // `owner`: the required owner of the shared folder and everything in it, and the user of this process.
   DirectSharedFolder(std::string root, uid_t owner, Files& files)
       : root_(std::move(root)), owner_(owner), files_(files) {}
 

@@ -11,9 +11,9 @@
 namespace goodput {
 namespace {
 
-// A message is words that end with a NUL each, and bytes behind them:
+// A message is words that each end with a NUL, followed by bytes:
 //   request: what, folder, file, number, bytes
-//   answer:  error code ("0": none), message or place, size, tail
+//   reply:   error code ("0": none), message or place, size, tail
 constexpr char kLook = 'L';
 constexpr char kLookSettled = 'S';
 constexpr char kAppend = 'A';
@@ -48,7 +48,7 @@ std::string AnswerShipRequest(SharedFolder& folder, std::string_view request) {
   const std::string node = Word(request);
   const std::string file = Word(request);
   const std::int64_t number = Number(request);
-  absl::StatusOr<SharedFile> found = absl::InvalidArgumentError("no request of this program's");
+  absl::StatusOr<SharedFile> found = absl::InvalidArgumentError("malformed request");
   if (what.size() == 1) {
     switch (what[0]) {
       case kLook:
@@ -83,7 +83,7 @@ absl::StatusOr<SharedFile> RemoteSharedFolder::Ask(char what, const std::string&
   const absl::StatusOr<std::string> answer =
       process_.Call(Pack({std::string_view(&what, 1), folder, file, Cat(number)}, bytes));
   if (!answer.ok()) {
-    return Annotate(answer.status(), Cat("shared_spool ", root_, " hangs (records wait on the node)"));
+    return Annotate(answer.status(), Cat("shared_spool ", root_, " hangs (records are kept on the node)"));
   }
   std::string_view rest = *answer;
   const std::int64_t code = Number(rest);
@@ -92,7 +92,8 @@ absl::StatusOr<SharedFile> RemoteSharedFolder::Ask(char what, const std::string&
   found.size = Number(rest);
   found.tail = rest;
   if (code != 0) return absl::Status(static_cast<absl::StatusCode>(code), text);
-  if (found.size < 0) return absl::InternalError(Cat("shared_spool ", root_, ": its helper speaks nonsense"));
+  if (found.size < 0)
+    return absl::InternalError(Cat("shared_spool ", root_, ": malformed reply from its helper"));
   found.place = std::move(text);
   return found;
 }

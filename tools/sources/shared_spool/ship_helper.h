@@ -1,4 +1,4 @@
-// The shared folder behind a helper process: whatever hangs there, hangs alone.
+// Isolates access to the shared folder in a child process, so that a hang there affects only the child.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ namespace goodput {
 
 inline constexpr const char* kShipHelper = "ship";
 
-// The helper's side; its one argument is the shared folder.
+// The helper; its only argument is the shared folder.
 HelperAnswers ShipHelper(const std::vector<std::string>& arguments);
 
-// One request in the helper's words, and its answer: what DirectSharedFolder is asked and says.
+// Executes one encoded request with DirectSharedFolder and encodes the reply.
 std::string AnswerShipRequest(SharedFolder& folder, std::string_view request);
 
-// The parent's side. A helper that does not answer is an error like any other.
+// The parent's side. A helper that does not reply is an error like any other.
 class RemoteSharedFolder final : public SharedFolder {
  public:
   // Borrows the process, whose helper is ShipHelper.

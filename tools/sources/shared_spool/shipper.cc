@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* kHeartbeatName = "heartbeat";
 
-// What of the daemon's own counts is a loss. They are of the host, in SPOOL itself.
+// The daemon's own counters that are losses. They belong to the host, in SPOOL itself.
 struct HostCounts {
   const char* file;
   std::array<std::string_view, 5> losses;
@@ -32,10 +32,10 @@ struct HostCounts {
 constexpr std::array<HostCounts, 2> kHostCounts = {
     {{"marks", {"malformed", "unknown_job", "not_owner", "not_stored", "too_many"}},
      {"signals", {"not_stored", "lost", "", "", ""}}}};
-// As `dropped` counts them (spank/spool.h).
+// In the order of `dropped` (spank/spool.h).
 constexpr std::array<const char*, 4> kDropNames = {"no_space", "spool_max", "io", "fault"};
 
-// All of a file from `begin` on, at most `size` bytes. False with errno set where it has fewer or fails.
+// Reads from `begin` at most `size` bytes. False with errno set if the file is shorter or reading fails.
 bool ReadAt(Files& files, int fd, std::int64_t begin, std::size_t size, std::string& into) {
   into.resize(size);
   for (std::size_t have = 0; have < size;) {
@@ -50,7 +50,7 @@ bool ReadAt(Files& files, int fd, std::int64_t begin, std::size_t size, std::str
   return true;
 }
 
-// The file that is written to now, whatever its age: "<boot id>.<YYYYMMDDHH>Z.jsonl".
+// The file being written now, whatever its age: "<boot id>.<YYYYMMDDHH>Z.jsonl".
 std::string CurrentFile(const std::string& boot_id, std::int64_t now_s) {
   const std::time_t now = now_s;
   std::tm utc{};
@@ -67,11 +67,11 @@ struct Shipper::Round {
   ShipReport& report;
   std::int64_t now_s;
   std::string current_file;
-  std::string own_place;  // as SharedFile has it
+  std::string own_place;  // as in SharedFile
   int root;
-  bool first = true;    // of the host's nodes: it carries the host's counts
+  bool first = true;    // first node of the host: it carries the host's counters
   bool forget = false;  // another folder is mounted there
-  bool again = false;   // a copy was not what it was, or cannot be made now
+  bool again = false;   // a copy has changed, or cannot be made now
 };
 
 Shipper::Shipper(Options options, SharedFolder& shared) : options_(std::move(options)), shared_(shared) {}
@@ -87,7 +87,7 @@ void Shipper::Forget() {
 
 bool Shipper::Seen(const SharedFile& found, Round& round) {
   if (found.place.empty()) return true;
-  // What is its own copy must never be taken for safe.
+  // The original must never be mistaken for its copy.
   if (found.place == round.own_place) {
     round.report.shared = absl::FailedPreconditionError(Cat(
         "shared_spool is the spool itself, ", options_.spool_root, "; name another folder in goodput.conf"));
@@ -100,7 +100,7 @@ bool Shipper::Seen(const SharedFile& found, Round& round) {
   return !other;
 }
 
-// Whether the others can be copied.
+// Whether the other files can be copied.
 bool Shipper::GoesOn(const absl::Status& trouble, Round& round) {
   if (!absl::IsAborted(trouble)) {
     round.report.shared = trouble;
@@ -120,8 +120,7 @@ bool Shipper::LookAt(const std::string& node, int fd, const Original& original, 
   copy.size = found->size;
   std::string mine;
   const auto tail = static_cast<std::int64_t>(found->tail.size());
-  // As long as it is now: whoever copied until just now may have copied more than was here when this pass
-  // began.
+  // The current size: another daemon may just have copied more than existed when this pass began.
   struct stat now {};
   const bool looked = options_.files->FStat(fd, &now) == 0;
   const bool longer = looked && found->size > now.st_size;
@@ -135,8 +134,8 @@ bool Shipper::LookAt(const std::string& node, int fd, const Original& original, 
   if (copy.refused && !was) {
     round.report.problems.push_back(Cat(node, "/", original.name, ": its copy in the shared folder ",
                                         longer ? "is longer" : "differs",
-                                        "; it is left as it is, and no more of the file is copied: move the "
-                                        "copy away, and it is copied anew within an hour"));
+                                        "; the copy is left unchanged and the file is no longer copied: move "
+                                        "the copy away to have the file copied again within an hour"));
   }
   return true;
 }
@@ -164,14 +163,14 @@ bool Shipper::CopyFile(const std::string& node, int folder, const Original& orig
     }
     const absl::StatusOr<SharedFile> found = shared_.Append(node, original.name, copy.size, bytes);
     if (!found.ok()) {
-      // How much of it arrived is for the copy to say.
+      // The copy itself tells how much arrived.
       copy.looked = false;
       return GoesOn(found.status(), round);
     }
     if (!Seen(*found, round)) return false;
     const std::int64_t added = found->size - copy.size;
     if (added <= 0 || added > static_cast<std::int64_t>(size)) {
-      copy.looked = false;  // by whom, and how far it is now, the next pass sees
+      copy.looked = false;  // the next pass finds out its current size
       round.again = true;
       return true;
     }
@@ -181,7 +180,7 @@ bool Shipper::CopyFile(const std::string& node, int folder, const Original& orig
   return true;
 }
 
-// Removes what is safe on the other side. False: the pass is over.
+// Removes files that are safe on the other side. False: the pass is over.
 bool Shipper::Remove(const std::string& node, int folder, const Original& original, Copy& copy,
                      Round& round) {
   Files& files = *options_.files;
@@ -198,14 +197,14 @@ bool Shipper::Remove(const std::string& node, int folder, const Original& origin
       !ReadAt(files, fd.get(), found->size - tail, found->tail.size(), mine) || mine != found->tail ||
       files.FStat(fd.get(), &info) != 0 || info.st_size != original.size ||
       info.st_mtim.tv_sec != original.mtime_s) {
-    copy.looked = false;  // it is to be copied again first
+    copy.looked = false;  // it must be copied again first
     return true;
   }
   if (files.UnlinkAt(folder, original.name.c_str(), 0) == 0) ++round.report.removed;
   return true;
 }
 
-// Empty where it cannot be read whole.
+// Empty if it cannot be read completely.
 std::string Shipper::ReadSmall(int folder, const char* name) const {
   Files& files = *options_.files;
   const Fd fd(files, files.OpenAt(folder, name, kFileFlags | O_RDONLY, 0));
@@ -246,7 +245,7 @@ std::string Shipper::Counts(int root, int folder, const Node& node, bool first) 
   return text + "\n";
 }
 
-// The folder itself is locked, for as long as this process lives: that needs no room on a disk that is full.
+// Locks the folder itself for the life of this process, which needs no space on a full disk.
 bool Shipper::LockNode(Node& node, int folder) const {
   if (node.lock != nullptr) return true;
   Files& files = *options_.files;
@@ -261,29 +260,27 @@ void Shipper::PassNode(const std::string& name, Round& round) {
   const Fd folder(files, files.OpenAt(round.root, name.c_str(), kFolderFlags, 0));
   struct stat info {};
   if (folder.get() < 0 || files.FStat(folder.get(), &info) != 0) {
-    // A file beside the folders, or one that is gone.
+    // A file next to the folders, or a folder that is gone.
     if (errno != ENOTDIR && errno != ENOENT) {
       round.report.problems.push_back(Cat(name, ": ", std::strerror(errno)));
     }
     return;
   }
   if (info.st_uid != options_.owner) {
-    round.report.problems.push_back(
-        Cat(name, ": is uid ", info.st_uid, "'s, not uid ", options_.owner, "'s"));
+    round.report.problems.push_back(Cat(name, ": owned by uid ", info.st_uid, ", not uid ", options_.owner));
     return;
   }
   Node& node = nodes_[name];
   if (!LockNode(node, folder.get())) {
     round.report.problems.push_back(errno == EWOULDBLOCK
-                                        ? Cat(name, ": another goodputd copies its records")
-                                        : Cat(name, ": cannot be locked: ", std::strerror(errno)));
+                                        ? Cat(name, ": another goodputd is copying its records")
+                                        : Cat(name, ": cannot lock it: ", std::strerror(errno)));
     return;
   }
-  // Before the records: what it no longer names has its end in records that are copied first.
+  // Before the records: jobs that it no longer names end in records that are copied first.
   const std::string heartbeat = ReadSmall(folder.get(), kHeartbeatName);
   std::vector<Original> originals;
-  // A job that runs for months began in a file of that age, and a daemon that starts anew knows it from
-  // there.
+  // A job that has run for months began in a file of that age, from which a restarted daemon learns it.
   std::int64_t oldest_job_s = std::numeric_limits<std::int64_t>::max();
   const int listed = files.OpenAt(folder.get(), ".", kFolderFlags, 0);
   if (!ForEachEntry(files, listed, [&](const char* entry) {
@@ -323,8 +320,8 @@ void Shipper::PassNode(const std::string& name, Round& round) {
   const auto replace = [&](const char* where, const std::string& file, const std::string& text,
                            std::string& known) {
     if (text.empty() || text == known || !round.report.shared.ok()) return;
-    // The heartbeat comes every few seconds: by it a folder that was changed for another is noticed even
-    // while nothing is recorded.
+    // The heartbeat is written every few seconds, so another mounted folder is noticed even while nothing is
+    // recorded.
     const absl::StatusOr<SharedFile> made = shared_.Replace(where, file, text);
     round.report.shared = made.status();
     if (made.ok() && Seen(*made, round)) known = text;
@@ -345,7 +342,7 @@ ShipReport Shipper::Pass(const std::function<bool()>& out_of_time) {
   }
   const Fd root(files, files.OpenAt(AT_FDCWD, options_.spool_root.c_str(), kFolderFlags, 0));
   if (root.get() < 0) {
-    // The plugin makes it at the first job.
+    // The plugin creates it at the first job.
     if (errno != ENOENT) report.problems.push_back(Cat(options_.spool_root, ": ", std::strerror(errno)));
     report.whole = errno == ENOENT;
     return report;

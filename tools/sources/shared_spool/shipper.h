@@ -1,13 +1,13 @@
-// A node's records copied to the shared folder, byte for byte.
+// Copies a node's records to the shared folder, byte for byte.
 //
-// A copy goes on where it ends, by its own size, never by what this process remembers; so it does not matter
-// who wrote how much of it before, or died doing so. A copy that is longer than its original, or whose end
-// differs from it, is not touched again: it is said once, counted, and the others go on. Two daemons of one
-// node keep apart by a lock in the node's own folder; even a write of one that was believed dead puts the
-// same bytes into the same place.
+// Copying continues at the current end of the copy, not at a remembered position, so it does not matter which
+// process wrote how much before, or died while writing. A copy that is longer than its original, or whose end
+// differs, is not touched again: it is reported once and counted, and the other files continue. Two daemons
+// of one node exclude each other with a lock in the node's own folder; even a late write of one that was
+// believed dead writes the same bytes to the same place.
 //
-// What has been copied whole and not been touched for long is removed here, after the server has been made to
-// write it to its disk and its size and end were looked at once more.
+// A file that is completely copied and has not changed for long is removed here, after the server has written
+// the copy to its disk and its size and end were checked once more.
 #pragma once
 
 #include <sys/types.h>
@@ -28,15 +28,17 @@ namespace goodput {
 
 // A writer may have opened a file before its hour ended and still write to it.
 inline constexpr std::int64_t kLeastKeptS = 7200;
-// After so long every copy is looked at again, as after a start: a restored or another file system has less.
+// After this time every copy is checked again, as after a start: a restored or another file system may have
+// less.
 inline constexpr std::int64_t kLookAgainS = 3600;
 
 struct ShipReport {
   std::int64_t bytes = 0;    // copied
-  std::int64_t removed = 0;  // files, here
-  bool whole = false;        // all that can be copied is there
-  absl::Status shared;       // of the shared folder: the rest of the pass was left out
-  // Of this side or of one file; the others were copied. Each begins with what it is about.
+  std::int64_t removed = 0;  // files removed here
+  bool whole = false;        // everything that can be copied is there
+  absl::Status shared;       // of the shared folder; the rest of the pass was skipped
+  // Problems on this side or of single files; the other files were copied. Each begins with the name of the
+  // file or node.
   std::vector<std::string> problems;
 };
 
@@ -44,9 +46,9 @@ class Shipper {
  public:
   struct Options {
     std::string spool_root;
-    std::int64_t keep_s = 0;  // 0: for ever; else at least kLeastKeptS
+    std::int64_t keep_s = 0;  // 0: for ever; otherwise at least kLeastKeptS
     uid_t owner = 0;          // of the spool
-    std::string boot_id;      // of this boot, in the names of the files that are written to
+    std::string boot_id;      // of this boot, as in the names of files being written
     Files* files = &RealFiles();
     Clock clock = kSystemClock;
   };
@@ -54,7 +56,7 @@ class Shipper {
   Shipper(Options options, SharedFolder& shared);
   ~Shipper();
 
-  // Copies what is new of every node of the spool, oldest files first. `out_of_time` is asked between two
+  // Copies what is new for every node of the spool, oldest files first. `out_of_time` is called between two
   // pieces.
   ShipReport Pass(const std::function<bool()>& out_of_time);
 
@@ -62,7 +64,7 @@ class Shipper {
   struct Copy {
     bool looked = false;
     bool refused = false;
-    std::int64_t size = 0;  // of the copy, as it was last seen
+    std::int64_t size = 0;  // of the copy when it was last seen
   };
   struct Node {
     std::unique_ptr<Fd> lock;
@@ -76,7 +78,7 @@ class Shipper {
     std::int64_t mtime_s = 0;
     std::int64_t mtime_ns = 0;
   };
-  // What one pass works with.
+  // The state of one pass.
   struct Round;
 
   void PassNode(const std::string& name, Round& round);

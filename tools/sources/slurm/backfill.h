@@ -1,4 +1,4 @@
-// What slurmdbd knows, into the database: attempts, and nodes that were down while they ran.
+// Reads attempts, and outages of nodes while they ran, from slurmdbd into the database.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace goodput {
 
-// Idempotent. NotFound: there is no sacct here. Unavailable: there is no slurmdbd, or it did not answer.
+// Idempotent. NotFound: sacct is not installed. Unavailable: there is no slurmdbd, or it did not answer.
 absl::Status Backfill(Database& db, const SacctQuery& query, std::int64_t now_s);
 
 }  // namespace goodput

@@ -1,4 +1,4 @@
-// Brings what slurmdbd knows of a long time into the database, a bounded window at a time.
+// Reads a long period from slurmdbd into the database, in windows of bounded length.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@
 
 namespace goodput {
 
-// Who has the records. Both give what there was at any time of the stretch; NotFound: there is nobody to ask.
+// The source of the records. Both functions return what existed at any time in the stretch; NotFound: there
+// is no source.
 class AccountingSource {
  public:
   virtual ~AccountingSource() = default;
@@ -24,26 +25,26 @@ class AccountingSource {
 // sacct and sacctmgr.
 AccountingSource& SlurmAccounting();
 
-// Idempotent, and may be stopped anywhere: what was done is remembered in the database, and not asked for
+// Idempotent, and can be stopped at any point: the database remembers what was read, and it is not read
 // again.
 class Backfiller {
  public:
   static constexpr std::int64_t kLongestS = 86'400;
   static constexpr std::int64_t kShortestS = 300;
-  // So long slurmdbd may take to hear of what happened; the last of it is asked for again.
+  // slurmdbd may take this long to learn of an event; the last period is read again.
   static constexpr std::int64_t kSettleS = 3600;
 
-  // Both borrowed. `cluster`: under which name it is remembered. `window_s`: as long as one that worked was.
+  // Borrows both. `cluster`: the name under which progress is stored. `window_s`: the length of the last
+  // window that worked.
   Backfiller(Database& db, AccountingSource& source, std::string cluster, std::int64_t window_s = kLongestS)
       : db_(db), source_(source), cluster_(std::move(cluster)), window_s_(window_s) {}
 
-  // Asks for this window, whatever was asked before.
+  // Reads this window, whatever was read before.
   absl::Status Take(Stretch window, std::int64_t now_s);
 
-  // Asks for one window of what is missing of `wanted`, the latest first. True: more is missing. The last
-  // kSettleS before now are never missing, for nobody can have all of them yet. After an error
-  // the next window is half as long (slurmdbd may refuse or time out on much), unless it is as short as it
-  // gets.
+  // Reads one window of what is missing in `wanted`, latest first. True: more is missing. The last kSettleS
+  // before now never count as missing, since they cannot be complete yet. After an error, the next window is
+  // half as long (slurmdbd may refuse large queries or time out), down to a minimum.
   absl::StatusOr<bool> Step(Stretch wanted, std::int64_t now_s);
 
   std::int64_t window_s() const { return window_s_; }

@@ -116,7 +116,7 @@ ControllerJob ReadJob(const slurm_job_info_t& info) {
   }
   job.submit_s = Time(info.submit_time);
   job.eligible_s = Time(info.eligible_time);
-  // A pending job's start is the scheduler's guess.
+  // A pending job's start is the scheduler's estimate.
   const bool started = (info.job_state & JOB_STATE_BASE) != JOB_PENDING;
   if (started) job.start_s = Time(info.start_time);
   if (over) job.end_s = Time(info.end_time);
@@ -134,7 +134,7 @@ ControllerJob ReadJob(const slurm_job_info_t& info) {
 
 std::vector<std::string> NodeFlags(std::uint32_t state) {
   std::vector<std::string> flags;
-  // The base state first: where a node drains, its state in one word no longer says that it is down.
+  // The base state first: if a node drains, its state in one word no longer shows that it is down.
   if ((state & NODE_STATE_BASE) == NODE_STATE_DOWN) flags.emplace_back("DOWN");
   static constexpr std::array<std::pair<std::uint32_t, const char*>, 9> kFlags{
       {{NODE_STATE_DRAIN, "DRAIN"},
@@ -152,7 +152,7 @@ std::vector<std::string> NodeFlags(std::uint32_t state) {
   return flags;
 }
 
-// By what PreemptType goes; "off" where it is preempt/none.
+// The rule by PreemptType; "off" for preempt/none.
 std::string PreemptRule(const slurm_conf_t& conf) {
   const std::string type = Text(conf.preempt_type);
   if (absl::StrContains(type, "partition_prio")) return "partition";
@@ -189,7 +189,7 @@ class LibslurmController : public Controller {
     if (slurm_load_node(0, &message, SHOW_ALL) != SLURM_SUCCESS) return Failed("slurm_load_node");
     std::vector<ControllerNode> nodes;
     nodes.reserve(message->record_count);
-    // Whoever asks for jobs first has them from then.
+    // The first query loads them.
     if (partitions_ == nullptr) {
       if (absl::Status status = LoadPartitions(); !status.ok()) {
         slurm_free_node_info_msg(message);
@@ -230,7 +230,7 @@ class LibslurmController : public Controller {
   }
 
  private:
-  // Who may preempt whom changes with the configuration only. What cannot be had is not known.
+  // Preemption rules change only with the configuration. What cannot be loaded is unknown.
   void LoadPreemption() {
     const auto now = std::chrono::steady_clock::now();
     if (preempt_read_ && now - *preempt_read_ < kPreemptAge) return;
@@ -246,7 +246,7 @@ class LibslurmController : public Controller {
     qos_read_ = now;
   }
 
-  // "qos", and those that may preempt jobs of that one, where slurmdbd tells.
+  // "qos", and those that may preempt jobs of that one, if slurmdbd reports them.
   std::string QosRule(const std::string& qos) const {
     if (!qos_preemptors_.ok()) return preempt_rule_;
     const auto found = qos_preemptors_->find(qos);
@@ -268,7 +268,7 @@ class LibslurmController : public Controller {
     if (nothing && !job.preempt.empty()) job.preempt = "off";
   }
 
-  // Which nodes are in which partition changes about never, and then the controller says so.
+  // The nodes of a partition almost never change; the controller then reports no change.
   absl::Status LoadPartitions() {
     partition_info_msg_t* message = nullptr;
     const time_t known = partitions_ == nullptr ? 0 : partitions_->last_update;

@@ -1,5 +1,5 @@
-// The controller's job and node lists, as plain values. libslurm and its drift between releases are in
-// controller.cc alone.
+// The controller's job and node lists as plain values. Only controller.cc knows libslurm and its differences
+// between releases.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace goodput {
 
-// One job as slurmctld has it now. Times in whole seconds since the epoch; absent is unknown.
+// A job as slurmctld currently has it. Times are whole seconds since the epoch; absent is unknown.
 struct ControllerJob {
   std::int64_t job_id = 0;
   std::int64_t uid = 0;
@@ -28,7 +28,7 @@ struct ControllerJob {
   std::int64_t nnodes = 0;
   std::int64_t gpus = 0;
   std::string gpu_type;
-  std::string tres;  // allocated, or asked for
+  std::string tres;  // allocated, or requested
   std::string dependency;
   std::string admin_comment;
   std::string failed_node;
@@ -43,8 +43,8 @@ struct ControllerJob {
   std::optional<std::int64_t> start_s;
   std::optional<std::int64_t> end_s;
   std::optional<std::int64_t> preempt_s;
-  // What decides who may preempt it, by PreemptType, and by the PreemptMode of the cluster or its partition:
-  // "off", "partition", "qos", or "qos:A,B" where it is known that jobs of those QOS may; empty: not known.
+  // What decides who may preempt it, from PreemptType and the PreemptMode of the cluster or its partition:
+  // "off", "partition", "qos", or "qos:A,B" if it is known that jobs of those QOS may; empty: unknown.
   std::string preempt;
   std::optional<std::int64_t> priority_tier;  // PriorityTier of its partition
   std::optional<std::int64_t> suspend_s;
@@ -54,18 +54,18 @@ struct ControllerJob {
 
 struct ControllerNode {
   std::string name;
-  std::string state;               // as Slurm says it in one word: IDLE, ALLOCATED, DRAINING, DOWN* ...
-  std::vector<std::string> flags;  // what that word hides: DOWN, DRAIN, COMPLETING, POWERED_DOWN ...
+  std::string state;               // Slurm's single word: IDLE, ALLOCATED, DRAINING, DOWN* ...
+  std::vector<std::string> flags;  // states that this word hides: DOWN, DRAIN, COMPLETING, POWERED_DOWN ...
   std::string reason;
   std::optional<std::int64_t> reason_s;
-  std::string reason_by;  // a user; empty where the reason is
+  std::string reason_by;  // user who set the reason; empty if there is no reason
   std::int64_t gpus = 0;
   std::string gpu_type;
-  std::string partitions;  // with commas
+  std::string partitions;  // separated by commas
   std::string features;    // likewise
 };
 
-// The state of jobs and nodes the controller no longer has: none of Slurm's.
+// Our own state for jobs and nodes that the controller no longer has.
 inline constexpr const char* kGone = "GONE";
 
 class Controller {
@@ -76,7 +76,7 @@ class Controller {
   virtual std::string ClusterName() = 0;
 };
 
-// The one of $SLURM_CONF. The calls wait as long as libslurm does (MessageTimeout).
+// The controller of $SLURM_CONF. Calls block as long as libslurm does (MessageTimeout).
 Controller& SlurmController();
 
 }  // namespace goodput

@@ -1,6 +1,5 @@
-// libslurm as this build finds it: all that differs between releases (22.05 to 26.05 are built and run by
-// tests/matrix), so that no other file knows there is more than one. Only tools/sources/slurm/controller.cc
-// includes it.
+// Hides the differences between releases of libslurm (22.05 to 26.05 are built and run by tests/matrix). Only
+// tools/sources/slurm/controller.cc includes it.
 #pragma once
 
 #include <slurm/slurm.h>
@@ -12,8 +11,8 @@
 
 #include "config.h"
 
-// Exported by every libslurm but declared in no installed header; the first was renamed between releases, so
-// whichever is there is used.
+// Exported by every libslurm but not declared in any installed header; the first was renamed between
+// releases, so the one that exists is used.
 extern "C" {
 char* slurm_job_reason_string(unsigned reason) __attribute__((weak));
 const char* slurm_job_state_reason_string(unsigned reason) __attribute__((weak));
@@ -22,7 +21,7 @@ char* slurm_node_state_string(std::uint32_t state);
 
 namespace goodput::libslurm {
 
-// Until 24.05 libslurm kept its last error apart, since then in errno.
+// Until 24.05, libslurm kept its last error itself; since then it is in errno.
 inline int LastError() {
 #if HAVE_DECL_SLURM_GET_ERRNO
   return slurm_get_errno();
@@ -39,14 +38,14 @@ inline void FreeConf(slurm_conf_t* conf) {
 #endif
 }
 
-// "Resources", or null when this libslurm has neither function.
+// "Resources"; null if this libslurm has neither function.
 inline const char* ReasonName(std::uint32_t reason) {
   if (slurm_job_state_reason_string != nullptr) return slurm_job_state_reason_string(reason);
   if (slurm_job_reason_string != nullptr) return slurm_job_reason_string(reason);
   return nullptr;
 }
 
-// The node whose failure ended the job; null where the release does not say.
+// The node whose failure ended the job; null if the release does not report it.
 inline const char* FailedNode(const slurm_job_info_t& info) {
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 2, 0)
   return info.failed_node;

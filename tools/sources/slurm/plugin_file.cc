@@ -22,9 +22,9 @@
 namespace goodput {
 namespace {
 
-constexpr std::size_t kMostBytes = 64U << 20U;  // of a plugin; one with all its debug symbols has a few
+constexpr std::size_t kMostBytes = 64U << 20U;  // for a plugin; one with all debug symbols has a few
 constexpr std::size_t kMostConfBytes = 1U << 20U;
-constexpr int kMostIncludes = 8;  // one in the other
+constexpr int kMostIncludes = 8;  // nested
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, std::size_t most) {
   std::ifstream in(path, std::ios::binary);
@@ -32,7 +32,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, std::size_t most) 
   std::string bytes(most + 1, '\0');
   in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   bytes.resize(static_cast<std::size_t>(in.gcount()));
-  if (bytes.size() > most) return absl::InvalidArgumentError(Cat(path, ": larger than any such file"));
+  if (bytes.size() > most) return absl::InvalidArgumentError(Cat(path, ": too large"));
   return bytes;
 }
 
@@ -42,7 +42,7 @@ std::string BaseName(const std::string& path) {
 
 struct Plugstack {
   std::vector<PlugstackLine> found;
-  std::string pyxis;  // where its first line stands, so far
+  std::string pyxis;  // where its first line is, so far
 };
 
 absl::Status ReadPlugstack(const std::string& path, int depth, Plugstack* plugstack) {
@@ -54,7 +54,8 @@ absl::Status ReadPlugstack(const std::string& path, int depth, Plugstack* plugst
         absl::StrSplit(line.substr(0, line.find('#')), absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
     if (words.size() < 2) continue;
     if (words[0] == "include") {
-      if (depth == kMostIncludes) return absl::InvalidArgumentError(Cat(path, ": includes without end"));
+      if (depth == kMostIncludes)
+        return absl::InvalidArgumentError(Cat(path, ": includes are nested too deeply"));
       const std::string pattern =
           words[1].front() == '/' ? words[1] : path.substr(0, path.rfind('/') + 1) + words[1];
       glob_t matches{};
@@ -74,7 +75,7 @@ absl::Status ReadPlugstack(const std::string& path, int depth, Plugstack* plugst
   return absl::OkStatus();
 }
 
-// A T at `offset` of the file's bytes, if it lies within them.
+// A T at `offset` of the file, if it lies within it.
 template <typename T>
 std::optional<T> At(const std::string& bytes, std::uint64_t offset) {
   if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return std::nullopt;
@@ -83,7 +84,7 @@ std::optional<T> At(const std::string& bytes, std::uint64_t offset) {
   return value;
 }
 
-// The bytes of the symbol's value: an unsigned int in the section it names.
+// The bytes of the symbol's value: an unsigned int in its section.
 std::optional<std::uint32_t> UnsignedSymbol(const std::string& bytes, std::string_view name) {
   const auto header = At<Elf64_Ehdr>(bytes, 0);
   if (!header) return std::nullopt;
@@ -132,7 +133,7 @@ absl::StatusOr<std::vector<PlugstackLine>> FindGoodputLines(const std::string& p
 PlugstackPlace FindPlugstack(const SlurmConfPlaces& places,
                              const std::function<bool(const std::string&)>& exists) {
   const auto folder_of = [](const std::string& path) { return path.substr(0, path.rfind('/') + 1); };
-  // Slurm's own default, that of a Slurm below /usr/local, and where the controller has it.
+  // Slurm's default, that of an installation below /usr/local, and the controller's.
   std::vector<std::string> folders = {"/etc/slurm/", "/usr/local/etc/slurm/"};
   if (!places.plugstack.empty()) folders.push_back(folder_of(places.plugstack));
   if (!places.slurm_conf.empty()) folders.insert(folders.begin(), folder_of(places.slurm_conf));
@@ -162,7 +163,7 @@ absl::StatusOr<std::string> ReleaseOfPlugin(const std::string& path) {
       bytes[EI_CLASS] != ELFCLASS64)
     return absl::InvalidArgumentError(Cat(path, ": not a shared object"));
   const std::optional<std::uint32_t> version = UnsignedSymbol(bytes, "plugin_version");
-  if (!version) return absl::InvalidArgumentError(Cat(path, ": cut short, or not a Slurm plugin"));
+  if (!version) return absl::InvalidArgumentError(Cat(path, ": truncated, or not a Slurm plugin"));
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%u.%02u", *version >> 16U, *version >> 8U & 255U);
   return std::string(text.data());

@@ -24,24 +24,24 @@
 namespace goodput {
 namespace {
 
-// A job's name may hold any byte, newlines too, and sacct prints it as it is: with a delimiter known
-// beforehand a user could write a line that reads as another's job.
+// A job name may contain any byte, including newlines, and sacct prints it unescaped: with a predictable
+// delimiter, a user could forge a line of another job.
 std::string UnguessableDelimiter() {
   std::random_device random;
   return absl::StrFormat("\x1f%08x%08x\x1f", random(), random());
 }
 
-// JobName comes last, alone among them a user's own choice: see UnguessableDelimiter.
+// JobName comes last, since it is the only one that a user chooses freely: see UnguessableDelimiter.
 constexpr std::array<absl::string_view, 25> kFields{
     "Cluster",    "JobIDRaw",        "JobID",       "Submit",      "Eligible",     "Start",     "End",
     "State",      "ExitCode",        "User",        "Account",     "Partition",    "QOS",       "NNodes",
     "NodeList",   "AllocTRES",       "ReqTRES",     "Reason",      "AdminComment", "Suspended", "Restarts",
     "FailedNode", "DerivedExitCode", "Reservation", "TimelimitRaw"};
 
-// Slurm has 32 bits for them.
+// Slurm uses 32 bits for limits.
 constexpr std::int64_t kMaxLimitMin = std::int64_t{1} << 32U;
 
-// [DD-[HH:]]MM:SS, with fractions that are dropped; 0 for what is none.
+// [DD-[HH:]]MM:SS, without fractions; 0 if malformed.
 std::int64_t ParseElapsed(absl::string_view text) {
   constexpr std::int64_t kMaxDays = 1'000'000;
   std::int64_t days = 0;
@@ -93,7 +93,7 @@ class Header {
   Header(absl::string_view line, absl::string_view delimiter) {
     for (absl::string_view name : absl::StrSplit(line, delimiter)) names_.emplace_back(name);
   }
-  // npos-like -1 where the text has no such field.
+  // -1 if the text has no such field.
   int Find(absl::string_view name) const {
     for (std::size_t i = 0; i < names_.size(); ++i) {
       if (absl::EqualsIgnoreCase(names_[i], name)) return static_cast<int>(i);
@@ -114,17 +114,17 @@ absl::StatusOr<SacctText> ParseSacct(std::string_view text, std::string_view del
   const std::size_t header_end = std::min(text.find('\n'), text.size());
   if (header_end == 0) return absl::InvalidArgumentError("sacct printed no header line; do not use -n");
   const Header header(ToAbsl(text.substr(0, header_end)), ToAbsl(delimiter));
-  // Without the raw id, the ids of jobs that are neither array tasks nor components say as much.
+  // Without the raw id, the ids of jobs that are neither array tasks nor components are sufficient.
   const bool raw_ids = header.Find("JobIDRaw") >= 0;
   for (const absl::string_view needed : {"JobID", "Submit", "Start", "End", "State"}) {
     if (header.Find(needed) < 0 && !(raw_ids && needed == "JobID")) {
-      return absl::InvalidArgumentError(Cat("the sacct text has no field ", std::string(needed),
+      return absl::InvalidArgumentError(Cat("the sacct output has no field ", std::string(needed),
                                             "; print it with sacct -P -D -X -o ", absl::StrJoin(kFields, ","),
                                             ",JobName"));
     }
   }
   std::vector<absl::string_view> cells;
-  bool row_open = false;  // the line before was a row, so what has no delimiter goes on with its name
+  bool row_open = false;  // the previous line was a row, so a line without delimiter continues its name
   for (absl::string_view line :
        absl::StrSplit(ToAbsl(text.substr(std::min(header_end + 1, text.size()))), '\n')) {
     if (line.empty()) continue;
@@ -167,7 +167,7 @@ absl::StatusOr<SacctText> ParseSacct(std::string_view text, std::string_view del
     row.admin_comment = text_of("AdminComment");
     row.suspended_s = ParseElapsed(cell("Suspended"));
     row.reservation = text_of("Reservation");
-    // In minutes; UNLIMITED and Partition_Limit are none.
+    // In minutes; UNLIMITED and Partition_Limit mean none.
     std::int64_t limit_min = 0;
     if (absl::SimpleAtoi(cell("TimelimitRaw"), &limit_min) && limit_min > 0 && limit_min <= kMaxLimitMin)
       row.time_limit_s = limit_min * 60;
@@ -181,13 +181,13 @@ absl::StatusOr<SacctText> ParseSacct(std::string_view text, std::string_view del
       row.exit_signal = status.signal;
       row.derived_signal = ParseExit(cell("DerivedExitCode")).signal;
     }
-    // A job cancelled before it ran has an end; sacct then prints the end as its start, or none.
+    // A job cancelled before it ran has an end; sacct then prints the end as its start, or no start.
     if (row.start_s && row.node_list.empty() && row.end_s) row.start_s.reset();
     GpuCount gpus = GpusOfTres(std::string(cell("AllocTRES")));
     if (gpus.gpus == 0 && !row.start_s) gpus = GpusOfTres(std::string(cell("ReqTRES")));
     row.gpus = gpus.gpus;
     row.gpu_type = gpus.type;
-    // For seconds after a short job slurmdbd has a stub, with neither partition nor eligible time.
+    // For seconds after a short job, slurmdbd has a stub without partition or eligible time.
     if (header.Find("Partition") >= 0 && row.partition.empty() && !row.eligible_s) continue;
     result.rows.push_back(std::move(row));
     row_open = true;
@@ -198,7 +198,7 @@ absl::StatusOr<SacctText> ParseSacct(std::string_view text, std::string_view del
 absl::StatusOr<SacctText> RunSacct(const SacctQuery& query) {
   CommandOptions options;
   options.env.emplace_back("SLURM_TIME_FORMAT", "%s");
-  // Which of the fields this release knows.
+  // The fields that this release knows.
   ASSIGN_OR_RETURN(CommandResult help, RunCommand({"sacct", "--helpformat"}, options));
   std::vector<absl::string_view> fields;
   const std::vector<absl::string_view> known =
@@ -218,7 +218,7 @@ absl::StatusOr<SacctText> RunSacct(const SacctQuery& query) {
     const absl::Time start =
         query.start_s ? absl::FromUnixSeconds(*query.start_s) : absl::Now() - absl::Hours(24);
     argv.emplace_back("-S");
-    // Where clocks are set back an hour of the year is there twice, but not in UTC.
+    // When clocks are set back, an hour of the year occurs twice, but not in UTC.
     options.env.emplace_back("TZ", "UTC");
     const auto in_utc = [](absl::Time t) {
       return absl::FormatTime("%Y-%m-%dT%H:%M:%S", t, absl::UTCTimeZone());

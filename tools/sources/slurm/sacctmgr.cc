@@ -14,11 +14,11 @@
 namespace goodput {
 namespace {
 
-// sacctmgr has no --delimiter; a reason may hold the separator, so it comes last and keeps it.
+// sacctmgr has no --delimiter; a reason may contain the separator, so it comes last and keeps it.
 constexpr char kDelimiter = '|';
 constexpr std::size_t kFieldsBeforeReason = 5;
 const absl::Duration kEventsTimeout = absl::Seconds(60);
-// The queue waits for it.
+// The queue watch waits for it.
 const absl::Duration kQosTimeout = absl::Seconds(5);
 
 // What `sacctmgr -n -P show WHAT...` prints.
@@ -72,7 +72,7 @@ Preemptors ParsePreemptors(std::string_view text) {
   for (absl::string_view line : absl::StrSplit(ToAbsl(text), '\n')) {
     const std::vector<absl::string_view> cells = absl::StrSplit(line, kDelimiter);
     if (cells.size() < 2 || cells[0].empty()) continue;
-    preemptors[std::string(cells[0])];  // one that nothing preempts is known, too
+    preemptors[std::string(cells[0])];  // records that nothing preempts it
     for (const absl::string_view preempted : absl::StrSplit(cells[1], ',', absl::SkipWhitespace()))
       preemptors[std::string(preempted)].emplace_back(cells[0]);
   }

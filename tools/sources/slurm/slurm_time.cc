@@ -7,7 +7,7 @@ namespace goodput {
 namespace {
 
 constexpr absl::string_view kFormat = "%Y-%m-%dT%H:%M:%S";
-// In the year 2262: beyond it, nanoseconds do not fit 64 bits.
+// In the year 2262; nanoseconds beyond it exceed 64 bits.
 constexpr std::int64_t kMaxSeconds = INT64_MAX / 1'000'000'000;
 
 }  // namespace

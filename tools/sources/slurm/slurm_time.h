@@ -1,4 +1,4 @@
-// Times as Slurm's commands print them.
+// Parses and formats times of Slurm's commands.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 namespace goodput {
 
 // Seconds since the epoch (SLURM_TIME_FORMAT=%s) or YYYY-MM-DDTHH:MM:SS in local time; absent for Unknown,
-// None, 0, and what is before 1970 or after 2262.
+// None, 0, and times before 1970 or after 2262.
 std::optional<std::int64_t> ParseSlurmTime(absl::string_view text);
 
-// YYYY-MM-DDTHH:MM:SS in local time, which every command takes.
+// YYYY-MM-DDTHH:MM:SS in local time, which every command accepts.
 std::string FormatSlurmTime(std::int64_t seconds);
 
 }  // namespace goodput

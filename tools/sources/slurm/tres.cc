@@ -10,7 +10,7 @@
 namespace goodput {
 namespace {
 
-// More is no count, and sums of this many fit.
+// A larger number is not a count, and sums of many of these fit.
 constexpr std::int64_t kMaxGpus = std::int64_t{1} << 30U;
 
 }  // namespace
@@ -32,7 +32,7 @@ GpuCount GpusOfTres(std::string_view tres) {
       count.type = std::string(name.substr(kTyped.size()));
     }
   }
-  // A cluster may account only the typed GPUs.
+  // A cluster may account only typed GPUs.
   count.gpus = std::max(count.gpus, typed);
   return count;
 }

@@ -1,4 +1,4 @@
-"""A Trainer that trains nothing, but calls what the real one (2.x) calls, in that order."""
+"""A Trainer that trains nothing, but calls the same hooks as the real one (2.x), in the same order."""
 
 import enum
 from typing import Any, List, Optional

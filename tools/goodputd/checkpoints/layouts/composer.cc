@@ -1,7 +1,7 @@
 // MosaicML Composer (composer/callbacks/checkpoint_saver.py, composer/utils/checkpoint.py): file
-// epE-baB-rankR.pt, written in place by torch.save (whole when the archive is), one of rank 0, or with
-// sharding folder epE-baB of PyTorch's distributed files. B batches, that is steps, are done. latest-rankR.pt
-// is a link, which is not followed.
+// epE-baB-rankR.pt, written in place by torch.save (complete when the archive is), one of rank 0; with
+// sharding, folder epE-baB with PyTorch's distributed files. B batches, that is steps, are done.
+// latest-rankR.pt is a link and not followed.
 #include <algorithm>
 
 #include "absl/strings/match.h"
@@ -18,7 +18,7 @@ void FindComposer(Place& place) {
     const auto times = place.folder().Times(name);
     if (!times) continue;
     place.Take(name);
-    if (NumberOf(name, "-rank").value_or(0) != 0) continue;  // a part of rank 0's
+    if (NumberOf(name, "-rank").value_or(0) != 0) continue;  // part of rank 0's checkpoint
     if (place.IsOld(*times)) continue;
     CheckpointSeen seen = place.Begun("composer", name, *step, *times);
     if (IsWholeZip(place.folder(), name, times->size))

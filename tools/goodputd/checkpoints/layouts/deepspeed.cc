@@ -1,7 +1,7 @@
 // DeepSpeed (deepspeed/runtime/engine.py, save_checkpoint): folder TAG, by default global_stepN, filled by
-// all ranks, and then the file `latest` with the tag. N steps are done; a tag of the user's own says its
-// number if it ends in one after "step". Known by the name global_stepN, or by being what `latest` names;
-// only that one is known to be complete.
+// all ranks; then the file `latest` with the tag. N steps are done; the number of a custom tag is the one
+// after "step" at its end. Recognized by the name global_stepN, or because `latest` names it; only the latter
+// is known to be complete.
 #include "absl/strings/ascii.h"
 #include "tools/goodputd/checkpoints/layouts/layouts.h"
 

@@ -1,8 +1,8 @@
 // Hugging Face transformers (trainer.py, _save_checkpoint): folder checkpoint-N, filled in the order of
 // model, optimizer, random states, and trainer_state.json last (trainer_callback.py, save_to_json: indented,
-// one write at its end). Releases around 4.37 filled tmp-checkpoint-N and renamed it. A just-in-time
+// ends with a single write). Releases around 4.37 filled tmp-checkpoint-N and renamed it. A just-in-time
 // checkpoint (trainer_jit_checkpoint.py) is incomplete while it has checkpoint-is-incomplete.txt. N steps are
-// done. What a backend puts inside (DeepSpeed's global_stepN with its own `latest`) is part of it.
+// done. Files of a backend inside it (DeepSpeed's global_stepN with its own `latest`) are part of it.
 #include <simdjson.h>
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace {
 constexpr const char* kState = "trainer_state.json";
 constexpr const char* kIncomplete = "checkpoint-is-incomplete.txt";
 
-// As transformers writes it, the outermost brace alone stands at the beginning of a line. Others write the
-// same in one line; a small file says itself whether it is whole.
+// In the format of transformers, only the outermost brace is at the beginning of a line. Others write
+// everything on one line; a small file shows itself whether it is complete.
 bool IsWholeState(const FolderView& folder) {
   const auto tail = folder.Tail(kState, 3);
   if (!tail || tail->find('}') == std::string::npos) return false;
@@ -39,7 +39,7 @@ void FindHuggingFace(Place& place) {
     if (temporary) step = NumberAfter(entry.name, "tmp-checkpoint-");
     if (!step) continue;
     const std::string name = temporary ? entry.name.substr(4) : entry.name;
-    // Both: the one in the way of the rename is old.
+    // Both exist: the one that blocks the rename is old.
     if (!temporary && place.Has("tmp-" + name)) {
       place.Take(entry.name);
       continue;
@@ -57,7 +57,7 @@ void FindHuggingFace(Place& place) {
       if (IsWholeState(*inside)) {
         seen.written_ns = state_ns;
         // A rename and the removal of the sentinel change the folder; so does the removal of an earlier
-        // attempt's.
+        // attempt's checkpoint.
         const bool fresh = times->born_ns >= place.since_ns();
         seen.complete_ns = fresh ? std::max(state_ns, times->changed_ns) : state_ns;
       }

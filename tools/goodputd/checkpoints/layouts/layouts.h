@@ -1,5 +1,5 @@
-// One function a layout. It is shown a directory, reports the checkpoints in it and takes the names that
-// belong to them: no later layout is asked about those, and nobody looks for checkpoints inside.
+// One function per layout. It gets a directory, reports the checkpoints in it, and claims the names that
+// belong to them: later layouts do not see those, and no checkpoints are searched inside them.
 #pragma once
 
 #include <cstdint>
@@ -17,30 +17,29 @@ namespace goodput {
 
 class Place {
  public:
-  // `path`: of the folder within the directory, "" or ending with a slash.
+  // `path`: of the folder within the directory; "" or ending with a slash.
   Place(const FolderView& folder, std::string path, std::int64_t since_ns)
       : folder_(folder), path_(std::move(path)), since_ns_(since_ns) {}
 
   const FolderView& folder() const { return folder_; }
-  // The entries nobody has taken.
+  // The unclaimed entries.
   std::vector<FolderEntry> Free() const;
   bool Has(std::string_view name) const;
-  // A folder in it, kept open while a few are; null when it cannot be read.
+  // A folder in it, cached for a few folders; null if it cannot be read.
   std::shared_ptr<const FolderView> Inside(const std::string& name);
 
   void Take(const std::string& name) { taken_.insert(name); }
-  // Reports one; its name is that within the folder. While it is not complete, `inside` is watched.
+  // Reports a checkpoint; its name is relative to this folder. Until it is complete, `inside` is watched.
   void Found(CheckpointSeen seen, const FolderView* inside = nullptr);
 
-  // One that is begun, as far as is known, of a file or folder here. `last_ns` as below.
+  // A checkpoint that has begun, in a file or folder here. `last_ns` as below.
   CheckpointSeen Begun(const char* layout, const std::string& name, std::optional<std::int64_t> train_step,
                        const FileTimes& times, std::int64_t last_ns = 0);
-  // When the writing of a thing of the folder began: it was made then; where an older one of that name is
-  // written again, or the file system does not tell when it was made, when the first file in it was.
-  // `last_ns`: of its files, as far as is known, the last was written then. Nothing is looked into that seems
-  // not to have changed since the job began.
+  // When the writing of an entry began: its creation time; if an older entry of that name is rewritten, or
+  // the file system does not record creation times, the time of its first file. `last_ns`: the last known
+  // write to its files. Entries that have not changed since the job began are not read.
   std::int64_t BeginOf(const std::string& name, const FileTimes& times, std::int64_t last_ns = 0);
-  // It is an earlier attempt's, and nobody has touched it since.
+  // It belongs to an earlier attempt and has not changed since.
   bool IsOld(const FileTimes& times, std::int64_t last_ns = 0) const;
   std::int64_t since_ns() const { return since_ns_; }
   const std::string& path() const { return path_; }
@@ -55,21 +54,21 @@ class Place {
   std::vector<CheckpointSeen> found_;
 };
 
-// A number that is the whole text; null: it is none. At most 18 digits.
+// The number, if the text is nothing else (at most 18 digits).
 std::optional<std::int64_t> WholeNumber(std::string_view text);
-// A number that is all that follows `prefix`.
+// The number, if nothing else follows `prefix`.
 std::optional<std::int64_t> NumberAfter(std::string_view name, std::string_view prefix);
-// The number after the last "KEY" in the name, digits up to something else ("step=" in
+// The number after the last "KEY" in the name, up to the first other character ("step=" in
 // "epoch=0-step=41-last").
 std::optional<std::int64_t> NumberOf(std::string_view name, std::string_view key);
 bool HasEntry(const FolderView& folder, std::string_view name);
-// Whether a file is a whole zip archive, as torch.save writes one: its directory comes last and says where
-// it begins, and that is where it is.
+// Whether a file is a complete zip archive, as written by torch.save: its directory is at the end, and begins
+// where it says.
 bool IsWholeZip(const FolderView& folder, const std::string& name, std::int64_t size);
 // Whether a file ends like a pickle.
 bool IsWholePickle(const FolderView& folder, const std::string& name, std::int64_t size);
 
-// Which entries are whose, in the order they are asked: each says it in its file.
+// The layouts, in the order in which they are asked; each file describes its layout.
 void FindMegatron(Place& place);
 void FindHuggingFace(Place& place);
 void FindDeepSpeed(Place& place);
@@ -80,7 +79,8 @@ void FindComposer(Place& place);
 void FindTorchDcp(Place& place);
 void FindPlainFiles(Place& place);
 
-// The directory itself is a checkpoint: of PyTorch's distributed ones, written over and over. True: it was.
+// For a directory that itself is a checkpoint of PyTorch's distributed format, rewritten in place. Returns
+// whether it is.
 bool FindTorchDcpItself(Place& place);
 
 }  // namespace goodput

@@ -1,12 +1,11 @@
 // PyTorch Lightning (pytorch/callbacks/model_checkpoint.py, fabric/utilities/cloud_io.py, _atomic_save): file
-// NAME.ckpt, last.ckpt or hpc_ckpt_N.ckpt, written in the temporary folder and moved here: renamed where that
-// is the same file system, copied where not. Nothing says that a copy is whole but the file itself, a zip
-// archive whose directory comes last. With FSDP (fabric/strategies/fsdp.py) NAME.ckpt is a folder of
-// PyTorch's distributed files, and meta.pt is written last; with DeepSpeed one of DeepSpeed's, tagged
-// "checkpoint".
+// NAME.ckpt, last.ckpt or hpc_ckpt_N.ckpt, written to a temporary folder and moved here: renamed on the same
+// file system, otherwise copied. Only the file itself shows whether a copy is complete: it is a zip archive
+// with its directory at the end. With FSDP (fabric/strategies/fsdp.py), NAME.ckpt is a folder of PyTorch's
+// distributed files, and meta.pt is written last; with DeepSpeed, one of DeepSpeed's, with tag "checkpoint".
 //
-// "step=N" in a name is the number of steps done; last.ckpt has none, and N of hpc_ckpt_N is no step. A file
-// that was moved is done when it was changed last: its content's time is that of the temporary one.
+// "step=N" in a name is the number of steps done; last.ckpt has none, and N of hpc_ckpt_N is not a step. A
+// moved file is complete at its last change; the time of its content is that of the temporary file.
 #include <algorithm>
 
 #include "absl/strings/ascii.h"

@@ -1,7 +1,7 @@
 // Megatron-LM (megatron/training/checkpointing.py, save_checkpoint): folder iter_0000123 (or release, which
-// is no step), and when all ranks are done (of an asynchronous save: when it is finalized) the file
-// latest_checkpointed_iteration.txt with "123", opened to be written anew. Iteration N has done N steps. An
-// older folder may be one that was interrupted: only the one the file names is known to be complete.
+// is not a step), and when all ranks are done (for an asynchronous save: when it is finalized) the file
+// latest_checkpointed_iteration.txt with "123", rewritten in place. Iteration N has done N steps. An older
+// folder may be incomplete: only the one that the file names is known to be complete.
 #include "absl/strings/ascii.h"
 #include "sql/text.h"
 #include "tools/goodputd/checkpoints/layouts/layouts.h"
@@ -17,7 +17,7 @@ void FindMegatron(Place& place) {
   std::optional<std::int64_t> latest;
   std::optional<FileTimes> tracker;
   if (place.Has(kTracker)) {
-    // The time first: what is written in between is seen the next time.
+    // Reads the time first: a write in between is seen at the next look.
     tracker = place.folder().Times(kTracker);
     if (const auto text = place.folder().Read(kTracker)) {
       const absl::string_view number = absl::StripAsciiWhitespace(*text);
@@ -32,7 +32,7 @@ void FindMegatron(Place& place) {
     place.Take(entry.name);
     const std::int64_t named_ns = tracker && latest == iteration ? tracker->written_ns : 0;
     CheckpointSeen seen = place.Begun("megatron", entry.name, *iteration, *times, named_ns);
-    // A folder that is younger than the file is a save over an old one of the same number.
+    // A folder younger than the file is a new save over an old one with the same number.
     if (named_ns != 0 && named_ns >= seen.begin_ns) seen.complete_ns = seen.written_ns = named_ns;
     place.Found(std::move(seen));
   }

@@ -1,12 +1,12 @@
 // NeMo 2, and NeMo 1 with distributed checkpoints (nemo/lightning/pytorch/callbacks/model_checkpoint.py,
-// nemo/lightning/io/pl.py): the file NAME-unfinished is made first and removed last; in between folder NAME
-// gets weights/ (distributed) and context/. Of NeMo 1 the files lie in NAME itself, or NAME.ckpt is a file.
-// The same marker is put there while one is removed: then the folder is older than it. NAME-last is a link to
-// the newest (which is not followed), or saved once more. There is nothing that tells when a marker was
-// removed but the directory's own time, so completion is the last file's time.
+// nemo/lightning/io/pl.py): the file NAME-unfinished is created first and removed last; in between, folder
+// NAME gets weights/ (distributed) and context/. In NeMo 1 the files are in NAME itself, or NAME.ckpt is a
+// file. The same marker exists while a checkpoint is removed; then the folder is older than the marker.
+// NAME-last is a link to the newest checkpoint (not followed), or another save. Only the directory's own time
+// shows when a marker was removed, so the time of completion is that of the last file.
 //
-// The step in a name of NeMo 2 is that of the metric "step", logged before the step was done: N + 1 steps
-// are. NeMo 1 logged none, and Lightning's own number, of steps done, stands there.
+// The step in a name of NeMo 2 is the metric "step", logged before the step was done: N + 1 steps are done.
+// NeMo 1 logs none, and the name has Lightning's own number of steps done.
 #include <algorithm>
 
 #include "absl/strings/match.h"
@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kMarker = "-unfinished";
 constexpr std::size_t kMaxContext = 16;
 
-// When those of its files that are written late were: of a thousand shards no single one tells more.
+// When the files that are written late were written: of a thousand shards, any one will do.
 std::int64_t LastWritten(const FolderView& folder, bool second) {
   std::int64_t last = 0;
   const auto see = [&last](const FolderView& place, const std::string& name) {
@@ -43,7 +43,7 @@ bool IsSecond(const FolderView& folder) {
   return folder.Times("weights") || folder.Times("context");
 }
 
-// All of its data.
+// Whether all of its data is there.
 bool IsWhole(const FolderView& folder, bool second) {
   if (!second) return folder.Times("common.pt") && folder.Times("metadata.json");
   const auto data = folder.Open("weights");
@@ -54,7 +54,7 @@ void AddNemoFolder(Place& place, const std::string& name) {
   const auto inside = place.Inside(name);
   if (!inside) return;
   const bool second = IsSecond(*inside);
-  // Without a marker it is whole, or something else: others have folders of these names, too.
+  // Without a marker it is complete, or something else: other programs use such names too.
   if (!IsWhole(*inside, second)) return;
   if (second && !inside->Times("context") && !absl::StrContains(name, '=')) return;
   const auto times = place.folder().Times(name);
@@ -71,7 +71,7 @@ void AddNemoFolder(Place& place, const std::string& name) {
   place.Found(std::move(seen), inside.get());
 }
 
-// Of a marker: what is under way.
+// For a marker: the save in progress.
 void AddUnfinished(Place& place, const std::string& marker_name, const std::string& folder) {
   const auto marker = place.folder().Times(marker_name);
   if (!marker) return;
@@ -80,14 +80,14 @@ void AddUnfinished(Place& place, const std::string& marker_name, const std::stri
   for (const std::string& taken : {folder, file, folder + "-EMA.ckpt"}) place.Take(taken);
   const auto inside = place.Inside(folder);
   const auto times = place.folder().Times(inside ? folder : file);
-  // A marker alone is the first thing of a save, and the last of a removal: what comes next tells.
+  // A marker alone is the first step of a save, or the last of a removal; what follows tells.
   if (!times) return;
   const bool second = inside && IsSecond(*inside);
   const std::int64_t last_ns = inside ? LastWritten(*inside, second) : times->written_ns;
-  // What is older than its marker, and has nothing newer, is being removed.
+  // A folder older than its marker, with nothing newer in it, is being removed.
   if (times->born_ns < marker->born_ns && last_ns < marker->born_ns) return;
   auto step = NumberOf(folder, "step=");
-  // A folder that is still empty is NeMo 2's.
+  // A folder that is still empty belongs to NeMo 2.
   if (step && inside && (second || !inside->Times("common.pt"))) ++*step;
   place.Found({"nemo", inside ? folder : file, step, marker->born_ns, std::nullopt, times->id,
                std::max(last_ns, marker->born_ns)});

@@ -1,14 +1,15 @@
-// Orbax and what is built on it, such as MaxText (orbax/checkpoint/_src/path/atomicity.py, path/step.py,
-// metadata/checkpoint.py): folder STEP or PREFIX_STEP, with items of TensorStore's inside.
+// Orbax and programs built on it, such as MaxText (orbax/checkpoint/_src/path/atomicity.py, path/step.py,
+// metadata/checkpoint.py): folder STEP or PREFIX_STEP, containing TensorStore items.
 //
 // Where a rename is atomic, it is filled as STEP.orbax-checkpoint-tmp (older releases: ...-tmp-NUMBER) and
-// renamed. Where it is not (and in newer releases besides the rename), commit_success.txt is written last.
-// _CHECKPOINT_METADATA gets its commit_timestamp_nsecs just before either. So under its final name a folder
-// with commit_success.txt is complete; one without is if its metadata has the time of its commit; one of old
-// releases that has neither is if it was renamed, which changes a folder later than what is put into it.
+// renamed. Where it is not (and in newer releases in addition to the rename), commit_success.txt is written
+// last. Just before either, _CHECKPOINT_METADATA gets its commit_timestamp_nsecs. So under its final name, a
+// folder with commit_success.txt is complete; one without it is complete if its metadata has a commit time;
+// one of an old release with neither is complete if it was renamed, which changes a folder later than writing
+// its contents.
 //
-// A plain number is MaxText's and that of most loops: the number, counted from 0, of the last step done, so
-// N + 1 steps. With a prefix (checkpoint_N of T5X, Flax and Pax) N is the number of steps done.
+// A plain number, as in MaxText and most loops, is the number, counted from 0, of the last step done, so N +
+// 1 steps. With a prefix (checkpoint_N of T5X, Flax and Pax), N is the number of steps done.
 #include <algorithm>
 #include <array>
 
@@ -21,7 +22,7 @@ namespace {
 constexpr const char* kOrbaxTemporary = ".orbax-checkpoint-tmp";
 constexpr const char* kOrbaxMetadata = "_CHECKPOINT_METADATA";
 constexpr const char* kCommit = "commit_success.txt";
-// A number may be the name of anything: one of these says that it is a checkpoint's.
+// Anything may be named by a number; one of these entries shows that it is a checkpoint.
 constexpr std::array<const char*, 5> kOwn{kOrbaxMetadata, kCommit, "_METADATA", "manifest.ocdbt",
                                           "_sharding"};
 constexpr std::size_t kMaxItems = 16;
@@ -49,7 +50,7 @@ bool HasOwn(const FolderView& folder) {
   return std::any_of(kOwn.begin(), kOwn.end(), [&](const char* own) { return HasEntry(folder, own); });
 }
 
-// A folder of steps, with a number in its own name, is none: its steps are.
+// A folder of steps whose own name has a number is not a checkpoint: its steps are.
 bool IsOrbax(const FolderView& folder) {
   if (folder.Times(kOrbaxMetadata) || folder.Times(kCommit) || HasOwn(folder)) return true;
   std::size_t items = 0;
@@ -63,19 +64,19 @@ bool IsOrbax(const FolderView& folder) {
   return false;
 }
 
-// Of JSON on one or on several lines: "commit_timestamp_nsecs": 1755...
+// In JSON on one or several lines: "commit_timestamp_nsecs": 1755...
 bool HasCommitTime(const std::optional<std::string>& text) {
   if (!text) return false;
   const std::string tight = absl::StrReplaceAll(*text, {{" ", ""}, {"\n", ""}, {"\t", ""}, {"\r", ""}});
   constexpr std::string_view kKey = "\"commit_timestamp_nsecs\":";
   const std::size_t at = tight.find(kKey);
-  // Cut off in the middle of the number it would not have ended.
+  // Text truncated within the number would not continue.
   return at != std::string::npos && at + kKey.size() < tight.size() && tight[at + kKey.size()] >= '1' &&
          tight[at + kKey.size()] <= '9' && tight.back() == '}';
 }
 
-// When a folder under its final name was committed. It was renamed, or the commit file was made in it, when
-// it was changed last; but an earlier attempt's is changed when it is removed.
+// When a folder under its final name was committed. Its last change is the rename, or the creation of the
+// commit file; but the folder of an earlier attempt changes when it is removed.
 std::optional<std::int64_t> CommitTime(const FolderView& folder, const FileTimes& times, bool fresh) {
   const char* evidence = HasEntry(folder, kCommit)          ? kCommit
                          : HasEntry(folder, kOrbaxMetadata) ? kOrbaxMetadata
@@ -106,7 +107,7 @@ void FindOrbax(Place& place) {
     if (!name->temporary) {
       if (const auto t_ns = CommitTime(*inside, *times, times->born_ns >= place.since_ns())) {
         seen.complete_ns = std::max(*t_ns, seen.begin_ns);
-        // What is taken from it when it is removed is not written; saved anew it is another folder.
+        // Removing entries from it is not writing; a new save is another folder.
         seen.written_ns = 0;
       }
     }

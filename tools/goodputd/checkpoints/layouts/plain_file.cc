@@ -1,11 +1,11 @@
-// What programs write without a framework: one file that is written over and over (torch.save to
-// snapshot.pt), or one a save (ckpt_100.pt), in the directory itself. Nothing says that such a file is whole
-// but the file: torch.save's, NumPy's and Keras's are zip archives, whose directory comes last; of any other
-// kind it is whole when it has not been written to for a while. Careful programs write NAME.tmp, .NAME or the
-// like and rename it.
+// Files of programs without a framework: one file that is overwritten by each save (torch.save to
+// snapshot.pt), or one file per save (ckpt_100.pt), in the directory itself. Only the file itself shows
+// whether it is complete: those of torch.save, NumPy and Keras are zip archives with their directory at the
+// end; any other kind is complete when it has not been written to for a while. Careful programs write
+// NAME.tmp, .NAME or the like and rename it.
 //
-// Which files are checkpoints their endings say: a log that grows is none. The number after "step" or "iter"
-// is that of the steps done; of ckpt_N and epoch_N nobody can tell what it counts.
+// The ending shows which files are checkpoints: a growing log is not one. The number after "step" or "iter"
+// is the number of steps done; what ckpt_N and epoch_N count is unknown.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 11> kEndings{".pt",      ".pth", ".tar", 
 constexpr std::array<std::string_view, 6> kTemporaryEndings{".tmp",     ".temp", ".part",
                                                             ".partial", ".new",  ".incomplete"};
 constexpr std::array<std::string_view, 4> kTemporaryBeginnings{".", "tmp_", "tmp-", "tmp."};
-// A file that is not an archive is whole when nobody wrote to it for so long.
+// A file that is not an archive is complete after this long without a write.
 constexpr std::int64_t kSettledNs = 2'000'000'000;
 constexpr std::string_view kZipBegins = "PK\x03\x04";
 
@@ -35,7 +35,7 @@ bool IsCheckpoint(std::string_view name) {
   });
 }
 
-// What the file will be called once it is whole; itself where its name does not say that it is not.
+// The final name of a file being written; unchanged if the name is not temporary.
 std::string_view FinalName(std::string_view name) {
   for (const std::string_view ending : kTemporaryEndings) {
     if (absl::EndsWith(ToAbsl(name), ToAbsl(ending))) {
@@ -68,7 +68,7 @@ bool HasTemporary(const FolderView& folder, std::string_view name) {
 
 bool IsWhole(const FolderView& folder, const std::string& name, const FileTimes& times) {
   if (IsWholeZip(folder, name, times.size)) return true;
-  // An archive that is cut short begins like a whole one.
+  // A truncated archive begins like a complete one.
   const auto head = folder.Head(name, kZipBegins.size());
   return head && !head->empty() && *head != kZipBegins &&
          ReadClockNs(CLOCK_REALTIME) - std::max(times.written_ns, times.changed_ns) >= kSettledNs;
@@ -83,7 +83,7 @@ void FindPlainFiles(Place& place) {
     if (entry.is_folder || !IsCheckpoint(name)) continue;
     place.Take(entry.name);
     const bool temporary = name != entry.name;
-    // Both: the one in the way of the rename is old.
+    // Both exist: the one that blocks the rename is old.
     if (!temporary && HasTemporary(place.folder(), name)) continue;
     const auto times = place.folder().Times(entry.name);
     if (!times || place.IsOld(*times, times->changed_ns)) continue;
@@ -91,7 +91,7 @@ void FindPlainFiles(Place& place) {
     seen.name = name;
     if (!temporary && IsWhole(place.folder(), entry.name, *times))
       seen.complete_ns = std::max(times->changed_ns, seen.begin_ns);
-    // Nothing tells when it was begun: as one that was only seen complete.
+    // Its begin is not recorded: treated as seen only once complete.
     if (seen.complete_ns && !times->born_known) seen.begin_ns = *seen.complete_ns;
     place.Found(std::move(seen));
   }

@@ -1,9 +1,9 @@
-// PyTorch's distributed checkpoints, as torchtitan and others write them (torch/distributed/checkpoint/
-// filesystem.py, FileSystemWriter): any folder with files __RANK_N.distcp; .metadata comes last, when every
-// rank has said that it is done: renamed from .metadata.tmp, in releases before 2.3 written in place (a
-// pickle, which ends in a full stop). Saved over an older one, the old .metadata stays until the rename: then
-// it is older than the data. Its name says the number of steps done: step-N (torchtitan), step_N, ep0-baN and
-// the like.
+// PyTorch's distributed checkpoints, as written by torchtitan and others
+// (torch/distributed/checkpoint/filesystem.py, FileSystemWriter): any folder with files __RANK_N.distcp.
+// .metadata comes last, once every rank is done: renamed from .metadata.tmp, or in releases before 2.3
+// written in place (a pickle, which ends with a full stop). If an older checkpoint is overwritten, its
+// .metadata stays until the rename and is then older than the data. The name has the number of steps done:
+// step-N (torchtitan), step_N, ep0-baN and the like.
 #include <algorithm>
 
 #include "absl/strings/match.h"
@@ -17,7 +17,7 @@ constexpr const char* kMetadata = ".metadata";
 constexpr const char* kTemporary = ".metadata.tmp";
 constexpr int kSomeShards = 8;
 constexpr std::size_t kMaxShards = 512;
-// Some file systems take the times of those who write, and their clocks differ.
+// Some file systems use the times of the writing machines, whose clocks differ.
 constexpr std::int64_t kClockSlackNs = 1'000'000'000;
 
 bool IsShard(const FolderEntry& entry) {
@@ -37,7 +37,7 @@ std::optional<std::int64_t> StepOf(const std::string& name) {
   return WholeNumber(name);
 }
 
-// When its data was written: of some shards, as ranks write theirs at the same time and may be thousands.
+// When its data was written: checks some shards, since ranks write at the same time and may be thousands.
 std::int64_t DataWritten(const FolderView& folder) {
   std::int64_t last = 0;
   for (int rank = 0; rank < kSomeShards; ++rank) {
@@ -52,7 +52,7 @@ void Complete(const FolderView& folder, const FileTimes& metadata, CheckpointSee
       !IsWholePickle(folder, kMetadata, metadata.size) ||
       metadata.written_ns + kClockSlackNs < DataWritten(folder))
     return;
-  // Changed: by the rename, which is what completes it.
+  // The rename that completes it changes the file.
   seen.complete_ns = metadata.changed_ns;
   seen.written_ns = metadata.written_ns;
 }
@@ -87,8 +87,7 @@ bool FindTorchDcpItself(Place& place) {
     if (!IsShard(entry) || left-- == 0) continue;
     const auto times = folder.Times(entry.name);
     if (!times) continue;
-    // Written in place: when the first shard of this save was begun is not kept, only when it was last
-    // written.
+    // Written in place: only the last write of the first shard is recorded, not when this save began it.
     const std::int64_t t_ns = times->born_ns >= place.since_ns() ? times->born_ns : times->written_ns;
     if (t_ns >= place.since_ns() && (!begin || t_ns < *begin)) begin = t_ns;
     seen.written_ns = std::max(seen.written_ns, times->written_ns);
