@@ -37,6 +37,7 @@ inline constexpr std::string_view kMark = "mark";
 inline constexpr std::string_view kCheckpoint = "checkpoint";
 // A line of the nccl-tests table in the job's output.
 inline constexpr std::string_view kCollective = "collective";
+inline constexpr std::string_view kRefused = "refused";
 inline constexpr std::string_view kHost = "host";
 inline constexpr std::string_view kPhase = "phase";
 inline constexpr std::string_view kQueue = "queue";

@@ -434,7 +434,7 @@ TEST_P(LayoutTest, BeginsWithItsFirstFile) {
 class Told {
  public:
   explicit Told(std::int64_t since_ns)
-      : news_(Job(since_ns), [this](const std::string&, std::string_view record) {
+      : news_(Job(since_ns), [this](const NodeJob&, std::string_view record) {
           edges_ += record.find("\"edge\":\"begin\"") != std::string_view::npos ? "b" : "e";
           records_.emplace_back(record);
           return true;

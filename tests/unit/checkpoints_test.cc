@@ -293,7 +293,7 @@ TEST(CheckpointNews, WhoSeesTheDirectoryIsToldAndWhyNobodyCan) {
   NodeJob job;
   job.node = "n1";
   std::vector<std::string> told;
-  CheckpointNews news(job, [&](const std::string&, std::string_view text) {
+  CheckpointNews news(job, [&](const NodeJob&, std::string_view text) {
     const std::size_t job_ends = text.find("\"uid\":0");
     told.emplace_back(text.substr(job_ends + 8));
     return true;
@@ -315,7 +315,7 @@ TEST(CheckpointNews, EachBeginAndEndIsToldOnce) {
   job.job = 7;
   job.since_ns = 1000;
   std::vector<std::string> stored;
-  CheckpointNews news(job, [&](const std::string&, std::string_view record) {
+  CheckpointNews news(job, [&](const NodeJob&, std::string_view record) {
     stored.emplace_back(record);
     return true;
   });
@@ -350,7 +350,7 @@ TEST(CheckpointNews, ABeginThatNobodyTellsIsAfterTheLastLookThatDidNotFindIt) {
   job.node = "n1";
   job.since_ns = 1000;
   std::vector<std::string> stored;
-  CheckpointNews news(job, [&](const std::string&, std::string_view record) {
+  CheckpointNews news(job, [&](const NodeJob&, std::string_view record) {
     stored.emplace_back(record);
     return true;
   });
@@ -380,7 +380,7 @@ TEST(CheckpointNews, WhatVanishedUnfinishedIsBegunAnewUnlessTheLookWasNotAll) {
   NodeJob job;
   job.node = "n1";
   std::size_t stored = 0;
-  CheckpointNews news(job, [&](const std::string&, std::string_view) { return ++stored > 0; });
+  CheckpointNews news(job, [&](const NodeJob&, std::string_view) { return ++stored > 0; });
   const CheckpointSeen begun{"nemo", "x", 2, 2000, std::nullopt, 0, 2000};
   news.Take({begun});
   news.Take({}, false);
@@ -391,18 +391,23 @@ TEST(CheckpointNews, WhatVanishedUnfinishedIsBegunAnewUnlessTheLookWasNotAll) {
   EXPECT_EQ(stored, 2U);
 }
 
-TEST(CheckpointNews, SoManyNamesAndNoMore) {
+TEST(CheckpointNews, OfAJobThatMakesNamesWithoutEndTheOldestAreForgotten) {
   NodeJob job;
   job.node = "n1";
   std::size_t stored = 0;
-  CheckpointNews news(job, [&](const std::string&, std::string_view) { return ++stored > 0; });
-  for (int look = 0; look < 60; ++look) {
+  CheckpointNews news(job, [&](const NodeJob&, std::string_view) { return ++stored > 0; });
+  const auto look = [&](int number) {
     std::vector<CheckpointSeen> found;
-    for (int i = 0; i < 1000; ++i)
-      found.push_back({"megatron", Cat("iter_", look * 1000 + i), i, 5, 6, 1, 6});
+    for (int i = 0; i < 500; ++i)
+      found.push_back({"megatron", Cat("iter_", number * 500 + i), i, 5, 6, 1, 6});
     news.Take(found);
-  }
-  EXPECT_EQ(stored, 100'000U);
+  };
+  for (int number = 0; number < 30; ++number) look(number);
+  EXPECT_EQ(stored, 30'000U) << "a begin and an end each";
+  for (int number = 25; number < 30; ++number) look(number);
+  EXPECT_EQ(stored, 30'000U) << "the latest are known";
+  look(0);
+  EXPECT_EQ(stored, 31'000U) << "the earliest are not";
 }
 
 }  // namespace

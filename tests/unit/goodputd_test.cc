@@ -7,12 +7,14 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "spank/event.h"
 #include "tests/spank/temp_folder.h"
 #include "tools/base/unix_socket.h"
 #include "tools/goodputd/job_state_sweep.h"
 #include "tools/goodputd/node_jobs.h"
+#include "tools/goodputd/record_quota.h"
 
 namespace goodput {
 namespace {
@@ -76,6 +78,59 @@ TEST_F(OwnersTest, AnIdThatWasUsedAgainIsItsNewOwners) {
   ASSERT_NE(jobs_.OwnerOf(7, 2000), nullptr);
   EXPECT_EQ(jobs_.OwnerOf(7, 2000)->uid, 2000U);
   EXPECT_EQ(jobs_.OwnerOf(7, 1000)->uid, 2000U) << "and no longer the old one's";
+}
+
+// --- quotas
+
+class RecordQuotaTest : public testing::Test {
+ protected:
+  static NodeJob Job(std::int64_t id, uid_t uid) {
+    NodeJob job;
+    job.node = "n1";
+    job.job = id;
+    job.uid = uid;
+    return job;
+  }
+  RecordQuota quota_{{600, 1000, 100'000}, kFakeClock};  // 10 bytes a second
+};
+
+TEST_F(RecordQuotaTest, AJobHasABurstAndThenARate) {
+  EXPECT_TRUE(quota_.Allow(Job(1, 1000), 900));
+  EXPECT_FALSE(quota_.Allow(Job(1, 1000), 101));
+  EXPECT_TRUE(quota_.Allow(Job(2, 1000), 900)) << "another job has its own";
+  fake_mono_ns += 20'000'000'000;
+  EXPECT_TRUE(quota_.Allow(Job(1, 1000), 300));
+  EXPECT_FALSE(quota_.Allow(Job(1, 1000), 1));
+  fake_mono_ns += 3600LL * 1'000'000'000;
+  EXPECT_FALSE(quota_.Allow(Job(1, 1000), 1001)) << "no more than the burst is saved up";
+}
+
+TEST_F(RecordQuotaTest, WhatIsRefusedIsCountedByJobOnce) {
+  EXPECT_TRUE(quota_.TakeRefused().empty());
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(quota_.Allow(Job(7, 1000), 2000));
+  quota_.NotStored(Job(8, 1000));
+  std::vector<RecordQuota::Refused> refused = quota_.TakeRefused();
+  ASSERT_EQ(refused.size(), 2U);
+  EXPECT_EQ(refused[0].job.job, 7);
+  EXPECT_EQ(refused[0].records, 3U);
+  EXPECT_EQ(refused[1].records, 1U);
+  EXPECT_TRUE(quota_.TakeRefused().empty());
+  quota_.PutBack(refused[0]);
+  quota_.NotStored(Job(7, 1000));
+  EXPECT_EQ(quota_.TakeRefused()[0].records, 4U);
+}
+
+TEST_F(RecordQuotaTest, AUserWithManyJobsLeavesOthersTheirShareOfAnHour) {
+  RecordQuota quota({600, 1'000'000, 100'000}, kFakeClock);
+  std::uint64_t used = 0;
+  for (std::int64_t id = 1; id <= 200; ++id) used += quota.Allow(Job(id, 666), 1000) ? 1000 : 0;
+  EXPECT_EQ(used, 50'000U) << "half of the hour, which is also an only user's share of the other half";
+  std::uint64_t honest = 0;
+  for (int i = 0; i < 200; ++i) honest += quota.Allow(Job(1000, 1000), 1000) ? 1000 : 0;
+  EXPECT_EQ(honest, 25'000U) << "one of two users";
+  std::uint64_t third = 0;
+  for (int i = 0; i < 200; ++i) third += quota.Allow(Job(2000, 2000), 1000) ? 1000 : 0;
+  EXPECT_EQ(third, 16'000U) << "one of three";
 }
 
 TEST(NoteSweep, RemovesNotesFromBeforeTheBootAndNothingElse) {

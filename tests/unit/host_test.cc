@@ -465,10 +465,10 @@ class Spool {
   void Start() {
     jobs = std::make_unique<NodeJobs>(folder_.path(), kFakeClock, "boot");
     recorder = std::make_unique<NoticeRecorder>(
-        [this](const std::string& node, std::string_view record) {
+        [this](const NodeJob& job, std::string_view record) {
           ++tries;
-          if (!full) Line(node, std::string(record.substr(2, record.size() - 4)));
-          if (!full) told.push_back(node + " " + std::string(record));
+          if (!full) Line(job.node, std::string(record.substr(2, record.size() - 4)));
+          if (!full) told.push_back(job.node + " " + std::string(record));
           return !full;
         },
         kFakeClock);

@@ -512,8 +512,8 @@ class Whose : public testing::Test {
 
 TEST_F(Whose, ATaskThatIsSetUpForAWhileIsSeenToExecuteItsProgram) {
   std::vector<std::string> records;
-  ExecWatch watch(processes_, kFakeClock, [&](const std::string& node, std::string_view record) {
-    EXPECT_EQ(node, "n1");
+  ExecWatch watch(processes_, kFakeClock, [&](const NodeJob& job, std::string_view record) {
+    EXPECT_EQ(job.node, "n1");
     records.emplace_back(record);
     return true;
   });
@@ -540,7 +540,7 @@ TEST_F(Whose, ATaskThatIsSetUpForAWhileIsSeenToExecuteItsProgram) {
 
 TEST_F(Whose, ATaskThatNeverExecutesItsProgramWasSetUpUntilItsEnd) {
   std::vector<std::pair<std::int64_t, std::int64_t>> records;
-  ExecWatch watch(processes_, kFakeClock, [&](const std::string&, std::string_view text) {
+  ExecWatch watch(processes_, kFakeClock, [&](const NodeJob&, std::string_view text) {
     RecordReader record;
     EXPECT_TRUE(record.Parse(text));
     EXPECT_EQ(record.Text(key::kKind), kind::kTaskExec);
@@ -567,7 +567,7 @@ TEST_F(Whose, ATaskThatNeverExecutesItsProgramWasSetUpUntilItsEnd) {
 
 TEST_F(Whose, TheKernelTellsWhenATaskExecutesItsProgram) {
   std::vector<std::int64_t> at;
-  ExecWatch watch(processes_, kFakeClock, [&](const std::string&, std::string_view text) {
+  ExecWatch watch(processes_, kFakeClock, [&](const NodeJob&, std::string_view text) {
     RecordReader record;
     EXPECT_TRUE(record.Parse(text));
     EXPECT_EQ(record.Text(key::kKind), kind::kTaskExec);
@@ -713,8 +713,8 @@ class Storm : public Whose {
     recorder_.Take(signal);
   }
   std::vector<std::string> stored_;
-  SignalRecorder recorder_{[this](const std::string& node, std::string_view record) {
-                             EXPECT_EQ(node, "n1");
+  SignalRecorder recorder_{[this](const NodeJob& job, std::string_view record) {
+                             EXPECT_EQ(job.node, "n1");
                              if (full_) return false;
                              stored_.emplace_back(record);
                              return true;

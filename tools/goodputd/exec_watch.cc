@@ -101,7 +101,7 @@ void ExecWatch::Record(const NodeJobs::LiveTask& task, std::int64_t mono_ns) {
   record.Text(key::kSlurmStep, task.slurm_step);
   record.Int(key::kTask, task.task);
   record.Int(key::kPid, task.pid);
-  store_(job.node, record.Finish());
+  store_(job, record.Finish());
 }
 
 void RunExecWatch(const NodeContext& node, const std::atomic<bool>& traced) {

@@ -78,6 +78,7 @@ void RunHeartbeatLoop(const NodeContext& context) {
   const int interval_ms = static_cast<int>(absl::ToInt64Milliseconds(config.heartbeat));
   pollfd stop{context.stop_fd, POLLIN, 0};
   do {
+    context.spools.RecordRefused();
     context.jobs.Refresh();
     const std::int64_t mono = kSystemClock.mono_ns();
     const std::map<std::string, std::vector<NodeJob>> live =

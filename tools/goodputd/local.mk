@@ -19,6 +19,7 @@ tools_goodputd_libgoodputd_files = \
   tools/goodputd/polling.h \
   tools/goodputd/processes.cc tools/goodputd/processes.h \
   tools/goodputd/queue_watch.cc tools/goodputd/queue_watch.h \
+  tools/goodputd/record_quota.cc tools/goodputd/record_quota.h \
   tools/goodputd/reload.cc tools/goodputd/reload.h \
   tools/goodputd/spool_tail.cc tools/goodputd/spool_tail.h \
   tools/goodputd/checkpoints/checkpoint_news.cc tools/goodputd/checkpoints/checkpoint_news.h \

@@ -151,8 +151,13 @@ int Run(const goodput::Config& config, const CommandLine& line) {
 
   const auto spool_max = static_cast<std::uint64_t>(config.spool_max);
   goodput::NodeJobs jobs(config.spool);
-  goodput::NodeSpools spools(config.spool, spool_max, geteuid(), goodput::kSystemClock);
-  goodput::NodeSpools log_spools(config.spool, spool_max, geteuid(), goodput::kSystemClock,
+  // The last quarter is left to the plugin: what Slurm did is known even of a job that reports too much.
+  const std::uint64_t daemon_max = spool_max - spool_max / 4;
+  goodput::RecordQuota::Limits limits;
+  limits.hour_bytes = daemon_max;
+  goodput::RecordQuota quota(limits);
+  goodput::NodeSpools spools(config.spool, daemon_max, geteuid(), quota);
+  goodput::NodeSpools log_spools(config.spool, daemon_max, geteuid(), quota, goodput::kSystemClock,
                                  std::string(goodput::kLogLabel));
   const goodput::NodeContext node{config, jobs, spools, log_spools, stop_fd};
   std::unique_ptr<goodput::MarkServer> marks;

@@ -19,15 +19,24 @@
 #include "sql/text.h"
 #include "tools/base/service_manager.h"
 #include "tools/base/unix_socket.h"
+#include "tools/goodputd/job_record.h"
 
 namespace goodput {
 namespace {
 
-// A node has at most a few hundred tasks. One user cannot take all places, and other files need descriptors
-// too.
+// A node has at most a few hundred tasks. Three quarters of the descriptors are for other files: each CPU
+// needs three to trace signals.
 constexpr std::size_t kMaxClients = 4096;
-constexpr std::size_t kOtherFiles = 64;
+constexpr rlim_t kShareOfDescriptors = 4;
+// Of all places: what one user, one job, and all connections that have not yet sent a mark of a job may take.
 constexpr std::size_t kUserShare = 4;
+constexpr std::size_t kJobShare = 8;
+constexpr std::size_t kNewShare = 4;
+// How long a connection may take to send a mark of a job of its user.
+constexpr std::int64_t kNewNs = 10LL * 1'000'000'000;
+// How long a connection may outlive its job.
+constexpr std::int64_t kAfterJobNs = 60LL * 1'000'000'000;
+constexpr int kMaxAccepts = 256;
 // Messages read from one client before the next has its turn.
 constexpr int kTurn = 64;
 // A mark may wait in the socket's buffer while the daemon restarts; an older time is not believed.
@@ -88,15 +97,12 @@ MarkServer::MarkServer(Options options, NodeJobs& jobs, NodeSpools& spools)
   rlimit files{};
   std::size_t places = kMaxClients;
   if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {
-    // Without free descriptors, accept() fails and no client is served: stay below the limit.
-    files.rlim_cur = std::min<rlim_t>(files.rlim_max, kMaxClients + kOtherFiles);
+    files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files);
     getrlimit(RLIMIT_NOFILE, &files);
-    places = std::min(
-        places, static_cast<std::size_t>(std::max<rlim_t>(files.rlim_cur, 2 * kOtherFiles)) - kOtherFiles);
+    places = static_cast<std::size_t>(std::min<rlim_t>(places, files.rlim_cur / kShareOfDescriptors));
   }
-  max_clients_ = places;
-  max_clients_per_user_ = static_cast<int>(places / kUserShare);
+  max_clients_ = std::max<std::size_t>(places, kJobShare);
   counts_file_.Read(NamedCounts(counts_));
 }
 
@@ -152,7 +158,7 @@ bool MarkServer::IsListener(int fd) const {
 
 void MarkServer::Accept() {
   for (const int listener : listen_fds_) {
-    while (true) {
+    for (int i = 0; i < kMaxAccepts; ++i) {
       const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
       if (fd < 0) break;
       Admit(fd, false);
@@ -167,7 +173,7 @@ void MarkServer::Admit(int fd, bool stored) {
     close(fd);
     return;
   }
-  if (clients_.size() >= max_clients_ || clients_of_[peer.uid] >= max_clients_per_user_) {
+  if (!MakeRoomFor(peer.uid)) {
     ++counts_.too_many;
     close(fd);
     return;
@@ -181,6 +187,69 @@ void MarkServer::Admit(int fd, bool stored) {
   }
   clients_[fd] = {peer.uid, peer.pid, options_.clock.mono_ns(), stored};
   ++clients_of_[peer.uid];
+  ++new_clients_;
+}
+
+bool MarkServer::MakeRoomFor(uid_t uid) {
+  if (new_clients_ >= max_clients_ / kNewShare)
+    DropNewest([](const Client& client) { return client.job == 0; });
+  if (clients_of_[uid] >= max_clients_ / kUserShare) return false;
+  if (clients_.size() < max_clients_) return true;
+  const auto most = std::max_element(clients_of_.begin(), clients_of_.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most->second <= clients_of_[uid]) return false;
+  DropNewest([user = most->first](const Client& client) { return client.uid == user; });
+  return true;
+}
+
+// Of the user with the most connections that match.
+void MarkServer::DropNewest(const std::function<bool(const Client&)>& matches) {
+  std::map<uid_t, std::size_t> matching;
+  for (const auto& [fd, client] : clients_) matching[client.uid] += matches(client) ? 1 : 0;
+  const Client* newest = nullptr;
+  int newest_fd = -1;
+  const auto rank = [&](const Client& client) {
+    return std::make_pair(matching[client.uid], client.since_mono_ns);
+  };
+  for (const auto& [fd, client] : clients_) {
+    if (!matches(client) || (newest != nullptr && rank(client) < rank(*newest))) continue;
+    newest = &client;
+    newest_fd = fd;
+  }
+  if (newest == nullptr) return;
+  ++counts_.too_many;
+  Drop(newest_fd);
+}
+
+bool MarkServer::BelongsTo(std::int64_t job, Client& client) {
+  if (client.job == job) return true;
+  if (client.job == 0 && clients_of_job_[job] >= max_clients_ / kJobShare) {
+    ++counts_.too_many;
+    return false;
+  }
+  if (client.job == 0) {
+    --new_clients_;
+    client.job = job;
+    ++clients_of_job_[job];
+  }
+  return true;
+}
+
+void MarkServer::DropUseless() {
+  const std::int64_t now = options_.clock.mono_ns();
+  std::vector<int> useless;
+  std::map<std::int64_t, bool> live;
+  for (auto& [fd, client] : clients_) {
+    if (client.job == 0) {
+      if (now - client.since_mono_ns > kNewNs) useless.push_back(fd);
+      continue;
+    }
+    const auto [job, unknown] = live.try_emplace(client.job, false);
+    if (unknown) job->second = jobs_.IsOnNode(client.job);
+    if (job->second) client.job_seen_ns = now;
+    if (now - client.job_seen_ns > kAfterJobNs) useless.push_back(fd);
+  }
+  for (const int fd : useless) Drop(fd);
 }
 
 // A lasting connection is worth a place with the service manager; one with a single mark is not.
@@ -188,7 +257,7 @@ void MarkServer::StoreConnections() {
   if (!stores_) return;
   const std::int64_t now = options_.clock.mono_ns();
   for (auto& [fd, client] : clients_) {
-    if (!client.stored && now - client.since_mono_ns >= kStaysNs)
+    if (!client.stored && client.job != 0 && now - client.since_mono_ns >= kStaysNs)
       client.stored = StoreDescriptor(fd, absl::ZeroDuration());
   }
 }
@@ -206,7 +275,10 @@ void MarkServer::StoreAllConnections() {
 void MarkServer::Drop(int fd) {
   const auto found = clients_.find(fd);
   if (found == clients_.end()) return;
-  if (--clients_of_[found->second.uid] <= 0) clients_of_.erase(found->second.uid);
+  const Client& client = found->second;
+  if (--clients_of_[client.uid] == 0) clients_of_.erase(client.uid);
+  if (client.job == 0) --new_clients_;
+  if (client.job != 0 && --clients_of_job_[client.job] == 0) clients_of_job_.erase(client.job);
   clients_.erase(found);
   close(fd);
 }
@@ -219,7 +291,7 @@ MarkServer::Received MarkServer::Receive(int fd, Client& client) {
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
       return i == 0 ? Received::kNothing : Received::kAll;
     if (got <= 0) return Received::kGone;
-    Take({buffer.data(), static_cast<std::size_t>(got)}, client);
+    if (!Take({buffer.data(), static_cast<std::size_t>(got)}, client)) return Received::kGone;
   }
   return Received::kTurn;
 }
@@ -230,53 +302,53 @@ std::optional<std::int64_t> MarkServer::AgeOf(const Client& client) const {
   return std::max<std::int64_t>(0, ReadClockNs(CLOCK_BOOTTIME) - *began);
 }
 
-void MarkServer::Take(std::string_view message, Client& client) {
+bool MarkServer::Take(std::string_view message, Client& client) {
   const absl::StatusOr<MarkMessage> mark = ParseMark(message);
   if (!mark.ok()) {
     ++counts_.malformed;
-    return;
+    return true;
   }
   const std::shared_ptr<const JobOwners::Job> job = jobs_.OwnerOf(mark->job, client.uid);
   if (job == nullptr) {
     ++counts_.unknown_job;
-    return;
+    return true;
   }
   if (job->uid != client.uid) {
     ++counts_.not_owner;
-    return;
+    return true;
   }
+  if (!BelongsTo(mark->job, client)) return false;
+  client.job_seen_ns = options_.clock.mono_ns();
+  NodeJob identity;
+  identity.cluster = job->cluster;
+  identity.job = mark->job;
+  identity.uid = job->uid;
   const std::string& node = job->nodes.count(mark->node) != 0 ? mark->node : job->first_node;
   const std::int64_t real_now = options_.clock.real_ns();
   const std::int64_t mono_now = options_.clock.mono_ns();
   std::int64_t age = mono_now - mark->mono_ns.value_or(mono_now);
   if (age < 0 || age > kMaxAgeNs) age = 0;
   const Stamp stamp{real_now - age, mono_now - age, node, static_cast<int>(getpid())};
-  const auto add_who = [&](RecordBuilder& record) {
-    if (!job->cluster.empty()) record.Text(key::kCluster, job->cluster);
-    record.Int(key::kJob, mark->job);
-    record.Int(key::kUid, client.uid);
-    if (!mark->slurm_step.empty()) record.Text(key::kSlurmStep, mark->slurm_step);
+  identity.node = node;
+  const auto add_sender = [&](RecordBuilder& record) {
     if (mark->task) record.Int(key::kTask, *mark->task);
     record.Int(key::kPid, client.pid);
   };
   // `sgoodput mark` starts for its single mark, which says nothing about the program.
   if (const auto process_age = ++client.marks == 2 ? AgeOf(client) : std::nullopt) {
     const Stamp began{real_now - *process_age, mono_now - *process_age, node, static_cast<int>(getpid())};
-    RecordBuilder start(kind::kProgramStart, began);
-    add_who(start);
-    spools_.Write(node, start.Finish());
+    JobMarkRecord start(kind::kProgramStart, identity, mark->slurm_step, began);
+    add_sender(start);
+    spools_.Write(identity, start.Finish());
   }
-  RecordBuilder record(kind::kMark, stamp);
-  add_who(record);
+  JobMarkRecord record(kind::kMark, identity, mark->slurm_step, stamp);
+  add_sender(record);
   record.Text(key::kMark, MarkKindName(mark->kind));
   record.Text(key::kEdge, mark->begin ? "begin" : "end");
   if (mark->train_step) record.Int(key::kTrainStep, *mark->train_step);
   if (!mark->name.empty()) record.Text(key::kName, mark->name);
-  if (spools_.Write(node, record.Finish())) {
-    ++counts_.accepted;
-  } else {
-    ++counts_.not_stored;
-  }
+  ++(spools_.Write(identity, record.Finish()) ? counts_.accepted : counts_.not_stored);
+  return true;
 }
 
 void MarkServer::Serve(int stop_fd) {
@@ -301,6 +373,7 @@ void MarkServer::Serve(int stop_fd) {
     }
     const std::int64_t now = options_.clock.mono_ns();
     if (now >= next_counts) {
+      DropUseless();
       StoreConnections();
       counts_file_.Write(NamedCounts(counts_));
       next_counts = now + kCountsIntervalNs;

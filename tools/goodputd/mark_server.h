@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -66,10 +67,19 @@ class MarkServer {
     std::int64_t since_mono_ns = 0;
     bool stored = false;  // kept by the service manager for the next process
     std::uint64_t marks = 0;
+    std::int64_t job = 0;          // of its first mark; 0: none of a job of its user yet
+    std::int64_t job_seen_ns = 0;  // when that job was last known to run
   };
   bool IsListener(int fd) const;
   void Accept();
   void Admit(int fd, bool stored);
+  // False: its user has taken its share.
+  bool MakeRoomFor(uid_t uid);
+  void DropNewest(const std::function<bool(const Client&)>& matches);
+  // False: the job has taken its share.
+  bool BelongsTo(std::int64_t job, Client& client);
+  // Connections that no job of their user needs.
+  void DropUseless();
   void StoreConnections();
   void StoreAllConnections();
   enum class Received : std::uint8_t { kNothing, kAll, kTurn, kGone };
@@ -79,7 +89,8 @@ class MarkServer {
   void Drain();
   // How long ago a client's process began; empty if it is gone.
   std::optional<std::int64_t> AgeOf(const Client& client) const;
-  void Take(std::string_view message, Client& client);
+  // False: the connection is to be dropped.
+  bool Take(std::string_view message, Client& client);
   void Drop(int fd);
 
   Options options_;
@@ -89,9 +100,10 @@ class MarkServer {
   std::atomic<bool> leave_unread_{false};
   int epoll_fd_ = -1;
   std::size_t max_clients_;
-  int max_clients_per_user_;
   std::map<int, Client> clients_;
-  std::map<uid_t, int> clients_of_;
+  std::map<uid_t, std::size_t> clients_of_;
+  std::map<std::int64_t, std::size_t> clients_of_job_;
+  std::size_t new_clients_ = 0;  // with no job
   NodeSpools& spools_;
   MarkCounts counts_;
   CountsFile counts_file_;

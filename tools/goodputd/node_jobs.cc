@@ -183,6 +183,11 @@ std::shared_ptr<const JobOwners::Job> NodeJobs::OwnerOf(std::int64_t job, uid_t 
   return owner;
 }
 
+bool NodeJobs::IsOnNode(std::int64_t job) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& one) { return one.first.second == job; });
+}
+
 std::vector<int> NodeJobs::NamedSignals() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return named_signals_;

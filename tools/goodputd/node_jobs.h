@@ -63,6 +63,9 @@ class NodeJobs {
   // JobOwners. Null: the job is not known.
   std::shared_ptr<const JobOwners::Job> OwnerOf(std::int64_t job, uid_t asking);
 
+  // Whether the job has begun on a node of this host and has not ended.
+  bool IsOnNode(std::int64_t job) const;
+
   // The step whose slurmstepd the process was at that time (CLOCK_MONOTONIC).
   std::optional<NodeStep> StepOfStepd(pid_t stepd, std::int64_t mono_ns) const;
   // The task whose process it was: the one Slurm started.

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "tools/goodputd/job_record.h"
+
 namespace goodput {
 
 // Null where it cannot be opened.
@@ -21,10 +23,25 @@ Spool* NodeSpools::OfLocked(const std::string& node) {
   return spool.get();
 }
 
-bool NodeSpools::Write(const std::string& node, std::string_view record) {
+bool NodeSpools::Append(const std::string& node, std::string_view record) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Spool* const spool = OfLocked(node);
-  return spool != nullptr && spool->Write(record) == Append::kWritten;
+  return spool != nullptr && spool->Write(record) == goodput::Append::kWritten;
+}
+
+bool NodeSpools::Write(const NodeJob& job, std::string_view record) {
+  if (!quota_.Allow(job, record.size())) return false;
+  if (Append(job.node, record)) return true;
+  quota_.NotStored(job);
+  return false;
+}
+
+void NodeSpools::RecordRefused() {
+  for (const RecordQuota::Refused& refused : quota_.TakeRefused()) {
+    JobRecord record(kind::kRefused, refused.job, StampAtReal(clock_, refused.job.node, clock_.real_ns()));
+    record.Uint(key::kCount, refused.records);
+    if (!Append(refused.job.node, record.Finish())) quota_.PutBack(refused);
+  }
 }
 
 bool NodeSpools::PutNote(const std::string& node, const std::string& name, std::string_view text) {

@@ -61,6 +61,8 @@ void NodeFacts::Add(const EventView& event, Ns t) {
     AddHostNotice(event, t, *attempt);
   } else if (event.kind == kind::kCollective) {
     AddCollective(event, t, *attempt);
+  } else if (event.kind == kind::kRefused) {
+    attempt->refused_records += event.Int(key::kCount).value_or(0);
   } else if (event.kind == kind::kCheckpoint) {
     AddCheckpointFile(event, t, *attempt);
   }

@@ -237,7 +237,8 @@ struct AttemptFacts {
   // Why the job's checkpoint directory could finally not be read; empty: it could, or the job named none. If
   // it could not, later saves are unknown.
   std::string checkpoints_unseen;
-  std::vector<LastSeen> last_seen;  // for nodes that did not see the attempt end
+  std::int64_t refused_records = 0;  // that nodes refused to store: the job reported too much
+  std::vector<LastSeen> last_seen;   // for nodes that did not see the attempt end
   std::vector<HostNotice> host_notices;
   std::vector<CollectiveTest> collectives;  // by time
 };

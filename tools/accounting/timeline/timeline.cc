@@ -41,6 +41,17 @@ struct Judged {
   bool finished = false;
 };
 
+void WarnOfRefusedRecords(const std::vector<const AttemptFacts*>& attempts,
+                          std::vector<std::string>& warnings) {
+  for (const AttemptFacts* attempt : attempts) {
+    if (attempt->refused_records == 0) continue;
+    warnings.push_back("job " + std::to_string(attempt->job_id) + ": nodes did not store " +
+                       std::to_string(attempt->refused_records) +
+                       " records of this job, since it reported more than its share or the spool had no "
+                       "room: steps and checkpoints may be missing; report fewer marks");
+  }
+}
+
 class TimelineBuilder {
  public:
   TimelineBuilder(const RunFacts& facts, const TimelineOptions& options, Timeline& timeline)
@@ -149,6 +160,7 @@ void TimelineBuilder::JudgeIncarnations() {
   timeline_.steps.median = step_times.Median();
   fates_ = DecideOutcomes(programs, finished, timeline_.running);
   WarnOfUnseenSaves(attempts_, timeline_.warnings);
+  WarnOfRefusedRecords(attempts_, timeline_.warnings);
   for (std::size_t i = 0; i < programs_.size(); ++i) {
     ExpandWhereStepsDiffer(programs_[i].program, fates_[i], timeline_.steps.median, options_,
                            facts_.step_reader.get());

@@ -8,8 +8,8 @@
 namespace goodput {
 namespace {
 
-// A job that makes names without end is told of so many.
-constexpr std::size_t kMaxTold = 50'000;
+// Names remembered for a job. One look finds at most a tenth of it.
+constexpr std::size_t kMaxTold = 5000;
 
 }  // namespace
 
@@ -17,7 +17,7 @@ void CheckpointNews::Take(const std::vector<CheckpointSeen>& found, bool whole, 
   ++looks_;
   for (const CheckpointSeen& seen : found) {
     const auto known = told_.find(seen.name);
-    if (known == told_.end() && told_.size() >= kMaxTold) continue;
+    if (known == told_.end() && told_.size() >= kMaxTold) ForgetOldest();
     Told& told = known == told_.end() ? told_[seen.name] : known->second;
     // Another thing of the same name: saved anew.
     if (told.id != 0 && seen.id != 0 && told.id != seen.id) told = Told{};
@@ -38,6 +38,14 @@ void CheckpointNews::Take(const std::vector<CheckpointSeen>& found, bool whole, 
   // away for a moment.
   for (auto at = told_.begin(); at != told_.end();) {
     at = at->second.look != looks_ && !at->second.complete ? told_.erase(at) : std::next(at);
+  }
+}
+
+void CheckpointNews::ForgetOldest() {
+  std::uint64_t oldest = looks_;
+  for (const auto& [name, told] : told_) oldest = std::min(oldest, told.look);
+  for (auto at = told_.begin(); at != told_.end();) {
+    at = at->second.look == oldest && oldest != looks_ ? told_.erase(at) : std::next(at);
   }
 }
 
@@ -70,7 +78,7 @@ void CheckpointNews::Saw(const std::string& view, const std::string& problem) {
   JobRecord record(kind::kCheckpoint, job_, StampAtReal(clock_, job_.node, clock_.real_ns()));
   if (!view_.empty()) record.Text(key::kView, view_);
   record.Text(key::kProblem, problem_);
-  store_(job_.node, record.Finish());
+  store_(job_, record.Finish());
 }
 
 std::int64_t CheckpointNews::Earlier(const CheckpointSeen& seen, std::int64_t t_ns) const {
@@ -87,7 +95,7 @@ void CheckpointNews::Write(const CheckpointSeen& seen, bool begin, std::int64_t 
   if (seen.train_step) record.Int(key::kTrainStep, *seen.train_step);
   record.Text(key::kName, seen.name);
   record.Text(key::kLayout, seen.layout);
-  store_(job_.node, record.Finish());
+  store_(job_, record.Finish());
 }
 
 }  // namespace goodput

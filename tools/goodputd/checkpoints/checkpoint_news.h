@@ -39,6 +39,8 @@ class CheckpointNews {
     std::int64_t reopened_ns = 0;  // it was complete, and then no longer
     std::uint64_t look = 0;        // the look in which it was last found
   };
+  // Those that were last found in the earliest look, and not in this one.
+  void ForgetOldest();
   void TakeComplete(const CheckpointSeen& seen, Told& told);
   // How much earlier than `t_ns` it may have begun: it was not there when somebody last looked.
   std::int64_t Earlier(const CheckpointSeen& seen, std::int64_t t_ns) const;

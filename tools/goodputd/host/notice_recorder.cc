@@ -48,7 +48,7 @@ bool NoticeRecorder::Write(const NodeJob& job, HostKey key, const NoticeKind& wo
   record.Text(key::kValue, word.value);
   if (word.window_s) record.Int(key::kWindowS, *word.window_s);
   if (word.window_end_s) record.Int(key::kWindowEndS, *word.window_end_s);
-  return store_(job.node, record.Finish());
+  return store_(job, record.Finish());
 }
 
 }  // namespace goodput

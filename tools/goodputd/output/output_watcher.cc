@@ -93,7 +93,7 @@ class OutputOfJob : public JobWatcher {
   // look, which the next step's number closes; the other way round lines would count twice.
   void Write() {
     if (!spools_.PutNote(job_.node, note_, news_.Memory())) spools_.DropNote(job_.node, note_);
-    for (const std::string& record : news_.Records()) spools_.Write(job_.node, record);
+    for (const std::string& record : news_.Records()) spools_.Write(job_, record);
   }
 
   const NodeJob job_;

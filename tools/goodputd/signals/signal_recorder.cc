@@ -60,7 +60,7 @@ void SignalRecorder::Write(const JobSignal& signal, std::uint64_t count, std::in
     record.Uint(key::kCount, count);
     record.Int(key::kLastMonotonic, last_mono_ns);
   }
-  if (store_(job.node, record.Finish())) stored_ += count;
+  if (store_(job, record.Finish())) stored_ += count;
 }
 
 }  // namespace goodput

@@ -1,0 +1,67 @@
+// How much goodputd records about one job, so that no user fills the node's spool for the others.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "spank/clock.h"
+#include "tools/goodputd/node_jobs.h"
+
+namespace goodput {
+
+// Two limits, both in bytes of records:
+//   - a job has a budget that grows at a constant rate up to a maximum;
+//   - once half of what may be recorded in an hour is used, a user may have no more than an equal share of
+//     the other half, counting the users who recorded something in that hour.
+// Threads may share it.
+class RecordQuota {
+ public:
+  struct Limits {
+    // About 140 marks a second: 8 ranks that each report 8 steps a second stay below it.
+    std::uint64_t job_bytes_per_minute = std::uint64_t{2} << 20U;
+    std::uint64_t job_burst_bytes = std::uint64_t{32} << 20U;
+    std::uint64_t hour_bytes = std::uint64_t{192} << 20U;
+  };
+  explicit RecordQuota(Limits limits, Clock clock = kSystemClock) : limits_(limits), clock_(clock) {}
+
+  // Whether a record of so many bytes may be stored. Counts it, or counts that it may not.
+  bool Allow(const NodeJob& job, std::uint64_t bytes);
+  // A record that was allowed could not be stored.
+  void NotStored(const NodeJob& job);
+
+  struct Refused {
+    NodeJob job;
+    std::uint64_t records = 0;
+  };
+  // The jobs of which records were refused or not stored since the last call.
+  std::vector<Refused> TakeRefused();
+  // They are taken again by the next call.
+  void PutBack(const Refused& refused);
+
+ private:
+  using Key = std::pair<std::string, std::int64_t>;  // node, job
+  struct Budget {
+    double left = 0;
+    std::int64_t at_ns = 0;  // CLOCK_MONOTONIC
+  };
+  bool HasBudget(const NodeJob& job, std::uint64_t bytes);
+  bool HasShare(uid_t uid, std::uint64_t bytes);
+  void ForgetIdle(std::int64_t now_ns);
+
+  const Limits limits_;
+  const Clock clock_;
+  std::mutex mutex_;
+  std::map<Key, Budget> budgets_;
+  std::map<Key, Refused> refused_;
+  std::int64_t hour_ = -1;  // of CLOCK_REALTIME, as the files of the spool are
+  std::uint64_t hour_used_ = 0;
+  std::map<uid_t, std::uint64_t> used_by_;  // in this hour
+};
+
+}  // namespace goodput
