@@ -38,7 +38,7 @@ Job JobOf(std::int64_t id, std::int64_t since_ns = 1) {
   return {job};
 }
 
-// Notes what it is woken by, and what becomes of it.
+// Records why it was woken, and whether it is alive.
 class Sleeper {
  public:
   Sleeper(int stop_fd, std::atomic<int>& alive) : alive_(alive), thread_(stop_fd) {
@@ -103,18 +103,18 @@ TEST(JobWatchers, EachJobHasOneUntilItIsGoneAndDone) {
   EXPECT_EQ(made, std::vector<std::int64_t>({1}));
   const Sleeper* const first = last;
 
-  // A third finds no room.
+  // There is no room for a third.
   watchers.Follow(std::vector<Job>{JobOf(1), JobOf(2), JobOf(3)}, make);
   EXPECT_EQ(made, std::vector<std::int64_t>({1, 2}));
   EXPECT_EQ(alive, 2);
 
-  // Gone, it is told, and makes room when it is done.
+  // A job that has gone is told to end, and makes room when it is done.
   watchers.Follow(std::vector<Job>{JobOf(2)}, make);
   if (alive == 2) first->WaitUntilDone();
   watchers.Follow(std::vector<Job>{JobOf(2)}, make);
   EXPECT_EQ(alive, 1);
 
-  // The same job once more is another attempt's.
+  // The same job with a new start is another attempt.
   watchers.Follow(std::vector<Job>{JobOf(2), JobOf(2, 7)}, make);
   EXPECT_EQ(made, std::vector<std::int64_t>({1, 2, 2}));
 }
