@@ -1,6 +1,6 @@
 #!/bin/bash
-# Submits one run as a chain of jobs. Each waits for the one before it, however that ended. For clusters whose time limit is
-# shorter than the run, and that do not requeue.
+# Submits one run as a chain of jobs. Each job waits for the previous one, however it ends. For clusters that do not requeue and
+# whose time limit is shorter than the run.
 #
 #   chain.sh 5 pretrain.sbatch            five jobs; options for sbatch may follow
 #   sgoodput show --run pretrain-7b       all of them as one run

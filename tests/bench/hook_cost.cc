@@ -1,11 +1,11 @@
-// What one job's hooks cost on a node: calls every hook of a plugin for JOBS jobs of four tasks, in Slurm's
-// order, with a fresh image of the plugin for each process Slurm would start, and prints a line a hook:
+// Measures what the hooks of one job cost on a node.
 //
-//   hook_cost PLUGIN JOBS [ARGUMENT ...]     ->  "job_prolog 93.1 118.7": median and 90th percentile,
-//   microseconds
+//   hook_cost PLUGIN JOBS [ARGUMENT ...]
 //
-// A hook the plugin does not have is left out. Nothing else than the call is timed; ARGUMENTs are
-// plugstack.conf's.
+// Calls every hook of a plugin for JOBS jobs with four tasks, in Slurm's order, with a fresh image of the
+// plugin for each process that Slurm would start. Prints a line per hook, such as "job_prolog 93.1 118.7":
+// median and 90th percentile in microseconds. Hooks that the plugin lacks are left out. Only the call is
+// timed; ARGUMENTs are those of plugstack.conf.
 #include <dlfcn.h>
 
 #include <algorithm>

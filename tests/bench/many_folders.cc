@@ -1,11 +1,10 @@
-// What a controller's looks at the shared spool of a large cluster take.
+// Measures how long the controller takes to check the shared spool of a large cluster.
 //
 //   many_folders SHARED DATABASE FOLDERS FILES
 //
-// writes FOLDERS nodes' folders of FILES files with two records each, all but each folder's last untouched
-// since yesterday, and looks at them: for the first time, when nothing changed, when every folder's last file
-// gained a record, and by a process that has not seen them before. Prints seconds: first, nothing new, one
-// new each, anew.
+// Writes FOLDERS node folders with FILES files of two records each, where only the last file of each folder
+// was modified today. Ingests them for the first time, without changes, after every folder's last file gained
+// a record, and with a new process. Prints seconds: first, nothing new, one new each, anew.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -80,7 +79,7 @@ int Run(const std::string& root, const std::string& database, int folders, int f
   if (!db.ok()) return 1;
   SpoolMemory memory;
   const double first = Seconds(*db, root, &memory, std::int64_t{2} * folders * files);
-  // The folders' last change is to be past, as it is all hour but for seconds.
+  // The folders' last change must be in the past, as usual except for seconds per hour.
   later_ns += 10'000'000'000;
   Seconds(*db, root, &memory, 0);
   std::vector<double> same;

@@ -1,9 +1,9 @@
-// How long it takes to learn of one more training step, and to judge the run again.
+// Measures how long it takes to ingest one more training step and to report on the run again.
 //
 //   one_more_step SPOOL DATABASE STEPS
 //
-// writes a spool of STEPS steps, takes it in, and then 200 times: one more mark is appended, taken in, and
-// the run's report made anew, all of it from the database. Prints medians in microseconds: ingest, report.
+// Writes and ingests a spool of STEPS steps. Then, 200 times, appends a mark, ingests it, and makes the run's
+// report from the database. Prints medians in microseconds: ingest, report.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ class SpoolWriter {
   std::int64_t now() const { return t_; }
 
  private:
-  // A file an hour, as the plugin and the daemon write them.
+  // One file per hour, as the plugin and the daemon write them.
   void Write(const std::string& record) {
     const std::int64_t hour = t_ / kHourNs;
     if (hour != hour_) {

@@ -114,7 +114,7 @@ class InstallTest(unittest.TestCase):
             self.write_stamp(hashlib.sha256(tarball.read()).hexdigest() + " for slurm 99.05.1\n")  # as if it had been built for that
         recap, said = run_playbook(package_url=self.tarball, install_prefix=other)
         self.assertEqual(recap["failed"], 1, said)
-        self.assertIn("is not a plugin that Slurm 99.05 loads", said)
+        self.assertIn("is not a plugin that Slurm 99.05 can load", said)
 
     def write_stamp(self, text: str) -> None:
         with open(self.path(STAMP), "w") as stamp:

@@ -171,7 +171,7 @@ class ModuleTest(unittest.TestCase):
             said, = self.refused(dict(good, **{name: value}))
             self.assertTrue(said.startswith(name + " must be"), said)
         for nothing in ({}, {"git_url": None}, {"git_url": None, "package_url": None}):
-            self.assertEqual(self.refused(nothing), ["Say where slurm-goodput comes from: git_url or package_url."])
+            self.assertEqual(self.refused(nothing), ["Set git_url or package_url: where to get slurm-goodput."])
 
     def test_metadata_has_the_rules_of_the_variables(self) -> None:
         rules = {}

@@ -1,4 +1,4 @@
-// C++11, after headers that have said what of POSIX they want.
+// Checks that goodput.h compiles as C++11, after headers that have already set POSIX feature macros.
 #include <cstdio>
 #include <string>
 

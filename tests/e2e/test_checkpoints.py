@@ -89,7 +89,7 @@ class CheckpointTest(unittest.TestCase):
         self.site.settle(job)
         time.sleep(1)
         self.assertEqual(self.records(job), [])
-        self.assertIn("job %d: checkpoint directory %s: Permission denied, as the job's user" % (job, secret), self.site.daemon_log())
+        self.assertIn("job %d: checkpoint directory %s: Permission denied (as the job's user)" % (job, secret), self.site.daemon_log())
         link = self.site.folder("linked", "nobody")
         os.makedirs(link)
         os.symlink(secret, os.path.join(link, "iter_0000007"))

@@ -118,7 +118,7 @@ class HostTest(unittest.TestCase):
             self.site.settle(work.job)
         cause = self.interruption(first.job)
         self.assertEqual((cause["cause"], cause["node"]), ("maintenance", first.nodes[0]))
-        self.says(cause, "the host of node %s said %s" % (first.nodes[0], TERMINATE))
+        self.says(cause, "the host of node %s reported %s" % (first.nodes[0], TERMINATE))
         self.says(cause, "Slurm's state: NODE_FAIL")
         self.says(cause, "power supply")
         self.says(cause, "announced maintenance (SCHEDULED/PENDING), beginning")

@@ -132,8 +132,8 @@ class ShipTest(unittest.TestCase):
                              'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1"; shift; exec "$@"', "sh", shared)
         self.wait_until(lambda: "Read-only file system" in self.log())
         self.wait_until(lambda: os.path.exists(self.path("spool", "shipping")))
-        self.assertRegex(self.doctor_of_node(), r"!!  shared_spool %s: Read-only file system; mount it for writing, and let goodputd's unit "
-                         r"in: .*ReadWritePaths=-FOLDER; records are kept on the node \(for [0-9.]+\w+\)\n" % shared)
+        self.assertRegex(self.doctor_of_node(), r"!!  shared_spool %s: Read-only file system; mount it read-write, and give goodputd's unit "
+                         r"access: .*ReadWritePaths=-FOLDER; records are kept on the node \(for [0-9.]+\w+\)\n" % shared)
         self.assertIn("--  no database here: this node copies its records to shared_spool " + shared, self.doctor_of_node())
         self.assertNotIn("cannot read the database", self.doctor_of_node())
         self.assertIsNone(daemon.poll())

@@ -102,7 +102,7 @@ class SqlTest(unittest.TestCase):
 
     def questions(self, job: int) -> Dict[int, str]:
         with open(os.path.join(TOP, "sql", "SCHEMA.md")) as file:
-            block = re.search(r"Ten questions.*?```sql\n(.*?)```", file.read(), re.S)
+            block = re.search(r"Ten useful queries.*?```sql\n(.*?)```", file.read(), re.S)
         assert block
         found = {int(n): text for n, text in re.findall(r"-- (\d+)\. [^\n]*\n(.*?;)\n", block.group(1), re.S)}
         self.assertEqual(sorted(found), list(range(1, 11)))

@@ -189,7 +189,7 @@ class UpgradeTest(unittest.TestCase):
             self.assertEqual(self.recorded(), before)
             said = self.doctor()
             self.assertIn("the plugin %s was built for Slurm %s, but this is Slurm " % (self.installed, release), said)
-            self.assertIn("fix: rebuild it for this Slurm (--with-slurm=PREFIX) and `make install`", said)
+            self.assertIn("fix: rebuild it for this Slurm (--with-slurm=PREFIX) and run `make install`", said)
         self.install(PLUGIN)
         self.assert_jobs_go_as_ever()
         self.assertGreater(self.recorded(), before)

@@ -1,4 +1,5 @@
-// Any text as goodput.conf: refused in one line that names the file's, or every setting within its bounds.
+// Fuzzes goodput.conf: a text is rejected with a one-line error that names the file's line, or every setting
+// is within its bounds.
 #include "tools/base/config.h"
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Any bytes as an entry of a goodput log: what is taken has a time, and the short way of reading steps takes
-// nothing that JSON would not, nor anything else from it.
+// Fuzzes entries of goodput logs: an accepted entry has a time, and the fast path for steps accepts only what
+// the JSON parser accepts, with the same result.
 #include "tools/sources/logs/google_entry.h"
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace goodput;
-  // As the stream hands it over: with bytes behind it that are not the entry's.
+  // As from the stream: with bytes after the entry that do not belong to it.
   std::string padded(reinterpret_cast<const char*>(data), size);
   padded.append(GoogleEntryParser::kPadding, '}');
   const std::string_view text = std::string_view(padded).substr(0, size);
@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     REQUIRE(plain.step == entry.step && plain.start == entry.step_start && plain.job_name == entry.job_name);
     REQUIRE(entry.time() == plain.start);
   }
-  // After an entry of another kind, and after itself, it is the same.
+  // The result does not depend on what the reader read before.
   PlainStepReader reader;
   PlainStep before;
   reader.Read(R"({"job_name": "llm", "step_count": 12, "step_start_time": 1735000000.123456})", before);

@@ -1,4 +1,4 @@
-// Any text as a host list: no more names than asked for, and one plain name is itself.
+// Fuzzes host lists: there are at most as many names as requested, and a single plain name expands to itself.
 #include "tools/base/hostlist.h"
 
 #include <cstdint>
@@ -12,7 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::vector<std::string> names = ExpandHostList(list, 500);
   REQUIRE(names.size() <= 500);
   for (const std::string& name : names) {
-    // A number in brackets may grow to the width of its range's first; everything else only gets shorter.
+    // A number in brackets may be padded to the width of the range's first number; everything else gets
+    // shorter.
     REQUIRE(name.size() <= list.size() + 20);
   }
   if (list.find_first_of("[],") == std::string::npos && !list.empty()) {

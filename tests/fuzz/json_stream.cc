@@ -1,4 +1,4 @@
-// Any bytes as a file to import: reading it ends, and what it hands out lies in the file one behind the
+// Fuzzes the reader of files to import: reading ends, and the values found lie in the file one after the
 // other.
 #include "tools/sources/import_export/json_stream.h"
 

@@ -1,5 +1,5 @@
-// Any lines of a spool file, one after the other: recognized or parsed, each is understood as its parser
-// alone understands it.
+// Fuzzes lines of a spool file: each line, recognized by a template or parsed, gives the same result as the
+// parser alone.
 #include "sql/ingest/line_templates.h"
 
 #include <cstdint>
@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return std::tie(line.t_ns, line.m_ns, line.kind, line.node, line.cluster, line.job, line.slurm_step,
                     line.task, line.is_step_mark, line.train_step, line.run);
   };
-  // Each twice, and then as another node's: what was learnt of it the first time is used the second.
+  // Each line twice, and then from another node: the second time uses what was learnt from the first.
   for (const std::string node : {"n1", "n1", "n2"}) {
     for (std::size_t at = 0; at < size;) {
       const std::size_t end = std::min(text.find('\n', at), size);
@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (name != std::string::npos) line.replace(name, 4, "\"n2\"");
       }
       const std::size_t length = line.size();
-      // What follows a line is another, or nothing.
+      // A line is followed by another one, or by nothing.
       line += at % 2 == 0 ? "\n" : "";
       const std::size_t whole = line.size();
       line.append(SpoolLineParser::kPadding, '}');

@@ -1,5 +1,5 @@
-// What a user's program prints, through everything that reads it: lines, every built-in profile, the fold.
-// The same bytes in other pieces say the same.
+// Fuzzes a program's output: lines, every built-in profile, and the fold. The result does not depend on how
+// the bytes are split into pieces.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

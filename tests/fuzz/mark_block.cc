@@ -1,4 +1,4 @@
-// Any bytes as a block of marks: what is read can be packed again and says the same.
+// Fuzzes blocks of marks: what is read can be packed again with the same result.
 #include "sql/blocks/mark_block.h"
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Any bytes as a mark: what is accepted is within its bounds, and says the same when a client sends it again.
+// Fuzzes marks: an accepted mark is within its bounds, and is the same when a client sends it again.
 #include "tools/base/mark_message.h"
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// Any bytes as what a node says beside its records: what is accepted can be stored, and storing it again
-// changes nothing.
+// Fuzzes a node's status files: what is accepted can be stored, and storing it again changes nothing.
 #include <unistd.h>
 
 #include <cstdint>

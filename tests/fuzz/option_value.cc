@@ -1,5 +1,5 @@
-// Any value of a plugin option: refused in one line, or accepted in a form that is accepted again and that
-// fits a record.
+// Fuzzes values of plugin options: a value is rejected with a one-line error, or accepted in a form that is
+// accepted again and fits into a record.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -29,7 +29,7 @@ void RequireFits(const JobOptions& options) {
   SpoolLineParser parser;
   REQUIRE(parser.Parse(std::string_view(padded).substr(0, whole.size() - 2)).ok());
   if (options.run) {
-    // The run is the job's identity: whole, in every record that has options.
+    // The run is part of the job's identity: complete in every record with options.
     REQUIRE(options.run->size() <= kMaxIdentityBytes);
     REQUIRE(whole.find("\"run\":") != std::string_view::npos);
   }
@@ -73,7 +73,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace goodput;
   if (size == 0) return 0;
   const std::string text(reinterpret_cast<const char*>(data + 1), size - 1);
-  // One option; then every line another, as plugstack.conf's arguments and as options of one job.
+  // The text as one option; then each line as another option, in plugstack.conf's arguments and in one job's
+  // options.
   JobOptions one;
   TryOption(static_cast<OptionId>(data[0] % kOptionCount), text, &one);
   RequireFits(one);

@@ -1,4 +1,4 @@
-// Any URL as a question, any text as what Slurm says of rights, any two texts as metrics.
+// Fuzzes queries: any URL as a query, any text as Slurm's answer about rights, any two texts as metrics.
 #include "tools/reader/question.h"
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace {
 
-// No parameter becomes an option that is not listed, nor a second word.
+// No parameter becomes an option that is not listed, or a second argument.
 void CheckArguments(const std::vector<std::string>& arguments) {
   static const std::set<std::string> subcommands = {"show", "attempts", "report", "advise", "diff", "export"};
   static const std::set<std::string> never = {"--db", "--config", "--url", "--spool", "--output", "--html"};

@@ -1,4 +1,5 @@
-// Any values in a record: it is one whole line within its size, and ingest reads back what was put in.
+// Fuzzes the record writer: any values give one complete line within the size limit, and ingest reads the
+// same values.
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <optional>
@@ -11,7 +12,7 @@
 namespace goodput {
 namespace {
 
-// Texts of any length, and sometimes far too long ones.
+// Texts of any length, some of them far too long.
 std::string AnyText(FuzzedDataProvider& in) {
   std::string text = in.ConsumeRandomLengthString(300);
   if (in.ConsumeIntegralInRange(0, 15) == 0 && !text.empty()) {
@@ -27,7 +28,7 @@ void AddMember(FuzzedDataProvider& in, int number, int depth, RecordBuilder& rec
     case 0:
       return record.Int(key, in.ConsumeIntegral<std::int64_t>());
     case 1:
-      // Within what JSON readers take for a number.
+      // Within the range of numbers of JSON readers.
       return record.Uint(key, in.ConsumeIntegral<std::uint64_t>());
     case 2:
       return record.Number(key, in.ConsumeFloatingPoint<double>());
@@ -57,21 +58,21 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   RecordBuilder record(kind, {real_ns, time(), node, in.ConsumeIntegral<int>()});
   std::optional<std::int64_t> job;
   if (in.ConsumeBool()) record.Int(key::kJob, *(job = in.ConsumeIntegral<std::int64_t>()));
-  // Identity has room for so much; a record of ours has far less of it.
+  // As many members as identity has room for; real records have far fewer.
   for (int i = in.ConsumeIntegralInRange(0, 12); i > 0; --i) AddMember(in, i, 0, record);
   const std::string_view whole = record.Finish();
 
   REQUIRE(whole.size() >= 4 && whole.front() == '\n' && whole.back() == '\n');
   const std::string_view inside = whole.substr(1, whole.size() - 2);
   REQUIRE(inside.find('\n') == std::string_view::npos && inside.find('\0') == std::string_view::npos);
-  if (whole.size() > kMaxRecordBytes) return 0;  // identity alone that is too long: unlimited here only
+  if (whole.size() > kMaxRecordBytes) return 0;  // identity alone is too long, which only this test can do
   std::string padded(inside);
   padded.append(SpoolLineParser::kPadding, '\0');
   SpoolLineParser parser;
   const auto read = parser.Parse(std::string_view(padded).substr(0, inside.size()));
   REQUIRE(read.ok());
   REQUIRE(read->t_ns == real_ns && read->job == job);
-  // Bytes that are no UTF-8 come back as the characters of their numbers: longer, never fewer.
+  // Bytes that are not UTF-8 are read as U+0080 to U+00FF: the text gets longer, never shorter.
   REQUIRE(read->node.size() >= node.size() && read->kind.size() >= kind.size());
   return 0;
 }

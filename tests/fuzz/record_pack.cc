@@ -1,4 +1,4 @@
-// Any bytes as a block of records, and any lines as records of a block.
+// Fuzzes blocks of records: any bytes as a block, and any lines as records of a block.
 #include "sql/blocks/record_pack.h"
 
 #include <cstdint>

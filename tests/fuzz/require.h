@@ -1,4 +1,4 @@
-// A property of a fuzz target: where it does not hold, the input is kept as a crash.
+// Asserts a property in a fuzz target: if it does not hold, the fuzzer keeps the input as a crash.
 #pragma once
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Any text as what sacct printed: rows that make sense, never more than lines.
+// Fuzzes sacct's output: there are never more rows than lines, and every row is valid.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace goodput;
   if (size == 0) return 0;
-  // Mostly behind a header that is understood; the first byte decides.
+  // Mostly with a valid header; the first byte decides.
   std::string text = data[0] == '#' ? "" : kHeader;
   text.append(reinterpret_cast<const char*>(data + 1), size - 1);
   const auto read = ParseSacct(text, "|");

@@ -1,4 +1,4 @@
-// Any bytes as a line of a spool file: what is accepted has what every record has.
+// Fuzzes lines of a spool file: an accepted line has the keys of every record.
 #include "sql/spool_line.h"
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace goodput;
-  // As ingest hands it over: with bytes behind it that are not the line's.
+  // As from ingest: with bytes after the line that do not belong to it.
   std::string padded(reinterpret_cast<const char*>(data), size);
   padded.append(SpoolLineParser::kPadding, '}');
   SpoolLineParser parser;

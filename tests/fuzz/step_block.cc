@@ -1,4 +1,4 @@
-// Any bytes as a block of steps, and any steps as a block.
+// Fuzzes blocks of steps: any bytes as a block, and any steps in a block.
 #include "sql/blocks/step_block.h"
 
 #include <fuzzer/FuzzedDataProvider.h>
@@ -16,7 +16,7 @@ bool Same(const PackedStep& a, const PackedStep& b) {
   return a.t_ns == b.t_ns && a.step == b.step && a.task == b.task && a.offset == b.offset;
 }
 
-// As a store packs them: frames, and a tail.
+// As the store packs them: frames and a tail.
 std::string PackFrames(const std::vector<PackedStep>& steps, std::size_t& framed) {
   std::string data;
   PackedStep before;
@@ -56,7 +56,7 @@ void RequireRoundTrip(const std::vector<PackedStep>& steps) {
   REQUIRE(!UnpackSteps(std::string_view(data).substr(0, data.size() - 1), 0, cut));
   REQUIRE(cut.size() == steps.size() - 1);
 
-  // The same marks over and over, so that there are frames, and as one short frame.
+  // The same marks repeated, to fill frames, and as one short frame.
   std::vector<PackedStep> many;
   while (many.size() < 2 * kMarksPerFrame) many.insert(many.end(), steps.begin(), steps.end());
   std::size_t framed = 0;

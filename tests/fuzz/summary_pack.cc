@@ -1,4 +1,5 @@
-// Any bytes as a summary of records, any as what one holds, and any records as a summary.
+// Fuzzes summaries: any bytes as a summary, any bytes as its uncompressed content, and any records in a
+// summary.
 #include "sql/tables/summary_pack.h"
 
 #include <fuzzer/FuzzedDataProvider.h>
@@ -14,7 +15,7 @@
 namespace goodput {
 namespace {
 
-// A summary of these bytes, whatever they are.
+// A compressed summary with this content.
 std::string Deflated(std::string_view plain) {
   uLongf size = compressBound(plain.size());
   std::string packed(size, '\0');
@@ -48,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   UnpackSummary(bytes, events);
   events.clear();
   UnpackSummary(Deflated(bytes), events);
-  // A record takes six bytes at least.
+  // A record takes at least six bytes.
   REQUIRE(events.size() <= size / 6 + 1);
 
   FuzzedDataProvider in(data, size);

@@ -1,4 +1,4 @@
-// Any text as a time of Slurm's or of an option, and any second as text and back.
+// Fuzzes times: any text as a time from Slurm or in an option, and any second converted to text and back.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -10,7 +10,7 @@
 #include "tools/sources/slurm/slurm_time.h"
 
 extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
-  // Without summer time, in which an hour has two meanings.
+  // No summer time, which would make one hour ambiguous.
   setenv("TZ", "UTC", 1);
   tzset();
   return 0;
@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto seconds = ParseSlurmTime(text);
   if (seconds) {
     REQUIRE(*seconds > 0);
-    // What nanoseconds in 64 bits cannot hold would be a wrong time later.
+    // A value that 64-bit nanoseconds cannot hold would become a wrong time.
     REQUIRE(*seconds <= INT64_MAX / 1'000'000'000);
     REQUIRE(ParseSlurmTime(FormatSlurmTime(*seconds)) == seconds);
   }

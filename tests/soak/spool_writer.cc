@@ -1,7 +1,9 @@
-// Writes records to a node's spool as the plugin does, until it is killed: tests/soak/ship.py runs one a
+// Writes records to a node's spool as the plugin does, until it is killed. tests/soak/ship.py runs one per
 // node.
+//
 //   spool_writer ROOT NODE BOOT FIRST RECORDS_PER_SECOND
-// Its hours last two seconds, so that there are many files.
+//
+// An hour lasts two seconds, so that there are many files.
 #include <unistd.h>
 
 #include <cstdint>
@@ -42,7 +44,7 @@ int main(int argc, char** argv) {
   }
   std::int64_t number = std::atoll(argv[4]);
   std::mt19937_64 random(static_cast<std::uint64_t>(number));
-  const auto pause_us = static_cast<unsigned>(10'000'000 / std::atoi(argv[5]));  // of ten records
+  const auto pause_us = static_cast<unsigned>(10'000'000 / std::atoi(argv[5]));  // per ten records
   while (true) {
     for (int i = 0; i < 10; ++i, ++number) {
       const std::int64_t t = goodput::kSystemClock.real_ns();

@@ -79,7 +79,7 @@ TEST(Record, StillTooLongDropsFreeTextButNeverIdentity) {
   JobOptions options;
   options.run = "llama";
   options.precision = "bf16";
-  options.checkpoint_dir = std::string(1024, '\xff');  // six bytes each once escaped
+  options.checkpoint_dir = std::string(1024, '\xff');  // six bytes each when escaped
   options.model = "params=1,tokens-per-step=1";
   options.tags = Tags{{"a", "b"}};
   RecordBuilder builder(kind::kJobProlog, kStamp);
@@ -189,7 +189,7 @@ TEST(Record, AlwaysParsesWhateverIsPutIn) {
       ASSERT_TRUE(record) << "round " << round << ": " << text;
       ASSERT_EQ(record->at("job").text, std::to_string(round));
     } else {
-      // Only identity is left: more of it than the contract allows one caller.
+      // Only identity is left, and more of it than callers may pass.
       ASSERT_TRUE(json_check::Parse(text.substr(1, text.size() - 2))) << "round " << round << ": " << text;
     }
   }

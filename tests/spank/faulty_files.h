@@ -1,4 +1,4 @@
-// The system's files with one thing going wrong, at a call chosen by its number.
+// File system calls of which one, chosen by its number, goes wrong.
 #pragma once
 
 #include <unistd.h>
@@ -16,27 +16,27 @@
 class FaultyFiles final : public goodput::Files {
  public:
   struct Fault {
-    int error = 0;  // the call fails with it
-    // How many bytes a read or write moves: all but `spared` (from its end), or `moved`, where not negative.
+    int error = 0;  // the call fails with this error
+    // How many bytes a read or write transfers, if not negative: all except the last `spared`, or `moved`.
     int64_t moved = -1;
     int64_t spared = -1;
-    bool lasting = false;           // every call from this one on, too
-    bool only_descriptors = false;  // only of calls that need a new descriptor
-    std::function<void()> before;   // what happens in the world just before the call
+    bool lasting = false;           // every later call, too
+    bool only_descriptors = false;  // only calls that need a new descriptor
+    std::function<void()> before;   // runs just before the call
   };
 
   FaultyFiles() = default;
-  // `at` counts from 1.
+  // `at`: the number of the call, from 1.
   FaultyFiles(int at, Fault fault) : at_(at), fault_(std::move(fault)) {}
 
   int calls() const { return static_cast<int>(names_.size()); }
-  // Whether the fault came to be.
+  // Whether the fault occurred.
   bool struck() const { return struck_; }
-  // The name of the call it struck first.
+  // The name of the first call that it affected.
   std::string where() const {
     return at_ > 0 && at_ <= calls() ? names_[static_cast<std::size_t>(at_ - 1)] : "";
   }
-  // No more faults.
+  // Removes the fault.
   void Mend() { at_ = 0; }
 
   int OpenAt(int at, const char* path, int flags, mode_t mode) noexcept override {
@@ -44,7 +44,7 @@ class FaultyFiles final : public goodput::Files {
   }
   int Close(int fd) noexcept override {
     const int error = Fails("close") ? errno : 0;
-    const int result = real_.Close(fd);  // Linux closes it whatever it says
+    const int result = real_.Close(fd);  // Linux closes the descriptor even if close() fails
     return error == 0 ? result : Failed(error);
   }
   ssize_t Read(int fd, void* into, std::size_t size) noexcept override {

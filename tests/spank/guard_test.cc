@@ -15,7 +15,7 @@
 namespace goodput {
 namespace {
 
-// What a sanitizer's own handlers are for, it must not be asked to live through.
+// Crashes that a sanitizer's own handlers catch are not tested with that sanitizer.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kSanitized = true;
 #else

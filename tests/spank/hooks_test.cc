@@ -1,5 +1,5 @@
-// The plugin as Slurm loads it, in a host that is not Slurm: calls the hooks of the built .so in Slurm's
-// order. What a real Slurm does is tests/e2e's business; this finds mistakes without one.
+// Loads the built plugin in a program that is not Slurm, and calls its hooks in Slurm's order. tests/e2e
+// tests the plugin in a real Slurm.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -34,7 +34,7 @@ class HooksTest : public testing::Test {
   void TearDown() override {
     if (image_ != nullptr) dlclose(image_);
   }
-  // A fresh image: what the plugin remembers belongs to one process of Slurm's.
+  // Loads a fresh image: the plugin's state belongs to one process of Slurm.
   void Load() {
     if (image_ != nullptr) dlclose(image_);
     const char* path = std::getenv("GOODPUT_PLUGIN");

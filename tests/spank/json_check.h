@@ -1,5 +1,4 @@
-// A strict JSON reader for tests: RFC 8259, valid UTF-8, no duplicate keys. Small, so that it is easy to
-// believe.
+// A small, strict JSON reader for tests: RFC 8259, valid UTF-8, no duplicate keys.
 #pragma once
 
 #include <cctype>
@@ -18,7 +17,7 @@ struct Value;
 using Object = std::map<std::string, Value>;
 struct Value {
   char type = '0';  // 'o' object, 'a' array, 's' string, 'n' number, 'b' true or false, '0' null
-  // Of a string (decoded; code points below 256 from \u escapes as that one byte) or number.
+  // The decoded string or the number's text. \u escapes below 256 are decoded as a single byte.
   std::string text;
   std::shared_ptr<Object> object;
   std::vector<Value> array;
@@ -58,7 +57,7 @@ class Reader {
             if (std::isxdigit(static_cast<unsigned char>(digit)) == 0) return false;
           }
           const int code = std::stoi(hex, nullptr, 16);
-          if (code > 255) return false;  // the writer under test makes no others
+          if (code > 255) return false;  // the tested writer produces no others
           *out += static_cast<char>(code);
           text_.remove_prefix(4);
         } else {
@@ -151,7 +150,7 @@ inline std::optional<Value> Parse(std::string_view text) {
   return Reader(text).Whole();
 }
 
-// A spool record: newline, one JSON object without a raw newline in it, newline.
+// Parses a spool record: newline, one JSON object without a raw newline, newline.
 inline std::optional<Value> ParseRecord(std::string_view record) {
   if (record.size() < 3 || record.size() > goodput::kMaxRecordBytes) return std::nullopt;
   if (record.front() != '\n' || record.back() != '\n') return std::nullopt;

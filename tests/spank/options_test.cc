@@ -8,7 +8,7 @@
 namespace goodput {
 namespace {
 
-// "" when taken, else the complaint.
+// The error for this value; "" if it is accepted.
 std::string Try(OptionId id, std::string_view value, JobOptions* out = nullptr) {
   JobOptions unused;
   return ParseOption(id, value, out == nullptr ? &unused : out);

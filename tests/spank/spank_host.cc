@@ -7,7 +7,7 @@ SpankHost host;
 
 namespace {
 
-// In some releases an int, in others an enumerator.
+// An int in some releases, an enumerator in others.
 constexpr auto kOk = static_cast<spank_err_t>(ESPANK_SUCCESS);
 
 void Log(const char* format, va_list arguments) {
@@ -20,7 +20,7 @@ void Log(const char* format, va_list arguments) {
 
 #pragma GCC visibility push(default)
 extern "C" {
-// The plugin never destroys its state, which a test's dlclose then loses sight of.
+// The plugin never destroys its state, which a test's dlclose makes unreachable.
 int __lsan_is_turned_off();  // NOLINT(bugprone-reserved-identifier): LeakSanitizer's name for it
 int __lsan_is_turned_off() {
   return 1;
@@ -43,7 +43,7 @@ spank_err_t spank_get_item(spank_t, spank_item_t item, ...) {
   va_list arguments;
 #ifdef __clang__
 #pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wvarargs"  // the enum before the dots is Slurm's signature
+#pragma clang diagnostic ignored "-Wvarargs"  // Slurm's signature has the enum before the dots
 #endif
   va_start(arguments, item);
 #ifdef __clang__

@@ -1,5 +1,5 @@
-// SPANK's functions, answered from a few variables: a program that links this can load the built plugin and
-// call its hooks in Slurm's order without a Slurm.
+// Implements SPANK's functions with a few variables: a program linked with this can load the built plugin and
+// call its hooks in Slurm's order without Slurm.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct SpankHost {
   int status = 0;
   std::map<std::string, std::string> job_env;
   std::map<std::string, std::string> control_env;
-  std::map<std::string, std::string> submitted;  // options, as a prolog finds them
+  std::map<std::string, std::string> submitted;  // options as a prolog sees them
   std::vector<spank_option> options;
   std::vector<std::string> log;
 };

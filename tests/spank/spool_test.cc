@@ -219,7 +219,7 @@ TEST_F(SpoolTest, CountsARecordAFileSizeLimitCutShort) {
   int status = -1;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
-  // What comes after the torn record is whole.
+  // The record after the torn one is complete.
   ASSERT_EQ(spool_.Open(config_), "");
   ASSERT_EQ(spool_.Write(Record(3)), Append::kWritten);
   const auto lines = Lines(File());

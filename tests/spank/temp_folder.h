@@ -1,4 +1,4 @@
-// A folder of a test's own, gone with it.
+// A temporary folder for a test, removed by its destructor.
 #pragma once
 
 #include <cstdlib>

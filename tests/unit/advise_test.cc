@@ -1,4 +1,5 @@
-// Advice: the published formulas against published numbers, what a timeline measures, and what is said of it.
+// Advice: published formulas against published numbers, measurements from a timeline, and the resulting
+// sentences.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,12 +25,12 @@
 namespace goodput {
 namespace {
 
-// ---- tests/golden/formulas.json: each case's outputs, from its inputs
+// ---- tests/golden/formulas.json: each case's outputs from its inputs
 
 using Inputs = std::map<std::string, double>;
 using Formula = std::function<double(const Inputs&)>;
 
-// The unit is in the name: minutes where it ends so.
+// The unit is part of the name; some inputs are in minutes.
 double SecondsOf(const Inputs& in, const std::string& what) {
   return in.at(what + "_min") * 60;
 }
@@ -99,7 +100,7 @@ TEST(Golden, EveryPublishedAndDerivedNumberIsReproduced) {
   EXPECT_GE(checked, 10);
 }
 
-// ---- the formulas among each other
+// ---- relations between the formulas
 
 TEST(Intervals, TheBestOneIsBestAmongItsNeighbours) {
   for (const double mttf : {60.0, 3600.0, 11135.0, 1e6, 1e9}) {
@@ -123,7 +124,7 @@ TEST(Intervals, ApproximationsMeetTheExactOneWhereSavesAreShort) {
   EXPECT_NEAR(*DalyInterval(mttf, save) / best, 1, 1e-5);
   EXPECT_NEAR(*YoungInterval(mttf, save) / best, 1, 1e-3);
   EXPECT_EQ(EttrInterval(mttf, save), YoungInterval(mttf, save));
-  // Saxena's period has the save in it, and grows with the restart.
+  // Saxena's period includes the save, and grows with the restart time.
   EXPECT_NEAR((*SaxenaInterval(mttf, save, 0) - save) / best, 1, 1e-3);
   EXPECT_GT(*SaxenaInterval(mttf, save, 1000), *SaxenaInterval(mttf, save, 0));
   EXPECT_DOUBLE_EQ(*SaxenaInterval(100, 2, 10), 2 + std::sqrt(2 * 110 * 2 + 4));
@@ -218,8 +219,8 @@ TEST(Plan, WhatIsNotKnownStaysOpen) {
 
 // ---- measuring a run
 
-// `failures` starts that train for 1,000 s each, saving for 2 s every 100 s, and die; the next one has its
-// resources 60 s later and is at its first step 20 s after that.
+// `failures` starts that train for 1,000 s each, save for 2 s every 100 s, and die. The next start gets its
+// resources 60 s later and begins its first step 20 s after that.
 RunBuilder FailsOften(int failures, const std::string& state = "NODE_FAIL") {
   RunBuilder run;
   double t = 0;
@@ -533,7 +534,7 @@ TEST(Advice, AnIntervalIsNamedOnlyIfItPaysWhateverTheCountLeavesOpen) {
   const Situation same = SituationOf(measured, 270);
   EXPECT_EQ(Caveats(same, MakePlan(same), &measured),
             std::vector<std::string>{"the current interval is as good as the best one"});
-  // One failure: the MTTF may be a fifth or twenty times the estimate, and so the best interval may be on
+  // With one failure, the MTTF may be a fifth or twenty times the estimate, so the best interval may be on
   // either side of a neighbouring one.
   measured.up_s = 3600;
   measured.failures = 1;
@@ -567,7 +568,7 @@ TEST(Advice, WhereNothingHelpsItSaysSo) {
   EXPECT_NE(caveats[1].find("a save takes 1m30s"), std::string::npos);
 }
 
-// ---- tests of the network
+// ---- network tests
 
 TEST(Network, ATestIsSlowWhereItsMessagesWereLargeAndMoreIsExpected) {
   constexpr std::int64_t kGiB = std::int64_t{1} << 30U;
@@ -593,7 +594,7 @@ TEST(Network, TheLastTestBetweenNodesIsJudged) {
       << advice(185)[0].evidence;
   EXPECT_TRUE(advice(178).empty());
   EXPECT_TRUE(advice(0).empty());
-  // Within a node, or before it was mended: not the last word.
+  // A test within a node, or one before the repair, does not count.
   facts.attempts[0].collectives.push_back({At(40), std::int64_t{8} << 30U, 0, 1, 0, {"n1"}, {}});
   EXPECT_EQ(advice(185).size(), 1U);
   facts.attempts[0].collectives.push_back(
@@ -623,7 +624,7 @@ TEST(Network, ATestIsOfTheStepThatRan) {
   step(0, 10, 20, {"n3", "n1"});
   step(1, 30, 50, {"n2"});
   step(2, 40, 60, {"n3"});
-  // Each said by the node of the batch script, which knows of step 0 alone.
+  // The node of the batch script reports all of them; it knows only step 0.
   for (const double t : {15, 35, 45, 55, 70}) attempt.collectives.push_back({At(t), 8, 0, 1, 0, {}, {}});
   attempt.collectives.push_back({At(70), 8, 0, 1, kBatchStep, {}, {}});
   NameNodesOfCollectives(nodes, attempts);
@@ -633,7 +634,7 @@ TEST(Network, ATestIsOfTheStepThatRan) {
                        {"n1", "n3"}, {"n2"}, {}, {"n3"}, {"n1", "n3"}, {"n1", "n2", "n3"}}));
 }
 
-// ---- lengths of time as people write them
+// ---- formatting durations
 
 TEST(DurationOption, IsNumbersWithUnits) {
   for (const auto& [text, seconds] : std::vector<std::pair<const char*, double>>{{"90s", 90},

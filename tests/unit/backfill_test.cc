@@ -1,4 +1,4 @@
-// What slurmdbd knows is read once, whole, in bounded windows, whatever goes wrong on the way.
+// Backfill reads everything from slurmdbd exactly once, in bounded windows, despite errors.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -15,7 +15,7 @@ constexpr std::int64_t kDay = 86'400;
 constexpr std::int64_t kNow = 1'700'000'000;
 constexpr std::int64_t kMinuteNs = 60'000'000'000;
 
-// A slurmdbd with these records.
+// A slurmdbd with given records.
 class FakeSource : public AccountingSource {
  public:
   absl::StatusOr<std::vector<AccountingRow>> Attempts(Stretch stretch) override {
@@ -64,7 +64,7 @@ class BackfillTest : public testing::Test {
     EXPECT_TRUE(count.Step());
     return count.Int(0);
   }
-  // All that is missing; how many windows it took.
+  // Fills everything that is missing. Returns the number of windows.
   int Fill(Stretch wanted) {
     Backfiller backfiller(db_, source_, "c1");
     int steps = 0;

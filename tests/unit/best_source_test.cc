@@ -1,4 +1,4 @@
-// Of what a job says several times the best is taken.
+// If several sources report the same fact, the best source is used.
 #include "tools/accounting/runs/best_source.h"
 
 #include <gtest/gtest.h>

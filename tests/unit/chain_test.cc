@@ -1,4 +1,4 @@
-// Which jobs seem to be one run: told by submit, start and end in seconds.
+// Inference of which jobs form one run, from their submit, start and end times in seconds.
 #include "tools/accounting/runs/chain.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST(Dependency, IsReadFromWhatSlurmWrites) {
   EXPECT_EQ(ReadDependency("aftercorr:20_*(unfulfilled)?afternotok:21(failed)").after,
             (std::vector<std::int64_t>{20, 21}));
   EXPECT_TRUE(ReadDependency("singleton(unfulfilled)").singleton);
-  // To have started together, or to stage data out, is not to go on with its training.
+  // Dependencies on a start or on a stage-out do not continue a training run.
   EXPECT_TRUE(ReadDependency("after:12+5(unfulfilled),afterburstbuffer:13,expand:14").after.empty());
   EXPECT_TRUE(ReadDependency("").after.empty());
   EXPECT_TRUE(ReadDependency("afterok:,afterok:x,:::,((").after.empty());

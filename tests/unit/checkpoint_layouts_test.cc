@@ -1,4 +1,4 @@
-// Every layout against real files: what its framework does, one operation after the other, interrupted after
+// Tests every checkpoint layout with real files: the framework's operations one by one, interrupted after
 // each.
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -36,8 +36,8 @@ std::string Little(std::uint64_t value, unsigned width) {
   return text;
 }
 
-// A zip archive of one stored file; in the large form, as torch.save has it, or in the small one. Only where
-// its directory lies is read.
+// A zip archive with one stored file, with or without Zip64 (torch.save writes Zip64). Only the location of
+// its directory matters.
 std::string Zip(bool large) {
   const std::string data = "PK\x03\x04" + std::string(3000, 'x');
   const std::string directory = "PK\x01\x02" + std::string(42, '\0');
@@ -72,7 +72,7 @@ class Files {
   std::string root_;
 };
 
-// What is known of the checkpoint after an operation.
+// What is known about the checkpoint after an operation.
 enum class Known { kNothing, kBegun, kComplete };
 struct Stage {
   Known known;
@@ -84,11 +84,11 @@ struct Case {
   std::string name;
   std::optional<std::int64_t> train_step;
   std::vector<Stage> stages;
-  // What its framework does with the leftovers of an interrupted save before it saves again.
+  // How the framework removes the leftovers of an interrupted save before the next save.
   std::function<void(const Files&)> cleans_up = [](const Files&) {};
 };
 
-// For the messages of failures.
+// For failure messages.
 void PrintTo(const Case& one, std::ostream* out) {
   *out << one.title;
 }
@@ -352,9 +352,9 @@ std::vector<Case> Cases() {
   };
 }
 
-// The file system stamps by the kernel's tick: each operation gets one of its own.
-// Two of them: the coarse clock is up to one behind the fine one, by which files are stamped that somebody
-// has just looked at.
+// Waits so that each operation gets its own timestamp: the file system uses the kernel's tick. It waits two
+// ticks, because the coarse clock may be one behind the fine clock, which some kernels use for files that
+// were just read.
 std::int64_t NextTick() {
   for (int ticks = 0; ticks < 2; ++ticks) {
     const std::int64_t before = ReadClockNs(CLOCK_REALTIME_COARSE);
@@ -376,14 +376,14 @@ TEST_P(LayoutTest, IsCompleteWhenTheLastNecessaryThingIsDoneAndNotBefore) {
     SCOPED_TRACE(i);
     const std::int64_t before = NextTick();
     one.stages[i].act(files);
-    // Newer kernels stamp what somebody has just looked at by the fine clock.
+    // Newer kernels use the fine clock for files that were just read.
     const std::int64_t after = ReadClockNs(CLOCK_REALTIME);
     const ScanResult result = ScanCheckpoints(folder.path(), since);
     EXPECT_EQ(result.problem, "");
     EXPECT_TRUE(result.whole);
     if (one.stages[i].known == kNothing) {
       EXPECT_TRUE(result.found.empty());
-      // Moved here from elsewhere, it was begun there.
+      // The file is moved here; its save began elsewhere.
       if (one.layout == std::string("lightning") && began == 0) began = before;
       continue;
     }
@@ -396,7 +396,7 @@ TEST_P(LayoutTest, IsCompleteWhenTheLastNecessaryThingIsDoneAndNotBefore) {
     if (began == 0) began = before;
     EXPECT_GE(seen.begin_ns, std::min(began, since));
     if (completed == 0 && seen.complete_ns) {
-      // NeMo's is that of its last file; the removal of a marker leaves no time behind.
+      // NeMo's time is that of its last file; the removal of a marker leaves no timestamp.
       if (one.layout != std::string("nemo")) {
         EXPECT_GE(*seen.complete_ns, before);
       }
@@ -421,7 +421,7 @@ TEST_P(LayoutTest, BeginsWithItsFirstFile) {
     const auto found = ScanCheckpoints(folder.path(), since).found;
     if (found.empty()) continue;
     if (begin == 0) begin = found[0].begin_ns;
-    // NeMo's marker is older than the folder, and gone in the end.
+    // NeMo's marker is older than the folder, and removed at the end.
     if (one.layout == std::string("nemo")) {
       EXPECT_GE(found[0].begin_ns, begin);
     } else {
@@ -430,7 +430,7 @@ TEST_P(LayoutTest, BeginsWithItsFirstFile) {
   }
 }
 
-// The records that came of it: "begin" and "end", in order.
+// The resulting records: "begin" and "end", in order.
 class Told {
  public:
   explicit Told(std::int64_t since_ns)
@@ -519,7 +519,7 @@ TEST_P(LayoutTest, WhileItIsRemovedNothingIsTold) {
         inside.push_back(entry.path());
     }
     std::sort(inside.rbegin(), inside.rend());
-    // Files in the one order and in the other, and then what has become empty.
+    // First the files, in either order, and then the empty folders.
     if (backwards) std::reverse(inside.begin(), inside.end());
     std::stable_partition(inside.begin(), inside.end(),
                           [](const std::string& path) { return !fs::is_directory(path); });
@@ -563,7 +563,7 @@ TEST_F(RealFiles, ANameThatIsWrittenOverAndOverIsToldEachTime) {
   Told told(since_);
   for (int save = 1; save <= 3; ++save) {
     NextTick();
-    // Moved from another file system: written in place, the old times of its source last.
+    // A move from another file system writes in place, and sets the old times of the source last.
     files_.Write("last.ckpt", kTorch.substr(0, 500));
     told.Look(folder_.path(), since_);
     NextTick();
@@ -609,13 +609,13 @@ TEST_F(RealFiles, AFileOfAnotherKindIsWholeWhenNobodyWritesToItAnyMore) {
   EXPECT_FALSE(ScanCheckpoints(folder_.path(), since_).found.at(0).complete_ns);
   usleep(2'100'000);
   EXPECT_TRUE(ScanCheckpoints(folder_.path(), since_).found.at(0).complete_ns);
-  // What has no ending of a checkpoint is none.
+  // A file without a checkpoint's ending is not a checkpoint.
   files_.Write("events.out.tfevents.1", "log");
   files_.Write("loss.csv", "1");
   EXPECT_EQ(ScanCheckpoints(folder_.path(), since_).found.size(), 1U);
 }
 
-// As NFS tells it: nobody says when anything was made.
+// Like NFS, which does not report when a file was created.
 class Unborn : public FolderView {
  public:
   struct File {
@@ -664,7 +664,7 @@ TEST(NoTimeOfBirth, ASaveBeganWithItsFirstFileAndNotWithTheRename) {
   EXPECT_EQ(found[0].begin_ns, 101 * kS);
   EXPECT_EQ(found[0].complete_ns, 108 * kS);
   EXPECT_FALSE(found[0].begin_known) << "its first file took a while";
-  // A single file tells nothing of its begin.
+  // A single file does not show when its save began.
   Unborn plain;
   plain.entries = {{"step_10.pt", false}};
   plain.files["step_10.pt"] = {107 * kS, 108 * kS, kTorch};
@@ -709,7 +709,7 @@ TEST_F(RealFiles, ADirectoryThatIsItselfADistributedCheckpoint) {
     NextTick();
     files_.Write("__0_0.distcp", "data");
     told.Look(folder_.path(), since_);
-    usleep(1'100'000);  // what the slack for the clocks of others allows
+    usleep(1'100'000);  // the tolerance for clocks of other nodes
     files_.Write(".metadata.tmp", kPickle);
     told.Look(folder_.path(), since_);
     files_.Rename(".metadata.tmp", ".metadata");
@@ -827,7 +827,7 @@ TEST_F(RealFiles, AmongAHundredThousandFilesItIsFoundAndThatTheLookWasNotAllIsSa
   ScanResult result = ScanCheckpoints(folder_.path(), since_);
   EXPECT_TRUE(result.whole);
   EXPECT_EQ(result.found.size(), 2U);
-  // Each of these has to be looked at.
+  // Each of these must be examined.
   make(80'000, 101'000, ".ckpt");
   close(many);
   result = ScanCheckpoints(folder_.path(), since_);
@@ -856,8 +856,8 @@ TEST_F(RealFiles, TooManyToTellInOneMessageAreToldNewestFirst) {
   EXPECT_GE(read->found.back().train_step.value_or(0), 300);
 }
 
-// Kept ones of earlier attempts may be many, of many files each: to look at those would leave no time for the
-// new.
+// Earlier attempts may have many checkpoints with many files each; examining all of them would leave no time
+// for new ones.
 TEST_F(RealFiles, OfEarlierOnesOnlyWhatChangedIsLookedInto) {
   constexpr int kOld = 40;
   for (int i = 0; i < kOld; ++i) {

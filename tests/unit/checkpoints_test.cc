@@ -1,4 +1,4 @@
-// Checkpoints on disk: which are complete, what is told of them, and what a hostile directory can do.
+// Checkpoints on disk: which are complete, what is recorded about them, and what a hostile directory can do.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -110,7 +110,7 @@ TEST_F(RealFolder, OneThatIsNotThereIsNoTrouble) {
   EXPECT_EQ(ScanCheckpoints(folder_.path() + "/" + kTracker).problem, "Not a directory");
 }
 
-// As the parent asks it; one that is not there yet is waited for.
+// As the parent requests it; a directory that does not exist yet is waited for.
 TEST_F(RealFolder, TheHelperLooksAndWaits) {
   const std::string path = folder_.path() + "/%j/later";
   const HelperAnswers ask = ScanHelper({path, "7", std::to_string(getpid()), "0"});
@@ -130,7 +130,7 @@ TEST_F(RealFolder, TheHelperLooksAndWaits) {
   EXPECT_EQ(ask(kWaitRequest, at), "quiet");
   Make("7/later/iter_0000002");
   EXPECT_EQ(ask(kWaitRequest, at), "changed");
-  // Another one in its place.
+  // Another directory in its place.
   look = DecodeScan(ask(kLookRequest, at));
   fs::rename(folder_.path() + "/7", folder_.path() + "/8");
   Make("7/later");
@@ -139,8 +139,8 @@ TEST_F(RealFolder, TheHelperLooksAndWaits) {
   EXPECT_EQ(ScanHelper({path})(kLookRequest, at), "") << "too few arguments";
 }
 
-// A process with mounts of its own, as in a container or with a /tmp of its own: a tmpfs over `over`, in
-// which a shell runs `script` and then waits.
+// A process with its own mounts, as in a container or with a private /tmp: a tmpfs over `over`, in which a
+// shell runs `script` and then waits.
 class InOwnMounts {
  public:
   InOwnMounts(const std::string& over, const std::string& script) {
@@ -188,7 +188,7 @@ std::vector<std::string> NamesOf(const absl::StatusOr<ScanResult>& result) {
 TEST_F(RealFolder, TheDirectoryIsTheOneTheTaskSees) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root";
   const std::string dir = folder_.path() + "/ckpt";
-  Make("ckpt/iter_0000007");  // the node's, by the same name: somebody else's
+  Make("ckpt/iter_0000007");  // the node's directory of that name, which is not the job's
   InOwnMounts task(folder_.path(), "mkdir -p " + folder_.path() + "/true/iter_0000001 && ln -s " +
                                        folder_.path() + "/true " + dir);
   ASSERT_TRUE(task.ready());
@@ -200,7 +200,7 @@ TEST_F(RealFolder, TheDirectoryIsTheOneTheTaskSees) {
   task.End();
   EXPECT_EQ(NamesOf(DecodeScan(ask(kLookRequest, at))), std::vector<std::string>{"iter_0000001"})
       << "what the script has by that name is another";
-  // Before any task lives it is the script's.
+  // Before any task lives, the script's directory counts.
   look = DecodeScan(ScanHelper({dir, "7", std::to_string(getpid()), "0"})(kLookRequest, at));
   EXPECT_EQ(NamesOf(look), std::vector<std::string>{"iter_0000007"});
   EXPECT_EQ(look->view, "script");
@@ -223,7 +223,7 @@ TEST_F(RealFolder, ADirectoryTheTaskDoesNotHaveIsTheScripts) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root";
   const std::string dir = folder_.path() + "/ckpt";
   Make("ckpt/iter_0000007");
-  InOwnMounts task(folder_.path(), "true");  // the container has it by another name
+  InOwnMounts task(folder_.path(), "true");  // the container has it by a different name
   ASSERT_TRUE(task.ready());
   const HelperProgress at = [](std::string_view) {};
   const HelperAnswers ask = ScanHelper({dir, "7", std::to_string(getpid()), "0"});
@@ -234,7 +234,7 @@ TEST_F(RealFolder, ADirectoryTheTaskDoesNotHaveIsTheScripts) {
 TEST_F(RealFolder, ADirectoryTheTaskDoesNotHaveIsThatOfAContainerItStarted) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root";
   const std::string dir = folder_.path() + "/ckpt";
-  Make("ckpt/iter_0000007");  // the script's, by the same name
+  Make("ckpt/iter_0000007");  // the script's directory of that name
   InOwnMounts task(folder_.path(), "{ unshare --mount sh -c 'mount -t tmpfs none " + folder_.path() +
                                        " && mkdir -p " + dir + "/iter_0000001 && exec sleep 20' & } && " +
                                        "while ! [ -d /proc/$!/root" + dir +
@@ -250,7 +250,7 @@ TEST_F(RealFolder, ADirectoryTheTaskDoesNotHaveIsThatOfAContainerItStarted) {
       << "what the script has by that name is another";
 }
 
-// What is said of a directory that nobody had, once the job is over.
+// The message about a directory that no process had, after the end of the job.
 std::string SaidOfNone(const std::string& over, const std::string& script) {
   InOwnMounts task(over, script);
   EXPECT_TRUE(task.ready());
@@ -274,7 +274,7 @@ TEST_F(RealFolder, OneThatNobodyHasIsMissedOnlyWhereItCouldHaveBeenSeen) {
             "a container of docker cannot be inspected: its processes do not belong to the job");
 }
 
-// The node's /tmp is not what a job had by that name.
+// The node's /tmp may differ from the job's.
 TEST(ScanHelper, WhoseTmpItWasIsNotKnownOnceNobodyLives) {
   const HelperAnswers ask = ScanHelper({"/tmp/ckpt", "7", "999999999", "0"});
   const absl::StatusOr<ScanResult> look = DecodeScan(ask(kLookRequest, [](std::string_view) {}));
@@ -359,11 +359,11 @@ TEST(CheckpointNews, ABeginThatNobodyTellsIsAfterTheLastLookThatDidNotFindIt) {
   };
   const CheckpointSeen first = unborn("iter_1", 1500, std::nullopt);
   news.Take({first}, true, 2000);
-  // A look that was not all says nothing of what it did not find.
+  // An incomplete scan proves nothing about what it did not find.
   news.Take({first}, false, 4000);
   const CheckpointSeen second = unborn("iter_2", 5000, 5400);
   news.Take({first, second}, true, 6000);
-  // Known to the file system, or only seen complete: nothing may be earlier.
+  // Whether the file system reports the begin or only the completion was seen, nothing may be earlier.
   CheckpointSeen known = unborn("iter_3", 7000, 7400);
   known.begin_known = true;
   news.Take({first, second, known, unborn("iter_4", 7600, 7600)}, true, 8000);

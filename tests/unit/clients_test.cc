@@ -1,5 +1,5 @@
-// goodput.h against a daemon that is there, absent, asleep, restarted; in programs with threads, forks,
-// signals and closed descriptors. The client is the process's own, so every program is a child.
+// Tests goodput.h with a daemon that runs, is absent, sleeps or restarts, in programs with threads, forks,
+// signals and closed descriptors. The client has process-wide state, so every program is a child process.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -33,13 +33,13 @@ namespace goodput {
 namespace {
 
 struct Said {
-  int connection = 0;  // in the order they were made
-  pid_t pid = 0;       // as the kernel says
+  int connection = 0;  // in the order of connecting
+  pid_t pid = 0;       // from the kernel
   std::string message;
   MarkMessage mark;
 };
 
-// Listens before the program starts, and reads while and after it runs.
+// Listens before the program starts, and reads while it runs and afterwards.
 class Daemon {
  public:
   Daemon() : name_("@goodput-clients-" + std::to_string(getpid()) + "-" + std::to_string(++count)) {
@@ -64,7 +64,7 @@ class Daemon {
     listener_ = -1;
   }
 
-  // What is there now.
+  // Reads everything that is available.
   void Read() {
     while (true) {
       const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -108,8 +108,8 @@ using Environment = std::map<std::string, std::string>;
 const Environment kJob{
     {"SLURM_JOB_ID", "4711"}, {"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "3"}, {"SLURMD_NODENAME", "n1"}};
 
-// Runs a program in a child with this environment and no other, while `meanwhile` goes on. Its exit status is
-// how many marks it says were dropped, or what it returns.
+// Runs a program in a child with only this environment, while `meanwhile` runs. Returns the exit status: the
+// number of dropped marks, or the program's own result.
 int RunProgram(const Environment& environment, const std::function<int()>& program,
                const std::function<void()>& meanwhile) {
   const pid_t child = fork();
@@ -132,7 +132,7 @@ int RunBeside(Daemon& daemon, Environment environment, const std::function<int()
   return RunProgram(environment, program, [&] { daemon.Read(); });
 }
 
-// A daemon within the program.
+// A daemon in the program's own process.
 struct OwnDaemon : Daemon {
   OwnDaemon() { setenv("GOODPUT_SOCKET", name().c_str(), 1); }
 };
@@ -257,20 +257,21 @@ TEST(ClientC, NamesOfAnyBytesArriveCutBetweenCharacters) {
   Daemon daemon;
   Environment job = kJob;
   job["SLURMD_NODENAME"] = std::string(300, '"') + "\xFF";
-  EXPECT_EQ(RunBeside(daemon, job,
-                      [&] {
-                        for (const std::string& name : names) {
-                          goodput_phase_begin(name.c_str());
-                          poll(nullptr, 0,
-                               3);  // the buffer holds some two hundred, and the daemon reads as it can
-                        }
-                        goodput_phase_begin("");
-                        goodput_phase_end(nullptr);
-                        goodput_step(-1);
-                        goodput_step((1LL << 53) + 1);
-                        return Dropped();
-                      }),
-            4);
+  EXPECT_EQ(
+      RunBeside(daemon, job,
+                [&] {
+                  for (const std::string& name : names) {
+                    goodput_phase_begin(name.c_str());
+                    poll(nullptr, 0,
+                         3);  // the buffer holds about two hundred, and the daemon reads as fast as it can
+                  }
+                  goodput_phase_begin("");
+                  goodput_phase_end(nullptr);
+                  goodput_step(-1);
+                  goodput_step((1LL << 53) + 1);
+                  return Dropped();
+                }),
+      4);
   ASSERT_EQ(daemon.said.size(), names.size());
   for (std::size_t i = 0; i < 7; ++i) EXPECT_LE(daemon.said[i].mark.name.size(), kMaxPhaseName);
   EXPECT_EQ(daemon.said[1].mark.name, "\xC3\xA9");
@@ -294,7 +295,7 @@ TEST(ClientC, ThreadsSayEachThingOnce) {
       threads.emplace_back([i] {
         for (int k = 0; k < kEach; ++k) {
           goodput_step(i * kEach + k);
-          // The daemon reads once a millisecond; its buffer holds a few hundred.
+          // The daemon reads once per millisecond; its buffer holds a few hundred.
           if (k % 16 == 0) poll(nullptr, 0, 4);
         }
       });
@@ -307,7 +308,7 @@ TEST(ClientC, ThreadsSayEachThingOnce) {
     EXPECT_EQ(one.connection, 1);
     steps.insert(one.mark.train_step.value_or(-1));
   }
-  // An exit status holds no more than that; on a loaded machine the daemon may read too seldom for them.
+  // An exit status can hold no larger number; on a loaded machine the daemon may read too rarely.
   const std::size_t told = daemon.said.size() + static_cast<std::size_t>(dropped);
   if (dropped < kMostTold) {
     EXPECT_EQ(told, std::size_t{kThreads * kEach});
@@ -355,7 +356,7 @@ TEST(ClientC, AForkWhileAnotherThreadMarksLeavesTheChildFree) {
                         }
                         int status = 0;
                         waitpid(child, &status, 0);
-                        goodput_step(3);  // the other thread never lets go
+                        goodput_step(3);  // the other thread never releases the lock
                         return 10 * WEXITSTATUS(status) + Dropped();
                       }),
             1);
@@ -462,7 +463,7 @@ TEST(ClientC, AClosedDescriptorIsNotWrittenTo) {
                   goodput_step(1);
                   const int number = goodput_client_.fd;
                   close(number);
-                  int pair[2] = {-1, -1};  // somebody else's now
+                  int pair[2] = {-1, -1};  // now belongs to another file
                   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair) != 0 || pair[0] != number)
                     return 100;
                   goodput_client_.retry_ns = 0;

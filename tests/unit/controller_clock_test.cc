@@ -11,9 +11,9 @@ namespace goodput {
 namespace {
 
 constexpr const char* kOneBoot = "9c1f6f6e";
-constexpr Ns kBoot = 1'800'000'000 * kSecond;  // the clock before it is set
+constexpr Ns kBoot = 1'800'000'000 * kSecond;  // the clock's boot time before it is set
 
-// The watch saw the job at 10 s and 20 s after boot, then the clock was set, then at 40 s and 50 s.
+// The queue was watched at 10 s and 20 s after boot; then the clock was set; then at 40 s and 50 s.
 ControllerClock SetBy(Ns jump) {
   ControllerClock clock;
   for (const Ns mono : {10, 20}) clock.Add(kBoot + mono * kSecond, kBoot, kOneBoot);
@@ -61,7 +61,7 @@ TEST(ControllerClock, SetAndSetBack) {
   EXPECT_EQ(clock.Findings().size(), 2U);
 }
 
-// The controller was up for 2700 s, then for 300 s when it was heard of again.
+// The controller was up for 2700 s, and after a reboot for 300 s.
 struct Rebooted {
   static constexpr Ns kFirst = kBoot;
   static constexpr Ns kSecondBoot = kBoot + 2555 * kSecond;
@@ -78,7 +78,7 @@ struct Rebooted {
 };
 
 TEST(ControllerClock, ARebootIsNoClockThatWasSet) {
-  // With boot ids, and in files of which nobody knows the boot.
+  // With boot ids, and with files of an unknown boot.
   for (const auto& [first, second] : {std::pair("one", "two"), std::pair("unknown-boot", "unknown-boot")}) {
     const Rebooted boots(first, second);
     EXPECT_FALSE(boots.clock.was_set()) << first;

@@ -1,4 +1,4 @@
-// A cursor says the same of an event whichever of its forms it is kept in.
+// A cursor returns the same for an event in every stored form.
 #include "sql/tables/event_cursor.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What is kept when something goes wrong at any single call: spool, notes and ingest on files that fail, fall
-// short, hang or die at call k, for every k.
+// What is kept when any single call goes wrong: spool, job state files and ingest, with files that fail,
+// write too little, hang or die at call k, for every k.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -35,11 +35,11 @@ namespace {
 namespace fs = std::filesystem;
 using Fault = FaultyFiles::Fault;
 
-// Thousands of small spools and databases: in memory, where there is a place for it.
+// Thousands of small spools and databases: in memory, if possible.
 const int in_memory = access("/dev/shm", W_OK) == 0 ? setenv("TMPDIR", "/dev/shm", 0) : 0;
 
 constexpr uint32_t kJob = 12;
-// Written by the story; then by the next process, by one beside it, and by one after that.
+// Records of the first process; then of the next process, of a concurrent one, and of a later one.
 constexpr int kStoryRecords = 5;
 constexpr int kBeside = 98;
 constexpr int kAfter = 99;
@@ -67,13 +67,14 @@ Append WriteRecord(Spool& spool, int number) {
   return spool.Write(record.Finish());
 }
 
-// What one process did and was told. In memory that its parent sees, for some of them die.
+// What one process did, and the results it got. It is in memory shared with the parent, because some
+// processes die.
 struct Told {
   bool opened = false;
   std::array<std::optional<Append>, kStoryRecords + 1> record;
 };
 
-// What the plugin's processes do of one job on one node, in one of them.
+// What the plugin's processes do for one job on one node, in a single process.
 void TellStory(const TempFolder& folder, FaultyFiles& files, Told& told) {
   story_hour = 0;
   Spool spool;
@@ -95,7 +96,7 @@ void TellStory(const TempFolder& folder, FaultyFiles& files, Told& told) {
   told.record[5] = WriteRecord(spool, 5);
 }
 
-// The finished lines of the spool's files that are no record, and how often each record is there whole.
+// The number of finished lines in the spool that are not records, and how often each complete record occurs.
 struct Kept {
   int torn = 0;
   std::map<int64_t, int> records;
@@ -121,7 +122,7 @@ Kept ReadSpool(const TempFolder& folder) {
   return kept;
 }
 
-// Everything the database has of the spool, as text.
+// All data of the spool in the database, as text.
 std::string Dump(Database& db) {
   std::string all;
   for (const char* query :
@@ -155,7 +156,7 @@ absl::StatusOr<IngestReport> Ingest(const TempFolder& folder, Files& files = Rea
   return IngestSpool(*db, folder.path() + "/spool", options);
 }
 
-// Whatever happened: the next process records whole, and all that is in the spool is taken exactly once.
+// In every case, the next process writes complete records, and the whole spool is ingested exactly once.
 void ExpectSoundSpool(const TempFolder& folder) {
   Spool next;
   ASSERT_EQ(next.Open(ConfigOf(folder, RealFiles())), "");
@@ -347,7 +348,7 @@ TEST(NoteFaults, ANoteIsTheOldOneTheNewOneOrNoneAndNeverAMixture) {
   }
 }
 
-// Runs `body` in a process of its own; gives it memory that both see.
+// Runs `body` in a child process, with memory that both share.
 class Child {
  public:
   struct Shared {
@@ -373,7 +374,7 @@ class Child {
       _exit(0);
     }
   }
-  // Its wait status.
+  // Returns its wait status.
   int Wait() {
     int status = -1;
     if (pid_ > 0) waitpid(pid_, &status, 0);
@@ -384,7 +385,7 @@ class Child {
     if (pid_ > 0) kill(pid_, SIGKILL);
     Wait();
   }
-  // Until the child waits for ever, or is over.
+  // Waits until the child hangs or has ended.
   bool IsWaiting() {
     while (!__atomic_load_n(&shared_->waiting, __ATOMIC_ACQUIRE)) {
       if (waitpid(pid_, nullptr, WNOHANG) == pid_) {
@@ -402,7 +403,7 @@ class Child {
   pid_t pid_ = -1;
 };
 
-// What a process was told to be written is there, once; what it was not told of is there once or not at all.
+// A record that a process knows as written occurs once; one with an unknown result occurs at most once.
 void ExpectKeptOfTheDead(const Told& told, const TempFolder& folder) {
   if (!fs::exists(folder.path() + "/spool/n1")) return;
   const Kept kept = ReadSpool(folder);
@@ -424,7 +425,7 @@ TEST(SpoolFaults, AProcessThatDiesAtAnyCallLosesOnlyWhatItHadNotWritten) {
       TempFolder folder;
       Child child;
       child.Run([&](Child::Shared& shared) {
-        // With `moved`: dies at the call after one that fell short.
+        // With `moved`, the process dies at the call after a short write.
         Fault fault = Moves(moved);
         fault.lasting = true;
         fault.before = [left = moved < 0 ? 1 : 2]() mutable {
@@ -475,7 +476,7 @@ TEST(SpoolFaults, AProcessThatHangsAtAnyCallStopsNoOther) {
 
 // --- ingest
 
-// Which calls: all of them, but for builds that look for other things and take ten times as long.
+// Tests every call, except in builds with sanitizers, which take ten times as long.
 #ifdef __SANITIZE_ADDRESS__
 constexpr int kStride = 3;
 #else
@@ -510,7 +511,7 @@ class IngestFaults : public testing::Test {
       }
     }
   }
-  // What ingesting this spool undisturbed makes of it.
+  // The database after ingesting this spool undisturbed.
   static std::string Reference(const TempFolder& folder) {
     absl::StatusOr<Database> db = Database::Open(folder.path() + "/reference", Database::Mode::kReadWrite);
     EXPECT_TRUE(db.ok() && IngestSpool(*db, folder.path() + "/spool", {}).ok());
@@ -572,7 +573,7 @@ TEST_F(IngestFaults, KilledAtAnyCallNothingIsTakenTwice) {
   }
 }
 
-// Also what a disk that hangs needs: whoever waits for it holds no lock that the other would wait for.
+// This also covers a disk that hangs: a process that waits for it holds no lock that another one needs.
 TEST_F(IngestFaults, WhileOneReadsAnotherMayTakeEverything) {
   const int calls = Calls();
   for (int at = 1; at <= calls; at += kStride) {
@@ -592,7 +593,7 @@ TEST_F(IngestFaults, WhileOneReadsAnotherMayTakeEverything) {
   }
 }
 
-// And another may have taken it before the first goes on: that is no reason to say that the file shrank.
+// Another process may ingest the file before the first continues, which must not report that the file shrank.
 TEST_F(IngestFaults, WhileOneReadsANodeMayWrite) {
   const int calls = Calls();
   for (int at = 1; at <= calls; at += kStride) {
@@ -600,7 +601,7 @@ TEST_F(IngestFaults, WhileOneReadsANodeMayWrite) {
     Fill(folder);
     Fault fault;
     fault.before = [&] {
-      story_hour = at % 3;  // a file that is there, or a new one
+      story_hour = at % 3;  // an existing file, or a new one
       Spool spool;
       ASSERT_EQ(spool.Open(ConfigOf(folder, RealFiles())), "");
       ASSERT_EQ(WriteRecord(spool, kBeside), Append::kWritten);

@@ -1,5 +1,5 @@
-// A fleet's GPU-time is partitioned exactly, whatever happened; and each part is what the watch and the jobs
-// say.
+// A fleet's GPU time is partitioned exactly for any history, and each part agrees with the watch and the
+// jobs.
 #include "tools/accounting/fleet/fleet.h"
 
 #include <gtest/gtest.h>
@@ -209,7 +209,7 @@ TEST(Fleet, AJobThatWasResizedHeldWhatItHadThen) {
   EXPECT_EQ(Hours(total.capacity()), 800);
 }
 
-// Whatever nodes and jobs there are: all GPU-nanoseconds are in exactly one part.
+// For any nodes and jobs, every GPU-nanosecond is in exactly one part.
 TEST(Fleet, ThePartitionIsExactForAnyHistory) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     std::mt19937_64 random(seed);
@@ -350,7 +350,7 @@ TEST_F(LoadFleetTest, AWatchThatWasKilledLookedUntilItsLastWord) {
   Watch(0, "begin");
   Node(0, "n1", "IDLE");
   Watch(50, "still");
-  Node(60, "n1", "DOWN");  // and then it was killed
+  Node(60, "n1", "DOWN");  // then the daemon was killed
   Watch(100, "begin");
   Node(100, "n1", "IDLE", "spot");
   Watch(140, "end");
@@ -360,7 +360,7 @@ TEST_F(LoadFleetTest, AWatchThatWasKilledLookedUntilItsLastWord) {
   EXPECT_EQ(Tell(fleet->nodes.at("n1")), "idle 0-50 | unknown 50-100 | idle 100-140 | unknown 140-200");
   EXPECT_EQ(fleet->watched, 90 * kSecond);
   EXPECT_EQ(fleet->watched_until, At(140));
-  // A later window needs nothing from before the last begin.
+  // A later window needs nothing from before the last `begin`.
   const auto later = LoadFleetNodes(db, "c1", At(120), At(130));
   ASSERT_TRUE(later.ok());
   EXPECT_EQ(Tell(later->nodes.at("n1")), "idle 120-130");

@@ -1,4 +1,4 @@
-// Model FLOP utilisation: what a step is worth, what GPUs can do, and when nothing may be said.
+// Model FLOPs utilization: FLOPs of a step, peaks of GPUs, and when MFU is unknown.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -55,17 +55,17 @@ TEST(Peaks, WhatIsOrMayBeAnotherGpuIsNotRecognised) {
         "mi300x", "h100-a100", "h200-nvl", "h100-quarter"}) {
     EXPECT_EQ(Tflops(type, "bf16"), 0) << type;
   }
-  EXPECT_EQ(Tflops("a100", "fp8"), 0);  // it has none
+  EXPECT_EQ(Tflops("a100", "fp8"), 0);  // it has no fp8
   EXPECT_EQ(Tflops("h100", ""), 0);
 }
 
 TEST(Peaks, TheAdministratorsComeFirst) {
   const std::vector<GpuPeak> more = {
       {"mi300x", "bf16", 1307.4}, {"h100", "bf16", 900}, {"h100", "bf16", 901}, {"h100-pcie", "bf16", 756}};
-  EXPECT_EQ(Tflops("amd-mi300x", "bf16", more), 0);  // whose word it is nobody said
+  EXPECT_EQ(Tflops("amd-mi300x", "bf16", more), 0);  // no configured name matches exactly
   EXPECT_EQ(Tflops("mi300x", "bf16", more), 1307.4);
-  EXPECT_EQ(Tflops("h100", "bf16", more), 901);  // the last
-  EXPECT_EQ(Tflops("h100", "fp8", more), 1978);  // of what they do not say
+  EXPECT_EQ(Tflops("h100", "bf16", more), 901);  // the last entry
+  EXPECT_EQ(Tflops("h100", "fp8", more), 1978);  // not configured: the built-in value
   EXPECT_EQ(Tflops("nvidia_h100_pcie_80gb", "bf16", more), 756);
 }
 
@@ -125,7 +125,7 @@ TEST(ProgramFlops, NeedFlopsPrecisionAndOnePeak) {
   EXPECT_NE(why({whole, {1e18, "", "fp8"}}, {"h100"}).find("different precisions: bf16, fp8"),
             std::string::npos);
   EXPECT_NE(why({{std::nullopt, "params=1", "bf16"}}, {"h100"}).find("incomplete"), std::string::npos);
-  // Different names of GPUs with the same peak, and a model that says the same as a number.
+  // Different GPU names with the same peak, and a model with the same FLOPs as a number.
   EXPECT_EQ(why({whole}, {"h100", "nvidia_h100_80gb_hbm3", "h200"}), "");
   EXPECT_EQ(why({{6e18, "", "bf16"}, {std::nullopt, "params=1e12,tokens-per-step=1e6", ""}}, {"h100"}), "");
 }
@@ -156,7 +156,7 @@ TEST(ProgramGoodput, IsKeptFlopsOverWhatTheProductiveTimeCouldHaveDone) {
   EXPECT_NEAR(*account.goodput.mpg, 0.4 * 1000 / 1100, 1e-12);
   EXPECT_NEAR(*account.goodput.mpg,
               *account.goodput.scheduling * *account.goodput.runtime * *account.goodput.program, 1e-12);
-  // Kept FLOPs over T x peak.
+  // Kept FLOPs divided by T times peak.
   EXPECT_NEAR(*account.goodput.mpg, 100 * per_step / (1100.0 * 8 * peak), 1e-12);
 }
 

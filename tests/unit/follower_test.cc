@@ -1,4 +1,4 @@
-// Reading what a job prints while it prints it.
+// Follows a job's output while the job writes it.
 #include "tools/goodputd/output/follower.h"
 
 #include <gtest/gtest.h>
@@ -271,7 +271,7 @@ TEST(OpenMode, IsWhatSbatchWasTold) {
   EXPECT_FALSE(OpenedToAppend(""));
 }
 
-// ---- what becomes of it
+// ---- records from the output
 
 std::int64_t FixedReal() noexcept {
   return kNow;
@@ -329,7 +329,7 @@ TEST(OutputNews, AreWhatNcclTestsMeasured) {
   event.t_ns = kNow;
   found.events.push_back(event);
   news.Take(found, {"2", std::nullopt});
-  // No program was seen to start: nothing ends.
+  // No program was seen to start, so none ends.
   news.End({"2", std::nullopt});
   const std::vector<std::string> records = news.Records();
   ASSERT_EQ(records.size(), 1U);
@@ -340,7 +340,7 @@ TEST(OutputNews, AreWhatNcclTestsMeasured) {
       << records[0];
 }
 
-// What is recorded of steps that are looked at every fifth of a second, as their lines come.
+// The records of steps whose lines are read every fifth of a second.
 struct Recorded {
   std::vector<double> begins;
   double between_steps = 0;

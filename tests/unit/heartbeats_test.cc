@@ -1,4 +1,4 @@
-// What a dead node last saw: kept until its end is known from its records.
+// Heartbeats of a dead node: kept until its end is known from its records.
 #include "sql/tables/heartbeats.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ class HeartbeatsTest : public testing::Test {
     ASSERT_TRUE(StoreHeartbeat(db_, heartbeat, "").ok());
     ASSERT_TRUE(transaction.Commit().ok());
   }
-  // When each was last seen.
+  // The times when each was last seen.
   std::vector<std::int64_t> Seen(std::int64_t job) {
     JobKey key;
     key.cluster = "a3";
@@ -59,7 +59,7 @@ TEST_F(HeartbeatsTest, OfAJobThatEndedWhileItsNodeLivedNothingIsKept) {
 TEST_F(HeartbeatsTest, WithoutABootIdAnotherClockIsAnotherBoot) {
   constexpr std::int64_t kS = 1'000'000'000;
   Say(1000 * kS, "unknown-boot", {1}, 900 * kS);
-  // Up anew: its monotonic clock is younger, what it says is not.
+  // After a reboot its monotonic clock is lower, although its report is later.
   Say(1200 * kS, "unknown-boot", {2}, 50 * kS);
   EXPECT_EQ(Seen(1), Times{1000 * kS}) << "how far the work went when it died";
   EXPECT_EQ(Seen(2), Times{1200 * kS});
@@ -92,7 +92,7 @@ TEST_F(HeartbeatsTest, AJobIdUsedAgainHasItsOwn) {
   JobKey later;
   later.cluster = "a3";
   later.job_id = 50'000'000'000;
-  later.from_s = 501;  // its attempt is of second 500
+  later.from_s = 501;  // its attempt began in second 500
   EXPECT_TRUE(LoadHeartbeats(db_, later)->empty());
   later.from_s = 500;
   EXPECT_EQ(LoadHeartbeats(db_, later)->size(), 1U);

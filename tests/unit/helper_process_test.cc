@@ -1,4 +1,4 @@
-// A child that may hang, die or be stopped, and a parent that goes on.
+// A helper process that may hang, die or be stopped, and a parent that continues.
 #include "tools/base/helper_process.h"
 
 #include <grp.h>
@@ -26,8 +26,8 @@ std::string Listed(std::vector<gid_t> groups) {
   return text;
 }
 
-// What the tests' helper does by request: "echo TEXT", "hang", "die", "slow N" (so many signs of progress),
-// "uid", "groups".
+// The tests' helper executes its request: "echo TEXT", "hang", "die", "slow N" (N signs of progress), "uid",
+// "groups".
 HelperAnswers TestHelper(const std::vector<std::string>& arguments) {
   return [arguments](std::string_view request, const HelperProgress& at) -> std::string {
     if (request == "hang") {
@@ -56,13 +56,13 @@ HelperAnswers TestHelper(const std::vector<std::string>& arguments) {
   };
 }
 
-// The answer, or why there is none.
+// The answer, or the error.
 std::string Said(HelperProcess& helper, std::string_view request) {
   const absl::StatusOr<std::string> answer = helper.Call(request);
   return answer.ok() ? *answer : answer.status().ToString();
 }
 
-// Whoever waits for an answer that comes is patient with a busy machine; for one that does not, not for long.
+// Tests that expect an answer wait long, because the machine may be busy; tests that expect none do not.
 constexpr absl::Duration kNotForLong = absl::Seconds(2);
 
 HelperProcess::Options OptionsOf(AbandonedHelpers& abandoned) {
@@ -153,14 +153,14 @@ TEST(HelperProcess, InAHurryNobodyWaitsLong) {
   });
   EXPECT_TRUE(absl::IsDeadlineExceeded(helper.Call("hang").status()));
   later.join();
-  // No pause either: whoever stops has one chance more.
+  // There is no pause either: a helper that is stopped gets another chance.
   EXPECT_TRUE(absl::IsDeadlineExceeded(helper.Call("hang").status()));
   for (const int end : ends) close(end);
 }
 
 TEST(HelperProcess, NoMoreThanSoManyAreLeftBehind) {
   AbandonedHelpers abandoned(1);
-  // One that does not end when it is killed, as far as anybody here can see.
+  // A process that does not end when it is killed, as far as its parent can see.
   const pid_t stays = fork();
   if (stays == 0) {
     while (true) pause();
@@ -173,7 +173,7 @@ TEST(HelperProcess, NoMoreThanSoManyAreLeftBehind) {
   HelperProcess helper(OptionsOf(abandoned));
   EXPECT_TRUE(absl::IsUnavailable(helper.Call("x").status()));
   kill(stays, SIGKILL);
-  // Reaped by whoever asks next.
+  // The next caller reaps it.
   for (int tries = 0; tries < 1000 && !abandoned.MayStart(); ++tries) usleep(10'000);
   EXPECT_EQ(abandoned.Count().hanging, 0U);
   EXPECT_EQ(Said(helper, "x"), "x");
@@ -190,7 +190,7 @@ TEST(HelperProcess, IsAnotherUserBeforeItDoesAnything) {
 
 TEST(HelperProcess, HasAllGroupsOfItsUserWhereThatIsAskedFor) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root";
-  // One who has several, if there is one here.
+  // A user with several groups, if there is one on this machine.
   passwd nobody = *getpwuid(65534);
   std::string name = nobody.pw_name;
   HelperUser user{nobody.pw_uid, nobody.pw_gid, true};
@@ -217,7 +217,7 @@ TEST(HelperProcess, HasAllGroupsOfItsUserWhereThatIsAskedFor) {
   options.user = user;
   HelperProcess helper(options);
   EXPECT_EQ(Said(helper, "groups"), Listed(groups)) << name;
-  // Of a user nobody knows there are none.
+  // An unknown user has none.
   options.user = HelperUser{4'000'000'000, 4'000'000'000, true};
   HelperProcess unknown(options);
   EXPECT_EQ(Said(unknown, "uid"), "4000000000:0");

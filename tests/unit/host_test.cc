@@ -1,5 +1,5 @@
-// Notices about the host: HTTP from servers that misbehave, the metadata server's protocol, and who is told
-// what, once.
+// Notices about the host: HTTP with misbehaving servers, the metadata server's protocol, and which jobs get
+// which record, once.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -34,8 +34,8 @@
 namespace goodput {
 namespace {
 
-// A TCP server on loopback; a thread a connection, which serves one request after another until `serve` says
-// no.
+// A TCP server on the loopback device with a thread per connection, which serves requests until `serve`
+// returns false.
 class Server {
  public:
   using Serve = std::function<bool(int fd, const std::string& request)>;
@@ -390,7 +390,7 @@ TEST(Metadata, TheAddressIsOne) {
     EXPECT_FALSE(IsMetadataHost(host)) << host;
 }
 
-// --- the clock turned by hand
+// --- with a fake clock
 
 std::int64_t fake_now = 0;
 constexpr Clock kFakeClock = {[]() noexcept { return fake_now; }, []() noexcept { return fake_now; }};
@@ -442,7 +442,7 @@ TEST(HostNotices, AreAskedForAsTheSiteSays) {
     EXPECT_FALSE(ParseConfig(Cat("host_notices = ", value), "c").ok()) << value;
 }
 
-// --- who is told
+// --- records per job
 
 class Spool {
  public:
@@ -461,7 +461,7 @@ class Spool {
     Line(node, Cat(R"("v":1,"t":)", t_, R"(,"m":)", t_, R"(,"node":")", node,
                    R"(","kind":"job_epilog","job":)", job));
   }
-  // A daemon's start.
+  // The daemon starts.
   void Start() {
     jobs = std::make_unique<NodeJobs>(folder_.path(), kFakeClock, "boot");
     recorder = std::make_unique<NoticeRecorder>(
@@ -512,7 +512,7 @@ TEST(NoticeRecorder, EachJobOnTheNodeIsToldOnceAWord) {
                            R"("uid":7)", R"("notice":"upcoming_maintenance")",
                            R"("value":"SCHEDULED/PENDING")", R"("window_s":1000)", R"("window_end_s":2000)"})
     EXPECT_NE(spool.told[0].find(part), std::string::npos) << part << spool.told[0];
-  // A job that comes while it is in force; the window that is moved; what is taken back.
+  // A job that starts while the notice is in force; a window that moves; a notice that is withdrawn.
   spool.Prolog("n1", 3);
   spool.Tell();
   EXPECT_EQ(spool.told.size(), 3U);
@@ -536,12 +536,12 @@ TEST(NoticeRecorder, ARestartRepeatsNothing) {
   spool.recorder->Set(HostKey::kMaintenance, kTerminate);
   spool.Tell();
   EXPECT_EQ(spool.told.size(), 1U);
-  // Taken back while the daemon was away.
+  // Withdrawn while the daemon did not run.
   spool.Start();
   spool.recorder->Set(HostKey::kMaintenance, kNone);
   spool.Tell();
   EXPECT_EQ(spool.told.size(), 2U);
-  // Of the same job's next attempt nothing has been said.
+  // The same job's next attempt has no notice yet.
   spool.Epilog("n1", 1);
   spool.Prolog("n1", 1);
   spool.recorder->Set(HostKey::kMaintenance, kTerminate);
@@ -563,7 +563,7 @@ TEST(NoticeRecorder, AFullSpoolIsNotTriedAgainAndAgain) {
   EXPECT_EQ(spool.told.size(), 1U);
 }
 
-// --- together, with a server that speaks the protocol
+// --- everything, with a server that implements the protocol
 
 class MetadataServer {
  public:

@@ -1,4 +1,4 @@
-// What is done to the database beside filling it: who may, copies, and what is done about damage.
+// Maintenance of the database: which daemon may write, copies, and handling of damage.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -40,7 +40,7 @@ std::int64_t Jobs(const std::string& path) {
   return count.Step() ? count.Int(0) : -1;
 }
 
-// Writes over everything but the first page, which says what the file is.
+// Overwrites everything except the first page, which identifies the file.
 void Spoil(const std::string& path) {
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(0, std::ios::end);
@@ -59,7 +59,7 @@ class HousekeepingTest : public testing::Test {
 
 constexpr absl::Duration kLease = absl::Seconds(30);
 
-// Looks as often as it should, `seconds` long; the last answer.
+// Checks the lease as often as required for `seconds`; returns the last result.
 absl::Status LookFor(DatabaseLease& lease, std::int64_t& now_ns, int seconds) {
   absl::Status last;
   for (int i = 0; i < seconds; ++i) last = lease.Look(now_ns += 1'000'000'000);
@@ -86,7 +86,7 @@ TEST_F(HousekeepingTest, OneOfTwoDaemonsHasTheDatabaseAndTheOtherIsToldWho) {
     EXPECT_EQ(LeaseOf(path_).holder.find(me), 0u);
     EXPECT_FALSE(LeaseOf(path_).elsewhere);
   }
-  // Given back.
+  // The lease was released.
   EXPECT_EQ(LeaseOf(path_).holder, "");
   EXPECT_TRUE(second.Look(3).ok());
   EXPECT_EQ(second.taken_from(), "");
@@ -100,13 +100,13 @@ TEST_F(HousekeepingTest, WhoDiesOnThisMachineIsFollowedAtOnce) {
 }
 
 TEST_F(HousekeepingTest, WhoDiesOnAnotherMachineIsFollowedWhenItsLeaseRanOut) {
-  // Nobody has the kernel's lock, which says nothing: NFS may not pass it on.
+  // The kernel's lock is free, which proves nothing: NFS may not propagate it.
   std::ofstream(path_ + ".lock") << LeaseSign{"goodputd 1 on a", "a", "boot-of-a", "x", 9, 30000}.Text();
   DatabaseLease lease(path_, kLease, On("b", "y"));
   std::int64_t now_ns = 0;
   EXPECT_TRUE(absl::IsUnavailable(LookFor(lease, now_ns, 30)));
   EXPECT_TRUE(LookFor(lease, now_ns, 1).ok());
-  // Without a boot id nobody is of this machine.
+  // Without a boot id, the holder is never considered to be on this machine.
   std::ofstream(path_ + ".lock") << LeaseSign{"goodputd 1 on c", "c", "", "x", 9, 30000}.Text();
   DatabaseLease other(path_, kLease, {"c", "", 1, "z"});
   EXPECT_TRUE(absl::IsUnavailable(other.Look(now_ns)));
@@ -127,7 +127,8 @@ TEST_F(HousekeepingTest, AStoppedHolderIsSucceededAndStandsByWhenItGoesOn) {
   DatabaseLease standby(path_, kLease, On("b", "y"));
   std::int64_t now_ns = 0;
   EXPECT_TRUE(LookFor(stopped, now_ns, 1).ok());
-  // It has the kernel's lock all the time. One more look, for another may take over at the same time.
+  // The stopped daemon still holds the kernel's lock. The standby checks once more, because another one may
+  // take over at the same time.
   EXPECT_TRUE(absl::IsUnavailable(LookFor(standby, now_ns, 31)));
   EXPECT_TRUE(LookFor(standby, now_ns, 1).ok());
   EXPECT_TRUE(absl::IsUnavailable(stopped.Look(now_ns)));
@@ -180,7 +181,7 @@ TEST_F(HousekeepingTest, WhatAnEarlierWriterGoesOnToWriteIsRefused) {
   Transaction taken(*next);
   EXPECT_TRUE(taken.status().ok()) << taken.status();
   EXPECT_TRUE(taken.Commit().ok());
-  // Who writes by hand is no daemon, and waits for nobody's claim.
+  // A manual writer is no daemon, and does not wait for a lease.
   absl::StatusOr<Database> person = Database::Open(path_, Database::Mode::kReadWrite);
   ASSERT_TRUE(person.ok());
   Transaction by_hand(*person);

@@ -1,5 +1,4 @@
-// Logs of other programs: read to the nanosecond whatever is around them, told apart by attempt and writer,
-// and given back so that they say the same.
+// Logs of other programs: read to the nanosecond, separated by attempt and writer, and exported without loss.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -152,7 +151,7 @@ TEST_F(ImportTest, WhereTheWindowEndsMakesNoDifference) {
 
 class Entry : public testing::Test {
  protected:
-  // What is wrong with it; empty: nothing. "none" for an object that is no entry.
+  // The problem, or "" if there is none; "none" for an object that is not an entry.
   std::string Parse(const std::string& json) {
     padded_ = json + std::string(GoogleEntryParser::kPadding, '}');
     const absl::StatusOr<bool> taken =
@@ -292,7 +291,7 @@ TEST_F(Entry, WhatIsNoEntry) {
   EXPECT_NE(Parse(deep), "");
 }
 
-// ---- in the order of time ----
+// ---- sorting by time ----
 
 TEST(TimeOrder, SortsMoreThanItHoldsAtOnce) {
   std::mt19937_64 random(3);
@@ -316,7 +315,7 @@ TEST(TimeOrder, SortsMoreThanItHoldsAtOnce) {
 
 // ---- whole logs ----
 
-// Writes a log as a program would; seconds since the run's first moment.
+// Writes a log like a program; times are seconds since the run's first moment.
 class Log {
  public:
   explicit Log(std::string job = "llm") : job_(std::move(job)) {}
@@ -361,7 +360,7 @@ class Log {
     for (const std::string& line : lines_) text += line + "\n";
     return text;
   }
-  // As gcloud prints it: an array, newest first.
+  // Like gcloud's output: an array, newest first.
   std::string Gcloud() const {
     std::string text = "[\n";
     for (auto line = lines_.rbegin(); line != lines_.rend(); ++line) {
@@ -400,7 +399,7 @@ class WholeLog : public ImportTest {
                                           const std::string& name = "log") {
     return ImportGoogleLog(db_, Opened(Write(text, name)), options);
   }
-  // The run of that name, whatever it was put together from.
+  // The run of that name, from all its parts.
   goodput::Run Load(const std::string& name) {
     std::vector<JobKey> of_run;
     const auto jobs = KnownJobs(db_);
@@ -838,9 +837,9 @@ TEST_F(WholeLog, WhatSlurmdbdSaidStaysAndWhatAFileSaidGoes) {
   EXPECT_EQ(LoadAccounting(db_, {"c1", 13})->front().state, "NODE_FAIL");
 }
 
-// ---- there and back ----
+// ---- round trips ----
 
-// Of the time a run had resources, each bucket and part of it.
+// Time per bucket and part while a run had resources.
 std::map<std::string, Ns> RuntimeBuckets(const Timeline& timeline) {
   std::map<std::string, Ns> sums;
   for (const Interval& interval : timeline.intervals) {
@@ -875,7 +874,7 @@ class RoundTrip : public WholeLog {
     EXPECT_EQ(back.steps.executed, there.steps.executed) << log;
     EXPECT_EQ(back.steps.kept, there.steps.kept) << log;
     EXPECT_EQ(back.steps.lost, there.steps.lost) << log;
-    // What was imported can be exported as well.
+    // An imported run can be exported again.
     std::string again;
     ASSERT_TRUE(ExportGoogleLog(run.facts, back, name, [&](std::string_view piece) {
                   again.append(piece);
@@ -1004,7 +1003,7 @@ TEST_F(RoundTrip, StepsThatAreStoredInBlocks) {
   EXPECT_FALSE(Load("blocks").facts.attempts.front().step_blocks.empty());
 }
 
-// Runs as clusters produce them, of every shape the builder can tell.
+// Runs as on real clusters, in every shape that the builder supports.
 void AddAttempt(std::mt19937_64& random, double& at, std::int64_t& step, bool last, AttemptBuilder& attempt) {
   const auto pick = [&](int low, int high) {
     return low + static_cast<int>(random() % static_cast<std::uint64_t>(high - low + 1));
@@ -1015,7 +1014,7 @@ void AddAttempt(std::mt19937_64& random, double& at, std::int64_t& step, bool la
   attempt.Submitted(at);
   at += 1 + some(50);
   attempt.Started(at);
-  const bool told = pick(0, 4) > 0;  // by the plugin
+  const bool told = pick(0, 4) > 0;  // whether the plugin reports
   if (told) attempt.Ready(at += some(4));
   const int sruns = pick(1, 3);
   if (told && pick(0, 2) == 0) attempt.TaskStarts(at += some(2), kBatchStep);

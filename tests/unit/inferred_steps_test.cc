@@ -1,5 +1,5 @@
-// Programs that say nothing: what signals, exits and checkpoints on disk tell of them, against what they
-// would have told.
+// Programs without marks: steps inferred from signals, exits and checkpoints on disk, compared with the marks
+// of the same run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ std::string AfterLaunch(const std::string& story) {
   return story.substr(std::min(at, unknown));
 }
 
-// Steps of 2 s; 20 of them by 70 s, 50 by 133 s, 60 by 160 s; the saves take 3, 7 and 1 s.
+// Steps of 2 s: 20 by 70 s, 50 by 133 s, 60 by 160 s. The saves take 3, 7 and 1 s.
 AttemptBuilder& Silent(RunBuilder& run) {
   AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(5).Ready(10).TaskStarts(12, 0);
   return attempt.File(20, 70, 73).File(50, 133, 140).File(60, 160, 161);
@@ -74,8 +74,8 @@ TEST(InferredSteps, LieBetweenCheckpointsAndAreRunBackToTheFirst) {
 }
 
 TEST(InferredSteps, ASaveThatWasOnlySeenCompleteWidensTheRangeUntilTheTruthLiesWithin) {
-  // Steps of 2 s and saves of 8 s after 10 each, which the loop waits for: 60 of 84 s are productive. Of a
-  // save only its completion is known.
+  // Steps of 2 s with a blocking save of 8 s after every 10: 60 of 84 s are productive. Of a save only the
+  // completion is known.
   RunBuilder run;
   AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(0).Ready(0).TaskStarts(0, 0);
   for (int save = 1; save <= 3; ++save) attempt.File(10 * save, 28 * save, 28 * save);
@@ -86,8 +86,8 @@ TEST(InferredSteps, ASaveThatWasOnlySeenCompleteWidensTheRangeUntilTheTruthLiesW
 }
 
 TEST(InferredSteps, ASaveWhoseBeginTheFileSystemDoesNotTellWidensTheRangeByWhatIsNotKnown) {
-  // Steps of 2 s and saves of 8 s after 10 each, which the loop waits for: 60 of 84 s are productive. The
-  // first thing seen of a save was 1 s before its end; somebody had looked 9 s before that.
+  // Steps of 2 s with a blocking save of 8 s after every 10: 60 of 84 s are productive. A save was first seen
+  // 1 s before its end; the previous scan was 9 s earlier.
   RunBuilder run;
   AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(0).Ready(0).TaskStarts(0, 0);
   for (int save = 1; save <= 3; ++save) attempt.FileOfUnknownBegin(10 * save, 28 * save - 1, 28 * save, 9);
@@ -99,7 +99,7 @@ TEST(InferredSteps, ASaveWhoseBeginTheFileSystemDoesNotTellWidensTheRangeByWhatI
 }
 
 TEST(MarkedSteps, ASaveOfUnknownBeginTookWhatItsStepTookBeyondTheOthers) {
-  // Steps of 2 s, of which the tenth has a save of 8 s behind it.
+  // Steps of 2 s; a save of 8 s follows the tenth.
   RunBuilder run;
   AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(0).Ready(0).Srun(0, 0, 48, 0);
   attempt.Steps(0, 9, 0, 2).Steps(10, 19, 28, 2).FileOfUnknownBegin(10, 27, 28, 15).Ended(48, "COMPLETED");
@@ -117,7 +117,7 @@ TEST(InferredSteps, AfterTheLastCheckpointAreKeptIfTheProgramFinished) {
 
 TEST(InferredSteps, EndWithTheStepInWhichTheProgramWasToldToStop) {
   RunBuilder run;
-  // 161 + 4 steps is 169; it leaves at 175.
+  // 161 + 4 steps is 169; the program exits at 175.
   Silent(run).Signal(168, SIGTERM, true).TaskExits(175, 0, 0).Ended(176, "REQUEUED");
   const Timeline timeline = run.Build();
   EXPECT_NE(RunBuilder::Tell(timeline).find("checkpoint_save 160-161 | lost_work 161-169 | drain 169-175"),
@@ -143,7 +143,7 @@ TEST(InferredSteps, GoOnFromTheLastCheckpointThatWasComplete) {
       run.Attempt().Submitted(181).Eligible(181).Started(200).Ready(201).TaskStarts(202, 0);
   next.File(80, 260, 263).TaskExits(263, 0, 0).Ended(264, "COMPLETED");
   const Timeline timeline = run.Build();
-  // 20 steps of 2 s before 260: restored by 220.
+  // 20 steps of 2 s before 260, so the restore ended by 220.
   EXPECT_NE(RunBuilder::Tell(timeline).find("startup 202-220 | productive 220-260 | checkpoint_save 260-263"),
             std::string::npos)
       << RunBuilder::Tell(timeline);
@@ -166,7 +166,7 @@ TEST(InferredSteps, OfAnEarlierCheckpointAgainWereLostTheFirstTime) {
 
 TEST(InferredSteps, ThatWereSavedWhileTheJobCompletedCountAsWell) {
   RunBuilder run;
-  // Saved at a signal, trained on; told to stop when the attempt was over for Slurm, and saved once more.
+  // It saves at a signal and trains on; it is told to stop when Slurm ends the attempt, and saves again.
   Silent(run).Signal(172, SIGUSR1, true).File(66, 173, 174).Signal(181, SIGTERM, true).File(70, 182, 184);
   run.Last().TaskExits(185, 0, 0).Ended(181, "REQUEUED");
   AttemptBuilder& next =
@@ -184,7 +184,7 @@ TEST(InferredSteps, ThatWereSavedWhileTheJobCompletedCountAsWell) {
 TEST(InferredSteps, AreARangeWhereNothingSaysWhetherTheLoopWaited) {
   RunBuilder run;
   AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(5).Ready(10).TaskStarts(12, 0);
-  // Every interval is alike: 20 steps of 2 s and 10 s of waiting, or of 2.5 s.
+  // Every interval is equal: 20 steps of 2 s and 10 s of waiting, or 20 steps of 2.5 s.
   attempt.File(20, 70, 80)
       .File(40, 120, 130)
       .File(60, 170, 180)
@@ -217,7 +217,7 @@ TEST(InferredSteps, TimeTheStepsDoNotExplainIsUnobserved) {
 
 TEST(InferredSteps, ACheckpointThatIsOverdueLeavesOpenWhatWasDone) {
   RunBuilder run;
-  // The longest interval is 63 s; told to stop after 400 s without another, it hung somewhere.
+  // The longest interval is 63 s; the program was told to stop 400 s after the last save, so it hung.
   Silent(run).Signal(561, SIGTERM, true).TaskKilled(600, 0, SIGKILL).Ended(601, "CANCELLED");
   EXPECT_NE(run.Story().find("checkpoint_save 160-161 | unobserved.allocated 161-563 | drain 563-600"),
             std::string::npos)
@@ -261,7 +261,7 @@ TEST(InferredSteps, AreNoneWhereOneCheckpointAloneTellsNoRate) {
 
 TEST(InferredSteps, WhereItWentOnFromIsNotGuessed) {
   RunBuilder run;
-  // A run nobody recorded got to step 5000.
+  // A run that was not recorded reached step 5000.
   AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(5).Ready(10).TaskStarts(12, 0);
   attempt.File(5020, 70, 73)
       .File(5050, 133, 140)
@@ -330,7 +330,7 @@ TEST(StepRate, KnowsWhetherSavesBlockWhereIntervalsDiffer) {
   EXPECT_FALSE(FindStepRate({{10, 3, 0}})) << "no step between";
 }
 
-// One run that really happened, told twice.
+// One simulated run, recorded both with marks and without.
 class Twins {
  public:
   explicit Twins(std::uint64_t seed) : engine_(seed) {
@@ -352,7 +352,7 @@ class Twins {
   }
   bool OneIn(int n) { return std::uniform_int_distribution<int>(1, n)(engine_) == 1; }
 
-  // What both say.
+  // Applies `f` to both records.
   template <typename F>
   void Both(const F& f) {
     f(told_.Last());
@@ -360,7 +360,7 @@ class Twins {
   }
 
   void Step(double t) { told_.Last().Step(steps_, t); }
-  // Returns when the loop goes on.
+  // Returns when the loop continues.
   double Save(double t, bool complete, bool last) {
     const double took = even_ ? save_ : save_ * Between(0.5, 2);
     const std::string name = "iter_" + std::to_string(steps_);
@@ -370,8 +370,7 @@ class Twins {
     told_.Last().SaveEnds(steps_, t + took);
     silent_.Last().FileCompletes(t + took, name, steps_);
     saved_ = steps_;
-    // An asynchronous save takes no time of the loop, but for a moment; the program waits for it before it
-    // leaves.
+    // An asynchronous save takes almost no time of the loop; the program waits for it before it exits.
     return blocks_ || last ? t + took : t + 0.001;
   }
 
@@ -383,9 +382,9 @@ class Twins {
         [&](AttemptBuilder& a) { a.Submitted(at).Started(began).Ready(began + 1).TaskStarts(began + 2, 0); });
     double t = began + 2 + Between(1, 100);
     steps_ = saved_;
-    // A few intervals, and a part of one.
+    // Several intervals, and a part of one.
     const int intervals = static_cast<int>(Between(1, 6.99));
-    double busy = 0;  // an asynchronous save is being written
+    double busy = 0;  // end of an asynchronous save
     for (int i = 0; i < intervals; ++i) {
       const int count = even_ ? every_ : static_cast<int>(Between(3, 2.0 * every_));
       for (int n = 0; n < count; ++n, t += each_, ++steps_) Step(t);
@@ -406,13 +405,13 @@ class Twins {
       ++steps_;
     }
     if (last && OneIn(2)) {
-      // It has done all it wanted.
+      // The program finishes its work.
       if (OneIn(2)) t = Save(t, true, true);
       t += 0.2 * each_ * Between(0, 1);
       return Ends(t, 0, "COMPLETED");
     }
     if (OneIn(2)) return Killed(t);
-    // Told to stop in a step, which it finishes.
+    // It is told to stop during a step, which it finishes.
     Step(t);
     const double told = t + each_ * Between(0.05, 0.95);
     Both([&](AttemptBuilder& a) { a.Signal(told, SIGTERM, true); });
@@ -436,12 +435,12 @@ class Twins {
   std::mt19937_64 engine_;
   RunBuilder told_;
   RunBuilder silent_;
-  double each_ = 0;  // a step
-  double save_ = 0;  // a save
+  double each_ = 0;  // duration of a step
+  double save_ = 0;  // duration of a save
   bool blocks_ = true;
-  bool even_ = false;  // every save after as many steps, and as long
+  bool even_ = false;  // saves take equally long and are equally many steps apart
   int every_ = 0;
-  std::int64_t steps_ = 0;  // done
+  std::int64_t steps_ = 0;  // completed
   std::int64_t saved_ = 0;  // in the last complete checkpoint
 };
 

@@ -1,4 +1,4 @@
-// Jobs are told apart by cluster and by when their id was their own.
+// Jobs are identified by cluster, job id and the time when they had that id.
 #include "sql/tables/jobs.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ class JobsTest : public testing::Test {
     row.restarts = restarts;
     ASSERT_TRUE(StoreAccounting(*db_, {row}, 1).ok());
   }
-  // The boot id is the machine's: two clusters' controllers have two.
+  // `boot`: the boot id of the machine; the controllers of two clusters have different ones.
   void Append(const std::string& node, const std::string& boot, const std::string& record) {
     const std::string folder = Cat(folder_.path(), "/spool/", node);
     std::filesystem::create_directories(folder);
@@ -124,10 +124,10 @@ TEST_F(JobsTest, ARestartCountDecidesWhereNamesDoNot) {
 }
 
 TEST_F(JobsTest, TheWatchsRestartCountDoesAsWell) {
-  Accounted("a", 100, "RUNNING");  // the controller that ran it lost its state
+  Accounted("a", 100, "RUNNING");  // its controller lost its state
   Accounted("a", 300, "COMPLETED");
   Watched("a", 300, 0);
-  Watched("a", 300, 1);  // requeued, while it completes
+  Watched("a", 300, 1);  // requeued while it completes
   Watched("b", 300, 5);
   EXPECT_EQ(Known(), (std::vector<JobKey>{{"a", 7}, {"a", 7, 300}, {"b", 7}}));
 }
@@ -172,7 +172,7 @@ TEST_F(JobsTest, ASpoolFileThatNamesNoClusterIsOfWhicheverHasTheJob) {
   EXPECT_EQ(StepsOf(jobs[0]), (std::vector<std::int64_t>{1}));
 }
 
-// What each job's owner is said to be, in the order of the jobs; looked up one by one, and read all at once.
+// The owner of each job, in the order of `jobs`, looked up individually and all at once.
 std::vector<std::string> OwnersIn(Database& db, const std::vector<JobKey>& jobs) {
   const auto few = OwnersOf(db, jobs);
   EXPECT_TRUE(few.ok()) << few.status();

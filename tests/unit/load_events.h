@@ -1,4 +1,4 @@
-// All that a cursor gives, kept.
+// Loads all events that a cursor returns.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ inline absl::StatusOr<std::vector<EventRow>> LoadAll(Database& db, const EventsO
   return events;
 }
 
-// Those of a job, by time.
+// The events of a job, by time.
 inline absl::StatusOr<std::vector<EventRow>> LoadEvents(Database& db, const JobKey& job) {
   absl::StatusOr<std::vector<EventRow>> events = LoadAll(db, EventsOf::Job(job));
   if (!events.ok()) return events;

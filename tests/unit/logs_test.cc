@@ -1,4 +1,4 @@
-// What frameworks print: profiles, lines, times, and what follows from them.
+// Output of frameworks: profiles, lines, times, and the resulting events.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -281,7 +281,7 @@ TEST(Times, AfterwardsAWallIsOfTheZoneThatIsSaid) {
   EXPECT_EQ(PastTime(*ParseGlog("0229 12:00:00"), berlin, written), At("2024-02-29T11:00:00Z"));
 }
 
-// ---- what follows
+// ---- events from lines
 
 class Told : public LogSink {
  public:
@@ -328,7 +328,7 @@ class Told : public LogSink {
   std::set<std::int64_t> offsets_;
 };
 
-// Lines at seconds, to what they say.
+// Feeds lines with times in seconds, and collects the resulting records.
 class Fold {
  public:
   Fold& Say(double t, LogEvent event) {
@@ -468,7 +468,7 @@ TEST(LogFold, AnotherBarIsNotTheTrainings) {
                                       "attempt from 0 to 5 open"}));
 }
 
-// Lightning draws the bar of an epoch at 0, and jumps from there to the step it was resumed at.
+// Lightning draws an epoch's bar at 0, and then jumps to the step at which it resumed.
 TEST(LogFold, ABarThatIsResumedWithinAnEpochTellsOfNoStepBefore) {
   const std::vector<KnownProfile> profiles = LoadProfiles(kNoFolder);
   const auto lightning = std::find_if(profiles.begin(), profiles.end(),

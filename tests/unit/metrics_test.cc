@@ -1,4 +1,4 @@
-// What Prometheus is told: the format, the sums, and that their number is bounded.
+// Metrics for Prometheus: the format, the sums, and the bound on the number of series.
 #include <gtest/gtest.h>
 
 #include "absl/strings/match.h"
@@ -53,7 +53,8 @@ TEST(Exposition, CountersDoNotFallAndGaugesMay) {
   EXPECT_EQ(NeverLower("", now), now);
 }
 
-// 2 GPUs: 10 s in the queue, 5 s of provisioning, and of 100 s until the end all but 5 s productive.
+// 2 GPUs: 10 s in the queue, 5 s of provisioning, then 100 s until the end, of which all but 5 s are
+// productive.
 RunBuilder Trained() {
   RunBuilder run;
   run.Attempt()
@@ -96,7 +97,7 @@ TEST(RunMetrics, WhatIsOpenIsNotCounted) {
   run.Attempt().Submitted(0).Started(10).Gpus(2).Ready(15);
   RunMetrics metrics(At(100));
   metrics.Add({"a3", "", ""}, run.Build());
-  // A held one, and one that waits.
+  // A held job, and one that waits.
   RunBuilder held;
   held.Attempt(2).Submitted(0).State("PENDING").Waits(0, "JobHeldUser");
   metrics.Add({"a3", "", ""}, held.Build());

@@ -1,4 +1,4 @@
-// Clocks that were set, or are apart: times move, durations do not.
+// Clocks that are set or differ: times are corrected, durations do not change.
 #include "tools/accounting/runs/node_clock.h"
 
 #include <gtest/gtest.h>
@@ -13,9 +13,9 @@ namespace {
 
 using Bound = NodeClock::Bound;
 constexpr Ns kEpoch = 1'800'000'000 * kSecond;
-constexpr Ns kClock = kEpoch - 5000 * kSecond;  // up since 5000 s
+constexpr Ns kClock = kEpoch - 5000 * kSecond;  // it has been up for 5000 s
 
-// A job of 60 s from kEpoch on, as a node with this clock would write it: a record a second.
+// A job of 60 s from kEpoch on, recorded once per second by a node with this clock.
 struct Story {
   std::vector<Ns> truth, written, clock;
   NodeClock node;
@@ -26,7 +26,7 @@ struct Story {
     clock.push_back(kClock + ahead);
     node.Add(written.back(), clock.back(), bound);
   }
-  // `ahead(seconds since begin)`: how far the clock is ahead of the controller's then.
+  // `ahead(seconds since begin)`: how far the clock is ahead of the controller's at that time.
   template <typename Ahead>
   void Job(Ahead ahead) {
     Write(kEpoch + kSecond / 5, ahead(0), Bound::kAfterStart);
@@ -53,7 +53,7 @@ TEST(NodeClock, AGoodClockIsLeftAlone) {
 TEST(NodeClock, OfABootNobodyKnowsAnotherClockIsAnotherBoot) {
   Story story;
   story.node.MayBeManyBoots();
-  // The node went down after 20 s and was up again at once, by the same clock on the wall.
+  // The node failed after 20 s and was up again at once; its wall clock was right.
   story.Write(kEpoch + kSecond / 5, 0, Bound::kAfterStart);
   story.Write(kEpoch + 20 * kSecond, 0);
   for (const Ns at : {50, 55}) {
@@ -104,7 +104,7 @@ TEST(NodeClock, AClockApartIsBroughtWithinASecond) {
     Story story;
     story.Job([ahead](int) { return ahead * kSecond; });
     EXPECT_LE(story.Error(), kSecond / 2) << ahead;
-    // Another node wrote of the same moments.
+    // Another node recorded the same moments.
     story.node.Align(story.truth[5] - story.node.Correct(story.written[5], story.clock[5]));
     EXPECT_EQ(story.Error(), 0) << ahead;
     EXPECT_NE(story.node.findings()[0].text.find(std::to_string(std::abs(ahead)) + " s"), std::string::npos)
@@ -144,7 +144,7 @@ TEST(NodeClock, WithoutAllocationsOrRecordsNothingIsClaimed) {
   EXPECT_EQ(node.Correct(kEpoch, kClock), kEpoch);
 }
 
-// Whatever is set when: two records are as far apart as by the monotonic clock.
+// Whatever the clocks do, the distance of two records is that of the monotonic clock.
 TEST(NodeClock, DurationsAreAlwaysRight) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 300; ++round) {

@@ -1,4 +1,4 @@
-// A timeline to look at, and the page that holds one.
+// The timeline of the web page, and the self-contained page.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -68,7 +68,7 @@ TEST(CoarseTimeline, ManyIntervalsBecomeFewCellsThatHoldEveryNanosecond) {
   }
 }
 
-// What is long enough to be seen is never blurred with its neighbors.
+// An interval that is long enough to be visible is never merged with its neighbours.
 TEST(CoarseTimeline, ALongStretchStaysACellOfItsOwn) {
   std::vector<Interval> intervals;
   for (Ns t = 0; t < 1000; ++t)

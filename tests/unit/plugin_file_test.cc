@@ -1,4 +1,4 @@
-// Finding and reading the plugin without loading it, as doctor does.
+// Finds and reads the plugin's file without loading it, as doctor does.
 #include "tools/sources/slurm/plugin_file.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ TEST_F(PluginFileTest, CutShortAnywhereItIsSaidAndNothingElse) {
 
 TEST_F(PluginFileTest, FlippedBytesNeverCrashIt) {
   std::string bytes = Built();
-  // e_ident, e_shoff and e_shnum: what it goes by.
+  // e_ident, e_shoff and e_shnum, which the reader uses.
   for (const std::size_t at : {4, 40, 41, 43, 47, 60, 61}) {
     for (const char flip : {'\xff', '\x01'}) {
       bytes[at] = static_cast<char>(bytes[at] ^ flip);
@@ -111,13 +111,13 @@ TEST(FindPlugstack, OnAConfiglessMachineTheControllersCopyCounts) {
   SlurmConfPlaces places;
   places.plugstack = "/usr/local/etc/slurm/plugstack.conf";
   places.slurmd_spool = "/var/spool/slurmd";
-  // slurmd and sackd both lead there.
+  // slurmd and sackd both use this path.
   PlugstackPlace found = FindPlugstack(places, Only({"/run/slurm/conf/slurm.conf"}));
   EXPECT_EQ(found.path, "/run/slurm/conf/plugstack.conf");
   EXPECT_TRUE(found.from_controller);
   found = FindPlugstack(places, Only({"/var/spool/slurmd/conf-cache/slurm.conf"}));
   EXPECT_EQ(found.path, "/var/spool/slurmd/conf-cache/plugstack.conf");
-  // An image that has files of its own, which --conf-server does not read.
+  // An image with its own files, which slurmd ignores with --conf-server.
   places.conf_server = true;
   found = FindPlugstack(places, Only({"/run/slurm/conf/slurm.conf", "/usr/local/etc/slurm/slurm.conf",
                                       "/usr/local/etc/slurm/plugstack.conf"}));
@@ -130,7 +130,7 @@ TEST(FindPlugstack, OnAMachineWithASlurmConfThatOneCounts) {
   const auto controller = Only({"/usr/local/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf"});
   EXPECT_EQ(FindPlugstack(places, controller).path, "/usr/local/etc/slurm/plugstack.conf");
   EXPECT_FALSE(FindPlugstack(places, controller).from_controller);
-  // slurmctld does not answer: nobody said where.
+  // slurmctld does not answer, so the path is not known.
   EXPECT_EQ(FindPlugstack({}, controller).path, "/usr/local/etc/slurm/plugstack.conf");
   EXPECT_EQ(FindPlugstack({}, Only({"/etc/slurm/slurm.conf"})).path, "/etc/slurm/plugstack.conf");
   EXPECT_EQ(FindPlugstack({}, Only({})).path, "/etc/slurm/plugstack.conf");

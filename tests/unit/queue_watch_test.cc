@@ -1,4 +1,4 @@
-// What the queue watch writes about a controller that says whatever the test wants.
+// Records of the queue watch with a fake controller.
 #include "tools/goodputd/queue_watch.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ class QueueWatchTest : public testing::Test {
     config.node = "@controller";
     EXPECT_EQ(spool_.Open(config), "");
   }
-  // What was written so far.
+  // Everything written so far.
   std::string Written() const {
     std::string text;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path() + "/spool")) {
@@ -48,13 +48,13 @@ class QueueWatchTest : public testing::Test {
     }
     return text;
   }
-  // Its first record.
+  // The first record.
   std::string Record() const {
     const std::string text = Written();
     const std::size_t begin = text.find('{');
     return begin == std::string::npos ? "" : text.substr(begin, text.find('\n', begin) - begin);
   }
-  // Every record as its kind and state, or edge.
+  // Every record as its kind and state or edge.
   std::vector<std::string> Story() {
     std::vector<std::string> story;
     const std::string text = Written();

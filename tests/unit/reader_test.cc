@@ -1,4 +1,4 @@
-// Questions from elsewhere: which get through, who may see what, and what is kept between two.
+// Queries over HTTP: which are allowed, who may see what, and what is cached.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -160,7 +160,7 @@ TEST(Rights, ATokenNamesOneUser) {
     EXPECT_FALSE(UserOfToken(token, "sun").ok()) << token;
 }
 
-// A Slurm that says what it is told to, and counts how often it is asked.
+// A Slurm with fixed answers that counts queries.
 struct FakeSlurm {
   std::string private_data = "jobs";
   bool answers = true;
@@ -232,7 +232,7 @@ TEST(Rights, AreRememberedForSecondsAndThroughAnOutage) {
   EXPECT_EQ(slurm.users, 1);
   fake_now += 11'000'000'000;
   slurm.answers = false;
-  // That it is private is still known; that they are an operator is not.
+  // It is still known that data are private, but no longer that the user is an operator.
   EXPECT_FALSE(rights.Of(uid_t{65534})->all);
   EXPECT_TRUE(absl::IsPermissionDenied(rights.Of(std::nullopt).status()));
 }
@@ -355,7 +355,7 @@ TEST(MetricsCache, IsComputedAgainAfterAWhileAndNeverFalls) {
   fake_now += 11'000'000'000;
   EXPECT_EQ(*cache.Get("all", compute), "a_total 10\n");
   EXPECT_EQ(computed, 2);
-  // Another viewer's are others.
+  // Another viewer has other data.
   EXPECT_EQ(*cache.Get("own:ada:", compute), "a_total 0\n");
 }
 
@@ -396,7 +396,7 @@ TEST(Answer, AChildIsBounded) {
   EXPECT_GT(busy->exit_code, 128);
 }
 
-// What a child finds once it is confined: a letter for each thing it could do.
+// What a confined child can still do: one letter per permission.
 std::string ConfinedPowers(const std::string& folder, bool& landlock) {
   std::array<int, 2> pipes{};
   EXPECT_EQ(pipe(pipes.data()), 0);
@@ -440,13 +440,13 @@ TEST(Confine, LeavesReadingAndTheDatabasesFolder) {
   EXPECT_NE(found.find('d'), std::string::npos) << found;
   EXPECT_NE(found.find('r'), std::string::npos) << found;
   if (!landlock) GTEST_SKIP() << "this kernel has no Landlock";
-  // TCP is Landlock's since Linux 6.7.
+  // Landlock covers TCP since Linux 6.7.
   EXPECT_TRUE(found == "dr" || found == "drb") << found;
 }
 
 TEST(Munge, ACredentialIsOfOneQuestion) {
   EXPECT_EQ(CredentialPayload("/v1/list?a=1"), "slurm-goodput GET /v1/list?a=1");
-  // Without a munged there, nobody is believed.
+  // Without munged, no credential is accepted.
   EXPECT_FALSE(ReadCredential("MUNGE:AAAA:", "/nonexistent/socket").ok());
   EXPECT_FALSE(MakeCredential("x", "/nonexistent/socket").ok());
 }

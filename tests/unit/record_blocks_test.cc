@@ -1,5 +1,5 @@
-// Records that are recognized by their shape and kept in blocks: what comes out is what was written, to the
-// byte, and whoever asks about a large job is told what they are told about a small one.
+// Records that match templates and are stored in blocks: unpacking restores every byte, and queries about a
+// large job have the same results as about a small one.
 #include "sql/tables/record_blocks.h"
 
 #include <gtest/gtest.h>

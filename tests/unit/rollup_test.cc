@@ -1,4 +1,4 @@
-// Rows of a roll-up add up to the runs, exactly; and each stretch is in the row it belongs to.
+// Rows of a roll-up add up exactly to the runs, and each interval is in the right row.
 #include "tools/accounting/rollup/rollup.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 namespace goodput {
 namespace {
 
-// Killed at 1000 with 100 s of work lost, back after 50 s of waiting and 20 s of starting.
+// Killed at 1000 with 100 s of lost work, back after 50 s of waiting and 20 s of startup.
 RunBuilder Interrupted(int gpus) {
   RunBuilder run;
   run.Attempt()
@@ -172,7 +172,7 @@ TEST(Rollup, ACauseHasWhatWasLostToIt) {
   EXPECT_EQ(In(failed, Bucket::kLaunch), 3 * kSecond);
   EXPECT_EQ(In(failed, Bucket::kStartup), 15 * kSecond);
   EXPECT_EQ(In(failed, Bucket::kProductive), 0);
-  // The first start was nobody's fault.
+  // The first start was not caused by an interruption.
   EXPECT_EQ(In(rows["-"], Bucket::kLaunch), 3 * kSecond);
   EXPECT_EQ(In(rows["-"], Bucket::kQueueOther), 10 * kSecond);
   EXPECT_EQ(rows["-"].interruptions, 0);
@@ -215,7 +215,7 @@ TEST(Rollup, ANodeHasTheLastTestOfTheNetworkItTookPartIn) {
   test(20, 100, {"n1", "n2", "n3"});
   test(40, 50, {"n1", "n2"});
   test(30, 70, {"n1", "n2"});
-  test(60, 400, {"n1"});  // within one node, no network
+  test(60, 400, {"n1"});  // within one node: no network
   Rollup rollup(RollupBy::kNode, "", {});
   rollup.Add(Subject("eve"), BuildTimeline(facts));
   auto rows = ByGroup(rollup);
@@ -224,7 +224,7 @@ TEST(Rollup, ANodeHasTheLastTestOfTheNetworkItTookPartIn) {
     EXPECT_EQ(rows[node].network->busbw, busbw) << node;
   }
   EXPECT_FALSE(rows["-"].network);
-  // A window has its own last; another row than a node's has none.
+  // Each window has its own latest test; only rows of nodes have one.
   Rollup windows(RollupBy::kNode, "", {At(0), At(35), At(50)});
   windows.Add(Subject("eve"), BuildTimeline(facts));
   std::vector<std::int64_t> of_n1;
@@ -238,7 +238,7 @@ TEST(Rollup, ANodeHasTheLastTestOfTheNetworkItTookPartIn) {
 }
 
 TEST(Rollup, ANodesFailuresAreWeighedByItsTime) {
-  // Four failures, three of them of n1, which had a quarter of the time.
+  // Four failures, three of them on n1, which had a quarter of the time.
   Rollup rollup(RollupBy::kNode, "", {});
   std::deque<RunFacts> facts;
   for (int i = 0; i < 4; ++i) {
@@ -340,7 +340,7 @@ TEST(Rollup, RunsWithoutGpusCountNoGpuHours) {
   EXPECT_EQ(rollup.Total().wanted(), rows["eve"].wanted());
 }
 
-// 100 s of which nobody knows what they became.
+// 100 s with an unknown outcome.
 RunBuilder Uninstrumented(int gpus) {
   RunBuilder run;
   run.Attempt().Submitted(0).Started(0).Ready(0).Gpus(gpus).Ended(100, "COMPLETED");

@@ -1,9 +1,10 @@
-// Writes down a training run the way one would tell it, and reads its timeline back the same way.
+// Builds the facts of a training run from a short description, and formats its timeline in the same way.
 //
 //   RunBuilder run;
-//   run.Attempt().Submitted(0).Started(10).Ready(12).Srun(0, 15, 115, 0).Steps(0, 9, 15, 10).Ended(116,
-//   "COMPLETED"); EXPECT_EQ(run.Story(), "queue_other 0-10 | provisioning 10-12 | launch 12-15 | productive
-//   15-115 | teardown 115-116");
+//   run.Attempt().Submitted(0).Started(10).Ready(12);
+//   run.Last().Srun(0, 15, 115, 0).Steps(0, 9, 15, 10).Ended(116, "COMPLETED");
+//   EXPECT_EQ(run.Story(), "queue_other 0-10 | provisioning 10-12 | launch 12-15 | "
+//                          "productive 15-115 | teardown 115-116");
 //
 // Times are seconds since the run's first moment.
 #pragma once
@@ -54,7 +55,7 @@ class AttemptBuilder {
     return facts.suspended.push_back({At(from), At(to)}), *this;
   }
   AttemptBuilder& Preempted(double s) { return facts.preempt_time = At(s), *this; }
-  // What the queue watch saw from that moment on.
+  // What the queue watch recorded from that moment on.
   AttemptBuilder& Waits(double from, std::string reason) {
     facts.pending.push_back({At(from), std::move(reason), Ref()});
     return *this;
@@ -90,14 +91,14 @@ class AttemptBuilder {
     facts.node_events.back().signal = signal;
     return *this;
   }
-  // One task from begin to exit.
+  // One task from start to exit.
   AttemptBuilder& Srun(std::int32_t slurm_step, double from, double to, int exit_code) {
     return TaskStarts(from, slurm_step).TaskExits(to, slurm_step, exit_code);
   }
   AttemptBuilder& SrunKilled(std::int32_t slurm_step, double from, double to, int signal = 9) {
     return TaskStarts(from, slurm_step).TaskKilled(to, slurm_step, signal);
   }
-  // Marks of the tasks that follow belong to this step (0) and this task (0).
+  // The following marks belong to this step and task; the default is step 0, task 0.
   AttemptBuilder& In(std::int32_t slurm_step, std::int32_t task = 0) {
     slurm_step_ = slurm_step;
     task_ = task;
@@ -107,19 +108,19 @@ class AttemptBuilder {
     facts.step_marks.push_back({At(s), number, slurm_step_, task_, Ref()});
     return *this;
   }
-  // Steps first..last, the first begins at `from`, each takes `seconds`.
+  // Steps first..last of `seconds` each; the first begins at `from`.
   AttemptBuilder& Steps(std::int64_t first, std::int64_t last, double from, double seconds) {
     for (std::int64_t number = first; number <= last; ++number) {
       Step(number, from + static_cast<double>(number - first) * seconds);
     }
     return *this;
   }
-  // It says that `step` is done, and that it was told to stop.
+  // The program reports that `step` is done.
   AttemptBuilder& StepDone(std::int64_t step, double s) {
     facts.step_ends.push_back({At(s), step, slurm_step_, task_, {0, next_offset_}});
     return Say(Mark::Kind::kStepEnd, false, s, step, "");
   }
-  // A worker that its launcher started anew: the process that marks from now on began then.
+  // A launcher restarted the worker: the process that marks from now on began then.
   AttemptBuilder& ProcessBegan(double s) { return Say(Mark::Kind::kStart, true, s, std::nullopt, ""); }
   AttemptBuilder& SaysStop(double s) { return Say(Mark::Kind::kStop, true, s, std::nullopt, ""); }
   AttemptBuilder& SaveBegins(std::optional<std::int64_t> step, double s) {
@@ -144,7 +145,7 @@ class AttemptBuilder {
     return Say(Mark::Kind::kRestore, true, from, step, "").Say(Mark::Kind::kRestore, false, to, step, "");
   }
 
-  // A task's own process is sent a signal; without `handled` it was gone before that could be read.
+  // A signal for the task's own process; without `handled`, the process ended before that could be read.
   AttemptBuilder& Signal(double s, int signo, std::optional<bool> handled, std::int32_t task = 0,
                          const std::string& sender = "slurmstepd") {
     SignalFact signal;
@@ -161,7 +162,7 @@ class AttemptBuilder {
     facts.signals.push_back(signal);
     return *this;
   }
-  // And a process it had started.
+  // A signal for a process that the task started.
   AttemptBuilder& HelperSignal(double s, int signo, const std::string& comm, std::optional<bool> handled,
                                std::int32_t task = 0, const std::string& sender = "slurmstepd") {
     Signal(s, signo, handled, task, sender);
@@ -178,12 +179,12 @@ class AttemptBuilder {
     facts.checkpoint_files.push_back({At(s), false, name, "megatron", step, Ref()});
     return *this;
   }
-  // A checkpoint of steps up to `step` that was written in that time.
+  // A checkpoint after `step` that was written between `from` and `to`.
   AttemptBuilder& File(std::int64_t step, double from, double to) {
     const std::string name = "iter_" + std::to_string(step);
     return FileBegins(from, name, step).FileCompletes(to, name, step);
   }
-  // The same; but its begin may have been so much earlier.
+  // The same, but its begin may be up to `earlier` seconds earlier.
   AttemptBuilder& FileOfUnknownBegin(std::int64_t step, double from, double to, double earlier) {
     const std::string name = "iter_" + std::to_string(step);
     FileBegins(from, name, step);
@@ -235,7 +236,7 @@ class AttemptBuilder {
 class RunBuilder {
  public:
   AttemptBuilder& Attempt(std::int64_t job_id = 1) { return attempts_.emplace_back(job_id); }
-  // The attempt told of last.
+  // The last attempt.
   AttemptBuilder& Last() { return attempts_.back(); }
   RunBuilder& Now(double s) { return now_ = At(s), *this; }
 
@@ -249,7 +250,7 @@ class RunBuilder {
   Timeline Build(const TimelineOptions& options = {}) { return BuildTimeline(Facts(), options); }
   Account Count() { return TakeAccount(Build()); }
 
-  // "bucket begin-end | bucket.part begin-end | ...", neighbours of the same kind joined.
+  // "bucket begin-end | bucket.part begin-end | ..."; equal neighbours are joined.
   std::string Story() { return Tell(Build()); }
   static std::string Tell(const Timeline& timeline) {
     std::string story;

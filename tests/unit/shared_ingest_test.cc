@@ -1,5 +1,5 @@
-// The shared spool as the controller takes it in: thousands of folders it does not trust, looked at only
-// where something may have changed.
+// The controller's ingest of the shared spool: thousands of untrusted folders, read only if something may
+// have changed.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

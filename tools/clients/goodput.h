@@ -1,4 +1,4 @@
-/* goodput.h: a training program says where it is, and slurm-goodput knows what became of the time.
+/* goodput.h: reports the progress of a training program (C, C++) to slurm-goodput.
  *
  *   #include <slurm-goodput/goodput.h>
  *
@@ -17,10 +17,10 @@
  *
  * C99 and C++, this one file, nothing to link. Linux, GCC or Clang.
  *
- * A mark costs a few microseconds and never fails the program: outside a Slurm job, where the job says
- * GOODPUT=off and on ranks other than 0 (SLURM_PROCID, RANK; GOODPUT_RANKS=all: on every rank) it does
- * nothing; where no goodputd listens it is dropped and counted, and so is what goodputd does not take within
- * 5 ms. It may be called from any thread, after a fork and from a signal handler, and leaves errno alone.
+ * A mark costs a few microseconds and never fails the program. It does nothing outside a Slurm job, if the
+ * job sets GOODPUT=off, and on ranks other than 0 (SLURM_PROCID, RANK), unless GOODPUT_RANKS=all is set. If
+ * goodputd does not listen or does not accept the mark within 5 ms, the mark is dropped and counted. Every
+ * function may be called from any thread, after a fork and from a signal handler, and preserves errno.
  */
 #ifndef SLURM_GOODPUT_GOODPUT_H_
 #define SLURM_GOODPUT_GOODPUT_H_
@@ -41,36 +41,35 @@
 #ifdef __cplusplus
 extern "C" {
 #elif defined(__STRICT_ANSI__)
-/* Strict C99 hides it. System calls are made by it alone: unlike libc's functions it is no place where a
- * thread is cancelled, which would leave the lock taken for ever. */
+/* Strict C99 hides this declaration. All system calls go through it: unlike libc's wrappers, syscall() is no
+ * cancellation point, and a thread cancelled while it holds the lock would never release it. */
 extern long syscall(long number, ...);
 #endif
 
-/* How long a mark may take, and how long nobody asks again for a daemon that was not there or did not read.
- */
+/* The longest time for one mark, and the pause after the daemon was absent or did not read. */
 #define GOODPUT_WAIT_NS_ 5000000LL
 #define GOODPUT_BACKOFF_NS_ 1000000000LL
 #define GOODPUT_NAME_BYTES_ 128
 #define GOODPUT_MAX_STEP_ (1LL << 53)
-/* Abstract names are of a network namespace: from within another only a path reaches the daemon. */
+/* An abstract name is valid in one network namespace; from another one, only a path reaches the daemon. */
 #define GOODPUT_SOCKET_ "@goodput"
 #define GOODPUT_SOCKET_PATH_ "/run/slurm-goodput/mark.sock"
 
-/* One for the process, whichever of its files include this. Everything but the atomics belongs to who has the
- * lock. */
+/* One per process: all files that include this header share it. The lock protects all members that are not
+ * atomic. */
 struct goodput_client_ {
-  unsigned long long lock;    /* process << 32 | thread that holds it; 0: nobody. Atomic. */
+  unsigned long long lock;    /* process << 32 | thread that holds it; 0: free. Atomic. */
   unsigned long long dropped; /* Atomic. */
-  int silent;                 /* The process that has nothing to say. Atomic. */
-  int process;                /* whose connection and identity the rest is */
+  int silent;                 /* The process that reports nothing. Atomic. */
+  int process;                /* the process that the members below belong to */
   int connected;
   int fd;
-  dev_t device; /* of the socket: others may close our descriptor, and use its number */
+  dev_t device; /* of the socket: the program may close our descriptor and reuse its number */
   ino_t inode;
   long long retry_ns; /* do not connect before */
   long long wait_ns;  /* do not wait for room before */
   size_t identity_size;
-  char identity[1280]; /* the end of every message: whose mark it is */
+  char identity[1280]; /* the end of every message: job, step, task and node */
 };
 __attribute__((weak)) struct goodput_client_ goodput_client_;
 
@@ -112,7 +111,7 @@ static inline void goodput_put_number_(struct goodput_text_* text, long long num
   goodput_put_(text, digits + at, sizeof(digits) - at);
 }
 
-/* Bytes of the valid UTF-8 sequence that begins here; 0: none does. */
+/* The size in bytes of the valid UTF-8 sequence at `at`; 0 if there is none. */
 static inline size_t goodput_utf8_(const unsigned char* at) {
   static const unsigned long least[5] = {0, 0, 0x80, 0x800, 0x10000};
   const size_t size = at[0] < 0x80   ? 1
@@ -130,8 +129,7 @@ static inline size_t goodput_utf8_(const unsigned char* at) {
   return size > 1 && (code < least[size] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) ? 0 : size;
 }
 
-/* A JSON string, cut between characters so that whoever reads it has at most GOODPUT_NAME_BYTES_ bytes of it.
- */
+/* Appends a JSON string, truncated between characters to at most GOODPUT_NAME_BYTES_ bytes when decoded. */
 static inline void goodput_put_quoted_(struct goodput_text_* text, const char* what) {
   static const char hex[] = "0123456789abcdef";
   const unsigned char* at = (const unsigned char*)what;
@@ -140,7 +138,7 @@ static inline void goodput_put_quoted_(struct goodput_text_* text, const char* w
   while (*at != 0) {
     const size_t valid = goodput_utf8_(at);
     const size_t size = valid == 0 ? 1 : valid;
-    kept += valid == 0 ? 2 : valid; /* a byte that is no UTF-8 is read as the character of its number */
+    kept += valid == 0 ? 2 : valid; /* an invalid byte is sent as U+0080 to U+00FF: two bytes */
     if (kept > GOODPUT_NAME_BYTES_) break;
     if (valid == 0 || *at < 0x20 || *at == 0x7F) {
       char escaped[6] = {'\\', 'u', '0', '0', '0', '0'};
@@ -156,9 +154,9 @@ static inline void goodput_put_quoted_(struct goodput_text_* text, const char* w
   goodput_put_(text, "\"", 1);
 }
 
-/* --- who we are */
+/* --- job, step, task and node */
 
-/* -1: the environment has no such number. */
+/* -1: not set, or not a number. */
 static inline long long goodput_env_number_(const char* name) {
   const char* text = getenv(name);
   char* end = NULL;
@@ -168,7 +166,8 @@ static inline long long goodput_env_number_(const char* name) {
   return *end == 0 ? number : -1;
 }
 
-/* Rank 0 speaks for the job. Launchers number their processes in addition to Slurm's, several to a task. */
+/* Whether this process reports: rank 0 does, for the whole job. Launchers that start several processes per
+ * task set ranks of their own. */
 static inline int goodput_speaks_(void) {
   const char* on = getenv("GOODPUT");
   const char* ranks = getenv("GOODPUT_RANKS");
@@ -210,7 +209,7 @@ static inline void goodput_read_identity_(struct goodput_client_* client) {
 
 /* --- the connection */
 
-/* Programs that become daemons close every descriptor; the number may be another file's now. */
+/* A program that becomes a daemon closes every descriptor; the number may then belong to another file. */
 static inline int goodput_is_ours_(const struct goodput_client_* client) {
   struct stat info;
   return fstat(client->fd, &info) == 0 && info.st_dev == client->device && info.st_ino == client->inode;
@@ -234,7 +233,7 @@ static inline int goodput_connect_to_(struct goodput_client_* client, const char
   if (abstract) address.sun_path[0] = 0;
   fd = (int)syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return 0;
-  /* An abstract name is all its bytes, a path ends with a NUL. */
+  /* The length of an abstract name excludes the NUL, that of a path includes it. */
   if (syscall(SYS_connect, fd, &address,
               offsetof(struct sockaddr_un, sun_path) + size + (abstract ? 0 : 1)) != 0 ||
       fstat(fd, &info) != 0) {
@@ -263,7 +262,7 @@ static inline int goodput_try_(const struct goodput_client_* client, const struc
                  0) >= 0;
 }
 
-/* Waits for room until `deadline`, but not again for a while where there was none. */
+/* Waits until `deadline` for room in the socket. After a failure it does not wait for GOODPUT_BACKOFF_NS_. */
 static inline int goodput_try_patiently_(struct goodput_client_* client, const struct goodput_text_* message,
                                          long long now, long long deadline) {
   struct pollfd writable;
@@ -292,15 +291,15 @@ static inline int goodput_deliver_(struct goodput_client_* client, const struct 
   }
   if (goodput_try_patiently_(client, message, now, deadline)) return 1;
   if (errno == EAGAIN || errno == ENOBUFS || errno == EINTR) return 0;
-  /* The daemon is gone, or another one is there. */
+  /* The daemon has stopped or was restarted. */
   goodput_disconnect_(client);
   return !fresh && goodput_connect_(client, now) && goodput_try_patiently_(client, message, now, deadline);
 }
 
 /* --- one mark */
 
-/* The lock of a process that forked while another thread held it is nobody's in the child. A signal handler
- * does not wait for the thread it interrupted. */
+/* In a child that was forked while another thread held the lock, the lock counts as free. A signal handler
+ * does not wait for the thread that it interrupted. */
 static inline int goodput_lock_(struct goodput_client_* client, unsigned long long own, long long deadline) {
   while (1) {
     unsigned long long holder = __atomic_load_n(&client->lock, __ATOMIC_RELAXED);
@@ -318,7 +317,7 @@ static inline void goodput_drop_(void) {
   __atomic_add_fetch(&goodput_client_.dropped, 1, __ATOMIC_RELAXED);
 }
 
-/* `step` < 0: not known. `name`: of a phase, else null. `valid`: what goodputd would take. */
+/* `step`: negative if unknown. `name`: of a phase, otherwise null. `valid`: 0 drops and counts the mark. */
 static inline void goodput_mark_(const char* mark, const char* edge, long long step, const char* name,
                                  int valid) {
   struct goodput_client_* client = &goodput_client_;
@@ -372,16 +371,16 @@ static inline void goodput_mark_(const char* mark, const char* edge, long long s
   errno = saved_errno;
 }
 
-/* --- what programs call */
+/* --- public functions */
 
-/* Training step `step` begins, and with it the one before has ended. Not negative; numbers as they are in
+/* Training step `step` begins, which ends the previous one. `step` is not negative and is numbered as in
  * checkpoints. */
 static inline void goodput_step(long long step) {
   goodput_mark_("step", "begin", step, NULL, step >= 0);
 }
 
-/* A save of what the steps up to `step` made begins, or is complete: on disk, not only handed over. Negative:
- * of which step is not known. */
+/* A save of the state after `step` begins, or is complete (on disk, not only queued). Negative if the step is
+ * not known. */
 static inline void goodput_checkpoint_begin(long long step) {
   goodput_mark_("checkpoint", "begin", step, NULL, 1);
 }
@@ -389,7 +388,7 @@ static inline void goodput_checkpoint_end(long long step) {
   goodput_mark_("checkpoint", "end", step, NULL, 1);
 }
 
-/* A checkpoint is being loaded, or is loaded. Negative: of which step is not known. */
+/* Loading the checkpoint of `step` begins, or is complete. Negative if the step is not known. */
 static inline void goodput_restore_begin(long long step) {
   goodput_mark_("restore", "begin", step, NULL, 1);
 }
@@ -397,8 +396,7 @@ static inline void goodput_restore_end(long long step) {
   goodput_mark_("restore", "end", step, NULL, 1);
 }
 
-/* Anything else: "init", "data_loading", "compile", "evaluation" or a name of your own, of at most 128 bytes.
- */
+/* Any other phase: "init", "data_loading", "compile", "evaluation" or your own name, at most 128 bytes. */
 static inline void goodput_phase_begin(const char* name) {
   goodput_mark_("phase", "begin", -1, name, name != NULL && *name != 0);
 }
@@ -406,7 +404,7 @@ static inline void goodput_phase_end(const char* name) {
   goodput_mark_("phase", "end", -1, name, name != NULL && *name != 0);
 }
 
-/* Marks of this process and of those it was forked from that reached nobody. */
+/* The number of marks dropped by this process, including those dropped by its parent before the fork. */
 static inline unsigned long long goodput_dropped(void) {
   return __atomic_load_n(&goodput_client_.dropped, __ATOMIC_RELAXED);
 }

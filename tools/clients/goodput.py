@@ -1,4 +1,4 @@
-"""A training program says where it is, and slurm-goodput knows what became of the time.
+"""Reports the progress of a training program to slurm-goodput.
 
     import goodput
 
@@ -8,12 +8,12 @@
         goodput.step(step)                      # training step `step` begins
         train(step)
         if step % 100 == 0:
-            with goodput.checkpoint(step):      # not marked complete where save() raises
+            with goodput.checkpoint(step):      # not marked complete if save() raises
                 save(step)
-            with goodput.phase("evaluation"):   # init, data_loading, compile, ... or a name of your own
+            with goodput.phase("evaluation"):   # init, data_loading, compile, ... or your own name
                 evaluate()
 
-A program written for Google's ml-goodput-measurement changes its import:
+For a program written for Google's ml-goodput-measurement, change the import:
 
     import goodput                              # was: from ml_goodput_measurement import goodput
     recorder = goodput.GoodputRecorder(run_name, logger_name, jax.process_index() == 0)
@@ -22,10 +22,10 @@ Lightning and NeMo:
 
     trainer = Trainer(callbacks=[goodput.GoodputCallback()])
 
-Python 3.8 or newer on Linux; this one file, no other package. A mark costs a few microseconds and never raises: outside a
-Slurm job, where the job says GOODPUT=off and on ranks other than 0 (SLURM_PROCID, RANK; GOODPUT_RANKS=all: on every rank)
-it does nothing; where no goodputd listens it is dropped and counted, and so is what goodputd does not take within 5 ms. It
-may be called from any thread, after a fork and from a signal handler.
+Python 3.8 or newer on Linux; this one file, no other package. A mark costs a few microseconds and never raises. It does
+nothing outside a Slurm job, if the job sets GOODPUT=off, and on ranks other than 0 (SLURM_PROCID, RANK), unless
+GOODPUT_RANKS=all is set. If goodputd does not listen or does not accept the mark within 5 ms, the mark is dropped and
+counted. Every function may be called from any thread, after a fork and from a signal handler.
 """
 
 import datetime
@@ -43,22 +43,22 @@ __all__ = ["GoodputCallback", "GoodputRecorder", "checkpoint", "checkpoint_begin
            "phase_begin", "phase_end", "restore", "restore_begin", "restore_end", "step"]
 
 _SOCKET = "@goodput"
-# Abstract names are of a network namespace: from within another only a path reaches the daemon.
+# An abstract name is valid in one network namespace; from another one, only a path reaches the daemon.
 _SOCKET_PATH = "/run/slurm-goodput/mark.sock"
 _WAIT_MS = 5
-# How long nobody asks again for a daemon that was not there, or waits for one that did not read.
+# The pause after the daemon was absent or did not read.
 _BACKOFF_NS = 1_000_000_000
-# goodputd takes the time of an older mark for a mistake, and would record it as of now.
+# goodputd considers the time of an older mark wrong and records it with the present time.
 _MAX_AGE_NS = 3600 * 1_000_000_000
 _MAX_STEP = 1 << 53
-# The kernel's number of a socket, which no other ever has; Python has no name for it.
+# SO_COOKIE, the kernel's unique number of a socket; Python does not define it.
 _SO_COOKIE = 57
 _FLAGS = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
 _NAME_BYTES = 128
 
 
 class _Socket(socket.socket):
-    """Closes without a word when the last who uses it lets go of it."""
+    """A socket that closes without a ResourceWarning when it is no longer referenced."""
 
     cookie = b""
 
@@ -72,13 +72,12 @@ class _Socket(socket.socket):
 class _Marks:
     """The process's connection to goodputd.
 
-    No lock, so that neither a fork nor a signal handler finds it taken: a socket is put in its place or taken out of it
-    whole.
+    It needs no lock, which a fork or a signal handler could find held: the socket is always replaced as a whole.
     """
 
     def __init__(self) -> None:
         self._process = 0
-        self._identity = ""  # the end of every message; empty: this process has nothing to say
+        self._identity = ""  # the end of every message; empty: this process reports nothing
         self._socket: Optional[_Socket] = None
         self._retry_ns = 0
         self._wait_ns = 0
@@ -104,13 +103,13 @@ class _Marks:
             if step is not None:
                 number = int(step)
                 if not 0 <= number <= _MAX_STEP:
-                    raise ValueError("a step of %d" % number)
+                    raise ValueError("step %d is out of range" % number)
                 text += ',"train_step":%d' % number
             if name is not None:
                 text += ',"name":' + _quoted(name)
             message = (text + self._identity).encode("ascii")
             sock = self._socket
-            try:  # what nearly always happens, in as few words as it takes
+            try:  # the fast path
                 if sock is not None and sock.getsockopt(socket.SOL_SOCKET, _SO_COOKIE, 8) == sock.cookie:
                     sock.send(message, _FLAGS)
                     return
@@ -122,11 +121,11 @@ class _Marks:
                 pass
             if not self._deliver(message, now):
                 self.drop()
-        except Exception:  # whatever a caller passed, and an interpreter that shuts down
+        except Exception:  # an unusable argument, or the interpreter is shutting down
             self.drop()
 
     def _begin(self, process: int) -> None:
-        """A process that was forked has a connection of its own; its environment may have changed, too."""
+        """Starts anew after a fork: with an own connection, and with the present environment."""
         inherited, self._socket = self._socket, None
         if inherited is not None and not self._is_ours(inherited):
             inherited.detach()
@@ -136,7 +135,7 @@ class _Marks:
 
     @staticmethod
     def _is_ours(sock: _Socket) -> bool:
-        """Programs that become daemons close every descriptor; the number may be another file's now."""
+        """False if the program closed the descriptor, as daemons do: the number may belong to another file now."""
         try:
             return _cookie(sock) == sock.cookie
         except OSError:
@@ -155,14 +154,14 @@ class _Marks:
                     return False
             try:
                 return self._send_patiently(sock, message, now)
-            except OSError:  # the daemon is gone, or another one is there
+            except OSError:  # the daemon has stopped or was restarted
                 sock = self._socket = None
             if fresh:
                 return False
         return False
 
     def _send_patiently(self, sock: _Socket, message: bytes, now: int) -> bool:
-        """Waits for room, but not again for a while where there was none."""
+        """Waits for room in the socket. After a failure it does not wait for _BACKOFF_NS."""
         try:
             sock.send(message, _FLAGS)
             return True
@@ -180,7 +179,7 @@ class _Marks:
             return False
 
     def _connect(self, now: int) -> Optional[_Socket]:
-        """Threads that find none at the same time each make one, of which the last stays: none of them waits."""
+        """Threads that connect at the same time each open a socket, and the last one stays: no thread waits for another."""
         if now < self._retry_ns:
             return None
         name = os.environ.get("GOODPUT_SOCKET") or _SOCKET
@@ -209,14 +208,14 @@ def _cookie(sock: _Socket) -> bytes:
 
 
 def _env_number(name: str) -> int:
-    """-1: the environment has no such number."""
+    """-1: not set, or not a number."""
     text = os.environ.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
 
 
 def _identity() -> str:
-    """The job, step, task and node this process is of; empty where it has nothing to say. Rank 0 speaks for the job;
-    launchers number their processes in addition to Slurm's, several to a task."""
+    """The job, step, task and node of this process; empty if it reports nothing. Rank 0 reports for the whole job;
+    launchers that start several processes per task set ranks of their own."""
     job = _env_number("SLURM_JOB_ID")
     if job <= 0 or os.environ.get("GOODPUT") == "off":
         return ""
@@ -232,15 +231,15 @@ def _identity() -> str:
 
 
 def _quoted(name: Any) -> str:
-    """As a JSON string in ASCII, cut between characters to the bytes goodputd takes."""
+    """A JSON string in ASCII, truncated between characters to the length that goodputd accepts."""
     text = str(name).encode("utf-8", "replace")[:_NAME_BYTES].decode("utf-8", "ignore").replace("\0", "")
     if not text:
-        raise ValueError("an empty name")
+        raise ValueError("empty name")
     return json.dumps(text)
 
 
 def _age_ns(when: Any) -> int:
-    """How long ago that was: a datetime (UTC where it names no zone) or seconds since the epoch."""
+    """The age of `when`: a datetime (UTC if it has no time zone) or seconds since the epoch."""
     if isinstance(when, datetime.datetime):
         when = (when if when.tzinfo is not None else when.replace(tzinfo=datetime.timezone.utc)).timestamp()
     age = time.time_ns() - int(float(when) * 1e9)
@@ -253,22 +252,22 @@ _marks = _Marks()
 
 
 def step(number: int) -> None:
-    """Training step `number` begins, and with it the one before has ended. Number steps as your checkpoints do."""
+    """Training step `number` begins, which ends the previous one. Number steps as in your checkpoints."""
     _marks.send("step", "begin", "" if number is None else number)
 
 
 def checkpoint_begin(step: Optional[int] = None) -> None:
-    """A save of what the steps up to `step` made begins."""
+    """A save of the state after `step` begins."""
     _marks.send("checkpoint", "begin", step)
 
 
 def checkpoint_end(step: Optional[int] = None) -> None:
-    """It is complete: on disk, not only handed over."""
+    """The save is complete: on disk, not only queued."""
     _marks.send("checkpoint", "end", step)
 
 
 def restore_begin(step: Optional[int] = None) -> None:
-    """A checkpoint is being loaded."""
+    """Loading a checkpoint begins."""
     _marks.send("restore", "begin", step)
 
 
@@ -278,7 +277,7 @@ def restore_end(step: Optional[int] = None) -> None:
 
 
 def phase_begin(name: str) -> None:
-    """Anything else: init, data_loading, compile, evaluation or a name of your own, of at most 128 bytes."""
+    """Any other phase: init, data_loading, compile, evaluation or your own name, at most 128 bytes."""
     _marks.send("phase", "begin", None, "" if name is None else name)
 
 
@@ -287,12 +286,12 @@ def phase_end(name: str) -> None:
 
 
 def dropped() -> int:
-    """Marks of this process and of those it was forked from that reached nobody."""
+    """The number of marks dropped by this process, including those dropped by its parent before the fork."""
     return _marks.dropped()
 
 
 class _Span:
-    """What a `with` is around. `step` may be set within, where only then it is known."""
+    """Marks the begin and the end of a `with` block. `step` may be set inside the block."""
 
     def __init__(self, mark: str, step: Any = None, name: Any = None) -> None:
         self._mark, self.step, self._name = mark, step, name
@@ -302,7 +301,7 @@ class _Span:
         return self
 
     def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
-        # What raised is not saved, and not loaded; a phase is over in any case.
+        # After an exception nothing is saved or loaded, but a phase has ended.
         if kind is None or self._mark == "phase":
             _marks.send(self._mark, "end", self.step, self._name)
 
@@ -320,16 +319,16 @@ def phase(name: str) -> _Span:
 
 
 class GoodputRecorder:
-    """Google's recorder by its constructor and method names, writing marks in place of log entries.
+    """Google's recorder, with the same constructor and methods; it sends marks instead of log entries.
 
-    Steps keep their numbers. A time given as start_time or end_time counts, up to an hour back. Slurm knows when the job
-    began and ended, and whoever saves knows when a checkpoint is complete: those three methods do nothing.
+    Steps keep their numbers. start_time and end_time are used if they are at most an hour old. Three methods do nothing: Slurm
+    knows when the job began and ended, and record_checkpoint_progress does not tell when a checkpoint is complete.
     """
 
     def __init__(self, job_name: str, logger_name: str, logging_enabled: bool = False, cloud_logger: Any = None, *,
                  background_grace_period_s: float = 5.0, background_batch_size: int = 100,
                  background_max_latency_s: float = 2.0, **_newer: Any) -> None:
-        """logging_enabled: whether this process records; the others are for the signature only."""
+        """logging_enabled: whether this process records. The other parameters only match the signature."""
         self.job_name = job_name
         self._send: Callable[..., None] = _marks.send if logging_enabled is True or _truth(logging_enabled) else _nothing
 
@@ -386,14 +385,14 @@ def _nothing(*_args: Any) -> None:
 def _truth(value: Any) -> bool:
     try:
         return bool(value)
-    except Exception:  # an array of several
+    except Exception:  # an array with several elements
         return False
 
 
 # --- Lightning and NeMo
 
 def _quiet(hook: Callable[..., None]) -> Callable[..., None]:
-    """A hook that fails nobody's training, whatever release calls it with whatever arguments."""
+    """Wraps a hook so that it never fails the training, with whatever arguments a release calls it."""
     @functools.wraps(hook)
     def guarded(self: Any, trainer: Any = None, *more: Any, **named: Any) -> None:
         try:
@@ -404,7 +403,7 @@ def _quiet(hook: Callable[..., None]) -> Callable[..., None]:
 
 
 def _saves_later(trainer: Any) -> bool:
-    """Whether save_checkpoint() comes back before the files are complete."""
+    """Whether save_checkpoint() returns before the files are complete."""
     strategy = getattr(trainer, "strategy", None)
     plugin = getattr(strategy, "checkpoint_io", None)
     return any(getattr(of, "async_save", False) is True for of in (strategy, plugin)) or any(
@@ -419,15 +418,15 @@ def _global_step(trainer: Any) -> Optional[int]:
 
 
 class _MarkedSave:
-    """In the place of a trainer's save_checkpoint: a save begins, and where it comes back it is complete. Whatever the
-    original returns or raises is passed on. Of module level, so that the trainer can be pickled."""
+    """Replaces a trainer's save_checkpoint and marks the begin and the end of each save. It returns and raises what the
+    original does. It is defined at module level so that the trainer can be pickled."""
 
     def __init__(self, trainer: Any) -> None:
         self.trainer = trainer
         self.original = trainer.save_checkpoint
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        if named.get("weights_only", args[1] if len(args) > 1 else False) is True:  # nothing to go on from
+        if named.get("weights_only", args[1] if len(args) > 1 else False) is True:  # not enough to resume from
             with phase("save_weights"):
                 return self.original(*args, **named)
         saved = _global_step(self.trainer)
@@ -439,7 +438,7 @@ class _MarkedSave:
 
 
 def _callback_base() -> type:
-    """Lightning's Callback, of the package this program uses; object where there is none."""
+    """Lightning's Callback, from the package that this program uses; `object` if there is none."""
     names = ["lightning.pytorch", "pytorch_lightning"]
     for name in sorted(names, key=lambda name: name not in sys.modules):
         try:
@@ -453,13 +452,13 @@ def _make_callback() -> type:
     base: Any = _callback_base()
 
     class GoodputCallback(base):  # type: ignore[misc]
-        """Marks steps, saves, evaluation, and what comes before the first step.
+        """Marks steps, saves, evaluation, and initialization before the first step.
 
-        Lightning's global_step counts the optimizer steps done: the step that begins is global_step + 1, marked once
-        where several batches make one step, and a checkpoint of `step=1200` has what step 1200 made.
-        `init` runs from the callback's making to the begin of the sanity check or the training, or of the restore where
-        fit() is given a checkpoint. A save is marked complete when Trainer.save_checkpoint() returns; one that goes on in the background
-        (AsyncCheckpointIO, NeMo's async_save) is only marked as begun.
+        Lightning's global_step counts completed optimizer steps: the step that begins is global_step + 1. It is marked once
+        if several batches form one step, and a checkpoint with `step=1200` contains the state after step 1200.
+        `init` lasts from the creation of the callback until the sanity check, the training or, if fit() gets a
+        checkpoint, the restore begins. A save is marked complete when Trainer.save_checkpoint() returns; a save that
+        continues in the background (AsyncCheckpointIO, NeMo's async_save) is only marked as begun.
         """
 
         def __init__(self, *args: Any, **named: Any) -> None:
@@ -516,7 +515,7 @@ def _make_callback() -> type:
 
 
 def __getattr__(name: str) -> Any:
-    """The callback's class is made when it is first asked for: importing Lightning takes seconds."""
+    """Creates the callback's class at first use: importing Lightning takes seconds."""
     if name == "GoodputCallback":
         made = globals()[name] = _make_callback()
         return made

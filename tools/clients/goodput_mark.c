@@ -1,6 +1,6 @@
-/* `goodput-mark`: what `sgoodput mark` does, for container images that lack its libraries. One static file,
- * so that it runs in any image it is mounted into, also as `sgoodput` (then `mark` is its first word). It
- * never fails the script: the exit status is 0 unless --strict is given. */
+/* goodput-mark: does what `sgoodput mark` does, for container images without sgoodput's libraries. It is
+ * linked statically, so that it runs in any image, also mounted as `sgoodput` (`mark` is then its first
+ * argument). The exit status is 0 unless --strict is given, so that it never fails a script. */
 #include <stdio.h>
 
 #include "tools/clients/goodput.h"
@@ -32,7 +32,7 @@ static long long step_of(const char* word) {
   return errno == 0 && *end == 0 && step <= GOODPUT_MAX_STEP_ ? step : -1;
 }
 
-/* Null, or why the words make no sense. */
+/* Sends the mark. Returns null, or why the arguments are invalid. */
 static const char* mark(const char* const words[], int count) {
   const int is_restore = count > 0 && strcmp(words[0], "restore") == 0;
   const char* edge;
@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
       words[count++] = argv[i];
     }
   }
-  /* Who calls it says by that which rank speaks. */
+  /* The caller decides which ranks call goodput-mark, so every call reports. */
   setenv("GOODPUT_RANKS", "all", 1);
   why = mark(words, count);
   if (why == NULL && goodput_env_number_("SLURM_JOB_ID") <= 0)

@@ -1,15 +1,15 @@
-# What is installed beside the programs.
+# Data files: configuration, completion, dashboard, units.
 dist_doc_DATA += tools/data/goodput.conf.example
 
-# Where bash-completion looks, in any prefix.
+# The folder that bash-completion searches in any prefix.
 completiondir = $(datadir)/bash-completion/completions
 dist_completion_DATA = tools/data/completion/sgoodput
 
-# A dashboard of what /metrics has.
+# A dashboard of the metrics.
 grafanadir = $(pkgdatadir)/grafana
 dist_grafana_DATA = tools/data/grafana/slurm-goodput.json
 
-# systemd units: who starts the daemon, with which powers.
+# systemd units.
 units = tools/data/units/goodputd.service tools/data/units/goodputd-controller.service
 EXTRA_DIST += tools/data/units/goodputd.service.in tools/data/units/goodputd-controller.service.in tools/data/units/goodputd.socket
 if SYSTEMD_UNITS
@@ -20,7 +20,7 @@ CLEANFILES += $(units)
 %.service: %.service.in
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed 's|@sbindir[@]|$(sbindir)|g' $< > $@.new && mv $@.new $@
 
-# The user and the folders they want. /usr/local/lib is read, too, by systemd-sysusers and systemd-tmpfiles.
+# The user and the folders that the units need. systemd-sysusers and systemd-tmpfiles also read /usr/local/lib.
 EXTRA_DIST += tools/data/units/sysusers.d/slurm-goodput.conf tools/data/units/tmpfiles.d/slurm-goodput.conf
 if SYSUSERS
 dist_sysusers_DATA = tools/data/units/sysusers.d/slurm-goodput.conf

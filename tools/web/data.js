@@ -1,5 +1,5 @@
 "use strict";
-// Where the page's data come from: the document itself where `sgoodput show --html` put one run into it, else the daemon.
+// The page's data: embedded in the document if `sgoodput show --html` wrote it, otherwise requested from goodputd.
 
 const data = {
   embedded() {
@@ -14,14 +14,14 @@ const data = {
     try {
       answer = await fetch(path + (query.size ? "?" + query : ""), {headers: {Accept: "application/json"}, cache: "no-store"});
     } catch (error) {
-      throw new Error("goodputd does not answer; is it running, and is this the address it listens on?");
+      throw new Error("goodputd does not answer; check that it runs and listens on this address");
     }
     const text = await answer.text();
     let body = null;
-    try { body = JSON.parse(text); } catch (error) { /* said below */ }
+    try { body = JSON.parse(text); } catch (error) { /* reported below */ }
     if (answer.status === 404) return null;
     if (!answer.ok) throw new Error(body && body.error ? body.error : `goodputd answered ${answer.status}: ${text.slice(0, 300)}`);
-    if (body === null) throw new Error("goodputd answered with something else than JSON");
+    if (body === null) throw new Error("the answer from goodputd is not JSON");
     return body;
   },
 };

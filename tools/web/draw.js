@@ -1,5 +1,5 @@
 "use strict";
-// The pictures: one axis of time with all that happened on it, and a waterfall from what was wanted to what was progress.
+// The drawings: a timeline of the run, and a waterfall from wanted time to progress.
 
 const draw = {
   WIDTH: 1120,
@@ -17,7 +17,7 @@ const draw = {
         el("i", {color: bucket.name, width_percent: 100 * weight(bucket) / total, ...tip.on(`${bucket.name} ${percent(weight(bucket) / total)}`)})));
   },
 
-  // Round moments between `from` and `to`, about eight of them, in the reader's time zone.
+  // Up to eight round times between `from` and `to`, in the reader's time zone.
   ticks(from, to) {
     const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 2592000];
     const span = (to - from) / 1e9;
@@ -36,7 +36,7 @@ const draw = {
     return at.getHours() === 0 && at.getMinutes() === 0 && at.getSeconds() === 0 ? day : clock;
   },
 
-  // `job` as /v1/show gives it, with its timeline. Returns an element that zooms by drag and by keys.
+  // `job`: from /v1/show, with its timeline. Returns an element that zooms by dragging and by keys.
   timeline(job) {
     const begin = job.timeline.length ? job.timeline[0].begin_ns : job.submit_ns;
     const end = job.timeline.length ? job.timeline[job.timeline.length - 1].end_ns : job.submit_ns + job.wall_ns;
@@ -45,7 +45,7 @@ const draw = {
     const picture = svg("svg", {tabindex: 0, role: "img", "aria-label": "timeline of the run; plus and minus zoom, arrows move, 0 shows all of it"});
     const range = el("p", {class: "soft"});
 
-    // On a narrow screen the drawing is narrower, not smaller: its letters stay readable.
+    // On a narrow screen the drawing gets narrower rather than scaled down, so that its text stays readable.
     const width = () => Math.max(340, Math.min(draw.WIDTH, picture.clientWidth || draw.WIDTH));
     const x = (ns) => draw.LEFT + (width() - draw.LEFT - 8) * (ns - from) / (to - from);
     const visible = (a, b) => b > from && a < to;
@@ -63,7 +63,7 @@ const draw = {
         const left = Math.max(x(cell.begin_ns), draw.LEFT), right = Math.min(x(cell.end_ns), width() - 8);
         const shares = BUCKETS.filter((name) => cell.buckets[name]).map((name) => ({name, ns: cell.buckets[name]}));
         const text = shares.map((share) => `${share.name} ${duration(share.ns / 1e9)}`).join("\n") + `\n${time(cell.begin_ns)} to ${time(cell.end_ns, false)}`;
-        // A cell of several buckets is a small stack: what it holds, in proportion.
+        // A cell with several buckets is drawn as a stack, in proportion to their time.
         let y = 14;
         for (const share of shares) {
           const part = 34 * share.ns / (cell.end_ns - cell.begin_ns);
@@ -93,8 +93,8 @@ const draw = {
       for (const signal of draw.deliveries(job.signals)) {
         if (!visible(signal.time_ns, signal.time_ns + 1)) continue;
         const at = x(signal.time_ns);
-        parts.push(svg("line", {class: "signal", x1: at, x2: at, y1: 116, y2: 130, ...tip.on(`${signal.signal} from ${signal.sender || "somebody"} to ${signal.tasks} tasks\n${time(signal.time_ns)}\n${draw.outcome(signal)}`)}));
-        parts.push(svg("rect", {x: at - 4, y: 114, width: 8, height: 18, fill: "transparent", ...tip.on(`${signal.signal} from ${signal.sender || "somebody"} to ${signal.tasks} tasks\n${time(signal.time_ns)}\n${draw.outcome(signal)}`)}));
+        parts.push(svg("line", {class: "signal", x1: at, x2: at, y1: 116, y2: 130, ...tip.on(`${signal.signal} from ${signal.sender || "an unknown sender"} to ${signal.tasks} tasks\n${time(signal.time_ns)}\n${draw.outcome(signal)}`)}));
+        parts.push(svg("rect", {x: at - 4, y: 114, width: 8, height: 18, fill: "transparent", ...tip.on(`${signal.signal} from ${signal.sender || "an unknown sender"} to ${signal.tasks} tasks\n${time(signal.time_ns)}\n${draw.outcome(signal)}`)}));
       }
       label("checkpoints", 150);
       for (const save of job.checkpoints) {
@@ -153,11 +153,11 @@ const draw = {
     paint();
     const used = BUCKETS.filter((name) => job.timeline.some((cell) => cell.buckets[name]));
     const buttons = el("div", {class: "tools"},
-      [["closer", "+"], ["wider", "-"], ["earlier", "ArrowLeft"], ["later", "ArrowRight"], ["all", "0"]].map(([text, key]) => el("button", {type: "button", onclick: () => keys[key]()}, text)));
+      [["zoom in", "+"], ["zoom out", "-"], ["earlier", "ArrowLeft"], ["later", "ArrowRight"], ["all", "0"]].map(([text, key]) => el("button", {type: "button", onclick: () => keys[key]()}, text)));
     return el("div", {}, picture, range, buttons, draw.legend(used));
   },
 
-  // One element a delivery, where the JSON has one a task.
+  // Combines the signals of a delivery's tasks into one element.
   deliveries(signals) {
     const found = new Map();
     for (const signal of signals) {
@@ -174,11 +174,11 @@ const draw = {
   },
 
   outcome(signal) {
-    const words = {in_time: "checkpoint in time", cut_short: "the save was cut short", nothing: "no checkpoint", open: "not decided yet", not_asked: "no checkpoint asked for"};
+    const words = {in_time: "checkpoint in time", cut_short: "the save was cut short", nothing: "no checkpoint", open: "not known yet", not_asked: "no checkpoint asked for"};
     return words[signal.outcome] || signal.outcome;
   },
 
-  // From what was wanted down to what was progress: a bar a bucket, each beginning where the one before ended.
+  // One bar per bucket, from wanted time down to progress, each starting where the previous one ended.
   waterfall(job) {
     const weight = (bucket) => job.gpus > 0 ? bucket.gpu_seconds : bucket.seconds;
     const counted = job.buckets.filter((bucket) => weight(bucket) > 0 && bucket.side !== "excluded");
@@ -188,7 +188,7 @@ const draw = {
     const unit = job.gpus > 0 ? "GPU-h" : "h";
     const line = 24;
     const holder = el("div", {});
-    if (total === 0) return el("p", {class: "soft"}, "nothing was wanted yet");
+    if (total === 0) return el("p", {class: "soft"}, "no time was wanted yet");
     const picture = svg("svg", {role: "img", "aria-label": "waterfall: " + counted.map((b) => `${b.name} ${percent(weight(b) / total)}`).join(", ")});
     function paint() {
       const width = Math.max(340, Math.min(draw.WIDTH, holder.clientWidth || draw.WIDTH));

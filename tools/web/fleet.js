@@ -1,5 +1,5 @@
 "use strict";
-// All GPUs of the cluster times the time asked for: what jobs made of those they held, and what the others were in.
+// All GPUs of the cluster over the requested time: what jobs achieved on those they held, and the state of the others.
 
 const fleet = {
   since: "now-7days",
@@ -32,20 +32,20 @@ const fleet = {
   paint(place, answer) {
     const total = answer.total;
     if (total.capacity_gpu_seconds === 0) {
-      place.replaceChildren(card("", el("p", {}, "No GPUs were seen in this time. goodputd's controller role writes down which nodes there are.")));
+      place.replaceChildren(card("", el("p", {}, "No GPUs are recorded for this time. goodputd's controller role records the cluster's nodes.")));
       return;
     }
     const parts = fleet.parts(total);
     const watched = answer.watched_ns / Math.max(answer.end_ns - answer.begin_ns, 1);
     place.replaceChildren(
       card(`Cluster ${answer.cluster}`,
-        el("p", {class: "soft"}, `${time(answer.begin_ns)} to ${time(answer.end_ns)}, ${total.nodes} nodes, ${hours(total.capacity_gpu_seconds)} GPU-h; the controller was watched ${percent(watched)} of the time`),
+        el("p", {class: "soft"}, `${time(answer.begin_ns)} to ${time(answer.end_ns)}, ${total.nodes} nodes, ${hours(total.capacity_gpu_seconds)} GPU-h; the controller was observed for ${percent(watched)} of the time`),
         fleet.goodput(total)),
       card("All GPUs", draw.bar(parts, (part) => part.gpu_seconds), draw.legend(parts.map((part) => part.name)),
         table([{name: "What"}, {name: "GPU-h", n: 1}, {name: "Share", n: 1}], parts.map((part) => [part.name, hours(part.gpu_seconds), percent(part.gpu_seconds / total.capacity_gpu_seconds)]))),
-      card("By partition", table([{name: "Partition"}, {name: "Nodes", n: 1}, {name: "GPU-h", n: 1}, {name: "Held", n: 1}, {name: "Idle", n: 1}, {name: "Down", n: 1}, {name: "Scheduling", n: 1}, {name: "Runtime", n: 1}, {name: "MPG", n: 1}, {name: "All of it"}],
+      card("By partition", table([{name: "Partition"}, {name: "Nodes", n: 1}, {name: "GPU-h", n: 1}, {name: "Held", n: 1}, {name: "Idle", n: 1}, {name: "Down", n: 1}, {name: "Scheduling", n: 1}, {name: "Runtime", n: 1}, {name: "MPG", n: 1}, {name: "All time"}],
         answer.rows.map(fleet.row))),
-      ...(answer.unplaced_gpu_seconds > 0 ? [el("p", {class: "soft"}, `${hours(answer.unplaced_gpu_seconds)} GPU-h more were held on nodes nobody has described.`)] : []));
+      ...(answer.unplaced_gpu_seconds > 0 ? [el("p", {class: "soft"}, `${hours(answer.unplaced_gpu_seconds)} GPU-h more were held on nodes that are not recorded.`)] : []));
   },
 
   async view(main) {
@@ -56,7 +56,7 @@ const fleet = {
     since.addEventListener("change", () => { fleet.since = since.value; page.show(); });
     async function load() {
       const answer = await data.ask("/v1/report", {fleet: 1, by: "partition", starttime: fleet.since});
-      if (answer === null) place.replaceChildren(card("", el("p", {}, "Nothing is known of the cluster yet.")));
+      if (answer === null) place.replaceChildren(card("", el("p", {}, "Nothing is recorded for the cluster yet.")));
       else fleet.paint(place, answer);
     }
     await load();

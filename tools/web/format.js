@@ -1,6 +1,6 @@
 "use strict";
-// How numbers are written, as `sgoodput` writes them, and how elements are made: only ever as text, for names
-// of jobs and runs are whatever a user chose.
+// Formats numbers as `sgoodput` does, and creates elements. Content is inserted only as text, never as HTML,
+// because users choose the names of jobs and runs.
 
 const BUCKETS = [/*@bucket_names@*/];
 
@@ -44,7 +44,7 @@ function duration(seconds) {
   return `${m} m ${s} s`;
 }
 
-// Of a run that makes no progress, for how long; else null. The answer has no clock: it is as old as its wall time says.
+// How long a run has made no progress, as text, or null. The present is submit time plus wall time: the answer has no clock.
 function stuck(job) {
   if (job.no_progress_since_ns === null || job.no_progress_since_ns === undefined) return null;
   return "no progress for " + duration((job.submit_ns + job.wall_ns - job.no_progress_since_ns) / 1e9);
@@ -64,7 +64,7 @@ function pad(number) {
   return String(number).padStart(2, "0");
 }
 
-// Nanoseconds since the epoch, in the reader's time zone. What a double holds of them is good to a microsecond.
+// Nanoseconds since the epoch, in the reader's time zone. A double represents them to about a microsecond.
 function time(ns, with_day = true) {
   if (ns === null || ns === undefined) return "–";
   const at = new Date(ns / 1e6);

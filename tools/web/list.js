@@ -1,5 +1,5 @@
 "use strict";
-// The list of runs: newest first, filtered as one types, opened by click or Enter.
+// The list of runs, newest first: filtered while typing, opened by click or Enter.
 
 const list = {
   PAGE: 100,

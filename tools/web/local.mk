@@ -1,4 +1,4 @@
-# The web page, built in.
+# The web page, embedded in the program.
 noinst_LTLIBRARIES += tools/web/libweb.la
 tools_web_libweb_la_SOURCES = tools/web/assets.h tools/web/single_page.cc tools/web/single_page.h
 nodist_tools_web_libweb_la_SOURCES = tools/web/assets.cc

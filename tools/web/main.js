@@ -1,5 +1,5 @@
 "use strict";
-// Which view is shown: by the address behind #. A page that `sgoodput show --html` wrote has one run and no daemon.
+// Selects the view by the address after #. A page written by `sgoodput show --html` has one run and no daemon.
 
 const page = {
   AGAIN_MS: 10000,
@@ -14,13 +14,13 @@ const page = {
     return {name: "list", show: (main) => list.view(main)};
   },
 
-  // A moment within the second of a submit time, as --submitted takes it.
+  // A submit time in whole seconds, in the form that --submitted accepts.
   second(ns) {
     return /^\d+$/.test(ns || "") ? "@" + Math.floor(Number(ns) / 1e9) : undefined;
   },
 
   failed(main, error) {
-    const box = card("This cannot be shown", el("p", {}, error.message));
+    const box = card("Error", el("p", {}, error.message));
     box.classList.add("error");
     main.replaceChildren(box);
   },

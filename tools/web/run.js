@@ -76,7 +76,7 @@ const run = {
       if (draw.zoomed) return true;
       const answer = await data.ask("/v1/show", {...parameters, timeline: 1});
       if (answer === null || answer.jobs.length === 0) {
-        main.replaceChildren(card("", el("p", {}, "No such run is known, or it is not yours to see.")));
+        main.replaceChildren(card("", el("p", {}, "There is no such run, or you are not allowed to see it.")));
         return false;
       }
       run.paint(main, answer.jobs[0]);
@@ -84,7 +84,7 @@ const run = {
     }
     draw.zoomed = false;
     const running = await load();
-    // A picture somebody has zoomed into is not drawn anew under their hands.
+    // While a timeline is zoomed, load() does not redraw it.
     return {again: running ? load : null, keys: {}};
   },
 };

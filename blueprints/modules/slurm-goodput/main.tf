@@ -26,14 +26,14 @@ locals {
     goodput_conf      = var.goodput_conf
   }
 
-  # A runner's arguments are split at blanks, and values may hold some.
+  # Base64, because a runner's arguments are split at blanks and values may contain blanks.
   install_args = "--extra-vars goodput_settings=${base64encode(jsonencode(local.settings))}"
   configure_args = "--settings ${base64encode(join("\n", concat(
     [for name in local.configured : "${name}=${local.settings[name]}"],
     [for line in var.goodput_conf : "goodput_conf=${line}"]
   )))}"
 
-  # The settings that configure.sh reads; goodput_conf comes beside them.
+  # The settings that configure.sh reads, in addition to goodput_conf.
   configured = [
     "plugin_dir", "plugstack_conf", "plugstack_line", "spool_dir", "shared_spool", "database_dir", "database_copy_dir", "listen"
   ]
@@ -45,7 +45,7 @@ locals {
     args        = local.install_args
   }
 
-  # A shell script: an ansible-local runner would make the toolkit install Ansible on the controller, by apt-get, before slurmctld.
+  # A shell script: for an ansible-local runner, the toolkit would install Ansible on the controller with apt-get before slurmctld.
   controller_runner = {
     type        = "shell"
     destination = "slurm_goodput_configure.sh"

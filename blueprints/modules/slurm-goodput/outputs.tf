@@ -1,20 +1,20 @@
 output "install_runner" {
-  description = "Runner for the image build, after Slurm is installed: builds and installs plugin, goodputd and sgoodput."
+  description = "Runner for the image build, after the installation of Slurm. It builds and installs the plugin, goodputd and sgoodput."
   value       = local.install_runner
 
   precondition {
     condition     = var.git_url != null || var.package_url != null
-    error_message = "Say where slurm-goodput comes from: git_url or package_url."
+    error_message = "Set git_url or package_url: where to get slurm-goodput."
   }
 }
 
 output "controller_runner" {
-  description = "Runner for the controller's start: the line in plugstack.conf, folders and service. Needs no network and never fails."
+  description = "Runner for the controller's start: sets up folders, the service and the line in plugstack.conf. It needs no network and never fails."
   value       = local.controller_runner
 }
 
 output "runners" {
-  description = "Both runners, for a machine that is built and started in one go."
+  description = "Both runners, for a machine that is built and started in one step."
   value       = [local.install_runner, local.controller_runner]
 }
 
@@ -29,7 +29,7 @@ output "instructions" {
     Goodput of this cluster's jobs:
       on a login node:  sgoodput                       your runs since midnight
                         sgoodput show JOB              where its time went
-      on the controller, as root:  sgoodput doctor     is everything in place, was anything lost?
-    ${local.url == "" ? "Login nodes ask the controller with sgoodput --url http://CONTROLLER:9645." : "The page of all runs: ${local.url}/ (from inside the network)."}
+      on the controller, as root:  sgoodput doctor     checks that all parts work and nothing is lost
+    ${local.url == "" ? "On login nodes, query the controller with sgoodput --url http://CONTROLLER:9645." : "The page of all runs: ${local.url}/ (from inside the network)."}
   EOT
 }

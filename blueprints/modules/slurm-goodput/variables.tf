@@ -10,7 +10,7 @@ variable "git_url" {
 }
 
 variable "git_ref" {
-  description = "Tag, branch or commit to build. A tag or commit makes every image the same."
+  description = "Tag, branch or commit to build. With a tag or commit, every image is the same."
   type        = string
   default     = "main"
 
@@ -21,7 +21,7 @@ variable "git_ref" {
 }
 
 variable "package_url" {
-  description = "URL or path of a release tarball (`make dist`) to build in place of a clone; it needs no other network."
+  description = "URL or path of a release tarball (`make dist`) to build instead of a clone. Building it needs no network."
   type        = string
   default     = null
 
@@ -54,7 +54,7 @@ variable "plugin_dir" {
 }
 
 variable "plugstack_conf" {
-  description = "The controller's plugstack.conf; nodes of a configless cluster get it from there. Default: PREFIX/etc/slurm/plugstack.conf."
+  description = "The controller's plugstack.conf, which nodes of a configless cluster fetch. Default: PREFIX/etc/slurm/plugstack.conf."
   type        = string
   default     = null
 
@@ -65,18 +65,18 @@ variable "plugstack_conf" {
 }
 
 variable "plugin_args" {
-  description = "More arguments of the plugin's line in plugstack.conf, for example [\"default=off\"]."
+  description = "More arguments for the plugin's line in plugstack.conf, for example [\"default=off\"]."
   type        = list(string)
   default     = []
 
   validation {
     condition     = alltrue([for arg in var.plugin_args : can(regex("^[a-z_]+=[^[:space:]#]+$", arg))])
-    error_message = "plugin_args are key=value, without blanks and #."
+    error_message = "plugin_args must be key=value pairs without blanks or #."
   }
 }
 
 variable "spool_dir" {
-  description = "Where nodes write down what they see: a folder on each node's own disk, never on NFS."
+  description = "The folder of each node's records, on the node's local disk, never on NFS."
   type        = string
   default     = "/var/spool/slurm-goodput"
 
@@ -87,7 +87,7 @@ variable "spool_dir" {
 }
 
 variable "shared_spool" {
-  description = "A folder that nodes and controller share, to which nodes copy what they saw. Only root can enter it."
+  description = "A folder shared by nodes and controller, to which nodes copy their records. Only root can enter it."
   type        = string
   default     = "/opt/apps/.slurm-goodput-spool"
 
@@ -98,7 +98,7 @@ variable "shared_spool" {
 }
 
 variable "database_dir" {
-  description = "The folder of the database on the controller, on a disk that outlives its machine."
+  description = "The folder of the database on the controller, on a disk that is kept when the machine is replaced."
   type        = string
   default     = "/var/spool/slurm/goodput"
 
@@ -109,7 +109,7 @@ variable "database_dir" {
 }
 
 variable "database_copy_dir" {
-  description = "A folder for a copy of the database a day; null: none."
+  description = "A folder for daily copies of the database. Null: no copies."
   type        = string
   default     = null
 
@@ -120,7 +120,7 @@ variable "database_copy_dir" {
 }
 
 variable "listen" {
-  description = "Where the controller answers questions (`sgoodput --url`, Prometheus, the web page): ADDRESS:PORT, or off."
+  description = "Where the controller answers queries (`sgoodput --url`, Prometheus, the web page): ADDRESS:PORT, or off."
   type        = string
   default     = "0.0.0.0:9645"
 
@@ -131,23 +131,23 @@ variable "listen" {
 }
 
 variable "slurm_cluster_name" {
-  description = "The cluster's name: on login nodes `sgoodput` asks NAME-controller. Null: they need --url."
+  description = "The cluster's name: `sgoodput` on login nodes queries NAME-controller. Null: it needs --url there."
   type        = string
   default     = null
 
   validation {
     condition     = var.slurm_cluster_name == null || can(regex("^[a-z]([-a-z0-9]{0,19})$", var.slurm_cluster_name))
-    error_message = "slurm_cluster_name must be what Cluster Toolkit accepts: a letter and up to 19 letters, digits or hyphens, in lower case."
+    error_message = "slurm_cluster_name must be a lower-case letter followed by at most 19 lower-case letters, digits or hyphens, as Cluster Toolkit requires."
   }
 }
 
 variable "goodput_conf" {
-  description = "More lines of goodput.conf, on nodes and controller, for example [\"heartbeat = 30s\"]."
+  description = "More lines for goodput.conf on nodes and controller, for example [\"heartbeat = 30s\"]."
   type        = list(string)
   default     = []
 
   validation {
     condition     = alltrue([for line in var.goodput_conf : can(regex("^[^\\n]*$", line))])
-    error_message = "goodput_conf is a list of lines, one a string."
+    error_message = "goodput_conf must be a list of lines: no string may contain a newline."
   }
 }

@@ -1,11 +1,11 @@
 #!/bin/bash
-# Controller start: folders, goodput.conf, the service, one line in plugstack.conf. Needs no network and no Ansible. It always
-# exits 0 and every step has a time limit: a cluster without goodput is better than no cluster. Run again, it changes nothing.
+# Sets up the controller at its start: folders, goodput.conf, the service, one line in plugstack.conf. It needs no network and
+# no Ansible. It always exits 0 and every step has a time limit, so that it cannot stop the cluster. A second run changes nothing.
 #
 #   configure.sh --settings BASE64 [--root FOLDER]
 #
-# BASE64 holds lines of NAME=VALUE, of which goodput_conf may come more than once. With --root everything is below FOLDER and no
-# user or service of this machine is touched; tests use it.
+# BASE64 encodes lines of NAME=VALUE; goodput_conf may occur several times. With --root, which tests use, all files are below
+# FOLDER, and users and services of this machine do not change.
 set -u
 
 readonly step_seconds=30
@@ -29,7 +29,7 @@ give_up() {
     exit 0
 }
 
-# step NAME COMMAND...: gives up with NAME and what COMMAND said where it fails or takes too long.
+# step NAME COMMAND...: runs COMMAND; if it fails or takes too long, gives up with NAME and the command's output.
 step() {
     local name=$1 said status
     shift
@@ -66,7 +66,7 @@ make_folder() {
     step "$1" install --directory "${owner[@]}" --mode "$4" "$root$2"
 }
 
-# write_file NAME FILE: writes standard input to FILE, at once and only where that changes it. Status 1: nothing changed.
+# write_file NAME FILE: replaces FILE atomically with standard input if they differ. Returns 1 if nothing changed.
 write_file() {
     local name=$1 file new
     file=$(realpath --canonicalize-missing "$root$2")
@@ -98,8 +98,8 @@ conf_text() {
     [ ${#goodput_conf[@]} -eq 0 ] || printf '%s\n' "${goodput_conf[@]}"
 }
 
-# Ours is the first plugin's line: behind pyxis it would hear of a task's end only when the container is removed. Other lines
-# stay as they are.
+# Puts our line before those of other plugins: after pyxis, our plugin would see the end of a task only when the container is
+# removed. Other lines stay as they are.
 plugstack_text() {
     local file=$root${given[plugstack_conf]}
     [ -e "$file" ] || file=/dev/null
@@ -112,16 +112,16 @@ plugstack_text() {
 
 make_user() {
     timeout "$step_seconds" getent passwd "$user" >/dev/null ||
-        step "Make a user for who answers questions" useradd --system --user-group --no-create-home --home-dir /nonexistent \
+        step "Create the user that answers queries" useradd --system --user-group --no-create-home --home-dir /nonexistent \
             --shell /usr/sbin/nologin "$user"
 }
 
-# Does not wait for the service: it is ordered behind slurmctld and the network.
+# Does not wait for the service, which starts after slurmctld and the network.
 start_service() {
     local verb=start
     [ "$service_changed" = no ] || verb=restart
-    step "Read systemd's units again" systemctl daemon-reload
-    step "Start goodputd with the machine" systemctl enable goodputd-controller.service
+    step "Reload systemd's units" systemctl daemon-reload
+    step "Enable goodputd at boot" systemctl enable goodputd-controller.service
     step "Start goodputd" systemctl --no-block "$verb" goodputd-controller.service
 }
 
@@ -131,17 +131,17 @@ configure() {
     local writable="-${given[database_dir]} -${given[shared_spool]}${given[database_copy_dir]:+ -${given[database_copy_dir]}}"
     [ -e "$root$plugin" ] || give_up "$plugin is not in this image; put install_runner into the image build"
     [ -n "$root" ] || make_user
-    make_folder "Make the folder of the database" "${given[database_dir]}" "$user" 0750
-    make_folder "Make the shared spool" "${given[shared_spool]}" root 0700
-    make_folder "Make the folder of goodput.conf" /etc/slurm-goodput root 0755
+    make_folder "Create the folder of the database" "${given[database_dir]}" "$user" 0750
+    make_folder "Create the shared spool" "${given[shared_spool]}" root 0700
+    make_folder "Create the folder of goodput.conf" /etc/slurm-goodput root 0755
     write_file "Write goodput.conf" /etc/slurm-goodput/goodput.conf < <(conf_text) && service_changed=yes
     if [ -z "$root" ]; then
-        make_folder "Make the folder of what the site adds to goodputd's unit" "$unit" root 0755
-        write_file "Let goodputd write where it keeps things" "$unit/folders.conf" < \
+        make_folder "Create the drop-in folder of goodputd's unit" "$unit" root 0755
+        write_file "Give goodputd write access to its folders" "$unit/folders.conf" < \
             <(printf '[Service]\nReadWritePaths=%s\n' "$writable") && service_changed=yes
         start_service
     fi
-    # Last: from now on every step loads it.
+    # Last, because every step loads the plugin from now on.
     write_file "Load the plugin in plugstack.conf" "${given[plugstack_conf]}" < <(plugstack_text)
     echo "slurm-goodput: configured"
 }
