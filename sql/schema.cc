@@ -74,21 +74,10 @@ CREATE TABLE record_block (
   first_t_ns INTEGER NOT NULL,
   last_t_ns  INTEGER NOT NULL,
   made_s     INTEGER,
+  by_time    INTEGER NOT NULL,
   data       BLOB NOT NULL
 );
 CREATE INDEX record_block_by_job ON record_block (job_id, cluster, first_t_ns);
-
-CREATE TABLE summary (
-  job_id     INTEGER NOT NULL,
-  cluster    TEXT NOT NULL,
-  seq        INTEGER NOT NULL,
-  events     INTEGER NOT NULL,
-  first_t_ns INTEGER NOT NULL,
-  last_t_ns  INTEGER NOT NULL,
-  made_s     INTEGER NOT NULL,
-  data       BLOB NOT NULL
-);
-CREATE UNIQUE INDEX summary_by_job ON summary (job_id, cluster, seq);
 
 CREATE TABLE summarized (
   job_id  INTEGER PRIMARY KEY,

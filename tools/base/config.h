@@ -34,7 +34,7 @@ struct Config {
   std::string shared_spool;                          // where node folders are copied to; empty: nowhere
   std::string shared_spool_user;                     // who writes there; empty: root
   absl::Duration keep_spool = absl::Hours(24 * 30);  // files whose records are all ingested
-  // Records of nodes, in the database; then a summary (sql/tables/summaries.h). Infinite: for ever.
+  // Records of nodes, in the database; then a summary (sql/tables/record_blocks.h). Infinite: for ever.
   absl::Duration keep_events = absl::Hours(24 * 90);
   absl::Duration heartbeat = absl::Seconds(10);              // between two looks at which jobs live
   absl::Duration checkpoint_scan = absl::Seconds(30);        // shortest time between two looks at a directory
