@@ -7,8 +7,11 @@
 
 namespace goodput {
 
-// `level`: 1 is the fastest, 9 makes the fewest bytes.
-std::string Deflate(std::string_view plain, int level);
+enum class DeflateFor {
+  kText,     // as few bytes as zlib can
+  kColumns,  // some kilobytes of numbers, the bytes of equal weight together; fast
+};
+std::string Deflate(std::string_view plain, DeflateFor what);
 
 // Exactly `size` bytes. False: these are not their compressed form.
 bool Inflate(std::string_view packed, std::size_t size, std::string& plain);

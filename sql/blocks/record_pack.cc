@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::uint64_t kPlain = 1;
 constexpr std::uint64_t kCompressed = 2;
-constexpr int kBestCompression = 9;
 // Thousands of records of the largest size; more is a damaged length.
 constexpr std::uint64_t kMostInflated = 64U << 20U;
 
@@ -116,7 +115,7 @@ std::string RecordPacker::FinishCompressed() const {
   std::string block;
   PutVarint(kCompressed, block);
   PutVarint(body.size(), block);
-  return block + Deflate(body, kBestCompression);
+  return block + Deflate(body, DeflateFor::kText);
 }
 
 RecordUnpacker::RecordUnpacker(std::string_view data) : data_(data) {

@@ -1,11 +1,6 @@
-// Training steps in compact blocks: a step mark costs three or four bytes, and appending one touches one
-// small row.
-//
-// A block is frames of kMarksPerFrame marks, and behind them a tail of fewer. In the tail a mark is four
-// LEB128 numbers, each the zigzag difference to the mark before it in the block (the first to 0): time in ns,
-// step number, task, byte offset of the record in its spool file. A frame has the same differences by column:
-// what is usual in it once, and of each mark only how far it is from that, in as many bits as most need; the
-// few that need more are listed behind. Steps of a training loop differ little, so little is left of them.
+// Training steps in compact blocks: a step mark costs about three bytes, and appending one touches one small
+// row. A block is compressed frames of kMarksPerFrame marks, and behind them a tail of fewer.
+// docs/formats/step_block.md describes the bytes.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +20,7 @@ struct PackedStep {
 
 // Blocks are closed at this many marks, so that appending stays cheap and a reader can skip.
 inline constexpr std::int64_t kMarksPerBlock = 4096;
-inline constexpr std::size_t kMarksPerFrame = 256;
+inline constexpr std::size_t kMarksPerFrame = 2048;
 
 // And when the writer's clock was set by more than this: a block has one clock.
 inline constexpr std::int64_t kClockStepNs = 50'000'000;

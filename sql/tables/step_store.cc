@@ -66,18 +66,14 @@ absl::StatusOr<StepStore::OpenBlock*> StepStore::BlockFor(std::int64_t job_id, s
     const std::string_view data = last.Bytes(2);
     const auto framed = static_cast<std::size_t>(last.Int(1));
     const bool whole = UnpackSteps(data, framed, steps);
-    if (!whole || (framed > 0 && steps.size() < kMarksPerFrame))
+    // Frames are full ones, and what they hold need not be packed again.
+    const std::size_t in_frames = steps.size() / kMarksPerFrame * kMarksPerFrame;
+    if (!whole || (framed > 0) != (in_frames > 0))
       return absl::DataLossError(Cat(db_.path(), ": a step block of job ", job_id, " is damaged"));
-    if (framed == 0) {
-      for (const PackedStep& step : steps) block.Add(step);
-    } else {
-      // Frames are full ones: what they hold need not be packed again.
-      const std::size_t in_frames = steps.size() / kMarksPerFrame * kMarksPerFrame;
-      for (const PackedStep& step : steps) block.summary.Add(step);
-      block.frames = data.substr(0, framed);
-      block.last_framed = steps[in_frames - 1];
-      block.tail.assign(steps.begin() + static_cast<std::ptrdiff_t>(in_frames), steps.end());
-    }
+    for (const PackedStep& step : steps) block.summary.Add(step);
+    block.frames = data.substr(0, framed);
+    if (in_frames > 0) block.last_framed = steps[in_frames - 1];
+    block.tail.assign(steps.begin() + static_cast<std::ptrdiff_t>(in_frames), steps.end());
   }
   if (!last.status().ok()) return last.status();
   return &blocks_.emplace(std::move(key), std::move(block)).first->second;

@@ -24,6 +24,7 @@
 
 #include "spank/event.h"
 #include "spank/spool.h"
+#include "sql/blocks/mark_block.h"
 #include "sql/blocks/step_block.h"
 #include "sql/database.h"
 #include "sql/ingest/backlog.h"
@@ -34,6 +35,7 @@
 #include "sql/tables/event_cursor.h"
 #include "sql/tables/evidence.h"
 #include "tests/spank/temp_folder.h"
+#include "tests/unit/format_document.h"
 #include "tests/unit/load_events.h"
 
 namespace goodput {
@@ -812,6 +814,21 @@ TEST(StepBlock, AnyMarksComeBackAsTheyWere) {
   }
 }
 
+TEST(MarkBlock, IsAsItsDocumentSays) {
+  const std::string example = ExampleOf("mark_block.md");
+  MarkPacker packer;
+  packer.Add({1000, PackedMark::Kind::kCheckpoint, true, 100, "", "0", 0, 1});
+  packer.Add({1300, PackedMark::Kind::kCheckpoint, false, 100, "", "0", 0, 2});
+  packer.Add({2000, PackedMark::Kind::kPhase, true, std::nullopt, "eval", "0", 0, 90});
+  EXPECT_EQ(packer.Finish(), example);
+  std::string all;
+  EXPECT_TRUE(UnpackMarks(example, [&](const PackedMark& mark) {
+    all += Cat(mark.t_ns, mark.begin ? " begins " : " ends ", mark.step.value_or(-1), mark.name, " ",
+               mark.slurm_step, " ", mark.task, " ", mark.offset, ";");
+  }));
+  EXPECT_EQ(all, "1000 begins 100 0 0 1;1300 ends 100 0 0 2;2000 begins -1eval 0 0 90;");
+}
+
 TEST(StepBlock, ASteadyRunCostsAFewBytesAStep) {
   std::string data;
   PackedStep before;
@@ -838,7 +855,7 @@ TEST_F(StoreTest, StepsRollOverIntoNewBlocks) {
   Database db = Db();
   std::int64_t next = 0;
   // In uneven bites, so that blocks are reopened at every fill.
-  for (const std::int64_t bite : {1LL, 254LL, 1LL, 1LL, 3838LL, 1LL, 1LL, 4000LL, 600LL, 3LL}) {
+  for (const std::int64_t bite : {1LL, 2046LL, 1LL, 1LL, 2046LL, 1LL, 1LL, 4000LL, 600LL, 3LL}) {
     std::string bytes;
     for (std::int64_t i = 0; i < bite; ++i) bytes += StepMarkRecord(next++);
     Append(bytes, File());
@@ -921,37 +938,6 @@ TEST_F(StoreTest, UnevenStepsAreReadAtOnce) {
   ASSERT_EQ(steps->blocks.size(), 1U);
   EXPECT_EQ(steps->blocks[0].slurm_step, "0");
   EXPECT_EQ(steps->marks.size(), 210U);
-}
-
-TEST_F(StoreTest, BlocksFromBeforeTheSchemaKnewWhatTheyHoldGoOn) {
-  Database db = Db();
-  std::string bytes;
-  for (std::int64_t i = 0; i < 700; ++i) bytes += StepMarkRecord(i, "n1", "0", 0);
-  Append(bytes, File());
-  Ingest(db);
-  // What migration 4 makes of a block of schema 3.
-  const auto before = LoadSteps(db, {"c1", kJob});
-  ASSERT_TRUE(before.ok());
-  std::string data;
-  PackedStep last;
-  for (const StepRow& step : *before) {
-    const PackedStep packed{step.t_ns, step.train_step, step.task, step.offset};
-    PackStep(last, packed, data);
-    last = packed;
-  }
-  Statement old = db.Prepare(
-      "UPDATE step_block SET framed = 0, data = ?1, stride = NULL, durations = NULL, task = NULL,"
-      " first_step = NULL, first_offset = NULL");
-  old.BindBlob(1, data);
-  ASSERT_TRUE(old.Run().ok());
-  EXPECT_EQ(LoadJobSteps(db, {"c1", kJob})->marks.size(), 700U);
-  Append(StepMarkRecord(700, "n1", "0", 0), File());
-  Ingest(db);
-  ExpectComplete();
-  const auto after = LoadJobSteps(db, {"c1", kJob});
-  ASSERT_TRUE(after.ok());
-  ASSERT_EQ(after->blocks.size(), 1U);
-  EXPECT_EQ(after->blocks[0].marks, 701);
 }
 
 TEST_F(StoreTest, StepsOfSeveralSrunsAreKeptApart) {
