@@ -70,17 +70,31 @@ bool UnpackColumn(std::string_view plain, std::size_t& at, std::int64_t before,
   return true;
 }
 
-bool UnpackFrame(std::string_view data, std::size_t& at, std::vector<PackedStep>& steps) {
-  std::uint64_t count = 0;
+struct Frame {
+  std::size_t marks = 0;
+  std::size_t plain_size = 0;
+  std::string_view packed;
+};
+
+bool GetFrame(std::string_view data, std::size_t& at, Frame& frame) {
+  std::uint64_t marks = 0;
   std::uint64_t plain_size = 0;
   std::uint64_t packed_size = 0;
-  std::string plain;
-  if (!GetVarint(data, at, count) || count == 0 || count > kMarksPerFrame ||
+  if (!GetVarint(data, at, marks) || marks == 0 || marks > kMarksPerFrame ||
       !GetVarint(data, at, plain_size) || plain_size > kMostFrameBytes || !GetVarint(data, at, packed_size) ||
-      packed_size > data.size() - at || !Inflate(data.substr(at, packed_size), plain_size, plain)) {
+      packed_size > data.size() - at) {
     return false;
   }
+  frame = {marks, plain_size, data.substr(at, packed_size)};
   at += packed_size;
+  return true;
+}
+
+bool UnpackFrame(std::string_view data, std::size_t& at, std::vector<PackedStep>& steps) {
+  Frame frame;
+  std::string plain;
+  if (!GetFrame(data, at, frame) || !Inflate(frame.packed, frame.plain_size, plain)) return false;
+  const std::size_t count = frame.marks;
   const PackedStep before = steps.empty() ? PackedStep{} : steps.back();
   const std::size_t first = steps.size();
   steps.resize(first + count);
@@ -95,10 +109,6 @@ bool UnpackFrame(std::string_view data, std::size_t& at, std::vector<PackedStep>
 
 }  // namespace
 
-void PackStep(const PackedStep& before, const PackedStep& step, std::string& data) {
-  for (const auto column : kColumns) PutVarint(Zigzag(Minus(step.*column, before.*column)), data);
-}
-
 void PackFrame(const PackedStep& before, const std::vector<PackedStep>& steps, std::string& data) {
   if (steps.empty()) return;
   std::string plain;
@@ -110,22 +120,19 @@ void PackFrame(const PackedStep& before, const std::vector<PackedStep>& steps, s
   data += packed;
 }
 
-bool UnpackSteps(std::string_view data, std::size_t framed, std::vector<PackedStep>& steps) {
-  if (framed > data.size()) return false;
+std::size_t FullFrames(std::string_view data) {
+  std::size_t full = 0;
+  Frame frame;
+  for (std::size_t at = 0; GetFrame(data, at, frame) && frame.marks == kMarksPerFrame;) full = at;
+  return full;
+}
+
+bool UnpackSteps(std::string_view data, std::vector<PackedStep>& steps) {
   // Differences are to the mark before in this block, whatever the caller has already.
   std::vector<PackedStep> block;
   std::size_t at = 0;
   bool whole = true;
-  while (whole && at < framed) whole = UnpackFrame(data.substr(0, framed), at, block);
-  while (whole && at < data.size()) {
-    PackedStep step = block.empty() ? PackedStep{} : block.back();
-    for (const auto column : kColumns) {
-      std::uint64_t value = 0;
-      whole = whole && GetVarint(data, at, value);
-      step.*column = Plus(step.*column, Unzigzag(value));
-    }
-    if (whole) block.push_back(step);
-  }
+  while (whole && at < data.size()) whole = UnpackFrame(data, at, block);
   steps.insert(steps.end(), block.begin(), block.end());
   return whole;
 }

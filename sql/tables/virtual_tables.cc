@@ -82,15 +82,11 @@ class Rows {
 class StepRows : public Rows<PackedStep> {
  public:
   static constexpr const char* kColumns =
-      "CREATE TABLE x(t_ns INTEGER, train_step INTEGER, task INTEGER, offset INTEGER, data HIDDEN, framed "
-      "HIDDEN)";
-  static constexpr int kArguments = 2;
+      "CREATE TABLE x(t_ns INTEGER, train_step INTEGER, task INTEGER, offset INTEGER, data HIDDEN)";
+  static constexpr int kArguments = 1;
   static constexpr int kRowColumns = 4;
 
-  explicit StepRows(sqlite3_value** arguments) {
-    good_ = UnpackSteps(BytesOf(arguments[0]), static_cast<std::size_t>(sqlite3_value_int64(arguments[1])),
-                        rows_);
-  }
+  explicit StepRows(sqlite3_value** arguments) { good_ = UnpackSteps(BytesOf(arguments[0]), rows_); }
   void Column(int column, sqlite3_context* out) const {
     const std::int64_t values[] = {row().t_ns, row().step, row().task, row().offset};
     sqlite3_result_int64(out, values[column]);
@@ -262,7 +258,7 @@ CREATE TEMP VIEW events AS
 CREATE TEMP VIEW steps AS
   SELECT source.cluster, block.job_id, one.t_ns, source.node, block.slurm_step, one.task, one.train_step, source.file,
          one.offset
-    FROM step_block AS block, unpack_steps(block.data, block.framed) AS one JOIN source ON source.id = block.source_id;
+    FROM step_block AS block, unpack_steps(block.data) AS one JOIN source ON source.id = block.source_id;
 
 CREATE TEMP VIEW marks AS
   SELECT cluster, job_id, t_ns, node, json_extract(record, '$.slurm_step') AS slurm_step,

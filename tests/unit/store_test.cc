@@ -761,59 +761,6 @@ TEST_F(StoreTest, ASmallDiskThatFillsUpAndIsEmptiedAgain) {
 
 // ---- step blocks ----
 
-TEST(StepBlock, AnyMarksComeBackAsTheyWere) {
-  constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
-  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
-  std::mt19937_64 random(3);
-  const auto value = [&]() -> std::int64_t {
-    switch (random() % 6) {
-      case 0:
-        return kMin;
-      case 1:
-        return kMax;
-      case 2:
-        return static_cast<std::int64_t>(random());
-      case 3:
-        return -static_cast<std::int64_t>(random() % 100);
-      default:
-        return static_cast<std::int64_t>(random() % 1000);
-    }
-  };
-  for (int round = 0; round < 500; ++round) {
-    std::vector<PackedStep> steps;
-    std::string data;
-    PackedStep before;
-    for (std::size_t n = random() % 20; n > 0; --n) {
-      const PackedStep step{value(), value(), value(), value()};
-      PackStep(before, step, data);
-      before = step;
-      steps.push_back(step);
-    }
-    std::vector<PackedStep> unpacked;
-    ASSERT_TRUE(UnpackSteps(data, 0, unpacked));
-    ASSERT_EQ(unpacked.size(), steps.size());
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      ASSERT_EQ(unpacked[i].t_ns, steps[i].t_ns);
-      ASSERT_EQ(unpacked[i].step, steps[i].step);
-      ASSERT_EQ(unpacked[i].task, steps[i].task);
-      ASSERT_EQ(unpacked[i].offset, steps[i].offset);
-    }
-    // Any cut gives the marks before it, and says when one was cut.
-    for (std::size_t cut = 0; cut < data.size(); ++cut) {
-      std::vector<PackedStep> part;
-      const bool whole = UnpackSteps(std::string_view(data).substr(0, cut), 0, part);
-      ASSERT_LT(part.size(), steps.size());
-      std::string again;
-      PackedStep last;
-      for (const PackedStep& step : part) {
-        PackStep(last, step, again);
-        last = step;
-      }
-      ASSERT_EQ(whole, again.size() == cut);
-    }
-  }
-}
-
 TEST(MarkBlock, IsAsItsDocumentSays) {
   const std::string example = ExampleOf("mark_block.md");
   MarkPacker packer;
@@ -829,25 +776,13 @@ TEST(MarkBlock, IsAsItsDocumentSays) {
   EXPECT_EQ(all, "1000 begins 100 0 0 1;1300 ends 100 0 0 2;2000 begins -1eval 0 0 90;");
 }
 
-TEST(StepBlock, ASteadyRunCostsAFewBytesAStep) {
-  std::string data;
-  PackedStep before;
-  for (std::int64_t i = 0; i < kMarksPerBlock; ++i) {
-    const PackedStep step{1'767'225'600'000'000'000 + i * 1'000'000'000 + (i * 7919) % 1'000'000, i, 0,
-                          i * 180};
-    PackStep(before, step, data);
-    before = step;
-  }
-  EXPECT_LE(data.size() / kMarksPerBlock, 9U);
-}
-
 TEST(StepBlock, RandomBytesNeverCrash) {
   std::mt19937 random(11);
   for (int round = 0; round < 2000; ++round) {
     std::string data(random() % 60, '\0');
     for (char& c : data) c = static_cast<char>(random());
     std::vector<PackedStep> steps;
-    UnpackSteps(data, 0, steps);
+    UnpackSteps(data, steps);
   }
 }
 
