@@ -8,7 +8,6 @@
 
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -27,9 +26,10 @@ struct StepRecord {
   Ns work_end = 0;  // a save that begins at or after this has the steps' result
   EvidenceRef ref;
   EvidenceRef next_ref;
-  // Set: many records in one, all marks of the block but the last. Nothing cuts into it.
+  // Set: many records in one, all marks of the block but the last, or a part of these. Nothing cuts into it.
   const StepBlock* block = nullptr;
-  bool part = false;       // of a block: `block` is one of BlockParts
+  Ns longest = 0;          // of a part's steps
+  bool part = false;       // of the block
   bool in_flight = false;  // nobody told of it: the one before was done, and the program went on
   std::optional<Evidence> evidence = std::nullopt;  // absent: as the record it is from
 
@@ -68,16 +68,10 @@ std::int64_t UsualCount(const std::vector<StepRecord>& records);
 // How many records there are once all blocks are expanded.
 std::int64_t CountRecords(const std::vector<StepRecord>& records);
 
-// Blocks that stand for parts of others, and what their steps took: a part's own histogram has only the
-// longest.
-struct BlockParts {
-  std::vector<std::unique_ptr<const StepBlock>> blocks;
-  DurationHistogram durations;
-};
-
 // Expands the blocks in which a record is not `quiet`. Long stretches of quiet records stay one record each,
-// of a block that `parts` then owns: a save in every hundredth step leaves two of a hundred to look at.
-void SplitBlocks(std::vector<StepRecord>& records, const StepReader* reader, BlockParts& parts,
+// a part of the block: a save in every hundredth step leaves two of a hundred to look at. `parts`: what the
+// steps of all parts took.
+void SplitBlocks(std::vector<StepRecord>& records, const StepReader* reader, DurationHistogram& parts,
                  const std::function<bool(const StepRecord&)>& quiet);
 
 // Expands the blocks `which` says so of.
