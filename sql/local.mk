@@ -1,9 +1,12 @@
 # Steps in few bytes, for the store and for the timeline.
 noinst_LTLIBRARIES += sql/libsteps.la
 sql_libsteps_la_SOURCES = \
+  sql/blocks/deflate.cc sql/blocks/deflate.h \
   sql/blocks/duration_histogram.cc sql/blocks/duration_histogram.h \
   sql/blocks/step_block.cc sql/blocks/step_block.h \
   sql/blocks/varint.h
+sql_libsteps_la_CXXFLAGS = $(AM_CXXFLAGS) $(ZLIB_CFLAGS)
+sql_libsteps_la_LIBADD = $(ZLIB_LIBS)
 
 # The store: schema, ingest, and reading back. The only part that includes sqlite3.h.
 noinst_LTLIBRARIES += sql/libstore.la
@@ -17,6 +20,7 @@ sql_libstore_files = \
   sql/tables/virtual_tables.cc sql/tables/virtual_tables.h \
   sql/blocks/mark_block.cc sql/blocks/mark_block.h \
   sql/blocks/record_pack.cc sql/blocks/record_pack.h \
+  sql/blocks/record_summary.cc sql/blocks/record_summary.h \
   sql/blocks/record_template.cc sql/blocks/record_template.h \
   sql/tables/accounting.cc sql/tables/accounting.h \
   sql/tables/backfill_windows.cc sql/tables/backfill_windows.h \
@@ -34,8 +38,6 @@ sql_libstore_files = \
   sql/tables/record_blocks.cc sql/tables/record_blocks.h \
   sql/tables/source.cc sql/tables/source.h \
   sql/tables/step_store.cc sql/tables/step_store.h \
-  sql/tables/summaries.cc sql/tables/summaries.h \
-  sql/tables/summary_pack.cc sql/tables/summary_pack.h \
   sql/tables/watch_times.cc sql/tables/watch_times.h \
   sql/tables/writer.cc sql/tables/writer.h \
   sql/ingest/backlog.cc sql/ingest/backlog.h \

@@ -43,15 +43,14 @@ CREATE TABLE step_block (
   marks        INTEGER NOT NULL,
   first_t_ns   INTEGER NOT NULL,
   last_t_ns    INTEGER NOT NULL,
-  first_step   INTEGER,
+  first_step   INTEGER NOT NULL,
   last_step    INTEGER NOT NULL,
-  task         INTEGER,
-  first_offset INTEGER,
+  task         INTEGER NOT NULL,
+  first_offset INTEGER NOT NULL,
   last_offset  INTEGER NOT NULL,
   clock_ns     INTEGER,
   stride       INTEGER,
   durations    BLOB,
-  framed       INTEGER NOT NULL DEFAULT 0,
   data         BLOB NOT NULL
 );
 CREATE UNIQUE INDEX step_block_by_job ON step_block (job_id, source_id, slurm_step, seq);
@@ -74,21 +73,10 @@ CREATE TABLE record_block (
   first_t_ns INTEGER NOT NULL,
   last_t_ns  INTEGER NOT NULL,
   made_s     INTEGER,
+  by_time    INTEGER NOT NULL,
   data       BLOB NOT NULL
 );
 CREATE INDEX record_block_by_job ON record_block (job_id, cluster, first_t_ns);
-
-CREATE TABLE summary (
-  job_id     INTEGER NOT NULL,
-  cluster    TEXT NOT NULL,
-  seq        INTEGER NOT NULL,
-  events     INTEGER NOT NULL,
-  first_t_ns INTEGER NOT NULL,
-  last_t_ns  INTEGER NOT NULL,
-  made_s     INTEGER NOT NULL,
-  data       BLOB NOT NULL
-);
-CREATE UNIQUE INDEX summary_by_job ON summary (job_id, cluster, seq);
 
 CREATE TABLE summarized (
   job_id  INTEGER PRIMARY KEY,

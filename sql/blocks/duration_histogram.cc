@@ -73,8 +73,20 @@ std::vector<DurationHistogram::Bin> DurationHistogram::BinsOf(const std::vector<
   std::vector<std::uint32_t> each;
   each.reserve(values.size());
   for (const std::int64_t value : values) each.push_back(BinOf(value));
-  std::sort(each.begin(), each.end());
   std::vector<Bin> bins;
+  if (each.empty()) return bins;
+  // Steps take about the same time each: to count takes less than to sort.
+  const auto [least, most] = std::minmax_element(each.begin(), each.end());
+  const std::uint32_t first = *least;
+  if (*most - first < each.size()) {
+    std::vector<std::int64_t> counts(*most - first + 1);
+    for (const std::uint32_t bin : each) ++counts[bin - first];
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      if (counts[i] > 0) bins.emplace_back(first + static_cast<std::uint32_t>(i), counts[i]);
+    }
+    return bins;
+  }
+  std::sort(each.begin(), each.end());
   for (const std::uint32_t bin : each) {
     if (bins.empty() || bins.back().first != bin) bins.emplace_back(bin, 0);
     ++bins.back().second;

@@ -33,7 +33,7 @@ class DurationHistogram {
   // No value is above it; 0 when empty.
   std::int64_t UpperBound() const;
 
-  // The bins as LEB128 pairs: difference to the bin before, count.
+  // The bins, as docs/formats/duration_histogram.md describes them.
   std::string Encode() const;
   // False: not what Encode writes; then nothing is added.
   bool AddEncoded(std::string_view bytes);

@@ -1,10 +1,5 @@
 // Marks other than steps in compact blocks: a log may tell of a save after every few steps.
-//
-// A block is a list of words (how many, then length and bytes of each) and its marks. A mark is a byte of
-// flags, and LEB128 numbers that are zigzag differences to the mark before (the first to 0): time in ns, byte
-// offset of the entry in its file, step where there is one; and unless they are those of the mark before, the
-// indices of its phase's name and its Slurm step among the words (0 is no word), and the task. Where the end
-// of what a mark begins comes next, one byte on in the file, only its time is there.
+// docs/formats/mark_block.md describes the bytes.
 #pragma once
 
 #include <cstddef>

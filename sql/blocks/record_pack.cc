@@ -4,12 +4,16 @@
 #include <utility>
 
 #include "spank/event.h"
+#include "sql/blocks/deflate.h"
 #include "sql/blocks/varint.h"
 
 namespace goodput {
 namespace {
 
-constexpr std::uint64_t kFormat = 1;
+constexpr std::uint64_t kPlain = 1;
+constexpr std::uint64_t kCompressed = 2;
+// Thousands of records of the largest size; more is a damaged length.
+constexpr std::uint64_t kMostInflated = 64U << 20U;
 
 void PutText(std::string_view text, std::string& data) {
   PutVarint(text.size(), data);
@@ -46,8 +50,8 @@ std::size_t RecordPacker::AddShape(const RecordTemplate& shape) {
   return shapes_.size() - 1;
 }
 
-void RecordPacker::Add(std::size_t shape, std::int64_t offset, const std::int64_t* numbers) {
-  PutVarint(shape << 1U | (new_file_ ? 1U : 0U), data_);
+void RecordPacker::PutHead(std::size_t number, std::int64_t offset) {
+  PutVarint(number << 1U | (new_file_ ? 1U : 0U), data_);
   if (new_file_) {
     PutVarint(Zigzag(Minus(source_id_, packed_source_id_)), data_);
     PutText(node_ == packed_node_ ? std::string_view() : node_, data_);
@@ -58,6 +62,22 @@ void RecordPacker::Add(std::size_t shape, std::int64_t offset, const std::int64_
     offset_ = 0;
     new_file_ = false;
   }
+  PutVarint(Zigzag(Minus(offset, offset_)), data_);
+  offset_ = offset;
+  ++records_;
+}
+
+void RecordPacker::AddText(std::int64_t offset, std::int64_t t_ns, std::string_view kind,
+                           std::string_view record) {
+  PutHead(0, offset);
+  PutVarint(Zigzag(Minus(t_ns, text_t_ns_)), data_);
+  text_t_ns_ = t_ns;
+  PutText(kind, data_);
+  PutText(record, data_);
+}
+
+void RecordPacker::Add(std::size_t shape, std::int64_t offset, const std::int64_t* numbers) {
+  PutHead(shape + 1, offset);
   const RecordColumns::OfShape& of = of_shape_[shape];
   // Which they are comes before what they are.
   std::array<char, RecordTemplate::kMostNumbers * kMostVarint> differences;  // NOLINT: nothing reads the rest
@@ -72,44 +92,64 @@ void RecordPacker::Add(std::size_t shape, std::int64_t offset, const std::int64_
     last = value;
   }
   if (of.m != RecordColumns::kNone) last_[of.columns[of.m]] = numbers[of.m];
-  std::array<char, 2 * kMostVarint> head;  // NOLINT
-  char* head_end = PutVarint(Zigzag(Minus(offset, offset_)), head.data());
-  head_end = PutVarint(which, head_end);
-  offset_ = offset;
-  data_.append(head.data(), static_cast<std::size_t>(head_end - head.data()));
+  PutVarint(which, data_);
   data_.append(differences.data(), static_cast<std::size_t>(end - differences.data()));
-  ++records_;
+}
+
+std::string RecordPacker::Body() const {
+  std::string body;
+  PutVarint(shapes_.size(), body);
+  for (const RecordTemplate* shape : shapes_) PutText(shape->text(), body);
+  PutVarint(static_cast<std::uint64_t>(records_), body);
+  return body + data_;
 }
 
 std::string RecordPacker::Finish() const {
-  std::string packed;
-  PutVarint(kFormat, packed);
-  PutVarint(shapes_.size(), packed);
-  for (const RecordTemplate* shape : shapes_) PutText(shape->text(), packed);
-  PutVarint(static_cast<std::uint64_t>(records_), packed);
-  return packed + data_;
+  std::string block;
+  PutVarint(kPlain, block);
+  return block + Body();
+}
+
+std::string RecordPacker::FinishCompressed() const {
+  const std::string body = Body();
+  std::string block;
+  PutVarint(kCompressed, block);
+  PutVarint(body.size(), block);
+  return block + Deflate(body, DeflateFor::kText);
 }
 
 RecordUnpacker::RecordUnpacker(std::string_view data) : data_(data) {
   std::uint64_t format = 0;
+  good_ = GetVarint(data_, at_, format) &&
+          (format == kPlain || (format == kCompressed && ReadCompressed())) && ReadHeader();
+}
+
+bool RecordUnpacker::ReadCompressed() {
+  std::uint64_t size = 0;
+  if (!GetVarint(data_, at_, size) || size > kMostInflated) return false;
+  if (!Inflate(data_.substr(at_), static_cast<std::size_t>(size), inflated_)) return false;
+  data_ = inflated_;
+  at_ = 0;
+  return true;
+}
+
+bool RecordUnpacker::ReadHeader() {
   std::uint64_t shapes = 0;
-  good_ = GetVarint(data_, at_, format) && format == kFormat && GetVarint(data_, at_, shapes);
+  if (!GetVarint(data_, at_, shapes)) return false;
   RecordColumns columns;
-  for (; good_ && shapes > 0; --shapes) {
+  for (; shapes > 0; --shapes) {
     std::string_view text;
     std::optional<RecordTemplate> shape;
     if (TakeText(text)) shape = RecordTemplate::FromText(text);
-    if (!shape) {
-      good_ = false;
-      break;
-    }
+    if (!shape) return false;
     of_shape_.push_back(columns.Of(*shape));
-    good_ = of_shape_.back().t != RecordColumns::kNone;
+    if (of_shape_.back().t == RecordColumns::kNone) return false;
+    kinds_.push_back(KindOf(*shape));
     shapes_.push_back(*std::move(shape));
   }
   last_.resize(columns.size());
   clocks_.resize(columns.size());
-  good_ = good_ && GetVarint(data_, at_, left_);
+  return GetVarint(data_, at_, left_);
 }
 
 bool RecordUnpacker::TakeText(std::string_view& text) {
@@ -136,10 +176,9 @@ bool RecordUnpacker::Next() {
   --left_;
   std::uint64_t head = 0;
   std::int64_t difference = 0;
-  if (!GetVarint(data_, at_, head) || head >> 1U >= shapes_.size()) return Fail();
-  shape_ = static_cast<std::size_t>(head >> 1U);
-  new_file_ = (head & 1U) != 0;
-  if (new_file_) {
+  if (!GetVarint(data_, at_, head) || head >> 1U > shapes_.size()) return Fail();
+  shape_ = static_cast<std::size_t>(head >> 1U) - 1;
+  if ((head & 1U) != 0) {
     std::string_view node;
     std::string_view boot;
     if (!TakeSigned(difference) || !TakeText(node) || !TakeText(boot)) return Fail();
@@ -148,8 +187,9 @@ bool RecordUnpacker::Next() {
     if (!boot.empty()) boot_ = boot;
     offset_ = 0;
   }
-  if (node_.empty() || boot_.empty() || !TakeSigned(difference)) return Fail();
+  if (node_.empty() || !TakeSigned(difference)) return Fail();
   offset_ = Plus(offset_, difference);
+  if (shape_ == kNoShape) return ReadText() || Fail();
   const RecordColumns::OfShape& of = of_shape_[shape_];
   std::uint64_t which = 0;
   if (!GetVarint(data_, at_, which) || which >> of.columns.size() != 0) return Fail();
@@ -164,7 +204,18 @@ bool RecordUnpacker::Next() {
   return true;
 }
 
+bool RecordUnpacker::ReadText() {
+  std::int64_t difference = 0;
+  if (!TakeSigned(difference) || !TakeText(text_kind_) || !TakeText(text_)) return false;
+  text_t_ns_ = Plus(text_t_ns_, difference);
+  return true;
+}
+
 void RecordUnpacker::AppendText(std::string& record) const {
+  if (shape_ == kNoShape) {
+    record += text_;
+    return;
+  }
   std::array<std::int64_t, RecordTemplate::kMostNumbers> numbers{};
   const RecordTemplate& shape = shapes_[shape_];
   for (std::size_t i = 0; i < shape.names().size(); ++i) numbers[i] = number(i);

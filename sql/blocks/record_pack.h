@@ -1,15 +1,5 @@
-// Thousands of records of one job in few bytes, each as its shape (record_template.h) and its numbers. Pure.
-//
-// The bytes: 1 (the format); LEB128 number of shapes, and each as its length and its text; LEB128 number of
-// records, and each one after the other:
-//   LEB128: its shape's index times two, plus 1 where it is of another file than the one before. Then: zigzag
-//     LEB128 of its source id less that of the one before; node and boot id, each as LEB128 length and bytes,
-//     of no bytes where they are those before;
-//   zigzag LEB128: its offset less that of the one before, or its offset where the file is another;
-//   LEB128: which of its numbers (bit 0 is the first) are not what they were in the last record that had a
-//     number of this name, or 0 in the first;
-//   each of those as zigzag LEB128 of the difference.
-// Instead of `m`, where it comes behind `t`, it is `t` less `m`, the writer's clock, that is compared.
+// Thousands of records of one job in few bytes: each as its template (record_template.h) and its numbers or,
+// if it has no template, as its text. Pure. docs/formats/record_block.md describes the bytes.
 #pragma once
 
 #include <cstddef>
@@ -48,10 +38,17 @@ class RecordPacker {
   // Index of a shape, for Add. It must have a time, and must stay.
   std::size_t AddShape(const RecordTemplate& shape);
   void Add(std::size_t shape, std::int64_t offset, const std::int64_t* numbers);
+  // Adds a record that has no template.
+  void AddText(std::int64_t offset, std::int64_t t_ns, std::string_view kind, std::string_view record);
   std::int64_t records() const { return records_; }
   std::string Finish() const;
+  // The same block compressed.
+  std::string FinishCompressed() const;
 
  private:
+  void PutHead(std::size_t number, std::int64_t offset);
+  std::string Body() const;
+
   std::vector<const RecordTemplate*> shapes_;
   std::vector<RecordColumns::OfShape> of_shape_;
   RecordColumns columns_;
@@ -67,12 +64,15 @@ class RecordPacker {
   std::int64_t packed_source_id_ = 0;
   bool new_file_ = true;
   std::int64_t offset_ = 0;
+  std::int64_t text_t_ns_ = 0;
 };
 
 // Reads them in order. The bytes must stay.
 class RecordUnpacker {
  public:
   explicit RecordUnpacker(std::string_view data);
+  RecordUnpacker(const RecordUnpacker&) = delete;
+  RecordUnpacker& operator=(const RecordUnpacker&) = delete;
 
   const std::vector<RecordTemplate>& shapes() const { return shapes_; }
   // False: there are no more, or these are no such bytes; then good() is false.
@@ -80,13 +80,14 @@ class RecordUnpacker {
   bool good() const { return good_; }
 
   // Of the record at hand.
-  std::size_t shape() const { return shape_; }
+  static constexpr std::size_t kNoShape = ~std::size_t{0};
+  std::size_t shape() const { return shape_; }  // kNoShape: it is a text
   std::int64_t source_id() const { return source_id_; }
-  bool new_file() const { return new_file_; }  // another than that of the record before
   std::string_view node() const { return node_; }
   std::string_view boot() const { return boot_; }
   std::int64_t offset() const { return offset_; }
-  std::int64_t t_ns() const { return number(of_shape_[shape_].t); }
+  std::int64_t t_ns() const { return shape_ == kNoShape ? text_t_ns_ : number(of_shape_[shape_].t); }
+  std::string_view kind() const { return shape_ == kNoShape ? text_kind_ : kinds_[shape_]; }
   std::int64_t number(std::size_t index) const { return last_[of_shape_[shape_].columns[index]]; }
   void AppendText(std::string& record) const;
 
@@ -95,23 +96,30 @@ class RecordUnpacker {
     good_ = false;
     return false;
   }
+  bool ReadCompressed();
+  bool ReadHeader();
+  bool ReadText();
   bool TakeText(std::string_view& text);
   bool TakeSigned(std::int64_t& value);
 
+  std::string inflated_;
   std::string_view data_;
   std::size_t at_ = 0;
   bool good_ = true;
   std::uint64_t left_ = 0;
   std::vector<RecordTemplate> shapes_;
+  std::vector<std::string> kinds_;  // by shape
   std::vector<RecordColumns::OfShape> of_shape_;
   std::vector<std::int64_t> last_;
   std::vector<std::int64_t> clocks_;  // by column, instead of `m`
   std::size_t shape_ = 0;
   std::int64_t source_id_ = 0;
-  bool new_file_ = false;
   std::string_view node_;
   std::string_view boot_;
   std::int64_t offset_ = 0;
+  std::int64_t text_t_ns_ = 0;
+  std::string_view text_kind_;
+  std::string_view text_;
 };
 
 }  // namespace goodput

@@ -30,6 +30,11 @@ inline char* PutVarint(std::uint64_t value, char* at) {
 
 // False: the bytes end inside the number.
 inline bool GetVarint(std::string_view data, std::size_t& at, std::uint64_t& value) {
+  // Most are small.
+  if (at < data.size() && static_cast<unsigned char>(data[at]) < 0x80) {
+    value = static_cast<unsigned char>(data[at++]);
+    return true;
+  }
   value = 0;
   for (unsigned shift = 0; shift < 64 && at < data.size(); shift += 7) {
     const auto byte = static_cast<unsigned char>(data[at++]);

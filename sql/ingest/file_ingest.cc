@@ -11,11 +11,6 @@
 namespace goodput {
 namespace {
 
-// A spool file is BOOT.HOUR.jsonl.
-std::string_view BootOf(std::string_view file) {
-  return file.substr(0, file.find('.'));
-}
-
 absl::Status SetAside(Database& db, const Source& source, std::int64_t offset, std::string_view line,
                       const absl::Status& why) {
   Statement set_aside = db.Prepare(

@@ -74,8 +74,8 @@ absl::Status HookRows::Flush() {
   for (auto& [key, job] : jobs_) {
     if (job.packer.records() == 0) continue;
     absl::Status status =
-        StoreRecordBlock(db_, {0, key.first, std::string(key.second), job.packer.records(), job.first_t_ns,
-                               job.last_t_ns, std::nullopt, job.packer.Finish()});
+        StoreRecordBlock(db_, {key.first, std::string(key.second), job.packer.records(), job.first_t_ns,
+                               job.last_t_ns, std::nullopt, false, job.packer.Finish()});
     if (!status.ok()) return status;
   }
   return absl::OkStatus();

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "spank/event.h"
-#include "sql/tables/summaries.h"
+#include "sql/tables/source.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -139,7 +139,7 @@ bool EventCursor::Next() {
 void EventCursor::SetPlace(std::string_view node, std::string_view file) {
   event_.node = node;
   event_.file = file;
-  event_.boot = file.substr(0, file.find('.'));
+  event_.boot = BootOf(file);
 }
 
 const EventCursor::Source& EventCursor::SourceOf(std::int64_t id) {
@@ -155,13 +155,34 @@ const EventCursor::Source& EventCursor::SourceOf(std::int64_t id) {
   return found->second;
 }
 
+Statement EventCursor::Blocks(bool by_time) {
+  Statement blocks = db_.Prepare(
+      "SELECT data FROM record_block WHERE job_id = ?2 AND (?1 IS NULL OR cluster IN (?1, ''))"
+      " AND last_t_ns >= ?3 AND first_t_ns < ?4 AND by_time = ?5 ORDER BY first_t_ns, rowid");
+  if (which_.cluster) blocks.Bind(1, *which_.cluster);
+  blocks.Bind(2, *which_.job_id).Bind(3, which_.from_ns).Bind(4, which_.until_ns);
+  blocks.Bind(5, std::int64_t{by_time});
+  return blocks;
+}
+
+void EventCursor::Damaged() {
+  status_ = absl::DataLossError(Cat(db_.path(), ": a record block of job ", *which_.job_id, " is damaged"));
+}
+
 void EventCursor::LoadSummarized() {
   if (!which_.job_id || which_.watch) return;
-  status_ =
-      AppendSummarized(db_, which_.cluster, *which_.job_id, which_.from_ns, which_.until_ns, summarized_);
-  summarized_.erase(std::remove_if(summarized_.begin(), summarized_.end(),
-                                   [&](const EventRow& event) { return !Wanted(event.kind); }),
-                    summarized_.end());
+  Statement blocks = Blocks(true);
+  while (blocks.Step()) {
+    RecordUnpacker records(blocks.Bytes(0));
+    while (records.Next()) {
+      const std::int64_t t_ns = records.t_ns();
+      if (t_ns < which_.from_ns || t_ns >= which_.until_ns || !Wanted(records.kind())) continue;
+      summarized_.push_back({records.source_id(), records.offset(), t_ns, std::string(records.kind()), ""});
+      records.AppendText(summarized_.back().record);
+    }
+    if (!records.good()) return Damaged();
+  }
+  status_ = blocks.status();
   std::stable_sort(summarized_.begin(), summarized_.end(),
                    [](const EventRow& a, const EventRow& b) { return PlaceOf(a) < PlaceOf(b); });
   summarized_.erase(
@@ -216,13 +237,7 @@ const EventView::Shape* EventCursor::ShapeOf(const RecordTemplate& text) {
 }
 
 bool EventCursor::OpenBlock() {
-  if (!blocks_) {
-    blocks_ = db_.Prepare(
-        "SELECT data FROM record_block WHERE job_id = ?2 AND (?1 IS NULL OR cluster IN (?1, ''))"
-        " AND last_t_ns >= ?3 AND first_t_ns < ?4 ORDER BY first_t_ns, rowid");
-    if (which_.cluster) blocks_->Bind(1, *which_.cluster);
-    blocks_->Bind(2, *which_.job_id).Bind(3, which_.from_ns).Bind(4, which_.until_ns);
-  }
+  if (!blocks_) blocks_ = Blocks(false);
   block_.reset();
   if (!blocks_->Step()) {
     status_ = blocks_->status();
@@ -240,7 +255,8 @@ bool EventCursor::OpenBlock() {
 bool EventCursor::NextOfBlock() {
   if (!which_.job_id || which_.watch) return false;
   while (block_ || OpenBlock()) {
-    while (block_->Next()) {
+    // All of its records have templates: those that have none are in blocks that are read by time.
+    while (block_->Next() && block_->shape() != RecordUnpacker::kNoShape) {
       const EventView::Shape* shape = of_block_[block_->shape()];
       const std::int64_t t_ns = block_->t_ns();
       if (shape == nullptr || t_ns < which_.from_ns || t_ns >= which_.until_ns) continue;
@@ -257,9 +273,8 @@ bool EventCursor::NextOfBlock() {
       event_.in_common_ = shape;
       return true;
     }
-    if (!block_->good()) {
-      status_ =
-          absl::DataLossError(Cat(db_.path(), ": a record block of job ", *which_.job_id, " is damaged"));
+    if (!block_->good() || block_->shape() == RecordUnpacker::kNoShape) {
+      Damaged();
       return false;
     }
     block_.reset();

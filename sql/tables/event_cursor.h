@@ -2,11 +2,11 @@
 //
 // An event is what one record of a spool says: when, of which kind, and members that a reader asks for by
 // name. The file it was written to and its offset in it are its identity. The store keeps it as a row of
-// `event`, among hundreds of its like in a `record_block`, or, once it is old, in a `summary`; a cursor goes
-// through all of them, and no reader knows which one an event was in. The events of a job come by time, each
-// once; only those out of blocks come after all others and in no order, for they are millions, of which the
-// cursor holds one. Their text is parsed once for all that differ in nothing but numbers and the node: these
-// have the same `shape`, and what a reader makes of their text it makes once, too (ByShape).
+// `event`, or among its like in a `record_block`; a cursor goes through all of them, and no reader knows
+// which one an event was in. The events of a job come by time, each once; only hooks' records out of blocks
+// come after all others and in no order, for they are millions, of which the cursor holds one. Their text is
+// parsed once for all that differ in nothing but numbers and the node: these have the same `shape`, and what
+// a reader makes of their text it makes once, too (ByShape).
 #pragma once
 
 #include <cstddef>
@@ -115,6 +115,8 @@ class EventCursor {
   bool Wanted(std::string_view kind) const;
   bool NextRow();
   bool NextOfBlock();
+  Statement Blocks(bool by_time);
+  void Damaged();
   void LoadSummarized();
   void SetPlace(std::string_view node, std::string_view file);
   const Source& SourceOf(std::int64_t id);

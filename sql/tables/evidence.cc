@@ -86,13 +86,12 @@ void KeepTimes(const JobKey& job, std::vector<PackedStep>& steps) {
 
 absl::StatusOr<std::vector<StepRow>> LoadSteps(Database& db, const JobKey& job) {
   Statement statement =
-      db.Prepare(Cat("SELECT step_block.source_id, slurm_step, clock_ns, framed, data", kFromBlocks));
+      db.Prepare(Cat("SELECT step_block.source_id, slurm_step, clock_ns, data", kFromBlocks));
   statement.Bind(1, job.cluster).Bind(2, job.job_id);
   std::vector<StepRow> rows;
   while (statement.Step()) {
     std::vector<PackedStep> steps;
-    if (!UnpackSteps(statement.Bytes(4), static_cast<std::size_t>(statement.Int(3)), steps))
-      return DamagedSteps(db, job.job_id);
+    if (!UnpackSteps(statement.Bytes(3), steps)) return DamagedSteps(db, job.job_id);
     KeepTimes(job, steps);
     AddRows({statement.Int(0), statement.OptionalInt(2), statement.Text(1)}, steps, rows);
   }
@@ -137,14 +136,11 @@ absl::StatusOr<JobSteps> LoadJobSteps(Database& db, const JobKey& job) {
 
 absl::StatusOr<std::vector<PackedStep>> LoadStepsOfBlock(Database& db, const StepBlockRow& block) {
   Statement statement = db.Prepare(
-      "SELECT framed, data FROM step_block"
+      "SELECT data FROM step_block"
       " WHERE source_id = ?1 AND job_id = ?2 AND slurm_step = ?3 AND seq = ?4");
   statement.Bind(1, block.source_id).Bind(2, block.job_id).Bind(3, block.slurm_step).Bind(4, block.seq);
   std::vector<PackedStep> steps;
-  if (statement.Step() &&
-      !UnpackSteps(statement.Bytes(1), static_cast<std::size_t>(statement.Int(0)), steps)) {
-    return DamagedSteps(db, block.job_id);
-  }
+  if (statement.Step() && !UnpackSteps(statement.Bytes(0), steps)) return DamagedSteps(db, block.job_id);
   if (!statement.status().ok()) return statement.status();
   if (static_cast<std::int64_t>(steps.size()) < block.marks) return DamagedSteps(db, block.job_id);
   steps.resize(static_cast<std::size_t>(block.marks));  // it may have grown since

@@ -75,8 +75,8 @@ absl::Status AddWatched(Database& db, const Id& id, Submits& submits) {
       "SELECT json_extract(record, '$.submit_s'), min(json_extract(record, '$.restart')),"
       " json_extract(record, '$.state'), json_extract(record, '$.user'), json_extract(record, '$.name'), "
       "max(t_ns)"
-      " FROM event WHERE job_id = ?1 AND kind IN ('queue', 'attempt')"
-      " AND source_id IN (SELECT id FROM source WHERE cluster = ?2)"
+      " FROM event CROSS JOIN source ON source.id = event.source_id AND source.cluster = ?2"
+      " WHERE job_id = ?1 AND kind IN ('queue', 'attempt')"
       " AND json_extract(record, '$.submit_s') IS NOT NULL GROUP BY 1");
   rows.Bind(1, id.first).Bind(2, id.second);
   while (rows.Step()) {

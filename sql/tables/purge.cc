@@ -6,7 +6,7 @@
 #include "sql/status_macros.h"
 #include "sql/tables/evidence.h"
 #include "sql/tables/record_blocks.h"
-#include "sql/tables/summaries.h"
+#include "sql/tables/source.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -39,7 +39,7 @@ absl::StatusOr<std::vector<OldJob>> OldJobs(Database& db, std::int64_t before_s)
 // A part of a job's records, of one cluster.
 struct SomeOfJob {
   std::string cluster;
-  std::vector<EventRow> events;
+  std::vector<OldEvent> events;
 };
 
 absl::StatusOr<SomeOfJob> SomeEvents(Database& db, const OldJob& job) {
@@ -54,20 +54,23 @@ absl::StatusOr<SomeOfJob> SomeEvents(Database& db, const OldJob& job) {
     return some;
   }
   some.cluster = any.Text(0);
-  Statement rows =
-      db.Prepare(Cat("SELECT event.source_id, event.offset, event.t_ns, event.kind, event.record", kOfNodes,
-                     " AND source.cluster = ?2 ORDER BY event.t_ns, event.source_id, event.offset LIMIT ?3"));
+  Statement rows = db.Prepare(Cat(
+      "SELECT event.source_id, event.offset, event.t_ns, event.kind, event.record, source.node, source.file",
+      kOfNodes, " AND source.cluster = ?2 ORDER BY event.t_ns, event.source_id, event.offset LIMIT ?3"));
   rows.Bind(1, job.job_id).Bind(2, some.cluster).Bind(3, kEventsAtOnce);
-  while (rows.Step())
-    some.events.push_back({rows.Int(0), rows.Int(1), rows.Int(2), rows.Text(3), rows.Text(4)});
+  while (rows.Step()) {
+    some.events.push_back({{rows.Int(0), rows.Int(1), rows.Int(2), rows.Text(3), rows.Text(4)},
+                           rows.Text(5),
+                           std::string(BootOf(rows.Bytes(6)))});
+  }
   if (!rows.status().ok()) return rows.status();
   return some;
 }
 
-absl::Status Delete(Database& db, const std::vector<EventRow>& events) {
+absl::Status Delete(Database& db, const std::vector<OldEvent>& events) {
   Statement row = db.Prepare("DELETE FROM event WHERE source_id = ?1 AND offset = ?2");
-  for (const EventRow& event : events) {
-    row.Bind(1, event.source_id).Bind(2, event.offset);
+  for (const OldEvent& from : events) {
+    row.Bind(1, from.event.source_id).Bind(2, from.event.offset);
     if (absl::Status status = row.Run(); !status.ok()) return status;
   }
   return absl::OkStatus();

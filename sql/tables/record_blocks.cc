@@ -2,102 +2,137 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "spank/event.h"
 #include "sql/blocks/record_pack.h"
+#include "sql/blocks/record_summary.h"
 #include "sql/blocks/record_template.h"
 #include "sql/status_macros.h"
-#include "sql/tables/summary_pack.h"
 #include "sql/text.h"
 
 namespace goodput {
 namespace {
 
-absl::Status DamagedRecords(const Database& db, std::int64_t job_id) {
-  return absl::DataLossError(Cat(db.path(), ": a record block of job ", job_id, " is damaged"));
+// The template by which a reader finds the event's time and kind. Absent: there is none.
+std::optional<RecordTemplate> TemplateOf(const OldEvent& from, std::vector<std::int64_t>& numbers) {
+  std::optional<RecordTemplate> shape = RecordTemplate::Of(from.event.record, from.node, numbers);
+  const std::optional<std::size_t> t = shape ? shape->NumberOf(key::kTime) : std::nullopt;
+  if (!t || numbers[*t] != from.event.t_ns || KindOf(*shape) != from.event.kind) return std::nullopt;
+  return shape;
 }
 
-// What a summary keeps of it, and its time.
-std::string SummaryWithTime(const EventRow& event) {
-  const std::string kept = SummaryOfRecord(event);
-  return Cat("{\"", key::kTime, "\":", event.t_ns, kept.size() > 2 ? "," : "",
-             std::string_view(kept).substr(1));
-}
-
-// The events as a block; absent: one of them has no shape.
-std::optional<std::string> Packed(const std::vector<EventRow>& events, RecordUnpacker& files) {
+std::string Packed(const std::vector<OldEvent>& events, bool compressed) {
   std::vector<std::int64_t> numbers;
   std::map<std::string, std::pair<RecordTemplate, std::size_t>> shapes;
   RecordPacker packer;
-  for (const EventRow& event : events) {
-    if (!files.Next()) return std::nullopt;
-    std::optional<RecordTemplate> shape = RecordTemplate::Of(event.record, files.node(), numbers);
-    if (!shape) return std::nullopt;
-    packer.SetFile(event.source_id, files.node(), files.boot());
+  for (const OldEvent& from : events) {
+    const EventRow& event = from.event;
+    packer.SetFile(event.source_id, from.node, from.boot);
+    std::optional<RecordTemplate> shape = TemplateOf(from, numbers);
+    if (!shape) {
+      packer.AddText(event.offset, event.t_ns, event.kind, event.record);
+      continue;
+    }
     const std::string text = shape->text();
     const auto [known, fresh] = shapes.try_emplace(text, *std::move(shape), 0);
     if (fresh) known->second.second = packer.AddShape(known->second.first);
     packer.Add(known->second.second, event.offset, numbers.data());
   }
-  return packer.Finish();
+  return compressed ? packer.FinishCompressed() : packer.Finish();
+}
+
+absl::StatusOr<std::vector<OldEvent>> EventsOfBlock(const Database& db, std::int64_t job_id,
+                                                    std::string_view data) {
+  std::vector<OldEvent> events;
+  RecordUnpacker records(data);
+  while (records.Next()) {
+    events.push_back(
+        {{records.source_id(), records.offset(), records.t_ns(), std::string(records.kind()), std::string()},
+         std::string(records.node()),
+         std::string(records.boot())});
+    records.AppendText(events.back().event.record);
+  }
+  if (!records.good())
+    return absl::DataLossError(Cat(db.path(), ": a record block of job ", job_id, " is damaged"));
+  return events;
+}
+
+// The events as the data of a summary. What it stands for is about to be deleted: so it must come back,
+// before and not after.
+absl::StatusOr<std::string> Summary(const Database& db, std::int64_t job_id, std::vector<OldEvent> events,
+                                    bool compressed) {
+  for (OldEvent& from : events) from.event.record = SummaryOfRecord(from.event.record, from.event.kind);
+  std::string data = Packed(events, compressed);
+  const absl::StatusOr<std::vector<OldEvent>> read = EventsOfBlock(db, job_id, data);
+  const auto all = [](const OldEvent& from) {
+    const EventRow& event = from.event;
+    return std::tie(event.source_id, event.offset, event.t_ns, event.kind, event.record, from.node);
+  };
+  if (!read.ok() || !std::equal(events.begin(), events.end(), read->begin(), read->end(),
+                                [&](const OldEvent& a, const OldEvent& b) { return all(a) == all(b); })) {
+    return absl::InternalError(Cat("a summary of job ", job_id, " does not read back; nothing was removed"));
+  }
+  return data;
 }
 
 }  // namespace
 
 absl::Status StoreRecordBlock(Database& db, const RecordBlock& block) {
   Statement store = db.Prepare(
-      "INSERT INTO record_block (job_id, cluster, records, first_t_ns, last_t_ns, made_s, data)"
-      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
+      "INSERT INTO record_block (job_id, cluster, records, first_t_ns, last_t_ns, made_s, by_time, data)"
+      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
   store.Bind(1, block.job_id).Bind(2, block.cluster).Bind(3, block.records);
-  store.Bind(4, block.first_t_ns).Bind(5, block.last_t_ns).Bind(6, block.made_s).BindBlob(7, block.data);
+  store.Bind(4, block.first_t_ns).Bind(5, block.last_t_ns).Bind(6, block.made_s);
+  store.Bind(7, std::int64_t{block.by_time}).BindBlob(8, block.data);
   return store.Run();
 }
 
-absl::StatusOr<std::vector<EventRow>> EventsOfBlock(const Database& db, std::int64_t job_id,
-                                                    std::string_view data) {
-  std::vector<EventRow> events;
-  RecordUnpacker records(data);
-  while (records.Next()) {
-    events.push_back({records.source_id(), records.offset(), records.t_ns(),
-                      KindOf(records.shapes()[records.shape()]), std::string()});
-    records.AppendText(events.back().record);
-  }
-  if (!records.good()) return DamagedRecords(db, job_id);
-  return events;
+absl::Status AddSummary(Database& db, std::int64_t job_id, const std::string& cluster,
+                        std::vector<OldEvent> events, std::int64_t made_s) {
+  if (events.empty()) return absl::OkStatus();
+  const auto [first, last] =
+      std::minmax_element(events.begin(), events.end(),
+                          [](const OldEvent& a, const OldEvent& b) { return a.event.t_ns < b.event.t_ns; });
+  RecordBlock block{
+      job_id, cluster, static_cast<std::int64_t>(events.size()), first->event.t_ns, last->event.t_ns, made_s,
+      true,   ""};
+  ASSIGN_OR_RETURN(block.data, Summary(db, job_id, std::move(events), true));
+  return StoreRecordBlock(db, block);
 }
 
 absl::StatusOr<std::int64_t> SummarizeBlock(Database& db, std::int64_t job_id, std::int64_t made_s) {
   Statement row = db.Prepare(
-      "SELECT rowid, data FROM record_block WHERE job_id = ?1 AND made_s IS NULL ORDER BY first_t_ns LIMIT "
-      "1");
+      "SELECT rowid, data FROM record_block WHERE job_id = ?1 AND made_s IS NULL"
+      " ORDER BY first_t_ns LIMIT 1");
   row.Bind(1, job_id);
   if (!row.Step()) {
     if (!row.status().ok()) return row.status();
     return 0;
   }
   const std::int64_t id = row.Int(0);
-  const std::string data(row.Bytes(1));
+  ASSIGN_OR_RETURN(std::vector<OldEvent> events, EventsOfBlock(db, job_id, row.Bytes(1)));
   row.Reset();
-  ASSIGN_OR_RETURN(std::vector<EventRow> events, EventsOfBlock(db, job_id, data));
-  for (EventRow& event : events) event.record = SummaryWithTime(event);
-  RecordUnpacker files(data);
-  const std::optional<std::string> packed = Packed(events, files);
-  // What it stands for is about to be gone: so it must come back, before and not after.
-  absl::StatusOr<std::vector<EventRow>> read = absl::StatusOr<std::vector<EventRow>>(std::vector<EventRow>{});
-  if (packed) read = EventsOfBlock(db, job_id, *packed);
-  const auto same = [](const EventRow& a, const EventRow& b) {
-    return a.source_id == b.source_id && a.offset == b.offset && a.t_ns == b.t_ns && a.kind == b.kind &&
-           a.record == b.record;
-  };
-  if (!packed || !read.ok() || read->size() != events.size() ||
-      !std::equal(events.begin(), events.end(), read->begin(), same)) {
-    return absl::InternalError(Cat("a summary of job ", job_id, " does not read back; nothing was removed"));
-  }
+  const auto records = static_cast<std::int64_t>(events.size());
+  ASSIGN_OR_RETURN(const std::string data, Summary(db, job_id, std::move(events), false));
   Statement store = db.Prepare("UPDATE record_block SET data = ?2, made_s = ?3 WHERE rowid = ?1");
-  store.Bind(1, id).BindBlob(2, *packed).Bind(3, made_s);
+  store.Bind(1, id).BindBlob(2, data).Bind(3, made_s);
   RETURN_IF_ERROR(store.Run());
-  return static_cast<std::int64_t>(events.size());
+  return records;
+}
+
+absl::StatusOr<std::optional<std::int64_t>> SummarizedSince(Database& db, const std::vector<JobKey>& jobs) {
+  std::optional<std::int64_t> since;
+  for (const JobKey& job : jobs) {
+    Statement rows =
+        db.Prepare("SELECT min(made_s) FROM record_block WHERE job_id = ?1 AND cluster IN (?2, '')");
+    rows.Bind(1, job.job_id).Bind(2, job.cluster);
+    const std::optional<std::int64_t> made = rows.Step() ? rows.OptionalInt(0) : std::nullopt;
+    if (!rows.status().ok()) return rows.status();
+    if (made) since = std::min(since.value_or(*made), *made);
+  }
+  return since;
 }
 
 }  // namespace goodput

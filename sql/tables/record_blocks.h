@@ -1,40 +1,53 @@
-// Records of slurmd's hooks that came by the hundreds: what the nodes of one job wrote at once, when it began
-// and ended, as one row of the database. See record_pack.h; an EventCursor reads them.
+// Many records of one job as one row of the database: what its nodes wrote at once when it began and ended,
+// and, once keep_events is over, summaries of everything that its nodes wrote. See docs/formats/
+// record_block.md; an EventCursor reads them, so reports of a summary say the same, for ever.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sql/database.h"
 #include "sql/tables/evidence.h"
+#include "sql/tables/jobs.h"
 
 namespace goodput {
 
 struct RecordBlock {
-  std::int64_t id = 0;
   std::int64_t job_id = 0;
   std::string cluster;  // as its sources have it
   std::int64_t records = 0;
   std::int64_t first_t_ns = 0;
   std::int64_t last_t_ns = 0;
-  std::optional<std::int64_t> made_s;  // since when it is without the members that summaries leave out
+  std::optional<std::int64_t> made_s;  // since when it is a summary
+  bool by_time = false;                // readers give its records by time, among those that are rows
   std::string data;
 };
 
-// Stores one more; its id is the database's.
+// Stores one more.
 absl::Status StoreRecordBlock(Database& db, const RecordBlock& block);
 
-// The records of a block, as events. An error where it is damaged.
-absl::StatusOr<std::vector<EventRow>> EventsOfBlock(const Database& db, std::int64_t job_id,
-                                                    std::string_view data);
+// An event that a summary is to hold, and who wrote it.
+struct OldEvent {
+  EventRow event;
+  std::string node;
+  std::string boot;
+};
+
+// Stores a summary of rows of the job, of a cluster as its sources have it. Of so many that all fit into
+// memory.
+absl::Status AddSummary(Database& db, std::int64_t job_id, const std::string& cluster,
+                        std::vector<OldEvent> events, std::int64_t made_s);
 
 // Makes a summary of the job's earliest block that is none yet, within the caller's transaction. How many
 // records it has; 0: there is no such block.
 absl::StatusOr<std::int64_t> SummarizeBlock(Database& db, std::int64_t job_id, std::int64_t made_s);
+
+// When the first of the records of these jobs were replaced by a summary, in seconds since the epoch; absent:
+// all are there.
+absl::StatusOr<std::optional<std::int64_t>> SummarizedSince(Database& db, const std::vector<JobKey>& jobs);
 
 }  // namespace goodput

@@ -25,6 +25,11 @@ std::string ClusterNamedIn(std::string_view beginning,
 // is named (yet).
 absl::StatusOr<std::string> ClusterOfFile(Files& files, int fd, std::int64_t file_size);
 
+// A spool file is BOOT.HOUR.jsonl.
+inline std::string_view BootOf(std::string_view file) {
+  return file.substr(0, file.find('.'));
+}
+
 struct Source {
   std::int64_t id = 0;
   std::int64_t offset = 0;  // all bytes before it are ingested

@@ -56,28 +56,22 @@ absl::StatusOr<StepStore::OpenBlock*> StepStore::BlockFor(std::int64_t job_id, s
   if (found != blocks_.end()) return &found->second;
   OpenBlock block;
   Statement last = db_.Prepare(
-      "SELECT seq, framed, data, clock_ns FROM step_block"
+      "SELECT seq, clock_ns, data FROM step_block"
       " WHERE source_id = ?1 AND job_id = ?2 AND slurm_step = ?3 ORDER BY seq DESC LIMIT 1");
   last.Bind(1, source_id_).Bind(2, job_id).Bind(3, slurm_step);
   if (last.Step()) {
     block.seq = last.Int(0);
-    block.clock_ns = last.OptionalInt(3);
+    block.clock_ns = last.OptionalInt(1);
     std::vector<PackedStep> steps;
     const std::string_view data = last.Bytes(2);
-    const auto framed = static_cast<std::size_t>(last.Int(1));
-    const bool whole = UnpackSteps(data, framed, steps);
-    if (!whole || (framed > 0 && steps.size() < kMarksPerFrame))
+    if (!UnpackSteps(data, steps))
       return absl::DataLossError(Cat(db_.path(), ": a step block of job ", job_id, " is damaged"));
-    if (framed == 0) {
-      for (const PackedStep& step : steps) block.Add(step);
-    } else {
-      // Frames are full ones: what they hold need not be packed again.
-      const std::size_t in_frames = steps.size() / kMarksPerFrame * kMarksPerFrame;
-      for (const PackedStep& step : steps) block.summary.Add(step);
-      block.frames = data.substr(0, framed);
-      block.last_framed = steps[in_frames - 1];
-      block.tail.assign(steps.begin() + static_cast<std::ptrdiff_t>(in_frames), steps.end());
-    }
+    for (const PackedStep& step : steps) block.summary.Add(step);
+    // What full frames hold need not be packed again.
+    const std::size_t in_frames = steps.size() / kMarksPerFrame * kMarksPerFrame;
+    block.frames = data.substr(0, FullFrames(data));
+    if (in_frames > 0) block.last_framed = steps[in_frames - 1];
+    block.tail.assign(steps.begin() + static_cast<std::ptrdiff_t>(in_frames), steps.end());
   }
   if (!last.status().ok()) return last.status();
   return &blocks_.emplace(std::move(key), std::move(block)).first->second;
@@ -88,23 +82,19 @@ absl::Status StepStore::Store(const Key& key, OpenBlock& block) {
   if (!store_) {
     store_ = db_.Prepare(
         "INSERT OR REPLACE INTO step_block (source_id, job_id, slurm_step, seq, marks, first_t_ns, last_t_ns,"
-        " first_step, last_step, task, first_offset, last_offset, clock_ns, stride, durations, framed, data)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)");
+        " first_step, last_step, task, first_offset, last_offset, clock_ns, stride, durations, data)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)");
   }
   const StepSummary& summary = block.summary;
   const std::optional<std::int64_t> stride = summary.stride();
   std::string data = block.frames;
-  PackedStep before = block.last_framed;
-  for (const PackedStep& step : block.tail) {
-    PackStep(before, step, data);
-    before = step;
-  }
+  PackFrame(block.last_framed, block.tail, data);
   Statement& store = *store_;
   store.Bind(1, source_id_).Bind(2, key.first).Bind(3, key.second).Bind(4, block.seq);
   store.Bind(5, summary.marks()).Bind(6, summary.first().t_ns).Bind(7, summary.last().t_ns);
   store.Bind(8, summary.first().step).Bind(9, summary.last().step).Bind(10, summary.first().task);
   store.Bind(11, summary.first().offset).Bind(12, summary.last().offset).Bind(13, block.clock_ns);
-  store.Bind(14, stride).Bind(16, static_cast<std::int64_t>(block.frames.size())).BindBlob(17, data);
+  store.Bind(14, stride).BindBlob(16, data);
   if (stride) {
     store.BindBlob(15, summary.durations().Encode());
   } else {

@@ -13,8 +13,6 @@
 #include "sql/blocks/mark_block.h"
 #include "sql/blocks/record_pack.h"
 #include "sql/blocks/step_block.h"
-#include "sql/tables/evidence.h"
-#include "sql/tables/summary_pack.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -40,9 +38,7 @@ class RecordRows {
   static constexpr int kArguments = 1;
   static constexpr int kRowColumns = 5;
 
-  explicit RecordRows(sqlite3_value** arguments) : data_(BytesOf(arguments[0])), records_(data_) {
-    for (const RecordTemplate& shape : records_.shapes()) kinds_.push_back(KindOf(shape));
-  }
+  explicit RecordRows(sqlite3_value** arguments) : data_(BytesOf(arguments[0])), records_(data_) {}
   bool Next() { return records_.Next(); }
   bool good() const { return records_.good(); }
   void Column(int column, sqlite3_context* out) const {
@@ -54,7 +50,7 @@ class RecordRows {
       case 2:
         return sqlite3_result_int64(out, records_.t_ns());
       case 3:
-        return GiveText(out, kinds_[records_.shape()]);
+        return GiveText(out, records_.kind());
       default:
         std::string record;
         records_.AppendText(record);
@@ -65,7 +61,6 @@ class RecordRows {
  private:
   std::string data_;
   RecordUnpacker records_;
-  std::vector<std::string> kinds_;
 };
 
 // Rows that are all unpacked at once: a block of these has at most a few thousand.
@@ -84,41 +79,14 @@ class Rows {
   std::size_t at_ = static_cast<std::size_t>(-1);
 };
 
-class SummaryRows : public Rows<EventRow> {
- public:
-  static constexpr const char* kColumns = RecordRows::kColumns;
-  static constexpr int kArguments = 1;
-  static constexpr int kRowColumns = RecordRows::kRowColumns;
-
-  explicit SummaryRows(sqlite3_value** arguments) { good_ = UnpackSummary(BytesOf(arguments[0]), rows_); }
-  void Column(int column, sqlite3_context* out) const {
-    switch (column) {
-      case 0:
-        return sqlite3_result_int64(out, row().source_id);
-      case 1:
-        return sqlite3_result_int64(out, row().offset);
-      case 2:
-        return sqlite3_result_int64(out, row().t_ns);
-      case 3:
-        return GiveText(out, row().kind);
-      default:
-        return GiveText(out, row().record);
-    }
-  }
-};
-
 class StepRows : public Rows<PackedStep> {
  public:
   static constexpr const char* kColumns =
-      "CREATE TABLE x(t_ns INTEGER, train_step INTEGER, task INTEGER, offset INTEGER, data HIDDEN, framed "
-      "HIDDEN)";
-  static constexpr int kArguments = 2;
+      "CREATE TABLE x(t_ns INTEGER, train_step INTEGER, task INTEGER, offset INTEGER, data HIDDEN)";
+  static constexpr int kArguments = 1;
   static constexpr int kRowColumns = 4;
 
-  explicit StepRows(sqlite3_value** arguments) {
-    good_ = UnpackSteps(BytesOf(arguments[0]), static_cast<std::size_t>(sqlite3_value_int64(arguments[1])),
-                        rows_);
-  }
+  explicit StepRows(sqlite3_value** arguments) { good_ = UnpackSteps(BytesOf(arguments[0]), rows_); }
   void Column(int column, sqlite3_context* out) const {
     const std::int64_t values[] = {row().t_ns, row().step, row().task, row().offset};
     sqlite3_result_int64(out, values[column]);
@@ -285,15 +253,12 @@ CREATE TEMP VIEW events AS
     FROM event JOIN source ON source.id = event.source_id
   UNION ALL
   SELECT source.cluster, block.job_id, one.t_ns, source.node, one.kind, source.file, one.offset, one.record
-    FROM record_block AS block, unpack_records(block.data) AS one JOIN source ON source.id = one.source_id
-  UNION ALL
-  SELECT source.cluster, block.job_id, one.t_ns, source.node, one.kind, source.file, one.offset, one.record
-    FROM summary AS block, unpack_summary(block.data) AS one JOIN source ON source.id = one.source_id;
+    FROM record_block AS block, unpack_records(block.data) AS one JOIN source ON source.id = one.source_id;
 
 CREATE TEMP VIEW steps AS
   SELECT source.cluster, block.job_id, one.t_ns, source.node, block.slurm_step, one.task, one.train_step, source.file,
          one.offset
-    FROM step_block AS block, unpack_steps(block.data, block.framed) AS one JOIN source ON source.id = block.source_id;
+    FROM step_block AS block, unpack_steps(block.data) AS one JOIN source ON source.id = block.source_id;
 
 CREATE TEMP VIEW marks AS
   SELECT cluster, job_id, t_ns, node, json_extract(record, '$.slurm_step') AS slurm_step,
@@ -351,7 +316,6 @@ absl::Status AddVirtualTables(Database& db) {
   sqlite3* handle = db.handle();
   const std::pair<const char*, const sqlite3_module*> functions[] = {
       {"unpack_records", Function<RecordRows>::Module()},
-      {"unpack_summary", Function<SummaryRows>::Module()},
       {"unpack_steps", Function<StepRows>::Module()},
       {"unpack_marks", Function<MarkRows>::Module()},
   };

@@ -190,7 +190,7 @@ class RetentionTest(unittest.TestCase):
 
     def test_records_in_blocks_are_summarized_too(self) -> None:
         self.fill(blocks=True)
-        in_blocks = "record_block WHERE job_id = %d AND made_s IS %%s NULL" % BIG
+        in_blocks = "record_block WHERE NOT by_time AND job_id = %d AND made_s IS %%s NULL" % BIG
         blocks = self.count(in_blocks % "")
         self.assertGreater(blocks, 0)
         window = ["-S", "2026-09-21", "-E", "2026-09-22", "--json"]
@@ -221,9 +221,9 @@ class RetentionTest(unittest.TestCase):
         before = self.answers()
         self.configure("300s")
         for kills in range(3):
-            summaries = self.count("summary")
+            summaries = self.count("record_block WHERE by_time")
             daemon = self.start()
-            self.wait_until(lambda: self.count("summary") > summaries or self.old_ones() == 0)
+            self.wait_until(lambda: self.count("record_block WHERE by_time") > summaries or self.old_ones() == 0)
             os.kill(daemon.pid, signal.SIGKILL)
             daemon.wait()
             self.assertEqual(self.answers(), before, "after kill %d" % (kills + 1))
@@ -331,7 +331,7 @@ class RealClusterTest(unittest.TestCase):
         with open(self.site.conf, "a") as file:
             file.write("keep_events = 1s\n")
         self.site.start_daemon()
-        self.wait(lambda: self.of_nodes() == 0 and self.count("summary") > 0)
+        self.wait(lambda: self.of_nodes() == 0 and self.count("record_block WHERE by_time") > 0)
         for question, answer in before.items():
             self.assertEqual(self.ask(*question.split()), answer, question)
         # What was computed before the purge is served for a while.

@@ -86,7 +86,7 @@ class SqlTest(unittest.TestCase):
         self.start()
         self.wait_until(lambda: self.old_ones() == 0)
         self.wait_until(lambda: "keep_events: replaced" in self.log())
-        self.assertGreater(self.count("summary"), 0)
+        self.assertGreater(self.count("record_block WHERE by_time"), 0)
         self.assert_all_can_be_read()
 
     def test_a_damaged_block_is_an_error(self) -> None:

@@ -9,11 +9,11 @@ CXXFLAGS = -std=c++17 -O1 -g1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,
 LDLIBS := $(shell pkg-config --libs $(packages))
 
 targets = spool_line record mark_message option_value config times sacct_text hostlist log_lines step_block google_entry \
-  json_stream line_templates mark_block node_status question record_pack summary_pack
+  json_stream line_templates mark_block node_status question record_pack
 # What they need of the product, in pieces that are each compiled as one file, as configure --enable-unity does.
 piece_spank = spank/event spank/files spank/options
-piece_sql = sql/database sql/schema sql/spool_line sql/blocks/mark_block sql/blocks/record_pack sql/blocks/record_template \
-  sql/blocks/step_block sql/ingest/line_templates sql/tables/heartbeats sql/tables/losses sql/tables/summary_pack
+piece_sql = sql/database sql/schema sql/spool_line sql/blocks/deflate sql/blocks/mark_block sql/blocks/record_pack sql/blocks/record_summary \
+  sql/blocks/record_template sql/blocks/step_block sql/ingest/line_templates sql/tables/heartbeats sql/tables/losses
 piece_logs = tools/sources/import_export/input tools/sources/import_export/json_stream tools/sources/logs/google_entry \
   tools/sources/logs/google_events tools/sources/logs/line_time tools/sources/logs/lines tools/sources/logs/log_fold \
   tools/sources/logs/log_reader tools/sources/logs/profile tools/sources/logs/progress_bars tools/sources/logs/step_entry

@@ -19,8 +19,8 @@ tests_unit_timeline_test_LDADD = tools/accounting/libtimeline.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/steps_test
 TESTS += tests/unit/steps_test
-tests_unit_steps_test_SOURCES = tests/unit/steps_test.cc
-tests_unit_steps_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
+tests_unit_steps_test_SOURCES = tests/unit/format_document.h tests/unit/steps_test.cc
+tests_unit_steps_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS) -DFORMAT_DOCUMENTS='"$(abs_srcdir)/docs/formats"'
 tests_unit_steps_test_LDADD = sql/libsteps.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/housekeeping_test
@@ -61,14 +61,14 @@ tests_unit_summary_test_LDADD = sql/libstore.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/store_test
 TESTS += tests/unit/store_test
-tests_unit_store_test_files = tests/spank/temp_folder.h tests/unit/event_cursor_test.cc tests/unit/heartbeats_test.cc \
-  tests/unit/load_events.h tests/unit/record_blocks_test.cc tests/unit/store_test.cc
+tests_unit_store_test_files = tests/spank/temp_folder.h tests/unit/event_cursor_test.cc tests/unit/format_document.h \
+  tests/unit/heartbeats_test.cc tests/unit/load_events.h tests/unit/record_blocks_test.cc tests/unit/store_test.cc
 if UNITY
 nodist_tests_unit_store_test_SOURCES = tests/unit/store_test.unity.cc
 else
 tests_unit_store_test_SOURCES = $(tests_unit_store_test_files)
 endif
-tests_unit_store_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_store_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS) -DFORMAT_DOCUMENTS='"$(abs_srcdir)/docs/formats"'
 tests_unit_store_test_LDADD = sql/libstore.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/tools_test

@@ -24,6 +24,7 @@
 
 #include "spank/event.h"
 #include "spank/spool.h"
+#include "sql/blocks/mark_block.h"
 #include "sql/blocks/step_block.h"
 #include "sql/database.h"
 #include "sql/ingest/backlog.h"
@@ -34,6 +35,7 @@
 #include "sql/tables/event_cursor.h"
 #include "sql/tables/evidence.h"
 #include "tests/spank/temp_folder.h"
+#include "tests/unit/format_document.h"
 #include "tests/unit/load_events.h"
 
 namespace goodput {
@@ -759,69 +761,19 @@ TEST_F(StoreTest, ASmallDiskThatFillsUpAndIsEmptiedAgain) {
 
 // ---- step blocks ----
 
-TEST(StepBlock, AnyMarksComeBackAsTheyWere) {
-  constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
-  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
-  std::mt19937_64 random(3);
-  const auto value = [&]() -> std::int64_t {
-    switch (random() % 6) {
-      case 0:
-        return kMin;
-      case 1:
-        return kMax;
-      case 2:
-        return static_cast<std::int64_t>(random());
-      case 3:
-        return -static_cast<std::int64_t>(random() % 100);
-      default:
-        return static_cast<std::int64_t>(random() % 1000);
-    }
-  };
-  for (int round = 0; round < 500; ++round) {
-    std::vector<PackedStep> steps;
-    std::string data;
-    PackedStep before;
-    for (std::size_t n = random() % 20; n > 0; --n) {
-      const PackedStep step{value(), value(), value(), value()};
-      PackStep(before, step, data);
-      before = step;
-      steps.push_back(step);
-    }
-    std::vector<PackedStep> unpacked;
-    ASSERT_TRUE(UnpackSteps(data, 0, unpacked));
-    ASSERT_EQ(unpacked.size(), steps.size());
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      ASSERT_EQ(unpacked[i].t_ns, steps[i].t_ns);
-      ASSERT_EQ(unpacked[i].step, steps[i].step);
-      ASSERT_EQ(unpacked[i].task, steps[i].task);
-      ASSERT_EQ(unpacked[i].offset, steps[i].offset);
-    }
-    // Any cut gives the marks before it, and says when one was cut.
-    for (std::size_t cut = 0; cut < data.size(); ++cut) {
-      std::vector<PackedStep> part;
-      const bool whole = UnpackSteps(std::string_view(data).substr(0, cut), 0, part);
-      ASSERT_LT(part.size(), steps.size());
-      std::string again;
-      PackedStep last;
-      for (const PackedStep& step : part) {
-        PackStep(last, step, again);
-        last = step;
-      }
-      ASSERT_EQ(whole, again.size() == cut);
-    }
-  }
-}
-
-TEST(StepBlock, ASteadyRunCostsAFewBytesAStep) {
-  std::string data;
-  PackedStep before;
-  for (std::int64_t i = 0; i < kMarksPerBlock; ++i) {
-    const PackedStep step{1'767'225'600'000'000'000 + i * 1'000'000'000 + (i * 7919) % 1'000'000, i, 0,
-                          i * 180};
-    PackStep(before, step, data);
-    before = step;
-  }
-  EXPECT_LE(data.size() / kMarksPerBlock, 9U);
+TEST(MarkBlock, IsAsItsDocumentSays) {
+  const std::string example = ExampleOf("mark_block.md");
+  MarkPacker packer;
+  packer.Add({1000, PackedMark::Kind::kCheckpoint, true, 100, "", "0", 0, 1});
+  packer.Add({1300, PackedMark::Kind::kCheckpoint, false, 100, "", "0", 0, 2});
+  packer.Add({2000, PackedMark::Kind::kPhase, true, std::nullopt, "eval", "0", 0, 90});
+  EXPECT_EQ(packer.Finish(), example);
+  std::string all;
+  EXPECT_TRUE(UnpackMarks(example, [&](const PackedMark& mark) {
+    all += Cat(mark.t_ns, mark.begin ? " begins " : " ends ", mark.step.value_or(-1), mark.name, " ",
+               mark.slurm_step, " ", mark.task, " ", mark.offset, ";");
+  }));
+  EXPECT_EQ(all, "1000 begins 100 0 0 1;1300 ends 100 0 0 2;2000 begins -1eval 0 0 90;");
 }
 
 TEST(StepBlock, RandomBytesNeverCrash) {
@@ -830,7 +782,7 @@ TEST(StepBlock, RandomBytesNeverCrash) {
     std::string data(random() % 60, '\0');
     for (char& c : data) c = static_cast<char>(random());
     std::vector<PackedStep> steps;
-    UnpackSteps(data, 0, steps);
+    UnpackSteps(data, steps);
   }
 }
 
@@ -838,7 +790,7 @@ TEST_F(StoreTest, StepsRollOverIntoNewBlocks) {
   Database db = Db();
   std::int64_t next = 0;
   // In uneven bites, so that blocks are reopened at every fill.
-  for (const std::int64_t bite : {1LL, 254LL, 1LL, 1LL, 3838LL, 1LL, 1LL, 4000LL, 600LL, 3LL}) {
+  for (const std::int64_t bite : {1LL, 2046LL, 1LL, 1LL, 2046LL, 1LL, 1LL, 4000LL, 600LL, 3LL}) {
     std::string bytes;
     for (std::int64_t i = 0; i < bite; ++i) bytes += StepMarkRecord(next++);
     Append(bytes, File());
@@ -921,37 +873,6 @@ TEST_F(StoreTest, UnevenStepsAreReadAtOnce) {
   ASSERT_EQ(steps->blocks.size(), 1U);
   EXPECT_EQ(steps->blocks[0].slurm_step, "0");
   EXPECT_EQ(steps->marks.size(), 210U);
-}
-
-TEST_F(StoreTest, BlocksFromBeforeTheSchemaKnewWhatTheyHoldGoOn) {
-  Database db = Db();
-  std::string bytes;
-  for (std::int64_t i = 0; i < 700; ++i) bytes += StepMarkRecord(i, "n1", "0", 0);
-  Append(bytes, File());
-  Ingest(db);
-  // What migration 4 makes of a block of schema 3.
-  const auto before = LoadSteps(db, {"c1", kJob});
-  ASSERT_TRUE(before.ok());
-  std::string data;
-  PackedStep last;
-  for (const StepRow& step : *before) {
-    const PackedStep packed{step.t_ns, step.train_step, step.task, step.offset};
-    PackStep(last, packed, data);
-    last = packed;
-  }
-  Statement old = db.Prepare(
-      "UPDATE step_block SET framed = 0, data = ?1, stride = NULL, durations = NULL, task = NULL,"
-      " first_step = NULL, first_offset = NULL");
-  old.BindBlob(1, data);
-  ASSERT_TRUE(old.Run().ok());
-  EXPECT_EQ(LoadJobSteps(db, {"c1", kJob})->marks.size(), 700U);
-  Append(StepMarkRecord(700, "n1", "0", 0), File());
-  Ingest(db);
-  ExpectComplete();
-  const auto after = LoadJobSteps(db, {"c1", kJob});
-  ASSERT_TRUE(after.ok());
-  ASSERT_EQ(after->blocks.size(), 1U);
-  EXPECT_EQ(after->blocks[0].marks, 701);
 }
 
 TEST_F(StoreTest, StepsOfSeveralSrunsAreKeptApart) {

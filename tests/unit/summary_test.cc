@@ -10,12 +10,12 @@
 #include <tuple>
 #include <vector>
 
+#include "sql/blocks/record_summary.h"
 #include "sql/database.h"
 #include "sql/ingest/ingest.h"
 #include "sql/tables/evidence.h"
 #include "sql/tables/purge.h"
-#include "sql/tables/summaries.h"
-#include "sql/tables/summary_pack.h"
+#include "sql/tables/record_blocks.h"
 #include "sql/text.h"
 #include "tests/spank/temp_folder.h"
 #include "tests/unit/load_events.h"
@@ -35,46 +35,28 @@ constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::int64_t kBegan = 1'767'225'600;
 
 std::vector<EventRow> Summarized(std::vector<EventRow> events) {
-  for (EventRow& event : events) event.record = SummaryOfRecord(event);
+  for (EventRow& event : events) event.record = SummaryOfRecord(event.record, event.kind);
   return events;
-}
-
-std::vector<EventRow> ThereAndBack(const std::vector<EventRow>& events) {
-  std::vector<EventRow> read;
-  EXPECT_TRUE(UnpackSummary(PackSummary(events), read));
-  return read;
-}
-
-EventRow Row(const std::string& kind, const std::string& record) {
-  return {3, 1234, kBegan * kSecondNs + 7, kind, record};
 }
 
 TEST(SummaryOfRecord, KeepsWhatReportsReadAndLeavesOutWhoWroteItAndProcessIds) {
   EXPECT_EQ(
-      SummaryOfRecord(Row(
-          "task_exit",
+      SummaryOfRecord(
           R"({"v":1,"t":1767225600000000007,"m":5,"node":"n1","stepd":42,"kind":"task_exit",)"
-          R"("job":7,"uid":1000,"gid":100,"slurm_step":"0","task":3,"local_task":1,"pid":99,"signal":9})")),
-      R"({"node":"n1","kind":"task_exit","job":7,"slurm_step":"0","task":3,"signal":9,"m":5})");
+          R"("job":7,"uid":1000,"gid":100,"slurm_step":"0","task":3,"local_task":1,"pid":99,"signal":9})",
+          "task_exit"),
+      R"({"t":1767225600000000007,"m":5,"node":"n1","kind":"task_exit","job":7,"slurm_step":"0","task":3,)"
+      R"("signal":9})");
 }
 
 TEST(SummaryOfRecord, KeepsTheProcessASignalWasForAndNotItsSender) {
-  EXPECT_EQ(SummaryOfRecord(Row("signal", R"({"kind":"signal","pid":99,"sender_pid":1,"comm":"a\"\u001b"})")),
+  EXPECT_EQ(SummaryOfRecord(R"({"kind":"signal","pid":99,"sender_pid":1,"comm":"a\"\u001b"})", "signal"),
             R"({"kind":"signal","pid":99,"comm":"a\"\u001b"})");
 }
 
 TEST(SummaryOfRecord, WhatIsNoObjectOrHasStrangeNamesStaysAsItIs) {
-  for (const char* record : {"", "x", "[1]", "{\"a\":", R"({"a\"b":1,"stepd":2})"}) {
-    EXPECT_EQ(SummaryOfRecord(Row("mark", record)), record);
-    EXPECT_EQ(ThereAndBack({Row("mark", record)}), std::vector<EventRow>{Row("mark", record)});
-  }
-}
-
-TEST(SummaryPack, TheSmallestObjectsComeBack) {
-  for (const char* record : {"{}", R"({"m":5})", R"({"m":"x"})", R"({"m":5,"m":6})", R"({"t":1,"m":-5})"}) {
-    const std::vector<EventRow> one{Row("mark", record)};
-    EXPECT_EQ(ThereAndBack(one), Summarized(one)) << record;
-  }
+  for (const char* record : {"", "x", "[1]", "{\"a\":", R"({"a\"b":1,"stepd":2})"})
+    EXPECT_EQ(SummaryOfRecord(record, "mark"), record);
 }
 
 // Any records, of which some are none.
@@ -105,51 +87,10 @@ std::vector<EventRow> RandomEvents(std::mt19937_64& random, std::size_t count) {
   return events;
 }
 
-TEST(SummaryPack, WhateverWasRecordedComesBack) {
+TEST(SummaryOfRecord, OfASummaryIsThatSummary) {
   std::mt19937_64 random(7);
-  for (int round = 0; round < 300; ++round) {
-    const std::vector<EventRow> events = RandomEvents(random, random() % 100);
-    const std::vector<EventRow> kept = Summarized(events);
-    ASSERT_EQ(ThereAndBack(events), kept) << "round " << round;
-    ASSERT_EQ(Summarized(kept), kept) << "round " << round;
-  }
-}
-
-TEST(SummaryPack, CutOrSpoiledItIsRefused) {
-  std::mt19937_64 random(11);
-  const std::vector<EventRow> events = RandomEvents(random, 50);
-  const std::string data = PackSummary(events);
-  std::vector<EventRow> read;
-  for (std::size_t size = 0; size < data.size(); ++size) {
-    EXPECT_FALSE(UnpackSummary(std::string_view(data).substr(0, size), read)) << size;
-  }
-  for (std::size_t at = 0; at < data.size(); ++at) {
-    std::string spoiled = data;
-    spoiled[at] = static_cast<char>(spoiled[at] ^ (1 << (random() % 8)));
-    read.clear();
-    // zlib's checksum, or the length before it, tells; a few bits between the last word and the checksum mean
-    // nothing.
-    if (UnpackSummary(spoiled, read)) {
-      EXPECT_EQ(read, Summarized(events)) << at;
-    }
-  }
-}
-
-TEST(SummaryPack, TasksTakeATenthOfWhatTheyTook) {
-  std::mt19937_64 random(3);
-  std::vector<EventRow> events;
-  std::size_t before = 0;
-  std::int64_t t = kBegan * kSecondNs;
-  for (int task = 0; task < 4096; ++task) {
-    t += static_cast<std::int64_t>(random() % 1'000'000);
-    events.push_back(
-        {task % 16, task / 16 * 300, t, "task_start",
-         Cat(R"({"v":1,"t":)", t, R"(,"m":)", t - kBegan * kSecondNs, R"(,"node":"n)", task % 16,
-             R"(","stepd":42,"kind":"task_start","cluster":"c","job":7,"uid":1000,"gid":100,)",
-             R"("slurm_step":"0","task":)", task, R"(,"local_task":1,"pid":)", 1000 + task, "}")});
-    before += events.back().record.size();
-  }
-  EXPECT_LT(PackSummary(events).size(), before / 10);
+  const std::vector<EventRow> once = Summarized(RandomEvents(random, 10'000));
+  EXPECT_EQ(Summarized(once), once);
 }
 
 class PurgeTest : public testing::Test {
@@ -231,13 +172,34 @@ TEST_F(PurgeTest, WhatReportsReadOfAnOldJobIsTheSameAndItsRecordsAreGone) {
   EXPECT_EQ(LoadSteps(db, {"c", 1})->size(), 1u);
 }
 
+// Rows may be of a release that wrote them otherwise, or spoiled.
+TEST_F(PurgeTest, WhateverARowHasComesBack) {
+  WriteJob(1, 0, 3);
+  Database db = Db();
+  Ingest(db);
+  Statement insert = db.Prepare(
+      "INSERT OR IGNORE INTO event (source_id, offset, t_ns, kind, job_id, record) SELECT id, ?1, ?2, ?3, 1, "
+      "?4"
+      " FROM source WHERE node = ?5");
+  std::mt19937_64 random(7);
+  for (const EventRow& event : RandomEvents(random, 20'000)) {
+    insert.Bind(1, event.offset).Bind(2, event.t_ns).Bind(3, event.kind).Bind(4, event.record);
+    ASSERT_TRUE(insert.Bind(5, event.source_id % 2 == 0 ? "n1" : "n2").Run().ok());
+  }
+  const std::vector<EventRow> all = Of(db, 1);
+  ASSERT_GT(all.size(), 10'000U);
+  EXPECT_EQ(Purge(db, 400).events, static_cast<std::int64_t>(all.size()) - 1);
+  EXPECT_EQ(Of(db, 1), all);
+  EXPECT_GT(One(db, "SELECT count(*) FROM record_block"), 2);
+}
+
 TEST_F(PurgeTest, ASecondPurgeFindsNothing) {
   WriteJob(1, 0, 10);
   Database db = Db();
   Ingest(db);
   EXPECT_EQ(Purge(db, 400).events, 22);
   EXPECT_EQ(Purge(db, 400).events, 0);
-  EXPECT_EQ(One(db, "SELECT count(*) FROM summary"), 1);
+  EXPECT_EQ(One(db, "SELECT count(*) FROM record_block"), 1);
 }
 
 TEST_F(PurgeTest, WhatComesOfAnOldJobLaterIsSummarizedTooOnceItIsOld) {
@@ -274,7 +236,7 @@ TEST_F(PurgeTest, BrokenOffAnywhereEveryRecordCountsOnce) {
     Purge(db, 400, [&] { return ++asked > 1; });
     ASSERT_EQ(Of(db, 1), all) << steps;
   }
-  EXPECT_EQ(One(db, "SELECT count(*) FROM summary"), 3);
+  EXPECT_EQ(One(db, "SELECT count(*) FROM record_block"), 3);
   EXPECT_EQ(One(db, "SELECT count(*) FROM event"), 1);
 }
 
@@ -350,7 +312,7 @@ TEST_F(PurgeTest, ASpoiledSummaryIsAnErrorAndNotAnEmptyJob) {
   Database db = Db();
   Ingest(db);
   Purge(db, 400);
-  ASSERT_TRUE(db.Execute("UPDATE summary SET data = substr(data, 1, 20)").ok());
+  ASSERT_TRUE(db.Execute("UPDATE record_block SET data = substr(data, 1, 20)").ok());
   EXPECT_TRUE(absl::IsDataLoss(LoadEvents(db, {"c", 1}).status()));
 }
 

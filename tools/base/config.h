@@ -34,8 +34,8 @@ struct Config {
   std::string shared_spool;                          // to which node folders are copied; empty: none
   std::string shared_spool_user;                     // user who writes there; empty: root
   absl::Duration keep_spool = absl::Hours(24 * 30);  // for files whose records are all ingested
-  // Age at which a summary replaces the records of nodes in the database (sql/tables/summaries.h). Infinite:
-  // never.
+  // Age at which a summary replaces the records of nodes in the database (sql/tables/record_blocks.h).
+  // Infinite: never.
   absl::Duration keep_events = absl::Hours(24 * 90);
   absl::Duration heartbeat = absl::Seconds(10);              // between two looks at the live jobs
   absl::Duration checkpoint_scan = absl::Seconds(30);        // shortest time between two looks at a directory

@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "sql/status_macros.h"
-#include "sql/tables/summaries.h"
+#include "sql/tables/record_blocks.h"
 #include "sql/text.h"
 #include "tools/accounting/timeline/sensitivity.h"
 #include "tools/base/format.h"

@@ -1,6 +1,7 @@
-"""Decodes the records in a block of the database from the description in sql/blocks/record_pack.h, without using our code."""
+"""The records in a block of the database, read by docs/formats/record_block.md and by none of our code."""
 
 import re
+import zlib
 from typing import Dict, Iterator, List, Tuple
 
 
@@ -44,7 +45,13 @@ def names(shape: bytes) -> List[str]:
 def records(data: bytes) -> Iterator[Tuple[int, int, bytes]]:
     """Source, offset and text of each."""
     read = Bytes(data)
-    if read.number() != 1:
+    form = read.number()
+    if form == 2:
+        size = read.number()
+        read = Bytes(zlib.decompress(data[read.at:]))
+        if len(read.data) != size:
+            raise ValueError("not as long as it should be")
+    elif form != 1:
         raise ValueError("another format")
     shapes = [read.text() for _ in range(read.number())]
     columns = [names(shape) for shape in shapes]
@@ -59,7 +66,12 @@ def records(data: bytes) -> Iterator[Tuple[int, int, bytes]]:
             read.text()
             offset = 0
         offset += read.signed()
-        of_shape, which = columns[head >> 1], read.number()
+        if head >> 1 == 0:
+            read.signed()  # its time
+            read.text()  # and its kind
+            yield source, offset, read.text()
+            continue
+        of_shape, which = columns[(head >> 1) - 1], read.number()
         for index, name in enumerate(of_shape):
             difference = read.signed() if which >> index & 1 else 0
             if name == "m":
@@ -68,7 +80,7 @@ def records(data: bytes) -> Iterator[Tuple[int, int, bytes]]:
             else:
                 numbers[name] += difference
         values = iter(of_shape)
-        text = re.sub(b"\1", lambda _: str(numbers[next(values)]).encode(), shapes[head >> 1])
+        text = re.sub(b"\1", lambda _: str(numbers[next(values)]).encode(), shapes[(head >> 1) - 1])
         yield source, offset, text.replace(b"\2", node)
-    if read.at != len(data):
+    if read.at != len(read.data):
         raise ValueError("more than it should have")

@@ -140,11 +140,19 @@ void Drafts::Index() {
 }
 
 AttemptFacts* Drafts::At(Ns t) const {
-  auto after = std::upper_bound(started_.begin(), started_.end(), t + kStartSlack,
-                                [](Ns at, const auto& attempt) { return at < attempt.first; });
-  while (after != started_.begin()) {
-    const auto& [start, attempt] = *--after;
-    // An import's attempts begin exactly when they say.
+  const Ns at = t + kStartSlack;
+  // Records come by files, and of a file most are of the same attempt as the one before.
+  const bool same = asked_ <= started_.size() && (asked_ == 0 || started_[asked_ - 1].first <= at) &&
+                    (asked_ == started_.size() || at < started_[asked_].first);
+  if (!same) {
+    const auto after =
+        std::upper_bound(started_.begin(), started_.end(), at,
+                         [](Ns moment, const auto& attempt) { return moment < attempt.first; });
+    asked_ = static_cast<std::size_t>(after - started_.begin());
+  }
+  for (std::size_t i = asked_; i > 0; --i) {
+    const auto& [start, attempt] = started_[i - 1];
+    // An import's attempts begin when it says.
     if (start <= t + (attempt->heard_until ? 0 : kStartSlack)) return attempt;
   }
   return nullptr;

@@ -59,6 +59,7 @@ class Drafts {
  private:
   Map drafts_;
   std::vector<std::pair<Ns, AttemptFacts*>> started_;  // of drafts_, by start
+  mutable std::size_t asked_ = 0;                      // how many had started when At was last asked of
 };
 
 }  // namespace goodput

@@ -28,7 +28,7 @@ struct Program {
   std::optional<Ns> failed_at;         // when its first task ended other than with exit 0
   std::optional<int> failed_by;        // the signal that killed one of them
   std::vector<StepRecord> steps;       // by begin
-  BlockParts parts;                    // owns blocks that some steps refer to
+  DurationHistogram parts;             // what the steps of parts of blocks took
   std::vector<PhaseSpan> saves;
   std::vector<PhaseSpan> overhead;       // after the first step
   std::vector<PhaseSpan> startup_parts;  // before it

@@ -32,8 +32,23 @@ void Painter::Paint(const Interval& claim) {
 }
 
 std::vector<Interval> Painter::Finish() && {
-  std::sort(claimed_.begin(), claimed_.end(),
-            [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
+  // To sort numbers takes less than to sort intervals, of which each is then moved once.
+  std::vector<std::pair<Ns, std::size_t>> order;  // begin, and where it is
+  order.reserve(claimed_.size());
+  for (const Interval& interval : claimed_) order.emplace_back(interval.begin, order.size());
+  std::stable_sort(order.begin(), order.end());
+  for (std::size_t first = 0; first < order.size(); ++first) {
+    if (order[first].second == first) continue;
+    Interval held = std::move(claimed_[first]);
+    std::size_t to = first;
+    for (std::size_t from = order[to].second; from != first; from = order[to].second) {
+      claimed_[to] = std::move(claimed_[from]);
+      order[to].second = to;
+      to = from;
+    }
+    claimed_[to] = std::move(held);
+    order[to].second = to;
+  }
   return std::move(claimed_);
 }
 

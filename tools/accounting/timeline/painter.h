@@ -1,6 +1,7 @@
 // Fills a timeline by precedence: the first claim wins, and a later claim gets only what is still free.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <vector>
@@ -27,6 +28,9 @@ class Painter {
  public:
   // Paints on [begin, end).
   Painter(Ns begin, Ns end);
+
+  // Room for so many more claims: to let the intervals of a hundred thousand saves grow takes them twice.
+  void Expect(std::size_t claims) { claimed_.reserve(claimed_.size() + claims); }
 
   // Claims the free parts of the interval, clipped to the canvas. Empty and inverted intervals claim nothing.
   void Paint(const Interval& claim);

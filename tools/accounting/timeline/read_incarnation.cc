@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "tools/accounting/timeline/sanitize_facts.h"
@@ -39,8 +40,14 @@ void ReadCheckpoints(const std::vector<const Mark*>& marks, Program& program) {
     const Mark* released = nullptr;  // when training continued, for a background save
   };
   std::map<Teller, Open> open;
-  std::vector<std::set<Teller>> writers;                     // of program.checkpoints
-  std::map<std::int64_t, std::vector<std::size_t>> of_step;  // which of them
+  constexpr std::size_t kNone = ~std::size_t{0};
+  struct Try {
+    Teller writer;               // the first
+    std::size_t before = kNone;  // of the same step
+  };
+  std::vector<Try> tries;                                  // of program.checkpoints
+  std::set<std::pair<std::size_t, Teller>> more_writers;   // of which of them
+  std::unordered_map<std::int64_t, std::size_t> last_try;  // of a step
   const auto add = [&](const Teller& teller, const Open& save, const Mark* end) {
     const Mark* begin = save.begin;
     Checkpoint checkpoint;
@@ -55,13 +62,14 @@ void ReadCheckpoints(const std::vector<const Mark*>& marks, Program& program) {
       }
     }
     program.saves.push_back({begin->t, blocked_until, "", begin->ref, closing});
-    // Ranks that save the same step write one checkpoint, from the first begin to the last completion. The
-    // same rank saving it again is another save.
-    std::vector<std::size_t> none;
-    std::vector<std::size_t>& tries = checkpoint.step ? of_step[*checkpoint.step] : none;
-    for (auto i = tries.rbegin(); i != tries.rend(); ++i) {
-      Checkpoint& same = program.checkpoints[*i];
-      if (writers[*i].count(teller) != 0) continue;
+    // Ranks that save the same step write one checkpoint: it begins with the first and is complete with the
+    // last. The same rank saving it once more is another try.
+    std::size_t before = kNone;
+    if (checkpoint.step)
+      before = std::exchange(last_try.try_emplace(*checkpoint.step, kNone).first->second, tries.size());
+    for (std::size_t i = before; i != kNone; i = tries[i].before) {
+      Checkpoint& same = program.checkpoints[i];
+      if (tries[i].writer == teller || more_writers.count({i, teller}) != 0) continue;
       if (checkpoint.begin < same.begin) {
         same.begin = checkpoint.begin;
         same.ref = checkpoint.ref;
@@ -69,12 +77,12 @@ void ReadCheckpoints(const std::vector<const Mark*>& marks, Program& program) {
       same.complete = same.complete && checkpoint.complete
                           ? std::optional<Ns>(std::max(*same.complete, *checkpoint.complete))
                           : std::nullopt;
-      writers[*i].insert(teller);
+      more_writers.insert({i, teller});
+      last_try[*checkpoint.step] = before;
       return;
     }
-    tries.push_back(program.checkpoints.size());
     program.checkpoints.push_back(checkpoint);
-    writers.push_back({teller});
+    tries.push_back({teller, before});
   };
   for (const Mark* mark : marks) {
     if (mark->kind != Mark::Kind::kCheckpoint) continue;
@@ -201,13 +209,17 @@ void ReadSteps(const Folded& folded, const Allocation& allocation, const Told& t
   ExpandBlocks(program.steps, reader, [&](const StepRecord& step) {
     return few || step.begin == first_begin || !told.step_ends.empty();
   });
-  SplitBlocks(program.steps, reader, program.parts, [&](const StepRecord& step) {
-    const auto mark = std::lower_bound(marks.begin(), marks.end(), step.begin,
-                                       [](const Mark* m, Ns t) { return m->t < t; });
-    if (mark != marks.end() && (*mark)->t < step.end) return false;
-    return std::none_of(allocation.suspended.begin(), allocation.suspended.end(),
-                        [&](const TimeSpan& s) { return s.begin < step.end && s.end > step.begin; });
-  });
+  auto mark = marks.begin();
+  SplitBlocks(
+      program.steps, reader, program.parts, [&, last_begin = INT64_MIN](const StepRecord& step) mutable {
+        // Mostly asked of one step after the other.
+        if (step.begin < last_begin) mark = marks.begin();
+        last_begin = step.begin;
+        while (mark != marks.end() && (*mark)->t < step.begin) ++mark;
+        if (mark != marks.end() && (*mark)->t < step.end) return false;
+        return std::none_of(allocation.suspended.begin(), allocation.suspended.end(),
+                            [&](const TimeSpan& s) { return s.begin < step.end && s.end > step.begin; });
+      });
 }
 
 // From the end of a step, by the last task that marks it, to the begin of the next.
@@ -263,7 +275,7 @@ std::vector<const Mark*> InOrder(std::vector<const Mark*> marks) {
 }
 
 void MeasureSteps(const Allocation& allocation, Program& program) {
-  program.step_times = program.parts.durations;
+  program.step_times = program.parts;
   std::vector<TimeSpan> cuts = allocation.suspended;
   for (const PhaseSpan& save : program.saves) cuts.push_back({save.begin, save.end});
   for (const PhaseSpan& phase : program.overhead) cuts.push_back({phase.begin, phase.end});

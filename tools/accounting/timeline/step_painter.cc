@@ -153,7 +153,8 @@ void ExpandWhereStepsDiffer(Program& program, const StepOutcome& fate, std::opti
     }
     if (!median) return false;
     const std::int64_t stride = step.block->stride;
-    const Ns longest = TimesAtMost(std::min(step.block->durations.UpperBound(), kLatest) + 1, stride);
+    const Ns of_a_step = step.part ? step.longest : step.block->durations.UpperBound();
+    const Ns longest = TimesAtMost(std::min(of_a_step, kLatest) + 1, stride);
     return longest > StallLimit(TimesAtMost(*median, stride), options);
   });
 }

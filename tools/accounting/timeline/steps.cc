@@ -121,6 +121,7 @@ std::vector<StepRecord> Expanded(const StepRecord& whole, const StepReader* read
     record.net = record.end - record.begin;
     record.block = nullptr;
     record.part = false;
+    record.longest = 0;
   }
   return records;
 }
@@ -134,42 +135,28 @@ Ns TimeOfAStep(const StepRecord& record) {
 
 // One record in place of those in [first, last), which are consecutive in `whole`.
 StepRecord PartOf(const StepRecord& whole, std::vector<StepRecord>::const_iterator first,
-                  std::vector<StepRecord>::const_iterator last, BlockParts& parts) {
+                  std::vector<StepRecord>::const_iterator last, DurationHistogram& parts) {
   StepRecord part = *first;
   part.hi = std::prev(last)->hi;
   part.end = part.work_end = std::prev(last)->end;
   part.net = part.end - part.begin;
   part.next_ref = std::prev(last)->next_ref;
-  auto block = std::make_unique<StepBlock>();
-  block->first = whole.block->first;
-  block->first.t = part.begin;
-  block->first.train_step = part.lo;
-  block->first.ref = part.ref;
-  block->last = whole.block->last;
-  block->last.t = part.end;
-  block->last.train_step = part.hi + 1;
-  block->last.ref = part.next_ref;
-  block->stride = whole.block->stride;
-  block->key = whole.block->key;
-  Ns longest = 0;
   for (auto record = first; record != last; ++record) {
     const Ns took = TimeOfAStep(*record);
-    longest = std::max(longest, took);
-    parts.durations.Add(took);
+    part.longest = std::max(part.longest, took);
+    parts.Add(took);
   }
-  block->durations.Add(longest);
-  part.block = block.get();
+  part.block = whole.block;
   part.part = true;
-  parts.blocks.push_back(std::move(block));
   return part;
 }
 
-// The block's records, with its long quiet parts as single records.
-std::vector<StepRecord> Split(const StepRecord& whole, const StepReader* reader, BlockParts& parts,
+// The block's records, with its long quiet stretches as parts of it.
+std::vector<StepRecord> Split(const StepRecord& whole, const StepReader* reader, DurationHistogram& parts,
                               const std::function<bool(const StepRecord&)>& quiet) {
   const std::vector<StepRecord> records = Expanded(whole, reader);
   if (whole.part) {
-    for (const StepRecord& record : records) parts.durations.Remove(TimeOfAStep(record));
+    for (const StepRecord& record : records) parts.Remove(TimeOfAStep(record));
   }
   std::vector<StepRecord> split;
   const auto stays = [&](const StepRecord& record) {
@@ -292,7 +279,7 @@ std::int64_t CountRecords(const std::vector<StepRecord>& records) {
   return count;
 }
 
-void SplitBlocks(std::vector<StepRecord>& records, const StepReader* reader, BlockParts& parts,
+void SplitBlocks(std::vector<StepRecord>& records, const StepReader* reader, DurationHistogram& parts,
                  const std::function<bool(const StepRecord&)>& quiet) {
   const RememberingReader remembering(reader);
   ReplaceBlocks(

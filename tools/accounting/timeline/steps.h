@@ -7,7 +7,6 @@
 
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -26,11 +25,12 @@ struct StepRecord {
   Ns work_end = 0;  // a save that begins at or after this contains the steps' result
   EvidenceRef ref;
   EvidenceRef next_ref;
-  // Set: many records in one, all marks of the block but the last. No save or phase lies within it.
+  // Set: many records in one, all marks of the block but the last, or a part of these. Nothing cuts into it.
   const StepBlock* block = nullptr;
-  bool part = false;       // for a block: `block` is one of BlockParts
-  bool in_flight = false;  // not marked: the previous step was done, and the program continued
-  std::optional<Evidence> evidence = std::nullopt;  // absent: that of its record
+  Ns longest = 0;          // of a part's steps
+  bool part = false;       // of the block
+  bool in_flight = false;  // nobody told of it: the one before was done, and the program went on
+  std::optional<Evidence> evidence = std::nullopt;  // absent: as the record it is from
 
   std::int64_t count() const { return hi - lo + 1; }
 };
@@ -67,16 +67,10 @@ std::int64_t UsualCount(const std::vector<StepRecord>& records);
 // The number of records once all blocks are expanded.
 std::int64_t CountRecords(const std::vector<StepRecord>& records);
 
-// Owns blocks that stand for parts of others, and the step durations in them: a part's own histogram has only
-// the longest.
-struct BlockParts {
-  std::vector<std::unique_ptr<const StepBlock>> blocks;
-  DurationHistogram durations;
-};
-
-// Expands the blocks in which a record is not `quiet`. Long runs of quiet records stay one record each, of a
-// block that `parts` then owns: a save in every hundredth step leaves two of a hundred to expand.
-void SplitBlocks(std::vector<StepRecord>& records, const StepReader* reader, BlockParts& parts,
+// Expands the blocks in which a record is not `quiet`. Long stretches of quiet records stay one record each,
+// a part of the block: a save in every hundredth step leaves two of a hundred to look at. `parts`: what the
+// steps of all parts took.
+void SplitBlocks(std::vector<StepRecord>& records, const StepReader* reader, DurationHistogram& parts,
                  const std::function<bool(const StepRecord&)>& quiet);
 
 // Expands the blocks for which `which` returns true.

@@ -188,6 +188,12 @@ void TimelineBuilder::PaintEpisode(std::size_t index, Painter& painter) {
   const auto each = [&](const auto& f) {
     for (std::size_t i = episode.first_program; i < episode.end_program; ++i) f(i);
   };
+  std::size_t phases = 0;
+  each([&](std::size_t i) {
+    phases += programs_[i].program.saves.size() + programs_[i].program.overhead.size();
+  });
+  // Each is one, and so are the steps before it.
+  painter.Expect(2 * phases + phases / 8);
   PaintAllocationPhases(*episode.facts, episode.allocation, paint);
   each([&](std::size_t i) {
     PaintPhases(programs_[i].program.saves, Bucket::kCheckpointSave, facts_, paint);
