@@ -237,6 +237,14 @@ absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
     return absl::NotFoundError(
         Cat("cannot read the database ", path, ": ", why, "; specify one with --db FILE or in goodput.conf"));
   }
+  // A link to a place where nothing is yet would let whoever made it choose where root makes a file.
+  struct stat link {};
+  if (!exists && lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode)) {
+    return absl::FailedPreconditionError(
+        Cat("cannot open the database ", path,
+            ": it is a symbolic link to a file that does not exist; remove it, or "
+            "set `database` in goodput.conf to the file itself"));
+  }
   Database database;
   database.path_ = path;
   sqlite3* db = nullptr;

@@ -11,6 +11,9 @@
 namespace goodput {
 namespace {
 
+// Lines of a file whose reason and beginning are kept.
+constexpr std::int64_t kMaxSetAsideOfFile = 100;
+
 absl::Status SetAside(Database& db, const Source& source, std::int64_t offset, std::string_view line,
                       const absl::Status& why) {
   Statement set_aside = db.Prepare(
@@ -117,8 +120,8 @@ absl::Status FileIngest::Take(Database& db, std::string_view bytes, std::int64_t
       newest_t_ns = std::max(newest_t_ns.value_or(record->t_ns), record->t_ns);
       status = TakeLine(*record, source, offset, parser, steps, rows);
     } else {
-      ++bad;
-      status = SetAside(db, source, offset, line, record.status());
+      // The others are counted: a file of nothing else must not fill the database.
+      if (source.bad + ++bad <= kMaxSetAsideOfFile) status = SetAside(db, source, offset, line, record.status());
     }
     if (!status.ok()) return status;
     at += line.size() + 1;

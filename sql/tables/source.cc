@@ -53,11 +53,11 @@ absl::StatusOr<std::optional<Source>> FindSource(Database& db, const std::string
                                                  const std::string& fallback, const std::string& node,
                                                  const std::string& file) {
   Statement known = db.Prepare(
-      "SELECT id, offset, cluster FROM source WHERE node = ?1 AND file = ?2"
+      "SELECT id, offset, cluster, bad FROM source WHERE node = ?1 AND file = ?2"
       " AND (?3 = '' OR cluster IN (?3, ?4, '')) ORDER BY cluster = ?3 DESC, cluster = ?4 DESC, id LIMIT 1");
   known.Bind(1, node).Bind(2, file).Bind(3, cluster).Bind(4, fallback);
   std::optional<Source> source;
-  if (known.Step()) source = Source{known.Int(0), known.Int(1), known.Text(2)};
+  if (known.Step()) source = Source{known.Int(0), known.Int(1), known.Text(2), false, known.Int(3)};
   if (!known.status().ok()) return known.status();
   return source;
 }

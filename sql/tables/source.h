@@ -34,7 +34,8 @@ struct Source {
   std::int64_t id = 0;
   std::int64_t offset = 0;  // all bytes before it are ingested
   std::string cluster;
-  bool is_new = false;  // it has no row yet
+  bool is_new = false;   // it has no row yet
+  std::int64_t bad = 0;  // lines that were set aside
 };
 // The row of a file whose beginning names `cluster`, or of one that was first seen before it did, under
 // `fallback`. A file without a cluster matches by its name.

@@ -186,8 +186,8 @@ class ClientsTest(unittest.TestCase):
         with open(self.site.conf) as ours, open(other, "w") as theirs:
             theirs.write(ours.read() + "socket = @elsewhere\nsocket_path = /elsewhere.sock\n")
         said = doctor(other)
-        self.assertRegex(said, "!!  the plugin's socket is %s .*, goodputd's @elsewhere" % self.site.socket)
-        self.assertRegex(said, r"!!  the plugin's socket_path is \S+/mark.sock .*, goodputd's /elsewhere.sock")
+        self.assertRegex(said, "!!  the plugin's socket is %s .*, but goodputd's is @elsewhere" % self.site.socket)
+        self.assertRegex(said, r"!!  the plugin's socket_path is \S+/mark.sock .*, but goodputd's is /elsewhere.sock")
         self.assertIn("fix: write socket_path=/elsewhere.sock into ", said)
         self.assertNotIn("the plugin's spool", said)
 

@@ -26,8 +26,10 @@ from .harness.hand_written import BEGAN, SGOODPUT, TOP, Spool, run_it
 SCHEMA = os.path.join(TOP, "tools", "accounting", "report", "sgoodput.schema.json")
 SCHEDULING = {"hold", "requeue_backoff", "resubmit_gap", "queue_resources", "queue_priority", "queue_other", "suspended",
               "provisioning"}
-SACCT = ("Cluster|JobIDRaw|JobID|Submit|Eligible|Start|End|State|ExitCode|User|Account|Partition|QOS|NNodes|NodeList|"
-         "AllocTRES|ReqTRES|Reason|JobName\n")
+# What `sacct --delimiter=...` prints between fields.
+BETWEEN = "9c5e2c6a-5cf0-4d3a-9c39-6b9f3f5d3f21"
+SACCT = BETWEEN.join(("Cluster JobIDRaw JobID Submit Eligible Start End State ExitCode User Account Partition QOS NNodes NodeList AllocTRES "
+                      "ReqTRES Reason JobName").split()) + "\n"
 
 
 def entry(**members: Any) -> Dict[str, Any]:
@@ -145,6 +147,8 @@ class ImportTest(unittest.TestCase):
     def test_what_cannot_be_imported_is_one_line(self) -> None:
         self.assertIn("/nowhere", self.one_line("import", "/nowhere"))
         self.assertIn("directory", self.one_line("import", self.dir))
+        self.assertIn("not a file or pipe", self.one_line("import", "/dev/zero"))
+        self.assertIn("--delimiter", self.one_line("import", self.path("forged.txt", SACCT.replace(BETWEEN, "|"))))
         self.assertIn("not a goodput log", self.one_line("import", self.path("text", "hello\nworld\n")))
         self.assertIn("empty", self.one_line("import", self.path("empty", "")))
         self.assertIn("--run", self.one_line("import", self.path("two", lines(a_run() + [dict(one, job_name="b") for one in a_run()]))))
@@ -158,9 +162,9 @@ class ImportTest(unittest.TestCase):
     # --- joined to what Slurm knows
 
     def test_joins_a_job_known_from_sacct(self) -> None:
-        sacct = self.path("jobs.txt", SACCT + "c1|12|12|%d|%d|%d|%d|NODE_FAIL|0:0|ada|ml|a3|normal|2|n[1-2]|gres/gpu=16|||train\n" % (
+        sacct = self.path("jobs.txt", SACCT + ("c1|12|12|%d|%d|%d|%d|NODE_FAIL|0:0|ada|ml|a3|normal|2|n[1-2]|gres/gpu=16|||train\n" % (
             BEGAN - 50, BEGAN - 50, BEGAN - 5, BEGAN + 70) + "c1|12|12|%d|%d|%d|%d|COMPLETED|0:0|ada|ml|a3|normal|2|n[1-2]|gres/gpu=16|||train\n" % (
-                BEGAN + 71, BEGAN + 72, BEGAN + 95, BEGAN + 165) + "c1|12.batch|12.batch|1|1|1|1|COMPLETED|0:0||||||||||\nnonsense\n")
+                BEGAN + 71, BEGAN + 72, BEGAN + 95, BEGAN + 165) + "c1|12.batch|12.batch|1|1|1|1|COMPLETED|0:0||||||||||\nnonsense\n").replace("|", BETWEEN))
         self.assertEqual(self.ok("import", sacct), "2 attempts imported, 0 already known from slurmdbd, 1 line unreadable\n")
         log = self.path("log.jsonl", lines(a_run()))
         for target in (["-j", "12"], ["-j", "12", "-M", "c1"]):

@@ -308,7 +308,7 @@ class ProfilesTest(unittest.TestCase):
         # As a job's output: 7 ended at 10:02:52, with KillWait.
         with open(self.path("jobs.txt"), "w") as file:
             file.write("Cluster|JobIDRaw|JobID|Submit|Eligible|Start|End|State|ExitCode|User|Account|Partition|QOS|NNodes|NodeList|AllocTRES|"
-                       "Reason|AdminComment|JobName\nc1|7|7|%d|%d|%d|%d|TIMEOUT|0:0|ada|ml|a3|normal|1|n1|gres/gpu=8|||train\n" % tuple(
+                       "Reason|AdminComment\nc1|7|7|%d|%d|%d|%d|TIMEOUT|0:0|ada|ml|a3|normal|1|n1|gres/gpu=8||\n" % tuple(
                            calendar.timegm((2026, 8, 22, 10, 0, 0)) + s for s in (-60, -60, -10, 172)))
         self.run_it("import", self.path("jobs.txt"))
         self.run_it("import", "-j", "7", "--log-profile=megatron", self.path("log"))

@@ -29,6 +29,7 @@ from prometheus_client.openmetrics import parser as openmetrics
 
 from .harness import goodput_site
 from .harness.goodput_site import BUILD, TRAINER, Site
+from .harness.lateness import lateness
 from .harness.reach import reachable
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -543,6 +544,39 @@ class HardClientsTest(unittest.TestCase):
         self.assertLessEqual(set(codes), {200, 503})
         self.assertGreaterEqual(codes.count(200), 3)
         self.still_there()
+
+    def test_a_query_that_costs_too_much_is_refused_before_the_work(self) -> None:
+        began = time.monotonic()
+        code, _, body = get("/v1/report?window=600s&S=2025-01-01&E=2026-11-22")
+        self.assertEqual(code, 400, body)
+        self.assertIn("windows", body)
+        self.assertLess(time.monotonic() - began, 10)
+
+    def test_whether_it_is_healthy_does_not_wait_for_queries(self) -> None:
+        with ThreadPoolExecutor(40) as pool:
+            asked = [pool.submit(get, "/v1/report?window=3600s&S=2026-10-01&E=2026-11-22") for _ in range(40)]
+            time.sleep(0.2)
+            began = time.monotonic()
+            self.assertIn(get("/healthz")[0], (200, 503))
+            self.assertLess(time.monotonic() - began, 2 * lateness())
+            self.assertLessEqual({one.result()[0] for one in asked}, {200, 503})
+        self.still_there()
+
+    def test_a_page_of_a_stranger_cannot_ask_by_its_own_name(self) -> None:
+        """DNS rebinding: the stranger's name leads here, and the browser sends it."""
+        for own in ("127.0.0.1:%d" % port, "localhost", "[::1]:%d" % port, socket.gethostname()):
+            self.assertIn(get("/healthz", {"Host": own})[0], (200, 503), own)
+        for other in ("evil.example", "evil.example:%d" % port, "localhost.evil.example"):
+            code, _, body = get("/v1/list", {"Host": other})
+            self.assertEqual(code, 421, body)
+            self.assertIn("listen_names", body)
+        self.still_there()
+
+    def test_a_socket_that_was_removed_is_made_again(self) -> None:
+        os.unlink(query_socket())
+        wait(lambda: os.path.exists(query_socket()), "the socket is there again")
+        wait(lambda: remote(urls()[0], "-a", user="nobody").returncode == 0, "it answers")
+        self.assertIn("was removed; making it again", site.daemon_log())
 
     def test_a_killed_reader_is_replaced(self) -> None:
         for _ in range(2):

@@ -19,6 +19,7 @@
 #include "tools/base/viewer.h"
 #include "tools/reader/answer.h"
 #include "tools/reader/control.h"
+#include "tools/reader/host_names.h"
 #include "tools/reader/metrics_cache.h"
 #include "tools/reader/munge.h"
 #include "tools/reader/question.h"
@@ -313,12 +314,12 @@ TEST(WorkQueue, TellsThoseItHasNoRoomFor) {
   std::atomic<bool> begun{false};
   {
     WorkQueue queue(1, 2, absl::Hours(1));
-    queue.Add([&](bool /*in_time*/) {
+    queue.Add("a", [&](bool /*in_time*/) {
       begun = true;
       while (!go) std::this_thread::yield();
     });
     while (!begun) std::this_thread::yield();
-    for (int i = 0; i < 5; ++i) queue.Add([&](bool in_time) { ++(in_time ? done : refused); });
+    for (int i = 0; i < 5; ++i) queue.Add("a", [&](bool in_time) { ++(in_time ? done : refused); });
     EXPECT_EQ(refused, 3);
     go = true;
     while (done < 2) std::this_thread::yield();
@@ -332,7 +333,7 @@ TEST(WorkQueue, NobodyWaitsForEver) {
     WorkQueue queue(1, 10, absl::ZeroDuration());
     std::atomic<int> seen{0};
     for (int i = 0; i < 3; ++i) {
-      queue.Add([&](bool in_time) {
+      queue.Add("a", [&](bool in_time) {
         refused += in_time ? 0 : 1;
         ++seen;
       });
@@ -340,6 +341,53 @@ TEST(WorkQueue, NobodyWaitsForEver) {
     while (seen < 3) std::this_thread::yield();
   }
   EXPECT_EQ(refused, 3);
+}
+
+TEST(WorkQueue, OneWhoAsksALotLeavesOthersTheirTurn) {
+  std::atomic<bool> go{false};
+  std::atomic<int> busy{0};
+  std::atomic<int> other{0};
+  std::atomic<int> rejected{0};
+  WorkQueue queue(3, 20, absl::Hours(1));
+  for (int i = 0; i < 50; ++i) {
+    queue.Add("greedy", [&](bool in_time) {
+      if (!in_time) return void(++rejected);
+      ++busy;
+      while (!go) std::this_thread::yield();
+    });
+  }
+  while (busy < 2) std::this_thread::yield();
+  // Two threads are the other's at most, and its waiting work gives way.
+  for (int i = 0; i < 5; ++i) queue.Add("other", [&](bool in_time) { other += in_time ? 1 : 0; });
+  while (other < 5) std::this_thread::yield();
+  EXPECT_EQ(busy, 2);
+  EXPECT_GE(rejected, 28);
+  go = true;
+}
+
+TEST(WorkQueue, WhatIsLateIsRejectedWhileAllAreBusy) {
+  std::atomic<bool> go{false};
+  std::atomic<bool> begun{false};
+  std::atomic<int> late{0};
+  WorkQueue queue(1, 20, absl::Milliseconds(50));
+  queue.Add("a", [&](bool /*in_time*/) {
+    begun = true;
+    while (!go) std::this_thread::yield();
+  });
+  while (!begun) std::this_thread::yield();
+  for (int i = 0; i < 3; ++i) queue.Add("b", [&](bool in_time) { late += in_time ? 0 : 1; });
+  while (late < 3) std::this_thread::yield();
+  go = true;
+}
+
+TEST(NamesThisServer, AreAddressesItsOwnNamesAndNoOthers) {
+  const std::vector<std::string> names = {"ctl.example.com", "ctl"};
+  for (const char* own : {"", "localhost", "LOCALHOST:9645", "127.0.0.1", "10.0.0.5:9645", "[::1]:9645",
+                          "[fe80::1]", "ctl", "Ctl:9645", "ctl.example.com.:9645"})
+    EXPECT_TRUE(NamesThisServer(own, names)) << own;
+  for (const char* other : {"evil.example", "ctl.evil.example:9645", "127.0.0.1.evil.example", "ctl.",
+                            "1.2.3", "localhost.evil.example", "[evil]", ":", "ctl.example.com.evil"})
+    EXPECT_EQ(NamesThisServer(other, names), std::string(other) == "ctl.") << other;
 }
 
 TEST(MetricsCache, IsComputedAgainAfterAWhileAndNeverFalls) {

@@ -230,6 +230,15 @@ TEST_F(StoreTest, ReadersDoNotMakeDatabasesAndSayWhatToDo) {
   EXPECT_FALSE(fs::exists(DbPath()));
 }
 
+TEST_F(StoreTest, ALinkToNothingMakesNoFile) {
+  const std::string target = folder_.path() + "/elsewhere";
+  fs::create_symlink(target, DbPath());
+  const auto db = Database::Open(DbPath(), Database::Mode::kReadWrite);
+  ASSERT_TRUE(absl::IsFailedPrecondition(db.status()));
+  EXPECT_NE(std::string(db.status().message()).find("symbolic link"), std::string::npos);
+  EXPECT_FALSE(fs::exists(target));
+}
+
 TEST_F(StoreTest, AnEmptyFileIsFilledByWritersAndRefusedByReaders) {
   std::ofstream(DbPath()).close();
   EXPECT_TRUE(absl::IsFailedPrecondition(Database::Open(DbPath(), Database::Mode::kReadOnly).status()));
@@ -408,6 +417,22 @@ TEST_F(StoreTest, AHoleThatNobodyFillsForAnHourIsSetAsideAndWhatIsBehindItTaken)
   ASSERT_TRUE(reason.Step());
   EXPECT_EQ(reason.Text(0), "a hole in the file");
   EXPECT_EQ(Ingest().records, 0);
+}
+
+TEST_F(StoreTest, OfALongFileOfNonsenseTheFirstLinesAreKeptAndAllAreCounted) {
+  std::string nonsense;
+  for (int i = 0; i < 500; ++i) nonsense += "x\n";
+  Append(nonsense, File());
+  EXPECT_EQ(Ingest().bad, 500);
+  Append(nonsense + Event(1), File());
+  const IngestReport report = Ingest();
+  EXPECT_EQ(report.bad, 500);
+  EXPECT_EQ(report.records, 1);
+  Database db = Db();
+  Statement kept = db.Prepare("SELECT count(*), (SELECT sum(bad) FROM source) FROM quarantine");
+  ASSERT_TRUE(kept.Step());
+  EXPECT_EQ(kept.Int(0), 100);
+  EXPECT_EQ(kept.Int(1), 1000);
 }
 
 TEST_F(StoreTest, TheBacklogSaysWhatIsNewAndWhatHoldsAFileBack) {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "spank/event.h"
 #include "sql/ingest/ingest.h"
@@ -211,6 +212,38 @@ TEST(Sacct, OlderReleasesLackColumnsAndSomeNothingCanBeDoneWithout) {
   EXPECT_NE(std::string(without.status().message()).find("State"), std::string::npos);
   EXPECT_FALSE(ParseSacct("", "|").ok());
   EXPECT_FALSE(ParseSacct("\n", "|").ok());
+}
+
+TEST(Sacct, AFileSaysByItsHeaderWhatSeparatesFields) {
+  for (const char* between :
+       {"|", ",", "\x1f", " ", "@@", "9c5e2c6a-5cf0-4d3a-9c39-6b9f3f5d3f21", "|Node|"}) {
+    const std::string text = absl::StrReplaceAll(
+        "JobIDRaw#JobID#Submit#Start#End#State\n17#17#100#110#200#COMPLETED\n", {{"#", between}});
+    const auto read = ParseSacctFile(text);
+    ASSERT_TRUE(read.ok()) << between << ": " << read.status();
+    ASSERT_EQ(read->rows.size(), 1U) << between;
+    EXPECT_EQ(read->rows[0].end_s, 200);
+  }
+  for (const char* none : {"", "\n", "17|17|100|110|200|COMPLETED\n", "JobID\n", "{}\n"})
+    EXPECT_FALSE(ParseSacctFile(none).ok()) << none;
+}
+
+TEST(Sacct, ANameThatForgesALineIsRefused) {
+  const std::string forged =
+      "JobIDRaw#Submit#Start#End#State#JobName\n17#100#110#200#COMPLETED#x\n18#100#110#200#COMPLETED#root\n";
+  for (const char* between : {"|", ",", "\x1f", "@1234@@"}) {
+    const auto read = ParseSacctFile(absl::StrReplaceAll(forged, {{"#", between}}));
+    ASSERT_FALSE(read.ok()) << between;
+    EXPECT_NE(std::string(read.status().message()).find("--delimiter"), std::string::npos);
+  }
+  // By a delimiter that nobody could guess, the second line is a part of the name.
+  const std::string uuid = "9c5e2c6a-5cf0-4d3a-9c39-6b9f3f5d3f21";
+  const auto read = ParseSacctFile("JobIDRaw" + uuid + "Submit" + uuid + "Start" + uuid + "End" + uuid +
+                                   "State" + uuid + "JobName\n17" + uuid + "100" + uuid + "110" + uuid +
+                                   "200" + uuid + "COMPLETED" + uuid + "x\n18|100|110|200|COMPLETED|root\n");
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->rows.size(), 1U);
+  EXPECT_EQ(read->rows[0].name, "x\n18|100|110|200|COMPLETED|root");
 }
 
 TEST(Sacct, RandomTextNeverCrashes) {
@@ -575,6 +608,25 @@ TEST(Format, NothingAJobIsCalledCanSteerATerminal) {
       << "the C1 form of ESC [";
   EXPECT_EQ(Printable("\xff\xc3"), "??");
   EXPECT_EQ(Printable("\xed\xa0\x80"), "???") << "a surrogate";
+  // Right-to-left override, isolates and marks; line and paragraph separator.
+  for (const char* turn : {"\u202e", "\u202a", "\u2066", "\u2069", "\u200e", "\u200f", "\u2028", "\u2029"})
+    EXPECT_EQ(Printable(std::string("a") + turn + "b"), "a?b");
+  for (const char* plain : {"\u2027", "\u202f", "\u2065", "\u206a", "\u200d"})
+    EXPECT_EQ(Printable(plain), plain);
+}
+
+TEST(Format, WhatIsPrintedHasAnEnd) {
+  EXPECT_EQ(Printable("abcdef", 6), "abcdef");
+  EXPECT_EQ(Printable("abcdefg", 6), "abcdef...");
+  EXPECT_EQ(Printable("abcde\xc3\xa9", 6), "abcde...") << "no half of a character";
+  EXPECT_EQ(Printable(std::string(1 << 20U, 'x')).size(), kMostPrintable + 3);
+}
+
+TEST(Format, ASpreadsheetRunsNoCell) {
+  EXPECT_EQ(CsvLine({"=1+1", "+cmd|'/C calc'!A0", "-2+cmd()", "@SUM(A1)", "\tx", "a=b"}),
+            "'=1+1,'+cmd|'/C calc'!A0,'-2+cmd(),'@SUM(A1),'\tx,a=b\n");
+  EXPECT_EQ(CsvLine({"-", "-1.5", "+3.2%", "-2:30", "+10.4s"}), "-,-1.5,+3.2%,-2:30,+10.4s\n")
+      << "numbers are numbers";
 }
 
 TEST(Format, ATableFitsItsContent) {

@@ -135,6 +135,10 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
     config.reader_user = std::string(value);
     return absl::OkStatus();
   }
+  if (key == "listen_names") {
+    config.listen_names = std::string(value);
+    return absl::OkStatus();
+  }
   if (key == "url") {
     if (value.substr(0, 7) != "http://" && value.substr(0, 6) != "unix:/")
       return absl::InvalidArgumentError(
@@ -159,7 +163,7 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
           "'; known keys: spool, database, database_lease, database_copy, cluster, socket, socket_path, "
           "role, backfill, queue_interval, spool_max, shared_spool, shared_spool_user, keep_spool, "
           "keep_events, heartbeat, checkpoint_scan, log_profiles, signals, host_notices, listen, "
-          "query_socket, reader_user, url, peak, busbw"));
+          "listen_names, query_socket, reader_user, url, peak, busbw"));
 }
 
 }  // namespace

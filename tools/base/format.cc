@@ -173,10 +173,23 @@ absl::Status SortRows(const std::string& by, const std::vector<std::string>& tit
   return absl::OkStatus();
 }
 
+namespace {
+
+// Numbers, durations and percentages, such as -1.5, +2:30, -3.2% and -.
+bool IsNumber(const std::string& text) {
+  return text.find_first_not_of("0123456789.,:%+- smhd") == std::string::npos;
+}
+
+}  // namespace
+
 std::string CsvLine(const std::vector<std::string>& cells) {
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    const std::string& cell = cells[i];
+    // A spreadsheet would run a text that begins so; a number is none.
+    const bool runs = !cells[i].empty() &&
+                      std::string_view("=+-@\t\r").find(cells[i].front()) != std::string_view::npos &&
+                      !IsNumber(cells[i]);
+    const std::string cell = runs ? "'" + cells[i] : cells[i];
     const bool quoted = cell.find_first_of(",\"\r\n") != std::string::npos;
     line +=
         Cat(i == 0 ? "" : ",", quoted ? Cat("\"", absl::StrReplaceAll(cell, {{"\"", "\"\""}}), "\"") : cell);
@@ -184,16 +197,29 @@ std::string CsvLine(const std::vector<std::string>& cells) {
   return line + "\n";
 }
 
-std::string Printable(std::string_view text) {
+namespace {
+
+// C0, DEL and C1 controls could move the cursor or set colours; marks of direction (U+200E, U+200F, U+202A to
+// U+202E, U+2066 to U+2069) show text in another order than it has; U+2028 and U+2029 begin lines.
+bool IsControl(std::string_view sequence) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(sequence[i]); };
+  if (sequence.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7f;
+  if (sequence.size() == 2) return byte(0) == 0xC2 && byte(1) < 0xA0;
+  if (sequence.size() != 3 || byte(0) != 0xE2) return false;
+  if (byte(1) == 0x80) return byte(2) == 0x8E || byte(2) == 0x8F || (byte(2) >= 0xA8 && byte(2) <= 0xAE);
+  return byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9;
+}
+
+}  // namespace
+
+std::string Printable(std::string_view text, std::size_t most) {
   std::string out;
   while (!text.empty()) {
     const std::size_t length = Utf8SequenceLength(text);
-    const auto first = static_cast<unsigned char>(text.front());
-    // C0, DEL and C1 controls could move the cursor or set colours.
-    const bool control = length == 0 || first < 0x20 || first == 0x7f ||
-                         (first == 0xC2 && length == 2 && static_cast<unsigned char>(text[1]) < 0xA0);
-    out += control ? "?" : std::string(text.substr(0, length));
-    text.remove_prefix(std::max<std::size_t>(length, 1));
+    const std::string_view sequence = text.substr(0, std::max<std::size_t>(length, 1));
+    if (out.size() + sequence.size() > most) return out + "...";
+    out += length == 0 || IsControl(sequence) ? "?" : std::string(sequence);
+    text.remove_prefix(sequence.size());
   }
   return out;
 }

@@ -50,11 +50,14 @@ class Table {
 absl::Status SortRows(const std::string& by, const std::vector<std::string>& titles,
                       std::vector<std::vector<std::string>>& rows);
 
-// A line of comma-separated values (RFC 4180), with its line end.
+// A line of comma-separated values (RFC 4180), with its line end. A text that a spreadsheet would take for a
+// formula (=, +, -, @) begins with an apostrophe.
 std::string CsvLine(const std::vector<std::string>& cells);
 
-// Text that is safe to print on a terminal: control characters and invalid UTF-8 become '?'.
-std::string Printable(std::string_view text);
+// Text that is safe to print on a terminal or to log: control characters, newlines, marks that change the
+// direction of text, and invalid UTF-8 become '?'; what exceeds `most` bytes becomes "...".
+inline constexpr std::size_t kMostPrintable = std::size_t{16} << 10U;
+std::string Printable(std::string_view text, std::size_t most = kMostPrintable);
 
 // Wraps text at blanks into lines of at most 80 bytes, each with the indent.
 std::string Wrap(std::string_view text, const std::string& indent);

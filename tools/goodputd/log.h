@@ -4,10 +4,14 @@
 #include <cstdio>
 #include <string>
 
+#include "tools/base/format.h"
+
 namespace goodput {
 
+// Paths and names in it may be those that a user chose.
 inline void Log(const std::string& line) {
-  std::fprintf(stderr, "goodputd: %s\n", line.c_str());
+  constexpr std::size_t kMost = 2000;
+  std::fprintf(stderr, "goodputd: %s\n", Printable(line, kMost).c_str());
 }
 
 // Logs a lasting problem once, until it changes or ends.

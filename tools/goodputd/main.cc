@@ -92,6 +92,7 @@ void PrintConfig(const goodput::Config& config) {
   std::printf("signals = %s\n", config.signals ? "on" : "off");
   std::printf("host_notices = %s\n", std::string(goodput::HostNoticesName(config.host_notices)).c_str());
   std::printf("listen = %s\n", config.listen.empty() ? "off" : config.listen.c_str());
+  std::printf("listen_names = %s\n", config.listen_names.empty() ? "(none)" : config.listen_names.c_str());
   std::printf("query_socket = %s\n", config.query_socket.empty() ? "off" : config.query_socket.c_str());
   std::printf("reader_user = %s\n",
               config.reader_user.empty() ? "(owner of the database's folder)" : config.reader_user.c_str());

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -135,6 +136,7 @@ class ReaderLoop {
     if (!user.ok()) return Stop();
     if (access(config_.database.c_str(), F_OK) != 0) return;
     GiveFiles(config_.database, *user);
+    CheckUnixSocket();
     const bool more = Listen();
     if (more) Stop();  // restart it with all of them
     if (tcp_ < 0 && unix_ < 0) return;
@@ -153,6 +155,16 @@ class ReaderLoop {
   }
 
  private:
+  // Somebody may have removed the socket, or put another one in its place.
+  void CheckUnixSocket() {
+    struct stat there {};
+    if (unix_ < 0 || (lstat(config_.query_socket.c_str(), &there) == 0 && there.st_ino == unix_inode_))
+      return;
+    Log(Cat("reader: ", config_.query_socket, " was removed; making it again"));
+    close(std::exchange(unix_, -1));
+    listen_again_ns_ = 0;
+  }
+
   // True: a new socket was opened.
   bool Listen() {
     const std::int64_t now = kSystemClock.mono_ns();
@@ -168,7 +180,11 @@ class ReaderLoop {
       more = true;
     };
     open_one(tcp_, config_.listen, tcp_trouble_, ListenTcp);
+    const bool had_unix = unix_ >= 0;
     open_one(unix_, config_.query_socket, unix_trouble_, ListenUnix);
+    struct stat there {};
+    if (!had_unix && unix_ >= 0 && lstat(config_.query_socket.c_str(), &there) == 0)
+      unix_inode_ = there.st_ino;
     return more;
   }
 
@@ -197,8 +213,8 @@ class ReaderLoop {
       }
     }
     posix_spawn_file_actions_addclosefrom_np(&actions, kReaderUnix + 1);
-    std::vector<std::string> words = {"goodput-reader", Cat(user.uid), Cat(user.gid), config_.database,
-                                      config_path_};
+    std::vector<std::string> words = {"goodput-reader", Cat(user.uid), Cat(user.gid),
+                                      config_.database, config_path_,  config_.listen_names};
     std::vector<char*> pointers;
     pointers.reserve(words.size() + 1);
     for (std::string& word : words) pointers.push_back(word.data());
@@ -307,6 +323,7 @@ class ReaderLoop {
   Complaint start_trouble_;
   int tcp_ = -1;
   int unix_ = -1;
+  ino_t unix_inode_ = 0;
   int control_ = -1;
   pid_t pid_ = 0;
   std::int64_t listen_again_ns_ = 0;

@@ -1,8 +1,11 @@
 #include "tools/reader/http_server.h"
 
 #include <microhttpd.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -46,6 +49,18 @@ struct Request {
 std::string HeaderOf(MHD_Connection* connection, const char* name) {
   const char* value = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
   return value == nullptr ? std::string() : std::string(value);
+}
+
+// "192.0.2.7"; empty for a Unix socket.
+std::string AddressOf(MHD_Connection* connection) {
+  const MHD_ConnectionInfo* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+  if (info == nullptr || info->client_addr == nullptr) return "";
+  std::array<char, NI_MAXHOST> host{};
+  const socklen_t length =
+      info->client_addr->sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  if (getnameinfo(info->client_addr, length, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) != 0)
+    return "";
+  return host.data();
 }
 
 struct Parameters {
@@ -176,6 +191,8 @@ MHD_Result HttpServer::Impl::Handle(MHD_Connection* connection, const char* url,
   question.parameters = std::move(parameters.all);
   question.authorization = HeaderOf(connection, "Authorization");
   question.accept = HeaderOf(connection, "Accept");
+  question.host = HeaderOf(connection, "Host");
+  question.address = AddressOf(connection);
   {
     const std::lock_guard<std::mutex> lock(mutex);
     const auto found = connections.find(connection);

@@ -27,6 +27,8 @@ struct HttpQuestion {
   std::vector<std::pair<std::string, std::string>> parameters;  // of the query, decoded, in order
   std::string authorization;                                    // value of the header; empty: none
   std::string accept;
+  std::string host;           // value of the header
+  std::string address;        // of the other end of a TCP connection; empty: unknown
   std::optional<uid_t> peer;  // user at the other end of a Unix socket
 };
 

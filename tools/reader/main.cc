@@ -14,9 +14,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "sql/text.h"
 #include "tools/reader/control.h"
+#include "tools/reader/host_names.h"
 #include "tools/reader/http_server.h"
 #include "tools/reader/reader.h"
 #include "tools/reader/reader_process.h"
@@ -32,13 +35,16 @@ bool IsOpen(int fd) {
   return fcntl(fd, F_GETFD) >= 0;
 }
 
-int Serve(const std::string& database, const std::string& config) {
+int Serve(const std::string& database, const std::string& config, const std::string& names) {
   static goodput::Control control(goodput::kReaderControl);
   goodput::Reader::Options options;
   // Through the descriptor, since this user may not be able to reach the program's folder.
   options.sgoodput = goodput::Cat("/proc/self/fd/", goodput::kReaderProgram);
   options.arguments = {goodput::Cat("--db=", database)};
   if (!config.empty()) options.arguments.push_back(goodput::Cat("--config=", config));
+  options.names = goodput::NamesOfThisMachine();
+  for (const absl::string_view name : absl::StrSplit(names, ',', absl::SkipWhitespace()))
+    options.names.emplace_back(absl::StripAsciiWhitespace(name));
   options.limits.output_bytes = std::size_t{64} << 20U;
   goodput::Reader reader(options, control);
   const auto answers = [&reader](goodput::HttpQuestion question,
@@ -71,7 +77,7 @@ int Serve(const std::string& database, const std::string& config) {
 
 int main(int argc, char** argv) {
   goodput::HelperUser user;
-  if (argc != 5 || !absl::SimpleAtoi(argv[1], &user.uid) || !absl::SimpleAtoi(argv[2], &user.gid) ||
+  if (argc != 6 || !absl::SimpleAtoi(argv[1], &user.uid) || !absl::SimpleAtoi(argv[2], &user.gid) ||
       !IsOpen(goodput::kReaderControl) || !IsOpen(goodput::kReaderProgram)) {
     Say("is started by goodputd; see goodputd(8)");
     return 2;
@@ -89,5 +95,5 @@ int main(int argc, char** argv) {
     return 1;
   }
   if (!*confined) Say("this kernel has no Landlock: only file permissions restrict what can be read");
-  return Serve(database, argv[4]);
+  return Serve(database, argv[4], argv[5]);
 }

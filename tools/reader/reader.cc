@@ -8,6 +8,8 @@
 #include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/accounting/metrics/exposition.h"
+#include "tools/base/format.h"
+#include "tools/reader/host_names.h"
 #include "tools/reader/munge.h"
 #include "tools/web/assets.h"
 
@@ -68,11 +70,19 @@ HttpReply Busy() {
 Reader::Reader(Options options, Control& control)
     : options_(std::move(options)),
       control_(control),
-      queue_(options_.at_once, options_.most_waiting, options_.patience) {}
+      queue_(options_.at_once, options_.most_waiting, options_.patience),
+      health_(1, options_.most_waiting, options_.patience) {}
 
 void Reader::Answer(HttpQuestion question, std::function<void(HttpReply)> done) {
+  // A browser does not reach the Unix socket.
+  if (!question.peer && !NamesThisServer(question.host, options_.names)) {
+    return done(ErrorReply(421, Cat("this server is not called ", Printable(question.host),
+                                    "; use its address, or add the name to listen_names in goodput.conf")));
+  }
   if (std::optional<HttpReply> page = PageOf(question.path)) return done(*std::move(page));
-  queue_.Add([this, question = std::move(question), done = std::move(done)](bool in_time) {
+  const std::string asker = question.peer ? Cat("user ", *question.peer) : question.address;
+  WorkQueue& queue = question.path == "/healthz" ? health_ : queue_;
+  queue.Add(asker, [this, question = std::move(question), done = std::move(done)](bool in_time) {
     done(in_time ? AnswerNow(question) : Busy());
   });
 }

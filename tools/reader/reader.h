@@ -21,6 +21,7 @@ class Reader {
   struct Options {
     std::string sgoodput;                // path of the program to run
     std::vector<std::string> arguments;  // of every command: database and configuration
+    std::vector<std::string> names;      // of this server, for requests by TCP (host_names.h)
     AnswerLimits limits;
     std::size_t at_once = 3;
     std::size_t most_waiting = 64;
@@ -41,7 +42,9 @@ class Reader {
   const Options options_;
   Control& control_;
   MetricsCache metrics_;
-  WorkQueue queue_;  // last, since its threads use the other members
+  // Last, since their threads use the other members. Whether the server is healthy does not wait for queries.
+  WorkQueue queue_;
+  WorkQueue health_;
 };
 
 }  // namespace goodput

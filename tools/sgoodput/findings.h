@@ -23,7 +23,8 @@ class Findings {
 
  private:
   static void Print(const char* sign, const std::string& line) {
-    std::printf("%s  %s\n", sign, Printable(line).c_str());
+    constexpr std::size_t kMostFinding = 1000;
+    std::printf("%s  %s\n", sign, Printable(line, kMostFinding).c_str());
   }
   int bad_ = 0;
 };

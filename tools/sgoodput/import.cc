@@ -54,7 +54,7 @@ absl::StatusOr<std::string_view> GuessFormat(const Input& input) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
   const std::string_view header = text.substr(0, text.find('\n'));
   const bool of_sacct =
-      header.find("JobID") != std::string_view::npos && header.find('|') != std::string_view::npos;
+      header.find("JobID") != std::string_view::npos && header.find("State") != std::string_view::npos;
   return !text.empty() && text.front() != '{' && text.front() != '[' && of_sacct ? kSacct : kGoogle;
 }
 
@@ -172,7 +172,7 @@ int ImportSacct(Database& db, const Input& input, const ImportOptions& options, 
   text.resize(*got);
   if (text.substr(0, kByteOrderMark.size()) == kByteOrderMark) text.erase(0, kByteOrderMark.size());
   absl::StrReplaceAll({{"\r\n", "\n"}}, &text);
-  absl::StatusOr<SacctText> read = ParseSacct(text, "|");
+  absl::StatusOr<SacctText> read = ParseSacctFile(text);
   if (!read.ok()) return Fail(Annotate(read.status(), input.name()));
   if (read->rows.empty()) {
     return Fail(absl::InvalidArgumentError(

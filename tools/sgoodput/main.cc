@@ -144,8 +144,9 @@ Examples:
   sgoodput import -j 1234 goodput.jsonl         add the log to job 1234
   sgoodput import -j 1234 --log-profile=megatron slurm-1234.out
   gcloud logging read 'logName:goodput' --format=json | sgoodput import -
-  sacct -a -P -D -X -S 2026-01-01 -o Cluster,JobIDRaw,JobID,Submit,Eligible,Start,End,State,ExitCode,User,\
-Account,Partition,QOS,NNodes,NodeList,AllocTRES,ReqTRES,Reason,JobName > jobs.txt; sgoodput import jobs.txt)";
+  sacct -a -P -D -X --delimiter=$(cat /proc/sys/kernel/random/uuid) -S 2026-01-01 -o Cluster,JobIDRaw,JobID,\
+Submit,Eligible,Start,End,State,ExitCode,User,Account,Partition,QOS,NNodes,NodeList,AllocTRES,ReqTRES,Reason,\
+JobName > jobs.txt; sgoodput import jobs.txt)";
 
 constexpr const char* kDiffExamples = R"(
 Examples:

@@ -1,6 +1,7 @@
 #include "tools/sources/import_export/input.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,6 +24,8 @@ namespace {
 
 constexpr std::size_t kCopyBytes = std::size_t{256} << 10U;
 constexpr std::size_t kBlockBytes = 16;
+// Of a pipe, which may never end.
+constexpr std::int64_t kMostCopied = std::int64_t{16} << 30U;
 
 absl::Status Errno(std::string_view path, int error) {
   return absl::ErrnoToStatus(error, Cat(path, ": cannot read the file"));
@@ -75,17 +78,20 @@ void Input::CloseFile::operator()(const int* fd) const {
   delete fd;
 }
 
-absl::StatusOr<Input> Input::Open(const std::string& path) {
+absl::StatusOr<Input> Input::Open(const std::string& path, absl::Duration patience) {
   Input input;
   const bool standard_input = path == "-";
   std::error_code ignored;
   input.name_ = standard_input ? path : std::filesystem::absolute(path, ignored).lexically_normal().string();
-  const int fd = standard_input ? dup(STDIN_FILENO) : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // A pipe that nobody writes to must not hold up the open.
+  const int fd = standard_input ? dup(STDIN_FILENO) : open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return Errno(path, errno);
   input.fd_.reset(new int(fd));
   struct stat info {};
   if (fstat(fd, &info) != 0) return Errno(path, errno);
   if (S_ISDIR(info.st_mode)) return Errno(path, EISDIR);
+  if (!standard_input && !S_ISREG(info.st_mode) && !S_ISFIFO(info.st_mode))
+    return absl::InvalidArgumentError(Cat(path, ": not a file or pipe"));
   input.is_file_ = S_ISREG(info.st_mode) && !standard_input;
   input.written_ns_ = S_ISREG(info.st_mode) ? info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec
                                             : kSystemClock.real_ns();
@@ -93,11 +99,11 @@ absl::StatusOr<Input> Input::Open(const std::string& path) {
     input.size_ = info.st_size;
     return input;
   }
-  if (absl::Status status = input.CopyToUnnamed(fd); !status.ok()) return Annotate(status, path);
+  if (absl::Status status = input.CopyToUnnamed(fd, patience); !status.ok()) return Annotate(status, path);
   return input;
 }
 
-absl::Status Input::CopyToUnnamed(int from) {
+absl::Status Input::CopyToUnnamed(int from, absl::Duration patience) {
   const char* const tmp = std::getenv("TMPDIR");
   std::string path = Cat(tmp != nullptr && *tmp != '\0' ? tmp : "/tmp", "/sgoodput-XXXXXX");
   std::unique_ptr<int, CloseFile> copy(new int(mkostemp(path.data(), O_CLOEXEC)));
@@ -105,7 +111,12 @@ absl::Status Input::CopyToUnnamed(int from) {
   unlink(path.c_str());
   std::string buffer(kCopyBytes, '\0');
   while (true) {
+    pollfd polled{from, POLLIN, 0};
+    const auto ms = static_cast<int>(absl::ToInt64Milliseconds(patience));
+    if (Uninterrupted([&] { return poll(&polled, 1, ms); }) == 0)
+      return absl::DeadlineExceededError(Cat("no data for ", absl::FormatDuration(patience)));
     const ssize_t got = Uninterrupted([&] { return read(from, buffer.data(), buffer.size()); });
+    if (got < 0 && errno == EAGAIN) continue;
     if (got < 0) return absl::ErrnoToStatus(errno, "cannot read it");
     if (got == 0) break;
     for (ssize_t done = 0; done < got;) {
@@ -115,6 +126,8 @@ absl::Status Input::CopyToUnnamed(int from) {
       done += put;
     }
     size_ += got;
+    if (size_ > kMostCopied)
+      return absl::InvalidArgumentError("more than 16 GiB; write it to a file, and import that in parts");
   }
   fd_ = std::move(copy);
   return absl::OkStatus();

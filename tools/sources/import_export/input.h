@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 namespace goodput {
 
@@ -29,7 +30,9 @@ class Fingerprint {
 class Input {
  public:
   // `path`: "-" is stdin. Returns NotFound, PermissionDenied and so on according to errno, with the path.
-  static absl::StatusOr<Input> Open(const std::string& path);
+  // InvalidArgument: neither a file nor a pipe, or a pipe that does not end. DeadlineExceeded: a pipe without
+  // data for so long.
+  static absl::StatusOr<Input> Open(const std::string& path, absl::Duration patience = absl::Minutes(10));
 
   // At most `size` bytes from `at`; fewer only at the end.
   absl::StatusOr<std::size_t> Read(std::int64_t at, char* into, std::size_t size) const;
@@ -46,7 +49,7 @@ class Input {
     void operator()(const int* fd) const;
   };
   Input() = default;
-  absl::Status CopyToUnnamed(int from);
+  absl::Status CopyToUnnamed(int from, absl::Duration patience);
 
   std::unique_ptr<int, CloseFile> fd_;
   std::int64_t size_ = 0;

@@ -107,7 +107,46 @@ class Header {
   std::vector<std::string> names_;
 };
 
+// Fields whose text the user of a job chooses.
+constexpr std::array<absl::string_view, 6> kFreeFields{"JobName",    "Comment", "WorkDir",
+                                                       "SubmitLine", "WCKey",   "Extra"};
+constexpr std::size_t kShortestUnguessable = 8;
+
+// What separates the first field of the header from the next one that is known.
+std::string DelimiterOf(absl::string_view header) {
+  std::vector<absl::string_view> known(kFields.begin(), kFields.end());
+  known.insert(known.end(), kFreeFields.begin(), kFreeFields.end());
+  std::string best;
+  for (const absl::string_view first : known) {
+    if (!absl::StartsWithIgnoreCase(header, first)) continue;
+    const absl::string_view rest = header.substr(first.size());
+    for (const absl::string_view next : known) {
+      const std::size_t at = rest.find(next);
+      if (at == absl::string_view::npos || at == 0) continue;
+      const std::string delimiter(rest.substr(0, at));
+      if (best.empty() || delimiter.size() < best.size()) best = delimiter;
+    }
+  }
+  return best;
+}
+
 }  // namespace
+
+absl::StatusOr<SacctText> ParseSacctFile(std::string_view text) {
+  const std::string_view first_line = text.substr(0, text.find('\n'));
+  const std::string delimiter = DelimiterOf(ToAbsl(first_line));
+  if (delimiter.empty())
+    return absl::InvalidArgumentError("the first line is no header line of sacct; do not use -n");
+  const Header header(ToAbsl(first_line), delimiter);
+  for (const absl::string_view free : kFreeFields) {
+    if (header.Find(free) < 0 || delimiter.size() >= kShortestUnguessable) continue;
+    return absl::InvalidArgumentError(
+        Cat("the field ", std::string(free), " may contain \"", delimiter,
+            "\" and newlines, so a user could forge lines of other jobs; print it with sacct "
+            "--delimiter=$(cat /proc/sys/kernel/random/uuid), or leave the field out"));
+  }
+  return ParseSacct(text, delimiter);
+}
 
 absl::StatusOr<SacctText> ParseSacct(std::string_view text, std::string_view delimiter) {
   SacctText result;

@@ -29,6 +29,10 @@ struct SacctText {
 // local time). Steps (12.batch) are skipped. An error if the header lacks a required field.
 absl::StatusOr<SacctText> ParseSacct(std::string_view text, std::string_view delimiter);
 
+// The same of a file that somebody wrote with sacct -P. Its header line shows the delimiter. An error if a
+// field whose text users choose, such as JobName, is there and the delimiter could occur in it.
+absl::StatusOr<SacctText> ParseSacctFile(std::string_view text);
+
 // Runs sacct. NotFound: it is not installed. Unavailable: it failed (no slurmdbd), with its message.
 absl::StatusOr<SacctText> RunSacct(const SacctQuery& query);
 
