@@ -1,11 +1,11 @@
-# Steps in few bytes, for the store and for the timeline.
+# Packed steps, for the store and for the timeline.
 noinst_LTLIBRARIES += sql/libsteps.la
 sql_libsteps_la_SOURCES = \
   sql/blocks/duration_histogram.cc sql/blocks/duration_histogram.h \
   sql/blocks/step_block.cc sql/blocks/step_block.h \
   sql/blocks/varint.h
 
-# The store: schema, ingest, and reading back. The only part that includes sqlite3.h.
+# The store: schema, ingest and readers. Only this part includes sqlite3.h.
 noinst_LTLIBRARIES += sql/libstore.la
 sql_libstore_files = \
   sql/database.cc sql/database.h \
