@@ -8,7 +8,7 @@ spank_libevent_vocabulary_la_SOURCES = \
   spank/json_text.h \
   spank/spool.cc spank/spool.h
 
-# The plugin without its dispatch, so that tests can link the parts.
+# The plugin without its entry points, so that tests can link the parts.
 noinst_LTLIBRARIES += spank/libspank_parts.la
 spank_libspank_parts_la_SOURCES = \
   spank/guard.cc spank/guard.h \
@@ -48,8 +48,8 @@ spank_spank_goodput_la_LDFLAGS = -module -avoid-version -shared -rpath $(plugind
 spank_spank_goodput_la_LINK = $(spank_plugin_link) $(spank_spank_goodput_la_LDFLAGS) \
   $(spank_plugin_runtime) -o $@
 
-# By rename: whoever loads a plugin that is half there, sbatch or slurmstepd, dies of SIGBUS in the dynamic loader, and
-# libtool would write the file where it is loaded from.
+# Installed by rename: a program that loads a partly written plugin, such as sbatch or slurmstepd, dies of SIGBUS in the dynamic
+# loader, and libtool would overwrite the file in place.
 install-exec-local: spank/spank_goodput.la
 	$(MKDIR_P) $(DESTDIR)$(plugindir)
 	$(INSTALL) spank/.libs/spank_goodput.so $(DESTDIR)$(plugindir)/.spank_goodput.so.new

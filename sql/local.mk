@@ -1,4 +1,4 @@
-# Steps in few bytes, for the store and for the timeline.
+# Packed steps, for the store and for the timeline.
 noinst_LTLIBRARIES += sql/libsteps.la
 sql_libsteps_la_SOURCES = \
   sql/blocks/deflate.cc sql/blocks/deflate.h \
@@ -8,7 +8,7 @@ sql_libsteps_la_SOURCES = \
 sql_libsteps_la_CXXFLAGS = $(AM_CXXFLAGS) $(ZLIB_CFLAGS)
 sql_libsteps_la_LIBADD = $(ZLIB_LIBS)
 
-# The store: schema, ingest, and reading back. The only part that includes sqlite3.h.
+# The store: schema, ingest and readers. Only this part includes sqlite3.h.
 noinst_LTLIBRARIES += sql/libstore.la
 sql_libstore_files = \
   sql/database.cc sql/database.h \

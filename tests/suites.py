@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""Every suite of tests/run: what it needs, how it runs, how its tests are counted.
+"""Every suite of tests/run: its requirements, its command, and how to count its tests.
 
-Three lanes run side by side: one at low priority for suites that keep the processors busy (builds, linters), and two for suites
-that mostly wait for Slurm (end to end), one of which helps with the busy ones when it has nothing left. A suite's output goes to
-out/tests/NAME.log and is shown when it fails.
+Three lanes run in parallel: one at low priority for processor-bound suites (builds, linters), and two for suites that mostly
+wait for Slurm (end to end), one of which later helps with the processor-bound suites. A suite's output goes to
+out/tests/NAME.log and is printed if it fails.
 
-A test that fails while two other lanes load the machine is run once more, alone, when everything else is done. If it fails
-again, it has failed; if it passes, it is reported as `unsteady`: the test needs fixing, but the product is not wrong. Reports of
-sanitizers, linters and fuzzers count the first time.
+A test that fails while the other lanes load the machine is repeated alone at the end. If it fails again, it has failed; if it
+passes, it is reported as `unsteady`: the test needs fixing, but the product is not wrong. Reports of sanitizers, linters and
+fuzzers are not repeated.
 """
 
 import os
@@ -27,19 +27,19 @@ FUZZ = os.path.join(TOP, "build-fuzz")
 LOGS = os.path.join(TOP, "out", "tests")
 PYTHON = "/usr/bin/python3"
 MAKE = ["make", "-C", BUILD, "-s", "-j2"]
-# How it is built: the code is that of an installed program (-O2); a line number in a backtrace is all that tests want of -g.
+# The build: optimized like an installed program (-O2), with just enough of -g for line numbers in backtraces.
 CONFIGURE = "--enable-unity CXXFLAGS='-O2 -g1' CFLAGS='-O2 -g1'"
 # A suite that takes longer than this hangs.
 LIMIT_S = 45 * 60
-# They judge the source, the packages or a sanitizer's build, by tools that the roots of tests/matrix do not have: --slurm is
-# every suite but these.
+# These check the source, the packages or a sanitizer's build with tools that the roots of tests/matrix lack. --slurm runs all
+# other suites.
 SAME_WITH_EVERY_SLURM = {"sanitized", "daemon-tsan", "blueprints", "packages", "format", "house", "includes", "unit-sanitized", "fuzz",
                          "tidy", "distcheck"}
 
 
-# The same scenarios and sources once more, by another compiler's or sanitizer's eyes: `tests/run --all` (make check-all) alone.
+# These repeat scenarios or compilations with another compiler or a sanitizer; only `tests/run --all` (make check-all) runs them.
 ONCE_MORE = {"sanitized", "daemon-tsan", "includes", "distcheck"}
-# So many of the slowest tests are named at the end.
+# How many of the slowest tests are listed at the end.
 MOST_SLOW = 10
 
 
@@ -55,7 +55,7 @@ class Suite(NamedTuple):
     count: Callable[[str, int], Counts]
     lane: str  # "busy" or "waiting"
     cwd: str = TOP
-    again: Tuple[str, ...] = (PYTHON, "tests/timed.py", "-v")  # what runs some of its tests once more; (): nothing does
+    again: Tuple[str, ...] = (PYTHON, "tests/timed.py", "-v")  # the command that repeats some of its tests; (): none
 
 
 def whole(_output: str, code: int) -> Counts:
@@ -64,12 +64,12 @@ def whole(_output: str, code: int) -> Counts:
 
 
 def failing_tests(output: str) -> List[str]:
-    """What of a unittest suite to run again: its failing tests, or the whole classes that could not be set up."""
+    """The tests of a unittest suite to repeat: failing tests, or whole classes whose setup failed."""
     return sorted(set(re.findall(r"^(?:FAIL|ERROR): \S+ \((\w+(?:\.\w+)+)\)", output, re.M)))
 
 
 def failing_programs(output: str) -> List[str]:
-    """What of a suite of GoogleTest programs to run again."""
+    """The programs of a GoogleTest suite to repeat."""
     return sorted(set(re.findall(r"^(\S+): exit status \d+$", output, re.M)))
 
 
@@ -79,7 +79,7 @@ def unittests(output: str, code: int) -> Counts:
     skipped = sum(int(n) for n in re.findall(r"skipped=(\d+)", output))
     if code != 0 and bad == 0:
         bad = 1
-    # A test with failing subtests is one test.
+    # A test with failing subtests counts once.
     bad = min(bad, ran) if ran else max(bad, 1)
     return Counts(ran - bad - skipped if ran else 0, bad, skipped)
 
@@ -94,7 +94,7 @@ def googletests(output: str, code: int) -> Counts:
     if code != 0 and failed == 0:
         failed = 1
     if code == 0 and passed == 0:
-        failed = 1  # a test program that ran nothing tested nothing
+        failed = 1  # a test program that ran no test has failed
     return Counts(passed, failed, skipped)
 
 
@@ -110,7 +110,7 @@ def sanitized_suite(name: str, kind: str, folder: str) -> Suite:
 def suites() -> List[Suite]:
     sh = "tests/checks/"
     return [
-        # Waiting for Slurm, longest first; the two with the most nodes not at the same time.
+        # These mostly wait for Slurm. Longest first; the two with the most nodes must not run at the same time.
         python_suite("first-light", "tests.e2e.test_first_light"),
         python_suite("plugin", "tests.e2e.test_plugin"),
         python_suite("cluster", "tests/cluster/test_cluster.py"),
@@ -141,7 +141,7 @@ def suites() -> List[Suite]:
         python_suite("reader", "tests.e2e.test_reader"),
         sanitized_suite("sanitized", "asan", ASAN),
         sanitized_suite("daemon-tsan", "tsan", TSAN),
-        # Busy.
+        # These use the processor.
         Suite("unit", [sh + "programs", BUILD], googletests, "busy", again=(sh + "unit", BUILD)),
         python_suite("trainer", "tests/trainer/test_trainer.py", lane="busy"),
         python_suite("python-client", "tests/clients/test_python.py", lane="busy"),
@@ -184,7 +184,7 @@ def read_log(suite: Suite) -> str:
 
 
 def wait(child: subprocess.Popen, limit_s: float) -> Tuple[int, float]:
-    """Its exit status, and the seconds of processor time of all it waited for. Raises TimeoutExpired."""
+    """Returns its exit status and its processor time in seconds, including children. Raises TimeoutExpired."""
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:
         pid, status, usage = os.wait4(child.pid, os.WNOHANG)
@@ -196,7 +196,7 @@ def wait(child: subprocess.Popen, limit_s: float) -> Tuple[int, float]:
 
 
 def run(suite: Suite) -> Tuple[Counts, float, float]:
-    """Its counts, and how long it took: by the clock, and of a processor."""
+    """The counts of a suite, and its time: wall time and processor time."""
     started = time.monotonic()
     log = log_of(suite)
     command = (["nice", "-n", "15"] if suite.lane == "busy" else []) + suite.command
@@ -214,16 +214,16 @@ def run(suite: Suite) -> Tuple[Counts, float, float]:
 
 
 def remember_compilations() -> None:
-    """Some suites build what another has built, elsewhere: the same file with the same flags is compiled once."""
+    """Uses ccache: some suites build the same sources in different folders, and each file is compiled once per set of flags."""
     os.environ["PATH"] = "/usr/lib/ccache:" + os.environ["PATH"]
     os.environ.setdefault("CCACHE_DIR", os.path.join(TOP, "out", "ccache"))
-    # By relative paths, and whatever folder it is for: programs under test are not debugged by their paths.
+    # Relative paths make the results independent of the folder; debugging by path is not needed.
     os.environ.update(CCACHE_BASEDIR=TOP, CCACHE_NOHASHDIR="1", CCACHE_MAXSIZE="2G")
 
 
 def build() -> None:
-    """What all suites share: the programs, as they are installed, and what end-to-end tests need beside them. Its failure
-    ends everything. Test programs are built by the first suite that is busy, while others wait for Slurm."""
+    """Builds what all suites share: the programs and the helpers of end-to-end tests. A failure ends the run. The first
+    processor-bound suite builds the test programs while others wait for Slurm."""
     say("building (log: out/tests/build.log) ...")
     started = time.monotonic()
     log = os.path.join(LOGS, "build.log")
@@ -243,7 +243,7 @@ def build() -> None:
 
 
 def slowest(suite: Suite) -> List[Tuple[float, str]]:
-    """The suite's tests that took longest, as it says itself: in seconds."""
+    """The slowest tests of the suite, from its output: in seconds."""
     log = read_log(suite)
     took = [(float(s), name) for s, name in re.findall(r"^took ([\d.]+) s (.*)$", log, re.M)]
     took += [(int(ms) / 1000, name) for name, ms in re.findall(r"^\[       OK \] (\S+) \((\d+) ms\)$", log, re.M)]
@@ -257,16 +257,16 @@ def show(suite: Suite, counts: Counts, seconds: float, used_s: float) -> None:
         sys.stdout.write("".join("    | " + line + "\n" for line in read_log(suite)[-8000:].splitlines()))
 
 
-# More than so many failures are not an unlucky moment.
+# More failures than this are not repeated.
 MOST_UNSTEADY = 12
 
 
 def second_try(suite: Suite, first: Counts) -> Counts:
-    """The failed tests of a suite once more, alone: its counts with those that passed now."""
+    """Repeats the failed tests of a suite alone. Returns its counts, updated with the tests that passed."""
     log = read_log(suite)
     programs = suite.count is googletests
     names = failing_programs(log) if programs else failing_tests(log)
-    # What a sanitizer had to say once is true.
+    # A sanitizer's report is always valid.
     reported = re.search(r"^[1-9]\d* reports$|Sanitizer: |runtime error: ", log, re.M)
     if not suite.again or not names or first.failed > MOST_UNSTEADY or reported:
         return first
@@ -275,7 +275,7 @@ def second_try(suite: Suite, first: Counts) -> Counts:
     show(again, counts, seconds, used_s)
     if not counts.failed:
         say("unsteady: %s (failed beside the other suites, passed alone)" % " ".join(names))
-    # A program runs all its tests again: those it had passed before are not counted twice.
+    # A program repeats all its tests: do not count those twice that had passed.
     passed = min(counts.passed, first.failed) if programs else counts.passed
     return Counts(first.passed + passed, counts.failed, first.skipped + (0 if programs else counts.skipped))
 

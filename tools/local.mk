@@ -1,4 +1,4 @@
-# From the ground floor up: each folder uses only those above it in this list (tests/checks/house).
+# From the lowest layer up: each folder uses only those above it in this list (tests/checks/house).
 include tools/base/local.mk
 include tools/accounting/local.mk
 include tools/sources/local.mk

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Measures what the design sets limits for, as ratios to a reference in the same run, and prints a table.
+"""Measures everything for which the design sets limits, as ratios to a reference in the same run, and prints a table.
 
     make bench                        everything
     make bench BENCH="hooks launch"   these

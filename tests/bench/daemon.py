@@ -23,7 +23,7 @@ ROUNDS = 40
 TICKS = os.sysconf("SC_CLK_TCK")
 SRUN = ["srun", "-N4", "-n32", "true"]
 
-# 64 connections, each as if from a task of its own; prints its own processor time.
+# Opens 64 connections, like 64 tasks, and prints its own processor time.
 MARKER = r"""
 import json, os, socket, sys, time
 name, seconds = os.environ["GOODPUT_SOCKET"], float(sys.argv[1])
@@ -70,7 +70,7 @@ class Daemon:
 
 
 def _share(site: Site, program: str) -> Tuple[Dict, float, float]:
-    """What the job printed, the daemon's processor seconds meanwhile, and its memory at the end."""
+    """The job's output, the daemon's processor seconds meanwhile, and its memory at the end."""
     daemon = Daemon(site)
     path = site.path("jobs", "program.py")
     with open(path, "w") as file:
@@ -95,7 +95,7 @@ def _launches(site: Site) -> Dict[str, List[float]]:
                 site.signal_daemon(signal.SIGSTOP)
             begin = time.monotonic()
             site.cluster.run(SRUN)
-            if number > 0:  # the first loads what the others find in memory
+            if number > 0:  # the first one loads files that the others find in memory
                 took[state].append(time.monotonic() - begin)
             if state == "stopped":
                 site.signal_daemon(signal.SIGCONT)

@@ -1,4 +1,4 @@
-"""The shared spool of 4,000 nodes with 24 files each: the first look, a second look, and one after each node added a record."""
+"""The shared spool of 4,000 nodes with 24 files each: first ingest, a second one, and one after each node added a record."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from imports import SGOODPUT
 BUILD = os.environ.get("GOODPUT_BUILD", os.path.join(os.path.dirname(SGOODPUT), "..", ".."))
 MANY_FOLDERS = os.path.join(BUILD, "tests", "bench", "many_folders")
 FOLDERS, FILES = 4000, 24
-# The controller looks each second: it is to have done so within it.
+# The controller ingests every second, and should finish within that time.
 BAR_S = 1.0
 
 

@@ -62,7 +62,7 @@ def _children(pid: int, word: str) -> List[int]:
 
 
 def _share(site: Site, profile: str) -> Tuple[float, float, int]:
-    """Processor seconds of goodputd and of tail and grep in SECONDS of printing, and how many steps were recorded."""
+    """Processor seconds of goodputd and of tail and grep during SECONDS of printing, and the number of recorded steps."""
     path, out = site.path("jobs", "printer.py"), site.path("jobs", "printed-" + profile)
     with open(path, "w") as file:
         file.write(PRINTER)

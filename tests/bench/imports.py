@@ -18,7 +18,7 @@ LOADS = "import json, sys\nfor line in open(sys.argv[1]): json.loads(line)"
 
 
 def write_log(path: str, steps: int, save_every: int) -> int:
-    """Steps of 1.5 s with jitter, and a save in every so many (0: none). Returns how many entries there are."""
+    """Writes steps of 1.5 s with jitter, and a save every few steps (0: none). Returns the number of entries."""
     rng = random.Random(1)
     entries, t = 1, 1_735_000_000.0
     with open(path, "w") as file:
@@ -36,7 +36,7 @@ def write_log(path: str, steps: int, save_every: int) -> int:
 
 
 def run(args: List[str], out: str = os.devnull) -> Tuple[float, int]:
-    """Seconds, and KiB of memory at the most."""
+    """Seconds, and peak memory in KiB."""
     with open(out, "w") as file:
         began = time.monotonic()
         child = subprocess.Popen(args, stdout=file)

@@ -13,7 +13,7 @@ JOBS = 20
 
 
 def _instructions(hook: str, calls: int) -> float:
-    """Of one call on average: callgrind collects only between the hook's entry and its return."""
+    """The average of one call: callgrind counts only between the hook's entry and its return."""
     with spool() as folder, tempfile.TemporaryDirectory() as out:
         subprocess.run(["valgrind", "--tool=callgrind", "--quiet", "--callgrind-out-file=%s/out" % out,
                         "--toggle-collect=slurm_spank_" + hook, HOOK_COST, OURS, str(JOBS), "spool=" + folder],

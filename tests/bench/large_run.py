@@ -40,7 +40,7 @@ class Attempt(NamedTuple):
 
 
 def attempts() -> List[Attempt]:
-    """Of lengths as between failures that come at random, but long enough to save once."""
+    """Times between random failures, but each long enough for a save."""
     rng = random.Random(1)
     rest = DAYS * 86400 - (ATTEMPTS - 1) * (REQUEUED_S + 1500) - 1500
     weights = [rng.expovariate(1) for _ in range(ATTEMPTS)]
@@ -54,7 +54,7 @@ def attempts() -> List[Attempt]:
 
 
 def marks(of: List[Attempt]) -> Tuple[List[Tuple[int, str]], int]:
-    """Rank 0's records by time, and how many steps were kept. A restart goes on behind the last save."""
+    """Rank 0's records by time, and the number of kept steps. A restart continues after the last save."""
     made: List[Tuple[int, str]] = []
     step = saved = 0
     for attempt in of:
@@ -64,7 +64,7 @@ def marks(of: List[Attempt]) -> Tuple[List[Tuple[int, str]], int]:
             step += 1
             made.append((t, STEP % (t, t - BEGAN_S * S, "n1", "mark", JOB, step)))
             t += STEP_NS + step * 7919 % 10_007 * 500
-            # A stop that was planned is saved for.
+            # Before a planned stop, there is a save.
             if step % SAVE_EVERY == 0 or (attempt.planned and t + 2 * (STEP_NS + SAVE_NS) >= end):
                 for edge, at in (("begin", t), ("end", t + SAVE_NS)):
                     made.append((at, SAVE % (at, at - BEGAN_S * S, "n1", "mark", JOB, edge, step)))
@@ -79,7 +79,7 @@ def watched(of: List[Attempt]) -> Iterator[Tuple[int, str]]:
     for attempt in of:
         times = (attempt.number, attempt.submit_s, attempt.submit_s + 1, attempt.start_s)
         seen = [(attempt.start_s, "RUNNING", "")]
-        # Of a job that was requeued by somebody the watch sees only that it is pending again.
+        # For a job requeued by a user, the queue watch only sees that it is pending again.
         if not attempt.planned:
             last = "COMPLETED" if attempt.number == ATTEMPTS - 1 else "NODE_FAIL"
             seen.append((attempt.end_s, last, ',"end_s":%d' % attempt.end_s))
@@ -88,7 +88,7 @@ def watched(of: List[Attempt]) -> Iterator[Tuple[int, str]]:
 
 
 def template(kind: str, rest: str, node: str) -> str:
-    """Only t and m are left open."""
+    """A record in which only t and m are missing."""
     return HEAD.replace("%s", node, 1).replace("%s", kind, 1).replace('"job":%d', '"job":%d' % JOB) + rest + "}\n"
 
 
@@ -104,8 +104,8 @@ class Templates:
                             template("job_epilog", '"restart":%d,"job_start":%d,"gpus":8', node)))
 
     def texts(self, attempt: Attempt, rank: int) -> Iterator[Tuple[int, str]]:
-        """What the node writes at the begin of an attempt and at its end."""
-        late = rank * 1_009_001 % 2_000_000_000  # no two nodes at once
+        """The records of a node at the begin and the end of an attempt."""
+        late = rank * 1_009_001 % 2_000_000_000  # no two nodes at the same time
         who = (attempt.number, attempt.start_s)
         values: List[object] = []
         for after in (0, PROGRAM_S - 4, PROGRAM_S - 2):
@@ -115,14 +115,14 @@ class Templates:
         code = ',"exit_code":0' if attempt.number == ATTEMPTS - 1 else ',"exit_code":85' if attempt.planned else ',"signal":9'
         values = []
         for after in (0, 1, 4):
-            # The last of them goes with the job.
+            # The last one ends with the job.
             t = (attempt.end_s + after) * S - S + late // 4
             values += [t, t - BEGAN_S * S, *who, *([code] if after == 0 else [])]
         yield attempt.end_s, self.end % tuple(values)
 
 
 def write(root: str) -> Tuple[int, int, int]:
-    """How many records, how many files, and how many steps were kept."""
+    """The numbers of records, files and kept steps."""
     all_attempts = attempts()
     rank0, kept = marks(all_attempts)
     records, files = len(rank0), 0
@@ -154,13 +154,13 @@ def write(root: str) -> Tuple[int, int, int]:
 
 
 def measure() -> List[Tuple]:
-    # A million small files are written in a third of a minute to memory, and in minutes to a disk.
+    # Writing a million small files takes a third of a minute in memory, and minutes on a disk.
     memory = "/dev/shm"
     roomy = os.path.isdir(memory) and shutil.disk_usage(memory).free > 12 * 10**9
     folders = [tempfile.mkdtemp(prefix="goodput-bench-", dir=place) for place in (None, memory if roomy else None)]
     try:
         bench = Bench(folders[0], spool=os.path.join(folders[1], "spool"))
-        # In another process: what a parent holds in memory would count as its children's.
+        # In another process, because a parent's memory would count as that of its children.
         written = subprocess.check_output([sys.executable, os.path.abspath(__file__), bench.root])
         records, files, kept = (int(word) for word in written.split())
         ingested, ingest_kib = run([SGOODPUT, "ingest", *bench.common])

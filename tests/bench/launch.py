@@ -43,7 +43,7 @@ def measure() -> List[Tuple]:
         for cluster in clusters.values():
             cluster.start()
             for _ in range(3):
-                _timed(cluster)  # the first loads what the others find in memory
+                _timed(cluster)  # the first one loads files that the others find in memory
         rounds: List[Dict[str, float]] = []
         for _ in range(ROUNDS):
             order = list(clusters)
@@ -55,7 +55,7 @@ def measure() -> List[Tuple]:
     base = statistics.median(r["without"] for r in rounds)
 
     def over(name: str, peer: str) -> Tuple[float, float]:
-        """Median difference as a share of the plain launch, and the half width that holds two thirds of its error."""
+        """The median difference as a share of the plain launch, and the half-width of its 68 % confidence interval."""
         differences = sorted(r[name] - r[peer] for r in rounds)
         middle = statistics.median(differences)
         spread = statistics.median(abs(d - middle) for d in differences) * 1.4826

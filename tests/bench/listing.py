@@ -19,7 +19,7 @@ from imports import SGOODPUT
 ATTEMPTS = int(os.environ.get("GOODPUT_BENCH_ATTEMPTS", "200000"))
 FIELDS = "Cluster,JobIDRaw,JobID,Submit,Eligible,Start,End,State,ExitCode,User,Account,Partition,QOS,NNodes,NodeList,AllocTRES,JobName"
 EVERYTHING = ["-a", "-S", "2001-01-01"]
-# What one would write oneself: GPU-hours by user.
+# A straightforward script for comparison: GPU-hours by user.
 BY_HAND = """
 import csv, sys, time
 hours = {}
@@ -40,7 +40,7 @@ def timed(args: List[str], out: str, env: Optional[Dict[str, str]] = None) -> fl
 
 
 def fill_accounting(cluster: Cluster) -> None:
-    """Slurm's own row of one finished job, many times over."""
+    """Many copies of Slurm's own row of a finished job."""
     job = cluster.sbatch("#!/bin/bash\ntrue\n")
     cluster.wait_state(job, "COMPLETED")
     cluster.wait_sacct(job, lambda rows: bool(rows))
@@ -62,7 +62,7 @@ def fill_accounting(cluster: Cluster) -> None:
         " SELECT 1000 + s.i, {begin}, {begin} + s.i * 30, {begin} + s.i * 30, {begin} + s.i * 30 + 100,"
         " {begin} + s.i * 30 + 4000, concat('train-', s.i), {rest}"
         " FROM bench_seq s JOIN (SELECT * FROM `{table}` LIMIT 1) j".format(table=table, rest=rest, begin=begin))
-    # Until slurmdbd has answered once it may still be busy with what came before.
+    # slurmdbd may still be busy with earlier work until it has answered once.
     cluster.run(["sacct", "-X", "-n", "-j", "1001"])
 
 

@@ -1,4 +1,4 @@
-# Measurements: ratios against a peer of the same run, reported by `make bench`, asserted by nothing.
+# Benchmarks: ratios to a reference in the same run, which `make bench` reports without asserting them.
 EXTRA_PROGRAMS += tests/bench/hook_cost
 tests_bench_hook_cost_SOURCES = tests/bench/hook_cost.cc tests/spank/spank_host.cc tests/spank/spank_host.h
 tests_bench_hook_cost_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS)

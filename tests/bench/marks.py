@@ -114,7 +114,7 @@ def measure() -> List[Tuple]:
 
 
 def _daemon(folder: str, name: str) -> subprocess.Popen:
-    """A node's, which knows job 7."""
+    """A node's daemon that knows job 7."""
     spool = os.path.join(folder, "spool")
     node = os.path.join(spool, "n1")
     os.makedirs(node, mode=0o700, exist_ok=True)

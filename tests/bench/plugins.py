@@ -18,7 +18,7 @@ HOOK_COST = os.path.join(BUILD, "tests", "bench", "hook_cost")
 
 @contextmanager
 def spool() -> Iterator[str]:
-    """A folder of its own on a local disk, as the plugin wants it."""
+    """A separate folder on a local disk, as the plugin requires."""
     folder = tempfile.mkdtemp(prefix="goodput-bench-", dir="/var/tmp")
     try:
         yield os.path.join(folder, "spool")

@@ -33,22 +33,22 @@ def _cpu_s(pid: int, children: bool = False) -> float:
 
 
 def _rpcs(site: Site) -> int:
-    """Questions slurmctld was asked about jobs, nodes and partitions."""
+    """The number of queries to slurmctld about jobs, nodes and partitions."""
     text = site.cluster.run(["sdiag"]).stdout
     return sum(int(count) for count in
                re.findall(r"REQUEST_(?:JOB_INFO|NODE_INFO|PARTITION_INFO)\w*\s*\(\s*\d+\) count:(\d+)", text))
 
 
 def _fill(site: Site) -> None:
-    """So many jobs that wait, each with a record of its own: an array has one in all, until something tells
-    its tasks apart; the first task is left for those that are not."""
+    """Creates pending jobs, each with its own record: an array has a single record until its tasks are changed
+    individually; its first task stays for the rest."""
     array = site.cluster.sbatch(["--begin=now+1day", "--array=0-%d" % JOBS, "--wrap", "true"])
     for first in range(1, JOBS + 1, 1000):
         site.cluster.run(["scontrol", "update", "jobid=%d_[%d-%d]" % (array, first, first + 999), "nice=%d" % first], timeout=600)
 
 
 def _recorded(site: Site) -> int:
-    """Jobs that goodputd found waiting."""
+    """The number of pending jobs that goodputd found."""
     jobs = set()
     folder = os.path.join(site.spool, "@controller")
     for name in os.listdir(folder):
@@ -58,7 +58,7 @@ def _recorded(site: Site) -> int:
 
 
 def _stretch(site: Site, watched: Dict[str, Tuple[int, bool]]) -> Dict[str, float]:
-    """Processor seconds of these processes (with their children?) and how often slurmctld was asked."""
+    """Processor seconds of these processes (optionally with children), and the number of queries to slurmctld."""
     watched = dict(watched, slurmctld=(site.cluster.pid("slurmctld"), False))
     before = {name: _cpu_s(*which) for name, which in watched.items()}
     rpcs = _rpcs(site)
@@ -83,7 +83,7 @@ def measure() -> List[Tuple]:
             shell.wait()
         site.start_daemon()
         assert site._daemon is not None
-        # The first look records everything.
+        # The first query records everything.
         deadline = time.monotonic() + 120
         while _recorded(site) < JOBS:
             if time.monotonic() > deadline:

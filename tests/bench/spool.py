@@ -15,8 +15,8 @@ BUILD = os.environ.get("GOODPUT_BUILD", os.path.join(os.path.dirname(SGOODPUT), 
 ONE_MORE_STEP = os.path.join(BUILD, "tests", "bench", "one_more_step")
 EVENTS = 300_000
 BAR_RATE, BAR_PEER, BAR_REPORT, BAR_KIB, BAR_BYTES, BAR_ASK_US = 300_000, 0.5, 0.04, 30 * 1024, 4.5, 1000
-# A program of its own, for what this one holds in memory would count as that of the children it starts. A row a record,
-# into a table without a key or an index; only the insertion is timed.
+# A separate program, because this one's memory would count as that of its children. One row per record, into a table without
+# a key or an index; only the insertion is timed.
 PLAIN_INSERTION = """
 import json, os, sqlite3, sys, time
 db, tries, files = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
@@ -53,7 +53,7 @@ WATCH = ('\n{"v":1,"t":%d,"m":%d,"node":"@controller","stepd":901,"kind":"attemp
 
 
 class Spool:
-    """Writes records where plugin and daemons write them: a folder a node, a file an hour."""
+    """Writes records as plugin and daemons do: one folder per node, one file per hour."""
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -78,7 +78,7 @@ class Spool:
 
 
 def tasks(count: int, job: int) -> Iterator[Tuple[int, str]]:
-    """Starts and exits of short tasks, eight to a step."""
+    """Starts and exits of short tasks, eight per step."""
     t = BEGAN_S * S
     for i in range(count // 2):
         for kind, rest in (("task_start", ""), ("task_exit", ',"exit_code":0')):

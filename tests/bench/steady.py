@@ -25,7 +25,7 @@ NO_SLURM = ("ClusterName=c\nSlurmctldHost=localhost\nSlurmctldPort=1\nAuthType=a
 
 
 class Cluster:
-    """What the nodes write."""
+    """Writes the records of the nodes."""
 
     def __init__(self, shared: str) -> None:
         self.shared, self.over = shared, threading.Event()
@@ -58,7 +58,7 @@ class Cluster:
         began = time.monotonic()
         turn = 0
         while not self.over.is_set():
-            # A tenth of a second's share of the heartbeats.
+            # The heartbeats of a tenth of a second.
             for name in self.names[turn % 100::100]:
                 self.heartbeat(name, since)
             if turn % 10 == 0:
@@ -75,7 +75,7 @@ class Cluster:
 
 
 def cpu_s(pid: int) -> float:
-    """Of the process and its children, those that are gone included."""
+    """Of the process and its children, including those that have ended."""
     total = 0.0
     for child in [pid] + [int(word) for word in subprocess.run(["pgrep", "-P", str(pid)], stdout=subprocess.PIPE, text=True).stdout.split()]:
         try:

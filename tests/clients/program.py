@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The same as program.c, with goodput.py: `program.py LOG`, with PYTHONPATH set to its folder."""
+"""Does the same as program.c with goodput.py: `program.py LOG`, with PYTHONPATH set to its folder."""
 
 import sys
 import time

@@ -28,7 +28,7 @@ def _peer(connection: socket.socket) -> int:
 
 
 class Daemon:
-    """Listens, and reads in a thread of its own."""
+    """Listens, and reads in a separate thread."""
 
     count = 0
 
@@ -46,7 +46,7 @@ class Daemon:
     def _accept(self) -> None:
         while True:
             connection, _ = self._socket.accept()
-            if _peer(connection) == os.getpid():  # stop() is the last to come
+            if _peer(connection) == os.getpid():  # stop() connects last
                 connection.close()
                 return
             self._readers.append(threading.Thread(target=self._read, args=(connection,), daemon=True))
@@ -62,7 +62,7 @@ class Daemon:
                 self.said.append((pid, json.loads(message.decode("utf-8"))))
 
     def stop(self) -> None:
-        """All that was sent is read."""
+        """Reads everything that was sent, and stops."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as last:
             last.connect("\0" + self.name[1:])
             self._thread.join()
@@ -74,7 +74,7 @@ class Daemon:
 class Programs(unittest.TestCase):
     def run_program(self, program: str, env: Optional[Dict[str, str]] = None, daemon: bool = True,
                     path: str = CLIENTS) -> Tuple[str, List[Dict]]:
-        """What it printed, and what the daemon was told."""
+        """The program's output, and the messages that the daemon received."""
         full = dict(JOB if env is None else env, PATH="/usr/bin:/bin", PYTHONPATH=path, PYTHONDONTWRITEBYTECODE="1")
         listens = Daemon() if daemon else None
         if listens:
@@ -282,7 +282,7 @@ print(goodput.dropped() > 100)
             "os.close(goodput._marks._socket.fileno())\n"
             "goodput.step(3); print(goodput.dropped())")
         self.assertEqual(printed, "untouched 0\n1\n")
-        # By two connections, of which whoever reads may take the second one first.
+        # There are two connections, and the reader may read the second one first.
         self.assertEqual(sorted(self.words(said)), ["step begin 1", "step begin 2"])
 
     def test_an_interpreter_that_ends_may_still_mark(self) -> None:
@@ -304,7 +304,7 @@ print(goodput.dropped() > 100)
 
 
 class GoogleTest(Programs):
-    """GoodputRecorder of ml-goodput-measurement 0.2.3, ml_goodput_measurement/src/goodput.py, by its signatures."""
+    """The signatures of GoodputRecorder in ml-goodput-measurement 0.2.3, ml_goodput_measurement/src/goodput.py."""
 
     START, END = ("start_time", None), ("end_time", None)
     REAL: Dict[str, List[Tuple[str, Any]]] = {
@@ -375,7 +375,7 @@ class GoogleTest(Programs):
 
 
 class LightningTest(Programs):
-    """With a stand-in that calls the hooks in Lightning's order."""
+    """A stand-in for Lightning calls the hooks in its order."""
 
     def fit(self, trainer: str, path: str = HERE + ":" + CLIENTS, fit: str = "4") -> Tuple[str, List[str]]:
         printed, said = self.run_program(
@@ -435,7 +435,7 @@ class SourceTest(unittest.TestCase):
         imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
         imported |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         self.assertLessEqual(imported, {"datetime", "functools", "itertools", "json", "os", "select", "socket", "sys", "time", "typing"})
-        # list[int] and int | None are syntax that 3.8 reads, and fails to evaluate.
+        # Python 3.8 parses list[int] and int | None, but cannot evaluate them.
         for node in ast.walk(tree):
             if isinstance(node, ast.arg) and node.annotation is not None:
                 for part in ast.walk(node.annotation):

@@ -1,10 +1,10 @@
-"""Nodes that do not exist until a job needs them, as in a cloud: slurmctld boots them, which takes a while."""
+"""Cloud nodes, which slurmctld boots when a job needs them; booting takes a while."""
 
 import os
 from typing import List, NamedTuple, Sequence
 
 _RESUME = """#!/bin/bash
-# Newer releases kill what this program has begun when it ends, but not a slurmd that has become a daemon.
+# Newer releases kill the processes that this program started when it ends, but not a slurmd that has become a daemon.
 for node in $(SLURM_CONF={top}/etc/slurm.conf scontrol show hostnames "$1"); do
     (sleep {boot_s}; exec env -i PATH="$PATH" {member}={top} slurmd -N "$node" -b -f {top}/etc/slurm.conf) \\
         > {top}/log/boot-$node.out 2>&1 < /dev/null &
@@ -18,7 +18,7 @@ class Cloud(NamedTuple):
     boot_s: float = 0
 
     def conf(self, top: str, others: Sequence[str]) -> List[str]:
-        """Lines of slurm.conf. Slurm gives nodes back only after a time no test lasts."""
+        """Lines of slurm.conf. Slurm releases nodes only after a longer time than any test takes."""
         if not self.nodes:
             return []
         return ["ResumeProgram=%s/etc/resume" % top, "SuspendProgram=/bin/true", "SuspendTime=3600", "ResumeTimeout=60",

@@ -30,7 +30,7 @@ import ports as free_ports  # noqa: E402
 import reap  # noqa: E402
 from snapshot import Snapshot  # noqa: E402
 
-# Short: Unix socket paths below it must fit in 108 bytes.
+# Short, because the paths of Unix sockets below it are limited to 108 bytes.
 PARENT, PREFIX = "/tmp", "gp-"
 
 SACCT_FIELDS = ["JobID", "JobIDRaw", "JobName", "User", "Account", "Partition", "QOS", "State", "Reason", "Submit",
@@ -40,7 +40,7 @@ SACCT_FIELDS = ["JobID", "JobIDRaw", "JobName", "User", "Account", "Partition", 
 _SACCT_TIMES = ("Submit", "Eligible", "Start", "End", "ElapsedRaw")
 
 
-# Scenarios in threads ask for the same directory at the same time.
+# Scenarios in threads may create the same directory at the same time.
 _JOBDIRS = threading.Lock()
 
 
@@ -83,7 +83,7 @@ class Cluster:
         which is what a requeued job waits (plus one); Slurm ignores less than 6. daemon_env: for slurmctld, slurmdbd
         and slurmd. owned: dies with this process. cgroup_conf: more lines of cgroup.conf. cloud: so many nodes
         besides, in the partition `cloud`, that Slurm boots when a job needs them; booting takes boot_s. auth: "munge" or
-        "slurm" (since 25.05), by default what $GOODPUT_TEST_AUTH says, else munge."""
+        "slurm" (since 25.05), by default $GOODPUT_TEST_AUTH, otherwise munge."""
         if mode not in ("cgroup", "linuxproc"):
             raise ValueError("mode is cgroup or linuxproc, not " + mode)
         self.mode, self.dbd, self.owned = mode, dbd, owned
@@ -104,7 +104,7 @@ class Cluster:
 
     @classmethod
     def attach(cls, top: str) -> "Cluster":
-        """A cluster that runs already, such as one started by `up`."""
+        """A cluster that is already running, such as one started by `up`."""
         about = reap.description(top)
         if not about:
             raise ClusterError("%s is no test cluster" % top)
@@ -145,7 +145,7 @@ class Cluster:
         return self
 
     def stop(self) -> None:
-        # Other threads may still ask it things; each question would be one more process to end.
+        # Other threads may still run commands on it; each would be one more process to end.
         self._stopped = True
         if self.dir:
             reap.destroy(self.dir)
@@ -154,7 +154,7 @@ class Cluster:
         self._children = {}
 
     def check_runs(self) -> None:
-        """Raises once it was told to stop: nobody need wait for anything any more."""
+        """Raises an exception after the cluster was told to stop, so that waiting ends."""
         if self._stopped:
             raise ClusterError("the cluster in %s was stopped" % self.dir)
 
@@ -171,7 +171,7 @@ class Cluster:
     def _watch(self) -> None:
         here = os.path.dirname(os.path.abspath(__file__))
         pid = os.getpid()
-        # Not a member of the cluster: it must outlive everything it kills.
+        # Not part of the cluster, because it must outlive everything that it kills.
         self._children["watchdog"] = subprocess.Popen(
             [sys.executable, os.path.join(here, "watchdog.py"), self.dir, str(pid), str(reap.start_time(pid))],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
@@ -192,7 +192,7 @@ class Cluster:
                 self._until(lambda: _connects(os.path.join(self.dir, "run", "mariadb.sock")), 90, "mariadbd's socket")
                 self.start_daemon("slurmdbd")
                 self._until(lambda: _listens(numbers[1]), 90, "slurmdbd's port")
-                # Known before slurmctld asks, so nothing it sends is ever refused.
+                # Registered before slurmctld starts, so that slurmdbd never rejects its messages.
                 self.run(["sacctmgr", "-i", "add", "cluster", self.name])
                 self.run(["sacctmgr", "-i", "add", "account", "research", "Description=research",
                           "Organization=test"])
@@ -271,7 +271,7 @@ class Cluster:
             return int(file.read())
 
     def stop_daemon(self, daemon: str, signo: int = signal.SIGTERM, timeout_s: float = 30) -> None:
-        """Signal a daemon and wait until it is gone; `start_daemon` starts it again."""
+        """Sends a daemon a signal and waits until it has ended; `start_daemon` starts it again."""
         pid = self.pid(daemon)
         started = reap.start_time(pid)
         if started:
@@ -289,7 +289,7 @@ class Cluster:
 
     @staticmethod
     def release() -> Tuple[int, int]:
-        """Of the Slurm that is installed: (22, 5), (25, 11)."""
+        """The installed release of Slurm: (22, 5), (25, 11)."""
         said = subprocess.run(["slurmctld", "-V"], stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout
         major, minor = said.split()[-1].split(".")[:2]
         return int(major), int(minor)
@@ -299,12 +299,12 @@ class Cluster:
         return os.path.join(self.dir, "etc", "slurm.conf")
 
     def log(self, daemon: str) -> str:
-        """What a daemon logged so far."""
+        """A daemon's log so far."""
         with open(os.path.join(self.dir, "log", daemon + ".log"), errors="replace") as file:
             return file.read()
 
     def jobdir(self, user: str = "root") -> str:
-        """A directory the user may write, with nothing secret above it."""
+        """A directory that the user can write to, below directories that all users can enter."""
         path = os.path.join(self.dir, "jobs", user)
         with _JOBDIRS:
             if not os.path.isdir(path):
@@ -314,14 +314,14 @@ class Cluster:
         return path
 
     def env(self, user: str = "root") -> Dict[str, str]:
-        """The environment commands get: small, so that jobs do not depend on who runs the test."""
+        """The environment of commands: small, so that jobs do not depend on the user who runs the test."""
         return {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C.UTF-8", "USER": user,
                 "LOGNAME": user, "HOME": self.jobdir(user), "SHELL": "/bin/bash", "SLURM_CONF": self.conf,
                 "GOODPUT_TEST_CLUSTER": self.dir, reap.MEMBER: self.dir}
 
     def popen(self, cmd: Union[str, Sequence[str]], user: Optional[str] = None, env: Optional[Dict[str, str]] = None,
               **how: object) -> subprocess.Popen:
-        """Start a command (a string goes to bash) as the user, in the user's jobdir."""
+        """Starts a command (a string is run by bash) as the user, in the user's jobdir."""
         self.check_runs()
         argv = ["bash", "-c", cmd] if isinstance(cmd, str) else list(cmd)
         user = user or "root"
@@ -337,7 +337,7 @@ class Cluster:
 
     def run(self, cmd: Union[str, Sequence[str]], user: Optional[str] = None, check: bool = True,
             env: Optional[Dict[str, str]] = None, timeout: float = 120, **how: object) -> subprocess.CompletedProcess:
-        """Run a command to its end; stdout and stderr are captured as text. check: raise if it fails."""
+        """Runs a command to its end, and captures stdout and stderr as text. check: raise an exception if it fails."""
         child = self.popen(cmd, user, env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
         try:
             out, err = child.communicate(timeout=timeout)
@@ -358,7 +358,7 @@ class Cluster:
         user = user or "root"
         argv = ["sbatch", "--parsable", "--open-mode=append"]
         if user == "nobody" and self.dbd:
-            # For newer releases that name is uid 99, always, and finds no default account.
+            # Newer releases always map that name to uid 99, which has no default account.
             argv.append("--account=research")
         argv += options
         if isinstance(script, str):
@@ -373,7 +373,7 @@ class Cluster:
         return int(self.run(argv, user, env=env).stdout.split(";")[0])
 
     def output(self, job: int, user: str = "root") -> str:
-        """What a job submitted by sbatch printed so far, over all its attempts."""
+        """The output so far of a job submitted with sbatch, over all its attempts."""
         try:
             with open(os.path.join(self.jobdir(user), "slurm-%d.out" % job), errors="replace") as file:
                 return file.read()
@@ -381,8 +381,8 @@ class Cluster:
             return ""
 
     def sacct(self, job: int, duplicates: bool = True, steps: bool = True) -> List[Dict]:
-        """Rows of accounting, attempts in order. Times are seconds since the epoch, None where sacct knows none."""
-        delimiter = "\x1f%x\x1f" % random.SystemRandom().getrandbits(64)  # a job's name may hold any one we agreed on
+        """Rows of accounting, with attempts in order. Times are seconds since the epoch, None if sacct has none."""
+        delimiter = "\x1f%x\x1f" % random.SystemRandom().getrandbits(64)  # random, because a job's name may contain any fixed delimiter
         argv = ["sacct", "-P", "-n", "-j", str(job), "--format=" + ",".join(SACCT_FIELDS), "--delimiter=" + delimiter]
         argv += ["-D"] if duplicates else []
         argv += [] if steps else ["-X"]
@@ -401,7 +401,7 @@ class Cluster:
         return rows
 
     def job(self, job: int) -> Dict[str, str]:
-        """`scontrol show job` as a dictionary; {} when the controller has forgotten it."""
+        """`scontrol show job` as a dictionary; {} if the controller no longer has the job."""
         fields: Dict[str, str] = {}
         last = ""
         for word in self._jobs.record(job).split():
@@ -414,14 +414,14 @@ class Cluster:
         return fields
 
     def time_of(self, job: int, field: str) -> int:
-        """A time `scontrol show job` has, such as SuspendTime, in nanoseconds since the epoch."""
+        """A time from `scontrol show job`, such as SuspendTime, in nanoseconds since the epoch."""
         return int(time.mktime(time.strptime(self.job(job)[field], "%Y-%m-%dT%H:%M:%S"))) * 1_000_000_000
 
     def state(self, job: int) -> str:
         return self.job(job).get("JobState", "")
 
     def wait_state(self, job: int, states: Union[str, Iterable[str]], timeout: float = 60) -> Dict[str, str]:
-        """Wait until the job is in one of the states; its `job` fields. Raises with what it is instead."""
+        """Waits until the job is in one of the states, and returns its `job` fields. On timeout raises with its present state."""
         wanted: Set[str] = {states} if isinstance(states, str) else set(states)
         deadline = time.monotonic() + timeout
         while True:
@@ -434,7 +434,7 @@ class Cluster:
             time.sleep(0.1)
 
     def wait_no_jobs_of(self, array: int, timeout: float = 60) -> None:
-        """Until every task of an array is over."""
+        """Waits until every task of an array has ended."""
         deadline = time.monotonic() + timeout
         while True:
             left = self.run(["squeue", "-h", "-j", str(array), "-o", "%i %T"], check=False).stdout

@@ -10,12 +10,12 @@ GPUS_A_NODE = 8
 
 
 def cgroup_version() -> int:
-    """2 where /sys/fs/cgroup is the unified hierarchy itself, else 1."""
+    """2 if /sys/fs/cgroup is the unified hierarchy, otherwise 1."""
     return 2 if os.path.exists("/sys/fs/cgroup/cgroup.controllers") else 1
 
 
 def _auth(top: str, auth: str, cred_expire_s: int) -> List[str]:
-    # With auth/slurm every daemon would serve credentials, all at one place of the machine: the cluster's sackd does alone.
+    # With auth/slurm every daemon would serve credentials at the same path of the machine: only the cluster's sackd shall do so.
     info = "socket=%s/munge/socket" % top if auth == "munge" else "disable_sack"
     if cred_expire_s:
         info += ",cred_expire=%d" % cred_expire_s
@@ -55,7 +55,7 @@ def _slurm_conf(top: str, name: str, nodes: Sequence[str], ports: Sequence[int],
         "SelectType=select/cons_tres",
         "SelectTypeParameters=CR_Core",
         "SchedulerType=sched/backfill",
-        # Look at the queue at once and every second: tests wait for decisions, the machine has nothing else to do.
+        # Schedule at once and every second, because tests wait for decisions.
         "SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1,bf_continue",
         "PriorityType=priority/basic",
         "PreemptType=preempt/partition_prio",
@@ -75,9 +75,9 @@ def _slurm_conf(top: str, name: str, nodes: Sequence[str], ports: Sequence[int],
                   "AccountingStoreFlags=job_comment", "AccountingStorageTRES=gres/gpu,gres/gpu:h100",
                   "JobAcctGatherType=jobacct_gather/linux", "JobAcctGatherFrequency=30"]
     else:
-        # Without slurmdbd slurmctld refuses to account for gres/gpu.
+        # Without slurmdbd, slurmctld refuses to account for gres/gpu.
         lines += ["AccountingStorageType=accounting_storage/none", "JobAcctGatherType=jobacct_gather/none"]
-    # The shape of an a3-megagpu-8g; config_overrides lets it exceed the machine.
+    # The resources of an a3-megagpu-8g; with config_overrides they may exceed the machine's.
     for node, port in zip(list(nodes) + cloud.nodes, ports[2:]):
         lines.append("NodeName=%s NodeHostname=%s NodeAddr=127.0.0.1 Port=%d Sockets=2 CoresPerSocket=52 "
                      "ThreadsPerCore=2 RealMemory=1800000 Gres=gpu:h100:%d%s" % (
@@ -93,7 +93,7 @@ def _slurm_conf(top: str, name: str, nodes: Sequence[str], ports: Sequence[int],
 
 
 def merge(lines: List[str], extra: Iterable[str]) -> List[str]:
-    """`extra` after `lines`, replacing a line that sets the same key (Slurm refuses a key set twice).
+    """`extra` after `lines`, replacing a line that sets the same key (Slurm rejects duplicate keys).
 
     Keys of which there may be several (nodes, partitions, ...) are only added, except that a PartitionName or NodeName
     of the same name is replaced.
@@ -141,7 +141,7 @@ def write_all(top: str, name: str, nodes: Sequence[str], ports: Sequence[int], m
     for gpu in range(GPUS_A_NODE):
         device = os.path.join(top, "dev", "nvidia%d" % gpu)
         if not os.path.exists(device):
-            os.mknod(device, 0o020666, os.makedev(1, 3))  # another /dev/null
+            os.mknod(device, 0o020666, os.makedev(1, 3))  # a device like /dev/null
             os.chmod(device, 0o666)
     _write_key(os.path.join(top, "munge", "key") if auth == "munge" else os.path.join(etc, "slurm.key"))
     _write(os.path.join(etc, "slurm.conf"),

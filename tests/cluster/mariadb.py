@@ -1,4 +1,4 @@
-"""A private MariaDB: one datadir, one Unix socket, no network, and no durability (it dies with its cluster)."""
+"""A private MariaDB: one datadir, one Unix socket, no network, and no durability (it ends with its cluster)."""
 
 import fcntl
 import os
@@ -21,7 +21,7 @@ def _version() -> str:
 
 
 def template() -> str:
-    """An empty datadir made once: mariadb-install-db takes seconds, a copy of its result a tenth of one."""
+    """An empty datadir, made once: mariadb-install-db takes seconds, copying its result a tenth of a second."""
     os.makedirs(cache_dir(), exist_ok=True)
     ready = os.path.join(cache_dir(), "mariadb-" + _version())
     with open(os.path.join(cache_dir(), "mariadb.lock"), "w") as lock:
@@ -34,7 +34,7 @@ def template() -> str:
             ["mariadb-install-db", "--no-defaults", "--user=root", "--datadir=" + unready, "--skip-test-db",
              "--auth-root-authentication-method=socket", "--innodb-log-file-size=8M"],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
-            pass_fds=[lock.fileno()])  # should we be killed, the lock stays until the installer has ended too
+            pass_fds=[lock.fileno()])  # if this process is killed, the lock is held until the installer has ended, too
         if made.returncode != 0:
             raise RuntimeError("mariadb-install-db failed:\n" + made.stdout)
         os.rename(unready, ready)
@@ -43,7 +43,7 @@ def template() -> str:
 
 def make_datadir(top: str) -> None:
     """A fresh datadir at `top`/mariadb, `top` being the cluster's directory."""
-    # --reflink=auto costs nothing where the file system shares blocks; --sparse keeps the ib files small.
+    # --reflink=auto is free if the file system can share blocks; --sparse keeps the ib files small.
     subprocess.run(["cp", "-a", "--reflink=auto", "--sparse=always", template(), os.path.join(top, "mariadb")],
                    env=dict(os.environ, **{reap.MEMBER: top}), check=True)
 

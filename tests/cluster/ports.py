@@ -1,10 +1,10 @@
-"""Free TCP ports for a cluster; clusters that start at the same moment never get the same ones."""
+"""Free TCP ports for a cluster; clusters that start at the same time never get the same ones."""
 
 import random
 import socket
 from typing import List, Tuple
 
-# Below the kernel's ephemeral range (32768 up), so no outgoing connection takes one between our look and the bind.
+# Below the kernel's ephemeral range (32768 up), so that no outgoing connection takes one before the daemons bind it.
 FIRST, LAST, BLOCK = 12000, 32000, 100
 
 

@@ -11,8 +11,8 @@ import subprocess
 import time
 from typing import Dict, List, Set
 
-# Set in the environment of everything the harness starts, and of nothing else: the shell of somebody who evaluated
-# `up`'s exports has SLURM_CONF too, and must survive `down`.
+# Set only in the environment of processes that the harness starts: a shell that evaluated `up`'s exports also has SLURM_CONF,
+# and must survive `down`.
 MEMBER = "GOODPUT_CLUSTER_MEMBER"
 
 _PROGRAMS = {"munged", "sackd", "mariadbd", "slurmdbd", "slurmctld", "slurmd", "slurmstepd",
@@ -20,7 +20,7 @@ _PROGRAMS = {"munged", "sackd", "mariadbd", "slurmdbd", "slurmctld", "slurmd", "
 
 
 def description(top: str) -> Dict:
-    """What the starter wrote about the cluster; {} if it died before it could."""
+    """The description of the cluster from its starter; {} if the starter died before it wrote one."""
     try:
         with open(os.path.join(top, "cluster.json")) as file:
             return json.load(file)
@@ -29,7 +29,7 @@ def description(top: str) -> Dict:
 
 
 def sack_folder(name: str) -> str:
-    """Where the sackd of the cluster of this name has its socket, and Slurm's commands look for it: nowhere but in /run."""
+    """The path of the socket of this cluster's sackd. Slurm's commands always expect it in /run."""
     return "/run/slurm-" + name
 
 
@@ -38,7 +38,7 @@ def _nodes(about: Dict) -> List[str]:
 
 
 def start_time(pid: int) -> int:
-    """Start of a live process in clock ticks since boot, 0 if there is none: with the pid, its identity."""
+    """The start time of a live process in clock ticks since boot, which with the pid identifies it; 0 if there is none."""
     try:
         with open("/proc/%d/stat" % pid) as file:
             fields = file.read().rsplit(")", 1)[1].split()
@@ -61,7 +61,7 @@ def _parent(pid: int) -> int:
 
 
 def _folder(pid: int) -> str:
-    """Its working directory, whether or not that is still there."""
+    """Its working directory, even if that was removed."""
     try:
         return os.readlink("/proc/%d/cwd" % pid).replace(" (deleted)", "")
     except OSError:
@@ -73,16 +73,16 @@ def _belongs(pid: int, top: str, name: str, nodes: List[str]) -> bool:
     inside = os.fsencode(top) + b"/"
     if os.fsencode(MEMBER + "=" + top) in environ:
         return True
-    # A job's own processes; its environment came from whoever submitted it.
+    # Processes of a job, whose environment comes from its submitter.
     if name and os.fsencode("SLURM_CLUSTER_NAME=" + name) in environ:
         return True
-    # Daemons and client commands started by hand.
+    # Daemons and client commands started manually.
     argv = _read("/proc/%d/cmdline" % pid).split(b"\0")
     program = os.path.basename(argv[0].split(b":")[0]).decode(errors="replace")
     if program in _PROGRAMS:
         if any(inside in word for word in argv) or any(v.startswith(b"SLURM_CONF=" + inside) for v in environ):
             return True
-    # Newer releases overwrite the environment of a slurmstepd, but not where it is.
+    # Newer releases overwrite the environment of slurmstepd, but not its working directory.
     if program == "slurmstepd" and (_folder(pid) + "/").startswith(top + "/"):
         return True
     # cgroup mode: a process that emptied its environment is still in its job's cgroup.
@@ -99,7 +99,7 @@ def _spared() -> Set[int]:
 
 
 def processes(top: str) -> List[int]:
-    """Live processes of the cluster, with their descendants; never ourselves or our ancestors."""
+    """Live processes of the cluster with their descendants, except this process and its ancestors."""
     about = description(top)
     name, nodes = about.get("name", ""), _nodes(about)
     alive = [int(entry) for entry in os.listdir("/proc") if entry.isdigit() and start_time(int(entry))]
@@ -141,7 +141,7 @@ def cgroups(top: str) -> List[str]:
 
 
 def _thaw(top: str) -> None:
-    """A suspended job's processes do not even die while their cgroup is frozen."""
+    """Thaws the cgroups: the processes of a suspended job cannot even be killed while they are frozen."""
     for folder in cgroups(top):
         for file, value in (("freezer.state", "THAWED"), ("cgroup.freeze", "0")):
             path = os.path.join(folder, file)
@@ -150,7 +150,7 @@ def _thaw(top: str) -> None:
                     with open(path, "w") as control:
                         control.write(value)
                 except OSError:
-                    pass  # gone meanwhile
+                    pass  # it has been removed meanwhile
 
 
 def _kill_all(top: str, timeout_s: float) -> None:
@@ -171,7 +171,7 @@ def _kill_all(top: str, timeout_s: float) -> None:
 
 
 def destroy(top: str, timeout_s: float = 20) -> None:
-    """Leave nothing of the cluster. Idempotent; raises RuntimeError with what could not be removed."""
+    """Removes everything of the cluster. Idempotent; raises RuntimeError with everything that could not be removed."""
     if not os.path.isdir(top):
         return
     _kill_all(top, timeout_s)
@@ -185,13 +185,13 @@ def destroy(top: str, timeout_s: float = 20) -> None:
             except FileNotFoundError:
                 pass
             except OSError:
-                time.sleep(0.02)  # the kernel empties a cgroup a moment after its last process died
+                time.sleep(0.02)  # the kernel empties a cgroup shortly after its last process dies
         if time.monotonic() > deadline:
             raise RuntimeError("cgroups remain: %s" % cgroups(top))
     name = description(top).get("name")
     if name:
         shutil.rmtree(sack_folder(name), ignore_errors=True)
-    # cluster.json goes last, by a rename: what is interrupted here can be taken up again.
+    # cluster.json is removed last, with a rename, so that an interrupted removal can continue later.
     for entry in os.listdir(top):
         path = os.path.join(top, entry)
         if entry == "cluster.json":
@@ -206,10 +206,10 @@ def destroy(top: str, timeout_s: float = 20) -> None:
 
 
 def owner_alive(top: str) -> bool:
-    """Whether the process that owns the cluster lives. A cluster started by hand has none, and counts as owned."""
+    """Whether the process that owns the cluster lives. A manually started cluster has no owner, but counts as owned."""
     about = description(top)
     if not about:
-        # Being created, or its starter died at once: a minute decides.
+        # It is being created, or its starter has died: decided after a minute.
         try:
             return time.time() - os.stat(top).st_mtime < 60
         except OSError:

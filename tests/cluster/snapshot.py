@@ -1,4 +1,4 @@
-"""One query for all jobs, shared by all threads that wait for one of them.
+"""One query for all jobs, shared by the threads that wait for jobs.
 
 Dozens of scenarios wait at the same time; separate `scontrol` calls several times a second would keep the machine busy. An
 answer is never older than the request: a request during a running query gets the next one.
@@ -19,7 +19,7 @@ class Snapshot:
         self._began, self._records = -1.0, {}  # type: float, Dict[int, str]
 
     def record(self, job: int) -> str:
-        """The job's line; "" when the controller does not know it."""
+        """The job's line; "" if the controller does not know the job."""
         asked = time.monotonic()
         with self._lock:
             if self._began < asked:

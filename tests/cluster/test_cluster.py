@@ -18,7 +18,7 @@ from cluster import Cluster, ClusterError, directories  # noqa: E402
 
 
 def left_behind(top: str, about: dict) -> list:
-    """Everything that remains of a cluster whose directory may be gone already."""
+    """Everything that remains of a cluster, even if its directory has been removed."""
     found = [path for path in (top, reap.sack_folder(about["name"])) if os.path.exists(path)]
     found += reap.mounts(top)
     for root, folders, _ in os.walk("/sys/fs/cgroup"):
@@ -51,7 +51,7 @@ class ClusterTest(unittest.TestCase):
                 names = [row["JobID"] for row in rows]
                 self.assertIn("%d.batch" % job, names)
                 self.assertEqual("%d.extern" % job in names, mode == "cgroup")
-            # One process left running, which has forgotten everything, must go too.
+            # A remaining process with an empty environment must be ended, too.
             cluster.sbatch("exec env -i bash -c 'trap \"\" TERM; env -i sleep 1000; sleep 1'", user="nobody")
             time.sleep(1)
         self.assertEqual(left_behind(top, about), [])
@@ -87,7 +87,7 @@ class ClusterTest(unittest.TestCase):
             job = cluster.sbatch("srun sleep 4", user="nobody", options=["-N2"])
             cluster.wait_state(job, "RUNNING")
             time.sleep(1)
-            # slurmctld saves its state every few seconds: killed with -9 right now it would forget the job's start.
+            # slurmctld saves its state every few seconds: if killed at once, it would lose the job's start.
             for daemon, signo in (("slurmctld", signal.SIGTERM), ("slurmd-" + cluster.nodes[1], signal.SIGKILL)):
                 cluster.stop_daemon(daemon, signo)
                 cluster.start_daemon(daemon)
@@ -152,7 +152,7 @@ class ClusterTest(unittest.TestCase):
             job = cluster.sbatch("srun sleep 1000", user="nobody")
             cluster.wait_state(job, "RUNNING")
             cluster.run(["scontrol", "suspend", str(job)])
-            # slurmctld says so before slurmstepd has frozen the processes.
+            # slurmctld reports it before slurmstepd has frozen the processes.
             deadline = time.monotonic() + 60
             while not any(b"FROZEN" in reap._read(folder + "/freezer.state") or b"1" in reap._read(folder + "/cgroup.freeze")
                           for folder in reap.cgroups(top)):
@@ -194,7 +194,7 @@ class ClusterTest(unittest.TestCase):
                 deadline = time.monotonic() + 15
                 while left_behind(top, about) and time.monotonic() < deadline:
                     time.sleep(0.2)
-                if wait_s < 0.1:  # perhaps before there was a watchdog
+                if wait_s < 0.1:  # possibly before the watchdog started
                     subprocess.run([os.path.join(HERE, "down"), top], check=True)
                 self.assertEqual(left_behind(top, about), [])
 
@@ -210,7 +210,7 @@ class ClusterTest(unittest.TestCase):
         cluster.wait_state(job, "RUNNING")
         os.kill(cluster.pid("slurmd-" + cluster.nodes[0]), signal.SIGKILL)
         subprocess.run([os.path.join(HERE, "down"), "--all"], stdout=subprocess.DEVNULL, check=True)
-        self.assertIn(top, directories())  # started by hand: not a leftover
+        self.assertIn(top, directories())  # started manually: not a leftover
         # The shell that evaluated the exports survives.
         down = subprocess.run(["bash", "-c", "%s/down; echo alive" % HERE], env=dict(os.environ, **exports),
                               stdout=subprocess.PIPE, universal_newlines=True)

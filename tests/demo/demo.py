@@ -17,7 +17,7 @@ from tests.e2e.harness.goodput_site import TRAINER, Site  # noqa: E402
 USER = "nobody"
 STEPS = 240
 STEP_S = 0.25
-SAVED_AND_STOPPED = 85  # the trainer's exit code after a save it was told to make
+SAVED_AND_STOPPED = 85  # the trainer's exit code after a requested save
 STARTED = time.monotonic()
 
 SCRIPT = """#!/bin/bash
@@ -36,13 +36,13 @@ def say(text: str) -> None:
 
 
 def last_step(site: Site, folder: str) -> int:
-    """The highest step the trainer began, by its own log."""
+    """The highest step in the trainer's own log."""
     begun = site.events(folder, "step_begin")
     return begun[-1]["step"] if begun else 0
 
 
 def train_on(site: Site, job: int, folder: str, restart: int, steps: int) -> None:
-    """Until attempt `restart` has done this many steps."""
+    """Waits until attempt `restart` has done this many steps."""
     deadline = time.monotonic() + 60
     while site.cluster.job(job).get("Restarts") != str(restart) or site.cluster.state(job) != "RUNNING":
         if time.monotonic() > deadline:
@@ -65,7 +65,7 @@ def live(site: Site, job: int, folder: str) -> None:
     while cluster.job(job).get("Restarts", "0") == "0":
         time.sleep(0.2)
     say("USR1: the trainer saved at step %d, and its script requeued the job" % last_step(site, folder))
-    # Later attempts must not meet the limit again: they run for less than a minute, but Slurm's look comes early.
+    # Later attempts must not reach the time limit again: they run for less than a minute, but Slurm may check early.
     cluster.run(["scontrol", "update", "jobid=%d" % job, "timelimit=30"])
 
     train_on(site, job, folder, restart=1, steps=26)
@@ -95,7 +95,7 @@ def main() -> int:
               "Runs for about two and a half minutes after the build; keeps the report as JSON or as a page.")
         return 0
     say("starting a private Slurm cluster: slurmctld, slurmdbd, 4 x slurmd with 8 fake GPUs each")
-    # On a cluster of defaults a requeued job waits 121 s; Site shortens the credential lifetime that follows.
+    # With Slurm's defaults a requeued job waits 121 s; Site shortens the credential lifetime that determines it.
     with Site(mode="cgroup", kill_wait_s=2) as site:
         folder = os.path.join(site.cluster.jobdir(USER), "run")
         script = SCRIPT % {"trainer": TRAINER, "folder": folder, "steps": STEPS, "step_s": STEP_S,

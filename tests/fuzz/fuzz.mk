@@ -1,6 +1,6 @@
-# The fuzz targets, with the few sources each needs, built by clang in the folder this is run in:
+# Builds the fuzz targets, with the sources that they need, with clang in the current folder:
 #   make -f TOP/tests/fuzz/fuzz.mk TOP=TOP
-# One file a target. Apart from the other builds: other compiler, other flags, everything instrumented.
+# One file per target. Separate from other builds, because the compiler and the flags differ and all code is instrumented.
 CLANGXX ?= clang++
 TOP ?= ../..
 packages = absl_status absl_statusor absl_time absl_strings absl_str_format re2 simdjson sqlite3 zlib
@@ -10,7 +10,7 @@ LDLIBS := $(shell pkg-config --libs $(packages))
 
 targets = spool_line record mark_message option_value config times sacct_text hostlist log_lines step_block google_entry \
   json_stream line_templates mark_block node_status question record_pack
-# What they need of the product, in pieces that are each compiled as one file, as configure --enable-unity does.
+# The sources that they need, each library compiled as one file, as with configure --enable-unity.
 piece_spank = spank/event spank/files spank/options
 piece_sql = sql/database sql/schema sql/spool_line sql/blocks/deflate sql/blocks/mark_block sql/blocks/record_pack sql/blocks/record_summary \
   sql/blocks/record_template sql/blocks/step_block sql/ingest/line_templates sql/tables/heartbeats sql/tables/losses
@@ -25,12 +25,12 @@ product = $(pieces:%=piece_%.o) tools/sources/logs/built_in.o
 
 all: $(targets:%=fuzz_%)
 
-# Targets take from the archive what they use.
+# The linker takes from the archive what a target uses.
 product.a: $(product)
 	@rm -f $@ && $(AR) rc $@ $^
 $(targets:%=fuzz_%): fuzz_%: tests/fuzz/%.o product.a
 	$(CLANGXX) -fsanitize=fuzzer,address,undefined -o $@ $< product.a $(LDLIBS)
-# Made, not found.
+# Generated sources.
 tools/sources/logs/built_in.o: $(wildcard $(TOP)/tools/sources/logs/profiles/*.profile)
 	@mkdir -p $(@D)
 	cd $(TOP) && sh tools/sources/logs/embed tools/sources/logs/profiles/*.profile >$(CURDIR)/tools/sources/logs/built_in.cc

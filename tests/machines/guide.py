@@ -1,4 +1,4 @@
-"""Extracts commands and settings from the operators' guide, so that the machines are set up as it says."""
+"""Extracts commands and settings from the operators' guide, so that the machines are set up accordingly."""
 
 import os
 import re
@@ -19,7 +19,7 @@ class Guide:
 
     @property
     def install(self) -> str:
-        """On nodes and controller, in the folder of the packages."""
+        """The installation commands for nodes and controller, for the folder of the packages."""
         return self._one(r"On a node `(apt-get install [^`]+)`")
 
     @property
@@ -28,7 +28,7 @@ class Guide:
 
     @property
     def shared_spool(self) -> str:
-        """The line of goodput.conf."""
+        """The line for goodput.conf."""
         return self._one(r"goodput.conf, on each of them and on the controller: `(shared_spool = [^`]+)`")
 
     @property
@@ -38,10 +38,10 @@ class Guide:
 
     @property
     def drop_in(self) -> str:
-        """What `systemctl edit` is given."""
+        """The text for `systemctl edit`."""
         return self._one(r"then `systemctl restart` of it:\s+```\n(\[Service\]\n[^`]+)```")
 
     @property
     def security(self) -> str:
-        """What `systemd-analyze security` says of goodputd."""
+        """The documented result of `systemd-analyze security` for goodputd."""
         return self._one(r"`systemd-analyze security` says (\d\.\d)")

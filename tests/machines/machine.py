@@ -9,7 +9,7 @@ from typing import Callable, Optional, Tuple
 NUMBERS = {"ctl": 1, "n1": 2, "n2": 3}
 _FIRST_PORT = 22200
 _KERNEL = "root=/dev/vda rw console=ttyS0 net.ifnames=0 systemd.hostname=%s mitigations=off tsc=reliable random.trust_cpu=on quiet"
-# Asked by "q" for its time; anything else is by how much to set its clock forward.
+# Prints the time on "q"; otherwise sets the clock forward by the given amount.
 _CLOCK = """
 import sys, time
 for line in sys.stdin:
@@ -31,7 +31,7 @@ def wait(what: str, until: Callable[[], bool], timeout_s: float, every_s: float 
 
 class Machine:
     def __init__(self, name: str, image: str, place: str) -> None:
-        """image: the folder that `image` made; place: for its disk, its console and our end of its connection."""
+        """image: the folder made by `image`; place: the folder for its disk, its console and its connection."""
         self.name = name
         self._image, self._place = image, place
         self._disk = os.path.join(place, name + ".qcow2")
@@ -61,7 +61,7 @@ class Machine:
         self._forget_connection()
 
     def shut_down(self) -> None:
-        """As an operator does: it ends its services. -no-reboot: a reboot ends QEMU, too, and `start` is its second half."""
+        """Shuts it down as an operator does, stopping its services. With -no-reboot, a reboot also ends QEMU, and `start` completes it."""
         self.run("systemctl reboot", check=False)
         if self._qemu:
             self._qemu.wait(600)
@@ -79,7 +79,7 @@ class Machine:
                 "-p", str(_FIRST_PORT + NUMBERS[self.name]), "root@127.0.0.1") + command
 
     def run(self, command: str, check: bool = True, stdin: str = "", timeout_s: float = 600) -> "subprocess.CompletedProcess[str]":
-        """By its shell, as root."""
+        """Runs a script in its shell, as root."""
         done = subprocess.run(self._ssh("export LC_ALL=C.UTF-8 SYSTEMD_PAGER= DEBIAN_FRONTEND=noninteractive; " + command), input=stdin,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=timeout_s)
         if check and done.returncode != 0:
@@ -93,7 +93,7 @@ class Machine:
         self.run("mkdir -p '%s' && cat >'%s'" % (os.path.dirname(path), path), stdin=text)
 
     def wait_up(self, timeout_s: float = 1200) -> None:
-        """Until systemd has started what it starts."""
+        """Waits until systemd has started all units."""
         def is_up() -> bool:
             try:
                 return self.run("systemctl is-system-running", check=False, timeout_s=60).stdout.strip() in ("running", "degraded")
@@ -102,15 +102,15 @@ class Machine:
         wait(self.name + " is up", is_up, timeout_s)
 
     def clock(self) -> float:
-        """By how much it is ahead of this host's."""
+        """How far its clock is ahead of this host's."""
         return self._with_clock(None)
 
     def set_clock(self, ahead_s: float = 0.0) -> None:
-        """To this host's, or ahead of it."""
+        """Sets its clock to this host's, or ahead of it."""
         self._with_clock(ahead_s)
 
     def _with_clock(self, ahead_s: Optional[float]) -> float:
-        """How far it was ahead, by the quickest of some round trips."""
+        """How far its clock was ahead, measured with the fastest of several round trips."""
         with subprocess.Popen(self._ssh("python3 -uc '%s'" % _CLOCK), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as peer:
             assert peer.stdin and peer.stdout
 

@@ -19,7 +19,7 @@ UNITS = {"ctl": ("goodputd-controller",), "n1": ("goodputd", "goodputd.socket"),
 
 
 class Site:
-    """Started by `start`; nothing of it is left after `stop`."""
+    """Started by `start`; `stop` removes everything."""
 
     def __init__(self, image: str, packages: str, place: str) -> None:
         os.makedirs(place, exist_ok=True)
@@ -59,17 +59,17 @@ class Site:
         self.wait_idle()
 
     def clear(self) -> None:
-        """What a test that failed left running is nothing to the next."""
+        """Cancels jobs that a failed test left running."""
         self.ctl.run("scancel --user=ada; scancel --user=bob", check=False)
 
     def wait_idle(self) -> None:
-        """Not those that Slurm calls idle and invalid, or idle and not responding."""
+        """Idle nodes, except those that Slurm also reports as invalid or not responding."""
         def states() -> List[str]:
             return self.ctl.run("sinfo -h -N -p low -o %T", check=False).stdout.split()
         wait("both nodes are idle", lambda: states() == ["idle", "idle"], 600)
 
     def _install(self) -> None:
-        """The operators' guide, word by word."""
+        """Installs the packages with the commands of the operators' guide."""
         self.ctl.run("install -d -m 0700 " + self.guide.shared_folder)
         self.each(self._install_on)
         self.ctl.run(self.guide.controller)
@@ -82,18 +82,18 @@ class Site:
             assert done.returncode == 0, "copying %s to %s" % (folder, machine.name)
         install = self.guide.install.replace("apt-get install", "apt-get install -y")
         machine.run("cd /root/packages && " + install, timeout_s=1200)
-        # What the package's own documentation says, in its own words.
+        # The commands of the package's own documentation.
         machine.run("grep -rh '^optional' /usr/share/doc/slurm-goodput-plugin | head -n 1 >/etc/slurm/plugstack.conf && "
                     "grep spank_goodput /etc/slurm/plugstack.conf")
         machine.run("echo '%s' >>/etc/slurm-goodput/goodput.conf" % self.guide.shared_spool)
 
     def _let_in(self, machine: Machine) -> None:
-        """`systemctl edit` wants a terminal; this is the file it writes."""
+        """Writes the file that `systemctl edit` would write, because that needs a terminal."""
         unit = UNITS[machine.name][0]
         machine.write("/etc/systemd/system/%s.service.d/override.conf" % unit, self.guide.drop_in)
         machine.run("systemctl daemon-reload && systemctl restart " + unit)
 
-    # --- jobs, as tests.e2e.harness.truth asks about them
+    # --- jobs, in the form that tests.e2e.harness.truth uses
 
     def run(self, argv: Sequence[str], env: Optional[Dict[str, str]] = None) -> "subprocess.CompletedProcess[str]":
         words = ["env"] + ["%s=%s" % pair for pair in (env or {}).items()] + list(argv)
@@ -103,23 +103,23 @@ class Site:
     wait_sacct = Cluster.wait_sacct
 
     def sbatch(self, name: str, training: str, *options: str, after: str = "", user: str = "ada", marks: bool = True) -> int:
-        """A job of the trainer in /home/USER/NAME; after: what the script does then."""
+        """Submits a job with the trainer in /home/USER/NAME; after: what the script does afterwards."""
         folder = "/home/%s/%s" % (user, name)
         return self.submit(name, "srun python3 %s --dir %s %s %s\n%s" % (TRAINER, folder, "--marks" if marks else "", training, after), *options, user=user)
 
     def submit(self, name: str, script: str, *options: str, user: str = "ada") -> int:
-        """A job of these lines of bash, which prints to /home/USER/NAME.out; the options may say otherwise."""
+        """Submits a job with these lines of bash, which prints to /home/USER/NAME.out unless the options change that."""
         words = ["sbatch", "--parsable", "--job-name=" + name, "--output=/home/%s/%s.out" % (user, name), "--open-mode=append", "--mem=500"]
         command = " ".join(map(shlex.quote, words + list(options)))
         return int(self.ctl.run("cd /home/%s && runuser -u %s -- %s" % (user, user, command), stdin="#!/bin/bash\n" + script).stdout)
 
     def log(self, name: str, user: str = "ada") -> List[Dict]:
-        """What the trainer wrote down, as it stands on the file server."""
+        """The trainer's log on the file server."""
         text = self.ctl.run("cat /home/%s/%s/truth.0.jsonl" % (user, name), check=False).stdout
         return [json.loads(line) for line in text.split("\n")[:-1] if line.startswith("{")]
 
     def wait_steps(self, name: str, starts: int, steps: int, timeout_s: float = 900) -> None:
-        """Until the trainer's starts-th start has done so many steps."""
+        """Waits until the trainer's starts-th start has done this many steps."""
         def done() -> bool:
             log = self.log(name)
             begins = [i for i, record in enumerate(log) if record["event"] == "start"]
@@ -130,7 +130,7 @@ class Site:
         return self.ctl.run("squeue -h -t all -o %%T -j %d" % job, check=False).stdout.strip()
 
     def settle(self, job: int, timeout_s: float = 1200) -> str:
-        """Its last state, when accounting has all of it and the nodes' records had time to come."""
+        """The job's last state, after accounting is complete and the nodes' records had time to arrive."""
         wait("job %d is over" % job, lambda: self.state(job) in OVER, timeout_s, 3)
         self.wait_sacct(job, lambda rows: all(row["End"] is not None for row in rows), 300)
         self.ctl.run("sleep 15")
@@ -144,11 +144,11 @@ class Site:
         return truths.Truth(self.log(name), rows, **more)  # type: ignore
 
     def node_went_down(self, node: str) -> List[float]:
-        """When slurmctld set it down, in seconds, as slurmdbd has it."""
+        """When slurmctld set the node down, in seconds, from slurmdbd."""
         said = self.ctl.say("SLURM_TIME_FORMAT=%%s sacctmgr -nP show event nodes=%s start=now-2hours format=TimeStart,State" % node)
         return [float(line.split("|")[0]) for line in said.splitlines() if "DOWN" in line]
 
     def warnings(self, machine: Machine) -> str:
-        """Of our units, since its boot."""
+        """The journal of our units since its boot."""
         units = " ".join("-u " + unit for unit in UNITS[machine.name])
         return machine.say("journalctl -b -q -o cat -p warning --no-pager " + units)

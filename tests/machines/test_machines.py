@@ -18,13 +18,13 @@ from tests.e2e.harness.truth import S, Truth
 from .machine import wait
 from .site import UNITS, Site
 
-# How much later than on an idle real machine a program that sleeps goes on.
+# How much later than on an idle real machine a sleeping program continues.
 LATENESS = 20.0
 ACCOUNTING_S = 1.5
-# The daemon's settings, as they are installed.
+# The daemon's installed settings.
 HEARTBEAT_S = 10.0
 SCAN_S = 30.0
-# What nobody can tell apart of a program that only writes files.
+# Buckets that cannot be distinguished for a program that only writes files.
 DDP_UNKNOWN = ("startup", "productive", "checkpoint_save", "lost_work", "at_risk", "drain", "teardown", "unobserved")
 SITE: Site
 
@@ -38,7 +38,7 @@ def setUpModule() -> None:
 
 
 class Save(NamedTuple):
-    start: int  # which of the program's starts did it
+    start: int  # the start of the program that saved
     step: int
     begin_ns: int
     complete_ns: int
@@ -54,7 +54,7 @@ class MachinesTest(unittest.TestCase):
         SITE.wait_idle()
 
     def judge(self, number: int, name: str) -> Tuple[Dict, Truth]:
-        """The job as sgoodput tells it, compared with the truth bucket by bucket."""
+        """Compares sgoodput's report of the job with the truth, bucket by bucket."""
         show, truth = SITE.show(number), SITE.truth(number, name)
         with mock.patch.object(checks, "lateness", lambda: LATENESS):
             checks.assert_buckets_close(self, show, truth, ACCOUNTING_S)
@@ -67,7 +67,7 @@ class MachinesTest(unittest.TestCase):
             self.assertTrue(interruption["evidence"], interruption)
         return [interruption["cause"] for interruption in job["interruptions"]]
 
-    # --- as it was installed
+    # --- the installation
 
     def test_units_run_and_say_no_warning(self) -> None:
         for machine in SITE.machines.values():
@@ -79,7 +79,7 @@ class MachinesTest(unittest.TestCase):
         said = SITE.nodes[0].say("systemd-analyze security --no-pager goodputd.service | tail -n 1")
         self.assertIn(": %s " % SITE.guide.security, said)
 
-    # --- what jobs go through
+    # --- interruptions of jobs
 
     def test_preempted_by_a_partition_then_requeued(self) -> None:
         job = SITE.sbatch("pretrain", "--steps 60 --step-seconds 1 --init-seconds 1 --restore-seconds 1 --save-every 10 --save-seconds 1",
@@ -96,7 +96,7 @@ class MachinesTest(unittest.TestCase):
         self.assertEqual(told["steps"]["lost"], len(truth.lost))
 
     def test_out_of_memory_is_told_though_the_script_ends_well(self) -> None:
-        """cgroup v2: the kernel kills the task, Slurm hears of it."""
+        """cgroup v2: the kernel kills the task, and Slurm notices."""
         job = SITE.sbatch("eater", "--steps 30 --save-every 4 --eat-at-step 6", "-N1", "--time=20", after="exit 0\n")
         SITE.settle(job)
         told = SITE.show(job)["jobs"][0]
@@ -104,7 +104,7 @@ class MachinesTest(unittest.TestCase):
         self.assertEqual(self.causes(told), ["oom"])
 
     def test_signal_to_the_batch_script_alone(self) -> None:
-        """--signal=B: reaches the script, which passes it on; the program saves and the script requeues the job."""
+        """--signal=B: reaches the script, which forwards it; the program saves and the script requeues the job."""
         script = ("#!/bin/bash\nsrun python3 /opt/trainer/trainer.py --dir /home/ada/warned --marks --steps 200 --step-seconds 1 --save-every 50 "
                   "--steps-after-restore 5 --on-signal USR1=save-exit &\ntrap 'scancel -s USR1 $SLURM_JOB_ID.0; wait; scontrol requeue $SLURM_JOB_ID; sleep 60' USR1\nwait\n")
         job = int(SITE.ctl.run("cd /home/ada && runuser -u ada -- sbatch --parsable -J warned -N1 --mem=500 --time=2 --signal=B:USR1@60 --requeue "
@@ -117,7 +117,7 @@ class MachinesTest(unittest.TestCase):
         self.assertEqual(len(told["attempts"]), 2)
         self.assertEqual(told["steps"]["lost"], 0)
         self.assertEqual([(one["cause"], one["planned"]) for one in told["interruptions"]], [("user_requeue", True)])
-        # Accounting's end is the whole second before the requeue: the save may lie behind it, in no bucket.
+        # Accounting's end is the whole second before the requeue: the save may be after it, in no bucket.
         saves = [record["t"] for record in log if record["event"] in ("save_begin", "save_end")]
         said = [save[edge] for save in told["checkpoints"] for edge in ("begin_ns", "complete_ns")]
         self.assertGreater(saves[-1], signalled[0]["t"])
@@ -126,13 +126,13 @@ class MachinesTest(unittest.TestCase):
             self.assertAlmostEqual(one, other, delta=0.2 * S)
         reached = [one for one in told["signals"] if one["slurm_step"] == "0"]
         self.assertEqual([(one["signal"], one["handled"]) for one in reached], [("USR1", True)])
-        # What the script passes on within a second is one request with what the script got; later, it repeats that.
+        # A signal that the script forwards within a second belongs to the same request; a later one repeats the request.
         asked = [one["outcome"] for one in told["signals"] if one["signal"] == "USR1"]
         self.assertIn("in_time", asked)
         self.assertLessEqual(set(asked), {"in_time", "not_asked"})
 
     def test_saves_on_nfs_are_told_by_their_files(self) -> None:
-        """Without a mark. NFS tells of no folder when it was made: goodput is a range, and the truth lies within."""
+        """Without marks. NFS does not report when a folder was created: goodput is a range that contains the truth."""
         job = SITE.sbatch("quiet", "--layout megatron --steps 90 --step-seconds 1 --save-every 30 --save-seconds 8", "-N1", "--time=30",
                           "--goodput-checkpoint-dir=/home/ada/quiet", marks=False)
         self.assertEqual(SITE.settle(job), "COMPLETED")
@@ -147,14 +147,14 @@ class MachinesTest(unittest.TestCase):
     # --- a real framework
 
     def ddp(self, name: str, tell: str, *options: str) -> int:
-        """DistributedDataParallel over gloo on both nodes, which import torch for a minute."""
+        """DistributedDataParallel over gloo on both nodes; importing torch takes a minute."""
         return SITE.submit(name, "export MASTER_ADDR=n1 MASTER_PORT=$((20000 + SLURM_JOB_ID)) GLOO_SOCKET_IFNAME=eth1\n"
                            "export PYTHONPATH=/usr/share/slurm-goodput/clients\n"
                            "srun python3 -u /opt/trainer/pytorch.py --dir /home/ada/%s --tell %s --steps 60 --step-seconds 1 --save-seconds 2\n" % (name, tell),
                            "-N2", "--ntasks-per-node=1", "--mem=1200", "--requeue", "--time=60", *options)
 
     def test_pytorch_on_two_nodes(self) -> None:
-        """Two programs side by side: one is told by the files in its directory, one by its marks. Each saves at USR1, and is requeued."""
+        """Two programs at once, one observed through its checkpoint files, one through its marks. Each saves at USR1, and is requeued."""
         jobs = {"directory": self.ddp("directory", "nothing", "--goodput-checkpoint-dir=/home/ada/directory"), "marks": self.ddp("marks", "marks")}
         for name, job in jobs.items():
             SITE.wait_steps(name, 1, 10)
@@ -168,14 +168,14 @@ class MachinesTest(unittest.TestCase):
         self.told_by_marks(jobs["marks"])
 
     def told_by_directory(self, job: int) -> None:
-        """Its files say when it saved, and nothing of its steps."""
+        """Its files show when it saved, but not its steps."""
         told, _ = self.pooled(job, "directory", DDP_UNKNOWN)
         self.assertEqual((told["steps"]["count"], told["goodput"]["runtime"]), (0, None))
         saves = self.saves("directory", job)
         said = [one["complete_ns"] for one in told["checkpoints"]]
         for complete in said:
             self.assertLess(min(abs(complete - save.complete_ns) for save in saves), S, told["checkpoints"])
-        # The file has always the same name: the next save within checkpoint_scan may hide one.
+        # The file always has the same name: a save may be hidden by the next one within checkpoint_scan.
         nexts: List[Optional[Save]] = [*saves[1:], None]
         lasting = [one for one, after in zip(saves, nexts)
                    if after is None or after.start != one.start or after.begin_ns - one.complete_ns > SCAN_S * S]
@@ -197,7 +197,7 @@ class MachinesTest(unittest.TestCase):
         return [Save(number, *save) for number, start in enumerate(runs) for save in start.checkpoints()]
 
     def pooled(self, job: int, name: str, pool: Tuple[str, ...]) -> Tuple[Dict, Truth]:
-        """The job as sgoodput tells it, whose buckets are the truth's, or together are where no evidence tells them apart."""
+        """Compares sgoodput's report with the truth: each bucket, or the sum of buckets that no evidence distinguishes."""
         show, truth = SITE.show(job), SITE.truth(job, name)
         checks.assert_partition(self, show)
         said, true = checks.said_buckets(show), truth.sums()
@@ -208,7 +208,7 @@ class MachinesTest(unittest.TestCase):
         self.assertEqual(self.causes(told), ["user_requeue"])
         return told, truth
 
-    # --- what happens to machines
+    # --- failures of machines
 
     def test_power_cut_of_a_node(self) -> None:
         victim = SITE.machines["n2"]
@@ -226,12 +226,12 @@ class MachinesTest(unittest.TestCase):
         self.assertEqual(self.causes(told), ["node_fail"])
         interruption, = told["interruptions"]
         self.assertEqual(interruption["node"], "n2")
-        # From when the node was last seen, some seconds before the cut; slurmdbd has whole seconds.
+        # From the time when the node was last seen, some seconds before the power cut; slurmdbd has whole seconds.
         unnoticed = SITE.node_went_down("n2")[-1] - cut
         self.assertGreater(unnoticed, 2 * HEARTBEAT_S)
         self.assertGreater(interruption["t_detect_s"], unnoticed - 1.5)
         self.assertLess(interruption["t_detect_s"], unnoticed + HEARTBEAT_S + 1.5)
-        # The last of its marks, about a second of them, was on no disk when the power went.
+        # Marks of about the last second were not on disk at the power cut.
         self.assertAlmostEqual(told["steps"]["lost"], len(truth.lost), delta=2)
         self.assertEqual(told["steps"]["kept"], len(truth.kept))
 
@@ -247,19 +247,19 @@ class MachinesTest(unittest.TestCase):
         self.assertEqual(SITE.settle(job), "COMPLETED")
         told, truth = SITE.show(job)["jobs"][0], SITE.truth(job, "rebooted")
         self.assertEqual([attempt["state"] for attempt in told["attempts"]], [attempt.state for attempt in truth.attempts])
-        # munge ended first: the node could not say that the job was killed, and Slurm called it dead a minute later.
+        # munge stopped first: the node could not report that the job was killed, and Slurm declared it dead a minute later.
         self.assertEqual(self.causes(told), ["node_fail"])
         self.assertEqual(told["steps"]["lost"], len(truth.lost))
         self.assertEqual(told["steps"]["kept"], len(truth.kept))
-        # What was killed wrote no more: its last word, and not Slurm's end, is when it stopped.
+        # The killed program wrote no more: it stopped at its last record, not at Slurm's end time.
         last = truth.incarnations[0][-1].records[-1]["t"]
         self.assertAlmostEqual(seconds(told, "lost_work"), (last - truth.lost[0].begin_ns) / S, delta=3)
         self.assertAlmostEqual(told["interruptions"][0]["t_detect_s"], ((truth.attempts[0].end_ns or 0) - last) / S, delta=3)
-        # slurmstepd's KILL comes where the machine is slow to go down.
+        # slurmstepd sends KILL if the machine shuts down slowly.
         self.assertEqual({(one["signal"], one["sender"]) for one in told["signals"]} - {("KILL", "slurmstepd")}, {("TERM", "outside")})
 
     def test_reboot_of_the_controller(self) -> None:
-        """Times before and after it are of one clock, and the job it did not touch is whole."""
+        """Times before and after the reboot use one clock, and the job that was not affected is complete."""
         job = SITE.sbatch("survivor", "--steps 150 --step-seconds 1 --save-every 20", "-N1", "--time=60")
         SITE.wait_steps("survivor", 1, 10)
         before = SITE.show(job)["jobs"][0]["attempts"][0]["start_ns"]
@@ -273,11 +273,11 @@ class MachinesTest(unittest.TestCase):
         self.assertEqual(told["attempts"][0]["start_ns"], before)
         self.assertEqual(self.causes(told), [])
         self.assertEqual(told["steps"]["kept"], len(truth.kept))
-        # The machine's clock came back up to a second off: accounting's end is by it, its start is not.
+        # After the reboot, the machine's clock was up to a second off, which affects accounting's end time but not its start time.
         self.assertAlmostEqual(told["wall_ns"], truth.wall_ns, delta=S)
 
     def test_file_server_away_for_two_minutes(self) -> None:
-        """Nothing is lost of what the nodes recorded meanwhile. The program trains on the node's own disk."""
+        """No record of the nodes is lost meanwhile. The program trains on the node's local disk."""
         script = ("#!/bin/bash\ncd /var/tmp; srun python3 /opt/trainer/trainer.py --dir /var/tmp/away --marks --steps 200 --step-seconds 1 "
                   "--save-every 20\n")
         job = int(SITE.ctl.run("cd /tmp && runuser -u ada -- sbatch --parsable -J away -w n1 --mem=500 --time=60 -D /var/tmp "
@@ -299,7 +299,7 @@ class MachinesTest(unittest.TestCase):
         self.assertAlmostEqual(ahead, 3, delta=0.3)
         told = SITE.show(job)["jobs"][0]
         self.assertEqual(told["steps"]["kept"], 20)
-        # By the controller's clock. Of the job's start and end accounting has the second, which leaves open where all lies.
+        # By the controller's clock. Accounting has whole seconds for the job's start and end, so all times may be shifted by that.
         saves = [record["t"] / S - ahead for record in SITE.log("ahead") if record["event"] == "save_end"]
         self.assertEqual(len(saves), 4)
         self.assertEqual(len(told["checkpoints"]), 4)

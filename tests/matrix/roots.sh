@@ -1,18 +1,18 @@
-# Roots of other releases, for tests/matrix and tests/packages. Sourced by bash; $top is the source tree.
+# Functions for roots of other releases, for tests/matrix and tests/packages. Sourced by bash; $top is the source tree.
 # shellcheck shell=bash
 : "${top:?is the source tree}"
 
-# Nothing in a root outlives what runs there: its mounts, and but for `among` its processes, are in namespaces of their own,
-# which the kernel takes down however that ends.
+# Mounts, and except for `among` also processes, are in separate namespaces, which the kernel removes when a command in a root
+# ends, for whatever reason.
 
-# debian_mirror: apt's own Debian archive; nothing where apt has none.
+# debian_mirror: prints the Debian archive that apt uses; nothing if it uses none.
 debian_mirror() {
     # shellcheck disable=SC2016
     apt-get indextargets --format '$(ORIGIN)|$(REPO_URI)|$(COMPONENT)' 'Created-By: Packages' |
         sed -n 's/^Debian|\(.*\)|main$/\1/p' | grep -v -- '-security' | head -n 1
 }
 
-# ubuntu_mirror: apt's own Ubuntu archive, else the public one.
+# ubuntu_mirror: prints the Ubuntu archive that apt uses, otherwise the public one.
 ubuntu_mirror() {
     local found
     # shellcheck disable=SC2016
@@ -21,8 +21,8 @@ ubuntu_mirror() {
     echo "${found:-http://archive.ubuntu.com/ubuntu/}"
 }
 
-# ubuntu_keyring FILE: the key that signs Ubuntu's releases, into FILE. Debian has no package of it: the one Ubuntu
-# publishes is taken, and nothing of it but the key with this fingerprint.
+# ubuntu_keyring FILE: writes the key that signs Ubuntu's releases to FILE. Debian has no package of it, so Ubuntu's package is
+# downloaded, and only the key with this fingerprint is used.
 ubuntu_key=F6ECB3762474EDA9D21B7022871920D1991BC93C
 ubuntu_keyring() {
     local have=/usr/share/keyrings/ubuntu-archive-keyring.gpg work
@@ -41,8 +41,8 @@ ubuntu_keyring() {
     return 1
 }
 
-# make_root SUITE DIR: a minimal system of that Debian or Ubuntu release, made once (DIR/.made says so). Says in one line
-# why it could not, and where debootstrap's log is.
+# make_root SUITE DIR: creates a minimal system of that Debian or Ubuntu release, once (DIR/.made marks it as complete). On
+# failure prints the reason and the path of debootstrap's log in one line.
 make_root() {
     local suite=$1 dir=$2 from pockets components=main known=()
     [ -e "$dir/.made" ] && return
@@ -63,7 +63,7 @@ make_root() {
             pockets=("$suite")
             ;;
     esac
-    # debootstrap knows Ubuntu's older names; one script is for all.
+    # debootstrap has no script for newer Ubuntu releases; the same script works for all.
     local script=()
     if [ "$components" != main ] && [ ! -e "/usr/share/debootstrap/scripts/$suite" ]; then script=(gutsy); fi
     echo "$suite: making a root from $from"
@@ -73,19 +73,19 @@ make_root() {
         return 1
     }
     printf "deb $from %s ${components/,/ }\n" "${pockets[@]}" >"$dir/etc/apt/sources.list"
-    # sid's index says for how long it is valid; a mirror that is a snapshot outlives that.
+    # sid's index expires; a snapshot mirror may be older.
     echo 'Acquire::Check-Valid-Until "false";' >"$dir/etc/apt/apt.conf.d/90snapshot"
     touch "$dir/.made"
 }
 
-# inside DIR COMMAND: by its bash, with own mounts and processes; what it starts dies with it.
+# inside DIR COMMAND: runs COMMAND with bash in its own mount and PID namespaces; all its processes end with it.
 inside() { enter "$1" "$2" --pid; }
 
-# among DIR COMMAND: likewise, but among the machine's processes: the kernel's ring, which goodputd reads, has those numbers.
-# end_those_in is for after it.
+# among DIR COMMAND: the same without a PID namespace, because goodputd needs the process ids of the kernel's ring buffer.
+# Call end_those_in afterwards.
 among() { enter "$1" "$2"; }
 
-# end_those_in DIR: whatever still has the folder for its root.
+# end_those_in DIR: ends all processes whose root is DIR.
 end_those_in() {
     local process left
     while :; do
@@ -99,7 +99,7 @@ end_those_in() {
     done
 }
 
-# enter DIR COMMAND [NAMESPACE]: what inside and among have in common.
+# enter DIR COMMAND [NAMESPACE]: common part of inside and among.
 enter() {
     local dir=$1 command=$2
     shift 2
@@ -111,7 +111,7 @@ enter() {
         mount -t proc proc "$1/proc"
         mount --rbind /dev "$1/dev"
         mount --rbind /sys "$1/sys"
-        # Whoever has merely changed its root may make no user namespaces.
+        # A process with a changed root may not create user namespaces.
         cd "$1"
         pivot_root . .
         umount -l .

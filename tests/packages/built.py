@@ -9,7 +9,7 @@ import unittest
 from typing import Tuple
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# Of what tests/packages/build makes; PLACE/source is the tarball, unpacked and built.
+# The results of tests/packages/build; PLACE/source is the unpacked and built tarball.
 PLACE = os.path.join(TOP, "out", "packages")
 
 
@@ -28,7 +28,7 @@ def build() -> None:
 
 
 def version() -> str:
-    """Of the sources."""
+    """The version of the sources."""
     with open(os.path.join(TOP, "configure.ac")) as text:
         found = re.search(r"AC_INIT\(\[slurm-goodput\], \[([^]]+)\]", text.read())
     assert found is not None
@@ -36,7 +36,7 @@ def version() -> str:
 
 
 def slurm_release() -> Tuple[int, int]:
-    """Major and minor of what was built against."""
+    """The release (major.minor) of the Slurm that the packages are built against."""
     with open(os.path.join(PLACE, "source", "build-deb", "config.h")) as header:
         found = re.search(r'GOODPUT_SLURM_RELEASE "(\d+)\.(\d+)"', header.read())
     assert found is not None

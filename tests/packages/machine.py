@@ -9,8 +9,7 @@ import subprocess
 import time
 from typing import Callable, List
 
-# each_group COMMAND: COMMAND NUMBER PATH MOUNT-OPTIONS for every hierarchy of cgroups this process is in, but those that systemd
-# has no use for.
+# each_group COMMAND: runs COMMAND NUMBER PATH MOUNT-OPTIONS for every cgroup hierarchy of this process that systemd uses.
 _EACH_GROUP = r"""
 each_group() {
     local number kinds path groups group
@@ -26,8 +25,8 @@ each_group() {
 }
 """
 
-# What becomes the first process. $1: the root below, $2: an empty folder, $3: a name for the cgroup, or nothing where no
-# systemd shall run. Changes go to memory.
+# The first process. $1: the read-only base, $2: an empty folder, $3: a name for the cgroup, or nothing without systemd. Changes
+# are kept in memory.
 _BEGIN = _EACH_GROUP + r"""
 set -e
 base=$1 place=$2 name=$3
@@ -47,13 +46,13 @@ mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
 ln -s pts/ptmx "$root/dev/ptmx"
 hostname packages
 cd "$root"
-# systemd gives its services roots of their own, which wants a root that is one.
+# systemd gives services their own roots, for which the root must be a mount point.
 if [ -z "$name" ]; then
     pivot_root . mnt
     exec chroot . /bin/sh -c "umount -l /mnt; exec sleep infinity"
 fi
 mount -t sysfs -o ro sysfs "$root/sys"
-# systemd manages whatever hierarchies of cgroups there are, from where it stands in them: from groups of its own.
+# systemd manages all cgroup hierarchies from its own place in them, so it gets its own groups.
 own_group() {
     local here=$place/cgroup/$1
     mkdir "$here"
@@ -68,7 +67,7 @@ exec unshare --cgroup chroot . /bin/sh -c "
     exec env -i container=goodput PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --show-status=no"
 """
 
-# What systemd left of its groups; fails while there are processes in them. $1: an empty folder, $2: their name.
+# Removes the groups that systemd left; fails while they contain processes. $1: an empty folder, $2: their name.
 _FORGET_CGROUPS = _EACH_GROUP + r"""
 place=$1 name=$2 left=0
 forget_group() {
@@ -83,8 +82,8 @@ exit $left
 
 class Machine:
     def __init__(self, base: str, place: str, log: str, boots: bool) -> None:
-        """base: the root below; place: an empty folder, which is empty for all others; boots: with systemd.
-        RuntimeError where this host does not let it be."""
+        """base: the read-only root; place: an empty folder, which stays empty for other processes; boots: with systemd.
+        Raises RuntimeError if this host does not allow it."""
         self._place = place
         self._cgroup = "goodput-packages-%d" % os.getpid() if boots else ""
         self._log = open(log, "wb")
@@ -119,11 +118,11 @@ class Machine:
 
     @property
     def root(self) -> str:
-        """Its root, as others see it."""
+        """The path of its root on the host."""
         return "/proc/%d/root" % self._first
 
     def run(self, command: str) -> "subprocess.CompletedProcess[str]":
-        """By its shell, as root."""
+        """Runs a script in its shell, as root."""
         inner: List[str] = ["nsenter", "--target", str(self._first), "--mount", "--pid", "--ipc", "--uts", "--net", "--cgroup",
                             "--root=" + self.root, "--wd=" + self.root,
                             "/usr/bin/env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive",
@@ -131,14 +130,14 @@ class Machine:
         return subprocess.run(inner, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def say(self, command: str) -> str:
-        """What a command that must succeed says."""
+        """The output of a command that must succeed."""
         done = self.run(command)
         if done.returncode != 0:
             raise AssertionError("%s: exit status %d\n%s" % (command, done.returncode, done.stdout))
         return done.stdout.strip()
 
     def wait(self, until: Callable[[], bool]) -> None:
-        """Until something is so, or it takes too long."""
+        """Waits until a condition holds, or fails after a time limit."""
         deadline = time.monotonic() + 90
         while not until():
             if time.monotonic() > deadline:
@@ -154,7 +153,7 @@ class Machine:
             self._forget_cgroups()
 
     def _forget_cgroups(self) -> None:
-        """Its processes are dying; their cgroups can go when they are gone."""
+        """Removes the cgroups after the last process has ended."""
         deadline = time.monotonic() + 60
         while subprocess.call(["unshare", "--mount", "--propagation", "private", "/bin/bash", "-c", _FORGET_CGROUPS, "forget", self._place,
                                self._cgroup], stderr=subprocess.DEVNULL) != 0 and time.monotonic() < deadline:

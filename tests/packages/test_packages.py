@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Debian's packages: their contents, and what they do to a machine from installing to purging.
+"""Debian packages: their contents, and their effect on a machine from installation to purging.
 
     GOODPUT_BUILD=build python3 -m unittest tests.packages.test_packages
 
@@ -76,7 +76,7 @@ class BuiltTest(unittest.TestCase):
             with self.subTest(package=name):
                 lines = output("dpkg-deb", "-c", deb(name)).splitlines()
                 files = {line.split(" ./", 1)[1] for line in lines if not line.startswith("d")}
-                # /lib is /usr/lib, and debhelper's releases differ in which they mean.
+                # /lib is /usr/lib, and debhelper's releases use different ones.
                 files = {re.sub("^lib/systemd/", "usr/lib/systemd/", path) for path in files}
                 wanted = {path.replace("PLUGINS", plugins).replace("UNITS", "usr/lib/systemd/system") for path in FILES[name]}
                 self.assertEqual({path for path in files if not path.startswith("usr/share/doc/")}, wanted)
@@ -91,7 +91,7 @@ class BuiltTest(unittest.TestCase):
             self.assertEqual(output("dpkg-deb", "-f", deb(name), "Version"), version())
 
     def test_the_unit_may_trace_on_a_kernel_as_it_comes(self) -> None:
-        # kernel.perf_event_paranoid is above 2 there, and CAP_PERFMON is refused.
+        # kernel.perf_event_paranoid is above 2 on these, and CAP_PERFMON is not enough.
         unit = subprocess.run("dpkg-deb --fsys-tarfile '%s' | tar -xO --wildcards '*/goodputd.service'" % deb("goodputd"), shell=True,
                               check=True, stdout=subprocess.PIPE, text=True).stdout
         self.assertRegex(unit, r"(?m)^CapabilityBoundingSet=.*\bCAP_SYS_ADMIN\b")
@@ -103,7 +103,7 @@ class BuiltTest(unittest.TestCase):
 
 
 def newer(folder: str) -> None:
-    """A next version of the packages in FOLDER: other bytes in the plugin, all else as it was."""
+    """A later version of the packages in FOLDER, which differs only in the plugin's bytes."""
     for path in glob.glob(os.path.join(folder, "*.deb")):
         tree = path + ".tree"
         subprocess.check_call(["dpkg-deb", "-R", path, tree])
@@ -124,7 +124,7 @@ def newer(folder: str) -> None:
 
 
 def make_base() -> None:
-    """The root below all machines: this host's release, and what the packages depend on."""
+    """The read-only root of all machines: this host's release with the packages' dependencies."""
     wanted = {"systemd", "slurm-client"}
     for name in NAMES:
         for one in output("dpkg-deb", "-f", deb(name), "Depends").split(","):
@@ -165,7 +165,7 @@ class MachineTest(unittest.TestCase):
         try:
             self.machine = Machine(BASE, place, os.path.join(self.folder, "log"), self.boots)
         except RuntimeError as error:
-            # Of the host, not of the packages: a container may not mount, or have no cgroups to give.
+            # A limit of the host, not of the packages: in a container, mounts may be forbidden or cgroups missing.
             raise unittest.SkipTest("no machine of its own can be had here: %s" % error)
         self.addCleanup(self.machine.close)
         self.say = self.machine.say
@@ -175,7 +175,7 @@ class MachineTest(unittest.TestCase):
                 shutil.copy(deb(name), self.path("/root", version))
 
     def path(self, *parts: str) -> str:
-        """Of a file of the machine."""
+        """The path on the host of a file of the machine."""
         return os.path.join(self.machine.root, *[part.lstrip("/") for part in parts])
 
     def there(self, path: str) -> bool:
@@ -204,7 +204,7 @@ class MachineTest(unittest.TestCase):
         return self.machine.run("cat /proc/[0-9]*/comm | grep -c goodput").stdout.strip()
 
     def configure_slurm(self) -> None:
-        """As little as Slurm's programs start with; no daemon of it runs."""
+        """A minimal slurm.conf for Slurm's programs; no daemon of Slurm runs."""
         self.say("mkdir -p /etc/slurm")
         with open(self.path("/etc/slurm/slurm.conf"), "w") as file:
             file.write("ClusterName=c\nSlurmctldHost=localhost\nAuthType=auth/munge\n")
@@ -216,7 +216,7 @@ class MachineTest(unittest.TestCase):
         self.assertEqual(self.owner_and_mode("/var/lib/slurm-goodput"), "goodput:goodput 750")
 
     def connect(self) -> socket.socket:
-        """As a job that marks."""
+        """Runs a command like a job that sends marks."""
         job = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.addCleanup(job.close)
         job.connect(self.path("/run/slurm-goodput/mark.sock"))
@@ -235,7 +235,7 @@ class LifeTest(MachineTest):
                          ["/etc/slurm-goodput/goodput.conf"])
         self.assertIn("database = /var/lib/slurm-goodput/goodput.db", self.say("goodputd --check"))
         self.assertRegex(self.say("sgoodput --version"), r"^sgoodput \d")
-        # Slurm is the operator's.
+        # The packages do not change Slurm.
         self.assertEqual(self.say("grep -rl goodput /etc/slurm || true"), "")
 
     def test_the_controller_s_daemon_answers_as_the_package_s_user(self) -> None:
@@ -274,14 +274,14 @@ class LifeTest(MachineTest):
         self.assertEqual(self.states("is-active"), ["active", "active", "inactive"])
         self.assertEqual(self.property("goodputd.socket", "InvocationID"), before["goodputd.socket"])
         self.assertNotEqual(self.property("goodputd.service", "InvocationID"), before["goodputd.service"])
-        # The job's connection is open; its daemon is the new one.
+        # The job's connection stays open, and leads to the new daemon.
         self.assertEqual(job.send(b"{}"), 2)
         with self.assertRaises(BlockingIOError):
             job.recv(1)
         self.assertIn("heartbeat = 20s", self.say("cat /etc/slurm-goodput/goodput.conf"))
         self.say("test -e /var/lib/slurm-goodput/goodput.db && test -e /var/spool/slurm-goodput/some")
         self.assertEqual(self.owner_and_mode("/var/lib/slurm-goodput"), "daemon:daemon 750")
-        # Whoever has the plugin loaded has it as it was: another file is in its place.
+        # Processes that have loaded the plugin keep the old file; a new file replaces it.
         self.assertEqual(os.pread(running, len(old) + 1, 0), old)
         self.assertEqual(os.fstat(running).st_nlink, 0)
         self.assertNotEqual(os.stat(self.path(self.plugin())).st_size, len(old))
@@ -305,7 +305,7 @@ class LifeTest(MachineTest):
             self.assertFalse(self.there(path), path)
         for path in ("/etc/slurm-goodput/goodput.conf", "/var/lib/slurm-goodput/goodput.db", "/var/spool/slurm-goodput/some"):
             self.assertTrue(self.there(path), path)
-        # Installed again, it is as it was.
+        # After reinstallation the state is as before.
         self.install()
         self.assertEqual(self.states("is-active"), ["active", "active", "inactive"])
 
@@ -329,12 +329,12 @@ class LifeTest(MachineTest):
                 for i, name in enumerate(order):
                     self.say("dpkg -P --force-depends " + name)
                     self.assertEqual(self.there("/var/spool/slurm-goodput/some"), i < max(plugin, daemon), name)
-                # There was no database: its folder is not kept.
+                # Without a database, its folder is not kept.
                 self.assertFalse(self.there("/var/lib/slurm-goodput"))
 
 
 class ImageTest(MachineTest):
-    """Into a root where no systemd runs, as images are made."""
+    """Installation into a root without a running systemd, as in image builds."""
 
     boots = False
 
@@ -347,7 +347,7 @@ class ImageTest(MachineTest):
         self.assertFalse(self.there("/var/spool/slurm-goodput"))
 
 
-del MachineTest  # has no tests of its own
+del MachineTest  # it has no tests itself
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The RPM spec: rpmlint accepts it, and rpmbuild makes packages with it from the same files as Debian's.
+"""The RPM spec: rpmlint accepts it, and rpmbuild's packages contain the same files as Debian's.
 
     GOODPUT_BUILD=build python3 -m unittest tests.packages.test_rpm
 

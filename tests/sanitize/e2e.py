@@ -37,7 +37,7 @@ def main(build: str, names: List[str]) -> int:
     reports = os.path.join(build, "reports")
     shutil.rmtree(reports, ignore_errors=True)
     os.makedirs(reports)
-    os.chmod(reports, 0o777)  # jobs of ordinary users report too
+    os.chmod(reports, 0o777)  # jobs of ordinary users write reports, too
     os.environ["GOODPUT_BUILD"] = build
     give_to_every_process(sanitizer_env(reports))
     outcome = unittest.main(module=None, argv=["e2e", "-v"] + names, exit=False).result

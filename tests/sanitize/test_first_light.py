@@ -1,4 +1,4 @@
-"""The three scenarios of first light that run sanitized in tests/run. All of them: make check-sanitize."""
+"""The three scenarios of first light that tests/run runs with sanitizers. `make check-sanitize` runs all of them."""
 
 import unittest
 

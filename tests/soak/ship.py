@@ -39,13 +39,13 @@ SGOODPUT = os.path.join(BUILD, "tools", "sgoodput", "sgoodput")
 WRITER = os.path.join(BUILD, "tests", "soak", "spool_writer")
 NODES = 4
 TROUBLE_S = 12.0
-# A helper that holds the database's lock as it is stopped is given up after 25 s.
+# A stopped helper that holds the database's lock is abandoned after 25 s.
 CALM_LIMIT_S = 120.0
 CLONE_NEWNS = 0x00020000
 
 
 def own_mounts() -> None:
-    """What is mounted from here on is seen by this process and its children, and gone with them."""
+    """Later mounts are visible only to this process and its children, and end with them."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNS) != 0:
         raise OSError(ctypes.get_errno(), "unshare: " + os.strerror(ctypes.get_errno()))
@@ -80,7 +80,7 @@ def is_helper(pid: int) -> bool:
 
 
 class Daemon:
-    """A goodputd that is started again whenever it was killed."""
+    """A goodputd that is restarted whenever it is killed."""
 
     def __init__(self, site: "Site", name: str, conf: str) -> None:
         self.site, self.name, self.conf = site, name, conf
@@ -144,7 +144,7 @@ class Site:
                        "signals = off\nheartbeat = 1s\n" % (spool, self.shared, self.db, os.getpid(), name, again, role))
         return conf
 
-    # --- what runs
+    # --- processes
 
     def write(self, node: str) -> None:
         if node in self.writers and self.writers[node].poll() is None:
@@ -163,7 +163,7 @@ class Site:
     def everyone(self) -> List[Daemon]:
         return [*self.daemons.values(), self.controller]
 
-    # --- trouble; each says what heals it, where time alone does not
+    # --- failures; each returns how to undo it, unless it ends by itself
 
     def folder_is_in_trouble(self) -> bool:
         return any(name in self.heal for name in ("full", "remounted", "covered", "hanging", "given away"))
@@ -175,7 +175,7 @@ class Site:
             daemon.start()
 
     def restart_daemon(self) -> None:
-        """As systemd does: every process of the service is told at once."""
+        """Like systemd: sends the signal to every process of the service."""
         daemon = self.random.choice(self.everyone())
         if daemon.child is None or daemon.child.poll() is not None:
             return
@@ -205,7 +205,7 @@ class Site:
         self.to_a_helper(signal.SIGKILL)
 
     def start_twin(self) -> None:
-        """The old daemon of a node is not gone yet, or somebody starts one by hand."""
+        """A second daemon on a node: the old one still runs, or someone starts one manually."""
         node = self.random.choice(self.nodes)
         if self.daemons[node].twin is None:
             self.daemons[node].twin = self.daemons[node].spawn(self.config(node, "node", "-twin"))
@@ -220,7 +220,7 @@ class Site:
 
     def ingest_by_hand(self) -> None:
         if "hanging" in self.heal:
-            return  # it waits for who does not answer, and may
+            return  # it waits for a server that does not answer, which is allowed
         child = subprocess.Popen([SGOODPUT, "ingest", "--config", self.controller.conf], stdin=subprocess.DEVNULL,
                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
@@ -248,14 +248,14 @@ class Site:
             self.heal["remounted"] = lambda: subprocess.check_call(["mount", "-o", "remount,rw", self.shared])
 
     def cover(self) -> None:
-        """The mount is gone for a while, and an empty folder of the same name takes what is copied."""
+        """The mount is missing for a while, and an empty folder of the same name receives the copies."""
         if self.folder_is_in_trouble():
             return
         subprocess.check_call(["mount", "-t", "tmpfs", "-o", "mode=0700,size=64m", "goodput-soak-2", self.shared])
         self.heal["covered"] = lambda: subprocess.check_call(["umount", "-l", self.shared])
 
     def hang(self) -> None:
-        """A server that answers nobody: FUSE without one."""
+        """A server that does not answer: FUSE without a server."""
         if self.folder_is_in_trouble():
             return
         try:
@@ -294,10 +294,10 @@ class Site:
                 if self.random.random() < 0.3:
                     self.heal.pop(name)()
 
-    # --- calm
+    # --- recovery and comparison
 
     def calm(self) -> int:
-        """Heals everything, waits until all has arrived, and compares. Returns the number of records."""
+        """Undoes all failures, waits until all records have arrived, and compares. Returns the number of records."""
         for name in list(self.heal):
             self.heal.pop(name)()
         for daemon in self.everyone():
@@ -335,7 +335,7 @@ class Site:
         return ""
 
     def originals(self) -> Dict[Tuple[str, str], Dict[int, bytes]]:
-        """The finished lines of every file, by offset."""
+        """The complete lines of every file, by offset."""
         found: Dict[Tuple[str, str], Dict[int, bytes]] = {}
         for node, name, path in self.files():
             with open(path, "rb") as file:
@@ -416,7 +416,7 @@ class Site:
 
 
 def soak(minutes: float, seed: int, rate: int = 100) -> str:
-    """Runs for so long, and says what was done. Raises AssertionError at the first event that is not there, or twice."""
+    """Runs for the given time and reports what was done. Raises AssertionError at the first event that is missing or duplicate."""
     site = Site(seed, rate, 64 + int(minutes * rate / 2))
     records = rounds = 0
     try:

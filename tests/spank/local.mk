@@ -1,4 +1,4 @@
-# Unit tests of the plugin's parts, and the plugins that only the tests load.
+# Unit tests of the plugin's parts, and plugins that only tests load.
 check_PROGRAMS += tests/spank/spank_test tests/spank/hooks_test
 TESTS += tests/spank/spank_test tests/spank/hooks_test tests/spank/plugin_binary.sh
 tests_spank_spank_test_files = \
@@ -18,13 +18,13 @@ endif
 tests_spank_spank_test_CPPFLAGS = $(AM_CPPFLAGS) $(GTEST_CFLAGS)
 tests_spank_spank_test_LDADD = spank/libspank_parts.la spank/libevent_vocabulary.la $(GTEST_LIBS)
 
-# Loads the plugin, which finds SPANK's functions in this program as it does in slurmstepd.
+# Loads the plugin, which finds SPANK's functions in this program as in slurmstepd.
 tests_spank_hooks_test_SOURCES = tests/spank/hooks_test.cc tests/spank/spank_host.cc tests/spank/spank_host.h
 tests_spank_hooks_test_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS) $(GTEST_CFLAGS)
 tests_spank_hooks_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--export-dynamic
 tests_spank_hooks_test_LDADD = spank/libevent_vocabulary.la $(GTEST_LIBS) -ldl
 
-# -rpath makes libtool build a loadable module of what is never installed.
+# -rpath makes libtool build a loadable module although it is not installed.
 check_LTLIBRARIES += spank/spank_goodput_faults.la tests/spank/import_plugin.la tests/spank/other_plugin.la
 spank_spank_goodput_faults_la_SOURCES = $(spank_plugin_sources)
 spank_spank_goodput_faults_la_CPPFLAGS = $(AM_CPPFLAGS) $(SLURM_CPPFLAGS) -DGOODPUT_TEST_FAULTS

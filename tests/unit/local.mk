@@ -1,4 +1,4 @@
-# Unit and property tests: one program a part of the tree.
+# Unit and property tests: one program per part of the tree.
 check_PROGRAMS += tests/unit/timeline_test
 TESTS += tests/unit/timeline_test
 

@@ -1,4 +1,4 @@
-// What a node's records are in the shared folder, whatever goes wrong on the way: byte for byte themselves.
+// A node's records in the shared folder are byte-for-byte copies, whatever goes wrong during copying.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -66,7 +66,7 @@ class ShipTest : public testing::Test {
     options.files = &files;
     return options;
   }
-  // One pass by a process of its own.
+  // One pass of a new process.
   ShipReport Pass(Files& local = RealFiles(), Files& remote = RealFiles()) const {
     DirectSharedFolder shared(folder_.path() + "/shared", geteuid(), remote);
     Shipper shipper(Options(local), shared);
@@ -109,7 +109,7 @@ TEST_F(ShipTest, CopyingGoesOnWhereTheCopyEndsWhoeverWroteIt) {
     EXPECT_EQ(shipper.Pass([] { return false; }).bytes, 6);
     EXPECT_EQ(shipper.Pass([] { return false; }).bytes, 0);
   }
-  // Cut by a server that lost what it had not written, and seen by the next process.
+  // The copy was truncated by a server that lost unwritten data; the next process notices.
   fs::resize_file(Shared(kOld), 7);
   EXPECT_EQ(Pass().bytes, 4);
   ExpectCopied();
@@ -143,7 +143,7 @@ TEST_F(ShipTest, ACopyThatDiffersIsLeftAndSaidOnceAndTheOthersGoOn) {
   EXPECT_EQ(ReadFile(Shared(kOld)), "\n{7}\n");
   EXPECT_EQ(ReadFile(Shared(kNew)), ReadFile(Local(kNew)));
   EXPECT_EQ(ReadFile(Shared(kCountsName)), "not_copied_files=1\n");
-  // Moved away, it is copied within the hour, and no longer counted.
+  // After the copy is moved away, the file is copied again within the hour, and no longer counted.
   fs::remove(Shared(kOld));
   mono_ns += (kLookAgainS + 1) * 1'000'000'000;
   shipper.Pass([] { return false; });
@@ -161,7 +161,7 @@ TEST_F(ShipTest, ACopyLongerThanItsOriginalIsLeftAsItIs) {
   EXPECT_EQ(ReadFile(Shared(kOld)), "\n{1}\n\n{2}\n");
 }
 
-// A daemon that was given up wrote one piece more, of what came after the next one's pass had begun.
+// A daemon that was presumed dead writes once more, after its successor's pass has begun.
 class LateWriter final : public SharedFolder {
  public:
   LateWriter(SharedFolder& folder, std::function<void()> late) : folder_(folder), late_(std::move(late)) {}
@@ -311,7 +311,7 @@ TEST_F(ShipTest, WhatWasCopiedLongAgoIsRemovedHereButNeverTheFileInUse) {
   DirectSharedFolder shared(folder_.path() + "/shared", geteuid(), RealFiles());
   Shipper shipper(options, shared);
   EXPECT_EQ(shipper.Pass([] { return false; }).removed, 0) << "it has only just been copied";
-  // Not without its copy.
+  // Not before it is copied again.
   fs::remove(Shared(kOld));
   EXPECT_EQ(shipper.Pass([] { return false; }).removed, 0);
   EXPECT_EQ(shipper.Pass([] { return false; }).bytes, 5);
@@ -356,19 +356,19 @@ TEST_F(ShipTest, ThroughAHelperItIsTheSame) {
   EXPECT_TRUE(shipper.Pass([] { return false; }).whole);
   ExpectCopied();
   EXPECT_EQ(ReadFile(folder_.path() + "/shared/@heartbeat/n1"), "{}\n");
-  // Killed in between, it is another that goes on.
+  // If the helper is killed, a new one continues.
   kill(process.pid(), SIGKILL);
   Append(kOld, "\n{2}\n");
   for (int pass = 0; pass < 4; ++pass) shipper.Pass([] { return false; });
   ExpectCopied();
-  // Errors come through as they are.
+  // Errors are passed on unchanged.
   chmod((folder_.path() + "/shared").c_str(), 0777);
   Append(kOld, "\n{3}\n");
   const absl::Status trouble = shipper.Pass([] { return false; }).shared;
   EXPECT_TRUE(absl::IsPermissionDenied(trouble)) << trouble;
 }
 
-// ---- at any call
+// ---- faults at any call
 
 std::vector<std::pair<std::string, Fault>> EveryFault() {
   std::vector<std::pair<std::string, Fault>> faults;
@@ -397,7 +397,7 @@ class ShipFaults : public ShipTest, public testing::WithParamInterface<bool> {
     Append(kNew, std::string(9000, 'y'));
     std::ofstream(Local("heartbeat")) << "{\"v\":1}\n";
   }
-  // What was there may be there in part, and what is there is right.
+  // Copies may be incomplete, but what they contain is right.
   void ExpectBeginnings() {
     for (const char* file : {kOld, kNew}) {
       const std::string whole = ReadFile(Local(file));
@@ -427,13 +427,13 @@ TEST_P(ShipFaults, AtAnyCallNothingIsLostDoubledOrOverwritten) {
       Files& remote = far_side ? files : RealFiles();
       DirectSharedFolder shared(folder_.path() + "/shared", geteuid(), remote);
       Shipper shipper(Options(local), shared);
-      // Byte by byte it takes as many calls; what fails must not be tried without end.
+      // Copying byte by byte needs this many calls; after an error it must not be retried forever.
       int asked = 0;
       shipper.Pass([&] { return ++asked > 200; });
       EXPECT_TRUE(fault.error == 0 || asked < 50) << asked;
       struck += files.struck() ? 1 : 0;
       ExpectBeginnings();
-      // Whoever goes on, after the trouble or after a restart, brings the rest.
+      // The same process, or the next one, completes the copies.
       files.Mend();
       if (at % 2 == 0) {
         for (int pass = 0; pass < 3; ++pass) shipper.Pass([] { return false; });
@@ -441,7 +441,7 @@ TEST_P(ShipFaults, AtAnyCallNothingIsLostDoubledOrOverwritten) {
         EXPECT_EQ(ReadFile(folder_.path() + "/shared/@heartbeat/n1"), "{\"v\":1}\n");
       }
     }
-    // The next daemon, which finds whatever the last left.
+    // The next daemon, which continues from any state.
     if (fs::exists(Shared(kNew))) fs::resize_file(Shared(kNew), 1);
     Pass();
     ExpectCopied();

@@ -1,4 +1,4 @@
-// Signals from the kernel's bytes to a record: tracepoint, ring, whose it was, storms.
+// Signals from the kernel's bytes to a record: tracepoint, ring buffer, target and sender, storms.
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
 #include <sched.h>
@@ -91,7 +91,7 @@ TEST(Tracepoint, AFormatThatIsAnotherIsRefused) {
   EXPECT_FALSE(ParseSignalTracepoint("261", without("offset:36;", "offset:99999999;")).ok());
 }
 
-// The kernel's side of a ring.
+// The kernel's side of a ring buffer.
 class Ring {
  public:
   static constexpr std::size_t kPage = 4096;
@@ -227,13 +227,14 @@ TEST(CpuList, IsWhatTheKernelWrites) {
   EXPECT_LE(ParseCpuList("0-999999999").size(), 20000U);
 }
 
-// --- the kernel itself
+// --- the real kernel
 
-// The trace sees the whole machine: signals nobody else sends, and another copy of this test others.
+// The trace covers the whole machine: these signals are not sent by others, and differ between copies of this
+// test.
 const int kMine = SIGRTMIN + 1 + 2 * (getpid() % 14);
 const int kAlso = kMine + 1;
 
-// A child that signals itself as often as told, on that CPU or any.
+// A child that sends itself a signal `times` times, on the given CPU or any.
 void SignalMyself(int signo, int times, int cpu = -1) {
   const pid_t child = fork();
   if (child == 0) {
@@ -310,16 +311,16 @@ TEST_F(SignalTraceTest, SeesWhenAProcessExecutesAProgram) {
 }
 
 TEST_F(SignalTraceTest, AFullRingCountsWhatItLost) {
-  SignalTrace trace({{kMine}, 0, {}, true, false});  // the smallest rings, for signals alone
+  SignalTrace trace({{kMine}, 0, {}, true, false});  // the smallest rings, only for signals
   ASSERT_TRUE(trace.Open().ok());
   constexpr int kTimes = 20000;
-  // Which CPU does it matters: a ring tells of its losses when it is written to again.
+  // The CPU matters: a ring reports its losses at the next write to it.
   const int cpu = sched_getcpu();
   SignalMyself(kMine, kTimes, cpu);
   std::vector<SignalSample> samples;
   std::vector<ExecSample> execs;
   trace.Drain(samples, execs);
-  // The kernel tells of what it lost when there is room again.
+  // The kernel reports losses when there is room again.
   SignalMyself(kMine, 50, cpu);
   for (int i = 0; i < 20; ++i) {
     SignalMyself(kMine, 1, cpu);
@@ -344,7 +345,7 @@ TEST_F(SignalTraceTest, CpusComeAndGo) {
   ASSERT_TRUE(trace.RefreshCpus().ok());
   EXPECT_EQ(trace.cpus(), static_cast<int>(all.size()));
   SignalMyself(kMine, 100);
-  // The CPU goes before its ring was read.
+  // The CPU disappears before its ring is read.
   online = {all.back()};
   ASSERT_TRUE(trace.RefreshCpus().ok());
   EXPECT_EQ(trace.cpus(), 1);
@@ -352,14 +353,14 @@ TEST_F(SignalTraceTest, CpusComeAndGo) {
   std::vector<ExecSample> execs;
   trace.Drain(samples, execs);
   EXPECT_EQ(CountOf(samples, kMine), 100U);
-  // A CPU that is not there is an error that names it, and the others are watched.
+  // A missing CPU is an error that names it; the others are still traced.
   online = {all.back(), 9999};
   const absl::Status status = trace.RefreshCpus();
   EXPECT_NE(std::string(status.message()).find("CPU 9999"), std::string::npos) << status;
   EXPECT_EQ(trace.cpus(), 1);
 }
 
-// --- what is missing where the kernel refuses
+// --- explanations if the kernel refuses
 
 TEST(TracePermission, TheSysctlIsReadAsTheKernelWritesIt) {
   TempFolder folder;
@@ -381,7 +382,7 @@ TEST(TracePermission, ARefusalNamesTheSysctlItsValueAndWhatIsMissing) {
   const auto has = [](const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
   };
-  // Debian and Ubuntu as they come.
+  // The defaults of Debian and Ubuntu.
   for (const int paranoid : {3, 4}) {
     const std::string sysctl =
         Cat("kernel.perf_event_paranoid is ", paranoid, ", which requires CAP_SYS_ADMIN");
@@ -393,11 +394,11 @@ TEST(TracePermission, ARefusalNamesTheSysctlItsValueAndWhatIsMissing) {
   }
   EXPECT_TRUE(has(why(3, false, false), "neither that nor CAP_PERFMON")) << why(3, false, false);
   EXPECT_TRUE(has(mend(3, false, false), "or CAP_PERFMON and sysctl -w")) << mend(3, false, false);
-  // Where CAP_PERFMON would do.
+  // CAP_PERFMON would be enough.
   EXPECT_EQ(why(2, false, false),
             "goodputd has neither CAP_PERFMON nor CAP_SYS_ADMIN, and kernel.perf_event_paranoid is 2");
   EXPECT_TRUE(has(mend(2, false, false), "give goodputd CAP_PERFMON")) << mend(2, false, false);
-  // With all that the kernel asks for, it is something else.
+  // With everything that the kernel requires, there is another cause.
   EXPECT_TRUE(has(why(3, true, true), "kernel.perf_event_paranoid is 3: something else"))
       << why(3, true, true);
   EXPECT_TRUE(has(mend(3, true, true), "seccomp")) << mend(3, true, true);
@@ -420,7 +421,7 @@ TEST(TracePermission, AThreadDoesWithoutSysAdminAndOthersKeepIt) {
   EXPECT_EQ(ReadTracePermission().sys_admin, had);
 }
 
-// --- whose
+// --- target and sender
 
 class FakeProcesses : public Processes {
  public:
@@ -576,7 +577,7 @@ TEST_F(Whose, TheKernelTellsWhenATaskExecutesItsProgram) {
     return true;
   });
   const std::int64_t ms = kS / 1000;
-  // 116 is a helper; what 110 executed before it was this task is another's.
+  // 116 is a helper, and what 110 executed before it became this task does not count.
   watch.Executed(jobs_, {{13 * kS, 116}, {11 * kS, 110}});
   EXPECT_TRUE(at.empty());
   watch.Executed(jobs_, {{12 * kS + 700 * ms, 110}, {12 * kS + 3 * ms, 111}, {14 * kS, 110}});
@@ -619,7 +620,7 @@ TEST_F(Whose, AHelperIsItsTasks) {
   EXPECT_EQ(signal->task, 0);
   EXPECT_FALSE(signal->is_task);
   EXPECT_FALSE(signal->handled.value());
-  // Gone by the second signal, it is remembered.
+  // A process that has ended by the second signal is remembered.
   processes_.status.erase(116);
   EXPECT_EQ(Find(500, 116, SIGTERM)->task, 0);
   EXPECT_FALSE(Find(500, 116, SIGTERM, SI_USER, 0, 200 * kS)) << "but not for ever: ids come round";

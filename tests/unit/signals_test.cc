@@ -1,4 +1,4 @@
-// The signal ledger: what reached a job, and what came of it.
+// The signal ledger: which signals reached a job, and their outcome.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 using Outcome = SignalDelivery::Outcome;
 
-// Steps of ten seconds from 20 on; saves of 30 s after steps 4 and 9.
+// Steps of ten seconds from 20 on, and saves of 30 s after steps 4 and 9.
 AttemptBuilder& Trains(RunBuilder& run, std::int64_t first = 0, double at = 0) {
   AttemptBuilder& attempt = run.Attempt();
   attempt.Submitted(at).Started(at + 5).Ready(at + 10).TaskStarts(at + 12, 0);
@@ -56,7 +56,7 @@ TEST(SignalLedger, FollowsASignalToItsCheckpointAndTheExit) {
   EXPECT_EQ(WhatItSays(ledger), "1 signal, 1 checkpoint in time");
 }
 
-// USR1 at 183, the step ends at 190, a save takes 30 s, the job has until 183 + `grace`.
+// USR1 at 183, the step ends at 190, a save takes 30 s, and the job is killed at 183 + `grace`.
 AttemptBuilder& HasUntil(RunBuilder& run, double grace, const std::string& state) {
   const double end = 183 + grace;
   return Trains(run)
@@ -75,7 +75,7 @@ TEST(SignalLedger, SaysByHowMuchASaveWasCutShortAndHowLongTheGraceShouldBe) {
   EXPECT_EQ(ledger.deliveries[0].outcome, Outcome::kCutShort);
   EXPECT_EQ(ledger.deliveries[0].grace, 33 * kSecond);
   EXPECT_EQ(ledger.deliveries[1].outcome, Outcome::kNotAsked) << "KILL asks for nothing";
-  // 7 s until the save began and 30 s for it: 37 s, and a quarter more.
+  // 7 s until the save began and 30 s for it: 37 s, plus a quarter.
   EXPECT_EQ(WhatItSays(ledger),
             "1 signal, 0 checkpoints in time, 1 killed 4 s before it finished: raise --signal to @60");
 }
@@ -151,7 +151,7 @@ TEST(SignalLedger, TakesAllProcessesOfAMomentForOneDelivery) {
 
 TEST(SignalLedger, ASignalThatRepeatsAnAskIsNotAnotherOne) {
   RunBuilder run;
-  // USR1, and the limit while the answer is being written; then TERM once more after it.
+  // USR1, then TERM at the time limit during the save, and TERM again after it.
   Trains(run)
       .Signal(183, SIGUSR1, true)
       .Save(10, 190, 220)
@@ -299,7 +299,7 @@ TEST(SignalLedger, AProcessThatIsAskedAgainBeginsAnotherDelivery) {
   AttemptBuilder& attempt = Trains(run).TaskStarts(12, 0, 1);
   for (const double t : {183.0, 183.7, 184.4})
     attempt.Signal(t, SIGUSR1, true, 0).Signal(t + 0.2, SIGUSR1, true, 1);
-  // At a time limit TERM may come twice at once.
+  // At a time limit TERM may arrive twice at once.
   attempt.Signal(185, SIGTERM, true, 0).Signal(185.001, SIGTERM, true, 0);
   attempt.TaskExits(200, 0, 0).TaskExits(200, 0, 0, 1).Ended(201, "TIMEOUT");
   const SignalLedger ledger = run.Build().signals;
@@ -339,7 +339,7 @@ TEST(SignalLedger, ASaveThatWasUnderWayIsTheAnswerOfAProgramThatLeavesWithIt) {
   const SignalLedger ledger = run.Build().signals;
   EXPECT_EQ(WhatItSays(ledger), "1 signal, 1 checkpoint in time");
   EXPECT_EQ(Only(ledger).checkpoint_begin, At(70));
-  // Of one that trains on, it is not.
+  // For a program that continues training, it does not count.
   RunBuilder on;
   on.Attempt() = told;
   on.Last().Steps(5, 9, 100, 10).TaskExits(150, 0, 0).Ended(151, "COMPLETED");
@@ -411,7 +411,7 @@ std::string EvidenceOfBucket(const Timeline& timeline, Bucket bucket) {
 
 TEST(StopSignal, ExitZeroAfterTermIsAnInterruptionAndTheWayOutIsDrain) {
   RunBuilder run;
-  // Step 10 is done at 190; saved until 220; gone at 222.
+  // Step 10 is done at 190, saved until 220, and the program exits at 222.
   Trains(run).Signal(183, SIGTERM, true).Save(10, 190, 220).TaskExits(222, 0, 0).Ended(223, "COMPLETED");
   const Timeline timeline = run.Build();
   EXPECT_EQ(

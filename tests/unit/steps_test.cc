@@ -1,4 +1,4 @@
-// Steps in few bytes: what is packed comes back, and what is said of it without reading it is right.
+// Packed steps: unpacking restores them, and the data available without unpacking are right.
 #include <gtest/gtest.h>
 
 #include <algorithm>

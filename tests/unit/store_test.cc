@@ -1,4 +1,4 @@
-// The store: what reached a spool is in the database, once, whatever happens on the way.
+// The database has every record of the spool exactly once, whatever happens.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>

@@ -1,4 +1,4 @@
-// Summaries in the place of old records: what reports read stays the same, once, whatever happens on the way.
+// Summaries of old records: reports do not change, and each record counts once, whatever happens.
 #include <gtest/gtest.h>
 
 #include <algorithm>

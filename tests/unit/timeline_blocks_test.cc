@@ -1,5 +1,4 @@
-// A block of steps says the same as the marks it stands for, whatever happens in it: long random runs are
-// told both ways.
+// A block of steps gives the same timeline as its marks: long random runs are built both ways.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,7 +39,7 @@ class LongRun {
     for (std::int64_t i = 0; i < attempts; ++i) Attempt(i + 1 == attempts, t, step);
   }
 
-  // The same run with its even stretches in blocks.
+  // The same run with its regular intervals in blocks.
   RunFacts InBlocks() {
     RunFacts blocked = facts;
     reader = std::make_shared<TestReader>();
@@ -94,7 +93,7 @@ class LongRun {
     attempt.marks.push_back({t, kind, begin, step, "evaluation", 0, 0, {0, next_offset_ += 100}});
   }
 
-  // By a mark, or by what appears on disk.
+  // Either as a mark or as a file on disk.
   void SayCheckpoint(AttemptFacts& attempt, bool files, bool begin, Ns t, std::int64_t step) {
     if (!files) return Say(attempt, Mark::Kind::kCheckpoint, begin, t, step);
     attempt.checkpoint_files.push_back(
@@ -202,7 +201,7 @@ TEST(Blocks, SayTheSameAsTheirMarks) {
     expanded += run.reader->reads;
   }
   EXPECT_GT(blocks, 300);
-  // Of two timelines: for marks, for files and for stalls. A good part must never have been read.
+  // For two timelines, each reading marks, files and stalls, many blocks must never have been read.
   EXPECT_LT(expanded, blocks * 7 / 4) << "blocks are of no use";
 }
 
@@ -238,7 +237,7 @@ TEST(Blocks, OfAnEvenRunOnlyTheFirstIsRead) {
   EXPECT_LE(reader->reads, 2) << "the first is read for the first step, the others are never";
 }
 
-// A damaged database must not take the report with it.
+// A damaged database must not prevent the report.
 TEST(Blocks, ThatCannotBeReadAnyMoreAreTakenByTheirEnds) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     LongRun run(seed);

@@ -1,4 +1,4 @@
-// Why an incarnation ended, where Slurm's state alone does not say.
+// Why an incarnation ended, if Slurm's state alone does not tell.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -52,8 +52,8 @@ TEST(Cause, AMachineThatIsGoneOtherwiseIsANodeFailure) {
   EXPECT_TRUE(Says(interruption, "Unbacked instance"));
 }
 
-// Slurm 24.05 to 25.11: the first attempt left because of TERM and had itself requeued, which was done at
-// 121; the second ended by itself at 332, and Slurm calls it PREEMPTED.
+// Slurm 24.05 to 25.11: the first attempt ended because of TERM and had itself requeued, which was done at
+// 121; the second ended by itself at 332, but Slurm reports PREEMPTED.
 struct Leftover {
   RunBuilder run;
   AttemptBuilder& first = Trains(run).Signal(118, SIGTERM, true).Save(9, 119, 120).TaskExits(120, 0, 85);
@@ -117,7 +117,7 @@ TEST(Cause, APreemptionNobodySawIsToldByWhatIsLeftOfIt) {
 }
 
 TEST(Cause, WhatWasNotToldToLeaveBeforeItsRequeueWasNotPreempted) {
-  // The requeue itself sent TERM: the script was gone first.
+  // The requeue itself sent TERM: the script had already ended.
   Leftover requeued;
   requeued.first.facts.node_events.back().t = At(118);
   EXPECT_EQ(requeued.Causes(), (Causes{"user_requeue", "preempted"}));
@@ -146,7 +146,7 @@ TEST(Cause, WhatWasToldToEndAndTrainedOnWasPreemptedItself) {
   ignored.second.Signal(245, SIGTERM, false);
   EXPECT_EQ(ignored.Causes(), (Causes{"user_requeue", "preempted"}));
 
-  // Slurm ends what outlives a task that failed.
+  // Slurm terminates the remaining tasks after a task fails.
   Leftover failed;
   failed.second.facts.node_events.back().exit_code = 1;
   failed.second.Signal(331.1, SIGTERM, false);
@@ -316,7 +316,7 @@ TEST(Cause, WhateverEndedAProgramThatHadStalledItHung) {
   }
 }
 
-// The TERM that Slurm ends it with.
+// The TERM with which Slurm ends the job.
 TEST(Cause, AHangThatASignalEndedIsOneToo) {
   for (const char* state : {"TIMEOUT", "CANCELLED", "REQUEUED"}) {
     RunBuilder run;
@@ -336,7 +336,7 @@ TEST(Cause, AHangThatDidNotHeedAWarningIsOneToo) {
   }
 }
 
-// Steps of 10 s until 60, and then none.
+// Steps of 10 s until 60, and none afterwards.
 RunBuilder HangingSince60(double now) {
   RunBuilder run;
   run.Attempt().Submitted(0).Started(0).Ready(0).TaskStarts(0, 0).Steps(1, 6, 0, 10);
@@ -371,7 +371,7 @@ TEST(Hang, AStepThatTakesAWhileIsNone) {
 
 TEST(Cause, AShortStallBeforeTheEndIsNoHang) {
   RunBuilder run;
-  Hangs(run, 170, "CANCELLED");  // 120 to 169
+  Hangs(run, 170, "CANCELLED");  // stalled from 120 to 169
   EXPECT_EQ(Only(run).cause, "cancelled");
 }
 
@@ -393,7 +393,7 @@ TEST(Cause, TheTimeUntilSlurmNoticedALostNodeIsDetection) {
       EXPECT_EQ(interruption.t_detect.value_or(0) / kSecond, seen ? 72 : 80) << state << seen << run.Story();
     }
   }
-  // Slurm tells the end as when the node was last heard from, and set it down at 190.
+  // Slurm's end time is when it last heard from the node; it set the node down at 190.
   RunBuilder run;
   AttemptFacts& lost = Trains(run).Ended(118, "NODE_FAIL").facts;
   lost.failed_node = "n1";
@@ -418,14 +418,14 @@ TEST(Cause, WhatTheKernelKillsHasRunOutOfMemoryWhateverTheScriptReturns) {
       .TaskKilled(118, 0, SIGKILL)
       .Ended(125, "COMPLETED");
   EXPECT_EQ(Only(run).cause, "oom");
-  RunBuilder silent;  // nothing is known of its steps
+  RunBuilder silent;  // its steps are not known
   silent.Attempt().Submitted(0).Started(10).Ready(11).TaskStarts(12, 0);
   silent.Last()
       .Signal(118, SIGKILL, std::nullopt, 0, "kernel")
       .TaskKilled(118, 0, SIGKILL)
       .Ended(125, "COMPLETED");
   EXPECT_EQ(Only(silent).cause, "oom");
-  RunBuilder slurms;  // where nobody watches signals
+  RunBuilder slurms;  // signals are not recorded
   Trains(slurms).TaskKilled(118, 0, SIGKILL).Ended(125, "COMPLETED").facts.step_out_of_memory = true;
   EXPECT_EQ(Only(slurms).cause, "oom");
 }

@@ -1,4 +1,4 @@
-// Did the host end it? What the cloud had said before a node was lost or a job requeued.
+// Whether the host ended an attempt: cloud notices before a node was lost or a job was requeued.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ void Say(AttemptBuilder& attempt, double s, Kind kind, const std::string& value,
   attempt.facts.host_notices.push_back(notice);
 }
 
-// Trains from 10 on and is killed at 100, which Slurm gives as that state.
+// Trains from 10 on and is killed at 100; Slurm reports `state`.
 AttemptBuilder& Lost(RunBuilder& run, const std::string& state) {
   return run.Attempt()
       .Submitted(0)
@@ -145,7 +145,7 @@ TEST(Host, WhatSlurmKnowsBetterStands) {
     EXPECT_EQ(Only(run).cause, cause) << state;
     EXPECT_TRUE(Says(Only(run), "the host of node n1 announced its preemption 20 s before the end"));
   }
-  // A program that failed by itself, and whose script then asked for the requeue.
+  // A program that failed by itself, and whose script then requested the requeue.
   RunBuilder failed;
   auto& script =
       failed.Attempt().Submitted(0).Started(5).Ready(6).Srun(0, 10, 90, 1).In(0).Steps(0, 7, 10, 10);

@@ -1,4 +1,4 @@
-// Input as it really comes: sparse, doubled, out of order, cut off, contradictory, and asked about too late.
+// Realistic input: sparse, duplicated, out of order, truncated, contradictory, and read late.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,12 +25,12 @@ TEST(Input, StepsLoggedEveryTenAreLostAndKeptByNumber) {
       run.Attempt().Submitted(165).Started(200).Srun(0, 200, 300, 0).Restore(34, 205, 210);
   second.Step(40, 225).Step(50, 250).Step(60, 275).Ended(300, "COMPLETED");
   const Timeline timeline = run.Build();
-  // 0 to 34 of the first: three records and half of the fourth, to the second.
+  // 0 to 34 of the first attempt: three records and half of the fourth.
   EXPECT_EQ(timeline.attempts[0].kept_step, 34);
   EXPECT_EQ(timeline.steps.kept, 35 + 30);
   EXPECT_EQ(timeline.steps.lost, 60 - 35);
   EXPECT_EQ(NsIn(timeline, Bucket::kProductive), static_cast<Ns>((75 + 12.5 + 75) * 1e9));
-  // The log's next line was of step 40: that 35 to 39 ran, nobody said.
+  // The next line of the log was step 40: nothing shows that 35 to 39 ran.
   EXPECT_EQ(InWords(ReadLedger(timeline)), "65 kept of steps 0 to 69; no record that 35 to 39 began");
 }
 
@@ -191,9 +191,10 @@ TEST(Input, AttemptsOfDifferentSizesWeighWhatTheyHad) {
       .Steps(2, 5, 90, 20)
       .Ended(180, "COMPLETED");
   const Account account = run.Count();
-  // Kept are steps 0 and 1 on 32 GPUs, and four of 20 s (the last runs on to the exit, 30 s) on 16.
+  // Kept are steps 0 and 1 on 32 GPUs, and four steps of 20 s (the last one lasts until the exit, 30 s) on
+  // 16.
   EXPECT_NEAR(*account.goodput.runtime, (20.0 * 32 + 90 * 16) / (60.0 * 32 + 100 * 16), 1e-12);
-  // The wait in between was for 16.
+  // The wait in between was for 16 GPUs.
   EXPECT_NEAR(*account.goodput.scheduling, (60.0 * 32 + 100 * 16) / (60.0 * 32 + 120 * 16), 1e-12);
   EXPECT_TRUE(ReadAllocatedTime(run.Build()).agrees());
 }
@@ -245,7 +246,7 @@ TEST(Input, ACorruptCheckpointIsNoneWhereTheRunResumedFurtherBack) {
   EXPECT_EQ(timeline.attempts[0].kept_step, 2);
   EXPECT_EQ(timeline.steps.lost, 7);
   ASSERT_EQ(timeline.interruptions.size(), 1U);
-  // Since the save that was good, to the begin of the step it died in.
+  // From the usable save to the begin of the step in which it died.
   EXPECT_EQ(timeline.interruptions[0].t_ch, (100 - 39) * kSecond);
   EXPECT_EQ(InWords(ReadLedger(timeline)), "13 kept = steps 0 to 12, each once");
 }

@@ -1,4 +1,5 @@
-// What a report proves of itself: steps by number, allocated time to the second, Google's number and ours.
+// The proof in a report: steps by number, allocated time to the second, and the difference from Google's
+// definition.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -17,7 +18,7 @@
 namespace goodput {
 namespace {
 
-// Ten steps of ten seconds from 20 on, killed in the last of them.
+// Ten steps of ten seconds from 20 on; the attempt is killed in the last one.
 AttemptBuilder& DiesInStepNine(RunBuilder& run) {
   return run.Attempt()
       .Submitted(0)
@@ -167,8 +168,8 @@ TEST(GoogleDifference, WaitingAndFirstStepsAreTheDifference) {
   const std::optional<GoogleDifference> why = ExplainGoogleDifference(timeline, account);
   ASSERT_TRUE(why);
   EXPECT_NEAR(SumOf(*why), *account.definitions.google_api - *account.definitions.rg, 1e-12);
-  // P = 119 of A = 192; W = 200: 2 + 2 of provisioning and 4 of the queue between. First steps took 10, the
-  // others of the first start (79 / 8) 9.875.
+  // P = 119 of A = 192; W = 200, with 2 + 2 of provisioning and 4 of the queue in between. First steps took
+  // 10, the others of the first start (79 / 8) 9.875.
   EXPECT_NEAR(why->fraction, (119 - 0.125) / 200 - 119.0 / 192, 1e-12);
   EXPECT_EQ(InWords(*why),
             "google_api is 2.54 points lower than rg: it counts 8.0 s without resources after the first "
@@ -206,8 +207,8 @@ TEST(GoogleDifference, WithoutStepsThereIsNoNumberToExplain) {
 
 TEST(Sensitivity, EachRowAnswersOneQuestionOtherwise) {
   RunBuilder run;
-  // Step 4 takes 60 s: a stall by the factors 3 and 5, by 10 none. Evaluation for 5 s; the last 45 s nobody
-  // knows.
+  // Step 4 takes 60 s: a stall with the factors 3 and 5, but not with 10. Evaluation takes 5 s; the last 45 s
+  // are unknown.
   run.Now(200)
       .Attempt()
       .Submitted(0)
@@ -242,13 +243,13 @@ TEST(Sensitivity, EachRowAnswersOneQuestionOtherwise) {
   }
 }
 
-// What must hold of any run. GOODPUT_CASES=20 tries twenty times as many.
+// Properties of any run. GOODPUT_CASES=20 tests twenty times as many runs.
 int Cases() {
   const char* factor = std::getenv("GOODPUT_CASES");
   return 500 * (factor == nullptr ? 1 : std::atoi(factor));
 }
 
-// Attempts of any sizes after, before and across each other, that train from any step on.
+// Attempts of any size, one after the other or overlapping, which train from any step on.
 class RandomRun {
  public:
   explicit RandomRun(int seed) : engine_(static_cast<std::uint64_t>(seed)) {

@@ -1,4 +1,4 @@
-// What must hold for any run, however confused its records are: thousands of random ones, each from a seed
+// Properties of any run, however contradictory its records are: thousands of random runs, each from a seed
 // that a failure prints.
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 namespace goodput {
 namespace {
 
-// GOODPUT_CASES=20 tries twenty times as many.
+// GOODPUT_CASES=20 tests twenty times as many runs.
 std::uint64_t Cases(std::uint64_t usual) {
   const char* factor = std::getenv("GOODPUT_CASES");
   return factor == nullptr ? usual : usual * std::strtoull(factor, nullptr, 10);
@@ -45,8 +45,8 @@ class Chance {
   std::mt19937_64 engine_;
 };
 
-// Runs that no cluster would produce: anything may come at any time, in any order, often at the same moment;
-// with `impossible`, now and then a value no clock would show.
+// Runs that no cluster would produce: any record at any time, in any order, often at the same moment; with
+// `impossible`, also times that no clock would show.
 class AnyRun {
  public:
   AnyRun(std::uint64_t seed, bool impossible) : chance_(seed), impossible_(impossible) {
@@ -63,7 +63,7 @@ class AnyRun {
     if (impossible_ && chance_.OneIn(25)) {
       return chance_.Of(std::vector<Ns>{kMin, kMin + 1, -1, 0, 1, kMax / 2, kMax / 2 + 1, kMax - 1, kMax});
     }
-    // Coarse times collide.
+    // Coarse times coincide often.
     return coarse_ ? kRunBegan + chance_.Pick(0, 30) * kSecond : kRunBegan + chance_.Pick(0, 300 * kSecond);
   }
   std::optional<Ns> MaybeTime(int one_in) {
@@ -87,7 +87,7 @@ class AnyRun {
     AttemptFacts attempt;
     attempt.job_id = chance_.Pick(1, 2);
     attempt.submit = Time();
-    // Job and submit time tell attempts apart.
+    // Attempts are distinguished by job and submit time.
     if (attempt.submit > 0 && attempt.submit < kMax - 10) attempt.submit += index;
     attempt.eligible = MaybeTime(3);
     attempt.start = MaybeTime(6);
@@ -122,7 +122,7 @@ class AnyRun {
       attempt.step_marks.push_back({Time(), StepNumber(), chance_.OneIn(2) ? 0 : SlurmStep(), Task(), Ref()});
     }
     if (chance_.OneIn(2)) {
-      // And a stretch of real training, or this would all be noise.
+      // Some real training, because everything else is noise.
       const Ns begin = Time();
       const Ns each = chance_.Pick(1, 5 * kSecond);
       const std::int64_t first = chance_.Pick(0, 8);
@@ -147,7 +147,7 @@ class AnyRun {
     return attempt;
   }
 
-  // What the node's daemon sees: signals, checkpoints on disk, jobs that live.
+  // Records of the node's daemon: signals, checkpoints on disk, heartbeats.
   void AddSeenByDaemon(AttemptFacts& attempt) {
     for (std::int64_t n = chance_.OneIn(2) ? chance_.Pick(0, 8) : 0; n > 0; --n) {
       SignalFact signal;
@@ -190,7 +190,7 @@ class AnyRun {
   RunFacts facts_;
 };
 
-// Everything a timeline says, as text.
+// The whole timeline as text.
 std::string Everything(const Timeline& timeline) {
   std::ostringstream out;
   const auto maybe = [&](const auto& value) {
@@ -384,8 +384,8 @@ TEST_P(AnyRunProperty, AnotherCompleteCheckpointNeverLosesMore) {
     AttemptFacts& attempt = facts.attempts[static_cast<std::size_t>(
         chance.Pick(0, static_cast<std::int64_t>(facts.attempts.size()) - 1))];
     if (attempt.step_marks.empty()) continue;
-    // In a program that marked a step before: alone, it would prove that the program lived, which is another
-    // matter.
+    // In a program that marked a step before: otherwise the mark would prove that the program lived, which
+    // changes more.
     const StepMark& step = chance.Of(attempt.step_marks);
     if (step.t <= 0 || step.t > kMax / 4) continue;
     Mark mark;
@@ -435,7 +435,8 @@ INSTANTIATE_TEST_SUITE_P(Runs, AnyRunProperty, testing::Bool(), [](const auto& i
   return std::string(info.param ? "WithImpossibleValues" : "OfPlausibleValues");
 });
 
-// A trainer that really resumes from its last checkpoint: the truth is known, and the timeline must find it.
+// A simulated trainer that resumes from its last checkpoint: the result is known, and the timeline must match
+// it.
 TEST(SimulatedTraining, TheTimelineFindsTheTruth) {
   for (std::uint64_t seed = 1; seed <= Cases(300); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -457,7 +458,7 @@ TEST(SimulatedTraining, TheTimelineFindsTheTruth) {
       ++incarnations;
       t += 10;
       std::int64_t restart_from = next_step;
-      // It may be killed in any of its steps; not for ever.
+      // It may be killed in any step, but not forever.
       const std::int64_t dies_in = incarnations < 5 ? next_step + chance.Pick(0, 15) : target + 1;
       for (std::int64_t step = next_step; step < target; ++step) {
         attempt.Step(step, t);

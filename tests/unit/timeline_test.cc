@@ -1,4 +1,4 @@
-// The timeline, told in examples: what happened to a run, and which bucket each second of it is in.
+// The timeline by example: events of a run, and the bucket of each second.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ double SecondsIn(const Timeline& timeline, Bucket bucket) {
 AttemptBuilder& TrainsTenSteps(RunBuilder& run) {
   return run.Attempt().Submitted(0).Started(10).Ready(12).TaskStarts(15, 0).Steps(0, 9, 20, 10);
 }
-// The same attempt taken away in the middle of step 9.
+// The same attempt, killed in the middle of step 9.
 AttemptBuilder& DiesInStepNine(RunBuilder& run, const std::string& state = "REQUEUED") {
   return TrainsTenSteps(run).TaskKilled(115, 0, 9).Ended(116, state);
 }
@@ -51,7 +51,7 @@ TEST(Timeline, ACompletedRunGoesThroughEveryPhaseInOrder) {
   EXPECT_FALSE(timeline.running);
 }
 
-// A log of every fifth step tells when the last ones of it were done, and not what came then.
+// A log of every fifth step shows when its last steps were done, but nothing after that.
 TEST(Timeline, AfterTheLastStepThatWasToldTheNextHadBegun) {
   RunBuilder run;
   run.Attempt()
@@ -115,7 +115,7 @@ TEST(Timeline, ResourcesAreUpWhenTheLastNodeIs) {
   EXPECT_NE(run.Story().find("provisioning 10-14 | launch 14-15"), std::string::npos) << run.Story();
 }
 
-// As Slurm 26.05 does for an srun without a batch script.
+// Slurm 26.05 does this for an srun without a batch script.
 TEST(Timeline, ANodeWhereAProgramRunsIsReadyThoughTheExternStepComesLater) {
   RunBuilder run;
   run.Attempt().Submitted(0).Started(10).TaskStarts(12, 0).Ready(13).Steps(0, 9, 20, 10).TaskExits(120, 0, 0);
@@ -123,7 +123,7 @@ TEST(Timeline, ANodeWhereAProgramRunsIsReadyThoughTheExternStepComesLater) {
   EXPECT_EQ(run.Story(),
             "queue_other.reason not recorded 0-10 | provisioning 10-12 | startup 12-20 | productive 20-120");
 
-  // The other node's is still awaited.
+  // The other node's extern step is still awaited.
   run.Last().Ready(15, "n2");
   EXPECT_EQ(run.Story(),
             "queue_other.reason not recorded 0-10 | provisioning 10-15 | startup 15-20 | productive 20-120");
@@ -368,7 +368,7 @@ TEST(Timeline, ASaveAtTheEndOfAStepHasItsResultAndOneAtItsTopHasNot) {
   for (const bool at_top : {false, true}) {
     RunBuilder run;
     AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(0).Steps(0, 2, 10, 10);
-    // Step 3 lasts from 40 to 55, five seconds of it a save.
+    // Step 3 lasts from 40 to 55, including a save of five seconds.
     attempt.Step(3, 40).Save(std::nullopt, at_top ? 40 : 50, at_top ? 45 : 55).Steps(4, 5, 55, 10);
     attempt.SrunKilled(0, 0, 75).Ended(75, "NODE_FAIL");
     EXPECT_EQ(run.Build().steps.kept, at_top ? 3 : 4);
@@ -473,7 +473,7 @@ TEST(Timeline, ARankThatLagsAStepBehindDoesNotStartTheProgramAgain) {
 
 TEST(Timeline, ALaggardThatNamesAStepNobodyElseDidChangesNothing) {
   RunBuilder run;
-  // Task 0 marks every second step, task 1 every one but late.
+  // Task 0 marks every second step; task 1 marks every step, but late.
   AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(0).Srun(0, 0, 70, 0);
   for (int step = 0; step <= 4; step += 2) attempt.In(0, 0).Step(step, 10 + 10 * step);
   attempt.In(0, 1).Step(0, 11).Step(1, 31).Step(2, 36).Step(3, 51).Ended(70, "COMPLETED");
@@ -562,7 +562,7 @@ TEST(Kept, ResumingAtAnEarlierStepLosesWhatWasDoneBeyondIt) {
 
 TEST(Kept, WhatWasResumedFromDecidesWhateverWasSaved) {
   RunBuilder run;
-  // A checkpoint of step 7 was complete, but the run went on from step 3.
+  // A checkpoint of step 7 was complete, but the run continued from step 3.
   DiesInStepNine(run).Save(7, 100, 100.5);
   ComesBack(run).Steps(3, 11, 140, 10).TaskExits(230, 0, 0).Ended(230, "COMPLETED");
   const Timeline timeline = run.Build();
@@ -573,7 +573,7 @@ TEST(Kept, WhatWasResumedFromDecidesWhateverWasSaved) {
 TEST(Kept, ARestoredStepBeatsTheFirstNumberLogged) {
   RunBuilder run;
   DiesInStepNine(run);
-  // It prints every fourth step; what it restored says where it really went on.
+  // It prints every fourth step; the restored step shows where it really continued.
   ComesBack(run)
       .Restore(5, 131, 135)
       .Step(8, 140)
@@ -589,7 +589,7 @@ TEST(Kept, ARestoredStepBeatsTheFirstNumberLogged) {
 TEST(Kept, AStepThatWasRunAgainIsNotKeptTwiceWhateverTheRestoreLabelSays) {
   RunBuilder run;
   DiesInStepNine(run);
-  // The label counts finished steps, so it names the step that is run next.
+  // The label counts finished steps, so it names the next step.
   ComesBack(run).Restore(6, 131, 135).Steps(6, 11, 140, 10).TaskExits(200, 0, 0).Ended(200, "COMPLETED");
   const Timeline timeline = run.Build();
   EXPECT_EQ(timeline.incarnations[0].kept_step, 5);
@@ -726,7 +726,7 @@ TEST(Kept, CheckpointsDecideWhenNoLaterAttemptRanSteps) {
 
 TEST(Kept, ALabelAloneCoversNothing) {
   RunBuilder run;
-  // It says step 9, but it began when step 5 had just begun.
+  // The label is step 9, but the save began shortly after step 5 began.
   DiesInStepNine(run, "NODE_FAIL").Save(9, 70, 71);
   EXPECT_EQ(run.Build().steps.kept, 5);
 }
@@ -757,7 +757,7 @@ TEST(Kept, AFileThatEachSaveReplacesMayHideSavesBetweenTwoLooks) {
   const Timeline timeline = run.Build();
   ASSERT_EQ(timeline.warnings.size(), 1U);
   EXPECT_NE(timeline.warnings[0].find("each save overwrites snapshot.pt"), std::string::npos);
-  // Where the file system announces changes, each save is seen.
+  // If the file system reports changes, each save is seen.
   for (CheckpointFile& file : attempt.facts.checkpoint_files) file.earlier = 0;
   EXPECT_TRUE(run.Build().warnings.empty());
 }
@@ -770,7 +770,7 @@ TEST(Kept, WhatNobodyCouldSeeIsOpenNotLost) {
   EXPECT_GT(timeline.steps.at_risk, 5);
   ASSERT_EQ(timeline.warnings.size(), 1U);
   EXPECT_NE(timeline.warnings[0].find("could not be read (Permission denied)"), std::string::npos);
-  // A program that says itself when it saves is believed.
+  // Marks of the program are trusted.
   RunBuilder told;
   DiesInStepNine(told, "NODE_FAIL").Save(8, 110, 110).facts.checkpoints_unseen = "Permission denied";
   timeline = told.Build();
@@ -788,7 +788,7 @@ TEST(Kept, TheStepUnfinishedAtAKillIsLost) {
 
 TEST(Kept, ExitZeroAfterAStopSignalIsAnInterruption) {
   RunBuilder run;
-  // Preempted, it saves and leaves politely.
+  // When preempted, it saves and exits with 0.
   TrainsTenSteps(run).Preempted(112).Save(9, 118, 120).TaskExits(121, 0, 0).Ended(122, "PREEMPTED");
   EXPECT_EQ(run.Story(),
             std::string(kFirstTwenty) +
@@ -916,7 +916,7 @@ TEST(Waiting, WithNoJobOfTheRunSubmittedThereIsAGap) {
 
 TEST(Waiting, AnAllocatedAttemptBeatsAPendingOne) {
   RunBuilder run;
-  // The next link of a chain waits while this one trains.
+  // The next job of a chain waits while this one trains.
   run.Attempt(1).Submitted(0).Started(0).Ended(100, "COMPLETED");
   run.Attempt(2).Submitted(1).Eligible(100).Waits(2, "Dependency").Started(103).Ended(110, "COMPLETED");
   EXPECT_EQ(
@@ -1128,7 +1128,7 @@ TEST(Metrics, WhereEvenAllocationIsUnknownSchedulingIsARange) {
   RunBuilder run;
   TrainsTenSteps(run).TaskExits(120, 0, 0).Ended(120, "COMPLETED");
   Timeline timeline = run.Build();
-  // As import of a log with a hole has it.
+  // Like an imported log with a gap.
   for (Interval& interval : timeline.intervals) {
     if (interval.bucket == Bucket::kStartup)
       interval = {
@@ -1168,7 +1168,7 @@ TEST(Metrics, NvidiasDefinitionFromATimeline) {
   RunBuilder run;
   DiesInStepNine(run).Save(4, 69, 70);
   ComesBack(run).Steps(6, 11, 140, 10).TaskExits(200, 0, 0).Ended(200, "COMPLETED");
-  // t_w 10-200; lost 80-115; scheduling within it 10-12 and 116-122; launch and startup again 122-140;
+  // t_w 10-200; lost 80-115; scheduling within it 10-12 and 116-122; repeated launch and startup 122-140;
   // save 1.
   EXPECT_NEAR(*run.Count().definitions.nvcre, (190.0 - 35 - 18 - 8 - 1) / (190 - 8), 1e-12);
 }
@@ -1176,7 +1176,7 @@ TEST(Metrics, NvidiasDefinitionFromATimeline) {
 TEST(Metrics, NvidiasDefinitionTakesWhatOfProvisioningIsAfterTheStart) {
   RunBuilder run;
   TrainsTenSteps(run).TaskExits(120, 0, 0).Ended(120, "COMPLETED").facts.allocated = At(4);
-  // t_w 10-120, of which nodes booted until 12.
+  // t_w 10-120; nodes booted until 12.
   EXPECT_NEAR(*run.Count().definitions.nvcre, 1, 1e-12);
 }
 
@@ -1187,8 +1187,8 @@ TEST(Metrics, GooglesDefinitions) {
   const Account account = run.Count();
   // Complete at 50, 70 and 180: I = 65. t_ch = 110-69, t_re = 122-116, t_rm = 140-122.
   EXPECT_NEAR(*account.definitions.google_interval, (65.0 - 41) / (65 + 6 + 18), 1e-12);
-  // 50 s less two of saves, then 70 less one; 200 since the first start. The first steps took 10, the mean of
-  // the others was 9.75 and 9.8, for saves were in some.
+  // 50 s minus two saves, then 70 minus one, divided by the 200 s since the first start. The first steps took
+  // 10, and the mean of the others was 9.75 and 9.8, because some include saves.
   EXPECT_NEAR(*account.definitions.google_api, (50.0 - 2 + 70 - 1 - 0.25 - 0.2) / 200, 1e-12);
 }
 

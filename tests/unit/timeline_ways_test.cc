@@ -1,4 +1,4 @@
-// The ways a job can go that tests/e2e/ways/ found on real Slurm, each as small as it can be told.
+// The ways in which a job can end that tests/e2e/ways/ found on real Slurm, as minimal examples.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace goodput {
 namespace {
 
-// Ten steps of a second from 10 on, in a script whose srun ends at `exits`.
+// Ten steps of a second from 10 on.
 AttemptBuilder& Trains(RunBuilder& run) {
   return run.Attempt()
       .Submitted(0)
@@ -180,7 +180,7 @@ TEST(Holding, WhatAJobWaitedForBeforeItWasHeldStays) {
   RunBuilder run;
   run.Attempt()
       .Submitted(0)
-      .Eligible(50)  // the release: once it was 0
+      .Eligible(50)  // time of the release; it was 0 before
       .Waits(1, "Resources")
       .Waits(30, "JobHeldUser")
       .Started(51)

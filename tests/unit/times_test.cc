@@ -1,4 +1,4 @@
-// Times as Slurm prints them and as people write them.
+// Times in Slurm's output and in users' input.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -44,7 +44,7 @@ TEST(TimeOption, IsReadAsSacctDoes) {
       {"0130", at(30, 0, 0, 0)},
       {"01.30", at(30, 0, 0, 0)},
       {"01/30-08:09", at(30, 8, 9, 0)},
-      // No such day of this year is past.
+      // This year has no such day in the past.
       {"12/31", at(0, 0, 0, 0)},
       {"08:09", at(31, 8, 9, 0)},
       {"now-2hours", at(31, 11, 14, 15)},

@@ -1,4 +1,4 @@
-// What daemon and command share: other programs' output, configuration, marks, and how numbers look.
+// Code shared by daemon and command: other programs' output, configuration, marks, and number formats.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -154,7 +154,7 @@ TEST(Sacct, NamesOfUsersCannotShiftOrForgeAnything) {
   auto rows = Rows(before + "evil|COMPLETED|name\n");
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].state, "COMPLETED");
-  // A delimiter nobody can guess, and a name of several lines.
+  // An unpredictable delimiter, and a name with several lines.
   std::string header(kHeader);
   std::string line =
       before + "first\nc1|18|18|100|101|110|200|COMPLETED|0:0|root|ml|a3|normal|1|n1|||||||0|forged";
@@ -580,7 +580,7 @@ TEST(Command, TooMuchOutputIsAnError) {
   EXPECT_TRUE(RunCommand({"sh", "-c", "yes | head -c 1000"}, options).ok());
 }
 
-// ---- how it looks ----
+// ---- formatting ----
 
 TEST(Format, DurationsAreShort) {
   const std::pair<double, const char*> cases[] = {
@@ -643,13 +643,13 @@ TEST(Format, ATableFitsItsContent) {
   EXPECT_EQ(table.Render(false, "  ").find("  1 "), 0U);
 }
 
-// ---- runs out of the database ----
+// ---- loading runs from the database ----
 
 class LoadRunTest : public testing::Test {
  protected:
   LoadRunTest() : db_(*Database::Open(folder_.path() + "/goodput.db", Database::Mode::kReadWrite)) {}
 
-  // What the controller's watch wrote about job 7, or another.
+  // A record of the queue watch about job 7, or another.
   class Watched {
    public:
     Watched(LoadRunTest& test, std::string_view kind, std::int64_t t_s, const char* state,
@@ -682,7 +682,7 @@ class LoadRunTest : public testing::Test {
     builder.Int(key::kTrainStep, step);
     Append("n1", std::string(builder.Finish()));
   }
-  // As the watch begins: after all it had to say of jobs, at the same time.
+  // The begin of the watch, written after its records of jobs at the same time.
   void BeginWatch(std::int64_t t_s) {
     RecordBuilder record(kind::kWatch, {t_s * kSecond, 1, "@controller", 1});
     record.Text(key::kCluster, "c1");
@@ -766,13 +766,13 @@ TEST_F(LoadRunTest, TheWatchAloneMakesAttemptsClosedByTheNextSubmit) {
   EXPECT_EQ(second.evidence, Evidence::kScheduler);
 }
 
-// Job 7 is requeued at 200, and job 8, which had waited, starts on its node in that second.
+// Job 7 is requeued at 200, and the waiting job 8 starts on its node in the same second.
 struct Rival {
-  const char* preempt;  // as the watch has it of job 7
+  const char* preempt;  // preempt in the record of job 7
   std::int64_t tier;    // of job 8; that of job 7 is 1
   const char* partition;
   const char* qos;
-  const char* outcome;  // which of the facts names it
+  const char* outcome;  // the fact that names job 8
 };
 
 class RivalTest : public LoadRunTest, public testing::WithParamInterface<Rival> {};
@@ -864,14 +864,14 @@ TEST_F(LoadRunTest, AJobThatEndedWhileNobodyLookedWasOverByTheNextLook) {
     EXPECT_EQ(run.facts.attempts.at(0).end, 300 * kSecond);
     EXPECT_EQ(run.info.state, "GONE");
   }
-  // Its node saw the end itself.
+  // Its node recorded the end itself.
   for (const auto& [kind, t] : {std::pair(kind::kJobProlog, 111), std::pair(kind::kJobEpilog, 250)}) {
     RecordBuilder record(kind, {t * kSecond, t * kSecond, "n1", 1});
     record.Int(key::kJob, 7);
     Append("n1", std::string(record.Finish()));
   }
   EXPECT_EQ(Load().facts.attempts.at(0).end, 250 * kSecond);
-  // Who knows better is believed.
+  // Accounting takes precedence.
   ASSERT_TRUE(StoreAccounting(db_, {Accounted(100, 110, 200, "COMPLETED")}, 1).ok());
   const auto run = Load();
   EXPECT_EQ(run.facts.attempts.at(0).end, 200 * kSecond);
@@ -897,7 +897,7 @@ TEST_F(LoadRunTest, AJobTheControllerForgotWasOverByThen) {
     EXPECT_EQ(run.info.state, "GONE");
     EXPECT_EQ(BuildTimeline(run.facts).interruptions.at(0).cause, "unknown");
   }
-  // Who knows better is believed.
+  // Accounting takes precedence.
   ASSERT_TRUE(StoreAccounting(db_, {Accounted(100, 110, 200, "COMPLETED")}, 1).ok());
   const auto run = Load();
   EXPECT_EQ(run.facts.attempts.at(0).end, 200 * kSecond);
@@ -922,7 +922,7 @@ TEST_F(LoadRunTest, ReservationAndTimeLimitComeFromWhoeverKnowsThem) {
   EXPECT_EQ(run.facts.attempts[1].time_limit, 60 * kSecond);
 }
 
-// A node of job 7, drained at 190, seen at 192.
+// A record of a node of job 7 that was drained at 190 and seen at 192.
 std::string DrainedNode(const std::string& node, const std::string& by, const std::string& reason) {
   RecordBuilder record(kind::kNodeState, {192 * kSecond, 192 * kSecond, "@controller", 1});
   record.Text(key::kCluster, "c1");
@@ -978,7 +978,7 @@ TEST_F(LoadRunTest, WhenALostNodeWasSetDownIsKnownThoughTheJobsEndIsToldAsEarlie
   EXPECT_EQ(run.facts.attempts.at(1).noticed, std::nullopt);
 }
 
-// The controller is rebooted while the job runs: its next boot counts from there.
+// The controller reboots while the job runs: its monotonic clock starts again.
 TEST_F(LoadRunTest, ARebootOfTheControllerMovesNothing) {
   for (const auto& [first, second] : {std::pair("one", "two"), std::pair("unknown-boot", "unknown-boot")}) {
     const std::string folder = folder_.path() + "/spool/@controller";
@@ -1042,7 +1042,7 @@ TEST_F(LoadRunTest, MarksGoToTheAttemptTheyWereMadeIn) {
           .ok());
   Marked(120, 0);
   Marked(130, 1);
-  Marked(205, 2);  // it lived on while it was completing
+  Marked(205, 2);  // it was still alive while completing
   Marked(340, 1);
   const auto run = Load();
   ASSERT_EQ(run.facts.attempts.size(), 2U);
@@ -1076,7 +1076,7 @@ TEST_F(LoadRunTest, BlocksOfStepsAreMovedWithTheClockAndSplitBetweenAttempts) {
                   .ok());
   for (int i = 0; i < 200; ++i) Marked(120 + i, i);
   for (int i = 200; i < 400; ++i) Marked(120 + i, i, 3600);
-  // In one block, for the clock is the same and the numbers go on.
+  // In one block, because the clock is the same and the numbers continue.
   for (int i = 400; i < 800; ++i) Marked(120 + i, i);
   for (int i = 800; i < 1000; ++i) Marked(600 + i, i);
   const auto run = Load();
@@ -1091,7 +1091,7 @@ TEST_F(LoadRunTest, BlocksOfStepsAreMovedWithTheClockAndSplitBetweenAttempts) {
 }
 
 TEST_F(LoadRunTest, AControllersClockThatWasSetMakesNoJobLonger) {
-  // 90 s by the monotonic clock; for accounting an hour and 90 s.
+  // 90 s by the monotonic clock; an hour and 90 s in accounting.
   ASSERT_TRUE(StoreAccounting(db_, {Accounted(100, 110, 3800, "COMPLETED")}, 1).ok());
   Watched(*this, kind::kAttempt, 111, "RUNNING").Int(key::kSubmitS, 100).Int(key::kStartS, 110);
   Watched(*this, kind::kAttempt, 201, "COMPLETED", 3600).Int(key::kSubmitS, 100).Int(key::kStartS, 110);
@@ -1161,7 +1161,7 @@ TEST_F(LoadRunTest, ADependencyIsTheRunsOwnWhenAllItNamesAre) {
 TEST_F(LoadRunTest, AJobThatGaveNodesBackIsOneAttempt) {
   AccountingRow before = Accounted(100, 110, 150, "RESIZING");
   before.gpus = 16;
-  // Its submit and eligible times are the moment of the resize, its start is the first one.
+  // Its submit and eligible times are the time of the resize, its start is the original one.
   AccountingRow after = Accounted(150, 110, 200, "COMPLETED");
   ASSERT_TRUE(StoreAccounting(db_, {before, after}, 1).ok());
   Watched(*this, kind::kAttempt, 111, "RUNNING").Int(key::kSubmitS, 100).Int(key::kStartS, 110);
@@ -1240,7 +1240,7 @@ TEST_F(LoadRunTest, JobsThatHadResourcesAtOnceAreSeveralRuns) {
     row.job_id_text = std::to_string(id);
     return row;
   };
-  // 8 follows 7 within the second, 9 runs beside both, 10 after 9.
+  // 8 follows 7 within the second, 9 overlaps both, 10 follows 9.
   ASSERT_TRUE(
       StoreAccounting(db_, {job(7, 110, 200), job(8, 199, 300), job(9, 150, 250), job(10, 260, 280)}, 1)
           .ok());

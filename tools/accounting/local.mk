@@ -50,7 +50,7 @@ endif
 tools_accounting_libtimeline_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_accounting_libtimeline_la_LIBADD = tools/base/libtext.la sql/libsteps.la
 
-# FLOPs of a step, and what GPUs can do at best: pure.
+# FLOPs of a step, and peak FLOPs of GPUs: pure.
 noinst_LTLIBRARIES += tools/accounting/libflops.la
 tools_accounting_libflops_la_SOURCES = \
   tools/accounting/flops/program_flops.cc tools/accounting/flops/program_flops.h \
@@ -105,7 +105,7 @@ tools_accounting_libfleet_la_SOURCES = \
 tools_accounting_libfleet_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_accounting_libfleet_la_LIBADD = tools/accounting/libruns.la
 
-# What to change about a run: pure.
+# Advice on a run: pure.
 noinst_LTLIBRARIES += tools/accounting/libadvise.la
 tools_accounting_libadvise_files = \
   tools/accounting/advise/advice.cc tools/accounting/advise/advice.h \
@@ -132,7 +132,7 @@ tools_accounting_libmetrics_la_SOURCES = \
 tools_accounting_libmetrics_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_accounting_libmetrics_la_LIBADD = tools/accounting/libtimeline.la $(ABSL_LIBS)
 
-# The report on a run, and reports as JSON.
+# The report on a run, and JSON reports.
 noinst_LTLIBRARIES += tools/accounting/libreport.la
 tools_accounting_libreport_la_SOURCES = \
   tools/accounting/report/advise_report.h \

@@ -12,7 +12,7 @@ tools_base_libtext_la_SOURCES = \
 tools_base_libtext_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_base_libtext_la_LIBADD = spank/libevent_vocabulary.la $(ABSL_LIBS)
 
-# What the programs share: configuration, helper processes, the wire form of a mark.
+# Code shared by the programs: configuration, helper processes, the wire format of marks.
 noinst_LTLIBRARIES += tools/base/libbase.la
 tools_base_libbase_files = \
   tools/base/cgroup_limits.cc tools/base/cgroup_limits.h \
@@ -36,7 +36,7 @@ endif
 tools_base_libbase_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 tools_base_libbase_la_LIBADD = tools/base/libtext.la sql/libstore.la $(ABSL_LIBS) $(SIMDJSON_LIBS)
 
-# HTTP for the daemon alone: the command does not carry libcurl.
+# HTTP, for the daemon only, so that the command does not need libcurl.
 noinst_LTLIBRARIES += tools/base/libhttp.la
 tools_base_libhttp_la_SOURCES = \
   tools/base/http_client.cc tools/base/http_client.h

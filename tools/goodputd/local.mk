@@ -1,4 +1,4 @@
-# The daemon without its loops and its main, so that tests can link it.
+# The daemon without its loops and main(), so that tests can link it.
 noinst_LTLIBRARIES += tools/goodputd/libgoodputd.la
 tools_goodputd_libgoodputd_files = \
   tools/goodputd/accounting_follower.cc tools/goodputd/accounting_follower.h \

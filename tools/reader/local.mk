@@ -1,4 +1,4 @@
-# Questions from elsewhere: what goodputd, goodput-reader, goodput-ask and sgoodput share of them.
+# Queries over HTTP: code shared by goodputd, goodput-reader, goodput-ask and sgoodput.
 noinst_LTLIBRARIES += tools/reader/libreader.la
 tools_reader_libreader_files = \
   tools/reader/answer.cc tools/reader/answer.h \
@@ -20,7 +20,7 @@ endif
 tools_reader_libreader_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 tools_reader_libreader_la_LIBADD = tools/accounting/libmetrics.la tools/base/libbase.la
 
-# The one user of libmicrohttpd.
+# The only user of libmicrohttpd.
 noinst_LTLIBRARIES += tools/reader/libhttpserver.la
 tools_reader_libhttpserver_la_SOURCES = \
   tools/reader/http_server.cc tools/reader/http_server.h \
@@ -34,7 +34,7 @@ tools_reader_goodput_reader_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) -pthread
 tools_reader_goodput_reader_LDFLAGS = $(AM_LDFLAGS) -pthread
 tools_reader_goodput_reader_LDADD = tools/reader/libhttpserver.la
 
-# What sgoodput --url becomes.
+# The program that `sgoodput --url` executes.
 pkglibexec_PROGRAMS += tools/ask/goodput-ask
 tools_ask_goodput_ask_SOURCES = tools/ask/main.cc
 tools_ask_goodput_ask_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)

@@ -17,7 +17,7 @@ endif
 tools_sources_libslurmtext_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 tools_sources_libslurmtext_la_LIBADD = tools/base/libbase.la sql/libstore.la $(ABSL_LIBS) $(SIMDJSON_LIBS)
 
-# What frameworks print about their training, and the log of Google's goodput library.
+# Training output of frameworks, and the log of Google's goodput library.
 noinst_LTLIBRARIES += tools/sources/liblogs.la
 tools_sources_liblogs_files = \
   tools/sources/logs/google_entry.cc tools/sources/logs/google_entry.h \
@@ -44,7 +44,7 @@ endif
 tools_sources_liblogs_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS) $(RE2_CFLAGS)
 tools_sources_liblogs_la_LIBADD = tools/base/libtext.la $(ABSL_LIBS) $(SIMDJSON_LIBS) $(RE2_LIBS)
 
-# In the order in which `auto` prefers them.
+# In the order of preference of `auto`.
 log_profiles = \
   tools/sources/logs/profiles/megatron.profile \
   tools/sources/logs/profiles/nemo.profile \
@@ -66,7 +66,7 @@ tools/sources/logs/built_in.cc: tools/sources/logs/embed $(log_profiles)
 	$(AM_V_GEN)cd $(srcdir) && sh tools/sources/logs/embed $(log_profiles) >$(abs_builddir)/$@.new
 	@mv $@.new $@
 
-# Other programs' files, read and written.
+# Import and export of other programs' files.
 noinst_LTLIBRARIES += tools/sources/libimportexport.la
 tools_sources_libimportexport_files = \
   tools/sources/import_export/clock_setback.h \
@@ -88,7 +88,7 @@ endif
 tools_sources_libimportexport_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS) $(RE2_CFLAGS)
 tools_sources_libimportexport_la_LIBADD = tools/sources/liblogs.la tools/accounting/libruns.la
 
-# Between a node's spool and the shared one.
+# Copies from a node's spool to the shared spool.
 noinst_LTLIBRARIES += tools/sources/libsharedspool.la
 tools_sources_libsharedspool_files = \
   tools/sources/shared_spool/files_as.cc tools/sources/shared_spool/files_as.h \

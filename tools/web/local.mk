@@ -5,7 +5,7 @@ nodist_tools_web_libweb_la_SOURCES = tools/web/assets.cc
 tools_web_libweb_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_web_libweb_la_LIBADD = $(ABSL_LIBS)
 
-# In the order in which the page loads them.
+# In the order in which the page loads the files.
 web_files = \
   tools/web/index.html \
   tools/web/style.css \
