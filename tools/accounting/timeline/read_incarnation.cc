@@ -210,16 +210,15 @@ void ReadSteps(const Folded& folded, const Allocation& allocation, const Told& t
     return few || step.begin == first_begin || !told.step_ends.empty();
   });
   auto mark = marks.begin();
-  SplitBlocks(
-      program.steps, reader, program.parts, [&, last_begin = INT64_MIN](const StepRecord& step) mutable {
-        // Mostly asked of one step after the other.
-        if (step.begin < last_begin) mark = marks.begin();
-        last_begin = step.begin;
-        while (mark != marks.end() && (*mark)->t < step.begin) ++mark;
-        if (mark != marks.end() && (*mark)->t < step.end) return false;
-        return std::none_of(allocation.suspended.begin(), allocation.suspended.end(),
-                            [&](const TimeSpan& s) { return s.begin < step.end && s.end > step.begin; });
-      });
+  Ns asked = INT64_MIN;
+  SplitBlocks(program.steps, reader, program.parts, [&](Ns begin, Ns end) {
+    if (begin < asked) mark = marks.begin();
+    asked = begin;
+    while (mark != marks.end() && (*mark)->t < begin) ++mark;
+    if (mark != marks.end() && (*mark)->t < end) return false;
+    return std::none_of(allocation.suspended.begin(), allocation.suspended.end(),
+                        [&](const TimeSpan& s) { return s.begin < end && s.end > begin; });
+  });
 }
 
 // From the end of a step, by the last task that tells of it, to the begin of the next.
