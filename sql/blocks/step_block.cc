@@ -131,13 +131,12 @@ std::size_t FullFrames(std::string_view data) {
 }
 
 bool UnpackSteps(std::string_view data, std::vector<PackedStep>& steps) {
-  // Differences are to the mark before in this block, whatever the caller has already.
-  std::vector<PackedStep> block;
+  steps.clear();
   std::size_t at = 0;
-  bool whole = true;
-  while (whole && at < data.size()) whole = UnpackFrame(data, at, block);
-  steps.insert(steps.end(), block.begin(), block.end());
-  return whole;
+  while (at < data.size()) {
+    if (!UnpackFrame(data, at, steps)) return false;
+  }
+  return true;
 }
 
 }  // namespace goodput
