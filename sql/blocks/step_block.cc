@@ -58,10 +58,13 @@ bool UnpackColumn(std::string_view plain, std::size_t& at, std::int64_t before,
   if (!GetVarint(plain, at, least) || !GetVarint(plain, at, unit) || at == plain.size()) return false;
   const auto width = static_cast<unsigned char>(plain[at++]);
   if (width > 8 || plain.size() - at < width * count) return false;
-  std::array<std::uint64_t, kMarksPerFrame> values{};
+  std::array<std::uint64_t, kMarksPerFrame> values;  // NOLINT: nothing reads the rest
+  std::fill_n(values.begin(), count, 0);
   for (unsigned byte = 0; byte < width; ++byte) {
+    const std::string_view plane = plain.substr(at, count);
     for (std::size_t i = 0; i < count; ++i)
-      values[i] |= static_cast<std::uint64_t>(static_cast<unsigned char>(plain[at++])) << (8U * byte);
+      values[i] |= static_cast<std::uint64_t>(static_cast<unsigned char>(plane[i])) << (8U * byte);
+    at += count;
   }
   for (std::size_t i = 0; i < count; ++i) {
     before = Plus(before, Plus(Unzigzag(least), static_cast<std::int64_t>(values[i] * unit)));
@@ -128,13 +131,12 @@ std::size_t FullFrames(std::string_view data) {
 }
 
 bool UnpackSteps(std::string_view data, std::vector<PackedStep>& steps) {
-  // Differences are to the mark before in this block, whatever the caller has already.
-  std::vector<PackedStep> block;
+  steps.clear();
   std::size_t at = 0;
-  bool whole = true;
-  while (whole && at < data.size()) whole = UnpackFrame(data, at, block);
-  steps.insert(steps.end(), block.begin(), block.end());
-  return whole;
+  while (at < data.size()) {
+    if (!UnpackFrame(data, at, steps)) return false;
+  }
+  return true;
 }
 
 }  // namespace goodput

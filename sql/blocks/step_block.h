@@ -31,7 +31,7 @@ void PackFrame(const PackedStep& before, const std::vector<PackedStep>& steps, s
 // The size of the full frames that a block begins with.
 std::size_t FullFrames(std::string_view data);
 
-// Reads a block. False, with what could be read, when the bytes are not whole frames.
+// The marks of a block. False, with what could be read, when the bytes are not whole frames.
 bool UnpackSteps(std::string_view data, std::vector<PackedStep>& steps);
 
 }  // namespace goodput

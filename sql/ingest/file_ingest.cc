@@ -121,7 +121,8 @@ absl::Status FileIngest::Take(Database& db, std::string_view bytes, std::int64_t
       status = TakeLine(*record, source, offset, parser, steps, rows);
     } else {
       // The others are counted: a file of nothing else must not fill the database.
-      if (source.bad + ++bad <= kMaxSetAsideOfFile) status = SetAside(db, source, offset, line, record.status());
+      if (source.bad + ++bad <= kMaxSetAsideOfFile)
+        status = SetAside(db, source, offset, line, record.status());
     }
     if (!status.ok()) return status;
     at += line.size() + 1;

@@ -306,10 +306,15 @@ absl::Status NodeFacts::AddSteps(JobSteps steps, const std::vector<Ns>& block_sh
 
 absl::Status NodeFacts::AddImportedMarks(const JobKey& job) {
   absl::Status loaded = absl::OkStatus();
+  std::optional<std::int64_t> last_source_id;
+  EvidenceRef ref;
   absl::Status status = ReadImportedMarks(db_, job, [&](std::int64_t source_id, const PackedMark& packed) {
     AttemptFacts* attempt = drafts_.At(packed.t_ns);
-    if (loaded.ok()) loaded = sources_.Load(source_id);
+    if (loaded.ok() && source_id != last_source_id) loaded = sources_.Load(source_id);
     if (attempt == nullptr || !loaded.ok()) return;
+    if (source_id != last_source_id) ref = sources_.Ref(source_id, 0);
+    last_source_id = source_id;
+    ref.offset = packed.offset;
     Mark mark;
     mark.t = packed.t_ns;
     mark.kind = packed.kind == PackedMark::Kind::kCheckpoint ? Mark::Kind::kCheckpoint
@@ -321,7 +326,7 @@ absl::Status NodeFacts::AddImportedMarks(const JobKey& job) {
     mark.name = packed.name;
     mark.slurm_step = StepCode(packed.slurm_step);
     mark.task = static_cast<std::int32_t>(packed.task);
-    mark.ref = sources_.Ref(source_id, packed.offset);
+    mark.ref = ref;
     attempt->marks.push_back(std::move(mark));
   });
   return status.ok() ? loaded : status;

@@ -183,10 +183,9 @@ void AttachFiles(const AttemptFacts& attempt, const Allocation& allocation, cons
     const Ns begin = i == 0 ? INT64_MIN : program.summary.begin;
     const Ns end = i + 1 == programs.size() ? INT64_MAX : programs[i + 1].summary.begin;
     if (program.checkpoints.empty()) {
-      SplitBlocks(program.steps, reader, program.parts, [&](const StepRecord& step) {
-        return std::none_of(files.begin(), files.end(), [&](const SavedFile& file) {
-          return file.begin >= step.begin && file.begin < step.end;
-        });
+      SplitBlocks(program.steps, reader, program.parts, [&](Ns from, Ns until) {
+        return std::none_of(files.begin(), files.end(),
+                            [&](const SavedFile& file) { return file.begin >= from && file.begin < until; });
       });
     }
     if (TakeFiles(files, begin, end, program)) MeasureSteps(allocation, program);

@@ -16,13 +16,32 @@ namespace {
 // A program needs about this long to mark the end of one step and the begin of the next.
 constexpr Ns kLeastBetweenSteps = kSecond / 1000;
 
-// The begin of the first step after `t`, or the program's end: where something without an end is cut off.
-std::pair<Ns, EvidenceRef> NextStepAfter(const Program& program, Ns t) {
-  const auto next = std::upper_bound(program.steps.begin(), program.steps.end(), t,
-                                     [](Ns value, const StepRecord& step) { return value < step.begin; });
-  if (next == program.steps.end()) return {program.summary.end, {}};
-  return {next->begin, next->ref};
-}
+// Finds steps for one time after another, of which most are a little later.
+class NextStep {
+ public:
+  explicit NextStep(const Program& program) : program_(program) {}
+
+  // The begin of the first step after `t`, else the program's end: where something that never ended is cut
+  // off.
+  std::pair<Ns, EvidenceRef> After(Ns t) {
+    const std::vector<StepRecord>& steps = program_.steps;
+    for (int i = 0; i < kFew && next_ < steps.size() && steps[next_].begin <= t; ++i) ++next_;
+    const bool found =
+        (next_ == 0 || steps[next_ - 1].begin <= t) && (next_ == steps.size() || t < steps[next_].begin);
+    if (!found) {
+      const auto after = std::upper_bound(
+          steps.begin(), steps.end(), t, [](Ns value, const StepRecord& step) { return value < step.begin; });
+      next_ = static_cast<std::size_t>(after - steps.begin());
+    }
+    if (next_ == steps.size()) return {program_.summary.end, {}};
+    return {steps[next_].begin, steps[next_].ref};
+  }
+
+ private:
+  static constexpr int kFew = 8;
+  const Program& program_;
+  std::size_t next_ = 0;
+};
 
 // The only step that began within (begin, end), if there is exactly one: then training was blocked after its
 // begin as well. If there are several, training continued, whatever the phase says.
@@ -48,6 +67,13 @@ void ReadCheckpoints(const std::vector<const Mark*>& marks, Program& program) {
   std::vector<Try> tries;                                  // of program.checkpoints
   std::set<std::pair<std::size_t, Teller>> more_writers;   // of which of them
   std::unordered_map<std::int64_t, std::size_t> last_try;  // of a step
+  const auto saves = static_cast<std::size_t>(std::count_if(marks.begin(), marks.end(), [](const Mark* mark) {
+    return mark->kind == Mark::Kind::kCheckpoint && mark->begin;
+  }));
+  program.saves.reserve(saves);
+  program.checkpoints.reserve(saves);
+  tries.reserve(saves);
+  NextStep next(program);
   const auto add = [&](const Teller& teller, const Open& save, const Mark* end) {
     const Mark* begin = save.begin;
     Checkpoint checkpoint;
@@ -55,7 +81,7 @@ void ReadCheckpoints(const std::vector<const Mark*>& marks, Program& program) {
     checkpoint.begin = begin->t;
     checkpoint.ref = begin->ref;
     if (end != nullptr) checkpoint.complete = end->t;
-    auto [blocked_until, closing] = NextStepAfter(program, begin->t);
+    auto [blocked_until, closing] = next.After(begin->t);
     for (const Mark* over : {end, save.released}) {
       if (over != nullptr && over->t < blocked_until) {
         std::tie(blocked_until, closing) = std::pair{over->t, over->ref};
@@ -112,8 +138,9 @@ void ReadCheckpoints(const std::vector<const Mark*>& marks, Program& program) {
 
 void ReadPhases(const std::vector<const Mark*>& marks, Program& program) {
   std::map<std::pair<std::string, Teller>, const Mark*> open;
+  NextStep next(program);
   const auto add = [&](const std::string& name, const Mark* begin, const Mark* end) {
-    auto [until, closing] = NextStepAfter(program, begin->t);
+    auto [until, closing] = next.After(begin->t);
     if (end != nullptr && end->t < until) std::tie(until, closing) = std::pair{end->t, end->ref};
     const bool started = program.summary.first_step_begin && begin->t >= *program.summary.first_step_begin;
     const StepRecord* within =
@@ -148,10 +175,10 @@ void ReadPhases(const std::vector<const Mark*>& marks, Program& program) {
 // For a save in the middle of a record: had the step's result been computed by then? Programs save after the
 // update (nearly all of the step's work lies before) or at the top of the loop (nearly all lies after).
 //
-// `expected_ns`: usual duration of the step, 0 if unknown.
-Ns WorkEnd(const Program& program, const StepRecord& step, bool last, Ns expected_ns) {
-  auto save = std::lower_bound(program.saves.begin(), program.saves.end(), step.begin,
-                               [](const PhaseSpan& span, Ns t) { return span.begin < t; });
+// `save`: the first that begins in the record or later. `expected_ns`: what the step usually takes, 0 where
+// that is not known.
+Ns WorkEnd(const Program& program, const StepRecord& step, std::vector<PhaseSpan>::const_iterator save,
+           bool last, Ns expected_ns) {
   for (; save != program.saves.end() && save->begin < step.end; ++save) {
     const Ns before = NetTime(program.cuts, step.begin, save->begin);
     const Ns after = NetTime(program.cuts, save->end, step.end);
@@ -210,16 +237,15 @@ void ReadSteps(const Folded& folded, const Allocation& allocation, const Told& t
     return few || step.begin == first_begin || !told.step_ends.empty();
   });
   auto mark = marks.begin();
-  SplitBlocks(
-      program.steps, reader, program.parts, [&, last_begin = INT64_MIN](const StepRecord& step) mutable {
-        // Mostly asked of one step after the other.
-        if (step.begin < last_begin) mark = marks.begin();
-        last_begin = step.begin;
-        while (mark != marks.end() && (*mark)->t < step.begin) ++mark;
-        if (mark != marks.end() && (*mark)->t < step.end) return false;
-        return std::none_of(allocation.suspended.begin(), allocation.suspended.end(),
-                            [&](const TimeSpan& s) { return s.begin < step.end && s.end > step.begin; });
-      });
+  Ns asked = INT64_MIN;
+  SplitBlocks(program.steps, reader, program.parts, [&](Ns begin, Ns end) {
+    if (begin < asked) mark = marks.begin();
+    asked = begin;
+    while (mark != marks.end() && (*mark)->t < begin) ++mark;
+    if (mark != marks.end() && (*mark)->t < end) return false;
+    return std::none_of(allocation.suspended.begin(), allocation.suspended.end(),
+                        [&](const TimeSpan& s) { return s.begin < end && s.end > begin; });
+  });
 }
 
 // From the end of a step, by the last task that marks it, to the begin of the next.
@@ -282,9 +308,13 @@ void MeasureSteps(const Allocation& allocation, Program& program) {
   program.cuts = MergeSpans(std::move(cuts));
   std::sort(program.saves.begin(), program.saves.end(),
             [](const PhaseSpan& a, const PhaseSpan& b) { return a.begin < b.begin; });
+  auto cut = program.cuts.begin();
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     StepRecord& step = program.steps[i];
-    step.net = NetTime(program.cuts, step.begin, step.end);
+    // Most have none.
+    while (cut != program.cuts.end() && cut->end <= step.begin) ++cut;
+    const bool whole = cut == program.cuts.end() || cut->begin >= step.end;
+    step.net = whole ? step.end - step.begin : NetTime(program.cuts, step.begin, step.end);
     if (i == 0 || i + 1 == program.steps.size()) continue;
     if (step.block != nullptr) {
       if (!step.part) program.step_times.Merge(step.block->durations);
@@ -293,10 +323,13 @@ void MeasureSteps(const Allocation& allocation, Program& program) {
     }
   }
   program.median_step = program.step_times.Median();
+  auto save = program.saves.cbegin();
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     StepRecord& step = program.steps[i];
     const bool last = i + 1 == program.steps.size();
-    step.work_end = WorkEnd(program, step, last, TimesAtMost(program.median_step.value_or(0), step.count()));
+    while (save != program.saves.cend() && save->begin < step.begin) ++save;
+    step.work_end =
+        WorkEnd(program, step, save, last, TimesAtMost(program.median_step.value_or(0), step.count()));
   }
 }
 

@@ -98,112 +98,116 @@ void EndAt(StepRecord& record, const StepMark& next) {
   record.next_ref = next.ref;
 }
 
-// Its records; or itself, as one record of many steps, if its marks cannot be read or contradict the summary.
-std::vector<StepRecord> Expanded(const StepRecord& whole, const StepReader* reader) {
-  std::vector<StepRecord> records;
-  for (const StepMark& mark : MarksOf(*whole.block, reader)) {
-    if (mark.train_step > whole.hi || mark.t >= whole.end) break;
-    if (mark.t < whole.begin || mark.train_step < whole.lo) continue;
-    if (!records.empty()) {
-      if (mark.train_step <= records.back().lo || mark.t <= records.back().begin) continue;
-      EndAt(records.back(), mark);
-    }
-    records.push_back(RecordFrom(mark));
-  }
-  if (records.empty()) records.push_back(whole);
-  records.front().lo = whole.lo;
-  records.front().begin = whole.begin;
-  records.front().ref = whole.ref;
-  records.back().hi = whole.hi;
-  records.back().end = records.back().work_end = whole.end;
-  records.back().next_ref = whole.next_ref;
-  for (StepRecord& record : records) {
-    record.net = record.end - record.begin;
-    record.block = nullptr;
-    record.part = false;
-    record.longest = 0;
-  }
-  return records;
-}
-
-// A shorter part is cheaper as separate records.
-constexpr std::ptrdiff_t kLeastPart = 4;
-
-Ns TimeOfAStep(const StepRecord& record) {
-  return (record.end - record.begin) / record.count();
-}
-
-// One record in place of those in [first, last), which are consecutive in `whole`.
-StepRecord PartOf(const StepRecord& whole, std::vector<StepRecord>::const_iterator first,
-                  std::vector<StepRecord>::const_iterator last, DurationHistogram& parts) {
-  StepRecord part = *first;
-  part.hi = std::prev(last)->hi;
-  part.end = part.work_end = std::prev(last)->end;
-  part.net = part.end - part.begin;
-  part.next_ref = std::prev(last)->next_ref;
-  for (auto record = first; record != last; ++record) {
-    const Ns took = TimeOfAStep(*record);
-    part.longest = std::max(part.longest, took);
-    parts.Add(took);
-  }
-  part.block = whole.block;
-  part.part = true;
-  return part;
-}
-
-// The block's records, with its long quiet stretches as parts of it.
-std::vector<StepRecord> Split(const StepRecord& whole, const StepReader* reader, DurationHistogram& parts,
-                              const std::function<bool(const StepRecord&)>& quiet) {
-  const std::vector<StepRecord> records = Expanded(whole, reader);
-  if (whole.part) {
-    for (const StepRecord& record : records) parts.Remove(TimeOfAStep(record));
-  }
-  std::vector<StepRecord> split;
-  const auto stays = [&](const StepRecord& record) {
-    return record.count() == whole.block->stride && quiet(record);
-  };
-  for (auto record = records.begin(); record != records.end();) {
-    const auto end = std::find_if_not(record, records.end(), stays);
-    if (end - record >= kLeastPart) {
-      split.push_back(PartOf(whole, record, end, parts));
-    } else {
-      split.insert(split.end(), record, end);
-    }
-    if (end != records.end()) split.push_back(*end);
-    record = end == records.end() ? end : std::next(end);
-  }
-  return split;
-}
-
-// Caches the marks of the last block, since its parts are read consecutively.
-class RememberingReader : public StepReader {
+// The marks of the block that was read last: its parts follow each other.
+class BlockMarks {
  public:
-  explicit RememberingReader(const StepReader* reader) : reader_(reader) {}
-  std::vector<StepMark> Read(const StepBlock& block) const override {
-    if (key_ != block.key) {
-      marks_ = reader_ == nullptr ? std::vector<StepMark>{} : reader_->Read(block);
-      key_ = block.key;
-    }
+  explicit BlockMarks(const StepReader* reader) : reader_(reader) {}
+  const std::vector<StepMark>& Of(const StepBlock* block) {
+    if (block_ != block) marks_ = MarksOf(*block, reader_);
+    block_ = block;
     return marks_;
   }
 
  private:
   const StepReader* reader_;
-  mutable std::optional<std::int64_t> key_;
-  mutable std::vector<StepMark> marks_;
+  const StepBlock* block_ = nullptr;
+  std::vector<StepMark> marks_;
 };
 
-// Replaces the blocks for which `which` returns true with the result of `make`.
+// What a record says, before it is worth one.
+struct Piece {
+  std::int64_t lo = 0;
+  std::int64_t hi = 0;
+  Ns begin = 0;
+  Ns end = 0;
+  EvidenceRef ref;
+  EvidenceRef next_ref;
+
+  Ns of_a_step() const { return (end - begin) / (hi - lo + 1); }
+};
+
+StepRecord RecordOf(const Piece& piece) {
+  StepRecord record;
+  record.lo = piece.lo;
+  record.hi = piece.hi;
+  record.begin = piece.begin;
+  record.end = record.work_end = piece.end;
+  record.net = piece.end - piece.begin;
+  record.ref = piece.ref;
+  record.next_ref = piece.next_ref;
+  return record;
+}
+
+// Calls `take` with each record that `whole` stands for; with one that took many steps at once if its marks
+// cannot be had or are not what was said of them.
+template <typename Take>
+void Expand(const StepRecord& whole, const std::vector<StepMark>& marks, Take take) {
+  Piece piece{whole.lo, whole.hi, whole.begin, whole.end, whole.ref, whole.next_ref};
+  const StepMark* last = nullptr;
+  for (const StepMark& mark : marks) {
+    if (mark.train_step > whole.hi || mark.t >= whole.end) break;
+    if (mark.t < whole.begin || mark.train_step < whole.lo) continue;
+    if (last != nullptr) {
+      if (mark.train_step <= last->train_step || mark.t <= last->t) continue;
+      take(Piece{piece.lo, mark.train_step - 1, piece.begin, mark.t, piece.ref, mark.ref});
+      piece.lo = mark.train_step;
+      piece.begin = mark.t;
+      piece.ref = mark.ref;
+    }
+    last = &mark;
+  }
+  take(piece);
+}
+
+// A shorter stretch costs less as records of its own.
+constexpr std::ptrdiff_t kLeastPart = 4;
+
+// Makes `part` longer by what follows it.
+void Extend(StepRecord& part, std::int64_t hi, Ns end, const EvidenceRef& next_ref, Ns of_a_step) {
+  part.hi = hi;
+  part.end = part.work_end = end;
+  part.net = part.end - part.begin;
+  part.next_ref = next_ref;
+  part.longest = std::max(part.longest, of_a_step);
+}
+
+// Appends the block's records, with its long quiet stretches as parts of it.
+void Split(const StepRecord& whole, const std::vector<StepMark>& marks, DurationHistogram& parts,
+           const IsQuiet& quiet, std::vector<StepRecord>& records) {
+  if (whole.part) Expand(whole, marks, [&](const Piece& piece) { parts.Remove(piece.of_a_step()); });
+  std::ptrdiff_t stretch = 0;  // quiet records since the last other one
+  Expand(whole, marks, [&](const Piece& piece) {
+    stretch =
+        piece.hi - piece.lo + 1 == whole.block->stride && quiet(piece.begin, piece.end) ? stretch + 1 : 0;
+    if (stretch > kLeastPart) {
+      Extend(records.back(), piece.hi, piece.end, piece.next_ref, piece.of_a_step());
+      parts.Add(piece.of_a_step());
+      return;
+    }
+    records.push_back(RecordOf(piece));
+    if (stretch < kLeastPart) return;
+    const auto part = records.end() - kLeastPart;
+    part->block = whole.block;
+    part->part = true;
+    for (auto next = part; next != records.end(); ++next) {
+      const Ns of_a_step = next->net / next->count();
+      parts.Add(of_a_step);
+      Extend(*part, next->hi, next->end, next->next_ref, of_a_step);
+    }
+    records.erase(std::next(part), records.end());
+  });
+}
+
+// In the place of each block that `which` says so of: what `replace` appends for it.
 void ReplaceBlocks(std::vector<StepRecord>& records, const std::function<bool(const StepRecord&)>& which,
-                   const std::function<std::vector<StepRecord>(const StepRecord&)>& make) {
+                   const std::function<void(const StepRecord&, std::vector<StepRecord>&)>& replace) {
   std::vector<StepRecord> replaced;
   std::size_t done = 0;
   for (std::size_t i = 0; i < records.size(); ++i) {
     if (records[i].block == nullptr || !which(records[i])) continue;
     replaced.insert(replaced.end(), records.begin() + static_cast<std::ptrdiff_t>(done),
                     records.begin() + static_cast<std::ptrdiff_t>(i));
-    const std::vector<StepRecord> its = make(records[i]);
-    replaced.insert(replaced.end(), its.begin(), its.end());
+    replace(records[i], replaced);
     done = i + 1;
   }
   if (done == 0) return;
@@ -280,17 +284,21 @@ std::int64_t CountRecords(const std::vector<StepRecord>& records) {
 }
 
 void SplitBlocks(std::vector<StepRecord>& records, const StepReader* reader, DurationHistogram& parts,
-                 const std::function<bool(const StepRecord&)>& quiet) {
-  const RememberingReader remembering(reader);
+                 const IsQuiet& quiet) {
+  BlockMarks marks(reader);
   ReplaceBlocks(
-      records, [&](const StepRecord& block) { return !quiet(block); },
-      [&](const StepRecord& block) { return Split(block, &remembering, parts, quiet); });
+      records, [&](const StepRecord& block) { return !quiet(block.begin, block.end); },
+      [&](const StepRecord& block, std::vector<StepRecord>& replaced) {
+        Split(block, marks.Of(block.block), parts, quiet, replaced);
+      });
 }
 
 void ExpandBlocks(std::vector<StepRecord>& records, const StepReader* reader,
                   const std::function<bool(const StepRecord&)>& which) {
-  const RememberingReader remembering(reader);
-  ReplaceBlocks(records, which, [&](const StepRecord& block) { return Expanded(block, &remembering); });
+  BlockMarks marks(reader);
+  ReplaceBlocks(records, which, [&](const StepRecord& block, std::vector<StepRecord>& replaced) {
+    Expand(block, marks.Of(block.block), [&](const Piece& piece) { replaced.push_back(RecordOf(piece)); });
+  });
 }
 
 }  // namespace goodput

@@ -67,11 +67,14 @@ std::int64_t UsualCount(const std::vector<StepRecord>& records);
 // The number of records once all blocks are expanded.
 std::int64_t CountRecords(const std::vector<StepRecord>& records);
 
+// Nothing happened from begin to end. Asked of one record after the other.
+using IsQuiet = std::function<bool(Ns begin, Ns end)>;
+
 // Expands the blocks in which a record is not `quiet`. Long stretches of quiet records stay one record each,
 // a part of the block: a save in every hundredth step leaves two of a hundred to look at. `parts`: what the
 // steps of all parts took.
 void SplitBlocks(std::vector<StepRecord>& records, const StepReader* reader, DurationHistogram& parts,
-                 const std::function<bool(const StepRecord&)>& quiet);
+                 const IsQuiet& quiet);
 
 // Expands the blocks for which `which` returns true.
 void ExpandBlocks(std::vector<StepRecord>& records, const StepReader* reader,

@@ -64,6 +64,9 @@ class TimelineBuilder {
     JudgeIncarnations();
     Paint();
     FindStalePreemptedStates();
+    std::size_t checkpoints = 0;
+    for (const Judged& judged : programs_) checkpoints += judged.program.checkpoints.size();
+    timeline_.checkpoints.reserve(checkpoints);
     for (std::size_t i = 0; i < programs_.size(); ++i) {
       Summarise(i);
       FindInterruption(i);
