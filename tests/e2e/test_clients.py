@@ -188,7 +188,7 @@ class ClientsTest(unittest.TestCase):
         said = doctor(other)
         self.assertRegex(said, "!!  the plugin's socket is %s .*, but goodputd's is @elsewhere" % self.site.socket)
         self.assertRegex(said, r"!!  the plugin's socket_path is \S+/mark.sock .*, but goodputd's is /elsewhere.sock")
-        self.assertIn("fix: write socket_path=/elsewhere.sock into ", said)
+        self.assertIn("fix: set socket_path=/elsewhere.sock in ", said)
         self.assertNotIn("the plugin's spool", said)
 
     def test_where_the_daemon_cannot_be_reached_the_job_goes_on(self) -> None:

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -255,12 +256,23 @@ TEST_F(FollowerTest, AnAnswerSurvivesTheWayBack) {
     EXPECT_EQ(said.name, event.event.name);
     for (std::size_t k = 0; k < std::size(flags); ++k) EXPECT_EQ(said.*flags[k], i == k) << i << " " << k;
   }
-  for (const char* bad : {"event", "event 99 1 - 0 - - - - - 0000 0 - - - n", "file 1 2", "what",
-                          "event 1 x - 0 - - - - - 0000 0 - - - n", "event 1 1 - 0 - - - - - 000 0 - - - n",
-                          "event 1 1 - 0 - - - - - 0000 x - - - n", "event 1 1 - 0 - - - - - 0000 0 - x - n",
-                          "event 1 1 - 0 - - - - - 0000 0 - - - "})
-    EXPECT_FALSE(DecodeFound(bad).ok()) << bad;
-  EXPECT_TRUE(DecodeFound("event 1 1 - 0 - - - - - 0000 0 - - - n").ok());
+  const std::string whole = EncodeFound(found, "no\nway");
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const auto cut = DecodeFound(whole.substr(0, size));
+    if (cut.ok()) {
+      EXPECT_LT(cut->found.events.size(), std::size(flags)) << size;
+    }
+  }
+  std::mt19937 random(1);
+  for (int round = 0; round < 20'000; ++round) {
+    std::string changed = whole;
+    for (int i = 0; i < 3; ++i) changed[random() % changed.size()] = static_cast<char>(random());
+    const auto read = DecodeFound(changed);
+    if (!read.ok()) continue;
+    for (const OutputFollower::Event& one : read->found.events)
+      EXPECT_LT(static_cast<int>(one.event.kind), 16) << "a kind that there is";
+  }
+  for (const char* bad : {"", "x", "problem", "\xff\xff\xff\xff"}) EXPECT_FALSE(DecodeFound(bad).ok()) << bad;
 }
 
 TEST(OpenMode, IsWhatSbatchWasTold) {

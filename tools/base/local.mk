@@ -19,6 +19,7 @@ tools_base_libbase_files = \
   tools/base/config.cc tools/base/config.h \
   tools/base/database_copy.cc tools/base/database_copy.h \
   tools/base/database_lease.cc tools/base/database_lease.h \
+  tools/base/helper_message.cc tools/base/helper_message.h \
   tools/base/helper_process.cc tools/base/helper_process.h \
   tools/base/http_reply.cc tools/base/http_reply.h \
   tools/base/mark_message.cc tools/base/mark_message.h \

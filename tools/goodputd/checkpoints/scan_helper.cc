@@ -15,7 +15,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -23,6 +22,7 @@
 #include "spank/clock.h"
 #include "spank/spool.h"
 #include "sql/text.h"
+#include "tools/base/helper_message.h"
 #include "tools/goodputd/checkpoints/open_folder.h"
 #include "tools/goodputd/job_paths.h"
 
@@ -231,70 +231,52 @@ ScanResult ScanCheckpoints(const std::string& path, std::int64_t since_ns, const
   return fd < 0 ? NothingSeen(path, budget.watch != nullptr) : ScanCheckpoints(fd, since_ns, budget);
 }
 
-// One line of words per checkpoint, since names from a user's directory should not need a more complex
-// parser.
 std::string EncodeScan(const ScanResult& result) {
-  std::string lines;
-  bool whole = result.whole;
-  for (auto seen = result.found.rbegin(); seen != result.found.rend(); ++seen) {
-    const std::string line = absl::StrCat(
-        "checkpoint ", seen->layout, " ", seen->train_step ? absl::StrCat(*seen->train_step) : "-", " ",
-        seen->begin_ns, " ", seen->complete_ns.value_or(0), " ", seen->id, " ", seen->written_ns, " ",
-        seen->begin_known ? 1 : 0, " ", absl::WebSafeBase64Escape(seen->name), "\n");
-    if (lines.size() + line.size() > kMaxAnswer) {
-      whole = false;
-      break;
-    }
-    lines += line;
+  // The newest first: what does not fit is the oldest.
+  std::size_t size = 0;
+  std::size_t fit = 0;
+  std::vector<std::string> encoded;
+  for (auto seen = result.found.rbegin(); seen != result.found.rend(); ++seen, ++fit) {
+    MessageWriter one;
+    one.Text(seen->layout).OptionalNumber(seen->train_step).Number(seen->begin_ns);
+    one.OptionalNumber(seen->complete_ns)
+        .Number(static_cast<std::int64_t>(seen->id))
+        .Number(seen->written_ns);
+    one.Flag(seen->begin_known).Text(seen->name);
+    if (size + one.size() > kMaxAnswer) break;
+    size += one.size();
+    encoded.push_back(one.Take());
   }
-  std::string text = absl::StrCat("took ", result.took_ns, "\nwhole ", whole ? 1 : 0, "\nwatched ",
-                                  result.watched ? 1 : 0, "\n");
-  if (!result.view.empty()) absl::StrAppend(&text, "view ", result.view, "\n");
-  if (!result.problem.empty()) absl::StrAppend(&text, "problem ", absl::CHexEscape(result.problem), "\n");
-  return text + lines;
+  MessageWriter all;
+  all.Number(result.took_ns).Flag(result.whole && fit == result.found.size()).Flag(result.watched);
+  all.Text(result.view).Text(result.problem);
+  std::string message = all.Take();
+  for (auto one = encoded.rbegin(); one != encoded.rend(); ++one) message += *one;
+  return message;
 }
 
 absl::StatusOr<ScanResult> DecodeScan(std::string_view text) {
+  MessageReader message(text);
   ScanResult result;
-  const auto bad = [] { return absl::InvalidArgumentError("malformed reply from the helper"); };
-  const auto flag = [](const std::vector<absl::string_view>& words, bool& value) {
-    if (words.size() != 2 || (words[1] != "0" && words[1] != "1")) return false;
-    value = words[1] == "1";
-    return true;
-  };
-  for (absl::string_view line : absl::StrSplit(ToAbsl(text), '\n', absl::SkipEmpty())) {
-    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
-    if (words[0] == "took") {
-      if (words.size() != 2 || !absl::SimpleAtoi(words[1], &result.took_ns)) return bad();
-    } else if (words[0] == "whole") {
-      if (!flag(words, result.whole)) return bad();
-    } else if (words[0] == "watched") {
-      if (!flag(words, result.watched)) return bad();
-    } else if (words[0] == "view") {
-      if (words.size() != 2) return bad();
-      result.view = std::string(words[1]);
-    } else if (words[0] == "problem") {
-      if (!absl::CUnescape(line.substr(words[0].size() + 1), &result.problem)) return bad();
-    } else {
-      CheckpointSeen seen;
-      std::int64_t step = 0;
-      std::int64_t complete = 0;
-      if (words.size() != 9 || words[0] != "checkpoint" || !absl::SimpleAtoi(words[3], &seen.begin_ns) ||
-          !absl::SimpleAtoi(words[4], &complete) || !absl::SimpleAtoi(words[5], &seen.id) ||
-          !absl::SimpleAtoi(words[6], &seen.written_ns) || (words[7] != "0" && words[7] != "1") ||
-          !absl::WebSafeBase64Unescape(words[8], &seen.name))
-        return bad();
-      if (words[2] != "-") {
-        if (!absl::SimpleAtoi(words[2], &step)) return bad();
-        seen.train_step = step;
-      }
-      seen.begin_known = words[7] == "1";
-      seen.layout = std::string(words[1]);
-      if (complete != 0) seen.complete_ns = complete;
-      result.found.push_back(std::move(seen));
-    }
+  result.took_ns = message.Number();
+  result.whole = message.Flag();
+  result.watched = message.Flag();
+  result.view = message.Text();
+  result.problem = message.Text();
+  while (message.ok() && !message.AtEnd()) {
+    CheckpointSeen seen;
+    seen.layout = message.Text();
+    seen.train_step = message.OptionalNumber();
+    seen.begin_ns = message.Number();
+    seen.complete_ns = message.OptionalNumber();
+    seen.id = static_cast<std::uint64_t>(message.Number());
+    seen.written_ns = message.Number();
+    seen.begin_known = message.Flag();
+    seen.name = message.Text();
+    result.found.push_back(std::move(seen));
   }
-  std::reverse(result.found.begin(), result.found.end());
+  if (!message.ok() || result.took_ns < 0)
+    return absl::InvalidArgumentError("malformed reply from the helper");
   return result;
 }
 

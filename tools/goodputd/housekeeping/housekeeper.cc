@@ -10,9 +10,11 @@
 #include "absl/time/civil_time.h"
 #include "absl/time/clock.h"
 #include "sql/database.h"
+#include "sql/status_macros.h"
 #include "sql/tables/purge.h"
 #include "sql/text.h"
 #include "tools/base/database_copy.h"
+#include "tools/base/helper_message.h"
 #include "tools/goodputd/log.h"
 
 namespace goodput {
@@ -34,7 +36,6 @@ constexpr absl::Duration kADay = absl::Hours(21);
 constexpr absl::Duration kTooOld = absl::Hours(48);
 // For a database of a hundred gigabytes.
 constexpr absl::Duration kPatience = absl::Hours(3);
-constexpr char kFailed = '!';
 
 }  // namespace
 
@@ -55,36 +56,32 @@ absl::Duration PurgeInterval(absl::Duration keep_events) {
 
 namespace {
 
-std::string Failed(std::string_view why) {
-  return Cat(std::string(1, kFailed), why);
-}
-
-std::string Copy(const std::string& database, const std::string& folder) {
+// What is to be logged; empty: nothing.
+absl::StatusOr<std::string> Copy(const std::string& database, const std::string& folder) {
   const std::vector<DatabaseCopy> copies = CopiesIn(folder);
   std::vector<absl::Time> made;
   std::transform(copies.begin(), copies.end(), std::back_inserter(made),
                  [](const DatabaseCopy& copy) { return copy.made; });
   if (!CopyIsDue(made, absl::Now(), absl::LocalTimeZone())) return "";
-  const absl::StatusOr<std::string> copy = CopyDatabase(database, folder, absl::Now());
-  return copy.ok() ? Cat("the database was copied to ", *copy) : Failed(Message(copy.status()));
+  ASSIGN_OR_RETURN(const std::string copy, CopyDatabase(database, folder, absl::Now()));
+  return Cat("the database was copied to ", copy);
 }
 
-std::string Purge(const std::string& path, const std::string& keep_s, const std::string& writer) {
+absl::StatusOr<std::string> Purge(const std::string& path, const std::string& keep_s,
+                                  const std::string& writer) {
   std::int64_t keep = 0;
-  if (!absl::SimpleAtoi(keep_s, &keep)) return Failed("no number");
+  if (!absl::SimpleAtoi(keep_s, &keep)) return absl::InvalidArgumentError("no number");
   // The daemon that writes to the database creates it.
   if (access(path.c_str(), F_OK) != 0) return "";
-  absl::StatusOr<Database> db = Database::Open(path, Database::Mode::kReadWrite);
-  if (!db.ok()) return Failed(Message(db.status()));
-  db->WriteAs(writer);
+  ASSIGN_OR_RETURN(Database db, Database::Open(path, Database::Mode::kReadWrite));
+  db.WriteAs(writer);
   const absl::Time until = absl::Now() + kPurgeAtOnce;
   const std::int64_t now_s = absl::ToUnixSeconds(absl::Now());
-  const absl::StatusOr<PurgeReport> done =
-      PurgeEvents(*db, now_s - keep, now_s, [&] { return absl::Now() > until; });
-  if (!done.ok()) return Failed(Message(done.status()));
-  if (done->events == 0 && done->freed_bytes == 0) return "";
-  return Cat("keep_events: replaced ", done->events, " records of ", done->jobs, " jobs by summaries, freed ",
-             done->freed_bytes, " bytes");
+  ASSIGN_OR_RETURN(const PurgeReport done,
+                   PurgeEvents(db, now_s - keep, now_s, [&] { return absl::Now() > until; }));
+  if (done.events == 0 && done.freed_bytes == 0) return "";
+  return Cat("keep_events: replaced ", done.events, " records of ", done.jobs, " jobs by summaries, freed ",
+             done.freed_bytes, " bytes");
 }
 
 // One task with its own schedule and problem.
@@ -97,10 +94,15 @@ struct Chore {
   Complaint trouble = {};
 
   void Take(const absl::StatusOr<std::string>& answer) {
-    const bool failed = !answer.ok() || (!answer->empty() && answer->front() == kFailed);
-    trouble.Say(!failed ? std::string()
-                        : Cat(key, ": ", answer.ok() ? answer->substr(1) : Message(answer.status())));
-    if (!failed && !answer->empty()) Log(*answer);
+    absl::Status done = answer.status();
+    if (answer.ok()) {
+      MessageReader reply(*answer);
+      done = reply.Status();
+      const std::string said(reply.Text());
+      if (done.ok() && !said.empty()) Log(said);
+    }
+    const bool failed = !done.ok();
+    trouble.Say(failed ? Cat(key, ": ", Message(done)) : std::string());
     pause = failed ? std::min(2 * pause, kLook) : kFirstPause;
     next = absl::Now() + (failed ? pause : interval);
   }
@@ -110,9 +112,14 @@ struct Chore {
 
 HelperAnswers HousekeepingHelper(const std::vector<std::string>& arguments) {
   return [arguments](std::string_view request, const HelperProgress& /*at*/) -> std::string {
-    if (arguments.size() != 4) return Failed("the housekeeping helper needs four arguments");
-    return request == kPurge ? Purge(arguments[0], arguments[2], arguments[3])
-                             : Copy(arguments[0], arguments[1]);
+    absl::StatusOr<std::string> said = absl::InternalError("the housekeeping helper needs four arguments");
+    if (arguments.size() == 4) {
+      said = request == kPurge ? Purge(arguments[0], arguments[2], arguments[3])
+                               : Copy(arguments[0], arguments[1]);
+    }
+    MessageWriter reply;
+    reply.Status(said.status()).Text(said.ok() ? *said : "");
+    return reply.Take();
   };
 }
 

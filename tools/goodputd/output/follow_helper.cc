@@ -4,37 +4,23 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "spank/clock.h"
 #include "sql/text.h"
+#include "tools/base/helper_message.h"
 #include "tools/goodputd/job_paths.h"
 
 namespace goodput {
 namespace {
 
 constexpr std::size_t kFixedArguments = 7;
-constexpr std::size_t kEventWords = 16;
-constexpr std::size_t kEventFlags = 4;
 constexpr const char* kProgress = "progress.txt";
 constexpr std::string_view kMegatron = "megatron";
 constexpr std::string_view kProgressProfile = "megatron-progress";
 constexpr int kKinds = 16;
 constexpr std::int64_t kSrunsEveryNs = 500'000'000;
-
-std::string OptionalNumber(const std::optional<std::int64_t>& value) {
-  return value ? Cat(*value) : "-";
-}
-
-bool ReadOptional(absl::string_view word, std::optional<std::int64_t>& into) {
-  std::int64_t value = 0;
-  if (word == "-") return true;
-  if (!absl::SimpleAtoi(word, &value)) return false;
-  into = value;
-  return true;
-}
 
 // Follows the output once the job's processes can be read; until then it reports why not.
 class Following {
@@ -134,76 +120,65 @@ HelperAnswers FollowHelper(const std::vector<std::string>& arguments) {
 }
 
 std::string EncodeFound(const OutputFollower::Found& found, std::string_view problem) {
-  std::string text;
-  if (!problem.empty()) absl::StrAppend(&text, "problem ", absl::CHexEscape(ToAbsl(problem)), "\n");
-  if (!found.profile.empty()) absl::StrAppend(&text, "profile ", found.profile, "\n");
-  if (found.more) text += "more\n";
-  absl::StrAppend(&text, "cpu ", found.cpu_ns, "\n");
-  if (found.skipped_bytes > 0) absl::StrAppend(&text, "skipped ", found.skipped_bytes, "\n");
-  for (const FileMark& mark : found.files)
-    absl::StrAppend(&text, "file ", mark.device, " ", mark.inode, " ", mark.offset, "\n");
+  MessageWriter message;
+  message.Text(problem).Text(found.profile).Flag(found.more).Number(found.cpu_ns).Number(found.skipped_bytes);
+  message.Number(static_cast<std::int64_t>(found.files.size()));
+  for (const FileMark& mark : found.files) {
+    message.Number(static_cast<std::int64_t>(mark.device)).Number(static_cast<std::int64_t>(mark.inode));
+    message.Number(mark.offset);
+  }
   for (const OutputFollower::Event& said : found.events) {
-    // A structured binding, so that a new member cannot be forgotten. The position of a bar and the time in
-    // the line have become the event's own times.
+    // Names each member, so that a new one cannot be forgotten here. The position of a bar and the line's own
+    // times have become the event's times.
     const auto& [kind, step, of, step_ns, about_ns, took_ns, elapsed_s, began, time, bytes, algbw, busbw,
                  name, epoch_begins, over_at_next_step, told_at_next_step, complete_is_untold] = said.event;
-    absl::StrAppend(&text, "event ", static_cast<int>(kind), " ", said.t_ns, " ",
-                    OptionalNumber(said.began_ns), " ", said.offset, " ");
-    absl::StrAppend(&text, OptionalNumber(step), " ", OptionalNumber(of), " ", OptionalNumber(step_ns), " ",
-                    OptionalNumber(about_ns), " ");
-    absl::StrAppend(&text, OptionalNumber(took_ns), " ", epoch_begins ? 1 : 0, over_at_next_step ? 1 : 0,
-                    told_at_next_step ? 1 : 0, complete_is_untold ? 1 : 0);
-    absl::StrAppend(&text, " ", said.late_ns, " ", OptionalNumber(bytes), " ", OptionalNumber(algbw), " ",
-                    OptionalNumber(busbw));
-    absl::StrAppend(&text, " n", absl::WebSafeBase64Escape(name), "\n");
+    message.Number(static_cast<std::int64_t>(kind)).Number(said.t_ns).OptionalNumber(said.began_ns);
+    message.Number(said.offset).Number(said.late_ns);
+    for (const auto& number : {step, of, step_ns, about_ns, took_ns, bytes, algbw, busbw})
+      message.OptionalNumber(number);
+    for (const bool flag : {epoch_begins, over_at_next_step, told_at_next_step, complete_is_untold})
+      message.Flag(flag);
+    message.Text(name);
   }
-  return text;
+  return message.Take();
 }
 
 absl::StatusOr<FollowAnswer> DecodeFound(std::string_view text) {
+  MessageReader message(text);
   FollowAnswer answer;
   OutputFollower::Found& found = answer.found;
-  const auto bad = [] { return absl::InvalidArgumentError("malformed reply from the helper"); };
-  for (absl::string_view line : absl::StrSplit(ToAbsl(text), '\n', absl::SkipEmpty())) {
-    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
-    if (words[0] == "problem") {
-      if (!absl::CUnescape(line.substr(words[0].size() + 1), &answer.problem)) return bad();
-    } else if (words[0] == "profile" && words.size() == 2) {
-      found.profile = std::string(words[1]);
-    } else if (words[0] == "cpu" && words.size() == 2) {
-      if (!absl::SimpleAtoi(words[1], &found.cpu_ns)) return bad();
-    } else if (words[0] == "more" && words.size() == 1) {
-      found.more = true;
-    } else if (words[0] == "skipped" && words.size() == 2) {
-      if (!absl::SimpleAtoi(words[1], &found.skipped_bytes)) return bad();
-    } else if (words[0] == "file" && words.size() == 4) {
-      FileMark mark;
-      if (!absl::SimpleAtoi(words[1], &mark.device) || !absl::SimpleAtoi(words[2], &mark.inode) ||
-          !absl::SimpleAtoi(words[3], &mark.offset))
-        return bad();
-      found.files.push_back(mark);
-    } else {
-      OutputFollower::Event said;
-      LogEvent& event = said.event;
-      int kind = 0;
-      if (words.size() != kEventWords || words[0] != "event" || !absl::SimpleAtoi(words[1], &kind) ||
-          kind < 0 || kind >= kKinds || !absl::SimpleAtoi(words[2], &said.t_ns) ||
-          !ReadOptional(words[3], said.began_ns) || !absl::SimpleAtoi(words[4], &said.offset) ||
-          !ReadOptional(words[5], event.step) || !ReadOptional(words[6], event.of) ||
-          !ReadOptional(words[7], event.step_ns) || !ReadOptional(words[8], event.about_ns) ||
-          !ReadOptional(words[9], event.took_ns) || words[10].size() != kEventFlags ||
-          !absl::SimpleAtoi(words[11], &said.late_ns) || !ReadOptional(words[12], event.bytes) ||
-          !ReadOptional(words[13], event.algbw) || !ReadOptional(words[14], event.busbw) ||
-          words[15].empty() || !absl::WebSafeBase64Unescape(words[15].substr(1), &event.name))
-        return bad();
-      event.kind = static_cast<LogEvent::Kind>(kind);
-      event.epoch_begins = words[10][0] == '1';
-      event.over_at_next_step = words[10][1] == '1';
-      event.told_at_next_step = words[10][2] == '1';
-      event.complete_is_untold = words[10][3] == '1';
-      found.events.push_back(std::move(said));
-    }
+  answer.problem = message.Text();
+  found.profile = message.Text();
+  found.more = message.Flag();
+  found.cpu_ns = message.Number();
+  found.skipped_bytes = message.Number();
+  for (std::int64_t files = message.Number(); message.ok() && files > 0; --files) {
+    FileMark mark;
+    mark.device = static_cast<decltype(mark.device)>(message.Number());
+    mark.inode = static_cast<decltype(mark.inode)>(message.Number());
+    mark.offset = message.Number();
+    found.files.push_back(mark);
   }
+  while (message.ok() && !message.AtEnd()) {
+    OutputFollower::Event said;
+    LogEvent& event = said.event;
+    const std::int64_t kind = message.Number();
+    if (kind < 0 || kind >= kKinds) message.Reject();
+    event.kind = static_cast<LogEvent::Kind>(kind);
+    said.t_ns = message.Number();
+    said.began_ns = message.OptionalNumber();
+    said.offset = message.Number();
+    said.late_ns = message.Number();
+    for (auto* const number : {&event.step, &event.of, &event.step_ns, &event.about_ns, &event.took_ns,
+                               &event.bytes, &event.algbw, &event.busbw})
+      *number = message.OptionalNumber();
+    for (bool* const flag :
+         {&event.epoch_begins, &event.over_at_next_step, &event.told_at_next_step, &event.complete_is_untold})
+      *flag = message.Flag();
+    event.name = message.Text();
+    found.events.push_back(std::move(said));
+  }
+  if (!message.ok() || found.cpu_ns < 0) return absl::InvalidArgumentError("malformed reply from the helper");
   return answer;
 }
 

@@ -25,7 +25,7 @@ class OutputOfJob : public JobWatcher {
  public:
   OutputOfJob(const NodeContext& node, const NodeJobs::OutputJob& output, Clock clock)
       : job_(*output.job),
-        name_(Cat("job ", job_.job, ": its output")),
+        name_(Cat("job ", job_.job, ": output")),
         note_(Cat("follow.", job_.job)),
         jobs_(node.jobs),
         spools_(node.log_spools),

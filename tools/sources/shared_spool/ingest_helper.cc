@@ -7,10 +7,9 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "sql/status_macros.h"
 #include "sql/text.h"
+#include "tools/base/helper_message.h"
 #include "tools/sources/shared_spool/files_as.h"
 
 namespace goodput {
@@ -64,24 +63,17 @@ IngestOptions OptionsOf(const SharedIngest& shared, const Reader& reader) {
   return options;
 }
 
-// Encodes a reply: words that each end with a NUL.
 std::string Answer(const absl::StatusOr<IngestReport>& report) {
-  std::string problems;
-  if (report.ok()) {
-    for (const std::string& problem : report->problems) {
-      if (problems.size() + problem.size() < kMaxProblemBytes) problems += Cat(problem, "\n");
-    }
+  MessageWriter reply;
+  reply.Status(report.ok() ? absl::OkStatus()
+                           : absl::Status(report.status().code(),
+                                          Message(report.status()).substr(0, kMaxProblemBytes)));
+  if (!report.ok()) return reply.Take();
+  reply.Number(report->records).Number(report->bad).Number(report->removed).Flag(report->whole);
+  for (const std::string& problem : report->problems) {
+    if (reply.size() + problem.size() < kMaxProblemBytes) reply.Text(problem);
   }
-  const IngestReport none;
-  const IngestReport& of = report.ok() ? *report : none;
-  const std::vector<std::string> words = {Cat(report.status().raw_code()),
-                                          Message(report.status()).substr(0, kMaxProblemBytes),
-                                          Cat(of.records),
-                                          Cat(of.bad),
-                                          Cat(of.removed),
-                                          Cat(of.whole ? 1 : 0),
-                                          problems};
-  return absl::StrJoin(words, std::string(1, '\0'));
+  return reply.Take();
 }
 
 class IngestWorker {
@@ -146,30 +138,27 @@ HelperAnswers IngestHelper(const std::vector<std::string>& arguments) {
   const auto worker = std::make_shared<IngestWorker>(shared);
   return [worker](std::string_view request, const HelperProgress& at) {
     std::set<std::string> avoid;
-    for (const absl::string_view name : absl::StrSplit(ToAbsl(request), '\n', absl::SkipEmpty())) {
-      avoid.emplace(name);
-    }
+    for (MessageReader names(request); names.ok() && !names.AtEnd();) avoid.emplace(names.Text());
     return Answer(worker->Pass(std::move(avoid), at));
   };
 }
 
 std::string IngestRequest(const std::set<std::string>& avoid) {
-  return absl::StrJoin(avoid, "\n");
+  MessageWriter names;
+  for (const std::string& name : avoid) names.Text(name);
+  return names.Take();
 }
 
 absl::StatusOr<IngestReport> ParseIngestAnswer(std::string_view answer) {
-  const std::vector<std::string> words = absl::StrSplit(ToAbsl(answer), '\0');
-  std::int64_t code = 0;
-  std::int64_t whole = 0;
+  MessageReader reply(answer);
+  RETURN_IF_ERROR(reply.Status());
   IngestReport report;
-  if (words.size() != 7 || !absl::SimpleAtoi(words[0], &code) ||
-      !absl::SimpleAtoi(words[2], &report.records) || !absl::SimpleAtoi(words[3], &report.bad) ||
-      !absl::SimpleAtoi(words[4], &report.removed) || !absl::SimpleAtoi(words[5], &whole)) {
-    return absl::InternalError("malformed reply from the ingest helper");
-  }
-  if (code != 0) return absl::Status(static_cast<absl::StatusCode>(code), words[1]);
-  report.whole = whole != 0;
-  report.problems = absl::StrSplit(words[6], '\n', absl::SkipEmpty());
+  report.records = reply.Number();
+  report.bad = reply.Number();
+  report.removed = reply.Number();
+  report.whole = reply.Flag();
+  while (reply.ok() && !reply.AtEnd()) report.problems.emplace_back(reply.Text());
+  if (!reply.ok()) return absl::InternalError("malformed reply from the ingest helper");
   return report;
 }
 

@@ -5,68 +5,49 @@
 #include <memory>
 #include <utility>
 
-#include "absl/strings/numbers.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
+#include "tools/base/helper_message.h"
 
 namespace goodput {
 namespace {
 
-// A message is words that each end with a NUL, followed by bytes:
-//   request: what, folder, file, number, bytes
-//   reply:   error code ("0": none), message or place, size, tail
+// Request: what, folder, file, number, bytes. Reply: status, place, size, tail.
 constexpr char kLook = 'L';
 constexpr char kLookSettled = 'S';
 constexpr char kAppend = 'A';
 constexpr char kReplace = 'R';
 
-std::string Word(std::string_view& from) {
-  const std::size_t end = from.find('\0');
-  std::string word(from.substr(0, end));
-  from.remove_prefix(end == std::string_view::npos ? from.size() : end + 1);
-  return word;
-}
-
-std::int64_t Number(std::string_view& from) {
-  std::int64_t number = -1;
-  return absl::SimpleAtoi(Word(from), &number) ? number : -1;
-}
-
-std::string Pack(std::initializer_list<std::string_view> words, std::string_view bytes) {
-  std::string message;
-  for (const std::string_view word : words) {
-    message.append(word);
-    message.push_back('\0');
-  }
-  message.append(bytes);
-  return message;
-}
-
 }  // namespace
 
 std::string AnswerShipRequest(SharedFolder& folder, std::string_view request) {
-  const std::string what = Word(request);
-  const std::string node = Word(request);
-  const std::string file = Word(request);
-  const std::int64_t number = Number(request);
+  MessageReader message(request);
+  const std::string what(message.Text());
+  const std::string node(message.Text());
+  const std::string file(message.Text());
+  const std::int64_t number = message.Number();
+  const std::string_view bytes = message.Text();
   absl::StatusOr<SharedFile> found = absl::InvalidArgumentError("malformed request");
-  if (what.size() == 1) {
+  if (message.ok() && what.size() == 1) {
     switch (what[0]) {
       case kLook:
       case kLookSettled:
         found = folder.Look(node, file, what[0] == kLookSettled);
         break;
       case kAppend:
-        found = folder.Append(node, file, number, request);
+        found = folder.Append(node, file, number, bytes);
         break;
       case kReplace:
-        found = folder.Replace(node, file, request);
+        found = folder.Replace(node, file, bytes);
         break;
       default:
         break;
     }
   }
-  if (found.ok()) return Pack({"0", found->place, Cat(found->size)}, found->tail);
-  return Pack({Cat(found.status().raw_code()), Message(found.status()), "0"}, "");
+  MessageWriter reply;
+  reply.Status(found.status());
+  if (found.ok()) reply.Text(found->place).Number(found->size).Text(found->tail);
+  return reply.Take();
 }
 
 HelperAnswers ShipHelper(const std::vector<std::string>& arguments) {
@@ -80,21 +61,20 @@ HelperAnswers ShipHelper(const std::vector<std::string>& arguments) {
 absl::StatusOr<SharedFile> RemoteSharedFolder::Ask(char what, const std::string& folder,
                                                    const std::string& file, std::int64_t number,
                                                    std::string_view bytes) {
-  const absl::StatusOr<std::string> answer =
-      process_.Call(Pack({std::string_view(&what, 1), folder, file, Cat(number)}, bytes));
+  MessageWriter request;
+  request.Text({&what, 1}).Text(folder).Text(file).Number(number).Text(bytes);
+  const absl::StatusOr<std::string> answer = process_.Call(request.Take());
   if (!answer.ok()) {
     return Annotate(answer.status(), Cat("shared_spool ", root_, " hangs (records are kept on the node)"));
   }
-  std::string_view rest = *answer;
-  const std::int64_t code = Number(rest);
+  MessageReader reply(*answer);
+  RETURN_IF_ERROR(reply.Status());
   SharedFile found;
-  std::string text = Word(rest);
-  found.size = Number(rest);
-  found.tail = rest;
-  if (code != 0) return absl::Status(static_cast<absl::StatusCode>(code), text);
-  if (found.size < 0)
+  found.place = reply.Text();
+  found.size = reply.Number();
+  found.tail = reply.Text();
+  if (!reply.ok() || found.size < 0)
     return absl::InternalError(Cat("shared_spool ", root_, ": malformed reply from its helper"));
-  found.place = std::move(text);
   return found;
 }
 
