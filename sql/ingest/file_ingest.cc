@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "spank/event.h"
 #include "sql/spool_line.h"
 #include "sql/status_macros.h"
 #include "sql/text.h"
@@ -13,6 +14,15 @@ namespace {
 
 // Lines of a file whose reason and beginning are kept.
 constexpr std::int64_t kMaxSetAsideOfFile = 100;
+
+constexpr std::string_view kController = "@controller";
+
+// What goodputd on the controller records of the scheduler. The root user of a node can write what he wants
+// into that node's folder, and must not decide what became of jobs on other nodes.
+bool IsOfController(std::string_view kind) {
+  return kind == kind::kQueue || kind == kind::kAttempt || kind == kind::kGone || kind == kind::kNodeState ||
+         kind == kind::kWatch;
+}
 
 absl::Status SetAside(Database& db, const Source& source, std::int64_t offset, std::string_view line,
                       const absl::Status& why) {
@@ -113,6 +123,10 @@ absl::Status FileIngest::Take(Database& db, std::string_view bytes, std::int64_t
     }
     if (record.ok() && record->node != place_.node) {
       record = absl::InvalidArgumentError(Cat("`node` is not the folder's ", place_.node));
+    }
+    if (record.ok() && IsOfController(record->kind) && place_.node != kController) {
+      record = absl::InvalidArgumentError(
+          Cat("a node cannot record `", record->kind, "`; only the controller can"));
     }
     const std::int64_t offset = source.offset + static_cast<std::int64_t>(at);
     absl::Status status;

@@ -4,6 +4,7 @@
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_guides
 """
 
+import glob
 import os
 import re
 import unittest
@@ -51,6 +52,23 @@ class GuidesTest(unittest.TestCase):
         self.assertGreater(len(links), 10)
         for document, link in links:
             self.assertTrue(os.path.exists(os.path.join(TOP, os.path.dirname(document), link)), "%s: %s" % (document, link))
+
+    def test_the_tests_that_promises_name_are_there(self) -> None:
+        """docs/security.md: each row names tests, by `test_NAME` or `SUITE.NAME` of GoogleTest."""
+        sources = ""
+        for folder, pattern in (("tests/e2e", "*.py"), ("tests/unit", "*.cc"), ("tests/spank", "*.cc")):
+            for path in glob.glob(os.path.join(TOP, folder, pattern)):
+                with open(path) as file:
+                    sources += file.read()
+        promises = [cells(row) for rows in tables(read("docs", "security.md")) if cells(rows[0])[-1] == "test" for row in rows[2:]]
+        self.assertGreater(len(promises), 15)
+        for promise, _, tests in promises:
+            names = re.findall(r"`([\w.]+)`", tests)
+            self.assertTrue(names, promise)
+            for name in names:
+                suite, _, test = name.rpartition(".")
+                there = r"TEST(_F)?\(%s, %s\)" % (suite, test) if suite else r"def %s\(" % test
+                self.assertTrue(re.search(there, sources), name)
 
     def test_sections_that_documents_link_to_are_there(self) -> None:
         seen = 0

@@ -547,14 +547,14 @@ class HardClientsTest(unittest.TestCase):
 
     def test_a_query_that_costs_too_much_is_refused_before_the_work(self) -> None:
         began = time.monotonic()
-        code, _, body = get("/v1/report?window=600s&S=2025-01-01&E=2026-11-22")
+        code, _, body = get("/v1/report?window=600s&starttime=2025-01-01&endtime=2026-11-22")
         self.assertEqual(code, 400, body)
         self.assertIn("windows", body)
         self.assertLess(time.monotonic() - began, 10)
 
     def test_whether_it_is_healthy_does_not_wait_for_queries(self) -> None:
         with ThreadPoolExecutor(40) as pool:
-            asked = [pool.submit(get, "/v1/report?window=3600s&S=2026-10-01&E=2026-11-22") for _ in range(40)]
+            asked = [pool.submit(get, "/v1/report?window=3600s&starttime=2026-10-01&endtime=2026-11-22") for _ in range(40)]
             time.sleep(0.2)
             began = time.monotonic()
             self.assertIn(get("/healthz")[0], (200, 503))

@@ -321,6 +321,27 @@ TEST_F(ShipTest, WhatWasCopiedLongAgoIsRemovedHereButNeverTheFileInUse) {
   EXPECT_TRUE(fs::exists(Local(kNew)));
 }
 
+TEST_F(ShipTest, AFullFolderGivesUpCopiedFilesHoweverNewOldestFirst) {
+  const std::vector<std::string> files = {"b.2026010100Z.jsonl", "b.2026010101Z.jsonl",
+                                          "b.2026010102Z.jsonl"};
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    Append(files[i].c_str(), "\n{12345678}\n");
+    const std::array<timespec, 2> times{
+        {{kNowS - 30 + static_cast<std::int64_t>(i), 0}, {kNowS - 30 + static_cast<std::int64_t>(i), 0}}};
+    ASSERT_EQ(utimensat(AT_FDCWD, Local(files[i].c_str()).c_str(), times.data(), 0), 0);
+  }
+  Shipper::Options options = Options();
+  options.most_bytes = 30;
+  DirectSharedFolder shared(folder_.path() + "/shared", geteuid(), RealFiles());
+  Shipper shipper(options, shared);
+  EXPECT_EQ(shipper.Pass([] { return false; }).removed, 0) << "nothing before it is copied";
+  EXPECT_EQ(shipper.Pass([] { return false; }).removed, 1);
+  EXPECT_FALSE(fs::exists(Local(files[0].c_str())));
+  EXPECT_TRUE(fs::exists(Local(files[1].c_str())));
+  EXPECT_EQ(shipper.Pass([] { return false; }).removed, 0) << "there is room again";
+  EXPECT_EQ(ReadFile(Shared(files[0].c_str())), "\n{12345678}\n");
+}
+
 TEST_F(ShipTest, NothingIsRemovedThatAJobWhichStillRunsBeganIn) {
   Append(kOld, "\n{1}\n");
   std::ofstream(Local("job.7")) << "goodput=on\n";

@@ -419,6 +419,21 @@ TEST_F(StoreTest, AHoleThatNobodyFillsForAnHourIsSetAsideAndWhatIsBehindItTaken)
   EXPECT_EQ(Ingest().records, 0);
 }
 
+TEST_F(StoreTest, WhatOnlyTheControllerKnowsNoNodeCanSay) {
+  for (const char* kind : {"queue", "attempt", "gone", "node_state", "watch"}) {
+    Append("\n{\"v\":1,\"t\":1767225600000000000,\"m\":1,\"node\":\"n1\",\"stepd\":1,\"kind\":\"" +
+               std::string(kind) + "\",\"cluster\":\"c1\",\"job\":12,\"state\":\"FAILED\"}\n",
+           File());
+  }
+  const IngestReport report = Ingest();
+  EXPECT_EQ(report.bad, 5);
+  EXPECT_EQ(report.records, 0);
+  Database db = Db();
+  Statement reason = db.Prepare("SELECT reason FROM quarantine ORDER BY offset");
+  ASSERT_TRUE(reason.Step());
+  EXPECT_EQ(reason.Text(0), "a node cannot record `queue`; only the controller can");
+}
+
 TEST_F(StoreTest, OfALongFileOfNonsenseTheFirstLinesAreKeptAndAllAreCounted) {
   std::string nonsense;
   for (int i = 0; i < 500; ++i) nonsense += "x\n";

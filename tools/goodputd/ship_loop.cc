@@ -60,6 +60,7 @@ void RunShipLoop(const Config& config, int stop_fd) {
   Shipper::Options options;
   options.spool_root = config.spool;
   options.keep_s = absl::ToInt64Seconds(config.keep_spool);
+  options.most_bytes = config.spool_max / 2;
   options.owner = geteuid();
   options.boot_id = BootId();
   pollfd stop{stop_fd, POLLIN, 0};

@@ -304,14 +304,20 @@ void Shipper::PassNode(const std::string& name, Round& round) {
   std::map<std::string, Copy> copies;
   for (const Original& original : originals) copies[original.name] = node.copies[original.name];
   node.copies = std::move(copies);
+  std::int64_t held = 0;
+  for (const Original& original : originals) held += original.size;
   for (const Original& original : originals) {
     if (round.out_of_time()) return;
     Copy& copy = node.copies[original.name];
     if (copy.looked && copy.size == original.size) {
-      const bool due = options_.keep_s > 0 &&
-                       round.now_s - original.mtime_s > std::max(options_.keep_s, kLeastKeptS) &&
-                       original.name != round.current_file && original.mtime_s < oldest_job_s;
-      if (due && !copy.refused && !Remove(name, folder.get(), original, copy, round)) return;
+      const bool old =
+          options_.keep_s > 0 && round.now_s - original.mtime_s > std::max(options_.keep_s, kLeastKeptS);
+      const bool crowded = options_.most_bytes > 0 && held > options_.most_bytes;
+      const bool in_use = original.name == round.current_file || original.mtime_s >= oldest_job_s;
+      if ((!old && !crowded) || in_use || copy.refused) continue;
+      const std::int64_t before = round.report.removed;
+      if (!Remove(name, folder.get(), original, copy, round)) return;
+      if (round.report.removed > before) held -= original.size;
       continue;
     }
     if (copy.looked && copy.refused) continue;
