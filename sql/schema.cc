@@ -28,6 +28,7 @@ CREATE TABLE event (
 ) WITHOUT ROWID;
 CREATE INDEX event_by_job ON event (job_id, t_ns) WHERE job_id IS NOT NULL;
 CREATE INDEX event_by_kind ON event (kind, t_ns) WHERE job_id IS NULL;
+CREATE INDEX event_of_watch ON event (job_id) WHERE job_id IS NOT NULL AND kind IN ('queue', 'attempt');
 CREATE INDEX event_by_name ON event (
   CASE WHEN json_valid(record) THEN json_extract(record, '$.user') END,
   CASE WHEN json_valid(record) THEN json_extract(record, '$.name') END

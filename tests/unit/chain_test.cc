@@ -201,6 +201,10 @@ TEST(FindChain, LooksAtNoJobThatHasNothingToDoWithIt) {
       " AND instr(record, '\"dependency\":') > 0"
       " AND CASE WHEN json_valid(record) THEN json_extract(record, '$.user') END = 'eve'");
   EXPECT_NE(waiting.find("event_by_dependency"), std::string::npos) << waiting;
+  // Of a job with a hundred thousand marks: sql/tables/jobs.cc.
+  const std::string watched =
+      plan_of("SELECT record FROM event WHERE job_id = ?1 AND kind IN ('queue', 'attempt')");
+  EXPECT_NE(watched.find("event_of_watch"), std::string::npos) << watched;
 }
 
 }  // namespace

@@ -34,6 +34,7 @@
 #include "sql/tables/accounting.h"
 #include "sql/tables/event_cursor.h"
 #include "sql/tables/evidence.h"
+#include "sql/text.h"
 #include "tests/spank/temp_folder.h"
 #include "tests/unit/format_document.h"
 #include "tests/unit/load_events.h"

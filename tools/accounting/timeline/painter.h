@@ -29,8 +29,8 @@ class Painter {
   // Paints on [begin, end).
   Painter(Ns begin, Ns end);
 
-  // Room for so many more claims: to let the intervals of a hundred thousand saves grow takes them twice.
-  void Expect(std::size_t claims) { claimed_.reserve(claimed_.size() + claims); }
+  // Reserves room for so many more pieces: a vector that grows holds all of them twice for a moment.
+  void Reserve(std::size_t pieces) { claimed_.reserve(claimed_.size() + pieces); }
 
   // Claims the free parts of the interval, clipped to the canvas. Empty and inverted intervals claim nothing.
   void Paint(const Interval& claim);

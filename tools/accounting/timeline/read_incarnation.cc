@@ -311,10 +311,10 @@ void MeasureSteps(const Allocation& allocation, Program& program) {
   auto cut = program.cuts.begin();
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     StepRecord& step = program.steps[i];
-    // Most have none.
+    // Most steps have no cut.
     while (cut != program.cuts.end() && cut->end <= step.begin) ++cut;
     const bool whole = cut == program.cuts.end() || cut->begin >= step.end;
-    step.net = whole ? step.end - step.begin : NetTime(program.cuts, step.begin, step.end);
+    step.net = whole ? std::max<Ns>(0, step.end - step.begin) : NetTime(program.cuts, step.begin, step.end);
     if (i == 0 || i + 1 == program.steps.size()) continue;
     if (step.block != nullptr) {
       if (!step.part) program.step_times.Merge(step.block->durations);

@@ -195,8 +195,8 @@ void TimelineBuilder::PaintEpisode(std::size_t index, Painter& painter) {
   each([&](std::size_t i) {
     phases += programs_[i].program.saves.size() + programs_[i].program.overhead.size();
   });
-  // Each is one, and so are the steps before it.
-  painter.Expect(2 * phases + phases / 8);
+  // A piece each, and one of the steps before it.
+  painter.Reserve(2 * phases + phases / 8);
   PaintAllocationPhases(*episode.facts, episode.allocation, paint);
   each([&](std::size_t i) {
     PaintPhases(programs_[i].program.saves, Bucket::kCheckpointSave, facts_, paint);
