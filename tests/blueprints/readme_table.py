@@ -28,7 +28,7 @@ def link(kind: str, name: str) -> str:
 
 
 def block(files: Dict[str, Any]) -> str:
-    """files: what hcl.js printed of the module."""
+    """files: the output of hcl.js for the module."""
     lines = [BEGIN, "## Requirements", "", "| Name | Version |", "|------|---------|",
              '| <a name="requirement_terraform"></a> [terraform](#requirement\\_terraform) | %s |' % (
                  files["versions.tf"]["terraform"][0]["required_version"]),

@@ -41,7 +41,7 @@ class ClusterTest(unittest.TestCase):
 
     def test_every_variable_named_is_there_and_every_one_there_is_used(self) -> None:
         used = {name for group, name in EXPRESSION.findall(self.text) if group == "vars"}
-        implicit = {"region", "zone", "slurm_cluster_name", "instance_image"}  # modules take these by their names
+        implicit = {"region", "zone", "slurm_cluster_name", "instance_image"}  # the toolkit sets these by name
         self.assertLessEqual(used, set(self.blueprint["vars"]))
         self.assertEqual(set(self.blueprint["vars"]) - used - implicit, set())
 
@@ -68,13 +68,14 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual(self.runners("controller_script")[-1], "$(goodput.controller_runner)")
 
     def test_the_controllers_start_installs_nothing(self) -> None:
-        # One ansible-local runner, or one of the options that add such, and Cluster Toolkit installs Ansible before slurmctld.
+        # If one runner is ansible-local, or an option adds such a runner, Cluster Toolkit installs Ansible before slurmctld
+        # starts.
         self.assertEqual(set(self.modules["controller_script"]["settings"]), {"runners"})
         self.assertEqual({runner["type"] for runner in self.runners("controller_script") if isinstance(runner, dict)}, {"shell"})
 
     def test_where_machines_come_from_reaches_the_nodes(self) -> None:
         settings = self.modules["a3mega_nodeset"]["settings"]
-        # Cluster Toolkit refuses compact placement of flex-start machines of this type.
+        # Cluster Toolkit rejects compact placement of flex-start machines of this type.
         self.assertEqual(settings["enable_placement"], "$(!vars.a3mega_dws_flex_enabled)")
         self.assertEqual(settings["machine_type"], "a3-megagpu-8g")
         self.assertEqual((settings["reservation_name"], settings["enable_spot_vm"], settings["dws_flex"]["enabled"]),
@@ -106,7 +107,7 @@ class ClusterTest(unittest.TestCase):
         self.assertGreaterEqual(count, 7)
 
     def script(self, name: str, folder: str) -> str:
-        """The file of a runner or script, as a machine gets it."""
+        """The file of a runner or script, as installed on a machine."""
         text, = [content for runner, content in self.scripts() if runner == name]
         path = os.path.join(folder, os.path.basename(name))
         with open(path, "w") as file:
@@ -123,7 +124,7 @@ class ClusterTest(unittest.TestCase):
             with open(os.path.join(folder, "status"), "w") as status:
                 for name, state in known:
                     status.write("Package: %s\nStatus: %s\nMaintainer: t\nArchitecture: amd64\nVersion: 1\nDescription: t\n\n" % (name, state))
-            # As the real one: an unknown package is an error.
+            # Like the real apt: an unknown package is an error.
             with open(os.path.join(folder, "apt-mark"), "w") as command:
                 command.write('#!/bin/sh\nshift\nfor name; do dpkg-query -W -f \'${Status}\' "$name" | grep -q " installed$" || exit 100\n'
                               'echo "$name"; done\n')
@@ -135,7 +136,8 @@ class ClusterTest(unittest.TestCase):
                          (0, ["google-guest-agent", "libnvidia-nscq-580", "nvidia-utils-580-server"]))
 
     def stage(self, prepare: str) -> Tuple[int, str, str]:
-        """stage_prologs.sh twice, on a machine without network whose changes are thrown away: status, what it said, what there is."""
+        """Runs stage_prologs.sh twice on a machine without network whose changes are discarded. Returns status, output and
+        files."""
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "run"), "w") as run:
                 run.write("set -e\nmount -t tmpfs tmpfs /opt\nmount -t tmpfs tmpfs /usr/local\n%s\nPATH=/usr/bin:/bin\n"
@@ -159,7 +161,7 @@ class ClusterTest(unittest.TestCase):
         status, said, found = self.stage(":")  # no receive-data-path manager in the image
         self.assertEqual(status, 0, said)
         self.assertIn("try 3 failed with status 1", said)
-        self.assertNotIn("rxdm.prolog", found)  # a link to nothing would drain nodes
+        self.assertNotIn("rxdm.prolog", found)  # a dangling link would drain nodes
         status, said, _ = self.stage("mount -o remount,ro /opt")
         self.assertEqual(status, 0, said)
         self.assertIn("run this as root again", said)
@@ -174,10 +176,10 @@ class ClusterTest(unittest.TestCase):
     def test_instructions_are_shown(self) -> None:
         self.assertEqual(self.modules["goodput"]["outputs"], ["instructions"])
 
-    # --- what a person copies
+    # --- commands to copy
 
     def commands(self) -> Iterator[Tuple[str, List[str]]]:
-        """Every gcluster command in the documents, in the shell's words. In a comment, a copy of the lines without their #."""
+        """Every gcluster command in the documents, split like a shell does. In comments, the # of each line is removed."""
         for name in ("README.md", "a3mega-slurm-goodput.yaml", os.path.join("modules", "slurm-goodput", "README.md")):
             with open(os.path.join(TOP, "blueprints", name)) as file:
                 text = re.sub(r"^# ?", "", file.read(), flags=re.M) if name.endswith(".yaml") else file.read()

@@ -20,7 +20,7 @@ from typing import Any, Dict, Tuple
 from .readme_table import MODULE, TOP
 
 BUILD = os.path.abspath(os.environ.get("GOODPUT_BUILD", os.path.join(TOP, "build")))
-# Below the project: what another suite has compiled is not compiled again.
+# Below the project, so that objects compiled by another suite are reused.
 ROOT = os.path.join(TOP, "out", "image")
 STAMP = "usr/local/share/slurm-goodput/built-from"
 
@@ -31,7 +31,7 @@ def output(*command: str) -> str:
 
 
 def plugin_dir() -> str:
-    """Where this machine's Slurm keeps its plugins."""
+    """The plugin folder of this machine's Slurm."""
     folder, = {os.path.dirname(path) for path in output("dpkg", "-L", "slurm-wlm-basic-plugins").split() if path.endswith("/auth_munge.so")}
     return folder
 
@@ -56,13 +56,13 @@ class InstallTest(unittest.TestCase):
         shutil.rmtree(ROOT, ignore_errors=True)
         os.makedirs(ROOT)
         cls.addClassCleanup(shutil.rmtree, ROOT)
-        # A copy: whoever changes the project while this runs has another tarball made.
+        # A copy, because a change of the project during the test causes a new tarball.
         cls.tarball = shutil.copy(output(os.path.join(TOP, "tests/checks/tarball"), BUILD), os.path.join(ROOT, "release.tar.xz"))
         with open(os.path.join(ROOT, "config.site"), "w") as site:
             site.write("CXXFLAGS='-O2 -g1' CFLAGS='-O2 -g1' enable_werror=yes\n")
         cls.first, cls.said = run_playbook(package_url=cls.tarball, url="http://c-controller:9645", goodput_conf=["heartbeat = 30s"])
         assert cls.first["failed"] == 0, cls.said
-        # Other tests here change the folder; these two runs are one after the other.
+        # Other tests here change the folder; these two runs must follow each other.
         cls.second, cls.said_again = run_playbook(package_url=cls.tarball, url="http://c-controller:9645", goodput_conf=["heartbeat = 30s"])
         with open(os.path.join(ROOT, "etc/slurm-goodput/goodput.conf")) as conf:
             cls.conf = conf.read()
@@ -111,7 +111,7 @@ class InstallTest(unittest.TestCase):
         built = self.text(STAMP)
         self.addCleanup(self.write_stamp, built)
         with open(self.tarball, "rb") as tarball:
-            self.write_stamp(hashlib.sha256(tarball.read()).hexdigest() + " for slurm 99.05.1\n")  # as if it had been built for that
+            self.write_stamp(hashlib.sha256(tarball.read()).hexdigest() + " for slurm 99.05.1\n")  # another release
         recap, said = run_playbook(package_url=self.tarball, install_prefix=other)
         self.assertEqual(recap["failed"], 1, said)
         self.assertIn("is not a plugin that Slurm 99.05 can load", said)
@@ -135,7 +135,7 @@ class InstallTest(unittest.TestCase):
         output(*git, "tag", "v1")
         commit = output(*git, "rev-parse", "v1")
         self.addCleanup(self.write_stamp, self.text(STAMP))
-        self.write_stamp("%s for %s\n" % (commit, output("slurmd", "-V")))  # an empty repository builds nothing
+        self.write_stamp("%s for %s\n" % (commit, output("slurmd", "-V")))  # an empty repository cannot be built
         recap, said = run_playbook(git_url="file://" + repo, git_ref="v1")
         self.assertEqual(recap["failed"], 0, said)
         recap, said = run_playbook(git_url="file://" + repo, git_ref="v2")

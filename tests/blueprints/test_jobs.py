@@ -17,7 +17,7 @@ from .readme_table import TOP
 
 JOBS = os.path.join(TOP, "blueprints", "jobs")
 WAIT_S = 120
-# What nccl-tests print, of no network.
+# The output of nccl-tests, without a network.
 ALL_GATHER = """#!/bin/sh
 [ "$SLURM_PROCID" = 0 ] || exit 0
 echo "# nThread 1 nGpus 1 minBytes 8388608 maxBytes 8589934592 step: 2(factor)"
@@ -46,7 +46,7 @@ class JobsTest(unittest.TestCase):
         os.chmod(program, 0o755)
 
     def run_as_user(self, command: List[str], env: Dict[str, str]) -> str:
-        """The variables reach the job as they would from a user's shell."""
+        """The variables reach the job as from a user's shell."""
         path = {"PATH": os.path.dirname(SGOODPUT) + ":" + os.environ["PATH"]}
         return self.site.cluster.run(["/bin/sh", "-c", 'cd "$0" && exec "$@"', self.home, *command], user="nobody", env=dict(path, **env)).stdout
 
@@ -76,7 +76,7 @@ class JobsTest(unittest.TestCase):
         with open(os.path.join(TOP, "docs", "users.md")) as file:
             lines = [line for line in file.read().splitlines() if line.startswith("#SBATCH --goodput")]
         self.assertEqual(len(lines), 5)
-        lines[0] = lines[0].replace("pretrain-7b ", "guide-7b ")  # the name is another test's run
+        lines[0] = lines[0].replace("pretrain-7b ", "guide-7b ")  # another test uses this name
         script = os.path.join(self.home, "five.sbatch")
         with open(script, "w") as file:
             file.write("#!/bin/bash\n" + "\n".join(lines) + "\nsrun true\n")
@@ -102,7 +102,7 @@ class JobsTest(unittest.TestCase):
         self.assertEqual((said["steps"]["lost"], said["ledger"]["holds"]), (0, True))
         stop, = said["interruptions"]
         self.assertEqual((stop["cause"], stop["planned"]), ("user_requeue", True))
-        # How the model's FLOPs and the precision were given; there are no GPUs to hold them against.
+        # The options for the model's FLOPs and the precision; there are no GPUs to compare them with.
         self.assertIn("GPU", said["goodput"]["program_reason"])
 
     def test_a_chain_is_one_run(self) -> None:

@@ -22,9 +22,9 @@ import yaml
 from . import readme_table
 from .readme_table import HERE, MODULE, NPM, TOP
 PACKAGES = ("@cdktf/hcl2json@0.21.0", "@cdktf/hcl-tools@0.21.0")
-# What Cluster Toolkit reads of metadata.yaml, as its own modules have it.
+# The keys of metadata.yaml that Cluster Toolkit reads, as in its own modules.
 METADATA = {"spec": {"requirements": {"services": list}}, "ghpc": {"validators": list}}
-# Names that would clash with what it wires by itself.
+# Names that would clash with values that it sets automatically.
 RESERVED = {"compute_startup_script", "project_id", "labels", "region", "zone", "deployment_name"}
 PYXIS = "required /usr/local/lib/slurm/spank_pyxis.so\n"
 
@@ -106,7 +106,7 @@ class ModuleTest(unittest.TestCase):
         self.assertEqual(set(types.values()), {("ansible-local", ".yml"), ("shell", ".sh")})
 
     def test_the_controllers_runner_wants_no_ansible(self) -> None:
-        # The toolkit's startup-script module installs Ansible, by apt-get, wherever one runner is ansible-local.
+        # The toolkit's startup-script module installs Ansible with apt-get if any runner is ansible-local.
         self.assertEqual(self.files["main.tf"]["locals"][0]["controller_runner"]["type"], "shell")
 
     def test_what_the_module_gives_a_runner_is_what_the_runner_knows(self) -> None:
@@ -127,7 +127,7 @@ class ModuleTest(unittest.TestCase):
             build = set(re.findall(r"\bbuild=\((.*?)\)", file.read(), re.S)[0].split())
         play, = yaml.safe_load(self.text("files", "install.yml"))
         apt, = [task["ansible.builtin.apt"]["name"] for task in play["tasks"] if "ansible.builtin.apt" in task]
-        # Slurm is there already; git fetches, tar unpacks and nm looks.
+        # Slurm is already installed; git fetches, tar unpacks and nm lists symbols.
         slurm = {name for name in build if "slurm" in name}
         self.assertEqual(set(apt) - {"git", "xz-utils", "binutils"}, build - slurm)
 
@@ -144,8 +144,8 @@ class ModuleTest(unittest.TestCase):
         check(yaml.safe_load(self.text("metadata.yaml")), METADATA, "metadata")
 
     def refused(self, settings: Dict[str, Optional[str]]) -> List[str]:
-        """What `gcluster create` says of them, as its validators `regex` and `conditional` do: a string must match, what is not
-        given is not looked at, and an empty trigger_value is met by what is not given."""
+        """Implements the validators `regex` and `conditional` of `gcluster create`: a string must match, settings that are not
+        given are ignored, and an empty trigger_value matches a setting that is not given."""
         said = []
         for rule in yaml.safe_load(self.text("metadata.yaml"))["ghpc"]["validators"]:
             inputs = rule["inputs"]
@@ -186,7 +186,7 @@ class ModuleTest(unittest.TestCase):
                 pattern, = re.findall(r'regex\("((?:[^"\\]|\\.)*)"', validation["condition"])
                 of_terraform[name] = (pattern.replace("\\\\", "\\"), validation["error_message"])
         self.assertEqual(rules, of_terraform)
-        # Neither a setting nor a path goes without one.
+        # Every setting and path must have one.
         self.assertEqual(set(self.variables()) - set(rules), set())
 
     def test_what_documents_wire_exists(self) -> None:
@@ -210,16 +210,16 @@ class ModuleTest(unittest.TestCase):
                                   universal_newlines=True, timeout=300, env=dict(os.environ, HOME=self.dir))
             self.assertEqual(said.returncode, 0, said.stdout)
 
-    # --- the controller's runner, run
+    # --- execution of the controller's runner
 
     def settings(self, settings: Optional[Dict[str, Any]] = None) -> str:
-        """The argument that the module makes of these."""
+        """The argument that the module passes for these settings."""
         lines = ["%s=%s" % (name, value) for name, value in (settings or {}).items() if name != "goodput_conf"]
         lines += ["goodput_conf=" + line for line in (settings or {}).get("goodput_conf", [])]
         return base64.b64encode("\n".join(lines).encode()).decode()
 
     def configure(self, settings: Optional[Dict[str, Any]] = None) -> str:
-        """Below self.dir; what it said. It never fails."""
+        """Runs it below self.dir and returns the output. It never fails."""
         done = subprocess.run([os.path.join(MODULE, "files", "configure.sh"), "--settings", self.settings(settings), "--root", self.dir],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
                               timeout=300)
@@ -308,7 +308,7 @@ class ModuleTest(unittest.TestCase):
         self.assertIn("--settings is not base64", done.stderr)
 
     def test_a_controller_without_network_is_configured(self) -> None:
-        # As root, with a user, systemd's units and a service, on a machine whose every change goes into a folder of this test.
+        # As root, with a user, systemd's units and a service, on a machine whose changes all go into a folder of this test.
         stub = "#!/bin/sh\necho \"${0##*/} $*\" >>/var/commands\n%s\n"
         self.addCleanup(subprocess.run, ["umount", "-l", self.dir])
         subprocess.run(["mount", "-t", "tmpfs", "tmpfs", self.dir], check=True)

@@ -21,7 +21,7 @@ NUMBERS = ["young_s", "daly_s", "poisson_s", "saxena_s", "ettr", "ettr_interval_
 
 
 def failing_run(spool: Spool, failures: int) -> None:
-    """Starts that train 3,600 s with a save of 20 s every 1,200 s, and are lost with their node."""
+    """Starts that train for 3,600 s with a save of 20 s every 1,200 s, and are lost with their node."""
     t, step = 0, 0
     for start in range(failures + 1):
         spool.controller(t + 1, submit_s=t, eligible_s=t, state="PENDING", restart=start, kind="queue", reason="Resources")
@@ -84,7 +84,7 @@ class AdviseTest(unittest.TestCase):
     def job(self, failures: int, *args: str) -> Dict[str, Any]:
         return self.what_if("7", "--config", self.config, "--no-refresh", "--db", self.db[failures], *args)
 
-    # --- what if
+    # --- assumed values
 
     def test_published_numbers(self) -> None:
         answer = self.what_if("--nodes", "2048", "--failures-per-node-day", "0.0065")
@@ -156,7 +156,7 @@ class AdviseTest(unittest.TestCase):
         done = run_it("advise", "8", "--config", self.config, "--no-refresh", "--db", self.db[0])
         self.assertEqual((done.returncode, done.stdout), (1, ""))
 
-    # --- of a run
+    # --- advice on a run
 
     def test_a_run_that_fails_often_is_measured_and_advised(self) -> None:
         answer = self.job(12)

@@ -16,7 +16,7 @@ from typing import Dict, List, Tuple
 
 from .harness.goodput_site import TRAINER, Site
 
-# The kernel stamps files by its tick; a save's first file is made a moment after the trainer says it begins.
+# The kernel's timestamps are ticks; a save's first file is created a moment after the trainer logs its begin.
 TOLERANCE_NS = 100_000_000
 
 # Frameworks of tests/trainer, and the layouts they write.
@@ -29,7 +29,7 @@ def records(site: Site, job: int, kind: str = "checkpoint") -> List[Dict]:
     for path in glob.glob(os.path.join(site.spool, "*", "*.jsonl")):
         with open(path) as file:
             found += [json.loads(line) for line in file if '"kind":"%s"' % kind in line and '"job":%d,' % job in line]
-    # Without an edge: who sees the directory.
+    # Without an edge: which processes see the directory.
     return sorted((record for record in found if kind != "checkpoint" or "edge" in record), key=lambda record: record["t"])
 
 
@@ -100,14 +100,14 @@ class CheckpointTest(unittest.TestCase):
         self.assertEqual(self.records(job), [])
 
     def test_a_directory_is_what_its_task_sees_by_that_name(self) -> None:
-        # In a container: /mnt is its own, and the node has nothing there.
+        # In a container with its own /mnt, which is empty on the node.
         inside = "/mnt/ckpt"
         job = self.train_inside("inside", inside, "mkdir %s && mount --bind $0 %s" % (inside, inside))
         self.assertFalse(os.path.exists(inside))
         self.check(job, self.folder)
         show = self.site.show_json(job)["jobs"][0]
         self.assertGreater([b["seconds"] for b in show["buckets"] if b["name"] == "productive"][0], 1)
-        # The node has a directory of that name, in which somebody else saves.
+        # The node has a directory of that name, in which another program saves.
         self.addCleanup(shutil.rmtree, "/dev/shm/gp-decoy", True)
         os.makedirs("/dev/shm/gp-decoy/iter_0000099")
         job = self.train_inside("decoy", "/dev/shm/gp-decoy", "mkdir /dev/shm/gp-decoy && mount --bind $0 /dev/shm/gp-decoy", over="/dev/shm")
@@ -125,7 +125,7 @@ class CheckpointTest(unittest.TestCase):
         return job
 
     def test_a_directory_is_what_a_container_of_podman_sees_by_that_name(self) -> None:
-        """Its program is no child of the task, and the task has nothing there."""
+        """The container's program is no child of the task, and the directory does not exist for the task."""
         self.folder = self.site.folder("podman", "nobody")
         home = os.path.dirname(self.folder)
         podman = self.podman(os.path.join(home, "podman-home"))
@@ -141,14 +141,14 @@ class CheckpointTest(unittest.TestCase):
         self.assertEqual(len([r for r in self.records(job, "mark") if r["mark"] == "step"]), 22)
 
     def podman(self, home: str) -> Tuple[str, str]:
-        """What starts a container of nobody's that has this machine's /usr, and what stands before its command."""
+        """The command that starts a rootless container with this machine's /usr, and the prefix of its command."""
         if shutil.which("podman") is None:
             raise unittest.SkipTest("no podman here (apt-get install podman)")
         root = os.path.join(home, "root")
         self.site.cluster.run("mkdir -p -m 700 %s/run %s/usr %s/ckpt %s/trainer %s/etc && for at in bin lib lib64 sbin; do ln -sfn usr/$at %s/$at; done" % (
             home, root, root, root, root, root), user="nobody")
         said = ""
-        # crun refuses machines with cgroups of both versions.
+        # crun rejects machines with cgroups of both versions.
         for runtime in ("crun", "runc"):
             run = "env HOME=%s XDG_RUNTIME_DIR=%s/run podman --runtime=%s run --rm --network=host --ulimit=host -v /usr:/usr:ro" % (home, home, runtime)
             tried = self.site.cluster.run("%s --rootfs %s true" % (run, root), user="nobody", check=False)
@@ -181,7 +181,7 @@ class CheckpointTest(unittest.TestCase):
         helpers = self.helpers(stuck)
         self.assertEqual(len(helpers), 1)
         os.kill(helpers[0], signal.SIGSTOP)
-        # Meanwhile: its own marks and signals, and another job's everything.
+        # Meanwhile, its own marks and signals and all records of another job arrive.
         begin = time.time_ns()
         other = self.train("other", "root", "--marks --steps 22 --on-signal USR1=ignore")
         other_folder = self.folder
@@ -200,7 +200,7 @@ class CheckpointTest(unittest.TestCase):
         marked = {record.get("train_step") for record in self.records(stuck, "mark")}
         self.assertGreater(len(steps), 10)
         self.assertLessEqual(set(steps[:-3]), marked)
-        # The helper was given up, and another told what had been missed.
+        # The helper was abandoned, and a new one reported what was missed.
         deadline = time.monotonic() + 40
         while len(self.records(stuck)) < 8 and time.monotonic() < deadline:
             time.sleep(0.5)
@@ -244,7 +244,7 @@ class CheckpointTest(unittest.TestCase):
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
 class LayoutsTest(unittest.TestCase):
     def test_every_frameworks_saves_are_seen_at_once(self) -> None:
-        """As changes, that is: the directories are looked at again an hour later."""
+        """The directories are scanned only on changes, because the interval is an hour."""
         with Site("cgroup", nodes=2, dbd=False, conf=["checkpoint_scan = 1h"]) as site:
             jobs = {}
             for framework in LAYOUTS:
@@ -272,13 +272,13 @@ class LayoutsTest(unittest.TestCase):
                     seen = self.seen(site, job)
                     self.assertEqual(sorted(seen), sorted(told))
                     for key, t in told.items():
-                        # Eight programs on whatever processors there are.
+                        # Eight programs share the available processors.
                         self.assertLess(abs(seen[key] - t), 5 * TOLERANCE_NS, key)
                     self.assertEqual({record["layout"] for record in records(site, job)}, {LAYOUTS[framework]})
 
     @staticmethod
     def seen(site: Site, job: int) -> Dict:
-        """Lightning's last.ckpt is one save more, and its name has no number."""
+        """Lightning's last.ckpt counts as another save, and its name contains no number."""
         return {(record["train_step"], record["edge"]): record["t"] for record in records(site, job) if "train_step" in record}
 
 

@@ -43,7 +43,7 @@ class CliTest(unittest.TestCase):
         cls.pending = sbatch("true", user="nobody", options=["--hold", "-J", "pending"])
         cls.array = sbatch("true", user="nobody", options=["--array=1-2", "-J", "array"])
         cls.hostile: Dict[int, str] = {}
-        # A line that would read as the trained job's, if sacct's delimiter were known.
+        # A name that could be read as the trained job's row if sacct's delimiter were known.
         forged = "x\n" + "\x1f".join([site.cluster.name, str(cls.trained), str(cls.trained)] + ["1"] * 20)
         for name in HOSTILE + [forged]:
             cls.hostile[sbatch("true", user="nobody", options=["--job-name=" + name])] = name
@@ -51,7 +51,7 @@ class CliTest(unittest.TestCase):
             site.settle(job)
         cls.own = os.path.join(site.cluster.jobdir("nobody"), "own.db")
 
-    # --- how
+    # --- helpers
 
     def ask(self, *args: str, status: int = 0, user: str = "root") -> str:
         answer = self.site.sgoodput(*args, user=None if user == "root" else user)
@@ -70,7 +70,7 @@ class CliTest(unittest.TestCase):
         self.assertRegex(answer.stderr, r"\Asgoodput: [^\n]+\n\Z", args)
         return answer.stderr
 
-    # --- selecting
+    # --- selecting jobs
 
     def test_selects_as_sacct_does(self) -> None:
         trained, failed, plain, pending = (str(job) for job in (self.trained, self.failed, self.plain, self.pending))
@@ -95,23 +95,23 @@ class CliTest(unittest.TestCase):
         self.assertEqual(self.ids("-S", "now-2hours", "-E", "now-1hour", status=1), [])
         before = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(self.begin - 60))
         self.assertEqual(set(self.ids("-S", before, "-E", "now")), everything)
-        # Array tasks are jobs of their own.
+        # Array tasks are separate jobs.
         self.assertLessEqual({"%d_1" % self.array, "%d_2" % self.array}, everything)
         self.assertEqual(self.ids("-j", "%d_1" % self.array), ["%d_1" % self.array])
         self.assertEqual(sorted(self.ids("-j", str(self.array))), ["%d_1" % self.array, "%d_2" % self.array])
 
     def test_an_ordinary_user_with_a_database_of_their_own(self) -> None:
-        self.one_line("--db", self.own, user="nobody")  # who only asks makes no database
+        self.one_line("--db", self.own, user="nobody")  # a query creates no database
         self.ask("backfill", "--db", self.own, "-S", "now-1hour", user="nobody")
         mine = self.ids("--db", self.own, user="nobody")
         self.assertIn(str(self.trained), mine)
         self.assertNotIn(str(self.failed), mine)
         self.assertIn(str(self.failed), self.ids("--db", self.own, "-a", user="nobody"))
         self.assertEqual(self.ids("--db", self.own, "-j", str(self.failed), user="nobody"), [str(self.failed)])
-        # Accounting alone: no claim about what the program did.
+        # With accounting alone, nothing is claimed about the program.
         job = json.loads(self.ask("show", "--db", self.own, str(self.trained), "--json", user="nobody"))
         self.assertIsNone(job["jobs"][0]["goodput"]["runtime"])
-        self.one_line(user="nobody")  # the site's database is not for everyone
+        self.one_line(user="nobody")  # not every user may read the site's database
 
     def test_what_is_not_there_is_1(self) -> None:
         self.assertEqual(self.ids("-j", "99999", status=1), [])
@@ -234,8 +234,8 @@ class CliTest(unittest.TestCase):
         first, second = (re.fullmatch(report, self.ask("ingest", "--db", database)) for _ in range(2))
         assert first and second
         self.assertGreater(int(first[1]), 50)
-        self.assertLess(int(second[1]), 5)  # the queue watch may have written since
-        # What was ingested anew says the same as what the daemon ingested.
+        self.assertLess(int(second[1]), 5)  # the queue watch may have written meanwhile
+        # A new ingest gives the same report as the daemon's.
         both = [json.loads(self.ask("show", str(self.trained), "--json", *more))["jobs"] for more in ((), ("--db", database))]
         self.assertEqual(*both)
 
@@ -266,7 +266,7 @@ class CliTest(unittest.TestCase):
         said = {job["job_id"]: job["name"] for job in json.loads(answers["json"])["jobs"]}
         for job, name in self.hostile.items():
             if "\udcff" not in name:
-                self.assertEqual(said[job], name)  # as the controller has it, not as slurmdbd's tables do
+                self.assertEqual(said[job], name)  # as in the controller, not as in slurmdbd's tables
         self.assertEqual(said[max(self.hostile)][:2], "x\n")
         self.assertIn("COMPLETED|trained", self.ask("-j", str(self.trained), "-P", "-o", "State,JobName"))
         self.assertIn("ok  database", self.site.sgoodput("doctor").stdout)

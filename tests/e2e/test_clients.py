@@ -23,11 +23,10 @@ from .harness.reach import reachable
 SOURCES = os.path.join(TESTS, "clients")
 CLIENTS = reachable(os.path.join(os.path.dirname(TESTS), "tools", "clients"))
 MARK = os.path.join(BUILD, "tools", "clients", "goodput-mark")
-# A record's time is told in the daemon's clocks, which it reads a moment apart.
+# A record's time is computed from the daemon's two clocks, which are read a moment apart.
 TOLERANCE_NS = 1_000_000
 
-# The socket's path where a container would have it mounted, if the site did not name another; all that is behind /run is of
-# the namespace alone.
+# The socket's path as mounted in a container, unless the site uses another one; everything else in /run belongs to the namespace.
 MOUNTED = "unset GOODPUT_SOCKET_PATH; mount -t tmpfs none /run && mkdir /run/slurm-goodput && mount --bind %s /run/slurm-goodput && exec %s"
 
 
@@ -37,12 +36,12 @@ class Span(NamedTuple):
 
 
 def inside(user: str, options: str, command: str) -> str:
-    """The command in namespaces of its own; who is not root makes a user namespace to do so."""
+    """The command in separate namespaces; an ordinary user needs a user namespace for that."""
     return "unshare %s --fork %s sh -c '%s'" % ("" if user == "root" else "--user --map-root-user", options, command)
 
 
 def namespaces_of(user: str, socket_folder: str, command: str) -> Dict[str, str]:
-    """The command as a job would run it: plainly, and in namespaces of its own."""
+    """The command as a job would run it: directly, and in separate namespaces."""
     return {
         "srun": command,
         "unshare --mount --pid": inside(user, "--mount --pid", command),
@@ -74,7 +73,7 @@ class ClientsTest(unittest.TestCase):
                     cls.jobs[language, user, where] = cls.submit(user, command)
             for language in ("c99", "python"):
                 cls.alone[language + user] = cls.submit(user, inside(user, "--net", "env -u GOODPUT_SOCKET_PATH %s %s" % (cls.programs[language], cls.log_name(user))))
-            # Two tasks, of which the first speaks for the job.
+            # Two tasks, of which the first reports for the job.
             cls.jobs["python", user, "two tasks"] = cls.submit(user, "bash -c '%s %s$SLURM_PROCID'" % (
                 cls.programs["python"], cls.log_name(user)), tasks=2)
 
@@ -95,11 +94,11 @@ class ClientsTest(unittest.TestCase):
 
     @classmethod
     def submit(cls, user: str, command: str, tasks: int = 1) -> int:
-        # Slurm's end of a job has whole seconds, and none of the program's time is behind it.
+        # Slurm's end of a job is truncated to a second, and the program ran until the end.
         return cls.site.cluster.sbatch("srun -n%d %s && sleep 1.1" % (tasks, command), user=user, options=["-N1", "-n%d" % tasks])
 
     def log(self, user: str, job: int, suffix: str = "") -> Tuple[Dict[str, Span], int]:
-        """What the program did and when, and how many of its marks it says were dropped."""
+        """The program's log, and the number of marks that it reports as dropped."""
         self.site.cluster.wait_state(job, "COMPLETED")
         told: Dict[str, Span] = {}
         with open(os.path.join(self.site.cluster.jobdir(user), "log.%d%s" % (job, suffix))) as file:
@@ -169,7 +168,7 @@ class ClientsTest(unittest.TestCase):
                 self.holds(evaluation, told, ("phase-begin-evaluation", "phase-end-evaluation"))
 
     def holds(self, bucket: Dict, told: Dict[str, Span], *edges: Tuple[str, str]) -> None:
-        """Its time is between the shortest and the longest that the log allows."""
+        """Its time is between the shortest and the longest time that the log allows."""
         shortest = sum(told[end].before - told[begin].after for begin, end in edges)
         longest = sum(told[end].after - told[begin].before for begin, end in edges)
         slack = 2 * TOLERANCE_NS * len(edges)

@@ -22,7 +22,7 @@ LIBRARY = (glob.glob("/usr/lib/*/faketime/libfaketime.so.1") or [""])[0]
 
 
 class Clock:
-    """The real time of the processes that have its environment, seconds away from the machine's; monotonic time stays."""
+    """Shifts the real time of processes with its environment by seconds; monotonic time does not change."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -40,14 +40,14 @@ class Clock:
 
 
 def forget_shared_memory() -> None:
-    """libfaketime leaves it behind in a process that is killed."""
+    """Removes files of libfaketime, which a killed process leaves behind."""
     for path in glob.glob("/dev/shm/*faketime_s[eh]m_*"):
         if not os.path.exists("/proc/" + path.rsplit("_", 1)[1]):
             os.unlink(path)
 
 
 class ClockCase(unittest.TestCase):
-    """A site of which some daemons go by `clock`: Slurm's named in DAEMONS, and the goodputd of the role FAKED."""
+    """A site on which some daemons use `clock`: Slurm's daemons listed in DAEMONS, and the goodputd of the role FAKED."""
 
     DAEMONS: Sequence[str] = ()
     FAKED = ""
@@ -88,7 +88,7 @@ class ClockCase(unittest.TestCase):
         self.clock.set(0)
 
     def train(self, jump_s: int) -> Tuple[int, str]:
-        """A job of some 12 s, at its end; the clock is set to jump_s, if that is not 0, while it trains."""
+        """Runs a job of about 12 s to its end; if jump_s is not 0, the clock is set by that while it trains."""
         type(self).serial += 1
         folder = self.site.folder("clock-%d" % self.serial, "nobody")
         job = self.site.cluster.sbatch("srun %s --dir %s --steps 24 --step-seconds 0.3 --save-every 8 --save-seconds 0.3 "
@@ -125,8 +125,8 @@ class NodeClockTest(ClockCase):
         self.assertEqual(self.said, [])
 
     def assert_said(self, *changes: int) -> None:
-        """slurmd gives prolog and epilog an environment of its own, so theirs is the machine's clock again: a node that is
-        only apart cannot be had this way, it is one whose clock is set before and after."""
+        """slurmd starts prolog and epilog with a different environment, so they use the machine's clock: this tests a node whose
+        clock is set before and after the job, not one that is constantly ahead."""
         self.assertEqual(len(self.said), len(changes), self.said)
         for line, change in zip(self.said, changes):
             self.assertIn("the clock of node %s was set by %+d" % (self.site.cluster.nodes[0], change), line)
@@ -145,17 +145,17 @@ class NodeClockTest(ClockCase):
 
 
 class ControllerClockTest(ClockCase):
-    """slurmctld, slurmdbd and the goodputd beside them; the nodes keep the machine's clock."""
+    """slurmctld, slurmdbd and the controller's goodputd; the nodes keep the machine's clock."""
 
     DAEMONS = ("slurmdbd", "slurmctld")
     FAKED = "controller"
-    SLURM_CONF = ("SlurmdTimeout=0",)  # no answer for an hour would be a node that is down
+    SLURM_CONF = ("SlurmdTimeout=0",)  # otherwise a node without answers for an hour would be set down
 
     def test_an_hour_forwards_while_a_job_runs(self) -> None:
         jump_s = 3600
         job, folder = self.train(jump_s)
         rows = self.rows(job)
-        # As the clock of the start would have told.
+        # As with the clock at the start.
         for row in rows:
             for field in ("Submit", "Eligible", "Start", "End"):
                 if row[field] is not None and row[field] - rows[0]["Submit"] > jump_s // 2:
@@ -164,7 +164,7 @@ class ControllerClockTest(ClockCase):
         self.assertIn("the controller's clock was set by %+d" % jump_s, "".join(self.said))
 
 
-del ClockCase  # a base, not a test
+del ClockCase  # a base class, not a test
 
 
 if __name__ == "__main__":

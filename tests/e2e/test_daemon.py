@@ -18,7 +18,7 @@ from typing import Callable, Dict, List, Optional, Tuple
 from .harness.goodput_site import GOODPUTD, SGOODPUT, TRAINER, Site
 from .harness.lateness import lateness
 
-# Sends the messages of a JSON array, each as it is (a string) or as JSON (an object), over one connection.
+# Sends the messages of a JSON array over one connection: strings unchanged, objects as JSON.
 SEND = """
 import json, os, socket, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -26,7 +26,7 @@ s.connect("\\0" + os.environ["GOODPUT_SOCKET"][1:])
 for m in json.load(sys.stdin):
     s.send((m if isinstance(m, str) else json.dumps(m)).encode("latin-1"))
 """
-# Opens connections until told to stop by the end of its input, or until nobody accepts.
+# Opens connections until its input ends, or until they are no longer accepted.
 FLOOD = """
 import os, resource, socket, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
@@ -73,7 +73,7 @@ class DaemonTest(unittest.TestCase):
         if not self.site.daemon_runs():
             self.site.start_daemon()
 
-    # --- how
+    # --- helpers
 
     @classmethod
     def records(cls, job: Optional[int] = None, kind: str = "") -> List[Dict]:
@@ -97,13 +97,13 @@ class DaemonTest(unittest.TestCase):
         self.assertEqual(child.returncode, 0)
 
     def counts(self) -> Dict[str, int]:
-        """As an administrator sees them."""
+        """The counts, as an administrator sees them."""
         line, = re.findall(r"marks: (.*)", self.site.sgoodput("doctor").stdout) or [""]
         return {name: int(count) for name, count in re.findall(r"(\w+)=(\d+)", line)}
 
     def count_after(self, action: Callable[[], None]) -> Dict[str, int]:
-        """By how much each count rises."""
-        time.sleep(1.2)  # what came before is written down
+        """How much each count increased."""
+        time.sleep(1.2)  # until earlier marks are recorded
         before = self.counts()
         action()
         time.sleep(1.5)
@@ -115,7 +115,7 @@ class DaemonTest(unittest.TestCase):
         self.site.settle(job)
         return job
 
-    # --- whose marks
+    # --- owners of marks
 
     def test_only_a_job_s_own_user_marks_it(self) -> None:
         job = self.jobs["nobody"]
@@ -124,7 +124,7 @@ class DaemonTest(unittest.TestCase):
         def others() -> None:
             self.send("games", mark(job, 1))
             self.send("root", mark(job, 2))
-            # Who sends it is the kernel's word, not the message's.
+            # The kernel, not the message, identifies the sender.
             self.send("games", mark(job, 3, uid=65534, kind="mark", cluster="other"))
         self.assertEqual(self.count_after(others), {"not_owner": 3})
         self.assertEqual(len(self.marks(job)), before)
@@ -254,12 +254,12 @@ done""".format(tool), "nobody", "-N2")
             self.site.signal_daemon(signal.SIGCONT)
         deadline = time.monotonic() + 10
         before = len(self.marks(self.jobs["nobody"]))
-        while len(self.marks(self.jobs["nobody"])) == before:  # it serves again
+        while len(self.marks(self.jobs["nobody"])) == before:  # it accepts marks again
             self.assertLess(time.monotonic(), deadline)
             self.mark_in_time()
             time.sleep(0.2)
 
-    # --- its own life
+    # --- stopping and restarting
 
     def test_told_to_stop_it_records_what_was_sent_and_exits_0(self) -> None:
         job = self.jobs["nobody"]
@@ -289,8 +289,8 @@ done""".format(tool), "nobody", "-N2")
         self.assertEqual(len(said), len(set(said)))
         steps = [n for what, _, n in said if what == "step"]
         self.assertEqual(steps, sorted(steps))
-        # A mark on its way to a killed daemon may be lost, and those that were sent while there was none, and for the second
-        # in which the program does not look for one again.
+        # Marks that a killed daemon was processing may be lost, and so are those sent while there was no daemon, and during the
+        # second in which the client does not try to connect again.
         late = int(lateness() * 5e8)
         lost = [(r["step"], r["t"]) for r in self.site.events(folder, "step_begin") if r["step"] not in steps]
         self.assertEqual([], [(step, t) for step, t in lost if not any(

@@ -45,10 +45,10 @@ class FaultsTest(unittest.TestCase):
         if not self.site.daemon_runs():
             self.site.start_daemon()
 
-    # --- how
+    # --- helpers
 
     def train(self, steps: int = 30) -> Tuple[int, str]:
-        """A job of some 13 s, when it has done its first of 30 steps."""
+        """A job of about 13 s that has done the first of its 30 steps."""
         type(self).serial += 1
         folder = self.site.folder("faults-%d" % self.serial, "nobody")
         job = self.site.cluster.sbatch("srun %s --dir %s --steps %d --step-seconds 0.3 --save-every 8 --save-seconds 0.3 "
@@ -68,7 +68,7 @@ class FaultsTest(unittest.TestCase):
         return json.loads(done.stdout)
 
     def undisturbed(self, job: int) -> Dict:
-        """From a database of its own, filled in one go."""
+        """The answers from a separate database that is filled in one pass."""
         fresh = self.site.path("goodput", "fresh-%d.db" % job)
         for words in (["ingest", "--db", fresh], ["show", str(job), "--db", fresh, "--json"]):
             done = self.site.sgoodput(*words)
@@ -76,12 +76,12 @@ class FaultsTest(unittest.TestCase):
         return json.loads(done.stdout)
 
     def judge(self, job: int, folder: str, steps: int = 30) -> None:
-        """When all is well again."""
+        """Waits until everything has recovered."""
         rows = self.site.settle(job, timeout=WAIT_S)
         said: List[Dict] = []
 
         def same() -> bool:
-            # What goodputd itself took in, without a look of sgoodput's own at the spool; at first it may not know the job.
+            # This checks what goodputd ingested, without an ingest by sgoodput; at first it may not know the job.
             done = self.site.sgoodput("show", str(job), "--json", "--no-refresh")
             said[:] = [json.loads(done.stdout)] if done.returncode == 0 else []
             return said == [self.undisturbed_answer]
@@ -99,10 +99,10 @@ class FaultsTest(unittest.TestCase):
     # --- faults
 
     def test_a_controller_that_is_gone_for_a_while(self) -> None:
-        # libslurm asks for 9 s before it gives up, and the job must outlive that: srun waits for slurmctld at its end, and the
-        # script with it.
+        # libslurm retries for 9 s before it gives up, and the job must last longer: srun, and with it the script, waits for
+        # slurmctld at its end.
         job, folder = self.train(steps=60)
-        # Killed, it forgets jobs of the last seconds, and requeues what it finds running.
+        # If killed, it forgets jobs of the last seconds, and requeues running jobs.
         self.site.cluster.stop_daemon("slurmctld")
         self.wait_until(lambda: "slurm_load_jobs" in self.site.daemon_log(), "goodputd says so")
         self.site.wait_steps(folder, 0, 15)
@@ -114,7 +114,7 @@ class FaultsTest(unittest.TestCase):
         job, folder = self.train()
         self.site.cluster.stop_daemon("slurmdbd", signal.SIGKILL)
         self.site.cluster.wait_state(job, "COMPLETED", timeout=WAIT_S)
-        # What it is asked meanwhile is answered by what is there.
+        # Meanwhile queries are answered from the available records.
         self.assertEqual(self.answer(job)["jobs"][0]["steps"]["kept"], 30)
         self.site.cluster.start_daemon("slurmdbd")
         self.wait_until(lambda: self.site.cluster.run(["sacct", "-n"], check=False).returncode == 0, "slurmdbd answers")
@@ -127,7 +127,7 @@ class FaultsTest(unittest.TestCase):
         db.execute("BEGIN IMMEDIATE")
         before = self.ingested(job)
         self.site.cluster.wait_state(job, "COMPLETED", timeout=WAIT_S)
-        # Longer than anybody waits for a lock.
+        # Longer than any process waits for a lock.
         self.wait_until(lambda: "locked" in self.site.daemon_log(), "goodputd says so")
         self.assertEqual(self.ingested(job), before)
         db.execute("ROLLBACK")
@@ -151,7 +151,7 @@ class FaultsTest(unittest.TestCase):
         finally:
             over.set()
             killer.join()
-        # Marks that were in a killed daemon's hands were dropped and counted; the job did not notice.
+        # Marks that the killed daemon was processing were dropped and counted; the job was not affected.
         log = truths.read_log(folder)
         self.assertEqual(len([r for r in log if r["event"] == "step_end"]), 30)
         self.site.settle(job, timeout=WAIT_S)
@@ -159,7 +159,7 @@ class FaultsTest(unittest.TestCase):
         self.wait_until(lambda: self.answer(job, "--no-refresh") == fresh, "goodputd's database and a fresh one differ")
 
     def test_a_disk_that_is_full(self) -> None:
-        """The disk with the database, that is; the spool's: tests/unit and test_plugin."""
+        """The disk of the database; tests/unit and test_plugin test that of the spool."""
         site = self.site
         site.stop_daemon()
         small = site.path("goodput", "small")

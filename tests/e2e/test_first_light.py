@@ -23,10 +23,10 @@ from .harness.work import Outcome, Work
 STAGE = Stage()
 
 
-# --- the scenarios: each runs in a thread of its own
+# --- the scenarios, each in its own thread
 
 def checkpoint_signal(work: Work) -> Outcome:
-    # Slurm sends it 20 to 50 s before the limit of one minute: slurmctld looks every 30 s.
+    # Slurm sends it 20 to 50 s before the limit of one minute, because slurmctld checks every 30 s.
     work.submit("""
 if [ "${SLURM_RESTART_COUNT:-0}" = 0 ]; then do="USR1=save-exit:85"; else do="USR1=ignore"; fi
 srun %s --on-signal=$do; code=$?
@@ -36,15 +36,15 @@ exit $code""" % work.trainer("--steps-after-restore 10"), "-t1", "--signal=USR1@
 
 
 def preempted(work: Work) -> Outcome:
-    # The next save is 4 s away: a preemption comes late on a busy machine. Of what is lost accounting cuts up to 1 s.
+    # The next save is 4 s away, because a preemption is slow on a busy machine. Accounting truncates up to 1 s of the lost work.
     work.submit("srun " + work.trainer("--save-every 20 --steps-after-restore 10"))
     work.steps(0, 26)
     return work.outcome(high=work.preempt())
 
 
 def grace_completed(work: Work) -> Outcome:
-    # Slurm's TERM at the begin of the grace time goes to the steps alone; at its end also to the script. That the job is
-    # over then is how it was until 23.11: newer ones requeue it.
+    # At the begin of the grace time, Slurm sends TERM only to the steps; at its end also to the script. Until 23.11 the job then
+    # ends; newer releases requeue it.
     work.submit("srun " + work.trainer("--save-every 10 --steps-after-restore 10 --on-signal=TERM=save-exit"),
                 partition="a3grace")
     work.steps(0, 14)
@@ -61,7 +61,7 @@ exit $code""" % work.trainer("--save-every 10 --steps-after-restore 10"), partit
 
 
 def grace_ignored(work: Work) -> Outcome:
-    # It would save after the end too, while the job completes: so it never does.
+    # It would also save after the end, while the job completes; so it never saves.
     work.submit("[ \"$SLURM_RESTART_COUNT\" ] && few='--steps 20'\nsrun %s $few" % work.trainer("--on-signal=TERM=ignore"),
                 partition="a3grace")
     work.steps(0, 14)
@@ -88,20 +88,20 @@ def without_marks(work: Work) -> Outcome:
 
 
 def still_running(work: Work) -> Outcome:
-    # The next save is far away: what is asked on a busy machine is answered late.
+    # The next save is far away, because a busy machine reacts slowly.
     work.submit("srun " + work.trainer("--save-every 30"))
     work.steps(0, 36)
     show = work.site.show_json(work.job)
     job = show["jobs"][0]
     truth = work.site.truth(work.job, work.folder, job["submit_ns"] + job["wall_ns"])
     state = work.site.cluster.state(work.job)
-    work.control("update", "jobid=%d" % work.job, "timelimit=1")  # it must not outlive a failing test for long
+    work.control("update", "jobid=%d" % work.job, "timelimit=1")  # so that a failing test does not leave it running
     work.site.cluster.run(["scancel", str(work.job)], user=work.user)
     return Outcome(work.site, work.job, work.folder, show, truth, {"state": state})
 
 
 def everything(work: Work) -> Outcome:
-    """One run: checkpoint signal, preemption, requeue, node failure, and it ends well."""
+    """One run with a checkpoint signal, a preemption, a requeue and a node failure that completes."""
     work.submit("""
 case ${SLURM_RESTART_COUNT:-0} in
     0) how="--on-signal=USR1=save-exit:85" ;;
@@ -125,7 +125,7 @@ SCENARIOS: List[Tuple[Scenario, int]] = [  # with the nodes each needs, the long
     (preempted, 1), (requeued, 1), (node_failed, 1), (without_marks, 1), (still_running, 1)]
 
 
-# Slurm that calls an attempt PREEMPTED because an earlier one was.
+# Whether Slurm reports an attempt as PREEMPTED because an earlier one was.
 REMEMBERS = (24, 5) <= Cluster.release() < (26, 5)
 
 
@@ -149,7 +149,7 @@ STAYS_DOWN = ["ReturnToService=0"]
 
 def plan() -> Plan:
     sites: Plan = {
-        # Slurm's own 121 s between a requeue and the next start; everywhere else 7 s.
+        # Slurm's own 121 s between a requeue and the next start; on other sites 7 s.
         "backoff": (Site("cgroup", nodes=1, cred_expire_s=0), [(checkpoint_signal, 1)]),
         "cgroup": (Site("cgroup", nodes=11, grace_s=8, slurm_conf=STAYS_DOWN), SCENARIOS),
         "linuxproc": (Site("linuxproc", nodes=11, grace_s=8, slurm_conf=STAYS_DOWN), SCENARIOS),
@@ -157,7 +157,7 @@ def plan() -> Plan:
                    [(preempted, 1), (requeued, 1), (grace_completed, 1)]),
     }
     if REMEMBERS:
-        # Seldom enough to miss a preemption time.
+        # So rarely that a preemption time is missed.
         sites["late-look"] = (Site("cgroup", nodes=1, grace_s=8, queue_interval_s=20), [(grace_requeued, 1)])
     return sites
 
@@ -168,7 +168,7 @@ def setUpModule() -> None:
 
 
 class Common(Judge):
-    """What also holds without slurmdbd."""
+    """Tests that also hold without slurmdbd."""
 
     STAGE = STAGE
     slack_s = 0.0
@@ -178,7 +178,7 @@ class Common(Judge):
         job = self.close(outcome, self.slack_s)
         assert_interruptions(self, outcome.show, [("preempted", False)])
         self.resumes(job)
-        # Also the step that was under way.
+        # Including the step that was running.
         self.assertFalse(outcome.truth.lost[-1].whole)
         self.assertGreater(seconds(outcome.show, "lost_work"), 0.3)
         if outcome.site.cluster.dbd:
@@ -297,7 +297,7 @@ class LinuxprocTest(Everywhere):
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
 class WithoutSlurmdbdTest(Common):
     SITE = "no-dbd"
-    slack_s = 0.5  # the daemon's look at the queue
+    slack_s = 0.5  # the interval of the daemon's queue query
 
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
@@ -311,7 +311,7 @@ class BackoffTest(Judge):
         assert_interruptions(self, outcome.show, [("user_requeue", True)])
         self.resumes(job)
         self.assertEqual(seconds(outcome.show, "lost_work"), 0)
-        # 121 s in 22.05 and 24.11; 26.05 took 124.
+        # 121 s in 22.05 and 24.11; 124 s in 26.05.
         self.assertAlmostEqual(seconds(outcome.show, "requeue_backoff"), 122.5, delta=3.7)
 
 
@@ -329,7 +329,7 @@ class LateLookTest(Judge):
         self.assertRegex(evidence, "inferred: it exited before the requeue|the controller set a preemption time")
 
 
-del Judge, Common, Everywhere  # bases, not tests
+del Judge, Common, Everywhere  # base classes, not tests
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ class FleetTest(unittest.TestCase):
             time.sleep(0.1)
 
     def records(self, kind: str) -> List[Dict[str, Any]]:
-        """What the watch has written of this kind so far."""
+        """All records of this kind from the queue watch so far."""
         folder = os.path.join(self.site.spool, "@controller")
         found = []
         for name in sorted(os.listdir(folder)):
@@ -65,15 +65,15 @@ class FleetTest(unittest.TestCase):
         return [record for record in self.records("node_state") if record["node_name"] == node]
 
     def set_node(self, node: str, state: str, reason: str, flag: str) -> float:
-        """When it was done; the watch has seen it then."""
+        """Waits until the change is done and the queue watch has recorded it."""
         at = time.time()
         self.site.cluster.run(["scontrol", "update", "nodename=" + node, "state=" + state, "reason=" + reason])
         self.until(lambda: self.node_words(node), lambda words: flag in words[-1].get("flags", []))
         return at
 
     def resume(self, node: str, flag: str = "") -> float:
-        """When the watch first saw it without the flag."""
-        # It may have come back by itself, which is an error to Slurm.
+        """Waits until the queue watch has seen it without the flag."""
+        # It may already be up again, in which case Slurm returns an error.
         self.site.cluster.run(["scontrol", "update", "nodename=" + node, "state=resume"], check=False)
         self.until(lambda: self.node_words(node),
                    lambda words: not {"DOWN", "DRAIN", "NOT_RESPONDING"} & set(words[-1].get("flags", [])))
@@ -82,7 +82,7 @@ class FleetTest(unittest.TestCase):
         return words[min(last + 1, len(words) - 1)]["t"] / 10**9
 
     def fleet(self, begin: float, end: float, *more: str) -> Dict[str, Any]:
-        # That it looked until then, the watch says with its next record, every 20 looks.
+        # The queue watch confirms that it ran until then with its next record, every 20 queries.
         self.until(lambda: self.records("watch")[-1]["t"], lambda t: t >= end * 10**9, timeout=120)
         answer = self.site.sgoodput("report", "--fleet", "-S", local(begin), "-E", local(end), "--json", *more)
         self.assertEqual((answer.returncode, answer.stderr), (0, ""))
@@ -103,7 +103,7 @@ class FleetTest(unittest.TestCase):
         return work
 
     def next_second(self) -> float:
-        """Slurm's times are whole seconds: what is compared with sums of them begins with one that is new."""
+        """Slurm's times are whole seconds: an interval that is compared with their sums must begin at a full second."""
         now = time.time()
         time.sleep(int(now) + 1 - now)
         return float(int(now) + 1)
@@ -124,7 +124,7 @@ class FleetTest(unittest.TestCase):
         nodes = self.site.cluster.nodes
         begin = self.next_second()
         drained = self.set_node(nodes[2], "drain", "swap the NIC", "DRAIN")
-        # A node whose slurmd answers would be up again within the second.
+        # A node whose slurmd answers would be up again within a second.
         self.site.cluster.stop_daemon("slurmd-" + nodes[3])
         down = self.set_node(nodes[3], "down", "Xid 79", "DOWN")
         first = self.train("first", nodes[:2])
@@ -143,7 +143,7 @@ class FleetTest(unittest.TestCase):
         self.assertEqual(fleet["total"]["nodes"], NODES)
         self.assertEqual(fleet["total"]["capacity_gpu_seconds"], NODES * GPUS_A_NODE * (end - begin))
         unheld = self.unheld(fleet)
-        # Slurm rounds when it began.
+        # Slurm rounds its begin.
         self.assertAlmostEqual(unheld["drained"] / GPUS_A_NODE, ends[1] - drained, delta=2.5)
         self.assertAlmostEqual(unheld["down"] / GPUS_A_NODE, ends[0] - down, delta=2.5)
         self.assertEqual(unheld["unknown"], 0)
@@ -151,7 +151,7 @@ class FleetTest(unittest.TestCase):
         self.assertGreater(unheld["idle"], 0)
         up = sum(part["gpu_seconds"] for part in fleet["total"]["held"] if part["name"] not in ("provisioning", "suspended"))
         self.assertAlmostEqual(fleet["total"]["scheduling"], up / fleet["total"]["capacity_gpu_seconds"])
-        # What jobs made of it is what their own reports say.
+        # The held time agrees with the reports on the jobs themselves.
         productive = sum(bucket["gpu_seconds"] for work in (first, second)
                          for bucket in self.site.show_json(work.job)["jobs"][0]["buckets"] if bucket["name"] == "productive")
         self.assertAlmostEqual([part["gpu_seconds"] for part in fleet["total"]["held"] if part["name"] == "productive"][0],
@@ -163,7 +163,7 @@ class FleetTest(unittest.TestCase):
         text = self.site.sgoodput("report", "--fleet", "-S", local(begin), "-E", local(end)).stdout
         for word in ("Fleet of", "productive", "idle", "down", "drained"):
             self.assertIn(word, text)
-        # Waiting for the first one's node, with the controller's word for it.
+        # It waits for the first one's node, as the controller reports.
         waited = {bucket["name"]: bucket for bucket in self.site.show_json(second.job)["jobs"][0]["buckets"]}
         seen = [name for name in ("queue_resources", "queue_priority", "queue_other") if waited[name]["ns"]]
         self.assertTrue(seen)
@@ -174,7 +174,7 @@ class FleetTest(unittest.TestCase):
         self.site.stop_daemon()
         stopped = self.records("watch")[-1]
         self.assertEqual(stopped["edge"], "end")
-        time.sleep(3)  # there must be some such time
+        time.sleep(3)  # so that there is time in this state
         self.site.start_daemon()
         self.until(lambda: self.records("watch")[-1], lambda last: last["edge"] != "end")
         end = self.next_second()
@@ -209,7 +209,7 @@ class FleetTest(unittest.TestCase):
         for reason, cause in (("Preempted instance", "preempted"), ("Unbacked instance", "node_fail")):
             work = self.train(cause, [node], "--no-requeue", steps=1000)
             work.steps(0, 3)
-            # It may be up again before the watch looks; slurmdbd knows.
+            # It may be up again before the next query; slurmdbd has it.
             self.site.cluster.run(["scontrol", "update", "nodename=" + node, "state=down", "reason=" + reason])
             self.site.settle(work.job, states=("NODE_FAIL",))
             self.resume(node)
@@ -236,7 +236,7 @@ class FleetTest(unittest.TestCase):
                 answer = self.site.sgoodput("-j", str(work.job), "--db", db, "--json", *more)
                 self.assertEqual((answer.returncode, answer.stderr), (0, ""))
                 job = json.loads(answer.stdout)["jobs"][0]
-                # Added up of other buckets where steps are known: as numbers with a fraction, not to their last bit.
+                # If steps are known, this is a sum of other buckets as floating-point numbers, so the last bits may differ.
                 held = math.fsum(b["gpu_seconds"] for b in job["buckets"]
                                  if b["side"] not in ("excluded", "scheduling") or b["name"] == "provisioning")
                 rows[db] = (job["wall_ns"], job["gpus"], job["state"], job["user"], round(held, 6))

@@ -18,14 +18,14 @@ from .harness.work import Outcome, Work
 
 STAGE = Stage()
 FRAMEWORKS = ("megatron", "nemo", "lightning", "torchtitan", "maxtext", "deepspeed", "hf", "composer")
-# Those whose lines of steps say when they were written.
+# Those whose step lines contain a time.
 STAMPED = FRAMEWORKS
 # Allocation, launch and the program's own start, three times.
 BOUNDARIES = 3
 
 
 def node_fails(work: Work) -> None:
-    """Its slurmd is well: the node may be back by itself before it is told to."""
+    """Restarts its slurmd: the node may be up again before it is resumed."""
     work.control("update", "nodename=" + work.nodes[0], "state=down", "reason=power supply", user="root")
     work.site.cluster.wait_state(work.job, "PENDING")
     work.pause(2)
@@ -41,12 +41,12 @@ def told_by(framework: str, way: str) -> Callable[[Work], Outcome]:
         work.preempt()
         work.steps(1, 30)
         if framework == "lightning":
-            # It bypasses TERM: it would still be there when its node is back, and Slurm hold the job.
+            # It ignores TERM: otherwise it would still run when its node is back, and Slurm would keep the job.
             work.control("requeue", str(work.job))
         else:
             node_fails(work)
         work.site.settle(work.job, timeout=240)
-        work.pause(3)  # the last looks at its files and its output
+        work.pause(3)  # until its files and its output are read for the last time
         return work.outcome()
     scenario.__name__ = framework + "_by_" + way
     return scenario

@@ -15,7 +15,7 @@ from .test_manuals import helps, options, read
 
 USERS = os.path.join("docs", "users.md")
 OPERATORS = os.path.join("docs", "operators.md")
-# Of other programs.
+# Options of other programs.
 FOREIGN = {"--signal", "--begin", "--requeue", "--dependency", "--format", "--with-slurm", "--with-plugindir", "--label", "--open-mode", "--now",
            "--system", "--batch", "--vars", "--enable-tests", "--enable-unity", "--enable-werror", "--own-slurm", "--unbuffered", "--enable-multiple-slurmd"}
 
@@ -29,7 +29,7 @@ def documents() -> List[str]:
 
 
 def tables(text: str) -> Iterator[List[str]]:
-    """Rows of each table, head first."""
+    """Rows of each table, header first."""
     rows: List[str] = []
     for line in text.splitlines() + [""]:
         if line.startswith("|"):
@@ -96,7 +96,7 @@ class GuidesTest(unittest.TestCase):
         known |= {"--" + name for name in re.findall(r'\{OptionId::\w+, "([\w-]+)"', read("spank", "options.cc"))}
         known |= set(re.findall(r'(--[a-z]+)', read("docs", "man", "goodputd.8").replace("\\-", "-")))
         for document in ("README.md", "CONTRIBUTING.md", USERS, OPERATORS):
-            # A command line of another program has options of its own.
+            # Ignore command lines of other programs, which have other options.
             text = re.sub(r"(?m)^(?:tests/run|gcloud|sacct|curl|useradd|apt-get|dnf|srun --container-image=IMAGE) .*$|`(?:useradd|systemctl|sacctmgr|docker|tests/run|tests/matrix/\w+)[^`]*`", "", read(document))
             named = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+[a-z])", text))
             self.assertEqual(named - known, set(), document)

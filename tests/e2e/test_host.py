@@ -50,7 +50,7 @@ class HostTest(unittest.TestCase):
         return work
 
     def told(self, job: int) -> List[Tuple[str, str, int, str]]:
-        """Notice, value, time and node of what the job was told."""
+        """Notice, value, time and node of the job's notices."""
         found = []
         for path in glob.glob(os.path.join(self.site.spool, "*", "*.jsonl")):
             with open(path) as file:
@@ -74,8 +74,8 @@ class HostTest(unittest.TestCase):
         words = ["scontrol", "update", "nodename=" + work.nodes[0]]
         self.site.cluster.run(words + ["state=down", "reason=" + why])
         self.site.cluster.wait_state(work.job, state)
-        time.sleep(2)  # goodputd has seen it down
-        # It may have come back by itself, which is an error to Slurm.
+        time.sleep(2)  # until goodputd has seen it down
+        # It may already be up again, in which case Slurm returns an error.
         self.site.cluster.run(words + ["state=resume"], check=False)
 
     def interruption(self, job: int) -> Dict:
@@ -95,10 +95,10 @@ class HostTest(unittest.TestCase):
             told = self.wait_told(work.job, ("maintenance", TERMINATE))
             self.assertGreater(told[0][2], said)
             self.assertEqual(told[0][3], work.nodes[0])
-        # A job that starts under the notice.
+        # A job that starts while the notice is in force.
         late = self.train("late", 2, "nobody", "--steps 8")
         self.wait_told(late.job, ("maintenance", TERMINATE))
-        # Meanwhile a window is announced; and neither a restart nor a crash of the daemon repeats anything.
+        # Then a window is announced; neither a restart nor a crash of the daemon repeats a record.
         begin = int(time.time()) + 3600
         self.server.announce(begin, begin + 7200)
         words = (("maintenance", TERMINATE), ("upcoming_maintenance", "SCHEDULED/PENDING"))
@@ -109,7 +109,7 @@ class HostTest(unittest.TestCase):
             self.until(lambda: self.server.requests[seen:], lambda asked: len(asked) >= 5)
         self.wait_told(first.job, *words)
         self.fail_node(first, "power supply", "PENDING")
-        # What was taken back is no cause of what comes after it.
+        # A withdrawn notice is not the cause of a later interruption.
         self.server.say("maintenance-event", "NONE")
         self.server.say("upcoming-maintenance", None)
         self.wait_told(other.job, *words, ("maintenance", "NONE"), ("upcoming_maintenance", "NONE"))
@@ -129,7 +129,7 @@ class HostTest(unittest.TestCase):
 
     def test_a_spot_machine_half_a_minute_ahead(self) -> None:
         work = self.train("spot", 0, "nobody", "", "--no-requeue")
-        # The server had gone, and is back when it says so.
+        # The server stops, and comes back with its notice.
         self.server.stop()
         self.until(self.site.daemon_log, lambda log: "no notices about this host" in log)
         self.server.start()
@@ -147,7 +147,7 @@ class HostTest(unittest.TestCase):
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
 class OffCloudTest(unittest.TestCase):
     def test_quiet_after_one_probe(self) -> None:
-        """Servers that are no metadata server, and nobody at all: one line, one request, nothing more."""
+        """Servers that are no metadata server, and no server at all: one log line, one request, and nothing more."""
         server = MetadataServer()
         server.flavor = "none of it"
         server.start()

@@ -56,7 +56,7 @@ class IdentityTest(unittest.TestCase):
         return json.loads(self.ask(site, "show", *args, "--json"))
 
     def lose_state(self) -> None:
-        """As when StateSaveLocation was on a disk that is gone: ids begin again."""
+        """As if the disk of StateSaveLocation were lost: job ids start again."""
         cluster = self.site.cluster
         cluster.stop_daemon("slurmctld")
         state = os.path.join(cluster.dir, "state")
@@ -95,7 +95,7 @@ class IdentityTest(unittest.TestCase):
             one = train(self.site, "nobody", "here", 8)
             for _ in range(one - 1):
                 other.cluster.sbatch("true")
-            # The same id there, of the same name and user.
+            # The same job id on the other cluster, with the same name and user.
             self.assertEqual(train(other, "nobody", "here", 5), one)
             for site in (self.site, other):
                 self.assertEqual(site.sgoodput("ingest", "--db", shared).returncode, 0)

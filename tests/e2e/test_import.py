@@ -41,7 +41,7 @@ def steps(first: int, last: int, t: float, seconds: float) -> List[Dict[str, Any
 
 
 def a_run() -> List[Dict[str, Any]]:
-    """Dies after step 4, goes on with step 3: 40 s lost or recomputed."""
+    """Dies after step 4 and resumes with step 3: 40 s are lost or recomputed."""
     return ([entry(job_start_time=float(BEGAN)), entry(tpu_init_start_time=BEGAN + 1.0), entry(tpu_init_end_time=BEGAN + 4.5)] +
             steps(0, 4, 10, 10) + [entry(job_start_time=BEGAN + 100.0)] + steps(3, 7, 110, 10) + [entry(job_end_time=BEGAN + 160.0)])
 
@@ -64,7 +64,7 @@ class ImportTest(unittest.TestCase):
         return path
 
     def command(self, *args: str) -> List[str]:
-        """Options of the list come first, those of a subcommand behind it."""
+        """Global options come first, those of a subcommand after it."""
         at = 0 if args[0].startswith("-") else 1
         return [*args[:at], "--config", self.config, "--db", self.db, *args[at:]]
 
@@ -91,7 +91,7 @@ class ImportTest(unittest.TestCase):
     def seconds(self, job: Dict[str, Any]) -> Dict[str, float]:
         return {bucket["name"]: bucket["seconds"] for bucket in job["buckets"] if bucket["ns"]}
 
-    # --- a run of its own
+    # --- a separate run
 
     def test_a_log_is_a_run(self) -> None:
         said = self.ok("import", self.path("log.jsonl", lines(a_run())))
@@ -159,7 +159,7 @@ class ImportTest(unittest.TestCase):
         self.ok("import", self.path("log", lines(a_run())))
         self.assertIn("/nowhere/out", self.one_line("export", "--no-refresh", "--run", "llm", "-o", "/nowhere/out"))
 
-    # --- joined to what Slurm knows
+    # --- joined to Slurm's records
 
     def test_joins_a_job_known_from_sacct(self) -> None:
         sacct = self.path("jobs.txt", SACCT + ("c1|12|12|%d|%d|%d|%d|NODE_FAIL|0:0|ada|ml|a3|normal|2|n[1-2]|gres/gpu=16|||train\n" % (
@@ -219,7 +219,7 @@ class ImportTest(unittest.TestCase):
             self.assertEqual(self.show("--run", "big", "-u", user)["steps"]["count"], 10)
             self.assertEqual(self.show(str(job))["steps"]["count"], 10)
             self.assertEqual(self.show(str(other))["steps"]["count"], 0)
-        # Who has none of that name gets one.
+        # A run without jobs of that name becomes a separate run.
         self.assertEqual(self.ok(*command, "-u", "eve", log), "15 entries, 2 attempts of run big, 0 lines quarantined\n")
         self.assertIsNone(self.show("--run", "big", "-u", "eve")["job_id"])
         self.assertIn("-u requires --run", self.one_line("import", "-j", "7", "-u", "ada", log))
@@ -241,7 +241,7 @@ class ImportTest(unittest.TestCase):
         self.assertEqual(self.show("5")["cluster"], "c9")
         self.assertIn("Submit", self.one_line("import", self.path("short", "JobID|State\n5|COMPLETED\n")))
 
-    # --- there and back
+    # --- round trips
 
     def test_what_is_exported_says_the_same(self) -> None:
         rng = random.Random(4)
@@ -280,7 +280,7 @@ class ImportTest(unittest.TestCase):
         self.assertEqual(there["steps"], back["steps"])
 
 
-# Knows no jobs, and takes its time.
+# Knows no jobs, and answers slowly.
 SLOW_SACCT = """#!/bin/bash
 if [ "$1" = --helpformat ]; then echo "Cluster JobIDRaw JobID Submit Start End State"; exit; fi
 sleep 0.3
@@ -291,7 +291,7 @@ SUMMARY = r"read 0 attempts and 0 node outages, \S+ to \S+"
 
 
 def screen(drawn: bytes, columns: int) -> List[str]:
-    """The lines one sees of what was written to a terminal so wide: returns, newlines, ESC[K and ESC[?7l, h it knows."""
+    """The visible lines of a terminal of this width: interprets returns, newlines, ESC[K and ESC[?7l, h."""
     rows, row, column, wraps = [""], 0, 0, True
     for control, text in re.findall(r"(\x1b\[[?0-9]*[A-Za-z]|[\r\n])|([^\x1b\r\n]+)", drawn.decode()):
         if control == "\r":
@@ -335,7 +335,7 @@ class ProgressTest(unittest.TestCase):
                                  "now-10days"], stdin=subprocess.DEVNULL, env=env, **streams)
 
     def on_terminal(self, terminal: str) -> bytes:
-        """What was drawn."""
+        """The terminal's output."""
         master, slave = pty.openpty()
         self.addCleanup(os.close, master)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, self.COLUMNS, 0, 0))
@@ -345,7 +345,7 @@ class ProgressTest(unittest.TestCase):
         while True:
             try:
                 drawn += os.read(master, 65536)
-            except OSError:  # nobody has the other end any more
+            except OSError:  # the other end is closed
                 break
         self.assertEqual(child.wait(60), 0)
         return drawn

@@ -107,7 +107,7 @@ class KillTest(unittest.TestCase):
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60).stdout
 
     def spool_lines(self) -> List[bytes]:
-        """The finished lines of every spool file."""
+        """The complete lines of every spool file."""
         lines: List[bytes] = []
         for path in glob.glob(self.path("spool", "*", "*.jsonl")):
             with open(path, "rb") as file:
@@ -142,7 +142,7 @@ class KillTest(unittest.TestCase):
                         connections.append(sent)
                         while not over.is_set():
                             step += 1
-                            # Noted before: the daemon may store it and die before send() has returned.
+                            # Logged before, because the daemon may store it and die before send() has returned.
                             sent.append(step)
                             client.send(json.dumps({"v": 1, "mark": "step", "edge": "begin", "job": JOB, "node": "n1",
                                                     "slurm_step": "0", "train_step": step}).encode())
@@ -202,7 +202,7 @@ class KillTest(unittest.TestCase):
         self.assertEqual(len(marks), len(set(marks)), "a mark is in the spool twice")
         there = set(marks)
         for sent in connections:
-            # What a killed daemon had not read yet is lost; before it there is no gap.
+            # Marks that a killed daemon had not read yet are lost, but all earlier ones are there.
             kept = [step for step in sent if step in there]
             self.assertEqual(kept, sent[:len(kept)])
         self.assertGreater(len(marks), 100)
@@ -212,7 +212,7 @@ class KillTest(unittest.TestCase):
         self.ingest_whole()
         self.assertIn("0 new records", self.ingest_whole())
         lines = len(self.spool_lines())
-        # The prolog, and of each connection when its process began.
+        # The prolog, and for each connection the start of its process.
         others = lines - len(marks)
         self.assertLessEqual(others, 1 + len(connections))
         self.assertEqual(self.stored(), {"events": others, "steps": len(marks), "records": lines, "bad": 0})
@@ -228,7 +228,7 @@ class KillTest(unittest.TestCase):
             self.assertEqual(daemon.wait(20), 0)
         self.assertEqual(self.marks(), list(range(500)))
 
-    # --- every loss is shown
+    # --- every loss is reported
 
     def finding(self, about: str) -> Optional[str]:
         return next((line for line in self.doctor().splitlines() if about in line), None)

@@ -37,7 +37,7 @@ class LargeTest(unittest.TestCase):
         return os.path.join(self.dir, name)
 
     def say(self, node: str, t: float, kind: str, clock: float = 0, **more: Any) -> None:
-        """`clock`: by how much the node's clock was wrong."""
+        """`clock`: the error of the node's clock."""
         ns = int((BEGAN + t) * 1e9)
         self.lines.setdefault(node, []).append(
             {"v": 1, "t": ns + int(clock * 1e9), "m": ns - BEGAN * 10**9 + 10**12, "node": node, "stepd": 1, "kind": kind,
@@ -53,7 +53,7 @@ class LargeTest(unittest.TestCase):
         step = {"slurm_step": "0", "restart": number, "job_start": BEGAN + begin}
         for rank in range(NODES):
             node, late = "n%d" % (rank + 1), rank % 7 * 0.1
-            # Somebody set this one's clock while it ran.
+            # This node's clock is set while it runs.
             early, after = (0, 3600) if rank == 5 and number == 1 else (3600, 3600) if rank == 5 and number > 1 else (0, 0)
             self.say(node, begin + late, "job_prolog", early, opt=opt, restart=number)
             self.say(node, begin + 1 + late, "step_start", early, opt=opt, slurm_step="extern", restart=number)
@@ -124,7 +124,7 @@ class LargeTest(unittest.TestCase):
         written = [json.dumps(record, separators=(",", ":")) for records in self.lines.values() for record in records]
         self.assertEqual(sorted(line for line in done.stdout.splitlines() if '"edge"' not in line),
                          sorted(line for line in written if '"edge"' not in line))
-        # Of a step mark it says all that is kept of it.
+        # For a step mark, everything that is stored is compared.
         steps = [json.loads(line) for line in done.stdout.splitlines() if '"edge"' in line]
         marks = [record for record in self.lines["n1"] if record.get("mark") == "step"]
         self.assertEqual(steps, [{key: record[key] for key in record if key not in ("m", "stepd", "uid", "gid")}

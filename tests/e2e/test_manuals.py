@@ -25,7 +25,7 @@ def read(*names: str) -> str:
 
 
 def shown(page: str) -> str:
-    """As a reader sees it, in one line a paragraph."""
+    """The rendered text, one line per paragraph."""
     done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", os.path.join(MAN, page)], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, universal_newlines=True, timeout=60,
                           env=dict(os.environ, MANWIDTH="400", LANG="C.UTF-8", MANPAGER="cat", PAGER="cat", MAN_KEEP_FORMATTING=""))
@@ -38,7 +38,7 @@ def section(page: str, name: str) -> str:
 
 
 def keys() -> Set[str]:
-    """Those goodputd knows, as it says itself."""
+    """The keys that goodputd knows, from its own output."""
     with tempfile.NamedTemporaryFile("w", suffix=".conf") as conf:
         conf.write("nonsense = 1\n")
         conf.flush()
@@ -48,7 +48,7 @@ def keys() -> Set[str]:
 
 
 def helps() -> Dict[str, str]:
-    """--help by subcommand; "" is the list's."""
+    """--help by subcommand; "" is the overview."""
     subcommands = re.findall(r"(?m)^  (\w+) {2,}\S", run_it("--help").stdout.split("\nSubcommands:\n")[1].split("\nExamples:")[0])
     return {name: run_it(*([name] if name else []), "--help").stdout for name in [""] + subcommands}
 
@@ -145,7 +145,7 @@ class ManualsTest(unittest.TestCase):
             self.assertRegex(synopsis, r"(?m)^ +sgoodput %s\b" % name if name else r"(?m)^ +sgoodput \[filters\]")
 
     def test_the_manual_s_examples_work(self) -> None:
-        """Those that ask; what they name is made first."""
+        """Runs the examples that only query; files that they name are created first."""
         spool = Spool(os.path.join(self.dir, "spool"))
         for job in (1234, 1240):
             times = {"submit_s": 0, "eligible_s": 0, "start_s": 10}
@@ -166,13 +166,13 @@ class ManualsTest(unittest.TestCase):
             examples += text.split("Examples:\n")[1].split("\n\n")[0].splitlines() if "Examples:\n" in text else []
         for line in examples:
             command = re.split(r" {3,}|  #", line.strip())[0]
-            # What needs a job, a cluster, another program's file or a whole day is shown by other tests.
+            # Other tests cover examples that need a job, a cluster, another program's file or a whole day.
             if "--fleet" in command or not re.match(r"sgoodput (-|$|show|attempts|advise|report|diff|export|profile|watch .*--once)", command) or "slurm-1234.out" in command:
                 continue
             done = subprocess.run(["bash", "-c", command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                   universal_newlines=True, timeout=60, cwd=self.dir,
                                   env=dict(os.environ, PATH=os.path.dirname(SGOODPUT) + ":" + os.environ["PATH"], GOODPUT_CONF=conf))
-            # Those since midnight may be none.
+            # There may be no runs since midnight.
             self.assertIn(done.returncode, (0, 1) if re.match(r"sgoodput( -S| report -a|$)", command) else (0,), command + "\n" + done.stderr)
             self.assertNotIn("Traceback", done.stderr)
             ran += 1

@@ -23,7 +23,7 @@ BUILD = os.path.join(TOP, os.environ.get("GOODPUT_BUILD", "build"))
 GOODPUTD = os.path.join(BUILD, "tools", "goodputd", "goodputd")
 SGOODPUT = os.path.join(BUILD, "tools", "sgoodput", "sgoodput")
 WAIT_S = 60
-# Its file says so, but nobody is at home: what a controller daemon meets while slurmctld is down.
+# A slurm.conf without running daemons: what a controller daemon sees while slurmctld is down.
 NO_SLURM = "ClusterName=c\nSlurmctldHost=localhost\nSlurmctldPort=1\nAuthType=auth/none\nMessageTimeout=2\nNodeName=n1\nPartitionName=p Nodes=n1\n"
 
 
@@ -34,7 +34,7 @@ def record(node: str, number: int, **keys: object) -> bytes:
 
 
 def json_at(t_s: int, line: bytes) -> bytes:
-    """The record as if it had been written then."""
+    """The record as if it had been written at that time."""
     whole = json.loads(line)
     whole["t"] = t_s * 10**9
     return b"\n" + json.dumps(whole).encode() + b"\n"
@@ -97,7 +97,7 @@ class OperatingTest(unittest.TestCase):
                 file.write(one)
 
     def events(self, path: str = "") -> int:
-        """How many records are in the database; -1 where there is none yet."""
+        """The number of records in the database; -1 if there is no database yet."""
         try:
             with sqlite3.connect("file:%s?mode=ro" % (path or self.path("db")), uri=True, timeout=10) as db:
                 return int(db.execute("SELECT count(*) FROM event").fetchone()[0])
@@ -111,7 +111,7 @@ class OperatingTest(unittest.TestCase):
         return done.stdout
 
     def job(self, name: str) -> None:
-        """A finished job of one task, and enough beside it to fill some pages."""
+        """A finished job of one task, and enough other records to fill some pages."""
         times = {"submit_s": 1767225600, "eligible_s": 1767225600, "start_s": 1767225610}
         spool = self.path("spool-" + name, "@controller")
         os.makedirs(spool, 0o700)
@@ -128,7 +128,7 @@ class OperatingTest(unittest.TestCase):
                     *[record(node, 200 + i, kind="task_start", job=1000 + i, slurm_step="0", task=0, pid=i) for i in range(2000)])
 
     def spoil(self) -> None:
-        """Writes over every page but the first, which says that it is a database."""
+        """Overwrites every page except the first, which identifies it as a database."""
         with sqlite3.connect(self.path("db"), timeout=10) as db:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         db.close()
@@ -170,12 +170,12 @@ class OperatingTest(unittest.TestCase):
         self.wait_until(lambda: steps() == [1, 2], conf)
         self.conf(role="node", more="spool_max = 1M\n")
         child.send_signal(signal.SIGHUP)
-        mark(3)  # whoever reads it: it is in the connection
+        mark(3)  # whichever daemon reads it: it waits in the connection
         self.wait_until(lambda: self.log(conf).count("ready") == 2, conf)
         mark(4)
         self.wait_until(lambda: steps() == [1, 2, 3, 4], conf)
         self.assertIsNone(child.poll())
-        # Another name for the socket is taken, too.
+        # A new name of the socket also takes effect.
         with open(conf) as file:
             text = file.read()
         with open(conf, "w") as file:
@@ -228,7 +228,7 @@ class OperatingTest(unittest.TestCase):
         self.assertIn("took over the database from goodputd %d on " % stopped.pid, self.log(second))
         with sqlite3.connect(self.path("db"), timeout=10) as db:
             writer = db.execute("SELECT name FROM writer").fetchone()[0]
-        # What it finds when it goes on it would take in at once.
+        # Records that it would ingest immediately when it continues.
         append(3)
         stopped.send_signal(signal.SIGCONT)
         append(4)
@@ -244,7 +244,7 @@ class OperatingTest(unittest.TestCase):
         confs = [self.conf(name, more=more, database="db-" + name) for name in ("a", "b")]
         databases = [self.path("db-a"), self.path("db-b")]
         os.mkdir(self.path("shared"), 0o700)
-        # What the nodes wrote is shared; what each heard of Slurm itself is its own.
+        # The nodes' records are shared; each has its own records of Slurm.
         self.job("a")
         shutil.copytree(self.path("spool-a", "@controller"), self.path("spool-b", "@controller"))
         os.rename(self.path("spool-a", "n-a"), self.path("shared", "n-a"))
@@ -253,7 +253,7 @@ class OperatingTest(unittest.TestCase):
             self.wait_until(lambda: self.events(database) == 2005, conf)
         self.assertEqual(self.show(confs[0]), self.show(confs[1]))
         self.assertEqual(json.loads(self.show(confs[1]))["jobs"][0]["steps"]["count"], 60)
-        # One is away for a while.
+        # One daemon is stopped for a while.
         both[1].kill()
         both[1].wait()
         with open(self.path("shared", "n-a", "boot.2026010100Z.jsonl"), "ab") as file:
@@ -265,7 +265,7 @@ class OperatingTest(unittest.TestCase):
         self.assertEqual(self.show(confs[0]), self.show(confs[1]))
 
     def health(self, path: str) -> Tuple[int, Dict]:
-        """What /healthz says at that socket; code 0 where nobody answers yet."""
+        """The answer to /healthz at that socket; code 0 while there is none."""
         connection = http.client.HTTPConnection("goodputd", timeout=WAIT_S)
         connection.sock = socket.socket(socket.AF_UNIX)
         try:
@@ -280,11 +280,11 @@ class OperatingTest(unittest.TestCase):
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root")
     def test_health_is_bad_where_slurm_does_not_answer_and_where_another_fills_the_database(self) -> None:
-        # Questions are answered by whoever owns the database's folder, and never by root.
+        # The owner of the database's folder answers queries, never root.
         shutil.chown(self.dir, "nobody")
         first, second = self.path("a.sock"), self.path("b.sock")
         active = self.start(self.conf("a", query_socket=first))
-        # It takes in what there is, but has never seen the queue.
+        # It ingests existing records, but has never queried the queue.
         self.wait_until(lambda: self.health(first)[1].get("seconds_since_ingest") is not None, self.path("a.conf"))
         code, health = self.health(first)
         self.assertEqual((code, health["status"], health["seconds_since_look_at_queue"]), (503, "stale", None))
@@ -330,7 +330,7 @@ class OperatingTest(unittest.TestCase):
         self.assertIn("a damaged database was kept: %s" % self.path("db.damaged-20260101T000000Z"), said)
 
     def full(self, name: str, kind: int) -> socket.socket:
-        """Listens there, takes nobody, and has no room for more who wait."""
+        """Listens there without accepting, with a full queue of connections."""
         server = socket.socket(socket.AF_UNIX, kind)
         self.addCleanup(server.close)
         server.bind(name.replace("@", "\0"))
@@ -409,12 +409,12 @@ class OperatingTest(unittest.TestCase):
         child.wait()
         shutil.rmtree(self.path("copies"), ignore_errors=True)
         child = self.start(conf)
-        # The first one may have said so, too.
+        # The first one may have reported it, too.
         self.wait_until(lambda: bool(glob.glob(self.path("copies", "goodput-*Z.db"))), conf)
         before = self.show(conf)
         child.kill()
         child.wait()
-        # As after keep_spool; only the newest record is still there to be taken.
+        # As after keep_spool; only the newest record can still be ingested.
         shutil.rmtree(self.path("spool-a"))
         self.spoil()
         os.makedirs(self.path("spool-a"), 0o700)

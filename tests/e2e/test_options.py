@@ -69,7 +69,7 @@ class OptionsTest(unittest.TestCase):
         for form in ("-P", "-n", "--csv", "--json"):
             self.assertEqual(self.run_it("-u", "nobody", form).stderr, "", form)
 
-    # --- options in both places
+    # --- options in both positions
 
     def test_a_database_named_before_the_subcommand(self) -> None:
         self.ok("--db", self.named, "import", self.log)
@@ -100,12 +100,12 @@ class OptionsTest(unittest.TestCase):
         self.assertIn("profile has no option --db", self.refused("--db", self.named, "profile", "list"))
         self.assertIn("import has no option --json", self.refused("--json", "import", self.log))
         self.assertIn("mark has no option", self.refused("mark", "step", "1"))
-        # Said twice is once too often, wherever it stands.
+        # An option may occur only once, in either position.
         self.refused("--db", self.named, "show", "7", "--db", self.path("other.db"))
         self.refused("show", "7", "--db", self.named, "--db", self.path("other.db"))
         self.assertEqual(self.databases(), [])
 
-    # --- who makes a database
+    # --- which commands create a database
 
     def test_who_asks_makes_no_database(self) -> None:
         for words in (["show", "7"], [], ["-a"], ["attempts", "7"], ["report", "-a"], ["report", "--fleet"], ["advise", "7"],
@@ -126,7 +126,7 @@ class OptionsTest(unittest.TestCase):
             times = {"job": job, "array_job": 40, "array_task": task, "submit_s": 0, "eligible_s": 0, "start_s": task, "name": "sweep"}
             spool.controller(task, **times)
             spool.controller(20, **times, end_s=20, state="COMPLETED")
-        spool.controller(1, job=43, submit_s=0, start_s=1, name="sweep")  # no task of it
+        spool.controller(1, job=43, submit_s=0, start_s=1, name="sweep")  # the array without its tasks
         spool.write()
         common = ["--db", self.named, "--no-refresh"]
         self.ok("ingest", "--db", self.named, "--spool", spool.folder)
@@ -188,7 +188,7 @@ class OptionsTest(unittest.TestCase):
         for words in (["metrics"], ["metrics", "--url", "http://127.0.0.1:1"]):
             self.assertIn("http://127.0.0.1:1: ", self.refused(*words))
 
-    # --- words nobody knows, and help
+    # --- unknown arguments, and help
 
     def test_help_about_what_there_is_not(self) -> None:
         for words in (["nosuch", "--help"], ["--help", "nosuch"], ["nosuch"], ["nosuch", "-h"]):

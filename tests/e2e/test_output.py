@@ -53,7 +53,7 @@ def wait_steps(work: Work, start: int, count: int) -> None:
 
 
 def outcome(work: Work, followed: bool = True) -> Outcome:
-    """followed: goodputd has read the output to its end, which may be a moment after the job's."""
+    """followed: whether goodputd has read the output to its end, possibly a moment after the job's end."""
     work.site.settle(work.job, timeout=240)
     last = max(record["step"] for record in said(work))
     deadline = time.monotonic() + 60
@@ -66,7 +66,7 @@ def outcome(work: Work, followed: bool = True) -> Outcome:
 
 
 def restarted(work: Work, style: str, profile: str, *options: str, srun: str = "srun") -> Outcome:
-    """Ten steps and more of 24, then requeued; goes on at step 6."""
+    """At least ten of 24 steps, then requeued; continues with step 6."""
     again = "--first $((SLURM_RESTART_COUNT > 0 ? 6 : 1))"
     work.submit("%s %s %s %s 24 %s" % (srun, PRINTER, truth_of(work), style, again), "--goodput-log-profile=" + profile, *options)
     wait_steps(work, 0, 11)
@@ -83,12 +83,12 @@ def appended(work: Work) -> Outcome:
 
 
 def labelled(work: Work) -> Outcome:
-    """Two ranks that print the same, in colour, with labels, to a file of errors of its own."""
+    """Two ranks that print the same, with colours and labels, and a separate file for errors."""
     return restarted(work, "titan", "torchtitan", "-n2", "--error=" + work.folder + ".err", srun="srun --label")
 
 
 def through_srun(work: Work) -> Outcome:
-    """As NeMo-Run has it: no %t in the name, and srun itself writes the file."""
+    """As with NeMo-Run: no %t in the name, and srun itself writes the file."""
     return restarted(work, "megatron", "megatron", srun="srun -n2 --label --output=%s.log_%%j_${SLURM_RESTART_COUNT:-0}.out" % work.folder)
 
 
@@ -99,20 +99,21 @@ def noisy(work: Work) -> Outcome:
 
 
 def unfollowed(work: Work) -> Outcome:
-    """Its lines go through a pipe to nowhere."""
+    """Its lines go through a pipe to /dev/null."""
     work.submit("srun %s %s megatron 4 2>&1 | cat > /dev/null" % (PRINTER, truth_of(work)), "--goodput-log-profile=megatron")
     return outcome(work, followed=False)
 
 
 def told_while_set_up(work: Work) -> Outcome:
-    """Asked for a checkpoint while its image is imported, as with proctrack/cgroup: the task is."""
+    """A checkpoint is requested while its image is imported, as with proctrack/cgroup: the task receives the signal."""
     wait_set_up(work)
     os.kill(task_pids(work)[0], signal.SIGUSR1)
     return told(work)
 
 
 def told_what_sets_up(work: Work) -> Outcome:
-    """With proctrack/linuxproc Slurm leaves out what is called slurmstepd: the commands that import the image are told."""
+    """With proctrack/linuxproc, Slurm does not signal processes named slurmstepd: the commands that import the image receive the
+    signal."""
     wait_set_up(work)
     work.site.cluster.run(["scancel", "-s", "USR1", "%d.0" % work.job])
     return told(work)
@@ -128,7 +129,7 @@ def wait_set_up(work: Work) -> None:
 
 def told(work: Work) -> Outcome:
     work.site.settle(work.job)
-    # Once a second goodputd looks for tasks that ended so.
+    # goodputd checks once a second for tasks that ended like this.
     deadline = time.monotonic() + 10
     while not task_pids(work, "task_exec") and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -137,7 +138,7 @@ def told(work: Work) -> Outcome:
 
 
 def task_pids(work: Work, kind: str = "task_start") -> List[int]:
-    """Of srun's tasks, as the plugin saw them start."""
+    """Pids of srun's tasks, from the plugin's records."""
     pids = []
     for path in glob.glob(os.path.join(work.site.spool, "*", "*.jsonl")):
         with open(path) as file:
@@ -160,13 +161,13 @@ def unknown_profile(work: Work) -> Outcome:
 
 
 def started_slowly(work: Work) -> Outcome:
-    """Its image is imported for 3 s, its first step compiles for 4, and its container is removed for 4."""
+    """Its image import takes 3 s, the compilation in its first step 4 s, and the removal of its container 4 s."""
     work.submit("IMPORT_SECONDS=3 REMOVE_SECONDS=4 srun %s %s megatron 10 --compile-seconds 4" % (PRINTER, truth_of(work)), "--goodput-log-profile=megatron")
     return outcome(work)
 
 
 def started_quickly(work: Work) -> Outcome:
-    """Its image is there: half a second."""
+    """Its image is cached: half a second."""
     work.submit("IMPORT_SECONDS=0.5 srun %s %s megatron 10" % (PRINTER, truth_of(work)), "--goodput-log-profile=megatron", "--goodput-run=quick")
     return outcome(work)
 
@@ -185,7 +186,7 @@ def setUpModule() -> None:
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
 class OutputTest(unittest.TestCase):
     def judge(self, came: Outcome, within_s: float = 1.1) -> Dict:
-        """Every step of every start is there, once, and takes the time that the program says it took."""
+        """Checks that every step of every start occurs once, with the duration that the program logs."""
         assert_valid(came.show)
         job = came.show["jobs"][0]
         starts: List[List[Dict]] = []
@@ -199,10 +200,10 @@ class OutputTest(unittest.TestCase):
             begun = [r["step"] for r in start if r["event"] == "step_begin"]
             done = [r["step"] for r in start if r["event"] == "step_end"]
             self.assertEqual(attempt["first_step"], begun[0], message)
-            # The step in which the program was killed is seen where it lived on for half of it.
+            # The step in which the program was killed is recognized if at least half of it was executed.
             self.assertIn(attempt["last_step"], {done[-1], begun[-1]}, message)
             self.assertEqual(attempt["last_step"] == done[-1] or number + 1 < len(starts), True, message)
-        # What was done, but for what the next start did anew.
+        # The executed work, except the part that the next start repeated.
         kept = [r["t"] for i, start in enumerate(starts) for r in start if r["event"] == "step_end"
                 and not (i + 1 < len(starts) and r["step"] >= 6)]
         begins = [r["t"] for i, start in enumerate(starts) for r in start if r["event"] == "step_begin"
@@ -219,7 +220,7 @@ class OutputTest(unittest.TestCase):
         self.assertEqual(job["attempts"][0]["kept_step"], 5)
 
     def test_a_requeue_that_appends_to_it_with_a_bar_that_has_no_time(self) -> None:
-        # Each start of a bar is known to a second.
+        # Each start of a bar is known to the second.
         job = self.judge(STAGE.outcome("", appended), within_s=2.2)
         self.assertEqual(job["attempts"][0]["kept_step"], 5)
 
@@ -249,7 +250,7 @@ class OutputTest(unittest.TestCase):
 
     def set_up_until_its_end(self, came: Outcome) -> None:
         shown = {b["name"]: b["seconds"] for b in came.show["jobs"][0]["buckets"]}
-        # Accounting's end cuts up to a second.
+        # Accounting truncates up to a second at the end.
         self.assertGreater(shown["launch"], 1, shown)
         self.assertLess(shown["unobserved"], 0.5, shown)
 
@@ -299,10 +300,10 @@ class OutputTest(unittest.TestCase):
             jsonschema.validate(difference, json.load(schema))
         parts = {(bucket["name"], part["name"]): part for bucket in difference["buckets"] for part in bucket["parts"]}
         setup, compiling = parts["launch", "step_setup"], parts["startup", "compile"]
-        # To the moment when the program is executed: slurmd forks a task within a tenth of a second.
+        # Until the program is executed; slurmd forks a task within a tenth of a second.
         self.assertGreater(setup["a_s"], 3)
         self.assertLess(setup["a_s"], 3.4)
-        # The job ends with it, and accounting cuts up to a second.
+        # The job ends with it, and accounting truncates up to a second.
         self.assertGreater(parts["teardown", "step"]["a_s"], 2.9)
         self.assertLess(parts["teardown", "step"]["a_s"], 4.6)
         self.assertGreater(setup["b_s"], 0.5)
@@ -322,7 +323,7 @@ class OutputTest(unittest.TestCase):
 
     def test_zz_a_daemon_that_is_killed_goes_on_where_it_was(self) -> None:
         for scenario, _ in SCENARIOS:
-            STAGE.outcome("", scenario)  # nobody else needs the daemon
+            STAGE.outcome("", scenario)  # no other scenario needs the daemon
         site = STAGE.outcome("", truncated).site
         work = Work(site, "survivor", "nobody", site.cluster.nodes[-1:])
         work.submit("srun %s %s megatron 26" % (PRINTER, truth_of(work)), "--goodput-log-profile=megatron")

@@ -18,7 +18,7 @@ from .harness.hand_written import TOP, Spool, run_it
 
 SCHEMA = os.path.join(TOP, "tools", "accounting", "report", "sgoodput.schema.json")
 PICTURES = os.path.join(TOP, "out", "tests")
-# What a user may call a job, a run and a user: none of it may become part of the page.
+# Hostile names of jobs, runs and users: none may become part of the page's code.
 HOSTILE = "</script><img src=x onerror=document.title='owned'><!-- \u2028 & \" '"
 
 
@@ -104,7 +104,7 @@ class PageTest(unittest.TestCase):
         self.assertNotIn("timeline", json.loads(self.say("7", "--json").stdout)["jobs"][0])
 
     def test_a_run_of_which_little_is_known(self) -> None:
-        """Without account, partition and GPUs; and one of a single GPU."""
+        """A run without account, partition and GPUs, and one with a single GPU."""
         folder = tempfile.mkdtemp(dir=self.dir)
         spool = Spool(os.path.join(folder, "spool"))
         for job, more in ((1, {"gpus": 0, "gpu_type": "", "partition": ""}), (2, {"gpus": 1, "nnodes": 1, "nodes": "n1"})):
@@ -146,7 +146,7 @@ class PageTest(unittest.TestCase):
             self.assertIn(words, text)
         self.assertNotIn("[object", text)
         self.wide_enough(browser)
-        # Closer by keys, and all of it again.
+        # Zooms in with keys, and shows everything again.
         browser.run("document.querySelector('svg').focus()")
         whole = browser.run("return document.querySelector('svg').nextSibling.textContent")
         self.assertIn("all of it", whole)
@@ -171,7 +171,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(browser.errors(), [])
 
     def wide_enough(self, browser: Browser) -> None:
-        """Nothing sticks out on the right of the page itself."""
+        """The page does not scroll horizontally."""
         self.assertLessEqual(browser.run("return document.documentElement.scrollWidth"), browser.run("return innerWidth"))
 
     def test_a_hostile_name_is_text(self) -> None:

@@ -33,8 +33,8 @@ OTHER = reachable(os.path.join(BUILD, "tests", "spank", ".libs", "other_plugin.s
 USERS = ("root", "nobody")
 HOOKS = ("init", "init_post_opt", "task_post_fork", "task_exit", "exit", "job_prolog", "job_epilog")
 
-# Output from two nodes to both streams, a failing task, a killed task, and an exit status of its own. What arrives over
-# several connections at once is brought into an order by sort: Slurm promises none.
+# Prints from two nodes to both streams, with a failing task, a killed task, and an exit status. Output that arrives over several
+# connections has no fixed order, so it is sorted.
 SCRIPT = r"""
 echo begin
 srun -N2 -n2 bash -c 'echo "rank $SLURM_PROCID of $SLURM_NTASKS"; echo "$SLURM_PROCID to stderr" >&2' 2>&1 | sort
@@ -55,7 +55,7 @@ def unmount(path: str) -> None:
 
 
 def whole_lines(path: str) -> bytes:
-    """A file that somebody writes to: a record may be half there for a moment, and is whole the next."""
+    """Reads a file that is being written: a record may be incomplete for a moment."""
     deadline = time.monotonic() + 10
     while True:
         with open(path, "rb") as file:
@@ -66,7 +66,7 @@ def whole_lines(path: str) -> bytes:
 
 
 def records(spool: str) -> List[Dict]:
-    """Every record of a spool, in the order of its files; each line must be valid on its own."""
+    """Every record of a spool, in the order of its files; each line must be valid."""
     found = []
     for path in sorted(glob.glob(os.path.join(spool, "*", "*.jsonl"))):
         data = whole_lines(path)
@@ -80,7 +80,7 @@ def records(spool: str) -> List[Dict]:
 
 
 class PluginTests:
-    """What holds in both ways a site may run: see the two classes at the end."""
+    """Tests for both configurations of a site: see the two classes at the end."""
 
     MODE = ""
     cluster: Cluster
@@ -90,7 +90,7 @@ class PluginTests:
         for path in (PLUGIN, FAULTS, OTHER):
             if not os.path.exists(path):
                 raise RuntimeError("%s is not built: run `make check TESTS=` in %s" % (path, BUILD))
-        # slurmd asks plugstack.conf once whether there are prolog and epilog hooks; all else is read at every use.
+        # slurmd reads plugstack.conf once to find prolog and epilog hooks; other uses read it each time.
         cls.cluster = Cluster(mode=cls.MODE, nodes=2, dbd=False, cred_expire_s=5,
                               plugstack=["optional %s spool=/nonexistent/x" % PLUGIN])
         cls.cluster.start()
@@ -104,7 +104,7 @@ class PluginTests:
             unmount(path)
         cls.cluster.stop()
 
-    # --- how
+    # --- helpers
 
     def stack(self, *lines: str) -> None:
         path = os.path.join(self.cluster.dir, "etc", "plugstack.conf")
@@ -125,7 +125,7 @@ class PluginTests:
         return " ".join(["optional", so, "spool=" + spool] + list(arguments))
 
     def finish(self, job: int, user: str) -> Tuple[str, str]:
-        """Waits for a job and its epilog: (exit code, output without what differs between any two jobs)."""
+        """Waits for a job and its epilog. Returns the exit code and the output without parts that differ between jobs."""
         deadline = time.monotonic() + 30
         while True:
             fields = self.cluster.job(job)
@@ -144,7 +144,7 @@ class PluginTests:
             time.sleep(0.03)
 
     def wait_idle(self) -> None:
-        """Every node takes jobs again: neither drained nor down, its epilogs done."""
+        """Waits until every node accepts jobs again: neither drained nor down, with its epilogs done."""
         deadline = time.monotonic() + 20
         while True:
             states = self.cluster.run(["sinfo", "-h", "-N", "-p", "a3mega", "-o", "%T"]).stdout.split()
@@ -157,8 +157,8 @@ class PluginTests:
     @staticmethod
     def plain_text(text: str) -> str:
         text = re.sub(r"job\d{5}", "jobN", text)
-        # On a busy machine an srun may come before the controller has heard of the end of the step before; it waits and
-        # says so, with any plugin or none.
+        # On a busy machine, an srun may start before the controller knows that the previous step has ended; it waits and prints a
+        # message, with or without the plugin.
         text = re.sub(r"srun: (Job \d+ step creation temporarily disabled|Step created for ).*\n", "", text)
         return re.sub(r"StepId=\d+", "StepId=N", text)
 
@@ -166,7 +166,7 @@ class PluginTests:
         return self.finish(self.cluster.sbatch(script, user=user, options=options, **how), user)
 
     def direct(self, user: str) -> Tuple[int, str, str]:
-        """srun without a batch job: (exit code, stdout, stderr)."""
+        """Runs srun without a batch job: (exit code, stdout, stderr)."""
         done = self.cluster.run(["srun", "-N2", "-n2", "bash", "-c",
                                  "echo $SLURM_PROCID; exit $((SLURM_PROCID * 5))"], user=user, check=False)
         self.wait_idle()
@@ -181,7 +181,7 @@ class PluginTests:
         return self.plain[user]
 
     def assert_unnoticed(self, *lines: str, users: Tuple[str, ...] = USERS) -> None:
-        """Jobs end and print as they do without the plugin."""
+        """Jobs end and print as without the plugin."""
         for user in users:
             batch, direct = self.without_plugin(user)
             self.stack(*lines)
@@ -191,7 +191,7 @@ class PluginTests:
     def logs(self) -> str:
         return "".join(self.cluster.log("slurmd-" + node) for node in self.cluster.nodes)
 
-    # --- what it records
+    # --- records
 
     def test_records_are_what_the_job_saw(self) -> None:
         spool = self.new_spool()
@@ -280,21 +280,21 @@ class PluginTests:
         self.assertEqual({r.get("cluster") for r in records(spool)}, {self.cluster.name})
 
     def test_an_attempt_without_a_prolog_is_recorded_too(self) -> None:
-        """slurmd knows the job's credential for a while after its end, and starts no second prolog meanwhile."""
+        """slurmd remembers the job's credential for a while after its end, and starts no second prolog meanwhile."""
         spool = self.new_spool()
         self.stack(self.plugin(spool))
         job = self.cluster.sbatch('[ "${SLURM_RESTART_COUNT:-0}" -gt 0 ] || sleep 60', user="nobody")
         self.wait_task(spool)
         self.cluster.run(["scontrol", "requeue", str(job)])
         self.cluster.wait_state(job, {"PENDING"})
-        # slurmd refuses a credential made in the second in which it revoked the job's last one: the attempt fails with 1:0.
+        # slurmd rejects a credential made in the second in which it revoked the job's last one: the attempt fails with 1:0.
         requeued = time.time()
         while time.time() < requeued + 2.1:
             time.sleep(0.1)
         self.cluster.run(["scontrol", "update", "job", str(job), "starttime=now"])
         self.finish(job, "nobody")
         exits = [r for r in records(spool) if r["kind"] == "task_exit"]
-        # TERM goes to the script's shell and to its sleep: the shell dies of it, or of its child's death with 128 + 15.
+        # TERM goes to the script's shell and to its sleep: the shell dies of it, or exits with 128 + 15 after its child.
         self.assertIn([r.get("exit_code") for r in exits], ([None, 0], [143, 0]),
                       "%s\n%s\n%s" % (self.cluster.job(job), records(spool), self.logs()[-3000:]))
         self.assertEqual({r["cluster"] for r in exits}, {self.cluster.name})
@@ -337,7 +337,7 @@ class PluginTests:
                 for command in (["sbatch", option, "--wrap=true"], ["srun", option, "true"],
                                 ["salloc", option, "true"]):
                     if command[0] != "sbatch" and tail != "-precision":
-                        continue  # the same code; two more of each show that it is there
+                        continue  # these use the same code as the others; two of each are enough
                     done = self.cluster.run(command, user=user, check=False)
                     self.assertEqual(done.returncode, 255, command)
                     lines = done.stderr.splitlines()
@@ -388,7 +388,7 @@ class PluginTests:
             self.assertEqual((kinds[0], kinds[-1]), ("job_prolog", "job_epilog"))
             self.assertIn("task_start", kinds)
 
-    # --- what a job sees of it
+    # --- effects on jobs
 
     def test_a_job_sees_the_socket_and_nothing_else(self) -> None:
         show = "env | cut -d= -f1 | grep -v SLURM_TASK_PID | sort; ls /proc/self/fd"
@@ -403,7 +403,7 @@ class PluginTests:
         self.assertEqual(self.cluster.run(run, env={"GOODPUT_SOCKET": "/mine"}).stdout, "/mine\n")
         self.assertEqual(self.batch("nobody", "echo $GOODPUT_SOCKET", ("-N1",)), ("0:0", "@here\n"))
 
-    # --- whatever befalls it
+    # --- faults
 
     def test_beside_another_plugin(self) -> None:
         spool = self.new_spool()
@@ -497,7 +497,7 @@ class PluginTests:
                     spool = self.new_spool()
                     before = len(self.logs())
                     self.stack(self.plugin(spool, "fault=%s:%s" % (fault, hook), so=FAULTS))
-                    # The submission's own hooks meet the fault too.
+                    # The hooks of the submission are affected, too.
                     self.assertEqual(self.batch("nobody" if fault != "throw" else "root", script), plain)
                     if hook in ("job_prolog", "job_epilog", "task_exit"):
                         self.assertIn("%s was contained" % hook, self.logs()[before:])

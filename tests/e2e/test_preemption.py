@@ -16,7 +16,7 @@ NODE = ["--nodes=1", "--exclusive", "--no-kill"]
 
 def setUpModule() -> None:
     unittest.addModuleCleanup(SITE.stop)
-    # What slurmdbd has of QOS goodputd reads as it starts.
+    # goodputd reads the QOS of slurmdbd when it starts.
     SITE.cluster.start()
     for line in ("add qos urgent Priority=10 Preempt=normal", "add qos curious Priority=10",
                  "modify user nobody,games set QOS=normal,urgent,curious DefaultQOS=normal"):
@@ -27,7 +27,7 @@ def setUpModule() -> None:
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
 class PreemptionTest(unittest.TestCase):
     def run_beside(self, qos: str, requeue: bool) -> Dict:
-        """The interruption of a job that loses its node while one of that QOS waits for it."""
+        """The interruption of a job that loses its node to a pending job of that QOS."""
         job = SITE.cluster.sbatch("sleep 60", user="nobody", options=NODE + ["--qos=normal", "--requeue"])
         SITE.wait_watched(job, ["RUNNING"])
         rival = SITE.cluster.sbatch("sleep 1", user="games", options=NODE + ["--qos=" + qos])

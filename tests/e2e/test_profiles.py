@@ -33,7 +33,7 @@ def transcript(name: str, *options: str) -> Dict:
 
 
 class RandomRun:
-    """What a framework prints in a random run: several starts, saves, evaluations, restarts from the last save."""
+    """The output of a framework in a random run: several starts, saves, evaluations, restarts from the last save."""
     FRAMEWORKS = ("megatron", "megatron-10", "deepspeed", "torchtitan", "maxtext")
 
     def __init__(self, name: str, seed: int) -> None:
@@ -70,7 +70,7 @@ class RandomRun:
                 self.save(step)
                 kept = step
             elif self.random.random() < 0.01 and megatron and step % self.every == 0:
-                self.at += self.random.uniform(1, 8)  # it evaluates, and says nothing of when
+                self.at += self.random.uniform(1, 8)  # an evaluation whose times are not printed
         return kept + 1
 
     def step(self, step: int, seconds: float) -> None:
@@ -151,12 +151,12 @@ class ProfilesTest(unittest.TestCase):
         message = json.dumps([job["attempts"], job["checkpoints"], facts["saves"], facts["incarnations"]], indent=1)
         self.assertEqual(len(job["attempts"]), 3, message)
         for attempt, start in zip(job["attempts"], starts):
-            # The last step that was told, or the one after it, which was begun.
+            # The last printed step, or the next one, which had begun.
             told = max(step["step"] for step in start if step["told"])
             self.assertEqual(attempt["first_step"], start[0]["step"], message)
             self.assertIn(attempt["last_step"], (told, told + 1, start[-1]["step"]), message)
         self.assertEqual(job["steps"]["kept"], 50, message)
-        # Each save is there, and complete where it was.
+        # Every save is found, and complete if it was completed.
         self.assertEqual([s["complete_ns"] is not None for s in job["checkpoints"]],
                          [s["complete_ns"] is not None for s in facts["saves"][:len(job["checkpoints"])]], message)
         for shown, true in zip(job["checkpoints"], facts["saves"]):
@@ -184,7 +184,7 @@ class ProfilesTest(unittest.TestCase):
 
     def test_maxtext(self) -> None:
         made = transcript("maxtext")
-        # What follows the last save is at risk for whoever reads only this.
+        # According to this output alone, everything after the last save is at risk.
         job = self.imported(self.write("maxtext.log", made), "maxtext")
         self.assertEqual([(a["first_step"], a["last_step"]) for a in job["attempts"]], [(1, 23), (24, 41), (32, 50)])
         self.assertEqual([(s["step"], s["complete_ns"] is not None) for s in job["checkpoints"]],
@@ -199,7 +199,7 @@ class ProfilesTest(unittest.TestCase):
 
     def test_nemo(self) -> None:
         made = transcript("nemo")
-        # The save that was cut off was not told of: its line comes at its end.
+        # The interrupted save is not found, because its line is printed at its end.
         made["facts"]["saves"] = [s for s in made["facts"]["saves"] if s["complete_ns"] is not None]
         self.judge("nemo", "nemo", made, 1, 1.1)
 
@@ -215,7 +215,7 @@ class ProfilesTest(unittest.TestCase):
             self.assertEqual(shown["complete_ns"] is None, true["complete_ns"] is None, shown)
 
     def test_first_and_last_step_of_each_profile(self) -> None:
-        """Of a start that was told to stop, of one that was killed, and of one that came to its end."""
+        """A start that was told to stop, one that was killed, and one that ended by itself."""
         for name in ("megatron", "torchtitan", "maxtext", "deepspeed", "nemo", "hf", "lightning", "composer"):
             for seed in ("1", "6"):
                 made = transcript(name, "--seed", seed)
@@ -225,7 +225,7 @@ class ProfilesTest(unittest.TestCase):
                 for number in range(3):
                     steps = [step for step in made["facts"]["steps"] if step["incarnation"] == number]
                     told = [step["step"] for step in steps if step["told"]]
-                    # MaxText's save tells of the step whose line it keeps back.
+                    # MaxText's save shows that the step whose line it delays was done.
                     last = max(step["step"] for step in steps if step["end_ns"]) if name == "maxtext" else max(told)
                     truth.append((steps[0]["step"], last))
                 self.assertEqual([(a["first_step"], a["last_step"]) for a in job["attempts"]], truth, name)
@@ -259,7 +259,7 @@ class ProfilesTest(unittest.TestCase):
         return {bucket["name"]: bucket["seconds"] for bucket in self.job["buckets"] if bucket["seconds"]}
 
     def test_all_wordings_of_a_save_are_one(self) -> None:
-        """Killed 50 s after a save, in the words of each release: what it holds is kept."""
+        """Killed 50 s after a save, with the messages of each release: the saved steps are kept."""
         def log(begin: str, end: str) -> str:
             at = "2026-08-22 10:%02d:%02d.250000"
             lines = ["[before the start of training step] datetime: " + at % (0, 0)]
@@ -305,7 +305,7 @@ class ProfilesTest(unittest.TestCase):
         self.assertAlmostEqual(alone["productive"], 100, delta=1)
         self.assertAlmostEqual(alone["lost_work"] + alone.get("drain", 0), 65, delta=1)
 
-        # As a job's output: 7 ended at 10:02:52, with KillWait.
+        # As in a job's output: 7 ended at 10:02:52, with KillWait.
         with open(self.path("jobs.txt"), "w") as file:
             file.write("Cluster|JobIDRaw|JobID|Submit|Eligible|Start|End|State|ExitCode|User|Account|Partition|QOS|NNodes|NodeList|AllocTRES|"
                        "Reason|AdminComment\nc1|7|7|%d|%d|%d|%d|TIMEOUT|0:0|ada|ml|a3|normal|1|n1|gres/gpu=8||\n" % tuple(
@@ -318,7 +318,7 @@ class ProfilesTest(unittest.TestCase):
         self.assertAlmostEqual(joined["productive"], 100, delta=1)
 
     def test_asynchronous_saves_at_a_logs_end(self) -> None:
-        """The loop waits for 6 of the 300 s that the save takes; the second is begun before the first is complete."""
+        """The loop waits for 6 of the 300 s of the save; the second save begins before the first is complete."""
         for done in ("  [2026-08-22 10:%02d:%02d.250000] successfully saved checkpoint from iteration %7d to /ckpt [ t 1/1, p 1/1 ]",
                      "  successfully saved checkpoint from iteration %7d to /ckpt"):
             lines = ["[before the start of training step] datetime: 2026-08-22 10:00:00.250000"] + self.megatron_lines(1, 20, 0)
@@ -359,7 +359,7 @@ class ProfilesTest(unittest.TestCase):
         self.assertEqual([(c["step"], c["complete_ns"] is not None) for c in self.job["checkpoints"]], [(20, True), (40, False)])
 
     def test_a_save_whose_end_this_release_does_not_print(self) -> None:
-        """DeepSpeed once said that a checkpoint was ready, and no longer does."""
+        """Older releases of DeepSpeed printed that a checkpoint was ready; newer ones do not."""
         told = transcript("deepspeed", "--seed", "4")
         text = base64.b64decode(told["text"]).decode("utf-8", "replace")
         truth = self.buckets(text, "deepspeed")
@@ -378,7 +378,7 @@ class ProfilesTest(unittest.TestCase):
         self.assertEqual(self.job["interruptions"], [])
         self.assertAlmostEqual(sum(found.values()), 300, delta=0.1)
 
-    # --- lines without a time, and with somebody else's
+    # --- lines without times, and of other programs
 
     def test_a_log_without_a_time_is_placed_by_what_steps_took(self) -> None:
         lines = [" iteration %8d/     500 | elapsed time per iteration (ms): 5000.0 |" % step for step in range(1, 41)]
@@ -388,7 +388,7 @@ class ProfilesTest(unittest.TestCase):
         self.assertAlmostEqual(self.job["submit_ns"] / S, 1787392800, delta=1)
         self.assertEqual((self.job["attempts"][0]["first_step"], self.job["attempts"][0]["last_step"]), (1, 40))
         self.assertEqual(self.job["steps"]["median_s"], 5)
-        # Nothing tells of any time: counted, not timed.
+        # There are no times: steps are counted, but not timed.
         self.buckets("".join("[batch=%d/50]:\n" % step for step in range(1, 21)), "composer")
         self.assertEqual(self.job["wall_ns"], 0)
 
@@ -416,10 +416,10 @@ class ProfilesTest(unittest.TestCase):
         said = self.run_it("profile", "test", "-q", "auto", self.path("log"))
         self.assertIn("steps are taken from the progress bar to 600, which was shown longest (608 s, 601 states); ignored: to 3 ", said)
 
-    # --- stamps of whole seconds
+    # --- times in whole seconds
 
     def test_whole_seconds_give_what_the_uncut_log_gives(self) -> None:
-        """Any log, its stamps cut to a second, gives every bucket within a second per start of the program."""
+        """In any log whose times are truncated to seconds, every bucket is right within a second per start of the program."""
         for name in RandomRun.FRAMEWORKS:
             for seed in range(int(os.environ.get("GOODPUT_SEEDS", "4"))):
                 made = RandomRun(name, seed)
@@ -435,7 +435,7 @@ class ProfilesTest(unittest.TestCase):
                     self.assertAlmostEqual(self.job["steps"]["median_s"], median, delta=0.1 * median)
 
     def test_a_quarter_of_a_second_a_step(self) -> None:
-        """80 steps of 0.25 s and two saves of 1.5 s, with stamps of whole seconds."""
+        """80 steps of 0.25 s and two saves of 1.5 s, with times in whole seconds."""
         at, lines = 0.4, []
         def stamp() -> str:
             return "2026-08-22 10:00:%02d" % int(at)
@@ -454,7 +454,7 @@ class ProfilesTest(unittest.TestCase):
         self.assertAlmostEqual(self.job["steps"]["median_s"], 0.25, delta=0.01)
 
     def test_noise_is_nobodys_step(self) -> None:
-        """Other profiles make nothing of a framework's output."""
+        """Other profiles find nothing in a framework's output."""
         with open(self.path("goodput.conf"), "w"):
             pass
         for name in ("megatron", "torchtitan", "maxtext", "deepspeed", "hf", "lightning", "composer", "nemo"):

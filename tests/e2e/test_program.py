@@ -31,7 +31,7 @@ class ProgramTest(unittest.TestCase):
 
     def load(self, opt: Dict[str, Any], conf: str = "", gpu_type: str = "h100",
              again: Optional[Dict[str, Any]] = None, again_type: str = "") -> Dict[str, str]:
-        """A database of one run; with `again` it goes on in a second job that says that."""
+        """A database with one run; with `again`, it continues in a second job with that option."""
         folder = tempfile.mkdtemp(dir=self.dir)
         spool = Spool(os.path.join(folder, "spool"))
         for number, said in enumerate([opt] if again is None else [opt, again]):
@@ -114,7 +114,7 @@ class ProgramTest(unittest.TestCase):
             goodput = self.goodput(where)
             self.assertIn(words, goodput["program_reason"])
             self.assertIsNone(goodput["mpg"])
-            # On a screen only to those who asked for it.
+            # In text output only on request.
             self.assertEqual("program goodput is not known" in self.ask(where, "show", "--run", "r"), bool(said))
 
     def test_a_window_has_none(self) -> None:

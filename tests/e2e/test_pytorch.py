@@ -52,7 +52,7 @@ def saved_at_usr1_and_requeued(work: Work, tell: str, *options: str) -> Outcome:
     work.steps(0, 31)
     work.control("requeue", str(work.job))
     work.site.settle(work.job, timeout=240)
-    work.pause(3)  # the last looks at its files and its output
+    work.pause(3)  # until its files and its output are read for the last time
     return work.outcome()
 
 
@@ -94,7 +94,7 @@ class PytorchTest(unittest.TestCase):
         return outcome, job
 
     def pooled(self, outcome: Outcome, *pools: Tuple[str, ...], delta_s: float) -> None:
-        """Every bucket is the truth's, or the sum of those that no evidence tells apart is."""
+        """Every bucket equals the truth, or the sum of those that no evidence distinguishes does."""
         said, true = said_buckets(outcome.show), outcome.truth.sums()
         alone = (set(said) | set(true)).difference(*pools)
         table = "\n%s\n%s\n%s" % (said, true, describe(outcome.truth))
@@ -113,7 +113,7 @@ class PytorchTest(unittest.TestCase):
 
     def test_by_its_checkpoints_alone(self) -> None:
         outcome, job = self.judge(by_checkpoints)
-        # Nobody can tell which step a file of always the same name holds.
+        # The step in a file that always has the same name cannot be determined.
         self.assertEqual((job["steps"]["count"], job["goodput"]["runtime"]), (0, None))
         self.saves_are_true(outcome, job, 0.1)
         self.pooled(outcome, UNKNOWN_PROGRAM, delta_s=2.2)
@@ -132,9 +132,9 @@ class PytorchTest(unittest.TestCase):
         outcome, job = self.judge(by_marks)
         self.assertEqual((job["steps"]["count"], job["steps"]["kept"]), (100, 100))
         self.saves_are_true(outcome, job, 0.01)
-        # Until its interpreter is gone it says nothing.
+        # It logs nothing between its last step and the end of its interpreter.
         self.pooled(outcome, ("teardown", "unobserved"), delta_s=1.2)
-        # Its steps are cut at the end of the first attempt, of which accounting has the second.
+        # Its steps end with the first attempt, whose end accounting has in whole seconds.
         self.assertAlmostEqual(said_buckets(outcome.show)["productive"], outcome.truth.sums()["productive"], delta=1.2 * S)
 
     def test_torchrun_s_restart_is_an_interruption_inside_the_job(self) -> None:
@@ -143,7 +143,7 @@ class PytorchTest(unittest.TestCase):
         _, worker = outcome.truth.incarnations[0]
         interruption, = job["interruptions"]
         self.assertAlmostEqual(interruption["time_ns"], worker.begin_ns, delta=0.02 * S)
-        # How long the old worker still lived nobody saw.
+        # How long the old worker still lived was not observed.
         self.pooled(outcome, ("launch", "stall", "lost_work"), ("teardown", "unobserved"), delta_s=1.2)
 
 

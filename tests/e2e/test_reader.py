@@ -33,9 +33,9 @@ from .harness.lateness import lateness
 from .harness.reach import reachable
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-READER = "daemon"        # answers
+READER = "daemon"        # answers queries
 USERS = ("nobody", "games", "lp")
-COORDINATOR = "mail"     # of research, which nobody and games are in
+COORDINATOR = "mail"     # coordinator of research, which does not contain nobody and games
 OPERATOR = "man"
 PATIENCE_S = 90
 
@@ -63,14 +63,14 @@ def setUpModule() -> None:
     site.start()
     with open(site.conf, "a") as file:
         file.write("query_socket = %s\n" % query_socket())
-    # As an administrator would: the database's folder is whose reader it is.
+    # The owner of the database's folder is the reader's user, as an administrator would set it up.
     reader = pwd.getpwnam(READER)
     os.chown(os.path.dirname(site.database), reader.pw_uid, reader.pw_gid)
     for line in ("add account other", "add user lp account=other", "add user %s account=other AdminLevel=Operator" % OPERATOR,
                  "add user %s account=research" % COORDINATOR, "add coordinator account=research names=" + COORDINATOR):
         site.cluster.run(["sacctmgr", "-i"] + line.split())
     site.start_daemon()
-    # The same name of a run, which is not the same run.
+    # A run of another user with the same name.
     train = "srun %s --dir %s --steps 8 --step-seconds 0.2 --save-seconds 0.1 --save-every 4 --init-seconds 0.2 --marks" % (
         TRAINER, site.folder("train", "nobody"))
     jobs["nobody"] = site.cluster.sbatch(train, user="nobody", options=["-N1", "--goodput-run=same", "--mem=100", "--gres=gpu:2"])
@@ -98,7 +98,7 @@ def wait(what: Callable[[], bool], name: str, timeout: float = PATIENCE_S) -> No
 
 
 def direct(*args: str) -> subprocess.CompletedProcess:
-    """As root, from the database."""
+    """The answer for root, directly from the database."""
     return site.sgoodput(*args)
 
 
@@ -117,7 +117,7 @@ def users_in(listing: str) -> List[str]:
 
 
 def get(target: str, headers: Dict[str, str] = {}, method: str = "GET", body: Optional[bytes] = None) -> Tuple[int, Dict[str, str], str]:
-    """By TCP: status, headers, body."""
+    """Over TCP: status, headers, body."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
     with contextlib.closing(connection):
         connection.request(method, target, body=body, headers=headers)
@@ -137,7 +137,7 @@ def answers() -> bool:
 
 
 def reader_pid() -> int:
-    """0: there is none."""
+    """0 if there is none."""
     daemon = site._daemon
     assert daemon is not None
     for entry in os.listdir("/proc"):
@@ -161,7 +161,7 @@ def alive(pid: int) -> bool:
 
 
 def set_private(what: str) -> None:
-    """PrivateData of the cluster, and the reader knows."""
+    """Sets PrivateData of the cluster, and waits until the reader knows it."""
     with open(site.cluster.conf) as file:
         text = re.sub(r"(?m)^PrivateData=.*\n", "", file.read())
     with open(site.cluster.conf, "w") as file:
@@ -244,7 +244,7 @@ class SameAnswersTest(unittest.TestCase):
         status, headers, body = get("/v1/show?job=%d" % jobs["nobody"])
         self.assertEqual((status, headers["content-type"], headers["x-content-type-options"]), (200, "application/json", "nosniff"))
         self.assertEqual(json.loads(body)["jobs"][0]["user"], "nobody")
-        # What is no number is a run's name, also where it looks like an option.
+        # Anything that is not a number is a run's name, even if it looks like an option.
         self.assertEqual([get(target)[0] for target in (
             "/v1/show?job=999", "/v1/show?job=x", "/v1/nothing", "/v1/list?db=/etc/passwd", "/v1/list?config=/etc/passwd",
             "/v1/show?job=--db=/etc/passwd", "/v1/list?starttime=--help", "/v1/list?tz=/etc/passwd", "/v1/list?format=%00",
@@ -276,7 +276,7 @@ class SameAnswersTest(unittest.TestCase):
         families = {family.name: family for family in open_metrics(text)}
         runs = {sample.labels["partition"]: sample.value for sample in families["slurm_goodput_runs"].samples}
         self.assertEqual(runs, {"a3mega": 3})
-        # The same GPU-seconds as the report says.
+        # The same GPU-seconds as in the report.
         total = sum(sample.value for sample in families["slurm_goodput_bucket_gpu_seconds"].samples
                     if sample.labels["bucket"] == "productive")
         show = json.loads(direct("show", str(jobs["nobody"]), "--json", "--no-refresh").stdout)["jobs"][0]
@@ -365,7 +365,7 @@ class PrivateDataTest(unittest.TestCase):
                     if owner in visible:
                         self.assertEqual(shown[0], 0, shown)
                     else:
-                        # As one that never was.
+                        # The same answer as for a job that does not exist.
                         self.assertEqual(shown, tuple(word.replace("999", str(job)) if isinstance(word, str) else word for word in unknown))
                     named = remote(url, "show", "--run", "same", "-u", owner, "--json", user=user, env=env)
                     self.assertEqual(named.returncode, 0 if owner in visible else 1, named.stderr)
@@ -457,7 +457,7 @@ class HardClientsTest(unittest.TestCase):
         self.assertEqual(reader_pid(), self.pid, site.daemon_log()[-2000:])
 
     def raw(self, data: bytes) -> bytes:
-        """What comes back until the other side closes."""
+        """Everything that arrives until the other side closes the connection."""
         with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connection:
             got = b""
             try:
@@ -469,7 +469,7 @@ class HardClientsTest(unittest.TestCase):
                         return got
                     got += piece
             except OSError:
-                return got  # cut while it was spoken to
+                return got  # closed while data was being sent
 
     def test_other_methods_and_bodies_are_refused(self) -> None:
         for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
@@ -524,7 +524,7 @@ class HardClientsTest(unittest.TestCase):
                 connection.settimeout(PATIENCE_S)
                 connection.connect(("127.0.0.1", port))
                 kept.append(connection)
-            # By the other way in, meanwhile.
+            # Meanwhile over the other socket.
             self.assertEqual(remote(urls()[0], "-a").returncode, 0)
             wait(answers, "idle connections make room")
         kept = []
@@ -534,7 +534,7 @@ class HardClientsTest(unittest.TestCase):
                 stack.callback(connection.close)
                 connection.connect(query_socket())
                 kept.append(connection)
-            # One user's too many are one user's trouble.
+            # Too many queries of one user affect only that user.
             self.assertEqual(remote(urls()[0], "-a", user="games").returncode, 0)
         self.still_there()
 
@@ -605,7 +605,7 @@ class UnderTheUnitTest(unittest.TestCase):
                 "".join(",+" + power[len("CAP_"):].lower() for power in powers.split()), goodput_site.GOODPUTD))
         os.chmod(wrapper, 0o755)
         site.stop_daemon()
-        # As it is after a first start, before anything was given to anybody.
+        # As after a first start, when ownership has not been set up.
         for suffix in ("", "-wal", "-shm"):
             if os.path.exists(site.database + suffix):
                 os.chown(site.database + suffix, 0, 0)

@@ -47,7 +47,7 @@ class ReportTest(unittest.TestCase):
 
     @staticmethod
     def write_job(spool: Spool, job: int, user: str, gpus: int, team: str) -> None:
-        """Two attempts, the first killed by its node after 20 steps of 100.5 s; half a day in all."""
+        """Two attempts, the first killed by its node after 20 steps of 100.5 s; half a day in total."""
         opt: Dict[str, Any] = {"run": "run%d" % job}
         if team:
             opt["tags"] = {"team": team}
@@ -70,7 +70,7 @@ class ReportTest(unittest.TestCase):
 
     @classmethod
     def uninstrumented(cls) -> str:
-        """A database of twenty jobs that nothing but the scheduler told of, and one that marked its steps."""
+        """A database with twenty jobs that are known only from the scheduler, and one that marked its steps."""
         folder = tempfile.mkdtemp(dir=cls.dir)
         spool = Spool(os.path.join(folder, "spool"))
         for job in range(100, 120):

@@ -25,7 +25,7 @@ from .harness.hand_written import BEGAN, TOP, Spool, run_it
 
 GOODPUTD = os.path.join(TOP, os.environ.get("GOODPUT_BUILD", "build"), "tools", "goodputd", "goodputd")
 WAIT_S = 120
-# Nobody is at home: what a controller daemon meets while slurmctld is down.
+# A slurm.conf without running daemons: what a controller daemon sees while slurmctld is down.
 NO_SLURM = "ClusterName=c\nSlurmctldHost=localhost\nSlurmctldPort=1\nAuthType=auth/none\nMessageTimeout=2\nNodeName=n1\nPartitionName=p Nodes=n1\n"
 ALL = ["-a", "-S", "2001-01-01", "-E", "2026-10-30"]
 BIG = 91
@@ -64,10 +64,10 @@ class RetentionTest(unittest.TestCase):
                        "cluster = c\nkeep_events = %s\n" % (self.path("spool"), self.db, os.getpid(), keep_events))
 
     def fill(self, blocks: bool = False) -> None:
-        """`blocks`: the large job's records are kept in blocks, as they are when the plugin wrote them."""
+        """`blocks`: the large job's records are kept in blocks, as if the plugin wrote them."""
         spool = Spool(self.path("spool"))
         opt = {"run": "pretrain", "tags": {"k": "v"}, "flops_per_step": 1e15, "precision": "bf16"}
-        # Told to save, and a node died in step 59; resumed from the save after step 39.
+        # It was told to save, and its node died in step 59; it resumed from the save after step 39.
         self.attempt(spool, 7, 0, 37, 60, saves=[40], slow={30: 100.0}, state="NODE_FAIL", opt=opt, told=590)
         self.attempt(spool, 7, 900, 930, 60, first=40, state="COMPLETED", opt=opt)
         self.attempt(spool, 8, 3000, 3010, 10, first=100, state="COMPLETED", opt=opt)
@@ -148,7 +148,7 @@ class RetentionTest(unittest.TestCase):
         return self.count("event JOIN source ON source.id = source_id WHERE node = 'n1' AND job_id < 100")
 
     def size(self) -> int:
-        """Of the file once its log is brought in."""
+        """The answers for a file, after its log is ingested."""
         db = sqlite3.connect(self.db, timeout=30)
         try:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -173,7 +173,7 @@ class RetentionTest(unittest.TestCase):
         self.assertRegex(after[len(explained):], r"^The nodes' records were replaced by a summary at \d{4}-\d\d-\d\dT[\d:]+ "
                                                  r"\(keep_events\)\.\n$")
         self.wait_until(lambda: self.size() < size / 3)
-        # Old files that are still there, or there again, are not taken twice; a new job's records are taken as ever.
+        # Old files that still exist, or exist again, are not ingested twice; records of a new job are ingested as usual.
         now = int(time.time()) - BEGAN
         spool = Spool(self.path("spool"))
         self.attempt(spool, 101, now - 60, now - 50, 2, state="COMPLETED")
@@ -245,7 +245,7 @@ class RetentionTest(unittest.TestCase):
         self.assertIn("`keep_events` must be a time such as 30d or 12h, not 'soon'", said.stderr)
 
 
-# Of what happens while it is asked, not of what was recorded.
+# Fields that describe the time of the query, not the records.
 OF_NOW = ("slurm_goodput_ingest_age_seconds", "slurm_goodput_look_age_seconds")
 
 
@@ -297,7 +297,7 @@ class RealClusterTest(unittest.TestCase):
         return self.count("event JOIN source ON source.id = source_id WHERE node NOT LIKE '@%' AND job_id IS NOT NULL")
 
     def test_jobs_that_ran_the_fleet_and_metrics_are_the_same_after_the_purge(self) -> None:
-        # One that is requeued and goes on, one that somebody cancels, one without a trainer.
+        # One job that is requeued and continues, one that is cancelled, one without a trainer.
         requeued, folder = self.train("pretrain", 25, "-N2", "--goodput-run=pretrain", "--goodput-tags=k=v")
         self.site.wait_steps(folder, 0, 12)
         self.site.cluster.run(["scontrol", "requeue", str(requeued)])
@@ -308,13 +308,13 @@ class RealClusterTest(unittest.TestCase):
         for job in (requeued, cancelled, plain):
             self.site.settle(job, timeout=WAIT_S)
         jobs = [str(job) for job in (requeued, cancelled, plain)]
-        # Whatever is still to come of them is there: nobody writes to the spool any more.
+        # All their records are ingested: nothing writes to the spool any more.
         states = lambda: [one["state"] for one in json.loads(self.ask("-j", ",".join(jobs), "--json"))["jobs"]]
         self.wait(lambda: not {"RUNNING", "PENDING", "COMPLETING"} & set(states()) and
                   self.count("accounting WHERE end_s IS NOT NULL") >= 4 and
                   self.count("event WHERE kind = 'job_epilog'") >= 2 + 2 + 1 + 4)
         ended = time.time()
-        # The watch has looked at the nodes since.
+        # The queue watch has queried the nodes since.
         self.wait(lambda: self.count("event WHERE kind = 'watch' AND t_ns > %d" % (ended * 1e9)) > 0)
         window = ["-S", local(self.began), "-E", local(ended)]
         questions = [["show", job, "--json", "--timeline"] for job in jobs] + [["attempts", job] for job in jobs] + [
@@ -334,7 +334,7 @@ class RealClusterTest(unittest.TestCase):
         self.wait(lambda: self.of_nodes() == 0 and self.count("record_block WHERE by_time") > 0)
         for question, answer in before.items():
             self.assertEqual(self.ask(*question.split()), answer, question)
-        # What was computed before the purge is served for a while.
+        # Results from before the purge are cached for a while.
         self.wait(lambda: self.metrics() == metrics)
 
 

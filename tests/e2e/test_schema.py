@@ -31,7 +31,7 @@ class SchemaTest(unittest.TestCase):
         return run_it(*words, "--config", self.conf, "--db", self.db)
 
     def change(self, sql: str) -> bytes:
-        """What the file is then."""
+        """A description of the file's contents."""
         self.assertEqual(self.ask("ingest").returncode, 0)
         db = sqlite3.connect(self.db)
         db.execute(sql)

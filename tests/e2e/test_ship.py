@@ -29,7 +29,7 @@ def in_own_mounts(seed: int, answer: "multiprocessing.Queue[str]") -> None:
     try:
         ship.own_mounts()
         answer.put("passed: " + ship.soak(MINUTES, seed))
-    except BaseException as error:  # whatever it is, the test is to say it
+    except BaseException as error:  # any failure is reported by the test
         answer.put("%s: %s" % (type(error).__name__, error))
 
 
@@ -127,7 +127,7 @@ class ShipTest(unittest.TestCase):
     def test_a_folder_that_is_read_only_for_the_daemon_is_what_doctor_says_until_it_is_not(self) -> None:
         shared = self.path("shared")
         self.append(1)
-        # As under a unit that was not let in: others may write there.
+        # As if the unit had no access, while other processes may write there.
         daemon = self.daemon("unshare", "--mount", "--propagation", "private", "sh", "-c",
                              'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1"; shift; exec "$@"', "sh", shared)
         self.wait_until(lambda: "Read-only file system" in self.log())

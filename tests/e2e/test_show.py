@@ -34,14 +34,14 @@ class ShowTest(unittest.TestCase):
         # Killed in step 59, after a hang of 90 s in step 30; resumed from the save after step 39.
         cls.attempt(spool, 7, 0, 37, 60, first=0, slow={30: 100.0}, saves=[40], state="NODE_FAIL")
         cls.attempt(spool, 7, 800, 830, 60, first=40, slow={50: 40.0}, evaluation=70, state="COMPLETED")
-        # 22 waits for 21; 23 is submitted 100 s after 22 ended; 24 while 23 runs, and both have nodes at once.
+        # 22 depends on 21; 23 is submitted 100 s after 22 ended; 24 is submitted while 23 runs, and then overlaps it.
         cls.attempt(spool, 21, 5000, 5010, 20, state="COMPLETED", name="chain")
         spool.controller(5001, kind="queue", state="PENDING", submit_s=5000, job=22, name="chain", user="eve",
                          dependency="afterok:21(unfulfilled)", reason="Dependency")
         cls.attempt(spool, 22, 5000, 5300, 20, first=20, state="FAILED", name="chain")
         cls.attempt(spool, 23, 5700, 5710, 20, first=30, state="COMPLETED", name="chain")
         cls.attempt(spool, 24, 5720, 5730, 20, first=0, state="COMPLETED", name="chain")
-        # A sweep: submitted before any of them started. Another user's of the same name.
+        # A sweep: all submitted before the first one starts. And a job of another user with the same name.
         cls.attempt(spool, 41, 9000, 9010, 5, name="sweep", state="COMPLETED")
         cls.attempt(spool, 42, 9001, 9200, 5, name="sweep", state="COMPLETED")
         cls.attempt(spool, 43, 9500, 9510, 5, name="sweep", state="COMPLETED", user="mallory")
@@ -63,7 +63,7 @@ class ShowTest(unittest.TestCase):
     @staticmethod
     def attempt(spool: Spool, job: int, submit: float, start: float, steps: int, first: int = 0, slow: Optional[Dict[int, float]] = None,
                 saves: Optional[List[int]] = None, evaluation: int = -1, state: str = "", begin: float = 0, **more: Any) -> None:
-        """One attempt on 16 GPUs whose steps take 10 s; without a state it runs on."""
+        """One attempt on 16 GPUs whose steps take 10 s; without a state it is still running."""
         more = {"job": job, "user": "eve", "account": "acc", **more}
         times = {"submit_s": int(submit), "eligible_s": int(submit), "start_s": int(start)}
         start = int(start)
@@ -132,7 +132,7 @@ class ShowTest(unittest.TestCase):
         job = self.show("7")
         self.assertEqual(job["ledger"], {"holds": True, "kept": 100, "first": 0, "last": 99, "missing": [], "twice": []})
         accounting = job["accounting"]
-        # Whole seconds times 16 GPUs: integers, exactly.
+        # Whole seconds times 16 GPUs are exact integers.
         held = sum(attempt["end_ns"] - attempt["start_ns"] for attempt in job["attempts"]) // 10**9 * 16
         self.assertEqual(accounting["allocated_gpu_seconds"], held)
         self.assertEqual(accounting["buckets_gpu_seconds"], held)
@@ -194,7 +194,7 @@ class ShowTest(unittest.TestCase):
         self.assertIsNone(chain["run"])
         self.assertIn("1 by dependency", chain["run_inferred"])
         self.assertIn("by name 'chain'", chain["run_inferred"])
-        # 22 ended at 5522; 23 was submitted at 5700. Waiting for a job of the run is no hold.
+        # 22 ended at 5522; 23 was submitted at 5700. Waiting for a job of the same run is not a hold.
         seconds = self.buckets(chain)
         self.assertEqual((seconds["resubmit_gap"], seconds["hold"]), (178, 0))
         self.assertEqual(chain["ledger"]["holds"], True)
@@ -202,7 +202,7 @@ class ShowTest(unittest.TestCase):
         text = self.ask("show", "22", "--chain")
         self.assertIn("inferred: 4 jobs as one run (21, 22, 23, 24)", text)
         self.assertIn("warning: jobs of the chain ran at the same time", text)
-        # 24 had nodes while 23 did.
+        # 24 overlapped 23.
         self.assertEqual([a["job_id"] for a in self.show("24", "--chain")["attempts"]], [24])
 
     def test_what_is_no_chain(self) -> None:
@@ -228,7 +228,7 @@ class ShowTest(unittest.TestCase):
             return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(BEGAN + seconds))
         whole = self.show("7")
         self.assertEqual(whole["excluded_ns"], 0)
-        # From within lost work over the interruption, at 751, to within the wait after it; and 10 s of training.
+        # From lost work before the interruption at 751 to the wait after it, and 10 s of training.
         windows = "%s/%s,%s/%s" % (at(700), at(810), at(1000), at(1010))
         job = self.show("7", "--exclude", windows)
         self.assertEqual((job["wall_ns"], job["excluded_ns"]), (whole["wall_ns"], 120 * 10**9))
@@ -242,7 +242,7 @@ class ShowTest(unittest.TestCase):
         self.assertAlmostEqual(job["goodput"]["sg_rg"], after["productive"] / seconds)
         self.assertAlmostEqual(job["definitions"]["ettr"], after["productive"] / seconds)
         self.assertEqual([one["why"] for one in job["accounting"]["differences"]], ["outside the selected time"])
-        # Overlapping windows, given apart, are left out once; the list and report leave out the same.
+        # Overlapping windows in separate options are excluded once; list and report exclude the same time.
         again = self.show("7", "--exclude", "%s/%s" % (at(700), at(760)), "--exclude", "%s/%s,%s/%s" % (at(750), at(810), at(1000), at(1010)))
         self.assertEqual(again["buckets"], job["buckets"])
         listed = json.loads(self.ask("-j", "7", "--exclude", windows, "--json"))["jobs"][0]
@@ -263,7 +263,7 @@ class ShowTest(unittest.TestCase):
         self.assertNotIn("+-", text)
 
     def what_to_do(self, *args: str) -> List[str]:
-        """Its sentences."""
+        """The sentences of its advice."""
         text = self.ask("show", *args)
         self.assertIn("\nWhat to do\n", text)
         return re.split(r"(?<=\.) (?=[A-Z])", " ".join(text.split("\nWhat to do\n")[1].split()))
@@ -301,7 +301,7 @@ class ShowTest(unittest.TestCase):
         folder = tempfile.mkdtemp(dir=self.dir)
         spool = Spool(os.path.join(folder, "spool"))
         for start in range(40):
-            # After the 21st it waits longest.
+            # After the 21st interruption it waits longest.
             t = 1000 * start + (500 if start > 20 else 0)
             self.attempt(spool, 7, t, t + 5, 20, first=10 * start, state="NODE_FAIL")
         spool.write()
@@ -330,7 +330,7 @@ class ShowTest(unittest.TestCase):
             while True:
                 screen += os.read(main, 4096)
         except OSError:
-            pass  # it has gone
+            pass  # it has ended
         self.assertEqual(watch.wait(20), 0)
         os.close(main)
         self.assertNotIn(b"\033[3J", screen, "the scrollback is not its own")

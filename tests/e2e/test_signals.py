@@ -25,7 +25,7 @@ from .signals.seen import Seen, pairs_missing, seen
 STAGE = Stage()
 MODES = ("cgroup", "linuxproc")
 
-# Counts what it sends: itself, then its parent's parent's other child, as fast as `rate` a second.
+# Sends `count` signals to itself or to a process, at most `rate` per second, and writes how many it sent.
 STORM = r"""
 import os, signal, sys, time
 folder, target, count, rate = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
@@ -41,8 +41,8 @@ while sent < count:
 with open(os.path.join(folder, "storm"), "w") as file:
     file.write("%d %d\n" % (os.getpid(), sent))
 """
-# Writes down when its trap ran, to the microsecond, and goes on waiting: what it started may have died of a TERM before the
-# script is sent its own.
+# Logs when its trap ran, in microseconds, and continues to wait: its children may have died of a TERM before the script receives
+# its own.
 TRAPPING = r"""
 trap 'echo USR1 $EPOCHREALTIME >> %(folder)s/trap' USR1
 trap 'echo TERM $EPOCHREALTIME >> %(folder)s/trap' TERM
@@ -55,13 +55,13 @@ until grep -qs TERM %(folder)s/trap; do sleep 1 & wait $!; done
 
 
 def submit(work: Work, body: str, *options: str, partition: str = "a3mega") -> None:
-    """Without the look at Slurm's state ten times a second that Work.submit takes: here it would be in the way."""
+    """Submits without checking Slurm's state ten times per second as Work.submit does, which would disturb the measurement."""
     work.job = work.site.cluster.sbatch(body, user=work.user, options=work.options(partition) + list(options))
 
 
 def over(work: Work, ranks: int = 1) -> Seen:
     work.site.cluster.wait_state(work.job, FINAL, 240)
-    time.sleep(1.5)  # a storm's last second
+    time.sleep(1.5)  # until the last second of a storm is recorded
     return seen(work, ranks)
 
 
@@ -75,7 +75,7 @@ def ready(work: Work) -> None:
 # --- scenarios
 
 def signal_at(work: Work) -> Seen:
-    """--signal reaches every process of the step, TERM comes at the limit, KILL after KillWait."""
+    """--signal reaches every process of the step; TERM follows at the limit, and KILL after KillWait."""
     submit(work, "srun -n4 " + work.trainer("--on-signal 'USR1=save|TERM=ignore'"), "-t1", "--signal=USR1@40", "--no-requeue")
     return over(work, 4)
 
@@ -87,7 +87,8 @@ def signal_at_batch(work: Work) -> Seen:
 
 
 def scancel_signal(work: Work) -> Seen:
-    """Steps only, not the script. The handlers do nothing: while a process waits for its disk, its handler waits, too."""
+    """Steps only, not the script. The handlers do nothing, because a handler would be delayed while its process waits for a
+    disk."""
     submit(work, "srun -n4 bash -c 'sleep 1000 & exec %s'" % work.trainer("--on-signal \"USR1=ignore|TERM=exit:0\""))
     work.steps(0, 3)
     for _ in range(3):
@@ -121,7 +122,7 @@ def preempted_without_grace(work: Work) -> Seen:
 
 
 def requeued(work: Work) -> Seen:
-    """The program ignores TERM: KILL comes after KillWait."""
+    """The program ignores TERM: KILL follows after KillWait."""
     submit(work, "srun -n2 " + work.trainer("--steps-after-restore 3 --save-every 3 --on-signal=TERM=ignore"))
     work.steps(0, 4)
     work.control("requeue", str(work.job))
@@ -144,8 +145,7 @@ def setUpModule() -> None:
     plan: Plan = {mode: (Site(mode, nodes=sum(n for _, n in SCENARIOS), dbd=False, grace_s=8), SCENARIOS)
                   for mode in MODES}
     STAGE.start(plan)
-    # What is compared is when a handler ran: it must not wait for a processor behind the rest of the tests. Tasks inherit
-    # this from their slurmd.
+    # Raises the priority, because the test compares the times of handlers. Tasks inherit it from their slurmd.
     for site, _ in plan.values():
         for path in glob.glob(site.path("run", "slurmd-*.pid")):
             with open(path) as file:
@@ -173,7 +173,7 @@ class SignalsTest(unittest.TestCase):
         for name, at in told:
             ns = int(float(at) * 1e9)
             near = [ns - r["t"] for r in batch if r["signal"] == getattr(signal, "SIG" + name)]
-            # The shell writes whole microseconds, rounded to a double by us, and when it had its turn: never before the signal.
+            # The shell logs when its trap ran, in whole microseconds, which Python rounds to a double: never before the signal.
             self.assertTrue([d for d in near if -2000 <= d <= 100_000_000 * lateness()], "%s: off by %s ns" % (name, near))
 
     def check_common(self, found: Seen) -> None:
@@ -209,7 +209,7 @@ class SignalsTest(unittest.TestCase):
             self.assertEqual({task: len(records) for task, records in tasks.items()}, {0: 3, 1: 3, 2: 3, 3: 3})
             helpers = [r for r in found.records if r["target"] == "child" and r["comm"] == "sleep" and r["slurm_step"] == "0" and
                        r["signal"] == signal.SIGUSR1]
-            # With proctrack/cgroup Slurm signals the processes it started, and only KILL reaches the others.
+            # With proctrack/cgroup, Slurm signals the processes that it started, and only KILL reaches the others.
             died = 0 if found.work.site.cluster.mode == "cgroup" else 4
             self.assertEqual(len(helpers), died, "each died of the first")
             self.assertEqual([r for r in helpers if r.get("handled") == 1], [])
@@ -246,7 +246,7 @@ class SignalsTest(unittest.TestCase):
             self.assertEqual(sum(r.get("count", 1) for r in storm), sent)
             self.assertEqual({(r["sender"], r["sender_pid"], r["pid"], r["task"], r["target"]) for r in storm},
                              {("self", pid, pid, 0, "task")})
-            # A busy machine sends them over more seconds.
+            # A busy machine needs more seconds to send them.
             took_s = (storm[-1].get("last_m", storm[-1]["m"]) - storm[0]["m"]) / 1e9
             self.assertLessEqual(len(storm), 11 * (int(took_s) + 2))
 
@@ -272,7 +272,7 @@ class SignalsTest(unittest.TestCase):
             self.assertIn("signals: %s recorded for jobs" % counts["recorded"], site.sgoodput("doctor").stdout)
 
     def not_watching(self, name: str, command: str) -> Tuple[List[str], str]:
-        """What a daemon that is started so says of signals, and what doctor says then."""
+        """Starts a daemon like this, and returns its log about signals and doctor's output."""
         site = STAGE.outcome(MODES[0], scancel_batch).work.site
         folder = os.path.join(site.path("goodput"), name)
         os.makedirs(os.path.join(folder, "n1"), 0o700)
@@ -295,7 +295,7 @@ class SignalsTest(unittest.TestCase):
             return [line for line in file if "signals" in line], doctor.stdout
 
     def test_where_tracing_is_not_permitted_one_line_says_so(self) -> None:
-        # Without the power to trace, but with tracefs.
+        # Without the capability to trace, but with tracefs.
         said, doctor = self.not_watching("untraced", "mount -t tracefs nodev /sys/kernel/tracing 2> /dev/null; "
                                          "exec setpriv --bounding-set=-perfmon,-sys_admin -- bash -c '%s'")
         self.assertEqual(len(said), 1, said)

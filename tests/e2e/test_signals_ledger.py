@@ -21,10 +21,10 @@ USR1, KILL, TERM = 10, 9, 15
 
 
 class Job:
-    """One attempt on a node, told in seconds: steps of 10 s from 20 s after its start, saves of 30 s."""
+    """One attempt on a node, with times in seconds: steps of 10 s from 20 s after its start, saves of 30 s."""
 
     def __init__(self, spool: Spool, job: int, start: int, tasks: int = 1, node: str = "n1", ahead: int = 0, **opt: Any) -> None:
-        """ahead: seconds by which the node's clock is before the controller's."""
+        """ahead: seconds by which the node's clock is ahead of the controller's."""
         self.spool, self.job, self.start, self.tasks, self.node, self.ahead = spool, job, start, tasks, node, ahead
         self.times = {"submit_s": start, "eligible_s": start, "start_s": start}
         spool.controller(start + 1, job=job, **self.times)
@@ -38,7 +38,7 @@ class Job:
         self.spool.say(self.node, self.start + t, dict(kind=kind, job=self.job, **{**more, "t": ns}))
 
     def heartbeat(self, t: float, since: float) -> Dict[str, Any]:
-        """Of its node, which has no other job."""
+        """A record of its node, which has no other job."""
         ns = int((BEGAN + self.start + t) * 1e9)
         return {"v": 1, "t": ns + self.ahead * 10**9, "m": ns - BEGAN * 10**9 + 10**12, "node": self.node, "boot": "boot",
                 "jobs": [{"cluster": "c", "job": self.job, "since": int((BEGAN + self.start + since + self.ahead) * 1e9)}]}
@@ -105,7 +105,7 @@ class SignalsLedgerTest(unittest.TestCase):
 
     @staticmethod
     def told_to_save(spool: Spool) -> None:
-        """Job 11: six attempts, each told to save 33 or more seconds before the end of its time; the last was short of 4 s."""
+        """Job 11: six attempts, each told to save at least 33 s before the end of its time; the last save lacked 4 s."""
         for i in range(6):
             job = Job(spool, 11, 1000 * i, tasks=2)
             first = 11 * i
@@ -144,7 +144,7 @@ class SignalsLedgerTest(unittest.TestCase):
 
     @staticmethod
     def told_to_stop(spool: Spool) -> None:
-        """Job 15: TERM in step 9, which is finished and saved; it leaves with 0."""
+        """Job 15: TERM in step 9, which is finished and saved; it exits with 0."""
         job = Job(spool, 15, 16000)
         job.steps(0, 9, 20)
         job.signal(115, TERM)
@@ -153,7 +153,7 @@ class SignalsLedgerTest(unittest.TestCase):
 
     @staticmethod
     def silent(spool: Spool) -> None:
-        """Job 17 marks nothing: steps of 2 s, saves of 3, 7 and 1 s that block the loop, killed 19 s after the last."""
+        """Job 17 sends no marks: steps of 2 s, blocking saves of 3, 7 and 1 s; it is killed 19 s after the last one."""
         job = Job(spool, 17, 20000)
         for step, begin, end in ((20, 70, 73), (50, 133, 140), (60, 160, 161)):
             job.file(step, begin, end)
@@ -161,7 +161,7 @@ class SignalsLedgerTest(unittest.TestCase):
 
     @staticmethod
     def lost_with_its_node(spool: Spool, number: int, node: str, ahead: int) -> Dict[str, Any]:
-        """Its node was last seen 6 s into step 9, after it was asked to save, and is given up five minutes later."""
+        """Its node was last seen 6 s into step 9, after a save was requested, and declared dead five minutes later."""
         job = Job(spool, number, 1000 * number, node=node, ahead=ahead)
         job.steps(0, 9, 20)
         job.signal(115, USR1)
@@ -232,7 +232,7 @@ class SignalsLedgerTest(unittest.TestCase):
             with self.subTest(ahead=ahead):
                 job = self.show(number)
                 buckets = {bucket["name"]: bucket["seconds"] for bucket in job["buckets"]}
-                # How far a clock is apart is known to the second.
+                # The difference of the clocks is known to the second.
                 self.assertAlmostEqual(buckets["lost_work"], 96, delta=0.001)
                 self.assertAlmostEqual(buckets["stall"], 304, delta=2 if ahead else 0.001)
                 interruption = job["interruptions"][0]
@@ -254,7 +254,7 @@ class SignalsLedgerTest(unittest.TestCase):
         self.assertRegex(self.ask("show", "17", "--explain", "checkpoint_save"), r"  file\n  from n1/boot\.\w+Z\.jsonl:\d+\n  to   n1/boot\.\w+Z\.jsonl:\d+\n")
 
     def test_what_went_well_is_one_line(self) -> None:
-        """Job 15 saved when it was asked to: show says so, and --all has the table."""
+        """Job 15 saved on request: show reports it, and --all has the table."""
         text = self.ask("show", "15")
         self.assertIn("Signals  1 signal, 1 checkpoint in time (--all lists them)\n", text)
         self.assertNotIn("slurmstepd  ", text)

@@ -47,7 +47,7 @@ class SqlTest(unittest.TestCase):
         return rows
 
     def records(self) -> List[Dict[str, Any]]:
-        """What the spool says, by this test's own reading."""
+        """The spool's records, read by this test's own code."""
         found = []
         for node in sorted(os.listdir(self.path("spool"))):
             folder = os.path.join(self.path("spool"), node)

@@ -26,7 +26,7 @@ HOST = socket.gethostname().split(".")[0]
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
 class TakeoverTest(unittest.TestCase):
     def setUp(self) -> None:
-        # Each slurmctld binds to an address of its own, and the second one finds its name in a hosts file of its own.
+        # Each slurmctld binds to its own address; the second one finds its name in a separate hosts file.
         self.site = Site("cgroup", nodes=1, dbd=False, daemon=False, slurm_conf=[
             "SlurmctldHost=%s(127.0.0.1)" % HOST, "SlurmctldHost=%s-b(127.0.0.2)" % HOST,
             "CommunicationParameters=NoCtldInAddrAny", "SlurmctldTimeout=10"])
@@ -40,7 +40,7 @@ class TakeoverTest(unittest.TestCase):
         return self.site.path("goodput", *names)
 
     def run_on(self, host: str, name: str, command: List[str]) -> "subprocess.Popen[bytes]":
-        """A daemon that takes this machine for `host`."""
+        """A daemon that considers this machine to be `host`."""
         boot = self.path("boot-of-" + host)
         with open(boot, "w") as file:
             file.write(str(uuid.uuid5(uuid.NAMESPACE_DNS, host)) + "\n")
@@ -81,7 +81,7 @@ class TakeoverTest(unittest.TestCase):
     def start_backup_slurmctld(self) -> None:
         with open(self.site.cluster.conf) as file:
             text = file.read()
-        # Else it would kill the first one, of which it is a copy on the same machine.
+        # Otherwise it would kill the first one, which runs from the same files on this machine.
         with open(self.path("backup.conf"), "w") as file:
             file.write(text.replace("slurmctld.daemon.pid", "backup.daemon.pid"))
         self.run_on(HOST + "-b", "backup", ["slurmctld", "-D", "-f", self.path("backup.conf"), "-L", self.log_file("slurmctld-b")])
@@ -108,7 +108,7 @@ class TakeoverTest(unittest.TestCase):
         job = self.site.cluster.sbatch("srun %s --dir %s --steps %d --step-seconds 0.3 --save-every 20 --save-seconds 0.2 "
                                        "--init-seconds 0.5 --marks" % (TRAINER, folder, STEPS), options=["-N1", "--gres=gpu:8"])
         self.site.wait_steps(folder, 0, 25)
-        # The machine of the first one dies.
+        # The first machine dies.
         first.kill()
         self.site.cluster.stop_daemon("slurmctld", signal.SIGKILL)
         self.wait_until(lambda: "took over the database from goodputd %d on %s" % (first.pid, HOST) in self.log("second"))
@@ -122,13 +122,13 @@ class TakeoverTest(unittest.TestCase):
         shown = show()
         self.assertEqual((shown["steps"]["kept"], shown["steps"]["lost"], len(shown["attempts"])), (STEPS, 0, 1), json.dumps(shown))
         self.assertEqual(sum(bucket["ns"] for bucket in shown["buckets"]), shown["wall_ns"])
-        # It comes back, and stands by.
+        # It returns, and stands by.
         self.goodputd(HOST, "first", "role = controller", "spool = " + self.path("spool-a"))
         self.wait_until(lambda: "writes to the database" in self.log("first"))
         with sqlite3.connect("file:%s?mode=ro" % self.site.database, uri=True, timeout=10) as database:
             writer, = database.execute("SELECT name FROM writer").fetchone()
         self.assertIn(" on %s-b " % HOST, writer)
-        # All that the node wrote is in it once.
+        # All records of the node are in the database exactly once.
         self.assertEqual(show()["steps"], shown["steps"])
 
 

@@ -45,7 +45,7 @@ def requeued(work: Work) -> Outcome:
 
 
 def saved_at_a_signal(work: Work) -> Outcome:
-    """USR1 asks for a save, TERM for one more and the end; then it goes on."""
+    """USR1 requests a save, TERM another one and the end; then it resumes."""
     work.submit(program(work, "--save-every 20 --steps 110 --on-signal 'USR1=save|TERM=save-exit'"), options(work))
     work.steps(0, 30)
     work.site.cluster.run(["scancel", "-s", "USR1", str(work.job)], user=work.user)
@@ -55,7 +55,7 @@ def saved_at_a_signal(work: Work) -> Outcome:
 
 
 def hung(work: Work) -> Outcome:
-    """A step that never ends, until somebody cancels the job."""
+    """A step that never ends, until the job is cancelled."""
     work.submit(program(work, "--save-every 20 --steps 200 --hang-at-step 45"), options(work))
     work.site.wait_event(work.folder, "hang")
     work.pause(12)
@@ -95,7 +95,7 @@ class UninstrumentedTest(unittest.TestCase):
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
 class DeadNodeTest(unittest.TestCase):
     def test_work_ends_where_a_dead_node_was_last_seen(self) -> None:
-        """Everything on a node dies at once, goodputd too; the controller is told much later."""
+        """Everything on a node dies at once, including goodputd; the controller is told much later."""
         with Site("cgroup", nodes=2, conf=["checkpoint_scan = 500ms", "heartbeat = 500ms"]) as site:
             work = Work(site, "dead", "nobody", site.cluster.nodes)
             work.submit(program(work, "--save-every 10 --steps 1000"), options(work), "--no-requeue")
@@ -112,12 +112,12 @@ class DeadNodeTest(unittest.TestCase):
                             victims |= {record["stepd"], record.get("pid", record["stepd"])}
             for victim in victims:
                 os.kill(victim, signal.SIGKILL)
-            work.pause(10)  # nobody has noticed
+            work.pause(10)  # not noticed yet
             work.control("update", "nodename=" + node, "state=down", "reason=no answer", user="root")
             rows = site.settle(work.job)
             told = [row for row in rows if "." not in row["JobID"]][0]
             self.assertEqual(told["State"], "NODE_FAIL")
-            # No goodputd watches the node: slurmdbd alone says that it went down, a moment later.
+            # No goodputd runs on the node: only slurmdbd reports that it went down, a moment later.
             deadline = time.time() + 30
             while node not in site.cluster.run(["sacctmgr", "-nP", "show", "event", "format=NodeName"]).stdout and time.time() < deadline:
                 time.sleep(0.2)
@@ -125,7 +125,7 @@ class DeadNodeTest(unittest.TestCase):
             end = told["End"].timestamp() if hasattr(told["End"], "timestamp") else told["End"] / (1e9 if told["End"] > 1e12 else 1)
             interruption = job["interruptions"][0]
             self.assertEqual((interruption["cause"], interruption["node"]), ("node_fail", node))
-            # The beat is half a second old at most; accounting counts whole seconds.
+            # The heartbeat is at most half a second old; accounting has whole seconds.
             self.assertAlmostEqual(interruption["t_detect_s"], end - died, delta=1.6, msg=json.dumps(interruption))
             self.assertGreater(interruption["t_detect_s"], 8)
             self.assertTrue([line for line in interruption["evidence"] if "last seen" in line], interruption["evidence"])

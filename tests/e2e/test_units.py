@@ -27,7 +27,8 @@ from .harness.goodput_site import BUILD, GOODPUTD
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 UNITS = ("goodputd.socket", "goodputd.service", "goodputd-controller.service")
-# systemd-analyze's exposure of a service, in tenths; systemd calls up to 5.0 medium, and a plain service has 96.
+# The exposure of a service from systemd-analyze, in tenths; systemd calls up to 5.0 medium, and a service without settings has
+# 96.
 EXPOSURE = "30"
 
 
@@ -42,7 +43,7 @@ class UnitFilesTest(unittest.TestCase):
         for name in UNITS:
             text = self.read(name)
             self.assertNotIn("@sbindir@", text)
-            # What is not installed cannot be verified.
+            # Files that are not installed cannot be verified.
             with open(os.path.join(self.folder, name), "w") as file:
                 file.write(re.sub(r"ExecStart=\S+", "ExecStart=" + GOODPUTD, text))
 
@@ -83,7 +84,7 @@ class UnitFilesTest(unittest.TestCase):
         self.assertNotEqual(self.analyze("--no-pager", "security", "--offline=yes", "--threshold=" + EXPOSURE, path).returncode, 0)
 
     def settings(self, name: str) -> Dict[str, List[str]]:
-        """What the unit sets, in its order; lines may repeat."""
+        """The settings of a unit, in order; keys may repeat."""
         found: Dict[str, List[str]] = {}
         for line in self.read(name).splitlines():
             if "=" in line and not line.startswith("#"):
@@ -92,7 +93,7 @@ class UnitFilesTest(unittest.TestCase):
         return found
 
     def assert_code_uses(self, words: str, *folders: str) -> None:
-        """What a unit must leave to the code is still what the code does."""
+        """The code still does everything for which a unit must leave permissions."""
         for folder in folders:
             for path in glob.glob(os.path.join(TOP, folder, "**", "*.[ch]*"), recursive=True):
                 with open(path) as file:
@@ -101,41 +102,41 @@ class UnitFilesTest(unittest.TestCase):
         self.fail("nothing in %s uses %s" % (", ".join(folders), words))
 
     def test_the_units_let_the_code_read_what_it_reads(self) -> None:
-        # The boot id (of every spool file's name), sysctls and what tells of CPUs lie outside /proc/PID.
+        # The boot id (in every spool file's name), sysctls and information about CPUs are outside /proc/PID.
         self.assert_code_uses("/proc/sys/kernel/random/boot_id", "spank", "tools/goodputd")
         self.assert_code_uses("/proc/sys/kernel/perf_event_paranoid", "tools/base")
         for name in UNITS[1:]:
             with self.subTest(unit=name):
                 self.assertNotIn("pid", self.settings(name).get("ProcSubset", ["all"]), "hides the boot id")
-                # These make /proc/sys read-only and leave it readable.
+                # These make /proc/sys read-only, but still readable.
                 self.assertEqual(self.settings(name)["ProtectKernelTunables"], ["yes"])
         node = self.settings("goodputd.service")
-        # Jobs' processes are other users': their status, cgroup and output are read by /proc/PID.
+        # Processes of jobs belong to other users: their status, cgroup and output are read through /proc/PID.
         self.assert_code_uses("\"cgroup\"", "tools/goodputd")
         self.assertNotIn("ProtectProc", node)
         self.assertNotIn("PrivatePIDs", node)
         self.assertNotIn("PrivateUsers", node)
-        # Marks come by an abstract name, which belongs to the host's network namespace.
+        # Marks arrive at an abstract name, which belongs to the host's network namespace.
         self.assertNotIn("PrivateNetwork", node)
-        # Checkpoints and output of jobs lie below /home as anywhere.
+        # Checkpoints and output of jobs may be below /home.
         self.assertEqual(node["ProtectHome"], ["read-only"])
 
     def test_the_units_give_the_powers_that_the_code_uses(self) -> None:
         node = set(self.settings("goodputd.service")["CapabilityBoundingSet"][0].split())
-        # kernel.perf_event_paranoid above 2, as on Debian and Ubuntu, asks for the second.
+        # If kernel.perf_event_paranoid is above 2, as on Debian and Ubuntu, the second one is needed.
         self.assert_code_uses("perf_event_open", "tools/goodputd/signals")
         self.assertLessEqual({"CAP_PERFMON", "CAP_SYS_ADMIN"}, node)
         self.assertIn("perf_event_open", " ".join(self.settings("goodputd.service")["SystemCallFilter"]))
         for name in UNITS[1:]:
             with self.subTest(unit=name):
-                # Helpers become the job's user, or the one whose shared spool it is, and are killed when they hang.
+                # Helpers change to the user of the job or of the shared spool, and are killed if they hang.
                 self.assertLessEqual({"CAP_SETUID", "CAP_SETGID", "CAP_KILL"}, set(self.settings(name)["CapabilityBoundingSet"][0].split()))
 
     def test_the_units_come_up_whatever_failed_before(self) -> None:
         for name in UNITS:
             with self.subTest(unit=name):
                 self.assertEqual(self.settings(name)["StartLimitIntervalSec"], ["0"])
-                # No mount is waited for: a file server may be away for hours.
+                # The daemons wait for no mount: a file server may be down for hours.
                 self.assertFalse({"RequiresMountsFor", "WantsMountsFor"} & set(self.settings(name)))
                 self.assertNotIn("remote-fs.target", self.read(name))
         for name in UNITS[1:]:
@@ -150,20 +151,21 @@ class UnitFilesTest(unittest.TestCase):
             with self.subTest(unit=name):
                 paths = " ".join(self.settings(name)["ReadWritePaths"]).split()
                 self.assertLessEqual(folders, {path.lstrip("-") for path in paths})
-                # What is not there when the unit starts must not keep it from starting.
+                # A path that is missing when the unit starts must not prevent the start.
                 self.assertEqual([path for path in paths if not path.startswith("-")], [])
-        # An operator's line for the shared spool is told with the dash wherever it is told.
+        # The documented setting for the shared spool has the dash everywhere.
         for told in ("docs/operators.md", "debian/goodputd.README.Debian", "tools/data/units/goodputd.service.in",
                      "tools/data/units/goodputd-controller.service.in", "docs/man/goodput.conf.5"):
             with open(os.path.join(TOP, told)) as file:
                 paths = re.findall(r"ReadWritePaths=(\S+)", file.read())
             self.assertTrue(paths, told)
             self.assertEqual([path for path in paths if not path.startswith(("-", "\\-"))], [], told)
-        # /run for the path that containers mount, whose folder the socket's unit makes.
+        # /run contains the path that containers mount; the socket's unit creates its folder.
         self.assertIn("ListenSequentialPacket=/run/slurm-goodput/mark.sock", self.read("goodputd.socket"))
 
 
-# Moves what is from 200 on to where services have it, and becomes a shell. (bash, asked to move them, closes some of them.)
+# Moves descriptors from 200 on to the numbers where services expect them, and executes a shell. (bash itself would close some of
+# them.)
 HAND_OVER = """
 import os, sys
 many, command = int(sys.argv[1]), sys.argv[2]
@@ -174,7 +176,8 @@ os.execvpe("sh", ["sh", "-c", command], dict(os.environ, LISTEN_PID=str(os.getpi
 
 
 class Manager:
-    """systemd's part: holds the listening sockets, keeps what the daemon stores, starts it with all of that."""
+    """Does systemd's part: holds the listening sockets, keeps the descriptors that the daemon stores, and starts the daemon with
+    all of them."""
 
     def __init__(self, folder: str, conf: str, powers: List[str]) -> None:
         self.folder, self.conf, self.powers = folder, conf, powers
@@ -206,14 +209,14 @@ class Manager:
     def start(self) -> None:
         self.states.clear()
         fds = [listener.fileno() for listener in self.listening] + self.stored
-        # Beyond where they go, so that none is overwritten before it is moved.
+        # Above their final numbers, so that none is overwritten before it is moved.
         high = [os.dup2(fd, 200 + i, inheritable=True) for i, fd in enumerate(fds)]
-        # systemd mounts tracefs at boot, where it runs.
+        # systemd mounts tracefs at boot.
         command = "mount -t tracefs nodev /sys/kernel/tracing 2>/dev/null; exec setpriv --bounding-set=-all%s --inh-caps=-all --no-new-privs -- %s --config %s --role node" % (
             "".join(",+" + power for power in self.powers), GOODPUTD, self.conf)
         env = dict(os.environ, LISTEN_FDS=str(len(fds)), NOTIFY_SOCKET=os.path.join(self.folder, "notify"))
         with open(os.path.join(self.folder, "log"), "ab") as log:
-            # Each executes the next, so the pid stays the same.
+            # Each command executes the next one, so that the pid stays the same.
             self.daemon = subprocess.Popen(["unshare", "--mount", "--propagation", "private", sys.executable, "-c", HAND_OVER, str(len(fds)), command], env=env, stdout=log, stderr=log, pass_fds=high)
         for fd in high:
             os.close(fd)
@@ -243,7 +246,7 @@ class UnderTheUnitTest(unittest.TestCase):
         os.makedirs(os.path.join(self.spool, "n1"), 0o700)
         with open("/proc/sys/kernel/random/boot_id") as file:
             boot = file.read().strip()
-        # A job whose task is this process.
+        # A job with this process as its task.
         self.records = os.path.join(self.spool, "n1", boot + ".2026010100Z.jsonl")
         mono = time.monotonic_ns()
         with open(self.records, "w") as file:
@@ -286,7 +289,7 @@ class UnderTheUnitTest(unittest.TestCase):
         return connection
 
     def watching(self) -> bool:
-        """Signals are seen from a moment after READY on."""
+        """Signals are recorded from shortly after READY on."""
         path = os.path.join(self.spool, "signals")
         if not os.path.exists(path):
             return False
@@ -320,7 +323,7 @@ class UnderTheUnitTest(unittest.TestCase):
     def test_a_job_that_connects_as_the_daemon_stops_is_connected_to_the_next(self) -> None:
         self.mark(self.connect("\0" + self.manager.name[1:]), 1)
         self.manager.wait(lambda: len(self.of_kind("mark")) == 1)
-        # More than the manager's queue has room for.
+        # More than the manager's queue can hold.
         connections = [self.connect("\0" + self.manager.name[1:]) for _ in range(40)]
         self.assertEqual(self.manager.stop(), 0)
         self.manager.start()
@@ -334,23 +337,23 @@ class UnderTheUnitTest(unittest.TestCase):
         self.manager.wait(lambda: len(self.manager.stored) == 1)
         self.manager.wait(self.watching)
         self.manager.daemon.send_signal(signal.SIGSTOP)  # type: ignore
-        # A mark it has in hand when it is killed is not one that waits.
+        # A mark that it is processing when it is killed does not count.
         self.manager.wait(self.all_stopped)
-        # Into a connection it has, and into one it has not seen.
+        # Into an accepted connection, and into a new one.
         for step in range(2, 6):
             self.mark(kept, step)
         fresh = self.connect("\0" + self.manager.name[1:])
         for step in range(6, 9):
             self.mark(fresh, step)
         self.manager.stop(signal.SIGKILL)
-        os.unlink(os.path.join(self.spool, "signals"))  # it said of the first one that it watches
+        os.unlink(os.path.join(self.spool, "signals"))  # it states that the first daemon traces signals
         self.manager.start()
         self.manager.wait(lambda: len(self.of_kind("mark")) >= 8)
         for step in range(9, 11):
             self.mark(kept, step)
         self.manager.wait(lambda: len(self.of_kind("mark")) >= 10)
         self.assertEqual(sorted(record["train_step"] for record in self.of_kind("mark")), list(range(1, 11)))
-        # And it knows whose processes are whose, as before.
+        # It also knows the owners of processes, as before.
         self.manager.wait(self.watching)
         self.addCleanup(signal.signal, signal.SIGUSR2, signal.signal(signal.SIGUSR2, lambda *_: None))
         os.kill(os.getpid(), signal.SIGUSR2)

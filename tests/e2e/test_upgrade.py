@@ -20,7 +20,7 @@ from .harness.goodput_site import PLUGIN, Site
 from .test_plugin import FAULTS, records
 
 USERS = ("root", "nobody")
-# What a job of every shape prints and ends with is the same, whatever the plugin's file is.
+# The output and the results of jobs of every kind do not depend on the plugin's file.
 SCRIPT = r"""
 echo begin
 srun -N2 -n2 bash -c 'echo "rank $SLURM_PROCID"' | sort
@@ -30,7 +30,7 @@ exit 7
 
 
 def with_release(plugin: str, copy: str, number: int) -> None:
-    """A copy that says it was built for another release: Slurm compares the symbol plugin_version."""
+    """A copy for another release: Slurm compares the symbol plugin_version."""
     symbols = subprocess.check_output(["readelf", "-sW", "--dyn-syms", plugin], text=True)
     sections = subprocess.check_output(["readelf", "-SW", plugin], text=True)
     match = re.search(r"([0-9a-f]{16})\s+4 OBJECT\s+GLOBAL DEFAULT\s+(\d+) plugin_version", symbols)
@@ -51,7 +51,7 @@ class UpgradeTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
         cls.site = Site("cgroup", nodes=2, dbd=False)
-        # As installed: a file of its own that the tests replace. The harness names PLUGIN, plugstack.conf is read anew.
+        # The tests replace an installed copy. The harness expects it in PLUGIN; plugstack.conf is read again.
         cls.site.start()
         cls.installed = cls.site.path("lib", "spank_goodput.so")
         os.mkdir(cls.site.path("lib"), 0o755)
@@ -71,14 +71,14 @@ class UpgradeTest(unittest.TestCase):
 
     @classmethod
     def install(cls, plugin: str) -> None:
-        """As packages and `make install` do: a new file takes the name."""
+        """Replaces a file by rename, as packages and `make install` do."""
         shutil.copyfile(plugin, cls.installed + ".new")
         os.rename(cls.installed + ".new", cls.installed)
 
     def setUp(self) -> None:
         self.install(PLUGIN)
 
-    # --- how
+    # --- helpers
 
     def finish(self, job: int, user: str) -> Tuple[str, str]:
         deadline = time.monotonic() + 60
@@ -104,8 +104,8 @@ class UpgradeTest(unittest.TestCase):
         return self.finish(self.site.cluster.sbatch(SCRIPT, user=user, options=["-N2"]), user)
 
     def assert_jobs_go_as_ever(self, slurm_says: str = "", newer_says: str = "") -> None:
-        """slurm_says: what Slurm itself tells the user of every srun about a plugin it cannot load, in two lines.
-        newer_says: the same since 25.11.1, in one line, which is none where the plugin is optional and no plugin at all."""
+        """slurm_says: two lines that Slurm prints for every srun about a plugin that it cannot load. newer_says: the same since
+        25.11.1, in one line, which is missing if the plugin is optional and does not exist."""
         if self.site.cluster.release() >= (25, 11):
             slurm_says = newer_says
         for user in USERS:
@@ -128,7 +128,7 @@ class UpgradeTest(unittest.TestCase):
         return [r["kind"] for r in records(self.site.spool) if r.get("job") == job]
 
     def recorded(self) -> int:
-        """How many records the plugin wrote so far; the daemon's are other kinds."""
+        """The number of the plugin's records so far; the daemon writes other kinds."""
         return len([r for r in records(self.site.spool) if r["kind"].startswith(("job_", "step_", "task_"))])
 
     def doctor(self) -> str:
@@ -153,7 +153,7 @@ class UpgradeTest(unittest.TestCase):
                 self.assertEqual(self.finish(job, user), ("7:0", ""))
                 os.unlink(gate)
                 kinds = self.kinds(job)
-                # Every step that began ended, on both nodes, whichever file it was loaded from.
+                # Every step that began also ended, on both nodes, whichever file it had loaded.
                 for begin, end in (("step_start", "step_end"), ("task_start", "task_exit"), ("job_prolog", "job_epilog")):
                     self.assertEqual(kinds.count(begin), kinds.count(end), kinds)
                 self.assertEqual(kinds.count("task_start"), 5)
@@ -178,7 +178,7 @@ class UpgradeTest(unittest.TestCase):
         self.assertEqual(kinds.count("task_start"), kinds.count("task_exit"))
         self.assertEqual(kinds.count("job_epilog"), 0, "the new file was loaded after all")
 
-    # --- does not fit
+    # --- incompatible or damaged plugins
 
     def test_built_for_another_release(self) -> None:
         for number, release in ((0x631400, "99.20"), (0x150800, "21.08")):
@@ -206,7 +206,7 @@ class UpgradeTest(unittest.TestCase):
             self.assertIn("Slurm cannot load the plugin: " + self.installed, self.doctor())
 
     def test_the_line_is_taken_out_while_jobs_wait_and_run(self) -> None:
-        """Uninstalled: jobs that were submitted with our options run on and start, and who submits anew is told."""
+        """After removal, jobs that were submitted with our options start and continue, and new submissions get an error."""
         line = "optional %s spool=%s socket=%s" % (self.installed, self.site.spool, self.site.socket)
         for user in USERS:
             gate = os.path.join(self.site.cluster.jobdir(user), "gate")
@@ -234,7 +234,7 @@ class UpgradeTest(unittest.TestCase):
                 self.stack(line)
 
     def test_why_it_is_installed_by_rename(self) -> None:
-        """Cut in the part that is mapped, it kills sbatch before anything of ours, or of Slurm's, could help."""
+        """A file truncated in its mapped part kills sbatch before our code or Slurm's could help."""
         with open(PLUGIN, "rb") as file:
             start = file.read(8192)
         with open(self.installed + ".cut", "wb") as file:

@@ -14,12 +14,12 @@ from .harness.goodput_site import Site
 from .harness.stage import Plan
 from .ways import STAGE, ends, shapes, strings, unwatched, waits
 
-# Memory is a resource, and a job that takes more than its own is killed by the kernel.
+# Memory is a resource, and the kernel kills a job that exceeds its memory.
 CONSTRAINED = ["TaskPlugin=task/cgroup", "SelectTypeParameters=CR_Core_Memory", "DefMemPerCPU=400"]
 
 
 def plan() -> Plan:
-    # The longest first; the memory of a job is a matter of cgroups.
+    # The longest first; a job's memory limit needs cgroups.
     cgroup = [(ends.hung_until_its_limit, 1), (ends.hung_and_requeued, 1), (ends.timed_out, 1), (ends.crash_loop, 1),
               (ends.grace_dying, 1), (ends.cancelled_by_owner, 1), (ends.out_of_memory, 1), (ends.failed_at_start, 1),
               (ends.requeue_held, 1), (ends.requeued_beside_a_rival, 1), (shapes.salloc_by_hand, 1), (shapes.sruns_in_turn, 1), (shapes.four_nodes, 4),

@@ -40,7 +40,7 @@ class WebTest(unittest.TestCase):
         os.chown(os.path.dirname(cls.site.database), reader.pw_uid, reader.pw_gid)
         lock.close()
         cls.site.start_daemon()
-        # One run that is requeued once, one that goes on for as long as the test.
+        # One run that is requeued once, and one that lasts as long as the test.
         folder = cls.site.folder("web", "nobody")
         cls.job = cls.site.cluster.sbatch(cls.trainer(folder, 25), user="nobody", options=[
             "-N1", "--gres=gpu:8", "--goodput-run=pretrain-7b", "--job-name=pretrain"])

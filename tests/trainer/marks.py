@@ -28,8 +28,8 @@ class NoMarks:
 
 
 class SocketMarks(NoMarks):
-    """One JSON object a message on a Unix seqpacket socket; "@name" is an abstract one. What cannot be sent within
-    5 ms is dropped, counted and reported to `on_drop`."""
+    """One JSON object per message on a Unix seqpacket socket; "@name" is an abstract one. A message that cannot be sent within 5
+    ms is dropped, counted and reported to `on_drop`."""
 
     def __init__(self, address: str, on_drop: Callable[[str], None]) -> None:
         self._address = "\0" + address[1:] if address.startswith("@") else address

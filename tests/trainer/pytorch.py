@@ -24,7 +24,7 @@ from trainer import TruthLog, exec_time_ns, slurm_step  # noqa: E402
 
 
 class Quiet:
-    """Tells nobody; the methods are those of goodput.py that are used."""
+    """Sends no marks; it has the methods of goodput.py that are used here."""
 
     def __getattr__(self, _name: str) -> "Quiet":
         return self
@@ -69,7 +69,7 @@ class Program:
             print(line, flush=True)
 
     def run(self) -> int:
-        # torchrun's workers are its children; the program's start is its own, and a restart's the worker's.
+        # torchrun's workers are its children; the program's start is torchrun's, and a restart's is the worker's.
         restarts = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
         by_torchrun = "TORCHELASTIC_RUN_ID" in os.environ
         self.truth("start", pid=os.getpid(), exec_t=started_ns(str(os.getppid()) if by_torchrun and not restarts else "self"),
@@ -94,7 +94,7 @@ class Program:
         self.asked.append(signo)
 
     def agreed(self) -> int:
-        """The signal any rank was sent since; 0: none."""
+        """The signal that any rank has received since the last call; 0 if none."""
         mine, self.asked = self.asked, []
         word = torch.tensor([max(mine, default=0)])
         dist.all_reduce(word, op=dist.ReduceOp.MAX)
@@ -179,7 +179,7 @@ def main() -> None:
     code = program.run()
     program.truth("exit", code=code, marks_dropped=0)
     sys.stdout.flush()
-    # Not by the interpreter's end: gloo's thread may spin for ever when a peer closes its connection first (torch 1.13).
+    # Without the interpreter's cleanup: gloo's thread may spin forever if a peer closes its connection first (torch 1.13).
     os._exit(code)
 
 

@@ -208,7 +208,7 @@ class TrainerTest(unittest.TestCase):
             killed = {name: self.start("--framework", name, "--save-seconds", "2", *options, folder=name, output=output)
                       for name in FRAMEWORKS}
             for name, run in killed.items():
-                # MaxText's are the first step's, the sixth's and so on.
+                # MaxText logs the first step, the sixth and so on.
                 first, second = (1, 6) if name == "maxtext" else (5, 10)
                 self.wait_for("save_end", first, name)
                 self.wait_for("save_begin", second, name)
@@ -222,7 +222,7 @@ class TrainerTest(unittest.TestCase):
                 self.assertEqual(self.losses(name), self.losses("whole"), name)
 
     def test_a_signal_ends_it_as_its_framework(self) -> None:
-        """Composer at once and with nothing saved, NeMo with a save and code 0, torchtitan by the signal itself."""
+        """Composer exits at once without a save, NeMo with a save and code 0, torchtitan by the signal itself."""
         with open(os.path.join(self.dir, "output"), "wb") as output:
             runs = {name: self.start("--framework", name, "--steps", "1000", folder=name, output=output)
                     for name in ("composer", "nemo", "torchtitan")}

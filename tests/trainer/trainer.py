@@ -28,7 +28,7 @@ from model import Model  # noqa: E402
 
 
 def exec_time_ns() -> int:
-    """When this process was exec'ed or forked (to 10 ms): the interpreter takes a while to reach our first line."""
+    """When this process was exec'ed or forked (to 10 ms), because the interpreter takes a while to reach the first line."""
     with open("/proc/self/stat") as file:
         ticks = int(file.read().rsplit(")", 1)[1].split()[19])
     since_boot_ns = ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
@@ -36,7 +36,7 @@ def exec_time_ns() -> int:
 
 
 class TruthLog:
-    """Append-only; one write a record, so what a killed process wrote is whole lines."""
+    """Append-only, with one write per record, so that a killed process leaves only whole lines."""
 
     def __init__(self, path: str, rank: int) -> None:
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -78,7 +78,7 @@ class SignalPlan:
             signal.signal(signo, arrived)
 
     def take(self) -> List[Tuple[int, str, int]]:
-        """The signals with the actions due, each once."""
+        """The pending signals with their actions, each once."""
         taken, self._pending = self._pending, []
         return [(signo,) + self.actions[signo] for signo in taken]
 
@@ -103,7 +103,7 @@ class Trainer:
         self.layout = args.layout or self.framework.layout
         self.signals = SignalPlan(args.on_signal or self.framework.on_signal)
         self.model = Model(seed=args.seed)
-        self.step = 0  # the last one done
+        self.step = 0  # the last completed step
         self.loss = 0.0
         self.saved_step = 0
         self.saving: Optional[threading.Thread] = None
@@ -200,7 +200,7 @@ class Trainer:
         self.framework.step_done(step, time.monotonic() - begin, loss)
 
     def _once(self, what: str, step: int, wanted: str) -> bool:
-        """True the first time step `wanted` is reached: a resumed run gets past it. Remembered in DIR."""
+        """True the first time that step `wanted` is reached; remembered in DIR, so that a resumed run continues."""
         if not wanted or step != int(wanted.split(":")[0]):
             return False
         try:
@@ -231,13 +231,13 @@ class Trainer:
         if self.rank == 0:
             save(self.args.dir, step, state, self.args.save_seconds, self.layout)
         else:
-            time.sleep(self.args.save_seconds)  # the others wait for it, as at a barrier
+            time.sleep(self.args.save_seconds)  # the other ranks wait for it, as at a barrier
         self.marks.checkpoint(step, "end")
         self.truth("save_end", step=step)
         self.framework.saved(step, time.monotonic() - begin, self.args.async_save)
 
     def _obey(self) -> Optional[int]:
-        """Do what the signals that came ask for; an exit code if one of them says exit."""
+        """Executes the actions of received signals; returns an exit code if one of them is to exit."""
         code = None
         for signo, action, wanted in self.signals.take():
             if action.startswith("save"):
@@ -254,7 +254,7 @@ class Trainer:
 
 
 def slurm_step() -> str:
-    """The batch script has no SLURM_STEP_ID of a numbered step."""
+    """The batch script has no numeric SLURM_STEP_ID."""
     step = os.environ.get("SLURM_STEP_ID", "batch")
     return step if step.isdigit() and int(step) < 0xffff0000 else "batch"
 

@@ -45,7 +45,7 @@ class Play:
             "steps", "saves", "restores", "evaluations", "signals", "incarnations")}
         self._ranks: List[Framework] = []
         self._incarnation = 0
-        self._kept = 0  # the newest whole checkpoint
+        self._kept = 0  # the newest complete checkpoint
         self._under_way: Optional[Dict[str, Any]] = None
         for number in range(3):
             self._incarnation = number
@@ -149,7 +149,7 @@ class Play:
         self._kept = fact["step"]
 
     def _finish_save(self) -> None:
-        """An asynchronous one that is done is finalized between two steps."""
+        """A completed asynchronous save is finalized between two steps."""
         if self._under_way is not None and self._at >= self._under_way["due"]:
             fact, self._under_way = self._under_way, None
             del fact["due"]

@@ -18,7 +18,7 @@ WAIT_S = 60.0
 
 
 def needs_chromium() -> None:
-    """Skips a test where there is none: Ubuntu's package of it fetches a snap, which a host without snapd cannot have."""
+    """Skips a test if there is no browser: Ubuntu's package fetches a snap, which fails on a host without snapd."""
     path = shutil.which("chromedriver")
     if path is None:
         raise unittest.SkipTest("no chromedriver here (tools/deps test)")
@@ -29,7 +29,7 @@ def needs_chromium() -> None:
 
 
 class Browser:
-    """dark: the reader prefers dark colors. errors: everything the page's own script complained of."""
+    """dark: the user prefers dark colors. errors: all errors of the page's own script."""
 
     def __init__(self, width: int, height: int, dark: bool = False) -> None:
         needs_chromium()
@@ -64,7 +64,7 @@ class Browser:
                     raise
                 time.sleep(0.2)
         self.session = "/session/" + answer["sessionId"]
-        # A window is no narrower than 500 pixels; the page's own view of it may be.
+        # A window is at least 500 pixels wide; the page's viewport may be narrower.
         self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 
@@ -84,11 +84,11 @@ class Browser:
         self.call("POST", self.session + "/url", {"url": url})
 
     def run(self, script: str, *args: Any) -> Any:
-        """What the function body `script` returns in the page."""
+        """The result of the function body `script` in the page."""
         return self.call("POST", self.session + "/execute/sync", {"script": script, "args": list(args)})
 
     def wait(self, script: str, what: str = "", good: Callable[[Any], bool] = bool) -> Any:
-        """Until `script` returns something good."""
+        """Waits until `script` returns a true value."""
         deadline = time.monotonic() + WAIT_S
         while True:
             value = self.run(script)
@@ -102,7 +102,7 @@ class Browser:
         return str(self.run("return document.body.innerText"))
 
     def keys(self, *keys: str) -> None:
-        """Presses each, wherever the focus is."""
+        """Presses each key, wherever the focus is."""
         actions = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
         self.call("POST", self.session + "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
 
@@ -111,7 +111,7 @@ class Browser:
                 if entry["level"] == "SEVERE"]
 
     def picture(self, path: str) -> None:
-        """The whole page, however long."""
+        """The whole page, at its full height."""
         height = self.run("return document.documentElement.scrollHeight")
         width = self.run("return document.documentElement.clientWidth")
         shot = self.devtools("Page.captureScreenshot", captureBeyondViewport=True,

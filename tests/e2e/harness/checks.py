@@ -25,8 +25,8 @@ except ImportError:  # run from this directory
     from lateness import lateness  # type: ignore
     from truth import BEFORE_TASKS, QUEUE, S, Truth  # type: ignore
 
-FINE_S = 0.02   # a mark is read, a tick of /proc is 10 ms
-FLAT_S = 0.15   # an interpreter starts and ends outside what the trainer can write down
+FINE_S = 0.02   # reading a mark takes time, and a tick of /proc is 10 ms
+FLAT_S = 0.15   # an interpreter starts and ends without the trainer logging it
 
 BUCKETS = ("hold", "requeue_backoff", "resubmit_gap") + QUEUE + (
     "suspended", "provisioning", "launch", "startup", "productive", "at_risk", "checkpoint_save", "overhead", "stall",
@@ -34,7 +34,7 @@ BUCKETS = ("hold", "requeue_backoff", "resubmit_gap") + QUEUE + (
 
 
 def said_buckets(show: Dict) -> Dict[str, int]:
-    """Nanoseconds by bucket of jobs[0], summed into `queue` and `launch` where the truth does not tell them apart."""
+    """Nanoseconds by bucket of jobs[0], summed into `queue` and `launch` if the truth does not distinguish them."""
     sums: Dict[str, int] = {}
     for bucket in show["jobs"][0]["buckets"]:
         name = "queue" if bucket["name"] in QUEUE else "launch" if bucket["name"] in BEFORE_TASKS else bucket["name"]
@@ -43,7 +43,8 @@ def said_buckets(show: Dict) -> Dict[str, int]:
 
 
 def assert_partition(testcase: TestCase, show: Dict) -> None:
-    """Every nanosecond in exactly one bucket; each bucket once, known, not negative, with the same seconds."""
+    """Checks that every nanosecond is in exactly one bucket, and each bucket occurs once, is known, not negative, and has the
+    same seconds."""
     job = show["jobs"][0]
     names = [bucket["name"] for bucket in job["buckets"]]
     testcase.assertEqual(len(names), len(set(names)), "a bucket occurs twice: %s" % names)
@@ -63,8 +64,8 @@ def tolerance_ns(truth: Truth, bucket: str, tolerance_s: float) -> int:
 
 def assert_buckets_close(testcase: TestCase, show: Dict, truth: Truth, tolerance_s: float = 1.1,
                          unobserved: bool = False) -> None:
-    """All of the rule above, for every bucket either side names; a failure shows the whole table. unobserved: the truth
-    itself says what nobody could observe."""
+    """Applies the rule above to every bucket on either side; a failure prints the whole table. unobserved: the truth itself
+    contains time that cannot be observed."""
     assert_partition(testcase, show)
     job = show["jobs"][0]
     said, true = said_buckets(show), truth.sums()
@@ -91,7 +92,7 @@ def assert_buckets_close(testcase: TestCase, show: Dict, truth: Truth, tolerance
 
 
 def assert_attempts(testcase: TestCase, show: Dict, truth: Truth) -> None:
-    """One attempt in the answer for each in accounting, with the same times (accounting's seconds)."""
+    """Checks that there is one attempt per row of accounting, with the same times (in accounting's seconds)."""
     said = show["jobs"][0]["attempts"]
     testcase.assertEqual(len(said), len(truth.attempts))
     for one, other in zip(said, truth.attempts):
@@ -101,7 +102,7 @@ def assert_attempts(testcase: TestCase, show: Dict, truth: Truth) -> None:
 
 
 def assert_interruptions(testcase: TestCase, show: Dict, causes: Sequence[Tuple[str, bool]]) -> None:
-    """The interruptions are these, in order: (cause, planned). Each names its evidence."""
+    """Checks that the interruptions are exactly these, in order: (cause, planned). Each must name its evidence."""
     said = show["jobs"][0]["interruptions"]
     testcase.assertEqual([(one["cause"], one["planned"]) for one in said], list(causes), json.dumps(said, indent=1))
     for one in said:
@@ -109,6 +110,6 @@ def assert_interruptions(testcase: TestCase, show: Dict, causes: Sequence[Tuple[
 
 
 def describe(truth: Truth) -> str:
-    """The timeline in seconds since the submit, one interval a line."""
+    """The timeline in seconds since the submit, one interval per line."""
     return "\n".join("%10.3f %10.3f %-16s" % ((i.begin_ns - truth.begin_ns) / S, (i.end_ns - truth.begin_ns) / S, i.bucket)
                      for i in truth.timeline)

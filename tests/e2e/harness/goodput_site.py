@@ -39,14 +39,14 @@ class Site:
                  queue_interval_s: float = 0.5, daemon: bool = True, conf: Iterable[str] = (), kill_wait_s: int = 5,
                  grace_s: int = 30, slurm_conf: Iterable[str] = (), cgroup_conf: Iterable[str] = (), cloud: int = 0,
                  plugin: str = "") -> None:
-        """cred_expire_s: 6 makes a requeued job wait 7 s, 0 Slurm's own 121 s. conf: more lines of goodput.conf. plugin:
-        more arguments of its; {dir} is the cluster's folder."""
+        """cred_expire_s: with 6 a requeued job waits 7 s, with 0 Slurm's own 121 s. conf: more lines of goodput.conf. plugin:
+        more arguments for the plugin; {dir} is the cluster's folder."""
         for path in (PLUGIN, GOODPUTD, SGOODPUT):
             if not os.path.exists(path):
                 raise RuntimeError("%s is not built" % path)
         self.queue_interval_s = queue_interval_s
         self._wants_daemon, self._conf = daemon, list(conf)
-        self.daemon_env: Dict[str, str] = {}  # more of goodputd's
+        self.daemon_env: Dict[str, str] = {}  # more variables for goodputd
         self._daemon: Optional[subprocess.Popen] = None
         self.socket = "@gp-%d-%x" % (os.getpid(), time.monotonic_ns())
         self.cluster = Cluster(mode=mode, nodes=nodes, dbd=dbd, cred_expire_s=cred_expire_s, kill_wait_s=kill_wait_s,
@@ -64,7 +64,7 @@ class Site:
         return self.start_goodput()
 
     def start_goodput(self) -> "Site":
-        """On a cluster that runs: a database, and the daemon."""
+        """Starts a database and the daemon on a running cluster."""
         try:
             os.mkdir(self.path("goodput"), 0o755)
             os.mkdir(self.path("goodput", "db"), 0o750)
@@ -75,7 +75,7 @@ class Site:
             if self._wants_daemon:
                 self.start_daemon()
             else:
-                self.sgoodput("ingest")  # makes the database; there may be no spool yet
+                self.sgoodput("ingest")  # creates the database; there may be no spool yet
         except BaseException:
             self.stop()
             raise
@@ -104,7 +104,7 @@ class Site:
     # --- goodputd
 
     def start_daemon(self) -> None:
-        """Returns when it takes marks."""
+        """Starts goodputd, and returns when it accepts marks."""
         log = open(self.path("log", "goodputd.out"), "ab")
         with log:
             begin = log.tell()
@@ -129,7 +129,7 @@ class Site:
         self._daemon.send_signal(signo)
 
     def stop_daemon(self, signo: int = signal.SIGTERM, timeout_s: float = 15) -> int:
-        """Its exit status; minus the signal if one killed it."""
+        """Stops goodputd. Returns its exit status, or minus the signal that killed it."""
         assert self._daemon is not None
         self._daemon.send_signal(signo)
         if signo == signal.SIGKILL:
@@ -154,14 +154,14 @@ class Site:
     # --- jobs
 
     def folder(self, name: str, user: str = "root") -> str:
-        """Where a trainer of this name keeps its checkpoints and its truth."""
+        """The folder of a trainer of this name, for its checkpoints and its log."""
         return os.path.join(self.cluster.jobdir(user), name)
 
     def events(self, folder: str, event: str, rank: int = 0) -> List[Dict]:
         return [record for record in truths.read_log(folder, rank) if record["event"] == event]
 
     def wait_event(self, folder: str, event: str, count: int = 1, step: int = 0, timeout: float = 90) -> Dict:
-        """The count-th record of this event, of at least this training step."""
+        """Waits for the count-th record of this event, of at least this training step."""
         deadline = time.monotonic() + timeout
         while True:
             self.cluster.check_runs()
@@ -174,7 +174,7 @@ class Site:
             time.sleep(0.05)
 
     def wait_steps(self, folder: str, incarnation: int, count: int, timeout: float = 90) -> None:
-        """Until the trainer's incarnation-th start (from 0) has done so many steps."""
+        """Waits until the trainer's incarnation-th start (from 0) has done this many steps."""
         deadline = time.monotonic() + timeout
         while True:
             self.cluster.check_runs()
@@ -209,13 +209,13 @@ class Site:
             time.sleep(0.1)
 
     def settle(self, job: int, timeout: float = 60, states: Sequence[str] = ()) -> List[Dict]:
-        """Waits until the job is over for the controller, for goodputd's watch if there is one, and, with slurmdbd, all
-        its rows in accounting have an end."""
+        """Waits until the job has ended for the controller, for goodputd's queue watch if there is one, and, with slurmdbd, in
+        all its rows of accounting."""
         fields = self.cluster.wait_state(job, states or FINAL, timeout)
         if self.daemon_runs():
             self.wait_watched(job, list(states or FINAL))
         if not self.cluster.dbd:
-            time.sleep(1.2)  # the ingest takes it
+            time.sleep(1.2)  # until the records are ingested
             return []
         wanted = int(fields.get("Restarts", "0")) + 1
 
@@ -225,7 +225,7 @@ class Site:
         return self.cluster.wait_sacct(job, final)
 
     def settle_array(self, job: int, timeout: float = 120) -> List[Dict]:
-        """The rows of an array's tasks, when all of them are over."""
+        """The rows of an array's tasks, after all of them have ended."""
         self.cluster.wait_no_jobs_of(job, timeout)
         rows = self.cluster.wait_sacct(job, lambda rows: all(row["End"] is not None for row in rows))
         tasks = [row for row in rows if "." not in row["JobID"]]
@@ -234,7 +234,7 @@ class Site:
         return tasks
 
     def array_of(self, job: int) -> int:
-        """The array a task's job id belongs to."""
+        """The array of a task's job id."""
         return int(self.cluster.job(job)["ArrayJobId"])
 
     def truth(self, job: int, folder: str, now_ns: int = 0, **more: Any) -> "truths.Truth":

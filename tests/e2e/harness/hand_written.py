@@ -16,7 +16,7 @@ def run_it(*args: str) -> "subprocess.CompletedProcess[str]":
 
 
 class Spool:
-    """What a controller's watch and one node would have written of a job, in seconds since BEGAN."""
+    """The records that the queue watch and a node would have written about a job, in seconds since BEGAN."""
 
     def __init__(self, folder: str) -> None:
         self.lines: Dict[str, List[Dict[str, Any]]] = {"@controller": [], "n1": []}
@@ -32,7 +32,7 @@ class Spool:
         self.say("@controller", t, record)
 
     def cluster(self, t: float, kind: str, **more: Any) -> None:
-        """Of no job."""
+        """Writes a record without a job."""
         self.say("@controller", t, dict(kind=kind, **more))
         del self.lines["@controller"][-1]["job"]
 
@@ -48,7 +48,7 @@ class Spool:
                                  "job": 7, **record})
 
     def write(self, compact: bool = False) -> None:
-        """`compact`: without spaces, as the plugin writes."""
+        """`compact`: without spaces, like the plugin's records."""
         separators = (",", ":") if compact else (", ", ": ")
         for node, records in self.lines.items():
             os.makedirs(os.path.join(self.folder, node), mode=0o700)

@@ -29,21 +29,21 @@ class Judge(unittest.TestCase):
     SITE = ""
 
     def outcome(self, scenario: Scenario) -> Any:
-        """What the scenario returned: an Outcome, or several."""
+        """The result of the scenario: an Outcome, or several."""
         outcome = self.STAGE.outcome(self.SITE, scenario)
         for one in outcome if isinstance(outcome, list) else [outcome]:
             assert_valid(one.show)
         return outcome
 
     def close(self, outcome: Outcome, slack_s: float = 0.0) -> Dict:
-        """Everything the trainer's log and Slurm's records can say of the one job; its element of the answer."""
+        """Compares the job's report with the trainer's log and Slurm's records. Returns the job's element of the answer."""
         show, truth = outcome.show, outcome.truth
         assert_buckets_close(self, show, truth, 1.1 + slack_s)
         job = show["jobs"][0]
         self.assertEqual(len(job["buckets"]), BUCKETS_PER_ANSWER)
         if not slack_s:
             assert_attempts(self, show, truth)
-        # Asked live, a step that began a moment ago may not have been read yet.
+        # In a report on a running job, a step that began a moment ago may not have been ingested yet.
         self.assertAlmostEqual(job["steps"]["count"], len(truth.kept) + len(truth.lost) + len(truth.open),
                                delta=1 if truth.running else 0, msg=describe(truth))
         self.assertEqual(job["steps"]["kept"], len(truth.kept), describe(truth))
@@ -53,7 +53,7 @@ class Judge(unittest.TestCase):
         return job
 
     def resumes(self, job: Dict) -> None:
-        """Each attempt goes on at the step after the last one kept before it."""
+        """Checks that each attempt continues at the step after the last one kept before it."""
         kept = None
         for attempt in job["attempts"]:
             if kept is not None:

@@ -43,7 +43,7 @@ class MetadataServer:
         return "127.0.0.1:%d" % self._port
 
     def start(self) -> None:
-        """Again on the same port, after a stop."""
+        """Starts again on the same port after a stop."""
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -52,7 +52,7 @@ class MetadataServer:
             def do_GET(self) -> None:
                 try:
                     outer._answer(self)
-                except OSError:  # who asked has gone
+                except OSError:  # the client has disconnected
                     self.close_connection = True
 
             def log_message(self, *_args: Any) -> None:
@@ -71,7 +71,7 @@ class MetadataServer:
                 self._change.notify_all()
 
     def say(self, key: str, value: Optional[str]) -> int:
-        """The real time at which it was said. None: there is no such key."""
+        """The real time at which this value was served. None: there is no such key."""
         with self._change:
             self._values[key] = (self._values[key][0] + 1, value)
             self._change.notify_all()

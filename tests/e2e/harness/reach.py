@@ -26,7 +26,7 @@ def _open_to_all(path: str) -> bool:
 
 
 def reachable(path: str) -> str:
-    """The path itself, or that of a copy; a folder is copied whole. A file that is not there is left to its user."""
+    """The path itself, or that of a copy; a folder is copied completely. A missing file is left for its user to report."""
     path = os.path.realpath(path)
     if not os.path.exists(path) or _open_to_all(path):
         return path

@@ -30,7 +30,7 @@ class Bytes:
 
 
 def names(shape: bytes) -> List[str]:
-    """Of its numbers. The texts between are plain: names and values have no escapes where this is used."""
+    """Decodes a template with its numbers. The texts in between contain no escapes in these tests."""
     found: List[str] = []
     for before in shape.split(b"\1")[:-1]:
         name = re.findall(rb'"([^"]*)":', before)
@@ -43,7 +43,7 @@ def names(shape: bytes) -> List[str]:
 
 
 def records(data: bytes) -> Iterator[Tuple[int, int, bytes]]:
-    """Source, offset and text of each."""
+    """Source, offset and text of each record."""
     read = Bytes(data)
     form = read.number()
     if form == 2:

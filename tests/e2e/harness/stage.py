@@ -19,12 +19,12 @@ from .goodput_site import Site
 from .work import Outcome, Work
 
 Scenario = Callable[[Work], Union[Outcome, List[Outcome]]]
-# By the site's name: the site, and its scenarios with the nodes each needs, the longest first.
+# By the site's name: the site, and its scenarios with the number of nodes that each needs, longest first.
 Plan = Dict[str, Tuple[Site, List[Tuple[Scenario, int]]]]
 
-# Every scenario is run by the one or the other, in turns, unless its attribute `user` says who.
+# Scenarios are run by both users in turns, unless an attribute `user` selects one.
 USERS = ("nobody", "root")
-# Nothing takes this long; a scenario that does has hung, and says so instead of holding up everything.
+# No scenario takes this long: one that does has hung, and fails instead of blocking everything.
 LIMIT_S = 400
 
 
@@ -50,7 +50,7 @@ class Stage:
         free = list(site.cluster.nodes)
         pool = concurrent.futures.ThreadPoolExecutor(len(scenarios))
         for index, (scenario, nodes) in enumerate(scenarios):
-            # Who runs a scenario on several sites is another one on each.
+            # On each site, a scenario is run by a different user.
             user = getattr(scenario, "user", USERS[(index + offset) % len(USERS)])
             work = Work(site, scenario.__name__, user, free[:nodes])
             if len(work.nodes) < nodes:
@@ -64,7 +64,7 @@ class Stage:
             site.stop()
 
     def outcome(self, site: str, scenario: Scenario) -> Any:
-        """site: "" is the one site that runs it."""
+        """site: "" if the scenario runs on one site."""
         if not _chosen(scenario):
             raise unittest.SkipTest("not among $GOODPUT_SCENARIOS")
         found = [future for (where, name), future in self._outcomes.items()

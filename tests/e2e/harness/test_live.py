@@ -26,7 +26,7 @@ class LiveTest(unittest.TestCase):
                     "--save-seconds 0.3 --init-seconds 1" % (reachable(os.path.join(TESTS, "trainer")), folder), user="nobody",
                     options=["-N4", "--gres=gpu:8"])
                 cluster.wait_state(job, "RUNNING")
-                time.sleep(7)  # past the first checkpoint, before the second
+                time.sleep(7)  # after the first checkpoint, before the second
                 cluster.run(["scontrol", "requeue", str(job)])
                 cluster.wait_state(job, "COMPLETED", timeout=60)
                 cluster.wait_sacct(job, lambda rows: [r["State"] for r in rows if r["JobID"] == str(job)] ==
@@ -34,7 +34,7 @@ class LiveTest(unittest.TestCase):
                 truth = of_job(cluster, job, folder)
                 seconds = {bucket: ns / 1e9 for bucket, ns in truth.sums().items()}
                 self.assertEqual(sum(truth.sums().values()), truth.wall_ns)
-                # Each of the two ends is cut down to accounting's whole second.
+                # Accounting truncates each of the two ends to a whole second.
                 self.assertAlmostEqual(seconds["productive"], 40 * 0.2, delta=2.2)
                 self.assertAlmostEqual(seconds["checkpoint_save"], 2 * 0.3, delta=0.4)
                 self.assertGreater(seconds["lost_work"], 0.2)

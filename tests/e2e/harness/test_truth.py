@@ -38,7 +38,7 @@ def log(*events: tuple, restart: int = 0) -> List[Dict]:
 
 
 def steps(first: int, last: int, begin: float) -> list:
-    """Steps of one second each, back to back."""
+    """Steps of one second each, without gaps."""
     out = []
     for n in range(first, last + 1):
         out += [(begin + n - first, "step_begin", n), (begin + n - first + 1, "step_end", n)]
@@ -147,7 +147,7 @@ class TruthTest(unittest.TestCase):
             (10.5, "start", 0), *steps(10, 17, 12), (20, "exit", 0))
         records[0]["job"], [r for r in records if r["event"] == "start"][1]["job"] = 7, 8
         truth = Truth(records, rows, chained=True)
-        # The second's program is not the first's, though it began in the second in which the first ended.
+        # The second attempt's program is not the first one's, although it began in the second in which the first attempt ended.
         self.assertEqual([len(group) for group in truth.incarnations], [1, 1])
         self.assert_seconds(truth, {"startup": 1 + 1, "productive": 9 + 8, "queue": 1})
         rows[1]["Submit"] += 10 - 1 + 5
@@ -197,7 +197,7 @@ class TruthTest(unittest.TestCase):
 
 class ChecksTest(unittest.TestCase):
     def setUp(self) -> None:
-        # The rule itself, whatever else this machine does meanwhile.
+        # Tests the rule itself, independently of the machine's load.
         idle = mock.patch.object(checks, "lateness", lambda: 1.0)
         idle.start()
         self.addCleanup(idle.stop)

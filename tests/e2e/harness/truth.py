@@ -19,8 +19,8 @@ S = 1_000_000_000
 
 QUEUE = ("queue_resources", "queue_priority", "queue_other")
 BEFORE_TASKS = ("provisioning", "launch")
-# slurmctld looks at a new job, or at the first task of an array, up to this long after its submission, and only then
-# makes it eligible: nobody held it.
+# slurmctld schedules a new job, or the first task of an array, up to this long after its submission, and only then makes it
+# eligible, without any hold.
 EVALUATION_NS = 2 * S
 STOP_SIGNALS = {15, 10, 12}  # the default of --goodput-checkpoint-signal
 
@@ -33,7 +33,7 @@ class Interval(NamedTuple):
 
 class Attempt(NamedTuple):
     job: str
-    raw_job: str  # the number its processes know; "" where the rows do not say
+    raw_job: str  # the number that its processes see; "" if the rows do not tell
     submit_ns: int
     eligible_ns: Optional[int]
     start_ns: Optional[int]
@@ -45,12 +45,12 @@ class Attempt(NamedTuple):
 class Step(NamedTuple):
     number: int
     begin_ns: int
-    end_ns: int  # its own end, or where it was cut off
+    end_ns: int  # its own end, or the time when it was killed
     whole: bool
 
 
 class Incarnation:
-    """One start of the program: what rank 0 wrote between two `start` records."""
+    """One start of the program: rank 0's records between two `start` records."""
 
     def __init__(self, records: List[Dict], limit_ns: int) -> None:
         """limit_ns: the end of its allocation, a whole second in accounting.
@@ -62,7 +62,7 @@ class Incarnation:
         self.records = records
         self.begin_ns = self.start["exec_t"]
         last = records[-1]
-        # Killed, it leaves no record of its end: then it lived to the end of its step, or of the allocation.
+        # A killed program leaves no record of its end: it lived until the end of its step, or of the allocation.
         self.ended = last["event"] in ("exit", "crash")
         self.exit_code: Optional[int] = last["code"] if self.ended else None
         self.end_ns = min(last["t"] if self.ended else limit_ns, limit_ns)
@@ -71,8 +71,8 @@ class Incarnation:
         self.signals = [r["t"] for r in self.records if r["event"] == "signal" and r["signo"] in STOP_SIGNALS]
 
     def hangs(self) -> bool:
-        """Its last step took so much longer than the others that the rest of it is a stall: by its own word, or because
-        the machine was so slow to give it the memory that killed it."""
+        """Whether its last step took so much longer than the others that the rest of it is a stall: because the trainer logged
+        one, or because the machine was slow to provide the memory for which it was killed."""
         if any(r["event"] == "hang" for r in self.records):
             return True
         if not any(r["event"] == "eat" for r in self.records):
@@ -85,7 +85,7 @@ class Incarnation:
             self.end_ns = min(self.end_ns, max(end_ns, self.records[-1]["t"]))
 
     def _spans(self, what: str) -> List[Tuple[int, int, int, bool]]:
-        """(train step, begin, end, whole) of every save or evaluation; the last may have been cut off."""
+        """(train step, begin, end, whole) of every save or evaluation; the last one may have been interrupted."""
         spans: List[Tuple[int, int, int, bool]] = []
         open_at: Dict[int, Dict] = {}
         for r in self.records:
@@ -105,7 +105,7 @@ class Incarnation:
         return min([end_ns] + [r["t"] for r in self.records if r["event"] == "step_begin" and r["t"] >= begin["t"]][:1])
 
     def checkpoints(self) -> List[Tuple[int, int, int]]:
-        """(step, begin, complete) of the saves that were completed."""
+        """(step, begin, complete) of the completed saves."""
         begins = {r["step"]: r["t"] for r in self.records if r["event"] == "save_begin"}
         return [(r["step"], begins[r["step"]], r["t"]) for r in self.records
                 if r["event"] == "save_end" and r["step"] in begins]
@@ -125,7 +125,7 @@ class Incarnation:
 
 
 def read_log(folder: str, rank: int = 0) -> List[Dict]:
-    """The records of one rank; a last line cut off by a kill is left out."""
+    """The records of one rank, without a last line truncated by a kill."""
     try:
         with open(os.path.join(folder, "truth.%d.jsonl" % rank)) as file:
             lines = file.read().split("\n")[:-1]
@@ -149,7 +149,7 @@ def attempts(rows: Iterable[Dict]) -> List[Attempt]:
 
         def ns(field: str, row: Dict = row) -> Optional[int]:
             return None if row[field] is None else row[field] * S
-        # Of a job cancelled before it started, sacct calls the end its start.
+        # For a job cancelled before it started, sacct reports the end as its start.
         start = None if row.get("NodeList") == "None assigned" else ns("Start")
         one = Attempt(row["JobID"].split("+")[0], row.get("JobIDRaw", ""), ns("Submit") or 0, ns("Eligible"), start, ns("End"),
                       row["State"].split()[0], [])
@@ -187,8 +187,8 @@ def side_by_side(logs: Iterable[List[Dict]]) -> List[Dict]:
 
 
 def saved_while_another_trained_ns(logs: Iterable[List[Dict]]) -> int:
-    """Of programs side by side, how long all their saves went on behind the first of them that began its next step: whether
-    the whole saves or trains then is not to be told."""
+    """For concurrent programs, the time during which all their saves continued after the first of them began its next step: it is
+    not known whether they save or train then."""
     over = 0
     begins: Dict[int, int] = {}
     ends: Dict[int, int] = {}
@@ -227,7 +227,7 @@ class Truth:
         self.end_ns = now_ns if self.running else (last.end_ns or 0)
         self.accounting_times: Set[int] = {self.begin_ns, self.end_ns}
         self.incarnations = self._incarnations(list(logs))
-        # By bucket, how much of it may as well be another's.
+        # By bucket, the time that may also belong to another bucket.
         self.doubt_ns: Dict[str, int] = {}
         self.kept: List[Step] = []
         self.lost: List[Step] = []
@@ -239,7 +239,7 @@ class Truth:
         return self.end_ns - self.begin_ns
 
     def without_marks(self) -> "Truth":
-        """What can be known when nobody hears the program: from its start to its end it is unobserved."""
+        """The expected result without marks: the time from the program's start to its end is unobserved."""
         hidden = copy.copy(self)
         said = ("hold", "requeue_backoff", "resubmit_gap", "queue", "suspended", "launch", "teardown")
         hidden.timeline = self._merge([one if one.bucket in said else one._replace(bucket="unobserved")
@@ -254,7 +254,7 @@ class Truth:
         return total
 
     def start_doubt_ns(self) -> int:
-        """From fork to the first line, of all starts of the program."""
+        """The time from fork to the first log line, over all starts of the program."""
         return sum(i.start["t"] - i.begin_ns for group in self.incarnations for i in group)
 
     def boundaries(self, bucket: str) -> Tuple[int, int]:
@@ -281,7 +281,7 @@ class Truth:
         return start, self.end_ns if attempt.end_ns is None else attempt.end_ns
 
     def _incarnations(self, logs: List[Dict]) -> List[List[Incarnation]]:
-        """Of each attempt, those of the program's starts that lie in its allocation (+-1 s: accounting rounds)."""
+        """For each attempt, the program's starts within its allocation (+-1 s, because accounting rounds)."""
         runs: List[List[Dict]] = []
         for record in logs:
             if self.running and record["t"] > self.end_ns:
@@ -292,7 +292,7 @@ class Truth:
                 runs[-1].append(record)
         placed: List[List[Incarnation]] = [[] for _ in self.attempts]
         for run in runs:
-            # Where one attempt ends in the second in which the next begins, the job tells; else it is the later one.
+            # If an attempt ends in the second in which the next one begins, the job id decides; otherwise it is the later one.
             fitting = [index for index, attempt in enumerate(self.attempts) if self._may_be_of(run[0], attempt)]
             if fitting:
                 incarnation = Incarnation(run, self._limits(self.attempts[fitting[-1]])[1])
@@ -306,7 +306,7 @@ class Truth:
         return attempt.start_ns is not None and same_job and begin - S <= start["t"] <= end + S
 
     def _bound_by_step_row(self, incarnation: Incarnation, attempt: Attempt) -> None:
-        """A program that was killed ended no later than Slurm says its step ended."""
+        """A killed program ended at the latest when its step ended in Slurm's records."""
         for row in attempt.steps:
             name = row["JobID"].split(".", 1)[1]
             if name == incarnation.start["slurm_step"] and row["End"] is not None and not incarnation.ended:
@@ -325,7 +325,7 @@ class Truth:
             if not requeued and attempt.submit_ns > at:
                 out.append(Interval("resubmit_gap", at, attempt.submit_ns))
                 at = attempt.submit_ns
-            # Waiting for a begin time: after a requeue Slurm's own back-off, before the first start the user's wish.
+            # Waiting for a begin time: after a requeue it is Slurm's back-off, before the first start the user's request.
             eligible = attempt.eligible_ns
             start = attempt.start_ns if attempt.start_ns is not None else self.end_ns
             if self._allocated_ns is not None and attempt is self.attempts[0]:
@@ -361,7 +361,7 @@ class Truth:
         return out
 
     def _suspend(self, intervals: List[Interval]) -> List[Interval]:
-        """What a suspended job does not do, whatever was under way."""
+        """Removes the time in which the job was suspended from everything else."""
         for begin, end in self._suspended:
             self.accounting_times |= {begin, end}
             kept = []
@@ -372,7 +372,7 @@ class Truth:
         return intervals
 
     def _judge_steps(self) -> None:
-        """Kept, lost or open, by the design's order of rules."""
+        """Kept, lost or open, by the rules of the design, in their order."""
         every = [i for group in self.incarnations for i in group]
         checkpoints = [c for i in every for c in i.checkpoints()]
         first_of_later: Optional[int] = None
@@ -431,7 +431,7 @@ class Truth:
         return out
 
     def _between(self, incarnation: Incarnation, steps: List[Step], at: int) -> str:
-        """What the moments between two things the trainer recorded are."""
+        """The bucket of the time between two records of the trainer."""
         if not steps or at <= steps[0].begin_ns:
             return "startup"
         if any(s.end_ns <= at for s in steps):
@@ -471,5 +471,5 @@ class Truth:
 
 
 def of_job(cluster: object, job: int, folder: str, now_ns: int = 0, **more: object) -> Truth:
-    """The truth of a job of a test cluster whose trainer logged into `folder`."""
+    """The truth about a job of a test cluster whose trainer logged into `folder`."""
     return Truth(read_log(folder), cluster.wait_sacct(job, bool), now_ns, **more)  # type: ignore

@@ -8,8 +8,8 @@ from .lateness import lateness
 from .truth import S, Truth
 from .work import Outcome
 
-# What is read off the outside of a job, by files and lines that are looked at now and then, is late by so much more a boundary
-# where the machine is so many times late.
+# Tolerance per boundary on a machine that is slow by this factor: files and lines are observed only periodically, and the
+# observation is late.
 LATE_S = 0.3
 
 
@@ -21,9 +21,9 @@ def buckets(truth: Truth) -> Dict[str, float]:
 
 
 def assert_close(test: unittest.TestCase, outcome: Outcome, *unknown: str, boundaries: int = 1) -> None:
-    """Every bucket is the truth's within 1 % of the job's time, or 1.1 s a boundary (what Slurm's whole seconds leave open),
-    but for those that evidence cannot tell apart: `unknown` and unobserved, together. Runtime goodput is right, or a range
-    that holds it and is no wider than what is not known."""
+    """Asserts that every bucket equals the truth within 1 % of the job's time, or 1.1 s per boundary (because of Slurm's whole
+    seconds), except those that no evidence distinguishes: `unknown` and unobserved are compared as a sum. Runtime goodput is
+    right, or a range that contains it and is no wider than the unknown time."""
     truth = buckets(outcome.truth)
     shown = {b["name"]: b["seconds"] for b in outcome.show["jobs"][0]["buckets"]}
     tolerance = max(1.1 * boundaries, 0.01 * sum(truth.values())) + LATE_S * boundaries * (lateness() - 1)

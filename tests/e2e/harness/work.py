@@ -21,7 +21,7 @@ class Outcome(NamedTuple):
 
 
 class Work:
-    """A site, nodes nobody else uses, a user."""
+    """A site, nodes that no other scenario uses, and a user."""
 
     def __init__(self, site: Site, name: str, user: str, nodes: List[str]) -> None:
         self.site, self.name, self.user, self.nodes = site, name, user, nodes
@@ -32,7 +32,7 @@ class Work:
     # --- submitting
 
     def options(self, partition: str = "a3mega") -> List[str]:
-        """What gives a job of any command the scenario's nodes."""
+        """Options that give a job of any command the scenario's nodes."""
         return ["-p", partition, "-w", ",".join(self.nodes), "-N%d" % len(self.nodes), "--gres=gpu:8",
                 "--job-name=" + self.name]
 
@@ -48,7 +48,7 @@ class Work:
             TRAINER, folder or self.folder, "--marks" if marks else "", options)
 
     def by_hand(self, command: List[str]) -> "subprocess.Popen":
-        """salloc or srun in a terminal, as it were; its job is known once the trainer has started."""
+        """Runs salloc or srun as in a terminal; the job id is known after the trainer has started."""
         shell = self.site.cluster.popen(command, user=self.user, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.job = self.site.wait_event(self.folder, "start")["job"]
         return shell
@@ -60,22 +60,22 @@ class Work:
 
     @staticmethod
     def pause(seconds: float) -> None:
-        """Time that must pass for there to be something to measure."""
+        """Waits, so that there is time to measure."""
         time.sleep(seconds)
 
     def occupy(self) -> int:
-        """Another user's job that holds the nodes until it is cancelled."""
+        """Submits another user's job that holds the nodes until it is cancelled."""
         blocker = self.site.cluster.sbatch("sleep 600", user="games", options=self.options() + ["--job-name=blocker"])
         self.site.cluster.wait_state(blocker, "RUNNING")
         return blocker
 
     def preempt(self, seconds: float = 2) -> int:
-        """A job of the partition `high` takes the nodes."""
+        """Submits a job of the partition `high` that takes the nodes."""
         return self.site.cluster.sbatch("sleep %g" % seconds, user="games", options=[
             "-p", "high", "-w", ",".join(self.nodes), "-N%d" % len(self.nodes), "--gres=gpu:8"])
 
     def preempt_for_good(self) -> int:
-        """The same; the scenario's job does not come back, so goodputd must have seen the other one run by now."""
+        """The same, if the scenario's job does not return: goodputd must have seen the other job run by then."""
         high = self.preempt()
         self.site.wait_watched(high, ["RUNNING", "COMPLETED"])
         return high
@@ -92,7 +92,7 @@ class Work:
     # --- judging
 
     def outcome(self, known: Dict[str, Any] = {}, **more: Any) -> Outcome:
-        """known: what the truth must be told (see Truth). more: what the test wants to see."""
+        """known: arguments for Truth. more: additional results for the test."""
         self.site.settle(self.job, timeout=240)
         show = self.site.show_json(self.job)
         if self.rows:
@@ -103,8 +103,8 @@ class Work:
         return Outcome(self.site, self.job, self.folder, show, truth, more)
 
     def run_outcome(self, run: str, jobs: List[int], known: Dict[str, Any] = {}, **more: Any) -> Outcome:
-        """Of jobs, in order, that are one run and trained in the scenario's folder."""
-        # Asked for an array, sacct answers with all its tasks, and one task has the array's number.
+        """The outcome of jobs, in order, that form one run and trained in the scenario's folder."""
+        # For an array, sacct lists all tasks, and one task has the array's number.
         rows = [row for job in jobs for row in self.site.settle(job, timeout=240)
                 if row["JobIDRaw"].split(".")[0] == str(job)]
         answer = self.site.sgoodput("show", "--run", run, "--json")

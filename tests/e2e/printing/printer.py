@@ -56,7 +56,7 @@ def main() -> None:
         sys.stdout.flush()
     time.sleep(0.6)
     if args.style == "hf":
-        line("hf", 0, args.steps, 0)  # as transformers does, also where it goes on later
+        line("hf", 0, args.steps, 0)  # like transformers, also if it resumes later
     for step in range(args.first, args.steps + 1):
         say(truth, "step_begin", step)
         began = time.monotonic()

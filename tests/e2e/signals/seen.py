@@ -9,8 +9,8 @@ from ..harness import truth as truths
 from ..harness.lateness import lateness
 from ..harness.work import Work
 
-# A handler runs when its process gets a processor; the kernel's time is when the signal was generated. Half of them are no
-# later than this on an idle machine; none is so late.
+# A handler runs when its process gets a processor; the kernel's time is when the signal was generated. On an idle machine, half
+# of the handlers run within this time, and none runs this late.
 USUALLY_NS = 10_000_000
 NEVER_NS = 100_000_000
 
@@ -18,7 +18,7 @@ NEVER_NS = 100_000_000
 class Seen(NamedTuple):
     work: Work
     records: List[Dict[str, Any]]  # of kind `signal`, by time
-    truth: List[Dict[str, Any]]  # `rank`, `signo`, `t`: the handlers' own words, by time
+    truth: List[Dict[str, Any]]  # `rank`, `signo`, `t`: logged by the handlers, by time
 
 
 def records(work: Work) -> List[Dict[str, Any]]:
@@ -32,7 +32,7 @@ def records(work: Work) -> List[Dict[str, Any]]:
 
 
 def seen(work: Work, ranks: int = 1) -> Seen:
-    """When the job is over."""
+    """Collects them after the job has ended."""
     truth = [dict(record, rank=rank) for rank in range(ranks) for record in truths.read_log(work.folder, rank)
              if record["event"] == "signal"]
     return Seen(work, records(work), sorted(truth, key=lambda record: record["t"]))
@@ -66,7 +66,7 @@ def pairs_missing(found: Seen) -> List[str]:
                     for told in found.truth if any(paired(told, record) for record in of_tasks))
     if delays and delays[len(delays) // 2] > USUALLY_NS * late:
         trouble.append("handlers ran so many ns after the signals recorded: %s" % delays)
-    # Not more handlers' words than signals.
+    # There are not more handler logs than signals.
     for task in {record["task"] for record in of_tasks}:
         told = len([t for t in found.truth if t["rank"] == task])
         seen_of = len([r for r in of_tasks if r["task"] == task])

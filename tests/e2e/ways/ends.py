@@ -9,17 +9,16 @@ from ..harness.truth import S
 from ..harness.work import Outcome, Work
 from . import Way
 
-# Nearly two seconds of work behind its save, of which accounting's whole seconds cut up to one, and seconds from the next,
-# which a busy machine takes to end the job.
+# Nearly two seconds of work since its save, of which accounting's whole seconds remove up to one, and seconds before the next
+# save, because a busy machine needs time to end the job.
 SAVES_ONCE = "--save-every 20"
 SAVED = 26
-# So long without a step, and what a step takes: a stall of a minute is a hang.
+# The time without a step, and the duration of a step: a stall of a minute is a hang.
 HANG_S = 63
 
 
 def timed_out(work: Work) -> Outcome:
-    # slurmctld looks at limits every 30 s: the job ends 60 to 90 s after its start.
-    # One save before that, none near it.
+    # slurmctld checks limits every 30 s: the job ends 60 to 90 s after its start.
     work.submit("srun " + work.trainer("--save-every 180"), "-t1", "--no-requeue")
     return work.outcome()
 
@@ -43,7 +42,7 @@ cancelled_by_owner.user = cancelled_by_root.user = "nobody"  # type: ignore
 
 
 def cancelled_saving(work: Work) -> Outcome:
-    """The program saves at scancel's TERM and leaves with 0."""
+    """The program saves at scancel's TERM and exits with 0."""
     work.submit("srun " + work.trainer("--save-every 10 --on-signal=TERM=save-exit"))
     work.steps(0, 16)
     work.site.cluster.run(["scancel", str(work.job)], user=work.user)
@@ -51,8 +50,8 @@ def cancelled_saving(work: Work) -> Outcome:
 
 
 def grace_dying(work: Work) -> Outcome:
-    # The TERM at the begin of the grace time goes to the step; srun and with it the script then leave with 143.
-    # Since 24.05 Slurm requeues whatever ends in the grace time.
+    # At the begin of the grace time the step receives TERM; srun and therefore the script exit with 143. Since 24.05 Slurm
+    # requeues every job that ends in the grace time.
     work.submit("srun " + work.trainer(SAVES_ONCE + " --steps-after-restore 10"), partition="a3grace")
     work.steps(0, SAVED)
     return work.outcome(high=work.preempt_for_good())
@@ -82,7 +81,7 @@ def failed_at_start(work: Work) -> Outcome:
 
 
 def crash_loop(work: Work) -> Outcome:
-    """Three times the program dies of itself and the script requeues the job."""
+    """The program fails by itself three times, and the script requeues the job."""
     work.submit("""
 srun %s; code=$?
 if [ $code != 0 ]; then scontrol requeue $SLURM_JOB_ID; sleep 60; fi""" % work.trainer(
@@ -102,7 +101,7 @@ def requeue_held(work: Work) -> Outcome:
 
 
 def requeued_beside_a_rival(work: Work) -> Outcome:
-    """Its owner has it requeued while a job of the same partition, which may preempt nothing, waits for its nodes."""
+    """Its owner requeues it while a job of the same partition, which may not preempt anything, waits for its nodes."""
     work.submit("srun " + work.trainer("--save-every 10 --steps-after-restore 10"))
     work.steps(0, 16)
     rival = work.site.cluster.sbatch("sleep 2", user="games", options=work.options() + ["--job-name=rival"])
@@ -134,13 +133,13 @@ def hung_and_requeued(work: Work) -> Outcome:
 
 def hung_until_its_limit(work: Work) -> Outcome:
     _hangs(work, "-t5", "--no-requeue")
-    # slurmctld looks at limits every 30 s.
+    # slurmctld checks limits every 30 s.
     work.control("update", "jobid=%d" % work.job, "endtime=now+%d" % HANG_S, user="root")
     return work.outcome()
 
 
 def asked_for_requeue(work: Work) -> Outcome:
-    """It saves at a signal and exits with 93, which this cluster has as RequeueExit."""
+    """It saves at a signal and exits with 93, which is this cluster's RequeueExit."""
     work.submit("srun " + work.trainer("--save-every 10 --steps-after-restore 10 --on-signal=USR1=save-exit:93"))
     work.steps(0, 16)
     work.site.cluster.run(["scancel", "-s", "USR1", str(work.job)], user=work.user)
@@ -148,7 +147,7 @@ def asked_for_requeue(work: Work) -> Outcome:
 
 
 def submitted_again(work: Work) -> Outcome:
-    """The same where Slurm does not know of it: the next job of the run is submitted by hand."""
+    """The same without Slurm's help: the next job of the run is submitted by hand."""
     program = "srun " + work.trainer("--save-every 10 --steps-after-restore 10 --on-signal=USR1=save-exit:93")
     first = work.submit(program, "--goodput-run=" + work.name)
     work.steps(0, 16)
@@ -187,13 +186,13 @@ class Ends(Way):
     def test_dying_of_the_grace_time_s_signal_was_a_preemption(self) -> None:
         outcome = self.outcome(grace_dying)
         job = self.close(outcome)
-        # Until 23.11 it is not requeued, although it was preempted: for Slurm it failed by itself.
+        # Until 23.11 it is not requeued, although it was preempted: Slurm considers it failed.
         by_itself = outcome.site.cluster.release() < (24, 5)
         states = ["FAILED"] if by_itself else ["PREEMPTED", "COMPLETED"]
         self.assertEqual([attempt["state"] for attempt in job["attempts"]], states)
         assert_interruptions(self, outcome.show, [("preempted", False)])
         evidence = "; ".join(job["interruptions"][0]["evidence"])
-        # Where it is requeued at once, the watch may come too late for the time.
+        # If it is requeued at once, the queue watch may miss the time.
         self.assertIn("preemption time" if by_itself else "Slurm's state: PREEMPTED", evidence)
         self.assertIn("job %d of partition high" % outcome.more["high"], evidence)
         self.assertGreater(seconds(outcome.show, "lost_work"), 0.5)
@@ -217,7 +216,7 @@ class Ends(Way):
     def test_the_kernel_s_oom_killer(self) -> None:
         outcome = self.outcome(out_of_memory)
         job = self.close(outcome)
-        # On a busy machine Slurm may miss the kernel's notice; then its records say only that the step was killed.
+        # On a busy machine Slurm may miss the kernel's notice; its records then only show that the step was killed.
         seen = any(row["State"] == "OUT_OF_MEMORY" for attempt in outcome.truth.attempts for row in attempt.steps)
         assert_interruptions(self, outcome.show, [("oom" if seen else "failed", False)])
         self.assertIn("a task was killed by signal 9", job["interruptions"][0]["evidence"])
@@ -255,7 +254,7 @@ class Ends(Way):
         self.resumes(job)
 
     def check_hang(self, outcome: Outcome, otherwise: str) -> Dict:
-        """The seconds are where the trainer's log says that it hung, the cause says so, and what Slurm said stays beside it."""
+        """The time of the hang agrees with the trainer's log, the cause is a hang, and Slurm's state is reported, too."""
         job = self.close(outcome)
         assert_interruptions(self, outcome.show, [("hang", False)])
         evidence = "; ".join(job["interruptions"][0]["evidence"])
@@ -265,7 +264,7 @@ class Ends(Way):
         stall, = job["stalls"]
         self.assertEqual((stall["attempt"], stall["step"], stall["recovered"]), (0, 17, False))
         self.assertAlmostEqual(stall["last_progress_ns"] / S, hung["t"] / S, delta=0.1 * lateness())
-        # All of it but the step it was to be; where the program died then, Slurm's records say to the second.
+        # The whole hang except the expected step; Slurm's records tell to the second when the program died.
         self.assertAlmostEqual(stall["seconds"], job["attempts"][0]["end_ns"] / S - hung["t"] / S, delta=1.6 * lateness())
         self.assertEqual(stall["seconds"], seconds(outcome.show, "stall"))
         self.assertGreater(stall["seconds"], 60)
@@ -275,7 +274,7 @@ class Ends(Way):
         outcome = self.outcome(hung_and_cancelled)
         job = self.check_hang(outcome, "cancelled")
         self.assertEqual(job["state"], "CANCELLED")
-        # And while it hung.
+        # The same while it hangs.
         self.assertEqual(outcome.more["live"]["jobs"][0]["state"], "RUNNING")
         self.assertGreater(seconds(outcome.more["live"], "stall"), 60)
         hung, = outcome.site.events(outcome.folder, "hang")

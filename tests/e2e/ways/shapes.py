@@ -17,24 +17,24 @@ def restarts_inside(work: Work) -> Outcome:
 
 
 def started_anew_by_its_launcher(work: Work) -> Outcome:
-    """As torchrun does with its workers: Slurm sees one task, which goes on."""
+    """Like torchrun with its workers: Slurm sees one task, which continues."""
     work.submit("srun bash -c 'until %s; do sleep 2; done'" % work.trainer("--save-every 5 --steps 26 --crash-at-step 18"))
     return work.outcome()
 
 
 def sruns_in_turn(work: Work) -> Outcome:
-    """Each goes on where the one before stopped, as a script with phases does."""
+    """Each step continues where the previous one stopped, as in a script with phases."""
     work.submit("\n".join("srun %s || exit 1" % work.trainer("--save-every 10 --steps %d" % steps)
                           for steps in (10, 20, 30)))
     return work.outcome()
 
 
 def sruns_side_by_side(work: Work) -> Outcome:
-    """Two sruns of one training, a node each, and a third that only watches."""
+    """Two sruns of one training with a node each, and a third one that does not train."""
     folders = [work.folder + name for name in ("/left", "/right")]
     lines = ["srun -N1 -n1 -w %s --gres=gpu:8 %s &\ntraining=\"$training $!\"" % (
         node, work.trainer("--save-every 10 --steps 40", folder=folder)) for node, folder in zip(work.nodes, folders)]
-    # Begins later and ends before them: of a step alone that says nothing, nothing is known.
+    # It begins later and ends before them: a step without marks contributes nothing.
     lines += ["sleep 2; srun --overlap -N2 -n2 sleep 4"]
     work.submit("\n".join(lines + ["wait $training"]))
     work.site.settle(work.job)
@@ -63,10 +63,10 @@ def four_nodes(work: Work) -> Outcome:
 
 
 def _array(work: Work, spec: str, *options: str) -> List[int]:
-    """The job ids of its tasks, by task; each trains in a folder of its own unless it is a chain of one run."""
+    """The job ids of its tasks, by task; each trains in its own folder, unless they form a chain of one run."""
     folder = work.folder if "%1" in spec else work.folder + "/$SLURM_ARRAY_TASK_ID"
     body = "srun " + work.trainer("--save-every 5 --steps $((5 + $SLURM_ARRAY_TASK_ID * 5))", folder=folder)
-    # Each task takes one of the scenario's nodes.
+    # Each task uses one of the scenario's nodes.
     others = [node for node in work.site.cluster.nodes if node not in work.nodes]
     work.job = work.site.cluster.sbatch(body, user=work.user, options=[
         "--exclude=" + ",".join(others), "-N1", "--gres=gpu:8", "--job-name=" + work.name, "--array=" + spec] + list(options))
@@ -75,7 +75,7 @@ def _array(work: Work, spec: str, *options: str) -> List[int]:
 
 
 def _apart(work: Work, jobs: List[int]) -> List[Outcome]:
-    """Of array tasks that trained each for itself."""
+    """The outcomes of array tasks that trained independently."""
     outcomes = []
     for task, job in enumerate(jobs, 1):
         folder = "%s/%d" % (work.folder, task)
@@ -89,12 +89,12 @@ def array_without_name(work: Work) -> List[Outcome]:
 
 
 def array_at_once(work: Work) -> List[Outcome]:
-    """Tasks that claim to be one run, and are not."""
+    """Tasks with the same run name that ran at the same time."""
     return _apart(work, _array(work, "1-3", "--goodput-run=at once"))
 
 
 def array_of_one_run(work: Work) -> Outcome:
-    """One task after the other, each goes on where the one before stopped."""
+    """One task after the other; each continues where the previous one stopped."""
     jobs = _array(work, "1-4%1", "--goodput-run=in-turn")
     return work.run_outcome("in-turn", jobs, {"chained": True})
 
@@ -134,9 +134,9 @@ class Shapes(Way):
         interruption, = job["interruptions"]
         self.assertAlmostEqual(interruption["time_ns"], worker.begin_ns, delta=truths.S // 50)
         self.assertIn("a new process replaced it in the same task, as with torchrun", interruption["evidence"])
-        # From its process to its first step: the trainer's own 0.5 s of it are named.
+        # From its process to its first step: the trainer logs its own 0.5 s of it.
         self.assertGreater(interruption["t_rm_s"], 0.5)
-        # How long the old one still lived nobody saw.
+        # How long the old one still lived was not observed.
         pooled = ("launch", "stall", "lost_work")
         said, true = said_buckets(outcome.show), outcome.truth.sums()
         self.assertAlmostEqual(sum(said.get(name, 0) for name in pooled) / truths.S,
@@ -229,7 +229,7 @@ class Shapes(Way):
         self.assertEqual([row["State"] for row in rows], ["RESIZING", "COMPLETED"])
         begin, change, end = rows[0]["Start"], rows[0]["End"], rows[1]["End"]
         waited = begin - rows[0]["Submit"]
-        # Accounting's seconds; the time before the start weighs what was asked for.
+        # In accounting's seconds; the time before the start counts with the requested resources.
         expected = 16 * (change - begin + waited) + 8 * (end - change)
         self.assertAlmostEqual(sum(bucket["gpu_seconds"] for bucket in job["buckets"]), expected, places=3)
 

@@ -10,9 +10,9 @@ from ..harness.checks import assert_partition
 from ..harness.work import Outcome, Work
 from . import Way
 
-# Of a job, and wherever else Slurm or we take what we are given.
+# Names of jobs, and other strings that Slurm or our programs accept.
 HOSTILE = {
-    "long": "x" * 1000,  # Slurm refuses a name of more than 1,024 bytes
+    "long": "x" * 1000,  # Slurm rejects names of more than 1,024 bytes
     "controls": "".join(chr(1 + index % 31) for index in range(1000)),
     "newlines": "one\nJobIDRaw|State\r\n12|COMPLETED|root\n\n",
     "quotes": "it's \"quoted\" `id` $(id) \\\" \\n %s %n ${x}",
@@ -22,17 +22,17 @@ HOSTILE = {
     "json": "{\"v\":1,\"kind\":\"job_prolog\",\"job\":1}",
     "option": "--db=/etc/passwd",
 }
-# What the option of the run's name must refuse; the others are names.
+# Strings that the run option must reject; all others are valid names.
 NO_RUN = ("long", "controls", "newlines", "bars", "utf8")
 
 
 def hostile(work: Work) -> List[Outcome]:
-    """A job a string; each trains a few steps."""
+    """One job per string; each trains a few steps."""
     outcomes = []
     for kind, text in HOSTILE.items():
         folder = os.path.join(work.folder, kind)
         os.makedirs(folder)
-        # A file name has no slash and at most 255 bytes.
+        # A file name contains no slash and at most 255 bytes.
         name = text.replace("/", "_").encode()[:200].decode(errors="ignore")
         script = os.path.join(folder, name + ".sh")
         with open(script, "w") as file:
@@ -73,7 +73,7 @@ class Strings(Way):
                 self.assertEqual((job["state"], job["user"]), ("COMPLETED", job["user"]))
                 self.assertEqual(job["gpus"], 1)
                 if outcome.more["kind"] == "controls":
-                    # Six bytes each in a record, which has 4,096: it is cut, and nothing else is.
+                    # Six bytes each in a record of at most 4,096: this string is truncated, and nothing else.
                     self.assertGreaterEqual(len(job["name"]), 340)
                     self.assertTrue(outcome.more["text"].startswith(job["name"]))
                 else:

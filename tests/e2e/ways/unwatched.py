@@ -11,7 +11,7 @@ from . import Way, waits
 
 def nodes_boot_unwatched(work: Work) -> Outcome:
     outcome = waits.nodes_boot(work)
-    # For accounting the job has waited until its nodes had booted.
+    # In accounting, the job waited until its nodes had booted.
     return outcome._replace(truth=work.site.truth(work.job, work.folder))
 
 

@@ -9,9 +9,9 @@ from ..harness.work import Outcome, Work
 from . import Way
 
 SHORT = "--save-every 10 --steps 10"
-# Until slurmctld has tried to start a job, the reason it gives for its waiting is none.
+# Until slurmctld has tried to start a job, its pending reason is None.
 FOR_NODES = ("Resources", "Priority")
-# Only the watch knows since when a job is held, and it looks again after 50 times as long as a look took.
+# Only the queue watch knows since when a job is held, and its interval is at least 50 times the duration of a query.
 LATE_S = 3.0
 
 
@@ -23,7 +23,7 @@ def submitted_held(work: Work) -> Outcome:
 
 
 def _held(work: Work, by: str, bucket: str) -> Outcome:
-    """Queued behind another job for a while, then held, and released when the other has gone."""
+    """Pending behind another job for a while, then held, and released after the other job has ended."""
     blocker = work.occupy()
     work.submit("srun " + work.trainer(SHORT))
     work.site.wait_watched(work.job, ["PENDING"], FOR_NODES)
@@ -116,7 +116,7 @@ def still_suspended(work: Work) -> Outcome:
 
 
 def nodes_boot(work: Work) -> Outcome:
-    """On nodes that do not exist yet. Slurm sets the start time anew when they have booted, 30 s later at worst."""
+    """On cloud nodes that do not exist yet. Slurm resets the start time when they have booted, at most 30 s later."""
     nodes = work.site.cluster.cloud_nodes
     work.job = work.site.cluster.sbatch("srun " + work.trainer(SHORT), user=work.user, options=[
         "-p", "cloud", "-N%d" % len(nodes), "--gres=gpu:8", "--job-name=" + work.name])

@@ -9,7 +9,7 @@ from typing import Dict, Iterable, List, Optional, Tuple
 
 
 def write(path: str, data: bytes, extra_seconds: float = 0.0) -> None:
-    """Half the file, the extra time, the other half, fsync."""
+    """Writes half of the file, waits for the extra time, writes the other half, and calls fsync."""
     with open(path, "wb") as file:
         file.write(data[:len(data) // 2])
         file.flush()
@@ -25,7 +25,7 @@ def write_text(path: str, text: str) -> None:
 
 
 def torch_file(step: int, state: Dict) -> bytes:
-    """A zip archive, as torch.save makes one (its pickle is JSON here)."""
+    """A zip archive like that of torch.save (its pickle is JSON here)."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr("archive/data.pkl", json.dumps({"step": step, "state": state}))
@@ -53,5 +53,5 @@ def names(folder: str) -> List[str]:
 
 
 def cleans_up() -> bool:
-    """One of the ranks removes what was left unfinished."""
+    """One of the ranks removes the remains of an unfinished save."""
     return os.environ.get("SLURM_PROCID", "0") == "0"

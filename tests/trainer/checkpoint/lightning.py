@@ -33,6 +33,6 @@ def latest(folder: str) -> Optional[Tuple[int, Dict]]:
     for _, name in reversed(found):
         try:
             return files.read_torch_file(os.path.join(place, name))
-        except Exception:  # cut off while it was copied
+        except Exception:  # interrupted while being copied
             continue
     return None

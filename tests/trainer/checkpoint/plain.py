@@ -1,4 +1,4 @@
-"""DIR/step-00000042.json, written to a temporary file and renamed: no framework's layout."""
+"""DIR/step-00000042.json, written to a temporary file and renamed: not a framework's layout."""
 
 import json
 import os

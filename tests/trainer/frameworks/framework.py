@@ -16,15 +16,15 @@ class Run(NamedTuple):
     ranks: int = 1
     job: int = 0
     restart: int = 0
-    log_every: int = 0  # 0: as the framework is used
+    log_every: int = 0  # 0: the framework's default
     save_every: int = 0
     noise: bool = False
     seed: int = 1
 
 
 class Stream:
-    """Standard output and error of this process. What is printed without a flush waits in the buffer, as Python's does
-    where the output is a file (containers mostly set PYTHONUNBUFFERED: unbuffered)."""
+    """Standard output and error of this process. Text printed without a flush stays in the buffer, as with Python if the output
+    is a file (containers mostly set PYTHONUNBUFFERED, which disables the buffer)."""
 
     def __init__(self, unbuffered: bool = True) -> None:
         self._unbuffered = unbuffered
@@ -40,12 +40,12 @@ Say = Callable[[bytes, str, bool], None]
 
 
 class Framework:
-    """Says nothing by itself. `now` is the time of day in seconds; the moments are called when they come."""
+    """Prints nothing itself. `now` is the time of day in seconds; the methods are called when their event occurs."""
 
     layout = "plain"
-    first = 1  # its number of the first step
+    first = 1  # its number for the first step
     log_every = 1
-    on_signal: List[str] = []  # as --on-signal has it
+    on_signal: List[str] = []  # in the form of --on-signal
 
     def __init__(self, say: Say, run: Run, now: Callable[[], float] = time.time) -> None:
         self._say, self.run, self.now = say, run, now
@@ -55,24 +55,24 @@ class Framework:
         self._noises = random.Random("noise %d %d %d" % (run.seed, run.rank, run.restart))
         self.began = now()
         self.resumed_from = 0
-        self.told: List[int] = []  # the steps it has printed the end of
+        self.told: List[int] = []  # the steps whose end it has printed
 
-    # --- moments
+    # --- events
 
     def starts(self) -> None:
-        """The program runs."""
+        """The program starts."""
 
     def finds_none(self) -> None:
-        """There is no checkpoint to go on from."""
+        """There is no checkpoint to resume from."""
 
     def loads(self, step: int) -> None:
-        """Begins to load the checkpoint of so many steps."""
+        """Loading the checkpoint of this many steps begins."""
 
     def loaded(self, step: int, seconds: float) -> None:
         pass
 
     def trains(self, step: int) -> None:
-        """The loop is entered; the next step done will be this one."""
+        """The loop begins; the next step to finish is this one."""
 
     def step_done(self, step: int, seconds: float, loss: float) -> None:
         pass
@@ -87,7 +87,7 @@ class Framework:
         """An asynchronous save no longer blocks."""
 
     def saved(self, step: int, seconds: float, is_async: bool) -> None:
-        """The files are whole."""
+        """The files are complete."""
 
     def evaluating(self, step: int) -> None:
         pass
@@ -96,18 +96,18 @@ class Framework:
         pass
 
     def signalled(self, signo: int) -> None:
-        """In the handler."""
+        """Inside the signal handler."""
 
     def obeys(self, signo: int) -> None:
-        """The step is over, what the signal asked for begins."""
+        """The step has ended, and the action that the signal requested begins."""
 
     def stops(self, signo: int) -> None:
-        """Leaves because of it, the save it asked for done."""
+        """Exits because of the signal, after the requested save."""
 
     def completes(self) -> None:
         """All steps are done."""
 
-    # --- words
+    # --- output
 
     def out(self, text: str, flush: bool = True, end: str = "\n") -> None:
         self._say((text + end).encode(), "out", flush)
@@ -120,14 +120,14 @@ class Framework:
         return datetime.datetime.fromtimestamp(self.now() if at is None else at).strftime(form)
 
     def comma(self) -> str:
-        """As Python's logging has it: 2026-08-22 10:00:00,123."""
+        """The format of Python's logging: 2026-08-22 10:00:00,123."""
         return self.stamp("%Y-%m-%d %H:%M:%S,%f")[:-3]
 
     def logs(self, step: int) -> bool:
         return step % self.log_every == 0
 
     def disturb(self, chance: float = 0.3) -> None:
-        """Now and then what is in such files, too."""
+        """Occasionally prints other text that occurs in such files."""
         if self.run.noise and self._noises.random() < chance:
             data, stream = noise.some(self._noises, self.run.rank, self.run.ranks, self.now())
             self._say(data, stream, True)

@@ -65,7 +65,7 @@ class Printer(Framework):
         self.told.append(step)
         self._draw(step, seconds)
         if self.logs(step):
-            # tqdm.write: the bar is wiped, the line written, the bar drawn again.
+            # Like tqdm.write: clears the bar, writes the line, draws the bar again.
             self.err("\r" + " " * 60 + "\r", end="")
             self.out(str({"loss": round(loss, 4), "grad_norm": 0.11770351976156235, "learning_rate": 1.77e-06,
                           "epoch": round(step / EPOCH, 2)}))

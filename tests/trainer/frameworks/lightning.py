@@ -39,7 +39,7 @@ class Printer(Framework):
             self.err("\n  | Name  | Type       | Params | Mode\n---------------------------------------------\n"
                      "0 | model | Perceptron | 49     | train\n---------------------------------------------")
             self._epoch_began = self.now()
-            self._draw(0, (step - 1) // EPOCH, 0, "")  # resumed, too: it jumps with the first step
+            self._draw(0, (step - 1) // EPOCH, 0, "")  # also after a resume: it jumps with the first step
 
     def step_done(self, step: int, seconds: float, loss: float) -> None:
         self.disturb()

@@ -1,7 +1,8 @@
-"""MaxText: common/metric_logger.py (_log_training_metrics; buffer_and_write_metrics keeps one step back until the next is
-dispatched, and its loss is there when it is done: so a step's line comes then, but behind a save of the next), common/checkpointing.py, trainers/pre_train/train.py; Orbax: checkpoint_manager.py, path/atomicity.py.
-absl's logger, on standard error, no year. Steps are counted from 0, and one is saved where its number is a multiple of the
-period, so after the first step, too."""
+"""MaxText: common/metric_logger.py (_log_training_metrics), common/checkpointing.py, trainers/pre_train/train.py; Orbax:
+checkpoint_manager.py, path/atomicity.py. buffer_and_write_metrics delays a step's line until the next step is dispatched, and
+needs its loss: the line appears when the step is done, but after a save of the next step. absl's logger, on standard error,
+without the year. Steps are counted from 0, and one is saved if its number is a multiple of the period, so after the first step,
+too."""
 
 import os
 from typing import Tuple

@@ -30,7 +30,7 @@ def _warning(draw: random.Random, rank: int, at: float) -> str:
 
 
 def _bar(draw: random.Random, rank: int, at: float) -> str:
-    """A bar of something else, redrawn in place."""
+    """A progress bar of something else, redrawn in place."""
     total = 8
     drawn = ["\rLoading checkpoint shards: %3d%%|%s| %d/%d [00:0%d<00:0%d,  1.05s/it]" % (
         100 * n // total, "█" * n + " " * (total - n), n, total, n, total - n) for n in range(0, total + 1, 2)]
@@ -45,7 +45,7 @@ def _traceback(draw: random.Random, rank: int, at: float) -> str:
 
 
 def _user(draw: random.Random, rank: int, at: float) -> str:
-    """Written by the user's own program: similar words, other things."""
+    """Printed by the user's own program: similar words with other meanings."""
     return draw.choice([
         "warmup step: 5  loss: unknown (dry run of the data pipeline)\n",
         "[data] completed step: tokenize, seconds: 12.5\n",

@@ -68,7 +68,7 @@ bool Left(const EndContext& context, const std::function<void(std::string)>& say
 }
 
 // By convention, a program that has saved and wants to continue in another allocation exits with this code:
-// Slurm requeues its job if RequeueExit says so, or the user submits it again.
+// Slurm requeues its job if RequeueExit contains the code, or the user submits it again.
 constexpr int kExitAsksForRequeue = 93;
 
 bool AskedForRequeue(const EndContext& context) {
