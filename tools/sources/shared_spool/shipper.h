@@ -47,10 +47,11 @@ class Shipper {
   struct Options {
     std::string spool_root;
     std::int64_t keep_s = 0;  // 0: for ever; otherwise at least kLeastKeptS
-    // Of a node's folder: beyond it, copied files are removed whatever their age, the oldest first. 0: no limit.
+    // Of a node's folder: beyond it, copied files are removed whatever their age, the oldest first. 0: no
+    // limit.
     std::int64_t most_bytes = 0;
-    uid_t owner = 0;          // of the spool
-    std::string boot_id;      // of this boot, as in the names of files being written
+    uid_t owner = 0;      // of the spool
+    std::string boot_id;  // of this boot, as in the names of files being written
     Files* files = &RealFiles();
     Clock clock = kSystemClock;
   };
