@@ -1205,6 +1205,31 @@ TEST_F(LoadRunTest, TheTimeNodesBootedBeforeTheStartIsAllocated) {
   EXPECT_EQ(run.facts.attempts[0].allocated, 110 * kSecond);
 }
 
+TEST_F(LoadRunTest, ANodeThatTheJobDidNotHaveSaysNothingOfIt) {
+  ASSERT_TRUE(StoreAccounting(db_, {Accounted(100, 110, 200, "COMPLETED")}, 1).ok());
+  const auto record = [&](const std::string& node, const std::string& more) {
+    Append(node,
+           "\n{\"v\":1,\"t\":150000000000,\"m\":1,\"node\":\"" + node +
+               "\",\"stepd\":1,\"cluster\":\"c1\",\"job\":7,\"uid\":1000,\"slurm_step\":\"0\",\"task\":0," +
+               more + "}\n");
+  };
+  for (const char* node : {"n1", "n9"}) {
+    record(node, R"("kind":"signal","signal":15,"pid":5,"target":"task")");
+    record(node, R"("kind":"mark","mark":"step","edge":"begin","train_step":1)");
+    record(node, R"("kind":"mark","mark":"checkpoint","edge":"begin","train_step":1)");
+  }
+  const auto run = Load();
+  ASSERT_EQ(run.facts.attempts.size(), 1U);
+  const AttemptFacts& attempt = run.facts.attempts[0];
+  ASSERT_EQ(attempt.signals.size(), 1U);
+  EXPECT_EQ(attempt.signals[0].node, "n1");
+  EXPECT_EQ(attempt.step_marks.size(), 1U);
+  EXPECT_EQ(attempt.marks.size(), 1U);
+  ASSERT_EQ(run.facts.warnings.size(), 1U);
+  EXPECT_EQ(run.facts.warnings[0],
+            "job 7: ignored 3 records from node n9, which Slurm did not give to this job");
+}
+
 TEST_F(LoadRunTest, ComponentsOfAHeterogeneousJobAreOneAttemptWhicheverIsAskedFor) {
   AccountingRow first = Accounted(100, 110, 200, "COMPLETED");
   first.job_id_text = "7+0";

@@ -61,6 +61,7 @@ tools_accounting_libflops_la_LIBADD = tools/base/libtext.la $(ABSL_LIBS)
 # Database rows -> facts of one run.
 noinst_LTLIBRARIES += tools/accounting/libruns.la
 tools_accounting_libruns_files = \
+  tools/accounting/runs/allocated_nodes.cc tools/accounting/runs/allocated_nodes.h \
   tools/accounting/runs/best_source.cc tools/accounting/runs/best_source.h \
   tools/accounting/runs/chain.cc tools/accounting/runs/chain.h \
   tools/accounting/runs/clocks.cc tools/accounting/runs/clocks.h \

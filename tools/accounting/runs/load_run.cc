@@ -17,6 +17,7 @@
 #include "sql/tables/heartbeats.h"
 #include "sql/tables/watch_times.h"
 #include "sql/text.h"
+#include "tools/accounting/runs/allocated_nodes.h"
 #include "tools/accounting/runs/best_source.h"
 #include "tools/accounting/runs/clocks.h"
 #include "tools/accounting/runs/collectives.h"
@@ -58,6 +59,7 @@ class RunLoader {
   absl::Status AddWatch(const JobKey& job, const ControllerClock& clock, SchedulerFacts& scheduler);
   absl::Status AddNodeSide(const JobKey& job, const ControllerClock& clock, NodeClocks& clocks);
   absl::Status EndUnwatched(const JobKey& job, Ns last_said);
+  void BelieveSteps(AllocatedNodes& allocated, JobSteps& steps, std::vector<Ns>& block_shifts) const;
   absl::Status FinishDrafts(const JobKey& job);
   absl::Status AddImport(const JobKey& job);
 
@@ -169,6 +171,24 @@ void TakeEndFromNodes(Draft& draft) {
   if (end) draft.facts.end = end;
 }
 
+// Removes the steps that a node reported to which the job was not allocated.
+void RunLoader::BelieveSteps(AllocatedNodes& allocated, JobSteps& steps,
+                             std::vector<Ns>& block_shifts) const {
+  std::map<std::int64_t, std::string> node_of;
+  for (const auto& [id, source] : sources_.rows()) node_of[id] = source.node;
+  const auto foreign = [&](const StepRow& mark) { return !allocated.Believe(node_of[mark.source_id]); };
+  steps.marks.erase(std::remove_if(steps.marks.begin(), steps.marks.end(), foreign), steps.marks.end());
+  std::vector<StepBlockRow> blocks;
+  std::vector<Ns> shifts;
+  for (std::size_t i = 0; i < steps.blocks.size(); ++i) {
+    if (!allocated.Believe(node_of[steps.blocks[i].source_id], steps.blocks[i].marks)) continue;
+    blocks.push_back(std::move(steps.blocks[i]));
+    shifts.push_back(block_shifts[i]);
+  }
+  steps.blocks = std::move(blocks);
+  block_shifts = std::move(shifts);
+}
+
 absl::Status RunLoader::AddNodeSide(const JobKey& job, const ControllerClock& clock, NodeClocks& clocks) {
   if (!job.heard) return absl::OkStatus();
   ASSIGN_OR_RETURN(JobSteps steps, LoadJobSteps(db_, job));
@@ -179,9 +199,15 @@ absl::Status RunLoader::AddNodeSide(const JobKey& job, const ControllerClock& cl
                                 block_shifts, heartbeats));
   run_.facts.warnings.insert(run_.facts.warnings.end(), clocks.warnings().begin(), clocks.warnings().end());
   NodeFacts nodes(db_, sources_, nodes_, drafts_, *step_reader_, run_);
+  AllocatedNodes allocated(drafts_, het_job_.has_value());
   EventCursor events(db_, EventsOf::Job(job));
-  while (events.Next()) nodes.Add(events.event(), clocks.Correct(events.event()));
+  while (events.Next()) {
+    if (allocated.Believe(events.event().node)) nodes.Add(events.event(), clocks.Correct(events.event()));
+  }
   RETURN_IF_ERROR(events.status());
+  BelieveSteps(allocated, steps, block_shifts);
+  for (std::string& warning : allocated.Warnings(job.job_id))
+    run_.facts.warnings.push_back(std::move(warning));
   nodes.SettleDeclared();
   nodes.AddHeartbeats(heartbeats);
   RETURN_IF_ERROR(nodes.AddImportedMarks(job));
