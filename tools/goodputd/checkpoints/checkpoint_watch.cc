@@ -54,7 +54,7 @@ class FolderOfJob {
     const std::lock_guard<std::mutex> lock(mutex_);
     tasks_ = watched.tasks;
   }
-  // The job's tasks are gone: looks once more.
+  // The job's tasks have ended: scans for the last time.
   void End() const { thread_.End(); }
   bool done() const { return thread_.done(); }
 
@@ -126,7 +126,7 @@ class FolderOfJob {
   CheckpointNews news_;
   std::unique_ptr<HelperProcess> helper_;
   Complaint trouble_;
-  bool last_ = false;  // the job's tasks are gone, or the daemon stops: look once more
+  bool last_ = false;  // the job's tasks have ended, or the daemon stops: scan for the last time
   bool watched_ = false;
   std::int64_t took_ns_ = 0;
   std::mutex mutex_;

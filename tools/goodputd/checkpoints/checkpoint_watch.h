@@ -58,7 +58,7 @@ class CheckpointNews {
   std::map<std::string, Told> told_;  // by name
 };
 
-// Looks every max(`config.checkpoint_scan`, 100 times the duration of a look), and once more when the job's
+// Scans every max(`config.checkpoint_scan`, 100 times the duration of a scan), and again when the job's
 // tasks here are gone, until `stop_fd` becomes readable. On a local file system it also looks when something
 // changes, at most every max(1 s, 100 times that duration). Each directory has its own thread and child, so
 // that one that hangs does not delay others.
