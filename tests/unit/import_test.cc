@@ -234,7 +234,7 @@ TEST_F(Entry, NumbersAsOtherProgramsWriteThem) {
   EXPECT_EQ(entry_.step, 12);
   for (const char* step : {"12.5", "-1", "1e300", "9007199254740992", "true", "[]", "{}", "\"\"", "\"x\""}) {
     EXPECT_EQ(Parse(std::string(R"({"step_start_time":1,"step_count":)") + step + "}"),
-              "`step_count` is no step")
+              "`step_count` is not a step number")
         << step;
   }
   EXPECT_NE(Parse(R"({"step_count":NaN,"step_start_time":1})"), "");
@@ -250,7 +250,7 @@ TEST_F(Entry, InsideACloudLoggingEntry) {
             "");
   EXPECT_EQ(entry_.job_start, 1'735'000'000'123'456'700);
   EXPECT_EQ(Parse(R"({"jsonPayload":{"jsonPayload":{"job_start_time":1}}})"), "none");
-  EXPECT_EQ(Parse(R"({"jsonPayload":"text"})"), "`jsonPayload` is no object");
+  EXPECT_EQ(Parse(R"({"jsonPayload":"text"})"), "`jsonPayload` is not an object");
 }
 
 TEST_F(Entry, SavesAndRestoresOfOrbax) {
@@ -704,7 +704,7 @@ TEST_F(WholeLog, LinesThatAreNoneAreSetAsideAndCounted) {
   ASSERT_TRUE(aside.ok() && aside->size() == 3);
   EXPECT_EQ((*aside)[0].reason, "not a JSON object");
   EXPECT_EQ((*aside)[0].offset, static_cast<std::int64_t>(good.size()) + 3);
-  EXPECT_EQ((*aside)[1].reason, "`step_count` is no step");
+  EXPECT_EQ((*aside)[1].reason, "`step_count` is not a step number");
 }
 
 TEST_F(WholeLog, AFileWithoutAnEntryIsRefusedAndLeavesNothing) {

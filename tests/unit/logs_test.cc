@@ -86,8 +86,9 @@ TEST(Profiles, AreRefusedWithTheLineAndTheReason) {
   EXPECT_EQ(with("rule step_begin\nmatch eval\nexample eval\ngives nothing\n"),
             "x.profile:6: a step needs a group `step`");
   EXPECT_EQ(Problem(""), "x.profile:1: no `profile NAME`");
-  EXPECT_EQ(Problem("profile ../x\n"), "x.profile:1: `profile` takes a name of letters, digits and -_.");
-  EXPECT_EQ(Problem("profile x\nmatch y\n"), "x.profile:2: `match` before any rule");
+  EXPECT_EQ(Problem("profile ../x\n"),
+            "x.profile:1: `profile` must be a name of letters, digits, '-', '_' and '.'");
+  EXPECT_EQ(Problem("profile x\nmatch y\n"), "x.profile:2: `match` is outside of a rule");
   EXPECT_EQ(Problem(std::string(kMaxProfileBytes + 1, '#')), "x.profile:1: longer than 256 KiB");
 }
 

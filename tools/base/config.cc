@@ -225,7 +225,8 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
   std::string text(kMaxConfigBytes + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (in.bad())
-    return absl::InvalidArgumentError(Cat("cannot read the configuration ", file, ": is it a file?"));
+    return absl::InvalidArgumentError(
+        Cat("cannot read the configuration ", file, "; check that it is a regular file"));
   text.resize(static_cast<std::size_t>(in.gcount()));
   if (text.size() > kMaxConfigBytes) return absl::InvalidArgumentError(Cat(file, ": is larger than 1 MiB"));
   return ParseConfig(text, file);

@@ -125,7 +125,7 @@ class _Marks:
             self.drop()
 
     def _begin(self, process: int) -> None:
-        """Starts anew after a fork: with an own connection, and with the present environment."""
+        """Starts anew after a fork: with its own connection, and with the present environment."""
         inherited, self._socket = self._socket, None
         if inherited is not None and not self._is_ours(inherited):
             inherited.detach()

@@ -150,7 +150,7 @@ JobName > jobs.txt; sgoodput import jobs.txt)";
 
 constexpr const char* kDiffExamples = R"(
 Examples:
-  sgoodput diff 1234 1240                  did preloading the image or keeping the compile cache pay?
+  sgoodput diff 1234 1240                  whether a cached image or compile cache helped
   sgoodput diff pretrain-7b pretrain-7b-v2 --json)";
 
 constexpr const char* kProfileExamples = R"(
@@ -397,7 +397,7 @@ int ParseAndRun(int argc, char** argv) {
           "failures per node and day; the MTTF follows from it");
   what_if("--save", advise.save, "DURATION", "how long training waits for a checkpoint");
   what_if("--restart", advise.restart, "DURATION", "time from a failure to the next step");
-  what_if("--interval", advise.interval, "DURATION", "training time between two saves today");
+  what_if("--interval", advise.interval, "DURATION", "present training time between two saves");
   what_if("--gpus", advise.gpus, "N", "GPUs of the job");
   what_if("--gpu-hour", advise.gpu_hour, "PRICE", "price of one GPU-hour");
   advise_app->footer(kAdviseExamples);

@@ -196,7 +196,8 @@ class Site:
         deadline = time.monotonic() + timeout
         folder = os.path.join(self.spool, "@controller")
         while True:
-            for name in sorted(os.listdir(folder)):
+            # goodputd makes the folder with its first record.
+            for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
                 with open(os.path.join(folder, name), errors="replace") as file:
                     for line in file:
                         if '"job":%d,' % job in line and line.endswith("\n"):

@@ -85,9 +85,9 @@ absl::Status ReadStep(ondemand::value& value, std::string_view key, std::optiona
   constexpr std::int64_t kMilli = 1000;
   std::optional<std::int64_t> thousandths;
   if (absl::Status status = ReadNumber(value, key, 3, kMaxTrainStep * kMilli, thousandths); !status.ok())
-    return Bad(Cat("`", key, "` is no step"));
+    return Bad(Cat("`", key, "` is not a step number"));
   if (!thousandths) return absl::OkStatus();
-  if (*thousandths % kMilli != 0) return Bad(Cat("`", key, "` is no step"));
+  if (*thousandths % kMilli != 0) return Bad(Cat("`", key, "` is not a step number"));
   into = *thousandths / kMilli;
   return absl::OkStatus();
 }
@@ -97,7 +97,7 @@ absl::Status ReadText(ondemand::value& value, std::string_view key, std::string_
   if (value.type().get(type) != simdjson::SUCCESS) return Bad("not JSON");
   if (type == ondemand::json_type::null && RawToken(value) == "null") return absl::OkStatus();
   if (type != ondemand::json_type::string || value.get_string().get(into) != simdjson::SUCCESS)
-    return Bad(Cat("`", key, "` is no text"));
+    return Bad(Cat("`", key, "` is not a string"));
   return absl::OkStatus();
 }
 
@@ -199,7 +199,7 @@ absl::Status ReadOther(ondemand::value& value, std::string_view key, Draft& draf
   if (key == "slurm_goodput") {
     draft.known = true;
     ondemand::object ours;
-    if (value.get_object().get(ours) != simdjson::SUCCESS) return Bad("`slurm_goodput` is no object");
+    if (value.get_object().get(ours) != simdjson::SUCCESS) return Bad("`slurm_goodput` is not an object");
     return ReadOurs(ours, entry.ours);
   }
   return absl::OkStatus();
@@ -223,7 +223,7 @@ absl::Status ReadMembers(ondemand::object object, bool payload, Draft& draft) {
       status = ReadText(value, key, draft.entry.job_name);
     } else if (key == "jsonPayload" && !payload) {
       ondemand::object inner;
-      if (value.get_object().get(inner) != simdjson::SUCCESS) return Bad("`jsonPayload` is no object");
+      if (value.get_object().get(inner) != simdjson::SUCCESS) return Bad("`jsonPayload` is not an object");
       status = ReadMembers(inner, true, draft);
     } else {
       status = ReadOther(value, key, draft);
@@ -357,7 +357,7 @@ absl::StatusOr<bool> GoogleEntryParser::ParseJson(std::string_view text, GoogleE
   }
   Draft draft(entry);
   RETURN_IF_ERROR(ReadMembers(object, false, draft));
-  if (document.current_location().error() == simdjson::SUCCESS) return Bad("more behind the JSON object");
+  if (document.current_location().error() == simdjson::SUCCESS) return Bad("text after the JSON object");
   return Finish(draft);
 }
 

@@ -34,7 +34,7 @@ struct LogEvent {
     kPhaseBegin,  // `name`
     kPhaseEnd,
     kStop,          // the program reports that it was told to stop
-    kProgramBegin,  // the program starts anew
+    kProgramBegin,  // the program starts again
     kProgramEnd,    // the program has completed its work
     kJobEnd,        // Slurm ends the job; `name` is the reason
     kCollective,    // a collective of `bytes` was measured: `algbw`, `busbw`

@@ -223,7 +223,7 @@ Ns LogFold::Settled(const LogEvent& event, Ns t) {
   if (!each && *event.step - first >= kPaceSteps) each = (t - since) / (*event.step - first);
   if (!each || count <= 0 || *each > (INT64_MAX >> 2) / count) return t;
   const Ns due = start.done_at + count * *each;
-  // Training was delayed: its pace is measured anew from here.
+  // Training was delayed: its pace is measured again from here.
   if (t - due > late_) start.in_loop_since = {*event.step, t};
   return std::clamp(due, t - late_, t);
 }

@@ -302,7 +302,7 @@ std::optional<LogEvent> LogProfile::Impl::Match(std::string_view line, const Rul
 namespace {
 
 absl::Status ProfileReader::TakeOfRule(std::string_view word, std::string_view rest, int at) {
-  if (into_.rules.empty()) return Bad(at, Cat("`", word, "` before any rule"));
+  if (into_.rules.empty()) return Bad(at, Cat("`", word, "` is outside of a rule"));
   Rule& rule = into_.rules.back();
   if (word == "match") {
     if (rule.match) return Bad(at, "a second `match`: start another rule");
@@ -324,27 +324,27 @@ absl::Status ProfileReader::TakeOfRule(std::string_view word, std::string_view r
   }
   if (word == "add") {
     if (!absl::SimpleAtoi(ToAbsl(value), &rule.add) || rule.add < -1000 || rule.add > 1000)
-      return Bad(at, "`add` takes a number");
+      return Bad(at, "`add` must be a number");
     return absl::OkStatus();
   }
   if (word == "name") {
     if (value.empty() || value.size() > kMaxNameBytes)
-      return Bad(at, "`name` takes a name of at most 128 bytes");
+      return Bad(at, "`name` must be a name of at most 128 bytes");
     rule.name = std::string(value);
     return absl::OkStatus();
   }
   if (word == "over_at") {
-    if (value != "next_step") return Bad(at, "`over_at` takes next_step");
+    if (value != "next_step") return Bad(at, "`over_at` must be next_step");
     rule.over_at_next_step = true;
     return absl::OkStatus();
   }
   if (word == "told_at") {
-    if (value != "next_step") return Bad(at, "`told_at` takes next_step");
+    if (value != "next_step") return Bad(at, "`told_at` must be next_step");
     rule.told_at_next_step = true;
     return absl::OkStatus();
   }
   if (word == "complete") {
-    if (value != "untold") return Bad(at, "`complete` takes untold");
+    if (value != "untold") return Bad(at, "`complete` must be untold");
     rule.complete_is_untold = true;
     return absl::OkStatus();
   }
@@ -358,7 +358,7 @@ absl::Status ProfileReader::Take(std::string_view word, std::string_view rest, i
         !value.empty() && value.size() <= 64 && std::all_of(value.begin(), value.end(), [](char c) {
           return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
         });
-    if (!good) return Bad(at, "`profile` takes a name of letters, digits and -_.");
+    if (!good) return Bad(at, "`profile` must be a name of letters, digits, '-', '_' and '.'");
     if (!into_.name.empty()) return Bad(at, "a second `profile`");
     into_.name = std::string(value);
     return absl::OkStatus();

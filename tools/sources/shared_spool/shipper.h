@@ -7,7 +7,7 @@
 // believed dead writes the same bytes to the same place.
 //
 // A file that is completely copied and has not changed for long is removed here, after the server has written
-// the copy to its disk and its size and end were checked once more.
+// the copy to its disk and its size and end were checked again.
 #pragma once
 
 #include <sys/types.h>

@@ -24,7 +24,7 @@ match   Checkpoint (?:global_step(?P<step>\d+)|\S+) is ready now!
 example [2026-08-22 10:00:09,123] [INFO] [torch_checkpoint_engine.py:33:commit] [Torch] Checkpoint global_step100 is ready now!
 gives   step=100 time=2026-08-22T10:00:09.123
 
-# Of releases that print no end: their saves are over when the loop goes on.
+# Releases that print no end of a save: the save is over at the next step.
 rule    save_begin
 match   Saving model checkpoint: .*global_step(?P<step>\d+)/
 over_at next_step

@@ -1,5 +1,5 @@
-# Hugging Face Trainer: src/transformers/trainer.py, and its progress bar (trainer_callback.py, by tqdm): a line of
-# metrics has no step, the bar has. It prints no end of a save; the loop waits for it.
+# Hugging Face Trainer: src/transformers/trainer.py, and its progress bar (trainer_callback.py, with tqdm). A line of
+# metrics has no step, but the bar has. The end of a save is not printed; the loop waits for it.
 profile hf
 about   Hugging Face transformers.Trainer
 stamp   (?P<date>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+) >>

@@ -1,6 +1,6 @@
 # PyTorch Lightning: its TQDM progress bar (src/lightning/pytorch/callbacks/progress/tqdm_progress.py) counts the
-# batches of an epoch that are done; signals by src/lightning/pytorch/trainer/connectors/signal_connector.py.
-# With gradient accumulation a batch is less than an optimizer step.
+# completed batches of an epoch; signals: src/lightning/pytorch/trainer/connectors/signal_connector.py.
+# With gradient accumulation, several batches form an optimizer step.
 profile lightning
 about   PyTorch Lightning
 

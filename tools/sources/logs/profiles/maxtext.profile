@@ -1,8 +1,8 @@
-# MaxText: src/maxtext/common/metric_logger.py, trainers/pre_train/train.py and common/checkpointing.py; beneath, Orbax's
-# checkpoint_manager.py. Steps count from 0: "completed step: N" means that N + 1 are done, and a checkpoint of step N
-# holds as many. The line is kept back until step N + 1 has been dispatched, and printed when step N's loss is there,
-# which is when it is done; where a save of step N + 1 comes first, the lines of both come behind it. At the end of the
-# training, and where it stops in good order, the one that was kept back is printed.
+# MaxText: src/maxtext/common/metric_logger.py, trainers/pre_train/train.py and common/checkpointing.py; Orbax:
+# checkpoint_manager.py. Steps are counted from 0: "completed step: N" means that N + 1 are done, and a checkpoint of
+# step N holds as many. The line is delayed until step N + 1 has been dispatched and step N's loss is available, that is
+# when step N is done; if a save of step N + 1 comes first, the lines of both follow it. When training ends, or stops
+# regularly, the delayed line is printed.
 profile maxtext
 about   MaxText
 stamp   ^[IWEF](?P<glog>\d{4} \d\d:\d\d:\d\d\.\d+) 
@@ -37,7 +37,7 @@ gives   step=1 time=08-22T10:00:10.584001
 example I0822 10:01:31.014809 140110937163584 checkpoint_manager.py:2185] [process=0][thread=save_finalize][step=30] CheckpointManager Save Finalize is done on all hosts.
 gives   step=31 time=08-22T10:01:31.014809
 
-# Where Orbax is told to be quiet.
+# If Orbax does not log.
 rule    save_begin
 match   Started an asynchronous checkpoint save for step (?P<step>\d+)
 add     1
@@ -51,7 +51,7 @@ add     1
 example I0706 16:50:26.257925 140110937163584 checkpointing.py:602] Saved a checkpoint at step 100.
 gives   step=101 time=07-06T16:50:26.257925
 
-# Of releases whose saves all go on behind the loop: it has begun, and no more.
+# Releases in which all saves are asynchronous: the save has only begun.
 rule    save_begin
 match   \bsaved a checkpoint at step (?P<step>\d+)
 add     1

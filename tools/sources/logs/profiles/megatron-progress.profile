@@ -1,4 +1,4 @@
-# progress.txt, which Megatron-LM writes beside its checkpoints with --log-progress:
+# progress.txt, which Megatron-LM writes into the folder of its checkpoints with --log-progress:
 # megatron/training/training.py and checkpointing.py (append_to_progress_log). Columns are separated by tabs.
 profile megatron-progress
 about   progress.txt beside Megatron-LM's checkpoints

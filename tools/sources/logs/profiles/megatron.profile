@@ -1,6 +1,6 @@
 # Megatron-LM: megatron/training/training.py (training_log, print_datetime, checkpoint_and_decide_exit) and
 # megatron/training/checkpointing.py (save_checkpoint, load_checkpoint). Iteration N is printed when N steps are
-# done; the time of one is measured around them, without saves and evaluations.
+# done; its time per step excludes saves and evaluations.
 profile megatron
 about   Megatron-LM and what trains with its loop
 stamp   \[(?P<date>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?)\]
@@ -12,17 +12,17 @@ example  [2026-02-05 17:07:36.379347] iteration        1/  158945 | consumed sam
 gives   step=1 of=158945 step_s=132.5631 time=2026-02-05T17:07:36.379347
 example  iteration      200/     500 | consumed samples:        51200 | elapsed time per iteration (ms): 503.2 | learning rate: 1.0E-04 |
 gives   step=200 of=500 step_s=0.5032
-# Two validations look alike.
+# Similar lines of validations.
 unlike   validation loss at iteration 1000 | lm loss value: 2.345678E+00 | lm loss PPL: 1.043E+01 |
 
-# Before "saved": "saving" is not in it.
+# The end of a save; the begin prints "saving".
 rule    save_end
 match   successfully saved (?:local )?checkpoint (?:from|at) iteration +(?P<step>\d+) to
 example   [2026-02-05 17:09:36.379347] successfully saved checkpoint from iteration     100 to /mnt/ckpt [ t 1/8, p 1/4 ]
 gives   step=100 time=2026-02-05T17:09:36.379347
 example   successfully saved checkpoint from iteration     100 to /mnt/ckpt
 gives   step=100
-# Until May 2024, and what was forked from it before.
+# Until May 2024, and in older forks.
 example   successfully saved checkpoint at iteration     100 to /mnt/ckpt
 gives   step=100
 
@@ -32,7 +32,7 @@ match   successfully saved \S*iter_(?P<step>\d+)/
 example   successfully saved /mnt/ckpt/iter_0000100/mp_rank_00/model_optim_rng.pt
 gives   step=100
 
-# An asynchronous save goes on behind the loop from here on.
+# An asynchronous save, which no longer blocks the loop.
 rule    save_goes_on
 match   scheduled an async checkpoint save at iteration +(?P<step>\d+) to
 example   [2026-02-05 17:07:40.379347] scheduled an async checkpoint save at iteration     100 to /mnt/ckpt

@@ -1,7 +1,7 @@
-# NVIDIA's nccl-tests, of releases from 2.0 to 2.19: the lines of all collectives' files in src/ and of
-# src/common.cu, since 2.17 src/util.cu. One line of the table for each size: bytes, elements, type, operation and
-# root, then time, algorithm's and bus bandwidth out of place, and the same in place, which is left out. Read beside
-# any other profile: a job may test its nodes before it trains.
+# NVIDIA's nccl-tests, releases 2.0 to 2.19: the files of all collectives in src/, and src/common.cu (since 2.17
+# src/util.cu). One line per size: bytes, elements, type, operation and root, then time, algorithm bandwidth and bus
+# bandwidth out of place, and the same in place, which is ignored. Used in addition to any other profile: a job may
+# test its nodes before it trains.
 profile nccl-tests
 about   bandwidth of collectives, by NVIDIA's nccl-tests
 
@@ -12,10 +12,10 @@ gives   bytes=8589934592 algbw=190350000000 busbw=178460000000
 # Results were not compared (-c 0).
 example     33554432       8388608     float     sum      -1    210.5  159.40  278.95    N/A    208.6  160.86  281.50    N/A
 gives   bytes=33554432 algbw=159400000000 busbw=278950000000
-# Behind mpirun --tag-output.
+# With mpirun --tag-output.
 example [1,0]<stdout>:  8589934592     134217728     float    none      -1    45126  190.35  178.46      0    45098  190.47  178.57      0
 gives   bytes=8589934592 algbw=190350000000 busbw=178460000000
-# Until 2.12 the last number was an error, not how many values were wrong, and each collective had its own columns.
+# Until 2.12 the last number was an error instead of the number of wrong values, and columns differed by collective.
 example     33554432       8388608     float     sum           1221.6   27.47   51.50  0e+00   1219.3   27.52   51.60  0e+00
 gives   bytes=33554432 algbw=27470000000 busbw=51500000000
 example     33554432       8388608     float   1221.6   27.47   25.75  0e+00   1219.3   27.52   25.80  0e+00
@@ -24,7 +24,7 @@ example   8589934592    2147483648     float       0    45126  190.35  190.35  0
 gives   bytes=8589934592 algbw=190350000000 busbw=190350000000
 example   8589934592     134217728     float    45126  190.35  178.46  0e+00    45098  190.47  178.57  0e+00
 gives   bytes=8589934592 algbw=190350000000 busbw=178460000000
-# With no bytes there is no bandwidth to speak of.
+# A message without bytes has no bandwidth.
 unlike             0             0     float     sum      -1    10.26     0.00     0.00      0    10.31     0.00     0.00      0
 unlike  #       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
 unlike  # Avg bus bandwidth    : 178.514

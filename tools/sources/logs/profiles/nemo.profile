@@ -1,6 +1,6 @@
-# NeMo 2: nemo/lightning/pytorch/callbacks/progress_printer.py, nemo/lightning/io and megatron's asynchronous
-# writer; NeMo 1 by its DLLogger. Both count iterations from 0: the line of iteration N comes when N + 1 steps
-# are done. The timing they print is a running mean or leaves out the data loading, so it is not used.
+# NeMo 2: nemo/lightning/pytorch/callbacks/progress_printer.py, nemo/lightning/io and Megatron's asynchronous
+# writer; NeMo 1: its DLLogger. Both count iterations from 0: the line of iteration N is printed when N + 1 steps
+# are done. The printed time per step is a running mean or excludes data loading, so it is not used.
 profile nemo
 about   NeMo 1 and 2
 stamp   \[NeMo [A-Z] (?P<date>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)
@@ -13,7 +13,7 @@ example Training epoch 4, iteration 0/999 | lr: 1.805e-05 | global_batch_size: 3
 gives   step=201 about_s=1.365
 example Training epoch 0, iteration 0/999 | lr: 1.805e-05 | global_step: 0 | consumed_samples: 32
 gives   step=1
-# An older printer says no global step; then an epoch is all there is.
+# Older printers print no global step, so steps are counted within one epoch.
 unlike  Validation: iteration 3/8
 
 rule    step_end
@@ -22,7 +22,7 @@ add     1
 example DLLL {"timestamp":"1727463426.984522","datetime":"2024-09-27 18:57:06.984522","elapsedtime":"1645.119157","type":"LOG","step":47,"data":{"reduced_train_loss":7.89,"global_step":47,"consumed_samples":98304,"train_step_timing in s":25.1155,"epoch":0}}
 gives   step=48 time=2024-09-27T18:57:06.984522Z
 
-# Comes when the loop goes on; unless it is scheduled to go on behind it, the save is over then.
+# Printed when the loop continues; the save is over then, unless it is asynchronous.
 rule    save_begin
 match   Global Checkpoint Save : Rank: \d+ :(?: Iteration: (?P<step>\d+) :)? Start time: (?P<began_unix>[\d.]+)s : Save duration: (?P<took_s>[\d.]+)s
 add     1
@@ -32,7 +32,7 @@ gives   step=200 took_s=0.309 began=2026-02-13T22:35:34.925Z time=2026-02-13T22:
 example [NeMo I 2026-02-13 22:35:35 dist_ckpt_io:421] Global Checkpoint Save : Rank: 0 : Start time: 1771022134.925s : Save duration: 0.309s
 gives   took_s=0.309 began=2026-02-13T22:35:34.925Z time=2026-02-13T22:35:35
 
-# Of NeMo 1 and the first releases of NeMo 2.
+# NeMo 1 and the first releases of NeMo 2.
 rule    save_begin
 match   Checkpoint save for step (?P<step>\d+) started at (?P<unix>[\d.]+\d)
 over_at next_step
@@ -55,7 +55,7 @@ match   Async checkpoint save for step (?P<step>\d+) \(.*\) finalized successful
 example [NeMo I 2026-02-13 22:35:46 nemo_logging:393] Async checkpoint save for step 200 (/ckpt/step=199.ckpt) finalized successfully.
 gives   step=200 time=2026-02-13T22:35:46
 
-# Global Checkpoint Load : Rank : 0 : Start time : 1787392874.991s : Time spent in load_checkpoint: 2.400s lies between.
+# Between begin and end: Global Checkpoint Load : Rank : 0 : Start time : 1787392874.991s : Time spent in load_checkpoint: 2.400s
 rule    restore_begin
 match   Restoring states from the checkpoint path at (?:.*\bstep=(?P<step>\d+))?
 add     1

@@ -1,5 +1,5 @@
-# What Slurm's own daemons write into a job's output when they end it: src/slurmd/slurmstepd/req.c
-# (_handle_signal_container and its like). Read beside any other profile when a log is imported.
+# Messages of slurmstepd in a job's output when Slurm ends the job: src/slurmd/slurmstepd/req.c
+# (_handle_signal_container and others). Used in addition to any other profile when a log is imported.
 profile slurm
 about   how Slurm ends a job, in its own words
 stamp   \bAT (?P<date>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\b

@@ -1,4 +1,4 @@
-# submitit: submitit/core/job_environment.py (SignalHandler). It says nothing of steps.
+# submitit: submitit/core/job_environment.py (SignalHandler). It does not print steps.
 profile submitit
 about   submitit's signal handling
 stamp   ^submitit [A-Z]+ \((?P<date>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+)\)

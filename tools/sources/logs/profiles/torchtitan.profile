@@ -1,5 +1,5 @@
 # torchtitan: torchtitan/components/metrics.py (MetricsProcessor.log), torchtitan/components/checkpoint.py and
-# torchtitan/train.py. An asynchronous save prints that it is staged, and of its completion nothing.
+# torchtitan/train.py. An asynchronous save prints its staging, but not its completion.
 profile torchtitan
 about   torchtitan
 stamp   (?P<date>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+) - 
