@@ -20,6 +20,9 @@ from typing import Callable, Dict, List, Tuple
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(TOP, os.environ.get("GOODPUT_BUILD", "build"))
+# goodputd reads jobs only from records of this boot.
+with open("/proc/sys/kernel/random/boot_id") as boot_id:
+    BOOT = boot_id.read().strip()
 GOODPUTD = os.path.join(BUILD, "tools", "goodputd", "goodputd")
 SGOODPUT = os.path.join(BUILD, "tools", "sgoodput", "sgoodput")
 WAIT_S = 60
@@ -89,10 +92,10 @@ class OperatingTest(unittest.TestCase):
             self.assertLess(time.monotonic(), deadline, self.log(conf))
             time.sleep(0.05)
 
-    def append(self, name: str, *records: bytes) -> None:
+    def append(self, name: str, *records: bytes, boot: str = "boot") -> None:
         folder = self.path("spool-" + name, "n-" + name)
         os.makedirs(folder, 0o700, exist_ok=True)
-        with open(os.path.join(folder, "boot.2026010100Z.jsonl"), "ab", buffering=0) as file:
+        with open(os.path.join(folder, boot + ".2026010100Z.jsonl"), "ab", buffering=0) as file:
             for one in records:
                 file.write(one)
 
@@ -142,7 +145,7 @@ class OperatingTest(unittest.TestCase):
 
     def test_on_sighup_it_reads_its_configuration_anew_and_no_mark_is_lost(self) -> None:
         conf = self.conf(role="node")
-        self.append("a", record("n-a", 1, kind="job_prolog", job=7, uid=os.getuid(), gid=0))
+        self.append("a", record("n-a", 1, kind="job_prolog", job=7, uid=os.getuid(), gid=0), boot=BOOT)
         os.environ["SLURMD_NODENAME"] = "n-a"
         self.addCleanup(os.environ.pop, "SLURMD_NODENAME")
         child = self.start(conf)

@@ -48,6 +48,7 @@ class Asker : public JobWatcher {
   Asker(const Asker&) = delete;
   Asker& operator=(const Asker&) = delete;
   std::string helper_name() const override { return "echo"; }
+  std::int64_t helper_bytes() const override { return 1; }
   std::vector<std::string> HelperArguments() override {
     ++story_.started;
     return {};
@@ -102,7 +103,7 @@ class JobWatchesTest : public testing::Test {
             absl::Duration timeout = absl::Seconds(20)) {
     JobWatches::Options options;
     options.stop_fd = stop_fd_;
-    options.most_helpers = most_helpers;
+    options.limits = {most_helpers, 1000};
     options.turn_ns = turn_ns;
     options.timeout = timeout;
     watches_ = std::make_unique<JobWatches>(options);
@@ -219,11 +220,30 @@ TEST_F(JobWatchesTest, AnotherAttemptOfAJobIsAnotherJob) {
   EXPECT_EQ(stories_[1].started, before + 1);
 }
 
-TEST(MostJobHelpers, AreWhatTheLimitsLeave) {
-  EXPECT_EQ(MostJobHelpers({}), 64U);
-  EXPECT_EQ(MostJobHelpers({64, std::nullopt}), 40U);
-  EXPECT_EQ(MostJobHelpers({1000, std::int64_t{192} << 20U}), 32U);
-  EXPECT_EQ(MostJobHelpers({10, 1}), 4U) << "it tries with a few";
+TEST(HelperLimits, AreWhatTheLimitsLeave) {
+  constexpr std::int64_t kMiB = 1 << 20U;
+  EXPECT_EQ(HelperLimitsOf({}).count, 64U);
+  EXPECT_EQ(HelperLimitsOf({}).bytes, 512 * kMiB);
+  EXPECT_EQ(HelperLimitsOf({64, std::nullopt}).count, 40U);
+  EXPECT_EQ(HelperLimitsOf({1000, 192 * kMiB}).bytes, 128 * kMiB);
+  EXPECT_EQ(HelperLimitsOf({10, 1}).count, 4U) << "it tries with a few";
+  EXPECT_EQ(HelperLimitsOf({10, 1}).bytes, 48 * kMiB);
+}
+
+TEST_F(JobWatchesTest, HelpersNeedNoMoreMemoryThanThereIs) {
+  JobWatches::Options options;
+  options.stop_fd = stop_fd_;
+  options.limits = {100, 2};
+  options.turn_ns = 50 * kMs;
+  watches_ = std::make_unique<JobWatches>(options);
+  for (std::int64_t id = 1; id <= 6; ++id) Add(id, 1000);
+  std::uint64_t most = 0;
+  ASSERT_TRUE(ServeUntil([&] {
+    most = std::max(most, watches_->Counts().helpers);
+    return stories_.size() == 6 && std::all_of(stories_.begin(), stories_.end(),
+                                               [](const auto& one) { return one.second.answers > 1; });
+  }));
+  EXPECT_EQ(most, 2U);
 }
 
 class CgroupLimitsTest : public testing::Test {

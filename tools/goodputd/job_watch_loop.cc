@@ -23,7 +23,7 @@ CountsFile::Names NamesOf(JobWatchCounts& counts) {
 void RunJobWatches(const NodeContext& node) {
   JobWatches::Options options;
   options.stop_fd = node.stop_fd;
-  options.most_helpers = MostJobHelpers(ReadCgroupLimits());
+  options.limits = HelperLimitsOf(ReadCgroupLimits());
   JobWatches watches(options);
   CountsFile file(node.config.spool + "/watches");
   do {

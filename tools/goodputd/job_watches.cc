@@ -21,29 +21,36 @@ constexpr int kMostAbandonedOfUser = 4;
 // ending.
 constexpr std::int64_t kOtherTasks = 24;
 constexpr std::int64_t kOtherMemory = std::int64_t{64} << 20U;
-// A helper that follows output has all log profiles compiled.
-constexpr std::int64_t kHelperMemory = std::int64_t{4} << 20U;
-constexpr std::int64_t kFewestHelpers = 4;
-constexpr std::int64_t kMostHelpers = 64;
+// A few are tried however low the limits are.
+constexpr HelperLimits kLeast = {4, std::int64_t{48} << 20U};
+constexpr HelperLimits kMost = {64, std::int64_t{512} << 20U};
 
 }  // namespace
 
 struct JobWatches::HelperUse {
   std::size_t ending = 0;  // killed a moment ago
-  std::size_t total = 0;   // those included, and those that hang
-  std::map<uid_t, std::size_t> by_user;
+  std::size_t count = 0;   // those included, and those that hang
+  std::int64_t bytes = 0;
+  std::map<uid_t, std::int64_t> by_user;  // bytes
 
-  void Add(uid_t uid, int helpers) {
-    total += static_cast<std::size_t>(helpers);
-    by_user[uid] += static_cast<std::size_t>(helpers);
+  void Add(const Entry& entry) {
+    ++count;
+    bytes += entry.watcher->helper_bytes();
+    by_user[entry.uid] += entry.watcher->helper_bytes();
+  }
+  bool HasRoomFor(const Entry& entry, const HelperLimits& limits) const {
+    return count == 0 || (count < limits.count && bytes + entry.watcher->helper_bytes() <= limits.bytes);
   }
 };
 
-std::size_t MostJobHelpers(const CgroupLimits& limits) {
-  std::int64_t most = kMostHelpers;
-  if (limits.tasks) most = std::min(most, *limits.tasks - kOtherTasks);
-  if (limits.memory_bytes) most = std::min(most, (*limits.memory_bytes - kOtherMemory) / kHelperMemory);
-  return static_cast<std::size_t>(std::max(kFewestHelpers, most));
+HelperLimits HelperLimitsOf(const CgroupLimits& limits) {
+  HelperLimits most = kMost;
+  if (limits.tasks) {
+    const std::int64_t left = std::max<std::int64_t>(0, *limits.tasks - kOtherTasks);
+    most.count = std::min(most.count, static_cast<std::size_t>(left));
+  }
+  if (limits.memory_bytes) most.bytes = std::min(most.bytes, *limits.memory_bytes - kOtherMemory);
+  return {std::max(most.count, kLeast.count), std::max(most.bytes, kLeast.bytes)};
 }
 
 void JobWatches::Add(const Key& key, const NodeJob& job, std::unique_ptr<JobWatcher> watcher) {
@@ -120,13 +127,13 @@ void JobWatches::AskWhatIsDue() {
   std::vector<Entry*> due;
   HelperUse use;
   for (auto& [key, entry] : entries_) {
-    if (entry.helper->pid() != 0) use.Add(entry.uid, 1);
+    if (entry.helper->pid() != 0) use.Add(entry);
     if (!entry.asked && entry.next->due_ns <= now) due.push_back(&entry);
   }
   for (const auto& [uid, abandoned] : abandoned_) {
     const AbandonedHelpers::Counts counts = abandoned->Count();
     use.ending += counts.ending;
-    use.total += counts.ending + counts.hanging;
+    use.count += counts.ending + counts.hanging;
   }
   // A user with few helpers is first, then who has waited longest.
   std::sort(due.begin(), due.end(), [&](const Entry* a, const Entry* b) {
@@ -146,7 +153,7 @@ void JobWatches::AskWhatIsDue() {
         if (use.by_user[entry->uid] == 0) break;
         continue;
       }
-      use.Add(entry->uid, 1);
+      use.Add(*entry);
       entry->helper->SetArguments(entry->watcher->HelperArguments());
       entry->helper_since_ns = now;
     }
@@ -176,7 +183,7 @@ std::size_t JobWatches::Running() const {
 
 // Whether there is room now; else it takes a helper from another job, so that there soon is.
 bool JobWatches::MakeRoomFor(const Entry& entry, HelperUse& use) {
-  if (use.total < options_.most_helpers) return true;
+  if (use.HasRoomFor(entry, options_.limits)) return true;
   // One after the other: there will be room when that one is gone.
   if (use.ending > 0) return false;
   Entry* victim = nullptr;
@@ -192,7 +199,7 @@ bool JobWatches::MakeRoomFor(const Entry& entry, HelperUse& use) {
     if (victim == nullptr || rank(other) > rank(*victim)) victim = &other;
   }
   if (victim == nullptr) return false;
-  use.by_user[victim->uid] -= 1;
+  use.by_user[victim->uid] -= victim->watcher->helper_bytes();
   ++use.ending;
   TakeHelperFrom(*victim);
   return false;
@@ -209,7 +216,7 @@ JobWatchCounts JobWatches::Counts() {
   JobWatchCounts counts;
   counts.jobs = entries_.size();
   counts.helpers = Running();
-  counts.most_helpers = options_.most_helpers;
+  counts.most_helpers = options_.limits.count;
   counts.waiting_s = static_cast<std::uint64_t>(std::exchange(longest_wait_ns_, 0) / kNsPerS);
   return counts;
 }

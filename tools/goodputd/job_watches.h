@@ -2,8 +2,8 @@
 // its helper and when, and takes the answer. A helper that hangs delays only its own job.
 //
 // Helpers are few, however many jobs there are: as many as the limits of this process allow, shared fairly
-// among users. When a watcher needs one and none is free, the user with the most helpers gives one up that is
-// idle and has had its turn.
+// among users. When a watcher needs one and there is no room, the user whose helpers need the most memory
+// gives one up that is idle and has had its turn.
 #pragma once
 
 #include <sys/types.h>
@@ -33,6 +33,8 @@ class JobWatcher {
 
   // The helper that answers: its name, and its arguments if it is started now.
   virtual std::string helper_name() const = 0;
+  // Memory that the helper needs.
+  virtual std::int64_t helper_bytes() const = 0;
   virtual std::vector<std::string> HelperArguments() = 0;
 
   struct Question {
@@ -61,11 +63,19 @@ struct JobWatchCounts {
   std::uint64_t waiting_s = 0;  // how long a watcher waits for a helper: the longest since the last Counts()
 };
 
+// How many helpers may run, and how much memory they may need together.
+struct HelperLimits {
+  std::size_t count = 0;
+  std::int64_t bytes = 0;
+};
+// What a process within these limits may start beside what it needs itself.
+HelperLimits HelperLimitsOf(const CgroupLimits& limits);
+
 class JobWatches {
  public:
   struct Options {
     int stop_fd = -1;  // becomes readable when the daemon stops
-    std::size_t most_helpers = 0;
+    HelperLimits limits;
     // A helper is kept for so long before it is given to another job: to start one costs some milliseconds.
     std::int64_t turn_ns = 2'000'000'000;
     absl::Duration timeout = absl::Seconds(5);  // HelperProcess::Options
@@ -135,8 +145,5 @@ class JobWatches {
   bool wants_helper_ = false;         // somebody waits for one
   std::int64_t longest_wait_ns_ = 0;  // JobWatchCounts::waiting_s
 };
-
-// How many helpers a process within these limits may run.
-std::size_t MostJobHelpers(const CgroupLimits& limits);
 
 }  // namespace goodput

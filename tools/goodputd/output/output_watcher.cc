@@ -12,6 +12,8 @@
 namespace goodput {
 namespace {
 
+// Measured with all log profiles compiled: 10.4 MiB of its own.
+constexpr std::int64_t kFollowHelperBytes = std::int64_t{12} << 20U;
 // A line without a time has that of the look which found it.
 constexpr std::int64_t kLookEveryNs = 200'000'000;
 // A look is followed by a pause so many times as long as it worked: a job that prints without end costs a
@@ -43,6 +45,7 @@ class OutputOfJob : public JobWatcher {
   }
 
   std::string helper_name() const override { return std::string(kFollowHelper); }
+  std::int64_t helper_bytes() const override { return kFollowHelperBytes; }
   std::vector<std::string> HelperArguments() override { return ToArguments(order_); }
   void JobEnded() override { last_looks_ = kMaxLastLooks; }
   void DaemonStops() override { finished_ = true; }
