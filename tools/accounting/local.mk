@@ -40,6 +40,7 @@ tools_accounting_libtimeline_files = \
   tools/accounting/timeline/stop_signal.cc tools/accounting/timeline/stop_signal.h \
   tools/accounting/timeline/text.h \
   tools/accounting/timeline/timeline.cc tools/accounting/timeline/timeline.h \
+  tools/accounting/timeline/timeline_parts.h \
   tools/accounting/timeline/waiting.cc tools/accounting/timeline/waiting.h
 unity_sources += tools/accounting/libtimeline.unity.cc
 if UNITY

@@ -8,7 +8,7 @@
 
 #include "tools/accounting/timeline/allocation.h"
 #include "tools/accounting/timeline/steps.h"
-#include "tools/accounting/timeline/timeline.h"
+#include "tools/accounting/timeline/timeline_parts.h"
 
 namespace goodput {
 

@@ -8,7 +8,7 @@
 #include "tools/accounting/timeline/incarnation_facts.h"
 #include "tools/accounting/timeline/kept_steps.h"
 #include "tools/accounting/timeline/stop_signal.h"
-#include "tools/accounting/timeline/timeline.h"
+#include "tools/accounting/timeline/timeline_parts.h"
 
 namespace goodput {
 
