@@ -125,7 +125,7 @@ class WebTest(unittest.TestCase):
     def test_what_is_not_there_is_said_and_not_shown_as_nothing(self) -> None:
         browser = self.browser(800)
         browser.open(self.url + "/#/run/nowhere/nothing/nobody")
-        browser.wait("return document.body.innerText.includes('No such run is known')", "the sentence")
+        browser.wait("return document.body.innerText.includes('There is no such run')", "the sentence")
 
     def test_the_page_loads_nothing_from_elsewhere(self) -> None:
         browser = self.browser(800)
