@@ -153,6 +153,7 @@ class AttackTest(unittest.TestCase):
         self.node = BareNode("spool_max = 33554432\n")
         self.addCleanup(self.node.stop)
         self.node.start(limited=True)
+        began = int(time.time())
         flood = [self.as_user(MALLORY, SEND, str(self.node.job(job, MALLORY, ["sleep", "1000"]).job), "100000000", "0") for job in range(1000, 1004)]
         time.sleep(15)
         # While it goes on, and after it.
@@ -167,6 +168,15 @@ class AttackTest(unittest.TestCase):
         # And what was refused is said of the jobs that it was refused to.
         self.node.wait("the refusals are recorded", lambda: all(self.node.records(job, "refused") for job in range(1000, 1004)))
         self.assertEqual(self.node.records(7, "refused") + self.node.records(8, "refused"), [])
+        accounting = os.path.join(self.node.dir, "jobs.txt")
+        with open(accounting, "w") as file:
+            file.write("Cluster|JobIDRaw|Submit|Start|End|State|NodeList\n")
+            for job in (7, 1000):
+                file.write("c|%d|%d|%d|Unknown|RUNNING|n1\n" % (job, began - 10, began - 5))
+        self.node.sgoodput("import", accounting)
+        self.node.sgoodput("ingest")
+        self.assertRegex(self.node.sgoodput("show", "1000", "--no-refresh"), r"nodes did not store\s+\d+\s+records\s+of\s+this\s+job")
+        self.assertNotIn("did not store", self.node.sgoodput("show", "7", "--no-refresh"))
 
     def test_connections_that_no_job_needs_go(self) -> None:
         """Users without a job, as many as subordinate ids give, open all the connections they can, and hold them."""

@@ -201,6 +201,7 @@ class BareNode:
                 pass
         return threads
 
-    def doctor(self) -> str:
-        return subprocess.run([SGOODPUT, "doctor", "--config", self.conf], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    def sgoodput(self, command: str, *words: str) -> str:
+        """What it prints, of this node's records."""
+        return subprocess.run([SGOODPUT, command, "--config", self.conf] + list(words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, timeout=60).stdout
