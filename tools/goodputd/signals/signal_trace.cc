@@ -222,7 +222,7 @@ absl::Status SignalTrace::WatchAlsoOn(int cpu, Ring& ring) const {
   if (also_.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const int fd, OpenEvent(cpu, also_));
   const int before = std::exchange(ring.also_fd, fd);
-  const absl::Status status = Enable(cpu, fd, ring.fds.front());
+  absl::Status status = Enable(cpu, fd, ring.fds.front());
   // Later than the new one begins, so that no signal goes unseen.
   if (before >= 0) close(before);
   return status;
