@@ -105,8 +105,10 @@ bool JobWatches::Round(std::int64_t until_ns, bool stopping) {
     if (entry.asked) {
       polled.push_back({entry.helper->fd(), POLLIN, 0});
       wake = std::min(wake, entry.helper->deadline_ns());
-    } else if (entry.next && entry.next->due_ns > clock_.mono_ns()) {
-      wake = std::min(wake, entry.next->due_ns);
+    } else if (!entry.next) {
+      wake = clock_.mono_ns();  // it must be asked again what is next
+    } else if (entry.next->due_ns > clock_.mono_ns() || !wants_helper_) {
+      wake = std::min(wake, entry.next->due_ns);  // it may have become due meanwhile
     }
   }
   if (entries_.empty() && stopping) return true;

@@ -146,7 +146,8 @@ void PaintPhases(const std::vector<PhaseSpan>& phases, Bucket bucket, const RunF
   }
 }
 
-void PaintStartup(const Program& program, bool instrumented, const RunFacts& facts, AttemptPainter& paint) {
+void PaintStartup(const IncarnationFacts& program, bool instrumented, const RunFacts& facts,
+                  AttemptPainter& paint) {
   PaintPhases(program.startup_parts, Bucket::kStartup, facts, paint);
   const Incarnation& summary = program.summary;
   if (summary.first_step_begin) {

@@ -41,6 +41,7 @@ void PaintPhases(const std::vector<PhaseSpan>& phases, Bucket bucket, const RunF
 
 // For a program that never reached a step: startup until its last record, or until it died. `instrumented`: a
 // program of the run sent marks.
-void PaintStartup(const Program& program, bool instrumented, const RunFacts& facts, AttemptPainter& paint);
+void PaintStartup(const IncarnationFacts& program, bool instrumented, const RunFacts& facts,
+                  AttemptPainter& paint);
 
 }  // namespace goodput

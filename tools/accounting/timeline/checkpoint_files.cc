@@ -26,7 +26,7 @@ Checkpoint* MarkOf(const SavedFile& file, std::vector<Checkpoint>& marked) {
 }
 
 // The part of its step that a save took.
-bool AddSave(const SavedFile& file, Program& program) {
+bool AddSave(const SavedFile& file, IncarnationFacts& program) {
   const auto after = std::upper_bound(program.steps.begin(), program.steps.end(), file.begin,
                                       [](Ns t, const StepRecord& step) { return t < step.begin; });
   if (after == program.steps.begin() || !program.median_step) return false;
@@ -75,7 +75,7 @@ std::vector<SavedFile> PairFiles(const AttemptFacts& attempt) {
   return files;
 }
 
-bool TakeFiles(const std::vector<SavedFile>& files, Ns begin, Ns end, Program& program) {
+bool TakeFiles(const std::vector<SavedFile>& files, Ns begin, Ns end, IncarnationFacts& program) {
   std::vector<Checkpoint> marked = program.checkpoints;
   bool saves_added = false;
   for (const SavedFile& file : files) {

@@ -28,7 +28,7 @@ std::vector<SavedFile> PairFiles(const AttemptFacts& attempt);
 // only completes a save that has no mark for its end. If the program marks its steps but not this save, the
 // save's duration is what its step took beyond the usual; returns true if such saves were added, and the
 // steps must be measured again.
-bool TakeFiles(const std::vector<SavedFile>& files, Ns begin, Ns end, Program& program);
+bool TakeFiles(const std::vector<SavedFile>& files, Ns begin, Ns end, IncarnationFacts& program);
 
 // Warns of saves that may be missing: of jobs whose checkpoint directory could not be read, and of a file
 // that each save overwrites if it was only seen at intervals.

@@ -29,7 +29,8 @@ bool DidNothingBetween(const Timeline& timeline, int attempt, Ns from, Ns to) {
 
 }  // namespace
 
-std::optional<Ns> HeardUntil(const RunFacts& facts, const AttemptFacts& attempt, const Program& program) {
+std::optional<Ns> HeardUntil(const RunFacts& facts, const AttemptFacts& attempt,
+                             const IncarnationFacts& program) {
   if (attempt.end || attempt.last_seen.empty() || program.steps.empty()) return std::nullopt;
   const std::int32_t source = program.steps.back().ref.source;
   if (source < 0 || static_cast<std::size_t>(source) >= facts.sources.size()) return std::nullopt;

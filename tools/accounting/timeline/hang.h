@@ -16,7 +16,8 @@ void NameHangs(Timeline& timeline);
 
 // Until when the node that reported the program's last step is known to have been alive; marks of the program
 // up to then would have arrived. A time within kHang of now counts as now.
-std::optional<Ns> HeardUntil(const RunFacts& facts, const AttemptFacts& attempt, const Program& program);
+std::optional<Ns> HeardUntil(const RunFacts& facts, const AttemptFacts& attempt,
+                             const IncarnationFacts& program);
 
 // Since when a running run has made no progress, if its node was alive since and that is at least kHang ago;
 // absent: it trains, or this is unknown.

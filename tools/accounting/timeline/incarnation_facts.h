@@ -22,7 +22,7 @@ struct PhaseSpan {
   std::optional<Evidence> evidence = std::nullopt;  // absent: that of its record
 };
 
-struct Program {
+struct IncarnationFacts {
   Incarnation summary;
   std::set<std::int32_t> slurm_steps;  // Slurm steps of its tasks
   std::optional<Ns> failed_at;         // when its first task ended other than with exit 0

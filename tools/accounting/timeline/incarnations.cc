@@ -127,7 +127,7 @@ Change GivesWay(const std::vector<const Mark*>& marks, Ns last_step, Ns next_ste
 // `not_before`: the last step of the previous strand; `overtaken`: the first step of the next strand, if any.
 void ReadConcurrentRun(int attempt_index, bool completed, const Allocation& allocation, Strand strand,
                        Ns not_before, std::optional<Ns> overtaken, const StepReader* reader,
-                       std::vector<Program>& programs) {
+                       std::vector<IncarnationFacts>& programs) {
   const StepLife life = LifeOf(allocation, strand.slurm_steps);
   const std::vector<Folded> folded =
       FoldStepMarks(std::move(strand.step_marks), std::move(strand.blocks), reader);
@@ -172,14 +172,14 @@ std::vector<const Mark*> MarksIn(const AttemptFacts& attempt, const std::set<std
 
 // The checkpoints that its node saw: each belongs to the program that was running when it began.
 void AttachFiles(const AttemptFacts& attempt, const Allocation& allocation, const StepReader* reader,
-                 std::vector<Program>& programs) {
-  for (Program& program : programs) {
+                 std::vector<IncarnationFacts>& programs) {
+  for (IncarnationFacts& program : programs) {
     if (program.checkpoints.empty()) program.saves_unseen = attempt.checkpoints_unseen;
   }
   if (attempt.checkpoint_files.empty()) return;
   const std::vector<SavedFile> files = PairFiles(attempt);
   for (std::size_t i = 0; i < programs.size(); ++i) {
-    Program& program = programs[i];
+    IncarnationFacts& program = programs[i];
     const Ns begin = i == 0 ? INT64_MIN : program.summary.begin;
     const Ns end = i + 1 == programs.size() ? INT64_MAX : programs[i + 1].summary.begin;
     if (program.checkpoints.empty()) {
@@ -231,8 +231,8 @@ std::vector<std::set<std::int32_t>> StartsByFiles(const AttemptFacts& attempt, c
 }
 
 // No step in the whole attempt: the attempt is a single start of the program.
-Program ReadStepless(int attempt_index, const AttemptFacts& attempt, const Allocation& allocation,
-                     const std::set<std::int32_t>& slurm_steps) {
+IncarnationFacts ReadStepless(int attempt_index, const AttemptFacts& attempt, const Allocation& allocation,
+                              const std::set<std::int32_t>& slurm_steps) {
   std::optional<Ns> begin;
   std::optional<Ns> end;
   bool ended = true;
@@ -253,9 +253,9 @@ Program ReadStepless(int attempt_index, const AttemptFacts& attempt, const Alloc
 
 }  // namespace
 
-std::vector<Program> SplitIntoIncarnations(int attempt_index, const AttemptFacts& attempt,
-                                           const Allocation& allocation, const StepReader* reader) {
-  std::vector<Program> programs;
+std::vector<IncarnationFacts> SplitIntoIncarnations(int attempt_index, const AttemptFacts& attempt,
+                                                    const Allocation& allocation, const StepReader* reader) {
+  std::vector<IncarnationFacts> programs;
   std::set<std::int32_t> others;
   for (const std::int32_t slurm_step : ProgramSteps(attempt, allocation)) others.insert(slurm_step);
   Ns not_before = allocation.begin;
@@ -289,16 +289,17 @@ std::vector<Program> SplitIntoIncarnations(int attempt_index, const AttemptFacts
         return begin < span.end && span.begin < end;
       });
       if (helper) continue;
-      Program program = ReadIncarnation(attempt_index, {slurm_step}, {begin, end, true, true}, {},
-                                        {MarksIn(attempt, {slurm_step}), {}}, allocation, nullptr);
+      IncarnationFacts program = ReadIncarnation(attempt_index, {slurm_step}, {begin, end, true, true}, {},
+                                                 {MarksIn(attempt, {slurm_step}), {}}, allocation, nullptr);
       if (program.summary.exit_signal || program.summary.exit_code.value_or(0) != 0) {
         programs.push_back(std::move(program));
       }
     }
   }
-  std::stable_sort(programs.begin(), programs.end(), [](const Program& a, const Program& b) {
-    return std::tie(a.summary.begin, a.summary.end) < std::tie(b.summary.begin, b.summary.end);
-  });
+  std::stable_sort(
+      programs.begin(), programs.end(), [](const IncarnationFacts& a, const IncarnationFacts& b) {
+        return std::tie(a.summary.begin, a.summary.end) < std::tie(b.summary.begin, b.summary.end);
+      });
   AttachFiles(attempt, allocation, reader, programs);
   return programs;
 }

@@ -10,7 +10,7 @@ namespace goodput {
 
 // Splits the marks of one allocated attempt into incarnations, by begin. Always at least one. `reader` may be
 // null if the attempt has no blocks of steps.
-std::vector<Program> SplitIntoIncarnations(int attempt_index, const AttemptFacts& attempt,
-                                           const Allocation& allocation, const StepReader* reader);
+std::vector<IncarnationFacts> SplitIntoIncarnations(int attempt_index, const AttemptFacts& attempt,
+                                                    const Allocation& allocation, const StepReader* reader);
 
 }  // namespace goodput

@@ -47,7 +47,7 @@ struct Journey {
 };
 
 // Empty if steps decrease: the program restarted in between, at an unknown time.
-std::vector<Milestone> MilestonesOf(const Program& program) {
+std::vector<Milestone> MilestonesOf(const IncarnationFacts& program) {
   std::vector<Milestone> milestones;
   for (const Checkpoint& checkpoint : program.checkpoints) {
     if (checkpoint.evidence != Evidence::kFile || !checkpoint.step) continue;
@@ -69,7 +69,7 @@ std::vector<Journey> FindJourneys(const std::vector<Placeable>& programs) {
   std::vector<Journey> journeys;
   std::vector<Milestone> complete;  // of all previous programs
   for (const Placeable& placeable : programs) {
-    const Program& program = *placeable.program;
+    const IncarnationFacts& program = *placeable.program;
     if (program.steps.empty()) {
       Journey journey{&placeable, MilestonesOf(program), std::nullopt};
       if (!journey.milestones.empty()) {
@@ -253,7 +253,7 @@ class Placer {
   }
 
   void Finish() {
-    Program& program = program_;
+    IncarnationFacts& program = program_;
     std::vector<TimeSpan> cuts = program.cuts;
     for (const PhaseSpan& save : program.saves) cuts.push_back({save.begin, save.end});
     for (const PhaseSpan& span : program.unknown) cuts.push_back({span.begin, span.end});
@@ -269,7 +269,7 @@ class Placer {
     program.summary.last_step = program.steps.back().hi;
   }
 
-  Program& program_;
+  IncarnationFacts& program_;
   const Placeable& of_;
   const std::vector<Milestone>& milestones_;
   std::int64_t resumed_from_;

@@ -17,7 +17,7 @@ namespace goodput {
 
 // A program of the run, and what bounds its training.
 struct Placeable {
-  Program* program = nullptr;
+  IncarnationFacts* program = nullptr;
   std::optional<Ns> stop;  // when it was told to stop
   Ns end = 0;              // when it ended, or its last record
   bool finished = false;   // exit 0 without having been told to stop

@@ -34,7 +34,7 @@ Ns RequeuedAt(const EndContext& context) {
 // The tasks of a requeued job are killed by Slurm's signals, or exit because of them. A task that exited with
 // an error while the batch script still ran failed by itself, and the script then requested the requeue.
 bool FailedBeforeRequeue(const EndContext& context) {
-  const Program& program = *context.program;
+  const IncarnationFacts& program = *context.program;
   if (program.failed_at && program.failed_by && IsOwnFault(*program.failed_by))
     return *program.failed_at < RequeuedAt(context);
   return program.summary.exit_code.value_or(0) != 0 && ExitedBeforeRequeue(context);
@@ -229,7 +229,7 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostE
 }
 
 // A save that completed after the last step: nothing but waiting time was lost.
-bool SavedAllSteps(const Program& program) {
+bool SavedAllSteps(const IncarnationFacts& program) {
   if (program.steps.empty()) return false;
   const Ns work_end = program.steps.back().work_end;
   return std::any_of(
@@ -238,7 +238,7 @@ bool SavedAllSteps(const Program& program) {
 }
 
 // The checkpoint from which the next incarnation resumed: the last complete one whose steps were all kept.
-std::optional<Ns> LastKeptCheckpoint(const Program& program, const StepOutcome& fate) {
+std::optional<Ns> LastKeptCheckpoint(const IncarnationFacts& program, const StepOutcome& fate) {
   const auto first_lost =
       std::find_if(program.steps.begin(), program.steps.end(),
                    [&](const StepRecord& step) { return KeptSteps(fate, step) != step.count(); });
@@ -259,7 +259,7 @@ bool ExitedBeforeRequeue(const EndContext& context) {
 }
 
 Interruption JudgeInterruption(const EndContext& context) {
-  const Program& program = *context.program;
+  const IncarnationFacts& program = *context.program;
   const Incarnation& incarnation = program.summary;
   Interruption interruption;
   interruption.attempt = incarnation.attempt;

@@ -22,7 +22,7 @@ enum class Remembered {
 // The information by which the end of one incarnation is judged.
 struct EndContext {
   const AttemptFacts* attempt = nullptr;
-  const Program* program = nullptr;
+  const IncarnationFacts* program = nullptr;
   const StepOutcome* fate = nullptr;
   bool last_of_attempt = true;
   std::optional<StopRequest> stop;    // that reached it before it ended
@@ -30,7 +30,7 @@ struct EndContext {
   std::optional<Ns> script_killed;    // when Slurm ended the batch script
   Remembered remembered = Remembered::kNone;
   // The next incarnation, if any, and when its attempt's resources were up.
-  const Program* next = nullptr;
+  const IncarnationFacts* next = nullptr;
   bool next_in_same_attempt = false;
   std::optional<Ns> next_ready;
 };

@@ -5,13 +5,13 @@
 
 namespace goodput {
 
-std::vector<StepOutcome> DecideOutcomes(const std::vector<const Program*>& programs,
+std::vector<StepOutcome> DecideOutcomes(const std::vector<const IncarnationFacts*>& programs,
                                         const std::vector<bool>& finished, bool goes_on) {
   std::vector<StepOutcome> fates(programs.size());
   std::optional<std::int64_t> resumed_at;  // the smallest first step of all later incarnations
   int resumed_by = 0;
   for (std::size_t i = programs.size(); i-- > 0;) {
-    const Program& program = *programs[i];
+    const IncarnationFacts& program = *programs[i];
     StepOutcome& fate = fates[i];
     if (resumed_at) {
       fate.rule = StepOutcome::Rule::kResumedAt;

@@ -29,7 +29,7 @@ struct StepOutcome {
 
 // One per program, in the given order (by attempt, then begin). `finished[i]`: program i ended with exit 0 or
 // its job's end, without a stop signal. `goes_on`: the run's last attempt is pending or running.
-std::vector<StepOutcome> DecideOutcomes(const std::vector<const Program*>& programs,
+std::vector<StepOutcome> DecideOutcomes(const std::vector<const IncarnationFacts*>& programs,
                                         const std::vector<bool>& finished, bool goes_on);
 
 // How many steps of the record are kept, from its first.

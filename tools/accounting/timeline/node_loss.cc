@@ -15,7 +15,7 @@ void CutAt(Ns t, std::vector<PhaseSpan>& spans) {
 
 }  // namespace
 
-std::optional<LastSeen> FindNodeLoss(const AttemptFacts& attempt, const Program& program) {
+std::optional<LastSeen> FindNodeLoss(const AttemptFacts& attempt, const IncarnationFacts& program) {
   const bool told =
       attempt.state == "NODE_FAIL" || !attempt.failed_node.empty() || !attempt.down_nodes.empty();
   if (!told || !attempt.end || !program.summary.ended) return std::nullopt;
@@ -37,7 +37,7 @@ std::optional<LastSeen> FindNodeLoss(const AttemptFacts& attempt, const Program&
   return lost;
 }
 
-void EndWithNode(const LastSeen& lost, Program& program) {
+void EndWithNode(const LastSeen& lost, IncarnationFacts& program) {
   CutAt(lost.t, program.saves);
   CutAt(lost.t, program.overhead);
   CutAt(lost.t, program.startup_parts);

@@ -10,9 +10,9 @@ namespace goodput {
 
 // The node whose loss ended the attempt's last program, and when the node or the program was last heard of;
 // absent if no node was lost, or no time is missing.
-std::optional<LastSeen> FindNodeLoss(const AttemptFacts& attempt, const Program& program);
+std::optional<LastSeen> FindNodeLoss(const AttemptFacts& attempt, const IncarnationFacts& program);
 
 // Cuts the program at that moment.
-void EndWithNode(const LastSeen& lost, Program& program);
+void EndWithNode(const LastSeen& lost, IncarnationFacts& program);
 
 }  // namespace goodput

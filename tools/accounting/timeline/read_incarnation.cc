@@ -19,7 +19,7 @@ constexpr Ns kLeastBetweenSteps = kSecond / 1000;
 // Finds steps for one time after another, of which most are a little later.
 class NextStep {
  public:
-  explicit NextStep(const Program& program) : program_(program) {}
+  explicit NextStep(const IncarnationFacts& program) : program_(program) {}
 
   // The begin of the first step after `t`, else the program's end: where something that never ended is cut
   // off.
@@ -39,13 +39,13 @@ class NextStep {
 
  private:
   static constexpr int kFew = 8;
-  const Program& program_;
+  const IncarnationFacts& program_;
   std::size_t next_ = 0;
 };
 
 // The only step that began within (begin, end), if there is exactly one: then training was blocked after its
 // begin as well. If there are several, training continued, whatever the phase says.
-const StepRecord* OnlyStepWithin(const Program& program, Ns begin, Ns end) {
+const StepRecord* OnlyStepWithin(const IncarnationFacts& program, Ns begin, Ns end) {
   const auto first = std::upper_bound(program.steps.begin(), program.steps.end(), begin,
                                       [](Ns value, const StepRecord& step) { return value < step.begin; });
   if (first == program.steps.end() || first->begin >= end || first->block != nullptr) return nullptr;
@@ -53,7 +53,7 @@ const StepRecord* OnlyStepWithin(const Program& program, Ns begin, Ns end) {
   return second == program.steps.end() || second->begin >= end ? &*first : nullptr;
 }
 
-void ReadCheckpoints(const std::vector<const Mark*>& marks, Program& program) {
+void ReadCheckpoints(const std::vector<const Mark*>& marks, IncarnationFacts& program) {
   struct Open {
     const Mark* begin = nullptr;
     const Mark* released = nullptr;  // when training continued, for a background save
@@ -136,7 +136,7 @@ void ReadCheckpoints(const std::vector<const Mark*>& marks, Program& program) {
             });
 }
 
-void ReadPhases(const std::vector<const Mark*>& marks, Program& program) {
+void ReadPhases(const std::vector<const Mark*>& marks, IncarnationFacts& program) {
   std::map<std::pair<std::string, Teller>, const Mark*> open;
   NextStep next(program);
   const auto add = [&](const std::string& name, const Mark* begin, const Mark* end) {
@@ -177,8 +177,8 @@ void ReadPhases(const std::vector<const Mark*>& marks, Program& program) {
 //
 // `save`: the first that begins in the record or later. `expected_ns`: what the step usually takes, 0 where
 // that is not known.
-Ns WorkEnd(const Program& program, const StepRecord& step, std::vector<PhaseSpan>::const_iterator save,
-           bool last, Ns expected_ns) {
+Ns WorkEnd(const IncarnationFacts& program, const StepRecord& step,
+           std::vector<PhaseSpan>::const_iterator save, bool last, Ns expected_ns) {
   for (; save != program.saves.end() && save->begin < step.end; ++save) {
     const Ns before = NetTime(program.cuts, step.begin, save->begin);
     const Ns after = NetTime(program.cuts, save->end, step.end);
@@ -192,7 +192,7 @@ Ns WorkEnd(const Program& program, const StepRecord& step, std::vector<PhaseSpan
 
 // The last record, if the program marked the end of its last step: then the next step had begun, unless the
 // program was done.
-void CloseLastStep(const std::vector<const Mark*>& marks, bool finished, Program& program) {
+void CloseLastStep(const std::vector<const Mark*>& marks, bool finished, IncarnationFacts& program) {
   const StepRecord& last = program.steps.back();
   const Mark* end = nullptr;
   for (const Mark* mark : marks) {
@@ -219,7 +219,7 @@ void CloseLastStep(const std::vector<const Mark*>& marks, bool finished, Program
 // Blocks of steps without other events are not expanded. The first step of a start is different, and the last
 // one is already a separate record.
 void ReadSteps(const Folded& folded, const Allocation& allocation, const Told& told, const StepReader* reader,
-               bool finished, Program& program) {
+               bool finished, IncarnationFacts& program) {
   const std::vector<const Mark*>& marks = told.marks;
   program.steps = RecordsOf(folded);
   if (program.steps.empty()) return;
@@ -249,7 +249,7 @@ void ReadSteps(const Folded& folded, const Allocation& allocation, const Told& t
 }
 
 // From the end of a step, by the last task that marks it, to the begin of the next.
-void ReadTimeBetweenSteps(const std::vector<StepMark>& step_ends, Program& program) {
+void ReadTimeBetweenSteps(const std::vector<StepMark>& step_ends, IncarnationFacts& program) {
   std::vector<const StepMark*> ends(program.steps.size());
   for (const StepMark& end : step_ends) {
     const auto after = std::upper_bound(program.steps.begin(), program.steps.end(), end.t,
@@ -267,7 +267,7 @@ void ReadTimeBetweenSteps(const std::vector<StepMark>& step_ends, Program& progr
   }
 }
 
-void ReadExit(const Allocation& allocation, Program& program) {
+void ReadExit(const Allocation& allocation, IncarnationFacts& program) {
   Incarnation& incarnation = program.summary;
   for (const TaskLife& life : allocation.lives) {
     if (program.slurm_steps.count(life.slurm_step) == 0) continue;
@@ -300,7 +300,7 @@ std::vector<const Mark*> InOrder(std::vector<const Mark*> marks) {
   return marks;
 }
 
-void MeasureSteps(const Allocation& allocation, Program& program) {
+void MeasureSteps(const Allocation& allocation, IncarnationFacts& program) {
   program.step_times = program.parts;
   std::vector<TimeSpan> cuts = allocation.suspended;
   for (const PhaseSpan& save : program.saves) cuts.push_back({save.begin, save.end});
@@ -333,11 +333,11 @@ void MeasureSteps(const Allocation& allocation, Program& program) {
   }
 }
 
-Program ReadIncarnation(int attempt_index, const std::set<std::int32_t>& slurm_steps, const Bounds& bounds,
-                        const Folded& folded, const Told& told, const Allocation& allocation,
-                        const StepReader* reader) {
+IncarnationFacts ReadIncarnation(int attempt_index, const std::set<std::int32_t>& slurm_steps,
+                                 const Bounds& bounds, const Folded& folded, const Told& told,
+                                 const Allocation& allocation, const StepReader* reader) {
   const std::vector<const Mark*>& marks = told.marks;
-  Program program;
+  IncarnationFacts program;
   program.summary.attempt = attempt_index;
   program.summary.slurm_step = slurm_steps.empty() ? kNoStep : *slurm_steps.begin();
   program.slurm_steps = slurm_steps;

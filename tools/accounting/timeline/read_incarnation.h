@@ -32,11 +32,11 @@ struct Told {
 };
 
 // `folded`: its steps. `reader` may be null if `folded` has no blocks.
-Program ReadIncarnation(int attempt_index, const std::set<std::int32_t>& slurm_steps, const Bounds& bounds,
-                        const Folded& folded, const Told& told, const Allocation& allocation,
-                        const StepReader* reader);
+IncarnationFacts ReadIncarnation(int attempt_index, const std::set<std::int32_t>& slurm_steps,
+                                 const Bounds& bounds, const Folded& folded, const Told& told,
+                                 const Allocation& allocation, const StepReader* reader);
 
 // Measures net times, medians and the end of each step's work; call again after adding saves.
-void MeasureSteps(const Allocation& allocation, Program& program);
+void MeasureSteps(const Allocation& allocation, IncarnationFacts& program);
 
 }  // namespace goodput

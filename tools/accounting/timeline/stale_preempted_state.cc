@@ -21,7 +21,7 @@ bool WasGivenATime(const EndContext& end) {
 
 // Whether or not it obeyed. After a task has failed, signals are Slurm's way of ending the others.
 bool WasSentTerm(const EndContext& end) {
-  const Program& program = *end.program;
+  const IncarnationFacts& program = *end.program;
   const Ns until = program.failed_at.value_or(program.summary.exited.value_or(program.summary.end));
   const std::vector<SignalFact>& signals = end.attempt->signals;
   return std::any_of(signals.begin(), signals.end(), [&](const SignalFact& signal) {

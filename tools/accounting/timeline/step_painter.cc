@@ -34,12 +34,13 @@ Ns StallLimit(Ns expected, const TimelineOptions& options) {
 }
 
 // A running step has made no progress for as long as a hang takes, although its node was alive.
-bool HangsSoFar(const Program& program, const StepRecord& step, Ns step_end, std::optional<Ns> heard_until) {
+bool HangsSoFar(const IncarnationFacts& program, const StepRecord& step, Ns step_end,
+                std::optional<Ns> heard_until) {
   if (!heard_until) return false;
   return NetTime(program.cuts, step_end, std::min(*heard_until, step.end)) >= kHang;
 }
 
-StepExtent ExtentOf(const Program& program, std::size_t i, const StepContext& context) {
+StepExtent ExtentOf(const IncarnationFacts& program, std::size_t i, const StepContext& context) {
   const StepRecord& step = program.steps[i];
   StepExtent extent{step.begin,   step.end,    Bucket::kStall, "longer than a normal step",
                     std::nullopt, std::nullopt};
@@ -129,7 +130,7 @@ class StepPainter {
 };
 
 // The last progress before a step stalls: its begin, or the end of a save or phase within it.
-Ns LastSignOfLife(const Program& program, const StepRecord& step, Ns stalls_at) {
+Ns LastSignOfLife(const IncarnationFacts& program, const StepRecord& step, Ns stalls_at) {
   const auto after = std::upper_bound(program.cuts.begin(), program.cuts.end(), stalls_at,
                                       [](Ns t, const TimeSpan& cut) { return t < cut.end; });
   return after == program.cuts.begin() ? step.begin : std::max(step.begin, std::prev(after)->end);
@@ -141,7 +142,7 @@ void AddSteps(std::int64_t& sum, std::int64_t count) {
   if (__builtin_add_overflow(sum, count, &sum)) sum = INT64_MAX;
 }
 
-void ExpandWhereStepsDiffer(Program& program, const StepOutcome& fate, std::optional<Ns> run_median,
+void ExpandWhereStepsDiffer(IncarnationFacts& program, const StepOutcome& fate, std::optional<Ns> run_median,
                             const TimelineOptions& options, const StepReader* reader) {
   const std::optional<Ns> median = program.median_step ? program.median_step : run_median;
   ExpandBlocks(program.steps, reader, [&](const StepRecord& step) {
@@ -159,8 +160,8 @@ void ExpandWhereStepsDiffer(Program& program, const StepOutcome& fate, std::opti
   });
 }
 
-std::vector<Remainder> PaintSteps(Program& program, const StepContext& context, AttemptPainter& paint,
-                                  StepCounts& counts) {
+std::vector<Remainder> PaintSteps(IncarnationFacts& program, const StepContext& context,
+                                  AttemptPainter& paint, StepCounts& counts) {
   const StepOutcome& fate = *context.fate;
   std::vector<Remainder> remainders;
   StepPainter paint_step(paint, *context.facts);
@@ -238,7 +239,7 @@ std::vector<Remainder> PaintSteps(Program& program, const StepContext& context, 
   return remainders;
 }
 
-Ns FirstStepExcess(const Program& program, const StepOutcome& fate, const TimelineOptions& options) {
+Ns FirstStepExcess(const IncarnationFacts& program, const StepOutcome& fate, const TimelineOptions& options) {
   if (program.steps.size() < 3 || !program.median_step || program.placed) return 0;
   const StepRecord& first = program.steps.front();
   // Beyond the factor, the excess already counts as startup; a first step that was not kept is not productive

@@ -40,16 +40,16 @@ struct StepContext {
 };
 
 // Splits blocks so that all steps of a block have the same outcome: kept or not, and none stalled.
-void ExpandWhereStepsDiffer(Program& program, const StepOutcome& fate, std::optional<Ns> run_median,
+void ExpandWhereStepsDiffer(IncarnationFacts& program, const StepOutcome& fate, std::optional<Ns> run_median,
                             const TimelineOptions& options, const StepReader* reader);
 
 // Paints one incarnation's steps, counts them and notes its last ones; returns the time in which no step ran.
-std::vector<Remainder> PaintSteps(Program& program, const StepContext& context, AttemptPainter& paint,
-                                  StepCounts& counts);
+std::vector<Remainder> PaintSteps(IncarnationFacts& program, const StepContext& context,
+                                  AttemptPainter& paint, StepCounts& counts);
 
 // What the first step took beyond the mean of the others, as far as it counts as productive. The last record
 // is not comparable with the others; of a stalled step, only the normal part counts.
-Ns FirstStepExcess(const Program& program, const StepOutcome& fate, const TimelineOptions& options);
+Ns FirstStepExcess(const IncarnationFacts& program, const StepOutcome& fate, const TimelineOptions& options);
 
 // Saturates at INT64_MAX: jobs choose their step numbers, and thousands of incarnations that claim 2^53 steps
 // each must not overflow.

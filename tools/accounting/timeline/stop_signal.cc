@@ -16,7 +16,7 @@ bool InitialState(const AttemptFacts& attempt) {
 }
 
 // Steps begun since then; if no step is known, the time since, ignoring one checkpoint.
-bool ObeyedBy(const AttemptFacts& attempt, const Program& program, Ns signal, Ns end) {
+bool ObeyedBy(const AttemptFacts& attempt, const IncarnationFacts& program, Ns signal, Ns end) {
   if (!attempt.step_marks.empty() || !attempt.step_blocks.empty())
     return StepsBegun(attempt, signal, end) <= kStepsToObey;
   // More than one checkpoint means that training continued.
@@ -34,7 +34,7 @@ bool ObeyedBy(const AttemptFacts& attempt, const Program& program, Ns signal, Ns
 }
 
 // Whether it reached this program while it lived; whether it was obeyed is another question.
-bool Asks(const Program& program, const std::vector<int>& asking, const SignalFact& signal) {
+bool Asks(const IncarnationFacts& program, const std::vector<int>& asking, const SignalFact& signal) {
   const Incarnation& summary = program.summary;
   const bool asks =
       signal.signo == SIGTERM || std::find(asking.begin(), asking.end(), signal.signo) != asking.end();
@@ -48,7 +48,7 @@ bool Asks(const Program& program, const std::vector<int>& asking, const SignalFa
 }
 
 // What the program itself reports, if no signal was seen.
-std::optional<StopRequest> OwnWord(const AttemptFacts& attempt, const Program& program) {
+std::optional<StopRequest> OwnWord(const AttemptFacts& attempt, const IncarnationFacts& program) {
   const Incarnation& summary = program.summary;
   const Mark* first = nullptr;
   for (const Mark& mark : attempt.marks) {
@@ -63,7 +63,7 @@ std::optional<StopRequest> OwnWord(const AttemptFacts& attempt, const Program& p
 
 }  // namespace
 
-std::optional<StopRequest> FindStopRequest(const AttemptFacts& attempt, const Program& program) {
+std::optional<StopRequest> FindStopRequest(const AttemptFacts& attempt, const IncarnationFacts& program) {
   std::optional<StopRequest> order;
   if (attempt.preempt_time && *attempt.preempt_time <= program.summary.end &&
       *attempt.preempt_time >= program.summary.begin) {
@@ -96,8 +96,8 @@ std::string InWords(const StopRequest& order) {
   return SignalName(order.signo) + (order.sender.empty() ? "" : " from " + order.sender);
 }
 
-bool Finished(const AttemptFacts& attempt, const Program& program, const std::optional<StopRequest>& stop,
-              bool last_of_attempt) {
+bool Finished(const AttemptFacts& attempt, const IncarnationFacts& program,
+              const std::optional<StopRequest>& stop, bool last_of_attempt) {
   if (!program.summary.ended || stop) return false;
   if (program.summary.exit_code || program.summary.exit_signal) {
     return !program.summary.exit_signal && program.summary.exit_code.value_or(0) == 0 &&

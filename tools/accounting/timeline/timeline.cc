@@ -34,7 +34,7 @@ struct Episode {
 
 // One program with what was decided about it.
 struct Judged {
-  Program program;
+  IncarnationFacts program;
   bool last_of_attempt = false;
   std::optional<StopRequest> stop;
   std::optional<LastSeen> node_loss;  // that ended it
@@ -125,8 +125,8 @@ void TimelineBuilder::ReadEpisodes() {
     if (attempt.start) {
       episode.allocation = ReadAllocation(attempt, facts_.now);
       summary.ready = episode.allocation.ready;
-      for (Program& program : SplitIntoIncarnations(static_cast<int>(a), attempt, episode.allocation,
-                                                    facts_.step_reader.get())) {
+      for (IncarnationFacts& program : SplitIntoIncarnations(static_cast<int>(a), attempt, episode.allocation,
+                                                             facts_.step_reader.get())) {
         programs_.emplace_back().program = std::move(program);
       }
       programs_.back().last_of_attempt = true;
@@ -140,7 +140,7 @@ void TimelineBuilder::ReadEpisodes() {
 // Decides for each program whether it was told to stop, whether it finished, and what was kept.
 void TimelineBuilder::JudgeIncarnations() {
   std::vector<Placeable> placeable;
-  std::vector<const Program*> programs;
+  std::vector<const IncarnationFacts*> programs;
   std::vector<bool> finished;
   DurationHistogram step_times;
   for (std::size_t i = 0; i < programs_.size(); ++i) {
@@ -277,7 +277,7 @@ void TimelineBuilder::PaintWaiting(Painter& painter) const {
 }
 
 void TimelineBuilder::Summarise(std::size_t i) {
-  Program& program = programs_[i].program;
+  IncarnationFacts& program = programs_[i].program;
   AttemptSummary& summary = timeline_.attempts[static_cast<std::size_t>(program.summary.attempt)];
   const auto widen = [](std::optional<std::int64_t>& into, const std::optional<std::int64_t>& value,
                         bool lower) {
