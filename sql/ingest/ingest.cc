@@ -86,7 +86,11 @@ class Pass {
                         SpoolMemory::File& known);
   absl::Status RemoveFile(const std::string& node, const std::string& file, int folder);
   bool IsOurs(const std::string& node, int folder);
-  bool IsDue(const SpoolMemory::File& known) const;
+  bool IsDue(const SpoolMemory::File& known) const {
+    return known.size >= 0 && known.taken == known.size && MayGo(known.mtime_s);
+  }
+  bool MayGo(std::int64_t mtime_s) const;
+  void LookForCrowd(int folder, const SpoolMemory::Folder& known);
   std::vector<KnownFile> Looked(const std::string& node, int folder, SpoolMemory::Folder& known);
   bool OutOfTime() const { return options_.out_of_time && options_.out_of_time(); }
   void Problem(const std::string& what) { report_.problems.push_back(Cat(root_, "/", what)); }
@@ -102,6 +106,8 @@ class Pass {
   int root_fd_ = -1;
   bool nothing_is_known_ = false;          // of any file, when the pass began
   std::optional<IngestedFiles> ingested_;  // of the node at hand
+  std::int64_t held_ = 0;                  // bytes of its files
+  std::int64_t crowded_before_s_ = 0;      // what was last written before this may go; 0: there is room
   NodeStatus words_;
 };
 
@@ -176,9 +182,25 @@ std::vector<Pass::KnownFile> Pass::Looked(const std::string& node, int folder, S
   return looked;
 }
 
-bool Pass::IsDue(const SpoolMemory::File& known) const {
-  return options_.remove_after_s > 0 && known.size >= 0 && known.taken == known.size &&
-         NowS() - known.mtime_s > std::max(options_.remove_after_s, kLeastKeptS);
+bool Pass::MayGo(std::int64_t mtime_s) const {
+  if (mtime_s < crowded_before_s_) return true;
+  return options_.remove_after_s > 0 && NowS() - mtime_s > std::max(options_.remove_after_s, kLeastKeptS);
+}
+
+void Pass::LookForCrowd(int folder, const SpoolMemory::Folder& known) {
+  held_ = 0;
+  crowded_before_s_ = 0;
+  for (const auto& [name, file] : known.files) held_ += std::max<std::int64_t>(0, file.size);
+  if (options_.most_bytes == 0 || held_ <= options_.most_bytes) return;
+  crowded_before_s_ = NowS() - kLeastKeptS;
+  // A daemon that starts again learns of a job from the file in which it began. Each job that runs has a
+  // state file of that age.
+  for (const std::string& name : List(*options_.files, folder, ".").names) {
+    struct stat info {};
+    if (absl::StartsWith(name, "job.") &&
+        options_.files->FStatAt(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0)
+      crowded_before_s_ = std::min<std::int64_t>(crowded_before_s_, info.st_mtim.tv_sec);
+  }
 }
 
 // Once more by what is there and in the database now: what is removed is gone.
@@ -192,10 +214,11 @@ absl::Status Pass::RemoveFile(const std::string& node, const std::string& file, 
   RETURN_IF_ERROR(batch_.Settle());
   ASSIGN_OR_RETURN(const std::optional<Source> source,
                    FindSource(db_, *cluster, options_.cluster, node, file));
-  if (source && source->offset == info.st_size &&
-      NowS() - info.st_mtim.tv_sec > std::max(options_.remove_after_s, kLeastKeptS) &&
+  if (source && source->offset == info.st_size && MayGo(info.st_mtim.tv_sec) &&
       files.UnlinkAt(folder, file.c_str(), 0) == 0) {
     ++report_.removed;
+    held_ -= info.st_size;
+    if (held_ <= options_.most_bytes) crowded_before_s_ = 0;
   }
   return absl::OkStatus();
 }
@@ -272,7 +295,10 @@ absl::Status Pass::TakeFile(const std::string& node, const std::string& file, in
     known.taken = info.st_size;
   if (known.taken == known.size) {
     ++report_.files;
-    return IsDue(known) ? RemoveFile(node, file, folder) : absl::OkStatus();
+    if (!IsDue(known)) return absl::OkStatus();
+    const std::int64_t removed = report_.removed;
+    RETURN_IF_ERROR(RemoveFile(node, file, folder));
+    return report_.removed > removed ? Gone() : absl::OkStatus();
   }
   const Fd fd(files, Uninterrupted([&] { return files.OpenAt(folder, file.c_str(), kFileFlags, 0); }));
   struct stat opened {};
@@ -285,6 +311,7 @@ absl::Status Pass::TakeFile(const std::string& node, const std::string& file, in
 
 absl::Status Pass::TakeFiles(const std::string& node, int folder, SpoolMemory::Folder& known) {
   ingested_.reset();
+  LookForCrowd(folder, known);
   for (const KnownFile at : Looked(node, folder, known)) {
     if (OutOfTime()) {
       report_.whole = false;

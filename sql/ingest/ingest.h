@@ -37,6 +37,9 @@ struct IngestOptions {
   std::set<std::string> avoid = {};  // folders that are left alone
   std::int64_t remove_after_s =
       0;  // files that are in the database and were not written to for so long; 0: none
+  // Beyond so many bytes of a folder, files that are in the database are removed after two hours, the oldest
+  // first, unless a job that still runs began in them. 0: no limit.
+  std::int64_t most_bytes = 0;
   SpoolMemory* memory = nullptr;  // of the passes before; none: everything is looked at
   std::function<void(std::string_view folder)> at = {};  // before it is touched; "": after the last
   std::function<bool()> out_of_time = {};                // then the pass ends between two files

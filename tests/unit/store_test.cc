@@ -420,6 +420,44 @@ TEST_F(StoreTest, AHoleThatNobodyFillsForAnHourIsSetAsideAndWhatIsBehindItTaken)
   EXPECT_EQ(Ingest().records, 0);
 }
 
+TEST_F(StoreTest, AFullSpoolGivesUpWhatIsInTheDatabaseOldestFirst) {
+  const fs::path folder = File().parent_path();
+  const std::vector<std::string> names = {"boot.2026010100Z.jsonl", "boot.2026010101Z.jsonl",
+                                          "boot.2026010102Z.jsonl", "boot.2026010103Z.jsonl"};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    Append(Event(static_cast<std::int64_t>(i)), folder / names[i]);
+    const auto hours = std::chrono::hours(9 - 2 * static_cast<int>(i));  // the last one is an hour old
+    fs::last_write_time(folder / names[i],
+                        fs::file_time_type::clock::now() - (i == 3 ? std::chrono::hours(1) : hours));
+  }
+  const auto size = static_cast<std::int64_t>(fs::file_size(folder / names[0]));
+  Database db = Db();
+  SpoolMemory memory;
+  IngestOptions options;
+  options.cluster = "default";
+  options.memory = &memory;
+  options.most_bytes = 3 * size - 1;
+  const auto pass = [&] {
+    const auto report = IngestSpool(db, Root(), options);
+    EXPECT_TRUE(report.ok()) << report.status();
+    return report.ok() ? report->removed : -1;
+  };
+  EXPECT_EQ(pass(), 0) << "nothing before it is in the database";
+  // A job that runs began in the second file.
+  Append("goodput=on\n", folder / "job.7");
+  fs::last_write_time(folder / "job.7", fs::last_write_time(folder / names[1]) - std::chrono::minutes(10));
+  EXPECT_EQ(pass(), 1);
+  EXPECT_FALSE(fs::exists(folder / names[0]));
+  EXPECT_EQ(pass(), 0) << "the job needs the next";
+  fs::remove(folder / "job.7");
+  EXPECT_EQ(pass(), 1);
+  EXPECT_FALSE(fs::exists(folder / names[1]));
+  EXPECT_EQ(pass(), 0) << "there is room";
+  options.most_bytes = 1;
+  EXPECT_EQ(pass(), 1) << "but never one that may still be written to";
+  EXPECT_TRUE(fs::exists(folder / names[3]));
+}
+
 TEST_F(StoreTest, WhatOnlyTheControllerKnowsNoNodeCanSay) {
   for (const char* kind : {"queue", "attempt", "gone", "node_state", "watch"}) {
     Append("\n{\"v\":1,\"t\":1767225600000000000,\"m\":1,\"node\":\"n1\",\"stepd\":1,\"kind\":\"" +

@@ -81,6 +81,7 @@ void RunControllerLoop(const Config& config, ActiveRole& role, int stop_fd, std:
     IngestOptions options;
     options.cluster = config.cluster;
     options.remove_after_s = absl::ToInt64Seconds(config.keep_spool);
+    options.most_bytes = config.spool_max / 2;
     options.memory = &memory;
     // Records of nodes on this host are copied to the shared spool like all others, and ingested from there.
     if (!config.shared_spool.empty()) options.only_folder = kControllerFolder;
