@@ -142,7 +142,7 @@ class JobWatches {
   // Helpers that hang even when killed, by user.
   std::map<uid_t, std::unique_ptr<AbandonedHelpers>> abandoned_;
   std::map<Key, Entry> entries_;
-  bool wants_helper_ = false;         // somebody waits for one
+  bool wants_helper_ = false;         // a watcher waits for one
   std::int64_t longest_wait_ns_ = 0;  // JobWatchCounts::waiting_s
 };
 
