@@ -63,6 +63,11 @@ class Files {
     ASSERT_EQ(rename(At(from).c_str(), At(to).c_str()), 0) << from;
   }
   void Remove(const std::string& name) const { fs::remove_all(At(name)); }
+  std::int64_t WrittenNs(const std::string& name) const {
+    struct stat found {};
+    EXPECT_EQ(stat(At(name).c_str(), &found), 0) << name;
+    return found.st_mtim.tv_sec * 1'000'000'000LL + found.st_mtim.tv_nsec;
+  }
   void Link(const std::string& to, const std::string& name) const {
     Remove(name);
     fs::create_symlink(to, At(name));
@@ -681,6 +686,23 @@ TEST_F(RealFiles, MegatronsNewestAloneIsKnownToBeComplete) {
   ASSERT_EQ(found.size(), 3U);
   for (const CheckpointSeen& seen : found)
     EXPECT_EQ(seen.complete_ns.has_value(), seen.train_step == 20) << seen.name;
+}
+
+TEST_F(RealFiles, AnOlderMegatronSaveIsCompleteByItsMetadata) {
+  // Both saves ended between two looks.
+  for (const char* name : {"iter_0000010", "iter_0000020", "iter_0000030"}) files_.Dir(name);
+  files_.Write("iter_0000010/metadata.json", "{}");
+  const std::int64_t written_ns = files_.WrittenNs("iter_0000010/metadata.json");
+  NextTick();
+  files_.Write("latest_checkpointed_iteration.txt", "30\n");
+  NextTick();
+  files_.Write("iter_0000020/metadata.json", "{}");  // being written over
+  std::map<std::int64_t, std::optional<std::int64_t>> complete;
+  for (const CheckpointSeen& seen : ScanCheckpoints(folder_.path(), since_).found)
+    complete[seen.train_step.value()] = seen.complete_ns;
+  EXPECT_EQ(complete[10], written_ns);
+  EXPECT_EQ(complete[20], std::nullopt);
+  EXPECT_NE(complete[30], std::nullopt);
 }
 
 TEST_F(RealFiles, LayoutsDoNotTakeEachOthers) {
