@@ -326,6 +326,9 @@ TEST(StepRate, KnowsWhetherSavesBlockWhereIntervalsDiffer) {
   EXPECT_EQ(rate({{43, 3, 20}, {67, 7, 30}}).saves_block, true);
   EXPECT_EQ(rate({{40, 3, 20}, {60, 7, 30}}).saves_block, false);
   EXPECT_EQ(rate({{50, 10, 20}, {50, 10, 20}}).saves_block, std::nullopt);
+  // The same save after the same number of steps: one jitter more or less on either side says nothing.
+  EXPECT_EQ(rate({{4320, 306, 20}, {4321, 307, 20}, {4341, 300, 20}}).saves_block, std::nullopt);
+  EXPECT_EQ(rate({{4306, 306, 20}, {4307, 307, 20}, {4342, 335, 20}}).saves_block, std::nullopt);
   EXPECT_FALSE(FindStepRate({}));
   EXPECT_FALSE(FindStepRate({{10, 3, 0}})) << "no step between";
 }

@@ -27,7 +27,8 @@ struct StepRate {
 // Absent if no interval has a step.
 //
 // For intervals I of n steps with saves of w: if all saves block, (I - w) / n is the same for all; if none
-// does, I / n is. The assumption that holds for most of them, and for more than the other, is chosen.
+// does, I / n is. The assumption that holds for most of them, and for more than the other, is chosen,
+// if their w / n differ enough to tell: with the same save after the same number of steps, both hold.
 std::optional<StepRate> FindStepRate(const std::vector<SaveInterval>& intervals);
 
 }  // namespace goodput
