@@ -13,6 +13,7 @@ import json
 import os
 import pwd
 import random
+import re
 import signal
 import socket
 import string
@@ -288,11 +289,11 @@ class Cluster:
     # --- use
 
     @staticmethod
-    def release() -> Tuple[int, int]:
-        """The installed release of Slurm: (22, 5), (25, 11)."""
+    def release() -> Tuple[int, int, int]:
+        """The installed release of Slurm: (22, 5, 8), (25, 11, 4)."""
         said = subprocess.run(["slurmctld", "-V"], stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout
-        major, minor = said.split()[-1].split(".")[:2]
-        return int(major), int(minor)
+        major, minor, patch = re.findall(r"\d+", said.split()[-1])[:3]
+        return int(major), int(minor), int(patch)
 
     @property
     def conf(self) -> str:

@@ -126,11 +126,11 @@ SCENARIOS: List[Tuple[Scenario, int]] = [  # with the nodes each needs, the long
 
 
 # Whether Slurm reports an attempt as PREEMPTED because an earlier one was.
-REMEMBERS = (24, 5) <= Cluster.release() < (26, 5)
+REMEMBERS = (24, 5) <= Cluster.release() < (26, 5, 3)
 
 
 def once_more(outcome: Outcome) -> List[Tuple[str, bool]]:
-    """What else interrupts a job after a grace time that was cut short or used up: some Slurm (24.05 to 25.11) remembers it,
+    """What else interrupts a job after a grace time that was cut short or used up: some Slurm (24.05 to 26.05.2) remembers it,
     and requeues the next attempt when that ends, calling it PREEMPTED, too. It has a third attempt then. Planned is what
     exits with 0 behind a save of its last step: a job that was told to stop at a multiple of its saves goes on to the next."""
     third = len(outcome.show["jobs"][0]["attempts"]) > 2

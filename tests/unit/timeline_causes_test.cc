@@ -52,7 +52,7 @@ TEST(Cause, AMachineThatIsGoneOtherwiseIsANodeFailure) {
   EXPECT_TRUE(Says(interruption, "Unbacked instance"));
 }
 
-// Slurm 24.05 to 25.11: the first attempt ended because of TERM and had itself requeued, which was done at
+// Slurm 24.05 to 26.05.2: the first attempt ended because of TERM and had itself requeued, which was done at
 // 121; the second ended by itself at 332, but Slurm reports PREEMPTED.
 struct Leftover {
   RunBuilder run;

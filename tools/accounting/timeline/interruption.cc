@@ -133,7 +133,7 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostE
     says(std::string("left over from the preemption of an earlier attempt: this attempt has no preemption "
                      "time, and ") +
          (attempt.preempted_by.empty() ? "no other job took its nodes" : "nothing told it to end") +
-         "; Slurm 24.05 to 25.11 requeues such a job once more when it ends");
+         "; Slurm 24.05 to 26.05.2 requeues such a job once more when it ends");
   }
   const bool preempted = attempt.preempt_time || (state == "PREEMPTED" && !left_behind);
   if (attempt.preempt_time) says("the controller set a preemption time");
@@ -164,7 +164,7 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostE
   if (context.remembered == Remembered::kShownLater) {
     says(
         "inferred: it exited before the requeue, and Slurm gave the state PREEMPTED to a later attempt that "
-        "nothing told to end, as 24.05 to 25.11 do when a requeue interrupts a preemption");
+        "nothing told to end, as 24.05 to 26.05.2 do when a requeue interrupts a preemption");
     return "preempted";
   }
   const bool node_lost =

@@ -1,4 +1,4 @@
-// Finds stale PREEMPTED states: Slurm 24.05 to 25.11 remembers a preemption with grace time if the script's
+// Finds stale PREEMPTED states: Slurm 24.05 to 26.05.2 remembers a preemption with grace time if the script's
 // own requeue interrupts it or the time runs out; it then gives the state PREEMPTED to the next attempt that
 // ends by itself, and requeues it once more.
 #pragma once
