@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Every suite of tests/run: its requirements, its command, and how to count its tests.
 
-Three lanes run in parallel: one at low priority for processor-bound suites (builds, linters), and two for suites that mostly
-wait for Slurm (end to end), one of which later helps with the processor-bound suites. A suite's output goes to
+Lanes run in parallel: one at low priority for processor-bound suites (builds, linters), two for suites that mostly wait for
+Slurm (end to end), one of which later helps with the processor-bound suites, and one for a suite that does little. A suite's output goes to
 out/tests/NAME.log and is printed if it fails.
 
 A test that fails while the other lanes load the machine is repeated alone at the end. If it fails again, it has failed; if it
@@ -53,7 +53,7 @@ class Suite(NamedTuple):
     name: str
     command: List[str]
     count: Callable[[str, int], Counts]
-    lane: str  # "busy" or "waiting"
+    lane: str  # "busy", "waiting" or "idle"
     cwd: str = TOP
     again: Tuple[str, ...] = (PYTHON, "tests/timed.py", "-v")  # the command that repeats some of its tests; (): none
 
@@ -110,6 +110,8 @@ def sanitized_suite(name: str, kind: str, folder: str) -> Suite:
 def suites() -> List[Suite]:
     sh = "tests/checks/"
     return [
+        # This one only waits, for minutes.
+        python_suite("defaults", "tests.e2e.test_defaults", lane="idle"),
         # These mostly wait for Slurm. Longest first; the two with the most nodes must not run at the same time.
         python_suite("first-light", "tests.e2e.test_first_light"),
         python_suite("plugin", "tests.e2e.test_plugin"),
@@ -159,7 +161,7 @@ def suites() -> List[Suite]:
         python_suite("schema", "tests.e2e.test_schema", lane="busy"),
         python_suite("sql", "tests.e2e.test_sql", lane="busy"),
         python_suite("profiles", "tests.e2e.test_profiles", lane="busy"),
-        python_suite("truth", "tests/e2e/harness/test_truth.py", lane="busy"),
+        python_suite("truth", "tests/e2e/harness/test_truth.py", "tests.e2e.harness.test_uninstrumented_rules", lane="busy"),
         Suite("format", [sh + "format"], whole, "busy", again=()),
         Suite("house", [sh + "house"], whole, "busy", again=()),
         Suite("includes", [sh + "includes", BUILD], whole, "busy", again=()),
@@ -315,7 +317,7 @@ def main(names: List[str]) -> int:
                 results[suite.name] = counts
                 show(suite, counts, seconds, used_s)
 
-    lanes = [threading.Thread(target=lane, args=kinds) for kinds in (("waiting",), ("waiting", "busy"), ("busy",))]
+    lanes = [threading.Thread(target=lane, args=kinds) for kinds in (("idle",), ("waiting",), ("waiting", "busy"), ("busy",))]
     for thread in lanes:
         thread.start()
     for thread in lanes:

@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 """Jobs as each framework runs them, preempted once and hit by a node failure once, reconstructed from their checkpoints only or
-from their output only: buckets match the trainer's own truth within 1 % of the job's time or 1.1 s per boundary, and runtime
-goodput is right or a range that contains it.
+from their output only, and compared with the trainer's own truth (harness/uninstrumented.py).
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_frameworks
 """
@@ -20,8 +19,8 @@ STAGE = Stage()
 FRAMEWORKS = ("megatron", "nemo", "lightning", "torchtitan", "maxtext", "deepspeed", "hf", "composer")
 # Those whose step lines contain a time.
 STAMPED = FRAMEWORKS
-# Allocation, launch and the program's own start, three times.
-BOUNDARIES = 3
+# Those whose output does not say when a save began: a step after it took longer.
+SILENT_SAVES = ("composer",)
 
 
 def node_fails(work: Work) -> None:
@@ -37,9 +36,9 @@ def told_by(framework: str, way: str) -> Callable[[Work], Outcome]:
         option = "--goodput-checkpoint-dir=" + work.folder if way == "files" else "--goodput-log-profile=" + framework
         program = work.trainer("--framework %s --noise --step-seconds 0.2 --save-every 20 --steps 130" % framework, marks=False)
         work.submit("srun " + program, "--open-mode=append", option)
-        work.steps(0, 52)
+        work.steps(0, 55)
         work.preempt()
-        work.steps(1, 30)
+        work.steps(1, 34)
         if framework == "lightning":
             # It ignores TERM: otherwise it would still run when its node is back, and Slurm would keep the job.
             work.control("requeue", str(work.job))
@@ -66,12 +65,12 @@ def setUpModule() -> None:
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
 class FrameworksTest(unittest.TestCase):
-    def close(self, way: str, *unknown: str) -> None:
+    def close(self, way: str, unknown: Callable[[str], Tuple[str, ...]]) -> None:
         for framework in [one for where, one in SCENARIOS if where == way]:
             with self.subTest(framework):
                 outcome = STAGE.outcome("", SCENARIOS[way, framework])
                 assert_valid(outcome.show)
-                assert_close(self, outcome, *unknown, boundaries=BOUNDARIES)
+                assert_close(self, outcome, *unknown(framework), inside=way == "output")
                 if way == "output":
                     self.goes_on_where_it_was_resumed(outcome)
 
@@ -80,10 +79,10 @@ class FrameworksTest(unittest.TestCase):
         self.assertEqual(said, [starts[0].steps()[0].number for starts in outcome.truth.incarnations])
 
     def test_by_its_checkpoints_alone(self) -> None:
-        self.close("files", "checkpoint_save", "drain")
+        self.close("files", lambda _: ("checkpoint_save", "drain"))
 
     def test_by_its_output_alone(self) -> None:
-        self.close("output")
+        self.close("output", lambda framework: ("checkpoint_save",) if framework in SILENT_SAVES else ())
 
 
 if __name__ == "__main__":

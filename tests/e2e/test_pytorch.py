@@ -26,9 +26,6 @@ from .harness.work import Outcome, Work
 STAGE = Stage()
 PROGRAM = os.path.join(reachable(os.path.join(TESTS, "trainer")), "pytorch.py")
 CLIENTS = reachable(os.path.join(os.path.dirname(TESTS), "tools", "clients"))
-# Allocation, launch and the program's own start, twice.
-BOUNDARIES = 2
-
 UNKNOWN_PROGRAM = ("startup", "productive", "checkpoint_save", "lost_work", "at_risk", "drain", "teardown", "unobserved")
 
 # Both nodes are this machine.
@@ -124,7 +121,7 @@ class PytorchTest(unittest.TestCase):
     def test_by_its_output_alone(self) -> None:
         outcome, job = self.judge(by_output)
         if job["steps"]["count"]:
-            assert_close(self, outcome, "teardown", boundaries=BOUNDARIES)
+            assert_close(self, outcome, "teardown", inside=True)
         else:
             self.pooled(outcome, UNKNOWN_PROGRAM, delta_s=2.2)
 

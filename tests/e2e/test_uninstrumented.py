@@ -3,8 +3,7 @@
 
     GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_uninstrumented
 
-A bucket is within 1 % of the job's time (or 1.1 s, because Slurm has whole seconds) of the truth, and runtime goodput is
-right or a range that contains it.
+The rules are those of harness/uninstrumented.py.
 """
 
 import glob

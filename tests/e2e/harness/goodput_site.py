@@ -36,10 +36,10 @@ FINAL = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED"
 
 class Site:
     def __init__(self, mode: str = "cgroup", nodes: int = 4, dbd: bool = True, cred_expire_s: int = 6,
-                 queue_interval_s: float = 0.5, daemon: bool = True, conf: Iterable[str] = (), kill_wait_s: int = 5,
+                 queue_interval_s: Optional[float] = 0.5, daemon: bool = True, conf: Iterable[str] = (), kill_wait_s: int = 5,
                  grace_s: int = 30, slurm_conf: Iterable[str] = (), cgroup_conf: Iterable[str] = (), cloud: int = 0,
                  plugin: str = "") -> None:
-        """cred_expire_s: with 6 a requeued job waits 7 s, with 0 Slurm's own 121 s. conf: more lines of goodput.conf. plugin:
+        """cred_expire_s: with 6 a requeued job waits 7 s, with 0 Slurm's own 121 s. queue_interval_s: None: the default. conf: more lines of goodput.conf. plugin:
         more arguments for the plugin; {dir} is the cluster's folder."""
         for path in (PLUGIN, GOODPUTD, SGOODPUT):
             if not os.path.exists(path):
@@ -69,9 +69,9 @@ class Site:
             os.mkdir(self.path("goodput"), 0o755)
             os.mkdir(self.path("goodput", "db"), 0o750)
             with open(self.conf, "w") as file:
+                interval = [] if self.queue_interval_s is None else ["queue_interval = %dms" % (1000 * self.queue_interval_s)]
                 file.write("".join(line + "\n" for line in [
-                    "spool = " + self.spool, "database = " + self.database, "socket = " + self.socket,
-                    "queue_interval = %dms" % (1000 * self.queue_interval_s)] + self._conf))
+                    "spool = " + self.spool, "database = " + self.database, "socket = " + self.socket] + interval + self._conf))
             if self._wants_daemon:
                 self.start_daemon()
             else:
