@@ -12,8 +12,7 @@
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/run_report.h"
 #include "tools/sgoodput/session.h"
-#include "tools/sources/import_export/google_export.h"
-#include "tools/sources/import_export/spool_export.h"
+#include "tools/sources/import_export/export_formats.h"
 
 namespace goodput {
 namespace {
@@ -27,21 +26,20 @@ absl::Status CannotWrite(const std::string& what) {
   return absl::FailedPreconditionError(Cat(what, ": cannot write: ", std::strerror(errno)));
 }
 
-using Write = std::function<absl::Status(std::string_view)>;
-
 // Errors about the run are found before anything is written.
-absl::StatusOr<std::function<absl::Status(const Write&)>> Exporter(const ExportOptions& options,
-                                                                   Target& target) {
-  if (options.format == "spool") {
-    return
-        [&target](const Write& write) { return ExportSpoolRecords(target.session.db, target.jobs, write); };
+absl::StatusOr<std::function<absl::Status(const WriteText&)>> Exporter(const ExportFormat& format,
+                                                                       Target& target) {
+  if (format.is_records) {
+    return [&](const WriteText& write) { return format.write({target.session.db, target.jobs, ""}, write); };
   }
   absl::StatusOr<Report> made = MakeReport(target, {});
   if (!made.ok()) return made.status();
   // On the heap, since its parts point to each other.
   const auto report = std::make_shared<const Report>(*std::move(made));
-  return [report](const Write& write) {
-    return ExportGoogleLog(report->run.facts, report->timeline, JobName(report->run.info), write);
+  return [&, report](const WriteText& write) {
+    return format.write(
+        {target.session.db, target.jobs, JobName(report->run.info), &report->run.facts, &report->timeline},
+        write);
   };
 }
 
@@ -50,7 +48,9 @@ absl::StatusOr<std::function<absl::Status(const Write&)>> Exporter(const ExportO
 int RunExport(const ExportOptions& options) {
   absl::StatusOr<Target> target = OpenTarget(options.common, options.target);
   if (!target.ok()) return Fail(target.status());
-  const auto exporter = Exporter(options, *target);
+  const ExportFormat* const format = FindExportFormat(options.format);
+  if (format == nullptr) return Fail(absl::InvalidArgumentError(Cat("no export format ", options.format)));
+  const auto exporter = Exporter(*format, *target);
   if (!exporter.ok()) return Fail(exporter.status());
   const bool to_stdout = options.output.empty() || options.output == "-";
   const std::string name = to_stdout ? "stdout" : options.output;

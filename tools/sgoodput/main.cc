@@ -13,6 +13,7 @@
 #include "tools/sgoodput/help_formatter.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/remote.h"
+#include "tools/sources/import_export/export_formats.h"
 
 namespace {
 
@@ -165,12 +166,10 @@ Examples:
 Exit status: 0 something found, 1 nothing found, 2 unknown or invalid profile.)";
 
 constexpr const char* kExportExamples = R"(
-Writes a log in the format of Google's goodput library, one entry per line. --format=spool writes the records
-of the nodes and of the queue watch as they were recorded (see SPOOL_FORMAT.md).
-
 Examples:
   sgoodput export 1234 > goodput.jsonl
-  sgoodput export 1234 --format=spool > records.jsonl
+  sgoodput export 1234 --format=trace -o trace.json       open it in ui.perfetto.dev
+  sgoodput export 1234 --format=folded | sort -k2 -n     ... or give it to flamegraph.pl
   sgoodput export --run pretrain-7b -o goodput.jsonl)";
 
 constexpr const char* kShowExamples = R"(
@@ -469,11 +468,11 @@ int ParseAndRun(int argc, char** argv) {
   CLI::App* export_app = app.add_subcommand("export", "write a run in another program's format");
   AddCommon(*export_app, out.common, false);
   AddTarget(*export_app, out.target);
-  export_app->add_option("--format", out.format, "google-goodput, or spool for the records themselves")
+  export_app->add_option("--format", out.format, "one of the formats below (google-goodput)")
       ->type_name("FORMAT")
-      ->check(CLI::IsMember({"google-goodput", "spool"}));
+      ->check(CLI::IsMember(goodput::ExportFormatNames()));
   export_app->add_option("-o,--output", out.output, "write to FILE instead of stdout")->type_name("FILE");
-  export_app->footer(kExportExamples);
+  export_app->footer(goodput::DescribeExportFormats() + kExportExamples);
 
   goodput::DoctorOptions doctor;
   CLI::App* doctor_app = app.add_subcommand("doctor", "check the installation and suggest fixes");

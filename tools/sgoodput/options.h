@@ -176,8 +176,8 @@ struct ProfileOptions {
 struct ExportOptions {
   CommonOptions common;
   TargetOptions target;
-  std::string format = "google-goodput";
-  std::string output;  // empty: stdout
+  std::string format = "google-goodput";  // see ExportFormats
+  std::string output;                     // empty: stdout
 };
 
 struct SqlOptions {

@@ -70,7 +70,9 @@ tools/sources/logs/built_in.cc: tools/sources/logs/embed $(log_profiles)
 noinst_LTLIBRARIES += tools/sources/libimportexport.la
 tools_sources_libimportexport_files = \
   tools/sources/import_export/clock_setback.h \
+  tools/sources/import_export/export_formats.cc tools/sources/import_export/export_formats.h \
   tools/sources/import_export/file_import.cc tools/sources/import_export/file_import.h \
+  tools/sources/import_export/folded_export.cc tools/sources/import_export/folded_export.h \
   tools/sources/import_export/google_export.cc tools/sources/import_export/google_export.h \
   tools/sources/import_export/google_fold.cc tools/sources/import_export/google_fold.h \
   tools/sources/import_export/google_import.cc tools/sources/import_export/google_import.h \
@@ -78,7 +80,8 @@ tools_sources_libimportexport_files = \
   tools/sources/import_export/json_stream.cc tools/sources/import_export/json_stream.h \
   tools/sources/import_export/log_import.cc tools/sources/import_export/log_import.h \
   tools/sources/import_export/spool_export.cc tools/sources/import_export/spool_export.h \
-  tools/sources/import_export/time_order.cc tools/sources/import_export/time_order.h
+  tools/sources/import_export/time_order.cc tools/sources/import_export/time_order.h \
+  tools/sources/import_export/trace_export.cc tools/sources/import_export/trace_export.h
 unity_sources += tools/sources/libimportexport.unity.cc
 if UNITY
 nodist_tools_sources_libimportexport_la_SOURCES = tools/sources/libimportexport.unity.cc
