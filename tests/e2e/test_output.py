@@ -82,6 +82,11 @@ def appended(work: Work) -> Outcome:
     return restarted(work, "hf", "auto", "--open-mode=append")
 
 
+def learned(work: Work) -> Outcome:
+    """No profile knows these lines."""
+    return restarted(work, "own", "auto", "--open-mode=append")
+
+
 def labelled(work: Work) -> Outcome:
     """Two ranks that print the same, with colours and labels, and a separate file for errors."""
     return restarted(work, "titan", "torchtitan", "-n2", "--error=" + work.folder + ".err", srun="srun --label")
@@ -172,7 +177,7 @@ def started_quickly(work: Work) -> Outcome:
     return outcome(work)
 
 
-SCENARIOS = [(started_slowly, 1), (started_quickly, 1), (truncated, 1), (appended, 1), (labelled, 1), (through_srun, 1), (noisy, 1), (unknown_profile, 1), (unfollowed, 1), (told_while_set_up, 1), (told_what_sets_up, 1), (network_tested, 3)]
+SCENARIOS = [(started_slowly, 1), (started_quickly, 1), (truncated, 1), (appended, 1), (learned, 1), (labelled, 1), (through_srun, 1), (noisy, 1), (unknown_profile, 1), (unfollowed, 1), (told_while_set_up, 1), (told_what_sets_up, 1), (network_tested, 3)]
 
 
 def setUpModule() -> None:
@@ -222,6 +227,10 @@ class OutputTest(unittest.TestCase):
     def test_a_requeue_that_appends_to_it_with_a_bar_that_has_no_time(self) -> None:
         # Each start of a bar is known to the second.
         job = self.judge(STAGE.outcome("", appended), within_s=2.2)
+        self.assertEqual(job["attempts"][0]["kept_step"], 5)
+
+    def test_a_loop_that_no_profile_knows_is_learned_from_its_lines(self) -> None:
+        job = self.judge(STAGE.outcome("", learned), within_s=1.3)
         self.assertEqual(job["attempts"][0]["kept_step"], 5)
 
     def test_several_ranks_with_labels_and_colours_in_a_file_of_errors(self) -> None:

@@ -160,7 +160,7 @@ tests_unit_follower_test_LDADD = tools/goodputd/libgoodputd.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/logs_test
 TESTS += tests/unit/logs_test
-tests_unit_logs_test_SOURCES = tests/unit/logs_test.cc
+tests_unit_logs_test_SOURCES = tests/unit/logs_test.cc tests/unit/profile_learner_test.cc
 tests_unit_logs_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_logs_test_LDADD = tools/sources/liblogs.la $(GTEST_LIBS)
 

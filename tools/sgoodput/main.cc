@@ -161,9 +161,10 @@ A log profile describes how a framework prints its steps, saves and phases. Jobs
 Examples:
   sgoodput profile list
   sgoodput profile test megatron slurm-1234.out
+  sgoodput profile learn slurm-1234.out > ours.profile      for a program that no profile matches
   sgoodput profile show megatron > ours.profile; sgoodput profile test ./ours.profile slurm-1234.out
 
-Exit status: 0 something found, 1 nothing found, 2 unknown or invalid profile.)";
+Exit status: 0 something found or learned, 1 nothing, 2 unknown or invalid profile.)";
 
 constexpr const char* kExportExamples = R"(
 Examples:
@@ -462,6 +463,11 @@ int ParseAndRun(int argc, char** argv) {
       ->required();
   profile_test->add_option("LOG", profile.log, "output of the program; - is stdin")->required();
   profile_test->add_flag("-q,--quiet", profile.quiet, "print the sums only");
+  CLI::App* profile_learn =
+      profile_app->add_subcommand("learn", "infer a profile from logs that no profile matches");
+  std::string learned_name = "ours";
+  profile_learn->add_option("--name", learned_name, "name of the profile (ours)")->type_name("NAME");
+  profile_learn->add_option("LOG", profile.logs, "output of the program; - is stdin")->required();
   profile_app->footer(kProfileExamples);
 
   goodput::ExportOptions out;
@@ -542,7 +548,11 @@ int ParseAndRun(int argc, char** argv) {
   if (*diff_app) return goodput::RunDiff(diff);
   if (*profile_app) {
     using What = goodput::ProfileOptions::What;
-    profile.what = *profile_test ? What::kTest : *profile_show ? What::kShow : What::kList;
+    profile.what = *profile_test    ? What::kTest
+                   : *profile_show  ? What::kShow
+                   : *profile_learn ? What::kLearn
+                                    : What::kList;
+    if (*profile_learn) profile.profile = learned_name;
     return goodput::RunProfile(profile);
   }
   if (*doctor_app) return goodput::RunDoctor(doctor);

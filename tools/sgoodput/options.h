@@ -165,12 +165,13 @@ struct DiffOptions {
 };
 
 struct ProfileOptions {
-  enum class What { kList, kShow, kTest };
+  enum class What { kList, kShow, kTest, kLearn };
   What what = What::kList;
   std::string config;
   std::string profile;  // a name or a file
   std::string log;
-  bool quiet = false;  // print only the sums
+  std::vector<std::string> logs;  // to learn from
+  bool quiet = false;             // print only the sums
 };
 
 struct ExportOptions {

@@ -87,7 +87,8 @@ int Test(const Config& config, const ProfileOptions& options) {
       ReadLines(*input, [&](std::string_view line, std::int64_t /*offset*/) { reader->Count(line); });
   if (!counted.ok()) return Fail(absl::InvalidArgumentError(counted.message()));
   const LogReader::Counted most = reader->MostCounted();
-  if (reader->profile().empty() && !most.name.empty()) reader = Open(most.name, config);
+  if (reader->profile().empty() && !most.name.empty())
+    reader = LogReader::OpenCounted(most, config.log_profiles);
   if (!reader.ok()) return Fail(absl::InvalidArgumentError(reader.status().message()));
   std::map<std::string_view, std::int64_t> counts;
   // While the profile is not known yet, events are held and passed without their lines.
@@ -117,10 +118,37 @@ int Test(const Config& config, const ProfileOptions& options) {
   std::string sums;
   for (const auto& [kind, count] : counts) sums += Cat(sums.empty() ? "" : ", ", count, " ", kind);
   if (const std::string why = most.counters.Why(); !why.empty()) std::printf("%s\n", why.c_str());
+  if (most.learned) std::printf("no profile matches; %s\n", Printable(most.learned->why).c_str());
   std::printf("%lld lines, profile %s: %s\n", static_cast<long long>(total),
               reader->profile().empty() ? "none" : Printable(reader->profile()).c_str(),
               sums.empty() ? "nothing found" : sums.c_str());
   return counts.empty() ? kNothingMatched : kAnswered;
+}
+
+int Learn(const ProfileOptions& options) {
+  ProfileLearner learner;
+  std::int64_t total = 0;
+  for (const std::string& log : options.logs) {
+    const absl::StatusOr<Input> input = Input::Open(log);
+    if (!input.ok()) return Fail(absl::InvalidArgumentError(input.status().message()));
+    const absl::Status read = ReadLines(*input, [&](std::string_view line, std::int64_t /*offset*/) {
+      ++total;
+      learner.See(WithoutLabel(line));
+    });
+    if (!read.ok()) return Fail(absl::InvalidArgumentError(read.message()));
+  }
+  const std::optional<LearnedProfile> learned = learner.Learn(options.profile);
+  if (!learned) {
+    std::fprintf(
+        stderr,
+        "sgoodput: no number in %lld lines is certain to count steps: it needs a name such as step or "
+        "iteration, or to lead its lines, and a loss beside it\n",
+        static_cast<long long>(total));
+    return kNothingMatched;
+  }
+  std::fputs(learned->text.c_str(), stdout);
+  std::fprintf(stderr, "sgoodput: %s\n", Printable(learned->why).c_str());
+  return kAnswered;
 }
 
 }  // namespace
@@ -129,6 +157,7 @@ int RunProfile(const ProfileOptions& options) {
   const absl::StatusOr<Config> config = LoadConfig(options.config);
   if (!config.ok()) return Fail(absl::FailedPreconditionError(config.status().message()));
   if (options.what == ProfileOptions::What::kTest) return Test(*config, options);
+  if (options.what == ProfileOptions::What::kLearn) return Learn(options);
   const std::vector<KnownProfile> profiles = LoadProfiles(config->log_profiles);
   return options.what == ProfileOptions::What::kList ? List(profiles) : Show(profiles, options.profile);
 }

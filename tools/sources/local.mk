@@ -22,6 +22,7 @@ noinst_LTLIBRARIES += tools/sources/liblogs.la
 tools_sources_liblogs_files = \
   tools/sources/logs/google_entry.cc tools/sources/logs/google_entry.h \
   tools/sources/logs/google_events.cc tools/sources/logs/google_events.h \
+  tools/sources/logs/line_numbers.cc tools/sources/logs/line_numbers.h \
   tools/sources/logs/line_placer.cc tools/sources/logs/line_placer.h \
   tools/sources/logs/line_time.cc tools/sources/logs/line_time.h \
   tools/sources/logs/lines.cc tools/sources/logs/lines.h \
@@ -30,6 +31,7 @@ tools_sources_liblogs_files = \
   tools/sources/logs/log_reader.cc tools/sources/logs/log_reader.h \
   tools/sources/logs/log_sink.h \
   tools/sources/logs/profile.cc tools/sources/logs/profile.h \
+  tools/sources/logs/profile_learner.cc tools/sources/logs/profile_learner.h \
   tools/sources/logs/progress_bars.cc tools/sources/logs/progress_bars.h \
   tools/sources/logs/running_median.h \
   tools/sources/logs/step_entry.cc tools/sources/logs/step_entry.h \

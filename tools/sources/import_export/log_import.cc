@@ -183,7 +183,7 @@ class LogPass {
 
 absl::Status LookAt(const Input& input, const LogImportOptions& log, const LogReader::Counted& counted,
                     LineClock& clock) {
-  ASSIGN_OR_RETURN(LogReader reader, LogReader::Open(counted.name, log.site_profiles));
+  ASSIGN_OR_RETURN(LogReader reader, LogReader::OpenCounted(counted, log.site_profiles));
   const auto see = [&](const LogReader::Said& said) {
     if (!counted.counters.IsTrainings(said.event)) return;
     clock.Look(said.event.time);
@@ -228,15 +228,16 @@ absl::StatusOr<FileImportReport> ImportLog(Database& db, const Input& input, con
   if (!status.ok()) return status;
   const LogReader::Counted counted = all->MostCounted();
   if (counted.name.empty()) {
-    return absl::InvalidArgumentError(Cat(input.name() == "-" ? "stdin" : input.name(), ": profile ",
-                                          log.profile, " matches no line; see sgoodput profile test"));
+    return absl::InvalidArgumentError(
+        Cat(input.name() == "-" ? "stdin" : input.name(), ": profile ", log.profile,
+            " matches no line; see sgoodput profile learn, or write one (sgoodput profile show hf)"));
   }
   LineClock clock(log.zone, input.written_ns());
   if (status = LookAt(input, log, counted, clock); !status.ok()) return status;
   Ns begin = 0;
   clock.Begin([&](Ns length) { return begin = BeginOf(input, options, log, length); });
 
-  absl::StatusOr<LogReader> reader = LogReader::Open(counted.name, log.site_profiles);
+  absl::StatusOr<LogReader> reader = LogReader::OpenCounted(counted, log.site_profiles);
   if (!reader.ok()) return reader.status();
   Transaction transaction(db);
   if (!transaction.status().ok()) return transaction.status();
@@ -249,7 +250,7 @@ absl::StatusOr<FileImportReport> ImportLog(Database& db, const Input& input, con
     return absl::InvalidArgumentError(
         Cat(input.name(), ": results of nccl-tests need a job; specify it with -j JOB"));
   }
-  report.note = counted.counters.Why();
+  report.note = counted.learned ? Cat("no profile matches; ", counted.learned->why) : counted.counters.Why();
   if (clock.tells_no_time()) report.placed_from = begin;
   if (clock.tells_nothing()) report.untimed = report.entries;
   ImportRow row;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/sources/logs/built_in.h"
 #include "tools/sources/logs/google_events.h"
@@ -28,6 +29,9 @@ namespace fs = std::filesystem;
 constexpr int kCertainSteps = 2;
 // Number of events kept until the profile is known.
 constexpr std::size_t kMaxHeld = 4096;
+// A profile is inferred while a program runs only from this many lines of steps.
+constexpr int kLiveLines = 10;
+constexpr std::size_t kMaxKeptBytes = std::size_t{128} << 10U;
 constexpr std::string_view kEnding = ".profile";
 constexpr std::string_view kBuiltIn = "built in";
 constexpr std::size_t kMaxSiteProfiles = 256;
@@ -119,7 +123,11 @@ absl::StatusOr<LogReader> LogReader::Open(std::string_view name, const std::stri
   if (!found)
     return absl::NotFoundError(
         Cat("unknown log profile ", name, "; known: ", names, ", ", kGoogleProfile, " and ", kAutoProfile));
-  if (name != kAutoProfile) reader.chosen_name_ = std::string(name);
+  if (name == kAutoProfile) {
+    reader.learner_.emplace();
+  } else {
+    reader.chosen_name_ = std::string(name);
+  }
   return reader;
 }
 
@@ -145,6 +153,7 @@ std::vector<LogEvent> LogReader::Events(const Candidate& candidate, std::string_
 }
 
 void LogReader::Line(std::string_view line, std::int64_t offset, std::int64_t read_ns, const Take& take) {
+  if (learner_ && !chosen_name_.empty()) LearnMore(line);
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     Candidate& candidate = candidates_[i];
     for (LogEvent& event : Events(candidate, line)) {
@@ -165,9 +174,65 @@ void LogReader::Line(std::string_view line, std::int64_t offset, std::int64_t re
       }
     }
   }
+  if (learner_ && chosen_name_.empty()) LearnFrom(line, offset, read_ns, take);
+}
+
+void LogReader::LearnFrom(std::string_view line, std::int64_t offset, std::int64_t read_ns,
+                          const Take& take) {
+  learner_->See(WithoutLabel(line));
+  kept_.push_back({std::string(line), offset, read_ns});
+  kept_bytes_ += line.size();
+  for (; kept_bytes_ > kMaxKeptBytes; kept_.pop_front()) kept_bytes_ -= kept_.front().line.size();
+  // A try compiles expressions, which takes milliseconds.
+  if (++lines_ < next_try_) return;
+  next_try_ += next_try_ / 4;
+  const std::optional<LearnedProfile> learned = learner_->Learn(kLearnedProfile, kLiveLines);
+  if (learned) Adopt(*learned, take);
+}
+
+// The first save comes after many steps.
+void LogReader::LearnMore(std::string_view line) {
+  const std::size_t saves = learner_->saves();
+  learner_->See(WithoutLabel(line));
+  if (learner_->saves() == saves) return;
+  const std::optional<LearnedProfile> learned = learner_->Learn(kLearnedProfile, kLiveLines);
+  if (!learned || learned->counter != learned_counter_) return;
+  absl::StatusOr<LogProfile> profile = LogProfile::Parse(learned->text, kLearnedProfile);
+  for (Candidate& candidate : candidates_) {
+    if (profile.ok() && candidate.name == kLearnedProfile)
+      candidate.profile = std::make_unique<LogProfile>(*std::move(profile));
+  }
+}
+
+void LogReader::Adopt(const LearnedProfile& learned, const Take& take) {
+  absl::StatusOr<LogProfile> profile = LogProfile::Parse(learned.text, kLearnedProfile);
+  if (!profile.ok()) return;
+  candidates_.push_back(
+      {std::string(kLearnedProfile), std::make_unique<LogProfile>(*std::move(profile)), false, 0, 0, {}});
+  learned_counter_ = learned.counter;
+  const std::deque<Kept> kept = std::move(kept_);
+  Choose(candidates_.size() - 1, take);
+  // What others found in these lines was passed by Choose.
+  const auto own = std::find_if(candidates_.begin(), candidates_.end(),
+                                [](const Candidate& candidate) { return candidate.name == kLearnedProfile; });
+  for (const Kept& one : kept) {
+    for (LogEvent& event : Events(*own, one.line)) take({std::move(event), one.offset, one.read_ns});
+  }
+}
+
+absl::StatusOr<LogReader> LogReader::OpenCounted(const Counted& counted, const std::string& site_folder) {
+  if (!counted.learned) return Open(counted.name, site_folder);
+  ASSIGN_OR_RETURN(LogReader reader, Of(counted.learned->text, kLearnedProfile));
+  for (KnownProfile& known : LoadProfiles(site_folder)) {
+    if (!IsReadBeside(known.name) || !known.profile.ok()) continue;
+    reader.candidates_.push_back(
+        {known.name, std::make_unique<LogProfile>(*std::move(known.profile)), true, 0, 0, {}});
+  }
+  return reader;
 }
 
 void LogReader::Count(std::string_view line) {
+  if (learner_) learner_->See(WithoutLabel(line));
   for (Candidate& candidate : candidates_) {
     for (const LogEvent& event : Events(candidate, line)) {
       if (candidate.beside && event.kind != LogEvent::Kind::kCollective) continue;
@@ -186,7 +251,11 @@ LogReader::Counted LogReader::MostCounted() const {
     const auto rank = [](const Candidate& of) { return std::tuple(!of.beside, of.steps, of.others); };
     if (best == nullptr || rank(candidate) > rank(*best)) best = &candidate;
   }
-  return best == nullptr ? Counted{} : Counted{best->name, best->counters};
+  if (learner_ && (best == nullptr || best->steps == 0)) {
+    if (std::optional<LearnedProfile> learned = learner_->Learn(kLearnedProfile))
+      return {std::string(kLearnedProfile), {}, std::move(learned)};
+  }
+  return best == nullptr ? Counted{} : Counted{best->name, best->counters, {}};
 }
 
 void LogReader::Choose(std::size_t which, const Take& take) {
@@ -194,6 +263,8 @@ void LogReader::Choose(std::size_t which, const Take& take) {
     if (held.candidate == which || candidates_[held.candidate].beside) take(held.said);
   }
   held_.clear();
+  kept_.clear();
+  if (candidates_[which].name != kLearnedProfile) learner_.reset();
   chosen_name_ = candidates_[which].name;
   std::vector<Candidate> kept;
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
@@ -203,7 +274,14 @@ void LogReader::Choose(std::size_t which, const Take& take) {
 }
 
 void LogReader::Finish(const Take& take) {
-  if (!chosen_name_.empty() || held_.empty()) return;
+  if (!chosen_name_.empty()) return;
+  const bool steps = std::any_of(candidates_.begin(), candidates_.end(),
+                                 [](const Candidate& candidate) { return candidate.steps > 0; });
+  if (learner_ && !steps) {
+    if (const std::optional<LearnedProfile> learned = learner_->Learn(kLearnedProfile, kLiveLines))
+      return Adopt(*learned, take);
+  }
+  if (held_.empty()) return;
   const auto best =
       std::max_element(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
         return std::pair(a.steps, a.others) < std::pair(b.steps, b.others);

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tools/sources/logs/profile.h"
+#include "tools/sources/logs/profile_learner.h"
 #include "tools/sources/logs/progress_bars.h"
 
 namespace goodput {
@@ -21,6 +22,8 @@ inline constexpr std::string_view kSlurmProfile = "slurm";
 inline constexpr std::string_view kNcclTestsProfile = "nccl-tests";
 // Selects the profile that fits.
 inline constexpr std::string_view kAutoProfile = "auto";
+// Was inferred from the lines themselves (profile_learner.h).
+inline constexpr std::string_view kLearnedProfile = "learned";
 // For JSON entries instead of lines: the logs of Google's goodput library and Orbax
 // (tools/sources/import_export).
 inline constexpr std::string_view kGoogleProfile = "google-goodput";
@@ -46,13 +49,18 @@ class LogReader {
   static absl::StatusOr<LogReader> Of(std::string_view text, std::string_view where);
 
   // For a complete log: after all lines were passed to Count, the profile with most steps (or most other
-  // events), and its progress bars. No name: no profile matched a line.
+  // events), and its progress bars. If `auto` finds no steps, the profile that the lines teach, if any. No
+  // name: nothing was found.
   struct Counted {
     std::string name;
     Counters counters;
+    std::optional<LearnedProfile> learned;  // then `name` is kLearnedProfile
   };
   void Count(std::string_view line);
   Counted MostCounted() const;
+
+  // A reader with that profile.
+  static absl::StatusOr<LogReader> OpenCounted(const Counted& counted, const std::string& site_folder);
 
   // Reads a line at its offset. Its events are passed now, or later if the profile is not known yet.
   // `read_ns`: when it was read; passed on.
@@ -81,10 +89,25 @@ class LogReader {
   };
   LogReader() = default;
   void Choose(std::size_t which, const Take& take);
+  // Keeps the line until the profile is known, and infers one when enough lines are.
+  void LearnFrom(std::string_view line, std::int64_t offset, std::int64_t read_ns, const Take& take);
+  void LearnMore(std::string_view line);
+  void Adopt(const LearnedProfile& learned, const Take& take);
   static std::vector<LogEvent> Events(const Candidate& candidate, std::string_view line);
 
   std::vector<Candidate> candidates_;
   std::string chosen_name_;
+  std::optional<ProfileLearner> learner_;  // of `auto`, until a profile is chosen
+  struct Kept {
+    std::string line;
+    std::int64_t offset = 0;
+    std::int64_t read_ns = 0;
+  };
+  std::string learned_counter_;
+  std::deque<Kept> kept_;  // the latest lines, of at most kMaxKeptBytes
+  std::size_t kept_bytes_ = 0;
+  std::int64_t lines_ = 0;
+  std::int64_t next_try_ = 16;
   struct Held {
     std::size_t candidate = 0;
     Said said;

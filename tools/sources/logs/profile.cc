@@ -200,7 +200,8 @@ namespace {
 // Reads the items of a file, and checks its examples.
 class ProfileReader {
  public:
-  ProfileReader(std::string_view where, LogProfile::Impl& into) : where_(where), into_(into) {}
+  ProfileReader(std::string_view where, bool draft, LogProfile::Impl& into)
+      : where_(where), draft_(draft), into_(into) {}
   absl::Status Read(std::string_view text);
 
  private:
@@ -214,6 +215,7 @@ class ProfileReader {
   absl::Status CheckExample(const Rule& rule, const Example& example) const;
 
   std::string where_;
+  bool draft_;
   LogProfile::Impl& into_;
 };
 
@@ -402,7 +404,7 @@ absl::Status ProfileReader::CheckExample(const Rule& rule, const Example& exampl
 
 absl::Status ProfileReader::CheckRule(const Rule& rule) {
   if (!rule.match) return Bad(rule.at, "the rule has no `match`");
-  if (rule.examples.empty()) return Bad(rule.at, "the rule has no `example`");
+  if (rule.examples.empty() && !draft_) return Bad(rule.at, "the rule has no `example`");
   const bool named = rule.kind == LogEvent::Kind::kPhaseBegin || rule.kind == LogEvent::Kind::kPhaseEnd ||
                      rule.kind == LogEvent::Kind::kJobEnd;
   if (named && rule.name.empty() && rule.text.find("?P<name>") == std::string::npos)
@@ -491,7 +493,13 @@ LogProfile::~LogProfile() = default;
 
 absl::StatusOr<LogProfile> LogProfile::Parse(std::string_view text, std::string_view where) {
   auto impl = std::make_unique<Impl>();
-  RETURN_IF_ERROR(ProfileReader(where, *impl).Read(text));
+  RETURN_IF_ERROR(ProfileReader(where, false, *impl).Read(text));
+  return LogProfile(std::move(impl));
+}
+
+absl::StatusOr<LogProfile> LogProfile::ParseDraft(std::string_view text) {
+  auto impl = std::make_unique<Impl>();
+  RETURN_IF_ERROR(ProfileReader("draft", true, *impl).Read(text));
   return LogProfile(std::move(impl));
 }
 

@@ -30,7 +30,7 @@ std::optional<std::int64_t> Counters::Chosen() const {
 }
 
 bool Counters::IsTrainings(const LogEvent& event) const {
-  return !IsBar(event) || *event.of == Chosen();
+  return !IsBar(event) || bars_.empty() || *event.of == Chosen();
 }
 
 std::string Counters::Why() const {

@@ -16,7 +16,7 @@ class Counters {
  public:
   // In the order of the file.
   void See(const LogEvent& event);
-  // False: the event belongs to another bar than the training's.
+  // False: the event belongs to another bar than the training's. Every bar is, if none was seen.
   bool IsTrainings(const LogEvent& event) const;
   // Which bar was chosen and why, if there were several; otherwise empty.
   std::string Why() const;

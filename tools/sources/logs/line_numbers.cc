@@ -1,0 +1,161 @@
+#include "tools/sources/logs/line_numbers.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "absl/strings/ascii.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::size_t kMaxDigits = 15;
+
+bool IsNamePart(char c) {
+  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '/' || c == '-' || c == '.';
+}
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool IsLetter(char c) {
+  return absl::ascii_isalpha(static_cast<unsigned char>(c));
+}
+// What may be between a name and its number.
+bool IsSeparator(char c) {
+  return c == ' ' || c == '\t' || c == ':' || c == '=' || c == '"' || c == '\'' || c == '#' || c == '[' ||
+         c == '(' || c == '@';
+}
+
+std::size_t SkipDigits(std::string_view line, std::size_t at) {
+  while (at < line.size() && IsDigit(line[at])) ++at;
+  return at;
+}
+
+// The end of a number that begins here, with fraction and exponent.
+std::size_t EndOfNumber(std::string_view line, std::size_t at, bool& is_fraction) {
+  at = SkipDigits(line, at);
+  if (at + 1 < line.size() && line[at] == '.' && IsDigit(line[at + 1])) {
+    is_fraction = true;
+    at = SkipDigits(line, at + 1);
+  }
+  if (at + 1 < line.size() && (line[at] == 'e' || line[at] == 'E')) {
+    const std::size_t sign = at + 1 < line.size() && (line[at + 1] == '-' || line[at + 1] == '+') ? 1 : 0;
+    if (at + 1 + sign < line.size() && IsDigit(line[at + 1 + sign])) {
+      is_fraction = true;
+      at = SkipDigits(line, at + 1 + sign);
+    }
+  }
+  return at;
+}
+
+// The end of a date or time that begins with this number: digits joined by ':', '-', '/' twice. 0: none.
+std::size_t EndOfJoined(std::string_view line, std::size_t end, char joint, int least) {
+  int joints = 0;
+  while (end + 1 < line.size() && line[end] == joint && IsDigit(line[end + 1])) {
+    end = SkipDigits(line, end + 1);
+    ++joints;
+  }
+  return joints >= least ? end : 0;
+}
+
+// At most 15 digits.
+std::optional<std::int64_t> Integer(std::string_view digits) {
+  std::int64_t value = 0;
+  if (digits.empty() || digits.size() > kMaxDigits) return std::nullopt;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return value;
+}
+
+void FindName(std::string_view line, std::size_t at, LineNumber& number) {
+  while (at > 0 && IsSeparator(line[at - 1])) --at;
+  const std::size_t end = at;
+  while (at > 0 && IsNamePart(line[at - 1])) --at;
+  // A word, not another number.
+  while (at < end && !IsLetter(line[at])) ++at;
+  number.name = line.substr(at, end - at);
+  number.name_begin = at;
+  if (at == 0 || line[at - 1] != ' ') return;
+  const std::size_t before_end = at - 1;
+  std::size_t before = before_end;
+  while (before > 0 && IsNamePart(line[before - 1])) --before;
+  number.before = line.substr(before, before_end - before);
+  if (number.before.empty() || std::none_of(number.before.begin(), number.before.end(), IsLetter) ||
+      IsDigit(number.before.front()))
+    number.before = {};
+}
+
+void FindTotal(std::string_view line, LineNumber& number) {
+  std::size_t at = number.end;
+  while (at < line.size() && line[at] == ' ') ++at;
+  if (at >= line.size() || line[at] != '/') return;
+  for (++at; at < line.size() && line[at] == ' ';) ++at;
+  const std::size_t end = SkipDigits(line, at);
+  number.of = Integer(line.substr(at, end - at));
+  if (!number.of) return;
+  number.of_end = end;
+}
+
+}  // namespace
+
+std::vector<LineNumber> FindNumbers(std::string_view line) {
+  std::vector<LineNumber> numbers;
+  for (std::size_t at = 0; at < line.size();) {
+    if (!IsDigit(line[at])) {
+      ++at;
+      continue;
+    }
+    // Within a word: skips the rest of it.
+    const char last = at == 0 ? ' ' : line[at - 1];
+    const bool negative = last == '-' && (at == 1 || IsSeparator(line[at - 2]));
+    if (!negative && (IsNamePart(last) || last == '+')) {
+      bool ignored = false;
+      at = EndOfNumber(line, at, ignored);
+      while (at < line.size() && (IsLetter(line[at]) || IsDigit(line[at]) || line[at] == '_')) ++at;
+      continue;
+    }
+    LineNumber number;
+    number.begin = at;
+    bool is_fraction = false;
+    number.end = EndOfNumber(line, at, is_fraction);
+    std::size_t skip = 0;
+    for (const char joint : {'-', '/'}) {
+      if (skip == 0) skip = EndOfJoined(line, number.end, joint, 2);
+    }
+    const std::size_t clock = EndOfJoined(line, number.end, ':', 1);
+    at = std::max({number.end, skip, clock});
+    if (skip != 0) continue;
+    FindName(line, negative ? number.begin - 1 : number.begin, number);
+    if (clock != 0) {
+      number.end = clock;
+      number.is_clock = true;
+      if (!number.name.empty()) numbers.push_back(number);
+      continue;
+    }
+    FindTotal(line, number);
+    if (!negative && !is_fraction)
+      number.integer = Integer(line.substr(number.begin, number.end - number.begin));
+    std::size_t unit = number.end;
+    while (unit < line.size() && IsLetter(line[unit])) ++unit;
+    number.unit = line.substr(number.end, unit - number.end);
+    at = std::max({unit, number.of_end, at});
+    // Such as 0x7f.
+    if (!number.unit.empty() && unit < line.size() && IsDigit(line[unit])) continue;
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+std::vector<std::string> NameParts(std::string_view name) {
+  std::vector<std::string> parts(1);
+  for (const char c : name) {
+    if (IsLetter(c)) {
+      parts.back() += absl::ascii_tolower(static_cast<unsigned char>(c));
+    } else if (!parts.back().empty()) {
+      parts.emplace_back();
+    }
+  }
+  if (parts.back().empty()) parts.pop_back();
+  return parts;
+}
+
+}  // namespace goodput
