@@ -600,6 +600,31 @@ class HardClientsTest(unittest.TestCase):
         self.assertIn("windows", body)
         self.assertLess(time.monotonic() - began, 10)
 
+    def test_years_of_runs_are_refused_before_the_work(self) -> None:
+        many = 340_000
+        with contextlib.closing(sqlite3.connect(site.database, timeout=30)) as db:
+            numbers = "WITH RECURSIVE n (i) AS (SELECT 1000001 UNION ALL SELECT i + 1 FROM n WHERE i < %d) " % (1000000 + many)
+            columns = [row[1] for row in db.execute("PRAGMA table_info(accounting)")]
+            changed = {"job_id": "i", "job_id_text": "i", "submit_s": "1600000000", "start_s": "1600000000", "end_s": "1600000100"}
+            db.execute(numbers + "INSERT INTO accounting SELECT %s FROM accounting, n WHERE job_id = %d" % (
+                ", ".join(changed.get(column, column) for column in columns), jobs["games"]))
+            db.execute(numbers + "INSERT INTO job_seen SELECT i, ?, '', 1600000000, 1600000100 FROM n", (site.cluster.name,))
+            db.commit()
+            try:
+                for target in ("/v1/report?starttime=2020-01-01", "/v1/list?starttime=2020-01-01"):
+                    began = time.monotonic()
+                    code, _, body = get(target)
+                    self.assertEqual(code, 400, body)
+                    self.assertIn("this selects 340003 runs, too many", body)
+                    self.assertLess(time.monotonic() - began, 3 * lateness())
+                # A page of them, and what is newer, is answered.
+                self.assertEqual(get("/v1/list?starttime=2020-01-01&limit=2&reverse=1")[0], 200)
+                self.assertEqual(get("/v1/report")[0], 200)
+            finally:
+                db.execute("DELETE FROM job_seen WHERE job_id > 1000000")
+                db.execute("DELETE FROM accounting WHERE job_id > 1000000")
+                db.commit()
+
     def test_whether_it_is_healthy_does_not_wait_for_queries(self) -> None:
         with ThreadPoolExecutor(40) as pool:
             asked = [pool.submit(get, "/v1/report?window=3600s&starttime=2026-10-01&endtime=2026-11-22") for _ in range(40)]
