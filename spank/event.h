@@ -38,6 +38,8 @@ inline constexpr std::string_view kCheckpoint = "checkpoint";
 // A line of the nccl-tests table in the job's output.
 inline constexpr std::string_view kCollective = "collective";
 inline constexpr std::string_view kRefused = "refused";
+// Records that found no room in the spool, whatever they were about. It names no job.
+inline constexpr std::string_view kLost = "lost";
 inline constexpr std::string_view kHost = "host";
 inline constexpr std::string_view kPhase = "phase";
 inline constexpr std::string_view kQueue = "queue";
@@ -104,6 +106,8 @@ inline constexpr std::string_view kHandled = "handled";  // 1: caught or blocked
 inline constexpr std::string_view kIgnored = "ignored";  // 1: the target ignores it, so it was not delivered
 inline constexpr std::string_view kCount = "count";  // number of equal signals that this record stands for
 inline constexpr std::string_view kLastMonotonic = "last_m";  // the `m` of the last of them
+// Keys of lost records, with kCount: the first was lost after this time.
+inline constexpr std::string_view kSinceNs = "since_ns";
 // Keys of checkpoints seen on disk, with kEdge, kTrainStep and kName.
 inline constexpr std::string_view kLayout = "layout";
 inline constexpr std::string_view kEarlierNs = "earlier_ns";  // it may have begun up to this much earlier

@@ -33,6 +33,7 @@ sql_libstore_files = \
   sql/tables/job_index.cc sql/tables/job_index.h \
   sql/tables/jobs.cc sql/tables/jobs.h \
   sql/tables/losses.cc sql/tables/losses.h \
+  sql/tables/lost_records.cc sql/tables/lost_records.h \
   sql/tables/owners.cc sql/tables/owners.h \
   sql/tables/purge.cc sql/tables/purge.h \
   sql/tables/record_blocks.cc sql/tables/record_blocks.h \

@@ -164,6 +164,27 @@ class ControllerClockTest(ClockCase):
         self.assertIn("the controller's clock was set by %+d" % jump_s, "".join(self.said))
 
 
+class ControllerClockBackTest(ClockCase):
+    DAEMONS = ControllerClockTest.DAEMONS
+    FAKED = ControllerClockTest.FAKED
+    SLURM_CONF = ControllerClockTest.SLURM_CONF
+
+    def test_an_hour_backwards_while_a_job_runs(self) -> None:
+        job, folder = self.train(-3600)
+        # slurmdbd stores no end before the start: for it, the job waits for ever.
+        row, = self.site.cluster.sacct(job, steps=False)
+        self.assertEqual((row["State"], row["End"]), ("PENDING", None))
+        said = self.site.show_json(job)["jobs"][0]
+        self.assertEqual((said["state"], said["steps"]["kept"], said["interruptions"]), ("COMPLETED", 24, []))
+        # No clock but the controller's times of whole seconds says how the nodes' clocks relate to it.
+        log = truths.read_log(folder)
+        trained = (log[-1]["m"] - log[0]["m"]) / truths.S
+        buckets = {bucket["name"]: bucket["seconds"] for bucket in said["buckets"]}
+        self.assertAlmostEqual(sum(buckets.get(name, 0) for name in ("startup", "productive", "checkpoint_save")), trained, delta=1.1)
+        self.assertLess(said["wall_ns"] / truths.S, trained + 15)
+        self.assertIn("the controller's clock was set by -3600", self.site.sgoodput("show", str(job)).stdout)
+
+
 del ClockCase  # a base class, not a test
 
 

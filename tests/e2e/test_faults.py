@@ -25,6 +25,7 @@ from .harness import truth as truths
 
 SEED = int(os.environ.get("GOODPUT_SEED", random.SystemRandom().randrange(1 << 31)))
 WAIT_S = 90
+RESTARTS = int(os.environ.get("GOODPUT_RESTARTS", 12))  # of slurmctld, in a row
 
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
@@ -109,6 +110,26 @@ class FaultsTest(unittest.TestCase):
         self.site.cluster.start_daemon("slurmctld")
         self.site.cluster.wait_state(job, "COMPLETED", timeout=WAIT_S)
         self.judge(job, folder, steps=60)
+
+    def test_a_controller_that_is_restarted_again_and_again(self) -> None:
+        cluster = self.site.cluster
+        train, folder = self.train(steps=60)
+        jobs, restarts, began = [], 0, time.monotonic()
+        while restarts < RESTARTS:
+            cluster.stop_daemon("slurmctld")
+            cluster.start_daemon("slurmctld")
+            restarts += 1
+            if restarts % 5 == 0:
+                self.wait_until(lambda: cluster.run(["scontrol", "ping"], check=False).returncode == 0, "slurmctld answers")
+                jobs.append(cluster.sbatch("srun true", user="nobody", options=["-N1"]))
+        print("%d restarts in %.0f s" % (restarts, time.monotonic() - began), flush=True)
+        for job in [train] + jobs:
+            cluster.wait_state(job, "COMPLETED", timeout=WAIT_S)
+        self.judge(train, folder, steps=60)
+        for job in jobs:
+            self.site.settle(job, timeout=WAIT_S)
+            answer = self.answer(job)["jobs"][0]
+            self.assertEqual((answer["state"], len(answer["attempts"]), answer["interruptions"]), ("COMPLETED", 1, []))
 
     def test_accounting_that_is_gone_for_a_while(self) -> None:
         job, folder = self.train()

@@ -113,6 +113,27 @@ class IdentityTest(unittest.TestCase):
                 assert_buckets_close(self, answer, truth(site, one, "nobody", "here"))
             self.ask(other, "show", str(one), "--db", shared, "-M", "nowhere", status=1)
 
+    def test_ids_that_begin_again_after_the_highest(self) -> None:
+        # MinJobAge: slurmctld does not use an id again while it remembers the job.
+        with Site("linuxproc", nodes=1, slurm_conf=["FirstJobId=50", "MaxJobId=53", "MinJobAge=2"]) as site:
+            first = train(site, "nobody", "before", 12)
+            others = [site.cluster.sbatch("true", user="games") for _ in range(2)]
+            self.assertEqual([first] + others, [50, 51, 52])
+            second, deadline = 0, time.monotonic() + 90
+            while second != first:
+                self.assertLess(time.monotonic(), deadline, second)
+                second = site.cluster.sbatch("srun %s --dir %s --steps 6 --step-seconds 0.2 --init-seconds 0.3 --marks" % (
+                    TRAINER, site.folder("after-%d" % second, "games")), user="games", options=["-N1", "--job-name=after"])
+            site.settle(second)
+            job = str(first)
+            self.assertEqual([line[1:3] for line in self.lines(site, "-a", "-j", job)], [["after", "games"], ["before", "nobody"]])
+            answer = self.show(site, job)
+            self.assertIn("job id %s was used 2 times" % job, self.stderr)
+            self.assertEqual((answer["jobs"][0]["user"], answer["jobs"][0]["steps"]["kept"]), ("games", 6))
+            answer = self.show(site, "--run", "before")
+            self.assertEqual((answer["jobs"][0]["user"], answer["jobs"][0]["steps"]["kept"]), ("nobody", 12))
+            assert_buckets_close(self, answer, truth(site, first, "nobody", "before"))
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -8,6 +8,7 @@ import glob
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -427,6 +428,59 @@ class OperatingTest(unittest.TestCase):
         self.wait_until(lambda: self.events() == 2006, conf)
         self.assertRegex(self.log(conf), r"the copy .*/copies/goodput-\d+T\d+Z.db replaces it")
         self.assertEqual(self.show(conf), before)
+
+    def test_the_guide_s_commands_restore_a_copy_and_the_spool_gives_the_rest(self) -> None:
+        database, copies = self.path("lib", "goodput.db"), self.path("copies")
+        os.mkdir(self.path("lib"))
+        conf = self.conf(more="database_copy = %s\n" % copies, database="lib/goodput.db")
+        self.job("a")
+        child = self.start(conf)
+        self.wait_until(lambda: self.events(database) == 2005, conf)
+        child.terminate()
+        child.wait()
+        shutil.rmtree(copies, ignore_errors=True)  # it may have been made before the records were there
+        child = self.start(conf)
+        self.wait_until(lambda: bool(glob.glob(copies + "/goodput-*Z.db")), conf)
+        # Recorded and stored after the copy, also of a task that the copy knows.
+        self.append("a", *[record("n-a", 3000 + i, kind="mark", mark="step", edge="begin", train_step=60 + i, job=7, slurm_step="0", task=0)
+                           for i in range(5)], record("n-a", 3010, kind="task_start", job=9, pid=1))
+        self.wait_until(lambda: self.events(database) == 2006, conf)
+        before = self.show(conf)
+        child.kill()
+        child.wait()
+        with open(database, "r+b") as file:
+            file.write(b"Z" * 100000)
+        # As after keep_spool: what the scheduler said is in the copy only.
+        shutil.rmtree(self.path("spool-a", "@controller"))
+        self.append("a", record("n-a", 3020, kind="task_start", job=9, pid=2))
+        self.follow_guide({"/var/lib/slurm-goodput": self.path("lib"), "/var/backups/slurm-goodput": copies}, conf)
+        self.wait_until(lambda: self.events(database) == 2007, conf)
+        self.assertEqual(self.show(conf), before)
+        self.assertNotIn("damaged", self.log(conf))
+        with sqlite3.connect(database, timeout=10) as db:
+            self.assertEqual(db.execute("PRAGMA integrity_check").fetchall(), [("ok",)])
+            self.assertEqual(db.execute("SELECT count(*), count(DISTINCT record) FROM event").fetchone(), (2007, 2007))
+
+    def follow_guide(self, paths: Dict[str, str], conf: str) -> None:
+        """Runs the commands that the operators' guide gives for a lost database. systemctl starts this test's daemon."""
+        with open(os.path.join(TOP, "docs", "operators.md")) as guide:
+            commands, = re.findall(r"\*\*Restore by hand.*?```\n(.*?)```", guide.read(), re.S)
+        for path, ours in paths.items():
+            commands = commands.replace(path, ours)
+        with open(self.path("systemctl"), "w") as systemctl:
+            systemctl.write("#!/bin/sh\necho $1 >> %s\n[ $1 = stop ] || setsid %s --config %s < /dev/null > %s 2>&1 &\n" % (
+                self.path("asked"), GOODPUTD, conf, self.log_of(conf)))
+        os.chmod(self.path("systemctl"), 0o755)
+        env = dict(os.environ, SLURM_CONF=self.path("slurm.conf"), GOODPUT_CONF=conf,
+                   PATH="%s:%s:%s" % (self.dir, os.path.dirname(SGOODPUT), os.environ["PATH"]))
+        done = subprocess.run(["bash", "-c", commands], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, timeout=60)
+        daemon = int(subprocess.run(["pgrep", "-f", "^%s --config %s$" % (GOODPUTD, conf)], stdout=subprocess.PIPE, text=True, check=True).stdout)
+        self.addCleanup(os.kill, daemon, signal.SIGKILL)
+        with open(self.path("asked")) as asked:
+            self.assertEqual(asked.read().split(), ["stop", "start"])
+        self.assertIn("database " + os.path.join(paths["/var/lib/slurm-goodput"], "goodput.db"), done.stdout)
+        self.assertNotIn("cannot", done.stdout.split("ok  ")[0])
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import tempfile
 import time
@@ -123,6 +124,11 @@ def get(target: str, headers: Dict[str, str] = {}, method: str = "GET", body: Op
         connection.request(method, target, body=body, headers=headers)
         answer = connection.getresponse()
         return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read().decode()
+
+
+def memory_of_reader() -> int:
+    with open("/proc/%d/status" % reader_pid()) as status:
+        return int(re.findall(r"VmRSS:\s*(\d+) kB", status.read())[0]) << 10
 
 
 def open_metrics(text: str) -> list:
@@ -545,12 +551,79 @@ class HardClientsTest(unittest.TestCase):
         self.assertGreaterEqual(codes.count(200), 3)
         self.still_there()
 
+    def job_with_a_long_name(self, size: int) -> int:
+        """Slurm has none: this stands for any big answer."""
+        job = 900001
+        with contextlib.closing(sqlite3.connect(site.database, timeout=30)) as db:
+            columns = [row[1] for row in db.execute("PRAGMA table_info(accounting)")]
+            changed = {"job_id": str(job), "job_id_text": "'%d'" % job, "name": "hex(zeroblob(%d))" % (size // 2)}
+            db.execute("INSERT INTO accounting SELECT %s FROM accounting WHERE job_id = %d" % (
+                ", ".join(changed.get(column, column) for column in columns), jobs["games"]))
+            db.commit()
+        self.addCleanup(self.forget, job)
+        return job
+
+    @staticmethod
+    def forget(job: int) -> None:
+        with contextlib.closing(sqlite3.connect(site.database, timeout=30)) as db:
+            db.execute("DELETE FROM accounting WHERE job_id = ?", (job,))
+            db.commit()
+
+    def test_who_does_not_read_big_answers_fills_no_memory_and_holds_up_nobody(self) -> None:
+        target = "/v1/list?jobs=%d" % self.job_with_a_long_name(4 << 20)
+        self.assertGreater(len(get(target)[2]), 4 << 20)
+        with contextlib.ExitStack() as stack:
+            for i in range(200):
+                client = socket.socket()
+                stack.callback(client.close)
+                # An address may have 48 connections.
+                client.bind(("127.0.1.%d" % (1 + i // 40), 0))
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                client.connect(("127.0.0.1", port))
+                client.sendall(("GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % (target, port)).encode())
+            most, answered, began = 0, 0, time.monotonic()
+            while time.monotonic() - began < 8:
+                asked = time.monotonic()
+                if get("/v1/show?job=%d" % jobs["nobody"])[0] == 200:
+                    answered += 1
+                    self.assertLess(time.monotonic() - asked, 5 * lateness())
+                most = max(most, memory_of_reader())
+                time.sleep(0.2)
+            self.assertGreater(answered, 5)
+            self.assertLess(most, 300 << 20)
+        self.still_there()
+
     def test_a_query_that_costs_too_much_is_refused_before_the_work(self) -> None:
         began = time.monotonic()
         code, _, body = get("/v1/report?window=600s&starttime=2025-01-01&endtime=2026-11-22")
         self.assertEqual(code, 400, body)
         self.assertIn("windows", body)
         self.assertLess(time.monotonic() - began, 10)
+
+    def test_years_of_runs_are_refused_before_the_work(self) -> None:
+        many = 340_000
+        with contextlib.closing(sqlite3.connect(site.database, timeout=30)) as db:
+            numbers = "WITH RECURSIVE n (i) AS (SELECT 1000001 UNION ALL SELECT i + 1 FROM n WHERE i < %d) " % (1000000 + many)
+            columns = [row[1] for row in db.execute("PRAGMA table_info(accounting)")]
+            changed = {"job_id": "i", "job_id_text": "i", "submit_s": "1600000000", "start_s": "1600000000", "end_s": "1600000100"}
+            db.execute(numbers + "INSERT INTO accounting SELECT %s FROM accounting, n WHERE job_id = %d" % (
+                ", ".join(changed.get(column, column) for column in columns), jobs["games"]))
+            db.execute(numbers + "INSERT INTO job_seen SELECT i, ?, '', 1600000000, 1600000100 FROM n", (site.cluster.name,))
+            db.commit()
+            try:
+                for target in ("/v1/report?starttime=2020-01-01", "/v1/list?starttime=2020-01-01"):
+                    began = time.monotonic()
+                    code, _, body = get(target)
+                    self.assertEqual(code, 400, body)
+                    self.assertIn("this selects 340003 runs, too many", body)
+                    self.assertLess(time.monotonic() - began, 3 * lateness())
+                # A page of them, and what is newer, is answered.
+                self.assertEqual(get("/v1/list?starttime=2020-01-01&limit=2&reverse=1")[0], 200)
+                self.assertEqual(get("/v1/report")[0], 200)
+            finally:
+                db.execute("DELETE FROM job_seen WHERE job_id > 1000000")
+                db.execute("DELETE FROM accounting WHERE job_id > 1000000")
+                db.commit()
 
     def test_whether_it_is_healthy_does_not_wait_for_queries(self) -> None:
         with ThreadPoolExecutor(40) as pool:

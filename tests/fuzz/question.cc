@@ -1,4 +1,5 @@
-// Fuzzes queries: any URL as a query, any text as Slurm's answer about rights, any two texts as metrics.
+// Fuzzes queries: any URL as a query, any text as the name by which the client calls this server or as
+// Slurm's answer about rights, any two texts as metrics.
 #include "tools/reader/question.h"
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include "tests/fuzz/require.h"
 #include "tools/accounting/metrics/exposition.h"
 #include "tools/base/viewer.h"
+#include "tools/reader/host_names.h"
 #include "tools/reader/rights.h"
 
 namespace {
@@ -55,6 +57,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } else {
     REQUIRE(!question.status().message().empty());
   }
+
+  // A name that begins with another site's is none of ours.
+  if (!text.empty()) REQUIRE(!NamesThisServer("evil.example." + text, {"controller"}));
+  NamesThisServer(text, {"controller"});
 
   const Viewer viewer = ParseViewer(text);
   if (!viewer.all) REQUIRE(!viewer.Sees("", ""));

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -71,10 +72,22 @@ std::string HeartbeatText(const std::string& node, const std::vector<NodeJob>& l
   return text + "]}\n";
 }
 
+namespace {
+
+// When the previous goodputd looked at this node.
+std::int64_t LastLook(const std::string& folder) {
+  struct stat info {};
+  if (lstat(Cat(folder, "/", kHeartbeatName).c_str(), &info) != 0) return kSystemClock.real_ns();
+  return info.st_mtim.tv_sec * kSecondNs + info.st_mtim.tv_nsec;
+}
+
+}  // namespace
+
 void RunHeartbeatLoop(const NodeContext& context) {
   const std::string boot_id = BootId();
   const Config& config = context.config;
   Complaint trouble;
+  Complaint losing;
   const int interval_ms = static_cast<int>(absl::ToInt64Milliseconds(config.heartbeat));
   pollfd stop{context.stop_fd, POLLIN, 0};
   do {
@@ -84,11 +97,16 @@ void RunHeartbeatLoop(const NodeContext& context) {
     const std::map<std::string, std::vector<NodeJob>> live =
         LiveJobs(context.jobs, RealProcesses(), ReadClockNs(CLOCK_BOOTTIME) - mono);
     std::string problem;
+    std::string loss;
     std::error_code ignored;
     for (const fs::directory_entry& folder : fs::directory_iterator(config.spool, ignored)) {
       const std::string node = folder.path().filename();
       if (!IsNodeFolderName(node) || node.front() == '@' || !fs::is_directory(folder.symlink_status(ignored)))
         continue;
+      if (context.spools.RecordLost(node, LastLook(folder.path())) && loss.empty()) {
+        loss = Cat("records of node ", node, " are lost: its spool ", folder.path().string(),
+                   " has no room (sgoodput doctor says why)");
+      }
       const auto found = live.find(node);
       const std::string text =
           HeartbeatText(node, found == live.end() ? std::vector<NodeJob>() : found->second, boot_id,
@@ -97,6 +115,7 @@ void RunHeartbeatLoop(const NodeContext& context) {
       if (problem.empty()) problem = std::move(failed);
     }
     trouble.Say(problem);
+    losing.Say(loss);
   } while (poll(&stop, 1, interval_ms) == 0);
 }
 

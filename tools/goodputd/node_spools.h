@@ -44,12 +44,24 @@ class NodeSpools {
   }
   // Records how many records of each job were refused since the last call, whatever its quota.
   void RecordRefused();
+  // Looks for records of the node, the plugin's too, that found no room since the last look, and records how
+  // many as soon as there is room; the first look takes `looked_ns` for the time of the last one. True: some
+  // were lost that are not recorded yet.
+  bool RecordLost(const std::string& node, std::int64_t looked_ns);
   // Notes of a node's spool (spank/spool.h); one that cannot be had is empty.
   bool PutNote(const std::string& node, const std::string& name, std::string_view text);
   std::string GetNote(const std::string& node, const std::string& name);
   void DropNote(const std::string& node, const std::string& name);
 
  private:
+  // Records that found no room.
+  struct Lost {
+    std::int64_t looked_ns = 0;
+    std::uint64_t counted = 0;   // by the last look, since the spool exists
+    std::uint64_t recorded = 0;  // of these
+    std::int64_t since_ns = 0;   // the others were lost after this
+  };
+  bool RecordLostLocked(Spool& spool, const std::string& node, Lost& lost);
   bool Append(const std::string& node, std::string_view record);
   Spool* OfLocked(const std::string& node);
 
@@ -61,6 +73,7 @@ class NodeSpools {
   std::string label_;
   std::mutex mutex_;
   std::map<std::string, std::unique_ptr<Spool>> spools_;
+  std::map<std::string, Lost> lost_;  // by node
 };
 
 }  // namespace goodput

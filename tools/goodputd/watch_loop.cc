@@ -3,6 +3,8 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -20,6 +22,20 @@ namespace {
 // Queries take at most 1/50 of the controller's time; but even if it is slow, look again within minutes.
 constexpr std::int64_t kCostFactor = 50;
 constexpr std::int64_t kLongestWaitNs = 300LL * 1'000'000'000;
+
+// What a look costs the controller: the shortest of the last ones. A slow or failed look usually waited for a
+// controller that was down or being restarted, which costs it nothing.
+class LookCost {
+ public:
+  void Add(bool answered, std::int64_t took_ns) {
+    took_ns_[next_++ % took_ns_.size()] = answered ? took_ns : 0;
+  }
+  std::int64_t ns() const { return *std::min_element(took_ns_.begin(), took_ns_.end()); }
+
+ private:
+  std::array<std::int64_t, 8> took_ns_{};
+  std::size_t next_ = 0;
+};
 
 class WatchLoop {
  public:
@@ -60,7 +76,7 @@ void RunWatchLoop(const Config& config, int stop_fd, Liveness& alive,
   WatchLoop loop(config);
   const std::int64_t interval_ns = absl::ToInt64Nanoseconds(config.queue_interval);
   std::int64_t wait_ns = 0;
-  std::int64_t took_before = 0;
+  LookCost cost;
   pollfd stop{stop_fd, POLLIN, 0};
   while (poll(&stop, 1, static_cast<int>(wait_ns / 1'000'000)) == 0) {
     if (alive.standby) {
@@ -74,10 +90,8 @@ void RunWatchLoop(const Config& config, int stop_fd, Liveness& alive,
     trouble.Say(changes.ok() ? "" : Message(changes.status()));
     if (changes.ok()) alive.looked_ns = kSystemClock.mono_ns();
     if (changes.ok() && *changes > 0) on_change();
-    // A single slow or failed look usually waited for a controller that was down, which costs it nothing.
-    const std::int64_t cost = changes.ok() ? std::min(took, took_before) : 0;
-    took_before = took;
-    wait_ns = std::max(interval_ns, std::min(kCostFactor * cost, kLongestWaitNs));
+    cost.Add(changes.ok(), took);
+    wait_ns = std::max(interval_ns, std::min(kCostFactor * cost.ns(), kLongestWaitNs));
   }
   loop.End();
 }

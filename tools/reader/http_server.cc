@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -24,7 +25,9 @@ struct Connection {
   std::optional<uid_t> peer;
   State state = State::kReading;
   std::int64_t since_ns = 0;
-  bool refused = false;  // its peer has too many connections
+  bool refused = false;    // its peer has too many connections
+  std::string client;      // the user or the address at the other end
+  std::size_t unread = 0;  // bytes of the response that is being read
 };
 
 std::optional<uid_t> PeerOf(int fd) {
@@ -81,9 +84,10 @@ MHD_Result TakeParameter(void* into, MHD_ValueKind /*kind*/, const char* key, st
   return MHD_YES;
 }
 
-MHD_Result Send(MHD_Connection* connection, const HttpReply& reply) {
-  MHD_Response* response = MHD_create_response_from_buffer(
-      reply.body.size(), const_cast<char*>(reply.body.data()), MHD_RESPMEM_MUST_COPY);
+// `mode`: whether `reply` lives until the response has been read.
+MHD_Result Send(MHD_Connection* connection, const HttpReply& reply, MHD_ResponseMemoryMode mode) {
+  MHD_Response* response =
+      MHD_create_response_from_buffer(reply.body.size(), const_cast<char*>(reply.body.data()), mode);
   if (response == nullptr) return MHD_NO;
   MHD_add_response_header(response, "Content-Type", reply.type.c_str());
   MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
@@ -109,16 +113,46 @@ struct HttpServer::Impl {
     const auto found = connections.find(connection);
     if (found == connections.end()) return;
     found->second.state = state;
+    found->second.unread = 0;
     found->second.since_ns = kSystemClock.mono_ns();
   }
 
+  // Cuts other responses, if needed, so that this one may be sent.
+  void MakeRoom(MHD_Connection* connection, std::size_t bytes) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    const auto found = connections.find(connection);
+    if (found == connections.end()) return;
+    found->second.unread = bytes;
+    while (Connection* greedy = OldestOfGreediest()) {
+      shutdown(greedy->fd, SHUT_RDWR);
+      greedy->unread = 0;
+    }
+  }
+  // Of the client with the most unread bytes, if all clients together have too many; otherwise null.
+  Connection* OldestOfGreediest() {
+    std::map<std::string, std::size_t> unread;
+    std::size_t all = 0;
+    for (const auto& [handle, connection] : connections) {
+      unread[connection.client] += connection.unread;
+      all += connection.unread;
+    }
+    if (all <= limits.unread_bytes) return nullptr;
+    const auto most = std::max_element(unread.begin(), unread.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    Connection* oldest = nullptr;
+    for (auto& [handle, connection] : connections) {
+      if (connection.unread == 0 || connection.client != most->first) continue;
+      if (oldest == nullptr || connection.since_ns < oldest->since_ns) oldest = &connection;
+    }
+    return oldest;
+  }
   MHD_Result Handle(MHD_Connection* connection, const char* url, const char* method, Request& request,
                     const std::size_t* upload_size);
   MHD_Result Refuse(MHD_Connection* connection, const HttpReply& reply) {
     Enter(connection, Connection::State::kSending);
     HttpReply last = reply;
     last.headers.emplace_back("Connection", "close");
-    return Send(connection, last);
+    return Send(connection, last, MHD_RESPMEM_MUST_COPY);
   }
 
   static void* OnTarget(void* /*self*/, const char* uri, MHD_Connection* /*connection*/) {
@@ -149,6 +183,7 @@ struct HttpServer::Impl {
     Connection entry;
     entry.fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     entry.peer = PeerOf(entry.fd);
+    entry.client = entry.peer ? Cat(*entry.peer) : AddressOf(connection);
     entry.since_ns = kSystemClock.mono_ns();
     unsigned of_peer = 0;
     for (const auto& [other, known] : impl->connections) {
@@ -164,7 +199,8 @@ MHD_Result HttpServer::Impl::Handle(MHD_Connection* connection, const char* url,
                                     Request& request, const std::size_t* upload_size) {
   if (request.answered) {
     Enter(connection, Connection::State::kSending);
-    return Send(connection, request.reply);
+    MakeRoom(connection, request.reply.body.size());
+    return Send(connection, request.reply, MHD_RESPMEM_PERSISTENT);
   }
   if (!request.begun) {
     request.begun = true;

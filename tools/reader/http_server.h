@@ -2,7 +2,7 @@
 //
 // The cost of a client is bounded: requests with a body, other methods, long headers, and too many parameters
 // or connections are refused, and a connection is cut if its request arrives or its response is read too
-// slowly.
+// slowly, or if responses that are being read take too much memory and its client has most of them.
 #pragma once
 
 #include <sys/types.h>
@@ -39,9 +39,10 @@ class HttpServer {
     unsigned connections_of_peer = 48;      // of an address, or of a user on a Unix socket
     std::size_t request_bytes = 24U << 10;  // of the request line and headers
     std::size_t parameters = 64;
-    absl::Duration idle = absl::Seconds(15);     // without a byte
-    absl::Duration request = absl::Seconds(20);  // for the whole request to arrive
-    absl::Duration answer = absl::Seconds(120);  // for the whole response to be read
+    std::size_t unread_bytes = std::size_t{128} << 20;  // of responses that are being read
+    absl::Duration idle = absl::Seconds(15);            // without a byte
+    absl::Duration request = absl::Seconds(20);         // for the whole request to arrive
+    absl::Duration answer = absl::Seconds(120);         // for the whole response to be read
   };
   // Called in the server's thread and must not block; `done` may be called at once or later, from any thread,
   // once.

@@ -111,17 +111,18 @@ absl::StatusOr<RollupSubject> SubjectOf(const Report& report, bool with_features
   return subject;
 }
 
-// Windows that begin at midnight are days; seconds are only shown if minutes are not unique.
-std::string From(const RollupReport& report, const RollupRow& row) {
+// How the begin of a window is shown: windows that begin at midnight are days; seconds are only shown if
+// minutes are not unique.
+std::function<std::string(const RollupRow&)> FromOf(const std::vector<RollupRow>& rows) {
   const auto minute = [](const RollupRow& r) { return FormatTime(r.begin).substr(0, 16); };
   const auto in_one_minute = [&](const RollupRow& a, const RollupRow& b) {
     return a.begin != b.begin && minute(a) == minute(b);
   };
   const auto at_midnight = [](const RollupRow& r) { return FormatTime(r.begin).substr(11) == "00:00:00"; };
-  const std::vector<RollupRow>& rows = report.rows;
-  if (std::all_of(rows.begin(), rows.end(), at_midnight)) return FormatTime(row.begin).substr(0, 10);
+  if (std::all_of(rows.begin(), rows.end(), at_midnight))
+    return [](const RollupRow& row) { return FormatTime(row.begin).substr(0, 10); };
   const bool seconds = std::adjacent_find(rows.begin(), rows.end(), in_one_minute) != rows.end();
-  return FormatTime(row.begin).substr(5, seconds ? 14 : 11);
+  return [seconds](const RollupRow& row) { return FormatTime(row.begin).substr(5, seconds ? 14 : 11); };
 }
 
 // The columns of a table or of parsable output. A terminal has room for either hours or their price.
@@ -145,8 +146,7 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
   const auto add = [&](const std::string& title, std::function<std::string(const RollupRow&)> cell) {
     columns.push_back({{title, kRight}, std::move(cell)});
   };
-  if (report.windows)
-    columns.push_back({{"From"}, [&report](const RollupRow& row) { return From(report, row); }});
+  if (report.windows) columns.push_back({{"From"}, FromOf(report.rows)});
   for (std::size_t i = 0; report.by != "all" && i < report.keys.size(); ++i) {
     std::string title = report.keys[i];
     title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(title.front())));

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <string>
@@ -146,6 +147,28 @@ bool WasOver(const std::vector<JobKey>& run, Ns start) {
                      [&](const JobKey& job) { return job.over_s < start / kSecond - kClocksAgreeS; });
 }
 
+// Queries of others share the machine with the controller. What a run takes, roughly: one that only
+// accounting knows, and one whose nodes recorded something.
+constexpr absl::Duration kRunTakes = absl::Microseconds(8);
+constexpr absl::Duration kRecordedRunTakes = absl::Microseconds(30);
+constexpr absl::Duration kMostForOthers = absl::Seconds(10);
+
+absl::Status CheckCost(const std::vector<std::vector<JobKey>>& runs, const std::optional<Ns>& start) {
+  absl::Duration cost;
+  std::int64_t count = 0;
+  for (const std::vector<JobKey>& run : runs) {
+    // One without a known end cannot be left out by a later -S.
+    if (run.back().over_s == JobKey().over_s || (start && WasOver(run, *start))) continue;
+    const bool recorded = std::any_of(run.begin(), run.end(), [](const JobKey& job) { return job.heard; });
+    cost += recorded ? kRecordedRunTakes : kRunTakes;
+    ++count;
+  }
+  if (cost <= kMostForOthers) return absl::OkStatus();
+  return absl::InvalidArgumentError(Cat("this selects ", count,
+                                        " runs, too many for a query to goodputd: use a later -S, ask for "
+                                        "pages (limit), or run sgoodput on the controller"));
+}
+
 // The runs that the viewer may see, as one list of jobs per run.
 absl::StatusOr<std::vector<std::vector<JobKey>>> VisibleRuns(Session& session, std::vector<JobKey> jobs) {
   std::map<JobKey, Owner> owners;
@@ -250,6 +273,9 @@ absl::Status ForEachSelected(const CommonOptions& common, const SelectionOptions
   if (page != nullptr) {
     if (absl::Status status = TurnTo(*page, runs); !status.ok()) return status;
   }
+  const bool in_pages = page != nullptr && page->limit > 0;
+  if (!in_pages && std::getenv(kViewerVariable) != nullptr)
+    RETURN_IF_ERROR(CheckCost(runs, filter.time.start));
   std::int64_t count = 0;
   std::string last;
   AccountingReader accounting(session.db);

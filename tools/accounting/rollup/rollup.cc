@@ -413,10 +413,9 @@ void Rollup::AddNetworkTests(const AttemptFacts& attempt) {
 
 namespace {
 
-// Sets the chance in the rows of nodes of the window that begins at `begin`; they are the last rows.
-void JudgeNodes(Ns begin, std::vector<RollupRow>& rows) {
-  const auto first =
-      std::find_if(rows.begin(), rows.end(), [&](const RollupRow& row) { return row.begin == begin; });
+// Sets the chance in the rows of nodes of one window: those from `from` on.
+void JudgeNodes(std::size_t from, std::vector<RollupRow>& rows) {
+  const auto first = rows.begin() + static_cast<std::ptrdiff_t>(from);
   Ns node_ns = 0;
   std::int64_t failures = 0;
   std::int64_t nodes = 0;
@@ -441,6 +440,7 @@ std::vector<RollupRow> Rollup::Rows() const {
   for (std::size_t window = 0; window < windows; ++window) {
     const Ns begin = edges_.empty() ? 0 : edges_[window];
     const Ns end = edges_.empty() ? 0 : edges_[window + 1];
+    const std::size_t first = rows.size();
     const bool any = next != rows_.end() && next->first.first == window;
     if (!any && !edges_.empty()) {
       RollupRow nothing;
@@ -454,7 +454,7 @@ std::vector<RollupRow> Rollup::Rows() const {
       rows.back().begin = begin;
       rows.back().end = end;
     }
-    if (By(RollupBy::kNode)) JudgeNodes(begin, rows);
+    if (By(RollupBy::kNode)) JudgeNodes(first, rows);
   }
   return rows;
 }

@@ -11,7 +11,7 @@ AllocatedNodes::AllocatedNodes(Drafts& drafts, bool is_component) : known_(!is_c
     // One that never started has none.
     if (!facts.start && facts.node_list.empty()) continue;
     const std::vector<std::string> names = ExpandHostList(facts.node_list);
-    if (names.empty() || !facts.resizes.empty()) known_ = false;
+    if (names.empty() || !facts.resizes.empty() || draft.nodes_changed) known_ = false;
     nodes_.insert(names.begin(), names.end());
   }
   if (nodes_.empty()) known_ = false;

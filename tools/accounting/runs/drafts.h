@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct Draft {
   // The watch saw its nodes boot; accounting's start is when they had booted.
   std::optional<Ns> configuring_since;
   int running_gpus = 0;               // GPUs when the watch last saw it running
+  std::string running_nodes;          // its nodes then
+  bool nodes_changed = false;         // the watch saw it running on other nodes before
   std::optional<Ns> suspended_since;  // the watch saw it suspended
   std::optional<Ns> resumed;          // when it last resumed
   bool in_accounting = false;

@@ -15,6 +15,7 @@
 #include "sql/tables/event_cursor.h"
 #include "sql/tables/evidence.h"
 #include "sql/tables/heartbeats.h"
+#include "sql/tables/lost_records.h"
 #include "sql/tables/watch_times.h"
 #include "sql/text.h"
 #include "tools/accounting/runs/allocated_nodes.h"
@@ -31,6 +32,8 @@
 #include "tools/accounting/runs/node_facts.h"
 #include "tools/accounting/runs/scheduler_facts.h"
 #include "tools/accounting/runs/stored_steps.h"
+#include "tools/base/format.h"
+#include "tools/base/hostlist.h"
 
 namespace goodput {
 namespace {
@@ -60,6 +63,7 @@ class RunLoader {
   absl::Status AddNodeSide(const JobKey& job, const ControllerClock& clock, NodeClocks& clocks);
   absl::Status EndUnwatched(const JobKey& job, Ns last_said);
   void BelieveSteps(AllocatedNodes& allocated, JobSteps& steps, std::vector<Ns>& block_shifts) const;
+  absl::Status WarnOfLostRecords(const JobKey& job);
   absl::Status FinishDrafts(const JobKey& job);
   absl::Status AddImport(const JobKey& job);
 
@@ -214,6 +218,26 @@ absl::Status RunLoader::AddNodeSide(const JobKey& job, const ControllerClock& cl
   return nodes.AddSteps(std::move(steps), block_shifts);
 }
 
+// What its nodes lost while it ran may have been about it.
+absl::Status RunLoader::WarnOfLostRecords(const JobKey& job) {
+  for (const auto& [submit, draft] : drafts_) {
+    const AttemptFacts& facts = draft.facts;
+    if (!facts.start || facts.node_list.empty()) continue;
+    ASSIGN_OR_RETURN(const std::vector<LostRecords> lost,
+                     LoadLostRecords(db_, job.cluster, *facts.start, facts.end.value_or(run_.facts.now)));
+    if (lost.empty()) continue;
+    const std::vector<std::string> names = ExpandHostList(facts.node_list);
+    const std::set<std::string> nodes(names.begin(), names.end());
+    for (const LostRecords& of : lost) {
+      if (nodes.count(of.node) == 0) continue;
+      run_.facts.warnings.push_back(Cat("job ", job.job_id, ": between ", FormatTime(of.since_ns), " and ",
+                                        FormatTime(of.until_ns), " node ", of.node, " lost ",
+                                        Counted(of.count, "record"), " for want of room in its spool"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Steps that need all facts of an attempt; afterwards they belong to the run.
 absl::Status RunLoader::FinishDrafts(const JobKey& job) {
   const auto imported = [&](const Mark& mark) {
@@ -274,6 +298,7 @@ absl::StatusOr<bool> RunLoader::AddComponent(const JobKey& job, std::optional<st
     draft.facts.het_job = het_job_;
   }
   RETURN_IF_ERROR(AddNodeSide(job, clock, clocks));
+  if (!IsImport(job)) RETURN_IF_ERROR(WarnOfLostRecords(job));
   RETURN_IF_ERROR(FinishDrafts(job));
   return true;
 }

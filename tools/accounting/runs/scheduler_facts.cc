@@ -118,6 +118,11 @@ void SchedulerFacts::AddWatch(const EventView& event, Ns t) {
     // Seen completing for the first time: it ended between the last look and this one.
     facts.end = t / kSecond * kSecond;
   }
+  if (const std::string nodes = event.Text(key::kNodes);
+      state == "RUNNING" && !completing && !nodes.empty()) {
+    draft.nodes_changed |= !draft.running_nodes.empty() && draft.running_nodes != nodes;
+    draft.running_nodes = nodes;
+  }
   if (draft.in_accounting && facts.state != "RUNNING" && facts.state != "PENDING") return;
   facts.state = state;
   if (const auto code = event.Int(key::kExitCode)) facts.exit_code = static_cast<int>(*code);
