@@ -790,7 +790,7 @@ TEST_F(StoreTest, AFullDiskIsAnErrorAndLosesNothing) {
   Append(bytes, File());
   { Database db = Db(); }
   const pid_t child = Child([&] {
-    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGXFSZ, SIG_DFL);  // the limit must be an error, not the end of the process
     const rlimit small{std::size_t{1} << 20, std::size_t{1} << 20};
     setrlimit(RLIMIT_FSIZE, &small);
     auto db = Database::Open(DbPath(), Database::Mode::kReadWrite);
