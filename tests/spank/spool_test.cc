@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "spank/event.h"
+#include "spank/guard.h"
 #include "tests/spank/json_check.h"
 #include "tests/spank/temp_folder.h"
 
@@ -208,13 +209,19 @@ TEST_F(SpoolTest, CountsDropsOfManyProcessesWithoutLosingOne) {
 TEST_F(SpoolTest, CountsARecordAFileSizeLimitCutShort) {
   const pid_t child = fork();
   if (child == 0) {
-    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGXFSZ, SIG_DFL);
     const rlimit limit = {100, 100};
     setrlimit(RLIMIT_FSIZE, &limit);
-    const bool right = spool_.Open(config_).empty() && spool_.Write(Record(1, 50)) == Append::kDropped &&
-                       spool_.Write(Record(2)) == Append::kDropped &&
-                       spool_.Drops()[static_cast<int>(Drop::kNoSpace)] == 2;
-    _exit(right ? 0 : 1);
+    bool right = false;
+    // As every hook of the plugin runs: without the guard, the limit's signal would kill slurmstepd.
+    RunGuarded([&] {
+      right = spool_.Open(config_).empty() && spool_.Write(Record(1, 50)) == Append::kDropped &&
+              spool_.Write(Record(2)) == Append::kDropped &&
+              spool_.Drops()[static_cast<int>(Drop::kNoSpace)] == 2;
+    });
+    struct sigaction after {};
+    sigaction(SIGXFSZ, nullptr, &after);
+    _exit(right && after.sa_handler == SIG_DFL ? 0 : 1);
   }
   int status = -1;
   waitpid(child, &status, 0);

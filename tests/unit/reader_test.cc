@@ -13,7 +13,9 @@
 #include <thread>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "sql/text.h"
 #include "tests/spank/temp_folder.h"
 #include "tools/base/viewer.h"
@@ -171,6 +173,17 @@ struct FakeSlurm {
   int asked = 0;
   std::vector<std::string> tokens;  // that it accepts
 
+  // The lines of the user whom `sacctmgr show user name=USER` is about.
+  std::string RolesOf(const std::vector<std::string>& command) const {
+    std::string lines;
+    for (const absl::string_view line : absl::StrSplit(roles, '\n', absl::SkipEmpty())) {
+      const std::string name = absl::StrCat("name=", line.substr(0, line.find('|')));
+      if (std::find(command.begin(), command.end(), name) != command.end())
+        absl::StrAppend(&lines, line, "\n");
+    }
+    return lines;
+  }
+
   Rights::Run Run() {
     return [this](const std::vector<std::string>& command,
                   const std::vector<std::pair<std::string, std::string>>& environment)
@@ -183,7 +196,7 @@ struct FakeSlurm {
       }
       if (command[0] == "sacctmgr") {
         ++users;
-        result.out = roles;
+        result.out = RolesOf(command);
         return result;
       }
       ++configs;
@@ -220,6 +233,18 @@ TEST(Rights, RootAndSlurmsUserSeeAllOthersTheirOwn) {
   EXPECT_FALSE(nobody->all);
   EXPECT_TRUE(nobody->Sees("nobody", "x"));
   EXPECT_FALSE(nobody->Sees("games", "x"));
+}
+
+TEST(Rights, AnOperatorsRoleIsNobodyElses) {
+  FakeSlurm slurm;
+  slurm.roles = "nobody|Operator|\ndaemon|None|physics\n";
+  Rights rights(slurm.Run(), FakeClock());
+  EXPECT_TRUE(rights.Of(uid_t{65534})->all);
+  const absl::StatusOr<Viewer> daemon = rights.Of(uid_t{1});
+  ASSERT_TRUE(daemon.ok());
+  EXPECT_FALSE(daemon->all);
+  EXPECT_TRUE(daemon->Sees("games", "physics")) << "a coordinator";
+  EXPECT_FALSE(daemon->Sees("games", "chemistry"));
 }
 
 TEST(Rights, AreRememberedForSecondsAndThroughAnOutage) {

@@ -555,10 +555,12 @@ TEST(Command, OneThatHangsIsKilledWithWhatItStarted) {
   CommandOptions options;
   options.timeout = absl::Milliseconds(200);
   const absl::Time begin = absl::Now();
-  const auto result = RunCommand({"sh", "-c", "sleep 1234.5 & sleep 1234.5"}, options);
+  // A time that no other copy of this test sleeps.
+  const std::string sleep = "sleep 1234." + std::to_string(getpid());
+  const auto result = RunCommand({"sh", "-c", sleep + " & " + sleep}, options);
   EXPECT_TRUE(absl::IsDeadlineExceeded(result.status()));
   EXPECT_LT(absl::Now() - begin, absl::Seconds(5));
-  EXPECT_NE(RunCommand({"sh", "-c", "ps -eo args | grep -x 'sleep 1234.5'"})->exit_code, 0)
+  EXPECT_NE(RunCommand({"sh", "-c", "ps -eo args | grep -x '" + sleep + "'"})->exit_code, 0)
       << "nothing of it is left";
 }
 
