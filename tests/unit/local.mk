@@ -126,7 +126,7 @@ tests_unit_checkpoint_layouts_test_LDADD = tools/goodputd/libgoodputd.la $(GTEST
 
 check_PROGRAMS += tests/unit/goodputd_test
 TESTS += tests/unit/goodputd_test
-tests_unit_goodputd_test_SOURCES = tests/spank/temp_folder.h tests/unit/goodputd_test.cc
+tests_unit_goodputd_test_SOURCES = tests/spank/json_check.h tests/spank/temp_folder.h tests/unit/goodputd_test.cc
 tests_unit_goodputd_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_goodputd_test_LDADD = tools/goodputd/libgoodputd.la $(GTEST_LIBS)
 
