@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -94,6 +95,27 @@ TEST_F(SpoolTest, FilesWithALabelAreApart) {
   EXPECT_EQ(spool_.FileName(), "boot.2026010100Z.log.jsonl");
   EXPECT_EQ(spool_.Write(Record(1)), Append::kWritten);
   EXPECT_TRUE(fs::exists(Node() / "boot.2026010100Z.log.jsonl"));
+}
+
+TEST_F(SpoolTest, WritesToNoFifo) {
+  ASSERT_EQ(spool_.Open(config_), "");
+  ASSERT_EQ(mkfifo(File().c_str(), 0600), 0);
+  const int reader = open(File().c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  EXPECT_EQ(spool_.Write(Record(1)), Append::kDropped);
+  EXPECT_EQ(spool_.Drops()[static_cast<int>(Drop::kIo)], 1U);
+  char byte = 0;
+  EXPECT_LE(read(reader, &byte, 1), 0);
+  close(reader);
+}
+
+TEST_F(SpoolTest, ANoteThatWasCutOffIsNone) {
+  ASSERT_EQ(spool_.Open(config_), "");
+  ASSERT_TRUE(spool_.PutNote("job.7", "enabled=1"));
+  std::array<char, 64> buffer{};
+  EXPECT_EQ(spool_.GetNote("job.7", buffer.data(), buffer.size()), "enabled=1");
+  fs::resize_file(Node() / "job.7", 5);
+  EXPECT_EQ(spool_.GetNote("job.7", buffer.data(), buffer.size()), "");
 }
 
 TEST_F(SpoolTest, TakesTheKernelsBootIdWhenNoneIsGiven) {

@@ -217,6 +217,15 @@ TEST_F(SharedIngestTest, OnlyWhatIsOldAndInTheDatabaseIsRemoved) {
   EXPECT_FALSE(fs::exists(Path("n1", "b.young.jsonl")));
 }
 
+TEST_F(SharedIngestTest, NothingIsRemovedWhoseWritersMayNotBeDone) {
+  options_.remove_after_s = 1;
+  Append("n1", "b.old.jsonl");
+  SetAge("n1", "b.old.jsonl", 10);
+  for (int pass = 0; pass < 3; ++pass) EXPECT_EQ(Pass().removed, 0);
+  now_s += 2 * kDay;
+  EXPECT_EQ(Pass().removed, 1);
+}
+
 // Two controllers with a database each.
 TEST_F(SharedIngestTest, OfTwoDatabasesEachTakesAllAndWhoeverComesFirstRemoves) {
   options_.remove_after_s = 10 * kDay;
