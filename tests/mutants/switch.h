@@ -1,6 +1,5 @@
 // Included by files with faults in the copy of tests/mutants/run; no product code includes it.
-#ifndef GOODPUT_MUTANTS_SWITCH_H
-#define GOODPUT_MUTANTS_SWITCH_H
+#pragma once
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -29,5 +28,3 @@ static inline int goodput_fault(int number) {
   if (goodput_reached_faults) goodput_reached_faults[number] = 1;
   return goodput_chosen_fault == number;
 }
-
-#endif

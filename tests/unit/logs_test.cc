@@ -624,6 +624,26 @@ TEST(LogFold, WhatWasPrintedLongBeforeIsOfNoStart) {
   EXPECT_EQ(fold.End(212).back(), "attempt from 195 to 212 open");
 }
 
+// Steps of half a second, of which the log has whole seconds only, with a pause of 100 s after the tenth.
+TEST(LogFold, WholeSecondsAreSpreadByThePaceSinceTheLastDelay) {
+  Fold fold;
+  for (int step = 1; step <= 24; ++step) {
+    LogEvent done = Fold::Event(Kind::kStepEnd, step);
+    const double at = std::floor((step > 10 ? 100 : 0) + 0.5 * step);
+    EXPECT_TRUE(fold.fold().Take(done, std::llround(at * 1e9), std::nullopt, 100 * step, kSecond).ok());
+  }
+  const std::vector<std::string> said = fold.End(112);
+  const auto begin = [&](int step) {
+    const std::string words = absl::StrCat("step ", step, " at ");
+    for (const std::string& text : said) {
+      if (absl::StartsWith(text, words)) return std::stod(text.substr(words.size()));
+    }
+    return -1.0;
+  };
+  EXPECT_EQ(begin(12), 104) << "step 11 was done in the second before its line at most";
+  for (int step = 19; step <= 24; ++step) EXPECT_NEAR(begin(step) - begin(step - 1), 0.5, 0.11) << step;
+}
+
 TEST(LogFold, GoesOnWhereAFollowerStopped) {
   Fold before;
   before.Done(10, 1).Done(12, 2);

@@ -547,6 +547,7 @@ TEST_F(HttpServerTest, AUserHasAtMostItsConnections) {
 
 TEST_F(HttpServerTest, WhoSendsOrReadsTooSlowlyIsCut) {
   HttpServer::Limits limits;
+  limits.idle = absl::Seconds(60);  // longer than this test waits
   limits.request = absl::Milliseconds(50);
   limits.answer = absl::Milliseconds(50);
   Start(limits, std::size_t{64} << 20U);

@@ -142,6 +142,21 @@ TEST_F(SharedIngestTest, AFileOfYesterdayThatGrewIsSeenWithinTheHour) {
   EXPECT_EQ(Pass().records, 1);
 }
 
+TEST_F(SharedIngestTest, ARecordThatWasNotWholeIsTakenAsSoonAsItIs) {
+  Append("n1", "b.1.jsonl");
+  Append("n1", "b.2.jsonl");
+  RecordBuilder record(kind::kStepStart, {++written_, 1, "n1", 1});
+  record.Text(key::kCluster, "a3");
+  const std::string text(record.Finish());
+  std::ofstream(Path("n1", "b.1.jsonl"), std::ios::app) << text.substr(0, 30);
+  SetAge("n1", "b.1.jsonl", kDay);
+  EXPECT_EQ(Pass().records, 2);
+  now_s += 10;
+  Pass();
+  std::ofstream(Path("n1", "b.1.jsonl"), std::ios::app) << text.substr(30);
+  EXPECT_EQ(Pass().records, 1) << "however old the file is";
+}
+
 TEST_F(SharedIngestTest, AClockThatIsHoursAheadHidesNothing) {
   Append("n1", "b.1.jsonl");
   Append("n1", "b.2.jsonl");
