@@ -41,6 +41,12 @@ tests_unit_rollup_test_SOURCES = tests/unit/rollup_test.cc tests/unit/run_builde
 tests_unit_rollup_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_rollup_test_LDADD = tools/accounting/librollup.la $(GTEST_LIBS)
 
+check_PROGRAMS += tests/unit/report_test
+TESTS += tests/unit/report_test
+tests_unit_report_test_SOURCES = tests/spank/temp_folder.h tests/unit/report_test.cc tests/unit/run_builder.h
+tests_unit_report_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_report_test_LDADD = tools/accounting/libreport.la $(GTEST_LIBS)
+
 check_PROGRAMS += tests/unit/backfill_test
 TESTS += tests/unit/backfill_test
 tests_unit_backfill_test_SOURCES = tests/spank/temp_folder.h tests/unit/backfill_test.cc
