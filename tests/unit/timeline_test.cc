@@ -1313,6 +1313,8 @@ TEST(NodeLoss, WhatTheProgramDidAfterTheLastHeartbeatProvesThatTheNodeLived) {
   RunBuilder steps;
   TrainsTenSteps(steps).LastSeenAlive(60).Ended(300, "NODE_FAIL");
   EXPECT_TRUE(Has(steps.Story(), "stall 110-300")) << steps.Story();
+  ASSERT_EQ(steps.Build().interruptions.size(), 1U);
+  EXPECT_EQ(steps.Build().interruptions[0].t_detect, At(300) - At(110));
   RunBuilder file;
   TrainsTenSteps(file).File(9, 112, 114).LastSeenAlive(60).Ended(300, "NODE_FAIL");
   EXPECT_TRUE(Has(file.Story(), "stall 114-300")) << file.Story();
