@@ -43,6 +43,14 @@ absl::Status Error(sqlite3* db, std::string_view what, int code) {
   }
 }
 
+// Without this, the signal of a limit on the size of files (RLIMIT_FSIZE) would end the process.
+void MakeSizeLimitAnError() {
+  struct sigaction action {};
+  if (sigaction(SIGXFSZ, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) return;
+  action.sa_handler = SIG_IGN;
+  sigaction(SIGXFSZ, &action, nullptr);
+}
+
 }  // namespace
 
 // Keyed by the SQL text that SQLite keeps.
@@ -245,6 +253,7 @@ absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
             ": it is a symbolic link to a file that does not exist; remove it, or "
             "set `database` in goodput.conf to the file itself"));
   }
+  if (mode == Mode::kReadWrite) MakeSizeLimitAnError();
   Database database;
   database.path_ = path;
   sqlite3* db = nullptr;

@@ -46,6 +46,7 @@ def forget_shared_memory() -> None:
             os.unlink(path)
 
 
+@unittest.skipUnless(LIBRARY, "libfaketime is not installed")
 class ClockCase(unittest.TestCase):
     """A site on which some daemons use `clock`: Slurm's daemons listed in DAEMONS, and the goodputd of the role FAKED."""
 

@@ -111,6 +111,7 @@ class HostTest(unittest.TestCase):
         self.fail_node(first, "power supply", "PENDING")
         # A withdrawn notice is not the cause of a later interruption.
         self.server.say("maintenance-event", "NONE")
+        self.wait_told(other.job, *words, ("maintenance", "NONE"))
         self.server.say("upcoming-maintenance", None)
         self.wait_told(other.job, *words, ("maintenance", "NONE"), ("upcoming_maintenance", "NONE"))
         other.control("requeue", str(other.job))

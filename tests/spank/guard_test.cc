@@ -69,6 +69,22 @@ TEST(Guard, PutsEverySignalActionBack) {
       << "outside a hook a fault is fatal as ever";
 }
 
+TEST(Guard, ContainsAFaultWhoseSignalIsBlockedAndBlocksItAgain) {
+  if (kSanitized) GTEST_SKIP() << "AddressSanitizer reports the fault itself";
+  sigset_t fault;
+  sigset_t before;
+  sigemptyset(&fault);
+  sigaddset(&fault, SIGSEGV);
+  pthread_sigmask(SIG_BLOCK, &fault, &before);
+  const GuardResult crashed = RunGuarded([] { *nowhere = 1; });
+  const GuardResult healthy = RunGuarded([] {});
+  sigset_t after;
+  pthread_sigmask(SIG_SETMASK, &before, &after);
+  EXPECT_EQ(crashed.signal, SIGSEGV);
+  EXPECT_EQ(healthy.outcome, Outcome::kDone);
+  EXPECT_EQ(sigismember(&after, SIGSEGV), 1);
+}
+
 TEST(Guard, LeavesAFaultOfAnotherThreadAlone) {
   if (kSanitized) GTEST_SKIP() << "AddressSanitizer reports the fault itself";
   EXPECT_EXIT(RunGuarded([] { std::thread([] { *nowhere = 1; }).join(); }), testing::KilledBySignal(SIGSEGV),

@@ -49,6 +49,7 @@ TEST(Options, EveryBadExampleIsRefusedAndLeavesNothingBehind) {
       {OptionId::kRun, std::string(129, 'r')},
       {OptionId::kRun, "a\nb"},
       {OptionId::kRun, " a"},
+      {OptionId::kRun, "a "},
       {OptionId::kCheckpointDir, ""},
       {OptionId::kCheckpointDir, "a\x1b[1m"},
       {OptionId::kCheckpointDir, "/scratch/%q"},
@@ -57,6 +58,8 @@ TEST(Options, EveryBadExampleIsRefusedAndLeavesNothingBehind) {
       {OptionId::kCheckpointSignal, ""},
       {OptionId::kCheckpointSignal, "TERM,"},
       {OptionId::kCheckpointSignal, "HELLO"},
+      {OptionId::kCheckpointSignal, "USR1,STOP"},
+      {OptionId::kCheckpointSignal, "19"},
       {OptionId::kCheckpointSignal, "0"},
       {OptionId::kCheckpointSignal, "65"},
       {OptionId::kCheckpointSignal, "-1"},
@@ -144,6 +147,15 @@ TEST(Options, AnOptionsFlopsAreNotContradictedByADefaultModel) {
   ASSERT_EQ(Try(OptionId::kFlopsPerStep, "1e18", &option), "");
   ASSERT_EQ(Try(OptionId::kModel, "params=1,tokens-per-step=1", &twin), "");
   EXPECT_FALSE(Merge(option, twin).model);
+  EXPECT_FALSE(Merge(twin, option).flops_per_step) << "nor a model by a default of FLOPs";
+}
+
+TEST(Options, AJobHasAtMostThirtyTwoTags) {
+  std::string tags = "t0=x";
+  for (int i = 1; i < 32; ++i) tags += ",t" + std::to_string(i) + "=x";
+  JobOptions options;
+  EXPECT_EQ(Try(OptionId::kTags, tags, &options), "");
+  EXPECT_NE(Try(OptionId::kTags, tags + ",t32=x", &options), "");
 }
 
 TEST(Site, TakesItsArguments) {

@@ -64,7 +64,14 @@ spank_err_t spank_get_item(spank_t, spank_item_t item, ...) {
     case S_JOB_STEPID:
       return set(host.step);
     case S_JOB_ARRAY_ID:
+    case S_JOB_ARRAY_TASK_ID:
       return set(0);
+    case S_JOB_NNODES:
+      return set(3);
+    case S_JOB_TOTAL_TASK_COUNT:
+      return set(24);
+    case S_JOB_LOCAL_TASK_COUNT:
+      return set(8);
     case S_TASK_ID:
       return host.task < 0 ? static_cast<spank_err_t>(ESPANK_NOT_TASK)
                            : set(static_cast<uint32_t>(host.task));
@@ -74,8 +81,8 @@ spank_err_t spank_get_item(spank_t, spank_item_t item, ...) {
       return set(4242);
     case S_TASK_EXIT_STATUS:
       return set(static_cast<uint32_t>(host.status));
-    default:
-      return set(4);
+    default:  // as slurmstepd answers for what it does not know
+      return static_cast<spank_err_t>(ESPANK_BAD_ARG);
   }
 }
 spank_err_t spank_getenv(spank_t, const char* name, char* buffer, int size) {

@@ -2,6 +2,7 @@
 // sentences.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <functional>
@@ -287,6 +288,53 @@ TEST(Measure, AFailingRunsTimes) {
   EXPECT_NEAR(*measured.first_step_s, 20, 0.01);
   EXPECT_NEAR(*measured.restart_s, 80, 0.01);
   EXPECT_EQ(measured.restarts, 4);
+  EXPECT_NEAR(measured.spare_saves_s, 4 * (60 - 5), 0.01) << "a spare node does not save the launch";
+}
+
+TEST(Measure, ATimeLimitIsPlannedAndItsRestartCostsNoFailure) {
+  RunBuilder run = FailsOften(3, "TIMEOUT");
+  const Measured measured = MeasureRun(run);
+  EXPECT_EQ(measured.restarts, 0);
+  EXPECT_FALSE(measured.restart_s);
+}
+
+TEST(Measure, OnlyWhatNobodyAskedForIsAFailure) {
+  const auto is_failure = [](const char* cause, bool planned = false) {
+    Interruption interruption;
+    interruption.cause = cause;
+    interruption.planned = planned;
+    return IsFailure(interruption);
+  };
+  for (const char* cause : {"node_fail", "preempted", "failed", "oom", "hang", "unknown"})
+    EXPECT_TRUE(is_failure(cause)) << cause;
+  for (const char* cause : {"user_requeue", "admin_requeue", "cancelled"})
+    EXPECT_FALSE(is_failure(cause)) << cause;
+  EXPECT_FALSE(is_failure("preempted", true));
+}
+
+TEST(Measure, TimeWithoutAnAttemptIsNotUp) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).Ready(0).Ended(50, "COMPLETED");
+  Timeline timeline = run.Build();
+  for (Interval& interval : timeline.intervals) interval.part = "gap";
+  EXPECT_DOUBLE_EQ(Measure(timeline, TakeAccount(timeline)).up_s, 0);
+}
+
+TEST(Measure, SavesThatNobodySawTrainingWaitForHaveNoCost) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .Ready(0)
+      .TaskStarts(0, 0)
+      .Steps(0, 99, 0, 10)
+      .File(30, 300, 310)
+      .File(60, 600, 610)
+      .TaskExits(1000, 0, 0)
+      .Ended(1000, "COMPLETED");
+  const Measured measured = MeasureRun(run);
+  EXPECT_EQ(measured.saves, 2);
+  EXPECT_FALSE(measured.save_s);
 }
 
 TEST(Measure, WhatPeopleAskedForIsNoFailure) {
@@ -413,6 +461,103 @@ TEST(Advice, SavingOnTheSignalIsAdvisedWhereThereWasTimeToDoSo) {
   EXPECT_FALSE(preempted(300, true));
 }
 
+TEST(Advice, ASaveAtTheNoticeIsEnoughEvenIfLaterStepsAreLost) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .Ready(0)
+      .TaskStarts(0, 0)
+      .Steps(0, 9, 1, 10)
+      .Save(9, 99, 101)
+      .Steps(10, 29, 101, 10)
+      .Preempted(300)
+      .Save(29, 301, 303)
+      .Steps(30, 35, 303, 10)
+      .TaskKilled(363, 0, 9)
+      .Ended(363, "PREEMPTED");
+  run.Attempt()
+      .Submitted(363)
+      .Started(363)
+      .Ready(363)
+      .TaskStarts(363, 0)
+      .Steps(30, 39, 364, 10)
+      .TaskExits(464, 0, 0)
+      .Ended(464, "COMPLETED");
+  EXPECT_FALSE(Find(AdviceOn(run), "save on SIGTERM"));
+}
+
+TEST(Advice, ANodeIsSuspectOnceItFailedTwice) {
+  RunBuilder once = FailsOften(1);
+  EXPECT_FALSE(Find(AdviceOn(once), "drained and checked"));
+  RunBuilder twice = FailsOften(2);
+  EXPECT_TRUE(Find(AdviceOn(twice), "drained and checked"));
+}
+
+TEST(Advice, ASmallLossIsNotMentioned) {
+  const auto waited = [](double seconds) {
+    RunBuilder run;
+    run.Attempt()
+        .Submitted(0)
+        .Eligible(0)
+        .Waits(0, "Resources")
+        .Started(seconds)
+        .Ready(seconds)
+        .TaskStarts(seconds, 0)
+        .Steps(0, 99, seconds, 10)
+        .TaskExits(seconds + 1000, 0, 0)
+        .Ended(seconds + 1000, "COMPLETED");
+    return Find(AdviceOn(run), "wait less for nodes").has_value();
+  };
+  EXPECT_TRUE(waited(12));
+  EXPECT_FALSE(waited(8));
+}
+
+// Starts of 30 steps of 10 s, of which the first takes a minute longer, each of which resumes where the last
+// ended.
+RunBuilder Compiles(int starts) {
+  RunBuilder run;
+  for (int i = 0; i < starts; ++i) {
+    const double t = i * 360;
+    AttemptBuilder& attempt = run.Attempt();
+    attempt.Submitted(t).Eligible(t).Started(t).Ready(t).TaskStarts(t, 0).Step(i * 30, t);
+    attempt.Steps(i * 30 + 1, i * 30 + 29, t + 70, 10);
+    const bool last = i + 1 == starts;
+    if (last) {
+      attempt.TaskExits(t + 360, 0, 0).Ended(t + 360, "COMPLETED");
+    } else {
+      attempt.TaskKilled(t + 360, 0, 9).Ended(t + 360, "NODE_FAIL");
+    }
+  }
+  return run;
+}
+
+TEST(Advice, OnlyCompilingAgainCouldHaveBeenAvoided) {
+  RunBuilder once = Compiles(1);
+  EXPECT_FALSE(Find(AdviceOn(once), "compilation cache"));
+  RunBuilder again = Compiles(2);
+  const std::optional<Advice> cache = Find(AdviceOn(again), "compilation cache");
+  ASSERT_TRUE(cache);
+  EXPECT_NEAR(*cache->gain, 60.0 / 720, 1e-6);
+  EXPECT_EQ(cache->evidence, "1 later start compiled again, for 1m00s");
+}
+
+TEST(Advice, ARunThatTrainedBeforeItFailedGetsMoreThanItsFailure) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Eligible(0)
+      .Waits(0, "Priority")
+      .Started(500)
+      .Ready(500)
+      .TaskStarts(500, 0)
+      .Steps(0, 49, 500, 10)
+      .TaskExits(1000, 0, 1)
+      .Ended(1000, "FAILED");
+  EXPECT_FALSE(Find(AdviceOn(run), "find out why it failed"));
+  EXPECT_TRUE(Find(AdviceOn(run), "more priority"));
+}
+
 TEST(Advice, UnobservedTimeGainsKnowledgeOnly) {
   RunBuilder run;
   run.Attempt().Submitted(0).Started(10).Ended(100, "COMPLETED");
@@ -506,6 +651,44 @@ TEST(WhatToDo, AJobThatFailedBeforeAStepIsToldThatAlone) {
   EXPECT_EQ(said[0].rfind("It failed", 0), 0U) << said[0];
 }
 
+TEST(WhatToDo, TheThreeLargestLossesComeFirst) {
+  RunBuilder run = FailsOften(4);
+  const Timeline timeline = run.Build();
+  const Account account = TakeAccount(timeline);
+  std::vector<Advice> advice;
+  for (const double gain : {0.02, 0.5, 0.04, 0.3}) {
+    Advice one;
+    one.action = "do something";
+    one.evidence = "it is so";
+    one.gain = gain;
+    one.at_most = false;
+    one.loss = "in " + std::to_string(static_cast<int>(gain * 100)) + " of a hundred";
+    advice.push_back(one);
+  }
+  const std::vector<std::string> said = WhatToDo(timeline, account, Measure(timeline, account), advice);
+  ASSERT_EQ(said.size(), 3U);
+  EXPECT_NE(said[0].find("in 50 of"), std::string::npos) << said[0];
+  EXPECT_NE(said[1].find("in 30 of"), std::string::npos) << said[1];
+  EXPECT_NE(said[2].find("in 4 of"), std::string::npos) << said[2];
+}
+
+TEST(WhatToDo, AnInterruptionThatLostNoStepIsNotBlamedForLostSteps) {
+  RunBuilder run;
+  run.Attempt().Gpus(8).Submitted(0).Eligible(0).Started(0).Ready(0).TaskStarts(0, 0).Steps(0, 29, 0, 10);
+  run.Last().TaskKilled(300, 0, 9).Ended(300, "NODE_FAIL");
+  // Killed before its first step.
+  run.Attempt().Gpus(8).Submitted(300).Eligible(300).Started(300).Ready(300).TaskStarts(300, 0);
+  run.Last().TaskKilled(310, 0, 9).Ended(310, "PREEMPTED");
+  run.Attempt().Gpus(8).Submitted(310).Eligible(310).Started(310).Ready(310).TaskStarts(310, 0);
+  run.Last().Steps(10, 39, 310, 10).TaskExits(610, 0, 0).Ended(610, "COMPLETED");
+  const std::vector<std::string> said = ToDo(run);
+  const auto lost = std::find_if(said.begin(), said.end(), [](const std::string& one) {
+    return one.find(" of steps after ") != std::string::npos;
+  });
+  ASSERT_NE(lost, said.end());
+  EXPECT_NE(lost->find(" of steps after 1 node failure: "), std::string::npos) << *lost;
+}
+
 Situation SituationOf(const Measured& measured, double interval_s) {
   const MttfEstimate mttf = EstimateMttf(measured.up_s, measured.failures);
   Situation situation;
@@ -534,6 +717,11 @@ TEST(Advice, AnIntervalIsNamedOnlyIfItPaysWhateverTheCountLeavesOpen) {
   const Situation same = SituationOf(measured, 270);
   EXPECT_EQ(Caveats(same, MakePlan(same), &measured),
             std::vector<std::string>{"the current interval is as good as the best one"});
+  // Twelve more seconds than the best cost nothing worth a change, however well the MTTF is known.
+  measured.up_s = 100'000.0 * 3600;
+  measured.failures = 100'000;
+  EXPECT_TRUE(says(285).empty());
+  EXPECT_FALSE(says(600).empty());
   // With one failure, the MTTF may be a fifth or twenty times the estimate, so the best interval may be on
   // either side of a neighbouring one.
   measured.up_s = 3600;
@@ -543,6 +731,20 @@ TEST(Advice, AnIntervalIsNamedOnlyIfItPaysWhateverTheCountLeavesOpen) {
   const std::vector<std::string> caveats = Caveats(situation, MakePlan(situation), &measured);
   ASSERT_EQ(caveats.size(), 2U);
   EXPECT_EQ(caveats[0].rfind("only 1 interruption", 0), 0U) << caveats[0];
+}
+
+TEST(Advice, AnUnknownIntervalIsReplacedOnlyAfterAFewFailures) {
+  Measured measured;
+  measured.up_s = 100 * 3600;
+  const auto says = [&](std::int64_t failures) {
+    measured.failures = failures;
+    Situation situation = SituationOf(measured, 0);
+    situation.interval_s.reset();
+    return AdviseInterval(situation, MakePlan(situation), &measured);
+  };
+  EXPECT_TRUE(says(2).empty());
+  ASSERT_EQ(says(3).size(), 1U);
+  EXPECT_NE(says(3)[0].evidence.find("its current interval is not known"), std::string::npos);
 }
 
 TEST(Advice, WithoutAFailureItSaysThatThereAreTooFew) {

@@ -65,6 +65,15 @@ TEST(BestSource, MarksBeatImportsAndTheseWhatWasFollowed) {
   }
 }
 
+TEST(BestSource, IsTheBestWhicheverWasReadLast) {
+  AttemptFacts attempt;
+  for (const std::int32_t source : {kMarks, kOutput}) AddStep(attempt, source);
+  attempt.step_blocks.clear();
+  TakeBestSource(Sources(), attempt);
+  ASSERT_EQ(attempt.step_marks.size(), 1U);
+  EXPECT_EQ(attempt.step_marks[0].ref.source, kMarks);
+}
+
 TEST(BestSource, OfEachKindAndPhaseByItself) {
   AttemptFacts attempt;
   AddStep(attempt, kOutput);

@@ -21,6 +21,7 @@
 #include "tests/spank/temp_folder.h"
 #include "tools/goodputd/checkpoints/checkpoint_news.h"
 #include "tools/goodputd/checkpoints/folder_watch.h"
+#include "tools/goodputd/checkpoints/layouts/layouts.h"
 #include "tools/goodputd/checkpoints/scan_helper.h"
 
 namespace goodput {
@@ -677,6 +678,41 @@ TEST(NoTimeOfBirth, ASaveBeganWithItsFirstFileAndNotWithTheRename) {
   ASSERT_EQ(file.size(), 1U);
   EXPECT_EQ(file[0].begin_ns, 108 * kS);
   EXPECT_EQ(file[0].complete_ns, 108 * kS);
+}
+
+TEST(NoTimeOfBirth, AMegatronSaveOverAnOldOneIsNotCompleteYet) {
+  constexpr std::int64_t kS = 1'000'000'000;
+  Unborn root;
+  root.entries = {{"iter_0000010", true}, {"latest_checkpointed_iteration.txt", false}};
+  root.files["iter_0000010"] = {108 * kS, 108 * kS, ""};
+  root.files["latest_checkpointed_iteration.txt"] = {90 * kS, 90 * kS, "10\n"};  // of the save before
+  const std::vector<CheckpointSeen> writing = FindCheckpoints(root, 50 * kS);
+  ASSERT_EQ(writing.size(), 1U);
+  EXPECT_FALSE(writing[0].complete_ns);
+  root.files["latest_checkpointed_iteration.txt"] = {120 * kS, 120 * kS, "10\n"};
+  EXPECT_EQ(FindCheckpoints(root, 50 * kS).at(0).complete_ns, 120 * kS);
+}
+
+TEST(Zip, IsWholeOnlyWithoutAHoleAndWithItsWholeEnd) {
+  const auto number = [](std::uint32_t value, int bytes) {
+    std::string text;
+    for (int i = 0; i < bytes; ++i) text.push_back(static_cast<char>(value >> (8 * i)));
+    return text;
+  };
+  // Files of 100 bytes, a directory of 30.
+  const auto archive = [&](std::size_t hole, std::uint32_t comment) {
+    return std::string(100, 'f') + std::string(hole, '\0') + std::string(30, 'd') + "PK\x05\x06" +
+           number(0, 8) + number(30, 4) + number(100, 4) + number(comment, 2);
+  };
+  const auto is_whole = [](const std::string& bytes) {
+    Unborn folder;
+    folder.files["a.pt"].text = bytes;
+    return IsWholeZip(folder, "a.pt", static_cast<std::int64_t>(bytes.size()));
+  };
+  EXPECT_TRUE(is_whole(archive(0, 0)));
+  EXPECT_FALSE(is_whole(archive(1, 0)));
+  EXPECT_FALSE(is_whole(archive(0, 5))) << "a comment that is not there";
+  EXPECT_FALSE(is_whole(archive(0, 0).substr(1)));
 }
 
 TEST_F(RealFiles, MegatronsNewestAloneIsKnownToBeComplete) {

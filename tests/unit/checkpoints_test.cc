@@ -363,6 +363,19 @@ TEST(CheckpointNews, EachBeginAndEndIsToldOnce) {
   EXPECT_NE(stored[5].find("\"t\":8000,"), std::string::npos) << stored[5];
 }
 
+TEST(CheckpointNews, AnotherFolderOfTheSameNameIsBegunAnew) {
+  NodeJob job;
+  job.node = "n1";
+  int stored = 0;
+  CheckpointNews news(job, [&](const NodeJob&, std::string_view) { return ++stored > 0; });
+  news.Take({{"plain", "last.pt", std::nullopt, 100, std::nullopt, 1, 100}}, false, 0);
+  EXPECT_EQ(stored, 1);
+  news.Take({{"plain", "last.pt", std::nullopt, 100, std::nullopt, 1, 110}}, false, 0);
+  EXPECT_EQ(stored, 1) << "it is still being written";
+  news.Take({{"plain", "last.pt", std::nullopt, 200, std::nullopt, 2, 200}}, false, 0);
+  EXPECT_EQ(stored, 2);
+}
+
 TEST(CheckpointNews, ABeginThatNobodyTellsIsAfterTheLastLookThatDidNotFindIt) {
   NodeJob job;
   job.node = "n1";

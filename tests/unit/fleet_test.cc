@@ -97,6 +97,14 @@ TEST(NodeHistory, ANodeWasDownSinceSlurmSaysSo) {
   words[1].since = At(-100);
   EXPECT_EQ(Tell(HistoryOf(words, {{At(0), At(20)}}, {}, At(0), At(20))), "down 0-20")
       << "no earlier than the last look";
+  words = {Word(0, Condition::kIdle), Word(5, Condition::kIdle), Word(10, Condition::kDown)};
+  words[2].since = At(2);
+  EXPECT_EQ(Tell(HistoryOf(words, {{At(0), At(20)}}, {}, At(0), At(20))), "idle 0-5 | down 5-20");
+  words = {Word(0, Condition::kIdle), Word(20, Condition::kDown)};
+  words[1].since = At(15);
+  EXPECT_EQ(Tell(HistoryOf(words, {{At(0), At(10)}, {At(20), At(30)}}, {}, At(0), At(30))),
+            "idle 0-10 | unknown 10-20 | down 20-30")
+      << "what nobody watched stays unknown";
 }
 
 TEST(NodeHistory, MoreGpusAreAnotherSpan) {
@@ -114,6 +122,9 @@ TEST(NodeCondition, IsTheWorstOfWhatSlurmSays) {
   EXPECT_EQ(ConditionOf("DRAINED*", {"DOWN", "DRAIN"}), Condition::kDown);
   EXPECT_EQ(ConditionOf("DOWN*", {}), Condition::kDown) << "as slurmdbd says it, and watches of before";
   EXPECT_EQ(ConditionOf("IDLE~", {"POWERED_DOWN"}), Condition::kOff);
+  EXPECT_EQ(ConditionOf("IDLE#", {"POWERING_UP"}), Condition::kOff) << "it boots";
+  EXPECT_EQ(ConditionOf("IDLE", {"MAINT"}), Condition::kDrained);
+  EXPECT_EQ(ConditionOf("IDLE", {"INVALID_REG"}), Condition::kDown) << "with fewer GPUs than configured";
 }
 
 // ---- the fleet ----
@@ -207,6 +218,46 @@ TEST(Fleet, AJobThatWasResizedHeldWhatItHadThen) {
   const FleetRow total = fleet.Count(false).total;
   EXPECT_EQ(Hours(total.held_sum()), 30 * 8 + 30 * 4 + 40 * 2);
   EXPECT_EQ(Hours(total.capacity()), 800);
+}
+
+TEST(Fleet, ASuspendedJobHoldsItsGpus) {
+  Fleet fleet({{"n1", {{At(0), At(100), Condition::kIdle, 8, "a3"}}}}, At(0), At(100));
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).Ready(0).Gpus(8).Suspended(20, 60).Ended(100, "COMPLETED");
+  const RunFacts facts = OnNodes(run, "n1");
+  fleet.Add(BuildTimeline(facts), std::nullopt);
+  EXPECT_EQ(Hours(fleet.Count(false).total.held_sum()), 8 * 100);
+}
+
+TEST(Fleet, GpusOnUnknownNodesAreCountedApart) {
+  Fleet fleet({{"n1", {{At(0), At(100), Condition::kIdle, 8, "a3"}}}}, At(0), At(100));
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).Ready(0).Gpus(8).Ended(50, "COMPLETED");
+  const RunFacts facts = OnNodes(run, "");
+  fleet.Add(BuildTimeline(facts), std::nullopt);
+  EXPECT_EQ(Hours(fleet.Count(false).unplaced), 8 * 50);
+}
+
+TEST(Fleet, AnMpgNeedsTheProgramGoodputOfAllThatTrained) {
+  Fleet fleet({{"n1", {{At(0), At(100), Condition::kIdle, 8, "a3"}}}}, At(0), At(100));
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).Ready(0).Gpus(4).Srun(0, 0, 100, 0).Steps(0, 9, 0, 10);
+  run.Last().Ended(100, "COMPLETED");
+  const RunFacts facts = OnNodes(run, "n1");
+  fleet.Add(BuildTimeline(facts), 0.4);
+  EXPECT_TRUE(fleet.Count(false).total.mpg());
+  fleet.Add(BuildTimeline(facts), std::nullopt);
+  EXPECT_FALSE(fleet.Count(false).total.mpg());
+  EXPECT_DOUBLE_EQ(fleet.Count(false).total.rated_share(), 0.5);
+}
+
+TEST(Fleet, ANodeThatChangedItsPartitionIsOneNode) {
+  Fleet fleet(
+      {{"n1", {{At(0), At(50), Condition::kIdle, 8, "a3"}, {At(50), At(100), Condition::kIdle, 8, "a4"}}}},
+      At(0), At(100));
+  const FleetCount count = fleet.Count(true);
+  EXPECT_EQ(count.rows.size(), 2U);
+  EXPECT_EQ(count.total.nodes, 1);
 }
 
 // For any nodes and jobs, every GPU-nanosecond is in exactly one part.

@@ -100,7 +100,9 @@ TEST(StepFlops, SixPerParameterAndTokenAndAttentionWhereTheShapeIsKnown) {
   for (const char* wrong :
        {"", "params=70e9", "tokens-per-step=1", "params=70e9,tokens-per-step=0", "params=x,tokens-per-step=1",
         "params=1,params=1,tokens-per-step=1", "params=1,tokens-per-step=1,layers=3",
-        "params,tokens-per-step=1", "params=nan,tokens-per-step=1", "params=1,tokens-per-step=1,depth=3"}) {
+        "params=1,tokens-per-step=1,layers=3,seq=5", "params=1,tokens-per-step=1,layers=3,hidden=5",
+        "params=1,tokens-per-step=1,hidden=3,seq=5", "params,tokens-per-step=1",
+        "params=nan,tokens-per-step=1", "params=1,tokens-per-step=1,depth=3"}) {
     EXPECT_FALSE(ParseModel(wrong).ok()) << wrong;
   }
 }

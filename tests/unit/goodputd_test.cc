@@ -1,19 +1,31 @@
 // Parts of the daemon that need no Slurm.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "spank/event.h"
+#include "tests/spank/json_check.h"
 #include "tests/spank/temp_folder.h"
 #include "tools/base/unix_socket.h"
 #include "tools/goodputd/job_state_sweep.h"
+#include "tools/goodputd/mark_server.h"
 #include "tools/goodputd/node_jobs.h"
+#include "tools/goodputd/node_spools.h"
 #include "tools/goodputd/record_quota.h"
 
 namespace goodput {
@@ -21,9 +33,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::int64_t fake_mono_ns = 0;
-constexpr Clock kFakeClock = {[]() noexcept { return std::int64_t{1}; },
-                              []() noexcept { return fake_mono_ns; }};
+std::atomic<std::int64_t> fake_real_ns{1};
+std::atomic<std::int64_t> fake_mono_ns{0};
+constexpr Clock kFakeClock = {[]() noexcept { return fake_real_ns.load(); },
+                              []() noexcept { return fake_mono_ns.load(); }};
 
 class OwnersTest : public testing::Test {
  protected:
@@ -118,6 +131,9 @@ TEST_F(RecordQuotaTest, WhatIsRefusedIsCountedByJobOnce) {
   quota_.PutBack(refused[0]);
   quota_.NotStored(Job(7, 1000));
   EXPECT_EQ(quota_.TakeRefused()[0].records, 4U);
+  quota_.NotStored(Job(7, 1000));
+  quota_.PutBack(refused[0]);
+  EXPECT_EQ(quota_.TakeRefused()[0].records, 4U) << "what was refused meanwhile counts as well";
 }
 
 TEST_F(RecordQuotaTest, AUserWithManyJobsLeavesOthersTheirShareOfAnHour) {
@@ -131,6 +147,205 @@ TEST_F(RecordQuotaTest, AUserWithManyJobsLeavesOthersTheirShareOfAnHour) {
   std::uint64_t third = 0;
   for (int i = 0; i < 200; ++i) third += quota.Allow(Job(2000, 2000), 1000) ? 1000 : 0;
   EXPECT_EQ(third, 16'000U) << "one of three";
+  fake_real_ns += 3600LL * 1'000'000'000;
+  EXPECT_TRUE(quota.Allow(Job(1, 666), 1000)) << "in the next hour";
+}
+
+// --- the mark socket
+
+class OldProcess : public Processes {
+ public:
+  std::optional<ProcessStatus> Status(pid_t /*thread*/) const override { return std::nullopt; }
+  std::string Cgroups(pid_t /*process*/) const override { return ""; }
+  bool IsSlurmstepd(pid_t /*process*/) const override { return false; }
+  std::optional<std::int64_t> BeganNs(pid_t /*process*/) const override {
+    return ReadClockNs(CLOCK_BOOTTIME);
+  }
+};
+
+constexpr std::int64_t kS = 1'000'000'000;
+
+// Jobs 1 to 9 are this user's, job 666 is another's. With 256 descriptors there are 64 places: 16 for one
+// user, 8 for one job, 16 for connections that have sent nothing.
+class MarkServerTest : public testing::Test {
+ protected:
+  MarkServerTest() {
+    fake_mono_ns = 10'000 * kS;
+    fs::create_directories(spool() + "/n1");
+    for (std::int64_t job = 1; job <= 9; ++job) Begin(job, geteuid());
+    Begin(666, geteuid() + 1);
+    getrlimit(RLIMIT_NOFILE, &limit_);
+    const rlimit small{256, 256};
+    limited_ = geteuid() == 0 && setrlimit(RLIMIT_NOFILE, &small) == 0;
+    MarkServer::Options options;
+    options.socket = socket_;
+    options.spool_root = spool();
+    options.clock = kFakeClock;
+    options.processes = &processes_;
+    server_ = std::make_unique<MarkServer>(options, jobs_, spools_);
+    EXPECT_TRUE(server_->Listen().ok());
+    thread_ = std::thread([this] { server_->Serve(stop_fd_); });
+  }
+  ~MarkServerTest() override {
+    Stop();
+    for (const int client : clients_) close(client);
+    close(stop_fd_);
+    if (limited_) setrlimit(RLIMIT_NOFILE, &limit_);
+  }
+  void Stop() {
+    if (!thread_.joinable()) return;
+    const std::uint64_t one = 1;
+    EXPECT_EQ(write(stop_fd_, &one, sizeof(one)), static_cast<ssize_t>(sizeof(one)));
+    thread_.join();
+  }
+  std::string spool() const { return folder_.path() + "/spool"; }
+  void Begin(std::int64_t job, uid_t uid) const { Write(kind::kJobProlog, job, uid); }
+  void Write(std::string_view kind, std::int64_t job, uid_t uid) const {
+    RecordBuilder record(kind, {1, 1, "n1", 1});
+    record.Int(key::kJob, job);
+    record.Int(key::kUid, uid);
+    std::ofstream(spool() + "/n1/boot.2026010100Z.jsonl", std::ios::app) << record.Finish();
+  }
+  int Connect() {
+    const int client = ConnectUnixSocket(socket_);
+    EXPECT_GE(client, 0);
+    clients_.push_back(client);
+    return client;
+  }
+  static bool Send(int client, std::int64_t job, std::int64_t step, const std::string& more = "") {
+    const std::string mark = "{\"v\":1,\"mark\":\"step\",\"job\":" + std::to_string(job) +
+                             ",\"train_step\":" + std::to_string(step) + more + "}";
+    return send(client, mark.data(), mark.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(mark.size());
+  }
+  // The server has closed it, or does so within `seconds`.
+  static bool IsClosed(int client, double seconds) {
+    pollfd polled{client, POLLIN, 0};
+    return poll(&polled, 1, static_cast<int>(seconds * 1000)) == 1 && (polled.revents & POLLHUP) != 0;
+  }
+  // Until that many marks are in the spool.
+  void WaitStored(int marks) const {
+    for (int tries = 0; tries < 2000; ++tries) {
+      int found = 0;
+      for (const auto& file : fs::directory_iterator(spool() + "/n1")) {
+        std::ifstream in(file.path());
+        for (std::string line; std::getline(in, line);)
+          found += line.find("\"kind\":\"mark\"") != std::string::npos ? 1 : 0;
+      }
+      if (found >= marks) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    FAIL() << "the marks are not stored";
+  }
+  // The records of marks and starts, once the server has stopped.
+  std::vector<json_check::Value> Records() {
+    Stop();
+    std::vector<json_check::Value> records;
+    for (const auto& file : fs::directory_iterator(spool() + "/n1")) {
+      std::ifstream in(file.path());
+      for (std::string line; std::getline(in, line);) {
+        if (line.empty() || line.find("job_prolog") != std::string::npos) continue;
+        if (line.find("\"kind\":\"mark\"") == std::string::npos &&
+            line.find("program_start") == std::string::npos)
+          continue;
+        const auto record = json_check::Parse(line);
+        EXPECT_TRUE(record) << line;
+        records.push_back(*record);
+      }
+    }
+    return records;
+  }
+
+  TempFolder folder_;
+  std::string socket_ = "@goodput-test-marks-" + std::to_string(getpid());
+  OldProcess processes_;
+  NodeJobs jobs_{spool(), kFakeClock, "boot"};
+  RecordQuota quota_{{}, kFakeClock};
+  NodeSpools spools_{spool(), 1 << 30, geteuid(), quota_, kFakeClock};
+  int stop_fd_ = eventfd(0, EFD_CLOEXEC);
+  rlimit limit_{};
+  bool limited_ = false;
+  std::unique_ptr<MarkServer> server_;
+  std::thread thread_;
+  std::vector<int> clients_;
+};
+
+TEST_F(MarkServerTest, AMarkIsAsOldAsItMayHaveWaitedAndNoOlder) {
+  const int client = Connect();
+  for (const std::int64_t before_s : {2, 7200, -5})
+    EXPECT_TRUE(Send(client, 1, before_s + 10, ",\"m\":" + std::to_string(fake_mono_ns - before_s * kS)));
+  std::map<std::string, std::string> monotonic;
+  for (const auto& record : Records()) {
+    if (record.has("train_step")) monotonic[record.at("train_step").text] = record.at("m").text;
+  }
+  EXPECT_EQ(monotonic["12"], std::to_string(9'998 * kS));
+  EXPECT_EQ(monotonic["7210"], std::to_string(10'000 * kS)) << "two hours are not believed";
+  EXPECT_EQ(monotonic["5"], std::to_string(10'000 * kS)) << "nor is the future";
+}
+
+TEST_F(MarkServerTest, AMarkForAnothersJobIsCountedAndNotStored) {
+  const int client = Connect();
+  EXPECT_TRUE(Send(client, 666, 1));
+  EXPECT_TRUE(Records().empty());
+  EXPECT_EQ(server_->counts().not_owner, 1U);
+}
+
+TEST_F(MarkServerTest, TheSecondMarkOfAProcessTellsWhenItBegan) {
+  const int single = Connect();
+  EXPECT_TRUE(Send(single, 1, 1));
+  const int program = Connect();
+  for (const int step : {1, 2, 3}) EXPECT_TRUE(Send(program, 2, step));
+  std::vector<std::string> jobs;
+  for (const auto& record : Records()) {
+    if (record.at("kind").text == "program_start") jobs.push_back(record.at("job").text);
+  }
+  EXPECT_EQ(jobs, std::vector<std::string>{"2"});
+}
+
+TEST_F(MarkServerTest, OneJobTakesAnEighthOfAllPlaces) {
+  if (!limited_) GTEST_SKIP() << "needs root";
+  for (int i = 0; i < 8; ++i) EXPECT_TRUE(Send(Connect(), 1, i));
+  WaitStored(8);
+  const int ninth = Connect();
+  EXPECT_TRUE(Send(ninth, 1, 8));
+  EXPECT_TRUE(IsClosed(ninth, 20));
+  EXPECT_FALSE(IsClosed(clients_.front(), 0));
+  EXPECT_TRUE(Send(Connect(), 2, 9));
+  EXPECT_EQ(Records().size(), 9U);
+}
+
+TEST_F(MarkServerTest, OneUserTakesAQuarterOfAllPlaces) {
+  if (!limited_) GTEST_SKIP() << "needs root";
+  for (int i = 0; i < 16; ++i) EXPECT_TRUE(Send(Connect(), 1 + i / 6, i));
+  WaitStored(16);
+  const int next = Connect();
+  EXPECT_TRUE(IsClosed(next, 20));
+  EXPECT_FALSE(IsClosed(clients_.front(), 0));
+}
+
+TEST_F(MarkServerTest, ConnectionsThatSendNothingCloseForNewerOnes) {
+  if (!limited_) GTEST_SKIP() << "needs root";
+  for (int i = 0; i < 16; ++i) Connect();
+  const int next = Connect();
+  EXPECT_TRUE(Send(next, 1, 1));
+  EXPECT_EQ(Records().size(), 1U) << "the newcomer is served";
+  EXPECT_EQ(server_->counts().too_many, 1U);
+}
+
+TEST_F(MarkServerTest, AConnectionNeedsAJobAndThatJobToRun) {
+  const int silent = Connect();
+  const int lasting = Connect();
+  const int over = Connect();
+  EXPECT_TRUE(Send(lasting, 1, 1));
+  EXPECT_TRUE(Send(over, 2, 1));
+  WaitStored(2);
+  EXPECT_FALSE(IsClosed(silent, 1.5));
+  fake_mono_ns += 11 * kS;
+  EXPECT_TRUE(IsClosed(silent, 20));
+  Write(kind::kJobEpilog, 2, geteuid());
+  jobs_.Refresh();
+  fake_mono_ns += 61 * kS;
+  EXPECT_TRUE(IsClosed(over, 20));
+  EXPECT_FALSE(IsClosed(lasting, 1.5));
 }
 
 TEST(NoteSweep, RemovesNotesFromBeforeTheBootAndNothingElse) {

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "tools/base/helper_message.h"
 #include "tools/sources/shared_spool/ingest_helper.h"
 #include "tools/sources/shared_spool/ship_helper.h"
 
@@ -72,6 +73,33 @@ HelperProcess::Options OptionsOf(AbandonedHelpers& abandoned) {
   options.timeout = absl::Seconds(20);
   options.longest_pause = absl::ZeroDuration();
   return options;
+}
+
+TEST(HelperMessage, WhatIsMalformedIsNothingAndSaysSo) {
+  const auto text = [](std::string_view bytes) { return MessageWriter().Text(bytes).Take(); };
+  {
+    const std::string seven = text("1234567");
+    MessageReader reader(seven);
+    EXPECT_EQ(reader.OptionalNumber(), std::nullopt);
+    EXPECT_FALSE(reader.ok()) << "neither a number nor its absence";
+  }
+  {
+    const std::string two = MessageWriter().Number(2).Take();
+    MessageReader reader(two);
+    EXPECT_FALSE(reader.Flag());
+    EXPECT_FALSE(reader.ok());
+  }
+  {
+    const std::string cut = text("abc").substr(0, 6);
+    MessageReader reader(cut);
+    EXPECT_EQ(reader.Text(), "");
+    EXPECT_FALSE(reader.ok());
+  }
+  {
+    const std::string no_text = MessageWriter().Number(0).Take();
+    MessageReader reader(no_text);
+    EXPECT_TRUE(absl::IsInternal(reader.Status())) << "half a status is no success";
+  }
 }
 
 TEST(HelperProcess, AnswersOneRequestAfterTheOtherFromOneProcess) {

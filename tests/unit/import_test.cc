@@ -533,6 +533,39 @@ TEST_F(WholeLog, TheLastJobEndWinsAndWhatComesLongAfterItIsAnotherAttempt) {
             "startup 0-10 | productive 10-61 | unobserved.gap 61-200 | productive 200-240");
 }
 
+TEST_F(WholeLog, TheLatestJobEndWinsWhicheverIsLoggedLast) {
+  EXPECT_EQ(Story(Log().Start(0).Steps(0, 4, 10, 10).End(70).End(60).Text()),
+            "startup 0-10 | productive 10-70");
+}
+
+TEST_F(WholeLog, AnAttemptWithoutAnEndEndsWhenTheNextBegins) {
+  Story(Log().Start(0).Steps(0, 4, 10, 10).Start(55).Steps(5, 8, 57, 10).End(97).Text());
+  const goodput::Run run = Load("llm");
+  ASSERT_EQ(run.facts.attempts.size(), 2U);
+  EXPECT_EQ(run.facts.attempts[0].end, At(55)) << "not 60, when its last step would have been done";
+}
+
+TEST_F(WholeLog, AWaitForTheLastSaveEndsBeforeTheNextOneBegins) {
+  const std::string async = ",\"synchronous\":false";
+  const std::string wait =
+      async + ",\"wait_for_prev_start_time\":" + Log::Time(100) + ",\"wait_for_prev_duration_secs\":5";
+  Story(Log()
+            .Start(0)
+            .Steps(0, 4, 10, 10)
+            .Save(4, 60, 60.5, async)
+            .Steps(5, 8, 60.5, 10)
+            .Save(8, 100.5, 101, wait)
+            .Steps(9, 11, 101, 10)
+            .Text());
+  EXPECT_EQ(BuildTimeline(Load("llm").facts).checkpoints.at(0).complete, At(100.5));
+}
+
+TEST_F(WholeLog, WhatAPhaseTookBeforeTheLastStepDoesNotLengthenThatStep) {
+  Story(Log().Start(0).Steps(0, 3, 10, 10).Custom("epoch", 45, 55).Step(4, 50).Text());
+  EXPECT_EQ(Load("llm").facts.attempts.at(0).heard_until, At(65))
+      << "a step of 10 s from 50, and 5 s of the phase";
+}
+
 TEST_F(WholeLog, DuplicatesChangeNothing) {
   const Log log =
       Log().Start(0).Phase("tpu_init", 1, 3).Steps(0, 4, 10, 10).Save(4, 60, 62).Steps(5, 7, 62, 10).End(92);

@@ -172,6 +172,30 @@ TEST_F(JobWatchesTest, MoreJobsThanHelpersAreServedInTurn) {
       std::any_of(stories_.begin(), stories_.end(), [](const auto& one) { return one.second.gone > 0; }));
 }
 
+TEST_F(JobWatchesTest, AHelperIsTakenOnlyAfterItsTurn) {
+  Open(1, 60'000 * kMs);
+  Add(1, 1000);
+  ASSERT_TRUE(ServeUntil([&] { return stories_[1].answers > 0; }));
+  Add(2, 1000);
+  ASSERT_TRUE(ServeUntil([&] { return stories_[1].answers > 20; }));
+  EXPECT_EQ(stories_[1].gone, 0);
+  EXPECT_EQ(stories_[2].started, 0);
+  // The wait is reported once, and then anew.
+  Serve(50 * kMs);
+  EXPECT_GT(watches_->Counts().waiting_s, 0U);
+  EXPECT_EQ(watches_->Counts().waiting_s, 0U);
+}
+
+TEST_F(JobWatchesTest, WhatFollowsOtherJobsEndsNone) {
+  Open(4);
+  Add(1, 1000);
+  ASSERT_TRUE(ServeUntil([&] { return stories_[1].answers > 0; }));
+  watches_->Follow(
+      "another", std::vector<Job>(), [&](const Job&) { return std::unique_ptr<JobWatcher>(); },
+      [](JobWatcher&, const Job&) {});
+  EXPECT_FALSE(stories_[1].job_ended);
+}
+
 TEST_F(JobWatchesTest, AUserWithManyJobsKeepsAnotherFromNothing) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root";
   // Nobody has had a turn for as long as this test takes: only the share of a user counts.

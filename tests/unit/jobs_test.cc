@@ -164,6 +164,26 @@ TEST_F(JobsTest, EachHasItsOwnStepsAndRun) {
   EXPECT_EQ(names->at(jobs[2]), "other");
 }
 
+TEST_F(JobsTest, AReusedIdHasNotTheRunOfTheJobBefore) {
+  Accounted("a", 100, "COMPLETED");
+  Accounted("a", 300, "COMPLETED", "bob");
+  Marked("n1", "a", 110, 1, "first");
+  Marked("n1", "a", 310, 2);
+  const std::vector<JobKey> jobs = Known();
+  ASSERT_EQ(jobs.size(), 2U);
+  const auto names = RunNames(*db_, jobs);
+  ASSERT_TRUE(names.ok()) << names.status();
+  EXPECT_EQ(names->at(jobs[0]), "first");
+  EXPECT_EQ(names->count(jobs[1]), 0U);
+}
+
+TEST_F(JobsTest, AJobIsOverOnlyInAStateFromWhichSlurmRestartsNone) {
+  Accounted("a", 100, "PREEMPTED");
+  EXPECT_GT(Known().at(0).over_s, 1'000'000);
+  Accounted("a", 100, "FAILED");
+  EXPECT_EQ(Known().at(0).over_s, 150);
+}
+
 TEST_F(JobsTest, ASpoolFileThatNamesNoClusterIsOfWhicheverHasTheJob) {
   Accounted("a", 100, "COMPLETED");
   Marked("n1", "", 110, 1);

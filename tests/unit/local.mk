@@ -41,6 +41,12 @@ tests_unit_rollup_test_SOURCES = tests/unit/rollup_test.cc tests/unit/run_builde
 tests_unit_rollup_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_rollup_test_LDADD = tools/accounting/librollup.la $(GTEST_LIBS)
 
+check_PROGRAMS += tests/unit/report_test
+TESTS += tests/unit/report_test
+tests_unit_report_test_SOURCES = tests/spank/temp_folder.h tests/unit/report_test.cc tests/unit/run_builder.h
+tests_unit_report_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_report_test_LDADD = tools/accounting/libreport.la $(GTEST_LIBS)
+
 check_PROGRAMS += tests/unit/backfill_test
 TESTS += tests/unit/backfill_test
 tests_unit_backfill_test_SOURCES = tests/spank/temp_folder.h tests/unit/backfill_test.cc
@@ -126,7 +132,7 @@ tests_unit_checkpoint_layouts_test_LDADD = tools/goodputd/libgoodputd.la $(GTEST
 
 check_PROGRAMS += tests/unit/goodputd_test
 TESTS += tests/unit/goodputd_test
-tests_unit_goodputd_test_SOURCES = tests/spank/temp_folder.h tests/unit/goodputd_test.cc
+tests_unit_goodputd_test_SOURCES = tests/spank/json_check.h tests/spank/temp_folder.h tests/unit/goodputd_test.cc
 tests_unit_goodputd_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_goodputd_test_LDADD = tools/goodputd/libgoodputd.la $(GTEST_LIBS)
 
@@ -210,4 +216,4 @@ TESTS += tests/unit/reader_test
 tests_unit_reader_test_SOURCES = tests/spank/temp_folder.h tests/unit/metrics_test.cc tests/unit/reader_test.cc tests/unit/run_builder.h
 tests_unit_reader_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_reader_test_LDFLAGS = $(AM_LDFLAGS) -pthread
-tests_unit_reader_test_LDADD = tools/reader/libreader.la $(GTEST_LIBS)
+tests_unit_reader_test_LDADD = tools/reader/libreader.la tools/reader/libhttpserver.la $(GTEST_LIBS)

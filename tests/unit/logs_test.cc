@@ -307,7 +307,8 @@ class Told : public LogSink {
   }
   absl::Status Attempt(const LogAttempt& attempt) override {
     said.push_back(absl::StrCat("attempt from ", Seconds(attempt.begin), " to ", Seconds(attempt.end),
-                                attempt.ended ? absl::StrCat(" ", attempt.state) : std::string(" open")));
+                                attempt.ended ? absl::StrCat(" ", attempt.state) : std::string(" open"),
+                                attempt.stop ? absl::StrCat(" told at ", Seconds(*attempt.stop)) : ""));
     return absl::OkStatus();
   }
   absl::Status StepEnd(Ns t, std::int64_t step, const Speaker& /*speaker*/, std::int64_t offset) override {
@@ -461,12 +462,12 @@ TEST(LogFold, AnotherBarIsNotTheTrainings) {
                 .Say(0, bar(0, 690))
                 .Say(1, bar(1, 690))
                 .Say(2, bar(2, 690))
-                .Say(3, bar(1, 8))
-                .Say(4, bar(2, 8))
-                .Say(5, bar(3, 690))
-                .End(5),
-            (std::vector<std::string>{"step 1 at 0", "step 2 at 1", "step 3 at 2", "step 3 done at 5",
-                                      "attempt from 0 to 5 open"}));
+                .Say(13, bar(1, 8))
+                .Say(14, bar(2, 8))
+                .Say(15, bar(3, 690))
+                .End(15),
+            (std::vector<std::string>{"step 1 at 0", "step 2 at 1", "step 3 at 2", "step 3 done at 15",
+                                      "attempt from 0 to 15 open"}));
 }
 
 // Lightning draws an epoch's bar at 0, and then jumps to the step at which it resumed.
@@ -505,8 +506,8 @@ TEST(LogFold, SlurmsWordEndsAnAttempt) {
   fold.Done(10, 1).Done(12, 2).Say(12.2, Fold::Event(Kind::kStop)).Say(14, end).Done(60, 2).Done(62, 3);
   EXPECT_EQ(fold.End(62),
             (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "stop at 12.2", "step 2 done at 12",
-                                      "attempt from 8 to 14 PREEMPTED", "step 2 at 58", "step 3 at 60",
-                                      "step 3 done at 62", "attempt from 58 to 62 open"}));
+                                      "attempt from 8 to 14 PREEMPTED told at 12.2", "step 2 at 58",
+                                      "step 3 at 60", "step 3 done at 62", "attempt from 58 to 62 open"}));
 }
 
 TEST(LogFold, WhatIsPrintedBehindSlurmsWordIsOfTheSameStart) {
@@ -534,6 +535,113 @@ TEST(LogFold, ASaveThatGoesOnNeitherHoldsTheLoopNorIsLost) {
                                       "save 2 goes on at 13", "step 3 at 12", "save 3 begins at 15",
                                       "save 2 ends at 16", "save 3 goes on at 17", "save 3 ends at 18",
                                       "step 3 done at 15", "attempt from 8 to 18 open"}));
+}
+
+TEST(LogFold, AnotherRanksRestoreIsNoRestartAndALaterOneIs) {
+  LogEvent restored = Fold::Event(Kind::kRestoreEnd, 1);
+  EXPECT_EQ(Fold().Done(10, 1).Done(12, 2).Say(13, restored).Done(14, 3).End(14),
+            (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "step 3 at 12", "step 3 done at 14",
+                                      "attempt from 8 to 14 open"}));
+  EXPECT_EQ(Fold()
+                .Done(10, 1)
+                .Done(12, 2)
+                .Say(20, Fold::Event(Kind::kRestoreBegin, 2))
+                .Say(21, Fold::Event(Kind::kRestoreEnd, 2))
+                .Done(23, 3)
+                .Done(25, 4)
+                .End(25),
+            (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "step 2 done at 12",
+                                      "attempt from 8 to 12 open", "restore 2 begins at 20",
+                                      "restore 2 ends at 21", "step 3 at 21", "step 4 at 23",
+                                      "step 4 done at 25", "attempt from 20 to 25 open"}));
+}
+
+TEST(LogFold, ARestoreThatSaysHowLongItTookBeganThen) {
+  LogEvent restored = Fold::Event(Kind::kRestoreEnd, 7);
+  restored.took_ns = 3 * kSecond;
+  EXPECT_EQ(Fold().Say(10, restored).End(10),
+            (std::vector<std::string>{"restore 7 begins at 7", "restore 7 ends at 10",
+                                      "attempt from 10 to 10 open"}));
+}
+
+TEST(LogFold, ASaveDoesNotEndBeforeItBegan) {
+  EXPECT_EQ(Fold()
+                .Say(0, Fold::Event(Kind::kProgramBegin))
+                .Say(4, Fold::Event(Kind::kSaveBegin, 2))
+                .Say(3.5, Fold::Event(Kind::kSaveEnd, 2))
+                .End(5),
+            (std::vector<std::string>{"save 2 begins at 4", "save 2 ends at 4", "attempt from 0 to 4 open"}))
+      << "one of two files has whole seconds only";
+}
+
+TEST(LogFold, AStepThatSaysMoreThanThereWasBeganWithTheEndOfTheOneBefore) {
+  EXPECT_EQ(Fold().Done(10, 1, 2).Done(12, 2, 5).End(12),
+            (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "step 2 done at 12",
+                                      "attempt from 8 to 12 open"}));
+}
+
+TEST(LogFold, AMomentBetweenStepsIsNoPause) {
+  EXPECT_EQ(Fold().Done(10, 1, 0.5).Done(10.53, 2, 0.5).End(10.53),
+            (std::vector<std::string>{"step 1 at 9.5", "step 2 at 10.03", "step 2 done at 10.53",
+                                      "attempt from 9.5 to 10.53 open"}));
+}
+
+TEST(LogFold, SlurmsFirstMessageIsTheReason) {
+  LogEvent first = Fold::Event(Kind::kJobEnd);
+  first.name = "PREEMPTED";
+  LogEvent second = Fold::Event(Kind::kJobEnd);
+  second.name = "CANCELLED";
+  EXPECT_EQ(Fold().Done(10, 1).Done(12, 2).Say(13, first).Say(14, second).End(14).back(),
+            "attempt from 8 to 14 PREEMPTED told at 13");
+}
+
+TEST(LogFold, ASaveWhoseEndAloneIsPrintedIsOneAndCoversTheStepsBefore) {
+  const LogEvent saved = Fold::Event(Kind::kSaveEnd, 2);
+  EXPECT_EQ(
+      Fold().Done(10, 1).Done(12, 2).Say(13, saved).Say(13.1, saved).End(14),
+      (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "save 2 begins at 12", "save 2 ends at 13",
+                                "step 2 done at 12", "attempt from 8 to 13.1 open"}))
+      << "each rank prints it";
+}
+
+TEST(LogFold, ASaveInTheBackgroundHeldTheLoopForAsLongAsItSays) {
+  LogEvent save = Fold::Event(Kind::kSaveBegin, 2);
+  save.over_at_next_step = true;
+  save.took_ns = 3 * kSecond;
+  EXPECT_EQ(
+      Fold().Done(10, 1).Done(12, 2).Say(12, save).Say(13, Fold::Event(Kind::kSaveGoesOn)).End(20),
+      (std::vector<std::string>{"step 1 at 8", "step 2 at 10", "save 2 begins at 12", "save 2 goes on at 15",
+                                "step 2 done at 12", "attempt from 8 to 13 open"}));
+}
+
+TEST(LogFold, WhatWasPrintedLongBeforeIsOfNoStart) {
+  Fold fold;
+  EXPECT_TRUE(fold.fold().Heard(kSecond).ok());
+  fold.Say(100, Fold::Event(Kind::kProgramBegin)).Done(110, 1).Done(112, 2);
+  EXPECT_EQ(fold.End(112).back(), "attempt from 100 to 112 open");
+  EXPECT_TRUE(fold.fold().Heard(195 * kSecond).ok());
+  fold.Say(200, Fold::Event(Kind::kProgramBegin)).Done(210, 1).Done(212, 2);
+  EXPECT_EQ(fold.End(212).back(), "attempt from 195 to 212 open");
+}
+
+// Steps of half a second, of which the log has whole seconds only, with a pause of 100 s after the tenth.
+TEST(LogFold, WholeSecondsAreSpreadByThePaceSinceTheLastDelay) {
+  Fold fold;
+  for (int step = 1; step <= 24; ++step) {
+    LogEvent done = Fold::Event(Kind::kStepEnd, step);
+    const double at = std::floor((step > 10 ? 100 : 0) + 0.5 * step);
+    EXPECT_TRUE(fold.fold().Take(done, std::llround(at * 1e9), std::nullopt, 100 * step, kSecond).ok());
+  }
+  const std::vector<std::string> said = fold.End(112);
+  const auto begin = [&](int step) {
+    const std::string words = absl::StrCat("step ", step, " at ");
+    for (const std::string& text : said) {
+      if (absl::StartsWith(text, words)) return std::stod(text.substr(words.size()));
+    }
+    return -1.0;
+  };
+  EXPECT_EQ(begin(12), 104) << "step 11 was done in the second before its line at most";
+  for (int step = 19; step <= 24; ++step) EXPECT_NEAR(begin(step) - begin(step - 1), 0.5, 0.11) << step;
 }
 
 TEST(LogFold, GoesOnWhereAFollowerStopped) {

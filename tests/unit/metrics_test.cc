@@ -46,10 +46,13 @@ TEST(Exposition, TheOlderTextNamesCountersByTheirSamples) {
 }
 
 TEST(Exposition, CountersDoNotFallAndGaugesMay) {
-  const std::string before = "a_total{x=\"1\"} 10\nb 10\nh_bucket{le=\"1.0\"} 5\n# EOF\n";
-  const std::string now = "a_total{x=\"1\"} 9\na_total{x=\"2\"} 1\nb 3\nh_bucket{le=\"1.0\"} 6\n# EOF\n";
-  EXPECT_EQ(NeverLower(before, now),
-            "a_total{x=\"1\"} 10\na_total{x=\"2\"} 1\nb 3\nh_bucket{le=\"1.0\"} 6\n# EOF\n");
+  const std::string before =
+      "a_total{x=\"1\"} 10\nb 10\nh_bucket{le=\"1.0\"} 5\nh_count 7\nh_sum 8.5\n# EOF\n";
+  const std::string now =
+      "a_total{x=\"1\"} 9\na_total{x=\"2\"} 1\nb 3\nh_bucket{le=\"1.0\"} 6\nh_count 6\nh_sum 8.25\n# EOF\n";
+  EXPECT_EQ(
+      NeverLower(before, now),
+      "a_total{x=\"1\"} 10\na_total{x=\"2\"} 1\nb 3\nh_bucket{le=\"1.0\"} 6\nh_count 7\nh_sum 8.5\n# EOF\n");
   EXPECT_EQ(NeverLower("", now), now);
 }
 
@@ -90,6 +93,28 @@ TEST(RunMetrics, AreTheTimelinesSums) {
   EXPECT_TRUE(absl::StrContains(
       text, "slurm_goodput_partition_ratio{partition=\"a3\",part=\"scheduling\"} 0.869565217\n"))
       << text;
+}
+
+TEST(RunMetrics, AJobWaitsFromWhenItIsEligible) {
+  const auto waits = [](double eligible) {
+    RunBuilder run;
+    run.Attempt().Submitted(0).Eligible(eligible).Started(10).Ready(15).Ended(115, "COMPLETED");
+    RunMetrics metrics(At(200));
+    metrics.Add({"a3", "", ""}, run.Build());
+    return metrics.Text({});
+  };
+  EXPECT_TRUE(Has(waits(6), "slurm_goodput_queue_wait_seconds_sum 4")) << waits(6);
+  EXPECT_TRUE(Has(waits(12), "slurm_goodput_queue_wait_seconds_sum 0")) << "slurmctld sets it up to 2 s late";
+}
+
+TEST(RunMetrics, AHoldLowersNoGoodput) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Eligible(50).Waits(0, "JobHeldUser").Started(50).Gpus(2).Ready(50);
+  run.Last().Srun(0, 50, 100, 0).Steps(0, 4, 50, 10).Ended(100, "COMPLETED");
+  RunMetrics metrics(At(200));
+  metrics.Add({"a3", "", ""}, run.Build());
+  const std::string text = metrics.Text({});
+  EXPECT_TRUE(Has(text, "slurm_goodput_partition_ratio{partition=\"a3\",part=\"scheduling\"} 1")) << text;
 }
 
 TEST(RunMetrics, WhatIsOpenIsNotCounted) {
@@ -164,6 +189,23 @@ TEST(RunMetrics, AThousandPartitionsAreFiftyOneSeries) {
   }
   EXPECT_EQ(series, 51);
   EXPECT_EQ(sum, 1000);
+}
+
+TEST(RunMetrics, TheSmallestGroupsBecomeOther) {
+  RunMetrics metrics(At(200));
+  for (int i = 1; i <= 60; ++i) {
+    RunBuilder run = Trained();
+    run.Last().Gpus(i);
+    metrics.Add({Cat("p", i), "", ""}, run.Build());
+  }
+  const std::string text = metrics.Text({});
+  const auto has = [&](const char* partition) {
+    return Has(text, Cat("slurm_goodput_runs_total{partition=\"", partition, "\"} 1"));
+  };
+  EXPECT_TRUE(has("p60"));
+  EXPECT_TRUE(has("p11"));
+  EXPECT_FALSE(has("p10"));
+  EXPECT_TRUE(Has(text, "slurm_goodput_runs_total{partition=\"other\"} 10"));
 }
 
 }  // namespace

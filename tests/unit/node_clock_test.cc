@@ -134,6 +134,36 @@ TEST(NodeClock, ASlowPrologAndTasksThatLingerAreNoClock) {
   EXPECT_EQ(node.Correct(kEpoch, kClock), kEpoch);
 }
 
+TEST(NodeClock, WhatNtpCorrectedStaysCorrected) {
+  // The monotonic clock gains 2 ms a second on the wall's; after 40 s the wall is set by an hour.
+  NodeClock node;
+  const auto gained = [](int s) { return s * (kSecond / 500); };
+  for (int s = 0; s <= 60; ++s) {
+    const Ns ahead = s < 40 ? 0 : 3600 * kSecond;
+    const Bound bound = s == 0 ? Bound::kAfterStart : s == 60 ? Bound::kBeforeEnd : Bound::kWithin;
+    node.Add(kEpoch + s * kSecond + ahead, kClock + ahead - gained(s), bound);
+  }
+  node.Settle({{kEpoch, kEpoch + 60 * kSecond, true}});
+  EXPECT_EQ(node.Correct(kEpoch + 30 * kSecond, kClock - gained(30)) - node.Correct(kEpoch, kClock),
+            30 * kSecond);
+}
+
+TEST(NodeClock, WhatAccountingRoundsAwayMovesNoClock) {
+  Story story;
+  story.Write(kEpoch - kSecond / 5, 0, Bound::kAfterStart);
+  for (int s = 1; s < 60; ++s) story.Write(kEpoch + s * kSecond, s < 40 ? 0 : 3600 * kSecond);
+  story.node.Settle({{kEpoch, kEpoch + 60 * kSecond, true}});
+  EXPECT_EQ(story.Error(), 0);
+}
+
+TEST(NodeClock, WhereNoSingleShiftExplainsTheRecordsItsFirstRecordDecides) {
+  NodeClock node;
+  node.Add(kEpoch - 10 * kSecond, kClock, Bound::kAfterStart);
+  node.Add(kEpoch + 70 * kSecond, kClock, Bound::kBeforeEnd);
+  node.Settle({{kEpoch, kEpoch + 60 * kSecond, true}});
+  EXPECT_EQ(node.Correct(kEpoch - 10 * kSecond, kClock), kEpoch);
+}
+
 TEST(NodeClock, WithoutAllocationsOrRecordsNothingIsClaimed) {
   NodeClock node;
   node.Settle({});

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -10,16 +11,23 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <memory>
 #include <thread>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "sql/text.h"
 #include "tests/spank/temp_folder.h"
+#include "tools/base/unix_socket.h"
 #include "tools/base/viewer.h"
 #include "tools/reader/answer.h"
 #include "tools/reader/control.h"
 #include "tools/reader/host_names.h"
+#include "tools/reader/http_server.h"
 #include "tools/reader/metrics_cache.h"
 #include "tools/reader/munge.h"
 #include "tools/reader/question.h"
@@ -41,6 +49,8 @@ TEST(Question, IsACommandLine) {
             "--user=ada --state=CD,F --color=never --no-refresh");
   EXPECT_EQ(Command("/v1/show", {{"sensitivity", "1"}, {"chain", "0"}, {"job", "12_3"}}),
             "show --sensitivity --json --color=never --no-refresh -- 12_3");
+  EXPECT_EQ(Command("/v1/watch", {{"job", "1"}}), "watch --once --color=never --no-refresh -- 1")
+      << "a client asks again by itself";
   EXPECT_EQ(Command("/v1/diff", {{"b", "2"}, {"a", "1"}, {"color", "always"}}),
             "diff --json --color=always --no-refresh -- 1 2");
   EXPECT_EQ(Command("/v1/export", {{"run", "r"}}), "export --run=r --color=never --no-refresh");
@@ -171,6 +181,17 @@ struct FakeSlurm {
   int asked = 0;
   std::vector<std::string> tokens;  // that it accepts
 
+  // The lines of the user whom `sacctmgr show user name=USER` is about.
+  std::string RolesOf(const std::vector<std::string>& command) const {
+    std::string lines;
+    for (const absl::string_view line : absl::StrSplit(roles, '\n', absl::SkipEmpty())) {
+      const std::string name = absl::StrCat("name=", line.substr(0, line.find('|')));
+      if (std::find(command.begin(), command.end(), name) != command.end())
+        absl::StrAppend(&lines, line, "\n");
+    }
+    return lines;
+  }
+
   Rights::Run Run() {
     return [this](const std::vector<std::string>& command,
                   const std::vector<std::pair<std::string, std::string>>& environment)
@@ -183,7 +204,7 @@ struct FakeSlurm {
       }
       if (command[0] == "sacctmgr") {
         ++users;
-        result.out = roles;
+        result.out = RolesOf(command);
         return result;
       }
       ++configs;
@@ -198,6 +219,13 @@ struct FakeSlurm {
 std::int64_t fake_now = 0;
 Clock FakeClock() {
   return {[]() noexcept { return fake_now; }, []() noexcept { return fake_now; }};
+}
+
+TEST(Policy, AnythingThatHidesJobsMakesAClusterPrivate) {
+  for (const char* what : {"jobs", "usage", "users", "accounts", "all", "nodes,jobs", "ALL"})
+    EXPECT_TRUE(ParsePrivacyPolicy(ConfigText(what))->is_private) << what;
+  for (const char* what : {"none", "nodes", "reservations,events"})
+    EXPECT_FALSE(ParsePrivacyPolicy(ConfigText(what))->is_private) << what;
 }
 
 TEST(Rights, OnlyAPrivateClusterWantsProof) {
@@ -220,6 +248,18 @@ TEST(Rights, RootAndSlurmsUserSeeAllOthersTheirOwn) {
   EXPECT_FALSE(nobody->all);
   EXPECT_TRUE(nobody->Sees("nobody", "x"));
   EXPECT_FALSE(nobody->Sees("games", "x"));
+}
+
+TEST(Rights, AnOperatorsRoleIsNobodyElses) {
+  FakeSlurm slurm;
+  slurm.roles = "nobody|Operator|\ndaemon|None|physics\n";
+  Rights rights(slurm.Run(), FakeClock());
+  EXPECT_TRUE(rights.Of(uid_t{65534})->all);
+  const absl::StatusOr<Viewer> daemon = rights.Of(uid_t{1});
+  ASSERT_TRUE(daemon.ok());
+  EXPECT_FALSE(daemon->all);
+  EXPECT_TRUE(daemon->Sees("games", "physics")) << "a coordinator";
+  EXPECT_FALSE(daemon->Sees("games", "chemistry"));
 }
 
 TEST(Rights, AreRememberedForSecondsAndThroughAnOutage) {
@@ -405,6 +445,123 @@ TEST(MetricsCache, IsComputedAgainAfterAWhileAndNeverFalls) {
   EXPECT_EQ(computed, 2);
   // Another viewer has other data.
   EXPECT_EQ(*cache.Get("own:ada:", compute), "a_total 0\n");
+}
+
+TEST(MetricsCache, WhatTakesLongIsKeptForLonger) {
+  fake_now = 1;
+  MetricsCache cache(FakeClock());
+  int computed = 0;
+  const auto compute = [&] {
+    ++computed;
+    fake_now += 60'000'000'000;  // a minute
+    return absl::StatusOr<std::string>("a_total 1\n");
+  };
+  EXPECT_TRUE(cache.Get("all", compute).ok());
+  fake_now += 600'000'000'000;
+  EXPECT_TRUE(cache.Get("all", compute).ok());
+  EXPECT_EQ(computed, 1) << "at most a twentieth of the time";
+  fake_now += 700'000'000'000;
+  EXPECT_TRUE(cache.Get("all", compute).ok());
+  EXPECT_EQ(computed, 2);
+}
+
+// --- the server, on a Unix socket
+
+class HttpServerTest : public testing::Test {
+ protected:
+  void Start(const HttpServer::Limits& limits, std::size_t reply_bytes = 2) {
+    const std::string path = folder_.path() + "/socket";
+    const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const UnixAddress address = UnixAddressOf(path);
+    ASSERT_EQ(bind(listener, address.get(), address.length), 0);
+    ASSERT_EQ(listen(listener, 16), 0);
+    auto server = HttpServer::Start(
+        listener, limits, [reply_bytes](const HttpQuestion&, const std::function<void(HttpReply)>& done) {
+          HttpReply reply;
+          reply.code = 200;
+          reply.body = std::string(reply_bytes, 'x');
+          done(reply);
+        });
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+  int Connect() const {
+    const int client = ConnectUnixSocket(folder_.path() + "/socket", SOCK_STREAM);
+    EXPECT_GE(client, 0);
+    return client;
+  }
+  // The status of the reply; 0: the connection was closed without one.
+  static int Ask(int client, const std::string& request) {
+    // The server may have closed it already.
+    if (send(client, request.data(), request.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(request.size()))
+      return 0;
+    pollfd polled{client, POLLIN, 0};
+    EXPECT_EQ(poll(&polled, 1, 20'000), 1);
+    std::array<char, 256> reply{};
+    const ssize_t got = recv(client, reply.data(), reply.size(), 0);
+    return got < 12 ? 0 : std::atoi(std::string(reply.data() + 9, 3).c_str());
+  }
+  int AskAnew(const std::string& request) const {
+    const int client = Connect();
+    const int code = Ask(client, request);
+    close(client);
+    return code;
+  }
+  // Within 20 s, whoever cuts it.
+  bool IsCut(int client, bool reads) const {
+    for (int tries = 0; tries < 2000; ++tries) {
+      server_->CutSlowOnes();
+      pollfd polled{client, static_cast<short>(reads ? POLLIN : 0), 0};
+      if (poll(&polled, 1, 10) > 0 && (polled.revents & (POLLHUP | POLLERR)) != 0) return true;
+    }
+    return false;
+  }
+
+  TempFolder folder_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(HttpServerTest, TakesQuestionsAndNothingElse) {
+  HttpServer::Limits limits;
+  limits.parameters = 2;
+  Start(limits);
+  EXPECT_EQ(AskAnew("GET /v1/list?a=1&b=2 HTTP/1.1\r\nHost: x\r\n\r\n"), 200);
+  EXPECT_EQ(AskAnew("GET /v1/list?a=1&b=2&c=3 HTTP/1.1\r\nHost: x\r\n\r\n"), 400);
+  EXPECT_EQ(AskAnew("POST /v1/list HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"), 405);
+  EXPECT_EQ(AskAnew("GET /v1/list HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"), 413);
+}
+
+TEST_F(HttpServerTest, AUserHasAtMostItsConnections) {
+  HttpServer::Limits limits;
+  limits.connections_of_peer = 2;
+  Start(limits);
+  const std::string question = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+  const int first = Connect();
+  const int second = Connect();
+  EXPECT_EQ(Ask(first, question), 200);
+  EXPECT_EQ(Ask(second, question), 200);
+  EXPECT_EQ(AskAnew(question), 0);
+  EXPECT_EQ(Ask(first, question), 200);
+  close(first);
+  close(second);
+}
+
+TEST_F(HttpServerTest, WhoSendsOrReadsTooSlowlyIsCut) {
+  HttpServer::Limits limits;
+  limits.idle = absl::Seconds(60);  // longer than this test waits
+  limits.request = absl::Milliseconds(50);
+  limits.answer = absl::Milliseconds(50);
+  Start(limits, std::size_t{64} << 20U);
+  const int sends = Connect();
+  EXPECT_EQ(send(sends, "GET", 3, MSG_NOSIGNAL), 3);
+  EXPECT_TRUE(IsCut(sends, true));
+  const int reads = Connect();
+  const std::string question = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+  EXPECT_EQ(send(reads, question.data(), question.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(question.size()));
+  EXPECT_TRUE(IsCut(reads, false));
+  close(sends);
+  close(reads);
 }
 
 TEST(MetricsCache, OneThatFailsIsAskedAgain) {

@@ -392,9 +392,73 @@ TEST(Rollup, StepsAtRiskAreNotWasteYet) {
   rollup.Add(Subject("eve"), BuildTimeline(facts));
   const RollupRow row = rollup.Total();
   EXPECT_DOUBLE_EQ(*row.runtime(), 0);
-  EXPECT_DOUBLE_EQ(row.runtime_range()->second, 1);
+  EXPECT_EQ(row.runtime_range(), (Range{0, 1}));
   EXPECT_EQ(row.wasted(), 0);
   EXPECT_EQ(row.maybe_wasted(), row.allocated());
+}
+
+TEST(Rollup, ASuspendedJobHoldsItsNodes) {
+  Rollup rollup(RollupBy::kAll, "", {});
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).Ready(0).Gpus(8).Suspended(20, 60).Ended(100, "COMPLETED");
+  rollup.Add(Subject("eve"), run.Build());
+  EXPECT_EQ(rollup.Total().allocated(), static_cast<GpuNs>(800) * kSecond);
+  EXPECT_EQ(rollup.Total().wasted(), static_cast<GpuNs>(8 * 40) * kSecond);
+}
+
+// An interruption at 1000, resources 50 s later, the first step 20 s after that.
+const Interruption* CauseOf(const Timeline& timeline, Bucket bucket, double begin, double end) {
+  Interval interval;
+  interval.begin = At(begin);
+  interval.end = At(end);
+  interval.bucket = bucket;
+  return InterruptionOf(timeline, interval);
+}
+
+TEST(Rollup, AnInterruptionHasTheStallThatItEndedAndTheLaunchThatFollowed) {
+  Timeline timeline;
+  Interruption interruption;
+  interruption.time = At(1000);
+  interruption.t_re = 50 * kSecond;
+  interruption.t_rm = 20 * kSecond;
+  timeline.interruptions = {interruption};
+  const Interruption* const it = timeline.interruptions.data();
+  EXPECT_EQ(CauseOf(timeline, Bucket::kStall, 900, 999.5), it) << "it ended with the program's last second";
+  EXPECT_EQ(CauseOf(timeline, Bucket::kStall, 900, 990), nullptr) << "the program went on";
+  EXPECT_EQ(CauseOf(timeline, Bucket::kLostWork, 900, 990), it);
+  EXPECT_EQ(CauseOf(timeline, Bucket::kLaunch, 1050, 1060), it);
+  EXPECT_EQ(CauseOf(timeline, Bucket::kStartup, 1060, 1070), it);
+  EXPECT_EQ(CauseOf(timeline, Bucket::kLaunch, 2000, 2010), nullptr) << "another srun of the same job";
+  EXPECT_EQ(CauseOf(timeline, Bucket::kProductive, 1070, 1080), nullptr);
+}
+
+TEST(Rollup, AnIntervalOverMidnightBelongsToBothDays) {
+  const Ns midnight = absl::ToUnixNanos(absl::FromCivil(absl::CivilDay(2026, 3, 2), absl::LocalTimeZone()));
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(0).Ready(0).Gpus(1).Ended(100, "COMPLETED");
+  Timeline timeline = run.Build();
+  ASSERT_EQ(timeline.intervals.size(), 1U);
+  timeline.intervals[0].begin = midnight - 30 * kSecond;
+  timeline.intervals[0].end = midnight + 70 * kSecond;
+  Rollup rollup(RollupBy::kDay, "", {});
+  rollup.Add(Subject("eve"), timeline);
+  const std::vector<RollupRow> rows = rollup.Rows();
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(In(rows[0], Bucket::kUnobserved), 30 * kSecond);
+  EXPECT_EQ(In(rows[1], Bucket::kUnobserved), 70 * kSecond);
+}
+
+TEST(Rollup, APreemptionIsNoFailureOfItsNode) {
+  RunBuilder run = Interrupted(8);
+  RunFacts facts = run.Facts();
+  for (AttemptFacts& attempt : facts.attempts) attempt.node_list = "n1";
+  facts.attempts[0].state = "PREEMPTED";
+  facts.attempts[0].failed_node = "n1";
+  Rollup rollup(RollupBy::kNode, "", {});
+  rollup.Add(Subject("eve"), BuildTimeline(facts));
+  auto rows = ByGroup(rollup);
+  EXPECT_EQ(rows["n1"].interruptions, 1);
+  EXPECT_EQ(rows["n1"].node_failures, 0);
 }
 
 TEST(Rollup, AGapIsNoAllocationAnybodyKnowsOf) {

@@ -142,6 +142,21 @@ TEST_F(SharedIngestTest, AFileOfYesterdayThatGrewIsSeenWithinTheHour) {
   EXPECT_EQ(Pass().records, 1);
 }
 
+TEST_F(SharedIngestTest, ARecordThatWasNotWholeIsTakenAsSoonAsItIs) {
+  Append("n1", "b.1.jsonl");
+  Append("n1", "b.2.jsonl");
+  RecordBuilder record(kind::kStepStart, {++written_, 1, "n1", 1});
+  record.Text(key::kCluster, "a3");
+  const std::string text(record.Finish());
+  std::ofstream(Path("n1", "b.1.jsonl"), std::ios::app) << text.substr(0, 30);
+  SetAge("n1", "b.1.jsonl", kDay);
+  EXPECT_EQ(Pass().records, 2);
+  now_s += 10;
+  Pass();
+  std::ofstream(Path("n1", "b.1.jsonl"), std::ios::app) << text.substr(30);
+  EXPECT_EQ(Pass().records, 1) << "however old the file is";
+}
+
 TEST_F(SharedIngestTest, AClockThatIsHoursAheadHidesNothing) {
   Append("n1", "b.1.jsonl");
   Append("n1", "b.2.jsonl");
@@ -215,6 +230,15 @@ TEST_F(SharedIngestTest, OnlyWhatIsOldAndInTheDatabaseIsRemoved) {
   now_s += 2 * kDay;
   Pass();
   EXPECT_FALSE(fs::exists(Path("n1", "b.young.jsonl")));
+}
+
+TEST_F(SharedIngestTest, NothingIsRemovedWhoseWritersMayNotBeDone) {
+  options_.remove_after_s = 1;
+  Append("n1", "b.old.jsonl");
+  SetAge("n1", "b.old.jsonl", 10);
+  for (int pass = 0; pass < 3; ++pass) EXPECT_EQ(Pass().removed, 0);
+  now_s += 2 * kDay;
+  EXPECT_EQ(Pass().removed, 1);
 }
 
 // Two controllers with a database each.

@@ -167,7 +167,6 @@ class LateWriter final : public SharedFolder {
   LateWriter(SharedFolder& folder, std::function<void()> late) : folder_(folder), late_(std::move(late)) {}
   absl::StatusOr<SharedFile> Look(const std::string& folder, const std::string& file, bool settled) override {
     if (late_) late_();
-    late_ = nullptr;
     return folder_.Look(folder, file, settled);
   }
   absl::StatusOr<SharedFile> Append(const std::string& folder, const std::string& file, std::int64_t offset,
@@ -188,7 +187,9 @@ TEST_F(ShipTest, WhatALateWriterCopiedMeanwhileIsNoCopyTooLong) {
   Append(kOld, "\n{1}\n");
   Pass();
   DirectSharedFolder shared(folder_.path() + "/shared", geteuid(), RealFiles());
+  bool written = false;
   LateWriter late(shared, [&] {
+    if (std::exchange(written, true)) return;
     Append(kOld, "\n{2}\n");
     std::ofstream(Shared(kOld), std::ios::app) << "\n{2}\n";
   });
@@ -319,6 +320,64 @@ TEST_F(ShipTest, WhatWasCopiedLongAgoIsRemovedHereButNeverTheFileInUse) {
   EXPECT_FALSE(fs::exists(Local(kOld)));
   EXPECT_EQ(ReadFile(Shared(kOld)), "\n{1}\n");
   EXPECT_TRUE(fs::exists(Local(kNew)));
+}
+
+TEST_F(ShipTest, NothingIsRemovedWhoseWritersMayNotBeDone) {
+  Append(kOld, "\n{1}\n");
+  const std::array<timespec, 2> times{{{kNowS - 10, 0}, {kNowS - 10, 0}}};
+  ASSERT_EQ(utimensat(AT_FDCWD, Local(kOld).c_str(), times.data(), 0), 0);
+  Shipper::Options options = Options();
+  options.keep_s = 1;
+  DirectSharedFolder shared(folder_.path() + "/shared", geteuid(), RealFiles());
+  Shipper shipper(options, shared);
+  for (int pass = 0; pass < 3; ++pass) EXPECT_EQ(shipper.Pass([] { return false; }).removed, 0);
+}
+
+// Removes the old file only after a last look at it and at its copy.
+TEST_F(ShipTest, NothingIsRemovedThatChangedOrWhoseCopyDid) {
+  Append(kOld, "\n{1}\n");
+  const auto make_old = [&] {
+    const std::array<timespec, 2> times{{{kNowS - kLeastKeptS - 10, 0}, {kNowS - kLeastKeptS - 10, 0}}};
+    ASSERT_EQ(utimensat(AT_FDCWD, Local(kOld).c_str(), times.data(), 0), 0);
+  };
+  make_old();
+  Shipper::Options options = Options();
+  options.keep_s = kLeastKeptS;
+  DirectSharedFolder shared(folder_.path() + "/shared", geteuid(), RealFiles());
+  bool rewrites = false;
+  LateWriter late(shared, [&] {
+    if (rewrites) std::ofstream(Local(kOld), std::ios::in | std::ios::out) << "\n{1}";
+  });
+  Shipper shipper(options, late);
+  shipper.Pass([] { return false; });
+  rewrites = true;
+  EXPECT_EQ(shipper.Pass([] { return false; }).removed, 0) << "it was written a moment ago";
+  rewrites = false;
+  make_old();
+  shipper.Pass([] { return false; });
+  std::ofstream(Shared(kOld), std::ios::in | std::ios::out) << "\n{7}";
+  EXPECT_EQ(shipper.Pass([] { return false; }).removed, 0) << "its copy is damaged";
+  EXPECT_TRUE(fs::exists(Local(kOld)));
+}
+
+TEST_F(ShipTest, AFolderOfAnotherUserIsNotCopied) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  Append(kOld, "\n{1}\n");
+  ASSERT_EQ(chown(Local("").c_str(), 12345, 12345), 0);
+  const ShipReport report = Pass();
+  ASSERT_EQ(report.problems.size(), 1U);
+  EXPECT_NE(report.problems[0].find("owned by uid 12345"), std::string::npos) << report.problems[0];
+  EXPECT_FALSE(fs::exists(Shared(kOld)));
+}
+
+TEST_F(ShipTest, WhatTheHostLostIsCountedWithOneOfItsNodes) {
+  Append(kOld, "\n{1}\n");
+  fs::create_directories(folder_.path() + "/spool/n2");
+  std::ofstream(folder_.path() + "/spool/n2/" + kOld) << "\n{2}\n";
+  std::ofstream(folder_.path() + "/spool/marks") << "not_owner=5\n";
+  Pass();
+  EXPECT_EQ(ReadFile(Shared(kCountsName)), "marks.not_owner=5\n");
+  EXPECT_EQ(ReadFile(folder_.path() + "/shared/n2/" + kCountsName), "\n");
 }
 
 TEST_F(ShipTest, AFullFolderGivesUpCopiedFilesHoweverNewOldestFirst) {

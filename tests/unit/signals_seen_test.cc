@@ -658,6 +658,26 @@ TEST_F(Whose, SendersAreNamedWhereTheyAre) {
   EXPECT_EQ(Find(110, 111, SIGUSR1, SI_TIMER)->sender, SignalSender::kUnknown);
 }
 
+TEST_F(Whose, AnotherJobOfTheNodeIsOutside) {
+  Write(kind::kStepStart, 12 * kS, 200, "0", {}, 8);
+  Write(kind::kTaskStart, 12 * kS, 200, "0", {{key::kTask, 0}, {key::kPid, 210}}, 8);
+  processes_.Add(200, 1);
+  processes_.Add(210, 200);
+  jobs_.Refresh();
+  const auto signal = Find(210, 110, SIGUSR1);
+  ASSERT_TRUE(signal);
+  EXPECT_EQ(signal->sender, SignalSender::kOutside);
+  EXPECT_EQ(signal->sender_pid, 0);
+}
+
+TEST_F(Whose, ASignalThatAProgramWaitsForIsHandled) {
+  EXPECT_EQ(Find(100, 110, SIGTERM)->handled, false);
+  processes_.status[110].blocked = Bit(SIGTERM);  // for sigwait or a signalfd
+  EXPECT_EQ(Find(100, 110, SIGTERM)->handled, true);
+  processes_.status[110].zombie = true;
+  EXPECT_EQ(Find(100, 110, SIGTERM)->handled, std::nullopt) << "it can no longer be known";
+}
+
 TEST_F(Whose, IgnoredIsSaidOfWhoIgnoresNotOfWhoIsGone) {
   processes_.Add(115, 110, 0, Bit(SIGUSR1));
   const auto signal = Find(100, 115, SIGUSR1, SI_USER, 1);

@@ -534,5 +534,40 @@ TEST(NodeLoss, IsNoneWhereNoNodeFailed) {
   EXPECT_EQ(run.Story().find("stall"), std::string::npos) << run.Story();
 }
 
+TEST(SignalLedger, ATaskMayBeReapedSecondsAfterTheSignalThatKilledIt) {
+  RunBuilder run;
+  Trains(run).Signal(183, SIGTERM, std::nullopt).TaskKilled(185, 0, SIGTERM).Ended(186, "CANCELLED");
+  const SignalLedger ledger = run.Build().signals;
+  EXPECT_EQ(Only(ledger).tasks_died, 1);
+  EXPECT_EQ(Only(ledger).tasks_unprepared, 1);
+}
+
+TEST(SignalLedger, ALargeJobIsNotifiedOneNodeAfterTheOther) {
+  RunBuilder run;
+  AttemptBuilder& attempt = Trains(run);
+  for (int task = 0; task < 5; ++task) {
+    if (task > 0) attempt.TaskStarts(12, 0, task);
+    attempt.Signal(183 + 0.8 * task, SIGUSR1, true, task);
+  }
+  for (int task = 0; task < 5; ++task) attempt.TaskExits(222, 0, 0, task);
+  attempt.Ended(223, "COMPLETED");
+  const SignalLedger ledger = run.Build().signals;
+  EXPECT_EQ(Only(ledger).tasks, 5);
+}
+
+TEST(SignalLedger, OfABlockOnlyTheStepsAfterTheSignalHaveBegunAfterIt) {
+  AttemptFacts attempt;
+  StepBlock block;
+  block.first.t = At(0);
+  block.first.train_step = 0;
+  block.last.t = At(100);
+  block.last.train_step = 100;
+  block.stride = 1;
+  attempt.step_blocks.push_back(block);
+  EXPECT_EQ(StepsBegun(attempt, At(50), At(1000)), 50);
+  EXPECT_EQ(StepsBegun(attempt, At(100), At(1000)), 0);
+  EXPECT_EQ(StepsBegun(attempt, At(-10), At(1000)), 100);
+}
+
 }  // namespace
 }  // namespace goodput

@@ -8,8 +8,10 @@
 #include <tuple>
 #include <vector>
 
+#include "sql/blocks/deflate.h"
 #include "sql/blocks/duration_histogram.h"
 #include "sql/blocks/step_block.h"
+#include "sql/blocks/varint.h"
 #include "tests/unit/format_document.h"
 
 namespace goodput {
@@ -203,6 +205,26 @@ TEST(DurationHistogram, IsEmptyUntilSomethingIsAdded) {
   EXPECT_FALSE(histogram.AddEncoded(std::string_view("\xff\xff\xff\xff\x7f\x01", 6)))
       << "a bin there cannot be";
   EXPECT_EQ(histogram.count(), 0);
+}
+
+TEST(StepBlock, AFrameOfTooManyMarksOrWithMoreThanItsColumnsIsDamaged) {
+  // Four columns of marks that are all the same: a difference of 0, a unit of 1, and no bytes.
+  const auto frame = [](std::size_t marks, const std::string& more) {
+    std::string plain;
+    for (int column = 0; column < 4; ++column) plain += std::string("\0\1\0", 3);
+    plain += more;
+    const std::string packed = Deflate(plain, DeflateFor::kColumns);
+    std::string data;
+    PutVarint(marks, data);
+    PutVarint(plain.size(), data);
+    PutVarint(packed.size(), data);
+    return data + packed;
+  };
+  std::vector<PackedStep> steps;
+  EXPECT_TRUE(UnpackSteps(frame(kMarksPerFrame, ""), steps));
+  EXPECT_EQ(steps.size(), kMarksPerFrame);
+  EXPECT_FALSE(UnpackSteps(frame(kMarksPerFrame + 1, ""), steps));
+  EXPECT_FALSE(UnpackSteps(frame(kMarksPerFrame, "x"), steps));
 }
 
 }  // namespace

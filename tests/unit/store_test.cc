@@ -34,6 +34,7 @@
 #include "sql/tables/accounting.h"
 #include "sql/tables/event_cursor.h"
 #include "sql/tables/evidence.h"
+#include "sql/tables/step_store.h"
 #include "sql/text.h"
 #include "tests/spank/temp_folder.h"
 #include "tests/unit/format_document.h"
@@ -783,6 +784,49 @@ TEST_F(StoreTest, ReadersReadWhileTheWriterWrites) {
   EXPECT_EQ(Wait(writer), 0);
 }
 
+TEST_F(StoreTest, TheLastTimesOfAFileAndOfAJobNeverGoBack) {
+  const auto at = [](std::int64_t t_s, std::int64_t job) {
+    RecordBuilder record(kind::kSignal, {t_s * 1'000'000'000, 1, "n1", 1});
+    record.Int(key::kJob, job);
+    return std::string(record.Finish());
+  };
+  // A record that comes late: after another of its job, and after one of another job.
+  Append(at(1000, 1) + at(900, 1) + at(1000, 2) + at(800, 3) + at(950, 2), File());
+  Ingest();
+  Append(at(700, 1) + at(2000, 3) + at(700, 2), File());
+  Ingest();
+  Database db = Db();
+  Statement jobs =
+      db.Prepare("SELECT job_id, first_t_s, last_t_s FROM job_seen WHERE run = '' ORDER BY job_id");
+  const std::vector<std::pair<std::int64_t, std::int64_t>> expected = {{700, 1000}, {700, 1000}, {800, 2000}};
+  for (const auto& [first, last] : expected) {
+    ASSERT_TRUE(jobs.Step());
+    EXPECT_EQ(jobs.Int(1), first) << jobs.Int(0);
+    EXPECT_EQ(jobs.Int(2), last) << jobs.Int(0);
+  }
+  Statement newest = db.Prepare("SELECT newest_t_ns FROM source");
+  ASSERT_TRUE(newest.Step());
+  EXPECT_EQ(newest.Int(0), 2000LL * 1'000'000'000);
+}
+
+TEST(StepSummary, OnlyTheEvenStepsOfOneTaskAreEven) {
+  const auto stride = [](const std::vector<PackedStep>& steps) {
+    StepSummary summary;
+    for (const PackedStep& step : steps) summary.Add(step);
+    return summary.stride();
+  };
+  const auto step = [](std::int64_t t_ns, std::int64_t number, std::int64_t task) {
+    PackedStep packed{};
+    packed.t_ns = t_ns;
+    packed.step = number;
+    packed.task = task;
+    return packed;
+  };
+  EXPECT_EQ(stride({step(10, 0, 0), step(20, 2, 0), step(30, 4, 0)}), 2);
+  EXPECT_EQ(stride({step(10, 0, 0), step(20, 2, 1), step(30, 4, 0)}), std::nullopt) << "two tasks";
+  EXPECT_EQ(stride({step(10, 0, 0), step(20, 2, 0), step(30, 5, 0)}), std::nullopt) << "another stride";
+}
+
 // A database on a small disk of its own, or below a limit on the size of files.
 TEST_F(StoreTest, AFullDiskIsAnErrorAndLosesNothing) {
   std::string bytes;
@@ -790,7 +834,7 @@ TEST_F(StoreTest, AFullDiskIsAnErrorAndLosesNothing) {
   Append(bytes, File());
   { Database db = Db(); }
   const pid_t child = Child([&] {
-    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGXFSZ, SIG_DFL);  // the limit must be an error, not the end of the process
     const rlimit small{std::size_t{1} << 20, std::size_t{1} << 20};
     setrlimit(RLIMIT_FSIZE, &small);
     auto db = Database::Open(DbPath(), Database::Mode::kReadWrite);

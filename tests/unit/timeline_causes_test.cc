@@ -301,6 +301,60 @@ TEST(Cause, AnOldWordOfMissingMachinesExplainsNoLaterFailure) {
 }
 
 // Step 9 never ends.
+TEST(Cause, MachinesWereMissingOnlyForWhatNeverRan) {
+  // Neither an exit nor a step is enough to have run; each of them is.
+  RunBuilder trained;
+  Trains(trained).Ended(119, "REQUEUED").facts.admin_comment = "GCP Error: stockout";
+  EXPECT_NE(Only(trained).cause, "stockout");
+  RunBuilder exited;
+  exited.Attempt().Submitted(0).Started(10).Ready(11).TaskStarts(12, 0).TaskExits(30, 0, 1).Ended(31,
+                                                                                                  "FAILED");
+  exited.Last().facts.admin_comment = "GCP Error: stockout";
+  EXPECT_EQ(Only(exited).cause, "failed");
+  RunBuilder never;
+  never.Attempt().Submitted(0).Started(10).Ended(31, "FAILED").facts.admin_comment = "GCP Error: stockout";
+  EXPECT_EQ(Only(never).cause, "stockout");
+}
+
+TEST(Cause, AProgramThatASignalKilledAsksForNothing) {
+  RunBuilder run;
+  DiesOf(run, "FAILED").facts.exit_code = 93;
+  run.Attempt(2).Submitted(119).Eligible(119).Started(120).Ready(121).TaskStarts(122, 0).Steps(10, 19, 130,
+                                                                                               10);
+  run.Last().TaskExits(230, 0, 0).Ended(231, "COMPLETED");
+  EXPECT_EQ(Only(run).cause, "failed");
+}
+
+TEST(Cause, ANodeFailureIsNeverPlanned) {
+  RunBuilder run;
+  Trains(run).Save(9, 120, 121).TaskKilled(125, 0, SIGKILL).Ended(126, "REQUEUED");
+  EXPECT_TRUE(Only(run).planned) << "a requeue after everything was saved";
+  run.Last().facts.down_nodes = "node n1 went down: Not responding";
+  const Interruption interruption = Only(run);
+  EXPECT_EQ(interruption.cause, "node_fail");
+  EXPECT_FALSE(interruption.planned);
+}
+
+TEST(Cause, ALostNodeIsNotNoticedBeforeTheEnd) {
+  RunBuilder run;
+  AttemptFacts& facts = DiesOf(run, "NODE_FAIL").facts;
+  facts.failed_node = "n1";
+  facts.noticed = At(60);
+  EXPECT_EQ(Only(run).t_detect, At(119) - At(110));
+}
+
+TEST(Cause, OnlyAKillOfItsOwnTaskIsOutOfMemory) {
+  RunBuilder own;
+  DiesOf(own, "FAILED").Signal(117, SIGKILL, std::nullopt, 0, "kernel");
+  EXPECT_EQ(Only(own).cause, "oom");
+  RunBuilder another;
+  DiesOf(another, "FAILED").In(7).Signal(117, SIGKILL, std::nullopt, 0, "kernel");
+  EXPECT_EQ(Only(another).cause, "failed");
+  RunBuilder helper;
+  DiesOf(helper, "FAILED").HelperSignal(117, SIGKILL, "dataloader", std::nullopt, 0, "kernel");
+  EXPECT_EQ(Only(helper).cause, "failed");
+}
+
 AttemptBuilder& Hangs(RunBuilder& run, double until, const std::string& state) {
   return Trains(run).TaskKilled(until - 1, 0, SIGKILL).Ended(until, state);
 }
@@ -357,6 +411,10 @@ TEST(Hang, OfANodeThatIsNotHeardFromNothingIsKnown) {
   EXPECT_EQ(run.Story(), "at_risk 0-60 | unobserved.allocated 60-400") << "no heartbeat at all";
   run.Last().LastSeenAlive(390, "n2");
   EXPECT_EQ(run.Story(), "at_risk 0-60 | unobserved.allocated 60-400") << "another node's";
+  RunBuilder soon = HangingSince60(400);
+  soon.Last().LastSeenAlive(110);
+  EXPECT_EQ(soon.Story(), "at_risk 0-60 | unobserved.allocated 60-400")
+      << "until then it might be a long step";
   run.Last().LastSeenAlive(200);
   EXPECT_EQ(run.Story(), "at_risk 0-60 | stall 60-200 | unobserved.allocated 200-400") << "until then it was";
   EXPECT_EQ(NoProgressSince(run.Build()), std::nullopt);
@@ -451,6 +509,13 @@ TEST(Cause, HowFarTheTimeLimitWasIsSaidOfASignalThatMayBeItsWarning) {
   run.Attempt(2).Submitted(121).Eligible(121).Started(130).Ready(131).TaskStarts(132, 0).Steps(10, 12, 140,
                                                                                                10);
   EXPECT_TRUE(Says(Only(run), "the time limit was 3492 s away"));
+}
+
+TEST(Cause, ATimeLimitThatEndsAHangIsNotPlanned) {
+  RunBuilder run;
+  Hangs(run, 400, "TIMEOUT");
+  EXPECT_EQ(Only(run).cause, "hang");
+  EXPECT_FALSE(Only(run).planned);
 }
 
 }  // namespace

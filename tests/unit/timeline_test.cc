@@ -1266,5 +1266,134 @@ TEST(Buckets, HaveNamesSidesAndMeanings) {
   EXPECT_FALSE(BucketFromName("coffee"));
 }
 
+// ---- what is close to another case ----
+
+bool Has(const std::string& story, const std::string& words) {
+  return story.find(words) != std::string::npos;
+}
+
+TEST(Waiting, AJobThatBecomesEligibleAMinuteAfterTheOneBeforeWasHeld) {
+  const auto story = [](double eligible) {
+    RunBuilder run;
+    TrainsTenSteps(run).TaskExits(120, 0, 0).Ended(121, "COMPLETED");
+    run.Attempt(2).Submitted(60).Eligible(eligible).Started(200).Ready(200).Ended(210, "COMPLETED");
+    return run.Story();
+  };
+  EXPECT_TRUE(Has(story(122), "queue_other 121-122")) << story(122);
+  EXPECT_TRUE(Has(story(180), "hold 121-180")) << story(180);
+}
+
+TEST(Waiting, SlurmLooksAtANewJobWithinTwoSecondsAndHoldsItForLonger) {
+  const auto story = [](double eligible) {
+    RunBuilder run;
+    run.Attempt().Submitted(0).Eligible(eligible).Started(50).Ready(50).Ended(60, "COMPLETED");
+    return run.Story();
+  };
+  EXPECT_FALSE(Has(story(1), "hold")) << story(1);
+  EXPECT_TRUE(Has(story(30), "hold 0-30")) << story(30);
+}
+
+TEST(Waiting, AnAdministratorsHoldIsWaitingAndAUsersIsNot) {
+  const auto story = [](const char* reason) {
+    RunBuilder run;
+    run.Attempt().Submitted(0).Eligible(30).Started(50).Ready(50).Reason(reason).Ended(60, "COMPLETED");
+    return run.Story();
+  };
+  EXPECT_TRUE(Has(story("JobHeldAdmin"), "queue_other.JobHeldAdmin 0-30")) << story("JobHeldAdmin");
+  EXPECT_TRUE(Has(story("JobHeldUser"), "hold.JobHeldUser 0-30")) << story("JobHeldUser");
+}
+
+TEST(Waiting, TheFirstReasonThatWasSeenHoldsSinceTheJobWasEligible) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Eligible(30).Waits(35, "Resources").Started(50).Ready(50).Ended(60, "COMPLETED");
+  EXPECT_EQ(run.Story(), "hold 0-30 | queue_resources.Resources 30-50 | unobserved.allocated 50-60");
+}
+
+TEST(NodeLoss, WhatTheProgramDidAfterTheLastHeartbeatProvesThatTheNodeLived) {
+  RunBuilder steps;
+  TrainsTenSteps(steps).LastSeenAlive(60).Ended(300, "NODE_FAIL");
+  EXPECT_TRUE(Has(steps.Story(), "stall 110-300")) << steps.Story();
+  ASSERT_EQ(steps.Build().interruptions.size(), 1U);
+  EXPECT_EQ(steps.Build().interruptions[0].t_detect, At(300) - At(110));
+  RunBuilder file;
+  TrainsTenSteps(file).File(9, 112, 114).LastSeenAlive(60).Ended(300, "NODE_FAIL");
+  EXPECT_TRUE(Has(file.Story(), "stall 114-300")) << file.Story();
+}
+
+TEST(NodeLoss, ASaveEndsWithItsNode) {
+  RunBuilder run;
+  TrainsTenSteps(run).SaveBegins(9, 112).LastSeenAlive(115).Ended(300, "NODE_FAIL");
+  EXPECT_TRUE(Has(run.Story(), "checkpoint_save 112-115 | stall 115-300")) << run.Story();
+}
+
+TEST(Incarnations, AnSrunBesideTheTrainingThatFailsIsNoStart) {
+  RunBuilder run;
+  TrainsTenSteps(run).Srun(1, 30, 40, 1).TaskExits(120, 0, 0).Ended(121, "COMPLETED");
+  EXPECT_EQ(run.Build().incarnations.size(), 1U);
+  RunBuilder before;
+  TrainsTenSteps(before).Srun(1, 13, 14, 1).TaskExits(120, 0, 0).Ended(121, "COMPLETED");
+  EXPECT_EQ(before.Build().incarnations.size(), 2U) << "it failed before the training began";
+}
+
+TEST(Incarnations, ASrunThatBeginsAtTheLastOnesLastStepIsAnotherStart) {
+  RunBuilder run;
+  TrainsTenSteps(run)
+      .TaskStarts(108, 1)
+      .In(1)
+      .Steps(10, 12, 110, 10)
+      .TaskExits(111, 0, 1)
+      .TaskExits(140, 1, 0);
+  run.Last().Ended(141, "COMPLETED");
+  EXPECT_EQ(run.Build().incarnations.size(), 2U);
+}
+
+TEST(Incarnations, AProgramLivesWhileOneOfItsTasksMay) {
+  RunBuilder run;
+  TrainsTenSteps(run).TaskStarts(15, 0, 1, "n2").TaskExits(118, 0, 1, 0).Ended(150, "NODE_FAIL");
+  ASSERT_EQ(run.Build().incarnations.size(), 1U);
+  EXPECT_EQ(run.Build().incarnations[0].end, At(150));
+}
+
+TEST(Steps, TheOnlyStepOfAStartDoesNotShowThatItCompiled) {
+  RunBuilder run;
+  DiesInStepNine(run);
+  ComesBack(run).Step(9, 140).TaskKilled(240, 0, 9).Ended(241, "REQUEUED");
+  EXPECT_FALSE(Has(run.Story(), "compile")) << run.Story();
+}
+
+TEST(Steps, AFirstStepThatWasLostHasNoExcess) {
+  const auto excess = [](std::int64_t resumed_at) {
+    RunBuilder run;
+    run.Attempt().Submitted(0).Started(10).Ready(12).TaskStarts(15, 0).Step(0, 20).Steps(1, 9, 35, 10);
+    run.Last().TaskKilled(130, 0, 9).Ended(131, "REQUEUED");
+    run.Attempt().Submitted(131).Eligible(131).Started(140).Ready(142).TaskStarts(145, 0);
+    run.Last().Steps(resumed_at, resumed_at + 9, 150, 10).TaskExits(250, 0, 0).Ended(251, "COMPLETED");
+    return run.Build().steps.first_step_excess;
+  };
+  EXPECT_EQ(excess(5), 5 * kSecond);
+  EXPECT_EQ(excess(0), 0);
+}
+
+TEST(Stop, APreemptionBeforeAStartDidNotTellThatStartToStop) {
+  RunBuilder run;
+  TrainsTenSteps(run).Preempted(60).TaskExits(120, 0, 1);
+  run.Last().TaskStarts(130, 1).In(1).Steps(10, 14, 140, 10).TaskKilled(230, 1, 9).Ended(231, "REQUEUED");
+  EXPECT_FALSE(Has(run.Story(), "drain 19") || Has(run.Story(), "drain 20")) << run.Story();
+}
+
+TEST(Teardown, TheMomentInWhichSlurmEndsAStepIsLaunch) {
+  const auto story = [](double step_ends) {
+    RunBuilder run;
+    TrainsTenSteps(run)
+        .TaskExits(120, 0, 0)
+        .StepEnds(step_ends, 0)
+        .Srun(1, 130, 135, 0)
+        .Ended(136, "COMPLETED");
+    return run.Story();
+  };
+  EXPECT_FALSE(Has(story(120.05), "teardown.step")) << story(120.05);
+  EXPECT_TRUE(Has(story(125), "teardown.step 120-125")) << story(125);
+}
+
 }  // namespace
 }  // namespace goodput

@@ -19,6 +19,8 @@
 #include "sql/record.h"
 #include "tests/spank/temp_folder.h"
 #include "tests/unit/run_builder.h"
+#include "tools/accounting/runs/allocated_nodes.h"
+#include "tools/accounting/runs/components.h"
 #include "tools/accounting/runs/concurrent_jobs.h"
 #include "tools/accounting/runs/load_run.h"
 #include "tools/base/config.h"
@@ -555,10 +557,12 @@ TEST(Command, OneThatHangsIsKilledWithWhatItStarted) {
   CommandOptions options;
   options.timeout = absl::Milliseconds(200);
   const absl::Time begin = absl::Now();
-  const auto result = RunCommand({"sh", "-c", "sleep 1234.5 & sleep 1234.5"}, options);
+  // A time that no other copy of this test sleeps.
+  const std::string sleep = "sleep 1234." + std::to_string(getpid());
+  const auto result = RunCommand({"sh", "-c", sleep + " & " + sleep}, options);
   EXPECT_TRUE(absl::IsDeadlineExceeded(result.status()));
   EXPECT_LT(absl::Now() - begin, absl::Seconds(5));
-  EXPECT_NE(RunCommand({"sh", "-c", "ps -eo args | grep -x 'sleep 1234.5'"})->exit_code, 0)
+  EXPECT_NE(RunCommand({"sh", "-c", "ps -eo args | grep -x '" + sleep + "'"})->exit_code, 0)
       << "nothing of it is left";
 }
 
@@ -724,6 +728,20 @@ class LoadRunTest : public testing::Test {
   TempFolder folder_;
   Database db_;
 };
+
+TEST(Sacct, ATimeLimitIsInMinutesAndGpusAreThoseThatItGot) {
+  const auto text = ParseSacct(
+      "JobID|Submit|Start|End|State|NodeList|AllocTRES|ReqTRES|TimelimitRaw\n"
+      "7|100|110|200|COMPLETED|n1|cpu=4|cpu=4,gres/gpu=8|90\n"
+      "8|100|Unknown|Unknown|PENDING|None assigned||cpu=4,gres/gpu=8|UNLIMITED\n",
+      "|");
+  ASSERT_TRUE(text.ok()) << text.status();
+  ASSERT_EQ(text->rows.size(), 2U);
+  EXPECT_EQ(text->rows[0].time_limit_s, 90 * 60);
+  EXPECT_EQ(text->rows[0].gpus, 0) << "it ran without any";
+  EXPECT_EQ(text->rows[1].time_limit_s, std::nullopt);
+  EXPECT_EQ(text->rows[1].gpus, 8) << "what it asks for while it waits";
+}
 
 TEST_F(LoadRunTest, AnUnknownJobIsNotFound) {
   EXPECT_TRUE(absl::IsNotFound(LoadRun(db_, {{"c1", 7}}, 0).status()));
@@ -1294,6 +1312,140 @@ TEST_F(LoadRunTest, APreemptionTimeGoesToTheAttemptItEnded) {
   const auto run = Load();
   EXPECT_EQ(run.facts.attempts.at(0).preempt_time, 195 * kSecond);
   EXPECT_FALSE(run.facts.attempts.at(1).preempt_time);
+}
+
+TEST_F(LoadRunTest, APreemptionTimeAfterAnAttemptIsNotItsOwn) {
+  ASSERT_TRUE(
+      StoreAccounting(db_, {Accounted(100, 110, 200, "REQUEUED"), Accounted(200, 330, 400, "COMPLETED")}, 1)
+          .ok());
+  Watched(*this, kind::kQueue, 251, "PENDING").Int(key::kSubmitS, 200).Int(key::kPreemptS, 250);
+  EXPECT_FALSE(Load().facts.attempts.at(0).preempt_time);
+}
+
+TEST_F(LoadRunTest, ARecordWithinTheSecondOfAStartBelongsToIt) {
+  ASSERT_TRUE(
+      StoreAccounting(db_, {Accounted(100, 110, 200, "REQUEUED"), Accounted(200, 330, 400, "COMPLETED")}, 1)
+          .ok());
+  Marked(329, 5);
+  EXPECT_EQ(Load().facts.attempts.at(1).step_marks.size(), 1U);
+}
+
+TEST_F(LoadRunTest, AJobThatEndedWhileItWasSuspendedWasNotResumed) {
+  Watched(*this, kind::kAttempt, 111, "RUNNING").Int(key::kSubmitS, 100).Int(key::kStartS, 110);
+  Watched(*this, kind::kAttempt, 131, "SUSPENDED")
+      .Int(key::kSubmitS, 100)
+      .Int(key::kStartS, 110)
+      .Int(key::kSuspendS, 130);
+  Watched(*this, kind::kAttempt, 181, "CANCELLED")
+      .Int(key::kSubmitS, 100)
+      .Int(key::kStartS, 110)
+      .Int(key::kSuspendS, 130)
+      .Int(key::kEndS, 180)
+      .Text(key::kNodes, "n1");
+  const auto run = Load();
+  ASSERT_EQ(run.facts.attempts.at(0).suspended.size(), 1U);
+  EXPECT_EQ(run.facts.attempts[0].suspended[0].begin, 130 * kSecond);
+  EXPECT_EQ(run.facts.attempts[0].suspended[0].end, 180 * kSecond);
+}
+
+TEST_F(LoadRunTest, AJobThatAccountingKnowsIsNotGone) {
+  ASSERT_TRUE(StoreAccounting(db_, {Accounted(100, 110, std::nullopt, "RUNNING")}, 1).ok());
+  Watched(*this, kind::kGone, 300, "RUNNING").Int(key::kSubmitS, 100);
+  EXPECT_FALSE(Load().facts.attempts.at(0).end) << "the controller may have lost its state";
+}
+
+TEST_F(LoadRunTest, AnAttemptThatTheNextReplacedKeepsItsNodeFailure) {
+  Watched(*this, kind::kAttempt, 111, "RUNNING").Int(key::kSubmitS, 100).Int(key::kStartS, 110);
+  Watched(*this, kind::kAttempt, 150, "NODE_FAIL").Int(key::kSubmitS, 100).Flag("COMPLETING");
+  Watched(*this, kind::kQueue, 151, "PENDING").Int(key::kSubmitS, 150);
+  EXPECT_EQ(Load().facts.attempts.at(0).state, "NODE_FAIL");
+}
+
+// Job 8 is another's; it starts on the node of job 7, which is requeued at 200.
+TEST_F(LoadRunTest, OnlyAJobThatWaitedAndStartedAtOnceTookTheNodes) {
+  const auto taken = [&](std::int64_t submit, std::int64_t start) {
+    AccountingRow other = Accounted(submit, start, start + 60, "COMPLETED");
+    other.job_id = 8;
+    other.job_id_text = "8";
+    other.partition = "high";
+    EXPECT_TRUE(db_.Execute("DELETE FROM accounting").ok());
+    EXPECT_TRUE(StoreAccounting(db_, {Accounted(100, 110, 200, "REQUEUED"), other}, 1).ok());
+    return !Load().facts.attempts.at(0).taken_by.empty();
+  };
+  EXPECT_TRUE(taken(150, 200));
+  EXPECT_FALSE(taken(200, 200)) << "it was submitted afterwards";
+  EXPECT_FALSE(taken(150, 290)) << "it started much later";
+}
+
+TEST_F(LoadRunTest, OnlyNodesThatWentDownAtTheEndExplainIt) {
+  AccountingRow row = Accounted(100, 110, 200, "NODE_FAIL");
+  row.node_list = "n[1-2]";
+  row.failed_node = "n2";
+  ASSERT_TRUE(StoreAccounting(db_, {row}, 1).ok());
+  const auto down = [&](const char* node, std::int64_t since_s) {
+    RecordBuilder record(kind::kNodeState, {201 * kSecond, 1, "@controller", 1});
+    record.Text(key::kCluster, "c1");
+    record.Text(key::kNodeName, node);
+    record.Text(key::kState, "DOWN*");
+    record.Int(key::kReasonS, since_s);
+    record.Text(key::kReason, "Not responding");
+    Append("@controller", std::string(record.Finish()));
+  };
+  down("n1", 50);   // before the job
+  down("n3", 199);  // of another job
+  EXPECT_EQ(Load().facts.attempts.at(0).down_nodes, "");
+  down("n2", 260);
+  EXPECT_EQ(Load().facts.attempts.at(0).down_nodes, "node n2 went down: Not responding");
+  ASSERT_TRUE(StoreOutages(db_, {{"c1", "n1", "DOWN*", 260, 300, "repair"}}).ok());
+  EXPECT_EQ(Load().facts.attempts.at(0).down_nodes, "node n2 went down: Not responding")
+      << "a minute later another node's outage has nothing to do with it";
+}
+
+TEST_F(LoadRunTest, WhatAnOperatorDidLongBeforeOrAfterExplainsNoRequeue) {
+  AccountingRow first = Accounted(100, 110, 2000, "REQUEUED");
+  ASSERT_TRUE(StoreAccounting(db_, {first, Accounted(2000, 2330, 2400, "COMPLETED")}, 1).ok());
+  RecordBuilder record(kind::kNodeState, {1990 * kSecond, 1, "@controller", 1});
+  record.Text(key::kCluster, "c1");
+  record.Text(key::kNodeName, "n1");
+  record.Text(key::kState, "DRAINING");
+  record.Texts(key::kFlags, std::vector<std::string>{"DRAIN"});
+  record.Int(key::kReasonS, 1000);
+  record.Text(key::kReasonBy, "root");
+  record.Text(key::kReason, "later");
+  Append("@controller", std::string(record.Finish()));
+  Watched(*this, kind::kQueue, 2200, "PENDING").Int(key::kSubmitS, 2000).Text(key::kReason, "JobHeldAdmin");
+  EXPECT_EQ(Load().facts.attempts.at(0).operator_acted, "");
+}
+
+TEST(AllocatedNodes, AreKnownUnlessTheJobWasResizedOrIsAComponent) {
+  Drafts drafts;
+  AttemptFacts& facts = drafts.Of(100).facts;
+  facts.start = 110 * kSecond;
+  facts.node_list = "n1";
+  AllocatedNodes known(drafts, false);
+  EXPECT_TRUE(known.Believe("n1"));
+  EXPECT_FALSE(known.Believe("n2"));
+  EXPECT_TRUE(known.Believe("@import"));
+  AllocatedNodes component(drafts, true);
+  EXPECT_TRUE(component.Believe("n2")) << "a task may report by the id of another component";
+  facts.resizes.push_back({150 * kSecond, 16});
+  AllocatedNodes resized(drafts, false);
+  EXPECT_TRUE(resized.Believe("n2")) << "it may have given that node back";
+}
+
+TEST(Components, TheirTasksAreDifferentOnes) {
+  std::vector<AttemptFacts> attempts(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    attempts[i].job_id = 7 + static_cast<std::int64_t>(i);
+    attempts[i].het_job = 7;
+    attempts[i].step_marks.push_back(StepMark{});
+    attempts[i].step_marks[0].task = 3;
+  }
+  JoinComponents(attempts);
+  ASSERT_EQ(attempts.size(), 1U);
+  ASSERT_EQ(attempts[0].step_marks.size(), 2U);
+  EXPECT_EQ(attempts[0].step_marks[0].task, 3);
+  EXPECT_NE(attempts[0].step_marks[1].task, 3);
 }
 
 TEST(Record, MembersOfAnotherTypeAreAbsent) {

@@ -137,7 +137,7 @@ bool Ended(pid_t child) {
 
 std::optional<int> RunHelper(int argc, char** argv, std::initializer_list<NamedHelper> helpers) {
   if (argc < 5 || argv[1] != kHelperOption) return std::nullopt;
-  for (const int signal_number : {SIGTERM, SIGINT, SIGHUP, SIGPIPE}) signal(signal_number, SIG_IGN);
+  for (const int signal_number : {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGXFSZ}) signal(signal_number, SIG_IGN);
   HelperUser user;
   if (!ReadUser(argv[3], argv[4], user)) return 2;
   if (!BecomeUser(user)) {

@@ -140,7 +140,7 @@ int Run(const goodput::Config& config, const CommandLine& line) {
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGHUP);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
+  for (const int signal_number : {SIGPIPE, SIGXFSZ}) signal(signal_number, SIG_IGN);
   const int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
   // Stays readable once written to: every thread polls it.
   const int stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

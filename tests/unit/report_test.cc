@@ -1,0 +1,114 @@
+// Reports: what their reader may know, and which numbers a window leaves.
+#include "tools/accounting/report/report.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/spank/temp_folder.h"
+#include "tests/unit/run_builder.h"
+#include "tools/accounting/report/gpu_hours.h"
+
+namespace goodput {
+namespace {
+
+TEST(GpuHours, HaveDecimalsUnlessThereAreAHundred) {
+  constexpr GpuNs kHour = static_cast<GpuNs>(3600) * kSecond;
+  EXPECT_DOUBLE_EQ(GpuHours(kHour + kHour / 2), 1.5);
+  EXPECT_EQ(FormatGpuHours(kHour * 1234 / 100), "12.34");
+  EXPECT_EQ(FormatGpuHours(kHour * 99), "99.00");
+  EXPECT_EQ(FormatGpuHours(kHour * 100), "100");
+}
+
+class ReportTest : public testing::Test {
+ protected:
+  ReportTest() : db_(*Database::Open(folder_.path() + "/goodput.db", Database::Mode::kReadWrite)) {}
+
+  static AccountingRow Job(std::int64_t id, std::int64_t start, std::int64_t end, const std::string& state) {
+    AccountingRow row;
+    row.cluster = "c1";
+    row.job_id = id;
+    row.job_id_text = std::to_string(id);
+    row.submit_s = 100;
+    row.eligible_s = 100;
+    row.start_s = start;
+    row.end_s = end;
+    row.state = state;
+    row.partition = "p" + std::to_string(id);
+    row.node_list = "n1";
+    row.nodes = 1;
+    row.gpus = 8;
+    return row;
+  }
+  std::vector<Report> Make(const std::vector<AccountingRow>& rows, const std::vector<JobKey>& jobs,
+                           const ReportSettings& settings) {
+    EXPECT_TRUE(StoreAccounting(db_, rows, 1).ok());
+    AccountingReader accounting(db_);
+    auto reports = MakeReports(db_, accounting, jobs, settings);
+    EXPECT_TRUE(reports.ok()) << reports.status();
+    return reports.ok() ? *std::move(reports) : std::vector<Report>();
+  }
+
+  TempFolder folder_;
+  Database db_;
+};
+
+TEST_F(ReportTest, WhoTookTheNodesIsNamedOnlyToWhoMayKnow) {
+  ReportSettings settings;
+  settings.now = 10'000 * kSecond;
+  const std::vector<AccountingRow> rows = {Job(7, 110, 200, "PREEMPTED"), Job(8, 200, 260, "COMPLETED")};
+  const auto preemptor = [&] {
+    return Make(rows, {{"c1", 7}}, settings).at(0).run.facts.attempts.at(0).preempted_by;
+  };
+  EXPECT_NE(preemptor().find("job 8"), std::string::npos) << preemptor();
+  settings.may_name_preemptor = false;
+  EXPECT_EQ(preemptor(), "another job started on its nodes");
+}
+
+TEST_F(ReportTest, ConcurrentJobsOfAChainHaveNoName) {
+  ReportSettings settings;
+  settings.now = 10'000 * kSecond;
+  const std::vector<Report> reports =
+      Make({Job(7, 110, 200, "COMPLETED"), Job(9, 150, 250, "COMPLETED")}, {{"c1", 7}, {"c1", 9}}, settings);
+  ASSERT_EQ(reports.size(), 2U);
+  for (const Report& report : reports) {
+    EXPECT_EQ(report.run.info.run, "");
+    ASSERT_FALSE(report.timeline.warnings.empty());
+    EXPECT_NE(report.timeline.warnings.back().find("jobs of the chain"), std::string::npos);
+  }
+}
+
+// Trains from 20 to 120, with a program goodput.
+Report Trained() {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(10).Ready(12).TaskStarts(15, 0).Steps(0, 9, 20, 10).TaskExits(120, 0, 0);
+  run.Last().Gpus(8).Ended(121, "COMPLETED");
+  Report report;
+  report.run.facts = run.Facts();
+  report.timeline = BuildTimeline(report.run.facts);
+  report.account = TakeAccount(report.timeline);
+  report.account.goodput.program = 0.4;
+  report.program_evidence = "as declared";
+  return report;
+}
+
+TEST(Window, AProgramGoodputOfOtherStepsIsNotShown) {
+  Report clipped = Trained();
+  ClipReport(clipped, At(0), At(60));
+  EXPECT_FALSE(clipped.account.goodput.program);
+  EXPECT_EQ(clipped.program_evidence, "");
+  EXPECT_NE(clipped.program_reason, "");
+  Report without_wait = Trained();
+  ExcludeFromReport(without_wait, {{At(0), At(10)}});
+  EXPECT_EQ(without_wait.account.goodput.program, 0.4) << "no kept step is missing";
+  EXPECT_EQ(without_wait.program_evidence, "as declared");
+  Report without_steps = Trained();
+  ExcludeFromReport(without_steps, {{At(40), At(60)}});
+  EXPECT_FALSE(without_steps.account.goodput.program);
+  EXPECT_EQ(without_steps.program_evidence, "");
+}
+
+}  // namespace
+}  // namespace goodput
