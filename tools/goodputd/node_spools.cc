@@ -47,7 +47,7 @@ Spool* NodeSpools::OfLocked(const std::string& node) {
   return spool.get();
 }
 
-bool NodeSpools::Append(const std::string& node, std::string_view record) {
+bool NodeSpools::Write(const std::string& node, std::string_view record) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Spool* const spool = OfLocked(node);
   return spool != nullptr && spool->Write(record) == goodput::Append::kWritten;
@@ -55,7 +55,7 @@ bool NodeSpools::Append(const std::string& node, std::string_view record) {
 
 bool NodeSpools::Write(const NodeJob& job, std::string_view record) {
   if (!quota_.Allow(job, record.size())) return false;
-  if (Append(job.node, record)) return true;
+  if (Write(job.node, record)) return true;
   quota_.NotStored(job);
   return false;
 }
@@ -64,7 +64,7 @@ void NodeSpools::RecordRefused() {
   for (const RecordQuota::Refused& refused : quota_.TakeRefused()) {
     JobRecord record(kind::kRefused, refused.job, StampAtReal(clock_, refused.job.node, clock_.real_ns()));
     record.Uint(key::kCount, refused.records);
-    if (!Append(refused.job.node, record.Finish())) quota_.PutBack(refused);
+    if (!Write(refused.job.node, record.Finish())) quota_.PutBack(refused);
   }
 }
 

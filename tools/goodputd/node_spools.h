@@ -62,7 +62,7 @@ class NodeSpools {
     std::int64_t since_ns = 0;   // the others were lost after this
   };
   bool RecordLostLocked(Spool& spool, const std::string& node, Lost& lost);
-  bool Append(const std::string& node, std::string_view record);
+  bool Write(const std::string& node, std::string_view record);
   Spool* OfLocked(const std::string& node);
 
   std::string root_;

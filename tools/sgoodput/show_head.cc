@@ -71,6 +71,23 @@ void PrintHead(const Report& report, const Style& style) {
   std::printf("\n");
 }
 
+// What to add so that steps are seen.
+std::string_view WhyNoSteps(const Report& report) {
+  if (report.run.info.job_id < 0)
+    return "no steps seen: see what a profile finds in the log (sgoodput profile test auto LOG), or write "
+           "one "
+           "(sgoodput profile learn LOG)";
+  if (!report.timeline.checkpoints.empty())
+    return "no steps seen, only checkpoints: add --goodput-log-profile=NAME, or send marks (sgoodput mark "
+           "--help), or put the step into the checkpoint's name (step_100.pt)";
+  if (report.run.info.checkpoint_dir)
+    return "no steps seen, and no checkpoints in its --goodput-checkpoint-dir: add "
+           "--goodput-log-profile=NAME, "
+           "or send marks (sgoodput mark --help)";
+  return "no steps seen: add --goodput-log-profile=NAME or --goodput-checkpoint-dir=PATH, or send marks "
+         "(sgoodput mark --help)";
+}
+
 void PrintGoodput(const Report& report, const Style& style) {
   const Goodput& goodput = report.account.goodput;
   std::printf("%s  scheduling %s x runtime %s = %s\n", style.Bold("Goodput").c_str(),
@@ -94,18 +111,7 @@ void PrintGoodput(const Report& report, const Style& style) {
                stdout);
   }
   if (report.timeline.steps.executed == 0) {
-    const bool saves = !report.timeline.checkpoints.empty();
-    const bool watched = report.run.info.checkpoint_dir;
-    std::fputs(
-        Wrap(saves     ? "no steps seen, only checkpoints: add --goodput-log-profile=NAME, or send marks "
-                         "(sgoodput mark --help), or put the step into the checkpoint's name (step_100.pt)"
-             : watched ? "no steps seen, and no checkpoints in its --goodput-checkpoint-dir: add "
-                         "--goodput-log-profile=NAME, or send marks (sgoodput mark --help)"
-                       : "no steps seen: add --goodput-log-profile=NAME or --goodput-checkpoint-dir=PATH, "
-                         "or send marks (sgoodput mark --help)",
-             "         ")
-            .c_str(),
-        stdout);
+    std::fputs(Wrap(WhyNoSteps(report), "         ").c_str(), stdout);
   }
   std::printf("\n");
 }
