@@ -56,6 +56,14 @@ log_profiles = \
   tools/sources/logs/profiles/composer.profile \
   tools/sources/logs/profiles/lightning.profile \
   tools/sources/logs/profiles/hf.profile \
+  tools/sources/logs/profiles/torchtune.profile \
+  tools/sources/logs/profiles/verl.profile \
+  tools/sources/logs/profiles/automodel.profile \
+  tools/sources/logs/profiles/olmo.profile \
+  tools/sources/logs/profiles/fairseq.profile \
+  tools/sources/logs/profiles/nanotron.profile \
+  tools/sources/logs/profiles/litgpt.profile \
+  tools/sources/logs/profiles/nanogpt.profile \
   tools/sources/logs/profiles/megatron-progress.profile \
   tools/sources/logs/profiles/submitit.profile \
   tools/sources/logs/profiles/nccl-tests.profile \
