@@ -43,7 +43,7 @@ def by_checkpoints(work: Work) -> Outcome:
 
 
 def by_output(work: Work) -> Outcome:
-    return interrupted(work, work.trainer("--framework nemo " + STEPS, marks=False), "--goodput-log-profile=nemo")
+    return interrupted(work, work.trainer("--framework megatron " + STEPS, marks=False), "--goodput-log-profile=megatron")
 
 
 SCENARIOS = [(preempted, 1), (by_marks, 1), (by_checkpoints, 1), (by_output, 1)]

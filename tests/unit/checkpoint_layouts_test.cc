@@ -694,7 +694,7 @@ TEST(NoTimeOfBirth, AMegatronSaveOverAnOldOneIsNotCompleteYet) {
 }
 
 TEST(Zip, IsWholeOnlyWithoutAHoleAndWithItsWholeEnd) {
-  const auto number = [](std::uint32_t value, int bytes) {
+  const auto number = [](std::uint64_t value, int bytes) {
     std::string text;
     for (int i = 0; i < bytes; ++i) text.push_back(static_cast<char>(value >> (8 * i)));
     return text;

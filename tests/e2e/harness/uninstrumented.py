@@ -1,7 +1,7 @@
 """Compares the report on a job that marks nothing with the trainer's own truth.
 
 The rules, with the tolerance of a bucket as in checks.py, at least COARSE_S, plus LATE_S for each start of the program, but at
-most half of what the bucket truly has if that is more than SMALL_S:
+most three quarters of what the bucket truly has if that is more than SMALL_S:
 
 - No bucket says more than the truth, and none says less by more than what is `unobserved`.
 - `unobserved` is no more than the time of the buckets that this way cannot distinguish (`unknown`), and one save for each start,
@@ -33,7 +33,7 @@ def tolerance_s(truth: Truth, bucket: str) -> float:
     starts = sum(len(one) for one in truth.incarnations)
     allowed = max(COARSE_S, tolerance_ns(truth, bucket, COARSE_S) / S) + LATE_S * starts * lateness()
     true = truth.sums().get(bucket, 0) / S
-    return min(allowed, true / 2) if true > SMALL_S else allowed
+    return min(allowed, 0.75 * true) if true > SMALL_S else allowed
 
 
 def longest_save_s(truth: Truth) -> float:

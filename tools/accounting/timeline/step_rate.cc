@@ -29,6 +29,7 @@ struct Judgement {
 template <typename RateOf>
 Judgement Judge(const std::vector<PerStep>& intervals, RateOf rate_of) {
   std::vector<double> rates;
+  rates.reserve(intervals.size());
   for (const PerStep& one : intervals) rates.push_back(rate_of(one));
   std::sort(rates.begin(), rates.end());
   Judgement judged;

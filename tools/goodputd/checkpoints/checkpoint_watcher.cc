@@ -64,9 +64,11 @@ class CheckpointFolder : public CheckpointWatcher {
     const std::int64_t took_ns = TakeLook(answer);
     finished_ = looks_last_;
     const std::int64_t began = clock_.mono_ns() - took_ns;
-    const std::int64_t rest = kCostFactor * took_ns;
-    due_ns_ = began + std::max(interval_ns_, rest);
+    // A single slow look waited for the processor or the disk; a large directory is always slow.
+    const std::int64_t rest = kCostFactor * std::min(took_ns, took_before_ns_);
+    took_before_ns_ = took_ns;
     change_due_ns_ = began + std::max(std::min(interval_ns_, kMinLookNs), rest);
+    due_ns_ = too_early_ ? change_due_ns_ : began + std::max(interval_ns_, rest);
   }
 
  private:
@@ -78,7 +80,7 @@ class CheckpointFolder : public CheckpointWatcher {
 
   // Returns how long the look took.
   std::int64_t TakeLook(const absl::StatusOr<std::string>& answer) {
-    sees_changes_ = changed_ = false;
+    sees_changes_ = changed_ = too_early_ = false;
     const absl::StatusOr<ScanResult> result = answer.ok() ? DecodeScan(*answer) : answer.status();
     if (!result.ok()) {
       const std::string why = Message(result.status());
@@ -90,6 +92,8 @@ class CheckpointFolder : public CheckpointWatcher {
     trouble_.Say(result->problem.empty() ? "" : Cat(name_, ": ", result->problem, " (as the job's user)"));
     news_.Take(result->found, result->whole, clock_.real_ns() - result->took_ns);
     sees_changes_ = result->watched;
+    // The task is still being set up, or the directory is not there and its place cannot be watched.
+    too_early_ = !result->watched && result->view.empty() && result->problem.empty();
     return result->took_ns;
   }
 
@@ -105,6 +109,8 @@ class CheckpointFolder : public CheckpointWatcher {
   bool looks_last_ = false;  // and it is the last one
   bool sees_changes_ = false;
   bool changed_ = false;
+  bool too_early_ = false;  // the last look saw nothing that could be watched
+  std::int64_t took_before_ns_ = 0;
   std::int64_t due_ns_ = 0;         // of the next look if nothing changes
   std::int64_t change_due_ns_ = 0;  // if something does
 };

@@ -8,9 +8,10 @@
 
 namespace goodput {
 
-// Looks every max(`checkpoint_scan`, 100 times as long as a look takes), and once more when the job's tasks
-// here are gone or the daemon stops. On a file system of this machine it also looks when something changes,
-// every max(1 s, 100 times as long) at most.
+// Looks every max(`checkpoint_scan`, 100 times as long as the shorter of the last two looks), and once more
+// when the job's tasks here are gone or the daemon stops. On a file system of this machine it also looks when
+// something changes, every max(1 s, 100 times as long) at most. As long as there is nothing to watch (the
+// task is still being set up), it looks that often, too.
 class CheckpointWatcher : public JobWatcher {
  public:
   static std::unique_ptr<CheckpointWatcher> Make(const NodeContext& node, const NodeJobs::WatchedJob& watched,

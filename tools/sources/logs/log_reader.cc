@@ -198,10 +198,10 @@ void LogReader::LearnMore(std::string_view line) {
   const std::optional<LearnedProfile> learned = learner_->Learn(kLearnedProfile, kLiveLines);
   if (!learned || learned->counter != learned_counter_) return;
   absl::StatusOr<LogProfile> profile = LogProfile::Parse(learned->text, kLearnedProfile);
-  for (Candidate& candidate : candidates_) {
-    if (profile.ok() && candidate.name == kLearnedProfile)
-      candidate.profile = std::make_unique<LogProfile>(*std::move(profile));
-  }
+  const auto own = std::find_if(candidates_.begin(), candidates_.end(),
+                                [](const Candidate& candidate) { return candidate.name == kLearnedProfile; });
+  if (profile.ok() && own != candidates_.end())
+    own->profile = std::make_unique<LogProfile>(*std::move(profile));
 }
 
 void LogReader::Adopt(const LearnedProfile& learned, const Take& take) {
