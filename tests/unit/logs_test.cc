@@ -31,11 +31,12 @@ TEST(Profiles, AllThatAreBuiltInMayBeUsed) {
     EXPECT_EQ(known.where, "built in");
     names.push_back(known.name);
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"megatron",          "nemo",     "torchtitan", "maxtext",
-                                             "deepspeed",         "composer", "lightning",  "hf",
-                                             "torchtune",         "verl",     "automodel",  "olmo",
-                                             "fairseq",           "nanotron", "litgpt",     "nanogpt",
-                                             "megatron-progress", "submitit", "nccl-tests", "slurm"}));
+  EXPECT_EQ(names, (std::vector<std::string>{
+                       "megatron",  "nemo",       "torchtitan", "maxtext", "deepspeed", "composer",
+                       "lightning", "hf",         "torchtune",  "verl",    "automodel", "olmo",
+                       "fairseq",   "nanotron",   "litgpt",     "nanogpt", "nemo-rl",   "paddlenlp",
+                       "levanter",  "t5x",        "mmengine",   "timm",    "keras",     "megatron-progress",
+                       "submitit",  "nccl-tests", "slurm"}));
 }
 
 TEST(Profiles, NoExampleOfOneFrameworkIsAStepOfAnother) {

@@ -64,6 +64,13 @@ log_profiles = \
   tools/sources/logs/profiles/nanotron.profile \
   tools/sources/logs/profiles/litgpt.profile \
   tools/sources/logs/profiles/nanogpt.profile \
+  tools/sources/logs/profiles/nemo-rl.profile \
+  tools/sources/logs/profiles/paddlenlp.profile \
+  tools/sources/logs/profiles/levanter.profile \
+  tools/sources/logs/profiles/t5x.profile \
+  tools/sources/logs/profiles/mmengine.profile \
+  tools/sources/logs/profiles/timm.profile \
+  tools/sources/logs/profiles/keras.profile \
   tools/sources/logs/profiles/megatron-progress.profile \
   tools/sources/logs/profiles/submitit.profile \
   tools/sources/logs/profiles/nccl-tests.profile \

@@ -128,10 +128,11 @@ std::string EncodeFound(const OutputFollower::Found& found, std::string_view pro
     message.Number(mark.offset);
   }
   for (const OutputFollower::Event& said : found.events) {
-    // Names each member, so that a new one cannot be forgotten here. The position of a bar and the line's own
-    // times have become the event's times.
-    const auto& [kind, step, of, step_ns, about_ns, took_ns, elapsed_s, began, time, bytes, algbw, busbw,
-                 name, epoch_begins, over_at_next_step, told_at_next_step, complete_is_untold] = said.event;
+    // Names each member, so that a new one cannot be forgotten here. The position of a bar, the line's own
+    // times and its epoch have become parts of the event's times and step.
+    const auto& [kind, within, step, of, epoch, step_ns, about_ns, took_ns, elapsed_s, began, time, bytes,
+                 algbw, busbw, name, epoch_begins, over_at_next_step, told_at_next_step, complete_is_untold] =
+        said.event;
     message.Number(static_cast<std::int64_t>(kind)).Number(said.t_ns).OptionalNumber(said.began_ns);
     message.Number(said.offset).Number(said.late_ns);
     for (const auto& number : {step, of, step_ns, about_ns, took_ns, bytes, algbw, busbw})

@@ -113,6 +113,19 @@ std::optional<LineTime> ParseGlog(std::string_view text) {
   return LineTime{LineTime::Kind::kYearless, *ns, unit};
 }
 
+std::optional<LineTime> ParseUsDate(std::string_view text) {
+  Scanner scan(text);
+  WallTime wall;
+  if (!scan.Number(2, wall.month) || !scan.Any("/") || !scan.Number(2, wall.day)) return std::nullopt;
+  const bool year = scan.Any("/");
+  if ((year && !scan.Number(4, wall.year)) || !scan.Any(" ") || !TimeOfDay(scan, wall)) return std::nullopt;
+  std::optional<std::int64_t> ns = AsUtc(wall);
+  if (!ns) return std::nullopt;
+  std::int64_t unit = kSecondNs;
+  if (scan.Any(".,")) *ns += scan.Fraction(unit);
+  return LineTime{year ? LineTime::Kind::kWall : LineTime::Kind::kYearless, *ns, unit};
+}
+
 std::optional<LineTime> ParseUnix(std::string_view text) {
   const std::optional<std::int64_t> ns = ParseDecimal(text, 9);
   if (!ns) return std::nullopt;

@@ -14,6 +14,8 @@ namespace goodput {
 std::optional<LineTime> ParseDate(std::string_view text);
 // "0706 16:50:26.257925": month, day, time of day.
 std::optional<LineTime> ParseGlog(std::string_view text);
+// The month first: "03/04 12:31:56", also with the year, "03/04/2026 12:31:56".
+std::optional<LineTime> ParseUsDate(std::string_view text);
 // "1771022134.925": seconds since the epoch.
 std::optional<LineTime> ParseUnix(std::string_view text);
 

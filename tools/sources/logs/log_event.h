@@ -38,11 +38,16 @@ struct LogEvent {
     kProgramEnd,    // the program has completed its work
     kJobEnd,        // Slurm ends the job; `name` is the reason
     kCollective,    // a collective of `bytes` was measured: `algbw`, `busbw`
+    kEpochBegin,    // the lines that follow are in `epoch`
   };
+  // What `step` is counted in, if not in the program's steps.
+  enum class Within : std::uint8_t { kProgram, kEpoch, kEpochIfAny };
   Kind kind = Kind::kStepEnd;
+  Within within = Within::kProgram;
   // Number of steps done, counted from 1, whatever the framework counts from.
   std::optional<std::int64_t> step;
-  std::optional<std::int64_t> of;         // number of steps this program will do
+  std::optional<std::int64_t> of;         // number of steps this program will do, or of an epoch
+  std::optional<std::int64_t> epoch;      // that begins, counted from 0
   std::optional<std::int64_t> step_ns;    // duration of each step that the line reports
   std::optional<std::int64_t> about_ns;   // approximate duration of a step
   std::optional<std::int64_t> took_ns;    // duration of what ended

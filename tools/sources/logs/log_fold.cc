@@ -572,6 +572,7 @@ absl::Status LogFold::Take(const LogEvent& event, Ns t, std::optional<Ns> began,
       return Stop(t, offset);
     case Kind::kProgramBegin:
     case Kind::kCollective:
+    case Kind::kEpochBegin:
       return absl::OkStatus();
     case Kind::kProgramEnd:
       start_->over = true;

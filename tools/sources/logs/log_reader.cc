@@ -114,10 +114,10 @@ absl::StatusOr<LogReader> LogReader::Open(std::string_view name, const std::stri
       return known.profile.status();
     }
     reader.candidates_.push_back(
-        {known.name, std::make_unique<LogProfile>(*std::move(known.profile)), beside, 0, 0, {}});
+        {known.name, std::make_unique<LogProfile>(*std::move(known.profile)), beside, 0, 0, {}, {}, {}});
   }
   if (google || name == kAutoProfile)
-    reader.candidates_.push_back({std::string(kGoogleProfile), nullptr, false, 0, 0, {}});
+    reader.candidates_.push_back({std::string(kGoogleProfile), nullptr, false, 0, 0, {}, {}, {}});
   const bool found = std::any_of(reader.candidates_.begin(), reader.candidates_.end(),
                                  [](const Candidate& candidate) { return !candidate.beside; });
   if (!found)
@@ -137,17 +137,32 @@ absl::StatusOr<LogReader> LogReader::Of(std::string_view text, std::string_view 
   LogReader reader;
   reader.chosen_name_ = profile->name();
   reader.candidates_.push_back(
-      {profile->name(), std::make_unique<LogProfile>(*std::move(profile)), false, 0, 0, {}});
+      {profile->name(), std::make_unique<LogProfile>(*std::move(profile)), false, 0, 0, {}, {}, {}});
   return reader;
 }
 
-std::vector<LogEvent> LogReader::Events(const Candidate& candidate, std::string_view line) {
+// Counts the event's step from the program's first, if it is counted within an epoch. False: that is not
+// known, or it is another bar's, such as an evaluation's, whose total differs.
+bool LogReader::Place(Candidate& candidate, LogEvent& event) {
+  if (event.within == LogEvent::Within::kProgram) return true;
+  if (event.within == LogEvent::Within::kEpoch && !candidate.epoch) return false;
+  if (candidate.epoch && !candidate.epoch_of) candidate.epoch_of = event.of;
+  if (candidate.epoch && event.of != candidate.epoch_of) return false;
+  return PlaceInEpoch(event, candidate.epoch.value_or(0));
+}
+
+std::vector<LogEvent> LogReader::Events(Candidate& candidate, std::string_view line) {
   if (candidate.profile == nullptr) return GoogleEvents(line);
   line = WithoutLabel(line);
   const Unwrapped inner = Unwrap(line);
   std::optional<LogEvent> event = candidate.profile->Match(line);
   if (!event && inner.line.size() < line.size()) event = candidate.profile->Match(inner.line);
   if (!event) return {};
+  if (event->kind == LogEvent::Kind::kEpochBegin) {
+    candidate.epoch = event->epoch;
+    return {};
+  }
+  if (!Place(candidate, *event)) return {};
   if (!event->time) event->time = inner.time;
   return {*std::move(event)};
 }
@@ -207,8 +222,14 @@ void LogReader::LearnMore(std::string_view line) {
 void LogReader::Adopt(const LearnedProfile& learned, const Take& take) {
   absl::StatusOr<LogProfile> profile = LogProfile::Parse(learned.text, kLearnedProfile);
   if (!profile.ok()) return;
-  candidates_.push_back(
-      {std::string(kLearnedProfile), std::make_unique<LogProfile>(*std::move(profile)), false, 0, 0, {}});
+  candidates_.push_back({std::string(kLearnedProfile),
+                         std::make_unique<LogProfile>(*std::move(profile)),
+                         false,
+                         0,
+                         0,
+                         {},
+                         {},
+                         {}});
   learned_counter_ = learned.counter;
   const std::deque<Kept> kept = std::move(kept_);
   Choose(candidates_.size() - 1, take);
@@ -226,7 +247,7 @@ absl::StatusOr<LogReader> LogReader::OpenCounted(const Counted& counted, const s
   for (KnownProfile& known : LoadProfiles(site_folder)) {
     if (!IsReadBeside(known.name) || !known.profile.ok()) continue;
     reader.candidates_.push_back(
-        {known.name, std::make_unique<LogProfile>(*std::move(known.profile)), true, 0, 0, {}});
+        {known.name, std::make_unique<LogProfile>(*std::move(known.profile)), true, 0, 0, {}, {}, {}});
   }
   return reader;
 }

@@ -86,6 +86,9 @@ class LogReader {
     int steps = 0;
     int others = 0;
     Counters counters;
+    // The epoch of the lines being read, if they announce it, and its number of steps.
+    std::optional<std::int64_t> epoch;
+    std::optional<std::int64_t> epoch_of;
   };
   LogReader() = default;
   void Choose(std::size_t which, const Take& take);
@@ -93,7 +96,8 @@ class LogReader {
   void LearnFrom(std::string_view line, std::int64_t offset, std::int64_t read_ns, const Take& take);
   void LearnMore(std::string_view line);
   void Adopt(const LearnedProfile& learned, const Take& take);
-  static std::vector<LogEvent> Events(const Candidate& candidate, std::string_view line);
+  static bool Place(Candidate& candidate, LogEvent& event);
+  static std::vector<LogEvent> Events(Candidate& candidate, std::string_view line);
 
   std::vector<Candidate> candidates_;
   std::string chosen_name_;

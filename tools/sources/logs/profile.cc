@@ -19,15 +19,15 @@
 namespace goodput {
 namespace {
 
-constexpr std::array<std::string_view, 16> kKindNames{
-    "step_end",      "step_begin",    "training_begin", "save_begin",  "save_end",  "save",
-    "save_goes_on",  "restore_begin", "restore_end",    "phase_begin", "phase_end", "stop",
-    "program_begin", "program_end",   "job_end",        "collective"};
+constexpr std::array<std::string_view, 17> kKindNames{
+    "step_end",      "step_begin",    "training_begin", "save_begin",  "save_end",   "save",
+    "save_goes_on",  "restore_begin", "restore_end",    "phase_begin", "phase_end",  "stop",
+    "program_begin", "program_end",   "job_end",        "collective",  "epoch_begin"};
 // Groups of a rule's expression, and those that are times.
-constexpr std::array<std::string_view, 17> kGroups{
-    "about_s",    "step", "of",   "epoch", "name",    "step_s", "step_ms",   "took_s",   "took_ms",
-    "began_unix", "date", "unix", "glog",  "elapsed", "bytes",  "algbw_gbs", "busbw_gbs"};
-constexpr std::array<std::string_view, 3> kStampGroups{"date", "unix", "glog"};
+constexpr std::array<std::string_view, 19> kGroups{
+    "about_s",    "step", "of",   "epoch", "epoch1",  "name",  "step_s",    "step_ms",   "took_s", "took_ms",
+    "began_unix", "date", "unix", "glog",  "elapsed", "bytes", "algbw_gbs", "busbw_gbs", "us_date"};
+constexpr std::array<std::string_view, 4> kStampGroups{"date", "us_date", "unix", "glog"};
 constexpr std::size_t kMaxGroups = 12;
 constexpr std::int64_t kMaxStep = std::int64_t{1} << 53;
 constexpr std::int64_t kMaxDurationNs = std::int64_t{400} * 86'400 * 1'000'000'000;
@@ -74,7 +74,8 @@ class Expression {
     for (const auto& [name, index] : groups_) {
       if (!KnowsGroup(name, stamp)) return Cat("unknown group ", name);
     }
-    if (stamp && groups_.size() != 1) return "a stamp needs exactly one of the groups date, unix and glog";
+    if (stamp && groups_.size() != 1)
+      return "a stamp needs exactly one of the groups date, us_date, unix and glog";
     return "";
   }
 
@@ -111,6 +112,7 @@ struct Rule {
   bool over_at_next_step = false;
   bool complete_is_untold = false;
   bool told_at_next_step = false;
+  LogEvent::Within within = LogEvent::Within::kProgram;
   std::vector<Example> examples;
   int at = 0;
 };
@@ -126,6 +128,7 @@ using profile_parts::Rule;
 std::optional<LineTime> TimeOfGroup(std::string_view group, std::string_view text) {
   if (group == "date") return ParseDate(text);
   if (group == "unix" || group == "began_unix") return ParseUnix(text);
+  if (group == "us_date") return ParseUsDate(text);
   if (group == "glog") return ParseGlog(text);
   return std::nullopt;
 }
@@ -228,6 +231,7 @@ std::optional<LogEvent> LogProfile::Impl::Event(const Rule& rule, std::string_vi
   event.over_at_next_step = rule.over_at_next_step;
   event.complete_is_untold = rule.complete_is_untold;
   event.told_at_next_step = rule.told_at_next_step;
+  event.within = rule.within;
   std::optional<std::int64_t> epoch;
   bool good = true;
   const auto need = [&good](auto value) {
@@ -241,6 +245,9 @@ std::optional<LogEvent> LogProfile::Impl::Event(const Rule& rule, std::string_vi
       event.of = need(WholeNumber(text));
     } else if (group == "epoch") {
       epoch = need(WholeNumber(text));
+    } else if (group == "epoch1") {
+      epoch = need(WholeNumber(text));
+      if (epoch && --*epoch < 0) good = false;
     } else if (group == "step_s" || group == "step_ms") {
       event.step_ns = need(Duration(text, group == "step_s" ? 9 : 6));
     } else if (group == "about_s") {
@@ -265,13 +272,8 @@ std::optional<LogEvent> LogProfile::Impl::Event(const Rule& rule, std::string_vi
   });
   if (!matched || !good) return std::nullopt;
   if (event.step) *event.step += rule.add;
-  if (epoch && event.step) {
-    // A bar counts the batches of an epoch, whose total may be unknown.
-    if (!event.of && *epoch > 0) return std::nullopt;
-    event.epoch_begins = *event.step == 0;
-    *event.step += *epoch * event.of.value_or(0);
-    event.of.reset();
-  }
+  if (event.kind == LogEvent::Kind::kEpochBegin) event.epoch = epoch;
+  if (epoch && event.step && !PlaceInEpoch(event, *epoch)) return std::nullopt;
   if (event.step && (*event.step < 0 || *event.step > kMaxStep)) return std::nullopt;
   if (!event.time) event.time = TimeOf(line);
   return event;
@@ -345,6 +347,11 @@ absl::Status ProfileReader::TakeOfRule(std::string_view word, std::string_view r
     rule.told_at_next_step = true;
     return absl::OkStatus();
   }
+  if (word == "within") {
+    if (value != "epoch" && value != "epoch_if_any") return Bad(at, "`within` must be epoch or epoch_if_any");
+    rule.within = value == "epoch" ? LogEvent::Within::kEpoch : LogEvent::Within::kEpochIfAny;
+    return absl::OkStatus();
+  }
   if (word == "complete") {
     if (value != "untold") return Bad(at, "`complete` must be untold");
     rule.complete_is_untold = true;
@@ -412,6 +419,8 @@ absl::Status ProfileReader::CheckRule(const Rule& rule) {
   const bool step = rule.kind == LogEvent::Kind::kStepEnd || rule.kind == LogEvent::Kind::kStepBegin;
   if (step && rule.text.find("?P<step>") == std::string::npos)
     return Bad(rule.at, "a step needs a group `step`");
+  if (rule.kind == LogEvent::Kind::kEpochBegin && rule.text.find("?P<epoch") == std::string::npos)
+    return Bad(rule.at, "epoch_begin needs a group `epoch` or `epoch1`");
   const bool measured = rule.text.find("?P<bytes>") != std::string::npos &&
                         rule.text.find("?P<algbw_gbs>") != std::string::npos &&
                         rule.text.find("?P<busbw_gbs>") != std::string::npos;
@@ -471,6 +480,7 @@ std::string EventInWords(const LogEvent& event) {
   std::vector<std::string> words;
   if (event.step) words.push_back(Cat("step=", *event.step));
   if (event.of) words.push_back(Cat("of=", *event.of));
+  if (event.epoch) words.push_back(Cat("epoch=", *event.epoch));
   if (event.step_ns) words.push_back(Cat("step_s=", Nanoseconds(*event.step_ns)));
   if (event.about_ns) words.push_back(Cat("about_s=", Nanoseconds(*event.about_ns)));
   if (event.took_ns) words.push_back(Cat("took_s=", Nanoseconds(*event.took_ns)));
@@ -501,6 +511,18 @@ absl::StatusOr<LogProfile> LogProfile::ParseDraft(std::string_view text) {
   auto impl = std::make_unique<Impl>();
   RETURN_IF_ERROR(ProfileReader("draft", true, *impl).Read(text));
   return LogProfile(std::move(impl));
+}
+
+bool PlaceInEpoch(LogEvent& event, std::int64_t epoch) {
+  // A bar may not show the total of its epoch.
+  if (!event.of && epoch > 0) return false;
+  const std::int64_t of = event.of.value_or(0);
+  if (of > 0 && epoch > kMaxStep / of) return false;
+  event.epoch_begins = *event.step == 0;
+  *event.step += epoch * of;
+  event.of.reset();
+  event.within = LogEvent::Within::kProgram;
+  return true;
 }
 
 const std::string& LogProfile::name() const {

@@ -9,21 +9,26 @@
 //   stamp   EXPRESSION       finds the time of a line; any number of these
 //   rule    step_end         what a line means: step_end, step_begin, training_begin, save_begin, save_end,
 //                            save, save_goes_on, restore_begin, restore_end, phase_begin, phase_end, stop,
-//                            program_begin, program_end, job_end, collective; followed by the rule's items:
+//                            program_begin, program_end, job_end, collective, epoch_begin (the lines that
+//                            follow are in this epoch); followed by the rule's items:
 //   match   EXPRESSION       RE2 syntax, such as `iteration +(?P<step>\d+)/`, found anywhere in the line
 //   add     1                to the number in the line, which gives the number of steps done
 //   name    evaluation       of the phase, if the line has no (?P<name>...); for job_end, Slurm's state
 //   over_at next_step        for a save or phase whose end is not printed: training waits for it
-//   told_at next_step        for a line about a step that follows the next action, such as a save of that
-//   step complete untold          for a background save whose end is not printed example LINE after one
-//   blank; it must match this rule and no earlier one gives   step=7 of=100    exactly what is taken from the
-//   example; or `nothing` unlike  LINE             no rule may match it; anywhere in the file
+//   told_at next_step        for a line about a step that is printed after the save of that step
+//   complete untold          for a background save whose end is not printed
+//   within  epoch            for a step that is counted within the epoch of the last epoch_begin; without
+//                            one, the line says nothing. `epoch_if_any`: without one, it is the first epoch
+//   example LINE             after one blank; it must match this rule and no earlier one
+//   gives   step=7 of=100    exactly what is taken from the example; or `nothing`
+//   unlike  LINE             no rule may match it; anywhere in the file
 //
-// Groups: step, of (steps of the program, or of an epoch if there is `epoch`), epoch (from 0), name, elapsed
-// (on a bar's own clock, "31:31"), step_s and step_ms (duration of a step), about_s (approximate: to place
-// late lines, not to measure), took_s and took_ms (duration of what ended), began_unix; for a collective
-// bytes, algbw_gbs and busbw_gbs (10^9 bytes per second). For stamps: date ("2026-02-05 17:07:36.379", also
-// with T, a comma, Z or +01:00), unix (seconds) and glog ("0706 16:50:26.257925").
+// Groups: step, of (steps of the program, or of an epoch if there is an epoch), epoch (from 0), epoch1 (from
+// 1), name, elapsed (on a bar's own clock, "31:31"), step_s and step_ms (duration of a step), about_s
+// (approximate: to place late lines, not to measure), took_s and took_ms (duration of what ended),
+// began_unix; for a collective bytes, algbw_gbs and busbw_gbs (10^9 bytes per second). For stamps: date
+// ("2026-02-05 17:07:36.379", also with T, a comma, Z or +01:00), us_date ("02/05 17:07:36", also with the
+// year), unix (seconds) and glog ("0706 16:50:26.257925").
 //
 // A line is matched without colours and carriage returns (lines.h), by the first rule that matches.
 #pragma once
@@ -73,6 +78,10 @@ class LogProfile {
 
 // The name of the kind in a profile, such as "step_end".
 std::string_view LogEventKindName(LogEvent::Kind kind);
+
+// Counts the event's step, which is counted within this epoch (from 0), from the program's first step. False:
+// the epoch's number of steps is not known.
+bool PlaceInEpoch(LogEvent& event, std::int64_t epoch);
 
 // An event in the format of `gives`: "step=7 of=100".
 std::string EventInWords(const LogEvent& event);
