@@ -17,7 +17,8 @@ $(foreach part,blocks ingest tables,$(eval piece_$(part) = $$(patsubst $$(TOP)/%
 piece_sql = $(patsubst $(TOP)/%.cc,%,$(wildcard $(TOP)/sql/*.cc))
 piece_logs = tools/sources/import_export/input tools/sources/import_export/json_stream tools/sources/logs/google_entry \
   tools/sources/logs/google_events tools/sources/logs/line_time tools/sources/logs/lines tools/sources/logs/log_fold \
-  tools/sources/logs/line_numbers tools/sources/logs/log_reader tools/sources/logs/profile tools/sources/logs/profile_learner \
+  tools/sources/logs/line_numbers tools/sources/logs/line_words tools/sources/logs/log_reader tools/sources/logs/profile \
+  tools/sources/logs/profile_draft tools/sources/logs/profile_learner \
   tools/sources/logs/progress_bars tools/sources/logs/step_entry
 piece_words = tools/accounting/metrics/exposition tools/base/config tools/base/decimal tools/base/gpu_peaks tools/base/hostlist \
   tools/base/mark_message tools/base/parse_time tools/base/subprocess tools/base/viewer tools/reader/question tools/reader/rights \

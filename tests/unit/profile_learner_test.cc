@@ -137,6 +137,90 @@ TEST(ProfileLearner, RefusesACounterThatBeginsAnewWithEachEpoch) {
   EXPECT_TRUE(Found(lines).empty());
 }
 
+TEST(ProfileLearner, CountsThroughEpochsWhoseLengthIsPrinted) {
+  const auto epochs = [](const char* format, int first, int base) {
+    Lines lines;
+    for (int epoch = first; epoch < first + 2; ++epoch) {
+      for (int step = base; step < 60 + base; step += 20) {
+        char text[200];
+        (void)std::snprintf(text, sizeof text, format, epoch, step, 9.0 - 0.01 * step);
+        lines.emplace_back(text);
+      }
+    }
+    return lines;
+  };
+  const Lines from_zero = Found(epochs("Epoch: [%d]  [%4d/60]  eta: 0:10:00  loss: %.4f  time: 0.35", 0, 0));
+  ASSERT_EQ(from_zero.size(), 6U);
+  EXPECT_EQ(from_zero.front(), "step_end step=1");
+  EXPECT_EQ(from_zero.back(), "step_end step=101");
+  const Lines from_one = Found(epochs("Epoch [%d/5], Step [%d/60], Loss: %.4f", 2, 20));
+  ASSERT_EQ(from_one.size(), 6U);
+  EXPECT_EQ(from_one.front(), "step_end step=80") << "the 2 of `2/5` is the second epoch";
+  EXPECT_EQ(from_one.back(), "step_end step=180");
+  EXPECT_TRUE(Found(epochs("Epoch %d [%d/60] loss %.3f", 4, 20)).empty()) << "counted from 0, or from 1?";
+  EXPECT_TRUE(Found({"Train Epoch: 0 [0/6400 (0%)]\tLoss: 2.3", "Train Epoch: 0 [640/6400 (10%)]\tLoss: 2.2",
+                     "Train Epoch: 0 [1280/6400 (20%)]\tLoss: 2.1"})
+                  .empty())
+      << "samples";
+}
+
+TEST(ProfileLearner, DoubtsACounterInALaterEpoch) {
+  EXPECT_TRUE(Found(Course("epoch 3 step %d loss %.3f", 1, 20)).empty());
+  EXPECT_EQ(Found(Course("epoch 0 step %d loss %.3f", 1, 20)).size(), 20U);
+  EXPECT_EQ(Found(Course("epoch 3 global_step %d loss %.3f", 1, 20)).size(), 20U);
+  EXPECT_EQ(
+      Found(Course("epoch 3 step %d loss %.3f", 1, 20) + Course("epoch 4 step %d loss %.3f", 21, 40)).size(),
+      40U)
+      << "it continues in the next epoch";
+}
+
+TEST(ProfileLearner, SeesFromTheIntervalThatCountingBeginsWithZero) {
+  EXPECT_EQ(Found(Course("iter: %d  total_loss: %.3f", 19, 59, 20)).front(), "step_end step=20");
+  EXPECT_EQ(Found(Course("iter: %d  total_loss: %.3f", 20, 60, 20)).front(), "step_end step=20");
+}
+
+TEST(ProfileLearner, ReadsADurationOnlyWithItsUnit) {
+  EXPECT_EQ(Found(Course("step %d/100 | loss %.3f | 338.5 ms | 60.5 MFU | 1551289 tok/s", 1, 3)).front(),
+            "step_end step=1 of=100 step_s=0.3385");
+  EXPECT_EQ(Found(Course("step %d loss %.3f (1.25 sec/step)", 1, 3)).front(), "step_end step=1 step_s=1.25");
+  EXPECT_EQ(Found(Course("step %d loss %.3f 2500.5 samples/s", 1, 3)).front(), "step_end step=1");
+  EXPECT_EQ(Found(Course("step %d loss %.3f 12.5 s/epoch", 1, 3)).front(), "step_end step=1");
+}
+
+TEST(ProfileLearner, SaysWhyItLearnsNothing) {
+  const auto why = [](const Lines& lines) {
+    ProfileLearner learner;
+    for (const std::string& line : lines) learner.See(line);
+    EXPECT_FALSE(learner.Learn("ours"));
+    return learner.WhyNot();
+  };
+  EXPECT_EQ(why({"hello", "world 17"}),
+            "no number counts steps: none has a name such as step or iteration, or leads its lines");
+  EXPECT_EQ(why(Course("step %d accuracy %.3f", 1, 20)),
+            "\"step\" in 20 lines is not certain to count steps: its lines have no loss");
+  EXPECT_EQ(
+      why(Course("Epoch 4 [%d/500] loss %.3f", 20, 80, 20)),
+      "the number beside the epoch in 4 lines is not certain to count steps: its lines do not tell whether "
+      "epochs are counted from 0 or from 1");
+}
+
+TEST(ProfileLearner, FindsABarsLossBehindTheBar) {
+  Lines lines;
+  for (int i = 1; i <= 5; ++i)
+    lines.push_back(
+        Cat("Steps: ", i, "%|#   | ", i * 10, "/1000 [00:1", i, "<10:00,  1.00it/s, step_loss=0.", i, "]"));
+  const Lines found = Found(lines);
+  ASSERT_EQ(found.size(), 5U);
+  EXPECT_EQ(found.back(), "step_end step=50 of=1000 elapsed=15");
+}
+
+TEST(ProfileLearner, SkipsTheNumbersOfALogger) {
+  const Lines found = Found(
+      Course("I0512 12:00:00.123456 140001 writer.py:48] [%d] loss=%.4f, grad_norm=1.2", 1900, 2300, 100));
+  ASSERT_EQ(found.size(), 5U);
+  EXPECT_EQ(found.front(), "step_end step=1900");
+}
+
 TEST(ProfileLearner, AcceptsARestartAndTheSameStepOfSeveralRanks) {
   const Lines once = Course("[rank 0] step %d loss %.3f", 1, 30);
   EXPECT_EQ(Found(once + Course("[rank 0] step %d loss %.3f", 21, 40)).size(), 50U);
@@ -188,6 +272,30 @@ TEST(ProfileLearner, HostileLinesCostLittleAndTeachNothing) {
   if (const auto learned = learner.Learn("ours")) {
     EXPECT_TRUE(LogProfile::Parse(learned->text, "ours").ok()) << learned->text;
   }
+}
+
+// Steps that a reader finds with a profile of this text.
+Lines Read(const std::string& profile, const Lines& lines) {
+  absl::StatusOr<LogReader> reader = LogReader::Of(profile, "test");
+  EXPECT_TRUE(reader.ok()) << reader.status();
+  Lines steps;
+  for (const std::string& line : lines) {
+    reader->Line(line, 0, 0, [&](const LogReader::Said& said) { steps.push_back(EventInWords(said.event)); });
+  }
+  return steps;
+}
+
+TEST(LogReader, CountsTheStepsOfAnEpochThatALineOfItsOwnNames) {
+  const std::string profile =
+      "profile x\nrule epoch_begin\nmatch ^Epoch (?P<epoch1>\\d+)$\nexample Epoch 2\ngives epoch=1\n"
+      "rule step_end\nmatch ^(?P<step>\\d+)/(?P<of>\\d+)$\nwithin epoch\nexample 7/50\ngives step=7 of=50\n";
+  EXPECT_EQ(Read(profile, {"3/50", "Epoch 1", "10/50", "50/50", "Epoch 2", "1/50", "1/5", "5/5", "50/50"}),
+            (Lines{"step=10", "step=50", "step=51", "step=100"}))
+      << "nothing before the first epoch, and no bar with another total";
+  std::string if_any = profile;
+  if_any.replace(if_any.find("within epoch"), 12, "within epoch_if_any");
+  EXPECT_EQ(Read(if_any, {"3/50", "4/50"}), (Lines{"step=3", "step=4"}));
+  EXPECT_EQ(Read(if_any, {"Epoch 3", "4/50"}), (Lines{"step=104"}));
 }
 
 // As goodputd reads a running job's output.

@@ -1,7 +1,9 @@
 // `sgoodput profile`: lists log profiles, prints one, and shows what one finds in a log.
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <map>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +16,7 @@
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/session.h"
 #include "tools/sources/import_export/input.h"
+#include "tools/sources/logs/line_words.h"
 #include "tools/sources/logs/lines.h"
 #include "tools/sources/logs/log_reader.h"
 
@@ -77,6 +80,33 @@ absl::Status ReadLines(const Input& input, const LogLines::Take& take) {
   return absl::OkStatus();
 }
 
+// Lines that look like progress in which a profile finds nothing.
+class Unknown {
+ public:
+  void See(std::string_view line) {
+    if (!LooksLikeProgress(line)) return;
+    ++lines_;
+    if (shapes_.size() < kShownShapes) shapes_.try_emplace(MaskDigits(line), line.substr(0, kShownBytes));
+  }
+  void Print() const {
+    if (lines_ == 0) return;
+    std::printf("%lld %s like progress, but the profile finds nothing in %s:\n",
+                static_cast<long long>(lines_), lines_ == 1 ? "line looks" : "lines look",
+                lines_ == 1 ? "it" : "them");
+    for (const auto& [shape, line] : shapes_) std::printf("            | %s\n", Printable(line).c_str());
+  }
+
+ private:
+  static constexpr std::size_t kShownShapes = 5;
+  std::int64_t lines_ = 0;
+  std::map<std::string, std::string> shapes_;
+};
+
+std::int64_t Sum(const std::map<std::string_view, std::int64_t>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0},
+                         [](std::int64_t sum, const auto& count) { return sum + count.second; });
+}
+
 int Test(const Config& config, const ProfileOptions& options) {
   absl::StatusOr<LogReader> reader = Open(options.profile, config);
   if (!reader.ok()) return Fail(absl::InvalidArgumentError(reader.status().message()));
@@ -91,6 +121,7 @@ int Test(const Config& config, const ProfileOptions& options) {
     reader = LogReader::OpenCounted(most, config.log_profiles);
   if (!reader.ok()) return Fail(absl::InvalidArgumentError(reader.status().message()));
   std::map<std::string_view, std::int64_t> counts;
+  Unknown unknown;
   // While the profile is not known yet, events are held and passed without their lines.
   std::map<std::int64_t, std::string> lines;
   const auto take = [&](const LogReader::Said& said) {
@@ -110,11 +141,14 @@ int Test(const Config& config, const ProfileOptions& options) {
       if (reader->profile().empty() ? lines.size() > 4096 : true) lines.clear();
       lines[offset] = std::string(line.substr(0, kShownBytes));
     }
+    const std::int64_t before = Sum(counts);
     reader->Line(line, offset, 0, take);
+    if (Sum(counts) == before) unknown.See(WithoutLabel(line));
   };
   if (absl::Status status = ReadLines(*input, read_line); !status.ok())
     return Fail(absl::InvalidArgumentError(status.message()));
   reader->Finish(take);
+  unknown.Print();
   std::string sums;
   for (const auto& [kind, count] : counts) sums += Cat(sums.empty() ? "" : ", ", count, " ", kind);
   if (const std::string why = most.counters.Why(); !why.empty()) std::printf("%s\n", why.c_str());
@@ -139,11 +173,8 @@ int Learn(const ProfileOptions& options) {
   }
   const std::optional<LearnedProfile> learned = learner.Learn(options.profile);
   if (!learned) {
-    std::fprintf(
-        stderr,
-        "sgoodput: no number in %lld lines is certain to count steps: it needs a name such as step or "
-        "iteration, or to lead its lines, and a loss beside it\n",
-        static_cast<long long>(total));
+    std::fprintf(stderr, "sgoodput: %lld lines teach nothing: %s\n", static_cast<long long>(total),
+                 Printable(learner.WhyNot()).c_str());
     return kNothingMatched;
   }
   std::fputs(learned->text.c_str(), stdout);

@@ -25,12 +25,14 @@ tools_sources_liblogs_files = \
   tools/sources/logs/line_numbers.cc tools/sources/logs/line_numbers.h \
   tools/sources/logs/line_placer.cc tools/sources/logs/line_placer.h \
   tools/sources/logs/line_time.cc tools/sources/logs/line_time.h \
+  tools/sources/logs/line_words.cc tools/sources/logs/line_words.h \
   tools/sources/logs/lines.cc tools/sources/logs/lines.h \
   tools/sources/logs/log_event.h \
   tools/sources/logs/log_fold.cc tools/sources/logs/log_fold.h \
   tools/sources/logs/log_reader.cc tools/sources/logs/log_reader.h \
   tools/sources/logs/log_sink.h \
   tools/sources/logs/profile.cc tools/sources/logs/profile.h \
+  tools/sources/logs/profile_draft.cc tools/sources/logs/profile_draft.h \
   tools/sources/logs/profile_learner.cc tools/sources/logs/profile_learner.h \
   tools/sources/logs/progress_bars.cc tools/sources/logs/progress_bars.h \
   tools/sources/logs/running_median.h \

@@ -66,9 +66,19 @@ std::optional<std::int64_t> Integer(std::string_view digits) {
   return value;
 }
 
+// Where "(train)" behind a name begins; `at` itself if there is none.
+std::size_t SkipQualifierBack(std::string_view line, std::size_t at) {
+  if (at < 3 || line[at - 1] != ')') return at;
+  std::size_t open = at - 1;
+  while (open > 0 && IsLetter(line[open - 1])) --open;
+  const bool qualifies = open >= 2 && open < at - 1 && line[open - 1] == '(' && IsLetter(line[open - 2]);
+  return qualifies ? open - 1 : at;
+}
+
 void FindName(std::string_view line, std::size_t at, LineNumber& number) {
   while (at > 0 && IsSeparator(line[at - 1])) --at;
   const std::size_t end = at;
+  at = SkipQualifierBack(line, at);
   while (at > 0 && IsNamePart(line[at - 1])) --at;
   // A word, not another number.
   while (at < end && !IsLetter(line[at])) ++at;

@@ -9,10 +9,12 @@
 // - Its lines carry what training prints: a loss, and for a single line something else, too. Lines of
 //   evaluations, of loading and of downloads do not count.
 // - It rises from line to line, apart from repetitions and restarts. A counter that begins anew with each
-//   epoch is accepted only if its line has the epoch and the epoch's total.
+//   epoch is accepted only if its line has the epoch and the epoch's total, and the lines tell whether epochs
+//   are counted from 0 or from 1. A counter beside an epoch that is not the first may be one of these, unless
+//   its name says otherwise or it continues when the epoch changes.
 //
 // Otherwise nothing is inferred: a wrong step is worse than none. What cannot be inferred is whether the
-// counter begins with 0, unless the log shows the 0.
+// counter begins with 0, unless the log shows the 0 or an interval that tells (19, 39, 59).
 #pragma once
 
 #include <cstdint>
@@ -22,6 +24,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "tools/sources/logs/profile_draft.h"
 
 namespace goodput {
 
@@ -41,6 +45,8 @@ class ProfileLearner {
   // Empty if nothing in the lines is certain enough, or fewer lines than that have the counter. `name`: of
   // the profile.
   std::optional<LearnedProfile> Learn(std::string_view name, int least_lines = 1) const;
+  // Why nothing was inferred: the likeliest counter and what is missing, in one line.
+  std::string WhyNot() const;
 
   // How many lines about saves it keeps.
   std::size_t saves() const { return saves_.size(); }
@@ -49,41 +55,19 @@ class ProfileLearner {
   static constexpr std::size_t kMaxGroups = 256;
 
  private:
-  // Lines whose counter has the same name.
-  struct Group {
-    int rank = 0;      // of the name: lower is better
-    bool bar = false;  // a progress bar
-    int lines = 0;
-    int with_loss = 0;
-    int with_more = 0;  // something else that training prints
-    int with_epoch = 0;
-    int with_total = 0;
-    int with_stamp = 0;
-    std::int64_t first = 0;
-    std::int64_t last = 0;
-    std::int64_t lowest = 0;
-    std::int64_t highest = 0;
-    int falls = 0;
-    std::map<std::int64_t, int> increments;  // how often it rose by how much
-    std::vector<std::string> samples;        // the first lines, and the latest
-  };
   struct Line;
-  class Draft;
-  struct Save {
-    std::int64_t step = 0;
-    bool end = false;
-    std::string match;
-    std::string line;
-  };
-  void Count(const std::string& key, const Line& line, std::int64_t value, bool has_total, int rank,
-             bool bar);
-  void SeeBar(const Line& line);
-  bool SeeSave(const Line& line);
-  bool IsCounter(const Group& group) const;
-  const std::pair<const std::string, Group>* Best() const;
+  using Groups = std::map<std::string, CounterCourse>;
 
-  std::map<std::string, Group> groups_;
-  std::vector<Save> saves_;
+  // The group of that key, if there is room for it.
+  CounterCourse* Group(const std::string& key, CounterCourse::Kind kind, std::string_view name, int rank);
+  void SeeOther(std::string_view line);
+  bool SeeBar(const Line& line);
+  void SeeEpoch(const Line& line);
+  bool SeeSave(const Line& line);
+  const Groups::value_type* Best() const;
+
+  Groups groups_;
+  std::vector<SeenSave> saves_;
   // Lines with a counter that are not about training, one of each shape.
   std::map<std::string, std::string> others_;
 };

@@ -1,0 +1,185 @@
+#include "tools/sources/logs/line_words.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "re2/re2.h"
+
+namespace goodput {
+namespace {
+
+using Words = std::set<std::string, std::less<>>;
+
+const Words& Losses() {
+  static const auto* const words =
+      new Words{"loss", "losses", "ppl", "perplexity", "nll", "ce", "xent", "bpb"};
+  return *words;
+}
+const Words& TrainingWords() {
+  static const auto* const words =
+      new Words{"lr",     "learning", "rate",       "grad", "gnorm", "norm",    "mfu",
+                "tflops", "flops",    "tok",        "toks", "token", "tokens",  "tps",
+                "wps",    "ups",      "throughput", "time", "dt",    "elapsed", "reward"};
+  return *words;
+}
+const Words& OtherWords() {
+  static const auto* const words = new Words{
+      "eval",       "evaluate",    "evaluating",    "evaluation", "val",          "valid",      "validate",
+      "validating", "validation",  "test",          "testing",    "dev",          "load",       "loading",
+      "download",   "downloading", "tokenize",      "tokenizing", "tokenization", "map",        "shard",
+      "shards",     "preprocess",  "preprocessing", "warmup",     "generate",     "generating", "predict",
+      "predicting", "sanity",      "extracting",    "fetching"};
+  return *words;
+}
+
+bool AnyOf(const std::vector<std::string>& parts, const Words& words) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const std::string& part) { return words.count(part) != 0; });
+}
+
+// The words of a number's name, and those of the word before it.
+std::vector<std::string> PartsWithBefore(const LineNumber& number) {
+  std::vector<std::string> parts = NameParts(number.name);
+  for (const std::string& word : NameParts(number.before)) parts.push_back(word);
+  return parts;
+}
+
+bool IsEpochName(const LineNumber& number) {
+  const std::vector<std::string> parts = NameParts(number.name);
+  return number.integer && std::count(parts.begin(), parts.end(), "epoch") != 0;
+}
+
+std::string_view WordAt(std::string_view line, std::size_t at) {
+  std::size_t end = at;
+  while (end < line.size() && absl::ascii_isalpha(static_cast<unsigned char>(line[end]))) ++end;
+  return line.substr(at, end - at);
+}
+
+}  // namespace
+
+std::optional<int> StepRank(const LineNumber& number) {
+  std::vector<std::string> parts = NameParts(number.name);
+  // As in `Iter(train)`.
+  if (parts.size() > 1 && (parts.back() == "train" || parts.back() == "training")) parts.pop_back();
+  if (parts.empty()) return std::nullopt;
+  std::string last = parts.back();
+  if (last.size() > 3 && last.back() == 's') last.pop_back();
+  parts.pop_back();
+  for (const std::string& word : NameParts(number.before)) parts.push_back(word);
+  static const auto* const totals =
+      new Words{"total",  "max", "num",   "per",          "every", "remaining", "save",
+                "saving", "log", "local", "accumulation", "micro", "of"};
+  const bool updates = last == "update";
+  if (AnyOf(parts, OtherWords())) return std::nullopt;
+  if (AnyOf(parts, *totals) && !(updates && std::count(parts.begin(), parts.end(), "num") == 1))
+    return std::nullopt;
+  if (last == "step") {
+    static const auto* const whole = new Words{"global", "train", "training", "optimizer", "opt", "current"};
+    return AnyOf(parts, *whole) ? 0 : 1;
+  }
+  if (updates) return 2;
+  if (last == "iteration") return 3;
+  if (last == "iter") return 4;
+  if (last == "it") return 5;
+  return std::nullopt;
+}
+
+bool NamesLoss(const LineNumber& number) {
+  return AnyOf(NameParts(number.name), Losses()) && !AnyOf(PartsWithBefore(number), OtherWords());
+}
+bool NamesOtherLoss(const LineNumber& number) {
+  return AnyOf(NameParts(number.name), Losses()) && AnyOf(PartsWithBefore(number), OtherWords());
+}
+bool NamesTraining(const LineNumber& number) {
+  return AnyOf(NameParts(number.name), TrainingWords()) && !AnyOf(PartsWithBefore(number), OtherWords());
+}
+
+bool LooksLikeProgress(std::string_view line) {
+  bool step = false;
+  bool loss = false;
+  for (const LineNumber& number : FindNumbers(line)) {
+    if (NamesOtherLoss(number)) return false;
+    const bool counts = number.integer && StepRank(number);
+    step = step || counts;
+    loss = loss || NamesLoss(number) || (counts && number.of);
+  }
+  return step && loss;
+}
+
+std::string MaskDigits(std::string_view text) {
+  std::string masked;
+  for (const char c : text) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) masked += c;
+    if (digit && (masked.empty() || masked.back() != '#')) masked += '#';
+  }
+  return masked;
+}
+
+bool HasLossWord(const std::vector<std::string>& words) {
+  return AnyOf(words, Losses());
+}
+bool HasOtherWord(const std::vector<std::string>& words) {
+  return AnyOf(words, OtherWords());
+}
+bool HasTrainingWord(const std::vector<std::string>& words) {
+  static const auto* const training = new Words{"train", "training", "trainer", "epoch", "step", "steps"};
+  return AnyOf(words, *training);
+}
+
+std::size_t MessageBegin(std::string_view line) {
+  static const auto* const glog = new RE2(R"([IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [^ \]]+:\d+\])");
+  re2::StringPiece rest(line.data(), line.size());
+  return RE2::Consume(&rest, *glog) ? line.size() - rest.size() : 0;
+}
+
+const LineNumber* FindEpoch(const std::vector<LineNumber>& numbers) {
+  const auto found = std::find_if(numbers.begin(), numbers.end(), IsEpochName);
+  return found == numbers.end() ? nullptr : &*found;
+}
+
+std::optional<std::pair<std::size_t, std::size_t>> FindEpochAndCounter(
+    std::string_view line, const std::vector<LineNumber>& numbers) {
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const std::vector<std::string> parts = NameParts(numbers[i].name);
+    // `Train: 2 [ 50/500 ...` may be an epoch, too.
+    const bool bracket =
+        i + 1 < numbers.size() && numbers[i + 1].begin > 0 &&
+        line.substr(numbers[i].end, numbers[i + 1].begin - numbers[i].end).find_first_not_of(" [") ==
+            std::string_view::npos;
+    const bool train = numbers[i].integer && bracket && parts.size() == 1 &&
+                       (parts.front() == "train" || parts.front() == "training");
+    if (!IsEpochName(numbers[i]) && !train) continue;
+    for (std::size_t k = i + 1; k < numbers.size(); ++k) {
+      if (numbers[k].integer && numbers[k].of && *numbers[k].of > 0) return std::pair(i, k);
+    }
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<LineDuration> FindDuration(std::string_view line, const LineNumber& number) {
+  LineDuration found;
+  found.unit_begin = number.end;
+  if (number.unit.empty() && number.end < line.size() && line[number.end] == ' ') ++found.unit_begin;
+  found.unit = WordAt(line, found.unit_begin);
+  const std::size_t after = found.unit_begin + found.unit.size();
+  // Per step, if it says per what.
+  if (after < line.size() && line[after] == '/') {
+    static const auto* const steps = new Words{"step", "it", "iter", "iteration", "update"};
+    if (steps->count(WordAt(line, after + 1)) == 0) return std::nullopt;
+  }
+  const std::vector<std::string> parts = NameParts(number.name);
+  static const auto* const seconds = new Words{"s", "sec", "secs", "second", "seconds"};
+  found.is_ms = found.unit == "ms" || (found.unit.empty() && std::count(parts.begin(), parts.end(), "ms"));
+  if (!found.is_ms && seconds->count(found.unit) == 0) return std::nullopt;
+  if (!parts.empty()) {
+    static const auto* const times = new Words{"time", "dt", "elapsed", "ms", "sec", "seconds", "took"};
+    static const auto* const totals = new Words{"total", "remaining", "eta", "load", "data", "save"};
+    if (!AnyOf(parts, *times) || AnyOf(parts, *totals)) return std::nullopt;
+  }
+  return found;
+}
+
+}  // namespace goodput

@@ -1,0 +1,364 @@
+#include "tools/sources/logs/profile_draft.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
+#include "sql/text.h"
+#include "tools/sources/logs/line_numbers.h"
+#include "tools/sources/logs/line_words.h"
+#include "tools/sources/logs/profile.h"
+
+namespace goodput {
+namespace {
+
+constexpr std::string_view kBarRule =
+    R"(\d+%\|[^|]*\| *(?P<step>\d+)/(?P<of>\d+) \[(?P<elapsed>[\d:]+)<[^\]]*(?:it/s|s/it))";
+// What precedes a name: nothing that could be a part of it.
+constexpr std::string_view kNameBegin = R"((?:^|[^\w/.\-]))";
+constexpr std::string_view kNumberEnd = R"((?:[^\d.]|$))";
+constexpr std::string_view kStepGroup = R"( *(?P<step>\d+))";
+constexpr std::string_view kOfGroup = R"( */ *(?P<of>\d+))";
+// The least interval of lines at which "19, 39, 59" tells that steps are counted from 0.
+constexpr std::int64_t kLeastInterval = 5;
+
+// Text without a meaning of its own in an expression.
+std::string Quoted(std::string_view text) {
+  std::string quoted;
+  for (const char c : text) {
+    if (std::string_view(R"(\.+*?()|[]{}^$)").find(c) != std::string_view::npos) quoted += '\\';
+    quoted += c;
+  }
+  return quoted;
+}
+
+// Text with its digits and blanks of any length.
+std::string Pattern(std::string_view text) {
+  std::string pattern;
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    const auto run = [&](auto is) {
+      while (at < text.size() && is(text[at])) ++at;
+    };
+    if (c >= '0' && c <= '9') {
+      pattern += R"(\d+)";
+      run([](char d) { return d >= '0' && d <= '9'; });
+    } else if (c == ' ') {
+      pattern += " *";
+      run([](char d) { return d == ' '; });
+    } else {
+      pattern += Quoted(text.substr(at, 1));
+      ++at;
+    }
+  }
+  return pattern;
+}
+
+// Text before a number, which may be padded.
+std::string Before(std::string_view text) {
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return Pattern(text);
+}
+
+std::string Word(std::string_view text) {
+  return Cat(R"(\b)", Quoted(text), R"(\b)");
+}
+
+std::string Named(std::string_view line, const LineNumber& number, std::string_view group) {
+  return Cat(Before(line.substr(number.name_begin, number.begin - number.name_begin)), group);
+}
+
+// A part of a match, by its place in the line.
+struct MatchPart {
+  std::size_t at = 0;
+  std::string match;
+};
+
+std::string Join(std::vector<MatchPart> pieces) {
+  std::sort(pieces.begin(), pieces.end(), [](const MatchPart& a, const MatchPart& b) { return a.at < b.at; });
+  return absl::StrJoin(pieces, ".*",
+                       [](std::string* text, const MatchPart& piece) { text->append(piece.match); });
+}
+
+// What the expression for lines of steps takes from them.
+struct Wanted {
+  std::string_view name;  // of the counter; empty: the first number of the line
+  bool total = false;
+  bool loss = false;
+  bool durations = false;  // the lines are one step apart and have no time
+};
+
+Wanted WantedOf(const CounterCourse& course) {
+  Wanted wanted;
+  wanted.name = course.name;
+  wanted.total = course.with_total == course.lines;
+  wanted.loss = course.with_loss == course.lines;
+  int rises = 0;
+  for (const auto& [by, count] : course.increments) rises += count;
+  const auto by_one = course.increments.find(1);
+  wanted.durations = course.with_stamp == 0 && by_one != course.increments.end() && by_one->second == rises &&
+                     rises == course.lines - 1;
+  return wanted;
+}
+
+// The first word of a bar's description that tells what it is about.
+std::optional<MatchPart> TellingWord(std::string_view before,
+                                     bool (*tells)(const std::vector<std::string>&)) {
+  const auto letter = [&](std::size_t at) {
+    return absl::ascii_isalpha(static_cast<unsigned char>(before[at])) != 0;
+  };
+  for (std::size_t at = 0; at < before.size(); ++at) {
+    if (!letter(at) || (at > 0 && letter(at - 1))) continue;
+    std::size_t end = at;
+    while (end < before.size() && letter(end)) ++end;
+    const std::string_view word = before.substr(at, end - at);
+    if (tells(NameParts(word))) return MatchPart{at, Word(word)};
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> MatchOfBar(std::string_view line) {
+  const std::string_view before = line.substr(0, line.find("%|"));
+  std::optional<MatchPart> word = TellingWord(before, HasLossWord);
+  if (!word) word = TellingWord(before, HasTrainingWord);
+  if (!word) return std::nullopt;
+  return Join({*std::move(word), {line.size(), std::string(kBarRule)}});
+}
+
+std::optional<std::string> MatchOfEpoch(std::string_view line, const CounterCourse& course) {
+  const std::vector<LineNumber> numbers = FindNumbers(line);
+  const auto found = FindEpochAndCounter(line, numbers);
+  if (!found) return std::nullopt;
+  const LineNumber& epoch = numbers[found->first];
+  const LineNumber& step = numbers[found->second];
+  const std::string_view group =
+      course.epoch_zero || course.first_epoch == 0 ? R"( *(?P<epoch>\d+))" : R"( *(?P<epoch1>\d+))";
+  std::vector<MatchPart> pieces{
+      {epoch.name_begin, Cat(kNameBegin, Named(line, epoch, group),
+                             Before(line.substr(epoch.end, step.begin - epoch.end)), kStepGroup, kOfGroup)}};
+  if (course.with_loss == course.lines) {
+    for (const LineNumber& number : numbers) {
+      if (!NamesLoss(number)) continue;
+      pieces.push_back({number.name_begin, Word(number.name)});
+      break;
+    }
+  }
+  return Join(std::move(pieces));
+}
+
+// The number of the line that is the counter.
+const LineNumber* FindCounter(const std::vector<LineNumber>& numbers, const Wanted& wanted,
+                              std::size_t from) {
+  for (const LineNumber& number : numbers) {
+    if (number.begin < from) continue;
+    if (wanted.name.empty() || (number.name == wanted.name && number.integer)) return &number;
+  }
+  return nullptr;
+}
+
+std::optional<MatchPart> DurationOf(std::string_view line, const LineNumber& number) {
+  const std::optional<LineDuration> found = FindDuration(line, number);
+  if (!found) return std::nullopt;
+  const std::string_view group = found->is_ms ? R"((?P<step_ms>[\d.]+))" : R"((?P<step_s>[\d.]+))";
+  const std::string name = number.name.empty() ? R"((?:^|[^\w.]))" : Named(line, number, " *");
+  const std::string unit = found->unit.empty() ? "" : Cat(" *", found->unit, R"(\b)");
+  return MatchPart{number.name.empty() ? number.begin : number.name_begin, Cat(name, group, unit)};
+}
+
+// How much of a line its expression repeats, least first.
+enum class Strictness { kNames, kBegin, kUpToTheNext };
+
+// The expression for one line, built from left to right.
+class LineMatch {
+ public:
+  LineMatch(std::string_view line, const Wanted& wanted, Strictness strictness)
+      : line_(line), wanted_(wanted), strictness_(strictness) {}
+
+  std::optional<std::string> Build(std::size_t from) {
+    const std::vector<LineNumber> numbers = FindNumbers(line_);
+    step_ = FindCounter(numbers, wanted_, from);
+    if (step_ == nullptr) return std::nullopt;
+    Begin();
+    for (const LineNumber& number : numbers) {
+      if (&number != step_) Take(number);
+    }
+    if (wanted_.loss && !loss_) return std::nullopt;
+    if (end_ <= step_->end || end_ == step_->of_end) match_ += kNumberEnd;
+    pieces_.push_back({begins_ ? 0 : step_->name_begin, std::move(match_)});
+    return Join(std::move(pieces_));
+  }
+
+ private:
+  void Begin() {
+    begins_ = wanted_.name.empty() || strictness_ != Strictness::kNames;
+    match_ = begins_ ? Cat("^", Before(line_.substr(0, step_->begin)), kStepGroup)
+                     : Cat(kNameBegin, Named(line_, *step_, kStepGroup));
+    const bool total = wanted_.total && step_->of;
+    if (total) match_ += kOfGroup;
+    end_ = total ? step_->of_end : step_->end;
+  }
+
+  void Take(const LineNumber& number) {
+    // The beginning of the line has it already.
+    if (begins_ && number.begin < step_->begin) {
+      loss_ = loss_ || (wanted_.loss && NamesLoss(number));
+      return;
+    }
+    const bool loss = wanted_.loss && !loss_ && NamesLoss(number);
+    const bool next = strictness_ == Strictness::kUpToTheNext && !up_to_next_ && number.name_begin >= end_ &&
+                      (loss || (!wanted_.loss && !number.name.empty()));
+    loss_ = loss_ || loss;
+    if (next) {
+      up_to_next_ = true;
+      match_ += Pattern(line_.substr(end_, number.name_begin + number.name.size() - end_));
+      end_ = number.begin;
+    } else if (loss) {
+      pieces_.push_back({number.name_begin, Word(number.name)});
+    } else if (!duration_ && number.begin >= step_->end) {
+      TakeDuration(number);
+    }
+  }
+
+  void TakeDuration(const LineNumber& number) {
+    const std::vector<std::string> parts = NameParts(number.name);
+    if (number.is_clock && std::count(parts.begin(), parts.end(), "elapsed") != 0) {
+      duration_ = true;
+      pieces_.push_back({number.name_begin, Named(line_, number, R"( *(?P<elapsed>[\d:]+))")});
+    } else if (const std::optional<MatchPart> piece =
+                   wanted_.durations ? DurationOf(line_, number) : std::nullopt) {
+      duration_ = true;
+      pieces_.push_back(*piece);
+    }
+  }
+
+  std::string_view line_;
+  const Wanted& wanted_;
+  Strictness strictness_;
+  const LineNumber* step_ = nullptr;
+  std::string match_;
+  std::size_t end_ = 0;  // of what `match_` repeats
+  bool begins_ = false;  // `match_` begins with the line
+  bool loss_ = false;
+  bool duration_ = false;
+  bool up_to_next_ = false;
+  std::vector<MatchPart> pieces_;
+};
+
+std::string Rule(std::string_view kind, std::string_view match, std::string_view more) {
+  return Cat("\nrule    ", kind, "\nmatch   ", match, "\n", more);
+}
+
+// Lines with what the profile finds in them; null: none yet.
+std::string Examples(const LogProfile* profile, const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) {
+    const std::optional<LogEvent> event = profile == nullptr ? std::nullopt : profile->Match(line);
+    if (event) text += Cat("example ", line, "\ngives   ", EventInWords(*event), "\n");
+  }
+  return text;
+}
+
+// The profile with one expression for steps, checked against the lines that it was made from.
+class DraftText {
+ public:
+  DraftText(std::string_view name, const CounterCourse& course, const std::vector<SeenSave>& saves,
+            const std::map<std::string, std::string>& others)
+      : course_(course), others_(others), added_(CountedFrom(course)) {
+    head_ = Cat(
+        "# Inferred from a log. Check it before you rely on it: sgoodput profile test FILE LOG.\nprofile ",
+        name, "\nabout   learned\n", course.with_stamp > 0 ? Cat("stamp   (?P<date>", kStamp, ")\n") : "");
+    // Saves of steps near those that were counted.
+    const std::int64_t rise = course.increments.empty() ? 1 : course.increments.rbegin()->first;
+    const auto [least, most] = Steps();
+    for (const SeenSave& save : saves) {
+      if (save.step < least - rise || save.step > most + rise) continue;
+      std::vector<std::string>& lines = saves_[{save.end, save.match}];
+      if (lines.size() < 2) lines.push_back(save.line);
+    }
+  }
+
+  std::optional<std::string> With(std::string_view match) const {
+    const absl::StatusOr<LogProfile> draft = LogProfile::ParseDraft(Text(match, nullptr));
+    if (!draft.ok()) return std::nullopt;
+    const auto [least, most] = Steps();
+    for (const std::string& line : course_.samples) {
+      const std::optional<LogEvent> event = draft->Match(line);
+      if (!event || event->kind != LogEvent::Kind::kStepEnd || !event->step ||
+          *event->step < least + added_ || *event->step > most + added_)
+        return std::nullopt;
+    }
+    std::string text = Text(match, &*draft);
+    if (!LogProfile::Parse(text, "learned").ok()) return std::nullopt;
+    return text;
+  }
+
+ private:
+  // The range of steps that were counted.
+  std::pair<std::int64_t, std::int64_t> Steps() const {
+    if (course_.kind != CounterCourse::Kind::kEpoch) return {course_.lowest, course_.highest};
+    return {course_.lowest, course_.highest + course_.last_epoch * course_.of};
+  }
+
+  std::string Text(std::string_view match, const LogProfile* found) const {
+    std::string text = head_;
+    for (const auto& [which, lines] : saves_) {
+      const bool end = which.first;
+      text += Rule(end ? "save_end" : "save_begin", which.second,
+                   Cat(end ? "" : "over_at next_step\n", Examples(found, lines)));
+    }
+    std::vector<std::string> shown{course_.samples.front()};
+    if (course_.samples.size() > 1) shown.push_back(course_.samples.back());
+    text += Rule("step_end", match, Cat(added_ == 0 ? "" : "add     1\n", Examples(found, shown)));
+    for (const auto& [shape, line] : others_) {
+      if (found != nullptr) text += Cat("unlike ", line, "\n");
+    }
+    return text;
+  }
+
+  const CounterCourse& course_;
+  const std::map<std::string, std::string>& others_;
+  std::int64_t added_;
+  std::string head_;
+  std::map<std::pair<bool, std::string>, std::vector<std::string>> saves_;  // by end and expression
+};
+
+}  // namespace
+
+std::int64_t CountedFrom(const CounterCourse& course) {
+  if (course.kind == CounterCourse::Kind::kBar) return 0;
+  if (course.lowest == 0) return 1;
+  // 19, 39, 59: every twentieth step, counted from 0.
+  const std::int64_t by = course.increments.size() == 1 ? course.increments.begin()->first : 0;
+  return by >= kLeastInterval && course.falls == 0 && course.first % by == by - 1 ? 1 : 0;
+}
+
+std::optional<std::string> DraftProfile(std::string_view name, const CounterCourse& course,
+                                        const std::vector<SeenSave>& saves,
+                                        const std::map<std::string, std::string>& others) {
+  const DraftText draft(name, course, saves, others);
+  const std::string& sample = course.samples.front();
+  if (course.kind == CounterCourse::Kind::kBar || course.kind == CounterCourse::Kind::kEpoch) {
+    const std::optional<std::string> match =
+        course.kind == CounterCourse::Kind::kBar ? MatchOfBar(sample) : MatchOfEpoch(sample, course);
+    return match ? draft.With(*match) : std::nullopt;
+  }
+  const Wanted wanted = WantedOf(course);
+  for (const Strictness strictness : {Strictness::kNames, Strictness::kBegin, Strictness::kUpToTheNext}) {
+    const std::optional<std::string> match =
+        LineMatch(sample, wanted, strictness).Build(MessageBegin(sample));
+    std::optional<std::string> text = match ? draft.With(*match) : std::nullopt;
+    if (text) return text;
+  }
+  return std::nullopt;
+}
+
+std::string SaveMatch(std::string_view line, std::string_view verb, std::size_t number_begin,
+                      std::size_t name_begin, std::string_view counts) {
+  const std::string step = !counts.empty()
+                               ? Cat(R"(\b(?P<step>\d+))", counts)
+                               : Cat(Before(line.substr(name_begin, number_begin - name_begin)), kStepGroup);
+  return Join({{line.find(verb), Word(verb)}, {number_begin, step}});
+}
+
+}  // namespace goodput

@@ -1,0 +1,72 @@
+// Writes the text of an inferred profile (profile_learner.h): an expression for the lines of steps, those for
+// saves, and examples from the lines that were seen. The text is checked against these lines.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace goodput {
+
+// What was seen of lines whose counter has the same name.
+struct CounterCourse {
+  enum class Kind { kNamed, kUnnamed, kBar, kEpoch };
+  Kind kind = Kind::kNamed;
+  std::string name;  // kNamed: of the counter
+  int rank = 0;      // of the name: lower is better
+  int lines = 0;
+  int with_loss = 0;
+  int with_more = 0;   // something else that training prints
+  int with_epoch = 0;  // an epoch as a whole number
+  int with_total = 0;
+  int with_stamp = 0;
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  std::int64_t lowest = 0;
+  std::int64_t highest = 0;
+  int falls = 0;
+  std::map<std::int64_t, int> increments;  // how often it rose by how much
+  std::int64_t of = 0;                     // its total, in the last line
+  std::vector<std::string> samples;        // the first lines, and the latest
+
+  // Epochs in these lines.
+  std::int64_t first_epoch = 0;
+  std::int64_t last_epoch = 0;
+  int new_epochs = 0;       // lines in which the epoch rose and the counter fell
+  int steady_epochs = 0;    // lines in which the epoch rose and the counter did not fall
+  bool epoch_of = false;    // "epoch 1/3"
+  bool epoch_zero = false;  // an epoch 0 was seen
+};
+
+// A line about a save.
+struct SeenSave {
+  std::int64_t step = 0;
+  bool end = false;
+  std::string match;
+  std::string line;
+};
+
+// The number to add to what such lines count, so that the first step is 1.
+std::int64_t CountedFrom(const CounterCourse& course);
+
+// `others`: lines with a counter that are not about training. Empty if no expression finds the counter in
+// each of the samples, and in none of the others.
+std::optional<std::string> DraftProfile(std::string_view name, const CounterCourse& course,
+                                        const std::vector<SeenSave>& saves,
+                                        const std::map<std::string, std::string>& others);
+
+// The expression of a line about a save whose verb is at this place: `counts` is the word after the number,
+// if that tells that it counts steps.
+std::string SaveMatch(std::string_view line, std::string_view verb, std::size_t number_begin,
+                      std::size_t name_begin, std::string_view counts);
+
+// tqdm's bar (tqdm/std.py, format_meter); groups: percent, step, total, elapsed.
+inline constexpr std::string_view kBar = R"((\d+)%\|[^|]*\| *(\d+)/(\d+) \[([\d:]+)<[^\]]*(?:it/s|s/it))";
+// The time of a line.
+inline constexpr std::string_view kStamp =
+    R"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)?)";
+
+}  // namespace goodput
