@@ -9,13 +9,13 @@ CXXFLAGS = -std=c++17 -O1 -g1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,
 LDLIBS := $(shell pkg-config --libs $(packages))
 
 targets = spool_line record mark_message option_value config times sacct_text hostlist log_lines step_block google_entry \
-  json_stream line_templates mark_block node_status question record_pack \
+  cloud_log json_stream line_templates mark_block node_status question record_pack \
   helper_answer spool_names
 # The sources that they need, each library compiled as one file, as with configure --enable-unity.
 piece_spank = spank/event spank/files spank/options spank/spool
 $(foreach part,blocks ingest tables,$(eval piece_$(part) = $$(patsubst $$(TOP)/%.cc,%,$$(wildcard $$(TOP)/sql/$(part)/*.cc))))
 piece_sql = $(patsubst $(TOP)/%.cc,%,$(wildcard $(TOP)/sql/*.cc))
-piece_logs = tools/sources/import_export/input tools/sources/import_export/json_stream tools/sources/logs/google_entry \
+piece_logs = tools/sources/import_export/cloud_log tools/sources/import_export/input tools/sources/import_export/json_stream tools/sources/import_export/time_order tools/sources/logs/google_entry \
   tools/sources/logs/google_events tools/sources/logs/line_time tools/sources/logs/lines tools/sources/logs/log_fold \
   tools/sources/logs/line_numbers tools/sources/logs/line_words tools/sources/logs/log_reader tools/sources/logs/profile \
   tools/sources/logs/profile_draft tools/sources/logs/profile_learner \

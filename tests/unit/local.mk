@@ -154,7 +154,7 @@ tests_unit_advise_test_LDADD = tools/accounting/libadvise.la tools/accounting/li
 
 check_PROGRAMS += tests/unit/import_test
 TESTS += tests/unit/import_test
-tests_unit_import_test_SOURCES = tests/spank/temp_folder.h tests/unit/export_test.cc tests/unit/import_test.cc tests/unit/run_builder.h
+tests_unit_import_test_SOURCES = tests/spank/temp_folder.h tests/unit/cloud_log_test.cc tests/unit/export_test.cc tests/unit/import_test.cc tests/unit/run_builder.h
 tests_unit_import_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS) $(SIMDJSON_CFLAGS)
 tests_unit_import_test_LDADD = tools/sources/libimportexport.la $(GTEST_LIBS)
 

@@ -15,6 +15,7 @@
 #include "tools/base/format.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/session.h"
+#include "tools/sources/import_export/cloud_log.h"
 #include "tools/sources/import_export/input.h"
 #include "tools/sources/logs/line_words.h"
 #include "tools/sources/logs/lines.h"
@@ -67,6 +68,12 @@ absl::StatusOr<LogReader> Open(const std::string& profile, const Config& config)
   return LogReader::Of(text, profile);
 }
 
+// The lines of a log, also of one from Cloud Logging.
+absl::StatusOr<Input> OpenLog(const std::string& path) {
+  ASSIGN_OR_RETURN(Input input, Input::Open(path));
+  return OpenLines(std::move(input));
+}
+
 absl::Status ReadLines(const Input& input, const LogLines::Take& take) {
   LogLines splitter;
   std::string piece(kPieceBytes, '\0');
@@ -110,7 +117,7 @@ std::int64_t Sum(const std::map<std::string_view, std::int64_t>& counts) {
 int Test(const Config& config, const ProfileOptions& options) {
   absl::StatusOr<LogReader> reader = Open(options.profile, config);
   if (!reader.ok()) return Fail(absl::InvalidArgumentError(reader.status().message()));
-  const absl::StatusOr<Input> input = Input::Open(options.log);
+  const absl::StatusOr<Input> input = OpenLog(options.log);
   if (!input.ok()) return Fail(absl::InvalidArgumentError(input.status().message()));
   // The whole log is available, so the profile and its progress bar are chosen from all of it.
   absl::Status counted =
@@ -163,7 +170,7 @@ int Learn(const ProfileOptions& options) {
   ProfileLearner learner;
   std::int64_t total = 0;
   for (const std::string& log : options.logs) {
-    const absl::StatusOr<Input> input = Input::Open(log);
+    const absl::StatusOr<Input> input = OpenLog(log);
     if (!input.ok()) return Fail(absl::InvalidArgumentError(input.status().message()));
     const absl::Status read = ReadLines(*input, [&](std::string_view line, std::int64_t /*offset*/) {
       ++total;

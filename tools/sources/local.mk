@@ -76,7 +76,8 @@ log_profiles = \
   tools/sources/logs/profiles/megatron-progress.profile \
   tools/sources/logs/profiles/submitit.profile \
   tools/sources/logs/profiles/nccl-tests.profile \
-  tools/sources/logs/profiles/slurm.profile
+  tools/sources/logs/profiles/slurm.profile \
+  tools/sources/logs/profiles/kubernetes.profile
 EXTRA_DIST += tools/sources/logs/embed $(log_profiles)
 BUILT_SOURCES += tools/sources/logs/built_in.cc
 CLEANFILES += tools/sources/logs/built_in.cc
@@ -89,6 +90,7 @@ tools/sources/logs/built_in.cc: tools/sources/logs/embed $(log_profiles)
 noinst_LTLIBRARIES += tools/sources/libimportexport.la
 tools_sources_libimportexport_files = \
   tools/sources/import_export/clock_setback.h \
+  tools/sources/import_export/cloud_log.cc tools/sources/import_export/cloud_log.h \
   tools/sources/import_export/export_formats.cc tools/sources/import_export/export_formats.h \
   tools/sources/import_export/file_import.cc tools/sources/import_export/file_import.h \
   tools/sources/import_export/folded_export.cc tools/sources/import_export/folded_export.h \

@@ -15,6 +15,7 @@
 namespace goodput {
 namespace {
 
+constexpr std::string_view kQueued = "queued";
 constexpr std::string_view kProvisioning = "provisioning";
 constexpr std::string_view kLaunch = "launch";
 constexpr std::string_view kTeardown = "teardown";
@@ -24,7 +25,7 @@ constexpr std::string_view kSuspended = "suspended";
 bool IsOfScheduling(const Mark& mark) {
   return mark.kind == Mark::Kind::kPhase &&
          (mark.name == kProvisioning || mark.name == kLaunch || mark.name == kTeardown ||
-          mark.name == kDrain || mark.name == kSuspended);
+          mark.name == kDrain || mark.name == kSuspended || mark.name == kQueued);
 }
 
 using SpansByName = std::map<std::string, std::vector<TimeSpan>, std::less<>>;
@@ -119,12 +120,19 @@ void ReadSchedulingPhases(AttemptFacts& attempt, bool is_life,
       std::stable_partition(attempt.marks.begin(), attempt.marks.end(),
                             [&](const Mark& mark) { return !IsOfScheduling(mark) || !imported(mark); });
   if ((phases == attempt.marks.end() && !is_life) || !attempt.start) return;
-  const Ns begin = *attempt.start;
+  Ns begin = *attempt.start;
   const Ns end = std::max(begin, attempt.end.value_or(attempt.heard_until.value_or(begin)));
   const SpansByName spans =
       SpansOf({std::make_move_iterator(phases), std::make_move_iterator(attempt.marks.end())}, end);
   attempt.marks.erase(phases, attempt.marks.end());
 
+  if (const auto queued = spans.find(kQueued); queued != spans.end()) {
+    attempt.submit = std::min(attempt.submit, queued->second.front().begin);
+    begin = std::min(end, queued->second.front().end);
+    attempt.start = begin;
+    // Kubernetes' FailedScheduling: no node has room for it.
+    attempt.pending.push_back({attempt.submit, "Resources", {}, false});
+  }
   const auto has = [&](NodeEvent::Kind kind) {
     return std::any_of(attempt.node_events.begin(), attempt.node_events.end(),
                        [&](const NodeEvent& event) { return event.kind == kind; });

@@ -265,11 +265,12 @@ void TimelineBuilder::PaintWaiting(Painter& painter) const {
   Ns free_from = timeline_.begin;
   for (std::size_t a = 0; a < episodes_.size(); ++a) {
     const AttemptFacts& attempt = *episodes_[a].facts;
-    if (attempt.heard_until) continue;
+    // Of an imported attempt, only the time in which the log shows that it waited is known.
+    if (attempt.heard_until && attempt.pending.empty()) continue;
+    const Ns from = attempt.heard_until ? attempt.submit : free_from;
     const bool same_job = std::any_of(attempts_.begin(), attempts_.begin() + static_cast<std::ptrdiff_t>(a),
                                       [&](const AttemptFacts* b) { return b->job_id == attempt.job_id; });
-    for (const Interval& claim :
-         WaitingClaims(attempt, static_cast<int>(a), free_from, same_job, facts_.now)) {
+    for (const Interval& claim : WaitingClaims(attempt, static_cast<int>(a), from, same_job, facts_.now)) {
       painter.Paint(claim);
     }
     free_from = std::max(free_from, attempt.end.value_or(facts_.now));

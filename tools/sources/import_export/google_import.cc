@@ -173,7 +173,7 @@ absl::Status NoEntries(const Input& input, const GooglePass& pass, const std::st
                                         pass.first_problem().empty()
                                             ? Cat(report.other, " JSON objects without job, step or phase")
                                             : pass.first_problem(),
-                                        ")"));
+                                        "); for a program's output, use --log-profile=auto"));
 }
 
 absl::Status SeveralJobs(const Input& input, const GooglePass& pass) {

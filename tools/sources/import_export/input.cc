@@ -103,12 +103,31 @@ absl::StatusOr<Input> Input::Open(const std::string& path, absl::Duration patien
   return input;
 }
 
-absl::Status Input::CopyToUnnamed(int from, absl::Duration patience) {
+absl::StatusOr<Input> Input::Unnamed(const Input& like) {
+  Input input;
+  input.name_ = like.name_;
+  input.written_ns_ = like.written_ns_;
+  input.is_file_ = false;
   const char* const tmp = std::getenv("TMPDIR");
   std::string path = Cat(tmp != nullptr && *tmp != '\0' ? tmp : "/tmp", "/sgoodput-XXXXXX");
-  std::unique_ptr<int, CloseFile> copy(new int(mkostemp(path.data(), O_CLOEXEC)));
-  if (*copy < 0) return absl::ErrnoToStatus(errno, Cat("cannot make ", path));
+  input.fd_.reset(new int(mkostemp(path.data(), O_CLOEXEC)));
+  if (*input.fd_ < 0) return absl::ErrnoToStatus(errno, Cat("cannot make ", path));
   unlink(path.c_str());
+  return input;
+}
+
+absl::Status Input::Append(std::string_view text) {
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t put = Uninterrupted([&] { return write(*fd_, text.data() + done, text.size() - done); });
+    if (put <= 0) return absl::ErrnoToStatus(errno, "cannot keep a copy in $TMPDIR or /tmp");
+    done += static_cast<std::size_t>(put);
+  }
+  size_ += static_cast<std::int64_t>(text.size());
+  return absl::OkStatus();
+}
+
+absl::Status Input::CopyToUnnamed(int from, absl::Duration patience) {
+  ASSIGN_OR_RETURN(Input copy, Unnamed(*this));
   std::string buffer(kCopyBytes, '\0');
   while (true) {
     pollfd polled{from, POLLIN, 0};
@@ -119,17 +138,12 @@ absl::Status Input::CopyToUnnamed(int from, absl::Duration patience) {
     if (got < 0 && errno == EAGAIN) continue;
     if (got < 0) return absl::ErrnoToStatus(errno, "cannot read it");
     if (got == 0) break;
-    for (ssize_t done = 0; done < got;) {
-      const ssize_t put = Uninterrupted(
-          [&] { return write(*copy, buffer.data() + done, static_cast<std::size_t>(got - done)); });
-      if (put <= 0) return absl::ErrnoToStatus(errno, Cat("cannot keep a copy in ", path));
-      done += put;
-    }
-    size_ += got;
-    if (size_ > kMostCopied)
+    RETURN_IF_ERROR(copy.Append(std::string_view(buffer).substr(0, static_cast<std::size_t>(got))));
+    if (copy.size() > kMostCopied)
       return absl::InvalidArgumentError("more than 16 GiB; write it to a file, and import that in parts");
   }
-  fd_ = std::move(copy);
+  size_ = copy.size_;
+  fd_ = std::move(copy.fd_);
   return absl::OkStatus();
 }
 

@@ -34,6 +34,11 @@ class Input {
   // data for so long.
   static absl::StatusOr<Input> Open(const std::string& path, absl::Duration patience = absl::Minutes(10));
 
+  // An empty, unnamed file in $TMPDIR that stands for another input: with its name and time.
+  static absl::StatusOr<Input> Unnamed(const Input& like);
+  // Only to an unnamed file.
+  absl::Status Append(std::string_view text);
+
   // At most `size` bytes from `at`; fewer only at the end.
   absl::StatusOr<std::size_t> Read(std::int64_t at, char* into, std::size_t size) const;
   std::int64_t size() const { return size_; }

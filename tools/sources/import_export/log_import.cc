@@ -9,6 +9,7 @@
 #include "sql/status_macros.h"
 #include "sql/tables/imports.h"
 #include "sql/text.h"
+#include "tools/sources/import_export/cloud_log.h"
 #include "tools/sources/logs/line_placer.h"
 #include "tools/sources/logs/line_time.h"
 #include "tools/sources/logs/lines.h"
@@ -207,20 +208,14 @@ Ns BeginOf(const Input& input, const FileImportOptions& options, const LogImport
   return options.join.size() == 1 && job.end ? std::max(job.start, *job.end - length) : job.start;
 }
 
-}  // namespace
+// What identifies an imported file.
+struct ImportIdentity {
+  std::string file;
+  std::string fingerprint;
+};
 
-absl::StatusOr<FileImportReport> ImportLog(Database& db, const Input& input, const FileImportOptions& options,
-                                           const LogImportOptions& log) {
-  ASSIGN_OR_RETURN(const std::string fingerprint, input.FingerprintOfAll());
-  const std::string file = Cat(input.is_file() ? input.name() : Cat("-", fingerprint), "#log:", log.profile);
-  ASSIGN_OR_RETURN(const std::optional<FileImportReport> unchanged,
-                   Unchanged(db, input, {file}, options, fingerprint));
-  if (unchanged) {
-    FileImportReport report = *unchanged;
-    report.of_lines = true;
-    return report;
-  }
-
+absl::StatusOr<FileImportReport> ImportLines(Database& db, const Input& input, const ImportIdentity& identity,
+                                             const FileImportOptions& options, const LogImportOptions& log) {
   absl::StatusOr<LogReader> all = LogReader::Open(log.profile, log.site_profiles);
   if (!all.ok()) return absl::InvalidArgumentError(all.status().message());
   absl::Status status = ReadLines(
@@ -242,7 +237,7 @@ absl::StatusOr<FileImportReport> ImportLog(Database& db, const Input& input, con
   Transaction transaction(db);
   if (!transaction.status().ok()) return transaction.status();
   ImportWriter writer(db);
-  if (status = writer.Begin(file, options.cluster); !status.ok()) return status;
+  if (status = writer.Begin(identity.file, options.cluster); !status.ok()) return status;
   LogPass pass(input, options, *std::move(reader), clock, counted.counters, writer);
   if (status = pass.Run(); !status.ok()) return status;
   FileImportReport report = pass.Report();
@@ -254,7 +249,7 @@ absl::StatusOr<FileImportReport> ImportLog(Database& db, const Input& input, con
   if (clock.tells_no_time()) report.placed_from = begin;
   if (clock.tells_nothing()) report.untimed = report.entries;
   ImportRow row;
-  row.fingerprint = fingerprint;
+  row.fingerprint = identity.fingerprint;
   row.run = report.run = options.run;
   row.name = options.run;
   row.user = options.user;
@@ -269,6 +264,26 @@ absl::StatusOr<FileImportReport> ImportLog(Database& db, const Input& input, con
   if (status = writer.Finish(row, input.size(), options.now_s); !status.ok()) return status;
   if (status = transaction.Commit(); !status.ok()) return status;
   return report;
+}
+
+}  // namespace
+
+absl::StatusOr<FileImportReport> ImportLog(Database& db, const Input& input, const FileImportOptions& options,
+                                           const LogImportOptions& log) {
+  ASSIGN_OR_RETURN(const std::string fingerprint, input.FingerprintOfAll());
+  const std::string file = Cat(input.is_file() ? input.name() : Cat("-", fingerprint), "#log:", log.profile);
+  ASSIGN_OR_RETURN(const std::optional<FileImportReport> unchanged,
+                   Unchanged(db, input, {file}, options, fingerprint));
+  if (unchanged) {
+    FileImportReport report = *unchanged;
+    report.of_lines = true;
+    return report;
+  }
+
+  ASSIGN_OR_RETURN(const bool is_cloud_log, IsCloudLog(input));
+  if (!is_cloud_log) return ImportLines(db, input, {file, fingerprint}, options, log);
+  ASSIGN_OR_RETURN(const CloudLog cloud, ReadCloudLog(input));
+  return ImportLines(db, cloud.lines, {file, fingerprint}, options, log);
 }
 
 }  // namespace goodput

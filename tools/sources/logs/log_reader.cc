@@ -64,8 +64,17 @@ KnownProfile Known(std::string name, std::string where, std::string text) {
   return known;
 }
 
+// Of the time that a program prints and the one that was put in front of its line: the program's, unless its
+// zone is unknown and the other's is not.
+std::optional<LineTime> Surer(const std::optional<LineTime>& own, const std::optional<LineTime>& outer) {
+  const auto absolute = [](const std::optional<LineTime>& time) {
+    return time && time->kind == LineTime::Kind::kAbsolute;
+  };
+  return !own || (absolute(outer) && !absolute(own)) ? outer : own;
+}
+
 bool IsReadBeside(std::string_view profile) {
-  return profile == kSlurmProfile || profile == kNcclTestsProfile;
+  return profile == kSlurmProfile || profile == kNcclTestsProfile || profile == kKubernetesProfile;
 }
 
 std::vector<KnownProfile> SiteProfiles(const std::string& folder) {
@@ -152,7 +161,7 @@ bool LogReader::Place(Candidate& candidate, LogEvent& event) {
 }
 
 std::vector<LogEvent> LogReader::Events(Candidate& candidate, std::string_view line) {
-  if (candidate.profile == nullptr) return GoogleEvents(line);
+  if (candidate.profile == nullptr) return GoogleEvents(Unwrap(line).line);
   line = WithoutLabel(line);
   const Unwrapped inner = Unwrap(line);
   std::optional<LogEvent> event = candidate.profile->Match(line);
@@ -163,7 +172,7 @@ std::vector<LogEvent> LogReader::Events(Candidate& candidate, std::string_view l
     return {};
   }
   if (!Place(candidate, *event)) return {};
-  if (!event->time) event->time = inner.time;
+  event->time = Surer(event->time, inner.time);
   return {*std::move(event)};
 }
 
@@ -317,11 +326,12 @@ void LogReader::Finish(const Take& take) {
 
 std::optional<LineTime> LogReader::TimeOf(std::string_view line) const {
   line = WithoutLabel(line);
+  const std::optional<LineTime> outer = Unwrap(line).time;
   for (const Candidate& candidate : candidates_) {
     if (candidate.profile == nullptr) continue;
-    if (const std::optional<LineTime> time = candidate.profile->TimeOf(line)) return time;
+    if (const std::optional<LineTime> time = candidate.profile->TimeOf(line)) return Surer(time, outer);
   }
-  return Unwrap(line).time;
+  return outer;
 }
 
 }  // namespace goodput

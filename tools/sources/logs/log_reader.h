@@ -17,9 +17,11 @@
 
 namespace goodput {
 
-// How Slurm ends a job, and results of nccl-tests: read in addition to any other profile.
+// How Slurm ends a job, results of nccl-tests, and what happened to pods (import_export/cloud_log.h): read in
+// addition to any other profile.
 inline constexpr std::string_view kSlurmProfile = "slurm";
 inline constexpr std::string_view kNcclTestsProfile = "nccl-tests";
+inline constexpr std::string_view kKubernetesProfile = "kubernetes";
 // Selects the profile that fits.
 inline constexpr std::string_view kAutoProfile = "auto";
 // Was inferred from the lines themselves (profile_learner.h).
