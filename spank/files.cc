@@ -50,6 +50,7 @@ class SystemFiles final : public Files {
     return pwrite(fd, data, size, at);
   }
   int FSync(int fd) noexcept override { return fsync(fd); }
+  int Truncate(int fd, off_t size) noexcept override { return ftruncate(fd, size); }
   int Lock(int fd) noexcept override { return flock(fd, LOCK_EX | LOCK_NB); }
 };
 

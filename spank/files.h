@@ -39,6 +39,7 @@ class Files {
   virtual int CloseDir(DIR* dir) noexcept = 0;
   virtual ssize_t PWrite(int fd, const void* data, std::size_t size, off_t at) noexcept = 0;
   virtual int FSync(int fd) noexcept = 0;
+  virtual int Truncate(int fd, off_t size) noexcept = 0;
   virtual int Lock(int fd) noexcept = 0;  // flock: exclusive, non-blocking
 
  protected:

@@ -126,6 +126,7 @@ std::string Spool::Open(const Config& config) {
   Close();
   files_ = config.files;
   max_bytes_ = config.max_bytes;
+  takes_reserve_ = config.takes_reserve;
   clock_ = config.clock;
   if (!IsNodeFolderName(config.node)) {
     return "node name '" + config.node.substr(0, 64) +
@@ -196,6 +197,7 @@ uint64_t Spool::BytesHeld() const noexcept {
   // Files that cannot be examined do not count: a record matters more than the exact size of the spool.
   ForEachEntry(*files_, fd, [&](const char* name) {
     struct stat st {};
+    if (std::strcmp(name, kReserveName) == 0) return;
     if (files_->FStatAt(node_fd_, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode)) {
       sum += static_cast<uint64_t>(st.st_size);
     }
@@ -240,30 +242,53 @@ int Spool::OpenFile(const char* name, Drop* why) const noexcept {
 Append Spool::Write(std::string_view record) noexcept {
   if (!is_open()) return Append::kClosed;
   if (!enabled()) return Append::kDisabled;
+  Drop why = Drop::kIo;
+  Append result = WriteOnce(record, &why);
+  if (result == Append::kDropped && why == Drop::kNoSpace && TakeReserve()) result = WriteOnce(record, &why);
+  if (result == Append::kDropped) {
+    CountDrop(why);
+  } else {
+    CountPending();
+  }
+  return result;
+}
+
+Append Spool::WriteOnce(std::string_view record, Drop* why) noexcept {
   NameBuffer name;
   MakeFileName(&name);
-  Drop why = Drop::kIo;
-  const Fd fd(*files_, OpenFile(name.data(), &why));
-  if (fd.get() < 0) {
-    CountDrop(why);
-    return Append::kDropped;
-  }
+  const Fd fd(*files_, OpenFile(name.data(), why));
+  if (fd.get() < 0) return Append::kDropped;
   const auto size = static_cast<ssize_t>(record.size());
   const ssize_t written =
       Uninterrupted([&] { return files_->Write(fd.get(), record.data(), record.size()); });
-  if (written == size) {
-    CountPending();
-    return Append::kWritten;
-  }
-  if (written < 0) {
-    CountDrop(WhyFailed(errno));
-    return Append::kDropped;
-  }
+  if (written == size) return Append::kWritten;
+  *why = written < 0 ? WhyFailed(errno) : Drop::kNoSpace;
   // A torn record affects only itself, since the next one begins with a newline. This newline shows it at
   // once to a reader, which stops at the last newline, and completes a record that lacked only that.
   if (written > 0 && files_->Write(fd.get(), "\n", 1) == 1 && written == size - 1) return Append::kWritten;
-  CountDrop(Drop::kNoSpace);
   return Append::kDropped;
+}
+
+bool Spool::TakeReserve() const noexcept {
+  if (!takes_reserve_) return false;
+  const Fd fd(*files_, OpenHere(kReserveName, O_WRONLY));
+  struct stat st {};
+  if (fd.get() < 0 || files_->FStat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode) || st.st_size <= 0)
+    return false;
+  return files_->Truncate(fd.get(), std::max<off_t>(0, st.st_size - kReservePiece)) == 0;
+}
+
+bool Spool::KeepReserve() noexcept {
+  if (!is_open()) return false;
+  const Fd fd(*files_, OpenHere(kReserveName, O_WRONLY | O_CREAT));
+  struct stat st {};
+  struct statfs fs {};
+  if (fd.get() < 0 || files_->FStat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode)) return false;
+  if (st.st_size >= kReserveBytes) return true;
+  const bool room = files_->FStatFs(fd.get(), &fs) == 0 &&
+                    static_cast<uint64_t>(fs.f_bavail) * static_cast<uint64_t>(fs.f_bsize) >=
+                        2 * static_cast<uint64_t>(kReserveBytes);
+  return room && files_->Fallocate(fd.get(), 0, kReserveBytes) == 0;
 }
 
 int Spool::OpenDrops() const noexcept {
@@ -322,6 +347,16 @@ bool Spool::PutNote(const char* name, std::string_view text) const noexcept {
   if (!is_open() || text.size() > kMaxNoteBytes) return false;
   std::memcpy(line.data(), text.data(), text.size());
   line[text.size()] = '\n';
+  const std::string_view whole(line.data(), text.size() + 1);
+  if (PutNoteOnce(name, whole) ||
+      (WhyFailed(errno) == Drop::kNoSpace && TakeReserve() && PutNoteOnce(name, whole)))
+    return true;
+  // No note is better than one of the previous attempt.
+  files_->UnlinkAt(node_fd_, name, 0);
+  return false;
+}
+
+bool Spool::PutNoteOnce(const char* name, std::string_view line) const noexcept {
   // Written to a temporary file and renamed: a reader finds the old note or the new one.
   std::array<char, 80> beside;
   std::snprintf(beside.data(), beside.size(), "%.40s.new.%d", name, static_cast<int>(getpid()));
@@ -329,13 +364,13 @@ bool Spool::PutNote(const char* name, std::string_view text) const noexcept {
   {
     const Fd fd(*files_, OpenHere(beside.data(), O_WRONLY | O_CREAT | O_TRUNC));
     good = fd.get() >= 0 && Uninterrupted([&] {
-                              return files_->Write(fd.get(), line.data(), text.size() + 1);
-                            }) == static_cast<ssize_t>(text.size() + 1);
+                              return files_->Write(fd.get(), line.data(), line.size());
+                            }) == static_cast<ssize_t>(line.size());
   }
   if (good && files_->RenameAt(node_fd_, beside.data(), node_fd_, name) == 0) return true;
-  // No note is better than one of the previous attempt.
+  const int error = errno;
   files_->UnlinkAt(node_fd_, beside.data(), 0);
-  files_->UnlinkAt(node_fd_, name, 0);
+  errno = error;
   return false;
 }
 

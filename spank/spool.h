@@ -29,6 +29,11 @@ inline constexpr std::string_view kDefaultSpool = "/var/spool/slurm-goodput";
 inline constexpr uint64_t kDefaultSpoolMax = 256ULL << 20U;
 inline constexpr const char* kKillSwitchName = "disabled";
 inline constexpr const char* kDropsName = "dropped";
+// Disk space that goodputd keeps for the plugin's records: on a full disk a hook takes a piece of it, so that
+// a job that starts then is known.
+inline constexpr const char* kReserveName = "reserve";
+inline constexpr off_t kReserveBytes = off_t{1} << 20U;
+inline constexpr off_t kReservePiece = off_t{32} << 10U;
 
 // Why a record did not reach the spool. The values are positions in the file `dropped`: never renumber them.
 enum class Drop : uint8_t {
@@ -48,9 +53,10 @@ class Spool {
     std::string root{kDefaultSpool};
     std::string node;  // NodeName, or "@controller"
     uint64_t max_bytes = kDefaultSpoolMax;
-    uid_t owner = 0;      // uid that must own the folders
-    std::string boot_id;  // empty: the kernel's
-    std::string label;    // for files kept apart from the others, such as "log"; empty: none
+    uid_t owner = 0;            // uid that must own the folders
+    std::string boot_id;        // empty: the kernel's
+    bool takes_reserve = true;  // if the disk is full
+    std::string label;          // for files kept apart from the others, such as "log"; empty: none
     Clock clock = kSystemClock;
     Files* files = &RealFiles();
     bool (*is_remote)(int64_t fs_type) noexcept = nullptr;  // null: IsRemoteFileSystem
@@ -72,9 +78,13 @@ class Spool {
   // False if not open, or if a kill switch file is in ROOT or ROOT/NODE now.
   bool enabled() const noexcept;
 
-  // Appends one finished record (RecordBuilder::Finish) with one write. A failure is counted, not retried;
-  // only a call that a signal interrupted is repeated, up to four calls in total.
+  // Appends one finished record (RecordBuilder::Finish) with one write. A failure is counted and not retried,
+  // except once if the disk is full and there was a reserve. Only a call that a signal interrupted is
+  // repeated, up to four calls in total.
   Append Write(std::string_view record) noexcept;
+
+  // Allocates the reserve, or what is missing of it, if twice as much space is free. False: it is incomplete.
+  bool KeepReserve() noexcept;
 
   // Counts a lost record in the file ROOT/NODE/dropped, which is already open, so this needs neither disk
   // space nor a descriptor. If that fails (false), the count is kept and written with the next record that is
@@ -105,6 +115,9 @@ class Spool {
   int OpenFile(const char* name, Drop* why) const noexcept;
   int OpenDrops() const noexcept;
   bool CountPending() noexcept;
+  Append WriteOnce(std::string_view record, Drop* why) noexcept;
+  bool PutNoteOnce(const char* name, std::string_view line) const noexcept;
+  bool TakeReserve() const noexcept;
   uint64_t BytesHeld() const noexcept;
 
   Files* files_ = &RealFiles();
@@ -113,6 +126,7 @@ class Spool {
   int drops_fd_ = -1;
   DropCounts pending_{};  // lost, but not yet counted in the file
   uint64_t max_bytes_ = kDefaultSpoolMax;
+  bool takes_reserve_ = true;
   std::array<char, 64> boot_id_{};
   std::array<char, 8> label_{};  // including its dot
   Clock clock_ = kSystemClock;

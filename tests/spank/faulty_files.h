@@ -97,6 +97,9 @@ class FaultyFiles final : public goodput::Files {
     return Fails("pwrite") ? -1 : real_.PWrite(fd, data, Size(size), at);
   }
   int FSync(int fd) noexcept override { return Fails("fsync") ? -1 : real_.FSync(fd); }
+  int Truncate(int fd, off_t size) noexcept override {
+    return Fails("ftruncate") ? -1 : real_.Truncate(fd, size);
+  }
   int Lock(int fd) noexcept override { return Fails("flock") ? -1 : real_.Lock(fd); }
 
  private:

@@ -287,6 +287,46 @@ TEST_F(MountedSpoolTest, AFullDiskLosesRecordsAndCountsThem) {
   EXPECT_EQ(spool_.Write(Record(2)), Append::kWritten);
 }
 
+// On a disk of 4 MiB that is full but for the reserve.
+TEST_F(MountedSpoolTest, AFullDiskHasAReserveForThePluginAlone) {
+  Mount(0, "size=4m,mode=0700");
+  if (IsSkipped()) return;
+  ASSERT_EQ(spool_.Open(config_), "");
+  ASSERT_EQ(spool_.Write(Record(1)), Append::kWritten);
+  EXPECT_TRUE(spool_.KeepReserve());
+  const std::string reserve = config_.root + "/" + config_.node + "/" + kReserveName;
+  EXPECT_EQ(fs::file_size(reserve), static_cast<uintmax_t>(kReserveBytes));
+  const auto fill = [&] {
+    std::ofstream(config_.root + "/ballast", std::ios::app) << std::string(4 << 20, 'x');
+  };
+  fill();
+
+  Spool::Config daemons = config_;
+  daemons.takes_reserve = false;
+  Spool daemon;
+  ASSERT_EQ(daemon.Open(daemons), "");
+  int refused = 0;
+  for (int i = 0; i < 8; ++i) refused += daemon.Write(Record(1, 1000)) == Append::kDropped ? 1 : 0;
+  EXPECT_GT(refused, 0) << "goodputd takes none of it";
+  EXPECT_EQ(fs::file_size(reserve), static_cast<uintmax_t>(kReserveBytes));
+
+  constexpr int kPieces = static_cast<int>(kReserveBytes / kReservePiece);
+  for (int i = 0; i < kPieces; ++i) {
+    EXPECT_EQ(spool_.Write(Record(1, 3000)), Append::kWritten) << i;
+    EXPECT_TRUE(spool_.PutNote("job.7", std::string(400, 'x'))) << i;
+    fill();
+  }
+  EXPECT_EQ(fs::file_size(reserve), 0U);
+  int dropped = 0;
+  for (int i = 0; i < 4; ++i) dropped += spool_.Write(Record(1, 3000)) == Append::kDropped ? 1 : 0;
+  EXPECT_GT(dropped, 0) << "it is used up";
+  EXPECT_FALSE(spool_.KeepReserve()) << "no room";
+  EXPECT_EQ(fs::file_size(reserve), 0U);
+  fs::remove(config_.root + "/ballast");
+  EXPECT_TRUE(spool_.KeepReserve());
+  EXPECT_EQ(fs::file_size(reserve), static_cast<uintmax_t>(kReserveBytes));
+}
+
 TEST_F(MountedSpoolTest, AReadOnlyDiskIsNoCrash) {
   Mount(MS_RDONLY, "mode=0700");
   if (IsSkipped()) return;

@@ -107,6 +107,7 @@ void RunHeartbeatLoop(const NodeContext& context) {
         loss = Cat("records of node ", node, " are lost: its spool ", folder.path().string(),
                    " has no room (sgoodput doctor says why)");
       }
+      context.spools.KeepReserve(node);
       const auto found = live.find(node);
       const std::string text =
           HeartbeatText(node, found == live.end() ? std::vector<NodeJob>() : found->second, boot_id,

@@ -42,6 +42,7 @@ Spool* NodeSpools::OfLocked(const std::string& node) {
     config.owner = owner_;
     config.clock = clock_;
     config.label = label_;
+    config.takes_reserve = false;  // it is for the plugin
     if (!spool->Open(config).empty()) return nullptr;
   }
   return spool.get();
@@ -101,6 +102,12 @@ bool NodeSpools::RecordLostLocked(Spool& spool, const std::string& node, Lost& l
   lost.recorded = lost.counted;
   spool.PutNote(kLostNote, std::to_string(lost.recorded));
   return true;
+}
+
+void NodeSpools::KeepReserve(const std::string& node) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Spool* const spool = OfLocked(node);
+  if (spool != nullptr) spool->KeepReserve();
 }
 
 bool NodeSpools::PutNote(const std::string& node, const std::string& name, std::string_view text) {

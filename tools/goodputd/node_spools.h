@@ -48,6 +48,8 @@ class NodeSpools {
   // many as soon as there is room; the first look takes `looked_ns` for the time of the last one. True: some
   // were lost that are not recorded yet.
   bool RecordLost(const std::string& node, std::int64_t looked_ns);
+  // Keeps the reserve of the node's spool (spank/spool.h) complete, as soon as the disk has room.
+  void KeepReserve(const std::string& node);
   // Notes of a node's spool (spank/spool.h); one that cannot be had is empty.
   bool PutNote(const std::string& node, const std::string& name, std::string_view text);
   std::string GetNote(const std::string& node, const std::string& name);

@@ -106,6 +106,10 @@ int FilesAs::FSync(int fd) noexcept {
   return As([&] { return RealFiles().FSync(fd); });
 }
 
+int FilesAs::Truncate(int fd, off_t size) noexcept {
+  return As([&] { return RealFiles().Truncate(fd, size); });
+}
+
 int FilesAs::Lock(int fd) noexcept {
   return As([&] { return RealFiles().Lock(fd); });
 }

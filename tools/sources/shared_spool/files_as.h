@@ -36,6 +36,7 @@ class FilesAs final : public Files {
   int CloseDir(DIR* dir) noexcept override;
   ssize_t PWrite(int fd, const void* data, std::size_t size, off_t at) noexcept override;
   int FSync(int fd) noexcept override;
+  int Truncate(int fd, off_t size) noexcept override;
   int Lock(int fd) noexcept override;
 
  private:
