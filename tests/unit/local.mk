@@ -138,7 +138,7 @@ tests_unit_goodputd_test_LDADD = tools/goodputd/libgoodputd.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/job_watches_test
 TESTS += tests/unit/job_watches_test
-tests_unit_job_watches_test_SOURCES = tests/spank/temp_folder.h tests/unit/job_watches_test.cc
+tests_unit_job_watches_test_SOURCES = tests/spank/temp_folder.h tests/unit/checkpoint_watcher_test.cc tests/unit/job_watches_test.cc
 tests_unit_job_watches_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_job_watches_test_LDADD = tools/goodputd/libgoodputd.la $(GTEST_LIBS)
 

@@ -12,6 +12,7 @@ tools_goodputd_libgoodputd_files = \
   tools/goodputd/job_watch_loop.cc tools/goodputd/job_watch_loop.h \
   tools/goodputd/job_watches.cc tools/goodputd/job_watches.h \
   tools/goodputd/log.h \
+  tools/goodputd/look_cost.h \
   tools/goodputd/mark_server.cc tools/goodputd/mark_server.h \
   tools/goodputd/node_context.h \
   tools/goodputd/node_jobs.cc tools/goodputd/node_jobs.h \

@@ -3,8 +3,6 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,6 +11,7 @@
 #include "spank/spool.h"
 #include "sql/text.h"
 #include "tools/goodputd/log.h"
+#include "tools/goodputd/look_cost.h"
 #include "tools/goodputd/queue_watch.h"
 #include "tools/sources/slurm/controller.h"
 
@@ -22,20 +21,6 @@ namespace {
 // Queries take at most 1/50 of the controller's time; but even if it is slow, look again within minutes.
 constexpr std::int64_t kCostFactor = 50;
 constexpr std::int64_t kLongestWaitNs = 300LL * 1'000'000'000;
-
-// What a look costs the controller: the shortest of the last ones. A slow or failed look usually waited for a
-// controller that was down or being restarted, which costs it nothing.
-class LookCost {
- public:
-  void Add(bool answered, std::int64_t took_ns) {
-    took_ns_[next_++ % took_ns_.size()] = answered ? took_ns : 0;
-  }
-  std::int64_t ns() const { return *std::min_element(took_ns_.begin(), took_ns_.end()); }
-
- private:
-  std::array<std::int64_t, 8> took_ns_{};
-  std::size_t next_ = 0;
-};
 
 class WatchLoop {
  public:
@@ -76,7 +61,7 @@ void RunWatchLoop(const Config& config, int stop_fd, Liveness& alive,
   WatchLoop loop(config);
   const std::int64_t interval_ns = absl::ToInt64Nanoseconds(config.queue_interval);
   std::int64_t wait_ns = 0;
-  LookCost cost;
+  LookCost<8> cost;
   pollfd stop{stop_fd, POLLIN, 0};
   while (poll(&stop, 1, static_cast<int>(wait_ns / 1'000'000)) == 0) {
     if (alive.standby) {

@@ -8,6 +8,7 @@
 #include "tools/goodputd/checkpoints/checkpoint_news.h"
 #include "tools/goodputd/checkpoints/scan_helper.h"
 #include "tools/goodputd/log.h"
+#include "tools/goodputd/look_cost.h"
 
 namespace goodput {
 namespace {
@@ -64,9 +65,9 @@ class CheckpointFolder : public CheckpointWatcher {
     const std::int64_t took_ns = TakeLook(answer);
     finished_ = looks_last_;
     const std::int64_t began = clock_.mono_ns() - took_ns;
-    // A single slow look waited for the processor or the disk; a large directory is always slow.
-    const std::int64_t rest = kCostFactor * std::min(took_ns, took_before_ns_);
-    took_before_ns_ = took_ns;
+    // A large directory is always slow.
+    cost_.Add(answer.ok(), took_ns);
+    const std::int64_t rest = kCostFactor * cost_.ns();
     change_due_ns_ = began + std::max(std::min(interval_ns_, kMinLookNs), rest);
     due_ns_ = too_early_ ? change_due_ns_ : began + std::max(interval_ns_, rest);
   }
@@ -110,7 +111,7 @@ class CheckpointFolder : public CheckpointWatcher {
   bool sees_changes_ = false;
   bool changed_ = false;
   bool too_early_ = false;  // the last look saw nothing that could be watched
-  std::int64_t took_before_ns_ = 0;
+  LookCost<2> cost_;
   std::int64_t due_ns_ = 0;         // of the next look if nothing changes
   std::int64_t change_due_ns_ = 0;  // if something does
 };
