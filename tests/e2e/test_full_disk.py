@@ -11,6 +11,7 @@ import contextlib
 import glob
 import json
 import os
+import resource
 import sqlite3
 import subprocess
 import sys
@@ -207,6 +208,21 @@ class FullDiskTest(unittest.TestCase):
         said = self.judge(job, begin)
         self.assertLess(said["steps"]["count"], STEPS)
         self.assertGreater(self.seconds(said, "unobserved"), (STEPS - said["steps"]["count"]) * STEP_S * 0.8)
+
+    def test_3b_a_file_size_limit_of_the_daemon(self) -> None:
+        """LimitFSIZE=, which the kernel enforces with a signal that ends a process."""
+        begin = len(self.site.daemon_log())
+        job, folder = self.train()
+        self.site.wait_steps(folder, 0, 10)
+        pid = self.site.daemon_pid()
+        unlimited = resource.prlimit(pid, resource.RLIMIT_FSIZE, (1024, resource.RLIM_INFINITY))
+        self.site.wait_steps(folder, 0, 30)
+        self.assertTrue(self.site.daemon_runs())
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, unlimited)
+        self.finish(job, folder)
+        self.assertTrue(self.site.daemon_runs())
+        said = self.judge(job, begin)
+        self.assertEqual(said["steps"]["kept"], STEPS)
 
     # --- the database's, and that of its copies
 

@@ -124,6 +124,10 @@ class Site:
     def daemon_runs(self) -> bool:
         return self._daemon is not None and self._daemon.poll() is None
 
+    def daemon_pid(self) -> int:
+        assert self._daemon is not None
+        return self._daemon.pid
+
     def signal_daemon(self, signo: int) -> None:
         assert self._daemon is not None
         self._daemon.send_signal(signo)
