@@ -112,6 +112,7 @@ def suites() -> List[Suite]:
     return [
         # This one only waits, for minutes.
         python_suite("defaults", "tests.e2e.test_defaults", lane="idle"),
+        python_suite("now", "tests.e2e.test_now", lane="idle"),
         # These mostly wait for Slurm. Longest first; the two with the most nodes must not run at the same time.
         python_suite("first-light", "tests.e2e.test_first_light"),
         python_suite("plugin", "tests.e2e.test_plugin"),

@@ -1,5 +1,6 @@
 #include "sql/tables/accounting.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "sql/status_macros.h"
@@ -132,6 +133,19 @@ absl::StatusOr<std::vector<AccountingRow>> LoadAccounting(Database& db, const Jo
   while (statement.Step()) rows.push_back(ReadRow(statement));
   if (!statement.status().ok()) return statement.status();
   return rows;
+}
+
+absl::StatusOr<std::vector<std::int64_t>> RecentWaits(Database& db, std::string_view cluster,
+                                                      std::string_view partition, std::int64_t gpus,
+                                                      std::int64_t since_s) {
+  std::vector<std::int64_t> waits;
+  Statement rows = db.Prepare(
+      "SELECT start_s - COALESCE(eligible_s, submit_s) FROM accounting WHERE start_s >= ?1 AND cluster = ?2"
+      " AND partition = ?3 AND gpus BETWEEN ?4 AND ?5");
+  rows.Bind(1, since_s).Bind(2, cluster).Bind(3, partition).Bind(4, (gpus + 1) / 2).Bind(5, gpus * 2);
+  while (rows.Step()) waits.push_back(std::max<std::int64_t>(0, rows.Int(0)));
+  if (!rows.status().ok()) return rows.status();
+  return waits;
 }
 
 absl::Status AccountingReader::Advance(Cursor& cursor) {

@@ -58,6 +58,12 @@ absl::Status StoreAccounting(Database& db, const std::vector<AccountingRow>& row
 // of rows stored.
 absl::StatusOr<std::int64_t> StoreAccountingOfFile(Database& db, const std::vector<AccountingRow>& rows);
 
+// How long attempts waited (seconds, from eligible to start) that started since then, in that partition, with
+// half to twice as many GPUs.
+absl::StatusOr<std::vector<std::int64_t>> RecentWaits(Database& db, std::string_view cluster,
+                                                      std::string_view partition, std::int64_t gpus,
+                                                      std::int64_t since_s);
+
 // The attempts of a job by submit time.
 absl::StatusOr<std::vector<AccountingRow>> LoadAccounting(Database& db, const JobKey& job);
 

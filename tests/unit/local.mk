@@ -147,10 +147,11 @@ TESTS += tests/unit/advise_test
 tests_unit_advise_test_SOURCES = \
   tests/unit/advise_test.cc \
   tests/unit/run_builder.h \
+  tests/unit/run_now_test.cc \
   tools/base/format.cc
 tests_unit_advise_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS) \
   -DGOLDEN_FORMULAS='"$(abs_srcdir)/tests/golden/formulas.json"'
-tests_unit_advise_test_LDADD = tools/accounting/libadvise.la tools/accounting/libruns.la $(GTEST_LIBS)
+tests_unit_advise_test_LDADD = tools/accounting/liblive.la tools/accounting/libadvise.la tools/accounting/libruns.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/import_test
 TESTS += tests/unit/import_test

@@ -135,6 +135,8 @@ TEST(ProfileLearner, RefusesACounterThatBeginsAnewWithEachEpoch) {
       lines.push_back(Cat("epoch ", epoch, " step ", step, " loss 2.", 50 - 10 * epoch - step));
   }
   EXPECT_TRUE(Found(lines).empty());
+  lines.resize(20);
+  EXPECT_TRUE(Found(lines).empty()) << "no restart: the epoch is another";
 }
 
 TEST(ProfileLearner, CountsThroughEpochsWhoseLengthIsPrinted) {
@@ -245,7 +247,7 @@ TEST(ProfileLearner, FindsSavesOfCountedSteps) {
   const Lines lines =
       Course("step %d loss %.3f", 1, 20) + Lines{"saving checkpoint at step 20 to /ckpt/a",
                                                  "saved checkpoint for step 20 in 1.5 s",
-                                                 "wrote the model of step 7000 elsewhere", "saved 3 models"};
+                                                 "wrote the model, step 7000, elsewhere", "saved 3 models"};
   const Lines found = Found(lines);
   ASSERT_EQ(found.size(), 22U) << "not the save of step 7000";
   EXPECT_EQ(Lines(found.begin() + 20, found.begin() + 22), (Lines{"save_begin step=20", "save_end step=20"}));

@@ -1431,6 +1431,10 @@ TEST(AllocatedNodes, AreKnownUnlessTheJobWasResizedOrIsAComponent) {
   facts.resizes.push_back({150 * kSecond, 16});
   AllocatedNodes resized(drafts, false);
   EXPECT_TRUE(resized.Believe("n2")) << "it may have given that node back";
+  facts.resizes.clear();
+  drafts.Of(100).nodes_changed = true;
+  AllocatedNodes changed(drafts, false);
+  EXPECT_TRUE(changed.Believe("n2")) << "the queue watch saw other nodes";
 }
 
 TEST(Components, TheirTasksAreDifferentOnes) {

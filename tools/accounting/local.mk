@@ -126,6 +126,12 @@ endif
 tools_accounting_libadvise_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_accounting_libadvise_la_LIBADD = tools/accounting/libtimeline.la tools/base/libtext.la $(ABSL_LIBS)
 
+# What runs do at this moment: pure.
+noinst_LTLIBRARIES += tools/accounting/liblive.la
+tools_accounting_liblive_la_SOURCES = tools/accounting/live/run_now.cc tools/accounting/live/run_now.h
+tools_accounting_liblive_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+tools_accounting_liblive_la_LIBADD = tools/accounting/libadvise.la $(ABSL_LIBS)
+
 # Runs -> OpenMetrics: pure.
 noinst_LTLIBRARIES += tools/accounting/libmetrics.la
 tools_accounting_libmetrics_la_SOURCES = \
@@ -139,16 +145,18 @@ noinst_LTLIBRARIES += tools/accounting/libreport.la
 tools_accounting_libreport_la_SOURCES = \
   tools/accounting/report/advise_report.h \
   tools/accounting/report/fleet_report.h \
+  tools/accounting/report/now_report.h \
   tools/accounting/report/gpu_hours.cc tools/accounting/report/gpu_hours.h \
   tools/accounting/report/json.cc \
   tools/accounting/report/report.cc tools/accounting/report/report.h \
   tools/accounting/report/rollup_report.h
 tools_accounting_libreport_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_accounting_libreport_la_LIBADD = tools/accounting/libadvise.la tools/accounting/libfleet.la tools/accounting/librollup.la tools/accounting/libruns.la
+tools_accounting_libreport_la_LIBADD = tools/accounting/liblive.la tools/accounting/libadvise.la tools/accounting/libfleet.la tools/accounting/librollup.la tools/accounting/libruns.la
 
 dist_pkgdata_DATA = \
   tools/accounting/report/advise.schema.json \
   tools/accounting/report/diff.schema.json \
+  tools/accounting/report/now.schema.json \
   tools/accounting/report/report.schema.json \
   tools/accounting/report/sgoodput.schema.json \
   tools/accounting/report/sql.schema.json

@@ -31,12 +31,19 @@ std::map<std::string_view, Kind> Joined(std::initializer_list<std::map<std::stri
 
 const std::map<std::string_view, Subcommand>& Subcommands() {
   using Map = std::map<std::string_view, Kind>;
-  static const Map select = {
-      {"jobs", Kind::kValue},      {"user", Kind::kValue},       {"accounts", Kind::kValue},
-      {"partition", Kind::kValue}, {"state", Kind::kValue},      {"nodelist", Kind::kValue},
-      {"name", Kind::kValue},      {"exclude", Kind::kValue},    {"allocations", Kind::kFlag},
-      {"clusters", Kind::kValue},  {"starttime", Kind::kValue},  {"endtime", Kind::kValue},
-      {"allusers", Kind::kFlag},   {"allclusters", Kind::kFlag}, {"truncate", Kind::kFlag}};
+  static const Map owners = {{"user", Kind::kValue},      {"accounts", Kind::kValue},
+                             {"partition", Kind::kValue}, {"clusters", Kind::kValue},
+                             {"allusers", Kind::kFlag},   {"allclusters", Kind::kFlag}};
+  static const Map select = Joined({owners,
+                                    {{"jobs", Kind::kValue},
+                                     {"state", Kind::kValue},
+                                     {"nodelist", Kind::kValue},
+                                     {"name", Kind::kValue},
+                                     {"exclude", Kind::kValue},
+                                     {"allocations", Kind::kFlag},
+                                     {"starttime", Kind::kValue},
+                                     {"endtime", Kind::kValue},
+                                     {"truncate", Kind::kFlag}}});
   static const Map target = {{"job", Kind::kWord},
                              {"run", Kind::kValue},
                              {"user", Kind::kValue},
@@ -69,6 +76,7 @@ const std::map<std::string_view, Subcommand>& Subcommands() {
                  {"exclude", Kind::kValue},
                  {"timeline", Kind::kFlag},
                  {"chain", Kind::kFlag}}})}},
+      {"now", {"now", true, true, Joined({owners, stalls, {{"all", Kind::kFlag}, {"csv", Kind::kFlag}}})}},
       {"watch", {"watch", false, false, Joined({target, stalls, {{"once", Kind::kFlag}}})}},
       {"attempts", {"attempts", false, true, Joined({target, stalls, table})}},
       {"report",

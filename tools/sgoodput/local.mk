@@ -16,6 +16,7 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/main.cc \
   tools/sgoodput/mark.cc \
   tools/sgoodput/metrics.cc \
+  tools/sgoodput/now.cc \
   tools/sgoodput/options.h \
   tools/sgoodput/profile.cc \
   tools/sgoodput/progress.cc tools/sgoodput/progress.h \

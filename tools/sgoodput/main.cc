@@ -209,6 +209,17 @@ Examples:
 
 Exit status: 0 no problem found, 1 problems found.)";
 
+constexpr const char* kNowExamples = R"(
+Lists what wastes GPUs at this moment, by the GPU time lost since it began: runs without progress, runs that hold
+nodes without a task, starts that take far longer than earlier ones, and runs that save too rarely for their
+failures; then the largest that wait. Each with what tells so, and the command that looks closer.
+
+Examples:
+  sgoodput now                           your runs
+  sgoodput now -a                        the runs of all users
+  sgoodput now -a --all                  also those that train
+  sgoodput now -a -i 10                  again every 10 seconds, as squeue -i)";
+
 constexpr const char* kWatchExamples = R"(
 Shows what the run would lose if it died now (steps that no checkpoint covers), the age of its last step, the
 buckets so far and the last signals. Exits when the run ends, or on q or Ctrl-C.
@@ -231,10 +242,8 @@ Examples:
   sgoodput report --fleet -S now-7days --by partition)";
 
 // As in sacct.
-void AddSelection(CLI::App& app, goodput::SelectionOptions& select) {
-  app.add_option("-j,--jobs", select.jobs, "these jobs: 12, 12_3, 12+1")
-      ->type_name("JOB[,JOB]")
-      ->allow_extra_args(false);
+// Whose runs.
+void AddOwners(CLI::App& app, goodput::SelectionOptions& select) {
   app.add_option("-u,--user", select.users, "jobs of these users")
       ->type_name("USER[,USER]")
       ->allow_extra_args(false);
@@ -244,14 +253,23 @@ void AddSelection(CLI::App& app, goodput::SelectionOptions& select) {
   app.add_option("-r,--partition", select.partitions, "jobs in these partitions")
       ->type_name("PART[,..]")
       ->allow_extra_args(false);
+  app.add_option("-M,--clusters", select.clusters, "jobs of these clusters")
+      ->type_name("CLUSTER[,..]")
+      ->allow_extra_args(false);
+  app.add_flag("-a,--allusers", select.all_users, "jobs of all users");
+  app.add_flag("-L,--allclusters", select.all_clusters, "jobs of all clusters");
+}
+
+void AddSelection(CLI::App& app, goodput::SelectionOptions& select) {
+  AddOwners(app, select);
+  app.add_option("-j,--jobs", select.jobs, "these jobs: 12, 12_3, 12+1")
+      ->type_name("JOB[,JOB]")
+      ->allow_extra_args(false);
   app.add_option("-s,--state", select.states, "jobs with any attempt in these states")
       ->type_name("STATE[,..]")
       ->allow_extra_args(false);
   app.add_option("-N,--nodelist", select.nodes, "jobs that ran on any of these nodes")
       ->type_name("NODES")
-      ->allow_extra_args(false);
-  app.add_option("-M,--clusters", select.clusters, "jobs of these clusters")
-      ->type_name("CLUSTER[,..]")
       ->allow_extra_args(false);
   app.add_option("--name", select.names, "jobs with these names")
       ->type_name("NAME[,NAME]")
@@ -261,8 +279,6 @@ void AddSelection(CLI::App& app, goodput::SelectionOptions& select) {
       ->allow_extra_args(false);
   app.add_flag("-X,--allocations", select.allocations,
                "accepted for compatibility with sacct; jobs are never listed by step");
-  app.add_flag("-a,--allusers", select.all_users, "jobs of all users");
-  app.add_flag("-L,--allclusters", select.all_clusters, "jobs of all clusters");
   app.add_option("-S,--starttime", select.start, "jobs in any state after TIME (default: midnight)")
       ->type_name("TIME");
   app.add_option("-E,--endtime", select.end, "jobs in any state before TIME")->type_name("TIME");
@@ -277,6 +293,7 @@ Examples:
   sgoodput show --run pretrain-7b      ... of a run, across all its jobs
   sgoodput show 1234 --explain stall   the intervals of a bucket, with their evidence
   sgoodput watch 1234                  the same, updated while it runs
+  sgoodput now -a                      who wastes GPUs at this moment, and since when
   sgoodput advise 1234                 how often to save, and what else to change
   sgoodput import goodput.jsonl        read a log that another program wrote
   sgoodput mark step 100               in a job: training step 100 begins
@@ -345,6 +362,18 @@ int ParseAndRun(int argc, char** argv) {
   watch_app->add_flag("--once", watch.once, "print once and exit");
   AddStallFactor(*watch_app, watch.stall_factor);
   watch_app->footer(kWatchExamples);
+
+  goodput::NowOptions now;
+  CLI::App* now_app = app.add_subcommand("now", "what is wrong now: runs that waste GPUs, and since when");
+  AddCommon(*now_app, now.common, true);
+  AddOwners(*now_app, now.select);
+  now_app->add_flag("--all", now.all, "all pending and running runs");
+  now_app->add_flag("--csv", now.csv, "comma-separated values (RFC 4180), all runs");
+  now_app->add_option("-i,--iterate", now.interval_s, "print again every SECONDS")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.2, 3600.0));
+  AddStallFactor(*now_app, now.stall_factor);
+  now_app->footer(kNowExamples);
 
   goodput::RollupOptions rollup;
   CLI::App* rollup_app =
@@ -519,6 +548,7 @@ int ParseAndRun(int argc, char** argv) {
   if (*advise_app) question.needs_run = !advise.target.job.empty() || !advise.target.run.empty();
   const CommonOptions* common = *show_app                  ? &show.common
                                 : *watch_app               ? &watch.common
+                                : *now_app                 ? &now.common
                                 : *rollup_app              ? &rollup.common
                                 : *attempts_app            ? &attempts.common
                                 : *advise_app              ? &advise.common
@@ -536,6 +566,7 @@ int ParseAndRun(int argc, char** argv) {
   }
   if (*show_app) return goodput::RunShow(show);
   if (*watch_app) return goodput::RunWatch(watch);
+  if (*now_app) return goodput::RunNowCommand(now);
   if (*rollup_app) return goodput::RunRollup(rollup);
   if (*attempts_app) return goodput::RunAttempts(attempts);
   if (*advise_app) return goodput::RunAdvise(advise);

@@ -59,6 +59,15 @@ struct ListOptions {
   double stall_factor = 5;
 };
 
+struct NowOptions {
+  CommonOptions common;
+  SelectionOptions select;
+  double interval_s = 0;  // 0: once
+  double stall_factor = 5;
+  bool all = false;
+  bool csv = false;
+};
+
 struct BackfillOptions {
   CommonOptions common;
   std::string start;
@@ -194,6 +203,7 @@ struct DoctorOptions {
 
 int RunList(const ListOptions& options);
 int RunRollup(const RollupOptions& options);
+int RunNowCommand(const NowOptions& options);
 int RunShow(const ShowOptions& options);
 int RunMetricsCommand(const MetricsOptions& options);
 int RunWatch(const WatchOptions& options);

@@ -22,8 +22,8 @@ namespace goodput {
 namespace {
 
 const std::set<std::string>& Askable() {
-  static const std::set<std::string> names = {"list",   "show", "attempts", "report",
-                                              "advise", "diff", "export",   "metrics"};
+  static const std::set<std::string> names = {"list", "show",   "attempts", "report", "advise",
+                                              "diff", "export", "metrics",  "now"};
   return names;
 }
 
@@ -137,6 +137,8 @@ std::optional<int> AskRemotely(const CommonOptions& common, const RemoteQuestion
     return Fail(absl::InvalidArgumentError(Cat(question.subcommand, " is not available from ", url,
                                                ": run it on the machine with the database")));
   }
+  if (question.subcommand == "now" && Has(question, "iterate"))
+    return Fail(absl::InvalidArgumentError("-i cannot be used with --url: use watch(1)"));
   if (question.subcommand == "export" && Has(question, "output"))
     return Fail(absl::InvalidArgumentError("-o cannot be used with --url: redirect the output with > FILE"));
   const std::string program = AskProgram();

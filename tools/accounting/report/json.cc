@@ -10,6 +10,7 @@
 #include "tools/accounting/report/advise_report.h"
 #include "tools/accounting/report/fleet_report.h"
 #include "tools/accounting/report/gpu_hours.h"
+#include "tools/accounting/report/now_report.h"
 #include "tools/accounting/report/report.h"
 #include "tools/accounting/report/rollup_report.h"
 #include "tools/accounting/runs/stored_steps.h"
@@ -30,6 +31,7 @@ constexpr const char* kSchema = "slurm-goodput/2";
 constexpr const char* kReportSchema = "slurm-goodput-report/2";
 constexpr const char* kFleetSchema = "slurm-goodput-fleet/1";
 constexpr const char* kAdviseSchema = "slurm-goodput-advise/1";
+constexpr const char* kNowSchema = "slurm-goodput-now/1";
 
 template <typename T>
 Json OrNull(const std::optional<T>& value) {
@@ -385,6 +387,39 @@ void JsonReports::Finish(const std::string& next) {
   Begin();
   const std::string more = next.empty() ? "" : ",\n  \"next\": " + Json(next).dump();
   std::fprintf(out_, "]%s\n}\n", more.c_str());
+}
+
+std::string NowAsJson(const NowReport& report) {
+  Json states = Json::object();
+  for (std::size_t i = 0; i < kNowStates; ++i) {
+    const NowTotals::OfState& of = report.totals.states[i];
+    states[std::string(NowStateName(static_cast<NowState>(i)))] = {
+        {"runs", of.runs}, {"gpus", of.gpus}, {"gpu_seconds_lost", GpuSeconds(of.lost)}};
+  }
+  Json runs = Json::array();
+  for (const NowRow& row : report.rows) {
+    runs.push_back({{"job_id", row.job_id},
+                    {"job_id_text", row.job_id_text},
+                    {"cluster", row.cluster},
+                    {"run", row.run},
+                    {"user", row.user},
+                    {"account", row.account},
+                    {"partition", row.partition},
+                    {"state", std::string(NowStateName(row.now.state))},
+                    {"wastes_gpus", WastesGpus(row.now.state)},
+                    {"since_ns", row.now.since},
+                    {"seconds", Seconds(report.time - row.now.since)},
+                    {"gpus", row.now.gpus},
+                    {"gpu_seconds_lost", GpuSeconds(row.now.lost)},
+                    {"evidence", row.now.evidence},
+                    {"command", row.command}});
+  }
+  return Json({{"schema", kNowSchema},
+               {"time_ns", report.time},
+               {"summary", NowSummary(report.totals)},
+               {"states", std::move(states)},
+               {"runs", std::move(runs)}})
+      .dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 std::string AdviseAsJson(const AdviseReport& report) {

@@ -1,0 +1,139 @@
+// What a run does at this moment, and what it loses by it.
+#include "tools/accounting/live/run_now.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "tests/unit/run_builder.h"
+
+namespace goodput {
+namespace {
+
+// "state for SECONDS s, GPU-seconds lost: evidence".
+std::string Told(RunBuilder& run) {
+  const Timeline timeline = run.Build();
+  const std::optional<RunNow> now = LookAtNow(timeline, TakeAccount(timeline));
+  if (!now) return "over";
+  return absl::StrFormat("%s for %d s, %d GPU-s: %s", std::string(NowStateName(now->state)),
+                         (timeline.now - now->since) / kSecond,
+                         static_cast<std::int64_t>(now->lost / kSecond), now->evidence);
+}
+
+// Eight GPUs, allocated at 100 s.
+AttemptBuilder& Started(RunBuilder& run) {
+  return run.Attempt().Submitted(0).Eligible(0).Gpus(8).Started(100).Ready(110);
+}
+
+TEST(RunNow, TrainsOrIsOver) {
+  RunBuilder run;
+  Started(run).TaskStarts(120, 0).Steps(1, 10, 200, 10);
+  run.Now(295);
+  EXPECT_EQ(Told(run), "training for 175 s, 0 GPU-s: step 10 began 5.0s ago, and a step takes 10.0s");
+  run.Last().Ended(296, "COMPLETED");
+  EXPECT_EQ(Told(run), "over");
+}
+
+TEST(RunNow, HangsSinceItsLastProgress) {
+  RunBuilder run;
+  Started(run).TaskStarts(120, 0).Steps(1, 10, 200, 10);
+  run.Last().facts.last_seen.push_back({"n1", At(1290)});
+  run.Now(1290);
+  EXPECT_EQ(Told(run),
+            "no_progress for 1000 s, 8000 GPU-s: step 10 began 16m40s ago, and a step takes 10.0s");
+}
+
+TEST(RunNow, IsIdleIfNoTaskLives) {
+  RunBuilder run;
+  Started(run).Srun(0, 120, 200, 1);
+  run.Now(400);
+  EXPECT_EQ(Told(run), "starting for 200 s, 0 GPU-s: no task has been alive for 3m20s");
+  run.Now(1200);
+  EXPECT_EQ(Told(run), "idle for 1000 s, 8000 GPU-s: no task has been alive for 16m40s");
+}
+
+TEST(RunNow, StartsSlowlyAgainstItsOwnHistory) {
+  RunBuilder run;
+  // It says that it initializes; a program that says nothing may train.
+  Started(run).TaskStarts(120, 0).PhaseBegins("init", 120);
+  run.Now(120 + 1700);
+  EXPECT_EQ(Told(run), "starting for 1700 s, 0 GPU-s: no step 28m20s after its program began");
+  run.Now(120 + 1900);
+  EXPECT_EQ(Told(run), "slow_start for 1900 s, 15200 GPU-s: no step 31m40s after its program began");
+
+  RunBuilder again;
+  Started(again).Srun(0, 120, 400, 1).Steps(1, 10, 280, 10);
+  again.Last().TaskStarts(410, 1);
+  again.Now(410 + 310);
+  EXPECT_EQ(Told(again),
+            "starting for 310 s, 0 GPU-s: no step 5m10s after its program began; at most 2m40s in its "
+            "earlier starts");
+  again.Now(410 + 330);
+  EXPECT_EQ(Told(again),
+            "slow_start for 330 s, 2640 GPU-s: no step 5m30s after its program began; at most 2m40s in "
+            "its earlier starts");
+}
+
+TEST(RunNow, SavesRarelyForItsFailures) {
+  RunBuilder run;
+  double at = 0;
+  for (int i = 0; i < 3; ++i) {
+    AttemptBuilder& attempt =
+        run.Attempt().Submitted(at).Eligible(at).Gpus(8).Started(at + 10).Ready(at + 10);
+    attempt.TaskStarts(at + 10, 0).Steps(1, 10, at + 20, 10).Save(10, at + 120, at + 121);
+    if (i < 2) {
+      attempt.TaskKilled(at + 1000, 0, 9).Ended(at + 1000, "NODE_FAIL");
+      at += 1000;
+    } else {
+      attempt.Steps(11, 130, at + 121, 10);
+    }
+  }
+  run.Now(at + 121 + 1195);
+  const std::string told = Told(run);
+  EXPECT_EQ(told.substr(0, told.find(" for ")), "rarely_saved") << told;
+  EXPECT_NE(told.find("19m55s of training would be lost; with a failure every "), std::string::npos) << told;
+}
+
+TEST(RunNow, WaitsForAReason) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Eligible(10)
+      .Gpus(16)
+      .State("PENDING")
+      .Waits(20, "Priority")
+      .Waits(30, "Resources");
+  run.Now(3610);
+  EXPECT_EQ(Told(run), "queued for 3600 s, 0 GPU-s: waits for 1h00m, reason Resources");
+}
+
+TEST(RunNow, DoesNotGuess) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Eligible(0).Gpus(8).Started(100);
+  run.Now(5000);
+  EXPECT_EQ(Told(run).substr(0, 11), "unobserved ");
+}
+
+TEST(NowSummary, SaysHowManyGpusDoNothing) {
+  NowTotals totals;
+  EXPECT_EQ(NowSummary(totals), "No run holds nodes.");
+  const auto add = [&](NowState state, int gpus) {
+    RunNow run;
+    run.state = state;
+    run.gpus = gpus;
+    totals.Add(run);
+  };
+  add(NowState::kTraining, 1408);
+  EXPECT_EQ(NowSummary(totals), "1 run holds 1,408 GPUs; none is known to do nothing.");
+  add(NowState::kNoProgress, 512);
+  add(NowState::kIdle, 128);
+  add(NowState::kQueued, 1);
+  EXPECT_EQ(
+      NowSummary(totals),
+      "3 runs hold 2,048 GPUs; 640 of them in 2 runs do nothing useful (no progress 512, idle 128). 1 run "
+      "waits for 1 GPU.");
+}
+
+}  // namespace
+}  // namespace goodput
