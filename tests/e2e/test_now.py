@@ -11,7 +11,7 @@ import os
 import pwd
 import time
 import unittest
-from typing import Any, Dict, List
+from typing import Any, Dict, Tuple
 
 import jsonschema
 
@@ -123,6 +123,23 @@ class NowTest(unittest.TestCase):
         empty = self.site.sgoodput("now", "-u", "lp")
         self.assertEqual(empty.returncode, 0)
         self.assertRegex(empty.stdout, r"^\S+  No run holds nodes\.\n$")
+
+    def test_4b_check(self) -> None:
+        def check(job: int, *limits: str) -> Tuple[int, str]:
+            done = self.site.sgoodput("check", str(job), *limits)
+            return done.returncode, done.stdout
+        code, said = check(self.hung, "--no-progress", "30s", "--idle", "10m")
+        self.assertEqual(code, 2, said)
+        self.assertRegex(said, r"^CRITICAL - run hung: no progress for \S+ \(at most 30\.0s\); not idle \(at most 10m00s\) \| no_progress=\d+s;;30;0 idle=0s;;600;0\n$")
+        self.assertEqual(check(self.hung, "--no-progress", "30s", "--url", self.url)[0], 2)
+        code, said = check(self.trains, "--no-progress", "30s")
+        self.assertEqual((code, said), (0, "OK - job %d: makes progress (at most 30.0s) | no_progress=0s;;30;0\n" % self.trains))
+        code, said = check(self.hung, "--rg", "90%", "--window", "30s")
+        self.assertEqual(code, 2, said)
+        for limits, why in ((("--no-progress", "30s"), "no job 4711|4711"), ((), "no limit"), (("--rg", "2"), "not a fraction")):
+            code, said = check(4711, *limits)
+            self.assertEqual(code, 3)
+            self.assertRegex(said, "^UNKNOWN - .*(%s)" % why)
 
     def test_5_what_has_ended_is_gone(self) -> None:
         for job in (self.hung, self.trains, self.waits):

@@ -307,6 +307,17 @@ class SameAnswersTest(unittest.TestCase):
                 known.add(family.name + "_total")
         self.assertEqual(asked - known, set())
 
+    def test_the_alerts_ask_for_what_is_there_and_fire_when_they_should(self) -> None:
+        rules = os.path.join(TOP, "tools", "data", "prometheus", "slurm-goodput.rules.yml")
+        for words in (["check", "rules", rules], ["test", "rules", os.path.join(TOP, "tests", "e2e", "prometheus_rules_test.yml")]):
+            done = subprocess.run(["promtool"] + words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            self.assertEqual(done.returncode, 0, done.stdout)
+        with open(rules) as file:
+            asked = set(re.findall(r"slurm_goodput_\w+", "".join(line for line in file if not line.startswith("#"))))
+        text = get("/metrics", {"Accept": "application/openmetrics-text"})[2]
+        known = {family.name + ("_total" if family.type == "counter" else "") for family in open_metrics(text)}
+        self.assertEqual(asked - known, set())
+
     def test_the_page_and_what_it_loads(self) -> None:
         for target in ("/", "/index.html"):
             status, headers, body = get(target)

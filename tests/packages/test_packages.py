@@ -41,6 +41,7 @@ FILES: Dict[str, Set[str]] = {
         "usr/share/man/man5/goodput.conf.5.gz",
         "usr/share/man/man8/goodputd.8.gz",
         "usr/share/slurm-goodput/grafana/slurm-goodput.json",
+        "usr/share/slurm-goodput/prometheus/slurm-goodput.rules.yml",
     },
     "sgoodput": {
         "usr/bin/sgoodput",
@@ -52,6 +53,7 @@ FILES: Dict[str, Set[str]] = {
         "usr/share/slurm-goodput/advise.schema.json",
         "usr/share/slurm-goodput/clients/goodput.py",
         "usr/share/slurm-goodput/diff.schema.json",
+        "usr/share/slurm-goodput/now.schema.json",
         "usr/share/lintian/overrides/sgoodput",
         "usr/share/slurm-goodput/report.schema.json",
         "usr/share/slurm-goodput/sgoodput.schema.json",

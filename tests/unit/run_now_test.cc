@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "tests/unit/run_builder.h"
+#include "tools/accounting/live/check.h"
 
 namespace goodput {
 namespace {
@@ -113,6 +115,63 @@ TEST(RunNow, DoesNotGuess) {
   run.Attempt().Submitted(0).Eligible(0).Gpus(8).Started(100);
   run.Now(5000);
   EXPECT_EQ(Told(run).substr(0, 11), "unobserved ");
+}
+
+// The line for these limits, with the exit status in front.
+std::string Checked(RunBuilder& run, const CheckLimits& limits) {
+  const Timeline timeline = run.Build();
+  const Account account = TakeAccount(timeline);
+  const std::vector<Check> checks = CheckRun(timeline, account, account, limits);
+  return absl::StrFormat("%d %s", static_cast<int>(WorstOf(checks)), CheckLine("job 1", checks));
+}
+
+TEST(Check, AHangIsCriticalAfterItsLimit) {
+  RunBuilder run;
+  Started(run).TaskStarts(120, 0).Steps(1, 10, 200, 10);
+  run.Last().facts.last_seen.push_back({"n1", At(1290)});
+  run.Now(1290);
+  CheckLimits limits;
+  limits.no_progress = 600 * kSecond;
+  EXPECT_EQ(Checked(run, limits),
+            "2 CRITICAL - job 1: no progress for 16m40s (at most 10m00s) | no_progress=1000s;;600;0");
+  limits.no_progress = 1200 * kSecond;
+  EXPECT_EQ(Checked(run, limits),
+            "0 OK - job 1: no progress for 16m40s (at most 20m00s) | no_progress=1000s;;1200;0");
+}
+
+TEST(Check, WhatNothingTellsIsUnknown) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Eligible(0).Gpus(8).Started(100);
+  run.Now(5000);
+  CheckLimits limits;
+  limits.no_progress = 600 * kSecond;
+  EXPECT_EQ(Checked(run, limits), "3 UNKNOWN - job 1: whether it makes progress is not known");
+}
+
+TEST(Check, GoodputIsComparedWithItsRange) {
+  RunBuilder run;
+  Started(run).TaskStarts(110, 0).Steps(1, 8, 110, 10).Save(8, 190, 200).Steps(9, 10, 200, 10);
+  run.Last().TaskExits(220, 0, 0).Ended(220, "COMPLETED");
+  CheckLimits limits;
+  limits.runtime = 0.5;
+  limits.at_risk = 60 * kSecond;
+  const std::string good = Checked(run, limits);
+  EXPECT_EQ(good.substr(0, 29), "0 OK - job 1: runtime goodput") << good;
+  limits.runtime = 0.99;
+  const std::string bad = Checked(run, limits);
+  EXPECT_EQ(bad.substr(0, 35), "2 CRITICAL - job 1: runtime goodput") << bad;
+  EXPECT_NE(bad.find("; 0.0s at risk (at most 1m00s)"), std::string::npos) << bad;
+}
+
+TEST(Check, ARangeOnBothSidesOfTheLimitIsUnknown) {
+  RunBuilder run;
+  // Steps at risk: kept if it saves, lost if it dies.
+  Started(run).TaskStarts(110, 0).Steps(1, 8, 110, 10).Save(8, 190, 200).Steps(9, 40, 200, 10);
+  run.Now(520);
+  CheckLimits limits;
+  limits.runtime = 0.5;
+  const std::string told = Checked(run, limits);
+  EXPECT_EQ(told.substr(0, 9), "3 UNKNOWN") << told;
 }
 
 TEST(NowSummary, SaysHowManyGpusDoNothing) {

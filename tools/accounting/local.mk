@@ -128,7 +128,9 @@ tools_accounting_libadvise_la_LIBADD = tools/accounting/libtimeline.la tools/bas
 
 # What runs do at this moment: pure.
 noinst_LTLIBRARIES += tools/accounting/liblive.la
-tools_accounting_liblive_la_SOURCES = tools/accounting/live/run_now.cc tools/accounting/live/run_now.h
+tools_accounting_liblive_la_SOURCES = \
+  tools/accounting/live/check.cc tools/accounting/live/check.h \
+  tools/accounting/live/run_now.cc tools/accounting/live/run_now.h
 tools_accounting_liblive_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_accounting_liblive_la_LIBADD = tools/accounting/libadvise.la $(ABSL_LIBS)
 
@@ -138,7 +140,7 @@ tools_accounting_libmetrics_la_SOURCES = \
   tools/accounting/metrics/exposition.cc tools/accounting/metrics/exposition.h \
   tools/accounting/metrics/run_metrics.cc tools/accounting/metrics/run_metrics.h
 tools_accounting_libmetrics_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_accounting_libmetrics_la_LIBADD = tools/accounting/libtimeline.la $(ABSL_LIBS)
+tools_accounting_libmetrics_la_LIBADD = tools/accounting/liblive.la tools/accounting/libtimeline.la $(ABSL_LIBS)
 
 # The report on a run, and JSON reports.
 noinst_LTLIBRARIES += tools/accounting/libreport.la

@@ -9,6 +9,10 @@ dist_completion_DATA = tools/data/completion/sgoodput
 grafanadir = $(pkgdatadir)/grafana
 dist_grafana_DATA = tools/data/grafana/slurm-goodput.json
 
+# Alerting rules for Prometheus.
+prometheusdir = $(pkgdatadir)/prometheus
+dist_prometheus_DATA = tools/data/prometheus/slurm-goodput.rules.yml
+
 # systemd units.
 units = tools/data/units/goodputd.service tools/data/units/goodputd-controller.service
 EXTRA_DIST += tools/data/units/goodputd.service.in tools/data/units/goodputd-controller.service.in tools/data/units/goodputd.socket

@@ -51,8 +51,9 @@ HttpReply ReplyOf(const absl::StatusOr<CommandResult>& result, bool text) {
   if (!result.ok())
     return ErrorReply(503, "the query takes too long or its answer is too large: select less");
   constexpr int kNothingMatched = 1;
-  constexpr int kBadUsage = 2;
-  if (result->exit_code > kBadUsage) return ErrorReply(503, "the query failed");
+  // `check` cannot tell.
+  constexpr int kUnknown = 3;
+  if (result->exit_code > kUnknown) return ErrorReply(503, "the query failed");
   const int code = result->exit_code == 0 ? 200 : result->exit_code == kNothingMatched ? 404 : 400;
   HttpReply reply;
   if (result->out.empty() && code != 200) {

@@ -3,6 +3,7 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/advise.cc tools/sgoodput/advise.h \
   tools/sgoodput/attempts.cc \
   tools/sgoodput/backfill.cc \
+  tools/sgoodput/check.cc \
   tools/sgoodput/diff.cc \
   tools/sgoodput/doctor.cc \
   tools/sgoodput/doctor_controller.cc \

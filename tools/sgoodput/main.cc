@@ -220,6 +220,16 @@ Examples:
   sgoodput now -a --all                  also those that train
   sgoodput now -a -i 10                  again every 10 seconds, as squeue -i)";
 
+constexpr const char* kCheckExamples = R"(
+Prints one line as a Nagios plugin does, with performance data. A goodput that is only known as a range is
+UNKNOWN unless the whole range is on one side of the limit.
+
+Examples:
+  sgoodput check --run pretrain-7b --rg 90% --window 1d
+  sgoodput check 1234 --no-progress 10m --idle 15m
+
+Exit status: 0 OK, 2 CRITICAL (a limit is not met), 3 UNKNOWN (also for wrong usage).)";
+
 constexpr const char* kWatchExamples = R"(
 Shows what the run would lose if it died now (steps that no checkpoint covers), the age of its last step, the
 buckets so far and the last signals. Exits when the run ends, or on q or Ctrl-C.
@@ -374,6 +384,25 @@ int ParseAndRun(int argc, char** argv) {
       ->check(CLI::Range(0.2, 3600.0));
   AddStallFactor(*now_app, now.stall_factor);
   now_app->footer(kNowExamples);
+
+  goodput::CheckOptions check;
+  CLI::App* check_app = app.add_subcommand("check", "compare a run with limits, for Nagios and CI");
+  AddCommon(*check_app, check.common, false);
+  AddTarget(*check_app, check.target);
+  const auto limit = [&](const char* name, std::string& into, const char* type, const char* help) {
+    check_app->add_option(name, into, help)->type_name(type)->group("Limits");
+  };
+  limit("--sg", check.scheduling, "FRACTION", "scheduling goodput is at least this");
+  limit("--rg", check.runtime, "FRACTION", "runtime goodput is at least this");
+  limit("--goodput", check.goodput, "FRACTION", "their product is at least this");
+  limit("--mpg", check.mpg, "FRACTION", "ML Productivity Goodput is at least this");
+  limit("--no-progress", check.no_progress, "DURATION", "it has made no progress for at most this long");
+  limit("--idle", check.idle, "DURATION", "it holds nodes without a task for at most this long");
+  limit("--at-risk", check.at_risk, "DURATION", "at most this much training is not covered by a checkpoint");
+  check_app->add_option("--window", check.window, "goodput of the last DURATION instead of the whole run")
+      ->type_name("DURATION");
+  AddStallFactor(*check_app, check.stall_factor);
+  check_app->footer(kCheckExamples);
 
   goodput::RollupOptions rollup;
   CLI::App* rollup_app =
@@ -549,6 +578,7 @@ int ParseAndRun(int argc, char** argv) {
   const CommonOptions* common = *show_app                  ? &show.common
                                 : *watch_app               ? &watch.common
                                 : *now_app                 ? &now.common
+                                : *check_app               ? &check.common
                                 : *rollup_app              ? &rollup.common
                                 : *attempts_app            ? &attempts.common
                                 : *advise_app              ? &advise.common
@@ -567,6 +597,7 @@ int ParseAndRun(int argc, char** argv) {
   if (*show_app) return goodput::RunShow(show);
   if (*watch_app) return goodput::RunWatch(watch);
   if (*now_app) return goodput::RunNowCommand(now);
+  if (*check_app) return goodput::RunCheck(check);
   if (*rollup_app) return goodput::RunRollup(rollup);
   if (*attempts_app) return goodput::RunAttempts(attempts);
   if (*advise_app) return goodput::RunAdvise(advise);

@@ -104,6 +104,21 @@ struct TargetOptions {
   bool tasks = false;     // for an array: all tasks
 };
 
+// Limits as they were written; empty: not given.
+struct CheckOptions {
+  CommonOptions common;
+  TargetOptions target;
+  std::string window;
+  std::string scheduling;
+  std::string runtime;
+  std::string goodput;
+  std::string mpg;
+  std::string no_progress;
+  std::string idle;
+  std::string at_risk;
+  double stall_factor = 5;
+};
+
 struct ShowOptions {
   CommonOptions common;
   TargetOptions target;
@@ -204,6 +219,8 @@ struct DoctorOptions {
 int RunList(const ListOptions& options);
 int RunRollup(const RollupOptions& options);
 int RunNowCommand(const NowOptions& options);
+// Exit statuses of Nagios' plugins: 0, 2 and 3.
+int RunCheck(const CheckOptions& options);
 int RunShow(const ShowOptions& options);
 int RunMetricsCommand(const MetricsOptions& options);
 int RunWatch(const WatchOptions& options);

@@ -23,7 +23,7 @@ namespace {
 
 const std::set<std::string>& Askable() {
   static const std::set<std::string> names = {"list", "show",   "attempts", "report", "advise",
-                                              "diff", "export", "metrics",  "now"};
+                                              "diff", "export", "metrics",  "now",    "check"};
   return names;
 }
 

@@ -189,7 +189,8 @@ bool WastesGpus(NowState state) {
 std::optional<RunNow> LookAtNow(const Timeline& timeline, const Account& account, const NowLimits& limits) {
   if (!timeline.running || timeline.attempts.empty() || timeline.intervals.empty()) return std::nullopt;
   const AttemptFacts& attempt = *timeline.attempts.back().facts;
-  if (attempt.end) return std::nullopt;
+  // Of an import, nothing tells whether it still runs.
+  if (attempt.end || attempt.heard_until) return std::nullopt;
   RunNow now;
   if (!attempt.start) {
     now = Waiting(timeline, attempt);
@@ -212,6 +213,14 @@ void NowTotals::Add(const RunNow& run) {
   ++of.runs;
   of.gpus += run.gpus;
   of.lost += run.lost;
+}
+
+void NowTotals::Add(const NowTotals& other) {
+  for (std::size_t i = 0; i < kNowStates; ++i) {
+    states[i].runs += other.states[i].runs;
+    states[i].gpus += other.states[i].gpus;
+    states[i].lost += other.states[i].lost;
+  }
 }
 
 namespace {

@@ -57,7 +57,7 @@ struct RunNow {
   std::string evidence;  // one line: what tells so
 };
 
-// Empty: the run is over.
+// Empty: the run is over, or an import.
 std::optional<RunNow> LookAtNow(const Timeline& timeline, const Account& account,
                                 const NowLimits& limits = {});
 
@@ -71,6 +71,7 @@ struct NowTotals {
   std::array<OfState, kNowStates> states;
 
   void Add(const RunNow& run);
+  void Add(const NowTotals& other);
   OfState Of(NowState state) const { return states[static_cast<std::size_t>(state)]; }
   OfState Held() const;    // with nodes
   OfState Wasted() const;  // WastesGpus

@@ -1,6 +1,7 @@
 #include "tools/accounting/metrics/run_metrics.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -78,6 +79,7 @@ void RunMetrics::Partition::Add(const Partition& other) {
   stalled += other.stalled;
   pending += other.pending;
   at_risk += other.at_risk;
+  now.Add(other.now);
 }
 
 RunMetrics::RunMetrics(Ns now)
@@ -120,6 +122,7 @@ void RunMetrics::Add(const MetricSubject& subject, const Timeline& timeline) {
   if (timeline.running) {
     ++(HoldsNodes(timeline) ? partition.running : partition.pending);
     if (NoProgressSince(timeline)) ++partition.stalled;
+    if (const std::optional<RunNow> run = LookAtNow(timeline, TakeAccount(timeline))) partition.now.Add(*run);
     for (const Interval& interval : timeline.intervals) {
       if (interval.bucket == Bucket::kAtRisk && weights.has_gpus())
         partition.at_risk += weights(interval.attempt, interval.begin, interval.end);
@@ -196,6 +199,16 @@ std::string RunMetrics::Text(const std::map<std::string, std::int64_t>& losses) 
               "Running runs without progress for a minute or more, although their node is alive.");
   for (const auto& [name, of] : partitions)
     text.Gauge({{"partition", name}}, static_cast<double>(of.stalled));
+  text.Family("slurm_goodput_wasted_gpus", "gauge",
+              "GPUs that do nothing useful at this moment, as `sgoodput now` tells it.");
+  for (const auto& [name, of] : partitions) {
+    for (std::size_t i = 0; i < kNowStates; ++i) {
+      const auto state = static_cast<NowState>(i);
+      if (WastesGpus(state))
+        text.Gauge({{"partition", name}, {"state", std::string(NowStateName(state))}},
+                   static_cast<double>(of.now.Of(state).gpus));
+    }
+  }
   text.Family("slurm_goodput_pending_runs", "gauge", "Runs that wait for nodes, including held ones.");
   for (const auto& [name, of] : partitions)
     text.Gauge({{"partition", name}}, static_cast<double>(of.pending));

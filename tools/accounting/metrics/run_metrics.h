@@ -10,6 +10,7 @@
 #include <map>
 #include <string>
 
+#include "tools/accounting/live/run_now.h"
 #include "tools/accounting/metrics/exposition.h"
 #include "tools/accounting/timeline/goodput.h"
 #include "tools/accounting/timeline/timeline.h"
@@ -52,6 +53,7 @@ class RunMetrics {
     std::int64_t stalled = 0;  // of the running runs
     std::int64_t pending = 0;
     GpuNs at_risk = 0;
+    NowTotals now;
     void Add(const Partition& other);
   };
   void AddOver(const Timeline& timeline, const GpuWeights& weights, Partition& partition);
