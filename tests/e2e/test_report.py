@@ -118,6 +118,30 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(float(said["eve"]["Maybe"]), round(quiet["maybe_wasted"], 2))
         self.assertRegex(run_it(*common, "--by", "partition", "-P", "-n").stdout, r"\|\d+-\d+%\|\d+-\d+%\|")
 
+    def test_nodes_that_fail_more_often_than_by_chance(self) -> None:
+        folder = tempfile.mkdtemp(dir=self.dir)
+        spool = Spool(os.path.join(folder, "spool"))
+        for job in range(1, 7):
+            self.write_job(spool, job, "eve", 8, "")
+        spool.write()
+        db, conf = os.path.join(folder, "db"), os.path.join(self.dir, "conf")
+        run_it("ingest", "--config", conf, "--db", db, "--spool", spool.folder)
+        common = ["report", "-a", "-S", at(0), "--no-refresh", "--config", conf, "--db", db, "--by", "node", "--suspects"]
+        text = run_it(*common).stdout
+        # All six failures struck n2, which had a third of the node-time: 3 x (1/3)^6.
+        self.assertRegex(text, r"^n2\n\n.*\n  sbatch --exclude=n2 \.\.\.\n  scontrol update NodeName=n2 State=DRAIN Reason=")
+        self.assertRegex(text, r"\nn2 .* 0\.4%\n")
+        self.assertLessEqual(max(map(len, text.splitlines())), 90)
+        rows = json.loads(run_it(*common, "--json").stdout)["rows"]
+        self.assertEqual([row["group"] for row in rows], ["n2"])
+        self.assertAlmostEqual(rows[0]["chance"], 3 ** -5, places=4)
+        # Four failures of four are three times as likely.
+        self.assertEqual(self.ask("report", "-a", "-S", at(0), "--by", "node", "--suspects"), "No node fails more often than by chance.\n")
+        for words in (["--by", "user", "--suspects"], ["--suspects"], ["--by", "node", "--suspects", "--window", "1d"]):
+            done = run_it("report", "-a", "-S", at(0), *words, "--no-refresh", "--config", conf, "--db", db)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("--suspects requires --by node", done.stderr)
+
     def ask(self, *args: str, status: int = 0) -> str:
         done = run_it(*args, "--no-refresh", "--config", os.path.join(self.dir, "conf"), "--db", self.db)
         self.assertEqual((done.returncode, done.stderr), (status, ""), args)

@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -277,6 +278,29 @@ TEST(Sacctmgr, OfEachQosThoseThatPreemptItAreNamed) {
 // ---- host lists and resources ----
 
 using Names = std::vector<std::string>;
+
+TEST(HostList, NamesAreCompressed) {
+  EXPECT_EQ(CompressHostList({}), "");
+  EXPECT_EQ(CompressHostList({"n1"}), "n1");
+  EXPECT_EQ(CompressHostList({"n3", "n1", "n2", "n1"}), "n[1-3]");
+  EXPECT_EQ(CompressHostList({"n9", "n10", "n12"}), "n[9-10,12]");
+  EXPECT_EQ(CompressHostList({"n07", "n08", "n7"}), "n[7,07-08]");
+  EXPECT_EQ(CompressHostList({"a1-ib", "a2-ib", "login", "b1"}), "a[1-2]-ib,b1,login");
+  EXPECT_EQ(CompressHostList({"n99999999999999999999"}), "n99999999999999999999");
+  std::mt19937 random(3);
+  for (int i = 0; i < 300; ++i) {
+    std::set<std::string> names;
+    for (auto count = random() % 12; count > 0; --count) {
+      std::string name = std::string(1, "ab"[random() % 2]) + std::string(random() % 3, '0') +
+                         std::to_string(random() % 30) + (random() % 4 == 0 ? "-x" : "");
+      names.insert(name);
+    }
+    const std::string list = CompressHostList({names.begin(), names.end()});
+    const std::vector<std::string> again = ExpandHostList(list);
+    EXPECT_EQ(again.size(), names.size()) << list;
+    EXPECT_EQ((std::set<std::string>(again.begin(), again.end())), names) << list;
+  }
+}
 
 TEST(HostList, CompressedListsExpandInOrder) {
   EXPECT_EQ(ExpandHostList(""), Names{});

@@ -1,6 +1,8 @@
 #include "tools/base/hostlist.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <tuple>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
@@ -68,6 +70,84 @@ std::vector<std::string> ExpandHostList(std::string_view list, std::size_t limit
   std::vector<std::string> names;
   for (const std::string_view item : SplitTop(list)) Expand("", item, kMaxGroups, limit, names);
   return names;
+}
+
+namespace {
+
+// A name as its last number and what is around it; the number has at most 18 digits.
+struct SplitName {
+  std::string head;
+  std::string tail;
+  std::size_t digits = 0;  // 0: it has no number
+  std::int64_t number = 0;
+
+  auto Key() const { return std::tie(head, tail, digits, number); }
+  bool IsLike(const SplitName& other) const {
+    return head == other.head && tail == other.tail && digits > 0 && other.digits > 0;
+  }
+};
+
+SplitName Split(const std::string& name) {
+  constexpr std::size_t kMostDigits = 18;
+  constexpr std::string_view kDigits = "0123456789";
+  SplitName split;
+  const std::size_t last = name.find_last_of(kDigits);
+  const std::size_t before = last == std::string::npos ? last : name.find_last_not_of(kDigits, last);
+  const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+  if (last == std::string::npos || last + 1 - begin > kMostDigits ||
+      !absl::SimpleAtoi(name.substr(begin, last + 1 - begin), &split.number)) {
+    split.head = name;
+    return split;
+  }
+  split.head = name.substr(0, begin);
+  split.tail = name.substr(last + 1);
+  split.digits = last + 1 - begin;
+  return split;
+}
+
+// "07" and "7" are different names, but 9 and 10 belong to one range.
+bool Follows(const SplitName& before, const SplitName& after) {
+  const bool padded = before.digits > Cat(before.number).size() || after.digits > Cat(after.number).size();
+  return after.number == before.number + 1 && (!padded || before.digits == after.digits);
+}
+
+std::string Digits(const SplitName& name) {
+  std::string digits = Cat(name.number);
+  return std::string(name.digits - std::min(name.digits, digits.size()), '0') + digits;
+}
+
+}  // namespace
+
+std::string CompressHostList(std::vector<std::string> names) {
+  std::vector<SplitName> split;
+  split.reserve(names.size());
+  for (const std::string& name : names) split.push_back(Split(name));
+  const auto key = [](const SplitName& name) { return name.Key(); };
+  std::sort(split.begin(), split.end(),
+            [&](const SplitName& a, const SplitName& b) { return key(a) < key(b); });
+  split.erase(std::unique(split.begin(), split.end(),
+                          [&](const SplitName& a, const SplitName& b) { return key(a) == key(b); }),
+              split.end());
+  std::string list;
+  for (std::size_t i = 0; i < split.size();) {
+    std::string ranges;
+    std::size_t count = 0;
+    const std::size_t first = i;
+    while (i < split.size() && (i == first || split[i].IsLike(split[first]))) {
+      std::size_t end = i;
+      while (end + 1 < split.size() && split[end + 1].IsLike(split[first]) &&
+             Follows(split[end], split[end + 1]))
+        ++end;
+      if (split[i].digits > 0)
+        ranges += Cat(ranges.empty() ? "" : ",", Digits(split[i]),
+                      end > i ? Cat("-", Digits(split[end])) : std::string());
+      count += end - i + 1;
+      i = end + 1;
+    }
+    list += Cat(list.empty() ? "" : ",", split[first].head, count > 1 ? Cat("[", ranges, "]") : ranges,
+                split[first].tail);
+  }
+  return list;
 }
 
 }  // namespace goodput

@@ -101,6 +101,7 @@ const std::map<std::string_view, Subcommand>& Subcommands() {
                  {"sort", Kind::kValue},
                  {"window", Kind::kValue},
                  {"gpu-hour", Kind::kValue},
+                 {"suspects", Kind::kFlag},
                  {"fleet", Kind::kFlag}}})}},
       {"advise",
        {"advise", false, true,

@@ -416,6 +416,8 @@ int ParseAndRun(int argc, char** argv) {
       ->type_name("WHAT");
   rollup_app->add_flag("--fleet", rollup.fleet,
                        "all GPUs of the cluster: held, idle, down, drained; --by partition");
+  rollup_app->add_flag("--suspects", rollup.suspects,
+                       "with --by node: only nodes that fail more often than by chance, and their list");
   rollup_app->add_option("--window", rollup.window, "one row per LENGTH from -S to -E: 1h, 1d, 7d")
       ->type_name("LENGTH");
   AddStallFactor(*rollup_app, rollup.stall_factor);

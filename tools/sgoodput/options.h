@@ -79,6 +79,7 @@ struct RollupOptions {
   CommonOptions common;
   SelectionOptions select;
   bool fleet = false;           // --fleet: all GPUs of the cluster
+  bool suspects = false;        // --suspects: only nodes that fail more often than by chance
   std::string by;               // empty: user, or all with windows
   std::string window;           // --window DURATION: one row per window
   std::optional<double> price;  // of a GPU-hour

@@ -21,6 +21,7 @@
 #include "tools/accounting/report/gpu_hours.h"
 #include "tools/accounting/report/rollup_report.h"
 #include "tools/base/format.h"
+#include "tools/base/hostlist.h"
 #include "tools/base/parse_duration.h"
 #include "tools/base/viewer.h"
 #include "tools/sgoodput/options.h"
@@ -33,6 +34,8 @@ namespace {
 // More rows than can be read; guards against --window=1s over a year.
 constexpr std::int64_t kMostWindows = 100'000;
 constexpr std::int64_t kMostWindowsOfOthers = 2000;
+// A node is suspected if so many failures are so unlikely by chance, whichever node they strike.
+constexpr double kSuspicion = 0.01;
 
 struct Question {
   std::vector<RollupKey> keys;
@@ -219,6 +222,28 @@ absl::StatusOr<std::vector<std::vector<std::string>>> SortedRows(const RollupRep
   return rows;
 }
 
+void KeepSuspects(RollupReport& report) {
+  report.rows.erase(
+      std::remove_if(report.rows.begin(), report.rows.end(),
+                     [](const RollupRow& row) { return !row.chance || *row.chance >= kSuspicion; }),
+      report.rows.end());
+}
+
+// What a person may do about the nodes.
+void PrintSuspects(const RollupReport& report) {
+  if (report.rows.empty()) {
+    std::printf("No node fails more often than by chance.\n");
+    return;
+  }
+  std::vector<std::string> names;
+  for (const RollupRow& row : report.rows) names.push_back(Printable(row.group));
+  const std::string list = CompressHostList(std::move(names));
+  std::printf(
+      "%s\n\nTo keep a job from them, or all jobs:\n  sbatch --exclude=%s ...\n  scontrol update NodeName=%s "
+      "State=DRAIN Reason=\"fails more often than by chance\"\n\n",
+      list.c_str(), list.c_str(), list.c_str());
+}
+
 void PrintSlowNodes(const RollupReport& report) {
   std::vector<std::string> slow;
   for (const RollupRow& row : report.rows) {
@@ -234,6 +259,8 @@ void PrintSlowNodes(const RollupReport& report) {
 }
 
 absl::Status PrintTable(const RollupReport& report, const RollupOptions& options) {
+  if (options.suspects) PrintSuspects(report);
+  if (options.suspects && report.rows.empty()) return absl::OkStatus();
   const std::vector<RollupColumn> columns = Columns(report, false);
   ASSIGN_OR_RETURN(std::vector<std::vector<std::string>> rows, SortedRows(report, columns, options.sort));
   std::vector<Table::Column> shown;
@@ -273,6 +300,8 @@ int RunRollup(const RollupOptions& options) {
     return Fail(absl::InvalidArgumentError("--sort cannot be used with --json or --fleet"));
   if (options.csv && options.fleet)
     return Fail(absl::InvalidArgumentError("--csv cannot be used with --fleet; use -P"));
+  if (options.suspects && (options.by != "node" || options.fleet || !options.window.empty()))
+    return Fail(absl::InvalidArgumentError("--suspects requires --by node, without --window and --fleet"));
   if (options.fleet) return RunFleet(options);
   const absl::StatusOr<Question> question = Read(options, absl::Now());
   if (!question.ok()) return Fail(question.status());
@@ -300,6 +329,7 @@ int RunRollup(const RollupOptions& options) {
   report.gpu_hour = options.price;
   report.rows = rollup.Rows();
   report.total = rollup.Total();
+  if (options.suspects) KeepSuspects(report);
   if (options.common.json) {
     std::fputs(RollupAsJson(report).c_str(), stdout);
   } else {
