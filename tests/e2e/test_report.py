@@ -142,6 +142,40 @@ class ReportTest(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn("--suspects requires --by node", done.stderr)
 
+    def test_a_statement_of_a_month(self) -> None:
+        month = at(0)[:7]
+        conf = os.path.join(self.dir, "priced.conf")
+        with open(conf, "w") as file:
+            file.write("cluster = c\nprice = * * 2020-01-01 2\ncurrency = USD\n")
+
+        def statement(*words: str, status: int = 0, conf: str = conf) -> str:
+            done = run_it("statement", "-a", *words, "--no-refresh", "--config", conf, "--db", self.db)
+            self.assertEqual((done.returncode, done.stderr if status < 2 else ""), (status, ""), done)
+            return done.stdout if status < 2 else done.stderr
+        total = self.report()["total"]
+        text = statement("--month", month, "--by", "user")
+        self.assertLessEqual(max(map(len, text.splitlines())), 80, text)
+        flat = " ".join(text.split())
+        self.assertRegex(flat, r"^%s: \S+ GPU-hours were allocated, for USD \S+; \d+\.\d%% became progress, \d+\.\d%% did not, and \d+\.\d%% is not known\. User GPUh" % month)
+        self.assertRegex(flat, r"adam lost_work \d+\.\d%, \S+ GPUh, USD \d+: save more often, and on the signal: sgoodput advise")
+        rows = {row["User"]: row for row in csv.DictReader(statement("--month", month, "--by", "user", "--csv").splitlines())}
+        self.assertEqual(set(rows), {"adam", "eve", "noah"})
+        # All of it is in this month, and cost 2 an hour.
+        self.assertAlmostEqual(sum(float(row["GPUHours"]) for row in rows.values()), total["allocated_gpu_hours"], places=2)
+        for row in rows.values():
+            self.assertAlmostEqual(float(row["Paid"]), 2 * float(row["GPUHours"]), delta=0.02)
+            self.assertAlmostEqual(float(row["ProgressGPUHours"]) + float(row["LostGPUHours"]) + float(row["UnknownGPUHours"]),
+                                   float(row["GPUHours"]), places=3)
+        self.assertEqual(rows["adam"]["Loss1"], "lost_work")
+        page = statement("--month", month, "--html")
+        self.assertIn("<h1>GPU time in %s</h1>" % month, page)
+        self.assertNotIn("<script", page)
+        self.assertIn("has no `price`", " ".join(statement("--month", month, conf=os.path.join(self.dir, "conf")).split()))
+        self.assertEqual(statement("--month", "2001-01", status=1), "2001-01: no GPU was allocated.\n\n")
+        for words, why in ((["--month", "soon"], "is not a month"), (["--month", "2999-01"], "has not begun"), (["--by", "shoe"], "is not account"),
+                           (["--csv", "--html"], "cannot be used with")):
+            self.assertIn(why, statement(*words, status=2))
+
     def ask(self, *args: str, status: int = 0) -> str:
         done = run_it(*args, "--no-refresh", "--config", os.path.join(self.dir, "conf"), "--db", self.db)
         self.assertEqual((done.returncode, done.stderr), (status, ""), args)

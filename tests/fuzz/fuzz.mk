@@ -20,7 +20,7 @@ piece_logs = tools/sources/import_export/cloud_log tools/sources/import_export/i
   tools/sources/logs/line_numbers tools/sources/logs/line_words tools/sources/logs/log_reader tools/sources/logs/profile \
   tools/sources/logs/profile_draft tools/sources/logs/profile_learner \
   tools/sources/logs/progress_bars tools/sources/logs/step_entry
-piece_words = tools/accounting/metrics/exposition tools/base/config tools/base/decimal tools/base/gpu_peaks tools/base/hostlist \
+piece_words = tools/accounting/metrics/exposition tools/base/config tools/base/decimal tools/base/gpu_peaks tools/base/gpu_prices tools/base/hostlist \
   tools/base/mark_message tools/base/parse_time tools/base/subprocess tools/base/viewer tools/reader/question tools/reader/rights \
   tools/sources/slurm/sacct tools/sources/slurm/slurm_time tools/sources/slurm/tres tools/reader/host_names tools/base/helper_message \
   tools/base/helper_process tools/base/format

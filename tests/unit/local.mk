@@ -37,7 +37,7 @@ tests_unit_page_test_LDADD = tools/web/libweb.la tools/accounting/libtimeline.la
 
 check_PROGRAMS += tests/unit/rollup_test
 TESTS += tests/unit/rollup_test
-tests_unit_rollup_test_SOURCES = tests/unit/rollup_test.cc tests/unit/run_builder.h
+tests_unit_rollup_test_SOURCES = tests/unit/rollup_test.cc tests/unit/run_builder.h tests/unit/statement_test.cc
 tests_unit_rollup_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_rollup_test_LDADD = tools/accounting/librollup.la $(GTEST_LIBS)
 

@@ -94,7 +94,8 @@ noinst_LTLIBRARIES += tools/accounting/librollup.la
 tools_accounting_librollup_la_SOURCES = \
   tools/accounting/rollup/node_chance.cc tools/accounting/rollup/node_chance.h \
   tools/accounting/rollup/provision.cc tools/accounting/rollup/provision.h \
-  tools/accounting/rollup/rollup.cc tools/accounting/rollup/rollup.h
+  tools/accounting/rollup/rollup.cc tools/accounting/rollup/rollup.h \
+  tools/accounting/rollup/statement.cc tools/accounting/rollup/statement.h
 tools_accounting_librollup_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_accounting_librollup_la_LIBADD = tools/accounting/libtimeline.la tools/base/libtext.la
 

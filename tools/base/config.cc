@@ -152,6 +152,16 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
     config.peaks.push_back(*std::move(peak));
     return absl::OkStatus();
   }
+  if (key == "price") {
+    absl::StatusOr<GpuPrice> price = ParseGpuPrice(value);
+    if (!price.ok()) return Annotate(price.status(), "`price`");
+    config.prices.push_back(*std::move(price));
+    return absl::OkStatus();
+  }
+  if (key == "currency") {
+    config.currency = std::string(value);
+    return absl::OkStatus();
+  }
   if (key == "busbw") {
     if (!absl::SimpleAtod(ToAbsl(value), &config.busbw) || !(config.busbw > 0 && config.busbw < 1e6))
       return absl::InvalidArgumentError(
@@ -163,7 +173,7 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
           "'; known keys: spool, database, database_lease, database_copy, cluster, socket, socket_path, "
           "role, backfill, queue_interval, spool_max, shared_spool, shared_spool_user, keep_spool, "
           "keep_events, heartbeat, checkpoint_scan, log_profiles, signals, host_notices, listen, "
-          "listen_names, query_socket, reader_user, url, peak, busbw"));
+          "listen_names, query_socket, reader_user, url, peak, price, currency, busbw"));
 }
 
 }  // namespace

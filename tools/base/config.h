@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "tools/base/gpu_peaks.h"
+#include "tools/base/gpu_prices.h"
 
 namespace goodput {
 
@@ -49,6 +50,8 @@ struct Config {
   std::string url;             // goodputd to query instead of a database; empty: none
   std::string database_copy;   // folder for daily copies of the database; empty: none
   std::vector<GpuPeak> peaks;  // in addition to the published ones
+  std::vector<GpuPrice> prices;
+  std::string currency;  // of the prices, as it is printed; empty: none
   // Expected bus bandwidth of nccl-tests between nodes with large messages, in GB/s; 0: not set.
   double busbw = 0;
 };

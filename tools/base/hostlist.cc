@@ -118,7 +118,7 @@ std::string Digits(const SplitName& name) {
 
 }  // namespace
 
-std::string CompressHostList(std::vector<std::string> names) {
+std::string CompressHostList(const std::vector<std::string>& names) {
   std::vector<SplitName> split;
   split.reserve(names.size());
   for (const std::string& name : names) split.push_back(Split(name));

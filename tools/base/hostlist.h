@@ -12,6 +12,6 @@ std::vector<std::string> ExpandHostList(std::string_view list, std::size_t limit
 
 // The list of these names, sorted, each once: n[1-4,07],login1. Names that differ in their last number share
 // brackets.
-std::string CompressHostList(std::vector<std::string> names);
+std::string CompressHostList(const std::vector<std::string>& names);
 
 }  // namespace goodput

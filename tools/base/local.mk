@@ -4,6 +4,7 @@ tools_base_libtext_la_SOURCES = \
   tools/base/decimal.cc tools/base/decimal.h \
   tools/base/format.cc tools/base/format.h \
   tools/base/gpu_peaks.cc tools/base/gpu_peaks.h \
+  tools/base/gpu_prices.cc tools/base/gpu_prices.h \
   tools/base/hostlist.cc tools/base/hostlist.h \
   tools/base/parse_duration.cc tools/base/parse_duration.h \
   tools/base/parse_time.cc tools/base/parse_time.h \

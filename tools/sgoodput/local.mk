@@ -25,6 +25,8 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/report.cc \
   tools/sgoodput/report_fleet.cc tools/sgoodput/report_fleet.h \
   tools/sgoodput/requested_profiles.cc tools/sgoodput/requested_profiles.h \
+  tools/sgoodput/rollup_subject.cc tools/sgoodput/rollup_subject.h \
+  tools/sgoodput/statement.cc \
   tools/sgoodput/run_report.cc tools/sgoodput/run_report.h \
   tools/sgoodput/selection.cc tools/sgoodput/selection.h \
   tools/sgoodput/session.cc tools/sgoodput/session.h \

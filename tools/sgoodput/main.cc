@@ -230,6 +230,15 @@ Examples:
 
 Exit status: 0 OK, 2 CRITICAL (a limit is not met), 3 UNKNOWN (also for wrong usage).)";
 
+constexpr const char* kStatementExamples = R"(
+What the month cost by the prices in goodput.conf (`price`), what became progress, what did not and what is not
+known, and for each group the three largest avoidable losses, beside those of the month before.
+
+Examples:
+  sgoodput statement -a                      the last month, by account
+  sgoodput statement -a --month 2026-10 --by user --csv
+  sgoodput statement -a --html > statement.html)";
+
 constexpr const char* kWatchExamples = R"(
 Shows what the run would lose if it died now (steps that no checkpoint covers), the age of its last step, the
 buckets so far and the last signals. Exits when the run ends, or on q or Ctrl-C.
@@ -428,6 +437,20 @@ int ParseAndRun(int argc, char** argv) {
       ->type_name("COLUMN[,..]");
   rollup_app->add_flag("-n,--noheader", rollup.no_header, "no header line");
 
+  goodput::StatementOptions statement;
+  CLI::App* statement_app =
+      app.add_subcommand("statement", "what a month cost, what became progress, and what was lost");
+  AddCommon(*statement_app, statement.common, false);
+  AddOwners(*statement_app, statement.select);
+  statement_app->add_option("--month", statement.month, "the month (default: the last one)")
+      ->type_name("YYYY-MM");
+  statement_app->add_option("--by", statement.by, "account, user, partition, reservation or run (account)")
+      ->type_name("WHAT");
+  statement_app->add_flag("--csv", statement.csv, "comma-separated values (RFC 4180)");
+  statement_app->add_flag("--html", statement.html, "a page to mail");
+  AddStallFactor(*statement_app, statement.stall_factor);
+  statement_app->footer(kStatementExamples);
+
   goodput::MetricsOptions metrics;
   CLI::App* metrics_app =
       app.add_subcommand("metrics", "print what goodputd serves to Prometheus as /metrics");
@@ -581,6 +604,7 @@ int ParseAndRun(int argc, char** argv) {
                                 : *watch_app               ? &watch.common
                                 : *now_app                 ? &now.common
                                 : *check_app               ? &check.common
+                                : *statement_app           ? &statement.common
                                 : *rollup_app              ? &rollup.common
                                 : *attempts_app            ? &attempts.common
                                 : *advise_app              ? &advise.common
@@ -600,6 +624,7 @@ int ParseAndRun(int argc, char** argv) {
   if (*watch_app) return goodput::RunWatch(watch);
   if (*now_app) return goodput::RunNowCommand(now);
   if (*check_app) return goodput::RunCheck(check);
+  if (*statement_app) return goodput::RunStatement(statement);
   if (*rollup_app) return goodput::RunRollup(rollup);
   if (*attempts_app) return goodput::RunAttempts(attempts);
   if (*advise_app) return goodput::RunAdvise(advise);

@@ -90,6 +90,16 @@ struct RollupOptions {
   bool no_header = false;
 };
 
+struct StatementOptions {
+  CommonOptions common;
+  SelectionOptions select;
+  std::string month;  // "2026-10"; empty: the last one
+  std::string by = "account";
+  double stall_factor = 5;
+  bool csv = false;
+  bool html = false;
+};
+
 struct MetricsOptions {
   CommonOptions common;
 };
@@ -223,6 +233,7 @@ int RunNowCommand(const NowOptions& options);
 // Exit statuses of Nagios' plugins: 0, 2 and 3.
 int RunCheck(const CheckOptions& options);
 int RunShow(const ShowOptions& options);
+int RunStatement(const StatementOptions& options);
 int RunMetricsCommand(const MetricsOptions& options);
 int RunWatch(const WatchOptions& options);
 int RunAttempts(const AttemptsOptions& options);

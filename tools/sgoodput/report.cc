@@ -17,7 +17,6 @@
 #include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/accounting/advise/network.h"
-#include "tools/accounting/fleet/load_fleet.h"
 #include "tools/accounting/report/gpu_hours.h"
 #include "tools/accounting/report/rollup_report.h"
 #include "tools/base/format.h"
@@ -26,6 +25,7 @@
 #include "tools/base/viewer.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/report_fleet.h"
+#include "tools/sgoodput/rollup_subject.h"
 #include "tools/sgoodput/selection.h"
 
 namespace goodput {
@@ -93,25 +93,6 @@ absl::StatusOr<Question> Read(const RollupOptions& options, absl::Time now) {
   question.edges.back() = end;
   if (question.edges.size() < 2) return absl::InvalidArgumentError("--window: -S must be before -E");
   return question;
-}
-
-// Features of nodes by cluster, loaded when needed.
-using Features = std::map<std::string, std::map<std::string, std::string>>;
-
-absl::StatusOr<RollupSubject> SubjectOf(const Report& report, bool with_features, Database& db,
-                                        Features& known) {
-  const RunInfo& info = report.run.info;
-  RollupSubject subject{info.user, info.account, info.partition,
-                        info.run.empty() ? info.job_id_text : info.run, info.tags};
-  if (!with_features) return subject;
-  const auto [found, fresh] = known.try_emplace(info.cluster);
-  if (fresh) {
-    absl::StatusOr<std::map<std::string, std::string>> loaded = LoadNodeFeatures(db, info.cluster);
-    if (!loaded.ok()) return loaded.status();
-    found->second = *std::move(loaded);
-  }
-  subject.node_features = &found->second;
-  return subject;
 }
 
 // How the begin of a window is shown: windows that begin at midnight are days; seconds are only shown if
@@ -237,7 +218,7 @@ void PrintSuspects(const RollupReport& report) {
   }
   std::vector<std::string> names;
   for (const RollupRow& row : report.rows) names.push_back(Printable(row.group));
-  const std::string list = CompressHostList(std::move(names));
+  const std::string list = CompressHostList(names);
   std::printf(
       "%s\n\nTo keep a job from them, or all jobs:\n  sbatch --exclude=%s ...\n  scontrol update NodeName=%s "
       "State=DRAIN Reason=\"fails more often than by chance\"\n\n",
@@ -308,7 +289,7 @@ int RunRollup(const RollupOptions& options) {
   Rollup rollup(question->keys, question->edges);
   RollupReport report;
   std::int64_t runs = 0;
-  Features features;
+  NodeFeatures features;
   const absl::Status status = ForEachSelected(
       options.common, options.select, {options.stall_factor}, [&](Session& session, const Report& run) {
         ++runs;
