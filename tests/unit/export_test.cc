@@ -10,6 +10,7 @@
 #include "tests/unit/run_builder.h"
 #include "tools/sources/import_export/export_formats.h"
 #include "tools/sources/import_export/folded_export.h"
+#include "tools/sources/import_export/summary_export.h"
 #include "tools/sources/import_export/trace_export.h"
 
 namespace goodput {
@@ -52,6 +53,39 @@ TEST(FoldedExport, HasOneLineForEachCauseAndSumsToTheWallTime) {
   }
   EXPECT_EQ(sum, 146'000);
   EXPECT_NE(text.find("a_b_c;scheduling;provisioning 4000\n"), std::string::npos) << text;
+}
+
+TEST(SummaryExport, LeavesOutWhatIsNotKnownAndAddsUp) {
+  RunBuilder run;
+  const Timeline timeline = Interrupted(run);
+  const std::string text =
+      Exported([&](const WriteText& write) { return ExportWandbSummary(timeline, write); });
+  simdjson::dom::parser parser;
+  simdjson::dom::object summary;
+  ASSERT_EQ(parser.parse(text).get_object().get(summary), simdjson::SUCCESS) << text;
+  double seconds = 0;
+  for (const auto [key, value] : summary) {
+    if (key.substr(0, 16) == "goodput/seconds/") seconds += value.get_double().value();
+  }
+  EXPECT_DOUBLE_EQ(seconds, 146);
+  EXPECT_DOUBLE_EQ(summary["goodput/wall_seconds"].get_double().value(), 146);
+  EXPECT_DOUBLE_EQ(summary["goodput/seconds/provisioning"].get_double().value(), 4);
+
+  RunBuilder pending;
+  pending.Attempt().Submitted(0).Eligible(0).State("PENDING");
+  pending.Now(10);
+  const Timeline waits = pending.Build();
+  const std::string nothing =
+      Exported([&](const WriteText& write) { return ExportWandbSummary(waits, write); });
+  EXPECT_EQ(nothing.find("goodput/runtime"), std::string::npos) << nothing;
+
+  const std::string batch =
+      Exported([&](const WriteText& write) { return ExportMlflowBatch(timeline, "run \"7\"", write); });
+  simdjson::dom::element body;
+  ASSERT_EQ(parser.parse(batch).get(body), simdjson::SUCCESS) << batch;
+  EXPECT_EQ(body["tags"].at(0)["value"].get_string().value(), "run \"7\"");
+  for (const simdjson::dom::element metric : body["metrics"])
+    EXPECT_EQ(metric["timestamp"].get_int64().value(), At(146) / 1'000'000);
 }
 
 TEST(TraceExport, IsJsonWhoseBucketsPartitionTheWallTime) {

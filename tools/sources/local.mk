@@ -101,6 +101,7 @@ tools_sources_libimportexport_files = \
   tools/sources/import_export/json_stream.cc tools/sources/import_export/json_stream.h \
   tools/sources/import_export/log_import.cc tools/sources/import_export/log_import.h \
   tools/sources/import_export/spool_export.cc tools/sources/import_export/spool_export.h \
+  tools/sources/import_export/summary_export.cc tools/sources/import_export/summary_export.h \
   tools/sources/import_export/time_order.cc tools/sources/import_export/time_order.h \
   tools/sources/import_export/trace_export.cc tools/sources/import_export/trace_export.h
 unity_sources += tools/sources/libimportexport.unity.cc

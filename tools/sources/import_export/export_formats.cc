@@ -4,6 +4,7 @@
 #include "tools/sources/import_export/folded_export.h"
 #include "tools/sources/import_export/google_export.h"
 #include "tools/sources/import_export/spool_export.h"
+#include "tools/sources/import_export/summary_export.h"
 #include "tools/sources/import_export/trace_export.h"
 
 namespace goodput {
@@ -25,6 +26,14 @@ const std::vector<ExportFormat>& ExportFormats() {
       {"folded", "seconds by cause, for flamegraph.pl or speedscope", false,
        [](const ExportedRun& run, const WriteText& write) {
          return ExportFoldedStacks(*run.timeline, run.name, write);
+       }},
+      {"wandb-summary", "numbers for run.summary.update() of Weights & Biases", false,
+       [](const ExportedRun& run, const WriteText& write) {
+         return ExportWandbSummary(*run.timeline, write);
+       }},
+      {"mlflow", "numbers for MLflow's runs/log-batch", false,
+       [](const ExportedRun& run, const WriteText& write) {
+         return ExportMlflowBatch(*run.timeline, run.name, write);
        }},
   };
   return *formats;
