@@ -16,6 +16,7 @@ from typing import Any, Dict, Tuple
 import jsonschema
 
 from ..cluster.ports import reserve
+from .harness.browser import Browser
 from .harness.goodput_site import BUILD, TRAINER, Site
 from .harness.lateness import lateness
 from .harness.reach import reachable
@@ -106,6 +107,22 @@ class NowTest(unittest.TestCase):
         rows = list(csv.DictReader(io.StringIO(self.site.sgoodput("now", "-a", "--csv").stdout)))
         self.assertEqual([(int(row["JobID"]), row["State"]) for row in rows],
                          [(self.hung, "no_progress"), (self.trains, "training"), (self.waits, "queued")])
+
+    def test_2b_it_is_the_first_screen_of_the_page(self) -> None:
+        for width, dark in ((1200, False), (400, True)):
+            browser = Browser(width, 900, dark)
+            self.addCleanup(browser.close)
+            browser.open(self.url + "/")
+            browser.wait("return document.querySelectorAll('table.wrong tbody tr').length === 1", "the run that hangs")
+            text = " ".join(browser.text().split())
+            self.assertIn("2 runs hold 16 GPUs; 8 of them in 1 run do nothing useful (no progress 8). 1 run waits for 16 GPUs.", text)
+            self.assertRegex(text, r"hung nobody no progress .* step %d began .* sgoodput watch %d" % (HUNG_STEP, self.hung))
+            self.assertNotRegex(text, r"\[object|NaN|undefined|\bnull\b")
+            self.assertLessEqual(browser.run("return document.documentElement.scrollWidth"), browser.run("return innerWidth"))
+            browser.picture(os.path.join(TOP, "out", "tests", "now-%d.png" % width))
+            self.assertEqual(browser.errors(), [])
+        browser.run("document.querySelector('table.wrong a').click()")
+        browser.wait("return document.body.innerText.includes('no progress')", "the run")
 
     def test_3_everybody_sees_their_own(self) -> None:
         socket = ["--url", "unix:" + self.site.path("goodput", "query.sock")]

@@ -40,7 +40,10 @@ const list = {
     const body = el("tbody");
     const note = el("p", {class: "soft"});
     const columns = ["Run", "User", "Partition", "State", "GPUs", "Submitted", "Wall", "Scheduling", "Runtime", "Progress", "Where it went"];
-    main.replaceChildren(el("div", {class: "tools"}, search, since), card("", el("div", {class: "scroll"},
+    const live = card("Now");
+    const news = el("div");
+    live.append(news);
+    main.replaceChildren(live, el("div", {class: "tools"}, search, since), card("", el("div", {class: "scroll"},
       el("table", {class: "runs"}, el("thead", {}, el("tr", {}, columns.map((name, i) => el("th", {class: [i >= 4 && i <= 9 ? "n" : "", [2, 5, 7, 8].includes(i) ? "wide" : ""].join(" ").trim() || null}, name)))), body)), note, more));
 
     function paint() {
@@ -63,6 +66,7 @@ const list = {
       const answer = await data.ask("/v1/list", {starttime: list.since, allusers: 1, reverse: 1, limit: list.PAGE, after});
       const got = answer ? answer.jobs : [];
       jobs = after ? jobs.concat(got) : got;
+      if (!after) await now.paint(news);
       next = answer && answer.next ? answer.next : null;
       paint();
     }

@@ -12,6 +12,7 @@ web_files = \
   tools/web/format.js \
   tools/web/data.js \
   tools/web/draw.js \
+  tools/web/now.js \
   tools/web/list.js \
   tools/web/run.js \
   tools/web/fleet.js \
