@@ -113,9 +113,10 @@ TEST_F(CloudLogTest, APodThatIsCreatedAnewBeginsAGeneration) {
   Say(10, "t-0-1-k2vxn", "c");
   Say(10.5, "t-0-0-x7k2p", "late");
   Say(11, "t-0-0-mm4jw", "d");
+  Say(11.5, "t-0-0-x7k2p", "later");
   Say(500, "t-0-0-w5w5w", "e");
   EXPECT_EQ(Lines(), (std::vector<std::string>{"a", "b", "kubernetes: generation 2", "c", "late", "d",
-                                               "kubernetes: generation 3", "e"}));
+                                               "later", "kubernetes: generation 3", "e"}));
 }
 
 TEST_F(CloudLogTest, PodsWithoutAnIndexAreNoGenerations) {

@@ -97,6 +97,29 @@ TEST(RunNow, SavesRarelyForItsFailures) {
   EXPECT_NE(told.find("19m55s of training would be lost; with a failure every "), std::string::npos) << told;
 }
 
+TEST(RunNow, OneFailureDoesNotTellHowOftenItFails) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Eligible(0).Gpus(8).Started(10).Ready(10);
+  run.Last()
+      .TaskStarts(10, 0)
+      .Steps(1, 10, 20, 10)
+      .Save(10, 120, 121)
+      .TaskKilled(300, 0, 9)
+      .Ended(300, "NODE_FAIL");
+  run.Attempt().Submitted(300).Eligible(300).Gpus(8).Started(310).Ready(310);
+  run.Last().TaskStarts(310, 0).Steps(11, 300, 321, 10);
+  run.Now(321 + 2895);
+  EXPECT_EQ(Told(run).substr(0, 9), "training ");
+}
+
+TEST(RunNow, NothingTellsWhetherAnImportStillRuns) {
+  RunBuilder run;
+  Started(run).TaskStarts(120, 0).Steps(1, 10, 200, 10);
+  run.Last().facts.heard_until = At(290);
+  run.Now(295);
+  EXPECT_EQ(Told(run), "over");
+}
+
 TEST(RunNow, WaitsForAReason) {
   RunBuilder run;
   run.Attempt()
