@@ -160,7 +160,7 @@ def suites() -> List[Suite]:
         python_suite("packages", "tests.packages.test_packages", "tests.packages.test_rpm", lane="busy"),
         python_suite("operating", "tests.e2e.test_operating", lane="busy"),
         python_suite("schema", "tests.e2e.test_schema", lane="busy"),
-        python_suite("sql", "tests.e2e.test_sql", lane="busy"),
+        python_suite("sql", "tests.e2e.test_sql", "tests.e2e.test_mcp", lane="busy"),
         python_suite("profiles", "tests.e2e.test_profiles", lane="busy"),
         python_suite("truth", "tests/e2e/harness/test_truth.py", "tests.e2e.harness.test_uninstrumented_rules", lane="busy"),
         Suite("format", [sh + "format"], whole, "busy", again=()),

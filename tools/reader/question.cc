@@ -176,8 +176,8 @@ absl::StatusOr<CommandQuestion> ReadQuestion(std::string_view path, const UrlPar
   const auto found = prefixed ? Subcommands().find(path.substr(kPrefix.size())) : Subcommands().end();
   if (found == Subcommands().end()) {
     return absl::NotFoundError(
-        "not found; use /, /v1/list, show, attempts, report, advise, diff or export, /metrics or "
-        "/healthz");
+        "not found; use /, /v1/list, show, now, check, attempts, report, advise, diff or export, "
+        "/metrics or /healthz");
   }
   const Subcommand& subcommand = found->second;
   CommandQuestion question;
@@ -226,6 +226,14 @@ absl::StatusOr<CommandQuestion> ReadQuestion(std::string_view path, const UrlPar
   if (!words.empty()) question.arguments.emplace_back("--");
   for (const auto& [name, word] : words) question.arguments.push_back(word);
   return question;
+}
+
+std::vector<QuestionParameter> QuestionParameters(std::string_view subcommand) {
+  std::vector<QuestionParameter> parameters;
+  const auto found = Subcommands().find(subcommand);
+  if (found == Subcommands().end()) return parameters;
+  for (const auto& [name, kind] : found->second.parameters) parameters.push_back({name, kind == Kind::kFlag});
+  return parameters;
 }
 
 }  // namespace goodput

@@ -26,4 +26,13 @@ struct CommandQuestion {
 // or an invalid value.
 absl::StatusOr<CommandQuestion> ReadQuestion(std::string_view path, const UrlParameters& parameters);
 
+// A parameter of a query.
+struct QuestionParameter {
+  std::string_view name;
+  bool is_flag = false;
+};
+
+// Those of "list" and the like, besides as, tz and color; empty if there is no such query.
+std::vector<QuestionParameter> QuestionParameters(std::string_view subcommand);
+
 }  // namespace goodput

@@ -16,6 +16,7 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/list.cc \
   tools/sgoodput/main.cc \
   tools/sgoodput/mark.cc \
+  tools/sgoodput/mcp.cc \
   tools/sgoodput/metrics.cc \
   tools/sgoodput/now.cc \
   tools/sgoodput/options.h \
@@ -46,6 +47,6 @@ else
 tools_sgoodput_sgoodput_SOURCES = $(tools_sgoodput_sgoodput_files)
 endif
 tools_sgoodput_sgoodput_CPPFLAGS = $(AM_CPPFLAGS) -DPKGLIBEXECDIR='"$(pkglibexecdir)"'
-tools_sgoodput_sgoodput_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+tools_sgoodput_sgoodput_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 tools_sgoodput_sgoodput_LDADD = tools/accounting/libreport.la tools/sources/libimportexport.la tools/sources/libsharedspool.la \
   tools/sources/libslurmtext.la tools/reader/libreader.la tools/web/libweb.la

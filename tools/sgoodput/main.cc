@@ -239,6 +239,14 @@ Examples:
   sgoodput statement -a --month 2026-10 --by user --csv
   sgoodput statement -a --html > statement.html)";
 
+constexpr const char* kMcpExamples = R"(
+For clients of language models: reads and writes JSON-RPC messages, one per line, by the Model Context Protocol.
+Its tools are now, list, show, attempts, report, advise, diff and check, read-only and with your rights.
+
+Examples:
+  in a client's configuration:
+  {"mcpServers": {"goodput": {"command": "sgoodput", "args": ["mcp"]}}})";
+
 constexpr const char* kWatchExamples = R"(
 Shows what the run would lose if it died now (steps that no checkpoint covers), the age of its last step, the
 buckets so far and the last signals. Exits when the run ends, or on q or Ctrl-C.
@@ -451,6 +459,11 @@ int ParseAndRun(int argc, char** argv) {
   AddStallFactor(*statement_app, statement.stall_factor);
   statement_app->footer(kStatementExamples);
 
+  goodput::McpOptions mcp;
+  CLI::App* mcp_app = app.add_subcommand("mcp", "answer a language model's client (Model Context Protocol)");
+  AddCommon(*mcp_app, mcp.common, false);
+  mcp_app->footer(kMcpExamples);
+
   goodput::MetricsOptions metrics;
   CLI::App* metrics_app =
       app.add_subcommand("metrics", "print what goodputd serves to Prometheus as /metrics");
@@ -617,6 +630,8 @@ int ParseAndRun(int argc, char** argv) {
                                 : *doctor_app              ? &doctor.common
                                 : *profile_app || *sql_app ? nullptr
                                                            : &list.common;
+  // It passes --url on.
+  if (*mcp_app) return goodput::RunMcp(mcp);
   if (common != nullptr) {
     if (const std::optional<int> code = goodput::AskRemotely(*common, question)) return *code;
   }

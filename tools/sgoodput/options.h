@@ -100,6 +100,10 @@ struct StatementOptions {
   bool html = false;
 };
 
+struct McpOptions {
+  CommonOptions common;
+};
+
 struct MetricsOptions {
   CommonOptions common;
 };
@@ -234,6 +238,7 @@ int RunNowCommand(const NowOptions& options);
 int RunCheck(const CheckOptions& options);
 int RunShow(const ShowOptions& options);
 int RunStatement(const StatementOptions& options);
+int RunMcp(const McpOptions& options);
 int RunMetricsCommand(const MetricsOptions& options);
 int RunWatch(const WatchOptions& options);
 int RunAttempts(const AttemptsOptions& options);
