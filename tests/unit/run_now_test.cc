@@ -133,6 +133,16 @@ TEST(RunNow, WaitsForAReason) {
   EXPECT_EQ(Told(run), "queued for 3600 s, 0 GPU-s: waits for 1h00m, reason Resources");
 }
 
+TEST(RunNow, IsUnobservedIfItsNodeIsSilent) {
+  RunBuilder run;
+  Started(run).TaskStarts(120, 0).Steps(1, 10, 200, 10);
+  run.Last().facts.last_seen.push_back({"n1", At(300)});
+  run.Now(5000);
+  const std::string told = Told(run);
+  EXPECT_EQ(told.substr(0, 11), "unobserved ") << told;
+  EXPECT_NE(told.find("nothing was heard for 1h1"), std::string::npos) << told;
+}
+
 TEST(RunNow, DoesNotGuess) {
   RunBuilder run;
   run.Attempt().Submitted(0).Eligible(0).Gpus(8).Started(100);

@@ -156,6 +156,13 @@ RunNow Holding(const Timeline& timeline, const Account& account, const NowLimits
   if (last == Bucket::kUnobserved) {
     now.state = NowState::kUnobserved;
     now.since = Since(timeline, {Bucket::kUnobserved});
+    const bool trained = !timeline.incarnations.empty() && !timeline.incarnations.back().ended &&
+                         timeline.incarnations.back().first_step_begin;
+    if (trained) {
+      now.evidence = Cat("nothing was heard for ", FormatDuration(timeline.now - now.since), "; ",
+                         LastStepText(timeline));
+      return now;
+    }
     // A program that told its steps in an earlier start tells them in this one, too.
     if (LongestStart(timeline, now.since)) return Starting(timeline, now.since, limits);
     now.evidence = "nothing tells what it does; a log profile or a checkpoint directory would";
@@ -269,6 +276,8 @@ std::string NowSummary(const NowTotals& totals) {
   } else if (held.runs > 0) {
     text += "; none is known to do nothing";
   }
+  const NowTotals::OfState unobserved = totals.Of(NowState::kUnobserved);
+  if (unobserved.gpus > 0) text += Cat("; what ", Grouped(unobserved.gpus), " of them do is not known");
   text += ".";
   if (queued.runs > 0)
     text += Cat(" ", Runs(queued.runs), queued.runs == 1 ? " waits for " : " wait for ", Grouped(queued.gpus),
