@@ -220,11 +220,11 @@ TEST(NowSummary, SaysHowManyGpusDoNothing) {
   EXPECT_EQ(NowSummary(totals), "1 run holds 1,408 GPUs; none is known to do nothing.");
   add(NowState::kNoProgress, 512);
   add(NowState::kIdle, 128);
+  add(NowState::kUnobserved, 16);
   add(NowState::kQueued, 1);
-  EXPECT_EQ(
-      NowSummary(totals),
-      "3 runs hold 2,048 GPUs; 640 of them in 2 runs do nothing useful (no progress 512, idle 128). 1 run "
-      "waits for 1 GPU.");
+  EXPECT_EQ(NowSummary(totals),
+            "4 runs hold 2,064 GPUs; 640 of them in 2 runs do nothing useful (no progress 512, idle 128); "
+            "what 16 of them do is not known. 1 run waits for 1 GPU.");
 }
 
 }  // namespace
