@@ -18,12 +18,15 @@
 #include "spank/files.h"
 #include "sql/status_macros.h"
 #include "sql/text.h"
+#include "tools/base/unpacker.h"
 
 namespace goodput {
 namespace {
 
 constexpr std::size_t kCopyBytes = std::size_t{256} << 10U;
 constexpr std::size_t kBlockBytes = 16;
+constexpr std::string_view kGzipMagic = "\x1f\x8b";
+constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
 // Of a pipe, which may never end.
 constexpr std::int64_t kMostCopied = std::int64_t{16} << 30U;
 
@@ -103,12 +106,35 @@ absl::StatusOr<Input> Input::Open(const std::string& path, absl::Duration patien
   return input;
 }
 
-absl::Status Input::CopyToUnnamed(int from, absl::Duration patience) {
+// Replaces the file by an unnamed one in $TMPDIR, which is removed however the program ends.
+absl::Status Input::MakeUnnamed() {
   const char* const tmp = std::getenv("TMPDIR");
   std::string path = Cat(tmp != nullptr && *tmp != '\0' ? tmp : "/tmp", "/sgoodput-XXXXXX");
   std::unique_ptr<int, CloseFile> copy(new int(mkostemp(path.data(), O_CLOEXEC)));
   if (*copy < 0) return absl::ErrnoToStatus(errno, Cat("cannot make ", path));
   unlink(path.c_str());
+  fd_ = std::move(copy);
+  return absl::OkStatus();
+}
+
+absl::Status Input::Append(std::string_view bytes) {
+  size_ += static_cast<std::int64_t>(bytes.size());
+  if (size_ > kMostCopied) {
+    return absl::InvalidArgumentError(
+        "more than 16 GiB (unpacked, if it was compressed); write it to files, and import them in parts");
+  }
+  while (!bytes.empty()) {
+    const ssize_t put = Uninterrupted([&] { return write(*fd_, bytes.data(), bytes.size()); });
+    if (put <= 0) return absl::ErrnoToStatus(errno, "cannot keep a copy in $TMPDIR or /tmp");
+    bytes.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Input::CopyToUnnamed(int from, absl::Duration patience) {
+  Input source;
+  source.fd_ = std::move(fd_);  // is `from`
+  RETURN_IF_ERROR(MakeUnnamed());
   std::string buffer(kCopyBytes, '\0');
   while (true) {
     pollfd polled{from, POLLIN, 0};
@@ -119,18 +145,52 @@ absl::Status Input::CopyToUnnamed(int from, absl::Duration patience) {
     if (got < 0 && errno == EAGAIN) continue;
     if (got < 0) return absl::ErrnoToStatus(errno, "cannot read it");
     if (got == 0) break;
-    for (ssize_t done = 0; done < got;) {
-      const ssize_t put = Uninterrupted(
-          [&] { return write(*copy, buffer.data() + done, static_cast<std::size_t>(got - done)); });
-      if (put <= 0) return absl::ErrnoToStatus(errno, Cat("cannot keep a copy in ", path));
-      done += put;
-    }
-    size_ += got;
-    if (size_ > kMostCopied)
-      return absl::InvalidArgumentError("more than 16 GiB; write it to a file, and import that in parts");
+    RETURN_IF_ERROR(Append(std::string_view(buffer.data(), static_cast<std::size_t>(got))));
   }
-  fd_ = std::move(copy);
   return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Input::IsPacked() const {
+  std::array<char, kZstdMagic.size()> magic{};
+  ASSIGN_OR_RETURN(const std::size_t got, Read(0, magic.data(), magic.size()));
+  const std::string_view begin(magic.data(), got);
+  return begin.substr(0, kGzipMagic.size()) == kGzipMagic || begin == kZstdMagic;
+}
+
+absl::Status Input::Append(const Input& other) {
+  std::string buffer(kCopyBytes, '\0');
+  ASSIGN_OR_RETURN(const bool packed, other.IsPacked());
+  Unpacker unpacker;
+  for (std::int64_t at = 0;;) {
+    ASSIGN_OR_RETURN(const std::size_t got, other.Read(at, buffer.data(), buffer.size()));
+    if (got == 0) return Append("\n");
+    const std::string_view piece = std::string_view(buffer).substr(0, got);
+    if (at == 0 && packed && piece.substr(0, kZstdMagic.size()) == kZstdMagic) {
+      return absl::InvalidArgumentError(
+          "compressed with zstd, which sgoodput does not read; unpack it with zstd -d");
+    }
+    at += static_cast<std::int64_t>(got);
+    RETURN_IF_ERROR(packed ? unpacker.Unpack(piece, [&](std::string_view bytes) { return Append(bytes); })
+                           : Append(piece));
+  }
+}
+
+absl::StatusOr<Input> Input::OpenAll(const std::vector<std::string>& paths) {
+  Input all;
+  for (const std::string& path : paths) {
+    absl::StatusOr<Input> one = Open(path);
+    if (!one.ok()) return one.status();
+    ASSIGN_OR_RETURN(const bool packed, one->IsPacked());
+    if (paths.size() == 1 && !packed) return *std::move(one);
+    if (all.name_.empty()) {
+      RETURN_IF_ERROR(all.MakeUnnamed());
+      all.name_ = one->name_;
+      all.is_file_ = one->is_file_;
+    }
+    all.written_ns_ = std::max(all.written_ns_, one->written_ns_);
+    if (absl::Status status = all.Append(*one); !status.ok()) return Annotate(status, path);
+  }
+  return all;
 }
 
 absl::StatusOr<std::size_t> Input::Read(std::int64_t at, char* into, std::size_t size) const {
