@@ -525,6 +525,20 @@ TEST_F(OtelImport, AnyOrderGivesTheSame) {
   }
 }
 
+TEST_F(OtelImport, SpansOfOneTimeAreNestedWhateverTheirOrder) {
+  const std::string facts = R"("megatron.iteration": 5)";
+  std::string text = Steps(0, 5, 10);
+  text += Console("nvrx.checkpoint.save.request", 15, 15.5, R"("nvrx.call_idx": 0)");
+  text += Console("megatron.checkpoint.save", 15, 15.5, facts);
+  text += Console("megatron.checkpoint.exposed_save", 15, 15.5, facts);
+  text += Console("megatron.checkpoint.save.finalize", 17.5, 17.5, R"("nvrx.call_idx": [0])");
+  text += ConsoleStep(5, 15.5, 17.5) + ConsoleStep(6, 17.5, 19.5);
+  ASSERT_TRUE(Import({Write("a", text)}).ok());
+  const Timeline timeline = BuildTimeline(LoadRun(db_, *KnownJobs(db_), At(5'000'000))->facts);
+  ASSERT_EQ(timeline.checkpoints.size(), 1U);
+  EXPECT_EQ(timeline.checkpoints.front().complete, At(17.5)) << "it went on in the background";
+}
+
 TEST_F(OtelImport, RotatedArchivesAreOne) {
   const std::string first = Write("a.jsonl.gz", Gzip(Otlp(OtlpStep(0, 10, 11) + "," + OtlpStep(1, 11, 12))));
   const std::string second = Write("b.jsonl", Otlp(OtlpStep(2, 12, 13)) + Otlp(OtlpStep(2, 12.1, 13), 1));

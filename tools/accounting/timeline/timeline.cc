@@ -71,6 +71,9 @@ class TimelineBuilder {
       Summarise(i);
       FindInterruption(i);
     }
+    std::vector<const IncarnationFacts*> programs;
+    for (const Judged& judged : programs_) programs.push_back(&judged.program);
+    timeline_.pace = MeasurePace(programs, fates_, facts_.step_reader.get());
     NameHangs(timeline_);
     timeline_.signals = ReadSignalLedger(timeline_);
   }

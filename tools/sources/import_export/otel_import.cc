@@ -48,6 +48,7 @@ struct Held {
   std::int64_t offset = 0;
   std::int64_t number = 0;  // the iteration; of other spans an index
   std::uint32_t process = 0;
+  std::uint8_t nesting = 0;
   bool is_iteration = false;
   bool error = false;
   std::optional<bool> skipped;
@@ -68,7 +69,15 @@ bool IsWorthHolding(const Span& span) {
 class SpanHeap {
  public:
   void Add(std::size_t process, const Span& span, std::int64_t offset) {
-    Held held{span.start, span.end, offset, 0, static_cast<std::uint32_t>(process), false, false, {}};
+    Held held{span.start,
+              span.end,
+              offset,
+              0,
+              static_cast<std::uint32_t>(process),
+              static_cast<std::uint8_t>(NestingOf(span.kind)),
+              false,
+              false,
+              {}};
     if (span.kind == Span::Kind::kIteration) {
       if (!span.iteration) return;
       held.number = *span.iteration;
@@ -87,7 +96,8 @@ class SpanHeap {
   template <typename Take>
   absl::Status Each(const Take& take) {
     std::sort(held_.begin(), held_.end(), [](const Held& a, const Held& b) {
-      return std::tie(a.process, a.start, b.end, a.offset) < std::tie(b.process, b.start, a.end, b.offset);
+      return std::tie(a.process, a.start, b.end, a.nesting, a.offset) <
+             std::tie(b.process, b.start, a.end, b.nesting, b.offset);
     });
     Span step;
     step.kind = Span::Kind::kIteration;

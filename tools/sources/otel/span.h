@@ -50,6 +50,11 @@ struct SpanName {
 };
 SpanName ReadSpanName(std::string_view name);
 
+// For spans with the same times: the lower encloses the higher.
+inline int NestingOf(Span::Kind kind) {
+  return kind == Span::Kind::kExposedSave ? 0 : kind == Span::Kind::kSave ? 1 : 2;
+}
+
 // The process that a span is from: the resource of OpenTelemetry. It is what the program says of itself.
 struct SpanProcess {
   std::optional<std::int64_t> job;

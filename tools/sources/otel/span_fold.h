@@ -50,7 +50,7 @@ class SpanFold {
 
   // The following spans are those of another process, of the given attempt (from 0, ascending).
   absl::Status Begin(int attempt);
-  // By start; of equal starts, the longer first. `offset` is followed by kOffsets others that are the span's.
+  // By start; of equal starts, the longer first, and of equal times by NestingOf. `offset` is followed by kOffsets others that are the span's.
   absl::Status Take(const Span& span, std::int64_t offset);
   // The last process. Without it, what was only just begun is not told.
   absl::Status Finish();
