@@ -14,6 +14,7 @@ from .harness.checks import assert_attempts, assert_buckets_close, describe
 from .harness.goodput_site import Site
 from .harness.judge import Judge, seconds
 from .harness.stage import Stage
+from .harness.uninstrumented import assert_close
 from .harness.work import Outcome, Work
 
 STAGE = Stage()
@@ -61,7 +62,17 @@ def crashed(work: Work) -> Outcome:
     return imported(work)
 
 
-SCENARIOS = (preempted, killed, crashed)
+def default_groups(work: Work) -> Outcome:
+    """As Megatron-LM is by default: no spans of steps, and none of what is loaded."""
+    output = os.path.join(work.site.cluster.jobdir(work.user), "%j.otel")
+    program = work.trainer("--framework megatron-otel --save-every 10 --steps 75", marks=False)
+    work.submit("export OTEL_SPAN_GROUPS=default\nsrun " + program, "--open-mode=append", "--output=" + output)
+    work.steps(0, 45)
+    work.preempt()
+    return imported(work)
+
+
+SCENARIOS = (preempted, killed, crashed, default_groups)
 
 
 def setUpModule() -> None:
@@ -104,6 +115,13 @@ class OtelTest(Judge):
         self.assertGreater(seconds(outcome.show, "lost_work"), 0.5)
         for one in job["checkpoints"]:
             self.assertTrue(one["complete_ns"] is None or one["complete_ns"] - one["begin_ns"] > 9e8, job["checkpoints"])
+
+    def test_steps_that_are_inferred_from_its_saves(self) -> None:
+        outcome = self.outcome(default_groups)
+        self.assertIn("no spans of steps, which are inferred from the saves", outcome.more["log"])
+        assert_close(self, outcome)
+        evidence = {bucket["name"]: bucket["evidence"] for bucket in outcome.show["jobs"][0]["buckets"] if bucket["ns"]}
+        self.assertEqual(evidence["checkpoint_save"], "log")
 
     def test_a_program_that_is_started_again_in_its_allocation(self) -> None:
         job = self.told(self.outcome(crashed))

@@ -69,7 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   SpanFold fold(sink);
   std::int64_t offset = 0;
   for (std::size_t start = 0; start < survey.starts().size(); ++start) {
-    REQUIRE(fold.Begin(survey.starts()[start].attempt).ok());
+    REQUIRE(fold.Begin(survey.starts()[start].attempt, survey.starts()[start].tells_steps).ok());
     for (const auto& [process, span] : spans) {
       if (survey.StartOf(process, span) == start) REQUIRE(fold.Take(span, offset += SpanFold::kOffsets).ok());
     }

@@ -102,10 +102,10 @@ class Spans {
     save.iteration = step;
     return save;
   }
-  Told Fold() {
+  Told Fold(bool tells_steps = true) {
     Told told;
     SpanFold fold(told);
-    EXPECT_TRUE(fold.Begin(0).ok());
+    EXPECT_TRUE(fold.Begin(0, tells_steps).ok());
     FoldInto(fold);
     EXPECT_TRUE(fold.Finish().ok());
     return told;
@@ -248,8 +248,9 @@ TEST(SpanFold, WithoutSpansOfStepsThereAreSavesAndPhases) {
   spans.Save(100, 110, 112, 113);
   spans.Add("megatron.evaluate", 120, 125);
   EXPECT_EQ(
-      spans.Fold().Lines(""),
-      "110 checkpoint begin 100 | 112 checkpoint end 100 | 112 phase begin checkpoint_save.skew_wait"
+      spans.Fold(false).Lines(""),
+      "110 checkpoint begin steps_untold 100 | 112 checkpoint end 100 | 112 phase begin "
+      "checkpoint_save.skew_wait"
       " | 113 phase end checkpoint_save.skew_wait | 120 phase begin evaluation | 125 phase end evaluation");
 }
 

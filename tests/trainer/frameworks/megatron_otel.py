@@ -2,7 +2,7 @@
 spans of asynchronous saves (pull request 394): beside Megatron's own lines, the last rank prints each span as a line of JSON.
 
 As the exporter's BatchSpanProcessor does, it prints spans in the order of their ends, a while after that; a killed program's
-last ones are never printed."""
+last ones are never printed. $OTEL_SPAN_GROUPS is Megatron-LM's --otel-span-groups: per_step, or default without steps."""
 
 import datetime
 import json
@@ -12,6 +12,8 @@ from typing import Any, Dict, List, Tuple
 from . import megatron
 
 NAME = "megatron-otel"
+PER_STEP = ("megatron.train.iteration", "megatron.train.iteration_report", "megatron.checkpoint.load",
+            "megatron.checkpoint.timers_log", "megatron.startup.model_init", "megatron.startup.dataloader")
 BATCH_S = 1.0  # 5 by default, which is longer than most of what a test does
 
 
@@ -120,6 +122,8 @@ class Printer(megatron.Printer):
 
     def _span(self, name: str, begin: float, end: float, **attributes: Any) -> None:
         if self.run.rank != self.run.ranks - 1:
+            return
+        if name in PER_STEP and os.environ.get("OTEL_SPAN_GROUPS", "per_step") == "default":
             return
 
         def iso(at: float) -> str:

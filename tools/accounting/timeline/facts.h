@@ -54,6 +54,10 @@ inline constexpr std::string_view kElasticReinitPhase = "elastic_reinit";
 // The name of a checkpoint's mark that says that training continues while the save runs in the background.
 inline constexpr std::string_view kInBackground = "background";
 
+// The name of a save's begin if the program reports its saves, but no steps: they are inferred from the
+// saves.
+inline constexpr std::string_view kStepsUntold = "steps_untold";
+
 // The name of a kStepEnd after which steps may have been done that nobody recorded, because the program
 // reports them with a delay of at most kReportDelay and was killed.
 inline constexpr std::string_view kMayBeMore = "may_be_more";

@@ -82,6 +82,7 @@ void ReadCheckpoints(const std::vector<const Mark*>& marks, IncarnationFacts& pr
     checkpoint.begin = begin->t;
     checkpoint.ref = begin->ref;
     if (end != nullptr) checkpoint.complete = end->t;
+    checkpoint.stands_for_steps = begin->name == kStepsUntold;
     auto [blocked_until, closing] = next.After(begin->t);
     for (const Mark* over : {end, save.released}) {
       if (over != nullptr && over->t < blocked_until) {

@@ -152,7 +152,7 @@ class SpanImport {
           if (process != last) {
             last = process;
             const SpanSurvey::Choice& start = survey_.starts()[process];
-            RETURN_IF_ERROR(fold.Begin(start.attempt));
+            RETURN_IF_ERROR(fold.Begin(start.attempt, start.tells_steps));
             sink.Within(start.job, start.life);
           }
           return fold.Take(span, offset);
@@ -252,10 +252,10 @@ absl::Status SpanImport::Check() const {
 
 std::string SpanImport::Note() const {
   std::string note;
-  if (!survey_.has_iterations()) {
+  if (!survey_.all_tell_steps()) {
     note =
-        "no span of a step: steps follow from the saves; Megatron-LM sends steps with --otel-span-groups "
-        "per_step";
+        "no spans of steps, which are inferred from the saves; Megatron-LM sends them with "
+        "--otel-span-groups per_step";
   }
   const auto read = static_cast<std::int64_t>(survey_.starts().size());
   if (survey_.processes() > read) {

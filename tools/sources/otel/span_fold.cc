@@ -55,10 +55,11 @@ bool SpanFold::IsNoticeable(Ns duration) {
   return duration > process.usual / kShareOfStep;
 }
 
-absl::Status SpanFold::Begin(int attempt) {
+absl::Status SpanFold::Begin(int attempt, bool tells_steps) {
   if (process_) RETURN_IF_ERROR(EndProcess());
   process_.emplace();
   process_->attempt = attempt;
+  process_->tells_steps = tells_steps;
   return absl::OkStatus();
 }
 
@@ -182,7 +183,8 @@ absl::Status SpanFold::CloseSave(bool went_on) {
   process.saving.reset();
   const std::int64_t offset = std::exchange(offset_, save.offset);
   const std::int64_t used = std::exchange(used_, 0);
-  RETURN_IF_ERROR(Checkpoint(save.begin, save, true, {}));
+  RETURN_IF_ERROR(
+      Checkpoint(save.begin, save, true, process.tells_steps ? std::string_view() : kStepsUntold));
   const bool complete = save.written && (went_on || save.went_on);
   if (save.call) {
     RETURN_IF_ERROR(Checkpoint(save.blocked_until, save, false, kInBackground));

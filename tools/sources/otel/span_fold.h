@@ -49,8 +49,10 @@ class SpanFold {
   explicit SpanFold(LogSink& sink) : sink_(sink) {}
 
   // The following spans are those of another process, of the given attempt (from 0, ascending).
-  absl::Status Begin(int attempt);
-  // By start; of equal starts, the longer first, and of equal times by NestingOf. `offset` is followed by kOffsets others that are the span's.
+  // `tells_steps`: it has spans of iterations.
+  absl::Status Begin(int attempt, bool tells_steps);
+  // By start; of equal starts, the longer first, and of equal times by NestingOf. `offset` is followed by
+  // kOffsets others that are the span's.
   absl::Status Take(const Span& span, std::int64_t offset);
   // The last process. Without it, what was only just begun is not told.
   absl::Status Finish();
@@ -72,6 +74,7 @@ class SpanFold {
     Process();
 
     int attempt = 0;
+    bool tells_steps = true;
     std::optional<std::int64_t> done;  // steps
     Ns done_at = 0;
     bool cut_off = false;  // the last step was

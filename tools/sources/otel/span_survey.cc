@@ -11,10 +11,10 @@ void SpanSurvey::See(const SpanProcess& process, const Span& span) {
   auto seen = seen_.find(process.identity);
   if (seen == seen_.end()) {
     if (seen_.size() >= kMostProcesses) return;
-    seen = seen_.emplace(process.identity, Seen{process, INT64_MAX, 0, std::nullopt}).first;
+    seen = seen_.emplace(process.identity, Seen{process, INT64_MAX, 0, false, std::nullopt}).first;
   }
   if (process.launcher) return;
-  if (span.kind == Span::Kind::kIteration) has_iterations_ = true;
+  if (span.kind == Span::Kind::kIteration) seen->second.tells_steps = true;
   // Spans of the time before the process may lie in the life of the one before.
   if (span.kind == Span::Kind::kBackdated || span.kind == Span::Kind::kStartup) return;
   seen->second.first = std::min(seen->second.first, span.start);
@@ -67,8 +67,13 @@ void SpanSurvey::Choose() {
     starts_.push_back({start.process->process.job,
                        start.process->process.rank,
                        known ? number.first->second : next - 1,
+                       start.process->tells_steps,
                        {start.process->first, start.process->last}});
   }
+}
+
+bool SpanSurvey::all_tell_steps() const {
+  return std::all_of(starts_.begin(), starts_.end(), [](const Choice& start) { return start.tells_steps; });
 }
 
 std::optional<std::size_t> SpanSurvey::StartOf(const SpanProcess& process, const Span& span) const {

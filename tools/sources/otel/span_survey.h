@@ -25,7 +25,8 @@ class SpanSurvey {
     std::optional<std::int64_t> job;
     std::optional<std::int64_t> rank;
     int attempt = 0;  // by begin, from 0
-    TimeSpan life;    // its first and last span, without the time before the process itself
+    bool tells_steps = false;
+    TimeSpan life;  // its first and last span, without the time before the process itself
   };
 
   void See(const SpanProcess& process, const Span& span);
@@ -36,13 +37,15 @@ class SpanSurvey {
   std::optional<std::size_t> StartOf(const SpanProcess& process, const Span& span) const;
 
   std::int64_t processes() const { return static_cast<std::int64_t>(seen_.size()); }
-  bool has_iterations() const { return has_iterations_; }
+  // Every start that is read has spans of iterations.
+  bool all_tell_steps() const;
 
  private:
   struct Seen {
     SpanProcess process;
     Ns first = INT64_MAX;
     Ns last = 0;
+    bool tells_steps = false;
     std::optional<std::size_t> start;
   };
   // Starts of an attempt, for its launcher: when each began.
@@ -57,7 +60,6 @@ class SpanSurvey {
   std::map<Key, std::string> launchers_;  // the identity of the one to read
   std::map<Key, Begins> begins_;
   std::vector<Choice> starts_;
-  bool has_iterations_ = false;
 };
 
 }  // namespace goodput
