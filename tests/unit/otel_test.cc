@@ -19,6 +19,7 @@
 #include "tools/accounting/runs/load_run.h"
 #include "tools/sources/import_export/input.h"
 #include "tools/sources/import_export/otel_import.h"
+#include "tools/sources/otel/live_spans.h"
 #include "tools/sources/otel/span_fold.h"
 #include "tools/sources/otel/span_survey.h"
 #include "tools/sources/otel/span_text.h"
@@ -285,7 +286,8 @@ TEST(SpanSurvey, TheLowestRankOfEachStartIsRead) {
   survey.See(Rank(5, 0, 63, 1), StepAt(10, 20));
   survey.See(Rank(5, 0, 55, 2), StepAt(30, 40));
   // All ranks of a later attempt.
-  for (std::int64_t rank = 7; rank >= 0; --rank) survey.See(Rank(5, 1, rank, 3), StepAt(50, 60));
+  for (std::int64_t rank = 7; rank >= 0; --rank)
+    survey.See(Rank(5, 1, rank, 3), StepAt(50 - static_cast<double>(rank) / 10, 60));
   survey.Choose();
   ASSERT_EQ(survey.starts().size(), 3U);
   EXPECT_EQ(survey.starts()[0].rank, 63);
@@ -337,6 +339,58 @@ TEST(SpanSurvey, TimeBeforeTheProcessDoesNotMakeTwoStartsOne) {
   survey.See(Rank(5, 0, 0, 2), StepAt(30, 40));
   survey.Choose();
   EXPECT_EQ(survey.starts().size(), 2U);
+}
+
+// ---- while they arrive
+
+TEST(LiveSpans, WhatLiesInASaveWaitsForTheSpanAroundIt) {
+  Told told;
+  LiveSpans live(told);
+  Spans spans;
+  const SpanProcess rank = Rank(5, 0, 3, 1);
+  const auto take = [&](const Span& span) { EXPECT_TRUE(live.Take(rank, span).ok()); };
+  take(spans.Iteration(0, 10, 11));
+  // They end, and arrive, in this order.
+  Span request;
+  request.start = request.end = At(11.1);
+  request.call = 7;
+  take(request);
+  Span save = spans.Add("megatron.checkpoint.save", 11, 11.2);
+  save.iteration = 1;
+  take(save);
+  EXPECT_TRUE(live.Tell().ok());
+  EXPECT_EQ(told.Lines(), "10 step 1 | 11 step end may_be_more 1") << "a step does not wait";
+  Span around = spans.Add("megatron.checkpoint.exposed_save", 11, 11.3);
+  around.iteration = 1;
+  take(around);
+  take(spans.Iteration(1, 11.3, 12.3));
+  EXPECT_TRUE(live.Tell().ok());
+  EXPECT_EQ(told.Lines(),
+            "10 step 1 | 11 step end may_be_more 1 | 11 checkpoint begin 1 | 11.3 checkpoint end background 1"
+            " | 11.3 step 2 | 12.3 step end may_be_more 2");
+}
+
+TEST(LiveSpans, OneRankIsReadUntilAnotherStartFollows) {
+  Told told;
+  LiveSpans live(told);
+  const auto take = [&](const SpanProcess& process, std::int64_t n, double start, double end) {
+    Spans spans;
+    EXPECT_TRUE(live.Take(process, spans.Iteration(n, start, end)).ok());
+    EXPECT_TRUE(live.Tell().ok());
+  };
+  take(Rank(5, 0, 1, 11), 0, 10, 11);
+  take(Rank(5, 0, 0, 10), 0, 10, 11);
+  take(Rank(5, 0, 0, 10), 1, 11, 12);
+  take(Rank(5, 0, 1, 11), 1, 11, 12);
+  // torchrun starts them again; the other rank is heard of first.
+  take(Rank(5, 0, 0, 20), 1, 15, 16);
+  take(Rank(5, 0, 1, 21), 1, 15, 16);
+  take(Rank(5, 0, 0, 20), 2, 16, 17);
+  EXPECT_TRUE(live.Finish().ok());
+  EXPECT_EQ(told.Lines(),
+            "10 step 1 | 11 step end may_be_more 1 | 11 step 2 | 12 step end may_be_more 2 | 12 step end "
+            "may_be_more 2"
+            " | 15 step 2 | 16 step end may_be_more 2 | 16 step end may_be_more 2");
 }
 
 // ---- texts

@@ -74,6 +74,45 @@ TEST(Timeline, AfterTheLastStepThatWasToldTheNextHadBegun) {
   EXPECT_NE(run.Story().find("productive 10-60 | lost_work 60-70"), std::string::npos) << run.Story();
 }
 
+// Steps of 1 s from 20 to 30, told with a delay, and killed at `end`.
+RunBuilder ToldWithADelay(double end) {
+  RunBuilder run;
+  AttemptBuilder& attempt =
+      run.Attempt().Submitted(0).Started(10).Ready(12).TaskStarts(15, 0).Steps(1, 10, 20, 1);
+  Mark mark;
+  mark.t = At(30);
+  mark.kind = Mark::Kind::kStepEnd;
+  mark.begin = false;
+  mark.train_step = 10;
+  mark.name = std::string(kMayBeMore);
+  mark.slurm_step = 0;
+  attempt.facts.marks.push_back(mark);
+  attempt.TaskKilled(end, 0, 9).Ended(end, "REQUEUED");
+  return run;
+}
+
+TEST(Timeline, StepsThatMayHaveBeenDoneUntoldCountIfTheNextStartGoesOnAfterThem) {
+  RunBuilder run = ToldWithADelay(34.5);
+  run.Attempt().Submitted(35).Started(40).Ready(40).TaskStarts(40, 0).Steps(14, 20, 41, 1);
+  run.Last().TaskExits(48, 0, 0).Ended(48, "COMPLETED");
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(timeline.steps.kept, 20);
+  EXPECT_EQ(timeline.attempts[0].kept_step, 13);
+}
+
+TEST(Timeline, StepsThatMayHaveBeenDoneUntoldAreLostWorkWithoutANumber) {
+  const Timeline timeline = ToldWithADelay(34.5).Build();
+  EXPECT_EQ(timeline.steps.executed, 10);
+  EXPECT_EQ(SecondsIn(timeline, Bucket::kLostWork), 14.5);
+  EXPECT_EQ(SecondsIn(timeline, Bucket::kStall), 0);
+}
+
+TEST(Timeline, AProgramThatWouldHaveToldMoreByThenHungInItsNextStep) {
+  const Timeline timeline = ToldWithADelay(90).Build();
+  EXPECT_EQ(SecondsIn(timeline, Bucket::kLostWork), 11);
+  EXPECT_EQ(SecondsIn(timeline, Bucket::kStall), 59);
+}
+
 TEST(Timeline, AProgramThatExitsWellBeginsNoStepItDidNotTell) {
   RunBuilder run;
   run.Attempt()

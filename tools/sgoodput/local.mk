@@ -17,6 +17,7 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/mark.cc \
   tools/sgoodput/metrics.cc \
   tools/sgoodput/options.h \
+  tools/sgoodput/otlp.cc \
   tools/sgoodput/profile.cc \
   tools/sgoodput/progress.cc tools/sgoodput/progress.h \
   tools/sgoodput/remote.cc tools/sgoodput/remote.h \

@@ -498,8 +498,10 @@ int ParseAndRun(int argc, char** argv) {
   sql_app->add_option("--timeout", sql.timeout, "stop a query that runs longer (5m)")->type_name("TIME");
   sql_app->footer(kSqlExamples);
 
-  // RunMark parses its arguments, see main().
+  // RunMark and goodput-otlp parse their arguments, see main().
   app.add_subcommand("mark", "in a job: report training progress (see sgoodput mark --help)")->allow_extras();
+  app.add_subcommand("otlp", "in a job: report what OpenTelemetry tells (see sgoodput otlp --help)")
+      ->allow_extras();
 
   try {
     try {
@@ -570,6 +572,7 @@ int main(int argc, char** argv) {
   try {
     // Before anything slow: a job may run this at every step.
     if (argc > 1 && std::string_view(argv[1]) == "mark") return goodput::RunMark(argc - 2, argv + 2);
+    if (argc > 1 && std::string_view(argv[1]) == "otlp") return goodput::RunOtlp(argc - 2, argv + 2);
     return ParseAndRun(argc, argv);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "sgoodput: %s\n", error.what());

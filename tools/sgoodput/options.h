@@ -210,5 +210,6 @@ int RunBackfill(const BackfillOptions& options);
 // `sgoodput mark ...`: has its own parser, because it runs once per training step and must take less than 5
 // ms.
 int RunMark(int argc, char** argv);
+int RunOtlp(int argc, char** argv);
 
 }  // namespace goodput

@@ -79,7 +79,9 @@ tools/sources/logs/built_in.cc: tools/sources/logs/embed $(log_profiles)
 # Spans of OpenTelemetry.
 noinst_LTLIBRARIES += tools/sources/libotel.la
 tools_sources_libotel_files = \
+  tools/sources/otel/live_spans.cc tools/sources/otel/live_spans.h \
   tools/sources/otel/span.cc tools/sources/otel/span.h \
+  tools/sources/otel/span_attributes.cc tools/sources/otel/span_attributes.h \
   tools/sources/otel/span_fold.cc tools/sources/otel/span_fold.h \
   tools/sources/otel/span_survey.cc tools/sources/otel/span_survey.h \
   tools/sources/otel/span_text.cc tools/sources/otel/span_text.h

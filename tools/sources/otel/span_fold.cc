@@ -134,7 +134,8 @@ absl::Status SpanFold::TakeIteration(const Span& span) {
   if (whole) process.steps.Add(span.end - span.start);
   Speaker speaker;
   speaker.attempt = process.attempt;
-  return sink_.Step(span.start, step, speaker, Offset());
+  RETURN_IF_ERROR(sink_.Step(span.start, step, speaker, Offset()));
+  return live_ && whole ? StepEnd(false) : absl::OkStatus();
 }
 
 absl::Status SpanFold::TakeSave(const Span& span) {
@@ -227,13 +228,17 @@ absl::Status SpanFold::CloseLoad(std::optional<std::int64_t> step) {
 }
 
 // `exited`: it said so. Otherwise it was killed, perhaps some steps later, or goes on in another way.
-absl::Status SpanFold::EndSteps(bool exited) {
-  Process& process = *process_;
-  const std::optional<std::int64_t> done = std::exchange(process.done, std::nullopt);
-  if (!done || process.cut_off) return absl::OkStatus();
-  LogMark mark{process.done_at, PackedMark::Kind::kStepEnd, false, *done, {}};
+absl::Status SpanFold::StepEnd(bool exited) {
+  LogMark mark{process_->done_at, PackedMark::Kind::kStepEnd, false, process_->done, {}};
   if (!exited) mark.name = kMayBeMore;
   return Mark(mark, 0, Offset());
+}
+
+absl::Status SpanFold::EndSteps(bool exited) {
+  Process& process = *process_;
+  if (process.done && !process.cut_off) RETURN_IF_ERROR(StepEnd(exited));
+  process.done.reset();
+  return absl::OkStatus();
 }
 
 absl::Status SpanFold::EndProcess() {

@@ -46,7 +46,9 @@ namespace goodput {
 
 class SpanFold {
  public:
-  explicit SpanFold(LogSink& sink) : sink_(sink) {}
+  // `live`: the marks are sent while the program runs. Finish may then never be called, so that each step's
+  // end is told.
+  explicit SpanFold(LogSink& sink, bool live = false) : sink_(sink), live_(live) {}
 
   // The following spans are those of another process, of the given attempt (from 0, ascending).
   // `tells_steps`: it has spans of iterations.
@@ -94,6 +96,7 @@ class SpanFold {
   absl::Status CloseSave(bool went_on);
   absl::Status CloseLoad(std::optional<std::int64_t> step);
   absl::Status EndSteps(bool exited);
+  absl::Status StepEnd(bool exited);
   absl::Status EndProcess();
   absl::Status Phase(Ns begin, Ns end, std::string_view name);
   absl::Status Checkpoint(Ns t, const Save& save, bool begin, std::string_view name);
@@ -103,6 +106,7 @@ class SpanFold {
   std::int64_t Offset() { return offset_ + used_++ % kOffsets; }
 
   LogSink& sink_;
+  bool live_;
   std::optional<Process> process_;
   // The attempt of the last processes, told once all of them are known.
   std::optional<LogAttempt> attempt_;

@@ -2,45 +2,27 @@
 
 #include <simdjson.h>
 
-#include <charconv>
 #include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "sql/text.h"
-#include "tools/accounting/timeline/sanitize_facts.h"
+#include "tools/sources/otel/span_attributes.h"
 
 namespace goodput {
 namespace {
 
 namespace dom = simdjson::dom;
 
-// Saves in one finalize; more is not from a training program.
-constexpr std::size_t kMostCalls = 4096;
-// 2000-01-01: a clock that was never set says 1970.
-constexpr Ns kEarliestSpan = 946'684'800 * kSecond;
-
-std::optional<std::int64_t> Number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
-}
-
 std::string_view Text(const dom::object& object, std::string_view key) {
   std::string_view text;
   return object[key].get(text) == simdjson::SUCCESS ? text : std::string_view();
 }
 
-// An attribute's value: of the console exporter plain JSON, of OTLP an object that names its type.
-struct Value {
-  std::optional<std::int64_t> number;
-  std::optional<bool> flag;
-  std::string_view text;
-  std::vector<std::int64_t> numbers;
-};
+using Value = SpanValue;
 
+// The console exporter prints plain JSON, OTLP an object that names its type.
 Value PlainValue(const dom::element& element);
 
 Value TypedValue(const dom::object& object) {
@@ -51,11 +33,11 @@ Value TypedValue(const dom::object& object) {
       if (inner["values"].get(items) != simdjson::SUCCESS) continue;
       for (const dom::element item : items) {
         dom::object typed;
-        if (item.get(typed) != simdjson::SUCCESS || value.numbers.size() >= kMostCalls) continue;
+        if (item.get(typed) != simdjson::SUCCESS || value.numbers.size() >= SpanValue::kMostNumbers) continue;
         std::string_view text;
         std::int64_t number = 0;
         if (typed["intValue"].get(text) == simdjson::SUCCESS) {
-          if (const auto read = Number(text)) value.numbers.push_back(*read);
+          if (const auto read = NumberOf(text)) value.numbers.push_back(*read);
         } else if (typed["intValue"].get(number) == simdjson::SUCCESS) {
           value.numbers.push_back(number);
         }
@@ -74,10 +56,10 @@ Value PlainValue(const dom::element& element) {
   dom::array items;
   if (element.get(flag) == simdjson::SUCCESS) value.flag = flag;
   if (element.get(number) == simdjson::SUCCESS) value.number = number;
-  if (element.get(value.text) == simdjson::SUCCESS) value.number = Number(value.text);
+  if (element.get(value.text) == simdjson::SUCCESS) value.number = NumberOf(value.text);
   if (element.get(items) == simdjson::SUCCESS) {
     for (const dom::element item : items) {
-      if (item.get(number) == simdjson::SUCCESS && value.numbers.size() < kMostCalls)
+      if (item.get(number) == simdjson::SUCCESS && value.numbers.size() < SpanValue::kMostNumbers)
         value.numbers.push_back(number);
     }
   }
@@ -99,63 +81,6 @@ void EachTyped(const dom::array& attributes, const Each& each) {
   }
 }
 
-void SetAttribute(std::string_view key, Value value, Span& span) {
-  const auto count = [&]() -> std::optional<std::int64_t> {
-    if (!value.number || *value.number < 0 || *value.number >= kMaxTrainStep) return std::nullopt;
-    return value.number;
-  };
-  if (key == "megatron.iteration") span.iteration = count();
-  if (key == "megatron.skipped") span.skipped = value.flag;
-  if (key == "nvrx.call_idx") {
-    span.call = value.number;
-    span.calls = std::move(value.numbers);
-  }
-}
-
-// Collects the attributes of a resource; Finish makes the identity of them.
-class ProcessReader {
- public:
-  void Set(std::string_view key, const Value& value) {
-    if (key == "slurm.job.id") process_.job = value.number;
-    if (key == "slurm.restart_count") process_.restart = value.number;
-    if (key == "dl.rank") process_.rank = value.number;
-    if (key == "host.name") host_ = value.text;
-    if (key == "process.pid") pid_ = value.number;
-    if (key == "nvrx.role") process_.launcher = value.text == "ft_launcher_agent";
-    if (key == "nvrx.node") process_.node = value.text;
-    if (key == "service.instance.id") {
-      instance_ = value.text;
-      process_.writer = instance_.find("ckptworker") != std::string_view::npos;
-    }
-  }
-  SpanProcess Finish() {
-    const auto number = [](const std::optional<std::int64_t>& value) {
-      return value ? std::to_string(*value) : std::string("-");
-    };
-    process_.identity = Cat(number(process_.job), "/", number(process_.restart), "/", number(process_.rank),
-                            "/", number(pid_), "/", host_, "/", instance_);
-    if (process_.node.empty()) process_.node = host_;
-    return std::move(process_);
-  }
-
- private:
-  SpanProcess process_;
-  std::string_view host_;
-  std::string_view instance_;
-  std::optional<std::int64_t> pid_;
-};
-
-bool Settle(std::string_view name, std::optional<Ns> start, std::optional<Ns> end, Span& span) {
-  if (name.empty() || !start || !end) return false;
-  if (*start < kEarliestSpan || *end >= kLatest || *end < *start) return false;
-  const SpanName is = ReadSpanName(name);
-  span.kind = is.kind;
-  span.part = is.part;
-  span.start = *start;
-  span.end = *end;
-  return true;
-}
-
 std::optional<Ns> IsoTime(std::string_view text) {
   absl::Time time;
   std::string ignored;
@@ -165,7 +90,7 @@ std::optional<Ns> IsoTime(std::string_view text) {
 
 std::optional<Ns> UnixTime(const dom::object& object, std::string_view key) {
   std::string_view text;
-  if (object[key].get(text) == simdjson::SUCCESS) return Number(text);
+  if (object[key].get(text) == simdjson::SUCCESS) return NumberOf(text);
   std::int64_t number = 0;
   if (object[key].get(number) == simdjson::SUCCESS) return number;
   return std::nullopt;
@@ -174,8 +99,8 @@ std::optional<Ns> UnixTime(const dom::object& object, std::string_view key) {
 void TakeConsoleSpan(const dom::object& object, const SpanParser::Take& take, SpanParser::Count& count) {
   Span span;
   ++count.spans;
-  if (!Settle(Text(object, "name"), IsoTime(Text(object, "start_time")), IsoTime(Text(object, "end_time")),
-              span)) {
+  if (!SetNameAndTimes(Text(object, "name"), IsoTime(Text(object, "start_time")),
+                       IsoTime(Text(object, "end_time")), span)) {
     ++count.bad;
     return;
   }
@@ -196,8 +121,8 @@ void TakeOtlpSpan(const dom::object& object, const SpanProcess& process, const S
                   SpanParser::Count& count) {
   Span span;
   ++count.spans;
-  if (!Settle(Text(object, "name"), UnixTime(object, "startTimeUnixNano"),
-              UnixTime(object, "endTimeUnixNano"), span)) {
+  if (!SetNameAndTimes(Text(object, "name"), UnixTime(object, "startTimeUnixNano"),
+                       UnixTime(object, "endTimeUnixNano"), span)) {
     ++count.bad;
     return;
   }
