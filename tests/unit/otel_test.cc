@@ -355,6 +355,7 @@ TEST(LiveSpans, WhatLiesInASaveWaitsForTheSpanAroundIt) {
   request.start = request.end = At(11.1);
   request.call = 7;
   take(request);
+  EXPECT_TRUE(live.Tell().ok());
   Span save = spans.Add("megatron.checkpoint.save", 11, 11.2);
   save.iteration = 1;
   take(save);
