@@ -5,6 +5,7 @@ include tools/sources/local.mk
 include tools/clients/local.mk
 include tools/web/local.mk
 include tools/reader/local.mk
+include tools/otlp/local.mk
 include tools/goodputd/local.mk
 include tools/sgoodput/local.mk
 include tools/data/local.mk

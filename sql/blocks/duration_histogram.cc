@@ -69,6 +69,23 @@ void DurationHistogram::Remove(std::int64_t ns) {
   if (--bin->second == 0) bins_.erase(bin);
 }
 
+void DurationHistogram::Remove(const DurationHistogram& other) {
+  for (const std::int64_t value : other.values_) Remove(value);
+  if (other.bins_.empty()) return;
+  Collapse();
+  for (const auto& [bin, count] : other.bins_) {
+    const auto mine =
+        std::lower_bound(bins_.begin(), bins_.end(), bin,
+                         [](const Bin& one, std::uint32_t wanted) { return one.first < wanted; });
+    if (mine == bins_.end() || mine->first != bin) continue;
+    const std::int64_t taken = std::min(mine->second, count);
+    binned_ -= taken;
+    mine->second -= taken;
+  }
+  bins_.erase(std::remove_if(bins_.begin(), bins_.end(), [](const Bin& bin) { return bin.second == 0; }),
+              bins_.end());
+}
+
 std::vector<DurationHistogram::Bin> DurationHistogram::BinsOf(const std::vector<std::int64_t>& values) {
   std::vector<std::uint32_t> each;
   each.reserve(values.size());
@@ -126,17 +143,20 @@ std::vector<DurationHistogram::Bin> DurationHistogram::AllBins() const {
 }
 
 std::optional<std::int64_t> DurationHistogram::Median() const {
-  if (count() == 0) return std::nullopt;
+  return count() == 0 ? std::nullopt : AtRank((count() - 1) / 2);
+}
+
+std::optional<std::int64_t> DurationHistogram::AtRank(std::int64_t rank) const {
+  if (rank < 0 || rank >= count()) return std::nullopt;
   if (bins_.empty()) {
     std::vector<std::int64_t> values = values_;
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
+    const auto at = values.begin() + static_cast<std::ptrdiff_t>(rank);
+    std::nth_element(values.begin(), at, values.end());
+    return *at;
   }
-  std::int64_t before = (count() - 1) / 2;
   for (const auto& [bin, count] : AllBins()) {
-    if (before < count) return Middle(bin);
-    before -= count;
+    if (rank < count) return Middle(bin);
+    rank -= count;
   }
   return std::nullopt;
 }

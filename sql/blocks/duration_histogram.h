@@ -26,10 +26,14 @@ class DurationHistogram {
   void Merge(const DurationHistogram& other);
   // Takes back one value that was added.
   void Remove(std::int64_t ns);
+  // Takes back a histogram that was merged.
+  void Remove(const DurationHistogram& other);
 
   std::int64_t count() const { return binned_ + static_cast<std::int64_t>(values_.size()); }
   // The lower median; absent when empty.
   std::optional<std::int64_t> Median() const;
+  // The value with that many below it once they are sorted, from 0; absent if there are not so many.
+  std::optional<std::int64_t> AtRank(std::int64_t rank) const;
   // No value is above it; 0 when empty.
   std::int64_t UpperBound() const;
 

@@ -20,7 +20,8 @@ struct PackedMark {
   Kind kind = Kind::kPhase;
   bool begin = true;
   std::optional<std::int64_t> step;
-  std::string_view name;  // of a phase; of a checkpoint, that the save goes on in the background
+  std::string_view name;  // of a phase; of a checkpoint, that the save goes on in the background; of a step's
+                          // end, that more may have been done
   std::string_view slurm_step;
   std::int64_t task = 0;
   std::int64_t offset = 0;

@@ -116,7 +116,8 @@ class ManualsTest(unittest.TestCase):
         documented = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", page))
         self.assertEqual({option for option in all_options if option not in documented}, set())
         foreign = {"--format", "--goodput-run", "--goodput-log-profile", "--goodput-checkpoint-signal", "--goodput-flops-per-step",
-                   "--goodput-model", "--goodput-precision", "--goodput-tags", "--signal", "--begin", "--with-slurm", "--delimiter"}
+                   "--goodput-model", "--goodput-precision", "--goodput-tags", "--signal", "--begin", "--with-slurm", "--delimiter",
+                   "--otel-span-groups"}
         self.assertEqual(documented - all_options - foreign, set())
 
     def test_every_option_of_goodputd_is_in_its_manual(self) -> None:
@@ -130,7 +131,7 @@ class ManualsTest(unittest.TestCase):
         for name, text in helps().items():
             self.assertLessEqual(max(len(line) for line in text.splitlines()), 120, name)
         for name, text in helps().items():
-            self.assertTrue(name == "mark" or "Examples:\n" in text, name)
+            self.assertTrue(name in ("mark", "otlp") or "Examples:\n" in text, name)
 
     def test_pages_are_without_faults(self) -> None:
         for page in sorted(os.listdir(MAN)):

@@ -10,7 +10,7 @@ LDLIBS := $(shell pkg-config --libs $(packages))
 
 targets = spool_line record mark_message option_value config times sacct_text hostlist log_lines step_block google_entry \
   cloud_log json_stream line_templates mark_block node_status question record_pack \
-  helper_answer spool_names
+  helper_answer spool_names spans
 # The sources that they need, each library compiled as one file, as with configure --enable-unity.
 piece_spank = spank/event spank/files spank/options spank/spool
 $(foreach part,blocks ingest tables,$(eval piece_$(part) = $$(patsubst $$(TOP)/%.cc,%,$$(wildcard $$(TOP)/sql/$(part)/*.cc))))
@@ -20,16 +20,17 @@ piece_logs = tools/sources/import_export/cloud_log tools/sources/import_export/i
   tools/sources/logs/line_numbers tools/sources/logs/line_words tools/sources/logs/log_reader tools/sources/logs/profile \
   tools/sources/logs/profile_draft tools/sources/logs/profile_learner \
   tools/sources/logs/progress_bars tools/sources/logs/step_entry
+piece_otel = $(patsubst $(TOP)/%.cc,%,$(wildcard $(TOP)/tools/sources/otel/*.cc))
 piece_words = tools/accounting/metrics/exposition tools/base/config tools/base/decimal tools/base/gpu_peaks tools/base/gpu_prices tools/base/hostlist \
   tools/base/mark_message tools/base/parse_time tools/base/subprocess tools/base/viewer tools/reader/question tools/reader/rights \
   tools/sources/slurm/sacct tools/sources/slurm/slurm_time tools/sources/slurm/tres tools/reader/host_names tools/base/helper_message \
-  tools/base/helper_process tools/base/format
+  tools/base/helper_process tools/base/format tools/base/unpacker
 piece_helpers = tools/goodputd/checkpoints/folder_watch tools/goodputd/checkpoints/layout tools/goodputd/checkpoints/open_folder \
   tools/goodputd/checkpoints/scan_helper tools/goodputd/job_paths tools/goodputd/output/follow_helper tools/goodputd/output/follower \
   tools/goodputd/processes tools/sources/shared_spool/files_as tools/sources/shared_spool/ingest_helper \
   tools/sources/shared_spool/shared_folder tools/sources/shared_spool/ship_helper
 piece_layouts = $(patsubst $(TOP)/%.cc,%,$(wildcard $(TOP)/tools/goodputd/checkpoints/layouts/*.cc))
-pieces = spank sql blocks ingest tables logs words helpers layouts
+pieces = spank sql blocks ingest tables logs otel words helpers layouts
 product = $(pieces:%=piece_%.o) tools/sources/logs/built_in.o
 
 all: $(targets:%=fuzz_%)

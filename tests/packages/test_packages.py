@@ -47,6 +47,7 @@ FILES: Dict[str, Set[str]] = {
         "usr/bin/sgoodput",
         "usr/include/slurm-goodput/goodput.h",
         "usr/libexec/slurm-goodput/goodput-ask",
+        "usr/libexec/slurm-goodput/goodput-otlp",
         "usr/libexec/slurm-goodput/goodput-mark",
         "usr/share/bash-completion/completions/sgoodput",
         "usr/share/man/man1/sgoodput.1.gz",

@@ -159,6 +159,12 @@ tests_unit_import_test_SOURCES = tests/spank/temp_folder.h tests/unit/cloud_log_
 tests_unit_import_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS) $(SIMDJSON_CFLAGS)
 tests_unit_import_test_LDADD = tools/sources/libimportexport.la $(GTEST_LIBS)
 
+check_PROGRAMS += tests/unit/otel_test
+TESTS += tests/unit/otel_test
+tests_unit_otel_test_SOURCES = tests/spank/temp_folder.h tests/unit/otel_test.cc tests/unit/run_builder.h
+tests_unit_otel_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS) $(ZLIB_CFLAGS)
+tests_unit_otel_test_LDADD = tools/sources/libimportexport.la $(ZLIB_LIBS) $(GTEST_LIBS)
+
 check_PROGRAMS += tests/unit/follower_test
 TESTS += tests/unit/follower_test
 tests_unit_follower_test_SOURCES = tests/spank/temp_folder.h tests/unit/follower_test.cc

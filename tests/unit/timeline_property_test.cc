@@ -311,8 +311,22 @@ void ExpectAccount(const Timeline& timeline) {
   }
   const Definitions& definitions = account.definitions;
   for (const auto& x : {definitions.rg, definitions.google_api, definitions.google_interval,
-                        definitions.nvcre, definitions.ettr, definitions.ettr_1h}) {
+                        definitions.nvcre, definitions.ettr, definitions.ettr_1h, definitions.lens,
+                        definitions.lens_scheduling, definitions.lens_runtime}) {
     ExpectFraction(x, "definition");
+  }
+  if (definitions.lens_app) {
+    EXPECT_NEAR(*definitions.lens_scheduling * *definitions.lens_runtime * *definitions.lens_app,
+                *definitions.lens, 1e-9);
+  }
+  if (account.lens) {
+    const Lens& lens = *account.lens;
+    EXPECT_EQ(lens.total, lens.scheduling +
+                              (lens.total - lens.scheduling - lens.productive - lens.other_app) +
+                              lens.productive + lens.other_app);
+    EXPECT_LE(lens.productive + lens.other_app, lens.total - lens.scheduling);
+    EXPECT_LE(lens.best, lens.p05);
+    EXPECT_GE(lens.slower(), 0);
   }
 }
 

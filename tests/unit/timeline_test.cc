@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 
 #include "tests/unit/run_builder.h"
 #include "tools/accounting/timeline/clip.h"
+#include "tools/accounting/timeline/lens.h"
 
 namespace goodput {
 namespace {
@@ -70,6 +72,45 @@ TEST(Timeline, AfterTheLastStepThatWasToldTheNextHadBegun) {
   EXPECT_EQ(timeline.attempts[0].last_step, 10);
   EXPECT_EQ(timeline.attempts[0].kept_step, 10);
   EXPECT_NE(run.Story().find("productive 10-60 | lost_work 60-70"), std::string::npos) << run.Story();
+}
+
+// Steps of 1 s from 20 to 30, told with a delay, and killed at `end`.
+RunBuilder ToldWithADelay(double end) {
+  RunBuilder run;
+  AttemptBuilder& attempt =
+      run.Attempt().Submitted(0).Started(10).Ready(12).TaskStarts(15, 0).Steps(1, 10, 20, 1);
+  Mark mark;
+  mark.t = At(30);
+  mark.kind = Mark::Kind::kStepEnd;
+  mark.begin = false;
+  mark.train_step = 10;
+  mark.name = std::string(kMayBeMore);
+  mark.slurm_step = 0;
+  attempt.facts.marks.push_back(mark);
+  attempt.TaskKilled(end, 0, 9).Ended(end, "REQUEUED");
+  return run;
+}
+
+TEST(Timeline, StepsThatMayHaveBeenDoneUntoldCountIfTheNextStartGoesOnAfterThem) {
+  RunBuilder run = ToldWithADelay(34.5);
+  run.Attempt().Submitted(35).Started(40).Ready(40).TaskStarts(40, 0).Steps(14, 20, 41, 1);
+  run.Last().TaskExits(48, 0, 0).Ended(48, "COMPLETED");
+  const Timeline timeline = run.Build();
+  EXPECT_EQ(timeline.steps.kept, 20);
+  EXPECT_EQ(timeline.attempts[0].kept_step, 13);
+}
+
+TEST(Timeline, StepsThatMayHaveBeenDoneUntoldAreLostWorkWithoutANumber) {
+  const Timeline timeline = ToldWithADelay(34.5).Build();
+  EXPECT_EQ(timeline.steps.executed, 10);
+  EXPECT_EQ(SecondsIn(timeline, Bucket::kLostWork), 14.5);
+  EXPECT_EQ(SecondsIn(timeline, Bucket::kStall), 0);
+}
+
+TEST(Timeline, AProgramThatWouldHaveToldMoreByThenHungInItsNextStep) {
+  const Timeline timeline = ToldWithADelay(90).Build();
+  EXPECT_EQ(SecondsIn(timeline, Bucket::kLostWork), 11);
+  EXPECT_EQ(SecondsIn(timeline, Bucket::kStall), 59);
 }
 
 TEST(Timeline, AProgramThatExitsWellBeginsNoStepItDidNotTell) {
@@ -1178,6 +1219,91 @@ TEST(Metrics, NvidiasDefinitionTakesWhatOfProvisioningIsAfterTheStart) {
   TrainsTenSteps(run).TaskExits(120, 0, 0).Ended(120, "COMPLETED").facts.allocated = At(4);
   // t_w 10-120; nodes booted until 12.
   EXPECT_NEAR(*run.Count().definitions.nvcre, 1, 1e-12);
+}
+
+// Steps of 12, 8, 10, 11, 9, 9 and 10 s, and a save of 3 s after the third.
+AttemptBuilder& TrainsUnevenly(RunBuilder& run) {
+  AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(10).Ready(12).TaskStarts(15, 0);
+  const std::array begins{20, 32, 40, 53, 64, 73, 82};
+  for (std::size_t i = 0; i < begins.size(); ++i)
+    attempt.Step(static_cast<std::int64_t>(i) + 1, begins.at(i));
+  return attempt.Save(3, 50, 53);
+}
+
+TEST(Metrics, LensCountsEachKeptStepAsTheShortestAfterTheFirstSave) {
+  RunBuilder run;
+  TrainsUnevenly(run).TaskExits(92, 0, 0).Ended(93, "COMPLETED");
+  const Account account = run.Count();
+  const Definitions& definitions = account.definitions;
+  // The best is 9 s: the one of 8 s was before the save. 7 kept steps; 83 s since the start, of which 2
+  // provisioning, 3 launch and 1 teardown; 69 s productive.
+  EXPECT_NEAR(*definitions.lens, 63.0 / 83, 1e-12);
+  EXPECT_NEAR(*definitions.lens_scheduling, 77.0 / 83, 1e-12);
+  EXPECT_NEAR(*definitions.lens_runtime, 69.0 / 77, 1e-12);
+  EXPECT_NEAR(*definitions.lens_app, 63.0 / 69, 1e-12);
+  EXPECT_NEAR(*definitions.app_p05, 63.0 / 69, 1e-12);
+  ASSERT_TRUE(account.lens);
+  EXPECT_EQ(account.lens->best, 9 * kSecond);
+  EXPECT_EQ(account.lens->at_best(), 63 * kSecond);
+  EXPECT_EQ(account.lens->first_step, 3 * kSecond);
+  EXPECT_EQ(account.lens->after_checkpoint, 2 * kSecond);
+  EXPECT_EQ(account.lens->slower(), kSecond);
+  EXPECT_EQ(WhyLensDiffers(account),
+            "lens is 1.71 points higher than scheduling x runtime goodput: it leaves out the wait before the "
+            "first start (+8.94); counts each kept step as long as the shortest one, 9.000 s (-7.23)");
+  EXPECT_EQ(
+      PaceInWords(account),
+      "91.3% of productive time at the pace of the best step (9.000 s), 1.4% lost to slower steps, 4.3% "
+      "to first steps, 2.9% to steps after a save");
+}
+
+TEST(Metrics, LensTakesAnyWholeStepIfNoSaveIsComplete) {
+  RunBuilder run;
+  AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(10).Ready(12).TaskStarts(15, 0);
+  attempt.Step(1, 20).Step(2, 32).Step(3, 40).Step(4, 50).TaskExits(51, 0, 0).Ended(51, "COMPLETED");
+  const Account account = run.Count();
+  ASSERT_TRUE(account.lens);
+  EXPECT_EQ(account.lens->best, 8 * kSecond) << "not the last, of 1 s";
+}
+
+TEST(Metrics, LensTakesNoStepThatCountsASkippedOne) {
+  RunBuilder run;
+  AttemptBuilder& attempt = run.Attempt().Submitted(0).Started(10).Ready(12).TaskStarts(15, 0);
+  // Step 4 was skipped, between 50 and 58.
+  attempt.Step(1, 20).Step(2, 30).Step(3, 40).Phase("skipped_iteration", 50, 58).Step(5, 58).Step(6, 68);
+  attempt.TaskExits(78, 0, 0).Ended(78, "COMPLETED");
+  const Account account = run.Count();
+  ASSERT_TRUE(account.lens);
+  EXPECT_EQ(account.lens->best, 10 * kSecond);
+}
+
+TEST(Metrics, LensNeedsAWholeStep) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(10).Ready(12).TaskStarts(15, 0).Step(1, 20).Step(2, 30);
+  run.Last().TaskKilled(31, 0, 15).Ended(32, "FAILED");
+  EXPECT_FALSE(run.Count().lens);
+  EXPECT_FALSE(run.Count().definitions.lens);
+}
+
+TEST(Metrics, LensIsOfWholeRuns) {
+  RunBuilder run;
+  TrainsUnevenly(run).TaskExits(92, 0, 0).Ended(93, "COMPLETED");
+  Timeline timeline = run.Build();
+  ClipTimeline(timeline, At(0), At(93));
+  EXPECT_TRUE(TakeAccount(timeline).definitions.lens);
+  ClipTimeline(timeline, At(0), At(80));
+  EXPECT_FALSE(TakeAccount(timeline).definitions.lens);
+}
+
+TEST(Metrics, LensWeighsStepsByTheirGpus) {
+  RunBuilder run;
+  run.Attempt().Gpus(4).Submitted(0).Started(0).Ready(0).TaskStarts(0, 0).Steps(1, 4, 0, 10);
+  run.Last().TaskKilled(40, 0, 15).Ended(40, "REQUEUED");
+  run.Attempt().Gpus(2).Submitted(40).Started(40).Ready(40).TaskStarts(40, 0).Steps(5, 8, 40, 20);
+  run.Last().TaskExits(120, 0, 0).Ended(120, "COMPLETED");
+  const Account account = run.Count();
+  // Eight kept steps of 10 s: four on 4 GPUs, four on 2.
+  EXPECT_NEAR(*account.definitions.lens, (4 * 10 * 4 + 4 * 10 * 2.0) / (40 * 4 + 80 * 2), 1e-9);
 }
 
 TEST(Metrics, GooglesDefinitions) {

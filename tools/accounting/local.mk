@@ -25,7 +25,9 @@ tools_accounting_libtimeline_files = \
   tools/accounting/timeline/kept_steps.cc tools/accounting/timeline/kept_steps.h \
   tools/accounting/timeline/kept_steps_check.cc tools/accounting/timeline/kept_steps_check.h \
   tools/accounting/timeline/last_step.cc tools/accounting/timeline/last_step.h \
+  tools/accounting/timeline/lens.cc tools/accounting/timeline/lens.h \
   tools/accounting/timeline/node_loss.cc tools/accounting/timeline/node_loss.h \
+  tools/accounting/timeline/pace.cc tools/accounting/timeline/pace.h \
   tools/accounting/timeline/painter.cc tools/accounting/timeline/painter.h \
   tools/accounting/timeline/read_incarnation.cc tools/accounting/timeline/read_incarnation.h \
   tools/accounting/timeline/sanitize_facts.cc tools/accounting/timeline/sanitize_facts.h \

@@ -28,6 +28,7 @@ tools_base_libbase_files = \
   tools/base/subprocess.cc tools/base/subprocess.h \
   tools/base/trace_permission.cc tools/base/trace_permission.h \
   tools/base/unix_socket.cc tools/base/unix_socket.h \
+  tools/base/unpacker.cc tools/base/unpacker.h \
   tools/base/viewer.cc tools/base/viewer.h
 unity_sources += tools/base/libbase.unity.cc
 if UNITY
@@ -35,8 +36,8 @@ nodist_tools_base_libbase_la_SOURCES = tools/base/libbase.unity.cc
 else
 tools_base_libbase_la_SOURCES = $(tools_base_libbase_files)
 endif
-tools_base_libbase_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
-tools_base_libbase_la_LIBADD = tools/base/libtext.la sql/libstore.la $(ABSL_LIBS) $(SIMDJSON_LIBS)
+tools_base_libbase_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS) $(ZLIB_CFLAGS)
+tools_base_libbase_la_LIBADD = tools/base/libtext.la sql/libstore.la $(ABSL_LIBS) $(SIMDJSON_LIBS) $(ZLIB_LIBS)
 
 # HTTP, for the daemon only, so that the command does not need libcurl.
 noinst_LTLIBRARIES += tools/base/libhttp.la

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
+#include "absl/strings/numbers.h"
 #include "spank/json_text.h"
 #include "sql/text.h"
 
@@ -81,6 +83,27 @@ absl::StatusOr<MarkMessage> ParseMark(std::string_view message) {
   if (mark.kind == MarkMessage::Kind::kStep && !mark.train_step)
     return bad("a step mark without `train_step`");
   if (mark.kind == MarkMessage::Kind::kPhase && mark.name.empty()) return bad("a phase mark without `name`");
+  return mark;
+}
+
+absl::StatusOr<MarkMessage> MarkOfThisTask() {
+  const auto number = [](const char* name) -> std::optional<std::int64_t> {
+    const char* text = std::getenv(name);
+    std::int64_t value = 0;
+    if (text == nullptr || !absl::SimpleAtoi(text, &value)) return std::nullopt;
+    return value;
+  };
+  MarkMessage mark;
+  const std::optional<std::int64_t> job = number("SLURM_JOB_ID");
+  if (!job) return absl::FailedPreconditionError("not in a Slurm job: SLURM_JOB_ID is not set");
+  mark.job = *job;
+  mark.task = number("SLURM_PROCID");
+  const char* node = std::getenv("SLURMD_NODENAME");
+  if (node != nullptr) mark.node = node;
+  const std::optional<std::int64_t> step = number("SLURM_STEP_ID");
+  // Depending on the release, Slurm gives the batch script no step id, or a special one.
+  constexpr std::int64_t kFirstSpecialStep = 0xfffffff0;
+  mark.slurm_step = step && *step >= 0 && *step < kFirstSpecialStep ? Cat(*step) : "batch";
   return mark;
 }
 

@@ -35,6 +35,10 @@ std::string_view MarkKindName(MarkMessage::Kind kind);
 // An error says in a few words what is wrong with the message.
 absl::StatusOr<MarkMessage> ParseMark(std::string_view message);
 
+// A mark of this Slurm task, from its environment: job, Slurm step, task and node. FailedPrecondition: it is
+// in no job.
+absl::StatusOr<MarkMessage> MarkOfThisTask();
+
 // The message a client sends.
 std::string FormatMark(const MarkMessage& mark);
 

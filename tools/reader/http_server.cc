@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string_view>
 
+#include "absl/strings/numbers.h"
 #include "spank/clock.h"
 #include "sql/text.h"
 
@@ -44,7 +45,9 @@ std::optional<uid_t> PeerOf(int fd) {
 // One request, from its first line to the end of its response.
 struct Request {
   std::string target;
+  std::string body;
   bool begun = false;
+  bool too_long = false;
   bool answered = false;
   HttpReply reply;
 };
@@ -52,6 +55,12 @@ struct Request {
 std::string HeaderOf(MHD_Connection* connection, const char* name) {
   const char* value = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
   return value == nullptr ? std::string() : std::string(value);
+}
+
+int PortOf(MHD_Connection* connection) {
+  const MHD_ConnectionInfo* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+  if (info == nullptr || info->client_addr == nullptr || info->client_addr->sa_family != AF_INET) return 0;
+  return ntohs(reinterpret_cast<const sockaddr_in*>(info->client_addr)->sin_port);
 }
 
 // "192.0.2.7"; empty for a Unix socket.
@@ -147,7 +156,8 @@ struct HttpServer::Impl {
     return oldest;
   }
   MHD_Result Handle(MHD_Connection* connection, const char* url, const char* method, Request& request,
-                    const std::size_t* upload_size);
+                    std::string_view upload);
+  std::optional<HttpReply> Refusal(MHD_Connection* connection, std::string_view method) const;
   MHD_Result Refuse(MHD_Connection* connection, const HttpReply& reply) {
     Enter(connection, Connection::State::kSending);
     HttpReply last = reply;
@@ -161,10 +171,13 @@ struct HttpServer::Impl {
     return request;
   }
   static MHD_Result OnRequest(void* self, MHD_Connection* connection, const char* url, const char* method,
-                              const char* /*version*/, const char* /*upload*/, std::size_t* upload_size,
+                              const char* /*version*/, const char* upload, std::size_t* upload_size,
                               void** context) {
-    return static_cast<Impl*>(self)->Handle(connection, url, method, *static_cast<Request*>(*context),
-                                            upload_size);
+    const std::string_view bytes(upload, *upload_size);
+    const MHD_Result result =
+        static_cast<Impl*>(self)->Handle(connection, url, method, *static_cast<Request*>(*context), bytes);
+    if (result == MHD_YES) *upload_size = 0;
+    return result;
   }
   static void OnCompleted(void* self, MHD_Connection* connection, void** context,
                           MHD_RequestTerminationCode /*why*/) {
@@ -195,8 +208,31 @@ struct HttpServer::Impl {
   }
 };
 
+// Why a request is refused once its headers are known.
+std::optional<HttpReply> HttpServer::Impl::Refusal(MHD_Connection* connection,
+                                                   std::string_view method) const {
+  const bool posts = limits.body_bytes > 0;
+  if (posts ? method != "POST" : method != "GET" && method != "HEAD") {
+    HttpReply reply = ErrorReply(405, posts ? "only POST is allowed" : "only GET and HEAD are allowed");
+    reply.headers.emplace_back("Allow", posts ? "POST" : "GET, HEAD");
+    return reply;
+  }
+  const std::string length = HeaderOf(connection, "Content-Length");
+  if (!posts) {
+    const bool body =
+        (!length.empty() && length != "0") || !HeaderOf(connection, "Transfer-Encoding").empty();
+    return body ? std::optional(ErrorReply(413, "a request must not have a body")) : std::nullopt;
+  }
+  std::size_t bytes = 0;
+  // A client reads the reply only once its body has been read, so that a body that is somewhat too long is.
+  constexpr std::size_t kRead = 4;
+  if (length.empty() || (absl::SimpleAtoi(length, &bytes) && bytes / kRead <= limits.body_bytes))
+    return std::nullopt;
+  return ErrorReply(413, Cat("a body of more than ", limits.body_bytes, " bytes"));
+}
+
 MHD_Result HttpServer::Impl::Handle(MHD_Connection* connection, const char* url, const char* method,
-                                    Request& request, const std::size_t* upload_size) {
+                                    Request& request, std::string_view upload) {
   if (request.answered) {
     Enter(connection, Connection::State::kSending);
     MakeRoom(connection, request.reply.body.size());
@@ -204,18 +240,18 @@ MHD_Result HttpServer::Impl::Handle(MHD_Connection* connection, const char* url,
   }
   if (!request.begun) {
     request.begun = true;
-    const std::string_view verb = method;
-    if (verb != "GET" && verb != "HEAD") {
-      HttpReply reply = ErrorReply(405, "only GET and HEAD are allowed");
-      reply.headers.emplace_back("Allow", "GET, HEAD");
-      return Refuse(connection, reply);
-    }
-    const std::string length = HeaderOf(connection, "Content-Length");
-    if ((!length.empty() && length != "0") || !HeaderOf(connection, "Transfer-Encoding").empty())
-      return Refuse(connection, ErrorReply(413, "a request must not have a body"));
+    const std::optional<HttpReply> refusal = Refusal(connection, method);
+    return refusal ? Refuse(connection, *refusal) : MHD_YES;
+  }
+  if (!upload.empty()) {
+    if (limits.body_bytes == 0) return MHD_NO;
+    request.too_long |= upload.size() > limits.body_bytes - request.body.size();
+    if (!request.too_long) request.body += upload;
     return MHD_YES;
   }
-  if (*upload_size != 0) return MHD_NO;
+  if (request.too_long) {
+    return Refuse(connection, ErrorReply(413, Cat("a body of more than ", limits.body_bytes, " bytes")));
+  }
   Parameters parameters;
   parameters.most = limits.parameters;
   MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, &TakeParameter, &parameters);
@@ -229,6 +265,10 @@ MHD_Result HttpServer::Impl::Handle(MHD_Connection* connection, const char* url,
   question.accept = HeaderOf(connection, "Accept");
   question.host = HeaderOf(connection, "Host");
   question.address = AddressOf(connection);
+  question.port = PortOf(connection);
+  question.content_type = HeaderOf(connection, "Content-Type");
+  question.content_encoding = HeaderOf(connection, "Content-Encoding");
+  question.body = std::move(request.body);
   {
     const std::lock_guard<std::mutex> lock(mutex);
     const auto found = connections.find(connection);

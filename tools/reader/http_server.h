@@ -1,6 +1,7 @@
-// Serves HTTP/1.1 GET and HEAD on a listening socket. Only this file uses libmicrohttpd.
+// Serves HTTP/1.1 on a listening socket: GET and HEAD without a body, or only POST, with one. Only this file
+// uses libmicrohttpd.
 //
-// The cost of a client is bounded: requests with a body, other methods, long headers, and too many parameters
+// The cost of a client is bounded: other methods, long bodies and headers, and too many parameters
 // or connections are refused, and a connection is cut if its request arrives or its response is read too
 // slowly, or if responses that are being read take too much memory and its client has most of them.
 #pragma once
@@ -29,7 +30,11 @@ struct HttpQuestion {
   std::string accept;
   std::string host;           // value of the header
   std::string address;        // of the other end of a TCP connection; empty: unknown
+  int port = 0;               // of it; 0: unknown
   std::optional<uid_t> peer;  // user at the other end of a Unix socket
+  std::string content_type;   // of a body
+  std::string content_encoding;
+  std::string body;
 };
 
 class HttpServer {
@@ -38,6 +43,7 @@ class HttpServer {
     unsigned connections = 256;
     unsigned connections_of_peer = 48;      // of an address, or of a user on a Unix socket
     std::size_t request_bytes = 24U << 10;  // of the request line and headers
+    std::size_t body_bytes = 0;             // 0: GET and HEAD; else POST
     std::size_t parameters = 64;
     std::size_t unread_bytes = std::size_t{128} << 20;  // of responses that are being read
     absl::Duration idle = absl::Seconds(15);            // without a byte

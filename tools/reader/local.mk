@@ -21,12 +21,15 @@ tools_reader_libreader_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CF
 tools_reader_libreader_la_LIBADD = tools/accounting/libmetrics.la tools/base/libbase.la
 
 # The only user of libmicrohttpd.
+noinst_LTLIBRARIES += tools/reader/libmicrohttp.la
+tools_reader_libmicrohttp_la_SOURCES = tools/reader/http_server.cc tools/reader/http_server.h
+tools_reader_libmicrohttp_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(MICROHTTPD_CFLAGS) -pthread
+tools_reader_libmicrohttp_la_LIBADD = tools/base/libbase.la $(MICROHTTPD_LIBS)
+
 noinst_LTLIBRARIES += tools/reader/libhttpserver.la
-tools_reader_libhttpserver_la_SOURCES = \
-  tools/reader/http_server.cc tools/reader/http_server.h \
-  tools/reader/reader.cc tools/reader/reader.h
-tools_reader_libhttpserver_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(MICROHTTPD_CFLAGS) -pthread
-tools_reader_libhttpserver_la_LIBADD = tools/web/libweb.la tools/reader/libreader.la $(MICROHTTPD_LIBS)
+tools_reader_libhttpserver_la_SOURCES = tools/reader/reader.cc tools/reader/reader.h
+tools_reader_libhttpserver_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) -pthread
+tools_reader_libhttpserver_la_LIBADD = tools/web/libweb.la tools/reader/libreader.la tools/reader/libmicrohttp.la
 
 pkglibexec_PROGRAMS += tools/reader/goodput-reader
 tools_reader_goodput_reader_SOURCES = tools/reader/main.cc

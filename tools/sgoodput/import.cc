@@ -1,5 +1,5 @@
-// `sgoodput import`: imports what another program recorded about a run: a goodput log, a framework's output,
-// or sacct's output.
+// `sgoodput import`: imports what another program recorded about a run: a goodput log, spans of
+// OpenTelemetry, a framework's output, or sacct's output.
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,12 +29,14 @@
 #include "tools/sources/import_export/google_import.h"
 #include "tools/sources/import_export/input.h"
 #include "tools/sources/import_export/log_import.h"
+#include "tools/sources/import_export/otel_import.h"
 #include "tools/sources/slurm/sacct.h"
 
 namespace goodput {
 namespace {
 
 constexpr std::string_view kGoogle = "google-goodput";
+constexpr std::string_view kOtel = "otel";
 constexpr std::string_view kSacct = "sacct";
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 // sacct's text is read as a whole; two million attempts are smaller.
@@ -45,13 +47,14 @@ std::string Lines(std::int64_t count, std::string_view what) {
   return Cat(count, " ", what, count == 1 ? "" : "s");
 }
 
-// From how it begins: JSON, or the header line of sacct.
+// From how it begins: JSON with or without spans, or the header line of sacct.
 absl::StatusOr<std::string_view> GuessFormat(const Input& input) {
   std::string beginning(kLookedAt, '\0');
   ASSIGN_OR_RETURN(const std::size_t got, input.Read(0, beginning.data(), beginning.size()));
   std::string_view text = std::string_view(beginning).substr(0, got);
   if (text.substr(0, kByteOrderMark.size()) == kByteOrderMark) text.remove_prefix(kByteOrderMark.size());
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  if (LooksLikeSpans(text)) return kOtel;
   const std::string_view header = text.substr(0, text.find('\n'));
   const bool of_sacct =
       header.find("JobID") != std::string_view::npos && header.find("State") != std::string_view::npos;
@@ -108,7 +111,9 @@ int Print(const Input& input, const FileImportOptions& options, const FileImport
   const std::string where = options.join.empty()
                                 ? Cat(Lines(report.attempts, "attempt"), " of run ", report.run)
                                 : Cat("added to ", options.joined);
-  std::string line = Cat(Lines(report.entries, report.of_lines ? "line" : "entry"),
+  std::string line = Cat(Lines(report.entries, report.of_lines   ? "line"
+                                               : report.of_spans ? "span"
+                                                                 : "entry"),
                          report.of_lines ? " with steps, saves or phases, " : ", ", where);
   if (!report.of_lines) line += Cat(", ", Lines(report.bad, "line"), " quarantined");
   if (report.entries != 1) line = absl::StrReplaceAll(line, {{"entrys", "entries"}});
@@ -119,7 +124,7 @@ int Print(const Input& input, const FileImportOptions& options, const FileImport
       std::fprintf(stderr, "sgoodput: %s: %lld %s\n", input.name().c_str(), static_cast<long long>(count),
                    what);
   };
-  also(report.other_job, "entries of other jobs skipped");
+  also(report.other_job, report.of_spans ? "spans of other jobs skipped" : "entries of other jobs skipped");
   also(report.of_lines ? 0 : report.other, "JSON objects skipped that are not log entries");
   if (!report.note.empty())
     std::fprintf(stderr, "sgoodput: %s: %s\n", input.name().c_str(), Printable(report.note).c_str());
@@ -198,10 +203,26 @@ int ImportSacct(Database& db, const Input& input, const ImportOptions& options, 
 
 }  // namespace
 
+namespace {
+
+// Several files are one input only where their format allows it.
+absl::StatusOr<Input> OpenInput(const ImportOptions& options) {
+  const bool may_be_spans =
+      options.log_profile.empty() && (options.format == "auto" || options.format == kOtel);
+  if (may_be_spans) return Input::OpenAll(options.files);
+  if (options.files.size() > 1) {
+    return absl::InvalidArgumentError(
+        "several files can only be imported at once with --format=otel; import one after the other");
+  }
+  return Input::Open(options.files.front());
+}
+
+}  // namespace
+
 int RunImport(const ImportOptions& options) {
   const absl::StatusOr<Config> config = LoadConfig(options.common.config);
   if (!config.ok()) return Fail(absl::FailedPreconditionError(config.status().message()));
-  const absl::StatusOr<Input> input = Input::Open(options.file);
+  const absl::StatusOr<Input> input = OpenInput(options);
   if (!input.ok()) return Fail(absl::FailedPreconditionError(input.status().message()));
   if (!options.log_profile.empty() && options.format != "auto")
     return Fail(absl::InvalidArgumentError("--format and --log-profile cannot be used together"));
@@ -210,6 +231,10 @@ int RunImport(const ImportOptions& options) {
     const absl::StatusOr<std::string_view> guess = GuessFormat(*input);
     if (!guess.ok()) return Fail(absl::FailedPreconditionError(guess.status().message()));
     format = *guess;
+    if (format != kOtel && options.files.size() > 1) {
+      return Fail(absl::InvalidArgumentError(
+          Cat(input->name(), ": not spans of OpenTelemetry; import such files one after the other")));
+    }
   }
   const std::string path = options.common.db.empty() ? config->database : options.common.db;
   absl::StatusOr<Database> db = Database::Open(path, Database::Mode::kReadWrite);
@@ -230,6 +255,10 @@ int RunImport(const ImportOptions& options) {
       log.start = start;
       return ImportLog(*db, *input, import, log);
     });
+  }
+  if (format == kOtel) {
+    return ImportLogFile(*input, options,
+                         [&](const FileImportOptions& import) { return ImportSpans(*db, *input, import); });
   }
   if (format == kSacct) return ImportSacct(*db, *input, options, *config);
   return ImportLogFile(*input, options,

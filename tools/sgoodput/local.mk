@@ -20,6 +20,7 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/metrics.cc \
   tools/sgoodput/now.cc \
   tools/sgoodput/options.h \
+  tools/sgoodput/otlp.cc \
   tools/sgoodput/profile.cc \
   tools/sgoodput/progress.cc tools/sgoodput/progress.h \
   tools/sgoodput/remote.cc tools/sgoodput/remote.h \

@@ -135,7 +135,9 @@ Examples:
 
 constexpr const char* kImportExamples = R"(
 Reads logs of Google's goodput library and Orbax (JSON lines, or the output of gcloud logging read
---format=json), the output of sacct -P -D, and, with --log-profile, the output of a training framework.
+--format=json), spans of OpenTelemetry from Megatron-LM, NeMo and NVRx (console output, and archives of
+OpenTelemetry's collector; also with gzip), the output of sacct -P -D, and, with --log-profile, the output of a
+training framework.
 Importing a file again replaces what was imported from it if the file changed.
 
 Examples:
@@ -144,6 +146,8 @@ Examples:
   sgoodput import --run pretrain-7b -u ada goodput.jsonl
   sgoodput import -j 1234 goodput.jsonl         add the log to job 1234
   sgoodput import -j 1234 --log-profile=megatron slurm-1234.out
+  sgoodput import -j 1234 --format=otel slurm-1234.out       spans among a program's other output
+  sgoodput import --run pretrain-7b traces-*.jsonl.gz traces.jsonl     all files of a collector at once
   gcloud logging read 'logName:goodput' --format=json | sgoodput import -
   sacct -a -P -D -X --delimiter=$(cat /proc/sys/kernel/random/uuid) -S 2026-01-01 -o Cluster,JobIDRaw,JobID,\
 Submit,Eligible,Start,End,State,ExitCode,User,Account,Partition,QOS,NNodes,NodeList,AllocTRES,ReqTRES,Reason,\
@@ -516,10 +520,11 @@ int ParseAndRun(int argc, char** argv) {
   goodput::ImportOptions import;
   CLI::App* import_app = app.add_subcommand("import", "read a log that another program wrote");
   AddCommon(*import_app, import.common, false);
-  import_app->add_option("FILE", import.file, "file to read; - is stdin")->required();
-  import_app->add_option("--format", import.format, "auto, google-goodput or sacct")
+  import_app->add_option("FILE", import.files, "file to read; - is stdin; several only of format otel")
+      ->required();
+  import_app->add_option("--format", import.format, "auto, google-goodput, otel or sacct")
       ->type_name("FORMAT")
-      ->check(CLI::IsMember({"auto", "google-goodput", "sacct"}));
+      ->check(CLI::IsMember({"auto", "google-goodput", "otel", "sacct"}));
   import_app
       ->add_option("--log-profile", import.log_profile,
                    "read a framework's output with this log profile (see sgoodput profile), or auto")
@@ -589,8 +594,10 @@ int ParseAndRun(int argc, char** argv) {
   sql_app->add_option("--timeout", sql.timeout, "stop a query that runs longer (5m)")->type_name("TIME");
   sql_app->footer(kSqlExamples);
 
-  // RunMark parses its arguments, see main().
+  // RunMark and goodput-otlp parse their arguments, see main().
   app.add_subcommand("mark", "in a job: report training progress (see sgoodput mark --help)")->allow_extras();
+  app.add_subcommand("otlp", "in a job: report what OpenTelemetry tells (see sgoodput otlp --help)")
+      ->allow_extras();
 
   try {
     try {
@@ -669,6 +676,7 @@ int main(int argc, char** argv) {
   try {
     // Before anything slow: a job may run this at every step.
     if (argc > 1 && std::string_view(argv[1]) == "mark") return goodput::RunMark(argc - 2, argv + 2);
+    if (argc > 1 && std::string_view(argv[1]) == "otlp") return goodput::RunOtlp(argc - 2, argv + 2);
     return ParseAndRun(argc, argv);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "sgoodput: %s\n", error.what());

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/base/mark_message.h"
 #include "tools/base/unix_socket.h"
@@ -45,13 +46,6 @@ It takes the job, step and task from Slurm's environment and the socket from GOO
 
 constexpr int kWaitMs = 5;
 constexpr const char* kDefaultSocket = "@goodput";
-
-std::optional<std::int64_t> EnvNumber(const char* name) {
-  const char* text = std::getenv(name);
-  std::int64_t value = 0;
-  if (text == nullptr || !absl::SimpleAtoi(text, &value)) return std::nullopt;
-  return value;
-}
 
 std::string EnvText(const char* name) {
   const char* text = std::getenv(name);
@@ -92,15 +86,11 @@ absl::StatusOr<MarkMessage> ParseWords(const std::vector<std::string_view>& word
   } else {
     return bad(Cat("unknown mark '", words[0], "': use step, checkpoint, restore or phase"));
   }
-  const std::optional<std::int64_t> job = EnvNumber("SLURM_JOB_ID");
-  if (!job) return absl::FailedPreconditionError("not in a Slurm job: SLURM_JOB_ID is not set");
-  mark.job = *job;
-  mark.task = EnvNumber("SLURM_PROCID");
-  mark.node = EnvText("SLURMD_NODENAME");
-  const std::optional<std::int64_t> step = EnvNumber("SLURM_STEP_ID");
-  // Depending on the release, Slurm gives the batch script no step id, or a special one.
-  constexpr std::int64_t kFirstSpecialStep = 0xfffffff0;
-  mark.slurm_step = step && *step >= 0 && *step < kFirstSpecialStep ? Cat(*step) : "batch";
+  ASSIGN_OR_RETURN(const MarkMessage identity, MarkOfThisTask());
+  mark.job = identity.job;
+  mark.task = identity.task;
+  mark.node = identity.node;
+  mark.slurm_step = identity.slurm_step;
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   mark.mono_ns = static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;

@@ -75,6 +75,7 @@ std::string SchemaOf(std::string_view tool) {
 
 std::string ToolList() {
   std::vector<std::string> tools;
+  tools.reserve(kTools.size());
   for (const Tool& tool : kTools) {
     tools.push_back(
         Cat("{", Member("name", QuotedJson(tool.name)), ",", Member("description", QuotedJson(tool.what)),

@@ -183,13 +183,13 @@ struct IngestOptionsCli {
 
 struct ImportOptions {
   CommonOptions common;
-  std::string file;             // "-" is stdin
-  std::string format = "auto";  // google-goodput, sacct
-  std::string log_profile;      // the file is a framework's output, read with this profile
-  std::string job;              // -j: add the log to this job
-  std::string run;              // or to this run's jobs; otherwise it becomes a run of that name
-  std::string user;             // -u: owner of the run
-  std::string cluster;          // -M
+  std::vector<std::string> files;  // "-" is stdin; several only of format otel
+  std::string format = "auto";     // google-goodput, otel, sacct
+  std::string log_profile;         // the file is a framework's output, read with this profile
+  std::string job;                 // -j: add the log to this job
+  std::string run;                 // or to this run's jobs; otherwise it becomes a run of that name
+  std::string user;                // -u: owner of the run
+  std::string cluster;             // -M
   std::string submitted;
   std::string start;  // for a log without times
 };
@@ -254,5 +254,6 @@ int RunBackfill(const BackfillOptions& options);
 // `sgoodput mark ...`: has its own parser, because it runs once per training step and must take less than 5
 // ms.
 int RunMark(int argc, char** argv);
+int RunOtlp(int argc, char** argv);
 
 }  // namespace goodput

@@ -11,6 +11,7 @@
 #include "sql/status_macros.h"
 #include "sql/tables/record_blocks.h"
 #include "sql/text.h"
+#include "tools/accounting/timeline/lens.h"
 #include "tools/accounting/timeline/sensitivity.h"
 #include "tools/base/format.h"
 #include "tools/base/parse_time.h"
@@ -45,6 +46,8 @@ void PrintSteps(const Report& report, const Style& style) {
   }
   std::printf("       %lld of %zu checkpoints complete\n", static_cast<long long>(complete),
               report.timeline.checkpoints.size());
+  if (const std::string pace = PaceInWords(report.account); !pace.empty())
+    std::fputs(Wrap(pace, "       ").c_str(), stdout);
   PrintLastStep(report);
   std::printf("\n");
 }

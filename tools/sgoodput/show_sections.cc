@@ -14,6 +14,7 @@
 #include "tools/accounting/timeline/google_difference.h"
 #include "tools/accounting/timeline/kept_steps_check.h"
 #include "tools/accounting/timeline/last_step.h"
+#include "tools/accounting/timeline/lens.h"
 #include "tools/base/format.h"
 #include "tools/sgoodput/advise.h"
 
@@ -106,10 +107,18 @@ void PrintDefinitions(const Report& report, const Style& style) {
               FormatPercent(definitions.rg).c_str(), FormatPercent(definitions.google_api).c_str(),
               FormatPercent(definitions.google_interval).c_str(), FormatPercent(definitions.nvcre).c_str(),
               FormatPercent(definitions.ettr).c_str(), FormatPercent(definitions.ettr_1h).c_str());
+  if (definitions.lens) {
+    std::printf("  lens %s = scheduling %s x runtime %s x app %s  app_p05 %s\n",
+                FormatPercent(definitions.lens).c_str(), FormatPercent(definitions.lens_scheduling).c_str(),
+                FormatPercent(definitions.lens_runtime).c_str(), FormatPercent(definitions.lens_app).c_str(),
+                FormatPercent(definitions.app_p05).c_str());
+  }
   if (const auto why = ExplainGoogleDifference(report.timeline, report.account)) {
     const std::string text = InWords(*why);
     if (!text.empty()) std::fputs(Wrap(text, "  ").c_str(), stdout);
   }
+  if (const std::string text = WhyLensDiffers(report.account); !text.empty())
+    std::fputs(Wrap(text, "  ").c_str(), stdout);
   std::printf("\n");
 }
 

@@ -86,6 +86,24 @@ tools/sources/logs/built_in.cc: tools/sources/logs/embed $(log_profiles)
 	$(AM_V_GEN)cd $(srcdir) && sh tools/sources/logs/embed $(log_profiles) >$(abs_builddir)/$@.new
 	@mv $@.new $@
 
+# Spans of OpenTelemetry.
+noinst_LTLIBRARIES += tools/sources/libotel.la
+tools_sources_libotel_files = \
+  tools/sources/otel/live_spans.cc tools/sources/otel/live_spans.h \
+  tools/sources/otel/span.cc tools/sources/otel/span.h \
+  tools/sources/otel/span_attributes.cc tools/sources/otel/span_attributes.h \
+  tools/sources/otel/span_fold.cc tools/sources/otel/span_fold.h \
+  tools/sources/otel/span_survey.cc tools/sources/otel/span_survey.h \
+  tools/sources/otel/span_text.cc tools/sources/otel/span_text.h
+unity_sources += tools/sources/libotel.unity.cc
+if UNITY
+nodist_tools_sources_libotel_la_SOURCES = tools/sources/libotel.unity.cc
+else
+tools_sources_libotel_la_SOURCES = $(tools_sources_libotel_files)
+endif
+tools_sources_libotel_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
+tools_sources_libotel_la_LIBADD = tools/base/libtext.la $(ABSL_LIBS) $(SIMDJSON_LIBS)
+
 # Import and export of other programs' files.
 noinst_LTLIBRARIES += tools/sources/libimportexport.la
 tools_sources_libimportexport_files = \
@@ -100,6 +118,7 @@ tools_sources_libimportexport_files = \
   tools/sources/import_export/input.cc tools/sources/import_export/input.h \
   tools/sources/import_export/json_stream.cc tools/sources/import_export/json_stream.h \
   tools/sources/import_export/log_import.cc tools/sources/import_export/log_import.h \
+  tools/sources/import_export/otel_import.cc tools/sources/import_export/otel_import.h \
   tools/sources/import_export/spool_export.cc tools/sources/import_export/spool_export.h \
   tools/sources/import_export/summary_export.cc tools/sources/import_export/summary_export.h \
   tools/sources/import_export/time_order.cc tools/sources/import_export/time_order.h \
@@ -111,7 +130,7 @@ else
 tools_sources_libimportexport_la_SOURCES = $(tools_sources_libimportexport_files)
 endif
 tools_sources_libimportexport_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS) $(RE2_CFLAGS)
-tools_sources_libimportexport_la_LIBADD = tools/sources/liblogs.la tools/accounting/libruns.la
+tools_sources_libimportexport_la_LIBADD = tools/sources/liblogs.la tools/sources/libotel.la tools/base/libbase.la tools/accounting/libruns.la
 
 # Copies from a node's spool to the shared spool.
 noinst_LTLIBRARIES += tools/sources/libsharedspool.la

@@ -20,6 +20,7 @@
 #include "tools/accounting/timeline/hang.h"
 #include "tools/accounting/timeline/kept_steps_check.h"
 #include "tools/accounting/timeline/last_step.h"
+#include "tools/accounting/timeline/lens.h"
 #include "tools/base/signal_name.h"
 
 namespace goodput {
@@ -112,6 +113,19 @@ Json RangesJson(const std::vector<StepRange>& ranges) {
   Json array = Json::array();
   for (const StepRange& range : ranges) array.push_back({range.first, range.last});
   return array;
+}
+
+// The parts of productive time.
+Json PaceJson(const Account& account) {
+  if (!account.lens) return nullptr;
+  const Lens& lens = *account.lens;
+  return {{"best_step_s", Seconds(lens.best)},
+          {"p05_step_s", Seconds(lens.p05)},
+          {"at_best_gpu_seconds", GpuSeconds(lens.at_best())},
+          {"slower_gpu_seconds", GpuSeconds(lens.slower())},
+          {"first_step_gpu_seconds", GpuSeconds(lens.first_step)},
+          {"after_checkpoint_gpu_seconds",
+           lens.after_checkpoint ? Json(GpuSeconds(*lens.after_checkpoint)) : Json()}};
 }
 
 Json LedgerJson(const Timeline& timeline) {
@@ -297,8 +311,15 @@ Json JobJson(const Report& report) {
                 {"google_interval", OrNull(definitions.google_interval)},
                 {"nvcre", OrNull(definitions.nvcre)},
                 {"ettr", OrNull(definitions.ettr)},
-                {"ettr_1h", OrNull(definitions.ettr_1h)}}},
+                {"ettr_1h", OrNull(definitions.ettr_1h)},
+                {"lens", OrNull(definitions.lens)},
+                {"lens_scheduling", OrNull(definitions.lens_scheduling)},
+                {"lens_runtime", OrNull(definitions.lens_runtime)},
+                {"lens_app", OrNull(definitions.lens_app)},
+                {"app_p05", OrNull(definitions.app_p05)}}},
               {"google_api_why", TextOrNull(why_google ? InWords(*why_google) : std::string())},
+              {"lens_why", TextOrNull(WhyLensDiffers(account))},
+              {"pace", PaceJson(account)},
               {"buckets", std::move(buckets)},
               {"attempts", Json::array()},
               {"interruptions", Json::array()},

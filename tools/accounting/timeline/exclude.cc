@@ -49,6 +49,7 @@ void Drop(std::vector<Event>& events, const When& excluded) {
 void ExcludeTime(Timeline& timeline, std::vector<TimeSpan> windows) {
   windows = Joined(std::move(windows));
   if (windows.empty()) return;
+  timeline.pace.reset();
   std::vector<Interval> outside;
   for (const Interval& interval : timeline.intervals) Cut(interval, windows, outside);
   timeline.intervals = std::move(outside);

@@ -44,11 +44,24 @@ struct StepMark {
 // A phase: in a log, the time between the end of a step and the begin of the next.
 inline constexpr std::string_view kBetweenSteps = "between_steps";
 
+// A phase with this prefix is a part of checkpoint_save, named by the rest: `checkpoint_save.finalize` is the
+// time in which training waits for the end of an asynchronous save.
+inline constexpr std::string_view kSavePart = "checkpoint_save.";
+
 // Phases after which a program resumes: an elastic run restarts without replacing its processes.
 inline constexpr std::string_view kElasticReinitPhase = "elastic_reinit";
 
 // The name of a checkpoint's mark that says that training continues while the save runs in the background.
 inline constexpr std::string_view kInBackground = "background";
+
+// The name of a save's begin if the program reports its saves, but no steps: they are inferred from the
+// saves.
+inline constexpr std::string_view kStepsUntold = "steps_untold";
+
+// The name of a kStepEnd after which steps may have been done that nobody recorded, because the program
+// reports them with a delay of at most kReportDelay and was killed.
+inline constexpr std::string_view kMayBeMore = "may_be_more";
+inline constexpr Ns kReportDelay = 10 * kSecond;
 
 // Many step marks of one task, each later than the previous one and `stride` steps further, summarized
 // without the marks. Marks that repeat the step of the previous one may be among them.
@@ -80,7 +93,8 @@ struct Mark {
   Kind kind = Kind::kPhase;
   bool begin = true;
   std::optional<std::int64_t> train_step;
-  std::string name;  // of a phase; for a checkpoint, kInBackground or empty
+  std::string
+      name;  // of a phase; for a checkpoint, kInBackground or empty; of a step's end, kMayBeMore or empty
   std::int32_t slurm_step = kNoStep;
   std::int32_t task = 0;
   EvidenceRef ref;

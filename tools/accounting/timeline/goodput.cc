@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "tools/accounting/timeline/exclude.h"
+#include "tools/accounting/timeline/lens.h"
 
 namespace goodput {
 namespace {
@@ -196,6 +197,8 @@ Account TakeAccount(const Timeline& timeline) {
   account.buckets = SumBuckets(timeline, weights);
   account.goodput = Fractions(timeline, account.buckets, weights);
   account.definitions = Define(timeline, account.goodput, account.buckets);
+  account.lens = TakeLens(timeline, account.buckets, weights);
+  if (account.lens) DefineLens(*account.lens, account.goodput.scheduling.has_value(), account.definitions);
   return account;
 }
 

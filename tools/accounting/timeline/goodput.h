@@ -10,6 +10,7 @@
 //   scheduling = A / T;  runtime = productive / A;  sg_rg = productive / T
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -77,6 +78,37 @@ struct Definitions {
   std::optional<double> ettr;
   // The same over the last hour of wall time.
   std::optional<double> ettr_1h;
+  // NVIDIA Lens, the product of the next three (see lens.h); app_p05: lens_app with the 5 % quantile of step
+  // durations instead of the shortest.
+  std::optional<double> lens;
+  std::optional<double> lens_scheduling;
+  std::optional<double> lens_runtime;
+  std::optional<double> lens_app;
+  std::optional<double> app_p05;
+};
+
+// What the definition of NVIDIA Lens is made of (see lens.h), in GPU-nanoseconds.
+struct Lens {
+  Ns best = 0;  // of one step
+  Ns p05 = 0;
+  GpuNs total = 0;
+  GpuNs scheduling = 0;
+  GpuNs good = 0;
+  GpuNs good_p05 = 0;
+  GpuNs productive = 0;
+  GpuNs other_app = 0;  // compilation and overhead
+  GpuNs wait_before = 0;
+  GpuNs hold_before = 0;
+  // What kept steps took beyond the best one, if they were the first of a start or followed a save; absent:
+  // of so many steps, those that followed a save are not known.
+  GpuNs first_step = 0;
+  std::optional<GpuNs> after_checkpoint;
+
+  // The other two parts of productive time; all four add up to it.
+  GpuNs at_best() const { return std::min(good, productive); }
+  GpuNs slower() const {
+    return std::max<GpuNs>(0, productive - at_best() - first_step - after_checkpoint.value_or(0));
+  }
 };
 
 struct NvcreTimes {
@@ -93,6 +125,7 @@ struct Account {
   std::vector<BucketTotal> buckets;
   Goodput goodput;
   Definitions definitions;
+  std::optional<Lens> lens;
   int gpus = 0;           // of the last attempt
   bool has_gpus = false;  // false: weights are 1
 };

@@ -30,6 +30,7 @@ struct IncarnationFacts {
   std::vector<StepRecord> steps;       // by begin
   DurationHistogram parts;             // what the steps of parts of blocks took
   std::vector<PhaseSpan> saves;
+  std::vector<PhaseSpan> save_parts;     // of these, and time after them that belongs to them
   std::vector<PhaseSpan> overhead;       // after the first step
   std::vector<PhaseSpan> startup_parts;  // before it
   std::vector<Checkpoint> checkpoints;

@@ -38,6 +38,10 @@ struct Milestone {
   // The real time: a program may live on while its job completes, but its time is the allocation's.
   Ns begun = 0;
   Ns earlier = 0;  // it may have begun up to this much earlier
+  // The program told of it, and for how long training waited: a part of `saves` and `cuts`.
+  bool told = false;
+
+  Evidence evidence() const { return told ? Evidence::kLog : Evidence::kFile; }
 };
 
 struct Journey {
@@ -50,13 +54,14 @@ struct Journey {
 std::vector<Milestone> MilestonesOf(const IncarnationFacts& program) {
   std::vector<Milestone> milestones;
   for (const Checkpoint& checkpoint : program.checkpoints) {
-    if (checkpoint.evidence != Evidence::kFile || !checkpoint.step) continue;
+    const bool told = checkpoint.stands_for_steps;
+    if ((checkpoint.evidence != Evidence::kFile && !told) || !checkpoint.step) continue;
     if (!milestones.empty() && *checkpoint.step == milestones.back().step) continue;
     if (!milestones.empty() && *checkpoint.step < milestones.back().step) return {};
     const Ns begin = std::clamp(checkpoint.begin, program.summary.begin, program.summary.end);
     milestones.push_back({*checkpoint.step, begin, checkpoint.complete, checkpoint.ref,
                           checkpoint.complete_ref, checkpoint.complete != checkpoint.begin, checkpoint.begin,
-                          checkpoint.earlier});
+                          checkpoint.earlier, told});
   }
   return milestones;
 }
@@ -78,6 +83,9 @@ std::vector<Journey> FindJourneys(const std::vector<Placeable>& programs) {
             continue;
           journey.resumed_from = std::max(journey.resumed_from.value_or(before.step), before.step);
         }
+        const std::optional<std::int64_t>& restored = program.summary.restored_step;
+        if (journey.milestones.front().told && restored && *restored < journey.milestones.front().step)
+          journey.resumed_from = restored;
         journeys.push_back(std::move(journey));
       }
     }
@@ -98,7 +106,8 @@ std::vector<SaveInterval> IntervalsOf(const std::vector<Journey>& journeys) {
       // The duration of a save that never completed is unknown.
       if (!from.complete || to.begun != to.begin) continue;
       intervals.push_back({NetTime(cuts, from.begin, to.begin),
-                           NetTime(cuts, from.begin, CompleteBy(from, to.begin)), to.step - from.step});
+                           from.told ? 0 : NetTime(cuts, from.begin, CompleteBy(from, to.begin)),
+                           to.step - from.step});
     }
   }
   return intervals;
@@ -175,6 +184,7 @@ class Placer {
   enum class During { kAsUsual, kWaited, kUnknown };
   Ns Resume(std::size_t i, During during, Ns limit) {
     const Milestone& milestone = milestones_[i];
+    if (milestone.told) return milestone.begin;
     const Ns complete = CompleteBy(milestone, std::max(limit, milestone.begin));
     if (during == During::kAsUsual && rate_.saves_block)
       during = *rate_.saves_block ? During::kWaited : During::kAsUsual;
@@ -193,7 +203,7 @@ class Placer {
     const Milestone& to = milestones_[i];
     if (!to.begin_known) {
       AddUnknown(resumes, to.begin, kUnknownBegin, to.ref);
-      AddRecord(from.step + 1, to.step, resumes, to.begin, Evidence::kFile, from.ref, to.ref);
+      AddRecord(from.step + 1, to.step, resumes, to.begin, from.evidence(), from.ref, to.ref);
       return;
     }
     const std::int64_t steps = to.step - from.step;
@@ -206,7 +216,7 @@ class Placer {
       resumes = late;
     }
     AddUnknown(std::max(resumes, to.begin - to.earlier), to.begin, kUnknownEarlier, to.ref);
-    AddRecord(from.step + 1, to.step, resumes, to.begin, Evidence::kFile, from.ref, to.ref);
+    AddRecord(from.step + 1, to.step, resumes, to.begin, from.evidence(), from.ref, to.ref);
   }
 
   // After the last checkpoint. The record of the last steps extends to the end, as if they had been marked:
@@ -221,7 +231,7 @@ class Placer {
     During during = answered ? During::kWaited : During::kAsUsual;
     const bool left_with_it = last.complete && end - CompleteBy(last, end) < rate_.fastest;
     if (!answered && left_with_it && rate_.saves_block == false) during = During::kUnknown;
-    const bool trains_meanwhile = during == During::kAsUsual && rate_.saves_block == false;
+    const bool trains_meanwhile = last.told || (during == During::kAsUsual && rate_.saves_block == false);
     const Ns from = trains_meanwhile ? last.begin : CompleteBy(last, end);
     const Ns until = of_.stop ? std::clamp(*of_.stop, from, end) : end;
     const Ns net = answered ? 0 : NetTime(program_.cuts, from, until);

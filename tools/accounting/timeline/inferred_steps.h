@@ -6,6 +6,9 @@
 // program was told to stop, or ended. Time that does not follow from this is unobserved: saves if it is
 // unknown whether training waited for them, time in which a checkpoint was overdue, and time beyond what the
 // steps took elsewhere. Goodput is then a range, not a guess.
+//
+// The same for a program that reports its saves, but no steps (kStepsUntold); how long training waited for a
+// save is then known.
 #pragma once
 
 #include <optional>

@@ -49,6 +49,23 @@ std::vector<StepOutcome> DecideOutcomes(const std::vector<const IncarnationFacts
   return fates;
 }
 
+void SettleUntoldSteps(const StepOutcome& fate, IncarnationFacts& program) {
+  if (program.steps.empty() || !program.steps.back().may_be_more) return;
+  StepRecord& last = program.steps.back();
+  if (fate.rule == StepOutcome::Rule::kFinished) {
+    program.steps.pop_back();
+    return;
+  }
+  const Ns usual = program.median_step.value_or(0);
+  // After that long, it would have reported them.
+  if (usual <= 0 || last.net > kReportDelay) return;
+  last.hi = last.lo + std::max<Ns>(last.net - 1, 0) / usual;
+  // Steps differ, but not by so much.
+  constexpr std::int64_t kMostPerUsual = 2;
+  if (fate.rule == StepOutcome::Rule::kResumedAt && fate.kept_below > last.hi)
+    last.hi = std::min(fate.kept_below - 1, last.lo + kMostPerUsual * last.count());
+}
+
 std::int64_t KeptSteps(const StepOutcome& fate, const StepRecord& step) {
   switch (fate.rule) {
     case StepOutcome::Rule::kFinished:

@@ -32,6 +32,11 @@ struct StepOutcome {
 std::vector<StepOutcome> DecideOutcomes(const std::vector<const IncarnationFacts*>& programs,
                                         const std::vector<bool>& finished, bool goes_on);
 
+// Counts the steps that the program may have done after those it reported (StepRecord::may_be_more): those
+// that the next start did not repeat, or else as many as fit. If nothing tells of them, as after exit 0,
+// none.
+void SettleUntoldSteps(const StepOutcome& fate, IncarnationFacts& program);
+
 // How many steps of the record are kept, from its first.
 std::int64_t KeptSteps(const StepOutcome& fate, const StepRecord& step);
 

@@ -39,6 +39,7 @@ std::optional<LastSeen> FindNodeLoss(const AttemptFacts& attempt, const Incarnat
 
 void EndWithNode(const LastSeen& lost, IncarnationFacts& program) {
   CutAt(lost.t, program.saves);
+  CutAt(lost.t, program.save_parts);
   CutAt(lost.t, program.overhead);
   CutAt(lost.t, program.startup_parts);
   for (TimeSpan& cut : program.cuts) {

@@ -1,6 +1,7 @@
 #include "tools/accounting/timeline/read_incarnation.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <map>
 #include <string>
@@ -81,6 +82,7 @@ void ReadCheckpoints(const std::vector<const Mark*>& marks, IncarnationFacts& pr
     checkpoint.begin = begin->t;
     checkpoint.ref = begin->ref;
     if (end != nullptr) checkpoint.complete = end->t;
+    checkpoint.stands_for_steps = begin->name == kStepsUntold;
     auto [blocked_until, closing] = next.After(begin->t);
     for (const Mark* over : {end, save.released}) {
       if (over != nullptr && over->t < blocked_until) {
@@ -142,6 +144,10 @@ void ReadPhases(const std::vector<const Mark*>& marks, IncarnationFacts& program
   const auto add = [&](const std::string& name, const Mark* begin, const Mark* end) {
     auto [until, closing] = next.After(begin->t);
     if (end != nullptr && end->t < until) std::tie(until, closing) = std::pair{end->t, end->ref};
+    if (name.compare(0, kSavePart.size(), kSavePart) == 0) {
+      program.save_parts.push_back({begin->t, until, name.substr(kSavePart.size()), begin->ref, closing});
+      return;
+    }
     const bool started = program.summary.first_step_begin && begin->t >= *program.summary.first_step_begin;
     const StepRecord* within =
         end != nullptr && !IsStartupPhase(name) ? OnlyStepWithin(program, begin->t, end->t) : nullptr;
@@ -206,7 +212,9 @@ void CloseLastStep(const std::vector<const Mark*>& marks, bool finished, Incarna
   program.steps.back().hi = *end->train_step;
   program.steps.back().end = end->t;
   program.steps.back().next_ref = end->ref;
-  if (finished || end->t >= program.summary.end) return;
+  const bool may_be_more = end->name == kMayBeMore;
+  if ((finished && !may_be_more) || end->t >= program.summary.end) return;
+  next.may_be_more = may_be_more;
   next.lo = next.hi = *end->train_step + 1;
   next.begin = end->t;
   next.end = std::max(next.begin, program.summary.end);
@@ -286,8 +294,10 @@ void ReadExit(const Allocation& allocation, IncarnationFacts& program) {
 }  // namespace
 
 bool IsStartupPhase(std::string_view name) {
-  return name == "init" || name == "data_loading" || name == "compile" || name == "restore" ||
-         name == kElasticReinitPhase;
+  constexpr std::array kNames{"init",        "data_loading",  "compile",       "restore",
+                              "rendezvous",  "health_check",  "worker_launch", "container_load",
+                              "python_init", "megatron_init", "model_init",    "dataloader"};
+  return name == kElasticReinitPhase || std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
 std::vector<const Mark*> InOrder(std::vector<const Mark*> marks) {
@@ -304,6 +314,7 @@ void MeasureSteps(const Allocation& allocation, IncarnationFacts& program) {
   program.step_times = program.parts;
   std::vector<TimeSpan> cuts = allocation.suspended;
   for (const PhaseSpan& save : program.saves) cuts.push_back({save.begin, save.end});
+  for (const PhaseSpan& part : program.save_parts) cuts.push_back({part.begin, part.end});
   for (const PhaseSpan& phase : program.overhead) cuts.push_back({phase.begin, phase.end});
   program.cuts = MergeSpans(std::move(cuts));
   std::sort(program.saves.begin(), program.saves.end(),

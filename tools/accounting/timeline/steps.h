@@ -27,9 +27,10 @@ struct StepRecord {
   EvidenceRef next_ref;
   // Set: many records in one, all marks of the block but the last, or a part of these. Nothing cuts into it.
   const StepBlock* block = nullptr;
-  Ns longest = 0;          // of a part's steps
-  bool part = false;       // of the block
-  bool in_flight = false;  // nobody told of it: the one before was done, and the program went on
+  Ns longest = 0;            // of a part's steps
+  bool part = false;         // of the block
+  bool in_flight = false;    // nobody told of it: the one before was done, and the program went on
+  bool may_be_more = false;  // in flight, or several that were done
   std::optional<Evidence> evidence = std::nullopt;  // absent: as the record it is from
 
   std::int64_t count() const { return hi - lo + 1; }

@@ -71,6 +71,9 @@ class TimelineBuilder {
       Summarise(i);
       FindInterruption(i);
     }
+    std::vector<const IncarnationFacts*> programs;
+    for (const Judged& judged : programs_) programs.push_back(&judged.program);
+    timeline_.pace = MeasurePace(programs, fates_, facts_.step_reader.get());
     NameHangs(timeline_);
     timeline_.signals = ReadSignalLedger(timeline_);
   }
@@ -165,6 +168,7 @@ void TimelineBuilder::JudgeIncarnations() {
   WarnOfUnseenSaves(attempts_, timeline_.warnings);
   WarnOfRefusedRecords(attempts_, timeline_.warnings);
   for (std::size_t i = 0; i < programs_.size(); ++i) {
+    SettleUntoldSteps(fates_[i], programs_[i].program);
     ExpandWhereStepsDiffer(programs_[i].program, fates_[i], timeline_.steps.median, options_,
                            facts_.step_reader.get());
   }
@@ -193,12 +197,14 @@ void TimelineBuilder::PaintEpisode(std::size_t index, Painter& painter) {
   };
   std::size_t phases = 0;
   each([&](std::size_t i) {
-    phases += programs_[i].program.saves.size() + programs_[i].program.overhead.size();
+    const IncarnationFacts& program = programs_[i].program;
+    phases += program.saves.size() + program.save_parts.size() + program.overhead.size();
   });
   // A piece each, and one of the steps before it.
   painter.Reserve(2 * phases + phases / 8);
   PaintAllocationPhases(*episode.facts, episode.allocation, paint);
   each([&](std::size_t i) {
+    PaintPhases(programs_[i].program.save_parts, Bucket::kCheckpointSave, facts_, paint);
     PaintPhases(programs_[i].program.saves, Bucket::kCheckpointSave, facts_, paint);
   });
   each([&](std::size_t i) { PaintPhases(programs_[i].program.overhead, Bucket::kOverhead, facts_, paint); });

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/accounting/timeline/facts.h"
+#include "tools/accounting/timeline/pace.h"
 #include "tools/accounting/timeline/painter.h"
 #include "tools/accounting/timeline/signal_ledger.h"
 #include "tools/accounting/timeline/timeline_parts.h"
@@ -28,6 +29,8 @@ struct Timeline {
   std::vector<Stall> stalls;  // by begin
   SignalLedger signals;
   StepCounts steps;
+  // Of the whole run; absent if no step is whole, or once the timeline is only a part of the run.
+  std::optional<Pace> pace;
   std::vector<std::string> warnings;
   // Set if facts had to be removed: what `attempts` then point into.
   std::shared_ptr<const RunFacts> mended;

@@ -45,8 +45,9 @@ struct Checkpoint {
   std::optional<Ns> complete;
   Evidence evidence = Evidence::kMark;
   EvidenceRef ref;
-  EvidenceRef complete_ref;  // of a file
-  Ns earlier = 0;            // it may have begun up to this much earlier
+  EvidenceRef complete_ref;       // of a file
+  Ns earlier = 0;                 // it may have begun up to this much earlier
+  bool stands_for_steps = false;  // of a program that reports saves, but no steps
 };
 
 // One attempt as reports show it.

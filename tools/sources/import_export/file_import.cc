@@ -1,6 +1,8 @@
 #include "tools/sources/import_export/file_import.h"
 
 #include <algorithm>
+#include <iterator>
+#include <tuple>
 #include <utility>
 
 #include "spank/event.h"
@@ -72,9 +74,28 @@ absl::StatusOr<std::optional<FileImportReport>> Unchanged(Database& db, const In
   return std::nullopt;
 }
 
-StoreSink::StoreSink(ImportWriter& writer, const std::vector<JoinSpan>& join) : writer_(writer), join_(join) {
-  std::sort(join_.begin(), join_.end(),
-            [](const JoinSpan& a, const JoinSpan& b) { return a.start < b.start; });
+StoreSink::StoreSink(ImportWriter& writer, const std::vector<JoinSpan>& join) : writer_(writer), all_(join) {
+  std::sort(all_.begin(), all_.end(), [](const JoinSpan& a, const JoinSpan& b) { return a.start < b.start; });
+  join_ = all_;
+}
+
+void StoreSink::Within(std::optional<std::int64_t> job, const TimeSpan& life) {
+  join_.clear();
+  std::copy_if(all_.begin(), all_.end(), std::back_inserter(join_),
+               [&](const JoinSpan& span) { return span.job_id == job; });
+  if (join_.empty()) join_ = all_;
+  within_.clear();
+  if (join_.empty()) return;
+  // Its last spans may end after the whole second in which accounting has the job end.
+  Ns longest = 0;
+  std::int64_t tasks = 0;
+  for (const JoinSpan::Srun& srun : SpanAt(life.begin).sruns) {
+    const Ns together = std::min(life.end, srun.end) - std::max(life.begin, srun.begin);
+    if (together <= 0 || std::tie(together, srun.tasks) <= std::tie(longest, tasks)) continue;
+    longest = together;
+    tasks = srun.tasks;
+    within_ = srun.slurm_step;
+  }
 }
 
 absl::Status StoreSink::Step(Ns t, std::int64_t step, const Speaker& speaker, std::int64_t offset) {
@@ -183,6 +204,7 @@ std::int64_t StoreSink::JobAt(Ns t) {
 std::string_view StoreSink::StepName(Ns t, const Speaker& speaker) {
   if (!speaker.slurm_step.empty()) return speaker.slurm_step;
   if (join_.empty()) return "0";
+  if (!within_.empty()) return within_;
   const JoinSpan::Srun* best = nullptr;
   for (const JoinSpan::Srun& srun : SpanAt(t).sruns) {
     if (t < srun.begin || t > srun.end) continue;

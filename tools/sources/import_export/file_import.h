@@ -55,6 +55,7 @@ struct FileImportReport {
   std::int64_t attempts = 0;
   std::int64_t outside = 0;       // before the first allocation
   bool of_lines = false;          // entries are matched lines of output; other lines do not matter
+  bool of_spans = false;          // entries are spans of OpenTelemetry
   std::int64_t untimed = 0;       // lines that were only counted, since their times are unknown
   std::optional<Ns> placed_from;  // set if no line has a time: the time of the first
   std::string note;               // a choice that was made, and why
@@ -82,6 +83,9 @@ class StoreSink final : public LogSink {
   // For a Slurm job, other sources know this better.
   absl::Status Srun(const LogSrun& srun, const Speaker& speaker, std::int64_t offset) override;
   absl::Status Attempt(const LogAttempt& attempt) override;
+  // What follows is from one process that is known to have lived then, of this job, if it is one of those to
+  // which the log is added; absent: not known. All of it belongs to one Slurm step.
+  void Within(std::optional<std::int64_t> job, const TimeSpan& life);
 
   std::int64_t attempts() const { return attempts_; }
   std::int64_t outside() const { return outside_; }
@@ -93,7 +97,9 @@ class StoreSink final : public LogSink {
   std::string_view StepName(Ns t, const Speaker& speaker);
 
   ImportWriter& writer_;
-  std::vector<JoinSpan> join_;
+  std::vector<JoinSpan> all_;
+  std::vector<JoinSpan> join_;  // of all, those to choose from
+  std::string within_;          // the Slurm step of the process; empty: by time
   std::int64_t attempts_ = 0;
   std::int64_t outside_ = 0;
   int named_attempt_ = -1;

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "absl/strings/str_format.h"
@@ -18,12 +19,15 @@
 #include "spank/files.h"
 #include "sql/status_macros.h"
 #include "sql/text.h"
+#include "tools/base/unpacker.h"
 
 namespace goodput {
 namespace {
 
 constexpr std::size_t kCopyBytes = std::size_t{256} << 10U;
 constexpr std::size_t kBlockBytes = 16;
+constexpr std::string_view kGzipMagic = "\x1f\x8b";
+constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
 // Of a pipe, which may never end.
 constexpr std::int64_t kMostCopied = std::int64_t{16} << 30U;
 
@@ -116,13 +120,17 @@ absl::StatusOr<Input> Input::Unnamed(const Input& like) {
   return input;
 }
 
-absl::Status Input::Append(std::string_view text) {
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t put = Uninterrupted([&] { return write(*fd_, text.data() + done, text.size() - done); });
-    if (put <= 0) return absl::ErrnoToStatus(errno, "cannot keep a copy in $TMPDIR or /tmp");
-    done += static_cast<std::size_t>(put);
+absl::Status Input::Append(std::string_view bytes) {
+  size_ += static_cast<std::int64_t>(bytes.size());
+  if (size_ > kMostCopied) {
+    return absl::InvalidArgumentError(
+        "more than 16 GiB (unpacked, if it was compressed); write it to files, and import them in parts");
   }
-  size_ += static_cast<std::int64_t>(text.size());
+  while (!bytes.empty()) {
+    const ssize_t put = Uninterrupted([&] { return write(*fd_, bytes.data(), bytes.size()); });
+    if (put <= 0) return absl::ErrnoToStatus(errno, "cannot keep a copy in $TMPDIR or /tmp");
+    bytes.remove_prefix(static_cast<std::size_t>(put));
+  }
   return absl::OkStatus();
 }
 
@@ -139,12 +147,53 @@ absl::Status Input::CopyToUnnamed(int from, absl::Duration patience) {
     if (got < 0) return absl::ErrnoToStatus(errno, "cannot read it");
     if (got == 0) break;
     RETURN_IF_ERROR(copy.Append(std::string_view(buffer).substr(0, static_cast<std::size_t>(got))));
-    if (copy.size() > kMostCopied)
-      return absl::InvalidArgumentError("more than 16 GiB; write it to a file, and import that in parts");
   }
   size_ = copy.size_;
   fd_ = std::move(copy.fd_);
   return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Input::IsPacked() const {
+  std::array<char, kZstdMagic.size()> magic{};
+  ASSIGN_OR_RETURN(const std::size_t got, Read(0, magic.data(), magic.size()));
+  const std::string_view begin(magic.data(), got);
+  return begin.substr(0, kGzipMagic.size()) == kGzipMagic || begin == kZstdMagic;
+}
+
+absl::Status Input::Append(const Input& other) {
+  std::string buffer(kCopyBytes, '\0');
+  ASSIGN_OR_RETURN(const bool packed, other.IsPacked());
+  Unpacker unpacker;
+  for (std::int64_t at = 0;;) {
+    ASSIGN_OR_RETURN(const std::size_t got, other.Read(at, buffer.data(), buffer.size()));
+    if (got == 0) return Append("\n");
+    const std::string_view piece = std::string_view(buffer).substr(0, got);
+    if (at == 0 && packed && piece.substr(0, kZstdMagic.size()) == kZstdMagic) {
+      return absl::InvalidArgumentError(
+          "compressed with zstd, which sgoodput does not read; unpack it with zstd -d");
+    }
+    at += static_cast<std::int64_t>(got);
+    RETURN_IF_ERROR(packed ? unpacker.Unpack(piece, [&](std::string_view bytes) { return Append(bytes); })
+                           : Append(piece));
+  }
+}
+
+absl::StatusOr<Input> Input::OpenAll(const std::vector<std::string>& paths) {
+  std::optional<Input> all;
+  for (const std::string& path : paths) {
+    absl::StatusOr<Input> one = Open(path);
+    if (!one.ok()) return one.status();
+    ASSIGN_OR_RETURN(const bool packed, one->IsPacked());
+    if (paths.size() == 1 && !packed) return *std::move(one);
+    if (!all) {
+      ASSIGN_OR_RETURN(Input first, Unnamed(*one));
+      first.is_file_ = one->is_file_;
+      all.emplace(std::move(first));
+    }
+    all->written_ns_ = std::max(all->written_ns_, one->written_ns_);
+    if (absl::Status status = all->Append(*one); !status.ok()) return Annotate(status, path);
+  }
+  return *std::move(all);
 }
 
 absl::StatusOr<std::size_t> Input::Read(std::int64_t at, char* into, std::size_t size) const {

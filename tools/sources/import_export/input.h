@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -34,10 +35,17 @@ class Input {
   // data for so long.
   static absl::StatusOr<Input> Open(const std::string& path, absl::Duration patience = absl::Minutes(10));
 
+  // Several files as one, each on lines of its own; those compressed with gzip are unpacked, and one that was
+  // cut off gives what it has. The name is that of the first. InvalidArgument also: compressed in another
+  // way, damaged, or more than 16 GiB in total.
+  static absl::StatusOr<Input> OpenAll(const std::vector<std::string>& paths);
+  // Whether OpenAll would unpack it.
+  absl::StatusOr<bool> IsPacked() const;
+
   // An empty, unnamed file in $TMPDIR that stands for another input: with its name and time.
   static absl::StatusOr<Input> Unnamed(const Input& like);
   // Only to an unnamed file.
-  absl::Status Append(std::string_view text);
+  absl::Status Append(std::string_view bytes);
 
   // At most `size` bytes from `at`; fewer only at the end.
   absl::StatusOr<std::size_t> Read(std::int64_t at, char* into, std::size_t size) const;
@@ -55,6 +63,7 @@ class Input {
   };
   Input() = default;
   absl::Status CopyToUnnamed(int from, absl::Duration patience);
+  absl::Status Append(const Input& other);
 
   std::unique_ptr<int, CloseFile> fd_;
   std::int64_t size_ = 0;

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "sql/status_macros.h"
-#include "tools/sources/logs/google_entry.h"
 
 namespace goodput {
 namespace {
@@ -14,6 +13,8 @@ static_assert(kWindow > 2 * kMaxEntryBytes);
 
 constexpr std::string_view kBlanks = " \t\r\n";
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+// Within an object over several lines, brackets are indented.
+constexpr std::string_view kNextObject = "\n{\n";
 constexpr std::string_view kTooLong = "longer than an entry may be";
 
 std::string_view Trimmed(std::string_view text) {
@@ -47,20 +48,21 @@ std::size_t ValueEnd::Scan(std::string_view bytes) {
   return bytes.size();
 }
 
-EntryStream::EntryStream(const Input& input)
-    : input_(input), buffer_(kWindow + GoogleEntryParser::kPadding, '\0') {}
+EntryStream::EntryStream(const Input& input, std::size_t longest)
+    : input_(input), longest_(longest), buffer_(kWindow + GoogleEntryParser::kPadding, '\0') {}
 
 // Moves the rest of the window to the front and reads more after it.
 absl::Status EntryStream::Fill() {
   if (all_read_) return absl::OkStatus();
+  if (Rest().size() == window()) buffer_.resize(2 * window() + GoogleEntryParser::kPadding);
   std::memmove(buffer_.data(), buffer_.data() + at_, end_ - at_);
   base_ += static_cast<std::int64_t>(at_);
   end_ -= at_;
   at_ = 0;
   ASSIGN_OR_RETURN(const std::size_t got, input_.Read(base_ + static_cast<std::int64_t>(end_),
-                                                      buffer_.data() + end_, kWindow - end_));
+                                                      buffer_.data() + end_, window() - end_));
   fingerprint_.Add(std::string_view(buffer_.data() + end_, got));
-  all_read_ = got < kWindow - end_;
+  all_read_ = got < window() - end_;
   end_ += got;
   return absl::OkStatus();
 }
@@ -88,9 +90,10 @@ bool EntryStream::Hand(std::size_t length, std::size_t skip, EntryText& into) {
 
 absl::StatusOr<bool> EntryStream::NextLine(EntryText& into) {
   std::size_t newline = Rest().find('\n');
-  if (newline == std::string_view::npos && !all_read_) {
+  while (newline == std::string_view::npos && !all_read_ && Rest().size() <= longest_) {
+    const std::size_t searched = Rest().size();
     RETURN_IF_ERROR(Fill());
-    newline = Rest().find('\n');
+    newline = Rest().find('\n', searched);
   }
   if (newline != std::string_view::npos || all_read_) {
     const std::size_t length = newline == std::string_view::npos ? end_ - at_ : newline;
@@ -98,7 +101,7 @@ absl::StatusOr<bool> EntryStream::NextLine(EntryText& into) {
     if (Trimmed(Rest().substr(0, length)) == "{" && newline != std::string_view::npos) return NextValue(into);
     return Hand(length, newline == std::string_view::npos ? length : length + 1, into);
   }
-  Hand(kMaxEntryBytes, 0, into);
+  Hand(std::min(longest_, kMaxEntryBytes), 0, into);
   into.problem = kTooLong;
   // The window must not change while the caller reads `into`: the rest is skipped at the next call.
   skipping_line_ = true;
@@ -109,13 +112,21 @@ absl::StatusOr<bool> EntryStream::NextValue(EntryText& into) {
   ValueEnd end;
   std::size_t length = 0;
   while (true) {
+    const std::size_t searched = length - std::min(length, kNextObject.size());
     length += end.Scan(Rest().substr(length));
+    const std::size_t next =
+        in_array_ ? std::string_view::npos : Rest().substr(0, length).find(kNextObject, searched);
+    if (next != std::string_view::npos) {
+      Hand(next, next, into);
+      into.problem = "truncated";
+      return true;
+    }
     if (end.ended()) {
       // An extra bracket means nothing, but must be skipped explicitly.
       Hand(std::max<std::size_t>(length, 1), std::max<std::size_t>(length, 1), into);
       return true;
     }
-    if (length > kMaxEntryBytes) break;
+    if (length > longest_) break;
     if (all_read_) {
       Hand(length, length, into);
       into.problem = "truncated";

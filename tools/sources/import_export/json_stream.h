@@ -1,6 +1,7 @@
 // Reads the JSON values of a file one after the other: one value per line, the elements of an array over any
 // number of lines (as `gcloud logging read --format=json` prints them), or both. Only a window of the file is
-// in memory.
+// in memory. An object over several lines that was cut off ends where a line is a bracket that opens the
+// next.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "tools/sources/import_export/input.h"
+#include "tools/sources/logs/google_entry.h"
 
 namespace goodput {
 
@@ -36,7 +38,8 @@ class ValueEnd {
 
 class EntryStream {
  public:
-  explicit EntryStream(const Input& input);
+  // `longest`: a longer value has a problem. The window grows to twice that, if there are such values.
+  explicit EntryStream(const Input& input, std::size_t longest = kMaxEntryBytes);
   // False: end of file. An error: the file could not be read.
   absl::StatusOr<bool> Next(EntryText& into);
   // Of the part that was read; of the whole file once Next has returned false.
@@ -45,6 +48,7 @@ class EntryStream {
 
  private:
   absl::Status Fill();
+  std::size_t window() const { return buffer_.size() - GoogleEntryParser::kPadding; }
   bool Empty() const { return at_ == end_; }
   std::string_view Rest() const { return std::string_view(buffer_).substr(at_, end_ - at_); }
   absl::Status SkipBlanks(std::string_view blanks);
@@ -54,6 +58,7 @@ class EntryStream {
   absl::Status SkipRest();
 
   const Input& input_;
+  std::size_t longest_;
   std::string buffer_;
   std::int64_t base_ = 0;  // offset of buffer_ in the file
   std::size_t at_ = 0;

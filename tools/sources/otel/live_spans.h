@@ -1,0 +1,51 @@
+// Turns spans into marks while they arrive: those of one process of each start of the program.
+//
+// Every rank says the same: the first one that is heard from is read until another start follows it. A
+// process is another start if it is the same rank, or if it was first heard of long after the last one's last
+// span.
+//
+// A process exports its spans in the order of their ends, so that what lies within a save comes before it:
+// such spans wait for the span around them, or until the program is known to have gone on. Nothing else
+// waits, since a killed job would lose it.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "tools/sources/otel/span.h"
+#include "tools/sources/otel/span_fold.h"
+
+namespace goodput {
+
+class LiveSpans {
+ public:
+  // Spans of more processes are not read: no job has so many on a node.
+  static constexpr std::size_t kMostProcesses = 4096;
+  // Waiting spans beyond this are told as they are.
+  static constexpr std::size_t kMostWaiting = 4096;
+
+  explicit LiveSpans(LogSink& sink) : fold_(sink, true) {}
+  absl::Status Take(const SpanProcess& process, const Span& span);
+  // The end of a request: tells what need not wait.
+  absl::Status Tell();
+  // The program has ended.
+  absl::Status Finish();
+
+ private:
+  bool IsRead(const SpanProcess& process, const Span& span);
+  absl::Status TellUntil(std::size_t count);
+
+  SpanFold fold_;
+  std::set<std::string, std::less<>> others_;  // processes that are not read
+  std::string identity_;                       // of the one that is
+  std::optional<std::int64_t> rank_;
+  Ns last_ = 0;
+  bool begins_ = false;  // the next span is another start's first
+  std::vector<Span> waiting_;
+  std::int64_t told_ = 0;
+};
+
+}  // namespace goodput
