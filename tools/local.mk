@@ -7,6 +7,7 @@ include tools/web/local.mk
 include tools/reader/local.mk
 include tools/goodputd/local.mk
 include tools/sgoodput/local.mk
+include tools/fleet_database/local.mk
 include tools/data/local.mk
 
 EXTRA_DIST += tools/deps

@@ -9,7 +9,7 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/doctor_slurm.cc \
   tools/sgoodput/export.cc \
   tools/sgoodput/findings.h \
-  tools/sgoodput/help_formatter.h \
+  tools/sgoodput/fleet_program.cc tools/sgoodput/fleet_program.h \
   tools/sgoodput/import.cc \
   tools/sgoodput/ingest.cc \
   tools/sgoodput/list.cc \
@@ -18,7 +18,6 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/metrics.cc \
   tools/sgoodput/options.h \
   tools/sgoodput/profile.cc \
-  tools/sgoodput/progress.cc tools/sgoodput/progress.h \
   tools/sgoodput/remote.cc tools/sgoodput/remote.h \
   tools/sgoodput/report.cc \
   tools/sgoodput/report_fleet.cc tools/sgoodput/report_fleet.h \

@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "config.h"
-#include "tools/sgoodput/help_formatter.h"
+#include "tools/base/help_formatter.h"
+#include "tools/sgoodput/fleet_program.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/remote.h"
 #include "tools/sources/import_export/export_formats.h"
@@ -108,6 +109,12 @@ void AddStallFactor(CLI::App& app, double& factor) {
   app.add_option("--stall-factor", factor, "a step this many times its usual length has stalled (5)")
       ->type_name("X")
       ->check(CLI::Range(1.0, 1e6));
+}
+
+// Only for --help: AsksFleetDatabase finds it first.
+void AddFleetDatabase(CLI::App& app) {
+  app.add_option("--fleet-db", "ask the fleet database of many clusters: postgresql://USER@HOST/DATABASE")
+      ->type_name("URL");
 }
 
 constexpr const char* kAdviseExamples = R"(
@@ -313,6 +320,7 @@ int ParseAndRun(int argc, char** argv) {
       ->type_name("CURSOR");
   app.add_flag("--reverse", list.reverse, "newest first");
   app.add_flag("--helpformat", list.help_format, "print the names of all fields");
+  AddFleetDatabase(app);
 
   goodput::ShowOptions show;
   CLI::App* show_app = app.add_subcommand("show", "where the time of a run went");
@@ -333,6 +341,7 @@ int ParseAndRun(int argc, char** argv) {
   show_app->add_flag("--chain", show.target.chain,
                      "include jobs that seem to belong to the same run, by dependency or name");
   AddStallFactor(*show_app, show.stall_factor);
+  AddFleetDatabase(*show_app);
   show_app->footer(kShowExamples);
 
   goodput::WatchOptions watch;
@@ -367,6 +376,8 @@ int ParseAndRun(int argc, char** argv) {
   rollup_app->add_option("--sort", rollup.sort, "sort by these columns; -COLUMN for largest first")
       ->type_name("COLUMN[,..]");
   rollup_app->add_flag("-n,--noheader", rollup.no_header, "no header line");
+
+  AddFleetDatabase(*rollup_app);
 
   goodput::MetricsOptions metrics;
   CLI::App* metrics_app =
@@ -493,6 +504,10 @@ int ParseAndRun(int argc, char** argv) {
   sql_app->add_option("--timeout", sql.timeout, "stop a query that runs longer (5m)")->type_name("TIME");
   sql_app->footer(kSqlExamples);
 
+  // RunFleetProgram passes its arguments on, see main().
+  app.add_subcommand("fleet", "send runs to the fleet database of many clusters (see sgoodput fleet --help)")
+      ->allow_extras();
+
   // RunMark parses its arguments, see main().
   app.add_subcommand("mark", "in a job: report training progress (see sgoodput mark --help)")->allow_extras();
 
@@ -565,6 +580,7 @@ int main(int argc, char** argv) {
   try {
     // Before anything slow: a job may run this at every step.
     if (argc > 1 && std::string_view(argv[1]) == "mark") return goodput::RunMark(argc - 2, argv + 2);
+    if (goodput::AsksFleetDatabase(argc, argv)) return goodput::RunFleetProgram(argv);
     return ParseAndRun(argc, argv);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "sgoodput: %s\n", error.what());
