@@ -31,6 +31,7 @@ FILES: Dict[str, Set[str]] = {
     },
     "goodputd": {
         "etc/slurm-goodput/goodput.conf",
+        "UNITS/goodput-fleet.service",
         "UNITS/goodputd-controller.service",
         "UNITS/goodputd.service",
         "UNITS/goodputd.socket",
@@ -46,6 +47,7 @@ FILES: Dict[str, Set[str]] = {
         "usr/bin/sgoodput",
         "usr/include/slurm-goodput/goodput.h",
         "usr/libexec/slurm-goodput/goodput-ask",
+        "usr/libexec/slurm-goodput/goodput-fleet-database",
         "usr/libexec/slurm-goodput/goodput-mark",
         "usr/share/bash-completion/completions/sgoodput",
         "usr/share/man/man1/sgoodput.1.gz",

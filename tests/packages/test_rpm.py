@@ -26,6 +26,7 @@ FILES: Dict[str, Set[str]] = {
     "goodputd": {
         "/etc/slurm-goodput",
         "/etc/slurm-goodput/goodput.conf",
+        "/usr/lib/systemd/system/goodput-fleet.service",
         "/usr/lib/systemd/system/goodputd-controller.service",
         "/usr/lib/systemd/system/goodputd.service",
         "/usr/lib/systemd/system/goodputd.socket",
@@ -45,6 +46,7 @@ FILES: Dict[str, Set[str]] = {
         "/usr/include/slurm-goodput/goodput.h",
         "/usr/libexec/slurm-goodput",
         "/usr/libexec/slurm-goodput/goodput-ask",
+        "/usr/libexec/slurm-goodput/goodput-fleet-database",
         "/usr/libexec/slurm-goodput/goodput-mark",
         "/usr/share/bash-completion/completions/sgoodput",
         "/usr/share/man/man1/sgoodput.1",
@@ -122,7 +124,7 @@ class RpmTest(unittest.TestCase):
     def test_an_upgrade_restarts_daemons_and_leaves_the_socket(self) -> None:
         scripts = "\n".join(ask("goodputd", "--scripts"))
         after = scripts.split("postuninstall", 1)[1]
-        self.assertIn("try-restart goodputd.service goodputd-controller.service", after)
+        self.assertIn("try-restart goodputd.service goodputd-controller.service goodput-fleet.service", after)
         self.assertNotIn("goodputd.socket", after)
 
 

@@ -58,7 +58,7 @@ absl::StatusOr<std::string> ClusterOf(const FleetSyncOptions& options, const Con
 absl::StatusOr<FleetSyncSettings> SettingsOf(const FleetSyncOptions& options) {
   ASSIGN_OR_RETURN(const Config config, FleetConfig(options.common));
   FleetSyncSettings settings;
-  ASSIGN_OR_RETURN(settings.fleet_url, FleetUrl(options.common, config));
+  ASSIGN_OR_RETURN(settings.fleet_url, FleetUrl(options.common));
   settings.database = options.db.empty() ? config.database : options.db;
   ASSIGN_OR_RETURN(settings.cluster, ClusterOf(options, config, settings.database));
   settings.cluster_url = config.cluster_url;
@@ -143,8 +143,7 @@ absl::Status SetTimes(const FleetSyncOptions& options, FleetSync& sync) {
 }
 
 absl::StatusOr<FleetSetup> SetUp(const FleetCommon& options) {
-  ASSIGN_OR_RETURN(const Config config, FleetConfig(options));
-  ASSIGN_OR_RETURN(const std::string url, FleetUrl(options, config));
+  ASSIGN_OR_RETURN(const std::string url, FleetUrl(options));
   ASSIGN_OR_RETURN(FleetConnection connection, FleetConnection::Open(url));
   absl::StatusOr<FleetSetup> setup = SetUpFleet(connection);
   if (absl::IsPermissionDenied(setup.status()))

@@ -21,8 +21,12 @@ absl::StatusOr<Config> FleetConfig(const FleetCommon& options) {
   return config;
 }
 
-absl::StatusOr<std::string> FleetUrl(const FleetCommon& options, const Config& config) {
-  const std::string& url = options.fleet_db.empty() ? config.fleet : options.fleet_db;
+absl::StatusOr<std::string> FleetUrl(const FleetCommon& options) {
+  std::string url = options.fleet_db;
+  if (url.empty()) {
+    ASSIGN_OR_RETURN(const Config config, FleetConfig(options));
+    url = config.fleet;
+  }
   if (url.empty())
     return absl::InvalidArgumentError(
         "no fleet database is known; use --fleet-db postgresql://USER@HOST/DATABASE, or set `fleet` in "
@@ -32,8 +36,7 @@ absl::StatusOr<std::string> FleetUrl(const FleetCommon& options, const Config& c
 }
 
 absl::StatusOr<FleetConnection> OpenFleet(const FleetCommon& options) {
-  ASSIGN_OR_RETURN(const Config config, FleetConfig(options));
-  ASSIGN_OR_RETURN(const std::string url, FleetUrl(options, config));
+  ASSIGN_OR_RETURN(const std::string url, FleetUrl(options));
   ASSIGN_OR_RETURN(FleetConnection connection, FleetConnection::Open(url));
   RETURN_IF_ERROR(CheckFleetTables(connection, true));
   return connection;

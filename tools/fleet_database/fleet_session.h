@@ -21,8 +21,8 @@ inline constexpr int kFleetBadUsage = 2;
 int FailFleet(const absl::Status& status);
 
 absl::StatusOr<Config> FleetConfig(const FleetCommon& options);
-// Of --fleet-db, else `fleet` of goodput.conf.
-absl::StatusOr<std::string> FleetUrl(const FleetCommon& options, const Config& config);
+// Of --fleet-db; else `fleet` of goodput.conf, which is only read then.
+absl::StatusOr<std::string> FleetUrl(const FleetCommon& options);
 // Connects, and checks that this program can read the tables.
 absl::StatusOr<FleetConnection> OpenFleet(const FleetCommon& options);
 

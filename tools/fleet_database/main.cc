@@ -127,7 +127,7 @@ int ParseAndRun(int argc, char** argv) {
   goodput::FleetAddOptions add;
   CLI::App* add_app = fleet->add_subcommand("add", "create the role that writes the rows of a cluster");
   add_app->add_option("CLUSTER", add.cluster, "name of the cluster")->required();
-  add_app->add_option("--role", add.role, "use the role NAME (goodput_writer_CLUSTER)")->type_name("NAME");
+  add_app->add_option("ROLE", add.role, "the role (goodput_writer_CLUSTER)");
   CLI::App* status = fleet->add_subcommand("status", "which clusters have sent, and up to when");
   goodput::FleetSyncOptions sync;
   CLI::App* sync_app = fleet->add_subcommand("sync", "send this cluster's runs, and continue until killed");

@@ -56,15 +56,17 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
   const auto add = [&](const std::string& title, std::function<std::string(const RollupRow&)> cell) {
     columns.push_back({{title, kRight}, std::move(cell)});
   };
+  const bool program = report.clusters && (all || report.total.program);
   if (report.windows) columns.push_back({{"From"}, FromOf(report.rows)});
   for (std::size_t i = 0; report.by != "all" && i < report.keys.size(); ++i) {
     std::string title = report.keys[i];
     title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(title.front())));
-    columns.push_back({{Printable(title), Table::Align::kLeft, report.keys.size() == 1 ? 24U : 12U},
-                       [i](const RollupRow& row) {
-                         const std::vector<std::string> parts = GroupParts(row.group);
-                         return i < parts.size() ? Printable(parts[i]) : std::string();
-                       }});
+    columns.push_back(
+        {{Printable(title), Table::Align::kLeft, report.keys.size() == 1 && !program ? 24U : 12U},
+         [i](const RollupRow& row) {
+           const std::vector<std::string> parts = GroupParts(row.group);
+           return i < parts.size() ? Printable(parts[i]) : std::string();
+         }});
   }
   const bool hours = !report.gpu_hour || all;
   const bool unobserved = all || report.total.unobserved() > 0;
@@ -73,22 +75,23 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
                                            [](const RollupRow& row) { return row.network.has_value(); }));
   // A terminal has no room for these, which are missed least; names of nodes are long.
   const bool of_nodes = report.by == "node" && !all;
-  const bool room = all || (!unobserved && !of_nodes);
-  if (room || (!report.windows && !of_nodes)) add("Runs", [](const RollupRow& row) { return Cat(row.runs); });
+  const bool room = all || (!unobserved && !of_nodes && !program);
+  const bool narrow = program && !all && (report.windows || report.gpu_hour || report.keys.size() > 1);
+  if (room || (!report.windows && !of_nodes && !narrow))
+    add("Runs", [](const RollupRow& row) { return Cat(row.runs); });
   add("Intr", [](const RollupRow& row) { return Cat(row.interruptions); });
   if (hours && room) add("GPUh", [](const RollupRow& row) { return FormatGpuHours(row.wanted()); });
   add("Alloc", [](const RollupRow& row) { return FormatGpuHours(row.allocated()); });
-  if (hours && !(of_nodes && unobserved && network))
+  if (hours && !(of_nodes && unobserved && network) && (all || !program))
     add("Progress", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kProductive)); });
-  if (hours && !of_nodes)
+  if (hours && !of_nodes && !narrow)
     add("Lost", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kLostWork)); });
-  if (!of_nodes) {
+  if (!of_nodes && !(narrow && report.gpu_hour)) {
     add("Sched",
         [](const RollupRow& row) { return FormatPercent(row.scheduling(), row.scheduling_range()); });
     add("Runtime", [](const RollupRow& row) { return FormatPercent(row.runtime(), row.runtime_range()); });
   }
   add("Goodput", [](const RollupRow& row) { return FormatPercent(row.sg_rg(), row.sg_rg_range()); });
-  const bool program = report.clusters && (all || report.total.program);
   if (program) {
     add("Program", [](const RollupRow& row) { return FormatPercent(row.program); });
     add("MPG", [](const RollupRow& row) { return FormatPercent(row.mpg); });

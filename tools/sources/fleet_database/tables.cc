@@ -90,13 +90,14 @@ absl::Status AddFleetWriter(FleetConnection& connection, const std::string& clus
   if (role.size() > kLongestName || FleetText(role) != role)
     return absl::InvalidArgumentError(Cat("'", Printable(role),
                                           "' cannot be the name of a role, which has at most ", kLongestName,
-                                          " bytes; select another with --role"));
+                                          " bytes; name another: sgoodput fleet add CLUSTER ROLE"));
   RETURN_IF_ERROR(connection.Execute("BEGIN"));
   ASSIGN_OR_RETURN(const FleetResult known,
                    connection.Query("SELECT cluster FROM writer WHERE role = $1", {role}));
   if (known.rows() > 0 && known.Text(0, 0) != cluster)
     return absl::AlreadyExistsError(Cat("the role ", Printable(role), " writes the rows of cluster ",
-                                        Printable(known.Text(0, 0)), "; select another with --role"));
+                                        Printable(known.Text(0, 0)),
+                                        "; name another: sgoodput fleet add CLUSTER ROLE"));
   ASSIGN_OR_RETURN(const FleetResult there,
                    connection.Query("SELECT FROM pg_roles WHERE rolname = $1", {role}));
   if (there.rows() == 0)
