@@ -386,6 +386,26 @@ class SyncTest(FleetTest):
         self.said(self.send(self.alpha))
         self.assertEqual(self.state(self.alpha), after)
 
+    def test_a_cluster_that_begins_anew(self) -> None:
+        """A controller that lost everything uses the ids of its first jobs again: the fleet keeps the old ones."""
+        old = Cluster(os.path.join(self.dir, "old"), "delta", 6, 10)
+        self.said(self.owner("fleet", "add", "delta"))
+        self.said(self.send(old))
+        before = self.state(old)
+        anew = Cluster(os.path.join(self.dir, "anew"), "delta", 6, 0)
+        spool = anew.spool()
+        for job in (11, 12, 1003):
+            times = {"job": job, "user": "eve", "submit_s": 70 * DAY, "eligible_s": 70 * DAY, "start_s": 70 * DAY + 10}
+            spool.controller(70 * DAY + 11, **times)
+            spool.controller(70 * DAY + 500, **times, end_s=70 * DAY + 500, state="COMPLETED")
+        os.remove(anew.db)
+        anew.ingest(spool)
+        self.assertRegex(self.said(self.send(anew)), "sent 3 .*removed 0")
+        self.assertRegex(self.said(self.send(old)), "sent 0 .*removed 0")
+        self.postgres.ask("DELETE FROM unit WHERE cluster = 'delta' AND begin_ns >= %d; DELETE FROM attempt_day WHERE cluster = 'delta' AND"
+                          " start_ns >= %d" % ((BEGAN + 70 * DAY) * 10**9, (BEGAN + 70 * DAY) * 10**9))
+        self.assertEqual(self.state(old), before)
+
     def test_an_older_fleet_database(self) -> None:
         with self.another_database("saved", "postgres") as name:
             self.alpha.add_accounted(accounted("alpha", 80, 10, 8000))
@@ -413,7 +433,7 @@ class SyncTest(FleetTest):
             spool.controller(t + 500, **times, end_s=t + 500, state="COMPLETED")
         self.alpha.ingest(spool)
         self.said(self.send(self.alpha))
-        units = "SELECT string_agg(unit, ',' ORDER BY unit) FROM unit WHERE cluster = 'alpha' AND job_id IN (21, 22)"
+        units = "SELECT string_agg(split_part(unit, '@', 1), ',' ORDER BY unit) FROM unit WHERE cluster = 'alpha' AND job_id IN (21, 22)"
         self.assertEqual(self.postgres.ask(units), "21,22")
         later = self.alpha.spool()
         for job in (21, 22):
@@ -421,7 +441,7 @@ class SyncTest(FleetTest):
         self.alpha.ingest(later)
         self.assertIn("removed 1", self.said(self.send(self.alpha)))
         self.assertEqual(self.postgres.ask(units), "21")
-        self.assertEqual(self.postgres.ask("SELECT count(*) FROM attempt_day WHERE unit = '22' AND cluster = 'alpha'"), "0")
+        self.assertEqual(self.postgres.ask("SELECT count(*) FROM attempt_day WHERE unit LIKE '22@%' AND cluster = 'alpha'"), "0")
 
     def test_a_running_job_is_seen_soon(self) -> None:
         sender = self.start_sending(self.alpha, "sync")
@@ -432,8 +452,8 @@ class SyncTest(FleetTest):
             spool = self.alpha.spool()
             spool.controller(now - 50, **times)
             self.alpha.ingest(spool)
-            self.until(lambda: self.postgres.ask("SELECT final FROM unit WHERE cluster = 'alpha' AND unit = '31'") == "f")
-            end = "SELECT end_ns FROM unit WHERE cluster = 'alpha' AND unit = '31'"
+            self.until(lambda: self.postgres.ask("SELECT final FROM unit WHERE cluster = 'alpha' AND unit LIKE '31@%'") == "f")
+            end = "SELECT end_ns FROM unit WHERE cluster = 'alpha' AND unit LIKE '31@%'"
             first = int(self.postgres.ask(end))
             self.until(lambda: int(self.postgres.ask(end)) > first)
             self.assertLess(time.time() - int(self.postgres.ask(end)) / 1e9, 90)
@@ -445,12 +465,12 @@ class SyncTest(FleetTest):
         spool.controller(now, **times, end_s=now, state="COMPLETED")
         self.alpha.ingest(spool)
         self.said(self.send(self.alpha))
-        self.assertEqual(self.postgres.ask("SELECT final FROM unit WHERE cluster = 'alpha' AND unit = '31'"), "t")
+        self.assertEqual(self.postgres.ask("SELECT final FROM unit WHERE cluster = 'alpha' AND unit LIKE '31@%'"), "t")
 
     def test_verify_and_resend(self) -> None:
         self.postgres.ask("UPDATE unit SET digest = gen_random_uuid() WHERE cluster = 'alpha' AND job_id = 1003;"
-                          "DELETE FROM unit WHERE cluster = 'alpha' AND job_id = 1004; DELETE FROM attempt_day WHERE cluster = 'alpha' AND unit = '1004';"
-                          "DELETE FROM interruption WHERE cluster = 'alpha' AND unit = '1004'")
+                          "DELETE FROM unit WHERE cluster = 'alpha' AND job_id = 1004; DELETE FROM attempt_day WHERE cluster = 'alpha' AND unit LIKE '1004@%';"
+                          "DELETE FROM interruption WHERE cluster = 'alpha' AND unit LIKE '1004@%'")
         said = " ".join(self.said(self.send(self.alpha, "verify"), status=1).split())
         self.assertIn("lacks 1, has 1 with other rows", said)
         self.assertIn("sent 2 ", self.said(self.send(self.alpha)))
@@ -469,7 +489,7 @@ class SyncTest(FleetTest):
         self.said(self.owner("fleet", "add", "gamma"))
         done = self.send(gamma)
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(" ".join(done.stdout.split()), r"1 run cannot be sent; the first: run 41: it spans \d+ days")
+        self.assertRegex(" ".join(done.stdout.split()), r"1 run cannot be sent; the first: job 41: it spans \d+ days")
         self.assertEqual(self.postgres.ask("SELECT count(*), (SELECT refused FROM cluster WHERE cluster = 'gamma') FROM unit WHERE cluster = 'gamma'"), "4|1")
         status = self.owner("fleet", "status")
         self.assertEqual(status.returncode, 1)

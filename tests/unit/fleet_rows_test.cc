@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <set>
 #include <string>
 #include <tuple>
@@ -114,7 +113,7 @@ RunBuilder OneJob() {
 
 TEST(FleetRows, HaveAColumnForEachValue) {
   RunBuilder run = OneJob();
-  const auto rows = RowsOfRun(ReportOf(run), {12, std::numeric_limits<std::int64_t>::min()}, "alpha", {});
+  const auto rows = RowsOfRun(ReportOf(run), {12, 1'700'000'000}, "alpha", {});
   ASSERT_TRUE(rows.ok()) << rows.status();
   const auto fields = [](const std::string& line) {
     return std::vector<std::string>(absl::StrSplit(line, '\t')).size();
@@ -122,7 +121,7 @@ TEST(FleetRows, HaveAColumnForEachValue) {
   EXPECT_EQ(fields(rows->unit_line), UnitColumns().size());
   ASSERT_GE(rows->days.size(), 2U);
   for (const std::string& day : rows->days) EXPECT_EQ(fields(day), AttemptDayColumns().size());
-  EXPECT_EQ(rows->unit, "12");
+  EXPECT_EQ(rows->unit, "12@1700000000");
   EXPECT_TRUE(rows->final);
 }
 
@@ -152,14 +151,24 @@ TEST(FleetRows, HoldAnyName) {
 }
 
 TEST(FleetRows, NameTheirRun) {
-  for (const UnitKey key : {UnitKey{-3, std::numeric_limits<std::int64_t>::min()}, UnitKey{7, 12}}) {
+  for (const UnitKey key : {UnitKey{-3, 1}, UnitKey{7, 12}}) {
     const auto parsed = ParseUnitName(UnitName(key));
     ASSERT_TRUE(parsed.ok());
-    EXPECT_EQ(parsed->job_id, key.job_id);
-    EXPECT_EQ(parsed->from_s, key.from_s);
+    EXPECT_TRUE(*parsed == key);
   }
-  for (const char* wrong : {"", "x", "1@", "@2", "1@2@3", "1 "})
+  for (const char* wrong : {"", "x", "1", "1@", "@2", "1@2@3", "1 "})
     EXPECT_FALSE(ParseUnitName(wrong).ok()) << wrong;
+}
+
+TEST(FleetRows, KnowARunByItsFirstJob) {
+  RunBuilder run;
+  run.Attempt(9).Submitted(50).Started(60).Ended(70, "REQUEUED");
+  run.Attempt(9).Submitted(80).Started(90).Ended(100, "COMPLETED");
+  run.Attempt(7).Submitted(200).Started(210).Ended(220, "COMPLETED");
+  const std::vector<UnitKey> jobs = JobsOfReport(ReportOf(run));
+  ASSERT_EQ(jobs.size(), 2U);
+  EXPECT_EQ(UnitName(jobs[0]), "7@1700000200");
+  EXPECT_EQ(UnitName(jobs[1]), "9@1700000050");
 }
 
 TEST(FleetRows, RefuseARunOfDecades) {

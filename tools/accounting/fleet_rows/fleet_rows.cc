@@ -23,7 +23,6 @@
 namespace goodput {
 namespace {
 
-constexpr std::int64_t kFirst = std::numeric_limits<std::int64_t>::min();
 // Ten years: a run with more has a wrong clock.
 constexpr std::size_t kMostRows = 40'000;
 constexpr std::int64_t kMostDays = 3'660;
@@ -170,12 +169,6 @@ std::vector<std::string> ProvisionsOf(const Report& report,
   return provisions;
 }
 
-std::set<std::int64_t> JobsOf(const Report& report) {
-  std::set<std::int64_t> jobs;
-  for (const AttemptFacts& attempt : report.run.facts.attempts) jobs.insert(attempt.job_id);
-  return jobs;
-}
-
 bool HasGpus(const Report& report) {
   return report.account.has_gpus;
 }
@@ -191,7 +184,7 @@ std::string UnitLine(const FleetRows& rows, const Report& report, const std::str
   line.Int(rows.shard).Text(cluster).Text(rows.unit).Bool(rows.final);
   line.Int(report.timeline.begin).Int(report.timeline.end);
   line.Int(info.job_id).Text(info.job_id_text);
-  line.Escaped(ArrayOf(JobsOf(report), [](std::int64_t job) { return std::to_string(job); }));
+  line.Escaped(ArrayOf(JobsOfReport(report), [](const UnitKey& job) { return std::to_string(job.job_id); }));
   line.Text(info.run).Text(info.name).Text(info.user).Text(info.account).Text(info.partition);
   line.Text(info.qos).Text(info.reservation).Text(info.state).Escaped(TextArray(states));
   line.Escaped(TextArray(tags)).Text(info.gpu_type).Bool(HasGpus(report)).Int(report.account.gpus);
@@ -278,27 +271,30 @@ Digest DigestOf(std::string_view text) {
 }
 
 std::string UnitName(const UnitKey& key) {
-  return key.from_s == kFirst ? std::to_string(key.job_id) : Cat(key.job_id, "@", key.from_s);
+  return Cat(key.job_id, "@", key.submit_s);
 }
 
 absl::StatusOr<UnitKey> ParseUnitName(std::string_view name) {
   UnitKey key;
-  key.from_s = kFirst;
   const std::size_t at = name.find('@');
-  const bool first = at == std::string_view::npos;
-  const bool numbers = absl::SimpleAtoi(ToAbsl(name.substr(0, at)), &key.job_id) &&
-                       (first || absl::SimpleAtoi(ToAbsl(name.substr(at + 1)), &key.from_s));
+  const bool numbers = at != std::string_view::npos &&
+                       absl::SimpleAtoi(ToAbsl(name.substr(0, at)), &key.job_id) &&
+                       absl::SimpleAtoi(ToAbsl(name.substr(at + 1)), &key.submit_s);
   if (numbers && UnitName(key) == name) return key;
   return absl::InvalidArgumentError(
-      Cat("'", FleetText(name), "' names no run of the fleet; use JOB or JOB@TIME"));
+      Cat("'", FleetText(name), "' names no run of the fleet; it must be JOB@SECONDS"));
 }
 
-UnitKey KeyOfReport(const Report& report, const std::vector<JobKey>& group) {
-  const std::set<std::int64_t> jobs = JobsOf(report);
-  const std::int64_t first = jobs.empty() ? report.run.info.job_id : *jobs.begin();
-  const auto known =
-      std::find_if(group.begin(), group.end(), [&](const JobKey& job) { return job.job_id == first; });
-  return {first, (known == group.end() ? group.front() : *known).from_s};
+std::vector<UnitKey> JobsOfReport(const Report& report) {
+  std::map<std::int64_t, std::int64_t> submits;
+  for (const AttemptFacts& attempt : report.run.facts.attempts) {
+    const std::int64_t submit_s = attempt.submit / kSecond;
+    const auto [job, fresh] = submits.try_emplace(attempt.job_id, submit_s);
+    if (!fresh) job->second = std::min(job->second, submit_s);
+  }
+  std::vector<UnitKey> jobs;
+  for (const auto& [job_id, submit_s] : submits) jobs.push_back({job_id, submit_s});
+  return jobs;
 }
 
 std::string FleetText(std::string_view text) {
@@ -363,6 +359,7 @@ absl::StatusOr<FleetRows> RowsOfRun(const Report& report, const UnitKey& key, co
   const std::int64_t span = UtcDay(report.timeline.end) - begin;
   if (span > kMostDays) return absl::OutOfRangeError(Cat("it spans ", span, " days, more than ", kMostDays));
   FleetRows rows;
+  rows.key = key;
   rows.unit = UnitName(key);
   rows.shard = ShardOf(cluster, rows.unit);
   rows.final = !report.timeline.running;

@@ -4,15 +4,14 @@
 // if and only if the digest is.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "sql/tables/jobs.h"
 #include "tools/accounting/report/report.h"
 
 namespace goodput {
@@ -21,23 +20,33 @@ namespace goodput {
 using Digest = std::string;
 Digest DigestOf(std::string_view text);
 
-// "1234", or "1234@1700000000" for a later job that used the id again: its first submit time in seconds.
+// A run is known by its job with the lowest id, and by the first submit of that job: a controller that lost
+// its state uses the same ids again.
 struct UnitKey {
   std::int64_t job_id = 0;
-  std::int64_t from_s = 0;  // JobKey::from_s; the minimum for the first job with the id
+  std::int64_t submit_s = 0;
+
+  friend bool operator<(const UnitKey& a, const UnitKey& b) {
+    return std::tie(a.job_id, a.submit_s) < std::tie(b.job_id, b.submit_s);
+  }
+  friend bool operator==(const UnitKey& a, const UnitKey& b) {
+    return std::tie(a.job_id, a.submit_s) == std::tie(b.job_id, b.submit_s);
+  }
 };
+// "1234@1700000000".
 std::string UnitName(const UnitKey& key);
 absl::StatusOr<UnitKey> ParseUnitName(std::string_view name);
-// The job of a run by which the fleet knows it: that with the lowest id. `group`: the jobs of which the
-// report was made.
-UnitKey KeyOfReport(const Report& report, const std::vector<JobKey>& group);
+
+// The jobs of a run, each with its first submit; the first is the run's key.
+std::vector<UnitKey> JobsOfReport(const Report& report);
 
 // Text as PostgreSQL can store it: bytes that are not UTF-8 and NULs become U+FFFD, and it ends after 1,000
 // bytes.
 std::string FleetText(std::string_view text);
 
 struct FleetRows {
-  std::string unit;
+  UnitKey key;
+  std::string unit;        // its name
   std::int64_t shard = 0;  // hash of cluster and unit: by it a server distributes rows
   Digest digest;
   bool final = true;              // false: it still runs

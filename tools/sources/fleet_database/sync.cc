@@ -31,10 +31,6 @@ bool LongOver(const std::vector<JobKey>& group, Ns now) {
                      [&](const JobKey& job) { return job.over_s < now / kSecond - kRecentS; });
 }
 
-std::string NameOfJob(const JobKey& job) {
-  return UnitName({job.job_id, job.from_s});
-}
-
 std::vector<std::string> And(std::vector<std::string> columns, std::vector<std::string> more) {
   columns.insert(columns.end(), more.begin(), more.end());
   return columns;
@@ -60,7 +56,7 @@ struct FleetSync::Looking {
   std::map<std::string, std::string> features;
   FleetPassReport report;
   Batch batch;
-  std::set<std::string> present;  // units that the cluster's database has
+  std::set<UnitKey> present;  // that the cluster's database has
 
   Looking(FleetPass which, Ns at, Database& of) : pass(which), now(at), db(of), accounting(of) {}
 };
@@ -107,8 +103,10 @@ absl::Status FleetSync::LoadSent() {
   ASSIGN_OR_RETURN(
       const FleetResult units,
       connection_->Query("SELECT unit, digest FROM unit WHERE cluster = $1", {settings_.cluster}));
-  sent_.reserve(static_cast<std::size_t>(units.rows()));
-  for (int i = 0; i < units.rows(); ++i) sent_.emplace(units.Text(i, 0), units.Text(i, 1));
+  for (int i = 0; i < units.rows(); ++i) {
+    ASSIGN_OR_RETURN(const UnitKey key, ParseUnitName(units.Text(i, 0)));
+    sent_.emplace(key, units.Text(i, 1));
+  }
   return connection_->Execute("COMMIT");
 }
 
@@ -157,89 +155,79 @@ absl::Status FleetSync::LookAtAll(Looking& looking,
   for (const std::vector<JobKey>& group : groups) {
     if (said) said(done, static_cast<std::int64_t>(groups.size()));
     ++done;
-    const bool skip = looking.pass == FleetPass::kRecent && LongOver(group, looking.now) &&
-                      sent_.count(NameOfJob(group.front())) > 0;
+    const bool skip =
+        looking.pass == FleetPass::kRecent && LongOver(group, looking.now) && IsSent(group.front());
     if (skip) continue;
     RETURN_IF_ERROR(LookAt(looking, group));
   }
-  return looking.pass == FleetPass::kRecent ? absl::OkStatus() : FindGone(looking, jobs);
+  return absl::OkStatus();
+}
+
+bool FleetSync::IsSent(const JobKey& job) const {
+  const auto unit = sent_.lower_bound({job.job_id, job.from_s});
+  return unit != sent_.end() && unit->first.job_id == job.job_id && unit->first.submit_s < job.until_s;
 }
 
 absl::Status FleetSync::LookAt(Looking& looking, const std::vector<JobKey>& group) {
   const absl::StatusOr<std::vector<Report>> reports =
       MakeReports(looking.db, looking.accounting, group, {{}, looking.now, settings_.peaks});
-  if (absl::IsNotFound(reports.status())) {
-    // Too little is recorded of it so far.
-    looking.present.insert(NameOfJob(group.front()));
-    return absl::OkStatus();
-  }
+  // Too little is recorded of it so far.
+  if (absl::IsNotFound(reports.status())) return absl::OkStatus();
   if (!reports.ok()) return reports.status();
-  std::set<std::string> units;
   for (const Report& report : *reports) {
-    const UnitKey key = KeyOfReport(report, group);
+    const std::vector<UnitKey> jobs = JobsOfReport(report);
     // Every component of a heterogeneous job leads to the whole job.
-    units.insert(UnitName(key));
-    if (!looking.present.insert(UnitName(key)).second) continue;
+    if (jobs.empty() || !looking.present.insert(jobs.front()).second) continue;
     ++looking.report.runs;
     looking.report.running += report.timeline.running ? 1 : 0;
-    absl::StatusOr<FleetRows> rows = RowsOfRun(report, key, settings_.cluster, looking.features);
+    absl::StatusOr<FleetRows> rows = RowsOfRun(report, jobs.front(), settings_.cluster, looking.features);
     if (!rows.ok()) {
       ++looking.report.refused;
       if (looking.report.why_refused.empty())
-        looking.report.why_refused = Cat("run ", UnitName(key), ": ", Message(rows.status()));
+        looking.report.why_refused = Cat("job ", jobs.front().job_id, ": ", Message(rows.status()));
       continue;
     }
     const bool resend =
         resend_ && report.timeline.begin < resend_->second && report.timeline.end >= resend_->first;
     RETURN_IF_ERROR(Take(looking, *std::move(rows), resend));
   }
-  // What was a run of its own, and is now a part of this one, goes with the same batch.
-  for (const JobKey& job : group) {
-    const std::string name = NameOfJob(job);
-    if (units.count(name) == 0 && looking.present.count(name) == 0 && sent_.count(name) > 0)
-      looking.batch.gone.push_back(name);
+  for (const Report& report : *reports) FindGone(looking, group, report);
+  const std::size_t size = looking.batch.rows + looking.batch.gone.size();
+  const bool full = size >= kMostRows || settings_.now() - looking.batch.since > kLongestBatch;
+  return size > 0 && full ? Flush(looking) : absl::OkStatus();
+}
+
+// The fleet has a run that began with a job of this run, during this run: it became a part of it, or its
+// submit was corrected. It goes with the same batch. A run that began before or after is another use of the
+// id, and one whose job the cluster's database does not know was lost there: the fleet keeps them.
+void FleetSync::FindGone(Looking& looking, const std::vector<JobKey>& group, const Report& report) {
+  for (const UnitKey& job : JobsOfReport(report)) {
+    std::int64_t end_s = report.timeline.end / kSecond;
+    // The next use of the id may begin in the second in which this one ended.
+    auto known = std::lower_bound(group.begin(), group.end(), job.job_id,
+                                  [](const JobKey& a, std::int64_t id) { return a.job_id < id; });
+    for (; known != group.end() && known->job_id == job.job_id; ++known) {
+      if (known->until_s > job.submit_s) end_s = std::min(end_s, known->until_s - 1);
+    }
+    for (auto unit = sent_.lower_bound(job);
+         unit != sent_.end() && unit->first.job_id == job.job_id && unit->first.submit_s <= end_s; ++unit) {
+      if (looking.present.count(unit->first) == 0) looking.batch.gone.insert(unit->first);
+    }
   }
-  const bool full = looking.batch.rows >= kMostRows || settings_.now() - looking.batch.since > kLongestBatch;
-  return looking.batch.rows > 0 && full ? Flush(looking) : absl::OkStatus();
 }
 
 absl::Status FleetSync::Take(Looking& looking, FleetRows rows, bool resend) {
-  const auto known = sent_.find(rows.unit);
+  const auto known = sent_.find(rows.key);
   if (known != sent_.end() && known->second == rows.digest && !resend) return absl::OkStatus();
   // A run that continues always differs.
   if (looking.pass == FleetPass::kVerify && !rows.final && known != sent_.end()) return absl::OkStatus();
   ++looking.report.sent;
   if (known == sent_.end()) ++looking.report.missing;
   if (looking.pass == FleetPass::kVerify) return absl::OkStatus();
-  if (looking.batch.rows == 0) looking.batch.since = settings_.now();
+  if (looking.batch.units.empty()) looking.batch.since = settings_.now();
   looking.batch.rows += rows.size();
   looking.report.rows += static_cast<std::int64_t>(rows.size());
   looking.batch.units.push_back(std::move(rows));
-  return absl::OkStatus();
-}
-
-// Units that the fleet has and the cluster's database does not. If their jobs are known, or they were
-// imports, other units replaced them. A database without the jobs was made anew, or cut off: the fleet keeps
-// what it has.
-absl::Status FleetSync::FindGone(Looking& looking, const std::vector<JobKey>& jobs) {
-  const auto known = [&](const UnitKey& key) {
-    auto job = std::lower_bound(jobs.begin(), jobs.end(), key.job_id,
-                                [](const JobKey& a, std::int64_t id) { return a.job_id < id; });
-    for (; job != jobs.end() && job->job_id == key.job_id; ++job) {
-      if (key.from_s >= job->from_s && key.from_s < job->until_s) return true;
-    }
-    return false;
-  };
-  std::vector<std::string> gone;
-  for (const auto& [unit, digest] : sent_) {
-    if (looking.present.count(unit) > 0) continue;
-    const absl::StatusOr<UnitKey> key = ParseUnitName(unit);
-    if (!key.ok() || key->job_id < 0 || known(*key)) gone.push_back(unit);
-  }
-  for (std::string& unit : gone) {
-    if (std::find(looking.batch.gone.begin(), looking.batch.gone.end(), unit) == looking.batch.gone.end())
-      looking.batch.gone.push_back(std::move(unit));
-  }
   return absl::OkStatus();
 }
 
@@ -256,18 +244,19 @@ absl::Status FleetSync::Flush(Looking& looking) {
   RETURN_IF_ERROR(Write(batch, rev));
   RETURN_IF_ERROR(connection_->Execute("COMMIT"));
   rev_ = rev;
-  for (const std::string& unit : batch.gone) sent_.erase(unit);
-  for (FleetRows& unit : batch.units) sent_[unit.unit] = std::move(unit.digest);
+  for (const UnitKey& unit : batch.gone) sent_.erase(unit);
+  for (FleetRows& unit : batch.units) sent_[unit.key] = std::move(unit.digest);
   return absl::OkStatus();
 }
 
 absl::Status FleetSync::Write(const Batch& batch, Ns rev) {
-  std::vector<std::string> replaced = batch.gone;
+  std::vector<std::string> replaced;
+  for (const UnitKey& unit : batch.gone) replaced.push_back(UnitName(unit));
   std::vector<std::string> units;
   std::vector<std::string> days;
   std::vector<std::string> interruptions;
   for (const FleetRows& unit : batch.units) {
-    if (sent_.count(unit.unit) > 0) replaced.push_back(unit.unit);
+    if (sent_.count(unit.key) > 0) replaced.push_back(unit.unit);
     units.push_back(Cat(unit.unit_line, "\t", unit.digest, "\t", rev));
     days.insert(days.end(), unit.days.begin(), unit.days.end());
     interruptions.insert(interruptions.end(), unit.interruptions.begin(), unit.interruptions.end());

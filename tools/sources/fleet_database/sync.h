@@ -15,7 +15,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -23,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "sql/database.h"
+#include "sql/tables/jobs.h"
 #include "tools/accounting/fleet_rows/fleet_rows.h"
 #include "tools/base/gpu_peaks.h"
 #include "tools/sources/fleet_database/connection.h"
@@ -69,7 +69,7 @@ class FleetSync {
  private:
   struct Batch {
     std::vector<FleetRows> units;
-    std::vector<std::string> gone;  // units that other units replace
+    std::set<UnitKey> gone;  // runs that became part of others
     std::size_t rows = 0;
     Ns since = 0;
   };
@@ -80,7 +80,8 @@ class FleetSync {
   absl::Status LookAtAll(Looking& looking, const std::function<void(std::int64_t, std::int64_t)>& said);
   absl::Status LookAt(Looking& looking, const std::vector<JobKey>& group);
   absl::Status Take(Looking& looking, FleetRows rows, bool resend);
-  absl::Status FindGone(Looking& looking, const std::vector<JobKey>& jobs);
+  bool IsSent(const JobKey& job) const;
+  void FindGone(Looking& looking, const std::vector<JobKey>& group, const Report& report);
   absl::Status Flush(Looking& looking);
   absl::Status Write(const Batch& batch, Ns rev);
   absl::Status CreateMonths(const Batch& batch);
@@ -88,9 +89,9 @@ class FleetSync {
 
   FleetSyncSettings settings_;
   std::optional<FleetConnection> connection_;
-  std::unordered_map<std::string, Digest> sent_;  // by unit: what the fleet has
-  std::set<std::int64_t> months_;                 // whose partitions exist
-  Ns rev_ = 0;                                    // of the cluster's row
+  std::map<UnitKey, Digest> sent_;  // what the fleet has
+  std::set<std::int64_t> months_;   // whose partitions exist
+  Ns rev_ = 0;                      // of the cluster's row
   std::optional<std::pair<Ns, Ns>> resend_;
 };
 
