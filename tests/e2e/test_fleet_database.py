@@ -20,6 +20,7 @@ import unittest
 from typing import Any, Dict, Iterator, List, Optional
 
 import jsonschema
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from .harness.fleet_clusters import BEGAN, DAY, HOSTILE, Cluster, accounted
 from .harness.hand_written import SGOODPUT, TOP
@@ -224,6 +225,24 @@ class QuestionsTest(FleetTest):
         done = self.owner("-a", "-S", ALL, "--limit", "3", "-P", "-n")
         self.assertEqual(len(done.stdout.splitlines()), 3)
         self.assertIn("more than 3 runs", done.stderr)
+
+    def test_doctor_and_metrics_say_whether_rows_arrive(self) -> None:
+        conf = os.path.join(self.dir, "doctor.conf")
+        self.postgres.ask("UPDATE cluster SET as_of_ns = as_of_ns - 400 * 1000000000::bigint WHERE cluster = 'beta'")
+        self.addCleanup(lambda: self.said(self.send(self.clusters[1])))
+        for role, word in (("goodput_writer_alpha", "ok  the fleet database has the runs"), ("nobody_like_this", "!!  cannot connect"),
+                           ("goodput_writer_beta", "!!  the fleet database is more than five minutes behind")):
+            with open(conf, "w") as file:
+                file.write("cluster = alpha\ndatabase = %s\nfleet = %s\n" % (self.clusters[0].db, self.postgres.url(role)))
+            done = subprocess.run([SGOODPUT, "doctor", "--config", conf], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  universal_newlines=True, env=ENVIRONMENT, timeout=60)
+            self.assertIn(word, done.stdout)
+        text = self.said(self.owner("fleet", "status", "--metrics"))
+        samples = {sample.labels["cluster"]: sample.value for family in text_string_to_metric_families(text) for sample in family.samples
+                   if sample.name == "goodput_fleet_lag_seconds"}
+        self.assertLess(samples["alpha"], 300)
+        self.assertGreater(samples["beta"], 400)
+        self.assertIn("beta: complete up to", " ".join(self.said(self.owner("report", "-a", "-S", ALL)).split()))
 
     def test_show_says_where_the_rest_is(self) -> None:
         said = self.said(self.owner("show", "run12", "-M", "beta"))

@@ -14,6 +14,7 @@
 #include "sql/status_macros.h"
 #include "sql/tables/jobs.h"
 #include "sql/text.h"
+#include "tools/accounting/metrics/exposition.h"
 #include "tools/base/format.h"
 #include "tools/base/parse_time.h"
 #include "tools/base/progress.h"
@@ -152,6 +153,26 @@ absl::StatusOr<FleetSetup> SetUp(const FleetCommon& options) {
   return setup;
 }
 
+std::string MetricsOf(const std::vector<FleetClusterStatus>& clusters, Ns now) {
+  MetricText text;
+  text.Family("goodput_fleet_lag_seconds", "gauge",
+              "Age of the newest rows of a cluster in the fleet database");
+  for (const FleetClusterStatus& of : clusters) {
+    if (of.as_of) text.Gauge({{"cluster", of.cluster}}, Seconds(now - *of.as_of));
+  }
+  text.Family("goodput_fleet_runs", "gauge", "Runs of a cluster in the fleet database");
+  for (const FleetClusterStatus& of : clusters)
+    text.Gauge({{"cluster", of.cluster}}, static_cast<double>(of.runs));
+  text.Family("goodput_fleet_running_runs", "gauge",
+              "Runs of a cluster in the fleet database that still run");
+  for (const FleetClusterStatus& of : clusters)
+    text.Gauge({{"cluster", of.cluster}}, static_cast<double>(of.running));
+  text.Family("goodput_fleet_refused_runs", "gauge", "Runs that a cluster cannot send to the fleet database");
+  for (const FleetClusterStatus& of : clusters)
+    text.Gauge({{"cluster", of.cluster}}, static_cast<double>(of.refused));
+  return std::move(text).Finish();
+}
+
 }  // namespace
 
 int RunFleetInit(const FleetCommon& options) {
@@ -182,11 +203,15 @@ int RunFleetAdd(const FleetAddOptions& options) {
   return kFleetAnswered;
 }
 
-int RunFleetStatus(const FleetCommon& options) {
+int RunFleetStatus(const FleetCommon& options, bool metrics) {
   absl::StatusOr<FleetConnection> connection = OpenFleet(options);
   if (!connection.ok()) return FailFleet(connection.status());
   const absl::StatusOr<std::vector<FleetClusterStatus>> clusters = ClustersOfFleet(*connection);
   if (!clusters.ok()) return FailFleet(clusters.status());
+  if (metrics) {
+    std::fputs(MetricsOf(*clusters, absl::GetCurrentTimeNanos()).c_str(), stdout);
+    return kFleetAnswered;
+  }
   constexpr auto kRight = Table::Align::kRight;
   Table table({{"Cluster", Table::Align::kLeft, 20},
                {"Runs", kRight},

@@ -8,4 +8,4 @@ tools_fleet_database_goodput_fleet_database_SOURCES = \
   tools/fleet_database/main.cc \
   tools/fleet_database/options.h
 tools_fleet_database_goodput_fleet_database_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_fleet_database_goodput_fleet_database_LDADD = tools/sources/libfleetdatabase.la
+tools_fleet_database_goodput_fleet_database_LDADD = tools/sources/libfleetdatabase.la tools/accounting/libmetrics.la

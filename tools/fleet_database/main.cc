@@ -129,6 +129,8 @@ int ParseAndRun(int argc, char** argv) {
   add_app->add_option("CLUSTER", add.cluster, "name of the cluster")->required();
   add_app->add_option("ROLE", add.role, "the role (goodput_writer_CLUSTER)");
   CLI::App* status = fleet->add_subcommand("status", "which clusters have sent, and up to when");
+  bool metrics = false;
+  status->add_flag("--metrics", metrics, "print OpenMetrics text, for node_exporter's textfile collector");
   goodput::FleetSyncOptions sync;
   CLI::App* sync_app = fleet->add_subcommand("sync", "send this cluster's runs, and continue until killed");
   CLI::App* verify =
@@ -163,7 +165,7 @@ int ParseAndRun(int argc, char** argv) {
   if (*init) return goodput::RunFleetInit(common);
   if (*migrate) return goodput::RunFleetMigrate(common);
   if (*add_app) return goodput::RunFleetAdd(add);
-  if (*status) return goodput::RunFleetStatus(common);
+  if (*status) return goodput::RunFleetStatus(common, metrics);
   if (*sync_app) return goodput::RunFleetSync(sync);
   if (*verify) return goodput::RunFleetVerify(sync);
   if (*resend) return goodput::RunFleetResend(sync);

@@ -81,7 +81,8 @@ int RunFleetShow(const FleetShowOptions& options);
 int RunFleetInit(const FleetCommon& options);
 int RunFleetMigrate(const FleetCommon& options);
 int RunFleetAdd(const FleetAddOptions& options);
-int RunFleetStatus(const FleetCommon& options);
+// `metrics`: prints OpenMetrics text.
+int RunFleetStatus(const FleetCommon& options, bool metrics);
 int RunFleetSync(const FleetSyncOptions& options);
 int RunFleetVerify(const FleetSyncOptions& options);
 int RunFleetResend(const FleetSyncOptions& options);

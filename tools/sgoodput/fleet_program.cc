@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::string_view kOption = "--fleet-db";
 
-// Next to this program in a build, otherwise where it was installed.
+}  // namespace
+
 std::string FleetProgram() {
   std::array<char, 4096> self{};
   const ssize_t length = readlink("/proc/self/exe", self.data(), self.size() - 1);
@@ -29,8 +30,6 @@ std::string FleetProgram() {
   }
   return PKGLIBEXECDIR "/goodput-fleet-database";
 }
-
-}  // namespace
 
 bool AsksFleetDatabase(int argc, const char* const* argv) {
   if (argc > 1 && std::string_view(argv[1]) == "fleet") return true;

@@ -6,6 +6,7 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/diff.cc \
   tools/sgoodput/doctor.cc \
   tools/sgoodput/doctor_controller.cc \
+  tools/sgoodput/doctor_fleet.cc \
   tools/sgoodput/doctor_slurm.cc \
   tools/sgoodput/export.cc \
   tools/sgoodput/findings.h \
