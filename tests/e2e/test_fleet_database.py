@@ -204,6 +204,51 @@ class SumsTest(FleetTest):
         self.assertEqual(self.postgres.ask("SELECT interruptions FROM v_nodes WHERE node = 'n2' AND cluster = 'alpha' LIMIT 1").isdigit(), True)
 
 
+class ExportTest(FleetTest):
+    """sgoodput export --grain=attempt-day."""
+
+    def export(self, *args: str) -> "subprocess.CompletedProcess[str]":
+        cluster = self.clusters[0]
+        return subprocess.run([SGOODPUT, "export", "--grain=attempt-day", "--no-refresh", "--config", cluster.conf, "--db", cluster.db, *args],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, env=ENVIRONMENT, timeout=60)
+
+    def test_has_the_rows_of_the_fleet(self) -> None:
+        lake = os.path.join(self.dir, "lake")
+        self.assertRegex(self.said(self.export("--format=csv", "-o", lake)), r"\A\d+ runs in \d files below ")
+        self.assertEqual(os.listdir(lake), ["cluster=alpha"])
+        rows: List[Dict[str, str]] = []
+        for month in sorted(os.listdir(os.path.join(lake, "cluster=alpha"))):
+            self.assertEqual(os.listdir(os.path.join(lake, "cluster=alpha", month)), ["attempt_day.csv"])
+            with open(os.path.join(lake, "cluster=alpha", month, "attempt_day.csv"), newline="") as file:
+                rows += [dict(row, month=month) for row in csv.DictReader(file)]
+        self.assertEqual(len(rows), int(self.postgres.ask("SELECT count(*) FROM attempt_day WHERE cluster = 'alpha'")))
+        for column in ("b_productive", "b_lost_work", "w_queue_other", "b_unobserved", "gap_gpu_ns"):
+            for month in {row["month"] for row in rows}:
+                self.assertEqual(sum(int(row[column] or 0) for row in rows if row["month"] == month), int(self.postgres.ask(
+                    "SELECT coalesce(sum(%s), 0) FROM attempt_day WHERE cluster = 'alpha' AND month = '%s-01'" % (column, month[6:]))))
+        users = self.postgres.ask("SELECT json_agg(DISTINCT user_name) FROM attempt_day WHERE cluster = 'alpha'")
+        self.assertEqual({row["user_name"] for row in rows}, set(json.loads(users)))
+        october = os.path.join(self.dir, "october")
+        self.said(self.export("--format=csv", "-o", october, "-S", "2026-10-01", "-E", "2026-11-01"))
+        path = os.path.join("cluster=alpha", "month=2026-10", "attempt_day.csv")
+        self.assertEqual(os.listdir(os.path.join(october, "cluster=alpha")), ["month=2026-10"])
+        with open(os.path.join(october, path)) as part, open(os.path.join(lake, path)) as whole:
+            self.assertEqual(sorted(part), sorted(whole))
+
+    def test_refuses_what_would_be_wrong(self) -> None:
+        lake = os.path.join(self.dir, "never")
+        for args, word in ((["--format=csv"], "-o"), (["-o", lake], "--format=csv"), (["--format=parquet", "-o", lake], "Parquet"),
+                           (["--format=csv", "-o", lake, "12"], "JOB"), (["--format=csv", "-o", lake, "-S", "2026-10-02"], "first of a month"),
+                           (["--grain=day", "--format=csv", "-o", lake], "grain"), (["--format=csv", "-o", "/proc/no"], "cannot")):
+            done = self.export(*args)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), done)
+            self.assertRegex(done.stderr, r"\Asgoodput: .*%s.*\n\Z" % word)
+        self.assertFalse(os.path.exists(lake))
+        done = subprocess.run([SGOODPUT, "export", "12", "--format=csv", "--config", "/dev/null"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              universal_newlines=True, env=ENVIRONMENT, timeout=60)
+        self.assertIn("--grain=attempt-day", done.stderr)
+
+
 class QuestionsTest(FleetTest):
     def test_fit_a_terminal(self) -> None:
         for args in (["report", "-a", "-S", ALL], ["report", "-a", "-S", ALL, "--by", "cluster,account"], ["report", "-a", "-S", ALL, "--by", "month"],

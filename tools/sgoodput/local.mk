@@ -9,6 +9,7 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/doctor_fleet.cc \
   tools/sgoodput/doctor_slurm.cc \
   tools/sgoodput/export.cc \
+  tools/sgoodput/export_days.cc tools/sgoodput/export_days.h \
   tools/sgoodput/findings.h \
   tools/sgoodput/fleet_program.cc tools/sgoodput/fleet_program.h \
   tools/sgoodput/import.cc \
@@ -43,5 +44,5 @@ tools_sgoodput_sgoodput_SOURCES = $(tools_sgoodput_sgoodput_files)
 endif
 tools_sgoodput_sgoodput_CPPFLAGS = $(AM_CPPFLAGS) -DPKGLIBEXECDIR='"$(pkglibexecdir)"'
 tools_sgoodput_sgoodput_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_sgoodput_sgoodput_LDADD = tools/accounting/libreport.la tools/sources/libimportexport.la tools/sources/libsharedspool.la \
+tools_sgoodput_sgoodput_LDADD = tools/accounting/libfleetrows.la tools/accounting/libreport.la tools/sources/libimportexport.la tools/sources/libsharedspool.la \
   tools/sources/libslurmtext.la tools/reader/libreader.la tools/web/libweb.la

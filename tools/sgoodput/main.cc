@@ -178,7 +178,8 @@ Examples:
   sgoodput export 1234 > goodput.jsonl
   sgoodput export 1234 --format=trace -o trace.json       open it in ui.perfetto.dev
   sgoodput export 1234 --format=folded | sort -k2 -n     ... or give it to flamegraph.pl
-  sgoodput export --run pretrain-7b -o goodput.jsonl)";
+  sgoodput export --run pretrain-7b -o goodput.jsonl
+  TZ=UTC sgoodput export --grain=attempt-day --format=csv -S 2026-10-01 -o lake)";
 
 constexpr const char* kShowExamples = R"(
 Examples:
@@ -482,13 +483,24 @@ int ParseAndRun(int argc, char** argv) {
   profile_app->footer(kProfileExamples);
 
   goodput::ExportOptions out;
+  std::vector<std::string> export_formats = goodput::ExportFormatNames();
+  export_formats.insert(export_formats.end(), {"csv", "parquet"});
   CLI::App* export_app = app.add_subcommand("export", "write a run in another program's format");
   AddCommon(*export_app, out.common, false);
   AddTarget(*export_app, out.target);
   export_app->add_option("--format", out.format, "one of the formats below (google-goodput)")
       ->type_name("FORMAT")
-      ->check(CLI::IsMember(goodput::ExportFormatNames()));
+      ->check(CLI::IsMember(export_formats));
   export_app->add_option("-o,--output", out.output, "write to FILE instead of stdout")->type_name("FILE");
+  export_app
+      ->add_option("--grain", out.grain,
+                   "attempt-day: all runs, with --format=csv, into folders cluster=/month= below -o")
+      ->type_name("GRAIN");
+  export_app
+      ->add_option("-S,--starttime", out.start, "with --grain: from the month that begins at TIME, in UTC")
+      ->type_name("TIME");
+  export_app->add_option("-E,--endtime", out.end, "with --grain: before the month that begins at TIME")
+      ->type_name("TIME");
   export_app->footer(goodput::DescribeExportFormats() + kExportExamples);
 
   goodput::DoctorOptions doctor;
