@@ -31,7 +31,8 @@ KILLS = int(os.environ.get("GOODPUT_KILLS", "40"))
 # Everything in the clusters' databases, and UTC midnights within.
 ALL = "2026-09-01"
 MONTHS = ["2026-09-01", "2026-10-01", "2026-11-01", "2026-12-01"]
-ENVIRONMENT = {"PATH": os.environ["PATH"], "GOODPUT_CONF": "/nonexistent", "TZ": "UTC"}
+ENVIRONMENT = {"PATH": os.environ["PATH"], "GOODPUT_CONF": "/nonexistent", "TZ": "UTC",
+               **{name: value for name, value in os.environ.items() if name.startswith("GOODPUT_FAULT")}}
 # What the rows of a cluster are, without its revisions.
 STATE = ("SELECT md5(string_agg(t::text, E'\\n' ORDER BY t::text)) FROM (SELECT d::text AS t FROM attempt_day d WHERE cluster = '%s'"
          " UNION ALL SELECT i::text FROM interruption i WHERE cluster = '%s'"

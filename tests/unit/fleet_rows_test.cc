@@ -62,6 +62,15 @@ TEST(AttemptDays, OfAnyRunAddUpToItsReport) {
     const std::int64_t first = UtcDay(timeline.begin);
     const std::int64_t last = UtcDay(timeline.end);
     ExpectSame(SumOf(rows, first, last, weights.has_gpus()), TotalOf(timeline), "all");
+    Rollup by_cause(RollupBy::kCause, "", {});
+    by_cause.Add({}, timeline);
+    for (const RollupRow& row : by_cause.Rows()) {
+      std::vector<AttemptDay> lost_to_it;
+      for (const AttemptDay& day : rows) {
+        if ((day.cause.empty() ? "-" : day.cause) == row.group) lost_to_it.push_back(day);
+      }
+      ExpectSame(SumOf(lost_to_it, first, last, weights.has_gpus()), row, row.group);
+    }
     const std::int64_t middle = first + (last - first) / 2;
     Timeline until = timeline;
     ClipTimeline(until, until.begin, (middle + 1) * kDay);

@@ -200,7 +200,7 @@ double Real(std::string_view digits) {
 
 // The sums of rows of attempt_day (d), in the order in which ReadSums expects them.
 std::string SumColumns() {
-  std::string columns = "count(DISTINCT d.shard), bool_or(d.has_gpus), sum(d.gap_ns), sum(d.gap_gpu_ns)";
+  std::string columns = "bool_or(d.has_gpus), sum(d.gap_ns), sum(d.gap_gpu_ns)";
   for (const char* kind : {"w_", "b_"}) {
     for (const Bucket bucket : AllBuckets()) columns += Cat(", sum(d.", kind, BucketName(bucket), ")");
   }
@@ -210,7 +210,6 @@ std::string SumColumns() {
       ", sum(d.b_productive * d.peak_flops) FILTER (WHERE d.program_e9 IS NOT NULL)";
   return columns;
 }
-constexpr int kSumColumns = 4 + 2 * kBucketCount + 3;
 
 // Program goodput of rows that are added up.
 struct Program {
@@ -235,24 +234,23 @@ struct Sums {
 
 void ReadSums(const FleetResult& result, int row, int column, Sums& sums) {
   RollupRow& into = sums.row;
-  const bool has_gpus = result.Text(row, column + 1) == "t";
-  into.runs += result.Int(row, column);
+  const bool has_gpus = result.Text(row, column) == "t";
   if (has_gpus) {
-    into.gap_gpu_ns += Whole(result.Text(row, column + 3));
+    into.gap_gpu_ns += Whole(result.Text(row, column + 2));
   } else {
-    into.gap_cpu_ns += static_cast<Ns>(Whole(result.Text(row, column + 2)));
+    into.gap_cpu_ns += static_cast<Ns>(Whole(result.Text(row, column + 1)));
   }
   for (int i = 0; i < kBucketCount; ++i) {
     const auto bucket = static_cast<std::size_t>(i);
-    const auto ns = static_cast<Ns>(Whole(result.Text(row, column + 4 + i)));
+    const auto ns = static_cast<Ns>(Whole(result.Text(row, column + 3 + i)));
     into.ns[bucket] += ns;
     if (has_gpus) {
-      into.gpu_ns[bucket] += Whole(result.Text(row, column + 4 + kBucketCount + i));
+      into.gpu_ns[bucket] += Whole(result.Text(row, column + 3 + kBucketCount + i));
     } else {
       into.cpu_ns[bucket] += ns;
     }
   }
-  const int program = column + 4 + 2 * kBucketCount;
+  const int program = column + 3 + 2 * kBucketCount;
   sums.program.known_gpu_ns += Whole(result.Text(row, program));
   sums.program.kept += Real(result.Text(row, program + 1));
   sums.program.peak += Real(result.Text(row, program + 2));
@@ -316,79 +314,156 @@ void SetWindow(const FleetQuestion& question, std::int64_t window, RollupRow& ro
   row.end = std::min(*question.select.end, row.begin + question.window_days * kUtcDay);
 }
 
+// A run whose rows differ in this is in several rows of the answer.
+bool DividesRuns(const std::string& key) {
+  return key == "month" || key == "day" || key == "cause" || key == "reservation";
+}
+
+// One question in SQL: the same rows of attempt_day for its sums and for its numbers of runs.
+class Answering {
+ public:
+  Answering(FleetConnection& connection, const FleetQuestion& question)
+      : connection_(connection), question_(question) {}
+
+  absl::Status Run() {
+    ASSIGN_OR_RETURN(expressions_, ExpressionsOf(question_.by, days_, interruptions_));
+    expressions_.of_day.insert(expressions_.of_day.begin(), WindowOf(question_, "d.day", days_));
+    expressions_.of_interruption.insert(expressions_.of_interruption.begin(),
+                                        WindowOf(question_, "i.day", interruptions_));
+    SelectDays(question_, days_);
+    SelectInterruptions(question_, interruptions_);
+    // From one snapshot, so that rows add up to the total.
+    RETURN_IF_ERROR(connection_.Execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"));
+    RETURN_IF_ERROR(AddSums());
+    RETURN_IF_ERROR(CountRuns());
+    RETURN_IF_ERROR(CountInterruptions());
+    ASSIGN_OR_RETURN(clusters, TimesOf(connection_));
+    return connection_.Execute("COMMIT");
+  }
+
+  std::map<Group, Sums> groups;
+  Sums total;
+  std::vector<FleetClusterTime> clusters;
+
+ private:
+  std::size_t keys() const { return question_.by.size(); }
+  // The first columns: 1, 2 ...
+  std::string Positions() const {
+    std::string positions = "1";
+    for (std::size_t i = 2; i <= keys() + 1; ++i) positions += Cat(", ", i);
+    return positions;
+  }
+  std::string Days() const {
+    return Cat(" FROM attempt_day d", NeedsUnit(question_) ? " JOIN unit u USING (cluster, unit, shard)" : "",
+               days_.conditions());
+  }
+
+  // By has_gpus too: a run without GPUs counts with its time.
+  absl::Status AddSums() {
+    ASSIGN_OR_RETURN(const FleetResult rows,
+                     connection_.Query(Cat("SELECT ", absl::StrJoin(expressions_.of_day, ", "), ", ",
+                                           SumColumns(), Days(), " GROUP BY ", Positions(), ", d.has_gpus"),
+                                       days_.values()));
+    for (int i = 0; i < rows.rows(); ++i) {
+      const auto column = static_cast<int>(keys()) + 1;
+      ReadSums(rows, i, column, groups[GroupOf(rows, i, keys())]);
+      ReadSums(rows, i, column, total);
+    }
+    return absl::OkStatus();
+  }
+
+  // count(DISTINCT) would sort all rows, and keep the server from sharing the sums among its processes.
+  absl::Status CountRuns() {
+    std::vector<std::string> columns;
+    for (std::size_t i = 0; i < expressions_.of_day.size(); ++i)
+      columns.push_back(Cat(expressions_.of_day[i], " AS key", i));
+    const auto distinct = [&](const std::string& of) {
+      return Cat("(SELECT DISTINCT ", of, "d.shard, d.cluster, d.unit", Days(), ") runs");
+    };
+    ASSIGN_OR_RETURN(
+        const FleetResult rows,
+        connection_.Query(Cat("SELECT ", KeyNames(), ", count(*) FROM ",
+                              distinct(absl::StrJoin(columns, ", ") + ", "), " GROUP BY ", Positions()),
+                          days_.values()));
+    for (int i = 0; i < rows.rows(); ++i) {
+      const std::int64_t runs = rows.Int(i, static_cast<int>(keys()) + 1);
+      groups[GroupOf(rows, i, keys())].row.runs += runs;
+      total.row.runs += runs;
+    }
+    const bool once =
+        question_.window_days == 0 && std::none_of(question_.by.begin(), question_.by.end(), DividesRuns);
+    if (once) return absl::OkStatus();
+    // Values that only its columns name would be left over.
+    Sql all;
+    SelectDays(question_, all);
+    const std::string unit = NeedsUnit(question_) ? " JOIN unit u USING (cluster, unit, shard)" : "";
+    ASSIGN_OR_RETURN(
+        const FleetResult whole,
+        connection_.Query(Cat("SELECT count(*) FROM (SELECT DISTINCT d.shard, d.cluster, d.unit FROM "
+                              "attempt_day d",
+                              unit, all.conditions(), ") runs"),
+                          all.values()));
+    total.row.runs = whole.Int(0, 0);
+    return absl::OkStatus();
+  }
+
+  std::string KeyNames() const {
+    std::string names = "key0";
+    for (std::size_t i = 1; i <= keys(); ++i) names += Cat(", key", i);
+    return names;
+  }
+
+  absl::Status CountInterruptions() {
+    ASSIGN_OR_RETURN(
+        const FleetResult rows,
+        connection_.Query(Cat("SELECT ", absl::StrJoin(expressions_.of_interruption, ", "),
+                              ", count(*) FROM interruption i JOIN unit u USING (cluster, unit, shard)",
+                              interruptions_.conditions(), " GROUP BY ", Positions()),
+                          interruptions_.values()));
+    for (int i = 0; i < rows.rows(); ++i) {
+      const std::int64_t count = rows.Int(i, static_cast<int>(keys()) + 1);
+      groups[GroupOf(rows, i, keys())].row.interruptions += count;
+      total.row.interruptions += count;
+    }
+    return absl::OkStatus();
+  }
+
+  FleetConnection& connection_;
+  const FleetQuestion& question_;
+  Sql days_;
+  Sql interruptions_;
+  Expressions expressions_;
+};
+
+absl::Status CheckKeys(const std::vector<std::string>& by) {
+  if (by.empty() || by.size() > 2)
+    return absl::InvalidArgumentError("--by: use one group, or two: cluster,month");
+  if (by.size() == 2 && (by[0] == "all" || by[1] == "all"))
+    return absl::InvalidArgumentError("--by: all cannot be combined with another group");
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<RollupReport> AskFleet(FleetConnection& connection, const FleetQuestion& question) {
   RETURN_IF_ERROR(CheckTimes(question));
-  const std::size_t keys = question.by.size();
-  if (keys < 1 || keys > 2) return absl::InvalidArgumentError("--by: use one group, or two: cluster,month");
-  if (keys == 2 && (question.by[0] == "all" || question.by[1] == "all"))
-    return absl::InvalidArgumentError("--by: all cannot be combined with another group");
-  Sql days;
-  Sql interruptions;
-  ASSIGN_OR_RETURN(const Expressions expressions, ExpressionsOf(question.by, days, interruptions));
-  const std::string window = WindowOf(question, "d.day", days);
-  const std::string window_of_time = WindowOf(question, "i.day", interruptions);
-  SelectDays(question, days);
-  SelectInterruptions(question, interruptions);
-  const std::string group = Cat(window, ", ", absl::StrJoin(expressions.of_day, ", "));
-  const std::string group_of_time =
-      Cat(window_of_time, ", ", absl::StrJoin(expressions.of_interruption, ", "));
-  const std::string unit = NeedsUnit(question) ? " JOIN unit u USING (cluster, unit, shard)" : "";
-
-  // From one snapshot, so that rows add up to the total.
-  RETURN_IF_ERROR(connection.Execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"));
-  std::map<Group, Sums> groups;
-  Sums total;
-  {
-    std::string positions = "1";
-    for (std::size_t i = 2; i <= keys + 1; ++i) positions += Cat(", ", i);
-    // By has_gpus too: a run without GPUs counts with its time.
-    ASSIGN_OR_RETURN(const FleetResult rows,
-                     connection.Query(Cat("SELECT ", group, ", ", SumColumns(), " FROM attempt_day d", unit,
-                                          days.conditions(), " GROUP BY ", positions, ", d.has_gpus"),
-                                      days.values()));
-    for (int i = 0; i < rows.rows(); ++i)
-      ReadSums(rows, i, static_cast<int>(keys) + 1, groups[GroupOf(rows, i, keys)]);
-    ASSIGN_OR_RETURN(const FleetResult interrupted,
-                     connection.Query(Cat("SELECT ", group_of_time,
-                                          ", count(*) FROM interruption i JOIN unit u USING"
-                                          " (cluster, unit, shard)",
-                                          interruptions.conditions(), " GROUP BY ", positions),
-                                      interruptions.values()));
-    for (int i = 0; i < interrupted.rows(); ++i) {
-      const std::int64_t count = interrupted.Int(i, static_cast<int>(keys) + 1);
-      groups[GroupOf(interrupted, i, keys)].row.interruptions += count;
-      total.row.interruptions += count;
-    }
-  }
-  // A run may be in several rows: only the database can count those of the total.
-  Sql all;
-  FleetQuestion whole = question;
-  whole.by = {"all"};
-  SelectDays(whole, all);
-  const std::string of_all = NeedsUnit(whole) ? " JOIN unit u USING (cluster, unit, shard)" : "";
-  ASSIGN_OR_RETURN(const FleetResult sums,
-                   connection.Query(Cat("SELECT ", SumColumns(), " FROM attempt_day d", of_all,
-                                        all.conditions(), " GROUP BY d.has_gpus"),
-                                    all.values()));
-  for (int i = 0; i < sums.rows(); ++i) ReadSums(sums, i, 0, total);
+  RETURN_IF_ERROR(CheckKeys(question.by));
+  Answering answer(connection, question);
+  RETURN_IF_ERROR(answer.Run());
+  AddEmptyWindows(question, answer.groups);
   RollupReport report;
-  ASSIGN_OR_RETURN(report.clusters, TimesOf(connection));
-  RETURN_IF_ERROR(connection.Execute("COMMIT"));
-
-  AddEmptyWindows(question, groups);
+  report.clusters = std::move(answer.clusters);
   report.keys = question.by;
   report.by = absl::StrJoin(question.by, ",");
   report.windows = question.window_days > 0;
-  for (auto& [key, sum] : groups) {
+  for (auto& [key, sum] : answer.groups) {
     sum.row.group = key.second;
     SetWindow(question, key.first, sum.row);
     sum.program.SetIn(sum.row);
     report.rows.push_back(sum.row);
   }
-  total.program.SetIn(total.row);
-  report.total = total.row;
+  answer.total.program.SetIn(answer.total.row);
+  report.total = answer.total.row;
   report.total.group = "total";
   if (report.windows) {
     report.total.begin = *question.select.start;
@@ -414,7 +489,6 @@ absl::StatusOr<FleetRuns> RunsOfFleet(FleetConnection& connection, const FleetSe
               SumColumns(), " FROM attempt_day d WHERE d.cluster = p.cluster AND d.unit = p.unit",
               " AND d.shard = p.shard) s ON true ORDER BY p.begin_ns DESC, p.cluster, p.unit"),
           sql.values()));
-  static_assert(kSumColumns > 0);
   FleetRuns found;
   found.more = rows.rows() > limit;
   for (int i = 0; i < rows.rows() && i < limit; ++i) {
