@@ -97,6 +97,8 @@ CREATE TABLE IF NOT EXISTS attempt_day (
   nodes       bigint NOT NULL,
   program_e9  bigint,
   peak_flops  numeric,
+  begin_ns    bigint NOT NULL,
+  end_ns      bigint NOT NULL,
   gap_ns      bigint,
   gap_gpu_ns  bigint,
   %BUCKETS%

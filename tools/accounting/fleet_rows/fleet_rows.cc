@@ -215,6 +215,7 @@ absl::StatusOr<std::string> DayLine(const FleetRows& rows, const Report& report,
   line.Text(info.gpu_type).Text(info.run.empty() ? info.job_id_text : info.run);
   line.Bool(HasGpus(report)).Int(between ? 0 : facts->gpus).Int(between ? 0 : facts->nodes);
   line.Maybe(flops.program_e9).Maybe(flops.peak);
+  line.Int(report.timeline.begin).Int(report.timeline.end);
   line.IntOrNull(day.gap_ns);
   // A day of 100,000 GPUs is 8.64e18.
   constexpr GpuNs kMost = std::numeric_limits<std::int64_t>::max();
@@ -333,11 +334,11 @@ std::vector<std::string> BucketColumns() {
 
 const std::vector<std::string>& AttemptDayColumns() {
   static const std::vector<std::string> columns = [] {
-    std::vector<std::string> all{"shard",     "cluster",    "unit",       "attempt",   "day",
-                                 "month",     "cause",      "job_id",     "restart",   "start_ns",
-                                 "state",     "user_name",  "account",    "partition", "qos",
-                                 "provision", "gpu_type",   "run",        "has_gpus",  "gpus",
-                                 "nodes",     "program_e9", "peak_flops", "gap_ns",    "gap_gpu_ns"};
+    std::vector<std::string> all{
+        "shard",      "cluster",    "unit",     "attempt", "day",       "month",     "cause",
+        "job_id",     "restart",    "start_ns", "state",   "user_name", "account",   "partition",
+        "qos",        "provision",  "gpu_type", "run",     "has_gpus",  "gpus",      "nodes",
+        "program_e9", "peak_flops", "begin_ns", "end_ns",  "gap_ns",    "gap_gpu_ns"};
     for (std::string& column : BucketColumns()) all.push_back(std::move(column));
     return all;
   }();

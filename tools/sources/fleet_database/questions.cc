@@ -142,8 +142,7 @@ bool NeedsUnit(const FleetQuestion& question) {
   const FleetSelection& select = question.select;
   const bool by_tag = std::any_of(question.by.begin(), question.by.end(),
                                   [](const std::string& name) { return name.rfind("tag:", 0) == 0; });
-  const bool whole_runs = !select.truncate && (select.start || select.end);
-  return by_tag || whole_runs || !select.states.empty() || !select.names.empty() || !select.jobs.empty() ||
+  return by_tag || !select.states.empty() || !select.names.empty() || !select.jobs.empty() ||
          !select.runs.empty();
 }
 
@@ -159,6 +158,8 @@ void SelectDays(const FleetQuestion& question, Sql& sql) {
     list("user_name", select.users);
     list("account", select.accounts);
     list("partition", select.partitions);
+    if (select.start) sql.Where(Cat("d.end_ns >= ", sql.Value(std::to_string(*select.start)), "::bigint"));
+    if (select.end) sql.Where(Cat("d.begin_ns <= ", sql.Value(std::to_string(*select.end)), "::bigint"));
   }
   if (!select.truncate && question.window_days == 0) return;
   // The month selects partitions.
