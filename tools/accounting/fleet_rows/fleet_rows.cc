@@ -294,6 +294,7 @@ std::vector<UnitKey> JobsOfReport(const Report& report) {
     if (!fresh) job->second = std::min(job->second, submit_s);
   }
   std::vector<UnitKey> jobs;
+  jobs.reserve(submits.size());
   for (const auto& [job_id, submit_s] : submits) jobs.push_back({job_id, submit_s});
   return jobs;
 }

@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kMostRows = 5'000;
 constexpr Ns kLongestBatch = 2 * kSecond;
 // Records of a run arrive late by less than this, or the next full pass finds them.
-constexpr std::int64_t kRecentS = 2 * 3600;
+constexpr std::int64_t kRecentS = 7'200;
 
 constexpr const char* kLockCluster = "SELECT rev FROM cluster WHERE cluster = $1 FOR UPDATE";
 
