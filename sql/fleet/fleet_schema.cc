@@ -70,6 +70,7 @@ CREATE TABLE IF NOT EXISTS unit (
   PRIMARY KEY (cluster, unit, shard)
 );
 CREATE INDEX IF NOT EXISTS unit_by_job ON unit USING gin (job_ids);
+CREATE INDEX IF NOT EXISTS unit_by_text ON unit (job_id_text);
 CREATE INDEX IF NOT EXISTS unit_by_run ON unit (run) WHERE run <> '';
 CREATE INDEX IF NOT EXISTS unit_by_end ON unit (end_ns);
 
@@ -163,7 +164,7 @@ GRANT SELECT ON writer TO goodput_writer;
 GRANT SELECT, INSERT, UPDATE, DELETE ON cluster, unit, attempt_day, interruption TO goodput_writer;
 GRANT EXECUTE ON FUNCTION fleet_month(date) TO goodput_writer;
 GRANT SELECT ON cluster, unit, attempt_day, interruption TO goodput_reader;
-GRANT SELECT ON v_mpg, v_badput, v_cause, v_users, v_nodes, v_finance TO goodput_reader;
+GRANT SELECT ON v_mpg, v_day, v_badput, v_cause, v_users, v_nodes, v_finance TO goodput_reader;
 GRANT SELECT ON v_finance TO goodput_finance;
 
 -- A writer sees and changes the rows of its own cluster only. A role that is a member of nothing sees none.
@@ -227,6 +228,11 @@ FROM (SELECT cluster, month, account, partition, provision, gpu_type,
     sum(b_productive * peak_flops * program_e9) / 1000000000 AS kept_flops,
     sum(b_productive * peak_flops) FILTER (WHERE program_e9 IS NOT NULL) AS peak_flops
   FROM attempt_day WHERE has_gpus GROUP BY cluster, month, account, partition, provision, gpu_type) AS sums;
+
+CREATE OR REPLACE VIEW v_day AS
+SELECT cluster, day, %WANTED% AS wanted_gpu_ns, %UP% AS up_gpu_ns,
+  coalesce(sum(b_productive), 0) AS productive_gpu_ns
+FROM attempt_day WHERE has_gpus GROUP BY cluster, day;
 
 CREATE OR REPLACE VIEW v_badput AS
 SELECT d.cluster, d.month, d.account, d.user_name, b.bucket, sum(b.gpu_ns) AS gpu_ns

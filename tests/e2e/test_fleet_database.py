@@ -205,6 +205,22 @@ class SumsTest(FleetTest):
         self.assertEqual(self.postgres.ask("SELECT interruptions FROM v_nodes WHERE node = 'n2' AND cluster = 'alpha' LIMIT 1").isdigit(), True)
 
 
+class DashboardTest(FleetTest):
+    def test_every_query_of_grafana_has_an_answer(self) -> None:
+        with open(os.path.join(TOP, "tools", "data", "grafana", "slurm-goodput-fleet.json")) as file:
+            panels = json.load(file)["panels"]
+        self.postgres.ask("CREATE ROLE grafana LOGIN IN ROLE goodput_reader")
+        for panel in panels:
+            sql = panel["targets"][0]["rawSql"].replace("$__timeFrom()", "'2026-09-25T10:00:00Z'").replace("$__timeTo()", "'2026-11-20T10:00:00Z'")
+            done = self.postgres.psql(sql, "grafana")
+            self.assertEqual((done.returncode, done.stderr), (0, ""), panel["title"])
+            self.assertGreaterEqual(len(done.stdout.splitlines()), 2, panel["title"])
+        whole = self.report("-S", "2026-10-01", "-E", "2026-10-02", "-T", "--by", "cluster", "-M", "alpha")["rows"][0]
+        said = self.postgres.ask("SELECT productive_gpu_ns / wanted_gpu_ns FROM v_day WHERE day = '2026-10-01' AND cluster = 'alpha'")
+        buckets = {bucket["name"]: bucket["gpu_seconds"] for bucket in whole["buckets"]}
+        self.assertAlmostEqual(float(said), buckets["productive"] / sum(s for name, s in buckets.items() if name != "hold"), places=9)
+
+
 class ExportTest(FleetTest):
     """sgoodput export --grain=attempt-day."""
 

@@ -41,6 +41,7 @@ FILES: Dict[str, Set[str]] = {
         "usr/sbin/goodputd",
         "usr/share/man/man5/goodput.conf.5.gz",
         "usr/share/man/man8/goodputd.8.gz",
+        "usr/share/slurm-goodput/grafana/slurm-goodput-fleet.json",
         "usr/share/slurm-goodput/grafana/slurm-goodput.json",
     },
     "sgoodput": {

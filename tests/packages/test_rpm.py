@@ -36,6 +36,7 @@ FILES: Dict[str, Set[str]] = {
         "/usr/share/man/man5/goodput.conf.5",
         "/usr/share/man/man8/goodputd.8",
         "/usr/share/slurm-goodput/grafana",
+        "/usr/share/slurm-goodput/grafana/slurm-goodput-fleet.json",
         "/usr/share/slurm-goodput/grafana/slurm-goodput.json",
         "/var/lib/slurm-goodput",
         "/var/spool/slurm-goodput",

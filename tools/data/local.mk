@@ -7,7 +7,7 @@ dist_completion_DATA = tools/data/completion/sgoodput
 
 # A dashboard of the metrics.
 grafanadir = $(pkgdatadir)/grafana
-dist_grafana_DATA = tools/data/grafana/slurm-goodput.json
+dist_grafana_DATA = tools/data/grafana/slurm-goodput-fleet.json tools/data/grafana/slurm-goodput.json
 
 # systemd units.
 units = tools/data/units/goodputd.service tools/data/units/goodputd-controller.service tools/data/units/goodput-fleet.service
