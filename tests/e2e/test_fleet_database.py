@@ -520,6 +520,8 @@ class SyncTest(FleetTest):
         for job in (21, 22):
             later.node(job * 1000 + 10, "job_prolog", job=job, user="eve", opt={"run": "joined"})
         self.alpha.ingest(later)
+        self.assertIn("and 1 that are now part", " ".join(self.said(self.send(self.alpha, "verify"), status=1).split()))
+        self.assertEqual(self.postgres.ask(units), "21,22", "a comparison changes nothing")
         self.assertIn("removed 1", self.said(self.send(self.alpha)))
         self.assertEqual(self.postgres.ask(units), "21")
         self.assertEqual(self.postgres.ask("SELECT count(*) FROM attempt_day WHERE unit LIKE '22@%' AND cluster = 'alpha'"), "0")

@@ -125,9 +125,9 @@ class CuttingProxy:
                     self.left -= 1
                     if self.left == 0:
                         # The client hears nothing of what the server does.
+                        self.cuts += 1
                         source.shutdown(socket.SHUT_RDWR)
                         target.sendall(data)
-                        self.cuts += 1
                         target.shutdown(socket.SHUT_WR)
                         return
                 target.sendall(data)
