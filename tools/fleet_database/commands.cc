@@ -112,7 +112,8 @@ int SyncForever(FleetSync& sync, const std::string& cluster) {
     const absl::Duration took = absl::Now() - began;
     if (report.ok()) {
       if (is_full) full = absl::Now() + std::max(kFullPause, kPauseFactor * took);
-      if (!begun || !last_problem.empty() || report->sent + report->removed > 0) SayPass(*report, cluster);
+      // Running jobs are sent by every pass: that is not worth a line.
+      if (!begun || !last_problem.empty() || is_full) SayPass(*report, cluster);
       last_problem.clear();
     } else {
       if (absl::IsAborted(report.status())) full = std::min(full, absl::Now() + kSoon);
