@@ -4,10 +4,12 @@ import glob
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 import threading
+import time
 from typing import Any, List, Optional
 
 
@@ -59,11 +61,24 @@ class Postgres:
             raise RuntimeError("%s failed: %s" % (program, done.stderr))
 
     def start(self) -> None:
-        options = "-k %s -p %d -c listen_addresses=127.0.0.1 -c fsync=off -c full_page_writes=off" % (self.dir, self.port)
-        self.run("pg_ctl", "-D", self.data, "-o", options, "-l", os.path.join(self.dir, "log"), "-w", "-t", "60", "start")
+        """As a child that ends with this process, however that ends."""
+        command = ["setpriv", "--pdeathsig", "QUIT"] + unprivileged()[1:] + [
+            os.path.join(self.bin, "postgres"), "-D", self.data, "-k", self.dir, "-p", str(self.port), "-c", "listen_addresses=127.0.0.1",
+            "-c", "fsync=off", "-c", "full_page_writes=off"]
+        with open(os.path.join(self.dir, "log"), "a") as log:
+            self.server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.dir,
+                                           env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}, start_new_session=True)
+        deadline = time.monotonic() + 60
+        while self.psql("SELECT 1").returncode:
+            if self.server.poll() is not None or time.monotonic() > deadline:
+                with open(os.path.join(self.dir, "log")) as log:
+                    raise RuntimeError("PostgreSQL did not start: " + log.read()[-2000:])
+            time.sleep(0.05)
 
-    def stop(self, mode: str = "immediate") -> None:
-        self.run("pg_ctl", "-D", self.data, "-w", "-m", mode, "stop")
+    def stop(self) -> None:
+        """At once, as after a crash."""
+        self.server.send_signal(signal.SIGQUIT)
+        self.server.wait(60)
 
     def close(self) -> None:
         try:
