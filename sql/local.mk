@@ -61,4 +61,10 @@ endif
 sql_libstore_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SQLITE_CFLAGS) $(ZLIB_CFLAGS) $(SIMDJSON_CFLAGS)
 sql_libstore_la_LIBADD = sql/libsteps.la spank/libevent_vocabulary.la $(SQLITE_LIBS) $(ZLIB_LIBS) $(ABSL_LIBS) $(SIMDJSON_LIBS)
 
-EXTRA_DIST += sql/SCHEMA.md
+# The tables of the fleet database, as text.
+noinst_LTLIBRARIES += sql/libfleetschema.la
+sql_libfleetschema_la_SOURCES = sql/fleet/fleet_schema.cc sql/fleet/fleet_schema.h
+sql_libfleetschema_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+sql_libfleetschema_la_LIBADD = $(ABSL_LIBS)
+
+EXTRA_DIST += sql/SCHEMA.md sql/fleet/SCHEMA.md

@@ -50,7 +50,10 @@ def keys() -> Set[str]:
 def helps() -> Dict[str, str]:
     """--help by subcommand; "" is the overview."""
     subcommands = re.findall(r"(?m)^  (\w+) {2,}\S", run_it("--help").stdout.split("\nSubcommands:\n")[1].split("\nExamples:")[0])
-    return {name: run_it(*([name] if name else []), "--help").stdout for name in [""] + subcommands}
+    said = {name: run_it(*([name] if name else []), "--help").stdout for name in [""] + subcommands}
+    nested = re.findall(r"(?m)^  (\w+) {2,}\S", said["fleet"].split("\nSubcommands:\n")[1].split("\nExamples:")[0])
+    said["fleet"] += "".join(run_it("fleet", name, "--help").stdout for name in nested)
+    return said
 
 
 def options(text: str) -> Set[str]:

@@ -26,7 +26,7 @@ from .harness.goodput_site import BUILD, GOODPUTD
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-UNITS = ("goodputd.socket", "goodputd.service", "goodputd-controller.service")
+UNITS = ("goodputd.socket", "goodputd.service", "goodputd-controller.service", "goodput-fleet.service")
 # The exposure of a service from systemd-analyze, in tenths; systemd calls up to 5.0 medium, and a service without settings has
 # 96.
 EXPOSURE = "30"
@@ -42,7 +42,7 @@ class UnitFilesTest(unittest.TestCase):
         self.assertEqual(sorted(os.listdir(self.folder)), sorted(UNITS))
         for name in UNITS:
             text = self.read(name)
-            self.assertNotIn("@sbindir@", text)
+            self.assertNotIn("bindir@", text)
             # Files that are not installed cannot be verified.
             with open(os.path.join(self.folder, name), "w") as file:
                 file.write(re.sub(r"ExecStart=\S+", "ExecStart=" + GOODPUTD, text))
@@ -127,7 +127,9 @@ class UnitFilesTest(unittest.TestCase):
         self.assert_code_uses("perf_event_open", "tools/goodputd/signals")
         self.assertLessEqual({"CAP_PERFMON", "CAP_SYS_ADMIN"}, node)
         self.assertIn("perf_event_open", " ".join(self.settings("goodputd.service")["SystemCallFilter"]))
-        for name in UNITS[1:]:
+        self.assertEqual(self.settings("goodput-fleet.service")["CapabilityBoundingSet"], [""])
+        self.assertEqual(self.settings("goodput-fleet.service")["User"], ["goodput"])
+        for name in ("goodputd.service", "goodputd-controller.service"):
             with self.subTest(unit=name):
                 # Helpers change to the user of the job or of the shared spool, and are killed if they hang.
                 self.assertLessEqual({"CAP_SETUID", "CAP_SETGID", "CAP_KILL"}, set(self.settings(name)["CapabilityBoundingSet"][0].split()))

@@ -31,6 +31,7 @@ FILES: Dict[str, Set[str]] = {
     },
     "goodputd": {
         "etc/slurm-goodput/goodput.conf",
+        "UNITS/goodput-fleet.service",
         "UNITS/goodputd-controller.service",
         "UNITS/goodputd.service",
         "UNITS/goodputd.socket",
@@ -40,6 +41,7 @@ FILES: Dict[str, Set[str]] = {
         "usr/sbin/goodputd",
         "usr/share/man/man5/goodput.conf.5.gz",
         "usr/share/man/man8/goodputd.8.gz",
+        "usr/share/slurm-goodput/grafana/slurm-goodput-fleet.json",
         "usr/share/slurm-goodput/grafana/slurm-goodput.json",
         "usr/share/slurm-goodput/prometheus/slurm-goodput.rules.yml",
     },
@@ -48,6 +50,7 @@ FILES: Dict[str, Set[str]] = {
         "usr/include/slurm-goodput/goodput.h",
         "usr/libexec/slurm-goodput/goodput-ask",
         "usr/libexec/slurm-goodput/goodput-otlp",
+        "usr/libexec/slurm-goodput/goodput-fleet-database",
         "usr/libexec/slurm-goodput/goodput-mark",
         "usr/share/bash-completion/completions/sgoodput",
         "usr/share/man/man1/sgoodput.1.gz",

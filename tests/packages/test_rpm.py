@@ -26,6 +26,7 @@ FILES: Dict[str, Set[str]] = {
     "goodputd": {
         "/etc/slurm-goodput",
         "/etc/slurm-goodput/goodput.conf",
+        "/usr/lib/systemd/system/goodput-fleet.service",
         "/usr/lib/systemd/system/goodputd-controller.service",
         "/usr/lib/systemd/system/goodputd.service",
         "/usr/lib/systemd/system/goodputd.socket",
@@ -35,6 +36,7 @@ FILES: Dict[str, Set[str]] = {
         "/usr/share/man/man5/goodput.conf.5",
         "/usr/share/man/man8/goodputd.8",
         "/usr/share/slurm-goodput/grafana",
+        "/usr/share/slurm-goodput/grafana/slurm-goodput-fleet.json",
         "/usr/share/slurm-goodput/grafana/slurm-goodput.json",
         "/usr/share/slurm-goodput/prometheus/slurm-goodput.rules.yml",
         "/var/lib/slurm-goodput",
@@ -47,6 +49,7 @@ FILES: Dict[str, Set[str]] = {
         "/usr/libexec/slurm-goodput",
         "/usr/libexec/slurm-goodput/goodput-ask",
         "/usr/libexec/slurm-goodput/goodput-otlp",
+        "/usr/libexec/slurm-goodput/goodput-fleet-database",
         "/usr/libexec/slurm-goodput/goodput-mark",
         "/usr/share/bash-completion/completions/sgoodput",
         "/usr/share/man/man1/sgoodput.1",
@@ -125,7 +128,7 @@ class RpmTest(unittest.TestCase):
     def test_an_upgrade_restarts_daemons_and_leaves_the_socket(self) -> None:
         scripts = "\n".join(ask("goodputd", "--scripts"))
         after = scripts.split("postuninstall", 1)[1]
-        self.assertIn("try-restart goodputd.service goodputd-controller.service", after)
+        self.assertIn("try-restart goodputd.service goodputd-controller.service goodput-fleet.service", after)
         self.assertNotIn("goodputd.socket", after)
 
 

@@ -3,6 +3,7 @@ check_PROGRAMS += tests/unit/timeline_test
 TESTS += tests/unit/timeline_test
 
 tests_unit_timeline_test_SOURCES = \
+  tests/unit/any_run.h \
   tests/unit/run_builder.h \
   tests/unit/inferred_steps_test.cc \
   tests/unit/signals_test.cc \
@@ -34,6 +35,12 @@ TESTS += tests/unit/page_test
 tests_unit_page_test_SOURCES = tests/unit/page_test.cc
 tests_unit_page_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_page_test_LDADD = tools/web/libweb.la tools/accounting/libtimeline.la $(GTEST_LIBS)
+
+check_PROGRAMS += tests/unit/fleet_rows_test
+TESTS += tests/unit/fleet_rows_test
+tests_unit_fleet_rows_test_SOURCES = tests/unit/any_run.h tests/unit/fleet_rows_test.cc tests/unit/run_builder.h
+tests_unit_fleet_rows_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_fleet_rows_test_LDADD = tools/accounting/libfleetrows.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/rollup_test
 TESTS += tests/unit/rollup_test

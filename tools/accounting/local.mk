@@ -80,6 +80,7 @@ tools_accounting_libruns_files = \
   tools/accounting/runs/load_run.cc tools/accounting/runs/load_run.h \
   tools/accounting/runs/node_clock.cc tools/accounting/runs/node_clock.h \
   tools/accounting/runs/node_facts.cc tools/accounting/runs/node_facts.h \
+  tools/accounting/runs/run_groups.cc tools/accounting/runs/run_groups.h \
   tools/accounting/runs/scheduler_facts.cc tools/accounting/runs/scheduler_facts.h \
   tools/accounting/runs/stored_steps.cc tools/accounting/runs/stored_steps.h
 unity_sources += tools/accounting/libruns.unity.cc
@@ -154,9 +155,18 @@ tools_accounting_libreport_la_SOURCES = \
   tools/accounting/report/gpu_hours.cc tools/accounting/report/gpu_hours.h \
   tools/accounting/report/json.cc \
   tools/accounting/report/report.cc tools/accounting/report/report.h \
-  tools/accounting/report/rollup_report.h
+  tools/accounting/report/rollup_report.h \
+  tools/accounting/report/rollup_table.cc tools/accounting/report/rollup_table.h
 tools_accounting_libreport_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_accounting_libreport_la_LIBADD = tools/accounting/liblive.la tools/accounting/libadvise.la tools/accounting/libfleet.la tools/accounting/librollup.la tools/accounting/libruns.la
+
+# The rows of a run in the fleet database: pure.
+noinst_LTLIBRARIES += tools/accounting/libfleetrows.la
+tools_accounting_libfleetrows_la_SOURCES = \
+  tools/accounting/fleet_rows/attempt_days.cc tools/accounting/fleet_rows/attempt_days.h \
+  tools/accounting/fleet_rows/fleet_rows.cc tools/accounting/fleet_rows/fleet_rows.h
+tools_accounting_libfleetrows_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
+tools_accounting_libfleetrows_la_LIBADD = tools/accounting/libreport.la
 
 dist_pkgdata_DATA = \
   tools/accounting/report/advise.schema.json \

@@ -139,11 +139,18 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
     config.listen_names = std::string(value);
     return absl::OkStatus();
   }
-  if (key == "url") {
+  if (key == "url" || key == "cluster_url") {
     if (value.substr(0, 7) != "http://" && value.substr(0, 6) != "unix:/")
       return absl::InvalidArgumentError(
-          Cat("`url` must be http://HOST:PORT or unix:/PATH, not '", value, "'"));
-    config.url = std::string(value);
+          Cat("`", key, "` must be http://HOST:PORT or unix:/PATH, not '", value, "'"));
+    (key == "url" ? config.url : config.cluster_url) = std::string(value);
+    return absl::OkStatus();
+  }
+  if (key == "fleet") {
+    // Without the value, which may contain a password by mistake.
+    if (value.substr(0, 13) != "postgresql://")
+      return absl::InvalidArgumentError("`fleet` must be postgresql://USER@HOST/DATABASE");
+    config.fleet = std::string(value);
     return absl::OkStatus();
   }
   if (key == "peak") {
@@ -173,7 +180,7 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
           "'; known keys: spool, database, database_lease, database_copy, cluster, socket, socket_path, "
           "role, backfill, queue_interval, spool_max, shared_spool, shared_spool_user, keep_spool, "
           "keep_events, heartbeat, checkpoint_scan, log_profiles, signals, host_notices, listen, "
-          "listen_names, query_socket, reader_user, url, peak, price, currency, busbw"));
+          "listen_names, query_socket, reader_user, url, cluster_url, fleet, peak, price, currency, busbw"));
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ tools_base_libbase_files = \
   tools/base/helper_process.cc tools/base/helper_process.h \
   tools/base/http_reply.cc tools/base/http_reply.h \
   tools/base/mark_message.cc tools/base/mark_message.h \
+  tools/base/progress.cc tools/base/progress.h \
   tools/base/service_manager.cc tools/base/service_manager.h \
   tools/base/subprocess.cc tools/base/subprocess.h \
   tools/base/trace_permission.cc tools/base/trace_permission.h \
@@ -38,6 +39,9 @@ tools_base_libbase_la_SOURCES = $(tools_base_libbase_files)
 endif
 tools_base_libbase_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS) $(ZLIB_CFLAGS)
 tools_base_libbase_la_LIBADD = tools/base/libtext.la sql/libstore.la $(ABSL_LIBS) $(SIMDJSON_LIBS) $(ZLIB_LIBS)
+
+# Included by the programs that use CLI11.
+EXTRA_DIST += tools/base/help_formatter.h
 
 # HTTP, for the daemon only, so that the command does not need libcurl.
 noinst_LTLIBRARIES += tools/base/libhttp.la

@@ -7,22 +7,22 @@ dist_completion_DATA = tools/data/completion/sgoodput
 
 # A dashboard of the metrics.
 grafanadir = $(pkgdatadir)/grafana
-dist_grafana_DATA = tools/data/grafana/slurm-goodput.json
+dist_grafana_DATA = tools/data/grafana/slurm-goodput-fleet.json tools/data/grafana/slurm-goodput.json
 
 # Alerting rules for Prometheus.
 prometheusdir = $(pkgdatadir)/prometheus
 dist_prometheus_DATA = tools/data/prometheus/slurm-goodput.rules.yml
 
 # systemd units.
-units = tools/data/units/goodputd.service tools/data/units/goodputd-controller.service
-EXTRA_DIST += tools/data/units/goodputd.service.in tools/data/units/goodputd-controller.service.in tools/data/units/goodputd.socket
+units = tools/data/units/goodputd.service tools/data/units/goodputd-controller.service tools/data/units/goodput-fleet.service
+EXTRA_DIST += tools/data/units/goodput-fleet.service.in tools/data/units/goodputd.service.in tools/data/units/goodputd-controller.service.in tools/data/units/goodputd.socket
 if SYSTEMD_UNITS
 dist_systemdsystemunit_DATA = tools/data/units/goodputd.socket
 nodist_systemdsystemunit_DATA = $(units)
 endif
 CLEANFILES += $(units)
 %.service: %.service.in
-	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed 's|@sbindir[@]|$(sbindir)|g' $< > $@.new && mv $@.new $@
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed -e 's|@sbindir[@]|$(sbindir)|g' -e 's|@bindir[@]|$(bindir)|g' $< > $@.new && mv $@.new $@
 
 # The user and the folders that the units need. systemd-sysusers and systemd-tmpfiles also read /usr/local/lib.
 EXTRA_DIST += tools/data/units/sysusers.d/slurm-goodput.conf tools/data/units/tmpfiles.d/slurm-goodput.conf

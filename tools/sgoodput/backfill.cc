@@ -11,8 +11,8 @@
 #include "sql/text.h"
 #include "tools/base/format.h"
 #include "tools/base/parse_time.h"
+#include "tools/base/progress.h"
 #include "tools/sgoodput/options.h"
-#include "tools/sgoodput/progress.h"
 #include "tools/sgoodput/session.h"
 #include "tools/sources/slurm/backfiller.h"
 

@@ -383,6 +383,7 @@ int RunDoctor(const DoctorOptions& options) {
   CheckJobWatches(*config, findings);
   CheckShipping(*config, findings);
   CheckProfiles(*config, findings);
+  CheckFleetDatabase(*config, options.common.config, findings);
   if (const std::optional<std::string> url = RemoteUrl(options.common)) {
     CheckUrl(*url, options.common, findings);
   } else {

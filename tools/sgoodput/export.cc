@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sql/text.h"
+#include "tools/sgoodput/export_days.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/run_report.h"
 #include "tools/sgoodput/session.h"
@@ -46,6 +47,12 @@ absl::StatusOr<std::function<absl::Status(const WriteText&)>> Exporter(const Exp
 }  // namespace
 
 int RunExport(const ExportOptions& options) {
+  if (!options.grain.empty()) return RunExportDays(options);
+  if (options.format == "csv" || options.format == "parquet")
+    return Fail(
+        absl::InvalidArgumentError(Cat("--format=", options.format, " requires --grain=attempt-day")));
+  if (!options.start.empty() || !options.end.empty())
+    return Fail(absl::InvalidArgumentError("-S and -E require --grain=attempt-day"));
   absl::StatusOr<Target> target = OpenTarget(options.common, options.target);
   if (!target.ok()) return Fail(target.status());
   const ExportFormat* const format = FindExportFormat(options.format);

@@ -37,4 +37,8 @@ void CheckSlurm(const Config& config, Findings& findings);
 // nothing.
 void CheckController(Database& db, const Config& config, Findings& findings);
 
+// If goodput.conf names a fleet database: checks that it has what this cluster sends. `config_file`:
+// --config, or empty.
+void CheckFleetDatabase(const Config& config, const std::string& config_file, Findings& findings);
+
 }  // namespace goodput

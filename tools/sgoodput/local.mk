@@ -7,10 +7,12 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/diff.cc \
   tools/sgoodput/doctor.cc \
   tools/sgoodput/doctor_controller.cc \
+  tools/sgoodput/doctor_fleet.cc \
   tools/sgoodput/doctor_slurm.cc \
   tools/sgoodput/export.cc \
+  tools/sgoodput/export_days.cc tools/sgoodput/export_days.h \
   tools/sgoodput/findings.h \
-  tools/sgoodput/help_formatter.h \
+  tools/sgoodput/fleet_program.cc tools/sgoodput/fleet_program.h \
   tools/sgoodput/import.cc \
   tools/sgoodput/ingest.cc \
   tools/sgoodput/list.cc \
@@ -22,7 +24,6 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/options.h \
   tools/sgoodput/otlp.cc \
   tools/sgoodput/profile.cc \
-  tools/sgoodput/progress.cc tools/sgoodput/progress.h \
   tools/sgoodput/remote.cc tools/sgoodput/remote.h \
   tools/sgoodput/report.cc \
   tools/sgoodput/report_fleet.cc tools/sgoodput/report_fleet.h \
@@ -49,5 +50,5 @@ tools_sgoodput_sgoodput_SOURCES = $(tools_sgoodput_sgoodput_files)
 endif
 tools_sgoodput_sgoodput_CPPFLAGS = $(AM_CPPFLAGS) -DPKGLIBEXECDIR='"$(pkglibexecdir)"'
 tools_sgoodput_sgoodput_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
-tools_sgoodput_sgoodput_LDADD = tools/accounting/libreport.la tools/sources/libimportexport.la tools/sources/libsharedspool.la \
+tools_sgoodput_sgoodput_LDADD = tools/accounting/libfleetrows.la tools/accounting/libreport.la tools/sources/libimportexport.la tools/sources/libsharedspool.la \
   tools/sources/libslurmtext.la tools/reader/libreader.la tools/web/libweb.la

@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "config.h"
-#include "tools/sgoodput/help_formatter.h"
+#include "tools/base/help_formatter.h"
+#include "tools/sgoodput/fleet_program.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/remote.h"
 #include "tools/sources/import_export/export_formats.h"
@@ -110,6 +111,12 @@ void AddStallFactor(CLI::App& app, double& factor) {
       ->check(CLI::Range(1.0, 1e6));
 }
 
+// Only for --help: AsksFleetDatabase finds it first.
+void AddFleetDatabase(CLI::App& app) {
+  app.add_option("--fleet-db", "ask the fleet database of many clusters: postgresql://USER@HOST/DATABASE")
+      ->type_name("URL");
+}
+
 constexpr const char* kAdviseExamples = R"(
 Recommends how often to checkpoint and what else to change, from the run's own timeline and published
 formulas. Without JOB and --run it uses only the values you give, and needs no database.
@@ -175,7 +182,8 @@ Examples:
   sgoodput export 1234 > goodput.jsonl
   sgoodput export 1234 --format=trace -o trace.json       open it in ui.perfetto.dev
   sgoodput export 1234 --format=folded | sort -k2 -n     ... or give it to flamegraph.pl
-  sgoodput export --run pretrain-7b -o goodput.jsonl)";
+  sgoodput export --run pretrain-7b -o goodput.jsonl
+  TZ=UTC sgoodput export --grain=attempt-day --format=csv -S 2026-10-01 -o lake)";
 
 constexpr const char* kShowExamples = R"(
 Examples:
@@ -361,6 +369,7 @@ int ParseAndRun(int argc, char** argv) {
       ->type_name("CURSOR");
   app.add_flag("--reverse", list.reverse, "newest first");
   app.add_flag("--helpformat", list.help_format, "print the names of all fields");
+  AddFleetDatabase(app);
 
   goodput::ShowOptions show;
   CLI::App* show_app = app.add_subcommand("show", "where the time of a run went");
@@ -381,6 +390,7 @@ int ParseAndRun(int argc, char** argv) {
   show_app->add_flag("--chain", show.target.chain,
                      "include jobs that seem to belong to the same run, by dependency or name");
   AddStallFactor(*show_app, show.stall_factor);
+  AddFleetDatabase(*show_app);
   show_app->footer(kShowExamples);
 
   goodput::WatchOptions watch;
@@ -448,6 +458,8 @@ int ParseAndRun(int argc, char** argv) {
   rollup_app->add_option("--sort", rollup.sort, "sort by these columns; -COLUMN for largest first")
       ->type_name("COLUMN[,..]");
   rollup_app->add_flag("-n,--noheader", rollup.no_header, "no header line");
+
+  AddFleetDatabase(*rollup_app);
 
   goodput::StatementOptions statement;
   CLI::App* statement_app =
@@ -572,13 +584,24 @@ int ParseAndRun(int argc, char** argv) {
   profile_app->footer(kProfileExamples);
 
   goodput::ExportOptions out;
+  std::vector<std::string> export_formats = goodput::ExportFormatNames();
+  export_formats.insert(export_formats.end(), {"csv", "parquet"});
   CLI::App* export_app = app.add_subcommand("export", "write a run in another program's format");
   AddCommon(*export_app, out.common, false);
   AddTarget(*export_app, out.target);
   export_app->add_option("--format", out.format, "one of the formats below (google-goodput)")
       ->type_name("FORMAT")
-      ->check(CLI::IsMember(goodput::ExportFormatNames()));
+      ->check(CLI::IsMember(export_formats));
   export_app->add_option("-o,--output", out.output, "write to FILE instead of stdout")->type_name("FILE");
+  export_app
+      ->add_option("--grain", out.grain,
+                   "attempt-day: all runs, with --format=csv, into folders cluster=/month= below -o")
+      ->type_name("GRAIN");
+  export_app
+      ->add_option("-S,--starttime", out.start, "with --grain: from the month that begins at TIME, in UTC")
+      ->type_name("TIME");
+  export_app->add_option("-E,--endtime", out.end, "with --grain: before the month that begins at TIME")
+      ->type_name("TIME");
   export_app->footer(goodput::DescribeExportFormats() + kExportExamples);
 
   goodput::DoctorOptions doctor;
@@ -593,6 +616,10 @@ int ParseAndRun(int argc, char** argv) {
   sql_app->add_flag("--csv", sql.csv, "rows of comma-separated values (RFC 4180)");
   sql_app->add_option("--timeout", sql.timeout, "stop a query that runs longer (5m)")->type_name("TIME");
   sql_app->footer(kSqlExamples);
+
+  // RunFleetProgram passes its arguments on, see main().
+  app.add_subcommand("fleet", "send runs to the fleet database of many clusters (see sgoodput fleet --help)")
+      ->allow_extras();
 
   // RunMark and goodput-otlp parse their arguments, see main().
   app.add_subcommand("mark", "in a job: report training progress (see sgoodput mark --help)")->allow_extras();
@@ -677,6 +704,7 @@ int main(int argc, char** argv) {
     // Before anything slow: a job may run this at every step.
     if (argc > 1 && std::string_view(argv[1]) == "mark") return goodput::RunMark(argc - 2, argv + 2);
     if (argc > 1 && std::string_view(argv[1]) == "otlp") return goodput::RunOtlp(argc - 2, argv + 2);
+    if (goodput::AsksFleetDatabase(argc, argv)) return goodput::RunFleetProgram(argv);
     return ParseAndRun(argc, argv);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "sgoodput: %s\n", error.what());

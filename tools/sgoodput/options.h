@@ -218,6 +218,9 @@ struct ExportOptions {
   TargetOptions target;
   std::string format = "google-goodput";  // see ExportFormats
   std::string output;                     // empty: stdout
+  std::string grain;                      // --grain: rows of all runs instead of one run
+  std::string start;                      // with --grain: months
+  std::string end;
 };
 
 struct SqlOptions {

@@ -19,6 +19,7 @@
 #include "sql/tables/jobs.h"
 #include "sql/tables/owners.h"
 #include "sql/text.h"
+#include "tools/accounting/runs/run_groups.h"
 #include "tools/base/hostlist.h"
 #include "tools/base/parse_time.h"
 
@@ -115,29 +116,6 @@ absl::StatusOr<Filter> MakeFilter(const SelectionOptions& options, absl::Time no
   if (!excluded.ok()) return excluded.status();
   filter.excluded = *std::move(excluded);
   return filter;
-}
-
-// Jobs of one user's run are one line; a job without a run name is a run of its own.
-std::vector<std::vector<JobKey>> GroupByRun(const std::vector<JobKey>& jobs,
-                                            const std::map<JobKey, std::string>& names,
-                                            const std::map<JobKey, Owner>& owners) {
-  std::vector<std::vector<JobKey>> groups;
-  std::map<std::tuple<std::string, std::string, std::string>, std::size_t> group_of;
-  for (const JobKey& job : jobs) {
-    const auto name = names.find(job);
-    if (name == names.end()) {
-      groups.push_back({job});
-      continue;
-    }
-    const auto [found, fresh] =
-        group_of.try_emplace({job.cluster, owners.at(job).user, name->second}, groups.size());
-    if (fresh) {
-      groups.push_back({job});
-    } else {
-      groups[found->second].push_back(job);
-    }
-  }
-  return groups;
 }
 
 // Over long enough before `start` that no clock correction could matter: skipped.

@@ -148,3 +148,13 @@ tools_sources_libsharedspool_la_SOURCES = $(tools_sources_libsharedspool_files)
 endif
 tools_sources_libsharedspool_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_sources_libsharedspool_la_LIBADD = tools/base/libbase.la
+
+# The fleet database: the only user of libpq.
+noinst_LTLIBRARIES += tools/sources/libfleetdatabase.la
+tools_sources_libfleetdatabase_la_SOURCES = \
+  tools/sources/fleet_database/connection.cc tools/sources/fleet_database/connection.h \
+  tools/sources/fleet_database/questions.cc tools/sources/fleet_database/questions.h \
+  tools/sources/fleet_database/sync.cc tools/sources/fleet_database/sync.h \
+  tools/sources/fleet_database/tables.cc tools/sources/fleet_database/tables.h
+tools_sources_libfleetdatabase_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(LIBPQ_CFLAGS)
+tools_sources_libfleetdatabase_la_LIBADD = sql/libfleetschema.la tools/accounting/libfleetrows.la tools/base/libbase.la $(LIBPQ_LIBS)

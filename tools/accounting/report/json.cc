@@ -501,7 +501,7 @@ Json RollupRowJson(const RollupReport& report, const RollupRow& row) {
   const auto money = [&](GpuNs gpu_ns) {
     return report.gpu_hour ? Json(GpuHours(gpu_ns) * *report.gpu_hour) : Json(nullptr);
   };
-  return {
+  Json document = {
       {"group", absl::StrJoin(GroupParts(row.group), ",")},
       {"groups", GroupParts(row.group)},
       {"begin_ns", report.windows ? Json(row.begin) : Json(nullptr)},
@@ -527,6 +527,12 @@ Json RollupRowJson(const RollupReport& report, const RollupRow& row) {
            ? Json({{"time_ns", row.network->t}, {"bytes", row.network->bytes}, {"busbw", row.network->busbw}})
            : Json(nullptr)},
       {"buckets", std::move(buckets)}};
+  if (report.clusters) {
+    document["program"] = OrNull(row.program);
+    document["program_share"] = OrNull(row.program_share);
+    document["mpg"] = OrNull(row.mpg);
+  }
+  return document;
 }
 
 Json FleetRowJson(const FleetRow& row) {
@@ -581,6 +587,11 @@ std::string RollupAsJson(const RollupReport& report) {
                    {"rows", Json::array()},
                    {"total", RollupRowJson(report, report.total)}};
   for (const RollupRow& row : report.rows) document["rows"].push_back(RollupRowJson(report, row));
+  if (report.clusters) {
+    document["clusters"] = Json::array();
+    for (const FleetClusterTime& of : *report.clusters)
+      document["clusters"].push_back({{"cluster", of.cluster}, {"as_of_ns", OrNull(of.as_of)}});
+  }
   return Print(document);
 }
 

@@ -22,7 +22,10 @@ void AddProgramGoodput(const std::vector<GpuPeak>& peaks, Report& report) {
   }
   report.program_reason =
       TakeProgramGoodput(report.timeline.steps, program->flops_per_step, program->peak_flops, report.account);
-  if (report.program_reason.empty()) report.program_evidence = program->evidence;
+  if (!report.program_reason.empty()) return;
+  report.program_evidence = program->evidence;
+  report.flops_per_step = program->flops_per_step;
+  report.peak_flops = program->peak_flops;
 }
 
 }  // namespace

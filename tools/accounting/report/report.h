@@ -21,10 +21,12 @@ struct Report {
   Run run;
   Timeline timeline;
   Account account;
-  std::string program_evidence;             // for account.goodput.program; empty if that is absent
-  std::string program_reason;               // why that is absent; otherwise empty
-  std::string run_inferred;                 // why its jobs were taken as one run; empty: not inferred
-  double busbw = 0;                         // as Config::busbw
+  std::string program_evidence;  // for account.goodput.program; empty if that is absent
+  std::string program_reason;    // why that is absent; otherwise empty
+  double flops_per_step = 0;     // of account.goodput.program, with peak_flops; 0 if that is absent
+  double peak_flops = 0;         // FLOP/s of one GPU
+  std::string run_inferred;      // why its jobs were taken as one run; empty: not inferred
+  double busbw = 0;              // as Config::busbw
   std::vector<SensitivityRow> sensitivity;  // if requested
   std::vector<Cell> cells;                  // of the timeline, if requested
 

@@ -9,6 +9,12 @@
 
 namespace goodput {
 
+// A cluster of the fleet database, and the time of the last records in its rows; absent: it has sent none.
+struct FleetClusterTime {
+  std::string cluster;
+  std::optional<Ns> as_of;
+};
+
 struct RollupReport {
   std::string by;                 // two are separated by a comma
   std::vector<std::string> keys;  // the same, as a list
@@ -17,6 +23,8 @@ struct RollupReport {
   double busbw = 0;                // expected bus bandwidth, Config::busbw
   std::vector<RollupRow> rows;
   RollupRow total;
+  // Of the fleet database: its clusters; rows have program goodput.
+  std::optional<std::vector<FleetClusterTime>> clusters;
 };
 
 // The object that `--json` prints; see report.schema.json.

@@ -83,6 +83,12 @@ struct RollupRow {
   GpuNs gap_gpu_ns = 0;
   Ns gap_cpu_ns = 0;
 
+  // Only in rows of the fleet database: program goodput of the runs whose FLOPs are known, their share of the
+  // productive time, and MPG, which is unknown unless that share is 1.
+  std::optional<double> program;
+  std::optional<double> program_share;
+  std::optional<double> mpg;
+
   // GPU-nanoseconds known to be allocated, whatever they were used for.
   GpuNs allocated() const;
   GpuNs wanted() const;

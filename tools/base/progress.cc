@@ -1,4 +1,4 @@
-#include "tools/sgoodput/progress.h"
+#include "tools/base/progress.h"
 
 #include <unistd.h>
 

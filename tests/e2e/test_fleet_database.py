@@ -1,0 +1,666 @@
+#!/usr/bin/python3
+"""The fleet database: the runs of several clusters in a real PostgreSQL, with faults.
+
+    GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_fleet_database
+
+GOODPUT_KILLS=500 kills the sync that often.
+"""
+
+import contextlib
+import csv
+import datetime
+import json
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+from typing import Any, Dict, Iterator, List, Optional
+
+import jsonschema
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from .harness.fleet_clusters import BEGAN, DAY, HOSTILE, Cluster, accounted
+from .harness.hand_written import SGOODPUT, TOP
+from .harness.postgres import CuttingProxy, Postgres
+
+SCHEMA = os.path.join(TOP, "tools", "accounting", "report", "report.schema.json")
+KILLS = int(os.environ.get("GOODPUT_KILLS", "40"))
+# Everything in the clusters' databases, and UTC midnights within.
+ALL = "2026-09-01"
+MONTHS = ["2026-09-01", "2026-10-01", "2026-11-01", "2026-12-01"]
+ENVIRONMENT = {"PATH": os.environ["PATH"], "GOODPUT_CONF": "/nonexistent", "TZ": "UTC",
+               **{name: value for name, value in os.environ.items() if name.startswith("GOODPUT_FAULT")}}
+# What the rows of a cluster are, without its revisions.
+STATE = ("SELECT md5(string_agg(t::text, E'\\n' ORDER BY t::text)) FROM (SELECT d::text AS t FROM attempt_day d WHERE cluster = '%s'"
+         " UNION ALL SELECT i::text FROM interruption i WHERE cluster = '%s'"
+         " UNION ALL SELECT (to_jsonb(u) - 'rev')::text FROM unit u WHERE cluster = '%s') x")
+
+
+class FleetTest(unittest.TestCase):
+    dir: str
+    postgres: Postgres
+    clusters: List[Cluster]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.dir = tempfile.mkdtemp(prefix="goodput-fleet-")
+        cls.addClassCleanup(shutil.rmtree, cls.dir)
+        cls.postgres = Postgres()
+        cls.addClassCleanup(cls.postgres.close)
+        cls.clusters = [Cluster(os.path.join(cls.dir, name), name, seed, 150) for seed, name in enumerate(["alpha", "beta"], 1)]
+        cls.said(cls.owner("fleet", "init"))
+        for cluster in cls.clusters:
+            cls.said(cls.owner("fleet", "add", cluster.name))
+            cls.said(cls.send(cluster))
+
+    # --- programs
+
+    @staticmethod
+    def run_it(*args: str, url: str, env: Optional[Dict[str, str]] = None) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run([SGOODPUT, *args, "--fleet-db", url], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              universal_newlines=True, env=dict(ENVIRONMENT, **(env or {})), timeout=120)
+
+    @classmethod
+    def owner(cls, *args: str, database: str = "postgres") -> "subprocess.CompletedProcess[str]":
+        return cls.run_it(*args, url=cls.postgres.url("owner", database))
+
+    @staticmethod
+    def said(done: "subprocess.CompletedProcess[str]", status: int = 0) -> str:
+        assert (done.returncode, done.stderr) == (status, ""), done
+        return done.stdout
+
+    @classmethod
+    def writer(cls, cluster: Cluster, database: str = "postgres") -> str:
+        return cls.postgres.url("goodput_writer_" + cluster.name, database)
+
+    @classmethod
+    def send(cls, cluster: Cluster, command: str = "sync", *more: str, db: Optional[str] = None, url: str = "",
+             database: str = "postgres") -> "subprocess.CompletedProcess[str]":
+        args = ["fleet", command, *(["--once"] if command == "sync" else []), "--config", cluster.conf, "--db", db or cluster.db, *more]
+        return cls.run_it(*args, url=url or cls.writer(cluster, database))
+
+    @classmethod
+    def start_sending(cls, cluster: Cluster, command: str, db: str = "") -> "subprocess.Popen[str]":
+        return subprocess.Popen([SGOODPUT, "fleet", command, "--config", cluster.conf, "--db", db or cluster.db, "--fleet-db",
+                                 cls.writer(cluster)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=ENVIRONMENT,
+                                universal_newlines=True)
+
+    def report(self, *args: str, database: str = "postgres") -> Dict[str, Any]:
+        answer: Dict[str, Any] = json.loads(self.said(self.owner("report", "-a", *args, "--json", database=database)))
+        with open(SCHEMA) as file:
+            jsonschema.validate(answer, json.load(file))
+        return answer
+
+    def state(self, cluster: Cluster, database: str = "postgres") -> str:
+        return self.postgres.ask(STATE % ((cluster.name,) * 3), database)
+
+    def verified(self, cluster: Cluster, database: str = "postgres") -> None:
+        self.assertIn("lacks 0, has 0 with other rows, and 0 that", " ".join(self.said(
+            self.send(cluster, "verify", database=database)).split()))
+
+    @contextlib.contextmanager
+    def another_database(self, name: str, template: str = "") -> Iterator[str]:
+        self.postgres.ask("CREATE DATABASE %s %s" % (name, "TEMPLATE " + template if template else ""))
+        try:
+            yield name
+        finally:
+            self.postgres.ask("DROP DATABASE %s WITH (FORCE)" % name)
+
+
+class SumsTest(FleetTest):
+    """Every sum equals the clusters' own reports."""
+
+    def same(self, ours: Dict[str, Any], theirs: Dict[str, Any], where: str) -> None:
+        self.assertEqual(len(ours["rows"]), len(theirs["rows"]), where)
+        for mine, other in zip(ours["rows"] + [ours["total"]], theirs["rows"] + [theirs["total"]]):
+            for key in ("program", "program_share", "mpg"):
+                mine.pop(key)
+            self.assertEqual(mine, other, where)
+
+    def test_equal_the_reports_of_each_cluster(self) -> None:
+        for cluster in self.clusters:
+            for by in ("all", "user", "account", "partition", "reservation", "run", "cause", "day", "tag:team", "user,cause", "day,partition"):
+                self.same(self.report("-S", ALL, "--by", by, "-M", cluster.name), self.utc_report(cluster, "-S", ALL, "--by", by),
+                          "%s %s" % (cluster.name, by))
+
+    @staticmethod
+    def utc_report(cluster: Cluster, *args: str) -> Dict[str, Any]:
+        done = subprocess.run([SGOODPUT, "report", "-a", *args, "--no-refresh", "--json", "--config", cluster.conf, "--db", cluster.db],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, env=ENVIRONMENT, timeout=60)
+        assert done.stderr == "", done
+        answer: Dict[str, Any] = json.loads(done.stdout)
+        return answer
+
+    def test_equal_them_month_by_month(self) -> None:
+        for cluster in self.clusters:
+            for begin, end in zip(MONTHS, MONTHS[1:]):
+                for by in ("user", "day", "account,reservation"):
+                    window = ["-S", begin, "-E", end, "-T", "--by", by]
+                    self.same(self.report(*window, "-M", cluster.name), self.utc_report(cluster, *window),
+                              "%s %s %s" % (cluster.name, by, begin))
+                # With -T a cluster does not see an interruption after the month. The fleet knows what the whole run was lost to,
+                # as the cluster does with windows.
+                window = ["-S", begin, "-E", end, "--by", "cause"]
+                days = (datetime.date.fromisoformat(end) - datetime.date.fromisoformat(begin)).days
+                theirs = self.utc_report(cluster, *window, "--window", "%dd" % days)
+                ours = self.report(*window, "-T", "-M", cluster.name)
+                self.assertEqual(*({row["group"]: row["buckets"] for row in answer["rows"] if row["runs"]} for answer in (ours, theirs)))
+
+    def test_equal_them_by_window(self) -> None:
+        for cluster in self.clusters:
+            for length in ("1d", "7d"):
+                window = ["-S", "2026-09-20", "-E", "2026-10-20", "--window", length]
+                for by in ("all", "partition"):
+                    self.same(self.report(*window, "--by", by, "-M", cluster.name), self.utc_report(cluster, *window, "--by", by),
+                              cluster.name + length)
+
+    def test_equal_them_for_selected_runs(self) -> None:
+        for more in (["-u", "eve"], ["-u", HOSTILE[5]], ["-A", "acc-ada,acc-kim"], ["-r", "spot"], ["-s", "NODE_FAIL"], ["--name", "eval"],
+                     ["-j", "12,1003"], ["-E", "2026-10-02"], ["--gpu-hour", "2.5"]):
+            for cluster in self.clusters:
+                question = ["-S", "2026-09-25", "--by", "user", *more]
+                self.same(self.report(*question, "-M", cluster.name), self.utc_report(cluster, *question), str(more))
+
+    def test_of_the_fleet_are_those_of_its_clusters(self) -> None:
+        fleet = self.report("-S", ALL, "--by", "cluster")
+        self.assertEqual([row["group"] for row in fleet["rows"]], ["alpha", "beta"])
+        totals = [self.utc_report(cluster, "-S", ALL)["total"] for cluster in self.clusters]
+        for i, bucket in enumerate(fleet["total"]["buckets"]):
+            self.assertEqual(bucket["ns"], sum(total["buckets"][i]["ns"] for total in totals), bucket["name"])
+            in_database = int(self.postgres.ask("SELECT coalesce(sum(b_%s), 0) FROM attempt_day" % bucket["name"]))
+            self.assertEqual(in_database, sum(round(total["buckets"][i]["gpu_seconds"] * 10**9) for total in totals), bucket["name"])
+        for key in ("runs", "interruptions"):
+            self.assertEqual(fleet["total"][key], sum(total[key] for total in totals))
+        self.assertGreater(fleet["total"]["interruptions"], 50)
+
+    def test_have_program_goodput_where_it_is_known(self) -> None:
+        for cluster in self.clusters:
+            own = json.loads(cluster.ok("show", "12", "--no-refresh", "--json"))["jobs"][0]["goodput"]
+            row = self.report("-S", ALL, "--by", "cluster", "-j", "12", "-M", cluster.name)["rows"][0]
+            self.assertAlmostEqual(row["program"], own["program"], places=8)
+            self.assertAlmostEqual(row["mpg"], own["mpg"], places=8)
+            self.assertEqual(row["program_share"], 1)
+            everything = self.report("-S", ALL, "--by", "cluster", "-M", cluster.name)["rows"][0]
+            self.assertIsNone(everything["mpg"])
+            self.assertLess(everything["program_share"], 1)
+        self.assertIn("MPG", self.said(self.owner("report", "-a", "-S", ALL)))
+
+    def test_of_views_are_the_same(self) -> None:
+        fleet = self.report("-S", ALL, "--by", "month")
+        for row in fleet["rows"]:
+            said = self.postgres.ask("SELECT sum(up_gpu_ns) / sum(wanted_gpu_ns), sum(productive_gpu_ns) FROM v_mpg WHERE month = '%s-01'"
+                                     % row["group"]).split("|")
+            productive = sum(b["gpu_seconds"] for b in row["buckets"] if b["name"] == "productive")
+            self.assertAlmostEqual(int(said[1]) / 10**9, productive, places=6)
+            wanted = sum(b["gpu_seconds"] for b in row["buckets"] if b["name"] != "hold")
+            up = sum(b["gpu_seconds"] for b in row["buckets"] if b["side"] not in ("excluded", "scheduling"))
+            self.assertAlmostEqual(float(said[0]), up / wanted, places=9)
+        lost = self.postgres.ask("SELECT sum(gpu_ns) FROM v_badput WHERE bucket = 'lost_work'")
+        self.assertEqual(lost, self.postgres.ask("SELECT sum(lost_work_gpu_ns) FROM v_users"))
+        self.assertEqual(self.postgres.ask("SELECT sum(wanted_gpu_ns) FROM v_finance"),
+                         self.postgres.ask("SELECT sum(wanted_gpu_ns) FROM v_users"))
+        self.assertEqual(self.postgres.ask("SELECT interruptions FROM v_nodes WHERE node = 'n2' AND cluster = 'alpha' LIMIT 1").isdigit(), True)
+
+
+class DashboardTest(FleetTest):
+    def test_every_query_of_grafana_has_an_answer(self) -> None:
+        with open(os.path.join(TOP, "tools", "data", "grafana", "slurm-goodput-fleet.json")) as file:
+            panels = json.load(file)["panels"]
+        self.postgres.ask("CREATE ROLE grafana LOGIN IN ROLE goodput_reader")
+        for panel in panels:
+            sql = panel["targets"][0]["rawSql"].replace("$__timeFrom()", "'2026-09-25T10:00:00Z'").replace("$__timeTo()", "'2026-11-20T10:00:00Z'")
+            done = self.postgres.psql(sql, "grafana")
+            self.assertEqual((done.returncode, done.stderr), (0, ""), panel["title"])
+            self.assertGreaterEqual(len(done.stdout.splitlines()), 2, panel["title"])
+        whole = self.report("-S", "2026-10-01", "-E", "2026-10-02", "-T", "--by", "cluster", "-M", "alpha")["rows"][0]
+        said = self.postgres.ask("SELECT productive_gpu_ns / wanted_gpu_ns FROM v_day WHERE day = '2026-10-01' AND cluster = 'alpha'")
+        buckets = {bucket["name"]: bucket["gpu_seconds"] for bucket in whole["buckets"]}
+        self.assertAlmostEqual(float(said), buckets["productive"] / sum(s for name, s in buckets.items() if name != "hold"), places=9)
+
+
+class ExportTest(FleetTest):
+    """sgoodput export --grain=attempt-day."""
+
+    def export(self, *args: str) -> "subprocess.CompletedProcess[str]":
+        cluster = self.clusters[0]
+        return subprocess.run([SGOODPUT, "export", "--grain=attempt-day", "--no-refresh", "--config", cluster.conf, "--db", cluster.db, *args],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, env=ENVIRONMENT, timeout=60)
+
+    def test_has_the_rows_of_the_fleet(self) -> None:
+        lake = os.path.join(self.dir, "lake")
+        self.assertRegex(self.said(self.export("--format=csv", "-o", lake)), r"\A\d+ runs in \d files below ")
+        self.assertEqual(os.listdir(lake), ["cluster=alpha"])
+        rows: List[Dict[str, str]] = []
+        for month in sorted(os.listdir(os.path.join(lake, "cluster=alpha"))):
+            self.assertEqual(os.listdir(os.path.join(lake, "cluster=alpha", month)), ["attempt_day.csv"])
+            with open(os.path.join(lake, "cluster=alpha", month, "attempt_day.csv"), newline="") as file:
+                rows += [dict(row, month=month) for row in csv.DictReader(file)]
+        self.assertEqual(len(rows), int(self.postgres.ask("SELECT count(*) FROM attempt_day WHERE cluster = 'alpha'")))
+        for column in ("b_productive", "b_lost_work", "w_queue_other", "b_unobserved", "gap_gpu_ns"):
+            for month in {row["month"] for row in rows}:
+                self.assertEqual(sum(int(row[column] or 0) for row in rows if row["month"] == month), int(self.postgres.ask(
+                    "SELECT coalesce(sum(%s), 0) FROM attempt_day WHERE cluster = 'alpha' AND month = '%s-01'" % (column, month[6:]))))
+        users = self.postgres.ask("SELECT json_agg(DISTINCT user_name) FROM attempt_day WHERE cluster = 'alpha'")
+        self.assertEqual({row["user_name"] for row in rows}, set(json.loads(users)))
+        october = os.path.join(self.dir, "october")
+        self.said(self.export("--format=csv", "-o", october, "-S", "2026-10-01", "-E", "2026-11-01"))
+        path = os.path.join("cluster=alpha", "month=2026-10", "attempt_day.csv")
+        self.assertEqual(os.listdir(os.path.join(october, "cluster=alpha")), ["month=2026-10"])
+        with open(os.path.join(october, path)) as part, open(os.path.join(lake, path)) as whole:
+            self.assertEqual(sorted(part), sorted(whole))
+
+    def test_refuses_what_would_be_wrong(self) -> None:
+        lake = os.path.join(self.dir, "never")
+        for args, word in ((["--format=csv"], "-o"), (["-o", lake], "--format=csv"), (["--format=parquet", "-o", lake], "Parquet"),
+                           (["--format=csv", "-o", lake, "12"], "JOB"), (["--format=csv", "-o", lake, "-S", "2026-10-02"], "first of a month"),
+                           (["--grain=day", "--format=csv", "-o", lake], "grain"), (["--format=csv", "-o", "/proc/no"], "cannot")):
+            done = self.export(*args)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), done)
+            self.assertRegex(done.stderr, r"\Asgoodput: .*%s.*\n\Z" % word)
+        self.assertFalse(os.path.exists(lake))
+        done = subprocess.run([SGOODPUT, "export", "12", "--format=csv", "--config", "/dev/null"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              universal_newlines=True, env=ENVIRONMENT, timeout=60)
+        self.assertIn("--grain=attempt-day", done.stderr)
+
+
+class QuestionsTest(FleetTest):
+    def test_fit_a_terminal(self) -> None:
+        for args in (["report", "-a", "-S", ALL], ["report", "-a", "-S", ALL, "--by", "cluster,account"], ["report", "-a", "-S", ALL, "--by", "month"],
+                     ["report", "-a", "-S", ALL, "--gpu-hour", "2"], ["-a", "-S", ALL], ["show", "12", "-M", "alpha"], ["fleet", "status"],
+                     ["report", "-a", "-S", ALL, "--by", "user"],
+                     ["report", "-a", "-S", "2026-10-01", "-E", "2026-11-01", "--window", "7d", "--by", "all"]):
+            for line in self.said(self.owner(*args)).splitlines():
+                self.assertLessEqual(len(line), 80, line)
+
+    def test_for_scripts(self) -> None:
+        rows = list(csv.reader(self.said(self.owner("report", "-a", "-S", ALL, "--by", "user", "--csv")).splitlines()))
+        self.assertEqual(len({len(row) for row in rows}), 1)
+        self.assertIn("o'brien", [row[0] for row in rows])
+        listed = self.said(self.owner("-a", "-S", ALL, "-P", "-n")).splitlines()
+        self.assertEqual(len(listed), int(self.postgres.ask("SELECT count(*) FROM unit")))
+        self.assertEqual({line.count("|") for line in listed}, {10})
+
+    def test_a_long_list_says_that_there_is_more(self) -> None:
+        done = self.owner("-a", "-S", ALL, "--limit", "3", "-P", "-n")
+        self.assertEqual(len(done.stdout.splitlines()), 3)
+        self.assertIn("more than 3 runs", done.stderr)
+
+    def test_doctor_and_metrics_say_whether_rows_arrive(self) -> None:
+        conf = os.path.join(self.dir, "doctor.conf")
+        self.postgres.ask("UPDATE cluster SET as_of_ns = as_of_ns - 400 * 1000000000::bigint WHERE cluster = 'beta'")
+        self.addCleanup(lambda: self.said(self.send(self.clusters[1])))
+        for role, word in (("goodput_writer_alpha", "ok  the fleet database has the runs"), ("nobody_like_this", "!!  cannot connect"),
+                           ("goodput_writer_beta", "!!  the fleet database is more than five minutes behind")):
+            with open(conf, "w") as file:
+                file.write("cluster = alpha\ndatabase = %s\nfleet = %s\n" % (self.clusters[0].db, self.postgres.url(role)))
+            done = subprocess.run([SGOODPUT, "doctor", "--config", conf], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  universal_newlines=True, env=ENVIRONMENT, timeout=60)
+            self.assertIn(word, done.stdout)
+        text = self.said(self.owner("fleet", "status", "--metrics"))
+        samples = {sample.labels["cluster"]: sample.value for family in text_string_to_metric_families(text) for sample in family.samples
+                   if sample.name == "goodput_fleet_lag_seconds"}
+        self.assertLess(samples["alpha"], 300)
+        self.assertGreater(samples["beta"], 400)
+        self.assertIn("beta: complete up to", " ".join(self.said(self.owner("report", "-a", "-S", ALL)).split()))
+
+    def test_show_says_where_the_rest_is(self) -> None:
+        said = self.said(self.owner("show", "run12", "-M", "beta"))
+        self.assertIn("--url http://beta.example.com:9645", " ".join(said.split()))
+        self.assertIn("select one with -M", self.owner("show", "12").stderr)
+        self.assertEqual(self.owner("show", "999999").returncode, 1)
+
+    def test_what_the_fleet_cannot_answer_is_refused(self) -> None:
+        for args, word in ((["report", "--by", "node"], "--url"), (["report", "--by", "nonsense"], "no group"), (["report", "--exclude", "a/b"], "exclude"),
+                           (["report", "-T", "-S", "2026-10-01T12:00"], "midnight UTC"), (["report", "--window", "1h", "-S", ALL], "whole days"),
+                           (["report", "--window", "1d", "-S", ALL], "-E"), (["report", "--by", "all,user"], "combined"),
+                           (["advise", "12"], "advise"), (["--limit", "3", "report"], "--limit"), (["report", "--sort", "Nonsense", "-S", ALL, "-a"], "Nonsense"),
+                           (["report", "-P", "--csv"], "--csv")):
+            done = self.owner(*args)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), args)
+            self.assertRegex(done.stderr, r"\Asgoodput: .*%s.*\n\Z" % word, args)
+
+    def test_nothing_matched(self) -> None:
+        self.assertEqual(self.owner("report", "-a", "-S", ALL, "-u", "nobody-like-this").returncode, 1)
+        self.assertEqual(self.owner("-a", "-S", ALL, "-A", "nothing").returncode, 1)
+
+    def test_without_a_database(self) -> None:
+        done = subprocess.run([SGOODPUT, "fleet", "status", "--config", "/dev/null"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
+                              env=ENVIRONMENT, timeout=60)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--fleet-db", done.stderr)
+        with self.another_database("empty") as name:
+            done = self.owner("report", "-a", database=name)
+            self.assertIn("sgoodput fleet init", done.stderr)
+            self.assertEqual(done.returncode, 2)
+        for url, word in (("postgresql://owner@/postgres?host=/nonexistent", "cannot connect"), ("mysql://x", "postgresql://"),
+                          ("postgresql://a:secret@host/db", "password"), ("postgresql://[", "cannot be read")):
+            done = self.run_it("fleet", "status", url=url)
+            self.assertEqual(done.returncode, 2)
+            self.assertRegex(done.stderr, r"\Asgoodput: .*%s.*\n\Z" % word)
+            self.assertNotIn("secret", done.stderr)
+        done = self.run_it("fleet", "status", url=self.postgres.url("owner"), env={"PGPASSWORD": "secret"})
+        self.assertIn("PGPASSWORD", done.stderr)
+
+    def test_a_server_over_tcp_must_show_a_certificate(self) -> None:
+        done = self.run_it("fleet", "status", url="postgresql://owner@127.0.0.1:%d/postgres" % self.postgres.port)
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, "(?i)ssl|certificate")
+        self.said(self.run_it("fleet", "status", url="postgresql://owner@127.0.0.1:%d/postgres?sslmode=disable" % self.postgres.port))
+
+    def test_a_newer_fleet_is_not_written_to(self) -> None:
+        with self.another_database("newer") as name:
+            self.said(self.owner("fleet", "init", database=name))
+            self.postgres.ask("ALTER TABLE attempt_day DROP COLUMN b_stall CASCADE", name)
+            done = self.owner("report", "-a", database=name)
+            self.assertIn("b_stall", done.stderr)
+            self.assertIn("fleet migrate", done.stderr)
+            self.said(self.owner("fleet", "migrate", database=name))
+            self.postgres.ask("UPDATE fleet_schema SET version = 99", name)
+            for args in (["report", "-a"], ["fleet", "init"], ["fleet", "migrate"]):
+                self.assertIn("newer release", self.owner(*args, database=name).stderr)
+
+
+class SyncTest(FleetTest):
+    """The fleet has the runs of the clusters, whatever happened while they were sent."""
+
+    def setUp(self) -> None:
+        self.alpha = self.clusters[0]
+        self.before = self.state(self.alpha)
+
+    def tearDown(self) -> None:
+        for cluster in self.clusters:
+            self.verified(cluster)
+
+    def test_sends_nothing_twice(self) -> None:
+        revision = self.postgres.ask("SELECT rev FROM cluster WHERE cluster = 'alpha'")
+        self.assertIn("sent 0", self.said(self.send(self.alpha)))
+        self.assertEqual(self.postgres.ask("SELECT rev FROM cluster WHERE cluster = 'alpha'"), revision)
+
+    def test_killed_at_any_time(self) -> None:
+        """The rows are sent again and again by processes that are killed; at every moment they are the same."""
+        started = time.monotonic()
+        self.said(self.send(self.alpha, "resend"))
+        took = time.monotonic() - started
+        chance = random.Random(7)
+        for _ in range(KILLS):
+            sender = self.start_sending(self.alpha, "resend")
+            time.sleep(chance.uniform(0, took * 1.1))
+            sender.kill()
+            sender.communicate(timeout=60)
+            self.assertEqual(self.state(self.alpha), self.before)
+
+    def test_killed_while_the_fleet_is_empty(self) -> None:
+        with self.another_database("fresh") as name:
+            self.said(self.owner("fleet", "init", database=name))
+            self.said(self.owner("fleet", "add", "alpha", database=name))
+            chance = random.Random(8)
+            for _ in range(max(10, KILLS // 4)):
+                sender = subprocess.Popen([SGOODPUT, "fleet", "sync", "--once", "--config", self.alpha.conf, "--db", self.alpha.db, "--fleet-db",
+                                           self.writer(self.alpha, name)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
+                time.sleep(chance.uniform(0, 0.1))
+                sender.kill()
+                sender.wait()
+            self.said(self.send(self.alpha, database=name))
+            self.verified(self.alpha, name)
+            self.assertEqual(self.state(self.alpha, name), self.before)
+
+    def test_cut_after_the_commit_was_sent(self) -> None:
+        for cut in (1, 2, 3):
+            proxy = CuttingProxy(self.postgres.port, cut)
+            try:
+                url = "postgresql://goodput_writer_alpha@127.0.0.1:%d/postgres?sslmode=disable" % proxy.address
+                done = self.send(self.alpha, "resend", url=url)
+                if cut < 3:
+                    self.assertEqual(proxy.cuts, 1)
+                    self.assertEqual(done.returncode, 2, done)
+            finally:
+                proxy.close()
+            time.sleep(0.2)
+            self.assertEqual(self.state(self.alpha), self.before)
+            self.assertIn("sent 0", self.said(self.send(self.alpha)))
+
+    def test_the_server_restarts(self) -> None:
+        sender = self.start_sending(self.alpha, "sync")
+        try:
+            self.assertIn("alpha", sender.stdout.readline())
+            self.postgres.stop()
+            self.alpha.add_accounted(accounted("alpha", 77, 5, 5000))
+            time.sleep(22)
+            self.postgres.start()
+            self.until(lambda: int(self.postgres.ask("SELECT count(DISTINCT job_id) FROM unit WHERE cluster = 'alpha' AND job_id BETWEEN 5000 AND 5999")) == 5)
+            self.assertIsNone(sender.poll())
+        finally:
+            sender.kill()
+            sender.communicate(timeout=60)
+
+    def until(self, condition: Any) -> None:
+        deadline = time.monotonic() + 90
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.5)
+
+    def test_two_senders_and_one_with_an_older_database(self) -> None:
+        older = os.path.join(self.dir, "older")
+        shutil.copy(self.alpha.db, older)
+        self.alpha.add_accounted(accounted("alpha", 78, 20, 6000))
+        for _ in range(4):
+            senders = [self.start_sending(self.alpha, "resend"), self.start_sending(self.alpha, "resend", older),
+                       self.start_sending(self.alpha, "resend")]
+            for sender in senders:
+                said = sender.communicate(timeout=60)[0]
+                self.assertTrue(sender.returncode == 0 or "another process" in said, said)
+        self.said(self.send(self.alpha))
+
+    def test_an_older_database_of_the_cluster(self) -> None:
+        """What the older one lacks stays at the fleet; what differs is as in the database that sent last."""
+        older = os.path.join(self.dir, "restored")
+        shutil.copy(self.alpha.db, older)
+        self.alpha.add_accounted(accounted("alpha", 79, 10, 7000))
+        self.said(self.send(self.alpha))
+        after = self.state(self.alpha)
+        self.assertNotEqual(after, self.before)
+        self.said(self.send(self.alpha, db=older))
+        self.assertEqual(self.state(self.alpha), after)
+        self.said(self.send(self.alpha))
+        self.assertEqual(self.state(self.alpha), after)
+
+    def test_a_cluster_that_begins_anew(self) -> None:
+        """A controller that lost everything uses the ids of its first jobs again: the fleet keeps the old ones."""
+        old = Cluster(os.path.join(self.dir, "old"), "delta", 6, 10)
+        self.said(self.owner("fleet", "add", "delta"))
+        self.said(self.send(old))
+        before = self.state(old)
+        anew = Cluster(os.path.join(self.dir, "anew"), "delta", 6, 0)
+        spool = anew.spool()
+        for job in (11, 12, 1003):
+            times = {"job": job, "user": "eve", "submit_s": 70 * DAY, "eligible_s": 70 * DAY, "start_s": 70 * DAY + 10}
+            spool.controller(70 * DAY + 11, **times)
+            spool.controller(70 * DAY + 500, **times, end_s=70 * DAY + 500, state="COMPLETED")
+        os.remove(anew.db)
+        anew.ingest(spool)
+        self.assertRegex(self.said(self.send(anew)), "sent 3 .*removed 0")
+        self.assertRegex(self.said(self.send(old)), "sent 0 .*removed 0")
+        self.postgres.ask("DELETE FROM unit WHERE cluster = 'delta' AND begin_ns >= %d; DELETE FROM attempt_day WHERE cluster = 'delta' AND"
+                          " start_ns >= %d" % ((BEGAN + 70 * DAY) * 10**9, (BEGAN + 70 * DAY) * 10**9))
+        self.assertEqual(self.state(old), before)
+
+    def test_an_older_fleet_database(self) -> None:
+        with self.another_database("saved", "postgres") as name:
+            self.alpha.add_accounted(accounted("alpha", 80, 10, 8000))
+            self.said(self.send(self.alpha))
+            self.said(self.send(self.alpha, database=name))
+            self.assertEqual(self.state(self.alpha, name), self.state(self.alpha))
+
+    def test_the_clock_goes_back(self) -> None:
+        ask = "SELECT rev FROM cluster WHERE cluster = 'alpha'"
+        self.said(self.send(self.alpha, "resend"))
+        before = int(self.postgres.ask(ask))
+        done = subprocess.run(["faketime", "-f", "-1h", SGOODPUT, "fleet", "resend", "--config", self.alpha.conf, "--db", self.alpha.db,
+                               "--fleet-db", self.writer(self.alpha)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT,
+                              timeout=120)
+        self.assertEqual(done.returncode, 0, done)
+        self.assertGreater(int(self.postgres.ask(ask)), before)
+        self.assertEqual(self.state(self.alpha), self.before)
+
+    def test_jobs_that_become_one_run(self) -> None:
+        spool = self.alpha.spool()
+        for job in (21, 22):
+            t = job * 1000
+            times = {"submit_s": t, "eligible_s": t, "start_s": t + 10, "job": job, "user": "eve"}
+            spool.controller(t + 11, **times)
+            spool.controller(t + 500, **times, end_s=t + 500, state="COMPLETED")
+        self.alpha.ingest(spool)
+        self.said(self.send(self.alpha))
+        units = "SELECT string_agg(split_part(unit, '@', 1), ',' ORDER BY unit) FROM unit WHERE cluster = 'alpha' AND job_id IN (21, 22)"
+        self.assertEqual(self.postgres.ask(units), "21,22")
+        later = self.alpha.spool()
+        for job in (21, 22):
+            later.node(job * 1000 + 10, "job_prolog", job=job, user="eve", opt={"run": "joined"})
+        self.alpha.ingest(later)
+        self.assertIn("and 1 that are now part", " ".join(self.said(self.send(self.alpha, "verify"), status=1).split()))
+        self.assertEqual(self.postgres.ask(units), "21,22", "a comparison changes nothing")
+        self.assertIn("removed 1", self.said(self.send(self.alpha)))
+        self.assertEqual(self.postgres.ask(units), "21")
+        self.assertEqual(self.postgres.ask("SELECT count(*) FROM attempt_day WHERE unit LIKE '22@%' AND cluster = 'alpha'"), "0")
+
+    def test_a_running_job_is_seen_soon(self) -> None:
+        sender = self.start_sending(self.alpha, "sync")
+        try:
+            self.assertIn("alpha", sender.stdout.readline())
+            now = int(time.time()) - BEGAN
+            times = {"job": 31, "user": "eve", "submit_s": now - 100, "eligible_s": now - 100, "start_s": now - 60}
+            spool = self.alpha.spool()
+            spool.controller(now - 50, **times)
+            self.alpha.ingest(spool)
+            self.until(lambda: self.postgres.ask("SELECT final FROM unit WHERE cluster = 'alpha' AND unit LIKE '31@%'") == "f")
+            end = "SELECT end_ns FROM unit WHERE cluster = 'alpha' AND unit LIKE '31@%'"
+            first = int(self.postgres.ask(end))
+            self.until(lambda: int(self.postgres.ask(end)) > first)
+            self.assertLess(time.time() - int(self.postgres.ask(end)) / 1e9, 90)
+        finally:
+            sender.kill()
+            sender.communicate(timeout=60)
+        self.assertRegex(self.owner("fleet", "status").stdout, r"(?m)^alpha +\d+ +1 +0 .* \d+\.\ds ")
+        spool = self.alpha.spool()
+        spool.controller(now, **times, end_s=now, state="COMPLETED")
+        self.alpha.ingest(spool)
+        self.said(self.send(self.alpha))
+        self.assertEqual(self.postgres.ask("SELECT final FROM unit WHERE cluster = 'alpha' AND unit LIKE '31@%'"), "t")
+
+    def test_verify_and_resend(self) -> None:
+        self.postgres.ask("UPDATE unit SET digest = gen_random_uuid() WHERE cluster = 'alpha' AND job_id = 1003;"
+                          "DELETE FROM unit WHERE cluster = 'alpha' AND job_id = 1004; DELETE FROM attempt_day WHERE cluster = 'alpha' AND unit LIKE '1004@%';"
+                          "DELETE FROM interruption WHERE cluster = 'alpha' AND unit LIKE '1004@%'")
+        said = " ".join(self.said(self.send(self.alpha, "verify"), status=1).split())
+        self.assertIn("lacks 1, has 1 with other rows", said)
+        self.assertIn("sent 2 ", self.said(self.send(self.alpha)))
+        self.assertEqual(self.state(self.alpha), self.before)
+        sent = self.said(self.send(self.alpha, "resend", "-S", "2026-09-25", "-E", "2026-09-26"))
+        self.assertRegex(sent, r"sent [1-9]")
+        self.assertNotIn("sent %s " % self.postgres.ask("SELECT count(*) FROM unit WHERE cluster = 'alpha'"), sent)
+
+    def test_a_run_that_cannot_be_sent_stops_no_other(self) -> None:
+        folder = os.path.join(self.dir, "wrong-clock")
+        gamma = Cluster(folder, "gamma", 3, 0)
+        spool = gamma.spool()
+        spool.controller(0, job=41, submit_s=-BEGAN + 5, eligible_s=-BEGAN + 5, start_s=10)
+        spool.controller(100, job=41, submit_s=-BEGAN + 5, eligible_s=-BEGAN + 5, start_s=10, end_s=100, state="COMPLETED")
+        gamma.ingest(spool)
+        self.said(self.owner("fleet", "add", "gamma"))
+        done = self.send(gamma)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(" ".join(done.stdout.split()), r"1 run cannot be sent; the first: job 41: it spans \d+ days")
+        self.assertEqual(self.postgres.ask("SELECT count(*), (SELECT refused FROM cluster WHERE cluster = 'gamma') FROM unit WHERE cluster = 'gamma'"), "4|1")
+        status = self.owner("fleet", "status")
+        self.assertEqual(status.returncode, 1)
+        self.assertIn("gamma cannot send 1 run", status.stdout)
+
+
+class RightsTest(FleetTest):
+    def test_a_writer_reaches_only_its_cluster(self) -> None:
+        before = self.state(self.clusters[1])
+        writer = "goodput_writer_alpha"
+        for table in ("unit", "attempt_day", "interruption", "cluster"):
+            for sql in ("UPDATE %s SET cluster = 'alpha' WHERE cluster = 'beta'", "DELETE FROM %s WHERE cluster = 'beta'",
+                        "SELECT count(*) FROM %s WHERE cluster = 'beta'"):
+                done = self.postgres.psql(sql % table, writer)
+                self.assertEqual((done.returncode, done.stdout.strip()), (0, "0" if "SELECT" in sql else ""), done)
+            done = self.postgres.psql("BEGIN; UPDATE %s SET cluster = 'beta' WHERE cluster = 'alpha'" % table, writer)
+            self.assertIn("row-level security", done.stderr)
+        for sql in ("INSERT INTO cluster (cluster) VALUES ('delta')", "UPDATE writer SET cluster = 'beta'", "TRUNCATE unit", "DROP TABLE unit",
+                    "CREATE TABLE goodput.mine (i int)", "SELECT * FROM v_mpg", "UPDATE fleet_schema SET version = 9",
+                    "DELETE FROM attempt_day_202610", "SELECT * FROM attempt_day_202610", "SET ROLE goodput_writer_beta", "SET ROLE owner"):
+            self.assertNotEqual(self.postgres.psql(sql, writer).returncode, 0, sql)
+        self.assertNotEqual(self.postgres.psql("SELECT fleet_month('2200-01-01')", writer).returncode, 0)
+        self.assertNotEqual(self.postgres.psql("SELECT fleet_month('2026-10-02')", writer).returncode, 0)
+        self.assertEqual(self.state(self.clusters[1]), before)
+        done = self.send(self.clusters[0], "sync", "-M", "beta")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("fleet add beta", done.stderr)
+        self.assertEqual(self.state(self.clusters[1]), before)
+
+    def test_readers(self) -> None:
+        self.postgres.ask("CREATE ROLE reader LOGIN IN ROLE goodput_reader; CREATE ROLE finance LOGIN IN ROLE goodput_finance;"
+                          "CREATE ROLE stranger LOGIN")
+        reader = self.run_it("report", "-a", "-S", ALL, "--by", "cluster", url=self.postgres.url("reader"))
+        self.assertEqual(self.said(reader), self.said(self.owner("report", "-a", "-S", ALL, "--by", "cluster")))
+        self.said(self.run_it("fleet", "status", url=self.postgres.url("reader")))
+        for sql in ("DELETE FROM unit", "INSERT INTO cluster (cluster) VALUES ('x')", "SELECT fleet_month('2026-12-01')"):
+            self.assertIn("denied", self.postgres.psql(sql, "reader").stderr)
+        self.assertEqual(self.postgres.psql("SELECT sum(wanted_gpu_ns) > 0 FROM v_finance", "finance").stdout.strip(), "t")
+        for table in ("unit", "attempt_day", "interruption", "v_users", "v_mpg", "v_badput", "v_nodes"):
+            self.assertIn("denied", self.postgres.psql("SELECT * FROM " + table, "finance").stderr, table)
+        columns = self.postgres.ask("SELECT string_agg(attname, ',') FROM pg_attribute WHERE attrelid = 'v_finance'::regclass AND attnum > 0")
+        self.assertNotIn("user", columns)
+        done = self.run_it("report", "-a", url=self.postgres.url("stranger"))
+        self.assertIn("denied", done.stderr)
+
+    def test_hostile_names_harm_nobody(self) -> None:
+        before = [self.state(cluster) for cluster in self.clusters]
+        name = "x'); DROP TABLE goodput.unit; --\""
+        evil = Cluster(os.path.join(self.dir, "evil"), name, 5, 0)
+        spool = evil.spool()
+        for job, user in enumerate(HOSTILE + ["line\nbreak", "nul\x00byte", "lone\udcffbyte", "x" * 4000], 51):
+            times = {"job": job, "submit_s": 0, "eligible_s": 0, "start_s": 10, "user": user, "account": user, "name": user, "partition": user}
+            spool.node(9, "job_prolog", job=job, user=user, opt={"run": user, "tags": {user: user}})
+            spool.controller(11, **times)
+            spool.controller(500, **times, end_s=500, state="COMPLETED")
+        evil.ingest(spool)
+        self.said(self.owner("fleet", "add", name))
+        done = self.run_it("fleet", "sync", "--once", "--config", evil.conf, "--db", evil.db,
+                           url="postgresql:///postgres?host=%s&port=%d" % (self.postgres.dir, self.postgres.port),
+                           env={"PGUSER": "goodput_writer_" + name})
+        self.assertIn("0 running", self.said(done))
+        self.assertEqual([self.state(cluster) for cluster in self.clusters], before)
+        # The ingest refuses the last two.
+        self.assertEqual(self.postgres.ask("SELECT count(*) FROM unit WHERE cluster LIKE 'x%'"), str(4 + len(HOSTILE) + 2))
+        for by in ("user", "account", "run", "cluster,user"):
+            answer = self.report("-S", ALL, "--by", by, "-M", name)
+            own = SumsTest.utc_report(evil, "-S", ALL, "--by", by) if "," not in by else answer
+            self.assertEqual(answer["total"]["buckets"], own["total"]["buckets"])
+            text = self.said(self.owner("report", "-a", "-S", ALL, "--by", by, "-M", name))
+            self.assertEqual([c for c in text if ord(c) < 32 and c != "\n"], [])
+        # A comma separates users.
+        for user in (name for name in HOSTILE if "," not in name):
+            self.assertEqual(self.report("-S", ALL, "-u", user, "-M", name)["total"]["runs"], 2 if user == HOSTILE[0] else 1, user)
+
+    def test_a_name_that_is_too_long_for_a_role(self) -> None:
+        done = self.owner("fleet", "add", "c" * 60)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("fleet add CLUSTER ROLE", done.stderr)
+        self.said(self.owner("fleet", "add", "c" * 60, "long_writer"))
+        self.assertIn("alpha", self.owner("fleet", "add", "other", "goodput_writer_alpha").stderr)
+
+
+class CitusTest(FleetTest):
+    def test_distributed(self) -> None:
+        if self.postgres.ask("SELECT count(*) FROM pg_available_extensions WHERE name = 'citus'") == "0":
+            self.skipTest("this PostgreSQL does not offer Citus")
+        self.assertEqual(self.postgres.ask("SELECT count(*) FROM citus_tables WHERE citus_table_type = 'distributed'"), "3")
+
+
+if __name__ == "__main__":
+    unittest.main()

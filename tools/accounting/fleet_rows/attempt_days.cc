@@ -1,0 +1,58 @@
+#include "tools/accounting/fleet_rows/attempt_days.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "tools/accounting/rollup/rollup.h"
+
+namespace goodput {
+namespace {
+
+constexpr Ns kUtcDay = 86'400 * kSecond;
+
+using Key = std::tuple<int, std::int64_t, std::string>;  // attempt, day, cause
+
+void AddPart(const Interval& interval, Ns begin, Ns end, const GpuWeights& weights, AttemptDay& row) {
+  const auto bucket = static_cast<std::size_t>(interval.bucket);
+  const GpuNs gpu_ns = weights.has_gpus() ? weights(interval.attempt, begin, end) : 0;
+  row.ns[bucket] += end - begin;
+  row.gpu_ns[bucket] += gpu_ns;
+  if (interval.bucket != Bucket::kUnobserved || interval.part != "gap") return;
+  row.gap_ns += end - begin;
+  row.gap_gpu_ns += gpu_ns;
+}
+
+}  // namespace
+
+std::int64_t UtcDay(Ns t) {
+  return t >= 0 ? t / kUtcDay : -((-(t + 1)) / kUtcDay) - 1;
+}
+
+std::vector<AttemptDay> CutIntoDays(const Timeline& timeline) {
+  const GpuWeights weights(timeline);
+  std::map<Key, AttemptDay> rows;
+  for (const Interval& interval : timeline.intervals) {
+    const Interruption* const lost_to = InterruptionOf(timeline, interval);
+    const std::string cause = lost_to == nullptr ? "" : lost_to->cause;
+    for (Ns begin = interval.begin; begin < interval.end;) {
+      const std::int64_t day = UtcDay(begin);
+      // The last day of the epoch has no next midnight.
+      const Ns end =
+          UtcDay(interval.end - 1) == day ? interval.end : std::min(interval.end, (day + 1) * kUtcDay);
+      AttemptDay& row = rows[{interval.attempt, day, cause}];
+      AddPart(interval, begin, end, weights, row);
+      begin = end;
+    }
+  }
+  std::vector<AttemptDay> days;
+  days.reserve(rows.size());
+  for (auto& [key, row] : rows) {
+    std::tie(row.attempt, row.day, row.cause) = key;
+    days.push_back(std::move(row));
+  }
+  return days;
+}
+
+}  // namespace goodput

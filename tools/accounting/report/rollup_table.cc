@@ -1,0 +1,191 @@
+#include "tools/accounting/report/rollup_table.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "sql/status_macros.h"
+#include "sql/text.h"
+#include "tools/accounting/advise/network.h"
+#include "tools/accounting/report/gpu_hours.h"
+#include "tools/base/format.h"
+
+namespace goodput {
+namespace {
+
+// How the begin of a window is shown: windows that begin at midnight are days; seconds are only shown if
+// minutes are not unique.
+std::function<std::string(const RollupRow&)> FromOf(const std::vector<RollupRow>& rows) {
+  const auto minute = [](const RollupRow& r) { return FormatTime(r.begin).substr(0, 16); };
+  const auto in_one_minute = [&](const RollupRow& a, const RollupRow& b) {
+    return a.begin != b.begin && minute(a) == minute(b);
+  };
+  const auto at_midnight = [](const RollupRow& r) { return FormatTime(r.begin).substr(11) == "00:00:00"; };
+  if (std::all_of(rows.begin(), rows.end(), at_midnight))
+    return [](const RollupRow& row) { return FormatTime(row.begin).substr(0, 10); };
+  const bool seconds = std::adjacent_find(rows.begin(), rows.end(), in_one_minute) != rows.end();
+  return [seconds](const RollupRow& row) { return FormatTime(row.begin).substr(5, seconds ? 14 : 11); };
+}
+
+// The columns of a table or of parsable output. A terminal has room for either hours or their price.
+struct RollupColumn {
+  Table::Column column;
+  std::function<std::string(const RollupRow&)> cell;
+};
+
+// Below a thousandth, only the power of ten matters.
+std::string Chance(const std::optional<double>& chance) {
+  if (!chance || *chance >= 0.001) return FormatPercent(chance);
+  return absl::StrFormat("%.0e", *chance);
+}
+
+std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
+  constexpr auto kRight = Table::Align::kRight;
+  const auto of = [](const RollupRow& row, Bucket bucket) {
+    return row.gpu_ns[static_cast<std::size_t>(bucket)];
+  };
+  std::vector<RollupColumn> columns;
+  const auto add = [&](const std::string& title, std::function<std::string(const RollupRow&)> cell) {
+    columns.push_back({{title, kRight}, std::move(cell)});
+  };
+  const bool program = report.clusters && (all || report.total.program);
+  if (report.windows) columns.push_back({{"From"}, FromOf(report.rows)});
+  for (std::size_t i = 0; report.by != "all" && i < report.keys.size(); ++i) {
+    std::string title = report.keys[i];
+    title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(title.front())));
+    columns.push_back(
+        {{Printable(title), Table::Align::kLeft, report.keys.size() == 1 && !program ? 24U : 12U},
+         [i](const RollupRow& row) {
+           const std::vector<std::string> parts = GroupParts(row.group);
+           return i < parts.size() ? Printable(parts[i]) : std::string();
+         }});
+  }
+  const bool hours = !report.gpu_hour || all;
+  const bool unobserved = all || report.total.unobserved() > 0;
+  const bool network = report.by == "node" &&
+                       (all || std::any_of(report.rows.begin(), report.rows.end(),
+                                           [](const RollupRow& row) { return row.network.has_value(); }));
+  // A terminal has no room for these, which are missed least; names of nodes are long.
+  const bool of_nodes = report.by == "node" && !all;
+  const bool room = all || (!unobserved && !of_nodes && !program);
+  const bool narrow = program && !all && (report.windows || report.gpu_hour || report.keys.size() > 1);
+  if (room || (!report.windows && !of_nodes && !narrow))
+    add("Runs", [](const RollupRow& row) { return Cat(row.runs); });
+  add("Intr", [](const RollupRow& row) { return Cat(row.interruptions); });
+  if (hours && room) add("GPUh", [](const RollupRow& row) { return FormatGpuHours(row.wanted()); });
+  add("Alloc", [](const RollupRow& row) { return FormatGpuHours(row.allocated()); });
+  if (hours && !(of_nodes && unobserved && network) && (all || !program))
+    add("Progress", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kProductive)); });
+  if (hours && !of_nodes && !narrow)
+    add("Lost", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kLostWork)); });
+  if (!of_nodes && !(narrow && report.gpu_hour)) {
+    add("Sched",
+        [](const RollupRow& row) { return FormatPercent(row.scheduling(), row.scheduling_range()); });
+    add("Runtime", [](const RollupRow& row) { return FormatPercent(row.runtime(), row.runtime_range()); });
+  }
+  add("Goodput", [](const RollupRow& row) { return FormatPercent(row.sg_rg(), row.sg_rg_range()); });
+  if (program) {
+    add("Program", [](const RollupRow& row) { return FormatPercent(row.program); });
+    add("MPG", [](const RollupRow& row) { return FormatPercent(row.mpg); });
+  }
+  if (hours && unobserved && (all || !program))
+    add("Unobserved", [](const RollupRow& row) { return FormatGpuHours(row.unobserved()); });
+  if (report.by == "node") add("Chance", [](const RollupRow& row) { return Chance(row.chance); });
+  if (network) {
+    add("Busbw", [](const RollupRow& row) {
+      return row.network ? absl::StrFormat("%.1f", static_cast<double>(row.network->busbw) / 1e9) : "-";
+    });
+  }
+  if (!report.gpu_hour) return columns;
+  const double price = *report.gpu_hour;
+  const auto money = [price](GpuNs gpu_ns) { return absl::StrFormat("%.2f", GpuHours(gpu_ns) * price); };
+  add("Cost", [=](const RollupRow& row) { return money(row.allocated()); });
+  add("Wasted", [=](const RollupRow& row) { return money(row.wasted()); });
+  if (unobserved || report.total.maybe_wasted() > 0)
+    add("Maybe", [=](const RollupRow& row) { return money(row.maybe_wasted()); });
+  return columns;
+}
+
+std::vector<std::string> Cells(const std::vector<RollupColumn>& columns, const RollupRow& row) {
+  std::vector<std::string> cells;
+  cells.reserve(columns.size());
+  for (const RollupColumn& column : columns) cells.push_back(column.cell(row));
+  return cells;
+}
+
+std::vector<std::string> Titles(const std::vector<RollupColumn>& columns) {
+  std::vector<std::string> titles;
+  titles.reserve(columns.size());
+  for (const RollupColumn& column : columns) titles.push_back(column.column.title);
+  return titles;
+}
+
+absl::StatusOr<std::vector<std::vector<std::string>>> SortedRows(const RollupReport& report,
+                                                                 const std::vector<RollupColumn>& columns,
+                                                                 const std::string& sort) {
+  std::vector<std::vector<std::string>> rows;
+  for (const RollupRow& row : report.rows) rows.push_back(Cells(columns, row));
+  RETURN_IF_ERROR(SortRows(sort, Titles(columns), rows));
+  return rows;
+}
+
+void PrintSlowNodes(const RollupReport& report) {
+  std::vector<std::string> slow;
+  for (const RollupRow& row : report.rows) {
+    if (row.network && IsSlow(row.network->bytes, row.network->busbw, report.busbw))
+      slow.push_back(Printable(row.group));
+  }
+  if (slow.empty()) return;
+  std::fputs(Wrap(Cat("Busbw is below ", absl::StrFormat("%g", report.busbw),
+                      " GB/s (busbw in goodput.conf): ", absl::StrJoin(slow, ", ")),
+                  "")
+                 .c_str(),
+             stdout);
+}
+
+absl::Status PrintTable(const RollupReport& report, const RollupPrinting& options) {
+  const std::vector<RollupColumn> columns = Columns(report, false);
+  ASSIGN_OR_RETURN(std::vector<std::vector<std::string>> rows, SortedRows(report, columns, options.sort));
+  std::vector<Table::Column> shown;
+  shown.reserve(columns.size());
+  for (const RollupColumn& column : columns) shown.push_back(column.column);
+  Table table(std::move(shown));
+  for (std::vector<std::string>& row : rows) table.Add(std::move(row));
+  std::vector<std::string> total = Cells(columns, report.total);
+  if (report.windows || report.by != "all") total.front() = "total";
+  if (report.rows.size() > 1) table.Add(std::move(total));
+  std::fputs(table.Render(!options.no_header).c_str(), stdout);
+  PrintSlowNodes(report);
+  return absl::OkStatus();
+}
+
+absl::Status PrintForScripts(const RollupReport& report, const RollupPrinting& options) {
+  const std::vector<RollupColumn> columns = Columns(report, true);
+  ASSIGN_OR_RETURN(std::vector<std::vector<std::string>> rows, SortedRows(report, columns, options.sort));
+  if (!options.no_header) rows.insert(rows.begin(), Titles(columns));
+  for (std::vector<std::string>& cells : rows) {
+    if (options.csv) {
+      std::fputs(CsvLine(cells).c_str(), stdout);
+      continue;
+    }
+    for (std::string& cell : cells) std::replace(cell.begin(), cell.end(), '|', '?');
+    std::printf("%s\n", absl::StrJoin(cells, "|").c_str());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status PrintRollup(const RollupReport& report, const RollupPrinting& options) {
+  return options.parsable2 || options.csv ? PrintForScripts(report, options) : PrintTable(report, options);
+}
+
+}  // namespace goodput

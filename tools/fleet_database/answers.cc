@@ -1,0 +1,289 @@
+// `sgoodput --fleet-db URL`: list, report and show over all clusters.
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "sql/status_macros.h"
+#include "sql/text.h"
+#include "tools/accounting/report/gpu_hours.h"
+#include "tools/accounting/report/rollup_table.h"
+#include "tools/base/format.h"
+#include "tools/base/parse_time.h"
+#include "tools/fleet_database/fleet_session.h"
+#include "tools/fleet_database/options.h"
+#include "tools/sources/fleet_database/questions.h"
+
+namespace goodput {
+namespace {
+
+// A cluster whose rows are older than this is named below an answer.
+constexpr Ns kStale = 300 * kSecond;
+
+std::vector<std::string> Words(const std::vector<std::string>& lists) {
+  std::vector<std::string> words;
+  for (const std::string& list : lists) {
+    for (absl::string_view word : absl::StrSplit(list, ',', absl::SkipEmpty())) words.emplace_back(word);
+  }
+  return words;
+}
+
+absl::StatusOr<FleetSelection> SelectionOf(const FleetSelectOptions& options, absl::Time now) {
+  FleetSelection select;
+  select.clusters = options.all_clusters ? std::vector<std::string>{} : Words(options.clusters);
+  select.users = Words(options.users);
+  select.accounts = Words(options.accounts);
+  select.partitions = Words(options.partitions);
+  select.states = Words(options.states);
+  for (std::string& state : select.states) absl::AsciiStrToUpper(&state);
+  select.names = Words(options.names);
+  select.jobs = Words(options.jobs);
+  select.truncate = options.truncate;
+  // As sgoodput without --fleet-db: an ordinary user sees their own runs, everyone those since midnight.
+  const passwd* const user = getpwuid(geteuid());
+  if (select.users.empty() && !options.all_users && select.jobs.empty() && geteuid() != 0)
+    select.users.emplace_back(user == nullptr ? std::to_string(geteuid()) : user->pw_name);
+  const auto time = [&](const std::string& text, const char* option,
+                        std::optional<Ns>& into) -> absl::Status {
+    if (text.empty()) return absl::OkStatus();
+    const absl::StatusOr<Ns> parsed = ParseTimeOption(text, now);
+    if (!parsed.ok()) return Annotate(parsed.status(), option);
+    into = *parsed;
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(
+      time(options.start.empty() && select.jobs.empty() ? "midnight" : options.start, "-S", select.start));
+  RETURN_IF_ERROR(time(options.end, "-E", select.end));
+  if (select.start && select.end && *select.start > *select.end)
+    return absl::InvalidArgumentError("-S is after -E");
+  return select;
+}
+
+absl::StatusOr<std::int64_t> DaysOf(const std::string& window) {
+  if (window.empty()) return 0;
+  std::int64_t days = 0;
+  if (window.back() != 'd' || !absl::SimpleAtoi(window.substr(0, window.size() - 1), &days) || days < 1 ||
+      days > 36'500)
+    return absl::InvalidArgumentError(
+        Cat("--window: the fleet database counts whole days: 1d, 7d, not '", window, "'"));
+  return days;
+}
+
+absl::StatusOr<RollupReport> Ask(const FleetReportOptions& options) {
+  FleetQuestion question;
+  const absl::Time now = absl::Now();
+  ASSIGN_OR_RETURN(question.select, SelectionOf(options.select, now));
+  question.by = absl::StrSplit(options.by, ',');
+  ASSIGN_OR_RETURN(question.window_days, DaysOf(options.window));
+  if (options.price && (!std::isfinite(*options.price) || *options.price < 0))
+    return absl::InvalidArgumentError("--gpu-hour: the price must be 0 or more");
+  ASSIGN_OR_RETURN(FleetConnection connection, OpenFleet(options.common));
+  ASSIGN_OR_RETURN(RollupReport report, AskFleet(connection, question));
+  report.gpu_hour = options.price;
+  return report;
+}
+
+// Sums of a cluster that has not sent for a while are not complete.
+void SayStale(const std::vector<FleetClusterTime>& clusters) {
+  const Ns now = absl::GetCurrentTimeNanos();
+  for (const FleetClusterTime& of : clusters) {
+    if (of.as_of && now - *of.as_of < kStale) continue;
+    std::fputs(Wrap(Cat("Cluster ", Printable(of.cluster),
+                        of.as_of ? Cat(": complete up to ", FormatTime(*of.as_of), " only (",
+                                       FormatDuration(now - *of.as_of), " ago)")
+                                 : std::string(" has sent nothing yet"),
+                        "; see sgoodput fleet status."),
+                    "")
+                   .c_str(),
+               stdout);
+  }
+}
+
+std::vector<std::string> Cells(const FleetRun& run) {
+  return {run.cluster,
+          run.job_id_text,
+          run.run,
+          run.user,
+          run.final ? run.state : Cat(run.state, "*"),
+          FormatTime(run.begin),
+          std::to_string(run.gpus),
+          FormatGpuHours(run.sums.wanted()),
+          FormatPercent(run.sums.scheduling(), run.sums.scheduling_range()),
+          FormatPercent(run.sums.runtime(), run.sums.runtime_range()),
+          FormatPercent(run.sums.sg_rg(), run.sums.sg_rg_range())};
+}
+
+void PrintTable(const FleetRuns& found, bool header) {
+  constexpr auto kRight = Table::Align::kRight;
+  Table table({{"Cluster", Table::Align::kLeft, 10},
+               {"JobID", kRight, 12},
+               {"Run", Table::Align::kLeft, 14},
+               {"User", Table::Align::kLeft, 8},
+               {"State", Table::Align::kLeft, 10},
+               {"GPUs", kRight},
+               {"GPUh", kRight},
+               {"Goodput", kRight}});
+  for (const FleetRun& run : found.runs) {
+    std::vector<std::string> cells = Cells(run);
+    for (std::string& cell : cells) cell = Printable(cell);
+    table.Add({cells[0], cells[1], cells[2], cells[3], cells[4], cells[6], cells[7], cells[10]});
+  }
+  std::fputs(table.Render(header).c_str(), stdout);
+}
+
+void PrintLines(const FleetRuns& found, bool csv, bool header) {
+  std::vector<std::vector<std::string>> lines;
+  if (header)
+    lines.push_back({"Cluster", "JobID", "Run", "User", "State", "Submit", "GPUs", "GPUh", "Sched", "Runtime",
+                     "Goodput"});
+  for (const FleetRun& run : found.runs) lines.push_back(Cells(run));
+  for (std::vector<std::string>& cells : lines) {
+    if (csv) {
+      std::fputs(CsvLine(cells).c_str(), stdout);
+      continue;
+    }
+    for (std::string& cell : cells) {
+      cell = Printable(cell);
+      std::replace(cell.begin(), cell.end(), '|', '?');
+    }
+    std::printf("%s\n", absl::StrJoin(cells, "|").c_str());
+  }
+}
+
+// The run as a report of one row.
+RollupReport ReportOf(const FleetRun& run) {
+  RollupReport report;
+  report.by = "run";
+  report.keys = {"run"};
+  report.total = run.sums;
+  report.total.runs = 1;
+  report.total.group = run.run.empty() ? run.job_id_text : run.run;
+  report.rows = {report.total};
+  report.clusters.emplace();
+  return report;
+}
+
+void PrintRun(const FleetRun& run) {
+  std::printf(
+      "Run %s, job %s of cluster %s  %s\n", Printable(run.run.empty() ? run.job_id_text : run.run).c_str(),
+      Printable(run.job_id_text).c_str(), Printable(run.cluster).c_str(), Printable(run.state).c_str());
+  std::printf("%s to %s, %s, %s\n\n", FormatTime(run.begin).c_str(),
+              run.final ? FormatTime(run.end).c_str() : "now (running)",
+              Counted(run.attempts, "attempt").c_str(),
+              Counted(run.sums.interruptions, "interruption").c_str());
+  std::printf("Goodput  scheduling %s x runtime %s = %s\n\n",
+              FormatPercent(run.sums.scheduling(), run.sums.scheduling_range()).c_str(),
+              FormatPercent(run.sums.runtime(), run.sums.runtime_range()).c_str(),
+              FormatPercent(run.sums.sg_rg(), run.sums.sg_rg_range()).c_str());
+  std::printf("Where the time went\n");
+  Ns wall = 0;
+  for (const Ns ns : run.sums.ns) wall += ns;
+  Table table({{"Bucket"},
+               {"Time", Table::Align::kRight},
+               {"Share", Table::Align::kRight},
+               {"GPUh", Table::Align::kRight}});
+  for (const Bucket bucket : AllBuckets()) {
+    const auto i = static_cast<std::size_t>(bucket);
+    if (run.sums.ns[i] == 0) continue;
+    table.Add({std::string(BucketName(bucket)), FormatDuration(run.sums.ns[i]),
+               FormatPercent(static_cast<double>(run.sums.ns[i]) / static_cast<double>(wall)),
+               FormatGpuHours(run.sums.gpu_ns[i])});
+  }
+  std::fputs(table.Render(true, "  ").c_str(), stdout);
+  const std::string where =
+      run.cluster_url.empty() ? "on its controller" : Cat("with --url ", run.cluster_url);
+  std::fputs(Wrap(Cat("\nIts intervals, evidence and advice are on its cluster: sgoodput show ",
+                      Printable(run.job_id_text), " ", Printable(where)),
+                  "")
+                 .c_str(),
+             stdout);
+}
+
+absl::StatusOr<FleetRun> FindRun(const FleetShowOptions& options) {
+  FleetSelection select;
+  if (options.job.empty() == options.run.empty())
+    return absl::InvalidArgumentError("specify a job id or a run (--run NAME)");
+  if (!options.cluster.empty()) select.clusters = {options.cluster};
+  const bool job = !options.job.empty() && options.job.find_first_not_of("0123456789_+") == std::string::npos;
+  const std::string& name = options.job.empty() ? options.run : options.job;
+  (job ? select.jobs : select.runs) = {name};
+  ASSIGN_OR_RETURN(FleetConnection connection, OpenFleet(options.common));
+  constexpr std::int64_t kFew = 20;
+  ASSIGN_OR_RETURN(FleetRuns found, RunsOfFleet(connection, select, kFew));
+  if (found.runs.empty()) return absl::NotFoundError(Cat("the fleet has no run '", name, "'"));
+  std::vector<std::string> clusters;
+  for (const FleetRun& run : found.runs) clusters.push_back(run.cluster);
+  std::sort(clusters.begin(), clusters.end());
+  clusters.erase(std::unique(clusters.begin(), clusters.end()), clusters.end());
+  if (clusters.size() > 1)
+    return absl::InvalidArgumentError(Cat("clusters ", absl::StrJoin(clusters, " and "), " each have '", name,
+                                          "'; select one with -M CLUSTER"));
+  if (found.runs.size() > 1)
+    std::fprintf(stderr, "sgoodput: %s has several runs '%s'; showing the latest\n",
+                 Printable(clusters.front()).c_str(), Printable(name).c_str());
+  return std::move(found.runs.front());
+}
+
+}  // namespace
+
+int RunFleetReport(const FleetReportOptions& options) {
+  if (options.csv && options.parsable2)
+    return FailFleet(absl::InvalidArgumentError("--csv cannot be used with -P"));
+  if (!options.sort.empty() && options.common.json)
+    return FailFleet(absl::InvalidArgumentError("--sort cannot be used with --json"));
+  const absl::StatusOr<RollupReport> report = Ask(options);
+  if (!report.ok()) return FailFleet(report.status());
+  if (options.common.json) {
+    std::fputs(RollupAsJson(*report).c_str(), stdout);
+  } else {
+    const absl::Status printed =
+        PrintRollup(*report, {options.parsable2, options.csv, options.no_header, options.sort});
+    if (!printed.ok()) return FailFleet(printed);
+    if (!options.parsable2 && !options.csv) SayStale(*report->clusters);
+  }
+  return report->total.runs == 0 ? kFleetNothingMatched : kFleetAnswered;
+}
+
+int RunFleetList(const FleetListOptions& options) {
+  if (options.csv && options.parsable2)
+    return FailFleet(absl::InvalidArgumentError("--csv cannot be used with -P"));
+  const absl::StatusOr<FleetSelection> select = SelectionOf(options.select, absl::Now());
+  if (!select.ok()) return FailFleet(select.status());
+  absl::StatusOr<FleetConnection> connection = OpenFleet(options.common);
+  if (!connection.ok()) return FailFleet(connection.status());
+  const absl::StatusOr<FleetRuns> found = RunsOfFleet(*connection, *select, options.limit);
+  if (!found.ok()) return FailFleet(found.status());
+  if (options.csv || options.parsable2) {
+    PrintLines(*found, options.csv, !options.no_header);
+  } else {
+    PrintTable(*found, !options.no_header);
+  }
+  if (found->more)
+    std::fprintf(stderr, "sgoodput: there are more than %lld runs; use --limit, or a shorter time\n",
+                 static_cast<long long>(options.limit));
+  return found->runs.empty() ? kFleetNothingMatched : kFleetAnswered;
+}
+
+int RunFleetShow(const FleetShowOptions& options) {
+  const absl::StatusOr<FleetRun> run = FindRun(options);
+  if (!run.ok()) return FailFleet(run.status());
+  if (options.common.json) {
+    std::fputs(RollupAsJson(ReportOf(*run)).c_str(), stdout);
+  } else {
+    PrintRun(*run);
+  }
+  return kFleetAnswered;
+}
+
+}  // namespace goodput

@@ -1,0 +1,43 @@
+// `sgoodput doctor`: are the runs sent to the fleet database?
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/strip.h"
+#include "sql/text.h"
+#include "tools/base/subprocess.h"
+#include "tools/sgoodput/findings.h"
+#include "tools/sgoodput/fleet_program.h"
+
+namespace goodput {
+
+void CheckFleetDatabase(const Config& config, const std::string& config_file, Findings& findings) {
+  if (config.fleet.empty()) return;
+  std::vector<std::string> command{FleetProgram(), "fleet", "status"};
+  if (!config_file.empty()) {
+    command.emplace_back("--config");
+    command.push_back(config_file);
+  }
+  CommandOptions options;
+  options.timeout = absl::Seconds(30);
+  const absl::StatusOr<CommandResult> answer = RunCommand(command, options);
+  if (!answer.ok()) {
+    findings.Bad(Cat("fleet database: ", Message(answer.status())), "install slurm-goodput completely");
+    return;
+  }
+  if (answer->exit_code == 0) {
+    findings.Good("the fleet database has the runs of this cluster");
+    return;
+  }
+  std::string problem(absl::StripPrefix(answer->err, "sgoodput: "));
+  absl::StripAsciiWhitespace(&problem);
+  if (problem.empty()) {
+    findings.Bad("the fleet database is more than five minutes behind, or runs cannot be sent",
+                 "see sgoodput fleet status, and systemctl status goodput-fleet");
+  } else {
+    findings.Bad(problem, "see docs/fleet.md, and systemctl status goodput-fleet");
+  }
+}
+
+}  // namespace goodput

@@ -1,0 +1,314 @@
+#include "tools/sources/fleet_database/sync.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "absl/strings/str_join.h"
+#include "absl/time/civil_time.h"
+#include "config.h"
+#include "sql/status_macros.h"
+#include "sql/tables/owners.h"
+#include "sql/text.h"
+#include "tools/accounting/fleet/load_fleet.h"
+#include "tools/accounting/report/report.h"
+#include "tools/accounting/runs/run_groups.h"
+#include "tools/base/format.h"
+#include "tools/sources/fleet_database/tables.h"
+
+namespace goodput {
+namespace {
+
+// A batch ends with the first of these.
+constexpr std::size_t kMostRows = 5'000;
+constexpr Ns kLongestBatch = 2 * kSecond;
+// Records of a run arrive late by less than this, or the next full pass finds them.
+constexpr std::int64_t kRecentS = 7'200;
+
+constexpr const char* kLockCluster = "SELECT rev FROM cluster WHERE cluster = $1 FOR UPDATE";
+
+bool LongOver(const std::vector<JobKey>& group, Ns now) {
+  return std::all_of(group.begin(), group.end(),
+                     [&](const JobKey& job) { return job.over_s < now / kSecond - kRecentS; });
+}
+
+std::vector<std::string> And(std::vector<std::string> columns, std::vector<std::string> more) {
+  columns.insert(columns.end(), more.begin(), more.end());
+  return columns;
+}
+
+const std::vector<std::string>& SentUnitColumns() {
+  static const std::vector<std::string> columns = And(UnitColumns(), {"digest", "rev"});
+  return columns;
+}
+
+absl::Status AnotherWriter(const std::string& cluster) {
+  return absl::AbortedError(Cat("another process sent rows of cluster ", Printable(cluster)));
+}
+
+}  // namespace
+
+// One pass over the runs of the cluster's database.
+struct FleetSync::Looking {
+  FleetPass pass;
+  Ns now;
+  Database& db;
+  AccountingReader accounting;
+  std::map<std::string, std::string> features;
+  FleetPassReport report;
+  Batch batch;
+  std::set<UnitKey> present;  // that the cluster's database has
+
+  Looking(FleetPass which, Ns at, Database& of) : pass(which), now(at), db(of), accounting(of) {}
+};
+
+absl::Status FleetSync::Connect() {
+  if (connection_) return absl::OkStatus();
+  ASSIGN_OR_RETURN(FleetConnection connection, FleetConnection::Open(settings_.fleet_url));
+  RETURN_IF_ERROR(CheckFleetTables(connection, false));
+  connection_.emplace(std::move(connection));
+  months_.clear();
+  absl::Status status =
+      connection_
+          ->Query("INSERT INTO cluster (cluster) VALUES ($1) ON CONFLICT DO NOTHING", {settings_.cluster})
+          .status();
+  if (absl::IsPermissionDenied(status)) {
+    status = absl::PermissionDeniedError(
+        Cat(Message(status), "; this role may not write the rows of cluster ", Printable(settings_.cluster),
+            ": the owner runs sgoodput fleet add ", Printable(settings_.cluster)));
+  }
+  if (status.ok()) status = LoadSent();
+  const auto temporary = [&](const char* name, const std::vector<std::string>& columns, const char* of) {
+    if (!status.ok()) return;
+    status = connection_->Execute(Cat("CREATE TEMPORARY TABLE ", name, " ON COMMIT DELETE ROWS AS SELECT ",
+                                      absl::StrJoin(columns, ", "), " FROM goodput.", of, " WITH NO DATA"));
+  };
+  temporary("new_unit", SentUnitColumns(), "unit");
+  temporary("new_attempt_day", AttemptDayColumns(), "attempt_day");
+  temporary("new_interruption", InterruptionColumns(), "interruption");
+  if (!status.ok()) connection_.reset();
+  return status;
+}
+
+// From one snapshot: a batch of another process may be committed in between.
+absl::Status FleetSync::LoadSent() {
+  sent_.clear();
+  RETURN_IF_ERROR(connection_->Execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"));
+  ASSIGN_OR_RETURN(const FleetResult row,
+                   connection_->Query("SELECT rev FROM cluster WHERE cluster = $1", {settings_.cluster}));
+  if (row.rows() != 1)
+    return absl::PermissionDeniedError(Cat(connection_->name(), ": this role does not see cluster ",
+                                           Printable(settings_.cluster),
+                                           "; the owner runs sgoodput fleet add"));
+  rev_ = row.Int(0, 0);
+  ASSIGN_OR_RETURN(
+      const FleetResult units,
+      connection_->Query("SELECT unit, digest FROM unit WHERE cluster = $1", {settings_.cluster}));
+  for (int i = 0; i < units.rows(); ++i) {
+    ASSIGN_OR_RETURN(const UnitKey key, ParseUnitName(units.Text(i, 0)));
+    sent_.emplace(key, units.Text(i, 1));
+  }
+  return connection_->Execute("COMMIT");
+}
+
+absl::StatusOr<FleetPassReport> FleetSync::Pass(FleetPass pass,
+                                                const std::function<void(std::int64_t, std::int64_t)>& said) {
+  RETURN_IF_ERROR(Connect());
+  // Opened for each pass: it may have been upgraded, moved or replaced.
+  ASSIGN_OR_RETURN(Database db, Database::Open(settings_.database, Database::Mode::kReadOnly));
+  Looking looking(pass, settings_.now(), db);
+  absl::Status status;
+  {
+    const Snapshot snapshot(db);
+    status = snapshot.status();
+    if (status.ok()) status = LookAtAll(looking, said);
+  }
+  if (status.ok()) status = Flush(looking);
+  if (status.ok() && pass != FleetPass::kVerify) status = SayHeard(looking.report, looking.now);
+  if (!status.ok()) {
+    connection_.reset();
+    return status;
+  }
+  return looking.report;
+}
+
+absl::Status FleetSync::LookAtAll(Looking& looking,
+                                  const std::function<void(std::int64_t, std::int64_t)>& said) {
+  ASSIGN_OR_RETURN(std::vector<JobKey> jobs, KnownJobs(looking.db));
+  // Imported runs name no cluster: they belong to the one whose database has them.
+  const auto others = std::remove_if(jobs.begin(), jobs.end(), [&](const JobKey& job) {
+    return !job.cluster.empty() && job.cluster != settings_.cluster;
+  });
+  looking.report.elsewhere = std::distance(others, jobs.end());
+  jobs.erase(others, jobs.end());
+  const absl::StatusOr<std::map<JobKey, std::string>> names = RunNames(looking.db, jobs);
+  if (!names.ok()) return names.status();
+  std::vector<JobKey> named;
+  for (const auto& [job, name] : *names) named.push_back(job);
+  const absl::StatusOr<std::map<JobKey, Owner>> owners = OwnersOf(looking.db, named);
+  if (!owners.ok()) return owners.status();
+  absl::StatusOr<std::map<std::string, std::string>> features =
+      LoadNodeFeatures(looking.db, settings_.cluster);
+  if (!features.ok()) return features.status();
+  looking.features = *std::move(features);
+  const std::vector<std::vector<JobKey>> groups = GroupByRun(jobs, *names, *owners);
+  std::int64_t done = 0;
+  for (const std::vector<JobKey>& group : groups) {
+    if (said) said(done, static_cast<std::int64_t>(groups.size()));
+    ++done;
+    const bool skip =
+        looking.pass == FleetPass::kRecent && LongOver(group, looking.now) && IsSent(group.front());
+    if (skip) continue;
+    RETURN_IF_ERROR(LookAt(looking, group));
+  }
+  return absl::OkStatus();
+}
+
+bool FleetSync::IsSent(const JobKey& job) const {
+  const auto unit = sent_.lower_bound({job.job_id, job.from_s});
+  return unit != sent_.end() && unit->first.job_id == job.job_id && unit->first.submit_s < job.until_s;
+}
+
+absl::Status FleetSync::LookAt(Looking& looking, const std::vector<JobKey>& group) {
+  const absl::StatusOr<std::vector<Report>> reports =
+      MakeReports(looking.db, looking.accounting, group, {{}, looking.now, settings_.peaks});
+  // Too little is recorded of it so far.
+  if (absl::IsNotFound(reports.status())) return absl::OkStatus();
+  if (!reports.ok()) return reports.status();
+  for (const Report& report : *reports) {
+    const std::vector<UnitKey> jobs = JobsOfReport(report);
+    // Every component of a heterogeneous job leads to the whole job.
+    if (jobs.empty() || !looking.present.insert(jobs.front()).second) continue;
+    ++looking.report.runs;
+    looking.report.running += report.timeline.running ? 1 : 0;
+    absl::StatusOr<FleetRows> rows = RowsOfRun(report, jobs.front(), settings_.cluster, looking.features);
+    if (!rows.ok()) {
+      ++looking.report.refused;
+      if (looking.report.why_refused.empty())
+        looking.report.why_refused = Cat("job ", jobs.front().job_id, ": ", Message(rows.status()));
+      continue;
+    }
+    const bool resend =
+        resend_ && report.timeline.begin < resend_->second && report.timeline.end >= resend_->first;
+    RETURN_IF_ERROR(Take(looking, *std::move(rows), resend));
+  }
+  for (const Report& report : *reports) FindGone(looking, group, report);
+  const std::size_t size = looking.batch.rows + looking.batch.gone.size();
+  const bool full = size >= kMostRows || settings_.now() - looking.batch.since > kLongestBatch;
+  return size > 0 && full ? Flush(looking) : absl::OkStatus();
+}
+
+// The fleet has a run that began with a job of this run, during this run: it became a part of it, or its
+// submit was corrected. It goes with the same batch. A run that began before or after is another use of the
+// id, and one whose job the cluster's database does not know was lost there: the fleet keeps them.
+void FleetSync::FindGone(Looking& looking, const std::vector<JobKey>& group, const Report& report) {
+  for (const UnitKey& job : JobsOfReport(report)) {
+    std::int64_t end_s = report.timeline.end / kSecond;
+    // The next use of the id may begin in the second in which this one ended.
+    auto known = std::lower_bound(group.begin(), group.end(), job.job_id,
+                                  [](const JobKey& a, std::int64_t id) { return a.job_id < id; });
+    for (; known != group.end() && known->job_id == job.job_id; ++known) {
+      if (known->until_s > job.submit_s) end_s = std::min(end_s, known->until_s - 1);
+    }
+    for (auto unit = sent_.lower_bound(job);
+         unit != sent_.end() && unit->first.job_id == job.job_id && unit->first.submit_s <= end_s; ++unit) {
+      if (looking.present.count(unit->first) == 0) looking.batch.gone.insert(unit->first);
+    }
+  }
+}
+
+absl::Status FleetSync::Take(Looking& looking, FleetRows rows, bool resend) {
+  const auto known = sent_.find(rows.key);
+  if (known != sent_.end() && known->second == rows.digest && !resend) return absl::OkStatus();
+  // A run that continues always differs.
+  if (looking.pass == FleetPass::kVerify && !rows.final && known != sent_.end()) return absl::OkStatus();
+  ++looking.report.sent;
+  if (known == sent_.end()) ++looking.report.missing;
+  if (looking.pass == FleetPass::kVerify) return absl::OkStatus();
+  if (looking.batch.units.empty()) looking.batch.since = settings_.now();
+  looking.batch.rows += rows.size();
+  looking.report.rows += static_cast<std::int64_t>(rows.size());
+  looking.batch.units.push_back(std::move(rows));
+  return absl::OkStatus();
+}
+
+absl::Status FleetSync::Flush(Looking& looking) {
+  Batch batch = std::exchange(looking.batch, {});
+  looking.report.removed += static_cast<std::int64_t>(batch.gone.size());
+  if (looking.pass == FleetPass::kVerify || (batch.units.empty() && batch.gone.empty()))
+    return absl::OkStatus();
+  RETURN_IF_ERROR(CreateMonths(batch));
+  RETURN_IF_ERROR(connection_->Execute("BEGIN"));
+  ASSIGN_OR_RETURN(const FleetResult locked, connection_->Query(kLockCluster, {settings_.cluster}));
+  if (locked.rows() != 1 || locked.Int(0, 0) != rev_) return AnotherWriter(settings_.cluster);
+  const Ns rev = std::max<Ns>(settings_.now(), rev_ + 1);
+  RETURN_IF_ERROR(Write(batch, rev));
+  RETURN_IF_ERROR(connection_->Execute("COMMIT"));
+  rev_ = rev;
+  for (const UnitKey& unit : batch.gone) sent_.erase(unit);
+  for (FleetRows& unit : batch.units) sent_[unit.key] = std::move(unit.digest);
+  return absl::OkStatus();
+}
+
+absl::Status FleetSync::Write(const Batch& batch, Ns rev) {
+  std::vector<std::string> replaced;
+  for (const UnitKey& unit : batch.gone) replaced.push_back(UnitName(unit));
+  std::vector<std::string> units;
+  std::vector<std::string> days;
+  std::vector<std::string> interruptions;
+  for (const FleetRows& unit : batch.units) {
+    if (sent_.count(unit.key) > 0) replaced.push_back(unit.unit);
+    units.push_back(Cat(unit.unit_line, "\t", unit.digest, "\t", rev));
+    days.insert(days.end(), unit.days.begin(), unit.days.end());
+    interruptions.insert(interruptions.end(), unit.interruptions.begin(), unit.interruptions.end());
+  }
+  if (!replaced.empty()) {
+    for (const char* table : {"attempt_day", "interruption", "unit"}) {
+      RETURN_IF_ERROR(
+          connection_
+              ->Query(Cat("DELETE FROM ", table, " WHERE cluster = $1 AND unit = ANY($2::text[])"),
+                      {settings_.cluster, FleetArray(replaced)})
+              .status());
+    }
+  }
+  const auto insert = [&](const std::string& table, const std::vector<std::string>& columns,
+                          const std::vector<std::string>& lines) -> absl::Status {
+    if (lines.empty()) return absl::OkStatus();
+    // COPY cannot check row-level security, so it goes through a temporary table.
+    RETURN_IF_ERROR(connection_->CopyIn(Cat("pg_temp.new_", table), columns, lines));
+    const std::string all = absl::StrJoin(columns, ", ");
+    return connection_->Execute(
+        Cat("INSERT INTO ", table, " (", all, ") SELECT ", all, " FROM pg_temp.new_", table));
+  };
+  RETURN_IF_ERROR(insert("unit", SentUnitColumns(), units));
+  RETURN_IF_ERROR(insert("attempt_day", AttemptDayColumns(), days));
+  RETURN_IF_ERROR(insert("interruption", InterruptionColumns(), interruptions));
+  return connection_
+      ->Query("UPDATE cluster SET rev = $2 WHERE cluster = $1", {settings_.cluster, std::to_string(rev)})
+      .status();
+}
+
+// In a transaction of their own: they lock the whole table.
+absl::Status FleetSync::CreateMonths(const Batch& batch) {
+  for (const FleetRows& unit : batch.units) {
+    for (const std::int64_t month : unit.months) {
+      if (months_.count(month) > 0) continue;
+      const std::string date = absl::FormatCivilTime(absl::CivilDay(1970, 1, 1) + month);
+      RETURN_IF_ERROR(connection_->Query("SELECT fleet_month($1::date)", {date}).status());
+      months_.insert(month);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FleetSync::SayHeard(const FleetPassReport& report, Ns as_of) {
+  ASSIGN_OR_RETURN(
+      const FleetResult result,
+      connection_->Query("UPDATE cluster SET as_of_ns = $2, heard_ns = $3, url = $4, release = $5,"
+                         " refused = $6, problem = $7 WHERE cluster = $1 AND rev = $8",
+                         {settings_.cluster, std::to_string(as_of), std::to_string(settings_.now()),
+                          FleetText(settings_.cluster_url), PACKAGE_VERSION, std::to_string(report.refused),
+                          FleetText(report.why_refused), std::to_string(rev_)}));
+  return result.affected() == 1 ? absl::OkStatus() : AnotherWriter(settings_.cluster);
+}
+
+}  // namespace goodput

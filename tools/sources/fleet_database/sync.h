@@ -1,0 +1,98 @@
+// Sends the runs of one cluster to the fleet database.
+//
+// What was sent is known from the fleet database alone: a digest of each run. A pass makes the rows of the
+// cluster's runs from its own database and sends those whose digest differs, each run as a whole. So nothing
+// can be sent twice, or be forgotten: a pass that was killed, that lost its connection while the server
+// committed, or that finds an older copy of either database, is followed by one that compares again.
+//
+// A transaction locks the cluster's row and raises its revision, which is a clock that never goes back.
+// Another process that sent rows in between has raised it too: then this one reads the digests again.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "sql/database.h"
+#include "sql/tables/jobs.h"
+#include "tools/accounting/fleet_rows/fleet_rows.h"
+#include "tools/base/gpu_peaks.h"
+#include "tools/sources/fleet_database/connection.h"
+
+namespace goodput {
+
+struct FleetSyncSettings {
+  std::string fleet_url;
+  std::string database;        // the cluster's own
+  std::string cluster;         // its name
+  std::string cluster_url;     // where its runs can be shown in full; empty: nowhere
+  std::vector<GpuPeak> peaks;  // in addition to the published ones
+  std::function<Ns()> now;     // the clock
+};
+
+// A recent pass leaves out runs that ended more than two hours ago and were sent; a full one compares all;
+// kVerify compares all and sends nothing.
+enum class FleetPass : std::uint8_t { kRecent, kFull, kVerify };
+
+struct FleetPassReport {
+  std::int64_t runs = 0;       // that were looked at
+  std::int64_t running = 0;    // of these
+  std::int64_t sent = 0;       // runs; with kVerify: that would be sent
+  std::int64_t missing = 0;    // of these, runs that the fleet did not have
+  std::int64_t removed = 0;    // runs that became part of others
+  std::int64_t rows = 0;       // sent
+  std::int64_t elsewhere = 0;  // jobs of other clusters in this database, which are not sent
+  std::int64_t refused = 0;    // runs that cannot be sent
+  std::string why_refused;     // of the first
+};
+
+class FleetSync {
+ public:
+  explicit FleetSync(FleetSyncSettings settings) : settings_(std::move(settings)) {}
+
+  // Runs one pass. An error ends it; the next pass connects again. Aborted: another process sent rows of this
+  // cluster. `said` is called now and then with the number of runs so far and of all.
+  absl::StatusOr<FleetPassReport> Pass(FleetPass pass,
+                                       const std::function<void(std::int64_t, std::int64_t)>& said = {});
+
+  // From now on, runs that overlap [begin, end) are sent again even if nothing changed.
+  void Resend(Ns begin, Ns end) { resend_ = {begin, end}; }
+
+ private:
+  struct Batch {
+    std::vector<FleetRows> units;
+    std::set<UnitKey> gone;  // runs that became part of others
+    std::size_t rows = 0;
+    Ns since = 0;
+  };
+  struct Looking;
+
+  absl::Status Connect();
+  absl::Status LoadSent();
+  absl::Status LookAtAll(Looking& looking, const std::function<void(std::int64_t, std::int64_t)>& said);
+  absl::Status LookAt(Looking& looking, const std::vector<JobKey>& group);
+  absl::Status Take(Looking& looking, FleetRows rows, bool resend);
+  bool IsSent(const JobKey& job) const;
+  void FindGone(Looking& looking, const std::vector<JobKey>& group, const Report& report);
+  absl::Status Flush(Looking& looking);
+  absl::Status Write(const Batch& batch, Ns rev);
+  absl::Status CreateMonths(const Batch& batch);
+  absl::Status SayHeard(const FleetPassReport& report, Ns as_of);
+
+  FleetSyncSettings settings_;
+  std::optional<FleetConnection> connection_;
+  std::map<UnitKey, Digest> sent_;  // what the fleet has
+  std::set<std::int64_t> months_;   // whose partitions exist
+  Ns rev_ = 0;                      // of the cluster's row
+  std::optional<std::pair<Ns, Ns>> resend_;
+};
+
+}  // namespace goodput

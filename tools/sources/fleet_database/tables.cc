@@ -1,0 +1,137 @@
+#include "tools/sources/fleet_database/tables.h"
+
+#include <set>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
+#include "config.h"
+#include "sql/fleet/fleet_schema.h"
+#include "sql/status_macros.h"
+#include "sql/text.h"
+#include "tools/accounting/fleet_rows/fleet_rows.h"
+#include "tools/accounting/timeline/bucket.h"
+#include "tools/base/format.h"
+
+namespace goodput {
+namespace {
+
+FleetSides Sides() {
+  FleetSides sides;
+  for (const Bucket bucket : AllBuckets()) {
+    const Side side = BucketSide(bucket);
+    const std::string column = Cat("b_", BucketName(bucket));
+    if (side != Side::kExcluded) sides.wanted.push_back(column);
+    if (side != Side::kExcluded && side != Side::kScheduling) sides.up.push_back(column);
+  }
+  return sides;
+}
+
+// 0: there are no tables.
+absl::StatusOr<std::int64_t> VersionOf(FleetConnection& connection) {
+  ASSIGN_OR_RETURN(const FleetResult there,
+                   connection.Query("SELECT to_regclass('goodput.fleet_schema') IS NOT NULL"));
+  if (there.Text(0, 0) != "t") return 0;
+  ASSIGN_OR_RETURN(const FleetResult found, connection.Query("SELECT version FROM fleet_schema"));
+  return found.rows() == 0 ? 0 : found.Int(0, 0);
+}
+
+absl::Status Newer(const FleetConnection& connection, std::int64_t version) {
+  return absl::FailedPreconditionError(Cat(connection.name(), " has tables of version ", version,
+                                           ", and this program knows ", kFleetVersion,
+                                           "; use a newer release of slurm-goodput"));
+}
+
+absl::StatusOr<bool> OffersCitus(FleetConnection& connection) {
+  ASSIGN_OR_RETURN(const FleetResult found,
+                   connection.Query("SELECT FROM pg_available_extensions WHERE name = 'citus'"));
+  return found.rows() > 0;
+}
+
+absl::Status CreateAll(FleetConnection& connection) {
+  const std::vector<std::string> buckets = BucketColumns();
+  RETURN_IF_ERROR(connection.Execute(FleetTables(buckets)));
+  RETURN_IF_ERROR(connection.Execute(FleetBucketColumns(buckets)));
+  RETURN_IF_ERROR(connection.Execute(FleetViews(Sides(), buckets)));
+  RETURN_IF_ERROR(connection.Execute(FleetRights()));
+  return connection
+      .Query(
+          "INSERT INTO fleet_schema (one, version, release) VALUES (1, $1, $2)"
+          " ON CONFLICT (one) DO UPDATE SET version = excluded.version, release = excluded.release",
+          {std::to_string(kFleetVersion), PACKAGE_VERSION})
+      .status();
+}
+
+}  // namespace
+
+absl::StatusOr<FleetSetup> SetUpFleet(FleetConnection& connection) {
+  FleetSetup setup;
+  // Two at a time would both create the roles.
+  RETURN_IF_ERROR(connection.Execute("BEGIN; SELECT pg_advisory_xact_lock(1735356260, 2)"));
+  ASSIGN_OR_RETURN(const std::int64_t version, VersionOf(connection));
+  if (version > kFleetVersion) return Newer(connection, version);
+  setup.created = version == 0;
+  RETURN_IF_ERROR(CreateAll(connection));
+  ASSIGN_OR_RETURN(setup.distributed, OffersCitus(connection));
+  if (setup.distributed) RETURN_IF_ERROR(connection.Execute(FleetDistribution()));
+  RETURN_IF_ERROR(connection.Execute("COMMIT"));
+  return setup;
+}
+
+std::string FleetWriterRole(const std::string& cluster) {
+  return Cat("goodput_writer_", cluster);
+}
+
+absl::Status AddFleetWriter(FleetConnection& connection, const std::string& cluster,
+                            const std::string& role) {
+  constexpr std::size_t kLongestName = 63;
+  if (cluster.empty() || FleetText(cluster) != cluster)
+    return absl::InvalidArgumentError(Cat("'", Printable(cluster), "' cannot be the name of a cluster"));
+  if (role.size() > kLongestName || FleetText(role) != role)
+    return absl::InvalidArgumentError(Cat("'", Printable(role),
+                                          "' cannot be the name of a role, which has at most ", kLongestName,
+                                          " bytes; name another: sgoodput fleet add CLUSTER ROLE"));
+  RETURN_IF_ERROR(connection.Execute("BEGIN"));
+  ASSIGN_OR_RETURN(const FleetResult known,
+                   connection.Query("SELECT cluster FROM writer WHERE role = $1", {role}));
+  if (known.rows() > 0 && known.Text(0, 0) != cluster)
+    return absl::AlreadyExistsError(Cat("the role ", Printable(role), " writes the rows of cluster ",
+                                        Printable(known.Text(0, 0)),
+                                        "; name another: sgoodput fleet add CLUSTER ROLE"));
+  ASSIGN_OR_RETURN(const FleetResult there,
+                   connection.Query("SELECT FROM pg_roles WHERE rolname = $1", {role}));
+  if (there.rows() == 0)
+    RETURN_IF_ERROR(connection.Execute(Cat("CREATE ROLE ", connection.Identifier(role), " LOGIN")));
+  RETURN_IF_ERROR(connection.Execute(Cat("GRANT goodput_writer TO ", connection.Identifier(role))));
+  RETURN_IF_ERROR(
+      connection
+          .Query("INSERT INTO writer (role, cluster) VALUES ($1, $2) ON CONFLICT DO NOTHING", {role, cluster})
+          .status());
+  return connection.Execute("COMMIT");
+}
+
+absl::Status CheckFleetTables(FleetConnection& connection, bool reads) {
+  ASSIGN_OR_RETURN(const std::int64_t version, VersionOf(connection));
+  if (version == 0)
+    return absl::FailedPreconditionError(
+        Cat(connection.name(), " has no tables of a fleet; its owner creates them with sgoodput fleet init"));
+  if (version > kFleetVersion) return Newer(connection, version);
+  ASSIGN_OR_RETURN(
+      const FleetResult columns,
+      connection.Query("SELECT attname FROM pg_attribute WHERE attrelid = 'goodput.attempt_day'::regclass"
+                       " AND attnum > 0 AND NOT attisdropped"));
+  std::set<std::string> there;
+  for (int row = 0; row < columns.rows(); ++row) there.emplace(columns.Text(row, 0));
+  std::vector<std::string> missing;
+  for (const std::string& column : AttemptDayColumns()) {
+    if (there.count(column) == 0) missing.push_back(column);
+  }
+  if (version == kFleetVersion && missing.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      Cat(connection.name(), " has tables of an older release",
+          missing.empty() ? "" : Cat(", without ", absl::StrJoin(missing, ", ")),
+          "; its owner upgrades them with sgoodput fleet migrate",
+          reads ? "" : ", and nothing is sent until then"));
+}
+
+}  // namespace goodput
