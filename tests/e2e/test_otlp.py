@@ -39,9 +39,14 @@ def relayed(work: Work, options: str, protocol: str) -> str:
     return "bash -c 'set -o pipefail; trap : TERM; %s | %s'" % (work.trainer(PROGRAM + options, marks=False), relay)
 
 
+# Spans pass through two batches, the trainer's and the SDK's, of this many milliseconds. A save takes longer, so that the steps from
+# which a killed program resumes were told.
+DELAY = "export OTEL_BSP_SCHEDULE_DELAY=200"
+
+
 def through_srun(work: Work) -> Outcome:
     """One receiver for each task; TERM, a save and the queue."""
-    work.submit("export GOODPUT_TEST=1; srun %s otlp -- %s" % (SGOODPUT, relayed(work, "--steps 57", "proto")))
+    work.submit(DELAY + "; srun %s otlp -- %s" % (SGOODPUT, relayed(work, "--steps 57", "proto")))
     work.steps(0, 25)
     work.preempt()
     return work.outcome()
@@ -50,7 +55,8 @@ def through_srun(work: Work) -> Outcome:
 def through_the_script(work: Work) -> Outcome:
     """One receiver for the script, JSON, saves in the background, and a requeue that kills the program."""
     work.submit("\n".join([
-        "%s otlp --port 14318 &" % SGOODPUT, "export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:14318", "sleep 0.5",
+        "trap : TERM", DELAY, "%s otlp --port 14318 &" % SGOODPUT, "export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:14318",
+        "sleep 0.5",
         "srun " + relayed(work, "--steps 56 --async-save --save-seconds 1 --on-signal USR1=save", "http")]))
     work.steps(0, 36)
     work.control("requeue", str(work.job))

@@ -141,6 +141,25 @@ TEST(Http, AnAnswerHasItsCodeHeadersAndBody) {
   EXPECT_NE(asked.find("Metadata-Flavor: Google\r\n"), std::string::npos);
 }
 
+TEST(Http, ABodyIsPosted) {
+  std::string asked;
+  std::string body(9, ' ');
+  Server server([&](int fd, const std::string& request) {
+    asked = request;
+    if (recv(fd, body.data(), body.size(), MSG_WAITALL) != 9) body.clear();
+    return Send(fd, Reply("200 OK", "", "taken"));
+  });
+  HttpRequest request;
+  request.url = server.url("/v1/x");
+  request.headers = {"Content-Type: application/json"};
+  request.body = std::string("{\"a\":\0 0}", 9);
+  EXPECT_EQ(Get(request).body, "taken");
+  EXPECT_EQ(asked.rfind("POST /v1/x HTTP/1.1\r\n", 0), 0U);
+  EXPECT_NE(asked.find("Content-Length: 9\r\n"), std::string::npos);
+  EXPECT_NE(asked.find("Content-Type: application/json\r\n"), std::string::npos);
+  EXPECT_EQ(body, *request.body);
+}
+
 TEST(Http, ARedirectIsAnAnswer) {
   std::atomic<int> visits{0};
   Server elsewhere(

@@ -23,7 +23,7 @@ readline.createInterface({input: process.stdin}).on("line", (line) => {
   const from = JSON.parse(line);
   provider ??= new BasicTracerProvider({
     resource: resourceFromAttributes(from.resource.attributes),
-    spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter(), {scheduledDelayMillis: 500})],
+    spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
   });
   const span = provider.getTracer("relay").startSpan(
       from.name, {startTime: nanoseconds(from.start_time), attributes: from.attributes}, ROOT_CONTEXT);

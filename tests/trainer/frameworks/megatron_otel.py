@@ -14,7 +14,8 @@ from . import megatron
 NAME = "megatron-otel"
 PER_STEP = ("megatron.train.iteration", "megatron.train.iteration_report", "megatron.checkpoint.load",
             "megatron.checkpoint.timers_log", "megatron.startup.model_init", "megatron.startup.dataloader")
-BATCH_S = 1.0  # 5 by default, which is longer than most of what a test does
+# 5 s by default, which is longer than most of what a test does.
+BATCH_S = int(os.environ.get("OTEL_BSP_SCHEDULE_DELAY", "1000")) / 1000
 
 
 class Printer(megatron.Printer):
