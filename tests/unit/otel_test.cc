@@ -169,7 +169,8 @@ TEST(SpanFold, ABlockingSaveIsCompleteOnceTheLoopWentOn) {
   const Told told = spans.Fold();
   EXPECT_EQ(told.Lines(),
             "10 step 1 | 11 checkpoint begin 1 | 13 checkpoint end 1 | 14 step 2"
-            " | 15 checkpoint begin 2 | 15 step end may_be_more 2");
+            " | 15 checkpoint begin 2 | 15 step end may_be_more 2 | 18 checkpoint end background 2")
+      << "of the second, only that the loop was no longer in it";
   EXPECT_NE(told.Lines("step").find("13 phase begin checkpoint_save.skew_wait | 14 phase end"),
             std::string::npos)
       << told.Lines("");
@@ -186,13 +187,15 @@ TEST(SpanFold, ASaveThatFailedIsNotComplete) {
   Spans spans;
   spans.Save(1, 11, 13, 14).error = true;
   spans.Iteration(1, 14, 15);
-  EXPECT_EQ(spans.Fold().Lines(), "11 checkpoint begin 1 | 14 step 2 | 15 step end may_be_more 2");
+  EXPECT_EQ(spans.Fold().Lines(),
+            "11 checkpoint begin 1 | 14 checkpoint end background 1"
+            " | 14 step 2 | 15 step end may_be_more 2");
 }
 
-TEST(SpanFold, ASaveWithoutTheSpanAroundItDied) {
+TEST(SpanFold, ASaveWithoutTheSpanAroundItIsNotCompleteAndDidNotLastUntilTheEnd) {
   Spans spans;
   spans.Add("megatron.checkpoint.save", 11, 13).iteration = 4;
-  EXPECT_EQ(spans.Fold().Lines(), "11 checkpoint begin 4");
+  EXPECT_EQ(spans.Fold().Lines(), "11 checkpoint begin 4 | 13 checkpoint end background 4");
 }
 
 TEST(SpanFold, ASaveInTheBackgroundIsCompleteWhenItIsFinalized) {
