@@ -63,7 +63,8 @@ sql_libstore_la_LIBADD = sql/libsteps.la spank/libevent_vocabulary.la $(SQLITE_L
 
 # The tables of the fleet database, as text.
 noinst_LTLIBRARIES += sql/libfleetschema.la
-sql_libfleetschema_la_SOURCES = sql/fleet/fleet_schema.cc sql/fleet/fleet_schema.h
+sql_libfleetschema_la_SOURCES = sql/fleet/fleet_schema.cc sql/fleet/fleet_schema.h \
+  sql/fleet/usage_table.cc sql/fleet/usage_table.h
 sql_libfleetschema_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 sql_libfleetschema_la_LIBADD = $(ABSL_LIBS)
 

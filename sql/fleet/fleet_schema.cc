@@ -100,6 +100,7 @@ CREATE TABLE IF NOT EXISTS attempt_day (
   peak_flops  numeric,
   begin_ns    bigint NOT NULL,
   end_ns      bigint NOT NULL,
+  firsts      integer,
   gap_ns      bigint,
   gap_gpu_ns  bigint,
   %BUCKETS%
@@ -116,6 +117,7 @@ CREATE TABLE IF NOT EXISTS interruption (
   day         date NOT NULL,
   cause       text NOT NULL,
   planned     boolean NOT NULL,
+  inside      boolean,
   node        text NOT NULL,
   provision   text NOT NULL,
   t_ch_ns     bigint,
@@ -161,9 +163,11 @@ END $fleet$;
 GRANT USAGE ON SCHEMA goodput TO goodput_writer, goodput_reader, goodput_finance;
 GRANT SELECT ON fleet_schema TO goodput_writer, goodput_reader, goodput_finance;
 GRANT SELECT ON writer TO goodput_writer;
-GRANT SELECT, INSERT, UPDATE, DELETE ON cluster, unit, attempt_day, interruption TO goodput_writer;
+GRANT SELECT, INSERT, UPDATE, DELETE ON cluster TO goodput_writer;
+GRANT SELECT, INSERT, DELETE ON unit, attempt_day, interruption TO goodput_writer;
+REVOKE UPDATE ON unit, attempt_day, interruption FROM goodput_writer;
 GRANT EXECUTE ON FUNCTION fleet_month(date) TO goodput_writer;
-GRANT SELECT ON cluster, unit, attempt_day, interruption TO goodput_reader;
+GRANT SELECT ON cluster, unit, attempt_day, interruption, usage_day TO goodput_reader;
 GRANT SELECT ON v_mpg, v_day, v_badput, v_cause, v_users, v_nodes, v_finance TO goodput_reader;
 GRANT SELECT ON v_finance TO goodput_finance;
 
@@ -224,30 +228,29 @@ SELECT *, up_gpu_ns / nullif(wanted_gpu_ns, 0) AS scheduling,
     THEN productive_gpu_ns / nullif(wanted_gpu_ns, 0) * kept_flops / nullif(peak_flops, 0) END AS mpg
 FROM (SELECT cluster, month, account, partition, provision, gpu_type,
     %WANTED% AS wanted_gpu_ns, %UP% AS up_gpu_ns, coalesce(sum(b_productive), 0) AS productive_gpu_ns,
-    coalesce(sum(b_productive) FILTER (WHERE program_e9 IS NOT NULL), 0) AS known_gpu_ns,
-    sum(b_productive * peak_flops * program_e9) / 1000000000 AS kept_flops,
-    sum(b_productive * peak_flops) FILTER (WHERE program_e9 IS NOT NULL) AS peak_flops
-  FROM attempt_day WHERE has_gpus GROUP BY cluster, month, account, partition, provision, gpu_type) AS sums;
+    sum(known_gpu_ns) AS known_gpu_ns, sum(kept_flops_e9) / 1000000000 AS kept_flops,
+    sum(known_peak_flops) AS peak_flops
+  FROM usage_day WHERE has_gpus AND n > 0 GROUP BY cluster, month, account, partition, provision, gpu_type) AS sums;
 
 CREATE OR REPLACE VIEW v_day AS
 SELECT cluster, day, %WANTED% AS wanted_gpu_ns, %UP% AS up_gpu_ns,
   coalesce(sum(b_productive), 0) AS productive_gpu_ns
-FROM attempt_day WHERE has_gpus GROUP BY cluster, day;
+FROM usage_day WHERE has_gpus AND n > 0 GROUP BY cluster, day;
 
 CREATE OR REPLACE VIEW v_badput AS
 SELECT d.cluster, d.month, d.account, d.user_name, b.bucket, sum(b.gpu_ns) AS gpu_ns
-FROM attempt_day d CROSS JOIN LATERAL (VALUES %BUCKET_VALUES%) AS b (bucket, gpu_ns)
-WHERE b.gpu_ns IS NOT NULL GROUP BY d.cluster, d.month, d.account, d.user_name, b.bucket;
+FROM usage_day d CROSS JOIN LATERAL (VALUES %BUCKET_VALUES%) AS b (bucket, gpu_ns)
+WHERE b.gpu_ns > 0 GROUP BY d.cluster, d.month, d.account, d.user_name, b.bucket;
 
 CREATE OR REPLACE VIEW v_cause AS
 SELECT cluster, month, cause, %WANTED% AS gpu_ns
-FROM attempt_day WHERE cause <> '' GROUP BY cluster, month, cause;
+FROM usage_day WHERE cause <> '' AND n > 0 GROUP BY cluster, month, cause;
 
 CREATE OR REPLACE VIEW v_users AS
 SELECT cluster, month, user_name, account, %WANTED% AS wanted_gpu_ns, %UP% AS up_gpu_ns,
   coalesce(sum(b_productive), 0) AS productive_gpu_ns, coalesce(sum(b_lost_work), 0) AS lost_work_gpu_ns,
   coalesce(sum(b_stall), 0) AS stall_gpu_ns, coalesce(sum(b_unobserved), 0) AS unobserved_gpu_ns
-FROM attempt_day GROUP BY cluster, month, user_name, account;
+FROM usage_day WHERE n > 0 GROUP BY cluster, month, user_name, account;
 
 CREATE OR REPLACE VIEW v_nodes AS
 SELECT cluster, node, date_trunc('month', day::timestamp)::date AS month, cause, count(*) AS interruptions
@@ -256,7 +259,7 @@ FROM interruption WHERE node <> '' GROUP BY 1, 2, 3, 4;
 CREATE OR REPLACE VIEW v_finance AS
 SELECT cluster, month, account, provision, gpu_type, %WANTED% AS wanted_gpu_ns, %UP% AS up_gpu_ns,
   coalesce(sum(b_productive), 0) AS productive_gpu_ns
-FROM attempt_day GROUP BY cluster, month, account, provision, gpu_type;
+FROM usage_day WHERE n > 0 GROUP BY cluster, month, account, provision, gpu_type;
 )";
 
 }  // namespace
@@ -268,7 +271,9 @@ std::string FleetTables(const std::vector<std::string>& bucket_columns) {
 }
 
 std::string FleetBucketColumns(const std::vector<std::string>& bucket_columns) {
-  std::string sql;
+  std::string sql =
+      "ALTER TABLE attempt_day ADD COLUMN IF NOT EXISTS firsts integer;\n"
+      "ALTER TABLE interruption ADD COLUMN IF NOT EXISTS inside boolean;\n";
   for (const std::string& column : bucket_columns)
     sql += Cat("ALTER TABLE attempt_day ADD COLUMN IF NOT EXISTS ", column, " bigint;\n");
   return sql;

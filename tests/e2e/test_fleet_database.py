@@ -39,6 +39,16 @@ STATE = ("SELECT md5(string_agg(t::text, E'\\n' ORDER BY t::text)) FROM (SELECT 
          " UNION ALL SELECT (to_jsonb(u) - 'rev')::text FROM unit u WHERE cluster = '%s') x")
 
 
+# Rows of usage_day that attempt_day does not add up to, and the other way round.
+USAGE_KEYS = "cluster, day, month, cause, user_name, account, partition, provision, gpu_type, has_gpus"
+USAGE_COLUMNS = ("SELECT string_agg(attname, ',' ORDER BY attname) FROM pg_attribute WHERE attrelid = 'usage_day'::regclass"
+                 " AND (attname LIKE 'b\\_%' OR attname LIKE 'w\\_%' OR attname LIKE 'gap%')")
+
+# In which groups each of its columns counts a run once.
+USAGE_RUNS = {"runs": "", "runs_month": ", month", "runs_day": ", day", "runs_provision": ", provision", "runs_cause": ", cause",
+              "runs_month_provision": ", month, provision", "runs_month_cause": ", month, cause"}
+
+
 class FleetTest(unittest.TestCase):
     dir: str
     postgres: Postgres
@@ -100,6 +110,22 @@ class FleetTest(unittest.TestCase):
     def verified(self, cluster: Cluster, database: str = "postgres") -> None:
         self.assertIn("lacks 0, has 0 with other rows, and 0 that", " ".join(self.said(
             self.send(cluster, "verify", database=database)).split()))
+        self.usage_adds_up(database)
+        for column, keys in USAGE_RUNS.items():
+            self.same_rows("SELECT cluster%s, sum(%s) FROM usage_day WHERE n > 0 GROUP BY cluster%s" % (keys, column, keys),
+                           "SELECT cluster%s, count(DISTINCT unit) FROM attempt_day GROUP BY cluster%s" % (keys, keys), database)
+
+    def same_rows(self, said: str, true: str, database: str) -> None:
+        for one, other in ((said, true), (true, said)):
+            self.assertEqual(self.postgres.ask("SELECT count(*) FROM ((%s) EXCEPT ALL (%s)) x" % (one, other), database), "0", said)
+
+    def usage_adds_up(self, database: str = "postgres") -> None:
+        columns = self.postgres.ask(USAGE_COLUMNS, database).split(",")
+        self.assertEqual(len(columns), 40)
+        said = "SELECT %s, n, %s FROM usage_day WHERE n > 0" % (USAGE_KEYS, ", ".join(columns))
+        true = "SELECT %s, count(*), %s FROM attempt_day GROUP BY %s" % (
+            USAGE_KEYS, ", ".join("coalesce(sum(%s), 0)" % column for column in columns), USAGE_KEYS)
+        self.same_rows(said, true, database)
 
     @contextlib.contextmanager
     def another_database(self, name: str, template: str = "") -> Iterator[str]:
@@ -122,7 +148,8 @@ class SumsTest(FleetTest):
 
     def test_equal_the_reports_of_each_cluster(self) -> None:
         for cluster in self.clusters:
-            for by in ("all", "user", "account", "partition", "reservation", "run", "cause", "day", "tag:team", "user,cause", "day,partition"):
+            for by in ("all", "user", "account", "partition", "reservation", "run", "cause", "day", "tag:team", "user,cause",
+                       "reservation,cause", "day,reservation", "day,partition"):
                 self.same(self.report("-S", ALL, "--by", by, "-M", cluster.name), self.utc_report(cluster, "-S", ALL, "--by", by),
                           "%s %s" % (cluster.name, by))
 
@@ -141,6 +168,9 @@ class SumsTest(FleetTest):
                     window = ["-S", begin, "-E", end, "-T", "--by", by]
                     self.same(self.report(*window, "-M", cluster.name), self.utc_report(cluster, *window),
                               "%s %s %s" % (cluster.name, by, begin))
+                # Several months: runs that go on are counted once.
+                window = ["-S", MONTHS[0], "-E", end, "-T", "--by", "account,reservation"]
+                self.same(self.report(*window, "-M", cluster.name), self.utc_report(cluster, *window), cluster.name + end)
                 # With -T a cluster does not see an interruption after the month. The fleet knows what the whole run was lost to,
                 # as the cluster does with windows.
                 window = ["-S", begin, "-E", end, "--by", "cause"]
@@ -361,6 +391,17 @@ class QuestionsTest(FleetTest):
             self.postgres.ask("UPDATE fleet_schema SET version = 99", name)
             for args in (["report", "-a"], ["fleet", "init"], ["fleet", "migrate"]):
                 self.assertIn("newer release", self.owner(*args, database=name).stderr)
+
+
+    def test_older_tables_get_their_sums(self) -> None:
+        with self.another_database("older", "postgres") as name:
+            self.postgres.ask("DROP TABLE usage_day CASCADE; DROP FUNCTION usage_changed() CASCADE", name)
+            self.said(self.owner("fleet", "migrate", database=name))
+            self.usage_adds_up(name)
+            question = ["-S", ALL, "--by", "month"]
+            self.assertEqual(self.report(*question, database=name)["rows"], self.report(*question)["rows"])
+            self.postgres.ask("DELETE FROM attempt_day WHERE cluster = 'alpha' AND attempt = 0", name)
+            self.usage_adds_up(name)
 
 
 class SyncTest(FleetTest):
@@ -584,14 +625,22 @@ class RightsTest(FleetTest):
         before = self.state(self.clusters[1])
         writer = "goodput_writer_alpha"
         for table in ("unit", "attempt_day", "interruption", "cluster"):
-            for sql in ("UPDATE %s SET cluster = 'alpha' WHERE cluster = 'beta'", "DELETE FROM %s WHERE cluster = 'beta'",
-                        "SELECT count(*) FROM %s WHERE cluster = 'beta'"):
+            for sql in ("DELETE FROM %s WHERE cluster = 'beta'", "SELECT count(*) FROM %s WHERE cluster = 'beta'"):
                 done = self.postgres.psql(sql % table, writer)
                 self.assertEqual((done.returncode, done.stdout.strip()), (0, "0" if "SELECT" in sql else ""), done)
-            done = self.postgres.psql("BEGIN; UPDATE %s SET cluster = 'beta' WHERE cluster = 'alpha'" % table, writer)
+            done = self.postgres.psql("CREATE TEMP TABLE mine AS SELECT * FROM %s; UPDATE mine SET cluster = 'beta';"
+                                      "INSERT INTO %s SELECT * FROM mine" % (table, table), writer)
             self.assertIn("row-level security", done.stderr)
+            # Rows are replaced, not changed.
+            if table != "cluster":
+                self.assertIn("permission denied", self.postgres.psql("UPDATE %s SET cluster = 'alpha'" % table, writer).stderr)
+        done = self.postgres.psql("UPDATE cluster SET url = 'x' WHERE cluster = 'beta' RETURNING cluster", writer)
+        self.assertEqual((done.returncode, done.stdout.strip()), (0, ""), done)
+        done = self.postgres.psql("BEGIN; UPDATE cluster SET cluster = 'beta' WHERE cluster = 'alpha'", writer)
+        self.assertIn("row-level security", done.stderr)
         for sql in ("INSERT INTO cluster (cluster) VALUES ('delta')", "UPDATE writer SET cluster = 'beta'", "TRUNCATE unit", "DROP TABLE unit",
-                    "CREATE TABLE goodput.mine (i int)", "SELECT * FROM v_mpg", "UPDATE fleet_schema SET version = 9",
+                    "CREATE TABLE goodput.mine (i int)", "SELECT * FROM v_mpg", "SELECT * FROM usage_day", "DELETE FROM usage_day",
+                    "UPDATE usage_day SET n = 0", "SELECT usage_changed()", "UPDATE fleet_schema SET version = 9",
                     "DELETE FROM attempt_day_202610", "SELECT * FROM attempt_day_202610", "SET ROLE goodput_writer_beta", "SET ROLE owner"):
             self.assertNotEqual(self.postgres.psql(sql, writer).returncode, 0, sql)
         self.assertNotEqual(self.postgres.psql("SELECT fleet_month('2200-01-01')", writer).returncode, 0)

@@ -131,6 +131,32 @@ std::int64_t MonthOf(std::int64_t day) {
   return absl::CivilDay(absl::CivilMonth(epoch + day)) - epoch;
 }
 
+// The rows of a run come one after the other. A run is counted once in a group of rows if only the first of
+// its rows in that group counts it.
+class FirstRows {
+ public:
+  // The bits of FirstOf (fleet_rows.h) for the next row.
+  std::int64_t Next(std::int64_t day, const std::string& provision, const std::string& cause) {
+    const std::string month = std::to_string(MonthOf(day));
+    std::int64_t bits = 0;
+    const auto see = [&](FirstOf first, std::string group) {
+      if (seen_.insert({first, std::move(group)}).second)
+        bits |= std::int64_t{1} << static_cast<unsigned>(first);
+    };
+    see(FirstOf::kRun, "");
+    see(FirstOf::kMonth, month);
+    see(FirstOf::kDay, std::to_string(day));
+    see(FirstOf::kProvision, provision);
+    see(FirstOf::kCause, cause);
+    see(FirstOf::kMonthProvision, Cat(month, " ", provision));
+    see(FirstOf::kMonthCause, Cat(month, " ", cause));
+    return bits;
+  }
+
+ private:
+  std::set<std::pair<FirstOf, std::string>> seen_;
+};
+
 // What the run's FLOPs per step and its peak are; absent if unknown.
 struct Flops {
   std::optional<std::string> per_step;
@@ -197,12 +223,14 @@ std::string UnitLine(const FleetRows& rows, const Report& report, const std::str
 }
 
 absl::StatusOr<std::string> DayLine(const FleetRows& rows, const Report& report, const std::string& cluster,
-                                    const std::vector<std::string>& provisions, const AttemptDay& day) {
+                                    const std::vector<std::string>& provisions, const AttemptDay& day,
+                                    FirstRows& firsts) {
   const RunInfo& info = report.run.info;
   const Flops flops = FlopsOf(report);
   const bool between = day.attempt < 0;
   const AttemptFacts* const facts =
       between ? nullptr : report.timeline.attempts[static_cast<std::size_t>(day.attempt)].facts;
+  const std::string provision = between ? "-" : provisions[static_cast<std::size_t>(day.attempt)];
   Line line;
   line.Int(rows.shard).Text(cluster).Text(rows.unit).Int(day.attempt);
   line.Date(day.day).Date(MonthOf(day.day)).Text(day.cause);
@@ -211,11 +239,12 @@ absl::StatusOr<std::string> DayLine(const FleetRows& rows, const Report& report,
   line.Maybe(between ? std::nullopt : facts->start);
   line.Text(between ? "" : facts->state);
   line.Text(info.user).Text(info.account).Text(info.partition).Text(info.qos);
-  line.Text(between ? "-" : provisions[static_cast<std::size_t>(day.attempt)]);
+  line.Text(provision);
   line.Text(info.gpu_type).Text(info.run.empty() ? info.job_id_text : info.run);
   line.Bool(HasGpus(report)).Int(between ? 0 : facts->gpus).Int(between ? 0 : facts->nodes);
   line.Maybe(flops.program_e9).Maybe(flops.peak);
   line.Int(report.timeline.begin).Int(report.timeline.end);
+  line.Int(firsts.Next(day.day, provision, day.cause));
   line.IntOrNull(day.gap_ns);
   // A day of 100,000 GPUs is 8.64e18.
   constexpr GpuNs kMost = std::numeric_limits<std::int64_t>::max();
@@ -228,13 +257,14 @@ absl::StatusOr<std::string> DayLine(const FleetRows& rows, const Report& report,
   return std::move(line).Take();
 }
 
-std::string InterruptionLine(const FleetRows& rows, const std::string& cluster,
+std::string InterruptionLine(const FleetRows& rows, const Timeline& timeline, const std::string& cluster,
                              const std::vector<std::string>& provisions, const Interruption& interruption,
                              std::size_t number) {
   Line line;
   line.Int(rows.shard).Text(cluster).Text(rows.unit).Int(static_cast<std::int64_t>(number));
   line.Int(interruption.attempt).Int(interruption.time).Date(UtcDay(interruption.time));
-  line.Text(interruption.cause).Bool(interruption.planned).Text(interruption.node);
+  line.Text(interruption.cause).Bool(interruption.planned);
+  line.Bool(interruption.time >= timeline.begin && interruption.time < timeline.end).Text(interruption.node);
   const bool between = interruption.attempt < 0;
   line.Text(between ? "-" : provisions[static_cast<std::size_t>(interruption.attempt)]);
   line.Maybe(interruption.t_ch)
@@ -335,11 +365,11 @@ std::vector<std::string> BucketColumns() {
 
 const std::vector<std::string>& AttemptDayColumns() {
   static const std::vector<std::string> columns = [] {
-    std::vector<std::string> all{
-        "shard",      "cluster",    "unit",     "attempt", "day",       "month",     "cause",
-        "job_id",     "restart",    "start_ns", "state",   "user_name", "account",   "partition",
-        "qos",        "provision",  "gpu_type", "run",     "has_gpus",  "gpus",      "nodes",
-        "program_e9", "peak_flops", "begin_ns", "end_ns",  "gap_ns",    "gap_gpu_ns"};
+    std::vector<std::string> all{"shard",    "cluster",   "unit",    "attempt",    "day",        "month",
+                                 "cause",    "job_id",    "restart", "start_ns",   "state",      "user_name",
+                                 "account",  "partition", "qos",     "provision",  "gpu_type",   "run",
+                                 "has_gpus", "gpus",      "nodes",   "program_e9", "peak_flops", "begin_ns",
+                                 "end_ns",   "firsts",    "gap_ns",  "gap_gpu_ns"};
     for (std::string& column : BucketColumns()) all.push_back(std::move(column));
     return all;
   }();
@@ -347,9 +377,9 @@ const std::vector<std::string>& AttemptDayColumns() {
 }
 
 const std::vector<std::string>& InterruptionColumns() {
-  static const std::vector<std::string> columns{"shard",     "cluster", "unit",        "n",       "attempt",
-                                                "time_ns",   "day",     "cause",       "planned", "node",
-                                                "provision", "t_ch_ns", "t_detect_ns", "t_re_ns", "t_rm_ns"};
+  static const std::vector<std::string> columns{
+      "shard",   "cluster", "unit", "n",         "attempt", "time_ns",     "day",     "cause",
+      "planned", "inside",  "node", "provision", "t_ch_ns", "t_detect_ns", "t_re_ns", "t_rm_ns"};
   return columns;
 }
 
@@ -368,16 +398,17 @@ absl::StatusOr<FleetRows> RowsOfRun(const Report& report, const UnitKey& key, co
   rows.unit_line = UnitLine(rows, report, cluster);
   const std::vector<std::string> provisions = ProvisionsOf(report, node_features);
   std::set<std::int64_t> months;
+  FirstRows firsts;
   for (const AttemptDay& day : CutIntoDays(report.timeline)) {
-    absl::StatusOr<std::string> line = DayLine(rows, report, cluster, provisions, day);
+    absl::StatusOr<std::string> line = DayLine(rows, report, cluster, provisions, day, firsts);
     if (!line.ok()) return line.status();
     rows.days.push_back(*std::move(line));
     months.insert(MonthOf(day.day));
   }
   rows.months.assign(months.begin(), months.end());
   for (const Interruption& interruption : report.timeline.interruptions)
-    rows.interruptions.push_back(
-        InterruptionLine(rows, cluster, provisions, interruption, rows.interruptions.size()));
+    rows.interruptions.push_back(InterruptionLine(rows, report.timeline, cluster, provisions, interruption,
+                                                  rows.interruptions.size()));
   if (rows.size() > kMostRows)
     return absl::OutOfRangeError(Cat("it needs ", rows.size(), " rows, more than ", kMostRows));
   rows.digest = DigestOfLines(rows);

@@ -44,6 +44,10 @@ std::vector<UnitKey> JobsOfReport(const Report& report);
 // bytes.
 std::string FleetText(std::string_view text);
 
+// Bits of the column `firsts` of attempt_day, by position: this row is the first of its run, the first of its
+// run in this month, and so on. So sums count each run once.
+enum class FirstOf : std::uint8_t { kRun, kMonth, kDay, kProvision, kCause, kMonthProvision, kMonthCause };
+
 struct FleetRows {
   UnitKey key;
   std::string unit;        // its name

@@ -146,8 +146,10 @@ bool NeedsUnit(const FleetQuestion& question) {
          !select.runs.empty();
 }
 
-void SelectDays(const FleetQuestion& question, Sql& sql) {
+// `usage`: in usage_day, which has all runs.
+void SelectDays(const FleetQuestion& question, bool usage, Sql& sql) {
   const FleetSelection& select = question.select;
+  if (usage) sql.Where("d.n > 0");
   if (NeedsUnit(question)) {
     SelectUnits(select, sql);
   } else {
@@ -158,8 +160,10 @@ void SelectDays(const FleetQuestion& question, Sql& sql) {
     list("user_name", select.users);
     list("account", select.accounts);
     list("partition", select.partitions);
-    if (select.start) sql.Where(Cat("d.end_ns >= ", sql.Value(std::to_string(*select.start)), "::bigint"));
-    if (select.end) sql.Where(Cat("d.begin_ns <= ", sql.Value(std::to_string(*select.end)), "::bigint"));
+    if (select.start && !usage)
+      sql.Where(Cat("d.end_ns >= ", sql.Value(std::to_string(*select.start)), "::bigint"));
+    if (select.end && !usage)
+      sql.Where(Cat("d.begin_ns <= ", sql.Value(std::to_string(*select.end)), "::bigint"));
   }
   if (!select.truncate && question.window_days == 0) return;
   // The month selects partitions.
@@ -173,14 +177,19 @@ void SelectDays(const FleetQuestion& question, Sql& sql) {
   }
 }
 
-// As ClipTimeline and Rollup do.
-void SelectInterruptions(const FleetQuestion& question, Sql& sql) {
+// As ClipTimeline and Rollup do. `with_unit`: the rows of unit (u) are joined; otherwise all runs are
+// selected.
+void SelectInterruptions(const FleetQuestion& question, bool with_unit, Sql& sql) {
   const FleetSelection& select = question.select;
-  SelectUnits(select, sql);
+  if (with_unit) {
+    SelectUnits(select, sql);
+  } else if (!select.clusters.empty()) {
+    sql.Where(Cat("i.cluster = ", sql.Values(select.clusters)));
+  }
   if (!select.truncate && question.window_days == 0) return;
   if (select.start) sql.Where(Cat("i.time_ns >= ", sql.Value(std::to_string(*select.start)), "::bigint"));
   if (select.end) sql.Where(Cat("i.time_ns < ", sql.Value(std::to_string(*select.end)), "::bigint"));
-  if (select.truncate) sql.Where("i.time_ns >= u.begin_ns AND i.time_ns < u.end_ns");
+  if (select.truncate) sql.Where("i.inside");
 }
 
 // A sum of bigints: PostgreSQL returns it as numeric.
@@ -199,12 +208,13 @@ double Real(std::string_view digits) {
   return absl::SimpleAtod(ToAbsl(digits), &value) ? value : 0;
 }
 
-// The sums of rows of attempt_day (d), in the order in which ReadSums expects them.
-std::string SumColumns() {
+// The sums of rows of attempt_day or usage_day (d), in the order in which ReadSums expects them.
+std::string SumColumns(bool of_usage) {
   std::string columns = "bool_or(d.has_gpus), sum(d.gap_ns), sum(d.gap_gpu_ns)";
   for (const char* kind : {"w_", "b_"}) {
     for (const Bucket bucket : AllBuckets()) columns += Cat(", sum(d.", kind, BucketName(bucket), ")");
   }
+  if (of_usage) return columns + ", sum(d.known_gpu_ns), sum(d.kept_flops_e9), sum(d.known_peak_flops)";
   columns +=
       ", sum(d.b_productive) FILTER (WHERE d.program_e9 IS NOT NULL AND d.peak_flops IS NOT NULL)"
       ", sum(d.b_productive * d.peak_flops * d.program_e9)"
@@ -320,23 +330,54 @@ bool DividesRuns(const std::string& key) {
   return key == "month" || key == "day" || key == "cause" || key == "reservation";
 }
 
-// One question in SQL: the same rows of attempt_day for its sums and for its numbers of runs.
+bool HasKey(const FleetQuestion& question, std::string_view key) {
+  return std::find(question.by.begin(), question.by.end(), key) != question.by.end();
+}
+
+// The parts of the time to which the rows of the answer belong.
+enum class Part : std::uint8_t { kWhole, kMonth, kDay, kOther };
+
+// `by`: the parts are those of its rows; otherwise those of its total.
+Part PartOf(const FleetQuestion& question, bool by) {
+  if (by && (HasKey(question, "day") || question.window_days == 1)) return Part::kDay;
+  if (question.window_days > 0) return Part::kOther;
+  const FleetSelection& select = question.select;
+  const bool cut = select.truncate && (select.start || select.end);
+  if (!cut) return by && HasKey(question, "month") ? Part::kMonth : Part::kWhole;
+  if (!select.start || !select.end) return Part::kOther;
+  const absl::CivilDay begin = absl::CivilDay(1970, 1, 1) + UtcDay(*select.start);
+  const absl::CivilDay end = absl::CivilDay(1970, 1, 1) + UtcDay(*select.end);
+  if (end - begin == 1) return Part::kDay;
+  const bool months = begin.day() == 1 && end.day() == 1;
+  const bool one = absl::CivilMonth(end) - absl::CivilMonth(begin) == 1;
+  return months && (one || (by && HasKey(question, "month"))) ? Part::kMonth : Part::kOther;
+}
+
+// The column of usage_day whose sum counts each run of a row (`by`) or of the total once; null if there is
+// none.
+const char* RunsColumn(const FleetQuestion& question, bool by) {
+  const bool provision = by && HasKey(question, "reservation");
+  const bool cause = by && HasKey(question, "cause");
+  const Part part = PartOf(question, by);
+  if ((provision && cause) || part == Part::kOther) return nullptr;
+  if (part == Part::kDay) return provision || cause ? nullptr : "runs_day";
+  if (part == Part::kMonth)
+    return provision ? "runs_month_provision" : cause ? "runs_month_cause" : "runs_month";
+  return provision ? "runs_provision" : cause ? "runs_cause" : "runs";
+}
+
+// One question in SQL: the same rows for its sums and for its numbers of runs.
 class Answering {
  public:
   Answering(FleetConnection& connection, const FleetQuestion& question)
       : connection_(connection), question_(question) {}
 
   absl::Status Run() {
-    ASSIGN_OR_RETURN(expressions_, ExpressionsOf(question_.by, days_, interruptions_));
-    expressions_.of_day.insert(expressions_.of_day.begin(), WindowOf(question_, "d.day", days_));
-    expressions_.of_interruption.insert(expressions_.of_interruption.begin(),
-                                        WindowOf(question_, "i.day", interruptions_));
-    SelectDays(question_, days_);
-    SelectInterruptions(question_, interruptions_);
     // From one snapshot, so that rows add up to the total.
     RETURN_IF_ERROR(connection_.Execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"));
+    ASSIGN_OR_RETURN(usage_, UsageAnswers());
     RETURN_IF_ERROR(AddSums());
-    RETURN_IF_ERROR(CountRuns());
+    RETURN_IF_ERROR(CountRunsOfTotal());
     RETURN_IF_ERROR(CountInterruptions());
     ASSIGN_OR_RETURN(clusters, TimesOf(connection_));
     return connection_.Execute("COMMIT");
@@ -347,6 +388,19 @@ class Answering {
   std::vector<FleetClusterTime> clusters;
 
  private:
+  // The rows that are selected, and their keys; the first key is the window.
+  struct Rows {
+    Sql sql;
+    std::vector<std::string> keys;
+    std::string from;
+
+    std::string Named() const {
+      std::vector<std::string> named;
+      for (std::size_t i = 0; i < keys.size(); ++i) named.push_back(Cat(keys[i], " AS key", i));
+      return absl::StrJoin(named, ", ");
+    }
+  };
+
   std::size_t keys() const { return question_.by.size(); }
   // The first columns: 1, 2 ...
   std::string Positions() const {
@@ -354,73 +408,115 @@ class Answering {
     for (std::size_t i = 2; i <= keys() + 1; ++i) positions += Cat(", ", i);
     return positions;
   }
-  std::string Days() const {
-    return Cat(" FROM attempt_day d", NeedsUnit(question_) ? " JOIN unit u USING (cluster, unit, shard)" : "",
-               days_.conditions());
-  }
-
-  // By has_gpus too: a run without GPUs counts with its time.
-  absl::Status AddSums() {
-    ASSIGN_OR_RETURN(const FleetResult rows,
-                     connection_.Query(Cat("SELECT ", absl::StrJoin(expressions_.of_day, ", "), ", ",
-                                           SumColumns(), Days(), " GROUP BY ", Positions(), ", d.has_gpus"),
-                                       days_.values()));
-    for (int i = 0; i < rows.rows(); ++i) {
-      const auto column = static_cast<int>(keys()) + 1;
-      ReadSums(rows, i, column, groups[GroupOf(rows, i, keys())]);
-      ReadSums(rows, i, column, total);
-    }
-    return absl::OkStatus();
-  }
-
-  // count(DISTINCT) would sort all rows, and keep the server from sharing the sums among its processes.
-  absl::Status CountRuns() {
-    std::vector<std::string> columns;
-    for (std::size_t i = 0; i < expressions_.of_day.size(); ++i)
-      columns.push_back(Cat(expressions_.of_day[i], " AS key", i));
-    const auto distinct = [&](const std::string& of) {
-      return Cat("(SELECT DISTINCT ", of, "d.shard, d.cluster, d.unit", Days(), ") runs");
-    };
-    ASSIGN_OR_RETURN(
-        const FleetResult rows,
-        connection_.Query(Cat("SELECT ", KeyNames(), ", count(*) FROM ",
-                              distinct(absl::StrJoin(columns, ", ") + ", "), " GROUP BY ", Positions()),
-                          days_.values()));
-    for (int i = 0; i < rows.rows(); ++i) {
-      const std::int64_t runs = rows.Int(i, static_cast<int>(keys()) + 1);
-      groups[GroupOf(rows, i, keys())].row.runs += runs;
-      total.row.runs += runs;
-    }
-    const bool once =
-        question_.window_days == 0 && std::none_of(question_.by.begin(), question_.by.end(), DividesRuns);
-    if (once) return absl::OkStatus();
-    // Values that only its columns name would be left over.
-    Sql all;
-    SelectDays(question_, all);
-    const std::string unit = NeedsUnit(question_) ? " JOIN unit u USING (cluster, unit, shard)" : "";
-    ASSIGN_OR_RETURN(
-        const FleetResult whole,
-        connection_.Query(Cat("SELECT count(*) FROM (SELECT DISTINCT d.shard, d.cluster, d.unit FROM "
-                              "attempt_day d",
-                              unit, all.conditions(), ") runs"),
-                          all.values()));
-    total.row.runs = whole.Int(0, 0);
-    return absl::OkStatus();
-  }
-
   std::string KeyNames() const {
     std::string names = "key0";
     for (std::size_t i = 1; i <= keys(); ++i) names += Cat(", key", i);
     return names;
   }
 
-  absl::Status CountInterruptions() {
+  // `with_keys`: without them, values that only keys name would be left over.
+  absl::StatusOr<Rows> RowsOf(bool usage, bool with_keys) const {
+    Rows rows;
+    Sql interruptions;
+    if (with_keys) {
+      ASSIGN_OR_RETURN(Expressions expressions, ExpressionsOf(question_.by, rows.sql, interruptions));
+      rows.keys = std::move(expressions.of_day);
+      rows.keys.insert(rows.keys.begin(), WindowOf(question_, "d.day", rows.sql));
+    }
+    SelectDays(question_, usage, rows.sql);
+    rows.from =
+        Cat(" FROM ", usage ? "usage_day" : "attempt_day", " d",
+            NeedsUnit(question_) ? " JOIN unit u USING (cluster, unit, shard)" : "", rows.sql.conditions());
+    return rows;
+  }
+
+  // Whether usage_day has all that is asked for: whole days, or whole runs of which none is left out.
+  absl::StatusOr<bool> UsageAnswers() {
+    const FleetSelection& select = question_.select;
+    if (NeedsUnit(question_) || HasKey(question_, "run")) return false;
+    if (select.truncate || question_.window_days > 0 || (!select.start && !select.end)) return true;
+    const auto bound = [](const std::optional<Ns>& t, Ns none) { return std::to_string(t.value_or(none)); };
+    ASSIGN_OR_RETURN(
+        const FleetResult left_out,
+        connection_.Query("SELECT EXISTS (SELECT FROM unit WHERE end_ns < $1::bigint) OR"
+                          " EXISTS (SELECT FROM unit WHERE begin_ns > $2::bigint AND end_ns > $2::bigint)",
+                          {bound(select.start, INT64_MIN), bound(select.end, INT64_MAX)}));
+    return left_out.Text(0, 0) == "f";
+  }
+
+  // By has_gpus too: a run without GPUs counts with its time.
+  absl::Status AddSums() {
+    const char* const runs = usage_ ? RunsColumn(question_, true) : nullptr;
+    ASSIGN_OR_RETURN(const Rows of, RowsOf(usage_, true));
     ASSIGN_OR_RETURN(
         const FleetResult rows,
-        connection_.Query(Cat("SELECT ", absl::StrJoin(expressions_.of_interruption, ", "),
-                              ", count(*) FROM interruption i JOIN unit u USING (cluster, unit, shard)",
-                              interruptions_.conditions(), " GROUP BY ", Positions()),
-                          interruptions_.values()));
+        connection_.Query(
+            Cat("SELECT ", absl::StrJoin(of.keys, ", "), runs != nullptr ? Cat(", sum(d.", runs, ")") : ", 0",
+                ", ", SumColumns(usage_), of.from, " GROUP BY ", Positions(), ", d.has_gpus"),
+            of.sql.values()));
+    for (int i = 0; i < rows.rows(); ++i) {
+      const auto column = static_cast<int>(keys()) + 2;
+      AddRuns(rows, i);
+      ReadSums(rows, i, column, groups[GroupOf(rows, i, keys())]);
+      ReadSums(rows, i, column, total);
+    }
+    return runs != nullptr ? absl::OkStatus() : CountRuns();
+  }
+
+  // Their number is the column after the keys.
+  void AddRuns(const FleetResult& rows, int row) {
+    const std::int64_t runs = rows.Int(row, static_cast<int>(keys()) + 1);
+    groups[GroupOf(rows, row, keys())].row.runs += runs;
+    total.row.runs += runs;
+  }
+
+  // count(DISTINCT) would sort all rows, and keep the server from sharing the work among its processes.
+  absl::Status CountRuns() {
+    ASSIGN_OR_RETURN(const Rows of, RowsOf(false, true));
+    ASSIGN_OR_RETURN(
+        const FleetResult rows,
+        connection_.Query(Cat("SELECT ", KeyNames(), ", count(*) FROM (SELECT DISTINCT ", of.Named(),
+                              ", d.shard, d.cluster, d.unit", of.from, ") runs GROUP BY ", Positions()),
+                          of.sql.values()));
+    for (int i = 0; i < rows.rows(); ++i) AddRuns(rows, i);
+    return absl::OkStatus();
+  }
+
+  // Each run once, unless it already is.
+  absl::Status CountRunsOfTotal() {
+    const bool once =
+        question_.window_days == 0 && std::none_of(question_.by.begin(), question_.by.end(), DividesRuns);
+    if (once) return absl::OkStatus();
+    const char* const column = usage_ ? RunsColumn(question_, false) : nullptr;
+    ASSIGN_OR_RETURN(const Rows rows, RowsOf(column != nullptr, false));
+    const std::string sql =
+        column != nullptr
+            ? Cat("SELECT coalesce(sum(d.", column, "), 0)", rows.from)
+            : Cat("SELECT count(*) FROM (SELECT DISTINCT d.shard, d.cluster, d.unit", rows.from, ") runs");
+    ASSIGN_OR_RETURN(const FleetResult whole, connection_.Query(sql, rows.sql.values()));
+    total.row.runs = whole.Int(0, 0);
+    return absl::OkStatus();
+  }
+
+  absl::Status CountInterruptions() {
+    Sql days;
+    Sql sql;
+    ASSIGN_OR_RETURN(Expressions expressions, ExpressionsOf(question_.by, days, sql));
+    expressions.of_interruption.insert(expressions.of_interruption.begin(),
+                                       WindowOf(question_, "i.day", sql));
+    const FleetSelection& select = question_.select;
+    const bool by_unit =
+        std::any_of(expressions.of_interruption.begin(), expressions.of_interruption.end(),
+                    [](const std::string& key) { return key.find("u.") != std::string::npos; });
+    const bool with_unit = !usage_ || question_.window_days > 0 || by_unit || !select.users.empty() ||
+                           !select.accounts.empty() || !select.partitions.empty();
+    SelectInterruptions(question_, with_unit, sql);
+    ASSIGN_OR_RETURN(const FleetResult rows,
+                     connection_.Query(Cat("SELECT ", absl::StrJoin(expressions.of_interruption, ", "),
+                                           ", count(*) FROM interruption i",
+                                           with_unit ? " JOIN unit u USING (cluster, unit, shard)" : "",
+                                           sql.conditions(), " GROUP BY ", Positions()),
+                                       sql.values()));
     for (int i = 0; i < rows.rows(); ++i) {
       const std::int64_t count = rows.Int(i, static_cast<int>(keys()) + 1);
       groups[GroupOf(rows, i, keys())].row.interruptions += count;
@@ -431,9 +527,7 @@ class Answering {
 
   FleetConnection& connection_;
   const FleetQuestion& question_;
-  Sql days_;
-  Sql interruptions_;
-  Expressions expressions_;
+  bool usage_ = false;  // usage_day answers it
 };
 
 absl::Status CheckKeys(const std::vector<std::string>& by) {
@@ -487,7 +581,7 @@ absl::StatusOr<FleetRuns> RunsOfFleet(FleetConnection& connection, const FleetSe
       const FleetResult rows,
       connection.Query(
           Cat("WITH page AS (", page, ") SELECT p.*, s.* FROM page p LEFT JOIN LATERAL (SELECT ",
-              SumColumns(), " FROM attempt_day d WHERE d.cluster = p.cluster AND d.unit = p.unit",
+              SumColumns(false), " FROM attempt_day d WHERE d.cluster = p.cluster AND d.unit = p.unit",
               " AND d.shard = p.shard) s ON true ORDER BY p.begin_ns DESC, p.cluster, p.unit"),
           sql.values()));
   FleetRuns found;

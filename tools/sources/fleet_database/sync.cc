@@ -123,6 +123,8 @@ absl::StatusOr<FleetPassReport> FleetSync::Pass(FleetPass pass,
     if (status.ok()) status = LookAtAll(looking, said);
   }
   if (status.ok()) status = Flush(looking);
+  absl::Status settled = Settle();
+  if (status.ok()) status = std::move(settled);
   if (status.ok() && pass != FleetPass::kVerify) status = SayHeard(looking.report, looking.now);
   if (!status.ok()) {
     connection_.reset();
@@ -231,42 +233,57 @@ absl::Status FleetSync::Take(Looking& looking, FleetRows rows, bool resend) {
   return absl::OkStatus();
 }
 
+// Makes the next batch while the server takes this one.
 absl::Status FleetSync::Flush(Looking& looking) {
   Batch batch = std::exchange(looking.batch, {});
   looking.report.removed += static_cast<std::int64_t>(batch.gone.size());
   if (looking.pass == FleetPass::kVerify || (batch.units.empty() && batch.gone.empty()))
     return absl::OkStatus();
-  RETURN_IF_ERROR(CreateMonths(batch));
-  RETURN_IF_ERROR(connection_->Execute("BEGIN"));
-  ASSIGN_OR_RETURN(const FleetResult locked, connection_->Query(kLockCluster, {settings_.cluster}));
-  if (locked.rows() != 1 || locked.Int(0, 0) != rev_) return AnotherWriter(settings_.cluster);
-  const Ns rev = std::max<Ns>(settings_.now(), rev_ + 1);
-  RETURN_IF_ERROR(Write(batch, rev));
-  RETURN_IF_ERROR(connection_->Execute("COMMIT"));
-  rev_ = rev;
+  RETURN_IF_ERROR(Settle());
+  Change change;
+  change.before = rev_;
+  change.rev = std::max<Ns>(settings_.now(), rev_ + 1);
+  for (const UnitKey& unit : batch.gone) change.replaced.push_back(UnitName(unit));
+  for (const FleetRows& unit : batch.units) {
+    if (sent_.count(unit.key) > 0) change.replaced.push_back(unit.unit);
+  }
+  // If it fails, they are read again.
+  rev_ = change.rev;
   for (const UnitKey& unit : batch.gone) sent_.erase(unit);
-  for (FleetRows& unit : batch.units) sent_[unit.key] = std::move(unit.digest);
+  for (const FleetRows& unit : batch.units) sent_[unit.key] = unit.digest;
+  change.units = std::move(batch.units);
+  sending_ = std::async([this, change = std::move(change)] { return Send(change); });
   return absl::OkStatus();
 }
 
-absl::Status FleetSync::Write(const Batch& batch, Ns rev) {
-  std::vector<std::string> replaced;
-  for (const UnitKey& unit : batch.gone) replaced.push_back(UnitName(unit));
+absl::Status FleetSync::Settle() {
+  return sending_.valid() ? sending_.get() : absl::OkStatus();
+}
+
+absl::Status FleetSync::Send(const Change& change) {
+  RETURN_IF_ERROR(CreateMonths(change));
+  RETURN_IF_ERROR(connection_->Execute("BEGIN"));
+  ASSIGN_OR_RETURN(const FleetResult locked, connection_->Query(kLockCluster, {settings_.cluster}));
+  if (locked.rows() != 1 || locked.Int(0, 0) != change.before) return AnotherWriter(settings_.cluster);
+  RETURN_IF_ERROR(Write(change));
+  return connection_->Execute("COMMIT");
+}
+
+absl::Status FleetSync::Write(const Change& change) {
   std::vector<std::string> units;
   std::vector<std::string> days;
   std::vector<std::string> interruptions;
-  for (const FleetRows& unit : batch.units) {
-    if (sent_.count(unit.key) > 0) replaced.push_back(unit.unit);
-    units.push_back(Cat(unit.unit_line, "\t", unit.digest, "\t", rev));
+  for (const FleetRows& unit : change.units) {
+    units.push_back(Cat(unit.unit_line, "\t", unit.digest, "\t", change.rev));
     days.insert(days.end(), unit.days.begin(), unit.days.end());
     interruptions.insert(interruptions.end(), unit.interruptions.begin(), unit.interruptions.end());
   }
-  if (!replaced.empty()) {
+  if (!change.replaced.empty()) {
     for (const char* table : {"attempt_day", "interruption", "unit"}) {
       RETURN_IF_ERROR(
           connection_
               ->Query(Cat("DELETE FROM ", table, " WHERE cluster = $1 AND unit = ANY($2::text[])"),
-                      {settings_.cluster, FleetArray(replaced)})
+                      {settings_.cluster, FleetArray(change.replaced)})
               .status());
     }
   }
@@ -283,13 +300,14 @@ absl::Status FleetSync::Write(const Batch& batch, Ns rev) {
   RETURN_IF_ERROR(insert("attempt_day", AttemptDayColumns(), days));
   RETURN_IF_ERROR(insert("interruption", InterruptionColumns(), interruptions));
   return connection_
-      ->Query("UPDATE cluster SET rev = $2 WHERE cluster = $1", {settings_.cluster, std::to_string(rev)})
+      ->Query("UPDATE cluster SET rev = $2 WHERE cluster = $1",
+              {settings_.cluster, std::to_string(change.rev)})
       .status();
 }
 
 // In a transaction of their own: they lock the whole table.
-absl::Status FleetSync::CreateMonths(const Batch& batch) {
-  for (const FleetRows& unit : batch.units) {
+absl::Status FleetSync::CreateMonths(const Change& change) {
+  for (const FleetRows& unit : change.units) {
     for (const std::int64_t month : unit.months) {
       if (months_.count(month) > 0) continue;
       const std::string date = absl::FormatCivilTime(absl::CivilDay(1970, 1, 1) + month);

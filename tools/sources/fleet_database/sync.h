@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <map>
 #include <optional>
 #include <set>
@@ -73,6 +74,13 @@ class FleetSync {
     std::size_t rows = 0;
     Ns since = 0;
   };
+  // A batch for the server, in one transaction.
+  struct Change {
+    std::vector<FleetRows> units;
+    std::vector<std::string> replaced;  // units whose rows are deleted first
+    Ns before = 0;                      // the cluster's revision until then
+    Ns rev = 0;
+  };
   struct Looking;
 
   absl::Status Connect();
@@ -83,16 +91,20 @@ class FleetSync {
   bool IsSent(const JobKey& job) const;
   void FindGone(Looking& looking, const std::vector<JobKey>& group, const Report& report);
   absl::Status Flush(Looking& looking);
-  absl::Status Write(const Batch& batch, Ns rev);
-  absl::Status CreateMonths(const Batch& batch);
+  absl::Status Settle();
+  // In another thread until Settle, which alone uses the connection and months_ meanwhile.
+  absl::Status Send(const Change& change);
+  absl::Status Write(const Change& change);
+  absl::Status CreateMonths(const Change& change);
   absl::Status SayHeard(const FleetPassReport& report, Ns as_of);
 
   FleetSyncSettings settings_;
   std::optional<FleetConnection> connection_;
-  std::map<UnitKey, Digest> sent_;  // what the fleet has
+  std::map<UnitKey, Digest> sent_;  // what the fleet has, or gets with the batch being sent
   std::set<std::int64_t> months_;   // whose partitions exist
   Ns rev_ = 0;                      // of the cluster's row
   std::optional<std::pair<Ns, Ns>> resend_;
+  std::future<absl::Status> sending_;
 };
 
 }  // namespace goodput

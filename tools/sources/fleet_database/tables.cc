@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "config.h"
 #include "sql/fleet/fleet_schema.h"
+#include "sql/fleet/usage_table.h"
 #include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/accounting/fleet_rows/fleet_rows.h"
@@ -48,10 +49,12 @@ absl::StatusOr<bool> OffersCitus(FleetConnection& connection) {
   return found.rows() > 0;
 }
 
-absl::Status CreateAll(FleetConnection& connection) {
+absl::Status CreateAll(FleetConnection& connection, bool distributed) {
   const std::vector<std::string> buckets = BucketColumns();
   RETURN_IF_ERROR(connection.Execute(FleetTables(buckets)));
   RETURN_IF_ERROR(connection.Execute(FleetBucketColumns(buckets)));
+  if (distributed) RETURN_IF_ERROR(connection.Execute(FleetDistribution()));
+  RETURN_IF_ERROR(connection.Execute(UsageTable(buckets, distributed)));
   RETURN_IF_ERROR(connection.Execute(FleetViews(Sides(), buckets)));
   RETURN_IF_ERROR(connection.Execute(FleetRights()));
   return connection
@@ -71,9 +74,8 @@ absl::StatusOr<FleetSetup> SetUpFleet(FleetConnection& connection) {
   ASSIGN_OR_RETURN(const std::int64_t version, VersionOf(connection));
   if (version > kFleetVersion) return Newer(connection, version);
   setup.created = version == 0;
-  RETURN_IF_ERROR(CreateAll(connection));
   ASSIGN_OR_RETURN(setup.distributed, OffersCitus(connection));
-  if (setup.distributed) RETURN_IF_ERROR(connection.Execute(FleetDistribution()));
+  RETURN_IF_ERROR(CreateAll(connection, setup.distributed));
   RETURN_IF_ERROR(connection.Execute("COMMIT"));
   return setup;
 }
