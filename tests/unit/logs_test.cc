@@ -32,11 +32,11 @@ TEST(Profiles, AllThatAreBuiltInMayBeUsed) {
     names.push_back(known.name);
   }
   EXPECT_EQ(names, (std::vector<std::string>{
-                       "megatron",  "nemo",       "torchtitan", "maxtext",   "deepspeed", "composer",
-                       "lightning", "hf",         "torchtune",  "verl",      "automodel", "olmo",
-                       "fairseq",   "nanotron",   "litgpt",     "nanogpt",   "nemo-rl",   "paddlenlp",
-                       "levanter",  "t5x",        "mmengine",   "timm",      "keras",     "megatron-progress",
-                       "submitit",  "nccl-tests", "slurm",      "kubernetes"}));
+                       "megatron",          "nemo",     "torchtitan", "maxtext",    "deepspeed", "composer",
+                       "lightning",         "hf",       "torchtune",  "verl",       "automodel", "olmo",
+                       "fairseq",           "nanotron", "litgpt",     "nanogpt",    "nemo-rl",   "paddlenlp",
+                       "levanter",          "t5x",      "mmengine",   "detectron2", "timm",      "keras",
+                       "megatron-progress", "submitit", "nccl-tests", "slurm",      "kubernetes"}));
 }
 
 TEST(Profiles, NoExampleOfOneFrameworkIsAStepOfAnother) {
@@ -443,6 +443,17 @@ TEST(LogFold, ASaveWhoseEndIsNotToldIsOverWhenTheNextStepBegan) {
             (std::vector<std::string>{"step 1 at 9", "step 2 at 10", "save 2 begins at 11",
                                       "save 2 ends at 14", "step 3 at 11", "step 4 at 15",
                                       "step 4 done at 16", "attempt from 9 to 16 open"}));
+}
+
+TEST(LogFold, ASaveIsOverWhenTheLineOfItsStepFollowsIt) {
+  LogEvent save = Fold::Event(Kind::kSaveBegin, 3);
+  save.over_at_next_step = true;
+  LogEvent late = Fold::Event(Kind::kStepEnd, 3);
+  late.told_at_next_step = true;
+  EXPECT_EQ(Fold().Done(10, 1).Done(11, 2).Say(12, save).Say(16, late).Done(17, 4).End(17),
+            (std::vector<std::string>{"step 1 at 9", "step 2 at 10", "save 3 begins at 12",
+                                      "save 3 ends at 16", "step 3 at 11", "step 4 at 12",
+                                      "step 4 done at 17", "attempt from 9 to 17 open"}));
 }
 
 TEST(LogFold, ASaveBehindTheLoopIsNeverSaidToBeComplete) {

@@ -71,6 +71,7 @@ log_profiles = \
   tools/sources/logs/profiles/levanter.profile \
   tools/sources/logs/profiles/t5x.profile \
   tools/sources/logs/profiles/mmengine.profile \
+  tools/sources/logs/profiles/detectron2.profile \
   tools/sources/logs/profiles/timm.profile \
   tools/sources/logs/profiles/keras.profile \
   tools/sources/logs/profiles/megatron-progress.profile \

@@ -283,6 +283,10 @@ absl::Status LogFold::LateStepEnd(const LogEvent& event, Ns t, std::int64_t offs
   const auto& saved_at = start_->saved_at;
   if (saved_at && *event.step <= saved_at->first && saved_at->first > start_->done) {
     const Ns each = start_->steps.Median().value_or(0);
+    // Training waited for the save, and then printed this.
+    for (auto& [step, save] : start_->saves) {
+      if (save.over_at_next_step && !save.last_end) save.last_end = t;
+    }
     t = std::min(t, saved_at->second - (saved_at->first - *event.step) * each);
     if (start_->has_step) t = std::max(t, start_->done_at);
   }
