@@ -216,11 +216,21 @@ TEST(ProfileLearner, FindsABarsLossBehindTheBar) {
   EXPECT_EQ(found.back(), "step_end step=50 of=1000 elapsed=15");
 }
 
+TEST(ProfileLearner, ReadsTimesWithoutAYearButNoneThatCouldBeADayOrAMonth) {
+  const auto first = [](const std::string& time) {
+    const Lines found = Found(Course(Cat("[", time, ":01 loop] iter: %d  loss: %.4f").c_str(), 20, 160, 20));
+    return found.empty() ? "" : found.front();
+  };
+  EXPECT_EQ(first("11/01 11:27"), "step_end step=20 time=11-01T11:27:01");
+  EXPECT_EQ(first("2026/11/01,11:27"), "step_end step=20 time=2026-11-01T11:27:01");
+  EXPECT_EQ(first("04/05/2026 11:27"), "step_end step=20");
+}
+
 TEST(ProfileLearner, SkipsTheNumbersOfALogger) {
   const Lines found = Found(
       Course("I0512 12:00:00.123456 140001 writer.py:48] [%d] loss=%.4f, grad_norm=1.2", 1900, 2300, 100));
   ASSERT_EQ(found.size(), 5U);
-  EXPECT_EQ(found.front(), "step_end step=1900");
+  EXPECT_EQ(found.front(), "step_end step=1900 time=05-12T12:00:00.123456");
 }
 
 TEST(ProfileLearner, AcceptsARestartAndTheSameStepOfSeveralRanks) {

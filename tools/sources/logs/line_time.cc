@@ -83,7 +83,7 @@ std::optional<LineTime> ParseDate(std::string_view text) {
   Scanner scan(text);
   WallTime wall;
   if (!scan.Number(4, wall.year) || !scan.Any("-/") || !scan.Number(2, wall.month) || !scan.Any("-/") ||
-      !scan.Number(2, wall.day) || !scan.Any("T _") || !TimeOfDay(scan, wall))
+      !scan.Number(2, wall.day) || !scan.Any("T _,") || !TimeOfDay(scan, wall))
     return std::nullopt;
   std::optional<std::int64_t> ns = AsUtc(wall);
   if (!ns) return std::nullopt;

@@ -10,7 +10,7 @@
 
 namespace goodput {
 
-// "2026-02-05 17:07:36.379347", "2026-02-05T17:07:36,379Z", "2026-02-05 17:07:36+01:00".
+// "2026-02-05 17:07:36.379347", "2026-02-05T17:07:36,379Z", "2026-02-05 17:07:36+01:00", "2026/02/05,17:07:36".
 std::optional<LineTime> ParseDate(std::string_view text);
 // "0706 16:50:26.257925": month, day, time of day.
 std::optional<LineTime> ParseGlog(std::string_view text);

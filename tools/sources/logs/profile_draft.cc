@@ -1,10 +1,12 @@
 #include "tools/sources/logs/profile_draft.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
+#include "re2/re2.h"
 #include "sql/text.h"
 #include "tools/sources/logs/line_numbers.h"
 #include "tools/sources/logs/line_words.h"
@@ -267,7 +269,12 @@ class DraftText {
       : course_(course), others_(others), added_(CountedFrom(course)) {
     head_ = Cat(
         "# Inferred from a log. Check it before you rely on it: sgoodput profile test FILE LOG.\nprofile ",
-        name, "\nabout   learned\n", course.with_stamp > 0 ? Cat("stamp   (?P<date>", kStamp, ")\n") : "");
+        name, "\nabout   learned\n");
+    for (std::size_t stamp = 0; stamp < kStamps.size(); ++stamp) {
+      const bool has = std::any_of(course.samples.begin(), course.samples.end(),
+                                   [&](const std::string& line) { return HasStamp(line, stamp); });
+      if (has) head_ += Cat("stamp   ", kStamps[stamp], "\n");
+    }
     // Saves of steps near those that were counted.
     const std::int64_t rise = course.increments.empty() ? 1 : course.increments.rbegin()->first;
     const auto [least, most] = Steps();
@@ -324,6 +331,16 @@ class DraftText {
 };
 
 }  // namespace
+
+bool HasStamp(std::string_view line, std::size_t stamp) {
+  static const auto* const all = [] {
+    auto* const expressions = new std::array<std::unique_ptr<RE2>, kStamps.size()>;
+    for (std::size_t i = 0; i < kStamps.size(); ++i)
+      (*expressions)[i] = std::make_unique<RE2>(re2::StringPiece(kStamps[i].data(), kStamps[i].size()));
+    return expressions;
+  }();
+  return RE2::PartialMatch(re2::StringPiece(line.data(), line.size()), *(*all)[stamp]);
+}
 
 std::int64_t CountedFrom(const CounterCourse& course) {
   if (course.kind == CounterCourse::Kind::kBar) return 0;

@@ -2,6 +2,8 @@
 // saves, and examples from the lines that were seen. The text is checked against these lines.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -65,8 +67,13 @@ std::string SaveMatch(std::string_view line, std::string_view verb, std::size_t 
 
 // tqdm's bar (tqdm/std.py, format_meter); groups: percent, step, total, elapsed.
 inline constexpr std::string_view kBar = R"((\d+)%\|[^|]*\| *(\d+)/(\d+) \[([\d:]+)<[^\]]*(?:it/s|s/it))";
-// The time of a line.
-inline constexpr std::string_view kStamp =
-    R"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)?)";
+// The time of a line, as `stamp` of a profile. Whether 04/05/2026 is in April or in May is not known, so such
+// dates are not read; without a year, the month comes first.
+inline constexpr std::array<std::string_view, 3> kStamps{
+    R"((?P<date>\d{4}[-/]\d\d[-/]\d\d[ T,]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)?))",
+    R"((?:^|\[)(?P<us_date>\d\d/\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?))",
+    R"(^[DIWEF](?P<glog>\d{4} \d\d:\d\d:\d\d\.\d+) )"};
+// Whether the line has a time that the expression finds.
+bool HasStamp(std::string_view line, std::size_t stamp);
 
 }  // namespace goodput

@@ -40,9 +40,11 @@ re2::StringPiece Re2Text(std::string_view text) {
   return {text.data(), text.size()};
 }
 
-bool HasStamp(std::string_view text) {
-  static const auto* const stamp = new RE2(Re2Text(kStamp));
-  return RE2::PartialMatch(Re2Text(text), *stamp);
+bool HasAnyStamp(std::string_view text) {
+  for (std::size_t stamp = 0; stamp < kStamps.size(); ++stamp) {
+    if (HasStamp(text, stamp)) return true;
+  }
+  return false;
 }
 
 void CountEpoch(CounterCourse& course, std::int64_t epoch, std::int64_t value) {
@@ -247,7 +249,7 @@ void ProfileLearner::See(std::string_view text) {
                                     [&](const LineNumber& number) { return number.begin < prefix; }),
                      line.numbers.end());
   if (line.numbers.empty()) return;
-  line.stamp = HasStamp(text);
+  line.stamp = HasAnyStamp(text);
   for (const LineNumber& number : line.numbers) {
     line.loss = line.loss || NamesLoss(number);
     line.more = line.more || NamesTraining(number);
