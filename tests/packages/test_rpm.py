@@ -38,6 +38,7 @@ FILES: Dict[str, Set[str]] = {
         "/usr/share/slurm-goodput/grafana",
         "/usr/share/slurm-goodput/grafana/slurm-goodput-fleet.json",
         "/usr/share/slurm-goodput/grafana/slurm-goodput.json",
+        "/usr/share/slurm-goodput/prometheus",
         "/usr/share/slurm-goodput/prometheus/slurm-goodput.rules.yml",
         "/var/lib/slurm-goodput",
         "/var/spool/slurm-goodput",

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "spank/clock.h"
 #include "sql/text.h"
 
@@ -27,9 +28,9 @@ std::string_view Trimmed(std::string_view text) {
 }  // namespace
 
 struct HttpClient::Multi {
-  Multi() {
-    // No TLS, so it is not initialized.
-    static const CURLcode started = curl_global_init(CURL_GLOBAL_NOTHING);
+  explicit Multi(Reach reach) {
+    static const CURLcode started =
+        curl_global_init(reach == Reach::kInternet ? CURL_GLOBAL_SSL : CURL_GLOBAL_NOTHING);
     if (started == CURLE_OK) handle = curl_multi_init();
   }
   ~Multi() {
@@ -97,7 +98,7 @@ struct HttpClient::Transfer {
   HttpAnswer answer;
 };
 
-HttpClient::HttpClient() : multi_(std::make_unique<Multi>()) {}
+HttpClient::HttpClient(Reach reach) : reach_(reach), multi_(std::make_unique<Multi>(reach)) {}
 
 HttpClient::~HttpClient() {
   transfers_.clear();
@@ -122,15 +123,21 @@ int HttpClient::Start(const HttpRequest& request) {
   }
   set(CURLOPT_URL, request.url.c_str());
   if (!request.unix_socket.empty()) set(CURLOPT_UNIX_SOCKET_PATH, request.unix_socket.c_str());
-  set(CURLOPT_PROTOCOLS_STR, "http");
+  set(CURLOPT_PROTOCOLS_STR, reach_ == Reach::kInternet ? "http,https" : "http");
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   set(CURLOPT_FOLLOWLOCATION, 0L);
-  set(CURLOPT_PROXY, "");
-  set(CURLOPT_NOPROXY, "*");
+  if (reach_ == Reach::kNearby || !absl::StartsWith(request.url, "https:")) {
+    set(CURLOPT_PROXY, "");
+    set(CURLOPT_NOPROXY, "*");
+  }
   set(CURLOPT_NOSIGNAL, 1L);
   // Do not wait for a pending name lookup when the client is destroyed.
   set(CURLOPT_QUICK_EXIT, 1L);
   set(CURLOPT_USERAGENT, "slurm-goodput");
+  if (transfer->request.body) {
+    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(transfer->request.body->size()));
+    set(CURLOPT_POSTFIELDS, transfer->request.body->c_str());
+  }
   set(CURLOPT_HTTPHEADER, transfer->headers);
   set(CURLOPT_CONNECTTIMEOUT_MS, in_ms(request.connect_timeout));
   set(CURLOPT_TIMEOUT_MS, in_ms(request.timeout));

@@ -1,10 +1,10 @@
-// HTTP GET from a nearby server, several at a time, in the calling thread: no redirects, no proxies, no TLS.
-// The only user of libcurl.
+// HTTP GET and POST, several at a time, in the calling thread: no redirects. The only user of libcurl.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +14,8 @@
 namespace goodput {
 
 struct HttpRequest {
-  std::string url;                   // http://
+  std::string url;                   // http://, from Reach::kInternet also https://
+  std::optional<std::string> body;   // sent with POST; a header has to tell its type
   std::string unix_socket;           // path of a Unix socket to connect to, whatever host the URL names
   std::vector<std::string> headers;  // "Name: value"
   absl::Duration connect_timeout = absl::Seconds(3);
@@ -32,9 +33,13 @@ struct HttpAnswer {
   absl::Duration took;
 };
 
+// kNearby: no TLS, no proxies. kInternet: for https, certificates are verified, and proxies are those of the
+// environment. A process uses one of them.
+enum class Reach { kNearby, kInternet };
+
 class HttpClient {
  public:
-  HttpClient();
+  explicit HttpClient(Reach reach = Reach::kNearby);
   ~HttpClient();  // cancels pending requests
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
@@ -49,6 +54,7 @@ class HttpClient {
   struct Multi;
   void Collect(std::vector<HttpAnswer>& answers);
 
+  Reach reach_;
   std::unique_ptr<Multi> multi_;
   std::map<int, std::unique_ptr<Transfer>> transfers_;
   std::vector<HttpAnswer> failed_;  // requests that could not be started

@@ -15,8 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -44,8 +47,9 @@ constexpr int kNotFound = 127;
 constexpr int kDefaultPort = 4318;
 constexpr int kMostPort = 65535;
 constexpr int kTickMs = 1000;
-// Programs that end at the same time send their last spans until then.
-constexpr int kQuietTicks = 2;
+// Programs that were told to end, too, may run on until they are killed. They send spans every 5 s by
+// default.
+constexpr std::chrono::seconds kQuiet{6};
 
 constexpr const char* kHelp = R"(Usage: sgoodput otlp [--port PORT] [-- COMMAND ...]
 
@@ -57,7 +61,8 @@ OTEL_EXPORTER_OTLP_PROTOCOL set, on a free port, and has its exit status:
 
   srun sgoodput otlp -- python pretrain_gpt.py ... --otel-span-groups per_step
 
-Without one, it serves port 4318 until it is told to end:
+Without one, it serves port 4318 until a signal. After SIGTERM, which programs
+of the job may survive for a while, it ends when nothing came for 6 seconds:
 
   sgoodput otlp &
   export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318
@@ -122,6 +127,7 @@ class Service {
     ASSIGN_OR_RETURN(server_, HttpServer::Start(listener.fd, limits,
                                                 [this](const HttpQuestion& question,
                                                        const std::function<void(HttpReply)>& done) {
+                                                  last_request_ = Clock::now();
                                                   done(receiver_.Answer(question));
                                                 }));
     port_ = listener.port;
@@ -136,8 +142,10 @@ class Service {
       server_->CutSlowOnes();
     }
   }
-  void WaitUntilQuiet() {
-    for (int tick = 0; tick < kQuietTicks; ++tick) poll(nullptr, 0, kTickMs);
+  // Until nothing has been sent for kQuiet, or `end` is readable.
+  void ServeUntilQuiet(int end) {
+    const Clock::time_point told = Clock::now();
+    Serve(end, [&] { return Clock::now() - std::max(told, last_request_.load()) >= kQuiet; });
   }
   // The marks that were not sent.
   std::int64_t Finish() {
@@ -147,10 +155,13 @@ class Service {
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   MarkConnection connection_;
   MarkSink sink_;
   LiveSpans spans_{sink_};
   int port_ = 0;
+  std::atomic<Clock::time_point> last_request_{Clock::time_point{}};
   SpanReceiver receiver_{spans_, [this](const HttpQuestion& question) { return IsOurs(question, port_); }};
   std::unique_ptr<HttpServer> server_;
 };
@@ -174,7 +185,9 @@ int ServeUntilTold(int port) {
   Service service(*std::move(identity));
   if (absl::Status status = service.Start(*listener); !status.ok()) return Complain(Message(status));
   service.Serve(told, [] { return false; });
-  service.WaitUntilQuiet();
+  signalfd_siginfo signal{};
+  const bool read = ::read(told, &signal, sizeof(signal)) == sizeof(signal);
+  if (read && signal.ssi_signo == SIGTERM) service.ServeUntilQuiet(told);
   const std::int64_t lost = service.Finish();
   if (lost > 0) Complain(Cat(lost, " marks could not be sent to goodputd; see sgoodput doctor"));
   return 0;

@@ -193,6 +193,9 @@ absl::Status SpanFold::CloseSave(bool went_on) {
     process.running.insert_or_assign(*save.call, save);
   } else if (complete) {
     RETURN_IF_ERROR(Checkpoint(*save.written, save, false, {}));
+  } else {
+    // Spans that would prove it complete are missing, but the program was not in the save after this.
+    RETURN_IF_ERROR(Checkpoint(save.blocked_until, save, false, kInBackground));
   }
   const Ns written = save.written.value_or(save.blocked_until);
   if (save.call && written > save.begin)

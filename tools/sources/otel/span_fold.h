@@ -4,24 +4,22 @@
 //
 //   span                              becomes
 //   megatron.train.iteration          n is counted from 0: step n+1 begins at its start. It was done at its
-//   end
-//                                     if it has the attribute megatron.skipped, which is set last, and no
-//                                     error; otherwise it was cut off. Skipped: the phase
+//                                     end if it has the attribute megatron.skipped, which is set last, and
+//                                     no error; otherwise it was cut off. Skipped: the phase
 //                                     `skipped_iteration`.
 //   megatron.train.first_iteration    n tells from which step the program resumed
 //   megatron.checkpoint.exposed_save  checkpoint N begins; the loop is blocked until its end
 //   megatron.checkpoint.save          within it: of a synchronous save, complete at its end if it has no
-//   error
-//                                     and a later span proves that the loop went on
+//                                     error and a later span proves that the loop went on. Otherwise it is
+//                                     not known to be complete, and the loop is not in it after its end.
 //   any with nvrx.call_idx, within    the save is asynchronous, with this number
 //   megatron.checkpoint.save.finalize and exit_finalize: the saves in nvrx.call_idx are complete at its end
 //   megatron.checkpoint.load          restore
 //   megatron.startup.*, pre_startup, workload.startup.*, megatron.train.cuda_graph_capture: phases, named as
 //                                     NVIDIA Lens names the parts of startup
 //   megatron.evaluate                 phase `evaluation`
-//   .iteration_report, .sniff_test, .gc_collect, .ft_heartbeat, .timers_log, finalize without a save: phases
-//   if
-//                                     they take a noticeable time
+//   .iteration_report, .sniff_test, .gc_collect, .ft_heartbeat, .timers_log, finalize without a save:
+//                                     phases if they take a noticeable time
 //   nvrx.restart.rendezvous, .health_check, .worker_launch: phases of the launcher on one node
 //   megatron.train, nvrx.cold_start, nvrx.restart.cycle and others, slurm.*: nothing. A failed cycle shows as
 //                                     steps that begin again in the next process. Time of NVRx's spare nodes
