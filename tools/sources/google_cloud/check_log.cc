@@ -48,13 +48,12 @@ CloudFinding CheckScopes(const std::vector<std::string>& scopes) {
 std::string TrialEntry(const LogName& log, absl::Time now) {
   return Cat("{\"logName\":", QuotedJson(log.Text()),
              ",\"resource\":{\"type\":\"global\",\"labels\":{\"project_id\":", QuotedJson(log.project),
-             "}},\"dryRun\":true,\"entries\":[{\"timestamp\":\"",
-             absl::FormatTime(absl::RFC3339_full, now, absl::UTCTimeZone()),
+             "}},\"dryRun\":true,\"entries\":[{\"timestamp\":\"", ServiceTime(now),
              R"(","severity":"INFO","insertId":"doctor","jsonPayload":{"job_name":"doctor"}}]})");
 }
 
 std::string TrialRead(const LogName& log, absl::Time now) {
-  const std::string since = absl::FormatTime(absl::RFC3339_full, now - kLookedBack, absl::UTCTimeZone());
+  const std::string since = ServiceTime(now - kLookedBack);
   const std::string filter = Cat("logName=", QuotedJson(log.Text()), " AND timestamp>", QuotedJson(since));
   return Cat("{\"resourceNames\":[", QuotedJson(Cat("projects/", log.project)),
              "],\"filter\":", QuotedJson(filter), ",\"orderBy\":\"timestamp asc\",\"pageSize\":1}");

@@ -15,10 +15,12 @@ constexpr std::size_t kLongestLog = 511;
 bool IsProject(std::string_view text) {
   constexpr std::size_t kLongest = 128;
   // An organization's projects are example.com:NAME.
-  return !text.empty() && text.size() <= kLongest && std::all_of(text.begin(), text.end(), [](char c) {
-    return absl::ascii_islower(static_cast<unsigned char>(c)) ||
-           absl::ascii_isdigit(static_cast<unsigned char>(c)) || c == '-' || c == '.' || c == ':';
-  });
+  return !text.empty() && text.size() <= kLongest &&
+         absl::ascii_isalnum(static_cast<unsigned char>(text.front())) &&
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return absl::ascii_islower(static_cast<unsigned char>(c)) ||
+                  absl::ascii_isdigit(static_cast<unsigned char>(c)) || c == '-' || c == '.' || c == ':';
+         });
 }
 
 bool IsPlain(char c) {

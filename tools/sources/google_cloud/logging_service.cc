@@ -139,6 +139,10 @@ absl::StatusOr<absl::Duration> ApartOf(const CloudWorld& world) {
 
 }  // namespace
 
+std::string ServiceTime(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%d%ET%H:%M:%E9SZ", time, absl::UTCTimeZone());
+}
+
 absl::Duration Pace::Next(absl::Time now) {
   const absl::Time at = std::max(now, next_);
   next_ = at + apart_;
@@ -164,8 +168,8 @@ absl::StatusOr<LoggingService> LoggingService::Connect(const CloudWorld& world) 
 
 absl::StatusOr<HttpAnswer> LoggingService::Send(std::string_view method, const std::string& body,
                                                 Pace* pace) {
-  ASSIGN_OR_RETURN(const std::string token, token_.Get());
   if (pace != nullptr) world_->sleep(pace->Next(world_->now()));
+  ASSIGN_OR_RETURN(const std::string token, token_.Get());
   HttpRequest request;
   request.url = Cat(endpoint_, "/v2/", method);
   request.body = body;

@@ -13,6 +13,9 @@
 
 namespace goodput {
 
+// A time as the service writes it, in UTC.
+std::string ServiceTime(absl::Time time);
+
 // Calls are at least this far apart.
 class Pace {
  public:

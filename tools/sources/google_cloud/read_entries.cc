@@ -15,10 +15,6 @@ namespace dom = simdjson::dom;
 
 constexpr int kLeastPage = 10;
 
-std::string ServiceTime(absl::Time time) {
-  return absl::FormatTime("%Y-%m-%d%ET%H:%M:%E*SZ", time, absl::UTCTimeZone());
-}
-
 // A quoted text of the filter language, whose escapes are those of JSON.
 std::string Quoted(std::string_view text) {
   return QuotedJson(text);
@@ -58,7 +54,7 @@ std::string LogFilter(const LogQuestion& question, const std::optional<LogPositi
 
 std::string EntryReader::Body() const {
   std::string body = Cat("{\"resourceNames\":[", QuotedJson(Cat("projects/", question_.log.project)),
-                         "],\"filter\":", QuotedJson(LogFilter(question_, behind_)),
+                         "],\"filter\":", QuotedJson(LogFilter(question_, asked_behind_)),
                          ",\"orderBy\":\"timestamp asc\",\"pageSize\":", page_size_);
   if (!page_token_.empty()) body += Cat(",\"pageToken\":", QuotedJson(page_token_));
   return body + "}";
@@ -89,8 +85,8 @@ bool EntryReader::IsNew(absl::Time at, const LogPosition& position) {
   return at < last_ - kOverlap || recent_.emplace(at, position.insert_id).second;
 }
 
-// A page token lasts a day, and belongs to a page size. Without it, the next page begins behind the last
-// entry.
+// A page token lasts a day, and belongs to the same filter and page size. Without it, the next page begins
+// behind the last entry.
 absl::StatusOr<std::string> EntryReader::NextPage() {
   while (true) {
     ++report_.calls;
@@ -99,6 +95,7 @@ absl::StatusOr<std::string> EntryReader::NextPage() {
     if (too_long) page_size_ /= 10;
     if (!too_long && (!absl::IsInvalidArgument(answer.status()) || page_token_.empty())) return answer;
     page_token_.clear();
+    asked_behind_ = behind_;
   }
 }
 

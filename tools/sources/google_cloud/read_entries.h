@@ -65,7 +65,8 @@ class EntryReader {
 
   LoggingService& service_;
   LogQuestion question_;
-  std::optional<LogPosition> behind_;
+  std::optional<LogPosition> behind_;        // the last entry
+  std::optional<LogPosition> asked_behind_;  // in the filter
   std::string page_token_;
   int page_size_ = 1000;
   absl::Time last_ = absl::InfinitePast();

@@ -121,7 +121,7 @@ absl::Status EntryWriter::Take(std::string_view line) {
     ++report_.too_old;
     return absl::OkStatus();
   }
-  const std::string timestamp = absl::FormatTime("%Y-%m-%d%ET%H:%M:%E9SZ", at, absl::UTCTimeZone());
+  const std::string timestamp = ServiceTime(at);
   std::string written = Cat("{\"timestamp\":\"", timestamp, "\",\"severity\":\"INFO\",\"insertId\":\"", id,
                             "\",\"jsonPayload\":", line, "}");
   constexpr std::size_t kAround = 3;  // a comma, and the end
