@@ -7,6 +7,7 @@ service's own protos (npm), has its limits, and fails where it may.
 
 import json
 import os
+import pty
 import re
 import shutil
 import subprocess
@@ -99,7 +100,8 @@ class CloudTest(unittest.TestCase):
             pass
         self.env = {"PATH": os.environ["PATH"], "GOODPUT_CONF": config, "GCE_METADATA_HOST": self.cloud.address,
                     "CLOUDSDK_API_ENDPOINT_OVERRIDES_LOGGING": "http://%s/" % self.cloud.address,
-                    "GOODPUT_CLOUD_READS_PER_MINUTE": "60000"}
+                    "GOODPUT_CLOUD_READS_PER_MINUTE": "60000",
+                    **{name: value for name, value in os.environ.items() if name.startswith("GOODPUT_FAULT")}}
 
     def run_it(self, command: str, *args: str, db: str = "db", **env: str) -> "subprocess.CompletedProcess[str]":
         options = [] if command == "doctor" else ["--db", os.path.join(self.dir, db)]
@@ -285,6 +287,25 @@ class WritingAndReading(CloudTest):
         self.assertEqual(done.returncode, 1, done)
         self.assertIn("1 entries not written: a step that is not liked", done.stderr)
         self.assertIn("%d entries written" % len(self.cloud.state()["entries"]), done.stdout)
+
+    def test_progress_on_a_terminal_after_two_seconds(self) -> None:
+        self.in_the_log(a_run(self.began(), 300))
+        self.cloud.behave(mostPage=25)
+        for pace, drawn in (("240", True), ("60000", False)):
+            master, slave = pty.openpty()
+            child = subprocess.Popen([SGOODPUT, "import", "--db", os.path.join(self.dir, "db" + pace), "--cloud-log", LOG], stdin=slave,
+                                     stdout=subprocess.DEVNULL, stderr=slave,
+                                     env=dict(self.env, TERM="xterm", GOODPUT_CLOUD_READS_PER_MINUTE=pace))
+            os.close(slave)
+            text = b""
+            while True:
+                try:
+                    text += os.read(master, 65536)
+                except OSError:  # the other end is closed
+                    break
+            os.close(master)
+            self.assertEqual(child.wait(60), 0)
+            self.assertEqual(bool(re.search(rb"sgoodput: %s: \d+ entries, until 20" % LOG.encode(), text)), drawn, text)
 
     def test_usage(self) -> None:
         for args in (["import", "--cloud-log", LOG, "file"], ["import", "--job-name", "x", "file"], ["import", "--cloud-log", "goodput"],

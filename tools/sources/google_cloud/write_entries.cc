@@ -140,7 +140,7 @@ absl::Status EntryWriter::Finish() {
 absl::Status EntryWriter::Send() {
   body_ += "]}";
   ++report_.calls;
-  const absl::Status status = service_.Write(body_).status();
+  absl::Status status = service_.Write(body_).status();
   std::int64_t written = entries_;
   if (!status.ok()) {
     const absl::optional<absl::Cord> payload = status.GetPayload(ToAbsl(LoggingService::kRefusedEntries));
