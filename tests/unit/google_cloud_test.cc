@@ -471,6 +471,17 @@ TEST_F(ReadEntriesTest, ItContinuesBehindKnownEntriesLessWhatArrivesLate) {
   EXPECT_EQ(lines_.front(), Entry(20, "late") + "\n");
 }
 
+TEST_F(ReadEntriesTest, BehindKnownEntriesNothingIsLeftOutWhateverTheBegin) {
+  EntryReader later(
+      service_, {kLog, "llm", absl::FromUnixSeconds(1'799'000'000), absl::FromUnixSeconds(1'800'000'000)});
+  ASSERT_TRUE(later.Know(Entry(50, "b")).ok());
+  ASSERT_TRUE(later
+                  .Read([](std::string_view) { return absl::OkStatus(); },
+                        [](const ReadEntriesReport&, const std::string&) {})
+                  .ok());
+  EXPECT_TRUE(absl::StrContains(Body(0), R"(timestamp>\"2026-09-21T12:00:16.000000000Z\")")) << Body(0);
+}
+
 TEST_F(ReadEntriesTest, OtherEntriesAreNotKnown) {
   for (
       const char* line :

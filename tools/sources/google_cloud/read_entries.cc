@@ -75,7 +75,7 @@ absl::Status EntryReader::Know(std::string_view line) {
       job != question_.job_name)
     return absl::InvalidArgumentError(Cat("has entries of the job ", job));
   IsNew(entry->at, entry->position);
-  question_.after = std::max(question_.after, last_ - kOverlap);
+  question_.after = last_ - kOverlap;
   return absl::OkStatus();
 }
 

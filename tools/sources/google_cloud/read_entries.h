@@ -45,7 +45,7 @@ class EntryReader {
   EntryReader(LoggingService& service, LogQuestion question)
       : service_(service), question_(std::move(question)) {}
 
-  // An entry that an earlier reading wrote, one line; the reading continues behind the last of them, less
+  // An entry that an earlier reading wrote, one line; the reading begins at the last of them, less
   // kOverlap, since entries arrive late, and leaves out those that are known. InvalidArgument: of another log
   // or job.
   absl::Status Know(std::string_view line);
