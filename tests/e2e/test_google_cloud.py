@@ -256,6 +256,38 @@ class WritingAndReading(CloudTest):
         self.assertIn("of the job llm", self.refused("import", "--cloud-log", LOG, "--job-name", "other", "--keep", kept))
         self.assertIn("of the log", self.refused("import", "--cloud-log", LOG + "2", "--keep", kept))
 
+    def test_two_imports_do_not_write_to_one_file(self) -> None:
+        self.in_the_log(a_run(self.began(), 300))
+        self.cloud.behave(mostPage=100)
+        kept = os.path.join(self.dir, "kept")
+        options = ["--cloud-log", LOG, "--keep", kept]
+        with subprocess.Popen([SGOODPUT, "import", "--db", os.path.join(self.dir, "one"), *options], stdout=subprocess.PIPE,
+                              env=dict(self.env, GOODPUT_CLOUD_READS_PER_MINUTE="60")) as first:
+            while not (os.path.exists(kept) and os.path.getsize(kept)):
+                time.sleep(0.05)
+            self.assertIn("in use", self.refused("import", *options, db="two"))
+            self.assertIn(b"attempts of run llm", first.communicate(timeout=60)[0])
+        self.ok("import", *options, db="two")
+        self.the_same("one", "two")
+
+    def test_the_database_may_be_elsewhere(self) -> None:
+        """What goodputd answers is written from here."""
+        self.have_run(a_run(self.began(), 300))
+        answer, ask = os.path.join(self.dir, "answer"), os.path.join(self.dir, "ask")
+        self.ok("export", "--no-refresh", "--run", "llm", "-o", answer)
+        with open(ask, "w") as file:
+            file.write('#!/bin/sh\necho "$@" > %s.asked\ncat %s\n' % (answer, answer))
+        os.chmod(ask, 0o755)
+        self.ok("export", "--url", "http://far:1", "--run", "llm", "--cloud-log", LOG, GOODPUT_ASK=ask)
+        with open(answer + ".asked") as file:
+            self.assertRegex(file.read(), r"\Ahttp://far:1 /v1/export\?\S*run=llm\n")
+        with open(answer) as file:
+            self.assertEqual(len(self.cloud.state()["entries"]), len(file.readlines()))
+        with open(ask, "w") as file:
+            file.write("#!/bin/sh\necho 'sgoodput: no such run' >&2\nexit 1\n")
+        self.assertIn("no such run", self.refused("export", "--url", "http://far:1", "--run", "x", "--cloud-log", LOG, status=1,
+                                                  GOODPUT_ASK=ask))
+
     def test_one_job_of_a_log_of_several(self) -> None:
         began = self.began()
         self.in_the_log(a_run(began, 300))

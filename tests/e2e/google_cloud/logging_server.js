@@ -33,7 +33,7 @@ const entries = new Map();  // by log, time and insertId
 const state = {problems: [], calls: {"entries:list": 0, "entries:write": 0, token: 0}, most: {entries: 0, bytes: 0}, dropped: 0,
                received: 0, dryRuns: 0, quotaExceeded: 0, tokenExpired: 0, filters: []};
 const tokens = new Map();      // the token -> until when it is valid
-const pageTokens = new Map();  // -> {until, question, at}
+const pageTokens = new Map();  // -> {until, question, found, begin, pages}
 let reads = [];
 
 class Refusal extends Error {
@@ -187,14 +187,14 @@ function list(json) {
   state.filters.push(json.filter);
   const fits = parseFilter(json.filter);
   const question = JSON.stringify([json.resourceNames, json.filter, json.pageSize]);
-  let begin = 0, pages = 0;
+  let begin = 0, pages = 0, found = null;
   if (json.pageToken !== undefined) {
     const token = pageTokens.get(json.pageToken);
     if (!token || token.until < now || token.question !== question) throw bad("page_token is invalid or expired");
-    ({begin, pages} = token);
+    ({begin, pages, found} = token);
   }
   const order = (a, b) => a.ns < b.ns ? -1 : a.ns > b.ns ? 1 : a.insertId < b.insertId ? -1 : 1;
-  const found = [...entries.values()].filter(fits).sort(order);
+  found ??= [...entries.values()].filter(fits).sort(order);
   const size = config.emptyPages && pages % 2 === 0 ? 0 : Math.min(json.pageSize || 50, config.mostPage, 1000);
   const end = begin + size;
   const answer = {};
@@ -203,7 +203,7 @@ function list(json) {
   }
   if (end < found.length) {
     const token = crypto.randomBytes(24).toString("base64url");
-    pageTokens.set(token, {until: now + config.pageTokensLiveMs, question, begin: end, pages: pages + 1});
+    pageTokens.set(token, {until: now + config.pageTokensLiveMs, question, found, begin: end, pages: pages + 1});
     answer.nextPageToken = token;
   }
   return answer;
