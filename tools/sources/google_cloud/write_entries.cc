@@ -20,7 +20,7 @@ constexpr absl::Duration kMostAhead = absl::Hours(24);
 constexpr std::size_t kMostEntryBytes = 250'000;
 constexpr std::size_t kDigestBytes = 16;
 constexpr std::size_t kPositionDigits = 4;
-constexpr std::size_t kMostWords = 200;
+constexpr std::size_t kMostReason = 200;
 constexpr std::string_view kDigits = "0123456789abcdefghijklmnopqrstuv";
 
 // Five bits a digit, and in the order of the bytes.
@@ -87,7 +87,7 @@ EntryWriter::EntryWriter(LoggingService& service, WriteEntriesOptions options)
 
 void EntryWriter::Refuse(std::int64_t count, const std::string& why) {
   report_.refused += count;
-  if (report_.why_refused.empty()) report_.why_refused = Printable(why, kMostWords);
+  if (report_.why_refused.empty()) report_.why_refused = Printable(why, kMostReason);
 }
 
 // Entries of the same time are read in the order of their ids.
