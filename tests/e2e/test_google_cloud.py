@@ -14,8 +14,9 @@ import subprocess
 import tempfile
 import time
 import unittest
+import urllib.error
 import urllib.request
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from .harness.hand_written import SGOODPUT, TOP
 
@@ -179,6 +180,17 @@ class WritingAndReading(CloudTest):
         self.the_same("file", "cloud")
         self.the_same("db", "cloud")
         self.assertEqual(self.ok("import", "--cloud-log", LOG, "--job-name", "llm", db="cloud"), said[:-1] + "; unchanged\n")
+
+    def test_requests_of_long_entries_are_shorter(self) -> None:
+        job = "long" * 1500
+        self.have_run(a_run(self.began(), 1900, job))
+        self.ok("export", "--no-refresh", "--run", job, "--cloud-log", LOG)
+        state = self.cloud.state()
+        self.assertEqual(state["problems"], [])
+        self.assertLess(state["most"]["entries"], 1000)
+        self.assertTrue(4_900_000 < state["most"]["bytes"] <= 5_000_000, state["most"])
+        self.ok("import", "--cloud-log", LOG, "--job-name", job, db="cloud")
+        self.assertEqual(self.job("cloud", job)["steps"]["kept"], 1901)
 
     def test_what_fails_is_repeated_and_nothing_is_there_twice(self) -> None:
         self.have_run(a_run(self.began(), 2400))
@@ -349,6 +361,59 @@ class WritingAndReading(CloudTest):
         for args in (["-o", "x"], ["--format", "trace"], ["--grain", "attempt-day"], ["--retention", "0"]):
             self.refused("export", "--no-refresh", "--run", "llm", "--cloud-log", LOG, *args)
         self.assertEqual(self.cloud.state()["calls"], {"entries:list": 0, "entries:write": 0, "token": 0})
+
+
+class StandIn(CloudTest):
+    """The judge itself: it refuses what the service refuses."""
+
+    def post(self, method: str, body: Any, token: str = "") -> Tuple[int, str]:
+        request = urllib.request.Request("http://%s/computeMetadata/v1/instance/service-accounts/default/token" % self.cloud.address,
+                                         headers={"Metadata-Flavor": "Google"})
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            token = token or json.load(answer)["access_token"]
+        request = urllib.request.Request("http://%s/v2/%s" % (self.cloud.address, method), json.dumps(body).encode(),
+                                         {"Content-Type": "application/json", "Authorization": "Bearer " + token})
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.load(error)["error"]["message"]
+
+    def test_it_takes_only_what_the_protos_know(self) -> None:
+        entry = {"timestamp": "2026-09-21T00:00:00.5Z", "severity": "INFO", "insertId": "a", "jsonPayload": {"job_name": "llm"}}
+        good = {"logName": LOG, "resource": {"type": "global", "labels": {"project_id": "lab-1"}}, "partialSuccess": True, "entries": [entry]}
+        self.assertEqual(self.post("entries:write", good)[0], 200)
+        for wrong, why in ((dict(good, entrys=[]), "entrys"), (dict(good, entries=[dict(entry, insert_id="a")]), "insert_id"),
+                           (dict(good, partialSuccess="true"), "partialSuccess"), (dict(good, resource={"kind": "x"}), "kind"),
+                           (dict(good, entries=[dict(entry, severity="info")]), "severity"), (dict(good, labels={"a": 1}), "labels.a"),
+                           (dict(good, entries=[dict(entry, timestamp="2026-09-21 00:00:00")]), "not a time"),
+                           (dict(good, entries=[dict(entry, jsonPayload="text")]), "jsonPayload"), (dict(good, entries=entry), "entries"),
+                           (dict(good, entries=[entry] * 1001), "1001 entries"), (dict(good, logName="projects/x/logs/a b"), "logName"),
+                           (dict(good, entries=[dict(entry, jsonPayload={"x": "y" * 262144})]), "too long"),
+                           (dict(good, labels={"x": "y" * 10_000_000}), "longer than 10 MB")):
+            code, message = self.post("entries:write", wrong)
+            self.assertEqual(code, 400, why)
+            self.assertIn(why, message)
+
+    def test_it_reads_as_the_service_does(self) -> None:
+        self.in_the_log(a_run(self.began(), 100))
+        good = {"resourceNames": ["projects/lab-1"], "filter": 'logName="%s"' % LOG, "orderBy": "timestamp asc", "pageSize": 10}
+        code, text = self.post("entries:list", good)
+        page = json.loads(text)
+        self.assertEqual((code, len(page["entries"])), (200, 10))
+        self.assertEqual(self.post("entries:list", dict(good, pageToken=page["nextPageToken"]))[0], 200)
+        for wrong, why in ((dict(good, pageToken="x"), "page_token"), (dict(good, pageToken=page["nextPageToken"], pageSize=11), "page_token"),
+                           (dict(good, filter="severity=DEBUG"), "not understood"), (dict(good, filter="x" * 20001), "too long"),
+                           (dict(good, pageSize="10"), "pageSize"), (dict(good, page_size=10), "page_size")):
+            code, message = self.post("entries:list", wrong)
+            self.assertEqual(code, 400, why)
+            self.assertIn(why, message)
+        self.assertEqual(self.post("entries:list", good, token="forged")[0], 401)
+        self.assertEqual(self.post("entries:delete", good)[0], 404)
+        self.cloud.behave(readsPerWindow=60)
+        codes = [self.post("entries:list", good)[0] for _ in range(61)]
+        self.assertEqual(codes[-1], 429)
 
 
 class Credentials(CloudTest):
