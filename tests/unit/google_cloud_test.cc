@@ -579,6 +579,19 @@ TEST_F(WriteEntriesTest, TheSameEntryHasTheSameIdAndDoesNotGoBackInTime) {
   EXPECT_TRUE(std::is_sorted(times.begin(), times.end()));
 }
 
+TEST_F(WriteEntriesTest, TimesAreInMicrosecondsSoThatTheLibraryReadsOnBehindThem) {
+  EntryWriter writer = Writer();
+  for (const char* t : {"1790000000.1234561", "1790000000.1234569", "1790000000.123457"}) {
+    ASSERT_TRUE(writer.Take(Cat(R"({"job_name":"llm","job_start_time":)", t, "}")).ok());
+  }
+  ASSERT_TRUE(writer.Finish().ok());
+  EXPECT_EQ(Fields(Body(0), "timestamp"),
+            (std::vector<std::string>{"2026-09-21T14:13:20.123456000Z", "2026-09-21T14:13:20.123456000Z",
+                                      "2026-09-21T14:13:20.123457000Z"}));
+  const std::vector<std::string> ids = Fields(Body(0), "insertId");
+  EXPECT_LT(ids[0], ids[1]);
+}
+
 TEST_F(WriteEntriesTest, WhatTheLogWouldNotShowIsCountedAndNotSent) {
   EntryWriter writer = Writer();
   const double day = 86'400;

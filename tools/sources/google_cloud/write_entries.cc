@@ -109,7 +109,8 @@ absl::Status EntryWriter::Take(std::string_view line) {
   GoogleEntry entry;
   ASSIGN_OR_RETURN(const bool taken, parser_.Parse(std::string_view(padded_).substr(0, line.size()), entry));
   if (!taken) return absl::InvalidArgumentError("not an entry of a goodput log");
-  const absl::Time own = absl::FromUnixNanos(entry.time());
+  // The library reads a log on from the last entry's time, which it knows in microseconds only.
+  const absl::Time own = absl::FromUnixMicros(entry.time() / 1000);
   if (own > options_.now + kMostAhead) {
     ++report_.too_new;
     return absl::OkStatus();

@@ -1,8 +1,8 @@
 // Writes a log of Google's goodput library, as `sgoodput export` makes it, to Cloud Logging.
 //
-// An entry's timestamp is the event's time, but not before that of the entry before it, since the library's
-// calculator follows the order of the log. Its insertId follows from its time and content, so that an entry
-// that is written twice is one entry in the log.
+// An entry's timestamp is the event's time in microseconds, but not before that of the entry before it, since
+// the library's calculator follows the order of the log. Its insertId follows from its time and content, so
+// that an entry that is written twice is one entry in the log.
 #pragma once
 
 #include <cstdint>
