@@ -3,14 +3,14 @@
 # One file per target. Separate from other builds, because the compiler and the flags differ and all code is instrumented.
 CLANGXX ?= clang++
 TOP ?= ../..
-packages = absl_status absl_statusor absl_time absl_strings absl_str_format re2 simdjson sqlite3 zlib
+packages = absl_status absl_statusor absl_time absl_strings absl_str_format re2 simdjson sqlite3 zlib libcrypto
 CXXFLAGS = -std=c++17 -O1 -g1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
   -fno-sanitize-recover=all -I$(TOP) $(shell pkg-config --cflags $(packages))
 LDLIBS := $(shell pkg-config --libs $(packages))
 
 targets = spool_line record mark_message option_value config times sacct_text hostlist log_lines step_block google_entry \
   cloud_log json_stream line_templates mark_block node_status question record_pack \
-  helper_answer spool_names spans
+  helper_answer spool_names spans cloud_answers
 # The sources that they need, each library compiled as one file, as with configure --enable-unity.
 piece_spank = spank/event spank/files spank/options spank/spool
 $(foreach part,blocks ingest tables,$(eval piece_$(part) = $$(patsubst $$(TOP)/%.cc,%,$$(wildcard $$(TOP)/sql/$(part)/*.cc))))
@@ -21,6 +21,8 @@ piece_logs = tools/sources/import_export/cloud_log tools/sources/import_export/i
   tools/sources/logs/profile_draft tools/sources/logs/profile_learner \
   tools/sources/logs/progress_bars tools/sources/logs/step_entry
 piece_otel = $(patsubst $(TOP)/%.cc,%,$(wildcard $(TOP)/tools/sources/otel/*.cc))
+# Without cloud_world, which needs libcurl.
+piece_cloud = $(filter-out %/cloud_world,$(patsubst $(TOP)/%.cc,%,$(wildcard $(TOP)/tools/sources/google_cloud/*.cc)))
 piece_words = tools/accounting/metrics/exposition tools/base/config tools/base/decimal tools/base/gpu_peaks tools/base/gpu_prices tools/base/hostlist \
   tools/base/mark_message tools/base/parse_time tools/base/subprocess tools/base/viewer tools/reader/question tools/reader/rights \
   tools/sources/slurm/sacct tools/sources/slurm/slurm_time tools/sources/slurm/tres tools/reader/host_names tools/base/helper_message \
@@ -30,7 +32,7 @@ piece_helpers = tools/goodputd/checkpoints/folder_watch tools/goodputd/checkpoin
   tools/goodputd/processes tools/sources/shared_spool/files_as tools/sources/shared_spool/ingest_helper \
   tools/sources/shared_spool/shared_folder tools/sources/shared_spool/ship_helper
 piece_layouts = $(patsubst $(TOP)/%.cc,%,$(wildcard $(TOP)/tools/goodputd/checkpoints/layouts/*.cc))
-pieces = spank sql blocks ingest tables logs otel words helpers layouts
+pieces = spank sql blocks ingest tables logs otel cloud words helpers layouts
 product = $(pieces:%=piece_%.o) tools/sources/logs/built_in.o
 
 all: $(targets:%=fuzz_%)

@@ -51,6 +51,7 @@ FILES: Dict[str, Set[str]] = {
         "/usr/libexec/slurm-goodput/goodput-ask",
         "/usr/libexec/slurm-goodput/goodput-otlp",
         "/usr/libexec/slurm-goodput/goodput-fleet-database",
+        "/usr/libexec/slurm-goodput/goodput-google-cloud",
         "/usr/libexec/slurm-goodput/goodput-mark",
         "/usr/share/bash-completion/completions/sgoodput",
         "/usr/share/man/man1/sgoodput.1",

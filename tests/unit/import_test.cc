@@ -270,6 +270,19 @@ TEST_F(Entry, SavesAndRestoresOfOrbax) {
             "");
   EXPECT_EQ(entry_.checkpoint, GoogleEntry::Checkpoint::kRestore);
   EXPECT_EQ(entry_.checkpoint_end, 13 * kSecond);
+  ASSERT_EQ(
+      Parse(R"({"event_type":"save","step":null,"directory":"","checkpoint_manager_blocking_start_time":10,
+      "checkpoint_manager_blocking_duration_secs":0,"slurm_goodput":{"unfinished":true}})"),
+      "");
+  EXPECT_EQ(entry_.checkpoint_step, std::nullopt);
+  EXPECT_EQ(entry_.checkpoint_end, std::nullopt);
+  ASSERT_EQ(Parse(R"({"event_type":"save","checkpoint_manager_blocking_start_time":10,
+      "checkpoint_manager_blocking_duration_secs":0})"),
+            "");
+  EXPECT_EQ(entry_.checkpoint_end, 10 * kSecond) << "of this entry, not of the last";
+  EXPECT_NE(Parse(R"({"event_type":"save","checkpoint_manager_blocking_start_time":10,
+      "slurm_goodput":{"unfinished":1}})"),
+            "");
   EXPECT_EQ(Parse(R"({"event_type":"save","step":5})"), "a save without its start");
   EXPECT_EQ(Parse(R"({"event_type":"emergency","step":5})"), "none");
 }

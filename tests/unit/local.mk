@@ -166,6 +166,12 @@ tests_unit_import_test_SOURCES = tests/spank/temp_folder.h tests/unit/cloud_log_
 tests_unit_import_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS) $(SIMDJSON_CFLAGS)
 tests_unit_import_test_LDADD = tools/sources/libimportexport.la $(GTEST_LIBS)
 
+check_PROGRAMS += tests/unit/google_cloud_test
+TESTS += tests/unit/google_cloud_test
+tests_unit_google_cloud_test_SOURCES = tests/unit/google_cloud_test.cc
+tests_unit_google_cloud_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(LIBCRYPTO_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_google_cloud_test_LDADD = tools/sources/libgooglecloud.la $(LIBCRYPTO_LIBS) $(GTEST_LIBS)
+
 check_PROGRAMS += tests/unit/otel_test
 TESTS += tests/unit/otel_test
 tests_unit_otel_test_SOURCES = tests/spank/temp_folder.h tests/unit/otel_test.cc tests/unit/run_builder.h

@@ -116,7 +116,11 @@ int HttpClient::Start(const HttpRequest& request) {
   const auto in_ms = [](absl::Duration time) {
     return static_cast<long>(std::max<std::int64_t>(1, absl::ToInt64Milliseconds(time)));
   };
-  for (const std::string& header : request.headers) {
+  std::vector<std::string> headers = request.headers;
+  // Without this, libcurl waits for a second before it sends a large body to a server that does not answer
+  // `Expect: 100-continue`.
+  if (request.body) headers.emplace_back("Expect:");
+  for (const std::string& header : headers) {
     curl_slist* more = curl_slist_append(transfer->headers, header.c_str());
     good = good && more != nullptr;
     if (more != nullptr) transfer->headers = more;

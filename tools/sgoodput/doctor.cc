@@ -29,6 +29,7 @@
 #include "tools/base/database_lease.h"
 #include "tools/base/trace_permission.h"
 #include "tools/base/unix_socket.h"
+#include "tools/sgoodput/cloud_log.h"
 #include "tools/sgoodput/findings.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/remote.h"
@@ -370,6 +371,7 @@ void CheckDatabase(const CommonOptions& options, const Config& config, Findings&
 }  // namespace
 
 int RunDoctor(const DoctorOptions& options) {
+  if (!options.cloud_log.empty()) return CheckCloudLog(options.cloud_log);
   const absl::StatusOr<Config> config = LoadConfig(options.common.config);
   if (!config.ok()) {
     std::fprintf(stderr, "sgoodput: %s\n", Message(config.status()).c_str());

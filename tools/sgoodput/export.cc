@@ -4,13 +4,16 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "sql/text.h"
+#include "tools/sgoodput/cloud_log.h"
 #include "tools/sgoodput/export_days.h"
 #include "tools/sgoodput/options.h"
+#include "tools/sgoodput/remote.h"
 #include "tools/sgoodput/run_report.h"
 #include "tools/sgoodput/session.h"
 #include "tools/sources/import_export/export_formats.h"
@@ -44,9 +47,38 @@ absl::StatusOr<std::function<absl::Status(const WriteText&)>> Exporter(const Exp
   };
 }
 
+// What goodputd at `url` exports, if the database is there.
+int ExportAnswerToCloud(const ExportOptions& options, const std::string& url) {
+  const absl::StatusOr<CommandResult> answer =
+      AskAndWait(url, options.common, QuestionAbout("export", options.target));
+  if (!answer.ok()) return Fail(answer.status());
+  if (answer->exit_code != kAnswered) {
+    std::fputs(answer->err.c_str(), stderr);
+    return answer->exit_code;
+  }
+  return WriteCloudEntries(options, options.target.cluster,
+                           [&](const WriteText& write) { return write(answer->out); });
+}
+
+int ExportToCloud(const ExportOptions& options) {
+  if (!options.grain.empty() || !options.output.empty() || !options.start.empty() || !options.end.empty() ||
+      options.format != "google-goodput") {
+    return Fail(absl::InvalidArgumentError(
+        "--cloud-log writes one run with format google-goodput, without -o, --grain, -S or -E"));
+  }
+  if (const std::optional<std::string> url = RemoteUrl(options.common))
+    return ExportAnswerToCloud(options, *url);
+  absl::StatusOr<Target> target = OpenTarget(options.common, options.target);
+  if (!target.ok()) return Fail(target.status());
+  const auto exporter = Exporter(*FindExportFormat(options.format), *target);
+  if (!exporter.ok()) return Fail(exporter.status());
+  return WriteCloudEntries(options, target->jobs.front().cluster, *exporter);
+}
+
 }  // namespace
 
 int RunExport(const ExportOptions& options) {
+  if (!options.cloud_log.empty()) return ExportToCloud(options);
   if (!options.grain.empty()) return RunExportDays(options);
   if (options.format == "csv" || options.format == "parquet")
     return Fail(

@@ -24,6 +24,7 @@
 #include "tools/base/format.h"
 #include "tools/base/parse_time.h"
 #include "tools/base/progress.h"
+#include "tools/sgoodput/cloud_log.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/session.h"
 #include "tools/sources/import_export/google_import.h"
@@ -217,11 +218,41 @@ absl::StatusOr<Input> OpenInput(const ImportOptions& options) {
   return Input::Open(options.files.front());
 }
 
+absl::Status CheckCloudOptions(const ImportOptions& options) {
+  if (options.cloud_log.empty()) {
+    const bool none =
+        options.job_name.empty() && options.keep.empty() && options.from.empty() && options.to.empty();
+    return none ? absl::OkStatus()
+                : absl::InvalidArgumentError("--job-name, --keep, -S and -E require --cloud-log");
+  }
+  if (!options.files.empty())
+    return absl::InvalidArgumentError("--cloud-log and FILE cannot be used together");
+  if (!options.log_profile.empty() || !options.start.empty() ||
+      (options.format != "auto" && options.format != kGoogle)) {
+    return absl::InvalidArgumentError(
+        "--cloud-log reads only entries of format google-goodput; for others, use gcloud logging read "
+        "--format=json | sgoodput import -");
+  }
+  return absl::OkStatus();
+}
+
+int ImportCloudLog(const ImportOptions& options, const Config& config) {
+  const std::string path = options.common.db.empty() ? config.database : options.common.db;
+  absl::StatusOr<Database> db = Database::Open(path, Database::Mode::kReadWrite);
+  if (!db.ok()) return Fail(absl::FailedPreconditionError(db.status().message()));
+  const absl::StatusOr<Input> input = ReadCloudEntries(options);
+  if (!input.ok()) return input.status().message().empty() ? kBadUsage : Fail(input.status());
+  return ImportLogFile(*input, options,
+                       [&](const FileImportOptions& import) { return ImportGoogleLog(*db, *input, import); });
+}
+
 }  // namespace
 
 int RunImport(const ImportOptions& options) {
   const absl::StatusOr<Config> config = LoadConfig(options.common.config);
   if (!config.ok()) return Fail(absl::FailedPreconditionError(config.status().message()));
+  if (absl::Status status = CheckCloudOptions(options); !status.ok()) return Fail(status);
+  if (!options.cloud_log.empty()) return ImportCloudLog(options, *config);
   const absl::StatusOr<Input> input = OpenInput(options);
   if (!input.ok()) return Fail(absl::FailedPreconditionError(input.status().message()));
   if (!options.log_profile.empty() && options.format != "auto")

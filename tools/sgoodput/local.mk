@@ -4,6 +4,7 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/attempts.cc \
   tools/sgoodput/backfill.cc \
   tools/sgoodput/check.cc \
+  tools/sgoodput/cloud_log.cc tools/sgoodput/cloud_log.h \
   tools/sgoodput/diff.cc \
   tools/sgoodput/doctor.cc \
   tools/sgoodput/doctor_controller.cc \
@@ -24,6 +25,7 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/options.h \
   tools/sgoodput/otlp.cc \
   tools/sgoodput/profile.cc \
+  tools/sgoodput/program_of_ours.cc tools/sgoodput/program_of_ours.h \
   tools/sgoodput/remote.cc tools/sgoodput/remote.h \
   tools/sgoodput/report.cc \
   tools/sgoodput/report_fleet.cc tools/sgoodput/report_fleet.h \

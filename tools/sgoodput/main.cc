@@ -156,6 +156,7 @@ Examples:
   sgoodput import -j 1234 --format=otel slurm-1234.out       spans among a program's other output
   sgoodput import --run pretrain-7b traces-*.jsonl.gz traces.jsonl     all files of a collector at once
   gcloud logging read 'logName:goodput' --format=json | sgoodput import -
+  sgoodput import --cloud-log=projects/ml/logs/goodput --job-name train -S now-30days
   sacct -a -P -D -X --delimiter=$(cat /proc/sys/kernel/random/uuid) -S 2026-01-01 -o Cluster,JobIDRaw,JobID,\
 Submit,Eligible,Start,End,State,ExitCode,User,Account,Partition,QOS,NNodes,NodeList,AllocTRES,ReqTRES,Reason,\
 JobName > jobs.txt; sgoodput import jobs.txt)";
@@ -183,6 +184,7 @@ Examples:
   sgoodput export 1234 --format=trace -o trace.json       open it in ui.perfetto.dev
   sgoodput export 1234 --format=folded | sort -k2 -n     ... or give it to flamegraph.pl
   sgoodput export --run pretrain-7b -o goodput.jsonl
+  sgoodput export --run pretrain-7b --cloud-log=projects/ml/logs/goodput
   TZ=UTC sgoodput export --grain=attempt-day --format=csv -S 2026-10-01 -o lake)";
 
 constexpr const char* kShowExamples = R"(
@@ -218,6 +220,7 @@ Examples:
 constexpr const char* kDoctorExamples = R"(
 Examples:
   sgoodput doctor
+  sgoodput doctor --cloud-log=projects/ml/logs/goodput
 
 Exit status: 0 no problem found, 1 problems found.)";
 
@@ -532,8 +535,7 @@ int ParseAndRun(int argc, char** argv) {
   goodput::ImportOptions import;
   CLI::App* import_app = app.add_subcommand("import", "read a log that another program wrote");
   AddCommon(*import_app, import.common, false);
-  import_app->add_option("FILE", import.files, "file to read; - is stdin; several only of format otel")
-      ->required();
+  import_app->add_option("FILE", import.files, "file to read; - is stdin; several only of format otel");
   import_app->add_option("--format", import.format, "auto, google-goodput, otel or sacct")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"auto", "google-goodput", "otel", "sacct"}));
@@ -552,6 +554,14 @@ int ParseAndRun(int argc, char** argv) {
       ->type_name("TIME");
   import_app->add_option("--start", import.start, "time of the first line, for a log without times")
       ->type_name("TIME");
+  const auto of_cloud = [&](const char* name, std::string& into, const char* type, const char* help) {
+    import_app->add_option(name, into, help)->type_name(type)->group("Cloud Logging");
+  };
+  of_cloud("--cloud-log", import.cloud_log, "LOG", "read projects/PROJECT/logs/NAME instead of a file");
+  of_cloud("--job-name", import.job_name, "NAME", "only entries of this job");
+  of_cloud("-S,--starttime", import.from, "TIME", "entries after TIME (7 days before the end)");
+  of_cloud("-E,--endtime", import.to, "TIME", "entries until TIME (now)");
+  of_cloud("--keep", import.keep, "FILE", "keep the entries in FILE, and read only newer ones next time");
   import_app->footer(kImportExamples);
 
   goodput::DiffOptions diff;
@@ -602,11 +612,23 @@ int ParseAndRun(int argc, char** argv) {
       ->type_name("TIME");
   export_app->add_option("-E,--endtime", out.end, "with --grain: before the month that begins at TIME")
       ->type_name("TIME");
+  export_app->add_option("--cloud-log", out.cloud_log, "write to projects/PROJECT/logs/NAME in Cloud Logging")
+      ->type_name("LOG");
+  out.retention_days = 30;
+  constexpr int kLongestRetention = 3650;
+  export_app
+      ->add_option("--retention", out.retention_days, "with --cloud-log: how long the log keeps entries (30)")
+      ->type_name("DAYS")
+      ->check(CLI::Range(1, kLongestRetention));
   export_app->footer(goodput::DescribeExportFormats() + kExportExamples);
 
   goodput::DoctorOptions doctor;
   CLI::App* doctor_app = app.add_subcommand("doctor", "check the installation and suggest fixes");
   AddCommon(*doctor_app, doctor.common, false);
+  doctor_app
+      ->add_option("--cloud-log", doctor.cloud_log,
+                   "check only the access to projects/PROJECT/logs/NAME in Cloud Logging")
+      ->type_name("LOG");
   doctor_app->footer(kDoctorExamples);
 
   goodput::SqlOptions sql;
@@ -638,6 +660,7 @@ int ParseAndRun(int argc, char** argv) {
       throw;
     }
     if (!app.get_subcommands().empty()) MoveOptionsTo(app, *app.get_subcommands().front());
+    if (*import_app && import.files.empty() && import.cloud_log.empty()) throw CLI::RequiredError("FILE");
   } catch (const CLI::ParseError& error) {
     std::fprintf(stderr, "sgoodput: %s; see sgoodput --help\n", error.what());
     return goodput::kBadUsage;
@@ -666,7 +689,8 @@ int ParseAndRun(int argc, char** argv) {
                                                            : &list.common;
   // It passes --url on.
   if (*mcp_app) return goodput::RunMcp(mcp);
-  if (common != nullptr) {
+  const bool is_local = *export_app && !out.cloud_log.empty();
+  if (common != nullptr && !is_local) {
     if (const std::optional<int> code = goodput::AskRemotely(*common, question)) return *code;
   }
   if (*show_app) return goodput::RunShow(show);

@@ -192,6 +192,12 @@ struct ImportOptions {
   std::string cluster;             // -M
   std::string submitted;
   std::string start;  // for a log without times
+  // Instead of files: a log in Cloud Logging.
+  std::string cloud_log;  // projects/PROJECT/logs/LOG
+  std::string job_name;   // only entries of this job
+  std::string from;       // -S, -E
+  std::string to;
+  std::string keep;  // the entries stay in this file
 };
 
 // Two runs, each a job id or a run name.
@@ -221,6 +227,8 @@ struct ExportOptions {
   std::string grain;                      // --grain: rows of all runs instead of one run
   std::string start;                      // with --grain: months
   std::string end;
+  std::string cloud_log;  // instead of a file: projects/PROJECT/logs/LOG in Cloud Logging
+  int retention_days = 0;
 };
 
 struct SqlOptions {
@@ -232,6 +240,7 @@ struct SqlOptions {
 
 struct DoctorOptions {
   CommonOptions common;
+  std::string cloud_log;  // check only access to this log
 };
 
 int RunList(const ListOptions& options);

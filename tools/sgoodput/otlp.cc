@@ -1,17 +1,16 @@
 // `sgoodput otlp`: executes goodput-otlp, which is separate because of libprotobuf.
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tools/sgoodput/options.h"
+#include "tools/sgoodput/program_of_ours.h"
 
 namespace goodput {
 namespace {
@@ -19,14 +18,7 @@ namespace {
 // Next to this program in a build, otherwise where it was installed.
 std::string OtlpProgram() {
   if (const char* named = std::getenv("GOODPUT_OTLP"); named != nullptr) return named;
-  std::array<char, 4096> self{};
-  const ssize_t length = readlink("/proc/self/exe", self.data(), self.size() - 1);
-  if (length > 0) {
-    const std::filesystem::path folder = std::filesystem::path(self.data()).parent_path();
-    const std::filesystem::path built = folder.parent_path() / "otlp" / "goodput-otlp";
-    if (access(built.c_str(), X_OK) == 0) return built;
-  }
-  return PKGLIBEXECDIR "/goodput-otlp";
+  return ProgramOfOurs("otlp", "goodput-otlp");
 }
 
 }  // namespace

@@ -264,7 +264,9 @@ void Exporter::AddCheckpoint(bool save, const Open& open, const Mark* end, const
   if (!step && end != nullptr) step = end->train_step;
   Add(begin.t, kOtherOrder, [&](Object& object) {
     object.Text("event_type", save ? "save" : "restore");
-    if (step) object.Int("step", *step);
+    // Google's calculator ends with an error if a save or a restore lacks any of the members that Orbax
+    // writes.
+    object.Raw("step", step ? std::to_string(*step) : "null").Text("directory", "");
     const std::string_view start =
         save ? "checkpoint_manager_blocking_start_time" : "checkpoint_manager_start_time";
     const std::string_view lasted =
@@ -273,11 +275,15 @@ void Exporter::AddCheckpoint(bool save, const Open& open, const Mark* end, const
     std::optional<Ns> blocked;
     if (end != nullptr) blocked = save ? BlockedUntil(attempt, begin.t, end->t) : end->t;
     if (open.released != nullptr) blocked = open.released->t;
-    if (blocked) object.Time(lasted, *blocked - begin.t);
+    const Ns lasts = blocked ? *blocked - begin.t : 0;
+    object.Time(lasted, lasts);
+    object.Time(save ? "checkpointer_blocking_duration_secs" : "checkpointer_duration_secs", lasts);
+    if (save) object.Time("wait_for_prev_duration_secs", 0).Time("get_old_steps_duration_secs", 0);
     if (open.released != nullptr) object.Raw("synchronous", "false");
     Object ours = object.Inner("slurm_goodput");
     ours.Text("slurm_step", StepName(begin.slurm_step)).Int("task", begin.task);
     if (end != nullptr && *blocked != end->t) ours.Time("complete_time", end->t);
+    if (!blocked) ours.Raw("unfinished", "true");
     ours.Close();
   });
 }

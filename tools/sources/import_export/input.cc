@@ -120,6 +120,31 @@ absl::StatusOr<Input> Input::Unnamed(const Input& like) {
   return input;
 }
 
+absl::StatusOr<Input> Input::CopyOf(const std::string& name, const std::string& path) {
+  Input input;
+  input.name_ = name;
+  if (path.empty()) {
+    ASSIGN_OR_RETURN(Input unnamed, Unnamed(input));
+    input.fd_ = std::move(unnamed.fd_);
+  } else {
+    constexpr mode_t kOwnerOnly = 0600;
+    const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kOwnerOnly);
+    if (fd < 0) return Errno(path, errno);
+    input.fd_.reset(new int(fd));
+  }
+  if (absl::Status status = input.CopyIsWritten(); !status.ok()) return status;
+  return input;
+}
+
+absl::Status Input::CopyIsWritten() {
+  struct stat info {};
+  if (fstat(*fd_, &info) != 0) return Errno(name_, errno);
+  if (!S_ISREG(info.st_mode)) return absl::InvalidArgumentError("not a file to keep entries in");
+  size_ = info.st_size;
+  written_ns_ = kSystemClock.real_ns();
+  return absl::OkStatus();
+}
+
 absl::Status Input::Append(std::string_view bytes) {
   size_ += static_cast<std::int64_t>(bytes.size());
   if (size_ > kMostCopied) {

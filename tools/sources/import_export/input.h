@@ -47,6 +47,12 @@ class Input {
   // Only to an unnamed file.
   absl::Status Append(std::string_view bytes);
 
+  // A copy of what `name` identifies, for another process to write to WritableFd: in the file `path`, which
+  // is made if it is missing, or empty and unnamed. CopyIsWritten tells that the process has ended.
+  static absl::StatusOr<Input> CopyOf(const std::string& name, const std::string& path);
+  int WritableFd() const { return *fd_; }
+  absl::Status CopyIsWritten();
+
   // At most `size` bytes from `at`; fewer only at the end.
   absl::StatusOr<std::size_t> Read(std::int64_t at, char* into, std::size_t size) const;
   std::int64_t size() const { return size_; }

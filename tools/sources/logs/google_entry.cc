@@ -149,6 +149,9 @@ absl::Status ReadOurs(ondemand::object object, GoogleEntry::Ours& ours) {
       status = ReadTime(value, key, ours.complete);
     } else if (key == "running_time") {
       status = ReadTime(value, key, ours.running);
+    } else if (key == "unfinished") {
+      if (value.get_bool().get(ours.unfinished) != simdjson::SUCCESS)
+        return Bad("`unfinished` is not a boolean");
     }
     if (!status.ok()) return status;
   }
@@ -247,7 +250,7 @@ absl::Status FinishCheckpoint(const Draft& draft) {
   if (!span.start) return Bad(save ? "a save without its start" : "a restore without its start");
   entry.checkpoint = save ? GoogleEntry::Checkpoint::kSave : GoogleEntry::Checkpoint::kRestore;
   entry.checkpoint_start = *span.start;
-  entry.checkpoint_end = EndOf(span);
+  if (!entry.ours.unfinished) entry.checkpoint_end = EndOf(span);
   entry.waited_until = EndOf(draft.wait);
   return absl::OkStatus();
 }

@@ -9,6 +9,7 @@
 //            wait_for_prev_start_time, wait_for_prev_duration_secs, synchronous
 //   event_type "restore" or "emergency_restore", step, checkpoint_manager_start_time,
 //            checkpoint_manager_duration_secs
+//   (Google's calculator also needs directory, checkpointer_..., wait_for_prev_... and get_old_steps_...)
 //   of elastic runs (goodput_elastic.py):
 //   elastic_wait_event_type, elastic_wait_start_time, elastic_wait_end_time
 //            | elastic_reinit_start_time, elastic_reinit_end_time
@@ -73,6 +74,7 @@ struct GoogleEntry {
     std::optional<Ns> stop;      // when it was asked to stop
     std::optional<Ns> complete;  // when the checkpoint was complete
     std::optional<Ns> running;   // the attempt had not ended by then
+    bool unfinished = false;     // the end of the checkpoint is not known, whatever its duration
   };
   Ours ours;
 

@@ -1,0 +1,209 @@
+// goodput-google-cloud: what sgoodput executes for --cloud-log. It only talks to Cloud Logging: entries come
+// and go by stdout and stdin, and sgoodput has the database.
+//
+//   goodput-google-cloud read LOG --after NS --until NS [--job-name NAME] [--continue]
+//   goodput-google-cloud write LOG [--retention DAYS] [--label NAME=VALUE ...]
+//   goodput-google-cloud check LOG
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "sql/status_macros.h"
+#include "sql/text.h"
+#include "tools/base/format.h"
+#include "tools/base/progress.h"
+#include "tools/sources/google_cloud/check_log.h"
+#include "tools/sources/google_cloud/read_entries.h"
+#include "tools/sources/google_cloud/write_entries.h"
+
+namespace goodput {
+namespace {
+
+constexpr int kDone = 0;
+constexpr int kIncomplete = 1;
+constexpr int kFailed = 2;
+constexpr std::size_t kReadAtOnce = std::size_t{1} << 20U;
+constexpr std::size_t kMostLine = std::size_t{4} << 20U;
+
+struct Words {
+  std::string command;
+  LogName log;
+  std::int64_t after_ns = 0;
+  std::int64_t until_ns = 0;
+  std::string job_name;
+  bool continues = false;
+  int retention_days = 0;
+  std::map<std::string, std::string> labels;
+};
+
+int Complain(const absl::Status& status) {
+  std::fprintf(stderr, "sgoodput: %s\n", Printable(Message(status)).c_str());
+  return kFailed;
+}
+
+absl::Status CannotWrite() {
+  return absl::ErrnoToStatus(errno, "cannot write the entries");
+}
+
+// Hands on the complete lines of stdout, a file, and removes an incomplete last one.
+absl::Status ReadKept(EntryReader& reader) {
+  if (flock(STDOUT_FILENO, LOCK_EX | LOCK_NB) != 0)
+    return absl::UnavailableError("the file is in use by another sgoodput import");
+  std::string text;
+  std::string piece(kReadAtOnce, '\0');
+  off_t at = 0;
+  off_t whole = 0;
+  while (true) {
+    const ssize_t got = pread(STDOUT_FILENO, piece.data(), piece.size(), at);
+    if (got < 0) return absl::ErrnoToStatus(errno, "cannot read the file");
+    if (got == 0) break;
+    at += got;
+    text.append(piece, 0, static_cast<std::size_t>(got));
+    std::size_t begin = 0;
+    for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+      RETURN_IF_ERROR(reader.Know(std::string_view(text).substr(begin, end - begin)));
+      whole += static_cast<off_t>(end + 1 - begin);
+      begin = end + 1;
+    }
+    text.erase(0, begin);
+    if (text.size() > kMostLine) return absl::InvalidArgumentError("not a file of --keep");
+  }
+  if (ftruncate(STDOUT_FILENO, whole) != 0 || lseek(STDOUT_FILENO, whole, SEEK_SET) < 0) return CannotWrite();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> Read(LoggingService& service, const Words& words) {
+  EntryReader reader(service, {words.log, words.job_name, absl::FromUnixNanos(words.after_ns),
+                               absl::FromUnixNanos(words.until_ns)});
+  if (words.continues) RETURN_IF_ERROR(ReadKept(reader));
+  Progress progress;
+  const absl::StatusOr<ReadEntriesReport> report = reader.Read(
+      [](std::string_view line) {
+        const bool good = std::fwrite(line.data(), 1, line.size(), stdout) == line.size();
+        return good ? absl::OkStatus() : CannotWrite();
+      },
+      [&](const ReadEntriesReport& so_far, const std::string& timestamp) {
+        std::fflush(stdout);
+        progress.Say(Cat(words.log.Text(), ": ", so_far.entries, " entries, until ", Printable(timestamp)));
+      });
+  RETURN_IF_ERROR(report.status());
+  if (std::fflush(stdout) != 0) return CannotWrite();
+  return kDone;
+}
+
+int Tell(const WriteEntriesReport& report, const Words& words) {
+  const auto say = [&](std::int64_t count, const std::string& why) {
+    if (count > 0) {
+      std::fprintf(stderr, "sgoodput: %s: %lld entries not written: %s\n", words.log.Text().c_str(),
+                   static_cast<long long>(count), why.c_str());
+    }
+  };
+  std::printf("%lld entries written to %s\n", static_cast<long long>(report.written),
+              words.log.Text().c_str());
+  say(report.too_old, Cat("older than ", words.retention_days,
+                          " days, the log's retention, so that the log would not show them; --retention DAYS "
+                          "if it keeps them longer"));
+  say(report.too_new, "more than a day ahead, so that the log would not show them");
+  say(report.refused, report.why_refused);
+  const bool complete = report.too_old + report.too_new + report.refused == 0;
+  if (!complete) std::fprintf(stderr, "sgoodput: what Google's calculator reads of this run is incomplete\n");
+  return complete ? kDone : kIncomplete;
+}
+
+absl::StatusOr<int> Write(LoggingService& service, const CloudWorld& world, const Words& words) {
+  WriteEntriesOptions options;
+  options.log = words.log;
+  options.labels = words.labels;
+  options.retention = absl::Hours(24 * words.retention_days);
+  options.now = world.now();
+  EntryWriter writer(service, std::move(options));
+  Progress progress;
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    const absl::Status status = writer.Take(line);
+    if (!status.ok()) return Annotate(status, Cat("after ", writer.report().written, " entries"));
+    progress.Say(Cat(words.log.Text(), ": ", writer.report().written, " entries written"));
+  }
+  RETURN_IF_ERROR(writer.Finish());
+  return Tell(writer.report(), words);
+}
+
+int Check(LoggingService& service, const CloudWorld& world, const Words& words) {
+  const bool good = CheckLog(service, words.log, world.now(), [](const CloudFinding& finding) {
+    std::printf("%s  %s\n", finding.good ? "ok" : "!!", Printable(finding.what).c_str());
+    if (!finding.good) std::printf("      fix: %s\n", Printable(finding.fix).c_str());
+  });
+  return good ? kDone : kIncomplete;
+}
+
+absl::Status Bad(std::string_view word) {
+  return absl::InvalidArgumentError(Cat("goodput-google-cloud: invalid argument ", word));
+}
+
+absl::Status TakeOption(std::string_view name, std::string_view value, Words& words) {
+  bool good = true;
+  if (name == "--after") {
+    good = absl::SimpleAtoi(ToAbsl(value), &words.after_ns);
+  } else if (name == "--until") {
+    good = absl::SimpleAtoi(ToAbsl(value), &words.until_ns);
+  } else if (name == "--retention") {
+    good = absl::SimpleAtoi(ToAbsl(value), &words.retention_days) && words.retention_days > 0;
+  } else if (name == "--job-name") {
+    words.job_name = value;
+  } else if (const std::size_t equal = value.find('=');
+             name == "--label" && equal != std::string_view::npos) {
+    words.labels.emplace(value.substr(0, equal), value.substr(equal + 1));
+  } else {
+    good = false;
+  }
+  return good ? absl::OkStatus() : Bad(name);
+}
+
+absl::StatusOr<Words> Parse(const std::vector<std::string>& arguments) {
+  Words words;
+  constexpr int kUsualRetention = 30;
+  words.retention_days = kUsualRetention;
+  if (arguments.size() < 2) return Bad("(none)");
+  words.command = arguments[0];
+  ASSIGN_OR_RETURN(words.log, ParseLogName(arguments[1]));
+  for (std::size_t i = 2; i < arguments.size(); ++i) {
+    if (arguments[i] == "--continue") {
+      words.continues = true;
+      continue;
+    }
+    if (i + 1 == arguments.size()) return Bad(arguments[i]);
+    RETURN_IF_ERROR(TakeOption(arguments[i], arguments[i + 1], words));
+    ++i;
+  }
+  return words;
+}
+
+absl::StatusOr<int> Run(const std::vector<std::string>& arguments) {
+  ASSIGN_OR_RETURN(const Words words, Parse(arguments));
+  const CloudWorld world = RealWorld();
+  ASSIGN_OR_RETURN(LoggingService service, LoggingService::Connect(world));
+  if (words.command == "read") return Read(service, words);
+  if (words.command == "write") return Write(service, world, words);
+  if (words.command == "check") return Check(service, world, words);
+  return Bad(words.command);
+}
+
+}  // namespace
+}  // namespace goodput
+
+int main(int argc, char** argv) {
+  const absl::StatusOr<int> code = goodput::Run({argv + 1, argv + argc});
+  return code.ok() ? *code : goodput::Complain(code.status());
+}

@@ -1,0 +1,217 @@
+#include "tools/sources/google_cloud/logging_service.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/strip.h"
+#include "sql/status_macros.h"
+#include "sql/text.h"
+#include "tools/base/format.h"
+
+namespace goodput {
+namespace {
+
+constexpr const char* kService = "https://logging.googleapis.com";
+constexpr const char* kEndpoint = "CLOUDSDK_API_ENDPOINT_OVERRIDES_LOGGING";
+constexpr const char* kPace = "GOODPUT_CLOUD_READS_PER_MINUTE";
+constexpr int kMostReadsPerMinute = 60'000;
+constexpr std::string_view kList = "entries:list";
+constexpr std::string_view kWrite = "entries:write";
+
+constexpr absl::Duration kMostWait = absl::Minutes(1);
+constexpr absl::Duration kGiveUpAfter = absl::Minutes(10);
+// If nothing answers, an address is wrong.
+constexpr absl::Duration kGiveUpUnreachable = absl::Seconds(30);
+constexpr double kGrowth = 1.3;
+
+constexpr absl::Duration kCallTimeout = absl::Minutes(2);
+// A page of 1000 entries, of which few are as long as they may be.
+constexpr std::size_t kMostAnswer = std::size_t{64} << 20U;
+constexpr std::size_t kMostWords = 300;
+
+enum Http : int { kOk = 200, kBadRequest = 400, kUnauthorized = 401, kForbidden = 403, kMissing = 404 };
+
+bool IsWorthRetrying(int code) {
+  return code == 429 || code == 500 || code == 503 || code == 504;
+}
+
+struct ServiceError {
+  std::string message;
+  std::string reason;          // of google.rpc.ErrorInfo
+  bool names_entries = false;  // which of the entries were refused
+};
+
+ServiceError ReadError(const std::string& body) {
+  ServiceError error;
+  simdjson::dom::parser parser;
+  simdjson::dom::element parsed;
+  if (parser.parse(body).get(parsed) != simdjson::SUCCESS) return error;
+  std::string_view text;
+  if (parsed["error"]["message"].get(text) == simdjson::SUCCESS) error.message = text;
+  simdjson::dom::array details;
+  if (parsed["error"]["details"].get(details) != simdjson::SUCCESS) return error;
+  for (const simdjson::dom::element detail : details) {
+    if (detail["reason"].get(text) == simdjson::SUCCESS) error.reason = text;
+    if (detail["logEntryErrors"].is_object()) error.names_entries = true;
+  }
+  return error;
+}
+
+std::string WhatIsMissing(std::string_view method, const ServiceError& error, const std::string& who) {
+  const bool reading = method == kList;
+  if (error.reason == "SERVICE_DISABLED")
+    return "enable it with gcloud services enable logging.googleapis.com";
+  if (error.reason == "ACCESS_TOKEN_SCOPE_INSUFFICIENT" || absl::StrContains(error.message, "scopes")) {
+    return Cat("the machine needs the access scope cloud-platform or ",
+               reading ? "logging.read" : "logging.write",
+               " (gcloud compute instances set-service-account --scopes)");
+  }
+  return Cat("give ", who, " the role ", reading ? "roles/logging.viewer" : "roles/logging.logWriter",
+             " in the project");
+}
+
+absl::Status Explain(std::string_view method, const HttpAnswer& answer, const std::string& who) {
+  const ServiceError error = ReadError(answer.body);
+  const std::string said =
+      error.message.empty() ? std::string() : Cat(": ", Printable(error.message, kMostWords));
+  const std::string what = Cat("Cloud Logging, ", std::string(method), ": ", answer.code, said);
+  absl::Status status = absl::UnknownError(what);
+  switch (answer.code) {
+    case kBadRequest:
+      status = absl::InvalidArgumentError(what);
+      break;
+    case kUnauthorized:
+      status = absl::UnauthenticatedError(
+          Cat(what, "; the token of ", who, " was refused: is the key, or this machine's clock, wrong?"));
+      break;
+    case kForbidden:
+      status = absl::PermissionDeniedError(Cat(what, "; ", WhatIsMissing(method, error, who)));
+      break;
+    case kMissing:
+      status = absl::NotFoundError(Cat(what, "; is the name of the project right?"));
+      break;
+    case 429:
+      status =
+          absl::ResourceExhaustedError(Cat(what, "; the quota of the project was used up for 10 minutes"));
+      break;
+    default:
+      if (IsWorthRetrying(answer.code))
+        status = absl::UnavailableError(Cat(what, "; retried for 10 minutes"));
+  }
+  if (error.names_entries)
+    status.SetPayload(ToAbsl(LoggingService::kRefusedEntries), absl::Cord(answer.body));
+  return status;
+}
+
+bool IsLoopback(std::string_view url) {
+  constexpr std::string_view kHttp = "http://";
+  std::string_view host = url.substr(kHttp.size());
+  host = host.substr(0, host.find('/'));
+  if (host.find('@') != std::string_view::npos) return false;
+  if (host.substr(0, 5) == "[::1]") return host.size() == 5 || host[5] == ':';
+  host = host.substr(0, host.find(':'));
+  return host == "localhost" || host == "127.0.0.1";
+}
+
+absl::StatusOr<std::string> EndpointOf(const CloudWorld& world) {
+  const std::string named = world.variable(kEndpoint).value_or(kService);
+  std::string endpoint(absl::StripSuffix(named, "/"));
+  // A token must not travel in clear text.
+  if (absl::StartsWith(endpoint, "https://") ||
+      (absl::StartsWith(endpoint, "http://") && IsLoopback(endpoint)))
+    return endpoint;
+  return absl::InvalidArgumentError(Cat(
+      kEndpoint, ": not a URL with https://, or http:// on this machine: ", Printable(endpoint, kMostWords)));
+}
+
+absl::StatusOr<absl::Duration> ApartOf(const CloudWorld& world) {
+  int reads = kReadsPerMinute;
+  const std::optional<std::string> text = world.variable(kPace);
+  if (text && (!absl::SimpleAtoi(*text, &reads) || reads < 1 || reads > kMostReadsPerMinute))
+    return absl::InvalidArgumentError(Cat(kPace, ": not a number from 1 to ", kMostReadsPerMinute));
+  return absl::Minutes(1) / reads;
+}
+
+}  // namespace
+
+std::string ServiceTime(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%d%ET%H:%M:%E9SZ", time, absl::UTCTimeZone());
+}
+
+absl::Duration Pace::Next(absl::Time now) {
+  const absl::Time at = std::max(now, next_);
+  next_ = at + apart_;
+  return at - now;
+}
+
+absl::Duration Retries::Next(absl::Time now, double random, absl::Duration for_at_most) {
+  first_ = std::min(first_, now);
+  if (now - first_ >= for_at_most) return absl::InfiniteDuration();
+  const absl::Duration wait = most_ * random;
+  most_ = std::min(most_ * kGrowth, kMostWait);
+  return wait;
+}
+
+LoggingService::LoggingService(const CloudWorld& world, std::string endpoint, absl::Duration apart)
+    : world_(&world), endpoint_(std::move(endpoint)), token_(world, Cat(kService, "/")), reads_(apart) {}
+
+absl::StatusOr<LoggingService> LoggingService::Connect(const CloudWorld& world) {
+  ASSIGN_OR_RETURN(const std::string endpoint, EndpointOf(world));
+  ASSIGN_OR_RETURN(const absl::Duration apart, ApartOf(world));
+  return LoggingService(world, endpoint, apart);
+}
+
+absl::StatusOr<HttpAnswer> LoggingService::Send(std::string_view method, const std::string& body,
+                                                Pace* pace) {
+  if (pace != nullptr) world_->sleep(pace->Next(world_->now()));
+  ASSIGN_OR_RETURN(const std::string token, token_.Get());
+  HttpRequest request;
+  request.url = Cat(endpoint_, "/v2/", method);
+  request.body = body;
+  request.headers = {"Content-Type: application/json", Cat("Authorization: Bearer ", token)};
+  request.connect_timeout = absl::Seconds(10);
+  request.timeout = request.answer_timeout = kCallTimeout;
+  request.max_bytes = kMostAnswer;
+  return world_->send(request);
+}
+
+absl::StatusOr<std::string> LoggingService::Call(std::string_view method, const std::string& body,
+                                                 Pace* pace) {
+  Retries retries;
+  bool renewed = false;
+  while (true) {
+    ASSIGN_OR_RETURN(HttpAnswer answer, Send(method, body, pace));
+    if (absl::IsOutOfRange(answer.status)) return answer.status;
+    if (answer.status.ok()) answered_ = true;
+    if (answer.status.ok() && answer.code == kOk) return std::move(answer.body);
+    if (answer.status.ok() && answer.code == kUnauthorized && !renewed) {
+      renewed = true;
+      token_.Forget();
+      continue;
+    }
+    if (answer.status.ok() && !IsWorthRetrying(answer.code))
+      return Explain(method, answer, token_.WhoseName());
+    const absl::Duration wait =
+        retries.Next(world_->now(), world_->random(), answered_ ? kGiveUpAfter : kGiveUpUnreachable);
+    if (wait == absl::InfiniteDuration()) {
+      if (answer.status.ok()) return Explain(method, answer, token_.WhoseName());
+      return absl::UnavailableError(Cat(endpoint_, " cannot be reached: ", Message(answer.status)));
+    }
+    world_->sleep(wait);
+  }
+}
+
+absl::StatusOr<std::string> LoggingService::List(const std::string& body) {
+  return Call(kList, body, &reads_);
+}
+
+absl::StatusOr<std::string> LoggingService::Write(const std::string& body) {
+  return Call(kWrite, body, nullptr);
+}
+
+}  // namespace goodput
