@@ -64,8 +64,8 @@ def a_run(began: float, steps: int, job: str = "llm") -> List[Entry]:
 class Cloud:
     """The stand-in."""
 
-    def __init__(self, test: unittest.TestCase) -> None:
-        self.server = subprocess.Popen(["node", os.path.join(HERE, "google_cloud", "logging_server.js"), os.path.join(NPM, "node_modules")],
+    def __init__(self, test: unittest.TestCase, server: str = "logging_server.js", npm: str = NPM) -> None:
+        self.server = subprocess.Popen(["node", os.path.join(HERE, "google_cloud", server), os.path.join(npm, "node_modules")],
                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True)
         test.addCleanup(self.stop)
         assert self.server.stdout is not None

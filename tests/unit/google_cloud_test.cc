@@ -21,11 +21,15 @@
 #include "sql/text.h"
 #include "tools/sources/google_cloud/access_token.h"
 #include "tools/sources/google_cloud/check_log.h"
+#include "tools/sources/google_cloud/check_monitoring.h"
 #include "tools/sources/google_cloud/log_name.h"
 #include "tools/sources/google_cloud/logging_service.h"
+#include "tools/sources/google_cloud/metadata_server.h"
+#include "tools/sources/google_cloud/monitoring_service.h"
 #include "tools/sources/google_cloud/read_entries.h"
 #include "tools/sources/google_cloud/signature.h"
 #include "tools/sources/google_cloud/write_entries.h"
+#include "tools/sources/google_cloud/write_series.h"
 
 namespace goodput {
 namespace {
@@ -640,6 +644,149 @@ TEST_F(GoogleCloudTest, TheDoctorWritesNothing) {
   EXPECT_TRUE(absl::StrContains(findings[1].what, "logging.read and logging.write"));
   EXPECT_TRUE(absl::StrContains(requests_.at(1).body.value_or(""), "\"dryRun\":true"));
   EXPECT_TRUE(absl::StrContains(requests_.at(0).body.value_or(""), "\"pageSize\":1}"));
+}
+
+// --- Cloud Monitoring
+
+class WriteSeriesTest : public GoogleCloudTest {
+ protected:
+  WriteSeriesTest() : service_(*MonitoringService::Connect(world_)) {}
+  static std::string Series(int number) {
+    return Cat(R"({"workload_id":"c/7","metric":{"type":"compute.googleapis.com/workload/goodput_time",)",
+               R"("labels":{"goodput_source":"TOTAL","number":")", number,
+               R"("}},"valueType":"DOUBLE","value":{"doubleValue":0.5}})");
+  }
+  absl::Status Write(int series) {
+    for (int i = 0; i < series; ++i) {
+      if (absl::Status status = writer_.Take(Series(i)); !status.ok()) return status;
+    }
+    return writer_.Finish();
+  }
+  MonitoringService service_;
+  SeriesWriter writer_{service_, {"lab-1", "us-east5-a", absl::FromUnixSeconds(1'790'000'000)}};
+};
+
+TEST_F(WriteSeriesTest, APointOfEachSeries) {
+  ASSERT_TRUE(Write(1).ok());
+  ASSERT_EQ(requests_.size(), 1U);
+  EXPECT_EQ(requests_[0].url, "https://monitoring.googleapis.com/v3/projects/lab-1/timeSeries");
+  EXPECT_EQ(
+      requests_[0].body,
+      R"({"timeSeries":[{"metric":{"type":"compute.googleapis.com/workload/goodput_time","labels":)"
+      R"({"goodput_source":"TOTAL","number":"0"}},"resource":{"type":"compute.googleapis.com/Workload",)"
+      R"("labels":{"location":"us-east5-a","workload_id":"c/7","replica_id":"0"}},"metricKind":"GAUGE",)"
+      R"("valueType":"DOUBLE","points":[{"interval":{"endTime":"2026-09-21T14:13:20.000000000Z"},)"
+      R"("value":{"doubleValue":0.5}}]}]})");
+}
+
+TEST_F(WriteSeriesTest, ARequestHasAtMost200Series) {
+  ASSERT_TRUE(Write(401).ok());
+  ASSERT_EQ(requests_.size(), 3U);
+  const auto count = [&](std::size_t i) {
+    return absl::StrSplit(requests_[i].body.value_or(""), "\"points\"")
+               .
+               operator std::vector<std::string>()
+               .size() -
+           1;
+  };
+  EXPECT_EQ(count(0), 200U);
+  EXPECT_EQ(count(1), 200U);
+  EXPECT_EQ(count(2), 1U);
+  EXPECT_EQ(writer_.report().written, 401);
+}
+
+TEST_F(WriteSeriesTest, WithoutSeriesNothingIsAsked) {
+  ASSERT_TRUE(Write(0).ok());
+  EXPECT_TRUE(requests_.empty());
+  EXPECT_EQ(token_calls_, 0);
+}
+
+TEST_F(WriteSeriesTest, WhatFailsIsNotRepeated) {
+  for (const HttpAnswer& answer : {Answer(500), Answer(503), Answer(504), Answer(429), NoAnswer()}) {
+    requests_.clear();
+    last_ = answer;
+    const absl::Status status = Write(250);
+    EXPECT_TRUE(absl::IsUnavailable(status) || absl::IsResourceExhausted(status)) << status;
+    EXPECT_EQ(requests_.size(), 1U) << "neither this request, nor the next one";
+    EXPECT_EQ(writer_.report().written, 0);
+    EXPECT_EQ(writer_.Finish().ok(), true) << "what failed is not kept";
+  }
+  EXPECT_TRUE(slept_.empty());
+}
+
+TEST_F(WriteSeriesTest, ARefusedTokenIsRenewedOnceSinceNothingWasWritten) {
+  answers_.push_back(Answer(401));
+  ASSERT_TRUE(Write(1).ok());
+  EXPECT_EQ(requests_.size(), 2U);
+  EXPECT_NE(Bearer(0), Bearer(1));
+  last_ = Answer(401);
+  EXPECT_TRUE(absl::IsUnauthenticated(Write(1)));
+  EXPECT_EQ(requests_.size(), 4U);
+}
+
+TEST_F(WriteSeriesTest, RefusedPointsAreCounted) {
+  answers_.push_back(
+      Answer(400, R"({"error":{"code":400,"message":"some","details":[{"@type":"x","totalPointCount":200,)"
+                  R"("successPointCount":197,"errors":[{"status":{"code":3,"message":"too often"},)"
+                  R"("pointCount":3}]}]}})"));
+  ASSERT_TRUE(Write(250).ok());
+  EXPECT_EQ(writer_.report().refused, 3);
+  EXPECT_EQ(writer_.report().written, 247);
+  EXPECT_EQ(writer_.report().why_refused, "too often");
+  // Without successPointCount: none.
+  last_ = Answer(400, R"({"error":{"details":[{"totalPointCount":1,"errors":[]}]}})");
+  ASSERT_TRUE(Write(1).ok());
+  EXPECT_EQ(writer_.report().refused, 4);
+  EXPECT_EQ(writer_.report().written, 247);
+}
+
+TEST_F(WriteSeriesTest, ABadRequestDoesNotHoldUpTheOthers) {
+  answers_.push_back(Answer(400, R"({"error":{"message":"not a request"}})"));
+  const absl::Status status = Write(250);
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_TRUE(absl::StrContains(status.message(), "not a request"));
+  EXPECT_EQ(writer_.report().written, 50);
+}
+
+TEST_F(WriteSeriesTest, WhatIsMissingIsSaid) {
+  last_ = Answer(403, R"({"error":{"message":"denied"}})");
+  EXPECT_TRUE(absl::StrContains(Write(1).message(), "roles/monitoring.metricWriter"));
+  last_ =
+      Answer(403, R"({"error":{"message":"no","details":[{"reason":"ACCESS_TOKEN_SCOPE_INSUFFICIENT"}]}})");
+  EXPECT_TRUE(absl::StrContains(Write(1).message(), "monitoring.write"));
+  last_ = Answer(403, R"({"error":{"message":"no","details":[{"reason":"SERVICE_DISABLED"}]}})");
+  EXPECT_TRUE(absl::StrContains(Write(1).message(), "services enable monitoring.googleapis.com"));
+}
+
+TEST_F(WriteSeriesTest, WhatIsNoSeriesIsAnError) {
+  for (const char* line : {"", "{}", R"({"workload_id":"c/7","metric":{},"valueType":1,"value":{}})"})
+    EXPECT_TRUE(absl::IsInvalidArgument(writer_.Take(line))) << line;
+}
+
+TEST_F(GoogleCloudTest, ProjectsAndZones) {
+  EXPECT_EQ(*ParseProject("projects/lab-1"), "lab-1");
+  EXPECT_EQ(*ParseProject("projects/-"), "-");
+  for (const char* wrong : {"", "lab-1", "projects/", "projects/a b", "projects/a/logs/b", "projects/../x"})
+    EXPECT_FALSE(ParseProject(wrong).ok()) << wrong;
+  metadata_ = Answer(200, "projects/123/zones/us-east5-a\n");
+  EXPECT_EQ(*ZoneOfMachine(world_), "us-east5-a");
+  flavor_ = "";
+  const absl::Status other_cloud = ZoneOfMachine(world_).status();
+  EXPECT_TRUE(absl::StrContains(other_cloud.message(), "--location")) << other_cloud;
+  flavor_ = "Google";
+  metadata_ = Answer(200, "a \"zone\"");
+  EXPECT_FALSE(ZoneOfMachine(world_).ok());
+}
+
+TEST_F(GoogleCloudTest, TheDoctorSaysThatTheRoleCannotBeTried) {
+  MonitoringService service = *MonitoringService::Connect(world_);
+  metadata_ = Answer(200, R"({"access_token":"t","expires_in":3599})");
+  std::vector<CloudFinding> findings;
+  EXPECT_FALSE(
+      CheckMonitoring(world_, service, "lab-1", [&](const CloudFinding& one) { findings.push_back(one); }));
+  EXPECT_TRUE(requests_.empty()) << "nothing is written";
+  EXPECT_TRUE(absl::StrContains(findings.at(1).what, "lacks monitoring.write"));
+  EXPECT_FALSE(findings.back().tried);
 }
 
 }  // namespace

@@ -233,7 +233,7 @@ tests_unit_host_test_LDADD = tools/goodputd/libgoodputd.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/reader_test
 TESTS += tests/unit/reader_test
-tests_unit_reader_test_SOURCES = tests/spank/temp_folder.h tests/unit/metrics_test.cc tests/unit/reader_test.cc tests/unit/run_builder.h
+tests_unit_reader_test_SOURCES = tests/spank/temp_folder.h tests/unit/metrics_test.cc tests/unit/reader_test.cc tests/unit/run_builder.h tests/unit/workload_series_test.cc
 tests_unit_reader_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_reader_test_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_unit_reader_test_LDADD = tools/reader/libreader.la tools/reader/libhttpserver.la $(GTEST_LIBS)

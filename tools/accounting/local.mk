@@ -138,13 +138,14 @@ tools_accounting_liblive_la_SOURCES = \
 tools_accounting_liblive_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_accounting_liblive_la_LIBADD = tools/accounting/libadvise.la $(ABSL_LIBS)
 
-# Runs -> OpenMetrics: pure.
+# Runs -> OpenMetrics, and the series of Cloud Monitoring: pure.
 noinst_LTLIBRARIES += tools/accounting/libmetrics.la
 tools_accounting_libmetrics_la_SOURCES = \
   tools/accounting/metrics/exposition.cc tools/accounting/metrics/exposition.h \
-  tools/accounting/metrics/run_metrics.cc tools/accounting/metrics/run_metrics.h
+  tools/accounting/metrics/run_metrics.cc tools/accounting/metrics/run_metrics.h \
+  tools/accounting/metrics/workload_series.cc tools/accounting/metrics/workload_series.h
 tools_accounting_libmetrics_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_accounting_libmetrics_la_LIBADD = tools/accounting/liblive.la tools/accounting/libtimeline.la $(ABSL_LIBS)
+tools_accounting_libmetrics_la_LIBADD = tools/accounting/liblive.la tools/accounting/librollup.la tools/accounting/libtimeline.la $(ABSL_LIBS)
 
 # The report on a run, and JSON reports.
 noinst_LTLIBRARIES += tools/accounting/libreport.la

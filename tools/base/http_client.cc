@@ -134,6 +134,7 @@ int HttpClient::Start(const HttpRequest& request) {
     set(CURLOPT_PROXY, "");
     set(CURLOPT_NOPROXY, "*");
   }
+  if (request.at_most_once) set(CURLOPT_FRESH_CONNECT, 1L);
   set(CURLOPT_NOSIGNAL, 1L);
   // Do not wait for a pending name lookup when the client is destroyed.
   set(CURLOPT_QUICK_EXIT, 1L);

@@ -22,6 +22,9 @@ struct HttpRequest {
   absl::Duration timeout = absl::Seconds(10);        // of the whole request; a server may be asked to wait
   absl::Duration answer_timeout = absl::Seconds(5);  // from the response's first byte to its last
   std::size_t max_bytes = std::size_t{64} << 10U;    // of the body, and of the headers
+  // Sent at most once. Otherwise libcurl repeats a request whose kept connection turns out to be closed,
+  // which the server may have done after it took the request.
+  bool at_most_once = false;
 };
 
 struct HttpAnswer {

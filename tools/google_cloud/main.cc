@@ -1,9 +1,11 @@
-// goodput-google-cloud: what sgoodput executes for --cloud-log. It only talks to Cloud Logging: entries come
-// and go by stdout and stdin, and sgoodput has the database.
+// goodput-google-cloud: what sgoodput executes for --cloud-log and --cloud-monitoring. It only talks to these
+// services: entries and time series come and go by stdout and stdin, and sgoodput has the database.
 //
 //   goodput-google-cloud read LOG --after NS --until NS [--job-name NAME] [--continue]
 //   goodput-google-cloud write LOG [--retention DAYS] [--label NAME=VALUE ...]
 //   goodput-google-cloud check LOG
+//   goodput-google-cloud write-metrics projects/PROJECT [--location ZONE]
+//   goodput-google-cloud check-metrics projects/PROJECT
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -25,8 +27,11 @@
 #include "tools/base/format.h"
 #include "tools/base/progress.h"
 #include "tools/sources/google_cloud/check_log.h"
+#include "tools/sources/google_cloud/check_monitoring.h"
+#include "tools/sources/google_cloud/metadata_server.h"
 #include "tools/sources/google_cloud/read_entries.h"
 #include "tools/sources/google_cloud/write_entries.h"
+#include "tools/sources/google_cloud/write_series.h"
 
 namespace goodput {
 namespace {
@@ -39,7 +44,9 @@ constexpr std::size_t kMostLine = std::size_t{4} << 20U;
 
 struct Words {
   std::string command;
+  std::string about;  // the log or the project
   LogName log;
+  std::string location;
   std::int64_t after_ns = 0;
   std::int64_t until_ns = 0;
   std::string job_name;
@@ -140,12 +147,58 @@ absl::StatusOr<int> Write(LoggingService& service, const CloudWorld& world, cons
   return Tell(writer.report(), words);
 }
 
+void PrintFinding(const CloudFinding& finding) {
+  const char* const sign = !finding.tried ? "--" : finding.good ? "ok" : "!!";
+  std::printf("%s  %s\n", sign, Printable(finding.what).c_str());
+  if (!finding.good) std::printf("      fix: %s\n", Printable(finding.fix).c_str());
+}
+
 int Check(LoggingService& service, const CloudWorld& world, const Words& words) {
-  const bool good = CheckLog(service, words.log, world.now(), [](const CloudFinding& finding) {
-    std::printf("%s  %s\n", finding.good ? "ok" : "!!", Printable(finding.what).c_str());
-    if (!finding.good) std::printf("      fix: %s\n", Printable(finding.fix).c_str());
-  });
-  return good ? kDone : kIncomplete;
+  return CheckLog(service, words.log, world.now(), PrintFinding) ? kDone : kIncomplete;
+}
+
+absl::StatusOr<WriteSeriesOptions> WhereToWrite(const CloudWorld& world, const Words& words) {
+  WriteSeriesOptions options{{}, words.location, world.now()};
+  ASSIGN_OR_RETURN(options.project, ParseProject(words.about));
+  if (options.project == "-") {
+    ASSIGN_OR_RETURN(options.project, ProjectOfMachine(world));
+  }
+  if (options.location.empty()) {
+    ASSIGN_OR_RETURN(options.location, ZoneOfMachine(world));
+  }
+  return options;
+}
+
+// One line about what is missing, since this runs every minute.
+int Tell(WriteSeriesReport report, const std::string& project, const absl::Status& status) {
+  for (std::string line; std::getline(std::cin, line);) ++report.taken;
+  std::printf("%lld time series written to projects/%s\n", static_cast<long long>(report.written),
+              project.c_str());
+  std::fflush(stdout);
+  if (report.refused > 0 || !status.ok()) {
+    const std::string why = status.ok() ? report.why_refused : Message(status);
+    std::fprintf(stderr, "sgoodput: %lld of %lld time series not written: %s\n",
+                 static_cast<long long>(report.taken - report.written), static_cast<long long>(report.taken),
+                 Printable(why).c_str());
+  }
+  if (status.ok()) return report.refused > 0 ? kIncomplete : kDone;
+  const bool may_pass = absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
+  return may_pass ? kIncomplete : kFailed;
+}
+
+absl::StatusOr<int> WriteMetrics(MonitoringService& service, const CloudWorld& world, const Words& words) {
+  ASSIGN_OR_RETURN(const WriteSeriesOptions where, WhereToWrite(world, words));
+  SeriesWriter writer(service, where);
+  absl::Status status;
+  std::string line;
+  while (status.ok() && std::getline(std::cin, line)) status = writer.Take(line);
+  if (status.ok()) status = writer.Finish();
+  return Tell(writer.report(), where.project, status);
+}
+
+absl::StatusOr<int> CheckMetrics(MonitoringService& service, const CloudWorld& world, const Words& words) {
+  ASSIGN_OR_RETURN(const std::string project, ParseProject(words.about));
+  return CheckMonitoring(world, service, project, PrintFinding) ? kDone : kIncomplete;
 }
 
 absl::Status Bad(std::string_view word) {
@@ -160,6 +213,8 @@ absl::Status TakeOption(std::string_view name, std::string_view value, Words& wo
     good = absl::SimpleAtoi(ToAbsl(value), &words.until_ns);
   } else if (name == "--retention") {
     good = absl::SimpleAtoi(ToAbsl(value), &words.retention_days) && words.retention_days > 0;
+  } else if (name == "--location") {
+    words.location = value;
   } else if (name == "--job-name") {
     words.job_name = value;
   } else if (const std::size_t equal = value.find('=');
@@ -177,7 +232,7 @@ absl::StatusOr<Words> Parse(const std::vector<std::string>& arguments) {
   words.retention_days = kUsualRetention;
   if (arguments.size() < 2) return Bad("(none)");
   words.command = arguments[0];
-  ASSIGN_OR_RETURN(words.log, ParseLogName(arguments[1]));
+  words.about = arguments[1];
   for (std::size_t i = 2; i < arguments.size(); ++i) {
     if (arguments[i] == "--continue") {
       words.continues = true;
@@ -190,14 +245,21 @@ absl::StatusOr<Words> Parse(const std::vector<std::string>& arguments) {
   return words;
 }
 
-absl::StatusOr<int> Run(const std::vector<std::string>& arguments) {
-  ASSIGN_OR_RETURN(const Words words, Parse(arguments));
-  const CloudWorld world = RealWorld();
+absl::StatusOr<int> RunOnLog(const CloudWorld& world, Words words) {
+  ASSIGN_OR_RETURN(words.log, ParseLogName(words.about));
   ASSIGN_OR_RETURN(LoggingService service, LoggingService::Connect(world));
   if (words.command == "read") return Read(service, words);
   if (words.command == "write") return Write(service, world, words);
-  if (words.command == "check") return Check(service, world, words);
-  return Bad(words.command);
+  return words.command == "check" ? Check(service, world, words) : absl::StatusOr<int>(Bad(words.command));
+}
+
+absl::StatusOr<int> Run(const std::vector<std::string>& arguments) {
+  ASSIGN_OR_RETURN(Words words, Parse(arguments));
+  const CloudWorld world = RealWorld();
+  const bool writes = words.command == "write-metrics";
+  if (!writes && words.command != "check-metrics") return RunOnLog(world, std::move(words));
+  ASSIGN_OR_RETURN(MonitoringService service, MonitoringService::Connect(world));
+  return writes ? WriteMetrics(service, world, words) : CheckMetrics(service, world, words);
 }
 
 }  // namespace

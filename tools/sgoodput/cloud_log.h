@@ -1,13 +1,12 @@
-// Logs in Cloud Logging: sgoodput has the database, and goodput-google-cloud, a process beside it, the
-// network.
+// Logs in Cloud Logging.
 #pragma once
 
 #include <functional>
 #include <string>
-#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tools/sgoodput/cloud_program.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sources/import_export/input.h"
 
@@ -18,9 +17,8 @@ namespace goodput {
 absl::StatusOr<Input> ReadCloudEntries(const ImportOptions& options);
 
 // Writes what `write_log` gives, the log of a run. Returns the exit status, after any message.
-int WriteCloudEntries(
-    const ExportOptions& options, const std::string& cluster,
-    const std::function<absl::Status(const std::function<absl::Status(std::string_view)>&)>& write_log);
+int WriteCloudEntries(const ExportOptions& options, const std::string& cluster,
+                      const std::function<absl::Status(const WriteToProgram&)>& write_log);
 
 // Prints whether the log can be read and written, and how to fix it. Returns the exit status.
 int CheckCloudLog(const std::string& log);

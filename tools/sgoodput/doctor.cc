@@ -30,6 +30,7 @@
 #include "tools/base/trace_permission.h"
 #include "tools/base/unix_socket.h"
 #include "tools/sgoodput/cloud_log.h"
+#include "tools/sgoodput/cloud_monitoring.h"
 #include "tools/sgoodput/findings.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/remote.h"
@@ -371,7 +372,10 @@ void CheckDatabase(const CommonOptions& options, const Config& config, Findings&
 }  // namespace
 
 int RunDoctor(const DoctorOptions& options) {
+  if (!options.cloud_log.empty() && !options.cloud_monitoring.empty())
+    return Fail(absl::InvalidArgumentError("--cloud-log and --cloud-monitoring are checked one at a time"));
   if (!options.cloud_log.empty()) return CheckCloudLog(options.cloud_log);
+  if (!options.cloud_monitoring.empty()) return CheckCloudMonitoring(options.cloud_monitoring);
   const absl::StatusOr<Config> config = LoadConfig(options.common.config);
   if (!config.ok()) {
     std::fprintf(stderr, "sgoodput: %s\n", Message(config.status()).c_str());

@@ -5,6 +5,8 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/backfill.cc \
   tools/sgoodput/check.cc \
   tools/sgoodput/cloud_log.cc tools/sgoodput/cloud_log.h \
+  tools/sgoodput/cloud_monitoring.cc tools/sgoodput/cloud_monitoring.h \
+  tools/sgoodput/cloud_program.cc tools/sgoodput/cloud_program.h \
   tools/sgoodput/diff.cc \
   tools/sgoodput/doctor.cc \
   tools/sgoodput/doctor_controller.cc \

@@ -201,7 +201,8 @@ Examples:
 
 constexpr const char* kMetricsExamples = R"(
 Examples:
-  sgoodput metrics > /var/lib/node_exporter/slurm_goodput.prom)";
+  sgoodput metrics > /var/lib/node_exporter/slurm_goodput.prom
+  sgoodput metrics --cloud-monitoring=projects/ml -a -S now-10minutes     each minute: for Google's dashboards)";
 
 constexpr const char* kSqlExamples = R"(
 Tables: events (each record), steps (each training step), marks (other marks), and those of SCHEMA.md.
@@ -221,6 +222,7 @@ constexpr const char* kDoctorExamples = R"(
 Examples:
   sgoodput doctor
   sgoodput doctor --cloud-log=projects/ml/logs/goodput
+  sgoodput doctor --cloud-monitoring=projects/ml
 
 Exit status: 0 no problem found, 1 problems found.)";
 
@@ -484,9 +486,18 @@ int ParseAndRun(int argc, char** argv) {
   mcp_app->footer(kMcpExamples);
 
   goodput::MetricsOptions metrics;
-  CLI::App* metrics_app =
-      app.add_subcommand("metrics", "print what goodputd serves to Prometheus as /metrics");
+  CLI::App* metrics_app = app.add_subcommand(
+      "metrics", "print what goodputd serves to Prometheus as /metrics, or write to Cloud Monitoring");
   AddCommon(*metrics_app, metrics.common, false);
+  metrics_app
+      ->add_option("--cloud-monitoring", metrics.cloud_monitoring,
+                   "write a point of each selected run to projects/PROJECT in Cloud Monitoring")
+      ->type_name("PROJECT");
+  const auto printing_options = static_cast<std::ptrdiff_t>(metrics_app->get_options().size());
+  metrics_app
+      ->add_option("--location", metrics.location, "with --cloud-monitoring: the zone (of this machine)")
+      ->type_name("ZONE");
+  AddSelection(*metrics_app, metrics.select);
   metrics_app->footer(kMetricsExamples);
 
   goodput::AttemptsOptions attempts;
@@ -629,6 +640,10 @@ int ParseAndRun(int argc, char** argv) {
       ->add_option("--cloud-log", doctor.cloud_log,
                    "check only the access to projects/PROJECT/logs/NAME in Cloud Logging")
       ->type_name("LOG");
+  doctor_app
+      ->add_option("--cloud-monitoring", doctor.cloud_monitoring,
+                   "check only the access to projects/PROJECT in Cloud Monitoring")
+      ->type_name("PROJECT");
   doctor_app->footer(kDoctorExamples);
 
   goodput::SqlOptions sql;
@@ -660,6 +675,10 @@ int ParseAndRun(int argc, char** argv) {
       throw;
     }
     if (!app.get_subcommands().empty()) MoveOptionsTo(app, *app.get_subcommands().front());
+    const std::vector<CLI::Option*> of_metrics = metrics_app->get_options();
+    const bool selects = std::any_of(of_metrics.begin() + printing_options, of_metrics.end(),
+                                     [](const CLI::Option* option) { return option->count() > 0; });
+    if (selects && metrics.cloud_monitoring.empty()) throw CLI::RequiredError("--cloud-monitoring");
     if (*import_app && import.files.empty() && import.cloud_log.empty()) throw CLI::RequiredError("FILE");
   } catch (const CLI::ParseError& error) {
     std::fprintf(stderr, "sgoodput: %s; see sgoodput --help\n", error.what());
@@ -689,7 +708,7 @@ int ParseAndRun(int argc, char** argv) {
                                                            : &list.common;
   // It passes --url on.
   if (*mcp_app) return goodput::RunMcp(mcp);
-  const bool is_local = *export_app && !out.cloud_log.empty();
+  const bool is_local = !out.cloud_log.empty() || !metrics.cloud_monitoring.empty();
   if (common != nullptr && !is_local) {
     if (const std::optional<int> code = goodput::AskRemotely(*common, question)) return *code;
   }

@@ -1,4 +1,4 @@
-// `sgoodput metrics`: prints what goodputd serves as /metrics.
+// `sgoodput metrics`: prints what goodputd serves as /metrics, or writes to Cloud Monitoring.
 #include <cstdint>
 #include <cstdio>
 #include <map>
@@ -8,6 +8,7 @@
 #include "sql/status_macros.h"
 #include "sql/tables/losses.h"
 #include "tools/accounting/metrics/run_metrics.h"
+#include "tools/sgoodput/cloud_monitoring.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/run_report.h"
 #include "tools/sgoodput/selection.h"
@@ -30,6 +31,7 @@ absl::StatusOr<std::map<std::string, std::int64_t>> LossesFor(Session& session) 
 }  // namespace
 
 int RunMetricsCommand(const MetricsOptions& options) {
+  if (!options.cloud_monitoring.empty()) return WriteCloudMonitoring(options);
   absl::StatusOr<Session> session = OpenSession(options.common, {}, std::nullopt);
   if (!session.ok()) return Fail(session.status());
   const absl::StatusOr<std::map<std::string, std::int64_t>> losses = LossesFor(*session);

@@ -106,6 +106,10 @@ struct McpOptions {
 
 struct MetricsOptions {
   CommonOptions common;
+  // Instead of printing: write to projects/PROJECT in Cloud Monitoring. Only with it: the others.
+  std::string cloud_monitoring;
+  std::string location;  // zone; empty: of this machine
+  SelectionOptions select;
 };
 
 // One run: a job, or all jobs with the same --goodput-run.
@@ -240,7 +244,8 @@ struct SqlOptions {
 
 struct DoctorOptions {
   CommonOptions common;
-  std::string cloud_log;  // check only access to this log
+  std::string cloud_log;         // check only access to this log
+  std::string cloud_monitoring;  // check only access to this project
 };
 
 int RunList(const ListOptions& options);

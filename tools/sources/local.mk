@@ -160,16 +160,22 @@ tools_sources_libfleetdatabase_la_SOURCES = \
 tools_sources_libfleetdatabase_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(LIBPQ_CFLAGS)
 tools_sources_libfleetdatabase_la_LIBADD = sql/libfleetschema.la tools/accounting/libfleetrows.la tools/base/libbase.la $(LIBPQ_LIBS)
 
-# Logs in Google's Cloud Logging: the only user of libcrypto.
+# Google's Cloud Logging and Cloud Monitoring: the only user of libcrypto.
 noinst_LTLIBRARIES += tools/sources/libgooglecloud.la
 tools_sources_libgooglecloud_la_SOURCES = \
   tools/sources/google_cloud/access_token.cc tools/sources/google_cloud/access_token.h \
   tools/sources/google_cloud/check_log.cc tools/sources/google_cloud/check_log.h \
+  tools/sources/google_cloud/check_monitoring.cc tools/sources/google_cloud/check_monitoring.h \
+  tools/sources/google_cloud/cloud_finding.cc tools/sources/google_cloud/cloud_finding.h \
   tools/sources/google_cloud/cloud_world.cc tools/sources/google_cloud/cloud_world.h \
+  tools/sources/google_cloud/google_service.cc tools/sources/google_cloud/google_service.h \
   tools/sources/google_cloud/log_name.cc tools/sources/google_cloud/log_name.h \
   tools/sources/google_cloud/logging_service.cc tools/sources/google_cloud/logging_service.h \
+  tools/sources/google_cloud/metadata_server.cc tools/sources/google_cloud/metadata_server.h \
+  tools/sources/google_cloud/monitoring_service.cc tools/sources/google_cloud/monitoring_service.h \
   tools/sources/google_cloud/read_entries.cc tools/sources/google_cloud/read_entries.h \
   tools/sources/google_cloud/signature.cc tools/sources/google_cloud/signature.h \
-  tools/sources/google_cloud/write_entries.cc tools/sources/google_cloud/write_entries.h
+  tools/sources/google_cloud/write_entries.cc tools/sources/google_cloud/write_entries.h \
+  tools/sources/google_cloud/write_series.cc tools/sources/google_cloud/write_series.h
 tools_sources_libgooglecloud_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS) $(LIBCRYPTO_CFLAGS)
 tools_sources_libgooglecloud_la_LIBADD = tools/sources/liblogs.la tools/base/libhttp.la tools/base/libbase.la $(LIBCRYPTO_LIBS)

@@ -11,23 +11,19 @@
 #include "spank/json_text.h"
 #include "sql/status_macros.h"
 #include "sql/text.h"
+#include "tools/sources/google_cloud/metadata_server.h"
 #include "tools/sources/google_cloud/signature.h"
 
 namespace goodput {
 namespace {
 
 constexpr const char* kKeyFile = "GOOGLE_APPLICATION_CREDENTIALS";
-constexpr const char* kMetadataHost = "GCE_METADATA_HOST";
-constexpr const char* kUsualMetadataHost = "169.254.169.254";
 constexpr std::size_t kMostKeyBytes = std::size_t{64} << 10U;
 constexpr std::size_t kMostTokenBytes = std::size_t{16} << 10U;
 // As Google's libraries do; the metadata server gives out a new token by then.
 constexpr absl::Duration kRenewBefore = absl::Seconds(225);
 constexpr absl::Duration kSignedFor = absl::Hours(1);
 constexpr std::int64_t kLongestValidS = 86'400;
-constexpr int kMetadataTries = 3;
-constexpr absl::Duration kMetadataApart = absl::Milliseconds(500);
-constexpr absl::Duration kMetadataTimeout = absl::Seconds(5);
 
 constexpr const char* kOtherWays =
     "use the key of a service account, run on a machine with a service account, or use gcloud logging read "
@@ -37,14 +33,6 @@ constexpr const char* kOtherWays =
 bool IsToken(std::string_view text) {
   return !text.empty() && text.size() <= kMostTokenBytes &&
          std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7f'; });
-}
-
-bool IsHost(std::string_view text) {
-  constexpr std::size_t kLongestHost = 255;
-  return !text.empty() && text.size() <= kLongestHost && std::all_of(text.begin(), text.end(), [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' || c == '_' ||
-           c == ':' || c == '[' || c == ']';
-  });
 }
 
 std::string TextOf(const simdjson::dom::element& json, std::string_view name) {
@@ -114,21 +102,9 @@ absl::Status AccessToken::SignOne(const std::string& file) {
 }
 
 absl::StatusOr<std::string> AccessToken::AskMetadata(std::string_view what) {
-  const std::string host = world_.variable(kMetadataHost).value_or(kUsualMetadataHost);
-  if (!IsHost(host)) return absl::InvalidArgumentError(Cat(kMetadataHost, ": not a host"));
-  HttpRequest request;
-  request.url = Cat("http://", host, "/computeMetadata/v1/instance/service-accounts/default/", what);
-  request.headers = {"Metadata-Flavor: Google"};
-  request.timeout = kMetadataTimeout;
-  HttpAnswer answer;
-  for (int tries = 0; tries < kMetadataTries; ++tries) {
-    if (tries > 0) world_.sleep(kMetadataApart * tries);
-    answer = world_.send(request);
-    // Anyone can answer at this address where the cloud is not Google's.
-    if (answer.status.ok() && answer.headers["metadata-flavor"] != "Google") break;
-    if (answer.status.ok() && answer.code == 200) return std::move(answer.body);
-    if (answer.status.ok() && answer.code != 429 && answer.code < 500) break;
-  }
+  ASSIGN_OR_RETURN(const std::string host, MetadataHost(world_));
+  HttpAnswer answer = AskMetadataServer(world_, host, Cat("instance/service-accounts/default/", what));
+  if (IsMetadata(answer)) return std::move(answer.body);
   if (answer.status.ok() && answer.code == 404) {
     return absl::UnauthenticatedError(
         "this machine has no service account; create it with one and the scope cloud-platform, or set "
@@ -136,10 +112,7 @@ absl::StatusOr<std::string> AccessToken::AskMetadata(std::string_view what) {
   }
   return absl::UnauthenticatedError(Cat(
       "no credentials: GOOGLE_APPLICATION_CREDENTIALS is not set, and the metadata server of Google Cloud (",
-      host, ") ",
-      answer.status.ok() ? Cat("answers with ", answer.code)
-                         : Cat("does not answer: ", Message(answer.status)),
-      "; ", kOtherWays));
+      host, ") ", HowItAnswered(answer), "; ", kOtherWays));
 }
 
 absl::Status AccessToken::Renew() {

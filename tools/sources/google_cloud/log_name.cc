@@ -1,7 +1,6 @@
 #include "tools/sources/google_cloud/log_name.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
@@ -11,17 +10,6 @@ namespace goodput {
 namespace {
 
 constexpr std::size_t kLongestLog = 511;
-
-bool IsProject(std::string_view text) {
-  constexpr std::size_t kLongest = 128;
-  // An organization's projects are example.com:NAME.
-  return !text.empty() && text.size() <= kLongest &&
-         absl::ascii_isalnum(static_cast<unsigned char>(text.front())) &&
-         std::all_of(text.begin(), text.end(), [](char c) {
-           return absl::ascii_islower(static_cast<unsigned char>(c)) ||
-                  absl::ascii_isdigit(static_cast<unsigned char>(c)) || c == '-' || c == '.' || c == ':';
-         });
-}
 
 bool IsPlain(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.' || c == '%';
@@ -40,6 +28,17 @@ std::string Encoded(std::string_view log) {
 }
 
 }  // namespace
+
+bool IsProject(std::string_view text) {
+  constexpr std::size_t kLongest = 128;
+  // An organization's projects are example.com:NAME.
+  return !text.empty() && text.size() <= kLongest &&
+         absl::ascii_isalnum(static_cast<unsigned char>(text.front())) &&
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return absl::ascii_islower(static_cast<unsigned char>(c)) ||
+                  absl::ascii_isdigit(static_cast<unsigned char>(c)) || c == '-' || c == '.' || c == ':';
+         });
+}
 
 absl::StatusOr<LogName> ParseLogName(const std::string& text) {
   constexpr std::string_view kProjects = "projects/";

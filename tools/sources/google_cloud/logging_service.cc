@@ -6,17 +6,14 @@
 #include <utility>
 
 #include "absl/strings/cord.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/strip.h"
 #include "sql/status_macros.h"
 #include "sql/text.h"
-#include "tools/base/format.h"
+#include "tools/sources/google_cloud/google_service.h"
 
 namespace goodput {
 namespace {
 
-constexpr const char* kService = "https://logging.googleapis.com";
 constexpr const char* kEndpoint = "CLOUDSDK_API_ENDPOINT_OVERRIDES_LOGGING";
 constexpr const char* kPace = "GOODPUT_CLOUD_READS_PER_MINUTE";
 constexpr int kMostReadsPerMinute = 60'000;
@@ -32,101 +29,37 @@ constexpr double kGrowth = 1.3;
 constexpr absl::Duration kCallTimeout = absl::Minutes(2);
 // A page of 1000 entries, of which few are as long as they may be.
 constexpr std::size_t kMostAnswer = std::size_t{64} << 20U;
-constexpr std::size_t kMostWords = 300;
 
-enum Http : int { kOk = 200, kBadRequest = 400, kUnauthorized = 401, kForbidden = 403, kMissing = 404 };
+enum Http : int { kOk = 200, kUnauthorized = 401 };
+
+const GoogleService kLogging{"Cloud Logging", "logging.googleapis.com", "retried for 10 minutes",
+                             "the quota of the project was used up for 10 minutes"};
+const ServiceAccess kReading{"logging.read", "roles/logging.viewer"};
+const ServiceAccess kWriting{"logging.write", "roles/logging.logWriter"};
+
+// Whether it tells which of the entries were refused.
+bool NamesEntries(const std::string& body) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element parsed;
+  simdjson::dom::array details;
+  if (parser.parse(body).get(parsed) != simdjson::SUCCESS ||
+      parsed["error"]["details"].get(details) != simdjson::SUCCESS)
+    return false;
+  for (const simdjson::dom::element detail : details) {
+    if (detail["logEntryErrors"].is_object()) return true;
+  }
+  return false;
+}
 
 bool IsWorthRetrying(int code) {
   return code == 429 || code == 500 || code == 503 || code == 504;
 }
 
-struct ServiceError {
-  std::string message;
-  std::string reason;          // of google.rpc.ErrorInfo
-  bool names_entries = false;  // which of the entries were refused
-};
-
-ServiceError ReadError(const std::string& body) {
-  ServiceError error;
-  simdjson::dom::parser parser;
-  simdjson::dom::element parsed;
-  if (parser.parse(body).get(parsed) != simdjson::SUCCESS) return error;
-  std::string_view text;
-  if (parsed["error"]["message"].get(text) == simdjson::SUCCESS) error.message = text;
-  simdjson::dom::array details;
-  if (parsed["error"]["details"].get(details) != simdjson::SUCCESS) return error;
-  for (const simdjson::dom::element detail : details) {
-    if (detail["reason"].get(text) == simdjson::SUCCESS) error.reason = text;
-    if (detail["logEntryErrors"].is_object()) error.names_entries = true;
-  }
-  return error;
-}
-
-std::string WhatIsMissing(std::string_view method, const ServiceError& error, const std::string& who) {
-  const bool reading = method == kList;
-  if (error.reason == "SERVICE_DISABLED")
-    return "enable it with gcloud services enable logging.googleapis.com";
-  if (error.reason == "ACCESS_TOKEN_SCOPE_INSUFFICIENT" || absl::StrContains(error.message, "scopes")) {
-    return Cat("the machine needs the access scope cloud-platform or ",
-               reading ? "logging.read" : "logging.write",
-               " (gcloud compute instances set-service-account --scopes)");
-  }
-  return Cat("give ", who, " the role ", reading ? "roles/logging.viewer" : "roles/logging.logWriter",
-             " in the project");
-}
-
 absl::Status Explain(std::string_view method, const HttpAnswer& answer, const std::string& who) {
-  const ServiceError error = ReadError(answer.body);
-  const std::string said =
-      error.message.empty() ? std::string() : Cat(": ", Printable(error.message, kMostWords));
-  const std::string what = Cat("Cloud Logging, ", std::string(method), ": ", answer.code, said);
-  absl::Status status = absl::UnknownError(what);
-  switch (answer.code) {
-    case kBadRequest:
-      status = absl::InvalidArgumentError(what);
-      break;
-    case kUnauthorized:
-      status = absl::UnauthenticatedError(
-          Cat(what, "; the token of ", who, " was refused: is the key, or this machine's clock, wrong?"));
-      break;
-    case kForbidden:
-      status = absl::PermissionDeniedError(Cat(what, "; ", WhatIsMissing(method, error, who)));
-      break;
-    case kMissing:
-      status = absl::NotFoundError(Cat(what, "; is the name of the project right?"));
-      break;
-    case 429:
-      status =
-          absl::ResourceExhaustedError(Cat(what, "; the quota of the project was used up for 10 minutes"));
-      break;
-    default:
-      if (IsWorthRetrying(answer.code))
-        status = absl::UnavailableError(Cat(what, "; retried for 10 minutes"));
-  }
-  if (error.names_entries)
+  absl::Status status = ExplainRefusal(kLogging, method == kList ? kReading : kWriting, method, answer, who);
+  if (NamesEntries(answer.body))
     status.SetPayload(ToAbsl(LoggingService::kRefusedEntries), absl::Cord(answer.body));
   return status;
-}
-
-bool IsLoopback(std::string_view url) {
-  constexpr std::string_view kHttp = "http://";
-  std::string_view host = url.substr(kHttp.size());
-  host = host.substr(0, host.find('/'));
-  if (host.find('@') != std::string_view::npos) return false;
-  if (host.substr(0, 5) == "[::1]") return host.size() == 5 || host[5] == ':';
-  host = host.substr(0, host.find(':'));
-  return host == "localhost" || host == "127.0.0.1";
-}
-
-absl::StatusOr<std::string> EndpointOf(const CloudWorld& world) {
-  const std::string named = world.variable(kEndpoint).value_or(kService);
-  std::string endpoint(absl::StripSuffix(named, "/"));
-  // A token must not travel in clear text.
-  if (absl::StartsWith(endpoint, "https://") ||
-      (absl::StartsWith(endpoint, "http://") && IsLoopback(endpoint)))
-    return endpoint;
-  return absl::InvalidArgumentError(Cat(
-      kEndpoint, ": not a URL with https://, or http:// on this machine: ", Printable(endpoint, kMostWords)));
 }
 
 absl::StatusOr<absl::Duration> ApartOf(const CloudWorld& world) {
@@ -158,10 +91,10 @@ absl::Duration Retries::Next(absl::Time now, double random, absl::Duration for_a
 }
 
 LoggingService::LoggingService(const CloudWorld& world, std::string endpoint, absl::Duration apart)
-    : world_(&world), endpoint_(std::move(endpoint)), token_(world, Cat(kService, "/")), reads_(apart) {}
+    : world_(&world), endpoint_(std::move(endpoint)), token_(world, AudienceOf(kLogging)), reads_(apart) {}
 
 absl::StatusOr<LoggingService> LoggingService::Connect(const CloudWorld& world) {
-  ASSIGN_OR_RETURN(const std::string endpoint, EndpointOf(world));
+  ASSIGN_OR_RETURN(const std::string endpoint, EndpointOf(world, kLogging, kEndpoint));
   ASSIGN_OR_RETURN(const absl::Duration apart, ApartOf(world));
   return LoggingService(world, endpoint, apart);
 }
