@@ -80,6 +80,12 @@ TEST(Question, WhatIsNotListedDoesNotGetThrough) {
   }
 }
 
+TEST(Question, NoOptionWritesToTheCloud) {
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      ReadQuestion("/v1/export", {{"run", "r"}, {"cloud-log", "projects/p/logs/l"}}).status()));
+  EXPECT_FALSE(ReadQuestion("/v1/metrics", {{"cloud-monitoring", "projects/p"}}).ok());
+}
+
 TEST(Question, ValuesAreBounded) {
   const auto refused = [](const std::string& name, const std::string& value) {
     return absl::IsInvalidArgument(ReadQuestion("/v1/list", {{name, value}}).status());
