@@ -10,6 +10,7 @@
 #include "tools/sources/google_cloud/logging_service.h"
 #include "tools/sources/google_cloud/read_entries.h"
 #include "tools/sources/google_cloud/write_entries.h"
+#include "tools/sources/google_cloud/write_series.h"
 
 namespace {
 
@@ -73,6 +74,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     REQUIRE(writer.report().written >= 0 && writer.report().written <= 2);
     CheckLog(*service, log, now,
              [](const CloudFinding& finding) { REQUIRE(finding.what.find('\n') == std::string::npos); });
+    auto monitoring = MonitoringService::Connect(world);
+    REQUIRE(monitoring.ok());
+    SeriesWriter series(*monitoring, {"p", "z", now});
+    series.Take(R"({"workload_id":"w","metric":{},"valueType":"INT64","value":{"int64Value":"1"}})")
+        .IgnoreError();
+    series.Take(body).IgnoreError();
+    RequireOneLine(series.Finish());
+    REQUIRE(series.report().written + series.report().refused <= series.report().taken);
+    REQUIRE(series.report().why_refused.find('\n') == std::string::npos);
   }
   return 0;
 }

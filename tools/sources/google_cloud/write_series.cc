@@ -37,7 +37,7 @@ RefusedPoints ReadRefused(const std::string& body) {
     if (detail["totalPointCount"].get(total) != simdjson::SUCCESS) continue;
     std::int64_t written = 0;  // absent: none
     if (detail["successPointCount"].get(written) != simdjson::SUCCESS) written = 0;
-    refused.count = std::max<std::int64_t>(0, total - written);
+    refused.count = total <= 0 ? 0 : total - std::clamp<std::int64_t>(written, 0, total);
     simdjson::dom::array errors;
     if (detail["errors"].get(errors) != simdjson::SUCCESS) continue;
     for (const simdjson::dom::element error : errors) {
