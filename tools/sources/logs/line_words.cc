@@ -129,7 +129,8 @@ bool HasTrainingWord(const std::vector<std::string>& words) {
 }
 
 std::size_t MessageBegin(std::string_view line) {
-  static const auto* const glog = new RE2(R"([IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [^ \]]+:\d+\])");
+  static const auto* const glog =
+      new RE2(R"([DIWEF]\d{4}(?:\d{4})? \d\d:\d\d:\d\d(?:\.\d+)? +\d+ (?:[\w.-]+ )?[^ \]]+:\d+\])");
   re2::StringPiece rest(line.data(), line.size());
   return RE2::Consume(&rest, *glog) ? line.size() - rest.size() : 0;
 }
