@@ -54,6 +54,8 @@ FILES: Dict[str, Set[str]] = {
         "usr/libexec/slurm-goodput/goodput-google-cloud",
         "usr/libexec/slurm-goodput/goodput-mark",
         "usr/share/bash-completion/completions/sgoodput",
+        "usr/share/fish/vendor_completions.d/sgoodput.fish",
+        "usr/share/zsh/vendor-completions/_sgoodput",
         "usr/share/man/man1/sgoodput.1.gz",
         "usr/share/slurm-goodput/advise.schema.json",
         "usr/share/slurm-goodput/clients/goodput.py",

@@ -1,9 +1,13 @@
 # Data files: configuration, completion, dashboard, units.
 dist_doc_DATA += tools/data/goodput.conf.example
 
-# The folder that bash-completion searches in any prefix.
+# The folders that bash-completion, fish and zsh search.
 completiondir = $(datadir)/bash-completion/completions
 dist_completion_DATA = tools/data/completion/sgoodput
+fishdir = $(datadir)/fish/vendor_completions.d
+dist_fish_DATA = tools/data/completion/sgoodput.fish
+zshdir = $(datadir)/zsh/site-functions
+dist_zsh_DATA = tools/data/completion/_sgoodput
 
 # A dashboard of the metrics.
 grafanadir = $(pkgdatadir)/grafana
