@@ -9,6 +9,7 @@ include tools/otlp/local.mk
 include tools/goodputd/local.mk
 include tools/sgoodput/local.mk
 include tools/fleet_database/local.mk
+include tools/telemetry/local.mk
 include tools/data/local.mk
 
 EXTRA_DIST += tools/deps

@@ -1,17 +1,9 @@
 #include "tools/sgoodput/fleet_program.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <string>
 #include <string_view>
 
-#include "tools/sgoodput/options.h"
+#include "tools/sgoodput/installed_program.h"
 
 namespace goodput {
 namespace {
@@ -21,14 +13,7 @@ constexpr std::string_view kOption = "--fleet-db";
 }  // namespace
 
 std::string FleetProgram() {
-  std::array<char, 4096> self{};
-  const ssize_t length = readlink("/proc/self/exe", self.data(), self.size() - 1);
-  if (length > 0) {
-    const std::filesystem::path folder = std::filesystem::path(self.data()).parent_path();
-    const std::filesystem::path built = folder.parent_path() / "fleet_database" / "goodput-fleet-database";
-    if (access(built.c_str(), X_OK) == 0) return built;
-  }
-  return PKGLIBEXECDIR "/goodput-fleet-database";
+  return InstalledProgram("fleet_database", "goodput-fleet-database");
 }
 
 bool AsksFleetDatabase(int argc, const char* const* argv) {
@@ -40,11 +25,7 @@ bool AsksFleetDatabase(int argc, const char* const* argv) {
 }
 
 int RunFleetProgram(char** argv) {
-  const std::string program = FleetProgram();
-  execv(program.c_str(), argv);
-  std::fprintf(stderr, "sgoodput: cannot execute %s: %s; install slurm-goodput completely\n", program.c_str(),
-               std::strerror(errno));
-  return kBadUsage;
+  return RunInstalledProgram(FleetProgram(), argv);
 }
 
 }  // namespace goodput

@@ -15,6 +15,7 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/fleet_program.cc tools/sgoodput/fleet_program.h \
   tools/sgoodput/import.cc \
   tools/sgoodput/ingest.cc \
+  tools/sgoodput/installed_program.cc tools/sgoodput/installed_program.h \
   tools/sgoodput/list.cc \
   tools/sgoodput/main.cc \
   tools/sgoodput/mark.cc \
