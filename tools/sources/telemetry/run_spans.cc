@@ -87,7 +87,11 @@ class RunTrace {
         all = false;
       }
     }
-    if (all) groups.push_back(RunGroup());
+    if (all) {
+      // A run has failed if its last attempt has.
+      const std::string error = groups.empty() ? "" : groups.back().spans.front().error;
+      groups.push_back(RunGroup(error));
+    }
     return groups;
   }
 
@@ -104,8 +108,9 @@ class RunTrace {
     return span;
   }
 
-  SpanGroup RunGroup() const {
+  SpanGroup RunGroup(const std::string& error) const {
     OtlpSpan span = Span("run", "run", "", timeline_.begin, timeline_.end);
+    span.error = error;
     const Account account = TakeAccount(timeline_);
     Attributes attributes;
     attributes.Text("slurm.job.id", info_.job_id_text).Text("slurm.job.name", info_.name);
@@ -136,7 +141,7 @@ class RunTrace {
     const AttemptFacts& facts = *attempt.facts;
     OtlpSpan span = Span("attempt", identity, run_id_, facts.allocated.value_or(*facts.start), *facts.end);
     Attributes attributes;
-    attributes.Int("slurm.job.id", facts.job_id).Maybe("slurm.job.restart", facts.restart);
+    attributes.Text("slurm.job.id", Cat(facts.job_id)).Maybe("slurm.job.restart", facts.restart);
     attributes.Text("slurm.job.state", facts.state).Int("slurm.job.nodes", facts.nodes);
     attributes.Text("slurm.job.node_list", facts.node_list).Int("slurm.job.gpus", facts.gpus);
     attributes.Maybe("slurm.job.exit_code", facts.exit_code);

@@ -118,7 +118,9 @@ absl::StatusOr<TelemetryPass> TelemetrySender::Pass() {
   RETURN_IF_ERROR(Gather(targets, pass, gathered));
   if (targets.metrics) RETURN_IF_ERROR(SendMetrics(targets, gathered.shares, pass));
   if (targets.traces) RETURN_IF_ERROR(SendTraces(targets, gathered.batches, pass));
-  if (targets.traces && !pass.more && !pass.failed) Forget(world_.now() - kRemember, state_);
+  // Who asks for a time before that may do so again.
+  const bool may_forget = targets.traces && !pass.more && !pass.failed && !settings_.since;
+  Forget(may_forget ? world_.now() - kRemember : 0, state_);
   state_.waiting = pass.waiting;
   RETURN_IF_ERROR(Save());
   return pass;
