@@ -32,6 +32,7 @@ FILES: Dict[str, Set[str]] = {
     "goodputd": {
         "etc/slurm-goodput/goodput.conf",
         "UNITS/goodput-fleet.service",
+        "UNITS/goodput-telemetry.service",
         "UNITS/goodputd-controller.service",
         "UNITS/goodputd.service",
         "UNITS/goodputd.socket",
@@ -52,6 +53,7 @@ FILES: Dict[str, Set[str]] = {
         "usr/libexec/slurm-goodput/goodput-otlp",
         "usr/libexec/slurm-goodput/goodput-fleet-database",
         "usr/libexec/slurm-goodput/goodput-mark",
+        "usr/libexec/slurm-goodput/goodput-telemetry",
         "usr/share/bash-completion/completions/sgoodput",
         "usr/share/man/man1/sgoodput.1.gz",
         "usr/share/slurm-goodput/advise.schema.json",
