@@ -257,6 +257,22 @@ TEST(Delivery, FollowsTheProtocol) {
   EXPECT_EQ(JudgeAnswer(none, OtlpProtocol::kJson, absl::Now()).what, Delivery::What::kRetry);
 }
 
+TEST(Delivery, SaysWhyAServerRefused) {
+  HttpAnswer answer;
+  answer.code = 401;
+  const auto reason = [&](const std::string& type, const std::string& body) {
+    answer.headers["content-type"] = type;
+    answer.body = body;
+    return JudgeAnswer(answer, OtlpProtocol::kJson, absl::Now()).reason;
+  };
+  EXPECT_EQ(reason("application/json; charset=utf-8", R"({"code":16,"message":"bad token"})"), "bad token");
+  EXPECT_EQ(reason("application/x-protobuf", std::string("\x08\x10\x12\x03no!", 7)), "no!");
+  EXPECT_EQ(reason("text/plain", "no such path\nmore"), "no such path");
+  EXPECT_EQ(reason("text/html", "<html>"), "");
+  EXPECT_EQ(reason("application/json", "{"), "");
+  EXPECT_EQ(reason("text/plain", std::string(5000, 'x')).size(), 200U);
+}
+
 TEST(Delivery, WaitsAsLongAsTheServerAsks) {
   EXPECT_EQ(Judge(429, "7").retry_after, absl::Seconds(7));
   EXPECT_EQ(Judge(503, "Sun, 06 Nov 1994 08:49:37 GMT").retry_after, absl::Seconds(30));

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <random>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -122,25 +122,24 @@ absl::StatusOr<TelemetryPass> WholePass(TelemetrySender& sender) {
     next.spans += all.spans;
     next.rejected += all.rejected;
     next.refused += all.refused;
-    next.problems.insert(next.problems.begin(), all.problems.begin(), all.problems.end());
+    next.problems.insert(all.problems.begin(), all.problems.end());
     all = std::move(next);
   }
   return all;
 }
 
-// A problem is said once, until it is over.
+// A problem is said once, until it is over, even if a server gives another reason each time.
 class Problems {
  public:
-  void Say(const std::vector<std::string>& now) {
-    const std::set<std::string> problems(now.begin(), now.end());
-    for (const std::string& problem : problems) {
-      if (said_.count(problem) == 0) Warn(problem);
+  void Say(const std::map<std::string, std::string>& now) {
+    for (const auto& [what, problem] : now) {
+      if (said_.count(what) == 0) Warn(problem);
     }
-    said_ = problems;
+    said_ = now;
   }
 
  private:
-  std::set<std::string> said_;
+  std::map<std::string, std::string> said_;
 };
 
 // Sends until it is killed, which it may be at any time.
@@ -149,7 +148,8 @@ int SendForever(TelemetrySender& sender, const std::string& cluster) {
   for (bool begun = false; true; begun = true) {
     const absl::Time began = absl::Now();
     const absl::StatusOr<TelemetryPass> pass = WholePass(sender);
-    problems.Say(pass.ok() ? pass->problems : std::vector<std::string>{Message(pass.status())});
+    const std::string error = Message(pass.status());
+    problems.Say(pass.ok() ? pass->problems : std::map<std::string, std::string>{{error, error}});
     if (pass.ok() && !begun) SayPass(*pass, cluster);
     absl::SleepFor(kPause - std::min(kPause, absl::Now() - began));
   }

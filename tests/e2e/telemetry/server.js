@@ -83,8 +83,8 @@ function take(request, response, raw) {
   const fault = faults.shift() || {};
   if (fault.code) {
     got.push({ path: request.url, code: fault.code, t: Date.now() });
-    response.writeHead(fault.code, fault.headers || {});
-    return response.end("no\n");
+    response.writeHead(fault.code, { "Content-Type": "text/plain", ...fault.headers });
+    return response.end("busy\n");
   }
   const type = request.headers["content-type"];
   const body = request.headers["content-encoding"] === "gzip" ? zlib.gunzipSync(raw) : raw;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "sql/text.h"
 
@@ -30,6 +31,18 @@ std::optional<absl::Duration> RetryAfter(const HttpAnswer& answer, absl::Time no
   return std::clamp(wait, absl::ZeroDuration(), kLongestAsked);
 }
 
+std::string ReasonOf(const HttpAnswer& answer) {
+  const auto header = answer.headers.find("content-type");
+  const std::string type = header == answer.headers.end() ? "" : header->second;
+  std::string reason;
+  if (absl::StartsWith(type, "application/json"))
+    reason = ReadStatusMessage(answer.body, OtlpProtocol::kJson);
+  if (absl::StartsWith(type, "application/x-protobuf"))
+    reason = ReadStatusMessage(answer.body, OtlpProtocol::kProtobuf);
+  if (absl::StartsWith(type, "text/plain")) reason = answer.body.substr(0, answer.body.find_first_of("\r\n"));
+  return reason.substr(0, kMostSaid);
+}
+
 bool MayBeRetried(int code) {
   return code == 429 || code == 502 || code == 503 || code == 504;
 }
@@ -40,18 +53,24 @@ Delivery JudgeAnswer(const HttpAnswer& answer, OtlpProtocol protocol, absl::Time
   Delivery delivery;
   if (!answer.status.ok()) {
     delivery.what = Delivery::What::kRetry;
-    delivery.problem = Message(answer.status);
+    delivery.problem = "no answer";
+    delivery.reason = Message(answer.status);
     return delivery;
   }
   if (answer.code >= 200 && answer.code < 300) {
     PartialSuccess partial = ReadPartialSuccess(answer.body, protocol);
     delivery.rejected = std::max<std::int64_t>(0, partial.rejected);
-    delivery.problem = partial.message.substr(0, kMostSaid);
-    if (delivery.rejected > 0 && delivery.problem.empty()) delivery.problem = "rejected without a reason";
+    delivery.reason = partial.message.substr(0, kMostSaid);
+    if (delivery.rejected > 0) {
+      delivery.problem = "not everything was accepted";
+    } else if (!delivery.reason.empty()) {
+      delivery.problem = "accepted with a warning";
+    }
     return delivery;
   }
   delivery.what = MayBeRetried(answer.code) ? Delivery::What::kRetry : Delivery::What::kRefused;
   delivery.problem = Cat("HTTP status ", answer.code);
+  delivery.reason = ReasonOf(answer);
   if (delivery.what == Delivery::What::kRetry) delivery.retry_after = RetryAfter(answer, now);
   return delivery;
 }

@@ -21,6 +21,7 @@ struct Delivery {
   std::optional<absl::Duration> retry_after;  // that the server asked for
   std::int64_t rejected = 0;                  // spans or points of a delivered request
   std::string problem;                        // in words; empty: none
+  std::string reason;                         // for the problem, as the server gave it
 };
 
 Delivery JudgeAnswer(const HttpAnswer& answer, OtlpProtocol protocol, absl::Time now);

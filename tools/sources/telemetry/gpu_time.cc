@@ -74,7 +74,8 @@ GpuTimeSums SumUp(const std::vector<RunShare>& shares, const GpuTimeSums& sent) 
 }  // namespace
 
 double InGpuSeconds(GpuNs ns) {
-  return static_cast<double>(ns / kSecond) + static_cast<double>(ns % kSecond) / 1e9;
+  const GpuNs whole = ns / kSecond;
+  return static_cast<double>(whole) + static_cast<double>(ns % kSecond) / 1e9;
 }
 
 RunShare ShareOf(const Report& report) {

@@ -282,4 +282,19 @@ PartialSuccess ReadPartialSuccess(std::string_view body, OtlpProtocol protocol) 
   return protocol == OtlpProtocol::kJson ? ReadJson(body) : ReadProtobuf(body);
 }
 
+std::string ReadStatusMessage(std::string_view body, OtlpProtocol protocol) {
+  if (protocol == OtlpProtocol::kJson) {
+    simdjson::dom::parser parser;
+    std::string_view message;
+    const simdjson::padded_string padded(body);
+    return parser.parse(padded)["message"].get(message) == simdjson::SUCCESS ? std::string(message) : "";
+  }
+  std::string message;
+  Fields status(body);
+  while (status.Next()) {
+    if (status.field == 2) message = std::string(status.bytes);
+  }
+  return message;
+}
+
 }  // namespace goodput

@@ -68,4 +68,7 @@ struct PartialSuccess {
 // Of the body of a response with status 200; zero if it has none or cannot be read.
 PartialSuccess ReadPartialSuccess(std::string_view body, OtlpProtocol protocol);
 
+// The reason in the body of any other response: the message of a Status. Empty if there is none.
+std::string ReadStatusMessage(std::string_view body, OtlpProtocol protocol);
+
 }  // namespace goodput

@@ -37,8 +37,8 @@ class Attributes {
     return *this;
   }
   template <typename Number>
-  Attributes& Maybe(std::string key, const std::optional<Number>& value) {
-    if (value) Int(std::move(key), *value);
+  Attributes& Maybe(const std::string& key, const std::optional<Number>& value) {
+    if (value) Int(key, *value);
     return *this;
   }
   Attributes& Double(std::string key, const std::optional<double>& value) {

@@ -304,8 +304,12 @@ Delivery TelemetrySender::Send(const OtlpTarget& target, const std::string& body
     world_.sleep(wait);
     waited += wait;
   }
-  if (!delivery.problem.empty()) pass.problems.push_back(Cat(target.url, ": ", delivery.problem));
-  counts.problem = delivery.problem.empty() ? "" : pass.problems.back();
+  counts.problem.clear();
+  if (!delivery.problem.empty()) {
+    const std::string what = Cat(target.url, ": ", delivery.problem);
+    counts.problem = delivery.reason.empty() ? what : Cat(what, ": ", delivery.reason);
+    pass.problems[what] = counts.problem;
+  }
   if (delivery.what == Delivery::What::kDelivered) {
     counts.delivered = world_.now();
     counts.sent += items;

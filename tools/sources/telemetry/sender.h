@@ -58,7 +58,7 @@ struct TelemetryPass {
   std::int64_t waiting = 0;   // attempts and runs whose spans are still to be sent
   bool more = false;          // of these, some did not fit into this pass
   bool failed = false;        // a server gave no answer, or asked to try again: the next pass does
-  std::vector<std::string> problems;
+  std::map<std::string, std::string> problems;  // by what they are: where, what and why
 };
 
 class TelemetrySender {

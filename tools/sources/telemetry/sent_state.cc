@@ -121,7 +121,7 @@ absl::Status WriteDurably(const std::string& path, const std::string& text) {
     done += static_cast<std::size_t>(written);
   }
   const bool good = done == text.size() && fsync(fd) == 0;
-  const absl::Status status = good ? absl::OkStatus() : CannotWrite(path);
+  absl::Status status = good ? absl::OkStatus() : CannotWrite(path);
   close(fd);
   return status;
 }
