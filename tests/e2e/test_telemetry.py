@@ -118,7 +118,8 @@ class TelemetryTest(unittest.TestCase):
 
     @staticmethod
     def environment(**more: str) -> Dict[str, str]:
-        return {"PATH": os.environ["PATH"], "TZ": "UTC", **more}
+        faults = {name: value for name, value in os.environ.items() if name.startswith("GOODPUT_FAULT")}
+        return {"PATH": os.environ["PATH"], "TZ": "UTC", **faults, **more}
 
     def run_it(self, *args: str, **env: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(self.command(*args), stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
