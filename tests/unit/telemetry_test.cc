@@ -105,6 +105,34 @@ TEST(RunSpans, OfARunThatContinuesAreThoseOfEndedAttempts) {
   EXPECT_EQ(groups.front().end, At(116));
 }
 
+TEST(RunSpans, OfARunThatWaitsAgainAreThoseOfEndedAttempts) {
+  RunBuilder run;
+  run.Attempt(7).Submitted(0).Started(10).Ended(116, "NODE_FAIL");
+  run.Attempt(7).Submitted(116).State("PENDING");
+  const Timeline timeline = run.Build();
+  const std::vector<SpanGroup> groups = SpansOfRun(Info("a"), timeline);
+  ASSERT_EQ(groups.size(), 1U);
+  EXPECT_EQ(groups.front().spans.front().name, "attempt");
+}
+
+TEST(RunSpans, AnInterruptionIsAnErrorUnlessItWasPlanned) {
+  RunBuilder run;
+  Describe(run);
+  Timeline timeline = run.Build();
+  ASSERT_EQ(timeline.interruptions.size(), 1U);
+  const auto errors = [&] {
+    std::multiset<std::string> of;
+    for (const OtlpSpan& span : SpansIn(SpansOfRun(Info("a"), timeline))) {
+      if (!span.error.empty()) of.insert(span.name + " " + span.error);
+    }
+    return of;
+  };
+  EXPECT_EQ(errors(),
+            (std::multiset<std::string>{"attempt node_fail", "interruption node_fail", "program node_fail"}));
+  timeline.interruptions.front().planned = true;
+  EXPECT_TRUE(errors().empty());
+}
+
 TEST(RunSpans, OfARunThatWentOnHaveAnotherKeyButTheSameId) {
   RunBuilder early;
   early.Attempt(7).Submitted(0).Started(10).Ended(116, "COMPLETED");
