@@ -482,6 +482,18 @@ class RightsTest(TelemetryTest):
         self.assertRegex(said, r"Metrics to %s/v1/metrics: points sent \d+, rejected 0, refused 0; last delivery \d" % self.server.url)
         self.assertIn("not sent yet: 0", said)
 
+    def test_doctor_says_whether_it_is_delivered(self) -> None:
+        self.configure("otlp = %s" % self.server.url, "database = %s" % self.cluster.db)
+
+        def doctor() -> str:
+            done = subprocess.run([SGOODPUT, "doctor", "--config", self.cluster.conf], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  universal_newlines=True, env=self.environment(), timeout=120)
+            return " ".join(done.stdout.split())
+
+        self.assertIn("telemetry is not delivered", doctor())
+        self.send()
+        self.assertIn("telemetry was delivered", doctor())
+
 
 def prometheus_release() -> Tuple[int, ...]:
     if shutil.which(PROMETHEUS) is None:

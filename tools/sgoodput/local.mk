@@ -9,6 +9,7 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/doctor_controller.cc \
   tools/sgoodput/doctor_fleet.cc \
   tools/sgoodput/doctor_slurm.cc \
+  tools/sgoodput/doctor_telemetry.cc \
   tools/sgoodput/export.cc \
   tools/sgoodput/export_days.cc tools/sgoodput/export_days.h \
   tools/sgoodput/findings.h \
