@@ -306,6 +306,31 @@ class SentTest(TelemetryTest):
             self.assertGreaterEqual(after[series], value, series)
 
 
+class ContinuousTest(TelemetryTest):
+    """What the service does, minute after minute."""
+
+    @staticmethod
+    def jobs() -> int:
+        return 5
+
+    def test_it_sends_again_after_a_minute_and_says_a_problem_once(self) -> None:
+        self.server.fails({"code": 400}, {"code": 400})
+        sender = subprocess.Popen(self.command("send"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment(),
+                                  universal_newlines=True)
+        for _ in range(1500):
+            if len(self.server.got("/v1/metrics")) == 3:
+                break
+            time.sleep(0.1)
+        sender.terminate()
+        said, problems = sender.communicate(timeout=20)
+        times = [one["t"] for one in self.server.got("/v1/metrics")]
+        self.assertEqual(len(times), 3)
+        for before, after in zip(times, times[1:]):
+            self.assertAlmostEqual(after - before, 60_000, delta=3_000)
+        self.assertEqual(problems.count("HTTP status 400"), 1, problems)
+        self.assertEqual(said.count("Cluster alpha"), 1, said)
+
+
 class FaultsTest(TelemetryTest):
     """Servers that are away, slow, full or of another opinion."""
 
@@ -320,6 +345,15 @@ class FaultsTest(TelemetryTest):
         self.assertGreaterEqual(times[1] - times[0], 1990)
         self.assertEqual([one["code"] for one in self.server.got()], [429, 503, 200, 502, 504, 200])
         self.assertEqual(len({span["spanId"] for span in self.server.spans()}), len(self.server.spans()))
+
+    def test_a_server_that_asks_for_no_wait_is_not_asked_in_a_loop(self) -> None:
+        self.configure("otlp = %s" % self.server.url, "otlp_signals = traces")
+        self.server.fails(*[{"code": 429, "headers": {"Retry-After": "0"}}] * 3)
+        self.send()
+        times = [one["t"] for one in self.server.got()]
+        self.assertEqual(len(times), 4)
+        for i, (before, after) in enumerate(zip(times, times[1:])):
+            self.assertGreater(after - before, 480 * 2 ** i)
 
     def test_a_long_retry_after_ends_the_pass_and_nothing_is_lost(self) -> None:
         self.server.fails({}, {"code": 503, "headers": {"Retry-After": "600"}})

@@ -160,8 +160,10 @@ absl::Status TelemetrySender::LookAt(const OtlpTargets& targets, const std::vect
                                      Gathered& gathered) {
   const std::string name = NameOf(group);
   if (const auto known = old_.find(name); known != old_.end()) {
-    gathered.shares.insert(gathered.shares.end(), known->second.begin(), known->second.end());
-    pass.runs += static_cast<std::int64_t>(known->second.size());
+    const OldRuns& runs = known->second;
+    gathered.shares.insert(gathered.shares.end(), runs.shares.begin(), runs.shares.end());
+    pass.runs += static_cast<std::int64_t>(runs.shares.size());
+    seen_.insert(runs.keys.begin(), runs.keys.end());
     return absl::OkStatus();
   }
   const absl::StatusOr<std::vector<Report>> reports =
@@ -169,22 +171,23 @@ absl::Status TelemetrySender::LookAt(const OtlpTargets& targets, const std::vect
   // Too little is recorded of it so far.
   if (absl::IsNotFound(reports.status())) return absl::OkStatus();
   if (!reports.ok()) return reports.status();
-  std::vector<RunShare> shares;
+  OldRuns runs;
   bool all_sent = true;
   for (const Report& report : *reports) {
     const std::vector<UnitKey> jobs = JobsOfReport(report);
     // Every component of a heterogeneous job leads to the whole job.
     if (jobs.empty() || !seen_.insert(jobs.front()).second) continue;
+    runs.keys.push_back(jobs.front());
     if (targets.traces && !Take(*targets.traces, report, pass, gathered)) all_sent = false;
     if (report.timeline.running) {
       all_sent = false;
     } else {
-      shares.push_back(ShareOf(report));
+      runs.shares.push_back(ShareOf(report));
     }
   }
-  pass.runs += static_cast<std::int64_t>(shares.size());
-  gathered.shares.insert(gathered.shares.end(), shares.begin(), shares.end());
-  if (all_sent && LongOver(group, world_.now())) old_[name] = std::move(shares);
+  pass.runs += static_cast<std::int64_t>(runs.shares.size());
+  gathered.shares.insert(gathered.shares.end(), runs.shares.begin(), runs.shares.end());
+  if (all_sent && LongOver(group, world_.now())) old_[name] = std::move(runs);
   return absl::OkStatus();
 }
 
@@ -296,7 +299,9 @@ Delivery TelemetrySender::Send(const OtlpTarget& target, const std::string& body
     const Ns now = world_.now();
     delivery = JudgeAnswer(world_.post(request), target.protocol, absl::FromUnixNanos(now));
     if (delivery.what != Delivery::What::kRetry) break;
-    const absl::Duration wait = delivery.retry_after.value_or(Backoff(tries, world_.chance()));
+    // A server that asks for no wait at all must not be asked in a loop.
+    const absl::Duration wait =
+        std::max(delivery.retry_after.value_or(absl::ZeroDuration()), Backoff(tries, world_.chance()));
     if (waited + wait > kPatience) {
       if (delivery.retry_after) pause.until = now + absl::ToInt64Nanoseconds(wait);
       break;

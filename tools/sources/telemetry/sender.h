@@ -87,6 +87,11 @@ class TelemetrySender {
     std::vector<Batch> batches;
     std::size_t bytes = 0;
   };
+  // Runs that ended long ago and were sent: they are looked at once an hour.
+  struct OldRuns {
+    std::vector<RunShare> shares;
+    std::vector<UnitKey> keys;
+  };
   // Of one kind of telemetry.
   struct Pause {
     Ns until = 0;  // as the server asked
@@ -111,9 +116,9 @@ class TelemetrySender {
   TelemetryWorld world_;
   SentState state_;
   int lock_ = -1;
-  Ns full_ = 0;                                       // when all runs were last looked at
-  std::map<std::string, std::vector<RunShare>> old_;  // of runs that ended long ago, by their jobs
-  std::set<UnitKey> seen_;                            // runs of the current pass
+  Ns full_ = 0;                         // when all runs were last looked at
+  std::map<std::string, OldRuns> old_;  // by their jobs
+  std::set<UnitKey> seen_;              // runs of the current pass
   Pause metrics_pause_;
   Pause traces_pause_;
 };
