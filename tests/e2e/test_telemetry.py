@@ -8,21 +8,24 @@ GOODPUT_PROMETHEUS=PATH uses this Prometheus instead of the installed one.
 """
 
 import hashlib
+import http.server
 import json
 import os
 import pwd
 import re
 import shutil
 import socket
+import ssl
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 import urllib.error
 import urllib.request
 from typing import Any, Dict, List, Optional, Tuple
 
-from .harness.fleet_clusters import BEGAN, Cluster, ClusterSpool
+from .harness.fleet_clusters import BEGAN, BETWEEN, Cluster, accounted
 from .harness.hand_written import SGOODPUT, TOP
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -314,7 +317,14 @@ class ContinuousTest(TelemetryTest):
         return 5
 
     def test_it_sends_again_after_a_minute_and_says_a_problem_once(self) -> None:
-        self.server.fails({"code": 400}, {"code": 400})
+        """Runs that ended long ago, among them a heterogeneous job, are not looked at again, and count once each time."""
+        rows = accounted("alpha", 3, 1, first=9000).splitlines()
+        last = [field.split(BETWEEN) for field in rows][-1]
+        component = ["9001" if i == 1 else "9000+1" if i == 2 else field for i, field in enumerate(last)]
+        whole = ["9000+0" if i == 2 else field for i, field in enumerate(last)]
+        self.cluster.add_accounted("\n".join([rows[0], BETWEEN.join(whole), BETWEEN.join(component)]) + "\n")
+        self.give_away()
+        self.server.fails({"rejected": 1}, {"rejected": 2})
         sender = subprocess.Popen(self.command("send"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment(),
                                   universal_newlines=True)
         for _ in range(1500):
@@ -327,8 +337,13 @@ class ContinuousTest(TelemetryTest):
         self.assertEqual(len(times), 3)
         for before, after in zip(times, times[1:]):
             self.assertAlmostEqual(after - before, 60_000, delta=3_000)
-        self.assertEqual(problems.count("HTTP status 400"), 1, problems)
+        self.assertEqual(problems.count("not everything was accepted"), 1, problems)
         self.assertEqual(said.count("Cluster alpha"), 1, said)
+        first, second, third = self.sums()
+        self.assertEqual(first, second)
+        self.assertEqual(first, third)
+        total = self.cluster.report("-S", ALL)["total"]["buckets"]
+        self.assertAlmostEqual(sum(first.values()), sum(bucket["gpu_seconds"] for bucket in total), delta=1e-3)
 
 
 class FaultsTest(TelemetryTest):
@@ -485,6 +500,28 @@ class RightsTest(TelemetryTest):
         with open(self.state) as file:
             self.assertNotIn("s3cret", said + file.read())
         self.assertEqual({one["headers"].get("authorization") for one in self.server.got()}, {"Bearer s3cret"})
+
+    @unittest.skipUnless(shutil.which("openssl"), "needs openssl")
+    def test_a_server_over_https_must_show_a_certificate(self) -> None:
+        key, certificate = os.path.join(self.dir, "key"), os.path.join(self.dir, "certificate")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1", "-addext",
+                        "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate], check=True, stderr=subprocess.DEVNULL, timeout=60)
+        got: List[str] = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                got.append(self.path)
+
+        server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        self.configure("otlp = https://127.0.0.1:%d" % server.server_address[1], "otlp_signals = metrics")
+        self.assertIn("certificate", self.send(status=1))
+        self.assertEqual(got, [])
 
     def test_variables_of_the_specification_come_first(self) -> None:
         self.configure("otlp = http://127.0.0.1:1")
