@@ -149,7 +149,7 @@ class SentTest(TelemetryTest):
             for bucket in row["buckets"]:
                 account, partition = row["groups"][0], row["groups"][1]
                 if bucket["gpu_seconds"]:
-                    self.assertAlmostEqual(sums.pop((bucket["name"], account, partition)), bucket["gpu_seconds"], delta=1e-6)
+                    self.assertEqual(sums.pop((bucket["name"], account, partition)), bucket["gpu_seconds"])
         self.assertEqual(sums, {})
         for labels, point in self.server.points("goodput.gpu_seconds")[0]:
             self.assertEqual(set(labels), {"bucket", "side", "account", "partition"})

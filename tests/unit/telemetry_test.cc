@@ -248,6 +248,7 @@ TEST(GpuTime, ThereAreOnlySoManyGroupsAndTheyStay) {
 
 TEST(GpuTime, SecondsAreExact) {
   EXPECT_EQ(InGpuSeconds(1), 1e-9);
+  EXPECT_EQ(InGpuSeconds(9'662'978'216), 9.662978216);
   EXPECT_EQ(InGpuSeconds(static_cast<GpuNs>(1) << 80U), 1208925819614629.174706176);
 }
 

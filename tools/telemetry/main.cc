@@ -24,7 +24,7 @@ Examples:
   sgoodput telemetry status                           what was sent, and what was refused
   sgoodput export --format=otlp 1234                  the trace of one run, for curl
 
-Exit status: 0 sent, 1 something was refused or is waiting, 2 bad usage, or the database cannot be read.)";
+Exit status: 0 sent, 1 a server refused something or did not answer, 2 bad usage, or the database cannot be read.)";
 
 int ParseAndRun(int argc, char** argv) {
   CLI::App app{"Sends the runs of this cluster to OpenTelemetry.", "sgoodput"};

@@ -74,8 +74,7 @@ GpuTimeSums SumUp(const std::vector<RunShare>& shares, const GpuTimeSums& sent) 
 }  // namespace
 
 double InGpuSeconds(GpuNs ns) {
-  const GpuNs whole = ns / kSecond;
-  return static_cast<double>(whole) + static_cast<double>(ns % kSecond) / 1e9;
+  return static_cast<double>(ns) / 1e9;
 }
 
 RunShare ShareOf(const Report& report) {

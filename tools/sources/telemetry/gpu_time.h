@@ -55,7 +55,7 @@ void RaiseSums(const std::vector<RunShare>& shares, GpuTimeSums& sent);
 // Means over the runs that ended within `window` before `now`, by definition, weighted by their GPU time.
 std::map<std::string_view, double> MeanRatios(const std::vector<RunShare>& shares, Ns now, Ns window);
 
-// Exact below 2^53 seconds but for the rounding to the nearest double.
+// The nearest double up to 2^53 ns, as the reports' JSON has it.
 double InGpuSeconds(GpuNs ns);
 
 // goodput.gpu_seconds and goodput.ratio. `start`: when the sums began.
