@@ -51,8 +51,9 @@ def helps() -> Dict[str, str]:
     """--help by subcommand; "" is the overview."""
     subcommands = re.findall(r"(?m)^  (\w+) {2,}\S", run_it("--help").stdout.split("\nSubcommands:\n")[1].split("\nExamples:")[0])
     said = {name: run_it(*([name] if name else []), "--help").stdout for name in [""] + subcommands}
-    nested = re.findall(r"(?m)^  (\w+) {2,}\S", said["fleet"].split("\nSubcommands:\n")[1].split("\nExamples:")[0])
-    said["fleet"] += "".join(run_it("fleet", name, "--help").stdout for name in nested)
+    for outer in ("fleet", "telemetry"):
+        nested = re.findall(r"(?m)^  (\w+) {2,}\S", said[outer].split("\nSubcommands:\n")[1].split("\nExamples:")[0])
+        said[outer] += "".join(run_it(outer, name, "--help").stdout for name in nested)
     return said
 
 
@@ -233,6 +234,7 @@ class ManualsTest(unittest.TestCase):
         self.assertEqual(self.complete("import", "--log-profile", "mega"), ["megatron", "megatron-progress"])
         self.assertEqual(self.complete("report", "--by", "reser"), ["reservation"])
         self.assertEqual(self.complete("profile", "t"), ["test"])
+        self.assertEqual(self.complete("telemetry", "st"), ["status"])
         self.assertEqual(self.complete("--color", "n"), ["never"])
         self.assertEqual(self.complete("export", "--format", "s"), ["spool"])
 

@@ -19,7 +19,7 @@
 #include "sql/text.h"
 #include "tools/base/format.h"
 #include "tools/base/parse_time.h"
-#include "tools/sgoodput/program_of_ours.h"
+#include "tools/sgoodput/installed_program.h"
 #include "tools/sgoodput/session.h"
 
 namespace goodput {
@@ -42,7 +42,7 @@ constexpr absl::Duration kLookedBack = absl::Hours(24 * 7);
 // With these as stdin and stdout; -1: as for this process.
 absl::StatusOr<pid_t> Start(const std::vector<std::string>& arguments, int in, int out) {
   std::fflush(stdout);
-  const std::string program = ProgramOfOurs("google_cloud", "goodput-google-cloud");
+  const std::string program = InstalledProgram("google_cloud", "goodput-google-cloud");
   const pid_t self = getpid();
   const pid_t child = fork();
   if (child < 0) return absl::ErrnoToStatus(errno, "cannot start a process");
