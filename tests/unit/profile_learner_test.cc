@@ -242,6 +242,16 @@ TEST(ProfileLearner, ReadsABracketAfterALoggerWithTheYear) {
   EXPECT_EQ(found.back(), "step_end step=120 of=125000 time=2025-05-12T12:00:00");
 }
 
+TEST(ProfileLearner, OfTwoCountersOfOneNameTheInnerOneDoesNotCount) {
+  Lines lines;
+  for (int i = 0; i < 12; ++i)
+    lines.push_back(Cat("train | inner iter: ", i % 8, "/8 | global iter: ", 13 + i, "/5000| loss: 2.3", i,
+                        " | lr: 2.5e-07"));
+  const Lines found = Found(lines);
+  ASSERT_EQ(found.size(), 12U);
+  EXPECT_EQ(found.front(), "step_end step=13 of=5000");
+}
+
 TEST(ProfileLearner, NoEpochsAndNoSamplesInABracketAfterTraining) {
   EXPECT_TRUE(Found(Course("Training  [%d/100]  lr: 0.0001  loss: %.4f  time: 1.57", 1, 12)).empty())
       << "epochs";
