@@ -69,7 +69,7 @@ std::optional<int> StepRank(const LineNumber& number) {
   for (const std::string& word : NameParts(number.before)) parts.push_back(word);
   static const auto* const totals =
       new Words{"total",  "max", "num",   "per",          "every", "remaining", "save",
-                "saving", "log", "local", "accumulation", "micro", "inner", "of"};
+                "saving", "log", "local", "accumulation", "micro", "inner",     "of"};
   const bool updates = last == "update";
   if (AnyOf(parts, OtherWords())) return std::nullopt;
   if (AnyOf(parts, *totals) && !(updates && std::count(parts.begin(), parts.end(), "num") == 1))
