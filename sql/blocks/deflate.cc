@@ -19,11 +19,18 @@ constexpr Settings kForText{Z_BEST_COMPRESSION, MAX_WBITS, 8, Z_DEFAULT_STRATEGY
 // In this much memory zlib makes new codes after every 2,048 bytes, about where one column ends and the next
 // begins. Repeated bytes are all that it looks for: whatever else is alike in measured times is chance.
 constexpr Settings kForColumns{Z_BEST_SPEED, 12, 5, Z_RLE};
+// 16 more: zlib's sign for gzip.
+constexpr Settings kForGzip{Z_DEFAULT_COMPRESSION, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY};
+
+const Settings& SettingsFor(DeflateFor what) {
+  if (what == DeflateFor::kGzip) return kForGzip;
+  return what == DeflateFor::kText ? kForText : kForColumns;
+}
 
 }  // namespace
 
 std::string Deflate(std::string_view plain, DeflateFor what) {
-  const Settings& settings = what == DeflateFor::kText ? kForText : kForColumns;
+  const Settings& settings = SettingsFor(what);
   z_stream stream{};
   if (deflateInit2(&stream, settings.level, Z_DEFLATED, settings.window_bits, settings.memory_level,
                    settings.strategy) != Z_OK) {

@@ -1,4 +1,4 @@
-// Compression by zlib (RFC 1950). Whoever stores the bytes stores the size of the plain ones, too.
+// Compression by zlib. Whoever stores the bytes stores the size of the plain ones, too.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,9 @@
 namespace goodput {
 
 enum class DeflateFor {
-  kText,     // as few bytes as zlib can
-  kColumns,  // some kilobytes of numbers, the bytes of equal weight together; fast
+  kText,     // as few bytes as zlib can (RFC 1950)
+  kColumns,  // some kilobytes of numbers, the bytes of equal weight together; fast (RFC 1950)
+  kGzip,     // for HTTP's Content-Encoding (RFC 1952); Inflate() does not read it
 };
 std::string Deflate(std::string_view plain, DeflateFor what);
 

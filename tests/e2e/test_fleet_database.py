@@ -657,10 +657,10 @@ class RightsTest(FleetTest):
         reader = self.run_it("report", "-a", "-S", ALL, "--by", "cluster", url=self.postgres.url("reader"))
         self.assertEqual(self.said(reader), self.said(self.owner("report", "-a", "-S", ALL, "--by", "cluster")))
         self.said(self.run_it("fleet", "status", url=self.postgres.url("reader")))
-        for sql in ("DELETE FROM unit", "INSERT INTO cluster (cluster) VALUES ('x')", "SELECT fleet_month('2026-12-01')"):
+        for sql in ("DELETE FROM unit", "DELETE FROM usage_day", "INSERT INTO cluster (cluster) VALUES ('x')", "SELECT fleet_month('2026-12-01')"):
             self.assertIn("denied", self.postgres.psql(sql, "reader").stderr)
         self.assertEqual(self.postgres.psql("SELECT sum(wanted_gpu_ns) > 0 FROM v_finance", "finance").stdout.strip(), "t")
-        for table in ("unit", "attempt_day", "interruption", "v_users", "v_mpg", "v_badput", "v_nodes"):
+        for table in ("unit", "attempt_day", "interruption", "usage_day", "v_users", "v_mpg", "v_badput", "v_nodes"):
             self.assertIn("denied", self.postgres.psql("SELECT * FROM " + table, "finance").stderr, table)
         columns = self.postgres.ask("SELECT string_agg(attname, ',') FROM pg_attribute WHERE attrelid = 'v_finance'::regclass AND attnum > 0")
         self.assertNotIn("user", columns)

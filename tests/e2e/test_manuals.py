@@ -51,8 +51,9 @@ def helps() -> Dict[str, str]:
     """--help by subcommand; "" is the overview."""
     subcommands = re.findall(r"(?m)^  (\w+) {2,}\S", run_it("--help").stdout.split("\nSubcommands:\n")[1].split("\nExamples:")[0])
     said = {name: run_it(*([name] if name else []), "--help").stdout for name in [""] + subcommands}
-    nested = re.findall(r"(?m)^  (\w+) {2,}\S", said["fleet"].split("\nSubcommands:\n")[1].split("\nExamples:")[0])
-    said["fleet"] += "".join(run_it("fleet", name, "--help").stdout for name in nested)
+    for outer in ("fleet", "telemetry"):
+        nested = re.findall(r"(?m)^  (\w+) {2,}\S", said[outer].split("\nSubcommands:\n")[1].split("\nExamples:")[0])
+        said[outer] += "".join(run_it(outer, name, "--help").stdout for name in nested)
     return said
 
 
@@ -192,6 +193,37 @@ class ManualsTest(unittest.TestCase):
         self.assertEqual(done.stderr, "")
         return done.stdout.split()
 
+    def complete_in_fish(self, line: str) -> List[str]:
+        """As NAME or NAME<tab>DESCRIPTION."""
+        return self.shell("fish", "--no-config", "-c", 'source $argv[1]; complete -C "sgoodput $argv[2]"', "--",
+                          os.path.join(TOP, "tools", "data", "completion", "sgoodput.fish"), line).splitlines()
+
+    def complete_in_zsh(self, line: str) -> List[str]:
+        """All that zsh is offered, of which it takes what begins with the last word."""
+        script = ("compadd() { if [[ $1 == -l ]]; then print -rl -- $shown; else print -rl -- $@; fi }; _files() { print FILES }; source $1;"
+                  'words=(sgoodput ${(s: :)2}); [[ $2 == "" || $2 == *" " ]] && words+=(""); CURRENT=$#words; _sgoodput')
+        said = self.shell("zsh", "-f", "-c", script, "zsh", os.path.join(TOP, "tools", "data", "completion", "_sgoodput"), line)
+        last = line.split(" ")[-1]
+        return ["\t".join(one.split("  -- ")) for one in said.splitlines() if one.startswith(last)]
+
+    def shell(self, *command: str) -> str:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
+                              timeout=60, env=dict(os.environ, PATH=os.path.dirname(SGOODPUT) + ":" + os.environ["PATH"]))
+        self.assertEqual(done.stderr, "", command)
+        return done.stdout
+
+    def test_completion_of_other_shells(self) -> None:
+        for complete in (self.complete_in_fish, self.complete_in_zsh):
+            self.assertEqual(complete("wa"), ["watch\tfollow a run until it ends"])
+            self.assertEqual({one.split("\t")[0] for one in complete("")}, set(helps()) - {""})
+            for line, expected in (("show --expl", "--explain"), ("show 7 --explain lost", "lost_work"), ("--start", "--starttime"),
+                                   ("import --log-profile mega", "megatron megatron-progress"), ("report --by reser", "reservation"),
+                                   ("profile t", "test"), ("--color n", "never"), ("export --format s", "spool"), ("--db /nonexist", ""),
+                                   ("-u n", ""), ("fleet ver", "verify")):
+                self.assertEqual([one.split("\t")[0] for one in complete(line)], expected.split(), (complete.__name__, line))
+            self.assertIn("JobID", complete("-o Job"))
+            self.assertIn("--suspects\twith --by node: only nodes that fail more often than by chance, and their list", complete("report --sus"))
+
     def test_completion_knows_subcommands_options_buckets_fields_and_profiles(self) -> None:
         self.assertEqual(self.complete("wa"), ["watch"])
         self.assertEqual(set(self.complete("")), set(helps()) - {""})
@@ -202,6 +234,7 @@ class ManualsTest(unittest.TestCase):
         self.assertEqual(self.complete("import", "--log-profile", "mega"), ["megatron", "megatron-progress"])
         self.assertEqual(self.complete("report", "--by", "reser"), ["reservation"])
         self.assertEqual(self.complete("profile", "t"), ["test"])
+        self.assertEqual(self.complete("telemetry", "st"), ["status"])
         self.assertEqual(self.complete("--color", "n"), ["never"])
         self.assertEqual(self.complete("export", "--format", "s"), ["spool"])
 

@@ -26,7 +26,8 @@ from .harness.goodput_site import BUILD, GOODPUTD
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-UNITS = ("goodputd.socket", "goodputd.service", "goodputd-controller.service", "goodput-fleet.service")
+UNITS = ("goodputd.socket", "goodputd.service", "goodputd-controller.service", "goodput-fleet.service",
+         "goodput-telemetry.service")
 # The exposure of a service from systemd-analyze, in tenths; systemd calls up to 5.0 medium, and a service without settings has
 # 96.
 EXPOSURE = "30"
@@ -127,8 +128,9 @@ class UnitFilesTest(unittest.TestCase):
         self.assert_code_uses("perf_event_open", "tools/goodputd/signals")
         self.assertLessEqual({"CAP_PERFMON", "CAP_SYS_ADMIN"}, node)
         self.assertIn("perf_event_open", " ".join(self.settings("goodputd.service")["SystemCallFilter"]))
-        self.assertEqual(self.settings("goodput-fleet.service")["CapabilityBoundingSet"], [""])
-        self.assertEqual(self.settings("goodput-fleet.service")["User"], ["goodput"])
+        for name in ("goodput-fleet.service", "goodput-telemetry.service"):
+            self.assertEqual(self.settings(name)["CapabilityBoundingSet"], [""])
+            self.assertEqual(self.settings(name)["User"], ["goodput"])
         for name in ("goodputd.service", "goodputd-controller.service"):
             with self.subTest(unit=name):
                 # Helpers change to the user of the job or of the shared spool, and are killed if they hang.

@@ -27,6 +27,19 @@ SCAN_S = 30.0
 # Buckets that cannot be distinguished for a program that only writes files.
 DDP_UNKNOWN = ("startup", "productive", "checkpoint_save", "lost_work", "at_risk", "drain", "teardown", "unobserved")
 SITE: Site
+# A collector that takes what comes, and lists the paths.
+SINK = """
+import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        open("/run/sink", "a").write(self.path + "\\n")
+        self.send_response(200)
+        self.send_header("Content-Type", self.headers["Content-Type"])
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+http.server.HTTPServer(("127.0.0.1", 4318), Handler).serve_forever()
+"""
 
 
 def setUpModule() -> None:
@@ -78,6 +91,53 @@ class MachinesTest(unittest.TestCase):
     def test_security_is_what_the_guide_says(self) -> None:
         said = SITE.nodes[0].say("systemd-analyze security --no-pager goodputd.service | tail -n 1")
         self.assertIn(": %s " % SITE.guide.security, said)
+
+    def configure(self, line: str) -> None:
+        """A line of goodput.conf on the controller, until the test ends."""
+        SITE.ctl.run("cp /etc/slurm-goodput/goodput.conf /root/goodput.conf && echo '%s' >>/etc/slurm-goodput/goodput.conf" % line)
+        self.addCleanup(SITE.ctl.run, "cp /root/goodput.conf /etc/slurm-goodput/goodput.conf")
+
+    def enable(self, unit: str) -> None:
+        SITE.ctl.run("systemctl enable --now " + unit)
+        self.addCleanup(SITE.ctl.run, "systemctl disable --now " + unit)
+
+    def said_nothing_bad(self, unit: str) -> None:
+        self.assertEqual(SITE.ctl.say("systemctl show -p NRestarts --value " + unit).strip(), "0")
+        self.assertEqual(SITE.ctl.say("journalctl -b -q -o cat -p warning --no-pager -u " + unit), "")
+
+    def test_runs_are_sent_to_a_fleet_database(self) -> None:
+        """goodput-fleet in its sandbox, to a real PostgreSQL, as the guide's user goodput."""
+        job = SITE.sbatch("fleet", "--steps 5 --step-seconds 1", "-N1", "--time=20")
+        self.assertEqual(SITE.settle(job), "COMPLETED")
+        fleet = "postgresql:///goodput?host=/var/run/postgresql"
+        owner = "cd /tmp && runuser -u postgres -- "
+        SITE.ctl.run("systemctl start postgresql@15-main && " + owner + "createdb goodput")
+        for command in ("init", "add vmtest goodput"):
+            SITE.ctl.run(owner + "sgoodput fleet %s --fleet-db %s" % (command, fleet))
+        self.configure("fleet = " + fleet)
+        self.enable("goodput-fleet")
+
+        def steps() -> str:
+            return SITE.ctl.say(owner + "psql -qAt goodput -c 'SELECT kept_steps FROM goodput.unit WHERE job_id = %d'" % job).strip()
+        wait("the run arrives", lambda: steps() == "5", 300, 5)
+        self.said_nothing_bad("goodput-fleet")
+
+    def test_telemetry_is_sent(self) -> None:
+        """goodput-telemetry in its sandbox, to a server that takes everything."""
+        job = SITE.sbatch("telemetry", "--steps 5 --step-seconds 1", "-N1", "--time=20")
+        self.assertEqual(SITE.settle(job), "COMPLETED")
+        SITE.ctl.write("/root/sink.py", SINK)
+        SITE.ctl.run("systemd-run --unit=sink python3 /root/sink.py")
+        self.addCleanup(SITE.ctl.run, "systemctl stop sink")
+        self.configure("otlp = http://127.0.0.1:4318")
+        self.enable("goodput-telemetry")
+
+        def arrived() -> bool:
+            paths = SITE.ctl.run("cat /run/sink", check=False).stdout.split()
+            return {"/v1/metrics", "/v1/traces"} <= set(paths)
+        wait("metrics and traces arrive", arrived, 400, 5)
+        self.assertIn("refused 0", SITE.ctl.say("runuser -u goodput -- sgoodput telemetry status"))
+        self.said_nothing_bad("goodput-telemetry")
 
     # --- interruptions of jobs
 

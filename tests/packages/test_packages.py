@@ -32,6 +32,7 @@ FILES: Dict[str, Set[str]] = {
     "goodputd": {
         "etc/slurm-goodput/goodput.conf",
         "UNITS/goodput-fleet.service",
+        "UNITS/goodput-telemetry.service",
         "UNITS/goodputd-controller.service",
         "UNITS/goodputd.service",
         "UNITS/goodputd.socket",
@@ -53,7 +54,10 @@ FILES: Dict[str, Set[str]] = {
         "usr/libexec/slurm-goodput/goodput-fleet-database",
         "usr/libexec/slurm-goodput/goodput-google-cloud",
         "usr/libexec/slurm-goodput/goodput-mark",
+        "usr/libexec/slurm-goodput/goodput-telemetry",
         "usr/share/bash-completion/completions/sgoodput",
+        "usr/share/fish/vendor_completions.d/sgoodput.fish",
+        "usr/share/zsh/vendor-completions/_sgoodput",
         "usr/share/man/man1/sgoodput.1.gz",
         "usr/share/slurm-goodput/advise.schema.json",
         "usr/share/slurm-goodput/clients/goodput.py",

@@ -27,6 +27,7 @@ FILES: Dict[str, Set[str]] = {
         "/etc/slurm-goodput",
         "/etc/slurm-goodput/goodput.conf",
         "/usr/lib/systemd/system/goodput-fleet.service",
+        "/usr/lib/systemd/system/goodput-telemetry.service",
         "/usr/lib/systemd/system/goodputd-controller.service",
         "/usr/lib/systemd/system/goodputd.service",
         "/usr/lib/systemd/system/goodputd.socket",
@@ -53,7 +54,14 @@ FILES: Dict[str, Set[str]] = {
         "/usr/libexec/slurm-goodput/goodput-fleet-database",
         "/usr/libexec/slurm-goodput/goodput-google-cloud",
         "/usr/libexec/slurm-goodput/goodput-mark",
+        "/usr/libexec/slurm-goodput/goodput-telemetry",
         "/usr/share/bash-completion/completions/sgoodput",
+        "/usr/share/fish",
+        "/usr/share/fish/vendor_completions.d",
+        "/usr/share/fish/vendor_completions.d/sgoodput.fish",
+        "/usr/share/zsh",
+        "/usr/share/zsh/site-functions",
+        "/usr/share/zsh/site-functions/_sgoodput",
         "/usr/share/man/man1/sgoodput.1",
         "/usr/share/slurm-goodput",
         "/usr/share/slurm-goodput/advise.schema.json",
@@ -130,7 +138,8 @@ class RpmTest(unittest.TestCase):
     def test_an_upgrade_restarts_daemons_and_leaves_the_socket(self) -> None:
         scripts = "\n".join(ask("goodputd", "--scripts"))
         after = scripts.split("postuninstall", 1)[1]
-        self.assertIn("try-restart goodputd.service goodputd-controller.service goodput-fleet.service", after)
+        self.assertIn("try-restart goodputd.service goodputd-controller.service "
+                      "goodput-fleet.service goodput-telemetry.service", after)
         self.assertNotIn("goodputd.socket", after)
 
 

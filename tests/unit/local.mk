@@ -237,3 +237,9 @@ tests_unit_reader_test_SOURCES = tests/spank/temp_folder.h tests/unit/metrics_te
 tests_unit_reader_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_reader_test_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_unit_reader_test_LDADD = tools/reader/libreader.la tools/reader/libhttpserver.la $(GTEST_LIBS)
+
+check_PROGRAMS += tests/unit/telemetry_test
+TESTS += tests/unit/telemetry_test
+tests_unit_telemetry_test_SOURCES = tests/spank/temp_folder.h tests/unit/run_builder.h tests/unit/telemetry_test.cc
+tests_unit_telemetry_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_telemetry_test_LDADD = tools/sources/libtelemetry.la $(GTEST_LIBS)

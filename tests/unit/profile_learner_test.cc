@@ -233,6 +233,35 @@ TEST(ProfileLearner, SkipsTheNumbersOfALogger) {
   EXPECT_EQ(found.front(), "step_end step=1900 time=05-12T12:00:00.123456");
 }
 
+TEST(ProfileLearner, ReadsABracketAfterALoggerWithTheYear) {
+  const Lines found = Found(
+      Course("I20250512 12:00:00 90 vision helpers.py:102] Training  [%7d/125000]  eta: 1 day, 2:03:04  lr: "
+             "0.0001 (0.0001)  total_loss: %.4f (9.01)  time: 1.57  max mem: 67339",
+             0, 120, 10));
+  ASSERT_EQ(found.size(), 13U);
+  EXPECT_EQ(found.back(), "step_end step=120 of=125000 time=2025-05-12T12:00:00");
+}
+
+TEST(ProfileLearner, OfTwoCountersOfOneNameTheInnerOneDoesNotCount) {
+  Lines lines;
+  for (int i = 0; i < 12; ++i)
+    lines.push_back(Cat("train | inner iter: ", i % 8, "/8 | global iter: ", 13 + i, "/5000| loss: 2.3", i,
+                        " | lr: 2.5e-07"));
+  const Lines found = Found(lines);
+  ASSERT_EQ(found.size(), 12U);
+  EXPECT_EQ(found.front(), "step_end step=13 of=5000");
+}
+
+TEST(ProfileLearner, NoEpochsAndNoSamplesInABracketAfterTraining) {
+  EXPECT_TRUE(Found(Course("Training  [%d/100]  lr: 0.0001  loss: %.4f  time: 1.57", 1, 12)).empty())
+      << "epochs";
+  EXPECT_TRUE(
+      Found(Course("Training  [%d/50000]  lr: 0.0001  loss: %.4f  time: 1.57", 640, 6400, 640)).empty())
+      << "samples";
+  EXPECT_EQ(Found(Course("Training  [%d/50000]  lr: 0.0001  loss: %.4f  time: 1.57", 10, 100, 10)).size(),
+            10U);
+}
+
 TEST(ProfileLearner, AcceptsARestartAndTheSameStepOfSeveralRanks) {
   const Lines once = Course("[rank 0] step %d loss %.3f", 1, 30);
   EXPECT_EQ(Found(once + Course("[rank 0] step %d loss %.3f", 21, 40)).size(), 50U);

@@ -80,6 +80,7 @@ tools_accounting_libruns_files = \
   tools/accounting/runs/load_run.cc tools/accounting/runs/load_run.h \
   tools/accounting/runs/node_clock.cc tools/accounting/runs/node_clock.h \
   tools/accounting/runs/node_facts.cc tools/accounting/runs/node_facts.h \
+  tools/accounting/runs/only_cluster.cc tools/accounting/runs/only_cluster.h \
   tools/accounting/runs/run_groups.cc tools/accounting/runs/run_groups.h \
   tools/accounting/runs/scheduler_facts.cc tools/accounting/runs/scheduler_facts.h \
   tools/accounting/runs/stored_steps.cc tools/accounting/runs/stored_steps.h

@@ -68,6 +68,33 @@ absl::Status SetDays(std::string_view key, std::string_view value, absl::Duratio
   return absl::OkStatus();
 }
 
+absl::Status SetOtlp(std::string_view key, std::string_view value, Config& config) {
+  if (key == "otlp_headers_file") return SetPath(key, value, config.otlp_headers_file);
+  if (key == "otlp") {
+    const bool http = value.substr(0, 7) == "http://" || value.substr(0, 8) == "https://";
+    // Without the value, which may contain a password by mistake.
+    if (!http || value.find('@') != std::string_view::npos)
+      return absl::InvalidArgumentError(
+          "`otlp` must be http://HOST:PORT or https://HOST, without a user; put secrets into "
+          "otlp_headers_file");
+    config.otlp = std::string(value);
+    return absl::OkStatus();
+  }
+  if (key == "otlp_protocol") {
+    if (value != "http/protobuf" && value != "http/json")
+      return absl::InvalidArgumentError(
+          Cat("`otlp_protocol` must be http/protobuf or http/json, not '", value, "'"));
+    config.otlp_protocol = std::string(value);
+    return absl::OkStatus();
+  }
+  if (value != "metrics,traces" && value != "metrics" && value != "traces")
+    return absl::InvalidArgumentError(
+        Cat("`otlp_signals` must be metrics, traces or metrics,traces, not '", value, "'"));
+  config.otlp_metrics = value != "traces";
+  config.otlp_traces = value != "metrics";
+  return absl::OkStatus();
+}
+
 absl::Status Set(std::string_view key, std::string_view value, Config& config) {
   if (key == "spool") return SetPath(key, value, config.spool);
   if (key == "database") return SetPath(key, value, config.database);
@@ -153,6 +180,8 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
     config.fleet = std::string(value);
     return absl::OkStatus();
   }
+  if (key == "otlp" || key == "otlp_headers_file" || key == "otlp_protocol" || key == "otlp_signals")
+    return SetOtlp(key, value, config);
   if (key == "peak") {
     absl::StatusOr<GpuPeak> peak = ParsePeak(value);
     if (!peak.ok()) return Annotate(peak.status(), "`peak`");
@@ -180,7 +209,8 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
           "'; known keys: spool, database, database_lease, database_copy, cluster, socket, socket_path, "
           "role, backfill, queue_interval, spool_max, shared_spool, shared_spool_user, keep_spool, "
           "keep_events, heartbeat, checkpoint_scan, log_profiles, signals, host_notices, listen, "
-          "listen_names, query_socket, reader_user, url, cluster_url, fleet, peak, price, currency, busbw"));
+          "listen_names, query_socket, reader_user, url, cluster_url, fleet, otlp, otlp_headers_file, "
+          "otlp_protocol, otlp_signals, peak, price, currency, busbw"));
 }
 
 }  // namespace

@@ -45,12 +45,17 @@ struct Config {
   HostNotices host_notices = HostNotices::kAuto;
   std::string listen = "127.0.0.1:9645";                       // for queries over TCP; empty: none
   std::string query_socket = "/run/slurm-goodput/query.sock";  // for queries of local users; empty: none
-  std::string reader_user;    // user who answers queries; empty: the owner of the database folder
-  std::string listen_names;   // by which clients call the controller, besides its host name; comma-separated
-  std::string url;            // goodputd to query instead of a database; empty: none
-  std::string fleet;          // URL of the fleet database to which the runs are sent; empty: none
-  std::string cluster_url;    // at which others reach this goodputd, for those who ask the fleet; empty: none
-  std::string database_copy;  // folder for daily copies of the database; empty: none
+  std::string reader_user;   // user who answers queries; empty: the owner of the database folder
+  std::string listen_names;  // by which clients call the controller, besides its host name; comma-separated
+  std::string url;           // goodputd to query instead of a database; empty: none
+  std::string fleet;         // URL of the fleet database to which the runs are sent; empty: none
+  std::string cluster_url;   // at which others reach this goodputd, for those who ask the fleet; empty: none
+  std::string otlp;          // OTLP endpoint to which telemetry is sent: http(s)://HOST:PORT; empty: none
+  std::string otlp_headers_file;                // with its secrets; empty: none
+  std::string otlp_protocol = "http/protobuf";  // or http/json
+  bool otlp_metrics = true;
+  bool otlp_traces = true;
+  std::string database_copy;   // folder for daily copies of the database; empty: none
   std::vector<GpuPeak> peaks;  // in addition to the published ones
   std::vector<GpuPrice> prices;
   std::string currency;  // of the prices, as it is printed; empty: none

@@ -1,9 +1,13 @@
 # Data files: configuration, completion, dashboard, units.
 dist_doc_DATA += tools/data/goodput.conf.example
 
-# The folder that bash-completion searches in any prefix.
+# The folders that bash-completion, fish and zsh search.
 completiondir = $(datadir)/bash-completion/completions
 dist_completion_DATA = tools/data/completion/sgoodput
+fishdir = $(datadir)/fish/vendor_completions.d
+dist_fish_DATA = tools/data/completion/sgoodput.fish
+zshdir = $(datadir)/zsh/site-functions
+dist_zsh_DATA = tools/data/completion/_sgoodput
 
 # A dashboard of the metrics.
 grafanadir = $(pkgdatadir)/grafana
@@ -14,8 +18,9 @@ prometheusdir = $(pkgdatadir)/prometheus
 dist_prometheus_DATA = tools/data/prometheus/slurm-goodput.rules.yml
 
 # systemd units.
-units = tools/data/units/goodputd.service tools/data/units/goodputd-controller.service tools/data/units/goodput-fleet.service
-EXTRA_DIST += tools/data/units/goodput-fleet.service.in tools/data/units/goodputd.service.in tools/data/units/goodputd-controller.service.in tools/data/units/goodputd.socket
+units = tools/data/units/goodputd.service tools/data/units/goodputd-controller.service tools/data/units/goodput-fleet.service \
+  tools/data/units/goodput-telemetry.service
+EXTRA_DIST += tools/data/units/goodput-fleet.service.in tools/data/units/goodput-telemetry.service.in tools/data/units/goodputd.service.in tools/data/units/goodputd-controller.service.in tools/data/units/goodputd.socket
 if SYSTEMD_UNITS
 dist_systemdsystemunit_DATA = tools/data/units/goodputd.socket
 nodist_systemdsystemunit_DATA = $(units)

@@ -3,18 +3,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "sql/database.h"
 #include "sql/status_macros.h"
-#include "sql/tables/jobs.h"
 #include "sql/text.h"
 #include "tools/accounting/metrics/exposition.h"
+#include "tools/accounting/runs/only_cluster.h"
 #include "tools/base/format.h"
 #include "tools/base/parse_time.h"
 #include "tools/base/progress.h"
@@ -43,17 +40,7 @@ absl::StatusOr<std::string> ClusterOf(const FleetSyncOptions& options, const Con
                                       const std::string& path) {
   if (!options.cluster.empty()) return options.cluster;
   if (!config.cluster.empty()) return config.cluster;
-  ASSIGN_OR_RETURN(Database db, Database::Open(path, Database::Mode::kReadOnly));
-  ASSIGN_OR_RETURN(const std::vector<JobKey> jobs, KnownJobs(db));
-  std::set<std::string> clusters;
-  for (const JobKey& job : jobs) {
-    if (!job.cluster.empty()) clusters.insert(job.cluster);
-  }
-  if (clusters.size() == 1) return *clusters.begin();
-  return absl::InvalidArgumentError(
-      clusters.empty() ? Cat(path, " names no cluster so far; set `cluster` in goodput.conf")
-                       : Cat(path, " has the clusters ", absl::StrJoin(clusters, ", "),
-                             "; select one with -M CLUSTER, or set `cluster` in goodput.conf"));
+  return OnlyCluster(path);
 }
 
 absl::StatusOr<FleetSyncSettings> SettingsOf(const FleetSyncOptions& options) {

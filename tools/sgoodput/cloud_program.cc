@@ -10,8 +10,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "tools/sgoodput/installed_program.h"
 #include "tools/sgoodput/options.h"
-#include "tools/sgoodput/program_of_ours.h"
 #include "tools/sgoodput/session.h"
 
 namespace goodput {
@@ -43,7 +43,7 @@ absl::Status WriteAll(int fd, std::string_view text) {
 
 absl::StatusOr<pid_t> StartCloudProgram(const std::vector<std::string>& arguments, int in, int out) {
   std::fflush(stdout);
-  const std::string program = ProgramOfOurs("google_cloud", "goodput-google-cloud");
+  const std::string program = InstalledProgram("google_cloud", "goodput-google-cloud");
   const pid_t self = getpid();
   const pid_t child = fork();
   if (child < 0) return absl::ErrnoToStatus(errno, "cannot start a process");

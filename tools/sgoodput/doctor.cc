@@ -390,6 +390,7 @@ int RunDoctor(const DoctorOptions& options) {
   CheckShipping(*config, findings);
   CheckProfiles(*config, findings);
   CheckFleetDatabase(*config, options.common.config, findings);
+  CheckTelemetry(*config, options.common.config, findings);
   if (const std::optional<std::string> url = RemoteUrl(options.common)) {
     CheckUrl(*url, options.common, findings);
   } else {

@@ -41,9 +41,9 @@ absl::StatusOr<std::function<absl::Status(const WriteText&)>> Exporter(const Exp
   // On the heap, since its parts point to each other.
   const auto report = std::make_shared<const Report>(*std::move(made));
   return [&, report](const WriteText& write) {
-    return format.write(
-        {target.session.db, target.jobs, JobName(report->run.info), &report->run.facts, &report->timeline},
-        write);
+    return format.write({target.session.db, target.jobs, JobName(report->run.info), &report->run.facts,
+                         &report->timeline, &report->run.info},
+                        write);
   };
 }
 

@@ -1,16 +1,9 @@
 #include "tools/sgoodput/fleet_program.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <string>
 #include <string_view>
 
-#include "tools/sgoodput/options.h"
-#include "tools/sgoodput/program_of_ours.h"
+#include "tools/sgoodput/installed_program.h"
 
 namespace goodput {
 namespace {
@@ -20,7 +13,7 @@ constexpr std::string_view kOption = "--fleet-db";
 }  // namespace
 
 std::string FleetProgram() {
-  return ProgramOfOurs("fleet_database", "goodput-fleet-database");
+  return InstalledProgram("fleet_database", "goodput-fleet-database");
 }
 
 bool AsksFleetDatabase(int argc, const char* const* argv) {
@@ -32,11 +25,7 @@ bool AsksFleetDatabase(int argc, const char* const* argv) {
 }
 
 int RunFleetProgram(char** argv) {
-  const std::string program = FleetProgram();
-  execv(program.c_str(), argv);
-  std::fprintf(stderr, "sgoodput: cannot execute %s: %s; install slurm-goodput completely\n", program.c_str(),
-               std::strerror(errno));
-  return kBadUsage;
+  return RunInstalledProgram(FleetProgram(), argv);
 }
 
 }  // namespace goodput

@@ -12,12 +12,14 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/doctor_controller.cc \
   tools/sgoodput/doctor_fleet.cc \
   tools/sgoodput/doctor_slurm.cc \
+  tools/sgoodput/doctor_telemetry.cc \
   tools/sgoodput/export.cc \
   tools/sgoodput/export_days.cc tools/sgoodput/export_days.h \
   tools/sgoodput/findings.h \
   tools/sgoodput/fleet_program.cc tools/sgoodput/fleet_program.h \
   tools/sgoodput/import.cc \
   tools/sgoodput/ingest.cc \
+  tools/sgoodput/installed_program.cc tools/sgoodput/installed_program.h \
   tools/sgoodput/list.cc \
   tools/sgoodput/main.cc \
   tools/sgoodput/mark.cc \
@@ -27,7 +29,6 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/options.h \
   tools/sgoodput/otlp.cc \
   tools/sgoodput/profile.cc \
-  tools/sgoodput/program_of_ours.cc tools/sgoodput/program_of_ours.h \
   tools/sgoodput/remote.cc tools/sgoodput/remote.h \
   tools/sgoodput/report.cc \
   tools/sgoodput/report_fleet.cc tools/sgoodput/report_fleet.h \

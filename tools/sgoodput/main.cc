@@ -12,6 +12,7 @@
 #include "config.h"
 #include "tools/base/help_formatter.h"
 #include "tools/sgoodput/fleet_program.h"
+#include "tools/sgoodput/installed_program.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/remote.h"
 #include "tools/sources/import_export/export_formats.h"
@@ -658,6 +659,10 @@ int ParseAndRun(int argc, char** argv) {
   app.add_subcommand("fleet", "send runs to the fleet database of many clusters (see sgoodput fleet --help)")
       ->allow_extras();
 
+  // goodput-telemetry parses its arguments, see main().
+  app.add_subcommand("telemetry", "send metrics and traces to OpenTelemetry (see sgoodput telemetry --help)")
+      ->allow_extras();
+
   // RunMark and goodput-otlp parse their arguments, see main().
   app.add_subcommand("mark", "in a job: report training progress (see sgoodput mark --help)")->allow_extras();
   app.add_subcommand("otlp", "in a job: report what OpenTelemetry tells (see sgoodput otlp --help)")
@@ -747,6 +752,8 @@ int main(int argc, char** argv) {
     // Before anything slow: a job may run this at every step.
     if (argc > 1 && std::string_view(argv[1]) == "mark") return goodput::RunMark(argc - 2, argv + 2);
     if (argc > 1 && std::string_view(argv[1]) == "otlp") return goodput::RunOtlp(argc - 2, argv + 2);
+    if (argc > 1 && std::string_view(argv[1]) == "telemetry")
+      return goodput::RunInstalledProgram(goodput::InstalledProgram("telemetry", "goodput-telemetry"), argv);
     if (goodput::AsksFleetDatabase(argc, argv)) return goodput::RunFleetProgram(argv);
     return ParseAndRun(argc, argv);
   } catch (const std::exception& error) {

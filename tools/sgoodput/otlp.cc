@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/sgoodput/installed_program.h"
 #include "tools/sgoodput/options.h"
-#include "tools/sgoodput/program_of_ours.h"
 
 namespace goodput {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 // Next to this program in a build, otherwise where it was installed.
 std::string OtlpProgram() {
   if (const char* named = std::getenv("GOODPUT_OTLP"); named != nullptr) return named;
-  return ProgramOfOurs("otlp", "goodput-otlp");
+  return InstalledProgram("otlp", "goodput-otlp");
 }
 
 }  // namespace

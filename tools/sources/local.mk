@@ -105,6 +105,25 @@ endif
 tools_sources_libotel_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
 tools_sources_libotel_la_LIBADD = tools/base/libtext.la $(ABSL_LIBS) $(SIMDJSON_LIBS)
 
+# Telemetry for OpenTelemetry.
+noinst_LTLIBRARIES += tools/sources/libtelemetry.la
+tools_sources_libtelemetry_files = \
+  tools/sources/telemetry/delivery.cc tools/sources/telemetry/delivery.h \
+  tools/sources/telemetry/gpu_time.cc tools/sources/telemetry/gpu_time.h \
+  tools/sources/telemetry/otlp_request.cc tools/sources/telemetry/otlp_request.h \
+  tools/sources/telemetry/run_spans.cc tools/sources/telemetry/run_spans.h \
+  tools/sources/telemetry/sender.cc tools/sources/telemetry/sender.h \
+  tools/sources/telemetry/sent_state.cc tools/sources/telemetry/sent_state.h \
+  tools/sources/telemetry/targets.cc tools/sources/telemetry/targets.h
+unity_sources += tools/sources/libtelemetry.unity.cc
+if UNITY
+nodist_tools_sources_libtelemetry_la_SOURCES = tools/sources/libtelemetry.unity.cc
+else
+tools_sources_libtelemetry_la_SOURCES = $(tools_sources_libtelemetry_files)
+endif
+tools_sources_libtelemetry_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS)
+tools_sources_libtelemetry_la_LIBADD = tools/accounting/libfleetrows.la tools/base/libbase.la $(SIMDJSON_LIBS)
+
 # Import and export of other programs' files.
 noinst_LTLIBRARIES += tools/sources/libimportexport.la
 tools_sources_libimportexport_files = \
@@ -120,6 +139,7 @@ tools_sources_libimportexport_files = \
   tools/sources/import_export/json_stream.cc tools/sources/import_export/json_stream.h \
   tools/sources/import_export/log_import.cc tools/sources/import_export/log_import.h \
   tools/sources/import_export/otel_import.cc tools/sources/import_export/otel_import.h \
+  tools/sources/import_export/otlp_export.cc tools/sources/import_export/otlp_export.h \
   tools/sources/import_export/spool_export.cc tools/sources/import_export/spool_export.h \
   tools/sources/import_export/summary_export.cc tools/sources/import_export/summary_export.h \
   tools/sources/import_export/time_order.cc tools/sources/import_export/time_order.h \
@@ -131,7 +151,7 @@ else
 tools_sources_libimportexport_la_SOURCES = $(tools_sources_libimportexport_files)
 endif
 tools_sources_libimportexport_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(SIMDJSON_CFLAGS) $(RE2_CFLAGS)
-tools_sources_libimportexport_la_LIBADD = tools/sources/liblogs.la tools/sources/libotel.la tools/base/libbase.la tools/accounting/libruns.la
+tools_sources_libimportexport_la_LIBADD = tools/sources/liblogs.la tools/sources/libotel.la tools/sources/libtelemetry.la tools/base/libbase.la tools/accounting/libruns.la
 
 # Copies from a node's spool to the shared spool.
 noinst_LTLIBRARIES += tools/sources/libsharedspool.la

@@ -3,6 +3,7 @@
 #include "absl/strings/str_format.h"
 #include "tools/sources/import_export/folded_export.h"
 #include "tools/sources/import_export/google_export.h"
+#include "tools/sources/import_export/otlp_export.h"
 #include "tools/sources/import_export/spool_export.h"
 #include "tools/sources/import_export/summary_export.h"
 #include "tools/sources/import_export/trace_export.h"
@@ -22,6 +23,10 @@ const std::vector<ExportFormat>& ExportFormats() {
       {"trace", "a timeline for ui.perfetto.dev or chrome://tracing", false,
        [](const ExportedRun& run, const WriteText& write) {
          return ExportTrace(*run.timeline, run.name, write);
+       }},
+      {"otlp", "a trace of OpenTelemetry, as JSON for /v1/traces", false,
+       [](const ExportedRun& run, const WriteText& write) {
+         return ExportOtlpTrace(*run.info, *run.timeline, write);
        }},
       {"folded", "seconds by cause, for flamegraph.pl or speedscope", false,
        [](const ExportedRun& run, const WriteText& write) {

@@ -9,18 +9,20 @@
 #include "absl/status/status.h"
 #include "sql/database.h"
 #include "sql/tables/jobs.h"
+#include "tools/accounting/runs/load_run.h"
 #include "tools/accounting/timeline/facts.h"
 #include "tools/accounting/timeline/timeline.h"
 
 namespace goodput {
 
-// What is exported. `facts` and `timeline` are null for a format that `is_records`.
+// What is exported. `facts`, `timeline` and `info` are null for a format that `is_records`.
 struct ExportedRun {
   Database& db;
   const std::vector<JobKey>& jobs;
   std::string name;
   const RunFacts* facts = nullptr;
   const Timeline* timeline = nullptr;
+  const RunInfo* info = nullptr;
 };
 
 // Gets text in complete lines; an error it returns ends the export.

@@ -104,13 +104,16 @@ std::optional<LineTime> ParseDate(std::string_view text) {
 std::optional<LineTime> ParseGlog(std::string_view text) {
   Scanner scan(text);
   WallTime wall;
-  if (!scan.Number(2, wall.month) || !scan.Number(2, wall.day) || !scan.Any(" ") || !TimeOfDay(scan, wall))
+  constexpr std::size_t kDateWithYear = 8;
+  const bool year = text.find(' ') == kDateWithYear;
+  if ((year && !scan.Number(4, wall.year)) || !scan.Number(2, wall.month) || !scan.Number(2, wall.day) ||
+      !scan.Any(" ") || !TimeOfDay(scan, wall))
     return std::nullopt;
   std::optional<std::int64_t> ns = AsUtc(wall);
   if (!ns) return std::nullopt;
   std::int64_t unit = kSecondNs;
   if (scan.Any(".")) *ns += scan.Fraction(unit);
-  return LineTime{LineTime::Kind::kYearless, *ns, unit};
+  return LineTime{year ? LineTime::Kind::kWall : LineTime::Kind::kYearless, *ns, unit};
 }
 
 std::optional<LineTime> ParseUsDate(std::string_view text) {

@@ -10,9 +10,10 @@
 
 namespace goodput {
 
-// "2026-02-05 17:07:36.379347", "2026-02-05T17:07:36,379Z", "2026-02-05 17:07:36+01:00", "2026/02/05,17:07:36".
+// "2026-02-05 17:07:36.379347", "2026-02-05T17:07:36,379Z", "2026-02-05 17:07:36+01:00",
+// "2026/02/05,17:07:36".
 std::optional<LineTime> ParseDate(std::string_view text);
-// "0706 16:50:26.257925": month, day, time of day.
+// "0706 16:50:26.257925": month, day, time of day; also with the year, "20260706 16:50:26".
 std::optional<LineTime> ParseGlog(std::string_view text);
 // The month first: "03/04 12:31:56", also with the year, "03/04/2026 12:31:56".
 std::optional<LineTime> ParseUsDate(std::string_view text);

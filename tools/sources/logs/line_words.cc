@@ -69,7 +69,7 @@ std::optional<int> StepRank(const LineNumber& number) {
   for (const std::string& word : NameParts(number.before)) parts.push_back(word);
   static const auto* const totals =
       new Words{"total",  "max", "num",   "per",          "every", "remaining", "save",
-                "saving", "log", "local", "accumulation", "micro", "of"};
+                "saving", "log", "local", "accumulation", "micro", "inner",     "of"};
   const bool updates = last == "update";
   if (AnyOf(parts, OtherWords())) return std::nullopt;
   if (AnyOf(parts, *totals) && !(updates && std::count(parts.begin(), parts.end(), "num") == 1))
@@ -129,7 +129,8 @@ bool HasTrainingWord(const std::vector<std::string>& words) {
 }
 
 std::size_t MessageBegin(std::string_view line) {
-  static const auto* const glog = new RE2(R"([IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [^ \]]+:\d+\])");
+  static const auto* const glog =
+      new RE2(R"([DIWEF]\d{4}(?:\d{4})? \d\d:\d\d:\d\d(?:\.\d+)? +\d+ (?:[\w.-]+ )?[^ \]]+:\d+\])");
   re2::StringPiece rest(line.data(), line.size());
   return RE2::Consume(&rest, *glog) ? line.size() - rest.size() : 0;
 }

@@ -28,7 +28,7 @@
 // (approximate: to place late lines, not to measure), took_s and took_ms (duration of what ended),
 // began_unix; for a collective bytes, algbw_gbs and busbw_gbs (10^9 bytes per second). For stamps: date
 // ("2026-02-05 17:07:36.379", also with T, a comma, Z or +01:00), us_date ("02/05 17:07:36", also with the
-// year), unix (seconds) and glog ("0706 16:50:26.257925").
+// year), unix (seconds) and glog ("0706 16:50:26.257925", also with the year).
 //
 // A line is matched without colours and carriage returns (lines.h), by the first rule that matches.
 #pragma once

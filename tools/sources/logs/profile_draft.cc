@@ -154,7 +154,8 @@ const LineNumber* FindCounter(const std::vector<LineNumber>& numbers, const Want
                               std::size_t from) {
   for (const LineNumber& number : numbers) {
     if (number.begin < from) continue;
-    if (wanted.name.empty() || (number.name == wanted.name && number.integer)) return &number;
+    if (wanted.name.empty() || (number.name == wanted.name && number.integer && StepRank(number)))
+      return &number;
   }
   return nullptr;
 }

@@ -72,7 +72,7 @@ inline constexpr std::string_view kBar = R"((\d+)%\|[^|]*\| *(\d+)/(\d+) \[([\d:
 inline constexpr std::array<std::string_view, 3> kStamps{
     R"((?P<date>\d{4}[-/]\d\d[-/]\d\d[ T,]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)?))",
     R"((?:^|\[)(?P<us_date>\d\d/\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?))",
-    R"(^[DIWEF](?P<glog>\d{4} \d\d:\d\d:\d\d\.\d+) )"};
+    R"(^[DIWEF](?P<glog>\d{4}(?:\d{4})? \d\d:\d\d:\d\d(?:\.\d+)?) )"};
 // Whether the line has a time that the expression finds.
 bool HasStamp(std::string_view line, std::size_t stamp);
 

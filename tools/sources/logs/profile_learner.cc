@@ -35,6 +35,8 @@ constexpr int kBareLines = 3;
 // A counter within an epoch that rises by multiples of this, or by more than that, may count samples.
 constexpr std::int64_t kBatch = 32;
 constexpr std::int64_t kMostSteps = 500;
+// More than that are not epochs.
+constexpr std::int64_t kMostEpochs = 1000;
 
 re2::StringPiece Re2Text(std::string_view text) {
   return {text.data(), text.size()};
@@ -45,6 +47,18 @@ bool HasAnyStamp(std::string_view text) {
     if (HasStamp(text, stamp)) return true;
   }
   return false;
+}
+
+// `Training [ 130/125000]`; a small total may be that of epochs.
+bool IsTrainingsOwn(const LineNumber& number) {
+  const std::vector<std::string> parts = NameParts(number.name);
+  const bool training = parts.size() == 1 && (parts.front() == "train" || parts.front() == "training");
+  return training && number.of && *number.of > kMostEpochs;
+}
+
+bool MayBeSamples(const CounterCourse& course) {
+  return std::all_of(course.increments.begin(), course.increments.end(),
+                     [](const auto& rise) { return rise.first % kBatch == 0 || rise.first > kMostSteps; });
 }
 
 void CountEpoch(CounterCourse& course, std::int64_t epoch, std::int64_t value) {
@@ -94,6 +108,7 @@ std::string CounterName(const CounterCourse& course) {
 constexpr std::string_view kAnew =
     "it begins anew with each epoch, and its lines do not tell how many steps an epoch has";
 constexpr std::string_view kNoLoss = "its lines have no loss";
+constexpr std::string_view kSamples = "it may count samples instead of steps";
 
 bool Most(int count, const CounterCourse& course) {
   return 10 * count >= 9 * course.lines;
@@ -109,10 +124,7 @@ std::string_view EpochRefusal(const CounterCourse& course) {
   if (!AreRestarts(course.falls - course.new_epochs, course)) return "it falls too often";
   if (!Most(course.with_loss, course)) return kNoLoss;
   if (course.lines < 2 || course.increments.empty()) return "it does not rise";
-  const bool samples = std::all_of(course.increments.begin(), course.increments.end(), [](const auto& rise) {
-    return rise.first % kBatch == 0 || rise.first > kMostSteps;
-  });
-  if (samples) return "it may count samples instead of steps";
+  if (MayBeSamples(course)) return kSamples;
   const bool from_first_line = course.first_epoch == 1 && course.first <= course.increments.rbegin()->first;
   if (!course.epoch_zero && !course.epoch_of && !from_first_line)
     return "its lines do not tell whether epochs are counted from 0 or from 1";
@@ -146,6 +158,7 @@ std::string_view Refusal(const CounterCourse& course) {
     if (course.lines < ProfileLearner::kUnnamedLines) return "too few lines have it";
     if (!Most(course.with_loss, course)) return kNoLoss;
     if (!Most(course.with_more, course)) return "its lines have nothing but a loss that training prints";
+    if (course.with_total > 0 && MayBeSamples(course)) return kSamples;
     return 10 * same_rise >= 9 * (course.lines - 1) ? "" : "it does not rise by the same from line to line";
   }
   if (course.lines == 1)
@@ -284,9 +297,12 @@ void ProfileLearner::See(std::string_view text) {
     named = true;
     count(Cat(line.loss ? "loss " : "name ", number.name), CounterCourse::Kind::kNamed, number, *rank);
   }
-  if (!named && leader.integer && leader.name.empty() && leader.unit.empty())
+  if (!named && leader.integer && leader.unit.empty() && (leader.name.empty() || IsTrainingsOwn(leader))) {
+    LineNumber unnamed = leader;
+    unnamed.name = {};
     count(Cat(line.loss ? "first loss " : "first ", MaskDigits(text.substr(0, leader.begin))),
-          CounterCourse::Kind::kUnnamed, leader, kUnnamedRank);
+          CounterCourse::Kind::kUnnamed, unnamed, kUnnamedRank);
+  }
   if (!line.other) SeeEpoch(line);
 }
 

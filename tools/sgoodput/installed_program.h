@@ -1,0 +1,16 @@
+// Subcommands that are programs of their own, because of libraries that would slow down every start of
+// sgoodput.
+#pragma once
+
+#include <string>
+
+namespace goodput {
+
+// `folder` is where a build has it, below tools/. Next to this program in a build, otherwise where it was
+// installed.
+std::string InstalledProgram(const std::string& folder, const std::string& name);
+
+// Executes it with the same arguments. Returns only if that fails, with the exit status.
+int RunInstalledProgram(const std::string& program, char** argv);
+
+}  // namespace goodput
