@@ -21,8 +21,9 @@ piece_logs = tools/sources/import_export/cloud_log tools/sources/import_export/i
   tools/sources/logs/profile_draft tools/sources/logs/profile_learner \
   tools/sources/logs/progress_bars tools/sources/logs/step_entry
 piece_otel = $(patsubst $(TOP)/%.cc,%,$(wildcard $(TOP)/tools/sources/otel/*.cc))
-# Without cloud_world, which needs libcurl.
-piece_cloud = $(filter-out %/cloud_world,$(patsubst $(TOP)/%.cc,%,$(wildcard $(TOP)/tools/sources/google_cloud/*.cc)))
+# Without cloud_world, which needs libcurl. Cloud Logging and Cloud Monitoring use the same names.
+piece_monitoring = $(addprefix tools/sources/google_cloud/,check_monitoring monitoring_service write_series)
+piece_cloud = $(filter-out %/cloud_world $(piece_monitoring),$(patsubst $(TOP)/%.cc,%,$(wildcard $(TOP)/tools/sources/google_cloud/*.cc)))
 piece_words = tools/accounting/metrics/exposition tools/base/config tools/base/decimal tools/base/gpu_peaks tools/base/gpu_prices tools/base/hostlist \
   tools/base/mark_message tools/base/parse_time tools/base/subprocess tools/base/viewer tools/reader/question tools/reader/rights \
   tools/sources/slurm/sacct tools/sources/slurm/slurm_time tools/sources/slurm/tres tools/reader/host_names tools/base/helper_message \
@@ -32,7 +33,7 @@ piece_helpers = tools/goodputd/checkpoints/folder_watch tools/goodputd/checkpoin
   tools/goodputd/processes tools/sources/shared_spool/files_as tools/sources/shared_spool/ingest_helper \
   tools/sources/shared_spool/shared_folder tools/sources/shared_spool/ship_helper
 piece_layouts = $(patsubst $(TOP)/%.cc,%,$(wildcard $(TOP)/tools/goodputd/checkpoints/layouts/*.cc))
-pieces = spank sql blocks ingest tables logs otel cloud words helpers layouts
+pieces = spank sql blocks ingest tables logs otel cloud monitoring words helpers layouts
 product = $(pieces:%=piece_%.o) tools/sources/logs/built_in.o
 
 all: $(targets:%=fuzz_%)
