@@ -1,27 +1,20 @@
 // `sgoodput doctor`: are the runs sent to the fleet database?
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/strip.h"
 #include "sql/text.h"
-#include "tools/base/subprocess.h"
 #include "tools/sgoodput/findings.h"
 #include "tools/sgoodput/fleet_program.h"
+#include "tools/sgoodput/installed_program.h"
 
 namespace goodput {
 
 void CheckFleetDatabase(const Config& config, const std::string& config_file, Findings& findings) {
   if (config.fleet.empty()) return;
-  std::vector<std::string> command{FleetProgram(), "fleet", "status"};
-  if (!config_file.empty()) {
-    command.emplace_back("--config");
-    command.push_back(config_file);
-  }
-  CommandOptions options;
-  options.timeout = absl::Seconds(30);
-  const absl::StatusOr<CommandResult> answer = RunCommand(command, options);
+  const absl::StatusOr<CommandResult> answer =
+      AskInstalledProgram(FleetProgram(), {"fleet", "status"}, config_file);
   if (!answer.ok()) {
     findings.Bad(Cat("fleet database: ", Message(answer.status())), "install slurm-goodput completely");
     return;

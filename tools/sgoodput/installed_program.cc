@@ -23,6 +23,15 @@ std::string InstalledProgram(const std::string& folder, const std::string& name)
   return std::string(PKGLIBEXECDIR "/") + name;
 }
 
+absl::StatusOr<CommandResult> AskInstalledProgram(const std::string& program, std::vector<std::string> words,
+                                                  const std::string& config_file) {
+  words.insert(words.begin(), program);
+  if (!config_file.empty()) words.insert(words.end(), {"--config", config_file});
+  CommandOptions options;
+  options.timeout = absl::Seconds(30);
+  return RunCommand(words, options);
+}
+
 int RunInstalledProgram(const std::string& program, char** argv) {
   execv(program.c_str(), argv);
   std::fprintf(stderr, "sgoodput: cannot execute %s: %s; install slurm-goodput completely\n", program.c_str(),

@@ -3,12 +3,20 @@
 #pragma once
 
 #include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tools/base/subprocess.h"
 
 namespace goodput {
 
 // `folder` is where a build has it, below tools/. Next to this program in a build, otherwise where it was
 // installed.
 std::string InstalledProgram(const std::string& folder, const std::string& name);
+
+// Runs it with `words` and --config, within 30 s.
+absl::StatusOr<CommandResult> AskInstalledProgram(const std::string& program, std::vector<std::string> words,
+                                                  const std::string& config_file);
 
 // Executes it with the same arguments. Returns only if that fails, with the exit status.
 int RunInstalledProgram(const std::string& program, char** argv);

@@ -188,6 +188,7 @@ tools_sources_libgooglecloud_la_SOURCES = \
   tools/sources/google_cloud/check_monitoring.cc tools/sources/google_cloud/check_monitoring.h \
   tools/sources/google_cloud/cloud_finding.cc tools/sources/google_cloud/cloud_finding.h \
   tools/sources/google_cloud/cloud_world.cc tools/sources/google_cloud/cloud_world.h \
+  tools/sources/google_cloud/error_details.cc tools/sources/google_cloud/error_details.h \
   tools/sources/google_cloud/google_service.cc tools/sources/google_cloud/google_service.h \
   tools/sources/google_cloud/log_name.cc tools/sources/google_cloud/log_name.h \
   tools/sources/google_cloud/logging_service.cc tools/sources/google_cloud/logging_service.h \

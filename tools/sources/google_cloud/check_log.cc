@@ -12,12 +12,6 @@ namespace {
 
 constexpr absl::Duration kLookedBack = absl::Hours(24 * 30);
 
-CloudFinding CheckScopes(const std::vector<std::string>& scopes) {
-  const std::vector<std::string> missing =
-      MissingScopes(scopes, {"logging.read", "logging.write"}, "logging.admin");
-  return missing.empty() ? GoodFinding("access scopes: reading and writing logs") : LackOfScopes(missing);
-}
-
 std::string TrialEntry(const LogName& log, absl::Time now) {
   return Cat("{\"logName\":", QuotedJson(log.Text()),
              ",\"resource\":{\"type\":\"global\",\"labels\":{\"project_id\":", QuotedJson(log.project),
@@ -40,15 +34,9 @@ bool CheckLog(LoggingService& service, const LogName& log, absl::Time now, const
     good = good && finding.good;
     tell(finding);
   };
-  AccessToken& token = service.token();
-  if (const absl::Status status = token.Get().status(); !status.ok()) {
-    say(BadFinding("", status));
+  if (!CheckCredentials(service.token(), {"logging.read", "logging.write"}, "logging.admin",
+                        "reading and writing logs", say))
     return false;
-  }
-  say(GoodFinding(Cat("credentials: ", token.WhoseName())));
-  const absl::StatusOr<std::vector<std::string>> scopes = token.Scopes();
-  if (!scopes.ok()) say(BadFinding("access scopes: ", scopes.status()));
-  if (scopes.ok() && !scopes->empty()) say(CheckScopes(*scopes));
   const absl::StatusOr<std::string> read = service.List(TrialRead(log, now));
   if (!read.ok()) {
     say(BadFinding("", read.status()));

@@ -6,16 +6,6 @@
 #include "tools/sources/google_cloud/metadata_server.h"
 
 namespace goodput {
-namespace {
-
-CloudFinding CheckScopes(const std::vector<std::string>& scopes) {
-  const std::vector<std::string> missing =
-      MissingScopes(scopes, {std::string(MonitoringService::kScope)}, "monitoring");
-  return missing.empty() ? GoodFinding("access scopes: writing metrics") : LackOfScopes(missing);
-}
-
-}  // namespace
-
 bool CheckMonitoring(const CloudWorld& world, MonitoringService& service, const std::string& project,
                      const TellFinding& tell) {
   bool good = true;
@@ -23,15 +13,9 @@ bool CheckMonitoring(const CloudWorld& world, MonitoringService& service, const 
     good = good && finding.good;
     tell(finding);
   };
-  AccessToken& token = service.token();
-  if (const absl::Status status = token.Get().status(); !status.ok()) {
-    say(BadFinding("", status));
+  if (!CheckCredentials(service.token(), {std::string(MonitoringService::kScope)}, "monitoring",
+                        "writing metrics", say))
     return false;
-  }
-  say(GoodFinding(Cat("credentials: ", token.WhoseName())));
-  const absl::StatusOr<std::vector<std::string>> scopes = token.Scopes();
-  if (!scopes.ok()) say(BadFinding("access scopes: ", scopes.status()));
-  if (scopes.ok() && !scopes->empty()) say(CheckScopes(*scopes));
   std::string name = project;
   if (project == "-") {
     const absl::StatusOr<std::string> own = ProjectOfMachine(world);

@@ -43,4 +43,19 @@ CloudFinding LackOfScopes(const std::vector<std::string>& missing) {
           "stop the machine, and gcloud compute instances set-service-account --scopes=cloud-platform"};
 }
 
+bool CheckCredentials(AccessToken& token, const std::vector<std::string>& needed, std::string_view whole,
+                      std::string_view what, const TellFinding& tell) {
+  if (const absl::Status status = token.Get().status(); !status.ok()) {
+    tell(BadFinding("", status));
+    return false;
+  }
+  tell(GoodFinding(Cat("credentials: ", token.WhoseName())));
+  const absl::StatusOr<std::vector<std::string>> scopes = token.Scopes();
+  if (!scopes.ok()) tell(BadFinding("access scopes: ", scopes.status()));
+  if (!scopes.ok() || scopes->empty()) return true;
+  const std::vector<std::string> missing = MissingScopes(*scopes, needed, whole);
+  tell(missing.empty() ? GoodFinding(Cat("access scopes: ", what)) : LackOfScopes(missing));
+  return true;
+}
+
 }  // namespace goodput

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "tools/sources/google_cloud/access_token.h"
 
 namespace goodput {
 
@@ -26,5 +27,10 @@ CloudFinding BadFinding(std::string_view what, const absl::Status& status);
 std::vector<std::string> MissingScopes(const std::vector<std::string>& scopes,
                                        const std::vector<std::string>& needed, std::string_view whole);
 CloudFinding LackOfScopes(const std::vector<std::string>& missing);
+
+// Tells whether there is a token, and whether the machine has the access scopes `needed` for `what`. False:
+// there is no token, so nothing else can be tried.
+bool CheckCredentials(AccessToken& token, const std::vector<std::string>& needed, std::string_view whole,
+                      std::string_view what, const TellFinding& tell);
 
 }  // namespace goodput

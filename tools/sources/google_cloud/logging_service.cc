@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "sql/status_macros.h"
 #include "sql/text.h"
+#include "tools/sources/google_cloud/error_details.h"
 #include "tools/sources/google_cloud/google_service.h"
 
 namespace goodput {
@@ -40,12 +41,7 @@ const ServiceAccess kWriting{"logging.write", "roles/logging.logWriter"};
 // Whether it tells which of the entries were refused.
 bool NamesEntries(const std::string& body) {
   simdjson::dom::parser parser;
-  simdjson::dom::element parsed;
-  simdjson::dom::array details;
-  if (parser.parse(body).get(parsed) != simdjson::SUCCESS ||
-      parsed["error"]["details"].get(details) != simdjson::SUCCESS)
-    return false;
-  for (const simdjson::dom::element detail : details) {
+  for (const simdjson::dom::element& detail : ErrorDetails(parser, body)) {
     if (detail["logEntryErrors"].is_object()) return true;
   }
   return false;

@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "sql/status_macros.h"
 #include "sql/text.h"
+#include "tools/sources/google_cloud/error_details.h"
 #include "tools/sources/google_cloud/google_service.h"
 #include "tools/sources/google_cloud/log_name.h"
 
@@ -28,12 +29,7 @@ constexpr int kUnauthorized = 401;
 // Whether it tells how many points were refused.
 bool CountsPoints(const std::string& body) {
   simdjson::dom::parser parser;
-  simdjson::dom::element parsed;
-  simdjson::dom::array details;
-  if (parser.parse(body).get(parsed) != simdjson::SUCCESS ||
-      parsed["error"]["details"].get(details) != simdjson::SUCCESS)
-    return false;
-  for (const simdjson::dom::element detail : details) {
+  for (const simdjson::dom::element& detail : ErrorDetails(parser, body)) {
     if (detail["totalPointCount"].is_int64()) return true;
   }
   return false;

@@ -10,6 +10,7 @@
 #include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/base/format.h"
+#include "tools/sources/google_cloud/error_details.h"
 #include "tools/sources/google_cloud/signature.h"
 
 namespace goodput {
@@ -52,12 +53,7 @@ struct RefusedEntries {
 RefusedEntries ReadRefused(const std::string& body) {
   RefusedEntries refused;
   simdjson::dom::parser parser;
-  simdjson::dom::element parsed;
-  simdjson::dom::array details;
-  if (parser.parse(body).get(parsed) != simdjson::SUCCESS ||
-      parsed["error"]["details"].get(details) != simdjson::SUCCESS)
-    return refused;
-  for (const simdjson::dom::element detail : details) {
+  for (const simdjson::dom::element& detail : ErrorDetails(parser, body)) {
     simdjson::dom::object entries;
     if (detail["logEntryErrors"].get(entries) != simdjson::SUCCESS) continue;
     refused.count += static_cast<std::int64_t>(entries.size());

@@ -10,6 +10,7 @@
 #include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/base/format.h"
+#include "tools/sources/google_cloud/error_details.h"
 #include "tools/sources/google_cloud/logging_service.h"
 
 namespace goodput {
@@ -27,12 +28,7 @@ struct RefusedPoints {
 RefusedPoints ReadRefused(const std::string& body) {
   RefusedPoints refused;
   simdjson::dom::parser parser;
-  simdjson::dom::element parsed;
-  simdjson::dom::array details;
-  if (parser.parse(body).get(parsed) != simdjson::SUCCESS ||
-      parsed["error"]["details"].get(details) != simdjson::SUCCESS)
-    return refused;
-  for (const simdjson::dom::element detail : details) {
+  for (const simdjson::dom::element& detail : ErrorDetails(parser, body)) {
     std::int64_t total = 0;
     if (detail["totalPointCount"].get(total) != simdjson::SUCCESS) continue;
     std::int64_t written = 0;  // absent: none
