@@ -48,8 +48,11 @@ tools/sources/logs/built_in.o: $(wildcard $(TOP)/tools/sources/logs/profiles/*.p
 	@mkdir -p $(@D)
 	cd $(TOP) && sh tools/sources/logs/embed tools/sources/logs/profiles/*.profile >$(CURDIR)/tools/sources/logs/built_in.cc
 	$(CLANGXX) $(CXXFLAGS) -c -o $@ tools/sources/logs/built_in.cc
-$(pieces:%=piece_%.cc): piece_%.cc: $(TOP)/tests/fuzz/fuzz.mk
-	for file in $(piece_$*); do echo "#include \"$$file.cc\""; done >$@
+# Written again if a file came or went.
+$(pieces:%=piece_%.cc): piece_%.cc: FORCE
+	@for file in $(piece_$*); do echo "#include \"$$file.cc\""; done >$@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+FORCE:
 $(pieces:%=piece_%.o): %.o: %.cc
 	$(CLANGXX) $(CXXFLAGS) -MMD -c -o $@ $<
 $(targets:%=tests/fuzz/%.o): %.o: $(TOP)/%.cc
@@ -58,5 +61,5 @@ $(targets:%=tests/fuzz/%.o): %.o: $(TOP)/%.cc
 print-targets:
 	@echo $(targets)
 -include $(targets:%=tests/fuzz/%.d) $(product:.o=.d)
-.PHONY: all print-targets
+.PHONY: all print-targets FORCE
 .SECONDARY:
