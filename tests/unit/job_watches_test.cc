@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,7 +23,17 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kMs = 1'000'000;
 
-HelperAnswers EchoHelper(const std::vector<std::string>& /*arguments*/) {
+// With an argument it takes a while to start, has a file in that folder meanwhile, and reports how many there
+// are.
+HelperAnswers EchoHelper(const std::vector<std::string>& arguments) {
+  if (!arguments.empty()) {
+    const fs::path own = fs::path(arguments[0]) / std::to_string(getpid());
+    std::ofstream(own).put('\n');
+    const fs::directory_iterator all(arguments[0]);
+    std::ofstream(arguments[1], std::ios::app) << std::distance(begin(all), end(all)) << std::endl;
+    usleep(30'000);
+    fs::remove(own);
+  }
   return [](std::string_view request, const HelperProgress&) -> std::string {
     while (request == "hang") pause();
     return std::string(request);
@@ -42,8 +54,8 @@ struct Story {
 // Asks the same question every `every_ns`, and once more when its job has ended.
 class Asker : public JobWatcher {
  public:
-  Asker(std::string request, std::int64_t every_ns, Story& story)
-      : request_(std::move(request)), every_ns_(every_ns), story_(story) {}
+  Asker(std::string request, std::int64_t every_ns, Story& story, std::vector<std::string> arguments)
+      : request_(std::move(request)), every_ns_(every_ns), story_(story), arguments_(std::move(arguments)) {}
   ~Asker() override { story_.destroyed = true; }
   Asker(const Asker&) = delete;
   Asker& operator=(const Asker&) = delete;
@@ -51,7 +63,7 @@ class Asker : public JobWatcher {
   std::int64_t helper_bytes() const override { return 1; }
   std::vector<std::string> HelperArguments() override {
     ++story_.started;
-    return {};
+    return arguments_;
   }
   std::optional<Question> Next(std::int64_t now_ns) override {
     if (finished_) return std::nullopt;
@@ -74,6 +86,7 @@ class Asker : public JobWatcher {
   std::int64_t every_ns_;
   std::int64_t due_ns_ = 0;
   Story& story_;
+  std::vector<std::string> arguments_;
   bool finished_ = false;
 };
 
@@ -100,19 +113,20 @@ class JobWatchesTest : public testing::Test {
         jobs_.end());
   }
   void Open(std::size_t most_helpers, std::int64_t turn_ns = 50 * kMs,
-            absl::Duration timeout = absl::Seconds(20)) {
+            absl::Duration timeout = absl::Seconds(20), std::size_t most_starting = 64) {
     JobWatches::Options options;
     options.stop_fd = stop_fd_;
     options.limits = {most_helpers, 1000};
     options.turn_ns = turn_ns;
     options.timeout = timeout;
+    options.most_starting = most_starting;
     watches_ = std::make_unique<JobWatches>(options);
   }
   bool Serve(std::int64_t ns) {
     watches_->Follow(
         "test", jobs_,
         [&](const Job& one) {
-          return std::make_unique<Asker>(one.request, 10 * kMs, stories_[one.job->job]);
+          return std::make_unique<Asker>(one.request, 10 * kMs, stories_[one.job->job], helper_arguments_);
         },
         [](JobWatcher&, const Job&) {});
     return watches_->Serve(kSystemClock.mono_ns() + ns);
@@ -132,8 +146,26 @@ class JobWatchesTest : public testing::Test {
   int stop_fd_ = eventfd(0, EFD_CLOEXEC);
   std::vector<Job> jobs_;
   std::map<std::int64_t, Story> stories_;
+  std::vector<std::string> helper_arguments_;
   std::unique_ptr<JobWatches> watches_;
 };
+
+TEST_F(JobWatchesTest, AFullNodeDoesNotStartAllHelpersAtOnce) {
+  const TempFolder starts;
+  const TempFolder reports;
+  for (const TempFolder* folder : {&starts, &reports}) ASSERT_EQ(chmod(folder->path().c_str(), 0777), 0);
+  helper_arguments_ = {starts.path(), reports.path() + "/counts"};
+  Open(16, 50 * kMs, absl::Seconds(20), 3);
+  for (int id = 1; id <= 16; ++id) Add(id, 1000);
+  ASSERT_TRUE(ServeUntil([&] {
+    return std::all_of(jobs_.begin(), jobs_.end(),
+                       [&](const Job& one) { return stories_[one.job->job].answers > 0; });
+  }));
+  std::ifstream counts(helper_arguments_[1]);
+  std::vector<int> at_once{std::istream_iterator<int>(counts), {}};
+  EXPECT_GE(at_once.size(), 16U);
+  EXPECT_LE(*std::max_element(at_once.begin(), at_once.end()), 3);
+}
 
 TEST_F(JobWatchesTest, EachJobIsAskedAboutUntilItHasEndedAndLookedOnceMore) {
   Open(4);

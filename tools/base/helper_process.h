@@ -126,6 +126,8 @@ class HelperProcess {
   const std::string& where() const { return where_; }
   // 0: none is running.
   pid_t pid() const { return pid_; }
+  // It was asked, and has not yet begun to answer: the system loads the program, or looks up the user.
+  bool starting() const { return board_ != nullptr && Changes() == 0; }
   void Stop();
 
  private:

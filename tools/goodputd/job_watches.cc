@@ -30,12 +30,14 @@ constexpr HelperLimits kMost = {64, std::int64_t{512} << 20U};
 struct JobWatches::HelperUse {
   std::size_t ending = 0;  // killed a moment ago
   std::size_t count = 0;   // those included, and those that hang
+  std::size_t starting = 0;
   std::int64_t bytes = 0;
   std::map<uid_t, std::int64_t> by_user;  // bytes
 
   void Add(const Entry& entry) {
     ++count;
     bytes += entry.watcher->helper_bytes();
+    starting += entry.helper->starting() ? 1 : 0;
     by_user[entry.uid] += entry.watcher->helper_bytes();
   }
   bool HasRoomFor(const Entry& entry, const HelperLimits& limits) const {
@@ -156,6 +158,7 @@ void JobWatches::AskWhatIsDue() {
         continue;
       }
       use.Add(*entry);
+      ++use.starting;
       entry->helper->SetArguments(entry->watcher->HelperArguments());
       entry->helper_since_ns = now;
     }
@@ -185,6 +188,7 @@ std::size_t JobWatches::Running() const {
 
 // Whether there is room now; else it takes a helper from another job, so that there soon is.
 bool JobWatches::MakeRoomFor(const Entry& entry, HelperUse& use) {
+  if (use.starting >= options_.most_starting) return false;
   if (use.HasRoomFor(entry, options_.limits)) return true;
   // One after the other: there will be room when that one is gone.
   if (use.ending > 0) return false;

@@ -8,12 +8,14 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -78,6 +80,9 @@ class JobWatches {
     HelperLimits limits;
     // A helper is kept for so long before it is given to another job: to start one costs some milliseconds.
     std::int64_t turn_ns = 2'000'000'000;
+    // How many helpers may start at a time. More would only take processors from each other, and on a full
+    // node none would answer in time.
+    std::size_t most_starting = std::max(2U, std::thread::hardware_concurrency());
     absl::Duration timeout = absl::Seconds(5);  // HelperProcess::Options
     Clock clock = kSystemClock;
   };
