@@ -74,6 +74,7 @@ class Site:
         self.each(self._install_on)
         self.ctl.run(self.guide.controller)
         self.each(self._let_in)
+        self.each(self._confine, self.confined)
 
     def _install_on(self, machine: Machine) -> None:
         for folder, target in ((self._packages, "/root/packages"), (os.path.join(TOP, "tests", "trainer"), "/opt/trainer")):
@@ -92,6 +93,18 @@ class Site:
         unit = UNITS[machine.name][0]
         machine.write("/etc/systemd/system/%s.service.d/override.conf" % unit, self.guide.drop_in)
         machine.run("systemctl daemon-reload && systemctl restart " + unit)
+
+    @property
+    def confined(self) -> List[Machine]:
+        """The machines on which AppArmor confines goodputd: the controller and one of the nodes."""
+        return [self.ctl, self.nodes[1]]
+
+    def _confine(self, machine: Machine) -> None:
+        """Loads the package's AppArmor profile with the commands in it, and allows the shared spool."""
+        profile = "/usr/share/slurm-goodput/apparmor/goodputd"
+        machine.write("/etc/apparmor.d/local/goodputd", self.guide.shared_folder + "/{,**} rwkl,\n")
+        commands = machine.say("sed -n 's/^#   \\(.*apparmor.*\\)/\\1/p' " + profile)
+        machine.run("set -e; " + commands.replace("restart goodputd", "restart " + UNITS[machine.name][0]))
 
     # --- jobs, in the form that tests.e2e.harness.truth uses
 

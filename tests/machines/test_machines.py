@@ -16,7 +16,7 @@ from tests.e2e.harness import checks
 from tests.e2e.harness.truth import S, Truth
 
 from .machine import wait
-from .site import UNITS, Site
+from .site import TOP, UNITS, Site
 
 # How much later than on an idle real machine a sleeping program continues.
 LATENESS = 20.0
@@ -91,6 +91,33 @@ class MachinesTest(unittest.TestCase):
     def test_security_is_what_the_guide_says(self) -> None:
         said = SITE.nodes[0].say("systemd-analyze security --no-pager goodputd.service | tail -n 1")
         self.assertIn(": %s " % SITE.guide.security, said)
+
+    def test_apparmor_confines_goodputd_and_denies_nothing_it_needs(self) -> None:
+        job = SITE.sbatch("confined", "--steps 20 --step-seconds 1 --save-every 10", "-w", "n2", "--time=20", "--goodput-checkpoint-dir=/home/ada/confined")
+        self.assertEqual(SITE.settle(job), "COMPLETED")
+        self.judge(job, "confined")
+        for machine in SITE.confined:
+            pids = "$(systemctl show -p MainPID --value %s)" % UNITS[machine.name][0]
+            self.assertEqual(machine.say("cat /proc/%s/attr/apparmor/current" % pids), "goodputd (enforce)")
+            self.assertEqual(machine.say("journalctl -b -q -k -o cat --no-pager -g 'apparmor=.DENIED.'"), "")
+            # What it need not read it cannot read, though root runs it.
+            said = machine.run("/usr/sbin/goodputd --config /etc/shadow", check=False)
+            self.assertNotEqual(said.returncode, 0)
+            self.assertIn("cannot read the configuration /etc/shadow", said.stdout)
+
+    def test_500_jobs_of_a_node_are_served_in_turn_within_the_units_limits(self) -> None:
+        node = SITE.nodes[0]
+        for path in ("machines/many_jobs.py", "e2e/harness/bare_node.py"):
+            with open(os.path.join(TOP, "tests", path)) as file:
+                node.write("/opt/many/" + os.path.basename(path), file.read())
+        job = SITE.sbatch("beside", "--steps 120 --step-seconds 1", "-w", "n1", "--time=30")
+        self.assertIn("500 of 500 jobs have their step and their save", node.run("python3 /opt/many/many_jobs.py", timeout_s=1500).stdout)
+        self.assertEqual(SITE.settle(job), "COMPLETED")
+        self.judge(job, "beside")
+        group = "/sys/fs/cgroup/system.slice/goodputd.service/"
+        self.assertIn("max 0", node.say("cat %spids.events" % group))
+        self.assertIn("oom_kill 0", node.say("cat %smemory.events" % group))
+        self.assertEqual(node.say("systemctl show -p NRestarts --value goodputd"), "0")
 
     def configure(self, line: str) -> None:
         """A line of goodput.conf on the controller, until the test ends."""

@@ -42,6 +42,7 @@ FILES: Dict[str, Set[str]] = {
         "usr/sbin/goodputd",
         "usr/share/man/man5/goodput.conf.5.gz",
         "usr/share/man/man8/goodputd.8.gz",
+        "usr/share/slurm-goodput/apparmor/goodputd",
         "usr/share/slurm-goodput/grafana/slurm-goodput-fleet.json",
         "usr/share/slurm-goodput/grafana/slurm-goodput.json",
         "usr/share/slurm-goodput/prometheus/slurm-goodput.rules.yml",

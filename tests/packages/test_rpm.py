@@ -36,6 +36,8 @@ FILES: Dict[str, Set[str]] = {
         "/usr/sbin/goodputd",
         "/usr/share/man/man5/goodput.conf.5",
         "/usr/share/man/man8/goodputd.8",
+        "/usr/share/slurm-goodput/apparmor",
+        "/usr/share/slurm-goodput/apparmor/goodputd",
         "/usr/share/slurm-goodput/grafana",
         "/usr/share/slurm-goodput/grafana/slurm-goodput-fleet.json",
         "/usr/share/slurm-goodput/grafana/slurm-goodput.json",

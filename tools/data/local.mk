@@ -13,6 +13,10 @@ dist_zsh_DATA = tools/data/completion/_sgoodput
 grafanadir = $(pkgdatadir)/grafana
 dist_grafana_DATA = tools/data/grafana/slurm-goodput-fleet.json tools/data/grafana/slurm-goodput.json
 
+# A profile for AppArmor, which an administrator may load.
+apparmordir = $(pkgdatadir)/apparmor
+dist_apparmor_DATA = tools/data/apparmor/goodputd
+
 # Alerting rules for Prometheus.
 prometheusdir = $(pkgdatadir)/prometheus
 dist_prometheus_DATA = tools/data/prometheus/slurm-goodput.rules.yml
