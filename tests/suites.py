@@ -64,8 +64,9 @@ def whole(_output: str, code: int) -> Counts:
 
 
 def failing_tests(output: str) -> List[str]:
-    """The tests of a unittest suite to repeat: failing tests, or whole classes whose setup failed."""
-    return sorted(set(re.findall(r"^(?:FAIL|ERROR): \S+ \((\w+(?:\.\w+)+)\)", output, re.M)))
+    """The tests of a unittest suite to repeat: failing tests, or whole classes whose setup failed or whose tests are numbered."""
+    names = re.findall(r"^(?:FAIL|ERROR): \S+ \((\w+(?:\.\w+)+)\)", output, re.M)
+    return sorted({re.sub(r"\.test_\d\w*$", "", name) for name in names})
 
 
 def failing_programs(output: str) -> List[str]:
@@ -282,8 +283,8 @@ def second_try(suite: Suite, first: Counts) -> Counts:
     show(again, counts, seconds, used_s)
     if not counts.failed:
         say("unsteady: %s (failed beside the other suites, passed alone)" % " ".join(names))
-    # A program repeats all its tests: do not count those twice that had passed.
-    passed = min(counts.passed, first.failed) if programs else counts.passed
+    # A program or a class repeats all its tests: do not count those twice that had passed.
+    passed = min(counts.passed, first.failed)
     return Counts(first.passed + passed, counts.failed, first.skipped + (0 if programs else counts.skipped))
 
 
