@@ -1,13 +1,8 @@
 #include "tools/sources/telemetry/sent_state.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <utility>
@@ -20,15 +15,12 @@
 #include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/accounting/fleet_rows/fleet_rows.h"
+#include "tools/base/replace_file.h"
 
 namespace goodput {
 namespace {
 
 constexpr absl::string_view kHeader = "slurm-goodput telemetry 1";
-
-absl::Status CannotWrite(const std::string& path) {
-  return absl::FailedPreconditionError(Cat("cannot write ", path, ": ", std::strerror(errno)));
-}
 
 std::string Escaped(std::string_view text) {
   return absl::CEscape(ToAbsl(text));
@@ -110,22 +102,6 @@ bool ReadLine(Line line, SentState& state) {
   return line.good();
 }
 
-absl::Status WriteDurably(const std::string& path, const std::string& text) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) return CannotWrite(path);
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t written = write(fd, text.data() + done, text.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) break;
-    done += static_cast<std::size_t>(written);
-  }
-  const bool good = done == text.size() && fsync(fd) == 0;
-  absl::Status status = good ? absl::OkStatus() : CannotWrite(path);
-  close(fd);
-  return status;
-}
-
 }  // namespace
 
 void Forget(Ns time, SentState& state) {
@@ -182,15 +158,7 @@ absl::StatusOr<std::optional<SentState>> LoadSentState(const std::string& path) 
 }
 
 absl::Status SaveSentState(const std::string& path, const SentState& state) {
-  const std::string beside = path + ".new";
-  RETURN_IF_ERROR(WriteDurably(beside, FormatSentState(state)));
-  if (std::rename(beside.c_str(), path.c_str()) != 0) return CannotWrite(path);
-  const std::string folder = std::filesystem::path(path).parent_path();
-  const int fd = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return CannotWrite(path);
-  const bool good = fsync(fd) == 0;
-  close(fd);
-  return good ? absl::OkStatus() : CannotWrite(path);
+  return ReplaceFile(path, FormatSentState(state));
 }
 
 }  // namespace goodput
