@@ -31,6 +31,7 @@ FILES: Dict[str, Set[str]] = {
     },
     "goodputd": {
         "etc/slurm-goodput/goodput.conf",
+        "UNITS/goodput-cloud.service",
         "UNITS/goodput-fleet.service",
         "UNITS/goodput-telemetry.service",
         "UNITS/goodputd-controller.service",

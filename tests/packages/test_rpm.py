@@ -26,6 +26,7 @@ FILES: Dict[str, Set[str]] = {
     "goodputd": {
         "/etc/slurm-goodput",
         "/etc/slurm-goodput/goodput.conf",
+        "/usr/lib/systemd/system/goodput-cloud.service",
         "/usr/lib/systemd/system/goodput-fleet.service",
         "/usr/lib/systemd/system/goodput-telemetry.service",
         "/usr/lib/systemd/system/goodputd-controller.service",

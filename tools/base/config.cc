@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "sql/status_macros.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -93,6 +94,27 @@ absl::Status SetOtlp(std::string_view key, std::string_view value, Config& confi
   config.otlp_metrics = value != "traces";
   config.otlp_traces = value != "metrics";
   return absl::OkStatus();
+}
+
+// projects/PROJECT, or projects/PROJECT/logs/LOG.
+absl::Status CheckCloudName(std::string_view key, absl::string_view name) {
+  const bool of_log = key != "cloud_metrics";
+  const std::vector<absl::string_view> words = absl::StrSplit(name, '/');
+  const bool good = words.size() == (of_log ? 4U : 2U) && words[0] == "projects" && !words[1].empty() &&
+                    (!of_log || (words[2] == "logs" && !words[3].empty()));
+  if (good) return absl::OkStatus();
+  return absl::InvalidArgumentError(Cat("`", key, "` must be projects/PROJECT", of_log ? "/logs/LOG" : "",
+                                        ", not '", std::string_view(name.data(), name.size()), "'"));
+}
+
+absl::Status SetCloud(std::string_view key, std::string_view value, Config& config) {
+  if (key == "cloud_import") {
+    config.cloud_import = absl::StrSplit(ToAbsl(value), absl::ByAnyChar(", "), absl::SkipEmpty());
+    for (const std::string& log : config.cloud_import) RETURN_IF_ERROR(CheckCloudName(key, log));
+    return absl::OkStatus();
+  }
+  (key == "cloud_export" ? config.cloud_export : config.cloud_metrics) = std::string(value);
+  return CheckCloudName(key, ToAbsl(value));
 }
 
 absl::Status Set(std::string_view key, std::string_view value, Config& config) {
@@ -182,6 +204,8 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
   }
   if (key == "otlp" || key == "otlp_headers_file" || key == "otlp_protocol" || key == "otlp_signals")
     return SetOtlp(key, value, config);
+  if (key == "cloud_import" || key == "cloud_export" || key == "cloud_metrics")
+    return SetCloud(key, value, config);
   if (key == "peak") {
     absl::StatusOr<GpuPeak> peak = ParsePeak(value);
     if (!peak.ok()) return Annotate(peak.status(), "`peak`");
@@ -210,7 +234,8 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
           "role, backfill, queue_interval, spool_max, shared_spool, shared_spool_user, keep_spool, "
           "keep_events, heartbeat, checkpoint_scan, log_profiles, signals, host_notices, listen, "
           "listen_names, query_socket, reader_user, url, cluster_url, fleet, otlp, otlp_headers_file, "
-          "otlp_protocol, otlp_signals, peak, price, currency, busbw"));
+          "otlp_protocol, otlp_signals, cloud_import, cloud_export, cloud_metrics, peak, price, currency, "
+          "busbw"));
 }
 
 }  // namespace

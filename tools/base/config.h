@@ -55,6 +55,10 @@ struct Config {
   std::string otlp_protocol = "http/protobuf";  // or http/json
   bool otlp_metrics = true;
   bool otlp_traces = true;
+  // Logs of Cloud Logging to import runs from, and one to export them to: projects/PROJECT/logs/LOG.
+  std::vector<std::string> cloud_import;
+  std::string cloud_export;    // empty: none
+  std::string cloud_metrics;   // projects/PROJECT for Cloud Monitoring; empty: none
   std::string database_copy;   // folder for daily copies of the database; empty: none
   std::vector<GpuPeak> peaks;  // in addition to the published ones
   std::vector<GpuPrice> prices;

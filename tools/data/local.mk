@@ -22,9 +22,9 @@ prometheusdir = $(pkgdatadir)/prometheus
 dist_prometheus_DATA = tools/data/prometheus/slurm-goodput.rules.yml
 
 # systemd units.
-units = tools/data/units/goodputd.service tools/data/units/goodputd-controller.service tools/data/units/goodput-fleet.service \
-  tools/data/units/goodput-telemetry.service
-EXTRA_DIST += tools/data/units/goodput-fleet.service.in tools/data/units/goodput-telemetry.service.in tools/data/units/goodputd.service.in tools/data/units/goodputd-controller.service.in tools/data/units/goodputd.socket
+units = tools/data/units/goodputd.service tools/data/units/goodputd-controller.service tools/data/units/goodput-cloud.service \
+  tools/data/units/goodput-fleet.service tools/data/units/goodput-telemetry.service
+EXTRA_DIST += $(units:=.in) tools/data/units/goodputd.socket
 if SYSTEMD_UNITS
 dist_systemdsystemunit_DATA = tools/data/units/goodputd.socket
 nodist_systemdsystemunit_DATA = $(units)

@@ -391,6 +391,7 @@ int RunDoctor(const DoctorOptions& options) {
   CheckProfiles(*config, findings);
   CheckFleetDatabase(*config, options.common.config, findings);
   CheckTelemetry(*config, options.common.config, findings);
+  CheckCloud(*config, findings);
   if (const std::optional<std::string> url = RemoteUrl(options.common)) {
     CheckUrl(*url, options.common, findings);
   } else {

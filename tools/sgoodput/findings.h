@@ -40,6 +40,7 @@ void CheckController(Database& db, const Config& config, Findings& findings);
 // If goodput.conf names a fleet database: checks that it has what this cluster sends. `config_file`:
 // --config, or empty.
 void CheckFleetDatabase(const Config& config, const std::string& config_file, Findings& findings);
+void CheckCloud(const Config& config, Findings& findings);
 void CheckTelemetry(const Config& config, const std::string& config_file, Findings& findings);
 
 }  // namespace goodput

@@ -7,8 +7,11 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/cloud_log.cc tools/sgoodput/cloud_log.h \
   tools/sgoodput/cloud_monitoring.cc tools/sgoodput/cloud_monitoring.h \
   tools/sgoodput/cloud_program.cc tools/sgoodput/cloud_program.h \
+  tools/sgoodput/cloud_state.cc tools/sgoodput/cloud_state.h \
+  tools/sgoodput/cloud_sync.cc \
   tools/sgoodput/diff.cc \
   tools/sgoodput/doctor.cc \
+  tools/sgoodput/doctor_cloud.cc \
   tools/sgoodput/doctor_controller.cc \
   tools/sgoodput/doctor_fleet.cc \
   tools/sgoodput/doctor_slurm.cc \

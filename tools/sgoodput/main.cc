@@ -205,6 +205,17 @@ Examples:
   sgoodput metrics > /var/lib/node_exporter/slurm_goodput.prom
   sgoodput metrics --cloud-monitoring=projects/ml -a -S now-10minutes     each minute: for Google's dashboards)";
 
+constexpr const char* kCloudExamples = R"(
+Each minute, for cloud_import, cloud_export and cloud_metrics in goodput.conf: imports new entries of logs in Cloud
+Logging, exports runs that ended, and writes a point of each running run to Cloud Monitoring. goodput-cloud.service
+runs it on the controller.
+
+Examples:
+  sgoodput cloud sync --once     on the controller: what is new now
+  sgoodput cloud status          when each of these last succeeded, and what is wrong
+
+Exit status: 0 done, 1 a service refused something or did not answer, 2 bad usage, or the database cannot be read.)";
+
 constexpr const char* kSqlExamples = R"(
 Tables: events (each record), steps (each training step), marks (other marks), and those of SCHEMA.md.
 
@@ -655,6 +666,21 @@ int ParseAndRun(int argc, char** argv) {
   sql_app->add_option("--timeout", sql.timeout, "stop a query that runs longer (5m)")->type_name("TIME");
   sql_app->footer(kSqlExamples);
 
+  goodput::CloudOptions cloud;
+  CLI::App* cloud_app =
+      app.add_subcommand("cloud", "exchange runs with Google's Cloud Logging and Monitoring");
+  cloud_app->require_subcommand(1);
+  cloud_app->footer(kCloudExamples);
+  CLI::App* cloud_sync = cloud_app->add_subcommand("sync", "do what is new, and continue until killed");
+  CLI::App* cloud_status = cloud_app->add_subcommand("status", "when each part last succeeded");
+  for (CLI::App* command : {cloud_sync, cloud_status}) {
+    command
+        ->add_option("--config", cloud.common.config, "read FILE instead of /etc/slurm-goodput/goodput.conf")
+        ->type_name("FILE");
+    command->add_option("--db", cloud.common.db, "use the database FILE")->type_name("FILE");
+  }
+  cloud_sync->add_flag("--once", cloud.once, "do what is new, and exit");
+
   // RunFleetProgram passes its arguments on, see main().
   app.add_subcommand("fleet", "send runs to the fleet database of many clusters (see sgoodput fleet --help)")
       ->allow_extras();
@@ -694,23 +720,23 @@ int ParseAndRun(int argc, char** argv) {
       chosen == nullptr ? QuestionOf("list", app) : QuestionOf(chosen->get_name(), *chosen);
   if (chosen == nullptr) question.needs_run = !list.help_format;
   if (*advise_app) question.needs_run = !advise.target.job.empty() || !advise.target.run.empty();
-  const CommonOptions* common = *show_app                  ? &show.common
-                                : *watch_app               ? &watch.common
-                                : *now_app                 ? &now.common
-                                : *check_app               ? &check.common
-                                : *statement_app           ? &statement.common
-                                : *rollup_app              ? &rollup.common
-                                : *attempts_app            ? &attempts.common
-                                : *advise_app              ? &advise.common
-                                : *ingest_app              ? &ingest.common
-                                : *backfill_app            ? &backfill.common
-                                : *import_app              ? &import.common
-                                : *export_app              ? &out.common
-                                : *diff_app                ? &diff.common
-                                : *metrics_app             ? &metrics.common
-                                : *doctor_app              ? &doctor.common
-                                : *profile_app || *sql_app ? nullptr
-                                                           : &list.common;
+  const CommonOptions* common = *show_app                                ? &show.common
+                                : *watch_app                             ? &watch.common
+                                : *now_app                               ? &now.common
+                                : *check_app                             ? &check.common
+                                : *statement_app                         ? &statement.common
+                                : *rollup_app                            ? &rollup.common
+                                : *attempts_app                          ? &attempts.common
+                                : *advise_app                            ? &advise.common
+                                : *ingest_app                            ? &ingest.common
+                                : *backfill_app                          ? &backfill.common
+                                : *import_app                            ? &import.common
+                                : *export_app                            ? &out.common
+                                : *diff_app                              ? &diff.common
+                                : *metrics_app                           ? &metrics.common
+                                : *doctor_app                            ? &doctor.common
+                                : *profile_app || *sql_app || *cloud_app ? nullptr
+                                                                         : &list.common;
   // It passes --url on.
   if (*mcp_app) return goodput::RunMcp(mcp);
   const bool is_local = !out.cloud_log.empty() || !metrics.cloud_monitoring.empty();
@@ -731,6 +757,8 @@ int ParseAndRun(int argc, char** argv) {
   if (*import_app) return goodput::RunImport(import);
   if (*export_app) return goodput::RunExport(out);
   if (*sql_app) return goodput::RunSql(sql);
+  if (*cloud_sync) return goodput::RunCloudSync(cloud);
+  if (*cloud_status) return goodput::RunCloudStatus(cloud);
   if (*diff_app) return goodput::RunDiff(diff);
   if (*profile_app) {
     using What = goodput::ProfileOptions::What;

@@ -248,7 +248,15 @@ struct DoctorOptions {
   std::string cloud_monitoring;  // check only access to this project
 };
 
+struct CloudOptions {
+  CommonOptions common;
+  bool once = false;
+};
+
 int RunList(const ListOptions& options);
+// Until it is killed, unless `once`. Statuses: kNothingMatched if a service refused something.
+int RunCloudSync(const CloudOptions& options);
+int RunCloudStatus(const CloudOptions& options);
 int RunRollup(const RollupOptions& options);
 int RunNowCommand(const NowOptions& options);
 // Exit statuses of Nagios' plugins: 0, 2 and 3.
