@@ -142,7 +142,7 @@ class RpmTest(unittest.TestCase):
         scripts = "\n".join(ask("goodputd", "--scripts"))
         after = scripts.split("postuninstall", 1)[1]
         self.assertIn("try-restart goodputd.service goodputd-controller.service "
-                      "goodput-fleet.service goodput-telemetry.service", after)
+                      "goodput-cloud.service goodput-fleet.service goodput-telemetry.service", after)
         self.assertNotIn("goodputd.socket", after)
 
 
