@@ -1,6 +1,7 @@
 // Follows a job's output while the job writes it.
 #include "tools/goodputd/output/follower.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "spank/clock.h"
 #include "spank/event.h"
 #include "spank/spool.h"
 #include "sql/text.h"
@@ -112,6 +114,24 @@ TEST_F(FollowerTest, WhatWasThereBeforeAnAttemptThatAppendsIsAnothers) {
   EXPECT_TRUE(follower->Look(kNow + kS, false).events.empty());
   Append(Line(3));
   EXPECT_EQ(Steps(follower->Look(kNow + kS, false)), (Numbers{3}));
+}
+
+TEST_F(FollowerTest, AllOfAFileThatIsNoOlderThanTheAttemptCounts) {
+  struct statx info {};
+  const std::int64_t before = kSystemClock.real_ns();
+  Append(Line(1) + Line(2));
+  ASSERT_EQ(statx(AT_FDCWD, (folder_.path() + "/link").c_str(), 0, STATX_BTIME, &info), 0);
+  if ((info.stx_mask & STATX_BTIME) == 0)
+    GTEST_SKIP() << "this file system does not say when files were made";
+  OutputFollower::Options options;
+  options.append = true;
+  // The kernel dates files by a clock that ticks every few milliseconds.
+  options.since_ns = before - kS;
+  EXPECT_EQ(Steps(Follow(options)->Look(kSystemClock.real_ns(), false)), (Numbers{1, 2}));
+  options.since_ns = before + kS;
+  EXPECT_TRUE(Follow(options)->Look(before + 2 * kS, false).events.empty()) << "an earlier attempt's";
+  options.since_ns = before - kS;
+  EXPECT_TRUE(Follow(options)->Look(before - kS / 2, false).events.empty()) << "the clock was set back";
 }
 
 TEST_F(FollowerTest, OfAFileThatIsAppendedToLinesDatedSinceCount) {

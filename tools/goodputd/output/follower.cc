@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "spank/clock.h"
+#include "spank/spool.h"
 #include "sql/text.h"
 
 namespace goodput {
@@ -75,6 +77,18 @@ OutputFollower::~OutputFollower() {
   for (const std::unique_ptr<File>& file : files_) close(file->fd);
 }
 
+// Whether the file is no older than the attempt. Other machines' clocks date files on their file systems:
+// there it is unknown, as on file systems that do not record it.
+bool IsBornSince(int fd, std::int64_t since_ns, std::int64_t now_ns) {
+  struct statfs where {};
+  struct statx info {};
+  if (fstatfs(fd, &where) != 0 || IsRemoteFileSystem(static_cast<std::int64_t>(where.f_type)) ||
+      statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &info) != 0 || (info.stx_mask & STATX_BTIME) == 0)
+    return false;
+  const std::int64_t born = info.stx_btime.tv_sec * std::int64_t{1'000'000'000} + info.stx_btime.tv_nsec;
+  return since_ns <= born && born <= now_ns;
+}
+
 // Where the lines of this attempt begin in a file with earlier output.
 std::int64_t OutputFollower::FirstOffset(int fd, std::int64_t size, std::int64_t since_ns,
                                          const LogReader& reader, std::int64_t now_ns) {
@@ -113,7 +127,7 @@ void OutputFollower::Find(const std::string& path, bool append, LogReader& reade
   });
   if (before != options_.resume.end()) {
     file->mark.offset = before->offset;
-  } else if (append) {
+  } else if (append && !IsBornSince(fd, options_.since_ns, now_ns)) {
     file->mark.offset = FirstOffset(fd, info.st_size, options_.since_ns, reader, now_ns);
   }
   file->lines.Seek(file->mark.offset);

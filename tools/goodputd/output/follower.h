@@ -7,8 +7,8 @@
 // Files are found through links such as /proc/PID/fd/1, resolved again each time, since a script may redirect
 // its output. Only regular files are followed, not terminals, pipes or sockets. The contents of a file from
 // before the attempt are ignored: with --open-mode=append, everything present at the first look except lines
-// with later times; otherwise Slurm has truncated the file. A file that became shorter is read from its
-// beginning.
+// with later times, unless the file is known to be no older than the attempt; otherwise Slurm has truncated
+// the file. A file that became shorter is read from its beginning.
 #pragma once
 
 #include <sys/types.h>
