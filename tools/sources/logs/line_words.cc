@@ -59,7 +59,15 @@ std::string_view WordAt(std::string_view line, std::size_t at) {
 }  // namespace
 
 std::optional<int> StepRank(const LineNumber& number) {
-  std::vector<std::string> parts = NameParts(number.name);
+  static const auto* const totals =
+      new Words{"total",  "max", "num",   "per",          "every", "remaining", "save",
+                "saving", "log", "local", "accumulation", "micro", "inner",     "of"};
+  // `global_step/max_steps: 56/176` names both.
+  std::string_view name = number.name;
+  const std::size_t slash = number.of ? name.rfind('/') : std::string_view::npos;
+  if (slash != std::string_view::npos && AnyOf(NameParts(name.substr(slash)), *totals))
+    name = name.substr(0, slash);
+  std::vector<std::string> parts = NameParts(name);
   // As in `Iter(train)`.
   if (parts.size() > 1 && (parts.back() == "train" || parts.back() == "training")) parts.pop_back();
   if (parts.empty()) return std::nullopt;
@@ -67,9 +75,6 @@ std::optional<int> StepRank(const LineNumber& number) {
   if (last.size() > 3 && last.back() == 's') last.pop_back();
   parts.pop_back();
   for (const std::string& word : NameParts(number.before)) parts.push_back(word);
-  static const auto* const totals =
-      new Words{"total",  "max", "num",   "per",          "every", "remaining", "save",
-                "saving", "log", "local", "accumulation", "micro", "inner",     "of"};
   const bool updates = last == "update";
   if (AnyOf(parts, OtherWords())) return std::nullopt;
   if (AnyOf(parts, *totals) && !(updates && std::count(parts.begin(), parts.end(), "num") == 1))
