@@ -292,6 +292,47 @@ TEST(ProfileLearner, FindsSavesOfCountedSteps) {
   EXPECT_EQ(Lines(found.begin() + 20, found.begin() + 22), (Lines{"save_begin step=20", "save_end step=20"}));
 }
 
+// The saves that are found of a run that logs every tenth step, and saves to such a file after 100 and 200.
+Lines SavedTo(const char* format) {
+  Lines lines = Course("step %d loss %.3f", 10, 100, 10) + Course(format, 100, 100) +
+                Course("step %d loss %.3f", 110, 200, 10) + Course(format, 200, 200);
+  Lines saves = Found(lines);
+  saves.erase(std::remove_if(saves.begin(), saves.end(),
+                             [](const std::string& line) { return line.find("step_end") == 0; }),
+              saves.end());
+  return saves;
+}
+
+TEST(ProfileLearner, FindsSavesByTheNamesOfTheirFiles) {
+  for (const char* format :
+       {"Checkpoint saved to ./exp/run7/model_%d.pth", "saved state: '/ckpt/a b/%08d/'.",
+        "Model saved to ckpt-%d.pt in 3 s", "saved model (out/iter%d_weights.safetensors)"})
+    EXPECT_EQ(SavedTo(format), (Lines{"save_end step=100", "save_end step=200"})) << format;
+  EXPECT_EQ(SavedTo("Saving checkpoint to /ckpt/%d"), (Lines{"save_begin step=100", "save_begin step=200"}));
+  for (const char* format : {"Checkpoint saved to ./exp/model_epoch_%d.pth", "saved the model to part%d.bin",
+                             "Model saved to best_%d.pt", "saved model v2_%d.pt"})
+    EXPECT_TRUE(SavedTo(format).empty()) << format;
+}
+
+TEST(ProfileLearner, ACounterMayBeNamedWithItsTotal) {
+  const Lines found =
+      Found(Lines{"{'loss': 0.23, 'grad_norm': 0.65, 'train_speed(iter/s)': 0.0111, 'global_step/max_steps': "
+                  "'56/176', 'elapsed_time': '1h 22m 38s'}",
+                  "{'loss': 0.21, 'grad_norm': 0.73, 'train_speed(iter/s)': 0.0112, 'global_step/max_steps': "
+                  "'57/176', 'elapsed_time': '1h 24m 14s'}",
+                  "{'loss': 0.20, 'grad_norm': 0.67, 'train_speed(iter/s)': 0.0112, 'global_step/max_steps': "
+                  "'58/176', 'elapsed_time': '1h 25m 50s'}"});
+  EXPECT_EQ(found, (Lines{"step_end step=56 of=176", "step_end step=57 of=176", "step_end step=58 of=176"}));
+}
+
+TEST(ProfileLearner, ANumberInTheNameOfAFileThatIsNotAlwaysTheStepIsNone) {
+  const Lines steps = Course("step %d loss %.3f", 1, 40);
+  EXPECT_TRUE(Lines(Found(steps + Lines{"saved model to run_40.pt"} + Course("step %d loss %.3f", 41, 80) +
+                          Lines{"saved model to run_40.pt"}))
+                  .size() == 80U);
+  EXPECT_EQ(Found(Course("step %d loss %.3f", 1, 5) + Lines{"saved model to run_5.pt"}).size(), 5U);
+}
+
 TEST(ProfileLearner, OneLineIsEnoughOnlyWithMuchBesideIt) {
   EXPECT_EQ(Found({R"({"num_updates": "4300", "loss": "2.1", "lr": "1e-4"})"}),
             (Lines{"step_end step=4300"}));

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "re2/re2.h"
 #include "sql/text.h"
@@ -369,6 +371,36 @@ std::optional<std::string> DraftProfile(std::string_view name, const CounterCour
     if (text) return text;
   }
   return std::nullopt;
+}
+
+std::optional<FileNumber> FindFileNumber(std::string_view line, std::string_view verb) {
+  // The last name of a path, or a word that begins with a letter; without its type.
+  static const auto* const path = new RE2(
+      R"(.*(?:/|(?:^|[ '"=(])(?:[A-Za-z_]))([\w.-]*\d[\w.-]*?)(?:\.[A-Za-z]\w*)?/?['")]?[.,;:]?(?: |$))");
+  static const auto* const number = new RE2(R"(^(\D*)(\d{1,15})(\D*)$)");
+  re2::StringPiece name;
+  re2::StringPiece before;
+  re2::StringPiece digits;
+  re2::StringPiece after;
+  const re2::StringPiece text(line.data(), line.size());
+  if (!RE2::PartialMatch(text, *path, &name) || !RE2::PartialMatch(name, *number, &before, &digits, &after))
+    return std::nullopt;
+  // With the slash or the letter before.
+  const auto from = static_cast<std::size_t>(name.data() - line.data()) - 1;
+  static const std::set<std::string, std::less<>> others{"epoch", "ep",   "e", "best", "part",
+                                                         "shard", "rank", "v", "seed", "of"};
+  for (const std::string& word : NameParts(line.substr(from, name.size() + 1))) {
+    if (others.count(word) != 0) return std::nullopt;
+  }
+  FileNumber found;
+  if (!absl::SimpleAtoi(absl::string_view(digits.data(), digits.size()), &found.value)) return std::nullopt;
+  found.name =
+      Cat(std::string_view(before.data(), before.size()), "#", std::string_view(after.data(), after.size()));
+  const auto number_begin = static_cast<std::size_t>(digits.data() - line.data());
+  found.match =
+      Join({{line.find(verb), Word(verb)},
+            {from, Cat(Quoted(line.substr(from, number_begin - from)), R"((?P<step>\d+)(?:\D|$))")}});
+  return found;
 }
 
 std::string SaveMatch(std::string_view line, std::string_view verb, std::size_t number_begin,

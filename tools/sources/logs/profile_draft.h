@@ -49,6 +49,7 @@ struct SeenSave {
   bool end = false;
   std::string match;
   std::string line;
+  std::string file;  // its name with `#` for the step, if only that has it; empty: the line says the step
 };
 
 // The number to add to what such lines count, so that the first step is 1.
@@ -64,6 +65,14 @@ std::optional<std::string> DraftProfile(std::string_view name, const CounterCour
 // if that tells that it counts steps.
 std::string SaveMatch(std::string_view line, std::string_view verb, std::size_t number_begin,
                       std::size_t name_begin, std::string_view counts);
+
+// A line about a save to a file or folder whose name has one number, such as model_40.pth: perhaps the step.
+struct FileNumber {
+  std::int64_t value = 0;
+  std::string name;  // of the file, with `#` for the number
+  std::string match;
+};
+std::optional<FileNumber> FindFileNumber(std::string_view line, std::string_view verb);
 
 // tqdm's bar (tqdm/std.py, format_meter); groups: percent, step, total, elapsed.
 inline constexpr std::string_view kBar = R"((\d+)%\|[^|]*\| *(\d+)/(\d+) \[([\d:]+)<[^\]]*(?:it/s|s/it))";

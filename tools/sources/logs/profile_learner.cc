@@ -27,6 +27,8 @@ constexpr std::size_t kMaxSamples = 8;
 constexpr std::size_t kMaxOthers = 16;
 constexpr std::size_t kMaxSaves = 64;
 constexpr std::size_t kMaxIncrements = 16;
+// A smaller number in a file's name may be the step by chance.
+constexpr std::int64_t kLeastFileStep = 10;
 constexpr int kEpochRank = 7;
 constexpr int kBarRank = 8;
 constexpr int kUnnamedRank = 9;
@@ -243,12 +245,37 @@ bool ProfileLearner::SeeSave(const Line& line) {
       if (after.substr(0, word.size()) == word) counts = word;
     }
     if (!number.integer || (!StepRank(number) && counts.empty())) continue;
-    saves_.push_back({*number.integer, RE2::PartialMatch(text, *done),
+    saves_.push_back({*number.integer,
+                      RE2::PartialMatch(text, *done),
                       SaveMatch(line.text, said, number.begin, number.name_begin, counts),
-                      std::string(line.text)});
-    break;
+                      std::string(line.text),
+                      {}});
+    return true;
   }
+  SeeSavedFile(line, said, RE2::PartialMatch(text, *done));
   return true;
+}
+
+// The number in a file's name is the step if it always is what a counter showed last.
+void ProfileLearner::SeeSavedFile(const Line& line, std::string_view verb, bool end) {
+  const std::optional<FileNumber> file = FindFileNumber(line.text, verb);
+  if (!file || file->value < kLeastFileStep || doubtful_files_.count(file->name) != 0) return;
+  const bool shown = std::any_of(groups_.begin(), groups_.end(), [&](const auto& known) {
+    return known.second.lines > 0 && known.second.last == file->value;
+  });
+  if (shown) {
+    saves_.push_back({file->value, end, file->match, std::string(line.text), file->name});
+  } else if (!groups_.empty() && doubtful_files_.size() < kMaxSaves) {
+    doubtful_files_.insert(file->name);
+  }
+}
+
+std::vector<SeenSave> ProfileLearner::Saves() const {
+  std::vector<SeenSave> saves;
+  for (const SeenSave& save : saves_) {
+    if (doubtful_files_.count(save.file) == 0) saves.push_back(save);
+  }
+  return saves;
 }
 
 void ProfileLearner::See(std::string_view text) {
@@ -256,12 +283,14 @@ void ProfileLearner::See(std::string_view text) {
   Line line;
   line.text = text;
   line.numbers = FindNumbers(text);
-  if (line.numbers.empty()) return;
   const std::size_t prefix = MessageBegin(text);
   line.numbers.erase(std::remove_if(line.numbers.begin(), line.numbers.end(),
                                     [&](const LineNumber& number) { return number.begin < prefix; }),
                      line.numbers.end());
-  if (line.numbers.empty()) return;
+  if (line.numbers.empty()) {
+    SeeSave(line);
+    return;
+  }
   line.stamp = HasAnyStamp(text);
   for (const LineNumber& number : line.numbers) {
     line.loss = line.loss || NamesLoss(number);
@@ -327,7 +356,7 @@ std::optional<LearnedProfile> ProfileLearner::Learn(std::string_view name, int l
   const auto* const best = Best();
   if (best == nullptr || best->second.lines < least_lines) return std::nullopt;
   const CounterCourse& course = best->second;
-  std::optional<std::string> text = DraftProfile(name, course, saves_, others_);
+  std::optional<std::string> text = DraftProfile(name, course, Saves(), others_);
   if (!text) return std::nullopt;
   const bool base_known = course.kind == CounterCourse::Kind::kBar || course.first <= 1 ||
                           CountedFrom(course) != 0 ||

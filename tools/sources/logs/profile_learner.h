@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -64,10 +65,13 @@ class ProfileLearner {
   bool SeeBar(const Line& line);
   void SeeEpoch(const Line& line);
   bool SeeSave(const Line& line);
+  void SeeSavedFile(const Line& line, std::string_view verb, bool end);
+  std::vector<SeenSave> Saves() const;
   const Groups::value_type* Best() const;
 
   Groups groups_;
   std::vector<SeenSave> saves_;
+  std::set<std::string> doubtful_files_;  // names (SeenSave) whose number was not always the step
   // Lines with a counter that are not about training, one of each shape.
   std::map<std::string, std::string> others_;
 };
