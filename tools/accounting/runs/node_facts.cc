@@ -178,7 +178,13 @@ void AddOrReplace(Mark mark, std::vector<Mark>& marks) {
 
 }  // namespace
 
+void NodeFacts::AddWorld(const EventView& event, Ns t, AttemptFacts& attempt) {
+  attempt.worlds.push_back({t, event.Int(key::kWorld).value_or(0), event.Int(key::kWanted),
+                            event.Int(key::kSpares), event.Int(key::kTokens), sources_.Ref(event)});
+}
+
 void NodeFacts::AddMark(const EventView& event, Ns t, AttemptFacts& attempt) {
+  if (event.kind == kind::kMark && event.Text(key::kMark) == "world") return AddWorld(event, t, attempt);
   Mark mark;
   mark.t = t;
   mark.kind = event.kind == kind::kProgramStart ? Mark::Kind::kStart : MarkKind(event.Text(key::kMark));
