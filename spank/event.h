@@ -96,6 +96,11 @@ inline constexpr std::string_view kMark = "mark";
 inline constexpr std::string_view kEdge = "edge";
 inline constexpr std::string_view kTrainStep = "train_step";
 inline constexpr std::string_view kName = "name";
+// Keys of marks of the world, in GPUs.
+inline constexpr std::string_view kWorld = "world";    // that step
+inline constexpr std::string_view kWanted = "wanted";  // that should step
+inline constexpr std::string_view kSpares = "spares";  // beyond these
+inline constexpr std::string_view kTokens = "tokens";  // (or samples) of one step
 // Keys of signals. kSignal is the signal's number, kPid the target process, kTask the target's task.
 // "task": the process that Slurm started; "child": another.
 inline constexpr std::string_view kTarget = "target";

@@ -29,6 +29,8 @@ const OptionSpec kOptions[kOptionCount] = {
     {OptionId::kPrecision, "goodput-precision", "GOODPUT_PRECISION", "precision", "PRECISION",
      "number format of the training: bf16, fp16, fp8, fp4, tf32, fp32, fp64 or int8"},
     {OptionId::kTags, "goodput-tags", "GOODPUT_TAGS", "tags", "K=V[,K=V]", "labels of this job"},
+    {OptionId::kSpares, "goodput-spares", "GOODPUT_SPARES", nullptr, "GPUS",
+     "how many GPUs of the job are spares that wait to replace others"},
 };
 
 namespace {
@@ -100,6 +102,14 @@ std::optional<double> ParsePositive(std::string_view text) {
   const double value = std::strtod(copy.c_str(), &end);
   if (end != copy.c_str() + copy.size() || !std::isfinite(value) || value <= 0) return std::nullopt;
   return value;
+}
+
+// 0 to 2^24, in digits.
+std::optional<int64_t> ParseCount(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size() && !text.empty();
+  return whole && value >= 0 && value <= (1 << 24) ? std::optional(value) : std::nullopt;
 }
 
 std::optional<bool> ParseOnOff(std::string_view text) {
@@ -314,6 +324,12 @@ std::string ParseOption(OptionId id, std::string_view value, JobOptions* out) {
     }
     case OptionId::kTags:
       return ParseTags(value, &out->tags);
+    case OptionId::kSpares: {
+      const auto spares = ParseCount(value);
+      if (!spares) return "is not a number of GPUs; use 0 to 16777216";
+      out->spares = spares;
+      return "";
+    }
   }
   return "is not known";
 }
@@ -339,13 +355,14 @@ JobOptions Merge(const JobOptions& first, const JobOptions& second) {
   }
   fill(&out.precision, second.precision);
   fill(&out.tags, second.tags);
+  fill(&out.spares, second.spares);
   return out;
 }
 
 void AddOptions(const JobOptions& options, RecordBuilder* record) noexcept {
   const bool any = options.run || options.checkpoint_dir || options.checkpoint_signal ||
                    options.log_profile || options.flops_per_step || options.model || options.precision ||
-                   options.tags;
+                   options.tags || options.spares;
   if (!any) return;
   record->OpenObject(key::kOpt);
   // Validation keeps the run short, and without it the job would count as a run of its own: it is never
@@ -357,6 +374,7 @@ void AddOptions(const JobOptions& options, RecordBuilder* record) noexcept {
   if (options.flops_per_step) record->Number(key::kFlopsPerStep, *options.flops_per_step);
   if (options.model) record->Text(key::kModel, *options.model, Worth::kFreeText);
   if (options.precision) record->Text(key::kPrecision, *options.precision);
+  if (options.spares) record->Int(key::kSpares, *options.spares);
   if (options.tags) {
     record->OpenObject(key::kTags, Worth::kTags);
     for (const auto& [name, value] : *options.tags) record->Text(name, value);

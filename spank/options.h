@@ -25,6 +25,7 @@ enum class OptionId : uint8_t {
   kModel,
   kPrecision,
   kTags,
+  kSpares,
 };
 
 struct OptionSpec {
@@ -36,7 +37,7 @@ struct OptionSpec {
   const char* usage;
 };
 
-inline constexpr std::size_t kOptionCount = 9;
+inline constexpr std::size_t kOptionCount = 10;
 // In the order of OptionId.
 extern const OptionSpec kOptions[kOptionCount];
 
@@ -54,6 +55,7 @@ struct JobOptions {
   std::optional<std::string> model;
   std::optional<std::string> precision;
   std::optional<Tags> tags;
+  std::optional<int64_t> spares;
 };
 
 // Sets the member `id` of *out from `value`. Returns "", or leaves *out unchanged and returns the rest of a

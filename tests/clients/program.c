@@ -45,6 +45,7 @@ int main(int count, char** words) {
   MARKED("restore-begin", goodput_restore_begin(-1));
   Pause(100);
   MARKED("restore-end-5", goodput_restore_end(5));
+  MARKED("world-begin-3-4", goodput_world(3, 4, -1, -1));
   for (step = 6; step <= 25; ++step) {
     snprintf(what, sizeof(what), "step-begin-%d", step);
     MARKED(what, goodput_step(step));

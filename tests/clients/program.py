@@ -21,6 +21,7 @@ def main(log: TextIO) -> None:
     marked("restore-begin", goodput.restore_begin)
     time.sleep(0.1)
     marked("restore-end-5", goodput.restore_end, 5)
+    marked("world-begin-3-4", goodput.world, 3, 4)
     for step in range(6, 26):
         marked("step-begin-%d" % step, recorder.record_step_start_time, step)
         time.sleep(0.05)

@@ -119,6 +119,19 @@ class PythonClientTest(Programs):
         self.assertEqual(times, sorted(times))
         self.assertTrue(begin < times[0] and times[-1] < time.monotonic_ns())
 
+    def test_it_says_how_many_gpus_train(self) -> None:
+        printed, said = self.run_program(
+            "goodput.world(48); goodput.world(48, 64); goodput.world(48, of=64, spares=0, tokens=2 ** 53)\n"
+            "for wrong in ((0,), (-1,), (2 ** 24 + 1,), (9, 8), (8, 2 ** 24 + 1), (8, 8, -1), (8, 8, 0, 0), (None,), (8, 'x'), ('x', 8)):\n"
+            "    goodput.world(*wrong)\n"
+            "print(goodput.dropped())")
+        self.assertEqual(printed, "10\n")
+        keys = ("mark", "edge", "world", "wanted", "spares", "tokens")
+        self.assertEqual([{key: one[key] for key in keys if key in one} for one in said], [
+            {"mark": "world", "edge": "begin", "world": 48},
+            {"mark": "world", "edge": "begin", "world": 48, "wanted": 64},
+            {"mark": "world", "edge": "begin", "world": 48, "wanted": 64, "spares": 0, "tokens": 1 << 53}])
+
     def test_it_says_nothing_where_it_has_nothing_to_say(self) -> None:
         program = "goodput.step(1); goodput.step(-1); goodput.step(None); goodput.phase_begin(None); print(goodput.dropped())"
         for more in ({"SLURM_JOB_ID": ""}, {"SLURM_JOB_ID": "0"}, {"SLURM_JOB_ID": "x"}, {"GOODPUT": "off"}, {"SLURM_PROCID": "1"},

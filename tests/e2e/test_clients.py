@@ -117,7 +117,7 @@ class ClientsTest(unittest.TestCase):
     def check(self, user: str, job: int, suffix: str = "") -> Dict[str, Span]:
         told, dropped = self.log(user, job, suffix)
         seen = self.marks(job)
-        words = ["-".join(str(mark[key]) for key in ("mark", "edge", "name", "train_step") if key in mark) for mark in seen]
+        words = ["-".join(str(mark[key]) for key in ("mark", "edge", "name", "train_step", "world", "wanted") if key in mark) for mark in seen]
         self.assertEqual((words, dropped), (list(told), 0))
         for word, mark in zip(words, seen):
             self.assertGreater(mark["t"], told[word].before - TOLERANCE_NS, word)
@@ -138,11 +138,14 @@ class ClientsTest(unittest.TestCase):
                 os.makedirs(image)
                 shutil.copy(MARK, os.path.join(image, "sgoodput"))
                 enter = "unshare %s chroot %s /sgoodput mark" % ("" if user == "root" else "--user --map-root-user", image)
-                job = self.site.cluster.sbatch("srun -n1 %s step 7; srun -n1 %s phase evaluation begin; %s checkpoint end 7; %s step x" % (
-                    enter, enter, enter, enter), user=user, options=["-N1", "-n1"])
+                job = self.site.cluster.sbatch("srun -n1 %s step 7; srun -n1 %s phase evaluation begin; %s checkpoint end 7; %s world 5 of 8 spares 1 tokens 9; %s step x" % (
+                    enter, enter, enter, enter, enter), user=user, options=["-N1", "-n1"])
                 self.site.cluster.wait_state(job, "COMPLETED")
-                seen = [(mark["slurm_step"], mark["mark"], mark.get("train_step"), mark.get("name")) for mark in self.marks(job)]
-                self.assertEqual(seen, [("0", "step", 7, None), ("1", "phase", None, "evaluation"), ("batch", "checkpoint", 7, None)])
+                marks = self.marks(job)
+                seen = [(mark["slurm_step"], mark["mark"], mark.get("train_step"), mark.get("name")) for mark in marks]
+                self.assertEqual(seen, [("0", "step", 7, None), ("1", "phase", None, "evaluation"), ("batch", "checkpoint", 7, None),
+                                        ("batch", "world", None, None)])
+                self.assertEqual([marks[-1][key] for key in ("world", "wanted", "spares", "tokens")], [5, 8, 1, 9])
 
     def test_buckets_are_what_the_program_did(self) -> None:
         for (language, user, where), job in self.jobs.items():

@@ -18,11 +18,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   REQUIRE(!mark->train_step || *mark->train_step >= 0);
   REQUIRE(!mark->task || *mark->task >= 0);
   REQUIRE(mark->name.size() <= kMaxPhaseName && mark->node.size() <= 256);
+  if (mark->kind == MarkMessage::Kind::kWorld) {
+    REQUIRE(mark->world >= 1 && mark->wanted.value_or(mark->world) >= mark->world);
+    REQUIRE(mark->spares.value_or(0) >= 0 && mark->tokens.value_or(1) >= 1);
+  }
   const auto again = ParseMark(FormatMark(*mark));
   REQUIRE(again.ok());
   REQUIRE(again->kind == mark->kind && again->begin == mark->begin && again->job == mark->job);
   REQUIRE(again->train_step == mark->train_step && again->task == mark->task);
   REQUIRE(again->mono_ns == mark->mono_ns && again->slurm_step == mark->slurm_step);
   REQUIRE(again->name == mark->name && again->node == mark->node);
+  REQUIRE(again->world == mark->world && again->wanted == mark->wanted);
+  REQUIRE(again->spares == mark->spares && again->tokens == mark->tokens);
   return 0;
 }

@@ -58,6 +58,9 @@ void TryOption(OptionId id, std::string_view value, JobOptions* options) {
       accepted_again(options->precision);
       REQUIRE(again.precision == options->precision);
       break;
+    case OptionId::kSpares:
+      REQUIRE(*options->spares >= 0);
+      break;
     case OptionId::kFlopsPerStep:
       REQUIRE(*options->flops_per_step > 0);
       break;

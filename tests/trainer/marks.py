@@ -26,6 +26,9 @@ class NoMarks:
     def phase(self, name: str, edge: str) -> None:
         pass
 
+    def world(self, stepping: int, wanted: int, spares: int) -> None:
+        pass
+
 
 class SocketMarks(NoMarks):
     """One JSON object per message on a Unix seqpacket socket; "@name" is an abstract one. A message that cannot be sent within 5
@@ -55,6 +58,9 @@ class SocketMarks(NoMarks):
 
     def phase(self, name: str, edge: str) -> None:
         self._send({"mark": "phase", "name": name, "edge": edge})
+
+    def world(self, stepping: int, wanted: int, spares: int) -> None:
+        self._send({"mark": "world", "edge": "begin", "world": stepping, "wanted": wanted, "spares": spares})
 
     def _send(self, mark: Dict[str, object]) -> None:
         message: Dict[str, object] = {"v": 1}
@@ -99,6 +105,9 @@ class CommandMarks(NoMarks):
 
     def phase(self, name: str, edge: str) -> None:
         self._run(["phase", name, edge])
+
+    def world(self, stepping: int, wanted: int, spares: int) -> None:
+        self._run(["world", str(stepping), "of", str(wanted), "spares", str(spares)])
 
     def _run(self, words: List[str]) -> None:
         try:

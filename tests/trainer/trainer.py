@@ -18,7 +18,7 @@ import signal
 import sys
 import threading
 import time
-from typing import Callable, Dict, List, Optional, Tuple
+from typing import Callable, Dict, FrozenSet, List, NamedTuple, Optional, Tuple
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from checkpoint import LAYOUTS, latest, save  # noqa: E402
@@ -83,6 +83,36 @@ class SignalPlan:
         return [(signo,) + self.actions[signo] for signo in taken]
 
 
+class Members(NamedTuple):
+    """Which ranks do what from a step on; any other rank is lost."""
+    stepping: FrozenSet[int]
+    idle: FrozenSet[int]
+    spares: FrozenSet[int]
+
+
+class MemberPlan:
+    """From "1:01+2|5:0+2|7:02|9:0.2": from step 1 on ranks 0 and 1 train and 2 is a spare, from step 5 on rank 1 is lost, from
+    step 7 on the spare trains in its place, from step 9 on rank 2 waits. Without a plan all train."""
+
+    def __init__(self, text: str) -> None:
+        self._of: Dict[int, Members] = {}
+        for part in text.split("|") if text else []:
+            step, _, ranks = part.partition(":")
+            rest, _, spares = ranks.partition("+")
+            stepping, _, idle = rest.partition(".")
+            self._of[int(step)] = Members(*(frozenset(map(int, some)) for some in (stepping, idle, spares)))
+        self.at_present: Optional[Members] = None
+
+    def changes_at(self, step: int) -> Optional[Members]:
+        """The members from that step on, if that is new: a resumed run takes those of an earlier step."""
+        known = [one for one in self._of if one <= step]
+        members = self._of[max(known)] if known else None
+        if members == self.at_present:
+            return None
+        self.at_present = members
+        return members
+
+
 class Trainer:
     def __init__(self, args: argparse.Namespace) -> None:
         self.args = args
@@ -107,6 +137,7 @@ class Trainer:
         self.loss = 0.0
         self.saved_step = 0
         self.saving: Optional[threading.Thread] = None
+        self.members = MemberPlan(args.members)
 
     def _dropped(self, why: str) -> None:
         self.truth("mark_dropped", why=why)
@@ -170,9 +201,25 @@ class Trainer:
         self.marks.restore(step, "end")
         self.truth("restore_end", step=step)
 
+    def _change_members(self, step: int) -> None:
+        members = self.members.changes_at(step)
+        if members is None:
+            return
+        if self.rank not in members.stepping | members.idle | members.spares:
+            self.truth("lost", step=step)
+            os._exit(1)
+        self.truth("members", step=step, stepping=sorted(members.stepping), idle=sorted(members.idle), spares=sorted(members.spares))
+        each = self.args.rank_gpus
+        self.marks.world(each * len(members.stepping), self.args.wanted_gpus, each * len(members.spares))
+
     def _train_one(self) -> None:
         step = self.step + 1
         begin = time.monotonic()
+        self._change_members(step)
+        if self.members.at_present and self.rank not in self.members.at_present.stepping:
+            time.sleep(self.args.step_seconds)
+            self.step = step
+            return
         self.truth("step_begin", step=step)
         self.marks.step(step, "begin")
         if self.rank == 0 and any(self._once("crash", step, at) for at in self.args.crash_at_step.split(",")):
@@ -283,6 +330,9 @@ def parse(argv: List[str]) -> argparse.Namespace:
         help="ACTION: save, save-exit, exit, quit, ignore; several with | or by repeating")
     add("--fail-at-start", type=int, default=0, metavar="CODE", help="die after the initialisation, before any step")
     add("--crash-at-step", default="", metavar="N[,N...][:CODE]", help="rank 0 dies in the middle of step N, once")
+    add("--members", default="", metavar="STEP:RANKS[.IDLE][+SPARES]|...", help="which ranks train from which step on; see MemberPlan")
+    add("--rank-gpus", type=int, default=1, metavar="N", help="GPUs of each rank, for marks of the world")
+    add("--wanted-gpus", type=int, default=0, metavar="N", help="GPUs that should train, for marks of the world")
     add("--hang-at-step", default="", metavar="N", help="step N never ends, once")
     add("--eat-at-step", default="", metavar="N", help="in step N, once, take memory until the kernel objects")
     add("--marks", action="store_true", help="send marks to the socket $GOODPUT_SOCKET names")

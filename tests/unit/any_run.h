@@ -188,4 +188,22 @@ class AnyRun {
   RunFacts facts_;
 };
 
+// Makes its programs elastic: they mark any world at any time, declare spares and are resized.
+inline void MakeElastic(Chance& chance, RunFacts& facts) {
+  for (AttemptFacts& attempt : facts.attempts) {
+    const auto moment = [&] { return kRunBegan + chance.Pick(0, 300 * kSecond); };
+    if (chance.OneIn(3)) attempt.spares = chance.Pick(0, 20);
+    if (chance.OneIn(4)) attempt.resizes = {{moment(), static_cast<int>(chance.Pick(0, 40))}};
+    for (std::int64_t n = chance.Pick(0, 6); n > 0; --n) {
+      WorldMark mark;
+      mark.t = moment();
+      mark.stepping = chance.Pick(1, 20);
+      if (chance.OneIn(2)) mark.wanted = mark.stepping + chance.Pick(0, 8);
+      if (chance.OneIn(3)) mark.spares = chance.Pick(0, 4);
+      mark.ref = {0, 1'000'000 + n};
+      attempt.worlds.push_back(mark);
+    }
+  }
+}
+
 }  // namespace goodput

@@ -176,6 +176,33 @@ TEST(ClientC, EveryMarkIsOneTheDaemonTakes) {
                                             "checkpoint end 42", "step begin 9007199254740992"}));
 }
 
+TEST(ClientC, SaysHowManyGpusTrain) {
+  Daemon daemon;
+  EXPECT_EQ(RunBeside(daemon, kJob,
+                      [] {
+                        goodput_world(48, -1, -1, -1);
+                        goodput_world(48, 64, 0, 1LL << 53);
+                        goodput_world(0, -1, -1, -1);
+                        goodput_world(-1, -1, -1, -1);
+                        goodput_world(9, 8, -1, -1);
+                        goodput_world((1LL << 24) + 1, -1, -1, -1);
+                        goodput_world(8, 8, (1LL << 24) + 1, -1);
+                        goodput_world(8, 8, 0, 0);
+                        return Dropped();
+                      }),
+            6)
+      << "those that cannot be";
+  ASSERT_EQ(daemon.said.size(), 2U);
+  const auto sizes = [&](std::size_t i) {
+    const MarkMessage& mark = daemon.said[i].mark;
+    EXPECT_EQ(mark.kind, MarkMessage::Kind::kWorld);
+    return std::vector<std::int64_t>{mark.world, mark.wanted.value_or(-1), mark.spares.value_or(-1),
+                                     mark.tokens.value_or(-1)};
+  };
+  EXPECT_EQ(sizes(0), (std::vector<std::int64_t>{48, -1, -1, -1}));
+  EXPECT_EQ(sizes(1), (std::vector<std::int64_t>{48, 64, 0, std::int64_t{1} << 53}));
+}
+
 TEST(ClientC, ABatchScriptIsItsBatchStep) {
   for (const char* step : {"", "4294967291", "-5", "x"}) {
     Daemon daemon;

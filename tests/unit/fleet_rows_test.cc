@@ -56,6 +56,7 @@ TEST(AttemptDays, OfAnyRunAddUpToItsReport) {
     RunFacts facts = any.Take();
     // Far apart, so that days, months and years are cut.
     for (AttemptFacts& attempt : facts.attempts) attempt.submit -= static_cast<Ns>(seed % 70) * kDay / 3;
+    if (Chance chance(seed); chance.OneIn(2)) MakeElastic(chance, facts);
     const Timeline timeline = BuildTimeline(facts);
     const std::vector<AttemptDay> rows = CutIntoDays(timeline);
     const GpuWeights weights(timeline);

@@ -324,6 +324,9 @@ TEST(Fleet, ThePartitionIsExactForAnyHistory) {
       if (upto(3) == 0)
         attempt.resizes = {
             {*attempt.start + (*attempt.end - *attempt.start) / 3, static_cast<int>(upto(64))}};
+      if (upto(2) == 0) attempt.spares = upto(5);
+      for (std::int64_t i = upto(5); i > 0; --i)
+        attempt.worlds.push_back({moment(), 1 + upto(40), std::nullopt, upto(9), std::nullopt, {0, i}});
       run.attempts = {attempt};
       facts.push_back(std::move(run));
       const Timeline timeline = BuildTimeline(facts.back());

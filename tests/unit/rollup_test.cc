@@ -96,6 +96,9 @@ class ManyRuns {
         attempt.Ready(t)
             .Srun(0, t + 1, t + 90'001, 1)
             .Steps(static_cast<std::int64_t>(a) * 50, 99 + static_cast<std::int64_t>(a) * 50, t + 20, 900);
+        if (random() % 2 == 0)
+          attempt.World(t + 7000.7, 5, 9 + static_cast<std::int64_t>(random() % 20))
+              .World(t + 50'000.1, 20, 30, 1);
         attempt.Ended(t += 90'002.7, a + 1 == attempts ? "COMPLETED"
                                      : a % 2 == 0      ? "NODE_FAIL"
                                                        : "PREEMPTED");

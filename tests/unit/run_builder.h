@@ -145,6 +145,12 @@ class AttemptBuilder {
     return Say(Mark::Kind::kRestore, true, from, step, "").Say(Mark::Kind::kRestore, false, to, step, "");
   }
 
+  // From then on so many GPUs step.
+  AttemptBuilder& World(double s, std::int64_t stepping, std::optional<std::int64_t> wanted = std::nullopt,
+                        std::optional<std::int64_t> spares = std::nullopt) {
+    facts.worlds.push_back({At(s), stepping, wanted, spares, std::nullopt, Ref()});
+    return *this;
+  }
   // A signal for the task's own process; without `handled`, the process ended before that could be read.
   AttemptBuilder& Signal(double s, int signo, std::optional<bool> handled, std::int32_t task = 0,
                          const std::string& sender = "slurmstepd") {

@@ -454,13 +454,19 @@ TEST(Mark, WhatAClientSendsIsWhatTheDaemonReads) {
   std::mt19937_64 random(2);
   for (int round = 0; round < 500; ++round) {
     MarkMessage mark;
-    mark.kind = static_cast<MarkMessage::Kind>(random() % 4);
+    mark.kind = static_cast<MarkMessage::Kind>(random() % 5);
     mark.begin = random() % 2 == 0;
     mark.job = 1 + static_cast<std::int64_t>(random() % 100'000);
     if (mark.kind == MarkMessage::Kind::kStep || random() % 2 == 0) {
       mark.train_step = static_cast<std::int64_t>(random() % ((std::uint64_t{1} << 53) + 1));
     }
     if (mark.kind == MarkMessage::Kind::kPhase) mark.name = "eval \"quick\\slow\" \xc3\xa9";
+    if (mark.kind == MarkMessage::Kind::kWorld) {
+      mark.world = 1 + static_cast<std::int64_t>(random() % 1000);
+      if (random() % 2 == 0) mark.wanted = mark.world + static_cast<std::int64_t>(random() % 3);
+      if (random() % 2 == 0) mark.spares = static_cast<std::int64_t>(random() % 3);
+      if (random() % 2 == 0) mark.tokens = 1 + static_cast<std::int64_t>(random() % 1000);
+    }
     if (random() % 2 == 0) mark.slurm_step = random() % 2 == 0 ? "batch" : "12";
     if (random() % 2 == 0) mark.task = static_cast<std::int64_t>(random() % 1000);
     if (random() % 2 == 0) mark.node = "n1";
@@ -476,6 +482,10 @@ TEST(Mark, WhatAClientSendsIsWhatTheDaemonReads) {
     EXPECT_EQ(back->task, mark.task);
     EXPECT_EQ(back->node, mark.node);
     EXPECT_EQ(back->mono_ns, mark.mono_ns);
+    EXPECT_EQ(back->world, mark.world);
+    EXPECT_EQ(back->wanted, mark.wanted);
+    EXPECT_EQ(back->spares, mark.spares);
+    EXPECT_EQ(back->tokens, mark.tokens);
   }
 }
 
@@ -488,7 +498,7 @@ TEST(Mark, WhatIsWrongWithAMessageIsSaidInAFewWords) {
       {R"({"mark":"step","job":1,"train_step":1})", "`v` is not 1"},
       {R"({"v":2,"mark":"step","job":1,"train_step":1})", "`v` is not 1"},
       {R"({"v":1,"job":1})", "no `mark`"},
-      {R"({"v":1,"mark":"lunch","job":1})", "`mark` is not step, checkpoint, phase or restore"},
+      {R"({"v":1,"mark":"lunch","job":1})", "`mark` is not step, checkpoint, phase, restore or world"},
       {R"({"v":1,"mark":"step","edge":"middle","job":1,"train_step":1})", "`edge` is not begin or end"},
       {R"({"v":1,"mark":"step","train_step":1})", "no `job`"},
       {R"({"v":1,"mark":"step","job":0,"train_step":1})", "no `job`"},
@@ -500,6 +510,13 @@ TEST(Mark, WhatIsWrongWithAMessageIsSaidInAFewWords) {
        "`slurm_step` is not a Slurm step"},
       {R"({"v":1,"mark":"step","job":1,"train_step":1,"task":-1})", "`task` is out of range"},
       {R"({"v":1,"mark":"phase","job":1})", "a phase mark without `name`"},
+      {R"({"v":1,"mark":"world","job":1})", "`world` is not a number of GPUs"},
+      {R"({"v":1,"mark":"world","job":1,"world":0})", "`world` is not a number of GPUs"},
+      {R"({"v":1,"mark":"world","job":1,"world":16777217})", "`world` is not a number of GPUs"},
+      {R"({"v":1,"mark":"world","job":1,"world":8,"wanted":7})",
+       "`wanted` is less than `world`, or no number of GPUs"},
+      {R"({"v":1,"mark":"world","job":1,"world":8,"spares":-1})", "`spares` is not a number of GPUs"},
+      {R"({"v":1,"mark":"world","job":1,"world":8,"tokens":0})", "`tokens` is out of range"},
       {R"({"v":1,"mark":"phase","job":1,"name":")" + std::string(129, 'x') + "\"}",
        "`name` is longer than 128 bytes"},
   };

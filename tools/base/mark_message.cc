@@ -13,7 +13,7 @@
 namespace goodput {
 namespace {
 
-constexpr std::array<std::string_view, 4> kKinds{"step", "checkpoint", "phase", "restore"};
+constexpr std::array<std::string_view, 5> kKinds{"step", "checkpoint", "phase", "restore", "world"};
 constexpr std::size_t kMaxNodeName = 256;
 // Every JSON reader represents integers up to this exactly.
 constexpr std::int64_t kMaxTrainStep = std::int64_t{1} << 53;
@@ -35,7 +35,24 @@ std::string_view CutText(std::string_view text, std::size_t length) {
   return text.substr(0, kept);
 }
 
+// The number of that name, if there is one.
+std::optional<std::int64_t> NumberOf(const simdjson::dom::object& object, std::string_view name) {
+  std::int64_t number = 0;
+  if (object[name].get(number) != simdjson::SUCCESS) return std::nullopt;
+  return number;
+}
+
 }  // namespace
+
+std::string_view WrongWorld(const MarkMessage& mark) {
+  if (mark.world < 1 || mark.world > kMaxWorld) return "`world` is not a number of GPUs";
+  if (mark.wanted && (*mark.wanted < mark.world || *mark.wanted > kMaxWorld))
+    return "`wanted` is less than `world`, or no number of GPUs";
+  if (mark.spares && (*mark.spares < 0 || *mark.spares > kMaxWorld))
+    return "`spares` is not a number of GPUs";
+  if (mark.tokens && (*mark.tokens < 1 || *mark.tokens > kMaxTrainStep)) return "`tokens` is out of range";
+  return "";
+}
 
 std::string_view MarkKindName(MarkMessage::Kind kind) {
   return kKinds[static_cast<std::size_t>(kind)];
@@ -57,7 +74,7 @@ absl::StatusOr<MarkMessage> ParseMark(std::string_view message) {
   if (object["v"].get(number) != simdjson::SUCCESS || number != 1) return bad("`v` is not 1");
   if (object["mark"].get(kind) != simdjson::SUCCESS) return bad("no `mark`");
   const auto* found = std::find(kKinds.begin(), kKinds.end(), kind);
-  if (found == kKinds.end()) return bad("`mark` is not step, checkpoint, phase or restore");
+  if (found == kKinds.end()) return bad("`mark` is not step, checkpoint, phase, restore or world");
   mark.kind = static_cast<MarkMessage::Kind>(found - kKinds.begin());
   if (object["edge"].get(edge) == simdjson::SUCCESS && edge != "begin" && edge != "end") {
     return bad("`edge` is not begin or end");
@@ -83,6 +100,13 @@ absl::StatusOr<MarkMessage> ParseMark(std::string_view message) {
   if (mark.kind == MarkMessage::Kind::kStep && !mark.train_step)
     return bad("a step mark without `train_step`");
   if (mark.kind == MarkMessage::Kind::kPhase && mark.name.empty()) return bad("a phase mark without `name`");
+  if (mark.kind == MarkMessage::Kind::kWorld) {
+    mark.world = NumberOf(object, "world").value_or(0);
+    mark.wanted = NumberOf(object, "wanted");
+    mark.spares = NumberOf(object, "spares");
+    mark.tokens = NumberOf(object, "tokens");
+    if (const std::string_view wrong = WrongWorld(mark); !wrong.empty()) return bad(wrong);
+  }
   return mark;
 }
 
@@ -111,6 +135,10 @@ std::string FormatMark(const MarkMessage& mark) {
   std::string json = Cat("{\"v\":1,\"mark\":\"", MarkKindName(mark.kind), "\",\"edge\":\"",
                          mark.begin ? "begin" : "end", "\",\"job\":", mark.job);
   if (mark.train_step) json += Cat(",\"train_step\":", *mark.train_step);
+  if (mark.kind == MarkMessage::Kind::kWorld) json += Cat(",\"world\":", mark.world);
+  if (mark.wanted) json += Cat(",\"wanted\":", *mark.wanted);
+  if (mark.spares) json += Cat(",\"spares\":", *mark.spares);
+  if (mark.tokens) json += Cat(",\"tokens\":", *mark.tokens);
   if (mark.task) json += Cat(",\"task\":", *mark.task);
   if (mark.mono_ns) json += Cat(",\"m\":", *mark.mono_ns);
   const auto text = [&](std::string_view name, std::string_view value) {

@@ -16,13 +16,21 @@ namespace goodput {
 inline constexpr std::string_view kMarkSocketPath = "/run/slurm-goodput/mark.sock";
 inline constexpr std::size_t kMaxMarkBytes = 4096;
 inline constexpr std::size_t kMaxPhaseName = 128;
+// No cluster has as many GPUs.
+inline constexpr std::int64_t kMaxWorld = std::int64_t{1} << 24;
 
 struct MarkMessage {
-  enum class Kind : std::uint8_t { kStep, kCheckpoint, kPhase, kRestore };
+  enum class Kind : std::uint8_t { kStep, kCheckpoint, kPhase, kRestore, kWorld };
   Kind kind = Kind::kStep;
   bool begin = true;
   std::optional<std::int64_t> train_step;
   std::string name;  // of a phase
+  // Of kWorld, in GPUs: how many step from now on, how many should (at least as many), and how many more are
+  // spares; `tokens` (or samples) of one step. Absent: not given.
+  std::int64_t world = 0;
+  std::optional<std::int64_t> wanted;
+  std::optional<std::int64_t> spares;
+  std::optional<std::int64_t> tokens;
   std::int64_t job = 0;
   std::string slurm_step;  // "batch", "interactive" or a number; empty: not given
   std::optional<std::int64_t> task;
@@ -38,6 +46,9 @@ absl::StatusOr<MarkMessage> ParseMark(std::string_view message);
 // A mark of this Slurm task, from its environment: job, Slurm step, task and node. FailedPrecondition: it is
 // in no job.
 absl::StatusOr<MarkMessage> MarkOfThisTask();
+
+// Empty, or what is wrong with the numbers of a kWorld, in a few words.
+std::string_view WrongWorld(const MarkMessage& mark);
 
 // The message a client sends.
 std::string FormatMark(const MarkMessage& mark);

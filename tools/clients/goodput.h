@@ -51,6 +51,7 @@ extern long syscall(long number, ...);
 #define GOODPUT_BACKOFF_NS_ 1000000000LL
 #define GOODPUT_NAME_BYTES_ 128
 #define GOODPUT_MAX_STEP_ (1LL << 53)
+#define GOODPUT_MAX_WORLD_ (1LL << 24)
 /* An abstract name is valid in one network namespace; from another one, only a path reaches the daemon. */
 #define GOODPUT_SOCKET_ "@goodput"
 #define GOODPUT_SOCKET_PATH_ "/run/slurm-goodput/mark.sock"
@@ -317,9 +318,10 @@ static inline void goodput_drop_(void) {
   __atomic_add_fetch(&goodput_client_.dropped, 1, __ATOMIC_RELAXED);
 }
 
-/* `step`: negative if unknown. `name`: of a phase, otherwise null. `valid`: 0 drops and counts the mark. */
-static inline void goodput_mark_(const char* mark, const char* edge, long long step, const char* name,
-                                 int valid) {
+/* `step`: negative if unknown. `name`: of a phase, otherwise null. `more`: further members, or empty.
+ * `valid`: 0 drops and counts the mark. */
+static inline void goodput_mark_with_(const char* mark, const char* edge, long long step, const char* name,
+                                      const char* more, int valid) {
   struct goodput_client_* client = &goodput_client_;
   const int saved_errno = errno;
   const int process = (int)getpid();
@@ -360,6 +362,7 @@ static inline void goodput_mark_(const char* mark, const char* edge, long long s
       goodput_puts_(&message, ",\"name\":");
       goodput_put_quoted_(&message, name);
     }
+    goodput_puts_(&message, more);
     goodput_puts_(&message, ",\"m\":");
     goodput_put_number_(&message, now);
     goodput_put_(&message, client->identity, client->identity_size);
@@ -369,6 +372,19 @@ static inline void goodput_mark_(const char* mark, const char* edge, long long s
   __atomic_store_n(&client->lock, 0ULL, __ATOMIC_RELEASE);
   if (!sent) goodput_drop_();
   errno = saved_errno;
+}
+
+static inline void goodput_mark_(const char* mark, const char* edge, long long step, const char* name,
+                                 int valid) {
+  goodput_mark_with_(mark, edge, step, name, "", valid);
+}
+
+/* Negative: not given. */
+static inline int goodput_is_world_(long long stepping, long long wanted, long long spares,
+                                    long long tokens) {
+  return stepping >= 1 && stepping <= GOODPUT_MAX_WORLD_ &&
+         (wanted < 0 || (wanted >= stepping && wanted <= GOODPUT_MAX_WORLD_)) &&
+         spares <= GOODPUT_MAX_WORLD_ && tokens != 0 && tokens <= GOODPUT_MAX_STEP_;
 }
 
 /* --- public functions */
@@ -402,6 +418,33 @@ static inline void goodput_phase_begin(const char* name) {
 }
 static inline void goodput_phase_end(const char* name) {
   goodput_mark_("phase", "end", -1, name, name != NULL && *name != 0);
+}
+
+/* An elastic program: from now on `stepping` GPUs train (GPUs, not processes or nodes), of `wanted`.
+ * `spares`: how many more wait to replace one. `tokens`: that one step trains, or samples. Negative: not
+ * given. */
+static inline void goodput_world(long long stepping, long long wanted, long long spares, long long tokens) {
+  char bytes[256];
+  struct goodput_text_ more;
+  more.bytes = bytes;
+  more.size = 0;
+  more.capacity = sizeof(bytes) - 1;
+  goodput_puts_(&more, ",\"world\":");
+  goodput_put_number_(&more, stepping);
+  if (wanted >= 0) {
+    goodput_puts_(&more, ",\"wanted\":");
+    goodput_put_number_(&more, wanted);
+  }
+  if (spares >= 0) {
+    goodput_puts_(&more, ",\"spares\":");
+    goodput_put_number_(&more, spares);
+  }
+  if (tokens >= 0) {
+    goodput_puts_(&more, ",\"tokens\":");
+    goodput_put_number_(&more, tokens);
+  }
+  bytes[more.size] = 0;
+  goodput_mark_with_("world", "begin", -1, NULL, bytes, goodput_is_world_(stepping, wanted, spares, tokens));
 }
 
 /* The number of marks dropped by this process, including those dropped by its parent before the fork. */

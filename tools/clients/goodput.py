@@ -40,7 +40,7 @@ import time
 from typing import Any, Callable, List, Optional, Tuple
 
 __all__ = ["GoodputCallback", "GoodputRecorder", "checkpoint", "checkpoint_begin", "checkpoint_end", "dropped", "phase",
-           "phase_begin", "phase_end", "restore", "restore_begin", "restore_end", "step"]
+           "phase_begin", "phase_end", "restore", "restore_begin", "restore_end", "step", "world"]
 
 _SOCKET = "@goodput"
 # An abstract name is valid in one network namespace; from another one, only a path reaches the daemon.
@@ -51,6 +51,7 @@ _BACKOFF_NS = 1_000_000_000
 # goodputd considers the time of an older mark wrong and records it with the present time.
 _MAX_AGE_NS = 3600 * 1_000_000_000
 _MAX_STEP = 1 << 53
+_MAX_WORLD = 1 << 24
 # SO_COOKIE, the kernel's unique number of a socket; Python does not define it.
 _SO_COOKIE = 57
 _FLAGS = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
@@ -91,7 +92,9 @@ class _Marks:
     def drop(self) -> None:
         next(self._drops)
 
-    def send(self, mark: str, edge: str, step: Any = None, name: Any = None, when: Any = None) -> None:
+    def send(self, mark: str, edge: str, step: Any = None, name: Any = None, when: Any = None,
+             more: Optional[Callable[[], str]] = None) -> None:
+        """`more` makes further members of the message."""
         try:
             process = os.getpid()
             if process != self._process:
@@ -107,6 +110,8 @@ class _Marks:
                 text += ',"train_step":%d' % number
             if name is not None:
                 text += ',"name":' + _quoted(name)
+            if more is not None:
+                text += more()
             message = (text + self._identity).encode("ascii")
             sock = self._socket
             try:  # the fast path
@@ -238,6 +243,19 @@ def _quoted(name: Any) -> str:
     return json.dumps(text)
 
 
+def _world_members(stepping: Any, wanted: Any, spares: Any, tokens: Any) -> str:
+    text = ""
+    for name, value, least, most in (("world", stepping, 1, _MAX_WORLD), ("wanted", wanted, int(stepping), _MAX_WORLD),
+                                     ("spares", spares, 0, _MAX_WORLD), ("tokens", tokens, 1, _MAX_STEP)):
+        if value is None and name != "world":
+            continue
+        number = int(value)
+        if not least <= number <= most:
+            raise ValueError("%s %d is out of range" % (name, number))
+        text += ',"%s":%d' % (name, number)
+    return text
+
+
 def _age_ns(when: Any) -> int:
     """The age of `when`: a datetime (UTC if it has no time zone) or seconds since the epoch."""
     if isinstance(when, datetime.datetime):
@@ -283,6 +301,12 @@ def phase_begin(name: str) -> None:
 
 def phase_end(name: str) -> None:
     _marks.send("phase", "end", None, "" if name is None else name)
+
+
+def world(stepping: int, of: Optional[int] = None, spares: Optional[int] = None, tokens: Optional[int] = None) -> None:
+    """An elastic program: from now on `stepping` GPUs train (GPUs, not processes or nodes), `of` so many wanted. `spares`: how
+    many more wait to replace one. `tokens`: that one step trains, or samples."""
+    _marks.send("world", "begin", more=lambda: _world_members(stepping, of, spares, tokens))
 
 
 def dropped() -> int:

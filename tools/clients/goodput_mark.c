@@ -5,7 +5,7 @@
 
 #include "tools/clients/goodput.h"
 
-#define MAX_WORDS 4
+#define MAX_WORDS 9
 
 static const char help[] =
     "Usage: goodput-mark [--strict] WHAT\n"
@@ -16,6 +16,8 @@ static const char help[] =
     "  checkpoint begin|end [N]    a save of step N begins, or is complete\n"
     "  restore begin|end [N]       the checkpoint of step N is being loaded, or is loaded\n"
     "  phase NAME begin|end        a phase: init, data_loading, compile, evaluation or a name of your own\n"
+    "  world W [of N] [spares S] [tokens T]\n"
+    "                              W GPUs step from now on, N should; S more are spares; T tokens a step\n"
     "\n"
     "      --strict                exit 1 if the mark cannot be sent, 2 if it is invalid\n"
     "                              (without it the exit status is always 0)\n"
@@ -32,12 +34,32 @@ static long long step_of(const char* word) {
   return errno == 0 && *end == 0 && step <= GOODPUT_MAX_STEP_ ? step : -1;
 }
 
+/* world W [of N] [spares S] [tokens T]. 0: they are not that. */
+static int mark_world(const char* const words[], int count) {
+  static const char* const names[] = {"of", "spares", "tokens"};
+  long long numbers[3] = {-1, -1, -1};
+  const long long stepping = count > 1 ? step_of(words[1]) : -1;
+  int i, which;
+  if (count % 2 != 0) return 0;
+  for (i = 2; i + 1 < count; i += 2) {
+    for (which = 0; which < 3 && strcmp(words[i], names[which]) != 0; ++which) {
+    }
+    if (which == 3 || numbers[which] >= 0) return 0;
+    numbers[which] = step_of(words[i + 1]);
+    if (numbers[which] < 0) return 0;
+  }
+  if (!goodput_is_world_(stepping, numbers[0], numbers[1], numbers[2])) return 0;
+  goodput_world(stepping, numbers[0], numbers[1], numbers[2]);
+  return 1;
+}
+
 /* Sends the mark. Returns null, or why the arguments are invalid. */
 static const char* mark(const char* const words[], int count) {
   const int is_restore = count > 0 && strcmp(words[0], "restore") == 0;
   const char* edge;
   long long step = -1;
-  if (count == 0) return "missing argument: step, checkpoint, restore or phase; see goodput-mark --help";
+  if (count == 0)
+    return "missing argument: step, checkpoint, restore, phase or world; see goodput-mark --help";
   if (strcmp(words[0], "step") == 0) {
     if (count != 2 || step_of(words[1]) < 0) return "usage: goodput-mark step N";
     goodput_step(step_of(words[1]));
@@ -51,8 +73,13 @@ static const char* mark(const char* const words[], int count) {
     (strcmp(edge, "begin") == 0 ? goodput_phase_begin : goodput_phase_end)(words[1]);
     return NULL;
   }
+  if (strcmp(words[0], "world") == 0) {
+    return mark_world(words, count) ? NULL
+                                    : "usage: goodput-mark world W [of N] [spares S] [tokens T], in GPUs, W "
+                                      "at least 1 and N at least W";
+  }
   if (!is_restore && strcmp(words[0], "checkpoint") != 0)
-    return "unknown mark: use step, checkpoint, restore or phase";
+    return "unknown mark: use step, checkpoint, restore, phase or world";
   edge = count > 1 ? words[1] : "";
   if (count == 3) step = step_of(words[2]);
   if (count > 3 || (count == 3 && step < 0) || (strcmp(edge, "begin") != 0 && strcmp(edge, "end") != 0))

@@ -195,7 +195,7 @@ void PrintRun(const FleetRun& run) {
                {"GPUh", Table::Align::kRight}});
   for (const Bucket bucket : AllBuckets()) {
     const auto i = static_cast<std::size_t>(bucket);
-    if (run.sums.ns[i] == 0) continue;
+    if (run.sums.ns[i] == 0 && run.sums.gpu_ns[i] == 0) continue;
     table.Add({std::string(BucketName(bucket)), FormatDuration(run.sums.ns[i]),
                FormatPercent(static_cast<double>(run.sums.ns[i]) / static_cast<double>(wall)),
                FormatGpuHours(run.sums.gpu_ns[i])});

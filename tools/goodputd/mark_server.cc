@@ -347,6 +347,10 @@ bool MarkServer::Take(std::string_view message, Client& client) {
   record.Text(key::kEdge, mark->begin ? "begin" : "end");
   if (mark->train_step) record.Int(key::kTrainStep, *mark->train_step);
   if (!mark->name.empty()) record.Text(key::kName, mark->name);
+  if (mark->kind == MarkMessage::Kind::kWorld) record.Int(key::kWorld, mark->world);
+  if (mark->wanted) record.Int(key::kWanted, *mark->wanted);
+  if (mark->spares) record.Int(key::kSpares, *mark->spares);
+  if (mark->tokens) record.Int(key::kTokens, *mark->tokens);
   ++(spools_.Write(identity, record.Finish()) ? counts_.accepted : counts_.not_stored);
   return true;
 }

@@ -32,6 +32,8 @@ Tells goodputd on this node where the training of this Slurm job is.
   checkpoint begin|end [N]    a save of step N begins, or is complete
   restore begin|end [N]       the checkpoint of step N is being loaded, or is loaded
   phase NAME begin|end        a phase: init, data_loading, compile, evaluation or a name of your own
+  world W [of N] [spares S] [tokens T]
+                              W GPUs step from now on, N should; S more are spares; T tokens a step
 
       --strict                exit 1 if the mark cannot be sent, 2 if it is invalid
                               (without it the exit status is always 0)
@@ -40,6 +42,7 @@ Examples:
   sgoodput mark step 1200
   sgoodput mark checkpoint begin 1200; save; sgoodput mark checkpoint end 1200
   sgoodput mark phase evaluation begin
+  sgoodput mark world 48 of 64
 
 It takes the job, step and task from Slurm's environment and the socket from GOODPUT_SOCKET.
 )";
@@ -57,6 +60,26 @@ bool ParseEdge(std::string_view word, MarkMessage& mark) {
   return mark.begin || word == "end";
 }
 
+bool ParseNumber(std::string_view word, std::int64_t& number) {
+  return absl::SimpleAtoi(ToAbsl(word), &number) && number >= 0;
+}
+
+// world W [of N] [spares S] [tokens T]
+bool ParseWorld(const std::vector<std::string_view>& words, MarkMessage& mark) {
+  mark.kind = MarkMessage::Kind::kWorld;
+  if (words.size() % 2 != 0 || !ParseNumber(words[1], mark.world)) return false;
+  for (std::size_t i = 2; i + 1 < words.size(); i += 2) {
+    std::optional<std::int64_t>* const known = words[i] == "of"       ? &mark.wanted
+                                               : words[i] == "spares" ? &mark.spares
+                                               : words[i] == "tokens" ? &mark.tokens
+                                                                      : nullptr;
+    std::int64_t number = 0;
+    if (known == nullptr || *known || !ParseNumber(words[i + 1], number)) return false;
+    *known = number;
+  }
+  return WrongWorld(mark).empty();
+}
+
 bool ParseStep(std::string_view word, MarkMessage& mark) {
   std::int64_t step = 0;
   if (!absl::SimpleAtoi(ToAbsl(word), &step) || step < 0) return false;
@@ -68,7 +91,7 @@ absl::StatusOr<MarkMessage> ParseWords(const std::vector<std::string_view>& word
   MarkMessage mark;
   const auto bad = [](std::string_view why) { return absl::InvalidArgumentError(ToAbsl(why)); };
   if (words.empty())
-    return bad("missing argument: step, checkpoint, restore or phase; see sgoodput mark --help");
+    return bad("missing argument: step, checkpoint, restore, phase or world; see sgoodput mark --help");
   if (words[0] == "step") {
     mark.kind = MarkMessage::Kind::kStep;
     if (words.size() != 2 || !ParseStep(words[1], mark)) return bad("usage: sgoodput mark step N");
@@ -83,8 +106,14 @@ absl::StatusOr<MarkMessage> ParseWords(const std::vector<std::string_view>& word
                       ParseEdge(words[2], mark);
     if (!good) return bad("usage: sgoodput mark phase NAME begin|end, NAME at most 128 bytes");
     mark.name = std::string(words[1]);
+  } else if (words[0] == "world") {
+    if (!ParseWorld(words, mark)) {
+      return bad(
+          "usage: sgoodput mark world W [of N] [spares S] [tokens T], in GPUs, W at least 1 and N at least "
+          "W");
+    }
   } else {
-    return bad(Cat("unknown mark '", words[0], "': use step, checkpoint, restore or phase"));
+    return bad(Cat("unknown mark '", words[0], "': use step, checkpoint, restore, phase or world"));
   }
   ASSIGN_OR_RETURN(const MarkMessage identity, MarkOfThisTask());
   mark.job = identity.job;

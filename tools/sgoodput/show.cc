@@ -99,6 +99,7 @@ void PrintAll(const Report& report, bool all, const Style& style) {
   PrintHead(report, style);
   PrintGoodput(report, style);
   PrintBuckets(report, style);
+  PrintElastic(report, style);
   PrintAttempts(report, style, all);
   PrintInterruptions(report, style, all);
   PrintStalls(report, style);

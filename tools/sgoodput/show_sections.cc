@@ -10,11 +10,13 @@
 #include "sql/text.h"
 #include "tools/accounting/advise/network.h"
 #include "tools/accounting/advise/what_to_do.h"
+#include "tools/accounting/report/gpu_hours.h"
 #include "tools/accounting/timeline/allocation_check.h"
 #include "tools/accounting/timeline/google_difference.h"
 #include "tools/accounting/timeline/kept_steps_check.h"
 #include "tools/accounting/timeline/last_step.h"
 #include "tools/accounting/timeline/lens.h"
+#include "tools/accounting/timeline/world_sizes.h"
 #include "tools/base/format.h"
 #include "tools/sgoodput/advise.h"
 
@@ -49,6 +51,31 @@ void PrintStalls(const Report& report, const Style& style) {
                 stall.recovered ? "then it continued" : "until it ended");
   }
   std::printf("\n");
+}
+
+void PrintElastic(const Report& report, const Style& style) {
+  const Account& account = report.account;
+  const std::string sizes = InWords(ReadWorldSizes(report.timeline));
+  GpuNs wanted = 0;
+  for (const BucketTotal& total : account.buckets) {
+    if (BucketSide(total.bucket) != Side::kExcluded) wanted += total.gpu_ns;
+  }
+  bool any = !sizes.empty();
+  for (const Bucket bucket : {Bucket::kStandby, Bucket::kIdleMember, Bucket::kMissing})
+    any |= account.buckets[static_cast<std::size_t>(bucket)].gpu_ns > 0;
+  if (!any) return;
+  std::fputs(
+      Wrap(Cat(style.Bold("Elastic"), "  ", sizes.empty() ? "all wanted GPUs trained" : sizes), "").c_str(),
+      stdout);
+  for (const Bucket bucket : {Bucket::kStandby, Bucket::kIdleMember, Bucket::kMissing}) {
+    const BucketTotal& total = account.buckets[static_cast<std::size_t>(bucket)];
+    if (total.gpu_ns == 0 || wanted == 0) continue;
+    std::printf("  %-16s %8s %6s  %s\n", std::string(BucketName(bucket)).c_str(),
+                Cat(FormatGpuHours(total.gpu_ns), "h").c_str(),
+                FormatPercent(static_cast<double>(total.gpu_ns) / static_cast<double>(wanted)).c_str(),
+                std::string(BucketMeaning(bucket)).c_str());
+  }
+  std::printf("  (GPU-hours, and shares of the wanted GPU time)\n\n");
 }
 
 void PrintLastStep(const Report& report) {

@@ -16,6 +16,8 @@ void PrintHead(const Report& report, const Style& style);
 void PrintGoodput(const Report& report, const Style& style);
 // One line per bucket, its parts below.
 void PrintBuckets(const Report& report, const Style& style);
+// Of an elastic program or with spares: with how many GPUs it trained, and what the others did.
+void PrintElastic(const Report& report, const Style& style);
 // One row per attempt, and the cost of each interruption in sentences; without `all`, the ten worst of each.
 void PrintAttempts(const Report& report, const Style& style, bool all);
 void PrintInterruptions(const Report& report, const Style& style, bool all);

@@ -36,7 +36,7 @@ const run = {
   buckets(job) {
     const rows = [];
     for (const bucket of job.buckets) {
-      if (bucket.ns === 0) continue;
+      if (bucket.ns === 0 && bucket.gpu_seconds === 0) continue;
       rows.push([bucket.name, duration(bucket.seconds), percent(bucket.ns / Math.max(job.wall_ns, 1)), hours(bucket.gpu_seconds), bucket.evidence]);
       for (const part of bucket.parts) rows.push([el("span", {class: "soft"}, "  " + part.name), duration(part.seconds), "", hours(part.gpu_seconds), part.evidence]);
     }

@@ -1,6 +1,7 @@
 #include "tools/accounting/fleet/fleet.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "tools/base/hostlist.h"
@@ -128,11 +129,13 @@ Fleet::Fleet(std::map<std::string, NodeHistory> nodes, Ns begin, Ns end)
 void Fleet::Add(const Timeline& timeline, std::optional<double> program) {
   struct Open {
     Use use;
-    std::int64_t gpus = 0;
+    SomeGpus gpus;
     bool any = false;
   };
-  // Intervals of one attempt are in order, but those of several may alternate.
-  std::map<int, Open> open;
+  // Intervals of one attempt are in order, but those of several may alternate. Of an elastic program, the
+  // GPUs that step, the spares and the others are uses of their own.
+  enum class Who : std::uint8_t { kStepping, kStandby, kIdleMember };
+  std::map<std::pair<int, Who>, Open> open;
   const auto facts_of = [&](int attempt) -> const AttemptFacts& {
     return *timeline.attempts[static_cast<std::size_t>(attempt)].facts;
   };
@@ -140,9 +143,9 @@ void Fleet::Add(const Timeline& timeline, std::optional<double> program) {
     if (one.any) AddUse(facts_of(attempt), one.gpus, std::move(one.use));
     one = Open{};
   };
-  const auto extend = [&](int attempt, Ns from, Ns to, Bucket bucket, std::int64_t gpus) {
-    Open& one = open[attempt];
-    if (one.any && (one.gpus != gpus || one.use.end != from)) close(attempt, one);
+  const auto extend = [&](int attempt, Who who, Ns from, Ns to, Bucket bucket, const SomeGpus& gpus) {
+    Open& one = open[{attempt, who}];
+    if (one.any && (!(one.gpus == gpus) || one.use.end != from)) close(attempt, one);
     Use& use = one.use;
     if (!one.any) {
       use.begin = from;
@@ -157,6 +160,32 @@ void Fleet::Add(const Timeline& timeline, std::optional<double> program) {
     use.before.push_back(use.before.back());
     use.before.back()[Index(bucket)] += to - from;
   };
+  const auto split = [&](const Interval& interval, Ns from, Ns to, std::int64_t gpus) {
+    const auto part = [&](Ns begin, Ns end, const WorldShares& shares) {
+      const std::int64_t all = shares.stepping + shares.standby + shares.idle_member;
+      extend(interval.attempt, Who::kStepping, begin, end, interval.bucket, {0, shares.stepping, all});
+      if (shares.standby > 0)
+        extend(interval.attempt, Who::kStandby, begin, end, Bucket::kStandby,
+               {shares.stepping, shares.standby, all});
+      if (shares.idle_member > 0)
+        extend(interval.attempt, Who::kIdleMember, begin, end, Bucket::kIdleMember,
+               {shares.stepping + shares.standby, shares.idle_member, all});
+    };
+    const bool whole = gpus <= 0 || !IsUp(interval.bucket);
+    auto world =
+        std::partition_point(timeline.worlds.begin(), timeline.worlds.end(), [&](const WorldSpan& span) {
+          return std::pair(span.attempt, span.end) <= std::pair(interval.attempt, from);
+        });
+    for (;
+         !whole && world != timeline.worlds.end() && world->attempt == interval.attempt && world->begin < to;
+         ++world) {
+      if (from < world->begin) part(from, world->begin, {gpus, 0, 0, 0});
+      from = std::max(from, world->begin);
+      part(from, std::min(to, world->end), SharesOf(*world, gpus));
+      from = std::min(to, world->end);
+    }
+    if (from < to) part(from, to, {gpus, 0, 0, 0});
+  };
   for (const Interval& interval : timeline.intervals) {
     if (interval.attempt < 0 || !IsHeld(interval.bucket)) continue;
     const Ns to = std::min(interval.end, end_);
@@ -165,29 +194,32 @@ void Fleet::Add(const Timeline& timeline, std::optional<double> program) {
     for (const Resize& resize : facts.resizes) {
       if (resize.t <= at || at >= to) continue;
       const Ns until = std::min(to, resize.t);
-      extend(interval.attempt, at, until, interval.bucket, resize.gpus_before);
+      split(interval, at, until, resize.gpus_before);
       at = until;
     }
-    if (at < to) extend(interval.attempt, at, to, interval.bucket, facts.gpus);
+    if (at < to) split(interval, at, to, facts.gpus);
   }
-  for (auto& [attempt, one] : open) close(attempt, one);
+  for (auto& [of, one] : open) close(of.first, one);
 }
 
-void Fleet::AddUse(const AttemptFacts& facts, std::int64_t gpus, Use use) {
-  if (gpus <= 0) return;
+void Fleet::AddUse(const AttemptFacts& facts, const SomeGpus& gpus, Use use) {
+  if (gpus.count <= 0) return;
   const std::vector<std::string> names = ExpandHostList(facts.node_list);
   const auto shared = std::make_shared<const Use>(std::move(use));
   const auto elsewhere = [&](std::int64_t of) {
     elsewhere_ += static_cast<GpuNs>(of) * (shared->end - shared->begin);
   };
-  if (names.empty()) elsewhere(gpus);
+  if (names.empty()) elsewhere(gpus.count);
   // Slurm does not record how many GPUs are on which node; distributed evenly.
   auto left = static_cast<std::int64_t>(names.size());
+  std::int64_t before = 0;
   for (const std::string& name : names) {
-    const std::int64_t here = (gpus + left - 1) / left;
-    gpus -= here;
+    const std::int64_t on_node = (gpus.of - before + left - 1) / left;
+    const std::int64_t here =
+        std::min(before + on_node, gpus.first + gpus.count) - std::max(before, gpus.first);
+    before += on_node;
     --left;
-    if (here == 0) continue;
+    if (here <= 0) continue;
     if (nodes_.count(name) == 0) {
       elsewhere(here);
     } else {

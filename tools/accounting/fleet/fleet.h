@@ -70,7 +70,7 @@ class Fleet {
   FleetCount Count(bool by_partition) const;
 
  private:
-  // The GPU time of one allocation between two changes of its number of GPUs.
+  // The GPU time of one allocation between two changes of its number of GPUs, and of those that step.
   struct Use {
     Ns begin = 0;
     Ns end = 0;
@@ -87,7 +87,17 @@ class Fleet {
     std::int64_t gpus = 0;
   };
 
-  void AddUse(const AttemptFacts& facts, std::int64_t gpus, Use use);
+  // Of the `of` GPUs of an allocation, `count` from `first` on, in the order of its nodes.
+  struct SomeGpus {
+    std::int64_t first = 0;
+    std::int64_t count = 0;
+    std::int64_t of = 0;
+    bool operator==(const SomeGpus& other) const {
+      return first == other.first && count == other.count && of == other.of;
+    }
+  };
+
+  void AddUse(const AttemptFacts& facts, const SomeGpus& gpus, Use use);
   static void CountNode(const NodeHistory& history, const std::vector<Share>& shares, bool by_partition,
                         std::map<std::string, FleetRow>& rows, GpuNs& unplaced);
   static void CountSlice(const NodeSpan& span, Ns from, Ns to, const std::vector<const Share*>& active,

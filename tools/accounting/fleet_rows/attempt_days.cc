@@ -16,12 +16,14 @@ using Key = std::tuple<int, std::int64_t, std::string>;  // attempt, day, cause
 
 void AddPart(const Interval& interval, Ns begin, Ns end, const GpuWeights& weights, AttemptDay& row) {
   const auto bucket = static_cast<std::size_t>(interval.bucket);
-  const GpuNs gpu_ns = weights.has_gpus() ? weights(interval.attempt, begin, end) : 0;
   row.ns[bucket] += end - begin;
-  row.gpu_ns[bucket] += gpu_ns;
+  if (weights.has_gpus()) {
+    for (const GpuWeights::Share& share : weights.Split(interval, begin, end))
+      row.gpu_ns[static_cast<std::size_t>(share.bucket)] += share.gpu_ns;
+  }
   if (interval.bucket != Bucket::kUnobserved || interval.part != "gap") return;
   row.gap_ns += end - begin;
-  row.gap_gpu_ns += gpu_ns;
+  if (weights.has_gpus()) row.gap_gpu_ns += weights.Split(interval, begin, end).own().gpu_ns;
 }
 
 }  // namespace

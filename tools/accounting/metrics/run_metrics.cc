@@ -95,8 +95,9 @@ void RunMetrics::AddOver(const Timeline& timeline, const GpuWeights& weights, Pa
   for (const Interval& interval : timeline.intervals) {
     const auto bucket = static_cast<std::size_t>(interval.bucket);
     partition.ns[bucket] += interval.end - interval.begin;
-    if (weights.has_gpus())
-      partition.gpu_ns[bucket] += weights(interval.attempt, interval.begin, interval.end);
+    if (!weights.has_gpus()) continue;
+    for (const GpuWeights::Share& share : weights.Split(interval, interval.begin, interval.end))
+      partition.gpu_ns[static_cast<std::size_t>(share.bucket)] += share.gpu_ns;
   }
   for (const AttemptSummary& attempt : timeline.attempts) {
     if (!attempt.facts->start) continue;
@@ -125,7 +126,7 @@ void RunMetrics::Add(const MetricSubject& subject, const Timeline& timeline) {
     if (const std::optional<RunNow> run = LookAtNow(timeline, TakeAccount(timeline))) partition.now.Add(*run);
     for (const Interval& interval : timeline.intervals) {
       if (interval.bucket == Bucket::kAtRisk && weights.has_gpus())
-        partition.at_risk += weights(interval.attempt, interval.begin, interval.end);
+        partition.at_risk += weights.Split(interval, interval.begin, interval.end).own().gpu_ns;
     }
   } else {
     AddOver(timeline, weights, partition);
@@ -139,9 +140,12 @@ void RunMetrics::Add(const MetricSubject& subject, const Timeline& timeline) {
     const Side side = BucketSide(interval.bucket);
     if (begin >= end || side == Side::kExcluded) continue;
     any = true;
-    const GpuNs weight = weights(interval.attempt, begin, end);
-    shares.wanted[kind] += weight;
-    if (IsUp(side)) shares.up[kind] += weight;
+    const GpuWeights::Shares split = weights.Split(interval, begin, end);
+    for (const GpuWeights::Share& share : split) {
+      shares.wanted[kind] += share.gpu_ns;
+      if (IsUp(BucketSide(share.bucket))) shares.up[kind] += share.gpu_ns;
+    }
+    const GpuNs weight = split.own().gpu_ns;
     if (side == Side::kProductive) shares.productive[kind] += weight;
     if (interval.bucket == Bucket::kLostWork) shares.lost[kind] += weight;
     if (interval.bucket == Bucket::kAtRisk) shares.at_risk[kind] += weight;

@@ -37,6 +37,10 @@ enum class Use { kExcluded, kGoodput, kStartup, kSave, kLost, kUnknown, kRecover
 Use UseOf(Bucket bucket) {
   switch (bucket) {
     case Bucket::kHold:
+    // These have GPU time, but no seconds.
+    case Bucket::kMissing:
+    case Bucket::kStandby:
+    case Bucket::kIdleMember:
       return Use::kExcluded;
     case Bucket::kProductive:
       return Use::kGoodput;

@@ -3,7 +3,7 @@
 //
 // All are gauges of compute.googleapis.com/workload/..., of the resource compute.googleapis.com/Workload, and
 // have the labels accelerator_type and cluster_name (if the cluster has a name) besides those given here.
-// Times are wall time in seconds, whatever the number of GPUs.
+// Times are wall time in seconds, whatever the number of GPUs: standby, idle_member and missing are in none.
 //
 //   name                  unit  labels                          source
 //   goodput_time          s     goodput_source=TOTAL            bucket productive

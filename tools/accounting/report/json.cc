@@ -63,13 +63,14 @@ Json RangeOrNull(const std::optional<Range>& range) {
 }
 
 Json BucketJson(const BucketTotal& total) {
-  Json bucket = {{"name", BucketName(total.bucket)},
-                 {"side", SideName(BucketSide(total.bucket))},
-                 {"ns", total.ns},
-                 {"seconds", Seconds(total.ns)},
-                 {"gpu_seconds", GpuSeconds(total.gpu_ns)},
-                 {"evidence", total.ns > 0 ? Json(EvidenceName(total.evidence)) : Json(nullptr)},
-                 {"parts", Json::array()}};
+  Json bucket = {
+      {"name", BucketName(total.bucket)},
+      {"side", SideName(BucketSide(total.bucket))},
+      {"ns", total.ns},
+      {"seconds", Seconds(total.ns)},
+      {"gpu_seconds", GpuSeconds(total.gpu_ns)},
+      {"evidence", total.ns > 0 || total.gpu_ns > 0 ? Json(EvidenceName(total.evidence)) : Json(nullptr)},
+      {"parts", Json::array()}};
   for (const BucketTotal& part : total.parts) {
     bucket["parts"].push_back({{"name", part.part},
                                {"ns", part.ns},
@@ -78,6 +79,24 @@ Json BucketJson(const BucketTotal& total) {
                                {"evidence", EvidenceName(part.evidence)}});
   }
   return bucket;
+}
+
+// The numbers that were valid within the timeline.
+Json WorldsJson(const Timeline& timeline) {
+  Json worlds = Json::array();
+  for (const WorldSpan& world : timeline.worlds) {
+    const Ns begin = std::max(world.begin, timeline.begin);
+    const Ns end = std::min(world.end, timeline.end);
+    if (begin >= end) continue;
+    worlds.push_back({{"attempt", world.attempt},
+                      {"begin_ns", begin},
+                      {"end_ns", end},
+                      {"stepping", OrNull(world.stepping)},
+                      {"wanted", OrNull(world.wanted)},
+                      {"spares", world.spares},
+                      {"evidence", EvidenceName(world.evidence)}});
+  }
+  return worlds;
 }
 
 Json AttemptJson(const AttemptSummary& attempt) {
@@ -343,6 +362,7 @@ Json JobJson(const Report& report) {
     job["signals_summary"] = TextOrNull(timeline.signals.summary);
     job["signals_warnings"] = timeline.signals.warnings;
   }
+  if (Json worlds = WorldsJson(timeline); !worlds.empty()) job["worlds"] = std::move(worlds);
   for (const Cell& cell : report.cells) job["timeline"].push_back(CellJson(cell));
   if (!report.sensitivity.empty()) job["sensitivity"] = SensitivityJson(report.sensitivity);
   for (const AttemptSummary& attempt : timeline.attempts) {

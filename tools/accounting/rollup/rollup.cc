@@ -311,7 +311,7 @@ void Rollup::AddTo(const Key& key, const Stretch& stretch) {
 // Each node gets its share of an allocation; waiting belongs to no node.
 void Rollup::AddByNode(std::size_t window, const Timeline& timeline, const Interval& interval,
                        Stretch stretch) {
-  const bool held = IsAllocated(interval.bucket) && interval.attempt >= 0;
+  const bool held = IsAllocated(stretch.bucket) && interval.attempt >= 0;
   const std::vector<std::string> nobody{kNone};
   const bool known = held && !NodesOf(timeline, interval.attempt).empty();
   const std::vector<std::string>& nodes = known ? NodesOf(timeline, interval.attempt) : nobody;
@@ -336,14 +336,19 @@ void Rollup::AddWithin(std::size_t window, const RollupSubject& subject, const T
   while (rest.begin < rest.end) {
     Interval part = rest;
     if (By(RollupBy::kDay)) part.end = std::min(rest.end, NextMidnight(rest.begin));
-    const Stretch stretch{part.begin,         part.end,
-                          part.bucket,        weights(part.attempt, part.begin, part.end),
-                          weights.has_gpus(), part.bucket == Bucket::kUnobserved && part.part == "gap"};
-    if (By(RollupBy::kNode)) {
-      AddByNode(window, timeline, part, stretch);
-    } else {
-      // The whole interval decides what the time was lost to, even if a window cuts it.
-      AddTo({window, GroupOf(subject, timeline, part, interval)}, stretch);
+    const GpuWeights::Shares shares = weights.Split(part, part.begin, part.end);
+    for (const GpuWeights::Share& share : shares) {
+      // The seconds are in the interval's own bucket.
+      const Ns end = &share == &shares.own() ? part.end : part.begin;
+      const Stretch stretch{part.begin,         end,
+                            share.bucket,       share.gpu_ns,
+                            weights.has_gpus(), part.bucket == Bucket::kUnobserved && part.part == "gap"};
+      if (By(RollupBy::kNode)) {
+        AddByNode(window, timeline, part, stretch);
+      } else {
+        // The whole interval decides what the time was lost to, even if a window cuts it.
+        AddTo({window, GroupOf(subject, timeline, part, interval)}, stretch);
+      }
     }
     rest.begin = part.end;
   }

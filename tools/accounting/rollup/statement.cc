@@ -123,6 +123,10 @@ std::string_view RemedyFor(Bucket bucket) {
       return "ask who suspends jobs";
     case Bucket::kTeardown:
       return "exit at once; check what the epilog does";
+    case Bucket::kStandby:
+      return "keep fewer spares, if they are rarely needed";
+    case Bucket::kIdleMember:
+      return "replace lost members sooner, or give idle GPUs back";
     default:
       return "";
   }

@@ -45,6 +45,10 @@ void TakeBestSource(const std::vector<EvidenceSource>& sources, AttemptFacts& at
        [&](const StepBlock& block) { return RankOf(sources, block.first.ref) != steps; });
   Drop(attempt.step_ends, [&](const StepMark& mark) { return RankOf(sources, mark.ref) != steps; });
 
+  Rank worlds = Rank::kNone;
+  for (const WorldMark& mark : attempt.worlds) worlds = std::min(worlds, RankOf(sources, mark.ref));
+  Drop(attempt.worlds, [&](const WorldMark& mark) { return RankOf(sources, mark.ref) != worlds; });
+
   std::map<std::pair<Mark::Kind, std::string>, Rank> best;
   for (const Mark& mark : attempt.marks) {
     if (mark.kind == Mark::Kind::kStepEnd) continue;

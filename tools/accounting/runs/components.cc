@@ -64,6 +64,8 @@ void AddComponent(AttemptFacts& whole, AttemptFacts component, std::int32_t numb
   }
   Take(whole.step_ends, component.step_ends, first_task);
   Take(whole.marks, component.marks, first_task);
+  whole.worlds.insert(whole.worlds.end(), component.worlds.begin(), component.worlds.end());
+  if (component.spares) whole.spares = whole.spares.value_or(0) + *component.spares;
   for (SignalFact& signal : component.signals) {
     if (signal.task >= 0) signal.task += first_task;
     whole.signals.push_back(std::move(signal));

@@ -17,6 +17,9 @@
 namespace goodput {
 namespace {
 
+// The plugin takes no more.
+constexpr double kMostSpares = 1 << 24;
+
 // From "job_prolog" and so on; absent: not a record of slurmd.
 std::optional<NodeEvent::Kind> NodeEventKind(std::string_view kind) {
   if (kind == kind::kJobProlog) return NodeEvent::Kind::kProlog;
@@ -149,6 +152,9 @@ void NodeFacts::AddDeclared(AttemptFacts& attempt) {
     run_.flops.push_back(std::move(flops));
     flops_declared_ = true;
   }
+  const std::optional<double> spares = reader_.OptNumber(key::kSpares);
+  if (spares && *spares >= 0 && *spares <= kMostSpares && !attempt.spares)
+    attempt.spares = static_cast<std::int64_t>(*spares);
   for (const absl::string_view name :
        absl::StrSplit(reader_.OptText(key::kCheckpointSignal), ',', absl::SkipEmpty())) {
     const std::optional<int> signo = ParseSignal({name.data(), name.size()});
@@ -178,7 +184,13 @@ void AddOrReplace(Mark mark, std::vector<Mark>& marks) {
 
 }  // namespace
 
+void NodeFacts::AddWorld(const EventView& event, Ns t, AttemptFacts& attempt) {
+  attempt.worlds.push_back({t, event.Int(key::kWorld).value_or(0), event.Int(key::kWanted),
+                            event.Int(key::kSpares), event.Int(key::kTokens), sources_.Ref(event)});
+}
+
 void NodeFacts::AddMark(const EventView& event, Ns t, AttemptFacts& attempt) {
+  if (event.kind == kind::kMark && event.Text(key::kMark) == "world") return AddWorld(event, t, attempt);
   Mark mark;
   mark.t = t;
   mark.kind = event.kind == kind::kProgramStart ? Mark::Kind::kStart : MarkKind(event.Text(key::kMark));

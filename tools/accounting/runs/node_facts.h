@@ -68,6 +68,7 @@ class NodeFacts {
   void SeeDeclared(const EventView& event, const Place& place, AttemptFacts& attempt);
   void SeeRestart(AttemptFacts& attempt, const Place& place, const std::optional<std::int64_t>& restart);
   void AddDeclared(AttemptFacts& attempt);
+  void AddWorld(const EventView& event, Ns t, AttemptFacts& attempt);
   void AddMark(const EventView& event, Ns t, AttemptFacts& attempt);
   void AddSignal(const EventView& event, Ns t, AttemptFacts& attempt);
   void AddCheckpointFile(const EventView& event, Ns t, AttemptFacts& attempt);

@@ -16,6 +16,7 @@
   X(kQueueOther, "queue_other", kScheduling, "#93b8ee", "#93b8ee", "eligible, waiting for another reason") \
   X(kSuspended, "suspended", kScheduling, "#5566a8", "#5566a8", "suspended by the scheduler") \
   X(kProvisioning, "provisioning", kScheduling, "#2fa4b8", "#2fa4b8", "allocated, nodes not yet ready") \
+  X(kMissing, "missing", kScheduling, "#35648c", "#4f86b5", "GPUs that an elastic program wanted and did not have, while it ran") \
   X(kLaunch, "launch", kRuntime, "#e3b341", "#e3b341", "nodes ready, no task of the program alive") \
   X(kStartup, "startup", kRuntime, "#e58f2a", "#e58f2a", "program alive, before its first step") \
   X(kProductive, "productive", kProductive, "#2e9e5b", "#2e9e5b", "steps whose result was kept") \
@@ -26,5 +27,7 @@
   X(kLostWork, "lost_work", kRuntime, "#a8231c", "#a8231c", "steps whose result was not kept") \
   X(kDrain, "drain", kRuntime, "#d98aa2", "#d98aa2", "stop signal to exit, after the last step") \
   X(kTeardown, "teardown", kRuntime, "#b08968", "#b08968", "tasks gone, the step or the allocation not yet released") \
+  X(kStandby, "standby", kRuntime, "#8c9f6a", "#8c9f6a", "spare GPUs, while others trained") \
+  X(kIdleMember, "idle_member", kRuntime, "#c05a7a", "#c05a7a", "allocated GPUs whose member was lost or had not joined, while others trained") \
   X(kUnobserved, "unobserved", kUnknown, "#8a8f98", "#6a7079", "no evidence of what happened")
 // clang-format on

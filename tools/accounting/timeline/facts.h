@@ -100,6 +100,16 @@ struct Mark {
   EvidenceRef ref;
 };
 
+// "From now on W GPUs step", from an elastic program.
+struct WorldMark {
+  Ns t = 0;
+  std::int64_t stepping = 0;           // at least 1
+  std::optional<std::int64_t> wanted;  // how many should step
+  std::optional<std::int64_t> spares;  // how many more wait to replace one
+  std::optional<std::int64_t> tokens;  // that one step trains, or samples
+  EvidenceRef ref;
+};
+
 // What slurmstepd did on a node, as the plugin recorded it.
 struct NodeEvent {
   // kTaskExec: the task, until then slurmstepd itself, executed the user's program.
@@ -245,6 +255,8 @@ struct AttemptFacts {
   std::vector<StepBlock> step_blocks;  // more step marks
   std::vector<StepMark> step_ends;     // "training step N is done", if the program reports it for each
   std::vector<Mark> marks;
+  std::vector<WorldMark> worlds;
+  std::optional<std::int64_t> spares;  // of its GPUs, as declared at submission
   std::vector<SignalFact> signals;
   std::vector<int> checkpoint_signals;  // signals that, according to the job, ask for one; empty: not given
   std::vector<CheckpointFile> checkpoint_files;

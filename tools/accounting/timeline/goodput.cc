@@ -15,9 +15,9 @@ double Ratio(GpuNs part, GpuNs whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
-void Add(BucketTotal& total, const Interval& interval, GpuNs gpu_ns) {
-  const Ns ns = interval.end - interval.begin;
-  total.evidence = total.ns == 0 ? interval.evidence : Weaker(total.evidence, interval.evidence);
+void Add(BucketTotal& total, const Interval& interval, Ns ns, GpuNs gpu_ns) {
+  const bool first = total.ns == 0 && total.gpu_ns == 0;
+  total.evidence = first ? interval.evidence : Weaker(total.evidence, interval.evidence);
   total.ns += ns;
   total.gpu_ns += gpu_ns;
 }
@@ -27,15 +27,19 @@ std::vector<BucketTotal> SumBuckets(const Timeline& timeline, const GpuWeights& 
   for (const Bucket bucket : AllBuckets()) totals[static_cast<std::size_t>(bucket)].bucket = bucket;
   for (const Interval& interval : timeline.intervals) {
     BucketTotal& total = totals[static_cast<std::size_t>(interval.bucket)];
-    const GpuNs gpu_ns = weights(interval.attempt, interval.begin, interval.end);
-    Add(total, interval, gpu_ns);
+    const Ns ns = interval.end - interval.begin;
+    const GpuWeights::Shares shares = weights.Split(interval, interval.begin, interval.end);
+    for (const GpuWeights::Share& share : shares) {
+      Add(totals[static_cast<std::size_t>(share.bucket)], interval, &share == &shares.own() ? ns : 0,
+          share.gpu_ns);
+    }
     if (interval.part.empty()) continue;
     auto part = std::find_if(total.parts.begin(), total.parts.end(),
                              [&](const BucketTotal& candidate) { return candidate.part == interval.part; });
     if (part == total.parts.end()) {
       part = total.parts.insert(part, BucketTotal{interval.bucket, interval.part, 0, 0, Evidence::kMark, {}});
     }
-    Add(*part, interval, gpu_ns);
+    Add(*part, interval, ns, shares.own().gpu_ns);
   }
   return totals;
 }
@@ -165,6 +169,9 @@ Definitions Define(const Timeline& timeline, const Goodput& goodput, const std::
 
 GpuWeights::GpuWeights(const Timeline& timeline) {
   for (const AttemptSummary& attempt : timeline.attempts) facts_.push_back(attempt.facts);
+  worlds_.resize(facts_.size());
+  for (const WorldSpan& span : timeline.worlds)
+    worlds_[static_cast<std::size_t>(span.attempt)].push_back(span);
   has_gpus_ = std::any_of(facts_.begin(), facts_.end(), [](const AttemptFacts* facts) {
     return facts->gpus > 0 || !facts->resizes.empty();
   });
@@ -181,6 +188,62 @@ GpuNs GpuWeights::operator()(int attempt, Ns begin, Ns end) const {
     begin = until;
   }
   return sum + static_cast<GpuNs>(facts.gpus) * (end - begin);
+}
+
+GpuWeights::Sums GpuWeights::SumShares(int attempt, Ns begin, Ns end) const {
+  Sums sums;
+  const AttemptFacts& facts = *facts_[static_cast<std::size_t>(attempt)];
+  const auto add = [&](const WorldSpan& span, Ns from, Ns to, int allocated) {
+    if (from >= to) return;
+    const WorldShares shares = SharesOf(span, allocated);
+    sums.stepping += static_cast<GpuNs>(shares.stepping) * (to - from);
+    sums.standby += static_cast<GpuNs>(shares.standby) * (to - from);
+    sums.idle_member += static_cast<GpuNs>(shares.idle_member) * (to - from);
+    sums.missing += static_cast<GpuNs>(shares.missing) * (to - from);
+  };
+  const std::vector<WorldSpan>& worlds = worlds_[static_cast<std::size_t>(attempt)];
+  auto world = std::upper_bound(worlds.begin(), worlds.end(), begin,
+                                [](Ns t, const WorldSpan& span) { return t < span.end; });
+  for (; world != worlds.end() && world->begin < end; ++world) {
+    sums.stepping += (*this)(attempt, begin, std::max(begin, world->begin));
+    Ns from = std::max(begin, world->begin);
+    const Ns to = std::min(end, world->end);
+    for (const Resize& resize : facts.resizes) {
+      const Ns until = std::clamp(resize.t, from, to);
+      add(*world, from, until, resize.gpus_before);
+      from = until;
+    }
+    add(*world, from, to, facts.gpus);
+    begin = to;
+  }
+  sums.stepping += (*this)(attempt, begin, end);
+  return sums;
+}
+
+GpuWeights::Shares GpuWeights::Split(const Interval& interval, Ns begin, Ns end) const {
+  const Side side = BucketSide(interval.bucket);
+  const bool up = side != Side::kExcluded && side != Side::kScheduling;
+  const bool whole = !has_gpus_ || !up || interval.attempt < 0 || begin >= end ||
+                     worlds_[static_cast<std::size_t>(interval.attempt)].empty();
+  Shares shares;
+  if (whole) {
+    shares.Add(interval.bucket, (*this)(interval.attempt, begin, end));
+    return shares;
+  }
+  const Sums sums = SumShares(interval.attempt, begin, end);
+  shares.Add(interval.bucket, sums.stepping);
+  const auto add = [&](Bucket bucket, GpuNs gpu_ns) {
+    if (gpu_ns > 0) shares.Add(bucket, gpu_ns);
+  };
+  add(Bucket::kStandby, sums.standby);
+  add(Bucket::kIdleMember, sums.idle_member);
+  add(Bucket::kMissing, sums.missing);
+  return shares;
+}
+
+GpuNs GpuWeights::Stepping(int attempt, Ns begin, Ns end) const {
+  if (!has_gpus_ || attempt < 0 || begin >= end) return (*this)(attempt, begin, end);
+  return SumShares(attempt, begin, end).stepping;
 }
 
 std::optional<double> NvcreGoodput(const NvcreTimes& times) {

@@ -11,6 +11,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -33,15 +35,46 @@ class GpuWeights {
   bool has_gpus() const { return has_gpus_; }
   GpuNs operator()(int attempt, Ns begin, Ns end) const;
 
+  // The GPU time of [begin, end) of an interval by bucket (see world.h): first that of the interval's own
+  // bucket, then those that are not 0.
+  struct Share {
+    Bucket bucket = Bucket::kUnobserved;
+    GpuNs gpu_ns = 0;
+  };
+  class Shares {
+   public:
+    void Add(Bucket bucket, GpuNs gpu_ns) { shares_.at(size_++) = {bucket, gpu_ns}; }
+    const Share* begin() const { return shares_.data(); }
+    const Share* end() const { return shares_.data() + size_; }
+    const Share& own() const { return shares_.front(); }
+
+   private:
+    std::array<Share, 4> shares_{};
+    std::size_t size_ = 0;
+  };
+  Shares Split(const Interval& interval, Ns begin, Ns end) const;
+  // Of a part of a start of the program: that of the GPUs that step.
+  GpuNs Stepping(int attempt, Ns begin, Ns end) const;
+
  private:
+  // In GPU-nanoseconds.
+  struct Sums {
+    GpuNs stepping = 0;
+    GpuNs standby = 0;
+    GpuNs idle_member = 0;
+    GpuNs missing = 0;
+  };
+  Sums SumShares(int attempt, Ns begin, Ns end) const;
+
   std::vector<const AttemptFacts*> facts_;
+  std::vector<std::vector<WorldSpan>> worlds_;  // by attempt
   bool has_gpus_ = false;
 };
 
 struct BucketTotal {
   Bucket bucket = Bucket::kUnobserved;
   std::string part;  // only set in `parts`
-  Ns ns = 0;
+  Ns ns = 0;         // 0 for standby, idle_member and missing
   GpuNs gpu_ns = 0;
   Evidence evidence = Evidence::kMark;  // the weakest of its intervals
   std::vector<BucketTotal> parts;

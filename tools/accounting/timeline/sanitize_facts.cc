@@ -26,6 +26,13 @@ bool Plausible(const StepBlock& block) {
 bool Plausible(const Mark& mark) {
   return IsTime(mark.t) && (!mark.train_step || IsStep(*mark.train_step));
 }
+bool Plausible(const WorldMark& mark) {
+  constexpr std::int64_t kMost = 1 << 24;
+  const std::int64_t wanted = mark.wanted.value_or(mark.stepping);
+  const std::int64_t spares = mark.spares.value_or(0);
+  return IsTime(mark.t) && mark.stepping > 0 && wanted >= mark.stepping && wanted <= kMost && spares >= 0 &&
+         spares <= kMost;
+}
 bool Plausible(const NodeEvent& event) {
   return IsTime(event.t);
 }
@@ -59,8 +66,9 @@ bool Plausible(const AttemptFacts& attempt) {
          AllPlausible(attempt.suspended) && AllPlausible(attempt.resizes) && AllPlausible(attempt.pending) &&
          AllPlausible(attempt.node_events) && AllPlausible(attempt.step_marks) &&
          AllPlausible(attempt.step_blocks) && AllPlausible(attempt.step_ends) &&
-         AllPlausible(attempt.marks) && AllPlausible(attempt.signals) &&
-         AllPlausible(attempt.checkpoint_files) && AllPlausible(attempt.last_seen);
+         AllPlausible(attempt.marks) && AllPlausible(attempt.worlds) && attempt.spares.value_or(0) >= 0 &&
+         AllPlausible(attempt.signals) && AllPlausible(attempt.checkpoint_files) &&
+         AllPlausible(attempt.last_seen);
 }
 
 template <typename Fact>
@@ -112,6 +120,11 @@ std::shared_ptr<const RunFacts> WithoutTheImpossible(const RunFacts& facts,
     Keep(attempt.step_blocks, left_out);
     Keep(attempt.step_ends, left_out);
     Keep(attempt.marks, left_out);
+    Keep(attempt.worlds, left_out);
+    if (attempt.spares.value_or(0) < 0) {
+      attempt.spares.reset();
+      ++left_out;
+    }
     Keep(attempt.signals, left_out);
     Keep(attempt.checkpoint_files, left_out);
     Keep(attempt.last_seen, left_out);

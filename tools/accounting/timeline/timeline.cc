@@ -20,6 +20,7 @@
 #include "tools/accounting/timeline/step_painter.h"
 #include "tools/accounting/timeline/stop_signal.h"
 #include "tools/accounting/timeline/waiting.h"
+#include "tools/accounting/timeline/world.h"
 
 namespace goodput {
 namespace {
@@ -71,6 +72,9 @@ class TimelineBuilder {
       Summarise(i);
       FindInterruption(i);
     }
+    timeline_.worlds = ReadWorlds(facts_, timeline_.attempts, timeline_.incarnations);
+    for (std::string& warning : WarningsOfWorlds(timeline_.worlds, timeline_.attempts))
+      timeline_.warnings.push_back(std::move(warning));
     std::vector<const IncarnationFacts*> programs;
     for (const Judged& judged : programs_) programs.push_back(&judged.program);
     timeline_.pace = MeasurePace(programs, fates_, facts_.step_reader.get());

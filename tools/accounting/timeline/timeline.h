@@ -13,6 +13,7 @@
 #include "tools/accounting/timeline/painter.h"
 #include "tools/accounting/timeline/signal_ledger.h"
 #include "tools/accounting/timeline/timeline_parts.h"
+#include "tools/accounting/timeline/world.h"
 
 namespace goodput {
 
@@ -24,6 +25,7 @@ struct Timeline {
   std::vector<Interval> intervals;  // partition [begin, end)
   std::vector<AttemptSummary> attempts;
   std::vector<Incarnation> incarnations;
+  std::vector<WorldSpan> worlds;  // by attempt, then begin
   std::vector<Checkpoint> checkpoints;
   std::vector<Interruption> interruptions;
   std::vector<Stall> stalls;  // by begin

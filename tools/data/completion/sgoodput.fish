@@ -55,4 +55,4 @@ complete -c sgoodput -n 'test "$(__sgoodput_subcommand)" = profile' -a 'list sho
 complete -c sgoodput -n 'test "$(__sgoodput_subcommand)" = fleet' -a 'init migrate add status sync verify resend'
 complete -c sgoodput -n 'test "$(__sgoodput_subcommand)" = cloud' -a 'sync status'
 complete -c sgoodput -n 'test "$(__sgoodput_subcommand)" = telemetry' -a 'send status'
-complete -c sgoodput -n 'test "$(__sgoodput_subcommand)" = mark' -a 'step checkpoint phase restore begin end'
+complete -c sgoodput -n 'test "$(__sgoodput_subcommand)" = mark' -a 'step checkpoint phase restore world begin end'

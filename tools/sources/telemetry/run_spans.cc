@@ -124,7 +124,7 @@ class RunTrace {
     attributes.Double("goodput.scheduling", account.goodput.scheduling);
     attributes.Double("goodput.runtime", account.goodput.runtime);
     for (const BucketTotal& total : account.buckets) {
-      if (total.ns == 0) continue;
+      if (total.ns == 0 && total.gpu_ns == 0) continue;
       const std::string name(BucketName(total.bucket));
       attributes.Double(Cat("goodput.seconds.", name), static_cast<double>(total.ns) / 1e9);
       if (account.has_gpus)

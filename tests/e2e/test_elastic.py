@@ -1,0 +1,119 @@
+#!/usr/bin/python3
+"""A program that loses a member, goes on with fewer GPUs, promotes a spare, waits with one of its ranks and grows again, on a real
+cluster: the GPU time of each bucket is what the ranks' own logs say.
+
+    GOODPUT_BUILD=build python3 -m unittest tests.e2e.test_elastic
+"""
+
+import json
+import os
+import unittest
+from typing import Dict, List, Tuple
+
+from .harness.goodput_site import TRAINER, Site
+from .harness.judge import assert_valid
+
+GPUS_A_RANK = 8
+RANKS = 4
+STEP_S = 0.5
+# Ranks 0, 1 and 2 train, 3 is a spare. Rank 2 is lost at step 5 and replaced at step 8. Rank 1 waits from step 11 to 13.
+PLAN = "1:012+3|5:01+3|8:013|11:03.1|14:013"
+STEPS = 18
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class ElasticTest(unittest.TestCase):
+    site: Site
+    job: int
+    show: Dict
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.site = Site("cgroup", nodes=RANKS)
+        cls.addClassCleanup(cls.site.stop)
+        cls.site.start()
+        cls.folder = cls.site.folder("elastic", "nobody")
+        train = "%s --dir %s --steps %d --step-seconds %g --save-every %d --marks --members '%s' --rank-gpus %d --wanted-gpus %d" % (
+            TRAINER, cls.folder, STEPS, STEP_S, STEPS, PLAN, GPUS_A_RANK, 3 * GPUS_A_RANK)
+        cls.job = cls.site.cluster.sbatch("srun -n%d --kill-on-bad-exit=0 %s" % (RANKS, train), user="nobody",
+                                          options=["-N%d" % RANKS, "-n%d" % RANKS, "--gres=gpu:%d" % GPUS_A_RANK])
+        cls.site.settle(cls.job)
+        cls.show = cls.site.show_json(cls.job)
+
+    def members(self) -> List[Dict]:
+        return self.site.events(self.folder, "members")
+
+    def told(self) -> Tuple[float, Dict[str, float]]:
+        """GPU-seconds by bucket while the program trained, according to rank 0's log, and how long it did."""
+        changes = self.members()
+        end = self.site.events(self.folder, "exit")[0]["t"]
+        sums = {"stepping": 0.0, "standby": 0.0, "idle_member": 0.0}
+        for change, until in zip(changes, [one["t"] for one in changes[1:]] + [end]):
+            seconds = (until - change["t"]) / 1e9 * GPUS_A_RANK
+            sums["stepping"] += seconds * len(change["stepping"])
+            sums["standby"] += seconds * len(change["spares"])
+            # Those that wait, and those that are lost but still allocated.
+            sums["idle_member"] += seconds * (RANKS - len(change["stepping"]) - len(change["spares"]))
+        return (end - changes[0]["t"]) / 1e9, sums
+
+    def gpu_seconds(self) -> Dict[str, float]:
+        return {bucket["name"]: bucket["gpu_seconds"] for bucket in self.show["jobs"][0]["buckets"]}
+
+    def test_the_ranks_did_what_was_planned(self) -> None:
+        self.assertEqual([(one["step"], one["stepping"], one["idle"], one["spares"]) for one in self.members()], [
+            (1, [0, 1, 2], [], [3]), (5, [0, 1], [], [3]), (8, [0, 1, 3], [], []), (11, [0, 3], [1], []), (14, [0, 1, 3], [], [])])
+        self.assertEqual(len(self.site.events(self.folder, "lost", 2)), 1)
+        self.assertEqual([one["step"] for one in self.site.events(self.folder, "step_begin", 3)], [8, 9, 10] + list(range(11, STEPS + 1)))
+
+    def test_the_answer_is_valid_and_the_steps_were_kept(self) -> None:
+        assert_valid(self.show)
+        job = self.show["jobs"][0]
+        self.assertEqual((job["steps"]["count"], job["steps"]["kept"]), (STEPS, STEPS), job["interruptions"])
+        self.assertTrue(job["ledger"]["holds"])
+        self.assertTrue(job["accounting"]["agrees"], job["accounting"])
+
+    def test_each_world_is_what_the_program_told(self) -> None:
+        worlds = self.show["jobs"][0]["worlds"]
+        self.assertEqual([(one["stepping"], one["wanted"], one["spares"], one["evidence"]) for one in worlds], [
+            (24, 24, 8, "mark"), (16, 24, 8, "mark"), (24, 24, 0, "mark"), (16, 24, 0, "mark"), (24, 24, 0, "mark")])
+        for world, told in zip(worlds, self.members()):
+            self.assertAlmostEqual(world["begin_ns"] / 1e9, told["t"] / 1e9, delta=0.05)
+
+    def test_gpu_time_is_what_the_logs_tell(self) -> None:
+        _, told = self.told()
+        seen = self.gpu_seconds()
+        # Rank 0's exit is seen some milliseconds after it wrote its log, and the lost rank's node holds its GPUs until the end.
+        slack = 0.5 * GPUS_A_RANK * RANKS
+        self.assertAlmostEqual(seen["standby"], told["standby"], delta=slack)
+        self.assertAlmostEqual(seen["idle_member"], told["idle_member"], delta=slack)
+        self.assertEqual(seen["missing"], 0)
+        trained = sum(seen[name] for name in ("productive", "checkpoint_save", "lost_work", "at_risk"))
+        self.assertAlmostEqual(trained, told["stepping"], delta=slack)
+        ranks = sum(len(self.site.events(self.folder, "step_end", rank)) for rank in range(RANKS))
+        self.assertAlmostEqual(seen["productive"], ranks * STEP_S * GPUS_A_RANK, delta=0.1 * ranks * STEP_S * GPUS_A_RANK + slack)
+
+    def test_definitions_that_count_seconds_do_not_see_it(self) -> None:
+        job = self.show["jobs"][0]
+        seconds, told = self.told()
+        share = told["stepping"] / (seconds * GPUS_A_RANK * RANKS)
+        self.assertLess(share, 0.75)
+        productive = next(bucket for bucket in job["buckets"] if bucket["name"] == "productive")
+        self.assertAlmostEqual(productive["gpu_seconds"] / (productive["seconds"] * GPUS_A_RANK * RANKS), share, delta=0.05)
+        self.assertGreater(job["definitions"]["google_api"], job["definitions"]["rg"] / 0.75)
+
+    def test_a_person_is_told(self) -> None:
+        text = self.site.sgoodput("show", str(self.job)).stdout
+        self.assertRegex(text, r"Elastic  trained with 16 of 24 GPUs for [23]\.\ds\n")
+        self.assertRegex(text, r"\n  standby +0\.0\dh +\d+\.\d%  spare GPUs")
+        self.assertRegex(text, r"\n  idle_member +0\.0\dh +\d+\.\d%  allocated GPUs")
+
+    def test_sums_over_runs_agree(self) -> None:
+        report = json.loads(self.site.sgoodput("report", "-a", "--json", "--by", "node").stdout)
+        seen = self.gpu_seconds()
+        for name in ("productive", "standby", "idle_member"):
+            sums = sum(bucket["gpu_seconds"] for row in report["rows"] for bucket in row["buckets"] if bucket["name"] == name)
+            self.assertAlmostEqual(sums, seen[name], places=3)
+
+
+if __name__ == "__main__":
+    unittest.main()
