@@ -58,7 +58,7 @@ uninstall-local:
 	rm -f $(DESTDIR)$(plugindir)/spank_goodput.so
 
 dist_doc_DATA += spank/plugstack.conf.example
-EXTRA_DIST += spank/SPOOL_FORMAT.md spank/exports.map
+EXTRA_DIST += spank/README.md spank/SPOOL_FORMAT.md spank/exports.map
 
 if BUILD_TESTS
 include tests/spank/local.mk

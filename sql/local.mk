@@ -68,4 +68,4 @@ sql_libfleetschema_la_SOURCES = sql/fleet/fleet_schema.cc sql/fleet/fleet_schema
 sql_libfleetschema_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 sql_libfleetschema_la_LIBADD = $(ABSL_LIBS)
 
-EXTRA_DIST += sql/SCHEMA.md sql/fleet/SCHEMA.md
+EXTRA_DIST += sql/README.md sql/SCHEMA.md sql/fleet/SCHEMA.md

@@ -13,5 +13,5 @@ include tools/google_cloud/local.mk
 include tools/telemetry/local.mk
 include tools/data/local.mk
 
-EXTRA_DIST += tools/deps
+EXTRA_DIST += tools/README.md tools/deps
 
