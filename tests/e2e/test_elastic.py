@@ -118,12 +118,33 @@ class ElasticTest(unittest.TestCase):
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
 class NodeLostTest(unittest.TestCase):
-    """A node fails and Slurm takes it out of the job (--no-kill): its GPUs are missing."""
+    """Spares that are declared at submission; and a node that fails and that Slurm takes out of the job (--no-kill): its GPUs are
+    missing."""
+
+    site: Site
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.site = Site("cgroup", nodes=3)
+        cls.addClassCleanup(cls.site.stop)
+        cls.site.start()
+
+    def test_declared_spares_stand_by_while_a_program_without_such_marks_runs(self) -> None:
+        folder = self.site.folder("spares", "nobody")
+        job = self.site.cluster.sbatch("srun -n1 %s --dir %s --steps 10 --step-seconds 0.2 --marks" % (TRAINER, folder), user="nobody",
+                                       options=["-N1", "-w", self.site.cluster.nodes[0], "--gres=gpu:8", "--goodput-spares=2"])
+        self.site.settle(job)
+        answer = self.site.show_json(job)["jobs"][0]
+        self.assertEqual([(one["stepping"], one["spares"], one["evidence"]) for one in answer["worlds"]], [(None, 2, "scheduler")])
+        buckets = {bucket["name"]: bucket for bucket in answer["buckets"]}
+        self.assertAlmostEqual(buckets["productive"]["gpu_seconds"], 6 * buckets["productive"]["seconds"], places=3)
+        steps = self.site.events(folder, "step_end")
+        begin = self.site.events(folder, "start")[0]["exec_t"]
+        self.assertAlmostEqual(buckets["standby"]["gpu_seconds"], 2 * (steps[-1]["t"] - begin) / 1e9, delta=2 * 0.5)
+        self.assertEqual(buckets["idle_member"]["gpu_seconds"], 0)
 
     def test_gpus_that_slurm_took_away_are_missing(self) -> None:
-        site = Site("cgroup", nodes=3)
-        self.addCleanup(site.stop)
-        site.start()
+        site = self.site
         folder = site.folder("lost", "nobody")
         train = "%s --dir %s --steps 20 --step-seconds %g --save-every 20 --marks --members '1:012|12:01' --rank-gpus 8 --wanted-gpus 24" % (
             TRAINER, folder, STEP_S)
