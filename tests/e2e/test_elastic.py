@@ -7,6 +7,7 @@ cluster: the GPU time of each bucket is what the ranks' own logs say.
 
 import json
 import os
+import time
 import unittest
 from typing import Dict, List, Tuple
 
@@ -113,6 +114,59 @@ class ElasticTest(unittest.TestCase):
         for name in ("productive", "standby", "idle_member"):
             sums = sum(bucket["gpu_seconds"] for row in report["rows"] for bucket in row["buckets"] if bucket["name"] == name)
             self.assertAlmostEqual(sums, seen[name], places=3)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class NodeLostTest(unittest.TestCase):
+    """Spares that are declared at submission; and a node that fails and that Slurm takes out of the job (--no-kill): its GPUs are
+    missing."""
+
+    site: Site
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.site = Site("cgroup", nodes=3)
+        cls.addClassCleanup(cls.site.stop)
+        cls.site.start()
+
+    def test_declared_spares_stand_by_while_a_program_without_such_marks_runs(self) -> None:
+        folder = self.site.folder("spares", "nobody")
+        job = self.site.cluster.sbatch("srun -n1 %s --dir %s --steps 10 --step-seconds 0.2 --marks" % (TRAINER, folder), user="nobody",
+                                       options=["-N1", "-w", self.site.cluster.nodes[0], "--gres=gpu:8", "--goodput-spares=2"])
+        self.site.settle(job)
+        answer = self.site.show_json(job)["jobs"][0]
+        self.assertEqual([(one["stepping"], one["spares"], one["evidence"]) for one in answer["worlds"]], [(None, 2, "scheduler")])
+        buckets = {bucket["name"]: bucket for bucket in answer["buckets"]}
+        self.assertAlmostEqual(buckets["productive"]["gpu_seconds"], 6 * buckets["productive"]["seconds"], places=3)
+        steps = self.site.events(folder, "step_end")
+        begin = self.site.events(folder, "start")[0]["exec_t"]
+        self.assertAlmostEqual(buckets["standby"]["gpu_seconds"], 2 * (steps[-1]["t"] - begin) / 1e9, delta=2 * 0.5)
+        self.assertEqual(buckets["idle_member"]["gpu_seconds"], 0)
+
+    def test_gpus_that_slurm_took_away_are_missing(self) -> None:
+        site = self.site
+        folder = site.folder("lost", "nobody")
+        train = "%s --dir %s --steps 20 --step-seconds %g --save-every 20 --marks --members '1:012|12:01' --rank-gpus 8 --wanted-gpus 24" % (
+            TRAINER, folder, STEP_S)
+        job = site.cluster.sbatch("srun -n3 --no-kill --kill-on-bad-exit=0 %s" % train, user="nobody",
+                                  options=["-N3", "-n3", "--no-kill", "--gres=gpu:8"])
+        site.wait_event(folder, "step_begin", step=6)
+        # Rank 2 is on the last node.
+        before = time.time()
+        site.cluster.run(["scontrol", "update", "nodename=" + site.cluster.nodes[2], "state=down", "reason=power supply"])
+        site.settle(job)
+        show = site.show_json(job)
+        assert_valid(show)
+        answer = show["jobs"][0]
+        self.assertEqual((answer["gpus"], len(answer["attempts"])), (16, 1))
+        self.assertEqual((answer["steps"]["count"], answer["steps"]["kept"]), (20, 20), answer["interruptions"])
+        self.assertTrue(answer["accounting"]["agrees"], answer["accounting"])
+        seen = {bucket["name"]: bucket["gpu_seconds"] for bucket in answer["buckets"]}
+        missing = (site.events(folder, "exit")[0]["t"] / 1e9 - before) * 8
+        # Slurm accounts for the change in whole seconds.
+        self.assertAlmostEqual(seen["missing"], missing, delta=8 * 1.5)
+        self.assertLess(seen["idle_member"], 8 * 1.5)
+        self.assertLess(answer["goodput"]["scheduling"], 1 - 0.8 * missing / (24 * answer["wall_s"]))
 
 
 if __name__ == "__main__":

@@ -121,7 +121,7 @@ class FleetTest(unittest.TestCase):
 
     def usage_adds_up(self, database: str = "postgres") -> None:
         columns = self.postgres.ask(USAGE_COLUMNS, database).split(",")
-        self.assertEqual(len(columns), 40)
+        self.assertEqual(len(columns), 46)
         said = "SELECT %s, n, %s FROM usage_day WHERE n > 0" % (USAGE_KEYS, ", ".join(columns))
         true = "SELECT %s, count(*), %s FROM attempt_day GROUP BY %s" % (
             USAGE_KEYS, ", ".join("coalesce(sum(%s), 0)" % column for column in columns), USAGE_KEYS)

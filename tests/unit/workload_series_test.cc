@@ -183,6 +183,35 @@ TEST(WorkloadSeries, AWindowHasOnlyItsTime) {
       << "of a window without the run nothing is known";
 }
 
+// Half of the slices for a day: 50 % by these two, 100 % by goodput_time.
+TEST(WorkloadSeries, AnElasticRunHasTheEfficiencyOfItsSlices) {
+  constexpr double kDay = 86'400;
+  RunBuilder run;
+  run.Now(2 * kDay);
+  run.Attempt().Submitted(0).Started(0).Gpus(8).Ready(0).Srun(0, 0, 2 * kDay, 0).Steps(0, 47, 0, 3600);
+  run.Last().Ended(2 * kDay, "COMPLETED");
+  EXPECT_FALSE(Find(SeriesOfWorkload(kWorkload, run.Build()), "stepping_slice_efficiency"));
+  run.Last().World(0, 4, 16).World(kDay, 8, 8);
+  const std::vector<WorkloadSeries> all = SeriesOfWorkload(kWorkload, run.Build());
+  const MetricLabels whole{{"window_type", "CUMULATIVE"}, {"rolling_window_size", "0"}};
+  const MetricLabels last_day{{"window_type", "INTERVAL"}, {"rolling_window_size", "86400"}};
+  EXPECT_DOUBLE_EQ(Value(all, "stepping_slice_efficiency", whole), (0.25 + 1) / 2);
+  EXPECT_DOUBLE_EQ(Value(all, "available_slice_efficiency", whole), (0.5 + 1) / 2);
+  EXPECT_DOUBLE_EQ(Value(all, "stepping_slice_efficiency", last_day), 1);
+  EXPECT_DOUBLE_EQ(Value(all, "goodput_time"), 48 * 3600);
+  // One day of records, as in Google's own test: 8 h with 2 of 4 slices, then 4 of which 2 step.
+  RunBuilder google;
+  google.Attempt().Submitted(0).Started(0).Gpus(2).Ready(0).Srun(0, 0, 32'420, 0).Steps(0, 9, 0, 3242);
+  google.Last().Ended(32'420, "COMPLETED").World(0, 2, 4).World(28'800, 2, 4).facts.resizes = {
+      {At(28'800), 2}};
+  google.Last().Gpus(4);
+  const Timeline timeline = google.Build();
+  const auto slices = EfficiencyOfSlices(timeline, timeline.begin, timeline.end);
+  ASSERT_TRUE(slices);
+  EXPECT_DOUBLE_EQ(slices->stepping, 0.5);
+  EXPECT_DOUBLE_EQ(slices->available, (28'800 * 0.5 + 3'620 * 1.0) / 32'420);
+}
+
 TEST(WorkloadSeries, ARunWithoutTimeHasNone) {
   EXPECT_TRUE(SeriesOfWorkload(kWorkload, Timeline()).empty());
 }

@@ -163,6 +163,24 @@ TEST(World, AReportSaysWithHowManyGpusItTrained) {
             "for 24.0s");
 }
 
+TEST(World, StepsMayDifferIfTheNumberOfGpusOrTokensChanged) {
+  RunBuilder run;
+  Trains(run);
+  EXPECT_EQ(WhyStepsMayDiffer(run.Build()), "");
+  run.Last().World(0, 8);
+  EXPECT_EQ(WhyStepsMayDiffer(run.Build()), "") << "one number of GPUs";
+  RunBuilder late;
+  Trains(late).World(50, 4);
+  EXPECT_NE(WhyStepsMayDiffer(late.Build()), "") << "all until then";
+  run.Last().World(50, 4);
+  EXPECT_EQ(WhyStepsMayDiffer(run.Build()),
+            "the number of GPUs that train changed, and marks of the world do not tell the tokens of a step");
+  for (WorldMark& mark : run.Last().facts.worlds) mark.tokens = 1024;
+  EXPECT_EQ(WhyStepsMayDiffer(run.Build()), "");
+  run.Last().facts.worlds.back().tokens = 512;
+  EXPECT_EQ(WhyStepsMayDiffer(run.Build()), "the tokens of a step changed while it ran");
+}
+
 TEST(World, ARunWithoutGpusIsNotSplit) {
   RunBuilder run;
   Trains(run).Gpus(0).World(0, 2, 4);

@@ -21,6 +21,8 @@ const METRICS = {
   performance: ["DOUBLE"],
   interval_goodput: ["DOUBLE", "goodput_source", "accelerator_type", "rolling_window_size"],
   interval_badput: ["DOUBLE", "badput_source", "accelerator_type", "rolling_window_size"],
+  stepping_slice_efficiency: ["DOUBLE", "accelerator_type", "window_type", "rolling_window_size"],
+  available_slice_efficiency: ["DOUBLE", "accelerator_type", "window_type", "rolling_window_size"],
 };
 
 const config = {

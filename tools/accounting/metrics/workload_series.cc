@@ -125,6 +125,7 @@ class SeriesMaker {
   }
   void AddSteps(Ns productive);
   void AddWindow(int seconds);
+  void AddEfficiency(Ns begin, Ns end, const char* window_type, int seconds);
 
   const Workload& workload_;
   const Timeline& timeline_;
@@ -165,6 +166,14 @@ void SeriesMaker::AddWindow(int seconds) {
     Add("interval_badput", {{"badput_source", source}, window}, percent(ns));
 }
 
+void SeriesMaker::AddEfficiency(Ns begin, Ns end, const char* window_type, int seconds) {
+  const std::optional<SliceEfficiency> slices = EfficiencyOfSlices(timeline_, begin, end);
+  if (!slices) return;
+  const MetricLabels window{{"window_type", window_type}, {"rolling_window_size", Cat(seconds)}};
+  Add("stepping_slice_efficiency", window, slices->stepping);
+  Add("available_slice_efficiency", window, slices->available);
+}
+
 std::vector<WorkloadSeries> SeriesMaker::Make() && {
   const WorkloadTimes times = TimesOfWorkload(timeline_, timeline_.begin, timeline_.end);
   if (times.elapsed == 0) return {};
@@ -174,7 +183,11 @@ std::vector<WorkloadSeries> SeriesMaker::Make() && {
   Add("total_elapsed_time", {whole}, Seconds(times.elapsed));
   Add("disruptions", {whole}, static_cast<std::int64_t>(timeline_.interruptions.size()));
   AddSteps(times.goodput);
-  for (const int seconds : kWindowsS) AddWindow(seconds);
+  AddEfficiency(timeline_.begin, timeline_.end, "CUMULATIVE", 0);
+  for (const int seconds : kWindowsS) {
+    AddWindow(seconds);
+    AddEfficiency(timeline_.now - Ns{seconds} * kSecond, timeline_.now, "INTERVAL", seconds);
+  }
   return std::move(series_);
 }
 
@@ -206,6 +219,35 @@ WorkloadTimes TimesOfWorkload(const Timeline& timeline, Ns begin, Ns end) {
     (use == Use::kGoodput ? times.goodput : times.badput[SourceOf(timeline, interval)]) += within;
   }
   return times;
+}
+
+std::optional<SliceEfficiency> EfficiencyOfSlices(const Timeline& timeline, Ns begin, Ns end) {
+  SliceEfficiency sums;
+  double time = 0;
+  const auto add = [&](const WorldSpan& world, std::int64_t allocated, Ns from, Ns to) {
+    if (from >= to || allocated <= 0 || !world.stepping) return;
+    const WorldShares shares = SharesOf(world, allocated);
+    const double wanted =
+        static_cast<double>(std::max(shares.stepping, world.wanted.value_or(allocated - shares.standby)));
+    const auto ns = static_cast<double>(to - from);
+    sums.stepping += ns * static_cast<double>(shares.stepping) / wanted;
+    sums.available += ns * std::min(1.0, static_cast<double>(allocated) / wanted);
+    time += ns;
+  };
+  for (const WorldSpan& world : timeline.worlds) {
+    const AttemptFacts& facts = *timeline.attempts[static_cast<std::size_t>(world.attempt)].facts;
+    Ns from = std::max(begin, world.begin);
+    const Ns to = std::min(end, world.end);
+    if (from >= to) continue;
+    for (const Resize& resize : facts.resizes) {
+      const Ns until = std::clamp(resize.t, from, to);
+      add(world, resize.gpus_before, from, until);
+      from = until;
+    }
+    add(world, facts.gpus, from, to);
+  }
+  if (time <= 0) return std::nullopt;
+  return SliceEfficiency{sums.stepping / time, sums.available / time};
 }
 
 std::vector<WorkloadSeries> SeriesOfWorkload(const Workload& workload, const Timeline& timeline) {

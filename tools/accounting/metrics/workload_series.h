@@ -15,6 +15,10 @@
 //   step_time_deviation   s                                     |productive time of a kept step - the median|
 //   interval_goodput      %     goodput_source=TOTAL, rolling_window_size    as goodput_time, of the last
 //   interval_badput       %     badput_source, rolling_window_size           1, 3 and 5 days
+//   stepping_slice_efficiency, available_slice_efficiency    only of an elastic run: the mean share of the
+//                         0..1  window_type=CUMULATIVE, rolling_window_size=0; and of the last 1, 3 and 5
+//                               days: window_type=INTERVAL, rolling_window_size     wanted GPUs that stepped,
+//                               and that were allocated, while the program said how many it wanted
 //
 // A badput_source is Google's name if it means the same, otherwise CUSTOM_BADPUT_EVENTS.BUCKET. Each source
 // is always there, if only as 0: Cloud Monitoring shows the last value of one that is no longer written.
@@ -31,6 +35,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -69,6 +74,14 @@ struct WorkloadSeries {
 };
 
 // Empty: the run has no time yet.
+// Shares 0..1 of the GPUs that an elastic program wanted, as means over the time of its marks of the world
+// within [begin, end). Absent: there is no such time.
+struct SliceEfficiency {
+  double stepping = 0;
+  double available = 0;
+};
+std::optional<SliceEfficiency> EfficiencyOfSlices(const Timeline& timeline, Ns begin, Ns end);
+
 std::vector<WorkloadSeries> SeriesOfWorkload(const Workload& workload, const Timeline& timeline);
 
 // {"workload_id":ID,"metric":{...},"valueType":TYPE,"value":{...}} without a newline, as Cloud Monitoring's

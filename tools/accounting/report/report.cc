@@ -9,6 +9,7 @@
 #include "tools/accounting/runs/concurrent_jobs.h"
 #include "tools/accounting/timeline/clip.h"
 #include "tools/accounting/timeline/exclude.h"
+#include "tools/accounting/timeline/world_sizes.h"
 
 namespace goodput {
 
@@ -20,6 +21,8 @@ void AddProgramGoodput(const std::vector<GpuPeak>& peaks, Report& report) {
     report.program_reason = Message(program.status());
     return;
   }
+  report.program_reason = WhyStepsMayDiffer(report.timeline);
+  if (!report.program_reason.empty()) return;
   report.program_reason =
       TakeProgramGoodput(report.timeline.steps, program->flops_per_step, program->peak_flops, report.account);
   if (!report.program_reason.empty()) return;

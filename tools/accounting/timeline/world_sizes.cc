@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "tools/base/format.h"
@@ -53,6 +55,31 @@ std::vector<WorldSize> ReadWorldSizes(const Timeline& timeline) {
   std::stable_sort(sizes.begin(), sizes.end(),
                    [](const WorldSize& a, const WorldSize& b) { return a.ns > b.ns; });
   return sizes;
+}
+
+std::string WhyStepsMayDiffer(const Timeline& timeline) {
+  std::set<std::int64_t> numbers;
+  Ns unmarked = 0;
+  for (const WorldSize& size : ReadWorldSizes(timeline)) {
+    numbers.insert(size.stepping);
+    unmarked -= size.ns;
+  }
+  if (numbers.empty()) return "";
+  std::set<std::int64_t> allocated;
+  for (const Interval& interval : timeline.intervals) {
+    if (interval.attempt < 0 || !IsTraining(interval.bucket)) continue;
+    unmarked += interval.end - interval.begin;
+    allocated.insert(timeline.attempts[static_cast<std::size_t>(interval.attempt)].facts->gpus);
+  }
+  if (unmarked > 0) numbers.merge(allocated);
+  std::set<std::optional<std::int64_t>> tokens;
+  for (const AttemptSummary& attempt : timeline.attempts) {
+    for (const WorldMark& mark : attempt.facts->worlds) tokens.insert(mark.tokens);
+  }
+  const bool told = tokens.count(std::nullopt) == 0;
+  if (told && tokens.size() > 1) return "the tokens of a step changed while it ran";
+  if (told || numbers.size() < 2) return "";
+  return "the number of GPUs that train changed, and marks of the world do not tell the tokens of a step";
 }
 
 std::string InWords(const std::vector<WorldSize>& sizes) {

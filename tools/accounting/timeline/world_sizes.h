@@ -22,4 +22,8 @@ std::vector<WorldSize> ReadWorldSizes(const Timeline& timeline);
 // wanted.
 std::string InWords(const std::vector<WorldSize>& sizes);
 
+// Why the steps of an elastic program may have had different FLOPs, so that program goodput is not known;
+// empty: all had the same number of GPUs, or say that they had the same tokens.
+std::string WhyStepsMayDiffer(const Timeline& timeline);
+
 }  // namespace goodput
