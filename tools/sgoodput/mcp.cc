@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
+#include "config.h"
 #include "spank/json_text.h"
 #include "sql/text.h"
 #include "tools/base/format.h"
