@@ -347,6 +347,8 @@ bool MarkServer::Take(std::string_view message, Client& client) {
   record.Text(key::kEdge, mark->begin ? "begin" : "end");
   if (mark->train_step) record.Int(key::kTrainStep, *mark->train_step);
   if (!mark->name.empty()) record.Text(key::kName, mark->name);
+  if (options_.progress != nullptr)
+    options_.progress->Note({node, mark->job}, mark->kind == MarkMessage::Kind::kStep, stamp.mono_ns);
   ++(spools_.Write(identity, record.Finish()) ? counts_.accepted : counts_.not_stored);
   return true;
 }
