@@ -41,6 +41,8 @@ inline constexpr std::string_view kRefused = "refused";
 // Records that found no room in the spool, whatever they were about. It names no job.
 inline constexpr std::string_view kLost = "lost";
 inline constexpr std::string_view kHost = "host";
+// What a program that makes no progress was doing.
+inline constexpr std::string_view kHangEvidence = "hang_evidence";
 inline constexpr std::string_view kPhase = "phase";
 inline constexpr std::string_view kQueue = "queue";
 inline constexpr std::string_view kAttempt = "attempt";
@@ -132,6 +134,14 @@ inline constexpr std::string_view kNotice = "notice";  // "maintenance", "preemp
 inline constexpr std::string_view kValue = "value";    // as the host reported it
 inline constexpr std::string_view kWindowS = "window_s";  // when it begins, seconds since the epoch
 inline constexpr std::string_view kWindowEndS = "window_end_s";
+// Keys of hang evidence. kSinceNs is the time of the last sign of progress, kComm the program, kState its
+// state as in /proc/PID/stat, kProblem why there is no text.
+inline constexpr std::string_view kSource = "source";    // "proc", "output", "ras"
+inline constexpr std::string_view kText = "text";        // lines
+inline constexpr std::string_view kWchan = "wchan";      // the kernel's function in which it sleeps
+inline constexpr std::string_view kThreads = "threads";  // number
+inline constexpr std::string_view kCpuMs = "cpu_ms";     // processor time during the look
+inline constexpr std::string_view kLookMs = "look_ms";   // how long it was looked at
 // Keys of what the controller reports.
 inline constexpr std::string_view kState = "state";
 inline constexpr std::string_view kFlags = "flags";

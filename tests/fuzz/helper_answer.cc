@@ -6,6 +6,7 @@
 
 #include "tests/fuzz/require.h"
 #include "tools/goodputd/checkpoints/scan_helper.h"
+#include "tools/goodputd/hang/hang_helper.h"
 #include "tools/goodputd/output/follow_helper.h"
 #include "tools/sources/shared_spool/ingest_helper.h"
 #include "tools/sources/shared_spool/ship_helper.h"
@@ -53,6 +54,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto again = DecodeFound(written);
     REQUIRE(again.ok() && EncodeFound(again->found, again->problem) == written);
     REQUIRE(again->found.events.size() == found->found.events.size());
+  } else {
+    REQUIRE(!found.status().message().empty());
+  }
+  if (const auto found = DecodeFindings(text); found.ok()) {
+    const std::string written = EncodeFindings(*found);
+    const auto again = DecodeFindings(written);
+    REQUIRE(again.ok() && EncodeFindings(*again) == written);
+    REQUIRE(found->size() <= kMostFindings && again->size() == found->size());
   } else {
     REQUIRE(!found.status().message().empty());
   }

@@ -5,6 +5,7 @@ TESTS += tests/unit/timeline_test
 tests_unit_timeline_test_SOURCES = \
   tests/unit/any_run.h \
   tests/unit/run_builder.h \
+  tests/unit/hang_evidence_test.cc \
   tests/unit/inferred_steps_test.cc \
   tests/unit/signals_test.cc \
   tests/unit/timeline_blocks_test.cc \
@@ -149,6 +150,12 @@ TESTS += tests/unit/job_watches_test
 tests_unit_job_watches_test_SOURCES = tests/spank/temp_folder.h tests/unit/checkpoint_watcher_test.cc tests/unit/job_watches_test.cc
 tests_unit_job_watches_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
 tests_unit_job_watches_test_LDADD = tools/goodputd/libgoodputd.la $(GTEST_LIBS)
+
+check_PROGRAMS += tests/unit/hang_test
+TESTS += tests/unit/hang_test
+tests_unit_hang_test_SOURCES = tests/spank/temp_folder.h tests/unit/hang_test.cc
+tests_unit_hang_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
+tests_unit_hang_test_LDADD = tools/goodputd/libgoodputd.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/advise_test
 TESTS += tests/unit/advise_test

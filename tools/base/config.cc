@@ -117,6 +117,25 @@ absl::Status SetCloud(std::string_view key, std::string_view value, Config& conf
   return CheckCloudName(key, ToAbsl(value));
 }
 
+absl::Status SetHangSources(std::string_view value, HangSources& into) {
+  HangSources sources{false, false, false};
+  for (const absl::string_view word : absl::StrSplit(ToAbsl(value), ',')) {
+    const absl::string_view name = absl::StripAsciiWhitespace(word);
+    if (name == "proc") {
+      sources.proc = true;
+    } else if (name == "output") {
+      sources.output = true;
+    } else if (name == "ras") {
+      sources.ras = true;
+    } else if (value != "off") {
+      return absl::InvalidArgumentError(
+          Cat("`hang_evidence` must be off, or some of proc,output,ras, not '", value, "'"));
+    }
+  }
+  into = sources;
+  return absl::OkStatus();
+}
+
 absl::Status Set(std::string_view key, std::string_view value, Config& config) {
   if (key == "spool") return SetPath(key, value, config.spool);
   if (key == "database") return SetPath(key, value, config.database);
@@ -167,6 +186,8 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
     }
     return absl::InvalidArgumentError(Cat("`host_notices` must be auto, on or off, not '", value, "'"));
   }
+  if (key == "hang_evidence") return SetHangSources(value, config.hang_evidence);
+  if (key == "hang_evidence_after") return SetInterval(key, value, config.hang_evidence_after);
   if (key == "listen" || key == "query_socket") {
     std::string& into = key == "listen" ? config.listen : config.query_socket;
     if (value == "off") {
@@ -232,9 +253,10 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
       Cat("unknown key '", key,
           "'; known keys: spool, database, database_lease, database_copy, cluster, socket, socket_path, "
           "role, backfill, queue_interval, spool_max, shared_spool, shared_spool_user, keep_spool, "
-          "keep_events, heartbeat, checkpoint_scan, log_profiles, signals, host_notices, listen, "
-          "listen_names, query_socket, reader_user, url, cluster_url, fleet, otlp, otlp_headers_file, "
-          "otlp_protocol, otlp_signals, cloud_import, cloud_export, cloud_metrics, peak, price, currency, "
+          "keep_events, heartbeat, checkpoint_scan, log_profiles, signals, host_notices, "
+          "hang_evidence, hang_evidence_after, listen, listen_names, query_socket, reader_user, url, "
+          "cluster_url, fleet, otlp, otlp_headers_file, otlp_protocol, otlp_signals, cloud_import, "
+          "cloud_export, cloud_metrics, peak, price, currency, "
           "busbw"));
 }
 
@@ -242,6 +264,17 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
 
 std::string_view HostNoticesName(HostNotices when) {
   return when == HostNotices::kAuto ? "auto" : when == HostNotices::kOn ? "on" : "off";
+}
+
+std::string HangSourcesName(const HangSources& sources) {
+  std::string names;
+  const auto add = [&](bool has, std::string_view name) {
+    if (has) names += Cat(names.empty() ? "" : ",", name);
+  };
+  add(sources.proc, "proc");
+  add(sources.output, "output");
+  add(sources.ras, "ras");
+  return names.empty() ? "off" : names;
 }
 
 absl::Status SetRoles(std::string_view value, Config& config) {

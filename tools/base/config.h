@@ -19,6 +19,15 @@ inline constexpr std::string_view kDefaultConfigPath = "/etc/slurm-goodput/goodp
 enum class HostNotices : std::uint8_t { kAuto, kOn, kOff };
 std::string_view HostNoticesName(HostNotices when);
 
+// What to collect about a job that makes no progress (tools/goodputd/hang/).
+struct HangSources {
+  bool proc = true;    // the state of its processes
+  bool output = true;  // its last lines of output, if everyone may read them
+  bool ras = false;    // ask NCCL
+  bool any() const { return proc || output || ras; }
+};
+std::string HangSourcesName(const HangSources& sources);  // "proc,output"; "off"
+
 struct Config {
   std::string spool = "/var/spool/slurm-goodput";
   std::string database = "/var/lib/slurm-goodput/goodput.db";
@@ -43,6 +52,8 @@ struct Config {
   std::string log_profiles = "/etc/slurm-goodput/profiles";  // the site's own
   bool signals = true;                                       // trace them
   HostNotices host_notices = HostNotices::kAuto;
+  HangSources hang_evidence;
+  absl::Duration hang_evidence_after = absl::Minutes(5);       // without a sign of progress
   std::string listen = "127.0.0.1:9645";                       // for queries over TCP; empty: none
   std::string query_socket = "/run/slurm-goodput/query.sock";  // for queries of local users; empty: none
   std::string reader_user;   // user who answers queries; empty: the owner of the database folder

@@ -1,7 +1,11 @@
 #include "tools/goodputd/job_watch_loop.h"
 
+#include <optional>
+
 #include "tools/goodputd/checkpoints/checkpoint_watcher.h"
 #include "tools/goodputd/counts_file.h"
+#include "tools/goodputd/hang/hang_watcher.h"
+#include "tools/goodputd/hang/stalled_jobs.h"
 #include "tools/goodputd/job_watches.h"
 #include "tools/goodputd/output/output_watcher.h"
 
@@ -25,6 +29,11 @@ void RunJobWatches(const NodeContext& node) {
   options.stop_fd = node.stop_fd;
   options.limits = HelperLimitsOf(ReadCgroupLimits());
   JobWatches watches(options);
+  const HangSources& hang = node.config.hang_evidence;
+  std::optional<StalledJobs> stalled;
+  if (node.progress != nullptr && hang.any())
+    stalled.emplace(StalledJobs::Options{absl::ToInt64Nanoseconds(node.config.hang_evidence_after)},
+                    *node.progress);
   CountsFile file(node.config.spool + "/watches");
   do {
     node.jobs.Refresh();
@@ -38,6 +47,12 @@ void RunJobWatches(const NodeContext& node) {
         "output", node.jobs.OutputJobs(),
         [&](const NodeJobs::OutputJob& job) { return MakeOutputWatcher(node, job); },
         [](JobWatcher& /*watcher*/, const NodeJobs::OutputJob& /*job*/) {});
+    if (stalled) {
+      watches.Follow(
+          "hang", stalled->Find(node.jobs.TasksNotExited(), kSystemClock.mono_ns()),
+          [&](const StalledJob& job) { return MakeHangWatcher(job, hang, node.spools); },
+          [](JobWatcher& /*watcher*/, const StalledJob& /*job*/) {});
+    }
     JobWatchCounts counts = watches.Counts();
     file.Write(NamesOf(counts));
   } while (watches.Serve(kSystemClock.mono_ns() + kLookForJobsNs));

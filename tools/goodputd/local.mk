@@ -39,6 +39,14 @@ tools_goodputd_libgoodputd_files = \
   tools/goodputd/checkpoints/layouts/orbax.cc \
   tools/goodputd/checkpoints/layouts/plain_file.cc \
   tools/goodputd/checkpoints/layouts/torch_dcp.cc \
+  tools/goodputd/hang/hang_helper.cc tools/goodputd/hang/hang_helper.h \
+  tools/goodputd/hang/hang_watcher.cc tools/goodputd/hang/hang_watcher.h \
+  tools/goodputd/hang/job_progress.cc tools/goodputd/hang/job_progress.h \
+  tools/goodputd/hang/last_output.cc tools/goodputd/hang/last_output.h \
+  tools/goodputd/hang/nccl_ras.cc tools/goodputd/hang/nccl_ras.h \
+  tools/goodputd/hang/process_look.cc tools/goodputd/hang/process_look.h \
+  tools/goodputd/hang/ras_report.cc tools/goodputd/hang/ras_report.h \
+  tools/goodputd/hang/stalled_jobs.cc tools/goodputd/hang/stalled_jobs.h \
   tools/goodputd/host/host_loop.cc tools/goodputd/host/host_loop.h \
   tools/goodputd/host/metadata_watch.cc tools/goodputd/host/metadata_watch.h \
   tools/goodputd/host/notice_kind.h \

@@ -26,6 +26,7 @@
 #include "tools/goodputd/checkpoints/scan_helper.h"
 #include "tools/goodputd/controller_loop.h"
 #include "tools/goodputd/exec_watch.h"
+#include "tools/goodputd/hang/hang_helper.h"
 #include "tools/goodputd/heartbeat.h"
 #include "tools/goodputd/host/host_loop.h"
 #include "tools/goodputd/housekeeping/housekeeper.h"
@@ -91,6 +92,8 @@ void PrintConfig(const goodput::Config& config) {
   std::printf("log_profiles = %s\n", config.log_profiles.c_str());
   std::printf("signals = %s\n", config.signals ? "on" : "off");
   std::printf("host_notices = %s\n", std::string(goodput::HostNoticesName(config.host_notices)).c_str());
+  std::printf("hang_evidence = %s\n", goodput::HangSourcesName(config.hang_evidence).c_str());
+  std::printf("hang_evidence_after = %s\n", absl::FormatDuration(config.hang_evidence_after).c_str());
   std::printf("listen = %s\n", config.listen.empty() ? "off" : config.listen.c_str());
   std::printf("listen_names = %s\n", config.listen_names.empty() ? "(none)" : config.listen_names.c_str());
   std::printf("query_socket = %s\n", config.query_socket.empty() ? "off" : config.query_socket.c_str());
@@ -160,7 +163,8 @@ int Run(const goodput::Config& config, const CommandLine& line) {
   goodput::NodeSpools spools(config.spool, daemon_max, geteuid(), quota);
   goodput::NodeSpools log_spools(config.spool, daemon_max, geteuid(), quota, goodput::kSystemClock,
                                  std::string(goodput::kLogLabel));
-  const goodput::NodeContext node{config, jobs, spools, log_spools, stop_fd};
+  goodput::JobProgress progress;
+  const goodput::NodeContext node{config, jobs, spools, log_spools, stop_fd, &progress};
   std::unique_ptr<goodput::MarkServer> marks;
   if (config.node_role) {
     goodput::SweepNotes(config.spool, goodput::BootTime());
@@ -168,6 +172,7 @@ int Run(const goodput::Config& config, const CommandLine& line) {
     options.socket = config.socket;
     options.socket_path = config.socket_path;
     options.spool_root = config.spool;
+    options.progress = &progress;
     marks = std::make_unique<goodput::MarkServer>(options, jobs, spools);
     if (absl::Status status = marks->Listen(); !status.ok()) {
       goodput::Log(goodput::Message(status));
@@ -256,6 +261,7 @@ int main(int argc, char** argv) {
   const std::optional<int> code =
       goodput::RunHelper(argc, argv,
                          {{goodput::kFollowHelper, goodput::FollowHelper},
+                          {goodput::kHangHelper, goodput::HangHelper},
                           {goodput::kHousekeepingHelper, goodput::HousekeepingHelper},
                           {goodput::kIngestHelper, goodput::IngestHelper},
                           {goodput::kScanHelper, goodput::ScanHelper},

@@ -351,6 +351,8 @@ bool MarkServer::Take(std::string_view message, Client& client) {
   if (mark->wanted) record.Int(key::kWanted, *mark->wanted);
   if (mark->spares) record.Int(key::kSpares, *mark->spares);
   if (mark->tokens) record.Int(key::kTokens, *mark->tokens);
+  if (options_.progress != nullptr)
+    options_.progress->Note({node, mark->job}, mark->kind == MarkMessage::Kind::kStep, stamp.mono_ns);
   ++(spools_.Write(identity, record.Finish()) ? counts_.accepted : counts_.not_stored);
   return true;
 }

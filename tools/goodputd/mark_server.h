@@ -19,6 +19,7 @@
 #include "spank/spool.h"
 #include "tools/base/mark_message.h"
 #include "tools/goodputd/counts_file.h"
+#include "tools/goodputd/hang/job_progress.h"
 #include "tools/goodputd/node_jobs.h"
 #include "tools/goodputd/node_spools.h"
 #include "tools/goodputd/processes.h"
@@ -42,6 +43,7 @@ class MarkServer {
     std::string spool_root;
     Clock clock = kSystemClock;
     const Processes* processes = &RealProcesses();
+    JobProgress* progress = nullptr;  // told of every mark; null: nobody wants to know
   };
   // `jobs` and `spools` must outlive it.
   MarkServer(Options options, NodeJobs& jobs, NodeSpools& spools);

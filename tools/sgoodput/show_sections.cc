@@ -13,6 +13,7 @@
 #include "tools/accounting/report/gpu_hours.h"
 #include "tools/accounting/timeline/allocation_check.h"
 #include "tools/accounting/timeline/google_difference.h"
+#include "tools/accounting/timeline/hang_evidence.h"
 #include "tools/accounting/timeline/kept_steps_check.h"
 #include "tools/accounting/timeline/last_step.h"
 #include "tools/accounting/timeline/lens.h"
@@ -49,6 +50,8 @@ void PrintStalls(const Report& report, const Style& style) {
                 FormatTime(stall.last_progress).substr(11).c_str(), static_cast<long long>(stall.step),
                 stall.attempt + 1, FormatDuration(stall.ns).c_str(),
                 stall.recovered ? "then it continued" : "until it ended");
+    for (const std::string& line : InWords(EvidenceOf(report.timeline, stall)))
+      std::fputs(Wrap(Printable(line), "    ").c_str(), stdout);
   }
   std::printf("\n");
 }

@@ -18,6 +18,7 @@
 #include "tools/accounting/timeline/exclude.h"
 #include "tools/accounting/timeline/google_difference.h"
 #include "tools/accounting/timeline/hang.h"
+#include "tools/accounting/timeline/hang_evidence.h"
 #include "tools/accounting/timeline/kept_steps_check.h"
 #include "tools/accounting/timeline/last_step.h"
 #include "tools/accounting/timeline/lens.h"
@@ -172,12 +173,34 @@ Json AccountingJson(const Timeline& timeline) {
           {"evidence", EvidenceName(allocated.evidence)}};
 }
 
+Json HangEvidenceJson(const HangEvidence& found) {
+  using Source = HangEvidence::Source;
+  return {{"time_ns", found.t},
+          {"since_ns", found.since},
+          {"source", found.source == Source::kProc     ? "proc"
+                     : found.source == Source::kOutput ? "output"
+                                                       : "ras"},
+          {"node", found.node},
+          {"task", OrNull(found.task)},
+          {"pid", found.pid > 0 ? Json(found.pid) : Json()},
+          {"program", TextOrNull(found.program)},
+          {"state", TextOrNull(found.state)},
+          {"wchan", TextOrNull(found.wchan)},
+          {"threads", found.threads > 0 ? Json(found.threads) : Json()},
+          {"processor", OrNull(found.processor)},
+          {"text", TextOrNull(found.text)},
+          {"problem", TextOrNull(found.problem)}};
+}
+
 Json StallJson(const Report& report, const Stall& stall) {
   const auto source = static_cast<std::size_t>(stall.ref.source);
   const std::vector<EvidenceSource>& sources = report.run.facts.sources;
   const bool known = stall.ref.source >= 0 && source < sources.size();
+  Json found = Json::array();
+  for (const HangEvidence* one : EvidenceOf(report.timeline, stall)) found.push_back(HangEvidenceJson(*one));
   return {
       {"attempt", stall.attempt},
+      {"hang_evidence", std::move(found)},
       {"last_progress_ns", stall.last_progress},
       {"seconds", Seconds(stall.ns)},
       {"step", stall.step},

@@ -25,7 +25,8 @@ NodeClock::Bound BoundOf(std::string_view kind, std::string_view slurm_step) {
   // The job ends when its batch script does; other tasks may live on for a while.
   if (kind == kind::kTaskExit && slurm_step == "batch") return NodeClock::Bound::kBeforeEnd;
   const bool lives = kind == kind::kMark || kind == kind::kProgramStart || kind == kind::kTaskExec ||
-                     kind == kind::kTaskExit || kind == kind::kSignal || kind == kind::kCollective;
+                     kind == kind::kTaskExit || kind == kind::kSignal || kind == kind::kCollective ||
+                     kind == kind::kHangEvidence;
   return lives ? NodeClock::Bound::kWithin : NodeClock::Bound::kFree;
 }
 

@@ -64,6 +64,8 @@ void NodeFacts::Add(const EventView& event, Ns t) {
     AddHostNotice(event, t, *attempt);
   } else if (event.kind == kind::kCollective) {
     AddCollective(event, t, *attempt);
+  } else if (event.kind == kind::kHangEvidence) {
+    AddHangEvidence(event, t, *attempt);
   } else if (event.kind == kind::kRefused) {
     attempt->refused_records += event.Int(key::kCount).value_or(0);
   } else if (event.kind == kind::kCheckpoint) {
@@ -256,6 +258,36 @@ void NodeFacts::AddCollective(const EventView& event, Ns t, AttemptFacts& attemp
       !tests.empty() && tests.back().slurm_step == test.slurm_step && tests.back().bytes < test.bytes;
   if (goes_on) tests.pop_back();
   tests.push_back(std::move(test));
+}
+
+void NodeFacts::AddHangEvidence(const EventView& event, Ns t, AttemptFacts& attempt) {
+  // A node looks once in a while, at a few processes.
+  constexpr std::size_t kMost = 1 << 16;
+  const std::string source = event.Text(key::kSource);
+  const bool known = source == "proc" || source == "output" || source == "ras";
+  if (!known || attempt.hang_evidence.size() >= kMost) return;
+  HangEvidence found;
+  found.t = t;
+  const std::int64_t quiet = event.t_ns - event.Int(key::kSinceNs).value_or(event.t_ns);
+  found.since = t - std::clamp<std::int64_t>(quiet, 0, std::max<Ns>(0, t));
+  found.source = source == "proc"     ? HangEvidence::Source::kProc
+                 : source == "output" ? HangEvidence::Source::kOutput
+                                      : HangEvidence::Source::kRas;
+  found.node = event.Text(key::kNode);
+  found.task = event.Int(key::kTask);
+  found.pid = event.Int(key::kPid).value_or(0);
+  found.program = event.Text(key::kComm);
+  found.state = event.Text(key::kState);
+  found.wchan = event.Text(key::kWchan);
+  found.threads = std::max<std::int64_t>(0, event.Int(key::kThreads).value_or(0));
+  const std::int64_t look_ms = event.Int(key::kLookMs).value_or(0);
+  const std::optional<std::int64_t> cpu_ms = event.Int(key::kCpuMs);
+  if (cpu_ms && *cpu_ms >= 0 && look_ms > 0)
+    found.processor = static_cast<double>(*cpu_ms) / static_cast<double>(look_ms);
+  found.text = event.Text(key::kText);
+  found.problem = event.Text(key::kProblem);
+  found.ref = sources_.Ref(event);
+  attempt.hang_evidence.push_back(std::move(found));
 }
 
 void NodeFacts::AddHostNotice(const EventView& event, Ns t, AttemptFacts& attempt) {

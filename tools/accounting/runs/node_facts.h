@@ -74,6 +74,7 @@ class NodeFacts {
   void AddCheckpointFile(const EventView& event, Ns t, AttemptFacts& attempt);
   void AddHostNotice(const EventView& event, Ns t, AttemptFacts& attempt);
   void AddCollective(const EventView& event, Ns t, AttemptFacts& attempt);
+  void AddHangEvidence(const EventView& event, Ns t, AttemptFacts& attempt);
   void AddStepMarks(const std::vector<StepRow>& steps);
 
   Database& db_;

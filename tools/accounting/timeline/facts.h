@@ -171,6 +171,29 @@ struct CollectiveTest {
   EvidenceRef ref;
 };
 
+// What a program that made no progress was doing, as one node found it.
+struct HangEvidence {
+  enum class Source : std::uint8_t {
+    kProc,    // a process of the program, from /proc
+    kOutput,  // the last lines of its output
+    kRas,     // what NCCL's RAS says
+  };
+  Ns t = 0;      // when it was looked at
+  Ns since = 0;  // the last sign of progress
+  Source source = Source::kProc;
+  std::string node;
+  std::optional<std::int64_t> task;
+  std::int64_t pid = 0;             // 0: unknown
+  std::string program;              // the kernel's name of it
+  std::string state;                // a letter, as in /proc/PID/stat
+  std::string wchan;                // the kernel's function in which it sleeps; empty: unknown
+  std::int64_t threads = 0;         // 0: unknown
+  std::optional<double> processor;  // share of one processor that it used meanwhile: 0 to its threads
+  std::string text;                 // lines
+  std::string problem;              // why there is no text
+  EvidenceRef ref;
+};
+
 // A notice of the cloud about the machine below a node; valid until the next one of that kind.
 struct HostNotice {
   enum class Kind : std::uint8_t { kMaintenance, kPreempted, kUpcomingMaintenance };
@@ -267,6 +290,7 @@ struct AttemptFacts {
   std::vector<LastSeen> last_seen;   // for nodes that did not see the attempt end
   std::vector<HostNotice> host_notices;
   std::vector<CollectiveTest> collectives;  // by time
+  std::vector<HangEvidence> hang_evidence;
 };
 
 // A file of records.

@@ -30,6 +30,7 @@ class OutputOfJob : public JobWatcher {
         name_(Cat("job ", job_.job, ": output")),
         note_(Cat("follow.", job_.job)),
         jobs_(node.jobs),
+        progress_(node.progress),
         spools_(node.log_spools),
         news_(job_, clock),
         clock_(clock) {
@@ -84,12 +85,21 @@ class OutputOfJob : public JobWatcher {
       problem = Cat("grows too fast to follow: skipped ", found.skipped_bytes, " bytes");
     trouble_.Say(problem.empty() ? "" : Cat(name_, ": ", problem));
     if (!found.events.empty()) {
+      NoteProgress(found);
       // As of now: a step's record is written before its tasks can print.
       jobs_.Refresh();
       news_.Take(found, jobs_.TrainingStepOf(job_));
       Write();
     }
     return found.more;
+  }
+
+  void NoteProgress(const OutputFollower::Found& found) const {
+    if (progress_ == nullptr) return;
+    const bool step = std::any_of(found.events.begin(), found.events.end(), [](const auto& said) {
+      return said.event.kind == LogEvent::Kind::kStepEnd || said.event.kind == LogEvent::Kind::kStepBegin;
+    });
+    progress_->Note({job_.node, job_.job}, step, clock_.mono_ns());
   }
 
   // First what was read, then what follows from it: a daemon that dies between the two leaves a gap of one
@@ -103,6 +113,7 @@ class OutputOfJob : public JobWatcher {
   std::string name_;
   std::string note_;
   NodeJobs& jobs_;
+  JobProgress* progress_;
   NodeSpools& spools_;
   OutputNews news_;
   Clock clock_;
