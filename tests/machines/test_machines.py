@@ -170,6 +170,19 @@ class MachinesTest(unittest.TestCase):
         self.assertIn("refused 0", SITE.ctl.say("runuser -u goodput -- sgoodput telemetry status"))
         self.said_nothing_bad("goodput-telemetry")
 
+    def test_the_exchange_with_google_cloud_runs_in_its_sandbox(self) -> None:
+        """There is no Google Cloud: goodput-cloud starts, finds the database, and says so."""
+        job = SITE.sbatch("cloud", "--steps 5 --step-seconds 1", "-N1", "--time=20")
+        self.assertEqual(SITE.settle(job), "COMPLETED")
+        self.configure("cloud_metrics = projects/none")
+        self.enable("goodput-cloud")
+
+        def status() -> str:
+            return " ".join(SITE.ctl.run("runuser -u goodput -- sgoodput cloud status", check=False).stdout.split())
+        wait("the first pass is over", lambda: "Metrics to" in status(), 300, 5)
+        self.assertRegex(status(), r"^Metrics to projects/none: last done never; .*(metadata server|GOOGLE_APPLICATION_CREDENTIALS)")
+        self.assertEqual(SITE.ctl.say("systemctl show -p NRestarts --value goodput-cloud").strip(), "0")
+
     # --- interruptions of jobs
 
     def test_preempted_by_a_partition_then_requeued(self) -> None:
