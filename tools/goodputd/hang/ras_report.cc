@@ -26,7 +26,7 @@ struct Group {
   std::vector<std::string> named;  // "rank 3 (GPU 3 managed by process 5 on node a)"
 };
 
-class Reader {
+class ReportReader {
  public:
   void Take(absl::string_view line) {
     const absl::string_view words = absl::StripAsciiWhitespace(line);
@@ -181,7 +181,7 @@ std::optional<std::string> Address(absl::string_view hex) {
 }  // namespace
 
 std::string RasSummary(std::string_view report) {
-  Reader reader;
+  ReportReader reader;
   for (const absl::string_view line : absl::StrSplit(ToAbsl(report), '\n')) reader.Take(line);
   return reader.Finish();
 }
