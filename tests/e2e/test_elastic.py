@@ -12,6 +12,7 @@ import unittest
 from typing import Dict, List, Tuple
 
 from .harness.goodput_site import TRAINER, Site
+from .harness.lateness import lateness
 from .harness.judge import assert_valid
 
 GPUS_A_RANK = 8
@@ -78,7 +79,7 @@ class ElasticTest(unittest.TestCase):
         self.assertEqual([(one["stepping"], one["wanted"], one["spares"], one["evidence"]) for one in worlds], [
             (24, 24, 8, "mark"), (16, 24, 8, "mark"), (24, 24, 0, "mark"), (16, 24, 0, "mark"), (24, 24, 0, "mark")])
         for world, told in zip(worlds, self.members()):
-            self.assertAlmostEqual(world["begin_ns"] / 1e9, told["t"] / 1e9, delta=0.05)
+            self.assertAlmostEqual(world["begin_ns"] / 1e9, told["t"] / 1e9, delta=0.05 * lateness())
 
     def test_gpu_time_is_what_the_logs_tell(self) -> None:
         _, told = self.told()
@@ -131,7 +132,7 @@ class NodeLostTest(unittest.TestCase):
 
     def test_declared_spares_stand_by_while_a_program_without_such_marks_runs(self) -> None:
         folder = self.site.folder("spares", "nobody")
-        job = self.site.cluster.sbatch("srun -n1 %s --dir %s --steps 10 --step-seconds 0.2 --marks" % (TRAINER, folder), user="nobody",
+        job = self.site.cluster.sbatch("srun -n1 %s --dir %s --steps 30 --step-seconds 0.2 --marks" % (TRAINER, folder), user="nobody",
                                        options=["-N1", "-w", self.site.cluster.nodes[0], "--gres=gpu:8", "--goodput-spares=2"])
         self.site.settle(job)
         answer = self.site.show_json(job)["jobs"][0]
@@ -140,7 +141,8 @@ class NodeLostTest(unittest.TestCase):
         self.assertAlmostEqual(buckets["productive"]["gpu_seconds"], 6 * buckets["productive"]["seconds"], places=3)
         steps = self.site.events(folder, "step_end")
         begin = self.site.events(folder, "start")[0]["exec_t"]
-        self.assertAlmostEqual(buckets["standby"]["gpu_seconds"], 2 * (steps[-1]["t"] - begin) / 1e9, delta=2 * 0.5)
+        # Accounting has whole seconds.
+        self.assertAlmostEqual(buckets["standby"]["gpu_seconds"], 2 * (steps[-1]["t"] - begin) / 1e9, delta=2 * (1 + 0.1 * lateness()))
         self.assertEqual(buckets["idle_member"]["gpu_seconds"], 0)
 
     def test_gpus_that_slurm_took_away_are_missing(self) -> None:
