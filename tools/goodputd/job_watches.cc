@@ -67,6 +67,7 @@ void JobWatches::Add(const Key& key, const NodeJob& job, std::unique_ptr<JobWatc
   Entry entry;
   entry.watcher = std::move(watcher);
   entry.uid = job.uid;
+  entry.since_ns = clock_.mono_ns();
   entry.helper = std::make_unique<HelperProcess>(std::move(options));
   entries_.emplace(key, std::move(entry));
 }
@@ -151,7 +152,7 @@ void JobWatches::AskWhatIsDue() {
     if (entry->helper->pid() == 0) {
       // If there is none for a user who has none, there is none for anybody.
       if (wants_helper_ && use.by_user[entry->uid] > 0) continue;
-      longest_wait_ns_ = std::max(longest_wait_ns_, now - entry->next->due_ns);
+      longest_wait_ns_ = std::max(longest_wait_ns_, now - std::max(entry->next->due_ns, entry->since_ns));
       if (!MakeRoomFor(*entry, use)) {
         wants_helper_ = true;
         if (use.by_user[entry->uid] == 0) break;

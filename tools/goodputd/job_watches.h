@@ -123,6 +123,7 @@ class JobWatches {
     std::optional<JobWatcher::Question> next;  // what Next() said
     bool asked = false;
     bool ended = false;
+    std::int64_t since_ns = 0;  // when it was added
     std::int64_t helper_since_ns = 0;
 
     void Reconsider() {

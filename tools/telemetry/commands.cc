@@ -1,4 +1,5 @@
 // `sgoodput telemetry`: sends runs as telemetry, and shows what was sent.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -164,6 +165,12 @@ std::string LineOf(const std::string& what, const std::string& items, const Sent
   return line;
 }
 
+Ns WrittenAt(const std::string& file) {
+  struct stat info {};
+  if (stat(file.c_str(), &info) != 0) return 0;
+  return info.st_mtim.tv_sec * kSecond + info.st_mtim.tv_nsec;
+}
+
 }  // namespace
 
 int RunTelemetrySend(const TelemetryOptions& options) {
@@ -205,7 +212,9 @@ int RunTelemetryStatus(const TelemetryOptions& options) {
     say(Cat("Traces to ", targets->traces->url), "spans", (*state)->traces);
     Say(Cat("Ended attempts and runs that are not sent yet: ", (*state)->waiting));
   }
-  const Ns last = targets->metrics ? (*state)->metrics.delivered : (*state)->traces.delivered;
+  // Metrics are sent each minute, unless no run had GPUs: then the last pass counts, which wrote the file.
+  const bool has_metrics = targets->metrics && (*state)->metrics.sent > 0;
+  const Ns last = has_metrics ? (*state)->metrics.delivered : WrittenAt(file);
   return good && now - last < kStale ? kSent : kNotAll;
 }
 
