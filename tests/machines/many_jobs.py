@@ -28,9 +28,15 @@ class UnitNode(bare_node.BareNode):
         with open("/proc/sys/kernel/random/boot_id") as boot:
             hour = time.strftime("%Y%m%d%HZ", time.gmtime())
             self._file = os.path.join(SPOOL, bare_node.NODE, "%s.%s.jsonl" % (boot.read().strip(), hour))
+        with open("/etc/slurm/slurm.conf") as conf:
+            self.cluster = next(line.split("=")[1].strip() for line in conf if line.startswith("ClusterName="))
         self.group = self.daemon = None
         self.tasks = []
         os.makedirs(FOLDER, 0o755)
+
+    def _record(self, kind: str, stepd: int, **keys: object) -> None:
+        # The plugin's records name no cluster: they belong to the one that the file names elsewhere.
+        super()._record(kind, stepd, **dict(keys, cluster=self.cluster))
 
     def stop(self) -> None:
         for task in self.tasks:
