@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "sql/status_macros.h"
 #include "sql/text.h"
@@ -45,6 +47,15 @@ absl::Status ReplaceFile(const std::string& path, std::string_view text) {
   const bool good = fsync(fd) == 0;
   close(fd);
   return good ? absl::OkStatus() : CannotWrite(path);
+}
+
+absl::StatusOr<std::optional<std::string>> ReadFileIfAny(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    if (errno == ENOENT) return std::optional<std::string>();
+    return absl::FailedPreconditionError(Cat("cannot read ", path, ": ", std::strerror(errno)));
+  }
+  return std::optional<std::string>({std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()});
 }
 
 }  // namespace goodput

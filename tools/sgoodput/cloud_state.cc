@@ -1,10 +1,6 @@
 #include "tools/sgoodput/cloud_state.h"
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
@@ -12,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "sql/status_macros.h"
 #include "sql/text.h"
+#include "tools/base/replace_file.h"
 
 namespace goodput {
 namespace {
@@ -80,13 +77,9 @@ absl::StatusOr<CloudState> ParseCloudState(std::string_view text) {
 }
 
 absl::StatusOr<std::optional<CloudState>> LoadCloudState(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    if (errno == ENOENT) return std::optional<CloudState>();
-    return absl::FailedPreconditionError(Cat("cannot read ", path, ": ", std::strerror(errno)));
-  }
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  ASSIGN_OR_RETURN(CloudState state, ParseCloudState(text));
+  ASSIGN_OR_RETURN(const std::optional<std::string> text, ReadFileIfAny(path));
+  if (!text) return std::optional<CloudState>();
+  ASSIGN_OR_RETURN(CloudState state, ParseCloudState(*text));
   return std::optional<CloudState>(std::move(state));
 }
 

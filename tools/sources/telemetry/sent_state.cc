@@ -1,9 +1,6 @@
 #include "tools/sources/telemetry/sent_state.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -147,13 +144,9 @@ absl::StatusOr<SentState> ParseSentState(std::string_view text) {
 }
 
 absl::StatusOr<std::optional<SentState>> LoadSentState(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    if (errno == ENOENT) return std::optional<SentState>();
-    return absl::FailedPreconditionError(Cat("cannot read ", path, ": ", std::strerror(errno)));
-  }
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  ASSIGN_OR_RETURN(SentState state, ParseSentState(text));
+  ASSIGN_OR_RETURN(const std::optional<std::string> text, ReadFileIfAny(path));
+  if (!text) return std::optional<SentState>();
+  ASSIGN_OR_RETURN(SentState state, ParseSentState(*text));
   return std::optional<SentState>(std::move(state));
 }
 
