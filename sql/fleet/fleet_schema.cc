@@ -128,6 +128,15 @@ CREATE TABLE IF NOT EXISTS interruption (
 );
 CREATE INDEX IF NOT EXISTS interruption_by_day ON interruption (day);
 
+CREATE TABLE IF NOT EXISTS attempt_nodes (
+  shard   bigint NOT NULL,
+  cluster text NOT NULL,
+  unit    text NOT NULL,
+  attempt integer NOT NULL,
+  nodes   text[] NOT NULL,
+  PRIMARY KEY (cluster, unit, attempt, shard)
+);
+
 -- A writer may create the partition of a month, and nothing else: this runs with the rights of the owner.
 CREATE OR REPLACE FUNCTION fleet_month(first_of_month date) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = goodput, pg_temp AS $fleet$
@@ -164,11 +173,11 @@ GRANT USAGE ON SCHEMA goodput TO goodput_writer, goodput_reader, goodput_finance
 GRANT SELECT ON fleet_schema TO goodput_writer, goodput_reader, goodput_finance;
 GRANT SELECT ON writer TO goodput_writer;
 GRANT SELECT, INSERT, UPDATE, DELETE ON cluster TO goodput_writer;
-GRANT SELECT, INSERT, DELETE ON unit, attempt_day, interruption TO goodput_writer;
-REVOKE UPDATE ON unit, attempt_day, interruption FROM goodput_writer;
+GRANT SELECT, INSERT, DELETE ON unit, attempt_day, interruption, attempt_nodes TO goodput_writer;
+REVOKE UPDATE ON unit, attempt_day, interruption, attempt_nodes FROM goodput_writer;
 GRANT EXECUTE ON FUNCTION fleet_month(date) TO goodput_writer;
-GRANT SELECT ON cluster, unit, attempt_day, interruption, usage_day TO goodput_reader;
-GRANT SELECT ON v_mpg, v_day, v_badput, v_cause, v_users, v_nodes, v_finance TO goodput_reader;
+GRANT SELECT ON cluster, unit, attempt_day, interruption, attempt_nodes, usage_day TO goodput_reader;
+GRANT SELECT ON v_mpg, v_day, v_badput, v_cause, v_users, v_nodes, v_node_time, v_finance TO goodput_reader;
 GRANT SELECT ON v_finance TO goodput_finance;
 
 -- A writer sees and changes the rows of its own cluster only. A role that is a member of nothing sees none.
@@ -176,7 +185,7 @@ DO $fleet$
 DECLARE
   wanted text;
 BEGIN
-  FOREACH wanted IN ARRAY ARRAY['cluster', 'unit', 'attempt_day', 'interruption'] LOOP
+  FOREACH wanted IN ARRAY ARRAY['cluster', 'unit', 'attempt_day', 'interruption', 'attempt_nodes'] LOOP
     EXECUTE format('ALTER TABLE goodput.%I ENABLE ROW LEVEL SECURITY', wanted);
     EXECUTE format('DROP POLICY IF EXISTS own_cluster ON goodput.%I', wanted);
     EXECUTE format('CREATE POLICY own_cluster ON goodput.%I TO goodput_writer'
@@ -192,14 +201,21 @@ END $fleet$;
 constexpr const char* kDistribution = R"(
 CREATE EXTENSION IF NOT EXISTS citus;
 DO $fleet$
+DECLARE
+  wanted regclass;
 BEGIN
-  IF NOT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = 'goodput.unit'::regclass) THEN
-    PERFORM create_reference_table('goodput.cluster');
-    PERFORM create_reference_table('goodput.writer');
-    PERFORM create_distributed_table('goodput.unit', 'shard');
-    PERFORM create_distributed_table('goodput.attempt_day', 'shard', colocate_with => 'goodput.unit');
-    PERFORM create_distributed_table('goodput.interruption', 'shard', colocate_with => 'goodput.unit');
-  END IF;
+  FOREACH wanted IN ARRAY ARRAY['goodput.cluster', 'goodput.writer']::regclass[] LOOP
+    IF NOT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = wanted) THEN
+      PERFORM create_reference_table(wanted::text);
+    END IF;
+  END LOOP;
+  FOREACH wanted IN ARRAY ARRAY['goodput.unit', 'goodput.attempt_day', 'goodput.interruption',
+                                'goodput.attempt_nodes']::regclass[] LOOP
+    IF NOT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = wanted) THEN
+      PERFORM create_distributed_table(wanted::text, 'shard', colocate_with =>
+        CASE WHEN wanted = 'goodput.unit'::regclass THEN 'default' ELSE 'goodput.unit' END);
+    END IF;
+  END LOOP;
 END $fleet$;
 )";
 
@@ -256,6 +272,13 @@ CREATE OR REPLACE VIEW v_nodes AS
 SELECT cluster, node, date_trunc('month', day::timestamp)::date AS month, cause, count(*) AS interruptions
 FROM interruption WHERE node <> '' GROUP BY 1, 2, 3, 4;
 
+-- The time for which runs held each node.
+CREATE OR REPLACE VIEW v_node_time AS
+SELECT d.cluster, n.node, d.month, %HELD% AS held_ns
+FROM attempt_day d JOIN attempt_nodes a USING (cluster, unit, attempt, shard)
+  CROSS JOIN LATERAL unnest(a.nodes) AS n (node)
+GROUP BY d.cluster, n.node, d.month;
+
 CREATE OR REPLACE VIEW v_finance AS
 SELECT cluster, month, account, provision, gpu_type, %WANTED% AS wanted_gpu_ns, %UP% AS up_gpu_ns,
   coalesce(sum(b_productive), 0) AS productive_gpu_ns
@@ -287,6 +310,7 @@ std::string FleetViews(const FleetSides& sides, const std::vector<std::string>& 
   }
   std::string views = Replaced(kViews, "%WANTED%", SumOf(sides.wanted));
   views = Replaced(views, "%UP%", SumOf(sides.up));
+  views = Replaced(views, "%HELD%", SumOf(sides.held));
   return Replaced(views, "%BUCKET_VALUES%", values);
 }
 

@@ -23,10 +23,11 @@ std::string FleetTables(const std::vector<std::string>& bucket_columns);
 std::string FleetBucketColumns(const std::vector<std::string>& bucket_columns);
 
 // Views. They depend on the buckets: T and A are sums (tools/accounting/timeline/goodput.h). Each argument
-// lists the columns b_NAME of one side.
+// lists the columns b_NAME of one side; `held` has the columns w_NAME of the time in which nodes were held.
 struct FleetSides {
   std::vector<std::string> wanted;  // T
   std::vector<std::string> up;      // A
+  std::vector<std::string> held;
 };
 std::string FleetViews(const FleetSides& sides, const std::vector<std::string>& bucket_columns);
 

@@ -36,6 +36,7 @@ ENVIRONMENT = {"PATH": os.environ["PATH"], "GOODPUT_CONF": "/nonexistent", "TZ":
 # What the rows of a cluster are, without its revisions.
 STATE = ("SELECT md5(string_agg(t::text, E'\\n' ORDER BY t::text)) FROM (SELECT d::text AS t FROM attempt_day d WHERE cluster = '%s'"
          " UNION ALL SELECT i::text FROM interruption i WHERE cluster = '%s'"
+         " UNION ALL SELECT n::text FROM attempt_nodes n WHERE cluster = '%s'"
          " UNION ALL SELECT (to_jsonb(u) - 'rev')::text FROM unit u WHERE cluster = '%s') x")
 
 
@@ -105,7 +106,7 @@ class FleetTest(unittest.TestCase):
         return answer
 
     def state(self, cluster: Cluster, database: str = "postgres") -> str:
-        return self.postgres.ask(STATE % ((cluster.name,) * 3), database)
+        return self.postgres.ask(STATE % ((cluster.name,) * 4), database)
 
     def verified(self, cluster: Cluster, database: str = "postgres") -> None:
         self.assertIn("lacks 0, has 0 with other rows, and 0 that", " ".join(self.said(
@@ -187,6 +188,46 @@ class SumsTest(FleetTest):
                     self.same(self.report(*window, "--by", by, "-M", cluster.name), self.utc_report(cluster, *window, "--by", by),
                               cluster.name + length)
 
+    def test_equal_them_by_node(self) -> None:
+        """To the nanosecond, but for the remainders: a cluster divides each interval among its nodes, the fleet an attempt."""
+        for cluster in self.clusters:
+            for more in ([], ["-S", MONTHS[1], "-E", MONTHS[2], "-T"], ["-N", "n[2-3]"], ["-u", "eve"]):
+                question = [*(more if "-S" in more else ["-S", ALL, *more]), "--by", "node"]
+                ours, theirs = self.report(*question, "-M", cluster.name), self.utc_report(cluster, *question)
+                self.assertEqual(ours["total"]["buckets"], theirs["total"]["buckets"])
+                self.assertEqual([row["groups"] for row in ours["rows"]], [[cluster.name, *row["groups"]] for row in theirs["rows"]])
+                self.assertGreater(len(ours["rows"]), 3)
+                for mine, other in zip(ours["rows"], theirs["rows"]):
+                    for key in ("runs", "interruptions", "node_failures", "chance"):
+                        self.assertEqual(mine[key], other[key], (key, mine["group"]))
+                    for bucket, same in zip(mine["buckets"], other["buckets"]):
+                        self.assertLess(abs(bucket["ns"] - same["ns"]), 2000, bucket["name"])
+                        self.assertLess(abs(bucket["gpu_seconds"] - same["gpu_seconds"]), 2e-6, bucket["name"])
+                for i, bucket in enumerate(ours["total"]["buckets"]):
+                    self.assertEqual(sum(row["buckets"][i]["ns"] for row in ours["rows"]), bucket["ns"])
+            windows = ["-S", "2026-10-01", "-E", "2026-10-15", "--window", "7d", "--by", "node"]
+            ours, theirs = self.report(*windows, "-M", cluster.name), self.utc_report(cluster, *windows)
+            self.assertEqual(*([(row["begin_ns"], row["groups"][-1], row["runs"], row["interruptions"], row["node_failures"], row["chance"])
+                                for row in answer["rows"]] for answer in (ours, theirs)))
+
+    def test_of_nodes_are_those_of_their_cluster(self) -> None:
+        """A node is judged among the nodes of its cluster, and all nodes of the answer count as chances."""
+        fleet = self.report("-S", ALL, "--by", "node")
+        self.assertEqual(fleet["by"], "cluster,node")
+        alone = {cluster.name: self.report("-S", ALL, "--by", "node", "-M", cluster.name)["rows"] for cluster in self.clusters}
+        self.assertEqual([row["groups"] for row in fleet["rows"]], [row["groups"] for rows in alone.values() for row in rows])
+        held = {name: sum(row["groups"][1] != "-" for row in rows) for name, rows in alone.items()}
+        for row, of_cluster in zip(fleet["rows"], [row for rows in alone.values() for row in rows]):
+            self.assertEqual(row["buckets"], of_cluster["buckets"])
+            if row["chance"] is not None and row["chance"] < 1:
+                self.assertAlmostEqual(row["chance"] / sum(held.values()), of_cluster["chance"] / held[row["groups"][0]], delta=1e-12)
+        said = self.postgres.ask("SELECT sum(held_ns) FROM v_node_time WHERE cluster = 'alpha' AND node = 'n1'")
+        # Both are exact: every attempt holds n1, so the time of n1 is that of all attempts.
+        self.assertEqual(said, self.postgres.ask("SELECT sum(x.ns) FROM attempt_day d CROSS JOIN LATERAL (VALUES %s) x (ns)"
+                                                 " WHERE cluster = 'alpha' AND attempt >= 0" % ", ".join(
+                                                     "(w_%s)" % bucket["name"] for bucket in fleet["total"]["buckets"]
+                                                     if bucket["side"] not in ("excluded", "scheduling") or bucket["name"] in ("provisioning", "suspended"))))
+
     def test_equal_them_for_selected_runs(self) -> None:
         for more in (["-u", "eve"], ["-u", HOSTILE[5]], ["-A", "acc-ada,acc-kim"], ["-r", "spot"], ["-s", "NODE_FAIL"], ["--name", "eval"],
                      ["-j", "12,1003"], ["-E", "2026-10-02"], ["--gpu-hour", "2.5"]):
@@ -233,6 +274,48 @@ class SumsTest(FleetTest):
         self.assertEqual(self.postgres.ask("SELECT sum(wanted_gpu_ns) FROM v_finance"),
                          self.postgres.ask("SELECT sum(wanted_gpu_ns) FROM v_users"))
         self.assertEqual(self.postgres.ask("SELECT interruptions FROM v_nodes WHERE node = 'n2' AND cluster = 'alpha' LIMIT 1").isdigit(), True)
+
+
+class StatementTest(FleetTest):
+    PRICES = ("price = * spot 2026-01-01 1.5\nprice = * * 2026-01-01 4\nprice = * * 2026-10-12 3\ncurrency = EUR\n")
+
+    def config(self, more: str) -> str:
+        path = os.path.join(self.dir, "prices.conf")
+        with open(path, "w") as file:
+            file.write(more)
+        return path
+
+    def of_cluster(self, cluster: Cluster, *args: str) -> str:
+        with open(cluster.conf) as file:
+            conf = self.config(file.read() + self.PRICES)
+        done = subprocess.run([SGOODPUT, "statement", "-a", *args, "--no-refresh", "--config", conf, "--db", cluster.db],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, env=ENVIRONMENT, timeout=60)
+        return self.said(done)
+
+    def of_fleet(self, *args: str) -> str:
+        return self.said(self.owner("statement", "-a", *args, "--config", self.config(self.PRICES)))
+
+    def test_is_that_of_each_cluster(self) -> None:
+        for cluster in self.clusters:
+            for args in (["--month", "2026-10", "--csv"], ["--month", "2026-10"], ["--month", "2026-10", "--html"],
+                         ["--month", "2026-09", "--by", "user", "--csv"], ["--month", "2026-10", "--by", "reservation", "--csv"],
+                         ["--month", "2026-10", "-A", "acc-eve", "--by", "run", "--csv"]):
+                theirs = self.of_cluster(cluster, *args)
+                self.assertEqual(self.of_fleet(*args, "-M", cluster.name), theirs, args)
+                self.assertGreater(len(theirs.splitlines()), 1)
+
+    def test_of_clusters_adds_up(self) -> None:
+        rows = list(csv.DictReader(self.of_fleet("--month", "2026-10", "--by", "cluster", "--csv").splitlines()))
+        self.assertEqual({row["Cluster"] for row in rows}, {"alpha", "beta"})
+        for row in rows:
+            cluster = next(cluster for cluster in self.clusters if cluster.name == row["Cluster"])
+            accounts = list(csv.DictReader(self.of_cluster(cluster, "--month", "2026-10", "--csv").splitlines()))
+            for column in ("GPUHours", "Paid", "ProgressGPUHours", "LostGPUHours", "UnknownGPUHours", "LostMoney"):
+                self.assertAlmostEqual(float(row[column]), sum(float(account[column]) for account in accounts), delta=0.01 * len(accounts))
+        for line in self.of_fleet("--month", "2026-10", "--by", "cluster").splitlines():
+            self.assertLessEqual(len(line), 80)
+        nothing = self.owner("statement", "-a", "--month", "2020-01", "--config", self.config(self.PRICES))
+        self.assertEqual((nothing.returncode, nothing.stdout), (1, "2020-01: no GPU was allocated.\n\n"))
 
 
 class DashboardTest(FleetTest):
@@ -300,7 +383,8 @@ class QuestionsTest(FleetTest):
     def test_fit_a_terminal(self) -> None:
         for args in (["report", "-a", "-S", ALL], ["report", "-a", "-S", ALL, "--by", "cluster,account"], ["report", "-a", "-S", ALL, "--by", "month"],
                      ["report", "-a", "-S", ALL, "--gpu-hour", "2"], ["-a", "-S", ALL], ["show", "12", "-M", "alpha"], ["fleet", "status"],
-                     ["report", "-a", "-S", ALL, "--by", "user"],
+                     ["report", "-a", "-S", ALL, "--by", "user"], ["report", "-a", "-S", ALL, "--by", "node"],
+                     ["report", "-a", "-S", ALL, "--by", "node", "--suspects"],
                      ["report", "-a", "-S", "2026-10-01", "-E", "2026-11-01", "--window", "7d", "--by", "all"]):
             for line in self.said(self.owner(*args)).splitlines():
                 self.assertLessEqual(len(line), 80, line)
@@ -343,7 +427,9 @@ class QuestionsTest(FleetTest):
         self.assertEqual(self.owner("show", "999999").returncode, 1)
 
     def test_what_the_fleet_cannot_answer_is_refused(self) -> None:
-        for args, word in ((["report", "--by", "node"], "--url"), (["report", "--by", "nonsense"], "no group"), (["report", "--exclude", "a/b"], "exclude"),
+        for args, word in ((["report", "--by", "node,user"], "cluster"), (["report", "--by", "cluster", "--suspects"], "--by node"),
+                           (["statement", "--by", "node"], "--by"), (["statement", "--month", "November"], "2026-10"),
+                           (["statement", "--csv", "--html"], "--csv"), (["statement", "-S", ALL], "-S"), (["report", "--by", "nonsense"], "no group"), (["report", "--exclude", "a/b"], "exclude"),
                            (["report", "-T", "-S", "2026-10-01T12:00"], "midnight UTC"), (["report", "--window", "1h", "-S", ALL], "whole days"),
                            (["report", "--window", "1d", "-S", ALL], "-E"), (["report", "--by", "all,user"], "combined"),
                            (["advise", "12"], "advise"), (["--limit", "3", "report"], "--limit"), (["report", "--sort", "Nonsense", "-S", ALL, "-a"], "Nonsense"),
@@ -525,7 +611,8 @@ class SyncTest(FleetTest):
         self.assertRegex(self.said(self.send(anew)), "sent 3 .*removed 0")
         self.assertRegex(self.said(self.send(old)), "sent 0 .*removed 0")
         self.postgres.ask("DELETE FROM unit WHERE cluster = 'delta' AND begin_ns >= %d; DELETE FROM attempt_day WHERE cluster = 'delta' AND"
-                          " start_ns >= %d" % ((BEGAN + 70 * DAY) * 10**9, (BEGAN + 70 * DAY) * 10**9))
+                          " start_ns >= %d; DELETE FROM attempt_nodes n WHERE cluster = 'delta' AND NOT EXISTS"
+                          " (SELECT FROM unit u WHERE u.unit = n.unit)" % ((BEGAN + 70 * DAY) * 10**9, (BEGAN + 70 * DAY) * 10**9))
         self.assertEqual(self.state(old), before)
 
     def test_an_older_fleet_database(self) -> None:
@@ -594,7 +681,8 @@ class SyncTest(FleetTest):
     def test_verify_and_resend(self) -> None:
         self.postgres.ask("UPDATE unit SET digest = gen_random_uuid() WHERE cluster = 'alpha' AND job_id = 1003;"
                           "DELETE FROM unit WHERE cluster = 'alpha' AND job_id = 1004; DELETE FROM attempt_day WHERE cluster = 'alpha' AND unit LIKE '1004@%';"
-                          "DELETE FROM interruption WHERE cluster = 'alpha' AND unit LIKE '1004@%'")
+                          "DELETE FROM interruption WHERE cluster = 'alpha' AND unit LIKE '1004@%';"
+                          "DELETE FROM attempt_nodes WHERE cluster = 'alpha' AND unit LIKE '1004@%'")
         said = " ".join(self.said(self.send(self.alpha, "verify"), status=1).split())
         self.assertIn("lacks 1, has 1 with other rows", said)
         self.assertIn("sent 2 ", self.said(self.send(self.alpha)))
@@ -624,7 +712,7 @@ class RightsTest(FleetTest):
     def test_a_writer_reaches_only_its_cluster(self) -> None:
         before = self.state(self.clusters[1])
         writer = "goodput_writer_alpha"
-        for table in ("unit", "attempt_day", "interruption", "cluster"):
+        for table in ("unit", "attempt_day", "interruption", "attempt_nodes", "cluster"):
             for sql in ("DELETE FROM %s WHERE cluster = 'beta'", "SELECT count(*) FROM %s WHERE cluster = 'beta'"):
                 done = self.postgres.psql(sql % table, writer)
                 self.assertEqual((done.returncode, done.stdout.strip()), (0, "0" if "SELECT" in sql else ""), done)
@@ -660,7 +748,7 @@ class RightsTest(FleetTest):
         for sql in ("DELETE FROM unit", "DELETE FROM usage_day", "INSERT INTO cluster (cluster) VALUES ('x')", "SELECT fleet_month('2026-12-01')"):
             self.assertIn("denied", self.postgres.psql(sql, "reader").stderr)
         self.assertEqual(self.postgres.psql("SELECT sum(wanted_gpu_ns) > 0 FROM v_finance", "finance").stdout.strip(), "t")
-        for table in ("unit", "attempt_day", "interruption", "usage_day", "v_users", "v_mpg", "v_badput", "v_nodes"):
+        for table in ("unit", "attempt_day", "interruption", "attempt_nodes", "usage_day", "v_users", "v_mpg", "v_badput", "v_nodes"):
             self.assertIn("denied", self.postgres.psql("SELECT * FROM " + table, "finance").stderr, table)
         columns = self.postgres.ask("SELECT string_agg(attname, ',') FROM pg_attribute WHERE attrelid = 'v_finance'::regclass AND attnum > 0")
         self.assertNotIn("user", columns)

@@ -148,6 +148,22 @@ TEST(FleetRows, HaveAnotherDigestIfAnythingDiffers) {
   EXPECT_NE(before->shard, RowsOfRun(report, key, "beta", {})->shard);
 }
 
+TEST(FleetRows, HaveTheNodesOfEachAttemptInTheirOrder) {
+  RunBuilder run = OneJob();
+  Report report = ReportOf(run);
+  EXPECT_TRUE(RowsOfRun(report, {12, 5}, "alpha", {})->nodes.empty());
+  const Digest before = RowsOfRun(report, {12, 5}, "alpha", {})->digest;
+  report.run.facts.attempts.front().node_list = "n[2-3],n1,x\"{";
+  report.timeline = BuildTimeline(report.run.facts);
+  const auto rows = RowsOfRun(report, {12, 5}, "alpha", {});
+  ASSERT_EQ(rows->nodes.size(), 1U);
+  const std::vector<std::string> fields = absl::StrSplit(rows->nodes.front(), '\t');
+  ASSERT_EQ(fields.size(), AttemptNodesColumns().size());
+  EXPECT_EQ(fields[3], "0");
+  EXPECT_EQ(fields[4], R"({"n2","n3","n1","x\\"{"})");
+  EXPECT_NE(rows->digest, before);
+}
+
 TEST(FleetRows, HoldAnyName) {
   RunBuilder run = OneJob();
   Report report = ReportOf(run);

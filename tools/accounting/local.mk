@@ -161,7 +161,9 @@ tools_accounting_libreport_la_SOURCES = \
   tools/accounting/report/json.cc \
   tools/accounting/report/report.cc tools/accounting/report/report.h \
   tools/accounting/report/rollup_report.h \
-  tools/accounting/report/rollup_table.cc tools/accounting/report/rollup_table.h
+  tools/accounting/report/rollup_table.cc tools/accounting/report/rollup_table.h \
+  tools/accounting/report/statement_report.cc tools/accounting/report/statement_report.h \
+  tools/accounting/report/suspects.cc tools/accounting/report/suspects.h
 tools_accounting_libreport_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_accounting_libreport_la_LIBADD = tools/accounting/liblive.la tools/accounting/libadvise.la tools/accounting/libfleet.la tools/accounting/librollup.la tools/accounting/libruns.la
 

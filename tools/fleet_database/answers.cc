@@ -1,7 +1,4 @@
 // `sgoodput --fleet-db URL`: list, report and show over all clusters.
-#include <pwd.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -19,10 +16,11 @@
 #include "sql/text.h"
 #include "tools/accounting/report/gpu_hours.h"
 #include "tools/accounting/report/rollup_table.h"
+#include "tools/accounting/report/suspects.h"
 #include "tools/base/format.h"
-#include "tools/base/parse_time.h"
 #include "tools/fleet_database/fleet_session.h"
 #include "tools/fleet_database/options.h"
+#include "tools/fleet_database/selection.h"
 #include "tools/sources/fleet_database/questions.h"
 
 namespace goodput {
@@ -30,45 +28,6 @@ namespace {
 
 // A cluster whose rows are older than this is named below an answer.
 constexpr Ns kStale = 300 * kSecond;
-
-std::vector<std::string> Words(const std::vector<std::string>& lists) {
-  std::vector<std::string> words;
-  for (const std::string& list : lists) {
-    for (absl::string_view word : absl::StrSplit(list, ',', absl::SkipEmpty())) words.emplace_back(word);
-  }
-  return words;
-}
-
-absl::StatusOr<FleetSelection> SelectionOf(const FleetSelectOptions& options, absl::Time now) {
-  FleetSelection select;
-  select.clusters = options.all_clusters ? std::vector<std::string>{} : Words(options.clusters);
-  select.users = Words(options.users);
-  select.accounts = Words(options.accounts);
-  select.partitions = Words(options.partitions);
-  select.states = Words(options.states);
-  for (std::string& state : select.states) absl::AsciiStrToUpper(&state);
-  select.names = Words(options.names);
-  select.jobs = Words(options.jobs);
-  select.truncate = options.truncate;
-  // As sgoodput without --fleet-db: an ordinary user sees their own runs, everyone those since midnight.
-  const passwd* const user = getpwuid(geteuid());
-  if (select.users.empty() && !options.all_users && select.jobs.empty() && geteuid() != 0)
-    select.users.emplace_back(user == nullptr ? std::to_string(geteuid()) : user->pw_name);
-  const auto time = [&](const std::string& text, const char* option,
-                        std::optional<Ns>& into) -> absl::Status {
-    if (text.empty()) return absl::OkStatus();
-    const absl::StatusOr<Ns> parsed = ParseTimeOption(text, now);
-    if (!parsed.ok()) return Annotate(parsed.status(), option);
-    into = *parsed;
-    return absl::OkStatus();
-  };
-  RETURN_IF_ERROR(
-      time(options.start.empty() && select.jobs.empty() ? "midnight" : options.start, "-S", select.start));
-  RETURN_IF_ERROR(time(options.end, "-E", select.end));
-  if (select.start && select.end && *select.start > *select.end)
-    return absl::InvalidArgumentError("-S is after -E");
-  return select;
-}
 
 absl::StatusOr<std::int64_t> DaysOf(const std::string& window) {
   if (window.empty()) return 0;
@@ -80,11 +39,20 @@ absl::StatusOr<std::int64_t> DaysOf(const std::string& window) {
   return days;
 }
 
+absl::Status CheckKeys(const std::vector<std::string>& by) {
+  if (by.empty() || by.size() > 2)
+    return absl::InvalidArgumentError("--by: use one group, or two: cluster,month");
+  if (by.size() == 2 && (by[0] == "all" || by[1] == "all"))
+    return absl::InvalidArgumentError("--by: all cannot be combined with another group");
+  return absl::OkStatus();
+}
+
 absl::StatusOr<RollupReport> Ask(const FleetReportOptions& options) {
   FleetQuestion question;
   const absl::Time now = absl::Now();
-  ASSIGN_OR_RETURN(question.select, SelectionOf(options.select, now));
+  ASSIGN_OR_RETURN(question.select, ReadFleetSelection(options.select, now));
   question.by = absl::StrSplit(options.by, ',');
+  RETURN_IF_ERROR(CheckKeys(question.by));
   ASSIGN_OR_RETURN(question.window_days, DaysOf(options.window));
   if (options.price && (!std::isfinite(*options.price) || *options.price < 0))
     return absl::InvalidArgumentError("--gpu-hour: the price must be 0 or more");
@@ -242,23 +210,30 @@ int RunFleetReport(const FleetReportOptions& options) {
     return FailFleet(absl::InvalidArgumentError("--csv cannot be used with -P"));
   if (!options.sort.empty() && options.common.json)
     return FailFleet(absl::InvalidArgumentError("--sort cannot be used with --json"));
-  const absl::StatusOr<RollupReport> report = Ask(options);
+  if (options.suspects && (options.by != "node" || !options.window.empty()))
+    return FailFleet(absl::InvalidArgumentError("--suspects requires --by node, without --window"));
+  absl::StatusOr<RollupReport> report = Ask(options);
   if (!report.ok()) return FailFleet(report.status());
+  if (options.suspects) KeepSuspects(*report);
   if (options.common.json) {
     std::fputs(RollupAsJson(*report).c_str(), stdout);
-  } else {
+    return report->total.runs == 0 ? kFleetNothingMatched : kFleetAnswered;
+  }
+  const bool for_scripts = options.parsable2 || options.csv;
+  if (options.suspects && !for_scripts) PrintSuspects(*report);
+  if (for_scripts || !options.suspects || !report->rows.empty()) {
     const absl::Status printed =
         PrintRollup(*report, {options.parsable2, options.csv, options.no_header, options.sort});
     if (!printed.ok()) return FailFleet(printed);
-    if (!options.parsable2 && !options.csv) SayStale(*report->clusters);
   }
+  if (!for_scripts) SayStale(*report->clusters);
   return report->total.runs == 0 ? kFleetNothingMatched : kFleetAnswered;
 }
 
 int RunFleetList(const FleetListOptions& options) {
   if (options.csv && options.parsable2)
     return FailFleet(absl::InvalidArgumentError("--csv cannot be used with -P"));
-  const absl::StatusOr<FleetSelection> select = SelectionOf(options.select, absl::Now());
+  const absl::StatusOr<FleetSelection> select = ReadFleetSelection(options.select, absl::Now());
   if (!select.ok()) return FailFleet(select.status());
   absl::StatusOr<FleetConnection> connection = OpenFleet(options.common);
   if (!connection.ok()) return FailFleet(connection.status());

@@ -42,20 +42,28 @@ void AddCommon(CLI::App& app, goodput::FleetCommon& common) {
       ->type_name("FILE");
 }
 
-void AddSelection(CLI::App& app, goodput::FleetSelectOptions& select) {
-  const auto list = [&](const char* name, std::vector<std::string>& into, const char* type,
-                        const char* help) {
-    app.add_option(name, into, help)->type_name(type)->allow_extra_args(false);
-  };
-  list("-j,--jobs", select.jobs, "JOB[,JOB]", "these jobs: 12, 12_3, 12+1");
-  list("-u,--user", select.users, "USER[,USER]", "runs of these users");
-  list("-A,--accounts", select.accounts, "ACCOUNT[,..]", "runs of these accounts");
-  list("-r,--partition", select.partitions, "PART[,..]", "runs in these partitions");
-  list("-s,--state", select.states, "STATE[,..]", "runs with any attempt in these states (long names)");
-  list("-M,--clusters", select.clusters, "CLUSTER[,..]", "runs of these clusters");
-  list("--name", select.names, "NAME[,NAME]", "runs with these job names");
+void AddList(CLI::App& app, const char* name, std::vector<std::string>& into, const char* type,
+             const char* help) {
+  app.add_option(name, into, help)->type_name(type)->allow_extra_args(false);
+}
+
+// Whose runs.
+void AddOwners(CLI::App& app, goodput::FleetSelectOptions& select) {
+  AddList(app, "-u,--user", select.users, "USER[,USER]", "runs of these users");
+  AddList(app, "-A,--accounts", select.accounts, "ACCOUNT[,..]", "runs of these accounts");
+  AddList(app, "-r,--partition", select.partitions, "PART[,..]", "runs in these partitions");
+  AddList(app, "-M,--clusters", select.clusters, "CLUSTER[,..]", "runs of these clusters");
   app.add_flag("-a,--allusers", select.all_users, "runs of all users");
   app.add_flag("-L,--allclusters", select.all_clusters, "runs of all clusters");
+}
+
+void AddSelection(CLI::App& app, goodput::FleetSelectOptions& select) {
+  AddOwners(app, select);
+  AddList(app, "-j,--jobs", select.jobs, "JOB[,JOB]", "these jobs: 12, 12_3, 12+1");
+  AddList(app, "-s,--state", select.states, "STATE[,..]",
+          "runs with any attempt in these states (long names)");
+  AddList(app, "-N,--nodelist", select.nodes, "NODES", "runs on any of these nodes: n1,n[3-5]");
+  AddList(app, "--name", select.names, "NAME[,NAME]", "runs with these job names");
   app.add_option("-S,--starttime", select.start, "runs in any state after TIME (default: midnight)")
       ->type_name("TIME");
   app.add_option("-E,--endtime", select.end, "runs in any state before TIME")->type_name("TIME");
@@ -99,10 +107,12 @@ int ParseAndRun(int argc, char** argv) {
   report_app
       ->add_option("--by", report.by,
                    "cluster, user, account, partition, reservation, run, gpu_type, month, day, cause, "
-                   "tag:KEY, all; or two: A,B")
+                   "node, tag:KEY, all; or two: A,B")
       ->type_name("WHAT");
   report_app->add_option("--window", report.window, "one row per so many days from -S to -E: 1d, 7d")
       ->type_name("LENGTH");
+  report_app->add_flag("--suspects", report.suspects,
+                       "with --by node: only nodes that fail more often than by chance, and their list");
   report_app->add_option("--gpu-hour", report.price, "price of one GPU-hour")->type_name("PRICE");
   report_app->add_flag("--json", common.json, "print JSON (see report.schema.json)");
   report_app->add_flag("-P,--parsable2", report.parsable2, "fields separated by |, without the total");
@@ -110,6 +120,19 @@ int ParseAndRun(int argc, char** argv) {
   report_app->add_option("--sort", report.sort, "sort by these columns; -COLUMN for largest first")
       ->type_name("COLUMN[,..]");
   report_app->add_flag("-n,--noheader", report.no_header, "no header line");
+
+  goodput::FleetStatementOptions statement;
+  CLI::App* statement_app =
+      app.add_subcommand("statement", "what a month cost, what became progress, and what was lost");
+  AddCommon(*statement_app, common);
+  AddOwners(*statement_app, statement.select);
+  statement_app->add_option("--month", statement.month, "the month, in UTC (default: the last one)")
+      ->type_name("YYYY-MM");
+  statement_app
+      ->add_option("--by", statement.by, "cluster, account, user, partition, reservation or run (account)")
+      ->type_name("WHAT");
+  statement_app->add_flag("--csv", statement.csv, "comma-separated values (RFC 4180)");
+  statement_app->add_flag("--html", statement.html, "a page to mail");
 
   goodput::FleetShowOptions show;
   CLI::App* show_app = app.add_subcommand("show", "the buckets of one run");
@@ -159,8 +182,9 @@ int ParseAndRun(int argc, char** argv) {
     std::fprintf(stderr, "sgoodput: with the fleet database: %s; see sgoodput fleet --help\n", error.what());
     return goodput::kFleetBadUsage;
   }
-  list.common = report.common = show.common = add.common = sync.common = common;
+  list.common = report.common = statement.common = show.common = add.common = sync.common = common;
   if (*report_app) return goodput::RunFleetReport(report);
+  if (*statement_app) return goodput::RunFleetStatement(statement);
   if (*show_app) return goodput::RunFleetShow(show);
   if (*init) return goodput::RunFleetInit(common);
   if (*migrate) return goodput::RunFleetMigrate(common);

@@ -24,6 +24,7 @@ struct FleetSelectOptions {
   std::vector<std::string> states;
   std::vector<std::string> names;
   std::vector<std::string> jobs;
+  std::vector<std::string> nodes;  // hostlists
   bool all_users = false;
   bool all_clusters = false;
   std::string start;
@@ -50,6 +51,16 @@ struct FleetReportOptions {
   bool csv = false;
   bool no_header = false;
   std::string sort;
+  bool suspects = false;
+};
+
+struct FleetStatementOptions {
+  FleetCommon common;
+  FleetSelectOptions select;
+  std::string month;
+  std::string by = "account";
+  bool csv = false;
+  bool html = false;
 };
 
 struct FleetShowOptions {
@@ -77,6 +88,7 @@ struct FleetSyncOptions {
 
 int RunFleetList(const FleetListOptions& options);
 int RunFleetReport(const FleetReportOptions& options);
+int RunFleetStatement(const FleetStatementOptions& options);
 int RunFleetShow(const FleetShowOptions& options);
 int RunFleetInit(const FleetCommon& options);
 int RunFleetMigrate(const FleetCommon& options);

@@ -16,8 +16,8 @@
 #include "sql/text.h"
 #include "tools/accounting/report/rollup_report.h"
 #include "tools/accounting/report/rollup_table.h"
+#include "tools/accounting/report/suspects.h"
 #include "tools/base/format.h"
-#include "tools/base/hostlist.h"
 #include "tools/base/parse_duration.h"
 #include "tools/base/viewer.h"
 #include "tools/sgoodput/options.h"
@@ -31,8 +31,6 @@ namespace {
 // More rows than can be read; guards against --window=1s over a year.
 constexpr std::int64_t kMostWindows = 100'000;
 constexpr std::int64_t kMostWindowsOfOthers = 2000;
-// A node is suspected if so many failures are so unlikely by chance, whichever node they strike.
-constexpr double kSuspicion = 0.01;
 
 struct Question {
   std::vector<RollupKey> keys;
@@ -90,29 +88,6 @@ absl::StatusOr<Question> Read(const RollupOptions& options, absl::Time now) {
   question.edges.back() = end;
   if (question.edges.size() < 2) return absl::InvalidArgumentError("--window: -S must be before -E");
   return question;
-}
-
-void KeepSuspects(RollupReport& report) {
-  report.rows.erase(
-      std::remove_if(report.rows.begin(), report.rows.end(),
-                     [](const RollupRow& row) { return !row.chance || *row.chance >= kSuspicion; }),
-      report.rows.end());
-}
-
-// What a person may do about the nodes.
-void PrintSuspects(const RollupReport& report) {
-  if (report.rows.empty()) {
-    std::printf("No node fails more often than by chance.\n");
-    return;
-  }
-  std::vector<std::string> names;
-  names.reserve(report.rows.size());
-  for (const RollupRow& row : report.rows) names.push_back(Printable(row.group));
-  const std::string list = CompressHostList(names);
-  std::printf(
-      "%s\n\nTo keep a job from them, or all jobs:\n  sbatch --exclude=%s ...\n  scontrol update NodeName=%s "
-      "State=DRAIN Reason=\"fails more often than by chance\"\n\n",
-      list.c_str(), list.c_str(), list.c_str());
 }
 
 }  // namespace

@@ -174,7 +174,10 @@ tools_sources_libsharedspool_la_LIBADD = tools/base/libbase.la
 noinst_LTLIBRARIES += tools/sources/libfleetdatabase.la
 tools_sources_libfleetdatabase_la_SOURCES = \
   tools/sources/fleet_database/connection.cc tools/sources/fleet_database/connection.h \
+  tools/sources/fleet_database/node_questions.cc tools/sources/fleet_database/node_questions.h \
+  tools/sources/fleet_database/question_sql.cc tools/sources/fleet_database/question_sql.h \
   tools/sources/fleet_database/questions.cc tools/sources/fleet_database/questions.h \
+  tools/sources/fleet_database/sums.cc tools/sources/fleet_database/sums.h \
   tools/sources/fleet_database/sync.cc tools/sources/fleet_database/sync.h \
   tools/sources/fleet_database/tables.cc tools/sources/fleet_database/tables.h
 tools_sources_libfleetdatabase_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(LIBPQ_CFLAGS)

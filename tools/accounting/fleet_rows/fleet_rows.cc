@@ -274,9 +274,18 @@ std::string InterruptionLine(const FleetRows& rows, const Timeline& timeline, co
   return std::move(line).Take();
 }
 
+// The nodes of an attempt, in the order in which its time is divided among them.
+std::string NodesLine(const FleetRows& rows, const std::string& cluster, std::size_t attempt,
+                      const std::vector<std::string>& nodes) {
+  Line line;
+  line.Int(rows.shard).Text(cluster).Text(rows.unit).Int(static_cast<std::int64_t>(attempt));
+  line.Escaped(ArrayOf(nodes, [](const std::string& node) { return Quoted(FleetText(node)); }));
+  return std::move(line).Take();
+}
+
 Digest DigestOfLines(const FleetRows& rows) {
   std::string text = rows.unit_line;
-  for (const std::vector<std::string>* lines : {&rows.days, &rows.interruptions}) {
+  for (const std::vector<std::string>* lines : {&rows.days, &rows.interruptions, &rows.nodes}) {
     text += "\n\n";
     for (const std::string& line : *lines) text += Cat(line, "\n");
   }
@@ -383,6 +392,11 @@ const std::vector<std::string>& InterruptionColumns() {
   return columns;
 }
 
+const std::vector<std::string>& AttemptNodesColumns() {
+  static const std::vector<std::string> columns{"shard", "cluster", "unit", "attempt", "nodes"};
+  return columns;
+}
+
 absl::StatusOr<FleetRows> RowsOfRun(const Report& report, const UnitKey& key, const std::string& cluster,
                                     const std::map<std::string, std::string>& node_features) {
   const std::int64_t begin = UtcDay(report.timeline.begin);
@@ -409,6 +423,10 @@ absl::StatusOr<FleetRows> RowsOfRun(const Report& report, const UnitKey& key, co
   for (const Interruption& interruption : report.timeline.interruptions)
     rows.interruptions.push_back(InterruptionLine(rows, report.timeline, cluster, provisions, interruption,
                                                   rows.interruptions.size()));
+  for (std::size_t attempt = 0; attempt < report.timeline.attempts.size(); ++attempt) {
+    const std::vector<std::string> nodes = ExpandHostList(report.timeline.attempts[attempt].facts->node_list);
+    if (!nodes.empty()) rows.nodes.push_back(NodesLine(rows, cluster, attempt, nodes));
+  }
   if (rows.size() > kMostRows)
     return absl::OutOfRangeError(Cat("it needs ", rows.size(), " rows, more than ", kMostRows));
   rows.digest = DigestOfLines(rows);

@@ -57,15 +57,17 @@ struct FleetRows {
   std::string unit_line;          // without its revision, which is the last column
   std::vector<std::string> days;  // lines of attempt_day
   std::vector<std::string> interruptions;
+  std::vector<std::string> nodes;    // lines of attempt_nodes
   std::vector<std::int64_t> months;  // of the days: days since 1970-01-01 of each first of month
 
-  std::size_t size() const { return 1 + days.size() + interruptions.size(); }
+  std::size_t size() const { return 1 + days.size() + interruptions.size() + nodes.size(); }
 };
 
 // The columns of the lines, in their order; of buckets: b_NAME is GPU-ns and w_NAME is ns.
 const std::vector<std::string>& UnitColumns();
 const std::vector<std::string>& AttemptDayColumns();
 const std::vector<std::string>& InterruptionColumns();
+const std::vector<std::string>& AttemptNodesColumns();
 // b_NAME and w_NAME of each bucket, as attempt_day has them.
 std::vector<std::string> BucketColumns();
 

@@ -563,7 +563,7 @@ Json RollupRowJson(const RollupReport& report, const RollupRow& row) {
       {"cost", money(row.allocated())},
       {"wasted", money(row.wasted())},
       {"maybe_wasted", money(row.maybe_wasted())},
-      {"node_failures", report.by == "node" ? Json(row.node_failures) : Json(nullptr)},
+      {"node_failures", report.by_node() ? Json(row.node_failures) : Json(nullptr)},
       {"chance", OrNull(row.chance)},
       {"network",
        row.network

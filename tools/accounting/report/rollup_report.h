@@ -25,6 +25,9 @@ struct RollupReport {
   RollupRow total;
   // Of the fleet database: its clusters; rows have program goodput.
   std::optional<std::vector<FleetClusterTime>> clusters;
+
+  // By node, or by cluster and node.
+  bool by_node() const { return !keys.empty() && keys.back() == "node"; }
 };
 
 // The object that `--json` prints; see report.schema.json.

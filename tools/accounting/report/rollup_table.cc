@@ -56,7 +56,8 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
   const auto add = [&](const std::string& title, std::function<std::string(const RollupRow&)> cell) {
     columns.push_back({{title, kRight}, std::move(cell)});
   };
-  const bool program = report.clusters && (all || report.total.program);
+  // A node has no program of its own.
+  const bool program = report.clusters && (all || (report.total.program && !report.by_node()));
   if (report.windows) columns.push_back({{"From"}, FromOf(report.rows)});
   for (std::size_t i = 0; report.by != "all" && i < report.keys.size(); ++i) {
     std::string title = report.keys[i];
@@ -70,11 +71,11 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
   }
   const bool hours = !report.gpu_hour || all;
   const bool unobserved = all || report.total.unobserved() > 0;
-  const bool network = report.by == "node" &&
-                       (all || std::any_of(report.rows.begin(), report.rows.end(),
-                                           [](const RollupRow& row) { return row.network.has_value(); }));
+  const bool network =
+      report.by_node() && (all || std::any_of(report.rows.begin(), report.rows.end(),
+                                              [](const RollupRow& row) { return row.network.has_value(); }));
   // A terminal has no room for these, which are missed least; names of nodes are long.
-  const bool of_nodes = report.by == "node" && !all;
+  const bool of_nodes = report.by_node() && !all;
   const bool room = all || (!unobserved && !of_nodes && !program);
   const bool narrow = program && !all && (report.windows || report.gpu_hour || report.keys.size() > 1);
   if (room || (!report.windows && !of_nodes && !narrow))
@@ -98,7 +99,7 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
   }
   if (hours && unobserved && (all || !program))
     add("Unobserved", [](const RollupRow& row) { return FormatGpuHours(row.unobserved()); });
-  if (report.by == "node") add("Chance", [](const RollupRow& row) { return Chance(row.chance); });
+  if (report.by_node()) add("Chance", [](const RollupRow& row) { return Chance(row.chance); });
   if (network) {
     add("Busbw", [](const RollupRow& row) {
       return row.network ? absl::StrFormat("%.1f", static_cast<double>(row.network->busbw) / 1e9) : "-";

@@ -29,13 +29,6 @@ constexpr std::array<std::pair<std::string_view, RollupBy>, 10> kNames{
      {"cause", RollupBy::kCause},
      {"reservation", RollupBy::kReservation}}};
 
-// Nodes are held from their allocation until the job ends.
-bool IsAllocated(Bucket bucket) {
-  const Side side = BucketSide(bucket);
-  return bucket == Bucket::kProvisioning || bucket == Bucket::kSuspended ||
-         (side != Side::kExcluded && side != Side::kScheduling);
-}
-
 bool IsUp(Bucket bucket) {
   const Side side = BucketSide(bucket);
   return side != Side::kExcluded && side != Side::kScheduling;
@@ -61,6 +54,13 @@ double Ratio(GpuNs part, GpuNs whole) {
 
 }  // namespace
 
+// Nodes are held from their allocation until the job ends.
+bool HoldsNodes(Bucket bucket) {
+  const Side side = BucketSide(bucket);
+  return bucket == Bucket::kProvisioning || bucket == Bucket::kSuspended ||
+         (side != Side::kExcluded && side != Side::kScheduling);
+}
+
 std::optional<RollupBy> RollupByName(std::string_view name) {
   for (const auto& [known, by] : kNames) {
     if (known == name) return by;
@@ -71,7 +71,7 @@ std::optional<RollupBy> RollupByName(std::string_view name) {
 GpuNs RollupRow::allocated() const {
   GpuNs sum = -gap_gpu_ns;
   for (const Bucket bucket : AllBuckets()) {
-    if (IsAllocated(bucket)) sum += gpu_ns[static_cast<std::size_t>(bucket)];
+    if (HoldsNodes(bucket)) sum += gpu_ns[static_cast<std::size_t>(bucket)];
   }
   return sum;
 }
@@ -311,7 +311,7 @@ void Rollup::AddTo(const Key& key, const Stretch& stretch) {
 // Each node gets its share of an allocation; waiting belongs to no node.
 void Rollup::AddByNode(std::size_t window, const Timeline& timeline, const Interval& interval,
                        Stretch stretch) {
-  const bool held = IsAllocated(stretch.bucket) && interval.attempt >= 0;
+  const bool held = HoldsNodes(stretch.bucket) && interval.attempt >= 0;
   const std::vector<std::string> nobody{kNone};
   const bool known = held && !NodesOf(timeline, interval.attempt).empty();
   const std::vector<std::string>& nodes = known ? NodesOf(timeline, interval.attempt) : nobody;
@@ -416,24 +416,31 @@ void Rollup::AddNetworkTests(const AttemptFacts& attempt) {
   }
 }
 
-namespace {
-
-// Sets the chance in the rows of nodes of one window: those from `from` on.
-void JudgeNodes(std::size_t from, std::vector<RollupRow>& rows) {
-  const auto first = rows.begin() + static_cast<std::ptrdiff_t>(from);
+void JudgeNodes(const std::vector<RollupRow*>& rows, std::int64_t judged) {
   Ns node_ns = 0;
   std::int64_t failures = 0;
-  std::int64_t nodes = 0;
-  for (auto row = first; row != rows.end(); ++row) {
+  for (const RollupRow* row : rows) {
     node_ns += row->node_ns;
     failures += row->node_failures;
-    if (row->node_ns > 0) ++nodes;
   }
-  for (auto row = first; row != rows.end(); ++row) {
+  for (RollupRow* row : rows) {
     if (row->node_failures == 0 || node_ns == 0) continue;
     const double share = static_cast<double>(row->node_ns) / static_cast<double>(node_ns);
-    row->chance = ChanceOfFailures(row->node_failures, failures, share, std::max<std::int64_t>(nodes, 1));
+    row->chance = ChanceOfFailures(row->node_failures, failures, share, std::max<std::int64_t>(judged, 1));
   }
+}
+
+namespace {
+
+// The rows of one window: those from `from` on.
+void JudgeWindow(std::size_t from, std::vector<RollupRow>& rows) {
+  std::vector<RollupRow*> nodes;
+  std::int64_t held = 0;
+  for (std::size_t i = from; i < rows.size(); ++i) {
+    nodes.push_back(&rows[i]);
+    if (rows[i].node_ns > 0) ++held;
+  }
+  JudgeNodes(nodes, held);
 }
 
 }  // namespace
@@ -459,7 +466,7 @@ std::vector<RollupRow> Rollup::Rows() const {
       rows.back().begin = begin;
       rows.back().end = end;
     }
-    if (By(RollupBy::kNode)) JudgeNodes(first, rows);
+    if (By(RollupBy::kNode)) JudgeWindow(first, rows);
   }
   return rows;
 }

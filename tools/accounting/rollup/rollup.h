@@ -51,6 +51,9 @@ struct RollupKey {
   std::string tag;  // for kTag: the key whose values are the groups
 };
 
+// Whether a job holds its nodes meanwhile.
+bool HoldsNodes(Bucket bucket);
+
 // The groups of a row, one per key; `group` has them as one text.
 std::vector<std::string> GroupParts(const std::string& group);
 
@@ -119,6 +122,10 @@ struct RollupRow {
   bool HasGpus() const;
   std::optional<Range> ProgressOf(GpuNs whole) const;
 };
+
+// Sets `chance` in rows of nodes: those of one cluster and window, whose failures and node-time are compared.
+// `judged`: the number of nodes that are judged at once, here and elsewhere.
+void JudgeNodes(const std::vector<RollupRow*>& rows, std::int64_t judged);
 
 class Rollup {
  public:

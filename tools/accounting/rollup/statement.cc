@@ -59,14 +59,14 @@ std::vector<Bucket> StatementRow::LargestLosses(std::size_t most) const {
 }
 
 CostStatement MakeStatement(const std::map<std::string, std::vector<RollupRow>>& rows,
-                            const std::vector<GpuPrice>& prices) {
+                            const std::vector<GpuPrice>& prices, absl::TimeZone zone) {
   std::map<std::string, StatementRow> groups;
   for (const auto& [type, of_type] : rows) {
     for (const RollupRow& row : of_type) {
       const std::vector<std::string> parts = GroupParts(row.group);
       const std::string& group = parts.front();
       const std::string consumption = parts.size() > 1 ? parts[1] : "-";
-      const absl::CivilDay day = absl::ToCivilDay(absl::FromUnixNanos(row.begin), absl::LocalTimeZone());
+      const absl::CivilDay day = absl::ToCivilDay(absl::FromUnixNanos(row.begin), zone);
       const std::optional<double> price = FindGpuPrice(prices, type, consumption, day);
       StatementRow& into = groups[group];
       into.group = group;
@@ -92,10 +92,10 @@ CostStatement MakeStatement(const std::map<std::string, std::vector<RollupRow>>&
   return statement;
 }
 
-std::vector<Ns> PriceWindows(Ns begin, Ns end, const std::vector<GpuPrice>& prices) {
+std::vector<Ns> PriceWindows(Ns begin, Ns end, const std::vector<GpuPrice>& prices, absl::TimeZone zone) {
   std::set<Ns> edges{begin, end};
   for (const GpuPrice& price : prices) {
-    const Ns from = absl::ToUnixNanos(absl::FromCivil(price.from, absl::LocalTimeZone()));
+    const Ns from = absl::ToUnixNanos(absl::FromCivil(price.from, zone));
     if (from > begin && from < end) edges.insert(from);
   }
   return {edges.begin(), edges.end()};

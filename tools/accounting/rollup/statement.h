@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "tools/accounting/rollup/rollup.h"
 #include "tools/base/gpu_prices.h"
 
@@ -45,12 +46,14 @@ struct CostStatement {
   StatementRow total;
 };
 
-// `rows`: by GPU type ("" if unknown), rows whose groups are (GROUP, how the machines were obtained).
+// `rows`: by GPU type ("" if unknown), rows whose groups are (GROUP, how the machines were obtained). `zone`:
+// in which prices begin at midnight.
 CostStatement MakeStatement(const std::map<std::string, std::vector<RollupRow>>& rows,
-                            const std::vector<GpuPrice>& prices);
+                            const std::vector<GpuPrice>& prices, absl::TimeZone zone = absl::LocalTimeZone());
 
 // Borders of the windows within [begin, end): both, and where a price begins.
-std::vector<Ns> PriceWindows(Ns begin, Ns end, const std::vector<GpuPrice>& prices);
+std::vector<Ns> PriceWindows(Ns begin, Ns end, const std::vector<GpuPrice>& prices,
+                             absl::TimeZone zone = absl::LocalTimeZone());
 
 // What to do about time in that bucket, in a few words.
 std::string_view RemedyFor(Bucket bucket);

@@ -23,6 +23,7 @@ struct FleetSelection {
   std::vector<std::string> names;   // job names
   std::vector<std::string> jobs;    // 12, 12_3, 12+1
   std::vector<std::string> runs;    // of these names
+  std::vector<std::string> nodes;   // that ran on any of these
   std::optional<Ns> start;          // runs in any state after this
   std::optional<Ns> end;
   bool truncate = false;  // counts only the days between start and end, which must be UTC midnights
@@ -30,8 +31,8 @@ struct FleetSelection {
 
 struct FleetQuestion {
   FleetSelection select;
-  // One or two of: all, cluster, user, account, partition, reservation, run, gpu_type, month, day, cause,
-  // tag:KEY. Days and months are UTC.
+  // One or more of: all, cluster, user, account, partition, reservation, run, gpu_type, month, day, cause,
+  // tag:KEY; or node, or cluster and node. Days and months are UTC.
   std::vector<std::string> by;
   // One row per so many days from start to end, both UTC midnights; 0: no windows.
   std::int64_t window_days = 0;

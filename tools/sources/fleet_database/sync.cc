@@ -85,6 +85,7 @@ absl::Status FleetSync::Connect() {
   temporary("new_unit", SentUnitColumns(), "unit");
   temporary("new_attempt_day", AttemptDayColumns(), "attempt_day");
   temporary("new_interruption", InterruptionColumns(), "interruption");
+  temporary("new_attempt_nodes", AttemptNodesColumns(), "attempt_nodes");
   if (!status.ok()) connection_.reset();
   return status;
 }
@@ -273,13 +274,15 @@ absl::Status FleetSync::Write(const Change& change) {
   std::vector<std::string> units;
   std::vector<std::string> days;
   std::vector<std::string> interruptions;
+  std::vector<std::string> nodes;
   for (const FleetRows& unit : change.units) {
     units.push_back(Cat(unit.unit_line, "\t", unit.digest, "\t", change.rev));
     days.insert(days.end(), unit.days.begin(), unit.days.end());
     interruptions.insert(interruptions.end(), unit.interruptions.begin(), unit.interruptions.end());
+    nodes.insert(nodes.end(), unit.nodes.begin(), unit.nodes.end());
   }
   if (!change.replaced.empty()) {
-    for (const char* table : {"attempt_day", "interruption", "unit"}) {
+    for (const char* table : {"attempt_day", "attempt_nodes", "interruption", "unit"}) {
       RETURN_IF_ERROR(
           connection_
               ->Query(Cat("DELETE FROM ", table, " WHERE cluster = $1 AND unit = ANY($2::text[])"),
@@ -299,6 +302,7 @@ absl::Status FleetSync::Write(const Change& change) {
   RETURN_IF_ERROR(insert("unit", SentUnitColumns(), units));
   RETURN_IF_ERROR(insert("attempt_day", AttemptDayColumns(), days));
   RETURN_IF_ERROR(insert("interruption", InterruptionColumns(), interruptions));
+  RETURN_IF_ERROR(insert("attempt_nodes", AttemptNodesColumns(), nodes));
   return connection_
       ->Query("UPDATE cluster SET rev = $2 WHERE cluster = $1",
               {settings_.cluster, std::to_string(change.rev)})

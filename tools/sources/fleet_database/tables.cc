@@ -11,6 +11,7 @@
 #include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/accounting/fleet_rows/fleet_rows.h"
+#include "tools/accounting/rollup/rollup.h"
 #include "tools/accounting/timeline/bucket.h"
 #include "tools/base/format.h"
 
@@ -24,6 +25,7 @@ FleetSides Sides() {
     const std::string column = Cat("b_", BucketName(bucket));
     if (side != Side::kExcluded) sides.wanted.push_back(column);
     if (side != Side::kExcluded && side != Side::kScheduling) sides.up.push_back(column);
+    if (HoldsNodes(bucket)) sides.held.push_back(Cat("w_", BucketName(bucket)));
   }
   return sides;
 }
@@ -121,13 +123,16 @@ absl::Status CheckFleetTables(FleetConnection& connection, bool reads) {
   ASSIGN_OR_RETURN(
       const FleetResult columns,
       connection.Query("SELECT attname FROM pg_attribute WHERE attrelid = 'goodput.attempt_day'::regclass"
-                       " AND attnum > 0 AND NOT attisdropped"));
+                       " AND attnum > 0 AND NOT attisdropped"
+                       " UNION ALL SELECT relname FROM pg_class"
+                       " WHERE oid = to_regclass('goodput.attempt_nodes')"));
   std::set<std::string> there;
   for (int row = 0; row < columns.rows(); ++row) there.emplace(columns.Text(row, 0));
   std::vector<std::string> missing;
   for (const std::string& column : AttemptDayColumns()) {
     if (there.count(column) == 0) missing.push_back(column);
   }
+  if (there.count("attempt_nodes") == 0) missing.emplace_back("attempt_nodes");
   if (version == kFleetVersion && missing.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       Cat(connection.name(), " has tables of an older release",
