@@ -33,6 +33,8 @@ class UnitNode(bare_node.BareNode):
         self.group = self.daemon = None
         self.tasks = []
         os.makedirs(FOLDER, 0o755)
+        # As the plugin does for the first job of a node.
+        os.makedirs(os.path.dirname(self._file), 0o700, exist_ok=True)
 
     def _record(self, kind: str, stepd: int, **keys: object) -> None:
         # The plugin's records name no cluster: they belong to the one that the file names elsewhere.
