@@ -156,6 +156,7 @@ def suites() -> List[Suite]:
         python_suite("python-client", "tests/clients/test_python.py", lane="busy"),
         python_suite("units", "tests.e2e.test_units", lane="busy"),
         python_suite("import", "tests.e2e.test_import", "tests.e2e.test_large", lane="busy"),
+        python_suite("bigquery", "tests.e2e.test_bigquery", lane="busy"),
         python_suite("google-cloud", "tests.e2e.test_google_cloud", "tests.e2e.test_cloud_monitoring", "tests.e2e.test_cloud_sync", lane="busy"),
         python_suite("advise", "tests.e2e.test_advise", "tests.e2e.test_program", "tests.e2e.test_report", "tests.e2e.test_show",
                      "tests.e2e.test_signals_ledger", lane="busy"),

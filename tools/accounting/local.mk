@@ -171,7 +171,9 @@ tools_accounting_libreport_la_LIBADD = tools/accounting/liblive.la tools/account
 noinst_LTLIBRARIES += tools/accounting/libfleetrows.la
 tools_accounting_libfleetrows_la_SOURCES = \
   tools/accounting/fleet_rows/attempt_days.cc tools/accounting/fleet_rows/attempt_days.h \
-  tools/accounting/fleet_rows/fleet_rows.cc tools/accounting/fleet_rows/fleet_rows.h
+  tools/accounting/fleet_rows/copy_text.cc tools/accounting/fleet_rows/copy_text.h \
+  tools/accounting/fleet_rows/fleet_rows.cc tools/accounting/fleet_rows/fleet_rows.h \
+  tools/accounting/fleet_rows/row_json.cc tools/accounting/fleet_rows/row_json.h
 tools_accounting_libfleetrows_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_accounting_libfleetrows_la_LIBADD = tools/accounting/libreport.la
 

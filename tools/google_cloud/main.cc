@@ -1,11 +1,13 @@
-// goodput-google-cloud: what sgoodput executes for --cloud-log and --cloud-monitoring. It only talks to these
-// services: entries and time series come and go by stdout and stdin, and sgoodput has the database.
+// goodput-google-cloud: what sgoodput executes for --cloud-log, --cloud-monitoring and --bigquery. It only
+// talks to these services: entries, time series and rows come and go by stdout and stdin, and sgoodput has
+// the database.
 //
 //   goodput-google-cloud read LOG --after NS --until NS [--job-name NAME] [--continue]
 //   goodput-google-cloud write LOG [--retention DAYS] [--label NAME=VALUE ...]
 //   goodput-google-cloud check LOG
 //   goodput-google-cloud write-metrics projects/PROJECT [--location ZONE]
 //   goodput-google-cloud check-metrics projects/PROJECT
+//   goodput-google-cloud load-rows projects/PROJECT/datasets/DATASET --rev NS
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -22,12 +24,15 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
 #include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/base/format.h"
 #include "tools/base/progress.h"
+#include "tools/sources/google_cloud/bigquery_service.h"
 #include "tools/sources/google_cloud/check_log.h"
 #include "tools/sources/google_cloud/check_monitoring.h"
+#include "tools/sources/google_cloud/load_rows.h"
 #include "tools/sources/google_cloud/metadata_server.h"
 #include "tools/sources/google_cloud/read_entries.h"
 #include "tools/sources/google_cloud/write_entries.h"
@@ -39,6 +44,7 @@ namespace {
 constexpr int kDone = 0;
 constexpr int kIncomplete = 1;
 constexpr int kFailed = 2;
+constexpr std::string_view kEndOfRows = "end";
 constexpr std::size_t kReadAtOnce = std::size_t{1} << 20U;
 constexpr std::size_t kMostLine = std::size_t{4} << 20U;
 
@@ -52,6 +58,7 @@ struct Words {
   std::string job_name;
   bool continues = false;
   int retention_days = 0;
+  std::int64_t rev = 0;
   std::map<std::string, std::string> labels;
 };
 
@@ -201,6 +208,32 @@ absl::StatusOr<int> CheckMetrics(MonitoringService& service, const CloudWorld& w
   return CheckMonitoring(world, service, project, PrintFinding) ? kDone : kIncomplete;
 }
 
+absl::StatusOr<int> LoadRows(const CloudWorld& world, const Words& words) {
+  ASSIGN_OR_RETURN(const BigQueryDataset dataset, ParseBigQueryDataset(words.about));
+  ASSIGN_OR_RETURN(BigQueryService service, BigQueryService::Connect(world, dataset));
+  LoadRowsOptions options;
+  options.table = "attempt_day";
+  options.rev = words.rev;
+  std::string line;
+  std::getline(std::cin, line);
+  ASSIGN_OR_RETURN(options.columns, ParseRowColumns(line));
+  const std::string id =
+      absl::StrFormat("%d_%08x", words.rev, static_cast<unsigned>(world.random() * 4294967296.0));
+  RowLoader loader(world, service, std::move(options), id);
+  RETURN_IF_ERROR(loader.Begin());
+  Progress progress;
+  while (std::getline(std::cin, line) && line != kEndOfRows) {
+    RETURN_IF_ERROR(loader.Take(line));
+    progress.Say(Cat(dataset.Text(), ": ", loader.report().rows, " rows"));
+  }
+  // Part of a run would replace all of it.
+  if (line != kEndOfRows) return kFailed;
+  RETURN_IF_ERROR(loader.Finish());
+  std::printf("%lld rows in the table attempt_day of %s\n", static_cast<long long>(loader.report().rows),
+              dataset.Text().c_str());
+  return kDone;
+}
+
 absl::Status Bad(std::string_view word) {
   return absl::InvalidArgumentError(Cat("goodput-google-cloud: invalid argument ", word));
 }
@@ -213,6 +246,8 @@ absl::Status TakeOption(std::string_view name, std::string_view value, Words& wo
     good = absl::SimpleAtoi(ToAbsl(value), &words.until_ns);
   } else if (name == "--retention") {
     good = absl::SimpleAtoi(ToAbsl(value), &words.retention_days) && words.retention_days > 0;
+  } else if (name == "--rev") {
+    good = absl::SimpleAtoi(ToAbsl(value), &words.rev) && words.rev > 0;
   } else if (name == "--location") {
     words.location = value;
   } else if (name == "--job-name") {
@@ -256,6 +291,7 @@ absl::StatusOr<int> RunOnLog(const CloudWorld& world, Words words) {
 absl::StatusOr<int> Run(const std::vector<std::string>& arguments) {
   ASSIGN_OR_RETURN(Words words, Parse(arguments));
   const CloudWorld world = RealWorld();
+  if (words.command == "load-rows") return LoadRows(world, words);
   const bool writes = words.command == "write-metrics";
   if (!writes && words.command != "check-metrics") return RunOnLog(world, std::move(words));
   ASSIGN_OR_RETURN(MonitoringService service, MonitoringService::Connect(world));

@@ -11,6 +11,7 @@
 
 #include "sql/text.h"
 #include "tools/sgoodput/cloud_log.h"
+#include "tools/sgoodput/export_bigquery.h"
 #include "tools/sgoodput/export_days.h"
 #include "tools/sgoodput/options.h"
 #include "tools/sgoodput/remote.h"
@@ -61,10 +62,10 @@ int ExportAnswerToCloud(const ExportOptions& options, const std::string& url) {
 }
 
 int ExportToCloud(const ExportOptions& options) {
-  if (!options.grain.empty() || !options.output.empty() || !options.start.empty() || !options.end.empty() ||
-      options.format != "google-goodput") {
+  if (!options.bigquery.empty() || !options.grain.empty() || !options.output.empty() ||
+      !options.start.empty() || !options.end.empty() || options.format != "google-goodput") {
     return Fail(absl::InvalidArgumentError(
-        "--cloud-log writes one run with format google-goodput, without -o, --grain, -S or -E"));
+        "--cloud-log writes one run with format google-goodput, without -o, --grain, --bigquery, -S or -E"));
   }
   if (const std::optional<std::string> url = RemoteUrl(options.common))
     return ExportAnswerToCloud(options, *url);
@@ -79,6 +80,7 @@ int ExportToCloud(const ExportOptions& options) {
 
 int RunExport(const ExportOptions& options) {
   if (!options.cloud_log.empty()) return ExportToCloud(options);
+  if (!options.bigquery.empty()) return RunExportBigQuery(options);
   if (!options.grain.empty()) return RunExportDays(options);
   if (options.format == "csv" || options.format == "parquet")
     return Fail(

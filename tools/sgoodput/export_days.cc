@@ -19,13 +19,12 @@
 #include "absl/time/time.h"
 #include "sql/status_macros.h"
 #include "sql/text.h"
-#include "tools/accounting/fleet/load_fleet.h"
+#include "tools/accounting/fleet_rows/copy_text.h"
 #include "tools/accounting/fleet_rows/fleet_rows.h"
 #include "tools/base/format.h"
 #include "tools/base/http_reply.h"
 #include "tools/base/parse_time.h"
-#include "tools/base/progress.h"
-#include "tools/sgoodput/selection.h"
+#include "tools/sgoodput/export_rows.h"
 #include "tools/sgoodput/session.h"
 
 namespace goodput {
@@ -36,20 +35,12 @@ constexpr const char* kNoValue = "__HIVE_DEFAULT_PARTITION__";
 
 // A field of COPY's text as a field of CSV (RFC 4180). Unlike CsvLine, it changes no value.
 std::string CsvField(std::string_view field) {
-  if (field == "\\N") return "";
-  std::string value;
-  for (std::size_t i = 0; i < field.size(); ++i) {
-    if (field[i] != '\\' || i + 1 == field.size()) {
-      value.push_back(field[i]);
-      continue;
-    }
-    ++i;
-    value.push_back(field[i] == 't' ? '\t' : field[i] == 'n' ? '\n' : field[i] == 'r' ? '\r' : field[i]);
-  }
+  const std::optional<std::string> value = ReadCopyField(field);
+  if (!value) return "";
   // An empty text is quoted: without quotes it is NULL.
-  if (!value.empty() && value.find_first_of(",\"\r\n") == std::string::npos) return value;
+  if (!value->empty() && value->find_first_of(",\"\r\n") == std::string::npos) return *value;
   std::string quoted = "\"";
-  for (const char c : value) {
+  for (const char c : *value) {
     if (c == '"') quoted.push_back('"');
     quoted.push_back(c);
   }
@@ -147,14 +138,6 @@ absl::StatusOr<std::size_t> Export(const ExportOptions& options, std::int64_t& r
   RETURN_IF_ERROR(CheckOptions(options));
   std::string first = "0000-00-00";
   std::string end = "9999-99-99";
-  SelectionOptions select;
-  select.all_users = select.all_clusters = true;
-  if (!options.target.cluster.empty()) {
-    select.all_clusters = false;
-    select.clusters = {options.target.cluster};
-  }
-  select.start = options.start.empty() ? "1970-01-02" : options.start;
-  select.end = options.end;
   if (!options.start.empty()) {
     ASSIGN_OR_RETURN(first, MonthOf(options.start, "-S"));
   }
@@ -166,26 +149,10 @@ absl::StatusOr<std::size_t> Export(const ExportOptions& options, std::int64_t& r
     return static_cast<std::size_t>(std::find(columns.begin(), columns.end(), name) - columns.begin());
   };
   const std::size_t month_column = column_of("month");
-  std::map<std::string, std::map<std::string, std::string>> features;
   Files files(options.output);
-  Progress progress;
-  const auto take = [&](Session& session, const Report& report) -> absl::Status {
-    const std::string& named = report.run.info.cluster;
-    const std::string cluster = named.empty() ? session.config.cluster : named;
-    const auto [known, fresh] = features.try_emplace(cluster);
-    if (fresh) {
-      ASSIGN_OR_RETURN(known->second, LoadNodeFeatures(session.db, cluster));
-    }
-    const std::vector<UnitKey> jobs = JobsOfReport(report);
-    if (jobs.empty()) return absl::OkStatus();
-    const absl::StatusOr<FleetRows> rows = RowsOfRun(report, jobs.front(), cluster, known->second);
-    if (!rows.ok()) {
-      std::fprintf(stderr, "sgoodput: job %lld is left out: %s\n",
-                   static_cast<long long>(jobs.front().job_id), Printable(Message(rows.status())).c_str());
-      return absl::OkStatus();
-    }
-    progress.Say(Cat(++runs, " runs"));
-    for (const std::string& day : rows->days) {
+  const auto take = [&](const RunRows& run) -> absl::Status {
+    ++runs;
+    for (const std::string& day : run.rows.days) {
       const std::vector<std::string> fields = absl::StrSplit(day, '\t');
       const std::string& month = fields[month_column];
       if (month < first || month >= end) continue;
@@ -195,11 +162,11 @@ absl::StatusOr<std::size_t> Export(const ExportOptions& options, std::int64_t& r
         if (i > 0) line.push_back(',');
         line += CsvField(fields[i]);
       }
-      RETURN_IF_ERROR(files.Write(cluster, month, line + "\r\n"));
+      RETURN_IF_ERROR(files.Write(run.cluster, month, line + "\r\n"));
     }
     return absl::OkStatus();
   };
-  RETURN_IF_ERROR(ForEachSelected(options.common, select, {}, take));
+  RETURN_IF_ERROR(ForEachRunRows(options, take));
   RETURN_IF_ERROR(files.Finish());
   return files.count();
 }

@@ -17,7 +17,9 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/doctor_slurm.cc \
   tools/sgoodput/doctor_telemetry.cc \
   tools/sgoodput/export.cc \
+  tools/sgoodput/export_bigquery.cc tools/sgoodput/export_bigquery.h \
   tools/sgoodput/export_days.cc tools/sgoodput/export_days.h \
+  tools/sgoodput/export_rows.cc tools/sgoodput/export_rows.h \
   tools/sgoodput/findings.h \
   tools/sgoodput/fleet_program.cc tools/sgoodput/fleet_program.h \
   tools/sgoodput/import.cc \

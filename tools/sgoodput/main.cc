@@ -186,7 +186,8 @@ Examples:
   sgoodput export 1234 --format=folded | sort -k2 -n     ... or give it to flamegraph.pl
   sgoodput export --run pretrain-7b -o goodput.jsonl
   sgoodput export --run pretrain-7b --cloud-log=projects/ml/logs/goodput
-  TZ=UTC sgoodput export --grain=attempt-day --format=csv -S 2026-10-01 -o lake)";
+  TZ=UTC sgoodput export --grain=attempt-day --format=csv -S 2026-10-01 -o lake
+  sgoodput export --grain=attempt-day --bigquery=projects/ml/datasets/goodput)";
 
 constexpr const char* kShowExamples = R"(
 Examples:
@@ -637,6 +638,10 @@ int ParseAndRun(int argc, char** argv) {
       ->type_name("TIME");
   export_app->add_option("--cloud-log", out.cloud_log, "write to projects/PROJECT/logs/NAME in Cloud Logging")
       ->type_name("LOG");
+  export_app
+      ->add_option("--bigquery", out.bigquery,
+                   "with --grain: into projects/PROJECT/datasets/DATASET of BigQuery")
+      ->type_name("DATASET");
   out.retention_days = 30;
   constexpr int kLongestRetention = 3650;
   export_app

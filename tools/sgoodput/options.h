@@ -233,6 +233,7 @@ struct ExportOptions {
   std::string end;
   std::string cloud_log;  // instead of a file: projects/PROJECT/logs/LOG in Cloud Logging
   int retention_days = 0;
+  std::string bigquery;  // with --grain: projects/PROJECT/datasets/DATASET
 };
 
 struct SqlOptions {

@@ -187,12 +187,14 @@ tools_sources_libfleetdatabase_la_LIBADD = sql/libfleetschema.la tools/accountin
 noinst_LTLIBRARIES += tools/sources/libgooglecloud.la
 tools_sources_libgooglecloud_la_SOURCES = \
   tools/sources/google_cloud/access_token.cc tools/sources/google_cloud/access_token.h \
+  tools/sources/google_cloud/bigquery_service.cc tools/sources/google_cloud/bigquery_service.h \
   tools/sources/google_cloud/check_log.cc tools/sources/google_cloud/check_log.h \
   tools/sources/google_cloud/check_monitoring.cc tools/sources/google_cloud/check_monitoring.h \
   tools/sources/google_cloud/cloud_finding.cc tools/sources/google_cloud/cloud_finding.h \
   tools/sources/google_cloud/cloud_world.cc tools/sources/google_cloud/cloud_world.h \
   tools/sources/google_cloud/error_details.cc tools/sources/google_cloud/error_details.h \
   tools/sources/google_cloud/google_service.cc tools/sources/google_cloud/google_service.h \
+  tools/sources/google_cloud/load_rows.cc tools/sources/google_cloud/load_rows.h \
   tools/sources/google_cloud/log_name.cc tools/sources/google_cloud/log_name.h \
   tools/sources/google_cloud/logging_service.cc tools/sources/google_cloud/logging_service.h \
   tools/sources/google_cloud/metadata_server.cc tools/sources/google_cloud/metadata_server.h \
