@@ -198,6 +198,12 @@ TEST(ProfileLearner, SaysWhyItLearnsNothing) {
   };
   EXPECT_EQ(why({"hello", "world 17"}),
             "no number counts steps: none has a name such as step or iteration, or leads its lines");
+  EXPECT_EQ(why({"Epoch 1/3", "loss: 0.51 - accuracy: 0.83", "Epoch 2/3", "loss: 0.41 - accuracy: 0.86"}),
+            "2 lines count epochs, and an epoch is not a step: print the step, too, or name the checkpoint "
+            "directory (--goodput-checkpoint-dir)");
+  EXPECT_EQ(why(Course("epoch: %d train_loss: %.3f lr: 0.001", 1, 5)),
+            "5 lines count epochs, and an epoch is not a step: print the step, too, or name the checkpoint "
+            "directory (--goodput-checkpoint-dir)");
   EXPECT_EQ(why(Course("step %d accuracy %.3f", 1, 20)),
             "\"step\" in 20 lines is not certain to count steps: its lines have no loss");
   EXPECT_EQ(

@@ -120,8 +120,11 @@ int Test(const Config& config, const ProfileOptions& options) {
   const absl::StatusOr<Input> input = OpenLog(options.log);
   if (!input.ok()) return Fail(absl::InvalidArgumentError(input.status().message()));
   // The whole log is available, so the profile and its progress bar are chosen from all of it.
-  absl::Status counted =
-      ReadLines(*input, [&](std::string_view line, std::int64_t /*offset*/) { reader->Count(line); });
+  ProfileLearner learner;  // for the reason why nothing is found
+  absl::Status counted = ReadLines(*input, [&](std::string_view line, std::int64_t /*offset*/) {
+    reader->Count(line);
+    if (options.profile == "auto") learner.See(WithoutLabel(line));
+  });
   if (!counted.ok()) return Fail(absl::InvalidArgumentError(counted.message()));
   const LogReader::Counted most = reader->MostCounted();
   if (reader->profile().empty() && !most.name.empty())
@@ -159,6 +162,8 @@ int Test(const Config& config, const ProfileOptions& options) {
   std::string sums;
   for (const auto& [kind, count] : counts) sums += Cat(sums.empty() ? "" : ", ", count, " ", kind);
   if (const std::string why = most.counters.Why(); !why.empty()) std::printf("%s\n", why.c_str());
+  if (counts.empty() && options.profile == "auto")
+    std::printf("no profile matches; %s\n", Printable(learner.WhyNot()).c_str());
   if (most.learned) std::printf("no profile matches; %s\n", Printable(most.learned->why).c_str());
   std::printf("%lld lines, profile %s: %s\n", static_cast<long long>(total),
               reader->profile().empty() ? "none" : Printable(reader->profile()).c_str(),

@@ -298,6 +298,7 @@ void ProfileLearner::See(std::string_view text) {
     line.other = line.other || NamesOtherLoss(number);
   }
   if (const LineNumber* const epoch = FindEpoch(line.numbers)) line.epoch = epoch->integer;
+  if (line.epoch) ++epochs_;
   if (SeeSave(line) && !line.loss) return;
   if (SeeBar(line)) return;
   const LineNumber& leader = line.numbers.front();
@@ -378,6 +379,11 @@ std::string ProfileLearner::WhyNot() const {
     if (likeliest == nullptr ||
         std::pair(course.with_loss, course.lines) > std::pair(likeliest->with_loss, likeliest->lines))
       likeliest = &course;
+  }
+  if (likeliest == nullptr && epochs_ > 0) {
+    return Cat(epochs_, epochs_ == 1 ? " line counts" : " lines count",
+               " epochs, and an epoch is not a step: print the step, too, or name the checkpoint directory "
+               "(--goodput-checkpoint-dir)");
   }
   if (likeliest == nullptr)
     return "no number counts steps: none has a name such as step or iteration, or leads its lines";

@@ -74,6 +74,7 @@ class ProfileLearner {
   std::set<std::string> doubtful_files_;  // names (SeenSave) whose number was not always the step
   // Lines with a counter that are not about training, one of each shape.
   std::map<std::string, std::string> others_;
+  std::int64_t epochs_ = 0;  // lines that name one
 };
 
 }  // namespace goodput
