@@ -1,5 +1,6 @@
 """One virtual machine: Debian in QEMU without KVM, controlled over ssh."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -70,7 +71,7 @@ class Machine:
 
     def _forget_connection(self) -> None:
         subprocess.run(["ssh", "-q", "-o", "ControlPath=" + self._control, "-O", "exit", "x"], stderr=subprocess.DEVNULL)
-        if os.path.exists(self._control):
+        with contextlib.suppress(FileNotFoundError):  # ssh may remove it itself, a little later
             os.unlink(self._control)
 
     def _ssh(self, *command: str) -> Tuple[str, ...]:
