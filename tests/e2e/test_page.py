@@ -6,14 +6,18 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
 import unittest
+from typing import Dict, List, Tuple
 
 import jsonschema
 
+from .harness.axe import violations
 from .harness.browser import Browser
+from .harness.colours import contrast, difference, least_difference
 from .harness.hand_written import TOP, Spool, run_it
 
 SCHEMA = os.path.join(TOP, "tools", "accounting", "report", "sgoodput.schema.json")
@@ -138,7 +142,9 @@ class PageTest(unittest.TestCase):
         self.assertEqual(browser.run("return document.querySelectorAll('svg .stop, svg .planned').length"), 2)
         self.assertEqual(browser.run("return document.querySelectorAll('svg line.signal').length"), 2)
         self.assertEqual(browser.run("return document.querySelectorAll('svg circle.saved').length"), 4 + 4 + 5)
+        browser.run("dispatchEvent(new Event('beforeprint'))")
         text = browser.text()
+        browser.run("dispatchEvent(new Event('afterprint'))")
         job = json.loads(self.say("7", "--json").stdout)["jobs"][0]
         for fraction in (job["goodput"]["scheduling"], job["goodput"]["runtime"], job["goodput"]["sg_rg"]):
             self.assertIn("%.1f %%" % (100 * fraction), text)
@@ -174,6 +180,85 @@ class PageTest(unittest.TestCase):
         """The page does not scroll horizontally."""
         self.assertLessEqual(browser.run("return document.documentElement.scrollWidth"), browser.run("return innerWidth"))
 
+    def test_it_says_what_became_progress_and_what_to_do(self) -> None:
+        browser = self.browser(1200)
+        browser.open(self.page("7"))
+        browser.wait("return document.querySelectorAll('svg rect.cell').length > 20", "the timeline")
+        job = json.loads(self.say("7", "--json").stdout)["jobs"][0]
+        wanted = sum(bucket["gpu_seconds"] for bucket in job["buckets"] if bucket["side"] != "excluded")
+        losses = sorted((bucket for bucket in job["buckets"] if bucket["side"] in ("scheduling", "runtime")), key=lambda b: -b["gpu_seconds"])
+        sentence = browser.run("return document.querySelector('.sentence').textContent")
+        self.assertIn("most was lost to %s (%.1f %%), %s" % (losses[0]["name"], 100 * losses[0]["gpu_seconds"] / wanted, losses[1]["name"]), sentence)
+        self.assertGreaterEqual(len(job["what_to_do"]), 1)
+        self.assertEqual(browser.run("return [...document.querySelectorAll('ol.todo li')].map((li) => li.textContent)"), job["what_to_do"])
+        # `show` has the same sentences.
+        text = " ".join(self.say("7").stdout.split())
+        for said in job["what_to_do"]:
+            self.assertIn(" ".join(said.split()), text)
+
+    def test_an_interruption_at_its_end_is_drawn(self) -> None:
+        folder = tempfile.mkdtemp(dir=self.dir)
+        spool = Spool(os.path.join(folder, "spool"))
+        self.attempt(spool, 7, 0, 40, range(0, 30), "NODE_FAIL", failed_node="n2")
+        spool.write()
+        where = ["--config", os.path.join(self.dir, "conf"), "--db", os.path.join(folder, "db")]
+        self.assertEqual(run_it("ingest", *where, "--spool", spool.folder).returncode, 0)
+        page = os.path.join(folder, "end.html")
+        self.assertEqual(run_it("show", "7", *where, "--no-refresh", "--html", page).returncode, 0)
+        browser = self.browser(1200)
+        browser.open("file://" + page)
+        browser.wait("return document.querySelectorAll('svg rect.cell').length > 5", "the timeline")
+        self.assertEqual(browser.run("return document.querySelectorAll('svg .stop, svg .planned').length"), 1)
+
+    def test_on_paper_everything_is_unfolded(self) -> None:
+        browser = self.browser(1200)
+        browser.open(self.page("7"))
+        browser.wait("return document.querySelectorAll('svg rect.cell').length > 20", "the timeline")
+        folded = "return document.querySelectorAll('details:not([open])').length"
+        before = browser.run(folded)
+        self.assertGreater(before, 2)
+        browser.run("dispatchEvent(new Event('beforeprint'))")
+        self.assertEqual(browser.run(folded), 0)
+        browser.run("dispatchEvent(new Event('afterprint'))")
+        self.assertEqual(browser.run(folded), before)
+
+    def test_a_thousand_attempts_stay_readable(self) -> None:
+        """54 days in which a run was requeued again and again: marks that would lie over each other are one, tables are shortened."""
+        folder = tempfile.mkdtemp(dir=self.dir)
+        spool = Spool(os.path.join(folder, "spool"))
+        more = {"job": 9, "user": "eve", "account": "acc", "name": "train"}
+        for k in range(1000):
+            begin = k * 4665
+            times = {"submit_s": begin, "eligible_s": begin, "start_s": begin + 200}
+            spool.controller(begin + 201, **times, **more)
+            spool.controller(begin + 4600, **times, **more, end_s=begin + 4600, state="COMPLETED" if k == 999 else "NODE_FAIL",
+                             **({} if k == 999 else {"failed_node": "n%d" % (k % 7 + 1)}))
+        spool.write()
+        where = ["--config", os.path.join(self.dir, "conf"), "--db", os.path.join(folder, "db")]
+        self.assertEqual(run_it("ingest", *where, "--spool", spool.folder).returncode, 0)
+        page = os.path.join(folder, "many.html")
+        self.assertEqual(run_it("show", "9", *where, "--no-refresh", "--html", page).returncode, 0)
+        browser = self.browser(1200)
+        browser.open("file://" + page)
+        browser.wait("return document.querySelectorAll('svg rect.cell').length > 100", "the timeline")
+        drawn = browser.run("return [...document.querySelectorAll('svg .stop')].map((mark) => mark.getBoundingClientRect().x)")
+        self.assertGreater(len(drawn), 50)
+        self.assertGreater(min(b - a for a, b in zip(sorted(drawn), sorted(drawn)[1:])), 8)
+        rows = "return document.querySelectorAll('tbody tr').length"
+        self.assertLess(browser.run(rows), 200)
+        browser.picture(os.path.join(PICTURES, "page-1000-attempts.png"))
+        browser.run("[...document.querySelectorAll('button')].filter((b) => b.textContent.startsWith('show all')).forEach((b) => b.click())")
+        self.assertGreater(browser.run(rows), 1900)
+        self.wide_enough(browser)
+
+    def test_nothing_stands_in_the_way_of_a_screen_reader(self) -> None:
+        for dark in (False, True):
+            browser = self.browser(1200, dark)
+            browser.open(self.page("7"))
+            browser.wait("return document.querySelectorAll('svg rect.cell').length > 20", "the timeline")
+            browser.run("dispatchEvent(new Event('beforeprint'))")
+            self.assertEqual(violations(browser), [])
+
     def test_a_hostile_name_is_text(self) -> None:
         browser = self.browser(800)
         browser.open(self.page("8"))
@@ -182,6 +267,46 @@ class PageTest(unittest.TestCase):
         self.assertNotEqual(browser.run("return document.title"), "owned")
         self.assertIn("onerror=document.title", browser.text())
         self.assertEqual(browser.errors(), [])
+
+
+class ColoursTest(unittest.TestCase):
+    """Shapes stand out from the card, and neighbours from each other, also for people who do not tell red from green."""
+    CARDS = ("#ffffff", "#1a2029")
+    # What is often drawn side by side, besides the order of the table.
+    TOGETHER = {"productive": "launch startup checkpoint_save overhead stall lost_work drain at_risk teardown standby idle_member unobserved "
+                              "requeue_backoff", "lost_work": "requeue_backoff resubmit_gap checkpoint_save stall drain at_risk unobserved",
+                "unobserved": "hold requeue_backoff queue_resources provisioning launch startup teardown", "provisioning":
+                "queue_resources queue_priority queue_other launch startup", "checkpoint_save": "startup at_risk", "stall": "at_risk"}
+
+    def test_the_formula(self) -> None:
+        """Against the data that its authors published."""
+        for one, other, true in (((50, 2.6772, -79.7751), (50, 0, -82.7485), 2.0425), ((50, 2.5, 0), (73, 25, -18), 27.1492),
+                                 ((2.0776, 0.0795, -1.1350), (0.9033, -0.0636, -0.5514), 0.9082)):
+            self.assertAlmostEqual(difference(one, other), true, places=4)
+
+    def test_of_buckets(self) -> None:
+        with open(os.path.join(TOP, "tools", "accounting", "timeline", "bucket_table.h")) as file:
+            rows = re.findall(r'X\(k\w+, "(\w+)", k\w+, "(#\w+)", "(#\w+)"', file.read())
+        self.assertGreater(len(rows), 20)
+        pairs = list(zip([row[0] for row in rows], [row[0] for row in rows[1:]]))
+        pairs += [(name, other) for name, others in self.TOGETHER.items() for other in others.split()]
+        for theme, card in enumerate(self.CARDS, 1):
+            colour = {row[0]: row[theme] for row in rows}
+            self.good(colour, card, pairs)
+
+    def test_of_nodes(self) -> None:
+        names = ("completing", "idle", "down", "drained", "unknown", "off")
+        with open(os.path.join(TOP, "tools", "web", "style.css")) as file:
+            light, dark = file.read().split("prefers-color-scheme: dark", 1)
+        for text, card in zip((light, dark), self.CARDS):
+            colour = {name: re.findall("--%s: (#\\w+);" % name, text)[0] for name in names}
+            self.good(colour, card, [(one, other) for one in names for other in names if one < other])
+
+    def good(self, colour: Dict[str, str], card: str, pairs: List[Tuple[str, str]]) -> None:
+        for name, value in colour.items():
+            self.assertGreaterEqual(contrast(value, card), 3, name)
+        for one, other in pairs:
+            self.assertGreaterEqual(least_difference(colour[one], colour[other]), 10, "%s %s on %s" % (one, other, card))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,9 @@ import time
 import unittest
 from typing import Any, Dict, List
 
+from .harness.axe import violations
 from .harness.browser import Browser
+from .harness.fleet_clusters import accounted
 from .harness.goodput_site import BUILD, SGOODPUT, TRAINER, Site
 from .harness.reach import reachable
 
@@ -105,6 +107,8 @@ class WebTest(unittest.TestCase):
         browser.keys("f")
         browser.wait("return document.body.innerText.includes('By partition')", "the fleet")
         self.assertRegex(browser.text(), r"2 nodes")
+        # The cluster is younger than the seven days.
+        self.assertRegex(browser.text(), r"For \d+\.\d % of it nobody saw the nodes")
         self.assertNotRegex(browser.text(), r"NaN|null|undefined")
         self.wide_enough(browser)
         browser.picture(os.path.join(PICTURES, "web-fleet-light.png"))
@@ -120,6 +124,47 @@ class WebTest(unittest.TestCase):
             browser.wait("return document.querySelector('%s') !== null" % ready, name)
             self.wide_enough(browser)
             browser.picture(os.path.join(PICTURES, "web-%s-dark-400.png" % name))
+        self.assertEqual(browser.errors(), [])
+
+    def test_nothing_stands_in_the_way_of_a_screen_reader(self) -> None:
+        for dark in (False, True):
+            browser = self.browser(1200, dark)
+            for view, ready in (("", "table.runs tbody tr"), ("#/fleet", "table"), ("#/run/%s/pretrain-7b/nobody" % self.show(self.job)["cluster"],
+                                                                                    "svg rect.cell")):
+                browser.open(self.url + "/" + view)
+                browser.wait("return document.querySelector('%s') !== null" % ready, view)
+                self.assertEqual(violations(browser), [], view)
+
+    def test_z_hundreds_of_runs_are_searched_and_sorted(self) -> None:
+        """Also those beyond the first page."""
+        text = accounted(self.show(self.job)["cluster"], 5, 260)
+        path = self.site.path("goodput", "sacct.txt")
+        with open(path, "w") as file:
+            file.write(text)
+        done = self.site.sgoodput("import", path)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        jobs = json.loads(self.site.sgoodput("-a", "-S", "now-365days", "--json", "--no-refresh").stdout)["jobs"]
+        self.assertGreater(len(jobs), 250)
+        browser = self.browser(1200)
+        browser.open(self.url + "/")
+        browser.wait("return document.querySelector('select') !== null")
+        browser.run("const s = document.querySelector('select'); s.value = 'now-365days'; s.dispatchEvent(new Event('change'));")
+        rows = "return document.querySelectorAll('table.runs tbody tr.open').length"
+        browser.wait(rows, "a page", lambda count: count == 100)
+        self.assertIn("100 runs, and more", browser.text())
+        browser.run("const i = document.querySelector('input'); i.value = ' kim '; i.dispatchEvent(new Event('input'));")
+        kims = sum(1 for job in jobs if "kim" in " ".join([job["user"], job["account"], job["name"], job["run"] or ""]))
+        browser.wait(rows, "all of kim's", lambda count: count == kims)
+        browser.wait("return document.body.innerText.includes('%d of %d runs')" % (kims, len(jobs)))
+        browser.run("const i = document.querySelector('input'); i.value = ''; i.dispatchEvent(new Event('input'));")
+        browser.run("[...document.querySelectorAll('th button')].find((b) => b.textContent.startsWith('GPUs')).click()")
+        column = "return [...document.querySelectorAll('table.runs tbody tr.open')].map((row) => Number(row.querySelector('[data-label=GPUs]').textContent))"
+        self.assertEqual(browser.run(column), sorted((job["gpus"] for job in jobs), reverse=True))
+        self.assertEqual(browser.run("return [...document.querySelectorAll('th[aria-sort]')].map((th) => th.getAttribute('aria-sort'))"), ["descending"])
+        browser.run("[...document.querySelectorAll('th button')].find((b) => b.textContent.startsWith('GPUs')).click()")
+        self.assertEqual(browser.run(column), sorted(job["gpus"] for job in jobs))
+        self.wide_enough(browser)
+        browser.picture(os.path.join(PICTURES, "web-list-260.png"))
         self.assertEqual(browser.errors(), [])
 
     def test_what_is_not_there_is_said_and_not_shown_as_nothing(self) -> None:

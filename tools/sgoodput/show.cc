@@ -170,6 +170,7 @@ absl::StatusOr<Report> ReportOn(Target& target, const ShowOptions& options) {
   ASSIGN_OR_RETURN(const std::vector<TimeSpan> excluded, ParseWindows(options.exclude, absl::Now()));
   ExcludeFromReport(*report, excluded);
   report->run_inferred = target.inferred;
+  report->what_to_do = WhatToDoAbout(*report);
   WarnOfProfiles(target, *report);
   if (options.sensitivity) report->sensitivity = FindSensitivity(report->run.facts, {options.stall_factor});
   if (options.timeline || !options.html.empty())

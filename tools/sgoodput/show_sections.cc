@@ -108,14 +108,17 @@ bool ProofHolds(const Report& report) {
   return ReadLedger(report.timeline).holds() && ReadAllocatedTime(report.timeline).agrees_within();
 }
 
-void PrintWhatToDo(const Report& report, const Style& style) {
+std::vector<std::string> WhatToDoAbout(const Report& report) {
   const AdviseReport advise = AdviseOn(report.timeline, report.account, report.busbw);
-  if (!advise.measured) return;
-  const std::vector<std::string> sentences =
-      WhatToDo(report.timeline, report.account, *advise.measured, advise.advice);
-  if (sentences.empty()) return;
+  if (!advise.measured) return {};
+  return WhatToDo(report.timeline, report.account, *advise.measured, advise.advice);
+}
+
+void PrintWhatToDo(const Report& report, const Style& style) {
+  if (report.what_to_do.empty()) return;
   std::printf("%s\n", style.Bold("What to do").c_str());
-  for (const std::string& sentence : sentences) std::fputs(Wrap(Printable(sentence), "  ").c_str(), stdout);
+  for (const std::string& sentence : report.what_to_do)
+    std::fputs(Wrap(Printable(sentence), "  ").c_str(), stdout);
 }
 
 void PrintProof(const Report& report, const Style& style) {

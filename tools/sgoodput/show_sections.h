@@ -41,6 +41,7 @@ void PrintNetwork(const Report& report, const Style& style);
 void PrintProof(const Report& report, const Style& style);
 bool ProofHolds(const Report& report);
 // The largest avoidable losses and what to do about them: at most three sentences.
+std::vector<std::string> WhatToDoAbout(const Report& report);
 void PrintWhatToDo(const Report& report, const Style& style);
 // Other definitions of goodput, and why Google's number differs.
 void PrintDefinitions(const Report& report, const Style& style);

@@ -6,6 +6,31 @@ const draw = {
   LEFT: 92,
   zoomed: false,
 
+  // Stripes for those that the colour alone must not tell apart.
+  patterns() {
+    document.querySelector("#patterns defs").replaceChildren(...PATTERNS.map((name) =>
+      svg("pattern", {id: `pattern-${name}`, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: `rotate(${name === "lost_work" ? 45 : -45})`},
+        svg("rect", {width: 6, height: 6, plain: name}), svg("rect", {class: "stripe", width: 2, height: 6}))));
+  },
+
+  // Groups of items that would be drawn over each other.
+  near(items, x, apart) {
+    const groups = [];
+    for (const item of items) {
+      const at = x(item);
+      const last = groups[groups.length - 1];
+      if (last && at - last.at < apart) last.items.push(item);
+      else groups.push({at, items: [item]});
+    }
+    return groups;
+  },
+
+  // The first of a group, and how many more there are.
+  said(group, words) {
+    const more = group.items.length - 1;
+    return words(group.items[0]) + (more > 0 ? `\nand ${more} more here` : "");
+  },
+
   legend(names) {
     return el("div", {class: "legend"}, names.map((name) => el("span", {}, el("i", {color: name}), name)));
   },
@@ -55,7 +80,8 @@ const draw = {
       const label = (text, y) => parts.push(svg("text", {class: "ink", x: 0, y}, text));
       for (const tick of draw.ticks(from, to)) {
         parts.push(svg("line", {class: "axis", x1: x(tick.at), x2: x(tick.at), y1: 6, y2: 156}));
-        parts.push(svg("text", {x: x(tick.at), y: 172, "text-anchor": "middle"}, draw.tickText(tick)));
+        const anchor = x(tick.at) > width() - 30 ? "end" : "middle";
+        parts.push(svg("text", {x: Math.min(x(tick.at), width() - 1), y: 172, "text-anchor": anchor}, draw.tickText(tick)));
       }
       label("where it went", 36);
       for (const cell of job.timeline) {
@@ -83,25 +109,27 @@ const draw = {
         if (right - left > 16) parts.push(svg("text", {class: "ink", x: left + 4, y: 73, "pointer-events": "none"}, i + 1));
       });
       label("interrupted", 102);
-      job.interruptions.forEach((stop) => {
-        if (!visible(stop.time_ns, stop.time_ns + 1)) return;
-        const at = x(stop.time_ns);
-        parts.push(svg("path", {class: stop.planned ? "planned" : "stop", d: `M${at} 106 l-6 -12 h12 z`,
-          ...tip.on(`${stop.cause}${stop.planned ? ", planned" : ""}${stop.node ? ", " + stop.node : ""}\n${time(stop.time_ns)}\n${stop.evidence.join("; ")}`)}));
-      });
+      const shown = (ns) => ns >= from && ns <= to;
+      for (const group of draw.near(job.interruptions.filter((stop) => shown(stop.time_ns)), (stop) => x(stop.time_ns), 9)) {
+        const planned = group.items.every((stop) => stop.planned);
+        parts.push(svg("path", {class: planned ? "planned" : "stop", d: `M${group.at} 106 l-6 -12 h12 z`,
+          ...tip.on(draw.said(group, (stop) => `${stop.cause}${stop.planned ? ", planned" : ""}${stop.node ? ", " + stop.node : ""}\n${time(stop.time_ns)}\n${stop.evidence.join("; ")}`))}));
+      }
       label("signals", 126);
-      for (const signal of draw.deliveries(job.signals)) {
-        if (!visible(signal.time_ns, signal.time_ns + 1)) continue;
-        const at = x(signal.time_ns);
-        parts.push(svg("line", {class: "signal", x1: at, x2: at, y1: 116, y2: 130, ...tip.on(`${signal.signal} from ${signal.sender || "an unknown sender"} to ${signal.tasks} tasks\n${time(signal.time_ns)}\n${draw.outcome(signal)}`)}));
-        parts.push(svg("rect", {x: at - 4, y: 114, width: 8, height: 18, fill: "transparent", ...tip.on(`${signal.signal} from ${signal.sender || "an unknown sender"} to ${signal.tasks} tasks\n${time(signal.time_ns)}\n${draw.outcome(signal)}`)}));
+      const signalled = draw.deliveries(job.signals).filter((signal) => shown(signal.time_ns));
+      for (const group of draw.near(signalled, (signal) => x(signal.time_ns), 3)) {
+        const text = draw.said(group, (signal) => `${signal.signal} from ${signal.sender || "an unknown sender"} to ${signal.tasks} tasks\n${time(signal.time_ns)}\n${draw.outcome(signal)}`);
+        parts.push(svg("line", {class: "signal", x1: group.at, x2: group.at, y1: 116, y2: 130, ...tip.on(text)}));
+        parts.push(svg("rect", {x: group.at - 4, y: 114, width: 8, height: 18, fill: "transparent", ...tip.on(text)}));
       }
       label("checkpoints", 150);
-      for (const save of job.checkpoints) {
-        if (!visible(save.begin_ns, save.begin_ns + 1)) continue;
-        const done = save.complete_ns !== null;
-        parts.push(svg("circle", {class: done ? "saved" : "unsaved", cx: x(save.begin_ns), cy: 146, r: 4,
-          ...tip.on(`checkpoint${save.step === null ? "" : " of step " + save.step}, ${done ? "complete after " + duration((save.complete_ns - save.begin_ns) / 1e9) : "never complete"}\n${time(save.begin_ns)}\nevidence: ${save.evidence}`)}));
+      const done = (save) => save.complete_ns !== null;
+      for (const whole of [true, false]) {
+        const saves = job.checkpoints.filter((save) => shown(save.begin_ns) && done(save) === whole);
+        for (const group of draw.near(saves, (save) => x(save.begin_ns), 4)) {
+          parts.push(svg("circle", {class: whole ? "saved" : "unsaved", cx: group.at, cy: 146, r: 4,
+            ...tip.on(draw.said(group, (save) => `checkpoint${save.step === null ? "" : " of step " + save.step}, ${whole ? "complete after " + duration((save.complete_ns - save.begin_ns) / 1e9) : "never complete"}\n${time(save.begin_ns)}\nevidence: ${save.evidence}`))}));
+        }
       }
       return parts;
     }
@@ -109,7 +137,7 @@ const draw = {
     function paint() {
       picture.setAttribute("viewBox", `0 0 ${width()} ${height}`);
       picture.replaceChildren(...rows());
-      range.textContent = from === begin && to >= end ? `${time(begin)} to ${time(end)}, all of it` : `${time(from)} to ${time(to)}, ${duration((to - from) / 1e9)} of ${duration((end - begin) / 1e9)}`;
+      range.textContent = from === begin && to >= end ? `${time(begin)} to ${time(end)} ${zone()}, all of it` : `${time(from)} to ${time(to)}, ${duration((to - from) / 1e9)} of ${duration((end - begin) / 1e9)}`;
     }
 
     function look(a, b) {

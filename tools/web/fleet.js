@@ -4,8 +4,16 @@
 const fleet = {
   since: "now-7days",
 
+  // What is known, or all of it if nothing is.
   parts(row) {
-    return row.held.concat(row.unheld).filter((part) => part.gpu_seconds > 0);
+    const all = row.held.concat(row.unheld).filter((part) => part.gpu_seconds > 0);
+    const known = all.filter((part) => part.name !== "unknown");
+    return known.length ? known : all;
+  },
+
+  unknown(row) {
+    const unknown = row.unheld.find((part) => part.name === "unknown");
+    return unknown ? unknown.gpu_seconds : 0;
   },
 
   between(value, range) {
@@ -14,7 +22,8 @@ const fleet = {
   },
 
   goodput(row) {
-    const parts = [run.number("scheduling", fleet.between(row.scheduling, row.scheduling_range)), el("em", {}, "×"), run.number("runtime", fleet.between(row.runtime, row.runtime_range))];
+    const unseen = fleet.unknown(row) > 0 && row.scheduling !== null && row.scheduling_range ? `${percent(row.scheduling_range[0])} to ${percent(row.scheduling_range[1])} with what was not seen` : null;
+    const parts = [run.number("scheduling", unseen ? percent(row.scheduling) : fleet.between(row.scheduling, row.scheduling_range), unseen), el("em", {}, "×"), run.number("runtime", fleet.between(row.runtime, row.runtime_range))];
     if (row.program !== null) {
       parts.push(el("em", {}, "×"), run.number("program", percent(row.program), `of ${percent(row.program_share)} of productive time`));
       if (row.mpg !== null) parts.push(el("em", {}, "="), run.number("ML productivity goodput", percent(row.mpg)));
@@ -23,7 +32,8 @@ const fleet = {
   },
 
   row(row) {
-    const share = (seconds) => percent(row.capacity_gpu_seconds > 0 ? seconds / row.capacity_gpu_seconds : null);
+    const known = row.capacity_gpu_seconds - fleet.unknown(row);
+    const share = (seconds) => percent(known > 0 ? seconds / known : null);
     const unheld = Object.fromEntries(row.unheld.map((part) => [part.name, part.gpu_seconds]));
     return [row.group || "all", row.nodes, hours(row.capacity_gpu_seconds), share(row.held_gpu_seconds), share(unheld.idle || 0), share((unheld.down || 0) + (unheld.drained || 0)),
       fleet.between(row.scheduling, row.scheduling_range), fleet.between(row.runtime, row.runtime_range), percent(row.mpg), draw.bar(fleet.parts(row), (part) => part.gpu_seconds)];
@@ -37,13 +47,17 @@ const fleet = {
     }
     const parts = fleet.parts(total);
     const watched = answer.watched_ns / Math.max(answer.end_ns - answer.begin_ns, 1);
+    const unknown = fleet.unknown(total);
+    const known = total.capacity_gpu_seconds - unknown;
     place.replaceChildren(
       card(`Cluster ${answer.cluster}`,
-        el("p", {class: "soft"}, `${time(answer.begin_ns)} to ${time(answer.end_ns)}, ${total.nodes} nodes, ${hours(total.capacity_gpu_seconds)} GPU-h; the controller was observed for ${percent(watched)} of the time`),
+        el("p", {class: "soft"}, `${time(answer.begin_ns)} to ${time(answer.end_ns)} ${zone()}, ${counted(total.nodes, "node")}, ${hours(total.capacity_gpu_seconds)} GPU-h`),
+        unknown > 0 ? el("p", {role: "note"}, `For ${percent(unknown / total.capacity_gpu_seconds)} of it nobody saw the nodes: goodputd on the controller watched for ${percent(watched)} of this time. ` +
+          (known > 0 ? `The shares below are of the ${hours(known)} GPU-h that were seen; a range says what the others may add.` : "It counts from its first start on.")) : null,
         fleet.goodput(total)),
       card("All GPUs", draw.bar(parts, (part) => part.gpu_seconds), draw.legend(parts.map((part) => part.name)),
-        table([{name: "What"}, {name: "GPU-h", n: 1}, {name: "Share", n: 1}], parts.map((part) => [part.name, hours(part.gpu_seconds), percent(part.gpu_seconds / total.capacity_gpu_seconds)]))),
-      card("By partition", table([{name: "Partition"}, {name: "Nodes", n: 1}, {name: "GPU-h", n: 1}, {name: "Held", n: 1}, {name: "Idle", n: 1}, {name: "Down", n: 1}, {name: "Scheduling", n: 1}, {name: "Runtime", n: 1}, {name: "MPG", n: 1}, {name: "All time"}],
+        table([{name: "What"}, {name: "GPU-h", n: 1}, {name: "Share", n: 1}], parts.map((part) => [part.name, hours(part.gpu_seconds), percent(known > 0 ? part.gpu_seconds / known : null)]))),
+      card("By partition", table([{name: "Partition"}, {name: "Nodes", n: 1}, {name: "GPU-h", n: 1}, {name: "Held", n: 1}, {name: "Idle", n: 1}, {name: "Down", n: 1}, {name: "Scheduling", n: 1}, {name: "Runtime", n: 1}, {name: "MPG", n: 1}, {name: "Where it went"}],
         answer.rows.map(fleet.row))),
       ...(answer.unplaced_gpu_seconds > 0 ? [el("p", {class: "soft"}, `${hours(answer.unplaced_gpu_seconds)} GPU-h more were held on nodes that are not recorded.`)] : []));
   },
@@ -52,7 +66,7 @@ const fleet = {
     const since = el("select", {"aria-label": "since"},
       [["now-1days", "a day"], ["now-7days", "7 days"], ["now-30days", "30 days"]].map(([value, text]) => el("option", {value, selected: value === fleet.since ? "" : null}, text)));
     const place = el("div", {});
-    main.replaceChildren(el("div", {class: "tools"}, since), place);
+    main.replaceChildren(el("h1", {class: "unseen"}, "Fleet"), el("div", {class: "tools"}, since), place);
     since.addEventListener("change", () => { fleet.since = since.value; page.show(); });
     async function load() {
       const answer = await data.ask("/v1/report", {fleet: 1, by: "partition", starttime: fleet.since});

@@ -3,6 +3,8 @@
 // because users choose the names of jobs and runs.
 
 const BUCKETS = [/*@bucket_names@*/];
+// Drawn with stripes, besides their colour.
+const PATTERNS = ["lost_work", "unobserved", "unknown"];
 
 function el(name, attributes = {}, ...children) {
   const node = document.createElement(name);
@@ -17,8 +19,11 @@ function svg(name, attributes = {}, ...children) {
 function fill(node, attributes, children) {
   for (const [key, value] of Object.entries(attributes)) {
     if (value === undefined || value === null || value === false) continue;
-    if (key === "color") node.style.background = `var(--${value})`;
-    else if (key === "paint") node.style.fill = `var(--${value})`;
+    if (key === "color") {
+      node.style.backgroundColor = `var(--${value})`;
+      if (PATTERNS.includes(value)) node.classList.add("pattern");
+    } else if (key === "plain") node.style.fill = `var(--${value})`;
+    else if (key === "paint") node.style.fill = PATTERNS.includes(value) ? `url(#pattern-${value})` : `var(--${value})`;
     else if (key === "width_percent") node.style.width = value + "%";
     else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
     else node.setAttribute(key, value);
@@ -73,10 +78,30 @@ function time(ns, with_day = true) {
 }
 
 function table(columns, rows, attributes = {}) {
-  const cell = (name, column, content) => el(name, {class: [column.n ? "n" : "", column.wide ? "wide" : "", column.long ? "long" : ""].join(" ").trim() || null}, content);
+  const cell = (name, column, content, more = {}) => el(name, {...more, class: [column.n ? "n" : "", column.wide ? "wide" : "", column.long ? "long" : ""].join(" ").trim() || null}, content);
   return el("div", {class: "scroll"}, el("table", attributes,
-    el("thead", {}, el("tr", {}, columns.map((column) => cell("th", column, column.name)))),
+    el("thead", {}, el("tr", {}, columns.map((column) => cell("th", column, column.name, {scope: "col"})))),
     el("tbody", {}, rows.map((row) => el("tr", {}, columns.map((column, i) => cell("td", column, row[i])))))));
+}
+
+// The time zone of all times on the page: "UTC", "Europe/Berlin".
+function zone() {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
+// A card whose content is shown on demand.
+function folded(title, ...content) {
+  return el("section", {class: "card"}, el("details", {}, el("summary", {}, el("h2", {}, title)), content));
+}
+
+// At most `most` rows of a table, and a button for the others.
+function shortened(columns, rows, most) {
+  if (rows.length <= most) return table(columns, rows);
+  const holder = el("div", {});
+  const half = Math.floor(most / 2);
+  const all = el("button", {type: "button", onclick: () => holder.replaceChildren(table(columns, rows))}, `show all ${rows.length}`);
+  holder.append(table(columns, rows.slice(0, half)), el("p", {class: "soft"}, `${rows.length - 2 * half} more `, all), table(columns, rows.slice(-half)));
+  return holder;
 }
 
 function card(title, ...content) {

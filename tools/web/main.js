@@ -47,7 +47,7 @@ const page = {
 
   said() {
     const at = new Date();
-    document.getElementById("live").textContent = `as of ${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}` + (page.current && page.current.again ? ", live" : "");
+    document.getElementById("live").textContent = `as of ${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())} ${zone()}` + (page.current && page.current.again ? ", live" : "");
   },
 
   async again() {
@@ -79,7 +79,24 @@ const page = {
     action();
   },
 
+  // On paper nothing can be unfolded.
+  unfold() {
+    for (const details of document.querySelectorAll("details:not([open])")) {
+      details.open = true;
+      details.dataset.printed = "";
+    }
+  },
+  fold() {
+    for (const details of document.querySelectorAll("details[data-printed]")) {
+      details.open = false;
+      delete details.dataset.printed;
+    }
+  },
+
   start() {
+    draw.patterns();
+    addEventListener("beforeprint", page.unfold);
+    addEventListener("afterprint", page.fold);
     const embedded = data.embedded();
     if (embedded) {
       document.querySelector("nav").hidden = true;

@@ -16,16 +16,32 @@ const run = {
     return el("div", {class: "numbers"}, parts);
   },
 
+  // One sentence: what became progress, and the largest losses.
+  sentence(job) {
+    const weight = (bucket) => job.gpus > 0 ? bucket.gpu_seconds : bucket.seconds;
+    const wanted = job.buckets.filter((bucket) => bucket.side !== "excluded");
+    const total = wanted.reduce((sum, bucket) => sum + weight(bucket), 0);
+    if (total === 0) return null;
+    const share = (bucket) => percent(weight(bucket) / total);
+    const productive = wanted.filter((bucket) => bucket.side === "productive").reduce((sum, bucket) => sum + weight(bucket), 0);
+    const losses = wanted.filter((bucket) => ["scheduling", "runtime"].includes(bucket.side) && weight(bucket) / total >= 0.001).sort((a, b) => weight(b) - weight(a)).slice(0, 3);
+    const open = wanted.filter((bucket) => ["open", "unknown"].includes(bucket.side)).reduce((sum, bucket) => sum + weight(bucket), 0);
+    const unit = job.gpus > 0 ? "GPU-hours" : "hours";
+    return `Of ${hours(total)} ${unit} wanted, ${open > 0 ? "at least " : ""}${percent(productive / total)} became progress` +
+      (losses.length ? "; most was lost to " + losses.map((bucket) => `${bucket.name} (${share(bucket)})`).join(", ") : "") +
+      (open > 0 ? `; ${percent(open / total)} is not known yet` : "") + ".";
+  },
+
   attempts(job) {
-    return table([{name: "#", n: 1}, {name: "Job", n: 1, wide: 1}, {name: "Submit", wide: 1}, {name: "Start"}, {name: "End"}, {name: "State"}, {name: "Nodes", n: 1, wide: 1}, {name: "GPUs", n: 1}, {name: "Steps", n: 1}, {name: "Kept to", n: 1}],
+    return shortened([{name: "#", n: 1}, {name: "Job", n: 1, wide: 1}, {name: "Submit", wide: 1}, {name: "Start"}, {name: "End"}, {name: "State"}, {name: "Nodes", n: 1, wide: 1}, {name: "GPUs", n: 1}, {name: "Steps", n: 1}, {name: "Kept to", n: 1}],
       job.attempts.map((a, i) => [i + 1, a.job_id === null ? "–" : a.job_id, time(a.submit_ns), time(a.start_ns), time(a.end_ns, false), a.state, a.nodes, a.gpus,
-        a.first_step === null ? "–" : `${a.first_step}–${a.last_step}`, a.kept_step === null ? "–" : a.kept_step]));
+        a.first_step === null ? "–" : `${a.first_step}–${a.last_step}`, a.kept_step === null ? "–" : a.kept_step]), 40);
   },
 
   interruptions(job) {
-    return table([{name: "When"}, {name: "Cause"}, {name: "Since checkpoint", n: 1, wide: 1}, {name: "Noticed", n: 1, wide: 1}, {name: "Resources", n: 1, wide: 1}, {name: "First step", n: 1, wide: 1}, {name: "Evidence", long: 1}],
+    return shortened([{name: "When"}, {name: "Cause"}, {name: "Since checkpoint", n: 1, wide: 1}, {name: "Noticed", n: 1, wide: 1}, {name: "Resources", n: 1, wide: 1}, {name: "First step", n: 1, wide: 1}, {name: "Evidence", long: 1}],
       job.interruptions.map((i) => [time(i.time_ns), [i.cause, i.planned ? ", planned" : "", i.node ? ` (${i.node})` : ""].join(""), duration(i.t_ch_s), duration(i.t_detect_s), duration(i.t_re_s), duration(i.t_rm_s),
-        el("details", {}, el("summary", {}, i.evidence[0] || "none"), el("ul", {class: "why"}, i.evidence.slice(1).map((text) => el("li", {}, text))))]));
+        el("details", {}, el("summary", {}, i.evidence[0] || "none"), el("ul", {class: "why"}, i.evidence.slice(1).map((text) => el("li", {}, text))))]), 40);
   },
 
   signals(job) {
@@ -56,18 +72,19 @@ const run = {
     document.title = (job.run || "job " + job.job_id) + " · slurm-goodput";
     const sections = [
       el("h1", {}, job.run ? `Run ${job.run}` : `Job ${job.job_id}`, " ", el("span", {class: "soft"}, job.name)),
-      el("p", {class: "soft"}, `user ${job.user || "–"}, account ${job.account || "–"}, partition ${job.partition || "–"}, ${job.state}${job.gpus ? ", " + counted(job.gpus, "GPU") : ""}; submitted ${time(job.submit_ns)}, wall ${duration(job.wall_s)}, ${counted(job.attempts.length, "attempt")}`),
+      el("p", {class: "soft"}, `user ${job.user || "–"}, account ${job.account || "–"}, partition ${job.partition || "–"}, ${job.state}${job.gpus ? ", " + counted(job.gpus, "GPU") : ""}; submitted ${time(job.submit_ns)} ${zone()}, wall ${duration(job.wall_s)}, ${counted(job.attempts.length, "attempt")}`),
       stuck(job) ? el("p", {class: "stuck"}, `${stuck(job)}, since ${time(job.no_progress_since_ns)}`) : "",
-      card("Goodput", run.goodput(job)),
+      card("Goodput", run.goodput(job), el("p", {class: "sentence"}, run.sentence(job))),
+      (job.what_to_do || []).length ? card("What to do", el("ol", {class: "todo"}, job.what_to_do.map((text) => el("li", {}, text)))) : "",
       card("Timeline", draw.timeline(job)),
       card("From wanted to progress", draw.waterfall(job)),
     ];
     if (job.interruptions.length) sections.push(card("Interruptions", run.interruptions(job)));
-    sections.push(card("Attempts", run.attempts(job)));
+    sections.push((job.attempts.length > 1 ? card : folded)("Attempts", run.attempts(job)));
     if (job.signals.length) sections.push(card("Signals", job.signals_summary ? el("p", {}, job.signals_summary) : null, run.signals(job), (job.signals_warnings || []).map((text) => el("p", {class: "soft"}, "warning: " + text))));
-    sections.push(card("Buckets", run.buckets(job)));
-    sections.push(card("Other definitions of goodput", table([{name: "Definition"}, {name: "Goodput", n: 1}], Object.entries(job.definitions).map(([name, value]) => [name, percent(value)])), job.google_api_why ? el("p", {class: "soft"}, job.google_api_why) : null));
-    sections.push(card("Proof", run.proof(job)));
+    sections.push(folded("Buckets", run.buckets(job)));
+    sections.push(folded("Other definitions of goodput", table([{name: "Definition"}, {name: "Goodput", n: 1}], Object.entries(job.definitions).map(([name, value]) => [name, percent(value)])), job.google_api_why ? el("p", {class: "soft"}, job.google_api_why) : null));
+    sections.push(folded("Proof", run.proof(job)));
     main.replaceChildren(...sections);
   },
 

@@ -385,6 +385,7 @@ Json JobJson(const Report& report) {
     job["signals_summary"] = TextOrNull(timeline.signals.summary);
     job["signals_warnings"] = timeline.signals.warnings;
   }
+  if (!report.what_to_do.empty()) job["what_to_do"] = report.what_to_do;
   if (Json worlds = WorldsJson(timeline); !worlds.empty()) job["worlds"] = std::move(worlds);
   for (const Cell& cell : report.cells) job["timeline"].push_back(CellJson(cell));
   if (!report.sensitivity.empty()) job["sensitivity"] = SensitivityJson(report.sensitivity);

@@ -29,6 +29,7 @@ struct Report {
   double busbw = 0;              // as Config::busbw
   std::vector<SensitivityRow> sensitivity;  // if requested
   std::vector<Cell> cells;                  // of the timeline, if requested
+  std::vector<std::string> what_to_do;      // sentences; of `show` only
 
   Report() = default;
   Report(Report&&) = default;
