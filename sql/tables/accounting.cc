@@ -177,7 +177,8 @@ absl::StatusOr<std::vector<AccountingRow>> AccountingReader::RowsOf(const JobKey
   }
   std::vector<AccountingRow> rows;
   // The cursor is past the job, or the job has no rows.
-  if (!cursor.next || cursor.next->job_id != job.job_id) return LoadAccounting(db_, job);
+  if (!cursor.next || cursor.next->job_id != job.job_id || cursor.next->submit_s >= job.until_s)
+    return LoadAccounting(db_, job);
   while (cursor.next && cursor.next->job_id == job.job_id && cursor.next->submit_s < job.until_s) {
     rows.push_back(*std::move(cursor.next));
     if (absl::Status status = Advance(cursor); !status.ok()) return status;

@@ -1056,6 +1056,32 @@ TEST_F(StoreTest, JobsReadOneAfterTheOtherAreTheSameAsEachAlone) {
   }
 }
 
+TEST_F(StoreTest, JobsAreReadBackwardsFromAnyOfThem) {
+  Database db = Db();
+  std::vector<AccountingRow> rows;
+  std::vector<JobKey> jobs;
+  for (std::int64_t id = 1; id <= 4; ++id) {
+    // Each id was used by three jobs, as pages of `list --reverse` meet them.
+    for (std::int64_t from : {0, 100, 200}) {
+      AccountingRow row;
+      row.cluster = "c";
+      row.job_id = id;
+      row.submit_s = from + 50;
+      rows.push_back(row);
+      jobs.push_back({"c", id, from, from + 100});
+    }
+  }
+  ASSERT_TRUE(StoreAccounting(db, rows, 1).ok());
+  for (std::size_t first = 0; first < jobs.size(); ++first) {
+    AccountingReader reader(db);
+    for (std::size_t i = first + 1; i-- > 0;) {
+      const auto read = reader.RowsOf(jobs[i]);
+      ASSERT_TRUE(read.ok());
+      EXPECT_EQ(read->size(), 1U) << jobs[i] << " after " << jobs[first];
+    }
+  }
+}
+
 TEST_F(StoreTest, AccountingRowsComeBackAndTheNewestReadingStands) {
   Database db = Db();
   AccountingRow row;
