@@ -33,9 +33,10 @@ absl::StatusOr<GpuPrice> ParseGpuPrice(std::string_view text) {
   price.type = words[0];
   price.consumption = words[1];
   const std::string kind = price.consumption.substr(0, price.consumption.find(':'));
-  if (kind != "*" && kind != "reserved" && kind != "spot" && kind != "flex-start" && kind != "on-demand")
+  if (kind != "*" && kind != "reserved" && kind != "spot" && kind != "flex-start" && kind != "calendar" &&
+      kind != "on-demand")
     return absl::InvalidArgumentError(
-        Cat("'", words[1], "' is not reserved, reserved:NAME, spot, flex-start, on-demand or *"));
+        Cat("'", words[1], "' is not reserved, reserved:NAME, calendar, spot, flex-start, on-demand or *"));
   if (!absl::ParseCivilTime(words[2], &price.from))
     return absl::InvalidArgumentError(Cat("'", words[2], "' is not a day: 2026-01-31"));
   if (!absl::SimpleAtod(words[3], &price.price) || !std::isfinite(price.price) || price.price < 0 ||

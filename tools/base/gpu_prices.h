@@ -13,7 +13,7 @@ namespace goodput {
 
 struct GpuPrice {
   std::string type;         // as Slurm names the GPUs: h100-mega; * is any
-  std::string consumption;  // reserved, reserved:NAME, spot, flex-start, on-demand; * is any
+  std::string consumption;  // reserved, reserved:NAME, calendar, spot, flex-start, on-demand; * is any
   absl::CivilDay from;      // local time; until a later line for the same
   double price = 0;         // of one GPU-hour
 };

@@ -267,9 +267,9 @@ int RunStatement(const StatementOptions& options) {
     return Fail(absl::InvalidArgumentError("--csv cannot be used with --html"));
   const std::optional<RollupBy> by = RollupByName(options.by);
   if (!by || (*by != RollupBy::kAccount && *by != RollupBy::kUser && *by != RollupBy::kPartition &&
-              *by != RollupBy::kReservation && *by != RollupBy::kRun))
+              *by != RollupBy::kReservation && *by != RollupBy::kConsumption && *by != RollupBy::kRun))
     return Fail(absl::InvalidArgumentError(
-        Cat("--by: '", options.by, "' is not account, user, partition, reservation or run")));
+        Cat("--by: '", options.by, "' is not account, user, partition, reservation, consumption or run")));
   const absl::StatusOr<Months> months = ReadMonth(options.month, absl::Now());
   if (!months.ok()) return Fail(months.status());
   const absl::StatusOr<Config> config = LoadConfig(options.common.config);

@@ -570,7 +570,12 @@ Json RollupRowJson(const RollupReport& report, const RollupRow& row) {
            ? Json({{"time_ns", row.network->t}, {"bytes", row.network->bytes}, {"busbw", row.network->busbw}})
            : Json(nullptr)},
       {"buckets", std::move(buckets)}};
-  if (report.clusters) {
+  if (report.consumption) {
+    document["waited_gpu_hours"] = GpuHours(row.waited());
+    document["told_by"] = Json::object();
+    for (const auto& [evidence, time] : row.told_by) document["told_by"][evidence] = GpuHours(time);
+  }
+  if (report.clusters || report.consumption) {
     document["program"] = OrNull(row.program);
     document["program_share"] = OrNull(row.program_share);
     document["mpg"] = OrNull(row.mpg);

@@ -56,7 +56,7 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
   const auto add = [&](const std::string& title, std::function<std::string(const RollupRow&)> cell) {
     columns.push_back({{title, kRight}, std::move(cell)});
   };
-  const bool program = report.clusters && (all || report.total.program);
+  const bool program = (report.clusters || report.consumption) && (all || report.total.program);
   if (report.windows) columns.push_back({{"From"}, FromOf(report.rows)});
   for (std::size_t i = 0; report.by != "all" && i < report.keys.size(); ++i) {
     std::string title = report.keys[i];
@@ -84,7 +84,9 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
   add("Alloc", [](const RollupRow& row) { return FormatGpuHours(row.allocated()); });
   if (hours && !(of_nodes && unobserved && network) && (all || !program))
     add("Progress", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kProductive)); });
-  if (hours && !of_nodes && !narrow)
+  if (report.consumption && hours)
+    add("Waited", [](const RollupRow& row) { return FormatGpuHours(row.waited()); });
+  if (hours && !of_nodes && !narrow && (all || !report.consumption))
     add("Lost", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kLostWork)); });
   if (!of_nodes && !(narrow && report.gpu_hour)) {
     add("Sched",
@@ -98,6 +100,13 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
   }
   if (hours && unobserved && (all || !program))
     add("Unobserved", [](const RollupRow& row) { return FormatGpuHours(row.unobserved()); });
+  if (report.consumption && all) {
+    add("Evidence", [](const RollupRow& row) {
+      std::vector<std::string> said;
+      for (const auto& [evidence, time] : row.told_by) said.push_back(evidence);
+      return absl::StrJoin(said, ",");
+    });
+  }
   if (report.by == "node") add("Chance", [](const RollupRow& row) { return Chance(row.chance); });
   if (network) {
     add("Busbw", [](const RollupRow& row) {
@@ -151,6 +160,22 @@ void PrintSlowNodes(const RollupReport& report) {
              stdout);
 }
 
+void PrintToldBy(const RollupReport& report) {
+  GpuNs all = 0;
+  for (const auto& [evidence, time] : report.total.told_by) all += time;
+  if (!report.consumption || all == 0) return;
+  std::vector<std::string> parts;
+  for (const auto& [evidence, time] : report.total.told_by) {
+    const std::string share = FormatPercent(static_cast<double>(time) / static_cast<double>(all));
+    parts.push_back(evidence == "-" ? Cat("unknown ", share) : Cat(evidence, " ", share));
+  }
+  std::fputs(Wrap(Cat("How machines were obtained, by what says so: ", absl::StrJoin(parts, ", "),
+                      " of the allocated GPU-hours"),
+                  "")
+                 .c_str(),
+             stdout);
+}
+
 absl::Status PrintTable(const RollupReport& report, const RollupPrinting& options) {
   const std::vector<RollupColumn> columns = Columns(report, false);
   ASSIGN_OR_RETURN(std::vector<std::vector<std::string>> rows, SortedRows(report, columns, options.sort));
@@ -164,6 +189,7 @@ absl::Status PrintTable(const RollupReport& report, const RollupPrinting& option
   if (report.rows.size() > 1) table.Add(std::move(total));
   std::fputs(table.Render(!options.no_header).c_str(), stdout);
   PrintSlowNodes(report);
+  PrintToldBy(report);
   return absl::OkStatus();
 }
 

@@ -206,6 +206,14 @@ struct HostNotice {
   EvidenceRef ref;
 };
 
+// What the metadata server of a node's machine says about it: a part of it, or all. It does not change while
+// the machine runs.
+struct MachineFact {
+  std::string node;
+  std::string model;  // how it was obtained: kModel... in rollup/provision.h; empty: unknown
+  std::string zone;   // "us-central1-a"; empty: unknown
+};
+
 // The last moment at which a node is known to have had a living task of the attempt.
 struct LastSeen {
   std::string node;
@@ -289,6 +297,7 @@ struct AttemptFacts {
   std::int64_t refused_records = 0;  // that nodes refused to store: the job reported too much
   std::vector<LastSeen> last_seen;   // for nodes that did not see the attempt end
   std::vector<HostNotice> host_notices;
+  std::vector<MachineFact> machines;        // those that are known
   std::vector<CollectiveTest> collectives;  // by time
   std::vector<HangEvidence> hang_evidence;
 };
