@@ -199,7 +199,7 @@ class ReportTest(unittest.TestCase):
         listed = json.loads(self.ask("-a", "-S", at(0), "--json"))["jobs"]
         self.assertEqual(len(listed), len(JOBS))
         expected = self.ns(listed)
-        for by in ("user", "account", "partition", "run", "node", "day", "cause", "reservation", "consumption", "all", "tag:team"):
+        for by in ("user", "account", "partition", "run", "node", "day", "cause", "reservation", "consumption", "stockout", "all", "tag:team"):
             with self.subTest(by=by):
                 answer = self.report("--by", by)
                 self.assertEqual(self.ns(answer["rows"]), expected)

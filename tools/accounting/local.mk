@@ -80,6 +80,7 @@ tools_accounting_libruns_files = \
   tools/accounting/runs/fact_nodes.h \
   tools/accounting/runs/fact_sources.cc tools/accounting/runs/fact_sources.h \
   tools/accounting/runs/imported_runs.cc tools/accounting/runs/imported_runs.h \
+  tools/accounting/runs/lack_of_machines.cc tools/accounting/runs/lack_of_machines.h \
   tools/accounting/runs/load_run.cc tools/accounting/runs/load_run.h \
   tools/accounting/runs/node_clock.cc tools/accounting/runs/node_clock.h \
   tools/accounting/runs/node_facts.cc tools/accounting/runs/node_facts.h \
@@ -102,7 +103,8 @@ tools_accounting_librollup_la_SOURCES = \
   tools/accounting/rollup/node_chance.cc tools/accounting/rollup/node_chance.h \
   tools/accounting/rollup/provision.cc tools/accounting/rollup/provision.h \
   tools/accounting/rollup/rollup.cc tools/accounting/rollup/rollup.h \
-  tools/accounting/rollup/statement.cc tools/accounting/rollup/statement.h
+  tools/accounting/rollup/statement.cc tools/accounting/rollup/statement.h \
+  tools/accounting/rollup/stockout.cc tools/accounting/rollup/stockout.h
 tools_accounting_librollup_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_accounting_librollup_la_LIBADD = tools/accounting/libtimeline.la tools/base/libtext.la
 

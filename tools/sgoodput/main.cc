@@ -460,7 +460,8 @@ int ParseAndRun(int argc, char** argv) {
   AddSelection(*rollup_app, rollup.select);
   rollup_app
       ->add_option("--by", rollup.by,
-                   "user, account, partition, reservation, consumption, run, node, day, cause, tag:KEY, all; "
+                   "user, account, partition, reservation, consumption, stockout, run, node, day, cause, "
+                   "tag:KEY, all; "
                    "or two: A,B")
       ->type_name("WHAT");
   rollup_app->add_flag("--fleet", rollup.fleet,
@@ -490,6 +491,11 @@ int ParseAndRun(int argc, char** argv) {
       ->add_option("--by", statement.by,
                    "account, user, partition, reservation, consumption or run (account)")
       ->type_name("WHAT");
+  statement_app
+      ->add_option(
+          "--as", statement.as,
+          "what the same GPU-hours cost as reserved, reserved:NAME, calendar, spot, flex-start or on-demand")
+      ->type_name("MODEL");
   statement_app->add_flag("--csv", statement.csv, "comma-separated values (RFC 4180)");
   statement_app->add_flag("--html", statement.html, "a page to mail");
   AddStallFactor(*statement_app, statement.stall_factor);

@@ -53,7 +53,8 @@ constexpr std::array<Tool, 8> kTools{{
      "to do."},
     {"attempts", "The attempts of one run (job, or run), in the same form as show."},
     {"report",
-     "Sums over runs since starttime, by user, account, partition, reservation, consumption, run, node, day, "
+     "Sums over runs since starttime, by user, account, partition, reservation, consumption, stockout, run, "
+     "node, day, "
      "cause or "
      "tag:KEY."},
     {"advise",

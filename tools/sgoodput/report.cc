@@ -48,9 +48,10 @@ absl::StatusOr<RollupKey> ReadKey(absl::string_view word, const std::string& all
   const std::pair<std::string, std::string> parts = absl::StrSplit(word, absl::MaxSplits(':', 1));
   const std::optional<RollupBy> known = RollupByName(parts.first);
   if (!known || (*known == RollupBy::kTag) == parts.second.empty()) {
-    return absl::InvalidArgumentError(Cat("--by: unknown group '", all,
-                                          "'; use user, account, partition, reservation, consumption, run, "
-                                          "node, day, cause, all, tag:KEY, or two of them: user,account"));
+    return absl::InvalidArgumentError(
+        Cat("--by: unknown group '", all,
+            "'; use user, account, partition, reservation, consumption, stockout, "
+            "run, node, day, cause, all, tag:KEY, or two of them: user,account"));
   }
   return RollupKey{*known, parts.second};
 }
@@ -153,6 +154,7 @@ int RunRollup(const RollupOptions& options) {
   report.windows = !question->edges.empty();
   report.gpu_hour = options.price;
   report.consumption = question->Asks(RollupBy::kConsumption);
+  report.waits = report.consumption || question->Asks(RollupBy::kStockout);
   report.rows = rollup.Rows();
   report.total = rollup.Total();
   if (options.suspects) KeepSuspects(report);

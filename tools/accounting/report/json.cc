@@ -570,8 +570,11 @@ Json RollupRowJson(const RollupReport& report, const RollupRow& row) {
            ? Json({{"time_ns", row.network->t}, {"bytes", row.network->bytes}, {"busbw", row.network->busbw}})
            : Json(nullptr)},
       {"buckets", std::move(buckets)}};
-  if (report.consumption) {
+  if (report.waits) {
     document["waited_gpu_hours"] = GpuHours(row.waited());
+    document["waited_s"] = Seconds(row.waited_ns());
+  }
+  if (report.consumption) {
     document["told_by"] = Json::object();
     for (const auto& [evidence, time] : row.told_by) document["told_by"][evidence] = GpuHours(time);
   }

@@ -84,9 +84,10 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
   add("Alloc", [](const RollupRow& row) { return FormatGpuHours(row.allocated()); });
   if (hours && !(of_nodes && unobserved && network) && (all || !program))
     add("Progress", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kProductive)); });
-  if (report.consumption && hours)
-    add("Waited", [](const RollupRow& row) { return FormatGpuHours(row.waited()); });
-  if (hours && !of_nodes && !narrow && (all || !report.consumption))
+  if (report.waits && hours) add("Waited", [](const RollupRow& row) { return FormatGpuHours(row.waited()); });
+  if (report.waits && (all || !report.consumption))
+    add("Wait", [](const RollupRow& row) { return FormatDuration(row.waited_ns()); });
+  if (hours && !of_nodes && !narrow && (all || !report.waits))
     add("Lost", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kLostWork)); });
   if (!of_nodes && !(narrow && report.gpu_hour)) {
     add("Sched",

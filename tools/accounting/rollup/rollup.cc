@@ -16,7 +16,7 @@ constexpr const char* kNone = "-";
 // No name contains it: Slurm refuses control characters.
 constexpr char kBetweenGroups = '\x1f';
 
-constexpr std::array<std::pair<std::string_view, RollupBy>, 11> kNames{
+constexpr std::array<std::pair<std::string_view, RollupBy>, 12> kNames{
     {{"all", RollupBy::kAll},
      {"user", RollupBy::kUser},
      {"account", RollupBy::kAccount},
@@ -27,7 +27,8 @@ constexpr std::array<std::pair<std::string_view, RollupBy>, 11> kNames{
      {"day", RollupBy::kDay},
      {"cause", RollupBy::kCause},
      {"reservation", RollupBy::kReservation},
-     {"consumption", RollupBy::kConsumption}}};
+     {"consumption", RollupBy::kConsumption},
+     {"stockout", RollupBy::kStockout}}};
 
 // Nodes are held from their allocation until the job ends.
 bool IsAllocated(Bucket bucket) {
@@ -39,6 +40,10 @@ bool IsAllocated(Bucket bucket) {
 bool IsUp(Bucket bucket) {
   const Side side = BucketSide(bucket);
   return side != Side::kExcluded && side != Side::kScheduling;
+}
+
+bool IsWaiting(Bucket bucket) {
+  return BucketSide(bucket) == Side::kScheduling && bucket != Bucket::kSuspended;
 }
 
 std::string OrNone(const std::string& text) {
@@ -87,8 +92,15 @@ GpuNs RollupRow::wanted() const {
 GpuNs RollupRow::waited() const {
   GpuNs sum = 0;
   for (const Bucket bucket : AllBuckets()) {
-    if (BucketSide(bucket) == Side::kScheduling && !IsAllocated(bucket))
-      sum += gpu_ns[static_cast<std::size_t>(bucket)];
+    if (IsWaiting(bucket)) sum += gpu_ns[static_cast<std::size_t>(bucket)];
+  }
+  return sum;
+}
+
+Ns RollupRow::waited_ns() const {
+  Ns sum = 0;
+  for (const Bucket bucket : AllBuckets()) {
+    if (IsWaiting(bucket)) sum += ns[static_cast<std::size_t>(bucket)];
   }
   return sum;
 }
@@ -248,6 +260,8 @@ std::string Rollup::GroupOf(const RollupSubject& subject, const Timeline& timeli
                             const Interruption& interruption) {
   Interval at;
   at.begin = interruption.time;
+  at.end = interruption.time;
+  at.bucket = Bucket::kProvisioning;  // an allocation that lacked machines ended while it waited for them
   at.attempt = interruption.attempt;
   std::string group;
   for (std::size_t i = 0; i < keys_.size(); ++i) {
@@ -283,6 +297,10 @@ std::string Rollup::GroupBy(const RollupKey& key, const RollupSubject& subject, 
     }
     case RollupBy::kReservation:
       return ProvisionOfAttempt(subject, timeline, interval.attempt).name();
+    case RollupBy::kStockout: {
+      const MachineLack* const lack = LackOf(machine_waits_, whole);
+      return lack == nullptr ? kNone : LackName(*lack);
+    }
     case RollupBy::kConsumption:
       return ProvisionOfAttempt(subject, timeline, interval.attempt).kind;
     case RollupBy::kAll:
@@ -407,6 +425,7 @@ void Rollup::Add(const RollupSubject& subject, const Timeline& timeline) {
   nodes_.clear();
   provisions_.clear();
   program_ = subject.program;
+  machine_waits_ = By(RollupBy::kStockout) ? MachineWaits(timeline) : std::vector<MachineWait>();
   const GpuWeights weights(timeline);
   for (const Interval& interval : timeline.intervals) AddInterval(subject, timeline, weights, interval);
   if (!of_this_run_.empty()) ++total_.runs;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tools/accounting/rollup/provision.h"
+#include "tools/accounting/rollup/stockout.h"
 #include "tools/accounting/timeline/goodput.h"
 #include "tools/accounting/timeline/timeline.h"
 
@@ -32,7 +33,8 @@ enum class RollupBy : std::uint8_t {
   kDay,
   kCause,
   kReservation,  // how the machines were obtained, each Slurm reservation by itself
-  kConsumption   // the same, all reservations together
+  kConsumption,  // the same, all reservations together
+  kStockout      // the lack of machines in the cloud that the time was lost to
 };
 // From "user", "account", ...; absent if unknown.
 std::optional<RollupBy> RollupByName(std::string_view name);
@@ -100,8 +102,10 @@ struct RollupRow {
   // GPU-nanoseconds known to be allocated, whatever they were used for.
   GpuNs allocated() const;
   GpuNs wanted() const;
-  // GPU-nanoseconds wanted and not allocated.
+  // GPU-nanoseconds, and nanoseconds, wanted before all resources were up: the time on the side of
+  // scheduling, without suspension.
   GpuNs waited() const;
+  Ns waited_ns() const;
   // Allocated time that is known not to have become progress, and allocated time that may not have: at-risk
   // steps and unobserved time.
   GpuNs wasted() const;
@@ -194,6 +198,7 @@ class Rollup {
   std::map<int, std::vector<std::string>> nodes_;
   std::map<int, Provision> provisions_;  // how they were obtained
   std::optional<double> program_;
+  std::vector<MachineWait> machine_waits_;
 };
 
 // The interruption to which an interval was lost: the one that ended its work, or after which the run waited

@@ -76,6 +76,7 @@ void AddComponent(AttemptFacts& whole, AttemptFacts component, std::int32_t numb
   append(whole.last_seen, component.last_seen);
   append(whole.host_notices, component.host_notices);
   append(whole.machines, component.machines);
+  append(whole.lacks, component.lacks);
   append(whole.collectives, component.collectives);
   for (HangEvidence& found : component.hang_evidence) {
     if (found.task) *found.task += first_task;
