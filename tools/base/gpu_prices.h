@@ -21,6 +21,9 @@ struct GpuPrice {
 // "h100-mega reserved 2026-01-01 3.20". An error says what to write.
 absl::StatusOr<GpuPrice> ParseGpuPrice(std::string_view text);
 
+// Whether a price may name it: reserved, reserved:NAME, calendar, spot, flex-start or on-demand.
+bool IsConsumption(std::string_view text);
+
 // The price of a GPU on that day: of the lines that fit, the one that names the type, then the one that names
 // the consumption more exactly, then the latest. Absent: no line fits.
 std::optional<double> FindGpuPrice(const std::vector<GpuPrice>& prices, std::string_view type,

@@ -266,6 +266,7 @@ known, and for each group the three largest avoidable losses, beside those of th
 Examples:
   sgoodput statement -a                      the last month, by account
   sgoodput statement -a --month 2026-10 --by user --csv
+  sgoodput statement -a --by consumption --as reserved   what the same GPU-hours cost as reserved
   sgoodput statement -a --html > statement.html)";
 
 constexpr const char* kMcpExamples = R"(

@@ -84,7 +84,7 @@ absl::StatusOr<CostStatement> StatementOf(const StatementOptions& options, Rollu
       }));
   std::map<std::string, std::vector<RollupRow>> rows;
   for (const auto& [type, rollup] : by_type) rows.emplace(type, rollup.Rows());
-  return MakeStatement(rows, prices);
+  return MakeStatement(rows, prices, options.as);
 }
 
 // "20,736"; ">20,736" if the price of a part is unknown; "-" if that of all of it is.
@@ -117,22 +117,25 @@ class StatementWriter {
                  {"Progress", Align::kRight},
                  {"Lost", Align::kRight},
                  {"Unknown", Align::kRight},
-                 {"Lost money", Align::kRight}});
+                 {options_.as.empty() ? "Lost money" : Cat("As ", options_.as), Align::kRight}});
     const std::size_t shown = std::min(statement_.rows.size(), kRowsShown);
     for (std::size_t i = 0; i < shown; ++i) table.Add(Cells(statement_.rows[i], statement_.rows[i].group));
     if (statement_.rows.size() > 1) table.Add(Cells(statement_.total, "total"));
     if (table.empty()) return;
+    const std::string as = As();
     std::fputs(table.Render(true).c_str(), stdout);
     if (shown < statement_.rows.size())
       std::printf("%zu more are in the total; --csv lists all\n", statement_.rows.size() - shown);
+    if (!as.empty()) std::printf("\n%s", Wrap(as, "").c_str());
     for (std::size_t i = 0; i < shown; ++i) WriteLosses(statement_.rows[i]);
   }
 
   void WriteCsv() const {
-    std::fputs(CsvLine({Title(), "GPUHours", "Paid", "UnpricedGPUHours", "ProgressGPUHours", "LostGPUHours",
-                        "UnknownGPUHours", "LostMoney", "Loss1", "Loss2", "Loss3"})
-                   .c_str(),
-               stdout);
+    std::fputs(
+        CsvLine({Title(), "GPUHours", "Paid", "UnpricedGPUHours", "ProgressGPUHours", "LostGPUHours",
+                 "UnknownGPUHours", "LostMoney", "Loss1", "Loss2", "Loss3", "AsPaid", "AsUnpricedGPUHours"})
+            .c_str(),
+        stdout);
     const auto hours = [](GpuNs ns) { return absl::StrFormat("%.4f", GpuHours(ns)); };
     const auto money = [](const PricedTime& time) {
       return time.unpriced == time.gpu_ns ? std::string() : absl::StrFormat("%.2f", time.money);
@@ -149,6 +152,8 @@ class StatementWriter {
       const std::vector<Bucket> losses = row.LargestLosses(kLossesShown);
       for (std::size_t i = 0; i < kLossesShown; ++i)
         cells.push_back(i < losses.size() ? std::string(BucketName(losses[i])) : "");
+      cells.push_back(options_.as.empty() ? "" : money(row.as));
+      cells.push_back(options_.as.empty() ? "" : hours(row.as.unpriced));
       std::fputs(CsvLine(cells).c_str(), stdout);
     }
   }
@@ -163,7 +168,8 @@ class StatementWriter {
     std::printf("<table style=\"border-collapse:collapse\">\n<tr>");
     for (const std::string& title :
          {Title(), std::string("GPU-hours"), prices_.InCurrency("paid"), std::string("Progress"),
-          std::string("Lost"), std::string("Unknown"), prices_.InCurrency("lost")})
+          std::string("Lost"), std::string("Unknown"),
+          prices_.InCurrency(options_.as.empty() ? "lost" : Cat("as ", options_.as))})
       std::printf("<th scope=\"col\" style=\"%s;text-align:left\">%s</th>", kCell, Html(title).c_str());
     std::printf("</tr>\n");
     for (const StatementRow& row : statement_.rows) {
@@ -175,6 +181,7 @@ class StatementWriter {
       std::printf("</tr>\n");
     }
     std::printf("</table>\n");
+    if (const std::string as = As(); !as.empty()) std::printf("<p>%s</p>\n", Html(as).c_str());
     for (const StatementRow& row : statement_.rows) {
       const std::vector<Bucket> losses = row.LargestLosses(kLossesShown);
       if (losses.empty()) continue;
@@ -217,14 +224,32 @@ class StatementWriter {
     return text;
   }
 
-  static std::vector<std::string> Cells(const StatementRow& row, const std::string& name) {
+  std::vector<std::string> Cells(const StatementRow& row, const std::string& name) const {
     return {Printable(name),
             FormatGpuHours(row.paid.gpu_ns),
             Money(row.paid),
             FormatPercent(row.ShareOf(row.progress)),
             FormatPercent(row.ShareOf(row.lost)),
             FormatPercent(row.ShareOf(row.unknown)),
-            Money(row.lost)};
+            Money(options_.as.empty() ? row.lost : row.as)};
+  }
+
+  // What the same GPU-hours cost at the price of another model; empty if that was not asked.
+  std::string As() const {
+    if (options_.as.empty() || statement_.rows.empty()) return "";
+    const StatementRow& total = statement_.total;
+    if (!statement_.without_price.empty()) {
+      const auto& [type, day] = *statement_.without_price.begin();
+      return Cat(
+          "What the same GPU-hours cost as ", options_.as, " is not known: goodput.conf has no `price` of ",
+          type.empty() ? "GPUs of an unknown type" : type, " ", options_.as, " on ",
+          absl::FormatCivilTime(day), ", and ", FormatGpuHours(total.as.unpriced), " GPU-hours lack one.");
+    }
+    return Cat(
+        "At the price of ", options_.as, ", the same GPU-hours cost ", prices_.InCurrency(Money(total.as)),
+        Money(total.paid) == "-" ? std::string() : Cat(" instead of ", prices_.InCurrency(Money(total.paid))),
+        ". This is arithmetic with the prices of goodput.conf, not a prediction: other machines are there "
+        "at other times, are interrupted in other ways, and may have to be paid for while they are idle.");
   }
 
   // "lost_work 8.1% (12.0% the month before), 1,024 GPUh, USD 3,277: save more often ...".
@@ -270,6 +295,9 @@ int RunStatement(const StatementOptions& options) {
               *by != RollupBy::kReservation && *by != RollupBy::kConsumption && *by != RollupBy::kRun))
     return Fail(absl::InvalidArgumentError(
         Cat("--by: '", options.by, "' is not account, user, partition, reservation, consumption or run")));
+  if (!options.as.empty() && !IsConsumption(options.as))
+    return Fail(absl::InvalidArgumentError(Cat(
+        "--as: '", options.as, "' is not reserved, reserved:NAME, calendar, spot, flex-start or on-demand")));
   const absl::StatusOr<Months> months = ReadMonth(options.month, absl::Now());
   if (!months.ok()) return Fail(months.status());
   const absl::StatusOr<Config> config = LoadConfig(options.common.config);
