@@ -162,6 +162,8 @@ check_PROGRAMS += tests/unit/advise_test
 TESTS += tests/unit/advise_test
 tests_unit_advise_test_SOURCES = \
   tests/unit/advise_test.cc \
+  tests/unit/reservation_test.cc \
+  tests/unit/spares_test.cc \
   tests/unit/run_builder.h \
   tests/unit/run_now_test.cc \
   tools/base/format.cc

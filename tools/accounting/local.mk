@@ -126,6 +126,8 @@ tools_accounting_libadvise_files = \
   tools/accounting/advise/mttf.cc tools/accounting/advise/mttf.h \
   tools/accounting/advise/network.cc tools/accounting/advise/network.h \
   tools/accounting/advise/plan.cc tools/accounting/advise/plan.h \
+  tools/accounting/advise/reservation.cc tools/accounting/advise/reservation.h \
+  tools/accounting/advise/spares.cc tools/accounting/advise/spares.h \
   tools/accounting/advise/what_to_do.cc tools/accounting/advise/what_to_do.h
 unity_sources += tools/accounting/libadvise.unity.cc
 if UNITY
@@ -134,7 +136,7 @@ else
 tools_accounting_libadvise_la_SOURCES = $(tools_accounting_libadvise_files)
 endif
 tools_accounting_libadvise_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_accounting_libadvise_la_LIBADD = tools/accounting/libtimeline.la tools/base/libtext.la $(ABSL_LIBS)
+tools_accounting_libadvise_la_LIBADD = tools/accounting/librollup.la tools/accounting/libtimeline.la tools/base/libtext.la $(ABSL_LIBS)
 
 # What runs do at this moment: pure.
 noinst_LTLIBRARIES += tools/accounting/liblive.la
