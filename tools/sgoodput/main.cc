@@ -461,9 +461,8 @@ int ParseAndRun(int argc, char** argv) {
   AddSelection(*rollup_app, rollup.select);
   rollup_app
       ->add_option("--by", rollup.by,
-                   "user, account, partition, reservation, consumption, stockout, run, node, day, cause, "
-                   "tag:KEY, all; "
-                   "or two: A,B")
+                   "one or two (A,B) of user, account, partition, reservation, consumption, stockout,\n"
+                   "                              run, node, day, cause, tag:KEY, all")
       ->type_name("WHAT");
   rollup_app->add_flag("--fleet", rollup.fleet,
                        "all GPUs of the cluster: held, idle, down, drained; --by partition");
@@ -493,9 +492,8 @@ int ParseAndRun(int argc, char** argv) {
                    "account, user, partition, reservation, consumption or run (account)")
       ->type_name("WHAT");
   statement_app
-      ->add_option(
-          "--as", statement.as,
-          "what the same GPU-hours cost as reserved, reserved:NAME, calendar, spot, flex-start or on-demand")
+      ->add_option("--as", statement.as,
+                   "what it costs at another price: reserved[:NAME], calendar, spot, flex-start, on-demand")
       ->type_name("MODEL");
   statement_app->add_flag("--csv", statement.csv, "comma-separated values (RFC 4180)");
   statement_app->add_flag("--html", statement.html, "a page to mail");

@@ -77,12 +77,15 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
   const bool of_nodes = report.by == "node" && !all;
   const bool room = all || (!unobserved && !of_nodes && !program);
   const bool narrow = program && !all && (report.windows || report.gpu_hour || report.keys.size() > 1);
-  if (room || (!report.windows && !of_nodes && !narrow))
+  // Rows of stockouts are waits, and of little else.
+  const bool of_waits = report.waits && !report.consumption && !all;
+  const bool crowded = narrow || (report.consumption && program && !all);
+  if (room || (!report.windows && !of_nodes && !crowded))
     add("Runs", [](const RollupRow& row) { return Cat(row.runs); });
   add("Intr", [](const RollupRow& row) { return Cat(row.interruptions); });
   if (hours && room) add("GPUh", [](const RollupRow& row) { return FormatGpuHours(row.wanted()); });
-  add("Alloc", [](const RollupRow& row) { return FormatGpuHours(row.allocated()); });
-  if (hours && !(of_nodes && unobserved && network) && (all || !program))
+  if (!of_waits) add("Alloc", [](const RollupRow& row) { return FormatGpuHours(row.allocated()); });
+  if (hours && !of_waits && !(of_nodes && unobserved && network) && (all || !program))
     add("Progress", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kProductive)); });
   if (report.waits && hours) add("Waited", [](const RollupRow& row) { return FormatGpuHours(row.waited()); });
   if (report.waits && (all || !report.consumption))
