@@ -25,6 +25,7 @@ tools_accounting_libtimeline_files = \
   tools/accounting/timeline/interruption.cc tools/accounting/timeline/interruption.h \
   tools/accounting/timeline/kept_steps.cc tools/accounting/timeline/kept_steps.h \
   tools/accounting/timeline/kept_steps_check.cc tools/accounting/timeline/kept_steps_check.h \
+  tools/accounting/timeline/kept_tokens.cc tools/accounting/timeline/kept_tokens.h \
   tools/accounting/timeline/last_step.cc tools/accounting/timeline/last_step.h \
   tools/accounting/timeline/lens.cc tools/accounting/timeline/lens.h \
   tools/accounting/timeline/node_loss.cc tools/accounting/timeline/node_loss.h \
