@@ -127,6 +127,7 @@ def suites() -> List[Suite]:
         python_suite("preemption", "tests.e2e.test_preemption"),
         python_suite("checkpoints", "tests.e2e.test_checkpoints", "tests.e2e.test_uninstrumented"),
         python_suite("fleet", "tests.e2e.test_fleet"),
+        python_suite("consumption", "tests.e2e.test_consumption"),
         python_suite("fleet-database", "tests.e2e.test_fleet_database"),
         python_suite("telemetry", "tests.e2e.test_telemetry"),
         python_suite("frameworks", "tests.e2e.test_frameworks"),

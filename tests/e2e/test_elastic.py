@@ -85,7 +85,8 @@ class ElasticTest(unittest.TestCase):
         _, told = self.told()
         seen = self.gpu_seconds()
         # Rank 0's exit is seen some milliseconds after it wrote its log, and the lost rank's node holds its GPUs until the end.
-        slack = 0.5 * GPUS_A_RANK * RANKS
+        # Accounting's end is a whole second.
+        slack = 1.1 * GPUS_A_RANK * RANKS
         self.assertAlmostEqual(seen["standby"], told["standby"], delta=slack)
         self.assertAlmostEqual(seen["idle_member"], told["idle_member"], delta=slack)
         self.assertEqual(seen["missing"], 0)

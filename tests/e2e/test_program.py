@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import unittest
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Sequence
 
 import jsonschema
 
@@ -30,8 +30,9 @@ class ProgramTest(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.dir)
 
     def load(self, opt: Dict[str, Any], conf: str = "", gpu_type: str = "h100",
-             again: Optional[Dict[str, Any]] = None, again_type: str = "") -> Dict[str, str]:
-        """A database with one run; with `again`, it continues in a second job with that option."""
+             again: Optional[Dict[str, Any]] = None, again_type: str = "", worlds: Sequence[Dict[str, int]] = ()) -> Dict[str, str]:
+        """A database with one run; with `again`, it continues in a second job with that option. `worlds`: marks of the world, at
+        the step that they name."""
         folder = tempfile.mkdtemp(dir=self.dir)
         spool = Spool(os.path.join(folder, "spool"))
         for number, said in enumerate([opt] if again is None else [opt, again]):
@@ -47,6 +48,9 @@ class ProgramTest(unittest.TestCase):
             for k in range(STEPS):
                 spool.node(t + 100 + k * 10, "mark", mark="step", edge="begin", train_step=k + number * STEPS, slurm_step="0",
                            task=0, **of)
+            for world in worlds:
+                spool.node(t + 100 + world["step"] * 10, "mark", mark="world", slurm_step="0", task=0,
+                           **{key: value for key, value in world.items() if key != "step"}, **of)
             spool.node(t + 600, "task_exit", slurm_step="0", task=0, local_task=0, pid=5, exit_code=0, **of)
             spool.controller(t + 600, **times, end_s=t + 600, state="COMPLETED", exit_code=0, **more, **of)
         spool.write()
@@ -89,6 +93,23 @@ class ProgramTest(unittest.TestCase):
         params = STEP_FLOPS / 6 / tokens
         goodput = self.goodput(self.load({"model": "params=%r,tokens-per-step=%d" % (params, tokens), "precision": "bf16"}))
         self.assertAlmostEqual(goodput["program"], 0.4, places=9)
+
+    def test_steps_of_an_elastic_run_are_weighted_by_their_tokens(self) -> None:
+        tokens = 1 << 20
+        said = {"model": "params=%r,tokens-per-step=%d" % (STEP_FLOPS / 6 / tokens, tokens), "precision": "bf16"}
+        whole, half = {"step": 0, "world": 16, "wanted": 16}, {"step": 25, "world": 8, "wanted": 16}
+        unknown = self.goodput(self.load(said, worlds=[whole, half]))
+        self.assertIn("do not tell the tokens of a step", unknown["program_reason"])
+        # Half of the GPUs train half of the tokens in the same time.
+        where = self.load(said, worlds=[dict(whole, tokens=tokens), dict(half, tokens=tokens // 2)])
+        goodput = self.goodput(where)
+        self.assertAlmostEqual(goodput["program"], 0.4, places=9)
+        self.assertIn("75.0% of the declared ones on average", goodput["program_evidence"])
+        self.assertAlmostEqual(goodput["mpg"], 0.4 * 0.75 * 500 / 600, places=9)
+        # Samples are no tokens, and FLOPs without a model belong to no number of tokens.
+        for other, marks in ((said, (512, 256)), ({"flops_per_step": STEP_FLOPS, "precision": "bf16"}, (tokens, tokens // 2))):
+            goodput = self.goodput(self.load(other, worlds=[dict(whole, tokens=marks[0]), dict(half, tokens=marks[1])]))
+            self.assertEqual(goodput["program_reason"], "the tokens of a step changed while it ran")
 
     def test_two_jobs_of_a_run_agree(self) -> None:
         said = {"flops_per_step": STEP_FLOPS, "precision": "bf16"}

@@ -171,8 +171,19 @@ class ReportTest(unittest.TestCase):
         self.assertIn("<h1>GPU time in %s</h1>" % month, page)
         self.assertNotIn("<script", page)
         self.assertIn("has no `price`", " ".join(statement("--month", month, conf=os.path.join(self.dir, "conf")).split()))
+        flat = " ".join(statement("--month", month, "--as", "reserved").split())
+        self.assertIn("At the price of reserved, the same GPU-hours cost USD", flat)
+        self.assertIn("This is arithmetic with the prices of goodput.conf, not a prediction", flat)
+        rows = {row["User"]: row for row in csv.DictReader(
+            statement("--month", month, "--by", "user", "--csv", "--as", "spot").splitlines())}
+        self.assertEqual(rows["adam"]["AsPaid"], rows["adam"]["Paid"])
+        partial = os.path.join(self.dir, "partial.conf")
+        with open(partial, "w") as file:
+            file.write("cluster = c\nprice = * spot 2020-01-01 2\n")
+        flat = " ".join(statement("--month", month, "--as", "calendar", conf=partial).split())
+        self.assertIn("What the same GPU-hours cost as calendar is not known: goodput.conf has no `price` of h100 calendar on", flat)
         self.assertEqual(statement("--month", "2001-01", status=1), "2001-01: no GPU was allocated.\n\n")
-        for words, why in ((["--month", "soon"], "is not a month"), (["--month", "2999-01"], "has not begun"), (["--by", "shoe"], "is not account"),
+        for words, why in ((["--month", "soon"], "is not a month"), (["--month", "2999-01"], "has not begun"), (["--by", "shoe"], "is not account"), (["--as", "free"], "--as: 'free' is not reserved"),
                            (["--csv", "--html"], "cannot be used with")):
             self.assertIn(why, statement(*words, status=2))
 
@@ -199,7 +210,7 @@ class ReportTest(unittest.TestCase):
         listed = json.loads(self.ask("-a", "-S", at(0), "--json"))["jobs"]
         self.assertEqual(len(listed), len(JOBS))
         expected = self.ns(listed)
-        for by in ("user", "account", "partition", "run", "node", "day", "cause", "reservation", "all", "tag:team"):
+        for by in ("user", "account", "partition", "run", "node", "day", "cause", "reservation", "consumption", "stockout", "all", "tag:team"):
             with self.subTest(by=by):
                 answer = self.report("--by", by)
                 self.assertEqual(self.ns(answer["rows"]), expected)

@@ -432,7 +432,7 @@ TEST(HostWatch, OffTheCloudIsOneProbeAndThenQuiet) {
   }
 }
 
-TEST(HostWatch, OnTheCloudItAsksForAllThreeAndKeepsAsking) {
+TEST(HostWatch, OnTheCloudItAsksForEverythingAndKeepsAsking) {
   fake_now = 5 * kS;
   HostWatch watch("h", true, kFakeClock);
   ASSERT_EQ(watch.TakeDue().size(), 1U);
@@ -449,8 +449,42 @@ TEST(HostWatch, OnTheCloudItAsksForAllThreeAndKeepsAsking) {
   ASSERT_EQ(watch.TakeDue().size(), 1U);
   EXPECT_EQ(watch.Take(HostKey::kMaintenance, Answered("NONE"))->value, "NONE");
   EXPECT_TRUE(watch.found());
-  EXPECT_EQ(watch.TakeDue().size(), 3U);
+  EXPECT_EQ(watch.TakeDue().size(), 5U);
   EXPECT_EQ(watch.trouble(), "");
+  // What the machine is does not change: it is asked for once a day. A server that does not know is no
+  // trouble.
+  EXPECT_EQ(watch.Take(HostKey::kZone, Answered("projects/1/zones/us-east4-b"))->value, "us-east4-b");
+  EXPECT_FALSE(watch.Take(HostKey::kScheduling, Answered("", "e", 404)));
+  EXPECT_EQ(watch.trouble(), "");
+  fake_now += 23 * 3600 * kS;
+  EXPECT_TRUE(watch.TakeDue().empty());
+  fake_now += 3600 * kS;
+  EXPECT_EQ(watch.TakeDue().size(), 2U);
+  EXPECT_FALSE(watch.Take(HostKey::kZone, Answered("projects/1/zones/us-east4-b"))) << "nothing new";
+}
+
+TEST(Metadata, SaysHowTheMachineWasObtainedAndWhereItIs) {
+  const auto model = [](const std::string& body) {
+    const absl::StatusOr<NoticeKind> said = ParseNotice(HostKey::kScheduling, body);
+    return said.ok() ? said->value : "?";
+  };
+  EXPECT_EQ(model(R"({"automaticRestart":"FALSE","preemptible":"TRUE","provisioningModel":"SPOT"})"), "SPOT");
+  EXPECT_EQ(model(R"({"preemptible":"FALSE","provisioningModel":"FLEX_START"})"), "FLEX_START");
+  EXPECT_EQ(model(R"({"automaticRestart":"TRUE","preemptible":"FALSE"})"), "NOT_SPOT");
+  EXPECT_EQ(model(R"({"preemptible":"TRUE"})"), "SPOT");
+  for (const char* const body : {"", "TRUE", "{}", R"({"preemptible":"maybe"})", R"({"preemptible":"TRUE")"})
+    EXPECT_EQ(model(body), "?") << body;
+  const auto zone = [](const std::string& body) {
+    const absl::StatusOr<NoticeKind> said = ParseNotice(HostKey::kZone, body);
+    return said.ok() ? said->value : "?";
+  };
+  EXPECT_EQ(zone("projects/123/zones/us-central1-a\n"), "us-central1-a");
+  for (const char* const body : {"", "us-central1-a", "projects/1/zones/", "projects/1/zones/<b>"})
+    EXPECT_EQ(zone(body), "?") << body;
+  EXPECT_EQ(MetadataWatch(HostKey::kScheduling, "h").NextRequest().url,
+            "http://h/computeMetadata/v1/instance/scheduling/?alt=json&recursive=true");
+  EXPECT_EQ(MetadataWatch(HostKey::kZone, "h").NextRequest().url,
+            "http://h/computeMetadata/v1/instance/zone");
 }
 
 TEST(HostNotices, AreAskedForAsTheSiteSays) {
@@ -543,6 +577,25 @@ TEST(NoticeRecorder, EachJobOnTheNodeIsToldOnceAWord) {
   spool.Tell();
   EXPECT_EQ(spool.told.size(), 9U);
   EXPECT_NE(spool.told.back().find(R"("value":"NONE")"), std::string::npos);
+}
+
+TEST(NoticeRecorder, WhatTheMachineIsIsRecordedOnceAJob) {
+  Spool spool;
+  spool.Start();
+  spool.Prolog("n1", 1);
+  EXPECT_FALSE(spool.recorder->HasMachineFact());
+  spool.recorder->Set(HostKey::kScheduling, {"SPOT", std::nullopt, std::nullopt});
+  spool.recorder->Set(HostKey::kZone, {"us-central1-a", std::nullopt, std::nullopt});
+  EXPECT_FALSE(spool.recorder->HasNotice()) << "it is not urgent";
+  EXPECT_TRUE(spool.recorder->HasMachineFact());
+  for (int i = 0; i < 3; ++i) spool.Tell();
+  ASSERT_EQ(spool.told.size(), 2U);
+  EXPECT_NE(spool.told[0].find(R"("notice":"provisioning","value":"SPOT")"), std::string::npos)
+      << spool.told[0];
+  EXPECT_NE(spool.told[1].find(R"("notice":"zone","value":"us-central1-a")"), std::string::npos);
+  spool.Prolog("n1", 2);
+  spool.Tell();
+  EXPECT_EQ(spool.told.size(), 4U);
 }
 
 TEST(NoticeRecorder, ARestartRepeatsNothing) {

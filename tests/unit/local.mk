@@ -46,9 +46,10 @@ tests_unit_fleet_rows_test_LDADD = tools/accounting/libfleetrows.la $(GTEST_LIBS
 
 check_PROGRAMS += tests/unit/rollup_test
 TESTS += tests/unit/rollup_test
-tests_unit_rollup_test_SOURCES = tests/unit/rollup_test.cc tests/unit/run_builder.h tests/unit/statement_test.cc
+tests_unit_rollup_test_SOURCES = tests/unit/rollup_test.cc tests/unit/run_builder.h tests/unit/statement_test.cc \
+  tests/unit/stockout_test.cc
 tests_unit_rollup_test_CPPFLAGS = $(AM_CPPFLAGS) $(ABSL_CFLAGS) $(GTEST_CFLAGS)
-tests_unit_rollup_test_LDADD = tools/accounting/librollup.la $(GTEST_LIBS)
+tests_unit_rollup_test_LDADD = tools/accounting/librollup.la tools/accounting/libruns.la $(GTEST_LIBS)
 
 check_PROGRAMS += tests/unit/report_test
 TESTS += tests/unit/report_test
@@ -161,6 +162,8 @@ check_PROGRAMS += tests/unit/advise_test
 TESTS += tests/unit/advise_test
 tests_unit_advise_test_SOURCES = \
   tests/unit/advise_test.cc \
+  tests/unit/reservation_test.cc \
+  tests/unit/spares_test.cc \
   tests/unit/run_builder.h \
   tests/unit/run_now_test.cc \
   tools/base/format.cc

@@ -120,8 +120,8 @@ TEST(Rollup, AddsUpToTheRunsByWhateverItIsGrouped) {
     ManyRuns runs(seed);
     const std::vector<Timeline> timelines = runs.Timelines();
     const Sums expected = Of(timelines);
-    for (const char* by :
-         {"all", "user", "account", "partition", "run", "tag", "node", "day", "cause", "reservation"}) {
+    for (const char* by : {"all", "user", "account", "partition", "run", "tag", "node", "day", "cause",
+                           "reservation", "consumption", "stockout"}) {
       Rollup rollup(*RollupByName(by), "team", {});
       for (std::size_t i = 0; i < timelines.size(); ++i)
         rollup.Add(Subject(i % 3 == 0 ? "eve" : "adam"), timelines[i]);
@@ -269,19 +269,118 @@ TEST(NodeChance, IsTheTailOfABinomialDistribution) {
   EXPECT_DOUBLE_EQ(ChanceOfFailures(3, 3, 1, 1), 1) << "the only node has all failures";
 }
 
+std::string NameOf(std::string_view reservation, std::string_view partition,
+                   const std::vector<std::string_view>& features) {
+  MachineEvidence machines;
+  machines.reservation = reservation;
+  machines.partition = partition;
+  machines.features = features;
+  return ProvisionOf(machines).name();
+}
+
 TEST(Provision, IsToldByNamesThatSaySoAndNotGuessed) {
-  EXPECT_EQ(ProvisionOf("llm", "spot", {"spot"}), "reserved:llm");
-  EXPECT_EQ(ProvisionOf("", "a3", {"a3,spot", "spot"}), "spot");
-  EXPECT_EQ(ProvisionOf("", "a3", {"spot", "reserved"}), "-") << "its nodes differ";
-  EXPECT_EQ(ProvisionOf("", "a3", {"spot", ""}), "-") << "of one it is not known";
-  EXPECT_EQ(ProvisionOf("", "a3-flex-start", {}), "flex-start");
-  EXPECT_EQ(ProvisionOf("", "a3_dws_flex", {"a3"}), "flex-start");
-  EXPECT_EQ(ProvisionOf("", "OnDemand", {}), "on-demand");
-  EXPECT_EQ(ProvisionOf("", "on-demand", {}), "on-demand");
-  EXPECT_EQ(ProvisionOf("", "reserved", {}), "reserved");
-  EXPECT_EQ(ProvisionOf("", "spotlight", {}), "-");
-  EXPECT_EQ(ProvisionOf("", "spot-or-on-demand", {}), "-") << "it says both";
-  EXPECT_EQ(ProvisionOf("", "", {}), "-");
+  EXPECT_EQ(NameOf("llm", "spot", {"spot"}), "reserved:llm");
+  EXPECT_EQ(NameOf("", "a3", {"a3,spot", "spot"}), "spot");
+  EXPECT_EQ(NameOf("", "a3", {"spot", "reserved"}), "-") << "its nodes differ";
+  EXPECT_EQ(NameOf("", "a3", {"spot", ""}), "-") << "of one it is not known";
+  EXPECT_EQ(NameOf("", "a3-flex-start", {}), "flex-start");
+  EXPECT_EQ(NameOf("", "a3_dws_flex", {"a3"}), "flex-start");
+  EXPECT_EQ(NameOf("", "OnDemand", {}), "on-demand");
+  EXPECT_EQ(NameOf("", "on-demand", {}), "on-demand");
+  EXPECT_EQ(NameOf("", "reserved", {}), "reserved");
+  EXPECT_EQ(NameOf("", "spotlight", {}), "-");
+  EXPECT_EQ(NameOf("", "spot-or-on-demand", {}), "-") << "it says both";
+  EXPECT_EQ(NameOf("", "", {}), "-");
+  EXPECT_EQ(NameOf("", "a3-dws-calendar", {}), "calendar");
+}
+
+std::string KindAndEvidence(const MachineEvidence& machines) {
+  const Provision provision = ProvisionOf(machines);
+  return provision.kind + " " + std::string(provision.evidence);
+}
+
+TEST(Provision, NodesAreNamedAfterTheirNodeset) {
+  MachineEvidence machines;
+  machines.cluster = "reserved";
+  machines.partition = "a3";
+  machines.nodes = {"reserved-spot-0", "reserved-spot-1"};
+  EXPECT_EQ(KindAndEvidence(machines), "spot node") << "the cluster's own name does not count";
+  machines.nodes.emplace_back("reserved-a3-0");
+  EXPECT_EQ(KindAndEvidence(machines), "- -") << "one node is of another nodeset";
+}
+
+TEST(Provision, MachinesKnowBetterThanNames) {
+  MachineEvidence machines;
+  machines.partition = "reserved";
+  machines.reservation = "llm";
+  machines.models = {"SPOT", "SPOT"};
+  EXPECT_EQ(KindAndEvidence(machines), "spot machine");
+  machines.models = {"SPOT", ""};
+  EXPECT_EQ(KindAndEvidence(machines), "- -") << "a spot machine is not a reserved one; the other is unknown";
+  machines.models = {"SPOT", "STANDARD"};
+  EXPECT_EQ(KindAndEvidence(machines), "- -") << "they differ";
+  machines.models = {"STANDARD", "STANDARD"};
+  EXPECT_EQ(ProvisionOf(machines).name(), "reserved:llm");
+  machines.reservation = "";
+  EXPECT_EQ(KindAndEvidence(machines), "reserved partition");
+  machines.partition = "a3";
+  EXPECT_EQ(KindAndEvidence(machines), "- -") << "on demand or reserved: nothing says which";
+  machines.models = {"RESERVATION_BOUND", "RESERVATION_BOUND"};
+  EXPECT_EQ(KindAndEvidence(machines), "reserved machine");
+  machines.partition = "a3-calendar";
+  EXPECT_EQ(KindAndEvidence(machines), "calendar partition") << "a kind of reservation";
+  machines.models = {"FLEX_START"};
+  EXPECT_EQ(KindAndEvidence(machines), "flex-start machine");
+  machines.models = {"NOT_SPOT"};
+  machines.partition = "spot";
+  EXPECT_EQ(KindAndEvidence(machines), "- -") << "the partition's name is wrong";
+  machines.models = {"STANDARD"};
+  machines.partition = "flex-start";
+  EXPECT_EQ(KindAndEvidence(machines), "- -");
+}
+
+TEST(Provision, SlurmGcpReclaimsOnlyPreemptibleMachines) {
+  MachineEvidence machines;
+  machines.partition = "a3";
+  machines.taken_node = "n1";
+  EXPECT_EQ(KindAndEvidence(machines), "spot reason");
+  machines.models = {"STANDARD"};
+  EXPECT_EQ(KindAndEvidence(machines), "- -") << "an administrator wrote that reason";
+}
+
+// An attempt on spot machines that the cloud reclaims, and one in a reservation.
+TEST(Rollup, ConsumptionHasWaitsEvidenceAndItsShareOfMpg) {
+  RunBuilder run = Interrupted(8);
+  RunFacts facts = run.Facts();
+  facts.attempts[0].node_list = "n1";
+  facts.attempts[0].machines = {{"n1", "", "us-east4-b"}, {"n1", "SPOT", ""}};
+  facts.attempts[1].reservation = "llm";
+  const Timeline timeline = BuildTimeline(facts);
+  RollupSubject subject = Subject("eve");
+  subject.program = 0.4;
+  Rollup rollup(RollupBy::kConsumption, "", {});
+  rollup.Add(subject, timeline);
+  auto rows = ByGroup(rollup);
+  ASSERT_EQ(rows.size(), 2U);
+  RollupRow& spot = rows["spot"];
+  RollupRow& reserved = rows["reserved"];
+  EXPECT_EQ(spot.interruptions, 1);
+  EXPECT_EQ(spot.waited(), GpuNs{8} * 12 * kSecond) << "queue and provisioning";
+  EXPECT_EQ(reserved.waited(), GpuNs{8} * 52 * kSecond);
+  EXPECT_EQ(reserved.waited_ns(), 52 * kSecond);
+  EXPECT_EQ(spot.allocated(), GpuNs{8} * 990 * kSecond);
+  EXPECT_EQ(spot.told_by, (std::map<std::string, GpuNs>{{"machine", spot.allocated()}}));
+  EXPECT_EQ(reserved.told_by, (std::map<std::string, GpuNs>{{"reservation", reserved.allocated()}}));
+  ASSERT_TRUE(spot.mpg && reserved.mpg);
+  EXPECT_DOUBLE_EQ(*spot.mpg, *spot.scheduling() * *spot.runtime() * 0.4);
+  // A run whose FLOPs are unknown leaves the factor, but not the product.
+  subject.program.reset();
+  rollup.Add(subject, timeline);
+  rows = ByGroup(rollup);
+  EXPECT_DOUBLE_EQ(*rows["spot"].program, 0.4);
+  EXPECT_DOUBLE_EQ(*rows["spot"].program_share, 0.5);
+  EXPECT_FALSE(rows["spot"].mpg);
+  EXPECT_DOUBLE_EQ(*rollup.Total().program_share, 0.5);
 }
 
 TEST(Rollup, AnAttemptIsOfItsOwnReservation) {

@@ -94,6 +94,29 @@ TEST(Statement, PricesWhatWasAllocatedAndOrdersTheLosses) {
   EXPECT_EQ(statement.total.paid.gpu_ns, 140 * kHour);
 }
 
+TEST(Statement, AnotherModelIsArithmeticWithItsPrices) {
+  const std::vector<GpuPrice> prices =
+      List({"h100 spot 2020-01-01 1", "h100 reserved 2020-01-01 3", "a100 spot 2020-01-01 0.5"});
+  const std::map<std::string, std::vector<RollupRow>> rows{
+      {"h100",
+       {Row("vision", "spot", kRunBegan, {{Bucket::kProductive, 60}, {Bucket::kQueueResources, 500}}),
+        Row("text", "reserved:llm", kRunBegan, {{Bucket::kProductive, 10}})}}};
+  CostStatement statement = MakeStatement(rows, prices, "reserved");
+  ASSERT_EQ(statement.rows.size(), 2U);
+  EXPECT_DOUBLE_EQ(statement.rows[0].paid.money, 60);
+  EXPECT_DOUBLE_EQ(statement.rows[0].as.money, 180) << "waiting is not paid for";
+  EXPECT_DOUBLE_EQ(statement.total.as.money, 210);
+  EXPECT_EQ(statement.total.as.unpriced, 0);
+  EXPECT_TRUE(statement.without_price.empty());
+  // A missing price is named and costs nothing that could be shown.
+  statement = MakeStatement(
+      {{"h100", rows.at("h100")}, {"a100", {Row("vision", "spot", kRunBegan, {{Bucket::kProductive, 4}})}}},
+      prices, "reserved");
+  EXPECT_EQ(statement.without_price.count("a100"), 1U);
+  EXPECT_EQ(statement.total.as.unpriced, 4 * kHour);
+  EXPECT_EQ(MakeStatement(rows, prices).total.as.gpu_ns, 0) << "nobody asked";
+}
+
 TEST(Statement, WindowsEndWherePricesChange) {
   const auto at = [](int month, int day) {
     return absl::ToUnixNanos(absl::FromCivil(absl::CivilDay(2026, month, day), absl::LocalTimeZone()));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <sstream>
 #include <string>
@@ -212,6 +213,30 @@ TEST(Blocks, SayTheSameAsTheirMarks) {
   EXPECT_GT(blocks, 300);
   // For two timelines, each reading marks, files and stalls, many blocks must never have been read.
   EXPECT_LT(expanded, blocks * 7 / 4) << "blocks are of no use";
+}
+
+// Tokens of an elastic run: also where the world changes within a block.
+TEST(Blocks, KeepTheSameTokensAsTheirMarks) {
+  int known = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    LongRun run(seed);
+    std::mt19937_64 random(seed);
+    for (AttemptFacts& attempt : run.facts.attempts) {
+      const Ns end = attempt.end.value_or(run.facts.now);
+      for (int i = 0; i < 4; ++i) {
+        WorldMark mark;
+        mark.t = i == 0 ? attempt.submit : std::uniform_int_distribution<Ns>(attempt.submit, end)(random);
+        mark.stepping = 8 - i;
+        mark.tokens = 1000 * (8 - i);
+        attempt.worlds.push_back(mark);
+      }
+    }
+    const std::optional<double> by_marks = BuildTimeline(run.facts).steps.kept_tokens;
+    const std::optional<double> in_blocks = BuildTimeline(run.InBlocks()).steps.kept_tokens;
+    EXPECT_EQ(by_marks, in_blocks) << "seed " << seed;
+    if (by_marks) ++known;
+  }
+  EXPECT_GT(known, 30);
 }
 
 TEST(Blocks, OfAnEvenRunOnlyTheFirstIsRead) {

@@ -181,6 +181,63 @@ TEST(World, StepsMayDifferIfTheNumberOfGpusOrTokensChanged) {
   EXPECT_EQ(WhyStepsMayDiffer(run.Build()), "the tokens of a step changed while it ran");
 }
 
+// The tokens of the kept steps; -1: unknown.
+double TokensKept(RunBuilder& run) {
+  return run.Build().steps.kept_tokens.value_or(-1);
+}
+
+TEST(World, KeptStepsAreWeightedByTheirTokens) {
+  RunBuilder run;
+  Trains(run).World(0, 8).World(50, 4);
+  EXPECT_EQ(TokensKept(run), -1) << "the marks tell no tokens";
+  std::vector<WorldMark>& marks = run.Last().facts.worlds;
+  marks[0].tokens = 1000;
+  EXPECT_EQ(TokensKept(run), -1) << "one does not";
+  marks[1].tokens = 500;
+  EXPECT_EQ(TokensKept(run), 5 * 1000 + 5 * 500);
+  EXPECT_DOUBLE_EQ(ShareOfDeclaredTokens(run.Build(), 1000).value_or(0), 0.75);
+  EXPECT_DOUBLE_EQ(ShareOfDeclaredTokens(run.Build(), 500).value_or(0), 1.5);
+  EXPECT_FALSE(ShareOfDeclaredTokens(run.Build(), 4096)) << "the marks may count samples";
+  EXPECT_FALSE(ShareOfDeclaredTokens(run.Build(), 0)) << "no model was declared";
+  // Within the fifth step.
+  marks[1].t = At(45);
+  EXPECT_EQ(TokensKept(run), 4 * 1000 + 6 * 500);
+  // The same tokens: nothing to weight.
+  marks[1].tokens = 1000;
+  EXPECT_EQ(TokensKept(run), 10 * 1000);
+  EXPECT_FALSE(ShareOfDeclaredTokens(run.Build(), 1000));
+  // The first five steps are in no world.
+  marks.erase(marks.begin());
+  marks[0].t = At(50);
+  EXPECT_EQ(TokensKept(run), -1);
+}
+
+TEST(World, LostStepsHaveNoTokens) {
+  RunBuilder run;
+  run.Attempt()
+      .Submitted(0)
+      .Started(0)
+      .Gpus(8)
+      .Ready(0)
+      .SrunKilled(0, 0, 100)
+      .Steps(0, 9, 0, 10)
+      .Ended(100, "NODE_FAIL");
+  run.Last().World(0, 8);
+  run.Last().facts.worlds[0].tokens = 1000;
+  run.Attempt()
+      .Submitted(100)
+      .Started(100)
+      .Gpus(8)
+      .Ready(100)
+      .Srun(0, 100, 200, 0)
+      .Steps(6, 15, 100, 10)
+      .Ended(200, "COMPLETED");
+  run.Last().World(100, 8).World(150, 6);
+  run.Last().facts.worlds[0].tokens = 1000;
+  run.Last().facts.worlds[1].tokens = 750;
+  EXPECT_EQ(TokensKept(run), 6 * 1000 + 5 * 1000 + 5 * 750) << "steps 0 to 5 of the first start";
+}
+
 TEST(World, ARunWithoutGpusIsNotSplit) {
   RunBuilder run;
   Trains(run).Gpus(0).World(0, 2, 4);

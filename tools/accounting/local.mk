@@ -25,6 +25,7 @@ tools_accounting_libtimeline_files = \
   tools/accounting/timeline/interruption.cc tools/accounting/timeline/interruption.h \
   tools/accounting/timeline/kept_steps.cc tools/accounting/timeline/kept_steps.h \
   tools/accounting/timeline/kept_steps_check.cc tools/accounting/timeline/kept_steps_check.h \
+  tools/accounting/timeline/kept_tokens.cc tools/accounting/timeline/kept_tokens.h \
   tools/accounting/timeline/last_step.cc tools/accounting/timeline/last_step.h \
   tools/accounting/timeline/lens.cc tools/accounting/timeline/lens.h \
   tools/accounting/timeline/node_loss.cc tools/accounting/timeline/node_loss.h \
@@ -80,6 +81,7 @@ tools_accounting_libruns_files = \
   tools/accounting/runs/fact_nodes.h \
   tools/accounting/runs/fact_sources.cc tools/accounting/runs/fact_sources.h \
   tools/accounting/runs/imported_runs.cc tools/accounting/runs/imported_runs.h \
+  tools/accounting/runs/lack_of_machines.cc tools/accounting/runs/lack_of_machines.h \
   tools/accounting/runs/load_run.cc tools/accounting/runs/load_run.h \
   tools/accounting/runs/node_clock.cc tools/accounting/runs/node_clock.h \
   tools/accounting/runs/node_facts.cc tools/accounting/runs/node_facts.h \
@@ -102,7 +104,8 @@ tools_accounting_librollup_la_SOURCES = \
   tools/accounting/rollup/node_chance.cc tools/accounting/rollup/node_chance.h \
   tools/accounting/rollup/provision.cc tools/accounting/rollup/provision.h \
   tools/accounting/rollup/rollup.cc tools/accounting/rollup/rollup.h \
-  tools/accounting/rollup/statement.cc tools/accounting/rollup/statement.h
+  tools/accounting/rollup/statement.cc tools/accounting/rollup/statement.h \
+  tools/accounting/rollup/stockout.cc tools/accounting/rollup/stockout.h
 tools_accounting_librollup_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_accounting_librollup_la_LIBADD = tools/accounting/libtimeline.la tools/base/libtext.la
 
@@ -124,6 +127,8 @@ tools_accounting_libadvise_files = \
   tools/accounting/advise/mttf.cc tools/accounting/advise/mttf.h \
   tools/accounting/advise/network.cc tools/accounting/advise/network.h \
   tools/accounting/advise/plan.cc tools/accounting/advise/plan.h \
+  tools/accounting/advise/reservation.cc tools/accounting/advise/reservation.h \
+  tools/accounting/advise/spares.cc tools/accounting/advise/spares.h \
   tools/accounting/advise/what_to_do.cc tools/accounting/advise/what_to_do.h
 unity_sources += tools/accounting/libadvise.unity.cc
 if UNITY
@@ -132,7 +137,7 @@ else
 tools_accounting_libadvise_la_SOURCES = $(tools_accounting_libadvise_files)
 endif
 tools_accounting_libadvise_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_accounting_libadvise_la_LIBADD = tools/accounting/libtimeline.la tools/base/libtext.la $(ABSL_LIBS)
+tools_accounting_libadvise_la_LIBADD = tools/accounting/librollup.la tools/accounting/libtimeline.la tools/base/libtext.la $(ABSL_LIBS)
 
 # What runs do at this moment: pure.
 noinst_LTLIBRARIES += tools/accounting/liblive.la

@@ -32,16 +32,21 @@ absl::StatusOr<GpuPrice> ParseGpuPrice(std::string_view text) {
         "' is not a price: write TYPE CONSUMPTION FROM PRICE, such as h100-mega reserved 2026-01-01 3.20"));
   price.type = words[0];
   price.consumption = words[1];
-  const std::string kind = price.consumption.substr(0, price.consumption.find(':'));
-  if (kind != "*" && kind != "reserved" && kind != "spot" && kind != "flex-start" && kind != "on-demand")
+  if (price.consumption != "*" && !IsConsumption(price.consumption))
     return absl::InvalidArgumentError(
-        Cat("'", words[1], "' is not reserved, reserved:NAME, spot, flex-start, on-demand or *"));
+        Cat("'", words[1], "' is not reserved, reserved:NAME, calendar, spot, flex-start, on-demand or *"));
   if (!absl::ParseCivilTime(words[2], &price.from))
     return absl::InvalidArgumentError(Cat("'", words[2], "' is not a day: 2026-01-31"));
   if (!absl::SimpleAtod(words[3], &price.price) || !std::isfinite(price.price) || price.price < 0 ||
       price.price > kMostPrice)
     return absl::InvalidArgumentError(Cat("'", words[3], "' is not the price of a GPU-hour: 3.20"));
   return price;
+}
+
+bool IsConsumption(std::string_view text) {
+  const std::string_view kind = text.substr(0, text.find(':'));
+  return kind == "reserved" || kind == "calendar" || kind == "spot" || kind == "flex-start" ||
+         kind == "on-demand";
 }
 
 std::optional<double> FindGpuPrice(const std::vector<GpuPrice>& prices, std::string_view type,

@@ -131,6 +131,9 @@ int ParseAndRun(int argc, char** argv) {
   statement_app
       ->add_option("--by", statement.by, "cluster, account, user, partition, reservation or run (account)")
       ->type_name("WHAT");
+  statement_app
+      ->add_option("--as", statement.as, "also what the same GPU-hours cost as another consumption model")
+      ->type_name("MODEL");
   statement_app->add_flag("--csv", statement.csv, "comma-separated values (RFC 4180)");
   statement_app->add_flag("--html", statement.html, "a page to mail");
 

@@ -59,6 +59,7 @@ struct FleetStatementOptions {
   FleetSelectOptions select;
   std::string month;
   std::string by = "account";
+  std::string as;  // another consumption model
   bool csv = false;
   bool html = false;
 };

@@ -27,7 +27,8 @@ constexpr std::array<const char*, 6> kGroups{"cluster", "account", "user", "part
 
 // The statement of [begin, end), UTC midnights.
 absl::StatusOr<CostStatement> StatementOf(FleetConnection& connection, const FleetQuestion& whole, Ns begin,
-                                          Ns end, const std::vector<GpuPrice>& prices) {
+                                          Ns end, const std::vector<GpuPrice>& prices,
+                                          const std::string& as) {
   std::map<std::string, std::vector<RollupRow>> rows;  // by GPU type
   const std::vector<Ns> edges = PriceWindows(begin, end, prices, absl::UTCTimeZone());
   for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
@@ -42,13 +43,18 @@ absl::StatusOr<CostStatement> StatementOf(FleetConnection& connection, const Fle
       rows[parts.back() == "-" ? "" : parts.back()].push_back(std::move(row));
     }
   }
-  return MakeStatement(rows, prices, absl::UTCTimeZone());
+  return MakeStatement(rows, prices, as, absl::UTCTimeZone());
 }
 
 absl::StatusOr<StatementReport> MakeReport(const FleetStatementOptions& options) {
   if (!absl::c_linear_search(kGroups, options.by))
     return absl::InvalidArgumentError(
         Cat("--by: '", Printable(options.by), "' is not ", absl::StrJoin(kGroups, ", ")));
+  if (!options.as.empty() && !IsConsumption(options.as)) {
+    return absl::InvalidArgumentError(
+        Cat("--as: '", Printable(options.as),
+            "' is not reserved, reserved:NAME, calendar, spot, flex-start or on-demand"));
+  }
   const absl::Time now = absl::Now();
   ASSIGN_OR_RETURN(const StatementMonth month, ReadStatementMonth(options.month, now, absl::UTCTimeZone()));
   ASSIGN_OR_RETURN(const Config config, FleetConfig(options.common));
@@ -60,12 +66,13 @@ absl::StatusOr<StatementReport> MakeReport(const FleetStatementOptions& options)
   StatementReport report;
   report.month = month.name;
   report.by = options.by;
+  report.as = options.as;
   report.currency = config.currency;
   report.has_prices = !config.prices.empty();
   ASSIGN_OR_RETURN(report.statement,
-                   StatementOf(connection, question, month.begin, month.end, config.prices));
+                   StatementOf(connection, question, month.begin, month.end, config.prices, options.as));
   ASSIGN_OR_RETURN(report.before,
-                   StatementOf(connection, question, month.before, month.begin, config.prices));
+                   StatementOf(connection, question, month.before, month.begin, config.prices, options.as));
   return report;
 }
 

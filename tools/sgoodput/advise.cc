@@ -9,14 +9,20 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/accounting/advise/checkpoint_interval.h"
 #include "tools/accounting/advise/mttf.h"
 #include "tools/accounting/advise/network.h"
+#include "tools/accounting/report/gpu_hours.h"
 #include "tools/base/format.h"
+#include "tools/base/gpu_prices.h"
+#include "tools/base/hostlist.h"
 #include "tools/base/parse_duration.h"
 #include "tools/sgoodput/options.h"
+#include "tools/sgoodput/rollup_subject.h"
 #include "tools/sgoodput/run_report.h"
 #include "tools/sgoodput/session.h"
 
@@ -143,7 +149,31 @@ void MeasureRun(const Timeline& timeline, const Account& account, double busbw, 
   report.measured = Measure(timeline, account);
   report.advice = AdviseFromTimeline(timeline, account, *report.measured);
   for (Advice& advice : AdviseNetwork(timeline, busbw)) report.advice.push_back(std::move(advice));
+  report.spares = PlanSpares(report.measured->spares);
+  for (Advice& advice : AdviseSpares(*report.spares, *report.measured))
+    report.advice.push_back(std::move(advice));
   report.caveats = timeline.warnings;
+  if (report.spares->pays() && report.measured->spares.of_several > 0)
+    report.caveats.push_back(Cat(report.measured->spares.of_several, " of the ",
+                                 report.measured->spares.losses,
+                                 " losses took several nodes at once, for which the number of spares has too "
+                                 "little room"));
+}
+
+// What a reservation would have changed, and the price of a GPU-hour today.
+absl::Status LookAtMachines(Target& target, const Report& run, AdviseReport& report) {
+  NodeFeatures features;
+  ASSIGN_OR_RETURN(const RollupSubject subject, SubjectOf(run, true, target.session.db, features));
+  report.reservation = EffectOfReservation(subject, run.timeline);
+  for (Advice& advice : AdviseReservation(*report.reservation)) report.advice.push_back(std::move(advice));
+  if (run.timeline.attempts.empty()) return absl::OkStatus();
+  const AttemptFacts& last = *run.timeline.attempts.back().facts;
+  const Provision provision = ProvisionOfFacts(last, ExpandHostList(last.node_list), subject.partition,
+                                               subject.cluster, subject.node_features);
+  report.situation.gpu_hour =
+      FindGpuPrice(target.session.config.prices, run.run.info.gpu_type, provision.name(),
+                   absl::ToCivilDay(absl::Now(), absl::LocalTimeZone()));
+  return absl::OkStatus();
 }
 
 // Computes the plan and the advice from measured and given values.
@@ -176,6 +206,7 @@ absl::StatusOr<AdviseReport> MakeAdvice(const AdviseOptions& options, const Give
     }
     report.title = Title(run->run.info);
     MeasureRun(run->timeline, run->account, run->busbw, report);
+    RETURN_IF_ERROR(LookAtMachines(target, *run, report));
   }
   Conclude(given, report);
   return report;
@@ -235,15 +266,6 @@ void PrintBasis(const AdviseReport& report) {
       causes += Cat(causes.empty() ? "" : ", ", count, " ", cause);
     std::fputs(Wrap(Cat("failures by cause: ", causes), "  ").c_str(), stdout);
   }
-  if (measured != nullptr && measured->node_failures > 0 && measured->nodes > 0 && measured->wall_s > 0) {
-    std::fputs(
-        Wrap(Cat("a spare node would have saved ", FormatPercent(measured->spare_saves_s / measured->wall_s),
-                 " of the time (waits for resources after node failures, beyond a normal launch) and costs ",
-                 FormatPercent(1.0 / measured->nodes), " (one more node)"),
-             "  ")
-            .c_str(),
-        stdout);
-  }
   std::printf("\n");
 }
 
@@ -297,6 +319,53 @@ void PrintAlternatives(const Plan& plan) {
   std::printf("%s\n", table.Render(true).c_str());
 }
 
+void PrintSpares(const AdviseReport& report) {
+  if (!report.spares || report.measured->spares.losses == 0) return;
+  const SparePlan& plan = *report.spares;
+  if (!plan.unknown.empty()) {
+    std::fputs(Wrap(Cat("How many hot spares would pay cannot be told: ", plan.unknown), "").c_str(), stdout);
+    std::printf("\n");
+    return;
+  }
+  const double gpus = report.measured->gpus;
+  Table table({{"Spares", Table::Align::kRight},
+               {"GPU time wanted per training", Table::Align::kRight},
+               {"GPU-hours saved a day", Table::Align::kRight},
+               {""}});
+  for (std::size_t k = 0; k < plan.cost.size(); ++k) {
+    const double saved = (plan.cost.front() - plan.cost[k]) * gpus * 24;
+    table.Add({Cat(k), absl::StrFormat("%.3f", plan.cost[k]), k == 0 ? "" : Amount(saved),
+               static_cast<int>(k) == plan.best ? "least" : ""});
+  }
+  std::fputs(table.Render(true).c_str(), stdout);
+  std::string verdict =
+      plan.range[1] == 0 ? "No spare is worth its GPUs"
+      : plan.range[0] == 0
+          ? Cat("The evidence allows 0 to ", plan.range[1], " spares: it does not tell whether one pays")
+          : Cat("The evidence allows ", plan.range[0], " to ", plan.range[1], " spares");
+  if (plan.range[1] > 0 && report.situation.gpu_hour)
+    verdict += "; time waited for counts as if it were paid for, as in a reservation";
+  std::fputs(Wrap(verdict, "").c_str(), stdout);
+  std::printf("\n");
+}
+
+void PrintReservation(const AdviseReport& report) {
+  if (!report.reservation || report.reservation->instead_of.empty()) return;
+  const ReservationEffect& effect = *report.reservation;
+  std::string text = Cat("In a reservation instead of ", effect.instead_of, " machines, ");
+  if (effect.known()) {
+    text += Cat("Scheduling Goodput would have been ", FormatPercent(effect.with_reservation[0]), " to ",
+                FormatPercent(effect.with_reservation[1]), " instead of ", FormatPercent(effect.scheduling),
+                " (without ", FormatGpuHours(effect.stockouts),
+                " GPU-hours waited for after stockouts; without all ", FormatGpuHours(effect.waits),
+                " waited for such machines)");
+  } else {
+    text += Cat("Scheduling Goodput cannot be told: ", effect.unknown);
+  }
+  std::fputs(Wrap(text, "").c_str(), stdout);
+  std::printf("\n");
+}
+
 void PrintAdvice(const AdviseReport& report) {
   constexpr const char* kIndent = "     ";
   int number = 0;
@@ -342,6 +411,8 @@ int RunAdvise(const AdviseOptions& options) {
   PrintBasis(*report);
   PrintIntervals(*report);
   PrintAlternatives(report->plan);
+  PrintSpares(*report);
+  PrintReservation(*report);
   PrintAdvice(*report);
   return kAnswered;
 }

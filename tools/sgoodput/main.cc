@@ -267,6 +267,7 @@ known, and for each group the three largest avoidable losses, beside those of th
 Examples:
   sgoodput statement -a                      the last month, by account
   sgoodput statement -a --month 2026-10 --by user --csv
+  sgoodput statement -a --by consumption --as reserved   what the same GPU-hours cost as reserved
   sgoodput statement -a --html > statement.html)";
 
 constexpr const char* kMcpExamples = R"(
@@ -295,7 +296,7 @@ Examples:
   sgoodput report -a -S now-7days --by cause     what interruptions cost, by cause
   sgoodput report -a -S 2026-11-01 --window=1d   day by day
   sgoodput report -j 1234 --by node
-  sgoodput report -a -S now-30days --by reservation   reserved, spot, flex-start, on demand
+  sgoodput report -a -S now-30days --by consumption   reserved, spot, flex-start, on demand
   sgoodput report --fleet -S now-7days --by partition)";
 
 // As in sacct.
@@ -461,7 +462,8 @@ int ParseAndRun(int argc, char** argv) {
   AddSelection(*rollup_app, rollup.select);
   rollup_app
       ->add_option("--by", rollup.by,
-                   "user, account, partition, reservation, run, node, day, cause, tag:KEY, all; or two: A,B")
+                   "one or two (A,B) of user, account, partition, reservation, consumption, stockout,\n"
+                   "                              run, node, day, cause, tag:KEY, all")
       ->type_name("WHAT");
   rollup_app->add_flag("--fleet", rollup.fleet,
                        "all GPUs of the cluster: held, idle, down, drained; --by partition");
@@ -486,8 +488,14 @@ int ParseAndRun(int argc, char** argv) {
   AddOwners(*statement_app, statement.select);
   statement_app->add_option("--month", statement.month, "the month (default: the last one)")
       ->type_name("YYYY-MM");
-  statement_app->add_option("--by", statement.by, "account, user, partition, reservation or run (account)")
+  statement_app
+      ->add_option("--by", statement.by,
+                   "account, user, partition, reservation, consumption or run (account)")
       ->type_name("WHAT");
+  statement_app
+      ->add_option("--as", statement.as,
+                   "what it costs at another price: reserved[:NAME], calendar, spot, flex-start, on-demand")
+      ->type_name("MODEL");
   statement_app->add_flag("--csv", statement.csv, "comma-separated values (RFC 4180)");
   statement_app->add_flag("--html", statement.html, "a page to mail");
   AddStallFactor(*statement_app, statement.stall_factor);

@@ -53,7 +53,9 @@ constexpr std::array<Tool, 8> kTools{{
      "to do."},
     {"attempts", "The attempts of one run (job, or run), in the same form as show."},
     {"report",
-     "Sums over runs since starttime, by user, account, partition, reservation, run, node, day, cause or "
+     "Sums over runs since starttime, by user, account, partition, reservation, consumption, stockout, run, "
+     "node, day, "
+     "cause or "
      "tag:KEY."},
     {"advise",
      "How often a run (job, or run) should save checkpoints, and what else to change, with the gains."},

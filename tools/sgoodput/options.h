@@ -95,6 +95,7 @@ struct StatementOptions {
   SelectionOptions select;
   std::string month;  // "2026-10"; empty: the last one
   std::string by = "account";
+  std::string as;  // a consumption model; empty: the prices are those of how machines were obtained
   double stall_factor = 5;
   bool csv = false;
   bool html = false;

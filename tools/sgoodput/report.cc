@@ -39,15 +39,17 @@ struct Question {
   bool Asks(RollupBy by) const {
     return std::any_of(keys.begin(), keys.end(), [&](const RollupKey& key) { return key.by == by; });
   }
+  bool AsksAboutMachines() const { return Asks(RollupBy::kReservation) || Asks(RollupBy::kConsumption); }
 };
 
 absl::StatusOr<RollupKey> ReadKey(absl::string_view word, const std::string& all) {
   const std::pair<std::string, std::string> parts = absl::StrSplit(word, absl::MaxSplits(':', 1));
   const std::optional<RollupBy> known = RollupByName(parts.first);
   if (!known || (*known == RollupBy::kTag) == parts.second.empty()) {
-    return absl::InvalidArgumentError(Cat("--by: unknown group '", all,
-                                          "'; use user, account, partition, reservation, run, node, day, "
-                                          "cause, all, tag:KEY, or two of them: user,account"));
+    return absl::InvalidArgumentError(
+        Cat("--by: unknown group '", all,
+            "'; use user, account, partition, reservation, consumption, stockout, "
+            "run, node, day, cause, all, tag:KEY, or two of them: user,account"));
   }
   return RollupKey{*known, parts.second};
 }
@@ -113,7 +115,7 @@ int RunRollup(const RollupOptions& options) {
         ++runs;
         report.busbw = session.config.busbw;
         ASSIGN_OR_RETURN(const RollupSubject subject,
-                         SubjectOf(run, question->Asks(RollupBy::kReservation), session.db, features));
+                         SubjectOf(run, question->AsksAboutMachines(), session.db, features));
         rollup.Add(subject, run.timeline);
         return absl::OkStatus();
       });
@@ -126,6 +128,8 @@ int RunRollup(const RollupOptions& options) {
   report.by = absl::StrJoin(report.keys, ",");
   report.windows = !question->edges.empty();
   report.gpu_hour = options.price;
+  report.consumption = question->Asks(RollupBy::kConsumption);
+  report.waits = report.consumption || question->Asks(RollupBy::kStockout);
   report.rows = rollup.Rows();
   report.total = rollup.Total();
   if (options.suspects) KeepSuspects(report);

@@ -11,6 +11,8 @@ absl::StatusOr<RollupSubject> SubjectOf(const Report& report, bool with_features
   const RunInfo& info = report.run.info;
   RollupSubject subject{info.user, info.account, info.partition,
                         info.run.empty() ? info.job_id_text : info.run, info.tags};
+  subject.cluster = info.cluster;
+  subject.program = report.account.goodput.program;
   if (!with_features) return subject;
   const auto [found, fresh] = known.try_emplace(info.cluster);
   if (fresh) {

@@ -14,7 +14,7 @@ namespace goodput {
 // Features of nodes by cluster, loaded when needed.
 using NodeFeatures = std::map<std::string, std::map<std::string, std::string>>;
 
-// `with_features`: for groups by reservation. The subject borrows from `known`.
+// `with_features`: for groups by reservation or consumption. The subject borrows from `known`.
 absl::StatusOr<RollupSubject> SubjectOf(const Report& report, bool with_features, Database& db,
                                         NodeFeatures& known);
 

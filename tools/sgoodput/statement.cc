@@ -42,7 +42,7 @@ absl::StatusOr<CostStatement> StatementOf(const StatementOptions& options, Rollu
       }));
   std::map<std::string, std::vector<RollupRow>> rows;
   for (const auto& [type, rollup] : by_type) rows.emplace(type, rollup.Rows());
-  return MakeStatement(rows, prices);
+  return MakeStatement(rows, prices, options.as);
 }
 
 }  // namespace
@@ -52,9 +52,12 @@ int RunStatement(const StatementOptions& options) {
     return Fail(absl::InvalidArgumentError("--csv cannot be used with --html"));
   const std::optional<RollupBy> by = RollupByName(options.by);
   if (!by || (*by != RollupBy::kAccount && *by != RollupBy::kUser && *by != RollupBy::kPartition &&
-              *by != RollupBy::kReservation && *by != RollupBy::kRun))
+              *by != RollupBy::kReservation && *by != RollupBy::kConsumption && *by != RollupBy::kRun))
     return Fail(absl::InvalidArgumentError(
-        Cat("--by: '", options.by, "' is not account, user, partition, reservation or run")));
+        Cat("--by: '", options.by, "' is not account, user, partition, reservation, consumption or run")));
+  if (!options.as.empty() && !IsConsumption(options.as))
+    return Fail(absl::InvalidArgumentError(Cat(
+        "--as: '", options.as, "' is not reserved, reserved:NAME, calendar, spot, flex-start or on-demand")));
   const absl::Time now = absl::Now();
   const absl::StatusOr<StatementMonth> month = ReadStatementMonth(options.month, now, absl::LocalTimeZone());
   if (!month.ok()) return Fail(month.status());
@@ -63,6 +66,7 @@ int RunStatement(const StatementOptions& options) {
   StatementReport report;
   report.month = month->name;
   report.by = options.by;
+  report.as = options.as;
   report.currency = config->currency;
   report.has_prices = !config->prices.empty();
   absl::StatusOr<CostStatement> statement =

@@ -73,7 +73,7 @@ class MetadataServer:
     def say(self, key: str, value: Optional[str]) -> int:
         """The real time at which this value was served. None: there is no such key."""
         with self._change:
-            self._values[key] = (self._values[key][0] + 1, value)
+            self._values[key] = (self._values.get(key, (0, None))[0] + 1, value)
             self._change.notify_all()
             return time.time_ns()
 

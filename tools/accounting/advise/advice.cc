@@ -269,20 +269,6 @@ void AdviseInterruptions(const Timeline& timeline, const Measured& measured, std
                       Cat("it ran out of memory ", out_of_memory, " times"), share(out_of_memory_s), true,
                       "after it first ran out of memory"});
   }
-  if (measured.node_failures > 0 && measured.nodes > 0) {
-    // The spare is held whenever the run is up, and waits with it.
-    const double price = static_cast<double>(1) / measured.nodes;
-    const double gain = share(measured.spare_saves_s) - price;
-    if (gain >= kWorthSaying) {
-      advice.push_back({"allocate one spare node and restart on the remaining nodes when one fails",
-                        Cat(Times(measured.node_failures, "node failure", "node failures"), " waited ",
-                            SecondsInWords(measured.spare_saves_s),
-                            " for nodes, beyond a normal launch; the cost of the spare, ", Percent(price),
-                            " of the time, is deducted"),
-                        gain, true, "waiting for a node to replace a failed one",
-                        share(measured.spare_saves_s)});
-    }
-  }
 }
 
 // If a run failed before it trained, only that matters.
@@ -352,6 +338,50 @@ std::vector<Advice> AdviseFromTimeline(const Timeline& timeline, const Account& 
          shares.Of(Bucket::kLostWork), true, "in steps that no checkpoint covered"});
   }
   return advice;
+}
+
+std::vector<Advice> AdviseSpares(const SparePlan& plan, const Measured& measured) {
+  if (!plan.pays() || plan.gain < kWorthSaying) return {};
+  const SpareEvidence& evidence = measured.spares;
+  const auto between = [](double low, double high) {
+    return Cat(" (90%: ", SecondsInWords(low), " to ", SecondsInWords(high), ")");
+  };
+  Advice one;
+  one.action =
+      Cat("hold ", Times(plan.best, "spare node", "spare nodes"),
+          " in the allocation, and have one take over when a node is lost (srun --no-kill, or in-process "
+          "restart)");
+  one.evidence =
+      Cat("it lost nodes ", evidence.losses, " times, every ", SecondsInWords(1 / plan.model.rate),
+          between(1 / plan.rate_range[1], 1 / plan.rate_range[0]), ", and waited ",
+          SecondsInWords(plan.model.replace_s), between(plan.replace_range[0], plan.replace_range[1]),
+          " for new ones; within these intervals, ",
+          plan.range[0] == plan.range[1] ? Cat(plan.range[0]) : Cat(plan.range[0], " to ", plan.range[1]),
+          " cost the least GPU time; the cost of the spares is deducted");
+  one.gain = plan.gain;
+  one.loss = "waiting for a node to replace a failed one";
+  one.lost = ShareOfTime(evidence.replace_s, measured);
+  return {one};
+}
+
+std::vector<Advice> AdviseReservation(const ReservationEffect& effect) {
+  if (!effect.known() || effect.wanted == 0) return {};
+  const auto share = [&](GpuNs time) {
+    return static_cast<double>(time) / static_cast<double>(effect.wanted);
+  };
+  if (share(effect.stockouts) < kWorthSaying) return {};
+  Advice one;
+  one.action = Cat("reserve the machines instead of ", effect.instead_of,
+                   ", if the price allows it (sgoodput statement --as reserved)");
+  one.evidence = Cat(Percent(share(effect.stockouts)),
+                     " of the time it wanted went by after the cloud had no machines, and ",
+                     Percent(share(effect.waits)), " with all waits for machines: Scheduling Goodput of ",
+                     Percent(effect.scheduling), " would have been ", Percent(effect.with_reservation[0]),
+                     " to ", Percent(effect.with_reservation[1]));
+  one.gain = share(effect.waits);
+  one.loss = "waiting for machines that the cloud did not have";
+  one.lost = share(effect.stockouts);
+  return {one};
 }
 
 void Rank(std::vector<Advice>& advice) {

@@ -10,6 +10,8 @@
 
 #include "tools/accounting/advise/measure.h"
 #include "tools/accounting/advise/plan.h"
+#include "tools/accounting/advise/reservation.h"
+#include "tools/accounting/advise/spares.h"
 #include "tools/accounting/timeline/goodput.h"
 #include "tools/accounting/timeline/timeline.h"
 
@@ -32,6 +34,12 @@ std::vector<Advice> AdviseInterval(const Situation& situation, const Plan& plan,
 // why.
 std::vector<Advice> AdviseFromTimeline(const Timeline& timeline, const Account& account,
                                        const Measured& measured);
+
+// On hot spares; none unless at least one pays even at the low end of what is known.
+std::vector<Advice> AdviseSpares(const SparePlan& plan, const Measured& measured);
+
+// On reserving instead of spot or flex-start; none unless stockouts were seen that cost something.
+std::vector<Advice> AdviseReservation(const ReservationEffect& effect);
 
 // Sorts by gain, largest first; advice without a gain comes last.
 void Rank(std::vector<Advice>& advice);

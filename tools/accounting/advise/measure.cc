@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 namespace goodput {
@@ -45,11 +46,42 @@ void MeasureSaves(const Timeline& timeline, const Account& account, Measured& me
   if (interval_s > 0) measured.interval_s = interval_s;
 }
 
+// A job that preempts another leaves its nodes alive.
+bool LostNode(const Interruption& interruption) {
+  return interruption.cause == "node_fail" || interruption.cause == "maintenance" ||
+         (interruption.cause == "preempted" && !interruption.node.empty());
+}
+
+void MeasureLoss(const Timeline& timeline, const Interruption& interruption, SpareEvidence& spares) {
+  ++spares.losses;
+  const AttemptFacts& facts = *timeline.attempts[static_cast<std::size_t>(interruption.attempt)].facts;
+  constexpr std::string_view kOne = " went down: ";
+  const std::size_t first = facts.down_nodes.find(kOne);
+  if (first != std::string::npos && facts.down_nodes.find(kOne, first + 1) != std::string::npos)
+    ++spares.of_several;
+  if (!interruption.t_re) return;
+  ++spares.replacements;
+  spares.replace_s += Seconds(*interruption.t_re);
+}
+
+void MeasureSpares(const Timeline& timeline, Measured& measured) {
+  SpareEvidence& spares = measured.spares;
+  spares.up_s = measured.up_s;
+  spares.nodes = measured.nodes;
+  if (measured.nodes > 0) spares.gpus_of_node = static_cast<double>(measured.gpus) / measured.nodes;
+  for (const AttemptSummary& attempt : timeline.attempts) {
+    spares.declared = std::max(spares.declared, attempt.facts->spares.value_or(0));
+    for (const WorldMark& world : attempt.facts->worlds)
+      spares.declared = std::max(spares.declared, world.spares.value_or(0));
+  }
+}
+
 void MeasureInterruptions(const Timeline& timeline, const Account& account, Measured& measured) {
   const double launch_s =
       timeline.incarnations.empty()
           ? 0
           : SecondsIn(account, Bucket::kLaunch) / static_cast<double>(timeline.incarnations.size());
+  measured.spares.promote_s = launch_s;
   double resources_s = 0;
   double first_step_s = 0;
   for (const Interruption& interruption : timeline.interruptions) {
@@ -58,10 +90,7 @@ void MeasureInterruptions(const Timeline& timeline, const Account& account, Meas
       ++measured.causes[interruption.cause];
     }
     if (interruption.planned) continue;
-    if (interruption.cause == "node_fail") {
-      ++measured.node_failures;
-      if (interruption.t_re) measured.spare_saves_s += std::max(0.0, Seconds(*interruption.t_re) - launch_s);
-    }
+    if (LostNode(interruption)) MeasureLoss(timeline, interruption, measured.spares);
     if (!interruption.t_re || !interruption.t_rm) continue;
     ++measured.restarts;
     resources_s += Seconds(*interruption.t_re);
@@ -88,6 +117,7 @@ Measured Measure(const Timeline& timeline, const Account& account) {
   MeasureInterruptions(timeline, account, measured);
   measured.gpus = account.gpus;
   if (!timeline.attempts.empty()) measured.nodes = timeline.attempts.back().facts->nodes;
+  MeasureSpares(timeline, measured);
   return measured;
 }
 

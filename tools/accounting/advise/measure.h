@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "tools/accounting/advise/spares.h"
 #include "tools/accounting/timeline/goodput.h"
 #include "tools/accounting/timeline/timeline.h"
 
@@ -31,10 +32,9 @@ struct Measured {
   std::optional<double> restart_s;
   std::int64_t restarts = 0;
 
-  // What a spare node could have saved: the wait for resources after node failures, beyond the wait of a
-  // normal launch.
-  std::int64_t node_failures = 0;
-  double spare_saves_s = 0;
+  // Losses of nodes that a spare could have replaced: node failures, maintenance, and machines that the cloud
+  // reclaimed.
+  SpareEvidence spares;
 
   int gpus = 0;  // of the last attempt; 0: none
   int nodes = 0;

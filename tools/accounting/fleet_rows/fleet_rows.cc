@@ -185,12 +185,10 @@ std::vector<std::string> ProvisionsOf(const Report& report,
                                       const std::map<std::string, std::string>& node_features) {
   std::vector<std::string> provisions;
   for (const AttemptSummary& attempt : report.timeline.attempts) {
-    std::vector<std::string_view> features;
-    for (const std::string& node : ExpandHostList(attempt.facts->node_list)) {
-      const auto known = node_features.find(node);
-      features.push_back(known == node_features.end() ? std::string_view() : std::string_view(known->second));
-    }
-    provisions.push_back(ProvisionOf(attempt.facts->reservation, report.run.info.partition, features));
+    const std::vector<std::string> nodes = ExpandHostList(attempt.facts->node_list);
+    const RunInfo& info = report.run.info;
+    provisions.push_back(
+        ProvisionOfFacts(*attempt.facts, nodes, info.partition, info.cluster, &node_features).name());
   }
   return provisions;
 }

@@ -19,16 +19,25 @@ absl::StatusOr<std::optional<double>> FlopsPerStep(const DeclaredFlops& declared
   return FlopsOfStep(model);
 }
 
+// Of its model; absent if it declared FLOPs without one.
+std::optional<double> TokensPerStep(const DeclaredFlops& declared) {
+  if (declared.flops_per_step || declared.model.empty()) return std::nullopt;
+  const absl::StatusOr<ModelShape> model = ParseModel(declared.model);
+  return model.ok() ? std::optional(model->tokens_per_step) : std::nullopt;
+}
+
 }  // namespace
 
 absl::StatusOr<ProgramFlops> FlopsOfProgram(const std::vector<DeclaredFlops>& declared,
                                             const std::set<std::string>& gpu_types,
                                             const std::vector<GpuPeak>& more_peaks) {
   std::set<double> flops;
+  std::set<std::optional<double>> tokens;
   std::set<std::string> precisions;
   for (const DeclaredFlops& job : declared) {
     ASSIGN_OR_RETURN(const std::optional<double> of_step, FlopsPerStep(job));
     if (of_step) flops.insert(*of_step);
+    if (of_step) tokens.insert(TokensPerStep(job));
     if (!job.precision.empty()) precisions.insert(job.precision);
   }
   const auto refuse = [](const std::string& reason) { return absl::FailedPreconditionError(reason); };
@@ -54,6 +63,7 @@ absl::StatusOr<ProgramFlops> FlopsOfProgram(const std::vector<DeclaredFlops>& de
   ProgramFlops program;
   program.flops_per_step = *flops.begin();
   program.peak_flops = *peaks.begin();
+  if (tokens.size() == 1) program.tokens_per_step = *tokens.begin();
   program.evidence =
       Cat(absl::StrFormat("%.3g", program.flops_per_step), " FLOPs per step as declared; peak ",
           absl::StrFormat("%.6g", program.peak_flops / 1e12), " TFLOP/s per GPU (", types, ", ",

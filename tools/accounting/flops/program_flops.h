@@ -25,7 +25,9 @@ struct DeclaredFlops {
 struct ProgramFlops {
   double flops_per_step = 0;
   double peak_flops = 0;  // FLOP/s, one GPU
-  std::string evidence;   // in words
+  // Of the declared model; absent: the FLOPs were declared without one, or models differ in it.
+  std::optional<double> tokens_per_step;
+  std::string evidence;  // in words
 };
 
 // The jobs of a run must agree, and its GPUs must have the same peak. The message of an error is the reason,

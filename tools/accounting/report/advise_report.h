@@ -24,7 +24,9 @@ struct AdviseReport {
   std::optional<double> nodes;
   Situation situation;
   Plan plan;
-  std::vector<Advice> advice;  // largest gain first
+  std::optional<SparePlan> spares;               // absent without a job
+  std::optional<ReservationEffect> reservation;  // likewise
+  std::vector<Advice> advice;                    // largest gain first
   std::vector<std::string> caveats;
 };
 

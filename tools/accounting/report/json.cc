@@ -521,6 +521,17 @@ std::string AdviseAsJson(const AdviseReport& report) {
                    {"gpu_hour", OrNull(situation.gpu_hour)},
                    {"advice", Json::array()},
                    {"notes", report.caveats}};
+  const SparePlan* const spares = report.spares ? &*report.spares : nullptr;
+  const bool told = spares != nullptr && spares->unknown.empty();
+  document["spares"] = told ? Json(spares->best) : Json(nullptr);
+  document["spares_range"] = told ? Json(spares->range) : Json(nullptr);
+  document["spares_gpu_hours_gained"] = told ? Json(spares->gpu_hours_saved) : Json(nullptr);
+  document["spares_unknown"] = spares == nullptr || told ? Json(nullptr) : Json(spares->unknown);
+  document["node_losses"] = report.measured ? Json(report.measured->spares.losses) : Json(nullptr);
+  document["node_replace_s"] = told ? Json(spares->model.replace_s) : Json(nullptr);
+  const bool range = report.reservation && report.reservation->known();
+  document["scheduling"] = range ? Json(report.reservation->scheduling) : Json(nullptr);
+  document["reserved_scheduling"] = range ? Json(report.reservation->with_reservation) : Json(nullptr);
   for (const Advice& advice : report.advice) {
     document["advice"].push_back({{"action", advice.action},
                                   {"evidence", advice.evidence},
@@ -571,7 +582,15 @@ Json RollupRowJson(const RollupReport& report, const RollupRow& row) {
            ? Json({{"time_ns", row.network->t}, {"bytes", row.network->bytes}, {"busbw", row.network->busbw}})
            : Json(nullptr)},
       {"buckets", std::move(buckets)}};
-  if (report.clusters) {
+  if (report.waits) {
+    document["waited_gpu_hours"] = GpuHours(row.waited());
+    document["waited_s"] = Seconds(row.waited_ns());
+  }
+  if (report.consumption) {
+    document["told_by"] = Json::object();
+    for (const auto& [evidence, time] : row.told_by) document["told_by"][evidence] = GpuHours(time);
+  }
+  if (report.clusters || report.consumption) {
     document["program"] = OrNull(row.program);
     document["program_share"] = OrNull(row.program_share);
     document["mpg"] = OrNull(row.mpg);

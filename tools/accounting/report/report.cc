@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/accounting/flops/program_flops.h"
@@ -16,13 +17,21 @@ namespace goodput {
 namespace {
 
 void AddProgramGoodput(const std::vector<GpuPeak>& peaks, Report& report) {
-  const absl::StatusOr<ProgramFlops> program = FlopsOfProgram(report.run.flops, report.run.gpu_types, peaks);
+  absl::StatusOr<ProgramFlops> program = FlopsOfProgram(report.run.flops, report.run.gpu_types, peaks);
   if (!program.ok()) {
     report.program_reason = Message(program.status());
     return;
   }
-  report.program_reason = WhyStepsMayDiffer(report.timeline);
-  if (!report.program_reason.empty()) return;
+  if (const std::optional<double> share =
+          ShareOfDeclaredTokens(report.timeline, program->tokens_per_step.value_or(0))) {
+    // The mean of the kept steps.
+    program->flops_per_step *= *share;
+    program->evidence += Cat("; kept steps weighted by the tokens that the marks of the world tell, ",
+                             absl::StrFormat("%.1f%%", *share * 100), " of the declared ones on average");
+  } else {
+    report.program_reason = WhyStepsMayDiffer(report.timeline);
+    if (!report.program_reason.empty()) return;
+  }
   report.program_reason =
       TakeProgramGoodput(report.timeline.steps, program->flops_per_step, program->peak_flops, report.account);
   if (!report.program_reason.empty()) return;

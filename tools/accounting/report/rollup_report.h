@@ -23,7 +23,9 @@ struct RollupReport {
   double busbw = 0;                // expected bus bandwidth, Config::busbw
   std::vector<RollupRow> rows;
   RollupRow total;
-  // Of the fleet database: its clusters; rows have program goodput.
+  bool consumption = false;  // grouped by how machines were obtained: rows show evidence and MPG
+  bool waits = false;        // rows show waits
+  // Of the fleet database: its clusters; rows show program goodput.
   std::optional<std::vector<FleetClusterTime>> clusters;
 
   // By node, or by cluster and node.

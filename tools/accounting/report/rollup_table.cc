@@ -57,7 +57,8 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
     columns.push_back({{title, kRight}, std::move(cell)});
   };
   // A node has no program of its own.
-  const bool program = report.clusters && (all || (report.total.program && !report.by_node()));
+  const bool program =
+      (report.clusters || report.consumption) && (all || (report.total.program && !report.by_node()));
   if (report.windows) columns.push_back({{"From"}, FromOf(report.rows)});
   for (std::size_t i = 0; report.by != "all" && i < report.keys.size(); ++i) {
     std::string title = report.keys[i];
@@ -78,14 +79,20 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
   const bool of_nodes = report.by_node() && !all;
   const bool room = all || (!unobserved && !of_nodes && !program);
   const bool narrow = program && !all && (report.windows || report.gpu_hour || report.keys.size() > 1);
-  if (room || (!report.windows && !of_nodes && !narrow))
+  // Rows of stockouts are waits, and of little else.
+  const bool of_waits = report.waits && !report.consumption && !all;
+  const bool crowded = narrow || (report.consumption && program && !all);
+  if (room || (!report.windows && !of_nodes && !crowded))
     add("Runs", [](const RollupRow& row) { return Cat(row.runs); });
   add("Intr", [](const RollupRow& row) { return Cat(row.interruptions); });
   if (hours && room) add("GPUh", [](const RollupRow& row) { return FormatGpuHours(row.wanted()); });
-  add("Alloc", [](const RollupRow& row) { return FormatGpuHours(row.allocated()); });
-  if (hours && !(of_nodes && unobserved && network) && (all || !program))
+  if (!of_waits) add("Alloc", [](const RollupRow& row) { return FormatGpuHours(row.allocated()); });
+  if (hours && !of_waits && !(of_nodes && unobserved && network) && (all || !program))
     add("Progress", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kProductive)); });
-  if (hours && !of_nodes && !narrow)
+  if (report.waits && hours) add("Waited", [](const RollupRow& row) { return FormatGpuHours(row.waited()); });
+  if (report.waits && (all || !report.consumption))
+    add("Wait", [](const RollupRow& row) { return FormatDuration(row.waited_ns()); });
+  if (hours && !of_nodes && !narrow && (all || !report.waits))
     add("Lost", [=](const RollupRow& row) { return FormatGpuHours(of(row, Bucket::kLostWork)); });
   if (!of_nodes && !(narrow && report.gpu_hour)) {
     add("Sched",
@@ -99,6 +106,13 @@ std::vector<RollupColumn> Columns(const RollupReport& report, bool all) {
   }
   if (hours && unobserved && (all || !program))
     add("Unobserved", [](const RollupRow& row) { return FormatGpuHours(row.unobserved()); });
+  if (report.consumption && all) {
+    add("Evidence", [](const RollupRow& row) {
+      std::vector<std::string> said;
+      for (const auto& [evidence, time] : row.told_by) said.push_back(evidence);
+      return absl::StrJoin(said, ",");
+    });
+  }
   if (report.by_node()) add("Chance", [](const RollupRow& row) { return Chance(row.chance); });
   if (network) {
     add("Busbw", [](const RollupRow& row) {
@@ -152,6 +166,22 @@ void PrintSlowNodes(const RollupReport& report) {
              stdout);
 }
 
+void PrintToldBy(const RollupReport& report) {
+  GpuNs all = 0;
+  for (const auto& [evidence, time] : report.total.told_by) all += time;
+  if (!report.consumption || all == 0) return;
+  std::vector<std::string> parts;
+  for (const auto& [evidence, time] : report.total.told_by) {
+    const std::string share = FormatPercent(static_cast<double>(time) / static_cast<double>(all));
+    parts.push_back(evidence == "-" ? Cat("unknown ", share) : Cat(evidence, " ", share));
+  }
+  std::fputs(Wrap(Cat("How machines were obtained, by what says so: ", absl::StrJoin(parts, ", "),
+                      " of the allocated GPU-hours"),
+                  "")
+                 .c_str(),
+             stdout);
+}
+
 absl::Status PrintTable(const RollupReport& report, const RollupPrinting& options) {
   const std::vector<RollupColumn> columns = Columns(report, false);
   ASSIGN_OR_RETURN(std::vector<std::vector<std::string>> rows, SortedRows(report, columns, options.sort));
@@ -165,6 +195,7 @@ absl::Status PrintTable(const RollupReport& report, const RollupPrinting& option
   if (report.rows.size() > 1) table.Add(std::move(total));
   std::fputs(table.Render(!options.no_header).c_str(), stdout);
   PrintSlowNodes(report);
+  PrintToldBy(report);
   return absl::OkStatus();
 }
 

@@ -46,23 +46,26 @@ class StatementWriter {
                  {"Progress", Align::kRight},
                  {"Lost", Align::kRight},
                  {"Unknown", Align::kRight},
-                 {"Lost money", Align::kRight}});
+                 {report_.as.empty() ? "Lost money" : Cat("As ", report_.as), Align::kRight}});
     const std::size_t shown = std::min(report_.statement.rows.size(), kRowsShown);
     for (std::size_t i = 0; i < shown; ++i)
       table.Add(Cells(report_.statement.rows[i], report_.statement.rows[i].group));
     if (report_.statement.rows.size() > 1) table.Add(Cells(report_.statement.total, "total"));
     if (table.empty()) return;
+    const std::string as = As();
     std::fputs(table.Render(true).c_str(), stdout);
     if (shown < report_.statement.rows.size())
       std::printf("%zu more are in the total; --csv lists all\n", report_.statement.rows.size() - shown);
+    if (!as.empty()) std::printf("\n%s", Wrap(as, "").c_str());
     for (std::size_t i = 0; i < shown; ++i) WriteLosses(report_.statement.rows[i]);
   }
 
   void WriteCsv() const {
-    std::fputs(CsvLine({Title(), "GPUHours", "Paid", "UnpricedGPUHours", "ProgressGPUHours", "LostGPUHours",
-                        "UnknownGPUHours", "LostMoney", "Loss1", "Loss2", "Loss3"})
-                   .c_str(),
-               stdout);
+    std::fputs(
+        CsvLine({Title(), "GPUHours", "Paid", "UnpricedGPUHours", "ProgressGPUHours", "LostGPUHours",
+                 "UnknownGPUHours", "LostMoney", "Loss1", "Loss2", "Loss3", "AsPaid", "AsUnpricedGPUHours"})
+            .c_str(),
+        stdout);
     const auto hours = [](GpuNs ns) { return absl::StrFormat("%.4f", GpuHours(ns)); };
     const auto money = [](const PricedTime& time) {
       const bool unknown = time.gpu_ns > 0 && time.unpriced == time.gpu_ns;
@@ -80,6 +83,8 @@ class StatementWriter {
       const std::vector<Bucket> losses = row.LargestLosses(kLossesShown);
       for (std::size_t i = 0; i < kLossesShown; ++i)
         cells.push_back(i < losses.size() ? std::string(BucketName(losses[i])) : "");
+      cells.push_back(report_.as.empty() ? "" : money(row.as));
+      cells.push_back(report_.as.empty() ? "" : hours(row.as.unpriced));
       std::fputs(CsvLine(cells).c_str(), stdout);
     }
   }
@@ -94,7 +99,7 @@ class StatementWriter {
     std::printf("<table style=\"border-collapse:collapse\">\n<tr>");
     for (const std::string& title :
          {Title(), std::string("GPU-hours"), InCurrency("paid"), std::string("Progress"), std::string("Lost"),
-          std::string("Unknown"), InCurrency("lost")})
+          std::string("Unknown"), InCurrency(report_.as.empty() ? "lost" : Cat("as ", report_.as))})
       std::printf("<th scope=\"col\" style=\"%s;text-align:left\">%s</th>", kCell, Html(title).c_str());
     std::printf("</tr>\n");
     for (const StatementRow& row : report_.statement.rows) {
@@ -106,6 +111,7 @@ class StatementWriter {
       std::printf("</tr>\n");
     }
     std::printf("</table>\n");
+    if (const std::string as = As(); !as.empty()) std::printf("<p>%s</p>\n", Html(as).c_str());
     for (const StatementRow& row : report_.statement.rows) {
       const std::vector<Bucket> losses = row.LargestLosses(kLossesShown);
       if (losses.empty()) continue;
@@ -151,14 +157,32 @@ class StatementWriter {
     return text;
   }
 
-  static std::vector<std::string> Cells(const StatementRow& row, const std::string& name) {
+  std::vector<std::string> Cells(const StatementRow& row, const std::string& name) const {
     return {Printable(name),
             FormatGpuHours(row.paid.gpu_ns),
             Money(row.paid),
             FormatPercent(row.ShareOf(row.progress)),
             FormatPercent(row.ShareOf(row.lost)),
             FormatPercent(row.ShareOf(row.unknown)),
-            Money(row.lost)};
+            Money(report_.as.empty() ? row.lost : row.as)};
+  }
+
+  // What the same GPU-hours cost at the price of another model; empty if that was not asked.
+  std::string As() const {
+    if (report_.as.empty() || report_.statement.rows.empty()) return "";
+    const StatementRow& total = report_.statement.total;
+    if (!report_.statement.without_price.empty()) {
+      const auto& [type, day] = *report_.statement.without_price.begin();
+      return Cat(
+          "What the same GPU-hours cost as ", report_.as, " is not known: goodput.conf has no `price` of ",
+          type.empty() ? "GPUs of an unknown type" : type, " ", report_.as, " on ",
+          absl::FormatCivilTime(day), ", and ", FormatGpuHours(total.as.unpriced), " GPU-hours lack one.");
+    }
+    return Cat(
+        "At the price of ", report_.as, ", the same GPU-hours cost ", InCurrency(Money(total.as)),
+        Money(total.paid) == "-" ? std::string() : Cat(" instead of ", InCurrency(Money(total.paid))),
+        ". This is arithmetic with the prices of goodput.conf, not a prediction: other machines are there "
+        "at other times, are interrupted in other ways, and may have to be paid for while they are idle.");
   }
 
   // "lost_work 8.1% (12.0% the month before), 1,024 GPUh, USD 3,277: save more often ...".

@@ -24,6 +24,7 @@ absl::StatusOr<StatementMonth> ReadStatementMonth(const std::string& text, absl:
 struct StatementReport {
   std::string month;
   std::string by;  // what the rows are
+  std::string as;  // another consumption model, of which the price is shown, too; empty: none
   std::string currency;
   bool has_prices = false;  // goodput.conf has any
   CostStatement statement;

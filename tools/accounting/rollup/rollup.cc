@@ -6,7 +6,6 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "tools/accounting/rollup/node_chance.h"
-#include "tools/accounting/rollup/provision.h"
 #include "tools/base/hostlist.h"
 
 namespace goodput {
@@ -17,7 +16,7 @@ constexpr const char* kNone = "-";
 // No name contains it: Slurm refuses control characters.
 constexpr char kBetweenGroups = '\x1f';
 
-constexpr std::array<std::pair<std::string_view, RollupBy>, 10> kNames{
+constexpr std::array<std::pair<std::string_view, RollupBy>, 12> kNames{
     {{"all", RollupBy::kAll},
      {"user", RollupBy::kUser},
      {"account", RollupBy::kAccount},
@@ -27,11 +26,17 @@ constexpr std::array<std::pair<std::string_view, RollupBy>, 10> kNames{
      {"node", RollupBy::kNode},
      {"day", RollupBy::kDay},
      {"cause", RollupBy::kCause},
-     {"reservation", RollupBy::kReservation}}};
+     {"reservation", RollupBy::kReservation},
+     {"consumption", RollupBy::kConsumption},
+     {"stockout", RollupBy::kStockout}}};
 
 bool IsUp(Bucket bucket) {
   const Side side = BucketSide(bucket);
   return side != Side::kExcluded && side != Side::kScheduling;
+}
+
+bool IsWaiting(Bucket bucket) {
+  return BucketSide(bucket) == Side::kScheduling && bucket != Bucket::kSuspended;
 }
 
 std::string OrNone(const std::string& text) {
@@ -80,6 +85,22 @@ GpuNs RollupRow::wanted() const {
   GpuNs sum = 0;
   for (const Bucket bucket : AllBuckets()) {
     if (BucketSide(bucket) != Side::kExcluded) sum += gpu_ns[static_cast<std::size_t>(bucket)];
+  }
+  return sum;
+}
+
+GpuNs RollupRow::waited() const {
+  GpuNs sum = 0;
+  for (const Bucket bucket : AllBuckets()) {
+    if (IsWaiting(bucket)) sum += gpu_ns[static_cast<std::size_t>(bucket)];
+  }
+  return sum;
+}
+
+Ns RollupRow::waited_ns() const {
+  Ns sum = 0;
+  for (const Bucket bucket : AllBuckets()) {
+    if (IsWaiting(bucket)) sum += ns[static_cast<std::size_t>(bucket)];
   }
   return sum;
 }
@@ -171,6 +192,23 @@ void RollupRow::Add(const RollupRow& other) {
   gap_cpu_ns += other.gap_cpu_ns;
   node_ns += other.node_ns;
   node_failures += other.node_failures;
+  for (const auto& [evidence, time] : other.told_by) told_by[evidence] += time;
+  rated_ += other.rated_;
+  rate_ += other.rate_;
+}
+
+void RollupRow::AddRated(GpuNs productive, double program_goodput) {
+  rated_ += productive;
+  rate_ += static_cast<double>(productive) * program_goodput;
+}
+
+void RollupRow::Rate() {
+  const GpuNs productive = gpu_ns[static_cast<std::size_t>(Bucket::kProductive)];
+  program = rated_ > 0 ? std::optional(rate_ / static_cast<double>(rated_)) : std::nullopt;
+  program_share = productive > 0 ? std::optional(Ratio(rated_, productive)) : std::nullopt;
+  mpg.reset();
+  if (program && rated_ == productive && scheduling() && runtime())
+    mpg = *scheduling() * *runtime() * *program;
 }
 
 Rollup::Rollup(std::vector<RollupKey> keys, std::vector<Ns> edges)
@@ -222,6 +260,8 @@ std::string Rollup::GroupOf(const RollupSubject& subject, const Timeline& timeli
                             const Interruption& interruption) {
   Interval at;
   at.begin = interruption.time;
+  at.end = interruption.time;
+  at.bucket = Bucket::kProvisioning;  // an allocation that lacked machines ended while it waited for them
   at.attempt = interruption.attempt;
   std::string group;
   for (std::size_t i = 0; i < keys_.size(); ++i) {
@@ -256,7 +296,13 @@ std::string Rollup::GroupBy(const RollupKey& key, const RollupSubject& subject, 
       return interruption == nullptr ? kNone : interruption->cause;
     }
     case RollupBy::kReservation:
-      return ProvisionOfAttempt(subject, timeline, interval.attempt);
+      return ProvisionOfAttempt(subject, timeline, interval.attempt).name();
+    case RollupBy::kStockout: {
+      const MachineLack* const lack = LackOf(machine_waits_, whole);
+      return lack == nullptr ? kNone : LackName(*lack);
+    }
+    case RollupBy::kConsumption:
+      return ProvisionOfAttempt(subject, timeline, interval.attempt).kind;
     case RollupBy::kAll:
     case RollupBy::kNode:
       break;
@@ -272,23 +318,24 @@ const std::vector<std::string>& Rollup::NodesOf(const Timeline& timeline, int at
 }
 
 // A wait between jobs belongs to the next attempt.
-const std::string& Rollup::ProvisionOfAttempt(const RollupSubject& subject, const Timeline& timeline,
-                                              int attempt) {
-  static const std::string kUnknown = kNone;
-  if (attempt < 0) return kUnknown;
+const Provision& Rollup::ProvisionOfAttempt(const RollupSubject& subject, const Timeline& timeline,
+                                            int attempt) {
+  static const Provision kNothingKnown;
+  if (attempt < 0) return kNothingKnown;
   const auto [found, fresh] = provisions_.try_emplace(attempt);
   if (!fresh) return found->second;
-  std::vector<std::string_view> features;
-  if (subject.node_features != nullptr) {
-    for (const std::string& node : NodesOf(timeline, attempt)) {
-      const auto known = subject.node_features->find(node);
-      features.push_back(known == subject.node_features->end() ? std::string_view()
-                                                               : std::string_view(known->second));
-    }
-  }
-  found->second = ProvisionOf(timeline.attempts[static_cast<std::size_t>(attempt)].facts->reservation,
-                              subject.partition, features);
+  const AttemptFacts& facts = *timeline.attempts[static_cast<std::size_t>(attempt)].facts;
+  found->second = ProvisionOfFacts(facts, NodesOf(timeline, attempt), subject.partition, subject.cluster,
+                                   subject.node_features);
   return found->second;
+}
+
+void Rollup::AddEvidence(const Key& key, const RollupSubject& subject, const Timeline& timeline, int attempt,
+                         const Stretch& stretch) {
+  if (!HoldsNodes(stretch.bucket) || stretch.gap || stretch.gpu_ns == 0) return;
+  const std::string evidence(ProvisionOfAttempt(subject, timeline, attempt).evidence);
+  RowOf(key).told_by[evidence] += stretch.gpu_ns;
+  total_.told_by[evidence] += stretch.gpu_ns;
 }
 
 void Rollup::AddTo(const Key& key, const Stretch& stretch) {
@@ -300,6 +347,7 @@ void Rollup::AddTo(const Key& key, const Stretch& stretch) {
     if (stretch.has_gpus) {
       into->gpu_ns[i] += stretch.gpu_ns;
       if (stretch.gap) into->gap_gpu_ns += stretch.gpu_ns;
+      if (stretch.bucket == Bucket::kProductive && program_) into->AddRated(stretch.gpu_ns, *program_);
     } else {
       into->cpu_ns[i] += ns;
       if (stretch.gap) into->gap_cpu_ns += ns;
@@ -347,7 +395,9 @@ void Rollup::AddWithin(std::size_t window, const RollupSubject& subject, const T
         AddByNode(window, timeline, part, stretch);
       } else {
         // The whole interval decides what the time was lost to, even if a window cuts it.
-        AddTo({window, GroupOf(subject, timeline, part, interval)}, stretch);
+        const Key key{window, GroupOf(subject, timeline, part, interval)};
+        AddTo(key, stretch);
+        if (By(RollupBy::kConsumption)) AddEvidence(key, subject, timeline, part.attempt, stretch);
       }
     }
     rest.begin = part.end;
@@ -374,6 +424,8 @@ void Rollup::Add(const RollupSubject& subject, const Timeline& timeline) {
   of_this_run_.clear();
   nodes_.clear();
   provisions_.clear();
+  program_ = subject.program;
+  machine_waits_ = By(RollupBy::kStockout) ? MachineWaits(timeline) : std::vector<MachineWait>();
   const GpuWeights weights(timeline);
   for (const Interval& interval : timeline.intervals) AddInterval(subject, timeline, weights, interval);
   if (!of_this_run_.empty()) ++total_.runs;
@@ -463,6 +515,7 @@ std::vector<RollupRow> Rollup::Rows() const {
     }
     for (; next != rows_.end() && next->first.first == window; ++next) {
       rows.push_back(next->second);
+      rows.back().Rate();
       rows.back().begin = begin;
       rows.back().end = end;
     }
@@ -474,6 +527,7 @@ std::vector<RollupRow> Rollup::Rows() const {
 RollupRow Rollup::Total() const {
   RollupRow total = total_;
   total.group = "total";
+  total.Rate();
   if (!edges_.empty()) {
     total.begin = edges_.front();
     total.end = edges_.back();

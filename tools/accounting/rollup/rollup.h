@@ -1,5 +1,5 @@
-// Sums over runs by user, account, partition, reservation, run, tag, node, day, cause or window. The rows add
-// up to the runs exactly.
+// Sums over runs by user, account, partition, reservation, consumption, run, tag, node, day, cause or window.
+// The rows add up to the runs exactly.
 //
 // Pure: no I/O. Sums are integers (nanoseconds, GPU-nanoseconds), and every interval of every run goes into
 // exactly one row. Only a node's share of an interval is divided; the remainder goes to the first nodes.
@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "tools/accounting/rollup/provision.h"
+#include "tools/accounting/rollup/stockout.h"
 #include "tools/accounting/timeline/goodput.h"
 #include "tools/accounting/timeline/timeline.h"
 
@@ -30,7 +32,9 @@ enum class RollupBy : std::uint8_t {
   kNode,
   kDay,
   kCause,
-  kReservation
+  kReservation,  // how the machines were obtained, each Slurm reservation by itself
+  kConsumption,  // the same, all reservations together
+  kStockout      // the lack of machines in the cloud that the time was lost to
 };
 // From "user", "account", ...; absent if unknown.
 std::optional<RollupBy> RollupByName(std::string_view name);
@@ -42,7 +46,9 @@ struct RollupSubject {
   std::string partition;
   std::string run;  // its name, or its job id
   std::map<std::string, std::string> tags;
-  const std::map<std::string, std::string>* node_features = nullptr;  // for kReservation; borrowed
+  const std::map<std::string, std::string>* node_features = nullptr;  // for the two above; borrowed
+  std::string cluster = {};
+  std::optional<double> program = {};  // program goodput, if its FLOPs are known
 };
 
 // What rows are grouped by.
@@ -86,8 +92,12 @@ struct RollupRow {
   GpuNs gap_gpu_ns = 0;
   Ns gap_cpu_ns = 0;
 
-  // Only in rows of the fleet database: program goodput of the runs whose FLOPs are known, their share of the
-  // productive time, and MPG, which is unknown unless that share is 1.
+  // For kConsumption: the allocated GPU time by what says how its machines were obtained
+  // (Provision::evidence).
+  std::map<std::string, GpuNs> told_by;
+
+  // Program goodput of the runs whose FLOPs are known, their share of the productive time, and MPG, which is
+  // unknown unless that share is 1.
   std::optional<double> program;
   std::optional<double> program_share;
   std::optional<double> mpg;
@@ -95,6 +105,10 @@ struct RollupRow {
   // GPU-nanoseconds known to be allocated, whatever they were used for.
   GpuNs allocated() const;
   GpuNs wanted() const;
+  // GPU-nanoseconds, and nanoseconds, wanted before all resources were up: the time on the side of
+  // scheduling, without suspension.
+  GpuNs waited() const;
+  Ns waited_ns() const;
   // Allocated time that is known not to have become progress, and allocated time that may not have: at-risk
   // steps and unobserved time.
   GpuNs wasted() const;
@@ -112,8 +126,15 @@ struct RollupRow {
   std::optional<Range> sg_rg_range() const;
 
   void Add(const RollupRow& other);
+  // Productive GPU time of a run with this program goodput.
+  void AddRated(GpuNs productive, double program_goodput);
+  // Sets program, program_share and mpg from what AddRated() added.
+  void Rate();
 
  private:
+  GpuNs rated_ = 0;
+  double rate_ = 0;  // GPU-nanoseconds x program goodput
+
   // Weight of a bucket, in GPU-time or time.
   GpuNs Of(Bucket bucket) const;
   GpuNs Up() const;
@@ -170,7 +191,9 @@ class Rollup {
   std::string GroupOf(const RollupSubject& subject, const Timeline& timeline,
                       const Interruption& interruption);
   bool By(RollupBy by) const;
-  const std::string& ProvisionOfAttempt(const RollupSubject& subject, const Timeline& timeline, int attempt);
+  const Provision& ProvisionOfAttempt(const RollupSubject& subject, const Timeline& timeline, int attempt);
+  void AddEvidence(const Key& key, const RollupSubject& subject, const Timeline& timeline, int attempt,
+                   const Stretch& stretch);
   const std::vector<std::string>& NodesOf(const Timeline& timeline, int attempt);
 
   std::vector<RollupKey> keys_;
@@ -180,7 +203,9 @@ class Rollup {
   RollupRow total_;
   // Of the run being added: expanded node lists of its attempts.
   std::map<int, std::vector<std::string>> nodes_;
-  std::map<int, std::string> provisions_;  // how they were obtained
+  std::map<int, Provision> provisions_;  // how they were obtained
+  std::optional<double> program_;
+  std::vector<MachineWait> machine_waits_;
 };
 
 // The interruption to which an interval was lost: the one that ended its work, or after which the run waited

@@ -39,6 +39,7 @@ void StatementRow::Add(const StatementRow& other) {
   progress.Add(other.progress);
   lost.Add(other.lost);
   unknown.Add(other.unknown);
+  as.Add(other.as);
   for (const auto& [bucket, time] : other.losses) losses[bucket].Add(time);
 }
 
@@ -59,8 +60,9 @@ std::vector<Bucket> StatementRow::LargestLosses(std::size_t most) const {
 }
 
 CostStatement MakeStatement(const std::map<std::string, std::vector<RollupRow>>& rows,
-                            const std::vector<GpuPrice>& prices, absl::TimeZone zone) {
+                            const std::vector<GpuPrice>& prices, const std::string& as, absl::TimeZone zone) {
   std::map<std::string, StatementRow> groups;
+  CostStatement statement;
   for (const auto& [type, of_type] : rows) {
     for (const RollupRow& row : of_type) {
       const std::vector<std::string> parts = GroupParts(row.group);
@@ -71,6 +73,14 @@ CostStatement MakeStatement(const std::map<std::string, std::vector<RollupRow>>&
       StatementRow& into = groups[group];
       into.group = group;
       into.paid.Add(row.allocated(), price);
+      if (!as.empty() && row.allocated() > 0) {
+        const std::optional<double> other = FindGpuPrice(prices, type, as, day);
+        into.as.Add(row.allocated(), other);
+        if (!other) {
+          absl::CivilDay& first = statement.without_price.emplace(type, day).first->second;
+          first = std::min(first, day);
+        }
+      }
       into.progress.Add(row.gpu_ns[static_cast<std::size_t>(Bucket::kProductive)], price);
       into.lost.Add(row.wasted(), price);
       into.unknown.Add(row.maybe_wasted(), price);
@@ -80,7 +90,6 @@ CostStatement MakeStatement(const std::map<std::string, std::vector<RollupRow>>&
       }
     }
   }
-  CostStatement statement;
   for (auto& [name, row] : groups) {
     if (row.paid.gpu_ns == 0) continue;
     statement.total.Add(row);

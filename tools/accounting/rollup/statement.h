@@ -32,6 +32,10 @@ struct StatementRow {
   PricedTime progress;  // productive
   PricedTime lost;      // known not to have become progress
   PricedTime unknown;   // steps that no checkpoint covers, and what nothing observed
+  // The allocated time at the price of another consumption model, if one is asked for: arithmetic by the list
+  // of prices. Whether its machines would have been there, when, and what the run had made of them is another
+  // question.
+  PricedTime as;
   std::map<Bucket, PricedTime> losses;
 
   void Add(const StatementRow& other);
@@ -44,12 +48,15 @@ struct StatementRow {
 struct CostStatement {
   std::vector<StatementRow> rows;  // by what was paid for, most first
   StatementRow total;
+  // GPU types for which the list has no price of the other model, with the first day that lacks one.
+  std::map<std::string, absl::CivilDay> without_price;
 };
 
-// `rows`: by GPU type ("" if unknown), rows whose groups are (GROUP, how the machines were obtained). `zone`:
-// in which prices begin at midnight.
+// `rows`: by GPU type ("" if unknown), rows whose groups are (GROUP, how the machines were obtained). `as`:
+// the other consumption model, as in a price; empty: none. `zone`: in which prices begin at midnight.
 CostStatement MakeStatement(const std::map<std::string, std::vector<RollupRow>>& rows,
-                            const std::vector<GpuPrice>& prices, absl::TimeZone zone = absl::LocalTimeZone());
+                            const std::vector<GpuPrice>& prices, const std::string& as = "",
+                            absl::TimeZone zone = absl::LocalTimeZone());
 
 // Borders of the windows within [begin, end): both, and where a price begins.
 std::vector<Ns> PriceWindows(Ns begin, Ns end, const std::vector<GpuPrice>& prices,

@@ -17,6 +17,7 @@
 #include "sql/tables/accounting.h"
 #include "sql/tables/event_cursor.h"
 #include "sql/text.h"
+#include "tools/accounting/runs/lack_of_machines.h"
 #include "tools/base/hostlist.h"
 
 namespace goodput {
@@ -64,6 +65,7 @@ class EndExplainer {
 
  private:
   void WentDown(const std::string& node, Ns since, const std::string& reason);
+  void AddLack(const std::string& node, Ns t, const std::string& reason);
   // A job that started, and its partition's PriorityTier if the watch saw it.
   struct Start {
     AccountingRow job;
@@ -94,8 +96,17 @@ void EndExplainer::WentDown(const std::string& node, Ns since, const std::string
   if (lost) attempt_.noticed = std::max(attempt_.noticed.value_or(since), since);
   if (!down_.insert(node).second) return;
   if (absl::StrContains(reason, kMachinePreempted)) attempt_.taken_node = node;
+  AddLack(node, since, reason);
   std::string& said = attempt_.down_nodes;
   said += Cat(said.empty() ? "" : "; ", "node ", node, " went down: ", reason);
+}
+
+void EndExplainer::AddLack(const std::string& node, Ns t, const std::string& reason) {
+  std::optional<MachineLack> lack = ReadLackOfMachines(reason);
+  if (!lack) return;
+  lack->t = t;
+  lack->node = node;
+  attempt_.lacks.push_back(*std::move(lack));
 }
 
 absl::Status EndExplainer::FindDownNodes(const AttemptFacts* next) {
@@ -119,6 +130,7 @@ absl::Status EndExplainer::FindDownNodes(const AttemptFacts* next) {
     WentDown(event.Text(key::kNodeName), since_s ? *since_s * kSecond : event.t_ns, event.Text(key::kReason));
   }
   RETURN_IF_ERROR(states.status());
+  if (attempt_.lacks.empty()) AddLack("", end_, attempt_.admin_comment);
   if (attempt_.state == "NODE_FAIL" && attempt_.failed_node.empty() && down_.size() == 1)
     attempt_.failed_node = *down_.begin();
   return absl::OkStatus();

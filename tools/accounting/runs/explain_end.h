@@ -19,8 +19,8 @@ struct EndOwner {
   bool in_accounting = false;  // accounting says how long other jobs had waited
 };
 
-// Sets down_nodes, failed_node, taken_node, preempted_by, taken_by and operator_acted of an attempt that has
-// ended. `next`: the job's next attempt, if any.
+// Sets down_nodes, failed_node, taken_node, lacks, preempted_by, taken_by and operator_acted of an attempt
+// that has ended. `next`: the job's next attempt, if any.
 absl::Status ExplainEnd(Database& db, const EndOwner& owner, const AttemptFacts* next, AttemptFacts& attempt);
 
 }  // namespace goodput

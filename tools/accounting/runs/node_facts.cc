@@ -292,6 +292,7 @@ void NodeFacts::AddHangEvidence(const EventView& event, Ns t, AttemptFacts& atte
 
 void NodeFacts::AddHostNotice(const EventView& event, Ns t, AttemptFacts& attempt) {
   const std::string what = event.Text(key::kNotice);
+  if (what == "provisioning" || what == "zone") return AddMachineFact(event, what == "zone", attempt);
   const bool known = what == "maintenance" || what == "preempted" || what == "upcoming_maintenance";
   if (!known) return;
   HostNotice notice;
@@ -311,6 +312,13 @@ void NodeFacts::AddHostNotice(const EventView& event, Ns t, AttemptFacts& attemp
   notice.window_end = time(key::kWindowEndS);
   notice.ref = sources_.Ref(event);
   attempt.host_notices.push_back(std::move(notice));
+}
+
+void NodeFacts::AddMachineFact(const EventView& event, bool zone, AttemptFacts& attempt) {
+  MachineFact fact;
+  fact.node = event.Text(key::kNode);
+  (zone ? fact.zone : fact.model) = event.Text(key::kValue);
+  attempt.machines.push_back(std::move(fact));
 }
 
 void NodeFacts::AddStepMarks(const std::vector<StepRow>& steps) {

@@ -73,6 +73,7 @@ class NodeFacts {
   void AddSignal(const EventView& event, Ns t, AttemptFacts& attempt);
   void AddCheckpointFile(const EventView& event, Ns t, AttemptFacts& attempt);
   void AddHostNotice(const EventView& event, Ns t, AttemptFacts& attempt);
+  static void AddMachineFact(const EventView& event, bool zone, AttemptFacts& attempt);
   void AddCollective(const EventView& event, Ns t, AttemptFacts& attempt);
   void AddHangEvidence(const EventView& event, Ns t, AttemptFacts& attempt);
   void AddStepMarks(const std::vector<StepRow>& steps);

@@ -106,6 +106,13 @@ void PaintAllocationPhases(const AttemptFacts& attempt, const Allocation& alloca
                 suspension.placed ? attempt.evidence : Evidence::kInferred, {}, {},
                 suspension.placed ? "" : "its length is known, but not when it began");
   }
+  if (allocation.lives.empty() && !attempt.lacks.empty()) {
+    // Nodes that came up waited for those that the cloud did not provide.
+    const MachineLack& lack = attempt.lacks.front();
+    paint.Paint(allocation.begin, allocation.end, Bucket::kProvisioning, "", Evidence::kScheduler, {}, {},
+                lack.node.empty() ? "a machine was not provided: " + lack.reason
+                                  : "node " + lack.node + " got no machine: " + lack.reason);
+  }
   if (allocation.ready) {
     paint.Paint(allocation.begin, *allocation.ready, Bucket::kProvisioning, "", Evidence::kScheduler, {},
                 allocation.ready_ref);

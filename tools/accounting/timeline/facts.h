@@ -206,6 +206,26 @@ struct HostNotice {
   EvidenceRef ref;
 };
 
+// What the metadata server of a node's machine says about it: a part of it, or all. It does not change while
+// the machine runs.
+struct MachineFact {
+  std::string node;
+  std::string model;  // how it was obtained: kModel... in rollup/provision.h; empty: unknown
+  std::string zone;   // "us-central1-a"; empty: unknown
+};
+
+// That the cloud did not provide the machine of a node (see runs/lack_of_machines.h).
+struct MachineLack {
+  // kStockout: there were none. kQuota: the project may have no more. kReservation: it has not begun, or is
+  // over. kError: anything else that the cloud said.
+  enum class Kind : std::uint8_t { kStockout, kQuota, kReservation, kError };
+  Ns t = 0;
+  Kind kind = Kind::kError;
+  std::string node;    // empty: told by the job's admin comment
+  std::string zone;    // that the text names; empty: none
+  std::string reason;  // the text
+};
+
 // The last moment at which a node is known to have had a living task of the attempt.
 struct LastSeen {
   std::string node;
@@ -289,6 +309,8 @@ struct AttemptFacts {
   std::int64_t refused_records = 0;  // that nodes refused to store: the job reported too much
   std::vector<LastSeen> last_seen;   // for nodes that did not see the attempt end
   std::vector<HostNotice> host_notices;
+  std::vector<MachineFact> machines;        // those that are known
+  std::vector<MachineLack> lacks;           // machines that were refused for this allocation
   std::vector<CollectiveTest> collectives;  // by time
   std::vector<HangEvidence> hang_evidence;
 };

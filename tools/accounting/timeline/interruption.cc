@@ -84,6 +84,17 @@ bool LackedMachines(const EndContext& context) {
          !incarnation.exited;
 }
 
+// According to the reason of one of its nodes, which Slurm calls NODE_FAIL.
+const MachineLack* Stockout(const EndContext& context) {
+  const Incarnation& incarnation = context.program->summary;
+  if (incarnation.first_step_begin || incarnation.exited) return nullptr;
+  const std::vector<MachineLack>& lacks = context.attempt->lacks;
+  const auto found = std::find_if(lacks.begin(), lacks.end(), [](const MachineLack& lack) {
+    return lack.kind == MachineLack::Kind::kStockout && !lack.node.empty();
+  });
+  return found == lacks.end() ? nullptr : &*found;
+}
+
 std::string SecondsBetween(Ns t, Ns end) {
   return std::to_string(std::max<Ns>(0, end - t) / kSecond) + " s";
 }
@@ -172,6 +183,10 @@ std::string Cause(const EndContext& context, bool saved, const std::vector<HostE
   if (node_lost && !attempt.taken_node.empty()) {
     says("according to the reason of node " + attempt.taken_node + ", the cloud reclaimed the machine");
     return "preempted";
+  }
+  if (const MachineLack* const stockout = Stockout(context)) {
+    says("the cloud had no machine for node " + stockout->node);
+    return "stockout";
   }
   if (state == "NODE_FAIL") return by_host.empty() ? "node_fail" : by_host;
   if (state == "TIMEOUT" || state == "DEADLINE") return "timeout";

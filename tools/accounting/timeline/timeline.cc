@@ -13,6 +13,7 @@
 #include "tools/accounting/timeline/inferred_steps.h"
 #include "tools/accounting/timeline/interruption.h"
 #include "tools/accounting/timeline/kept_steps.h"
+#include "tools/accounting/timeline/kept_tokens.h"
 #include "tools/accounting/timeline/node_loss.h"
 #include "tools/accounting/timeline/sanitize_facts.h"
 #include "tools/accounting/timeline/stale_preempted_state.h"
@@ -77,6 +78,8 @@ class TimelineBuilder {
       timeline_.warnings.push_back(std::move(warning));
     std::vector<const IncarnationFacts*> programs;
     for (const Judged& judged : programs_) programs.push_back(&judged.program);
+    if (!timeline_.worlds.empty())
+      timeline_.steps.kept_tokens = KeptTokens(programs, fates_, timeline_.worlds, facts_.step_reader.get());
     timeline_.pace = MeasurePace(programs, fates_, facts_.step_reader.get());
     NameHangs(timeline_);
     timeline_.signals = ReadSignalLedger(timeline_);

@@ -91,6 +91,8 @@ struct StepCounts {
   std::int64_t lost = 0;
   std::int64_t at_risk = 0;
   std::optional<Ns> median;
+  // Of the kept steps of a run with marks of the world that all tell them (kept_tokens.h).
+  std::optional<double> kept_tokens;
   // Of all incarnations whose first step began within the timeline.
   Ns first_step_excess = 0;
 };

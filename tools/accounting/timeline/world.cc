@@ -29,7 +29,8 @@ std::vector<Life> LivesOf(const std::vector<Incarnation>& incarnations) {
 
 std::vector<WorldMark> InOrder(std::vector<WorldMark> marks) {
   const auto key = [](const WorldMark& mark) {
-    return std::tuple(mark.t, mark.ref.source, mark.ref.offset, mark.stepping, mark.wanted, mark.spares);
+    return std::tuple(mark.t, mark.ref.source, mark.ref.offset, mark.stepping, mark.wanted, mark.spares,
+                      mark.tokens);
   };
   std::sort(marks.begin(), marks.end(),
             [&](const WorldMark& a, const WorldMark& b) { return key(a) < key(b); });
@@ -37,7 +38,7 @@ std::vector<WorldMark> InOrder(std::vector<WorldMark> marks) {
 }
 
 bool Same(const WorldSpan& a, const WorldSpan& b) {
-  return a.stepping == b.stepping && a.wanted == b.wanted && a.spares == b.spares;
+  return a.stepping == b.stepping && a.wanted == b.wanted && a.spares == b.spares && a.tokens == b.tokens;
 }
 
 // Adds what of the span is after the one before; programs of one attempt may run at the same time.
@@ -69,6 +70,7 @@ void AddLife(const Life& life, Ns after, const AttemptFacts& attempt, const std:
     span.begin = span.end;
     span.stepping = mark.stepping;
     span.wanted = mark.wanted;
+    span.tokens = mark.tokens;
     span.spares = mark.spares.value_or(attempt.spares.value_or(0));
     span.evidence = mark.ref.source < 0 ? Evidence::kMark
                                         : facts.sources[static_cast<std::size_t>(mark.ref.source)].evidence;

@@ -31,6 +31,7 @@ struct WorldSpan {
   std::optional<std::int64_t> stepping;  // absent: all but the spares
   std::optional<std::int64_t> wanted;    // absent: those that are allocated
   std::int64_t spares = 0;
+  std::optional<std::int64_t> tokens;  // that one step trains; absent: unknown
   Evidence evidence = Evidence::kMark;
   EvidenceRef ref;  // of the mark
 };

@@ -57,6 +57,21 @@ std::vector<WorldSize> ReadWorldSizes(const Timeline& timeline) {
   return sizes;
 }
 
+std::optional<double> ShareOfDeclaredTokens(const Timeline& timeline, double tokens_per_step) {
+  const StepCounts& steps = timeline.steps;
+  if (!steps.kept_tokens || steps.kept == 0 || tokens_per_step <= 0) return std::nullopt;
+  bool differ = false;
+  bool declared = false;
+  for (const WorldSpan& world : timeline.worlds) {
+    if (!world.tokens) return std::nullopt;
+    const auto tokens = static_cast<double>(*world.tokens);
+    differ = differ || *world.tokens != *timeline.worlds.front().tokens;
+    declared = declared || tokens == tokens_per_step;
+  }
+  if (!differ || !declared) return std::nullopt;
+  return *steps.kept_tokens / (static_cast<double>(steps.kept) * tokens_per_step);
+}
+
 std::string WhyStepsMayDiffer(const Timeline& timeline) {
   std::set<std::int64_t> numbers;
   Ns unmarked = 0;

@@ -25,6 +25,8 @@ constexpr const char* kDefaultHost = "169.254.169.254";
 constexpr const char* kProductName = "/sys/class/dmi/id/product_name";
 // New jobs get a record of a notice in force within this time.
 constexpr absl::Duration kTick = absl::Seconds(1);
+// And one of what the machine is within this.
+constexpr absl::Duration kFactTick = absl::Seconds(10);
 constexpr absl::Duration kIdle = absl::Minutes(1);
 
 std::int64_t ToNs(absl::Duration time) {
@@ -51,7 +53,8 @@ class HostLoop {
   void Run() {
     while (true) {
       for (const HostWatch::Due& due : watch_.TakeDue()) asked_[http_.Start(due.request)] = due.key;
-      const absl::Duration longest = recorder_.HasNotice() ? kTick : kIdle;
+      const bool facts = recorder_.HasMachineFact();
+      const absl::Duration longest = recorder_.HasNotice() ? kTick : facts ? kFactTick : kIdle;
       bool news = false;
       for (const HttpAnswer& answer : http_.Wait(stop_fd_, watch_.UntilDue(longest))) {
         const HostKey key = asked_[answer.id];
@@ -63,7 +66,7 @@ class HostLoop {
         Report();
       }
       if (IsReadable(stop_fd_)) return;
-      if (news || recorder_.HasNotice()) {
+      if (news || facts || recorder_.HasNotice()) {
         jobs_.Refresh();
         recorder_.Tell(jobs_);
       }
@@ -105,7 +108,8 @@ class HostLoop {
 }  // namespace
 
 HostWatch::HostWatch(const std::string& host, bool patient, Clock clock) : patient_(patient), clock_(clock) {
-  for (const HostKey key : {HostKey::kMaintenance, HostKey::kPreempted, HostKey::kUpcomingMaintenance})
+  for (const HostKey key : {HostKey::kMaintenance, HostKey::kPreempted, HostKey::kUpcomingMaintenance,
+                            HostKey::kScheduling, HostKey::kZone})
     watched_.push_back({MetadataWatch(key, host), 0, false, ""});
 }
 

@@ -15,7 +15,7 @@
 
 namespace goodput {
 
-// Which of the three keys to request now, and what has been reported. Makes no requests itself: the caller
+// Which of the keys to request now, and what has been reported. Makes no requests itself: the caller
 // sends due requests and passes responses.
 class HostWatch {
  public:

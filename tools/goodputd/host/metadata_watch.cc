@@ -17,9 +17,11 @@ struct KeyFacts {
   std::string_view notice;
   std::string_view nothing;
 };
-constexpr std::array<KeyFacts, 3> kKeys{{{"maintenance-event", "maintenance", "NONE"},
+constexpr std::array<KeyFacts, 5> kKeys{{{"maintenance-event", "maintenance", "NONE"},
                                          {"preempted", "preempted", "FALSE"},
-                                         {"upcoming-maintenance", "upcoming_maintenance", "NONE"}}};
+                                         {"upcoming-maintenance", "upcoming_maintenance", "NONE"},
+                                         {"scheduling/", "provisioning", ""},
+                                         {"zone", "zone", ""}}};
 
 constexpr absl::Duration kServerWaits = absl::Seconds(60);
 constexpr absl::Duration kSlack = absl::Seconds(10);
@@ -88,7 +90,37 @@ absl::StatusOr<NoticeKind> ParseUpcoming(std::string_view body) {
   return word;
 }
 
+// {"preemptible":"TRUE","provisioningModel":"SPOT",...}
+absl::StatusOr<NoticeKind> ParseScheduling(std::string_view body) {
+  simdjson::dom::parser parser;
+  const simdjson::padded_string padded(body.data(), body.size());
+  simdjson::dom::object object;
+  if (parser.parse(padded).get(object) != simdjson::SUCCESS)
+    return absl::InvalidArgumentError("not a description of scheduling");
+  std::string_view word;
+  if (object["provisioningModel"].get(word) == simdjson::SUCCESS && IsWord(word))
+    return NoticeKind{std::string(word), std::nullopt, std::nullopt};
+  if (object["preemptible"].get(word) != simdjson::SUCCESS || (word != "TRUE" && word != "FALSE"))
+    return absl::InvalidArgumentError("it does not say whether the machine is preemptible");
+  return NoticeKind{word == "TRUE" ? "SPOT" : "NOT_SPOT", std::nullopt, std::nullopt};
+}
+
+// projects/NUMBER/zones/us-central1-a
+absl::StatusOr<NoticeKind> ParseZone(std::string_view body) {
+  const std::string_view name = body.substr(body.rfind('/') + 1);
+  const bool plain = !name.empty() && name.size() <= kMaxWord && name.size() < body.size() &&
+                     std::all_of(name.begin(), name.end(), [](char c) {
+                       return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+                     });
+  if (!plain) return absl::InvalidArgumentError("not the name of a zone");
+  return NoticeKind{std::string(name), std::nullopt, std::nullopt};
+}
+
 }  // namespace
+
+bool IsMachineFact(HostKey key) {
+  return key == HostKey::kScheduling || key == HostKey::kZone;
+}
 
 std::string_view NoticeName(HostKey key) {
   return Facts(key).notice;
@@ -100,8 +132,10 @@ std::string_view NothingToExpect(HostKey key) {
 
 absl::StatusOr<NoticeKind> ParseNotice(HostKey key, std::string_view body) {
   if (key == HostKey::kUpcomingMaintenance) return ParseUpcoming(body);
+  if (key == HostKey::kScheduling) return ParseScheduling(body);
   const absl::string_view stripped = absl::StripAsciiWhitespace(ToAbsl(body));
   const std::string_view word(stripped.data(), stripped.size());
+  if (key == HostKey::kZone) return ParseZone(word);
   const bool known = key == HostKey::kPreempted ? word == "TRUE" || word == "FALSE" : IsWord(word);
   if (!known) return absl::InvalidArgumentError("an unknown value");
   return NoticeKind{std::string(word), std::nullopt, std::nullopt};
@@ -122,7 +156,8 @@ MetadataWatch::MetadataWatch(HostKey key, std::string host)
 HttpRequest MetadataWatch::NextRequest() const {
   HttpRequest request;
   std::string query;
-  if (key_ == HostKey::kUpcomingMaintenance) query = "alt=json&recursive=true";
+  if (key_ == HostKey::kUpcomingMaintenance || key_ == HostKey::kScheduling)
+    query = "alt=json&recursive=true";
   if (!etag_.empty()) {
     query +=
         Cat(query.empty() ? "" : "&", "wait_for_change=true&timeout_sec=", absl::ToInt64Seconds(kServerWaits),
@@ -154,6 +189,14 @@ MetadataWatch::Outcome MetadataWatch::Take(const HttpAnswer& answer) {
     etag_.clear();
     outcome.change = Hear({std::string(NothingToExpect(key_)), std::nullopt, std::nullopt});
     outcome.wait = backoff_.Next();
+    return outcome;
+  }
+  if (IsMachineFact(key_)) {
+    // A server that does not know it, or says it in another way, still has notices.
+    absl::StatusOr<NoticeKind> fact = absl::NotFoundError("");
+    if (answer.code == kOk) fact = ParseNotice(key_, answer.body);
+    if (fact.ok()) outcome.change = Hear(*std::move(fact));
+    outcome.wait = answer.code == kOk || answer.code == kNotFound ? kFactsLast : backoff_.Next();
     return outcome;
   }
   if (answer.code != kOk) return trouble(Cat("HTTP status ", answer.code));

@@ -19,14 +19,25 @@
 
 namespace goodput {
 
-enum class HostKey : std::uint8_t { kMaintenance, kPreempted, kUpcomingMaintenance };
+enum class HostKey : std::uint8_t {
+  kMaintenance,
+  kPreempted,
+  kUpcomingMaintenance,
+  kScheduling,  // how the machine was obtained; its value is a provisioning model (rollup/provision.h)
+  kZone,
+};
+
+// Whether this is a fact about the machine that does not change while it runs, instead of a notice.
+bool IsMachineFact(HostKey key);
 
 // The `notice` of a record.
 std::string_view NoticeName(HostKey key);
-// The value that means that nothing is planned.
+// The value that means that nothing is planned; empty for facts about the machine.
 std::string_view NothingToExpect(HostKey key);
 
-// Parses a response body. An error: it is not documented.
+// Parses a response body. An error: it is not documented. The value of kScheduling is the machine's
+// `provisioningModel`, or, if the server names none, SPOT or NOT_SPOT by `preemptible`; that of kZone is the
+// zone's name.
 absl::StatusOr<NoticeKind> ParseNotice(HostKey key, std::string_view body);
 
 // Whether this is a valid metadata server address for GCE_METADATA_HOST: a name or an address, with or
@@ -67,6 +78,8 @@ class MetadataWatch {
 
   // A preemption is announced 30 s before.
   static constexpr absl::Duration kLongestWait = absl::Seconds(16);
+  // The facts about a machine are asked for again after this.
+  static constexpr absl::Duration kFactsLast = absl::Hours(24);
   // Maintenance is announced hours or days before, and never on many machines.
   static constexpr absl::Duration kLongestWaitForUpcoming = absl::Seconds(60);
 

@@ -20,8 +20,13 @@ void NoticeRecorder::Set(HostKey key, NoticeKind word) {
 }
 
 bool NoticeRecorder::HasNotice() const {
-  return std::any_of(said_.begin(), said_.end(),
-                     [](const auto& said) { return !ExpectsNothing(said.first, said.second); });
+  return std::any_of(said_.begin(), said_.end(), [](const auto& said) {
+    return !IsMachineFact(said.first) && !ExpectsNothing(said.first, said.second);
+  });
+}
+
+bool NoticeRecorder::HasMachineFact() const {
+  return std::any_of(said_.begin(), said_.end(), [](const auto& said) { return IsMachineFact(said.first); });
 }
 
 void NoticeRecorder::Tell(const NodeJobs& jobs) {

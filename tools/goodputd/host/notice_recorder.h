@@ -1,5 +1,5 @@
-// Records the host's notices for each job on this node, once per notice. The job's records show what was
-// already recorded, so a restart of the daemon repeats nothing.
+// Records the host's notices, and facts about its machine, for each job on this node, once each. The job's
+// records show what was already recorded, so a restart of the daemon repeats nothing.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,10 @@ class NoticeRecorder {
 
   // Sets the current notice for this key.
   void Set(HostKey key, NoticeKind word);
-  // Whether new jobs need a record.
+  // Whether new jobs need a record at once.
   bool HasNotice() const;
+  // Whether they need a record of what the machine is.
+  bool HasMachineFact() const;
   // Writes the missing records. `jobs` must have read the spool to its end.
   void Tell(const NodeJobs& jobs);
 
