@@ -171,6 +171,14 @@ class PageTest(unittest.TestCase):
         browser.open(self.page("7"))
         browser.wait("return document.querySelectorAll('svg rect.cell').length > 20", "the timeline")
         self.wide_enough(browser)
+        browser.run("dispatchEvent(new Event('beforeprint'))")
+        # Nothing is cut off, and no two times lie over each other.
+        self.assertEqual(browser.run("return [...document.querySelectorAll('.scroll')].filter((box) => box.scrollWidth > box.clientWidth + 1).length"), 0)
+        times = browser.run("return [...document.querySelectorAll('svg text:not(.ink)')].map((t) => t.getBoundingClientRect()).map((b) => [b.left, b.right])")
+        self.assertGreater(len(times), 2)
+        for (_, right), (left, _) in zip(times, times[1:]):
+            self.assertGreater(left, right)
+        browser.run("dispatchEvent(new Event('afterprint'))")
         light = browser.run("return getComputedStyle(document.body).backgroundColor")
         self.assertEqual(light, "rgb(18, 22, 29)")
         browser.picture(os.path.join(PICTURES, "page-dark-400.png"))

@@ -42,11 +42,11 @@ const draw = {
         el("i", {color: bucket.name, width_percent: 100 * weight(bucket) / total, ...tip.on(`${bucket.name} ${percent(weight(bucket) / total)}`)})));
   },
 
-  // Up to eight round times between `from` and `to`, in the reader's time zone.
-  ticks(from, to) {
+  // Up to `most` round times between `from` and `to`, in the reader's time zone.
+  ticks(from, to, most) {
     const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 2592000];
     const span = (to - from) / 1e9;
-    const step = steps.find((s) => span / s <= 8) || 7776000;
+    const step = steps.find((s) => span / s <= most) || 7776000;
     const zone = -new Date(from / 1e6).getTimezoneOffset() * 60;
     const ticks = [];
     for (let t = Math.ceil((from / 1e9 + zone) / step) * step - zone; t * 1e9 <= to; t += step) ticks.push({at: t * 1e9, step});
@@ -78,7 +78,7 @@ const draw = {
     function rows() {
       const parts = [];
       const label = (text, y) => parts.push(svg("text", {class: "ink", x: 0, y}, text));
-      for (const tick of draw.ticks(from, to)) {
+      for (const tick of draw.ticks(from, to, Math.min(8, Math.floor((width() - draw.LEFT) / 70)))) {
         parts.push(svg("line", {class: "axis", x1: x(tick.at), x2: x(tick.at), y1: 6, y2: 156}));
         const anchor = x(tick.at) > width() - 30 ? "end" : "middle";
         parts.push(svg("text", {x: Math.min(x(tick.at), width() - 1), y: 172, "text-anchor": anchor}, draw.tickText(tick)));

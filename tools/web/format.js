@@ -79,9 +79,9 @@ function time(ns, with_day = true) {
 
 function table(columns, rows, attributes = {}) {
   const cell = (name, column, content, more = {}) => el(name, {...more, class: [column.n ? "n" : "", column.wide ? "wide" : "", column.long ? "long" : ""].join(" ").trim() || null}, content);
-  return el("div", {class: "scroll"}, el("table", attributes,
+  return el("div", {class: "scroll"}, el("table", {class: "rows", ...attributes},
     el("thead", {}, el("tr", {}, columns.map((column) => cell("th", column, column.name, {scope: "col"})))),
-    el("tbody", {}, rows.map((row) => el("tr", {}, columns.map((column, i) => cell("td", column, row[i])))))));
+    el("tbody", {}, rows.map((row) => el("tr", {}, columns.map((column, i) => cell("td", column, row[i], {"data-label": column.name})))))));
 }
 
 // The time zone of all times on the page: "UTC", "Europe/Berlin".
