@@ -161,6 +161,7 @@ def suites() -> List[Suite]:
         python_suite("google-cloud", "tests.e2e.test_google_cloud", "tests.e2e.test_cloud_monitoring", "tests.e2e.test_cloud_sync", lane="busy"),
         python_suite("advise", "tests.e2e.test_advise", "tests.e2e.test_program", "tests.e2e.test_report", "tests.e2e.test_show",
                      "tests.e2e.test_signals_ledger", lane="busy"),
+        python_suite("events", "tests.e2e.test_events", lane="busy"),
         python_suite("options", "tests.e2e.test_options", lane="busy"),
         python_suite("page", "tests.e2e.test_page", lane="busy"),
         python_suite("manuals", "tests.e2e.test_manuals", "tests.e2e.test_guides", lane="busy"),

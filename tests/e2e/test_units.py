@@ -26,8 +26,8 @@ from .harness.goodput_site import BUILD, GOODPUTD
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-UNITS = ("goodputd.socket", "goodputd.service", "goodputd-controller.service", "goodput-cloud.service", "goodput-fleet.service",
-         "goodput-telemetry.service")
+UNITS = ("goodputd.socket", "goodputd.service", "goodputd-controller.service", "goodput-cloud.service", "goodput-events.service",
+         "goodput-fleet.service", "goodput-telemetry.service")
 # The exposure of a service from systemd-analyze, in tenths; systemd calls up to 5.0 medium, and a service without settings has
 # 96.
 EXPOSURE = "30"
@@ -128,7 +128,7 @@ class UnitFilesTest(unittest.TestCase):
         self.assert_code_uses("perf_event_open", "tools/goodputd/signals")
         self.assertLessEqual({"CAP_PERFMON", "CAP_SYS_ADMIN"}, node)
         self.assertIn("perf_event_open", " ".join(self.settings("goodputd.service")["SystemCallFilter"]))
-        for name in ("goodput-cloud.service", "goodput-fleet.service", "goodput-telemetry.service"):
+        for name in ("goodput-cloud.service", "goodput-events.service", "goodput-fleet.service", "goodput-telemetry.service"):
             self.assertEqual(self.settings(name)["CapabilityBoundingSet"], [""])
             self.assertEqual(self.settings(name)["User"], ["goodput"])
         for name in ("goodputd.service", "goodputd-controller.service"):

@@ -32,6 +32,7 @@ FILES: Dict[str, Set[str]] = {
     "goodputd": {
         "etc/slurm-goodput/goodput.conf",
         "UNITS/goodput-cloud.service",
+        "UNITS/goodput-events.service",
         "UNITS/goodput-fleet.service",
         "UNITS/goodput-telemetry.service",
         "UNITS/goodputd-controller.service",
@@ -56,6 +57,7 @@ FILES: Dict[str, Set[str]] = {
         "usr/libexec/slurm-goodput/goodput-fleet-database",
         "usr/libexec/slurm-goodput/goodput-google-cloud",
         "usr/libexec/slurm-goodput/goodput-mark",
+        "usr/libexec/slurm-goodput/goodput-post",
         "usr/libexec/slurm-goodput/goodput-telemetry",
         "usr/share/bash-completion/completions/sgoodput",
         "usr/share/fish/vendor_completions.d/sgoodput.fish",
@@ -64,6 +66,7 @@ FILES: Dict[str, Set[str]] = {
         "usr/share/slurm-goodput/advise.schema.json",
         "usr/share/slurm-goodput/clients/goodput.py",
         "usr/share/slurm-goodput/diff.schema.json",
+        "usr/share/slurm-goodput/event.schema.json",
         "usr/share/slurm-goodput/now.schema.json",
         "usr/share/lintian/overrides/sgoodput",
         "usr/share/slurm-goodput/report.schema.json",

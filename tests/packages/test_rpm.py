@@ -27,6 +27,7 @@ FILES: Dict[str, Set[str]] = {
         "/etc/slurm-goodput",
         "/etc/slurm-goodput/goodput.conf",
         "/usr/lib/systemd/system/goodput-cloud.service",
+        "/usr/lib/systemd/system/goodput-events.service",
         "/usr/lib/systemd/system/goodput-fleet.service",
         "/usr/lib/systemd/system/goodput-telemetry.service",
         "/usr/lib/systemd/system/goodputd-controller.service",
@@ -57,6 +58,7 @@ FILES: Dict[str, Set[str]] = {
         "/usr/libexec/slurm-goodput/goodput-fleet-database",
         "/usr/libexec/slurm-goodput/goodput-google-cloud",
         "/usr/libexec/slurm-goodput/goodput-mark",
+        "/usr/libexec/slurm-goodput/goodput-post",
         "/usr/libexec/slurm-goodput/goodput-telemetry",
         "/usr/share/bash-completion/completions/sgoodput",
         "/usr/share/fish",
@@ -71,6 +73,7 @@ FILES: Dict[str, Set[str]] = {
         "/usr/share/slurm-goodput/clients",
         "/usr/share/slurm-goodput/clients/goodput.py",
         "/usr/share/slurm-goodput/diff.schema.json",
+        "/usr/share/slurm-goodput/event.schema.json",
         "/usr/share/slurm-goodput/now.schema.json",
         "/usr/share/slurm-goodput/report.schema.json",
         "/usr/share/slurm-goodput/sgoodput.schema.json",
@@ -142,7 +145,7 @@ class RpmTest(unittest.TestCase):
         scripts = "\n".join(ask("goodputd", "--scripts"))
         after = scripts.split("postuninstall", 1)[1]
         self.assertIn("try-restart goodputd.service goodputd-controller.service "
-                      "goodput-cloud.service goodput-fleet.service goodput-telemetry.service", after)
+                      "goodput-cloud.service goodput-events.service goodput-fleet.service goodput-telemetry.service", after)
         self.assertNotIn("goodputd.socket", after)
 
 

@@ -143,9 +143,10 @@ tools_accounting_libadvise_la_LIBADD = tools/accounting/librollup.la tools/accou
 noinst_LTLIBRARIES += tools/accounting/liblive.la
 tools_accounting_liblive_la_SOURCES = \
   tools/accounting/live/check.cc tools/accounting/live/check.h \
+  tools/accounting/live/events.cc tools/accounting/live/events.h \
   tools/accounting/live/run_now.cc tools/accounting/live/run_now.h
 tools_accounting_liblive_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_accounting_liblive_la_LIBADD = tools/accounting/libadvise.la $(ABSL_LIBS)
+tools_accounting_liblive_la_LIBADD = tools/accounting/libadvise.la tools/accounting/librollup.la $(ABSL_LIBS)
 
 # Runs -> OpenMetrics, and the series of Cloud Monitoring: pure.
 noinst_LTLIBRARIES += tools/accounting/libmetrics.la
@@ -160,6 +161,7 @@ tools_accounting_libmetrics_la_LIBADD = tools/accounting/liblive.la tools/accoun
 noinst_LTLIBRARIES += tools/accounting/libreport.la
 tools_accounting_libreport_la_SOURCES = \
   tools/accounting/report/advise_report.h \
+  tools/accounting/report/event_report.h \
   tools/accounting/report/fleet_report.h \
   tools/accounting/report/now_report.h \
   tools/accounting/report/gpu_hours.cc tools/accounting/report/gpu_hours.h \
@@ -185,6 +187,7 @@ tools_accounting_libfleetrows_la_LIBADD = tools/accounting/libreport.la
 dist_pkgdata_DATA = \
   tools/accounting/report/advise.schema.json \
   tools/accounting/report/diff.schema.json \
+  tools/accounting/report/event.schema.json \
   tools/accounting/report/now.schema.json \
   tools/accounting/report/report.schema.json \
   tools/accounting/report/sgoodput.schema.json \

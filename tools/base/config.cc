@@ -117,6 +117,18 @@ absl::Status SetCloud(std::string_view key, std::string_view value, Config& conf
   return CheckCloudName(key, ToAbsl(value));
 }
 
+absl::Status SetEvents(std::string_view key, std::string_view value, Config& config) {
+  if (key == "event_program") return SetPath(key, value, config.event_program);
+  const bool http = value.substr(0, 7) == "http://" || value.substr(0, 8) == "https://";
+  // Without the value, which may be a secret.
+  if (!http || value.find_first_of(" @") != std::string_view::npos)
+    return absl::InvalidArgumentError(
+        "`event_url` must be http://HOST/PATH or https://HOST/PATH, without a user; an event_program can use "
+        "secrets");
+  config.event_url = std::string(value);
+  return absl::OkStatus();
+}
+
 absl::Status SetHangSources(std::string_view value, HangSources& into) {
   HangSources sources{false, false, false};
   for (const absl::string_view word : absl::StrSplit(ToAbsl(value), ',')) {
@@ -227,6 +239,7 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
     return SetOtlp(key, value, config);
   if (key == "cloud_import" || key == "cloud_export" || key == "cloud_metrics")
     return SetCloud(key, value, config);
+  if (key == "event_program" || key == "event_url") return SetEvents(key, value, config);
   if (key == "peak") {
     absl::StatusOr<GpuPeak> peak = ParsePeak(value);
     if (!peak.ok()) return Annotate(peak.status(), "`peak`");
@@ -256,7 +269,7 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
           "keep_events, heartbeat, checkpoint_scan, log_profiles, signals, host_notices, "
           "hang_evidence, hang_evidence_after, listen, listen_names, query_socket, reader_user, url, "
           "cluster_url, fleet, otlp, otlp_headers_file, otlp_protocol, otlp_signals, cloud_import, "
-          "cloud_export, cloud_metrics, peak, price, currency, "
+          "cloud_export, cloud_metrics, event_program, event_url, peak, price, currency, "
           "busbw"));
 }
 

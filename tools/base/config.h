@@ -70,6 +70,8 @@ struct Config {
   std::vector<std::string> cloud_import;
   std::string cloud_export;    // empty: none
   std::string cloud_metrics;   // projects/PROJECT for Cloud Monitoring; empty: none
+  std::string event_program;   // run for each event, see tools/accounting/live/events.h; empty: none
+  std::string event_url;       // to which the events are posted: http(s)://...; empty: none
   std::string database_copy;   // folder for daily copies of the database; empty: none
   std::vector<GpuPeak> peaks;  // in addition to the published ones
   std::vector<GpuPrice> prices;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,6 +44,26 @@ struct Pipe {
   }
 };
 
+// A file in memory, so that a program that does not read cannot block anybody.
+struct InputFile {
+  int fd = -1;
+  explicit InputFile(const std::string& text) {
+    if (text.empty()) return;
+    fd = memfd_create("stdin", MFD_CLOEXEC);
+    const bool written = fd >= 0 &&
+                         write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+                         lseek(fd, 0, SEEK_SET) == 0;
+    if (written || fd < 0) return;
+    close(fd);
+    fd = -1;
+  }
+  ~InputFile() {
+    if (fd >= 0) close(fd);
+  }
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+};
+
 }  // namespace
 
 absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
@@ -50,6 +71,9 @@ absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
   Pipe out;
   Pipe err;
   if (out.read < 0 || err.read < 0) return absl::ResourceExhaustedError(Cat("pipe: ", std::strerror(errno)));
+  const InputFile in(options.input);
+  if (in.fd < 0 && !options.input.empty())
+    return absl::ResourceExhaustedError(Cat("memfd_create: ", std::strerror(errno)));
 
   std::vector<std::string> env;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -72,7 +96,11 @@ absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
 
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  if (in.fd >= 0) {
+    posix_spawn_file_actions_adddup2(&actions, in.fd, 0);
+  } else {
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  }
   posix_spawn_file_actions_adddup2(&actions, out.write, 1);
   posix_spawn_file_actions_adddup2(&actions, err.write, 2);
   // Its own process group, so that its children are killed with it.
@@ -119,11 +147,12 @@ absl::StatusOr<CommandResult> RunCommand(const std::vector<std::string>& argv,
         continue;
       }
       std::string& into = i == 0 ? result.out : result.err;
-      if (into.size() + static_cast<std::size_t>(got) > options.max_output) {
+      const std::size_t room = options.max_output - into.size();
+      if (static_cast<std::size_t>(got) > room && !options.cut_output) {
         problem = Cat(argv[0], " printed more than ", options.max_output, " bytes");
         break;
       }
-      into.append(buffer.data(), static_cast<std::size_t>(got));
+      into.append(buffer.data(), std::min(room, static_cast<std::size_t>(got)));
     }
     if (!problem.empty()) break;
   }

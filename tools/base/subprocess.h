@@ -25,6 +25,8 @@ struct CommandOptions {
   std::size_t max_output = std::size_t{512} << 20U;
   std::vector<std::pair<std::string, std::string>> env;  // added to this process's environment
   std::function<void(pid_t)> started = {};  // called with the child's process id, for example to set limits
+  bool cut_output = false;  // what exceeds max_output is dropped; otherwise the program is killed
+  std::string input = {};   // its stdin; empty: /dev/null
 };
 
 // `argv[0]` is looked up in PATH. An error: the program could not be started (NotFound if it does not exist),

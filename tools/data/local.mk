@@ -23,7 +23,7 @@ dist_prometheus_DATA = tools/data/prometheus/slurm-goodput.rules.yml
 
 # systemd units.
 units = tools/data/units/goodputd.service tools/data/units/goodputd-controller.service tools/data/units/goodput-cloud.service \
-  tools/data/units/goodput-fleet.service tools/data/units/goodput-telemetry.service
+  tools/data/units/goodput-events.service tools/data/units/goodput-fleet.service tools/data/units/goodput-telemetry.service
 EXTRA_DIST += $(units:=.in) tools/data/units/goodputd.socket
 if SYSTEMD_UNITS
 dist_systemdsystemunit_DATA = tools/data/units/goodputd.socket

@@ -392,6 +392,7 @@ int RunDoctor(const DoctorOptions& options) {
   CheckFleetDatabase(*config, options.common.config, findings);
   CheckTelemetry(*config, options.common.config, findings);
   CheckCloud(*config, findings);
+  CheckEvents(*config, findings);
   if (const std::optional<std::string> url = RemoteUrl(options.common)) {
     CheckUrl(*url, options.common, findings);
   } else {

@@ -41,6 +41,7 @@ void CheckController(Database& db, const Config& config, Findings& findings);
 // --config, or empty.
 void CheckFleetDatabase(const Config& config, const std::string& config_file, Findings& findings);
 void CheckCloud(const Config& config, Findings& findings);
+void CheckEvents(const Config& config, Findings& findings);
 void CheckTelemetry(const Config& config, const std::string& config_file, Findings& findings);
 
 }  // namespace goodput

@@ -13,7 +13,11 @@ tools_sgoodput_sgoodput_files = \
   tools/sgoodput/doctor.cc \
   tools/sgoodput/doctor_cloud.cc \
   tools/sgoodput/doctor_controller.cc \
+  tools/sgoodput/doctor_events.cc \
   tools/sgoodput/doctor_fleet.cc \
+  tools/sgoodput/events_deliver.cc tools/sgoodput/events_deliver.h \
+  tools/sgoodput/events_state.cc tools/sgoodput/events_state.h \
+  tools/sgoodput/events_watch.cc \
   tools/sgoodput/doctor_slurm.cc \
   tools/sgoodput/doctor_telemetry.cc \
   tools/sgoodput/export.cc \

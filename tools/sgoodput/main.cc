@@ -217,6 +217,17 @@ Examples:
 
 Exit status: 0 done, 1 a service refused something or did not answer, 2 bad usage, or the database cannot be read.)";
 
+constexpr const char* kEventsExamples = R"(
+Each minute: looks for interruptions of runs, runs that make no progress, the end of that, and nodes that fail more
+often than by chance. Runs event_program of goodput.conf for each, or posts it to event_url. goodput-events.service
+runs it on the controller.
+
+Examples:
+  sudo -u goodput sgoodput events test     sends a sample, and says what happened
+  sgoodput events status                   what was sent, what waits, and what is wrong
+
+Exit status: 0 done, 1 an event was not taken, 2 bad usage, or the database cannot be read.)";
+
 constexpr const char* kSqlExamples = R"(
 Tables: events (each record), steps (each training step), marks (other marks), and those of SCHEMA.md.
 
@@ -694,6 +705,21 @@ int ParseAndRun(int argc, char** argv) {
   }
   cloud_sync->add_flag("--once", cloud.once, "do what is new, and exit");
 
+  goodput::EventsOptions events;
+  CLI::App* events_app = app.add_subcommand("events", "tell a program or a URL what happens to runs");
+  events_app->require_subcommand(1);
+  events_app->footer(kEventsExamples);
+  CLI::App* events_watch = events_app->add_subcommand("watch", "send what is new, and continue until killed");
+  CLI::App* events_status = events_app->add_subcommand("status", "what was sent, and what is wrong");
+  CLI::App* events_test = events_app->add_subcommand("test", "send one sample event");
+  for (CLI::App* command : {events_watch, events_status, events_test}) {
+    command
+        ->add_option("--config", events.common.config, "read FILE instead of /etc/slurm-goodput/goodput.conf")
+        ->type_name("FILE");
+    command->add_option("--db", events.common.db, "use the database FILE")->type_name("FILE");
+  }
+  events_watch->add_flag("--once", events.once, "send what is new, and exit");
+
   // RunFleetProgram passes its arguments on, see main().
   app.add_subcommand("fleet", "send runs to the fleet database of many clusters (see sgoodput fleet --help)")
       ->allow_extras();
@@ -733,23 +759,23 @@ int ParseAndRun(int argc, char** argv) {
       chosen == nullptr ? QuestionOf("list", app) : QuestionOf(chosen->get_name(), *chosen);
   if (chosen == nullptr) question.needs_run = !list.help_format;
   if (*advise_app) question.needs_run = !advise.target.job.empty() || !advise.target.run.empty();
-  const CommonOptions* common = *show_app                                ? &show.common
-                                : *watch_app                             ? &watch.common
-                                : *now_app                               ? &now.common
-                                : *check_app                             ? &check.common
-                                : *statement_app                         ? &statement.common
-                                : *rollup_app                            ? &rollup.common
-                                : *attempts_app                          ? &attempts.common
-                                : *advise_app                            ? &advise.common
-                                : *ingest_app                            ? &ingest.common
-                                : *backfill_app                          ? &backfill.common
-                                : *import_app                            ? &import.common
-                                : *export_app                            ? &out.common
-                                : *diff_app                              ? &diff.common
-                                : *metrics_app                           ? &metrics.common
-                                : *doctor_app                            ? &doctor.common
-                                : *profile_app || *sql_app || *cloud_app ? nullptr
-                                                                         : &list.common;
+  const CommonOptions* common = *show_app                                               ? &show.common
+                                : *watch_app                                            ? &watch.common
+                                : *now_app                                              ? &now.common
+                                : *check_app                                            ? &check.common
+                                : *statement_app                                        ? &statement.common
+                                : *rollup_app                                           ? &rollup.common
+                                : *attempts_app                                         ? &attempts.common
+                                : *advise_app                                           ? &advise.common
+                                : *ingest_app                                           ? &ingest.common
+                                : *backfill_app                                         ? &backfill.common
+                                : *import_app                                           ? &import.common
+                                : *export_app                                           ? &out.common
+                                : *diff_app                                             ? &diff.common
+                                : *metrics_app                                          ? &metrics.common
+                                : *doctor_app                                           ? &doctor.common
+                                : *profile_app || *sql_app || *cloud_app || *events_app ? nullptr
+                                                                                        : &list.common;
   // It passes --url on.
   if (*mcp_app) return goodput::RunMcp(mcp);
   const bool is_local = !out.cloud_log.empty() || !metrics.cloud_monitoring.empty();
@@ -772,6 +798,9 @@ int ParseAndRun(int argc, char** argv) {
   if (*sql_app) return goodput::RunSql(sql);
   if (*cloud_sync) return goodput::RunCloudSync(cloud);
   if (*cloud_status) return goodput::RunCloudStatus(cloud);
+  if (*events_watch) return goodput::RunEventsWatch(events);
+  if (*events_status) return goodput::RunEventsStatus(events);
+  if (*events_test) return goodput::RunEventsTest(events);
   if (*diff_app) return goodput::RunDiff(diff);
   if (*profile_app) {
     using What = goodput::ProfileOptions::What;

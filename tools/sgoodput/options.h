@@ -255,10 +255,19 @@ struct CloudOptions {
   bool once = false;
 };
 
+struct EventsOptions {
+  CommonOptions common;
+  bool once = false;
+};
+
 int RunList(const ListOptions& options);
 // Until it is killed, unless `once`. Statuses: kNothingMatched if a service refused something.
 int RunCloudSync(const CloudOptions& options);
 int RunCloudStatus(const CloudOptions& options);
+// Until it is killed, unless `once`. Statuses: kNothingMatched if an event was not taken.
+int RunEventsWatch(const EventsOptions& options);
+int RunEventsStatus(const EventsOptions& options);
+int RunEventsTest(const EventsOptions& options);
 int RunRollup(const RollupOptions& options);
 int RunNowCommand(const NowOptions& options);
 // Exit statuses of Nagios' plugins: 0, 2 and 3.

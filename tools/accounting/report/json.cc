@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "tools/accounting/report/advise_report.h"
+#include "tools/accounting/report/event_report.h"
 #include "tools/accounting/report/fleet_report.h"
 #include "tools/accounting/report/gpu_hours.h"
 #include "tools/accounting/report/now_report.h"
@@ -33,6 +34,9 @@ constexpr const char* kSchema = "slurm-goodput/2";
 constexpr const char* kReportSchema = "slurm-goodput-report/2";
 constexpr const char* kFleetSchema = "slurm-goodput-fleet/1";
 constexpr const char* kAdviseSchema = "slurm-goodput-advise/1";
+constexpr const char* kEventSchema = "slurm-goodput-event/1";
+constexpr std::size_t kMostEventText = 1000;
+constexpr std::size_t kMostEventEvidence = 20;
 constexpr const char* kNowSchema = "slurm-goodput-now/1";
 
 template <typename T>
@@ -485,6 +489,36 @@ std::string NowAsJson(const NowReport& report) {
                {"states", std::move(states)},
                {"runs", std::move(runs)}})
       .dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string EventAsJson(const Event& event) {
+  const auto cut = [](const std::string& text) { return text.substr(0, kMostEventText); };
+  const auto text_or_null = [&](const std::string& text) { return TextOrNull(cut(text)); };
+  Json evidence = Json::array();
+  for (const std::string& line : event.evidence) {
+    if (evidence.size() < kMostEventEvidence) evidence.push_back(cut(line));
+  }
+  const bool interruption = event.kind == EventKind::kInterruption;
+  return Json({{"schema", kEventSchema},
+               {"id", cut(event.id)},
+               {"kind", std::string(EventKindName(event.kind))},
+               {"time_ns", event.time},
+               {"text", cut(event.text)},
+               {"cluster", cut(event.run.cluster)},
+               {"job_id", event.job_id > 0 ? Json(event.job_id) : Json(nullptr)},
+               {"run", text_or_null(event.run.run)},
+               {"user", text_or_null(event.run.user)},
+               {"account", text_or_null(event.run.account)},
+               {"partition", text_or_null(event.run.partition)},
+               {"node", text_or_null(event.node)},
+               {"cause", text_or_null(event.cause)},
+               {"planned", interruption ? Json(event.planned) : Json(nullptr)},
+               {"gpus", event.gpus},
+               {"seconds_lost", SecondsOrNull(event.lost)},
+               {"gpu_seconds_lost", event.gpu_lost ? Json(GpuSeconds(*event.gpu_lost)) : Json(nullptr)},
+               {"evidence", std::move(evidence)},
+               {"command", text_or_null(event.command)}})
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::string AdviseAsJson(const AdviseReport& report) {

@@ -55,5 +55,6 @@ complete -c sgoodput -n 'test "$(__sgoodput_subcommand)" = import' -F
 complete -c sgoodput -n 'test "$(__sgoodput_subcommand)" = profile' -a 'list show test learn'
 complete -c sgoodput -n 'test "$(__sgoodput_subcommand)" = fleet' -a 'init migrate add status sync verify resend'
 complete -c sgoodput -n 'test "$(__sgoodput_subcommand)" = cloud' -a 'sync status'
+complete -c sgoodput -n 'test "$(__sgoodput_subcommand)" = events' -a 'watch status test'
 complete -c sgoodput -n 'test "$(__sgoodput_subcommand)" = telemetry' -a 'send status'
 complete -c sgoodput -n 'test "$(__sgoodput_subcommand)" = mark' -a 'step checkpoint phase restore world begin end'
