@@ -162,6 +162,7 @@ check_PROGRAMS += tests/unit/advise_test
 TESTS += tests/unit/advise_test
 tests_unit_advise_test_SOURCES = \
   tests/unit/advise_test.cc \
+  tests/unit/events_test.cc \
   tests/unit/reservation_test.cc \
   tests/unit/spares_test.cc \
   tests/unit/run_builder.h \

@@ -616,6 +616,24 @@ TEST(Command, OneThatClosesItsOutputAndHangsIsKilledToo) {
   EXPECT_LT(absl::Now() - begin, absl::Seconds(5));
 }
 
+TEST(Command, ItReadsItsInput) {
+  CommandOptions options;
+  options.input = std::string(300'000, 'x');
+  EXPECT_EQ(RunCommand({"wc", "-c"}, options)->out, "300000\n");
+  EXPECT_EQ(RunCommand({"true"}, options)->exit_code, 0) << "it need not";
+  EXPECT_EQ(RunCommand({"wc", "-c"})->out, "0\n");
+}
+
+TEST(Command, WhatIsTooMuchCanBeDropped) {
+  CommandOptions options;
+  options.max_output = 10;
+  options.cut_output = true;
+  const auto result = RunCommand({"sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' x; exit 4"}, options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->out, "xxxxxxxxxx");
+  EXPECT_EQ(result->exit_code, 4);
+}
+
 TEST(Command, TooMuchOutputIsAnError) {
   CommandOptions options;
   options.max_output = 1000;

@@ -41,7 +41,7 @@ constexpr absl::Duration kEventsPause = absl::Minutes(1);
 // Records about an end, and with them its cause, arrive within this time, as a rule.
 constexpr Ns kCauseSettles = 60 * kSecond;
 constexpr Ns kJudgeEvery = 3600 * kSecond;
-constexpr Ns kJudgedTime = 30 * 86'400 * kSecond;
+constexpr Ns kJudgedTime = Ns{30} * 86'400 * kSecond;
 // A target that does not work costs a pass at most so many tries.
 constexpr int kFailuresInPass = 3;
 
