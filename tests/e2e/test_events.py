@@ -10,6 +10,7 @@ import os
 import pwd
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
@@ -367,6 +368,22 @@ class ProgramTest(EventsTest):
             self.watch()
         self.assertEqual([event["id"] for event in self.taken()], ["interruption/c/8@%d/1" % (BEGAN + self.now - 3000)] * 2)
 
+    def test_the_service_is_killed_and_restarted_and_sends_nothing_twice(self) -> None:
+        self.first_pass_then_job_8_fails()
+        for _ in range(3):
+            with subprocess.Popen(self.command("events", "watch"), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                  env={"PATH": os.environ["PATH"], "TZ": "UTC"}) as child:
+                self.addCleanup(child.kill)
+                deadline = time.monotonic() + 30
+                while "1 sent" not in self.run_it("events", "status").stdout:
+                    self.assertLess(time.monotonic(), deadline)
+                    time.sleep(0.1)
+                time.sleep(1)
+                self.assertIsNone(child.poll())
+                child.kill()
+                self.assertEqual(child.communicate()[1], b"")
+        self.assertEqual(len(self.taken()), 1)
+
     def test_one_that_others_may_write_to_is_refused(self) -> None:
         self.first_pass_then_job_8_fails()
         for change in (lambda: os.chmod(self.program, 0o775), lambda: os.chown(self.program, NOBODY.pw_uid, 0), lambda: os.chmod(self.bin, 0o777)):
@@ -481,12 +498,24 @@ class EventsUsageTest(EventsTest):
         self.ingest()
         with open(self.state + ".lock", "w") as lock:
             os.chown(lock.name, NOBODY.pw_uid, NOBODY.pw_gid)
-            with subprocess.Popen(["flock", lock.name, "sleep", "30"]) as child:
+            with subprocess.Popen(["flock", "--no-fork", lock.name, "sleep", "30"]) as child:
                 time.sleep(0.5)
                 done = self.run_it("events", "watch", "--once")
-                child.kill()
+                with subprocess.Popen(self.command("events", "watch"), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, universal_newlines=True,
+                                      env={"PATH": os.environ["PATH"], "TZ": "UTC"}) as standby:
+                    self.addCleanup(standby.kill)
+                    time.sleep(1)
+                    self.assertFalse(os.path.exists(self.state))
+                    child.send_signal(signal.SIGTERM)
+                    deadline = time.monotonic() + 20
+                    while not os.path.exists(self.state):
+                        self.assertLess(time.monotonic(), deadline)
+                        time.sleep(0.1)
+                    standby.kill()
+                    said = standby.communicate()[1]
         self.assertEqual(done.returncode, 2, done)
         self.assertIn("another sgoodput events watch runs", done.stderr)
+        self.assertRegex(said, r"\Asgoodput: [^\n]*another sgoodput events watch runs\n\Z")
 
     def test_a_database_that_is_gone_is_said_and_what_waits_is_sent(self) -> None:
         self.first_pass_then_job_8_fails()

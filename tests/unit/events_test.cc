@@ -86,7 +86,7 @@ TEST(Events, AStallIsOneUntilItsEnd) {
   ASSERT_TRUE(stall);
   EXPECT_EQ(stall->id, Cat("stall/c/1@", At(10) / kSecond, "/", At(190) / kSecond));
   EXPECT_EQ(stall->lost, 110 * kSecond);
-  EXPECT_TRUE(stall->gpu_lost == 8 * 110 * kSecond);
+  EXPECT_TRUE(stall->gpu_lost == GpuNs{880} * kSecond);
   const ToldStall told{stall->id, 1, stall->time};
   run.Last().LastSeenAlive(500);
   run.Now(500);

@@ -39,7 +39,7 @@ absl::Status CheckOwner(const std::string& path, bool may_be_sticky) {
   return absl::OkStatus();
 }
 
-absl::Status Ran(const absl::StatusOr<CommandResult>& done) {
+absl::Status ResultOf(const absl::StatusOr<CommandResult>& done) {
   if (!done.ok()) return absl::UnavailableError(Message(done.status()));
   if (done->exit_code == 0) return absl::OkStatus();
   const std::string said = FirstLineOf(done->err);
@@ -54,7 +54,7 @@ absl::Status RunEventProgram(const WaitingEvent& event, const Config& config) {
   options.cut_output = true;
   options.input = event.json + "\n";
   options.env = event.env;
-  return Ran(RunCommand({config.event_program}, options));
+  return ResultOf(RunCommand({config.event_program}, options));
 }
 
 // The URL comes by stdin, since everybody can read a process's arguments.
@@ -67,7 +67,7 @@ absl::Status Post(const WaitingEvent& event, const Config& config) {
   const absl::StatusOr<CommandResult> done = RunCommand({InstalledProgram("post", "goodput-post")}, options);
   if (done.ok() && done->exit_code != 0 && !done->err.empty())
     return absl::UnavailableError(FirstLineOf(done->err));
-  return Ran(done);
+  return ResultOf(done);
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ namespace goodput {
 namespace {
 
 constexpr absl::Duration kEventsPause = absl::Minutes(1);
+constexpr absl::Duration kTakeOver = absl::Seconds(5);
 // Records about an end, and with them its cause, arrive within this time, as a rule.
 constexpr Ns kCauseSettles = 60 * kSecond;
 constexpr Ns kJudgeEvery = 3600 * kSecond;
@@ -108,12 +109,13 @@ class EventsWatch {
   EventsWatch(const EventsWatch&) = delete;
   EventsWatch& operator=(const EventsWatch&) = delete;
 
+  // Unavailable: another process has the lock, perhaps on another controller.
   absl::Status Open() {
     const std::string lock = setup_.state_file + ".lock";
-    lock_ = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (lock_ < 0) lock_ = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (lock_ < 0) return absl::FailedPreconditionError(absl::ErrnoToStatus(errno, lock).message());
     if (flock(lock_, LOCK_EX | LOCK_NB) != 0)
-      return absl::FailedPreconditionError(Cat(lock, ": another sgoodput events watch runs"));
+      return absl::UnavailableError(Cat(lock, ": another sgoodput events watch runs"));
     absl::StatusOr<std::optional<EventsState>> state = LoadEventsState(setup_.state_file);
     if (absl::IsDataLoss(state.status())) {
       std::fprintf(stderr,
@@ -298,8 +300,16 @@ int RunEventsWatch(const EventsOptions& options) {
   if (!setup.ok()) return Fail(setup.status());
   if (const absl::Status root = NotAsRoot("watch"); !root.ok()) return Fail(root);
   EventsWatch watch(options, *std::move(setup));
-  if (const absl::Status status = watch.Open(); !status.ok()) return Fail(status);
   std::string said;
+  absl::Status opened = watch.Open();
+  // It takes over when the other one has ended.
+  for (; absl::IsUnavailable(opened) && !options.once; opened = watch.Open()) {
+    if (Message(opened) != said) Fail(opened);
+    said = Message(opened);
+    absl::SleepFor(kTakeOver);
+  }
+  if (!opened.ok()) return Fail(opened);
+  said.clear();
   while (true) {
     const absl::Time began = absl::Now();
     const absl::StatusOr<bool> pass = watch.Pass();
