@@ -109,12 +109,30 @@ class WebTest(unittest.TestCase):
         self.assertRegex(browser.text(), r"2 nodes")
         # The cluster is younger than the seven days.
         self.assertRegex(browser.text(), r"For \d+\.\d % of it nobody saw the nodes")
+        browser.wait("return !document.body.innerText.includes('asking ...')", "all cards")
         self.assertNotRegex(browser.text(), r"NaN|null|undefined")
         self.wide_enough(browser)
         browser.picture(os.path.join(PICTURES, "web-fleet-light.png"))
+        self.of_users_and_days(browser)
         browser.keys("\ue00c")
         browser.wait("return document.querySelectorAll('table.runs tbody tr').length >= 1", "the list again")
         self.assertEqual(browser.errors(), [])
+
+    def of_users_and_days(self, browser: Browser) -> None:
+        def report(by: str) -> Dict[str, Any]:
+            answer: Dict[str, Any] = json.loads(self.site.sgoodput("report", "-a", "-S", "now-7days", "-T", "--by", by, "--json", "--no-refresh").stdout)
+            return answer
+        user, = report("user")["rows"]
+        cells = browser.run("return [...document.querySelectorAll('section')].filter((s) => s.innerText.startsWith('Users'))"
+                            ".flatMap((s) => [...s.querySelectorAll('tbody td')]).map((td) => td.textContent)")
+        self.assertEqual(cells[:2], ["nobody", str(user["runs"])])
+        self.assertEqual(cells[6], "%.1f %%" % (100 * user["scheduling"]))
+        wanted = {row["group"]: sum(b["gpu_seconds"] for b in row["buckets"] if b["name"] != "hold") for row in report("day")["rows"]}
+        drawn = browser.run("const days = [...document.querySelectorAll('rect.day')]; const sums = {}; for (const rect of days) {"
+                            "const x = rect.getAttribute('x'); sums[x] = (sums[x] || 0) + Number(rect.getAttribute('height')); } return Object.values(sums)")
+        self.assertEqual(len(drawn), sum(1 for seconds in wanted.values() if seconds > 0))
+        self.assertAlmostEqual(max(drawn), 162, places=3)  # the longest day has the whole height
+        self.assertEqual(browser.run("return document.querySelectorAll('.node').length"), len([r for r in report("node")["rows"] if r["group"] != "-"]))
 
     def test_on_a_narrow_dark_screen(self) -> None:
         browser = self.browser(400, dark=True)

@@ -42,6 +42,40 @@ const draw = {
         el("i", {color: bucket.name, width_percent: 100 * weight(bucket) / total, ...tip.on(`${bucket.name} ${percent(weight(bucket) / total)}`)})));
   },
 
+  // One column for each day: the GPU time of each bucket, stacked.
+  days(rows) {
+    const holder = el("div", {});
+    const of = (row, name) => row.buckets.find((bucket) => bucket.name === name).gpu_seconds;
+    const names = BUCKETS.filter((name) => name !== "hold" && rows.some((row) => of(row, name) > 0));
+    const totals = rows.map((row) => names.reduce((sum, name) => sum + of(row, name), 0));
+    const most = Math.max(...totals);
+    if (!(most > 0)) return el("p", {class: "soft"}, "No run wanted GPUs in this time.");
+    const high = 170;
+    const picture = svg("svg", {role: "img", "aria-label": "GPU-hours by day: " + rows.map((row, i) => `${row.group} ${hours(totals[i])}`).join(", ")});
+    function paint() {
+      const width = Math.max(340, Math.min(draw.WIDTH, holder.clientWidth || draw.WIDTH));
+      const apart = (width - 60) / rows.length;
+      const parts = [svg("text", {x: 0, y: 14}, `${hours(most)} GPU-h`), svg("line", {class: "axis", x1: 60, x2: width, y1: high, y2: high})];
+      const every = Math.ceil(rows.length / Math.floor((width - 60) / 76));
+      rows.forEach((row, i) => {
+        let y = high;
+        const text = `${row.group}\n` + names.filter((name) => of(row, name) > 0).map((name) => `${name} ${hours(of(row, name))} GPU-h`).join("\n");
+        for (const name of [...names].reverse()) {
+          const part = (high - 8) * of(row, name) / most;
+          y -= part;
+          if (part > 0) parts.push(svg("rect", {class: "day", x: 60 + i * apart + apart * 0.08, y, width: Math.min(apart * 0.84, 60), height: part, paint: name, ...tip.on(text)}));
+        }
+        if (i % every === 0) parts.push(svg("text", {x: 60 + i * apart, y: high + 15}, row.group.slice(5)));
+      });
+      picture.setAttribute("viewBox", `0 0 ${width} ${high + 20}`);
+      picture.replaceChildren(...parts);
+    }
+    holder.append(picture);
+    new ResizeObserver(() => paint()).observe(holder);
+    paint();
+    return el("div", {}, holder, draw.legend(names));
+  },
+
   // Up to `most` round times between `from` and `to`, in the reader's time zone.
   ticks(from, to, most) {
     const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 2592000];

@@ -39,6 +39,53 @@ const fleet = {
       fleet.between(row.scheduling, row.scheduling_range), fleet.between(row.runtime, row.runtime_range), percent(row.mpg), draw.bar(fleet.parts(row), (part) => part.gpu_seconds)];
   },
 
+  // Of rows of `report`: by user, reservation ...
+  groups(what, rows) {
+    const of = (row, name) => row.buckets.find((bucket) => bucket.name === name).gpu_seconds;
+    const number = (name, value, text) => ({name, n: 1, value, text});
+    return sortable([
+      {name: what, value: (row) => row.group, text: (row) => row.group},
+      number("Runs", (row) => row.runs, (row) => row.runs),
+      number("GPU-h", (row) => row.wanted_gpu_hours, (row) => hours(3600 * row.wanted_gpu_hours)),
+      number("Progress", (row) => of(row, "productive"), (row) => hours(of(row, "productive"))),
+      number("Lost work", (row) => of(row, "lost_work"), (row) => hours(of(row, "lost_work"))),
+      number("Interruptions", (row) => row.interruptions, (row) => row.interruptions),
+      number("Scheduling", (row) => row.scheduling, (row) => fleet.between(row.scheduling, row.scheduling_range)),
+      number("Runtime", (row) => row.runtime === null && row.runtime_range ? row.runtime_range[0] : row.runtime, (row) => fleet.between(row.runtime, row.runtime_range)),
+    ], rows, "GPU-h");
+  },
+
+  // A square for each node, darker the more often it failed, and those that fail more often than by chance by name.
+  nodes(rows) {
+    const known = rows.filter((row) => row.group !== "-");
+    const most = Math.max(1, ...known.map((row) => row.node_failures));
+    const suspects = known.filter((row) => row.chance !== null && row.chance < 0.01).map((row) => row.group);
+    const squares = known.map((row) => el("i", {class: "node" + (row.node_failures > 0 ? " failed" : "") + (suspects.includes(row.group) ? " suspect" : ""), "data-failures": row.node_failures,
+      style_opacity: row.node_failures > 0 ? 0.4 + 0.6 * row.node_failures / most : null, ...tip.on(`${row.group}\n${counted(row.node_failures, "failure")}, ${counted(row.runs, "run")}` + (row.chance === null ? "" : `\nby chance: ${percent(row.chance)}`))}));
+    const failures = known.reduce((sum, row) => sum + row.node_failures, 0);
+    return [el("div", {class: "nodes", role: "img", "aria-label": `${counted(known.length, "node")}, ${counted(failures, "failure")}`}, squares),
+      el("p", {}, suspects.length ? `More failures than chance allows: ${suspects.join(", ")}. See ` : `${counted(failures, "failure")} of ${counted(known.length, "node")}; no node fails more often than by chance. See `, el("code", {}, "sgoodput report -a --by node --suspects"))];
+  },
+
+  // Each card as its answer comes. A question that is refused, since it costs too much or is not allowed, says so.
+  async more(place) {
+    const asked = {starttime: fleet.since, truncate: 1, allusers: 1};
+    const cards = [["By day", "day", (rows) => draw.days(rows)], ["Users", "user", (rows) => fleet.groups("User", rows)],
+      ["How machines were obtained", "reservation", (rows) => fleet.groups("Reservation", rows)], ["Nodes", "node", fleet.nodes]];
+    const boxes = cards.map(([title]) => card(title, el("p", {class: "soft"}, "asking ...")));
+    place.replaceChildren(...boxes);
+    await Promise.all(cards.map(async ([, by, content], i) => {
+      let shown;
+      try {
+        const answer = await data.ask("/v1/report", {...asked, by});
+        shown = answer && answer.rows.length ? content(answer.rows) : el("p", {class: "soft"}, "No run in this time.");
+      } catch (error) {
+        shown = el("p", {class: "soft"}, error.message);
+      }
+      boxes[i].replaceChildren(boxes[i].firstChild, ...[shown].flat());
+    }));
+  },
+
   paint(place, answer) {
     const total = answer.total;
     if (total.capacity_gpu_seconds === 0) {
@@ -66,7 +113,8 @@ const fleet = {
     const since = el("select", {"aria-label": "since"},
       [["now-1days", "a day"], ["now-7days", "7 days"], ["now-30days", "30 days"]].map(([value, text]) => el("option", {value, selected: value === fleet.since ? "" : null}, text)));
     const place = el("div", {});
-    main.replaceChildren(el("h1", {class: "unseen"}, "Fleet"), el("div", {class: "tools"}, since), place);
+    const runs = el("div", {});
+    main.replaceChildren(el("h1", {class: "unseen"}, "Fleet"), el("div", {class: "tools"}, since), place, runs);
     since.addEventListener("change", () => { fleet.since = since.value; page.show(); });
     async function load() {
       const answer = await data.ask("/v1/report", {fleet: 1, by: "partition", starttime: fleet.since});
@@ -74,6 +122,7 @@ const fleet = {
       else fleet.paint(place, answer);
     }
     await load();
+    await fleet.more(runs);
     return {again: load, keys: {}};
   },
 };

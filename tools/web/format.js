@@ -24,6 +24,7 @@ function fill(node, attributes, children) {
       if (PATTERNS.includes(value)) node.classList.add("pattern");
     } else if (key === "plain") node.style.fill = `var(--${value})`;
     else if (key === "paint") node.style.fill = PATTERNS.includes(value) ? `url(#pattern-${value})` : `var(--${value})`;
+    else if (key === "style_opacity") node.style.opacity = value;
     else if (key === "width_percent") node.style.width = value + "%";
     else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
     else node.setAttribute(key, value);
@@ -80,7 +81,7 @@ function time(ns, with_day = true) {
 function table(columns, rows, attributes = {}) {
   const cell = (name, column, content, more = {}) => el(name, {...more, class: [column.n ? "n" : "", column.wide ? "wide" : "", column.long ? "long" : ""].join(" ").trim() || null}, content);
   return el("div", {class: "scroll"}, el("table", {class: "rows", ...attributes},
-    el("thead", {}, el("tr", {}, columns.map((column) => cell("th", column, column.name, {scope: "col"})))),
+    el("thead", {}, el("tr", {}, columns.map((column) => cell("th", column, column.title || column.name, {scope: "col", "aria-sort": column.sorted})))),
     el("tbody", {}, rows.map((row) => el("tr", {}, columns.map((column, i) => cell("td", column, row[i], {"data-label": column.name})))))));
 }
 
@@ -92,6 +93,30 @@ function zone() {
 // A card whose content is shown on demand.
 function folded(title, ...content) {
   return el("section", {class: "card"}, el("details", {}, el("summary", {}, el("h2", {}, title)), content));
+}
+
+// A table that a click on a title sorts. A column has `text` and, to be sorted by, `value` of an item; null is last.
+function sortable(columns, items, first) {
+  const holder = el("div", {});
+  let by = columns.find((column) => column.name === first), up = false;
+  const order = (a, b) => {
+    const [one, other] = [by.value(a), by.value(b)];
+    if (one === null || other === null) return (one === null) - (other === null);
+    return (one < other ? -1 : one > other ? 1 : 0) * (up ? 1 : -1);
+  };
+  const choose = (column) => {
+    up = by === column ? !up : false;
+    by = column;
+    paint();
+    [...holder.querySelectorAll("th button")].find((button) => button.dataset.column === column.name).focus();
+  };
+  function paint() {
+    const titles = columns.map((column) => ({...column, sorted: column === by ? (up ? "ascending" : "descending") : null,
+      title: el("button", {type: "button", "data-column": column.name, onclick: () => choose(column)}, column.name + (column !== by ? "" : up ? " ↑" : " ↓"))}));
+    holder.replaceChildren(table(titles, [...items].sort(order).map((item) => columns.map((column) => column.text(item)))));
+  }
+  paint();
+  return holder;
 }
 
 // At most `most` rows of a table, and a button for the others.

@@ -26,8 +26,8 @@ constexpr absl::Duration kSignedFor = absl::Hours(1);
 constexpr std::int64_t kLongestValidS = 86'400;
 
 constexpr const char* kOtherWays =
-    "use the key of a service account, run on a machine with a service account, or use gcloud logging read "
-    "LOG --format=json | sgoodput import -";
+    "use the key of a service account, or run on a machine with a service account (to read a log, gcloud "
+    "logging read LOG --format=json | sgoodput import - works, too)";
 
 // It becomes a line of a request.
 bool IsToken(std::string_view text) {

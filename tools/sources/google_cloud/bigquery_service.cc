@@ -29,7 +29,7 @@ constexpr absl::Duration kGiveUpCallAfter = absl::Minutes(10);
 constexpr absl::Duration kGiveUpUnreachableAfter = absl::Seconds(30);
 constexpr absl::Duration kMostBetweenLooks = absl::Seconds(10);
 constexpr absl::Duration kOneCall = absl::Minutes(5);
-constexpr std::size_t kMostReason = 500;
+constexpr std::size_t kMostOfReason = 500;
 
 constexpr int kSuccess = 200;
 constexpr int kRefusedToken = 401;
@@ -69,7 +69,7 @@ absl::StatusOr<bool> HasEnded(const std::string& body, const std::string& job_id
   simdjson::dom::object error;
   if (job["status"]["errorResult"].get(error) != simdjson::SUCCESS) return true;
   if (error["message"].get(why) != simdjson::SUCCESS) why = "(no reason)";
-  const std::string what = Cat("BigQuery, job ", job_id, ": ", Printable(std::string(why), kMostReason));
+  const std::string what = Cat("BigQuery, job ", job_id, ": ", Printable(std::string(why), kMostOfReason));
   return absl::StrContains(ToAbsl(why), "concurrent update") ? absl::AbortedError(what)
                                                              : absl::InvalidArgumentError(what);
 }
