@@ -347,17 +347,15 @@ std::vector<Advice> AdviseSpares(const SparePlan& plan, const Measured& measured
     return Cat(" (90%: ", SecondsInWords(low), " to ", SecondsInWords(high), ")");
   };
   Advice one;
-  one.action =
-      Cat("hold ", Times(plan.best, "spare node", "spare nodes"),
-          " in the allocation, and have one take over when a node is lost (srun --no-kill, or in-process "
-          "restart)");
+  one.action = Cat("hold ", Times(plan.best, "spare node", "spare nodes"),
+                   " in the allocation to take over (srun --no-kill, or in-process restart)");
   one.evidence =
       Cat("it lost nodes ", evidence.losses, " times, every ", SecondsInWords(1 / plan.model.rate),
           between(1 / plan.rate_range[1], 1 / plan.rate_range[0]), ", and waited ",
           SecondsInWords(plan.model.replace_s), between(plan.replace_range[0], plan.replace_range[1]),
-          " for new ones; within these intervals, ",
+          " for new ones; so ",
           plan.range[0] == plan.range[1] ? Cat(plan.range[0]) : Cat(plan.range[0], " to ", plan.range[1]),
-          " cost the least GPU time; the cost of the spares is deducted");
+          " cost the least GPU time, the spares' own included");
   one.gain = plan.gain;
   one.loss = "waiting for a node to replace a failed one";
   one.lost = ShareOfTime(evidence.replace_s, measured);
