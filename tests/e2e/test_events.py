@@ -249,6 +249,16 @@ class ArrivalTest(EventsTest):
         self.assertEqual((end["kind"], end["id"]), ("stall_end", stall["id"].replace("stall/", "stall_end/")))
         self.assertIn("it makes progress again", end["text"])
 
+    def test_the_end_of_a_stall_that_nobody_was_told_of_is_not_told(self) -> None:
+        self.ingest(alive=9)
+        for _ in range(2):
+            self.watch()
+        self.step(9, int(time.time()) - BEGAN - 3, 80)
+        self.ingest(alive=9)
+        for _ in range(2):
+            self.watch()
+        self.assertEqual(self.taken(), [])
+
     def test_a_stall_that_ends_with_the_program_says_so(self) -> None:
         self.ingest()
         self.watch()

@@ -78,6 +78,21 @@ TEST(Events, AnIdStaysWhenMoreIsKnown) {
   EXPECT_EQ(events[1].id, Cat("interruption/c/2@", At(1200) / kSecond, "/1"));
 }
 
+TEST(Events, AnEarlierAttemptThatBecomesKnownLaterChangesNoId) {
+  const auto requeued = [](bool all) {
+    RunBuilder run;
+    if (all) run.Attempt(1).Submitted(10).Started(20).Ended(500, "NODE_FAIL");
+    run.Attempt(1).Submitted(600).Started(700).Ended(1000, "NODE_FAIL");
+    run.Attempt(1).Submitted(1100).Started(1200);
+    run.Now(2000);
+    return InterruptionEvents(kRunOfEvents, run.Build());
+  };
+  const std::vector<Event> late = requeued(true);
+  ASSERT_EQ(late.size(), 2U);
+  EXPECT_EQ(late[1].id, requeued(false)[0].id);
+  EXPECT_NE(late[0].id, late[1].id);
+}
+
 TEST(Events, AStallIsOneUntilItsEnd) {
   RunBuilder run;
   TrainsEvent(run).LastSeenAlive(300);

@@ -122,9 +122,9 @@ std::vector<EventTarget> EventTargets(const Config& config) {
   return targets;
 }
 
-void EventsState::Take(const Event& event, const std::vector<EventTarget>& to, Ns now) {
-  if (event.time < now - kEventLife) return;
-  if (!known.emplace(event.id, event.time).second || began == 0) return;
+bool EventsState::Take(const Event& event, const std::vector<EventTarget>& to, Ns now) {
+  if (event.time < now - kEventLife) return false;
+  if (!known.emplace(event.id, event.time).second || began == 0) return false;
   for (const EventTarget target : to) {
     if (waiting.size() >= kMostWaitingEvents) {
       ++targets[target].dropped;
@@ -132,6 +132,7 @@ void EventsState::Take(const Event& event, const std::vector<EventTarget>& to, N
     }
     waiting.push_back({target, now, now, 0, event.id, EventEnvironment(event), EventAsJson(event)});
   }
+  return true;
 }
 
 void EventsState::Forget(Ns now) {

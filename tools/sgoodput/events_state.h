@@ -60,7 +60,7 @@ struct EventsState {
 
   // Notes the event and, after the first pass, adds it to the deliveries. An event that is known already, or
   // older than a day, is not added.
-  void Take(const Event& event, const std::vector<EventTarget>& to, Ns now);
+  bool Take(const Event& event, const std::vector<EventTarget>& to, Ns now);
   // Removes what is too old to matter.
   void Forget(Ns now);
 };

@@ -192,8 +192,8 @@ class EventsWatch {
     const std::optional<Event> stall = StallEvent(run, report.timeline, report.account);
     if (!stall) return;
     seen.insert(stall->id);
-    into.Take(*stall, targets_, now);
-    into.open[stall->id] = {stall->id, stall->job_id, stall->time};
+    // Nobody is told of the end of what they were not told of.
+    if (into.Take(*stall, targets_, now)) into.open[stall->id] = {stall->id, stall->job_id, stall->time};
   }
 
   absl::Status Judge(Ns now) {

@@ -353,11 +353,12 @@ std::vector<Advice> AdviseSpares(const SparePlan& plan, const Measured& measured
       Cat("it lost nodes ", evidence.losses, " times, every ", SecondsInWords(1 / plan.model.rate),
           between(1 / plan.rate_range[1], 1 / plan.rate_range[0]), ", and waited ",
           SecondsInWords(plan.model.replace_s), between(plan.replace_range[0], plan.replace_range[1]),
-          " for new ones; so ",
+          " for new ones; ",
           plan.range[0] == plan.range[1] ? Cat(plan.range[0]) : Cat(plan.range[0], " to ", plan.range[1]),
-          " cost the least GPU time, the spares' own included");
+          " cost least, their own time included");
   one.gain = plan.gain;
-  one.loss = "waiting for a node to replace a failed one";
+  // Its parts may be losses of other lines, too: a back-off, waiting for resources.
+  one.loss = "until a node replaced a failed one, which other lines may count, too";
   one.lost = ShareOfTime(evidence.replace_s, measured);
   return {one};
 }

@@ -75,10 +75,13 @@ std::string_view EventKindName(EventKind kind) {
 
 std::vector<Event> InterruptionEvents(const EventRun& run, const Timeline& timeline) {
   std::vector<Event> events;
-  std::map<std::int64_t, int> of_job;
+  std::map<int, int> of_attempt;
   for (const Interruption& interruption : timeline.interruptions) {
     Event event = InterruptionEvent(run, timeline, interruption);
-    event.id = Cat("interruption/", JobInId(run, timeline, event.job_id), "/", ++of_job[event.job_id]);
+    // By attempt: records of another one that arrive late change nothing.
+    const Ns submit = FactsOf(timeline, interruption.attempt).submit;
+    event.id = Cat("interruption/", run.cluster, "/", event.job_id, "@", submit / kSecond, "/",
+                   ++of_attempt[interruption.attempt]);
     events.push_back(std::move(event));
   }
   if (events.empty()) return events;
