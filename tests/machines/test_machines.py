@@ -6,6 +6,7 @@ the training program's own log and Slurm's accounting. Emulated processors are s
 bucket may differ from the truth by more than on a private cluster.
 """
 
+import json
 import os
 import time
 import unittest
@@ -184,6 +185,25 @@ class MachinesTest(unittest.TestCase):
         wait("the first pass is over", lambda: "Metrics to" in status(), 300, 5)
         self.assertRegex(status(), r"^Metrics to projects/none: last done never; .*(metadata server|GOOGLE_APPLICATION_CREDENTIALS)")
         self.assertEqual(SITE.ctl.say("systemctl show -p NRestarts --value goodput-cloud").strip(), "0")
+
+    def test_events_reach_a_program_from_their_sandbox(self) -> None:
+        """A requeue is told to a program of root's, with the service's rights."""
+        SITE.ctl.write("/usr/local/bin/tell", "#!/bin/sh\nid -un >>/var/lib/slurm-goodput/told\ncat >>/var/lib/slurm-goodput/told\n")
+        SITE.ctl.run("chmod 755 /usr/local/bin/tell")
+        self.configure("event_program = /usr/local/bin/tell")
+        self.enable("goodput-events")
+        wait("the first pass is over", lambda: "Looked for events" in SITE.ctl.run("runuser -u goodput -- sgoodput events status",
+                                                                               check=False).stdout, 300, 5)
+        job = SITE.sbatch("events", "--steps 300 --step-seconds 1 --save-every 5", "-N1", "--requeue", "--time=20")
+        SITE.wait_steps("events", 1, 8)
+        SITE.ctl.run("scontrol requeue %d" % job)
+        self.addCleanup(SITE.ctl.run, "scancel %d" % job)
+        wait("the event arrives", lambda: "user_requeue" in SITE.ctl.run("cat /var/lib/slurm-goodput/told", check=False).stdout, 400, 5)
+        user, event = SITE.ctl.say("cat /var/lib/slurm-goodput/told").split("\n", 1)
+        self.assertEqual(user, "goodput")
+        self.assertEqual((json.loads(event)["kind"], json.loads(event)["job_id"], json.loads(event)["cause"]),
+                         ("interruption", job, "user_requeue"))
+        self.said_nothing_bad("goodput-events")
 
     # --- interruptions of jobs
 
