@@ -204,18 +204,23 @@ class PageTest(unittest.TestCase):
         for said in job["what_to_do"]:
             self.assertIn(" ".join(said.split()), text)
 
-    def test_an_interruption_at_its_end_is_drawn(self) -> None:
-        folder = tempfile.mkdtemp(dir=self.dir)
-        spool = Spool(os.path.join(folder, "spool"))
-        self.attempt(spool, 7, 0, 40, range(0, 30), "NODE_FAIL", failed_node="n2")
+    def page_of(self, spool: Spool, job: str, cells: int) -> Browser:
+        """The page of a job of a database of its own, with more than so many parts in its timeline."""
         spool.write()
+        folder = os.path.dirname(spool.folder)
         where = ["--config", os.path.join(self.dir, "conf"), "--db", os.path.join(folder, "db")]
         self.assertEqual(run_it("ingest", *where, "--spool", spool.folder).returncode, 0)
-        page = os.path.join(folder, "end.html")
-        self.assertEqual(run_it("show", "7", *where, "--no-refresh", "--html", page).returncode, 0)
+        page = os.path.join(folder, "page.html")
+        self.assertEqual(run_it("show", job, *where, "--no-refresh", "--html", page).returncode, 0)
         browser = self.browser(1200)
         browser.open("file://" + page)
-        browser.wait("return document.querySelectorAll('svg rect.cell').length > 5", "the timeline")
+        browser.wait("return document.querySelectorAll('svg rect.cell').length > %d" % cells, "the timeline")
+        return browser
+
+    def test_an_interruption_at_its_end_is_drawn(self) -> None:
+        spool = Spool(os.path.join(tempfile.mkdtemp(dir=self.dir), "spool"))
+        self.attempt(spool, 7, 0, 40, range(0, 30), "NODE_FAIL", failed_node="n2")
+        browser = self.page_of(spool, "7", 5)
         self.assertEqual(browser.run("return document.querySelectorAll('svg .stop, svg .planned').length"), 1)
 
     def test_on_paper_everything_is_unfolded(self) -> None:
@@ -232,8 +237,7 @@ class PageTest(unittest.TestCase):
 
     def test_a_thousand_attempts_stay_readable(self) -> None:
         """54 days in which a run was requeued again and again: marks that would lie over each other are one, tables are shortened."""
-        folder = tempfile.mkdtemp(dir=self.dir)
-        spool = Spool(os.path.join(folder, "spool"))
+        spool = Spool(os.path.join(tempfile.mkdtemp(dir=self.dir), "spool"))
         more = {"job": 9, "user": "eve", "account": "acc", "name": "train"}
         for k in range(1000):
             begin = k * 4665
@@ -241,14 +245,7 @@ class PageTest(unittest.TestCase):
             spool.controller(begin + 201, **times, **more)
             spool.controller(begin + 4600, **times, **more, end_s=begin + 4600, state="COMPLETED" if k == 999 else "NODE_FAIL",
                              **({} if k == 999 else {"failed_node": "n%d" % (k % 7 + 1)}))
-        spool.write()
-        where = ["--config", os.path.join(self.dir, "conf"), "--db", os.path.join(folder, "db")]
-        self.assertEqual(run_it("ingest", *where, "--spool", spool.folder).returncode, 0)
-        page = os.path.join(folder, "many.html")
-        self.assertEqual(run_it("show", "9", *where, "--no-refresh", "--html", page).returncode, 0)
-        browser = self.browser(1200)
-        browser.open("file://" + page)
-        browser.wait("return document.querySelectorAll('svg rect.cell').length > 100", "the timeline")
+        browser = self.page_of(spool, "9", 100)
         drawn = browser.run("return [...document.querySelectorAll('svg .stop')].map((mark) => mark.getBoundingClientRect().x)")
         self.assertGreater(len(drawn), 50)
         self.assertGreater(min(b - a for a, b in zip(sorted(drawn), sorted(drawn)[1:])), 8)
