@@ -5,9 +5,7 @@ Lanes run in parallel: one at low priority for processor-bound suites (builds, l
 Slurm (end to end), one of which later helps with the processor-bound suites, and one for a suite that does little. A suite's output goes to
 out/tests/NAME.log and is printed if it fails.
 
-A test that fails while the other lanes load the machine is repeated alone at the end. If it fails again, it has failed; if it
-passes, it is reported as `unsteady`: the test needs fixing, but the product is not wrong. Reports of sanitizers, linters and
-fuzzers are not repeated.
+No test is repeated: one that fails only now and then is a fault of the test or of the product.
 """
 
 import os
@@ -55,23 +53,11 @@ class Suite(NamedTuple):
     count: Callable[[str, int], Counts]
     lane: str  # "busy", "waiting" or "idle"
     cwd: str = TOP
-    again: Tuple[str, ...] = (PYTHON, "tests/timed.py", "-v")  # the command that repeats some of its tests; (): none
 
 
 def whole(_output: str, code: int) -> Counts:
     """The suite is one test."""
     return Counts(1, 0) if code == 0 else Counts(0, 1)
-
-
-def failing_tests(output: str) -> List[str]:
-    """The tests of a unittest suite to repeat: failing tests, or whole classes whose setup failed or whose tests are numbered."""
-    names = re.findall(r"^(?:FAIL|ERROR): \S+ \((\w+(?:\.\w+)+)\)", output, re.M)
-    return sorted({re.sub(r"\.test_\d\w*$", "", name) for name in names})
-
-
-def failing_programs(output: str) -> List[str]:
-    """The programs of a GoogleTest suite to repeat."""
-    return sorted(set(re.findall(r"^(\S+): exit status \d+$", output, re.M)))
 
 
 def unittests(output: str, code: int) -> Counts:
@@ -104,8 +90,7 @@ def python_suite(name: str, *modules: str, lane: str = "waiting") -> Suite:
 
 
 def sanitized_suite(name: str, kind: str, folder: str) -> Suite:
-    command = ["tests/sanitize/run", kind, folder]
-    return Suite(name, command, unittests, "waiting", again=tuple(command))
+    return Suite(name, ["tests/sanitize/run", kind, folder], unittests, "waiting")
 
 
 def suites() -> List[Suite]:
@@ -152,7 +137,7 @@ def suites() -> List[Suite]:
         sanitized_suite("sanitized", "asan", ASAN),
         sanitized_suite("daemon-tsan", "tsan", TSAN),
         # These use the processor.
-        Suite("unit", [sh + "programs", BUILD], googletests, "busy", again=(sh + "unit", BUILD)),
+        Suite("unit", [sh + "programs", BUILD], googletests, "busy"),
         python_suite("trainer", "tests/trainer/test_trainer.py", lane="busy"),
         python_suite("python-client", "tests/clients/test_python.py", lane="busy"),
         python_suite("units", "tests.e2e.test_units", lane="busy"),
@@ -173,13 +158,13 @@ def suites() -> List[Suite]:
         python_suite("sql", "tests.e2e.test_sql", "tests.e2e.test_mcp", lane="busy"),
         python_suite("profiles", "tests.e2e.test_profiles", lane="busy"),
         python_suite("truth", "tests/e2e/harness/test_truth.py", "tests.e2e.harness.test_uninstrumented_rules", lane="busy"),
-        Suite("format", [sh + "format"], whole, "busy", again=()),
-        Suite("house", [sh + "house"], whole, "busy", again=()),
-        Suite("includes", [sh + "includes", BUILD], whole, "busy", again=()),
-        Suite("unit-sanitized", [sh + "sanitized", ASAN], googletests, "busy", again=(sh + "unit", ASAN)),
-        Suite("fuzz", ["tests/fuzz/run", FUZZ, "6"], googletests, "busy", again=()),
-        Suite("tidy", [sh + "tidy", BUILD], whole, "busy", again=()),
-        Suite("distcheck", [sh + "distcheck", BUILD], whole, "busy", again=()),
+        Suite("format", [sh + "format"], whole, "busy"),
+        Suite("house", [sh + "house"], whole, "busy"),
+        Suite("includes", [sh + "includes", BUILD], whole, "busy"),
+        Suite("unit-sanitized", [sh + "sanitized", ASAN], googletests, "busy"),
+        Suite("fuzz", ["tests/fuzz/run", FUZZ, "6"], googletests, "busy"),
+        Suite("tidy", [sh + "tidy", BUILD], whole, "busy"),
+        Suite("distcheck", [sh + "distcheck", BUILD], whole, "busy"),
     ]
 
 
@@ -270,29 +255,6 @@ def show(suite: Suite, counts: Counts, seconds: float, used_s: float) -> None:
         sys.stdout.write("".join("    | " + line + "\n" for line in read_log(suite)[-8000:].splitlines()))
 
 
-# More failures than this are not repeated.
-MOST_UNSTEADY = 12
-
-
-def second_try(suite: Suite, first: Counts) -> Counts:
-    """Repeats the failed tests of a suite alone. Returns its counts, updated with the tests that passed."""
-    log = read_log(suite)
-    programs = suite.count is googletests
-    names = failing_programs(log) if programs else failing_tests(log)
-    # A sanitizer's report is always valid.
-    reported = re.search(r"^[1-9]\d* reports$|Sanitizer: |runtime error: ", log, re.M)
-    if not suite.again or not names or first.failed > MOST_UNSTEADY or reported:
-        return first
-    again = suite._replace(name=suite.name + "-again", command=list(suite.again) + names)
-    counts, seconds, used_s = run(again)
-    show(again, counts, seconds, used_s)
-    if not counts.failed:
-        say("unsteady: %s (failed beside the other suites, passed alone)" % " ".join(names))
-    # A program or a class repeats all its tests: do not count those twice that had passed.
-    passed = min(counts.passed, first.failed)
-    return Counts(first.passed + passed, counts.failed, first.skipped + (0 if programs else counts.skipped))
-
-
 def main(names: List[str]) -> int:
     every = suites()
     if names == ["--list"]:
@@ -333,9 +295,6 @@ def main(names: List[str]) -> int:
         thread.start()
     for thread in lanes:
         thread.join()
-    for suite in every:
-        if suite.name in results and results[suite.name].failed:
-            results[suite.name] = second_try(suite, results[suite.name])
     times = sorted((t for suite in every if suite.name in results for t in slowest(suite)), reverse=True)[:MOST_SLOW]
     say("slowest: " + "\n         ".join("%5.1f s %s" % t for t in times))
     say("%.0f s in all" % (time.monotonic() - started))
