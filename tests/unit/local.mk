@@ -7,6 +7,7 @@ tests_unit_timeline_test_SOURCES = \
   tests/unit/run_builder.h \
   tests/unit/hang_evidence_test.cc \
   tests/unit/inferred_steps_test.cc \
+  tests/unit/rank_wait_test.cc \
   tests/unit/signals_test.cc \
   tests/unit/timeline_blocks_test.cc \
   tests/unit/timeline_causes_test.cc \

@@ -30,6 +30,7 @@ tools_accounting_libtimeline_files = \
   tools/accounting/timeline/lens.cc tools/accounting/timeline/lens.h \
   tools/accounting/timeline/node_loss.cc tools/accounting/timeline/node_loss.h \
   tools/accounting/timeline/pace.cc tools/accounting/timeline/pace.h \
+  tools/accounting/timeline/rank_wait.cc tools/accounting/timeline/rank_wait.h \
   tools/accounting/timeline/painter.cc tools/accounting/timeline/painter.h \
   tools/accounting/timeline/read_incarnation.cc tools/accounting/timeline/read_incarnation.h \
   tools/accounting/timeline/sanitize_facts.cc tools/accounting/timeline/sanitize_facts.h \
@@ -170,6 +171,7 @@ tools_accounting_libreport_la_SOURCES = \
   tools/accounting/report/rollup_report.h \
   tools/accounting/report/rollup_table.cc tools/accounting/report/rollup_table.h \
   tools/accounting/report/statement_report.cc tools/accounting/report/statement_report.h \
+  tools/accounting/report/late_ranks.cc tools/accounting/report/late_ranks.h \
   tools/accounting/report/suspects.cc tools/accounting/report/suspects.h
 tools_accounting_libreport_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_accounting_libreport_la_LIBADD = tools/accounting/liblive.la tools/accounting/libadvise.la tools/accounting/libfleet.la tools/accounting/librollup.la tools/accounting/libruns.la

@@ -11,6 +11,7 @@
 #include "sql/status_macros.h"
 #include "sql/tables/record_blocks.h"
 #include "sql/text.h"
+#include "tools/accounting/report/late_ranks.h"
 #include "tools/accounting/timeline/lens.h"
 #include "tools/accounting/timeline/sensitivity.h"
 #include "tools/base/format.h"
@@ -48,6 +49,8 @@ void PrintSteps(const Report& report, const Style& style) {
               report.timeline.checkpoints.size());
   if (const std::string pace = PaceInWords(report.account); !pace.empty())
     std::fputs(Wrap(pace, "       ").c_str(), stdout);
+  if (const std::string wait = RankWaitInWords(report); !wait.empty())
+    std::fputs(Wrap(wait, "       ").c_str(), stdout);
   PrintLastStep(report);
   std::printf("\n");
 }

@@ -11,6 +11,7 @@
 #include "tools/accounting/report/event_report.h"
 #include "tools/accounting/report/fleet_report.h"
 #include "tools/accounting/report/gpu_hours.h"
+#include "tools/accounting/report/late_ranks.h"
 #include "tools/accounting/report/now_report.h"
 #include "tools/accounting/report/report.h"
 #include "tools/accounting/report/rollup_report.h"
@@ -150,6 +151,28 @@ Json PaceJson(const Account& account) {
           {"first_step_gpu_seconds", GpuSeconds(lens.first_step)},
           {"after_checkpoint_gpu_seconds",
            lens.after_checkpoint ? Json(GpuSeconds(*lens.after_checkpoint)) : Json()}};
+}
+
+// Of the ranks that were last to begin steps, those that others waited for longest.
+constexpr std::size_t kMostLateRanks = 10;
+
+Json RankWaitJson(const Report& report) {
+  if (!report.account.rank_wait) return nullptr;
+  const RankWait& wait = *report.timeline.rank_wait;
+  Json late = Json::array();
+  for (const NamedLateRank& one : LateRanks(report, kMostLateRanks)) {
+    late.push_back({{"attempt", one.rank.attempt + 1},
+                    {"slurm_step", TextOrNull(StepText(one.rank.task.first))},
+                    {"rank", one.rank.task.second},
+                    {"node", TextOrNull(one.node)},
+                    {"steps", one.rank.steps},
+                    {"wait_share", one.share}});
+  }
+  return {{"gpu_seconds", GpuSeconds(*report.account.rank_wait)},
+          {"ranks", wait.ranks},
+          {"late_steps", wait.late_steps},
+          {"longest_s", Seconds(wait.longest)},
+          {"late", std::move(late)}};
 }
 
 Json LedgerJson(const Timeline& timeline) {
@@ -366,6 +389,7 @@ Json JobJson(const Report& report) {
               {"google_api_why", TextOrNull(why_google ? InWords(*why_google) : std::string())},
               {"lens_why", TextOrNull(WhyLensDiffers(account))},
               {"pace", PaceJson(account)},
+              {"rank_wait", RankWaitJson(report)},
               {"buckets", std::move(buckets)},
               {"attempts", Json::array()},
               {"interruptions", Json::array()},

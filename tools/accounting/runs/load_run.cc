@@ -202,6 +202,7 @@ absl::Status RunLoader::AddNodeSide(const JobKey& job, const ControllerClock& cl
   RETURN_IF_ERROR(clocks.Settle(db_, job, sources_.rows(), drafts_.Spans(), clock.Shifts(), steps,
                                 block_shifts, heartbeats));
   run_.facts.warnings.insert(run_.facts.warnings.end(), clocks.warnings().begin(), clocks.warnings().end());
+  run_.facts.clocks_differed |= !clocks.warnings().empty();
   NodeFacts nodes(db_, sources_, nodes_, drafts_, *step_reader_, run_);
   AllocatedNodes allocated(drafts_, het_job_.has_value());
   EventCursor events(db_, EventsOf::Job(job));

@@ -10,7 +10,10 @@ namespace goodput {
 
 void ClipTimeline(Timeline& timeline, Ns begin, Ns end) {
   if (timeline.end > end) timeline.running = false;
-  if (timeline.begin < begin || timeline.end > end) timeline.pace.reset();
+  if (timeline.begin < begin || timeline.end > end) {
+    timeline.pace.reset();
+    timeline.rank_wait.reset();
+  }
   timeline.begin = std::min(std::max(timeline.begin, begin), end);
   timeline.end = std::max(std::min(timeline.end, end), timeline.begin);
   std::vector<Interval> inside;

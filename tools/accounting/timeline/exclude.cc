@@ -50,6 +50,7 @@ void ExcludeTime(Timeline& timeline, std::vector<TimeSpan> windows) {
   windows = Joined(std::move(windows));
   if (windows.empty()) return;
   timeline.pace.reset();
+  timeline.rank_wait.reset();
   std::vector<Interval> outside;
   for (const Interval& interval : timeline.intervals) Cut(interval, windows, outside);
   timeline.intervals = std::move(outside);

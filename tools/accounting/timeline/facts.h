@@ -341,6 +341,7 @@ struct RunFacts {
   std::shared_ptr<const StepReader> step_reader;      // for the attempts' blocks
   std::shared_ptr<const SourceReader> source_reader;  // for sources without a name
   std::vector<AttemptFacts> attempts;
+  bool clocks_differed = false;       // the clock of a node was set, or differed: its times are estimated
   std::vector<std::string> warnings;  // from the code that assembled the facts
 
   // The name of one of `sources`.

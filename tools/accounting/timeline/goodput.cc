@@ -246,10 +246,26 @@ GpuNs GpuWeights::Stepping(int attempt, Ns begin, Ns end) const {
   return SumShares(attempt, begin, end).stepping;
 }
 
+double GpuWeights::MeanStepping(const Incarnation& start) const {
+  if (!start.first_step_begin) return 0;
+  const Ns begin = *start.first_step_begin;
+  const Ns end = std::max(begin + 1, start.last_progress.value_or(begin));
+  return static_cast<double>(Stepping(start.attempt, begin, end)) / static_cast<double>(end - begin);
+}
+
 std::optional<double> NvcreGoodput(const NvcreTimes& times) {
   const double whole = times.t_w - times.t_re;
   if (whole <= 0) return std::nullopt;
   return std::max(0.0, (times.t_w - times.t_ch - times.t_rm - times.t_re - times.t_save) / whole);
+}
+
+std::optional<GpuNs> WaitOfGpus(const Timeline& timeline, const GpuWeights& weights) {
+  if (!timeline.rank_wait) return std::nullopt;
+  const std::vector<Ns>& waits = timeline.rank_wait->of_start;
+  GpuNs sum = 0;
+  for (std::size_t i = 0; i < waits.size() && i < timeline.incarnations.size(); ++i)
+    sum += static_cast<GpuNs>(static_cast<double>(waits[i]) * weights.MeanStepping(timeline.incarnations[i]));
+  return sum;
 }
 
 Account TakeAccount(const Timeline& timeline) {
@@ -260,6 +276,7 @@ Account TakeAccount(const Timeline& timeline) {
   account.buckets = SumBuckets(timeline, weights);
   account.goodput = Fractions(timeline, account.buckets, weights);
   account.definitions = Define(timeline, account.goodput, account.buckets);
+  account.rank_wait = WaitOfGpus(timeline, weights);
   account.lens = TakeLens(timeline, account.buckets, weights);
   if (account.lens) DefineLens(*account.lens, account.goodput.scheduling.has_value(), account.definitions);
   return account;

@@ -55,6 +55,9 @@ class GpuWeights {
   Shares Split(const Interval& interval, Ns begin, Ns end) const;
   // Of a part of a start of the program: that of the GPUs that step.
   GpuNs Stepping(int attempt, Ns begin, Ns end) const;
+  // The mean of these GPUs over the steps of a start: an attempt may be resized, a program elastic. 0: no
+  // steps.
+  double MeanStepping(const Incarnation& start) const;
 
  private:
   // In GPU-nanoseconds.
@@ -159,6 +162,8 @@ struct Account {
   Goodput goodput;
   Definitions definitions;
   std::optional<Lens> lens;
+  // The part of productive time in which GPUs waited for the last rank to begin a step (see rank_wait.h).
+  std::optional<GpuNs> rank_wait;
   int gpus = 0;           // of the last attempt
   bool has_gpus = false;  // false: weights are 1
 };

@@ -29,6 +29,7 @@ struct IncarnationFacts {
   std::optional<int> failed_by;        // the signal that killed one of them
   std::vector<StepRecord> steps;       // by begin
   DurationHistogram parts;             // what the steps of parts of blocks took
+  Arrivals arrivals;
   std::vector<PhaseSpan> saves;
   std::vector<PhaseSpan> save_parts;     // of these, and time after them that belongs to them
   std::vector<PhaseSpan> overhead;       // after the first step

@@ -75,10 +75,7 @@ std::optional<Lens> TakeLens(const Timeline& timeline, const std::vector<BucketT
     const Incarnation& incarnation = timeline.incarnations[i];
     if (!incarnation.first_step_begin) continue;
     const Pace::Start& start = pace.starts[i];
-    const Ns begin = *incarnation.first_step_begin;
-    const Ns end = std::max(begin + 1, incarnation.last_progress.value_or(begin));
-    // Of an attempt that was resized, and of an elastic program: the mean.
-    const double gpus = Share(weights.Stepping(incarnation.attempt, begin, end), end - begin);
+    const double gpus = weights.MeanStepping(incarnation);
     const auto weigh = [&](double ns) { return static_cast<GpuNs>(ns * gpus); };
     lens.good += weigh(static_cast<double>(start.kept) * static_cast<double>(pace.best));
     lens.good_p05 += weigh(static_cast<double>(start.kept) * static_cast<double>(pace.p05));

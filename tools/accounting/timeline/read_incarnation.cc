@@ -230,6 +230,7 @@ void ReadSteps(const Folded& folded, const Allocation& allocation, const Told& t
                bool finished, IncarnationFacts& program) {
   const std::vector<const Mark*>& marks = told.marks;
   program.steps = RecordsOf(folded);
+  program.arrivals = folded.arrivals;
   if (program.steps.empty()) return;
   StepRecord& last = program.steps.back();
   last.hi = std::max(last.hi, last.lo + UsualCount(program.steps) - 1);

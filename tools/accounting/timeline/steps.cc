@@ -16,15 +16,55 @@ bool StartsAgain(const Folded& folded, const StepMark& mark) {
   return mark.train_step < folded.steps.front().mark.train_step;
 }
 
+// The tasks that began the newest step of a program.
+class NewestStep {
+ public:
+  void Begin(const StepMark& mark) {
+    arrivals_ = {mark.train_step, mark.t, mark.t, 0, {mark.slurm_step, mark.task}, mark.ref};
+    tasks_ = 1;
+    after_first_ = 0;
+  }
+  void Add(const StepMark& mark) {
+    arrivals_.last = mark.t;
+    arrivals_.last_task = {mark.slurm_step, mark.task};
+    arrivals_.last_mark = mark.ref;
+    ++tasks_;
+    after_first_ += mark.t - arrivals_.first;
+  }
+  // No task begins it any more.
+  void End(Arrivals& arrivals) {
+    if (tasks_ > 1) ++arrivals.compared;
+    if (tasks_ > 1 && arrivals_.last - arrivals_.first > kClocksAgree) {
+      arrivals_.wait = arrivals_.last - arrivals_.first - after_first_ / tasks_;
+      arrivals.late.push_back(arrivals_);
+    }
+    tasks_ = 0;
+  }
+
+ private:
+  StepArrivals arrivals_;
+  std::int64_t tasks_ = 0;
+  Ns after_first_ = 0;  // the sum over its tasks
+};
+
 class Folder {
  public:
   void Add(const StepMark& mark) {
-    if (incarnations_.empty() || StartsAgain(incarnations_.back(), mark)) incarnations_.emplace_back();
+    if (incarnations_.empty() || StartsAgain(incarnations_.back(), mark)) Start();
     Folded& folded = incarnations_.back();
+    const auto [last, fresh] = folded.last_of.try_emplace({mark.slurm_step, mark.task}, mark.train_step);
+    const bool repeated = !fresh && last->second == mark.train_step;
+    last->second = mark.train_step;
     // A task that lags behind the first one adds nothing.
-    if (folded.steps.empty() || mark.train_step > folded.steps.back().mark.train_step)
+    if (folded.steps.empty() || mark.train_step > folded.steps.back().mark.train_step) {
+      newest_.End(folded.arrivals);
+      newest_.Begin(mark);
       folded.steps.push_back({mark, nullptr});
-    folded.last_of[{mark.slurm_step, mark.task}] = mark.train_step;
+    } else if (mark.train_step < folded.steps.back().mark.train_step) {
+      ++folded.arrivals.out_of_step;
+    } else if (!repeated) {
+      newest_.Add(mark);
+    }
   }
 
   // False: its marks must be examined one by one.
@@ -33,16 +73,33 @@ class Folder {
     if (incarnations_.empty() || StartsAgain(incarnations_.back(), block.first)) return false;
     Folded& folded = incarnations_.back();
     if (block.first.train_step <= folded.steps.back().mark.train_step) return false;
+    newest_.End(folded.arrivals);
+    newest_.Begin(block.last);
     folded.steps.push_back({block.first, &block});
     folded.steps.push_back({block.last, nullptr});
     folded.last_of[{block.last.slurm_step, block.last.task}] = block.last.train_step;
     return true;
   }
 
-  std::vector<Folded> Finish() && { return std::move(incarnations_); }
+  std::vector<Folded> Finish() && {
+    EndOfProgram();
+    return std::move(incarnations_);
+  }
 
  private:
+  void Start() {
+    EndOfProgram();
+    incarnations_.emplace_back();
+  }
+  void EndOfProgram() {
+    if (incarnations_.empty()) return;
+    Folded& folded = incarnations_.back();
+    newest_.End(folded.arrivals);
+    folded.arrivals.tasks = folded.last_of.size();
+  }
+
   std::vector<Folded> incarnations_;
+  NewestStep newest_;  // of the last one
 };
 
 bool Before(const StepMark& a, const StepMark& b) {

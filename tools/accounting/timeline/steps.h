@@ -49,10 +49,33 @@ struct FoldedStep {
   const StepBlock* block = nullptr;
 };
 
+// A step that its tasks began at different times.
+struct StepArrivals {
+  std::int64_t train_step = 0;
+  Ns first = 0;           // when the first task began it
+  Ns last = 0;            // when the last one did
+  Ns wait = 0;            // of a task for the last one: the mean
+  Teller last_task;       // who began it last
+  EvidenceRef last_mark;  // its mark
+};
+
+// How the tasks of one program began its steps, of those that at least two tasks reported.
+struct Arrivals {
+  std::size_t tasks = 0;         // that reported steps
+  std::int64_t compared = 0;     // steps that at least two tasks began before any task began the next
+  std::int64_t out_of_step = 0;  // marks that came after another task had begun the next step
+  // The compared steps whose tasks differ by more than kClocksAgree; numbers and times ascend.
+  std::vector<StepArrivals> late;
+};
+
+// The clocks of nodes that keep the time by NTP or PTP agree at least this well.
+inline constexpr Ns kClocksAgree = 10'000'000;
+
 // Step marks of one program, merged over its tasks; numbers and times ascend.
 struct Folded {
   std::vector<FoldedStep> steps;
   std::map<Teller, std::int64_t> last_of;
+  Arrivals arrivals;
 };
 
 // One for each start of the program: a lower number in the same task begins the next.

@@ -11,6 +11,7 @@
 #include "tools/accounting/timeline/facts.h"
 #include "tools/accounting/timeline/pace.h"
 #include "tools/accounting/timeline/painter.h"
+#include "tools/accounting/timeline/rank_wait.h"
 #include "tools/accounting/timeline/signal_ledger.h"
 #include "tools/accounting/timeline/timeline_parts.h"
 #include "tools/accounting/timeline/world.h"
@@ -33,6 +34,8 @@ struct Timeline {
   StepCounts steps;
   // Of the whole run; absent if no step is whole, or once the timeline is only a part of the run.
   std::optional<Pace> pace;
+  // Of the whole run, likewise; absent, too, if the clock of a node was wrong.
+  std::optional<RankWait> rank_wait;
   std::vector<std::string> warnings;
   // Set if facts had to be removed: what `attempts` then point into.
   std::shared_ptr<const RunFacts> mended;
