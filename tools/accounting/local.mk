@@ -114,9 +114,11 @@ noinst_LTLIBRARIES += tools/accounting/libfleet.la
 tools_accounting_libfleet_la_SOURCES = \
   tools/accounting/fleet/fleet.cc tools/accounting/fleet/fleet.h \
   tools/accounting/fleet/load_fleet.cc tools/accounting/fleet/load_fleet.h \
+  tools/accounting/fleet/load_node_days.cc tools/accounting/fleet/load_node_days.h \
+  tools/accounting/fleet/node_days.cc tools/accounting/fleet/node_days.h \
   tools/accounting/fleet/node_history.cc tools/accounting/fleet/node_history.h
 tools_accounting_libfleet_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_accounting_libfleet_la_LIBADD = tools/accounting/libruns.la
+tools_accounting_libfleet_la_LIBADD = tools/accounting/librollup.la tools/accounting/libruns.la
 
 # Advice on a run: pure.
 noinst_LTLIBRARIES += tools/accounting/libadvise.la
