@@ -301,7 +301,8 @@ Ns Covered(const NodeHistory& history, const std::vector<NodeHold>& holds, Ns be
   std::vector<TimeSpan> spans;
   for (const NodeSpan& span : history) spans.push_back({span.begin, span.end});
   for (const NodeHold& hold : holds) spans.push_back({std::max(begin, hold.begin), std::min(end, hold.end)});
-  std::sort(spans.begin(), spans.end(), [](const TimeSpan& a, const TimeSpan& b) { return a.begin < b.begin; });
+  std::sort(spans.begin(), spans.end(),
+            [](const TimeSpan& a, const TimeSpan& b) { return a.begin < b.begin; });
   Ns sum = 0;
   Ns at = begin;
   for (const TimeSpan& span : spans) {
@@ -341,15 +342,16 @@ TEST(NodeDays, ANodeIsAllocatedAsLongAsAnyJobHasIt) {
   }
   EXPECT_EQ(holds.first(), At(10)) << "a job that waits has no node";
   const NodeEvidence evidence{
-      {{"n1", {{At(0), At(80), Condition::kIdle, 8, "a3"}, {At(80), At(100), Condition::kDown, 8, "a3"}}}}, {}};
+      {{"n1", {{At(0), At(80), Condition::kIdle, 8, "a3"}, {At(80), At(100), Condition::kDown, 8, "a3"}}}},
+      {}};
   EXPECT_EQ(Tell(CountNodeDays(evidence, holds, At(0), At(100))),
             "n1 19675 8: allocated 50 idle 30 down 20 [allocated 80 idle 560 down 160]");
 }
 
 TEST(NodeDays, AreCutAtMidnight) {
   constexpr double kMidnight = 6'400;
-  const NodeEvidence evidence{
-      {{"n1", {{At(6'300), At(kMidnight + 90'000), Condition::kDrained, 4, "a3"}}}}, {}};
+  const NodeEvidence evidence{{{"n1", {{At(6'300), At(kMidnight + 90'000), Condition::kDrained, 4, "a3"}}}},
+                              {}};
   EXPECT_EQ(Tell(CountNodeDays(evidence, {}, At(0), At(200'000))),
             "n1 19675 4: drained 100 [drained 400] | n1 19676 4: drained 86400 [drained 345600] | "
             "n1 19677 4: drained 3600 [drained 14400]");

@@ -32,6 +32,7 @@ Examples:
   sgoodput --fleet-db URL -a -S now-7days                  all runs of all clusters, the latest first
   sgoodput --fleet-db URL report -a -S 2026-11-01 --by cluster,account
   sgoodput --fleet-db URL report -a -S 2026-01-01 --by month
+  sgoodput --fleet-db URL report --fleet -S now-30days    how much of the fleet was idle or down
   sgoodput --fleet-db URL show 1234 -M a3)";
 
 void AddCommon(CLI::App& app, goodput::FleetCommon& common) {
@@ -113,6 +114,9 @@ int ParseAndRun(int argc, char** argv) {
       ->type_name("LENGTH");
   report_app->add_flag("--suspects", report.suspects,
                        "with --by node: only nodes that fail more often than by chance, and their list");
+  report_app->add_flag("--fleet", report.fleet,
+                       "all nodes of the clusters: allocated, idle, down, drained or unknown;\n"
+                       "                              --by cluster, node, day, month, all");
   report_app->add_option("--gpu-hour", report.price, "price of one GPU-hour")->type_name("PRICE");
   report_app->add_flag("--json", common.json, "print JSON (see report.schema.json)");
   report_app->add_flag("-P,--parsable2", report.parsable2, "fields separated by |, without the total");

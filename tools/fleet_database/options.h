@@ -52,6 +52,7 @@ struct FleetReportOptions {
   bool no_header = false;
   std::string sort;
   bool suspects = false;
+  bool fleet = false;
 };
 
 struct FleetStatementOptions {

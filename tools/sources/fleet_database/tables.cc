@@ -11,6 +11,7 @@
 #include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/accounting/fleet_rows/fleet_rows.h"
+#include "tools/accounting/fleet_rows/node_day_rows.h"
 #include "tools/accounting/rollup/rollup.h"
 #include "tools/accounting/timeline/bucket.h"
 #include "tools/base/format.h"
@@ -54,10 +55,10 @@ absl::StatusOr<bool> OffersCitus(FleetConnection& connection) {
 absl::Status CreateAll(FleetConnection& connection, bool distributed) {
   const std::vector<std::string> buckets = BucketColumns();
   RETURN_IF_ERROR(connection.Execute(FleetTables(buckets)));
-  RETURN_IF_ERROR(connection.Execute(FleetBucketColumns(buckets)));
+  RETURN_IF_ERROR(connection.Execute(FleetColumns(buckets, NodeUseColumns())));
   if (distributed) RETURN_IF_ERROR(connection.Execute(FleetDistribution()));
   RETURN_IF_ERROR(connection.Execute(UsageTable(buckets, distributed)));
-  RETURN_IF_ERROR(connection.Execute(FleetViews(Sides(), buckets)));
+  RETURN_IF_ERROR(connection.Execute(FleetViews(Sides(), buckets, NodeUseColumns())));
   RETURN_IF_ERROR(connection.Execute(FleetRights()));
   return connection
       .Query(
@@ -122,17 +123,24 @@ absl::Status CheckFleetTables(FleetConnection& connection, bool reads) {
   if (version > kFleetVersion) return Newer(connection, version);
   ASSIGN_OR_RETURN(
       const FleetResult columns,
-      connection.Query("SELECT attname FROM pg_attribute WHERE attrelid = 'goodput.attempt_day'::regclass"
-                       " AND attnum > 0 AND NOT attisdropped"
-                       " UNION ALL SELECT relname FROM pg_class"
-                       " WHERE oid = to_regclass('goodput.attempt_nodes')"));
+      connection.Query(
+          "SELECT attname FROM pg_attribute WHERE attrelid = 'goodput.attempt_day'::regclass"
+          " AND attnum > 0 AND NOT attisdropped"
+          " UNION ALL SELECT relname FROM pg_class"
+          " WHERE oid IN (to_regclass('goodput.attempt_nodes'), to_regclass('goodput.cluster_day'))"
+          " UNION ALL SELECT attname FROM pg_attribute WHERE attrelid = to_regclass('goodput.node_day')"
+          " AND attnum > 0 AND NOT attisdropped"));
   std::set<std::string> there;
   for (int row = 0; row < columns.rows(); ++row) there.emplace(columns.Text(row, 0));
   std::vector<std::string> missing;
   for (const std::string& column : AttemptDayColumns()) {
     if (there.count(column) == 0) missing.push_back(column);
   }
-  if (there.count("attempt_nodes") == 0) missing.emplace_back("attempt_nodes");
+  std::vector<std::string> newer = NodeUseColumns();
+  newer.insert(newer.end(), {"attempt_nodes", "cluster_day"});
+  for (const std::string& name : newer) {
+    if (there.count(name) == 0) missing.push_back(name);
+  }
   if (version == kFleetVersion && missing.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       Cat(connection.name(), " has tables of an older release",
