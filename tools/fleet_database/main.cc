@@ -33,6 +33,7 @@ Examples:
   sgoodput --fleet-db URL report -a -S 2026-11-01 --by cluster,account
   sgoodput --fleet-db URL report -a -S 2026-01-01 --by month
   sgoodput --fleet-db URL report --fleet -S now-30days    how much of the fleet was idle or down
+  sgoodput --fleet-db URL page >fleet.html                all of this as a page for a browser
   sgoodput --fleet-db URL show 1234 -M a3)";
 
 void AddCommon(CLI::App& app, goodput::FleetCommon& common) {
@@ -125,6 +126,17 @@ int ParseAndRun(int argc, char** argv) {
       ->type_name("COLUMN[,..]");
   report_app->add_flag("-n,--noheader", report.no_header, "no header line");
 
+  goodput::FleetPageOptions fleet_page;
+  CLI::App* page_app = app.add_subcommand("page", "the fleet as a page for a browser, on stdout");
+  AddCommon(*page_app, common);
+  AddList(*page_app, "-M,--clusters", fleet_page.select.clusters, "CLUSTER[,..]", "these clusters");
+  fleet_page.select.start = "now-30days";
+  page_app
+      ->add_option("-S,--starttime", fleet_page.select.start,
+                   "from TIME on (now-30days), in whole days in UTC")
+      ->type_name("TIME");
+  page_app->add_option("-E,--endtime", fleet_page.select.end, "until TIME")->type_name("TIME");
+
   goodput::FleetStatementOptions statement;
   CLI::App* statement_app =
       app.add_subcommand("statement", "what a month cost, what became progress, and what was lost");
@@ -189,8 +201,10 @@ int ParseAndRun(int argc, char** argv) {
     std::fprintf(stderr, "sgoodput: with the fleet database: %s; see sgoodput fleet --help\n", error.what());
     return goodput::kFleetBadUsage;
   }
-  list.common = report.common = statement.common = show.common = add.common = sync.common = common;
+  list.common = report.common = statement.common = fleet_page.common = show.common = add.common =
+      sync.common = common;
   if (*report_app) return goodput::RunFleetReport(report);
+  if (*page_app) return goodput::RunFleetPage(fleet_page);
   if (*statement_app) return goodput::RunFleetStatement(statement);
   if (*show_app) return goodput::RunFleetShow(show);
   if (*init) return goodput::RunFleetInit(common);

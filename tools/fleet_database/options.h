@@ -55,6 +55,12 @@ struct FleetReportOptions {
   bool fleet = false;
 };
 
+// A page of the fleet: -M, -S and -E of `select`.
+struct FleetPageOptions {
+  FleetCommon common;
+  FleetSelectOptions select;
+};
+
 struct FleetStatementOptions {
   FleetCommon common;
   FleetSelectOptions select;
@@ -90,6 +96,8 @@ struct FleetSyncOptions {
 
 int RunFleetList(const FleetListOptions& options);
 int RunFleetReport(const FleetReportOptions& options);
+// Writes the page to stdout.
+int RunFleetPage(const FleetPageOptions& options);
 int RunFleetStatement(const FleetStatementOptions& options);
 int RunFleetShow(const FleetShowOptions& options);
 int RunFleetInit(const FleetCommon& options);
