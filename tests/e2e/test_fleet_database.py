@@ -160,6 +160,23 @@ class SumsTest(FleetTest):
                 self.same(self.report("-S", ALL, "--by", by, "-M", cluster.name), self.utc_report(cluster, "-S", ALL, "--by", by),
                           "%s %s" % (cluster.name, by))
 
+    def test_equal_them_by_consumption(self) -> None:
+        """But for what says how machines were obtained, which the fleet does not have."""
+        for cluster in self.clusters:
+            for more in (["-S", ALL, "--by", "consumption"], ["-S", ALL, "--by", "consumption,user"], ["-S", ALL, "--by", "consumption,cause"],
+                         ["-S", MONTHS[1], "-E", MONTHS[2], "-T", "--by", "consumption"], ["-S", MONTHS[0], "-E", MONTHS[3], "-T", "--by", "day,consumption"]):
+                theirs = self.utc_report(cluster, *more)
+                for row in theirs["rows"] + [theirs["total"]]:
+                    row.pop("told_by")
+                    for key in ("program", "program_share", "mpg"):
+                        row.pop(key)
+                ours = self.report(*more, "-M", cluster.name)
+                self.assertEqual([row.pop("told_by") for row in ours["rows"] + [ours["total"]]], [{}] * (len(ours["rows"]) + 1))
+                self.same(ours, theirs, "%s %s" % (cluster.name, more))
+            kinds = {row["group"]: row["runs"] for row in self.report("-S", ALL, "--by", "consumption", "-M", cluster.name)["rows"]}
+            self.assertEqual(kinds["reserved"], 1, "one run, in two reservations")
+            self.assertIn("spot", kinds)
+
     @staticmethod
     def utc_report(cluster: Cluster, *args: str) -> Dict[str, Any]:
         done = subprocess.run([SGOODPUT, "report", "-a", *args, "--no-refresh", "--json", "--config", cluster.conf, "--db", cluster.db],
@@ -546,7 +563,7 @@ class QuestionsTest(FleetTest):
     def test_fit_a_terminal(self) -> None:
         for args in (["report", "-a", "-S", ALL], ["report", "-a", "-S", ALL, "--by", "cluster,account"], ["report", "-a", "-S", ALL, "--by", "month"],
                      ["report", "-a", "-S", ALL, "--gpu-hour", "2"], ["-a", "-S", ALL], ["show", "12", "-M", "alpha"], ["fleet", "status"],
-                     ["report", "-a", "-S", ALL, "--by", "user"], ["report", "-a", "-S", ALL, "--by", "node"],
+                     ["report", "-a", "-S", ALL, "--by", "user"], ["report", "-a", "-S", ALL, "--by", "consumption"], ["report", "-a", "-S", ALL, "--by", "node"],
                      ["report", "-a", "-S", ALL, "--by", "node", "--suspects"],
                      ["report", "-a", "-S", "2026-10-01", "-E", "2026-11-01", "--window", "7d", "--by", "all"]):
             for line in self.said(self.owner(*args)).splitlines():

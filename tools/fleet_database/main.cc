@@ -107,9 +107,10 @@ int ParseAndRun(int argc, char** argv) {
   report_app->add_flag("-T,--truncate", report.select.truncate,
                        "count only the days between -S and -E, in UTC");
   report_app
-      ->add_option("--by", report.by,
-                   "cluster, user, account, partition, reservation, run, gpu_type, month, day, cause, "
-                   "node, tag:KEY, all; or two: A,B")
+      ->add_option(
+          "--by", report.by,
+          "cluster, user, account, partition, reservation, consumption, run, gpu_type, month, day, cause, "
+          "node, tag:KEY, all; or two: A,B")
       ->type_name("WHAT");
   report_app->add_option("--window", report.window, "one row per so many days from -S to -E: 1d, 7d")
       ->type_name("LENGTH");
