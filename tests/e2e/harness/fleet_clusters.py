@@ -41,8 +41,8 @@ def instrumented(spool: Spool, job: int, begin: float, user: str, gpus: int, opt
     more = {"job": job, "user": user, "account": "acc-" + user, "gpus": gpus, "nnodes": 3, "nodes": "n[1-3]"}
     for attempt in range(2):
         t = begin + attempt * 70000
-        # Its second attempt has machines of another reservation.
-        reservation = {"reservation": "res-%d" % attempt} if job == 11 else {}
+        # One run has machines of two reservations, another one of none and then of one.
+        reservation = {"reservation": "res-%d" % attempt} if job == 11 or (job == 12 and attempt) else {}
         times = {"submit_s": t, "eligible_s": t, "start_s": t + 137, **reservation}
         spool.controller(t + 140, **times, **more)
         spool.node(t + 137, "job_prolog", job=job, opt=opt)
