@@ -18,6 +18,13 @@ struct KnownTime {
   std::optional<std::int64_t> gpus;
 };
 
+// Jobs and GPUs that are held from `t` on, more or less than before.
+struct HeldChange {
+  Ns t = 0;
+  std::int64_t jobs = 0;
+  std::int64_t gpus = 0;
+};
+
 NodeUse UseOf(NodeCondition condition) {
   switch (condition) {
     case NodeCondition::kDown:
@@ -57,24 +64,24 @@ class NodeDayCount {
     }
   }
 
-  std::vector<NodeDay> Take(std::vector<NodeHold> holds) && {
+  std::vector<NodeDay> Take(const std::vector<NodeHold>& holds) && {
     std::sort(known_.begin(), known_.end(),
               [](const KnownTime& a, const KnownTime& b) { return a.begin < b.begin; });
-    std::sort(holds.begin(), holds.end(),
-              [](const NodeHold& a, const NodeHold& b) { return a.begin < b.begin; });
-    const std::vector<Ns> edges = Edges(holds);
-    std::vector<const NodeHold*> active;
-    auto next = holds.cbegin();
+    const std::vector<HeldChange> changes = Changes(holds);
+    const std::vector<Ns> edges = Edges(changes);
+    std::int64_t jobs = 0;
+    std::int64_t gpus = 0;
+    auto change = changes.cbegin();
     auto known = known_.cbegin();
     for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
       const Ns from = edges[i];
-      for (; next != holds.cend() && next->begin <= from; ++next) active.push_back(&*next);
-      active.erase(std::remove_if(active.begin(), active.end(),
-                                  [&](const NodeHold* hold) { return hold->end <= from; }),
-                   active.end());
+      for (; change != changes.cend() && change->t <= from; ++change) {
+        jobs += change->jobs;
+        gpus += change->gpus;
+      }
       while (known != known_.cend() && known->end <= from) ++known;
       const bool is_known = known != known_.cend() && known->begin <= from;
-      Count(from, edges[i + 1], active, is_known ? &*known : nullptr);
+      Count(from, edges[i + 1], jobs > 0, gpus, is_known ? &*known : nullptr);
     }
     return std::move(days_);
   }
@@ -86,35 +93,47 @@ class NodeDayCount {
     if (time.begin < time.end) known_.push_back(time);
   }
 
+  // At the begin and at the end of each hold, by time.
+  std::vector<HeldChange> Changes(const std::vector<NodeHold>& holds) const {
+    std::vector<HeldChange> changes;
+    changes.reserve(2 * holds.size());
+    for (const NodeHold& hold : holds) {
+      changes.push_back({std::max(hold.begin, begin_), 1, hold.gpus});
+      changes.push_back({std::min(hold.end, end_), -1, -hold.gpus});
+    }
+    std::sort(changes.begin(), changes.end(),
+              [](const HeldChange& a, const HeldChange& b) { return a.t < b.t; });
+    return changes;
+  }
+
   // Between two of them, nothing changes, and the day is the same.
-  std::vector<Ns> Edges(const std::vector<NodeHold>& holds) const {
+  std::vector<Ns> Edges(const std::vector<HeldChange>& changes) const {
     std::vector<Ns> edges;
-    const auto add = [&](Ns begin, Ns end) {
-      edges.push_back(begin);
-      edges.push_back(end);
-      for (Ns midnight = (UtcDay(begin) + 1) * kUtcDay; midnight < end; midnight += kUtcDay)
-        edges.push_back(midnight);
-    };
-    for (const KnownTime& time : known_) add(time.begin, time.end);
-    for (const NodeHold& hold : holds) add(std::max(hold.begin, begin_), std::min(hold.end, end_));
+    for (const KnownTime& time : known_) edges.insert(edges.end(), {time.begin, time.end});
+    for (const HeldChange& change : changes) edges.push_back(change.t);
+    if (edges.empty()) return edges;
+    const auto [first, last] = std::minmax_element(edges.begin(), edges.end());
+    const Ns end = *last;
+    for (Ns midnight = (UtcDay(*first) + 1) * kUtcDay; midnight < end; midnight += kUtcDay)
+      edges.push_back(midnight);
     std::sort(edges.begin(), edges.end());
     edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
     return edges;
   }
 
-  void Count(Ns from, Ns to, const std::vector<const NodeHold*>& active, const KnownTime* known) {
-    if (active.empty() && known == nullptr) return;
+  // `gpus`: that jobs hold.
+  void Count(Ns from, Ns to, bool held, std::int64_t gpus, const KnownTime* known) {
+    if (!held && known == nullptr) return;
     const std::int64_t day = UtcDay(from);
     if (days_.empty() || days_.back().day != day) days_.push_back({node_, day, std::nullopt, {}});
     NodeDay& row = days_.back();
     const NodeUse unheld = known == nullptr ? NodeUse::kUnknown : UseOf(known->condition);
-    row.time.ns[IndexOf(active.empty() ? unheld : NodeUse::kAllocated)] += to - from;
+    row.time.ns[IndexOf(held ? NodeUse::kAllocated : unheld)] += to - from;
     if (known == nullptr || !known->gpus) return;
     row.gpus = std::max(row.gpus.value_or(0), *known->gpus);
-    std::int64_t free = *known->gpus;
-    for (const NodeHold* hold : active) free -= std::min(free, hold->gpus);
-    row.time.gpu_ns[IndexOf(NodeUse::kAllocated)] += static_cast<GpuNs>(*known->gpus - free) * (to - from);
-    row.time.gpu_ns[IndexOf(unheld)] += static_cast<GpuNs>(free) * (to - from);
+    const std::int64_t allocated = std::min(gpus, *known->gpus);
+    row.time.gpu_ns[IndexOf(NodeUse::kAllocated)] += static_cast<GpuNs>(allocated) * (to - from);
+    row.time.gpu_ns[IndexOf(unheld)] += static_cast<GpuNs>(*known->gpus - allocated) * (to - from);
   }
 
   std::string node_;
@@ -193,7 +212,7 @@ std::vector<NodeDay> CountNodeDays(const NodeEvidence& evidence, const NodeHolds
     if (history != evidence.histories.end()) count.Know(history->second);
     const auto outages = evidence.outages.find(name);
     if (outages != evidence.outages.end()) count.Know(outages->second);
-    std::vector<NodeDay> of_node = std::move(count).Take(std::move(held[name]));
+    std::vector<NodeDay> of_node = std::move(count).Take(held[name]);
     std::move(of_node.begin(), of_node.end(), std::back_inserter(days));
   }
   return days;
