@@ -676,6 +676,15 @@ class QuestionsTest(FleetTest):
             for args in (["report", "-a"], ["fleet", "init"], ["fleet", "migrate"]):
                 self.assertIn("newer release", self.owner(*args, database=name).stderr)
 
+    def test_older_tables_get_the_days_of_nodes(self) -> None:
+        with self.another_database("before_days", "postgres") as name:
+            self.postgres.ask("DROP TABLE node_day, cluster_day CASCADE", name)
+            for done in (self.owner("report", "-a", database=name), self.send(self.clusters[0], database=name)):
+                self.assertEqual(done.returncode, 2)
+                self.assertIn("without cluster_day, node_day; its owner upgrades them with sgoodput fleet migrate", done.stderr)
+            self.said(self.owner("fleet", "migrate", database=name))
+            self.said(self.send(self.clusters[0], database=name))
+            self.assertEqual(self.state(self.clusters[0], name), self.state(self.clusters[0]))
 
     def test_older_tables_get_their_sums(self) -> None:
         with self.another_database("older", "postgres") as name:

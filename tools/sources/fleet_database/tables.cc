@@ -1,6 +1,7 @@
 #include "tools/sources/fleet_database/tables.h"
 
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -122,23 +123,21 @@ absl::Status CheckFleetTables(FleetConnection& connection, bool reads) {
         Cat(connection.name(), " has no tables of a fleet; its owner creates them with sgoodput fleet init"));
   if (version > kFleetVersion) return Newer(connection, version);
   ASSIGN_OR_RETURN(
-      const FleetResult columns,
-      connection.Query(
-          "SELECT attname FROM pg_attribute WHERE attrelid = 'goodput.attempt_day'::regclass"
-          " AND attnum > 0 AND NOT attisdropped"
-          " UNION ALL SELECT relname FROM pg_class"
-          " WHERE oid IN (to_regclass('goodput.attempt_nodes'), to_regclass('goodput.cluster_day'))"
-          " UNION ALL SELECT attname FROM pg_attribute WHERE attrelid = to_regclass('goodput.node_day')"
-          " AND attnum > 0 AND NOT attisdropped"));
+      const FleetResult names,
+      connection.Query("SELECT attname FROM pg_attribute WHERE attnum > 0 AND NOT attisdropped"
+                       " AND attrelid IN ('goodput.attempt_day'::regclass, to_regclass('goodput.node_day'))"
+                       " UNION ALL SELECT relname FROM pg_class WHERE oid IN"
+                       " (to_regclass('goodput.attempt_nodes'), to_regclass('goodput.cluster_day'),"
+                       " to_regclass('goodput.node_day'))"));
   std::set<std::string> there;
-  for (int row = 0; row < columns.rows(); ++row) there.emplace(columns.Text(row, 0));
-  std::vector<std::string> missing;
-  for (const std::string& column : AttemptDayColumns()) {
-    if (there.count(column) == 0) missing.push_back(column);
+  for (int row = 0; row < names.rows(); ++row) there.emplace(names.Text(row, 0));
+  std::vector<std::string> needed = AttemptDayColumns();
+  needed.insert(needed.end(), {"attempt_nodes", "cluster_day", "node_day"});
+  if (there.count("node_day") > 0) {
+    for (std::string& column : NodeUseColumns()) needed.push_back(std::move(column));
   }
-  std::vector<std::string> newer = NodeUseColumns();
-  newer.insert(newer.end(), {"attempt_nodes", "cluster_day"});
-  for (const std::string& name : newer) {
+  std::vector<std::string> missing;
+  for (const std::string& name : needed) {
     if (there.count(name) == 0) missing.push_back(name);
   }
   if (version == kFleetVersion && missing.empty()) return absl::OkStatus();
