@@ -12,7 +12,7 @@ from typing import Any, List
 from .harness.axe import violations
 from .harness.browser import Browser
 from .harness.fleet_clusters import HOSTILE, Cluster, watched
-from .harness.hand_written import TOP
+from .harness.hand_written import TOP, run_it
 from .test_fleet_database import FleetTest
 
 PICTURES = os.path.join(TOP, "out", "tests")
@@ -100,6 +100,18 @@ class PageTest(FleetTest):
         links = browser.run("return [...document.querySelectorAll('main a')].map((a) => a.href)")
         self.assertIn("http://north.example.com:9645/#/fleet", links)
         self.assertTrue([link for link in links if re.match(r"http://alpha\.example\.com:9645/#/job/alpha/\d+/\d{10}0{9}$", link)])
+        # Its cluster finds it by what the link says.
+        found = 0
+        for link in links:
+            place = re.match(r"http://(\w+)\.example\.com:9645/#/job/\w+/([\d_+]+)/(\d{10})0{9}$", link)
+            if place is None:
+                continue
+            cluster = next(cluster for cluster in self.clusters if cluster.name == place[1])
+            if found < 40:
+                said = run_it("show", place[2], "--submitted=@" + place[3], "--no-refresh", "--json", "--config", cluster.conf, "--db", cluster.db)
+                self.assertEqual((said.returncode, said.stderr), (0, ""), link)
+            found += 1
+        self.assertEqual(found, len(self.cells(browser, "Runs")))
         self.postgres.ask("UPDATE cluster SET url = 'javascript:alert(1)' WHERE cluster = 'beta'")
         self.addCleanup(lambda: self.said(self.send(self.clusters[1])))
         browser = self.opened()
