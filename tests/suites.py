@@ -148,7 +148,7 @@ def suites() -> List[Suite]:
                      "tests.e2e.test_signals_ledger", lane="busy"),
         python_suite("events", "tests.e2e.test_events", lane="busy"),
         python_suite("options", "tests.e2e.test_options", lane="busy"),
-        python_suite("page", "tests.e2e.test_page", lane="busy"),
+        python_suite("page", "tests.e2e.test_page", "tests.e2e.test_fleet_page", lane="busy"),
         python_suite("manuals", "tests.e2e.test_manuals", "tests.e2e.test_guides", lane="busy"),
         python_suite("blueprints", "tests.blueprints.test_module", "tests.blueprints.test_cluster",
                      "tests.blueprints.test_install", lane="busy"),

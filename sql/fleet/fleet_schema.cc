@@ -137,6 +137,27 @@ CREATE TABLE IF NOT EXISTS attempt_nodes (
   PRIMARY KEY (cluster, unit, attempt, shard)
 );
 
+CREATE TABLE IF NOT EXISTS cluster_day (
+  shard   bigint NOT NULL,
+  cluster text NOT NULL,
+  day     date NOT NULL,
+  month   date NOT NULL,
+  nodes   bigint NOT NULL,
+  digest  uuid NOT NULL,
+  rev     bigint NOT NULL,
+  PRIMARY KEY (cluster, day, shard)
+);
+
+CREATE TABLE IF NOT EXISTS node_day (
+  shard   bigint NOT NULL,
+  cluster text NOT NULL,
+  node    text NOT NULL,
+  day     date NOT NULL,
+  month   date NOT NULL,
+  gpus    bigint,
+  PRIMARY KEY (cluster, day, node, shard)
+);
+
 -- A writer may create the partition of a month, and nothing else: this runs with the rights of the owner.
 CREATE OR REPLACE FUNCTION fleet_month(first_of_month date) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = goodput, pg_temp AS $fleet$
@@ -173,11 +194,11 @@ GRANT USAGE ON SCHEMA goodput TO goodput_writer, goodput_reader, goodput_finance
 GRANT SELECT ON fleet_schema TO goodput_writer, goodput_reader, goodput_finance;
 GRANT SELECT ON writer TO goodput_writer;
 GRANT SELECT, INSERT, UPDATE, DELETE ON cluster TO goodput_writer;
-GRANT SELECT, INSERT, DELETE ON unit, attempt_day, interruption, attempt_nodes TO goodput_writer;
-REVOKE UPDATE ON unit, attempt_day, interruption, attempt_nodes FROM goodput_writer;
+GRANT SELECT, INSERT, DELETE ON unit, attempt_day, interruption, attempt_nodes, cluster_day, node_day TO goodput_writer;
+REVOKE UPDATE ON unit, attempt_day, interruption, attempt_nodes, cluster_day, node_day FROM goodput_writer;
 GRANT EXECUTE ON FUNCTION fleet_month(date) TO goodput_writer;
-GRANT SELECT ON cluster, unit, attempt_day, interruption, attempt_nodes, usage_day TO goodput_reader;
-GRANT SELECT ON v_mpg, v_day, v_badput, v_cause, v_users, v_nodes, v_node_time, v_finance TO goodput_reader;
+GRANT SELECT ON cluster, unit, attempt_day, interruption, attempt_nodes, usage_day, cluster_day, node_day TO goodput_reader;
+GRANT SELECT ON v_mpg, v_day, v_badput, v_cause, v_users, v_nodes, v_node_time, v_node_use, v_finance TO goodput_reader;
 GRANT SELECT ON v_finance TO goodput_finance;
 
 -- A writer sees and changes the rows of its own cluster only. A role that is a member of nothing sees none.
@@ -185,7 +206,8 @@ DO $fleet$
 DECLARE
   wanted text;
 BEGIN
-  FOREACH wanted IN ARRAY ARRAY['cluster', 'unit', 'attempt_day', 'interruption', 'attempt_nodes'] LOOP
+  FOREACH wanted IN ARRAY ARRAY['cluster', 'unit', 'attempt_day', 'interruption', 'attempt_nodes', 'cluster_day',
+                          'node_day'] LOOP
     EXECUTE format('ALTER TABLE goodput.%I ENABLE ROW LEVEL SECURITY', wanted);
     EXECUTE format('DROP POLICY IF EXISTS own_cluster ON goodput.%I', wanted);
     EXECUTE format('CREATE POLICY own_cluster ON goodput.%I TO goodput_writer'
@@ -210,7 +232,8 @@ BEGIN
     END IF;
   END LOOP;
   FOREACH wanted IN ARRAY ARRAY['goodput.unit', 'goodput.attempt_day', 'goodput.interruption',
-                                'goodput.attempt_nodes']::regclass[] LOOP
+                                'goodput.attempt_nodes', 'goodput.cluster_day',
+                                'goodput.node_day']::regclass[] LOOP
     IF NOT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = wanted) THEN
       PERFORM create_distributed_table(wanted::text, 'shard', colocate_with =>
         CASE WHEN wanted = 'goodput.unit'::regclass THEN 'default' ELSE 'goodput.unit' END);
@@ -279,6 +302,14 @@ FROM attempt_day d JOIN attempt_nodes a USING (cluster, unit, attempt, shard)
   CROSS JOIN LATERAL unnest(a.nodes) AS n (node)
 GROUP BY d.cluster, n.node, d.month;
 
+-- What became of the time of all nodes. Machines that were powered down (off) are no capacity.
+CREATE OR REPLACE VIEW v_node_use AS
+SELECT *, n_allocated / nullif(reported_ns - n_unknown, 0) AS allocated_share,
+  g_allocated / nullif(reported_gpu_ns - g_unknown, 0) AS allocated_gpu_share
+FROM (SELECT cluster, day, month, count(*) AS nodes, %NODE_USES%,
+    %REPORTED% AS reported_ns, %REPORTED_GPUS% AS reported_gpu_ns
+  FROM node_day GROUP BY cluster, day, month) AS sums;
+
 CREATE OR REPLACE VIEW v_finance AS
 SELECT cluster, month, account, provision, gpu_type, %WANTED% AS wanted_gpu_ns, %UP% AS up_gpu_ns,
   coalesce(sum(b_productive), 0) AS productive_gpu_ns
@@ -293,16 +324,20 @@ std::string FleetTables(const std::vector<std::string>& bucket_columns) {
   return Replaced(kTables, "%BUCKETS%", columns);
 }
 
-std::string FleetBucketColumns(const std::vector<std::string>& bucket_columns) {
+std::string FleetColumns(const std::vector<std::string>& bucket_columns,
+                         const std::vector<std::string>& use_columns) {
   std::string sql =
       "ALTER TABLE attempt_day ADD COLUMN IF NOT EXISTS firsts integer;\n"
       "ALTER TABLE interruption ADD COLUMN IF NOT EXISTS inside boolean;\n";
   for (const std::string& column : bucket_columns)
     sql += Cat("ALTER TABLE attempt_day ADD COLUMN IF NOT EXISTS ", column, " bigint;\n");
+  for (const std::string& column : use_columns)
+    sql += Cat("ALTER TABLE node_day ADD COLUMN IF NOT EXISTS ", column, " bigint;\n");
   return sql;
 }
 
-std::string FleetViews(const FleetSides& sides, const std::vector<std::string>& bucket_columns) {
+std::string FleetViews(const FleetSides& sides, const std::vector<std::string>& bucket_columns,
+                       const std::vector<std::string>& use_columns) {
   std::string values;
   for (const std::string& column : bucket_columns) {
     if (column.rfind("b_", 0) != 0) continue;
@@ -311,6 +346,16 @@ std::string FleetViews(const FleetSides& sides, const std::vector<std::string>& 
   std::string views = Replaced(kViews, "%WANTED%", SumOf(sides.wanted));
   views = Replaced(views, "%UP%", SumOf(sides.up));
   views = Replaced(views, "%HELD%", SumOf(sides.held));
+  std::string uses;
+  std::vector<std::string> reported;
+  std::vector<std::string> reported_gpus;
+  for (const std::string& column : use_columns) {
+    uses += Cat(uses.empty() ? "" : ", ", "coalesce(sum(", column, "), 0) AS ", column);
+    if (column.substr(2) != "off") (column[0] == 'n' ? reported : reported_gpus).push_back(column);
+  }
+  views = Replaced(views, "%NODE_USES%", uses);
+  views = Replaced(views, "%REPORTED%", SumOf(reported));
+  views = Replaced(views, "%REPORTED_GPUS%", SumOf(reported_gpus));
   return Replaced(views, "%BUCKET_VALUES%", values);
 }
 

@@ -19,8 +19,9 @@ inline constexpr std::string_view kFleetSearchPath = "SET search_path = goodput,
 // `bucket_columns`: of attempt_day, bigint each.
 std::string FleetTables(const std::vector<std::string>& bucket_columns);
 
-// Adds columns of buckets that the tables lack.
-std::string FleetBucketColumns(const std::vector<std::string>& bucket_columns);
+// Adds columns that the tables lack. `use_columns`: n_NAME and g_NAME of node_day, bigint each.
+std::string FleetColumns(const std::vector<std::string>& bucket_columns,
+                         const std::vector<std::string>& use_columns);
 
 // Views. They depend on the buckets: T and A are sums (tools/accounting/timeline/goodput.h). Each argument
 // lists the columns b_NAME of one side; `held` has the columns w_NAME of the time in which nodes were held.
@@ -29,7 +30,8 @@ struct FleetSides {
   std::vector<std::string> up;      // A
   std::vector<std::string> held;
 };
-std::string FleetViews(const FleetSides& sides, const std::vector<std::string>& bucket_columns);
+std::string FleetViews(const FleetSides& sides, const std::vector<std::string>& bucket_columns,
+                       const std::vector<std::string>& use_columns);
 
 // Roles without a login, rights and row-level security.
 std::string FleetRights();

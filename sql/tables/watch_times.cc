@@ -56,6 +56,15 @@ absl::StatusOr<std::vector<WatchSpell>> LoadWatches(Database& db, const std::str
   return spells;
 }
 
+absl::StatusOr<std::optional<std::int64_t>> FirstWatch(Database& db, const std::string& cluster) {
+  Statement row = db.Prepare(Cat("SELECT t_ns", kFromWatches, " ORDER BY t_ns LIMIT 1"));
+  row.Bind(1, cluster);
+  std::optional<std::int64_t> first;
+  if (row.Step()) first = row.Int(0);
+  if (!row.status().ok()) return row.status();
+  return first;
+}
+
 absl::StatusOr<std::vector<std::string>> WatchedClusters(Database& db) {
   Statement rows = db.Prepare(
       "SELECT DISTINCT cluster FROM source WHERE node = '@controller' AND cluster <> '' ORDER BY 1");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct WatchSpell {
 // The watches of a cluster around [from_ns, to_ns]: from the last one that began by from_ns. Sorted by begin.
 absl::StatusOr<std::vector<WatchSpell>> LoadWatches(Database& db, const std::string& cluster,
                                                     std::int64_t from_ns, std::int64_t to_ns);
+
+// The begin of a cluster's first watch; absent: it has none.
+absl::StatusOr<std::optional<std::int64_t>> FirstWatch(Database& db, const std::string& cluster);
 
 // The clusters that have any.
 absl::StatusOr<std::vector<std::string>> WatchedClusters(Database& db);

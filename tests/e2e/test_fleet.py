@@ -160,6 +160,7 @@ class FleetTest(unittest.TestCase):
         divided = self.fleet(begin, end, "--by", "partition")
         self.assertEqual([row["group"] for row in divided["rows"]], ["a3mega,a3grace,high"])
         self.assertEqual(divided["rows"][0]["held_gpu_seconds"], held)
+        self.check_nodes(begin, end, fleet)
         text = self.site.sgoodput("report", "--fleet", "-S", local(begin), "-E", local(end)).stdout
         for word in ("Fleet of", "productive", "idle", "down", "drained"):
             self.assertIn(word, text)
@@ -168,6 +169,33 @@ class FleetTest(unittest.TestCase):
         seen = [name for name in ("queue_resources", "queue_priority", "queue_other") if waited[name]["ns"]]
         self.assertTrue(seen)
         self.assertEqual({waited[name]["evidence"] for name in seen}, {"scheduler"}, waited)
+
+    def check_nodes(self, begin: float, end: float, fleet: Dict[str, Any]) -> None:
+        """By node: the same GPU time as of the fleet, and the outages that Slurm itself recorded."""
+        answer = self.site.sgoodput("report", "--fleet", "-S", local(begin), "-E", local(end), "--json", "--by", "node")
+        self.assertEqual((answer.returncode, answer.stderr), (0, ""))
+        by_node = json.loads(answer.stdout)
+        with open(REPORT_SCHEMA) as file:
+            jsonschema.validate(by_node, json.load(file))
+        self.assertAlmostEqual(by_node["total"]["gpu_ns"]["allocated"] / 10**9, fleet["total"]["held_gpu_seconds"], places=3)
+        for name, seconds in self.unheld(fleet).items():
+            self.assertAlmostEqual(by_node["total"]["gpu_ns"][name] / 10**9, seconds, places=3)
+        events = self.site.cluster.run(["sacctmgr", "-n", "-P", "show", "event", "start=" + local(begin), "end=" + local(end),
+                                        "format=NodeName,State,TimeStart,TimeEnd"])
+        outages = {"down": 0.0, "drained": 0.0}
+        for line in events.stdout.splitlines():
+            node, state, *times = line.split("|")
+            if not node:
+                continue  # the cluster itself
+            first, last = (datetime.datetime.strptime(t, "%Y-%m-%dT%H:%M:%S").timestamp() for t in times)
+            outages["down" if state.startswith("DOWN") else "drained"] += last - first
+        rows = {row["groups"][0]: row["node_ns"] for row in by_node["rows"]}
+        self.assertEqual(sorted(rows), sorted(self.site.cluster.nodes))
+        self.assertEqual({sum(row.values()) for row in rows.values()}, {round((end - begin) * 10**9)})
+        for name, seconds in outages.items():
+            self.assertGreater(seconds, 0)
+            # Slurm's times are whole seconds.
+            self.assertAlmostEqual(sum(row[name] for row in rows.values()) / 10**9, seconds, delta=2.5)
 
     def test_time_nobody_watched_is_unknown(self) -> None:
         begin = self.next_second()

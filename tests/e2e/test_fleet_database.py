@@ -22,7 +22,7 @@ from typing import Any, Dict, Iterator, List, Optional
 import jsonschema
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from .harness.fleet_clusters import BEGAN, DAY, HOSTILE, Cluster, accounted
+from .harness.fleet_clusters import BEGAN, DAY, HOSTILE, Cluster, accounted, watched
 from .harness.hand_written import SGOODPUT, TOP
 from .harness.postgres import CuttingProxy, Postgres
 
@@ -37,8 +37,11 @@ ENVIRONMENT = {"PATH": os.environ["PATH"], "GOODPUT_CONF": "/nonexistent", "TZ":
 STATE = ("SELECT md5(string_agg(t::text, E'\\n' ORDER BY t::text)) FROM (SELECT d::text AS t FROM attempt_day d WHERE cluster = '%s'"
          " UNION ALL SELECT i::text FROM interruption i WHERE cluster = '%s'"
          " UNION ALL SELECT n::text FROM attempt_nodes n WHERE cluster = '%s'"
+         " UNION ALL SELECT n::text FROM node_day n WHERE cluster = '%s'"
+         " UNION ALL SELECT (to_jsonb(c) - 'rev')::text FROM cluster_day c WHERE cluster = '%s'"
          " UNION ALL SELECT (to_jsonb(u) - 'rev')::text FROM unit u WHERE cluster = '%s') x")
 
+RUNS_STATE = "SELECT md5(string_agg((to_jsonb(u) - 'rev')::text, E'\n' ORDER BY unit)) FROM unit u WHERE cluster = 'alpha'"
 
 # Rows of usage_day that attempt_day does not add up to, and the other way round.
 USAGE_KEYS = "cluster, day, month, cause, user_name, account, partition, provision, gpu_type, has_gpus"
@@ -106,12 +109,15 @@ class FleetTest(unittest.TestCase):
         return answer
 
     def state(self, cluster: Cluster, database: str = "postgres") -> str:
-        return self.postgres.ask(STATE % ((cluster.name,) * 4), database)
+        return self.postgres.ask(STATE % ((cluster.name,) * 6), database)
 
     def verified(self, cluster: Cluster, database: str = "postgres") -> None:
-        self.assertIn("lacks 0, has 0 with other rows, and 0 that", " ".join(self.said(
-            self.send(cluster, "verify", database=database)).split()))
+        said = " ".join(self.said(self.send(cluster, "verify", database=database)).split())
+        self.assertIn("lacks 0, has 0 with other rows, and 0 that", said)
+        self.assertIn("lacks 0 of them, and has 0 with other rows", said)
         self.usage_adds_up(database)
+        self.same_rows("SELECT cluster, day, month, nodes FROM cluster_day",
+                       "SELECT cluster, day, month, count(*) FROM node_day GROUP BY cluster, day, month", database)
         for column, keys in USAGE_RUNS.items():
             self.same_rows("SELECT cluster%s, sum(%s) FROM usage_day WHERE n > 0 GROUP BY cluster%s" % (keys, column, keys),
                            "SELECT cluster%s, count(DISTINCT unit) FROM attempt_day GROUP BY cluster%s" % (keys, keys), database)
@@ -153,6 +159,23 @@ class SumsTest(FleetTest):
                        "reservation,cause", "day,reservation", "day,partition"):
                 self.same(self.report("-S", ALL, "--by", by, "-M", cluster.name), self.utc_report(cluster, "-S", ALL, "--by", by),
                           "%s %s" % (cluster.name, by))
+
+    def test_equal_them_by_consumption(self) -> None:
+        """But for what says how machines were obtained, which the fleet does not have."""
+        for cluster in self.clusters:
+            for more in (["-S", ALL, "--by", "consumption"], ["-S", ALL, "--by", "consumption,user"], ["-S", ALL, "--by", "consumption,cause"],
+                         ["-S", MONTHS[1], "-E", MONTHS[2], "-T", "--by", "consumption"], ["-S", MONTHS[0], "-E", MONTHS[3], "-T", "--by", "day,consumption"]):
+                theirs = self.utc_report(cluster, *more)
+                for row in theirs["rows"] + [theirs["total"]]:
+                    row.pop("told_by")
+                    for key in ("program", "program_share", "mpg"):
+                        row.pop(key)
+                ours = self.report(*more, "-M", cluster.name)
+                self.assertEqual([row.pop("told_by") for row in ours["rows"] + [ours["total"]]], [{}] * (len(ours["rows"]) + 1))
+                self.same(ours, theirs, "%s %s" % (cluster.name, more))
+            kinds = {row["group"]: row["runs"] for row in self.report("-S", ALL, "--by", "consumption", "-M", cluster.name)["rows"]}
+            self.assertEqual(kinds["reserved"], 2, "one of them in two reservations, one in one")
+            self.assertIn("spot", kinds)
 
     @staticmethod
     def utc_report(cluster: Cluster, *args: str) -> Dict[str, Any]:
@@ -276,6 +299,181 @@ class SumsTest(FleetTest):
         self.assertEqual(self.postgres.ask("SELECT interruptions FROM v_nodes WHERE node = 'n2' AND cluster = 'alpha' LIMIT 1").isdigit(), True)
 
 
+class NodeTimeTest(FleetTest):
+    """What became of the time of all nodes: the fleet's sums are those of its clusters."""
+
+    USES = ["allocated", "completing", "idle", "down", "drained", "off", "unknown"]
+    WHEN = ["-S", "2026-07-01", "-E", "2026-10-01"]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        for seed, name in enumerate(["north", "south"], 3):
+            cluster = Cluster(os.path.join(cls.dir, name), name, seed, 20)
+            spool = cluster.spool()
+            watched(spool)
+            cluster.ingest(spool)
+            cls.clusters.append(cluster)
+            cls.said(cls.owner("fleet", "add", name))
+            cls.said(cls.send(cluster))
+
+    def used(self, *args: str) -> Dict[str, Any]:
+        return self.report("--fleet", *args)
+
+    def of_cluster(self, cluster: Cluster, *args: str) -> Dict[str, Any]:
+        answer = SumsTest.utc_report(cluster, "--fleet", *args)
+        with open(SCHEMA) as file:
+            jsonschema.validate(answer, json.load(file))
+        return answer
+
+    def test_of_each_cluster_is_its_own(self) -> None:
+        for cluster in self.clusters:
+            for by in ("node", "day", "month", "node,day", "day,node", "node,month"):
+                theirs = self.of_cluster(cluster, *self.WHEN, "--by", by)
+                ours = self.used(*self.WHEN, "--by", by, "-M", cluster.name)
+                self.assertEqual(ours["rows"], theirs["rows"], (cluster.name, by))
+                self.assertEqual(ours["total"], theirs["total"], (cluster.name, by))
+                self.assertGreater(len(theirs["rows"]), by != "month")
+            some = ["-S", "2026-09-22", "-E", "2026-09-24", "--by", "node"]
+            self.assertEqual(self.used(*some, "-M", cluster.name)["rows"], self.of_cluster(cluster, *some)["rows"])
+            self.assertEqual(self.used(*some, "-M", cluster.name, "-N", "n[2-3]")["rows"],
+                             [row for row in self.of_cluster(cluster, *some)["rows"] if row["groups"][0] in ("n2", "n3")])
+
+    def test_of_the_fleet_adds_up(self) -> None:
+        fleet = self.used(*self.WHEN)
+        self.assertEqual([row["groups"] for row in fleet["rows"]], [["alpha"], ["beta"], ["north"], ["south"]])
+        for row, cluster in zip(fleet["rows"], self.clusters):
+            own = self.of_cluster(cluster, *self.WHEN, "--by", "month")["total"]
+            self.assertEqual([row[key] for key in ("nodes", "node_ns", "gpu_ns")], [own[key] for key in ("nodes", "node_ns", "gpu_ns")])
+        self.assertEqual(fleet["total"]["nodes"], sum(row["nodes"] for row in fleet["rows"]))
+        for use in self.USES:
+            for column, key in (("n_", "node_ns"), ("g_", "gpu_ns")):
+                total = fleet["total"][key][use]
+                self.assertEqual(sum(row[key][use] for row in fleet["rows"]), total)
+                self.assertEqual(str(total), self.postgres.ask("SELECT sum(%s) FROM v_node_use WHERE day < '2026-10-01'" % (column + use)))
+        self.assertEqual(self.used(*self.WHEN, "--by", "all")["rows"][0]["node_ns"], fleet["total"]["node_ns"])
+        for line in self.said(self.owner("report", "--fleet", *self.WHEN)).splitlines():
+            self.assertLessEqual(len(line), 80, line)
+
+    def test_is_what_was_recorded(self) -> None:
+        after = int(datetime.datetime(2026, 10, 1, tzinfo=datetime.timezone.utc).timestamp()) - BEGAN - 9 * DAY  # the watch ended
+        true = {
+            "m1": ({"allocated": 2.5 * DAY - 1000, "idle": 5 * DAY + 1000, "unknown": 1.5 * DAY + after},
+                   {"allocated": 6 * (2 * DAY - 1000) + 4 * DAY, "idle": 44 * DAY + 6000, "unknown": 8 * (1.5 * DAY + after)}),
+            "m3": ({"allocated": 5000, "drained": 2200, "idle": 7 * DAY - 7200, "unknown": 2 * DAY + after},
+                   {"allocated": 3 * 3000 + 2 * 3000, "drained": 6 * 1410 + 8 * 2200,
+                    "idle": 8 * (7 * DAY - 7200) + 8 * 3590 - 15000 + 2 * 1410, "unknown": 8 * (2 * DAY + after)}),
+            "m4": ({"idle": 3 * DAY - 17, "down": 2 * DAY + 17, "unknown": 2 * DAY},
+                   {"idle": 8 * (3 * DAY - 17), "down": 8 * (2 * DAY + 17), "unknown": 16 * DAY}),
+            "m5": ({"allocated": 1000, "idle": 7 * DAY - 1000, "unknown": 2 * DAY + after}, {}),
+            "m6": ({"idle": DAY, "off": 3 * DAY}, {"idle": 8 * DAY, "off": 24 * DAY}),
+            # Before the first watch, only the job is known, and not how many GPUs the node had.
+            "old1": ({"allocated": DAY}, {}),
+        }
+        for name in ("north", "south"):
+            for row in self.used(*self.WHEN, "--by", "node", "-M", name, "-N", ",".join(true))["rows"]:
+                for said, seconds in zip((row["node_ns"], row["gpu_ns"]), true[row["groups"][1] if len(row["groups"]) > 1 else row["groups"][0]]):
+                    self.assertEqual({use: ns / 10**9 for use, ns in said.items() if ns}, seconds, row["groups"])
+        days = self.used("-S", "2026-09-22", "-E", "2026-10-01", "--by", "node,day", "-M", "north", "-N", "m1,m2,m3,m5")["rows"]
+        self.assertEqual(len(days), 4 * 9)
+        self.assertEqual({sum(row["node_ns"].values()) for row in days}, {DAY * 10**9})
+
+    def days(self, cluster: Cluster) -> str:
+        """Of the time that the tests look at; later rows grow."""
+        return self.postgres.ask("SELECT md5(string_agg(n::text, ';' ORDER BY n::text)) FROM node_day n WHERE cluster = '%s'"
+                                 " AND day < '2026-10-01'" % cluster.name)
+
+    def test_a_day_is_replaced_as_a_whole(self) -> None:
+        north = self.clusters[2]
+        before = self.days(north)
+        self.assertIn("lacks 0 of them, and has 0 with", " ".join(self.said(self.send(north, "verify")).split()))
+        self.postgres.ask("UPDATE cluster_day SET digest = gen_random_uuid() WHERE cluster = 'north' AND day = '2026-09-22';"
+                          "UPDATE node_day SET n_idle = 5 WHERE cluster = 'north' AND day = '2026-09-22';"
+                          "DELETE FROM cluster_day WHERE cluster = 'north' AND day = '2026-09-24';"
+                          "DELETE FROM node_day WHERE cluster = 'north' AND day = '2026-09-24'")
+        self.assertIn("lacks 1 of them, and has 1 with other rows", " ".join(self.said(self.send(north, "verify"), status=1).split()))
+        self.assertNotEqual(self.days(north), before, "a comparison changes nothing")
+        self.said(self.send(north))
+        self.assertEqual(self.days(north), before)
+        self.assertIn("lacks 0 of them, and has 0 with", " ".join(self.said(self.send(north, "verify")).split()))
+        self.said(self.send(north, "resend"))
+        self.assertEqual(self.days(north), before)
+
+    def forget(self, cluster: str) -> None:
+        for table in ("node_day", "cluster_day", "attempt_day", "attempt_nodes", "interruption", "unit", "cluster"):
+            self.postgres.ask("DELETE FROM %s WHERE cluster = '%s'" % (table, cluster))
+
+    def test_today_is_not_compared(self) -> None:
+        """A job runs: its node's row of today grows all the time."""
+        west = Cluster(os.path.join(self.dir, "west"), "west", 3, 0)
+        began = int(time.time()) - BEGAN - 50
+        spool = west.spool()
+        spool.controller(began + 1, job=61, submit_s=began, eligible_s=began, start_s=began, nodes="m1", nnodes=1)
+        west.ingest(spool)
+        self.said(self.owner("fleet", "add", "west"))
+        self.addCleanup(self.forget, "west")
+        self.said(self.send(west))
+        ask = "SELECT sum(n_allocated) FROM node_day WHERE cluster = 'west' AND node = 'm1' AND day >= current_date - 1"
+        before = int(self.postgres.ask(ask))
+        self.assertGreaterEqual(before, 50 * 10**9)
+        self.assertIn("lacks 0 of them, and has 0 with", " ".join(self.said(self.send(west, "verify")).split()))
+        self.said(self.send(west))
+        self.assertGreater(int(self.postgres.ask(ask)), before)
+
+    def test_a_database_that_knows_nothing_of_a_day_changes_nothing(self) -> None:
+        """A controller was restored from a copy of the second day."""
+        known = Cluster(os.path.join(self.dir, "east"), "east", 3, 0)
+        spool = known.spool()
+        watched(spool)
+        known.ingest(spool)
+        self.said(self.owner("fleet", "add", "east"))
+        self.addCleanup(self.forget, "east")
+        self.said(self.send(known))
+        before = self.days(known)
+        restored = Cluster(os.path.join(self.dir, "east-restored"), "east", 3, 0)
+        spool = restored.spool()
+        spool.cluster(0, "watch", edge="begin")
+        for node in ("m1", "m2", "m3", "m4"):
+            spool.cluster(0, "node_state", node_name=node, state="IDLE", flags=[], gpus=8, partitions="a3")
+        spool.cluster(DAY, "watch", edge="still")
+        restored.ingest(spool)
+        self.said(self.send(restored))
+        after = self.used("-S", "2026-09-25", "-E", "2026-09-26", "--by", "node", "-M", "east", "-N", "m4")["rows"][0]["node_ns"]
+        self.assertEqual(after["idle"], DAY * 10**9)
+        self.said(self.send(known))
+        self.assertEqual(self.days(known), before)
+
+    def test_what_is_recorded_late_arrives(self) -> None:
+        south = self.clusters[3]
+        ask = ["-S", "2026-09-21", "-E", "2026-09-23", "--by", "node", "-M", "south", "-N", "m2"]
+        before = self.used(*ask)["rows"][0]["node_ns"]
+        self.assertEqual((before["drained"], before["idle"] > 0), (0, True))
+        spool = south.spool()
+        spool.cluster(200, "node_state", node_name="m2", state="IDLE", flags=["DRAIN"], gpus=8, partitions="a3")
+        south.ingest(spool)
+        self.said(self.send(south, "verify"), status=1)
+        self.said(self.send(south))
+        after = self.used(*ask)["rows"][0]["node_ns"]
+        self.assertEqual(after["drained"], 800 * 10**9, "until a job held it; its drain ended no job")
+        self.assertEqual(after["drained"] + after["idle"], before["idle"])
+        self.assertEqual(after["allocated"], before["allocated"])
+
+    def test_what_it_cannot_answer_is_refused(self) -> None:
+        for args, word in ((["-u", "eve"], "-M, -N"), (["--by", "user"], "--by"), (["--by", "cluster,node,day"], "--by"), (["--window", "1d"], "-M, -N")):
+            done = self.owner("report", "--fleet", "-S", ALL, *args)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), args)
+            self.assertRegex(done.stderr, r"\Asgoodput: .*%s.*\n\Z" % word, args)
+        self.assertEqual(self.owner("report", "--fleet", "-S", "2020-01-01", "-E", "2020-02-01").returncode, 1)
+
+    def test_for_scripts(self) -> None:
+        rows = list(csv.DictReader(self.said(self.owner("report", "--fleet", *self.WHEN, "--by", "cluster,month", "--csv")).splitlines()))
+        self.assertGreater(len(rows), 4)
+        for row in rows:
+            for kind in ("NodeHours", "GPUHours"):
+                parts = [float(row[use.capitalize() + kind]) for use in self.USES if use != "off"]
+                self.assertAlmostEqual(sum(parts), float(row["Reported" + kind]), places=3)
+
+
 class StatementTest(FleetTest):
     PRICES = ("price = * spot 2026-01-01 1.5\nprice = * * 2026-01-01 4\nprice = * * 2026-10-12 3\ncurrency = EUR\n")
 
@@ -383,7 +581,7 @@ class QuestionsTest(FleetTest):
     def test_fit_a_terminal(self) -> None:
         for args in (["report", "-a", "-S", ALL], ["report", "-a", "-S", ALL, "--by", "cluster,account"], ["report", "-a", "-S", ALL, "--by", "month"],
                      ["report", "-a", "-S", ALL, "--gpu-hour", "2"], ["-a", "-S", ALL], ["show", "12", "-M", "alpha"], ["fleet", "status"],
-                     ["report", "-a", "-S", ALL, "--by", "user"], ["report", "-a", "-S", ALL, "--by", "node"],
+                     ["report", "-a", "-S", ALL, "--by", "user"], ["report", "-a", "-S", ALL, "--by", "consumption"], ["report", "-a", "-S", ALL, "--by", "node"],
                      ["report", "-a", "-S", ALL, "--by", "node", "--suspects"],
                      ["report", "-a", "-S", "2026-10-01", "-E", "2026-11-01", "--window", "7d", "--by", "all"]):
             for line in self.said(self.owner(*args)).splitlines():
@@ -478,6 +676,15 @@ class QuestionsTest(FleetTest):
             for args in (["report", "-a"], ["fleet", "init"], ["fleet", "migrate"]):
                 self.assertIn("newer release", self.owner(*args, database=name).stderr)
 
+    def test_older_tables_get_the_days_of_nodes(self) -> None:
+        with self.another_database("before_days", "postgres") as name:
+            self.postgres.ask("DROP TABLE node_day, cluster_day CASCADE", name)
+            for done in (self.owner("report", "-a", database=name), self.send(self.clusters[0], database=name)):
+                self.assertEqual(done.returncode, 2)
+                self.assertIn("without cluster_day, node_day; its owner upgrades them with sgoodput fleet migrate", done.stderr)
+            self.said(self.owner("fleet", "migrate", database=name))
+            self.said(self.send(self.clusters[0], database=name))
+            self.assertEqual(self.state(self.clusters[0], name), self.state(self.clusters[0]))
 
     def test_older_tables_get_their_sums(self) -> None:
         with self.another_database("older", "postgres") as name:
@@ -562,6 +769,8 @@ class SyncTest(FleetTest):
         finally:
             sender.kill()
             sender.communicate(timeout=60)
+        # Days of nodes follow within the hour.
+        self.said(self.send(self.alpha))
 
     def until(self, condition: Any) -> None:
         deadline = time.monotonic() + 90
@@ -587,10 +796,11 @@ class SyncTest(FleetTest):
         shutil.copy(self.alpha.db, older)
         self.alpha.add_accounted(accounted("alpha", 79, 10, 7000))
         self.said(self.send(self.alpha))
-        after = self.state(self.alpha)
+        after, runs = self.state(self.alpha), self.postgres.ask(RUNS_STATE)
         self.assertNotEqual(after, self.before)
-        self.said(self.send(self.alpha, db=older))
-        self.assertEqual(self.state(self.alpha), after)
+        # Days of nodes are those of the database that sent last.
+        self.assertIn(", removed 0", self.said(self.send(self.alpha, db=older)))
+        self.assertEqual(self.postgres.ask(RUNS_STATE), runs)
         self.said(self.send(self.alpha))
         self.assertEqual(self.state(self.alpha), after)
 
@@ -712,7 +922,7 @@ class RightsTest(FleetTest):
     def test_a_writer_reaches_only_its_cluster(self) -> None:
         before = self.state(self.clusters[1])
         writer = "goodput_writer_alpha"
-        for table in ("unit", "attempt_day", "interruption", "attempt_nodes", "cluster"):
+        for table in ("unit", "attempt_day", "interruption", "attempt_nodes", "cluster_day", "node_day", "cluster"):
             for sql in ("DELETE FROM %s WHERE cluster = 'beta'", "SELECT count(*) FROM %s WHERE cluster = 'beta'"):
                 done = self.postgres.psql(sql % table, writer)
                 self.assertEqual((done.returncode, done.stdout.strip()), (0, "0" if "SELECT" in sql else ""), done)
@@ -748,7 +958,8 @@ class RightsTest(FleetTest):
         for sql in ("DELETE FROM unit", "DELETE FROM usage_day", "INSERT INTO cluster (cluster) VALUES ('x')", "SELECT fleet_month('2026-12-01')"):
             self.assertIn("denied", self.postgres.psql(sql, "reader").stderr)
         self.assertEqual(self.postgres.psql("SELECT sum(wanted_gpu_ns) > 0 FROM v_finance", "finance").stdout.strip(), "t")
-        for table in ("unit", "attempt_day", "interruption", "attempt_nodes", "usage_day", "v_users", "v_mpg", "v_badput", "v_nodes"):
+        for table in ("unit", "attempt_day", "interruption", "attempt_nodes", "usage_day", "cluster_day", "node_day", "v_users", "v_mpg", "v_badput", "v_nodes",
+                      "v_node_use"):
             self.assertIn("denied", self.postgres.psql("SELECT * FROM " + table, "finance").stderr, table)
         columns = self.postgres.ask("SELECT string_agg(attname, ',') FROM pg_attribute WHERE attrelid = 'v_finance'::regclass AND attnum > 0")
         self.assertNotIn("user", columns)
@@ -796,7 +1007,7 @@ class CitusTest(FleetTest):
     def test_distributed(self) -> None:
         if self.postgres.ask("SELECT count(*) FROM pg_available_extensions WHERE name = 'citus'") == "0":
             self.skipTest("this PostgreSQL does not offer Citus")
-        self.assertEqual(self.postgres.ask("SELECT count(*) FROM citus_tables WHERE citus_table_type = 'distributed'"), "3")
+        self.assertEqual(self.postgres.ask("SELECT count(*) FROM citus_tables WHERE citus_table_type = 'distributed'"), "6")
 
 
 if __name__ == "__main__":

@@ -300,7 +300,7 @@ class ColoursTest(unittest.TestCase):
             self.good(colour, card, pairs)
 
     def test_of_nodes(self) -> None:
-        names = ("completing", "idle", "down", "drained", "unknown", "off")
+        names = ("allocated", "completing", "idle", "down", "drained", "unknown", "off")
         with open(os.path.join(TOP, "tools", "web", "style.css")) as file:
             light, dark = file.read().split("prefers-color-scheme: dark", 1)
         for text, card in zip((light, dark), self.CARDS):

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <random>
 #include <string>
@@ -13,10 +14,13 @@
 #include "spank/event.h"
 #include "spank/spool.h"
 #include "sql/ingest/ingest.h"
+#include "sql/tables/accounting.h"
 #include "sql/tables/watch_times.h"
 #include "tests/spank/temp_folder.h"
 #include "tests/unit/run_builder.h"
 #include "tools/accounting/fleet/load_fleet.h"
+#include "tools/accounting/fleet/load_node_days.h"
+#include "tools/accounting/fleet/node_days.h"
 
 namespace goodput {
 namespace {
@@ -260,6 +264,113 @@ TEST(Fleet, ANodeThatChangedItsPartitionIsOneNode) {
   EXPECT_EQ(count.total.nodes, 1);
 }
 
+// The days of nodes have the GPU time of the fleet, condition by condition.
+void ExpectSameDays(const std::vector<NodeDay>& days, const FleetRow& total, std::uint64_t seed) {
+  std::array<GpuNs, kNodeUseCount> sums{};
+  for (const NodeDay& day : days) {
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      EXPECT_GE(day.time.gpu_ns[i], 0) << "seed " << seed;
+      sums[i] += day.time.gpu_ns[i];
+    }
+  }
+  const auto in = [&](NodeUse use) { return sums[static_cast<std::size_t>(use)]; };
+  EXPECT_TRUE(in(NodeUse::kAllocated) == total.held_sum()) << "seed " << seed;
+  EXPECT_TRUE(in(NodeUse::kIdle) == Unheld(total, Condition::kIdle)) << "seed " << seed;
+  EXPECT_TRUE(in(NodeUse::kDown) == Unheld(total, Condition::kDown)) << "seed " << seed;
+  EXPECT_TRUE(in(NodeUse::kDrained) == Unheld(total, Condition::kDrained)) << "seed " << seed;
+  EXPECT_TRUE(in(NodeUse::kCompleting) == Unheld(total, Condition::kCompleting)) << "seed " << seed;
+  EXPECT_TRUE(in(NodeUse::kOff) == Unheld(total, Condition::kOff)) << "seed " << seed;
+  EXPECT_TRUE(in(NodeUse::kUnknown) == Unheld(total, Condition::kUnknown)) << "seed " << seed;
+}
+
+Ns TimeOf(const std::vector<NodeDay>& days, const std::string& node) {
+  Ns sum = 0;
+  for (const NodeDay& day : days) {
+    if (day.node != node) continue;
+    Ns of_day = 0;
+    for (const Ns ns : day.time.ns) of_day += ns;
+    EXPECT_GT(of_day, 0);
+    EXPECT_LE(of_day, kUtcDay);
+    sum += of_day;
+  }
+  return sum;
+}
+
+// How long the node was in the fleet, or held.
+Ns Covered(const NodeHistory& history, const std::vector<NodeHold>& holds, Ns begin, Ns end) {
+  std::vector<TimeSpan> spans;
+  for (const NodeSpan& span : history) spans.push_back({span.begin, span.end});
+  for (const NodeHold& hold : holds) spans.push_back({std::max(begin, hold.begin), std::min(end, hold.end)});
+  std::sort(spans.begin(), spans.end(),
+            [](const TimeSpan& a, const TimeSpan& b) { return a.begin < b.begin; });
+  Ns sum = 0;
+  Ns at = begin;
+  for (const TimeSpan& span : spans) {
+    sum += std::max<Ns>(0, span.end - std::max(at, span.begin));
+    at = std::max(at, span.end);
+  }
+  return sum;
+}
+
+// "n1 19675 8: allocated 24 idle 76 [allocated 96 idle 704]"
+std::string Tell(const std::vector<NodeDay>& days) {
+  std::string story;
+  for (const NodeDay& day : days) {
+    story += (story.empty() ? "" : " | ") + day.node + " " + std::to_string(day.day) + " " +
+             (day.gpus ? std::to_string(*day.gpus) : "?") + ":";
+    std::string gpus;
+    for (std::size_t i = 0; i < day.time.ns.size(); ++i) {
+      const std::string name = " " + std::string(NodeUseName(static_cast<NodeUse>(i))) + " ";
+      if (day.time.ns[i] != 0) story += name + std::to_string(day.time.ns[i] / kSecond);
+      if (day.time.gpu_ns[i] != 0)
+        gpus += name + std::to_string(static_cast<std::int64_t>(day.time.gpu_ns[i] / kSecond));
+    }
+    if (!gpus.empty()) story += " [" + gpus.substr(1) + "]";
+  }
+  return story;
+}
+
+TEST(NodeDays, ANodeIsAllocatedAsLongAsAnyJobHasIt) {
+  RunBuilder run;
+  run.Attempt(1).Submitted(0).Started(10).Ready(12).Gpus(2).Ended(50, "COMPLETED");
+  RunBuilder other;
+  other.Attempt(2).Submitted(0).Started(40).Ready(42).Gpus(0).Ended(60, "COMPLETED");
+  NodeHolds holds;
+  for (RunBuilder* one : {&run, &other}) {
+    const RunFacts facts = OnNodes(*one, "n1");
+    holds.Add(BuildTimeline(facts));
+  }
+  EXPECT_EQ(holds.first(), At(10)) << "a job that waits has no node";
+  const NodeEvidence evidence{
+      {{"n1", {{At(0), At(80), Condition::kIdle, 8, "a3"}, {At(80), At(100), Condition::kDown, 8, "a3"}}}},
+      {}};
+  EXPECT_EQ(Tell(CountNodeDays(evidence, holds, At(0), At(100))),
+            "n1 19675 8: allocated 50 idle 30 down 20 [allocated 80 idle 560 down 160]");
+}
+
+TEST(NodeDays, AreCutAtMidnight) {
+  constexpr double kMidnight = 6'400;
+  const NodeEvidence evidence{{{"n1", {{At(6'300), At(kMidnight + 90'000), Condition::kDrained, 4, "a3"}}}},
+                              {}};
+  EXPECT_EQ(Tell(CountNodeDays(evidence, {}, At(0), At(200'000))),
+            "n1 19675 4: drained 100 [drained 400] | n1 19676 4: drained 86400 [drained 345600] | "
+            "n1 19677 4: drained 3600 [drained 14400]");
+}
+
+TEST(NodeDays, BeforeTheFirstWatchOnlyWhatAccountingSaysIsKnown) {
+  RunBuilder run;
+  run.Attempt().Submitted(0).Started(10).Ready(12).Gpus(8).Ended(50, "COMPLETED");
+  const RunFacts facts = OnNodes(run, "n[1-2]");
+  NodeHolds holds;
+  holds.Add(BuildTimeline(facts));
+  const NodeEvidence evidence{
+      {{"n1", {{At(100), At(120), Condition::kUnknown, 8, "a3"}}}},
+      {{"n1", {{At(45), At(70), Condition::kDown}, {At(60), At(75), Condition::kDrained}}}}};
+  EXPECT_EQ(Tell(CountNodeDays(evidence, holds, At(0), At(200))),
+            "n1 19675 8: allocated 40 down 20 drained 5 unknown 20 [unknown 160] | n2 19675 ?: allocated 40")
+      << "a job held it until 50, and nobody knows of 0 to 10, nor with how many GPUs";
+}
+
 // For any nodes and jobs, every GPU-nanosecond is in exactly one part.
 TEST(Fleet, ThePartitionIsExactForAnyHistory) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
@@ -267,7 +378,8 @@ TEST(Fleet, ThePartitionIsExactForAnyHistory) {
     const auto upto = [&](std::int64_t n) {
       return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n));
     };
-    const Ns begin = kRunBegan + upto(1000) * 1'000'003;
+    // Every other one is at midnight.
+    const Ns begin = kRunBegan + static_cast<Ns>(seed % 2) * 6'000 * kSecond + upto(1000) * 1'000'003;
     const Ns end = begin + 1 + upto(1'000'000) * 1'000'003;
     const auto moment = [&] { return begin - 1'000'000'000'000 + upto(3'000'000) * 1'000'003; };
     std::map<std::string, NodeHistory> nodes;
@@ -307,6 +419,7 @@ TEST(Fleet, ThePartitionIsExactForAnyHistory) {
       nodes["n" + std::to_string(n)] = std::move(history);
     }
     Fleet fleet(nodes, begin, end);
+    NodeHolds holds;
     GpuNs held = 0;
     std::deque<RunFacts> facts;
     for (int r = 0; r < 8; ++r) {
@@ -342,6 +455,7 @@ TEST(Fleet, ThePartitionIsExactForAnyHistory) {
         }
         held += static_cast<GpuNs>(attempt.gpus) * (to - at);
       }
+      holds.Add(timeline);
       fleet.Add(timeline, upto(2) == 0 ? std::optional<double>(0.5) : std::nullopt);
     }
     for (const bool by_partition : {false, true}) {
@@ -359,6 +473,13 @@ TEST(Fleet, ThePartitionIsExactForAnyHistory) {
       EXPECT_TRUE(in_rows + count.unplaced == held)
           << "seed " << seed << ": what jobs held is all accounted for";
     }
+    ExpectSameDays(CountNodeDays({nodes, {}}, holds, begin, end), fleet.Count(false).total, seed);
+    const Ns middle = begin + upto(end - begin);
+    std::vector<NodeDay> parts = CountNodeDays({nodes, {}}, holds, begin, middle);
+    for (const NodeDay& day : CountNodeDays({nodes, {}}, holds, middle, end)) parts.push_back(day);
+    ExpectSameDays(parts, fleet.Count(false).total, seed);
+    for (const auto& [name, history] : nodes)
+      EXPECT_EQ(TimeOf(parts, name), Covered(history, holds.Within(begin, end)[name], begin, end)) << seed;
   }
 }
 
@@ -431,6 +552,57 @@ TEST_F(LoadFleetTest, WithoutAWatchThereIsNoFleet) {
   Database db = Db();
   EXPECT_TRUE(absl::IsNotFound(LoadFleetNodes(db, "another", At(0), At(10)).status()));
   EXPECT_TRUE(absl::IsNotFound(LoadFleetNodes(db, "c1", At(-20), At(-10)).status()));
+}
+
+class LoadNodeDaysTest : public LoadFleetTest {
+ protected:
+  static std::string Days(Database& db, double now) {
+    const auto time = TimeOfNodeDays(db, "c1", {}, At(now));
+    EXPECT_TRUE(time.ok()) << time.status();
+    const auto days = LoadNodeDays(db, "c1", {}, *time, time->begin, time->end);
+    EXPECT_TRUE(days.ok()) << days.status();
+    return Tell(*days);
+  }
+};
+
+TEST_F(LoadNodeDaysTest, FromTheFirstWatchToTheLastLook) {
+  Watch(0, "begin");
+  Node(0, "n1", "IDLE");
+  Watch(60, "still");
+  Watch(100'000, "begin");
+  Node(100'000, "n1", "DOWN");
+  Watch(100'500, "still");
+  Database db = Db();
+  EXPECT_EQ(Days(db, 100'700),
+            "n1 19675 8: idle 60 unknown 6340 [idle 480 unknown 50720] | "
+            "n1 19676 8: unknown 86400 [unknown 691200] | "
+            "n1 19677 8: down 500 unknown 7200 [down 4000 unknown 57600]");
+  // Nobody looked for a while.
+  EXPECT_EQ(Days(db, 110'500).substr(Days(db, 110'500).rfind("n1")),
+            "n1 19677 8: down 500 unknown 17200 [down 4000 unknown 137600]");
+}
+
+TEST_F(LoadNodeDaysTest, OutagesOfSlurmdbdCountBeforeTheFirstWatch) {
+  Watch(1000, "begin");
+  Node(1000, "n1", "IDLE");
+  Watch(1100, "still");
+  Database db = Db();
+  ASSERT_TRUE(StoreOutages(db, {{"c1", "n1", "DOWN", 1'700'000'000 - 50, 1'700'000'020, "Xid 79"},
+                                {"c1", "n2", "DRAIN", 1'700'000'900, std::nullopt, "sold"}})
+                  .ok());
+  EXPECT_EQ(Days(db, 1200), "n1 19675 8: idle 100 down 70 [idle 800] | n2 19675 ?: drained 100")
+      << "slurmdbd never ends the outage of a node that was removed";
+}
+
+TEST_F(LoadNodeDaysTest, MonthsAreLoadedOneAfterTheOther) {
+  Watch(0, "begin");
+  Node(0, "n1", "IDLE");
+  constexpr double kLong = 100 * 86'400;
+  Watch(kLong, "still");
+  Database db = Db();
+  const std::string days = Days(db, kLong);
+  EXPECT_EQ(std::count(days.begin(), days.end(), '|'), 100);
+  EXPECT_EQ(days.find("unknown"), std::string::npos);
 }
 
 }  // namespace

@@ -51,6 +51,7 @@ TEST(TimeOption, IsReadAsSacctDoes) {
       {"now-15", at(31, 13, 14, 0)},
       {"now+1minute", at(31, 13, 15, 15)},
       {"now-3days", at(28, 13, 14, 15)},
+      {"@1769900000", 1'769'900'000 * kSecond},
   };
   for (const auto& [text, wanted] : cases) {
     const auto read = ParseTimeOption(text, now);
@@ -60,8 +61,9 @@ TEST(TimeOption, IsReadAsSacctDoes) {
 }
 
 TEST(TimeOption, WhatIsNoTimeIsRefused) {
-  for (const char* text : {"", "yesterday", "now-", "now-2fortnights", "25:00", "infinite-future",
-                           "infinite-past", "9999-01-01", "now-9223372036854775807weeks"}) {
+  for (const char* text :
+       {"", "yesterday", "now-", "now-2fortnights", "25:00", "infinite-future", "infinite-past", "9999-01-01",
+        "now-9223372036854775807weeks", "@", "@9223372036854775807", "@1.5", "@now"}) {
     const auto read = ParseTimeOption(text, absl::FromUnixSeconds(1'767'225'600));
     EXPECT_FALSE(read.ok()) << text;
     EXPECT_NE(std::string(read.status().message()).find("is not a time; use"), std::string::npos);

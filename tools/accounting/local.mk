@@ -115,9 +115,11 @@ noinst_LTLIBRARIES += tools/accounting/libfleet.la
 tools_accounting_libfleet_la_SOURCES = \
   tools/accounting/fleet/fleet.cc tools/accounting/fleet/fleet.h \
   tools/accounting/fleet/load_fleet.cc tools/accounting/fleet/load_fleet.h \
+  tools/accounting/fleet/load_node_days.cc tools/accounting/fleet/load_node_days.h \
+  tools/accounting/fleet/node_days.cc tools/accounting/fleet/node_days.h \
   tools/accounting/fleet/node_history.cc tools/accounting/fleet/node_history.h
 tools_accounting_libfleet_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_accounting_libfleet_la_LIBADD = tools/accounting/libruns.la
+tools_accounting_libfleet_la_LIBADD = tools/accounting/librollup.la tools/accounting/libruns.la
 
 # Advice on a run: pure.
 noinst_LTLIBRARIES += tools/accounting/libadvise.la
@@ -172,7 +174,8 @@ tools_accounting_libreport_la_SOURCES = \
   tools/accounting/report/rollup_table.cc tools/accounting/report/rollup_table.h \
   tools/accounting/report/statement_report.cc tools/accounting/report/statement_report.h \
   tools/accounting/report/late_ranks.cc tools/accounting/report/late_ranks.h \
-  tools/accounting/report/suspects.cc tools/accounting/report/suspects.h
+  tools/accounting/report/suspects.cc tools/accounting/report/suspects.h \
+  tools/accounting/report/utilization.cc tools/accounting/report/utilization.h
 tools_accounting_libreport_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_accounting_libreport_la_LIBADD = tools/accounting/liblive.la tools/accounting/libadvise.la tools/accounting/libfleet.la tools/accounting/librollup.la tools/accounting/libruns.la
 
@@ -180,8 +183,10 @@ tools_accounting_libreport_la_LIBADD = tools/accounting/liblive.la tools/account
 noinst_LTLIBRARIES += tools/accounting/libfleetrows.la
 tools_accounting_libfleetrows_la_SOURCES = \
   tools/accounting/fleet_rows/attempt_days.cc tools/accounting/fleet_rows/attempt_days.h \
+  tools/accounting/fleet_rows/copy_line.h \
   tools/accounting/fleet_rows/copy_text.cc tools/accounting/fleet_rows/copy_text.h \
   tools/accounting/fleet_rows/fleet_rows.cc tools/accounting/fleet_rows/fleet_rows.h \
+  tools/accounting/fleet_rows/node_day_rows.cc tools/accounting/fleet_rows/node_day_rows.h \
   tools/accounting/fleet_rows/row_json.cc tools/accounting/fleet_rows/row_json.h
 tools_accounting_libfleetrows_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
 tools_accounting_libfleetrows_la_LIBADD = tools/accounting/libreport.la

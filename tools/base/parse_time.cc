@@ -36,6 +36,9 @@ absl::Time Parse(const std::string& text, absl::Time now) {
   if (text == "now") return now;
   if (text == "midnight" || text == "today") return absl::FromCivil(today, zone);
   if (text == "noon") return absl::FromCivil(absl::CivilHour(today) + 12, zone);
+  std::int64_t seconds = 0;
+  if (absl::StartsWith(text, "@") && absl::SimpleAtoi(text.substr(1), &seconds))
+    return absl::FromUnixSeconds(seconds);
   for (const char* format : {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%m/%d/%y", "%m/%d/%y-%H:%M",
                              "%m/%d/%y-%H:%M:%S"}) {
     absl::Time time;

@@ -11,7 +11,8 @@
 namespace goodput {
 
 // YYYY-MM-DD[THH:MM[:SS]], MM/DD[/YY][-HH:MM[:SS]], MMDD, HH:MM[:SS] (of today), now, now-2hours, midnight,
-// today, noon; in local time. An error says what to write.
+// today, noon; in local time. @SECONDS is since the epoch, as in date(1): programs write it. An error says
+// what to write.
 absl::StatusOr<Ns> ParseTimeOption(const std::string& text, absl::Time now);
 
 // Parses windows "FROM/TO[,FROM/TO]" of such times, from one text or several.

@@ -11,6 +11,12 @@ inline double Seconds(Ns ns) {
   return static_cast<double>(ns) / static_cast<double>(kSecond);
 }
 
+inline constexpr Ns kUtcDay = 86'400 * kSecond;
+// The UTC day that contains `t`, in days since 1970-01-01.
+inline std::int64_t UtcDay(Ns t) {
+  return t >= 0 ? t / kUtcDay : -((-(t + 1)) / kUtcDay) - 1;
+}
+
 struct TimeSpan {
   Ns begin = 0;
   Ns end = 0;

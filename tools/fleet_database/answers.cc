@@ -17,11 +17,13 @@
 #include "tools/accounting/report/gpu_hours.h"
 #include "tools/accounting/report/rollup_table.h"
 #include "tools/accounting/report/suspects.h"
+#include "tools/accounting/report/utilization.h"
 #include "tools/base/format.h"
 #include "tools/fleet_database/fleet_session.h"
 #include "tools/fleet_database/options.h"
 #include "tools/fleet_database/selection.h"
 #include "tools/sources/fleet_database/questions.h"
+#include "tools/sources/fleet_database/utilization_question.h"
 
 namespace goodput {
 namespace {
@@ -76,6 +78,38 @@ void SayStale(const std::vector<FleetClusterTime>& clusters) {
                    .c_str(),
                stdout);
   }
+}
+
+absl::StatusOr<UtilizationReport> AskUse(const FleetReportOptions& options) {
+  const FleetSelectOptions& of = options.select;
+  if (!of.users.empty() || !of.accounts.empty() || !of.partitions.empty() || !of.states.empty() ||
+      !of.names.empty() || !of.jobs.empty() || options.suspects || options.price || !options.window.empty() ||
+      !options.sort.empty())
+    return absl::InvalidArgumentError(
+        "--fleet is about nodes, with jobs and without: it can only be used with -M, -N, -S, -E and --by");
+  const absl::Time now = absl::Now();
+  ASSIGN_OR_RETURN(const FleetSelection select, ReadFleetSelection(of, now));
+  UtilizationQuestion question;
+  question.clusters = select.clusters;
+  question.nodes = select.nodes;
+  question.by = absl::StrSplit(options.by, ',');
+  RETURN_IF_ERROR(CheckKeys(question.by));
+  question.begin = *select.start;  // always set without -j
+  question.end = std::max(question.begin + 1, select.end.value_or(absl::ToUnixNanos(now)));
+  ASSIGN_OR_RETURN(FleetConnection connection, OpenFleet(options.common));
+  return AskUtilization(connection, question);
+}
+
+int RunFleetUtilization(const FleetReportOptions& options) {
+  const absl::StatusOr<UtilizationReport> report = AskUse(options);
+  if (!report.ok()) return FailFleet(report.status());
+  if (options.common.json) {
+    std::fputs(UtilizationAsJson(*report).c_str(), stdout);
+  } else {
+    PrintUtilization(*report, {options.parsable2, options.csv, options.no_header});
+    if (!options.parsable2 && !options.csv) SayStale(*report->clusters);
+  }
+  return report->rows.empty() ? kFleetNothingMatched : kFleetAnswered;
 }
 
 std::vector<std::string> Cells(const FleetRun& run) {
@@ -208,6 +242,7 @@ absl::StatusOr<FleetRun> FindRun(const FleetShowOptions& options) {
 int RunFleetReport(const FleetReportOptions& options) {
   if (options.csv && options.parsable2)
     return FailFleet(absl::InvalidArgumentError("--csv cannot be used with -P"));
+  if (options.fleet) return RunFleetUtilization(options);
   if (!options.sort.empty() && options.common.json)
     return FailFleet(absl::InvalidArgumentError("--sort cannot be used with --json"));
   if (options.suspects && (options.by != "node" || !options.window.empty()))

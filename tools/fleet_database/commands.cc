@@ -73,6 +73,8 @@ absl::StatusOr<FleetPassReport> PassWithProgress(FleetSync& sync, FleetPass pass
 void SayPass(const FleetPassReport& report, const std::string& cluster) {
   Say(Cat("Cluster ", cluster, ": ", Counted(report.runs, "run"), ", ", report.running, " running; sent ",
           report.sent, " (", Counted(report.rows, "row"), "), removed ", report.removed));
+  if (report.days > 0)
+    Say(Cat(Counted(report.days, "day"), " of nodes, of which ", report.days_sent, " were new or changed"));
   if (report.elsewhere > 0)
     Say(Cat(Counted(report.elsewhere, "job"), " of other clusters in this database: not sent"));
   if (report.refused > 0)
@@ -262,7 +264,9 @@ int RunFleetVerify(const FleetSyncOptions& options) {
           report->removed, " that are now part of others"));
   if (report->refused > 0)
     Say(Cat(Counted(report->refused, "run"), " cannot be sent; the first: ", report->why_refused));
-  if (report->sent + report->removed == 0) return kFleetAnswered;
+  Say(Cat(Counted(report->days, "day"), " of nodes; the fleet database lacks ", report->days_missing,
+          " of them, and has ", report->days_sent - report->days_missing, " with other rows"));
+  if (report->sent + report->removed + report->days_sent == 0) return kFleetAnswered;
   Say("sgoodput fleet sync --once sends the difference.");
   return kFleetNothingMatched;
 }

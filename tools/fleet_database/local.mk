@@ -7,7 +7,8 @@ tools_fleet_database_goodput_fleet_database_SOURCES = \
   tools/fleet_database/fleet_session.cc tools/fleet_database/fleet_session.h \
   tools/fleet_database/main.cc \
   tools/fleet_database/options.h \
+  tools/fleet_database/page.cc \
   tools/fleet_database/selection.cc tools/fleet_database/selection.h \
   tools/fleet_database/statement.cc
 tools_fleet_database_goodput_fleet_database_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS)
-tools_fleet_database_goodput_fleet_database_LDADD = tools/sources/libfleetdatabase.la tools/accounting/libmetrics.la
+tools_fleet_database_goodput_fleet_database_LDADD = tools/sources/libfleetdatabase.la tools/accounting/libmetrics.la tools/web/libweb.la

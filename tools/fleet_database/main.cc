@@ -32,6 +32,8 @@ Examples:
   sgoodput --fleet-db URL -a -S now-7days                  all runs of all clusters, the latest first
   sgoodput --fleet-db URL report -a -S 2026-11-01 --by cluster,account
   sgoodput --fleet-db URL report -a -S 2026-01-01 --by month
+  sgoodput --fleet-db URL report --fleet -S now-30days    how much of the fleet was idle or down
+  sgoodput --fleet-db URL page >fleet.html                all of this as a page for a browser
   sgoodput --fleet-db URL show 1234 -M a3)";
 
 void AddCommon(CLI::App& app, goodput::FleetCommon& common) {
@@ -105,14 +107,18 @@ int ParseAndRun(int argc, char** argv) {
   report_app->add_flag("-T,--truncate", report.select.truncate,
                        "count only the days between -S and -E, in UTC");
   report_app
-      ->add_option("--by", report.by,
-                   "cluster, user, account, partition, reservation, run, gpu_type, month, day, cause, "
-                   "node, tag:KEY, all; or two: A,B")
+      ->add_option(
+          "--by", report.by,
+          "cluster, user, account, partition, reservation, consumption, run, gpu_type, month, day, cause, "
+          "node, tag:KEY, all; or two: A,B")
       ->type_name("WHAT");
   report_app->add_option("--window", report.window, "one row per so many days from -S to -E: 1d, 7d")
       ->type_name("LENGTH");
   report_app->add_flag("--suspects", report.suspects,
                        "with --by node: only nodes that fail more often than by chance, and their list");
+  report_app->add_flag("--fleet", report.fleet,
+                       "all nodes of the clusters: allocated, idle, down, drained or unknown;\n"
+                       "                              --by cluster, node, day, month, all");
   report_app->add_option("--gpu-hour", report.price, "price of one GPU-hour")->type_name("PRICE");
   report_app->add_flag("--json", common.json, "print JSON (see report.schema.json)");
   report_app->add_flag("-P,--parsable2", report.parsable2, "fields separated by |, without the total");
@@ -120,6 +126,17 @@ int ParseAndRun(int argc, char** argv) {
   report_app->add_option("--sort", report.sort, "sort by these columns; -COLUMN for largest first")
       ->type_name("COLUMN[,..]");
   report_app->add_flag("-n,--noheader", report.no_header, "no header line");
+
+  goodput::FleetPageOptions fleet_page;
+  CLI::App* page_app = app.add_subcommand("page", "the fleet as a page for a browser, on stdout");
+  AddCommon(*page_app, common);
+  AddList(*page_app, "-M,--clusters", fleet_page.select.clusters, "CLUSTER[,..]", "these clusters");
+  fleet_page.select.start = "now-30days";
+  page_app
+      ->add_option("-S,--starttime", fleet_page.select.start,
+                   "from TIME on (now-30days), in whole days in UTC")
+      ->type_name("TIME");
+  page_app->add_option("-E,--endtime", fleet_page.select.end, "until TIME")->type_name("TIME");
 
   goodput::FleetStatementOptions statement;
   CLI::App* statement_app =
@@ -185,8 +202,10 @@ int ParseAndRun(int argc, char** argv) {
     std::fprintf(stderr, "sgoodput: with the fleet database: %s; see sgoodput fleet --help\n", error.what());
     return goodput::kFleetBadUsage;
   }
-  list.common = report.common = statement.common = show.common = add.common = sync.common = common;
+  list.common = report.common = statement.common = fleet_page.common = show.common = add.common =
+      sync.common = common;
   if (*report_app) return goodput::RunFleetReport(report);
+  if (*page_app) return goodput::RunFleetPage(fleet_page);
   if (*statement_app) return goodput::RunFleetStatement(statement);
   if (*show_app) return goodput::RunFleetShow(show);
   if (*init) return goodput::RunFleetInit(common);

@@ -52,6 +52,13 @@ struct FleetReportOptions {
   bool no_header = false;
   std::string sort;
   bool suspects = false;
+  bool fleet = false;
+};
+
+// A page of the fleet: -M, -S and -E of `select`.
+struct FleetPageOptions {
+  FleetCommon common;
+  FleetSelectOptions select;
 };
 
 struct FleetStatementOptions {
@@ -89,6 +96,8 @@ struct FleetSyncOptions {
 
 int RunFleetList(const FleetListOptions& options);
 int RunFleetReport(const FleetReportOptions& options);
+// Writes the page to stdout.
+int RunFleetPage(const FleetPageOptions& options);
 int RunFleetStatement(const FleetStatementOptions& options);
 int RunFleetShow(const FleetShowOptions& options);
 int RunFleetInit(const FleetCommon& options);

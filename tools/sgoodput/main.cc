@@ -308,7 +308,8 @@ Examples:
   sgoodput report -a -S 2026-11-01 --window=1d   day by day
   sgoodput report -j 1234 --by node
   sgoodput report -a -S now-30days --by consumption   reserved, spot, flex-start, on demand
-  sgoodput report --fleet -S now-7days --by partition)";
+  sgoodput report --fleet -S now-7days --by partition
+  sgoodput report --fleet -S now-30days --by node     which nodes were idle, down or drained)";
 
 // As in sacct.
 // Whose runs.
@@ -477,7 +478,8 @@ int ParseAndRun(int argc, char** argv) {
                    "                              run, node, day, cause, tag:KEY, all")
       ->type_name("WHAT");
   rollup_app->add_flag("--fleet", rollup.fleet,
-                       "all GPUs of the cluster: held, idle, down, drained; --by partition");
+                       "all GPUs of the cluster: held, idle, down, drained; --by partition; or\n"
+                       "                              all its nodes: --by node, day, month");
   rollup_app->add_flag("--suspects", rollup.suspects,
                        "with --by node: only nodes that fail more often than by chance, and their list");
   rollup_app->add_option("--window", rollup.window, "one row per LENGTH from -S to -E: 1h, 1d, 7d")

@@ -99,8 +99,6 @@ int RunRollup(const RollupOptions& options) {
     return Fail(absl::InvalidArgumentError("--csv cannot be used with -P"));
   if (!options.sort.empty() && (options.common.json || options.fleet))
     return Fail(absl::InvalidArgumentError("--sort cannot be used with --json or --fleet"));
-  if (options.csv && options.fleet)
-    return Fail(absl::InvalidArgumentError("--csv cannot be used with --fleet; use -P"));
   if (options.suspects && (options.by != "node" || options.fleet || !options.window.empty()))
     return Fail(absl::InvalidArgumentError("--suspects requires --by node, without --window and --fleet"));
   if (options.fleet) return RunFleet(options);

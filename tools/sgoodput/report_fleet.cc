@@ -3,19 +3,23 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "sql/status_macros.h"
 #include "sql/tables/watch_times.h"
 #include "sql/text.h"
 #include "tools/accounting/fleet/load_fleet.h"
+#include "tools/accounting/fleet/load_node_days.h"
 #include "tools/accounting/report/fleet_report.h"
 #include "tools/accounting/report/gpu_hours.h"
+#include "tools/accounting/report/utilization.h"
 #include "tools/base/format.h"
 #include "tools/sgoodput/selection.h"
 #include "tools/sgoodput/session.h"
@@ -25,6 +29,17 @@ namespace {
 
 // A running watch records a look from time to time: until the next one, the last one counts as now.
 constexpr Ns kWatchGoesOn = 600 * kSecond;
+
+// The keys of --by node, day or month; empty: another one.
+std::vector<std::string> UseKeysOf(const RollupOptions& options) {
+  std::vector<std::string> keys = absl::StrSplit(options.by, ',');
+  const bool known = std::all_of(keys.begin(), keys.end(), [](const std::string& key) {
+    return key == "node" || key == "day" || key == "month";
+  });
+  const bool twice = keys.size() == 2 && keys[0] == keys[1];
+  if (!known || twice || keys.size() > 2) keys.clear();
+  return keys;
+}
 
 absl::Status Check(const RollupOptions& options) {
   const SelectionOptions& select = options.select;
@@ -40,9 +55,14 @@ absl::Status Check(const RollupOptions& options) {
   if (!options.window.empty() || options.price)
     return absl::InvalidArgumentError(
         "--fleet cannot be used with --window or --gpu-hour; select a time with -S and -E");
-  if (!options.by.empty() && options.by != "partition" && options.by != "all")
-    return absl::InvalidArgumentError(Cat("--by: --fleet supports only partition, not '", options.by, "'"));
-  return absl::OkStatus();
+  const bool partition = options.by.empty() || options.by == "partition" || options.by == "all";
+  if (partition && options.csv)
+    return absl::InvalidArgumentError("--csv cannot be used with --fleet --by partition; use -P");
+  return partition || !UseKeysOf(options).empty()
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError(
+                   Cat("--by: --fleet supports partition, node, day and month, or two ",
+                       "of the last three, not '", Printable(options.by), "'"));
 }
 
 absl::StatusOr<std::string> ClusterOf(const RollupOptions& options, Session& session) {
@@ -58,19 +78,36 @@ absl::StatusOr<std::string> ClusterOf(const RollupOptions& options, Session& ses
   return clusters.empty() ? std::string() : clusters.front();
 }
 
+absl::StatusOr<Session> OpenAll(const RollupOptions& options, Ns begin) {
+  ASSIGN_OR_RETURN(Session session, OpenSession(options.common, {}, begin / kSecond));
+  // Hidden jobs would look like idle GPUs.
+  if (session.viewer.all) return session;
+  return absl::PermissionDeniedError(
+      "--fleet needs all jobs, but Slurm's PrivateData hides those of other users: only operators may use "
+      "it");
+}
+
+// All runs of the cluster in the selected time.
+absl::Status ForEachRun(const RollupOptions& options, const std::string& cluster,
+                        const std::function<void(const Report&)>& take) {
+  RollupOptions all = options;
+  all.common.no_refresh = true;
+  all.select.all_users = true;
+  all.select.clusters = {cluster};
+  return ForEachSelected(all.common, all.select, {options.stall_factor},
+                         [&](Session& /*session*/, const Report& one) {
+                           take(one);
+                           return absl::OkStatus();
+                         });
+}
+
 absl::StatusOr<FleetReport> MakeFleet(const RollupOptions& options, absl::Time now) {
   RETURN_IF_ERROR(Check(options));
   ASSIGN_OR_RETURN(const SelectedTime time, TimeOfSelection(options.select, now));
   FleetReport report;
   report.by = options.by == "partition" ? "partition" : "all";
   report.begin = *time.start;  // always set without -j
-  ASSIGN_OR_RETURN(Session session, OpenSession(options.common, {}, report.begin / kSecond));
-  // Hidden jobs would look like idle GPUs.
-  if (!session.viewer.all) {
-    return absl::PermissionDeniedError(
-        "--fleet needs all jobs, but Slurm's PrivateData hides those of other users: only operators may use "
-        "it");
-  }
+  ASSIGN_OR_RETURN(Session session, OpenAll(options, report.begin));
   ASSIGN_OR_RETURN(const std::string cluster, ClusterOf(options, session));
   report.cluster = cluster;
   report.end = std::min(time.end.value_or(session.now), session.now);
@@ -84,19 +121,41 @@ absl::StatusOr<FleetReport> MakeFleet(const RollupOptions& options, absl::Time n
   if (report.begin >= report.end) return absl::InvalidArgumentError("-S must be before -E");
   report.watched = nodes->watched;
   Fleet fleet(std::move(nodes->nodes), report.begin, report.end);
-
-  RollupOptions all = options;
-  all.common.no_refresh = true;
-  all.select.all_users = true;
-  all.select.clusters = {cluster};
-  const absl::Status status = ForEachSelected(all.common, all.select, {options.stall_factor},
-                                              [&](Session& /*session*/, const Report& one) {
-                                                fleet.Add(one.timeline, one.account.goodput.program);
-                                                return absl::OkStatus();
-                                              });
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(ForEachRun(
+      options, cluster, [&](const Report& one) { fleet.Add(one.timeline, one.account.goodput.program); }));
   report.count = fleet.Count(report.by == "partition");
   return report;
+}
+
+// What became of the time of nodes, by the same rules as in the fleet database.
+absl::StatusOr<UtilizationReport> MakeUtilization(const RollupOptions& options, absl::Time now) {
+  RETURN_IF_ERROR(Check(options));
+  ASSIGN_OR_RETURN(const SelectedTime time, TimeOfSelection(options.select, now));
+  ASSIGN_OR_RETURN(Session session, OpenAll(options, *time.start));
+  ASSIGN_OR_RETURN(const std::string cluster, ClusterOf(options, session));
+  NodeHolds holds;
+  RETURN_IF_ERROR(ForEachRun(options, cluster, [&](const Report& one) { holds.Add(one.timeline); }));
+  ASSIGN_OR_RETURN(const NodeDaysTime known, TimeOfNodeDays(session.db, cluster, holds, session.now));
+  const Ns begin = std::max(*time.start, known.begin);
+  const Ns end = std::min(time.end.value_or(known.end), known.end);
+  const absl::StatusOr<std::vector<NodeDay>> days =
+      LoadNodeDays(session.db, cluster, holds, known, begin, end);
+  if (!days.ok()) return days.status();
+  UtilizationReport report = UtilizationOf(*days, cluster, UseKeysOf(options));
+  report.begin = *time.start;
+  report.end = std::max(*time.start, end);
+  return report;
+}
+
+int RunUtilization(const RollupOptions& options) {
+  const absl::StatusOr<UtilizationReport> report = MakeUtilization(options, absl::Now());
+  if (!report.ok()) return Fail(report.status());
+  if (options.common.json) {
+    std::fputs(UtilizationAsJson(*report).c_str(), stdout);
+  } else {
+    PrintUtilization(*report, {options.parsable2, options.csv, options.no_header});
+  }
+  return report->rows.empty() ? kNothingMatched : kAnswered;
 }
 
 GpuNs In(const FleetRow& row, NodeCondition condition) {
@@ -209,6 +268,7 @@ void PrintWhole(const FleetReport& report) {
 }  // namespace
 
 int RunFleet(const RollupOptions& options) {
+  if (!UseKeysOf(options).empty()) return RunUtilization(options);
   const absl::StatusOr<FleetReport> report = MakeFleet(options, absl::Now());
   if (!report.ok()) return Fail(report.status());
   if (options.common.json) {

@@ -179,7 +179,8 @@ tools_sources_libfleetdatabase_la_SOURCES = \
   tools/sources/fleet_database/questions.cc tools/sources/fleet_database/questions.h \
   tools/sources/fleet_database/sums.cc tools/sources/fleet_database/sums.h \
   tools/sources/fleet_database/sync.cc tools/sources/fleet_database/sync.h \
-  tools/sources/fleet_database/tables.cc tools/sources/fleet_database/tables.h
+  tools/sources/fleet_database/tables.cc tools/sources/fleet_database/tables.h \
+  tools/sources/fleet_database/utilization_question.cc tools/sources/fleet_database/utilization_question.h
 tools_sources_libfleetdatabase_la_CXXFLAGS = $(AM_CXXFLAGS) $(ABSL_CFLAGS) $(LIBPQ_CFLAGS)
 tools_sources_libfleetdatabase_la_LIBADD = sql/libfleetschema.la tools/accounting/libfleetrows.la tools/base/libbase.la $(LIBPQ_LIBS)
 

@@ -1,5 +1,5 @@
 "use strict";
-// The page's data: embedded in the document if `sgoodput show --html` wrote it, otherwise requested from goodputd.
+// The page's data: embedded in the document if `sgoodput show --html` or `page` wrote it, otherwise requested from goodputd.
 
 const data = {
   embedded() {

@@ -1,5 +1,6 @@
 "use strict";
 // All GPUs of the cluster over the requested time: what jobs achieved on those they held, and the state of the others.
+// A page that `sgoodput --fleet-db URL page` wrote has the same of many clusters.
 
 const fleet = {
   since: "now-7days",
@@ -39,12 +40,15 @@ const fleet = {
       fleet.between(row.scheduling, row.scheduling_range), fleet.between(row.runtime, row.runtime_range), percent(row.mpg), draw.bar(fleet.parts(row), (part) => part.gpu_seconds)];
   },
 
-  // Of rows of `report`: by user, reservation ...
+  // Of rows of `report`: by user, reservation ...; `what`: the names of its keys. The fleet database knows program goodput.
   groups(what, rows) {
+    const names = [what].flat();
+    const group = (row, i) => names.length > 1 ? row.groups[i] : row.group;
+    const program = rows.some((row) => row.program !== undefined && row.program !== null);
     const of = (row, name) => row.buckets.find((bucket) => bucket.name === name).gpu_seconds;
     const number = (name, value, text) => ({name, n: 1, value, text});
     return sortable([
-      {name: what, value: (row) => row.group, text: (row) => row.group},
+      ...names.map((name, i) => ({name, long: 1, value: (row) => group(row, i), text: (row) => group(row, i) || "–"})),
       number("Runs", (row) => row.runs, (row) => row.runs),
       number("GPU-h", (row) => row.wanted_gpu_hours, (row) => hours(3600 * row.wanted_gpu_hours)),
       number("Progress", (row) => of(row, "productive"), (row) => hours(of(row, "productive"))),
@@ -52,12 +56,13 @@ const fleet = {
       number("Interruptions", (row) => row.interruptions, (row) => row.interruptions),
       number("Scheduling", (row) => row.scheduling, (row) => fleet.between(row.scheduling, row.scheduling_range)),
       number("Runtime", (row) => row.runtime === null && row.runtime_range ? row.runtime_range[0] : row.runtime, (row) => fleet.between(row.runtime, row.runtime_range)),
+      ...(program ? [number("Program", (row) => row.program, (row) => percent(row.program)), number("MPG", (row) => row.mpg, (row) => percent(row.mpg))] : []),
     ], rows, "GPU-h");
   },
 
   // A square for each node, darker the more often it failed, and those that fail more often than by chance by name.
   nodes(rows) {
-    const known = rows.filter((row) => row.group !== "-");
+    const known = rows.filter((row) => (row.groups ? row.groups[row.groups.length - 1] : row.group) !== "-");
     const most = Math.max(1, ...known.map((row) => row.node_failures));
     const suspects = known.filter((row) => row.chance !== null && row.chance < 0.01).map((row) => row.group);
     const squares = known.map((row) => el("i", {class: "node" + (row.node_failures > 0 ? " failed" : "") + (suspects.includes(row.group) ? " suspect" : ""), "data-failures": row.node_failures,
@@ -67,11 +72,14 @@ const fleet = {
       el("p", {}, suspects.length ? `More failures than chance allows: ${suspects.join(", ")}. See ` : `${counted(failures, "failure")} of ${counted(known.length, "node")}; no node fails more often than by chance. See `, el("code", {}, "sgoodput report -a --by node --suspects"))];
   },
 
+  // What is asked about runs: title, key of `report --by`, and its drawing.
+  CARDS: [["By day", "day", (rows) => draw.days(rows)], ["Users", "user", (rows) => fleet.groups("User", rows)],
+    ["How machines were obtained", "reservation", (rows) => fleet.groups("Reservation", rows)], ["Nodes", "node", (rows) => fleet.nodes(rows)]],
+
   // Each card as its answer comes. A question that is refused, since it costs too much or is not allowed, says so.
   async more(place) {
     const asked = {starttime: fleet.since, truncate: 1, allusers: 1};
-    const cards = [["By day", "day", (rows) => draw.days(rows)], ["Users", "user", (rows) => fleet.groups("User", rows)],
-      ["How machines were obtained", "reservation", (rows) => fleet.groups("Reservation", rows)], ["Nodes", "node", fleet.nodes]];
+    const cards = fleet.CARDS;
     const boxes = cards.map(([title]) => card(title, el("p", {class: "soft"}, "asking ...")));
     place.replaceChildren(...boxes);
     await Promise.all(cards.map(async ([, by, content], i) => {
@@ -107,6 +115,84 @@ const fleet = {
       card("By partition", table([{name: "Partition"}, {name: "Nodes", n: 1}, {name: "GPU-h", n: 1}, {name: "Held", n: 1}, {name: "Idle", n: 1}, {name: "Down", n: 1}, {name: "Scheduling", n: 1}, {name: "Runtime", n: 1}, {name: "MPG", n: 1}, {name: "Where it went"}],
         answer.rows.map(fleet.row))),
       ...(answer.unplaced_gpu_seconds > 0 ? [el("p", {class: "soft"}, `${hours(answer.unplaced_gpu_seconds)} GPU-h more were held on nodes that are not recorded.`)] : []));
+  },
+
+  // A cluster chose its address: nothing but a page of the web is a link.
+  link(url, hash, text) {
+    return /^https?:\/\//.test(url) ? el("a", {href: url.replace(/\/+$/, "") + "/" + hash, rel: "noreferrer"}, text) : text;
+  },
+
+  // Time of all nodes, of GPUs or, if none are known, of the nodes themselves: what is known, and what is not.
+  used(row, gpus) {
+    return Object.entries(gpus ? row.gpu_ns : row.node_ns).filter(([name, ns]) => ns > 0 && name !== "off").map(([name, ns]) => ({name, gpu_seconds: ns / 1e9}));
+  },
+
+  date(ns) {
+    return new Date(ns / 1e6).toISOString().slice(0, 10);
+  },
+
+  // The page of many clusters. `use` is of all nodes, `reports` are of runs.
+  written(main, all) {
+    const {use, reports} = all;
+    const urls = Object.fromEntries(all.clusters.map((of) => [of.cluster, of.url]));
+    document.getElementById("live").textContent = `written ${time(all.written_ns)} ${zone()} by sgoodput page`;
+    document.title = "Fleet of clusters";
+    const gpus = Object.values(use.total.gpu_ns).some((ns) => ns > 0);
+    const unit = gpus ? "GPU-h" : "node-h";
+    const parts = fleet.used(use.total, gpus);
+    const sum = (some) => some.reduce((seconds, part) => seconds + part.gpu_seconds, 0);
+    const known = (some) => some.filter((part) => part.name !== "unknown");
+    const share = (some, name) => percent(sum(known(some)) > 0 ? sum(some.filter((part) => part.name === name)) / sum(known(some)) : null);
+    const total = reports.cluster.total;
+    const held = (row) => row.buckets.filter((bucket) => bucket.gpu_seconds > 0 && bucket.name !== "hold");
+    const runs_of = Object.fromEntries(reports.cluster.rows.map((row) => [row.group, row]));
+    const used_of = Object.fromEntries(use.rows.map((row) => [row.groups[0], row]));
+    const names = [...new Set([...Object.keys(used_of), ...Object.keys(runs_of)])].sort();
+    const cluster = (name) => {
+      const some = used_of[name] ? fleet.used(used_of[name], gpus) : [];
+      const runs = runs_of[name];
+      return [fleet.link(urls[name] || "", "#/fleet", name), used_of[name] ? used_of[name].nodes : "–", some.length ? hours(sum(some)) : "–", share(some, "allocated"), share(some, "idle"), share(some, "down"), share(some, "drained"),
+        runs ? fleet.between(runs.scheduling, runs.scheduling_range) : "–", runs ? fleet.between(runs.runtime, runs.runtime_range) : "–", percent(runs && runs.program), percent(runs && runs.mpg), some.length ? draw.bar(some, (part) => part.gpu_seconds) : "–"];
+    };
+    const late = all.clusters.filter((of) => of.as_of_ns === null || all.written_ns - of.as_of_ns > 300e9);
+    const none = () => el("p", {class: "soft"}, "No run in this time.");
+    const shown = (by, content) => reports[by].rows.length ? [content(reports[by].rows)].flat() : [none()];
+    const cards = [...fleet.CARDS];
+    cards.splice(1, 0, ["By month", "cluster,month", (rows) => fleet.groups(["Cluster", "Month"], rows)]);
+    cards.splice(3, 0, ["Accounts", "account", (rows) => fleet.groups("Account", rows)]);
+    main.replaceChildren(
+      el("h1", {class: "unseen"}, "Fleet of clusters"),
+      card(counted(names.length, "cluster"),
+        el("p", {class: "soft"}, `${fleet.date(use.begin_ns)} to ${fleet.date(use.end_ns - 1e9)} UTC, ${counted(use.total.nodes, "node")}, ${hours(sum(parts))} ${unit}`),
+        late.length ? el("p", {role: "note"}, late.map((of) => `${of.cluster}: ${of.as_of_ns === null ? "has sent nothing yet" : "complete up to " + time(of.as_of_ns) + " only"}.`).join(" ")) : null,
+        el("p", {}, "Of what runs wanted:"),
+        el("div", {class: "numbers"}, run.number("scheduling", fleet.between(total.scheduling, total.scheduling_range)), el("em", {}, "×"), run.number("runtime", fleet.between(total.runtime, total.runtime_range)),
+          total.program === null ? null : [el("em", {}, "×"), run.number("program", percent(total.program), `of ${percent(total.program_share)} of productive time`)],
+          total.mpg === null ? null : [el("em", {}, "="), run.number("ML productivity goodput", percent(total.mpg))])),
+      card(gpus ? "All GPUs" : "All nodes", parts.length ? draw.bar(parts, (part) => part.gpu_seconds) : el("p", {class: "soft"}, "Nothing is known of the nodes in this time."), draw.legend(parts.map((part) => part.name)),
+        table([{name: "What"}, {name: unit, n: 1}, {name: "Share of what is known", n: 1}], parts.map((part) => [part.name, hours(part.gpu_seconds), part.name === "unknown" ? "–" : share(parts, part.name)]))),
+      card("Where the time of runs went", held(total).length ? draw.bar(held(total), (bucket) => bucket.gpu_seconds) : none(), draw.legend(held(total).map((bucket) => bucket.name)),
+        table([{name: "Bucket"}, {name: "GPU-h", n: 1}], held(total).map((bucket) => [bucket.name, hours(bucket.gpu_seconds)]))),
+      card("Clusters", table([{name: "Cluster"}, {name: "Nodes", n: 1}, {name: unit, n: 1}, {name: "Allocated", n: 1}, {name: "Idle", n: 1}, {name: "Down", n: 1}, {name: "Drained", n: 1}, {name: "Scheduling", n: 1}, {name: "Runtime", n: 1},
+        {name: "Program", n: 1}, {name: "MPG", n: 1}, {name: "Where it went"}], names.map(cluster))),
+      ...cards.map(([title, by, content]) => card(title, ...shown(by, content))),
+      card("Runs", all.runs.rows.length ? fleet.runs(all.runs.rows) : none(), all.runs.more ? el("p", {class: "soft"}, `The latest ${all.runs.rows.length}. See `, el("code", {}, "sgoodput --fleet-db URL -a")) : null));
+  },
+
+  // A run leads to its cluster's page.
+  runs(rows) {
+    const text = (name, value, shown) => ({name, value, text: shown || value});
+    const number = (name, value, shown) => ({name, n: 1, value, text: shown});
+    return sortable([
+      text("Cluster", (row) => row.cluster),
+      text("Run", (row) => row.run || row.job, (row) => fleet.link(row.url, ["#", "job", row.cluster, row.job, row.submit_s + "000000000"].map((part, i) => i ? encodeURIComponent(part) : part).join("/"), row.run || row.job)),
+      text("User", (row) => row.user),
+      text("State", (row) => row.state, (row) => row.final ? row.state : row.state + " (running)"),
+      number("Submitted", (row) => row.begin_ns, (row) => time(row.begin_ns)),
+      number("GPUs", (row) => row.gpus, (row) => row.gpus),
+      number("GPU-h", (row) => row.wanted_gpu_seconds, (row) => hours(row.wanted_gpu_seconds)),
+      number("Goodput", (row) => row.sg_rg, (row) => percent(row.sg_rg)),
+    ], rows, "Submitted");
   },
 
   async view(main) {

@@ -1,5 +1,6 @@
 "use strict";
-// Selects the view by the address after #. A page written by `sgoodput show --html` has one run and no daemon.
+// Selects the view by the address after #. A page written by `sgoodput show --html` has one run, one by `page` the fleet of
+// clusters; both have no daemon.
 
 const page = {
   AGAIN_MS: 10000,
@@ -100,8 +101,10 @@ const page = {
     const embedded = data.embedded();
     if (embedded) {
       document.querySelector("nav").hidden = true;
+      const main = document.getElementById("view");
+      if (embedded.fleet) return fleet.written(main, embedded.fleet);
       document.getElementById("live").textContent = "written by sgoodput show --html";
-      run.paint(document.getElementById("view"), embedded.jobs[0]);
+      run.paint(main, embedded.jobs[0]);
       return;
     }
     addEventListener("hashchange", page.show);

@@ -1,4 +1,4 @@
-// Builds a self-contained page of one run, to keep, mail or attach to a ticket.
+// Builds a self-contained page of one run, or of a fleet of clusters, to keep, mail or attach to a ticket.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace goodput {
 
-// `json`: the output of `sgoodput show --json --timeline`. It is escaped, so that names chosen by
-// users cannot become code, and the page may not load anything.
+// `json`: the output of `sgoodput show --json --timeline`, or that of the fleet database (an object `fleet`).
+// It is escaped, so that names chosen by users cannot become code, and the page may not load anything.
 std::string SinglePage(const std::vector<WebAsset>& assets, std::string_view json);
 
 }  // namespace goodput

@@ -33,7 +33,7 @@ class ClusterSpool(Spool):
             os.makedirs(os.path.join(self.folder, node), mode=0o700)
             with open(os.path.join(self.folder, node, self.file), "w") as file:
                 for record in sorted(records, key=lambda r: r["t"]):
-                    file.write("\n" + json.dumps(record) + "\n")
+                    file.write("\n" + json.dumps(record, separators=(",", ":")) + "\n")
 
 
 def instrumented(spool: Spool, job: int, begin: float, user: str, gpus: int, opt: Dict[str, Any]) -> None:
@@ -41,7 +41,9 @@ def instrumented(spool: Spool, job: int, begin: float, user: str, gpus: int, opt
     more = {"job": job, "user": user, "account": "acc-" + user, "gpus": gpus, "nnodes": 3, "nodes": "n[1-3]"}
     for attempt in range(2):
         t = begin + attempt * 70000
-        times = {"submit_s": t, "eligible_s": t, "start_s": t + 137}
+        # One run has machines of two reservations, another one of none and then of one.
+        reservation = {"reservation": "res-%d" % attempt} if job == 11 or (job == 12 and attempt) else {}
+        times = {"submit_s": t, "eligible_s": t, "start_s": t + 137, **reservation}
         spool.controller(t + 140, **times, **more)
         spool.node(t + 137, "job_prolog", job=job, opt=opt)
         spool.node(t + 138, "step_start", slurm_step="extern", job=job)
@@ -53,6 +55,33 @@ def instrumented(spool: Spool, job: int, begin: float, user: str, gpus: int, opt
         spool.node(t + 20170, "task_exit", slurm_step="0", task=0, local_task=0, pid=5, job=job, **end)
         state = "NODE_FAIL" if attempt == 0 else "COMPLETED"
         spool.controller(t + 20172, **times, end_s=t + 20172, state=state, failed_node="n2" if attempt == 0 else "", **more)
+
+
+def watched(spool: Spool) -> None:
+    """Nine days of six nodes and their jobs: idle, drained, down, powered down, gone, and two days without a watch."""
+    def node(t: float, name: str, state: str, *flags: str, **more: Any) -> None:
+        spool.cluster(t, "node_state", node_name=name, state=state, flags=list(flags), **{"gpus": 8, "partitions": "a3", **more})
+
+    def look(t: float, *names: str) -> None:
+        spool.cluster(t, "watch", edge="begin")
+        for name in names:
+            node(t, name, "IDLE", gpus=0 if name == "m5" else 8)
+
+    look(0, "m1", "m2", "m3", "m4", "m5", "m6")
+    node(3600, "m3", "IDLE", "DRAIN", reason_s=BEGAN + 3590)
+    node(7200, "m3", "IDLE")
+    node(DAY, "m4", "DOWN", "DOWN")
+    node(3 * DAY + 17, "m4", "IDLE")
+    node(DAY, "m6", "IDLE", "POWERED_DOWN")
+    node(4 * DAY, "m6", "GONE")
+    spool.cluster(5 * DAY, "watch", edge="still")
+    look(7 * DAY, "m1", "m2", "m3", "m5")
+    spool.cluster(9 * DAY, "watch", edge="end")
+    for job, gpus, nodes, begin, end in ((71, 12, "m[1-2]", 1000, 2 * DAY), (72, 3, "m3", 0.25, 3000), (73, 2, "m3", 2000, 5000),
+                                         (74, 0, "m5", 500, 1500), (75, 8, "m1", 6 * DAY, 6.5 * DAY), (76, 4, "old1", -50 * DAY, -49 * DAY)):
+        times = {"job": job, "submit_s": int(begin), "eligible_s": int(begin), "start_s": int(begin), "gpus": gpus, "nodes": nodes, "nnodes": 1}
+        spool.controller(begin + 1, **times)
+        spool.controller(end, **times, end_s=int(end), state="COMPLETED")
 
 
 def accounted(cluster: str, seed: int, jobs: int, first: int = 1000) -> str:

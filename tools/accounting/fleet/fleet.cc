@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "tools/accounting/rollup/rollup.h"
 #include "tools/base/hostlist.h"
 
 namespace goodput {
@@ -18,11 +19,6 @@ double Ratio(GpuNs part, GpuNs whole) {
 bool IsUp(Bucket bucket) {
   const Side side = BucketSide(bucket);
   return side != Side::kExcluded && side != Side::kScheduling;
-}
-
-// Nodes are held from their allocation until the job ends.
-bool IsHeld(Bucket bucket) {
-  return IsUp(bucket) || bucket == Bucket::kProvisioning || bucket == Bucket::kSuspended;
 }
 
 std::size_t Index(Bucket bucket) {
@@ -187,7 +183,7 @@ void Fleet::Add(const Timeline& timeline, std::optional<double> program) {
     if (from < to) part(from, to, {gpus, 0, 0, 0});
   };
   for (const Interval& interval : timeline.intervals) {
-    if (interval.attempt < 0 || !IsHeld(interval.bucket)) continue;
+    if (interval.attempt < 0 || !HoldsNodes(interval.bucket)) continue;
     const Ns to = std::min(interval.end, end_);
     Ns at = std::max(interval.begin, begin_);
     const AttemptFacts& facts = facts_of(interval.attempt);

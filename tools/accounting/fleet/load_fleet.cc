@@ -41,6 +41,8 @@ absl::StatusOr<Words> LoadWords(Database& db, const std::string& cluster, Ns fro
   return words;
 }
 
+}  // namespace
+
 absl::StatusOr<std::map<std::string, std::vector<KnownOutage>>> LoadKnownOutages(Database& db,
                                                                                  const std::string& cluster,
                                                                                  Ns end) {
@@ -55,8 +57,6 @@ absl::StatusOr<std::map<std::string, std::vector<KnownOutage>>> LoadKnownOutages
   }
   return of_node;
 }
-
-}  // namespace
 
 absl::StatusOr<FleetNodes> LoadFleetNodes(Database& db, const std::string& cluster, Ns begin, Ns end) {
   ASSIGN_OR_RETURN(const std::vector<WatchSpell> spells, LoadWatches(db, cluster, begin, end));

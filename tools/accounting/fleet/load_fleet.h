@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "sql/database.h"
@@ -15,6 +16,12 @@ struct FleetNodes {
   Ns watched_until = 0;                      // time of the last look
   Ns watched = 0;                            // of the selected time
 };
+
+// Outages of a cluster's nodes that slurmdbd recorded before `end`, by node and begin. One that lasts ends at
+// `end`.
+absl::StatusOr<std::map<std::string, std::vector<KnownOutage>>> LoadKnownOutages(Database& db,
+                                                                                 const std::string& cluster,
+                                                                                 Ns end);
 
 // NotFound: the nodes of this cluster were never watched.
 absl::StatusOr<FleetNodes> LoadFleetNodes(Database& db, const std::string& cluster, Ns begin, Ns end);

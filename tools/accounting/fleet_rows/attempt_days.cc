@@ -10,8 +10,6 @@
 namespace goodput {
 namespace {
 
-constexpr Ns kUtcDay = 86'400 * kSecond;
-
 using Key = std::tuple<int, std::int64_t, std::string>;  // attempt, day, cause
 
 void AddPart(const Interval& interval, Ns begin, Ns end, const GpuWeights& weights, AttemptDay& row) {
@@ -27,10 +25,6 @@ void AddPart(const Interval& interval, Ns begin, Ns end, const GpuWeights& weigh
 }
 
 }  // namespace
-
-std::int64_t UtcDay(Ns t) {
-  return t >= 0 ? t / kUtcDay : -((-(t + 1)) / kUtcDay) - 1;
-}
 
 std::vector<AttemptDay> CutIntoDays(const Timeline& timeline) {
   const GpuWeights weights(timeline);

@@ -26,9 +26,6 @@ struct AttemptDay {
   GpuNs gap_gpu_ns = 0;
 };
 
-// The UTC day that contains `t`, in days since 1970-01-01.
-std::int64_t UtcDay(Ns t);
-
 // By attempt, day and cause.
 std::vector<AttemptDay> CutIntoDays(const Timeline& timeline);
 

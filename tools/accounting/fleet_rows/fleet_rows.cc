@@ -16,6 +16,7 @@
 #include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/accounting/fleet_rows/attempt_days.h"
+#include "tools/accounting/fleet_rows/copy_line.h"
 #include "tools/accounting/flops/program_flops.h"
 #include "tools/accounting/rollup/provision.h"
 #include "tools/base/hostlist.h"
@@ -74,61 +75,6 @@ std::string ArrayOf(const Values& values, const Format& format) {
 
 std::string TextArray(const std::set<std::string>& texts) {
   return ArrayOf(texts, [](const std::string& text) { return Quoted(FleetText(text)); });
-}
-
-// One line of COPY's text format.
-class Line {
- public:
-  Line& Text(std::string_view text) { return Escaped(FleetText(text)); }
-  // Without another look at its characters: an array.
-  Line& Escaped(std::string_view text) {
-    Separate();
-    for (const char c : text) {
-      switch (c) {
-        case '\\':
-          line_ += "\\\\";
-          break;
-        case '\t':
-          line_ += "\\t";
-          break;
-        case '\n':
-          line_ += "\\n";
-          break;
-        case '\r':
-          line_ += "\\r";
-          break;
-        default:
-          line_.push_back(c);
-      }
-    }
-    return *this;
-  }
-  Line& Int(std::int64_t number) {
-    Separate();
-    line_ += std::to_string(number);
-    return *this;
-  }
-  // No time in a bucket takes no space in the database.
-  Line& IntOrNull(std::int64_t number) { return number == 0 ? Null() : Int(number); }
-  Line& Maybe(const std::optional<std::int64_t>& number) { return number ? Int(*number) : Null(); }
-  Line& Maybe(const std::optional<std::string>& written) { return written ? Escaped(*written) : Null(); }
-  Line& Bool(bool value) { return Escaped(value ? "t" : "f"); }
-  Line& Date(std::int64_t day) { return Escaped(absl::FormatCivilTime(absl::CivilDay(1970, 1, 1) + day)); }
-  std::string Take() && { return std::move(line_); }
-
- private:
-  Line& Null() { return Separate(), line_ += "\\N", *this; }
-  void Separate() {
-    if (any_) line_.push_back('\t');
-    any_ = true;
-  }
-  std::string line_;
-  bool any_ = false;
-};
-
-std::int64_t MonthOf(std::int64_t day) {
-  const absl::CivilDay epoch(1970, 1, 1);
-  return absl::CivilDay(absl::CivilMonth(epoch + day)) - epoch;
 }
 
 // The rows of a run come one after the other. A run is counted once in a group of rows if only the first of
@@ -204,7 +150,7 @@ std::string UnitLine(const FleetRows& rows, const Report& report, const std::str
   for (const AttemptSummary& attempt : report.timeline.attempts) states.insert(attempt.facts->state);
   std::set<std::string> tags;
   for (const auto& [key, value] : info.tags) tags.insert(Cat(key, "=", value));
-  Line line;
+  CopyLine line;
   line.Int(rows.shard).Text(cluster).Text(rows.unit).Bool(rows.final);
   line.Int(report.timeline.begin).Int(report.timeline.end);
   line.Int(info.job_id).Text(info.job_id_text);
@@ -229,7 +175,7 @@ absl::StatusOr<std::string> DayLine(const FleetRows& rows, const Report& report,
   const AttemptFacts* const facts =
       between ? nullptr : report.timeline.attempts[static_cast<std::size_t>(day.attempt)].facts;
   const std::string provision = between ? "-" : provisions[static_cast<std::size_t>(day.attempt)];
-  Line line;
+  CopyLine line;
   line.Int(rows.shard).Text(cluster).Text(rows.unit).Int(day.attempt);
   line.Date(day.day).Date(MonthOf(day.day)).Text(day.cause);
   line.Maybe(between ? std::nullopt : std::optional<std::int64_t>(facts->job_id));
@@ -258,7 +204,7 @@ absl::StatusOr<std::string> DayLine(const FleetRows& rows, const Report& report,
 std::string InterruptionLine(const FleetRows& rows, const Timeline& timeline, const std::string& cluster,
                              const std::vector<std::string>& provisions, const Interruption& interruption,
                              std::size_t number) {
-  Line line;
+  CopyLine line;
   line.Int(rows.shard).Text(cluster).Text(rows.unit).Int(static_cast<std::int64_t>(number));
   line.Int(interruption.attempt).Int(interruption.time).Date(UtcDay(interruption.time));
   line.Text(interruption.cause).Bool(interruption.planned);
@@ -275,7 +221,7 @@ std::string InterruptionLine(const FleetRows& rows, const Timeline& timeline, co
 // The nodes of an attempt, in the order in which its time is divided among them.
 std::string NodesLine(const FleetRows& rows, const std::string& cluster, std::size_t attempt,
                       const std::vector<std::string>& nodes) {
-  Line line;
+  CopyLine line;
   line.Int(rows.shard).Text(cluster).Text(rows.unit).Int(static_cast<std::int64_t>(attempt));
   line.Escaped(ArrayOf(nodes, [](const std::string& node) { return Quoted(FleetText(node)); }));
   return std::move(line).Take();
@@ -290,7 +236,8 @@ Digest DigestOfLines(const FleetRows& rows) {
   return DigestOf(text);
 }
 
-// 63 bits.
+}  // namespace
+
 std::int64_t ShardOf(const std::string& cluster, const std::string& unit) {
   const boost::uuids::uuid hash =
       boost::uuids::name_generator_sha1(boost::uuids::nil_uuid())(Cat(cluster, std::string(1, '\0'), unit));
@@ -301,7 +248,10 @@ std::int64_t ShardOf(const std::string& cluster, const std::string& unit) {
   return static_cast<std::int64_t>(shard & 0x7FFFFFFFFFFFFFFFU);
 }
 
-}  // namespace
+std::int64_t MonthOf(std::int64_t day) {
+  const absl::CivilDay epoch(1970, 1, 1);
+  return absl::CivilDay(absl::CivilMonth(epoch + day)) - epoch;
+}
 
 Digest DigestOf(std::string_view text) {
   boost::uuids::name_generator_sha1 generator((boost::uuids::nil_uuid()));

@@ -48,6 +48,12 @@ std::string FleetText(std::string_view text);
 // run in this month, and so on. So sums count each run once.
 enum class FirstOf : std::uint8_t { kRun, kMonth, kDay, kProvision, kCause, kMonthProvision, kMonthCause };
 
+// The first day of the month of `day`; both in days since 1970-01-01.
+std::int64_t MonthOf(std::int64_t day);
+
+// A hash of 63 bits: by it a server distributes rows. `unit`: what is replaced as a whole.
+std::int64_t ShardOf(const std::string& cluster, const std::string& unit);
+
 struct FleetRows {
   UnitKey key;
   std::string unit;        // its name

@@ -22,13 +22,14 @@ struct Key {
   const char* of_day;
   const char* of_interruption;
 };
-constexpr std::array<Key, 11> kKeys{{
+constexpr std::array<Key, 12> kKeys{{
     {"all", "'all'", "'all'"},
     {"cluster", "d.cluster", "i.cluster"},
     {"user", "d.user_name", "u.user_name"},
     {"account", "d.account", "u.account"},
     {"partition", "d.partition", "u.partition"},
     {"reservation", "d.provision", "i.provision"},
+    {"consumption", "split_part(d.provision, ':', 1)", "split_part(i.provision, ':', 1)"},
     {"run", "d.run", "CASE WHEN u.run = '' THEN u.job_id_text ELSE u.run END"},
     {"gpu_type", "d.gpu_type", "u.gpu_type"},
     {"month", "to_char(d.month, 'YYYY-MM')", "to_char(i.day, 'YYYY-MM')"},
@@ -82,10 +83,10 @@ absl::StatusOr<KeyExpressions> ExpressionsOf(const std::vector<std::string>& by,
     const auto* const key =
         std::find_if(kKeys.begin(), kKeys.end(), [&](const Key& known) { return known.name == name; });
     if (key == kKeys.end()) {
-      return absl::InvalidArgumentError(Cat(
-          "--by: the fleet database has no group '", Printable(name),
-          "'; use cluster, user, account, partition, reservation, run, gpu_type, month, day, cause, node, "
-          "all, tag:KEY, or two of them: cluster,month"));
+      return absl::InvalidArgumentError(Cat("--by: the fleet database has no group '", Printable(name),
+                                            "'; use cluster, user, account, partition, reservation, "
+                                            "consumption, run, gpu_type, month, day, cause, node, "
+                                            "all, tag:KEY, or two of them: cluster,month"));
     }
     expressions.of_day.emplace_back(key->of_day);
     expressions.of_interruption.emplace_back(key->of_interruption);

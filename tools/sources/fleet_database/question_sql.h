@@ -17,7 +17,6 @@
 
 namespace goodput {
 
-inline constexpr Ns kUtcDay = 86'400 * kSecond;
 inline constexpr const char* kNoGroup = "-";
 // Between the keys of a group's name.
 inline constexpr char kBetweenKeys = '\x1f';

@@ -32,7 +32,7 @@ FleetGroup GroupOf(const FleetResult& result, int row, std::size_t keys) {
 
 // A run whose rows differ in this is in several rows of the answer.
 bool DividesRuns(const std::string& key) {
-  return key == "month" || key == "day" || key == "cause" || key == "reservation";
+  return key == "month" || key == "day" || key == "cause" || key == "reservation" || key == "consumption";
 }
 
 // The parts of the time to which the rows of the answer belong.
@@ -60,6 +60,8 @@ const char* RunsColumn(const FleetQuestion& question, bool by) {
   const bool provision = by && HasKey(question, "reservation");
   const bool cause = by && HasKey(question, "cause");
   const Part part = PartOf(question, by);
+  // A run with machines of two reservations is one run of reserved machines.
+  if (by && HasKey(question, "consumption")) return nullptr;
   if ((provision && cause) || part == Part::kOther) return nullptr;
   if (part == Part::kDay) return provision || cause ? nullptr : "runs_day";
   if (part == Part::kMonth)

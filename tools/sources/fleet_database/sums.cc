@@ -105,6 +105,9 @@ RollupReport ReportOfSums(const FleetQuestion& question, FleetAnswer answer) {
   report.keys = question.by;
   report.by = absl::StrJoin(question.by, ",");
   report.windows = question.window_days > 0;
+  // What says how machines were obtained is not in the fleet database: told_by is empty.
+  report.consumption = HasKey(question, "consumption");
+  report.waits = report.consumption;
   for (auto& [key, sum] : answer.groups) {
     sum.row.group = key.second;
     SetWindow(question, key.first, sum.row);

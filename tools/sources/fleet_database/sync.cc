@@ -10,6 +10,7 @@
 #include "sql/tables/owners.h"
 #include "sql/text.h"
 #include "tools/accounting/fleet/load_fleet.h"
+#include "tools/accounting/fleet/load_node_days.h"
 #include "tools/accounting/report/report.h"
 #include "tools/accounting/runs/run_groups.h"
 #include "tools/base/format.h"
@@ -41,6 +42,15 @@ const std::vector<std::string>& SentUnitColumns() {
   return columns;
 }
 
+const std::vector<std::string>& SentDayColumns() {
+  static const std::vector<std::string> columns = And(ClusterDayColumns(), {"rev"});
+  return columns;
+}
+
+std::string DateOfDay(std::int64_t day) {
+  return absl::FormatCivilTime(absl::CivilDay(1970, 1, 1) + day);
+}
+
 absl::Status AnotherWriter(const std::string& cluster) {
   return absl::AbortedError(Cat("another process sent rows of cluster ", Printable(cluster)));
 }
@@ -57,6 +67,7 @@ struct FleetSync::Looking {
   FleetPassReport report;
   Batch batch;
   std::set<UnitKey> present;  // that the cluster's database has
+  NodeHolds holds;            // of these
 
   Looking(FleetPass which, Ns at, Database& of) : pass(which), now(at), db(of), accounting(of) {}
 };
@@ -86,6 +97,8 @@ absl::Status FleetSync::Connect() {
   temporary("new_attempt_day", AttemptDayColumns(), "attempt_day");
   temporary("new_interruption", InterruptionColumns(), "interruption");
   temporary("new_attempt_nodes", AttemptNodesColumns(), "attempt_nodes");
+  temporary("new_cluster_day", SentDayColumns(), "cluster_day");
+  temporary("new_node_day", NodeDayColumns(), "node_day");
   if (!status.ok()) connection_.reset();
   return status;
 }
@@ -108,6 +121,12 @@ absl::Status FleetSync::LoadSent() {
     ASSIGN_OR_RETURN(const UnitKey key, ParseUnitName(units.Text(i, 0)));
     sent_.emplace(key, units.Text(i, 1));
   }
+  sent_days_.clear();
+  ASSIGN_OR_RETURN(
+      const FleetResult days,
+      connection_->Query("SELECT day - DATE '1970-01-01', digest FROM cluster_day WHERE cluster = $1",
+                         {settings_.cluster}));
+  for (int i = 0; i < days.rows(); ++i) sent_days_.emplace(days.Int(i, 0), days.Text(i, 1));
   return connection_->Execute("COMMIT");
 }
 
@@ -163,7 +182,46 @@ absl::Status FleetSync::LookAtAll(Looking& looking,
     if (skip) continue;
     RETURN_IF_ERROR(LookAt(looking, group));
   }
+  return looking.pass == FleetPass::kRecent ? absl::OkStatus() : LookAtNodes(looking);
+}
+
+// Month by month: years of many nodes are many rows.
+absl::Status FleetSync::LookAtNodes(Looking& looking) {
+  ASSIGN_OR_RETURN(const NodeDaysTime time,
+                   TimeOfNodeDays(looking.db, settings_.cluster, looking.holds, looking.now));
+  Ns next = 0;
+  for (Ns at = time.begin; at < time.end; at = next) {
+    next = std::min(time.end, UtcDay(at + 31 * kUtcDay) * kUtcDay);
+    const absl::StatusOr<std::vector<NodeDay>> days =
+        LoadNodeDays(looking.db, settings_.cluster, looking.holds, time, at, next);
+    if (!days.ok()) return days.status();
+    for (NodeDayRows& rows : RowsOfNodeDays(*days, settings_.cluster)) {
+      const bool final = rows.day < UtcDay(time.end);
+      RETURN_IF_ERROR(TakeDay(looking, std::move(rows), final));
+    }
+  }
   return absl::OkStatus();
+}
+
+absl::Status FleetSync::TakeDay(Looking& looking, NodeDayRows rows, bool final) {
+  ++looking.report.days;
+  const auto known = sent_days_.find(rows.day);
+  if (known != sent_days_.end()) {
+    const Ns begin = rows.day * kUtcDay;
+    const bool resend = resend_ && begin < resend_->second && begin + kUtcDay > resend_->first;
+    if (!resend && known->second == rows.digest) return absl::OkStatus();
+    // A database restored from an older copy knows nothing of a day that the fleet may know.
+    if (!rows.known) return absl::OkStatus();
+    if (looking.pass == FleetPass::kVerify && !final) return absl::OkStatus();
+  }
+  ++looking.report.days_sent;
+  if (known == sent_days_.end()) ++looking.report.days_missing;
+  if (looking.pass == FleetPass::kVerify) return absl::OkStatus();
+  if (looking.batch.empty()) looking.batch.since = settings_.now();
+  looking.batch.rows += rows.size();
+  looking.report.rows += static_cast<std::int64_t>(rows.size());
+  looking.batch.days.push_back(std::move(rows));
+  return looking.batch.rows >= kMostRows ? Flush(looking) : absl::OkStatus();
 }
 
 bool FleetSync::IsSent(const JobKey& job) const {
@@ -190,6 +248,7 @@ absl::Status FleetSync::LookAt(Looking& looking, const std::vector<JobKey>& grou
         looking.report.why_refused = Cat("job ", jobs.front().job_id, ": ", Message(rows.status()));
       continue;
     }
+    looking.holds.Add(report.timeline);
     const bool resend =
         resend_ && report.timeline.begin < resend_->second && report.timeline.end >= resend_->first;
     RETURN_IF_ERROR(Take(looking, *std::move(rows), resend));
@@ -227,7 +286,7 @@ absl::Status FleetSync::Take(Looking& looking, FleetRows rows, bool resend) {
   ++looking.report.sent;
   if (known == sent_.end()) ++looking.report.missing;
   if (looking.pass == FleetPass::kVerify) return absl::OkStatus();
-  if (looking.batch.units.empty()) looking.batch.since = settings_.now();
+  if (looking.batch.empty()) looking.batch.since = settings_.now();
   looking.batch.rows += rows.size();
   looking.report.rows += static_cast<std::int64_t>(rows.size());
   looking.batch.units.push_back(std::move(rows));
@@ -238,8 +297,7 @@ absl::Status FleetSync::Take(Looking& looking, FleetRows rows, bool resend) {
 absl::Status FleetSync::Flush(Looking& looking) {
   Batch batch = std::exchange(looking.batch, {});
   looking.report.removed += static_cast<std::int64_t>(batch.gone.size());
-  if (looking.pass == FleetPass::kVerify || (batch.units.empty() && batch.gone.empty()))
-    return absl::OkStatus();
+  if (looking.pass == FleetPass::kVerify || batch.empty()) return absl::OkStatus();
   RETURN_IF_ERROR(Settle());
   Change change;
   change.before = rev_;
@@ -248,10 +306,15 @@ absl::Status FleetSync::Flush(Looking& looking) {
   for (const FleetRows& unit : batch.units) {
     if (sent_.count(unit.key) > 0) change.replaced.push_back(unit.unit);
   }
+  for (const NodeDayRows& rows : batch.days) {
+    if (sent_days_.count(rows.day) > 0) change.replaced_days.push_back(DateOfDay(rows.day));
+  }
   // If it fails, they are read again.
   rev_ = change.rev;
   for (const UnitKey& unit : batch.gone) sent_.erase(unit);
   for (const FleetRows& unit : batch.units) sent_[unit.key] = unit.digest;
+  for (const NodeDayRows& rows : batch.days) sent_days_[rows.day] = rows.digest;
+  change.days = std::move(batch.days);
   change.units = std::move(batch.units);
   sending_ = std::async([this, change = std::move(change)] { return Send(change); });
   return absl::OkStatus();
@@ -281,32 +344,48 @@ absl::Status FleetSync::Write(const Change& change) {
     interruptions.insert(interruptions.end(), unit.interruptions.begin(), unit.interruptions.end());
     nodes.insert(nodes.end(), unit.nodes.begin(), unit.nodes.end());
   }
-  if (!change.replaced.empty()) {
-    for (const char* table : {"attempt_day", "attempt_nodes", "interruption", "unit"}) {
-      RETURN_IF_ERROR(
-          connection_
-              ->Query(Cat("DELETE FROM ", table, " WHERE cluster = $1 AND unit = ANY($2::text[])"),
-                      {settings_.cluster, FleetArray(change.replaced)})
-              .status());
-    }
+  std::vector<std::string> cluster_days;
+  std::vector<std::string> node_days;
+  for (const NodeDayRows& rows : change.days) {
+    cluster_days.push_back(Cat(rows.day_line, "\t", change.rev));
+    node_days.insert(node_days.end(), rows.lines.begin(), rows.lines.end());
   }
-  const auto insert = [&](const std::string& table, const std::vector<std::string>& columns,
-                          const std::vector<std::string>& lines) -> absl::Status {
-    if (lines.empty()) return absl::OkStatus();
-    // COPY cannot check row-level security, so it goes through a temporary table.
-    RETURN_IF_ERROR(connection_->CopyIn(Cat("pg_temp.new_", table), columns, lines));
-    const std::string all = absl::StrJoin(columns, ", ");
-    return connection_->Execute(
-        Cat("INSERT INTO ", table, " (", all, ") SELECT ", all, " FROM pg_temp.new_", table));
-  };
-  RETURN_IF_ERROR(insert("unit", SentUnitColumns(), units));
-  RETURN_IF_ERROR(insert("attempt_day", AttemptDayColumns(), days));
-  RETURN_IF_ERROR(insert("interruption", InterruptionColumns(), interruptions));
-  RETURN_IF_ERROR(insert("attempt_nodes", AttemptNodesColumns(), nodes));
+  RETURN_IF_ERROR(DeleteReplaced(change));
+  RETURN_IF_ERROR(Insert("unit", SentUnitColumns(), units));
+  RETURN_IF_ERROR(Insert("attempt_day", AttemptDayColumns(), days));
+  RETURN_IF_ERROR(Insert("interruption", InterruptionColumns(), interruptions));
+  RETURN_IF_ERROR(Insert("attempt_nodes", AttemptNodesColumns(), nodes));
+  RETURN_IF_ERROR(Insert("cluster_day", SentDayColumns(), cluster_days));
+  RETURN_IF_ERROR(Insert("node_day", NodeDayColumns(), node_days));
   return connection_
       ->Query("UPDATE cluster SET rev = $2 WHERE cluster = $1",
               {settings_.cluster, std::to_string(change.rev)})
       .status();
+}
+
+absl::Status FleetSync::DeleteReplaced(const Change& change) {
+  const auto remove = [&](const char* table, const char* which,
+                          const std::vector<std::string>& of) -> absl::Status {
+    if (of.empty()) return absl::OkStatus();
+    return connection_
+        ->Query(Cat("DELETE FROM ", table, " WHERE cluster = $1 AND ", which),
+                {settings_.cluster, FleetArray(of)})
+        .status();
+  };
+  for (const char* table : {"attempt_day", "attempt_nodes", "interruption", "unit"})
+    RETURN_IF_ERROR(remove(table, "unit = ANY($2::text[])", change.replaced));
+  for (const char* table : {"node_day", "cluster_day"})
+    RETURN_IF_ERROR(remove(table, "day = ANY($2::date[])", change.replaced_days));
+  return absl::OkStatus();
+}
+
+absl::Status FleetSync::Insert(const std::string& table, const std::vector<std::string>& columns,
+                               const std::vector<std::string>& lines) {
+  if (lines.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(connection_->CopyIn(Cat("pg_temp.new_", table), columns, lines));
+  const std::string all = absl::StrJoin(columns, ", ");
+  return connection_->Execute(
+      Cat("INSERT INTO ", table, " (", all, ") SELECT ", all, " FROM pg_temp.new_", table));
 }
 
 // In a transaction of their own: they lock the whole table.
@@ -314,8 +393,7 @@ absl::Status FleetSync::CreateMonths(const Change& change) {
   for (const FleetRows& unit : change.units) {
     for (const std::int64_t month : unit.months) {
       if (months_.count(month) > 0) continue;
-      const std::string date = absl::FormatCivilTime(absl::CivilDay(1970, 1, 1) + month);
-      RETURN_IF_ERROR(connection_->Query("SELECT fleet_month($1::date)", {date}).status());
+      RETURN_IF_ERROR(connection_->Query("SELECT fleet_month($1::date)", {DateOfDay(month)}).status());
       months_.insert(month);
     }
   }

@@ -1,4 +1,4 @@
-// Sends the runs of one cluster to the fleet database.
+// Sends the runs of one cluster, and what became of the time of its nodes, to the fleet database.
 //
 // What was sent is known from the fleet database alone: a digest of each run. A pass makes the rows of the
 // cluster's runs from its own database and sends those whose digest differs, each run as a whole. So nothing
@@ -25,6 +25,7 @@
 #include "sql/database.h"
 #include "sql/tables/jobs.h"
 #include "tools/accounting/fleet_rows/fleet_rows.h"
+#include "tools/accounting/fleet_rows/node_day_rows.h"
 #include "tools/base/gpu_peaks.h"
 #include "tools/sources/fleet_database/connection.h"
 
@@ -53,6 +54,10 @@ struct FleetPassReport {
   std::int64_t elsewhere = 0;  // jobs of other clusters in this database, which are not sent
   std::int64_t refused = 0;    // runs that cannot be sent
   std::string why_refused;     // of the first
+  // Days of nodes; a recent pass does not look at them.
+  std::int64_t days = 0;
+  std::int64_t days_sent = 0;     // with kVerify: that would be sent
+  std::int64_t days_missing = 0;  // of these, days that the fleet did not have
 };
 
 class FleetSync {
@@ -71,14 +76,19 @@ class FleetSync {
   struct Batch {
     std::vector<FleetRows> units;
     std::set<UnitKey> gone;  // runs that became part of others
+    std::vector<NodeDayRows> days;
     std::size_t rows = 0;
+
+    bool empty() const { return units.empty() && gone.empty() && days.empty(); }
     Ns since = 0;
   };
   // A batch for the server, in one transaction.
   struct Change {
     std::vector<FleetRows> units;
     std::vector<std::string> replaced;  // units whose rows are deleted first
-    Ns before = 0;                      // the cluster's revision until then
+    std::vector<NodeDayRows> days;
+    std::vector<std::string> replaced_days;
+    Ns before = 0;  // the cluster's revision until then
     Ns rev = 0;
   };
   struct Looking;
@@ -89,20 +99,27 @@ class FleetSync {
   absl::Status LookAt(Looking& looking, const std::vector<JobKey>& group);
   absl::Status Take(Looking& looking, FleetRows rows, bool resend);
   bool IsSent(const JobKey& job) const;
+  absl::Status LookAtNodes(Looking& looking);
+  absl::Status TakeDay(Looking& looking, NodeDayRows rows, bool final);
   void FindGone(Looking& looking, const std::vector<JobKey>& group, const Report& report);
   absl::Status Flush(Looking& looking);
   absl::Status Settle();
   // In another thread until Settle, which alone uses the connection and months_ meanwhile.
   absl::Status Send(const Change& change);
   absl::Status Write(const Change& change);
+  absl::Status DeleteReplaced(const Change& change);
+  // Through a temporary table: COPY cannot check row-level security.
+  absl::Status Insert(const std::string& table, const std::vector<std::string>& columns,
+                      const std::vector<std::string>& lines);
   absl::Status CreateMonths(const Change& change);
   absl::Status SayHeard(const FleetPassReport& report, Ns as_of);
 
   FleetSyncSettings settings_;
   std::optional<FleetConnection> connection_;
   std::map<UnitKey, Digest> sent_;  // what the fleet has, or gets with the batch being sent
-  std::set<std::int64_t> months_;   // whose partitions exist
-  Ns rev_ = 0;                      // of the cluster's row
+  std::map<std::int64_t, Digest> sent_days_;
+  std::set<std::int64_t> months_;  // whose partitions exist
+  Ns rev_ = 0;                     // of the cluster's row
   std::optional<std::pair<Ns, Ns>> resend_;
   std::future<absl::Status> sending_;
 };

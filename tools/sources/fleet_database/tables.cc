@@ -1,6 +1,7 @@
 #include "tools/sources/fleet_database/tables.h"
 
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -11,6 +12,7 @@
 #include "sql/status_macros.h"
 #include "sql/text.h"
 #include "tools/accounting/fleet_rows/fleet_rows.h"
+#include "tools/accounting/fleet_rows/node_day_rows.h"
 #include "tools/accounting/rollup/rollup.h"
 #include "tools/accounting/timeline/bucket.h"
 #include "tools/base/format.h"
@@ -54,10 +56,10 @@ absl::StatusOr<bool> OffersCitus(FleetConnection& connection) {
 absl::Status CreateAll(FleetConnection& connection, bool distributed) {
   const std::vector<std::string> buckets = BucketColumns();
   RETURN_IF_ERROR(connection.Execute(FleetTables(buckets)));
-  RETURN_IF_ERROR(connection.Execute(FleetBucketColumns(buckets)));
+  RETURN_IF_ERROR(connection.Execute(FleetColumns(buckets, NodeUseColumns())));
   if (distributed) RETURN_IF_ERROR(connection.Execute(FleetDistribution()));
   RETURN_IF_ERROR(connection.Execute(UsageTable(buckets, distributed)));
-  RETURN_IF_ERROR(connection.Execute(FleetViews(Sides(), buckets)));
+  RETURN_IF_ERROR(connection.Execute(FleetViews(Sides(), buckets, NodeUseColumns())));
   RETURN_IF_ERROR(connection.Execute(FleetRights()));
   return connection
       .Query(
@@ -121,18 +123,23 @@ absl::Status CheckFleetTables(FleetConnection& connection, bool reads) {
         Cat(connection.name(), " has no tables of a fleet; its owner creates them with sgoodput fleet init"));
   if (version > kFleetVersion) return Newer(connection, version);
   ASSIGN_OR_RETURN(
-      const FleetResult columns,
-      connection.Query("SELECT attname FROM pg_attribute WHERE attrelid = 'goodput.attempt_day'::regclass"
-                       " AND attnum > 0 AND NOT attisdropped"
-                       " UNION ALL SELECT relname FROM pg_class"
-                       " WHERE oid = to_regclass('goodput.attempt_nodes')"));
+      const FleetResult names,
+      connection.Query("SELECT attname FROM pg_attribute WHERE attnum > 0 AND NOT attisdropped"
+                       " AND attrelid IN ('goodput.attempt_day'::regclass, to_regclass('goodput.node_day'))"
+                       " UNION ALL SELECT relname FROM pg_class WHERE oid IN"
+                       " (to_regclass('goodput.attempt_nodes'), to_regclass('goodput.cluster_day'),"
+                       " to_regclass('goodput.node_day'))"));
   std::set<std::string> there;
-  for (int row = 0; row < columns.rows(); ++row) there.emplace(columns.Text(row, 0));
-  std::vector<std::string> missing;
-  for (const std::string& column : AttemptDayColumns()) {
-    if (there.count(column) == 0) missing.push_back(column);
+  for (int row = 0; row < names.rows(); ++row) there.emplace(names.Text(row, 0));
+  std::vector<std::string> needed = AttemptDayColumns();
+  needed.insert(needed.end(), {"attempt_nodes", "cluster_day", "node_day"});
+  if (there.count("node_day") > 0) {
+    for (std::string& column : NodeUseColumns()) needed.push_back(std::move(column));
   }
-  if (there.count("attempt_nodes") == 0) missing.emplace_back("attempt_nodes");
+  std::vector<std::string> missing;
+  for (const std::string& name : needed) {
+    if (there.count(name) == 0) missing.push_back(name);
+  }
   if (version == kFleetVersion && missing.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       Cat(connection.name(), " has tables of an older release",
