@@ -26,8 +26,9 @@ from .harness.goodput_site import BUILD, GOODPUTD
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-UNITS = ("goodputd.socket", "goodputd.service", "goodputd-controller.service", "goodput-cloud.service", "goodput-events.service",
+UNITS = ("goodputd.socket", "goodputd-kernel.socket", "goodputd.service", "goodputd-controller.service", "goodput-cloud.service", "goodput-events.service",
          "goodput-fleet.service", "goodput-telemetry.service")
+SERVICES = UNITS[2:]
 # The exposure of a service from systemd-analyze, in tenths; systemd calls up to 5.0 medium, and a service without settings has
 # 96.
 EXPOSURE = "30"
@@ -71,7 +72,7 @@ class UnitFilesTest(unittest.TestCase):
         self.assertIn("ProtectSytem", self.verify().stdout)
 
     def test_services_are_little_exposed(self) -> None:
-        for name in UNITS[1:]:
+        for name in SERVICES:
             with self.subTest(unit=name):
                 path = os.path.join(self.folder, name)
                 answer = self.analyze("--no-pager", "security", "--offline=yes", "--threshold=" + EXPOSURE, path)
@@ -106,7 +107,7 @@ class UnitFilesTest(unittest.TestCase):
         # The boot id (in every spool file's name), sysctls and information about CPUs are outside /proc/PID.
         self.assert_code_uses("/proc/sys/kernel/random/boot_id", "spank", "tools/goodputd")
         self.assert_code_uses("/proc/sys/kernel/perf_event_paranoid", "tools/base")
-        for name in UNITS[1:]:
+        for name in SERVICES:
             with self.subTest(unit=name):
                 self.assertNotIn("pid", self.settings(name).get("ProcSubset", ["all"]), "hides the boot id")
                 # These make /proc/sys read-only, but still readable.
@@ -143,7 +144,7 @@ class UnitFilesTest(unittest.TestCase):
                 # The daemons wait for no mount: a file server may be down for hours.
                 self.assertFalse({"RequiresMountsFor", "WantsMountsFor"} & set(self.settings(name)))
                 self.assertNotIn("remote-fs.target", self.read(name))
-        for name in UNITS[1:]:
+        for name in SERVICES:
             with self.subTest(unit=name):
                 self.assertEqual(self.settings(name)["Restart"], ["always"])
                 self.assertRegex(self.settings(name)["RestartSec"][0], r"^[1-9]\d*s$")

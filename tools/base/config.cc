@@ -198,6 +198,12 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
     }
     return absl::InvalidArgumentError(Cat("`host_notices` must be auto, on or off, not '", value, "'"));
   }
+  if (key == "kernel_log") {
+    if (value == "on") return absl::OkStatus();
+    if (value != "off") return SetPath(key, value, config.kernel_log);
+    config.kernel_log.clear();
+    return absl::OkStatus();
+  }
   if (key == "hang_evidence") return SetHangSources(value, config.hang_evidence);
   if (key == "hang_evidence_after") return SetInterval(key, value, config.hang_evidence_after);
   if (key == "listen" || key == "query_socket") {
@@ -267,7 +273,7 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
           "'; known keys: spool, database, database_lease, database_copy, cluster, socket, socket_path, "
           "role, backfill, queue_interval, spool_max, shared_spool, shared_spool_user, keep_spool, "
           "keep_events, heartbeat, checkpoint_scan, log_profiles, signals, host_notices, "
-          "hang_evidence, hang_evidence_after, listen, listen_names, query_socket, reader_user, url, "
+          "kernel_log, hang_evidence, hang_evidence_after, listen, listen_names, query_socket, reader_user, url, "
           "cluster_url, fleet, otlp, otlp_headers_file, otlp_protocol, otlp_signals, cloud_import, "
           "cloud_export, cloud_metrics, event_program, event_url, peak, price, currency, "
           "busbw"));

@@ -52,6 +52,7 @@ struct Config {
   std::string log_profiles = "/etc/slurm-goodput/profiles";  // the site's own
   bool signals = true;                                       // trace them
   HostNotices host_notices = HostNotices::kAuto;
+  std::string kernel_log = "/dev/kmsg";  // read for faulty hardware; empty: not read
   HangSources hang_evidence;
   absl::Duration hang_evidence_after = absl::Minutes(5);       // without a sign of progress
   std::string listen = "127.0.0.1:9645";                       // for queries over TCP; empty: none

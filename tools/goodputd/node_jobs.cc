@@ -114,6 +114,11 @@ void NodeJobs::TakeLine(const std::string& node, std::string_view line) {
                                                  record.Int(key::kWindowEndS)};
     return;
   }
+  if (kind == kind::kHardware) {
+    last_kernel_seq_ =
+        std::max(last_kernel_seq_, static_cast<std::uint64_t>(record.Int(key::kSeq).value_or(0)));
+    return;
+  }
   if (kind == kind::kJobProlog) told_.erase(job_key);
   const bool begins = kind == kind::kJobProlog || kind == kind::kStepStart;
   const bool of_task = kind == kind::kTaskStart || kind == kind::kTaskExit;
@@ -335,6 +340,11 @@ std::vector<NodeJobs::NoticedJob> NodeJobs::NoticedJobs() const {
     found.push_back({job, told == told_.end() ? std::map<std::string, NoticeKind>() : told->second});
   }
   return found;
+}
+
+std::uint64_t NodeJobs::LastKernelSeq() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return last_kernel_seq_;
 }
 
 std::vector<NodeJobs::LiveTask> NodeJobs::TasksNotExited() const {

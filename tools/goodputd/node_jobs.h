@@ -121,6 +121,9 @@ class NodeJobs {
   // Jobs on the node: begun, and not known to have ended.
   std::vector<NoticedJob> NoticedJobs() const;
 
+  // The number of the last line of the kernel's log that a record of this boot tells of; 0: none.
+  std::uint64_t LastKernelSeq() const;
+
   // The signals that jobs of this node named, by number and in the order in which they were first named.
   std::vector<int> NamedSignals() const;
 
@@ -154,6 +157,7 @@ class NodeJobs {
   std::map<pid_t, Spell<NodeTask>> tasks_;
   JobOwners owners_;
   std::vector<int> named_signals_;
+  std::uint64_t last_kernel_seq_ = 0;
   std::int64_t next_forget_ = 0;
 };
 

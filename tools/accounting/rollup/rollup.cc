@@ -6,6 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "tools/accounting/rollup/node_chance.h"
+#include "tools/accounting/timeline/hardware.h"
 #include "tools/base/hostlist.h"
 
 namespace goodput {
@@ -439,7 +440,9 @@ void Rollup::Add(const RollupSubject& subject, const Timeline& timeline) {
     ++total_.interruptions;
   }
   for (const AttemptSummary& attempt : timeline.attempts) {
-    if (By(RollupBy::kNode)) AddNetworkTests(*attempt.facts);
+    if (!By(RollupBy::kNode)) continue;
+    AddNetworkTests(*attempt.facts);
+    AddHardwareErrors(*attempt.facts);
   }
 }
 
@@ -465,6 +468,23 @@ void Rollup::AddNetworkTests(const AttemptFacts& attempt) {
       std::optional<NetworkTest>& last = RowOf({*window, node}).network;
       if (!last || last->t <= test.t) last = NetworkTest{test.t, test.bytes, test.busbw};
     }
+  }
+}
+
+void Rollup::AddHardwareErrors(const AttemptFacts& attempt) {
+  for (auto& [key, row] : rows_) {
+    const std::vector<std::string>& read = attempt.kernel_log_nodes;
+    if (!row.hardware_errors && of_this_run_.count(key) != 0 &&
+        std::find(read.begin(), read.end(), key.second) != read.end())
+      row.hardware_errors = 0;
+  }
+  for (const HardwareError& error : attempt.hardware_errors) {
+    const std::optional<std::size_t> window = WindowAt(error.t);
+    if (!window || FaultOf(error) != Fault::kHardware ||
+        !errors_.emplace(error.node, error.t, error.kind, error.code.value_or(-1), error.device).second)
+      continue;
+    std::optional<std::int64_t>& count = RowOf({*window, error.node}).hardware_errors;
+    count = count.value_or(0) + error.count;
   }
 }
 

@@ -194,6 +194,28 @@ struct HangEvidence {
   EvidenceRef ref;
 };
 
+// A line of a node's kernel log that tells of faulty hardware, or several equal ones.
+struct HardwareError {
+  enum class Kind : std::uint8_t {
+    kXid,     // NVIDIA's driver, about a GPU; `code` is the Xid
+    kSxid,    // NVIDIA's driver, about an NVSwitch
+    kLink,    // a network port lost its link
+    kNic,     // a network card does not work
+    kPcie,    // a fatal error of the bus
+    kMemory,  // memory errors that were not corrected
+    kCpu,     // machine checks that were not corrected
+  };
+  Ns t = 0;
+  Ns last_t = 0;  // of the last of `count`
+  Kind kind = Kind::kXid;
+  std::string node;
+  std::string device;                // empty: not named
+  std::optional<std::int64_t> code;  // of kXid and kSxid
+  std::string text;                  // what the driver says, not checked
+  std::int64_t count = 1;
+  EvidenceRef ref;
+};
+
 // A notice of the cloud about the machine below a node; valid until the next one of that kind.
 struct HostNotice {
   enum class Kind : std::uint8_t { kMaintenance, kPreempted, kUpcomingMaintenance };
@@ -313,6 +335,8 @@ struct AttemptFacts {
   std::vector<MachineLack> lacks;           // machines that were refused for this allocation
   std::vector<CollectiveTest> collectives;  // by time
   std::vector<HangEvidence> hang_evidence;
+  std::vector<HardwareError> hardware_errors;
+  std::vector<std::string> kernel_log_nodes;  // whose kernel log was read; of others, errors are unknown
 };
 
 // A file of records.

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
+
+#include "tools/accounting/timeline/hardware.h"
 
 namespace goodput {
 namespace {
@@ -14,6 +17,7 @@ namespace {
 constexpr Ns kClocksDiffer = 5 * kSecond;
 constexpr std::size_t kMostGroups = 4;
 constexpr std::size_t kMostOfRas = 4;
+constexpr std::size_t kMostOfHardware = 4;
 constexpr std::size_t kMostLine = 200;
 constexpr std::size_t kMostNames = 8;
 // A process that used at least this share of a processor computes, or waits in a loop.
@@ -139,6 +143,36 @@ std::vector<const HangEvidence*> EvidenceOf(const Timeline& timeline, const Stal
     return std::tie(a->node, a->task, a->t) < std::tie(b->node, b->task, b->t);
   });
   return found;
+}
+
+std::vector<std::string> AllInWords(const Timeline& timeline, const Stall& stall) {
+  std::vector<std::string> lines;
+  for (const HardwareGroup& group : HardwareOf(timeline, stall)) lines.push_back(InWords(group));
+  if (lines.size() > kMostOfHardware) {
+    const std::size_t more = lines.size() - kMostOfHardware;
+    lines.resize(kMostOfHardware);
+    lines.push_back(std::to_string(more) + " more kinds of errors of the hardware (--json has them)");
+  }
+  for (std::string& line : InWords(EvidenceOf(timeline, stall))) lines.push_back(std::move(line));
+  return lines;
+}
+
+std::string MostTelling(const Timeline& timeline, const Stall& stall) {
+  const std::vector<HardwareGroup> hardware = HardwareOf(timeline, stall);
+  if (!hardware.empty()) return InWords(hardware.front());
+  const std::vector<const HangEvidence*> evidence = EvidenceOf(timeline, stall);
+  const auto knows = [](const HangEvidence* found) {
+    return found->source == HangEvidence::Source::kRas && !found->text.empty();
+  };
+  std::vector<std::string> lines;
+  if (std::any_of(evidence.begin(), evidence.end(), knows)) AddRas(evidence, lines);
+  if (lines.empty()) {
+    std::vector<const HangEvidence*> stuck;
+    std::copy_if(evidence.begin(), evidence.end(), std::back_inserter(stuck),
+                 [](const HangEvidence* found) { return found->state == "D"; });
+    AddProcesses(stuck, lines);
+  }
+  return lines.empty() ? "" : lines.front();
 }
 
 std::vector<std::string> InWords(const std::vector<const HangEvidence*>& evidence) {

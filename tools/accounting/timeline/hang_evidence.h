@@ -16,4 +16,11 @@ std::vector<const HangEvidence*> EvidenceOf(const Timeline& timeline, const Stal
 // and the last line of output. Text from a job is not printable as it is.
 std::vector<std::string> InWords(const std::vector<const HangEvidence*>& evidence);
 
+// All that is known of a stall: errors of the hardware first, then InWords.
+std::vector<std::string> AllInWords(const Timeline& timeline, const Stall& stall);
+
+// The line that says most of why it stalled: an error of the hardware, else the ranks that NCCL says are
+// behind, else a process that waits in the kernel; empty: none of the lines tells that.
+std::string MostTelling(const Timeline& timeline, const Stall& stall);
+
 }  // namespace goodput
