@@ -145,7 +145,7 @@ inline constexpr std::string_view kThreads = "threads";  // number
 inline constexpr std::string_view kCpuMs = "cpu_ms";     // processor time during the look
 inline constexpr std::string_view kLookMs = "look_ms";   // how long it was looked at
 // Keys of faulty hardware, with kText, kCount and kLastMonotonic.
-inline constexpr std::string_view kClass = "class";    // "xid", "sxid", "link", "nic", "pcie", "memory", "cpu"
+inline constexpr std::string_view kClass = "class";  // "xid", "sxid", "link", "nic", "pcie", "memory", "cpu"
 inline constexpr std::string_view kDevice = "device";  // PCI address, interface or processor
 inline constexpr std::string_view kCode = "code";      // NVIDIA's, of xid and sxid
 inline constexpr std::string_view kSeq = "seq";        // of the kernel's line, since the boot

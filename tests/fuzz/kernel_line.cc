@@ -1,5 +1,5 @@
-// Fuzzes what the kernel's log may contain, in part by the names of programs: any line gives at most one piece
-// of evidence, which is short and printable.
+// Fuzzes what the kernel's log may contain, in part by the names of programs: any line gives at most one
+// piece of evidence, which is short and printable.
 #include "tools/goodputd/kernel/kernel_line.h"
 
 #include <algorithm>
@@ -20,7 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!found) return 0;
   REQUIRE(found->text.size() <= kMostHardwareText + 3 && found->device.size() <= 35);
   for (const std::string_view text : {std::string_view(found->text), std::string_view(found->device)}) {
-    REQUIRE(std::none_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }));
+    REQUIRE(
+        std::none_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }));
   }
   return 0;
 }

@@ -108,7 +108,7 @@ TEST(Hardware, AFailureIsToldWithTheErrorsBeforeIt) {
   EXPECT_FALSE(Tells(Failed({Error(104, 45)}, 98), "Xid 45"));
   const Interruption many =
       Failed({Error(90, 79), Error(90, 48), Error(90, 94), Error(90, 95), Error(90, 119)}, 98);
-  EXPECT_TRUE(Tells(many, "2 more kinds of errors of the hardware (--json has them)"));
+  EXPECT_TRUE(Tells(many, "and 2 more by the kernel (--json has them)"));
 }
 
 TEST(Hardware, ErrorsLongBeforeAFailureAreNotItsEvidence) {

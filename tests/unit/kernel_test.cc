@@ -40,16 +40,19 @@ TEST(KernelLine, ARecordOfKmsg) {
   EXPECT_EQ(record->clock_us, 5'000'001);
   EXPECT_EQ(record->text, "NVRM: a;b");
   EXPECT_EQ(ParseKernelRecord("12,1,1,-;x")->facility, 1) << "a process wrote it";
-  for (const char* line : {"", " SUBSYSTEM=pci", "x", "3,1,1;x", "3,1,-1,-;x", "3,a,1,-;x", "-3,1,1,-;x", ";"})
+  for (const char* line :
+       {"", " SUBSYSTEM=pci", "x", "3,1,1;x", "3,1,-1,-;x", "3,a,1,-;x", "-3,1,1,-;x", ";"})
     EXPECT_FALSE(ParseKernelRecord(line)) << line;
   EXPECT_FALSE(ParseKernelRecord("3,1,1,-;" + std::string(5000, 'x')));
 }
 
 TEST(KernelLine, Xids) {
-  EXPECT_EQ(Told("NVRM: Xid (PCI:0000:04:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."),
-            "xid 0000:04:00 79: GPU has fallen off the bus.");
-  EXPECT_EQ(Told("NVRM: Xid (PCI:0000:4e:00): 31, pid=4711, name=python3, Ch 00000008, intr 10000000. MMU Fault"),
-            "xid 0000:4e:00 31: Ch 00000008, intr 10000000. MMU Fault");
+  EXPECT_EQ(
+      Told("NVRM: Xid (PCI:0000:04:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."),
+      "xid 0000:04:00 79: GPU has fallen off the bus.");
+  EXPECT_EQ(
+      Told("NVRM: Xid (PCI:0000:4e:00): 31, pid=4711, name=python3, Ch 00000008, intr 10000000. MMU Fault"),
+      "xid 0000:4e:00 31: Ch 00000008, intr 10000000. MMU Fault");
   EXPECT_EQ(Told("NVRM: Xid (PCI:0000:10:1c): 63, pid=1896, Row Remapper: New row marked for remapping"),
             "xid 0000:10:1c 63: Row Remapper: New row marked for remapping");
   EXPECT_EQ(Told("NVRM: Xid (0000:03:00): 14, Channel 00000001"), "xid 0000:03:00 14: Channel 00000001");
@@ -94,8 +97,9 @@ TEST(KernelLine, OtherHardware) {
   EXPECT_EQ(Told("gve 0000:00:04.0: Device link is down."), "link 0000:00:04.0: gve: Device link is down.");
   EXPECT_EQ(Told("bnxt_en 0000:01:00.0 ens1f0np0: NIC Link is Down"),
             "link ens1f0np0: bnxt_en: NIC Link is Down");
-  EXPECT_EQ(Told("pcieport 0000:00:01.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer"),
-            "pcie 0000:00:01.0: pcieport: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer");
+  EXPECT_EQ(
+      Told("pcieport 0000:00:01.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer"),
+      "pcie 0000:00:01.0: pcieport: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer");
   EXPECT_EQ(Told("nvidia 0000:01:00.0: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Inaccessible"),
             "pcie 0000:01:00.0: nvidia: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Inaccessible");
   EXPECT_EQ(Told("EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#0 (channel:0 slot:0)"),
@@ -104,17 +108,18 @@ TEST(KernelLine, OtherHardware) {
             "memory 0x12345: recovery action for dirty LRU page: Recovered");
   EXPECT_EQ(Told("mce: [Hardware Error]: CPU 3: Machine Check Exception: 5 Bank 7: be00000000800400"),
             "cpu CPU 3: Machine Check Exception: 5 Bank 7: be00000000800400");
-  EXPECT_EQ(Told("mlx5_core 0000:19:00.0: poll_health:815:(pid 0): device's health compromised - reached miss "
-                 "count"),
-            "nic 0000:19:00.0: mlx5_core: poll_health:815:(pid 0): device's health compromised - reached miss "
-            "count");
+  EXPECT_EQ(
+      Told("mlx5_core 0000:19:00.0: poll_health:815:(pid 0): device's health compromised - reached miss "
+           "count"),
+      "nic 0000:19:00.0: mlx5_core: poll_health:815:(pid 0): device's health compromised - reached miss "
+      "count");
   // What was corrected, or is well.
-  for (const char* text : {"mlx5_core 0000:19:00.0 eth2: Link up", "gve 0000:00:04.0: Device link is up.",
-                           "mlx5_core 0000:19:00.0: Port module event: module 0, Cable plugged",
-                           "pcieport 0000:00:01.0: PCIe Bus Error: severity=Corrected, type=Data Link Layer",
-                           "EDAC MC0: 1 CE memory read error on CPU_SrcID#0 (channel:0)",
-                           "mce: [Hardware Error]: CPU 3: Machine Check: 0 Bank 7: 8c00004000010090",
-                           "veth0: Link down", ""})
+  for (const char* text :
+       {"mlx5_core 0000:19:00.0 eth2: Link up", "gve 0000:00:04.0: Device link is up.",
+        "mlx5_core 0000:19:00.0: Port module event: module 0, Cable plugged",
+        "pcieport 0000:00:01.0: PCIe Bus Error: severity=Corrected, type=Data Link Layer",
+        "EDAC MC0: 1 CE memory read error on CPU_SrcID#0 (channel:0)",
+        "mce: [Hardware Error]: CPU 3: Machine Check: 0 Bank 7: 8c00004000010090", "veth0: Link down", ""})
     EXPECT_EQ(Told(text), "-") << text;
   const std::string control = Told("mlx5_core 0000:19:00.0: Port module event: module 0, Cable error\x1b[2J");
   EXPECT_EQ(control.find('\x1b'), std::string::npos);
@@ -130,29 +135,40 @@ HardwareLine Xid(std::int64_t code, const std::string& device = "0000:04:00") {
   return {"xid", device, code, "text"};
 }
 
-TEST(HardwareFold, EqualLinesAreOneEventAMinute) {
+TEST(HardwareFold, EqualLinesAreOneEventAMinuteAtLast) {
   HardwareFold fold;
   const auto first = fold.Add(Xid(79), 1, 10 * kS);
   ASSERT_TRUE(first);
   EXPECT_EQ(first->count, 1);
   for (int i = 0; i < 100; ++i)
-    EXPECT_FALSE(fold.Add(Xid(79), static_cast<std::uint64_t>(2 + i), (11 + i / 4) * kS));
-  EXPECT_TRUE(fold.Add(Xid(79, "0000:05:00"), 200, 20 * kS)) << "another device";
-  EXPECT_TRUE(fold.Add(Xid(48), 201, 20 * kS)) << "another number";
-  EXPECT_TRUE(fold.TakeDue(69 * kS).empty());
-  const std::vector<HardwareEvent> due = fold.TakeDue(70 * kS);
+    EXPECT_FALSE(fold.Add(Xid(79), static_cast<std::uint64_t>(2 + i), (11 + i / 25) * kS));
+  EXPECT_TRUE(fold.Add(Xid(79, "0000:05:00"), 200, 14 * kS)) << "another device";
+  EXPECT_TRUE(fold.Add(Xid(48), 201, 14 * kS)) << "another number";
+  EXPECT_TRUE(fold.TakeDue(15 * kS - 1).empty());
+  const std::vector<HardwareEvent> due = fold.TakeDue(15 * kS);
   ASSERT_EQ(due.size(), 1U);
   EXPECT_EQ(due[0].count, 100);
   EXPECT_EQ(due[0].seq, 101U);
   EXPECT_EQ(due[0].mono_ns, 11 * kS);
-  EXPECT_EQ(due[0].last_mono_ns, 35 * kS);
-  // It goes on: still one a minute.
-  EXPECT_FALSE(fold.Add(Xid(79), 300, 71 * kS));
-  EXPECT_EQ(fold.TakeDue(130 * kS).size(), 1U);
-  EXPECT_TRUE(fold.TakeDue(190 * kS).empty());
-  EXPECT_TRUE(fold.Add(Xid(79), 301, 200 * kS)) << "after a quiet minute, at once again";
-  EXPECT_FALSE(fold.Add(Xid(79), 302, 201 * kS));
-  EXPECT_EQ(fold.TakeDue(202 * kS, true).size(), 1U) << "nothing waits when the daemon stops";
+  EXPECT_EQ(due[0].last_mono_ns, 14 * kS);
+  // It goes on for an hour.
+  std::vector<std::int64_t> at;
+  std::int64_t count = 0;
+  for (std::int64_t s = 16; s < 3616; ++s) {
+    EXPECT_FALSE(fold.Add(Xid(79), static_cast<std::uint64_t>(300 + s), s * kS));
+    for (const HardwareEvent& event : fold.TakeDue(s * kS)) {
+      at.push_back(s);
+      count += event.count;
+    }
+  }
+  ASSERT_GT(at.size(), 60U);
+  EXPECT_LT(at.size(), 65U);
+  EXPECT_EQ((std::vector<std::int64_t>{at[0], at[1], at[2], at[3], at[4]}),
+            (std::vector<std::int64_t>{25, 45, 85, 145, 205}));
+  for (const HardwareEvent& event : fold.TakeDue(3616 * kS, true)) count += event.count;
+  EXPECT_EQ(count, 3600) << "none is lost, and nothing waits when the daemon stops";
+  EXPECT_TRUE(fold.TakeDue(3700 * kS).empty());
+  EXPECT_TRUE(fold.Add(Xid(79), 9999, 3800 * kS)) << "after a quiet minute, at once again";
 }
 
 TEST(HardwareFold, ManyKindsOfLinesAreCounted) {
@@ -177,8 +193,8 @@ TEST(KernelLog, LinesOfAFileAsItGrows) {
   std::vector<std::string> lines;
   const auto read = [&] {
     lines.clear();
-    const bool more = log.Read(
-        [&](std::string_view line, bool live) { lines.push_back(Cat(live ? "live " : "", line)); });
+    const bool more =
+        log.Read([&](std::string_view line, bool live) { lines.push_back(Cat(live ? "live " : "", line)); });
     EXPECT_FALSE(more);
     return lines;
   };
@@ -208,7 +224,8 @@ TEST(KernelLog, WhatCannotBeReadIsSaid) {
   KernelLog log;
   ASSERT_TRUE(log.Open(device, kKernelLogPath).ok());
   std::size_t records = 0;
-  while (log.Read([&](std::string_view line, bool /*live*/) { records += ParseKernelRecord(line) ? 1 : 0; })) {
+  while (
+      log.Read([&](std::string_view line, bool /*live*/) { records += ParseKernelRecord(line) ? 1 : 0; })) {
   }
   EXPECT_GT(records, 0U);
   close(device);
@@ -227,7 +244,8 @@ TEST(KernelLog, IsReadUnlessTheSiteSaysNo) {
 
 constexpr std::int64_t kBoot = 1'000'000 * kS;  // CLOCK_REALTIME less CLOCK_MONOTONIC
 std::int64_t kernel_mono = 0;
-constexpr Clock kKernelClock{[]() noexcept { return kBoot + kernel_mono; }, []() noexcept { return kernel_mono; }};
+constexpr Clock kKernelClock{[]() noexcept { return kBoot + kernel_mono; },
+                             []() noexcept { return kernel_mono; }};
 
 class NodeSpool {
  public:
@@ -273,8 +291,8 @@ TEST(HardwareRecorder, EachJobThatWasThereHasIt) {
   spool.recorder->Record({Xid(79), 4711, 50 * kS, 60 * kS, 5}, *spool.jobs);
   ASSERT_EQ(spool.told.size(), 2U) << "job 3 began later";
   for (const std::string part :
-       {R"("kind":"hardware")", R"("class":"xid")", R"("device":"0000:04:00")", R"("code":79)", R"("seq":4711)",
-        R"("count":5)", R"("text":"text")", R"("cluster":"c")"})
+       {R"("kind":"hardware")", R"("class":"xid")", R"("device":"0000:04:00")", R"("code":79)",
+        R"("seq":4711)", R"("count":5)", R"("text":"text")", R"("cluster":"c")"})
     EXPECT_NE(spool.told[0].find(part), std::string::npos) << part << spool.told[0];
   EXPECT_NE(spool.told[0].find(Cat(R"("t":)", kBoot + 50 * kS)), std::string::npos) << spool.told[0];
   EXPECT_NE(spool.told[0].find(Cat(R"("last_m":)", 60 * kS)), std::string::npos) << spool.told[0];
@@ -381,7 +399,8 @@ TEST(KernelLoop, RecordsTheKernelsOwnLinesOnce) {
   {
     Running daemon(folder.path());
     say("12,2", "NVRM: Xid (PCI:0000:04:00): 94, forged by a process");
-    say("3,3", "NVRM: Xid (PCI:0000:04:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.");
+    say("3,3",
+        "NVRM: Xid (PCI:0000:04:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.");
     daemon.WaitForRecords(1);
     for (int i = 0; i < 3; ++i) say("3,4", "NVRM: Xid (PCI:0000:04:00): 79, pid=1, name=a, again");
     std::this_thread::sleep_for(std::chrono::milliseconds(1500));

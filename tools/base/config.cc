@@ -268,15 +268,15 @@ absl::Status Set(std::string_view key, std::string_view value, Config& config) {
           Cat("`busbw` must be a number of GB/s such as 185, not '", value, "'"));
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      Cat("unknown key '", key,
-          "'; known keys: spool, database, database_lease, database_copy, cluster, socket, socket_path, "
-          "role, backfill, queue_interval, spool_max, shared_spool, shared_spool_user, keep_spool, "
-          "keep_events, heartbeat, checkpoint_scan, log_profiles, signals, host_notices, "
-          "kernel_log, hang_evidence, hang_evidence_after, listen, listen_names, query_socket, reader_user, url, "
-          "cluster_url, fleet, otlp, otlp_headers_file, otlp_protocol, otlp_signals, cloud_import, "
-          "cloud_export, cloud_metrics, event_program, event_url, peak, price, currency, "
-          "busbw"));
+  return absl::InvalidArgumentError(Cat(
+      "unknown key '", key,
+      "'; known keys: spool, database, database_lease, database_copy, cluster, socket, socket_path, "
+      "role, backfill, queue_interval, spool_max, shared_spool, shared_spool_user, keep_spool, "
+      "keep_events, heartbeat, checkpoint_scan, log_profiles, signals, host_notices, "
+      "kernel_log, hang_evidence, hang_evidence_after, listen, listen_names, query_socket, reader_user, url, "
+      "cluster_url, fleet, otlp, otlp_headers_file, otlp_protocol, otlp_signals, cloud_import, "
+      "cloud_export, cloud_metrics, event_program, event_url, peak, price, currency, "
+      "busbw"));
 }
 
 }  // namespace

@@ -181,9 +181,11 @@ void CheckKernelLog(const Config& config, Findings& findings) {
     const bool absent = counts["absent"] != 0;
     findings.Bad(
         Cat("kernel messages are not read on this node, so errors of its hardware remain unknown: ",
-            absent ? Cat("there is no ", config.kernel_log) : Cat("goodputd may not open ", config.kernel_log)),
-        absent ? "give goodputd the host's /dev/kmsg, or set `kernel_log = off`"
-               : "systemctl restart goodputd-kernel.socket goodputd; without systemd, give goodputd CAP_SYSLOG");
+            absent ? Cat("there is no ", config.kernel_log)
+                   : Cat("goodputd may not open ", config.kernel_log)),
+        absent
+            ? "give goodputd the host's /dev/kmsg, or set `kernel_log = off`"
+            : "systemctl restart goodputd-kernel.socket goodputd; without systemd, give goodputd CAP_SYSLOG");
     return;
   }
   findings.Good(Cat("kernel messages: ", counts["recorded"], " errors of the hardware recorded for jobs"));

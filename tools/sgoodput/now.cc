@@ -148,7 +148,8 @@ void PrintRows(const NowReport& report, const NowOptions& options) {
       std::printf("%s%s", indent.c_str(),
                   Wrap(Printable(row.now.evidence), indent).substr(indent.size()).c_str());
       if (!row.now.told.empty())
-        std::printf("%s%s", indent.c_str(), Wrap(Printable(row.now.told), indent).substr(indent.size()).c_str());
+        std::printf("%s%s", indent.c_str(),
+                    Wrap(Printable(row.now.told), indent).substr(indent.size()).c_str());
       std::printf("%s%s\n", indent.c_str(), row.command.c_str());
     }
   }

@@ -123,8 +123,8 @@ std::optional<Event> StallEvent(const EventRun& run, const Timeline& timeline, c
     const Stall& stall = timeline.stalls.back();
     for (std::string& line : AllInWords(timeline, stall)) event.evidence.push_back(std::move(line));
   }
-  event.text =
-      Cat(WhichRun(run, event.job_id), " makes no progress: ", now->evidence, now->told.empty() ? "" : Cat("; ", now->told), CostText(event));
+  event.text = Cat(WhichRun(run, event.job_id), " makes no progress: ", now->evidence,
+                   now->told.empty() ? "" : Cat("; ", now->told), CostText(event));
   event.command = Cat("sgoodput watch ", event.job_id);
   return event;
 }

@@ -151,7 +151,7 @@ std::vector<std::string> AllInWords(const Timeline& timeline, const Stall& stall
   if (lines.size() > kMostOfHardware) {
     const std::size_t more = lines.size() - kMostOfHardware;
     lines.resize(kMostOfHardware);
-    lines.push_back(std::to_string(more) + " more kinds of errors of the hardware (--json has them)");
+    lines.push_back("and " + std::to_string(more) + " more by the kernel (--json has them)");
   }
   for (std::string& line : InWords(EvidenceOf(timeline, stall))) lines.push_back(std::move(line));
   return lines;

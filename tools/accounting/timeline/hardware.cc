@@ -18,9 +18,11 @@ constexpr std::array<std::string_view, 7> kHardwareKinds{"xid",  "sxid",   "link
                                                          "pcie", "memory", "cpu"};
 
 constexpr std::string_view kDebug =
-    "debug the program (compute-sanitizer); if it happens on one node only, test that node's GPUs (dcgmi diag)";
+    "debug the program (compute-sanitizer); if it happens on one node only, test that node's GPUs (dcgmi "
+    "diag)";
 constexpr std::string_view kConsequence = "look for the error before it";
-constexpr std::string_view kResetGpu = "drain the node, reset the GPU (nvidia-smi -r) and test it (dcgmi diag)";
+constexpr std::string_view kResetGpu =
+    "drain the node, reset the GPU (nvidia-smi -r) and test it (dcgmi diag)";
 constexpr std::string_view kRestartNode =
     "drain the node and restart its machine; if it happens again, replace it";
 constexpr std::string_view kLinks =
@@ -159,9 +161,8 @@ std::vector<HardwareGroup> HardwareWithin(const AttemptFacts& attempt, Ns begin,
     const Fault fault = FaultOf(*group.first);
     return fault == Fault::kHardware ? 0 : fault == Fault::kUnclear ? 1 : 2;
   };
-  std::stable_sort(groups.begin(), groups.end(), [&](const HardwareGroup& a, const HardwareGroup& b) {
-    return rank(a) < rank(b);
-  });
+  std::stable_sort(groups.begin(), groups.end(),
+                   [&](const HardwareGroup& a, const HardwareGroup& b) { return rank(a) < rank(b); });
   return groups;
 }
 
@@ -180,8 +181,8 @@ std::vector<std::string> HardwareBefore(const AttemptFacts& attempt, std::option
   std::vector<std::string> said;
   for (const HardwareGroup& group : groups) {
     if (said.size() == kMostHardwareSaid) {
-      said.push_back(std::to_string(groups.size() - kMostHardwareSaid) +
-                     " more kinds of errors of the hardware (--json has them)");
+      said.push_back("and " + std::to_string(groups.size() - kMostHardwareSaid) +
+                     " more by the kernel (--json has them)");
       break;
     }
     const Ns ahead = std::max<Ns>(0, end - group.first->t);

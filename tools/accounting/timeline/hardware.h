@@ -52,8 +52,8 @@ std::vector<HardwareGroup> HardwareWithin(const AttemptFacts& attempt, Ns begin,
 std::string InWords(const HardwareGroup& group);
 
 // An interruption is told with errors since the program's last progress, but within kLongBefore of its end,
-// and in any case within kJustBefore of it: a program that lost a GPU may wait for its watchdog, NCCL's for 10
-// minutes, PyTorch's for up to 30. Clocks and the order of events allow kHardwareSlack more at both ends.
+// and in any case within kJustBefore of it: a program that lost a GPU may wait for its watchdog, NCCL's for
+// 10 minutes, PyTorch's for up to 30. Clocks and the order of events allow kHardwareSlack more at both ends.
 inline constexpr Ns kJustBefore = 120 * kSecond;
 inline constexpr Ns kLongBefore = 1800 * kSecond;
 inline constexpr Ns kHardwareSlack = 5 * kSecond;

@@ -111,8 +111,9 @@ std::string UntilLimit(const EndContext& context) {
 // states say what ended the attempt.
 std::vector<std::string> Hardware(const EndContext& context) {
   const Incarnation& incarnation = context.program->summary;
-  const Ns end = context.last_of_attempt && !incarnation.exited ? context.attempt->end.value_or(incarnation.end)
-                                                                : incarnation.exited.value_or(incarnation.end);
+  const Ns end = context.last_of_attempt && !incarnation.exited
+                     ? context.attempt->end.value_or(incarnation.end)
+                     : incarnation.exited.value_or(incarnation.end);
   return HardwareBefore(*context.attempt, incarnation.last_progress, end);
 }
 

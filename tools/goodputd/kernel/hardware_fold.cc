@@ -1,5 +1,6 @@
 #include "tools/goodputd/kernel/hardware_fold.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace goodput {
@@ -30,7 +31,7 @@ std::optional<HardwareEvent> HardwareFold::Add(HardwareLine line, std::uint64_t 
 std::vector<HardwareEvent> HardwareFold::TakeDue(std::int64_t mono_ns, bool all) {
   std::vector<HardwareEvent> due;
   for (auto window = windows_.begin(); window != windows_.end();) {
-    if (!all && mono_ns - window->second.begin_ns < kWindowNs) {
+    if (!all && mono_ns - window->second.begin_ns < window->second.length_ns) {
       ++window;
       continue;
     }
@@ -39,7 +40,7 @@ std::vector<HardwareEvent> HardwareFold::TakeDue(std::int64_t mono_ns, bool all)
       continue;
     }
     due.push_back(*std::move(window->second.more));
-    window->second = {mono_ns, std::nullopt};
+    window->second = {mono_ns, std::min(2 * window->second.length_ns, kLongestWindowNs), std::nullopt};
     ++window;
   }
   return due;

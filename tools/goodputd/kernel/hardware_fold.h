@@ -15,18 +15,20 @@ namespace goodput {
 
 // One or several equal lines.
 struct HardwareEvent {
-  HardwareLine line;  // the first of them
-  std::uint64_t seq = 0;       // of the last of them
+  HardwareLine line;              // the first of them
+  std::uint64_t seq = 0;          // of the last of them
   std::int64_t mono_ns = 0;       // CLOCK_MONOTONIC, of the first
   std::int64_t last_mono_ns = 0;  // of the last
   std::int64_t count = 1;
 };
 
-// The first line of a kind, device and code at once; those that follow within a minute as one event at its
-// end. In a minute at most kMostKinds different ones; the others are counted. Times must not decrease.
+// The first line of a kind, device and code at once; those that follow within 5 s as one event then, since
+// the job may end, and if they continue, within 10 s, 20 s, 40 s, and a minute at last. At most kMostKinds
+// different ones at a time; the others are counted. Times must not decrease.
 class HardwareFold {
  public:
-  static constexpr std::int64_t kWindowNs = 60'000'000'000;
+  static constexpr std::int64_t kFirstWindowNs = 5'000'000'000;
+  static constexpr std::int64_t kLongestWindowNs = 60'000'000'000;
   static constexpr std::size_t kMostKinds = 64;
 
   // What to record now: the line, if it is not to be folded.
@@ -39,6 +41,7 @@ class HardwareFold {
  private:
   struct Window {
     std::int64_t begin_ns = 0;
+    std::int64_t length_ns = kFirstWindowNs;
     std::optional<HardwareEvent> more;  // after the first
   };
   std::map<std::tuple<std::string, std::string, std::int64_t>, Window> windows_;

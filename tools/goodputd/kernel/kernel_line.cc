@@ -62,8 +62,7 @@ std::optional<HardwareLine> ParseXid(const Piece& text) {
   Piece message;
   std::int64_t code = 0;
   if (!RE2::FullMatch(text, pattern, &device, &code, &message)) return std::nullopt;
-  std::optional<HardwareLine> line =
-      Made("xid", ViewOf(device), WithoutProgram(ViewOf(message)));
+  std::optional<HardwareLine> line = Made("xid", ViewOf(device), WithoutProgram(ViewOf(message)));
   line->code = code;
   return line;
 }
@@ -77,8 +76,7 @@ std::optional<HardwareLine> ParseSxid(const Piece& text) {
   Piece message;
   std::int64_t code = 0;
   if (!RE2::FullMatch(text, pattern, &device, &code, &message)) return std::nullopt;
-  std::optional<HardwareLine> line =
-      Made("sxid", ViewOf(device), ViewOf(message));
+  std::optional<HardwareLine> line = Made("sxid", ViewOf(device), ViewOf(message));
   line->code = code;
   return line;
 }
@@ -141,8 +139,9 @@ std::optional<KernelRecord> ParseKernelRecord(std::string_view line) {
   std::uint32_t priority = 0;
   KernelRecord record;
   constexpr unsigned kLevelBits = 3;
-  if (words.size() < 4 || !absl::SimpleAtoi(words[0], &priority) || !absl::SimpleAtoi(words[1], &record.seq) ||
-      !absl::SimpleAtoi(words[2], &record.clock_us) || record.clock_us < 0)
+  if (words.size() < 4 || !absl::SimpleAtoi(words[0], &priority) ||
+      !absl::SimpleAtoi(words[1], &record.seq) || !absl::SimpleAtoi(words[2], &record.clock_us) ||
+      record.clock_us < 0)
     return std::nullopt;
   record.facility = priority >> kLevelBits;
   record.text = line.substr(end + 1);

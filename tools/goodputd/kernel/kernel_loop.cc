@@ -93,8 +93,8 @@ class KernelLoop {
     if (!record || record->facility != 0 || record->seq <= recorded_seq_) return;
     std::optional<HardwareLine> found = ParseHardwareLine(record->text);
     if (!found) return;
-    // The kernel's clock is the processor's, which is not adjusted: it may differ by a second a day. So a line
-    // that has just come has the time at which it is read.
+    // The kernel's clock is the processor's, which is not adjusted: it may differ by a second a day. So a
+    // line that has just come has the time at which it is read.
     const std::int64_t now = kSystemClock.mono_ns();
     const std::int64_t mono_ns = live ? now : std::min(now, record->clock_us * kMicrosecond);
     if (std::optional<HardwareEvent> event = fold_.Add(*std::move(found), record->seq, mono_ns))
