@@ -47,9 +47,7 @@ std::string_view WithoutProgram(std::string_view text) {
   if (text.substr(0, kName.size()) != kName) return text;
   text.remove_prefix(kName.size());
   std::size_t begin = text.find(kComma);
-  for (std::size_t at = begin; at != std::string_view::npos && at <= kMostProgramName;
-       at = text.find(kComma, at + 1))
-    begin = at;
+  for (std::size_t at = begin; at <= kMostProgramName; at = text.find(kComma, at + 1)) begin = at;
   return begin == std::string_view::npos ? "" : text.substr(begin + kComma.size());
 }
 
