@@ -95,6 +95,7 @@ inline constexpr std::string_view kFlopsPerStep = "flops_per_step";
 inline constexpr std::string_view kModel = "model";
 inline constexpr std::string_view kPrecision = "precision";
 inline constexpr std::string_view kTags = "tags";
+inline constexpr std::string_view kHangEvidence = "hang_evidence";
 // Keys of marks.
 inline constexpr std::string_view kMark = "mark";
 inline constexpr std::string_view kEdge = "edge";

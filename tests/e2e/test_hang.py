@@ -7,12 +7,13 @@
 import glob
 import json
 import os
+import pwd
 import re
 import subprocess
 import tempfile
 import time
 import unittest
-from typing import Any, Dict, List
+from typing import Any, Dict, Iterable, List
 
 import jsonschema
 
@@ -57,6 +58,19 @@ Warnings
 """
 
 
+# As py-spy prints it (tools/goodputd/hang/py_spy.h). It is run as the job's user, and may read what it is asked about.
+PY_SPY = """#!/usr/bin/python3
+import os, sys
+dump, nonblocking, option, pid = sys.argv[1:]
+assert (dump, nonblocking, option) == ("dump", "--nonblocking", "--pid")
+command = open("/proc/%s/cmdline" % pid, "rb").read().replace(b"\\0", b" ").decode()
+os.readlink("/proc/%s/exe" % pid)
+print("Process %s: %s\\nPython v3.11.2 (/usr/bin/python3.11)\\n" % (pid, command))
+print('Thread 7 (active): "pin"\\n    wait (threading.py:327)')
+print('Thread %s (idle): "MainThread"\\n    hang (trainer.py:%d)\\n    <module> (trainer.py:400)' % (pid, os.getuid()))
+"""
+
+
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
 class HangTest(unittest.TestCase):
     site: Site
@@ -67,7 +81,13 @@ class HangTest(unittest.TestCase):
         kernel = tempfile.NamedTemporaryFile(prefix="kmsg.", mode="w")
         cls.addClassCleanup(kernel.close)
         cls.kernel = kernel
-        cls.site = Site("linuxproc", nodes=6, conf=["heartbeat = 1s", "hang_evidence_after = %ds" % AFTER_S, "hang_evidence = proc,output,ras", "kernel_log = " + kernel.name])
+        py_spy = tempfile.NamedTemporaryFile(prefix="py-spy.", mode="w", delete=False)
+        cls.addClassCleanup(os.unlink, py_spy.name)
+        with py_spy:
+            py_spy.write(PY_SPY)
+        os.chmod(py_spy.name, 0o755)
+        cls.site = Site("linuxproc", nodes=6, conf=["heartbeat = 1s", "hang_evidence_after = %ds" % AFTER_S, "hang_evidence = proc,output,ras,py-spy", "py_spy = " + py_spy.name,
+                                                           "kernel_log = " + kernel.name])
         cls.addClassCleanup(cls.site.stop)
         cls.site.start()
         cls.report = os.path.join(cls.site.cluster.jobdir("nobody"), "ras-report")
@@ -80,7 +100,7 @@ class HangTest(unittest.TestCase):
         cls.addClassCleanup(stranger.wait)
         cls.addClassCleanup(stranger.kill)
         cls.folder = cls.site.folder("hung", "nobody")
-        cls.hung = cls.start(cls.folder, "nobody", "--hang-at-step 5")
+        cls.hung = cls.start(cls.folder, "nobody", "--hang-at-step 5", options=["--goodput-hang-evidence=py-spy"])
         cls.private = cls.start(cls.site.folder("private", "nobody"), "nobody", "--hang-at-step 5",
                                 'chmod 600 /proc/$$/fd/1')
         cls.trains = cls.start(cls.site.folder("trains", "games"), "games", "")
@@ -97,6 +117,7 @@ class HangTest(unittest.TestCase):
         cls.wait_for(lambda: bool(cls.site.events(cls.folder, "hang")))
         for job in (cls.hung, cls.private, cls.nccl, cls.foreign):
             cls.wait_for(lambda: {"proc", "output", "ras"} <= cls.sources(job))
+        cls.wait_for(lambda: "py-spy" in cls.sources(cls.hung))
         cls.kernel_says(3, "NVRM: Xid (PCI:0000:04:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.")
         # Of a program whose name looks like the driver's words, and of a process that writes to the log.
         cls.kernel_says(3, "NVRM: Xid (PCI:0000:04:00): 31, pid=4711, name=a, 1\\x0aNVRM: X, Ch 00000008, intr 10000000")
@@ -118,10 +139,10 @@ class HangTest(unittest.TestCase):
             cls.site.settle(job)
 
     @classmethod
-    def start(cls, folder: str, user: str, arguments: str, before: str = ":", beside: str = "") -> int:
+    def start(cls, folder: str, user: str, arguments: str, before: str = ":", beside: str = "", options: Iterable[str] = ()) -> int:
         train = "%s --dir %s --step-seconds 0.2 --marks --steps 100000 %s" % (TRAINER, folder, arguments)
         script = "%s\necho %s\nsrun -n2 bash -c '%s exec %s'" % (before, SECRET, beside, train)
-        return cls.site.cluster.sbatch(script, user=user, options=["-N1", "-n2", "--gres=gpu:8"])
+        return cls.site.cluster.sbatch(script, user=user, options=["-N1", "-n2", "--gres=gpu:8", *options])
 
     @classmethod
     def kernel_says(cls, priority: int, text: str) -> None:
@@ -249,6 +270,16 @@ class HangTest(unittest.TestCase):
 
     def test_doctor_says_that_the_log_is_read(self) -> None:
         self.assertRegex(self.site.sgoodput("doctor").stdout, r"kernel messages: \d+ errors of the hardware recorded for jobs")
+
+    def test_py_spy_is_asked_as_the_jobs_user_if_the_job_wants_it(self) -> None:
+        found = [one for one in self.stall(self.hung)["hang_evidence"] if one["source"] == "py-spy"]
+        pids = [self.site.events(self.folder, "start", rank)[-1]["pid"] for rank in (0, 1)]
+        self.assertEqual([(one["task"], one["pid"], one["problem"]) for one in found], [(rank, pid, None) for rank, pid in enumerate(pids)])
+        where = "MainThread (idle): hang (trainer.py:%d) < <module> (trainer.py:400)" % pwd.getpwnam("nobody").pw_uid
+        self.assertEqual([one["text"] for one in found], [where + "\nThread 7 (active): wait (threading.py:327)".replace("Thread 7", "pin")] * 2)
+        self.assertIn("tasks 0-1: " + where, " ".join(self.site.sgoodput("show", str(self.hung)).stdout.split()))
+        for job in (self.private, self.nccl, self.foreign):
+            self.assertNotIn("py-spy", self.sources(job), "it did not ask")
 
     def test_a_job_that_trains_is_left_alone(self) -> None:
         self.assertEqual(self.records(self.trains), [])

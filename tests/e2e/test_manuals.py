@@ -120,7 +120,7 @@ class ManualsTest(unittest.TestCase):
         documented = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", page))
         self.assertEqual({option for option in all_options if option not in documented}, set())
         foreign = {"--format", "--goodput-run", "--goodput-log-profile", "--goodput-checkpoint-signal", "--goodput-flops-per-step",
-                   "--goodput-model", "--goodput-precision", "--goodput-tags", "--goodput-spares", "--signal", "--begin", "--with-slurm", "--delimiter",
+                   "--goodput-model", "--goodput-precision", "--goodput-tags", "--goodput-spares", "--goodput-hang-evidence", "--signal", "--begin", "--with-slurm", "--delimiter",
                    "--otel-span-groups"}
         self.assertEqual(documented - all_options - foreign, set())
 

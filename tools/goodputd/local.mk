@@ -45,6 +45,7 @@ tools_goodputd_libgoodputd_files = \
   tools/goodputd/hang/last_output.cc tools/goodputd/hang/last_output.h \
   tools/goodputd/hang/nccl_ras.cc tools/goodputd/hang/nccl_ras.h \
   tools/goodputd/hang/process_look.cc tools/goodputd/hang/process_look.h \
+  tools/goodputd/hang/py_spy.cc tools/goodputd/hang/py_spy.h \
   tools/goodputd/hang/ras_report.cc tools/goodputd/hang/ras_report.h \
   tools/goodputd/hang/stalled_jobs.cc tools/goodputd/hang/stalled_jobs.h \
   tools/goodputd/host/host_loop.cc tools/goodputd/host/host_loop.h \

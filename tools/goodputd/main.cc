@@ -96,6 +96,7 @@ void PrintConfig(const goodput::Config& config) {
   std::printf("host_notices = %s\n", std::string(goodput::HostNoticesName(config.host_notices)).c_str());
   std::printf("kernel_log = %s\n", config.kernel_log.empty() ? "off" : config.kernel_log.c_str());
   std::printf("hang_evidence = %s\n", goodput::HangSourcesName(config.hang_evidence).c_str());
+  std::printf("py_spy = %s\n", config.py_spy.empty() ? "(looked for)" : config.py_spy.c_str());
   std::printf("hang_evidence_after = %s\n", absl::FormatDuration(config.hang_evidence_after).c_str());
   std::printf("listen = %s\n", config.listen.empty() ? "off" : config.listen.c_str());
   std::printf("listen_names = %s\n", config.listen_names.empty() ? "(none)" : config.listen_names.c_str());

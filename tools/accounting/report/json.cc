@@ -179,12 +179,9 @@ Json AccountingJson(const Timeline& timeline) {
 }
 
 Json HangEvidenceJson(const HangEvidence& found) {
-  using Source = HangEvidence::Source;
   return {{"time_ns", found.t},
           {"since_ns", found.since},
-          {"source", found.source == Source::kProc     ? "proc"
-                     : found.source == Source::kOutput ? "output"
-                                                       : "ras"},
+          {"source", HangSourceName(found.source)},
           {"node", found.node},
           {"task", OrNull(found.task)},
           {"pid", found.pid > 0 ? Json(found.pid) : Json()},

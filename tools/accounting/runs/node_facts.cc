@@ -12,6 +12,7 @@
 #include "sql/status_macros.h"
 #include "sql/tables/imports.h"
 #include "sql/text.h"
+#include "tools/accounting/timeline/hang_evidence.h"
 #include "tools/accounting/timeline/hardware.h"
 #include "tools/base/signal_name.h"
 
@@ -267,15 +268,13 @@ void NodeFacts::AddHangEvidence(const EventView& event, Ns t, AttemptFacts& atte
   // A node looks once in a while, at a few processes.
   constexpr std::size_t kMost = 1 << 16;
   const std::string source = event.Text(key::kSource);
-  const bool known = source == "proc" || source == "output" || source == "ras";
+  const std::optional<HangEvidence::Source> known = HangSourceOf(source);
   if (!known || attempt.hang_evidence.size() >= kMost) return;
   HangEvidence found;
   found.t = t;
   const std::int64_t quiet = event.t_ns - event.Int(key::kSinceNs).value_or(event.t_ns);
   found.since = t - std::clamp<std::int64_t>(quiet, 0, std::max<Ns>(0, t));
-  found.source = source == "proc"     ? HangEvidence::Source::kProc
-                 : source == "output" ? HangEvidence::Source::kOutput
-                                      : HangEvidence::Source::kRas;
+  found.source = *known;
   found.node = event.Text(key::kNode);
   found.task = event.Int(key::kTask);
   found.pid = event.Int(key::kPid).value_or(0);

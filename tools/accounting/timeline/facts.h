@@ -177,6 +177,7 @@ struct HangEvidence {
     kProc,    // a process of the program, from /proc
     kOutput,  // the last lines of its output
     kRas,     // what NCCL's RAS says
+    kPySpy,   // where a Python program is
   };
   Ns t = 0;      // when it was looked at
   Ns since = 0;  // the last sign of progress

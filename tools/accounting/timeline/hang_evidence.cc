@@ -1,6 +1,7 @@
 #include "tools/accounting/timeline/hang_evidence.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <iterator>
 #include <map>
@@ -14,6 +15,7 @@
 namespace goodput {
 namespace {
 
+constexpr std::array<std::string_view, 4> kHangSources{"proc", "output", "ras", "py-spy"};
 constexpr Ns kClocksDiffer = 5 * kSecond;
 constexpr std::size_t kMostGroups = 4;
 constexpr std::size_t kMostOfRas = 4;
@@ -116,6 +118,36 @@ void AddRas(const std::vector<const HangEvidence*>& evidence, std::vector<std::s
   if (said.empty() && !problems.empty()) lines.push_back("NCCL: " + *problems.begin());
 }
 
+// The main thread of each program, those that are at the same place folded into one, the fewest first.
+void AddStacks(const std::vector<const HangEvidence*>& evidence, std::vector<std::string>& lines) {
+  struct Group {
+    std::set<std::int64_t> tasks;
+    std::set<std::string> nodes;
+    std::size_t processes = 0;
+  };
+  std::map<std::string, Group> groups;
+  for (const HangEvidence* found : evidence) {
+    if (found->source != HangEvidence::Source::kPySpy) continue;
+    std::string where = found->text.empty() ? found->problem : found->text.substr(0, found->text.find('\n'));
+    if (where.size() > kMostLine) where = where.substr(0, kMostLine) + "...";
+    Group& group = groups[where];
+    if (found->task) group.tasks.insert(*found->task);
+    group.nodes.insert(found->node);
+    ++group.processes;
+  }
+  std::vector<std::pair<std::string, Group>> sorted(groups.begin(), groups.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second.processes < b.second.processes; });
+  const std::size_t shown = std::min(sorted.size(), kMostGroups);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const auto& [where, group] = sorted[i];
+    lines.push_back(Names(group.nodes) + (group.tasks.size() == 1 ? ", task " : ", tasks ") +
+                    Ranges(group.tasks) + ": " + where);
+  }
+  if (sorted.size() > shown)
+    lines.push_back("and " + std::to_string(sorted.size() - shown) + " other places (--json has them)");
+}
+
 void AddOutput(const std::vector<const HangEvidence*>& evidence, std::vector<std::string>& lines) {
   std::set<std::string> last;
   bool is_private = false;
@@ -131,6 +163,16 @@ void AddOutput(const std::vector<const HangEvidence*>& evidence, std::vector<std
 }
 
 }  // namespace
+
+std::string_view HangSourceName(HangEvidence::Source source) {
+  return kHangSources[static_cast<std::size_t>(source)];
+}
+
+std::optional<HangEvidence::Source> HangSourceOf(std::string_view name) {
+  const auto found = std::find(kHangSources.begin(), kHangSources.end(), name);
+  if (found == kHangSources.end()) return std::nullopt;
+  return static_cast<HangEvidence::Source>(found - kHangSources.begin());
+}
 
 std::vector<const HangEvidence*> EvidenceOf(const Timeline& timeline, const Stall& stall) {
   std::vector<const HangEvidence*> found;
@@ -179,6 +221,7 @@ std::vector<std::string> InWords(const std::vector<const HangEvidence*>& evidenc
   std::vector<std::string> lines;
   AddRas(evidence, lines);
   AddProcesses(evidence, lines);
+  AddStacks(evidence, lines);
   AddOutput(evidence, lines);
   return lines;
 }
