@@ -163,7 +163,7 @@ class HangTest(unittest.TestCase):
         found = []
         for path in glob.glob(os.path.join(cls.site.spool, "*", "*.jsonl")):
             with open(path) as file:
-                found += [json.loads(line) for line in file if '"hang_evidence"' in line]
+                found += [json.loads(line) for line in file if '"kind":"hang_evidence"' in line]
         return [record for record in found if record["job"] == job]
 
     @classmethod
@@ -194,7 +194,7 @@ class HangTest(unittest.TestCase):
     def test_show_says_what_they_did_and_printed_last(self) -> None:
         text = self.site.sgoodput("show", str(self.hung)).stdout
         said = " ".join(text.split())
-        self.assertRegex(said, r"tasks 0-1: python3 sleeps( in \w+)? last line of output: ")
+        self.assertRegex(said, r"tasks 0-1: python3 sleeps( in \w+)? \S+, tasks 0-1: MainThread .* last line of output: ")
         self.assertIn("last line of output: " + self.output.splitlines()[-1], said)
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
 

@@ -98,7 +98,7 @@ class ManualsTest(unittest.TestCase):
         source = read("spank", "options.cc")
         page = shown("spank_goodput.8")
         table = re.findall(r'\{OptionId::\w+, "([\w-]+)", "(\w+)",\s*(?:"(\w+)"|nullptr)', source)
-        self.assertEqual(len(table), 10)
+        self.assertEqual(len(table), 11)
         for option, variable, site_key in table:
             self.assertRegex(page, r"--%s=\S+.*\(%s\)" % (re.escape(option), variable))
             if site_key:
