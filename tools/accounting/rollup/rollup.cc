@@ -440,10 +440,9 @@ void Rollup::Add(const RollupSubject& subject, const Timeline& timeline) {
     ++total_.interruptions;
   }
   for (const AttemptSummary& attempt : timeline.attempts) {
-    if (!By(RollupBy::kNode)) continue;
-    AddNetworkTests(*attempt.facts);
-    AddHardwareErrors(*attempt.facts);
+    if (By(RollupBy::kNode)) AddNetworkTests(*attempt.facts);
   }
+  if (By(RollupBy::kNode)) AddHardwareErrors(timeline);
 }
 
 RollupRow& Rollup::RowOf(const Key& key) {
@@ -471,20 +470,23 @@ void Rollup::AddNetworkTests(const AttemptFacts& attempt) {
   }
 }
 
-void Rollup::AddHardwareErrors(const AttemptFacts& attempt) {
-  for (auto& [key, row] : rows_) {
-    const std::vector<std::string>& read = attempt.kernel_log_nodes;
-    if (!row.hardware_errors && of_this_run_.count(key) != 0 &&
-        std::find(read.begin(), read.end(), key.second) != read.end())
-      row.hardware_errors = 0;
+void Rollup::AddHardwareErrors(const Timeline& timeline) {
+  std::set<std::string_view> read;
+  for (const AttemptSummary& attempt : timeline.attempts)
+    read.insert(attempt.facts->kernel_log_nodes.begin(), attempt.facts->kernel_log_nodes.end());
+  for (const Key& key : of_this_run_) {
+    std::optional<std::int64_t>& count = RowOf(key).hardware_errors;
+    if (!count && read.count(key.second) != 0) count = 0;
   }
-  for (const HardwareError& error : attempt.hardware_errors) {
-    const std::optional<std::size_t> window = WindowAt(error.t);
-    if (!window || FaultOf(error) != Fault::kHardware ||
-        !errors_.emplace(error.node, error.t, error.kind, error.code.value_or(-1), error.device).second)
-      continue;
-    std::optional<std::int64_t>& count = RowOf({*window, error.node}).hardware_errors;
-    count = count.value_or(0) + error.count;
+  for (const AttemptSummary& attempt : timeline.attempts) {
+    for (const HardwareError& error : attempt.facts->hardware_errors) {
+      const std::optional<std::size_t> window = WindowAt(error.t);
+      if (!window || FaultOf(error) != Fault::kHardware ||
+          !errors_.emplace(error.node, error.t, error.kind, error.code.value_or(-1), error.device).second)
+        continue;
+      std::optional<std::int64_t>& count = RowOf({*window, error.node}).hardware_errors;
+      count = count.value_or(0) + error.count;
+    }
   }
 }
 

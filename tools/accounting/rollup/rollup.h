@@ -187,7 +187,7 @@ class Rollup {
   // The window that contains `t`; absent if none does.
   std::optional<std::size_t> WindowAt(Ns t) const;
   void AddNetworkTests(const AttemptFacts& attempt);
-  void AddHardwareErrors(const AttemptFacts& attempt);
+  void AddHardwareErrors(const Timeline& timeline);
   // `whole`: the interval that `interval` is a part of; it decides what the time was lost to.
   std::string GroupOf(const RollupSubject& subject, const Timeline& timeline, const Interval& interval,
                       const Interval& whole);
