@@ -17,7 +17,7 @@ constexpr std::size_t kMostNodesNamed = 4;
 constexpr std::array<std::string_view, 7> kHardwareKinds{"xid",  "sxid",   "link", "nic",
                                                          "pcie", "memory", "cpu"};
 
-constexpr std::string_view kDebug =
+constexpr std::string_view kDebugIt =
     "debug the program (compute-sanitizer); if it happens on one node only, test that node's GPUs (dcgmi "
     "diag)";
 constexpr std::string_view kConsequence = "look for the error before it";
@@ -25,7 +25,7 @@ constexpr std::string_view kResetGpu =
     "drain the node, reset the GPU (nvidia-smi -r) and test it (dcgmi diag)";
 constexpr std::string_view kRestartNode =
     "drain the node and restart its machine; if it happens again, replace it";
-constexpr std::string_view kLinks =
+constexpr std::string_view kTestLinks =
     "drain the node, and test its NVLinks (nvidia-smi nvlink -e, dcgmi diag); reset all of its GPUs";
 constexpr std::string_view kTestNode = "drain the node and test it; if it happens again, replace it";
 constexpr std::string_view kAskNvidia = "if it happens again, collect nvidia-bug-report.sh and ask NVIDIA";
@@ -35,11 +35,11 @@ constexpr std::string_view kAskNvidia = "if it happens again, collect nvidia-bug
 // shortened, and what to do are their immediate actions (RESTART_APP, RESET_GPU, RESTART_BM ...) in words.
 // By code.
 constexpr std::array<XidMeaning, 38> kXids{{
-    {13, Fault::kProgram, "graphics engine exception", kDebug},
-    {31, Fault::kProgram, "GPU memory page fault", kDebug},
+    {13, Fault::kProgram, "graphics engine exception", kDebugIt},
+    {31, Fault::kProgram, "GPU memory page fault", kDebugIt},
     {32, Fault::kUnclear, "corrupted push buffer stream", kAskNvidia},
     {38, Fault::kUnclear, "driver firmware error", kAskNvidia},
-    {43, Fault::kProgram, "GPU stopped processing", kDebug},
+    {43, Fault::kProgram, "GPU stopped processing", kDebugIt},
     {45, Fault::kProgram, "cleanup after an earlier error or the program's end", kConsequence},
     {48, Fault::kHardware, "double bit ECC error", kResetGpu},
     {61, Fault::kUnclear, "internal micro-controller warning", kAskNvidia},
@@ -47,8 +47,8 @@ constexpr std::array<XidMeaning, 38> kXids{{
     {63, Fault::kHardware, "a faulty row of memory was recorded for remapping", kResetGpu},
     {64, Fault::kHardware, "a faulty row of memory could not be recorded for remapping", kResetGpu},
     {68, Fault::kUnclear, "video decoder exception", kAskNvidia},
-    {69, Fault::kProgram, "graphics engine class error", kDebug},
-    {74, Fault::kHardware, "NVLink error", kLinks},
+    {69, Fault::kProgram, "graphics engine class error", kDebugIt},
+    {74, Fault::kHardware, "NVLink error", kTestLinks},
     {79, Fault::kHardware, "GPU has fallen off the bus", kRestartNode},
     {92, Fault::kHardware, "high rate of single bit ECC errors", kTestNode},
     {94, Fault::kHardware, "contained memory error", kResetGpu},
@@ -58,24 +58,24 @@ constexpr std::array<XidMeaning, 38> kXids{{
     {119, Fault::kHardware, "the GPU's system processor (GSP) does not answer", kResetGpu},
     {120, Fault::kHardware, "error of the GPU's system processor (GSP)", kResetGpu},
     {121, Fault::kHardware, "error of the link between CPU and GPU (C2C)", kTestNode},
-    {137, Fault::kUnclear, "NVLink privilege error", kDebug},
+    {137, Fault::kUnclear, "NVLink privilege error", kDebugIt},
     {140, Fault::kHardware, "ECC error that was not recovered", kResetGpu},
     {143, Fault::kHardware, "GPU could not be initialized", kResetGpu},
-    {144, Fault::kHardware, "NVLink error (SAW)", kLinks},
-    {145, Fault::kHardware, "NVLink error (RLW)", kLinks},
-    {146, Fault::kHardware, "NVLink error (TLW)", kLinks},
-    {147, Fault::kHardware, "NVLink error (TREX)", kLinks},
-    {148, Fault::kHardware, "NVLink error (NVLPW_CTRL)", kLinks},
-    {149, Fault::kHardware, "NVLink error (NETIR)", kLinks},
-    {150, Fault::kHardware, "NVLink error (MSE)", kLinks},
+    {144, Fault::kHardware, "NVLink error (SAW)", kTestLinks},
+    {145, Fault::kHardware, "NVLink error (RLW)", kTestLinks},
+    {146, Fault::kHardware, "NVLink error (TLW)", kTestLinks},
+    {147, Fault::kHardware, "NVLink error (TREX)", kTestLinks},
+    {148, Fault::kHardware, "NVLink error (NVLPW_CTRL)", kTestLinks},
+    {149, Fault::kHardware, "NVLink error (NETIR)", kTestLinks},
+    {150, Fault::kHardware, "NVLink error (MSE)", kTestLinks},
     {154, Fault::kUnclear, "the GPU's recovery action changed", "nvidia-smi -q names the action"},
-    {155, Fault::kUnclear, "NVLink software defined error", kLinks},
+    {155, Fault::kUnclear, "NVLink software defined error", kTestLinks},
     {156, Fault::kHardware, "a faulty resource was retired", kResetGpu},
     {157, Fault::kHardware, "a faulty resource could not be retired", kTestNode},
     {158, Fault::kHardware, "fatal timeout within the GPU", kResetGpu},
 }};
 
-std::string Times(std::int64_t count) {
+std::string HowOften(std::int64_t count) {
   return count > 1 ? ", " + std::to_string(count) + " times" : "";
 }
 
@@ -134,7 +134,7 @@ std::string_view WhatToDo(const HardwareError& error) {
     const XidMeaning* const known = FindXid(error.code.value_or(-1));
     return known == nullptr ? kAskNvidia : known->what_to_do;
   }
-  if (error.kind == Kind::kSxid) return kLinks;
+  if (error.kind == Kind::kSxid) return kTestLinks;
   if (error.kind == Kind::kLink) return "check the cable, the port and the switch";
   return kTestNode;
 }
@@ -169,7 +169,7 @@ std::vector<HardwareGroup> HardwareWithin(const AttemptFacts& attempt, Ns begin,
 std::string InWords(const HardwareGroup& group) {
   const HardwareError& first = *group.first;
   return NamedNodes(group.nodes) + ": " + Meaning(first) +
-         (first.device.empty() ? "" : " (" + first.device + ")") + Times(group.count) +
+         (first.device.empty() ? "" : " (" + first.device + ")") + HowOften(group.count) +
          (FaultOf(first) == Fault::kProgram ? "; usually the program's own error" : "");
 }
 

@@ -33,7 +33,7 @@ bool OnlyRootCanChange(const std::string& path) {
          (info.st_mode & (S_IWGRP | S_IWOTH)) == 0 && (info.st_mode & S_IXOTH) != 0;
 }
 
-std::string LinkOf(const std::string& path) {
+std::string ExecutableLink(const std::string& path) {
   std::string target(PATH_MAX, '\0');
   const ssize_t size = readlink(path.c_str(), target.data(), target.size());
   target.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
@@ -47,11 +47,11 @@ std::string CommandLineOf(std::int64_t pid) {
 
 // By the name of its executable, since programs rename themselves.
 bool IsPython(std::int64_t pid) {
-  const std::string program = LinkOf(Cat("/proc/", pid, "/exe"));
+  const std::string program = ExecutableLink(Cat("/proc/", pid, "/exe"));
   return program.compare(program.rfind('/') + 1, 6, "python") == 0;
 }
 
-std::int64_t ParentOf(std::int64_t pid) {
+std::int64_t ParentProcess(std::int64_t pid) {
   constexpr std::string_view kParent = "PPid:\t";
   std::ifstream file(Cat("/proc/", pid, "/status"));
   std::int64_t parent = 0;
@@ -68,7 +68,7 @@ std::vector<std::int64_t> PythonsOf(const TaskProcess& task) {
   std::vector<std::int64_t> found;
   for (const std::int64_t pid : ProcessesOf({task}, kMostProcessesOfTask)) {
     if (!IsPython(pid)) continue;
-    const bool fork = pid != task.pid && CommandLineOf(pid) == CommandLineOf(ParentOf(pid));
+    const bool fork = pid != task.pid && CommandLineOf(pid) == CommandLineOf(ParentProcess(pid));
     if (!fork) found.push_back(pid);
   }
   return found;
